@@ -1,5 +1,5 @@
-// Package agent carries the Python part of hightide into the Go binary: the hook folder that goes
-// on PYTHONPATH and the package it starts, which observes a training from inside its process.
+// Package agent carries the Python part of hightide into the Go binary. That is the hook folder that goes
+// on PYTHONPATH, and the package it starts, which observes a training from inside its process.
 //
 //	python/src/hook/sitecustomize.py ──▶ python/src/hightide_agent ──▶ channel (shared memory)
 //

@@ -1,4 +1,4 @@
-// Package bench holds the measurements of recordings that must be made in Go: how fast samples are
+// Package bench holds the measurements of recordings that must be made in Go. These are how fast samples are
 // taken in, and an hour of eight processes to report on. bench/recordings.py runs them.
 //
 //	go test -run '^$' -bench Ingest ./bench

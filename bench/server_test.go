@@ -40,7 +40,7 @@ func measure() (h held) {
 	return held{stats.HeapAlloc, runtime.NumGoroutine(), len(files)}
 }
 
-// TestServerDay has a server show run after run of five minutes at 10 Hz, each watched by ten, reported, drawn and deleted, and says
+// TestServerDay has a server show run after run of five minutes at 10 Hz, each watched by ten, reported, drawn and deleted. It says
 // what the server holds on to after a quarter of them and at the end. 288 of them are a day.
 func TestServerDay(t *testing.T) {
 	runs, err := strconv.Atoi(os.Getenv("HIGHTIDE_DAY"))

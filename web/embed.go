@@ -18,7 +18,7 @@ var dist embed.FS
 // ErrNotBuilt says that this binary was made without its web pages.
 var ErrNotBuilt = errors.New("the web pages are not built into this binary: run `make web`, then `make build`")
 
-// Report writes a report as one HTML file that needs nothing else. reportJSON is the JSON form of
+// Report writes a report as one HTML file that needs nothing else. The text reportJSON is the JSON form of
 // report.Report; the page holds it compressed (gzip, base64), so that an hour of training can be mailed.
 func Report(w io.Writer, reportJSON []byte) error { return fill(w, "report", reportJSON) }
 

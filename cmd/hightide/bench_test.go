@@ -43,8 +43,8 @@ func benchTable(t *testing.T, text []byte) (table []string, runs []string) {
 	return table, runs
 }
 
-// TestBenchGoesOnAfterKills: a matrix that is killed while trials run and between two, and interrupted, and whose journal ends in
-// half a line, ends with the same table as one that was left alone: no trial twice, none lost, no recording of half a trial, and nothing
+// TestBenchGoesOnAfterKills is of a matrix that is killed while trials run and between two, and interrupted, and whose journal ends in
+// half a line. It ends with the same table as one that was left alone: no trial twice, none lost, no recording of half a trial, and nothing
 // that runs on.
 func TestBenchGoesOnAfterKills(t *testing.T) {
 	left := newSession(t)

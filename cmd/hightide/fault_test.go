@@ -129,7 +129,7 @@ func endsAt(run *mem.Run) int64 {
 	return run.Info.StartWall + rss.Times[len(rss.Times)-1] - run.Info.StartMono
 }
 
-// peakRSS is the most that was sampled, or that the kernel's mark says of one process: what was taken right before
+// peakRSS is the most that was sampled, or that the kernel's mark says of one process. What was taken right before
 // the end, or while the machine did not let us look, falls between samples.
 func peakRSS(run *mem.Run) (peak int64) {
 	if rss := run.Find(0, mem.SeriesTreeRSS); rss != nil {

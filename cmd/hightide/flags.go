@@ -210,7 +210,7 @@ func frames(to **regexp.Regexp) func(string) error {
 	}
 }
 
-// jsonFile lets --json take its file as the next word too, where that word ends in .json: a flag
+// jsonFile lets --json take its file as the next word too, where that word ends in .json. A flag
 // whose value is optional cannot, and the word looks like the command.
 func jsonFile(c *cobra.Command, json *string, args []string) ([]string, error) {
 	if *json != toStdout || len(args) == 0 || !strings.HasSuffix(args[0], ".json") || c.ArgsLenAtDash() == 0 {

@@ -127,7 +127,7 @@ func (o *monitorOptions) lines(to io.Writer) event.Sink {
 	}
 }
 
-// promise writes, as soon as there is a run, which one the readings will be of: analyze follows that where we are killed
+// promise writes, as soon as there is a run, which one the readings will be of. The command analyze follows that where we are killed
 // outright, or are asked for the readings before they are written.
 func (o *monitorOptions) promise(e event.Event) {
 	begun, ok := e.(engine.Attached)

@@ -147,8 +147,8 @@ func (l *liveRun) paused(e event.Paused) {
 	}
 }
 
-// resized gives the program's terminal the size of its view. The program hears of it once more: what the terminal told it came before
-// the size was there to be read, and the terminal of its own is nobody's controlling one, which tells nobody.
+// resized gives the program's terminal the size of its view. The program hears of it once more. What the terminal told it came before
+// the size was there to be read. And the terminal of its own is nobody's controlling one, which tells nobody.
 func (l *liveRun) resized(columns, rows int) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

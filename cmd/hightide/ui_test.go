@@ -106,8 +106,8 @@ func (s *uiProcess) post(name string, body io.Reader, size int64) (int, string) 
 	return response.StatusCode, string(text)
 }
 
-// TestUploads: a snapshot is taken in; what wants to run something, is broken, is not a snapshot or is too large is refused in one line,
-// by a process that may take only so much, and nothing of it stays.
+// TestUploads: a snapshot is taken in. What wants to run something, is broken, is not a snapshot or is too large is refused in one line,
+// by a process that may take only so much. Nothing of it stays.
 func TestUploads(t *testing.T) {
 	t.Parallel()
 	s := newSession(t)
@@ -366,7 +366,7 @@ func TestAddressForOthers(t *testing.T) {
 	}
 }
 
-// TestOpenTellsNobodyTheToken: a browser is not handed the token as an argument, which other users of the machine would see, but as a
+// TestOpenTellsNobodyTheToken: a browser is not handed the token as an argument, which other users of the machine would see. It is handed a
 // file that nobody else may read, and that is gone once the server has ended.
 func TestOpenTellsNobodyTheToken(t *testing.T) {
 	t.Parallel()

@@ -23,7 +23,7 @@ type Request struct {
 	Pool   mem.PoolID // zero: the default pool
 
 	// Capturing says that a CUDA graph is being captured or a pool's scope is open, where the allocator
-	// must not wait for the device: it then neither completes pending frees nor empties its cache to
+	// must not wait for the device. It then neither completes pending frees nor empties its cache to
 	// retry.
 	Capturing bool
 }

@@ -56,7 +56,7 @@ func NewLayout(b *Beginning, settings Settings) *Layout {
 	return l
 }
 
-// Place cuts a block out of the free memory at an address and returns its size; false: nothing is known to be free
+// Place cuts a block out of the free memory at an address and returns its size. False: nothing is known to be free
 // there, and the size is the least that a block for this request has.
 func (l *Layout) Place(address uint64, requested mem.Bytes) (size mem.Bytes, ok bool) {
 	size = l.settings.Round(requested)

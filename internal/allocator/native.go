@@ -208,7 +208,7 @@ func (n *Native) findFree(a *ask) (place, bool) {
 	return at, true
 }
 
-// bestExpandable moves from the best fit to the block to take where segments are expandable: there, a
+// bestExpandable moves from the best fit to the block to take where segments are expandable. There, a
 // hole is better than a smaller block that could grow, and without the setting such blocks are left.
 func (n *Native) bestExpandable(a *ask, at place) (place, bool) {
 	list := &a.list.free

@@ -7,7 +7,7 @@ import (
 	"hightide/internal/mem"
 )
 
-// churn asks for and gives back memory at random, and checks what must hold for every Policy: what is
+// churn asks for and gives back memory at random, and checks what must hold for every Policy. What is
 // in use is conserved, reserved covers it, and a limit is kept.
 func churn(t *testing.T, name string, setup Setup, seed uint64) Policy {
 	t.Helper()

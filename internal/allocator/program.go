@@ -92,7 +92,7 @@ func (p *Program) roomAt(held, most mem.Bytes, t *mem.Trace, event int) (room me
 	return most, true
 }
 
-// Room is what the allocator can have of the device, by all requests that failed: the least that one of them tells, but
+// Room is what the allocator can have of the device, by all requests that failed. It is the least that one of them tells, but
 // no less than was held at some moment. Where it had to give back its cache to go on, that is all that is known. 0: it never
 // lacked memory, so the trace does not tell.
 func (p *Program) Room(t *mem.Trace) (room mem.Bytes) {
@@ -243,8 +243,8 @@ func sweepLength(t *mem.Trace, i int) int {
 	return n
 }
 
-// own says whether the events [from, next) are the allocator's own doing in the course of the next one:
-// it makes room only for a new segment, or before it gives up. The two calls then have one stack.
+// own says whether the events [from, next) are the allocator's own doing in the course of the next one.
+// It makes room only for a new segment, or before it gives up. The two calls then have one stack.
 // Without stacks: only if the new segment would have exceeded all that was ever held.
 func (c *compiler) own(from, next int) (own, sure bool) {
 	t := c.t

@@ -7,7 +7,7 @@ import (
 	"hightide/internal/mem"
 )
 
-// Record runs a Program like Run, and returns besides what the allocator would have recorded of it: a
+// Record runs a Program like Run, and returns besides what the allocator would have recorded of it. That is a
 // snapshot of that device like any other, with the stacks, times and texts of the trace that the
 // Program was made of. Its addresses are made up where new segments are.
 func Record(p *Program, setup Setup, of *mem.AllocatorSnapshot, t *mem.Trace) (*Outcome, *mem.AllocatorSnapshot) {

@@ -14,7 +14,7 @@ type Candidate struct {
 	Outcome  *Outcome
 }
 
-// better orders candidates. First comes one that runs to its end, then the later an OOM, then fewer requests refused that the record
+// better orders candidates. First comes one that runs to its end, then the later an OOM. Next come fewer requests refused that the record
 // refused too, then the lower peak, then fewer calls of the driver, then the shorter line.
 func better(a, b *Candidate) int {
 	if (a.Outcome.OOM == nil) != (b.Outcome.OOM == nil) {

@@ -55,7 +55,7 @@ func Verify(s *mem.AllocatorSnapshot, t *mem.Trace, settings Settings, memory me
 // mostReservations bounds how often verifyReserved looks again.
 const mostReservations = 32
 
-// verifyReserved follows a trace. If the memory is not known, the trace may tell what segments reserve: where it begins a
+// verifyReserved follows a trace. If the memory is not known, the trace may tell what segments reserve. Where it begins a
 // new one although the model would let the last one grow, that one was full.
 func verifyReserved(s *mem.AllocatorSnapshot, t *mem.Trace, settings Settings, rules Rules, memory mem.Bytes) (*Verification, error) {
 	told := memory > 0 || settings.ReserveBytes > 0
@@ -302,7 +302,7 @@ func (f *follower) grown(a *ask, i int) bool {
 	return true
 }
 
-// retried says that memory was given back just before, after no cached block would do, and that the
+// retried says that memory was given back just before, after no cached block would do. And the
 // expandable segment then serves the request where the record has it, before cached memory is looked at.
 func (f *follower) retried(a *ask, i int) bool {
 	if !a.expandable || i == 0 || f.t.Action[i-1] != mem.ActionSegmentUnmap {

@@ -8,7 +8,7 @@
 // Analyses are pure functions and know nothing of each other; each adds findings, tables, series.
 // To add one: a file with a func(*Input, *report.Report), and a line in All.
 //
-// Runs and files share what stands on usage.History: who held the peak by line, what grows (History.Growing decides; heapgrowth.go and
+// Runs and files share what stands on usage.History. That is who held the peak by line, what grows (History.Growing decides; heapgrowth.go and
 // tracegrowth.go say where the readings of each lie), flame graphs, and why memory ran out. What is told twice has a reason:
 //   - The peak of a run is the highest reading of a series (peak.go), as RSS and devices have no stacks. That of a trace is the highest
 //     moment of its history.

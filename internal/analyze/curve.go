@@ -15,8 +15,8 @@ func Curve(run *mem.Run, s *mem.Series) report.Series {
 	}
 }
 
-// Between is Curve with the points of a stretch of time, in ns since the run began, and with the nearest point on either side of
-// it, so that a line can be drawn from edge to edge. Of more than n points, at least four, it keeps the lowest and the
+// Between is Curve with the points of a stretch of time, in ns since the run began. It has the nearest point on either side of
+// it too, so that a line can be drawn from edge to edge. Of more than n points, at least four, it keeps the lowest and the
 // highest of each part.
 func Between(run *mem.Run, s *mem.Series, from, to int64, n int) report.Series {
 	curve := Curve(run, s)

@@ -9,7 +9,7 @@ import (
 )
 
 // TestBetween: of any curve, window and number of points, what is kept are points of the curve in its order, no more than were
-// asked for, with both ends, and the lowest and the highest value of the window.
+// asked for. With both ends come the lowest and the highest value of the window.
 func TestBetween(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {

@@ -8,7 +8,7 @@ import (
 	"hightide/internal/report"
 )
 
-// efficiency is a score from 0 to 10 of how well a run uses the memory that it needs to have: the mean of those of four
+// efficiency is a score from 0 to 10 of how well a run uses the memory that it needs to have. It is the mean of those of four
 // parts that are known, each from 0 to 1. It compares runs of one program; docs/observed.md has the formula.
 func efficiency(in *Input, r *report.Report) {
 	l := in.leadingSeries()

@@ -291,7 +291,7 @@ func seenToTheEnd(times []int64, from, to int64) bool {
 	return n > 0 && to-times[n-1] <= max(int64((1-seenLate)*float64(to-from)), seenOften)
 }
 
-// seenLate is the part of the time after which a process must have been seen at the end of a step, but for seenOften: a
+// seenLate is the part of the time after which a process must have been seen at the end of a step, but for seenOften. A
 // step is recorded in full once a second.
 const (
 	seenLate  = 0.9

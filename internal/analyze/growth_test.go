@@ -58,7 +58,7 @@ func leaks(r *report.Report) (found []report.Finding) {
 }
 
 // TestPlantedLeaks: every leak from 256 KiB a step is named by its line within 300 steps, whatever
-// the sampling happened to see, and its rate lies within the stated error in 95 of 100 seeds.
+// the sampling happened to see. Its rate lies within the stated error in 95 of 100 seeds.
 func TestPlantedLeaks(t *testing.T) {
 	seeds := uint64(30)
 	if testing.Short() {

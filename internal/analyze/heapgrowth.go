@@ -115,7 +115,7 @@ func heapBins(h *usage.History, c *clock, p *mem.Process, end, imported int64) (
 	return bins
 }
 
-// heapTrend is the growth of a process's whole heap, of which there are readings at every step and
+// heapTrend is the growth of a process's whole heap. Of that there are readings at every step and
 // every sampling interval, also where its sites were written only a few times.
 func (in *Input) heapTrend(process uint32, h *usage.History, bins usage.Bins, least float64) usage.Trend {
 	var times, values []int64

@@ -184,7 +184,7 @@ func keptByGraph(l growingLine) bool {
 }
 
 // bySize makes causes of the containers of a process that no line shows to grow, by the sizes they were seen with. They are of tensors that
-// lie in an arena of the framework's own, and of an array that is replaced so often by a larger one that what its line holds
+// lie in an arena of the framework's own. Others are of an array that is replaced so often by a larger one that what its line holds
 // is seldom seen whole. What lines were joined with is among known.
 func (in *Input) bySize(p *mem.Process, known []growing) (causes []growing) {
 	arena := p.Facts["tensorflow_arena"] != ""
@@ -248,7 +248,7 @@ func (in *Input) passes(l growingLine, library []string) bool {
 	})
 }
 
-// closest is the line whose growth fits the rate of a holder: within a third, or within its own error, and within twice that
+// closest is the line whose growth fits the rate of a holder. That is within a third, or within its own error, and within twice that
 // where there are no steps, since the two were seen over other stretches of time. Of lines that fit, one in the holder's own
 // function comes first.
 func (in *Input) closest(lines []growingLine, h mem.Holder, loose bool) *growingLine {

@@ -79,7 +79,7 @@ func TestVerdicts(t *testing.T) {
 }
 
 // TestConditionalVerdicts: a number that no kernel computed and that decides something makes a verdict conditional, which
-// names its line; unless the other end of what it can be took the same.
+// names its line. It does not where the other end of what it can be took the same.
 func TestConditionalVerdicts(t *testing.T) {
 	read := func(change func(*mem.ReadBack)) mem.Frame {
 		r := mem.ReadBack{Process: 1, Agent: true, Location: mem.Location{File: "/home/me/train.py", Line: 12}, Count: 1, Use: "size", Number: "int", Value: "8192", Upper: mem.Some(8192)}

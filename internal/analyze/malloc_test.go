@@ -81,7 +81,7 @@ func TestMappedFiles(t *testing.T) {
 	}
 }
 
-// TestHoles: what malloc keeps free is part of the peak, and a finding where it is much of it, and only as far as it
+// TestHoles: what malloc keeps free is part of the peak, and a finding where it is much of it. It counts only as far as it
 // is resident and was free at the peak.
 func TestHoles(t *testing.T) {
 	for _, test := range []struct {
@@ -148,7 +148,7 @@ func TestUntouchedBlocks(t *testing.T) {
 	}
 }
 
-// TestAddressSpace: a limit of the process's own is named where it was reached, and only there; a program without a framework
+// TestAddressSpace: a limit of the process's own is named where it was reached, and only there. A program without a framework
 // is not told of batches, and one without a step not of a smaller batch.
 func TestAddressSpace(t *testing.T) {
 	for mapped, want := range map[string]bool{"1900000000": true, "1000000000": false, "": false} {

@@ -9,7 +9,7 @@ import (
 )
 
 // The tree is read at intervals. Processes that live hardly longer than those may be gone, or not yet be at their
-// highest, when it is read: what many of them took together can have been more than any reading.
+// highest, when it is read. What many of them took together can have been more than any reading.
 
 const (
 	shortLife   = int64(500 * time.Millisecond)

@@ -12,7 +12,7 @@ import (
 
 const deviceLines = 20
 
-// snapshots reads the allocator snapshots that travel in the recording: who held the device's
+// snapshots reads the allocator snapshots that travel in the recording. They tell who held the device's
 // memory at that moment, and, where it had run out, what was asked and what was in the way.
 func snapshots(in *Input, r *report.Report) {
 	for _, file := range in.Run.Snapshots {

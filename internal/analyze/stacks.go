@@ -135,8 +135,8 @@ func newStackTree(names *usage.Names, set report.StackSet) *stackTree {
 	return &stackTree{names: names, frames: map[mem.Location]int{}, nodes: map[[2]int]int{}, set: set}
 }
 
-// fill puts the largest stacks by each measure into the tree, those of at least so much, and says what all of them and those left out
-// come to. beside is how many by each measure but the first.
+// fill puts the largest stacks by each measure into the tree, those of at least so much. It says what all of them and those left out
+// come to. Parameter beside is how many by each measure but the first.
 func (t *stackTree) fill(uses []report.StackUse, measures []string, beside int, least int64, frames func(use int) []mem.Location) []report.FlameMeasure {
 	chosen, whole := make([]bool, len(uses)), make([]report.FlameMeasure, len(measures))
 	order, shown := make([]int, len(uses)), stacksShown

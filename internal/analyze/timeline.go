@@ -104,7 +104,7 @@ func (in *Input) largestProcesses(n int) map[uint32]bool {
 	return chosen
 }
 
-// thin keeps at most n points of a curve, at least four: the first, the last, and of each stretch of time its
+// thin keeps at most n points of a curve, at least four. These are the first, the last, and of each stretch of time its
 // lowest and its highest, so that no peak is lost. It returns fresh slices.
 func thin(times, values []int64, n int) ([]int64, []int64) {
 	if len(times) <= n {

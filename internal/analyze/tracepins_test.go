@@ -40,7 +40,7 @@ func TestPinsAreTheBlocksOfMostlyEmptySegments(t *testing.T) {
 }
 
 // TestFragmentationIsOfTheMomentExplained: expandable segments give back what lies free between their blocks, so less of it
-// is stuck; and what is stuck is told of the moment that is explained, not of the end.
+// is stuck. What is stuck is told of the moment that is explained, not of the end.
 func TestFragmentationIsOfTheMomentExplained(t *testing.T) {
 	record := func(settings allocator.Settings, free bool) *mem.AllocatorSnapshot {
 		trace := mem.Trace{}

@@ -103,7 +103,7 @@ const (
 	spoolFolder = "jobs"
 )
 
-// How often a scheduler is asked, how long submissions are gathered into one array, and how long a file of a job that
+// How often a scheduler is asked, how long submissions are gathered into one array. And how long a file of a job that
 // has ended may take to be seen here. Network file systems show it late.
 const (
 	clusterPoll   = time.Second

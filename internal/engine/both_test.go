@@ -212,7 +212,7 @@ func checkRecording(t *testing.T, dir, id, reason string, least, most int64) {
 }
 
 // TestFollowARun: who follows a run sees every sample within 200 ms, up to the end, where a process is left behind
-// that the engine waits for; and has all of them. One who stops reading for the length of the run slows nobody,
+// that the engine waits for. It has all of them. One who stops reading for the length of the run slows nobody,
 // and has all of it too. A machine that is busy may add what it makes others wait for.
 func TestFollowARun(t *testing.T) {
 	for name, e := range map[string]*Engine{"files": {DataDir: t.TempDir()}, "memory": {DataDir: t.TempDir(), Store: &store.Memory{}}} {

@@ -188,7 +188,7 @@ func (e *Engine) Source(file string, began time.Time) []string {
 // recorded yet. The zero value works.
 type Seen struct{ runs atomic.Bool }
 
-// Unread says why the data directory cannot be read: it was there and is no more, or may not be opened. nil: it can, or nothing was
+// Unread says why the data directory cannot be read: it was there and is no more, or may not be opened. Nil: it can, or nothing was
 // recorded in it yet.
 func (e *Engine) Unread() error {
 	if e.Seen == nil || e.Store != nil || !store.IsFolder(e.Dir()) {
@@ -207,7 +207,7 @@ func (e *Engine) Unread() error {
 }
 
 // Aside is this engine for programs that run for a caller alone. They have no terminal and no input, end when this
-// process does, and get no signals of it. said ends the taking of what they write and gives its beginning and end, with
+// process does, and get no signals of it. Calling said ends the taking of what they write and gives its beginning and end, with
 // secrets masked.
 func (e *Engine) Aside() (apart *Engine, said func() string, err error) {
 	output, err := launch.NewCapture()

@@ -89,7 +89,7 @@ func newest(s *mem.Series) mem.Optional {
 	return mem.Some(s.Values[len(s.Values)-1])
 }
 
-// Since hands on the frames that a run's recording holds from a place on, 0 for all, as far as it is written, and says
+// Since hands on the frames that a run's recording holds from a place on, 0 for all, as far as it is written. It says, too,
 // from where to go on next time. Unlike Follow it does not wait, and does not have the run write more often. Only an id finds
 // the run.
 func (e *Engine) Since(ctx context.Context, id string, from int64, take func(mem.Frame)) (next int64, err error) {

@@ -351,7 +351,7 @@ func fullestOf(all []snapshot) (best *mem.AllocatorSnapshot, device int) {
 	return best, device
 }
 
-// Check holds the peak of a file or run, on each device by itself, against the budgets of a YAML file. baseline, where not empty, stands
+// Check holds the peak of a file or run, on each device by itself, against the budgets of a YAML file. The baseline, where not empty, stands
 // for the one that the file names. A wrong key or value is an input error that names its position and the nearest valid key. So is a budget
 // for something of which the file or run says nothing.
 func (e *Engine) Check(ctx context.Context, file, ref, baseline string) ([]report.Checked, error) {

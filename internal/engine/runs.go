@@ -243,7 +243,7 @@ func (e *Engine) Reindex(ctx context.Context, events event.Sink) (count int, err
 }
 
 // What programs leave on disk while they run lies in a scratch folder of their run, which is not the
-// store's: allocator snapshots on their way into the recording, and what else they put there.
+// store's. It has allocator snapshots on their way into the recording, and what else they put there.
 
 // scratch is that folder.
 func (e *Engine) scratch(id string) string { return filepath.Join(e.scratchDir(), id) }
@@ -340,7 +340,7 @@ func (e *Engine) keepAbandoned(s store.Store) {
 	}
 }
 
-// OutputFile is what a run's output is called among what is kept with it: every byte as the program wrote it, with standard output and
+// OutputFile is what a run's output is called among what is kept with it. It has every byte as the program wrote it, with standard output and
 // error in the order in which they came. Of more than RunOptions.KeepLimit the beginning and the end are kept.
 const OutputFile = "output.log"
 

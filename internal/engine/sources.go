@@ -377,8 +377,8 @@ func (e *Engine) gatherFile(ctx context.Context, g *Gathered, path string) error
 	return nil
 }
 
-// Visit has a recording outside the store listed with its runs, and says how it is called. drop takes its file away when the run is
-// deleted, or at once where the store has the run already; nil: the file stays.
+// Visit has a recording outside the store listed with its runs, and says how it is called. The function drop takes its file away when the run is
+// deleted, or at once where the store has the run already. Nil: the file stays.
 func (e *Engine) Visit(ctx context.Context, path, from string, drop func()) (store.Run, error) {
 	if e.Visitors == nil {
 		e.Visitors = new(store.Visitors)

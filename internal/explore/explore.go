@@ -1,4 +1,4 @@
-// Package explore answers what a viewer of one device's trace asks: which blocks to draw of a window, what lay where at an
+// Package explore answers what a viewer of one device's trace asks. It tells which blocks to draw of a window, what lay where at an
 // event, what one block is, which blocks match a pattern.
 //
 //	usage.Device ──▶ New ──▶ Explorer ──▶ Tile     blocks stacked over time, as many as can be seen

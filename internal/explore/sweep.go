@@ -8,7 +8,7 @@ import (
 )
 
 // sweep goes through the blocks of a window in the order of their allocation, with what lies below each in every column. A block
-// costs its columns, or next to nothing where it is too small to be seen: what such blocks add is summed up when the next one that
+// costs its columns, or next to nothing where it is too small to be seen. What such blocks add is summed up when the next one that
 // can be seen needs it.
 type sweep struct {
 	e             *Explorer

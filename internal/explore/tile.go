@@ -44,7 +44,7 @@ type Drawn struct {
 	Stream   []uint32    `json:"stream"`
 	First    []int       `json:"first,omitempty"` // positions of those that the window asked for
 
-	// Steps is for each block: the number of its steps, then for each the column, as difference to the one before, and the offset
+	// Steps is for each block: the number of its steps. Then for each come the column, as difference to the one before, and the offset
 	// from there on, in units above Low, likewise. The first is in the column in which it is first drawn.
 	Steps []int32 `json:"steps"`
 }

@@ -13,7 +13,7 @@ const (
 	aheadKeep   = 64 << 10  // room before a chunk for what is left of the one before it
 )
 
-// ahead reads on another core, a few chunks before they are asked for: fetching a large file from
+// ahead reads on another core, a few chunks before they are asked for. Fetching a large file from
 // the page cache, or decompressing it, takes a good part of the time that decoding it takes. Its
 // memory is lent out (pickle.Lender), so that nothing is copied twice.
 type ahead struct {

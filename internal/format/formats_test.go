@@ -116,7 +116,7 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
-// TestBehindTheEnd: what follows a whole compressed file is left out and said, zeros are a tape's padding, a further part is read,
+// TestBehindTheEnd: what follows a whole compressed file is left out and said. Zeros are a tape's padding, a further part is read,
 // and only what lacks its end "ends in the middle".
 func TestBehindTheEnd(t *testing.T) {
 	file, err := os.ReadFile("../../testdata/imagined/old-2.0.pickle")

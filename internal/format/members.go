@@ -16,7 +16,7 @@ const (
 	zstdMagic = "\x28\xb5\x2f\xfd"
 )
 
-// members reads the parts of a compressed file one after the other, and stops where what follows a whole one is none: a
+// members reads the parts of a compressed file one after the other. It stops where what follows a whole one is none: a
 // download or a tape may have left something behind the end.
 type members struct {
 	from *bufio.Reader

@@ -9,7 +9,7 @@ import (
 	"hightide/internal/usage"
 )
 
-// OfSnapshot is a snapshot as a profile, by stack and device: what was in use when most bytes were (on each
+// OfSnapshot is a snapshot as a profile, by stack and device. It has what was in use when most bytes were (on each
 // device at its own peak), and what the whole trace did. The sizes are those of blocks, as in a report.
 func OfSnapshot(s *mem.AllocatorSnapshot) *mem.Profile {
 	p := &mem.Profile{Label: s.Label, Default: 1, Kinds: slices.Clone(usage.Kinds)}

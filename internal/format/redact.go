@@ -12,7 +12,7 @@ import (
 	"hightide/internal/wire"
 )
 
-// Redact returns a copy of a run without what is private: folders of paths, the host, arguments,
+// Redact returns a copy of a run without what is private. That is folders of paths, the host, arguments,
 // environment, working copy, the run's name and tags, ids of GPUs, and allocator snapshots (they are full of
 // paths). File names, functions, lines, names of modules and of the program's own spans stay: a report of the copy finds the same as one
 // of the original.

@@ -52,7 +52,7 @@ func written(t testing.TB, f Format, from Source, table *Table) []byte {
 	return out.Bytes()
 }
 
-// TestSnapshotFormats is what every format keeps, of a snapshot and of a profile: it changes nothing,
+// TestSnapshotFormats is what every format keeps, of a snapshot and of a profile. It changes nothing,
 // says when it cannot write, gives the same each time, and, where it is text, the golden file.
 func TestSnapshotFormats(t *testing.T) {
 	for _, f := range Formats {

@@ -34,7 +34,7 @@ func alternatives(list []string) string {
 	return strings.Join(list[:len(list)-1], ", ") + " or " + list[len(list)-1]
 }
 
-// Find returns the GPU that a name means: its slug, its full name as a driver says it, an alias, the
+// Find returns the GPU that a name means. A name is its slug, its full name as a driver says it, an alias, the
 // name of a cloud's instance, or a beginning of one that leaves no doubt. Case, spaces, dashes,
 // makers' names and "GB" for "G" do not matter.
 func (c *Catalogue) Find(name string) (*GPU, error) {

@@ -22,8 +22,8 @@ import (
 )
 
 // everyGPU judges every GPU of the catalogue. Kernels, workspaces and scratch depend on the compute
-// capability and the number of multiprocessors, so there is a run for each such pair, on the GPU of
-// it with most memory; the smaller ones take the same steps as long as those fit into their memory. Where
+// capability and the number of multiprocessors. So there is a run for each such pair, on the GPU of
+// it with most memory. The smaller ones take the same steps as long as those fit into their memory. Where
 // they are short of it, the allocator's history of that run is replayed with less; where it cannot be
 // replayed exactly, they get a run of their own.
 func (s *Session) everyGPU(ctx context.Context, t trial, main *Result) []mem.GPUVerdict {
@@ -152,9 +152,9 @@ func shortened(text string, n int) string {
 	return text
 }
 
-// follows says what a run on a larger GPU of the same kind tells about a smaller one: the same where
-// it never came near the smaller one's memory; what its history comes to with so much where it did; out of
-// memory where the larger one ran out. ok is false where only a run can tell.
+// follows says what a run on a larger GPU of the same kind tells about a smaller one. It is the same where
+// it never came near the smaller one's memory. Where it did, it is what its history comes to with so much. And it is out of
+// memory where the larger one ran out. The result ok is false where only a run can tell.
 func follows(larger *Result, g *gpus.GPU) (v mem.GPUVerdict, ok bool) {
 	v = priced(larger.GPUVerdict, g)
 	v.Total, v.Context, v.Note = g.Total, g.Overhead, ""
@@ -217,7 +217,7 @@ func compareVerdicts(a, b mem.GPUVerdict) int {
 	return cmp.Or(cmp.Compare(b.Total, a.Total), cmp.Compare(a.GPU, b.GPU))
 }
 
-// usableBy says of a GPU why the program's framework cannot use it, "" where it can: by the
+// usableBy says of a GPU why the program's framework cannot use it, "" where it can. It goes by the
 // architectures torch was built for where the run told them, else by those of its CUDA version.
 func (s *Session) usableBy(main *Result) func(*gpus.GPU) string {
 	cuda, archs := s.Python.CUDA, ""
@@ -239,7 +239,7 @@ func (s *Session) usableBy(main *Result) func(*gpus.GPU) string {
 	}
 }
 
-// runsOn says whether a build for these architectures (sm_80, compute_90) has kernels for a capability:
+// runsOn says whether a build for these architectures (sm_80, compute_90) has kernels for a capability. These are
 // binaries of the same major version and no later minor one, or code that the driver compiles.
 func runsOn(archs []string, major, minor int) bool {
 	for _, arch := range archs {

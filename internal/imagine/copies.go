@@ -69,7 +69,7 @@ func common(t *trial) map[string]string {
 	return env
 }
 
-// copies starts the program once, has it fork at its first use of CUDA for each of the trials that are alike, and
+// copies starts the program once, has it fork at its first use of CUDA for each of the trials that are alike. It
 // returns what came of those that ran, at their places. What failed for a reason of its own is left out, as forking may be
 // the reason. A program that could not be forked once is not tried again.
 func (s *Session) copies(ctx context.Context, trials []trial) []*Result {
@@ -141,7 +141,7 @@ func (s *Session) copies(ctx context.Context, trials []trial) []*Result {
 	return found
 }
 
-// apart is the part of a run that one copy made, as if it had been a run of its own; nil where there is
+// apart is the part of a run that one copy made, as if it had been a run of its own. Nil where there is
 // no such copy or nobody saw its end.
 func apart(whole *mem.Run, name string, setup mem.ImaginedSetup) *mem.Run {
 	mine := map[uint32]bool{}

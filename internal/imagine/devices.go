@@ -15,7 +15,7 @@ import (
 	"hightide/internal/shm"
 )
 
-// imaginary is the vendor of a run's imaginary GPUs: it reads the state that the preloaded library
+// imaginary is the vendor of a run's imaginary GPUs. It reads the state that the preloaded library
 // keeps in shared memory, so that sampler and views serve real and imaginary devices alike.
 type imaginary struct {
 	spec     []mem.GPU

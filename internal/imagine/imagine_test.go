@@ -101,7 +101,7 @@ func TestRunsOn(t *testing.T) {
 }
 
 // TestFollows: a smaller GPU of the same kind needs no run where the larger one never came near its
-// memory, or ran out itself; between those only a run can tell.
+// memory, or ran out itself. Between those only a run can tell.
 func TestFollows(t *testing.T) {
 	c := gpus.Builtin()
 	h200, _ := c.Find("h200")

@@ -12,7 +12,7 @@ import (
 )
 
 // played is the command that plays some ranks of a larger world, each alone in a process with GPUs and
-// device state of its own: ranks of several nodes would share one device otherwise. A shell starts them with what
+// device state of its own. Ranks of several nodes would share one device otherwise. A shell starts them with what
 // torchrun would have told each, as many at a time as the host's memory allows: one may wait for what
 // another one tells it.
 func (s *Session) played(t *trial, channels string) (command []string, states []*deviceState) {
@@ -50,15 +50,15 @@ func mergeEnv(sets ...map[string]string) map[string]string {
 	return merged
 }
 
-// playAll is the largest world of which every rank is played unless --play says otherwise: stages of a pipeline wait
+// playAll is the largest world of which every rank is played unless --play says otherwise. Stages of a pipeline wait
 // for each other, so that none can be left out, and one of them takes the most.
 const playAll = 8
 
 // mostPlayed bounds how many ranks of a world are played.
 const mostPlayed = 64
 
-// parsePlay reads "0,1,127", also with ranges as "0-15" or "0-120/8" and with "all"; "" means all of a small world, and of a larger one the first two, one in the middle and the
-// last: those are several stages of a pipeline, a root of what ranks send each other and one that is none.
+// parsePlay reads "0,1,127", also with ranges as "0-15" or "0-120/8" and with "all"; "" means all of a small world, and of a
+// larger one the first two, one in the middle and the last. Those are several stages of a pipeline, a root of what ranks send each other and one that is none.
 func parsePlay(list string, world int) ([]int, error) {
 	if list == "" && world <= playAll {
 		ranks := make([]int, world)

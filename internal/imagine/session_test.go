@@ -26,7 +26,7 @@ func (k *kept) Write(f mem.Frame) error {
 
 func (k *kept) Flush() error { return nil }
 
-// TestTwoSessionsAtOnce: sessions side by side in one process share nothing: each records its own GPU, in folders of its
+// TestTwoSessionsAtOnce: sessions side by side in one process share nothing. Each records its own GPU, in folders of its
 // own, and the trials of one that is cancelled end while the other's go on.
 func TestTwoSessionsAtOnce(t *testing.T) {
 	python := filepath.Join(t.TempDir(), "python3")

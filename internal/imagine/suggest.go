@@ -133,7 +133,7 @@ func (s *Session) tryAll(ctx context.Context, list []attempt) []mem.Try {
 	return tries
 }
 
-// notTaken tells of a kernel of attention that PyTorch passed over although the others were switched off. nil for
+// notTaken tells of a kernel of attention that PyTorch passed over although the others were switched off. Nil for
 // what the agent could not switch on: the program does not offer it, and nobody asked for it.
 func (a attempt) notTaken(result *Result) *mem.Try {
 	if !strings.HasPrefix(a.kind, attentionSwitch) {

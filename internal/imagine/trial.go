@@ -143,8 +143,8 @@ func (s *Session) room() int {
 	return 0
 }
 
-// trace is the history of a run on one device by one process, if the model of the allocator repeats it
-// exactly and it is the whole of it; else nil.
+// trace is the history of a run on one device by one process. It is nil unless the model of the allocator repeats it
+// exactly and it is the whole of it.
 func (r *Result) trace() *replay.Fit {
 	r.once.Do(func() {
 		if len(r.Ranks) > 1 || len(r.Devices) != 1 {

@@ -83,7 +83,7 @@ func (c *Child) fromTerminal(s syscall.Signal) bool {
 }
 
 // Follows says whether we stop as the command was stopped, so that a shell sees one job. Only for the
-// signals of job control, and only where there is a terminal: a command stopped by SIGSTOP, or
+// signals of job control, and only where there is a terminal. A command stopped by SIGSTOP, or
 // where nobody can type fg, is watched while it stands still.
 func (c *Child) Follows(s syscall.Signal) bool {
 	switch s {

@@ -425,7 +425,7 @@ func (g *Regression) JUnit(w io.Writer) error {
 }
 
 // Annotations are workflow commands that have GitHub show what is worse as an error and what is not known as a warning,
-// at the file of the specification, and then how the whole stands.
+// at the file of the specification. Last comes how the whole stands.
 func (g *Regression) Annotations(w io.Writer, file string) error {
 	for _, c := range g.Changes {
 		level, title := "", ""

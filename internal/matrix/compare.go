@@ -108,9 +108,9 @@ func (f FigureInfo) value(s Summary) float64 {
 // Value is what a trial says of a figure: a peak, the time of a typical step, the mean load.
 func Value(f Figure, s Summary) float64 { return info(f).value(s) }
 
-// Exactness is how well repeats tell a figure of each cell that has an interval, by key: half of its width as a part of the
-// mean, without the error of a figure that is estimated. It tells when to stop repeating a cell, so where the cell's own repeats tell, it takes their variance for no less
-// than the median one. Those that lie close together by chance would end too early.
+// Exactness is how well repeats tell a figure of each cell that has an interval, by key. It is half of its width as a part of the
+// mean, without the error of a figure that is estimated. It tells when to stop repeating a cell, so where the cell's own repeats tell,
+// it takes their variance for no less than the median one. Those that lie close together by chance would end too early.
 func Exactness(r *Result, f Figure) map[string]float64 {
 	w := begin(r, Options{})
 	w.settle(info(f))
@@ -280,7 +280,7 @@ func (w *comparing) settle(f FigureInfo) (mem.Label, bool) {
 // leastSame is how many repeats must have repeated a value before it counts as exact.
 const leastSame = 10
 
-// exact says of each cell whether repeats of cells like it never differ: of all cells, or of all that share a value
+// exact says of each cell whether repeats of cells like it never differ. These are all cells, or all that share a value
 // of some axis with it, where these were repeated often enough to tell.
 func (w *comparing) exact(stats []*Stat) []bool {
 	type group struct{ axis, value string }

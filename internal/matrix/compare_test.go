@@ -125,7 +125,7 @@ func TestIntervalsCover(t *testing.T) {
 	}
 }
 
-// TestStoppingCovers is of a run that repeats each cell until its interval is narrow enough: repeats that lie close
+// TestStoppingCovers is of a run that repeats each cell until its interval is narrow enough. Repeats that lie close
 // together by chance end it early, which must not make intervals too narrow.
 func TestStoppingCovers(t *testing.T) {
 	const matrices = 200

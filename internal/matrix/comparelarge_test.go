@@ -49,7 +49,7 @@ func TestCompareIsBounded(t *testing.T) {
 	}
 }
 
-// TestBaselineErrs counts how often a gate of 3 % is wrong: it fails a change that is none, lets one of 10 % pass, or says
+// TestBaselineErrs counts how often a gate of 3 % is wrong. It fails a change that is none, lets one of 10 % pass, or says
 // of one that is twice as large as allowed that it is the same.
 func TestBaselineErrs(t *testing.T) {
 	noisy := func(r *rand.Rand, v []string) float64 {

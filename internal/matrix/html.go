@@ -59,7 +59,7 @@ func HTML(w io.Writer, r *Result, c *Comparison, reports map[string]string) erro
 	return nil
 }
 
-// Typical names for each cell the run that stands for it: of its finished trials the one with the median of a figure,
+// Typical names for each cell the run that stands for it. Of its finished trials the one with the median of a figure,
 // else the last one that has a recording. Cells without one are not in it.
 func Typical(r *Result, figure Figure) []string {
 	trials := map[string][]*Trial{}
@@ -187,7 +187,7 @@ func packTrials(r *Result, places map[string]int, d detail) trialColumn {
 	return t
 }
 
-// newFigureColumn finds the unit of a figure: what all of its values are multiples of (pages, KiB, or 1), or a round
+// newFigureColumn finds the unit of a figure. It is what all of its values are multiples of (pages, KiB, or 1), or a round
 // multiple of that which still leaves the smallest one its digits.
 func newFigureColumn(trials []Trial, figure Figure, d detail) *figureColumn {
 	c := &figureColumn{}

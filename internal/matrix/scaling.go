@@ -264,7 +264,7 @@ func (w *comparing) least(points []point, form int) (fitted, bool) {
 const bentBelow = 0.01
 
 // spread finds how exact a fit is. Where what is left over is no more than the noise of the runs, that noise tells; else
-// the residuals do, of which there are few, so that intervals are wide.
+// the residuals do. Of these there are few, so intervals are wide.
 func spread(f *fitted, points []point, rows, inverse [][]float64) {
 	p := len(f.value)
 	var rest, expected float64 // sums of squares of residuals

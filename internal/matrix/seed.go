@@ -58,7 +58,7 @@ func SeedFolders(r *Result) ([]SeedFolder, error) {
 	return folders, nil
 }
 
-// WriteSeedSamples writes the samples of a run of the process tree: seconds since it began, MB of 2^20 bytes, faults since
+// WriteSeedSamples writes the samples of a run of the process tree. They are seconds since it began, MB of 2^20 bytes, faults since
 // it began, percent of one processor since the last sample.
 func WriteSeedSamples(w io.Writer, run *mem.Run) error {
 	out := csv.NewWriter(w)

@@ -41,7 +41,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// mixed is a result with all that may become of cells: measured on the host and on an imaginary device, out of memory,
+// mixed is a result with all that may become of cells. They are measured on the host and on an imaginary device, out of memory,
 // not to be run here, run once, identical in all runs.
 func mixed() *Result {
 	axes := []Axis{

@@ -228,7 +228,7 @@ func (s *AllocatorSnapshot) AllDevices() []int {
 // HostDevice is the number of pinned host memory among the devices of a snapshot.
 const HostDevice = -1
 
-// Host is the part of a snapshot that tells of pinned host memory, as a snapshot of one device of its own, HostDevice; nil:
+// Host is the part of a snapshot that tells of pinned host memory, as a snapshot of one device of its own, HostDevice. Nil:
 // there is none, or it was not recorded.
 func (s *AllocatorSnapshot) Host() *AllocatorSnapshot {
 	events := 0

@@ -188,7 +188,7 @@ type SiteUse struct {
 }
 
 // HeapUse is the heap of one process at a moment. Sites holds only those that changed since the
-// frame before, unless Peak is set: then it is the complete picture at the highest live heap so
+// frame before, unless Peak is set. Then it is the complete picture at the highest live heap so
 // far, and replaces the earlier peak.
 type HeapUse struct {
 	Process  uint32    `json:"process"`

@@ -156,7 +156,7 @@ type Variable struct {
 	Value string `json:"value"`
 }
 
-// MaskEnv takes apart an environment of "NAME=value" for someone to look at, with secrets hidden: the whole value where the name
+// MaskEnv takes apart an environment of "NAME=value" for someone to look at, with secrets hidden. It hides the whole value where the name
 // asks for it, and in others what gives itself away. What is not an assignment is left out.
 func MaskEnv(environ []string) []Variable {
 	var out []Variable

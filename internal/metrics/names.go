@@ -11,7 +11,7 @@ const (
 	ofDevice              // a device, or one process on it
 )
 
-// labels of each kind. run is the run's id; process its number there, empty for what is of no single process; label says how a
+// labels of each kind. run is the run's id; process its number there, empty for what is of no single process. The label says how a
 // figure was come by: measured, imagined, replayed, estimated.
 var labels = map[kind][]string{
 	ofRun:     {"run", "label"},

@@ -8,7 +8,7 @@ import (
 )
 
 // When what a heap holds was allocated, by site. A site's bytes may rise since it keeps ever more, or since each block that
-// replaces another is larger: the first holds blocks of every age, the second only young ones. The time since the heap's
+// replaces another is larger. The first holds blocks of every age, the second only young ones. The time since the heap's
 // first record is cut into at most ageBins bins of equal width, which doubles when they are full.
 type heapAges struct {
 	first tick

@@ -147,7 +147,7 @@ func (r *Recorder) adopt(c *channel) {
 }
 
 // drain takes what is in a process's channels, merged by time, so that the heap at the end of a
-// step is the heap of that moment. final: the process is dead.
+// step is the heap of that moment. If final: the process is dead.
 func (r *Recorder) drain(p *process, final bool) {
 	until := r.now()
 	for {

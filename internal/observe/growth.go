@@ -7,7 +7,7 @@ import (
 	"hightide/internal/mem"
 )
 
-// growth is a running look at whether a process grows with its steps: just good enough to ask the
+// growth is a running look at whether a process grows with its steps. It is just good enough to ask the
 // agent to look for the container that grows, and for the status line. The verdict of a report is
 // analyze's, from the whole recording.
 type growth struct {
@@ -73,8 +73,8 @@ func (g *growth) point(at uint64, bytes int64) {
 	}
 }
 
-// perStep is the slope over the later two thirds of the steps, a median of the slopes between
-// points half of that apart, so that warm-up and spikes do not count. ok: enough steps were seen,
+// perStep is the slope over the later two thirds of the steps. It is a median of the slopes between
+// points half of that apart, so that warm-up and spikes do not count. It is ok where enough steps were seen,
 // and the points rise more often than not by a clear margin.
 func (g *growth) perStep() (slope float64, ok bool) {
 	if !g.enough() {

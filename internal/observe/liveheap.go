@@ -259,7 +259,7 @@ func (b *liveHeap) total(time int64, step uint64) mem.HeapUse {
 	return mem.HeapUse{Process: b.process, Time: time, Step: step, Live: b.live, Variance: max(b.variance, 0), Absent: b.absent}
 }
 
-// peakUse is the complete picture at the highest live heap, and whether it is worth writing: the
+// peakUse is the complete picture at the highest live heap, and whether it is worth writing. The
 // peak has risen by more than the given share since it was written last.
 func (b *liveHeap) peakUse(share float64) (mem.HeapUse, bool) {
 	if changed := max(b.peak-b.peakWritten, b.peakWritten-b.peak); b.peak == 0 || float64(changed) <= share*float64(b.peakWritten) {

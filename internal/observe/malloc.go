@@ -111,7 +111,7 @@ func (p *process) arenasResident() (int64, bool) {
 // arena is a range of addresses that malloc cuts blocks from.
 type arena struct{ start, end uint64 }
 
-// findArenas finds malloc's arenas in /proc/PID/maps: the program's heap, and mappings that begin where glibc lets the
+// findArenas finds malloc's arenas in /proc/PID/maps. They are the program's heap, and others. These begin where glibc lets the
 // heaps of other arenas begin, and end there or with the reserve that they can still grow into.
 func findArenas(maps io.Reader) []arena {
 	var found []arena

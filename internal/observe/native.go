@@ -14,7 +14,7 @@ import (
 )
 
 // nativeNames names addresses of one process by the file that is mapped there and the offset in
-// it, which is the same in every process and at every run of the same build.
+// it. That is the same in every process and at every run of the same build.
 type nativeNames struct {
 	pid     int
 	maps    []mapped

@@ -6,7 +6,7 @@ import (
 	"unsafe"
 )
 
-// From Linux 6.7 the kernel tells runs of resident pages (PAGEMAP_SCAN) instead of a word for each page: a third of the
+// From Linux 6.7 the kernel tells runs of resident pages (PAGEMAP_SCAN) instead of a word for each page. That is a third of the
 // price where all are there, a fourteenth where none is. It also tells the page of zeros that a program only read, which
 // counts in no resident set.
 

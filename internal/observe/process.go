@@ -244,7 +244,7 @@ func (r *Recorder) heapAtSpan(p *process, at int64) {
 	r.emit(p.heap.use(at, p.lastStep, false))
 }
 
-// heapInSpan writes the heap before it falls, while a span is open that the program named: what rises and falls within one,
+// heapInSpan writes the heap before it falls, while a span is open that the program named. What rises and falls within one,
 // and between two visits, is seen by its lines.
 func (r *Recorder) heapInSpan(p *process, at int64) {
 	if len(p.spans.user.open) > 0 && p.heap.live > p.heap.written+max(mem.MiB, p.heap.written/50) {

@@ -127,7 +127,7 @@ type seen struct {
 	counted   int64 // touched since then, as far as it was counted
 }
 
-// until takes in what was resident before a moment, once all that was told until then was: a block that was freed right
+// until takes in what was resident before a moment, once all that was told until then was. A block that was freed right
 // after the reading held its pages at the time.
 func (p *process) until(moment int64) {
 	since := p.pages.since
@@ -258,7 +258,7 @@ func (p *process) lookAt(address uint64, now int64, left *int) bool {
 	return share < 1
 }
 
-// confirm counts what the last look found absent, once all that was told until then was taken in: the pages of a block
+// confirm counts what the last look found absent, once all that was told until then was taken in. The pages of a block
 // that was freed meanwhile were gone because of that.
 func (p *process) confirm(now int64) {
 	for _, l := range p.looked {

@@ -98,7 +98,7 @@ func TestResident(t *testing.T) {
 	}
 }
 
-// TestTouchedAndFreed: a block that was looked at before it was filled, and freed before anybody looked again, held at the
+// TestTouchedAndFreed: a block was looked at before it was filled, and freed before anybody looked again. It held at the
 // peak what a reading in between or the last look saw of it.
 func TestTouchedAndFreed(t *testing.T) {
 	const size, before = 32 << 20, 100 << 20

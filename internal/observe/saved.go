@@ -18,7 +18,7 @@ import (
 // The recording says what every line holds, not which block is at which address. Who comes after us,
 // if we are killed, could make nothing of the frees that are still in the rings. So with each flush
 // of the recording we put what we know beyond it into a file beside the channels, in memory that
-// outlives us: blocks, code objects, what ids mean. Only then the rings are released up to that
+// outlives us. That is blocks, code objects, what ids mean. Only then the rings are released up to that
 // moment. Recover reads recording, file and rings, and goes on as if nothing had happened.
 
 // savedName is the file in the folder of channels.

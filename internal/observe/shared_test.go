@@ -63,7 +63,7 @@ func TestHeldFolderIsLeftAlone(t *testing.T) {
 }
 
 // TestEnginesOfOtherContainers: an engine whose process and files are not seen from here holds its
-// folder as any other does, and what it leaves is not deleted for want of its files.
+// folder as any other does. What it leaves is not deleted for want of its files.
 func TestEnginesOfOtherContainers(t *testing.T) {
 	if root := os.Getenv("HIGHTIDE_TEST_HOLD"); root != "" {
 		holdInContainer(root)

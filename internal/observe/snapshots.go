@@ -73,7 +73,7 @@ func (f *snapshotFile) next(r *Recorder) (done bool, err error) {
 	return done, nil
 }
 
-// openSnapshot opens a path that comes from another process: only a file in the run's own folder is meant, no
+// openSnapshot opens a path that comes from another process. Only a file in the run's own folder is meant, no
 // link, and no pipe, which would hold the engine until somebody writes.
 func openSnapshot(folder, path string) (*os.File, error) {
 	if inside, err := filepath.Rel(folder, path); err != nil || !filepath.IsLocal(inside) {

@@ -11,7 +11,7 @@ import (
 
 // timer wakes the loop. It is the kernel's timer, read as a file is: one thread wakes up, works and goes
 // back to sleep. A time.Timer wakes the runtime's monitor beside it, which polls every 20 µs for as
-// long as we are awake and starts a second thread; together they cost more than a visit does.
+// long as we are awake and starts a second thread. Together they cost more than a visit does.
 type timer struct {
 	C    chan struct{}
 	file *os.File

@@ -110,7 +110,7 @@ func (l *lists) clear() {
 	}
 }
 
-// listPredictor guesses the next list from the one before it: the steps of a training repeat, and a list whose
+// listPredictor guesses the next list from the one before it. The steps of a training repeat, and a list whose
 // bytes are those of the guess need not be walked and hashed again. A wrong guess costs a comparison.
 type listPredictor struct {
 	slots  [predictorSlots]predictedList

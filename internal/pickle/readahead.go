@@ -10,7 +10,7 @@ import (
 
 // readAhead reads ahead of the machine on another core: it takes windows from a Lender and finds the rows of
 // known shapes in them. Only what bytes say by themselves is read there; what they refer to, the machine
-// looks up when it comes upon them, in order. So nothing depends on where rows were looked for: a row that
+// looks up when it comes upon them, in order. So nothing depends on where rows were looked for. A row that
 // was found where the machine never comes is forgotten, one that was not found is read as it comes.
 //
 //	Lender ──▶ windows that overlap ──▶ scan ──▶ runs ──▶ machine: resolve ──▶ Builder

@@ -2,7 +2,7 @@ package pickle
 
 import "encoding/binary"
 
-// resolve makes of the rows of a run, from one on and at most so many, what they mean: it looks up what
+// resolve makes of the rows of a run, from one on and at most so many, what they mean. It looks up what
 // they refer to, in place, and makes their memo entries. It returns how many it understood; of the next
 // it has changed nothing that counts.
 func (d *Decoder) resolve(r *run, from, most int) (n int) {

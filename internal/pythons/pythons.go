@@ -63,7 +63,7 @@ print(json.dumps(out))
 // Patience is how long an interpreter may take to answer. One can hang, and on a busy machine starting one takes seconds.
 const Patience = 30 * time.Second
 
-// Find lists the interpreters a run could mean, in the order of preference: the one named,
+// Find lists the interpreters a run could mean, in the order of preference. These are the one named,
 // $VIRTUAL_ENV, those on PATH (one that has torch before one that has not), hightide's own cached
 // environment. The first that answers is chosen.
 func Find(ctx context.Context, named string) []Interpreter {
@@ -191,7 +191,7 @@ func problemOf(ctx context.Context, err error) string {
 	return err.Error()
 }
 
-// WithTorch is the path of the interpreter to build a model with: the one named, else the best that has torch. cuda: a
+// WithTorch is the path of the interpreter to build a model with: the one named, else the best that has torch. With cuda a
 // build for the CPU alone will not do.
 func WithTorch(ctx context.Context, named string, cuda bool) (string, error) {
 	for _, p := range toTry(ctx, named) {
@@ -213,7 +213,7 @@ func WithTorch(ctx context.Context, named string, cuda bool) (string, error) {
 	return "", fail.Environment("pip install torch, or name an interpreter that has it with --python", "no Python with torch found")
 }
 
-// toTry are those to choose from, the best first. The first place to look is asked alone: where it has torch or was
+// toTry are those to choose from, the best first. The first place to look is asked alone. Where it has torch or was
 // named, nothing else counts, and asking every interpreter of a machine can take longer than a trial.
 func toTry(ctx context.Context, named string) []Interpreter {
 	short, cancel := context.WithTimeout(ctx, Patience)

@@ -1,4 +1,4 @@
-// Package replay runs recorded traces of allocations again in a model of PyTorch's caching allocator: under other
+// Package replay runs recorded traces of allocations again in a model of PyTorch's caching allocator. It does so under other
 // settings, on a smaller GPU, or only to see how exact the model is.
 //
 //	mem.AllocatorSnapshot ──▶ openTrace: verify, compile ──▶ allocator.Run, Variants, Search ──▶ Result
@@ -114,7 +114,7 @@ type replaying struct {
 	told   bool            // asked.Capacity is what the trace tells
 }
 
-// devices are those of a snapshot to replay: the one asked for; else the record is held against all that have a history, and what
+// devices are those of a snapshot to replay. It is the one asked for. Else the record is held against all that have a history, and what
 // would be otherwise is asked of the one with the longest.
 func (o *Options) devices(s *mem.AllocatorSnapshot) []int {
 	if o.Device >= 0 {
@@ -176,7 +176,7 @@ func open(source Source, o Options) (*replaying, error) {
 	return r, nil
 }
 
-// takeRoom takes the device as the trace tells of it, where none was asked for: on one without an end requests that failed
+// takeRoom takes the device as the trace tells of it, where none was asked for. On one without an end requests that failed
 // would be served, and no cache would be given back.
 func (r *replaying) takeRoom() {
 	if r.asked.Capacity == 0 {

@@ -16,8 +16,8 @@ import (
 	"hightide/internal/wire"
 )
 
-// save writes what was replayed: a snapshot as PyTorch dumps them (.pickle), which explain, diff,
-// export and memory_viz open, or a recording (.hightide) of it, which says that it was replayed. Several
+// save writes what was replayed. It is a snapshot as PyTorch dumps them (.pickle), which explain, diff,
+// export and memory_viz open. Or it is a recording (.hightide) of it, which says that it was replayed. Several
 // go into a folder.
 func save(all []*replaying, out string) error {
 	if len(all) == 1 && !files.IsFolder(out) {

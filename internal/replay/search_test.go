@@ -180,7 +180,7 @@ func TestSearchKeepsToWhatWasRecorded(t *testing.T) {
 }
 
 // TestWhatIsAdvisedHoldsAgain: the settings that a search calls best give what it promised when they alone are replayed, without
-// a device named; and no replay of a record takes more than its device had.
+// a device named. No replay of a record takes more than its device had.
 func TestWhatIsAdvisedHoldsAgain(t *testing.T) {
 	for name, do := range map[string]func(ask func(mem.Bytes) allocator.Handle, n *allocator.Native){
 		"pieces, and a request that failed": func(ask func(mem.Bytes) allocator.Handle, n *allocator.Native) {

@@ -66,7 +66,7 @@ type MomentSegment struct {
 	Stream     uint64    `json:"stream,omitempty"`
 	Private    bool      `json:"private,omitempty"` // of a graph's or user's pool
 
-	// Blocks are by address, without gaps: size; 0 cached, 1 in use, 2 waiting for another stream; the event that allocated it, -1: none
+	// Blocks are by address, without gaps: size; 0 cached, 1 in use, 2 waiting for another stream. Then the event that allocated it, -1: none
 	// of the trace, -2: it stands for several small neighbours; category, which who knows it fills in.
 	Blocks [][4]int64 `json:"blocks"`
 }

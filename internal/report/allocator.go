@@ -147,7 +147,7 @@ type SegmentMap struct {
 	Blocks     []MapBlock `json:"blocks"` // by address, no gaps
 }
 
-// MapBlock is size, state (0 cached, 1 in use, 2 waiting for another stream), category (index of
+// MapBlock is size, state (0 cached, 1 in use, 2 waiting for another stream). Then come category (index of
 // map_categories, -1: none) and the innermost node of the stack in the flame graph's tree (-1: none).
 type MapBlock [4]int64
 

@@ -88,8 +88,8 @@ type StackSet struct {
 	Rest   mem.Bytes    `json:"rest_bytes,omitempty"`
 	Frames []FramePlace `json:"frames"` // each place once
 
-	// The stacks as a tree: node i lies at place Places[i] of Frames and was called from node
-	// Parents[i], which comes before it; -1: from nowhere, it is an outermost one.
+	// The stacks as a tree: node i lies at place Places[i] of Frames. It was called from node
+	// Parents[i], which comes before it. With -1 it is an outermost one.
 	Parents []int      `json:"parents"`
 	Places  []int      `json:"places"`
 	Stacks  []StackUse `json:"stacks"` // most bytes first

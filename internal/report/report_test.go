@@ -175,7 +175,7 @@ func TestNoWorkingStateIsPublic(t *testing.T) {
 }
 
 // TestExplainJSONLeads: the fields at the top are of the device that the headline is of, also where more host memory is pinned than the
-// device holds; and an empty list of findings says from how much on growth was looked for.
+// device holds. And an empty list of findings says from how much on growth was looked for.
 func TestExplainJSONLeads(t *testing.T) {
 	r := New()
 	r.Headline.Looked = "Looked for as growth: all."

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// play runs an hour of ticks against processes whose PSS costs a given time, and returns the share of
-// a core that was spent and how often all were read: whenever the budget has enough for it, or for twice that.
+// play runs an hour of ticks against processes whose PSS costs a given time. It returns the share of
+// a core that was spent and how often all were read. That is whenever the budget has enough for it, or for twice that.
 func play(tickCost int64, prices []int64, rss []int64, times float64) (share float64, reads int, longest int64) {
 	b := NewBudget(0.005, 100*time.Millisecond)
 	var live []*Process

@@ -360,7 +360,7 @@ const (
 	restsAfter  = int64(250e6)
 )
 
-// The part of it that a figure carried from reading to reading may always be off by: processes are read one after the
+// The part of it that a figure carried from reading to reading may always be off by. Processes are read one after the
 // other while they run, more so where several share pages.
 const (
 	leastError       = 200

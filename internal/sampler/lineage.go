@@ -125,7 +125,7 @@ func (l *lineage) anonymous() bounds {
 	return bounds{max(b.least, largest), max(b.most, largest)}
 }
 
-// shared is the least that is counted more than once, had no process come or gone: as that only becomes less, the
+// shared is the least that is counted more than once, had no process come or gone. As that only becomes less, the
 // highest later value of it holds for a moment, too.
 func (l *lineage) shared() int64 {
 	lost := int64(0)

@@ -11,7 +11,7 @@ import (
 )
 
 // How much anonymous memory a lineage counts more than once is known without a walk of all its pages. The kernel's page map
-// says of each page whether one process alone maps it, a page that two have in common has the same address in both, and a
+// says of each page whether one process alone maps it. A page that two have in common has the same address in both, and a
 // sample of addresses is enough. Where nothing is shared there is nothing to see again, until the next fork.
 
 const (

@@ -301,7 +301,7 @@ func (p *Process) close() {
 }
 
 // openFile, pread and readFile go around os.File: a tick opens nothing it keeps and allocates nothing. What
-// the kernel answers at once (all but smaps_rollup) is asked raw: the runtime's monitor, which wakes up
+// the kernel answers at once (all but smaps_rollup) is asked raw. The runtime's monitor, which wakes up
 // for an ordinary system call and polls for as long as we work, costs more than the answer.
 func openFile(path string, flags int) (int, error) {
 	name, err := syscall.BytePtrFromString(path)

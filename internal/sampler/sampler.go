@@ -369,7 +369,7 @@ func (s *Sampler) parentOf(p *Process) *Process {
 // program makes fewer.
 const busyFaults = 2000
 
-// forming says that p was split off its parent a moment ago and still runs its program: most such
+// forming says that p was split off its parent a moment ago and still runs its program. Most such
 // are about to become another, and until then every page of theirs is the parent's. Counted, they
 // would double a peak that nobody ever had, and stand as the peak of a program that never took it.
 func (s *Sampler) forming(p *Process, now int64) bool {

@@ -207,7 +207,7 @@ sys.stdin.read()`)
 	}
 }
 
-// TestLeave: a process that is named as no part of the run is looked at no more, whether it was seen before or not, nor is
+// TestLeave: a process that is named as no part of the run is looked at no more, whether it was seen before or not. Nor is
 // what it starts from then on.
 func TestLeave(t *testing.T) {
 	sink := newSeen()
@@ -315,7 +315,7 @@ ctypes.CDLL(None).pthread_exit(None)`)
 	}
 }
 
-// TestJoin: an orphan that its parents do not lead to is seen once it is named, with the process that it is a copy of; not
+// TestJoin: an orphan that its parents do not lead to is seen once it is named, with the process that it is a copy of. It is not
 // under the start of another, nor after it was left.
 func TestJoin(t *testing.T) {
 	c, _ := start(t, "python3", "-c", `

@@ -104,7 +104,7 @@ func (t *Tree) settle() {
 }
 
 // collect fills fresh with the pids to look at: those given out since the last time where they are
-// few, else what a list of /proc has that is not settled. Listing costs about a microsecond for
+// few. Else it is what a list of /proc has that is not settled. Listing costs about a microsecond for
 // every process of the machine, a pid that is tried about five.
 func (t *Tree) collect(last int64, known bool) bool {
 	t.fresh = append(t.fresh[:0], t.again...)

@@ -1,8 +1,8 @@
 package shm
 
-// Line returns the source line of an instruction. lasti is its byte offset in co_code, table the
-// code object's raw co_lnotab (Python 3.8, 3.9) or co_linetable (3.10 and later), python the
-// version as in 0x030b. ok is false where the instruction has no line, lies beyond the table, or
+// Line returns the source line of an instruction. Its byte offset in co_code is lasti, and table is the
+// code object's raw co_lnotab (Python 3.8, 3.9) or co_linetable (3.10 and later). And python is the
+// version as in 0x030b. The result ok is false where the instruction has no line, lies beyond the table, or
 // the table or version cannot be read. It is a stranger's bytes, so any input is allowed.
 //
 // Sources: Objects/lnotab_notes.txt of CPython 3.8 to 3.10, Objects/locations.md (in 3.13:
@@ -41,8 +41,8 @@ func lineOfNotab(table []byte, line, lasti int64) int64 {
 	return line
 }
 
-// lineOfRanges walks pairs of (bytes of code, signed lines): each pair is a range of its own whose
-// line is the sum so far; -128 marks a range without a line.
+// lineOfRanges walks pairs of (bytes of code, signed lines). Each pair is a range of its own whose
+// line is the sum so far. The value -128 marks a range without a line.
 func lineOfRanges(table []byte, line, lasti int64) (int64, bool) {
 	end := int64(0)
 	for ; len(table) >= 2; table = table[2:] {

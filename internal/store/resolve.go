@@ -18,7 +18,7 @@ import (
 // What people call a run, in every kind of store.
 
 // Resolve finds a run by id, unique prefix of an id, name (the newest of that name), "last" (the
-// newest of all), or path of a recording, which need not be in the store.
+// newest of all). Or by the path of a recording, which need not be in the store.
 func Resolve(s Store, ref string) (Run, error) {
 	if path := recordingPath(ref); path != "" {
 		run, err := resolveFile(path)

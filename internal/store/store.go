@@ -80,7 +80,7 @@ const Recording = "run.hightide"
 
 // Writer takes the frames of one recording.
 //
-// A full disk is not an error: what cannot be written is counted (see Lost), definitions are kept and
+// A full disk is not an error. What cannot be written is counted (see Lost), definitions are kept and
 // written once there is room again, and the recording says what it lost.
 type Writer interface {
 	ID() string

@@ -3,8 +3,8 @@
 //
 //	bytes ──▶ Index ──▶ blocks: where each begins, in which row and in which colours
 //
-// Rows are those of a screen without end: a line feed goes on to the next, and a program that goes back up, as displays of progress do,
-// writes over rows that it has. web/src/lib/terminal/screen.ts draws rows in the same way. What either knows of a sequence, the other must.
+// Rows are those of a screen without end. A line feed goes on to the next, and a program that goes back up, as displays of progress do,
+// writes over rows that it has. The page draws rows in the same way. What either knows of a sequence, the other must.
 package terminal
 
 import (
@@ -136,7 +136,7 @@ func (x *Index) text(p []byte) {
 	}
 }
 
-// ends is how much of a text still belongs to the block, and whether the block ends there: once it is full, after a line or, where
+// ends is how much of a text still belongs to the block, and whether the block ends there. It does once it is full, after a line or, where
 // none ends soon, before a letter.
 func (x *Index) ends(p []byte) (n int, full bool) {
 	room := x.Blocks[len(x.Blocks)-1].At + BlockBytes - x.Size

@@ -13,7 +13,8 @@ import (
 // framework is what hightide calls one, and how its view reads.
 type framework struct{ name, title string }
 
-// frameworkView makes the view of a framework, by what hightide calls it and how it is written: what it holds in each process of the run: its allocators, its model, its phases.
+// frameworkView makes the view of a framework, by what hightide calls it and how it is written. It shows what it holds in
+// each process of the run: its allocators, its model, its phases.
 func frameworkView(name, title string) func(s *State, width, height int) []string {
 	of := framework{name, title}
 	return func(s *State, width, _ int) []string {

@@ -21,7 +21,7 @@ func spot(key, text string) string {
 	return spotBegin + key + spotEnd + text + spotBegin + spotEnd
 }
 
-// rowSpots marks rows that the cursor can go to: a click goes there, one on the chosen row opens it. first is how far below the cursor the
+// rowSpots marks rows that the cursor can go to: a click goes there, one on the chosen row opens it. Parameter first is how far below the cursor the
 // first of the rows is.
 func rowSpots(rows []string, first int) {
 	for i := range rows {

@@ -14,7 +14,7 @@ import (
 	"hightide/internal/launch"
 )
 
-// What job control does to views: before the process is stopped the terminal is given back as it was, and when the process goes on
+// What job control does to views. Before the process is stopped the terminal is given back as it was. When the process goes on
 // in the foreground it is taken again. In the background there are no views.
 //
 //	hightide top         SIGTSTP ───────────▶ askStopSelf ─┐

@@ -173,7 +173,7 @@ func (s *State) followed(m Followed) []ask {
 	return s.refresh()
 }
 
-// reportEvery is how old a report of a run that goes on may be; one that takes long is made less often, so that all take 1 % of a core.
+// reportEvery is how old a report of a run that goes on may be. One that takes long is made less often, so that all take 1 % of a core.
 const reportEvery = 10 * time.Second
 
 // refresh asks for what the tab in front shows and is not there, or too old.

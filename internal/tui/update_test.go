@@ -72,7 +72,7 @@ func TestARunIsFollowedOnce(t *testing.T) {
 	}
 }
 
-// TestImaginaryGPUs: each imaginary GPU of a run that goes on is a bar, of what its living processes have in use; where they are too
+// TestImaginaryGPUs: each imaginary GPU of a run that goes on is a bar, of what its living processes have in use. Where they are too
 // many the last line says how full the rest is.
 func TestImaginaryGPUs(t *testing.T) {
 	s := demo(100, 24)

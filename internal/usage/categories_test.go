@@ -37,7 +37,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestBackwardOfTheProgramsOwn: what a backward pass allocates and frees again is not a gradient, also where a function of the program's own
+// TestBackwardOfTheProgramsOwn: what a backward pass allocates and frees again is not a gradient. That holds, too, where a function of the program's own
 // or a recomputation comes amidst the pass, and where the optimizer allocates nothing.
 func TestBackwardOfTheProgramsOwn(t *testing.T) {
 	const layers = 10

@@ -7,7 +7,7 @@ import (
 	"hightide/internal/mem"
 )
 
-// FromBefore compares what was there before a trace, and of which no stack tells, with the gradients of the trace: parameters, and
+// FromBefore compares what was there before a trace, and of which no stack tells, with the gradients of the trace. Parameters, and
 // the states that an optimizer keeps of each, have their sizes.
 type FromBefore struct {
 	Bytes mem.Bytes // that were there before

@@ -65,7 +65,7 @@ type Growing struct {
 	Phase mem.Phase
 	Every bool // it rose in each bin, by about as much
 
-	// Larger says that nothing is kept for good: what is freed is followed by something larger, as where each step works on
+	// Larger says that nothing is kept for good. What is freed is followed by something larger, as where each step works on
 	// more, or a whole table is copied to be extended. Then it is not Steady.
 	Larger bool
 }
@@ -194,7 +194,7 @@ const (
 	endHeld   = 0.95 // in which it holds less than this part: what is replaced all the time differs by less, in its samples
 )
 
-// part is where a site's growth is looked at: from when it begins to hold anything, if that leaves enough, and without the end
+// part is where a site's growth is looked at. It is from when it begins to hold anything, if that leaves enough, and without the end
 // of a process, in which it gives back what it held.
 func (b *Bins) part(low []mem.Bytes) part {
 	p := part{0, len(low) - 1}
@@ -227,7 +227,7 @@ func (b *Bins) part(low []mem.Bytes) part {
 	return p
 }
 
-// shareOf judges a site of which there are too few readings to see its course: where the whole heap
+// shareOf judges a site of which there are too few readings to see its course. Where the whole heap
 // grows steadily, a line that rose by a good part of that is what grows.
 func shareOf(whole Trend, c Curve, of Noise, least float64) Trend {
 	from, end := 0, len(c.X)-1

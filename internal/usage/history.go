@@ -12,7 +12,7 @@
 // of spans, so host heaps and device traces have one peak, one growth, one timeline, one flame graph.
 //
 // Names gives stacks the lines that people look for, Categories says what memory is for. What only a device's allocator knows
-// (segments, pools, what was asked for before rounding, free memory in pieces) is in Device, and has no host counterpart:
+// (segments, pools, what was asked for before rounding, free memory in pieces) is in Device. It has no host counterpart:
 // no heap tells how malloc divides its memory.
 //
 // Three things are told twice, for a reason:

@@ -127,7 +127,7 @@ func TestHeldAddsUp(t *testing.T) {
 	}
 }
 
-// TestKept: what is kept through a stretch is there at each of its moments: of a heap the least reading of each stack, of a
+// TestKept: what is kept through a stretch is there at each of its moments. Of a heap the least reading of each stack, of a
 // trace the blocks that neither came nor went.
 func TestKept(t *testing.T) {
 	for name, h := range histories(t) {

@@ -7,7 +7,7 @@ import (
 	"hightide/internal/mem"
 )
 
-// TestLarger: a line that replaces its block by a larger one in each step gets larger; one that keeps its blocks is a growth and
+// TestLarger: a line that replaces its block by a larger one in each step gets larger. One that keeps its blocks is a growth and
 // none of these, and one whose blocks come and go alike is neither.
 func TestLarger(t *testing.T) {
 	const steps, each = 20, 10

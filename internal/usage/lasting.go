@@ -55,7 +55,7 @@ func (h *History) lasting(g *Growing, stacks []uint32, from, to int64, c Curve) 
 	}
 }
 
-// fullSince says whether a site rose no more, or little, since when what it freed of its old blocks says that it was full; part is
+// fullSince says whether a site rose no more, or little, since when what it freed of its old blocks says that it was full. Parameter part is
 // of the curve, at which the ages were read.
 func fullSince(g *Growing, stacks []uint32, ages *mem.HeapAges, part float64, c Curve) bool {
 	var outlived float64

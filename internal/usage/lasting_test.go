@@ -80,7 +80,7 @@ func TestBufferFullLate(t *testing.T) {
 	}
 }
 
-// TestBufferFullLateReadEarly: the ages were read some time before the end, so what was freed since is not known; and the samples
+// TestBufferFullLateReadEarly: the ages were read some time before the end, so what was freed since is not known. And the samples
 // of what is replaced all the time differ a little, which is not an end of the process.
 func TestBufferFullLateReadEarly(t *testing.T) {
 	born := func(bin int) mem.Bytes {

@@ -260,7 +260,7 @@ func machinery(l mem.Location) bool {
 		slices.ContainsFunc(plumbing, func(begin string) bool { return strings.HasPrefix(l.Function, begin) }))
 }
 
-// nativeName is how people know native code: by the node of the autograd graph, else by the operator, else by
+// nativeName is how people know native code. It is by the node of the autograd graph, else by the operator, else by
 // the innermost function that is not the allocator's, else by its library.
 func (t *Names) nativeName(numbers []uint32, bare bool, at Site) string {
 	if bare {

@@ -245,7 +245,7 @@ func (d *Device) anchors() []anchor {
 }
 
 // backwardPasses are the events at which a backward pass begins. What it allocates comes after a forward pass, or in a program
-// without modules after anything else. trains says whether there is any such memory: the trace may begin amidst a pass.
+// without modules after anything else. Result trains says whether there is any such memory: the trace may begin amidst a pass.
 func (d *Device) backwardPasses() (begins []int32, trains bool) {
 	runs := slices.DeleteFunc(slices.Clone(d.phaseRuns()), func(r phaseRun) bool { return r.few })
 	modules := slices.ContainsFunc(runs, func(r phaseRun) bool { return r.phase == phaseForward })

@@ -46,7 +46,7 @@ func TestHistoryEndsInTheFinalState(t *testing.T) {
 	}
 }
 
-// TestRingThatBeginsAmidstAFree: a block whose free the program had asked for before the ring begins is held by nobody in it, though its
+// TestRingThatBeginsAmidstAFree: a block whose free the program had asked for before the ring begins is held by nobody in it. That is so though its
 // memory is not free before the free is complete.
 func TestRingThatBeginsAmidstAFree(t *testing.T) {
 	var m made

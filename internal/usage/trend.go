@@ -38,7 +38,7 @@ const (
 	leastRest    = 0.06 // of the window
 )
 
-// Noise is what sampling does to a curve. It has the variance of the growth over its window, what it would be over
+// Noise is what sampling does to a curve. It has the variance of the growth over its window. It is also what it would be over
 // the later half if nothing grew there (bytes²), and the bytes that one sample stands for. All are 0
 // where nothing is sampled.
 type Noise struct {
@@ -53,11 +53,11 @@ type Noise struct {
 //
 // The window is cut into equal segments. A growth is steady when most of them rise, the later half
 // and the end no less than the rest, and no single one makes it up. A segment that stands out (one
-// table loaded amidst a leak) counts as the median. The slope is the growth over the window: of a
+// table loaded amidst a leak) counts as the median. The slope is the growth over the window. Of a
 // sum of sampled allocations that are never freed the noise is a random walk, for which the
 // difference of its ends is the best estimator. The later half must rise by more than its noise too.
 // Of a full cache that replaces its oldest entries, other samples stand for the same bytes at every
-// step, and the envelope of their noise rises. least is the smallest growth that matters, in bytes.
+// step, and the envelope of their noise rises. Field least is the smallest growth that matters, in bytes.
 func TrendOf(c Curve, of Noise, least float64) Trend {
 	x, kept := settle(c)
 	if len(x) < leastBins && !(c.Whole && len(x) >= leastSteps) {

@@ -108,7 +108,7 @@ func (d *decoder) string() string {
 	return value
 }
 
-// count reads a number of items, each of which takes at least size bytes of what is left: so a
+// count reads a number of items, each of which takes at least size bytes of what is left. A
 // count that lies cannot ask for more memory than a small multiple of the payload.
 func (d *decoder) count(size int) int {
 	n := d.uint()

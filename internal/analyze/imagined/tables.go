@@ -255,7 +255,7 @@ func spreadText(v *report.Imagined) string {
 }
 
 // cachedText says how much of the answer rests on the allocator's settings, where those are the default and it is
-// much: the script that starts a real job often sets others, and the program that it starts does not show them.
+// much. The script that starts a real job often sets others, and the program that it starts does not show them.
 func cachedText(v *report.Imagined) string {
 	reserved, cached := v.Reserved.Or(0), v.Reserved.Or(0)-v.Allocated.Or(v.Reserved.Or(0))
 	if v.Conditions["allocator setting"] != "default" || cached < int64(mem.GiB) || cached*20 < reserved {

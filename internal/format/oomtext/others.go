@@ -14,7 +14,7 @@ import (
 var others = slices.Concat(onDevices, onHosts)
 
 // onDevices are those of devices, and of what serves models on them. Their sentences
-// have the message's figures in braces ({asked}, {limit}, …); of alternatives, parted by " | ", the first is said whose
+// have the message's figures in braces ({asked}, {limit}, …). Of alternatives, parted by " | ", the first is said whose
 // figures the message states, and none if there is none. Add yours here, and a line in TestKindsOfMessages.
 var onDevices = []wording{
 	// Frameworks and libraries on a GPU.

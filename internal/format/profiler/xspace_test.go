@@ -19,7 +19,7 @@ func number(field int, value uint64) []byte {
 	return binary.AppendUvarint([]byte{byte(field << 3)}, value)
 }
 
-// TestXSpaceOfAGPU is written as TensorFlow writes of a GPU, which is not here: its allocator's name is its device, and functions of
+// TestXSpaceOfAGPU is written as TensorFlow writes of a GPU, which is not here. Its allocator's name is its device, and functions of
 // Python that are around an allocation on its thread are its stack.
 func TestXSpaceOfAGPU(t *testing.T) {
 	names := []string{"", "MemoryAllocation", "MemoryDeallocation", "$train.py:7 main"}

@@ -131,8 +131,8 @@ func (b *builder) sample(e *Event, def mem.SeriesDef, size *whole) {
 	s.Times, s.Values = append(s.Times, int64(*e.Time)), append(s.Values, int64(*size))
 }
 
-// Events are the readings of a recording: of the whole tree of processes on the host (where that was not read, of each
-// process), of each allocator and each device; and the limits that were passed. By time.
+// Events are the readings of a recording. They are of the whole tree of processes on the host (where that was not read, of each
+// process), of each allocator and each device. With them come the limits that were passed. By time.
 func Events(r *mem.Run) []Event {
 	var events []Event
 	host := mem.SeriesTreeRSS

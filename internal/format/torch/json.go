@@ -14,7 +14,7 @@ import (
 	"hightide/internal/pickle"
 )
 
-// jsonPickle is a JSON text as a pickle that says the same, made while it is read: snapshots that
+// jsonPickle is a JSON text as a pickle that says the same, made while it is read. Snapshots that
 // were saved as JSON go through the same builder as all others.
 type jsonPickle struct {
 	pickler

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// populate has the kernel provide the memory of rows [from, to) of a column, which otherwise happens
+// populate has the kernel provide the memory of rows [from, to) of a column. Otherwise that happens
 // page by page as they are written, and takes a third as long as decoding what is written. It is a
 // request: kernels before 5.14 know nothing of it.
 func populate[T any](column []T, from, to int) {

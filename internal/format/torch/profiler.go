@@ -62,8 +62,8 @@ func IsTimeline(head []byte) bool {
 	return ok && (bytes.HasPrefix(inner, []byte("-1, ")) || digits >= 16)
 }
 
-// ReadTrace reads a Chrome trace that PyTorch's profiler exported with profile_memory: every
-// allocation and free, with the operators and, where recorded with_stack, the Python functions
+// ReadTrace reads a Chrome trace that PyTorch's profiler exported with profile_memory. It has every
+// allocation and free, with the operators. Where it was recorded with_stack, it has the Python functions
 // that were running on its thread. The state at the end is what was not freed.
 func ReadTrace(r io.Reader) (*mem.AllocatorSnapshot, error) {
 	t := &chromeTrace{Trace: profiler.New("profiler-trace")}

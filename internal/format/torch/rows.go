@@ -18,7 +18,7 @@ type rows struct {
 	provider provider
 }
 
-// grow makes room for n more at least: where the file's size is known, for half as many more as the
+// grow makes room for n more at least. Where the file's size is known, for half as many more as the
 // rest of it will need at the density so far. Room that is never touched costs no memory, and copying
 // hundreds of megabytes costs both memory and time.
 func (r *rows) grow(n int, offset, size int64) {
