@@ -63,7 +63,7 @@ func (o *attachOptions) AddFlags(flags *pflag.FlagSet) {
 	o.Interval = 100 * time.Millisecond
 	flags.Var(span{&o.Interval, time.Millisecond}, "interval", "sampling interval")
 	flags.Func("alert", "say when a `limit` is passed, as 'host.rss > 8GiB'; may be given several times", o.addAlert)
-	flags.BoolVar(&o.inject, "inject", false, "bring the agent into the process (Python 3.14 and later)")
+	flags.BoolVar(&o.inject, "inject", false, "load the agent into the process (Python 3.14 and later)")
 	flags.BoolVar(&o.outside, "no-inject", false, "watch from outside only, and do not ask")
 	flags.BoolVar(&o.NoStacks, "no-stacks", false, "with the agent: do not sample the host heap")
 	flags.BoolVar(&o.detach, "detach", false, "record in the background, and return once the recording has begun")

@@ -59,7 +59,7 @@ func (o *attachOptions) hear(a *app, from *os.File) error {
 	case o.quiet:
 		return nil
 	}
-	_, err = fmt.Fprintf(a.stdout, "Recording as %s. How it stands: hightide show %s. To end it: kill %d\n", line.RunID, line.RunID, line.Engine)
+	_, err = fmt.Fprintf(a.stdout, "Recording as %s. Status: hightide show %s. To end it: kill %d\n", line.RunID, line.RunID, line.Engine)
 	return err
 }
 

@@ -32,7 +32,7 @@ Exit codes: 0 fine, 2 wrong usage, 3 a file that cannot be read or compared.`,
 		Example: `  hightide diff before.pickle after.pickle
   hightide diff before.pickle after.pickle --html change.html
   hightide diff baseline last
-  hightide diff baseline last --by category --json`,
+  hightide diff before.pickle after.pickle --by category --json`,
 		Args: cobra.ExactArgs(2),
 	}, &diffOptions{})
 }

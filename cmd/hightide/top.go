@@ -56,7 +56,7 @@ func (o *topOptions) run(a *app, c *cobra.Command, args []string) error {
 	screen := terminal(a.stdout)
 	plain := o.once || o.json != "" || screen == nil || terminal(os.Stdin) == nil || plainTerminal()
 	if plain && len(args) > 0 {
-		return fail.Usage("hightide show "+args[0]+" prints it as plain lines; hightide explain reads files", "walking through %s needs a terminal", args[0])
+		return fail.Usage("hightide show "+args[0]+" prints it as plain lines; hightide explain reads files", "hightide top %s needs a terminal", args[0])
 	}
 	if plain {
 		return o.say(a, c)

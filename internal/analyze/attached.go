@@ -31,7 +31,7 @@ func attached(in *Input, r *report.Report) {
 	}
 	r.AddNote(since + ".")
 	if main.Facts["brought_in"] == "sys.remote_exec" {
-		r.AddNote("The agent was brought into the process with sys.remote_exec, as it was allowed. It stays there until the process ends.")
+		r.AddNote("The agent was loaded into the process with sys.remote_exec, as it was allowed. It stays there until the process ends.")
 	}
 	if !in.inside() {
 		r.AddNote("Watched from outside" + in.whyOutside() + ": steps, phases and lines were not looked for.")

@@ -210,7 +210,7 @@ func (e *Engine) bringer(o *AttachOptions) (*guest, error) {
 	switch {
 	case err != nil && o.Inject:
 		return nil, fail.Environment("call hightide.init() in the program, or start it with hightide run; without --inject it is recorded from outside",
-			"nothing can be brought into process %d: %w", o.PID, err)
+			"the agent cannot be loaded into process %d: %w", o.PID, err)
 	case err != nil || !o.Inject && !o.MayInject(g.python):
 		return nil, nil
 	}

@@ -269,8 +269,11 @@ type Compared struct {
 // Differ says why the peaks of two differ. Only where by is empty it does with less than the blocks of both.
 func (e *Engine) Differ(ctx context.Context, a, b, by string) (c Compared, err error) {
 	c.Blocks, err = e.Diff(ctx, a, b, by)
-	if !errors.Is(err, ErrNoSnapshot) || by != "" {
+	if !errors.Is(err, ErrNoSnapshot) {
 		return c, err
+	}
+	if by != "" {
+		return c, fail.Input("without it runs are compared by what both recorded; or name two snapshots", "by %s only the blocks of snapshots are compared: %w", by, err)
 	}
 	var unread error
 	if c.Pair, unread = e.Pair(ctx, a, b); unread != nil {

@@ -46,7 +46,7 @@ export function tracks(source: Source, page: Store<Page>, layout: Store<Layout>)
   const zero = button("", "Key y", () => layout.set({ fit: !layout.get().fit }));
   const reading = h("p", { class: "reading", role: "status" }), map = minimap(() => Math.max(source.end, 1), (to) => move(shownAs(to, source.end)));
   const axis = h("canvas", { "aria-hidden": "true" }), moment = h("span", { class: "moment" }), axisPlot = h("div", { class: "axis" }, axis);
-  const pins = h("div", { class: "pins", role: "list", "aria-label": "Pinned tracks" }), body = h("div", { class: "groups" }), none = h("p", { class: "hint", hidden: "" }, "No track has these letters.");
+  const pins = h("div", { class: "pins", role: "list", "aria-label": "Pinned tracks" }), body = h("div", { class: "groups" }), none = h("p", { class: "hint", hidden: "" }, "No track matches these letters.");
   const box = h("div", { class: "tracks", tabindex: "0", role: "group", "aria-label": "Tracks. Arrow keys move a line through all of them; w and s zoom, a and d pan, f shows the whole run." },
     h("div", { class: "tracks-top" }, h("div", { class: "gutter map-gutter" }), map.element, h("div", { class: "gutter axis-gutter" }, moment), axisPlot, pins), body, none);
   const tip = h("div", { class: "tracks-tip", hidden: "" }), ranged = h("div", { class: "ranged" }), list = h("div", { class: "events-list" });

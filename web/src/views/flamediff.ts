@@ -56,5 +56,5 @@ function chosenCalls({ root, frames }: Graph, before: StackSet, after: StackSet,
       if (call !== root) calls.add(frames[call.frame]!);
     }
   });
-  return { calls, said: sums[0] || sums[1] ? `The stacks of what is selected hold ${bytes(sums[0]!)} before and ${bytes(sums[1]!)} after. Stacks too small to draw are left out.` : "No stack that is drawn here is of what is selected." };
+  return { calls, said: sums[0] || sums[1] ? `The stacks of what is selected hold ${bytes(sums[0]!)} before and ${bytes(sums[1]!)} after. Stacks too small to draw are left out.` : "No stack drawn here belongs to the selection." };
 }

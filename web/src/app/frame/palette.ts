@@ -31,7 +31,7 @@ export function palette(commands: Command[], open: (run: Run) => void): void {
     found = hits.map((f) => f.item);
     at = Math.min(at, Math.max(0, found.length - 1));
     list.replaceChildren(...hits.map(({ item, at: letters }, i) => row(item, letters, i)));
-    if (found.length === 0) { list.append(h("li", { class: "none", role: "option", "aria-disabled": "true", "aria-selected": "false" }, "Nothing has these letters.")); field.removeAttribute("aria-activedescendant"); }
+    if (found.length === 0) { list.append(h("li", { class: "none", role: "option", "aria-disabled": "true", "aria-selected": "false" }, "Nothing matches these letters.")); field.removeAttribute("aria-activedescendant"); }
     mark();
   };
   const pick = (i: number) => { const command = found[i]; dialog.close(); command?.run(); };

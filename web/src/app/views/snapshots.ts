@@ -36,7 +36,7 @@ export function snapshotsPage(app: App): Shown {
       const id = `${run.id}-${k}`, known = of.get(id) ?? listed.find((o) => o.id === id);
       return row(`${run.name || run.id}${run.snapshots! > 1 ? `, ${known?.name ?? `number ${k + 1}`}` : ""}`, id, known, when(run.start_wall_ns, Date.now()), run.size_bytes, [h("a", { href: `/runs/${encodeURIComponent(run.id)}` }, "run")]);
     })))
-      : empty("No run recorded one", "A run keeps the state of PyTorch's allocator where it is told to, and always where memory runs out on the device.", "hightide run --snapshot-on exit -- python train.py"));
+      : empty("No run recorded a snapshot", "A run keeps the state of PyTorch's allocator where it is told to, and always where memory runs out on the device.", "hightide run --snapshot-on exit -- python train.py"));
     if (from.length > mostRecorded) recorded.append(h("p", { class: "hint" }, `The newest ${count(mostRecorded)} of ${count(from.length)} runs with snapshots are listed.`));
   };
   const closing = (o: Opened) => {

@@ -38,7 +38,7 @@ export const pageLessons: Record<string, Lesson> = {
   bench: { is: "A form for a matrix: axes whose combinations are the cells, and how often each is repeated. Trials run in random order, so that a slow hour of the machine does not fall on one cell.",
     good: "Repeats until the interval is as narrow as you need, one trial at a time.", bad: "Several trials at once: their times disturb each other." },
   difference: { is: "Two runs beside each other: their peaks, and what the difference is made of. The waterfall begins at the earlier peak and ends at the later one.",
-    good: "Steps only where you changed something.", bad: "A large step that nobody meant.", terms: { peak, waterfall: "Bars that each begin where the one before ended." } },
+    good: "Bars only where you changed something.", bad: "A large bar where nothing was meant to change.", terms: { peak, waterfall: "Bars that each begin where the one before ended." } },
   bothcourses: { is: "One curve of both over each other: by time since each began, by optimizer step, or by event of the allocator. The dashed grey line is the one before.",
     good: "The same shape, lower.", bad: "The later curve rises where the earlier one is level." },
   flamediff: { is: "Calls as bars, as wide as what they hold in the later run; colour says whether that is more or less than in the earlier one. Read down from the whole program to the line that allocates.",

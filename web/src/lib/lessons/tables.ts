@@ -23,7 +23,7 @@ export const tableLessons: Record<string, Lesson> = {
     good: "Parameters and optimizer state.", bad: "Large blocks that no part of the training should keep." },
   "table-longest": { is: "Blocks with the largest product of bytes and life. An hour of one GiB counts as two hours of half a GiB.",
     good: "Parameters and optimizer state lead.", bad: "An activation or a temporary that outlives its step." },
-  "table-device": { is: "The lines that held the device when the snapshot was taken. The note above says what the allocator had reserved beside it.",
+  "table-device": { is: "The lines that held the device when the snapshot was taken. The note above says how much more the allocator had reserved.",
     good: "Lines of the model.", bad: "A line that should have freed its memory by then." },
   "table-devices": { is: "Each device with the peaks of every framework's allocator, and of all processes. What is used but not reserved is taken by contexts and libraries.",
     good: "Reserved near allocated, no retries.", bad: "Retries: the cache was emptied for lack of memory, which is slow.", terms: { retries: "How often the allocator freed its cache and asked the device again.", "unusable gaps": stuck } },

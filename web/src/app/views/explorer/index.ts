@@ -127,7 +127,7 @@ function keysOf(app: App, then: (does: (a: Actions) => void) => () => void): Key
     key(["w", "+", "="], "zoom in, at the moment", (a) => a.zoom(zoomStep)), key(["s", "-"], "zoom out", (a) => a.zoom(1 / zoomStep)), key(["a"], "pan back", (a) => a.pan(-panShare)), key(["d"], "pan on", (a) => a.pan(panShare)),
     key(["W"], "zoom in, in bytes", (a) => a.tall(zoomStep)), key(["S"], "zoom out, in bytes", (a) => a.tall(1 / zoomStep)), key(["A"], "down, in bytes", (a) => a.lift(-panShare)), key(["D"], "up, in bytes", (a) => a.lift(panShare)),
     key(["f", "F"], "show everything", (a) => a.fit()),
-    { keys: ["ArrowUp", "ArrowDown"], does: "with the picture focused: to the block above or below at this moment, of those drawn singly" },
+    { keys: ["ArrowUp", "ArrowDown"], does: "with the picture focused: to the block above or below at this moment, of those drawn one by one" },
     key(["c"], "colours by the next property", (a) => { const all = Object.keys(bys) as By[]; a.colour(all[(all.indexOf((app.get().colour || "site") as By) + 1) % all.length]!); }),
     { keys: ["Enter"], does: "select that block; in the list of events, the block of the event" },
     key(["/"], "search", (a) => a.search()), key(["Escape"], "choose no block", () => app.set({ block: null })),

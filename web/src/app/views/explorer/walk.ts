@@ -42,7 +42,7 @@ export function walk(canvas: HTMLCanvasElement, wants: Walks): { element: HTMLEl
   const rest = (text: string) => { here = null; wants.over(null); said.textContent = text; };
   const stand = (stack: Placed[], i: number) => {
     const to = stack[i];
-    if (!to) return rest("No block is drawn singly at this moment.");
+    if (!to) return rest("At this moment every block is too small to be drawn by itself.");
     here = to;
     wants.over(to);
     said.textContent = words(to, i, stack.length);

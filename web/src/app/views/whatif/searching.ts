@@ -22,9 +22,9 @@ export function searching(app: App, id: string, limit: () => Limit, apply: (line
       bar.hidden = false;
       live = stream(`/jobs/${j.id}/events`, `/jobs/${j.id}`, { told: ({ name, data }: Told) => { if (name !== "progress") return; const p = data as Progress; bar.max = p.all; bar.value = p.done; said.textContent = `${count(p.done)} of ${count(p.all)} settings tried`; },
         end: () => void whole<Found>(j.id).then(({ result: r, problem }) => {
-          if (!r) return end(problem ?? "It came to nothing.");
+          if (!r) return end(problem ?? "It ended without a result.");
           const best = r.best;
-          end(`${count(r.searched?.settings ?? 0)} settings in ${duration(r.searched?.duration_ns ?? 0)}. ${!best ? "None is as good as the record in every order of addresses." : best.alloc_conf === r.recorded.alloc_conf ? `None is better than its own settings.${best.gain_bytes > 0 ? ` From a fresh start these reserve ${bytes(best.gain_bytes)} less than the record, which began with more cached.` : ""}` : best.gain_bytes > 0 ? `The best reserves ${bytes(best.gain_bytes)} less and holds in every order of addresses.` : "None is better than the record."}`);
+          end(`${count(r.searched?.settings ?? 0)} settings in ${duration(r.searched?.duration_ns ?? 0)}. ${!best ? "No setting is as good as the recorded one in every order of addresses." : best.alloc_conf === r.recorded.alloc_conf ? `No setting is better than the recorded one.${best.gain_bytes > 0 ? ` From a fresh start these reserve ${bytes(best.gain_bytes)} less than the record, which began with more cached.` : ""}` : best.gain_bytes > 0 ? `The best reserves ${bytes(best.gain_bytes)} less and holds in every order of addresses.` : "No setting is better than the recorded one."}`);
           const some = [...(best ? [best] : []), ...(r.search ?? []).filter((f) => f.alloc_conf !== best?.alloc_conf)].slice(0, 6);
           list.replaceChildren(...some.map((f) => {
             const use = h("button", { type: "button", class: "button", title: "Try these" }, `${bytes(f.peak_reserved_bytes)}${f.oom !== null ? ", out of memory" : ""} · ${f.alloc_conf || "default settings"}`);
