@@ -31,7 +31,7 @@ const narrow = async () => { assert.ok(await tab.evaluate(() => document.documen
 let server = await serve(env);
 await tab.goto(addressOf(server, "/snapshots"));
 await tab.getByText("No file is open").waitFor();
-await tab.getByText("No run recorded one").waitFor();
+await tab.getByText("No run recorded a snapshot").waitFor();
 await choose(real);
 await tab.waitForURL(/\/snapshots\/[0-9a-f]+/);
 await tab.locator(".stacked canvas").waitFor();

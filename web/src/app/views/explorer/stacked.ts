@@ -152,7 +152,7 @@ export function stacked(board: Board, mark: (name: string, value: string) => voi
 }
 
 /** How many blocks of a window have a shape of their own. */
-const drawnText = (drawn: number, all: number) => drawn < all ? `${count(drawn)} of ${count(all)} blocks are drawn one by one, the rest is too small or not in view` : all === 1 ? "1 block, drawn singly" : `all ${count(all)} blocks are drawn singly`;
+const drawnText = (drawn: number, all: number) => drawn < all ? `${count(drawn)} of ${count(all)} blocks are drawn one by one, the rest is too small or not in view` : all === 1 ? "1 block, drawn by itself" : `all ${count(all)} blocks are drawn singly`;
 
 /** Where keys zoom: at a place that is in view, else in the middle. */
 const middle = ([from, to]: Range, place: number | null) => place !== null && place >= from && place <= to ? place : (from + to) / 2;
