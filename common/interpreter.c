@@ -104,7 +104,7 @@ static const char *value_of_key(uint32_t offset) {
 }
 
 /* The key's place is in no _Py_DebugOffsets and may move with a patch release, but only its value
- * is this thread's state: look for it near where the headers have it. */
+ * is this thread's state. Look for it near where the headers have it. */
 static const char *search_key(void) {
     struct ht_layout *at = &ht_interpreter.layout;
     uint32_t from = at->runtime_key > KEY_SEARCH ? at->runtime_key - KEY_SEARCH : 0;

@@ -56,7 +56,7 @@ struct ht_header {
     uint64_t malloc_seq;      /* 240 bumped to ask the heap library for an HT_HEAP_MALLOC record */
     uint64_t pad2[1];         /* 248 */
     /* the word: what the training is doing now. The agent writes it into its own header and, where
-     * the heap library is loaded, into the heap's as well: libhightide_heap.so exports
+     * the heap library is loaded, into the heap's as well. For that libhightide_heap.so exports
      * `uint64_t *hightide_heap_word(void)`, the address of this field in the heap's header of this
      * process (NULL: no channel; ask again in a forked child). */
     uint64_t word;            /* 256 HT_WORD(step, phase, module) */

@@ -6,7 +6,7 @@
 Checks run four at a time, so that two cores are busy while some of them wait; --lanes 1 runs one after the other. None
 may measure time, or write what another one reads. --busy 2 has two processes compute beside them all the while: the tests
 pass on a machine with other work. A check's output goes to build/checks/NAME.log; of one that fails, the end is shown.
-Up to three tests of a check that failed are run once more, by themselves. One that passes then is named as unsteady: it
+Up to three tests of a check that failed are run once more, by themselves. One that passes then is named as unsteady. It
 hangs on the machine's moment, which is a fault of it or of the product, but of another kind. --strict runs nothing again.
 Needs what scripts/setup puts in place, and bin/hightide.
 """

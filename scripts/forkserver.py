@@ -8,7 +8,7 @@ An import of PyTorch takes seconds of computing, most programs of the tests tent
 interpreter and for what is preloaded into it; programs may run at the same time. A fork gets all else anew:
 environment, folder, output, the sitecustomize that PYTHONPATH leads to, sys.argv, sys.path, the module __main__.
 
-What happens before a program's first line cannot be tested here: options of the interpreter, variables that libraries
+What happens before a program's first line cannot be tested here. That is options of the interpreter, variables that libraries
 read when they are loaded, an import of PyTorch under the eyes of the agent. Nor can what happens after its last: Python's
 exit handlers run, those of C do not. Such tests start Python themselves.
 """
@@ -179,7 +179,7 @@ def run_ranks(
 
 
 def free_port() -> str:
-    """Not torchrun's usual one, which may be another test's; nor one of those that the kernel hands out to anybody
+    """Not torchrun's usual one, which may be another test's. Nor one of those that the kernel hands out to anybody
     who asks for any, as it may do so before it is taken."""
     for port in range(20_000 + os.getpid() % 10_000, 32_768):
         with socket.socket() as free, contextlib.suppress(OSError):

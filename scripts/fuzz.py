@@ -5,7 +5,7 @@
 
 A package is built once for all of them; `go test -fuzz` takes one target and links the program anew for each. What
 a target finds lies where Go puts it: an input that fails in testdata/fuzz of the package, to be committed with the
-repair; what is interesting in Go's cache, where the next run begins.
+repair. What is interesting in Go's cache, where the next run begins.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 
 Runs under a Python that has a CUDA build of torch, on the imaginary GPU (or a real one). Each line is
 one program: its settings, what it asked, every event of the allocator's history, its statistics and
-its segments at the end. internal/allocator/oracle_test.go plays the same through the model and
+its segments at the end. internal/allocator/oracle_test.go plays the same through the model. It
 demands that every address, segment, statistic and failure is equal.
 
 Most programs share one process, whose allocator is emptied between them; one in six has its own, for
@@ -213,7 +213,7 @@ class Recorder:
 
     def segments(self, snapshot: dict[str, Any]) -> list[int]:
         """Of each segment: address, size, stream, whether it is large, whether it is expandable, its pool, number of
-        blocks; then of each block its size, its state, and what was asked for while it is in use."""
+        blocks. Then of each block its size, its state, and what was asked for while it is in use."""
         states = {"inactive": 0, "active_allocated": 1, "active_pending_free": 2}
         flat: list[int] = []
         for s in snapshot["segments"]:

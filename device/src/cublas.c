@@ -3,7 +3,7 @@
  * Handles and what they remember are ours. Descriptors of cuBLASLt are plain host data: the real library
  * keeps them. Multiplications run nothing; where they would write is told. The real library's heuristics
  * cannot be asked without a GPU (its CUDA runtime is linked in, and asks the driver for tables that are
- * no public interface), so one algorithm that needs no workspace is offered: PyTorch gives cuBLASLt a
+ * no public interface). So one algorithm that needs no workspace is offered: PyTorch gives cuBLASLt a
  * workspace of a size of its own choice, whatever the heuristics say.
  *
  * A handle takes a pool of device memory for workspaces when it is made (cublasSetWorkspace's

@@ -6,7 +6,7 @@
  *                                                                        or the handle's disguise
  *     execute                                                       ──▶ nothing runs
  *
- * The real library calls itself through the same names; such a call finds `inside` set and goes straight
+ * The real library calls itself through the same names. Such a call finds `inside` set and goes straight
  * on. cuDNN compiles some kernels while it finalizes a plan (attention): our driver takes them in. */
 #include <string.h>
 

@@ -5,7 +5,7 @@
  * names in the text are those of cuDNN's own log.
  *
  * What takes a handle instead (RNN, dropout and batch normalisation sizes; everything before 9.8) reads
- * of it the same properties: a handle begins with them, in an order that changed twice. Ours is filled
+ * of it the same properties. A handle begins with them, in an order that changed twice. Ours is filled
  * likewise, and what the library then answers to a question whose answer we know shows whether the
  * order is right: if not, the handle stays empty and those calls are refused. */
 #include <pthread.h>

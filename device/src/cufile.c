@@ -1,5 +1,5 @@
 /* cufile.c: cuFile: files read into device memory and written from it. Without a device to copy to, what happens
- * is what the host would see: small parts of a file are known afterwards, larger ones are as if a kernel had written
+ * is what the host would see. Small parts of a file are known afterwards, larger ones are as if a kernel had written
  * them. What is written to a file is what is known of the memory, else zeros, which is counted.
  */
 #define _GNU_SOURCE

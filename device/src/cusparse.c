@@ -2,7 +2,7 @@
  * size depends on the numbers.
  *
  * Sizes of buffers are models: what a sort, a product or a triangular solve keeps per row and nonzero.
- * The number of nonzeros of a product or a sum is known only after computing it: the most there can be is
+ * The number of nonzeros of a product or a sum is known only after computing it. The most there can be is
  * answered, and counted in the device table by the routine's name. */
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* forward.h: entry points that the real library answers.
  *
- * HT_FORWARD(name) exports `name` as a jump to the real library's function of that name: found on the
+ * HT_FORWARD(name) exports `name` as a jump to the real library's function of that name. It is found on the
  * first call, every register and the stack as the caller left them, so that no prototype is needed.
  * For functions that need no device: descriptors, versions, texts. Where the real library is not
  * loaded, the file's HT_FORWARD_ABSENT is jumped to instead.

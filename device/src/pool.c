@@ -100,7 +100,7 @@ static struct part *take(struct part *part, uint64_t size) {
 }
 
 /* Take the memory from under what is free in chunks that are not. Where a pool is fragmented the driver maps its unused memory
- * anew at addresses in a row (NVIDIA describes it with cudaMallocAsync); here it goes back to the device and is charged again. */
+ * anew at addresses in a row (NVIDIA describes it with cudaMallocAsync). Here it goes back to the device and is charged again. */
 static void unmap_free(struct pool *pool) {
     for (struct chunk *chunk = pool->chunks; chunk; chunk = chunk->next)
         for (struct part *part = chunk->first; part; part = part->next) {

@@ -210,7 +210,7 @@ static __thread int number_kind;
  * number, 2 half, 3 bfloat16, 4 float, 5 double; of the calling thread, until the next call. */
 HT_EXPORT void hightide_device_reads(int kind) { number_kind = kind; }
 
-/* The agent knows how many elements an operator shall find (docs/formats/imagined.md): while `on`, a number of up to
+/* The agent knows how many elements an operator shall find (docs/formats/imagined.md). While `on`, a number of up to
  * 8 bytes that the calling thread reads and nobody wrote is `value`, and is not counted. 2: whatever it reads is zeros
  * and not counted, as the agent puts in its place what it has worked out. */
 static __thread struct { int on; uint64_t value; } answer;

@@ -339,7 +339,7 @@ int ht_event_elapsed(float *ms, void *from, void *to) {
     return CUDA_OK;
 }
 
-/* The stream goes on after all that another one did until the event: if that is all of it, its work no longer
+/* The stream goes on after all that another one did until the event. If that is all of it, its work no longer
  * hangs in the air, but the waiting stream's does. */
 static void joined_by(struct ht_stream *stream, const struct ht_event *event) {
     struct ht_stream *other = streams;

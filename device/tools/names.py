@@ -51,7 +51,7 @@ ANSWERS = re.compile(
 )
 # Where what a parameter points to is the host's, unless it is void: libraries whose data lie on the host.
 ON_HOST = {"cudart", "driver", "nccl", "nvrtc", "nvjitlink", "cufile", "cufft", "cublaslt", "nvml"}
-# Parameters that are read, though nothing says const; and what is not a command though it looks like one: data would be
+# Parameters that are read, though nothing says const; and what is not a command though it looks like one. Data would be
 # lost if nothing came of it, or a caller would follow a pointer that nobody set.
 READ = re.compile(
     r"(?i)(params|parameter|args|arguments|attrs?|attributes|sizes|locs|location|dependencies|conn|config|options|values|resources|"

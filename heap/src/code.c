@@ -23,7 +23,7 @@ static uint64_t mix(uint64_t hash, uint64_t value) {
     return hash ^ (hash >> 29);
 }
 
-/* A line table up to 64 bytes enters whole, of a longer one its beginning and its end: each cache line
+/* A line table up to 64 bytes enters whole, of a longer one its beginning and its end. Each cache line
  * of it is a miss, for every frame of every sample. */
 static uint64_t mix_lines(uint64_t hash, const char *data, size_t size) {
     uint64_t word = 0;

@@ -1,4 +1,4 @@
-/* lock.h: a lock that is only ever tried, for a bounded time: its holder may be the frame that a
+/* lock.h: a lock that is only ever tried, for a bounded time. Its holder may be the frame that a
  * signal handler interrupted, or a thread that a fork left behind. Never on the hot path. */
 #ifndef HT_LOCK_H
 #define HT_LOCK_H

@@ -12,7 +12,7 @@
 
 struct ht_map { uintptr_t start; size_t bytes; uint64_t weight; };
 
-/* What an unmapping does to one tracked map: it loses `freed` bytes, and up to two pieces that
+/* What an unmapping does to one tracked map. It loses `freed` bytes, and up to two pieces that
  * remain (left, right; bytes 0: none), each with its share of the weight. Only `left` keeps the
  * address of the record. */
 struct ht_cut { struct ht_map map; size_t freed; struct ht_map left, right; };

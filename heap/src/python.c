@@ -18,7 +18,7 @@ static int hidden(const struct ht_layout *at, const char *frame, const char *cod
     return owner != OWNED_BY_GENERATOR && lasti < ht_int_at(code, at->code_traceable) * 2;
 }
 
-/* Frames seen a moment ago. Most of a stack is in the next sample as it was, and to look at a code
+/* Frames seen a moment ago. Most of a stack is in the next sample as it was. To look at a code
  * object and its line table closely costs several cache misses a frame, the program's as well as ours.
  * The same place, code, line table and instruction are the same frame, unless a function was thrown away
  * and another made whose parts all lie where its own did. So after TRUSTED_NS it is looked at closely again.

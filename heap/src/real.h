@@ -20,7 +20,7 @@ struct ht_real {
     size_t (*malloc_usable_size)(void *);
 };
 
-/* Usable from the first instruction of the process: the entries begin as functions that find the
+/* Usable from the first instruction of the process. The entries begin as functions that find the
  * allocator behind us, and memory asked for while they look comes from a small static arena. */
 extern struct ht_real ht_real;
 

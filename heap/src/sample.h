@@ -1,6 +1,6 @@
 /* sample.h: which allocations are recorded, and the records themselves.
  *
- * Every allocation of at least 4 MiB, and of the smaller ones a Poisson sample by bytes: each
+ * Every allocation of at least 4 MiB, and of the smaller ones a Poisson sample by bytes. Each
  * thread counts bytes down to the next sampled one (DESIGN.md has the arithmetic).
  */
 #ifndef HT_SAMPLE_H

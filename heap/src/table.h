@@ -3,7 +3,7 @@
  *     free(p) ──▶ filter: one byte, nearly always 0 ──▶ table: is p tracked? ──▶ HT_HEAP_FREE
  *
  * Lock-free. An address is in the hands of one thread when it is added (malloc has not returned
- * yet) and when it is taken (the caller of free), so no two operations meet on one address.
+ * yet) and when it is taken (the caller of free). So no two operations meet on one address.
  */
 #ifndef HT_TABLE_H
 #define HT_TABLE_H

@@ -1,7 +1,7 @@
 """Derive the interpreter layouts that common/layouts.h holds, from CPython's own headers.
 
 For each Python named on the command line (or found in pyenv) a C program is compiled against its
-internal headers with Py_BUILD_CORE; what offsetof says is written as one row of the table. The
+internal headers with Py_BUILD_CORE. What offsetof says is written as one row of the table. The
 table is committed, so building the library needs no Python. Run again to add a version:
 
     python3 heap/tools/layouts.py [PYTHON or INCLUDE-FOLDER]... > common/layouts.h

@@ -76,7 +76,7 @@ def held(report: "dict[str, Any]", mark: str) -> int:
 @pytest.mark.parametrize("onednn", ["0", "1"])
 def test_tensorflow_is_blamed_on_lines(tmp_path: Path, onednn: str) -> None:
     """With oneDNN, which is on by itself where the processor has AVX512-VNNI, TensorFlow serves tensors from an arena of
-    its own: malloc sees it grow, in regions of twice the size each, on whatever line asked for the first of a region."""
+    its own. There malloc sees it grow, in regions of twice the size each, on whatever line asked for the first of a region."""
     report = record(
         tmp_path,
         """
@@ -329,7 +329,7 @@ def test_jax_compiles_again(tmp_path: Path) -> None:
 
 
 def test_programs_of_jax(tmp_path: Path) -> None:
-    """What XLA says of each program; arguments that could have been donated, and others that could not; arrays that are
+    """What XLA says of each program. Then arguments that could have been donated, and others that could not; arrays that are
     alive at a step and as memory runs out, by line."""
     report = record(
         tmp_path,

@@ -1,4 +1,4 @@
-/* foreign.c: an allocator like those that users preload (build with -shared -fPIC): memory by mmap,
+/* foreign.c: an allocator like those that users preload (build with -shared -fPIC). It has memory by mmap,
  * a mark before each block, and abort where a block is freed that is not its own. */
 #define _GNU_SOURCE
 #include <errno.h>

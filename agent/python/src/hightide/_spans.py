@@ -20,8 +20,8 @@ class span:
     """A part of the program, by name: a context manager, and a decorator of functions and coroutine functions.
 
     Spans nest, also one in itself; those of threads and of asynchronous tasks overlap as they like. What is recorded of
-    each stay: how long, the resident set at both ends and its highest reading between, what the framework's allocator
-    held on the device, and in the report the lines that memory rose by.
+    each stay: how long, the resident set at both ends and its highest reading between. Also what the framework's
+    allocator held on the device, and in the report the lines that memory rose by.
     """
 
     __slots__ = ("_stays", "name")

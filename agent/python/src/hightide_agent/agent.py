@@ -1,6 +1,6 @@
 """The agent of one process: its channel, what it says of itself, and its life across forks.
 
-Everything the other modules record goes through the one Agent of the process, which opens a new
+Everything the other modules record goes through the one Agent of the process. It opens a new
 channel whenever it finds itself in another process than the one that opened the last: after
 os.fork at once, after a fork behind Python's back at the next record.
 """

@@ -3,7 +3,7 @@
     record ─▶ reserve room ─▶ write payload ─▶ advance head        (docs/formats/channel.md)
 
 The layout is that of include/hightide_channel.h. The memory is mapped through ctypes so that no
-file descriptor stays open: the script may close every descriptor it finds, and no number that it
+file descriptor stays open. The script may close every descriptor it finds, and no number that it
 could get for a file of its own is ever written to. Python's own mmap module keeps a duplicate of the
 descriptor and is used only where ctypes is missing.
 

@@ -1,6 +1,6 @@
 """Telling at once, and without a system call, that this is another process than before.
 
-A page of memory that the kernel empties in every child (MADV_WIPEONFORK, Linux 4.14) holds a mark: where the
+A page of memory that the kernel empties in every child (MADV_WIPEONFORK, Linux 4.14) holds a mark. Where the
 mark is gone there was a fork, also one that Python's own hooks never saw. Without such a page
 the mark is never there, and the caller asks for the process's number each time.
 """

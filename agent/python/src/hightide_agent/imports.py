@@ -1,6 +1,6 @@
 """Noticing that a module has been imported, without importing it and without altering it.
 
-A finder that stands first on sys.meta_path answers for watched names only: it lets the other finders
+A finder that stands first on sys.meta_path answers for watched names only. It lets the other finders
 find the module, and hands out their spec with a loader that puts everything back as it was, runs
 the original loader, and then calls whoever waited.
 """

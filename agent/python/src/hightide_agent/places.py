@@ -77,7 +77,7 @@ CARRIERS = frozenset(
 
 
 def caller(frame: Any) -> tuple[str, int, str]:
-    """File, line and function of the innermost frame, from this one outwards, that is the user's own; of a program that
+    """File, line and function of the innermost frame, from this one outwards, that is the user's own. Of a program that
     was installed, the innermost of the outermost library that has a model there, else of the outermost one."""
     innermost, owner, forward = frame, "", False
     firsts: dict[str, Any] = {}

@@ -2,7 +2,7 @@
 
     a backward pass ─▶ backwards += 1        an optimizer's step ─▶ count() ─▶ a step record
 
-After a computation every function, dictionary and page that Python touches is a miss of the processor's caches: a
+After a computation every function, dictionary and page that Python touches is a miss of the processor's caches. A
 step's end that goes through the tracker takes some 150 microseconds then, count() a tenth of that.
 """
 

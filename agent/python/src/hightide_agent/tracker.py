@@ -7,8 +7,8 @@ thread until another one steps an optimizer). A step spans from the end of one o
 end of the next; steps.py knows the optimizers and calls step_ended.
 
 An edge costs about 4 microseconds in a tight loop and up to 12 after a computation that has taken the
-processor's caches; half of it is the reading of the resident set. Where steps are so short that this would
-be more than SHARE of them, only every nth step is recorded in full; the others are counted, and the
+processor's caches. Half of it is the reading of the resident set. Where steps are so short that this would
+be more than SHARE of them, only every nth step is recorded in full. The others are counted, and the
 adapter's hooks stay out of their way (`recording` is False). What is recorded is always exact. A step in which
 nothing at all is due is only counted (quick.py).
 """

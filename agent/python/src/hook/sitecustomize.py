@@ -1,7 +1,7 @@
 """Start-up hook of hightide: the only file in a folder that stands first on PYTHONPATH.
 
 Python imports a module of this name at every start. It takes its folder off sys.path, starts the
-agent from the folder beside it, and then steps aside as if it had never been there, so that the
+agent from the folder beside it, and then steps aside as if it had never been there. So the
 user's own sitecustomize, if there is one, is found and run in its place.
 
 Every Python finds this file, also those too old for the agent: so it is written in what Python 2.7 understands.

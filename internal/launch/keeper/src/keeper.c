@@ -1,11 +1,11 @@
 // hightide-keeper: takes what a program writes and keeps it. It copies its standard input, a pipe or the other end of the
-// program's terminal, to its standard output, a file, and to its standard error, where the program's output was to go before. That may
+// program's terminal, to its standard output, a file. It copies it, too, to its standard error, where the program's output was to go before. That may
 // be closed. It outlives hightide, so that a program whose hightide is killed can still write. It ends when nobody can write to it any
 // more. A place that takes nothing, as a full disk, is passed over: the program must not stand still for it. It uses no library: it must
 // run wherever hightide does.
 //
 // With a number, of bytes, it keeps no more than about that: the beginning and the end, half each. What is between becomes a hole of the
-// file, so that every byte stays where it is for who reads along, and a line before the hole says how much was left out.
+// file, so that every byte stays where it is for who reads along. A line before the hole says how much was left out.
 
 #include <asm/unistd.h>
 #include <linux/errno.h>

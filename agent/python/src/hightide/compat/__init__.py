@@ -5,7 +5,7 @@
     python -m hightide.compat train.py                            the same for a program that is not to be changed
 
 There is one profiler, the engine. These classes start or find it, name spans, set alerts and show what the recording
-says; only what both ends of a call must know at once is read in place. So each profiled program is a run in
+says. Only what both ends of a call must know at once is read in place. So each profiled program is a run in
 `hightide ls`. docs/sdk.md says what differs.
 """
 

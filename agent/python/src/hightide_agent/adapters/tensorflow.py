@@ -5,8 +5,8 @@
     each tracing of a tf.function ─▶ traces.py      get_memory_info of GPUs that were started ─▶ counters
 
 Keras has an adapter of its own, for fit and for its optimizers in eager loops. With oneDNN, which is on by itself on
-some processors, tensors on the host come from an arena of its own: malloc sees only that arena grow, on whatever line
-asked for more than it had.
+some processors, tensors on the host come from an arena of its own. There malloc sees only that arena grow, on
+whatever line asked for more than it had.
 """
 
 from __future__ import annotations

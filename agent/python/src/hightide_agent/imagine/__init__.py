@@ -117,7 +117,7 @@ def _values(ledger: Any, device: Any, torch: Any, watch: Any) -> None:
 def settle() -> None:
     """Wait at the end of a process until autograd's threads rest.
 
-    Kernels take no time, so that a script can end while such a thread still lets go of its last tensors; without
+    Kernels take no time, so that a script can end while such a thread still lets go of its last tensors. Without
     the interpreter's lock, which our sleep gives it, that thread aborts the process.
     """
     before, end = None, time.monotonic() + SETTLE_AT_MOST

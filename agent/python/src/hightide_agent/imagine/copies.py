@@ -1,4 +1,4 @@
-"""One start for many trials: up to its first use of CUDA a program does the same whatever the GPU, the allocator's
+"""One start for many trials. Up to its first use of CUDA a program does the same whatever the GPU, the allocator's
 setting, and what is switched on at a module's first call. There this process forks once for each trial, and ends itself
 when all copies have.
 

@@ -102,7 +102,7 @@ class Device:
 
 
 def runtimes() -> None:
-    """A program that loads libcudart by ctypes gets the imaginary one, which stands first in the process: the real one
+    """A program that loads libcudart by ctypes gets the imaginary one, which stands first in the process. The real one
     asks the driver for tables that an imaginary driver has not."""
     import os
 

@@ -6,7 +6,7 @@
 Read from the source of the function that reads, and of those that get the number as its result. A size, a range, a
 slice or a branch is a use that decides; a number that is only summed up, compared in no branch, printed or logged
 decides nothing. What cannot be told is taken to decide for whole numbers. Floating-point numbers are followed into
-functions and methods of the program's own files, by the names of parameters, attributes and globals; where they are
+functions and methods of the program's own files, by the names of parameters, attributes and globals. Where they are
 compared, the result is followed as a whole number. Each place is looked at once.
 """
 

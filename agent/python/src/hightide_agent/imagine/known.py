@@ -6,7 +6,7 @@
 
 A twin belongs to a storage and a version of it: whatever writes to a tensor counts its version up, and what was not
 followed makes the twin worthless. Twins have up to LARGEST bytes. Floating-point numbers are followed only where they
-are few, still as the host wrote them, and compared; what a kernel computes of them is taken to be finite and no NaN.
+are few, still as the host wrote them, and compared. What a kernel computes of them is taken to be finite and no NaN.
 """
 
 from __future__ import annotations
@@ -320,8 +320,8 @@ class Known:
         return self.twins.view(tensor)
 
     def _rule(self, base: str, args: Any) -> Optional[Any]:
-        """What every element of the result is, where that is plain: of operands whose elements are all the same, and of
-        comparisons of numbers none of which is a NaN or infinite. None: it depends, or is not plain."""
+        """What every element of the result is, where that is plain. It is of operands whose elements are all the same,
+        and of comparisons of numbers none of which is a NaN or infinite. None: it depends, or is not plain."""
         one, other = args[0], args[1] if len(args) > 1 else None
         if base in ("fill_", "zero_"):
             value = other if base == "fill_" else 0

@@ -1,4 +1,4 @@
-"""Objects that played ranks send each other, by way of files: what only a sender can know, as the shapes that one
+"""Objects that played ranks send each other, by way of files. What only a sender can know, as the shapes that one
 stage of a pipeline tells the next, comes from that rank where it is played too.
 
     send_object_list(objects, dst) ─▶ FOLDER/objects/p2p-SRC-DST-N ─▶ recv_object_list(objects, src) of the same number

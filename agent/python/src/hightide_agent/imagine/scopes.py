@@ -65,7 +65,7 @@ def callee(function: Any, scopes: Sequence[Any]) -> Optional[Tuple[Optional[Any]
 
 
 def takes_back(frame: Any) -> bool:
-    """Whether it is an operator of PyTorch in C++ that called the function of a frame, as a hook of autograd: what the
+    """Whether it is an operator of PyTorch in C++ that called the function of a frame, as a hook of autograd. What the
     function returns goes to autograd, and is not what the operator gives."""
     caller = frame.f_back
     function = None if caller is None else function_of(caller.f_code)

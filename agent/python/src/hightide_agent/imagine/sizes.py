@@ -4,7 +4,7 @@
                                                                         └▶ its scratch, its output: as on hardware
 
 The real CUDA code runs, with all it allocates; only the number it reads back from the device is ours. The
-number is the true one where the device still has the input as the host wrote it, and else the policy's: the upper
+number is the true one where the device still has the input as the host wrote it. Else it is the policy's: the upper
 bound, nothing, or a fraction of the bound. Contents then read as zeros, which are valid indices; true contents
 are put in place where they are known. BackendSelect lies below autograd, fake tensors and compilation, so none of
 them notices; no other operator pays for it.

@@ -1,7 +1,7 @@
 """Ranks of one machine agree on the step after which all of them end, so that none waits for another in vain.
 
-At the end of each step a rank writes that step and whether it is steady into its slot of a file that all map,
-and waits until every other rank has got as far. All then see the same flags and decide alike. Each has two slots,
+At the end of each step a rank writes that step and whether it is steady into its slot of a file that all map.
+Then it waits until every other rank has got as far. All then see the same flags and decide alike. Each has two slots,
 for even and odd steps: nobody can be two steps ahead of one who still reads.
 """
 

@@ -3,7 +3,7 @@
     the program's _record_memory_history ─▶ noted, and ours goes on with what either wants
     the program's snapshot ◀── the events since it began, as many as it asked for      ours ◀── all
 
-So a program that stops recording does not blind the report, and finds in its own file what it would without us, also
+So a program that stops recording does not blind the report. It finds in its own file what it would without us, also
 of what it asked for before CUDA started. From 2.14 on PyTorch records pinned host memory where it is asked to. Each
 call says of devices and of that whether it is on from here. Both stay on for us; the program is shown its own.
 """

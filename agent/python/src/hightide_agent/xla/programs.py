@@ -3,7 +3,7 @@
     MeshComputation.compile ─▶ its executable's memory statistics ─▶ "program" records
 
 Nothing is compiled for it: the statistics belong to the executable. Every function may have many programs, one for
-each types of arguments; a record is written for those that need more than any of the function before, and as
+each types of arguments. A record is written for those that need more than any of the function before, and as
 traces.py counts the others.
 """
 
