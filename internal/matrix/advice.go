@@ -240,10 +240,13 @@ func (w *comparing) adviseRepeats() {
 
 // notes say what is not known, and what intervals rest on.
 func (w *comparing) notes() {
-	single, imaginary := 0, 0
+	single, imaginary, blank := 0, 0, 0
 	for i, c := range w.Cells {
 		if c.Done == 1 {
 			single++
+		}
+		if c.State == Done && len(c.Figures) == 0 {
+			blank++
 		}
 		if c.State == Done && !w.speaks(i, RSS) {
 			imaginary++
@@ -251,6 +254,9 @@ func (w *comparing) notes() {
 	}
 	if single > 0 {
 		w.note("%s of %d ran once: no interval is known there.", report.Counted(int64(single), "cell"), len(w.Cells))
+	}
+	if blank > 0 {
+		w.note("%s without figures: each trial ended before its memory was first read. A longer trial has them.", report.Counted(int64(blank), "cell"))
 	}
 	if imaginary > 0 {
 		w.note("The host's figures of %s on imaginary devices are in no ratio: nothing is computed there, so they are not those of a real run.", report.Counted(int64(imaginary), "cell"))

@@ -168,7 +168,10 @@ func (c *Comparison) leading(values []string) Figure {
 
 // cellSheet has a row for each cell.
 func (c *Comparison) cellSheet() sheet {
-	s := sheet{title: "Cells: " + c.labelled(c.Figure)}
+	s := sheet{title: "Cells"}
+	if c.Figure != "" {
+		s.title += ": " + c.labelled(c.Figure)
+	}
 	if c.Device != "" {
 		s.title += "; of devices: " + c.labelled(c.Device)
 	}

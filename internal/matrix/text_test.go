@@ -97,6 +97,18 @@ func TestText(t *testing.T) {
 	}
 }
 
+// TestCellsWithoutFigures: trials that end before the first reading are said to be so, under a title that ends.
+func TestCellsWithoutFigures(t *testing.T) {
+	r := &Result{Name: "m", Axes: []Axis{{Name: "batch", Values: []string{"1"}}}, Cells: []Cell{{Key: "batch=1", Values: []string{"1"}}},
+		Trials: []Trial{{Cell: "batch=1", State: Done}}}
+	text := Compare(r, Options{}).Text(report.TextOptions{Width: 100})
+	for _, want := range []string{"\nCells\n", "1 cell without figures: each trial ended before its memory was first read."} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
+
 func TestRegressionText(t *testing.T) {
 	before, now := mixed(), mixed()
 	for i := range now.Trials {
