@@ -35,6 +35,35 @@ func reported(t testing.TB, s *mem.AllocatorSnapshot, file string, o ExplainOpti
 	return x.Report
 }
 
+// TestExplainedRun: what two snapshots of one process tell is told once, and where a trace shows a leak nobody says that none
+// was looked for.
+func TestExplainedRun(t *testing.T) {
+	x := Explaining{Report: report.New(), Options: ExplainOptions{Several: true}}
+	x.Report.Headline.Say("Does not fit")
+	x.Report.Headline.Peak.Allocated = mem.Some(1)
+	x.Report.Headline.NotLooked = "Leaks were not looked for: too few steps were imagined to tell a growth from a warm-up."
+	for _, name := range []string{"oom-1-rank0-4711.pickle", "exit-rank0-4711.pickle", "exit-rank1-4712.pickle"} {
+		if err := x.Add(testkit.Snapshot(t, "imagined/leak-a10.pickle"), name, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := x.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	leaks := 0
+	for _, f := range x.Report.Findings {
+		if f.Kind == report.KindLeak {
+			leaks++
+		}
+	}
+	if leaks != 2 {
+		t.Errorf("%d findings of a leak that two processes have", leaks)
+	}
+	if said := x.Report.Headline.NotLooked; !strings.HasPrefix(said, "Growth was looked for in the traces of devices alone: too few steps") {
+		t.Errorf("%q", said)
+	}
+}
+
 var realFiles = []string{"h100-lm-ctx128-train-step.pickle", "h100-lm-ctx256-forward-bf16.pickle"}
 
 // TestExplainGolden is the report of two files as the page gets it; web/test draws it.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path"
 	"slices"
 	"strings"
 
@@ -22,6 +23,7 @@ type Explaining struct {
 	without []error // a NoEventError of each device that was left out
 	files   int
 	notes   mem.Tally[string, fileNote]
+	told    map[string]bool // findings, by what they say
 }
 
 // fileNote is what there is to know of some files: what is so of all of them is said once.
@@ -52,7 +54,9 @@ func (x *Explaining) Add(s *mem.AllocatorSnapshot, file string, stepEnds []int64
 			a.Title = a.Name
 		}
 		x.devices = append(x.devices, a)
+		before := len(r.Findings)
 		a.addTo(r, o)
+		r.Findings = append(r.Findings[:before], x.once(r.Findings[before:], a)...)
 	}
 	if want, ok := o.Device.Get(); ok && !found && int(want) == mem.HostDevice {
 		return fmt.Errorf("%s says nothing about pinned host memory, which PyTorch records from 2.14 on where it is asked to, as hightide does", file)
@@ -61,6 +65,24 @@ func (x *Explaining) Add(s *mem.AllocatorSnapshot, file string, stepEnds []int64
 	}
 	x.noteFile(s, file)
 	return nil
+}
+
+// once leaves out what an earlier snapshot of the same process has told: a trace goes on to have its beginning. The snapshots
+// of a process of a run end alike, as oom-1-rank0-4711.pickle and exit-rank0-4711.pickle.
+func (x *Explaining) once(found []report.Finding, a *explanation) []report.Finding {
+	_, process, ranked := strings.Cut(path.Base(a.File), "rank")
+	if !ranked {
+		return found
+	}
+	if x.told == nil {
+		x.told = map[string]bool{}
+	}
+	return slices.DeleteFunc(slices.Clone(found), func(f report.Finding) bool {
+		key := fmt.Sprint(process, f.Kind, f.File, f.Line, f.Bytes, f.BytesPerStep, strings.ReplaceAll(f.Text, a.InFile(), a.Name))
+		twice := x.told[key]
+		x.told[key] = true
+		return twice
+	})
 }
 
 // looked says what growth was looked for, and where it was not, and why.
@@ -165,6 +187,9 @@ func (x *Explaining) Finish() error {
 	}
 	if p := r.Headline.Peak; r.Headline.Verdict == "" || len(x.devices) > 0 && !p.HostRSS.Known() && !p.Allocated.Known() && !p.Reserved.Known() {
 		x.lead() // a replay's recording has nothing but its snapshot
+	} else if did, _ := x.looked(); did != "" && r.Headline.NotLooked != "" {
+		r.Headline.NotLooked = strings.Replace(r.Headline.NotLooked, "Leaks were not looked for", "Growth was looked for in the traces of devices alone", 1)
+		r.Headline.Looked = strings.TrimSpace(did + " " + r.Headline.Looked)
 	}
 	return nil
 }

@@ -183,7 +183,7 @@ func (a *Advice) Text() string {
 		fmt.Fprintf(&text, "None of %d settings tried by replay avoids it.", len(a.Tries))
 	}
 	if a.Needed > a.Capacity {
-		fmt.Fprintf(&text, " Under the settings it ran with, %v more memory would have been enough.", a.Needed-a.Capacity)
+		fmt.Fprintf(&text, " Under the settings it ran with, %v more memory would have been enough for this request.", a.Needed-a.Capacity)
 	}
 	if !a.Exact || !a.Reproduced {
 		text.WriteString(" The replay is not exact here, so this is an estimate.")
