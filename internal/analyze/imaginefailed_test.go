@@ -84,3 +84,38 @@ func TestCallsThatFailedAreNotCalledAnswered(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatWasCancelledHasNoVerdict: a training that somebody stopped may have had its peak to come, also where it ended in good order.
+func TestWhatWasCancelledHasNoVerdict(t *testing.T) {
+	for _, exit := range []mem.Optional{{}, mem.Some(0)} {
+		run := imagineRun(0, atTheEnd(6<<30, mem.Event{Kind: "stop", Time: 3e9, Text: mem.StopCancelled}, mem.Event{Kind: "stop", Time: 3e9, Process: 1, Text: "asked"})...)
+		run.End.ExitCode, run.End.Reason = exit, "stopped"
+		r := Analyze(run, Options{})
+		if r.Imagined.Verdict != mem.VerdictFailed || r.Imagined.Headroom.Known() || !strings.Contains(r.Headline.Verdict, "it was cancelled") || !strings.Contains(r.Headline.Verdict, "6.00 GiB in use at most by then") || strings.Contains(strings.Join(r.Notes, " "), "--duration") {
+			t.Errorf("exit %v: %+v %s %v", exit, r.Imagined, r.Headline.Verdict, r.Notes)
+		}
+	}
+}
+
+// TestNoKernelsNoFit: no kernel runs on an imaginary GPU, so one that the build has none for seems to do.
+func TestNoKernelsNoFit(t *testing.T) {
+	run := imagineRun(0, atTheEnd(6<<30)...)
+	run.Processes[0].Facts["torch.arch_list"] = "sm_50 sm_60"
+	r := Analyze(run, Options{})
+	if r.Imagined.Verdict != mem.VerdictFailed || !strings.Contains(r.Headline.Verdict, "no kernels for "+r.Imagined.Compute+" (it has sm_50, sm_60)") {
+		t.Errorf("%+v %s", r.Imagined, r.Headline.Verdict)
+	}
+	run.Processes[0].Facts["torch.arch_list"] = "sm_50 compute_60"
+	if r := Analyze(run, Options{}); r.Imagined.Verdict != mem.VerdictFits {
+		t.Errorf("code that a driver compiles runs: %s", r.Headline.Verdict)
+	}
+}
+
+// TestNoContextOfNothing: what a process takes beside the allocator is told where one took it.
+func TestNoContextOfNothing(t *testing.T) {
+	run := imagineRun(1)
+	run.Imagined.Setup.Contexts = mem.Range{Low: 1 << 20, High: 2 << 20}
+	if notes := strings.Join(Analyze(run, Options{}).Notes, " "); strings.Contains(notes, "Of the context") {
+		t.Error(notes)
+	}
+}

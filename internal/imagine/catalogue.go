@@ -8,12 +8,12 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 
+	"hightide/internal/analyze/imagined"
 	"hightide/internal/gpus"
 	"hightide/internal/launch"
 	"hightide/internal/mem"
@@ -217,65 +217,63 @@ func compareVerdicts(a, b mem.GPUVerdict) int {
 	return cmp.Or(cmp.Compare(b.Total, a.Total), cmp.Compare(a.GPU, b.GPU))
 }
 
-// usableBy says of a GPU why the program's framework cannot use it, "" where it can. It goes by the
-// architectures torch was built for where the run told them, else by those of its CUDA version.
+// usableBy says of a GPU why the program's framework cannot use it, "" where it can.
 func (s *Session) usableBy(main *Result) func(*gpus.GPU) string {
-	cuda, archs := s.Python.CUDA, ""
-	for _, p := range main.run.Processes {
-		archs = cmp.Or(archs, p.Facts["torch.arch_list"])
-		cuda = cmp.Or(cuda, p.Facts["torch.cuda"])
-	}
-	return func(g *gpus.GPU) string {
-		major, minor, ok := g.Capability()
-		switch {
-		case !ok || !g.CUDA():
-			return "not with a CUDA build"
-		case archs != "" && !runsOn(strings.Fields(archs), major, minor):
-			return "this torch build has no kernels for " + g.Compute
-		case archs == "" && !cudaKnows(cuda, major, minor):
-			return "CUDA " + cuda + " does not know " + g.Compute
-		}
-		return ""
-	}
+	built := main.Built()
+	built.CUDA = cmp.Or(built.CUDA, s.Python.CUDA)
+	return func(g *gpus.GPU) string { return lacks(built, g) }
 }
 
-// runsOn says whether a build for these architectures (sm_80, compute_90) has kernels for a capability. These are
-// binaries of the same major version and no later minor one, or code that the driver compiles.
-func runsOn(archs []string, major, minor int) bool {
-	for _, arch := range archs {
-		kind, number, _ := strings.Cut(strings.Trim(arch, ",[]'"), "_")
-		exact := strings.TrimRight(number, "af") != number // sm_90a: for that one alone
-		n, err := strconv.Atoi(strings.TrimRight(number, "af"))
-		switch {
-		case err != nil:
-		case exact && n == major*10+minor,
-			!exact && kind == "sm" && n/10 == major && n%10 <= minor,
-			!exact && kind == "compute" && n <= major*10+minor:
-			return true
+// Built is what the program's framework was built with.
+type Built = imagined.Built
+
+// Built is what the run's framework was built with.
+func (r *Result) Built() Built { return imagined.BuiltWith(r.run) }
+
+// Others estimates what other GPUs leave for a program that was seen on one. They take as much but for what a process takes
+// beside the allocator; workspaces may differ with the compute capability. Where memory is short the allocator gives back
+// what it keeps beside the tensors, so where only that lacks room nothing is said.
+func Others(list []gpus.GPU, built Built, own *mem.GPUVerdict, processes int) []mem.GPUVerdict {
+	var all []mem.GPUVerdict
+	for i := range list {
+		g := &list[i]
+		if g.Slug == own.GPU {
+			continue
 		}
+		v := mem.GPUVerdict{GPU: g.Slug, GPUName: g.Name, Compute: g.Compute, SMs: g.SMs, Verdict: mem.VerdictNone, Total: g.Total, Context: g.Overhead, Price: g.Price, Label: mem.Estimated}
+		beside := mem.Bytes(processes) * (g.Overhead - own.Context)
+		used, room := mem.Bytes(own.Used.Or(0))+beside, g.Total-mem.Bytes(own.Used.Or(0))-beside
+		tensors := used - mem.Bytes(own.Reserved.Or(0)-own.Allocated.Or(0))
+		switch v.Note = lacks(built, g); {
+		case v.Note != "":
+		case !own.Fits() || !own.Used.Known() || !own.Reserved.Known() || !own.Allocated.Known():
+			continue
+		case tensors > g.Total:
+			v.Verdict, v.Headroom = mem.VerdictOOM, mem.Some(int64(g.Total-tensors))
+			v.Note = fmt.Sprintf("its tensors alone take %v", mem.Bytes(own.Allocated.Or(0)))
+		case room < 0:
+			v.Note = "only a run can tell: there is room for its tensors, not for what the allocator kept beside them"
+		default:
+			v.Used, v.Headroom, v.Verdict = mem.Some(int64(used)), mem.Some(int64(room)), own.Verdict
+			if own.Verdict != mem.VerdictConditional {
+				v.Verdict = mem.VerdictFits
+				if room < g.Tight() {
+					v.Verdict = mem.VerdictTight
+				}
+			}
+		}
+		all = append(all, v)
 	}
-	return false
+	slices.SortStableFunc(all, compareVerdicts)
+	return all
 }
 
-// cudaKnows says whether a CUDA version compiles for a capability (its release notes).
-func cudaKnows(cuda string, major, minor int) bool {
-	head, tail, _ := strings.Cut(cuda, ".")
-	version, err := strconv.Atoi(head)
-	if err != nil {
-		return true
+func lacks(built Built, g *gpus.GPU) string {
+	major, minor, ok := g.Capability()
+	if !ok || !g.CUDA() {
+		return "not with a CUDA build"
 	}
-	second, _ := strconv.Atoi(strings.SplitN(tail, ".", 2)[0])
-	switch {
-	case version >= 13:
-		return major*10+minor >= 75
-	case version == 12 && second >= 8:
-		return major >= 5
-	case version == 12:
-		return major >= 5 && major <= 9
-	case version == 11:
-		return major*10+minor >= 35 && (major < 9 || second >= 8)
-	}
-	return major < 9
+	return built.Lacks(major, minor)
 }
 
 // atOnce runs jobs side by side, as many as processors and memory allow. Jobs that have not begun when

@@ -79,27 +79,6 @@ func TestImaginable(t *testing.T) {
 	}
 }
 
-func TestRunsOn(t *testing.T) {
-	wheel := strings.Fields("sm_75 sm_80 sm_86 sm_90 sm_100 sm_120 compute_120")
-	for capability, want := range map[[2]int]bool{{7, 0}: false, {7, 5}: true, {8, 0}: true, {8, 9}: true, {9, 0}: true, {10, 3}: true, {12, 1}: true, {13, 0}: true, {6, 1}: false} {
-		if got := runsOn(wheel, capability[0], capability[1]); got != want {
-			t.Errorf("%v: %v", capability, got)
-		}
-	}
-	if runsOn([]string{"sm_90a"}, 9, 1) || !runsOn([]string{"sm_90a"}, 9, 0) || runsOn([]string{"sm_80"}, 9, 0) {
-		t.Error("architecture-specific code runs elsewhere")
-	}
-	for _, c := range []struct {
-		cuda         string
-		major, minor int
-		want         bool
-	}{{"13.0", 7, 0, false}, {"13.0", 7, 5, true}, {"12.4", 10, 0, false}, {"12.8", 10, 0, true}, {"12.4", 6, 0, true}, {"11.8", 9, 0, true}, {"11.7", 9, 0, false}} {
-		if got := cudaKnows(c.cuda, c.major, c.minor); got != c.want {
-			t.Errorf("CUDA %s and %d.%d: %v", c.cuda, c.major, c.minor, got)
-		}
-	}
-}
-
 // TestFollows: a smaller GPU of the same kind needs no run where the larger one never came near its
 // memory, or ran out itself. Between those only a run can tell.
 func TestFollows(t *testing.T) {
@@ -129,6 +108,44 @@ func TestFollows(t *testing.T) {
 	}
 	if _, ok = follows(larger(mem.VerdictFailed, 0, 0), h100); ok {
 		t.Error("a failure was passed on")
+	}
+}
+
+// TestOthers: what is estimated of other GPUs carries its label, names those that run nothing of this build, and says nothing where
+// only the allocator's cache lacks room: it would be emptied.
+func TestOthers(t *testing.T) {
+	known, built := gpus.Builtin(), Built{Architectures: "sm_75 sm_80 sm_86 sm_90 sm_100 sm_120"}
+	l4, _ := known.Find("l4")
+	own := mem.GPUVerdict{GPU: "l4", Verdict: mem.VerdictFits, Context: l4.Overhead, Allocated: mem.Some(int64(12 * mem.GiB)), Reserved: mem.Some(int64(18 * mem.GiB)), Used: mem.Some(int64(18*mem.GiB + l4.Overhead + 64*mem.MiB))}
+	of := func(own mem.GPUVerdict) map[string]mem.GPUVerdict {
+		found := map[string]mem.GPUVerdict{}
+		for _, v := range Others(known.GPUs, built, &own, 1) {
+			if v.Label != mem.Estimated {
+				t.Errorf("%s is labelled %s", v.GPU, v.Label)
+			}
+			found[v.GPU] = v
+		}
+		return found
+	}
+	found := of(own)
+	h100, _ := known.Find("h100-sxm")
+	if v := found["h100-sxm"]; v.Verdict != mem.VerdictFits || v.Headroom != mem.Some(int64(h100.Total-h100.Overhead-18*mem.GiB-64*mem.MiB)) {
+		t.Errorf("what libraries take comes along: %+v", v)
+	}
+	for gpu, want := range map[string]string{"v100-32g": "no kernels for 7.0", "mi300x": "not with a CUDA build", "rtx4080": "only a run can tell"} {
+		if v := found[gpu]; v.Verdict != mem.VerdictNone || !strings.Contains(v.Note, want) || v.Headroom.Known() {
+			t.Errorf("%s: %+v", gpu, v)
+		}
+	}
+	if v := found["rtx2080ti"]; v.Verdict != mem.VerdictOOM {
+		t.Errorf("tensors alone are more than it has: %+v", v)
+	}
+	if _, there := found["l4"]; there {
+		t.Error("the GPU itself was tried")
+	}
+	own.Verdict = mem.VerdictFailed
+	if v, there := of(own)["h100-sxm"]; there {
+		t.Errorf("estimated from a failure: %+v", v)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"hightide/internal/allocator"
+	"hightide/internal/analyze/imagined"
 	"hightide/internal/gpus"
 	"hightide/internal/launch"
 	"hightide/internal/mem"
@@ -167,7 +168,7 @@ func (r *Result) switched(name string) bool {
 func (s *Session) otherGPUs(t trial, need mem.Bytes) []attempt {
 	var fitting []gpus.GPU
 	for _, g := range s.catalogue.GPUs {
-		if major, _, ok := g.Capability(); ok && major >= 7 && g.CUDA() && g.Total > t.gpu.Total && need-t.gpu.Overhead+g.Overhead <= g.Total-g.Tight() && cudaKnows(s.Python.CUDA, major, 5) {
+		if major, _, ok := g.Capability(); ok && major >= 7 && g.CUDA() && g.Total > t.gpu.Total && need-t.gpu.Overhead+g.Overhead <= g.Total-g.Tight() && (imagined.Built{CUDA: s.Python.CUDA}).Knows(major, 5) {
 			fitting = append(fitting, g)
 		}
 	}

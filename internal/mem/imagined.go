@@ -161,6 +161,9 @@ type Condition struct {
 // EventDeviceUnread is the kind of the event that says why the imaginary GPUs' state cannot be read.
 const EventDeviceUnread = "device-unread"
 
+// StopCancelled is the text of a "stop" event: who asked for the run took that back. Agents write other reasons.
+const StopCancelled = "cancelled"
+
 // Verdict says whether a program fits.
 type Verdict string
 

@@ -183,6 +183,9 @@ func (l *loop) run(ctx context.Context) Outcome {
 			l.child.Pass(s)
 		case <-cancelled:
 			cancelled = nil
+			if !l.child.Stranger {
+				l.emit(mem.Event{Time: l.now(), Kind: "stop", Text: mem.StopCancelled})
+			}
 			l.askToStop()
 		case git := <-l.git:
 			if git != nil {

@@ -23,7 +23,7 @@ type Imagined struct {
 	How           string               `json:"failure,omitempty"`    // verdicts failed and unused: how it ended
 	Asked         mem.Optional         `json:"asked_bytes,omitzero"` // by the request that failed last
 	Shortages     int64                `json:"out_of_memory_errors,omitempty"`
-	StoppedFor    string               `json:"stopped,omitempty"` // steady, steps, duration: ended before the program would
+	StoppedFor    string               `json:"stopped,omitempty"` // steady, steps, duration, cancelled: ended before the program would
 	Categories    []Category           `json:"categories,omitempty"`
 	CategoryBasis string               `json:"categories_device,omitempty"`
 	ByStack       mem.Bytes            `json:"categories_by_stack_bytes,omitempty"` // of Categories: told by no more than the stack

@@ -131,3 +131,15 @@ func isMain(run *mem.Run, process uint32) bool {
 func usedTorch(run *mem.Run) bool {
 	return slices.ContainsFunc(run.Processes, func(p *mem.Process) bool { return p.Frameworks["torch"] != "" })
 }
+
+// cancelled says how far a program had come that somebody stopped before its peak was known.
+func cancelled(run *mem.Run, v *report.Imagined) string {
+	text := "it was cancelled before its first step"
+	if steps := run.StepCount(); steps > 0 {
+		text = "it was cancelled after " + report.Counted(int64(steps), "step")
+	}
+	if used, ok := v.Used.Get(); ok {
+		text += fmt.Sprintf(", with %v in use at most by then", mem.Bytes(used))
+	}
+	return text
+}

@@ -425,7 +425,7 @@ func notes(run *mem.Run, v *report.Imagined, r *report.Report) {
 	case report.StoppedForDuration:
 		r.AddNote("Stopped early, after the time of --duration: what the program would take later is not in these figures.")
 	}
-	if seen := run.Imagined.Setup.Contexts; seen.High > 0 {
+	if seen := run.Imagined.Setup.Contexts; seen.High > 0 && v.Used.Or(0) > 0 {
 		r.AddNote(fmt.Sprintf("Of the context beside the allocator %v were taken; what was seen on such GPUs lies between %v and %v, by driver, loaded modules and libraries. --context says what yours takes.",
 			run.Imagined.Setup.Context, seen.Low, seen.High))
 	}

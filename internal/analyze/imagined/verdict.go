@@ -29,6 +29,7 @@ func Judge(run *mem.Run) *report.Imagined {
 	peakMoment(run, v)
 	judge(run, v)
 	unless(v)
+	withoutKernels(run, v)
 	if v.Fits() {
 		v.Basis = basis(run, v)
 	}
@@ -74,7 +75,9 @@ func takeIn(run *mem.Run, v *report.Imagined) {
 	for _, e := range run.Events {
 		switch e.Kind {
 		case "stop":
-			v.StoppedFor = e.Text
+			if v.StoppedFor != mem.StopCancelled {
+				v.StoppedFor = e.Text
+			}
 		case mem.EventDeviceUnread:
 			v.Broken = e.Text
 		}
@@ -295,6 +298,8 @@ func judge(run *mem.Run, v *report.Imagined) {
 	}
 	oom := deviceOOM(run, v)
 	switch {
+	case v.StoppedFor == mem.StopCancelled && !oom: // its peak may have been to come
+		v.Verdict, v.How, v.Headroom = mem.VerdictFailed, cancelled(run, v), mem.Optional{}
 	case v.Broken != "" && !oom: // what was not read may have used more
 		v.Verdict, v.Headroom = mem.VerdictFailed, mem.Optional{}
 	case ended && code == 0 && !v.Used.Known() && unwritten(run) > 0: // it may have used a GPU: the disk was full

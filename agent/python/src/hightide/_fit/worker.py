@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import resource
 import sys
 from typing import Any, Dict
@@ -74,6 +75,10 @@ def _build(options: Options) -> Any:
         "description": shared.description if shared else f"{options.model}, called for each batch",
         "versions": versions,
         "python": sys.executable,
+        "arch_list": " ".join(
+            sorted(set(re.findall(r"code=((?:sm|compute)_\w+)", torch.__config__.show())))
+        ),  # asked so, CUDA is not started
+        "cuda": torch.version.cuda or "",
     }
     if shared and shared.model is not None:
         ready["parameters"] = sum(p.numel() for p in shared.model.parameters())

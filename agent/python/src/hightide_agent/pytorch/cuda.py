@@ -122,12 +122,18 @@ class Cuda:
             self.agent.framework(
                 "torch", str(self.torch.__version__), cuda=getattr(self.torch.version, "cuda", None) or "none",
                 hip=getattr(self.torch.version, "hip", None), devices=self.torch._C._cuda_getDeviceCount(),
-                device_memory=self._memory(),
+                device_memory=self._memory(), arch_list=self._architectures(),
             )  # fmt: skip
             self.training.allocator("torch", self.read, self.current)
             self.training.snapshots["torch"] = self.snapshot
         except Exception as error:
             self.agent.log("could not observe CUDA", error)
+
+    def _architectures(self) -> str:
+        """What the build has kernels for, "sm_80 sm_90 compute_90"; "" where it does not say. Before CUDA has
+        started, torch would take the question for a start, and refuse CUDA to children that are forked."""
+        flags: Any = getattr(self.torch._C, "_cuda_getArchFlags", None)
+        return str(flags() or "") if flags is not None else ""
 
     def _memory(self) -> Optional[Dict[str, int]]:
         """Bytes of each device, as far as this process may use it: None where torch does not say."""
