@@ -34,6 +34,7 @@ type ImagineOptions struct {
 type ImagineResult struct {
 	RunResult
 	Verdict *report.Imagined
+	built   imagine.Built
 }
 
 // Imagine runs a program on GPUs that are not there, records it and says whether it fits. An
@@ -61,7 +62,7 @@ func (e *Engine) Imagine(ctx context.Context, o ImagineOptions) (*ImagineResult,
 	if err != nil {
 		return nil, err
 	}
-	result.Outcome, result.Verdict = main.Outcome, main.Imagined
+	result.Outcome, result.Verdict, result.built = main.Outcome, main.Imagined, main.Built()
 	p.conclude(&o.RunOptions, &result.RunResult)
 	if result.Report != nil && result.Report.Imagined != nil {
 		result.Verdict = result.Report.Imagined
@@ -145,6 +146,8 @@ func (e *Engine) fitImagined(ctx context.Context, o *fit.Options, result *fit.Re
 		if err != nil {
 			return fit.Trial{}, err
 		}
+		built := done.Built()
+		result.Worker.Built, result.Worker.CUDA = built.Architectures, built.CUDA
 		return fit.ImaginedTrial(ask.Batch, done.Imagined, done.Said)
 	}, nil
 }
@@ -175,6 +178,18 @@ func (e *Engine) fitDevice(gpu *gpus.GPU, allocConf string) (environment func([]
 type ImagineSummary struct {
 	Summary
 	*report.Imagined
+}
+
+// OtherGPUs is what other GPUs of the catalogue would have left, without a run on them.
+func (r *ImagineResult) OtherGPUs() ([]mem.GPUVerdict, error) {
+	if r.Verdict == nil || len(r.Verdict.All) > 0 {
+		return nil, nil // or they were tried
+	}
+	known, err := gpus.Load()
+	if err != nil {
+		return nil, err
+	}
+	return imagine.Others(known.GPUs, r.built, &r.Verdict.GPUVerdict, max(1, len(r.Verdict.Ranks)/max(1, len(r.Verdict.Devices)))), nil
 }
 
 // Summary of a run that ended.

@@ -48,7 +48,7 @@ type Options struct {
 	Backward    bool   // compare forward alone with forward and backward
 	Price       float64
 
-	Events event.Sink // Ready, then each Trial
+	Events event.Sink // Ready, then Trying and Trial in turn
 }
 
 // Model is what the worker builds and runs; its JSON form is agent/python/src/hightide/_fit/options.py.
@@ -70,6 +70,14 @@ type Model struct {
 }
 
 const defaultCurrentBatch = 16 // MemoryMark's
+
+// Trying is told before each trial.
+type Trying struct {
+	Batch int `json:"batch"`
+}
+
+// EventName implements event.Event.
+func (Trying) EventName() string { return "trying" }
 
 // Host is what a fit needs of the engine that it works for.
 type Host struct {
@@ -118,6 +126,7 @@ func (o *Options) search(ctx context.Context, run Try, result *Result, headroom 
 		if err := ctx.Err(); err != nil {
 			return Trial{}, err
 		}
+		o.Events.Tell(Trying{batch})
 		trial, err := run(Ask{Batch: batch})
 		if err == nil && trial.OK {
 			headroom.apply(&trial, cmp.Or(mem.Bytes(trial.Total.Or(0)), result.total()))

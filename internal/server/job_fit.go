@@ -1,12 +1,16 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"slices"
 
 	"hightide/internal/engine"
 	"hightide/internal/fail"
 	"hightide/internal/fit"
+	"hightide/internal/gpus"
+	"hightide/internal/imagine"
 	"hightide/internal/mem"
 )
 
@@ -64,9 +68,31 @@ func beginFit(s *Server, text json.RawMessage) (work, error) {
 			if result == nil {
 				return nil, err // an untyped nil: there is no result
 			}
-			return result, err
+			on, failed := others(result)
+			return fitOutcome{result, on}, cmp.Or(err, failed)
 		})
 	}}, nil
+}
+
+// fitOutcome is the result of a fit job.
+type fitOutcome struct {
+	*fit.Result
+	Others []mem.GPUVerdict `json:"other_gpus,omitempty"` // estimates
+}
+
+// others estimates what other GPUs leave at the largest batch that was found on an imagined one.
+func others(r *fit.Result) ([]mem.GPUVerdict, error) {
+	at := slices.IndexFunc(r.Trials, func(t fit.Trial) bool { return t.Batch == r.Largest && t.OK })
+	if at < 0 || r.GPU == nil {
+		return nil, nil
+	}
+	known, err := gpus.Load()
+	if err != nil {
+		return nil, err
+	}
+	t := &r.Trials[at]
+	own := mem.GPUVerdict{GPU: r.Slug, Verdict: mem.VerdictFits, Context: r.GPU.Overhead, Allocated: t.Allocated, Reserved: t.Reserved, Used: t.Used}
+	return imagine.Others(known.GPUs, imagine.Built{Architectures: r.Worker.Built, CUDA: r.Worker.CUDA}, &own, 1), nil
 }
 
 // options of the engine, with the defaults of the command line.

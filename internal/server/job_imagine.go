@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"strconv"
@@ -58,7 +59,11 @@ func beginImagine(s *Server, text json.RawMessage) (work, error) {
 			return work{}, fail.Usage(`as in "memory": "24GiB"`, "memory %s is not a size", asked.Memory)
 		}
 	}
-	return work{"imagine " + mem.CommandLine(asked.Command), func(ctx context.Context, j *job) (any, error) {
+	title := "imagine " + mem.CommandLine(asked.Command)
+	if asked.GPU != "" {
+		title += " on " + asked.GPU
+	}
+	return work{title, func(ctx context.Context, j *job) (any, error) {
 		return j.aside(s.engine, func(e *engine.Engine) (any, error) {
 			o.Events = j.tell
 			done, err := e.Imagine(ctx, o)
@@ -70,9 +75,16 @@ func beginImagine(s *Server, text json.RawMessage) (work, error) {
 					j.Run = "" // this server does not have it
 				}
 			})
-			return done.Summary(), err
+			others, failed := done.OtherGPUs()
+			return imagineOutcome{done.Summary(), others}, cmp.Or(err, failed)
 		})
 	}}, nil
+}
+
+// imagineOutcome is the result of an imagine job.
+type imagineOutcome struct {
+	engine.ImagineSummary
+	Others []mem.GPUVerdict `json:"other_gpus,omitempty"` // estimates
 }
 
 // aside runs a use case with programs that have no terminal; the end of what they write is the job's output.

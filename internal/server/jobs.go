@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -250,9 +252,27 @@ func options[T any](text json.RawMessage) (o T, err error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&o); err != nil {
+		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			return o, fail.Usage("docs/formats/api.md lists them", "options: %s is a %s, not %s", wrong.Field, wrong.Value, kindWords(wrong.Type.Kind()))
+		}
 		return o, fail.Usage("docs/formats/api.md lists them", "options: %s", strings.TrimPrefix(err.Error(), "json: "))
 	}
 	return o, nil
+}
+
+// kindWords says what an option of a kind takes.
+func kindWords(kind reflect.Kind) string {
+	switch kind {
+	case reflect.Int:
+		return "a whole number"
+	case reflect.Float64:
+		return "a number"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Slice:
+		return "a list of words"
+	}
+	return "a text"
 }
 
 // JobState is how far a job is.
@@ -291,7 +311,7 @@ type JobEnd struct{ Job }
 
 // Told is something that a job told while it worked.
 type Told struct {
-	Name string `json:"name" doc:"As the event is called: ready, trial, progress, matrix, status, alert."`
+	Name string `json:"name" doc:"As the event is called: ready, trying, trial, progress, matrix, status, alert."`
 	Data any    `json:"data"`
 }
 
@@ -324,7 +344,7 @@ func same(was, is event.Event) bool {
 		return ok && old.Text == p.Text
 	}
 	name := is.EventName()
-	return name == was.EventName() && (name == "status" || name == "matrix")
+	return name == was.EventName() && (name == "status" || name == "matrix" || name == "trying")
 }
 
 // running is what is told of programs that run: observe.Status in the words of the API.

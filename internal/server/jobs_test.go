@@ -221,6 +221,9 @@ func TestJobsRefuseNonsense(t *testing.T) {
 	} {
 		d.get("POST", "/jobs", body, status, nil)
 	}
+	if text := d.get("POST", "/jobs", `{"kind": "imagine", "options": {"command": ["x"], "gpus": 1.5}}`, 422, nil); !strings.Contains(text, "gpus is a number 1.5, not a whole number") {
+		t.Errorf("not in words for people: %s", text)
+	}
 	d.get("GET", "/jobs/job-7", "", 404, nil)
 	d.get("DELETE", "/jobs/job-7", "", 404, nil)
 }

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"os"
 	"reflect"
 	"strings"
 	"sync/atomic"
@@ -143,6 +144,7 @@ func Describe(e *engine.Engine, w io.Writer) error {
 type Status struct {
 	Version   string `json:"version"`
 	AllowExec bool   `json:"allow_exec" doc:"Whether jobs may start programs (hightide ui --allow-exec)."`
+	Folder    string `json:"folder,omitempty" doc:"Where jobs start programs; absent: they start none."`
 	MaxUpload int64  `json:"max_upload_bytes,omitempty" doc:"The most that a file which is sent may have; absent: the server takes none."`
 	UptimeNS  int64  `json:"uptime_ns"`
 	Problem   string `json:"problem,omitempty" doc:"Why the data directory cannot be read now; absent: it can."`
@@ -151,6 +153,9 @@ type Status struct {
 func (s *Server) status(api huma.API) {
 	get(api, "/status", "What this server is and may do", func(context.Context, *struct{}) (*Status, error) {
 		status := &Status{Version: engine.Version, AllowExec: s.mayStart(), UptimeNS: time.Since(s.began).Nanoseconds()}
+		if status.AllowExec {
+			status.Folder, _ = os.Getwd()
+		}
 		if s.options.Check != nil {
 			status.MaxUpload = s.uploads.limit
 		}

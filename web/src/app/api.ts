@@ -15,17 +15,18 @@ export interface Run {
   headline_peak_host_bytes?: number; peak_host_rss_bytes?: number; peak_host_pss_bytes?: number; peak_device_used_bytes?: number; peak_allocated_bytes?: number; peak_reserved_bytes?: number;
   size_bytes: number; snapshots?: number; from?: "file" | "upload"; file?: string;
 }
-export interface Status { version: string; allow_exec: boolean; max_upload_bytes?: number; uptime_ns: number }
+export interface Status { version: string; allow_exec: boolean; folder?: string; max_upload_bytes?: number; uptime_ns: number }
 
 async function ask<T>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
   const response = await fetch(`/api/v1${path}`, {
     method, signal: signal ?? null, headers: body === undefined ? {} : { "Content-Type": "application/json" }, body: body === undefined ? null : JSON.stringify(body),
   }).catch((e: unknown) => {
     if (signal?.aborted) throw e;
-    answered(false);
+    answered(0);
     throw new Problem(0, "The server does not answer. Is hightide ui still running?");
   });
-  answered(true);
+  answered(response.status);
+  if (response.status === 401) throw new Problem(0, "The server asks for another token. Open the address that hightide ui printed when it began.");
   if (!response.ok) {
     if (response.status === 503) doubt();
     const text = await response.text();

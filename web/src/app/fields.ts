@@ -11,6 +11,7 @@ export interface Field {
   kind: "line" | "text" | "number" | "check" | "choice";
   choices?: [value: string, title: string][];
   example?: string;
+  least?: number; // of a number that is whole
   more?: boolean; // among those that are folded away
 }
 
@@ -34,6 +35,12 @@ export function options(fields: Field[], values: Values): Record<string, unknown
   return out;
 }
 
+/** What a number cannot be, in words; "": all can. */
+export function wrong(fields: Field[], values: Values): string {
+  const f = fields.find((f) => f.kind === "number" && values[f.name] && !(Number(values[f.name]) >= (f.least ?? 0) && (f.least === undefined || Number.isSafeInteger(Number(values[f.name])))));
+  return f ? `${f.label}: ${f.least === undefined ? "a number that is not negative" : `a whole number from ${f.least} on`}.` : "";
+}
+
 /** The form. told is called now and at every change. */
 export function form(id: string, fields: Field[], first: Values, told: (values: Values) => void): { element: HTMLElement; values(): Values; set(name: string, value: string): void } {
   const inputs = new Map<string, HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement>();
@@ -48,7 +55,7 @@ export function form(id: string, fields: Field[], first: Values, told: (values: 
       input = h("textarea", { ...common, rows: "2", spellcheck: "false", autocapitalize: "off", placeholder: f.example ?? "" });
       input.value = given;
     } else {
-      input = h("input", { ...common, type: f.kind === "check" ? "checkbox" : f.kind === "number" ? "number" : "text", spellcheck: "false", placeholder: f.example ?? "", ...(f.kind === "number" ? { min: "0", step: "any" } : {}) });
+      input = h("input", { ...common, type: f.kind === "check" ? "checkbox" : f.kind === "number" ? "number" : "text", spellcheck: "false", placeholder: f.example ?? "", ...(f.kind === "number" ? { min: String(f.least ?? 0), step: f.least === undefined ? "any" : "1" } : {}) });
       if (f.kind === "check") (input as HTMLInputElement).checked = given === "1"; else input.value = given;
     }
     inputs.set(f.name, input);

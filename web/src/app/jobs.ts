@@ -28,7 +28,8 @@ export interface GPUVerdict {
 export interface Rank { rank?: number; world_size?: number; process: number; device: string; index: number; peak_used_bytes: number; peak_reserved_bytes?: number; played?: boolean }
 export interface Imagined extends GPUVerdict {
   gpu_count: number; tight_below_bytes: number; basis?: string; problem?: string; failure?: string; asked_bytes?: number; peak_phase?: string; notes?: string[];
-  categories?: { name: string; bytes: number }[]; ranks?: Rank[]; tries?: (GPUVerdict & { kind: string; what: string; command?: string })[]; gpus?: GPUVerdict[];
+  categories?: { name: string; bytes: number }[]; ranks?: Rank[]; tries?: (GPUVerdict & { kind: string; what: string; command?: string })[]; gpus?: GPUVerdict[]; other_gpus?: GPUVerdict[];
+  devices?: { peak_used_bytes: number }[];
   undecided?: { file?: string; line?: number }[];
 }
 
@@ -37,6 +38,7 @@ export interface FitTrial {
   step_time_ns?: number; problem?: string; rests_on?: string[]; label: Label;
 }
 export interface FitResult {
+  other_gpus?: GPUVerdict[];
   label: Label; device: string; gpu?: string; gpu_facts?: GPU; total_bytes?: number; largest_batch: number; fails_at?: number; tight_below_bytes?: number;
   largest_with_room?: number; largest_with_room_label?: Label; trials: FitTrial[]; current_batch: number; unused_at_current_bytes?: number; unused_at_current_label?: Label; unused_at_current_error_bytes?: number; largest_with_room_error_bytes?: number;
   accumulation?: { target_batch: number; micro_batch: number; accumulation_steps: number; effective_batch: number };

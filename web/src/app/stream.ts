@@ -16,7 +16,7 @@ export function stream(path: string, of: string, on: Record<string, (data: never
   const open = (): void => {
     const from = last ? `${path.includes("?") ? "&" : "?"}from=${encodeURIComponent(last)}` : "";
     const now = source = new EventSource(`/api/v1${path}${from}`);
-    now.onopen = () => answered(true);
+    now.onopen = () => answered(200);
     for (const [name, then] of Object.entries(on)) now.addEventListener(name, (e: MessageEvent<string>) => {
       if (closed || typeof e.data !== "string") return; // the browser's own "open" has no data
       if (e.lastEventId) last = e.lastEventId;
@@ -33,9 +33,9 @@ export function stream(path: string, of: string, on: Record<string, (data: never
     try {
       ({ status } = await fetch(`/api/v1${of}`, { cache: "no-store" }));
     } catch { /* it is away */ }
-    answered(status > 0);
+    answered(status);
     if (closed) return;
-    if (status >= 400 && status < 500) return void gone?.(status);
+    if (status >= 400 && status < 500 && status !== 401) return void gone?.(status);
     timer = window.setTimeout(status === 200 ? open : () => void reopen(), status === 200 ? quickMs : againMs);
   };
   const close = () => { closed = true; source?.close(); clearTimeout(timer); };

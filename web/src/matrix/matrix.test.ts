@@ -4,6 +4,7 @@ import { mix, readable } from "../draw/svg";
 import { Model, type Packed } from "./model";
 import { grouped, inRow, present, split, spot, varied } from "./panels";
 import { figureTitle, filtered, first, kept, read, written } from "./state";
+import { inCells } from "./views/header";
 import { logTicks, times } from "./views/ratios";
 import { nearest } from "./views/picture";
 import { stretch } from "./views/scaling";
@@ -100,6 +101,9 @@ describe("drawing", () => {
     expect(nearest(all[0]![1], all, [1, 0])).toBe("b");
     expect(nearest(all[0]![1], all, [0, 1])).toBe("d");
     expect(nearest(all[0]![1], all, [-1, 0])).toBeNull();
+  });
+  test("a figure that one cell has is not said of all", () => {
+    expect([[4, 4], [1, 12], [3, 12], [1, 1]].map(([known, all]) => inCells(known!, all!))).toEqual(["in every cell", "in the one cell that has it", "in each of the 3 cells that have it", "in every cell"]);
   });
   test("ratios", () => {
     expect([1.25, 12.34, 123.4, 0.05].map(times)).toEqual(["× 1.25", "× 12.3", "× 123", "× 0.050"]);

@@ -55,7 +55,7 @@ export interface Live { element: HTMLElement; show(rows: Cell[][]): void; refres
 export interface Order { by: string; down: boolean; chosen(by: string, down: boolean): void }
 
 /** A table whose rows can change, and be chosen. */
-export function liveTable(t: Table, choosing?: Choosing): Live {
+export function liveTable(t: Table, choosing?: Choosing, none = "There is no such row."): Live {
   const body = h("tbody");
   let drawn: [Cell[], HTMLElement][] = [];
   const bar = t.columns.findIndex((c, i) => c.unit === "bytes" && c.name !== "low" && c.name !== "high" && tells(t.rows.map((r) => r[i] ?? null)));
@@ -68,7 +68,7 @@ export function liveTable(t: Table, choosing?: Choosing): Live {
     const kept = words ? rows.filter((r) => r.some((c) => typeof c === "string" && c.toLowerCase().includes(words))) : rows;
     drawn = (all ? kept : kept.slice(0, rowsAtFirst)).map((r) => [r, row(t.columns, r, bar, largest, choosing)]);
     body.replaceChildren(...drawn.map(([, element]) => element));
-    if (kept.length === 0) body.append(h("tr", {}, h("td", { colspan: String(t.columns.length) }, words ? "No row contains these words." : "There is no such row.")));
+    if (kept.length === 0) body.append(h("tr", {}, h("td", { colspan: String(t.columns.length) }, words ? "No row contains these words." : none)));
     more.hidden = all || kept.length <= rowsAtFirst;
     refresh();
   };

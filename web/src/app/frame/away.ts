@@ -3,13 +3,16 @@
 import { h } from "../../views/dom";
 
 const againMs = 1_000;
-let away = false, unread = "", version = "", asking = false;
+let away = false, stranger = false, unread = "", version = "", asking = false;
 let element: HTMLElement;
 
-/** Told by every request: the server answered, or it did not. */
-export function answered(yes: boolean): void {
-  if (yes === !away) return;
-  away = !yes;
+/** Told by every request: the status of the answer, 0: there was none. One that asks for another token is away too, until the browser has that. */
+export function answered(status: number): void {
+  const gone = status === 0 || status === 401, asks = status === 401;
+  if (gone === away && asks === stranger) return;
+  const same = gone === away;
+  [away, stranger] = [gone, asks];
+  if (same) return say();
   dispatchEvent(new Event(away ? "hightide:away" : "hightide:back"));
   say();
   if (away) later();
@@ -22,22 +25,24 @@ export const doubt = (): void => { if (!asking) ask(); };
 
 function say(): void {
   element.hidden = !away && !unread;
-  if (away) element.replaceChildren(h("b", {}, "The server went away."), " What is shown stays; the page goes on by itself when ", h("code", {}, "hightide ui"), " runs again.");
+  if (stranger) element.replaceChildren(h("b", {}, "The server was started again with another token."), " What is shown stays. Open the address that ", h("code", {}, "hightide ui"), " printed, in any tab: this page goes on then.");
+  else if (away) element.replaceChildren(h("b", {}, "The server went away."), " What is shown stays; the page goes on by itself when ", h("code", {}, "hightide ui"), " runs again.");
   else element.replaceChildren(...(unread ? [unread, " What was read stays; the page goes on by itself once it is back."] : []));
 }
 
 function ask(): void {
   asking = true;
   void fetch("/api/v1/status", { cache: "no-store" }).then(async (answer) => {
+    if (answer.status === 401) return answered(401);
     const now = (await answer.json()) as { version?: string; problem?: string }, said = now.problem ?? "";
     if (version && now.version !== version) location.reload(); // another hightide: its page too
     version = now.version ?? "";
-    answered(true);
+    answered(answer.status);
     if (said === unread) return;
     unread = said && `${said[0]!.toUpperCase()}${said.slice(1)}.`;
     dispatchEvent(new Event(unread ? "hightide:unread" : "hightide:back"));
     say();
-  }).catch(() => answered(false)).finally(() => { asking = false; if (away || unread) later(); });
+  }).catch(() => answered(0)).finally(() => { asking = false; if (away || unread) later(); });
 }
 
 let timer = 0;

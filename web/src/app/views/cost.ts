@@ -10,6 +10,7 @@ export interface CostOf {
   used?: number | undefined; // bytes, at its peak
   sure?: string | undefined; // the label of that, with the error of an estimate
   of: string; // what uses it
+  each?: string | undefined; // of several GPUs, which used so much: "on average"
   batches?: { current: number; best: number; speedup?: number | null } | undefined; // speedup: measured; else not known
 }
 
@@ -35,10 +36,10 @@ export function costPanel(of: CostOf): HTMLElement {
   const fill = () => {
     const c = cost(Number(price.field.value), Number(gpus.field.value), Number(hours.field.value), of.total, of.used ?? of.total, of.batches?.speedup ?? null);
     const rows: [string, string][] = [["A year", usd(c.perYear)]];
-    if (of.used !== undefined) rows.push([of.sure ? `Memory not used (${of.sure})` : "Memory not used", `${bytes(of.total - of.used)}, ${percent(c.unused * 1000)}`], ["Paid for it a year", usd(c.paid)]);
+    if (of.used !== undefined) rows.push([["Memory not used", of.each && ` of each GPU, ${of.each}`, of.sure && ` (${of.sure})`].filter(Boolean).join(""), `${bytes(of.total - of.used)}, ${percent(c.unused * 1000)}`], ["Paid for it a year", usd(c.paid)]);
     if (c.saved !== null) rows.push(["Saved by the larger batch", usd(c.saved)]);
     out.replaceChildren(...rows.map(([k, v]) => h("div", {}, h("dt", {}, k), h("dd", {}, v))));
-    note.textContent = [of.used === undefined ? "" : `At its peak, ${of.of} uses ${bytes(of.used)}${of.sure ? ` (${of.sure})` : ""} of ${bytes(of.total)}. Memory that is not used costs as much an hour as memory that is; whether a larger batch or a smaller GPU makes use of it is another question.`,
+    note.textContent = [of.used === undefined ? "" : `At its peak, ${of.of} uses ${bytes(of.used)}${of.sure ? ` (${of.sure})` : ""} of ${bytes(of.total)}${of.each ? ` of each GPU, ${of.each}` : ""}. Memory that is not used costs as much an hour as memory that is; whether a larger batch or a smaller GPU makes use of it is another question.`,
       of.batches && c.saved === null ? `MemoryMark would call the batch of ${of.batches.best} in place of ${of.batches.current} a speed-up of ${(of.batches.best / Math.max(1, of.batches.current)).toFixed(1)}; time is not measured on an imaginary GPU, so nothing is said to be saved.` : ""].filter(Boolean).join(" ");
   };
   fill();

@@ -9,7 +9,7 @@ import { stream } from "../stream";
 /** What the page of a kind adds: its own events, and its result. */
 export interface Kind<Result> {
   told?(name: string, data: unknown): void;
-  done(job: Job<Result>): void; // with what there is of a result
+  done(job: Job<Result>): boolean | void; // with what there is of a result; true: what the program wrote is to be seen with it
 }
 
 const tones: Record<Job["state"], string> = { queued: "unsure", running: "unsure", done: "good", failed: "bad", cancelled: "unsure" };
@@ -25,7 +25,8 @@ export function jobPanel<Result>(id: string, kind: Kind<Result>, ...body: Child[
   const tick = () => {
     if (!now) return;
     const from = now.started_ns ?? now.asked_ns, to = now.ended_ns ?? Date.now() * 1e6;
-    clock.textContent = duration(Math.max(0, now.ended_ns ? to - from : Math.round((to - from) / 1e9) * 1e9));
+    const ns = Math.max(0, to - from);
+    clock.textContent = now.ended_ns || ns >= 59e9 ? duration(ns) : `${Math.round(ns / 1e9)} s`; // it is looked at once a second
   };
   const timer = setInterval(tick, 1000);
   const show = (j: Job) => {
@@ -51,7 +52,8 @@ export function jobPanel<Result>(id: string, kind: Kind<Result>, ...body: Child[
       bar.max = Math.max(p.all, 1);
       bar.value = p.done;
       said.textContent = `${count(p.done)} of ${count(p.all)}${p.text ? `: ${p.text}` : ""}`;
-    } else if (name === "alert") said.textContent = (data as { text: string }).text;
+    } else if (name === "trying") said.textContent = `A batch of ${count((data as { batch: number }).batch)} is being tried.`;
+    else if (name === "alert") said.textContent = (data as { text: string }).text;
     kind.told?.(name, data);
   };
   const live = stream(`/jobs/${encodeURIComponent(id)}/events`, `/jobs/${encodeURIComponent(id)}`, {
@@ -62,11 +64,11 @@ export function jobPanel<Result>(id: string, kind: Kind<Result>, ...body: Child[
       said.textContent = "";
       clearInterval(timer);
       void whole<Result>(id, asking.signal).then((all) => {
-        if (all.output) { output.hidden = false; output.querySelector("pre")!.textContent = all.output; output.open = all.state === "failed"; }
-        kind.done(all);
+        const belongs = kind.done(all) === true;
+        if (all.output) { output.hidden = false; output.querySelector("pre")!.textContent = all.output; output.open = belongs || all.state === "failed"; }
       }, (e: unknown) => { if (!asking.signal.aborted) problem.replaceChildren(failure(e)); });
     },
-  }, () => { problem.replaceChildren(failure(new Error("The server knows this job no more: it was started again since. What the job recorded is in the list of runs."))); stop.hidden = true; clearInterval(timer); });
-  const element = section("job", "The job", h("div", { class: "job-head" }, h("div", { class: "job-name" }, title, state, clock), stop), bar, said, note, problem, ...body, links, output);
+  }, () => { problem.replaceChildren(h("p", { class: "banner", role: "note" }, "The server knows this job no more: it was started again since. What the job recorded is in ", h("a", { href: "/" }, "the list of runs"), " or in ", h("a", { href: "/matrices" }, "the matrices"), ".")); stop.hidden = true; clearInterval(timer); });
+  const element = section("job", "The job", h("div", { class: "job-head" }, h("div", { class: "job-name" }, title, state, clock), stop), links, bar, said, note, problem, ...body, output);
   return { element, close: () => { live.close(); asking.abort(); clearInterval(timer); } };
 }

@@ -5,7 +5,7 @@ import type { Axis } from "../../matrix/model";
 import { count, wallClock } from "../../lib/format";
 import { h, section } from "../../views/dom";
 import { get } from "../api";
-import { form, type Field } from "../fields";
+import { form, wrong, type Field } from "../fields";
 import { busy, empty, failure } from "../parts";
 import { go, type App } from "../state";
 import type { Shown } from ".";
@@ -23,9 +23,9 @@ repeats: {least: 3, most: 10, figure: rss, within: 3%}
 timeout: 5m
 `;
 const fields: Field[] = [
-  { name: "name", flag: "--name", label: "Name", hint: "Of the matrix; the same name goes on where it was.", kind: "text", example: "nightly" },
+  { name: "name", flag: "--name", label: "Name", hint: "Letters, digits, dots, dashes and underscores. The same name goes on where it was.", kind: "text", example: "nightly" },
   { name: "spec", flag: "", label: "Spec", hint: "YAML: axes, whose combinations are the cells. docs/bench.md has every key.", kind: "line" },
-  { name: "jobs", flag: "--jobs", label: "At once", hint: "Trials beside each other disturb each other's times.", kind: "number", example: "1" },
+  { name: "jobs", flag: "--jobs", label: "At once", hint: "Trials beside each other disturb each other's times.", kind: "number", least: 1, example: "1" },
 ];
 
 export function matricesPage(app: App): Shown {
@@ -35,7 +35,7 @@ export function matricesPage(app: App): Shown {
   }, (e: unknown) => { if (!asking.signal.aborted) answered(failure(e, ask)); });
   const start = starter("bench", "Measure it", (job) => go(app, "/jobs", { job }));
   const made = form("bench", fields, { spec: example, ...app.get().params }, (values) => start.show({
-    line: ["hightide", "bench", "matrix.yaml", ...(values.name ? ["--name", values.name] : []), ...(values.jobs ? ["--jobs", values.jobs] : [])], missing: values.name ? "" : "Give it a name.",
+    line: ["hightide", "bench", "matrix.yaml", ...(values.name ? ["--name", values.name] : []), ...(values.jobs ? ["--jobs", values.jobs] : [])], missing: values.name ? wrong(fields, values) : "Give it a name.",
     options: () => ({ spec: `${values.spec}\n`, name: values.name, ...(values.jobs ? { jobs: Number(values.jobs) } : {}) }) }));
   made.element.querySelector("textarea")!.rows = 9;
   const both = h("div", { hidden: "" }, section("matrices", "Matrices", list), section("bench", "Measure one", made.element, start.element));

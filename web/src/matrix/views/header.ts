@@ -12,14 +12,17 @@ export function header(model: Model, page: Page): HTMLElement {
   page.follow(["figure", "statistic"], (view) => {
     const known = model.cells.flatMap((c): { cell: Cell; value: number }[] => { const v = model.value(c, view.figure, view.statistic); return v ? [{ cell: c, value: v.value }] : []; }).sort((a, b) => a.value - b.value);
     const least = known[0], most = known[known.length - 1], unit = model.about(view.figure).unit;
-    title.replaceChildren(least && most ? least === most || least.value === most.value ? `${figureTitle(model, view)}: ${quantity(most.value, unit)} in every cell.` : `${figureTitle(model, view)}: from ${quantity(least.value, unit)} to ${quantity(most.value, unit)}.`
+    title.replaceChildren(least && most ? least === most || least.value === most.value ? `${figureTitle(model, view)}: ${quantity(most.value, unit)} ${inCells(known.length, model.cells.length)}.` : `${figureTitle(model, view)}: from ${quantity(least.value, unit)} to ${quantity(most.value, unit)}.`
       : done > 0 ? `${figureTitle(model, view)} was not measured.` : "No cell has been measured.", more);
     more.textContent = least && most && least.value < most.value ? `Least: ${model.title(least.cell)}. Most: ${model.title(most.cell)}.` : "";
   });
   return h("header", { class: "top" },
     h("p", { class: "what" }, h("strong", {}, packed.name || "A matrix"), ...outcomeTags(model, page)), title,
-    h("p", { class: "facts" }, ...[`${count(done)} of ${count(model.cells.length)} cells measured${left ? `, ${count(left)} not` : ""}`, axes.join(", "), `${count(model.trialCount)} trials`, took(model), goal(model), ...machines(model)].filter(Boolean).map((f) => h("span", {}, f))));
+    h("p", { class: "facts" }, ...[`${count(done)} of ${count(model.cells.length)} cells measured${left ? `, ${count(left)} without a figure` : ""}`, axes.join(", "), `${count(model.trialCount)} trial${model.trialCount === 1 ? "" : "s"}`, took(model), goal(model), ...machines(model)].filter(Boolean).map((f) => h("span", {}, f))));
 }
+
+/** In which cells a figure is the same. */
+export const inCells = (known: number, all: number): string => known === all ? "in every cell" : known === 1 ? "in the one cell that has it" : `in each of the ${count(known)} cells that have it`;
 
 /** How many cells came to what; a click shows those alone. */
 function outcomeTags(model: Model, page: Page): HTMLElement[] {
