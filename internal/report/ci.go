@@ -4,7 +4,10 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+
+	"hightide/internal/mem"
 )
 
 // TestCase is one of a suite as CI systems read it.
@@ -67,4 +70,70 @@ func Annotation(level, file string, line int, title, text string) string {
 		at += fmt.Sprintf("line=%d,", line)
 	}
 	return fmt.Sprintf("::%s %stitle=%s::%s", level, at, property.Replace(title), data.Replace(text))
+}
+
+// Checked is one budget and what was found.
+type Checked struct {
+	Name  string    `json:"name"` // "peak", "category activations", …
+	Limit mem.Bytes `json:"limit_bytes"`
+	Found mem.Bytes `json:"found_bytes"`
+	Of    string    `json:"of,omitempty"`         // the device of several that has most, and its file: "device 1 of rank0.pickle"
+	Open  mem.Bytes `json:"open_bytes,omitempty"` // from before the trace: of which no file tells whether it belongs to it too
+	Over  bool      `json:"over"`
+	Line  int       `json:"line"` // of the budget's file
+
+	// Baseline is what Limit is relative to.
+	Baseline mem.Optional `json:"baseline_bytes,omitzero"`
+}
+
+// CheckJSON is what check --json prints (docs/formats/json.md).
+func CheckJSON(checked []Checked) ([]byte, error) {
+	over := slices.ContainsFunc(checked, func(c Checked) bool { return c.Over })
+	return Line(struct {
+		Version int       `json:"version"`
+		OK      bool      `json:"ok"`
+		Budgets []Checked `json:"budgets"`
+	}{Version, !over, append([]Checked{}, checked...)})
+}
+
+// JUnit writes the result as a test suite.
+func JUnit(w io.Writer, ref string, checked []Checked) error {
+	var cases []TestCase
+	for _, c := range checked {
+		one := TestCase{Name: c.Name, Class: ref}
+		if c.Baseline.Known() { // there may be a budget of its own for the same
+			one.Name += ", relative to the baseline"
+		}
+		if c.Over {
+			one.Failure = &Outcome{c.Sentence(), "over budget"}
+		}
+		cases = append(cases, one)
+	}
+	return WriteJUnit(w, "hightide check", cases)
+}
+
+// Annotation is the workflow command that has GitHub show a passed budget at its line.
+func (c Checked) Annotation(budget string) string {
+	return Annotation("error", budget, c.Line, "Memory over budget", c.Sentence())
+}
+
+// Sentence says how a budget was kept.
+func (c Checked) Sentence() string {
+	what, than := c.Name, ""
+	if c.Name == "growth" {
+		what = "growth per step"
+	}
+	if c.Of != "" {
+		what += " of " + c.Of
+	}
+	if was, ok := c.Baseline.Get(); ok {
+		than = fmt.Sprintf(" (the baseline has %v)", mem.Bytes(was))
+	}
+	if c.Over {
+		return fmt.Sprintf("%s is %v, %v over its budget of %v%s", what, c.Found, c.Found-c.Limit, c.Limit, than)
+	}
+	if c.Open > 0 {
+		return fmt.Sprintf("%s is at most %v of %v%s, with all that was there before the trace", what, c.Found+c.Open, c.Limit, than)
+	}
+	return fmt.Sprintf("%s is %v of %v%s", what, c.Found, c.Limit, than)
 }
