@@ -22,7 +22,7 @@ OUT_OF_MEMORY = 1  # the command's exit code
 
 @dataclass(frozen=True)
 class Imagined:
-    """What an imaginary GPU said; true where it fits. Bytes are None where it did not come so far.
+    """What an imaginary GPU said; true where it fits. Bytes are None where the run did not get that far.
 
     Attributes:
         verdict: fits, tight (with less room than the figures are sure of), conditional (fits, if numbers that nobody
@@ -84,7 +84,7 @@ def imagine(
         ValueError: there is no such GPU, or the function cannot be sent.
         RuntimeError: the function failed for a reason of its own, or nothing can be imagined here.
         FileNotFoundError: hightide's program is not installed with this package.
-        TypeError: the function is none.
+        TypeError: what was given is not a function.
     """
     if not callable(function):
         raise TypeError(f"imagine runs a function, and {function!r} cannot be called")

@@ -106,7 +106,7 @@ def stop() -> None:
 
 
 def step() -> None:
-    """Say that a step ends here, where no framework's optimizer does: growth per step is then told, as with one."""
+    """Say that a step ends here, in a loop without a framework's optimizer. Growth is then known per step."""
     agent = _engine.agent()
     if agent is not None and not _stopped and not agent.step():
         _engine.say_once("step() is ignored: an optimizer's steps are the steps of this run")
@@ -129,7 +129,7 @@ class Alert:
 
 
 def alert(limit: str, callback: Optional[Callable[[Alert], object]] = None) -> bool:
-    """Have the engine watch a limit, as "rss > 2GiB" or "rss > 50MiB/step"; whether it does.
+    """Have the engine watch a limit, as "rss > 2GiB" or "rss > 50MiB/step". Return whether it is watched.
 
     Args:
         limit: as `hightide run --alert` takes it.

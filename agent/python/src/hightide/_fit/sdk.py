@@ -17,7 +17,7 @@ from . import trial
 
 @dataclass(frozen=True)
 class Trial:
-    """One batch size that was tried. Bytes are None where nobody could tell.
+    """One batch size that was tried. Bytes are None where they are not known.
 
     Attributes:
         batch: how many samples.
@@ -86,8 +86,8 @@ def fit(
     Returns:
         The answer with its trials; imagined where the device is one of hightide's imaginary GPUs.
     Raises:
-        ValueError: an argument that cannot be meant.
-        RuntimeError: a trial failed for another reason than memory, or hightide itself did; PyTorch is not there.
+        ValueError: an argument is out of range.
+        RuntimeError: a trial failed for another reason than memory, hightide itself failed, or there is no PyTorch.
         FileNotFoundError: hightide's program is not installed with this package.
         TypeError: step is not a function.
     """
