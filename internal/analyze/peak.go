@@ -249,7 +249,7 @@ func (in *Input) composition(r *report.Report, at int64, l lead) {
 		addRow(&t, "shared", "shared memory", "shared memory that no line is known of, at least", shared, -1, mem.Measured)
 		rest -= shared
 	}
-	addRow(&t, "rest", "rest", in.restName(files > 0), max(rest, 0), -1, label)
+	addRow(&t, "rest", "rest", in.restName(process, files > 0), max(rest, 0), -1, label)
 	own := len(t.Rows)
 	for _, p := range in.Run.Processes {
 		if p.ID == process {
@@ -285,9 +285,17 @@ func (in *Input) kindsAt(process uint32, at, rss, explained int64) (files, share
 	return min(files, rss), max(shared, 0)
 }
 
-// restName says what the rest may be; files: those of libraries are told apart.
-func (in *Input) restName(files bool) string {
+// restName says what the rest may be; files: those of libraries are told apart. What a forked process has of its parent it did
+// not allocate: a worker of a DataLoader begins with all that the training had.
+func (in *Input) restName(process uint32, files bool) string {
+	var parent *mem.Process
+	p := in.Run.Process(process)
+	if p != nil {
+		parent = in.Run.Process(p.Parent)
+	}
 	switch {
+	case parent != nil && !in.attached() && len(p.Command) > 0 && slices.Equal(p.Command, parent.Command):
+		return "rest: what a fork left of its parent, interpreter, unexplained"
 	case in.attached() && files:
 		return "rest: what was there before, unexplained"
 	case in.attached():

@@ -2,6 +2,7 @@ package analyze
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"hightide/internal/mem"
@@ -74,5 +75,25 @@ func TestProcessesOfOtherNumbers(t *testing.T) {
 	}
 	if want := []string{"DataLoader workers", "other processes", "the process that held most"}; !slices.Equal(held, want) {
 		t.Errorf("%q, want %q", held, want)
+	}
+}
+
+// TestRestOfAForkedProcess: it holds what its parent had, which none of its own allocations explain.
+func TestRestOfAForkedProcess(t *testing.T) {
+	run := mem.NewRun()
+	command := []string{"python", "train.py"}
+	for _, p := range []mem.Process{
+		{ID: 1, Role: "main", Command: command}, {ID: 2, Parent: 1, Role: "dataloader", Command: command},
+		{ID: 3, Parent: 1, Role: "child", Command: []string{"python", "-c", "from multiprocessing.spawn import spawn_main"}},
+	} {
+		if err := run.Add(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	in := newInput(run, Options{})
+	for id, forked := range map[uint32]bool{1: false, 2: true, 3: false} {
+		if name := in.restName(id, true); strings.Contains(name, "fork") != forked {
+			t.Errorf("process %d: %q", id, name)
+		}
 	}
 }
