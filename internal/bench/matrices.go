@@ -18,15 +18,15 @@ import (
 
 // MatrixRow is a matrix in a list. Times are ns since 1970.
 type MatrixRow struct {
-	Name    string               `json:"name"`
-	Start   int64                `json:"start_ns"`
-	Changed int64                `json:"changed_ns"` // when a trial was last kept
-	Axes    []matrix.Axis        `json:"axes"`
-	Cells   int                  `json:"cells"`
-	Trials  int                  `json:"trials"`
-	States  map[matrix.State]int `json:"states"`  // cells by what became of them; "": not tried yet
-	Running bool                 `json:"running"` // it is being measured now
-	Problem string               `json:"problem,omitempty"`
+	Name    string               `json:"name" doc:"The name of the matrix."`
+	Start   int64                `json:"start_ns" doc:"When it was begun, in ns since 1970."`
+	Changed int64                `json:"changed_ns" doc:"When a trial was last kept, in ns since 1970."`
+	Axes    []matrix.Axis        `json:"axes" doc:"What its cells differ in."`
+	Cells   int                  `json:"cells" doc:"How many combinations there are."`
+	Trials  int                  `json:"trials" doc:"How many trials were kept."`
+	States  map[matrix.State]int `json:"states" doc:"How many cells there are by what became of them; under the empty name, those that were not tried yet."`
+	Running bool                 `json:"running" doc:"Whether it is being measured now."`
+	Problem string               `json:"problem,omitempty" doc:"Why its journal cannot be read; absent: it can."`
 }
 
 // Matrices are those that were begun, the one that changed last first.
@@ -65,10 +65,10 @@ func Matrices(ctx context.Context, e *engine.Engine) ([]MatrixRow, error) {
 
 // MatrixPage is a matrix as the matrix page reads it (web/src/matrix), and whether it is being measured.
 type MatrixPage struct {
-	Name    string          `json:"name"`
-	Changed int64           `json:"changed_ns"`
-	Running bool            `json:"running"`
-	Page    json.RawMessage `json:"page"`
+	Name    string          `json:"name" doc:"The name of the matrix."`
+	Changed int64           `json:"changed_ns" doc:"When it last changed, in ns since 1970."`
+	Running bool            `json:"running" doc:"Whether it is being measured now."`
+	Page    json.RawMessage `json:"page" doc:"What its page draws: the axes, cells and figures as far as they were measured."`
 }
 
 // Matrix is a matrix as far as it was measured, compared. link gives a run's page an address; nil: it has none.

@@ -156,7 +156,7 @@ func (e *Engine) Keep(name string) (string, error) {
 
 // Spark is the curve that a report of a run leads with, in few points: what a row of a list has room for.
 type Spark struct {
-	ID string `json:"id"` // of the run
+	ID string `json:"id" doc:"The run."`
 	report.Series
 }
 

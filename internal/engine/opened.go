@@ -49,7 +49,7 @@ type OpenedSnapshot struct {
 // OpenedDevice is a device of a snapshot.
 type OpenedDevice struct {
 	Device   int       `json:"device" doc:"Its number, as requests have it."`
-	Name     string    `json:"name,omitempty"`
+	Name     string    `json:"name,omitempty" doc:"What the device is called, where the file says it."`
 	Events   int       `json:"events" doc:"Of its trace."`
 	Blocks   int       `json:"blocks" doc:"That its trace tells of, with those from before it."`
 	Peak     mem.Bytes `json:"peak_bytes" doc:"Most that was allocated."`
@@ -433,11 +433,11 @@ func (o *Opened) Report(ctx context.Context, id string) (*report.Report, error) 
 
 // Lines are those around a frame's line in its source.
 type Lines struct {
-	File  string   `json:"file"`
-	Line  int      `json:"line"`
-	First int      `json:"first"` // number of the first of Text
-	Text  []string `json:"text"`
-	Why   string   `json:"why,omitempty"` // there are none
+	File  string   `json:"file" doc:"The file, as the stack names it."`
+	Line  int      `json:"line" doc:"The line that was asked for, from 1."`
+	First int      `json:"first" doc:"The number of the first line of text, from 1."`
+	Text  []string `json:"text" doc:"The lines around it."`
+	Why   string   `json:"why,omitempty" doc:"Why there are none; absent: there are."`
 }
 
 const linesAround = 8

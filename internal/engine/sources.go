@@ -409,10 +409,10 @@ func tell(path string) (*format.Format, bool, error) {
 
 // FileFacts is what a stranger's file turned out to be.
 type FileFacts struct {
-	Format  string `json:"format"`
-	Devices int    `json:"devices"`
-	Events  int    `json:"events"` // of allocators' histories; of a recording those of its snapshots
-	Blocks  int    `json:"blocks"` // at the end
+	Format  string `json:"format" doc:"The format that it was read as, by its name in the list of formats."`
+	Devices int    `json:"devices" doc:"How many devices it tells of."`
+	Events  int    `json:"events" doc:"Events of allocators' histories; of a recording, those of its snapshots."`
+	Blocks  int    `json:"blocks" doc:"Blocks at the end."`
 }
 
 // CheckFile reads a stranger's file whole, as an allocator snapshot, a trace of one or a recording, and says what is in it. It starts no other

@@ -10,16 +10,16 @@ import (
 // Cached is what the allocator held over a window, in columns of Step points. Each column tells of the point at which most was cached, so
 // its parts add up to what was reserved then.
 type Cached struct {
-	From  int     `json:"from"`
-	To    int     `json:"to"` // the point after the last
-	Step  int     `json:"step"`
-	Known bool    `json:"known"` // whether the file tells of segments: else there are no columns
-	Point []int32 `json:"point"`
+	From  int     `json:"from" doc:"The first point."`
+	To    int     `json:"to" doc:"The point after the last."`
+	Step  int     `json:"step" doc:"How many points a column stands for."`
+	Known bool    `json:"known" doc:"Whether the file tells of segments; else there are no columns."`
+	Point []int32 `json:"point" doc:"By column: the point at which most was cached, of which the other columns tell."`
 
-	Active   []mem.Bytes `json:"active"`   // of blocks in use or waiting for another stream
-	Split    []mem.Bytes `json:"split"`    // cached in segments that are in use elsewhere: inactive split
-	Free     []mem.Bytes `json:"free"`     // segments with nothing in use
-	Reserved []mem.Bytes `json:"reserved"` // all of them
+	Active   []mem.Bytes `json:"active" doc:"By column: bytes of blocks that are in use or wait for another stream."`
+	Split    []mem.Bytes `json:"split" doc:"By column: bytes cached in segments that are in use elsewhere (inactive split)."`
+	Free     []mem.Bytes `json:"free" doc:"By column: bytes of segments with nothing in use."`
+	Reserved []mem.Bytes `json:"reserved" doc:"By column: bytes of all segments."`
 }
 
 // Cached goes through the events of a window; an empty window is the whole trace.

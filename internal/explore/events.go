@@ -9,16 +9,16 @@ import (
 
 // Events are some events of a trace, one after the other.
 type Events struct {
-	From   int         `json:"from"`   // number of the first
-	Events []ListEvent `json:"events"` // oldest first
-	All    int         `json:"all"`    // of the trace
+	From   int         `json:"from" doc:"The number of the first of these events."`
+	Events []ListEvent `json:"events" doc:"The events, oldest first."`
+	All    int         `json:"all" doc:"How many events the trace has."`
 }
 
 // ListEvent is an event with the line that caused it.
 type ListEvent struct {
 	Event
-	Place SiteLabel `json:"place"`
-	Other bool      `json:"other,omitempty"` // a filter leaves it out
+	Place SiteLabel `json:"place" doc:"The line that caused it."`
+	Other bool      `json:"other,omitempty" doc:"Whether a filter leaves it out."`
 }
 
 const mostListed = 400

@@ -9,13 +9,13 @@ import (
 
 // Event is one event of the trace, for people.
 type Event struct {
-	Number  int       `json:"number"`
-	Action  string    `json:"action"`
-	Address string    `json:"address,omitempty"`
-	Size    mem.Bytes `json:"size"`
-	Time    int64     `json:"time_ns,omitempty"` // since the first event
-	Stream  string    `json:"stream,omitempty"`
-	Block   int       `json:"block"` // that it allocates or frees; -1: none
+	Number  int       `json:"number" doc:"The number of the event in the trace, from 0."`
+	Action  string    `json:"action" doc:"What the allocator did, as PyTorch names it: alloc, free_requested, segment_alloc and others."`
+	Address string    `json:"address,omitempty" doc:"Where, in hexadecimal."`
+	Size    mem.Bytes `json:"size" doc:"How much, in bytes."`
+	Time    int64     `json:"time_ns,omitempty" doc:"When, in ns since the first event."`
+	Stream  string    `json:"stream,omitempty" doc:"The stream that it is of."`
+	Block   int       `json:"block" doc:"The number of the block that it allocates or frees; -1: none."`
 }
 
 func (e *Explorer) eventOf(i int) *Event {
@@ -36,46 +36,46 @@ func streamName(stream uint64) string { return laneName(usage.Lane{Stream: strea
 
 // Block is what is known of one block.
 type Block struct {
-	N         int       `json:"n"`
-	Address   string    `json:"address"`
-	Size      mem.Bytes `json:"size"`
-	Requested mem.Bytes `json:"requested"`
-	Class     string    `json:"class"` // which of the allocator's pools serves such a request
-	Stream    string    `json:"stream"`
-	Category  string    `json:"category"`
-	Owner     string    `json:"owner,omitempty"` // as the program named it
-	Module    string    `json:"module"`
-	Site      uint32    `json:"site"`
-	Place     SiteLabel `json:"place"`
+	N         int       `json:"n" doc:"The number of the block in the trace."`
+	Address   string    `json:"address" doc:"Where it begins, in hexadecimal."`
+	Size      mem.Bytes `json:"size" doc:"What the allocator gave, in bytes."`
+	Requested mem.Bytes `json:"requested" doc:"What the program asked for, in bytes."`
+	Class     string    `json:"class" doc:"Which of the allocator's pools serves such a request."`
+	Stream    string    `json:"stream" doc:"The stream that it belongs to."`
+	Category  string    `json:"category" doc:"What it is for."`
+	Owner     string    `json:"owner,omitempty" doc:"Its name, as the program gave it."`
+	Module    string    `json:"module" doc:"The module of the model that allocated it."`
+	Site      uint32    `json:"site" doc:"The number of the line that allocated it, among the sites of the labels."`
+	Place     SiteLabel `json:"place" doc:"The line that allocated it."`
 
-	Begin     int   `json:"begin"`              // point from which on it was allocated; 0: before the trace
-	End       int   `json:"end"`                // point from which on it was not; -1: it outlives the trace
-	Gone      int   `json:"gone"`               // point from which on its memory could be used again; -1 likewise
-	BeginTime int64 `json:"begin_ns,omitempty"` // since the first event
-	EndTime   int64 `json:"end_ns,omitempty"`
+	Begin     int   `json:"begin" doc:"The point from which on it was allocated; 0: before the trace. A point is a number of events."`
+	End       int   `json:"end" doc:"The point from which on it was not; -1: it outlives the trace."`
+	Gone      int   `json:"gone" doc:"The point from which on its memory could be used again; -1: it outlives the trace."`
+	BeginTime int64 `json:"begin_ns,omitempty" doc:"When it was allocated, in ns since the first event."`
+	EndTime   int64 `json:"end_ns,omitempty" doc:"When it was freed, in ns since the first event."`
 
-	Offset   mem.Bytes       `json:"offset"`                               // in the stack at the point asked about
-	Stack    []BlockFrame    `json:"stack"`                                // innermost first
-	Freed    []BlockFrame    `json:"freed"`                                // of the free, where it differs
-	FreedBy  string          `json:"freed_by,omitempty" enum:"same,other"` // the stack that allocated it, or Freed; absent: not recorded, or not freed
-	Forward  []BlockFrame    `json:"forward"`
-	Texts    []string        `json:"texts"` // what the program attached
-	Siblings SiblingsOfBlock `json:"siblings"`
+	Offset   mem.Bytes       `json:"offset" doc:"Where it lies in the stack of blocks at the point asked about, in bytes."`
+	Stack    []BlockFrame    `json:"stack" doc:"The calls that allocated it, innermost first."`
+	Freed    []BlockFrame    `json:"freed" doc:"The calls that freed it, innermost first, where they differ from those that allocated it."`
+	FreedBy  string          `json:"freed_by,omitempty" enum:"same,other" doc:"The stack that freed it: the same that allocated it, or another; absent: not recorded, or not freed."`
+	Forward  []BlockFrame    `json:"forward" doc:"The calls of the forward pass that a block of the backward pass belongs to, innermost first."`
+	Texts    []string        `json:"texts" doc:"What the program attached to it."`
+	Siblings SiblingsOfBlock `json:"siblings" doc:"The blocks of the same stack."`
 }
 
 // BlockFrame is a frame of a stack.
 type BlockFrame struct {
 	mem.Location
-	Place uint32 `json:"place"` // its number, by which its source is asked for
-	User  bool   `json:"user,omitempty"`
+	Place uint32 `json:"place" doc:"The number of the place, by which its source is asked for."`
+	User  bool   `json:"user,omitempty" doc:"Whether it is the program's own, not an installed package's."`
 }
 
 // SiblingsOfBlock are the blocks of the same site.
 type SiblingsOfBlock struct {
-	Blocks   int       `json:"blocks"` // in the whole trace
-	Bytes    mem.Bytes `json:"bytes"`
-	Lasting  int       `json:"lasting"`  // that outlive it
-	Together mem.Bytes `json:"together"` // that lived at the point asked about
+	Blocks   int       `json:"blocks" doc:"How many blocks of the whole trace have the same stack."`
+	Bytes    mem.Bytes `json:"bytes" doc:"The sum of their sizes in bytes."`
+	Lasting  int       `json:"lasting" doc:"How many of them outlive the trace."`
+	Together mem.Bytes `json:"together" doc:"The bytes of those that lived at the point asked about."`
 }
 
 // Has says whether there is a block of that number.

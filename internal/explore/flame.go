@@ -12,8 +12,8 @@ import (
 // Flame is blocks by the call stack that allocated them.
 type Flame struct {
 	report.StackSet
-	Numbers []int64 `json:"numbers"` // by frame: of its place, by which its source is asked for; -1: it stands for a stack without frames
-	Point   int     `json:"point"`   // at which they lived; -1: it is of a range
+	Numbers []int64 `json:"numbers" doc:"By frame: the number of its place, by which its source is asked for; -1: it stands for a stack without frames."`
+	Point   int     `json:"point" doc:"The point at which the blocks lived; -1: they are of a range."`
 }
 
 // Of is which blocks of a range a flame graph has.

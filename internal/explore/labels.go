@@ -10,18 +10,18 @@ import (
 
 // Labels are what numbers of a tile stand for.
 type Labels struct {
-	Sites      []SiteLabel `json:"sites"`
-	Categories []string    `json:"categories"`
-	Modules    []string    `json:"modules"`
-	Streams    []string    `json:"streams"`
+	Sites      []SiteLabel `json:"sites" doc:"Lines that allocate, by their numbers."`
+	Categories []string    `json:"categories" doc:"What blocks are for, by their numbers."`
+	Modules    []string    `json:"modules" doc:"Modules of the model, by their numbers."`
+	Streams    []string    `json:"streams" doc:"Streams, by their numbers."`
 }
 
 // SiteLabel is a line that allocates.
 type SiteLabel struct {
-	Name string `json:"name"`
-	File string `json:"file,omitempty"`
-	Line int    `json:"line,omitempty"`
-	User bool   `json:"user,omitempty"` // the program's own
+	Name string `json:"name" doc:"The line and its function, as reports show it."`
+	File string `json:"file,omitempty" doc:"The file; absent: not recorded."`
+	Line int    `json:"line,omitempty" doc:"The line, from 1."`
+	User bool   `json:"user,omitempty" doc:"Whether it is the program's own, not an installed package's."`
 }
 
 // labels numbers labels at first sight.

@@ -10,32 +10,32 @@ import (
 
 // Moment is the device at a point.
 type Moment struct {
-	Point     int       `json:"point"`
-	Event     *Event    `json:"event,omitempty"` // the one just before; absent at point 0
-	Allocated mem.Bytes `json:"allocated"`
-	Reserved  mem.Bytes `json:"reserved"`
-	Requested mem.Bytes `json:"requested"` // of the blocks, before rounding
-	Waiting   mem.Bytes `json:"waiting"`   // freed by the program, still used by another stream
-	Blocks    int       `json:"blocks"`
-	Known     bool      `json:"known"` // whether the file tells of segments: else one stands for all blocks
+	Point     int       `json:"point" doc:"The point: so many events were before."`
+	Event     *Event    `json:"event,omitempty" doc:"The event just before; absent at point 0."`
+	Allocated mem.Bytes `json:"allocated" doc:"Bytes of blocks that are allocated."`
+	Reserved  mem.Bytes `json:"reserved" doc:"Bytes of all segments."`
+	Requested mem.Bytes `json:"requested" doc:"What the program asked for of these blocks, before rounding, in bytes."`
+	Waiting   mem.Bytes `json:"waiting" doc:"Bytes freed by the program that another stream still uses."`
+	Blocks    int       `json:"blocks" doc:"How many blocks are allocated."`
+	Known     bool      `json:"known" doc:"Whether the file tells of segments; else one stands for all blocks."`
 
-	Segments []MomentSegment `json:"segments"` // by address
-	Rest     int             `json:"rest"`     // segments that are left out for want of room: the smallest
+	Segments []MomentSegment `json:"segments" doc:"The segments, by address."`
+	Rest     int             `json:"rest" doc:"How many segments are left out for want of room: the smallest."`
 }
 
 // MomentSegment is device memory that the allocator holds.
 type MomentSegment struct {
-	Address    string    `json:"address"`
-	Size       mem.Bytes `json:"size"`
-	Stream     string    `json:"stream"`
-	Large      bool      `json:"large,omitempty"`
-	Expandable bool      `json:"expandable,omitempty"`
-	Used       mem.Bytes `json:"used"`
+	Address    string    `json:"address" doc:"Where it begins, in hexadecimal."`
+	Size       mem.Bytes `json:"size" doc:"Its size in bytes."`
+	Stream     string    `json:"stream" doc:"The stream that it belongs to."`
+	Large      bool      `json:"large,omitempty" doc:"Whether it serves large requests."`
+	Expandable bool      `json:"expandable,omitempty" doc:"Whether it is an expandable segment."`
+	Used       mem.Bytes `json:"used" doc:"Bytes of it that are not free."`
 
 	// Parts that are not free, by address: its offset, its size, the block's number and what it is by what was asked for, -2 where the
 	// filter leaves it out. A part that stands for several neighbours too small to be seen has the number -1 - how many they are, and -1
 	// for what they are.
-	Parts [][4]int64 `json:"parts"`
+	Parts [][4]int64 `json:"parts" doc:"Parts that are not free, by address: offset and size in bytes, the block's number, and the number of what was asked for; -2: a filter leaves it out. A part that stands for several neighbours has -1 less their number, then -1."`
 }
 
 // segmentTrace is a trace without the events of blocks, so that going back to a moment costs no more than its segments.

@@ -9,29 +9,29 @@ import (
 
 // Found is what a search came to.
 type Found struct {
-	Blocks  int         `json:"blocks"` // in the whole trace
-	Bytes   mem.Bytes   `json:"bytes"`
-	AtPeak  mem.Bytes   `json:"at_peak"`
-	Largest []FoundOne  `json:"largest"`
-	Sites   []FoundSite `json:"sites"` // most bytes at the peak first, then most at all
+	Blocks  int         `json:"blocks" doc:"How many blocks of the whole trace match."`
+	Bytes   mem.Bytes   `json:"bytes" doc:"The sum of their sizes in bytes."`
+	AtPeak  mem.Bytes   `json:"at_peak" doc:"The bytes of those that lived at the peak."`
+	Largest []FoundOne  `json:"largest" doc:"The largest of them."`
+	Sites   []FoundSite `json:"sites" doc:"Their lines: most bytes at the peak first, then most at all."`
 }
 
 // FoundOne is a block that matches.
 type FoundOne struct {
-	N     int       `json:"n"`
-	Begin int       `json:"begin"`
-	End   int       `json:"end"`
-	Size  mem.Bytes `json:"size"`
-	Site  string    `json:"site"`
+	N     int       `json:"n" doc:"The number of the block in the trace."`
+	Begin int       `json:"begin" doc:"The point from which on it was allocated; 0: before the trace."`
+	End   int       `json:"end" doc:"The point from which on it was not; -1: it outlives the trace."`
+	Size  mem.Bytes `json:"size" doc:"Its size in bytes."`
+	Site  string    `json:"site" doc:"The line that allocated it."`
 }
 
 // FoundSite sums the matching blocks of a site.
 type FoundSite struct {
 	SiteLabel
-	Site   uint32    `json:"site"`
-	Blocks int       `json:"blocks"`
-	Bytes  mem.Bytes `json:"bytes"`
-	AtPeak mem.Bytes `json:"at_peak"`
+	Site   uint32    `json:"site" doc:"The number of the line among the sites of the labels."`
+	Blocks int       `json:"blocks" doc:"How many of its blocks match."`
+	Bytes  mem.Bytes `json:"bytes" doc:"The sum of their sizes in bytes."`
+	AtPeak mem.Bytes `json:"at_peak" doc:"The bytes of those that lived at the peak."`
 }
 
 const mostFound = 100

@@ -17,36 +17,36 @@ type Window struct {
 
 // Tile is the blocks of a window, stacked. Columns are of Step points each, from point From on.
 type Tile struct {
-	From int       `json:"from"`
-	To   int       `json:"to"` // the point after the last
-	Step int       `json:"step"`
-	Low  mem.Bytes `json:"low"`
-	High mem.Bytes `json:"high"`
-	Unit mem.Bytes `json:"unit"` // bytes of one in an offset
+	From int       `json:"from" doc:"The first point. A point is a number of events."`
+	To   int       `json:"to" doc:"The point after the last."`
+	Step int       `json:"step" doc:"How many points a column stands for."`
+	Low  mem.Bytes `json:"low" doc:"From where in the stack of blocks on, in bytes."`
+	High mem.Bytes `json:"high" doc:"Up to where in the stack of blocks, in bytes."`
+	Unit mem.Bytes `json:"unit" doc:"Bytes of one in an offset."`
 
-	Allocated []mem.Bytes `json:"allocated"` // by column: the highest
-	Reserved  []mem.Bytes `json:"reserved"`  // likewise
-	At        []mem.Bytes `json:"at"`        // by column: what was allocated at its first point, which the blocks add up to
+	Allocated []mem.Bytes `json:"allocated" doc:"By column: the highest of what was allocated, in bytes."`
+	Reserved  []mem.Bytes `json:"reserved" doc:"By column: the highest of what was reserved, in bytes."`
+	At        []mem.Bytes `json:"at" doc:"By column: what was allocated at its first point, which the blocks add up to, in bytes."`
 
-	Blocks Drawn `json:"blocks"`
-	Inside int   `json:"inside"` // blocks that were allocated at some point of the window
+	Blocks Drawn `json:"blocks" doc:"The blocks that are drawn, in lists of one length."`
+	Inside int   `json:"inside" doc:"How many blocks were allocated at some point of the window."`
 }
 
 // Drawn are the blocks that are drawn singly, in columns, in the order in which they lie on each other.
 type Drawn struct {
-	N        []int32     `json:"n"`
-	Begin    []int32     `json:"begin"` // point from which on it was allocated
-	End      []int32     `json:"end"`   // point from which on it was not; -1: it outlives the trace
-	Bytes    []mem.Bytes `json:"bytes"`
-	Site     []uint32    `json:"site"` // number of Labels.Sites, and so on
-	Category []uint32    `json:"category"`
-	Module   []uint32    `json:"module"`
-	Stream   []uint32    `json:"stream"`
-	First    []int       `json:"first,omitempty"` // positions of those that the window asked for
+	N        []int32     `json:"n" doc:"By block: its number in the trace."`
+	Begin    []int32     `json:"begin" doc:"By block: the point from which on it was allocated."`
+	End      []int32     `json:"end" doc:"By block: the point from which on it was not; -1: it outlives the trace."`
+	Bytes    []mem.Bytes `json:"bytes" doc:"By block: its size in bytes."`
+	Site     []uint32    `json:"site" doc:"By block: the number of the line that allocated it, among the sites of the labels."`
+	Category []uint32    `json:"category" doc:"By block: the number of its category among those of the labels."`
+	Module   []uint32    `json:"module" doc:"By block: the number of its module among those of the labels."`
+	Stream   []uint32    `json:"stream" doc:"By block: the number of its stream among those of the labels."`
+	First    []int       `json:"first,omitempty" doc:"Positions in these lists of blocks that the window asked for."`
 
 	// Steps is for each block: the number of its steps. Then for each come the column, as difference to the one before, and the offset
 	// from there on, in units above Low, likewise. The first is in the column in which it is first drawn.
-	Steps []int32 `json:"steps"`
+	Steps []int32 `json:"steps" doc:"For each block the number of its steps. Then for each of them the column, as difference to the one before, and its offset in units above low, likewise. The first is where it is first drawn."`
 }
 
 const (

@@ -26,33 +26,33 @@ import (
 
 // GPU is one row of the catalogue. Slug is its name in commands.
 type GPU struct {
-	Slug    string   `json:"gpu"`
-	Name    string   `json:"name"`
-	Aliases []string `json:"aliases,omitempty"`
-	Vendor  string   `json:"vendor"`
-	Arch    string   `json:"arch,omitempty"`
-	Compute string   `json:"compute_capability"` // "8.6"; AMD: "gfx942"
-	SMs     int      `json:"multiprocessors"`
+	Slug    string   `json:"gpu" doc:"Its short name, as --gpu takes it."`
+	Name    string   `json:"name" doc:"Its full name."`
+	Aliases []string `json:"aliases,omitempty" doc:"Further names that are understood."`
+	Vendor  string   `json:"vendor" doc:"Who makes it."`
+	Arch    string   `json:"arch,omitempty" doc:"The architecture's name."`
+	Compute string   `json:"compute_capability" doc:"The compute capability, as 8.6; of AMD as gfx942."`
+	SMs     int      `json:"multiprocessors" doc:"How many multiprocessors it has."`
 
-	Total      mem.Bytes `json:"total_bytes"`                  // as the framework sees it
-	Lowest     mem.Bytes `json:"total_lowest_bytes,omitempty"` // lowest ever seen of this GPU; 0: not known
-	TotalBasis string    `json:"total_basis"`
-	TotalSeen  string    `json:"total_seen,omitempty"`
+	Total      mem.Bytes `json:"total_bytes" doc:"Its memory as a framework sees it, in bytes."`
+	Lowest     mem.Bytes `json:"total_lowest_bytes,omitempty" doc:"The lowest that was ever seen of this GPU, in bytes; absent: not known."`
+	TotalBasis string    `json:"total_basis" doc:"How the memory is known."`
+	TotalSeen  string    `json:"total_seen,omitempty" doc:"Every value that was seen, in GiB, with how often."`
 
-	Overhead      mem.Bytes `json:"context_overhead_bytes"` // of a process beside the framework's allocator
-	OverheadLow   mem.Bytes `json:"context_overhead_low_bytes,omitempty"`
-	OverheadHigh  mem.Bytes `json:"context_overhead_high_bytes,omitempty"`
-	OverheadBasis string    `json:"context_overhead_basis"`
-	OverheadKnown bool      `json:"context_overhead_known,omitempty"` // by who asks: nothing is left open
+	Overhead      mem.Bytes `json:"context_overhead_bytes" doc:"What a process takes beside the framework's allocator, in bytes."`
+	OverheadLow   mem.Bytes `json:"context_overhead_low_bytes,omitempty" doc:"The lowest of that which was seen, in bytes."`
+	OverheadHigh  mem.Bytes `json:"context_overhead_high_bytes,omitempty" doc:"The highest of that which was seen, in bytes."`
+	OverheadBasis string    `json:"context_overhead_basis" doc:"How what a process takes is known."`
+	OverheadKnown bool      `json:"context_overhead_known,omitempty" doc:"Whether who asks said what a process takes, so that nothing is left open."`
 
-	Bandwidth   float64 `json:"bandwidth_gb_per_s,omitempty"`
-	Price       float64 `json:"price_usd_per_hour,omitempty"` // 0: none is known
-	PriceSource string  `json:"price_source,omitempty"`
-	PriceDate   string  `json:"price_date,omitempty"`
-	PriceOther  string  `json:"price_other,omitempty"`
-	Confidence  string  `json:"confidence,omitempty"`
-	Notes       string  `json:"notes,omitempty"`
-	Source      string  `json:"source"` // "catalogue", or the user's file
+	Bandwidth   float64 `json:"bandwidth_gb_per_s,omitempty" doc:"The bandwidth of its memory in GB a second, of 10^9 bytes."`
+	Price       float64 `json:"price_usd_per_hour,omitempty" doc:"A price in USD an hour, on demand; absent: none is known."`
+	PriceSource string  `json:"price_source,omitempty" doc:"Whose price it is."`
+	PriceDate   string  `json:"price_date,omitempty" doc:"Of which day the price is."`
+	PriceOther  string  `json:"price_other,omitempty" doc:"Prices elsewhere."`
+	Confidence  string  `json:"confidence,omitempty" doc:"How sure the figures of its memory are: high, medium, low, or spec only."`
+	Notes       string  `json:"notes,omitempty" doc:"What else is to be known of it."`
+	Source      string  `json:"source" doc:"Where the row comes from: catalogue, or the user's file."`
 }
 
 // CUDA says whether a CUDA build of a framework can use it.

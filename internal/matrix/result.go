@@ -31,9 +31,9 @@ type Result struct {
 
 // Axis is one thing that is varied.
 type Axis struct {
-	Name   string   `json:"name"`
-	Values []string `json:"values"`           // as given, in that order
-	Labels []string `json:"labels,omitempty"` // how each value is shown; absent: as given
+	Name   string   `json:"name" doc:"The name of the axis."`
+	Values []string `json:"values" doc:"Its values as given, in that order."`
+	Labels []string `json:"labels,omitempty" doc:"How each value is shown; absent: as given."`
 }
 
 // Goal is how exactly which figure of each cell is to be known.

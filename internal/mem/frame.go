@@ -9,73 +9,73 @@ type Frame interface{ frame() }
 
 // RunInfo identifies the run. Written at the start and again when more is known.
 type RunInfo struct {
-	ID        string            `json:"id"`
-	Name      string            `json:"name,omitempty"`
-	Tags      map[string]string `json:"tags,omitempty"`
-	Verb      string            `json:"verb"` // run, imagine, attach, replay
-	Label     Label             `json:"label"`
-	Command   []string          `json:"command"` // secrets masked
-	Cwd       string            `json:"cwd,omitempty"`
-	Env       map[string]string `json:"env,omitempty"` // allow-listed variables only, secrets masked
-	Version   string            `json:"version"`       // of hightide
-	Host      Host              `json:"host"`
-	Git       *Git              `json:"git,omitempty"`
-	StartMono int64             `json:"start_mono_ns"` // the clock pair: the same instant on both clocks
-	StartWall int64             `json:"start_wall_ns"`
-	Options   map[string]string `json:"options,omitempty"` // the run's own settings, for the reader of a report
+	ID        string            `json:"id" doc:"The id of the run."`
+	Name      string            `json:"name,omitempty" doc:"The name that it was given."`
+	Tags      map[string]string `json:"tags,omitempty" doc:"Its tags, by name."`
+	Verb      string            `json:"verb" doc:"How it was recorded: run, imagine, attach or replay."`
+	Label     Label             `json:"label" doc:"Where its figures come from."`
+	Command   []string          `json:"command" doc:"The command's arguments, with secrets masked."`
+	Cwd       string            `json:"cwd,omitempty" doc:"The folder in which it was started."`
+	Env       map[string]string `json:"env,omitempty" doc:"Some variables of its environment, with secrets masked."`
+	Version   string            `json:"version" doc:"The version of hightide that recorded it."`
+	Host      Host              `json:"host" doc:"The machine."`
+	Git       *Git              `json:"git,omitempty" doc:"The commit of the program's folder; absent: none is known."`
+	StartMono int64             `json:"start_mono_ns" doc:"When it began, in ns on the machine's monotonic clock: the same instant as start_wall_ns."`
+	StartWall int64             `json:"start_wall_ns" doc:"When it began, in ns since 1970."`
+	Options   map[string]string `json:"options,omitempty" doc:"The settings of the recording, by name."`
 }
 
 // Host is the machine as the run found it.
 type Host struct {
-	Name     string   `json:"name,omitempty"`
-	OS       string   `json:"os"`
-	Kernel   string   `json:"kernel,omitempty"`
-	CPU      string   `json:"cpu,omitempty"`
-	CPUs     int      `json:"cpus"`
-	Memory   Optional `json:"memory_bytes,omitzero"`
-	Limit    Optional `json:"memory_limit_bytes,omitzero"` // of the control group, where there is one
-	PageSize int      `json:"page_bytes"`
-	GPUs     []GPU    `json:"gpus,omitempty"`
+	Name     string   `json:"name,omitempty" doc:"The name of the machine."`
+	OS       string   `json:"os" doc:"The operating system."`
+	Kernel   string   `json:"kernel,omitempty" doc:"The version of the kernel."`
+	CPU      string   `json:"cpu,omitempty" doc:"The model of its processor."`
+	CPUs     int      `json:"cpus" doc:"How many processors it has."`
+	Memory   Optional `json:"memory_bytes,omitzero" doc:"Its memory in bytes."`
+	Limit    Optional `json:"memory_limit_bytes,omitzero" doc:"The limit of the control group in bytes, where there is one."`
+	PageSize int      `json:"page_bytes" doc:"The size of a page in bytes."`
+	GPUs     []GPU    `json:"gpus,omitempty" doc:"Its GPUs."`
 }
 
 // GPU is a device as its vendor's interface names it.
 type GPU struct {
-	Index  int      `json:"index"`
-	UUID   string   `json:"uuid,omitempty"`
-	Vendor string   `json:"vendor"`
-	Name   string   `json:"name"`
-	Memory Optional `json:"memory_bytes,omitzero"`
-	Driver string   `json:"driver,omitempty"`
+	Index  int      `json:"index" doc:"Its number on the machine."`
+	UUID   string   `json:"uuid,omitempty" doc:"Its id, as the driver tells it."`
+	Vendor string   `json:"vendor" doc:"Who makes it."`
+	Name   string   `json:"name" doc:"Its name, as the driver tells it."`
+	Memory Optional `json:"memory_bytes,omitzero" doc:"Its memory in bytes."`
+	Driver string   `json:"driver,omitempty" doc:"The version of the driver."`
 }
 
 // Git is the state of the working copy the command ran in.
 type Git struct {
-	Commit string `json:"commit"`
-	Branch string `json:"branch,omitempty"`
-	Dirty  bool   `json:"dirty"`
+	Commit string `json:"commit" doc:"The commit that was checked out."`
+	Branch string `json:"branch,omitempty" doc:"The branch."`
+	Dirty  bool   `json:"dirty" doc:"Whether files differed from the commit."`
 }
 
 // Process is one observed process. ID is the run's own number for it (from 1, never reused: pids
 // are); 0 means the whole run or the host. Replaced as more becomes known.
 type Process struct {
-	ID         uint32            `json:"id"`
-	PID        int               `json:"pid"`
-	Parent     uint32            `json:"parent,omitempty"` // ID of the parent, 0 where it is not in the run
-	StartTicks uint64            `json:"start_ticks,omitempty"`
-	Command    []string          `json:"command,omitempty"` // secrets masked
-	Role       string            `json:"role,omitempty"`    // main, rank, dataloader, launcher, child…
-	Rank       Optional          `json:"rank,omitzero"`
-	LocalRank  Optional          `json:"local_rank,omitzero"`
-	WorldSize  Optional          `json:"world_size,omitzero"`
-	Python     string            `json:"python,omitempty"`     // version
-	Frameworks map[string]string `json:"frameworks,omitempty"` // torch: 2.15.0, …
-	Facts      map[string]string `json:"facts,omitempty"`      // amp: bfloat16, compile: yes, heap: sampled …
-	Start      int64             `json:"start_mono_ns"`
-	End        Optional          `json:"end_mono_ns,omitzero"`
-	ExitCode   Optional          `json:"exit_code,omitzero"`
-	Signal     Optional          `json:"signal,omitzero"`
-	MaxRSS     Optional          `json:"maxrss_bytes,omitzero"` // the kernel's own high-water mark (VmHWM or ru_maxrss)
-	Bye        Optional          `json:"bye_mono_ns,omitzero"`  // when its interpreter began to end in good order: then it frees all
+	ID         uint32            `json:"id" doc:"Its id in the run."`
+	PID        int               `json:"pid" doc:"Its id on the machine."`
+	Parent     uint32            `json:"parent,omitempty" doc:"The id in the run of its parent; absent: the parent is not in the run."`
+	StartTicks uint64            `json:"start_ticks,omitempty" doc:"When it began, in clock ticks since the machine was started."`
+	Command    []string          `json:"command,omitempty" doc:"Its arguments, with secrets masked."`
+	Role       string            `json:"role,omitempty" doc:"What it is in the run: main, rank, dataloader, launcher, child and others."`
+	Rank       Optional          `json:"rank,omitzero" doc:"Its rank among all processes of a distributed program."`
+	LocalRank  Optional          `json:"local_rank,omitzero" doc:"Its rank among those of its machine."`
+	WorldSize  Optional          `json:"world_size,omitzero" doc:"How many ranks the program has."`
+	Python     string            `json:"python,omitempty" doc:"The version of its Python."`
+	Frameworks map[string]string `json:"frameworks,omitempty" doc:"The versions of its frameworks, by name."`
+	Facts      map[string]string `json:"facts,omitempty" doc:"What else was observed of it, by name, in words."`
+	Start      int64             `json:"start_mono_ns" doc:"When it began, in ns on the machine's monotonic clock."`
+	End        Optional          `json:"end_mono_ns,omitzero" doc:"When it ended, in ns on the machine's monotonic clock; absent: its end was not seen."`
+	ExitCode   Optional          `json:"exit_code,omitzero" doc:"Its exit code; absent where a signal ended it or its end was not seen."`
+	Signal     Optional          `json:"signal,omitzero" doc:"The signal that ended it."`
+	MaxRSS     Optional          `json:"maxrss_bytes,omitzero" doc:"The kernel's own mark of its highest resident memory (VmHWM or ru_maxrss), in bytes."`
+	Bye        Optional          `json:"bye_mono_ns,omitzero" doc:"When its interpreter began to end in good order, in ns on the machine's monotonic clock: from then on it frees everything."`
 }
 
 // SeriesDef says what a series of samples measures, and of what.
@@ -158,10 +158,10 @@ type StepTotal struct {
 
 // Location is a place in the program: a line of Python or a native function.
 type Location struct {
-	File     string `json:"file"`
-	Line     int    `json:"line,omitempty"`
-	Function string `json:"function,omitempty"`
-	Native   bool   `json:"native,omitempty"`
+	File     string `json:"file" doc:"The file; of native code the library."`
+	Line     int    `json:"line,omitempty" doc:"The line, from 1; absent: not known."`
+	Function string `json:"function,omitempty" doc:"The function."`
+	Native   bool   `json:"native,omitempty" doc:"Whether it is native code, not Python."`
 }
 
 // TensorFlowArena stands as the innermost place, native, in stacks of what TensorFlow's own arena on the host got when it grew. The

@@ -34,13 +34,13 @@ type Range struct {
 
 // ImaginedDevice is one imaginary GPU at the end.
 type ImaginedDevice struct {
-	Rank    Optional `json:"rank,omitzero"` // that it belonged to, where ranks are played alone
-	Index   int      `json:"index"`
-	GPU     string   `json:"gpu"`
-	Total   Bytes    `json:"total_bytes"`
-	Used    Bytes    `json:"peak_used_bytes"`
-	Context Bytes    `json:"context_overhead_bytes"`
-	Failed  uint64   `json:"failed_requests"`
+	Rank    Optional `json:"rank,omitzero" doc:"The rank that it belonged to, where ranks are played alone."`
+	Index   int      `json:"index" doc:"Its number on the machine."`
+	GPU     string   `json:"gpu" doc:"The GPU's short name in the catalogue."`
+	Total   Bytes    `json:"total_bytes" doc:"Its memory in bytes."`
+	Used    Bytes    `json:"peak_used_bytes" doc:"The highest use of it, in bytes."`
+	Context Bytes    `json:"context_overhead_bytes" doc:"What a process takes on it beside the framework's allocator, in bytes."`
+	Failed  uint64   `json:"failed_requests" doc:"How many requests found no memory."`
 }
 
 // DeviceUse is what one process took of one imaginary GPU, at its peak there.
@@ -130,10 +130,10 @@ type Unreached struct {
 
 // FakeWeights are weights that were made up.
 type FakeWeights struct {
-	Process uint32 `json:"process"`
-	What    string `json:"what"` // from_pretrained, torch.load, safetensors
-	Name    string `json:"name"`
-	Bytes   Bytes  `json:"bytes,omitempty"`
+	Process uint32 `json:"process" doc:"The process, by its id in the run."`
+	What    string `json:"what" doc:"What would have read them: from_pretrained, torch.load or safetensors."`
+	Name    string `json:"name" doc:"The model or file."`
+	Bytes   Bytes  `json:"bytes,omitempty" doc:"How large they are, in bytes."`
 }
 
 // Redirected counts writes to a path that went to the sandbox.
@@ -179,20 +179,20 @@ const (
 
 // GPUVerdict is whether a program fits on one model of GPU.
 type GPUVerdict struct {
-	GPU       string   `json:"gpu"`
-	GPUName   string   `json:"gpu_name"`
-	Compute   string   `json:"compute_capability,omitempty"`
-	SMs       int      `json:"multiprocessors,omitempty"`
-	Verdict   Verdict  `json:"verdict"`
-	Total     Bytes    `json:"total_bytes"`
-	Context   Bytes    `json:"context_overhead_bytes"`
-	Allocated Optional `json:"peak_allocated_bytes,omitzero"` // of the fullest device
-	Reserved  Optional `json:"peak_reserved_bytes,omitzero"`
-	Used      Optional `json:"peak_device_used_bytes,omitzero"`
-	Headroom  Optional `json:"headroom_bytes,omitzero"` // total less used; negative: what is missing, where it is known
-	Price     float64  `json:"price_usd_per_hour,omitempty"`
-	Label     Label    `json:"label"`
-	Note      string   `json:"note,omitempty"`
+	GPU       string   `json:"gpu" doc:"The GPU's short name in the catalogue."`
+	GPUName   string   `json:"gpu_name" doc:"Its full name."`
+	Compute   string   `json:"compute_capability,omitempty" doc:"The compute capability, as 8.6."`
+	SMs       int      `json:"multiprocessors,omitempty" doc:"How many multiprocessors it has."`
+	Verdict   Verdict  `json:"verdict" doc:"fits, tight, conditional, oom, failed, unused, or none: no verdict."`
+	Total     Bytes    `json:"total_bytes" doc:"The GPU's memory as a framework sees it, in bytes."`
+	Context   Bytes    `json:"context_overhead_bytes" doc:"What a process takes beside the framework's allocator, in bytes."`
+	Allocated Optional `json:"peak_allocated_bytes,omitzero" doc:"The highest of what the allocator gave, of the fullest process, in bytes."`
+	Reserved  Optional `json:"peak_reserved_bytes,omitzero" doc:"The highest of what the allocator took from the device, of the fullest process, in bytes."`
+	Used      Optional `json:"peak_device_used_bytes,omitzero" doc:"The highest use of the fullest GPU, everything in it, in bytes."`
+	Headroom  Optional `json:"headroom_bytes,omitzero" doc:"The memory less its highest use, in bytes; negative: what is missing, where that is known."`
+	Price     float64  `json:"price_usd_per_hour,omitempty" doc:"A price in USD an hour; absent: none is known."`
+	Label     Label    `json:"label" doc:"Where the figures come from: imagined or estimated."`
+	Note      string   `json:"note,omitempty" doc:"What limits the verdict."`
 }
 
 // Fits says whether the program ran with what it was given: under a conditional verdict that is not certain.
@@ -202,9 +202,9 @@ func (v *GPUVerdict) Fits() bool {
 
 // Try is another imagined run of the same program, with one thing changed.
 type Try struct {
-	Kind    string `json:"kind"` // allocator, gpu, batch, bf16, checkpointing, memory …
-	What    string `json:"what"` // for people: "expandable segments"
-	Command string `json:"command,omitempty"`
+	Kind    string `json:"kind" doc:"What was changed: allocator, gpu, batch, bf16, checkpointing, memory and others."`
+	What    string `json:"what" doc:"The same in words."`
+	Command string `json:"command,omitempty" doc:"The command that runs it so."`
 	GPUVerdict
 }
 

@@ -86,16 +86,16 @@ func (v *Agreement) Exact() bool {
 
 // Figures are the peaks under one setting.
 type Figures struct {
-	AllocConf    string    `json:"alloc_conf"`
-	Policy       string    `json:"policy_name,omitempty"`
-	Reserved     mem.Bytes `json:"peak_reserved_bytes"`
-	Allocated    mem.Bytes `json:"peak_allocated_bytes"`
-	SegmentCalls int64     `json:"segment_calls"`
-	Retries      int64     `json:"alloc_retries"`
-	Refused      int64     `json:"refused,omitempty"` // requests that found no memory, as in the record
-	OOM          *int      `json:"oom"`               // the event that found no memory; null: none
-	OOMBytes     mem.Bytes `json:"oom_bytes,omitempty"`
-	Fragmented   bool      `json:"oom_fragmented,omitempty"` // in one piece, the memory would have been enough
+	AllocConf    string    `json:"alloc_conf" doc:"The allocator's settings, as PYTORCH_ALLOC_CONF has them."`
+	Policy       string    `json:"policy_name,omitempty" doc:"The model of the allocator, where it is not PyTorch's native one."`
+	Reserved     mem.Bytes `json:"peak_reserved_bytes" doc:"The highest of what the allocator took from the device, in bytes."`
+	Allocated    mem.Bytes `json:"peak_allocated_bytes" doc:"The highest of what it gave, in bytes."`
+	SegmentCalls int64     `json:"segment_calls" doc:"How often it asked the device for memory or gave some back."`
+	Retries      int64     `json:"alloc_retries" doc:"How often it emptied its cache because the device had no more."`
+	Refused      int64     `json:"refused,omitempty" doc:"How many requests found no memory, as in the record."`
+	OOM          *int      `json:"oom" doc:"The number of the event that found no memory; null: none."`
+	OOMBytes     mem.Bytes `json:"oom_bytes,omitempty" doc:"What that asked for, in bytes."`
+	Fragmented   bool      `json:"oom_fragmented,omitempty" doc:"Whether the memory would have been enough in one piece."`
 }
 
 func figures(conf string, o *allocator.Outcome) Figures {

@@ -39,52 +39,52 @@ type Trial struct {
 // Side is a trace under one setting.
 type Side struct {
 	Figures
-	Curve  TrialCurve `json:"curve"`
-	Moment Moment     `json:"moment"`
+	Curve  TrialCurve `json:"curve" doc:"What it held over the trace."`
+	Moment Moment     `json:"moment" doc:"What it held at the moment asked for."`
 }
 
 // TrialCurve is the course of a run in columns: the highest of each part.
 type TrialCurve struct {
-	Event    []int32     `json:"event"` // of the record, with which the part begins
-	Reserved []mem.Bytes `json:"reserved_bytes"`
-	Active   []mem.Bytes `json:"active_bytes"`
+	Event    []int32     `json:"event" doc:"By part: the event of the record with which it begins."`
+	Reserved []mem.Bytes `json:"reserved_bytes" doc:"By part: the highest of what was reserved, in bytes."`
+	Active   []mem.Bytes `json:"active_bytes" doc:"By part: the highest of what was in use or waited for another stream, in bytes."`
 }
 
 // Moment is how memory lies after an event; −1: before the first.
 type Moment struct {
-	Event    int             `json:"event"`
-	Reserved mem.Bytes       `json:"reserved_bytes"`
-	Active   mem.Bytes       `json:"active_bytes"`
-	Segments []MomentSegment `json:"segments"` // by address
+	Event    int             `json:"event" doc:"The number of the event after which it is."`
+	Reserved mem.Bytes       `json:"reserved_bytes" doc:"Bytes of all segments."`
+	Active   mem.Bytes       `json:"active_bytes" doc:"Bytes of blocks that are in use or wait for another stream."`
+	Segments []MomentSegment `json:"segments" doc:"The segments, by address."`
 }
 
 // MomentSegment is a segment at a moment.
 type MomentSegment struct {
-	Size       mem.Bytes `json:"size_bytes"`
-	Large      bool      `json:"large,omitempty"`
-	Expandable bool      `json:"expandable,omitempty"`
-	Stream     uint64    `json:"stream,omitempty"`
-	Private    bool      `json:"private,omitempty"` // of a graph's or user's pool
+	Size       mem.Bytes `json:"size_bytes" doc:"Its size in bytes."`
+	Large      bool      `json:"large,omitempty" doc:"Whether it serves large requests."`
+	Expandable bool      `json:"expandable,omitempty" doc:"Whether it is an expandable segment."`
+	Stream     uint64    `json:"stream,omitempty" doc:"The stream that it belongs to."`
+	Private    bool      `json:"private,omitempty" doc:"Whether it is of a graph's or a user's pool."`
 
 	// Blocks are by address, without gaps: size; 0 cached, 1 in use, 2 waiting for another stream. Then the event that allocated it, -1: none
 	// of the trace, -2: it stands for several small neighbours; category, which who knows it fills in.
-	Blocks [][4]int64 `json:"blocks"`
+	Blocks [][4]int64 `json:"blocks" doc:"By address, without gaps: size in bytes; 0 cached, 1 in use, 2 waiting for another stream; the event that allocated it, -1: none of the trace, -2: it stands for several small neighbours; the number of its category."`
 }
 
 // Tried is the answer to a Trial.
 type Tried struct {
-	Label    mem.Label     `json:"label"` // replayed; estimated where the model is not exact to the address
-	Device   int           `json:"device"`
-	Torch    string        `json:"torch"` // whose rules apply
-	Events   int           `json:"events"`
-	Exact    bool          `json:"exact"` // every address of the record comes out of the model
-	Capacity mem.Bytes     `json:"capacity_bytes,omitempty"`
-	Recorded Side          `json:"recorded"`
-	Replayed Side          `json:"replayed"`
-	Spread   *[2]mem.Bytes `json:"peak_reserved_spread_bytes,omitempty"` // over what addresses may turn out to be
-	Line     string        `json:"line"`                                 // to put before the program's command; "" where nothing is changed
-	Sentence string        `json:"sentence"`                             // what is different
-	Note     string        `json:"note,omitempty"`                       // what the recorded settings come to from a fresh start, where that is another than the record
+	Label    mem.Label     `json:"label" doc:"replayed; estimated where the model is not exact to the address."`
+	Device   int           `json:"device" doc:"The number of the device in the file."`
+	Torch    string        `json:"torch" doc:"The version of PyTorch whose rules apply."`
+	Events   int           `json:"events" doc:"How many events were replayed."`
+	Exact    bool          `json:"exact" doc:"Whether every address of the record comes out of the model."`
+	Capacity mem.Bytes     `json:"capacity_bytes,omitempty" doc:"The most that the allocator could have, in bytes; absent: no limit."`
+	Recorded Side          `json:"recorded" doc:"What the settings of the record came to."`
+	Replayed Side          `json:"replayed" doc:"What the settings asked for come to."`
+	Spread   *[2]mem.Bytes `json:"peak_reserved_spread_bytes,omitempty" doc:"The lowest and the highest peak of what is reserved, over what addresses may turn out to be, in bytes."`
+	Line     string        `json:"line" doc:"What to put before the program's command; empty where nothing is changed."`
+	Sentence string        `json:"sentence" doc:"What is different, in words."`
+	Note     string        `json:"note,omitempty" doc:"What the recorded settings come to from a fresh start, where that is another than the record."`
 }
 
 // trialPoints are the parts of a curve: one or two to a pixel of a page.

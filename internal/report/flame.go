@@ -76,57 +76,57 @@ func frameName(f *FramePlace) string {
 // StackSet is memory at one moment by call stack: what a flame graph draws. A stack that is not
 // listed for want of room is in Rest, so that bytes and Rest add up to Total.
 type StackSet struct {
-	Name string `json:"name"` // "heap" of a process, "device" of a snapshot
+	Name string `json:"name" doc:"heap of a process, or device of a snapshot."`
 	Subject
-	Title  string       `json:"title"`            // for people
-	Time   mem.Optional `json:"time_ns,omitzero"` // since the run began
-	Step   mem.Optional `json:"step,omitzero"`    // steps completed before
-	Event  mem.Optional `json:"event,omitzero"`   // of a trace: the last one before
-	Label  mem.Label    `json:"label"`
-	Total  mem.Bytes    `json:"total_bytes"`
-	Error  mem.Bytes    `json:"error_bytes,omitempty"` // half the 95 % interval of the total
-	Rest   mem.Bytes    `json:"rest_bytes,omitempty"`
-	Frames []FramePlace `json:"frames"` // each place once
+	Title  string       `json:"title" doc:"The same for people."`
+	Time   mem.Optional `json:"time_ns,omitzero" doc:"The moment, in ns since the run began."`
+	Step   mem.Optional `json:"step,omitzero" doc:"How many steps were completed before."`
+	Event  mem.Optional `json:"event,omitzero" doc:"Of a trace: the number of the last event before."`
+	Label  mem.Label    `json:"label" doc:"Where the figures come from."`
+	Total  mem.Bytes    `json:"total_bytes" doc:"The sum over all stacks in bytes."`
+	Error  mem.Bytes    `json:"error_bytes,omitempty" doc:"Half the 95 % interval of the total, in bytes."`
+	Rest   mem.Bytes    `json:"rest_bytes,omitempty" doc:"Bytes of stacks that are too thin to list."`
+	Frames []FramePlace `json:"frames" doc:"Places in code, each once."`
 
 	// The stacks as a tree: node i lies at place Places[i] of Frames. It was called from node
 	// Parents[i], which comes before it. With -1 it is an outermost one.
-	Parents []int      `json:"parents"`
-	Places  []int      `json:"places"`
-	Stacks  []StackUse `json:"stacks"` // most bytes first
+	Parents []int      `json:"parents" doc:"The stacks as a tree: by node, the node that called it, which comes before it; -1: it is an outermost one."`
+	Places  []int      `json:"places" doc:"By node: the number of its place among the frames."`
+	Stacks  []StackUse `json:"stacks" doc:"The stacks, most bytes first."`
 
-	Measures []FlameMeasure `json:"measures,omitempty"` // what the flame graph can show
+	Measures []FlameMeasure `json:"measures,omitempty" doc:"What the flame graph can show."`
 }
 
 // FlameMeasure is one figure of each stack, as StackUse.Measure gives it.
 type FlameMeasure struct {
-	Name  string   `json:"name"` // of a device bytes, bytes-time, count, churn; of a heap bytes, end, churn
-	Title string   `json:"title"`
-	Unit  mem.Unit `json:"unit"`
-	Total int64    `json:"total"`
-	Rest  int64    `json:"rest,omitempty"` // of stacks that are not listed
+	Name  string   `json:"name" doc:"Of a device bytes, bytes-time, count or churn; of a heap bytes, end or churn."`
+	Title string   `json:"title" doc:"The same for people."`
+	Unit  mem.Unit `json:"unit" doc:"Its unit."`
+	Total int64    `json:"total" doc:"The sum over all stacks, in that unit."`
+	Rest  int64    `json:"rest,omitempty" doc:"What stacks that are not listed have of it, in that unit."`
 }
 
 // FramePlace is one place that stacks pass through.
 type FramePlace struct {
 	mem.Location
-	User bool `json:"user,omitempty"` // the program's own, not an installed package
+	User bool `json:"user,omitempty" doc:"Whether it is the program's own, not an installed package's."`
 }
 
 // StackUse is what one stack held.
 type StackUse struct {
-	Node       int                  `json:"node"` // its innermost frame in the tree; -1: no frame is known
-	Bytes      mem.Bytes            `json:"bytes"`
-	Error      mem.Bytes            `json:"error_bytes,omitempty"`
-	Count      uint64               `json:"count"`
-	Phase      mem.Phase            `json:"phase,omitempty"`
-	Categories map[string]mem.Bytes `json:"categories,omitempty"` // of a device: the bytes by what the blocks are for
-	First      int32                `json:"first,omitempty"`      // of a trace that is explored: so many events were before its first block
+	Node       int                  `json:"node" doc:"Its innermost frame in the tree; -1: no frame is known."`
+	Bytes      mem.Bytes            `json:"bytes" doc:"What it holds at the moment, in bytes."`
+	Error      mem.Bytes            `json:"error_bytes,omitempty" doc:"Half the 95 % interval of that, in bytes."`
+	Count      uint64               `json:"count" doc:"How many blocks, or of a heap samples, that is."`
+	Phase      mem.Phase            `json:"phase,omitempty" doc:"The phase in which most of it was allocated."`
+	Categories map[string]mem.Bytes `json:"categories,omitempty" doc:"Of a device: the bytes by what the blocks are for."`
+	First      int32                `json:"first,omitempty" doc:"Of a trace that is explored: how many events were before its first block."`
 
-	Average     mem.Bytes `json:"average_bytes,omitempty"` // of devices: held, over time
-	Allocations uint64    `json:"allocations,omitempty"`
-	Churn       mem.Bytes `json:"churn_bytes,omitempty"` // allocated and freed again
+	Average     mem.Bytes `json:"average_bytes,omitempty" doc:"Of devices: what it held on average over time, in bytes."`
+	Allocations uint64    `json:"allocations,omitempty" doc:"How often it allocated."`
+	Churn       mem.Bytes `json:"churn_bytes,omitempty" doc:"What it allocated and freed again, in bytes."`
 
-	End mem.Bytes `json:"end_bytes,omitempty"` // of heaps: held when the program ended, or at the last reading
+	End mem.Bytes `json:"end_bytes,omitempty" doc:"Of heaps: what it held when the program ended, or at the last reading, in bytes."`
 }
 
 // Call is a place that stacks pass through, with what they hold together.

@@ -12,40 +12,40 @@ import (
 //	frames (mem/imagined.go) ──▶ analyze/imagined ──▶ Imagined, tables, notes
 type Imagined struct {
 	mem.GPUVerdict
-	GPUs          int                  `json:"gpu_count"`
-	PeakPhase     mem.Phase            `json:"peak_phase,omitempty"`
-	PeakStep      mem.Optional         `json:"peak_step,omitzero"` // completed before it
-	Tight         mem.Bytes            `json:"tight_below_bytes"`
-	TotalLabel    mem.Label            `json:"total_label,omitempty"` // how the total was come by
-	FailedStep    mem.Optional         `json:"first_failed_step,omitzero"`
-	Basis         string               `json:"basis,omitempty"`      // what a fit rests on: steps, and what was not reached
-	Broken        string               `json:"problem,omitempty"`    // why there is no verdict, where that is not the program's own doing
-	How           string               `json:"failure,omitempty"`    // verdicts failed and unused: how it ended
-	Asked         mem.Optional         `json:"asked_bytes,omitzero"` // by the request that failed last
-	Shortages     int64                `json:"out_of_memory_errors,omitempty"`
-	StoppedFor    string               `json:"stopped,omitempty"` // steady, steps, duration, cancelled: ended before the program would
-	Categories    []Category           `json:"categories,omitempty"`
-	CategoryBasis string               `json:"categories_device,omitempty"`
-	ByStack       mem.Bytes            `json:"categories_by_stack_bytes,omitempty"` // of Categories: told by no more than the stack
-	Lines         []HeldLine           `json:"peak_lines,omitempty"`
-	Devices       []mem.ImaginedDevice `json:"devices,omitempty"`
-	Ranks         []RankUse            `json:"ranks,omitempty"`
-	ReadBack      mem.Bytes            `json:"read_back_bytes_unmodelled"`
-	ReadBacks     []ReadBack           `json:"read_backs,omitempty"`
-	Calls         map[string]uint64    `json:"unmodelled_calls"`
-	Refused       []string             `json:"refused_calls,omitempty"` // of those, the ones that failed by name
-	Undecided     []Undecided          `json:"undecided,omitempty"`     // numbers that nobody computed and that decide something
-	Indifferent   []Undecided          `json:"indifferent,omitempty"`   // of those, where another number was tried and took the same
-	Spread        []Undecided          `json:"spread,omitempty"`        // of those, how a routing or a mask spreads: it fits at both ends
-	Other         *mem.Try             `json:"other_values,omitempty"`  // the run with other numbers
-	Policies      []Policy             `json:"policies,omitempty"`
-	NotReached    []Unreached          `json:"not_reached,omitempty"`
-	FakeWeights   []mem.FakeWeights    `json:"fake_weights,omitempty"`
-	Redirected    []string             `json:"redirected_writes,omitempty"`
-	Conditions    map[string]string    `json:"conditions,omitempty"`
-	Tries         []mem.Try            `json:"tries,omitempty"`
-	Variations    []mem.Try            `json:"variations,omitempty"`
-	All           []mem.GPUVerdict     `json:"gpus,omitempty"`
+	GPUs          int                  `json:"gpu_count" doc:"How many GPUs the machine had."`
+	PeakPhase     mem.Phase            `json:"peak_phase,omitempty" doc:"The phase in which the peak was."`
+	PeakStep      mem.Optional         `json:"peak_step,omitzero" doc:"How many steps were completed before the peak."`
+	Tight         mem.Bytes            `json:"tight_below_bytes" doc:"The headroom below which a fit is called tight, in bytes."`
+	TotalLabel    mem.Label            `json:"total_label,omitempty" doc:"How the GPU's memory is known."`
+	FailedStep    mem.Optional         `json:"first_failed_step,omitzero" doc:"How many steps were completed before the first that ran out of memory."`
+	Basis         string               `json:"basis,omitempty" doc:"What a fit rests on: steps, and what was not reached."`
+	Broken        string               `json:"problem,omitempty" doc:"Why there is no verdict, where that is not the program's own doing."`
+	How           string               `json:"failure,omitempty" doc:"How a program without a verdict ended."`
+	Asked         mem.Optional         `json:"asked_bytes,omitzero" doc:"What the request asked for that failed last, in bytes."`
+	Shortages     int64                `json:"out_of_memory_errors,omitempty" doc:"How many requests found no memory."`
+	StoppedFor    string               `json:"stopped,omitempty" doc:"Why it was ended before the program would: steady, steps or duration."`
+	Categories    []Category           `json:"categories,omitempty" doc:"What the peak is made of."`
+	CategoryBasis string               `json:"categories_device,omitempty" doc:"The device of these categories."`
+	ByStack       mem.Bytes            `json:"categories_by_stack_bytes,omitempty" doc:"Bytes of the categories that are told by no more than the stack."`
+	Lines         []HeldLine           `json:"peak_lines,omitempty" doc:"What lines of the program held at the peak, largest first."`
+	Devices       []mem.ImaginedDevice `json:"devices,omitempty" doc:"Each GPU that was used."`
+	Ranks         []RankUse            `json:"ranks,omitempty" doc:"Each process on each device."`
+	ReadBack      mem.Bytes            `json:"read_back_bytes_unmodelled" doc:"Bytes that the host read and nothing computed."`
+	ReadBacks     []ReadBack           `json:"read_backs,omitempty" doc:"The lines that read them."`
+	Calls         map[string]uint64    `json:"unmodelled_calls" doc:"How often calls did nothing as nobody models them, by name."`
+	Refused       []string             `json:"refused_calls,omitempty" doc:"Which of those failed, by name."`
+	Undecided     []Undecided          `json:"undecided,omitempty" doc:"Numbers that nobody computed and that decide something."`
+	Indifferent   []Undecided          `json:"indifferent,omitempty" doc:"Of those, the ones where another number was tried and took the same."`
+	Spread        []Undecided          `json:"spread,omitempty" doc:"Of those, how a routing or a mask spreads, where both ends fit."`
+	Other         *mem.Try             `json:"other_values,omitempty" doc:"The run with other numbers."`
+	Policies      []Policy             `json:"policies,omitempty" doc:"Sizes that depend on data, and what was taken for them."`
+	NotReached    []Unreached          `json:"not_reached,omitempty" doc:"What the program did not get to."`
+	FakeWeights   []mem.FakeWeights    `json:"fake_weights,omitempty" doc:"Weights that were made up in the right shapes."`
+	Redirected    []string             `json:"redirected_writes,omitempty" doc:"Paths whose writes went to a folder of their own."`
+	Conditions    map[string]string    `json:"conditions,omitempty" doc:"What the answer rests on, by name: versions, settings, attention and others."`
+	Tries         []mem.Try            `json:"tries,omitempty" doc:"Further runs, each with one thing changed that might make it fit."`
+	Variations    []mem.Try            `json:"variations,omitempty" doc:"Further runs that were asked for."`
+	All           []mem.GPUVerdict     `json:"gpus,omitempty" doc:"The verdict on each GPU, the cheapest that fits first."`
 }
 
 // StoppedForDuration: --duration ended a program that came to no step at which it could be asked to end.
@@ -53,41 +53,41 @@ const StoppedForDuration = "duration"
 
 // Category is a part of the peak.
 type Category struct {
-	Name  string    `json:"name"`
-	Bytes mem.Bytes `json:"bytes"`
+	Name  string    `json:"name" doc:"What the memory is for."`
+	Bytes mem.Bytes `json:"bytes" doc:"How much of the peak that is, in bytes."`
 }
 
 // HeldLine is what a line of the program held at the peak.
 type HeldLine struct {
-	File     string    `json:"file"`
-	Line     int       `json:"line"`
-	Function string    `json:"function,omitempty"`
-	Bytes    mem.Bytes `json:"bytes"`
-	Blocks   int64     `json:"blocks"`
-	User     bool      `json:"user,omitempty"` // of the program, not of a library
+	File     string    `json:"file" doc:"The file."`
+	Line     int       `json:"line" doc:"The line, from 1."`
+	Function string    `json:"function,omitempty" doc:"Its function."`
+	Bytes    mem.Bytes `json:"bytes" doc:"What its blocks held at the peak, in bytes."`
+	Blocks   int64     `json:"blocks" doc:"How many blocks that were."`
+	User     bool      `json:"user,omitempty" doc:"Whether it is a line of the program, not of a library."`
 }
 
 // RankUse is the memory of one process on its device.
 type RankUse struct {
-	Rank      mem.Optional         `json:"rank,omitzero"`
-	World     mem.Optional         `json:"world_size,omitzero"`
-	Process   uint32               `json:"process"`
-	Device    string               `json:"device"`
-	Index     int                  `json:"index"` // of the device
-	Allocated mem.Optional         `json:"peak_allocated_bytes,omitzero"`
-	Reserved  mem.Optional         `json:"peak_reserved_bytes,omitzero"`
-	Used      mem.Bytes            `json:"peak_used_bytes"` // of the process
-	Parts     map[string]mem.Bytes `json:"parts_bytes,omitempty"`
-	Played    bool                 `json:"played,omitempty"` // alone, without the other ranks
+	Rank      mem.Optional         `json:"rank,omitzero" doc:"Its rank; absent: the program is not distributed."`
+	World     mem.Optional         `json:"world_size,omitzero" doc:"How many ranks the program has."`
+	Process   uint32               `json:"process" doc:"The process, by its id in the run."`
+	Device    string               `json:"device" doc:"The device, as the framework calls it."`
+	Index     int                  `json:"index" doc:"The number of the device on the machine."`
+	Allocated mem.Optional         `json:"peak_allocated_bytes,omitzero" doc:"The highest of what its allocator gave, in bytes."`
+	Reserved  mem.Optional         `json:"peak_reserved_bytes,omitzero" doc:"The highest of what its allocator took from the device, in bytes."`
+	Used      mem.Bytes            `json:"peak_used_bytes" doc:"The highest use of the device by the process, in bytes."`
+	Parts     map[string]mem.Bytes `json:"parts_bytes,omitempty" doc:"What that is made of beside the allocator, by name, in bytes."`
+	Played    bool                 `json:"played,omitempty" doc:"Whether it ran alone, without the other ranks."`
 }
 
 // ReadBack counts reads by the host of what a kernel would have computed.
 type ReadBack struct {
-	File     string    `json:"file"`
-	Line     int       `json:"line"`
-	Function string    `json:"function,omitempty"`
-	Count    int64     `json:"count"`
-	Bytes    mem.Bytes `json:"bytes"`
+	File     string    `json:"file" doc:"The file."`
+	Line     int       `json:"line" doc:"The line, from 1."`
+	Function string    `json:"function,omitempty" doc:"Its function."`
+	Count    int64     `json:"count" doc:"How often it read."`
+	Bytes    mem.Bytes `json:"bytes" doc:"How much it read, in bytes."`
 }
 
 // What an undecided number is, beside those of Python.
@@ -105,18 +105,18 @@ const UseFailed = "failed"
 
 // Undecided is a line that read a number which nobody computed, and where it goes.
 type Undecided struct {
-	File     string       `json:"file"`
-	Line     int          `json:"line"`
-	Function string       `json:"function,omitempty"`
-	Number   string       `json:"number"` // bool, int, float; spread: counts of a routing; size: of what Op gave
-	Op       string       `json:"op,omitempty"`
-	Use      string       `json:"use"`
-	UseLine  int          `json:"use_line,omitempty"`
-	Value    string       `json:"value"`            // that the program was given, as JSON
-	Upper    mem.Optional `json:"upper,omitzero"`   // the largest that it can be
-	Other    string       `json:"other,omitempty"`  // what the second run takes, as JSON, where it is not the other end
-	Unsure   bool         `json:"unsure,omitempty"` // a second run does not show what the number can do
-	Count    int64        `json:"count"`
+	File     string       `json:"file" doc:"The file."`
+	Line     int          `json:"line" doc:"The line that reads the number, from 1."`
+	Function string       `json:"function,omitempty" doc:"Its function."`
+	Number   string       `json:"number" doc:"What it is: bool, int, float; spread: counts of a routing; share: of a mask; size: of what an operation gave."`
+	Op       string       `json:"op,omitempty" doc:"The operation that gave it."`
+	Use      string       `json:"use" doc:"What it decides: branch, loop, size, range, slice, passed on, kept or caught."`
+	UseLine  int          `json:"use_line,omitempty" doc:"The line at which it decides that, from 1."`
+	Value    string       `json:"value" doc:"What the program was given, as JSON."`
+	Upper    mem.Optional `json:"upper,omitzero" doc:"The largest that it can be."`
+	Other    string       `json:"other,omitempty" doc:"What the second run takes, as JSON, where that is not the other end."`
+	Unsure   bool         `json:"unsure,omitempty" doc:"Whether a second run does not show what the number can do."`
+	Count    int64        `json:"count" doc:"How often it was read."`
 }
 
 // String is "the whole number read at train.py:12, which is a size,".
@@ -172,12 +172,12 @@ func (u *Undecided) Decides() string {
 
 // Policy is a size that depends on data, and how it was chosen.
 type Policy struct {
-	Op       string `json:"op"`
-	Policy   string `json:"policy"`
-	File     string `json:"file"`
-	Line     int    `json:"line"`
-	Count    int64  `json:"count"`
-	Elements int64  `json:"elements,omitempty"`
+	Op       string `json:"op" doc:"The operation whose result has a size that depends on data."`
+	Policy   string `json:"policy" doc:"What was taken for it: upper, zero, or a fraction."`
+	File     string `json:"file" doc:"The file; empty: no line of the program was running."`
+	Line     int    `json:"line" doc:"The line, from 1."`
+	Count    int64  `json:"count" doc:"How often it ran."`
+	Elements int64  `json:"elements,omitempty" doc:"The largest size that was given, in elements."`
 }
 
 // OfData says whether a kernel would have counted the size; others are lengths that were asked for.
@@ -191,8 +191,8 @@ func (p *Policy) OfData() bool {
 
 // Unreached is what an early stop left out.
 type Unreached struct {
-	What string `json:"what"`
-	Text string `json:"text,omitempty"`
-	File string `json:"file,omitempty"`
-	Line int    `json:"line,omitempty"`
+	What string `json:"what" doc:"What was not reached: evaluation, checkpoint, longest batch, steady peak and others."`
+	Text string `json:"text,omitempty" doc:"Why that matters."`
+	File string `json:"file,omitempty" doc:"The file of it."`
+	Line int    `json:"line,omitempty" doc:"The line, from 1."`
 }

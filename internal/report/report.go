@@ -27,24 +27,24 @@ const Version = 2
 // Report is one result that every front door can show. Its JSON form is documented in
 // docs/formats/json.md and is what web/ draws.
 type Report struct {
-	Version   int           `json:"version"`
-	Run       mem.RunInfo   `json:"run"`
-	Processes []mem.Process `json:"processes"`
-	Headline  Headline      `json:"headline"`
-	Findings  []Finding     `json:"findings"` // worst first
-	Tables    []Table       `json:"tables"`
-	Series    []Series      `json:"series"`
-	Phases    []PhaseBar    `json:"phases"` // for the timeline: an even selection, never more than a few thousand
-	Steps     []StepPoint   `json:"steps"`
-	Marks     []Mark        `json:"marks"`              // events worth a line on the timeline
-	Stacks    []StackSet    `json:"stacks"`             // memory by whole call stack, for flame graphs
-	Notes     []string      `json:"notes"`              // what was not observed and why, how it was sampled, damage
-	Dropped   uint64        `json:"dropped"`            // records lost on the way
-	Imagined  *Imagined     `json:"imagined,omitempty"` // of a run on imaginary GPUs: whether it fits
+	Version   int           `json:"version" doc:"The version of this form."`
+	Run       mem.RunInfo   `json:"run" doc:"What was recorded, where and how."`
+	Processes []mem.Process `json:"processes" doc:"The processes of the run."`
+	Headline  Headline      `json:"headline" doc:"What it came to."`
+	Findings  []Finding     `json:"findings" doc:"What was found, worst first."`
+	Tables    []Table       `json:"tables" doc:"Figures in rows."`
+	Series    []Series      `json:"series" doc:"Curves."`
+	Phases    []PhaseBar    `json:"phases" doc:"Stays in phases for the timeline: an even selection, never more than a few thousand."`
+	Steps     []StepPoint   `json:"steps" doc:"Memory at the end of steps: an even selection."`
+	Marks     []Mark        `json:"marks" doc:"Events worth a line on the timeline."`
+	Stacks    []StackSet    `json:"stacks" doc:"Memory by whole call stack, for flame graphs."`
+	Notes     []string      `json:"notes" doc:"What was not observed and why, how it was sampled, and damage."`
+	Dropped   uint64        `json:"dropped" doc:"Records that were lost on the way."`
+	Imagined  *Imagined     `json:"imagined,omitempty" doc:"Of a run on imaginary GPUs: whether it fits."`
 
-	Ranks *Ranks `json:"ranks,omitempty"` // of a distributed program: its processes beside each other
+	Ranks *Ranks `json:"ranks,omitempty" doc:"Of a distributed program: its processes beside each other."`
 
-	Allocators []*Allocator `json:"allocators,omitempty"` // what explain says of each device of each snapshot
+	Allocators []*Allocator `json:"allocators,omitempty" doc:"What there is to say of each device of each snapshot."`
 }
 
 // New is a report of files alone, without anything in it yet.
@@ -58,55 +58,55 @@ func New() *Report {
 
 // Headline is the answer in one breath.
 type Headline struct {
-	Verdict     string       `json:"verdict"` // one sentence, for people
-	Clauses     []string     `json:"clauses"` // its parts: the peak, then what else there is to say
-	Duration    int64        `json:"duration_ns"`
-	Steps       uint64       `json:"steps"`
-	ExitCode    mem.Optional `json:"exit_code,omitzero"`
-	Signal      mem.Optional `json:"signal,omitzero"`
-	Exception   *Exception   `json:"exception,omitempty"` // of a program that failed
-	Stopped     bool         `json:"stopped,omitempty"`   // it ended as it was asked to, in good order or by the signal that followed
-	Left        bool         `json:"left,omitempty"`      // a process that ran before the recording went on after it
-	Complete    bool         `json:"complete"`            // the recording has its end
-	Peak        Peak         `json:"peak"`
-	Growth      mem.Optional `json:"growth_bytes_per_step,omitzero"`
-	GrowthLeast mem.Optional `json:"growth_least_bytes,omitzero"` // where Growth is 0: the least over the run, of a process, that is told
-	Efficiency  mem.Optional `json:"efficiency_milli,omitzero"`   // 0 to 10,000 for a score of 0 to 10, see the table of that name
-	NotLooked   string       `json:"not_looked_for,omitempty"`    // what was not looked for, and why: a sentence
-	Looked      string       `json:"looked_for,omitempty"`        // what growth would have been told, where none was: a sentence
-	StepTime    mem.Optional `json:"step_time_ns,omitzero"`       // median
-	MainSource  mem.Quantity `json:"main_source,omitempty"`       // which series the picture leads with
+	Verdict     string       `json:"verdict" doc:"One sentence for people."`
+	Clauses     []string     `json:"clauses" doc:"Its parts: the peak, then what else there is to say."`
+	Duration    int64        `json:"duration_ns" doc:"How long the command ran, in ns."`
+	Steps       uint64       `json:"steps" doc:"How many optimizer steps were completed; 0: there was no training."`
+	ExitCode    mem.Optional `json:"exit_code,omitzero" doc:"The command's exit code; absent where a signal ended it or its end was not seen."`
+	Signal      mem.Optional `json:"signal,omitzero" doc:"The signal that ended it."`
+	Exception   *Exception   `json:"exception,omitempty" doc:"What Python said of a program that failed."`
+	Stopped     bool         `json:"stopped,omitempty" doc:"Whether it ended as it was asked to."`
+	Left        bool         `json:"left,omitempty" doc:"Whether a process that ran before the recording went on after it."`
+	Complete    bool         `json:"complete" doc:"Whether the recording has its end."`
+	Peak        Peak         `json:"peak" doc:"The highest of each figure."`
+	Growth      mem.Optional `json:"growth_bytes_per_step,omitzero" doc:"Steady growth after the warm-up, in bytes a step; 0: looked for and not seen; absent: too few steps to tell."`
+	GrowthLeast mem.Optional `json:"growth_least_bytes,omitzero" doc:"Where growth is 0: the least over the run, of a process, that is told, in bytes."`
+	Efficiency  mem.Optional `json:"efficiency_milli,omitzero" doc:"A score of 0 to 10 in thousandths; the table of that name says what it is made of."`
+	NotLooked   string       `json:"not_looked_for,omitempty" doc:"What was not looked for, and why; absent: all was."`
+	Looked      string       `json:"looked_for,omitempty" doc:"From how much on growth would have been told, where none was."`
+	StepTime    mem.Optional `json:"step_time_ns,omitzero" doc:"The median of a step's time in ns."`
+	MainSource  mem.Quantity `json:"main_source,omitempty" doc:"The series that the picture leads with."`
 }
 
 // Exception is one that nobody caught. Of several processes, it is the main one's, or the first of its children's where
 // the main one's only tells of a child.
 type Exception struct {
-	Sentence string `json:"sentence,omitempty"` // one line, for people; absent where the verdict tells of it
-	Class    string `json:"class"`              // without its module
-	Text     string `json:"text,omitempty"`     // secrets masked
-	From     string `json:"from,omitempty"`     // class and text of the first exception, where this one was raised in its handling
-	Time     int64  `json:"time_ns"`            // since the run began
-	Process  uint32 `json:"process"`
-	File     string `json:"file,omitempty"` // the innermost line of the user's own, else the innermost
-	Line     int    `json:"line,omitempty"`
-	Function string `json:"function,omitempty"`
+	Sentence string `json:"sentence,omitempty" doc:"All of it in a line; absent where the verdict tells of it."`
+	Class    string `json:"class" doc:"Its class, without the module."`
+	Text     string `json:"text,omitempty" doc:"Its text, with secrets masked."`
+	From     string `json:"from,omitempty" doc:"Class and text of the first exception, where this one was raised in its handling."`
+	Time     int64  `json:"time_ns" doc:"When, in ns since the run began."`
+	Process  uint32 `json:"process" doc:"The process, by its id in the run."`
+	File     string `json:"file,omitempty" doc:"The file of the innermost line of the user's own, else of the innermost."`
+	Line     int    `json:"line,omitempty" doc:"That line, from 1."`
+	Function string `json:"function,omitempty" doc:"Its function."`
 }
 
 // Peak holds the high-water marks; absent where not observed.
 type Peak struct {
-	HostRSS    mem.Optional `json:"host_rss_bytes,omitzero"`       // process tree
-	HostPSS    mem.Optional `json:"host_pss_bytes,omitzero"`       // of the tree, shared pages once: estimated between readings
-	PSSError   mem.Optional `json:"host_pss_error_bytes,omitzero"` // how far HostPSS may be off, to either side
-	Heap       mem.Optional `json:"heap_bytes,omitzero"`
-	DeviceUsed mem.Optional `json:"device_used_bytes,omitzero"`
-	Allocated  mem.Optional `json:"allocated_bytes,omitzero"`
-	Reserved   mem.Optional `json:"reserved_bytes,omitzero"`
-	Time       mem.Optional `json:"time_ns,omitzero"` // of the leading one, since the run began
-	Phase      mem.Phase    `json:"phase,omitempty"`
-	Step       mem.Optional `json:"step,omitzero"`
-	Process    uint32       `json:"process,omitempty"`
-	Label      mem.Label    `json:"label"`
-	AtLeast    bool         `json:"at_least,omitempty"` // processes that lived very shortly may have taken more between two readings
+	HostRSS    mem.Optional `json:"host_rss_bytes,omitzero" doc:"The highest resident memory of the process tree, in bytes."`
+	HostPSS    mem.Optional `json:"host_pss_bytes,omitzero" doc:"The same with shared pages counted once, in bytes: estimated between readings."`
+	PSSError   mem.Optional `json:"host_pss_error_bytes,omitzero" doc:"How far that may be off to either side, in bytes."`
+	Heap       mem.Optional `json:"heap_bytes,omitzero" doc:"The highest live heap, sampled, of all processes, in bytes."`
+	DeviceUsed mem.Optional `json:"device_used_bytes,omitzero" doc:"The highest use of each device, summed, in bytes."`
+	Allocated  mem.Optional `json:"allocated_bytes,omitzero" doc:"The highest of what frameworks' allocators gave, in bytes."`
+	Reserved   mem.Optional `json:"reserved_bytes,omitzero" doc:"The highest of what they took from the devices, in bytes."`
+	Time       mem.Optional `json:"time_ns,omitzero" doc:"When the leading figure was highest, in ns since the run began."`
+	Phase      mem.Phase    `json:"phase,omitempty" doc:"The phase in which that was."`
+	Step       mem.Optional `json:"step,omitzero" doc:"How many steps were completed before."`
+	Process    uint32       `json:"process,omitempty" doc:"The process, by its id in the run."`
+	Label      mem.Label    `json:"label" doc:"Where the figures come from."`
+	AtLeast    bool         `json:"at_least,omitempty" doc:"Whether processes that lived very shortly may have taken more between two readings."`
 }
 
 // Severities, worst first.
@@ -146,9 +146,9 @@ type Finding struct {
 	Line         int            `json:"line,omitempty" doc:"That line."`
 	Holder       string         `json:"holder,omitempty" doc:"Name of the container that keeps it."`
 	SiteFile     string         `json:"site_file,omitempty" doc:"Where it was allocated."`
-	SiteLine     int            `json:"site_line,omitempty"`
-	SiteFunction string         `json:"site_function,omitempty"`
-	Stack        []mem.Location `json:"stack,omitempty"`
+	SiteLine     int            `json:"site_line,omitempty" doc:"The line that allocates, from 1."`
+	SiteFunction string         `json:"site_function,omitempty" doc:"Its function."`
+	Stack        []mem.Location `json:"stack,omitempty" doc:"The stack that allocates, innermost first."`
 	Bytes        mem.Optional   `json:"bytes,omitzero" doc:"What it is about, at the peak or the end."`
 	BytesPerStep mem.Optional   `json:"bytes_per_step,omitzero" doc:"Growth."`
 	Error        mem.Optional   `json:"error_bytes,omitzero" doc:"Half width of the 95 % interval of bytes_per_step, else of bytes."`
@@ -170,21 +170,21 @@ type Subject struct {
 
 // Table is rows of plain cells under columns that carry the unit.
 type Table struct {
-	Name string `json:"name"` // what it tells: "phases", "modules", "sites", "blame", …
+	Name string `json:"name" doc:"What it tells: phases, modules, sites, blame and others."`
 	Subject
-	Title   string       `json:"title"`
-	Note    string       `json:"note,omitempty"`
-	Total   mem.Optional `json:"total_bytes,omitzero"` // what the shares in it are of, where rows are missing
-	Columns []Column     `json:"columns"`
-	Rows    [][]Cell     `json:"rows"`
+	Title   string       `json:"title" doc:"Its title for people."`
+	Note    string       `json:"note,omitempty" doc:"What is to be known of it."`
+	Total   mem.Optional `json:"total_bytes,omitzero" doc:"What the shares in it are of, in bytes, where rows are missing."`
+	Columns []Column     `json:"columns" doc:"Its columns; one in which nothing was observed is left out."`
+	Rows    [][]Cell     `json:"rows" doc:"A cell is a text, an integer in its column's unit, or null."`
 }
 
 // Column says what the cells below it are.
 type Column struct {
-	Name  string    `json:"name"`
-	Title string    `json:"title"`          // empty: for programs alone
-	Unit  mem.Unit  `json:"unit,omitempty"` // empty: text
-	Label mem.Label `json:"label,omitempty"`
+	Name  string    `json:"name" doc:"Its name for programs."`
+	Title string    `json:"title" doc:"Its title for people; empty: it is for programs alone."`
+	Unit  mem.Unit  `json:"unit,omitempty" doc:"The unit of its numbers; absent: it holds text."`
+	Label mem.Label `json:"label,omitempty" doc:"Where its figures come from."`
 }
 
 // Cell is a text or an integer in the column's unit; nil where absent.
@@ -234,12 +234,12 @@ type PhaseBar struct {
 
 // StepPoint is memory at the end of a step, the growth picture's dot.
 type StepPoint struct {
-	Process uint32       `json:"process"`
-	Step    uint64       `json:"step"`
-	Time    int64        `json:"time_ns"`
-	RSS     mem.Optional `json:"rss_bytes,omitzero"`
-	Heap    mem.Optional `json:"heap_bytes,omitzero"`
-	Device  mem.Optional `json:"device_bytes,omitzero"`
+	Process uint32       `json:"process" doc:"The process, by its id in the run."`
+	Step    uint64       `json:"step" doc:"The number of the step."`
+	Time    int64        `json:"time_ns" doc:"When it ended, in ns since the run began."`
+	RSS     mem.Optional `json:"rss_bytes,omitzero" doc:"Resident memory then, in bytes."`
+	Heap    mem.Optional `json:"heap_bytes,omitzero" doc:"Live heap then, sampled, in bytes."`
+	Device  mem.Optional `json:"device_bytes,omitzero" doc:"Use of the device then, in bytes."`
 }
 
 // Mark is a moment on the timeline.

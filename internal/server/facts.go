@@ -23,14 +23,14 @@ type factsInput struct {
 
 // Spans are stays in phases.
 type Spans struct {
-	Spans []report.PhaseBar `json:"spans"`
+	Spans []report.PhaseBar `json:"spans" doc:"The stays in phases and modules."`
 	More  bool              `json:"more,omitempty" doc:"There are others in this stretch of time."`
 }
 
 // Events are what happened once.
 type Events struct {
-	Events []report.Mark `json:"events"`
-	More   bool          `json:"more,omitempty"`
+	Events []report.Mark `json:"events" doc:"The events, oldest first."`
+	More   bool          `json:"more,omitempty" doc:"Whether there are more than are given."`
 }
 
 type heapInput struct {
@@ -42,7 +42,7 @@ type heapInput struct {
 
 // Artifacts are files that are kept with a run.
 type Artifacts struct {
-	Artifacts []store.Attachment `json:"artifacts"`
+	Artifacts []store.Attachment `json:"artifacts" doc:"Files that were kept with the run."`
 }
 
 type artifactInput struct {

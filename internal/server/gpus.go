@@ -10,7 +10,7 @@ import (
 
 // GPUList is the catalogue.
 type GPUList struct {
-	GPUs []gpus.GPU `json:"gpus"`
+	GPUs []gpus.GPU `json:"gpus" doc:"The GPUs of the catalogue."`
 }
 
 func (s *Server) gpus(api huma.API) {

@@ -159,7 +159,7 @@ func (js *jobs) list() []Job {
 
 // JobList is what was asked for since the server began, the newest first, without results.
 type JobList struct {
-	Jobs []Job `json:"jobs"`
+	Jobs []Job `json:"jobs" doc:"The jobs that this server has had."`
 }
 
 type jobInput struct {
@@ -294,7 +294,7 @@ type Job struct {
 	ID      string   `json:"id" doc:"What requests call it."`
 	Kind    string   `json:"kind" doc:"imagine, fit, bench, search or explain."`
 	Title   string   `json:"title" doc:"What it does, in words."`
-	State   JobState `json:"state" enum:"queued,running,done,failed,cancelled"`
+	State   JobState `json:"state" enum:"queued,running,done,failed,cancelled" doc:"What has become of it."`
 	Asked   int64    `json:"asked_ns" doc:"When it was asked for, in ns since 1970."`
 	Started int64    `json:"started_ns,omitempty" doc:"When it began; absent: it waits."`
 	Ended   int64    `json:"ended_ns,omitempty" doc:"When it ended; absent: it did not."`
@@ -312,7 +312,7 @@ type JobEnd struct{ Job }
 // Told is something that a job told while it worked.
 type Told struct {
 	Name string `json:"name" doc:"As the event is called: ready, trying, trial, progress, matrix, status, alert."`
-	Data any    `json:"data"`
+	Data any    `json:"data" doc:"What it tells; docs/formats/api.md has its form by name."`
 }
 
 // job is one of them, with what it told so far.

@@ -13,7 +13,7 @@ import (
 
 // MatrixList is the matrices that were begun here, the one that changed last first.
 type MatrixList struct {
-	Matrices []bench.MatrixRow `json:"matrices"`
+	Matrices []bench.MatrixRow `json:"matrices" doc:"The matrices, the last changed first."`
 }
 
 type matrixInput struct {

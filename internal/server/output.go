@@ -19,7 +19,7 @@ import (
 type Output struct {
 	At   int64  `json:"at" doc:"Where the text begins, in bytes from the start."`
 	Next int64  `json:"next" doc:"Where it ends. Bytes that are not UTF-8 are replaced in the text, so its own length does not tell."`
-	Text string `json:"text"`
+	Text string `json:"text" doc:"What the program printed."`
 	Size int64  `json:"size" doc:"Bytes that are there by now."`
 }
 

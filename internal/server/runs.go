@@ -14,7 +14,7 @@ import (
 
 // RunList is the runs that a filter lets through, newest first.
 type RunList struct {
-	Runs []store.Run `json:"runs"`
+	Runs []store.Run `json:"runs" doc:"The runs, the newest first."`
 	Next string      `json:"next,omitempty" doc:"There may be more: ask again with before=next."`
 }
 
@@ -50,7 +50,7 @@ type deleteInput struct {
 
 // Deleted are the runs that are gone.
 type Deleted struct {
-	IDs []string `json:"ids"`
+	IDs []string `json:"ids" doc:"The runs that were deleted."`
 }
 
 func (s *Server) runs(api huma.API) {
@@ -99,7 +99,7 @@ func (s *Server) runs(api huma.API) {
 
 // Findings of a run.
 type Findings struct {
-	Findings []report.Finding `json:"findings"`
+	Findings []report.Finding `json:"findings" doc:"What was found, worst first."`
 }
 
 func (s *Server) listRuns(ctx context.Context, in *runsInput) (*RunList, error) {

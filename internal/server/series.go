@@ -15,7 +15,7 @@ import (
 // CurveList is curves of a run, and up to where the recording was read.
 type CurveList struct {
 	At     int64          `json:"at_ns" doc:"Up to where the recording was read, since the run began."`
-	Series []engine.Curve `json:"series"`
+	Series []engine.Curve `json:"series" doc:"The curves."`
 }
 
 type seriesInput struct {

@@ -142,11 +142,11 @@ func Describe(e *engine.Engine, w io.Writer) error {
 
 // Status is what the web UI asks first.
 type Status struct {
-	Version   string `json:"version"`
+	Version   string `json:"version" doc:"The version of hightide."`
 	AllowExec bool   `json:"allow_exec" doc:"Whether jobs may start programs (hightide ui --allow-exec)."`
 	Folder    string `json:"folder,omitempty" doc:"Where jobs start programs; absent: they start none."`
 	MaxUpload int64  `json:"max_upload_bytes,omitempty" doc:"The most that a file which is sent may have; absent: the server takes none."`
-	UptimeNS  int64  `json:"uptime_ns"`
+	UptimeNS  int64  `json:"uptime_ns" doc:"How long the server has run, in ns."`
 	Problem   string `json:"problem,omitempty" doc:"Why the data directory cannot be read now; absent: it can."`
 }
 

@@ -18,7 +18,7 @@ import (
 
 // SnapshotList is the snapshots that are open.
 type SnapshotList struct {
-	Snapshots []engine.OpenedSnapshot `json:"snapshots"`
+	Snapshots []engine.OpenedSnapshot `json:"snapshots" doc:"The snapshots that are open."`
 }
 
 type snapshotsInput struct {
@@ -44,7 +44,7 @@ type DeviceInput struct {
 // Blocks is a tile, with the labels that the client does not know yet.
 type Blocks struct {
 	explore.Tile
-	Labels explore.Labels `json:"labels"`
+	Labels explore.Labels `json:"labels" doc:"What the numbers of sites, categories, modules and streams stand for."`
 }
 
 type blocksInput struct {
@@ -85,7 +85,7 @@ type KnownInput struct {
 // MomentAnswer is a moment, with the labels that the client does not know yet.
 type MomentAnswer struct {
 	explore.Moment
-	Labels explore.Labels `json:"labels"`
+	Labels explore.Labels `json:"labels" doc:"What the numbers of sites, categories, modules and streams stand for."`
 }
 
 type momentInput struct {
@@ -148,7 +148,7 @@ type nextInput struct {
 
 // NextEvent is an event that was looked for.
 type NextEvent struct {
-	Event int `json:"event"` // -1: there is none
+	Event int `json:"event" doc:"The number of the event; -1: there is none."`
 }
 
 func (s *Server) snapshots(api huma.API) {

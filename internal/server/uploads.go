@@ -47,8 +47,8 @@ type uploads struct {
 type Uploaded struct {
 	ID   string `json:"id,omitempty" doc:"Of GET /snapshots/{id}; absent where the file is a recording."`
 	Run  string `json:"run,omitempty" doc:"Of GET /runs/{id}: the file is a recording."`
-	Name string `json:"name"`
-	Size int64  `json:"size_bytes"`
+	Name string `json:"name" doc:"The name of the file as it was given."`
+	Size int64  `json:"size_bytes" doc:"Its size in bytes."`
 	engine.FileFacts
 }
 

@@ -55,7 +55,7 @@ func (s *Server) whatif(api huma.API) {
 // WhatIf is what was tried, with the names of the categories that its blocks have by number.
 type WhatIf struct {
 	replay.Tried
-	Categories []string `json:"categories"`
+	Categories []string `json:"categories" doc:"What the numbers of blocks' categories stand for."`
 }
 
 // numbered has the blocks of an answer say their numbers, as all that is asked of a snapshot does, in place of the events that allocated

@@ -71,8 +71,8 @@ type Store interface {
 
 // Attachment is a file that is kept with a run.
 type Attachment struct {
-	Name string `json:"name"`
-	Size int64  `json:"size_bytes"`
+	Name string `json:"name" doc:"The name of the file."`
+	Size int64  `json:"size_bytes" doc:"Its size in bytes."`
 }
 
 // Recording is the name by which Store.Open knows the recording itself.
@@ -121,7 +121,7 @@ type ReportNote struct {
 type Run struct {
 	ID        string            `json:"id" doc:"What requests call it."`
 	Name      string            `json:"name,omitempty" doc:"As run --name or a change of it says; need not be unique."`
-	Tags      map[string]string `json:"tags,omitempty"`
+	Tags      map[string]string `json:"tags,omitempty" doc:"Its tags, by name."`
 	Verb      string            `json:"verb,omitempty" doc:"The command that made it: run, attach, imagine, fit, monitor, bench."`
 	Label     mem.Label         `json:"label,omitempty" doc:"How its figures were come by: measured or imagined."`
 	Command   []string          `json:"command,omitempty" doc:"Words of the command that was recorded."`

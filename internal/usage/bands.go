@@ -9,8 +9,8 @@ import (
 
 // Band is what one group held at some moments.
 type Band struct {
-	Name  string      `json:"name"`
-	Bytes []mem.Bytes `json:"bytes"`
+	Name  string      `json:"name" doc:"The group."`
+	Bytes []mem.Bytes `json:"bytes" doc:"What it held at each of the moments, in bytes."`
 }
 
 // Other is the band of all groups that have none of their own.

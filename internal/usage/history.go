@@ -171,8 +171,8 @@ func (h *History) MomentAt(time int64) Moment {
 
 // Stretch is a range of moments, both ends in it.
 type Stretch struct {
-	From Moment `json:"from_event"`
-	To   Moment `json:"to_event"`
+	From Moment `json:"from_event" doc:"The number of its first event."`
+	To   Moment `json:"to_event" doc:"The number of its last event."`
 }
 
 // Kept is what each group held all through each of some stretches, which are in order and apart. That is what was there at the

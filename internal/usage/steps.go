@@ -10,14 +10,14 @@ import (
 
 // Steps are the steps and phases of a device's history.
 type Steps struct {
-	Source string    `json:"source"` // recorded, annotations, or inferred: from what repeats
-	Steps  []Stretch `json:"steps"`
-	Phases []Phase   `json:"phases"` // always inferred, from the stacks that allocate
+	Source string    `json:"source" doc:"What they were told from: recorded, annotations, or inferred from what repeats."`
+	Steps  []Stretch `json:"steps" doc:"The steps, in their order."`
+	Phases []Phase   `json:"phases" doc:"The phases, always inferred from the stacks that allocate."`
 }
 
 // Phase is a stretch of forward, backward or optimizer.
 type Phase struct {
-	Phase mem.Phase `json:"phase"`
+	Phase mem.Phase `json:"phase" doc:"forward, backward or optimizer."`
 	Stretch
 }
 
