@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -110,10 +111,8 @@ func lsColumns(now time.Time) []lsColumn {
 
 // hostPeak is what the report's headline says; where no report was made yet, the largest sum of RSS over the process tree.
 func hostPeak(r store.Run) string {
-	for _, peak := range []mem.Optional{r.Headline, r.HostRSS} {
-		if value, ok := peak.Get(); ok {
-			return mem.Bytes(value).String()
-		}
+	if peak, ok := cmp.Or(r.Headline, r.HostRSS).Get(); ok {
+		return mem.Bytes(peak).String()
 	}
 	return ""
 }

@@ -1,6 +1,8 @@
 package analyze
 
 import (
+	"cmp"
+	"slices"
 	"sort"
 	"strings"
 
@@ -43,12 +45,15 @@ func since(moments []int64, start int64) {
 }
 
 func titleOf(name mem.Quantity) string {
-	for _, c := range curveNames {
-		if c.name == name {
-			return c.title
-		}
+	return cmp.Or(knownTitle(name), strings.NewReplacer(".", ", ", "_", " ").Replace(string(name)))
+}
+
+// knownTitle is that of a quantity of our own; "" of another.
+func knownTitle(name mem.Quantity) string {
+	if i := slices.IndexFunc(curveNames, func(c curveName) bool { return c.name == name }); i >= 0 {
+		return curveNames[i].title
 	}
-	return strings.NewReplacer(".", ", ", "_", " ").Replace(string(name))
+	return ""
 }
 
 // subjectOf is whose curve a series is.

@@ -93,10 +93,7 @@ func (in *Input) sharedPeak() (peak, half mem.Optional) {
 
 // devicePeak adds up the peaks of the devices' own figures; where only processes were seen, theirs.
 func (in *Input) devicePeak() mem.Optional {
-	if p := in.sumOfPeaks(mem.SeriesDeviceUsed); p.Known() {
-		return p
-	}
-	return in.sumOfPeaks(mem.SeriesDeviceProcess)
+	return cmp.Or(in.sumOfPeaks(mem.SeriesDeviceUsed), in.sumOfPeaks(mem.SeriesDeviceProcess))
 }
 
 // sumOfPeaks adds the peaks of all series of a name, over processes and devices.

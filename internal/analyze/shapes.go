@@ -1,6 +1,7 @@
 package analyze
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -52,7 +53,7 @@ func (in *Input) shaped() (all []*mem.Series) {
 
 // curveName is what a curve is of, and of whom where that is not the whole run.
 func (in *Input) curveName(s *mem.Series) string {
-	name := nameOfCurve(s.Name)
+	name := cmp.Or(knownTitle(s.Name), string(s.Name))
 	if s.Process != 0 {
 		name += " of " + in.processName(s.Process)
 	}
@@ -60,15 +61,6 @@ func (in *Input) curveName(s *mem.Series) string {
 		name += " on " + s.Device
 	}
 	return name
-}
-
-func nameOfCurve(name mem.Quantity) string {
-	for _, c := range curveNames {
-		if c.name == name {
-			return c.title
-		}
-	}
-	return string(name)
 }
 
 // changes are the largest ones between levels, in order of time.

@@ -29,11 +29,14 @@ func timeline(in *Input, r *report.Report) {
 	in.marks(r)
 }
 
-// curveNames are the series that the picture can show, most wanted first.
-var curveNames = []struct {
+// curveName is a series, and how it is called.
+type curveName struct {
 	name  mem.Quantity
 	title string
-}{
+}
+
+// curveNames are the series that the picture can show, most wanted first.
+var curveNames = []curveName{
 	{mem.SeriesTreeRSS, "RSS, all processes"}, {mem.SeriesTreePSS, "PSS, all processes"}, {mem.SeriesAllocated, "allocated"},
 	{mem.SeriesReserved, "reserved"}, {mem.SeriesDeviceUsed, "device, used"}, {mem.SeriesDeviceProcess, "device, process"},
 	{mem.SeriesRSS, "RSS"}, {mem.SeriesHeapLive, "heap, live"}, {mem.SeriesTreeUSS, "USS, all processes"}, {mem.SeriesCgroupUsed, "control group, used"},

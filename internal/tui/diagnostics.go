@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -87,12 +88,7 @@ func endOf(p *mem.Process) (string, ink) {
 
 // deviceOf is what a process holds on devices, as the vendor or its frameworks tell.
 func deviceOf(view *live.Run, process uint32) mem.Optional {
-	for _, name := range []mem.Quantity{mem.SeriesDeviceProcess, mem.SeriesReserved} {
-		if last := view.Last(process, name); last.Known() {
-			return last
-		}
-	}
-	return mem.Optional{}
+	return cmp.Or(view.Last(process, mem.SeriesDeviceProcess), view.Last(process, mem.SeriesReserved))
 }
 
 // stepTimes are the median durations of the newest steps by process, ns.

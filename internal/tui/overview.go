@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -90,7 +91,7 @@ func runKey(r *store.Run) string { return "run " + r.ID }
 
 func (s *State) runCells(r *store.Run) []cell {
 	view := s.Live[r.ID]
-	host, device, steps, phase, curve := headlinePeak(r), devicePeak(r), r.Steps, "", ""
+	host, device, steps, phase, curve := cmp.Or(r.Headline, r.HostRSS), cmp.Or(r.Device, r.Reserved, r.Allocated), r.Steps, "", ""
 	if view != nil && view.End == nil && r.State == store.Running {
 		host, device, steps, phase = treeNow(view), view.Device(), view.StepCount(), string(view.Phase())
 		curve = treeTrend(view, 12)
@@ -125,19 +126,6 @@ func treeTrend(view *live.Run, width int) string {
 		return spark(s.Highest(max(view.Now-int64(time.Minute), view.Info.StartMono), view.Now, width))
 	}
 	return ""
-}
-
-func headlinePeak(r *store.Run) mem.Optional { return firstKnown(r.Headline, r.HostRSS) }
-
-func devicePeak(r *store.Run) mem.Optional { return firstKnown(r.Device, r.Reserved, r.Allocated) }
-
-func firstKnown(all ...mem.Optional) mem.Optional {
-	for _, o := range all {
-		if o.Known() {
-			return o
-		}
-	}
-	return mem.Optional{}
 }
 
 func elapsed(r *store.Run, view *live.Run, now time.Time) int64 {
