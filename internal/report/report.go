@@ -155,7 +155,7 @@ type Finding struct {
 	Confidence   float64        `json:"confidence,omitempty" doc:"0 to 1."`
 	Phase        mem.Phase      `json:"phase,omitempty" doc:"In which it is."`
 	Aspect       string         `json:"aspect,omitempty" doc:"Of kind ranks: in what the rank differs."`
-	Label        mem.Label      `json:"label" doc:"How the figures were come by."`
+	Label        mem.Label      `json:"label" doc:"Where the figures come from."`
 }
 
 // Subject is whose memory a table, a curve or a flame graph shows. Zero: the whole run's, or the machine's.
@@ -197,7 +197,7 @@ type Series struct {
 	Title string    `json:"title" doc:"The quantity in words."`
 	Unit  mem.Unit  `json:"unit" doc:"Of y: bytes, ns, count, ppm and so on."`
 	XUnit mem.Unit  `json:"x_unit" doc:"Of x: ns since the run began, or event of a trace."`
-	Label mem.Label `json:"label" doc:"How the figures were come by: measured, sampled, imagined, replayed, estimated."`
+	Label mem.Label `json:"label" doc:"Where the figures come from: measured, sampled, imagined, replayed, estimated."`
 	Error int64     `json:"error,omitempty" doc:"How far y may be off, to either side, where that is known."`
 	X     []int64   `json:"x" doc:"Rising."`
 	Y     []int64   `json:"y" doc:"One for each x."`

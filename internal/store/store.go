@@ -123,7 +123,7 @@ type Run struct {
 	Name      string            `json:"name,omitempty" doc:"As run --name or a change of it says; need not be unique."`
 	Tags      map[string]string `json:"tags,omitempty" doc:"Its tags, by name."`
 	Verb      string            `json:"verb,omitempty" doc:"The command that made it: run, attach, imagine, fit, monitor, bench."`
-	Label     mem.Label         `json:"label,omitempty" doc:"How its figures were come by: measured or imagined."`
+	Label     mem.Label         `json:"label,omitempty" doc:"Where its figures come from: measured or imagined."`
 	Command   []string          `json:"command,omitempty" doc:"Words of the command that was recorded."`
 	Host      string            `json:"host,omitempty" doc:"Name of the machine."`
 	State     State             `json:"state" doc:"running, finished, or cut off: its engine went away before the end."`
