@@ -36,6 +36,8 @@ const (
 	leastTotal = float64(16 * mem.MiB) // of a process's RSS or a device, whose lines are not known
 	leastShare = 0.01                  // of the peak, of RSS and devices
 
+	leastEnds = 16 // steps, and readings at their ends, that a process or a device as a whole is told from
+
 	leastLifeHeap = 4 * time.Second // where there are no steps
 	leastLifeRSS  = 2 * time.Minute
 	doubtOverTime = 0.8 // how sure a growth is where there are no steps
@@ -122,6 +124,8 @@ func (in *Input) whyNotLooked() string {
 	life := report.Duration(max(to-from, 0))
 	heap := in.Run.Heap[in.leader] != nil
 	switch {
+	case !c.minutes && c.steps[len(c.steps)-1] >= leastEnds:
+		return fmt.Sprintf("Leaks were not looked for: memory was read at the ends of too few of the %s to tell a growth from a warm-up.", report.Counted(int64(c.steps[len(c.steps)-1]), "step"))
 	case in.label() == mem.Imagined:
 		return "Leaks were not looked for: too few steps were imagined to tell a growth from a warm-up."
 	case !c.minutes:
@@ -232,7 +236,7 @@ func (in *Input) totalGrowth() (all []total, tested bool) {
 		for _, source := range []string{"rss", "device"} {
 			ends := in.atEnds(p.ID, source)
 			k, sampled := in.totalCurve(p.ID, source, ends, from, to)
-			if len(k.X) < 16 || !c.minutes && k.X[len(k.X)-1]-k.X[0] < 16 {
+			if len(k.X) < leastEnds || !c.minutes && k.X[len(k.X)-1]-k.X[0] < leastEnds {
 				continue
 			}
 			tested = true

@@ -305,3 +305,19 @@ func TestNetIsOfAPass(t *testing.T) {
 	}
 	t.Error("no phases")
 }
+
+// TestStepsReadSeldom: of many steps whose ends were not read it is not said that they were too few.
+func TestStepsReadSeldom(t *testing.T) {
+	for steps, want := range map[int]string{60: "at the ends of too few of the 60 steps", 8: "too few steps were observed"} {
+		s := training(5)
+		s.steps = steps
+		run := s.run()
+		run.Heap, run.Series = nil, nil
+		for i := range run.Steps {
+			run.Steps[i].RSS, run.Steps[i].Device = mem.Optional{}, mem.Optional{}
+		}
+		if said := Analyze(run, Options{}).Headline.NotLooked; !strings.Contains(said, want) {
+			t.Errorf("%d steps: %q", steps, said)
+		}
+	}
+}
