@@ -32,6 +32,7 @@ func stacks(in *Input, r *report.Report) {
 func (in *Input) stackSet(p *mem.Process, h *usage.History) report.StackSet {
 	tree := newStackTree(in.names, report.StackSet{Name: "heap", Subject: report.Subject{Process: p.ID, Of: in.processName(p.ID)}, Title: "Heap by call stack",
 		Time: mem.Some(in.since(h.Peak.Time)), Step: mem.Some(int64(h.Peak.Step)), Label: h.Label})
+	tree.source = in.source
 	var all mem.Tally[uint32, report.StackUse]
 	variance := 0.0
 	for _, u := range h.AtPeak() {
@@ -125,6 +126,7 @@ func StandsForNone(l mem.Location) bool {
 // stackTree grows a StackSet's tree.
 type stackTree struct {
 	names  *usage.Names
+	source func(mem.Location) string // of the program's own lines; nil: not known
 	set    report.StackSet
 	frames map[mem.Location]int
 	nodes  map[[2]int]int // (parent, frame)
@@ -200,7 +202,11 @@ func (t *stackTree) frame(l mem.Location) int {
 	if !ok {
 		n = len(t.set.Frames)
 		t.frames[l] = n
-		t.set.Frames = append(t.set.Frames, report.FramePlace{Location: l, User: !l.Native && t.names.Kind(l.File) == usage.UserFile})
+		place := report.FramePlace{Location: l, User: !l.Native && t.names.Kind(l.File) == usage.UserFile}
+		if place.User && t.source != nil {
+			place.Source = t.source(l)
+		}
+		t.set.Frames = append(t.set.Frames, place)
 	}
 	return n
 }

@@ -32,14 +32,27 @@ func (e *Engine) Report(ctx context.Context, ref string) (*report.Report, store.
 	if err != nil {
 		return nil, row, err
 	}
-	return Analyze(run), row, nil
+	return AnalyzeFrom(row.From, run), row, nil
 }
 
 // Analyze explains a recording: every analysis, with the lines of the program quoted where its
 // files are still here, and allocator snapshots decoded.
 func Analyze(run *mem.Run) *report.Report {
 	quotes := quotes{map[string][][]byte{}, time.Unix(0, run.Info.StartWall)}
-	options := analyze.Options{Source: quotes.line, Snapshots: map[string]*mem.AllocatorSnapshot{}, Profiles: map[string]*mem.Profile{}}
+	return analyzed(run, quotes.line)
+}
+
+// AnalyzeFrom is the same of a run by where its row says that it is from. A recording that was sent names files of its sender's choice, so no
+// line of this machine's is quoted.
+func AnalyzeFrom(from string, run *mem.Run) *report.Report {
+	if from == store.FromUpload {
+		return analyzed(run, nil)
+	}
+	return Analyze(run)
+}
+
+func analyzed(run *mem.Run, source func(file string, line int) string) *report.Report {
+	options := analyze.Options{Source: source, Snapshots: map[string]*mem.AllocatorSnapshot{}, Profiles: map[string]*mem.Profile{}}
 	decoded, failed := recordedSnapshots(run)
 	for _, s := range decoded {
 		options.Snapshots[s.name] = s.AllocatorSnapshot
@@ -115,7 +128,7 @@ func (e *Engine) Explain(ctx context.Context, refs []string, o analyze.ExplainOp
 			return nil, err
 		}
 		if from.Recording != nil && len(refs) == 1 {
-			x.Report = Analyze(from.Recording)
+			x.Report = AnalyzeFrom(from.from, from.Recording)
 			if len(from.Recording.Snapshots) == 0 && from.Format != "telemetry" {
 				x.Report.AddNote("The run recorded no allocator snapshot, so there is nothing of a device to explain: hightide run --snapshot-on exit records one.")
 			}
@@ -413,7 +426,7 @@ func (e *Engine) measured(ctx context.Context, ref string) (budget.Found, error)
 	if from.Recording == nil {
 		return found, nil
 	}
-	headline := Analyze(from.Recording).Headline
+	headline := AnalyzeFrom(from.from, from.Recording).Headline
 	found.Add("host", headline.Peak.HostRSS, "")
 	if len(all) == 0 { // the headline's are sums over devices
 		found.Add("peak", headline.Peak.Allocated, "")

@@ -30,6 +30,7 @@ type source struct {
 	*format.Document
 	ref  string
 	open opener // of files that belong to it
+	from string // as a row says
 }
 
 // opener opens a file by name, where files of a snapshot or run are.
@@ -43,7 +44,7 @@ func (e *Engine) source(ctx context.Context, ref string) (*source, error) {
 	}
 	if isFile(ref) {
 		document, err := e.document(ctx, ref)
-		return &source{document, ref, beside(ref)}, err
+		return &source{document, ref, beside(ref), ""}, err
 	}
 	row, run, err := e.Load(ctx, ref)
 	return &source{&format.Document{Recording: run}, ref, func(name string) (io.ReadCloser, error) {
@@ -53,7 +54,7 @@ func (e *Engine) source(ctx context.Context, ref string) (*source, error) {
 		}
 		defer s.Close()
 		return s.Open(row.ID, name)
-	}}, err
+	}, row.From}, err
 }
 
 // isFile says whether a reference is something to read as it is, were it a pipe, and not a run.
@@ -462,7 +463,7 @@ func recordingFacts(file *os.File, run *mem.Run) (*FileFacts, error) {
 	for _, s := range decoded {
 		facts.count(s.AllocatorSnapshot)
 	}
-	Analyze(run)
+	AnalyzeFrom(store.FromUpload, run)
 	return facts, nil
 }
 

@@ -109,7 +109,8 @@ type FlameMeasure struct {
 // FramePlace is one place that stacks pass through.
 type FramePlace struct {
 	mem.Location
-	User bool `json:"user,omitempty" doc:"Whether it is the program's own, not an installed package's."`
+	User   bool   `json:"user,omitempty" doc:"Whether it is the program's own, not an installed package's."`
+	Source string `json:"source,omitempty" doc:"The text of its line, where the file is on this machine and did not change since the run began."`
 }
 
 // StackUse is what one stack held.

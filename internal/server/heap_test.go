@@ -2,12 +2,61 @@ package server
 
 import (
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"hightide/internal/mem"
 	"hightide/internal/report"
+	"hightide/internal/store"
 )
+
+// TestSourceOfUploads: a recording that was sent names a file of this machine. Its lines are quoted of a run of this machine's alone.
+func TestSourceOfUploads(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "private.py")
+	if err := os.WriteFile(file, []byte("print('not theirs to read')\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	theirs := store.OpenFiles(t.TempDir())
+	info := mem.RunInfo{Name: "sent", Verb: "run", Label: mem.Measured, StartMono: 1, StartWall: time.Now().Add(time.Hour).UnixNano()}
+	w, err := theirs.Create(info)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []mem.Frame{
+		info, mem.Process{ID: 1, PID: 1, Start: 1}, mem.StackDef{ID: 1, Locations: []mem.Location{{File: file, Line: 1, Function: "f"}}},
+		mem.HeapUse{Process: 1, Time: 2, Live: 9 << 20, Peak: true, Sites: []mem.SiteUse{{Stack: 1, Live: 9 << 20, Count: 9}}},
+		mem.End{Time: 3, Reason: "exit"},
+	} {
+		if err := w.Write(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := theirs.List(store.Filter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for from, quoted := range map[string]bool{store.FromFile: true, store.FromUpload: false} {
+		s := newSite(t, Options{})
+		run, err := s.made.engine.Visit(t.Context(), rows[0].File, from, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var r report.Report
+		s.get("/api/v1/runs/"+run.ID+"/report", &r)
+		if len(r.Stacks) != 1 || len(r.Stacks[0].Frames) != 1 {
+			t.Fatalf("%s: %v", from, r.Stacks)
+		}
+		if got := r.Stacks[0].Frames[0].Source; (got != "") != quoted {
+			t.Errorf("of a recording by %s the report quotes %q", from, got)
+		}
+	}
+}
 
 // TestHeapAt: a heap at a time, and what a stretch took and kept; a time before the first reading has nothing, a process without a heap a reason.
 func TestHeapAt(t *testing.T) {

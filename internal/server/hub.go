@@ -225,7 +225,7 @@ func (h *hub) report(e *engine.Engine) (*report.Report, []byte, error) {
 	h.reporting.Lock()
 	defer h.reporting.Unlock()
 	h.mu.RLock()
-	at, ended := h.at, h.ended
+	at, ended, from := h.at, h.ended, h.row.From
 	h.mu.RUnlock()
 	last := &h.reported
 	switch {
@@ -239,7 +239,7 @@ func (h *hub) report(e *engine.Engine) (*report.Report, []byte, error) {
 		defer e.Runtime.TuneTo(launch.Reading)()
 	}
 	began := time.Now()
-	r := engine.Analyze(h.view())
+	r := engine.AnalyzeFrom(from, h.view())
 	text, err := r.JSON()
 	if err != nil {
 		return nil, nil, err

@@ -51,7 +51,7 @@ export interface Run {
 }
 
 export interface StackSet extends Subject {
-  name: string; title: string; label: Label; time_ns?: number; total_bytes: number; rest_bytes?: number; frames: (Location & { user?: boolean })[]; parents: number[]; places: number[];
+  name: string; title: string; label: Label; time_ns?: number; total_bytes: number; rest_bytes?: number; frames: (Location & { user?: boolean; source?: string })[]; parents: number[]; places: number[];
   stacks: { node: number; bytes: number; count: number; categories?: Record<string, number>; average_bytes?: number; allocations?: number; churn_bytes?: number; end_bytes?: number; first?: number }[];
   measures?: { name: string; title: string; unit: Unit; total: number; rest?: number }[];
 }

@@ -225,7 +225,8 @@ await look("hour", hour, { motion: "reduce" }, async (tab, name) => {
   assert.ok(await tab.locator("#timeline .group-head", { hasText: "Use of the device" }).count(), "by quantity all devices are together");
 });
 
-await look("heap-flames", real, {}, async (tab) => {
+const quoted = { ...real, stacks: real.stacks.map((s) => ({ ...s, frames: s.frames.map((f) => f.function === "train" ? { ...f, source: "loss = model(<b>)" } : f) })) };
+await look("heap-flames", quoted, {}, async (tab) => {
   const flame = tab.locator("#heap-flames figure"), press = (name) => flame.getByRole("button", { name, exact: true }).click(), bars = flame.locator(".icicle button"), title = () => flame.locator("figcaption > span").first().innerText();
   assert.equal(await title(), "424 MiB: bytes held at the peak");
   assert.match(await bars.nth(1).getAttribute("title"), /^main\n/);
@@ -237,6 +238,7 @@ await look("heap-flames", real, {}, async (tab) => {
   await press("held at the peak");
   const lines = (await flame.locator(".icicle .own small").allInnerTexts()).filter((text) => /^digits_leak\.py:\d+$/.test(text));
   assert.ok(new Set(lines).size > 1, `calls of one function are told apart by their lines: ${lines}`);
+  assert.equal(await flame.locator(".icicle .own code").first().innerText(), "loss = model(<b>)", "a call says its line");
   await press("functions");
   const rows = flame.locator(".functions tbody tr"), first = () => rows.first().innerText();
   await tab.locator("#heap-flames .reading", { hasText: "Choose a function" }).waitFor();

@@ -50,6 +50,7 @@ export function flame(told: Told = {}): Flame {
     return f ? `${f.function || place(f.file, f.line)}${c.folded ? ` and ${c.folded - 1} more of C++` : ""}` : "all stacks";
   };
   const where = (c: Call) => { const f = frame(c); return f?.function && f.line && !f.native && !c.folded ? h("small", {}, lineOf(f)) : null; };
+  const text = (c: Call) => { const f = frame(c); return f?.source && !(how.view === "sandwich" && calledBy(f) === how.of) ? h("code", {}, f.source) : null; };
   const lineOf = (f: Frame) => place(f.file, how.view === "sandwich" && calledBy(f) === how.of ? undefined : f.line); // a function has several
   const figure = (c: Call) => c.before === undefined ? graph.figure(c.value) : `${graph.figure(c.before)} before, ${graph.figure(c.after ?? 0)} after${c.before === c.after ? "" : `, ${(c.after ?? 0) > c.before ? "+" : "−"}${graph.figure(Math.abs((c.after ?? 0) - c.before))}`}`;
   const is = (c: Call): boolean => { const f = frame(c); return wanted !== null && f !== undefined && wanted(f); };
@@ -76,7 +77,7 @@ export function flame(told: Told = {}): Flame {
       if (depth > deepest || width < thinnest) return;
       rows = Math.max(rows, depth + 1);
       const mark = c.before === undefined || c.before === c.after ? "" : (c.after ?? 0) > c.before ? "▲ " : "▼ "; // not by colour alone
-      const cell = h("button", { type: "button", role: "treeitem", class: kind(c), title: `${name(c)}\n${figure(c)}`, style: `left:${(left * 100).toFixed(3)}%;width:${(width * 100).toFixed(3)}%${inkOf(c, ink)}` }, ...(width > 0.03 ? [mark + name(c), where(c)] : []));
+      const cell = h("button", { type: "button", role: "treeitem", class: kind(c), title: [name(c), figure(c), frame(c)?.source].filter(Boolean).join("\n"), style: `left:${(left * 100).toFixed(3)}%;width:${(width * 100).toFixed(3)}%${inkOf(c, ink)}` }, ...(width > 0.03 ? [mark + name(c), where(c), text(c)] : []));
       cell.addEventListener("focus", () => { tell(c); if (c.frame >= 0) told.picked?.(c.frame); });
       cell.addEventListener("pointerenter", () => tell(c));
       cell.addEventListener("click", () => {

@@ -32,6 +32,7 @@ const setsOf = (report: Report, name: string) => (report.stacks ?? []).filter((s
 function picture(set: StackSet, page: PageStore, again?: Again): HTMLElement {
   const measures = set.measures?.filter((m) => m.total > 0) ?? [];
   const title = h("span", {});
+  const sources = new Map(set.frames.map((f) => [place(f.file, f.line) + f.file, f.source]));
   const before = again?.looks.get(set.process ?? 0);
   let measure = measures.find((m) => m.name === before?.measure) ?? measures[0], how = before?.how ?? plain, atMoment = false, chose: { set: StackSet; said: string } | null = null, waiting = 0, asked = 0, first = before !== undefined;
   const draw = () => {
@@ -60,6 +61,7 @@ function picture(set: StackSet, page: PageStore, again?: Again): HTMLElement {
     waiting = window.setTimeout(() => again!.heapAt(set.process!, Math.round(to), from === undefined ? undefined : Math.round(from)).then((got) => {
       if (mine !== asked) return;
       const read = got.time_ns === undefined ? "before the first reading" : `at ${duration(got.time_ns)}`;
+      for (const f of got.frames) { const text = sources.get(place(f.file, f.line) + f.file); if (f.user && text) f.source = text; }
       chose = { set: got, said: range ? `${bytes(got.total_bytes)}: allocated after ${duration(range[0])}, still held ${read}` : `${bytes(got.total_bytes)}: bytes held ${read}` };
       moment.textContent = range ? "kept of the stretch" : "at the moment";
       moment.hidden = false;
