@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"hightide/internal/analyze/imagined"
+	"hightide/internal/event"
 	"hightide/internal/gpus"
 	"hightide/internal/launch"
 	"hightide/internal/mem"
@@ -98,6 +99,9 @@ func (s *Session) runOn(ctx context.Context, t trial, list []gpus.GPU, known map
 	for i, g := range list {
 		trials[i] = t
 		trials[i].gpu = g
+	}
+	if !s.unforkable && len(s.alike(trials)) > 0 { // which says nothing more until all of them have ended
+		s.Base.Events.Tell(event.Progress{Done: s.done, All: s.all, Text: "the program runs once more, forked for each GPU"})
 	}
 	copied := s.copies(ctx, trials)
 	var lock sync.Mutex

@@ -251,6 +251,8 @@ if (python) {
     await tab.getByLabel("Hours a year").fill("4380");
     assert.notEqual(await yearly(), before, "the cost follows its assumptions");
     await tab.locator("#job a", { hasText: "Open its run" }).waitFor();
+    await tab.getByRole("link", { name: "Its blocks, one by one" }).click();
+    await tab.locator("#explorer canvas").first().waitFor();
   });
   await look("fit", open, "/fit", { scheme: "dark" }, async (tab) => {
     const plain = join(data, "plain.py"); // without an optimizer, which imports PyTorch's compiler at each start

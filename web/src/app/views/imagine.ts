@@ -4,6 +4,7 @@ import "../../style/jobs.css";
 import { bytes, count, place } from "../../lib/format";
 import { words } from "../../lib/words";
 import { badge, copier, h, section } from "../../views/dom";
+import { get, query } from "../api";
 import { form, flags, options, wrong, type Field, type Values } from "../fields";
 import { catalogue, type GPUVerdict, type Imagined, type Job, type Progress } from "../jobs";
 import { failure } from "../parts";
@@ -40,10 +41,18 @@ export function imaginePage(app: App): Shown {
   made.element.querySelector('[name="gpu"]')!.parentElement!.append(all);
   void catalogue(asking.signal).then(table.gpus, (e: unknown) => { if (!asking.signal.aborted) table.element.append(failure(e)); });
   const verdict = h("div", { class: "verdict" }), trials = h("ol", { class: "live" });
-  const panel = params.job ? jobPanel<Imagined>(params.job, { told: (name, data) => { if (name === "progress") tell(trials, data as Progress); }, done: (job) => show(job, verdict, table.found) }, trials, verdict) : null;
+  const panel = params.job ? jobPanel<Imagined>(params.job, { told: (name, data) => { if (name === "progress") tell(trials, data as Progress); }, done: (job) => { void explorer(job, verdict, asking.signal); return show(job, verdict, table.found); } }, trials, verdict) : null;
   const element = h("div", { class: "job-page" }, h("h1", {}, "Does it fit a GPU that you do not have?"),
     section("imagine", "What to run", made.element, start.element), panel?.element, table.element);
   return { element, close: () => { asking.abort(); panel?.close(); } };
+}
+
+/** Where the run's blocks are seen one by one, if it kept the state of its allocator. */
+async function explorer(job: Job<Imagined>, verdict: HTMLElement, signal: AbortSignal): Promise<void> {
+  if (!job.run) return;
+  const { snapshots } = await get<{ snapshots: { id: string }[] | null }>(query("/snapshots", { run: job.run }), signal).catch(() => ({ snapshots: null }));
+  const to = snapshots?.[0] && `/snapshots/${encodeURIComponent(snapshots[0].id)}`;
+  if (to) verdict.querySelector(".answer")?.after(h("p", { class: "facts" }, h("span", {}, h("a", { href: to }, "Its blocks, one by one")), h("span", {}, h("a", { href: `${to}/whatif` }, "What if the allocator were set otherwise?"))));
 }
 
 export const filled = (values: Values): Record<string, string> => Object.fromEntries(Object.entries(values).filter(([, v]) => v));
