@@ -272,6 +272,27 @@ func TestRefusalIsSaidOnce(t *testing.T) {
 	}
 }
 
+// TestLossIsSaidOnce: while nothing can be kept, as on a full disk, one line says so, and one how much was lost once it can be again.
+func TestLossIsSaidOnce(t *testing.T) {
+	s := senderTo(t, "http://127.0.0.1:9/", t.TempDir())
+	var said []string
+	s.Say = func(line string) { said = append(said, line) }
+	if err := os.Rename(s.queue.dir, s.queue.dir+".away"); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		s.add(nil, 1)
+	}
+	if err := os.Rename(s.queue.dir+".away", s.queue.dir); err != nil {
+		t.Fatal(err)
+	}
+	s.add(nil, 1)
+	s.add(nil, 1)
+	if len(said) != 2 || !strings.Contains(said[0], "are lost: ") || !strings.HasSuffix(said[1], "are kept again; those of 3 times are lost") {
+		t.Errorf("said %q", said)
+	}
+}
+
 // TestKilled: a process that is killed loses nothing that it had put into the queue.
 func TestKilled(t *testing.T) {
 	if dir := os.Getenv("HIGHTIDE_TEST_QUEUE"); dir != "" {

@@ -41,6 +41,7 @@ type sender struct {
 	sent, refused, failures atomic.Uint64 // requests sent and refused, tries that failed
 	failing                 bool
 	refusing                bool // what was refused last was said
+	lost                    int  // times that nothing could be kept, since something last was
 }
 
 // newSender opens the queue for an address, or another one beside it where a process sends from that.
@@ -78,8 +79,14 @@ func (s *sender) add(families []*dto.MetricFamily, at int64) {
 	if err == nil {
 		err = s.queue.put(body)
 	}
-	if err != nil {
-		s.Say("metrics for " + s.place() + " are lost: " + err.Error())
+	switch {
+	case err != nil:
+		if s.lost++; s.lost == 1 { // a full disk is full at the next push too
+			s.Say("metrics for " + s.place() + " are lost: " + err.Error())
+		}
+	case s.lost > 0:
+		s.Say(fmt.Sprintf("metrics for %s are kept again; those of %d times are lost", s.place(), s.lost))
+		s.lost = 0
 	}
 }
 
