@@ -363,6 +363,21 @@ def test_a_played_rank_waits_for_nobodys_symmetric_memory(imagine: Any) -> None:
     assert "hightide imagine: rank 0 waits for the symmetric memory of 2 others" in result.out, result.out
 
 
+def test_the_device_is_read_at_the_end_of_each_step(imagine: Any) -> None:
+    result = imagine(
+        """
+        import torch
+        model, kept = torch.nn.Linear(64, 64, device="cuda"), []
+        sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(60):
+            model(torch.randn(8, 64, device="cuda")).sum().backward(); sgd.step()
+            kept.append(torch.zeros(1 << 20, dtype=torch.uint8, device="cuda"))
+        """
+    )
+    held = [step["allocated"] for step in result.main.steps]
+    assert [later - before for before, later in zip(held[1:], held[2:])] == [MIB] * 58
+
+
 RANKS = """
 import os, sys, torch, torch.distributed as dist
 from torch.distributed.device_mesh import init_device_mesh

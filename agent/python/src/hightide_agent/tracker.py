@@ -58,6 +58,7 @@ class Tracker:
         self.modules = Modules(agent)
         self.quick = QuickSteps()
         self.always_see = False  # every step must be seen
+        self.reads_device = False  # at each step's end, not only of those that are recorded in full
         self.forget()
         agent.on_renew.append(self.forget)
 
@@ -154,7 +155,8 @@ class Tracker:
         channel = self.agent.ready()
         if channel is not None:
             rss = self.rss if recorded else -1
-            allocated, reserved = self.device() if recorded and self.device is not None else (-1, -1)
+            reads = self.device is not None and (recorded or self.reads_device)
+            allocated, reserved = self.device() if reads else (-1, -1)
             if recorded:
                 channel.edge(STEP, 1, 0, self.tid, self.steps - 1, rss, allocated, reserved, now)
             channel.step(self.steps, duration, rss, self.quick.backwards, flags, allocated, now)

@@ -82,7 +82,7 @@ class Steady:
     def started(self) -> None:
         """CUDA has started: look at the allocator at each edge from here on."""
         self.live = True
-        self.tracker.device = self.at_edge
+        self.tracker.device, self.tracker.reads_device = self.at_edge, True  # no time is measured
         reset = self.parts.torch._C._cuda_resetPeakMemoryStats
 
         def _cuda_resetPeakMemoryStats(device: int) -> Any:
