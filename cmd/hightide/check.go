@@ -43,7 +43,7 @@ func checkCommand(a *app) *cobra.Command {
     peak: 5%
     reserved: 512MiB
 
-A budget for something that the snapshot or run did not record is an error.
+A budget for something that the snapshot or run did not record is an error. The others are held and printed.
 
 Exit codes: 0 within every budget, 1 over budget, 2 wrong usage, 3 a file that cannot be used.`,
 		Example: `  hightide check --budget memory.yaml snapshot.pickle
@@ -66,11 +66,8 @@ func (o *checkOptions) run(a *app, c *cobra.Command, args []string) error {
 		return fail.Usage("hightide check --budget memory.yaml "+args[0], "there is no budget to check against")
 	}
 	checked, err := a.engine().Check(c.Context(), o.budget, args[0], o.baseline)
-	if err != nil {
-		return err
-	}
-	if err := o.write(a, args[0], checked); err != nil {
-		return err
+	if err == nil {
+		err = o.write(a, args[0], checked)
 	}
 	lines, annotations := a.stdout, a.stdout
 	if o.json == toStdout { // GitHub reads both
@@ -86,6 +83,9 @@ func (o *checkOptions) run(a *app, c *cobra.Command, args []string) error {
 		if one.Over && o.github {
 			fmt.Fprintln(annotations, one.Annotation(o.budget))
 		}
+	}
+	if err != nil { // what could be told is printed all the same
+		return err
 	}
 	return status(code)
 }

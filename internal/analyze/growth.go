@@ -360,7 +360,10 @@ func (in *Input) headlineGrowth(r *report.Report, all []total, tested bool) {
 		}
 	}
 	if seen || tested && !in.clockOf(in.leader).minutes {
-		r.Headline.Growth = mem.Some(int64(bytesPer(max(whole, heap))))
+		r.Headline.Growth, r.Headline.GrowthLabel = mem.Some(int64(bytesPer(max(whole, heap)))), in.labelOf(lead)
+		if heap > whole {
+			r.Headline.GrowthLabel = mem.Sampled
+		}
 	}
 	if least := in.leastTold[lead]; !seen && r.Headline.Growth.Known() {
 		r.Headline.GrowthLeast = mem.Some(int64(math.Ceil(least)))

@@ -211,7 +211,7 @@ func (in *Input) growthClause(r *report.Report) string {
 	whole, ok := r.Headline.Growth.Get()
 	if ok && !worst.minutes && float64(whole) > 1.02*worst.slope {
 		rate = float64(whole)
-		fmt.Fprintf(&b, "grows %v per step (%s), %v of it (%s)", mem.Bytes(whole), in.label(), bytesPer(worst.slope), worst.label)
+		fmt.Fprintf(&b, "grows %v per step (%s), %v of it (%s)", mem.Bytes(whole), r.Headline.GrowthLabel, bytesPer(worst.slope), worst.label)
 	} else {
 		fmt.Fprintf(&b, "grows %s (%s)", worst.rate(), worst.label)
 	}

@@ -15,37 +15,45 @@ import (
 const fewestSteps = 3
 
 // Check holds what was found of a file or run against the budgets of a file, and what of its baseline where they are relative. A budget for
-// something of which nothing is known is an input error.
-func (f *File) Check(file string, found, before Found, ref, baseline string) ([]report.Checked, error) {
-	var checked []report.Checked
+// something of which nothing is known is an input error, of which the first is given; the others are held all the same.
+func (f *File) Check(file string, found, before Found, ref, baseline string) (checked []report.Checked, err error) {
 	for _, l := range f.Limits {
-		n, ok := found[l.Name]
-		was, had := before[l.Name]
-		switch {
-		case !ok:
-			return nil, unknown(file, l, ref)
-		case l.Relative && !had:
-			return nil, unknown(file, l, baseline)
+		c, fault := l.check(file, found, before, ref, baseline)
+		if fault == nil {
+			checked = append(checked, c)
+		} else if err == nil {
+			err = fault
 		}
-		c := report.Checked{Name: l.Name, Limit: l.allows(was.bytes), Found: n.bytes, Open: n.open, Of: n.of, Line: l.Line}
-		if l.Relative {
-			c.Baseline = mem.Some(int64(was.bytes))
-		}
-		c.Over = c.Found > c.Limit
-		if n.open > 0 && !c.Over && n.bytes+n.open > c.Limit || l.Relative && was.open > 0 {
-			return nil, notTold(file, l, ref, max(n.open, was.open))
-		}
-		if n.unknown > 0 && !c.Over && n.unknown > c.Limit {
-			return nil, fail.Input("rules of your own tell it (hightide explain --rules), as does what the agent writes of a run; or set a budget for \"unknown\"",
-				"%s:%d: %s does not tell %s from memory of no known category: together they may be %v", file, l.Line, ref, strings.TrimPrefix(l.Name, "category "), n.unknown)
-		}
-		checked = append(checked, c)
 	}
-	return checked, nil
+	return checked, err
+}
+
+func (l *Limit) check(file string, found, before Found, ref, baseline string) (c report.Checked, err error) {
+	n, ok := found[l.Name]
+	was, had := before[l.Name]
+	switch {
+	case !ok:
+		return c, unknown(file, l, ref)
+	case l.Relative && !had:
+		return c, unknown(file, l, baseline)
+	}
+	c = report.Checked{Name: l.Name, Limit: l.allows(was.bytes), Found: n.bytes, Label: n.label, Open: n.open, Of: n.of, Line: l.Line}
+	if l.Relative {
+		c.Baseline = mem.Some(int64(was.bytes))
+	}
+	c.Over = c.Found > c.Limit
+	if n.open > 0 && !c.Over && n.bytes+n.open > c.Limit || l.Relative && was.open > 0 {
+		return c, notTold(file, l, ref, max(n.open, was.open))
+	}
+	if n.unknown > 0 && !c.Over && n.unknown > c.Limit {
+		return c, fail.Input("rules of your own tell it (hightide explain --rules), as does what the agent writes of a run; or set a budget for \"unknown\"",
+			"%s:%d: %s does not tell %s from memory of no known category: together they may be %v", file, l.Line, ref, strings.TrimPrefix(l.Name, "category "), n.unknown)
+	}
+	return c, nil
 }
 
 // unknown says what it takes to know of a budget's subject.
-func unknown(file string, l Limit, ref string) error {
+func unknown(file string, l *Limit, ref string) error {
 	hint := "name a snapshot, or a run that recorded one"
 	switch l.Name {
 	case "growth":
@@ -57,7 +65,7 @@ func unknown(file string, l Limit, ref string) error {
 }
 
 // notTold says that memory from before a trace may or may not count.
-func notTold(file string, l Limit, ref string, open mem.Bytes) error {
+func notTold(file string, l *Limit, ref string, open mem.Bytes) error {
 	return fail.Input("record from the program's beginning, or set a budget for \"before the trace\"",
 		"%s:%d: %s does not tell %s from the %v that were there before the trace", file, l.Line, ref, strings.TrimPrefix(l.Name, "category "), open)
 }
@@ -65,6 +73,7 @@ func notTold(file string, l Limit, ref string, open mem.Bytes) error {
 // amount is what was found of something, on which device of which file: "" where there is no other.
 type amount struct {
 	bytes mem.Bytes
+	label mem.Label
 	open  mem.Bytes // from before the trace, which may belong to it too
 	// unknown is what it may be with all that is of no known category, at most on any device; 0: that does not count.
 	unknown mem.Bytes
@@ -75,10 +84,10 @@ type amount struct {
 // one of them has.
 type Found map[string]amount
 
-// Add adds an amount that is known.
-func (a Found) Add(name string, n mem.Optional, of string) {
+// Add adds an amount that is known, and how.
+func (a Found) Add(name string, n mem.Optional, label mem.Label, of string) {
 	if value, ok := n.Get(); ok {
-		a.most(name, amount{bytes: mem.Bytes(value), of: of})
+		a.most(name, amount{bytes: mem.Bytes(value), label: label, of: of})
 	}
 }
 
@@ -102,15 +111,15 @@ func (a Found) Device(s *mem.AllocatorSnapshot, device int, ref, of string) erro
 	if err != nil {
 		return err
 	}
-	a.Add("peak", mem.Some(int64(x.Peak.Allocated)), of)
-	a.Add("requested", x.Highest.Requested, of)
-	a.Add("reserved", x.Highest.Reserved, of)
+	a.Add("peak", mem.Some(int64(x.Peak.Allocated)), x.Label, of)
+	a.Add("requested", x.Highest.Requested, x.Label, of)
+	a.Add("reserved", x.Highest.Reserved, x.Label, of)
 	held := map[string]int64{}
 	for _, group := range x.Blame {
 		held[group.Name] += int64(group.Bytes)
 	}
 	for _, name := range Categories {
-		n := amount{bytes: mem.Bytes(held[name]), of: of}
+		n := amount{bytes: mem.Bytes(held[name]), label: x.Label, of: of}
 		if slices.Contains(lasting, name) {
 			n.open = mem.Bytes(held[usage.BeforeTrace])
 			n.unknown = n.bytes + n.open + mem.Bytes(held[usage.UnknownCategory])
@@ -122,7 +131,7 @@ func (a Found) Device(s *mem.AllocatorSnapshot, device int, ref, of string) erro
 		for _, g := range x.Growth {
 			growth += int64(g.PerStep)
 		}
-		a.Add("growth", mem.Some(growth), of)
+		a.Add("growth", mem.Some(growth), x.Label, of)
 	}
 	return nil
 }

@@ -427,13 +427,13 @@ func (e *Engine) measured(ctx context.Context, ref string) (budget.Found, error)
 		return found, nil
 	}
 	headline := AnalyzeFrom(from.from, from.Recording).Headline
-	found.Add("host", headline.Peak.HostRSS, "")
+	found.Add("host", headline.Peak.HostRSS, mem.Measured, "")
 	if len(all) == 0 { // the headline's are sums over devices
-		found.Add("peak", headline.Peak.Allocated, "")
-		found.Add("reserved", headline.Peak.Reserved, "")
+		found.Add("peak", headline.Peak.Allocated, headline.Peak.Label, "")
+		found.Add("reserved", headline.Peak.Reserved, headline.Peak.Label, "")
 	}
 	if _, ok := found["growth"]; !ok {
-		found.Add("growth", headline.Growth, "")
+		found.Add("growth", headline.Growth, headline.GrowthLabel, "")
 	}
 	return found, nil
 }

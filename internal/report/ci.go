@@ -77,6 +77,7 @@ type Checked struct {
 	Name  string    `json:"name"` // "peak", "category activations", …
 	Limit mem.Bytes `json:"limit_bytes"`
 	Found mem.Bytes `json:"found_bytes"`
+	Label mem.Label `json:"label"`                // of what was found
 	Of    string    `json:"of,omitempty"`         // the device of several that has most, and its file: "device 1 of rank0.pickle"
 	Open  mem.Bytes `json:"open_bytes,omitempty"` // from before the trace: of which no file tells whether it belongs to it too
 	Over  bool      `json:"over"`
@@ -130,10 +131,10 @@ func (c Checked) Sentence() string {
 		than = fmt.Sprintf(" (the baseline has %v)", mem.Bytes(was))
 	}
 	if c.Over {
-		return fmt.Sprintf("%s is %v, %v over its budget of %v%s", what, c.Found, c.Found-c.Limit, c.Limit, than)
+		return fmt.Sprintf("%s is %v (%s), %v over its budget of %v%s", what, c.Found, c.Label, c.Found-c.Limit, c.Limit, than)
 	}
 	if c.Open > 0 {
-		return fmt.Sprintf("%s is at most %v of %v%s, with all that was there before the trace", what, c.Found+c.Open, c.Limit, than)
+		return fmt.Sprintf("%s is at most %v (%s) of %v%s, with all that was there before the trace", what, c.Found+c.Open, c.Label, c.Limit, than)
 	}
-	return fmt.Sprintf("%s is %v of %v%s", what, c.Found, c.Limit, than)
+	return fmt.Sprintf("%s is %v (%s) of %v%s", what, c.Found, c.Label, c.Limit, than)
 }

@@ -70,6 +70,7 @@ type Headline struct {
 	Complete    bool         `json:"complete" doc:"Whether the recording has its end."`
 	Peak        Peak         `json:"peak" doc:"The highest of each figure."`
 	Growth      mem.Optional `json:"growth_bytes_per_step,omitzero" doc:"Steady growth after the warm-up, in bytes a step; 0: looked for and not seen; absent: too few steps to tell."`
+	GrowthLabel mem.Label    `json:"growth_label,omitempty" doc:"How the growth is known."`
 	GrowthLeast mem.Optional `json:"growth_least_bytes,omitzero" doc:"Where growth is 0: the least over the run, of a process, that is told, in bytes."`
 	Efficiency  mem.Optional `json:"efficiency_milli,omitzero" doc:"A score of 0 to 10 in thousandths; the table of that name says what it is made of."`
 	NotLooked   string       `json:"not_looked_for,omitempty" doc:"What was not looked for, and why; absent: all was."`
