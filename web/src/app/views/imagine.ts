@@ -76,15 +76,25 @@ function show(job: Job<Imagined>, into: HTMLElement, found: (f: Found) => void):
   const v = job.result;
   if (!v?.verdict) return false;
   const tries = v.tries ?? [], ranks = v.ranks ?? [], grid = rankGrid(ranks, v.total_bytes, v.gpu_count), world = Math.max(...ranks.map((r) => r.world_size ?? 0), 0);
-  const fits = ["fits", "tight", "conditional"].includes(v.verdict), rented = Math.max(v.gpu_count, world), devices = v.devices ?? [];
-  into.replaceChildren(h("p", { class: "answer" }, h("span", { class: `outcome ${verdictTone(v.verdict)}` }, verdictWords(v.verdict)), badge(v.label), h("b", {}, sentence(v))), (fits || v.verdict === "oom") && bar(v) || "",
+  const all = v.gpus ?? [], best = all.length > 1 ? cheapest(all) : null;
+  const fits = fitting.includes(v.verdict), rented = Math.max(v.gpu_count, world), devices = v.devices ?? [];
+  into.replaceChildren(h("p", { class: "answer" }, h("span", { class: `outcome ${verdictTone(v.verdict)}` }, verdictWords(v.verdict)), badge(v.label), h("b", {}, sentence(v))), all.length > 1 ? h("p", { class: "facts" }, h("span", {}, best ? `Of the ${count(all.length)} that were tried, the cheapest that fits is ${best.gpu_name}: ${best.price_usd_per_hour!.toFixed(2)} USD an hour, ${bytes(best.headroom_bytes ?? 0)} free.` : `None of the ${count(all.length)} that were tried fits and has a price.`)) : "",
+    (fits || v.verdict === "oom") && bar(v) || "",
     ...[v.basis, v.problem, ...(v.notes ?? [])].filter(Boolean).map((text) => h("p", { class: "hint" }, `${text![0]!.toUpperCase()}${text!.slice(1)}.`.replace(/\.\.$/, "."))),
     (v.undecided ?? []).length > 0 ? h("p", { class: "hint" }, `It rests on numbers that only a GPU would compute, read at ${v.undecided!.map((u) => u.file ? place(u.file, u.line) : "a line that is not known").join(", ")}.`) : "",
     ...(tries.length ? [h("h3", {}, "What was tried to make it fit"), h("ul", { class: "tries" }, ...tries.map((t) => h("li", {}, h("span", { class: `outcome ${verdictTone(t.verdict)}` }, verdictWords(t.verdict)), " ", t.what, t.peak_device_used_bytes !== undefined && `: ${bytes(t.peak_device_used_bytes)}`, t.command && copier(t.command, { class: "command" }, h("code", {}, t.command)))))] : []),
     ...(grid ? [h("h3", {}, "Ranks"), grid, ...(world > ranks.length ? [h("p", { class: "hint" }, `${count(ranks.length)} of ${count(world)} ranks were played. What the others take is not known from that.`)] : [])] : []),
-    fits && v.price_usd_per_hour ? costPanel({ price: v.price_usd_per_hour, gpus: rented, total: v.total_bytes, ...(rented > 1 && devices.length === rented ? { used: devices.reduce((sum, d) => sum + d.peak_used_bytes, 0) / rented, each: "on average" } : { used: v.peak_device_used_bytes, ...(rented > 1 ? { each: "as the fullest of those played" } : {}) }), of: "this program" }) : "");
+    best ? costPanel({ price: best.price_usd_per_hour!, gpus: rented, total: best.total_bytes, used: best.peak_device_used_bytes, of: `this program on ${best.gpu_name}` }) : fits && v.price_usd_per_hour ? costPanel({ price: v.price_usd_per_hour, gpus: rented, total: v.total_bytes, ...(rented > 1 && devices.length === rented ? { used: devices.reduce((sum, d) => sum + d.peak_used_bytes, 0) / rented, each: "on average" } : { used: v.peak_device_used_bytes, ...(rented > 1 ? { each: "as the fullest of those played" } : {}) }), of: "this program" }) : "");
   found({ by: new Map([...(v.other_gpus ?? []), ...tries.filter((t) => t.kind === "gpu"), ...(v.gpus ?? []), v].map((one): [string, GPUVerdict] => [one.gpu, one])) });
   return v.verdict === "failed" || v.verdict === "unused";
+}
+
+const fitting = ["fits", "tight", "conditional"];
+
+/** The cheapest GPU that a program fits, surely before tightly or on a condition; null: none that has a price. */
+export function cheapest(all: GPUVerdict[]): GPUVerdict | null {
+  const priced = all.filter((g) => fitting.includes(g.verdict) && g.price_usd_per_hour !== undefined), sure = priced.filter((g) => g.verdict === "fits");
+  return (sure.length ? sure : priced).toSorted((a, b) => a.price_usd_per_hour! - b.price_usd_per_hour!)[0] ?? null;
 }
 
 function sentence(v: Imagined): string {
