@@ -140,6 +140,9 @@ func (o *Options) search(ctx context.Context, run Try, result *Result, headroom 
 	plan.First = cmp.Or(plan.First, result.Current)
 	found, err := Search(plan, try)
 	result.Largest, result.Fails, result.Trials = found.Largest, found.Fails, found.Trials
+	if err == nil {
+		err = result.tryRoom(try)
+	}
 	if err == nil && o.Backward {
 		err = o.compareBackward(run, result)
 	}
@@ -147,6 +150,28 @@ func (o *Options) search(ctx context.Context, run Try, result *Result, headroom 
 		return ctx.Err()
 	}
 	return fitError(err)
+}
+
+// roomTrials is how many batches are run at most to find one that leaves room.
+const roomTrials = 2
+
+// tryRoom runs the batch that is estimated to leave room, where the largest that fits does not.
+func (r *Result) tryRoom(try func(batch int) (Trial, error)) error {
+	for range roomTrials {
+		r.room()
+		if r.Roomy == 0 || r.RoomyLabel != mem.Estimated {
+			return nil
+		}
+		trial, err := try(r.Roomy)
+		if err != nil {
+			return err
+		}
+		r.Trials = append(r.Trials, trial)
+		if !trial.OK {
+			return nil
+		}
+	}
+	return nil
 }
 
 // compareBackward runs one batch that is known to fit without its backward pass.

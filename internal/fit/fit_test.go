@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -76,16 +77,24 @@ func TestTightBatches(t *testing.T) {
 		return Trial{Batch: batch, OK: true, Label: mem.Imagined, Used: mem.Some(used << 20), Total: mem.Some(1000 << 20), Rests: []string{"the whole number read at a.py:3"}}
 	}
 	gpu := &gpus.GPU{Name: "NVIDIA X", Total: 1000 << 20}
-	r := &Result{Label: mem.Imagined, Granularity: 8, GPU: gpu, Largest: 96, Fails: 104, Trials: []Trial{trial(8, 100), trial(80, 820), trial(96, 980)}}
+	r := &Result{Label: mem.Imagined, Granularity: 8, GPU: gpu, Largest: 96, Fails: 104, Trials: []Trial{trial(8, 100), trial(64, 660), trial(96, 980)}}
 	r.conclude(&Options{})
 	if r.Roomy != 88 || r.RoomyLabel != mem.Estimated || r.Tight != mem.Some(50<<20) {
 		t.Errorf("%d (%s), tight below %v", r.Roomy, r.RoomyLabel, r.Tight)
 	}
 	text := r.Text(report.TextOptions{Width: 300})
-	for _, want := range []string{"is 96; 104 does not", "It fits tightly: it leaves 20.0 MiB. With less than 50.0 MiB, it may not fit", "A batch of 88 leaves that, on a line between the trials: it takes 900 MiB (estimated ± 80.0 MiB).", "98 % tight\n", "82 %\n", "rests on this: the whole number read at a.py:3"} {
+	for _, want := range []string{"is 96; 104 does not", "It fits tightly: it leaves 20.0 MiB. With less than 50.0 MiB, it may not fit", "A batch of 88 leaves that, on a line between the trials: it takes 900 MiB (estimated ± 240 MiB).", "98 % tight\n", "66 %\n", "rests on this: the whole number read at a.py:3"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
+	}
+	var asked []int
+	err := r.tryRoom(func(batch int) (Trial, error) {
+		asked = append(asked, batch)
+		return trial(batch, int64(10*batch+80)), nil
+	})
+	if r.conclude(&Options{}); err != nil || !slices.Equal(asked, []int{88, 80}) || r.Roomy != 80 || r.RoomyLabel != mem.Imagined || !strings.Contains(r.answer(), "A batch of 80 leaves that (imagined).") {
+		t.Errorf("asked for %v, %v: %s", asked, err, r.answer())
 	}
 	same := &Result{Label: mem.Imagined, Largest: 64, Trials: []Trial{trial(16, 250), trial(64, 250)}}
 	for i := range same.Trials {
@@ -94,7 +103,7 @@ func TestTightBatches(t *testing.T) {
 	if text := same.Text(report.TextOptions{Width: 300}); !strings.Contains(text, "All 2 batches took the same memory") {
 		t.Errorf("a batch that changes nothing:\n%s", text)
 	}
-	r.Largest, r.Trials = 80, r.Trials[:2]
+	r.Largest, r.Trials = 64, r.Trials[:2]
 	if r.conclude(&Options{}); r.Roomy != 0 || strings.Contains(r.answer(), "tightly") {
 		t.Errorf("with room: %s", r.answer())
 	}

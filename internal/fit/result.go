@@ -96,10 +96,11 @@ func (r *Result) conclude(o *Options) {
 	r.MemoryMark = r.memoryMark()
 }
 
-// room finds the largest batch that leaves what a verdict needs not to be tight, where the largest that fits does not.
+// room finds the largest batch that leaves what a verdict needs not to be tight, where the largest that fits does not: one that was
+// run, unless it is below nine tenths of one that is estimated to.
 func (r *Result) room() {
 	r.Tight, r.Roomy, r.RoomyError = mem.Optional{}, 0, mem.Optional{}
-	total, known := r.Total.Get()
+	total, known := int64(r.total()), r.total() > 0
 	if r.GPU == nil || !known || r.Largest == 0 {
 		return
 	}
@@ -109,10 +110,16 @@ func (r *Result) room() {
 		return
 	}
 	step := max(r.Granularity, 1)
-	for batch := r.Largest - step; batch >= r.fitting()[0].Batch; batch -= step {
-		if used, ok := r.usedAt(batch); ok && total-used.bytes >= tight {
+	for batch := r.Largest - step; batch >= r.fitting()[0].Batch && 10*batch >= 9*r.Roomy; batch -= step {
+		used, ok := r.usedAt(batch)
+		if !ok || total-used.bytes < tight {
+			continue
+		}
+		if run := used.label != mem.Estimated; run || r.Roomy == 0 {
 			r.Roomy, r.RoomyLabel, r.RoomyError = batch, used.label, used.error
-			return
+			if run {
+				return
+			}
 		}
 	}
 }

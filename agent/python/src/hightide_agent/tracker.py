@@ -155,8 +155,8 @@ class Tracker:
         channel = self.agent.ready()
         if channel is not None:
             rss = self.rss if recorded else -1
-            reads = self.device is not None and (recorded or self.reads_device)
-            allocated, reserved = self.device() if reads else (-1, -1)
+            device = self.device if recorded or self.reads_device else None
+            allocated, reserved = device() if device is not None else (-1, -1)
             if recorded:
                 channel.edge(STEP, 1, 0, self.tid, self.steps - 1, rss, allocated, reserved, now)
             channel.step(self.steps, duration, rss, self.quick.backwards, flags, allocated, now)
