@@ -12,6 +12,7 @@ import (
 	"hightide/internal/gpus"
 	"hightide/internal/imagine"
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
 
 // fitJob is `hightide fit`.
@@ -78,6 +79,13 @@ func beginFit(s *Server, text json.RawMessage) (work, error) {
 type fitOutcome struct {
 	*fit.Result
 	Others []mem.GPUVerdict `json:"other_gpus,omitempty"` // estimates
+}
+
+func (o fitOutcome) inWords() string {
+	if o.Largest == 0 {
+		return "no batch fits"
+	}
+	return "at most " + report.Count(int64(o.Largest))
 }
 
 // others estimates what other GPUs leave at the largest batch that was found on an imagined one.

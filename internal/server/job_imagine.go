@@ -87,6 +87,23 @@ type imagineOutcome struct {
 	Others []mem.GPUVerdict `json:"other_gpus,omitempty"` // estimates
 }
 
+func (o imagineOutcome) inWords() string {
+	if o.Imagined == nil {
+		return "no verdict"
+	}
+	switch o.Verdict {
+	case mem.VerdictFits:
+		return "fits"
+	case mem.VerdictTight:
+		return "fits tightly"
+	case mem.VerdictConditional:
+		return "fits on a condition"
+	case mem.VerdictOOM:
+		return "out of memory"
+	}
+	return "no verdict"
+}
+
 // aside runs a use case with programs that have no terminal; the end of what they write is the job's output.
 func (j *job) aside(e *engine.Engine, do func(*engine.Engine) (any, error)) (any, error) {
 	apart, output, err := e.Aside()

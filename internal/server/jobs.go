@@ -303,6 +303,7 @@ type Job struct {
 	Note    string   `json:"note,omitempty" doc:"Why and where it records outside the data directory; this server does not have that run."`
 	Problem string   `json:"problem,omitempty" doc:"Why it failed, and what to do."`
 	Output  string   `json:"output,omitempty" doc:"The end of what its programs wrote."`
+	Answer  string   `json:"answer,omitempty" doc:"What came of it in a few words: fits, out of memory, at most 64."`
 	Result  any      `json:"result,omitempty" doc:"Of the kind, once there is one: docs/formats/api.md."`
 }
 
@@ -402,11 +403,17 @@ func (j *job) start() (started bool) {
 	return started
 }
 
+// resultInWords is a result that can be said in a few words.
+type resultInWords interface{ inWords() string }
+
 // run does the work of a started job.
 func (j *job) run() {
 	result, err := j.do(j.ctx, j)
 	j.change(func() {
 		j.Result, j.Ended, j.State = result, time.Now().UnixNano(), JobDone
+		if a, ok := result.(resultInWords); ok {
+			j.Answer = a.inWords()
+		}
 		switch {
 		case j.ctx.Err() != nil:
 			j.State = JobCancelled

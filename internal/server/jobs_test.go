@@ -15,7 +15,10 @@ import (
 
 	"hightide/internal/engine"
 	"hightide/internal/event"
+	"hightide/internal/fit"
 	"hightide/internal/launch"
+	"hightide/internal/mem"
+	"hightide/internal/report"
 )
 
 // door is a server in a test, asked as a page of it would ask.
@@ -290,5 +293,28 @@ func TestTokenInAddress(t *testing.T) {
 	}
 	if a := get(d.URL+"/api/v1/status", let.Cookies()); a.StatusCode != 200 {
 		t.Errorf("with the cookie: %s", a.Status)
+	}
+}
+
+// TestAnswersInWords: the list of jobs says what came of one, not only that it is done.
+func TestAnswersInWords(t *testing.T) {
+	imagined := func(v mem.Verdict) imagineOutcome {
+		o := imagineOutcome{ImagineSummary: engine.ImagineSummary{Imagined: &report.Imagined{}}}
+		o.Verdict = v
+		return o
+	}
+	for want, result := range map[string]resultInWords{
+		"fits":                imagined(mem.VerdictFits),
+		"fits tightly":        imagined(mem.VerdictTight),
+		"fits on a condition": imagined(mem.VerdictConditional),
+		"out of memory":       imagined(mem.VerdictOOM),
+		"no verdict":          imagined(mem.VerdictFailed),
+		"at most 1,064":       fitOutcome{Result: &fit.Result{Largest: 1064}},
+		"no batch fits":       fitOutcome{Result: &fit.Result{}},
+	} {
+		j := newJob(t.Context(), "1", "imagine", work{"", func(context.Context, *job) (any, error) { return result, nil }})
+		if j.run(); j.told(false).Answer != want {
+			t.Errorf("%q, not %q", j.told(false).Answer, want)
+		}
 	}
 }

@@ -7,7 +7,7 @@ export type JobKind = "imagine" | "fit" | "bench" | "search" | "explain";
 export type JobState = "queued" | "running" | "done" | "failed" | "cancelled";
 export interface Job<Result = unknown> {
   id: string; kind: JobKind; title: string; state: JobState; asked_ns: number; started_ns?: number; ended_ns?: number;
-  run?: string; matrix?: string; note?: string; problem?: string; output?: string; result?: Result;
+  run?: string; matrix?: string; note?: string; problem?: string; output?: string; answer?: string; result?: Result;
 }
 export interface Told { name: string; data: unknown }
 

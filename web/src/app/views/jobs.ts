@@ -33,7 +33,7 @@ const tones: Record<Job["state"], string> = { queued: "unsure", running: "unsure
 
 function table(all: Job[]): HTMLElement {
   return h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Jobs" }, h("table", {},
-    h("thead", {}, h("tr", {}, ...["What", "State", "Asked", "Took"].map((t) => h("th", { scope: "col", class: t === "Took" ? "number" : "" }, t)))),
-    h("tbody", {}, ...all.map((j) => h("tr", {}, h("td", { class: "text" }, h("a", { href: pageOf(j), title: j.title }, j.title)), h("td", {}, h("span", { class: `outcome ${tones[j.state]}` }, j.state)),
+    h("thead", {}, h("tr", {}, ...["What", "State", "Answer", "Asked", "Took"].map((t) => h("th", { scope: "col", class: t === "Took" ? "number" : "" }, t)))),
+    h("tbody", {}, ...all.map((j) => h("tr", {}, h("td", { class: "text" }, h("a", { href: pageOf(j), title: j.title }, j.title)), h("td", {}, h("span", { class: `outcome ${tones[j.state]}` }, j.state)), h("td", {}, j.answer ?? "–"),
       h("td", {}, wallClock(j.asked_ns)), h("td", { class: "number" }, j.started_ns ? duration((j.ended_ns ?? Date.now() * 1e6) - j.started_ns) : "–"))))));
 }
