@@ -185,7 +185,7 @@ export function tracks(source: Source, page: Store<Page>, layout: Store<Layout>)
     unhurried = () => { for (const r of rows) if (!r.shown) r.values(latest, stretch); }; // those out of view can be read out, and need not hurry
     others ||= window.setTimeout(() => { others = 0; unhurried(); }, restMs);
     say(moment, at !== null ? duration(at) : latest !== null ? "now" : "highest");
-    say(reading, at === null ? latest !== null ? `The values are those of now, ${duration(source.end)} after the start.` : "The values are the highest in view; point at the tracks for those of a moment." : pointer !== null ? said(at) : spoken(at));
+    say(reading, at === null ? latest !== null ? `The values are those of now, ${duration(source.end)} after the start.` : "The values are the highest readings in view, and a short peak may lie between two; point at the tracks for those of a moment." : pointer !== null ? said(at) : spoken(at));
   };
   const said = (at: number): string => {
     const stays = source.stays.get(source.lead) ?? [], stay = stays[lastBefore(stays, at)], step = source.steps.get(source.lead)?.find((s) => s.time_ns >= at), near = source.marks.find((m) => Math.abs(m.time_ns - at) < (now()[1] - now()[0]) / 200);

@@ -76,7 +76,7 @@ function show(job: Job<Imagined>, into: HTMLElement, found: (f: Found) => void):
   const v = job.result;
   if (!v?.verdict) return false;
   const tries = v.tries ?? [], ranks = v.ranks ?? [], grid = rankGrid(ranks, v.total_bytes, v.gpu_count), world = Math.max(...ranks.map((r) => r.world_size ?? 0), 0);
-  const all = v.gpus ?? [], best = all.length > 1 ? cheapest(all) : null;
+  const all = (v.gpus ?? []).filter((g) => fitting.includes(g.verdict) || g.verdict === "oom"), best = all.length > 1 ? cheapest(all) : null;
   const fits = fitting.includes(v.verdict), rented = Math.max(v.gpu_count, world), devices = v.devices ?? [];
   into.replaceChildren(h("p", { class: "answer" }, h("span", { class: `outcome ${verdictTone(v.verdict)}` }, verdictWords(v.verdict)), badge(v.label), h("b", {}, sentence(v))), all.length > 1 ? h("p", { class: "facts" }, h("span", {}, best ? `Of ${count(all.length)} GPUs the cheapest that fits is ${best.gpu_name}: ${best.price_usd_per_hour!.toFixed(2)} USD an hour, ${bytes(best.headroom_bytes ?? 0)} free.` : `None of ${count(all.length)} GPUs fits and has a price.`)) : "",
     (fits || v.verdict === "oom") && bar(v) || "",
