@@ -247,6 +247,8 @@ type Holder struct {
 	Contains string   `json:"contains,omitempty"`         // type of the newest item
 	Tensors  Optional `json:"tensor_bytes,omitzero"`      // held by its items, where they are tensors
 	Graph    bool     `json:"graph,omitempty"`            // items hold an autograd graph
+	Bound    Optional `json:"bound_items,omitzero"`       // that it never has more of, where that is known
+	BoundBy  string   `json:"bound_by,omitempty"`         // what bounds it: "maxlen=10000"
 }
 
 // Module is a direct child of the root module, or the root itself.

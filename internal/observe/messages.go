@@ -66,6 +66,8 @@ type message struct {
 	Contains string       `json:"contains"`
 	Tensors  mem.Optional `json:"tensor_bytes"`
 	Graph    bool         `json:"graph"`
+	Bound    mem.Optional `json:"bound_items"`
+	BoundBy  string       `json:"bound_by"`
 	Text     string       `json:"text"`
 	Bytes    mem.Optional `json:"bytes"`
 	Source   string       `json:"source"`
@@ -145,7 +147,8 @@ func (r *Recorder) message(p *process, c *channel, record *shm.JSON) {
 	case "holder":
 		r.emit(mem.Holder{Process: p.ID, Time: at, Step: uint64(m.Step.Or(0)), Kind: m.Kind, Name: m.Name,
 			Where: mem.Location{File: m.File, Line: m.Line, Function: m.Function},
-			Items: m.Items, PerStep: m.PerStep, PerMin: m.PerMin, Contains: m.Contains, Tensors: m.Tensors, Graph: m.Graph})
+			Items: m.Items, PerStep: m.PerStep, PerMin: m.PerMin, Contains: m.Contains, Tensors: m.Tensors, Graph: m.Graph,
+			Bound: m.Bound, BoundBy: m.BoundBy})
 	case "bye":
 		if mark, ok := m.MaxRSS.Get(); ok {
 			p.bye = true

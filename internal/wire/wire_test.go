@@ -46,7 +46,7 @@ func everyKind() []mem.Frame {
 			{Stack: 7, Phase: mem.PhaseForward, Live: 1 << 29, Count: 12, Allocated: 1 << 31}, {Stack: 3, Live: -1}}},
 		mem.HeapAges{Process: 1, Time: 55, From: 10, Width: 1 << 26, Peak: true, Sites: []mem.SiteAges{{Stack: 7, Born: []mem.Bytes{0, 1 << 29}, Outlived: 3}}},
 		mem.HeapUse{Process: 1, Time: 55, Step: 2, Live: 1 << 20, Absent: 1 << 30, Sites: []mem.SiteUse{{Stack: 7, Live: 1 << 20, Count: 1, Absent: 1 << 30}, {Stack: 3}}},
-		mem.Holder{Process: 1, Time: 60, Step: 2, Kind: "list", Name: "history", Where: where, Items: 2, PerStep: 1.25, Contains: "Tensor", Tensors: mem.Some(4), Graph: true},
+		mem.Holder{Process: 1, Time: 60, Step: 2, Kind: "list", Name: "history", Where: where, Items: 2, PerStep: 1.25, Contains: "Tensor", Tensors: mem.Some(4), Graph: true, Bound: mem.Some(64), BoundBy: "maxlen=64"},
 		mem.Module{Process: 1, Name: "encoder", Class: "Linear", Parameters: 1, Buffers: 2},
 		mem.ModelUse{Process: 1, Step: 2, Device: "cpu", Parameters: mem.Some(3), Optimizer: mem.Some(0)},
 		mem.Event{Time: 70, Process: 1, Kind: "oom", Text: "…", Step: mem.Some(2), Bytes: mem.Some(3), Where: &where, Facts: map[string]string{"source": "torch"}},
