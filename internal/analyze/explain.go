@@ -87,8 +87,9 @@ type explanation struct {
 	nodes    map[uint32]int64 // see mapNode
 	among    string           // the range of events that the peak was looked for in, in words
 	began    mem.Bytes        // in use when the trace began
-	most     group            // the largest group by name, of whatever category
-	failed   group            // likewise, when memory ran out
+	most     bulk             // what holds most
+	kind     bool             // that is blocks of one kind, from several lines
+	failed   []group          // what was held when memory ran out, largest first
 	bare     bool             // its file knows nothing of segments
 	unlooked string           // that growth was not looked for, and why; "": it was
 	counts   string           // what of the device's memory the file tells of, in words; "": all
@@ -129,7 +130,8 @@ func explainDevice(s *mem.AllocatorSnapshot, device int, file string, stepEnds [
 	if err != nil {
 		return nil, err
 	}
-	a.Blame, a.Rounding, a.most = blames(groups), ofRequests(d, rounding), mostOf(groups)
+	a.Blame, a.Rounding = blames(groups), ofRequests(d, rounding)
+	a.most, a.kind = largestOf(groups, a.By)
 	if o.Filter != nil {
 		a.Filter = o.Filter.String()
 		for i := range a.Blame {

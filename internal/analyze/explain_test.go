@@ -318,6 +318,26 @@ func TestBlameAddsUpToThePeak(t *testing.T) {
 	}
 }
 
+// TestKindsAreSummedBeforeOneIsLargest: optimizer state that two lines hold in equal parts is more than the parameters of one.
+func TestKindsAreSummedBeforeOneIsLargest(t *testing.T) {
+	for _, test := range []struct{ file, by, want string }{
+		{realFiles[0], "site", "the largest part, 25.4 GiB in 582 blocks, is optimizer state: 12.7 GiB of it was allocated by `optimizers.py:82`"},
+		{realFiles[1], "site", "the largest part, 13.6 GiB in 1,288 blocks, is activations: 8.35 GiB of it was allocated by `transformer.py:22`"},
+		{realFiles[0], "category", "the largest part, 25.4 GiB in 582 blocks, is optimizer state"},
+		{"../imagined/oom-a10-pieces.pickle", "site", "the largest part, 19.6 GiB in 26 blocks (mostly unknown), was allocated by `oom-a10-pieces.py:14`"},
+	} {
+		r := reported(t, testkit.Snapshot(t, "real/"+test.file), test.file, ExplainOptions{By: test.by})
+		if got := r.Headline.Verdict; !strings.Contains(got, test.want+".") {
+			t.Errorf("%s by %s: %q, want %q and no more of it", test.file, test.by, got, test.want)
+		}
+	}
+	two := []group{{Blame: report.Blame{Name: "a.py:1", Category: "parameters", Bytes: 3, Blocks: 1}}, {Blame: report.Blame{Name: "b.py:1", Category: "gradients", Bytes: 2, Blocks: 1}},
+		{Blame: report.Blame{Name: "b.py:2", Category: "gradients", Bytes: 2, Blocks: 1}}}
+	if got := heldText(two, "site"); got != " The largest part was gradients, 4 B in 2 blocks: 2 B of it was held by b.py:1." {
+		t.Error(got)
+	}
+}
+
 // TestWhatWasNotLookedForIsSaid: no growth is "none" only where steps or enough events let it be seen.
 func TestWhatWasNotLookedForIsSaid(t *testing.T) {
 	for name, want := range map[string]string{

@@ -264,7 +264,7 @@ func (x *Explaining) outOfMemory(lead *explanation) string {
 	return fmt.Sprintf("%s ran out of memory at event %s of %s, asked for %v%s. ", report.UpperFirst(lead.InFile()), report.Count(int64(o.Event)), report.Count(int64(lead.Events)), o.Asked, times)
 }
 
-// largestPart names the group that holds most.
+// largestPart names the part that holds most. Of a kind it names a line, too.
 func largestPart(a *explanation) string {
 	top := &a.most
 	largest := "the largest part, " + bytesInBlocks(top.Bytes, top.Blocks)
@@ -277,6 +277,9 @@ func largestPart(a *explanation) string {
 		}
 		return largest + ", is " + top.Name
 	}
+	if a.kind {
+		return fmt.Sprintf("%s, is %s: %v of it %s", largest, top.Category, top.line.Bytes, a.origin(top.line))
+	}
 	category := top.Category
 	if top.mixed {
 		category = "mostly " + category
@@ -285,17 +288,22 @@ func largestPart(a *explanation) string {
 	if top.Name == usage.BeforeTrace && top.Category == usage.BeforeTrace {
 		part = largest + ", "
 	}
+	return part + a.origin(&top.group)
+}
+
+// origin is the predicate of a group: where its blocks are from.
+func (a *explanation) origin(of *group) string {
 	switch {
-	case top.Name == mem.NoFrames && a.noStacks:
-		return part + "has no frames, as the file has none"
-	case top.Name == mem.NoFrames:
-		return part + "has " + mem.NoFrames
-	case top.Name == usage.BeforeTrace:
-		return part + "was there before the trace"
+	case of.Name == mem.NoFrames && a.noStacks:
+		return "has no frames, as the file has none"
+	case of.Name == mem.NoFrames:
+		return "has " + mem.NoFrames
+	case of.Name == usage.BeforeTrace:
+		return "was there before the trace"
 	case a.By == "site":
-		return part + "was allocated by `" + top.Name + "`"
+		return "was allocated by `" + of.Name + "`"
 	}
-	return part + "is " + groupWords(a.By, top.Name)
+	return "is " + groupWords(a.By, of.Name)
 }
 
 // groupWords names a group of blocks as what they are.
@@ -313,7 +321,7 @@ func groupWords(by, name string) string {
 
 func (a *explanation) findings(r *report.Report) {
 	if o := a.OOM; o != nil {
-		r.Findings = append(r.Findings, recorded(o, a.failed, a.Label, a.Name, a.Title).finding())
+		r.Findings = append(r.Findings, recorded(o, a.failed, a.By, a.Label, a.Name, a.Title).finding())
 	}
 	for _, g := range a.Growth[:min(len(a.Growth), growthFindings)] {
 		r.Findings = append(r.Findings, growthFinding(&g, a.Allocator))

@@ -46,7 +46,7 @@ func outOfMemory(in *Input, r *report.Report) {
 			e.Where = &told.at
 		}
 		s := in.raised(e)
-		s.record, s.most, s.Stack = told.record, told.most, told.Stack
+		s.record, s.held, s.by, s.Stack = told.record, told.held, told.by, told.Stack
 		r.Findings = append(r.Findings, s.finding())
 	}
 	for _, a := range more {
@@ -183,16 +183,16 @@ func (in *Input) hostLimit() mem.Optional {
 // oomBlamed is how many groups an out-of-memory names.
 const oomBlamed = 5
 
-// outOfDeviceMemory is the last request that failed, and what held most then; nil: none did.
-func outOfDeviceMemory(d *usage.Device, g *grouper) (*report.TraceOOM, group) {
+// outOfDeviceMemory is the last request that failed, and what was held then, largest first; nil: none did.
+func outOfDeviceMemory(d *usage.Device, g *grouper) (*report.TraceOOM, []group) {
 	i, t := d.FailedAt, d.Trace
 	if i < 0 {
-		return nil, group{}
+		return nil, nil
 	}
 	l := d.LevelsAt(i)
 	held, _, err := g.blame(i)
 	if err != nil { // no such grouping, of which blame told already
-		return nil, group{}
+		return nil, nil
 	}
 	oom := &report.TraceOOM{
 		Event: i, Asked: t.Size[i], Allocated: l.Allocated, Reserved: d.ReservedAt(i, l),
@@ -213,7 +213,7 @@ func outOfDeviceMemory(d *usage.Device, g *grouper) (*report.TraceOOM, group) {
 	if g.o.Advise != nil {
 		oom.Advice, oom.Replayed = g.o.Advise(d.Snapshot, d.Number)
 	}
-	return oom, mostOf(held)
+	return oom, held
 }
 
 // judge says what was cached, and whether it would have been enough, as far as the file tells.
@@ -247,7 +247,8 @@ type shortage struct {
 	after          string           // what else the program said
 	at             mem.Location     // the line that asked
 	record         *report.TraceOOM // nil: no allocator told
-	most           group            // of the record
+	held           []group          // of the record, largest first
+	by             string           // how they are grouped
 }
 
 // finding puts a shortage into words.
@@ -263,9 +264,9 @@ func (s *shortage) finding() report.Finding {
 		return f
 	}
 	f.Text = fmt.Sprintf("%s, when %v were allocated", s.told, o.Allocated) + roomText(o)
-	if s.most.Bytes > 0 {
-		f.Text += fmt.Sprintf(" Most was held by %s: %s.", who(&s.most), bytesInBlocks(s.most.Bytes, s.most.Blocks))
-		if holder := usage.NewNames(new(mem.StackTable)).Search(s.most.Frames); !holder.Native && holder.File != "" {
+	if line, _ := largestOf(s.held, ""); line.Bytes > 0 {
+		f.Text += heldText(s.held, s.by)
+		if holder := usage.NewNames(new(mem.StackTable)).Search(line.Frames); !holder.Native && holder.File != "" {
 			f.File, f.Line = holder.File, holder.Line
 		}
 	}
@@ -273,6 +274,16 @@ func (s *shortage) finding() report.Finding {
 	f.Text += why
 	f.Advice = cmp.Or(o.Advice, advice, f.Advice)
 	return f
+}
+
+// heldText says what held most when memory ran out: a line, or blocks of one kind and the line of most of them.
+func heldText(held []group, by string) string {
+	most, kind := largestOf(held, by)
+	text := bytesInBlocks(most.Bytes, most.Blocks)
+	if kind {
+		return fmt.Sprintf(" The largest part was %s, %s: %v of it was held by %s.", most.Category, text, most.line.Bytes, who(most.line))
+	}
+	return fmt.Sprintf(" The largest part was held by %s: %s.", who(&most.group), text)
 }
 
 // cause says why a request failed that an allocator recorded, as far as it tells, and what may help.
@@ -301,8 +312,8 @@ func cause(o *report.TraceOOM) (why, advice string) {
 }
 
 // recorded is a request that failed as the allocator of a device tells of it.
-func recorded(o *report.TraceOOM, most group, label mem.Label, device, of string) *shortage {
-	s := &shortage{record: o, most: most, told: fmt.Sprintf("%v were asked for at event %s", o.Asked, report.Count(int64(o.Event)))}
+func recorded(o *report.TraceOOM, held []group, by string, label mem.Label, device, of string) *shortage {
+	s := &shortage{record: o, held: held, by: by, told: fmt.Sprintf("%v were asked for at event %s", o.Asked, report.Count(int64(o.Event)))}
 	s.Severity, s.Label, s.Stack, s.Bytes = report.Critical, label, o.Frames, mem.Some(int64(o.Asked))
 	s.Title = fmt.Sprintf("%s ran out of memory", report.UpperFirst(device))
 	if site := usage.NewNames(new(mem.StackTable)).Search(o.Frames); !site.Native && site.File != "" {

@@ -28,9 +28,9 @@ func snapshots(in *Input, r *report.Report) {
 			}
 			g := newGrouper(d, d.Moments-1, "site", &ExplainOptions{})
 			r.AddTable(deviceTable(d, g.names, file.Name))
-			if oom, most := outOfDeviceMemory(d, g); oom != nil {
+			if oom, held := outOfDeviceMemory(d, g); oom != nil {
 				name := deviceName(device)
-				told := recorded(oom, most, d.Label, name, name)
+				told := recorded(oom, held, g.by, d.Label, name, name)
 				told.Process = file.Process
 				in.failed[file.Process] = told
 			}

@@ -89,16 +89,27 @@ func (g *grouper) blame(at int) ([]group, mem.Bytes, error) {
 	return all, waste, nil
 }
 
-// mostOf is the largest group by name: those of one name and several categories are one, which is mostly of the category
-// that holds most.
-func mostOf(groups []group) (most group) {
-	var sums mem.Tally[string, group]
-	for _, one := range groups { // largest first
-		of := sums.At(one.Name)
-		if of.Blocks == 0 {
-			*of = one
+// bulk is groups that are one thing to a reader: those of one name, mostly of the category that holds most, or of one kind.
+type bulk struct {
+	group        // the largest, with the bytes and blocks of all
+	lines int    // names in it
+	line  *group // the largest of them
+}
+
+// bulkBy puts groups together by a key, those of "" nowhere, and returns what holds most.
+func bulkBy(groups []group, key func(*group) string) (most bulk) {
+	var sums mem.Tally[string, bulk]
+	for i := range groups { // largest first
+		one := &groups[i]
+		name := key(one)
+		if name == "" {
+			continue
+		}
+		sum := sums.At(name)
+		if sum.lines++; sum.lines == 1 {
+			sum.group, sum.line = *one, one
 		} else {
-			of.Bytes, of.Blocks, of.mixed = of.Bytes+one.Bytes, of.Blocks+one.Blocks, true
+			sum.Bytes, sum.Blocks, sum.mixed = sum.Bytes+one.Bytes, sum.Blocks+one.Blocks, sum.mixed || one.Category != sum.Category
 		}
 	}
 	for _, one := range sums.All {
@@ -107,6 +118,25 @@ func mostOf(groups []group) (most group) {
 		}
 	}
 	return most
+}
+
+// largestOf is what holds most among groups, and whether that is a kind: blocks of one known category are one thing whichever
+// lines allocated them, and so are those of one line.
+func largestOf(groups []group, by string) (most bulk, kind bool) {
+	most = bulkBy(groups, func(g *group) string { return g.Name })
+	if by != "site" {
+		return most, false
+	}
+	of := bulkBy(groups, func(g *group) string {
+		if g.Category == usage.UnknownCategory {
+			return ""
+		}
+		return g.Category
+	})
+	if of.Bytes > most.Bytes {
+		return of, true
+	}
+	return most, false
 }
 
 // who is a group in the middle of a sentence.

@@ -41,7 +41,7 @@ func TestOOMIsExplainedAtItsOwnMoment(t *testing.T) {
 }
 
 func said(a *explanation) string {
-	return recorded(a.OOM, a.failed, a.Label, a.Name, a.Title).finding().Text
+	return recorded(a.OOM, a.failed, a.By, a.Label, a.Name, a.Title).finding().Text
 }
 
 // Where the device had room, or one cached piece was large enough, that says what stood in the way.
@@ -92,7 +92,7 @@ func TestOOMOfTheProfiler(t *testing.T) {
 		o.DeviceTotal != mem.Some(23676649472) || o.WouldFit == nil || *o.WouldFit || o.DeviceFree.Known() || o.Contiguous != nil || o.Pieces.Known() {
 		t.Errorf("GPU: %+v", o)
 	}
-	if f := r.Findings[0]; f.File != "profiler_oom.py" || f.SiteFunction != "fill" || !strings.Contains(f.Text, "Most was held by profiler_oom.py:12: 21.0 GiB in 7 blocks. All of it together was not enough.") {
+	if f := r.Findings[0]; f.File != "profiler_oom.py" || f.SiteFunction != "fill" || !strings.Contains(f.Text, "The largest part was held by profiler_oom.py:12: 21.0 GiB in 7 blocks. All of it together was not enough.") {
 		t.Errorf("%+v", f)
 	}
 	o = r.Allocators[1].OOM
