@@ -110,7 +110,7 @@ func (r redactor) frame(f mem.Frame) mem.Frame {
 		f.Name = r.span(f.Phase, f.Name)
 		return f
 	case mem.Holder:
-		f.Where = r.location(f.Where)
+		f.Where, f.Others = r.location(f.Where), r.locations(f.Others)
 		return f
 	case mem.Event:
 		return r.event(f)

@@ -249,6 +249,21 @@ type Holder struct {
 	Graph    bool     `json:"graph,omitempty"`            // items hold an autograd graph
 	Bound    Optional `json:"bound_items,omitzero"`       // that it never has more of, where that is known
 	BoundBy  string   `json:"bound_by,omitempty"`         // what bounds it: "maxlen=10000"
+
+	Parts  []HeldPart `json:"parts,omitempty"`      // the arrays of one item, those that keep most first; empty: none, or not known
+	Saved  Optional   `json:"saved_bytes,omitzero"` // living tensors that an item's graph saved for backward; absent: not known
+	Others []Location `json:"others,omitempty"`     // further statements that may add what grows, where Where is not the only one
+	Ran    bool       `json:"ran,omitempty"`        // Where and Others were seen to run; otherwise they are all there are in the source
+}
+
+// HeldPart is one array in an item of a container.
+type HeldPart struct {
+	At       string `json:"at,omitempty"` // leads from the item to it: ".logits", "['loss']"; empty: it is the item
+	Type     string `json:"type"`         // Tensor, Parameter, ndarray, DataFrame
+	Elements int64  `json:"elements"`
+	Bytes    int64  `json:"bytes"`             // of its elements
+	Storage  int64  `json:"storage_bytes"`     // of the memory that it keeps alive: of a view that of the whole
+	GradFn   string `json:"grad_fn,omitempty"` // the operation that made it, where it keeps its graph: MulBackward0
 }
 
 // Module is a direct child of the root module, or the root itself.

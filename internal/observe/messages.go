@@ -56,25 +56,29 @@ type message struct {
 	Optimizer  mem.Optional `json:"optimizer_bytes"`
 
 	// holder, oom, exception
-	Kind     string       `json:"kind"`
-	File     string       `json:"file"`
-	Line     int          `json:"line"`
-	Function string       `json:"function"`
-	Items    int64        `json:"items"`
-	PerStep  float64      `json:"items_per_step"`
-	PerMin   float64      `json:"items_per_minute"`
-	Contains string       `json:"contains"`
-	Tensors  mem.Optional `json:"tensor_bytes"`
-	Graph    bool         `json:"graph"`
-	Bound    mem.Optional `json:"bound_items"`
-	BoundBy  string       `json:"bound_by"`
-	Text     string       `json:"text"`
-	Bytes    mem.Optional `json:"bytes"`
-	Source   string       `json:"source"`
-	Limit    mem.Optional `json:"limit_bytes"`  // of the address space
-	Mapped   mem.Optional `json:"mapped_bytes"` // of that
-	Class    string       `json:"class"`
-	From     string       `json:"from"`
+	Kind     string         `json:"kind"`
+	File     string         `json:"file"`
+	Line     int            `json:"line"`
+	Function string         `json:"function"`
+	Items    int64          `json:"items"`
+	PerStep  float64        `json:"items_per_step"`
+	PerMin   float64        `json:"items_per_minute"`
+	Contains string         `json:"contains"`
+	Tensors  mem.Optional   `json:"tensor_bytes"`
+	Graph    bool           `json:"graph"`
+	Parts    []mem.HeldPart `json:"parts"`
+	Saved    mem.Optional   `json:"saved_bytes"`
+	Bound    mem.Optional   `json:"bound_items"`
+	BoundBy  string         `json:"bound_by"`
+	Others   []mem.Location `json:"others"`
+	Ran      bool           `json:"ran"`
+	Text     string         `json:"text"`
+	Bytes    mem.Optional   `json:"bytes"`
+	Source   string         `json:"source"`
+	Limit    mem.Optional   `json:"limit_bytes"`  // of the address space
+	Mapped   mem.Optional   `json:"mapped_bytes"` // of that
+	Class    string         `json:"class"`
+	From     string         `json:"from"`
 
 	// traced
 	Argument string `json:"argument"`
@@ -148,7 +152,7 @@ func (r *Recorder) message(p *process, c *channel, record *shm.JSON) {
 		r.emit(mem.Holder{Process: p.ID, Time: at, Step: uint64(m.Step.Or(0)), Kind: m.Kind, Name: m.Name,
 			Where: mem.Location{File: m.File, Line: m.Line, Function: m.Function},
 			Items: m.Items, PerStep: m.PerStep, PerMin: m.PerMin, Contains: m.Contains, Tensors: m.Tensors, Graph: m.Graph,
-			Bound: m.Bound, BoundBy: m.BoundBy})
+			Parts: m.Parts, Saved: m.Saved, Bound: m.Bound, BoundBy: m.BoundBy, Others: m.Others, Ran: m.Ran})
 	case "bye":
 		if mark, ok := m.MaxRSS.Get(); ok {
 			p.bye = true

@@ -58,6 +58,18 @@ class Tensors:
         """Whether it keeps the graph of a computation alive, for derivatives."""
         return False
 
+    def made_by(self, tensor: Any) -> str:
+        """The operation that made it, as the node of the graph is called."""
+        return ""
+
+    def saved(self, tensor: Any, deadline_ns: int) -> Optional[Dict[Any, int]]:
+        """Bytes of each living storage that its graph saved for derivatives, parameters left out; None: not known."""
+        return None
+
+    def extent(self, tensor: Any) -> Tuple[int, int, int]:
+        """Its elements, their bytes, and the bytes of its storage, which are more where it is a view. May raise."""
+        raise NotImplementedError
+
     def graph_nodes(self, tensor: Any) -> int:
         """Nodes of that graph; -1 of none, and where there are too many to count."""
         return -1
@@ -114,6 +126,7 @@ class Holders:
         self.next_scan = FIRST_SCAN
         self.scans = 0
         self.reported: Dict[Tuple[str, str], float] = {}  # by name and kind
+        self._descriptions: Dict[Tuple[str, str], Dict[str, Any]] = {}
         self._asked = 0
         self._spent = 0  # ns of processor time in scans
 
@@ -214,13 +227,17 @@ class Holders:
         if reading.replaced and (place is None or not place.again):
             return  # what takes its place may be larger for any reason: longer sequences
         kind, contains, held, graph = reading.kind, reading.contains, 0, reading.kind == "autograd graph"
+        more: Dict[str, Any] = {}
         if kind == "array":
             held = name.items
         elif not reading.replaced:
             try:
-                contains, measure = self._newest(found.thing, contains)
+                items = _newest_items(found.thing)
+                contains = contains or (type(items[0]).__name__ if items else "")
+                measure = self._measured(items)
             except (RuntimeError, IndexError):  # another thread changes it
                 return
+            more = self._described(told, items)
             graph, each = measure.graph, reading.bytes / max(reading.items, 1)
             unknown = measure.opaque or (measure.empty() and not reading.bytes)  # how large an item is
             small = rate * max(measure.total(), each) < self.small()
@@ -239,6 +256,7 @@ class Holders:
             record.update(file=place.file, line=place.line, function=place.function)
         if held:
             record["tensor_bytes"] = held
+        record.update(more)
         self.agent.record(record)
 
     def small(self) -> int:
@@ -271,15 +289,25 @@ class Holders:
             best = wider if best is None or (wider is not None and wider.score > best.score) else best
         return best
 
-    def _newest(self, thing: Any, contains: str) -> Tuple[str, Measure]:
-        """Type name and measure of typical new items."""
+    def _measured(self, items: List[Any]) -> Measure:
         from .measure import Measure
 
-        items = _newest_items(thing)
         measure = Measure(self.tensors)
         for item in items:
             measure.add(item)
-        return contains or (type(items[0]).__name__ if items else ""), measure
+        return measure
+
+    def _described(self, told: Tuple[str, str], items: List[Any]) -> Dict[str, Any]:
+        """What an item is, as it was when the container was first told: that may be costly, and seldom changes.
+
+        The newest may be in use: its graph is freed when backward is done.
+        """
+        known = self._descriptions.get(told)
+        if known is None:
+            from .kept import described
+
+            known = self._descriptions[told] = described(items[1:] or items, self.tensors, thread_time_ns() + BUDGET_NS)
+        return known
 
 
 def _newest_items(thing: Any) -> List[Any]:

@@ -14,7 +14,15 @@ import sys
 from collections import OrderedDict, defaultdict, deque
 from itertools import chain, islice
 from time import thread_time_ns
-from types import CellType, FrameType, FunctionType, GetSetDescriptorType, MethodType, ModuleType
+from types import (
+    CellType,
+    FrameType,
+    FunctionType,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    MethodType,
+    ModuleType,
+)  # fmt: skip
 from typing import TYPE_CHECKING, Any, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 from . import sizes
@@ -251,6 +259,21 @@ def _chained(found: Found, kind: type, variables: dict[Any, Any]) -> Iterator[Fo
     for name, value in list(variables.items()):
         if type(value) is kind and _is_users(kind):
             yield found._replace(name="%s.%s" % (found.name, name), thing=sizes.chain(found.thing, name, instance_dict))
+
+
+def instance_variables(thing: Any) -> list[Tuple[str, Any]]:
+    """An object's own variables, in slots too, read past properties and __getattr__; not of a class or module."""
+    if issubclass(type(thing), (type, ModuleType, FunctionType)):
+        return []
+    found = [(name, value) for name, value in copied(instance_dict(thing) or {}) if type(name) is str]
+    for base in type.__dict__["__mro__"].__get__(type(thing)):
+        for name, member in copied(type.__dict__["__dict__"].__get__(base)) if _is_users(base) else ():
+            if type(member) is MemberDescriptorType:
+                try:
+                    found.append((name, member.__get__(thing)))
+                except AttributeError:  # not set
+                    continue
+    return found
 
 
 def instance_dict(thing: Any) -> Optional[dict[Any, Any]]:

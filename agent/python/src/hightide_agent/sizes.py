@@ -108,6 +108,31 @@ def bytes_of(thing: Any, kind: type) -> Tuple[int, Any]:
     return -1, None
 
 
+def is_array(kind: type) -> bool:
+    """Whether objects of a type are arrays or tables that extent knows."""
+    name = _named(kind)
+    return name in _EXTENTS or (name[1] == "ArrayImpl" and name[0] in ("jaxlib", "jax"))
+
+
+def extent(thing: Any) -> Tuple[int, int, int]:
+    """Elements of an array, their bytes, and the bytes that it keeps alive: more where it is a view. May raise."""
+    kind = type(thing)
+    count = _EXTENTS.get(_named(kind), _size_of)
+    elements, seen = count(thing)
+    return elements, seen, max(bytes_of(thing, kind)[0], seen)
+
+
+def _size_of(thing: Any) -> Tuple[int, int]:
+    return int(thing.size), int(thing.nbytes)
+
+
+_EXTENTS: Dict[Tuple[str, str], Callable[[Any], Tuple[int, int]]] = {
+    ("numpy", "ndarray"): _size_of,
+    ("pandas", "DataFrame"): lambda t: (int(t.size), frame_bytes(t)),
+    ("tensorflow", "EagerTensor"): lambda t: (int(t._num_elements()), int(t._num_elements()) * int(t.dtype.size)),
+}
+
+
 def chain(thing: Any, attribute: str, variables: Callable[[Any], Any]) -> Chain:
     """How many objects of its type hang on an object by one attribute; 0 where there are too many to count."""
     kind, length = type(thing), 0

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, List, Tuple
+from time import thread_time_ns
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from ..holders import Tensors
 
@@ -15,6 +16,7 @@ class TorchTensors(Tensors):
 
     def __init__(self, torch: Any) -> None:
         super().__init__((torch.Tensor, torch.nn.Parameter), _storage)
+        self.kinds = (torch.Tensor,)
 
     def has_graph(self, tensor: Any) -> bool:
         """Whether it came out of a computation that autograd recorded."""
@@ -22,17 +24,36 @@ class TorchTensors(Tensors):
 
     def graph_nodes(self, tensor: Any) -> int:
         """Nodes of the autograd graph above it; -1 of none, and where there are more than MAX_GRAPH."""
-        if tensor.grad_fn is None:
-            return -1
-        seen, pending = {tensor.grad_fn}, [tensor.grad_fn]
-        while pending:
-            for inner, _ in pending.pop().next_functions:
-                if inner is not None and inner not in seen:
-                    if len(seen) >= MAX_GRAPH:
-                        return -1
-                    seen.add(inner)
-                    pending.append(inner)
-        return len(seen)
+        count = sum(1 for _ in _nodes(tensor))
+        return count if 0 < count <= MAX_GRAPH else -1
+
+    def made_by(self, tensor: Any) -> str:
+        """As MulBackward0."""
+        return type(tensor.grad_fn).__name__
+
+    def saved(self, tensor: Any, deadline_ns: int) -> Optional[Dict[Any, int]]:
+        """What backward would read, by the address of its storage: nothing of a graph that backward has freed.
+
+        What a program's own hooks packed is looked at, never unpacked: checkpointing would run a forward pass.
+        """
+        alive: Dict[Any, int] = {}
+        for node in _nodes(tensor):
+            if thread_time_ns() > deadline_ns:
+                return None
+            for slot in _saved_slots(node):
+                packed = getattr(slot, "data", self)  # of older PyTorch there is none
+                for kept in packed if type(packed) in (tuple, list) else (packed,):
+                    if isinstance(kept, self.kinds):
+                        whole = kept if kept._base is None else kept._base
+                        if not (whole.is_leaf and whole.requires_grad):  # a parameter lives anyway
+                            alive.update([_storage(kept)])
+                    elif kept is not None and packed is kept:
+                        return None
+        return alive
+
+    def extent(self, tensor: Any) -> Tuple[int, int, int]:
+        """Of a dense tensor."""
+        return tensor.numel(), tensor.numel() * tensor.element_size(), _storage(tensor)[1]
 
     def attached(self, tensor: Any) -> List[Tuple[str, Any]]:
         """The hooks on its gradient."""
@@ -42,3 +63,30 @@ class TorchTensors(Tensors):
 def _storage(tensor: Any) -> Tuple[int, int]:
     storage = tensor.untyped_storage() if hasattr(tensor, "untyped_storage") else tensor.storage()
     return storage.data_ptr(), storage.nbytes()
+
+
+def _nodes(tensor: Any) -> Iterator[Any]:
+    """The nodes of its graph, each once, and no more than one beyond MAX_GRAPH."""
+    if tensor.grad_fn is None:
+        return
+    seen, pending = {tensor.grad_fn}, [tensor.grad_fn]
+    while pending:
+        node = pending.pop()
+        yield node
+        for inner, _ in node.next_functions:
+            if inner is not None and inner not in seen and len(seen) <= MAX_GRAPH:
+                seen.add(inner)
+                pending.append(inner)
+
+
+_slots: Dict[type, List[str]] = {}  # attributes of a type of node that hold saved tensors
+
+
+def _saved_slots(node: Any) -> Iterator[Any]:
+    kind = type(node)
+    names = _slots.get(kind)
+    if names is None:
+        names = _slots[kind] = [name for name in dir(kind) if name.startswith("_raw_saved_")]
+    for name in names:
+        slots = getattr(node, name)
+        yield from slots if isinstance(slots, (tuple, list)) else (slots,)
