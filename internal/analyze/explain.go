@@ -215,7 +215,7 @@ func tracePeak(d *usage.Device, event usage.Moment, l usage.Levels) report.Trace
 
 // ofRequests is a figure that only a file can give which knows what was asked for.
 func ofRequests(d *usage.Device, n mem.Bytes) mem.Optional {
-	if d.Snapshot.Bare {
+	if d.Snapshot.Bare || d.Snapshot.NoRequests {
 		return mem.Optional{}
 	}
 	return mem.Some(int64(n))

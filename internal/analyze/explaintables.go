@@ -208,8 +208,12 @@ func (a *explanation) reservedTable() report.Table {
 	t := report.Table{Name: "reserved", Title: "Where the reserved memory of " + a.Title + " goes", Note: note,
 		Columns: []report.Column{report.TextColumn("part", "Part"), a.bytes("bytes", "Bytes"), a.share()}}
 	row := func(name string, bytes mem.Bytes) { t.Add(name, bytes, report.Share(bytes, f.Reserved)) }
-	row("asked for by blocks in use", f.Requested)
-	row("lost to rounding in them", f.Rounding)
+	if requested, known := f.Requested.Get(); known {
+		row("asked for by blocks in use", mem.Bytes(requested))
+		row("lost to rounding in them", mem.Bytes(f.Rounding.Or(0)))
+	} else {
+		row("blocks in use, with what rounding added", a.At.Allocated)
+	}
 	row("freed, but another stream uses it", f.Waiting)
 	row(released, f.Releasable)
 	if f.Pooled > 0 { // most programs have no such pool

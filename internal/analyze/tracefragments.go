@@ -24,10 +24,11 @@ func (a *explanation) fragments(d *usage.Device, at int, g *grouper, pictures bo
 		a.Map = append(a.Map, a.segment(d, &s, at, g, f, pictures))
 		g.pin(&s, &pins)
 	}
+	var requested, rounding mem.Bytes
 	d.Each(at, func(n int) {
 		lost := d.Bytes[n] - d.Block.Requested[n]
-		f.Requested += d.Block.Requested[n]
-		f.Rounding += lost
+		requested += d.Block.Requested[n]
+		rounding += lost
 		if lost == 0 {
 			return
 		}
@@ -35,6 +36,7 @@ func (a *explanation) fragments(d *usage.Device, at int, g *grouper, pictures bo
 		w := waste.At(name)
 		w.Name, w.Waste, w.Blocks = name, w.Waste+lost, w.Blocks+1
 	})
+	f.Requested, f.Rounding = ofRequests(d, requested), ofRequests(d, rounding)
 	f.ByRounding = append(f.ByRounding, waste.All...)
 	slices.SortFunc(f.ByRounding, func(p, q report.RoundingWaste) int {
 		return cmp.Or(cmp.Compare(q.Waste, p.Waste), cmp.Compare(p.Name, q.Name))

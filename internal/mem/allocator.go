@@ -30,6 +30,7 @@ type AllocatorSnapshot struct {
 	Notes        []string          // what a reader should know of the file, a sentence each
 	DeviceMemory map[int]Bytes     // what a device has in all, where the file says
 	Bare         bool              // of a trace that knows blocks alone, as a profiler's: sizes are theirs, and segments stand for what is not freed
+	NoRequests   bool              // sizes are those of blocks: what was asked for, before rounding, is not told
 	Filter       string            // of a file that holds only blocks whose stacks match this expression
 }
 
@@ -225,6 +226,18 @@ func (s *AllocatorSnapshot) AllDevices() []int {
 	return devices
 }
 
+// noRequests says whether every block's request is its size.
+func noRequests(segments []Segment) bool {
+	for i := range segments {
+		for _, b := range segments[i].Blocks {
+			if b.State != BlockInactive && b.Requested != b.Size {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // HostDevice is the number of pinned host memory among the devices of a snapshot.
 const HostDevice = -1
 
@@ -245,5 +258,6 @@ func (s *AllocatorSnapshot) Host() *AllocatorSnapshot {
 		host.Label = Measured
 	}
 	host.DeviceNames = map[int]string{HostDevice: "pinned host memory"}
+	host.NoRequests = noRequests(host.Segments) // PyTorch rounds up to a power of two first, and records that
 	return &host
 }

@@ -66,10 +66,11 @@ type OOMMessage struct {
 	Type      string   // TensorFlow: its type
 	Allocator string   // TensorFlow: such as "GPU_0_bfc"
 	Parts     []OOMPart
-	Rounding  Bytes    // largest error of a figure that was printed with two decimals
-	Advice    []string // settings that the message itself names
-	Cut       bool     // the message ends early
-	Elsewhere string   // the beginning of another message in the text, on host memory where this is on a device's, and the other way round
+	Largest   []OOMBuffer // XLA: what it lists as the largest, in its order
+	Rounding  Bytes       // largest error of a figure that was printed with two decimals
+	Advice    []string    // settings that the message itself names
+	Cut       bool        // the message ends early
+	Elsewhere string      // the beginning of another message in the text, on host memory where this is on a device's, and the other way round
 	Text      string
 }
 
@@ -77,6 +78,16 @@ type OOMMessage struct {
 type OOMProcess struct {
 	PID  int64
 	Used Bytes
+	Name string // its command, where the message says
+}
+
+// OOMBuffer is one of the largest buffers of a program, as XLA lists them.
+type OOMBuffer struct {
+	Size            Bytes
+	File            string // of the program's source; "": not told
+	Line            int
+	Operator, Shape string
+	Kind            string // such as "HLO temp"
 }
 
 // OOMPart is one line of XLA's table of what the program needs.

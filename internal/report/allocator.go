@@ -100,8 +100,8 @@ func (a *Allocator) InFile() string { return fmt.Sprintf("%s of %s", a.Name, pat
 //	reserved = requested + rounding + waiting + releasable + pooled + stuck
 type Fragmentation struct {
 	Reserved      mem.Bytes       `json:"reserved_bytes" doc:"Bytes of all segments: the sum of requested, rounding, waiting, releasable, pooled and stuck."`
-	Requested     mem.Bytes       `json:"requested_bytes" doc:"Bytes that the program asked for, of blocks in use."`
-	Rounding      mem.Bytes       `json:"rounding_bytes" doc:"Bytes that rounding adds to them."`
+	Requested     mem.Optional    `json:"requested_bytes,omitzero" doc:"Bytes that the program asked for, of blocks in use; absent where the file tells only the blocks' own sizes."`
+	Rounding      mem.Optional    `json:"rounding_bytes,omitzero" doc:"Bytes that rounding adds to them; absent where what was asked for is."`
 	Waiting       mem.Bytes       `json:"waiting_bytes" doc:"Bytes that are freed and that another stream still uses."`
 	Releasable    mem.Bytes       `json:"releasable_bytes" doc:"Bytes that empty_cache would give back."`
 	Pooled        mem.Bytes       `json:"pooled_bytes" doc:"Bytes cached in private pools, which keep them while they live."`

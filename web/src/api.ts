@@ -69,7 +69,7 @@ export interface Allocator {
   steps?: { source: string; steps: EventRange[]; phases: (EventRange & { phase: string })[] };
   peak: { allocated_bytes: number };
   segment_map?: SegmentMap[] | null; map_categories?: string[];
-  fragmentation?: { reserved_bytes: number; requested_bytes: number; rounding_bytes: number; waiting_bytes: number; releasable_bytes: number; pooled_bytes: number; stuck_bytes: number;
+  fragmentation?: { reserved_bytes: number; requested_bytes?: number; rounding_bytes?: number; waiting_bytes: number; releasable_bytes: number; pooled_bytes: number; stuck_bytes: number;
     inactive_split_bytes: number; empty_cache: { event: number; most_bytes: number; end_bytes: number } };
 }
 

@@ -1,6 +1,9 @@
 package oomtext
 
-import "testing"
+import (
+	"os"
+	"testing"
+)
 
 // FuzzMessage: whatever is pasted, its figures are not negative and its words are whole.
 func FuzzMessage(f *testing.F) {
@@ -8,6 +11,13 @@ func FuzzMessage(f *testing.F) {
 		if i%9 == 0 {
 			f.Add(m.Message)
 		}
+	}
+	for _, file := range []string{"xla-tpu.txt", "xla-gpu.txt", "ray-node.txt"} {
+		text, err := os.ReadFile("testdata/" + file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(text))
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		m, err := Parse(text)

@@ -1,6 +1,9 @@
 package oomtext
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -102,7 +105,7 @@ var kinds = []struct {
 	{"torch2-sentence", "CUDA out of memory. Tried to allocate 2.50 GiB. GPU 0 has a total capacity of 23.69 GiB of which 1.02 GiB is free. Including non-PyTorch memory, this process has 22.66 GiB memory in use. Of the allocated memory 20.11 GiB is allocated by PyTorch, and 2.10 GiB is reserved by PyTorch but unallocated.",
 		[]string{"together, and neither alone: this is fragmentation", "! it is full"}},
 	{"torch2-sentence", "CUDA out of memory. Tried to allocate 1.00 GiB. GPU 0 has a total capacity of 23.69 GiB of which 12.00 GiB is free. 8.00 GiB allowed; Including non-PyTorch memory, this process has 8.30 GiB memory in use. Of the allocated memory 7.60 GiB is allocated by PyTorch, and 0 bytes is reserved by PyTorch but unallocated.",
-		[]string{"Tensors alone took 95 % of what the process may take", "! of the device:"}},
+		[]string{"The limit of 8.00 GiB is reached: PyTorch held 7.60 GiB of it", "! of the device:"}},
 	{"torch2-sentence", "CUDA out of memory. Tried to allocate 1,50 GiB. GPU 0 has a total capacity of 23,69 GiB", []string{"does not say how much", "! 150 GiB"}},
 	{"torch2-sentence", "CUDA out of memory. Tried to allocate 1.00 GiB. GPU 0 has a total capacity of 23.69 GiB of which 8.00 MiB is free.\nKilled\n", []string{"The text holds another message, on host memory (“Killed”)"}},
 	{"torch1-parenthesis", "RuntimeError: NPU out of memory. Tried to allocate 512.00 MiB (NPU 1; 60.97 GiB total capacity; 58.20 GiB already allocated; 58.20 GiB current active; 120.00 MiB free; 59.10 GiB reserved in total by PyTorch)",
@@ -196,6 +199,55 @@ var kinds = []struct {
 	{"enomem", "mmap: Cannot allocate memory", []string{"ENOMEM"}},
 	{"bad-alloc", "LLVM ERROR: out of memory", []string{"does not say how much"}},
 	{"killed", "E0101 140 torch/distributed/elastic/multiprocessing/api.py:869] failed (exitcode: -9) local_rank: 2 (pid: 4411) of binary: /usr/bin/python", []string{"`dmesg -T` (“Killed process”) on that machine, or the scheduler's account of the job, tells."}},
+}
+
+// TestHeldAgainstEachOther: a process's own limit is told from the device, and figures that cannot all be right are not explained.
+func TestHeldAgainstEachOther(t *testing.T) {
+	const hip = "torch.OutOfMemoryError: HIP out of memory. Tried to allocate %s. GPU 0 has a total capacity of %s of which %s is free. %sOf the allocated memory %s is allocated by PyTorch, and %s is reserved by PyTorch but unallocated."
+	for name, test := range map[string]struct{ message, want, not string }{
+		"its own limit":                {fmt.Sprintf(hip, "2.00 MiB", "255.98 GiB", "244.65 GiB", "1.05 GiB allowed; ", "1017.01 MiB", "54.99 MiB"), "The limit of 1.05 GiB is reached: PyTorch held 1.05 GiB of it", "10.3 GiB"},
+		"the device, below its limit":  {fmt.Sprintf(hip, "2.00 GiB", "15.98 GiB", "1.00 GiB", "12.00 GiB allowed; ", "3.00 GiB", "0 bytes"), "12.0 GiB of the 16.0 GiB were not in PyTorch's allocator", "is reached"},
+		"both":                         {fmt.Sprintf(hip, "2.00 GiB", "15.98 GiB", "1.00 GiB", "4.00 GiB allowed; ", "3.00 GiB", "0 bytes"), "Tensors took 75 % of what the process may take", "of the 4.00 GiB were not"},
+		"free above capacity":          {fmt.Sprintf(hip, "16.00 GiB", "15.49 GiB", "84.98 GiB", "", "1.67 GiB", "8.08 GiB"), "contradicts itself: it gives the device 15.5 GiB in all and 85.0 GiB free", "of which 85.0 GiB were free"},
+		"free and held above capacity": {fmt.Sprintf(hip, "6.00 GiB", "15.49 GiB", "9.98 GiB", "", "5.67 GiB", "4.08 GiB"), "contradicts itself: 9.98 GiB free and 9.75 GiB held", "fragment"},
+		"as much as there is":          {fmt.Sprintf(hip, "6.00 GiB", "15.49 GiB", "5.74 GiB", "", "5.67 GiB", "4.08 GiB"), "this is fragmentation", "contradicts"},
+		"one allocation of Intel's": {"torch.OutOfMemoryError: XPU out of memory. Tried to allocate 4.66 GiB. GPU 0 has a total capacity of 5.65 GiB of which 5.65 GiB is free. Of the allocated memory 195.50 KiB is allocated by PyTorch, and 1.81 MiB is reserved by PyTorch but unallocated.",
+			"limits a single allocation", "had enough free"},
+		"Intel's device": {"torch.OutOfMemoryError: XPU out of memory. Tried to allocate 32.00 GiB. GPU 0 has a total capacity of 11.59 GiB of which 9.01 GiB is free. Of the allocated memory 0 bytes is allocated by PyTorch, and 0 bytes is reserved by PyTorch but unallocated.",
+			"larger than the device", "single allocation"},
+	} {
+		m, err := Parse(test.message)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if said := strings.Join(Words(m), "\n"); !strings.Contains(said, test.want) || strings.Contains(said, test.not) {
+			t.Errorf("%s: want %q and not %q in:\n%s", name, test.want, test.not, said)
+		}
+	}
+}
+
+// TestListed: what a message itself names is told.
+func TestListed(t *testing.T) {
+	for file, want := range map[string][]string{
+		"xla-tpu.txt":  {"XLA counts 63.8 GiB of HLO temp", "The largest buffer that XLA lists has 2.00 GiB (f32[32,4096,4096]) and comes from attention_module.py:1059."},
+		"xla-gpu.txt":  {"has 6.00 MiB (f32[4096,128,3]) and comes from models.py:689", "The line of most of the list, 10.0 MiB in 2 buffers, is layers.py:12"},
+		"ray-node.txt": {"python run_sim.py --tasks many (process 4112) 9.02 GiB, ray::SimEnv.step (process 4331) 2.22 GiB", "The killed one, SimEnv.__init__ (process 4331), held 2.22 GiB: not the most."},
+	} {
+		text, err := os.ReadFile(filepath.Join("testdata", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := Parse(string(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := strings.Join(Words(m), "\n")
+		for _, sentence := range want {
+			if !strings.Contains(said, sentence) {
+				t.Errorf("%s: want %q in:\n%s", file, sentence, said)
+			}
+		}
+	}
 }
 
 // TestKindsOfMessages holds what is said of each kind of message, and that no wording is without an example.

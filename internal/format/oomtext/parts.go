@@ -27,6 +27,7 @@ func finishMessage(m *mem.OOMMessage, w *wording, line, text string) {
 			m.Parts = append(m.Parts, mem.OOMPart{Name: p[1], Size: mem.Bytes(size)})
 		}
 	}
+	takeLists(m, text)
 	m.Type, m.Allocator = group(typeOf, line), group(allocatorOf, line)
 	tensor(m, group(shapeOf, line))
 	complement(m)

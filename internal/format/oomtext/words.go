@@ -18,7 +18,7 @@ func Words(m *mem.OOMMessage) []string {
 				out = append(out, text)
 			}
 		}
-		return append(out, another(m)...)
+		return append(append(out, listed(m)...), another(m)...)
 	}
 	out = append(out, asked(m))
 	out = append(out, deviceWords(m)...)
@@ -28,9 +28,7 @@ func Words(m *mem.OOMMessage) []string {
 	if line := cause(m); line != "" {
 		out = append(out, line)
 	}
-	for _, p := range m.Parts {
-		out = append(out, fmt.Sprintf("XLA counts %v of %s.", p.Size, p.Name))
-	}
+	out = append(out, listed(m)...)
 	if m.Cut {
 		out = append(out, "What PyTorch itself held is not in this text: if there is more of the message, paste all of it.")
 	}
@@ -115,6 +113,9 @@ func asked(m *mem.OOMMessage) string {
 
 func deviceWords(m *mem.OOMMessage) []string {
 	var out []string
+	if m.Total.Known() && m.Free.Known() && of(m.Free) > of(m.Total)+slack(m) {
+		return nil // see contradiction
+	}
 	if m.Total.Known() && m.Free.Known() {
 		line := fmt.Sprintf("The device has %v, of which %v were free", of(m.Total), of(m.Free))
 		if missing := of(m.Requested) - of(m.Free); m.Requested.Known() && missing > 0 {
@@ -213,139 +214,8 @@ func holders(m *mem.OOMMessage) string {
 		if rest := mem.Bytes(used) - of(m.Reserved); rest > 0 {
 			line += fmt.Sprintf("; %v of this process were outside PyTorch's allocator: the device's context, kernels, libraries such as NCCL", rest)
 		}
-	} else if rest := of(m.Total) - of(m.Free) - of(m.Reserved); m.Total.Known() && m.Free.Known() && m.Reserved.Known() && len(m.Processes) == 0 && rest > 2*m.Rounding {
+	} else if rest := of(m.Total) - of(m.Free) - of(m.Reserved); m.Total.Known() && m.Free.Known() && m.Reserved.Known() && len(m.Processes) == 0 && rest > 2*m.Rounding && !limitAlone(m) {
 		line += fmt.Sprintf("; the other %v were outside PyTorch's allocator: the device's context, kernels, libraries such as NCCL, other processes", rest)
 	}
 	return line + "."
-}
-
-// cause says what the figures point to, where they point somewhere.
-func cause(m *mem.OOMMessage) string {
-	if !m.Requested.Known() {
-		return ""
-	}
-	asked, limit, whole := of(m.Requested), of(m.Total), "the device"
-	if m.Allowed.Known() {
-		limit, whole = of(m.Allowed), "what the process may take"
-	}
-	_, others, _ := beside(m)
-	switch {
-	case limit > 0 && asked > limit:
-		return fmt.Sprintf("The request alone is larger than %s: no setting of the allocator helps; %v must become smaller (batch, sequence, resolution) or be split.", whole, asked)
-	case m.Allocated.Known() && limit > 0 && of(m.Allocated) > limit:
-		return fmt.Sprintf("More is allocated than %s: on Windows the driver spills to host memory, and some engines (vLLM's sleep mode) map memory themselves.", whole)
-	case !m.Allowed.Known() && m.Free.Known() && of(m.Free) >= segment(m):
-		return "The device had enough free for that. Perhaps a limit is set that this wording does not show, or memory was freed before the message was made: it does not tell."
-	case m.Unused.Known() && of(m.Unused) >= asked:
-		line := fmt.Sprintf("The unused %v would have held the request if they lay in one piece: this is fragmentation, unless they belong to other streams or pools. Try %s.", of(m.Unused), unfragment(m))
-		if outside(m) > of(m.Allocated) {
-			line += " " + fullness(m)
-		}
-		return line
-	case !m.Allowed.Known() && m.Free.Known() && of(m.Free) >= asked:
-		return fullness(m)
-	case m.Unused.Known() && room(m).Known() && of(m.Unused)+of(room(m)) >= asked:
-		return fmt.Sprintf("The unused %v and the %v that PyTorch could still take would have held the request together, and neither alone: this is fragmentation, unless the unused memory belongs to other streams or pools. Try %s.",
-			of(m.Unused), of(room(m)), unfragment(m))
-	case others.Or(0) > 0 && m.Free.Known() && of(others)+of(m.Free) >= asked && of(others) > of(m.Reserved)/4:
-		return fmt.Sprintf("Other processes held %v: without them the request would have fit.", of(others))
-	case m.Total.Known() && m.Allocated.Known():
-		return fullness(m)
-	case m.Backend == "mps" && m.Allowed.Known():
-		return "The limit is PyTorch's own share of the unified memory: hold less at once, or raise PYTORCH_MPS_HIGH_WATERMARK_RATIO with care."
-	}
-	return ""
-}
-
-// segment is what PyTorch asks the driver for to serve the request, with default settings.
-func segment(m *mem.OOMMessage) mem.Bytes {
-	switch asked := of(m.Requested); {
-	case m.Framework != "pytorch" || m.Backend == "mps" || m.Backend == "cpu" || m.Wording == "torch-async":
-		return asked
-	case asked <= mem.MiB:
-		return 2 * mem.MiB
-	case asked < 10*mem.MiB:
-		return 20 * mem.MiB
-	default:
-		return (asked + 2*mem.MiB - 1) / (2 * mem.MiB) * (2 * mem.MiB)
-	}
-}
-
-// outside is what of the device is known to be in use by others than PyTorch's allocator.
-func outside(m *mem.OOMMessage) mem.Bytes {
-	own, others, rest := beside(m)
-	return max(of(rest), of(own)+of(others))
-}
-
-// fullness says who holds the device, where nothing but its size is in the way.
-func fullness(m *mem.OOMMessage) string {
-	const less = "Hold less at once (a smaller batch, checkpointed activations, a lighter optimizer state), or use a larger device."
-	allocated, total, whole := of(m.Allocated), of(m.Total), "the device"
-	if allowed, ok := m.Allowed.Get(); ok && mem.Bytes(allowed) < total {
-		total, whole = mem.Bytes(allowed), "what the process may take"
-	}
-	own, others, _ := beside(m)
-	outside := outside(m)
-	switch {
-	case total <= 0:
-		return ""
-	case outside > allocated && of(own) > of(others):
-		return fmt.Sprintf("%v of the %v were this process's, but not in PyTorch's allocator: a context, libraries, another framework in the process. A smaller batch alone frees little.", of(own), total)
-	case outside > allocated && own.Known() && others.Known():
-		return fmt.Sprintf("%v of the %v were held by other processes: `nvidia-smi` names them. A smaller batch alone frees little.", of(others), total)
-	case outside > allocated:
-		return fmt.Sprintf("%v of the %v were not in PyTorch's allocator: other processes (`nvidia-smi` names them), the context, libraries. A smaller batch alone frees little.", outside, total)
-	case allocated > total/2 && full(m, total):
-		return fmt.Sprintf("Tensors alone took %s of %s: it is full, not fragmented. %s", percent(allocated, total), whole, less)
-	case full(m, total):
-		return fmt.Sprintf("Tensors took %s of %s. %s", percent(allocated, total), whole, less)
-	case !m.Unused.Known():
-		return fmt.Sprintf("Tensors took %s of %s. What PyTorch kept unused is not in this text, so it does not tell full from fragmented.", percent(allocated, total), whole)
-	}
-	return fmt.Sprintf("Tensors took %s of %s. What the device had free is not in this text, so it does not tell full from fragmented.", percent(allocated, total), whole)
-}
-
-// full says whether no arrangement of what PyTorch held could have served the request.
-func full(m *mem.OOMMessage, total mem.Bytes) bool {
-	asked, room := of(m.Requested), room(m)
-	return of(m.Allocated)+asked > total || m.Unused.Known() && room.Known() && (of(m.Unused)+of(room) < asked || asked <= of(room) && of(room) < segment(m) && of(m.Unused) < asked)
-}
-
-// room is what PyTorch could still have taken of the device.
-func room(m *mem.OOMMessage) mem.Optional {
-	room, known := m.Free.Get()
-	if !known {
-		return mem.Optional{}
-	}
-	if allowed, ok := m.Allowed.Get(); ok && m.Reserved.Known() {
-		room = min(room, max(0, allowed-m.Reserved.Or(0)))
-	}
-	return mem.Some(room)
-}
-
-func unfragment(m *mem.OOMMessage) string {
-	variable := "PYTORCH_CUDA_ALLOC_CONF"
-	switch m.Backend {
-	case "cuda", "hip":
-	case "npu":
-		return "PYTORCH_NPU_ALLOC_CONF=expandable_segments:True"
-	default:
-		return "PYTORCH_ALLOC_CONF=expandable_segments:True, if its version has that"
-	}
-	for _, advice := range m.Advice {
-		if name, _, _ := strings.Cut(advice, "="); strings.HasPrefix(name, "PYTORCH_") && name != "PYTORCH_ALLOC_CONF" { // 2.9 names that one, and does not read it
-			variable = name
-		}
-	}
-	if m.Wording == "torch1-cached" || m.Wording == "torch1-parenthesis" {
-		return variable + "=max_split_size_mb:128 (expandable_segments:True from PyTorch 2.1 on)"
-	}
-	return variable + "=expandable_segments:True"
-}
-
-func percent(part, whole mem.Bytes) string {
-	if whole <= 0 {
-		return "all"
-	}
-	return fmt.Sprintf("%.0f %%", 100*float64(part)/float64(whole))
 }

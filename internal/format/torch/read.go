@@ -338,6 +338,7 @@ type versionSigns struct {
 	metadata    bool // user_metadata on events
 	maxRound    bool // max_round_threshold among the settings
 	host        bool // host_segments or host_traces
+	noRequests  bool // a block that is in use does not tell what was asked for
 }
 
 // versions is the range of PyTorch versions that write these fields; empty where no event could

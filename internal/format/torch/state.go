@@ -36,15 +36,28 @@ func (b *torchBuilder) blockUse(d *pickle.Decoder, pairs []pickle.Value, block *
 	forward, _ := field(d, pairs, "forward_frames")
 	block.Stack, block.Forward = b.stackOf(frames), b.forward(d, forward)
 	block.Requested = block.Size
+	last, recorded := b.lastUse(d, pairs)
+	if recorded && block.Stack == 0 {
+		block.Stack = last.stack
+	}
 	if has(d, pairs, "requested_size") {
 		block.Requested = b.sizeField(d, pairs, "requested_size")
-	} else if v, ok := field(d, pairs, "history"); ok { // 2.0
-		if k, n := unmade(v); k == isList && len(b.lists[n]) > 0 {
-			if k, h := unmade(b.lists[n][0]); k == isHistory {
-				block.Requested, block.Stack = b.histories[h].size, b.histories[h].stack
-			}
+	} else if recorded {
+		block.Requested = last.size
+	} else {
+		b.saw.noRequests = true
+	}
+}
+
+// lastUse is the newest entry of the history that blocks have in 1.13, and in 2.0 beside requested_size.
+func (b *torchBuilder) lastUse(d *pickle.Decoder, pairs []pickle.Value) (history, bool) {
+	v, _ := field(d, pairs, "history")
+	if k, n := unmade(v); k == isList && len(b.lists[n]) > 0 {
+		if k, h := unmade(b.lists[n][0]); k == isHistory {
+			return b.histories[h], true
 		}
 	}
+	return history{}, false
 }
 
 func (b *torchBuilder) segment(d *pickle.Decoder, pairs []pickle.Value) (pickle.Value, error) {
@@ -110,6 +123,7 @@ func (b *torchBuilder) finish(d *pickle.Decoder, root pickle.Value) error {
 	case k == isEmpty && n != emptyDict:
 		return nil // a bare list of no segments
 	case k == isList:
+		b.out.NoRequests = b.saw.noRequests
 		return b.takeSegments(&b.out.Segments, root)
 	case k != isDict || !has(d, b.dicts[n], "segments") && !has(d, b.dicts[n], "device_traces"):
 		return errors.New(noSnapshot)
@@ -152,6 +166,7 @@ func (b *torchBuilder) takeParts(d *pickle.Decoder, pairs []pickle.Value) error 
 		}
 	}
 	b.out.Versions = b.saw.versions(b)
+	b.out.NoRequests = b.saw.noRequests
 	return nil
 }
 

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -139,6 +141,47 @@ func TestEventsWithoutAKey(t *testing.T) {
 	for _, empty := range []string{"\x80\x04}.", "\x80\x04]."} { // {}, []
 		if _, err := Read(strings.NewReader(empty)); (err == nil) != (empty[2] == ']') {
 			t.Errorf("%q: %v", empty, err)
+		}
+	}
+}
+
+// TestVersions: of each PyTorch from 1.11 on, a file that it wrote itself gives the same blocks, lines and sizes.
+func TestVersions(t *testing.T) {
+	files, _ := filepath.Glob("../../../testdata/imagined/version-*.pickle")
+	if len(files) < 8 {
+		t.Fatalf("%d files, want one of each version from 1.11 on", len(files))
+	}
+	for _, path := range files {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := Read(bytes.NewReader(data))
+		if err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		var lines []string
+		for _, segment := range s.Segments {
+			for _, b := range segment.Blocks {
+				if b.State == mem.BlockInactive {
+					continue
+				}
+				line := fmt.Sprintf("%d of %d", int64(b.Requested), int64(b.Size))
+				if frames := s.Stacks.Frames(b.Stack); len(frames) > 0 {
+					line += fmt.Sprintf(" at %s:%d %s", frames[0].File, frames[0].Line, frames[0].Function)
+				}
+				lines = append(lines, line)
+			}
+		}
+		slices.Sort(lines)
+		want := []string{"25165724 of 25165824 at version.py:32 weights", "5242880 of 5242880 at version.py:36 activations"}
+		version := strings.TrimSuffix(filepath.Base(path), ".pickle")
+		bare := version == "version-1.11" || version == "version-1.12" // which record no lines
+		if bare {
+			want = []string{"25165824 of 25165824", "5242880 of 5242880"}
+		}
+		if !slices.Equal(lines, want) || s.NoRequests != bare || len(s.Unknown) > 0 {
+			t.Errorf("%s: %q, requests unknown %v, keys unknown %q; want %q, %v", path, lines, s.NoRequests, s.Unknown, want, bare)
 		}
 	}
 }

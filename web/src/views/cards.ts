@@ -34,7 +34,7 @@ export function cards(report: Report): HTMLElement | null {
 /** What a snapshot says of the device that leads. */
 function ofTrace({ allocators, headline }: Report): Card[] {
   const f = allocators?.find((a) => a.peak.allocated_bytes === headline.peak.allocated_bytes)?.fragmentation;
-  return f ? [{ title: "Unusable", value: bytes(f.stuck_bytes + f.rounding_bytes), note: "cached beside blocks in use, or lost to rounding", tone: f.stuck_bytes > f.reserved_bytes / 10 ? "bad" : "" },
+  return f ? [{ title: "Unusable", value: bytes(f.stuck_bytes + (f.rounding_bytes ?? 0)), note: f.rounding_bytes === undefined ? "cached beside blocks in use; what rounding took is not in the file" : "cached beside blocks in use, or lost to rounding", tone: f.stuck_bytes > f.reserved_bytes / 10 ? "bad" : "" },
     { title: "empty_cache", value: bytes(f.releasable_bytes), note: "would return that much at this moment" }] : [];
 }
 

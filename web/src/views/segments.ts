@@ -113,9 +113,10 @@ function place_(map: SegmentMap[]): Placed[] {
 
 /** Where the reserved memory goes, in one bar. */
 function parts(a: Allocator): HTMLElement {
-  const f = a.fragmentation!;
+  const f = a.fragmentation!, inUse = f.reserved_bytes - f.waiting_bytes - f.releasable_bytes - f.pooled_bytes - f.stuck_bytes;
   const all: [name: string, bytes: number, ink: string, note: string][] = [
-    ["asked for", f.requested_bytes, "curve-0", "by blocks in use"], ["rounding", f.rounding_bytes, "curve-7", "more than was asked for"], ["waiting", f.waiting_bytes, "warning", "freed, another stream still uses it"],
+    f.requested_bytes === undefined ? ["in use", inUse, "curve-0", "with what rounding added: the file does not tell what was asked for"] : ["asked for", f.requested_bytes, "curve-0", "by blocks in use"],
+    ["rounding", f.rounding_bytes ?? 0, "curve-7", "more than was asked for"], ["waiting", f.waiting_bytes, "warning", "freed, another stream still uses it"],
     ["empty_cache returns", f.releasable_bytes, "curve-5", "whole segments and pages"], ["in private pools", f.pooled_bytes, "curve-3", "cached there while graphs or pools live"], ["stuck", f.stuck_bytes, "critical", "cached beside blocks in use"]];
   const some = all.filter(([, n]) => n > 0), sum = some.reduce((n, [, v]) => n + v, 0);
   return h("div", { class: "parts" },
