@@ -46,6 +46,7 @@ var All = []func(*Input, *report.Report){
 	imaginedRun, // whether a run on imaginary GPUs fits, and what that rests on
 	peak,        // how high memory rose, when, and who held it
 	growth,      // what only ever grows, and which line keeps it
+	limits,      // what else than memory the program runs out of, and what of all ends it first
 	shapes,      // what each curve does as a whole: steady, a saw-tooth, a staircase, and when it changed
 	sites,       // which lines of the program held the heap at its highest
 	stacks,      // which call stacks held it

@@ -279,32 +279,32 @@ func (in *Input) left(slope float64, source string) (float64, bool) {
 	if slope <= 0 {
 		return 0, false
 	}
-	room, ok := in.room(source)
+	room, _, ok := in.room(source)
 	return room / slope, ok
 }
 
-// room is what was left at the end of the run: of the device, or of the host within its limit.
-func (in *Input) room(source string) (float64, bool) {
+// room is what was left at the end of the run, and of what: of the device, or of the host within its limit.
+func (in *Input) room(source string) (room float64, of string, ok bool) {
 	if source == "device" {
 		used := in.find(0, mem.SeriesDeviceUsed)
 		for _, gpu := range in.Run.Info.Host.GPUs {
 			if all, ok := gpu.Memory.Get(); ok && used != nil {
-				return float64(all - used.Values[used.Peak()]), true
+				return float64(all - used.Values[used.Peak()]), "of the device", true
 			}
 		}
-		return 0, false
+		return 0, "", false
 	}
-	room, ok := math.Inf(1), false
+	room = math.Inf(1)
 	if s := in.find(0, mem.SeriesSystemAvailable); s != nil {
 		low := s.Values[0]
 		for _, v := range s.Values {
 			low = min(low, v)
 		}
-		room, ok = float64(low), true
+		room, of, ok = float64(low), "of the machine's memory", true
 	}
 	limit, limited := in.lastOf(0, mem.SeriesCgroupLimit).Get()
 	if high, used := in.maxOf(0, mem.SeriesCgroupUsed).Get(); limited && used && float64(limit-high) < room {
-		room, ok = float64(max(limit-high, 0)), true
+		room, of, ok = float64(max(limit-high, 0)), fmt.Sprintf("of the control group's %v", mem.Bytes(limit)), true
 	}
-	return room, ok
+	return room, of, ok
 }

@@ -36,7 +36,7 @@ func headline(in *Input, r *report.Report) {
 	var b strings.Builder
 	in.verdictOOM(&b, r)
 	in.verdictPeak(&b, r)
-	h.Say(b.String(), in.beforeClause(r), in.growthClause(r))
+	h.Say(b.String(), in.firstClause(), in.beforeClause(r), in.growthClause(r))
 }
 
 // exception is one that nobody caught in a program that failed; nil where there was none.
@@ -225,12 +225,13 @@ func (in *Input) growthClause(r *report.Report) string {
 	case at.File != "":
 		fmt.Fprintf(&b, ", allocated at %s and never freed", mem.LineName(at))
 	}
-	if left, ok := in.left(rate, source); ok && !oomed(r) {
+	if left, ok := in.left(rate, source); ok && !oomed(r) && (in.first == nil || in.first.memory) {
+		room, of, _ := in.room(source)
+		when := round(left) + " steps"
 		if worst.minutes {
-			fmt.Fprintf(&b, ": out of memory in about %s (estimated)", report.Duration(int64(left*float64(time.Minute))))
-		} else {
-			fmt.Fprintf(&b, ": out of memory in about %s steps (estimated)", round(left))
+			when = report.Duration(int64(left * float64(time.Minute)))
 		}
+		fmt.Fprintf(&b, ": out of memory in about %s (estimated; %v %s were left)", when, bytesPer(room), of)
 	}
 	return b.String()
 }

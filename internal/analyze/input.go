@@ -30,6 +30,7 @@ type Input struct {
 	alive      map[uint32]string         // by process: what its last profile of a device says of who held most
 	larger     []growingLine             // lines that hold more and more and keep nothing
 	pssPeak    pssPeak
+	first      *deadline // what the program runs out of first; nil: of nothing that was seen to grow
 }
 
 type seriesKey struct {

@@ -286,7 +286,7 @@ type ModelUse struct {
 }
 
 // Event is something that happened once. Kinds: start, end, exit, oom, alert, drop, gap, log,
-// process-start, process-end, unobserved, kill.
+// process-start, process-end, unobserved, kill, EventDescriptors.
 type Event struct {
 	Time    int64             `json:"time_ns"`
 	Process uint32            `json:"process,omitempty"`
@@ -297,6 +297,10 @@ type Event struct {
 	Where   *Location         `json:"where,omitempty"`
 	Facts   map[string]string `json:"facts,omitempty"`
 }
+
+// EventDescriptors is the kind of an event whose facts say how many open descriptors of each kind a process has: "socket", "pipe",
+// "anon_inode:[eventpoll]", files as "/data/*.txt".
+const EventDescriptors = "descriptors"
 
 // Snapshot is a piece of an allocator snapshot, as the framework wrote it. Pieces of one Name
 // follow each other; Last marks the end.

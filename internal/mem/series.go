@@ -22,12 +22,18 @@ const (
 	SeriesThreads     Quantity = "host.threads"
 	SeriesFiles       Quantity = "host.files"
 
+	// How far these may rise, where there is a limit (setrlimit(2)).
+	SeriesVMSLimit     Quantity = "host.vms.limit"
+	SeriesThreadsLimit Quantity = "host.threads.limit" // of all processes of the user together
+	SeriesFilesLimit   Quantity = "host.files.limit"
+
 	SeriesTreeRSS      Quantity = "tree.rss"       // sum over the process tree: shared pages count once per process
 	SeriesTreePSS      Quantity = "tree.pss"       // sum of PSS, what the tree really takes: estimated between its readings
 	SeriesTreePSSError Quantity = "tree.pss_error" // how far it may be off, to either side
 	SeriesTreeUSS      Quantity = "tree.uss"
 	SeriesTreeShared   Quantity = "tree.shared"        // of anonymous memory and files: by as much as a later value is above an earlier one, tree.pss was below its upper bound then
 	SeriesTreeSegments Quantity = "tree.shared_memory" // the same of shared memory
+	SeriesTreeThreads  Quantity = "tree.threads"
 
 	SeriesSystemAvailable Quantity = "system.available"
 	SeriesSystemTotal     Quantity = "system.total"
@@ -35,6 +41,15 @@ const (
 	SeriesCgroupLimit     Quantity = "cgroup.limit"
 	SeriesCgroupOOM       Quantity = "cgroup.oom"      // count of times the limit was hit with nothing to reclaim
 	SeriesCgroupOOMKill   Quantity = "cgroup.oom_kill" // count of processes killed for it
+
+	// Threads of all processes, and how many there may be: of the control group that comes nearest to its limit, and of the machine.
+	SeriesCgroupThreads      Quantity = "cgroup.threads"
+	SeriesCgroupThreadsLimit Quantity = "cgroup.threads.limit"
+	SeriesSystemThreads      Quantity = "system.threads"
+	SeriesSystemThreadsLimit Quantity = "system.threads.limit"
+
+	SeriesShmUsed  Quantity = "shm.used"  // bytes of the file system /dev/shm, by anyone
+	SeriesShmTotal Quantity = "shm.total" // that it may have
 
 	SeriesHeapLive Quantity = "heap.live" // bytes, sampled
 
@@ -68,8 +83,10 @@ const (
 // Quantities lists all of them.
 var Quantities = []Quantity{
 	SeriesRSS, SeriesVMS, SeriesSwap, SeriesPSS, SeriesUSS, SeriesRSSFile, SeriesRSSShared, SeriesMinorFaults, SeriesMajorFaults, SeriesCPU, SeriesThreads, SeriesFiles,
-	SeriesTreeRSS, SeriesTreePSS, SeriesTreePSSError, SeriesTreeUSS, SeriesTreeShared, SeriesTreeSegments, SeriesSystemAvailable, SeriesSystemTotal,
+	SeriesVMSLimit, SeriesThreadsLimit, SeriesFilesLimit,
+	SeriesTreeRSS, SeriesTreePSS, SeriesTreePSSError, SeriesTreeUSS, SeriesTreeShared, SeriesTreeSegments, SeriesTreeThreads, SeriesSystemAvailable, SeriesSystemTotal,
 	SeriesCgroupUsed, SeriesCgroupLimit, SeriesCgroupOOM, SeriesCgroupOOMKill, SeriesHeapLive,
+	SeriesCgroupThreads, SeriesCgroupThreadsLimit, SeriesSystemThreads, SeriesSystemThreadsLimit, SeriesShmUsed, SeriesShmTotal,
 	SeriesMallocUsed, SeriesMallocFree, SeriesMallocTop, SeriesMallocMapped, SeriesMallocResident,
 	SeriesAllocated, SeriesReserved, SeriesActive, SeriesInactiveSplit, SeriesRequested, SeriesRetries, SeriesOOMs,
 	SeriesDeviceUsed, SeriesDeviceProcess, SeriesDeviceUtilisation, SeriesDeviceTemperature, SeriesDevicePower,

@@ -16,8 +16,14 @@ type growth struct {
 	lastScan int64
 	overTime bool
 	scans    int
-	since    int64 // the first scan
+	since    int64   // the first scan
+	least    float64 // a step, or a tick, that is worth a scan; 0: so many bytes
 }
+
+const (
+	leastBytes = 16 << 10
+	leastFiles = 0.1
+)
 
 // pause between two looks. It takes four or more to see a container grow, and what grows after a long import, or late, is to be
 // seen as well. So there are about a dozen in every doubling of the time. Over time, where turns are less even, there are twice
@@ -115,12 +121,11 @@ func (g *growth) enough() bool { return len(g.points)-len(g.points)/3 >= 8 }
 // looks to see a container grow; they become rare as the run goes on, and are only asked for while
 // memory rises by more than noise.
 func (g *growth) worthScanning(now int64) bool {
-	const least = 16 << 10 // bytes a step, or a tick
 	slope, ok := g.perStep()
 	if g.overTime {
 		slope, ok = g.risen()
 	}
-	if !ok || slope < least {
+	if !ok || slope < cmp.Or(g.least, leastBytes) {
 		return false
 	}
 	if now-g.lastScan < g.pause(now) {

@@ -16,6 +16,7 @@ package observe
 
 import (
 	"os"
+	"strconv"
 	"time"
 
 	"hightide/internal/event"
@@ -289,6 +290,8 @@ func (w watcher) Sample(s *sampler.Process, device string, name mem.Quantity, ti
 		}
 	}
 	switch name {
+	case mem.SeriesFiles:
+		w.process(procKey{s.PID, s.StartTicks}).files.addOver(time, value)
 	case mem.SeriesTreeRSS:
 		w.partOf(0, time, value)
 	case mem.SeriesTreePSS:
@@ -297,6 +300,15 @@ func (w watcher) Sample(s *sampler.Process, device string, name mem.Quantity, ti
 	w.columns.put(key, unitOf(name), label, time, value)
 	w.latest[key] = value
 	w.observe(key, time, value)
+}
+
+// Descriptors implements sampler.Sink.
+func (w watcher) Descriptors(s *sampler.Process, now int64, kinds map[string]int64) {
+	e := mem.Event{Time: now, Process: w.process(procKey{s.PID, s.StartTicks}).ID, Kind: mem.EventDescriptors, Facts: map[string]string{}}
+	for kind, count := range kinds {
+		e.Facts[kind] = strconv.FormatInt(count, 10)
+	}
+	w.emit(e)
 }
 
 // Unobserved implements sampler.Sink.
@@ -341,7 +353,8 @@ func (o *Options) labelOf(name mem.Quantity) mem.Label {
 func unitOf(name mem.Quantity) mem.Unit {
 	switch name {
 	case mem.SeriesMinorFaults, mem.SeriesMajorFaults, mem.SeriesThreads, mem.SeriesFiles, mem.SeriesCgroupOOM,
-		mem.SeriesCgroupOOMKill, mem.SeriesRetries, mem.SeriesOOMs:
+		mem.SeriesCgroupOOMKill, mem.SeriesRetries, mem.SeriesOOMs, mem.SeriesThreadsLimit, mem.SeriesFilesLimit, mem.SeriesTreeThreads,
+		mem.SeriesCgroupThreads, mem.SeriesCgroupThreadsLimit, mem.SeriesSystemThreads, mem.SeriesSystemThreadsLimit:
 		return mem.UnitCount
 	case mem.SeriesCPU, mem.SeriesOwnCPU, mem.SeriesSampleInterval:
 		return mem.UnitNanoseconds

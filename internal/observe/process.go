@@ -47,6 +47,7 @@ type process struct {
 	dropped      map[string]mem.Drop // by place
 	growth       growth
 	overTime     growth            // where no steps are taken
+	files        growth            // of its open descriptors
 	shortages    []shortage        // that the agent may still tell of
 	shortAt      map[shortKey]bool // that were told
 	heapMean     uint64
@@ -79,7 +80,7 @@ func (r *Recorder) process(key procKey) *process {
 	p := &process{
 		Process: mem.Process{ID: id, PID: key.pid, StartTicks: key.start, Start: r.now()},
 		key:     key, dirty: true, spans: newOpenSpans(id), steps: newStepSelection(id),
-		overTime: growth{overTime: true}, series: map[agentSeries]*column{}, facts: map[string]string{}, dropped: map[string]mem.Drop{},
+		overTime: growth{overTime: true}, files: growth{overTime: true, least: leastFiles}, series: map[agentSeries]*column{}, facts: map[string]string{}, dropped: map[string]mem.Drop{},
 	}
 	if start := ticksToMono(key.start); start > 0 {
 		p.Start = max(start, r.info.StartMono)

@@ -301,7 +301,7 @@ func (l *loop) slow(now int64) {
 		if len(p.channels) == 0 {
 			continue
 		}
-		if p.growth.worthScanning(now) || p.growsOverTime(now) {
+		if p.growth.worthScanning(now) || p.growsOverTime(now) || p.files.worthScanning(now) {
 			for _, c := range p.channels {
 				c.reader.ScanContainers()
 			}

@@ -132,6 +132,7 @@ const (
 	KindLoading       = "loading"  // every rank loads what one could
 	KindTracing       = "tracing"  // a framework traces or compiles a function again and again
 	KindDonation      = "donation" // a compiled function could write its outputs over its arguments
+	KindResource      = "resource" // something else than memory of which there is only so much: open files, threads
 )
 
 // Finding points at a line, with bytes and a reason to believe it. File and Line name the holder

@@ -23,35 +23,43 @@ type Cgroup struct {
 // absent.
 func OpenCgroup(root string, pid int) Cgroup {
 	c := Cgroup{used: -1}
-	path, version := cgroupPath(filepath.Join(root, "proc/self/cgroup"))
-	ours := path
-	if pid > 0 {
-		path, version = cgroupPath(filepath.Join(root, "proc", strconv.Itoa(pid), "cgroup"))
-	}
-	if path != ours && strings.HasPrefix(path, "/..") {
-		return c // outside what is mounted here
-	}
-	name := map[int]string{1: "memory.usage_in_bytes", 2: "memory.current"}[version]
-	for _, mount := range cgroupMounts(root, version) {
-		dir := filepath.Join(mount, path)
-		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
-			// In a container the path names a group that is not mounted there; the mount itself is ours.
-			if dir = mount; version == 0 || path != ours || !exists(filepath.Join(dir, name)) {
-				continue
-			}
-		}
-		c.Version = version
-		c.used, _ = openFile(filepath.Join(dir, name), 0)
-		for ; len(dir) >= len(mount); dir = filepath.Dir(dir) {
-			c.dirs = append(c.dirs, dir)
-		}
-		return c
+	used := map[int]string{1: "memory.usage_in_bytes", 2: "memory.current"}
+	c.dirs, c.Version = cgroupDirs(root, pid, "memory", used)
+	if len(c.dirs) > 0 {
+		c.used, _ = openFile(filepath.Join(c.dirs[0], used[c.Version]), 0)
 	}
 	return c
 }
 
-// cgroupPath finds our path: the line of the v1 memory controller if there is one, else "0::".
-func cgroupPath(file string) (path string, version int) {
+// cgroupDirs are the folders of a process's group of a controller and those around it, up to the root of the hierarchy. The file of
+// a name, by version, is in the first of them.
+func cgroupDirs(root string, pid int, controller string, file map[int]string) (dirs []string, version int) {
+	path, version := cgroupPath(filepath.Join(root, "proc/self/cgroup"), controller)
+	ours := path
+	if pid > 0 {
+		path, version = cgroupPath(filepath.Join(root, "proc", strconv.Itoa(pid), "cgroup"), controller)
+	}
+	if path != ours && strings.HasPrefix(path, "/..") {
+		return nil, 0 // outside what is mounted here
+	}
+	for _, mount := range cgroupMounts(root, controller, version) {
+		dir := filepath.Join(mount, path)
+		if !exists(filepath.Join(dir, file[version])) {
+			// In a container the path names a group that is not mounted there; the mount itself is ours.
+			if dir = mount; version == 0 || path != ours || !exists(filepath.Join(dir, file[version])) {
+				continue
+			}
+		}
+		for ; len(dir) >= len(mount); dir = filepath.Dir(dir) {
+			dirs = append(dirs, dir)
+		}
+		return dirs, version
+	}
+	return nil, 0
+}
+
+// cgroupPath finds a path: the line of the v1 controller if there is one, else "0::".
+func cgroupPath(file, of string) (path string, version int) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return "", 0
@@ -65,7 +73,7 @@ func cgroupPath(file string) (path string, version int) {
 			path, version = parts[2], 2
 		}
 		for controller := range strings.SplitSeq(parts[1], ",") {
-			if controller == "memory" {
+			if controller == of {
 				path, version = parts[2], 1
 			}
 		}
@@ -74,10 +82,10 @@ func cgroupPath(file string) (path string, version int) {
 }
 
 // cgroupMounts lists where a hierarchy may be mounted.
-func cgroupMounts(root string, version int) []string {
+func cgroupMounts(root, controller string, version int) []string {
 	base := filepath.Join(root, "sys/fs/cgroup")
 	if version == 1 {
-		return []string{filepath.Join(base, "memory")}
+		return []string{filepath.Join(base, controller)}
 	}
 	return []string{base, filepath.Join(base, "unified")}
 }
@@ -105,7 +113,7 @@ func (c *Cgroup) Limit() mem.Optional {
 	name := map[int]string{1: "memory.limit_in_bytes", 2: "memory.max"}[c.Version]
 	var least mem.Optional
 	for _, dir := range c.dirs {
-		value, ok := c.number(dir, name)
+		value, ok := quantityIn(dir, name)
 		// Version 1 writes "no limit" as the largest multiple of a page, version 2 as "max".
 		if ok && value < 1<<62 && value < least.Or(1<<62) {
 			least = mem.Some(value)
@@ -138,7 +146,7 @@ func (c *Cgroup) Events() (oom, kill mem.Optional) {
 	return oom, kill
 }
 
-func (c *Cgroup) number(dir, name string) (int64, bool) {
+func quantityIn(dir, name string) (int64, bool) {
 	var buffer [64]byte
 	n, err := readFile(filepath.Join(dir, name), buffer[:])
 	if err != nil {

@@ -19,6 +19,7 @@ type hostReader struct {
 	meminfo int
 	cgroup  Cgroup
 	ticks   uint64
+	limited limited
 }
 
 // availableEvery is how many ticks pass between readings of /proc/meminfo: the kernel sums over all
@@ -29,6 +30,7 @@ const availableEvery = 4
 func (h *hostReader) open(root string, pid int) {
 	h.meminfo, _ = openFile(filepath.Join(root, "proc/meminfo"), 0)
 	h.cgroup = OpenCgroup(root, pid)
+	h.limited.open(root, pid)
 }
 
 func (h *hostReader) close() {
@@ -36,6 +38,7 @@ func (h *hostReader) close() {
 		syscall.Close(h.meminfo)
 	}
 	h.cgroup.Close()
+	h.limited.close()
 }
 
 func (h *hostReader) sample(sink Sink, now int64, slow bool) {
@@ -46,6 +49,7 @@ func (h *hostReader) sample(sink Sink, now int64, slow bool) {
 	if used, ok := h.cgroup.Used().Get(); ok {
 		sink.Sample(nil, "", mem.SeriesCgroupUsed, now, used)
 	}
+	h.limited.sample(sink, now, slow)
 	if !slow {
 		return
 	}

@@ -31,6 +31,8 @@ type Process struct {
 	status    int
 	filesDir  int
 	listFiles bool  // the kernel is too old to count them for us
+	listed    int64 // descriptors that were open when their kinds were told last
+	most      rlimits
 	real      bool  // the root is the real one: system calls about the pid make sense
 	joined    bool  // it came by Sampler.Join
 	ran       bool  // it was there before the first tick, see Options.Running

@@ -30,6 +30,8 @@ type Sink interface {
 	// Sample is one value of a series of mem/series.go; p is nil for the tree, the host or a whole
 	// device; device is "" or as in "nvidia:0". Times of one series never decrease.
 	Sample(p *Process, device string, name mem.Quantity, time, value int64)
+	// Descriptors says what the open descriptors of a process are, each time that there are far more of them: how many of each kind.
+	Descriptors(p *Process, now int64, kinds map[string]int64)
 	// Unobserved says once what cannot be seen here and why, in words for people.
 	Unobserved(what, why string)
 }
@@ -284,6 +286,13 @@ func (s *Sampler) read(p *Process, now int64, slow bool) {
 	}
 	if files, ok := u.Files.Get(); ok && u.FilesRead {
 		s.sink.Sample(p, "", mem.SeriesFiles, now, files)
+		if files >= p.listed+max(leastNewFiles, p.listed/4) {
+			p.listed = files
+			s.sink.Descriptors(p, now, p.descriptors())
+		}
+	}
+	if slow {
+		p.limits(s.sink, now)
 	}
 }
 
@@ -327,8 +336,9 @@ func (s *Sampler) Leave(pid int, now int64) {
 // sums records what all have together. Where marks rose since the last tick, the largest rise makes a sample of its
 // own: of several nobody knows whether they were at one moment.
 func (s *Sampler) sums(now int64) {
-	var rss, rise int64
+	var rss, rise, threads int64
 	for _, p := range s.tree.live {
+		threads += p.Usage.Threads
 		if !s.forming(p, now) {
 			rss += p.Usage.RSS
 			rise = max(rise, p.peaked-p.Usage.RSS)
@@ -344,6 +354,7 @@ func (s *Sampler) sums(now int64) {
 		}
 	}
 	s.sink.Sample(nil, "", mem.SeriesTreeRSS, now, rss)
+	s.sink.Sample(nil, "", mem.SeriesTreeThreads, now, threads)
 	s.hurried = s.hurried || len(s.tree.live) > 1 && rss > s.rss+max(s.rss/20, growsFast)
 	s.rss = rss
 }

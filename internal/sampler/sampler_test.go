@@ -25,10 +25,11 @@ type seen struct {
 	last       map[string]int64 // "pid device name"
 	unobserved map[string]string
 	samples    int
+	kinds      map[int]map[string]int64
 }
 
 func newSeen() *seen {
-	return &seen{map[int]*Process{}, map[int]int{}, map[string]int64{}, map[string]string{}, 0}
+	return &seen{processes: map[int]*Process{}, gone: map[int]int{}, last: map[string]int64{}, unobserved: map[string]string{}}
 }
 
 func key(p *Process, device string, name mem.Quantity) string {
@@ -39,8 +40,14 @@ func key(p *Process, device string, name mem.Quantity) string {
 	return strings.TrimSpace(fmt.Sprintf("%d %s %s", pid, device, name))
 }
 
-func (s *seen) Process(p *Process)          { s.processes[p.PID] = p }
-func (s *seen) Gone(p *Process, _ int64)    { s.gone[p.PID]++ }
+func (s *seen) Process(p *Process)       { s.processes[p.PID] = p }
+func (s *seen) Gone(p *Process, _ int64) { s.gone[p.PID]++ }
+func (s *seen) Descriptors(p *Process, _ int64, kinds map[string]int64) {
+	if s.kinds == nil {
+		s.kinds = map[int]map[string]int64{}
+	}
+	s.kinds[p.PID] = kinds
+}
 func (s *seen) Unobserved(what, why string) { s.unobserved[what] = why }
 func (s *seen) Sample(p *Process, device string, name mem.Quantity, _, value int64) {
 	s.last[key(p, device, name)] = value
@@ -463,6 +470,7 @@ type quiet struct{}
 
 func (quiet) Process(*Process)                                    {}
 func (quiet) Gone(*Process, int64)                                {}
+func (quiet) Descriptors(*Process, int64, map[string]int64)       {}
 func (quiet) Unobserved(string, string)                           {}
 func (quiet) Sample(*Process, string, mem.Quantity, int64, int64) {}
 

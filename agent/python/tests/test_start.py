@@ -319,3 +319,22 @@ def test_python_m_hightide_is_the_command(tmp_path: Path) -> None:
         command, env={**env, "HIGHTIDE_BINARY": str(program)}, capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout, done.stderr) == (3, "show|a b|", "")
+
+
+def test_ending_without_descriptors(observe: Any) -> None:
+    """A program that ran out of descriptors is told of as it ended, and nothing of ours is printed."""
+    result = observe(
+        """
+        import resource, sys
+        resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+        from hightide_agent import resident
+        assert resident.rss() > 0
+        held = []
+        while True:
+            held.append(open("/dev/null"))
+        """,
+        ok=False,
+    )
+    ended = result.main.one("exception")
+    assert (ended["class"], "Too many open files" in ended["text"]) == ("OSError", True)
+    assert result.code == 1 and "hightide" not in result.err

@@ -45,8 +45,9 @@ const families: Record<string, Family> = {
   temperature: { title: "Temperature", names: ["device.temperature"], colours: ["curve-1"] },
   retries: { title: "Allocator retries", names: ["allocator.retries", "allocator.ooms"], colours: ["curve-4", "limit"] },
   malloc: { title: "malloc", names: ["malloc.used", "malloc.free", "malloc.top", "malloc.mapped", "malloc.free_resident"] },
-  threads: { title: "Threads", names: ["host.threads"] },
+  threads: { title: "Threads", names: ["tree.threads", "host.threads"] },
   files: { title: "Open files", names: ["host.files"] },
+  shm: { title: "Shared memory (/dev/shm)", names: ["shm.used"] },
   space: { title: "Address space", names: ["host.vms"] },
   kills: { title: "Control group, out of memory", names: ["cgroup.oom", "cgroup.oom_kill"], colours: ["curve-4", "limit"] },
   own: { title: "hightide itself: memory", names: ["hightide.rss"] },
@@ -56,7 +57,8 @@ const order = Object.keys(families);
 const familyOf = new Map(order.flatMap((key) => families[key]!.names.map((name) => [name, key] as const)));
 
 /** Quantities that hightide computes with, and that nobody reads. */
-const inner = new Set(["host.rss.file", "host.rss.shared", "tree.pss_error", "tree.shared", "tree.shared_memory", "hightide.pss_interval"]);
+const inner = new Set(["host.rss.file", "host.rss.shared", "tree.pss_error", "tree.shared", "tree.shared_memory", "hightide.pss_interval",
+  "host.files.limit", "host.threads.limit", "host.vms.limit", "shm.total", "cgroup.threads", "cgroup.threads.limit", "system.threads", "system.threads.limit"]);
 
 /** Whose a track can be. */
 const owners = { run: "run", process: "process", device: "device", own: "own" } as const;
@@ -67,7 +69,7 @@ const isCounter = (name: string) => families[familyOf.get(name) ?? ""]?.rate ===
 
 const short: Record<string, string> = { "tree.rss": "RSS", "tree.pss": "PSS", "tree.uss": "USS", "host.uss": "USS", "host.faults.minor": "minor", "host.faults.major": "major", "host.cpu": "cores", "hightide.cpu": "cores",
   "device.used": "used", "device.process": "of the process", "cgroup.used": "used", "cgroup.limit": "limit", "system.available": "available", "system.total": "total", "heap.live": "live",
-  "allocator.active": "active", "allocator.requested": "requested", "allocator.inactive_split": "unusable gaps", "allocator.retries": "retries", "allocator.ooms": "failed", "host.threads": "threads", "host.files": "files",
+  "allocator.active": "active", "allocator.requested": "requested", "allocator.inactive_split": "unusable gaps", "allocator.retries": "retries", "allocator.ooms": "failed", "host.threads": "threads", "host.files": "files", "tree.threads": "threads of all", "shm.used": "used",
   "host.vms": "mapped", "hightide.rss": "RSS", "cgroup.oom": "limit hit", "cgroup.oom_kill": "killed" };
 
 /** A curve as tracks have it; its readings come later. */

@@ -14,7 +14,7 @@ from .agent import Agent
 
 TYPE_CHECKING = False  # for type checkers only: importing typing takes longer than all the rest of the start
 if TYPE_CHECKING:
-    from typing import Optional
+    from typing import Any, Optional
 
     from .watcher import Watcher
 
@@ -52,18 +52,27 @@ def start() -> None:
 def _end() -> None:
     if agent is None or os.getpid() != agent.pid:
         return
+    ending = None
     try:
         if hasattr(sys, "last_value"):
-            from . import ending
-
+            ending = _ending()
             ending.report(agent)
     except Exception as error:
         agent.log("could not report how the program ended", error)
     for function in agent.at_end:
         function()
     agent.bye()
-    if watcher is not None and hasattr(sys, "last_value"):
-        from . import ending
+    if watcher is not None and ending is not None and ending.interrupted() and watcher.scanned():
+        ending.interrupt_again()
 
-        if ending.interrupted() and watcher.scanned():
-            ending.interrupt_again()
+
+def _ending() -> Any:
+    """The module that tells how the program ended. One that has no descriptor left to read it with gets ours."""
+    try:
+        from . import ending
+    except OSError:
+        from . import resident
+
+        resident.forget()
+        from . import ending
+    return ending
