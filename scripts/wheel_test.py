@@ -16,6 +16,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 TOOLS = Path(sys.executable).parent
 VERSION = (ROOT / "VERSION").read_text().strip()
+CACHE = Path(os.environ.get("HIGHTIDE_CACHE", Path.home() / ".cache" / "hightide"))
+TORCH = CACHE / "torch-2.15.0" / "bin" / "python"
 LIBRARY = ROOT / "heap" / "lib" / "libhightide_heap.so"
 
 
@@ -109,6 +111,45 @@ def records_itself(wheel: Path, python: Path) -> None:
     assert "hightide = hightide.pytest_plugin" in points, points
 
 
+MARKED = """
+import pytest, torch
+
+@pytest.fixture
+def model():
+    return torch.nn.Linear(1000, 1000).cuda()
+
+@pytest.mark.hightide(gpu="a10", allocated="64MiB")
+def test_fits(model):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(20):
+        model(torch.ones(2, 1000, device="cuda")).sum().backward()
+        optimizer.step()
+
+@pytest.mark.hightide(gpu="a10", memory="1GiB")
+def test_does_not():
+    torch.empty(2 << 30, dtype=torch.uint8, device="cuda")
+
+@pytest.mark.hightide(peak="1GiB", leak="10MiB/step")
+def test_of_the_host():
+    torch.ones(1 << 20)
+"""
+
+
+def marked_tests(_: Path, python: Path) -> None:
+    """The marks of the pytest plugin, as pytest finds it by itself; warnings are errors, as many projects have it."""
+    folder = python.parent.parent
+    (folder / "test_marked.py").write_text(MARKED)
+    purelib = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    (Path(output(python, "-c", purelib).strip()) / "torch.pth").write_text(output(TORCH, "-c", purelib))
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("HIGHTIDE", "PYTHON"))}
+    env |= {"HOME": str(folder), "HIGHTIDE_DATA": str(folder / "marked"), "HIGHTIDE_CACHE": str(CACHE)}
+    command = [python, "-m", "pytest", "-W", "error", "-p", "no:cacheprovider", "-rA", "test_marked.py"]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, env=env, cwd=folder)
+    assert "1 failed, 2 passed" in done.stdout, done.stdout + done.stderr
+    assert "FAILED test_marked.py::test_does_not - Failed: does not fit on NVIDIA A10 (imagined)" in done.stdout
+    assert "could not get 2.00 GiB at test_marked.py:17" in done.stdout, done.stdout
+
+
 TESTS: list[Callable[[Path, Path], None]] = [
     name_and_version,
     one_platform,
@@ -116,6 +157,7 @@ TESTS: list[Callable[[Path, Path], None]] = [
     binary_found,
     records_a_program,
     records_itself,
+    marked_tests,
 ]
 
 

@@ -1,6 +1,8 @@
 package mem
 
 import (
+	"path"
+	"slices"
 	"strings"
 
 	"hightide/internal/words"
@@ -70,14 +72,14 @@ func MaskArgs(args []string) []string {
 		return nil
 	}
 	out := make([]string, len(args))
-	hide := false
+	hide, pytest := false, slices.ContainsFunc(args, isPytest)
 	for i, arg := range args {
 		if hide && !strings.HasPrefix(arg, "--") {
 			out[i], hide = Masked, false
 			continue
 		}
 		out[i] = MaskText(arg)
-		if i > 0 {
+		if i > 0 && (!pytest || args[i-1] != "-p") { // to pytest that names a plugin
 			out[i] = maskShort(args[0], args[i-1], out[i])
 		}
 		name, isOption := strings.CutPrefix(arg, "-")
@@ -112,6 +114,11 @@ var (
 	mysql    = words.Lazy(`(^|/)(mysql[a-z]*|mariadb[a-z-]*|sshpass)$`)
 	longWord = words.Lazy(`^[A-Za-z0-9_-]{16,}$`)
 )
+
+func isPytest(arg string) bool {
+	name := path.Base(arg)
+	return name == "pytest" || name == "py.test"
+}
 
 func isSecretName(name string) bool {
 	return secretName.MatchString(name) && !innocentName.MatchString(name)

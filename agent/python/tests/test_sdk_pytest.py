@@ -83,6 +83,36 @@ def tests(tmp_path: Path) -> Any:
     return run
 
 
+def test_without_warnings(tests: Any) -> None:
+    """Nothing of ours warns in healthy tests, and what was not looked at is said at the end."""
+    says = tests(
+        """
+        import subprocess, sys, threading, time
+        import pytest, torch, hightide
+        @pytest.mark.hightide(peak="4GiB")
+        def test_autocast():
+            model = torch.nn.Linear(10, 10)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            with torch.autocast("cpu"):
+                for _ in range(5):
+                    model(torch.ones(2, 10)).sum().backward()
+                    optimizer.step()
+        @pytest.mark.hightide(leak="10MiB/step")
+        def test_short():
+            thread = threading.Thread(target=time.sleep, args=(0.2,))
+            thread.start()
+            subprocess.run([sys.executable, "-c", "pass"])
+            for _ in range(5):
+                hightide.step()
+            thread.join()
+        """,
+        "-W", "error",
+    )  # fmt: skip
+    assert "2 passed" in says, says
+    _, _, notes = says.partition("not looked at (hightide)")
+    assert re.search(r"^test_mine.py::test_short: .*(not known|not looked for)", notes, re.MULTILINE), says
+
+
 @pytest.mark.parametrize(
     "count, text",
     [(1000, "1000 B"), (1 << 20, "1 MiB"), (1_048_000, "1023 KiB"), (1_000_000, "977 KiB"), (5000 << 30, "5000 GiB")],
@@ -133,22 +163,51 @@ def test_report_of_all(tests: Any, workers: str) -> None:
 
 
 def test_on_a_gpu_that_is_not_there(tests: Any) -> None:
+    """The test and its fixtures run there alone, to their end, and end here as they ended there."""
     says = tests(
         """
-        import pytest
+        import pytest, torch
         @pytest.fixture
-        def batch(): return 8 << 20
-        def train(batch):
-            import torch
-            model = torch.nn.Linear(1000, 1000).cuda()
-            model(torch.ones(batch, 1000, device="cuda")).sum().backward()      # line 7
+        def model():
+            return torch.nn.Linear(1000, 1000).cuda()
+        def train(model, batch, steps):
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for step in range(steps):
+                model(torch.ones(batch, 1000, device="cuda")).sum().backward()      # line 9
+                optimizer.step()
+            return step
         @pytest.mark.hightide(gpu="a10", memory="2GiB")
-        def test_large(batch):
-            if __import__("torch").cuda.is_available(): train(batch)
+        def test_large(model):
+            train(model, 8 << 20, 1)
+        @pytest.mark.hightide(gpu="a10", allocated="64MiB", peak="8GiB")
+        def test_small(model):
+            assert train(model, 8, 40) == 39
+        @pytest.mark.hightide(gpu="a10", allocated="1MiB")
+        def test_more_than_allowed(model):
+            pass
         @pytest.mark.hightide(gpu="a10")
-        def test_small():
-            if __import__("torch").cuda.is_available(): train(8)
-        """
+        def test_wrong():
+            print("as it said")
+            assert torch.ones(2).cuda().shape[0] == 3
+        @pytest.mark.hightide(gpu="a10")
+        def test_skipped():
+            pytest.skip("for a reason of its own")
+        @pytest.mark.xfail(strict=True, reason="not yet")
+        @pytest.mark.hightide(gpu="a10")
+        def test_expected():
+            assert torch.ones(2).cuda().shape[0] == 3
+        @pytest.mark.hightide(gpu="a10")
+        def test_of_the_host():
+            torch.ones(2)
+        """,
+        "-W", "error", "-k", "not test_no_such",
+    )  # fmt: skip
+    assert "4 failed, 1 passed, 1 skipped, 1 xfailed" in says, says
+    assert re.search(r"does not fit on NVIDIA A10 \(imagined\)\n +Out of memory: .* at test_mine.py:9", says), says
+    assert "on NVIDIA A10 were allocated 3.82 MiB (imagined), beyond 1 MiB" in says, says
+    assert re.search(r"held at the peak by\n +3.82 MiB  \S+test_mine.py:5 model", says.partition("beyond 1 MiB")[2]), (
+        says
     )
-    assert "1 failed, 1 passed" in says, says
-    assert re.search(r"does not fit on NVIDIA A10 \(imagined\); held at the peak by", says), says
+    assert "--- Captured stdout call ---\nas it said" in says and "assert 2 == 3" in says, says
+    assert "Skipped: for a reason of its own" in says, says
+    assert "on an imaginary NVIDIA A10: the test uses no GPU" in says, says

@@ -42,6 +42,11 @@ def agent() -> Any:
     return sdk
 
 
+def imaginary() -> bool:
+    """Whether this process is on imaginary GPUs itself."""
+    return os.environ.get("HIGHTIDE_IMAGINE") == "1"
+
+
 class Failed(RuntimeError):
     """The program hightide said that it cannot; its words."""
 

@@ -12,7 +12,7 @@ import pickle
 import sys
 import tempfile
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from . import _engine
 from ._moments import Line
@@ -98,20 +98,7 @@ def imagine(
 
 def run_imagined(command: List[str], gpu: str, gpus: int, memory: str, env: Dict[str, str]) -> Imagined:
     """Run a command on imaginary GPUs. Raises as imagine does; `env`: what it gets besides."""
-    import hightide
-
-    if os.environ.get("HIGHTIDE_IMAGINE") == "1":
-        raise RuntimeError("this process is on imaginary GPUs itself: imagine nothing within it")
-    with tempfile.TemporaryDirectory(prefix="hightide-") as folder:
-        answer = os.path.join(folder, "answer.json")
-        whole = [hightide.binary(), "imagine", "--gpu", gpu, "--gpus", str(gpus), f"--json={answer}", "--quiet"]
-        whole += ["--memory", memory] if memory else []
-        code, out, err = _engine.apart([*whole, "--no-suggest", "--", *command], env)
-        if not os.path.exists(answer):
-            problem = _engine.words(err) or f"hightide imagine ended with {code}"
-            raise (ValueError if code in (2, 3) else RuntimeError)(problem)
-        with open(answer, encoding="utf-8") as file:
-            found = json.load(file)
+    found, out, err = ask(command, gpu, gpus, memory, env)
     if found.get("verdict") not in ("fits", "tight", "conditional", "oom", "unused"):
         raise RuntimeError(found.get("failure") or found.get("problem") or (err.strip() or out)[-2000:])
     return Imagined(
@@ -119,6 +106,31 @@ def run_imagined(command: List[str], gpu: str, gpus: int, memory: str, env: Dict
         found.get("peak_allocated_bytes"), found.get("peak_reserved_bytes"), found.get("total_bytes"),
         found.get("headroom_bytes"), found["run_id"], found,
     )  # fmt: skip
+
+
+def ask(
+    command: List[str], gpu: str, gpus: int, memory: str, env: Dict[str, str], options: Sequence[str] = ()
+) -> Tuple[Dict[str, Any], str, str]:
+    """What `hightide imagine --json` says of a command, whatever its verdict, and what was written to both streams.
+
+    Raises:
+        ValueError: hightide does not take what is asked, as there is no such GPU.
+        RuntimeError: it cannot imagine anything here.
+    """
+    import hightide
+
+    if _engine.imaginary():
+        raise RuntimeError("this process is on imaginary GPUs itself: imagine nothing within it")
+    with tempfile.TemporaryDirectory(prefix="hightide-") as folder:
+        answer = os.path.join(folder, "answer.json")
+        whole = [hightide.binary(), "imagine", "--gpu", gpu, "--gpus", str(gpus), f"--json={answer}", "--quiet"]
+        whole += ["--memory", memory] if memory else []
+        code, out, err = _engine.apart([*whole, *options, "--no-suggest", "--", *command], env)
+        if not os.path.exists(answer):
+            problem = _engine.words(err) or f"hightide imagine ended with {code}"
+            raise (ValueError if code in (2, 3) else RuntimeError)(problem)
+        with open(answer, encoding="utf-8") as file:
+            return json.load(file), out, err
 
 
 def _path() -> str:

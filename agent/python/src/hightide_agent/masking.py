@@ -37,8 +37,10 @@ def mask(text: str) -> str:
 def mask_arguments(arguments: list[str]) -> list[str]:
     """Mask each argument, and the one that follows an option such as `--token`."""
     masked, hide, before = [], False, ""
+    plugins = any(argument.rpartition("/")[2] in ("pytest", "py.test") for argument in arguments)
     for argument in arguments:
-        masked.append(MASK if hide else _mask_short(arguments[0], before, mask(argument)))
+        place = "" if plugins and before == "-p" else before  # to pytest -p names a plugin
+        masked.append(MASK if hide else _mask_short(arguments[0], place, mask(argument)))
         hide, before = _names_secret(argument), argument
     return masked
 

@@ -313,11 +313,20 @@ class Roots:
         self.tracker.enter(self._phase)
 
     def _autocast(self) -> None:
-        torch = self.torch
-        if torch.is_autocast_enabled():
-            self.agent.fact("amp", str(torch.get_autocast_gpu_dtype()).replace("torch.", ""))
-        elif torch.is_autocast_cpu_enabled():
-            self.agent.fact("amp", str(torch.get_autocast_cpu_dtype()).replace("torch.", ""))
+        dtype = _autocast_dtype(self.torch)
+        if dtype is not None:
+            self.agent.fact("amp", str(dtype).replace("torch.", ""))
+
+
+def _autocast_dtype(torch: Any) -> Any:
+    """What autocast computes in at the moment; None: it is off."""
+    if hasattr(torch, "get_autocast_dtype"):  # from 2.4 on; the names below warn there
+        return next(
+            (torch.get_autocast_dtype(kind) for kind in ("cuda", "cpu") if torch.is_autocast_enabled(kind)), None
+        )
+    if torch.is_autocast_enabled():
+        return torch.get_autocast_gpu_dtype()
+    return torch.get_autocast_cpu_dtype() if torch.is_autocast_cpu_enabled() else None
 
 
 def storage_bytes(tensors: Iterator[Any]) -> int:
