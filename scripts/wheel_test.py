@@ -146,7 +146,7 @@ def marked_tests(_: Path, python: Path) -> None:
     command = [python, "-m", "pytest", "-W", "error", "-p", "no:cacheprovider", "-rA", "test_marked.py"]
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, env=env, cwd=folder)
     assert "1 failed, 2 passed" in done.stdout, done.stdout + done.stderr
-    assert "FAILED test_marked.py::test_does_not - Failed: does not fit on NVIDIA A10 (imagined)" in done.stdout
+    assert "does not fit on NVIDIA A10 (imagined)" in done.stdout, done.stdout
     assert "could not get 2.00 GiB at test_marked.py:17" in done.stdout, done.stdout
 
 

@@ -251,7 +251,8 @@ def _imagined(item: pytest.Item) -> None:
         problem = ""
     if problem:
         pytest.fail(problem, pytrace=False)
-    ended = next((json.loads(line[len(OUTCOME) :]) for line in out.splitlines() if line.startswith(OUTCOME)), {})
+    said = (line[len(OUTCOME) :] for line in out.splitlines() if line.startswith(OUTCOME))
+    ended: Dict[str, str] = json.loads(next(said, "{}"))
     gpu, verdict = found.get("gpu_name") or budget.gpu, found.get("verdict")
     if verdict == "oom":
         pytest.fail(f"does not fit on {gpu} (imagined)\n{_held(found)}", pytrace=False)
