@@ -128,7 +128,7 @@ func largestOf(groups []group, by string) (most bulk, kind bool) {
 		return most, false
 	}
 	of := bulkBy(groups, func(g *group) string {
-		if g.Category == usage.UnknownCategory {
+		if g.Category == usage.UnknownCategory || g.Category == usage.BeforeTrace { // which say nothing of what it is for
 			return ""
 		}
 		return g.Category
