@@ -10,23 +10,29 @@ import (
 
 	"hightide/internal/mem"
 	"hightide/internal/report"
-	"hightide/internal/usage"
 )
 
 // growing is one cause of growth: lines whose memory is kept, and the container that keeps it.
 type growing struct {
-	process   uint32
-	processes int // that show the same, summed
-	holder    *mem.Holder
-	graph     bool // autograd graphs are what is kept
-	lines     []growingLine
-	slope     float64 // bytes per step (or minute)
-	half      float64
-	points    int     // that tell so, see usage.Trend
-	kept      float64 // by the end
-	source    string  // "heap", "rss", "device"
-	label     mem.Label
-	minutes   bool
+	process uint32
+	shares  []share // of the processes and devices that show the same, summed
+	holder  *mem.Holder
+	graph   bool // autograd graphs are what is kept
+	lines   []growingLine
+	slope   float64 // bytes per step (or minute)
+	half    float64
+	points  int     // that tell so, see usage.Trend
+	kept    float64 // by the end
+	source  string  // "heap", "rss", "device"
+	label   mem.Label
+	minutes bool
+}
+
+// share is what one process adds to a growth, of the host or of one device.
+type share struct {
+	process uint32
+	device  string // as its allocator calls it: "cuda:1"; empty: of the host, or not known
+	slope   float64
 }
 
 // The least growth worth a word.
@@ -65,13 +71,14 @@ func growth(in *Input, r *report.Report) {
 		r.Findings = append(r.Findings, in.growthFinding(&in.growing[i]))
 	}
 	in.growthTable(r)
-	in.headlineGrowth(r, tree, tested)
+	in.headlineGrowth(r, tested)
 	if heaps == 0 && !tested {
 		r.Headline.NotLooked = in.whyNotLooked()
 	} else {
 		r.Headline.Looked = in.lookedFor(heaps > 0, tested)
 	}
 	in.largerNotes(r)
+	in.fileNotes(r)
 }
 
 // heapCauses finds the causes that the sampled heap of one process shows; looked says whether there was enough of it to tell.
@@ -84,12 +91,13 @@ func (in *Input) heapCauses(p *mem.Process) (causes []growing, looked bool) {
 	lines, looked := in.growingLines(p.ID, leastLine)
 	joined := in.join(p.ID, lines)
 	for _, g := range append(joined, in.bySize(p, joined)...) {
-		g.process, g.processes, g.source, g.label, g.minutes = p.ID, 1, "heap", mem.Sampled, c.minutes
+		g.process, g.source, g.label, g.minutes = p.ID, "heap", mem.Sampled, c.minutes
 		if len(g.lines) > 0 {
 			g.sum(c.at(to))
 		} else {
 			g.label = mem.Estimated
 		}
+		g.shares = []share{{process: p.ID, slope: g.slope}}
 		if len(g.lines) == 0 || g.growth() >= leastHeap {
 			causes = append(causes, g)
 		}
@@ -168,9 +176,11 @@ func (g *growing) growth() float64 {
 	return sum
 }
 
-// merged puts the same cause in several processes together, as in every rank or every worker.
+// merged puts the same cause in several processes together, as in every rank or every worker, or on several devices. What
+// grows on the host and what grows on a device are never one.
 func merged(causes []growing) []growing {
 	type key struct {
+		source  string
 		file    string
 		line    int
 		holder  string
@@ -183,7 +193,7 @@ func merged(causes []growing) []growing {
 		if g.holder != nil {
 			holder = g.holder.Name
 		}
-		k := key{at.File, at.Line, holder, g.minutes}
+		k := key{g.source, at.File, at.Line, holder, g.minutes}
 		i, ok := index[k]
 		if !ok {
 			index[k] = len(out)
@@ -197,7 +207,7 @@ func merged(causes []growing) []growing {
 			both.PerStep += g.holder.PerStep
 			o.holder = &both
 		}
-		o.processes++
+		o.shares = append(o.shares, g.shares...)
 		o.lines = append(o.lines, g.lines...)
 		slices.SortStableFunc(o.lines, func(a, b growingLine) int { return cmp.Compare(b.Slope, a.Slope) })
 	}
@@ -215,159 +225,56 @@ func (g *growing) where() mem.Location {
 	return mem.Location{}
 }
 
-// total is the growth of one process as a whole.
-type total struct {
-	usage.Trend
-	process uint32
-	source  string // "rss", "device"
-	minutes bool
-	last    float64
-}
-
-// totalGrowth looks at each process's RSS and device memory as a whole. tested says whether there
-// was enough of anything to tell.
-func (in *Input) totalGrowth() (all []total, tested bool) {
-	for _, p := range in.Run.Processes {
-		c := in.clockOf(p.ID)
-		from, to := c.window(p, in.end)
-		if c.minutes && time.Duration(to-from) < leastLifeRSS {
-			continue
-		}
-		for _, source := range []string{"rss", "device"} {
-			ends := in.atEnds(p.ID, source)
-			k, sampled := in.totalCurve(p.ID, source, ends, from, to)
-			if len(k.X) < leastEnds || !c.minutes && k.X[len(k.X)-1]-k.X[0] < leastEnds {
-				continue
-			}
-			tested = true
-			in.tested[p.ID] = append(in.tested[p.ID], source)
-			least := max(leastTotal, leastShare*slices.Max(k.Y))
-			in.leastTold[source] = max(in.leastTold[source], least)
-			t := total{usage.TrendOf(k, usage.Noise{}, least), p.ID, source, c.minutes, k.Y[len(k.Y)-1]}
-			if t.Steady {
-				if sampled {
-					t.Refine(usage.Binned(ends.times, ends.values, from, to, usage.MostBins, c.at))
-				}
-				all = append(all, t)
-			}
-		}
-	}
-	return all, tested
-}
-
-// levels are bytes at moments.
-type levels struct{ times, values []int64 }
-
-// atEnds is a process's RSS or device memory at the ends of its own steps, of those that were recorded with it.
-func (in *Input) atEnds(process uint32, source string) (l levels) {
-	for _, s := range in.steps[process] {
-		v, ok := s.RSS.Get()
-		if source == "device" {
-			v, ok = s.Device.Get()
-		}
-		if ok {
-			l.times, l.values = append(l.times, s.Time), append(l.values, v)
-		}
-	}
-	return l
-}
-
-// totalCurve is a process's RSS or device memory over its clock: at the ends of its steps, or where these are too few or end
-// too early, as sampled.
-func (in *Input) totalCurve(process uint32, source string, ends levels, from, to int64) (c usage.Curve, sampled bool) {
-	l, name := ends, mem.SeriesRSS
-	few := !seenToTheEnd(ends.times, from, to)
-	if source == "device" { // steps that are short are seldom recorded with what the device holds
-		name, few = mem.SeriesAllocated, len(ends.times) < 16
-	}
-	if s := in.find(process, name); few && s != nil && len(s.Times) > len(ends.times) {
-		l, sampled = levels{s.Times, s.Values}, true
-	}
-	if source == "rss" && !seenToTheEnd(l.times, from, to) { // it may have stopped
-		return usage.Curve{}, false
-	}
-	return usage.Binned(l.times, l.values, from, to, usage.MostBins, in.clockOf(process).at), sampled
-}
-
-// seenToTheEnd says whether some of the times are late enough to tell what went on until the end.
-func seenToTheEnd(times []int64, from, to int64) bool {
-	n := len(times)
-	return n > 0 && to-times[n-1] <= max(int64((1-seenLate)*float64(to-from)), seenOften)
-}
-
-// seenLate is the part of the time after which a process must have been seen at the end of a step, but for seenOften. A
-// step is recorded in full once a second.
-const (
-	seenLate  = 0.9
-	seenOften = int64(1500 * time.Millisecond)
-)
-
-// labelOf is how sure a growth is: host memory is measured where only the GPU is imagined.
-func (in *Input) labelOf(source string) mem.Label {
-	if source == "device" {
-		return in.label()
-	}
-	return mem.Measured
-}
-
-// unexplained turns the growth of whole processes into causes where the heap did not explain it:
-// with the container that keeps it where one was seen, else without a line.
-func (in *Input) unexplained(all []total, known []growing) []growing {
-	explained := map[uint32]float64{}
-	for _, g := range known {
-		for _, l := range g.lines {
-			explained[l.process] += l.Slope
-		}
-		if len(g.lines) == 0 {
-			explained[g.process] += g.slope
-		}
-	}
-	var out []growing
-	for _, t := range all {
-		if t.source == "rss" && (explained[t.process] > 0.4*t.Slope || in.largerRate(t.process) > 0.4*t.Slope) {
-			continue
-		}
-		g := growing{process: t.process, processes: 1, slope: t.Slope, half: t.Half, points: t.Points, kept: t.Growth, source: t.source, label: in.labelOf(t.source), minutes: t.minutes}
-		if t.source == "rss" {
-			g.slope -= explained[t.process]
-		}
-		g.holder = in.holderOfTotal(t)
-		g.graph = g.holder != nil && g.holder.Graph
-		out = append(out, g)
-	}
-	return merged(out)
-}
-
 // headlineGrowth is the growth per step of the whole run: of the device where that leads, else of
 // the host. Zero means that it was looked for and is not there.
-func (in *Input) headlineGrowth(r *report.Report, all []total, tested bool) {
-	lead := "rss"
-	if r.Headline.MainSource.OfDevice() {
-		lead = "device"
-	}
-	var whole, heap float64
-	seen := false
-	for _, t := range all {
-		if t.source == lead && !t.minutes {
-			whole += t.Slope
-			seen = true
-		}
-	}
-	for _, g := range in.growing {
-		if g.source == "heap" && !g.minutes && lead == "rss" {
-			heap += g.slope
-			seen = true
-		}
-	}
-	if seen || tested && !in.clockOf(in.leader).minutes {
-		r.Headline.Growth, r.Headline.GrowthLabel = mem.Some(int64(bytesPer(max(whole, heap)))), in.labelOf(lead)
-		if heap > whole {
+func (in *Input) headlineGrowth(r *report.Report, tested bool) {
+	lead := leadSource(r)
+	shares, of := in.wholeShares(lead)
+	if len(shares) > 0 || tested && !in.clockOf(in.leader).minutes {
+		r.Headline.Growth, r.Headline.GrowthLabel = mem.Some(int64(bytesPer(sumOf(shares)))), in.labelOf(lead)
+		if of == "heap" {
 			r.Headline.GrowthLabel = mem.Sampled
 		}
 	}
-	if least := in.leastTold[lead]; !seen && r.Headline.Growth.Known() {
+	if least := in.leastTold[lead]; len(shares) == 0 && r.Headline.Growth.Known() {
 		r.Headline.GrowthLeast = mem.Some(int64(math.Ceil(least)))
 	}
+}
+
+// leadSource is what the headline's growth is of.
+func leadSource(r *report.Report) string {
+	if r.Headline.MainSource.OfDevice() {
+		return "device"
+	}
+	return "rss"
+}
+
+// wholeShares are what grows per step of the whole run: what processes take as a whole or, on a host where the sampled heap has more, that.
+func (in *Input) wholeShares(lead string) (shares []share, source string) {
+	for _, t := range in.totals {
+		if t.source == lead && !t.minutes {
+			shares = append(shares, share{t.process, t.device, t.Slope})
+		}
+	}
+	var heap []share
+	for _, g := range in.growing {
+		if g.source == "heap" && !g.minutes && lead == "rss" {
+			heap = append(heap, g.shares...)
+		}
+	}
+	if sumOf(heap) > sumOf(shares) {
+		return heap, "heap"
+	}
+	return shares, lead
+}
+
+// ofTheWhole is the growth by which memory runs out: of a cause, or more where the whole run grows faster.
+func (in *Input) ofTheWhole(r *report.Report, worst *growing) (shares []share, source string, more bool) {
+	if whole, ok := r.Headline.Growth.Get(); ok && !worst.minutes && float64(whole) > 1.02*worst.slope {
+		shares, _ = in.wholeShares(leadSource(r))
+		return shares, leadSource(r), true
+	}
+	return worst.shares, worst.source, false
 }
 
 // growthTable has a row for each line of each cause.

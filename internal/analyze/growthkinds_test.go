@@ -155,10 +155,11 @@ func TestStepsSeldomRecorded(t *testing.T) {
 		}
 		in.steps[1] = append(in.steps[1], s)
 	}
-	if c, _ := in.totalCurve(1, "rss", in.atEnds(1, "rss"), 1e9, 100e9); len(c.X) != 0 {
+	m := in.memories(1)[0]
+	if c, _ := in.totalCurve(m, in.atEnds(m), 1e9, 100e9); len(c.X) != 0 {
 		t.Errorf("%d points to the 70th of 100 steps", len(c.X))
 	}
-	if c, _ := in.totalCurve(1, "rss", in.atEnds(1, "rss"), 1e9, 72e9); len(c.X) == 0 {
+	if c, _ := in.totalCurve(m, in.atEnds(m), 1e9, 72e9); len(c.X) == 0 {
 		t.Error("no points")
 	}
 }

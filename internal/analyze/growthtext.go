@@ -92,7 +92,7 @@ func (in *Input) growthWords(g *growing, at mem.Location) string {
 		if g.source == "device" {
 			what = "The device memory"
 		}
-		fmt.Fprintf(&b, "%s of %s grows steadily after warm-up: %s. %s", what, in.processName(g.process), amount, in.whyNoLine(g))
+		fmt.Fprintf(&b, "%s of %s%s grows steadily after warm-up: %s. %s", what, in.processName(g.process), g.onDevice(), amount, in.whyNoLine(g))
 	case at.File == mem.TensorFlowArena:
 		fmt.Fprintf(&b, "%s grows, and gives nothing back: %s. %s asked for more than it had; what keeps the tensors in it was not seen.", at.File, amount, g.lines[0].Site.Name)
 	case at.Native:
@@ -113,9 +113,14 @@ func (in *Input) growthWords(g *growing, at mem.Location) string {
 	if site := len(g.lines); site > 0 && (g.holder != nil || site > 1) {
 		b.WriteString(in.siteWords(g))
 	}
-	if g.processes > 1 {
-		fmt.Fprintf(&b, " The same in %d processes; the figures are their sum.", g.processes)
-	} else if g.process != in.leader {
+	processes, devices := g.among()
+	switch {
+	case processes > 1:
+		fmt.Fprintf(&b, " The same in %d processes; the figures are their sum.", processes)
+	case devices > 1:
+		fmt.Fprintf(&b, " The same on %d devices; the figures are their sum.", devices)
+	}
+	if processes == 1 && g.process != in.leader && len(g.lines) > 0 {
 		fmt.Fprintf(&b, " It is in %s.", in.processName(g.process))
 	}
 	return b.String()
@@ -259,52 +264,17 @@ func mayFill(h *mem.Holder) string {
 
 // growthSeverity: critical where memory runs out within twenty times what was run.
 func (in *Input) growthSeverity(g *growing) string {
-	left, ok := in.left(g.slope, g.source)
+	left, ok := in.left(g.shares, g.source)
 	done := float64(in.Run.StepCount())
 	if g.minutes {
 		done = float64(in.end-in.start) / 60e9
 	}
 	peak := float64(in.hostPeak().Or(0))
 	switch {
-	case ok && left < 20*done:
+	case ok && left.turns < 20*done:
 		return report.Critical
 	case g.kept > 0.01*peak || g.kept > float64(64*mem.MiB):
 		return report.Warning
 	}
 	return report.Info
-}
-
-// left is how many steps (or minutes) it takes until memory is full, at a rate.
-func (in *Input) left(slope float64, source string) (float64, bool) {
-	if slope <= 0 {
-		return 0, false
-	}
-	room, _, ok := in.room(source)
-	return room / slope, ok
-}
-
-// room is what was left at the end of the run, and of what: of the device, or of the host within its limit.
-func (in *Input) room(source string) (room float64, of string, ok bool) {
-	if source == "device" {
-		used := in.find(0, mem.SeriesDeviceUsed)
-		for _, gpu := range in.Run.Info.Host.GPUs {
-			if all, ok := gpu.Memory.Get(); ok && used != nil {
-				return float64(all - used.Values[used.Peak()]), "of the device", true
-			}
-		}
-		return 0, "", false
-	}
-	room = math.Inf(1)
-	if s := in.find(0, mem.SeriesSystemAvailable); s != nil {
-		low := s.Values[0]
-		for _, v := range s.Values {
-			low = min(low, v)
-		}
-		room, of, ok = float64(low), "of the machine's memory", true
-	}
-	limit, limited := in.lastOf(0, mem.SeriesCgroupLimit).Get()
-	if high, used := in.maxOf(0, mem.SeriesCgroupUsed).Get(); limited && used && float64(limit-high) < room {
-		room, of, ok = float64(max(limit-high, 0)), fmt.Sprintf("of the control group's %v", mem.Bytes(limit)), true
-	}
-	return room, of, ok
 }

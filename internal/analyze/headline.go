@@ -36,7 +36,7 @@ func headline(in *Input, r *report.Report) {
 	var b strings.Builder
 	in.verdictOOM(&b, r)
 	in.verdictPeak(&b, r)
-	h.Say(b.String(), in.firstClause(), in.beforeClause(r), in.growthClause(r))
+	h.Say(b.String(), in.firstClause(), in.beforeClause(r), in.growthClause(r), in.filesClause)
 }
 
 // exception is one that nobody caught in a program that failed; nil where there was none.
@@ -207,11 +207,9 @@ func (in *Input) growthClause(r *report.Report) string {
 	}
 	worst := &in.growing[0]
 	at := worst.where()
-	rate, source := worst.slope, worst.source
-	whole, ok := r.Headline.Growth.Get()
-	if ok && !worst.minutes && float64(whole) > 1.02*worst.slope {
-		rate = float64(whole)
-		fmt.Fprintf(&b, "grows %v per step (%s), %v of it (%s)", mem.Bytes(whole), r.Headline.GrowthLabel, bytesPer(worst.slope), worst.label)
+	shares, source, more := in.ofTheWhole(r, worst)
+	if more {
+		fmt.Fprintf(&b, "grows %v per step (%s), %v of it (%s)", bytesPer(sumOf(shares)), r.Headline.GrowthLabel, bytesPer(worst.slope), worst.label)
 	} else {
 		fmt.Fprintf(&b, "grows %s (%s)", worst.rate(), worst.label)
 	}
@@ -225,13 +223,12 @@ func (in *Input) growthClause(r *report.Report) string {
 	case at.File != "":
 		fmt.Fprintf(&b, ", allocated at %s and never freed", mem.LineName(at))
 	}
-	if left, ok := in.left(rate, source); ok && !oomed(r) && (in.first == nil || in.first.memory) {
-		room, of, _ := in.room(source)
-		when := round(left) + " steps"
+	if left, ok := in.left(shares, source); ok && !oomed(r) && (in.first == nil || in.first.memory) {
+		when := round(left.turns) + " steps"
 		if worst.minutes {
-			when = report.Duration(int64(left * float64(time.Minute)))
+			when = report.Duration(int64(left.turns * float64(time.Minute)))
 		}
-		fmt.Fprintf(&b, ": out of memory in about %s (estimated; %v %s were left)", when, bytesPer(room), of)
+		fmt.Fprintf(&b, ": out of memory in about %s (estimated; %v %s were left)", when, left.room, left.of)
 	}
 	return b.String()
 }

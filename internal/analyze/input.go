@@ -31,6 +31,8 @@ type Input struct {
 	larger     []growingLine             // lines that hold more and more and keep nothing
 	pssPeak    pssPeak
 	first      *deadline // what the program runs out of first; nil: of nothing that was seen to grow
+
+	filesClause string // of the headline: what RSS rose by that is no growth; empty: nothing
 }
 
 type seriesKey struct {

@@ -107,8 +107,8 @@ func (in *Input) supplies() (all []supply) {
 func (in *Input) sharedLimit() (limit mem.Optional, source string) {
 	limit, source = in.lastOf(0, mem.SeriesShmTotal), "that the file system has (`df /dev/shm`)"
 	used, ok1 := in.lastOf(0, mem.SeriesShmUsed).Get()
-	if room, _, ok2 := in.room("rss"); ok1 && ok2 && used+int64(room) < limit.Or(0) {
-		return mem.Some(used + int64(room)), "that it can have with the memory that was free"
+	if room, _ := in.hostRoom(); ok1 && room.Known() && used+room.Or(0) < limit.Or(0) {
+		return mem.Some(used + room.Or(0)), "that it can have with the memory that was free"
 	}
 	return limit, source
 }
@@ -179,14 +179,12 @@ func (in *Input) memoryDeadline(r *report.Report) (d deadline, ok bool) {
 		return d, false
 	}
 	worst := &in.growing[0]
-	d = deadline{slope: worst.slope, minutes: worst.minutes, memory: true}
-	if whole, ok := r.Headline.Growth.Get(); ok && !worst.minutes && float64(whole) > 1.02*worst.slope {
-		d.slope = float64(whole)
-	}
-	left, ok := in.left(d.slope, worst.source)
+	shares, source, _ := in.ofTheWhole(r, worst)
+	d = deadline{slope: sumOf(shares), minutes: worst.minutes, memory: true}
+	left, ok := in.left(shares, source)
 	c := in.clockOf(worst.process)
 	from, to := c.window(in.Run.Process(worst.process), in.end)
-	d.left, d.time = left, left*float64(to-from)/math.Max(c.at(to)-c.at(from), 1e-9)
+	d.left, d.time = left.turns, left.turns*float64(to-from)/math.Max(c.at(to)-c.at(from), 1e-9)
 	return d, ok
 }
 

@@ -48,7 +48,12 @@ type synthetic struct {
 	holders  []mem.Holder
 	rssNoise float64 // bytes, standard deviation
 	real     mem.Bytes
+
+	// Of the resident memory, or beside it: mapped files, shared memory, swap, locked mappings, at each step.
+	kinds map[mem.Quantity]func(step int) mem.Bytes
 }
+
+var kindSeries = map[mem.Quantity]uint32{mem.SeriesRSSFile: 60, mem.SeriesRSSShared: 61, mem.SeriesSwap: 62, mem.SeriesLocked: 63}
 
 type liveBlock struct {
 	site   int
@@ -82,6 +87,9 @@ func (s *synthetic) run() *mem.Run {
 	add(mem.SeriesDef{ID: 1, Process: 1, Name: mem.SeriesRSS, Unit: mem.UnitBytes, Label: mem.Measured})
 	add(mem.SeriesDef{ID: 2, Name: mem.SeriesTreeRSS, Unit: mem.UnitBytes, Label: mem.Measured})
 	add(mem.SeriesDef{ID: 3, Name: mem.SeriesSystemAvailable, Unit: mem.UnitBytes, Label: mem.Measured})
+	for kind := range s.kinds {
+		add(mem.SeriesDef{ID: kindSeries[kind], Process: 1, Name: kind, Unit: mem.UnitBytes, Label: mem.Measured})
+	}
 	for i, src := range s.sources {
 		add(mem.StackDef{ID: uint32(i + 1), Locations: src.stack})
 	}
@@ -151,10 +159,24 @@ func (b *syntheticHeap) count(k liveBlock, sign mem.Bytes) {
 func (b *syntheticHeap) play() {
 	s := b.s
 	b.now = 3e9 // imports took two seconds
-	rss := func() int64 { return int64(s.base+b.real) + int64(b.rng.NormFloat64()*s.rssNoise) }
+	rss := func() int64 {
+		of := s.base + b.real
+		for _, kind := range []mem.Quantity{mem.SeriesRSSFile, mem.SeriesRSSShared} {
+			if bytes := s.kinds[kind]; bytes != nil {
+				of += bytes(b.step)
+			}
+		}
+		if swapped := s.kinds[mem.SeriesSwap]; swapped != nil {
+			of -= swapped(b.step)
+		}
+		return int64(of) + int64(b.rng.NormFloat64()*s.rssNoise)
+	}
 	sample := func(v int64) {
 		for id, value := range []int64{v, v, int64(20*mem.GiB) - v} {
 			b.add(mem.Samples{Series: uint32(id + 1), Times: []int64{b.now}, Values: []int64{value}})
+		}
+		for kind, bytes := range s.kinds {
+			b.add(mem.Samples{Series: kindSeries[kind], Times: []int64{b.now}, Values: []int64{int64(bytes(b.step))}})
 		}
 	}
 	sample(rss())

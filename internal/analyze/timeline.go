@@ -39,7 +39,7 @@ type curveName struct {
 var curveNames = []curveName{
 	{mem.SeriesTreeRSS, "RSS, all processes"}, {mem.SeriesTreePSS, "PSS, all processes"}, {mem.SeriesAllocated, "allocated"},
 	{mem.SeriesReserved, "reserved"}, {mem.SeriesDeviceUsed, "device, used"}, {mem.SeriesDeviceProcess, "device, process"},
-	{mem.SeriesRSS, "RSS"}, {mem.SeriesHeapLive, "heap, live"}, {mem.SeriesTreeUSS, "USS, all processes"}, {mem.SeriesCgroupUsed, "control group, used"},
+	{mem.SeriesRSS, "RSS"}, {mem.SeriesRSSFile, "RSS, mapped files"}, {mem.SeriesRSSShared, "RSS, shared memory"}, {mem.SeriesHeapLive, "heap, live"}, {mem.SeriesTreeUSS, "USS, all processes"}, {mem.SeriesCgroupUsed, "control group, used"},
 	{mem.SeriesCgroupLimit, "control group, limit"}, {mem.SeriesSystemAvailable, "system, available"}, {mem.SeriesSwap, "swap"},
 	{mem.SeriesPSS, "PSS"}, {mem.SeriesDeviceUtilisation, "utilisation"}, {mem.SeriesDeviceTemperature, "temperature"},
 	{mem.SeriesDevicePower, "power"}, {mem.SeriesInactiveSplit, "unusable gaps"}, {mem.SeriesMajorFaults, "major faults"},
@@ -57,7 +57,7 @@ func (in *Input) curves(r *report.Report) {
 			s = settled
 		}
 		_, known := rank[s.Name]
-		if !known || len(s.Values) == 0 || s.Process != 0 && !large[s.Process] || quiet(s) {
+		if !known || len(s.Values) == 0 || s.Process != 0 && !large[s.Process] || in.quiet(s) {
 			continue
 		}
 		chosen = append(chosen, s)
@@ -82,8 +82,13 @@ func (in *Input) curves(r *report.Report) {
 }
 
 // quiet series have nothing to show: all zero, where zero is the ordinary case.
-func quiet(s *mem.Series) bool {
+func (in *Input) quiet(s *mem.Series) bool {
 	switch s.Name {
+	case mem.SeriesRSSFile: // every process has some: its libraries
+		_, _, rose := in.filesRose(s.Process)
+		return !rose
+	case mem.SeriesRSSShared:
+		return float64(s.Values[s.Peak()]) < leastTotal
 	case mem.SeriesSwap, mem.SeriesMajorFaults, mem.SeriesInactiveSplit, mem.SeriesAllocated, mem.SeriesReserved, mem.SeriesDeviceProcess:
 		return s.Values[s.Peak()] == 0
 	}

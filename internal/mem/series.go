@@ -16,6 +16,7 @@ const (
 	SeriesUSS         Quantity = "host.uss"          // bytes resident that no other process shares
 	SeriesRSSFile     Quantity = "host.rss.file"     // of the resident bytes, those of mapped files: libraries, data read through mmap
 	SeriesRSSShared   Quantity = "host.rss.shared"   // and those of shared memory: /dev/shm, memfd, shared mappings without a file
+	SeriesLocked      Quantity = "host.locked"       // bytes of mappings that are locked in memory, whatever they are of
 	SeriesMinorFaults Quantity = "host.faults.minor" // count since the process began
 	SeriesMajorFaults Quantity = "host.faults.major"
 	SeriesCPU         Quantity = "host.cpu" // ns of processor time since the process began
@@ -38,6 +39,7 @@ const (
 	SeriesSystemAvailable Quantity = "system.available"
 	SeriesSystemTotal     Quantity = "system.total"
 	SeriesCgroupUsed      Quantity = "cgroup.used"
+	SeriesCgroupFile      Quantity = "cgroup.file" // of that, pages of files that the kernel can take back
 	SeriesCgroupLimit     Quantity = "cgroup.limit"
 	SeriesCgroupOOM       Quantity = "cgroup.oom"      // count of times the limit was hit with nothing to reclaim
 	SeriesCgroupOOMKill   Quantity = "cgroup.oom_kill" // count of processes killed for it
@@ -82,10 +84,10 @@ const (
 
 // Quantities lists all of them.
 var Quantities = []Quantity{
-	SeriesRSS, SeriesVMS, SeriesSwap, SeriesPSS, SeriesUSS, SeriesRSSFile, SeriesRSSShared, SeriesMinorFaults, SeriesMajorFaults, SeriesCPU, SeriesThreads, SeriesFiles,
+	SeriesRSS, SeriesVMS, SeriesSwap, SeriesPSS, SeriesUSS, SeriesRSSFile, SeriesRSSShared, SeriesLocked, SeriesMinorFaults, SeriesMajorFaults, SeriesCPU, SeriesThreads, SeriesFiles,
 	SeriesVMSLimit, SeriesThreadsLimit, SeriesFilesLimit,
 	SeriesTreeRSS, SeriesTreePSS, SeriesTreePSSError, SeriesTreeUSS, SeriesTreeShared, SeriesTreeSegments, SeriesTreeThreads, SeriesSystemAvailable, SeriesSystemTotal,
-	SeriesCgroupUsed, SeriesCgroupLimit, SeriesCgroupOOM, SeriesCgroupOOMKill, SeriesHeapLive,
+	SeriesCgroupUsed, SeriesCgroupFile, SeriesCgroupLimit, SeriesCgroupOOM, SeriesCgroupOOMKill, SeriesHeapLive,
 	SeriesCgroupThreads, SeriesCgroupThreadsLimit, SeriesSystemThreads, SeriesSystemThreadsLimit, SeriesShmUsed, SeriesShmTotal,
 	SeriesMallocUsed, SeriesMallocFree, SeriesMallocTop, SeriesMallocMapped, SeriesMallocResident,
 	SeriesAllocated, SeriesReserved, SeriesActive, SeriesInactiveSplit, SeriesRequested, SeriesRetries, SeriesOOMs,

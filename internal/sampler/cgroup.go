@@ -108,6 +108,28 @@ func (c *Cgroup) Used() mem.Optional {
 	return optional(quantity(buffer[:n]))
 }
 
+// File is what of Used are pages of files that the kernel can take back: page cache but for what is locked, of /dev/shm or of a
+// tmpfs, in bytes.
+func (c *Cgroup) File() (file mem.Optional) {
+	if len(c.dirs) == 0 {
+		return file
+	}
+	var buffer [8192]byte
+	n, err := readFile(filepath.Join(c.dirs[0], "memory.stat"), buffer[:])
+	if err != nil {
+		return file
+	}
+	prefix := map[int]string{1: "total_"}[c.Version] // with the groups below it
+	for _, list := range []string{"active_file", "inactive_file"} {
+		for line := range bytes.Lines(buffer[:n]) {
+			if key, value, _ := bytes.Cut(bytes.TrimSpace(line), []byte(" ")); string(key) == prefix+list {
+				file = file.Plus(optional(quantity(value)))
+			}
+		}
+	}
+	return file
+}
+
 // Limit is the smallest limit of the group and those around it; absent where there is none.
 func (c *Cgroup) Limit() mem.Optional {
 	name := map[int]string{1: "memory.limit_in_bytes", 2: "memory.max"}[c.Version]

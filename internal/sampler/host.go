@@ -53,6 +53,9 @@ func (h *hostReader) sample(sink Sink, now int64, slow bool) {
 	if !slow {
 		return
 	}
+	if file, ok := h.cgroup.File().Get(); ok {
+		sink.Sample(nil, "", mem.SeriesCgroupFile, now, file)
+	}
 	if limit, ok := h.cgroup.Limit().Get(); ok {
 		sink.Sample(nil, "", mem.SeriesCgroupLimit, now, limit)
 	}

@@ -69,6 +69,7 @@ func parseStat(text []byte) (s stat, err error) {
 // status is what we use of /proc/PID/status, in bytes; see proc_pid_status(5). 0: not there.
 type status struct {
 	rss, peak  int64
+	locked     int64
 	parts      parts // from Linux 4.5
 	partsKnown bool
 	swap       int64
@@ -84,6 +85,8 @@ func parseStatus(text []byte) (s status) {
 			continue
 		}
 		switch string(line[:colon]) {
+		case "VmLck":
+			s.locked, _ = quantity(line[colon+1:])
 		case "VmHWM":
 			s.peak, _ = quantity(line[colon+1:])
 		case "VmRSS":

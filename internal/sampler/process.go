@@ -44,6 +44,8 @@ type Process struct {
 	partsKnown bool
 	kinds      parts // of files and shared memory, as recorded last
 	kindsTold  bool
+	locked     int64 // bytes of locked mappings
+	lockedTold int64 // as recorded last
 	before     lastTick
 	sharing    sharing
 	lineage    *lineage // it was forked and runs its parent's program, or has such children
@@ -188,7 +190,7 @@ func (p *Process) readStatus() {
 	if s.swapKnown {
 		u.Swap = mem.Some(s.swap)
 	}
-	p.parts = s.parts
+	p.parts, p.locked = s.parts, s.locked
 	p.partsKnown = s.partsKnown || p.partsKnown && s.rss == 0 // of one that just ended there is nothing to tell
 }
 

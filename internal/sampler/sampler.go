@@ -298,6 +298,10 @@ func (s *Sampler) read(p *Process, now int64, slow bool) {
 
 // tellKinds records what of the resident memory is of files and shared, where that changed.
 func (s *Sampler) tellKinds(p *Process, now int64) {
+	if p.locked != p.lockedTold {
+		p.lockedTold = p.locked
+		s.sink.Sample(p, "", mem.SeriesLocked, now, p.locked)
+	}
 	kinds := parts{file: p.parts.file, shared: p.parts.shared}
 	if !p.partsKnown || p.kindsTold && p.kinds == kinds {
 		return

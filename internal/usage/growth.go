@@ -231,7 +231,7 @@ func (b *Bins) part(low []mem.Bytes) part {
 // grows steadily, a line that rose by a good part of that is what grows.
 func shareOf(whole Trend, c Curve, of Noise, least float64) Trend {
 	from, end := 0, len(c.X)-1
-	for end-from > 1 && c.X[from] < c.X[0]+warmUp*(c.X[end]-c.X[0]) {
+	for end-from > 1 && c.X[from] < c.X[0]+WarmUpPart*(c.X[end]-c.X[0]) {
 		from++
 	}
 	span, rise := c.X[end]-c.X[from], c.Y[end]-c.Y[from]

@@ -27,7 +27,7 @@ type Trend struct {
 // What it takes to call a growth steady. The figures were set by simulation (growth_test.go): planted
 // leaks of 64 KiB to 20 MiB a step against warm-up, caches that stop, saw-teeth and data loaded once.
 const (
-	warmUp       = 0.10 // of the window, not looked at
+	WarmUpPart   = 0.10 // of the window, not looked at
 	tail         = 0.04 // of the window, whose lowest values are not settled yet
 	leastBins    = 6
 	mostSegments = 8
@@ -127,7 +127,7 @@ func settle(c Curve) (x, kept []float64) {
 	}
 	span := c.X[n-1] - c.X[0]
 	from, to := 0, n-max(1, int(math.Ceil(tail*float64(n))))
-	for from < n && c.X[from] < c.X[0]+warmUp*span {
+	for from < n && c.X[from] < c.X[0]+WarmUpPart*span {
 		from++
 	}
 	if to-from < leastBins-1 {
@@ -233,7 +233,7 @@ func scatter(x, kept []float64) float64 {
 // These fall anywhere in a step, and a step may take far more than it keeps.
 func (t *Trend) Refine(ends Curve) {
 	x, y := ends.X, ends.Y
-	for len(x) >= leastSteps && x[0] < ends.X[0]+warmUp*(ends.X[len(ends.X)-1]-ends.X[0]) && len(x) > leastSteps {
+	for len(x) >= leastSteps && x[0] < ends.X[0]+WarmUpPart*(ends.X[len(ends.X)-1]-ends.X[0]) && len(x) > leastSteps {
 		x, y = x[1:], y[1:]
 	}
 	if len(x) < leastSteps || (x[len(x)-1]-x[0])*t.Slope < t.Growth/2 {

@@ -30,13 +30,15 @@ export interface Group { key: string; title: string; tracks: Track[]; open: bool
 interface Family { title: string; names: string[]; rate?: boolean; colours?: string[] }
 
 const families: Record<string, Family> = {
-  host: { title: "Host memory", names: ["tree.rss", "tree.pss", "tree.uss", "host.rss", "host.pss", "host.uss"], colours: ["rss", "pss", "uss", "rss", "pss", "uss"] },
+  host: { title: "Host memory", names: ["tree.rss", "tree.pss", "tree.uss", "host.rss", "host.pss", "host.uss", "host.rss.file", "host.rss.shared"],
+    colours: ["rss", "pss", "uss", "rss", "pss", "uss", "curve-3", "curve-5"] },
+  locked: { title: "Locked memory", names: ["host.locked"] },
   allocator: { title: "Framework allocator", names: ["allocator.reserved", "allocator.allocated", "allocator.active", "allocator.requested", "allocator.inactive_split"],
     colours: ["reserved", "allocated", "curve-0", "curve-2", "gaps"] },
   device: { title: "Device memory", names: ["device.used", "device.process"], colours: ["device", "curve-6"] },
   heap: { title: "Heap", names: ["heap.live"], colours: ["heap"] },
   swap: { title: "Swap", names: ["host.swap"], colours: ["swap"] },
-  group: { title: "Control group", names: ["cgroup.used", "cgroup.limit"], colours: ["group", "limit"] },
+  group: { title: "Control group", names: ["cgroup.used", "cgroup.limit", "cgroup.file"], colours: ["group", "limit", "curve-3"] },
   system: { title: "Memory of the host", names: ["system.available", "system.total"], colours: ["system", "limit"] },
   cpu: { title: "Processor", names: ["host.cpu"], rate: true, colours: ["curve-0"] },
   faults: { title: "Page faults", names: ["host.faults.minor", "host.faults.major"], rate: true, colours: ["curve-7", "limit"] },
@@ -57,7 +59,7 @@ const order = Object.keys(families);
 const familyOf = new Map(order.flatMap((key) => families[key]!.names.map((name) => [name, key] as const)));
 
 /** Quantities that hightide computes with, and that nobody reads. */
-const inner = new Set(["host.rss.file", "host.rss.shared", "tree.pss_error", "tree.shared", "tree.shared_memory", "hightide.pss_interval",
+const inner = new Set(["tree.pss_error", "tree.shared", "tree.shared_memory", "hightide.pss_interval",
   "host.files.limit", "host.threads.limit", "host.vms.limit", "shm.total", "cgroup.threads", "cgroup.threads.limit", "system.threads", "system.threads.limit"]);
 
 /** Whose a track can be. */
@@ -68,7 +70,7 @@ export const isInner = (name: string) => inner.has(name);
 const isCounter = (name: string) => families[familyOf.get(name) ?? ""]?.rate === true;
 
 const short: Record<string, string> = { "tree.rss": "RSS", "tree.pss": "PSS", "tree.uss": "USS", "host.uss": "USS", "host.faults.minor": "minor", "host.faults.major": "major", "host.cpu": "cores", "hightide.cpu": "cores",
-  "device.used": "used", "device.process": "of the process", "cgroup.used": "used", "cgroup.limit": "limit", "system.available": "available", "system.total": "total", "heap.live": "live",
+  "device.used": "used", "device.process": "of the process", "cgroup.used": "used", "cgroup.limit": "limit", "cgroup.file": "of files", "host.rss.file": "mapped files", "host.rss.shared": "shared memory", "system.available": "available", "system.total": "total", "heap.live": "live",
   "allocator.active": "active", "allocator.requested": "requested", "allocator.inactive_split": "unusable gaps", "allocator.retries": "retries", "allocator.ooms": "failed", "host.threads": "threads", "host.files": "files", "tree.threads": "threads of all", "shm.used": "used",
   "host.vms": "mapped", "hightide.rss": "RSS", "cgroup.oom": "limit hit", "cgroup.oom_kill": "killed" };
 

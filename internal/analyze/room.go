@@ -1,0 +1,171 @@
+package analyze
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"hightide/internal/mem"
+)
+
+// among counts the processes and the devices that a growth was seen in; devices is 0 for the host.
+func (g *growing) among() (processes, devices int) {
+	ids, names := map[uint32]bool{}, map[string]bool{}
+	for _, s := range g.shares {
+		ids[s.process] = true
+		if s.device != "" {
+			names[s.device] = true
+		}
+	}
+	return len(ids), len(names)
+}
+
+// onDevice is " on cuda:1" of what grows on one device that is known.
+func (g *growing) onDevice() string {
+	if _, devices := g.among(); devices != 1 {
+		return ""
+	}
+	return " on " + g.shares[0].device
+}
+
+// lasting is how long memory lasts at some rate.
+type lasting struct {
+	turns float64   // steps or minutes
+	room  mem.Bytes // that was left
+	of    string    // of what: "of the machine's memory"
+}
+
+// left is how long it takes until memory is full, at the rates of some shares: of the host, or of the device that is full first. Where one
+// of the devices is not known by what its driver says, nothing is.
+func (in *Input) left(shares []share, source string) (lasting, bool) {
+	if source != "device" {
+		room, of := in.hostRoom()
+		return timeTo(room, of, sumOf(shares))
+	}
+	byCard := map[string][]share{}
+	for _, s := range shares {
+		card, ok := in.cardOf(s.process, s.device)
+		if !ok {
+			return lasting{}, false
+		}
+		byCard[card.Device] = append(byCard[card.Device], s)
+	}
+	first, ok := lasting{turns: math.Inf(1)}, false
+	for _, device := range slices.Sorted(maps.Keys(byCard)) {
+		of := "of the device"
+		if len(in.Run.Info.Host.GPUs) > 1 {
+			of = "of " + device
+		}
+		if last, known := timeTo(in.deviceRoom(device), of, sumOf(byCard[device])); known && last.turns < first.turns {
+			first, ok = last, true
+		}
+	}
+	return first, ok
+}
+
+func sumOf(shares []share) (slope float64) {
+	for _, s := range shares {
+		slope += s.slope
+	}
+	return slope
+}
+
+func timeTo(room mem.Optional, of string, slope float64) (lasting, bool) {
+	bytes, ok := room.Get()
+	if !ok || slope <= 0 {
+		return lasting{}, false
+	}
+	return lasting{float64(bytes) / slope, mem.Bytes(bytes), of}, true
+}
+
+// cardOf is what is in use on the device that a process's framework calls by a name: the driver's series of the name itself, else of the one
+// device that the driver has the process on, else of the one with the same number, unless the program is shown only some of them.
+func (in *Input) cardOf(process uint32, name string) (*mem.Series, bool) {
+	var cards []*mem.Series
+	has := map[string]bool{}
+	for _, s := range in.Run.Series {
+		switch {
+		case len(s.Values) == 0:
+		case s.Name == mem.SeriesDeviceUsed && s.Process == 0:
+			cards = append(cards, s)
+		case s.Name == mem.SeriesDeviceProcess && s.Process == process && s.Values[s.Peak()] > 0:
+			has[s.Device] = true
+		}
+	}
+	shown := in.Run.Info.Env["CUDA_VISIBLE_DEVICES"] + in.Run.Info.Env["HIP_VISIBLE_DEVICES"] + in.Run.Info.Env["ROCR_VISIBLE_DEVICES"]
+	for _, is := range []func(*mem.Series) bool{
+		func(c *mem.Series) bool { return c.Device == name },
+		func(c *mem.Series) bool { return len(has) == 1 && has[c.Device] },
+		func(c *mem.Series) bool { return shown == "" && numberOf(c.Device) == numberOf(name) && name != "" },
+		func(c *mem.Series) bool { return len(cards) == 1 && len(in.Run.Info.Host.GPUs) == 1 },
+	} {
+		for _, card := range cards {
+			if is(card) {
+				return card, true
+			}
+		}
+	}
+	return nil, false
+}
+
+// numberOf is the number at the end of a device's name, as of "nvidia:1"; -1: it has none.
+func numberOf(device string) int {
+	_, number, _ := strings.Cut(device, ":")
+	n, err := strconv.Atoi(number)
+	if err != nil {
+		return -1
+	}
+	return n
+}
+
+// deviceRoom is what was left of a device when most of it was in use.
+func (in *Input) deviceRoom(device string) mem.Optional {
+	vendor, _, _ := strings.Cut(device, ":")
+	for _, gpu := range in.Run.Info.Host.GPUs {
+		all, known := gpu.Memory.Get()
+		if !known || gpu.Index != numberOf(device) || !strings.EqualFold(gpu.Vendor, vendor) && len(in.Run.Info.Host.GPUs) > 1 {
+			continue
+		}
+		for _, s := range in.Run.Series {
+			if s.Name == mem.SeriesDeviceUsed && s.Process == 0 && s.Device == device && len(s.Values) > 0 {
+				return mem.Some(max(all-s.Values[s.Peak()], 0))
+			}
+		}
+	}
+	return mem.Optional{}
+}
+
+// hostRoom is what was left of the host's memory, and of what: of the machine's, or of the limit of the control group.
+func (in *Input) hostRoom() (room mem.Optional, of string) {
+	if s := in.find(0, mem.SeriesSystemAvailable); s != nil {
+		low := s.Values[0]
+		for _, v := range s.Values {
+			low = min(low, v)
+		}
+		room, of = mem.Some(low), "of the machine's memory"
+	}
+	limit, limited := in.lastOf(0, mem.SeriesCgroupLimit).Get()
+	if high, used := in.groupKeeps().Get(); limited && used && limit-high < room.Or(math.MaxInt64) {
+		room, of = mem.Some(max(limit-high, 0)), fmt.Sprintf("of the control group's %v", mem.Bytes(limit))
+	}
+	return room, of
+}
+
+// groupKeeps is the most that the control group was charged with and that the kernel cannot take back: without pages of files.
+func (in *Input) groupKeeps() (most mem.Optional) {
+	used, file := in.find(0, mem.SeriesCgroupUsed), in.find(0, mem.SeriesCgroupFile)
+	if used == nil {
+		return most
+	}
+	for i, at := range used.Times {
+		if file == nil {
+			most.Raise(mem.Some(used.Values[i]))
+		} else if pages, known := file.At(at).Get(); known {
+			most.Raise(mem.Some(max(used.Values[i]-pages, 0)))
+		}
+	}
+	return most
+}
