@@ -363,6 +363,37 @@ def test_a_played_rank_waits_for_nobodys_symmetric_memory(imagine: Any) -> None:
     assert "hightide imagine: rank 0 waits for the symmetric memory of 2 others" in result.out, result.out
 
 
+ENVIRONMENTS = Path(os.environ.get("HIGHTIDE_CACHE", Path.home() / ".cache" / "hightide"))
+
+
+@pytest.mark.parametrize("version", ["2.15.0", "2.9.1", "2.6.0"])
+@pytest.mark.parametrize("backend", ["cpu:gloo,cuda:nccl", "gloo"])
+def test_a_played_rank_has_the_groups_that_it_asks_for(
+    observe: Any, tmp_path: Path, version: str, backend: str
+) -> None:
+    """As FSDP2's offload to the host asks for, with the debugging that checks each call with all ranks."""
+    python = ENVIRONMENTS / ("torch-" + version) / "bin" / "python"
+    if not python.exists():
+        pytest.skip("needs PyTorch %s: scripts/setup puts it in place" % version)
+    result = observe(
+        """
+        import datetime, sys, torch, torch.distributed as dist
+        dist.init_process_group(sys.argv[1])
+        for kind in ("cpu", "cuda") if "nccl" in sys.argv[1] else ("cpu",):
+            tensor = torch.ones(4, device=kind)
+            dist.all_reduce(tensor), dist.broadcast(tensor, 0), dist.all_gather([tensor, tensor.clone()], tensor)
+        own = dist.new_group([0, 1], backend="gloo")
+        dist.barrier(own), dist.monitored_barrier(own), dist.all_reduce(torch.ones(4), group=own)
+        dist.distributed_c10d._set_pg_timeout(datetime.timedelta(seconds=9), own)
+        print(dist.get_world_size(), dist.get_backend(own))
+        """,
+        backend, python=str(python),
+        env={**device(tmp_path, 2), "HIGHTIDE_IMAGINE_STEPS": "auto", "HIGHTIDE_IMAGINE_PLAY": "0/2",
+             "HIGHTIDE_DEVICE_PLAY": "1", "TORCH_DISTRIBUTED_DEBUG": "DETAIL"},
+    )  # fmt: skip
+    assert result.out == "2 gloo\n"
+
+
 def test_the_device_is_read_at_the_end_of_each_step(imagine: Any) -> None:
     result = imagine(
         """

@@ -148,6 +148,8 @@ def _groups(module: Any, torch: Any, ledger: Ledger, place: Tuple[int, int]) -> 
         if hasattr(module, name):
             _made_up_ids(module, name)
     _no_splits(module, rank)
+    if hasattr(module, "_create_process_group_wrapper"):  # of TORCH_DISTRIBUTED_DEBUG=DETAIL: each call asks all others
+        replace(module._create_process_group_wrapper, lambda wrapped_pg, *args, **kwargs: wrapped_pg)
     if hasattr(module, "ProcessGroupGloo"):
         _nobody_there(module, torch)
     _no_shared_memory(torch, rank)
@@ -220,12 +222,19 @@ def _nobody_there(module: Any, torch: Any) -> None:
     if fake is None:
         return
     make = getattr(fake, "_create_internal", fake)
+    gloo = module.ProcessGroupGloo
+    for name in ("_set_sequence_number_for_group", "_set_default_timeout"):  # which it lacks, or raises
+        setattr(fake, name, lambda *args: None)
 
-    class ProcessGroupGloo(module.ProcessGroupGloo):  # type: ignore[misc]
+    class Either(type(gloo)):  # type: ignore[misc]
+        def __instancecheck__(cls, group: Any) -> bool:
+            return isinstance(group, (fake, gloo))  # up to PyTorch 2.9 it is asserted to be one of gloo's
+
+    class ProcessGroupGloo(gloo, metaclass=Either):  # type: ignore[misc]
         def __new__(cls, store: Any, rank: int, size: int, *args: Any, **kwargs: Any) -> Any:
             return make(rank, size)
 
-    module.ProcessGroupGloo = ProcessGroupGloo
+    replace(gloo, ProcessGroupGloo)
 
 
 def _no_shared_memory(torch: Any, me: int) -> None:
