@@ -39,7 +39,8 @@ def test_writes_go_to_the_sandbox_and_are_seen(observe: Any, tmp_path: Path) -> 
         assert open("out/deep/a.txt").read() == "hi" and os.listdir("out") == ["deep"]
         with open("keep.txt", "a") as f: f.write("above")
         assert pathlib.Path("keep.txt").read_text() == "below above"
-        os.replace("out/deep/a.txt", "out/b.txt")
+        os.rename(src="out/deep/a.txt", dst="out/deep/c.txt")
+        os.replace("out/deep/c.txt", dst="out/b.txt")
         assert [p.name for p in os.scandir("out")] == ["b.txt", "deep"] and glob.glob("out/*.txt") == ["out/b.txt"]
         shutil.copy("out/b.txt", "c.txt")
         shutil.rmtree("out")
@@ -93,7 +94,9 @@ def test_weights_that_are_not_here(observe: Any, tmp_path: Path) -> None:
         shapes = {n: p.shape for n, p in transformers.LlamaForCausalLM(config).named_parameters()}
         assert {n: p.shape for n, p in model.named_parameters()} == shapes and model.dtype == torch.bfloat16
         assert type(transformers.AutoModel.from_pretrained("bert")).__name__ == "BertModel"
-        made = torch.load("nowhere.pt")
+        for kind, name in (transformers.AutoModelForCausalLM, "llama"), (transformers.LlamaForCausalLM, "llama"):
+            kind.from_pretrained(pretrained_model_name_or_path=name, config=None, device_map="cpu")
+        made = torch.load(f="nowhere.pt")
         model.load_state_dict(made["model"])
         assert int(made["epoch"]) == 0
         torchvision.models.resnet18(weights="DEFAULT")

@@ -110,7 +110,7 @@ class Training:
         tracker, quick, steps = self.tracker, self.tracker.quick, self.steps
 
         @functools.wraps(function)
-        def step(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+        def step(optimizer: Any, /, *args: Any, **kwargs: Any) -> Any:
             if not quick.lead:
                 steps.begin(optimizer)
             try:
@@ -132,7 +132,7 @@ class Training:
         numbers: Dict[int, Tuple[int, Any]] = {}
 
         @functools.wraps(function)
-        def in_module(module: Any, *args: Any, **kwargs: Any) -> Any:
+        def in_module(module: Any, /, *args: Any, **kwargs: Any) -> Any:
             if not tracker.recording:
                 return function(module, *args, **kwargs)
             number = self._number(numbers, module, describe)

@@ -47,7 +47,7 @@ def _fit(training: Training, models: Models, callback_list: Any) -> None:
     original = callback_list.CallbackList.on_train_batch_end
 
     @functools.wraps(original)
-    def on_train_batch_end(callbacks: Any, *args: Any, **kwargs: Any) -> Any:
+    def on_train_batch_end(callbacks: Any, /, *args: Any, **kwargs: Any) -> Any:
         result = original(callbacks, *args, **kwargs)
         model = _model(callbacks)
         models.trained(model)
@@ -72,7 +72,7 @@ def _on_batch(training: Training, models: Models, kind: Any) -> None:
     original = owner.train_on_batch
 
     @functools.wraps(original)
-    def train_on_batch(model: Any, *args: Any, **kwargs: Any) -> Any:
+    def train_on_batch(model: Any, /, *args: Any, **kwargs: Any) -> Any:
         result = original(model, *args, **kwargs)
         models.trained(model)
         training.steps.passed(model)
@@ -100,7 +100,7 @@ def _optimizers(training: Training, base: Any) -> None:
     tracker = training.tracker
 
     @functools.wraps(original)
-    def apply(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+    def apply(optimizer: Any, /, *args: Any, **kwargs: Any) -> Any:
         if compiling():
             return original(optimizer, *args, **kwargs)
         if tracker.inside(OPTIMIZER):  # one inside another: LossScaleOptimizer

@@ -20,6 +20,7 @@ from typing import Any, Callable, Dict, Optional
 
 from .. import oom
 from ..allocators import ALLOCATED
+from ..calls import given
 from ..places import text_of
 from ..traces import Traces
 from ..tracker import BACKWARD, DATA, NEVER
@@ -102,7 +103,7 @@ class Functions:
         step_functions, steps = self.step_functions, self.steps
 
         @functools.wraps(original)
-        def call(function: Any, *args: Any, **kwargs: Any) -> Any:
+        def call(function: Any, /, *args: Any, **kwargs: Any) -> Any:
             if getattr(outermost, "function", None) is not None:
                 return original(function, *args, **kwargs)
             outermost.function = function
@@ -121,7 +122,7 @@ class Functions:
         original, outermost, step_functions = base_optimizer.BaseOptimizer.apply, self._outermost, self.step_functions
 
         @functools.wraps(original)
-        def apply(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+        def apply(optimizer: Any, /, *args: Any, **kwargs: Any) -> Any:
             function = getattr(outermost, "function", None)
             if function is not None and not eagerly() and not _of_keras(function):
                 step_functions.add(function)
@@ -140,15 +141,16 @@ def _tracings(training: Training, module: Any) -> None:
     original = module._create_concrete_function
 
     @functools.wraps(original)
-    def create(function_type: Any, type_context: Any, func_graph: Any, options: Any) -> Any:
+    def create(*args: Any, **kwargs: Any) -> Any:
         try:
-            python = options.python_function
+            python = given(args, kwargs, 3, "tracing_options").python_function
             code = getattr(_unwrapped(python), "__code__", None)
             if code is not None:
+                function_type = given(args, kwargs, 0, "function_type")
                 traces.traced(code, code.co_name, code.co_filename, code.co_firstlineno, _arguments(function_type))
         except Exception as error:
             training.agent.log("could not see what TensorFlow traces", error)
-        return original(function_type, type_context, func_graph, options)
+        return original(*args, **kwargs)
 
     module._create_concrete_function = create
 

@@ -35,7 +35,7 @@ def of_the_compiler(known: Any) -> Any:
         found: Any = weakref.WeakKeyDictionary()
 
         @functools.wraps(original)
-        def run(kernel: Any, *args: Any, **more: Any) -> Any:
+        def run(kernel: Any, /, *args: Any, **more: Any) -> Any:
             try:
                 places = found.get(kernel)
                 if places is None:
@@ -74,7 +74,7 @@ def of_the_program(known: Any) -> Any:
         found: Dict[int, Optional[Set[str]]] = {}
 
         @functools.wraps(original)
-        def run(kernel: Any, *args: Any, **more: Any) -> Any:
+        def run(kernel: Any, /, *args: Any, **more: Any) -> Any:
             result = original(kernel, *args, **more)
             try:
                 named = {**dict(zip(kernel.arg_names, args)), **more}

@@ -17,6 +17,7 @@ import os
 import sys
 from typing import Any, Callable, Dict, Iterator, Optional, Tuple
 
+from ..calls import given
 from .ledger import Ledger
 from .mailbox import Mailbox
 
@@ -207,18 +208,19 @@ def _no_splits(module: Any, rank: int) -> None:
     if not hasattr(module, "split_group"):
         return
 
-    def split_group(parent_pg: Any = None, split_ranks: Any = None, timeout: Any = None, pg_options: Any = None,
-                    group_desc: Any = None, **kwargs: Any) -> Any:  # fmt: skip
-        parent = module.get_process_group_ranks(parent_pg or module._get_default_group())
-        mine = [[parent[i] for i in ranks] for ranks in split_ranks or [] if rank in [parent[i] for i in ranks]]
-        return module.new_group(mine[0], timeout=timeout, group_desc=group_desc) if mine else None
+    def split_group(*args: Any, **kwargs: Any) -> Any:
+        parent = module.get_process_group_ranks(given(args, kwargs, 0, "parent_pg") or module._get_default_group())
+        split = given(args, kwargs, 1, "split_ranks") or []
+        mine = [[parent[i] for i in ranks] for ranks in split if rank in [parent[i] for i in ranks]]
+        timeout, text = given(args, kwargs, 2, "timeout"), given(args, kwargs, 4, "group_desc")
+        return module.new_group(mine[0], timeout=timeout, group_desc=text) if mine else None
 
     replace(module.split_group, functools.wraps(module.split_group)(split_group))
 
 
 def _nobody_there(module: Any, torch: Any) -> None:
     """Gloo would connect to every rank: the group that answers itself takes its place."""
-    fake = getattr(torch._C._distributed_c10d, "FakeProcessGroup", None)
+    fake: Any = getattr(torch._C._distributed_c10d, "FakeProcessGroup", None)
     if fake is None:
         return
     make = getattr(fake, "_create_internal", fake)
@@ -230,7 +232,7 @@ def _nobody_there(module: Any, torch: Any) -> None:
         def __instancecheck__(cls, group: Any) -> bool:
             return isinstance(group, (fake, gloo))  # up to PyTorch 2.9 it is asserted to be one of gloo's
 
-    class ProcessGroupGloo(gloo, metaclass=Either):  # type: ignore[misc]
+    class ProcessGroupGloo(gloo, metaclass=Either):  # type: ignore[misc,valid-type]
         def __new__(cls, store: Any, rank: int, size: int, *args: Any, **kwargs: Any) -> Any:
             return make(rank, size)
 

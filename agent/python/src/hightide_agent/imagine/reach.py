@@ -149,7 +149,7 @@ class Reach:
         original = handler.on_step_end
 
         @functools.wraps(original)
-        def on_step_end(this: Any, args: Any, state: Any, control: Any, *more: Any, **others: Any) -> Any:
+        def on_step_end(this: Any, /, args: Any, state: Any, control: Any, *more: Any, **others: Any) -> Any:
             control = original(this, args, state, control, *more, **others)
             try:
                 self.seen.trainer = args
@@ -176,7 +176,7 @@ class Reach:
         original = module.Trainer.fit
 
         @functools.wraps(original)
-        def fit(trainer: Any, *args: Any, **kwargs: Any) -> Any:
+        def fit(trainer: Any, /, *args: Any, **kwargs: Any) -> Any:
             trainer.limit_train_batches = BATCHES
             trainer.val_check_interval, trainer.check_val_every_n_epoch = 1.0, 1
             self._cut["epochs"] = "epochs after %d batches" % BATCHES

@@ -19,6 +19,7 @@ import sys
 from typing import Any, Callable, Dict, Iterator, Optional
 
 from ..agent import Agent
+from ..calls import given, instead
 
 MAX_PATHS = 200  # told of; all are redirected
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
@@ -232,14 +233,14 @@ class Overlay:
         original = getattr(os, name)
 
         @functools.wraps(original)
-        def move(source: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
-            above, to = self.above(source), self.above(target)
-            if above is None or to is None or kwargs:
-                return original(source, target, *args, **kwargs)
+        def move(src: Any, dst: Any, **kwargs: Any) -> Any:
+            above, to = self.above(src), self.above(dst)
+            if above is None or to is None or any(folder is not None for folder in kwargs.values()):
+                return original(src, dst, **kwargs)
             below = above[len(self.folder) :]
             if not self._there(above) and below not in self.gone and self._there(below):
                 self._copy(below, above)
-            result = original(above, self.writing(target, False), *args)
+            result = original(above, self.writing(dst, False))
             if self._there(below):
                 self.gone.add(below)
             return result
@@ -250,7 +251,8 @@ class Overlay:
         listdir, scandir = os.listdir, os.scandir
 
         @functools.wraps(listdir)
-        def list_folder(path: Any = ".") -> Any:
+        def list_folder(path: Any = None) -> Any:
+            path = "." if path is None else path
             above = self.above(path)
             if above is None or (not self._there(above) and not self.gone):
                 return listdir(path)
@@ -263,7 +265,8 @@ class Overlay:
             return sorted(names)
 
         @functools.wraps(scandir)
-        def scan_folder(path: Any = ".") -> Any:
+        def scan_folder(path: Any = None) -> Any:
+            path = "." if path is None else path
             above = self.above(path)
             if above is None or (not self._there(above) and not self.gone):
                 return scandir(path)
@@ -323,13 +326,11 @@ def savers(torch: Any, watch: Callable[[str, Callable[[Any], None]], None]) -> N
     watch("safetensors.torch", safetensors)
 
 
-def _first(function: Callable[..., Any], instead: Callable[[Any], Any], at: int, name: str) -> Callable[..., Any]:
+def _first(function: Callable[..., Any], path: Callable[[Any], Any], at: int, name: str) -> Callable[..., Any]:
     @functools.wraps(function)
     def redirected(*args: Any, **kwargs: Any) -> Any:
-        if len(args) > at:
-            args = (*args[:at], instead(args[at]), *args[at + 1 :])
-        elif name in kwargs:
-            kwargs[name] = instead(kwargs[name])
+        if len(args) > at or name in kwargs:
+            args, kwargs = instead(args, kwargs, at, name, path(given(args, kwargs, at, name)))
         return function(*args, **kwargs)
 
     return redirected

@@ -27,8 +27,8 @@ def install(ledger: Ledger, device: Device) -> Callable[[Any], None]:
             return value
 
         @functools.wraps(checked)
-        def step(self: Any, optimizer: Any, state: Any, *args: Any, **kwargs: Any) -> Any:
-            found = state["found_inf_per_device"]
+        def step(self: Any, optimizer: Any, optimizer_state: Any, *args: Any, **kwargs: Any) -> Any:
+            found = optimizer_state["found_inf_per_device"]
             with device.answering(0):  # no infinity, whatever other reads are answered with
                 finite = not sum(value.item() for value in found.values())
             return optimizer.step(*args, **kwargs) if finite else None

@@ -41,7 +41,7 @@ def install(agent: Agent, ledger: Ledger, parts: Any, watch: Callable[[str, Call
             tell("checkpointing", bool(text), text or "%s offers none" % type(module).__name__)
 
     @functools.wraps(original)
-    def __call__(module: Any, *args: Any, **kwargs: Any) -> Any:
+    def __call__(module: Any, /, *args: Any, **kwargs: Any) -> Any:
         if depth[0] or torch.compiler.is_compiling() or not _on_device(module):
             return original(module, *args, **kwargs)
         depth[0] = 1

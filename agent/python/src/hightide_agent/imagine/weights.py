@@ -18,8 +18,10 @@ import struct
 import tempfile
 from typing import Any, Callable, Dict, Optional
 
+from ..calls import given, instead
 from .ledger import Ledger
 
+NAME = "pretrained_model_name_or_path"  # of the first argument of from_pretrained
 WEIGHTS = (
     "model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json",
     "adapter_model.safetensors",
@@ -124,9 +126,10 @@ def _pretrained(ledger: Ledger, torch: Any, module: Any) -> None:
     original = model.from_pretrained.__func__
 
     @functools.wraps(original)
-    def from_pretrained(cls: Any, name: Any, *args: Any, **kwargs: Any) -> Any:
+    def from_pretrained(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        name = given(args, kwargs, 0, NAME)
         if name is None or kwargs.get("state_dict") is not None or _here(name, kwargs):
-            return original(cls, name, *args, **kwargs)
+            return original(cls, *args, **kwargs)
         config: Any = kwargs.get("config")
         if not hasattr(config, "to_dict"):
             config = _config(config or name, kwargs, getattr(cls, "config_class", None))
@@ -136,7 +139,8 @@ def _pretrained(ledger: Ledger, torch: Any, module: Any) -> None:
         _say(ledger, "from_pretrained", _named.get(str(name), str(name)), size, 2)
         for key in ("revision", "subfolder", "variant", "use_safetensors"):
             kwargs.pop(key, None)
-        return original(cls, folder, *args, **kwargs)
+        args, kwargs = instead(args, kwargs, 0, NAME, folder)
+        return original(cls, *args, **kwargs)
 
     model.from_pretrained = classmethod(from_pretrained)
 
@@ -147,15 +151,17 @@ def _auto(ledger: Ledger, torch: Any, module: Any) -> None:
     original = auto.from_pretrained.__func__
 
     @functools.wraps(original)
-    def from_pretrained(cls: Any, name: Any, *args: Any, **kwargs: Any) -> Any:
-        if hasattr(kwargs.get("config"), "to_dict") or _here(name, kwargs):
-            return original(cls, name, *args, **kwargs)
+    def from_pretrained(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        name = given(args, kwargs, 0, NAME)
+        if name is None or hasattr(kwargs.get("config"), "to_dict") or _here(name, kwargs):
+            return original(cls, *args, **kwargs)
         config: Any = _config(kwargs.get("config") or name, kwargs, None)
         kwargs["config"] = config
         folder = _folder(ledger)  # a name that is not a folder would be looked up on the network
         config.save_pretrained(folder)
         _named[folder] = str(name)
-        return original(cls, folder, *args, **kwargs)
+        args, kwargs = instead(args, kwargs, 0, NAME, folder)
+        return original(cls, *args, **kwargs)
 
     auto.from_pretrained = classmethod(from_pretrained)
 

@@ -95,7 +95,7 @@ class Roots:
         original = module_class.train
 
         @functools.wraps(original)
-        def train(module: Any, *args: Any, **kwargs: Any) -> Any:
+        def train(module: Any, /, *args: Any, **kwargs: Any) -> Any:
             if self._in_train:
                 return original(module, *args, **kwargs)
             self._in_train = True

@@ -87,7 +87,7 @@ class Optimizers:
         original, steps = scaler.step, self.steps
 
         @functools.wraps(original)
-        def step(scaler: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+        def step(scaler: Any, /, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
             begun = steps.begun
             self.quick.lead = 0  # it may be skipped, or the optimizer told whether to step
             result = original(scaler, optimizer, *args, **kwargs)

@@ -62,7 +62,7 @@ class Programs:
         original = pxla.MeshComputation.compile
 
         @functools.wraps(original)
-        def compile(computation: Any, *args: Any, **kwargs: Any) -> Any:
+        def compile(computation: Any, /, *args: Any, **kwargs: Any) -> Any:
             before = getattr(computation, "_executable", None)
             executable = original(computation, *args, **kwargs)
             if executable is not before:
