@@ -20,20 +20,39 @@ const (
 func shapes(in *Input, r *report.Report) {
 	in.shapeNote(r)
 	t := report.Table{
-		Name: "shapes", Title: "Curves", Note: "Changes are where a curve went to another level and stayed there.",
+		Name: "shapes", Title: "Curves", Note: in.shapeSpan() + " Changes are where a curve went to another level and stayed there.",
 		Columns: []report.Column{report.TextColumn("curve", "curve"), report.TextColumn("pattern", "pattern"), {Name: "period", Title: "period", Unit: mem.UnitNanoseconds, Label: mem.Estimated},
 			report.BytesColumn("lowest", "lowest", ""), report.BytesColumn("median", "median", ""), report.BytesColumn("highest", "highest", ""),
 			report.TextColumn("changes", "changes"), report.TextColumn("label", "label")},
 	}
 	for _, s := range in.shaped() {
-		shape := usage.ShapeOf(s.Times, s.Values)
+		times, values := in.whileWorking(cmp.Or(s.Process, in.leader), s.Times, s.Values)
+		shape := usage.ShapeOf(times, values)
 		if shape.Kind == "" || len(t.Rows) >= shapesShown {
 			continue
 		}
-		sorted := slices.Sorted(slices.Values(s.Values))
+		sorted := slices.Sorted(slices.Values(values))
 		t.Add(in.curveName(s), shape.Kind, nonZero(mem.Some(shape.Period)), sorted[0], sorted[len(sorted)/2], sorted[len(sorted)-1], in.changes(shape), string(s.Label))
 	}
 	r.AddTable(t)
+}
+
+// shapeSpan says what part of a run the patterns are of.
+func (in *Input) shapeSpan() string {
+	if in.clockOf(in.leader).minutes {
+		return "From the beginning to the end."
+	}
+	return "From the end of the first step to that of the last."
+}
+
+// whileWorking cuts a curve to the time in which a process worked: what it loads before its first step and gives back at its end is no
+// pattern of its work.
+func (in *Input) whileWorking(process uint32, times, values []int64) ([]int64, []int64) {
+	from, to := in.clockOf(process).window(in.Run.Process(process), in.end)
+	first, _ := slices.BinarySearch(times, from)
+	beyond, _ := slices.BinarySearch(times, to+1)
+	beyond = max(first, beyond)
+	return times[first:beyond], values[first:beyond]
 }
 
 // shaped are the curves that are looked at: of the whole tree, and of the process and the devices that matter.
@@ -42,6 +61,10 @@ func (in *Input) shaped() (all []*mem.Series) {
 		switch s.Name {
 		case mem.SeriesTreePSS, mem.SeriesTreeRSS, mem.SeriesDeviceUsed:
 			all = append(all, s)
+		case mem.SeriesRSSFile:
+			if _, _, rose := in.filesRose(s.Process); rose && s.Process == in.leader {
+				all = append(all, s)
+			}
 		case mem.SeriesHeapLive, mem.SeriesAllocated, mem.SeriesReserved:
 			if s.Process == in.leader {
 				all = append(all, s)
@@ -87,18 +110,19 @@ func (in *Input) changes(s usage.Shape) string {
 	return strings.Join(texts, "; ")
 }
 
-// shapeNote is of the memory that the process which matters has at the ends of its steps; without steps, of all its samples.
+// shapeNote is of the memory that the process which matters has at the ends of its steps; without steps, of all its samples. Mapped files
+// whose pages the kernel can take back are left out, as of its growth.
 func (in *Input) shapeNote(r *report.Report) {
 	times, values, at := in.atSteps(in.leader)
-	p := in.Run.Process(in.leader)
-	from, to := in.clockOf(in.leader).window(p, in.end)
-	first, _ := slices.BinarySearch(times, from)
-	last, _ := slices.BinarySearch(times, to+1)
-	if first >= last {
-		return
+	of := "RSS of " + in.processName(in.leader)
+	if _, _, rose := in.filesRose(in.leader); rose { // which are read with the samples, not at the ends of steps
+		s := in.find(in.leader, mem.SeriesRSS)
+		times, values, at = s.Times, s.Values, "over time"
+		of += ", without mapped files,"
 	}
-	if text := in.shapeText(usage.ShapeOf(times[first:last], values[first:last])); text != "" {
-		r.AddNote("Pattern of the RSS of " + in.processName(in.leader) + " " + at + ": " + text + " (measured).")
+	times, values = in.whileWorking(in.leader, times, in.notTakenBack(in.leader, levels{times, values}))
+	if text := in.shapeText(usage.ShapeOf(times, values)); text != "" {
+		r.AddNote("Pattern of the " + of + " " + at + ": " + text + " (measured).")
 	}
 }
 
@@ -129,15 +153,20 @@ func (in *Input) shapeText(s usage.Shape) string {
 			return "a saw-tooth: it fills and is given back about every " + report.Duration(s.Period)
 		}
 		return "a saw-tooth: it fills and is given back again and again"
-	case usage.Spike:
+	case usage.Spikes:
+		if s.Times > 1 {
+			return fmt.Sprintf("flat but for %d spikes, %s together: that at %s decides the peak", s.Times, report.Duration(s.Lasts), report.Duration(in.since(s.At)))
+		}
 		return "flat but for a spike: " + report.Duration(s.Lasts) + " at " + report.Duration(in.since(s.At)) + " decide the peak"
 	case usage.Staircase:
 		return fmt.Sprintf("a staircase: it rises %d times and stays there", len(s.Levels)-1)
-	case usage.Drift:
+	case usage.Growth:
 		if len(in.growing) == 0 {
-			return "higher at its end than at its beginning" // whether it went on evenly, the findings say
+			return "higher at its end than at its beginning" // by less than is told as a growth
 		}
-		return "a drift upwards"
+		return "steady growth"
+	case usage.NotBack:
+		return fmt.Sprintf("insufficient cleanup: it falls again, but not to where it began. It is %v at the beginning and %v at the end", mem.Bytes(s.First), mem.Bytes(s.Last))
 	case usage.Uneven:
 		return "uneven"
 	}

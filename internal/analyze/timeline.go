@@ -246,9 +246,14 @@ func (in *Input) stepPoints(r *report.Report) {
 			continue
 		}
 		steps := in.steps[p.ID]
+		_, _, files := in.filesRose(p.ID)
 		for i, s := range steps {
 			if i%max(stride, 1) == 0 || i == len(steps)-1 {
-				r.Steps = append(r.Steps, report.StepPoint{Process: s.Process, Step: s.Number, Time: in.since(s.Time), RSS: s.RSS, Heap: s.Heap, Device: s.Device})
+				point := report.StepPoint{Process: s.Process, Step: s.Number, Time: in.since(s.Time), RSS: s.RSS, Heap: s.Heap, Device: s.Device}
+				if rss, ok := s.RSS.Get(); ok && files {
+					point.Kept = mem.Some(in.notTakenBack(p.ID, levels{[]int64{s.Time}, []int64{rss}})[0])
+				}
+				r.Steps = append(r.Steps, point)
 			}
 		}
 	}

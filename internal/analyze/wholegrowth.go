@@ -122,7 +122,23 @@ func (in *Input) notTakenBack(process uint32, rss levels) []int64 {
 // takenBack are the resident bytes of mapped files that the kernel can take back, of a process that has so much resident.
 func (in *Input) takenBack(process uint32, at, rss int64) int64 {
 	files, locked := in.find(process, mem.SeriesRSSFile), in.find(process, mem.SeriesLocked)
-	return max(min(valueAt(files, at), rss-valueAt(locked, at), rss), 0)
+	return max(min(in.between(files, process, at), rss-valueAt(locked, at), rss), 0)
+}
+
+// between is a series at a moment between two readings of its process: it is recorded where it changed, and read with the RSS.
+func (in *Input) between(s *mem.Series, process uint32, at int64) int64 {
+	read := in.find(process, mem.SeriesRSS)
+	before := valueAt(s, at)
+	if s == nil || read == nil {
+		return before
+	}
+	next, exact := slices.BinarySearch(read.Times, at)
+	if exact || next == 0 || next == len(read.Times) {
+		return before
+	}
+	from, to := read.Times[next-1], read.Times[next]
+	first := valueAt(s, from)
+	return first + int64(float64(valueAt(s, to)-first)*float64(at-from)/float64(to-from))
 }
 
 // filesRose is by how much the resident pages of mapped files of a process rose to the end, after warm-up; ok where that is worth a word.

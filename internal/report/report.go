@@ -240,6 +240,7 @@ type StepPoint struct {
 	Step    uint64       `json:"step" doc:"The number of the step."`
 	Time    int64        `json:"time_ns" doc:"When it ended, in ns since the run began."`
 	RSS     mem.Optional `json:"rss_bytes,omitzero" doc:"Resident memory then, in bytes."`
+	Kept    mem.Optional `json:"kept_bytes,omitzero" doc:"Resident and swapped memory without what of mapped files the kernel can take back, in bytes; absent where that tells no more."`
 	Heap    mem.Optional `json:"heap_bytes,omitzero" doc:"Live heap then, sampled, in bytes."`
 	Device  mem.Optional `json:"device_bytes,omitzero" doc:"Use of the device then, in bytes."`
 }

@@ -10,18 +10,22 @@ type Shape struct {
 	Kind   string // one of the names below; empty: too few samples
 	Period int64  // of a saw-tooth, ns; 0: it has none that holds
 	At     int64  // when a spike is highest, or a warm-up ends
-	Lasts  int64  // ns that a spike lasts
+	Lasts  int64  // ns that all spikes together last
+	Times  int    // of spikes: how many
+	First  int64  // bytes at the beginning: of insufficient cleanup
+	Last   int64  // and at the end
 	Levels []Level
 }
 
-// Kinds of a shape.
+// Kinds of a shape: the one vocabulary of reports, pages, the SDK and the documentation.
 const (
 	Steady    = "steady"
-	WarmUp    = "warm-up"   // rises, then steady
-	SawTooth  = "saw-tooth" // fills and is given back, three times and more
-	Spike     = "spike"     // flat but for a short moment
-	Drift     = "drift"     // rises along a line
-	Staircase = "staircase" // flat, a rise, flat, three levels and more
+	WarmUp    = "warm-up"              // rises, then steady
+	SawTooth  = "saw-tooth"            // fills and is given back, three times and more
+	Spikes    = "spikes"               // flat but for short moments
+	Growth    = "steady growth"        // what is kept rises all the time, as by a leak: along a line, a curve or under a saw-tooth
+	Staircase = "staircase"            // flat, a rise, flat, three levels and more
+	NotBack   = "insufficient cleanup" // falls again, but not to where it began
 	Uneven    = "uneven"
 )
 
@@ -43,8 +47,9 @@ const (
 	levelShare  = 0.03 // of the peak: what two levels are apart at least
 	mostLevels  = 32
 	leastLevel  = 3      // bins
-	straight    = 0.97   // R² from which on a line is a line
-	spikeShare  = 0.05   // of the time that a spike lasts at most
+	growthShare = 0.25   // of the range: what a growth keeps at least
+	spikeShare  = 0.15   // of the time that spikes last at most
+	notBack     = 0.25   // of the range: what it ends above its beginning at least
 	regular     = 0.35   // of a period, by which falls may stray from it
 	fall        = 0.5    // of the range, that a saw-tooth falls
 	changeWeigh = 3 * 2. // of a change point, in σ²·log n: that of the normal distribution, thrice
@@ -62,27 +67,36 @@ func ShapeOf(times, values []int64) Shape {
 	span := float64(times[len(times)-1] - times[0])
 	s := Shape{Levels: levels(at, times[len(times)-1], means)}
 	falls := fallsOf(times, values, fall*(high-low))
-	above, when := timeAbove(times, values, low+(high-low)/2)
+	above, when, spikes := timeAbove(times, values, low+(high-low)/2)
 	last := s.Levels[len(s.Levels)-1]
+	rises := allRise(s.Levels)
 	switch {
 	case high-low < steadyShare*max(mid, 1):
 		s.Kind, s.Levels = Steady, s.Levels[:0]
+	case keeps(times, values, growthShare*(high-low)):
+		s.Kind, s.Levels = Growth, s.Levels[:0]
+	case rises && len(s.Levels) > 1 && float64(last.To-last.From) >= 0.5*span && last.isFlat():
+		s.Kind, s.At = WarmUp, last.From
+	case rises && len(s.Levels) >= 3 && allFlat(s.Levels):
+		s.Kind = Staircase
+	case float64(above) < spikeShare*span && len(falls) >= 1:
+		s.Kind, s.At, s.Lasts, s.Times = Spikes, when, above, spikes
 	case len(falls) >= 3:
 		s.Kind, s.Period, s.Levels = SawTooth, periodOf(falls), s.Levels[:0]
-	case float64(above) < spikeShare*span && len(falls) >= 1:
-		s.Kind, s.At, s.Lasts = Spike, when, above
-	case isStraight(at, means) && means[n-1]-means[0] > 0.5*(high-low):
-		s.Kind, s.Levels = Drift, s.Levels[:0]
-	case allRise(s.Levels) && len(s.Levels) > 1 && float64(last.To-last.From) >= 0.5*span && last.isFlat():
-		s.Kind, s.At = WarmUp, last.From
-	case allRise(s.Levels) && len(s.Levels) >= 3 && allFlat(s.Levels):
-		s.Kind = Staircase
-	case allRise(s.Levels) && len(s.Levels) >= 3: // along a curve, not a line
-		s.Kind, s.Levels = Drift, s.Levels[:0]
+	case !rises && len(s.Levels) > 2 && float64(last.Value-s.Levels[0].Value) >= notBack*(high-low):
+		s.Kind, s.First, s.Last = NotBack, s.Levels[0].Value, last.Value
 	default:
 		s.Kind = Uneven
 	}
 	return s
+}
+
+// keeps says whether what a curve never gives back rises steadily: the growth that is told as a leak, whose error is that of no sampling.
+func keeps(times, values []int64, least float64) bool {
+	first, last := times[0], times[len(times)-1]
+	seconds := func(t int64) float64 { return float64(t-first) / 1e9 }
+	t := TrendOf(Binned(times, values, first, last, MostBins, seconds), Noise{}, least)
+	return t.Steady
 }
 
 // shapeBinned is the mean of each of at most shapeBins stretches of equal length, without those that have no sample.
@@ -223,33 +237,24 @@ func periodOf(falls []int64) int64 {
 	return int64(period)
 }
 
-// timeAbove is how long a curve is above a value, and when it is highest.
-func timeAbove(times, values []int64, limit float64) (lasts, when int64) {
+// timeAbove is how long a curve is above a value, when it is highest, and how often it came above.
+func timeAbove(times, values []int64, limit float64) (lasts, when int64, often int) {
 	highest := 0
 	for i, v := range values {
 		if v > values[highest] {
 			highest = i
 		}
-		if float64(v) > limit && i+1 < len(times) {
+		if float64(v) <= limit {
+			continue
+		}
+		if i+1 < len(times) {
 			lasts += times[i+1] - times[i]
 		}
+		if i == 0 || float64(values[i-1]) <= limit {
+			often++
+		}
 	}
-	return lasts, times[highest]
-}
-
-// isStraight says whether a line explains nearly all of what a curve does, and it rises.
-func isStraight(at []int64, means []float64) bool {
-	n := float64(len(means))
-	mx, my := 0.0, 0.0
-	for i, m := range means {
-		mx, my = mx+float64(at[i])/n, my+m/n
-	}
-	var xx, xy, yy float64
-	for i, m := range means {
-		x, y := float64(at[i])-mx, m-my
-		xx, xy, yy = xx+x*x, xy+x*y, yy+y*y
-	}
-	return xx > 0 && yy > 0 && xy > 0 && xy*xy/(xx*yy) >= straight
+	return lasts, times[highest], often
 }
 
 func allFlat(all []Level) bool {

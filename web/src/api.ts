@@ -36,7 +36,7 @@ export interface Series extends Subject {
   name: string; title: string; unit: Unit; x_unit: Unit; label: Label; error?: number; x: number[]; y: number[];
 }
 export interface PhaseBar { process: number; phase: string; name?: string; step: number; start_ns: number; end_ns: number }
-export interface StepPoint { process: number; step: number; time_ns: number; rss_bytes?: number; heap_bytes?: number; device_bytes?: number }
+export interface StepPoint { process: number; step: number; time_ns: number; rss_bytes?: number; kept_bytes?: number; heap_bytes?: number; device_bytes?: number }
 export interface Mark { time_ns: number; kind: string; text: string; process?: number }
 
 export interface Process {

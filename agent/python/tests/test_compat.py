@@ -158,7 +158,7 @@ def test_patterns_of_a_file(tmp_path: Path) -> None:
         from hightide.compat.gpumemprof import MemoryAnalyzer
         for given in ("spike.json", json.load(open("spike.json"))):
             patterns = [p.pattern_type for p in MemoryAnalyzer().analyze_memory_patterns(given)]
-            assert "spike" in patterns, patterns
+            assert "spikes" in patterns, patterns
         assert MemoryAnalyzer().detect_memory_leaks("no-such-run") == []
         """,
     )

@@ -53,7 +53,8 @@ const lessons: Record<string, Lesson> = {
   "table-growth": { is: "Lines whose memory grows with the steps, with the bytes that each step adds and keeps. The error is the half width of the 95 % interval.", good: "No line, or errors as large as the figure.", bad: "A line that keeps most of what it allocates, in every step." },
   "table-processes": { is: "Every process of the run with its highest memory, processor time and how it ended.", good: "Workers alike, exit 0.", bad: "A worker far above its siblings, or one ended by a signal." },
   "table-ranks": { is: "The ranks of a distributed job in figures. Work is data and forward, in which no other rank is waited for.", good: "Rows alike.", bad: "One row that differs by more than a tenth." },
-  "table-shapes": { is: "The pattern of each curve after its warm-up: steady, saw-tooth, growing, or with spikes.", good: "Steady, or a saw-tooth.", bad: "Growing." },
+  "table-shapes": { is: "The pattern of each curve while the program worked: steady, warm-up, saw-tooth, spikes, steady growth, staircase, or insufficient cleanup, which falls again but not to where it began.",
+    good: "Steady, or a saw-tooth.", bad: "Steady growth, insufficient cleanup, spikes." },
   "table-efficiency": { is: "The parts of the run's score from 0 to 10, each with what it rests on.", good: "Near 10.", bad: "A part below 5: its text says why." },
 };
 

@@ -16,6 +16,7 @@ const figures: Figure[] = [
   { title: "allocated on the device", colour: "allocated", get: (s) => s.device_bytes },
   { title: "live heap (sampled)", colour: "heap", get: (s) => s.heap_bytes },
   { title: "resident (RSS)", colour: "rss", get: (s) => s.rss_bytes },
+  { title: "resident, without mapped files", colour: "uss", get: (s) => s.kept_bytes },
 ];
 const least = 8; // steps, for a picture that says something
 

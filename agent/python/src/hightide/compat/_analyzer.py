@@ -22,7 +22,7 @@ class MemoryPattern(NamedTuple):
     """What a curve does, or what was found of it."""
 
     pattern_type: str
-    """steady, saw-tooth, staircase … of a curve; fragmentation, monotonic_increase … of a finding"""
+    """steady, saw-tooth, spikes, steady_growth, insufficient_cleanup … of a curve; fragmentation … of a finding"""
     description: str
     severity: str
     suggestions: List[str]
@@ -77,7 +77,7 @@ class MemoryAnalyzer:
         ]
         for row in found.rows("shapes"):
             words = f"{row['curve']}: {row['pattern']}, {size(row['lowest'])} to {size(row['highest'])}"
-            patterns.append(MemoryPattern(row["pattern"], words, "info", [], row))
+            patterns.append(MemoryPattern(row["pattern"].replace(" ", "_"), words, "info", [], row))
         return patterns
 
     def generate_performance_insights(self, results: Any = None) -> List[PerformanceInsight]:
