@@ -107,6 +107,9 @@ func (in *Input) verdictPeak(b *strings.Builder, r *report.Report) {
 	case mem.SeriesDeviceUsed:
 		fullest := in.fullestDevice()
 		bytes, what = mem.Some(fullest.Values[fullest.Peak()]), "in use on "+fullest.Device+", by all programs together"
+		if all, ok := in.memoryOf(fullest.Device).Get(); ok {
+			what = fmt.Sprintf("of %v %s", mem.Bytes(all), what)
+		}
 	}
 	value, ok := bytes.Get()
 	if !ok {
@@ -199,6 +202,9 @@ func (in *Input) peakMoment(b *strings.Builder, p *report.Peak) {
 // growthClause says whether memory grows with the steps, and why; "" where that is not known.
 func (in *Input) growthClause(r *report.Report) string {
 	var b strings.Builder
+	if len(in.growing) == 0 && len(in.cards) > 0 {
+		return in.cards[0].clause()
+	}
 	if len(in.growing) == 0 {
 		if g, ok := r.Headline.Growth.Get(); ok && g == 0 && len(in.larger) == 0 {
 			return "no steady growth with the steps is seen" + toldFrom(r.Headline.GrowthLeast)

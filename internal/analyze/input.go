@@ -23,6 +23,7 @@ type Input struct {
 	names      *usage.Names
 	histories  map[uint32]*usage.History // of sampled heaps, by process
 	growing    []growing                 // what growth found, for the headline
+	cards      []card                    // devices that grow as a whole, likewise
 	totals     []total                   // processes whose memory grows as a whole, and
 	tested     map[uint32][]string       // of what of each process that could be told: "rss", "device"
 	leastTold  map[string]float64        // of each of these, the least growth that is told

@@ -129,7 +129,7 @@ func (e *Engine) Explain(ctx context.Context, refs []string, o analyze.ExplainOp
 		}
 		if from.Recording != nil && len(refs) == 1 {
 			x.Report = AnalyzeFrom(from.from, from.Recording)
-			if len(from.Recording.Snapshots) == 0 && from.Format != "telemetry" {
+			if len(from.Recording.Snapshots) == 0 && from.Recording.Info.Verb != "telemetry" {
 				x.Report.AddNote("The run recorded no allocator snapshot, so there is nothing of a device to explain: hightide run --snapshot-on exit records one.")
 			}
 		}

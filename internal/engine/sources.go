@@ -108,11 +108,14 @@ func (e *Engine) decode(ctx context.Context, r io.Reader, name string) (*format.
 		defer e.Runtime.TuneTo(launch.Reading)()
 	}
 	document, err := format.Decode(r, name)
+	var unread *format.UnreadError
 	switch {
 	case err == nil:
 		return document, nil
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
+	case errors.As(err, &unread):
+		return nil, fail.Input(unread.Instead, "%s: %w", filepath.Base(name), err)
 	case errors.Is(err, format.ErrText):
 		return nil, fail.Input("paste the error itself, whole; a kind that is not known is not guessed. docs/formats/intake.md lists what is read", "%s: %w", filepath.Base(name), err)
 	case errors.Is(err, format.ErrUnknown):

@@ -42,7 +42,7 @@ type Document struct {
 	OOM       *mem.OOMMessage
 	Recording *mem.Run
 
-	// Words explains a message in sentences with its figures; only with OOM.
+	// Words say what the file holds in sentences with its figures: with OOM, or alone where a text shows one moment of GPUs.
 	Words []string
 }
 
@@ -96,6 +96,7 @@ type plain struct {
 	format     *Format
 	text       bool       // format is not known, and the beginning is text
 	timeline   bool       // likewise; of PyTorch's profiler
+	unread     error      // likewise; of a kind that is known and not read
 	compressed []*members // the outer one first
 	layers     []*ahead
 }
@@ -120,6 +121,9 @@ func open(r io.Reader, small bool) (*plain, error) {
 			}
 			p.format = Sniff(head)
 			p.timeline = torch.IsTimeline(head)
+			if p.format == nil {
+				p.unread = namedUnread(head)
+			}
 			p.text = p.format == nil && bytes.IndexByte(head, 0) < 0 && utf8.Valid(head[:max(0, len(head)-utf8.UTFMax)])
 			return p, nil
 		}
@@ -183,6 +187,9 @@ func Decode(r io.Reader, name string) (*Document, error) {
 	if errors.Is(err, oomtext.ErrNoMessage) {
 		if file.timeline {
 			return nil, torch.ErrTimeline
+		}
+		if file.unread != nil {
+			return nil, file.unread
 		}
 		return nil, ErrText
 	}

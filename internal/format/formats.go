@@ -20,16 +20,19 @@ var Formats = []Format{
 	{Name: "csv", Extension: ".csv", Writes: "a table as comma-separated values", Tables: true, Takes: Runs | Snapshots, Write: writeCSV},
 	{Name: "json", Extension: ".json", Writes: "everything as one JSON object", Takes: Runs | Snapshots, Write: writeJSON},
 	{Name: "parquet", Extension: ".parquet", Writes: "a table as Apache Parquet", Tables: true, Binary: true, Takes: Runs | Snapshots, Write: writeParquet},
-	{Name: "recording", Extension: ".hightide", Reads: "a recording of hightide", Sniff: isRecording, Decode: reads(wire.Load, func(d *Document, run *mem.Run) { d.Recording = run }),
+	{Name: "recording", Extension: ".hightide", Reads: "a recording of hightide", Sniff: isRecording, Decode: reads(wire.Load, asRecording),
 		Writes: "the recording itself, without damaged parts; with --redact without private data", Binary: true, Takes: Runs, Write: ofRunAlone(wire.Save)},
 	{Name: "torch-pickle", Extension: ".pickle", Reads: "a memory snapshot of PyTorch", Sniff: torch.IsPickle, Decode: decodeTorch,
 		Writes: "a snapshot that PyTorch's memory_viz opens", Binary: true, Takes: Snapshots, Write: writeTorch},
 	{Name: "telemetry", Extension: ".json", Reads: "readings of a memory tracker (Stormlog's gpumemprof and tfmemprof, JSON or CSV)", Sniff: telemetry.Is,
-		Decode: reads(telemetry.Read, func(d *Document, run *mem.Run) { d.Recording = run }),
+		Decode: reads(telemetry.Read, asRecording),
 		Writes: "readings as events of a memory tracker, as JSON", Takes: Runs, Write: ofRunAlone(telemetry.WriteJSON)},
 	{Name: "telemetry-csv", Extension: ".csv", Writes: "the same as CSV", Takes: Runs, Write: ofRunAlone(telemetry.WriteCSV)},
 	{Name: "nvidia-smi", Reads: "what nvidia-smi --query-gpu=timestamp,index,memory.used --format=csv prints", Sniff: telemetry.IsSMI,
-		Decode: reads(telemetry.ReadSMI, func(d *Document, run *mem.Run) { d.Recording = run })},
+		Decode: reads(telemetry.ReadSMI, asRecording)},
+	{Name: "nvidia-smi-monitor", Reads: "what nvidia-smi dmon and pmon print with -s m", Sniff: telemetry.IsMonitor, Decode: reads(telemetry.ReadMonitor, asRecording)},
+	{Name: "xpu-smi", Reads: "what xpu-smi dump -m 18 prints", Sniff: telemetry.IsXPU, Decode: reads(telemetry.ReadXPU, asRecording)},
+	{Name: "mprof", Reads: "readings of memory_profiler's mprof (*.dat)", Sniff: telemetry.IsMprof, Decode: reads(telemetry.ReadMprof, asRecording)},
 	{Name: "torch-json", Reads: "the same as JSON", Sniff: torch.IsJSON, Decode: reads(torch.ReadJSON, asSnapshot)},
 	{Name: "profiler-trace", Reads: "a trace of PyTorch's profiler with memory events", Sniff: torch.IsTrace, Decode: reads(torch.ReadTrace, asSnapshot)},
 	{Name: "xspace", Reads: "a profile of tf.profiler with memory events (*.xplane.pb)", Sniff: profiler.IsXSpace, Decode: reads(profiler.ReadXSpace, asSnapshot)},
@@ -43,6 +46,7 @@ var Formats = []Format{
 	{Name: "memray-table", Reads: "what memray transform csv makes of it", Sniff: stacks.IsMemrayTable, Decode: reads(stacks.ReadMemrayTable, asProfile)},
 	{Name: "smaps", Reads: "smaps of Linux (/proc/PID/smaps)", Sniff: smaps.Is, Decode: reads(smaps.Read, func(d *Document, m *mem.Mappings) { d.Mappings = m })},
 	{Name: "oom-message", Reads: "a pasted out-of-memory message", Sniff: oomtext.IsMessage, Decode: reads(oomtext.Read, func(d *Document, m *mem.OOMMessage) { d.OOM, d.Words = m, oomtext.Words(m) })},
+	{Name: "gpu-table", Reads: "the tables of nvidia-smi, gpustat and rocm-smi --showmeminfo vram", Sniff: telemetry.IsShown, Decode: decodeShown},
 }
 
 // ofRunAlone is the Write of a format that needs nothing but a run.
@@ -67,6 +71,7 @@ func reads[T any](read func(io.Reader) (T, error), put func(*Document, T)) func(
 	}
 }
 
+func asRecording(d *Document, run *mem.Run)            { d.Recording = run }
 func asSnapshot(d *Document, s *mem.AllocatorSnapshot) { d.Snapshot = s }
 func asProfile(d *Document, p *mem.Profile)            { d.Profile = p }
 
@@ -77,6 +82,25 @@ func decodeTorch(r io.Reader, size int64) (*Document, error) {
 		return nil, err
 	}
 	return &Document{Snapshot: snapshot}, nil
+}
+
+// decodeShown reads what tools show of GPUs. An out-of-memory message further down in the text is what it was pasted for.
+func decodeShown(r io.Reader, _ int64) (*Document, error) {
+	text, err := io.ReadAll(io.LimitReader(r, maxText))
+	if err != nil {
+		return nil, err
+	}
+	if m, err := oomtext.Read(bytes.NewReader(text)); err == nil {
+		return &Document{OOM: m, Words: oomtext.Words(m)}, nil
+	}
+	all, err := telemetry.ReadShown(bytes.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	if run := telemetry.OverTime(all); run != nil {
+		return &Document{Recording: run}, nil
+	}
+	return &Document{Words: all[len(all)-1].Words(len(all))}, nil
 }
 
 func refuseMemray(io.Reader, int64) (*Document, error) { return nil, stacks.ErrMemray }

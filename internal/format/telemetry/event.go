@@ -117,8 +117,8 @@ var columnNames = []string{"schema_version", "timestamp_ns", "event_type", "coll
 	"device_free_bytes", "device_total_bytes", "context"}
 
 func (e *Event) cells() []string {
-	return []string{strconv.Itoa(e.Version), number(e.Time), e.Type, e.Collector, number(e.Interval), number(e.PID), e.Host, number(e.Device),
-		number(e.Allocated), number(e.Reserved), number(e.Active), number(e.Inactive), number(e.Used), number(e.Free), number(e.Total), e.Context}
+	return []string{strconv.Itoa(e.Version), numberText(e.Time), e.Type, e.Collector, numberText(e.Interval), numberText(e.PID), e.Host, numberText(e.Device),
+		numberText(e.Allocated), numberText(e.Reserved), numberText(e.Active), numberText(e.Inactive), numberText(e.Used), numberText(e.Free), numberText(e.Total), e.Context}
 }
 
 // check makes old names new ones, and refuses what cannot be.

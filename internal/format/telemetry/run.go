@@ -36,14 +36,19 @@ func run(events []Event) (*mem.Run, error) {
 	for i := range events {
 		b.event(&events[i])
 	}
+	b.samples()
+	b.add(mem.End{Time: int64(*last.Time), Reason: "left"})
+	return b.out, nil
+}
+
+// samples adds the series, in the order in which they began.
+func (b *builder) samples() {
 	for n, def := range b.order {
 		samples := b.series[def]
 		def.ID, samples.Series = uint32(n+1), uint32(n+1)
 		b.add(def)
 		b.add(*samples)
 	}
-	b.add(mem.End{Time: int64(*last.Time), Reason: "left"})
-	return b.out, nil
 }
 
 // add takes in a frame, which is of our own making.
@@ -81,6 +86,9 @@ func (b *builder) process(e *Event) uint32 {
 		id = uint32(len(b.processes) + 1)
 		b.processes[pid] = id
 		p := mem.Process{ID: id, PID: int(pid), Role: "main", Start: int64(*e.Time)}
+		if e.Collector == pmonCollector && e.Context != "" {
+			p.Command = mem.MaskArgs([]string{e.Context})
+		}
 		if e.Rank != nil && *e.Rank > 0 {
 			p.Role, p.Rank = "rank", mem.Some(int64(*e.Rank))
 		}
@@ -95,6 +103,10 @@ func (b *builder) event(e *Event) {
 		return
 	}
 	id := b.process(e)
+	if e.Collector == pmonCollector {
+		b.sample(e, mem.SeriesDef{Process: id, Device: deviceName(e.device()), Name: mem.SeriesDeviceProcess}, e.Used)
+		return
+	}
 	if e.passed() {
 		frame := mem.Event{Time: int64(*e.Time), Process: id, Kind: "alert", Text: "limit " + e.Type + ": " + e.Context, Facts: map[string]string{"alert": e.Type}}
 		if e.Allocated != nil {

@@ -18,7 +18,7 @@ import (
 // IsSMI knows what nvidia-smi --query-gpu=timestamp,…,memory.used,… --format=csv prints, by its header.
 func IsSMI(head []byte) bool {
 	line, _, _ := bytes.Cut(bytes.TrimLeft(head, " \t\r\n\ufeff"), []byte("\n"))
-	return bytes.Contains(line, []byte("timestamp")) && bytes.Contains(line, []byte("memory.used ["))
+	return bytes.Contains(line, []byte("memory.used")) && bytes.Contains(line, []byte(","))
 }
 
 const smiCollector = "nvidia-smi"
@@ -70,30 +70,37 @@ func ReadSMI(r io.Reader) (*mem.Run, error) {
 
 // smiTable says which columns hold what; -1: none.
 type smiTable struct {
-	time, used, total, name, which int
-	usedUnit, totalUnit            int64
+	time, used, total, free, name, which int
+	usedUnit, totalUnit, freeUnit        int64
 }
 
 func smiColumns(header []string) (t smiTable, err error) {
-	t = smiTable{-1, -1, -1, -1, -1, 0, 0}
+	t = smiTable{time: -1, used: -1, total: -1, free: -1, name: -1, which: -1}
 	for i, text := range header {
 		name, unit, _ := strings.Cut(strings.TrimSpace(text), " [")
 		size := smiUnits[strings.TrimSuffix(unit, "]")]
 		switch {
-		case name == "timestamp":
+		case name == "timestamp" || name == "time" || name == "date":
 			t.time = i
 		case name == "memory.used":
 			t.used, t.usedUnit = i, size
 		case name == "memory.total":
 			t.total, t.totalUnit = i, size
+		case name == "memory.free" && size > 0:
+			t.free, t.freeUnit = i, size
 		case name == "name" || name == "gpu_name":
 			t.name = i
 		case t.which < 0 && slices.Contains(smiWhich, name):
 			t.which = i
 		}
 	}
-	if t.time < 0 || t.usedUnit == 0 || t.total >= 0 && t.totalUnit == 0 {
-		return t, errors.New("the header has no timestamp, or sizes without a unit that is known")
+	switch {
+	case t.used < 0:
+		return t, errors.New("the header has no memory.used")
+	case t.time < 0:
+		return t, errors.New("the header has no timestamp: log with --query-gpu=timestamp,index,memory.used,memory.total")
+	case t.usedUnit == 0 || t.total >= 0 && t.totalUnit == 0:
+		return t, errors.New("the header has no unit that is known: write `memory.used [MiB]`, as nvidia-smi does")
 	}
 	return t, nil
 }
@@ -111,11 +118,11 @@ func (t *smiTable) read(table *csv.Reader) (events []Event, names map[int]string
 			return nil, nil, err
 		}
 		line, _ := table.FieldPos(0)
-		at, err := time.Parse(smiTime, row[t.time])
-		if err != nil {
-			return nil, nil, fmt.Errorf("line %d: %q is not a moment as nvidia-smi writes it", line, row[t.time])
+		at, ok := smiMoment(row[t.time])
+		if !ok {
+			return nil, nil, fmt.Errorf("line %d: %q is not a moment as nvidia-smi writes it, nor seconds since 1970", line, row[t.time])
 		}
-		moment := whole(at.UnixNano())
+		moment := whole(at)
 		e := Event{Time: &moment, Collector: smiCollector, Device: size(0)}
 		if t.which >= 0 {
 			n, err := strconv.ParseInt(row[t.which], 10, 10)
@@ -132,6 +139,11 @@ func (t *smiTable) read(table *csv.Reader) (events []Event, names map[int]string
 		}
 		if e.Used, err = smiSize(row[t.used], t.usedUnit); err == nil && t.total >= 0 {
 			e.Total, err = smiSize(row[t.total], t.totalUnit)
+		} else if err == nil && t.free >= 0 && e.Used != nil { // what the driver keeps for itself is in neither
+			var free *whole
+			if free, err = smiSize(row[t.free], t.freeUnit); free != nil {
+				e.Total = size(int64(*e.Used + *free))
+			}
 		}
 		if err != nil {
 			return nil, nil, fmt.Errorf("line %d: %w", line, err)
@@ -143,6 +155,25 @@ func (t *smiTable) read(table *csv.Reader) (events []Event, names map[int]string
 			return nil, nil, fmt.Errorf("more than %d rows", maxEvents)
 		}
 	}
+}
+
+// smiMoment reads nvidia-smi's way to write a moment, ISO 8601, and the time since 1970 in s, ms, µs or ns, as scripts around it write it.
+func smiMoment(text string) (ns int64, ok bool) {
+	for _, layout := range []string{smiTime, time.DateTime, "2006-01-02T15:04:05", time.RFC3339, "2006/01/02 15:04:05"} { // fractions are read with each
+		if at, err := time.Parse(layout, text); err == nil {
+			return at.UnixNano(), at.Year() >= 1970
+		}
+	}
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(n > 0) {
+		return 0, false
+	}
+	for _, scale := range []float64{1e9, 1e6, 1e3, 1} {
+		if n*scale < 1<<62 && n*scale >= 1e17 && n*scale < 1e19 { // from 1973 on
+			return int64(n * scale), true
+		}
+	}
+	return 0, false
 }
 
 // smiSize reads "20000 MiB", or "20000" of --format=csv,nounits; nil for "[N/A]".

@@ -35,6 +35,22 @@ func TestReadSMI(t *testing.T) {
 	}
 }
 
+// TestReadSMITimes: scripts around nvidia-smi write the time since 1970, and ISO 8601. Without memory.total what is used and free tells it.
+func TestReadSMITimes(t *testing.T) {
+	for _, times := range [][2]string{{"1714060828.887", "1714060829.887"}, {"1714060828887", "1714060829887"}, {"1714060828", "1714060829"}, {"1714060828887000000", "1714060829887000000"},
+		{"2026-01-03T15:00:00.5", "2026-01-03T15:00:01.5"}, {"2026-01-03 15:00:00", "2026-01-03 15:00:01"}, {"2026-01-03T15:00:00Z", "2026-01-03T15:00:01Z"}} {
+		run, err := ReadSMI(strings.NewReader("timestamp, memory.used [MiB], memory.free [MiB]\n" + times[0] + ", 3767 MiB, 16381 MiB\n" + times[1] + ", 20137 MiB, 11 MiB\n"))
+		if err != nil {
+			t.Errorf("%s: %v", times[0], err)
+			continue
+		}
+		s := run.Series[0]
+		if since := s.Times[1] - s.Times[0]; since < 1e9-1000 || since > 1e9+1000 || s.Values[1] != 20137<<20 || run.Info.Host.GPUs[0].Memory.Or(0) != 20148<<20 {
+			t.Errorf("%s: %v %v, %+v", times[0], s.Times, s.Values, run.Info.Host.GPUs)
+		}
+	}
+}
+
 // TestReadSMIRefuses: rows that cannot be told apart and what is not a size are refused with their line; what is only not said is told.
 func TestReadSMIRefuses(t *testing.T) {
 	const head = "timestamp, memory.used [MiB]\n"
@@ -43,7 +59,7 @@ func TestReadSMIRefuses(t *testing.T) {
 		head + "2026/11/23 10:00:00.000, many\n":                                  `line 2: "many" is not a size`,
 		head + "2026/11/23 10:00:00.000, 99999999999999 MiB\n":                    "is not a size",
 		head + "yesterday, 1 MiB\n":                                               `line 2: "yesterday" is not a moment`,
-		"timestamp, memory.used [pages]\n":                                        "without a unit",
+		"timestamp, memory.used [pages]\n":                                        "no unit that is known",
 		head:                                                                      "no readings",
 	} {
 		if run, err := ReadSMI(strings.NewReader(text)); err == nil || run != nil || !strings.Contains(err.Error(), says) {

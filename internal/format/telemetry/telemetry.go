@@ -189,7 +189,7 @@ func WriteCSV(w io.Writer, r *mem.Run) error {
 	return out.Error()
 }
 
-func number(n *whole) string {
+func numberText(n *whole) string {
 	if n == nil {
 		return ""
 	}
