@@ -122,11 +122,14 @@ func (o *replayOptions) run(a *app, c *cobra.Command, args []string) error {
 			return err
 		}
 	}
-	if o.Verify && !result.Verified.Exact() || !o.Verify && result.OOM != nil {
+	if o.Verify && !result.Verified.Exact() || !o.Verify && result.OOM != nil || o.one() && result.Verdict.IsOutOfMemory() {
 		return exitStatus(1)
 	}
 	return nil
 }
+
+// one says that one setup was asked for, so that its verdict is the answer.
+func (o *replayOptions) one() bool { return !o.Verify && !o.Search && !o.Compare && !o.AllGPUs }
 
 func (a *app) printReplay(r *replay.Result, verify bool) {
 	if verify {

@@ -200,7 +200,7 @@ func TestLimits(t *testing.T) {
 		{Setup{Settings: Settings{Fraction: 0.9}, Memory: 100, Capacity: 80}, 80},
 		{Setup{Settings: Settings{Fraction: 1}, Memory: 100}, 0},
 	} {
-		if got := test.setup.limit(); got != test.want {
+		if got := test.setup.Limit(); got != test.want {
 			t.Errorf("%+v: %d", test.setup, got)
 		}
 		if got, want := test.setup.limited(), test.setup.Settings.Fraction > 0 && test.setup.Settings.Fraction < 1 && test.setup.Memory > 0; got != want {

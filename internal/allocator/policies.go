@@ -49,7 +49,7 @@ type ideal struct {
 
 type idealBlock struct{ requested, size mem.Bytes }
 
-func newIdeal(s Setup) Policy { return &ideal{limit: s.limit(), sizes: make([]idealBlock, 1)} }
+func newIdeal(s Setup) Policy { return &ideal{limit: s.Limit(), sizes: make([]idealBlock, 1)} }
 
 // Malloc serves whatever the memory has room for.
 func (i *ideal) Malloc(r Request) Handle {

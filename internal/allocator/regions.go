@@ -139,7 +139,7 @@ const (
 )
 
 func newBFC(s Setup) Policy {
-	return &bfc{newChunks(s.limit(), func(chunk, wanted mem.Bytes) bool {
+	return &bfc{newChunks(s.Limit(), func(chunk, wanted mem.Bytes) bool {
 		return chunk >= 2*wanted || chunk-wanted >= bfcWaste
 	}), bfcFirst}
 }
@@ -190,7 +190,7 @@ type async struct{ chunks }
 const asyncRegion = 32 * mem.MiB
 
 func newAsync(s Setup) Policy {
-	return &async{newChunks(s.limit(), func(chunk, wanted mem.Bytes) bool { return chunk > wanted })}
+	return &async{newChunks(s.Limit(), func(chunk, wanted mem.Bytes) bool { return chunk > wanted })}
 }
 
 // Malloc serves a request; a failed one trims the pool and is tried once more.

@@ -23,8 +23,9 @@ type Setup struct {
 type Outcome struct {
 	Usage Usage
 	OOM   *OOM // nil: it ran to its end
-	// Saved counts allocations that failed in the record and could be served here.
+	// Saved counts allocations that failed in the record and could be served here; Again is the first that failed here, too.
 	Saved int
+	Again *OOM
 	// Curve is the course of the run, in equal parts of its events.
 	Curve []Point
 }
@@ -152,7 +153,7 @@ func (r *runner) takeOver() bool {
 			device.Base = end
 		}
 	}
-	if limit := r.setup.limit(); limit > 0 && held > limit {
+	if limit := r.setup.Limit(); limit > 0 && held > limit {
 		device.Base = 0
 		return false
 	}
@@ -174,7 +175,7 @@ func (r *runner) do(op *Op) bool {
 		}
 		h := r.policy.Malloc(op.Request)
 		if h == 0 && op.Size > 0 {
-			r.failed(op)
+			r.out.OOM = r.failed(op)
 			return false
 		}
 		r.handles[op.ID] = h
@@ -182,6 +183,8 @@ func (r *runner) do(op *Op) bool {
 		if h := r.policy.Malloc(op.Request); h != 0 {
 			r.out.Saved++
 			giveBack(r.policy, h)
+		} else if r.out.Again == nil {
+			r.out.Again = r.failed(op)
 		}
 	case OpFree:
 		if h := r.handles[op.ID]; h != 0 {
@@ -233,16 +236,17 @@ func (r *runner) note() {
 	point.Reserved, point.Active = max(point.Reserved, reserved), max(point.Active, active)
 }
 
-func (r *runner) failed(op *Op) {
+func (r *runner) failed(op *Op) *OOM {
 	u := r.policy.Usage()
-	r.out.OOM = &OOM{Event: int(op.Event), Size: op.Size, Reserved: u.Reserved, Active: u.Active}
-	if c := r.setup.limit(); c > 0 {
-		r.out.OOM.Fragmented = u.Active+r.setup.Settings.Round(op.Size) <= c
+	oom := &OOM{Event: int(op.Event), Size: op.Size, Reserved: u.Reserved, Active: u.Active}
+	if c := r.setup.Limit(); c > 0 {
+		oom.Fragmented = u.Active+r.setup.Settings.Round(op.Size) <= c
 	}
+	return oom
 }
 
-// limit is what the allocator can have at most; 0: no end.
-func (s *Setup) limit() mem.Bytes {
+// Limit is what the allocator can have at most; 0: no end.
+func (s *Setup) Limit() mem.Bytes {
 	limit := s.Capacity
 	if f := s.Settings.Fraction; f > 0 && f < 1 && s.Memory > 0 {
 		part := mem.Bytes(f * float64(s.Memory))

@@ -23,6 +23,7 @@ type replayAnswer struct {
 	Label    mem.Label        `json:"label" jsonschema:"replayed: exact to the address; estimated: not"`
 	Torch    string           `json:"torch" jsonschema:"version whose rules apply"`
 	Capacity mem.Bytes        `json:"capacity_bytes,omitempty"`
+	Verdict  *replay.Verdict  `json:"verdict,omitempty" jsonschema:"whether memory runs out; absent: it is not short, and no limit was asked for"`
 	Recorded replay.Figures   `json:"recorded"`
 	Replayed replay.Figures   `json:"replayed"`
 	Spread   [2]mem.Bytes     `json:"peak_reserved_spread_bytes" jsonschema:"over what addresses may turn out to be"`
@@ -55,7 +56,7 @@ var replayTrace = tool[replayInput, replayAnswer]{
 		if err != nil {
 			return out, "", err
 		}
-		return replayed(result), result.Table().Text(plain) + result.Words(), nil
+		return replayed(result), result.VerdictText() + result.Table().Text(plain) + result.Words(), nil
 	},
 }
 
@@ -69,7 +70,7 @@ func (in *replayInput) options() replay.Options {
 
 func replayed(r *replay.Result) replayAnswer {
 	a := replayAnswer{
-		Label: r.Label, Torch: r.Torch, Capacity: r.Capacity, Recorded: r.Recorded, Replayed: r.Figures, Spread: r.Spread,
+		Label: r.Label, Torch: r.Torch, Capacity: r.Capacity, Verdict: r.Verdict, Recorded: r.Recorded, Replayed: r.Figures, Spread: r.Spread,
 		Exact: r.Verified.AddressesExact, Checked: r.Verified.Addresses, Notes: []string{},
 	}
 	each := r.Files

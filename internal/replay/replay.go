@@ -209,11 +209,7 @@ func (r *replaying) run(ctx context.Context) error {
 func (r *replaying) tellVerified() {
 	v, out := r.verified, r.result
 	out.Recorded = usageFigures(r.settings.String(), &v.Usage)
-	for _, action := range r.trace.Action {
-		if action == mem.ActionOOM {
-			out.Recorded.Refused++
-		}
-	}
+	out.Recorded.Refused = int64(len(r.refused()))
 	out.Verified = &Agreement{v.AddressesTotal, v.AddressesExact, v.SegmentsTotal, v.SegmentsExact, v.Ambiguous, v.Realigned, v.First}
 	out.Agreement = out.Verified
 	switch {
@@ -239,6 +235,10 @@ func (r *replaying) whatIf() {
 	if r.o.Policy != "native" {
 		o := allocator.RunOn(r.program, r.o.Policy, r.asked)
 		out.Figures, out.Curve = figures(conf, o), o.Curve
+		out.Verdict = r.judge(&r.asked, []*allocator.Outcome{o}, false)
+		if out.Verdict != nil {
+			out.Verdict.Text += fmt.Sprintf(" That is of the model %s, not of PyTorch's native allocator.", r.o.Policy)
+		}
 		out.Spread = [2]mem.Bytes{o.Usage.PeakReserved, o.Usage.PeakReserved}
 		out.Figures.Policy = r.o.Policy
 		if p, _ := allocator.FindPolicy(r.o.Policy); !p.Exact {
@@ -252,6 +252,7 @@ func (r *replaying) whatIf() {
 		}
 		out.Figures, out.Curve = figures(conf, all[0]), all[0].Curve
 		out.Spread = [2]mem.Bytes{spread.Low, spread.High}
+		out.Verdict = r.judge(&r.asked, all, r.result.asRecorded())
 	}
 	recorded := r.setup()
 	recorded.Capacity = r.program.Room(r.trace) // else requests that failed would be served

@@ -23,6 +23,7 @@ type Result struct {
 	recordedLabel mem.Label // of the snapshot: its own figures may be an imaginary GPU's
 	DeviceUnknown bool      `json:"-"` // see DeviceUnknownText
 	*Agreement              // the same fields at the top
+	Verdict       *Verdict  `json:"verdict,omitempty"` // nil: memory is not short, and no limit was asked for
 	Recorded      Figures   `json:"recorded"`
 	Figures
 	Spread   [2]mem.Bytes `json:"peak_reserved_spread_bytes"` // over what addresses may turn out to be
@@ -50,6 +51,7 @@ type Searched struct {
 // Best is the best settings of a search on one trace: what they gain and what they cost.
 type Best struct {
 	Figures
+	Verdict   *Verdict          `json:"verdict,omitempty"` // as of Result
 	Spread    [2]mem.Bytes      `json:"peak_reserved_spread_bytes"`
 	Curve     []allocator.Point `json:"-"`
 	Gain      mem.Bytes         `json:"gain_bytes"`         // of reserved memory, against the record
@@ -138,6 +140,7 @@ func together(all []*replaying) *Result {
 			sum.Label = mem.Estimated
 		}
 	}
+	sum.Verdict = worst(sum.Files)
 	return sum
 }
 

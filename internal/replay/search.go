@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"hightide/internal/allocator"
@@ -26,10 +27,9 @@ func search(ctx context.Context, all []*replaying, tell func(done, all int)) {
 		r.beginSearch()
 	}
 	found := allocator.SearchTelling(worst.program, worst.trial(worst.asked.Settings), worst.o.Workers, func() bool { return ctx.Err() != nil }, tell)
-	for _, c := range found {
-		worst.result.Search = append(worst.result.Search, figures(c.Settings.String(), c.Outcome))
-	}
+	worst.result.Search = distinct(found)
 	worst.result.Searched = Searched{Settings: len(found), Nanoseconds: time.Since(start).Nanoseconds(), Capacity: worst.room}
+	simplestFirst(found)
 	own := slices.IndexFunc(found, func(c allocator.Candidate) bool { return c.Settings == worst.asked.Settings })
 	for i, c := range found[:min(len(found), mostChecked)] {
 		if i > own || !less(&c, &found[own]) { // changing nothing is as good
@@ -39,6 +39,55 @@ func search(ctx context.Context, all []*replaying, tell func(done, all int)) {
 			break
 		}
 	}
+}
+
+// distinct are the figures of a search, those that lead to the same once: of the shortest line, which comes first.
+func distinct(found []allocator.Candidate) (all []Figures) {
+	type outcome struct {
+		reserved, allocated     mem.Bytes
+		calls, retries, refused int64
+		oom                     int
+	}
+	seen := map[outcome]bool{}
+	for _, c := range found {
+		f, at := figures(c.Settings.String(), c.Outcome), -1
+		if f.OOM != nil {
+			at = *f.OOM
+		}
+		if of := (outcome{f.Reserved, f.Allocated, f.SegmentCalls, f.Retries, f.Refused, at}); !seen[of] {
+			seen[of] = true
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// asGood is by what part of its peak, as a divisor, one may reserve more than another and be as good: a line that is simpler is better then.
+const asGood = 1000
+
+// simplestFirst puts those that are as good as the best in front, the one that changes the fewest settings first.
+func simplestFirst(found []allocator.Candidate) {
+	if len(found) == 0 || found[0].Outcome.OOM != nil {
+		return
+	}
+	best := &found[0].Outcome.Usage
+	end := slices.IndexFunc(found, func(c allocator.Candidate) bool {
+		u := &c.Outcome.Usage
+		return c.Outcome.OOM != nil || u.OOMs > best.OOMs || u.PeakReserved > best.PeakReserved+best.PeakReserved/asGood
+	})
+	if end < 0 {
+		end = len(found)
+	}
+	slices.SortStableFunc(found[:end], func(a, b allocator.Candidate) int { return cmp.Compare(changes(a.Settings), changes(b.Settings)) })
+}
+
+// changes is how many settings a line has.
+func changes(s allocator.Settings) int {
+	line := s.String()
+	if line == "" {
+		return 0
+	}
+	return 1 + strings.Count(line, ",")
 }
 
 // less says whether a candidate refuses less or reserves less than another, whatever it costs in calls.
@@ -85,13 +134,14 @@ func tryOnAll(all []*replaying, settings allocator.Settings) bool {
 // where memory runs out, where more requests are refused, or where more is reserved without a request the fewer refused.
 func (r *replaying) best(settings allocator.Settings) *Best {
 	recorded := &r.result.Recorded
-	outcomes, spread := allocator.Variants(r.program, r.trial(settings))
+	setup := r.trial(settings)
+	outcomes, spread := allocator.Variants(r.program, setup)
 	for _, o := range outcomes {
 		if f := figures("", o); f.OOM != nil || f.Refused > recorded.Refused || f.Refused == recorded.Refused && f.Reserved > recorded.Reserved {
 			return nil
 		}
 	}
-	b := &Best{Figures: figures(settings.String(), outcomes[0]), Spread: [2]mem.Bytes{spread.Low, spread.High}, Curve: outcomes[0].Curve}
+	b := &Best{Figures: figures(settings.String(), outcomes[0]), Verdict: r.judge(&setup, outcomes, false), Spread: [2]mem.Bytes{spread.Low, spread.High}, Curve: outcomes[0].Curve}
 	b.Gain, b.GainFresh = recorded.Reserved-b.Reserved, r.result.Fresh.Reserved-b.Reserved
 	b.MoreCalls = b.SegmentCalls - recorded.SegmentCalls
 	return b

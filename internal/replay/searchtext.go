@@ -29,6 +29,9 @@ func (r *Result) SearchText(named bool) []string {
 	if named {
 		name = r.Trace() + ": "
 	}
+	if b := r.Best; b.Verdict != nil && b.AllocConf != r.AllocConf {
+		said = append(said, name+b.Verdict.Text)
+	}
 	return append(said, r.gains(name)...)
 }
 
@@ -73,13 +76,6 @@ func (r *Result) gains(name string) []string {
 		line = report.UpperFirst(line)
 	}
 	said := []string{name + line}
-	if served := r.Recorded.Refused - b.Refused; served > 0 {
-		of := ""
-		if served < r.Recorded.Refused {
-			of = fmt.Sprintf("%d of ", served)
-		}
-		said = append(said, fmt.Sprintf("It serves %sthe %s that the record refused.", of, report.Counted(r.Recorded.Refused, "request")))
-	}
 	if b.Spread[0] != b.Spread[1] {
 		said = append(said, fmt.Sprintf("Its peak is between %v and %v, as addresses turn out.", b.Spread[0], b.Spread[1]))
 	}

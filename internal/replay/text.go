@@ -11,18 +11,35 @@ import (
 	"hightide/internal/report"
 )
 
-// Text is the result for a terminal: the figures, the picture, and what follows from them.
+// Text is the result for a terminal: the verdict, the figures, the picture, and what follows from them.
 func (r *Result) Text(o report.TextOptions) string {
-	return r.Table().Text(o) + r.Picture(o) + r.Words()
+	return r.VerdictText() + r.Table().Text(o) + r.Picture(o) + r.Words()
+}
+
+// VerdictText is the verdict, which leads; of several traces that of each. "" where there is none.
+func (r *Result) VerdictText() string {
+	var b strings.Builder
+	files := r.Files
+	if files == nil {
+		files = []*Result{r}
+	}
+	for _, f := range files {
+		if f.Verdict == nil {
+			continue
+		}
+		text := f.Verdict.Text
+		if len(files) > 1 {
+			text = f.Trace() + ": " + text
+		}
+		fmt.Fprintf(&b, "\n  %s\n", report.Clean(text))
+	}
+	return b.String()
 }
 
 // Words are what follows from the figures, a line each.
 func (r *Result) Words() string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	if text := r.Failure(); text != "" && len(r.Files) == 0 {
-		line("\n  %s", text)
-	}
 	if r.Spread[0] != r.Spread[1] {
 		line("\n  Between %v and %v are reserved with %s settings, as addresses turn out: those cannot be known.", r.Spread[0], r.Spread[1], r.subject())
 	}
@@ -130,6 +147,23 @@ func shortNames(files []*Result) []string {
 	return names
 }
 
+// plainly is the one setting that people know to try first.
+const plainly = "expandable_segments:True"
+
+// shown are the settings of a search that the table has: what is best, the leading ones, and what people try first.
+func (r *Result) shown() (some []Figures) {
+	if r.Best != nil && len(r.Search) > 0 {
+		some = append(some, r.Best.Figures)
+	}
+	left := min(len(r.Search), searchShown)
+	for i, f := range r.Search {
+		if (i < left || f.AllocConf == plainly) && !slices.ContainsFunc(some, func(s Figures) bool { return s.AllocConf == f.AllocConf }) {
+			some = append(some, f)
+		}
+	}
+	return some
+}
+
 // searchShown is how many settings of a search the table has.
 const searchShown = 8
 
@@ -144,7 +178,7 @@ func (r *Result) rows(t *report.Table, of string) {
 	if !r.asRecorded() {
 		row(r.name(), r.Figures)
 	}
-	for _, f := range r.Search[:min(len(r.Search), searchShown)] {
+	for _, f := range r.shown() {
 		row(settingsName(f.AllocConf), f)
 	}
 	if r.Best != nil && len(r.Search) == 0 {
@@ -208,16 +242,4 @@ func (f *Figures) end() string {
 		text += fmt.Sprintf(", %d refused", f.Refused)
 	}
 	return text
-}
-
-// Failure says in words how it ran out of memory; "" where it did not.
-func (r *Result) Failure() string {
-	if r.OOM == nil {
-		return ""
-	}
-	text := fmt.Sprintf("Event %d asks for %v, which %v do not hold", *r.OOM, r.OOMBytes, r.Capacity)
-	if r.Fragmented {
-		text += ", though in one piece what is free would be enough: fragmentation"
-	}
-	return text + "."
 }

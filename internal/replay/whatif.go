@@ -79,6 +79,7 @@ type Tried struct {
 	Events   int           `json:"events" doc:"How many events were replayed."`
 	Exact    bool          `json:"exact" doc:"Whether every address of the record comes out of the model."`
 	Capacity mem.Bytes     `json:"capacity_bytes,omitempty" doc:"The most that the allocator could have, in bytes; absent: no limit."`
+	Verdict  *Verdict      `json:"verdict,omitempty" doc:"Whether memory runs out; absent: it is not short, and no limit was asked for."`
 	Recorded Side          `json:"recorded" doc:"What the settings of the record came to."`
 	Replayed Side          `json:"replayed" doc:"What the settings asked for come to."`
 	Spread   *[2]mem.Bytes `json:"peak_reserved_spread_bytes,omitempty" doc:"The lowest and the highest peak of what is reserved, over what addresses may turn out to be, in bytes."`
@@ -121,10 +122,10 @@ func (w *WhatIf) Try(ctx context.Context, t Trial) (*Tried, error) {
 	if err != nil {
 		return nil, err
 	}
-	after, err := w.side(ctx, setup, event)
+	after, outcome, err := w.side(ctx, setup, event)
 	if err == nil && after.OOM != nil && setup.Memory == 0 && !slices.Contains(w.trace.trace.Action, mem.ActionOOM) {
 		setup.Capacity = 0 // no request failed, so that it gave back its cache told the least that there was
-		after, err = w.side(ctx, setup, event)
+		after, outcome, err = w.side(ctx, setup, event)
 	}
 	if err != nil {
 		return nil, err
@@ -134,10 +135,14 @@ func (w *WhatIf) Try(ctx context.Context, t Trial) (*Tried, error) {
 	if !out.Exact {
 		out.Label = mem.Estimated
 	}
-	if t.Spread {
-		_, spread := allocator.Variants(w.trace.program, setup)
-		out.Spread = &[2]mem.Bytes{spread.Low, spread.High}
+	all := []*allocator.Outcome{outcome}
+	if t.Spread || w.mayDepend(&setup, outcome) {
+		variants, spread := allocator.Variants(w.trace.program, setup)
+		if all = variants; t.Spread {
+			out.Spread = &[2]mem.Bytes{spread.Low, spread.High}
+		}
 	}
+	out.Verdict = w.trace.judge(&setup, all, setup == w.recordedSetup())
 	if t.Settings != nil && setup.Settings != w.trace.settings {
 		out.Line = allocator.Variable + "=" + setup.Settings.String()
 		if fresh := w.fresh(); fresh.differs(&out.Recorded.Figures) {
@@ -216,6 +221,19 @@ func (w *WhatIf) setup(t *Trial) (allocator.Setup, error) {
 	return setup, nil
 }
 
+// recordedSetup is what the trace was recorded under, on its device.
+func (w *WhatIf) recordedSetup() allocator.Setup {
+	setup := w.trace.setup()
+	setup.Capacity = w.room
+	return setup
+}
+
+// mayDepend says that a run's verdict is not known before every order of addresses was run: it serves what was refused, or is near the limit.
+func (w *WhatIf) mayDepend(setup *allocator.Setup, o *allocator.Outcome) bool {
+	limit := setup.Limit()
+	return firstLack(o) == nil && limit > 0 && (len(w.trace.refused()) > 0 || o.Usage.PeakReserved > limit/10*9)
+}
+
 // record is the trace as it was recorded, looked at after an event. The last one is kept.
 func (w *WhatIf) record(ctx context.Context, event int) (*Side, error) {
 	w.lock.Lock()
@@ -223,9 +241,7 @@ func (w *WhatIf) record(ctx context.Context, event int) (*Side, error) {
 	if w.recorded != nil && w.event == event {
 		return w.recorded, nil
 	}
-	setup := w.trace.setup()
-	setup.Capacity = w.room
-	side, err := w.side(ctx, setup, event)
+	side, _, err := w.side(ctx, w.recordedSetup(), event)
 	if err != nil {
 		return nil, err
 	}
@@ -234,10 +250,10 @@ func (w *WhatIf) record(ctx context.Context, event int) (*Side, error) {
 }
 
 // side runs the trace once, or twice where the moment of the peak is to be found first.
-func (w *WhatIf) side(ctx context.Context, setup allocator.Setup, event int) (*Side, error) {
+func (w *WhatIf) side(ctx context.Context, setup allocator.Setup, event int) (*Side, *allocator.Outcome, error) {
 	out, seen, stopped := allocator.RunAndLook(w.trace.program, setup, allocator.Look{Points: trialPoints, Event: event, Guess: int(w.peak.Load()), Stop: func() bool { return ctx.Err() != nil }})
 	if stopped {
-		return nil, ctx.Err()
+		return nil, nil, ctx.Err()
 	}
 	side := &Side{Figures: figures(setup.Settings.String(), out), Curve: curveOf(w.trace.program, out)}
 	if seen != nil {
@@ -246,7 +262,7 @@ func (w *WhatIf) side(ctx context.Context, setup allocator.Setup, event int) (*S
 			w.peak.Store(int64(seen.Ops))
 		}
 	}
-	return side, nil
+	return side, out, nil
 }
 
 func curveOf(p *allocator.Program, out *allocator.Outcome) TrialCurve {
@@ -300,11 +316,7 @@ func momentOf(s *allocator.Seen) Moment {
 func (t *Tried) difference() string {
 	before, after := &t.Recorded.Figures, &t.Replayed.Figures
 	if after.OOM != nil {
-		text := fmt.Sprintf("Memory runs out at event %s of %s: a request for %v finds none.", report.Count(int64(*after.OOM)), report.Count(int64(t.Events)), after.OOMBytes)
-		if after.Fragmented {
-			text += " In one piece, what is cached would have been enough."
-		}
-		return text
+		return fmt.Sprintf("Up to there at most %v is reserved, and %v in use.", after.Reserved, after.Allocated)
 	}
 	change := after.Reserved - before.Reserved
 	calls := after.SegmentCalls - before.SegmentCalls

@@ -40,8 +40,8 @@ func TestWhatIf(t *testing.T) {
 		t.Errorf("expandable segments: %+v, %s", other.Replayed.Figures, other.Sentence)
 	}
 	d.get("POST", path, `{"gpu": "a100-40g"}`, 200, &small)
-	if small.Replayed.OOM == nil || small.Capacity == 0 || !strings.Contains(small.Sentence, "runs out") {
-		t.Errorf("on 40 GiB: %s", small.Sentence)
+	if small.Replayed.OOM == nil || small.Capacity == 0 || !small.Verdict.IsOutOfMemory() || !strings.HasPrefix(small.Verdict.Text, "Out of memory at event 18,521 of 19,770: ") {
+		t.Errorf("on 40 GiB: %+v", small.Verdict)
 	}
 	made := 0
 	for _, segment := range other.Replayed.Moment.Segments {

@@ -14,6 +14,7 @@ const tests = [
   "snapshots",
   "tracks",
   "explorer",
+  "whatif",
   "runparts",
   "keyboard",
 ];

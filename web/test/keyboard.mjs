@@ -183,10 +183,10 @@ await page("explorer", snapshot, async (tab) => {
 await page("what-if", `${snapshot}/whatif`, async (tab) => {
   await tab.locator("#whatif .said:not(:empty)").waitFor();
   await reach(tab, "#knob-expandable_segments");
-  await press(tab, "ArrowRight");
+  await press(tab, "Space");
   await tab.locator("#whatif .command", { hasText: "expandable_segments:True" }).waitFor();
   await asked(tab, "settings");
-  await reach(tab, "#whatif .command");
+  await reach(tab, "#whatif .command", { key: "Shift+Tab" });
   await press(tab, "Enter");
   await tab.locator("#whatif .command .copied:not(:empty)").waitFor();
   await held(tab, "the line is copied");

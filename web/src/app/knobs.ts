@@ -4,7 +4,7 @@ export interface Knob {
   name: string; // as PYTORCH_CUDA_ALLOC_CONF has it
   title: string;
   says: string;
-  steps: string[]; // values as the line has them; "" is the default
+  steps: string[]; // values as the line has them; "" is the default. Two are off and on
   shown: (value: string) => string;
 }
 

@@ -37,6 +37,7 @@ function marks(u: uPlot, t: Tried | null, at: number | null): void {
     ctx.fillText(text, px + (left ? -5 : 5) * devicePixelRatio, top + 12 * devicePixelRatio);
     ctx.restore();
   };
-  if (t && t.replayed.oom !== null) draw(t.replayed.oom, colour("critical"), "out of memory");
+  const lacks = t?.replayed.oom ?? (t?.verdict?.outcome === "avoided" ? undefined : t?.verdict?.event); // a request that the record refused ends no replay
+  if (lacks !== undefined) draw(lacks, colour("critical"), "out of memory");
   if (at !== null) draw(at, colour("text"), `after event ${count(Math.max(0, at - 1))}`);
 }

@@ -19,14 +19,16 @@ import { knobPanel, type Limit } from "./knobpanel";
 import { maps } from "./maps";
 import { searching } from "./searching";
 
-export interface Figures { alloc_conf: string; peak_reserved_bytes: number; peak_allocated_bytes: number; segment_calls: number; alloc_retries: number; oom: number | null }
+export interface Figures { alloc_conf: string; peak_reserved_bytes: number; peak_allocated_bytes: number; segment_calls: number; alloc_retries: number; refused?: number; oom: number | null }
+/** Whether memory runs out, as the engine says it. */
+export interface Verdict { outcome: "out of memory" | "depends" | "avoided" | "fits"; text: string; event?: number; spare_bytes?: number }
 export interface Side extends Figures { curve: { event: number[]; reserved_bytes: number[]; active_bytes: number[] }; moment: { event: number; reserved_bytes: number; active_bytes: number; segments: Segment[] } }
-export interface Tried { label: Label; device: number; torch: string; events: number; exact: boolean; capacity_bytes?: number; recorded: Side; replayed: Side; peak_reserved_spread_bytes?: [number, number]; line: string; sentence: string; note?: string; categories: string[] }
+export interface Tried { label: Label; device: number; torch: string; events: number; exact: boolean; capacity_bytes?: number; verdict?: Verdict; recorded: Side; replayed: Side; peak_reserved_spread_bytes?: [number, number]; line: string; sentence: string; note?: string; categories: string[] }
 
 function panel(app: App, id: string): Shown & { label: HTMLElement } {
   const settings = new Map<string, string>(), { settings: first, gpu, memory, maps: placing } = app.get().params;
   let limit: Limit = gpu ? { gpu } : memory ? { memory } : {}, apart = placing === "apart", answer: Tried | null = null, record: { of: string; side: Side } | null = null, asking: AbortController | null = null, waiting = false, closed = false, touched = first !== undefined;
-  const said = h("p", { class: "said", role: "status" }), facts = h("dl", { class: "figures" }), line = h("div", { class: "line-to-copy" }), problem = h("div", {}), spread = h("p", { class: "hint" }), note = h("p", { class: "hint" }), label = h("span", {});
+  const verdict = h("p", { class: "verdict-line", role: "status" }), said = h("p", { class: "said", role: "status" }), facts = h("dl", { class: "figures" }), line = h("div", { class: "line-to-copy" }), problem = h("div", {}), spread = h("p", { class: "hint" }), note = h("p", { class: "hint" }), label = h("span", {});
   const box = h("div", { class: "chart", role: "img", "aria-label": "Reserved memory as recorded and as replayed, event by event" });
   const inks = [["curve-7", "reserved, as recorded"], ["curve-0", "reserved, as replayed"], ["curve-2", "in use"], ["limit", "the device"]] as const, legend = h("p", { class: "phases" });
   const whole = h("button", { type: "button", class: "plain", hidden: "" }, "Show the peaks");
@@ -84,10 +86,14 @@ function panel(app: App, id: string): Shown & { label: HTMLElement } {
   queueMicrotask(() => { if (!closed) drawn = chart(box, 280, () => curve(app, answer)); });
   const show = () => {
     const t = answer!;
+    verdict.hidden = !t.verdict;
+    verdict.dataset.outcome = t.verdict?.outcome ?? "";
+    const [first = "", ...rest] = (t.verdict?.text ?? "").split(/(?<=[.]) (?=[A-Z])/);
+    verdict.replaceChildren(h("b", {}, first), ...(rest.length ? [` ${rest.join(" ")}`] : []));
     said.textContent = t.sentence;
     segments.show(t);
     const delta = (a: number, b: number, as: (n: number) => string) => `${as(b)}${a === b ? "" : ` (${b > a ? "+" : "−"}${as(Math.abs(b - a))})`}`, waste = (s: Side) => s.peak_reserved_bytes - s.peak_allocated_bytes;
-    facts.replaceChildren(...([["Peak reserved", delta(t.recorded.peak_reserved_bytes, t.replayed.peak_reserved_bytes, bytes)], ["Above what tensors hold", delta(waste(t.recorded), waste(t.replayed), bytes)], ["Calls of the driver", delta(t.recorded.segment_calls, t.replayed.segment_calls, count)], ["Cache emptied for lack of memory", delta(t.recorded.alloc_retries, t.replayed.alloc_retries, count)]] as [string, string][])
+    facts.replaceChildren(...([["Peak reserved", delta(t.recorded.peak_reserved_bytes, t.replayed.peak_reserved_bytes, bytes)], ["Above what tensors hold", delta(waste(t.recorded), waste(t.replayed), bytes)], ["Calls of the driver", delta(t.recorded.segment_calls, t.replayed.segment_calls, count)], ["Cache emptied for lack of memory", delta(t.recorded.alloc_retries, t.replayed.alloc_retries, count)], ...(t.recorded.refused || t.replayed.refused ? [["Requests refused", delta(t.recorded.refused ?? 0, t.replayed.refused ?? 0, count)]] : [])] as [string, string][])
       .map(([k, v]) => h("div", {}, h("dt", {}, k), h("dd", {}, v))));
     line.replaceChildren(...(t.line ? [copier(t.line, { class: "command" }, h("code", {}, t.line))] : [h("p", { class: "hint" }, "These are the settings of the record.")]));
     spread.textContent = t.exact ? `Every address of the record comes out of the model (rules of torch ${t.torch}). Addresses of new segments are made up, so ties between equal blocks may turn out otherwise.` : `The model does not place every block of this trace where the record has it, so this is an estimate (rules of torch ${t.torch}).`;
@@ -106,9 +112,9 @@ function panel(app: App, id: string): Shown & { label: HTMLElement } {
   app.follow(["category"], ({ category }) => segments.category(category));
   const found = searching(app, id, () => limit, (line) => { adopt(line); changed(true); });
   ask(true);
-  const element = section("whatif", "What if the allocator were set otherwise?", h("div", { class: "whatif" }, h("div", { class: "knobs" }, form, found.element),
-    h("div", { class: "result" }, said, problem, line, facts, note, h("div", { class: "tools" }, legend, everything, whole), box,
-      segments.element, spread)));
+  const element = section("whatif", "What if the allocator were set otherwise?", h("div", { class: "whatif" },
+    h("div", { class: "answer-part" }, verdict, said, problem, line, facts, note), h("div", { class: "result" }, h("div", { class: "tools" }, legend, everything, whole), box, segments.element, spread),
+    h("div", { class: "knobs" }, found.element, form)));
   return { element, label, close: () => { closed = true; asking?.abort(); found.close(); } };
 }
 

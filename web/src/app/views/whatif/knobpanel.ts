@@ -1,31 +1,49 @@
-// The form of a what-if: the GPU, the memory, and a slider for each setting.
+// The form of a what-if: the GPU, the memory, and a slider or a switch for each setting.
 
 import { bytes } from "../../../lib/format";
 import { h } from "../../../views/dom";
 import { catalogue } from "../../jobs";
-import { knobs, parsed, stepsOf } from "../../knobs";
+import { knobs, parsed, stepsOf, type Knob } from "../../knobs";
 
 /** What the allocator can have: a GPU's memory, or so much. */
 export interface Limit { gpu?: string; memory?: string }
 
-/** The knobs, the GPU and the memory. changed is told with true when a slider has come to rest. */
+type Turn = (value: string, rest: boolean) => void;
+
+/** What is on or off is a switch. */
+function onOff(k: Knob, own: string, about: Record<string, string>, turn: Turn): HTMLElement[] {
+  const box = h("input", { ...about, type: "checkbox", role: "switch" });
+  box.checked = own !== "";
+  box.addEventListener("change", () => turn(box.checked ? k.steps[1]! : "", true));
+  return [h("label", { class: "on-off" }, h("span", {}, k.title), box)];
+}
+
+function slider(k: Knob, own: string, steps: string[], about: Record<string, string>, turn: Turn): HTMLElement[] {
+  const out = h("output", { for: about.id! }, k.shown(own)), input = h("input", { ...about, type: "range", min: "0", max: String(steps.length - 1), step: "1", value: String(steps.indexOf(own)), "aria-valuetext": k.shown(own) });
+  const to = (rest: boolean) => {
+    const value = steps[Number(input.value)]!;
+    out.textContent = k.shown(value);
+    input.setAttribute("aria-valuetext", k.shown(value));
+    turn(value, rest);
+  };
+  input.addEventListener("input", () => to(false));
+  input.addEventListener("change", () => to(true));
+  return [h("label", { for: about.id! }, k.title, out), input];
+}
+
+/** The knobs, the GPU and the memory. changed is told with true when a slider has come to rest, or a switch was turned. */
 export function knobPanel(settings: Map<string, string>, changed: (rest: boolean) => void, limited: (to: Limit) => void): { element: HTMLElement; adopt(line: string): void; limit(to: Limit): void } {
   const places = h("div", { class: "knobs" });
   let now: Limit = {};
   const turned = (to: Limit) => { now = to; limited(to); };
   const build = () => places.replaceChildren(...knobs.map((k) => {
-    const own = settings.get(k.name) ?? "", steps = stepsOf(k, own), id = `knob-${k.name}`, out = h("output", { for: id }, k.shown(own)), slider = h("input", { type: "range", id, min: "0", max: String(steps.length - 1), step: "1", value: String(steps.indexOf(own)), "aria-describedby": `${id}-says`, "aria-valuetext": k.shown(own) });
-    const whole = h("div", { class: own ? "knob changed" : "knob" }, h("label", { for: id }, k.title, out), slider, h("small", { id: `${id}-says` }, k.says));
-    const turn = (rest: boolean) => {
-      const value = steps[Number(slider.value)]!;
+    const own = settings.get(k.name) ?? "", steps = stepsOf(k, own), id = `knob-${k.name}`, about = { id, "aria-describedby": `${id}-says` }, says = h("small", { id: `${id}-says` }, k.says);
+    const turn = (value: string, rest: boolean) => {
       if (value) settings.set(k.name, value); else settings.delete(k.name);
-      out.textContent = k.shown(value);
-      slider.setAttribute("aria-valuetext", k.shown(value));
       whole.classList.toggle("changed", value !== "");
       changed(rest);
     };
-    slider.addEventListener("input", () => turn(false));
-    slider.addEventListener("change", () => turn(true));
+    const whole = h("div", { class: own ? "knob changed" : "knob" }, ...(steps.length === 2 ? onOff(k, own, about, turn) : slider(k, own, steps, about, turn)), says);
     return whole;
   }));
   const gpu = h("select", { id: "knob-gpu", "aria-describedby": "knob-gpu-says" }, h("option", { value: "" }, "as recorded")), memory = h("input", { type: "text", id: "knob-memory", placeholder: "24GiB", spellcheck: "false", "aria-describedby": "knob-memory-says" });
