@@ -41,7 +41,9 @@ class HightideCallback(Recording, transformers.TrainerCallback):  # type: ignore
         The caller's frame is the only way to the list of callbacks. Where it looks otherwise the figures are only in
         log_history, and with callbacks that stand behind this one.
         """
-        callbacks = getattr(frame.f_locals.get("self"), "callbacks", None)
+        from hightide_agent.frames import variables
+
+        callbacks = getattr(variables(frame).get("self"), "callbacks", None)
         if isinstance(callbacks, list) and callbacks.count(self) == 1:
             callbacks.remove(self)
             first = bool(callbacks) and isinstance(callbacks[0], transformers.DefaultFlowCallback)

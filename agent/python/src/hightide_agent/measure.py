@@ -23,7 +23,7 @@ from types import (
 from typing import Any, Dict, List, Set
 
 from . import sizes
-from .reach import local_variables
+from .frames import OPTIMIZED, variables
 
 DEEP = 6  # levels inside an item that are measured
 VISITS = 2000
@@ -135,9 +135,9 @@ class Measure:
 
     def _variables(self, frame: Any) -> List[Any]:
         """Of a function that is over; one that runs holds what is in use, and a module's are everybody's."""
-        if not frame.f_code.co_flags & 1 or id(frame) in self._running:
+        if not frame.f_code.co_flags & OPTIMIZED or id(frame) in self._running:
             return []
-        return [value for _, value in local_variables(frame)]
+        return list(variables(frame).values())
 
 
 def _is_foreign(kind: type) -> bool:

@@ -26,6 +26,7 @@ from types import (
 from typing import TYPE_CHECKING, Any, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 from . import sizes
+from .frames import OPTIMIZED, variables
 from .places import is_library, is_users, without_file
 
 if TYPE_CHECKING:
@@ -123,10 +124,10 @@ def _of_stack(innermost: FrameType) -> Iterator[Found]:
     frame: Optional[FrameType] = innermost
     while frame is not None:
         code = frame.f_code
-        if code.co_flags & 1:  # CO_OPTIMIZED: a function's, not a module's
+        if code.co_flags & OPTIMIZED:
             owner = Owner(code.co_filename, code.co_name, (code.co_firstlineno, code.co_name), False)
             library = not is_users(code, frame.f_globals)
-            for name, value in local_variables(frame):
+            for name, value in variables(frame).items():
                 if library:
                     yield from _users_within(Found(name, name, owner, value), WITHIN)
                 else:
@@ -167,16 +168,6 @@ def _globals() -> Iterator[Found]:
             for name, value in copied(module.__dict__):
                 if not name.startswith("__") and type(value) is not ModuleType:
                     yield Found(name, name, owner, value)
-
-
-def local_variables(frame: FrameType) -> list[Tuple[str, Any]]:
-    """A function's variables. Before 3.13 reading them leaves a copy on the frame, which would keep tensors
-    alive: it is emptied again, unless somebody else (locals(), a debugger) holds it, too."""
-    variables = frame.f_locals
-    items = list(variables.items())
-    if sys.version_info < (3, 13) and sys.getrefcount(variables) <= 3:
-        variables.clear()
-    return items
 
 
 def _inside(found: Found, kind: type) -> Iterator[Found]:

@@ -16,6 +16,7 @@ from typing import Any, Callable, Dict, Iterator, Optional, Tuple
 
 from .. import oom
 from ..allocators import ALLOCATED, RESERVED
+from ..frames import variables
 from ..places import caller, text_of
 from ..traces import Traces
 from ..training import Training
@@ -59,8 +60,8 @@ def _traced(traces: Tuple[Traces, Traces], frame: Any) -> None:
     for _ in range(6):
         if frame is None:
             return
-        debug = frame.f_locals.get("dbg")
-        types = getattr(frame.f_locals.get("in_type"), "vals", None)
+        held = variables(frame)
+        debug, types = held.get("dbg"), getattr(held.get("in_type"), "vals", None)
         if debug is not None and types is not None:
             break
         frame = frame.f_back

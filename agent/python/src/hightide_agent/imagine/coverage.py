@@ -8,7 +8,7 @@ import linecache
 import re
 import sys
 import tokenize
-from typing import Any, Dict, Iterator, List
+from typing import Any, Callable, Dict, Iterator, List
 
 from ..places import is_library
 from ..tracker import CHECKPOINT, EVALUATION
@@ -33,7 +33,7 @@ class Coverage:
         self.tensor = torch.Tensor
         self.seen = {EVALUATION: 0, CHECKPOINT: 0}
         self.trained = {EVALUATION: False, CHECKPOINT: False}  # whether one came after a step
-        self.trainer: Any = None  # the arguments of transformers' Trainer
+        self.trainer: Callable[[], Any] = lambda: None  # a weak reference: the arguments of transformers' Trainer
         self.first: Any = None  # what stands first in its loader
         self.loader: Dict[int, List[Any]] = {}  # id → [batches seen, batches in all, shapes, batch size]
         tracker: Any = training.tracker
@@ -83,7 +83,7 @@ class Coverage:
 
     def _has(self, pattern: Any, strategy: str) -> bool:
         """Whether the program has it: by the arguments of its trainer, or else by its source."""
-        asked = getattr(self.trainer, strategy, None) if self.trainer is not None else None
+        asked = getattr(self.trainer(), strategy, None)
         if asked is not None and str(getattr(asked, "value", asked)) != "no":
             return True
         return _in_source(pattern)

@@ -20,7 +20,7 @@ from ..places import is_library
 from .checks import caught, exception, passes
 from .choices import Test, place
 from .scopes import callee, of, own_files, takes_back
-from .source import FUNCTIONS, function_of, is_parameter, local, parts, position, tree_of
+from .source import FUNCTIONS, function_of, is_parameter, local, parts, position, text_of, tree_of
 
 DEEPEST = 6  # callers
 CALLEES = 3  # functions below each other that a number is given to
@@ -194,7 +194,7 @@ class _Function:
         if parameter in names[: len(call.args)]:
             argument = call.args[names.index(parameter)]
         if isinstance(argument, (ast.Name, ast.Attribute)):
-            self._track(ast.unparse(argument), self.floating)
+            self._track(text_of(argument), self.floating)
             self._keep(argument)
 
     def of_name(self, name: str) -> List[Use]:
@@ -291,7 +291,7 @@ class _Function:
             if not isinstance(getattr(node, "ctx", None), ast.Load):
                 continue
             named = isinstance(node, ast.Name) and node.id == name
-            if named or (isinstance(node, ast.Attribute) and ast.unparse(node) == name):
+            if named or (isinstance(node, ast.Attribute) and text_of(node) == name):
                 yield node
 
     def _climb(self, node: Any, floating: bool, test: Optional[Test] = None) -> Iterator[Use]:
@@ -400,11 +400,11 @@ class _Function:
     def _test(self, compare: Any) -> Test:
         before = {name for name, (line, _) in self.defined.items() if line <= place(compare)}
         parts = [n for n in ast.walk(compare) if isinstance(n, (ast.Name, ast.Attribute))]
-        against = {ast.unparse(n) for n in parts} - before
+        against = {text_of(n) for n in parts} - before
         changes = False
         for node in ast.walk(self.function):
             if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Store):
-                changes = changes or (ast.unparse(node) in against and self._below(node))
+                changes = changes or (text_of(node) in against and self._below(node))
         return Test(compare, self.numbers, self.defined, changes, bool(self.depth))
 
     def _below(self, node: Any) -> bool:
@@ -462,10 +462,10 @@ class _Function:
             return [Use("range", call.lineno, None, test)]
         if name in SIZES:
             return [Use("size", call.lineno, None, test)]
-        if name in NUMBERS or (floating and ast.unparse(call.func).split(".")[0] in ARRAYS):
+        if name in NUMBERS or (floating and text_of(call.func).split(".")[0] in ARRAYS):
             return None
         if name in STORES and isinstance(call.func, ast.Attribute):
-            self._track(ast.unparse(call.func.value), floating, test)
+            self._track(text_of(call.func.value), floating, test)
             self._keep(call.func.value)
             given = self._given(call, node) if floating else []
             return [use for use in given if use.kind != "returned"]
@@ -483,12 +483,12 @@ class _Function:
                     self._track(part.id, floating, test)
                     self._keep(part, False)
                 elif isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store):
-                    self._track(ast.unparse(part), floating, test)
+                    self._track(text_of(part), floating, test)
                     if not floating:
                         yield Use("kept", statement.lineno, None, test)
                     self.kept.add(part.attr)
                 elif isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Store):
-                    self._track(ast.unparse(part.value), floating, test)
+                    self._track(text_of(part.value), floating, test)
                     self._keep(part.value)
 
 

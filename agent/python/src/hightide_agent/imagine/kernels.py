@@ -14,6 +14,8 @@ import textwrap
 import weakref
 from typing import Any, Dict, Iterator, List, Optional, Set
 
+from .source import text_of
+
 SAFE = ("tl.", "triton.", "libdevice.", "tl_math.", "language.")
 BUILT_IN = frozenset(("range", "min", "max", "len", "tuple", "int", "float", "bool", "abs", "isinstance", "print"))
 FLOATS = ("*fp", "*bf")
@@ -125,7 +127,7 @@ def _places(function: Any) -> Iterator[Any]:
         if not isinstance(call, ast.Call):
             continue
         name = str(getattr(call.func, "attr", getattr(call.func, "id", "")))
-        safe = ast.unparse(call.func).startswith(SAFE)
+        safe = text_of(call.func).startswith(SAFE)
         if "store" in name or name.startswith("atomic"):
             yield from call.args[:1] if safe else [getattr(call.func, "value", call.func), *call.args[:1]]
             yield from (k.value for k in call.keywords if k.arg == "pointer")

@@ -10,7 +10,8 @@ tensors, arrays, lists and texts hold together.
 from __future__ import annotations
 
 import functools
-from typing import Any, Callable, Dict, Iterator, List, Tuple
+import weakref
+from typing import Any, Callable, Iterator, List
 
 from ..agent import Agent
 from .coverage import Coverage
@@ -25,7 +26,7 @@ def install(agent: Agent, seen: Coverage) -> Callable[[Any], None]:
     def installed(module: Any) -> None:
         original = module.DataLoader._index_sampler.fget
         plain = module.BatchSampler if hasattr(module, "BatchSampler") else None
-        sizes: Dict[int, Tuple[Any, Sizes]] = {}
+        sizes: Any = weakref.WeakKeyDictionary()
 
         def _index_sampler(loader: Any) -> Any:
             sampler = original(loader)
@@ -33,9 +34,9 @@ def install(agent: Agent, seen: Coverage) -> Callable[[Any], None]:
             try:
                 if not hasattr(data, "__getitem__") or not len(data):
                     return sampler
-                if id(data) not in sizes:
-                    sizes[id(data)] = data, Sizes(data)
-                return Ordered(agent, seen, sampler, sizes[id(data)][1], type(sampler) is plain)
+                if loader not in sizes:
+                    sizes[loader] = Sizes(data)
+                return Ordered(agent, seen, sampler, sizes[loader], type(sampler) is plain)
             except Exception as error:
                 agent.log("could not look for the longest sample", error)
                 return sampler

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import functools
 import os
+import weakref
 from typing import Any, Callable, Dict, List, Set, Tuple
 
 from ..tracker import CHECKPOINT, EVALUATION
@@ -58,15 +59,13 @@ class Reach:
     def _loaders(self, module: Any) -> None:
         iterator = module._BaseDataLoaderIter
         original = iterator.__next__
-        lives: Dict[int, Life] = {}
+        lives: Any = weakref.WeakKeyDictionary()
 
         @functools.wraps(original)
         def __next__(this: Any) -> Any:
-            life = lives.get(id(this))
-            if life is None or life.of is not this:
-                if len(lives) > 64:
-                    lives.clear()
-                life = lives[id(this)] = Life(this, self.tracker.steps_now(), self.tracker.quick.backwards)
+            life = lives.get(this)
+            if life is None:
+                life = lives[this] = Life(weakref.ref(this), self.tracker.steps_now(), self.tracker.quick.backwards)
             if self._ends(life):
                 raise StopIteration
             try:
@@ -137,7 +136,7 @@ class Reach:
 
     def _tell(self, whose: str, life: Life) -> None:
         try:
-            of = " of %d" % len(life.of)
+            of = " of %d" % len(life.of())
         except (TypeError, NotImplementedError):
             of = ""
         self._cut[whose] = "the %s after %d%s batches" % (whose, life.given, of)
@@ -152,7 +151,7 @@ class Reach:
         def on_step_end(this: Any, /, args: Any, state: Any, control: Any, *more: Any, **others: Any) -> Any:
             control = original(this, args, state, control, *more, **others)
             try:
-                self.seen.trainer = args
+                self.seen.trainer = weakref.ref(args)
                 self._force(args, control)
             except Exception as error:
                 self.agent.log("could not make the Trainer evaluate or save", error)
@@ -189,6 +188,6 @@ class Reach:
 class Life:
     """One pass over a loader."""
 
-    def __init__(self, of: Any, step: int, backwards: int) -> None:
+    def __init__(self, of: Callable[[], Any], step: int, backwards: int) -> None:  # a weak reference to its iterator
         self.of, self.step, self.backwards, self.given = of, step, backwards, 0
         self.marks: List[Tuple[int, ...]] = []

@@ -7,6 +7,7 @@ import sys
 import types
 from typing import Any, Iterator, Optional, Sequence, Tuple
 
+from ..frames import variables
 from ..places import is_library
 from .source import function_of, position
 
@@ -19,7 +20,7 @@ class Unknown(Exception):
 
 def of(frame: Any) -> Tuple[Any, ...]:
     """The names of a frame, innermost first."""
-    return frame.f_locals, frame.f_globals
+    return variables(frame), frame.f_globals
 
 
 def held(node: Any, scopes: Sequence[Any]) -> Any:

@@ -77,6 +77,15 @@ def _given(path: str) -> List[str]:
     return []
 
 
+def text_of(node: Any) -> str:
+    """A name or an attribute as it is written; what else it may be, in some form that tells it apart."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        return text_of(node.value) + "." + node.attr
+    return ast.dump(node)
+
+
 def parts(function: Any) -> Iterator[Any]:
     """The nodes of a function with those within it; of a module those that are in no function."""
     if not isinstance(function, ast.Module):

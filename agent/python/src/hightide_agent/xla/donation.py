@@ -16,6 +16,7 @@ import weakref
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Dict, List, Set, Tuple
 
+from ..frames import variables
 from ..places import is_library
 from ..watcher import hold_scans
 
@@ -142,7 +143,7 @@ def _call(frame: Any) -> Tuple[Any, Any]:
         if frame is None:
             return (), None
         if passed is None and frame.f_code.co_name == "cache_miss":
-            passed = frame.f_locals.get("args_flat")
+            passed = variables(frame).get("args_flat")
         elif passed is not None and "/jax/_src/" not in frame.f_code.co_filename:
             break
         frame = frame.f_back
