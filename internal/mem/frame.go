@@ -78,6 +78,9 @@ type Process struct {
 	Bye        Optional          `json:"bye_mono_ns,omitzero" doc:"When its interpreter began to end in good order, in ns on the machine's monotonic clock: from then on it frees everything."`
 }
 
+// RoleAside is that of a process which hightide's own package started from within the program. It is no part of the run.
+const RoleAside = "aside"
+
 // SeriesDef says what a series of samples measures, and of what.
 type SeriesDef struct {
 	ID        uint32   `json:"id"` // unique in the recording, from 1

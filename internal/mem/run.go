@@ -128,12 +128,18 @@ func (r *Run) Add(f Frame) error {
 		if f.ID == 0 {
 			return fmt.Errorf("process %d has no id", f.PID)
 		}
-		if old := r.processes[f.ID]; old != nil {
+		old := r.processes[f.ID]
+		switch {
+		case old == nil:
+			old = &f
+			r.processes[f.ID] = old
+			r.Processes = append(r.Processes, old)
+		default:
 			*old = f
-			return nil
 		}
-		r.processes[f.ID] = &f
-		r.Processes = append(r.Processes, &f)
+		if f.Role == RoleAside {
+			r.Processes = slices.DeleteFunc(r.Processes, func(p *Process) bool { return p == old })
+		}
 	case SeriesDef:
 		if f.ID == 0 {
 			return fmt.Errorf("series %q has no id", f.Name)

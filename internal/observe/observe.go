@@ -233,6 +233,12 @@ func (w watcher) Process(s *sampler.Process) {
 	p.dirty = true
 }
 
+// Left implements sampler.Sink.
+func (w watcher) Left(s *sampler.Process) {
+	p := w.process(procKey{s.PID, s.StartTicks})
+	p.Role, p.dirty = mem.RoleAside, true
+}
+
 // Gone implements sampler.Sink.
 func (w watcher) Gone(s *sampler.Process, now int64) {
 	p := w.process(procKey{s.PID, s.StartTicks})

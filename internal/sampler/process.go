@@ -243,6 +243,15 @@ func (p *Process) readCommand() bool {
 	return true
 }
 
+// asideMark begins the environment of what hightide's own package starts from within an observed program, as to ask for a
+// report. It is no part of the run, and neither is what it starts.
+const asideMark = "HIGHTIDE_ASIDE=1\x00"
+
+func (p *Process) aside() bool {
+	n, err := readFile(p.dir+"/environ", p.page)
+	return err == nil && bytes.HasPrefix(p.page[:n], []byte(asideMark))
+}
+
 func (p *Process) sameCommand(text []byte) bool {
 	for i, word := range p.Command {
 		if i > 0 {

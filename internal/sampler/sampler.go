@@ -25,6 +25,8 @@ import (
 type Sink interface {
 	// Process tells of a process at first sight and again when its command changes (exec).
 	Process(p *Process)
+	// Left tells that a process at second sight is none of the run's: hightide's own package started it.
+	Left(p *Process)
 	// Gone tells that a process ended; its last Usage stays in it. Called once.
 	Gone(p *Process, now int64)
 	// Sample is one value of a series of mem/series.go; p is nil for the tree, the host or a whole
@@ -257,6 +259,11 @@ func (s *Sampler) read(p *Process, now int64, slow bool) {
 	renamed, err := p.read(now, slow)
 	if err != nil {
 		s.end(p, now)
+		return
+	}
+	if renamed && p.aside() { // it was seen before it called exec
+		s.sink.Left(p)
+		s.Leave(p.PID, now)
 		return
 	}
 	if renamed {

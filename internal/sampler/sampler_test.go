@@ -41,6 +41,7 @@ func key(p *Process, device string, name mem.Quantity) string {
 }
 
 func (s *seen) Process(p *Process)       { s.processes[p.PID] = p }
+func (s *seen) Left(p *Process)          { delete(s.processes, p.PID) }
 func (s *seen) Gone(p *Process, _ int64) { s.gone[p.PID]++ }
 func (s *seen) Descriptors(p *Process, _ int64, kinds map[string]int64) {
 	if s.kinds == nil {
@@ -265,6 +266,48 @@ func TestLeave(t *testing.T) {
 	}
 }
 
+// TestMarkedAside: what hightide's own package starts is never looked at, nor is what that starts; a process that was seen before it
+// called exec is given up.
+func TestMarkedAside(t *testing.T) {
+	sink := newSeen()
+	s := New(Options{Leader: os.Getpid()}, sink)
+	defer s.Close()
+	begin := func(script string, env ...string) int {
+		c := exec.Command("sh", "-c", script)
+		c.Env = append(env, os.Environ()...)
+		c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			_ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL)
+			_ = c.Wait()
+		})
+		return c.Process.Pid
+	}
+	marked := strings.TrimSuffix(asideMark, "\x00")
+	begin("sleep 60 & sleep 61; true", marked)
+	plain := begin("sleep 62; true", "OTHER=1")
+	late := begin("sleep 0.2; exec env -i " + marked + " sleep 63")
+	until(t, "exec of the last", func() bool {
+		s.Tick(monotonic())
+		name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", late))
+		return err == nil && string(name) == "sleep\n"
+	})
+	until(t, "the last to be given up", func() bool {
+		s.Tick(monotonic())
+		return s.tree.Find(late) == nil
+	})
+	for pid, p := range sink.processes {
+		if pid != plain && p.Parent != plain && p.Parent != late { // as the sleep of before its exec
+			t.Errorf("%d is told of: %v", pid, p.Command)
+		}
+	}
+	if sink.processes[plain] == nil {
+		t.Error("a process of the program is not told of")
+	}
+}
+
 // TestTree: children and grandchildren, one whose parent ended before, exec that changes the name,
 // and none of the machine's other processes.
 func TestTree(t *testing.T) {
@@ -469,6 +512,7 @@ func TestTickAllocatesNothing(t *testing.T) {
 type quiet struct{}
 
 func (quiet) Process(*Process)                                    {}
+func (quiet) Left(*Process)                                       {}
 func (quiet) Gone(*Process, int64)                                {}
 func (quiet) Descriptors(*Process, int64, map[string]int64)       {}
 func (quiet) Unobserved(string, string)                           {}

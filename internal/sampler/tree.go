@@ -221,6 +221,11 @@ func (t *Tree) add(pid int) bool {
 	if err != nil {
 		return false
 	}
+	if p.aside() {
+		p.close()
+		t.leave(pid)
+		return false
+	}
 	t.take(p)
 	return true
 }

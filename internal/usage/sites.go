@@ -66,7 +66,7 @@ func (t *Names) Kind(file string) FileKind {
 	}
 	k := UserFile
 	switch {
-	case strings.Contains(file, "/hightide_agent/"), strings.HasSuffix(file, "/hook/sitecustomize.py"), file == OwnAgent:
+	case strings.Contains(file, "/hightide_agent/"), strings.HasSuffix(file, "/hook/sitecustomize.py"), file == OwnAgent, ofPackage(file):
 		k = OwnFile
 	case file == "<stdin>", strings.HasPrefix(file, "<ipython"), strings.HasPrefix(file, "/tmp/ipykernel"):
 		k = UserFile
@@ -77,6 +77,15 @@ func (t *Names) Kind(file string) FileKind {
 	}
 	t.files[file] = k
 	return k
+}
+
+// ofPackage says whether a file is of the Python package hightide, but for the programs that it brings for others to run.
+func ofPackage(file string) bool {
+	before, within, found := strings.Cut(file, "/hightide/")
+	if !found || strings.HasPrefix(within, "_workload/") || strings.HasPrefix(within, "_fit/") {
+		return false
+	}
+	return strings.HasSuffix(before, "-packages") || strings.HasSuffix(before, "/agent/python/src")
 }
 
 // Of is the site of a stack.

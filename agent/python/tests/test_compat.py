@@ -48,7 +48,7 @@ def test_alerts_of_a_tracker(tmp_path: Path) -> None:
             time.sleep(0.3)
         stats = first.get_statistics()
         assert stats["peak_memory"] > 128 << 20 and stats["alert_count"] == 0 and stats["sample_count"] > 5, stats
-        assert stats["memory"].startswith("resident"), stats
+        assert stats["memory"] in ("RSS", "PSS"), stats
         assert [e.event_type for e in tracker.alerts] == ["mine"], tracker.alerts
         """,
     )
@@ -116,7 +116,7 @@ def test_tensors_tell_of_their_end() -> None:
 def test_pictures_are_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from hightide.compat._pictures import Curve, bars, heat_map, timeline
 
-    line = timeline("Memory <1>", [Curve("resident", [(0.0, 1e6), (1.0, 3e6)])], [("a & b", 0.0, 0.5)], [(0.5, 2e6)])
+    line = timeline("Memory <1>", [Curve("RSS", [(0.0, 1e6), (1.0, 3e6)])], [("a & b", 0.0, 0.5)], [(0.5, 2e6)])
     assert (
         "Memory &lt;1&gt;" in line.svg
         and "a &amp; b" in line.svg
@@ -140,6 +140,21 @@ def test_pictures_are_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
             line.save(tmp_path / "x.png")
     else:
         assert Path(line.save(tmp_path / "x.png")).read_bytes().startswith(b"\x89PNG")
+
+
+def test_pictures_show_their_scale() -> None:
+    from hightide.compat._pictures import Curve, heat_map, timeline
+
+    curves = [Curve("PSS", [(0.00521, 1.0), (9.4, 300 << 20)]), Curve("live heap", [(0.2, 5.0), (9.4, 200 << 20)])]
+    line = timeline("Memory", curves)
+    written = [shape.text for shape in line.shapes if shape.kind == "text"]
+    assert [words for words in written if words.endswith(" s")] == ["0 s", "2 s", "4 s", "6 s", "8 s"], written
+    assert {"0", "64 MiB", "256 MiB", "PSS", "live heap"} <= set(written), written
+    legend = [s.points[0] for s in line.shapes if s.kind == "text" and s.text in ("PSS", "live heap")]
+    ticks = [s.points[0] for s in line.shapes if s.kind == "text" and s.text.endswith("MiB")]
+    assert max(y for _, y in legend) + 11 < min(y for _, y in ticks), "the legend stands above the axis"
+    of_heat = heat_map("h", ["load"], [[1.0, 64 << 20]], (0.0, 9.0))
+    assert {"0", "32 MiB", "64 MiB"} <= {s.text for s in of_heat.shapes if s.kind == "text"}
 
 
 def test_patterns_of_a_file(tmp_path: Path) -> None:

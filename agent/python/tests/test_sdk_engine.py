@@ -128,8 +128,14 @@ def test_asked_while_it_runs(recorded: Any) -> None:
     report = done.report()
     assert {"kind": "mark", "text": "here"}.items() <= next(m for m in report["marks"] if m["kind"] == "mark").items()
     # What was asked in between is not part of the run: nothing but the program took memory.
-    asked = [p for p in report["processes"] if os.path.basename(p.get("command", [""])[0]) == "hightide"]
-    assert not asked, report["processes"]
+    assert [p["role"] for p in report["processes"]] == ["main"], report["processes"]
+    assert not [row for row in report_lines(report) if "hightide/_" in row["file"]], "our own lines are told as such"
+
+
+def report_lines(report: Dict[str, Any]) -> List[Dict[str, Any]]:
+    from hightide._runs import rows
+
+    return [row for table in ("sites", "span-lines") for row in rows(report, table)]
 
 
 def test_alerts_call_back(recorded: Any) -> None:

@@ -74,24 +74,20 @@ def words(err: str) -> str:
     return err.strip().rpartition("hightide: ")[2].partition("\n")[0]
 
 
-def apart(command: List[str], more: Optional[Dict[str, str]] = None) -> Tuple[int, str, str]:
-    """Run a command that is not part of the recorded tree of processes; its exit code, and what it wrote.
-
-    It starts once the engine knows that it is none: else the memory that the question takes would be the program's.
-    """
+def apart(command: List[str], more: Optional[Dict[str, str]] = None, given: str = "") -> Tuple[int, str, str]:
+    """Run a command that is not part of the recorded tree of processes, on a text; its exit code, and what it wrote."""
     if not os.path.isfile(command[0]):
         raise FileNotFoundError(f"there is no program {command[0]}")
     process = subprocess.Popen(
-        ["/bin/sh", "-c", 'read go; exec "$@" </dev/null', "sh", *command], env={**outside(), **(more or {})},
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, encoding="utf-8",
-        errors="replace",
+        command, env={**outside(), **(more or {})}, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True, encoding="utf-8", errors="replace",
     )  # fmt: skip
     with process:
         try:
-            leave = getattr(agent(), "aside", None)  # an older engine has none: it counts what follows
+            leave = getattr(agent(), "aside", None)  # an engine that looks at no mark is told
             if leave is not None:
                 leave(process.pid)
-            out, err = process.communicate("go\n")
+            out, err = process.communicate(given)
         except BaseException:
             process.kill()
             raise
@@ -105,7 +101,8 @@ def ask_json(*arguments: str, data: str = "") -> Any:
 
 def outside() -> Dict[str, str]:
     """The environment without what makes a process part of a run: what we start ourselves is not part of it."""
-    env = {key: value for key, value in os.environ.items() if not key.startswith("HIGHTIDE_") or key in _OURS}
+    env = {"HIGHTIDE_ASIDE": "1"}  # the first, where the engine looks for it: it counts no such process
+    env.update((key, value) for key, value in os.environ.items() if not key.startswith("HIGHTIDE_") or key in _OURS)
     for variable, mine in (("PYTHONPATH", _hook()), ("LD_PRELOAD", os.environ.get("HIGHTIDE_HEAP"))):
         places = [place for place in env.get(variable, "").split(":") if place and place != mine]
         env.pop(variable, None)

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import html
 import json
+import math
 import os
+import sys
 from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 
 from .. import _engine
@@ -16,7 +18,7 @@ from .._picture import COLOURS, size
 Point = Tuple[float, float]
 
 WIDTH, LEFT, RIGHT, TOP = 860, 150, 16, 34
-INK, FAINT = "#333333", "#999999"
+INK, FAINT, GRID = "#333333", "#767676", "#e4e4e4"
 ROWS = 24  # of bars and heat maps; what is beyond is said to be
 
 
@@ -150,34 +152,20 @@ def _svg(shape: Shape) -> str:
 
 
 def _png(picture: Picture, path: str) -> None:
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-        from matplotlib.patches import Polygon, Rectangle
-    except ImportError:
-        raise RuntimeError(f"{path}: a PNG needs matplotlib, which is not installed (pip install matplotlib)") from None
-    figure = Figure(figsize=(WIDTH / 100, picture.height / 100), dpi=100)
-    FigureCanvasAgg(figure)
-    axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
-    axes.set_xlim(0, WIDTH)
-    axes.set_ylim(picture.height, 0)
-    axes.set_axis_off()
-    for shape in picture.shapes:
-        if shape.kind == "text":
-            (x, y), place = shape.points[0], {"start": "left", "middle": "center", "end": "right"}[shape.anchor]
-            axes.text(
-                x, y, shape.text.replace("$", r"\$"), color=shape.colour, fontsize=shape.points_high * 0.72, ha=place
-            )
-        elif shape.kind == "rect":
-            (left, top), (right, bottom) = shape.points
-            axes.add_patch(
-                Rectangle((left, top), right - left, bottom - top, color=shape.colour, alpha=shape.opacity, lw=0)
-            )
-        elif shape.kind == "area":
-            axes.add_patch(Polygon(list(shape.points), closed=True, color=shape.colour, alpha=shape.opacity, lw=0))
-        else:
-            axes.plot([x for x, _ in shape.points], [y for _, y in shape.points], color=shape.colour, lw=1.2)
-    figure.savefig(path)
+    """Draw it by matplotlib, in a process of its own: what that takes is not the program's memory."""
+    where = os.path.abspath(path)
+    package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    places = os.pathsep.join([place for place in [os.environ.get("PYTHONPATH", ""), package] if place])
+    given = json.dumps({"wide": WIDTH, "high": picture.height, "shapes": picture.shapes, "path": where})
+    command = [sys.executable, "-m", "hightide.compat._png"]
+    code, _, err = _engine.apart(command, {"PYTHONPATH": places, "MPLBACKEND": "agg"}, given)
+    if code == NO_MATPLOTLIB:
+        raise RuntimeError(f"{path}: a PNG needs matplotlib, which is not installed (pip install matplotlib)")
+    if code:
+        raise OSError(f"{path}: {err.strip().rpartition(chr(10))[2] or f'the picture could not be drawn ({code})'}")
+
+
+NO_MATPLOTLIB = 3  # the exit code of that process where there is none
 
 
 def _text(x: float, y: float, words: str, anchor: str = "start", colour: str = INK, high: float = 11) -> Shape:
@@ -192,28 +180,60 @@ def timeline(
     title: str, curves: List[Curve], stays: Sequence[Tuple[str, float, float]] = (), marks: Sequence[Point] = ()
 ) -> Picture:
     """Curves of bytes over seconds; beneath them named stays (name, from, to), and marks at a time and a height."""
-    start, end = _ends(curves)
+    start, end = from_zero(_ends(curves))
     high = max((value for curve in curves for _, value in curve.points), default=0) or 1.0
-    long, bottom = max(end - start, 1e-9), 260.0
+    long, top, bottom = max(end - start, 1e-9), TOP + 18.0, 278.0
 
     def x(at: float) -> float:
         return LEFT + (WIDTH - LEFT - RIGHT) * min(max((at - start) / long, 0.0), 1.0)
 
     def y(count: float) -> float:
-        return TOP + (bottom - TOP) * (1 - count / high)
+        return top + (bottom - top) * (1 - count / high)
 
-    shapes = [_head(title), _text(LEFT - 6, TOP + 10, size(high), "end"), _text(LEFT - 6, bottom, "0", "end")]
-    shapes += [_text(LEFT, bottom + 14, f"{start:.3g} s"), _text(WIDTH - RIGHT, bottom + 14, f"{end:.3g} s", "end")]
+    shapes = [_head(title), *_legend([curve.name for curve in curves])]
+    for value in _ticks(0, high, 1024):
+        shapes.append(Shape("line", [(LEFT, y(value)), (WIDTH - RIGHT, y(value))], GRID))
+        shapes.append(_text(LEFT - 6, y(value) + 4, size(value) if value else "0", "end"))
+    shapes += _times(start, end, x, bottom)
     for n, curve in enumerate(curves):
         colour, line = COLOURS[n % len(COLOURS)], [(x(at), y(value)) for at, value in curve.points]
         if n == 0 and line:
             shapes.append(Shape("area", [(line[0][0], bottom), *line, (line[-1][0], bottom)], colour, opacity=0.2))
         shapes.append(Shape("line", line, colour, curve.name))
-        shapes.append(_text(8, TOP + 10 + 15 * n, curve.name[:20], colour=colour))
     for at, value in marks:
-        shapes.append(Shape("line", [(x(at), TOP), (x(at), bottom)], COLOURS[4], f"{size(value)} at {at:.2f} s"))
+        shapes.append(Shape("line", [(x(at), top), (x(at), bottom)], COLOURS[4], f"{size(value)} at {at:.2f} s"))
     strip, rows = _strip(stays, x, bottom + 22)
     return Picture(title, bottom + 28 + 16 * rows, shapes + strip, curves)
+
+
+def from_zero(span: Point) -> Point:
+    """From the beginning of the run, if the first reading was made a moment after it."""
+    start, end = span
+    return (0.0 if 0 < start < (end - start) / 20 else start), end
+
+
+def _legend(names: Sequence[str]) -> List[Shape]:
+    """A square and a name for each curve, in a row beneath the title."""
+    shapes, left = [], float(LEFT)
+    for n, name in enumerate(names):
+        shapes.append(Shape("rect", [(left, TOP - 7), (left + 9, TOP + 2)], COLOURS[n % len(COLOURS)], name))
+        shapes.append(_text(left + 13, TOP + 2, name[:40]))
+        left += 13 + 7 * len(name[:40]) + 16
+    return shapes
+
+
+def _times(start: float, end: float, x: Any, bottom: float) -> List[Shape]:
+    """The axis of seconds."""
+    return [_text(x(at), bottom + 14, f"{at:g} s", "middle") for at in _ticks(start, end, 10)]
+
+
+def _ticks(start: float, end: float, base: int) -> List[float]:
+    """Three to six round values between two, 1, 2 or 5 times a power of ten, of bytes powers of two."""
+    least = max((end - start) / 6, 1e-9)
+    unit = float(base) ** math.floor(math.log(least, base))
+    steps = (1, 2, 5, 10) if base == 10 else [2**n for n in range(11)]
+    step = next(unit * n for n in steps if unit * n >= least * (1 - 1e-9))
+    return [round(n * step, 9) for n in range(math.ceil(start / step), math.floor(end / step + 1e-9) + 1)]
 
 
 def _strip(stays: Sequence[Tuple[str, float, float]], x: Any, top: float) -> Tuple[List[Shape], int]:
@@ -270,15 +290,36 @@ def heat_map(title: str, names: Sequence[str], cells: Sequence[Sequence[Optional
         for m, cell in enumerate(row):
             if cell is not None:
                 corners = [(LEFT + wide * m, top), (LEFT + wide * (m + 1), top + 18)]
-                shapes.append(Shape("rect", corners, COLOURS[4], f"{name}: {size(cell)}", 0.08 + 0.92 * (cell / high)))
-    bottom = TOP + 20 * min(len(names), ROWS)
+                shapes.append(Shape("rect", corners, COLOURS[4], f"{name}: {size(cell)}", _shade(cell / high)))
+    bottom = TOP + 20.0 * min(len(names), ROWS)
     bottom += _rest(shapes, names, bottom)
-    shapes += [
-        _text(LEFT, bottom + 14, f"{span[0]:.3g} s"),
-        _text(WIDTH - RIGHT, bottom + 14, f"{span[1]:.3g} s", "end"),
+    start, end = span
+    shapes += _times(
+        start, end, lambda at: LEFT + (WIDTH - LEFT - RIGHT) * (at - start) / max(end - start, 1e-9), bottom
+    )
+    return Picture(title, bottom + 60, shapes + _scale(high, bottom + 28))
+
+
+def _scale(high: float, top: float) -> List[Shape]:
+    """What the colours of a heat map stand for: from 0 to the highest."""
+    parts, wide = 40, 5.0
+    shapes = [
+        Shape(
+            "rect", [(LEFT + wide * n, top), (LEFT + wide * (n + 1), top + 10)], COLOURS[4], "", _shade(n / (parts - 1))
+        )
+        for n in range(parts)
     ]
-    shapes.append(_text((LEFT + WIDTH) / 2, bottom + 14, f"darkest: {size(high)}", "middle"))
-    return Picture(title, bottom + 24, shapes)
+    ends = [
+        (LEFT, "0", "start"),
+        (LEFT + wide * parts / 2, size(high / 2), "middle"),
+        (LEFT + wide * parts, size(high), "end"),
+    ]
+    return shapes + [_text(at, top + 24, words, anchor) for at, words, anchor in ends]
+
+
+def _shade(share: float) -> float:
+    """How opaque a cell is that has a share of the highest."""
+    return min(0.08 + 0.92 * share, 1.0)
 
 
 def stacked(title: str, pictures: Sequence[Picture]) -> Picture:

@@ -13,7 +13,7 @@ from ._pictures import Curve
 
 CURVES = (
     ("allocated on the device", "allocator.allocated"), ("reserved on the device", "allocator.reserved"),
-    ("device in use", "device.used"), ("resident, shared once", "tree.pss"), ("resident", "tree.rss"),
+    ("device in use", "device.used"), ("PSS", "tree.pss"), ("RSS", "tree.rss"),
     ("live heap", "heap.live"),
 )  # fmt: skip
 
@@ -54,8 +54,8 @@ class Found:
                 points = [(start or 0.0, y) for y in before] + points
                 if points:
                     found[title] = Curve(title, points)
-        if "resident, shared once" in found:
-            found.pop("resident", None)
+        if "PSS" in found:
+            found.pop("RSS", None)
         return list(found.values())
 
     def bars(self) -> List[Bar]:

@@ -184,7 +184,7 @@ class MemoryTracker:
         exact = peak(self._before, after)
         most = max(int(max(values)), exact) if _same(curves, after) else int(max(values))
         return {
-            "memory": curves[0].name if curves else "allocated on the device" if after.on_device else "resident",
+            "memory": curves[0].name if curves else "allocated on the device" if after.on_device else "RSS",
             "peak_memory": most, "average_memory": int(sum(values) / len(values)), "min_memory": int(min(values)),
             "start_memory": int(values[0]), "current_memory": int(values[-1]),
             "current_memory_allocated": after.allocated, "current_memory_reserved": after.reserved,
@@ -292,7 +292,7 @@ def _same(curves: List[Curve], reading: Reading) -> bool:
     """Whether the marks that are read in place are of what the first curve shows."""
     if not curves:
         return True
-    return curves[0].name == "allocated on the device" if reading.on_device else curves[0].name == "resident"
+    return curves[0].name == "allocated on the device" if reading.on_device else curves[0].name == "RSS"
 
 
 def _whole(value: Optional[float]) -> Optional[int]:

@@ -14,11 +14,20 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from .. import _engine
 from .._picture import size
-from ._pictures import Curve, Picture, bars, heat_map, stacked, timeline
+from ._pictures import Curve, Picture, bars, from_zero, heat_map, stacked, timeline
 from ._profiler import Profile, Profiler
 from ._recording import Found, ask
 
 COLUMNS = 40  # of a heat map
+
+# Loads a served page anew once the recording has grown and somebody looks at it. %s: the state that it shows.
+_FOLLOW = """<script>
+const shown = %s;
+setInterval(() => {
+  if (document.hidden) return;
+  fetch("/state").then(answer => answer.text()).then(now => { if (now !== shown) location.reload(); }, () => {});
+}, 5000);
+</script>"""
 
 
 class MemoryVisualizer:
@@ -68,7 +77,7 @@ class MemoryVisualizer:
         curves = found.curves() if found is not None else []
         if found is None or not curves:
             return heat_map("Memory while each part ran", [], [], (0.0, 0.0))
-        start, end = curves[0].points[0][0], curves[0].points[-1][0]
+        start, end = from_zero((curves[0].points[0][0], curves[0].points[-1][0]))
         names, cells = _cells(found, curves[0], start, end)
         return heat_map(f"{curves[0].name} while each part ran", names, cells, (start, end))
 
@@ -181,6 +190,14 @@ class Dashboard:
         draw, about = self._visualizer, self._results
         return stacked("Memory", [draw._timeline(about), draw._comparison(about), draw._heat_map(about)])
 
+    @property
+    def state(self) -> str:
+        """Changes whenever the recording of this program does."""
+        try:
+            return str(os.stat(os.path.join(os.environ.get("HIGHTIDE_OUT", ""), "run.hightide")).st_size)
+        except OSError:
+            return "complete"
+
     def save(self, to: Any) -> str:
         """Write it: .html the whole report, .svg and .png the picture; the path."""
         path = str(os.fspath(to))
@@ -191,7 +208,7 @@ class Dashboard:
         return path
 
     def serve(self, port: int = 8050) -> str:
-        """Serve it to this machine alone, on a thread, each time as the recording is then; its address.
+        """Serve it to this machine alone, on a thread, as the recording is then; its address. An open page follows it.
 
         Where the port is taken it is another one.
 
@@ -209,9 +226,11 @@ class Dashboard:
                 if self.headers.get("Host", "").rpartition(":")[0] not in ("localhost", "127.0.0.1"):
                     self.send_error(403)  # a page of somebody else's that reaches for ours
                     return
-                body = board.html.encode()
+                state = self.path == "/state"
+                body = (board.state if state else board.html + _FOLLOW % json.dumps(board.state)).encode()
                 self.send_response(200)
-                self.send_header("Content-Type", "text/html; charset=utf-8")
+                self.send_header("Content-Type", f"text/{'plain' if state else 'html'}; charset=utf-8")
+                self.send_header("Cache-Control", "no-store")
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
                 self.wfile.write(body)
@@ -227,7 +246,7 @@ class Dashboard:
         self._server.daemon_threads = True
         threading.Thread(target=self._server.serve_forever, name="hightide dashboard", daemon=True).start()
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}/"
-        _engine.say(f"the dashboard is at {self.url} while this program runs; reload it to see how it stands")
+        _engine.say(f"the dashboard is at {self.url} while this program runs; the page follows it")
         return self.url
 
     def close(self) -> None:
