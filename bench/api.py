@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from common import CACHE, HIGHTIDE, ROOT
+from common import CACHE, HIGHTIDE, ROOT, token_of
 
 SCHEMATHESIS = CACHE / "api" / "bin" / "schemathesis"
 SNAPSHOT = ROOT / "testdata" / "real" / "mosaic-synthetic.pickle"
@@ -40,8 +40,8 @@ parameters = { "query.a" = "first", "query.b" = "second" }
 
 
 @contextmanager
-def server(data: Path) -> Iterator[str]:
-    """A server over some runs; its address."""
+def server(data: Path) -> Iterator[tuple[str, str]]:
+    """A server over some runs; its address and its token."""
     env = {**os.environ, "HIGHTIDE_DATA": str(data)}
     for name in ("first", "second"):
         record = [str(HIGHTIDE), "run", "--quiet", "--capture", "--name", name, "--", sys.executable, "-c", TRAINING]
@@ -55,7 +55,7 @@ def server(data: Path) -> Iterator[str]:
         if not address:
             sys.exit(f"the server said {line!r}")
         drain = subprocess.Popen(["cat"], stdin=process.stderr, stdout=subprocess.DEVNULL)
-        yield address[0]
+        yield address[0], token_of(data, address[0])
         if process.poll() is not None:
             sys.exit(f"the server ended with {process.returncode}")
         process.terminate()
@@ -65,11 +65,12 @@ def server(data: Path) -> Iterator[str]:
         process.kill()
 
 
-def ask(address: str, examples: int, config: Path, *words: str) -> bool:
+def ask(address: str, token: str, examples: int, config: Path, *words: str) -> bool:
     """One round of requests; whether all were answered well."""
     command: list[object] = [SCHEMATHESIS, "--config-file", config, "run", f"{address}openapi.json", "-c", CHECKS]
     command += ["--max-examples", examples, "--exclude-path-regex", ENDLESS, "--phases", "coverage,fuzzing"]
     command += ["--request-timeout", 60, "--seed", 1, "--no-color", *words]
+    command += ["--header", f"Authorization: Bearer {token}"]
     # Its folder of what crashed goes where the configuration lies.
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, cwd=config.parent)
     shown = done.stdout if done.returncode else "".join(re.findall(r"\d+ generated.*", done.stdout))
@@ -88,9 +89,9 @@ def main() -> int:
         known, any_run = folder / "known.toml", folder / "any.toml"
         known.write_text(KNOWN)
         any_run.write_text("")
-        with server(folder / "data") as address:
-            reading = ask(address, examples, known, "--include-method", "GET")
-            rest = ask(address, examples, any_run)
+        with server(folder / "data") as (address, token):
+            reading = ask(address, token, examples, known, "--include-method", "GET")
+            rest = ask(address, token, examples, any_run)
         return 0 if reading and rest else 1
     finally:
         shutil.rmtree(folder)

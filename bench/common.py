@@ -12,6 +12,7 @@ import json
 import os
 import platform
 import random
+import re
 import statistics
 import subprocess
 import sys
@@ -44,6 +45,12 @@ class Done:
     stdout: str
     stderr: str
     code: int
+
+
+def token_of(data: Path, address: str) -> str:
+    """What a server that serves a data directory asks of programs; its address, or its host:port."""
+    port = re.findall(r":(\d+)", address)[-1]
+    return str(json.loads((data / "ui" / f"server-{port}.json").read_text())["token"])
 
 
 def run(command: Sequence[object], env: dict[str, str] | None = None, cwd: Path | None = None) -> Done:

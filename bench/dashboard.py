@@ -41,10 +41,14 @@ def main() -> None:
         for panel in json.loads((ROOT / "docs/grafana.json").read_text())["panels"]
         for target in panel.get("targets", [])
     ]
-    with tempfile.TemporaryDirectory() as name, server(Path(name)) as (address, _):
+    with tempfile.TemporaryDirectory() as name, server(Path(name), "--metrics-token-file", f"{name}/token") as (
+        address,
+        _,
+    ):
         config = Path(name) / "prometheus.yml"
         config.write_text(
-            f"scrape_configs: [{{job_name: hightide, scrape_interval: 1s, static_configs: [{{targets: ['{address}']}}]}}]\n"
+            f"scrape_configs: [{{job_name: hightide, scrape_interval: 1s, authorization: {{credentials_file: {name}/token}}, "
+            f"static_configs: [{{targets: ['{address}']}}]}}]\n"
         )
         recorded = command or [str(HIGHTIDE), "run", "--quiet", "--", sys.executable, "-c", TRAINING, "60"]
         training = subprocess.Popen(recorded, env={**os.environ, "HIGHTIDE_DATA": name}, stdout=subprocess.DEVNULL)

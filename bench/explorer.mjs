@@ -8,6 +8,7 @@ import { spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
+import { asked as api, letIn, tokenOf } from "../web/test/kit.mjs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
@@ -16,8 +17,9 @@ const asked = JSON.parse(process.argv[2]);
 const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
   args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"] });
 
-async function page() {
+async function page(server) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 } }), tab = await context.newPage();
+  if (server) await letIn(context, server);
   await context.addInitScript(() => {
     const drawn = new Promise((done) => {
       new MutationObserver((_, all) => {
@@ -40,12 +42,11 @@ function started() {
   const child = spawn(asked.hightide, ["ui", "--addr", "127.0.0.1:0", asked.file], { env: { ...process.env, HIGHTIDE_DATA: data }, stdio: ["ignore", "ignore", "pipe"] });
   return new Promise((done, fail) => {
     let said = "";
-    child.stderr.on("data", (text) => { said += text; const found = /http:\S+/.exec(said); if (found) done({ child, data, began, address: found[0] }); });
+    child.stderr.on("data", (text) => { said += text; const found = /http:\S+/.exec(said); if (found) done({ child, data, began, address: new URL(found[0]), token: tokenOf(data, found[0]) }); });
     child.on("exit", () => fail(new Error(`the server ended: ${said}`)));
   });
 }
 const ended = ({ child, data }) => new Promise((done) => { child.removeAllListeners("exit"); child.on("exit", () => { rmSync(data, { recursive: true }); done(); }); child.kill("SIGINT"); });
-const api = ({ address }, path) => fetch(new URL(`/api/v1${path}`, address)).then((r) => r.json());
 const memory = ({ child }, what) => Number(new RegExp(`${what}:\\s+(\\d+)`).exec(readFileSync(`/proc/${child.pid}/status`, "utf8"))[1]) * 1024;
 const worked = ({ child }) => { const fields = readFileSync(`/proc/${child.pid}/stat`, "utf8").split(") ")[1].split(" "); return (Number(fields[11]) + Number(fields[12])) / ticks; };
 async function ready(server) {
@@ -61,7 +62,7 @@ async function ready(server) {
 
 /** From the click on the snapshot's link in the list to its blocks. */
 async function click(server) {
-  const tab = await page(), bodies = [];
+  const tab = await page(server), bodies = [];
   let page_bytes = 0;
   tab.on("response", (r) => bodies.push(Promise.all([r.request().sizes(), r.body()]).then(([sizes, body]) => {
     page_bytes += sizes.responseBodySize;
@@ -119,7 +120,7 @@ async function held(tab, pid) {
 
 const told = { cold: [], first: [], again: [], sizes: [], frames: {} };
 for (let i = 0; i < asked.cold; i++) {
-  const server = await started(), { snapshots: [{ id }] } = await api(server, "/snapshots"), tab = await page();
+  const server = await started(), { snapshots: [{ id }] } = await api(server, "/snapshots"), tab = await page(server);
   await tab.goto(new URL(`/snapshots/${id}`, server.address).href);
   await tab.evaluate(() => window.picture());
   told.cold.push({ ms: performance.now() - server.began, server_s: worked(server), server_most: memory(server, "VmHWM") });

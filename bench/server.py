@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from common import HIGHTIDE, ROOT, MiB, Row, must, publish, run
+from common import HIGHTIDE, ROOT, MiB, Row, must, publish, run, token_of
 
 VIEWERS, STALLED = 200, 200
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -35,16 +35,22 @@ while time.monotonic() < end:
 """
 
 
+TOKENS: dict[str, str] = {}  # by host:port
+
+
 @contextmanager
-def server(data: Path) -> Iterator[tuple[str, int]]:
+def server(data: Path, *flags: str) -> Iterator[tuple[str, int]]:
     """Its host:port, and its pid."""
     env = {**os.environ, "HIGHTIDE_DATA": str(data)}
-    process = subprocess.Popen([HIGHTIDE, "ui", "--addr", "127.0.0.1:0"], env=env, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [HIGHTIDE, "ui", "--addr", "127.0.0.1:0", *flags], env=env, stderr=subprocess.PIPE, text=True
+    )
     try:
         assert process.stderr
         found = re.search(r"http://([^/\s]+)/", process.stderr.readline())
         if not found:
             sys.exit("the server did not begin")
+        TOKENS[found[1]] = token_of(data, found[1])
         yield found[1], process.pid
     finally:
         process.kill()
@@ -64,7 +70,7 @@ def status(pid: int, name: str) -> int:
 async def connect(address: str, path: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     host, port = address.split(":")
     reader, writer = await asyncio.open_connection(host, int(port), limit=1 << 22)
-    writer.write(f"GET {path} HTTP/1.1\r\nHost: {address}\r\n\r\n".encode())
+    writer.write(f"GET {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {TOKENS[address]}\r\n\r\n".encode())
     await writer.drain()
     return reader, writer
 
@@ -140,7 +146,10 @@ def curves(rounds: int) -> list[Row]:
                 begin_ns = i * 10**9
                 path = f"/api/v1/runs/last/series?name=host.rss&points=1000&from_ns={begin_ns}&to_ns={3600 * 10**9 - begin_ns}"
                 begin = time.perf_counter()
-                with urllib.request.urlopen(f"http://{address}{path}") as answer:
+                asking = urllib.request.Request(
+                    f"http://{address}{path}", headers={"Authorization": f"Bearer {TOKENS[address]}"}
+                )
+                with urllib.request.urlopen(asking) as answer:
                     size = len(answer.read())
                 if i:  # the first reads the recording
                     taken.append(time.perf_counter() - begin)

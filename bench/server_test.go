@@ -30,7 +30,7 @@ type held struct {
 }
 
 func measure() (h held) {
-	http.DefaultClient.CloseIdleConnections()
+	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
 	var stats runtime.MemStats
 	for range 3 {
 		runtime.GC()
@@ -38,6 +38,19 @@ func measure() (h held) {
 	runtime.ReadMemStats(&stats)
 	files, _ := os.ReadDir("/proc/self/fd")
 	return held{stats.HeapAlloc, runtime.NumGoroutine(), len(files)}
+}
+
+const token = "token of this test"
+
+// client sends the token.
+var client = &http.Client{Transport: withToken{}}
+
+type withToken struct{}
+
+func (withToken) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+token)
+	return http.DefaultTransport.RoundTrip(r)
 }
 
 // TestServerDay has a server show run after run of five minutes at 10 Hz, each watched by ten, reported, drawn and deleted. It says
@@ -52,7 +65,7 @@ func TestServerDay(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer kept.Close()
-	made, handler := server.New(&engine.Engine{DataDir: t.TempDir(), Store: kept}, server.Options{})
+	made, handler := server.New(&engine.Engine{DataDir: t.TempDir(), Store: kept}, server.Options{Token: token})
 	front := httptest.NewServer(handler)
 	defer made.Close()
 	defer front.Close()
@@ -115,7 +128,7 @@ func watchedRun(t *testing.T, kept store.Store, api string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := client.Do(request)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +137,7 @@ func watchedRun(t *testing.T, kept store.Store, api string) {
 
 // watchToEnd reads a live run until it says that it has ended.
 func watchToEnd(address string) error {
-	response, err := http.Get(address)
+	response, err := client.Get(address)
 	if err != nil {
 		return err
 	}
@@ -142,7 +155,7 @@ func watchToEnd(address string) error {
 }
 
 func fetch(t *testing.T, address string) {
-	response, err := http.Get(address)
+	response, err := client.Get(address)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,16 +1,19 @@
-// node bench/timelines.mjs ADDRESS RUN SECONDS REPORT: what the timelines of a live run draw in so many seconds and what the page's
+// node bench/timelines.mjs ADDRESS TOKEN RUN SECONDS REPORT: what the timelines of a live run draw in so many seconds and what the page's
 // heap gains in twice as many, and how long a frame of the hour of eight ranks takes (the page REPORT, a file) while the wheel zooms.
 
 import { createRequire } from "node:module";
+import { letIn } from "../web/test/kit.mjs";
 import { hour } from "../web/test/reports.mjs";
 import { readFileSync, writeFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 
 const { chromium } = createRequire(new URL("../web/package.json", import.meta.url))("playwright-core");
-const [address, run, seconds, report] = [process.argv[2], process.argv[3], Number(process.argv[4]), process.argv[5]];
+const [address, token, run, seconds, report] = [process.argv[2], process.argv[3], process.argv[4], Number(process.argv[5]), process.argv[6]];
 const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
   args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"] });
-const tab = await (await browser.newContext({ viewport: { width: 1280, height: 1000 } })).newPage();
+const context = await browser.newContext({ viewport: { width: 1280, height: 1000 } });
+await letIn(context, { address: new URL(address), token });
+const tab = await context.newPage();
 await tab.goto(new URL(`/runs/${run}`, address).href);
 await tab.locator("#timeline .track").first().waitFor();
 await tab.locator("#timeline").scrollIntoViewIfNeeded();

@@ -19,7 +19,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from common import ROOT, Row, exit_code, must, publish, run
+from common import ROOT, Row, exit_code, must, publish, run, token_of
 
 BAR_HZ, BAR_FRAME_MS = 10, 34  # 30 frames a second
 BAR_GROWTH = 0.05e6  # bytes a second; readings that are kept until there are 20,000 of a curve take a tenth
@@ -44,7 +44,9 @@ def main() -> int:
                 time.sleep(0.1)
             seconds, page = "5" if quick else "30", str(Path(folder) / "hour.html")
             script = str(ROOT / "bench" / "timelines.mjs")
-            told = json.loads(must(run(["node", script, address, "live", seconds, page])).stdout)
+            told = json.loads(
+                must(run(["node", script, address, token_of(Path(folder), address), "live", seconds, page])).stdout
+            )
         finally:
             recorded.terminate()
             recorded.wait()

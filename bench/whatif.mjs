@@ -1,13 +1,16 @@
-// node bench/whatif.mjs ADDRESS TIMES: moves the sliders of the what-if page and measures from each release to the frame with its answer.
+// node bench/whatif.mjs ADDRESS TOKEN TIMES: moves the sliders of the what-if page and measures from each release to the frame with its answer.
 
 import { createRequire } from "node:module";
+import { asked, letIn } from "../web/test/kit.mjs";
 
 const { chromium } = createRequire(new URL("../web/package.json", import.meta.url))("playwright-core");
-const [address, times] = [process.argv[2], Number(process.argv[3])];
-const { snapshots } = await fetch(new URL("/api/v1/snapshots", address)).then((r) => r.json());
+const [address, token, times] = [process.argv[2], process.argv[3], Number(process.argv[4])], server = { address: new URL(address), token };
+const { snapshots } = await asked(server, "/snapshots");
 const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
   args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"] });
-const tab = await (await browser.newContext({ viewport: { width: 1280, height: 900 } })).newPage();
+const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
+await letIn(context, server);
+const tab = await context.newPage();
 const answer_ms = [], answer_bytes = [], release_ms = [];
 tab.on("response", async (r) => {
   if (!r.url().endsWith("/whatif") || r.request().method() !== "POST") return;

@@ -17,7 +17,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from common import ROOT, Row, exit_code, must, publish, run
+from common import ROOT, Row, exit_code, must, publish, run, token_of
 
 BAR_MS = 150
 
@@ -39,7 +39,9 @@ def main() -> int:
             assert server.stderr is not None
             address = next(word for word in server.stderr.readline().split() if word.startswith("http"))
             script = str(ROOT / "bench" / "whatif.mjs")
-            told = json.loads(must(run(["node", script, address, "12" if quick else "60"])).stdout)
+            told = json.loads(
+                must(run(["node", script, address, token_of(Path(folder), address), "12" if quick else "60"])).stdout
+            )
         finally:
             server.terminate()
             server.wait()

@@ -2,9 +2,7 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"fmt"
-	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
@@ -35,33 +33,25 @@ func (a *app) opening(tell event.Sink) event.Sink {
 
 // openRun opens the page of a run.
 func (a *app) openRun(id string) {
-	address := "http://" + uiAddr + "/"
-	if !shows(address, id) {
-		var err error
-		if address, err = a.uiInBackground(); err != nil {
-			fmt.Fprintf(a.stderr, "hightide: cannot show the run in a browser: %v\n", err)
-			return
-		}
+	address, err := a.uiOfRun("/runs/" + url.PathEscape(id))
+	if err == nil {
+		fmt.Fprintf(a.stderr, "hightide: the run is shown at %s\n", address)
+		err = a.openPrivately(address)
 	}
-	address += "runs/" + url.PathEscape(id)
-	fmt.Fprintf(a.stderr, "hightide: the run is shown at %s\n", address)
-	a.openInBrowser(address)
+	if err != nil {
+		fmt.Fprintf(a.stderr, "hightide: cannot show the run in a browser: %v\n", err)
+	}
 }
 
-// shows says whether a server is there that knows the run.
-func shows(address, id string) bool {
-	ctx, done := context.WithTimeout(context.Background(), time.Second)
-	defer done()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"api/v1/runs/"+url.PathEscape(id), nil)
-	if err != nil {
-		return false
+// uiOfRun is the address of a page, on a server that is there already or on one in the background.
+func (a *app) uiOfRun(page string) (string, error) {
+	for _, door := range a.doors() {
+		if address, err := door.address(page); err == nil {
+			return address, nil
+		}
 	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return false
-	}
-	defer response.Body.Close()
-	return response.StatusCode == http.StatusOK
+	address, err := a.uiInBackground()
+	return pageAt(address, page), err
 }
 
 // uiInBackground starts a server that neither the terminal nor this process has to do with, and gives its address.

@@ -21,10 +21,15 @@ func TestRunUI(t *testing.T) {
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	page := opened()
+	_, page, _ := strings.Cut(readFile(t, opened()), "url=")
+	page, _, _ = strings.Cut(page, "\"")
+	token := s.tokenOf(page)
 	address, id, _ := strings.Cut(page, "runs/")
+	id, _, _ = strings.Cut(id, "#code=")
 	state := func() string {
-		response, err := http.Get(address + "api/v1/runs/" + id)
+		request, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, address+"api/v1/runs/"+id, nil)
+		request.Header.Set("Authorization", "Bearer "+token)
+		response, err := http.DefaultClient.Do(request)
 		if err != nil {
 			t.Fatal(err)
 		}

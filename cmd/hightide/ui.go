@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/tls"
@@ -11,8 +12,8 @@ import (
 	"log"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -32,7 +33,8 @@ import (
 type uiOptions struct {
 	server.Options
 	addr      string
-	cert, key string // of TLS
+	cert, key string                        // of TLS
+	tokens    struct{ all, metrics string } // files
 	open      bool
 	idle      time.Duration // how long it goes on when nobody looks; 0: for ever
 	readyFD   int           // where the address is written to; below 0: nowhere
@@ -48,12 +50,15 @@ func uiCommand(a *app) *cobra.Command {
 block, what other settings would have done, imagined GPUs, matrices and differences.
 
 FILE is a snapshot, a recording (run.hightide) or a folder of these; a recording is shown as a run with
-its whole page, and stays where it is. The address that is printed leads to what was named. Only this
-machine can reach it, unless --addr names another address: then it needs a token, which is printed once,
-and should have TLS. Nothing that the page shows leaves this machine. Ctrl-C ends it; runs go on.
+its whole page, and stays where it is. Only this machine can reach it, unless --addr names another
+address: then it should have TLS. Nothing that the page shows leaves this machine. Ctrl-C ends it; runs go on.
+
+The address that is printed leads to what was named, and opens in one browser, once. Reload it and open
+tabs there as you like. For another browser, or once the server was started again, hightide ui prints a
+new address, also while a server runs already. Programs send a token, which is in a file that is named.
 
 With --allow-exec the page can start programs: imagined runs, searches of the largest batch, matrices.
-Whoever has the printed address can then run commands as you.
+Whoever opens the printed address first, or has the token, can then run commands as you.
 
 The API is under /api/v1, its OpenAPI description at /openapi.json. Metrics of live runs are at
 /metrics, and can be pushed (docs/metrics.md).
@@ -66,8 +71,9 @@ be used.`,
   hightide ui snapshots/
   hightide ui --addr 127.0.0.1:8080
   hightide ui --addr 0.0.0.0:7333 --tls-cert cert.pem --tls-key key.pem
+  hightide ui --metrics-token-file prometheus.token
   hightide ui --remote-write http://prometheus:9090/api/v1/write
-  hightide ui --compat memorymark`,
+  hightide ui --compat memorymark --origin http://localhost:3000`,
 	}, &uiOptions{})
 }
 
@@ -76,8 +82,10 @@ func (o *uiOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.cert, "tls-cert", "", "serve over TLS with this certificate, a `file` of PEM")
 	flags.StringVar(&o.key, "tls-key", "", "its private key, a `file` of PEM")
 	flags.StringSliceVar(&o.Hosts, "host", nil, "`name` by which browsers may call this server, besides that of the machine; may be given several times")
+	flags.StringVar(&o.tokens.all, "token-file", "", "the token of programs is in this `file`, which is made where there is none (default: a new one at each start)")
+	flags.StringVar(&o.tokens.metrics, "metrics-token-file", "", "a token that reads /metrics and nothing else is in this `file`, which is made where there is none")
 	flags.BoolVar(&o.open, "open", false, "open it in a browser")
-	flags.BoolVar(&o.AllowExec, "allow-exec", false, "let who has the token start programs: imagined runs, fits, matrices")
+	flags.BoolVar(&o.AllowExec, "allow-exec", false, "let who may ask start programs: imagined runs, fits, matrices")
 	flags.Var(span{&o.idle, time.Second}, "idle", "end when nobody has looked for that `time`, as 10m")
 	flags.IntVar(&o.readyFD, "ready-fd", -1, "write the address to this descriptor")
 	flags.BoolVar(&o.describe, "openapi", false, "print the description of the API (OpenAPI 3.1) and end")
@@ -105,7 +113,13 @@ func (o *uiOptions) run(a *app, c *cobra.Command, args []string) error {
 	}
 	o.outside.choose(c, &o.addr)
 	o.Room = room()
+	if err := o.readTokens(); err != nil {
+		return err
+	}
 	listener, err := o.listen()
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return o.again(a, c, args, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -120,27 +134,79 @@ func (o *uiOptions) run(a *app, c *cobra.Command, args []string) error {
 		return err
 	}
 	defer stop()
-	address := o.address(listener, pageOf(named))
-	fmt.Fprintf(a.stderr, "hightide ui: %s (Ctrl-C ends it)\n", address)
+	address, leave := o.tell(a, s, listener, pageOf(named))
+	defer leave()
+	if o.idle > 0 {
+		go func() { s.WaitIdle(ctx, o.idle); cancel() }()
+	}
+	if o.open {
+		if err := a.openPrivately(address); err != nil {
+			return err
+		}
+	}
+	return serve(ctx, listener, handler, o.Room)
+}
+
+// tell says where the server is: to other programs of this account until leave is called, then to who started it.
+func (o *uiOptions) tell(a *app, s *server.Server, listener net.Listener, page string) (address string, leave func()) {
+	base := o.base(listener)
+	at, ok := listener.Addr().(*net.TCPAddr)
+	reached := !ok || !at.IP.IsLoopback() // from other machines
+	if o.outside.compat != "" {
+		address, leave = base+"/"+o.Token, func() {} // its pages know no code, but a base address
+		fmt.Fprintf(a.stderr, "hightide ui: %s (Ctrl-C ends it)\n", address)
+	} else {
+		file, remove, err := a.leaveDoor(listener, o.scheme(), o.Token)
+		address, leave = opensOnce(base+page, s.Code()), remove
+		fmt.Fprintf(a.stderr, "hightide ui: %s (Ctrl-C ends it)\n", address)
+		switch {
+		case err != nil:
+			o.Warn("other programs of this account do not find the server: " + err.Error())
+		case reached:
+			fmt.Fprintf(a.stderr, "hightide ui: programs send the token that is in %s\n", cmp.Or(o.tokens.all, file))
+		}
+	}
+	if reached && o.cert == "" {
+		o.Warn("warning: without TLS, whoever is on the network between reads what is sent, and can ask in your name: --tls-cert and --tls-key encrypt it")
+	}
 	if o.readyFD >= 0 {
 		ready := os.NewFile(uintptr(o.readyFD), "ready")
 		fmt.Fprintln(ready, address)
 		ready.Close()
 	}
-	if o.idle > 0 {
-		go func() { s.WaitIdle(ctx, o.idle); cancel() }()
-	}
+	return address, leave
+}
+
+// again prints a new address of the server that is there already, where nothing else was asked for.
+func (o *uiOptions) again(a *app, c *cobra.Command, args []string, busy error) error {
+	more := len(args) > 0
+	c.Flags().Visit(func(f *pflag.Flag) { more = more || f.Name != "addr" && f.Name != "open" && f.Name != "data-dir" })
+	address, ok := a.runningAt(o.addr)
 	switch {
-	case o.open && o.Token != "":
-		remove, err := a.openPrivately(address)
-		if err != nil {
+	case ok && more:
+		return fail.Environment("end that one first, or take a free port: --addr 127.0.0.1:0; hightide ui alone prints a new address of it", "a server of this account is at %s already", o.addr)
+	case !ok:
+		return busy
+	}
+	fmt.Fprintf(a.stderr, "hightide ui: %s (a server that runs already)\n", address)
+	if o.open {
+		return a.openPrivately(address)
+	}
+	return nil
+}
+
+// readTokens takes the tokens from their files, or makes one for this time.
+func (o *uiOptions) readTokens() (err error) {
+	o.Token = rand.Text()
+	if o.tokens.all != "" {
+		if o.Token, err = tokenIn("--token-file", o.tokens.all); err != nil {
 			return err
 		}
-		defer remove()
-	case o.open:
-		a.openInBrowser(address)
 	}
-	return serve(ctx, listener, handler, o.Room)
+	if o.tokens.metrics != "" {
+		o.Metrics, err = tokenIn("--metrics-token-file", o.tokens.metrics)
+	}
+	return err
 }
 
 // room is what this process can serve at once. Go has raised its limit of descriptors to one below what is allowed.
@@ -152,7 +218,7 @@ func room() server.Room {
 	return server.RoomOf(int(min(limit.Cur+1, limit.Max, 1<<20)))
 }
 
-// listen opens the address. One that others can reach needs a token, as does a server that starts programs.
+// listen opens the address.
 func (o *uiOptions) listen() (net.Listener, error) {
 	if (o.cert == "") != (o.key == "") {
 		return nil, fail.Usage("name both, or none", "--tls-cert and --tls-key go together")
@@ -160,9 +226,6 @@ func (o *uiOptions) listen() (net.Listener, error) {
 	listener, err := net.Listen("tcp", o.addr)
 	if err != nil {
 		return nil, cannotListen(o.addr, err)
-	}
-	if at, ok := listener.Addr().(*net.TCPAddr); o.AllowExec || !ok || !at.IP.IsLoopback() {
-		o.Token = rand.Text()
 	}
 	if name, err := os.Hostname(); err == nil {
 		o.Hosts = append(o.Hosts, strings.ToLower(name))
@@ -209,22 +272,22 @@ func pageOf(named *engine.Gathered) string {
 	return "/"
 }
 
-// address is what people open.
-func (o *uiOptions) address(listener net.Listener, page string) string {
+// base is what addresses of this server begin with, as people open them.
+func (o *uiOptions) base(listener net.Listener) string {
 	at := listener.Addr().String()
 	if ip, ok := listener.Addr().(*net.TCPAddr); ok && ip.IP.IsUnspecified() {
 		if name, err := os.Hostname(); err == nil {
 			at = net.JoinHostPort(name, strconv.Itoa(ip.Port))
 		}
 	}
-	address := url.URL{Scheme: "http", Host: at, Path: page}
+	return o.scheme() + "://" + at
+}
+
+func (o *uiOptions) scheme() string {
 	if o.cert != "" {
-		address.Scheme = "https"
+		return "https"
 	}
-	if o.Token != "" {
-		address.RawQuery = "token=" + o.Token
-	}
-	return address.String()
+	return "http"
 }
 
 // serve answers until the context ends.
@@ -246,35 +309,38 @@ func serve(ctx context.Context, listener net.Listener, handler http.Handler, roo
 	return nil
 }
 
-// openPrivately opens an address that has a token. The browser is handed a file that leads there, as every user of a machine sees the
-// arguments of its programs. remove deletes the file.
-func (a *app) openPrivately(address string) (remove func(), err error) {
+// openPrivately opens an address with a code. The browser is handed a file that leads there, as every user of a machine sees the
+// arguments of its programs. The file stays for an hour, as nothing says when the browser has read it; by then its code is of no use.
+func (a *app) openPrivately(address string) error {
 	dir, err := a.engine().Keep("ui")
 	if err != nil {
-		return nil, err
+		return err
+	}
+	before, _ := filepath.Glob(filepath.Join(dir, "open-*.html"))
+	for _, old := range before {
+		if info, err := os.Stat(old); err == nil && time.Since(info.ModTime()) > time.Hour {
+			_ = os.Remove(old)
+		}
 	}
 	file, err := os.CreateTemp(dir, "open-*.html") // which nobody else may read
 	if err != nil {
-		return nil, err
+		return err
 	}
-	remove = func() { _ = os.Remove(file.Name()) }
 	target := html.EscapeString(address)
 	_, err = fmt.Fprintf(file, "<!doctype html><meta charset=utf-8><meta name=referrer content=no-referrer><meta http-equiv=refresh content=\"0; url=%s\">\n<a href=\"%s\">hightide</a>\n", target, target)
-	if closing := file.Close(); err == nil {
-		err = closing
-	}
-	if err != nil {
-		remove()
-		return nil, err
+	if err = errors.Join(err, file.Close()); err != nil {
+		_ = os.Remove(file.Name())
+		return err
 	}
 	a.openInBrowser(file.Name())
-	return remove, nil
+	return nil
 }
 
 // outsideOptions are what ui tells other systems, and whose API it speaks in place of its own.
 type outsideOptions struct {
 	metrics.Push
-	compat string
+	compat  string
+	origins []string // whose pages may speak it
 }
 
 // memoryMark is the API of --compat, and where programs expect it.
@@ -292,6 +358,7 @@ func (o *outsideOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&o.Headers, "push-header", nil, "also send this `header`, as 'X-Scope-OrgID: team'; may be given several times")
 	flags.Var(span{&o.Every, metrics.LeastPause}, "push-every", "how often to push (default 15s)")
 	flags.Var(choice(&o.compat, "--compat", "", []string{memoryMark}), "compat", "serve another tool's `API` in place of this one's: memorymark, on port 5001")
+	flags.StringSliceVar(&o.origins, "origin", nil, "with --compat, pages of this `origin` may ask, as http://localhost:3000; may be given several times")
 }
 
 // choose takes the address that programs expect, where none was named.
@@ -305,6 +372,7 @@ func (o *outsideOptions) choose(c *cobra.Command, addr *string) {
 func (o *outsideOptions) begin(ctx context.Context, a *app, s *server.Server, ours http.Handler, so server.Options) (handler http.Handler, stop func(), err error) {
 	handler = ours
 	if o.compat == memoryMark {
+		so.Origins = o.origins
 		handler = server.NewMemoryMark(a.engine(), so)
 	}
 	if o.RemoteWrite == "" && o.OTLP == "" {

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
-	"context"
 	"crypto/tls"
 	"encoding/json"
 	"io"
@@ -13,7 +12,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -25,7 +26,9 @@ type uiProcess struct {
 	t       testing.TB
 	process *exec.Cmd
 	address string // as it is printed
+	token   string // which it left for programs of this account
 	client  *http.Client
+	said    *sentences // after that
 }
 
 // serve starts hightide ui on a free port.
@@ -51,9 +54,47 @@ func (s *session) serveBy(c *exec.Cmd) *uiProcess {
 	if len(fields) < 3 || !strings.HasPrefix(line, "hightide ui: http") {
 		s.t.Fatalf("it says %q", line)
 	}
-	go func() { _, _ = io.Copy(io.Discard, lines) }()
 	trusting := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
-	return &uiProcess{s.t, c, fields[2], &http.Client{Transport: trusting, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+	said := new(sentences)
+	go func() { _, _ = io.Copy(said, lines) }()
+	token := ""
+	if !slices.Contains(c.Args, "--compat") {
+		token = s.tokenOf(fields[2])
+	}
+	return &uiProcess{s.t, c, fields[2], token, &http.Client{Transport: trusting, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, said}
+}
+
+// sentences are what a program says, as it comes.
+type sentences struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (s *sentences) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(p)
+}
+
+func (s *sentences) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
+// tokenOf is what a server left for other programs of this account.
+func (s *session) tokenOf(address string) string {
+	s.t.Helper()
+	at, err := url.Parse(address)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(s.dir, "data", "ui", "server-"+at.Port()+".json"))
+	var door doorFile
+	if err != nil || json.Unmarshal(text, &door) != nil {
+		s.t.Fatalf("error %v, %s", err, text)
+	}
+	return door.Token
 }
 
 // at is an address of the server, whatever page the printed one leads to.
@@ -76,6 +117,7 @@ func (s *uiProcess) ask(method, path, body string) (int, string) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	request.Header.Set("Authorization", "Bearer "+s.token)
 	if body != "" {
 		request.Header.Set("Content-Type", "application/json")
 	}
@@ -96,6 +138,7 @@ func (s *uiProcess) post(name string, body io.Reader, size int64) (int, string) 
 		s.t.Fatal(err)
 	}
 	request.ContentLength = size
+	request.Header.Set("Authorization", "Bearer "+s.token)
 	request.Header.Set("Content-Type", "application/octet-stream")
 	response, err := s.client.Do(request)
 	if err != nil {
@@ -325,75 +368,6 @@ func TestCheckUploadIsLimited(t *testing.T) {
 	}
 }
 
-// TestAddressForOthers: where others can reach the server it asks for the token, which it prints once; TLS is spoken with the
-// certificate that it is given.
-func TestAddressForOthers(t *testing.T) {
-	t.Parallel()
-	s := newSession(t)
-	made := exec.Command("openssl", "req", "-x509", "-newkey", "ed25519", "-noenc", "-days", "2", "-subj", "/CN=localhost", "-keyout", "key.pem", "-out", "cert.pem")
-	made.Dir = s.dir
-	if out, err := made.CombinedOutput(); err != nil {
-		t.Skipf("openssl makes no certificate here: %v %s", err, out)
-	}
-	ui := s.serve("--addr", "0.0.0.0:0", "--tls-cert", "cert.pem", "--tls-key", "key.pem")
-	address, token, _ := strings.Cut(ui.address, "?token=")
-	_, port, _ := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(address, "https://"), "/"), ":")
-	here := "https://127.0.0.1:" + port + "/api/v1/status"
-	if len(token) < 20 {
-		t.Fatalf("it says %q", ui.address)
-	}
-	get := func(ctx context.Context, token string) int {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, here, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if token != "" {
-			request.Header.Set("Authorization", "Bearer "+token)
-		}
-		response, err := ui.client.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer response.Body.Close()
-		var status struct{ Version string }
-		if response.StatusCode == 200 && (json.NewDecoder(response.Body).Decode(&status) != nil || status.Version == "") {
-			t.Error("the answer has no version")
-		}
-		return response.StatusCode
-	}
-	if without, with := get(t.Context(), ""), get(t.Context(), token); without != 401 || with != 200 {
-		t.Errorf("without the token %d, with it %d", without, with)
-	}
-}
-
-// TestOpenTellsNobodyTheToken: a browser is not handed the token as an argument, which other users of the machine would see. It is handed a
-// file that nobody else may read, and that is gone once the server has ended.
-func TestOpenTellsNobodyTheToken(t *testing.T) {
-	t.Parallel()
-	s := newSession(t)
-	browser := s.fakeBrowser()
-	ui := s.serve("--allow-exec", "--open")
-	opened := browser()
-	_, token, _ := strings.Cut(ui.address, "token=")
-	if token == "" || strings.Contains(opened, token) {
-		t.Fatalf("%s was opened as %s", ui.address, opened)
-	}
-	page, err := os.ReadFile(opened)
-	if err != nil || !strings.Contains(string(page), ui.address) {
-		t.Errorf("%s has %s, %v", opened, page, err)
-	}
-	if info, err := os.Stat(opened); err != nil || info.Mode().Perm()&0o077 != 0 {
-		t.Errorf("%v, %v", info.Mode(), err)
-	}
-	if err := ui.process.Process.Signal(syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
-	_ = ui.process.Wait()
-	if _, err := os.Stat(opened); !os.IsNotExist(err) {
-		t.Errorf("%s stays: %v", opened, err)
-	}
-}
-
 // TestMoreStreamsThanDescriptors: a server that may have 200 descriptors is asked for 400 streams. It says to those without room
 // that there is none, answers everything else meanwhile, and has room again once some have gone.
 func TestMoreStreamsThanDescriptors(t *testing.T) {
@@ -407,6 +381,7 @@ func TestMoreStreamsThanDescriptors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		request.Header.Set("Authorization", "Bearer "+p.token)
 		answer, err := p.client.Do(request)
 		if err != nil {
 			t.Fatal(err)
@@ -435,6 +410,7 @@ func TestMoreStreamsThanDescriptors(t *testing.T) {
 	}
 	for code := 0; code != http.StatusOK; {
 		request, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, p.at("/api/v1/live"), nil)
+		request.Header.Set("Authorization", "Bearer "+p.token)
 		answer, err := p.client.Do(request)
 		if err != nil {
 			t.Fatal(err)

@@ -1,42 +1,16 @@
 package main
 
 import (
-	"bufio"
-	"encoding/json"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
 )
-
-// served is a `hightide ui` that has said its address.
-func served(t *testing.T, s *session, args ...string) (process *exec.Cmd, address string) {
-	t.Helper()
-	c := s.command(append([]string{"ui", "--addr", "127.0.0.1:0"}, args...)...)
-	said, err := c.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() })
-	lines := bufio.NewScanner(said)
-	for lines.Scan() {
-		if found := regexp.MustCompile(`http://127\.0\.0\.1:\d+/`).FindString(lines.Text()); found != "" && strings.Contains(lines.Text(), "Ctrl-C") {
-			go io.Copy(io.Discard, said)
-			return c, found
-		}
-	}
-	t.Fatal("the server ended before it said its address")
-	return nil, ""
-}
 
 // TestPushAfterKill: what a server that was killed had not sent, the next one sends.
 func TestPushAfterKill(t *testing.T) {
@@ -54,12 +28,12 @@ func TestPushAfterKill(t *testing.T) {
 		files, _ := filepath.Glob(filepath.Join(s.dir, "data", "push", "*", "*.request"))
 		return files
 	}
-	ui, _ := served(t, s, "--remote-write", "http://"+address, "--push-every", "100ms")
+	ui := s.serve("--remote-write", "http://"+address, "--push-every", "100ms")
 	waitFor(t, func() bool { return len(waiting()) >= 5 })
-	if err := ui.Process.Kill(); err != nil {
+	if err := ui.process.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = ui.Wait()
+	_ = ui.process.Wait()
 	left := len(waiting())
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
@@ -68,21 +42,25 @@ func TestPushAfterKill(t *testing.T) {
 	to.Listener = listener
 	to.Start()
 	defer to.Close()
-	served(t, s, "--remote-write", "http://"+address, "--push-every", "1h")
+	s.serve("--remote-write", "http://"+address, "--push-every", "1h")
 	waitFor(t, func() bool { return len(waiting()) == 0 && taken.Load() > int64(left) })
 }
 
 // TestMetricsOfTheServer: /metrics is there, and what cannot be pushed to is said before anything is served.
 func TestMetricsOfTheServer(t *testing.T) {
 	s := newSession(t)
-	_, address := served(t, s)
-	answer, err := http.Get(address + "metrics")
-	if err != nil {
-		t.Fatal(err)
+	ui := s.serve("--metrics-token-file", "prometheus.token")
+	scraper := s.read("prometheus.token")
+	if status, text := ui.get("/metrics"); status != 200 || !strings.Contains(text, "hightide_build_info{") {
+		t.Errorf("%d %s", status, text)
 	}
-	defer answer.Body.Close()
-	if text, err := io.ReadAll(answer.Body); err != nil || !strings.Contains(string(text), "hightide_build_info{") {
-		t.Errorf("error %v, %s", err, text)
+	for token, want := range map[string][2]int{scraper: {200, 401}, ui.token: {200, 200}, "": {401, 401}} {
+		ui.token = token
+		metrics, _ := ui.get("/metrics")
+		rest, _ := ui.get("/api/v1/runs")
+		if got := [2]int{metrics, rest}; got != want || len(scraper) < 20 {
+			t.Errorf("of the metrics and of the runs the token %q is answered %v; want %v", token, got, want)
+		}
 	}
 	said, err := s.command("ui", "--addr", "127.0.0.1:0", "--otlp", "collector:4318").CombinedOutput()
 	if err == nil || !strings.Contains(string(said), "--otlp takes an http or https URL") || err.(*exec.ExitError).ExitCode() != 2 {
@@ -92,19 +70,29 @@ func TestMetricsOfTheServer(t *testing.T) {
 
 // TestCompatMemoryMark: the API that its pages know, and nothing else.
 func TestCompatMemoryMark(t *testing.T) {
-	_, address := served(t, newSession(t), "--compat", "memorymark")
-	answer, err := http.Get(address + "health")
-	if err != nil {
-		t.Fatal(err)
+	s := newSession(t)
+	const page = "http://localhost:3000"
+	ui := s.serve("--compat", "memorymark", "--origin", page)
+	ask := func(address, origin string) (*http.Response, string) {
+		request, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
+		request.Header.Set("Origin", origin)
+		answer, err := ui.client.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		text, _ := io.ReadAll(answer.Body)
+		return answer, string(text)
 	}
-	defer answer.Body.Close()
-	var health struct{ Status string }
-	if err := json.NewDecoder(answer.Body).Decode(&health); err != nil || health.Status != "healthy" || answer.Header.Get("Access-Control-Allow-Origin") != "*" {
-		t.Errorf("error %v, %+v, %v", err, health, answer.Header)
+	if answer, text := ask(ui.address+"/health", page); answer.StatusCode != 200 || !strings.Contains(text, `"status":"healthy"`) || answer.Header.Get("Access-Control-Allow-Origin") != page {
+		t.Errorf("its page by the address that is printed: %s %s, %v", answer.Status, text, answer.Header)
 	}
-	other, err := http.Get(address + "api/v1/runs")
-	if err != nil || other.StatusCode != 404 {
-		t.Errorf("error %v, %+v", err, other)
+	for address, want := range map[string]int{ui.at("/health"): 401, ui.address + "/api/v1/runs": 404, ui.address + "x/health": 401} {
+		if answer, text := ask(address, page); answer.StatusCode != want {
+			t.Errorf("%s: %s %s; want %d", address, answer.Status, text, want)
+		}
 	}
-	other.Body.Close()
+	if answer, _ := ask(ui.address+"/health", "http://localhost:3001"); answer.StatusCode != 403 || answer.Header.Get("Access-Control-Allow-Origin") != "" {
+		t.Errorf("another page: %s", answer.Status)
+	}
 }

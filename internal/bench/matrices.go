@@ -117,11 +117,11 @@ func kept(e *engine.Engine, name string) (*matrix.Kept, error) {
 	return matrix.ReadKept(matrixDir(e, name), catalogue)
 }
 
-// Name is the name of the matrix that a spec is of; an error says what is wrong with the spec.
-func Name(o Options) (string, error) {
+// Named is the name of the matrix that a spec is of, and its command, which built-in models have not; an error says what is wrong with the spec.
+func Named(o Options) (name string, command []string, err error) {
 	spec, _, err := o.spec()
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	return spec.Name, nil
+	return spec.Name, spec.Command, nil
 }

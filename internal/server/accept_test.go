@@ -36,7 +36,7 @@ func TestAccept(t *testing.T) {
 			t.Fatal(err)
 		}
 		request.Header.Set("Accept", accept)
-		response, err := http.DefaultClient.Do(request)
+		response, err := insider.Do(request)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -85,14 +85,16 @@ func (b *timelyBody) wait() {
 // auditPath is how much is told of a path, which may have 64 KiB.
 const auditPath = 200
 
-// audit tells of a request that asked for a change, whether it was let or not. Nothing of its query or body is told, which may hold
-// a token or a command with one.
-func (s *Server) audit(w *timely, r *http.Request) {
-	if s.options.Audit == nil || r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions {
+// audit tells of a request that asked for a change, whether it was let or not, and who asked. Nothing of its query or body is told, which
+// may hold a secret.
+func (s *Server) audit(w *timely, r *http.Request, who string) {
+	if s.options.Audit == nil || reads(r) || r.Method == http.MethodOptions {
 		return
 	}
-	s.options.Audit(fmt.Sprintf("%s %s %.20s %q: %d", time.Now().UTC().Format(time.RFC3339), r.RemoteAddr, r.Method, clip(r.URL.Path, auditPath), w.status))
+	s.options.Audit(fmt.Sprintf("%s %s %.20s %q: %d", now(), asking{who, r.RemoteAddr}, r.Method, clip(r.URL.Path, auditPath), w.status))
 }
+
+func now() string { return time.Now().UTC().Format(time.RFC3339) }
 
 func clip(text string, most int) string {
 	if len(text) <= most {

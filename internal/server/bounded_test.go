@@ -18,7 +18,7 @@ import (
 // the checks of where a request comes from would be passed by.
 func TestRestOfABodyIsNoRequest(t *testing.T) {
 	s := newSite(t, Options{})
-	inner := "GET /api/v1/status HTTP/1.1\r\nHost: localhost\r\n\r\n"
+	inner := "GET /api/v1/status HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer right\r\n\r\n"
 	body := strings.Repeat(inner, 4*bodySize/len(inner))
 	for _, of := range []string{"Content-Type: application/json\r\n", "Content-Type: text/plain\r\n", "Origin: http://evil.example\r\n"} {
 		connection, err := net.Dial("tcp", s.Listener.Addr().String())
@@ -26,7 +26,7 @@ func TestRestOfABodyIsNoRequest(t *testing.T) {
 			t.Fatal(err)
 		}
 		go func() {
-			fmt.Fprintf(connection, "POST /api/v1/jobs HTTP/1.1\r\nHost: localhost\r\n%sContent-Length: %d\r\n\r\n%s", of, len(body), body)
+			fmt.Fprintf(connection, "POST /api/v1/jobs HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer right\r\n%sContent-Length: %d\r\n\r\n%s", of, len(body), body)
 		}()
 		answer, _ := io.ReadAll(connection) // until the server closes it, perhaps as a reset
 		connection.Close()
@@ -52,12 +52,12 @@ func TestSlowBodies(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				guard := &Server{began: time.Now()}
+				guard := &Server{door: newDoor(right, ""), began: time.Now()}
 				front := &http.Server{Handler: guard.guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					if r.Method == http.MethodPost {
 						_, _ = io.Copy(io.Discard, r.Body)
 					}
-				}))}
+				}), func(*http.Request) bool { return true }, refuse)}
 				ours, theirs := net.Pipe()
 				listener := &oneConnection{connections: make(chan net.Conn, 1)}
 				listener.connections <- theirs
@@ -103,7 +103,7 @@ func TestTooMany(t *testing.T) {
 	s := newSite(t, Options{})
 	ends := make([]func(), requestsAtOnce)
 	for i := range ends {
-		_, ends[i] = s.made.looked.begin()
+		_, ends[i] = s.made.looked.begin(true)
 	}
 	if got, text := s.ask(http.MethodGet, "/api/v1/status", ""); got != http.StatusServiceUnavailable || !strings.Contains(text, `"detail"`) {
 		t.Errorf("%d %s", got, text)
@@ -210,7 +210,7 @@ func TestRefusalsAreProblems(t *testing.T) {
 		headers      []string
 		want         int
 	}{
-		{"GET", "/api/v1/status", nil, 401},
+		{"GET", "/api/v1/status", []string{"Authorization", "Bearer wrong"}, 401},
 		{"GET", "/api/v1/status", []string{"Host", "evil.example"}, 421},
 		{"GET", "/api/v1/status", append(token, "Origin", "http://evil.example"), 403},
 		{"GET", "/api/v1/nothing", token, 404},
@@ -228,7 +228,7 @@ func TestRefusalsAreProblems(t *testing.T) {
 		if host := request.Header.Get("Host"); host != "" {
 			request.Host = host
 		}
-		response, err := http.DefaultClient.Do(request)
+		response, err := insider.Do(request)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -28,8 +28,12 @@ func describe(d *huma.OpenAPI) {
 	d.Info.Description = about
 	d.Info.License = &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"}
 	d.Tags = groups
-	d.Components.SecuritySchemes = map[string]*huma.SecurityScheme{"token": {Type: "http", Scheme: "bearer", Description: "Printed by hightide ui as part of its address, where it asks for one."}}
-	d.Security = []map[string][]string{{}, {"token": {}}}
+	d.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
+		"token":   {Type: "http", Scheme: "bearer", Description: "What programs send. It is in the file that hightide ui names as it starts."},
+		"session": {Type: "apiKey", In: "cookie", Name: "hightide-session-7333", Description: "What a browser has once POST /api/v1/session took a code. The name ends with the port."},
+		"page":    {Type: "apiKey", In: "header", Name: pageHeader, Description: "What POST /api/v1/session answered: a session is worth nothing without it."},
+	}
+	d.Security = []map[string][]string{{"token": {}}, {"session": {}, "page": {}}}
 	for path, item := range d.Paths {
 		for method, o := range map[string]*huma.Operation{http.MethodGet: item.Get, http.MethodPost: item.Post, http.MethodPatch: item.Patch, http.MethodDelete: item.Delete} {
 			if o != nil {

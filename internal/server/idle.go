@@ -13,13 +13,15 @@ type looked struct {
 	until time.Time
 }
 
-// begin notes that a request began, and says how many are under way with it; call end when that has ended.
-func (l *looked) begin() (now int, end func()) {
+// begin notes that a request began, and says how many are under way with it; call end when that has ended. Who is not known does not look.
+func (l *looked) begin(known bool) (now int, end func()) {
 	add := func(n int) int {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.now += n
-		l.until = time.Now()
+		if known {
+			l.until = time.Now()
+		}
 		return l.now
 	}
 	return add(1), func() { add(-1) }

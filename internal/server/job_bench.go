@@ -30,11 +30,11 @@ func beginBench(s *Server, text json.RawMessage) (work, error) {
 		return work{}, fail.Usage("leave them out for one at a time, as the spec says", "repeats and jobs cannot be negative")
 	}
 	o := bench.Options{Text: []byte(asked.Spec), Name: asked.Name, Only: asked.Only, Repeats: asked.Repeats, Jobs: asked.Jobs, Again: asked.Again, Env: s.options.Env}
-	name, err := bench.Name(o)
+	name, command, err := bench.Named(o)
 	if err != nil {
 		return work{}, err
 	}
-	return work{"bench " + name, func(ctx context.Context, j *job) (any, error) {
+	return work{"bench " + name, command, func(ctx context.Context, j *job) (any, error) {
 		j.change(func() { j.Matrix = name })
 		o.Events = j.tell
 		result, err := bench.Run(ctx, s.engine, o)

@@ -24,7 +24,7 @@ func beginExplain(s *Server, text json.RawMessage) (work, error) {
 	if err != nil {
 		return work{}, err
 	}
-	return work{"explain " + run.ID, func(ctx context.Context, j *job) (any, error) {
+	return work{"explain " + run.ID, nil, func(ctx context.Context, j *job) (any, error) {
 		j.change(func() { j.Run = run.ID })
 		var r *report.Report
 		if r, err = s.engine.Explain(ctx, []string{run.ID}, analyze.ExplainOptions{}); err != nil {

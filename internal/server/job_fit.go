@@ -54,7 +54,7 @@ func beginFit(s *Server, text json.RawMessage) (work, error) {
 	}
 	title := "fit " + asked.Model
 	if len(asked.Command) > 0 {
-		title = "fit " + mem.CommandLine(asked.Command)
+		title = "fit " + mem.CommandLine(mem.MaskArgs(asked.Command))
 	} else if asked.Model == "" {
 		return work{}, fail.Usage(`as in "model": "bert", or "command": ["python", "train.py", "--batch-size", "{batch}"]`, "neither a model nor a command to fit")
 	}
@@ -62,7 +62,7 @@ func beginFit(s *Server, text json.RawMessage) (work, error) {
 		title += " on " + asked.GPU
 	}
 	o := asked.options(s.options.Env)
-	return work{title, func(ctx context.Context, j *job) (any, error) {
+	return work{title, asked.Command, func(ctx context.Context, j *job) (any, error) {
 		return j.aside(s.engine, func(e *engine.Engine) (any, error) {
 			o.Events = j.tell
 			result, err := e.Fit(ctx, o)

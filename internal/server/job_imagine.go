@@ -59,11 +59,11 @@ func beginImagine(s *Server, text json.RawMessage) (work, error) {
 			return work{}, fail.Usage(`as in "memory": "24GiB"`, "memory %s is not a size", asked.Memory)
 		}
 	}
-	title := "imagine " + mem.CommandLine(asked.Command)
+	title := "imagine " + mem.CommandLine(mem.MaskArgs(asked.Command))
 	if asked.GPU != "" {
 		title += " on " + asked.GPU
 	}
-	return work{title, func(ctx context.Context, j *job) (any, error) {
+	return work{title, asked.Command, func(ctx context.Context, j *job) (any, error) {
 		return j.aside(s.engine, func(e *engine.Engine) (any, error) {
 			o.Events = j.tell
 			done, err := e.Imagine(ctx, o)

@@ -32,7 +32,7 @@ func beginSearch(s *Server, text json.RawMessage) (work, error) {
 	if device := orMain(asked.Device); device >= 0 {
 		title += fmt.Sprintf(", device %d", device)
 	}
-	return work{title, func(ctx context.Context, j *job) (any, error) {
+	return work{title, nil, func(ctx context.Context, j *job) (any, error) {
 		w, err := s.whatIf(ctx, asked.Snapshot, asked.Device)
 		if err != nil {
 			return nil, err

@@ -35,11 +35,12 @@ type jobKind struct {
 // jobKinds lists the kinds of jobs. Add yours here.
 var jobKinds = []jobKind{imagineJob, fitJob, benchJob, searchJob, explainJob}
 
-// work is what a job does: a title for people, and the use case. What do returns is kept as the job's result, also beside
-// an error.
+// work is what a job does: a title for people, the command that it runs, if any, and the use case. What do returns is kept as the job's
+// result, also beside an error.
 type work struct {
-	title string
-	do    func(ctx context.Context, j *job) (any, error)
+	title   string
+	command []string
+	do      func(ctx context.Context, j *job) (any, error)
 }
 
 // Bounds of what jobs may take together: they share this machine, and figures of trials beside each other disturb each other.
@@ -73,7 +74,7 @@ func (js *jobs) close() {
 }
 
 // add queues a job, or says that there are too many.
-func (js *jobs) add(kind string, w work) (*job, error) {
+func (js *jobs) add(kind string, w work, by string) (*job, error) {
 	js.lock.Lock()
 	defer js.lock.Unlock()
 	waiting := 0
@@ -88,6 +89,7 @@ func (js *jobs) add(kind string, w work) (*job, error) {
 	js.forget()
 	js.count++
 	j := newJob(js.ctx, fmt.Sprintf("job-%d", js.count), kind, w)
+	j.By = by
 	js.all = append(js.all, j)
 	js.startNext()
 	return j, nil
@@ -220,29 +222,39 @@ func kindsText() string {
 }
 
 // newJob begins a job. One that starts programs needs --allow-exec and the token.
-func (s *Server) newJob(_ context.Context, in *newJobInput) (*Job, error) {
+func (s *Server) newJob(ctx context.Context, in *newJobInput) (*Job, error) {
 	at := slices.IndexFunc(jobKinds, func(k jobKind) bool { return k.name == in.Body.Kind })
 	if at < 0 {
 		return nil, fail.Usage("one of "+kindsText(), "no kind %s", in.Body.Kind)
 	}
 	kind := &jobKinds[at]
-	if kind.exec && !s.mayStart() {
+	if kind.exec && !s.options.AllowExec {
 		return nil, huma.Error403Forbidden("this server starts no programs: begin it as hightide ui --allow-exec, and open the address that it prints")
 	}
 	w, err := kind.begin(s, in.Body.Options)
 	if err != nil {
 		return nil, err
 	}
-	j, err := s.work.add(kind.name, w)
+	j, err := s.work.add(kind.name, w, askedBy(ctx))
 	if err != nil {
 		return nil, err
 	}
+	s.logJob(j, w.command)
 	told := j.told(false)
 	return &told, nil
 }
 
-// mayStart says whether requests may start programs: only where each of them carries a token.
-func (s *Server) mayStart() bool { return s.options.AllowExec && s.options.Token != "" }
+// logJob tells of a job that begins: who asked for it, and what it runs.
+func (s *Server) logJob(j *job, command []string) {
+	if s.options.Audit == nil {
+		return
+	}
+	runs := ""
+	if len(command) > 0 {
+		runs = fmt.Sprintf(", which runs %q", mem.CommandLine(mem.MaskArgs(command)))
+	}
+	s.options.Audit(fmt.Sprintf("%s %s began %s, %q%s", now(), j.By, j.ID, j.Title, runs))
+}
 
 // options reads a kind's options; what is not known is refused, as a setting that is not heard of would not be missed.
 func options[T any](text json.RawMessage) (o T, err error) {
@@ -295,6 +307,7 @@ type Job struct {
 	Kind    string   `json:"kind" doc:"imagine, fit, bench, search or explain."`
 	Title   string   `json:"title" doc:"What it does, in words."`
 	State   JobState `json:"state" enum:"queued,running,done,failed,cancelled" doc:"What has become of it."`
+	By      string   `json:"asked_by" doc:"Who asked for it, and from which address: session 1 at 127.0.0.1:40112, or token at one."`
 	Asked   int64    `json:"asked_ns" doc:"When it was asked for, in ns since 1970."`
 	Started int64    `json:"started_ns,omitempty" doc:"When it began; absent: it waits."`
 	Ended   int64    `json:"ended_ns,omitempty" doc:"When it ended; absent: it did not."`

@@ -22,7 +22,7 @@ func TestLiveUnreadable(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer kept.Close()
-	made, handler := New(&engine.Engine{DataDir: dir, Store: kept}, Options{})
+	made, handler := New(&engine.Engine{DataDir: dir, Store: kept}, Options{Token: right})
 	s := &site{httptest.NewServer(handler), t, nil, made}
 	t.Cleanup(s.stop)
 	for reason, spoil := range map[string]func([]byte) []byte{

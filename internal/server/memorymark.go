@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 
 	"hightide/internal/engine"
@@ -16,8 +17,9 @@ import (
 )
 
 // MemoryMark's API: GET /health, GET /models, POST /analyze, with its fields, for pages and scripts that were written for it.
-// Pages of any origin may ask, as they may ask MemoryMark. So it is a server of its own, with nothing else on it: it reads no
-// file and no run, and builds the three models below alone.
+// It is a server of its own, with nothing else on it: it reads no file and no run, and builds the three models below alone. Who asks
+// is known by the token, in a header or before the path: MemoryMark's own page knows no header, but has a base address. Pages of
+// another origin may ask where Options.Origins names it.
 
 // imaginaryGPU answers where the machine has no GPU: the one on which MemoryMark's figures were measured.
 const imaginaryGPU = "a10"
@@ -46,14 +48,13 @@ var memoryMarkModels = []memoryMarkModel{
 // memoryMark answers by an engine.
 type memoryMark struct {
 	engine *engine.Engine
-	guard  *Server
 	env    []string
 	turn   chan struct{} // one analysis at a time
 }
 
 // NewMemoryMark makes the handler of MemoryMark's API. Of the options it takes those that say who may ask.
 func NewMemoryMark(e *engine.Engine, o Options) http.Handler {
-	m := &memoryMark{e, &Server{options: o}, os.Environ(), make(chan struct{}, 1)}
+	m := &memoryMark{e, os.Environ(), make(chan struct{}, 1)}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /health", m.health)
 	mux.HandleFunc("GET /models", m.models)
@@ -61,30 +62,38 @@ func NewMemoryMark(e *engine.Engine, o Options) http.Handler {
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		reply(w, http.StatusNotFound, failed(fmt.Errorf("there is no %s here: GET /health, GET /models, POST /analyze", r.URL.Path)))
 	})
-	return m.open(mux)
+	mux.HandleFunc("OPTIONS /", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Access-Control-Allow-Methods", "GET, POST, OPTIONS")
+		w.Header().Set("Access-Control-Allow-Headers", "Content-Type, Authorization")
+		w.WriteHeader(http.StatusNoContent)
+	})
+	s := &Server{door: newDoor(o.Token, ""), options: o}
+	asks := func(r *http.Request) bool { return r.Method == http.MethodOptions && s.mayAsk(r) } // browsers ask so whether they may ask, without the token
+	return keyed(s.crossing(s.guard(mux, asks, func(w http.ResponseWriter, _ *http.Request, status int, text string) {
+		reply(w, status, failed(errors.New(text)))
+	})))
 }
 
-// open lets pages of any origin ask. The name of the server is still checked, and the token where there is one: a page elsewhere
-// must not reach further by it than it could by itself.
-func (m *memoryMark) open(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(plain http.ResponseWriter, asked *http.Request) {
-		w, r := m.guard.bounded(plain, asked)
-		defer m.guard.audit(w, r)
-		header := w.Header()
-		header.Set("Access-Control-Allow-Origin", "*")
-		header.Set("X-Content-Type-Options", "nosniff")
-		switch {
-		case !m.guard.knows(r.Host):
-			reply(w, http.StatusMisdirectedRequest, failed(fmt.Errorf("this server is not called %s", r.Host)))
-		case r.Method == http.MethodOptions:
-			header.Set("Access-Control-Allow-Methods", "GET, POST, OPTIONS")
-			header.Set("Access-Control-Allow-Headers", "Content-Type, Authorization")
-			w.WriteHeader(http.StatusNoContent)
-		case !m.guard.admits(r):
-			reply(w, http.StatusUnauthorized, failed(errors.New("the token is missing or wrong: send Authorization: Bearer TOKEN")))
-		default:
-			next.ServeHTTP(w, r)
+// keyed takes a token that stands before the path for one in the header.
+func keyed(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if token, path, found := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/"); found && r.Header.Get("Authorization") == "" {
+			r = r.Clone(r.Context())
+			r.URL.Path, r.URL.RawPath = "/"+path, ""
+			r.Header.Set("Authorization", "Bearer "+token)
 		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// crossing tells browsers that pages of the origins that were named may read the answers.
+func (s *Server) crossing(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Add("Vary", "Origin")
+		if s.mayAsk(r) {
+			w.Header().Set("Access-Control-Allow-Origin", r.Header.Get("Origin"))
+		}
+		next.ServeHTTP(w, r)
 	})
 }
 

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -21,11 +22,17 @@ var memoryMarkFields = map[string]string{
 	"results":  "batch_size memory_gb success",
 }
 
+// markOrigin is where a page of MemoryMark's is served.
+const markOrigin = "http://localhost:3000"
+
+var markOptions = Options{Token: right, Origins: []string{markOrigin}}
+
 // ask sends a request as a page of another origin does.
 func ask(t *testing.T, handler http.Handler, method, path, body string) (status int, answer map[string]any, header http.Header) {
 	t.Helper()
 	r := httptest.NewRequest(method, "http://localhost:5001"+path, strings.NewReader(body))
-	r.Header.Set("Origin", "http://localhost:3000")
+	r.Header.Set("Origin", markOrigin)
+	r.Header.Set("Authorization", "Bearer "+right)
 	w := httptest.NewRecorder()
 	handler.ServeHTTP(w, r)
 	if w.Body.Len() > 0 {
@@ -46,13 +53,13 @@ func has(t *testing.T, what string, answer map[string]any) {
 	}
 }
 
-// TestMemoryMark: what its README shows is there, to pages of any origin, and what is imaginary says so.
+// TestMemoryMark: what its README shows is there, to pages of the origins that were named, and what is imaginary says so.
 func TestMemoryMark(t *testing.T) {
 	e := &engine.Engine{DataDir: t.TempDir()}
-	handler := NewMemoryMark(e, Options{})
+	handler := NewMemoryMark(e, markOptions)
 	status, health, header := ask(t, handler, "GET", "/health", "")
 	has(t, "/health", health)
-	if status != 200 || header.Get("Access-Control-Allow-Origin") != "*" || health["status"] != "healthy" {
+	if status != 200 || header.Get("Access-Control-Allow-Origin") != markOrigin || health["status"] != "healthy" {
 		t.Errorf("%d %v %v", status, health, header)
 	}
 	if !e.HasGPUs() && (health["gpu_name"] != "NVIDIA A10 (imaginary)" || health["label"] != "imagined" || health["gpu_available"] != false || health["device"] != "cpu") {
@@ -72,7 +79,7 @@ func TestMemoryMark(t *testing.T) {
 
 // TestMemoryMarkRefuses: what is wrong is said in one line, and nothing else of hightide is to be had there.
 func TestMemoryMarkRefuses(t *testing.T) {
-	handler := NewMemoryMark(&engine.Engine{DataDir: t.TempDir()}, Options{})
+	handler := NewMemoryMark(&engine.Engine{DataDir: t.TempDir()}, markOptions)
 	for _, test := range []struct {
 		method, path, body string
 		status             int
@@ -90,14 +97,50 @@ func TestMemoryMarkRefuses(t *testing.T) {
 			t.Errorf("%s %s: %d %v, want %d", test.method, test.path, status, answer, test.status)
 		}
 	}
-	rebound := httptest.NewRequest("GET", "http://evil.example/health", nil)
-	w := httptest.NewRecorder()
-	handler.ServeHTTP(w, rebound)
-	if w.Code != http.StatusMisdirectedRequest {
-		t.Errorf("under another name: %d", w.Code)
-	}
-	if status, _, _ := ask(t, NewMemoryMark(&engine.Engine{}, Options{Token: "secret"}), "GET", "/health", ""); status != http.StatusUnauthorized {
-		t.Errorf("without the token: %d", status)
+}
+
+// TestMemoryMarkRights: its routes are closed as all others are, to pages that nobody named and to who does not have the token.
+func TestMemoryMarkRights(t *testing.T) {
+	handler := NewMemoryMark(&engine.Engine{DataDir: t.TempDir()}, markOptions)
+	for _, test := range []struct {
+		who     string
+		prefix  string
+		headers []string
+		want    int
+	}{
+		{"the token", "", []string{"Authorization", "Bearer " + right}, 0},
+		{"its page, by the token in a header", "", []string{"Authorization", "Bearer " + right, "Origin", markOrigin}, 0},
+		{"its page, by a base address", "/" + right, []string{"Origin", markOrigin, "Sec-Fetch-Site", "same-site", "Sec-Fetch-Mode", "cors"}, 0},
+		{"nobody", "", nil, 401},
+		{"its page without a token", "", []string{"Origin", markOrigin}, 401},
+		{"a wrong base address", "/wrong", []string{"Origin", markOrigin}, 401},
+		{"an empty base address", "/", []string{"Origin", markOrigin}, 401},
+		{"the token in a cookie", "", []string{"Cookie", "hightide-session-5001=" + right}, 401},
+		{"any page", "", []string{"Authorization", "Bearer " + right, "Origin", "https://evil.example"}, 403},
+		{"any page, by a base address", "/" + right, []string{"Origin", "https://evil.example"}, 403},
+		{"a page of another port", "", []string{"Authorization", "Bearer " + right, "Origin", "http://localhost:3001"}, 403},
+		{"a page of no origin", "", []string{"Authorization", "Bearer " + right, "Origin", "null"}, 403},
+		{"a form elsewhere", "/" + right, []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate"}, 403},
+		{"a rebound name", "", []string{"Authorization", "Bearer " + right, "Host", "evil.example"}, 421},
+	} {
+		for _, route := range [][2]string{{"GET", "/health"}, {"GET", "/models"}, {"POST", "/analyze"}, {"GET", "/"}, {"HEAD", "/health"}, {"POST", "/health"}} {
+			if test.who == "a form elsewhere" && route[0] != "POST" { // a link is followed, and shows its reader an answer
+				continue
+			}
+			r := httptest.NewRequest(route[0], "http://localhost:5001"+test.prefix+route[1], strings.NewReader(`{"model_name": "none"}`))
+			for i := 0; i < len(test.headers); i += 2 {
+				r.Header.Set(test.headers[i], test.headers[i+1])
+			}
+			r.Host = cmp.Or(r.Header.Get("Host"), r.Host)
+			w := httptest.NewRecorder()
+			handler.ServeHTTP(w, r)
+			if refused := w.Code == 401 || w.Code == 403 || w.Code == 421; refused != (test.want != 0) || test.want != 0 && w.Code != test.want {
+				t.Errorf("%s %s of %s: %d; want %d", route[0], route[1], test.who, w.Code, test.want)
+			}
+			if allowed := w.Header().Get("Access-Control-Allow-Origin"); allowed != "" && allowed != markOrigin || allowed != "" && allowed != r.Header.Get("Origin") {
+				t.Errorf("%s: pages of %s may read the answer", test.who, allowed)
+			}
+		}
 	}
 }
 
@@ -108,7 +151,7 @@ func TestMemoryMarkAnalyses(t *testing.T) {
 	if !engine.CanImagine() || e.HasGPUs() {
 		t.Skip("it takes the imaginary A10: make device, on a machine without a GPU")
 	}
-	status, answer, _ := ask(t, NewMemoryMark(e, Options{}), "POST", "/analyze", `{"model_name": "gpt2"}`)
+	status, answer, _ := ask(t, NewMemoryMark(e, markOptions), "POST", "/analyze", `{"model_name": "gpt2"}`)
 	if status != 200 || answer["status"] != "success" || answer["label"] != "imagined" {
 		t.Fatalf("%d %v", status, answer)
 	}

@@ -22,7 +22,7 @@ func TestOutput(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer kept.Close()
-	made, handler := New(&engine.Engine{DataDir: dir, Store: kept}, Options{})
+	made, handler := New(&engine.Engine{DataDir: dir, Store: kept}, Options{Token: right})
 	s := &site{httptest.NewServer(handler), t, nil, made}
 	t.Cleanup(s.stop)
 	w, err := kept.Create(mem.RunInfo{Verb: "run", Command: []string{"x"}, StartMono: 1, StartWall: 1})

@@ -1,6 +1,6 @@
 // Package server is the front door over HTTP: the web UI and its API under /api/v1.
 //
-//	request ──▶ guard.go (host, origin, token, limits, headers) ──▶ a resource ──▶ engine ──▶ JSON
+//	request ──▶ guard.go (host, origin, limits, headers), door.go (who asks) ──▶ a resource ──▶ engine ──▶ JSON
 //	                                                            └──▶ assets.go: the web UI's own files
 //
 // A resource is one file and one line in resources below. It decodes, calls the engine, encodes; it decides nothing
@@ -10,6 +10,7 @@ package server
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"io"
@@ -30,11 +31,13 @@ import (
 	"hightide/internal/store"
 )
 
-// Options of New. The zero value serves what the engine has, to this machine alone, and starts no program.
+// Options of New. The zero value serves what the engine has to who brings a code, by the loopback's names, and starts no program.
 type Options struct {
-	Token     string   // every request must carry it; "": none is asked for
+	Token     string   // by which programs are known; "": one that nobody is told
+	Metrics   string   // a token that reads /metrics and nothing else; "": none does
 	AllowExec bool     // jobs may start programs
 	Hosts     []string // names by which the server may be called besides those of the loopback
+	Origins   []string // whose pages may ask, with the token, besides this server's own
 	Files     []string // of snapshots that were named on the command line
 	Env       []string // environment of programs that jobs start
 	Room      Room     // what is served at once
@@ -50,6 +53,7 @@ type Options struct {
 // Server answers requests by an engine.
 type Server struct {
 	api     huma.API
+	door    *door
 	engine  *engine.Engine
 	options Options
 	began   time.Time
@@ -70,6 +74,7 @@ type Server struct {
 // resources lists what the API has. Add yours here.
 var resources = []func(*Server, huma.API){
 	(*Server).status,
+	(*Server).session,
 	(*Server).runs,
 	(*Server).series,
 	(*Server).sparklines,
@@ -97,7 +102,7 @@ func New(given *engine.Engine, o Options) (*Server, http.Handler) {
 		e.Seen = new(engine.Seen)
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	s := &Server{engine: e, options: o, began: time.Now(), work: newJobs(), metrics: metrics.New(e), stop: stop, hubs: newHubs(ctx, e), list: &list{feed: newFeed(), ctx: ctx}}
+	s := &Server{engine: e, door: newDoor(cmp.Or(o.Token, rand.Text()), o.Metrics), options: o, began: time.Now(), work: newJobs(), metrics: metrics.New(e), stop: stop, hubs: newHubs(ctx, e), list: &list{feed: newFeed(), ctx: ctx}}
 	s.uploads = &uploads{root: e.Keep, limit: cmp.Or(o.MaxUpload, uploadBytes), check: o.Check}
 	s.opened = e.Open(o.Files)
 	go s.opened.Warm(ctx, func(err error) { // whoever named files wants to see them
@@ -119,7 +124,10 @@ func New(given *engine.Engine, o Options) (*Server, http.Handler) {
 	describe(s.api.OpenAPI())
 	mux.Handle("GET /metrics", s.metrics.Handler())
 	mux.Handle("/", assets())
-	return s, s.guard(compressed(mux))
+	return s, s.guard(compressed(mux), func(r *http.Request) bool { // the page without what it shows, and what lets a browser in
+		_, route := mux.Handler(r)
+		return route == "/" && !isAPI(r) && reads(r) || r.Method == http.MethodPost && r.URL.Path == sessionPath
+	}, refuse)
 }
 
 // Close ends what the server does beside answering: jobs are cancelled, and nothing of it reads a recording afterwards.
@@ -152,7 +160,7 @@ type Status struct {
 
 func (s *Server) status(api huma.API) {
 	get(api, "/status", "What this server is and may do", func(context.Context, *struct{}) (*Status, error) {
-		status := &Status{Version: engine.Version, AllowExec: s.mayStart(), UptimeNS: time.Since(s.began).Nanoseconds()}
+		status := &Status{Version: engine.Version, AllowExec: s.options.AllowExec, UptimeNS: time.Since(s.began).Nanoseconds()}
 		if status.AllowExec {
 			status.Folder, _ = os.Getwd()
 		}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -13,6 +14,22 @@ import (
 	"hightide/internal/mem"
 	"hightide/internal/store"
 )
+
+// right is the token of the servers of tests.
+const right = "right"
+
+// insider asks with the token, where a request says nothing else of who asks.
+var insider = &http.Client{Transport: withToken{}}
+
+type withToken struct{}
+
+func (withToken) RoundTrip(r *http.Request) (*http.Response, error) {
+	if _, said := r.Header["Authorization"]; !said {
+		r = r.Clone(r.Context())
+		r.Header.Set("Authorization", "Bearer "+right)
+	}
+	return http.DefaultTransport.RoundTrip(r)
+}
 
 // site is a server over a store in memory, listening on the loopback.
 type site struct {
@@ -29,6 +46,7 @@ func newSite(t *testing.T, o Options) *site {
 
 func siteOf(t *testing.T, kept *store.Memory, o Options) *site {
 	t.Helper()
+	o.Token = cmp.Or(o.Token, right)
 	made, handler := New(&engine.Engine{DataDir: t.TempDir(), Store: kept}, o)
 	s := &site{httptest.NewServer(handler), t, kept, made}
 	t.Cleanup(s.stop)
@@ -99,7 +117,7 @@ func (s *site) ask(method, path, body string, headers ...string) (int, string) {
 	if host := request.Header.Get("Host"); host != "" {
 		request.Host = host
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := insider.Do(request)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -143,7 +161,7 @@ func (s *site) watch(path, last string) *watching {
 	if last != "" {
 		request.Header.Set("Last-Event-ID", last)
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := insider.Do(request)
 	if err != nil {
 		s.t.Fatal(err)
 	}

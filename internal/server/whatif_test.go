@@ -16,7 +16,7 @@ import (
 const stepSnapshot = "../../testdata/real/h100-lm-ctx128-train-step.pickle"
 
 // snapshot opens a file and gives the id under which requests ask for it.
-func (d *door) snapshot() string {
+func (d *front) snapshot() string {
 	d.Helper()
 	var all SnapshotList
 	d.get("GET", "/snapshots", "", 200, &all)

@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { binary, fresh, here, launch, python, screenshots, serve, shot, shown, violations } from "./kit.mjs";
+import { addressOf, asked, binary, fresh, here, launch, openAgain, python, screenshots, serve, shot, shown, violations } from "./kit.mjs";
 
 const real = here("../../testdata/real/h100-lm-ctx128-train-step.pickle");
 const folder = screenshots("actions"), data = fresh("data");
@@ -22,10 +22,7 @@ async function look(name, server, path, { width = 1280, scheme = "light" }, chec
   tab.on("console", (m) => ["error", "warning"].includes(m.type()) && !allowed.test(m.text()) && complaints.push(m.text()));
   tab.on("pageerror", (e) => complaints.push(e.message));
   tab.on("request", (r) => new URL(r.url()).host === server.address.host || r.url().startsWith("data:") || r.url().startsWith("blob:") || complaints.push(`asks for ${r.url()}`));
-  const to = new URL(path, server.address);
-  if (server.address.searchParams.has("token")) to.searchParams.set("token", server.address.searchParams.get("token"));
-  await tab.goto(to.href);
-  assert.ok(!tab.url().includes("token="), "the token stays in no address");
+  await tab.goto(addressOf(server, path));
   await check(tab);
   assert.ok(!/undefined|NaN|Infinity|\[object/.test(await tab.locator("body").innerText()), `${name}: no holes`);
   assert.deepEqual(complaints, [], `${name}: the page complains`);
@@ -92,7 +89,7 @@ await look("diff", closed, `/diff?a=${small}&b=${large}`, {}, async (tab) => {
   assert.ok(await curves.locator(".moment").count() === 1 && await curves.locator(".stretch").count() === 1 && await curves.locator("circle").count() === [cells[0], cells[1]].filter((c) => c[0] !== null).length, "the curves that were observed then show them");
   await tab.keyboard.press("Escape");
   await tab.locator(".chosen").waitFor({ state: "hidden" });
-  const [file, page] = await saved(tab, tab.getByRole("link", { name: "One file to share" }));
+  const [file, page] = await saved(tab, tab.getByRole("button", { name: "One file to share" }));
   assert.ok(file === "difference.html" && /id="hightide-report">[A-Za-z0-9+\/=]{1000}/.test(page), `the page as one file: ${file}, ${page.length} characters`);
   await tab.getByRole("button", { name: "Swap" }).click();
   await tab.locator("#difference h2", { hasText: "large → small" }).waitFor();
@@ -105,7 +102,7 @@ await look("diff-choose", closed, "/diff", {}, async (tab) => {
   await tab.locator("#difference svg").waitFor();
 });
 
-const opened = await fetch(new URL("/api/v1/snapshots", closed.address)).then((r) => r.json());
+const opened = await asked(closed, "/snapshots");
 const snapshot = opened.snapshots?.[0]?.id;
 await look("snapshots", closed, "/snapshots", {}, async (tab) => {
   await tab.locator("#snapshots a", { hasText: "h100-lm-ctx128-train-step.pickle" }).click();
@@ -283,9 +280,8 @@ await look("token", open, "/jobs", {}, async (tab) => {
   await open.end();
   again = await serve(env, ["--allow-exec"], open.address.host);
   await tab.evaluate(() => dispatchEvent(new KeyboardEvent("keydown", { key: "g" })));
-  await tab.locator(".away", { hasText: "started again with another token" }).waitFor();
-  const other = await tab.context().newPage();
-  await other.goto(again.address.href);
+  await tab.locator(".away", { hasText: "started again, and lets nobody in" }).waitFor();
+  await openAgain(tab, again);
   await tab.locator(".away").waitFor({ state: "hidden" });
   assert.ok(await tab.locator("h1").isVisible(), "the page stayed, and goes on");
 }, /401|ERR_CONNECTION_REFUSED/);

@@ -6,7 +6,7 @@ import { execFileSync } from "node:child_process";
 import { closeSync, existsSync, ftruncateSync, openSync, readFileSync, readdirSync, renameSync, rmSync, statfsSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { crc32c, gzipZeros } from "./bytes.mjs";
-import { addressOf, binary, fresh, launch, opened, python, screenshots, serve, shot, shown, sound } from "./kit.mjs";
+import { addressOf, asked, binary, fresh, launch, openAgain, opened, python, screenshots, serve, shot, shown, sound } from "./kit.mjs";
 import { liveRun, snapshotFile } from "./world.mjs";
 
 const folder = screenshots("faults"), browser = await launch(), only = process.env.FAULTS?.split(","), left = [], failed = [];
@@ -16,7 +16,7 @@ let passed = 0;
 async function fault(name, check, { args = [], env = { ...process.env, HIGHTIDE_DATA: fresh("fault") } } = {}) {
   if (only && !only.includes(name)) return;
   const at = { env, data: env.HIGHTIDE_DATA, server: await serve(env, args), run: (...words) => execFileSync(binary, words, { env, encoding: "utf8" }) };
-  at.api = async (path) => (await fetch(new URL(`/api/v1${path}`, at.server.address), { headers: { Authorization: `Bearer ${at.server.address.searchParams.get("token") ?? ""}` } })).json();
+  at.api = (path) => asked(at.server, path);
   at.look = (path, options, then) => opened(browser, name, addressOf(at.server, path), options, then);
   try {
     await check(at);
@@ -43,15 +43,17 @@ const residentKiB = (pid) => Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${
 
 await fault("killed", async (at) => {
   const live = liveRun(at.env), id = await running(at);
-  await at.look(`/runs/${id}`, { allowed: away }, async (tab) => {
+  await at.look(`/runs/${id}`, { allowed: (text) => refused(text) || away(text) }, async (tab) => {
     await tab.locator(".live-state", { hasText: "recorded just now" }).waitFor();
     await tab.locator("#output .reading", { hasText: /^\d+ rows/ }).waitFor();
     await mark(tab);
     const { host } = at.server.address;
     await at.server.end("SIGKILL");
-    await tab.locator(".away", { hasText: "The server went away. What is shown stays; the page goes on by itself when hightide ui runs again." }).waitFor();
+    await tab.locator(".away", { hasText: "The server went away. What is shown stays, and goes on once the server answers. Where hightide ui is started again, open the address that it prints." }).waitFor();
     await seen(tab, "killed");
     at.server = await serve(at.env, [], host);
+    await tab.locator(".away", { hasText: "The server was started again, and lets nobody in who was in before." }).waitFor();
+    await openAgain(tab, at.server);
     await tab.locator(".away").waitFor({ state: "hidden" });
     await live.end();
     await tab.locator(".live-state", { hasText: "has ended" }).waitFor();
@@ -130,7 +132,7 @@ await fault("uploads", async (at) => {
       const answer = await tab.evaluate(async () => {
         const [file] = document.querySelector("#sent").files;
         try {
-          const answer = await fetch(`/api/v1/snapshots?name=${encodeURIComponent(file.name)}`, { method: "POST", headers: { "Content-Type": "application/octet-stream" }, body: file });
+          const answer = await fetch(`/api/v1/snapshots?name=${encodeURIComponent(file.name)}`, { method: "POST", headers: { "Content-Type": "application/octet-stream", "X-Hightide-Page": localStorage.getItem("hightide-page") }, body: file });
           return { status: answer.status, text: await answer.text() };
         } catch (e) { return { status: 0, text: String(e) }; }
       });

@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { addressOf, binary, focused, fresh, launch, opened, screenshots, serve, shot, shown, violations } from "./kit.mjs";
+import { addressOf, binary, focused, fresh, launch, openAgain, opened, screenshots, serve, shot, shown, violations } from "./kit.mjs";
 
 const folder = screenshots("frame"), env = { ...process.env, HIGHTIDE_DATA: fresh("data") };
 execFileSync(binary, ["run", "--quiet", "--name", "tall tide", "--", "python3", "-c", "x = bytearray(60 << 20)\nimport time; time.sleep(0.7)"], { env });
@@ -87,7 +87,7 @@ await look("message", "/imagine", {}, async (tab) => {
 });
 
 for (const scheme of ["light", "dark"]) await look(`axe over a page, ${scheme}`, "/", { scheme }, async (tab) => {
-  await tab.waitForLoadState("networkidle");
+  await tab.locator("#app a", { hasText: "tall tide" }).waitFor();
   for (const [keys, dialog] of [["Control+k", ".palette"], ["?", ".sheet"]]) {
     await tab.keyboard.press(keys);
     await tab.locator(dialog).waitFor();
@@ -105,13 +105,14 @@ await look("size", "/", {}, async (tab) => {
   assert.ok(sizes.reduce((a, b) => a + b) <= 300_000, `script and style have ${sizes} bytes, compressed`);
 });
 
-await look("away", "/jobs", { allowed: (text) => text.includes("ERR_CONNECTION_REFUSED") }, async (tab) => {
+await look("away", "/jobs", { allowed: (text) => /ERR_CONNECTION_REFUSED|status of 401/.test(text) }, async (tab) => {
   const { host } = server.address;
   await server.end();
   await tab.keyboard.press("Control+k"); // asks for the runs; closing the palette gives that up
   await tab.locator(".away", { hasText: "The server went away" }).waitFor();
   await tab.keyboard.press("Escape");
   server = await serve(env, [], host);
+  await openAgain(tab, server);
   await tab.locator(".away").waitFor({ state: "hidden" });
 });
 

@@ -47,15 +47,53 @@ export const shot = async (of, path, options = {}) => { if (process.argv[2]) awa
 /** Where the screenshots are, for the end of what a test prints. */
 export const shown = (folder) => process.argv[2] ? `screenshots in ${folder}\n` : "";
 
-/** A server, its address as it prints it, what it said, and its end. */
+/** The servers by their host and port, and the contexts of browsers: each of these is let in to all of those. */
+const servers = new Map(), contexts = new Set();
+
+/** What a program that has the token asks. */
+export const ask = (server, path, { headers, ...more } = {}) => fetch(new URL(path, server.address), { ...more, headers: { Authorization: `Bearer ${server.token}`, ...headers } });
+export const asked = async (server, path) => (await ask(server, `/api/v1${path}`)).json();
+
+/** The token that a server left in its data directory. */
+export const tokenOf = (data, address) => JSON.parse(readFileSync(join(data, "ui", `server-${new URL(address).port}.json`), "utf8")).token;
+
+/** Begins a session, as the page does: its cookie and its secret. */
+export async function session(server) {
+  const { code } = await (await ask(server, "/api/v1/session/codes", { method: "POST" })).json();
+  const answer = await fetch(new URL("/api/v1/session", server.address), { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ code }) });
+  const [name, value] = answer.headers.get("set-cookie").split(";")[0].split("=");
+  return { name, value, page: (await answer.json()).page };
+}
+
+/** Lets a context in to a server, as the address does that the server prints. */
+export async function letIn(context, server) {
+  const { name, value, page } = await session(server), { origin } = server.address;
+  await context.addCookies([{ name, value, url: origin, httpOnly: true, sameSite: "Strict" }]);
+  await context.addInitScript(([origin, page]) => { if (location.origin === origin && !localStorage.getItem("hightide-page")) localStorage.setItem("hightide-page", page); }, [origin, page]);
+}
+
+/** Opens the address that a server printed in another tab, as its reader does once the server was started again. */
+export async function openAgain(tab, server) {
+  const other = await tab.context().newPage();
+  await other.goto(server.address.href);
+  await other.locator(".bar").waitFor();
+  await other.close();
+}
+
+/** A server, its address as it prints it, its token, what it said, and its end. */
 export async function serve(env, args = [], at = "127.0.0.1:0") {
   const child = begin(binary, ["ui", "--addr", at, ...args], { env, stdio: ["ignore", "ignore", "pipe"] }), told = { text: "" };
   const address = await new Promise((done, fail) => {
     child.stderr.on("data", (text) => { told.text += text; const found = /https?:\S+/.exec(told.text); if (found) done(found[0]); });
     child.on("exit", () => fail(new Error(`the server ended: ${told.text}`)));
   });
+  const to = new URL(address), token = tokenOf(env.HIGHTIDE_DATA, to);
   const end = (signal = "SIGINT") => new Promise((done) => { if (child.exitCode !== null || child.signalCode) return done(); child.on("exit", done); child.kill(signal); });
-  return { address: new URL(address), pid: child.pid, told, end };
+  const server = { address: to, token, pid: child.pid, told, end };
+  servers.set(to.host, server);
+  for (const context of contexts) await letIn(context, server);
+  child.on("exit", () => { if (servers.get(to.host) === server) servers.delete(to.host); });
+  return server;
 }
 
 // Without windows a browser starts far fewer processes: the headless shell takes less than half the processor of all else alike.
@@ -66,16 +104,12 @@ export async function launch() {
   const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? browsers.find((path) => existsSync(path)),
     args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"] });
   const context = browser.newContext.bind(browser);
-  browser.newContext = async (options) => { const made = await context(options); made.setDefaultTimeout(600_000); return made; };
+  browser.newContext = async ({ stranger, ...options } = {}) => { const made = await context(options); made.setDefaultTimeout(600_000); if (!stranger) { contexts.add(made); made.on("close", () => contexts.delete(made)); for (const server of servers.values()) await letIn(made, server); } return made; };
   return browser;
 }
 
-/** The address of a page of a server, with the token where it has one. */
-export function addressOf(server, path) {
-  const to = new URL(path, server.address), token = server.address.searchParams.get("token");
-  if (token) to.searchParams.set("token", token);
-  return to.href;
-}
+/** The address of a page of a server. */
+export const addressOf = (server, path) => new URL(path, server.address).href;
 
 /**
  * Opens an address in a tab of its own. What the console says, errors that nothing caught and requests to elsewhere are complaints; `allowed` says of a

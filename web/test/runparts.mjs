@@ -7,11 +7,11 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { begin, binary, fresh, here, launch, screenshots, serve, shot } from "./kit.mjs";
+import { addressOf, ask, begin, binary, fresh, here, launch, screenshots, serve, shot } from "./kit.mjs";
 
 const folder = screenshots("runparts"), data = fresh("data");
 const env = { ...process.env, HIGHTIDE_DATA: data, TERM: "xterm-256color" };
-const server = await serve(env), address = server.address.href;
+const server = await serve(env), address = addressOf(server, "/");
 const browser = await launch();
 const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, permissions: ["clipboard-read", "clipboard-write"] });
 const tab = await context.newPage(), complaints = [], outside = [];
@@ -116,7 +116,7 @@ await tab.getByRole("button", { name: "Copy", exact: true }).click();
 await tab.getByText("3 rows are copied").waitFor();
 assert.match(await tab.evaluate(() => navigator.clipboard.readText()), /^100%.*\nepoch 49\nstep 490$/s);
 ok("picked rows stand in the address and are copied");
-const [file] = await Promise.all([tab.waitForEvent("download"), tab.getByRole("link", { name: "Download" }).click()]);
+const [file] = await Promise.all([tab.waitForEvent("download"), tab.getByRole("button", { name: "Download" }).click()]);
 const raw = readFileSync(await file.path(), "utf8");
 assert.ok(raw.startsWith("\x1b[1;31mred") && raw.endsWith("the end"));
 ok("the download has every byte");
@@ -310,7 +310,7 @@ const taking = begin(binary, ["run", "--quiet", "--name", "takes", "--", "python
 /** When so much was read to be held. */
 const heldAt = async (mib) => {
   for (;;) {
-    const answer = await fetch(`${base}/api/v1/runs/takes/heap?process=1&at_ns=9000000000000000`), set = answer.ok ? await answer.json() : { total_bytes: 0 };
+    const answer = await ask(server, "/api/v1/runs/takes/heap?process=1&at_ns=9000000000000000"), set = answer.ok ? await answer.json() : { total_bytes: 0 };
     if (set.total_bytes >= mib << 20) return set.time_ns;
     await new Promise((done) => setTimeout(done, 50));
   }

@@ -5,12 +5,12 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { cpSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { begin, binary, fresh, launch, screenshots, serve, shot } from "./kit.mjs";
+import { addressOf, begin, binary, fresh, launch, screenshots, serve, shot } from "./kit.mjs";
 
 const folder = screenshots("runs"), data = fresh("data");
 const env = { ...process.env, HIGHTIDE_DATA: data };
 const ls = () => JSON.parse(execFileSync(binary, ["ls", "--json"], { env, encoding: "utf8" })).runs.map((r) => r.name);
-const server = await serve(env), address = server.address.href;
+const server = await serve(env), address = addressOf(server, "/");
 const browser = await launch();
 const context = await browser.newContext({ viewport: { width: 1280, height: 900 } }), tab = await context.newPage(), complaints = [];
 tab.on("console", (m) => ["error", "warning"].includes(m.type()) && complaints.push(m.text()));

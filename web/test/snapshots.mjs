@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { copyFileSync, readFileSync, readdirSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { addressOf, binary, fresh, here, launch, screenshots, serve, shot } from "./kit.mjs";
+import { addressOf, asked, binary, fresh, here, launch, screenshots, serve, shot } from "./kit.mjs";
 
 const real = here("../../testdata/real/h100-lm-ctx128-train-step.pickle");
 const folder = screenshots("snapshots"), data = fresh("data"), files = fresh("files");
@@ -93,7 +93,7 @@ await tab.keyboard.press("z");
 await row.waitFor();
 await row.getByRole("button", { name: /^Delete/ }).click();
 await tab.getByRole("button", { name: "Close this message" }).click();
-for (;;) { const { snapshots } = await (await fetch(addressOf(server, "/api/v1/snapshots"))).json(); if (!snapshots.some((s) => s.from === "upload")) break; await new Promise((done) => setTimeout(done, 50)); }
+for (;;) { const { snapshots } = await asked(server, "/snapshots"); if (!snapshots.some((s) => s.from === "upload")) break; await new Promise((done) => setTimeout(done, 50)); }
 ok("an upload is deleted, and back until the message is gone");
 assert.deepEqual(complaints, [], "the page complains");
 await server.end();
@@ -140,8 +140,8 @@ assert.ok(await tab.locator("#flamediff .icicle").evaluate((box) => box.children
 const changes = await tab.locator("#difftable tbody td[style*='--bar']").evaluateAll((all) => all.map((c) => `${c.textContent[0]}${/--(more|less)/.exec(c.getAttribute("style"))[1]}`));
 assert.deepEqual([...new Set(changes)].sort(), ["+more", "−less"], "more and less have bars of their own colour, and a sign");
 assert.equal(await tab.locator("#bothcourses .saves button").count(), 2, "the curves can be saved");
-const page = await fetch(addressOf(server, await tab.getByRole("link", { name: "One file to share" }).getAttribute("href")));
-assert.ok(page.status === 200 && /^<!doctype html/i.test(await page.text()), "one file to share");
+const [saved] = await Promise.all([tab.waitForEvent("download"), tab.getByRole("button", { name: "One file to share" }).click()]);
+assert.ok(saved.suggestedFilename() === "difference.html" && /^<!doctype html/i.test(readFileSync(await saved.path(), "utf8")), "one file to share");
 await shot(tab, join(folder, "diff-snapshots.png"), { fullPage: true });
 const from = new URL(tab.url()).searchParams;
 await tab.locator("h1").click(); // the list that was chosen from keeps the focus, and letters are its own

@@ -5,11 +5,11 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import axe from "axe-core";
-import { begin, binary, fresh, launch, screenshots, serve, shot } from "./kit.mjs";
+import { addressOf, begin, binary, fresh, launch, openAgain, screenshots, serve, shot } from "./kit.mjs";
 
 const folder = screenshots("tracks"), data = fresh("data"), env = { ...process.env, HIGHTIDE_DATA: data };
 let server = await serve(env);
-const { href: address, host } = server.address;
+const { host } = server.address, address = addressOf(server, "/");
 const browser = await launch(), context = await browser.newContext({ viewport: { width: 1280, height: 1000 }, reducedMotion: "reduce" });
 let tab = await context.newPage(), away = false, passed = 0;
 const complaints = [];
@@ -92,11 +92,12 @@ await server.end();
 await tab.getByText("The server went away").waitFor();
 writeFileSync(more, "");
 server = await serve(env, [], host);
+await openAgain(tab, server);
 const gone = await number("data-end");
 await until((from) => Number(document.querySelector("#timeline").dataset.end) > from + 1e9, gone);
 away = false;
 const holes = await tab.evaluate(async (id) => {
-  const { series } = await (await fetch(`/api/v1/runs/${id}/series?name=host.rss&points=100000`)).json();
+  const { series } = await (await fetch(`/api/v1/runs/${id}/series?name=host.rss&points=100000`, { headers: { "X-Hightide-Page": localStorage.getItem("hightide-page") } })).json();
   return series[0].x.length;
 }, run.split("/").at(-1));
 assert.ok(holes > 20);

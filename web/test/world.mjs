@@ -4,7 +4,7 @@ import { execFile } from "node:child_process";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { begin, binary, fresh, here, python, serve } from "./kit.mjs";
+import { ask, begin, binary, fresh, here, python, serve } from "./kit.mjs";
 
 const does = promisify(execFile);
 export const snapshotFile = here("../../testdata/real/h100-lm-ctx128-train-step.pickle");
@@ -58,9 +58,9 @@ export async function world(wants = () => true) {
     matrixFile: at("matrix.html"), report: at("report.html"), snapshotReport: at("snapshot.html"), live: "", snapshot: "", search: "", fit: "", imagine: "" };
   await run("report", found.run, "--html", found.report);
   await run("explain", snapshotFile, "--html", found.snapshotReport);
-  const going = liveRun(env), server = await serve(env, ["--allow-exec", snapshotFile]), token = server.address.searchParams.get("token");
+  const going = liveRun(env), server = await serve(env, ["--allow-exec", snapshotFile]);
   const api = async (path, body) => {
-    const answer = await fetch(new URL(`/api/v1${path}`, server.address), { headers: { Authorization: `Bearer ${token}`, ...(body && { "Content-Type": "application/json" }) }, ...(body && { method: "POST", body: JSON.stringify(body) }) });
+    const answer = await ask(server, `/api/v1${path}`, { headers: body && { "Content-Type": "application/json" }, ...(body && { method: "POST", body: JSON.stringify(body) }) });
     if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
     return answer.json();
   };

@@ -11,8 +11,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import Any, Dict, Iterator, Optional
-from urllib.parse import parse_qs, urlsplit
+from typing import Any, Dict, Iterator, List, Optional
 
 import pytest
 
@@ -95,20 +94,24 @@ def test_paths_are_of_this_machine(here: pytest.MonkeyPatch, server: str) -> Non
     assert hightide.report(file).data["run"]["name"] == "third"
 
 
-def test_the_token(here: pytest.MonkeyPatch, folder: Path) -> None:
-    process, address = served(environment(folder), "--allow-exec")
+def test_the_token(here: pytest.MonkeyPatch, folder: Path, tmp_path: Path) -> None:
+    held = tmp_path / "token"
+    process, printed = served(environment(folder), "--token-file", str(held))
     try:
-        token = parse_qs(urlsplit(address).query)["token"][0]
-        here.setenv("HIGHTIDE_SERVER", address.partition("?")[0])
-        with pytest.raises(RuntimeError, match="asks for a token: set HIGHTIDE_TOKEN"):
+        token, address = held.read_text().strip(), printed.partition("#")[0]
+        for known in (printed, address):  # the account's own server at this very address: nothing is to be set
+            here.setenv("HIGHTIDE_SERVER", known)
+            assert len(hightide.runs()) == 3
+        here.setenv("HIGHTIDE_SERVER", address.replace("127.0.0.1", "localhost"))  # which another account may answer to
+        with pytest.raises(RuntimeError, match=r"asks for a token: set HIGHTIDE_TOKEN to what is in its token file"):
+            hightide.runs()
+        here.setenv("HIGHTIDE_DATA", str(tmp_path / "elsewhere"))
+        here.setenv("HIGHTIDE_SERVER", address)
+        with pytest.raises(RuntimeError, match=r"asks for a token: set HIGHTIDE_TOKEN"):
             hightide.runs()
         here.setenv("HIGHTIDE_TOKEN", token[:-1])
-        with pytest.raises(RuntimeError, match="refuses the token in HIGHTIDE_TOKEN"):
+        with pytest.raises(RuntimeError, match=r"refuses the token: set HIGHTIDE_TOKEN"):
             hightide.runs()
-        here.delenv("HIGHTIDE_TOKEN")
-        here.setenv("HIGHTIDE_SERVER", address)  # as it was printed
-        assert len(hightide.runs()) == 3
-        here.setenv("HIGHTIDE_SERVER", address.partition("?")[0])
         here.setenv("HIGHTIDE_TOKEN", token + "\n")
         assert len(hightide.runs()) == 3
         here.setenv("HIGHTIDE_TOKEN", "two\nlines")
@@ -118,6 +121,25 @@ def test_the_token(here: pytest.MonkeyPatch, folder: Path) -> None:
         process.terminate()
         process.wait()
         process.stderr.close()
+
+
+def test_a_token_of_another_machine(here: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A data directory that several machines see: the loopback of each is its own."""
+    other, address, handler = stranger(401, {"detail": "who asks is not known"})
+    sent: List[Optional[str]] = []
+    handler.do_GET = lambda self: (sent.append(self.headers["Authorization"]), Stranger.do_GET(self))
+    (tmp_path / "ui").mkdir()
+    here.setenv("HIGHTIDE_DATA", str(tmp_path))
+    here.setenv("HIGHTIDE_SERVER", address)
+    try:
+        for where in ("another boot net:[1]", _server._network()):
+            door = {"addresses": [address], "token": "secret", "where": where}
+            (tmp_path / "ui" / "server-1.json").write_text(json.dumps(door))
+            with pytest.raises(RuntimeError, match=r"(asks for a|refuses the) token"):
+                hightide.runs()
+    finally:
+        other.shutdown()
+    assert sent == [None, "Bearer secret"]
 
 
 @pytest.mark.skipif(not shutil.which("openssl"), reason="no openssl to make a certificate with")

@@ -1,6 +1,8 @@
 // The client of /api/v1: plain requests, an error that says what to do, and streams that come back after a restart of the server.
 
 import type { Label, Report } from "../api";
+import { save } from "../draw/save";
+import { api as request } from "./door";
 import { answered, doubt } from "./frame/away";
 
 /** What the server answered in place of data: one line for people. */
@@ -18,7 +20,7 @@ export interface Run {
 export interface Status { version: string; allow_exec: boolean; folder?: string; max_upload_bytes?: number; uptime_ns: number }
 
 async function ask<T>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
-  const response = await fetch(`/api/v1${path}`, {
+  const response = await request(path, {
     method, signal: signal ?? null, headers: body === undefined ? {} : { "Content-Type": "application/json" }, body: body === undefined ? null : JSON.stringify(body),
   }).catch((e: unknown) => {
     if (signal?.aborted) throw e;
@@ -26,15 +28,26 @@ async function ask<T>(method: string, path: string, body?: unknown, signal?: Abo
     throw new Problem(0, "The server does not answer. Is hightide ui still running?");
   });
   answered(response.status);
-  if (response.status === 401) throw new Problem(0, "The server asks for another token. Open the address that hightide ui printed when it began.");
-  if (!response.ok) {
-    if (response.status === 503) doubt();
-    const text = await response.text();
-    let said = text.trim() || response.statusText;
-    try { said = (JSON.parse(text) as { detail?: string }).detail ?? said; } catch { /* it was plain text */ }
-    throw new Problem(response.status, said);
-  }
+  if (response.status === 401) throw new Problem(0, "This browser is not let in any more. Type hightide ui in a terminal of the account that runs the server, and open the address that it prints.");
+  if (!response.ok) throw await problemOf(response);
   return (response.status === 204 ? undefined : await response.json()) as T;
+}
+
+/** What a server said in place of data. */
+async function problemOf(response: Response): Promise<Problem> {
+  if (response.status === 503) doubt();
+  const text = await response.text();
+  let said = text.trim() || response.statusText;
+  try { said = (JSON.parse(text) as { detail?: string }).detail ?? said; } catch { /* it was plain text */ }
+  return new Problem(response.status, said);
+}
+
+/** Saves what the API has at a path as a file. A link would not do: it carries no secret. */
+export async function saveFile(path: string, name: string): Promise<void> {
+  const response = await request(path);
+  answered(response.status);
+  if (!response.ok) throw await problemOf(response);
+  save(await response.blob(), name);
 }
 
 /** A path with its query; what is undefined or empty is left out. */

@@ -1,6 +1,6 @@
 // The live web UI:  address ──▶ state ──▶ one page ──▶ its panels, which follow the state.
 //
-// The frame around the page is in frame/: palette, keys, messages, the banner of a server that went away.
+// Who opens it is let in first: door.ts. The frame around the page is in frame/: palette, keys, messages, the banner of a server that went away.
 
 import "uplot/dist/uPlot.min.css";
 import "../style/theme.css";
@@ -26,14 +26,20 @@ import { palette, type Command } from "./frame/palette";
 import { keySheet } from "./frame/sheet";
 import { toast, undoNewest } from "./frame/toast";
 import { bar } from "./bar";
+import { enter, shut } from "./door";
 import { keepPlace } from "./keepplace";
 import { appState, fromAddress, go, type State } from "./state";
 import { pages, type Shown } from "./views";
 
+const place = document.getElementById("app")!, refused = await enter();
+if (refused) {
+  place.replaceChildren(shut(refused));
+  await new Promise(() => { /* nothing else is shown */ });
+}
+
 const app = appState();
 painted(app);
 teaching(false);
-const place = document.getElementById("app")!;
 place.tabIndex = -1;
 place.before(bar(app, { find: () => find(), keys: keySheet }), awayBanner());
 
@@ -120,7 +126,6 @@ addEventListener("click", (e) => {
   const link = (e.target as Element).closest?.("a[href^='/']");
   if (!link || e.defaultPrevented || e.button !== 0 || e.metaKey || e.ctrlKey || e.shiftKey || link.hasAttribute("download") || link.getAttribute("target")) return;
   const to = new URL((link as HTMLAnchorElement).href);
-  if (to.pathname.startsWith("/api/")) return;
   e.preventDefault();
   app.set({ ...fromAddress(to.pathname, to.search), cursor: null, shown: {} });
   scrollTo({ top: 0, behavior: "instant" });

@@ -2,8 +2,9 @@
 
 import { sentence } from "../lib/format";
 import { copier, h, type Child } from "../views/dom";
-import { Problem } from "./api";
+import { Problem, saveFile } from "./api";
 import { isUnread } from "./frame/away";
+import { toast } from "./frame/toast";
 
 /** Grey lines of the height that the content will have, so that nothing moves when it comes. */
 export const busy = (lines = 6, height = 44): HTMLElement =>
@@ -32,6 +33,13 @@ export function failure(problem: unknown, again?: () => void): HTMLElement {
     if (isUnread()) said.textContent = "Not read. It is shown here once the data directory is back.";
   }
   return element;
+}
+
+/** A button that saves what the API has at a path as a file. */
+export function saver(text: string, title: string, path: () => string, name: string): HTMLElement {
+  const button = h("button", { type: "button", class: "button", title }, text);
+  button.addEventListener("click", () => void saveFile(path(), name).catch((e: Error) => toast(e.message, { bad: true })));
+  return button;
 }
 
 /** With its full stop. */

@@ -1,5 +1,7 @@
 // Server-sent events that go on after a restart of the server: from the last event that came, with no gap and nothing twice.
 
+import { events } from "../lib/events";
+import { api } from "./door";
 import { answered } from "./frame/away";
 
 export interface Stream { close(): void }
@@ -12,33 +14,31 @@ const againMs = 500, quickMs = 100;
  * nothing is tried again.
  */
 export function stream(path: string, of: string, on: Record<string, (data: never) => void>, gone?: (status: number) => void): Stream {
-  let source: EventSource | null = null, last = "", timer = 0, closed = false;
-  const open = (): void => {
+  const closed = new AbortController(), { signal } = closed;
+  let last = "", timer = 0;
+  const listen = async (): Promise<void> => {
     const from = last ? `${path.includes("?") ? "&" : "?"}from=${encodeURIComponent(last)}` : "";
-    const now = source = new EventSource(`/api/v1${path}${from}`);
-    now.onopen = () => answered(200);
-    for (const [name, then] of Object.entries(on)) now.addEventListener(name, (e: MessageEvent<string>) => {
-      if (closed || typeof e.data !== "string") return; // the browser's own "open" has no data
-      if (e.lastEventId) last = e.lastEventId;
-      if (name === "end") close();
-      then(JSON.parse(e.data) as never);
-    });
-    now.onerror = () => { // the browser's own trying again would wait for longer, and stops at an answer that is not a stream
-      now.close();
-      if (!closed) timer = window.setTimeout(() => void reopen(), againMs);
-    };
+    const { status, body } = await api(path + from, { headers: { Accept: "text/event-stream" }, cache: "no-store", signal });
+    if (status !== 200 || !body) return;
+    answered(200);
+    for await (const { name, data, id } of events(body)) {
+      if (signal.aborted) return;
+      if (id) last = id;
+      if (name === "end") closed.abort();
+      on[name]?.(JSON.parse(data) as never);
+    }
   };
+  const open = () => void listen().catch((e: unknown) => { if (e instanceof SyntaxError) throw e; /* else it broke off */ }).finally(() => { if (!signal.aborted) timer = window.setTimeout(() => void reopen(), againMs); });
   const reopen = async (): Promise<void> => {
     let status = 0;
     try {
-      ({ status } = await fetch(`/api/v1${of}`, { cache: "no-store" }));
+      ({ status } = await api(of, { cache: "no-store", signal }));
     } catch { /* it is away */ }
+    if (signal.aborted) return;
     answered(status);
-    if (closed) return;
     if (status >= 400 && status < 500 && status !== 401) return void gone?.(status);
     timer = window.setTimeout(status === 200 ? open : () => void reopen(), status === 200 ? quickMs : againMs);
   };
-  const close = () => { closed = true; source?.close(); clearTimeout(timer); };
   open();
-  return { close };
+  return { close: () => { closed.abort(); clearTimeout(timer); } };
 }

@@ -3,6 +3,7 @@
 
 import { bytes } from "../lib/format";
 import { status } from "./api";
+import { secrets } from "./door";
 
 export interface Upload {
   name: string; size: number; sent: number;
@@ -65,7 +66,7 @@ function one(file: File, upload: Upload): Promise<void> {
     upload.state = "sending";
     upload.cancel = () => { request.abort(); forget(upload); end(); };
     request.open("POST", `/api/v1/snapshots?${new URLSearchParams({ name: file.name })}`);
-    request.setRequestHeader("Content-Type", "application/octet-stream");
+    for (const [name, value] of Object.entries({ "Content-Type": "application/octet-stream", ...secrets() })) request.setRequestHeader(name, value);
     request.upload.addEventListener("progress", (e) => { upload.sent = e.loaded; if (e.loaded === e.total) upload.state = "reading"; changed(); });
     request.upload.addEventListener("load", () => { Object.assign(upload, { state: "reading", sent: file.size }); changed(); });
     request.addEventListener("error", () => fail(`The connection broke off after ${bytes(upload.sent)}. Is hightide ui still running, and the file still there?`));

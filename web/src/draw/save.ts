@@ -18,7 +18,8 @@ export function alone(svg: SVGSVGElement, title: string, lines: string[]): strin
   return new XMLSerializer().serializeToString(out);
 }
 
-const download = (blob: Blob, name: string) => {
+/** Has the browser save a file. */
+export const save = (blob: Blob, name: string): void => {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(blob);
   link.download = name;
@@ -26,9 +27,9 @@ const download = (blob: Blob, name: string) => {
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 };
 
-export const saveSVG = (text: string, name: string): void => download(new Blob([text], { type: "image/svg+xml" }), `${name}.svg`);
+export const saveSVG = (text: string, name: string): void => save(new Blob([text], { type: "image/svg+xml" }), `${name}.svg`);
 
-export const saveCSV = (text: string, name: string): void => download(new Blob([text], { type: "text/csv" }), `${name}.csv`);
+export const saveCSV = (text: string, name: string): void => save(new Blob([text], { type: "text/csv" }), `${name}.csv`);
 
 /** Draws the picture at twice its size. It asks for nothing outside the page: the picture is a data address. */
 export async function savePNG(text: string, name: string): Promise<void> {
@@ -40,13 +41,13 @@ export async function savePNG(text: string, name: string): Promise<void> {
   const context = canvas.getContext("2d")!;
   context.scale(scale, scale);
   context.drawImage(image, 0, 0);
-  await new Promise<void>((done) => canvas.toBlob((blob) => { if (blob) download(blob, `${name}.png`); done(); }, "image/png"));
+  await new Promise<void>((done) => canvas.toBlob((blob) => { if (blob) save(blob, `${name}.png`); done(); }, "image/png"));
 }
 
 /** A panel as it is shown, named after its title and the page's. */
 export async function savePanel(panel: HTMLElement, title: string): Promise<void> {
   const blob = await pictureOf(panel, document.title);
-  if (blob) download(blob, `${fileName(document.title.replace(/ · hightide$/, ""), title)}.png`);
+  if (blob) save(blob, `${fileName(document.title.replace(/ · hightide$/, ""), title)}.png`);
 }
 
 /** A file's name from words. */

@@ -5,8 +5,11 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import socket
+from glob import escape as glob_escape
+from glob import glob
 from typing import Any, Dict, List, Optional
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 from ._engine import Failed
 
@@ -36,7 +39,7 @@ class Server:
         self._address = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
         self._https, self._host, self._port = parts.scheme == "https", parts.hostname, port
         self._path = parts.path.rstrip("/") + _ROOT
-        self._token = token or dict(parse_qsl(parts.query)).get("token", "")  # the address as the server printed it
+        self._token = token or _left(self._address)
 
     def runs(self, limit: int = 0) -> List[Dict[str, Any]]:
         """The rows of its runs, newest first; at most `limit`, 0: all."""
@@ -113,8 +116,11 @@ class Server:
 
     def _refused(self, status: int, body: bytes) -> ServerError:
         if status == 401:
-            what = "refuses the token in HIGHTIDE_TOKEN" if self._token else "asks for a token: set HIGHTIDE_TOKEN"
-            return ServerError(f"the server at {self._address} {what}; it printed the token as it started")
+            what = "refuses the token" if self._token else "asks for a token"
+            return ServerError(
+                f"the server at {self._address} {what}: set HIGHTIDE_TOKEN to what is in its token file, "
+                "which hightide ui --token-file names"
+            )
         said = _detail(body)
         if said is None:
             return self._stranger(status)
@@ -126,6 +132,36 @@ class Server:
             f"what answers at {self._address} is not a hightide server, or one of another version{answered}; "
             "install the hightide that the server has"
         )
+
+
+def _left(address: str) -> str:
+    """The token that a server of this account left in the data directory; "": none listens at that very address.
+
+    A name, as localhost, may lead to the server of another account, and so may the loopback of another machine.
+    """
+    for path in glob(os.path.join(glob_escape(_data_folder()), "ui", "server-*.json")):
+        try:
+            with open(path, encoding="utf-8") as file:
+                door = json.load(file)
+            if address in door["addresses"] and door["where"] == _network():
+                return str(door["token"])
+        except (OSError, ValueError, LookupError, TypeError):
+            continue  # it has ended, or is not ours
+    return ""
+
+
+def _data_folder() -> str:
+    home = os.environ.get("XDG_DATA_HOME") or os.path.join(os.path.expanduser("~"), ".local", "share")
+    return os.environ.get("HIGHTIDE_DATA") or os.path.join(home, "hightide")
+
+
+def _network() -> str:
+    """This machine's network, as the server names it: cmd/hightide/uidoor.go."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            return f"{file.read().strip()} {os.readlink('/proc/self/ns/net')}"
+    except OSError:
+        return socket.gethostname()
 
 
 def _detail(body: bytes) -> Optional[str]:

@@ -1,12 +1,13 @@
 // Whether the server answers, and can read its data directory. When not, a banner says so and the page comes back by itself.
 
 import { h } from "../../views/dom";
+import { api } from "../door";
 
 const againMs = 1_000;
 let away = false, stranger = false, unread = "", version = "", asking = false;
 let element: HTMLElement;
 
-/** Told by every request: the status of the answer, 0: there was none. One that asks for another token is away too, until the browser has that. */
+/** Told by every request: the status of the answer, 0: there was none. One that does not let this browser in is away too, until it does. */
 export function answered(status: number): void {
   const gone = status === 0 || status === 401, asks = status === 401;
   if (gone === away && asks === stranger) return;
@@ -25,14 +26,14 @@ export const doubt = (): void => { if (!asking) ask(); };
 
 function say(): void {
   element.hidden = !away && !unread;
-  if (stranger) element.replaceChildren(h("b", {}, "The server was started again with another token."), " What is shown stays. Open the address that ", h("code", {}, "hightide ui"), " printed, in any tab: this page goes on then.");
-  else if (away) element.replaceChildren(h("b", {}, "The server went away."), " What is shown stays; the page goes on by itself when ", h("code", {}, "hightide ui"), " runs again.");
+  if (stranger) element.replaceChildren(h("b", {}, "The server was started again, and lets nobody in who was in before."), " What is shown stays. Type ", h("code", {}, "hightide ui"), " in a terminal and open the address that it prints, in any tab: this page goes on then.");
+  else if (away) element.replaceChildren(h("b", {}, "The server went away."), " What is shown stays, and goes on once the server answers. Where ", h("code", {}, "hightide ui"), " is started again, open the address that it prints.");
   else element.replaceChildren(...(unread ? [unread, " What was read stays; the page goes on by itself once it is back."] : []));
 }
 
 function ask(): void {
   asking = true;
-  void fetch("/api/v1/status", { cache: "no-store" }).then(async (answer) => {
+  void api("/status", { cache: "no-store" }).then(async (answer) => {
     if (answer.status === 401) return answered(401);
     const now = (await answer.json()) as { version?: string; problem?: string }, said = now.problem ?? "";
     if (version && now.version !== version) location.reload(); // another hightide: its page too

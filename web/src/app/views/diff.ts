@@ -7,7 +7,7 @@ import { complete } from "../../state/report";
 import { alongOf, comparison, momentsOf, nameOf, ofHost, question } from "../../views/comparison";
 import { copier, h } from "../../views/dom";
 import { get, Problem, query, report, runs as fetchRuns, type Run } from "../api";
-import { busy, empty, failure } from "../parts";
+import { busy, empty, failure, saver } from "../parts";
 import { peakOf } from "../runlist";
 import type { App } from "../state";
 import type { Shown } from ".";
@@ -78,6 +78,6 @@ async function show(app: App, a: string, b: string, by: string, signal: AbortSig
   return comparison({ before: p, after: q, device: failed ? null : device, whyNot: failed ? device.message : "", by, choose: (way) => app.set({ params: { ...app.get().params, by: way } }), along: alongOf(app),
     facts: (chosen) => {
       const line = commandLine(["hightide", "diff", a, b, ...(chosen && !ofHost(chosen) && chosen !== "site" ? ["--by", chosen] : []), ...(failed ? ["--html", "difference.html"] : [])]);
-      return [(!failed || runs) && h("span", {}, h("a", { href: query("/api/v1/diff/page", { a, b, by: ofHost(chosen) ? "site" : chosen }), download: "difference.html" }, "One file to share")), runs && h("span", {}, copier(line, { class: "command" }, h("code", {}, line)))];
+      return [(!failed || runs) && h("span", {}, saver("One file to share", "This comparison as one HTML file, which needs nothing else", () => query("/diff/page", { a, b, by: ofHost(chosen) ? "site" : chosen }), "difference.html")), runs && h("span", {}, copier(line, { class: "command" }, h("code", {}, line)))];
     } }, app);
 }

@@ -6,7 +6,7 @@ import { bytes, commandLine, count } from "../../../../lib/format";
 import { copier, h, section } from "../../../../views/dom";
 import { Problem } from "../../../api";
 import { toast } from "../../../frame/toast";
-import { failure, givenUp } from "../../../parts";
+import { failure, givenUp, saver } from "../../../parts";
 import type { App } from "../../../state";
 import type { Feed } from "../feed";
 import type { Part, PartOf } from "..";
@@ -51,7 +51,7 @@ export const output: PartOf = (feed: Feed, app: App): Part => {
   const wrap = button("Wrap", "Wrap long rows (w)", () => tell("wrap", app.get().params.wrap === "1" ? "" : "1"), { "aria-pressed": "false" });
   const end = button("Follow the end", "Go to the end and stay there (End)", () => view.end());
   const copied = button("Copy", "Copy the rows that are picked, else all", () => void copyRows());
-  const download = h("a", { class: "button", href: `/api/v1${feed.path}/artifacts/output.log`, download: `${feed.id}.log`, title: "Every byte as the program wrote it" }, "Download");
+  const download = saver("Download", "Every byte as the program wrote it", () => `${feed.path}/artifacts/output.log`, `${feed.id}.log`);
   const tools = h("div", { class: "tools" }, field, previous, next, hits, h("span", { class: "gap" }), end, wrap, copied, download);
 
   const say = () => {

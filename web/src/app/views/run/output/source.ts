@@ -4,6 +4,7 @@
 
 import { Screen, type Row } from "../../../../lib/terminal/screen";
 import { get, Problem } from "../../../api";
+import { api } from "../../../door";
 import { givenUp } from "../../../parts";
 
 interface Told { missing?: boolean; size: number; seen: number; rows: number; from: number; at: number[]; row: number[]; low: number[]; high: number[]; styles: Record<string, string> }
@@ -37,7 +38,7 @@ export function outputOf(path: string, signal: AbortSignal, changed: () => void,
   let owners: number[] = []; // of each block the first row that it or a later one writes to: ascending
 
   const bytes = async (from: number, to: number): Promise<string> => {
-    const asking = await fetch(`/api/v1${path}/output?from=${from}&limit=${Math.max(Math.min(to - from, mostBytes), 1)}`, { headers: { Accept: "text/plain" }, signal });
+    const asking = await api(`${path}/output?from=${from}&limit=${Math.max(Math.min(to - from, mostBytes), 1)}`, { headers: { Accept: "text/plain" }, signal });
     if (!asking.ok) throw new Problem(asking.status, "The output cannot be read any more.");
     return new TextDecoder("utf-8").decode(await asking.arrayBuffer());
   };

@@ -1,0 +1,160 @@
+package server
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// The door knows who may ask.
+//
+//	printed address ──▶ a code, good once ──▶ POST /session ──▶ a cookie, which no script reads
+//	                                                        └─▶ the page's secret, which no other port gets
+//
+// A page's request carries the cookie and the secret, and each is worth nothing without the other: browsers send a cookie to
+// every port of a machine, so servers of other accounts get it. A program's request carries the token, a scraper's the
+// token of the metrics. None of them is ever taken for another.
+
+const (
+	codeLasts    = time.Hour
+	codesKept    = 1000
+	sessionLasts = 7 * 24 * time.Hour // after its last use
+	sessionsKept = 100
+)
+
+// pageHeader is where a page's request carries its secret.
+const pageHeader = "X-Hightide-Page"
+
+// digest stands for a secret: two are compared without telling by the time how much of them is alike.
+type digest [sha256.Size]byte
+
+func digestOf(secret string) digest { return sha256.Sum256([]byte(secret)) }
+
+func (d *digest) is(secret string) bool {
+	other := digestOf(secret)
+	return secret != "" && subtle.ConstantTimeCompare(d[:], other[:]) == 1
+}
+
+// door is who may ask this server.
+type door struct {
+	token, metrics digest
+
+	mu       sync.Mutex
+	codes    map[digest]time.Time // until when each is good
+	sessions map[digest]*session  // by their cookies
+	count    int
+}
+
+// session is a browser that brought a code.
+type session struct {
+	name string
+	page digest
+	used time.Time
+}
+
+func newDoor(token, metrics string) *door {
+	return &door{token: digestOf(token), metrics: digestOf(metrics), codes: map[digest]time.Time{}, sessions: map[digest]*session{}}
+}
+
+// code makes one that opens a session once.
+func (d *door) code(now time.Time) string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for old, until := range d.codes {
+		if now.After(until) || len(d.codes) >= codesKept {
+			delete(d.codes, old)
+		}
+	}
+	code := rand.Text()
+	d.codes[digestOf(code)] = now.Add(codeLasts)
+	return code
+}
+
+// enter exchanges a code for a session. The one that the browser had before ends.
+func (d *door) enter(code, before string, now time.Time) (cookie, page string, ok bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	given := digestOf(code)
+	until, known := d.codes[given]
+	delete(d.codes, given)
+	if !known || now.After(until) {
+		return "", "", false
+	}
+	delete(d.sessions, digestOf(before))
+	d.makeRoom(now)
+	d.count++
+	cookie, page = rand.Text(), rand.Text()
+	d.sessions[digestOf(cookie)] = &session{fmt.Sprintf("session %d", d.count), digestOf(page), now}
+	return cookie, page, true
+}
+
+// makeRoom drops sessions that nobody uses, and the one that was not used for longest where there are many.
+func (d *door) makeRoom(now time.Time) {
+	var oldest digest
+	for key, s := range d.sessions {
+		if now.Sub(s.used) > sessionLasts {
+			delete(d.sessions, key)
+		} else if first, ok := d.sessions[oldest]; !ok || s.used.Before(first.used) {
+			oldest = key
+		}
+	}
+	if len(d.sessions) >= sessionsKept {
+		delete(d.sessions, oldest)
+	}
+}
+
+// session is the name of the one that a cookie and a page's secret belong to; "": there is none.
+func (d *door) session(cookie, page string, now time.Time) string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s := d.sessions[digestOf(cookie)]
+	if s == nil || now.Sub(s.used) > sessionLasts || !s.page.is(page) {
+		return ""
+	}
+	s.used = now
+	return s.name
+}
+
+// who is the one that asks, by name; "": nobody who may.
+func (d *door) who(r *http.Request, now time.Time) string {
+	if given := r.Header.Get("Authorization"); given != "" {
+		token, _ := strings.CutPrefix(given, "Bearer ")
+		switch {
+		case d.token.is(token):
+			return "token"
+		case d.metrics.is(token) && r.URL.Path == "/metrics" && reads(r):
+			return "metrics token"
+		}
+		return ""
+	}
+	cookie, err := r.Cookie(cookieName(r))
+	if err != nil {
+		return ""
+	}
+	return d.session(cookie.Value, r.Header.Get(pageHeader), now)
+}
+
+// reads says whether a request changes nothing.
+func reads(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
+
+// cookieName is that of a session's cookie. Servers on other ports of this machine have others, as cookies know no ports. Where there is
+// TLS, browsers take a cookie of this name from this very host alone.
+func cookieName(r *http.Request) string {
+	_, port, _ := net.SplitHostPort(r.Host)
+	name := "hightide-session-" + port
+	if r.TLS != nil {
+		name = "__Host-" + name
+	}
+	return name
+}
+
+// cookieOf keeps a session in a browser. No page elsewhere has the browser send it, not even by a link.
+func cookieOf(r *http.Request, value string) *http.Cookie {
+	return &http.Cookie{Name: cookieName(r), Value: value, Path: "/", MaxAge: int(sessionLasts.Seconds()), HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil}
+}
