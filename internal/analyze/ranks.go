@@ -28,6 +28,9 @@ type rank struct {
 	number           int64
 	step, work       mem.Optional // ns: a step, and what of it no other rank is waited for in
 	workHalf         mem.Optional // half its 95 % interval
+	behind, waiting  mem.Optional // ns a step: after the first rank to enter, for the last one
+	last             float64      // share of the steps in which it entered last
+	margin           int64        // ns by which it was behind all others, the median; negative: it was not
 	host, load, rest mem.Optional // bytes of RSS: its peak; up to the end of the first step; at the ends of the later half
 	device           mem.Optional
 	failed           mem.Optional // when it failed first
@@ -41,13 +44,13 @@ func ranks(in *Input, r *report.Report) {
 	}
 	t := report.Table{
 		Name: "ranks", Title: "Ranks",
-		Note: "Work is data and forward, in which no other rank is waited for. Loading is the highest RSS up to the end of the first step.",
+		Note: "Work is data and forward, in which no other rank is waited for. Behind is how long after the first rank one comes to where ranks wait for each other, and waits is for the last one. Loading is the highest RSS up to the end of the first step.",
 		Columns: []report.Column{report.TextColumn("rank", "rank"), report.TextColumn("host", "process"), report.CountColumn("steps", "steps"), report.TimeColumn("step", "median step"),
-			report.TimeColumn("work", "work / step"), report.BytesColumn("rss", "peak RSS", mem.Measured), report.BytesColumn("load", "loading", mem.Measured),
+			report.TimeColumn("work", "work / step"), report.TimeColumn("behind", "behind / step"), report.TimeColumn("waiting", "waits / step"), report.BytesColumn("rss", "peak RSS", mem.Measured), report.BytesColumn("load", "loading", mem.Measured),
 			report.BytesColumn("allocated", "peak allocated", in.label())},
 	}
 	for _, k := range all[:min(len(all), processesShown)] {
-		t.Add(itoa(k.number), itoa(int64(k.PID)), int64(in.Run.Totals[k.ID].Steps), k.step, k.work, k.host, k.load, k.device)
+		t.Add(itoa(k.number), itoa(int64(k.PID)), int64(in.Run.Totals[k.ID].Steps), k.step, k.work, k.behind, k.waiting, k.host, k.load, k.device)
 	}
 	r.AddTable(t)
 	in.loading(r, all)
@@ -76,6 +79,7 @@ func (in *Input) ranks() (all []*rank) {
 	for _, k := range all {
 		k.work, k.workHalf = workOf(own[k.ID])
 	}
+	in.entered(all)
 	slices.SortStableFunc(all, func(a, b *rank) int { return cmp.Compare(a.number, b.number) })
 	if len(all) > 0 && all[0].number == all[len(all)-1].number {
 		return nil // one rank, started again
@@ -183,6 +187,9 @@ func (in *Input) loading(r *report.Report, all []*rank) {
 
 // straggler: one rank works longer than the others, who wait for it.
 func (in *Input) straggler(r *report.Report, all []*rank) {
+	if in.lateRank(r, all) {
+		return
+	}
 	most, middle := extreme(all, func(k *rank) mem.Optional { return k.work })
 	if most == nil || most.work.Or(0) < int64(slower*float64(middle)) || most.work.Or(0)-middle < int64(leastBehind) {
 		return
@@ -199,7 +206,7 @@ func (in *Input) straggler(r *report.Report, all []*rank) {
 	r.Findings = append(r.Findings, report.Finding{
 		Kind: report.KindRanks, Aspect: report.AspectWork, Severity: report.Info, Process: most.ID, Label: mem.Measured,
 		Title: title,
-		Text: fmt.Sprintf("%s: its data and forward passes take %s a step, the median rank's %s (measured, medians). The others wait for it in their collectives.",
+		Text: fmt.Sprintf("%s: its data and forward passes take %s a step, the median rank's %s (measured, medians). When ranks come to where they wait for each other was not seen.",
 			title, report.Duration(most.work.Or(0)), report.Duration(middle)),
 	})
 }
@@ -283,12 +290,6 @@ func listed(names []string) string {
 // side sets ranks beside each other in figures, with what findings say of single ones.
 func (in *Input) side(r *report.Report, all []*rank) {
 	out := &report.Ranks{Ranks: []report.Rank{}, Suspects: []report.Suspect{}}
-	var shortest mem.Optional // of what a step takes beside a rank's own work
-	for _, k := range all {
-		if rest, ok := k.others(); ok && (!shortest.Known() || rest < shortest.Or(0)) {
-			shortest = mem.Some(rest)
-		}
-	}
 	for _, k := range all {
 		row := report.Rank{Process: k.ID, Rank: k.number, Steps: in.Run.Totals[k.ID].Steps, RSS: k.host, Loading: k.load, Allocated: k.device,
 			Reserved: in.peakOnDevices(k.ID, mem.SeriesReserved, func(p mem.DevicePeak) mem.Optional { return p.Reserved }), Device: in.maxOf(k.ID, mem.SeriesDeviceProcess),
@@ -298,9 +299,7 @@ func (in *Input) side(r *report.Report, all []*rank) {
 		}
 		if r.Imagined == nil { // else no kernel ran, so times say nothing
 			row.Step, row.Work, row.WorkError = k.step, k.work, k.workHalf
-			if rest, ok := k.others(); ok {
-				row.Waiting = mem.Some(rest - shortest.Or(0))
-			}
+			row.Behind, row.Waiting = k.behind, k.waiting
 		}
 		row.Growth, row.GrowthError = in.growthOf(k.ID, "rss")
 		row.DeviceGrowth, row.DeviceError = in.growthOf(k.ID, "device")
@@ -309,13 +308,6 @@ func (in *Input) side(r *report.Report, all []*rank) {
 	out.Suspects = suspects(r, all)
 	out.NotCompared = in.notCompared(r, all)
 	r.Ranks = out
-}
-
-// others is what a step takes beside data and forward: where ranks wait for each other.
-func (k *rank) others() (int64, bool) {
-	step, ok1 := k.step.Get()
-	work, ok2 := k.work.Get()
-	return max(step-work, 0), ok1 && ok2
 }
 
 // growthOf is what a process keeps with each step: 0 where that was looked for and is not there.
@@ -362,6 +354,9 @@ func (in *Input) notCompared(r *report.Report, all []*rank) (out []string) {
 		out = append(out, fmt.Sprintf("Work was not compared: that takes %d steps of two ranks that were observed in full.", leastObserved))
 	case len(left) > 0:
 		out = append(out, fmt.Sprintf("The work of these ranks was not compared, which takes %d steps that were observed in full: %s.", leastObserved, listed(left)))
+	}
+	if r.Imagined == nil && !slices.ContainsFunc(all, func(k *rank) bool { return k.behind.Known() }) {
+		out = append(out, fmt.Sprintf("Who waits for whom was not told: that takes %d steps of each rank in which it was seen to come to a collective.", leastObserved))
 	}
 	if devices < 2 {
 		out = append(out, "Device memory was not compared: fewer than two ranks allocated any.")

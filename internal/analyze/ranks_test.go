@@ -93,6 +93,7 @@ func TestRanksSide(t *testing.T) {
 	}
 	run.Add(mem.Event{Time: 1.5e9, Process: 2, Kind: "oom", Text: "CUDA out of memory"})
 	run.Add(mem.Event{Time: 1.9e9, Process: 1, Kind: "exception", Text: "connection closed by peer"})
+	meet(run, mem.SeriesEnteredBackward, 40, func(rank, _ int64) int64 { return work[rank] })
 	side := Analyze(run, Options{}).Ranks
 	if side == nil || len(side.Ranks) != 4 {
 		t.Fatalf("%+v", side)
@@ -106,7 +107,7 @@ func TestRanksSide(t *testing.T) {
 	}
 	for i, k := range side.Ranks {
 		waiting, ok := k.Waiting.Get()
-		if slow := i == 2; k.Rank != int64(i) || !k.Work.Known() || !ok || (waiting == 0) != slow || slow != (k.Work.Or(0) > 85e6) {
+		if slow := i == 2; k.Rank != int64(i) || !k.Work.Known() || !ok || (waiting == 0) != slow || slow != (k.Work.Or(0) > 85e6) || slow != (k.Behind.Or(0) > 30e6) {
 			t.Errorf("rank %d: %+v", i, k)
 		}
 		if k.Failed.Known() != (i < 2) || k.Allocated.Known() || k.Device.Known() {
@@ -117,10 +118,53 @@ func TestRanksSide(t *testing.T) {
 		t.Errorf("not compared: %s", got)
 	}
 	side = Analyze(distributed(even, even, [4]int64{60, 0, 95, 60}), Options{}).Ranks
-	if got := strings.Join(side.NotCompared, " "); !strings.HasPrefix(got, "The work of these ranks was not compared") || !strings.Contains(got, "in full: 1. Device") {
+	if got := strings.Join(side.NotCompared, " "); !strings.HasPrefix(got, "The work of these ranks was not compared") || !strings.Contains(got, "in full: 1. Who waits for whom was not told") {
 		t.Errorf("not compared: %s", got)
 	}
 	if one := Analyze(mem.NewRun(), Options{}).Ranks; one != nil {
 		t.Errorf("a run without ranks has %+v", one)
+	}
+}
+
+// meet has four ranks come to where they meet in each step, `late` ms after it began.
+func meet(run *mem.Run, gate mem.Quantity, steps int64, late func(rank, step int64) int64) {
+	const ms = int64(1e6)
+	for rank := range int64(4) {
+		id := uint32(50 + len(run.Series))
+		run.Add(mem.SeriesDef{ID: id, Process: uint32(rank) + 1, Name: gate, Unit: mem.UnitCount})
+		s := mem.Samples{Series: id}
+		for n := range steps {
+			s.Times, s.Values = append(s.Times, (600+100*n+late(rank, n))*ms), append(s.Values, n)
+		}
+		run.Add(s)
+	}
+}
+
+// TestWhoWaits: who waits follows from when each comes to where ranks meet, and not from how long each works before.
+func TestWhoWaits(t *testing.T) {
+	even, work := [4]int64{1000, 1000, 1000, 1000}, [4]int64{60, 60, 60, 60}
+	for name, test := range map[string]struct {
+		late func(rank, step int64) int64
+		want string
+	}{
+		"one sleeps outside of all phases": {func(rank, _ int64) int64 { return 10 + 50*(rank%2)*(rank/3) }, "Rank 3 is the straggler"},
+		"all come together":                {func(rank, step int64) int64 { return 10 + (rank*7+step*13)%4 }, ""},
+		"each is last in turn":             {func(rank, step int64) int64 { return 10 + 50*max(0, 1-(rank-step%4)*(rank-step%4)) }, ""},
+		"one is last now and then":         {func(rank, step int64) int64 { return 10 + 50*max(0, 1-rank)*max(0, 1-step%8) }, ""},
+		"two are late together":            {func(rank, _ int64) int64 { return 10 + 50*(rank/2) }, ""},
+	} {
+		run := distributed(even, even, work)
+		meet(run, mem.SeriesEnteredCollective, 40, test.late)
+		if got := strings.Join(rankFindings(run), ", "); got != test.want {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+	}
+	// What was waited for at one gate is not waited for again at the next: the gate counts at which they are furthest apart.
+	run := distributed(even, even, work)
+	meet(run, mem.SeriesEnteredForward, 40, func(rank, _ int64) int64 { return 10 + 50*max(0, 1-rank) })
+	meet(run, mem.SeriesEnteredBackward, 40, func(rank, _ int64) int64 { return 70 + rank })
+	r := Analyze(run, Options{})
+	if got := strings.Join(rankFindings(run), ", "); got != "Rank 0 is the straggler" || r.Ranks.Ranks[0].Waiting.Or(-1) != 0 || r.Ranks.Ranks[3].Waiting.Or(0) != 50e6 {
+		t.Errorf("%s %+v", got, r.Ranks.Ranks)
 	}
 }

@@ -77,6 +77,11 @@ const (
 	SeriesDeviceTemperature Quantity = "device.temperature"
 	SeriesDevicePower       Quantity = "device.power"
 
+	// When a rank came to where ranks wait for each other, in each step: the value is how many steps it had completed.
+	SeriesEnteredForward    Quantity = "entered.forward"    // what DDP sends before a forward pass
+	SeriesEnteredBackward   Quantity = "entered.backward"   // a backward pass that sums gradients
+	SeriesEnteredCollective Quantity = "entered.collective" // the first collective that the program or a library calls
+
 	SeriesSampleInterval Quantity = "hightide.pss_interval" // ns: the interval at which PSS was being read
 	SeriesOwnCPU         Quantity = "hightide.cpu"          // ns of the engine itself
 	SeriesOwnRSS         Quantity = "hightide.rss"
@@ -92,7 +97,7 @@ var Quantities = []Quantity{
 	SeriesMallocUsed, SeriesMallocFree, SeriesMallocTop, SeriesMallocMapped, SeriesMallocResident,
 	SeriesAllocated, SeriesReserved, SeriesActive, SeriesInactiveSplit, SeriesRequested, SeriesRetries, SeriesOOMs,
 	SeriesDeviceUsed, SeriesDeviceProcess, SeriesDeviceUtilisation, SeriesDeviceTemperature, SeriesDevicePower,
-	SeriesSampleInterval, SeriesOwnCPU, SeriesOwnRSS,
+	SeriesEnteredForward, SeriesEnteredBackward, SeriesEnteredCollective, SeriesSampleInterval, SeriesOwnCPU, SeriesOwnRSS,
 }
 
 // OfDevice says whether the quantity is of a device's memory, and not of the host's.

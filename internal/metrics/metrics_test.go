@@ -134,7 +134,8 @@ func TestConventions(t *testing.T) {
 	}
 }
 
-var untold = []mem.Quantity{mem.SeriesTreeShared, mem.SeriesTreeSegments, mem.SeriesSampleInterval}
+var untold = []mem.Quantity{mem.SeriesTreeShared, mem.SeriesTreeSegments, mem.SeriesSampleInterval,
+	mem.SeriesEnteredForward, mem.SeriesEnteredBackward, mem.SeriesEnteredCollective}
 
 // TestEverySeries: each quantity that hightide records is told, or is left out on purpose; no name is there twice.
 func TestEverySeries(t *testing.T) {

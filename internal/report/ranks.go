@@ -17,7 +17,8 @@ type Rank struct {
 	Step         mem.Optional `json:"step_time_ns,omitzero" doc:"The median of a step's time in ns."`
 	Work         mem.Optional `json:"work_ns,omitzero" doc:"The median of what it spends in data and forward of a step, in ns, where no other rank is waited for."`
 	WorkError    mem.Optional `json:"work_error_ns,omitzero" doc:"Half the 95 % interval of that, in ns."`
-	Waiting      mem.Optional `json:"waiting_ns,omitzero" doc:"The rest of a step beyond that of the rank which spends least there, estimated, in ns."`
+	Behind       mem.Optional `json:"behind_ns,omitzero" doc:"How long after the first rank it comes to where ranks wait for each other, in a step: the median, in ns."`
+	Waiting      mem.Optional `json:"waiting_ns,omitzero" doc:"How long it waits there for the last rank: the median, in ns."`
 	RSS          mem.Optional `json:"peak_rss_bytes,omitzero" doc:"Its highest resident memory in bytes."`
 	Loading      mem.Optional `json:"loading_bytes,omitzero" doc:"Its highest resident memory up to the end of the first step, in bytes."`
 	Allocated    mem.Optional `json:"peak_allocated_bytes,omitzero" doc:"The highest of what its allocator gave, in bytes."`

@@ -81,7 +81,7 @@ export interface Imagined {
 
 /** The processes of a distributed program beside each other; what was not observed is absent. */
 export interface Rank {
-  process: number; rank: number; steps: number; step_time_ns?: number; work_ns?: number; work_error_ns?: number; waiting_ns?: number; peak_rss_bytes?: number; loading_bytes?: number;
+  process: number; rank: number; steps: number; step_time_ns?: number; work_ns?: number; work_error_ns?: number; behind_ns?: number; waiting_ns?: number; peak_rss_bytes?: number; loading_bytes?: number;
   peak_allocated_bytes?: number; peak_reserved_bytes?: number; peak_device_bytes?: number; growth_bytes_per_step?: number; growth_error_bytes?: number;
   device_growth_bytes_per_step?: number; device_growth_error_bytes?: number; failed_ns?: number; device_label: Label;
 }

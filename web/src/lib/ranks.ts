@@ -17,7 +17,8 @@ const measures: Measure[] = [
   { key: "peak_device_bytes", title: "On the device", unit: "bytes", ink: "device", scale: "device", label: ofDevice },
   { key: "step_time_ns", title: "Step", unit: "ns", ink: "curve-6", scale: "time", label: measured, per: "median" },
   { key: "work_ns", title: "Own work", unit: "ns", ink: "curve-2", scale: "time", aspect: "work", error: "work_error_ns", label: measured, per: "a step" },
-  { key: "waiting_ns", title: "Waiting", unit: "ns", ink: "curve-4", scale: "time", label: () => "estimated", per: "a step, at least" },
+  { key: "behind_ns", title: "Behind the first", unit: "ns", ink: "curve-0", scale: "time", label: measured, per: "a step" },
+  { key: "waiting_ns", title: "Waiting for the last", unit: "ns", ink: "curve-4", scale: "time", label: measured, per: "a step" },
   { key: "growth_bytes_per_step", title: "Growth", unit: "bytes", ink: "curve-1", scale: "growth", error: "growth_error_bytes", label: measured, per: "a step" },
   { key: "device_growth_bytes_per_step", title: "Growth, device", unit: "bytes", ink: "curve-3", scale: "device growth", error: "device_growth_error_bytes", label: ofDevice, per: "a step" },
 ];

@@ -59,7 +59,7 @@ const order = Object.keys(families);
 const familyOf = new Map(order.flatMap((key) => families[key]!.names.map((name) => [name, key] as const)));
 
 /** Quantities that hightide computes with, and that nobody reads. */
-const inner = new Set(["tree.pss_error", "tree.shared", "tree.shared_memory", "hightide.pss_interval",
+const inner = new Set(["tree.pss_error", "tree.shared", "tree.shared_memory", "hightide.pss_interval", "entered.forward", "entered.backward", "entered.collective",
   "host.files.limit", "host.threads.limit", "host.vms.limit", "shm.total", "cgroup.threads", "cgroup.threads.limit", "system.threads", "system.threads.limit"]);
 
 /** Whose a track can be. */

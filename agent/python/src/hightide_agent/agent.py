@@ -37,6 +37,7 @@ class Agent:
         self._frameworks: list[dict[str, Any]] = []
         self._logged: set[str] = set()
         self._role = ""
+        self._place: Optional[tuple[int, int]] = None  # rank and world size that the program itself said
         self.mark: Any = (0,)  # its first item is MARKED in this process, and in no child
 
     def open(self, forked: bool = False) -> None:
@@ -73,6 +74,8 @@ class Agent:
         self.facts = {}
         if self.moving:
             self._logged = set()
+        else:
+            self._place = None
         for forget in self.on_renew:
             try:
                 forget()
@@ -85,6 +88,12 @@ class Agent:
         if self.ready() is not None and role != self._role:
             self._role = role
             self._hello(forked=True)
+
+    def set_rank(self, rank: int, world_size: int) -> None:
+        """Say hello again with the rank that the program itself gave this process."""
+        if self.ready() is not None and self._place != (rank, world_size):
+            self._place = (rank, world_size)
+            self._hello(forked=self._role == "child")
 
     def record(self, fields: dict[str, Any]) -> bool:
         """Write a JSON record; False where it was dropped."""
@@ -126,7 +135,7 @@ class Agent:
         from .process import identity
 
         try:
-            self.record(identity(self.folder, forked, self._role))
+            self.record(identity(self.folder, forked, self._role, self._place))
         except Exception as error:
             self.log("could not say who this process is", error)
 

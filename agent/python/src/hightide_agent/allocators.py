@@ -68,7 +68,7 @@ class Allocators:
         values = []
         for framework, read in list(self.reads.items()):
             try:
-                values += [(self._id(framework, device, quantity), value) for device, quantity, value in read()]
+                values += [(self.series(framework, device, quantity), value) for device, quantity, value in read()]
                 self._failures[framework] = 0
             except Exception as error:
                 self.agent.log("could not read the allocator of %s" % framework, error)
@@ -79,14 +79,14 @@ class Allocators:
         if values and channel is not None:
             channel.counters(values, now)
 
-    def _id(self, framework: str, device: str, quantity: str) -> int:
+    def series(self, framework: str, device: str, quantity: str) -> int:
         """The number of a series in this channel, which is announced at its first reading."""
         key = (framework, device, quantity)
         if key not in self._ids:
             self._ids[key] = len(self._ids) + 1
             self.agent.record(
                 {"type": "series", "id": self._ids[key], "name": quantity, "framework": framework, "device": device,
-                 "unit": "count" if quantity in _COUNTS else "bytes"}
+                 "unit": "count" if quantity in _COUNTS or quantity.startswith("entered.") else "bytes"}
             )  # fmt: skip
         return self._ids[key]
 

@@ -7,7 +7,7 @@ import sys
 
 TYPE_CHECKING = False  # for type checkers only: importing typing takes longer than all the rest of the start
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Optional
 
 # (rank, local rank, world size) as launchers name them, most specific first.
 _LAUNCHERS = (
@@ -19,12 +19,17 @@ _LAUNCHERS = (
 )
 
 
-def identity(channels: str, forked: bool, role: str = "") -> dict[str, Any]:
-    """What the hello record says, secrets masked. `channels` is the folder of channels."""
+def identity(channels: str, forked: bool, role: str = "", place: Optional[tuple[int, int]] = None) -> dict[str, Any]:
+    """What the hello record says, secrets masked.
+
+    Args:
+        channels: the folder of channels.
+        place: rank and world size, where no launcher set them but the program did.
+    """
     from . import __version__
 
     argv = _command_line()
-    ranks = _ranks()
+    ranks = _ranks() or ({"rank": place[0], "world_size": place[1]} if place else {})
     who: dict[str, Any] = {
         "type": "hello",
         "pid": os.getpid(),
@@ -33,7 +38,7 @@ def identity(channels: str, forked: bool, role: str = "") -> dict[str, Any]:
         "python": "%d.%d.%d" % sys.version_info[:3],
         "executable": sys.executable or "",
         "main_thread": os.getpid(),  # Linux: the first thread's number, also after a fork
-        "role": role or _role(channels, forked, argv, ranks),
+        "role": role or _role(channels, forked, argv, ranks, place is not None),
         "agent": __version__,
     }
     try:
@@ -71,7 +76,9 @@ def _ranks() -> dict[str, int]:
     return {}
 
 
-def _role(channels: str, forked: bool, argv: list[str], ranks: dict[str, int]) -> str:
+def _role(channels: str, forked: bool, argv: list[str], ranks: dict[str, int], placed: bool) -> str:
+    if placed:
+        return "rank"
     if forked or "--multiprocessing-fork" in argv:
         return "child"
     if ranks.get("world_size", 1) > 1:

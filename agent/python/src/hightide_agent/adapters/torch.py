@@ -17,7 +17,7 @@ from typing import Any, Callable, Optional
 
 from .. import oom
 from ..places import text_of
-from ..pytorch import accelerator, compiled, cuda, data, model, modules, optimizers, owners
+from ..pytorch import accelerator, collectives, compiled, cuda, data, model, modules, optimizers, owners
 from ..pytorch.tensors import TorchTensors
 from ..tracker import BACKWARD, CHECKPOINT
 from ..training import Training
@@ -50,6 +50,7 @@ def install(training: Training, torch: Any, watch: Watch) -> None:
         ("gradient scalers", lambda: watch("torch.cuda.amp.grad_scaler", steps.install_scaler)),
         ("devices", device.install),
         ("other accelerators", accelerator.Accelerator(training, torch).install),
+        ("collectives", lambda: collectives.install(training, torch, roots, watch)),
         ("data loaders", lambda: watch("torch.utils.data.dataloader", data.loader(training))),
         ("data workers", lambda: watch("torch.utils.data._utils.worker", data.worker(training))),
     )

@@ -17,7 +17,7 @@ import functools
 import gc
 import weakref
 from contextlib import nullcontext
-from typing import Any, Iterator, Optional
+from typing import Any, Callable, Iterator, List, Optional
 
 from ..tracker import ALWAYS_STEPS, EVALUATION, FORWARD, MODULE, NEVER
 from ..training import Training
@@ -78,6 +78,7 @@ class Roots:
         self.torch = torch
         self.roots: list[Root] = []
         self.compile_seen = False
+        self.at_compile: List[Callable[[], None]] = []
         self.released = False
         self._active: Optional[Root] = None
         self._phase = FORWARD
@@ -138,6 +139,8 @@ class Roots:
     def compiled(self) -> None:
         """Something is about to be compiled: keep hooks only where no graph can contain them."""
         self.compile_seen = True
+        for let_go in self.at_compile:
+            let_go()
         self.tracker.quick.lead, self.tracker.always_see = 0, True
         for root in self.roots:
             self._unhook(root.child_handles)
