@@ -267,7 +267,9 @@ def insights(names: Names) -> None:
 
 
 def patterns(names: Names) -> None:
-    assert {"steady", "steady_growth"} & {p.pattern_type for p in names["patterns"]} or names["patterns"], names["patterns"]
+    assert {"steady", "steady_growth"} & {p.pattern_type for p in names["patterns"]} or names["patterns"], names[
+        "patterns"
+    ]
 
 
 def lives(names: Names) -> None:

@@ -118,11 +118,15 @@ class Peak:
             self.rss = max(self.rss, self._sampled() or 0)
 
     @property
-    def lines(self) -> Optional[List[Line]]:
-        """The lines that held what memory rose by in the block, most bytes first; None: not recorded or sampled."""
+    def lines(self) -> List[Line]:
+        """The lines that held what memory rose by in the block, most bytes first.
+
+        Empty where none is known: memory did not rise, nothing is recorded, the heap is not sampled, or the engine is
+        gone, which one line on standard error says.
+        """
         if self._lines is None and self._stay is not None:
             self._lines = self._ask_lines()
-        return self._lines
+        return self._lines or []
 
     def _report(self) -> Optional[Dict[str, Any]]:
         here = _session.here()
@@ -160,8 +164,7 @@ class Peak:
             for row in rows(report, "span-lines")
             if row["span"] == self.name and row.get("process_id") in processes
         ]
-        sampled = any(table["name"] == "sites" for table in report["tables"])
-        return lines if lines or sampled else None
+        return lines
 
     def __repr__(self) -> str:
         figures = [

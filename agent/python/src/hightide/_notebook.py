@@ -62,7 +62,7 @@ class _Magics:
     def _show(self, peak: Peak, start: int, end: int) -> None:
         from IPython.display import HTML, display
 
-        lines = peak.lines or []
+        lines = peak.lines
         page = f"<p>{html.escape(_sentence(peak))}</p>"
         try:
             found = report()

@@ -11,7 +11,7 @@ import functools
 import inspect
 from typing import Any, Callable, Optional, TypeVar, Union, cast, overload
 
-from . import _session
+from . import _engine, _session
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -36,6 +36,9 @@ class span:
         return self
 
     def __exit__(self, *_: object) -> None:
+        if self._stays is None:
+            _engine.say_once(f"span {self.name!r} is left, and was not entered: nothing is recorded of that")
+            return
         stay, recorder, self._stays = self._stays
         if stay is not None:
             recorder.leave(stay)

@@ -85,7 +85,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[_RUNS] = []
 
 
-_RUNS = pytest.StashKey[List[str]]()
+_RUNS = pytest.StashKey[List[List[str]]]()  # the id of each recording, and the worker that made it
 
 
 def _imaginary() -> bool:
@@ -152,7 +152,7 @@ class _Recording:
         if self.mine and (whole or budget is not None):
             run = _session.init(item.nodeid if self.alone or not whole else _worker_name(item.config))
             if run is not None and whole:
-                item.config.stash[_RUNS].append(run)
+                item.config.stash[_RUNS].append([run, _worker(item.config)])
         self.rss = _moments._status().get("VmRSS", 0)
         self.span = _spans.span(item.nodeid) if budget is None else None
         self.peak: Peak = _moments.Peak(item.nodeid)
@@ -183,7 +183,7 @@ class _Recording:
         ):
             if limit is not None and held is not None and held > limit:
                 faults.append(f"{what} {_size(held)}, beyond {_size(limit)}; held by")
-                faults += [f"    {_size(n.bytes):>10}  {n.file}:{n.line} {n.function}" for n in self.peak.lines or []]
+                faults += [f"    {_size(n.bytes):>10}  {n.file}:{n.line} {n.function}" for n in self.peak.lines]
                 if not self.peak.lines:
                     faults.append("    no line is known")
             elif limit is not None and held is None:
@@ -331,8 +331,13 @@ NOTE = "hightide"
 
 
 def _worker_name(config: pytest.Config) -> str:
-    worker: Optional[Dict[str, Any]] = getattr(config, "workerinput", None)
-    return f"pytest {worker['workerid']}" if worker else "pytest"
+    return f"pytest {_worker(config)}".strip()
+
+
+def _worker(config: pytest.Config) -> str:
+    """The name of this process among those of pytest-xdist; empty: it is none."""
+    given: Dict[str, Any] = getattr(config, "workerinput", {})
+    return str(given.get("workerid", ""))
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -364,9 +369,9 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     from ._runs import report
 
     rows, reports = [], []
-    for run in dict.fromkeys(found):
+    for run, worker in dict.fromkeys(map(tuple, found)):
         one = report(run)
-        reports.append(one)
+        reports.append(f"hightide report {one.id} --open{f'    # {worker}' if worker else ''}")
         rows += one.spans
     rows.sort(key=lambda row: -(row.get("rss_rise") or 0))
     terminalreporter.section("memory of tests (hightide)")
@@ -374,8 +379,8 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     for row in rows[:40]:
         cells = [_size(row[name]) if name in row else "" for name in ("rss_rise", "rss_peak", "rss_net")]
         terminalreporter.line("{:>10} {:>10} {:>10}  {}".format(*cells, row["span"]))
-    for one in reports:
-        terminalreporter.line(f"hightide report {one.id} --open")
+    for line in reports:
+        terminalreporter.line(line)
 
 
 def _show_notes(terminalreporter: Any) -> None:
