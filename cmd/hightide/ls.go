@@ -69,6 +69,10 @@ func (o *lsOptions) run(a *app, c *cobra.Command, args []string) error {
 			fmt.Fprintf(a.stderr, "hightide: there is no data directory %s: was it deleted or unmounted? The next run makes it\n", dir)
 		}
 	}
+	if spilled := slices.IndexFunc(runs, func(r store.Run) bool { return a.engine().Elsewhere(r) != "" }); spilled >= 0 {
+		fmt.Fprintf(a.stderr, "hightide: some of these runs lie in %s, as %s could not be written then\n",
+			a.engine().Elsewhere(runs[spilled]), a.engine().Dir())
+	}
 	return a.show(o.json, runsJSON(runs), func() error {
 		if len(runs) == 0 && (o.Text+o.Name+string(o.State) != "" || len(o.Tags) > 0) {
 			_, err := fmt.Fprintln(a.stdout, "No run matches. All runs: hightide ls")

@@ -74,3 +74,32 @@ func TestFoldersOfStrangers(t *testing.T) {
 		})
 	}
 }
+
+// TestSpilled: a run whose data directory cannot be written, or has no room, lies in the temporary folder. ls and show know it under that
+// data directory, and under no other.
+func TestSpilled(t *testing.T) {
+	t.Parallel()
+	for name, place := range map[string][2]string{
+		"read-only":       {`mkdir $1/data; mount -t tmpfs -o ro tmpfs $1/data`, `umount $1/data`},
+		"still read-only": {`mkdir $1/data; mount -t tmpfs -o ro tmpfs $1/data`, `true`},
+		"full":            {`mkdir $1/data; mount -t tmpfs -o size=64k tmpfs $1/data`, `true`},
+		"no folder":       {`touch $1/data`, `rm $1/data`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			out := inNamespace(t, `mount -t tmpfs -o mode=1777 tmpfs /mnt; export TMPDIR=/mnt HIGHTIDE_DATA=$1/data
+				`+place[0]+`
+				hightide run -q --name mine -- sh -c 'echo ran' 2>&1
+				`+place[1]+`
+				hightide ls 2>&1; hightide show mine 2>&1; hightide rm mine 2>&1; hightide ls 2>&1
+				echo other; hightide ls --data-dir $1/other 2>&1`)
+			known, after, _ := strings.Cut(out, "other\n")
+			if !strings.Contains(known, "; recording into /mnt/hightide-") || strings.Count(known, "lie in /mnt/hightide-") != 1 {
+				t.Errorf("it is not said where it lies, or more than once:\n%s", out)
+			}
+			if !strings.Contains(known, "mine: sh -c 'echo ran'") || !strings.Contains(known, "No runs.") || strings.Contains(after, "mine") {
+				t.Errorf("it is not shown, not deleted, or taken for another folder's:\n%s", out)
+			}
+		})
+	}
+}

@@ -224,6 +224,9 @@ func (e *Engine) place(info mem.RunInfo, result *RunResult) (*place, error) {
 		if second, failed := other.create(info); failed == nil && other.DataDir != "" {
 			result.Elsewhere = fmt.Sprintf("%v; recording into %s instead", err, other.DataDir)
 			result.Notes = append(result.Notes, result.Elsewhere)
+			if other.DataDir == temporaryDir() {
+				e.spill(second.writer.ID())
+			}
 			p, err = second, nil
 		}
 	}

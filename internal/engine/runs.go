@@ -25,10 +25,54 @@ import (
 // store is the place of the recordings, with the visitors; close it after use.
 func (e *Engine) store() (store.Store, error) {
 	s, err := e.ownStore()
-	if err != nil || e.Visitors == nil {
+	if err != nil {
 		return s, err
 	}
+	if ids := e.spilled(); len(ids) > 0 {
+		other, err := (&Engine{DataDir: temporaryDir()}).ownStore()
+		if err == nil {
+			s = store.WithSpilled(s, other, ids)
+		}
+	}
+	if e.Visitors == nil {
+		return s, nil
+	}
 	return e.Visitors.With(s), nil
+}
+
+// spilling is the folder that says for which data directory each run in the temporary one was meant: a file a run, by its id.
+const spilling = "meant"
+
+// spilled are the ids of runs in the temporary folder that were meant for this data directory, which could not be written then.
+func (e *Engine) spilled() []string {
+	folder := filepath.Join(temporaryDir(), spilling)
+	if e.Store != nil || e.Dir() == temporaryDir() || launch.Private(temporaryDir()) != nil {
+		return nil
+	}
+	entries, _ := os.ReadDir(folder)
+	var ids []string
+	for _, entry := range entries {
+		if meant, err := os.ReadFile(filepath.Join(folder, entry.Name())); err == nil && string(meant) == absolute(e.Dir()) {
+			ids = append(ids, entry.Name())
+		}
+	}
+	return ids
+}
+
+// spill notes for which data directory a run in the temporary folder was meant. Best effort.
+func (e *Engine) spill(id string) {
+	folder := filepath.Join(temporaryDir(), spilling)
+	if os.MkdirAll(folder, 0o700) == nil {
+		_ = os.WriteFile(filepath.Join(folder, id), []byte(absolute(e.Dir())), 0o600)
+	}
+}
+
+// Elsewhere is where a run lies that was meant for this data directory and could not be written there; empty: it lies there.
+func (e *Engine) Elsewhere(run store.Run) string {
+	if strings.HasPrefix(run.File, temporaryDir()+string(filepath.Separator)) && e.Dir() != temporaryDir() {
+		return temporaryDir()
+	}
+	return ""
 }
 
 func (e *Engine) ownStore() (store.Store, error) {

@@ -75,6 +75,9 @@ func (s *Files) check() error {
 	return s.fault
 }
 
+// leastRoom is what a file system has to have left, in bytes, for a run to begin there: less is full with the first seconds.
+const leastRoom = 256 << 10
+
 func (s *Files) badPlace(what string, err error) error {
 	return &Error{Kind: ErrPlace, Text: fmt.Sprintf("cannot %s the data directory %s", what, s.dir), Err: cause(err),
 		Hint: "use another folder: --data-dir FOLDER, or set HIGHTIDE_DATA"}
@@ -112,6 +115,10 @@ func (s *Files) prepare() error {
 func (s *Files) Create(info mem.RunInfo) (Writer, error) {
 	if err := s.prepare(); err != nil {
 		return nil, err
+	}
+	var disk unix.Statfs_t
+	if unix.Statfs(s.dir, &disk) == nil && disk.Blocks > 0 && disk.Bavail*uint64(disk.Bsize) < leastRoom {
+		return nil, s.badPlace("write to", unix.ENOSPC)
 	}
 	id, err := s.makeRunDir(info.ID)
 	if err != nil {
