@@ -77,12 +77,18 @@ func (in *Input) observedSteps() string {
 	return text
 }
 
-// stayColumns: device is the label of what is told of the device.
+// stayColumns: device is the label of what is told of the device, and of times, which follow from what it does.
 func stayColumns(device mem.Label) []report.Column {
-	return []report.Column{report.CountColumn("count", "observed"), report.TimeColumn("total", "time"), report.TimeColumn("mean", "mean"), report.TimeColumn("max", "longest"),
+	return []report.Column{report.CountColumn("count", "observed"), timeColumn("total", "time", device), timeColumn("mean", "mean", device), timeColumn("max", "longest", device),
 		report.BytesColumn("rss_peak", "peak RSS", mem.Measured), report.BytesColumn("rss_rise", "rise", mem.Measured),
 		report.BytesColumn("rss_net", "net a pass", mem.Measured), report.BytesColumn("device_peak", "device, edges", device),
 		report.BytesColumn("device_net", "net device a pass", device)}
+}
+
+func timeColumn(name, title string, label mem.Label) report.Column {
+	c := report.TimeColumn(name, title)
+	c.Label = label
+	return c
 }
 
 func stayCells(s *mem.PhaseStats) []any {
@@ -134,7 +140,7 @@ func modules(in *Input, r *report.Report) {
 		Name: "modules", Title: "Modules",
 		Note: "The root module's direct children, during their forward pass." + in.observedSteps(),
 		Columns: append([]report.Column{report.TextColumn("module", "module"), report.TextColumn("class", "class"), report.TextColumn("process", "process"),
-			report.BytesColumn("parameters", "parameters", mem.Measured), report.BytesColumn("buffers", "buffers", mem.Measured), report.CountColumn("process_id", "")}, stayColumns(in.label())...),
+			report.BytesColumn("parameters", "parameters", in.label()), report.BytesColumn("buffers", "buffers", in.label()), report.CountColumn("process_id", "")}, stayColumns(in.label())...),
 	}
 	type key struct {
 		process uint32

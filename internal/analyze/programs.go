@@ -32,9 +32,9 @@ func programs(in *Input, r *report.Report) {
 		Name: "programs", Title: "What compiled functions need",
 		Note: "As XLA says, for one call of the largest program of each: needed at once are arguments, outputs and temporaries, less the outputs that lie in donated arguments. Functions that need less than 1.00 MiB are left out.",
 		Columns: []report.Column{report.TextColumn("function", "function"), report.TextColumn("line", "line"), report.CountColumn("count", "programs"),
-			report.BytesColumn("needs", "needs", mem.Measured), report.BytesColumn("temp_bytes", "temporaries", mem.Measured),
-			report.BytesColumn("argument_bytes", "arguments", mem.Measured), report.BytesColumn("output_bytes", "outputs", mem.Measured),
-			report.BytesColumn("alias_bytes", "in donated", mem.Measured), report.BytesColumn("code_bytes", "code of all", mem.Measured),
+			report.BytesColumn("needs", "needs", in.label()), report.BytesColumn("temp_bytes", "temporaries", in.label()),
+			report.BytesColumn("argument_bytes", "arguments", in.label()), report.BytesColumn("output_bytes", "outputs", in.label()),
+			report.BytesColumn("alias_bytes", "in donated", in.label()), report.BytesColumn("code_bytes", "code of all", in.label()),
 			report.TextColumn("device", "device"), report.TextColumn("arguments", "")},
 	}
 	for _, p := range all[:min(len(all), programRows)] {
@@ -98,9 +98,9 @@ func (in *Input) donation(e mem.Event) report.Finding {
 	}
 	return report.Finding{
 		Kind: report.KindDonation, Severity: report.Info, Title: fmt.Sprintf("%s could write %v over its arguments", function, bytes),
-		Text: fmt.Sprintf("The old and the new are both held while %s runs. It takes %s (%s, %s) of the same shapes and types as outputs, which were let go of as the result came. That was seen at the call that compiled it: nothing but the result's assignment ran between (measured). Donated, it needs up to %v less.",
-			function, arrays, cmp.Or(argument, "argument without a name"), e.Facts["device"], bytes),
-		Advice: advice, Process: e.Process, File: e.Where.File, Line: e.Where.Line, Bytes: e.Bytes, Label: mem.Measured,
+		Text: fmt.Sprintf("The old and the new are both held while %s runs. It takes %s (%s, %s) of the same shapes and types as outputs, which were let go of as the result came. That was seen at the call that compiled it: nothing but the result's assignment ran between (%s). Donated, it needs up to %v less.",
+			function, arrays, cmp.Or(argument, "argument without a name"), e.Facts["device"], in.label(), bytes),
+		Advice: advice, Process: e.Process, File: e.Where.File, Line: e.Where.Line, Bytes: e.Bytes, Label: in.label(),
 	}
 }
 

@@ -288,7 +288,11 @@ func usageTable(v *report.Imagined) report.Table {
 		}
 	}
 	row("peak in use on the device", v.Used, mem.Imagined)
-	row("the device has", mem.Some(int64(v.Total)), v.TotalLabel)
+	has := "such a GPU has" // a real one: the catalogue tells how its memory is known
+	if v.TotalLabel == mem.Imagined {
+		has = "the device was given"
+	}
+	row(has, mem.Some(int64(v.Total)), v.TotalLabel)
 	row("headroom", v.Headroom, mem.Imagined)
 	return t
 }

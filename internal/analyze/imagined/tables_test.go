@@ -99,3 +99,23 @@ func TestWhenThePeakWas(t *testing.T) {
 		}
 	}
 }
+
+// TestNothingOfTheImaginaryDeviceIsMeasured: what is measured are real GPUs of its kind.
+func TestNothingOfTheImaginaryDeviceIsMeasured(t *testing.T) {
+	for label, want := range map[mem.Label]string{mem.Measured: "such a GPU has", mem.Estimated: "such a GPU has", mem.Imagined: "the device was given"} {
+		verdict := &report.Imagined{TotalLabel: label}
+		verdict.Used, verdict.Total = mem.Some(int64(mem.GiB)), 22*mem.GiB
+		table := usageTable(verdict)
+		found := false
+		for _, row := range table.Rows {
+			what, of := row[0], row[2]
+			found = found || what == want && of == string(label)
+			if of == string(mem.Measured) && what != "such a GPU has" {
+				t.Errorf("%v is said to be measured", what)
+			}
+		}
+		if !found {
+			t.Errorf("%s: no row %q in %v", label, want, table.Rows)
+		}
+	}
+}
