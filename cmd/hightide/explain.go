@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -90,6 +91,8 @@ func (o *explainOptions) run(a *app, c *cobra.Command, args []string) error {
 	if o.Brief && o.Flame != "" {
 		return fail.Usage("leave one of them out", "--brief makes no flame graph, as --flame asks for")
 	}
+	c.Flags().Visit(func(f *pflag.Flag) { o.Asked = append(o.Asked, f.Name) })
+	o.Asked = slices.DeleteFunc(o.Asked, func(name string) bool { return !slices.Contains(engine.ExplainFlags, name) })
 	o.Pictures = o.html != "" || o.json != ""
 	r, err := a.engine().Explain(c.Context(), args, o.ExplainOptions)
 	var said engine.Message

@@ -31,8 +31,9 @@ type ExplainOptions struct {
 	// take longer than the file does to read.
 	Brief bool
 
-	Several bool   // other files are in the report
-	Flame   string // of Flames: also as a table; "": none
+	Several bool     // other files are in the report
+	Asked   []string // of Top, Device and so on those that were asked for, by the names of their flags: what no file answers is an error
+	Flame   string   // of Flames: also as a table; "": none
 
 	// Advise says which settings would have avoided the failed request of a device, in words and for programs.
 	Advise func(s *mem.AllocatorSnapshot, device int) (words string, all any)

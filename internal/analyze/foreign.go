@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"hightide/internal/mem"
 	"hightide/internal/report"
-	"hightide/internal/usage"
 )
 
 // held is what a line or the mappings of a file hold.
@@ -18,47 +16,11 @@ type held struct {
 	count int64
 }
 
-// ExplainProfile adds what a memory profile of another tool says: who holds how much, by line. top bounds the lines; 0: all.
-func ExplainProfile(r *report.Report, p *mem.Profile, file string, top int) {
-	if len(p.Kinds) == 0 {
-		r.Headline.Say(file + " holds no figures")
-		return
-	}
-	kind, counts := p.Kinds[p.Default], countKind(p)
-	var uses []usage.Use
-	whole := int64(0)
-	for _, s := range p.Samples {
-		use := usage.Use{Stack: s.Stack, Bytes: mem.Bytes(s.Values[p.Default])}
-		if counts >= 0 {
-			use.Blocks = uint64(s.Values[counts])
-		}
-		whole += s.Values[p.Default]
-		uses = append(uses, use)
-	}
-	var all []held
-	for _, g := range usage.Groups(usage.NewNames(&p.Stacks), uses) {
-		all = append(all, held{name: g.Site.Name, bytes: int64(g.Bytes), count: int64(g.Blocks)})
-	}
-	t := report.Table{Name: "blame", Subject: report.Subject{File: file, Of: file}, Title: fmt.Sprintf("Who holds what in %s, by line", file), Note: strings.Join(p.Notes, " "),
-		Columns: []report.Column{report.TextColumn("site", "Site"), {Name: "bytes", Title: report.UpperFirst(kind.Name), Unit: kind.Unit, Label: p.Label}, {Name: "share", Title: "Share", Unit: mem.UnitMilli, Label: p.Label}}}
-	if counts >= 0 {
-		t.Columns = append(t.Columns, report.Column{Name: "count", Title: report.UpperFirst(p.Kinds[counts].Name), Unit: mem.UnitCount, Label: p.Label})
-	}
-	for _, of := range first(all, top) {
-		t.Add([]any{of.name, of.bytes, report.Share(mem.Bytes(of.bytes), mem.Bytes(whole)), of.count}[:len(t.Columns)]...)
-	}
-	holds := "holds"
-	if strings.HasPrefix(kind.Name, "alloc") && strings.HasSuffix(kind.Name, "_space") { // what was freed again too
-		holds = "allocated in all"
-		t.Title = fmt.Sprintf("Who allocated how much in %s, by line", file)
-	}
-	addForeign(r, t, file, holds, p.Label, whole, all)
-}
-
 // maxMappingNames is how many of a process's files are told one by one; thousands of tensors in shared memory have a file each.
 const maxMappingNames = 10_000
 
-// ExplainMappings adds what Linux says of a process's address space: what is resident, by file and kind.
+// ExplainMappings adds what Linux says of a process's address space: what is resident, by file and kind. top bounds the names; 0: all
+// but the smallest of very many, less than 0: all.
 func ExplainMappings(r *report.Report, m *mem.Mappings, file string, top int) {
 	columns := []struct {
 		name, title string
@@ -88,7 +50,7 @@ func ExplainMappings(r *report.Report, m *mem.Mappings, file string, top int) {
 		}
 		t.Add(row...)
 	}
-	shown := first(m.List, cmp.Or(top, maxMappingNames))
+	shown := first(m.List, cmp.Or(top, maxMappingNames)) // which takes less than 0 for all
 	for _, of := range shown {
 		add(mappingName(of, m.Rollup), of)
 	}

@@ -108,19 +108,27 @@ func (e *Engine) Explain(ctx context.Context, refs []string, o analyze.ExplainOp
 	o.Advise = e.adviseOOM
 	x := analyze.Explaining{Report: report.New()}
 	var names []string
+	var answered, kinds []string
 	for _, ref := range refs {
 		from, err := e.source(ctx, ref)
 		if err != nil {
 			return nil, err
 		}
 		name := fileName(ref)
+		options, kind := from.answers(&o)
+		answered, kinds = append(answered, options...), append(kinds, kind)
+		if err := unanswered(o.Asked, answered, kinds); err != nil && (len(refs) == 1 || len(from.Words) > 0) {
+			return nil, err
+		}
 		names = append(names, name)
 		switch {
 		case from.Profile != nil:
-			analyze.ExplainProfile(x.Report, from.Profile, name, o.Top)
+			if err := analyze.ExplainProfile(x.Report, from.Profile, name, o); err != nil {
+				return nil, fail.Usage("name a device that the file has", "%w", err)
+			}
 			continue
 		case from.Mappings != nil:
-			analyze.ExplainMappings(x.Report, from.Mappings, name, o.Top)
+			analyze.ExplainMappings(x.Report, from.Mappings, name, mostNames(&o))
 			continue
 		}
 		snapshots, err := from.snapshots()
@@ -141,6 +149,9 @@ func (e *Engine) Explain(ctx context.Context, refs []string, o analyze.ExplainOp
 				return nil, fail.Input("hightide explain --help says what can be chosen", "%w", err)
 			}
 		}
+	}
+	if err := unanswered(o.Asked, answered, kinds); err != nil {
+		return nil, err
 	}
 	if err := x.Finish(); err != nil {
 		return nil, fail.Input("name events that exist", "%w", err)

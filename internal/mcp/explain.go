@@ -105,6 +105,11 @@ func (in *explainInput) options() (o analyze.ExplainOptions, err error) {
 			return o, fail.Usage("write a regular expression in the syntax of RE2", "filter: %w", err)
 		}
 	}
+	for name, asked := range map[string]bool{"by": in.By != "", "at": in.At != "", "filter": in.Filter != ""} {
+		if asked {
+			o.Asked = append(o.Asked, name)
+		}
+	}
 	return o, readable(in.Files...)
 }
 

@@ -2,6 +2,7 @@ package stacks
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -21,6 +22,15 @@ var ErrMemray = errors.New("is a capture that only memray itself reads")
 func IsMemray(head []byte) bool {
 	return bytes.HasPrefix(head, []byte("memray\x00")) ||
 		bytes.HasPrefix(head, []byte("\x04\x22\x4d\x18")) && bytes.Contains(head[:min(len(head), 32)], []byte("memr"))
+}
+
+// MemrayFormat is the version of a capture's format, which the memray that reads it must have too; 0: it is not told.
+func MemrayFormat(head []byte) uint32 {
+	_, version, found := bytes.Cut(head[:min(len(head), 64)], []byte("memray\x00"))
+	if !found || len(version) < 4 {
+		return 0
+	}
+	return binary.LittleEndian.Uint32(version)
 }
 
 // MemrayHeader is the first line of memray transform csv.

@@ -47,3 +47,17 @@ func TestGoHeap(t *testing.T) {
 	}
 	runtime.KeepAlive(kept)
 }
+
+// TestMemrayFormat: the version behind the magic, in a capture as memray 1.20 writes it (LZ4) and in one that is not compressed.
+func TestMemrayFormat(t *testing.T) {
+	for head, want := range map[string]uint32{
+		"\x04\"M\x18@@\xc0p\x08\x00\x00\xf1\x01memray\x00\r\x00\x00\x00\xf0\x0f": 13,
+		"memray\x00\x0c\x00\x00\x00\x00":                                         12,
+		"memray\x00\x0c":                                                         0,
+		"":                                                                       0,
+	} {
+		if got := MemrayFormat([]byte(head)); got != want {
+			t.Errorf("%q: %d, want %d", head, got, want)
+		}
+	}
+}
