@@ -67,6 +67,7 @@ func growth(in *Input, r *report.Report) {
 	in.totals = tree
 	in.growing = append(in.growing, in.unexplained(tree, causes)...)
 	slices.SortStableFunc(in.growing, func(a, b growing) int { return cmp.Compare(b.slope, a.slope) })
+	in.filling(r)
 	for i := range in.growing {
 		r.Findings = append(r.Findings, in.growthFinding(&in.growing[i]))
 	}

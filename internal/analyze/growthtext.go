@@ -56,7 +56,11 @@ func (g *growing) rate() string {
 func (g *growing) title(at mem.Location) string {
 	switch {
 	case g.holder != nil:
-		return fmt.Sprintf("`%s` (%s) keeps %s", g.holder.Name, mem.LineName(at), g.rate())
+		line := mem.LineName(at)
+		if g.holder.Where == at {
+			line = lineNames(g.holder)
+		}
+		return fmt.Sprintf("`%s` (%s) keeps %s", g.holder.Name, line, g.rate())
 	case g.graph:
 		return fmt.Sprintf("the graph of every step is kept (%s): %s", mem.LineName(at), g.rate())
 	case g.source == "rss":
@@ -83,7 +87,7 @@ func (in *Input) growthWords(g *growing, at mem.Location) string {
 		if g.graph {
 			fmt.Fprintf(&b, "Each keeps the autograd graph of its step, and with it the activations saved for backward: %s.", amount)
 		} else {
-			fmt.Fprintf(&b, "It keeps %s.", amount)
+			fmt.Fprintf(&b, "It keeps %s.%s%s", amount, g.bySizes(), g.bounded())
 		}
 	case g.graph:
 		fmt.Fprintf(&b, "What the forward pass saves for backward is never freed: %s. Something keeps the autograd graph of every step; the container was not seen.", amount)
@@ -131,11 +135,42 @@ func (in *Input) holderWords(g *growing, at mem.Location, quoted string) string 
 	where := ""
 	if at.File != "" && g.holder.Where.Line > 0 {
 		where = fmt.Sprintf(" (%s%s)", mem.LineName(at), quoted)
+		if len(g.holder.Others) > 0 {
+			where = fmt.Sprintf(" (at %s: %s)", lineNames(g.holder), severalLines(g.holder))
+		}
 	}
 	if g.holder.Kind == kindArray {
 		return fmt.Sprintf("The array `%s`%s is replaced again and again by a larger one that is made of it. ", g.holder.Name, where)
 	}
 	return fmt.Sprintf("The %s `%s`%s gains %s%s. ", g.holder.Kind, g.holder.Name, where, g.items(), contents(g.holder))
+}
+
+// severalLines says what is known of the statements that may make a container grow.
+func severalLines(h *mem.Holder) string {
+	if h.Ran {
+		return "each of these was seen to add to it"
+	}
+	return "which of these adds what is kept was not seen"
+}
+
+// bySizes says what a container's items keep by their own sizes, where the sampled heap shows less.
+func (g *growing) bySizes() string {
+	rate := holderRate(*g.holder)
+	if g.graph || len(g.lines) == 0 || g.holder.Kind == kindArray || rate < 1.2*(g.slope+g.half) {
+		return ""
+	}
+	all := *g
+	all.slope = rate
+	return fmt.Sprintf(" By the sizes of its newest items it is %s (%s): the sampler does not see all that a library allocates.", all.rate(), mem.Estimated)
+}
+
+// bounded says what a container with a known bound will take.
+func (g *growing) bounded() string {
+	full, known := g.whenFull()
+	if !known {
+		return ""
+	}
+	return fmt.Sprintf(" It has %d of at most %d items (%s). %s", g.holder.Items, g.holder.Bound.Or(0), g.holder.BoundBy, g.fullWords(full))
 }
 
 func (in *Input) siteWords(g *growing) string {
@@ -238,7 +273,15 @@ func (in *Input) nothingSeen(g *growing) string {
 	if p := in.Run.Process(g.process); p == nil || p.Facts["scans"] == "" || len(in.holdersOf(g.process)) > 0 {
 		return ""
 	}
-	return " No container of the program was seen to gain items. Native code may keep it, as that of a C extension, or something that was not looked into."
+	walked := in.Run.Process(g.process).Facts
+	const within = " No container was seen to gain items among those that the program's variables, objects, queues and tasks lead to"
+	switch {
+	case walked["heap_grows"] != "":
+		return within + ", but Python's heap gains " + walked["heap_grows"] + ". What holds them was not found."
+	case walked["heap_walk"] != "":
+		return within + ", nor among all " + walked["heap_walk"] + " objects of Python's heap, which gains none of any type. Native code may keep it, as that of a C extension."
+	}
+	return within + ". The rest of Python's heap was not looked through."
 }
 
 // howTo is what helps, by the kind of the holder.

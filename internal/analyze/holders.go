@@ -81,81 +81,159 @@ func holderRate(h mem.Holder) float64 {
 
 // join makes causes of a process's growing lines.
 func (in *Input) join(process uint32, lines []growingLine) []growing {
-	holders := in.holdersOf(process)
-	loose := in.clockOf(process).minutes
-	var free, larger []growingLine
+	j := &joining{in: in, loose: in.clockOf(process).minutes}
 	for _, l := range lines {
 		if l.Larger {
-			larger = append(larger, l)
+			j.larger = append(j.larger, l)
 		} else {
-			free = append(free, l)
+			j.free = append(j.free, l)
 		}
 	}
-	take := func(pick func(growingLine) bool) (taken []growingLine) {
-		rest := free[:0:0]
-		for _, l := range free {
-			if pick(l) {
-				taken = append(taken, l)
-			} else {
-				rest = append(rest, l)
-			}
-		}
-		free = rest
-		return taken
-	}
-	var causes []growing
-	cause := func(h *mem.Holder, taken []growingLine) {
-		if len(taken) > 0 {
-			causes = append(causes, growing{holder: h, graph: h != nil && h.Graph, lines: taken})
+	for _, h := range in.holdersOf(process) {
+		if h.Kind == kindArray {
+			j.larger = in.joinArray(&h, j.larger, j.loose, &j.causes)
+		} else {
+			j.holders = append(j.holders, &h)
 		}
 	}
-	for i := range holders {
-		if h := &holders[i]; h.Kind == kindArray {
-			larger = in.joinArray(h, larger, loose, &causes)
-		}
-	}
-	in.larger = append(in.larger, larger...)
-	holders = slices.DeleteFunc(slices.Clone(holders), func(h mem.Holder) bool { return h.Kind == kindArray })
-	for i := range holders {
-		h := &holders[i]
+	in.larger = append(in.larger, j.larger...)
+	for _, h := range j.holders {
 		if through := cacheOf[h.Kind]; through != nil {
-			cause(h, take(func(l growingLine) bool { return in.passes(l, through) }))
+			j.cause(h, j.take(func(l growingLine) bool { return in.passes(l, through) }))
 		}
 	}
-	graph := firstHolder(holders, func(h mem.Holder) bool { return h.Graph })
-	for i := range holders {
-		h := &holders[i]
-		if h.Graph || holderRate(*h) == 0 {
-			continue
-		}
-		if best := in.closest(free, *h, loose); best != nil {
-			cause(h, take(func(l growingLine) bool { return l.Site == best.Site }))
+	for _, h := range j.holders {
+		if !keepsGraph(*h) && holderRate(*h) > 0 {
+			j.cause(h, j.fitting(h))
 		}
 	}
-	if graph != nil {
-		cause(graph, take(func(l growingLine) bool { return true }))
+	if i := slices.IndexFunc(j.holders, func(h *mem.Holder) bool { return keepsGraph(*h) }); i >= 0 {
+		j.cause(j.holders[i], j.take(func(growingLine) bool { return true }))
 	}
-	for i := range holders {
-		h := &holders[i]
-		if !h.Graph && holderRate(*h) == 0 && mayHoldMuch(*h) {
-			cause(h, take(func(l growingLine) bool { return in.sameFunction(l, h.Where) }))
+	for _, h := range j.holders {
+		if !keepsGraph(*h) && holderRate(*h) == 0 && mayHoldMuch(*h) {
+			j.cause(h, j.take(func(l growingLine) bool { return in.sameFunction(l, h.Where) }))
 		}
 	}
-	open := slices.DeleteFunc(slices.Clone(holders), func(h mem.Holder) bool {
-		return h.Graph || !mayHoldMuch(h) || used(causes, h)
-	})
-	if len(free) == 1 && len(open) == 1 && holderRate(open[0]) == 0 {
-		cause(&open[0], take(func(growingLine) bool { return true }))
+	j.onlyOne()
+	if activations := count(j.free, keptByGraph); activations >= 3 { // no container was seen, but this is what graphs look like
+		j.causes = append(j.causes, growing{graph: true, lines: j.take(keptByGraph)})
 	}
-	if activations := count(free, keptByGraph); activations >= 3 { // no container was seen, but this is what graphs look like
-		causes = append(causes, growing{graph: true, lines: take(keptByGraph)})
+	for len(j.free) > 0 {
+		first := j.free[0].Site
+		j.cause(nil, j.take(func(l growingLine) bool { return l.Site == first }))
 	}
-	for len(free) > 0 {
-		first := free[0].Site
-		cause(nil, take(func(l growingLine) bool { return l.Site == first }))
-	}
-	return causes
+	return j.causes
 }
+
+// joining is lines and containers of one process that are put together.
+type joining struct {
+	in           *Input
+	loose        bool // there are no steps
+	holders      []*mem.Holder
+	free, larger []growingLine // that no container keeps so far
+	causes       []growing
+}
+
+// take takes lines out of those that are free.
+func (j *joining) take(pick func(growingLine) bool) (taken []growingLine) {
+	rest := j.free[:0:0]
+	for _, l := range j.free {
+		if pick(l) {
+			taken = append(taken, l)
+		} else {
+			rest = append(rest, l)
+		}
+	}
+	j.free = rest
+	return taken
+}
+
+// cause adds one, unless there are no lines.
+func (j *joining) cause(h *mem.Holder, taken []growingLine) {
+	if len(taken) > 0 {
+		j.causes = append(j.causes, growing{holder: j.in.settled(h, taken), graph: h != nil && keepsGraph(*h), lines: taken})
+	}
+}
+
+// fitting takes the line whose growth fits the rate of a container, else the lines that do together: an item's bytes may come
+// from several, as a model's weights and its gradients.
+func (j *joining) fitting(h *mem.Holder) []growingLine {
+	if best := j.in.closest(j.free, *h, j.loose); best != nil {
+		site := best.Site
+		return j.take(func(l growingLine) bool { return l.Site == site })
+	}
+	var sum, variance float64
+	rate := holderRate(*h)
+	together := map[mem.Location]bool{}
+	sorted := slices.SortedStableFunc(slices.Values(j.free), func(a, b growingLine) int { return cmp.Compare(b.Slope, a.Slope) })
+	for _, l := range sorted {
+		if off := math.Sqrt(variance + l.Half*l.Half); len(together) < mostTogether && sum+l.Slope <= rate+allowed(rate, off, j.loose) {
+			sum, variance = sum+l.Slope, variance+l.Half*l.Half
+			together[l.Site.Location] = true
+		}
+	}
+	if len(together) < 2 || math.Abs(sum-rate) > allowed(rate, math.Sqrt(variance), j.loose)/2 {
+		return nil
+	}
+	return j.take(func(l growingLine) bool { return together[l.Site.Location] })
+}
+
+// onlyOne joins the one line that is left with the one container that is, if that may hold as much: the sampler does not see all
+// that a library allocates.
+func (j *joining) onlyOne() {
+	open := slices.DeleteFunc(slices.Clone(j.holders), func(h *mem.Holder) bool {
+		return keepsGraph(*h) || !mayHoldMuch(*h) || used(j.causes, *h)
+	})
+	if len(j.free) != 1 || len(open) != 1 {
+		return
+	}
+	if rate := holderRate(*open[0]); rate == 0 || j.free[0].Slope <= rate+allowed(rate, j.free[0].Half, j.loose) {
+		j.cause(open[0], j.take(func(growingLine) bool { return true }))
+	}
+}
+
+// mostTogether is how many lines the bytes of one container's items come from.
+const mostTogether = 6
+
+// allowed is how far the growth of lines may be from the rate of a container: within a third, or within their own error, and twice
+// that where there are no steps, since the two were seen over other stretches of time.
+func allowed(rate, half float64, loose bool) float64 {
+	off := max(rate/3, 1.5*half)
+	if loose {
+		off *= 2
+	}
+	return off
+}
+
+// settled is the container with the one statement that the lines it keeps went through, where several may be what makes it grow.
+func (in *Input) settled(h *mem.Holder, lines []growingLine) *mem.Holder {
+	if h == nil || len(h.Others) == 0 {
+		return h
+	}
+	var through []mem.Location
+	for _, at := range append([]mem.Location{h.Where}, h.Others...) {
+		if slices.ContainsFunc(lines, func(l growingLine) bool { return in.through(l, at) }) {
+			through = append(through, at)
+		}
+	}
+	if len(through) != 1 {
+		return h
+	}
+	one := *h
+	one.Where, one.Others = through[0], nil
+	return &one
+}
+
+// through says whether the line's largest stack goes through a statement.
+func (in *Input) through(l growingLine, at mem.Location) bool {
+	return slices.ContainsFunc(in.Run.Stacks.Frames(l.Stack), func(frame mem.Location) bool {
+		return frame.File == at.File && frame.Line == at.Line
+	})
+}
+
+// keepsGraph says whether items of a container keep what autograd saved for backward, or may.
+func keepsGraph(h mem.Holder) bool { return h.Graph && h.Saved.Or(1) > 0 }
 
 func firstHolder(holders []mem.Holder, want func(mem.Holder) bool) *mem.Holder {
 	for i := range holders {
@@ -167,7 +245,7 @@ func firstHolder(holders []mem.Holder, want func(mem.Holder) bool) *mem.Holder {
 }
 
 func used(causes []growing, h mem.Holder) bool {
-	return slices.ContainsFunc(causes, func(g growing) bool { return g.holder != nil && g.holder.Name == h.Name && g.holder.Where == h.Where })
+	return slices.ContainsFunc(causes, func(g growing) bool { return g.holder != nil && g.holder.Name == h.Name && g.holder.Kind == h.Kind })
 }
 
 func count(lines []growingLine, want func(growingLine) bool) (n int) {
@@ -248,9 +326,7 @@ func (in *Input) passes(l growingLine, library []string) bool {
 	})
 }
 
-// closest is the line whose growth fits the rate of a holder. That is within a third, or within its own error, and within twice that
-// where there are no steps, since the two were seen over other stretches of time. Of lines that fit, one in the holder's own
-// function comes first.
+// closest is the line whose growth fits the rate of a holder. Of lines that fit, one in the holder's own function comes first.
 func (in *Input) closest(lines []growingLine, h mem.Holder, loose bool) *growingLine {
 	rate := holderRate(h)
 	var best *growingLine
@@ -263,11 +339,7 @@ func (in *Input) closest(lines []growingLine, h mem.Holder, loose bool) *growing
 	}
 	for i := range lines {
 		l := &lines[i]
-		allowed := max(rate/3, 1.5*l.Half)
-		if loose {
-			allowed *= 2
-		}
-		if fits(l) <= allowed && (best == nil || fits(l) < fits(best)) {
+		if fits(l) <= allowed(rate, l.Half, loose) && (best == nil || fits(l) < fits(best)) {
 			best = l
 		}
 	}
@@ -299,9 +371,9 @@ func (in *Input) holderOfTotal(t total) *mem.Holder {
 	holders := slices.DeleteFunc(in.holdersOf(t.process), func(h mem.Holder) bool { return h.Kind == kindArray })
 	if h := firstHolder(holders, func(h mem.Holder) bool {
 		rate := holderRate(h)
-		return !h.Graph && rate > t.Slope/2 && rate < t.Slope*1.5
+		return !keepsGraph(h) && rate > t.Slope/2 && rate < t.Slope*1.5
 	}); h != nil {
 		return h
 	}
-	return firstHolder(holders, func(h mem.Holder) bool { return h.Graph })
+	return firstHolder(holders, keepsGraph)
 }

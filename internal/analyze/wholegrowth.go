@@ -244,7 +244,7 @@ func (in *Input) unexplained(all []total, known []growing) []growing {
 		}
 		g.shares = []share{{t.process, t.device, g.slope}}
 		g.holder = in.holderOfTotal(t)
-		g.graph = g.holder != nil && g.holder.Graph
+		g.graph = g.holder != nil && keepsGraph(*g.holder)
 		out = append(out, g)
 	}
 	return merged(out)

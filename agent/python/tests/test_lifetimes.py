@@ -21,7 +21,8 @@ from test_start import PYTHONS, usable
 PLAIN = """
 import ast, gc, sys, weakref
 sys.path.insert(0, sys.argv[1])
-from hightide_agent import frames, oom, places, reach
+from hightide_agent import frames, kept, oom, places, ran, reach, roots
+from hightide_agent.growth_lines import Place
 from hightide_agent.holders import Holders
 from hightide_agent.imagine import checks, follow, scopes
 from hightide_agent.measure import Measure
@@ -41,8 +42,14 @@ class Number:
         return 0.0
 
 def walked_in_part(frame, thing):
-    for found in reach.walk([frame], {}, 1 << 62):
+    for found in reach.walk(roots.roots([frame]), {}, 1 << 62):
         break
+
+def watched(frame, thing):
+    window = ran.Window()
+    assert window.begin([Place(__file__, frame.f_lineno, "", 12, last=frame.f_lineno + 1)], frame)
+    inside = [thing]
+    window.end(frame)
 
 def measured(frame, thing):
     def waits(): yield thing; yield thing
@@ -72,11 +79,13 @@ LOOKS = {
     "names": named,
     "checks": lambda frame, thing: checks.caught("ValueError", frame),
     "lines": lambda frame, thing: places.caller(frame),
-    "reach": lambda frame, thing: list(reach.walk([frame], {}, 1 << 62)),
+    "reach": lambda frame, thing: list(reach.walk(roots.roots([frame]), {}, 1 << 62)),
     "reach in part": walked_in_part,
     "measure": measured,
     "out of memory": out_of_memory,
     "containers": scanned,
+    "statements": watched,
+    "items": lambda frame, thing: kept.described([{"a": [thing]}, thing], {}, 1 << 62),
     "donation": lambda frame, thing: donation._call(frame),
 }
 holders = Holders(Agent())

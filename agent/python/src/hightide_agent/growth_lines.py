@@ -1,18 +1,27 @@
-"""The line where a container grows, from the source text of the program.
+"""The statements at which a container grows, from the source text of the program.
 
-Looks for `name.append(…)` and its kin, `name += …`, `name[…] = …`, and for tensors `name = name + …`;
-failing that, the line that first assigns the name.
+    history["states"][step] = x   ─▶  path ("states",) of `history`, what is added: x
+    self.log.append((i, x))       ─▶  path () of `.log`, a tuple
+
+For tensors and arrays, `name = f(name)`; failing all that, the line that first assigns the name.
 """
 
 from __future__ import annotations
 
 import ast
-import sys
-from typing import Any, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, FrozenSet, Iterator, List, NamedTuple, Optional, Tuple
+
+from .sources import FUNCTIONS, Node, first_line, nodes
 
 GROWERS = frozenset(
     ("append", "appendleft", "extend", "extendleft", "add", "insert", "update", "setdefault", "__setitem__", "push")
 )
+# Methods by which other kinds grow.
+_METHODS = {
+    "queue": frozenset(("put", "put_nowait")),
+    "backlog of executor": frozenset(("submit", "map")),
+    "backlog of pool": frozenset(("apply_async", "map_async", "starmap_async", "imap", "imap_unordered")),
+}
 # What a program calls to make a library's container grow, by the container's name.
 CALLED = {
     "_forward_hooks": ("register_forward_hook", "register_module_forward_hook"),
@@ -24,158 +33,241 @@ CALLED = {
     "param_groups": ("add_param_group",),
     "handlers": ("addHandler",),
     "filters": ("addFilter",),
-    "queue": ("put", "put_nowait"),
-    "_queue": ("put_nowait", "put"),
     "figs": ("figure", "subplots", "subplot_mosaic"),
     "_children": ("plot", "scatter", "imshow", "bar", "hist", "fill_between", "add_line", "add_artist", "add_patch"),
     "_axstack": ("add_subplot", "add_axes", "subplots"),
 }
-MAX_SOURCE = 1 << 20  # bytes of a file that is parsed
-MAX_CELLS = 50  # of a notebook, the newest
-COMMAND = "<string>"  # the file of what python -c runs
-_TYPED = ("<ipython-input", "<python-input")
-_LOOPS = (ast.For, ast.While, ast.AsyncFor)
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+NUMBER = "number"
+SURE = 8  # score from which a statement makes it grow, rather than one level down, or only names it
+_FEW = ("append", "appendleft", "add", "put", "put_nowait", "push", "insert", "setdefault", "__setitem__")
+_GETTERS = ("get", "setdefault", "__getitem__")
+_ANY = None  # of a path: a key that the text does not tell
+_MAKERS = {"float": "float", "int": "int", "str": "str", "len": "int", "bool": "bool", "list": "list", "dict": "dict",
+           "tuple": "tuple", "set": "set"}  # fmt: skip
+_LITERALS = {ast.List: "list", ast.ListComp: "list", ast.Dict: "dict", ast.DictComp: "dict", ast.Tuple: "tuple",
+             ast.Set: "set", ast.SetComp: "set", ast.JoinedStr: "str", ast.Compare: "bool"}  # fmt: skip
+
+Path = Tuple[Any, ...]
 
 
 class Place(NamedTuple):
-    """A line of a file, in a function; score says how sure it is."""
+    """A statement of a file, in a function; score says how sure it is."""
 
     file: str
     line: int
     function: str
     score: int
     again: bool = False  # it is assigned what is made of itself
+    last: int = 0  # line of the statement
+    adds: str = ""  # type of what is added, where the text tells
 
 
-def find(file: str, name: str, attribute: bool, inside: Optional[Tuple[int, str]] = None) -> Optional[Place]:
-    """Find where the variable, or with `attribute` the attribute, called name grows in a file.
+class Sought(NamedTuple):
+    """The container that is looked for."""
 
-    Args:
-        inside: first line and name of the function whose local it is; None: a global or an attribute.
-    Returns:
-        The likeliest place, or None where the file cannot be read or never mentions it so.
-    """
-    tree = _parsed(file)
-    if tree is None:
-        return None
-    best: Optional[Place] = None
-    for node, function, in_loop, owners in _walk(tree):
-        score = _score(node, name, attribute)
-        if not score:
-            continue
-        if inside is not None:
-            if not any(o == inside for o in owners):
-                continue
-        elif not attribute and score == 1 and function:
-            continue  # a local of the same name
-        score = score * 4 + 2 * bool(function) + in_loop
-        if best is None or score > best.score:
-            best = Place(file, getattr(node, "lineno", 0), function, score, _made_of_itself(node, name, attribute))
-    return best
+    name: str  # the variable, or the attribute
+    attribute: bool
+    inside: Optional[Tuple[int, str]] = None  # first line and name of the function whose local it is; else a global
+    keys: Path = ()  # that lead from it to the container
+    kind: str = ""
+    klass: str = ""  # whose attribute it is
+    new_keys: bool = False  # a subscript makes it grow, as of a defaultdict
+    anywhere: bool = False  # a variable of that name, whosever it is
+    methods: FrozenSet[str] = frozenset()  # variables that are its append or the like
 
 
-def called(file: str, name: str) -> Optional[Place]:
-    """Find where a file calls what makes a library's container of that name grow."""
+def statements(file: str, sought: Sought) -> List[Place]:
+    """Places where it may grow, those that are surest alone, in the order of the text; none if it is never named."""
+    every = list(nodes(file))
+    found = _statements(file, every, sought)
+    if not found or found[0].score < SURE:
+        for other in _other_names(every, sought):
+            handed = _statements(file, every, other)
+            found = handed if handed and (not found or handed[0].score > found[0].score) else found
+    return found
+
+
+def _statements(file: str, every: List[Node], sought: Sought) -> List[Place]:
+    found: List[Tuple[Place, bool]] = []
+    for at in every:
+        score = _score(at.node, sought)
+        if score and is_meant(at, sought, score):
+            found.append((_place(file, at, score, sought), not _of_another(at, sought)))
+    best = max((place.score for place, _ in found), default=0)
+    if best < SURE:  # one stands for all
+        return [next(place for place, _ in found if place.score == best)] if found else []
+    top = [one for one in found if one[0].score >= max(SURE, best // 4 * 4)]
+    own = [one for one in top if one[1]]
+    return sorted({place for place, _ in own or top}, key=lambda place: place.line)
+
+
+def _place(file: str, at: Node, score: int, sought: Sought) -> Place:
+    node = at.node
+    score = score * 4 + 2 * bool(at.functions) + at.in_loop
+    line = getattr(node, "lineno", 0)
+    last = getattr(node, "end_lineno", None) or line
+    return Place(file, line, at.qualified, score, _made_of_itself(node, sought), last, _added(node))
+
+
+def is_meant(at: Node, sought: Sought, score: int) -> bool:
+    """Whether a name there is the variable that is sought, not another of its name."""
+    if sought.attribute or sought.anywhere:
+        return True
+    names = [(first_line(function), function.name) for function in at.functions]
+    if sought.inside is not None:
+        if sought.inside not in names:
+            return False
+        within = at.functions[names.index(sought.inside) + 1 :]
+        return not any(_binds(function, sought.name) for function in within)
+    if score == 1 and at.functions:
+        return False
+    return not any(_binds(function, sought.name) for function in at.functions)
+
+
+def grows(at: Node, sought: Sought) -> bool:
+    """Whether a statement makes it grow."""
+    return _score(at.node, sought) == 3 and is_meant(at, sought, 3)
+
+
+def _of_another(at: Node, sought: Sought) -> bool:
+    """Whether it is an attribute of the objects of another class."""
+    if not sought.klass or at.klass in ("", sought.klass):
+        return False
+    named = [node for node in ast.walk(at.node) if isinstance(node, ast.Attribute) and node.attr == sought.name]
+    return any(isinstance(node.value, ast.Name) and node.value.id in ("self", "cls") for node in named)
+
+
+def _binds(function: Any, name: str) -> bool:
+    """Whether a name is a function's own variable."""
+    arguments = function.args
+    every = arguments.posonlyargs + arguments.args + arguments.kwonlyargs
+    every += [a for a in (arguments.vararg, arguments.kwarg) if a is not None]
+    if any(argument.arg == name for argument in every):
+        return True
+    binds = False
+    pending = list(function.body)
+    while pending:
+        node = pending.pop()
+        if isinstance(node, (ast.Global, ast.Nonlocal)) and name in node.names:
+            return False
+        binds = binds or (isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store))
+        if not isinstance(node, (*FUNCTIONS, ast.Lambda, ast.ClassDef)):
+            pending.extend(ast.iter_child_nodes(node))
+    return binds
+
+
+def _other_names(every: List[Node], sought: Sought) -> Iterator[Sought]:
+    """Parameters of functions that are handed it, and variables that are its append or the like."""
+    functions = {at.node.name: at.node for at in every if isinstance(at.node, FUNCTIONS)}
+    for at in every:
+        value: Any = at.node.value if isinstance(at.node, ast.Assign) else None
+        method = value.attr if isinstance(value, ast.Attribute) else ""
+        if method in _methods(sought) and path_to(value.value, sought) == sought.keys:
+            names = frozenset(target.id for target in at.node.targets if isinstance(target, ast.Name))
+            yield sought._replace(methods=names, name="", anywhere=True)
+        if isinstance(at.node, ast.Call) and _method(at.node) in functions:
+            function = functions[_method(at.node)]
+            parameters = [argument.arg for argument in function.args.posonlyargs + function.args.args]
+            if isinstance(at.node.func, ast.Attribute) and parameters[:1] == ["self"]:
+                del parameters[0]
+            given = [*zip(parameters, at.node.args), *((k.arg, k.value) for k in at.node.keywords)]
+            for parameter, value in given:
+                path = path_to(value, sought)
+                if path is not None and parameter and fits(path, sought.keys[: len(path)]):
+                    inside, keys = (first_line(function), function.name), sought.keys[len(path) :]
+                    yield sought._replace(name=parameter, attribute=False, inside=inside, keys=keys, klass="")
+
+
+def called(file: str, name: str) -> List[Place]:
+    """Where a file calls what makes a library's container of that name grow."""
     methods = CALLED.get(name, ())
-    tree = _parsed(file) if methods else None
-    best: Optional[Place] = None
-    for node, function, in_loop, _ in _walk(tree) if tree is not None else ():
-        if not isinstance(node, ast.Call):
-            continue
-        to = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        score = 8 + 2 * bool(function) + in_loop
-        if to in methods and (best is None or score > best.score):
-            best = Place(file, node.lineno, function, score)
-    return best
+    found = []
+    for at in nodes(file) if methods else ():
+        if isinstance(at.node, ast.Call) and _method(at.node) in methods:
+            score = SURE + 2 * bool(at.functions) + at.in_loop
+            last = getattr(at.node, "end_lineno", None) or at.node.lineno
+            found.append(Place(file, at.node.lineno, at.qualified, score, last=last))
+    return sorted(found, key=lambda place: place.line)
 
 
 def defined(file: str, name: str) -> Optional[Place]:
-    """Find where a file defines a function: its first line, decorators included."""
-    tree = _parsed(file)
-    for node, qualified, _, _ in _walk(tree) if tree is not None else ():
-        if isinstance(node, _FUNCTIONS) and node.name == name:
-            first = min([node.lineno] + [d.lineno for d in node.decorator_list])
-            return Place(file, first, (qualified + "." if qualified else "") + name, 12)
+    """Where a file defines a function: its first line, decorators included."""
+    for at in nodes(file):
+        if isinstance(at.node, FUNCTIONS) and at.node.name == name:
+            qualified = (at.qualified + "." if at.qualified else "") + name
+            return Place(file, first_line(at.node), qualified, 12)
     return None
 
 
-_trees: dict[str, Any] = {}
+def _method(call: Any) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
 
 
-def _parsed(file: str) -> Any:
-    if file not in _trees:
-        try:
-            text = _source(file)
-            _trees[file] = ast.parse(text) if len(text) <= MAX_SOURCE else None
-        except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
-            _trees[file] = None
-    return _trees[file]
+def _methods(sought: Sought) -> FrozenSet[str]:
+    return _METHODS.get(sought.kind, GROWERS)
 
 
-def without_file() -> List[str]:
-    """Names by which the code of a program without a file is known: of python -c, or of a notebook's cells."""
-    return [COMMAND] + [name for name, _ in _cells() if name.startswith(_TYPED) or "/ipykernel_" in name][-MAX_CELLS:]
+def _score(node: Any, sought: Sought) -> int:
+    """3: makes it grow; 2: makes grow what is in it; 1: defines it; 0: none of these."""
+    grown = _grown(node, sought)
+    if grown is not None:
+        if fits(grown, sought.keys):
+            return 3
+        below = len(grown) > len(sought.keys) and fits(grown[: len(sought.keys)], sought.keys)
+        if below:
+            return 3 if sought.new_keys and len(grown) == len(sought.keys) + 1 else 2
+    if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        if any(_is(part, sought) for target in targets for part in _assigned(target)):
+            return 3 if _made_of_itself(node, sought) and not sought.keys else 1
+    return 0
 
 
-def _source(file: str) -> bytes:
-    if file == COMMAND:
-        return _command()
-    for name, entry in _cells():
-        if name == file and len(entry) > 2:
-            return "".join(entry[2]).encode()
-    with open(file, "rb") as source:
-        return source.read(MAX_SOURCE + 1)
-
-
-def _cells() -> List[Tuple[str, Any]]:
-    """What was typed in, as the interpreter keeps it for tracebacks."""
-    module = sys.modules.get("linecache")
-    return list(module.cache.items()) if module is not None else []
-
-
-def _command() -> bytes:
-    """The text of python -c."""
-    with open("/proc/self/cmdline", "rb") as file:
-        words = file.read().split(b"\0")
-    for number, word in enumerate(words[1:-1], 1):
-        if word[:1] == b"-" and word[1:2] != b"-" and word[-1:] == b"c":
-            return words[number + 1]
-    return b""
-
-
-def _walk(tree: Any) -> Iterator[Tuple[Any, str, bool, List[Tuple[int, str]]]]:
-    """Every node with its enclosing function's qualified name, whether in a loop, and all enclosing ones."""
-    pending: List[Any] = [(tree, "", False, [])]
-    while pending:
-        node, qualified, in_loop, owners = pending.pop()
-        yield node, qualified, in_loop, owners
-        if isinstance(node, _FUNCTIONS + (ast.ClassDef,)):
-            qualified = (qualified + "." if qualified else "") + node.name
-            in_loop = False
-            if isinstance(node, _FUNCTIONS):
-                first = min([node.lineno] + [d.lineno for d in node.decorator_list])
-                owners = owners + [(first, node.name)]
-        elif isinstance(node, _LOOPS):
-            in_loop = True
-        for child in ast.iter_child_nodes(node):
-            pending.append((child, qualified, in_loop, owners))
-
-
-def _score(node: Any, name: str, attribute: bool) -> int:
-    """3: makes it grow; 2: makes it grow one level down; 1: defines it; 0: none of these."""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in GROWERS:
-        return 3 if _is(node.func.value, name, attribute) else 2 * _is_below(node.func.value, name, attribute)
-    if isinstance(node, ast.AugAssign):
-        return 3 if _is(node.target, name, attribute) else 2 * _is_below(node.target, name, attribute)
-    if isinstance(node, (ast.Assign, ast.AnnAssign)):
+def _grown(node: Any, sought: Sought) -> Optional[Path]:
+    """Keys that lead from the variable to what a statement makes grow; None: it does that to nothing in it."""
+    if isinstance(node, ast.Call):
+        if isinstance(node.func, ast.Attribute) and node.func.attr in _methods(sought):
+            return path_to(node.func.value, sought)
+        if isinstance(node.func, ast.Name) and node.func.id in sought.methods:
+            return sought.keys
+    elif isinstance(node, ast.AugAssign):
+        return path_to(node.target, sought)
+    elif isinstance(node, (ast.Assign, ast.AnnAssign)):
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         for target in targets:
-            if isinstance(target, ast.Subscript) and _is(target.value, name, attribute):
-                return 3
-            if any(_is(part, name, attribute) for part in _assigned(target)):
-                return 3 if _made_of_itself(node, name, attribute) else 1
-    return 0
+            for part in _assigned(target):
+                path = path_to(part.value, sought) if isinstance(part, ast.Subscript) else None
+                if path is not None:
+                    return path
+    return None
+
+
+def path_to(node: Any, sought: Sought) -> Optional[Path]:
+    """Keys by which an expression leads from the variable; None: it does not begin there."""
+    keys: List[Any] = []
+    for _ in range(6):
+        if _is(node, sought):
+            return tuple(reversed(keys))
+        if isinstance(node, ast.Subscript):
+            keys.append(_constant(node.slice))
+            node = node.value
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            keys.append(_constant(node.args[0]) if node.args and node.func.attr in _GETTERS else _ANY)
+            node = node.func.value
+        else:
+            return None
+    return None
+
+
+def _constant(node: Any) -> Any:
+    """The text or number that a key is; _ANY where that is not known."""
+    node = getattr(node, "value", node) if type(node).__name__ == "Index" else node  # before Python 3.9
+    value = getattr(node, "value", None) if isinstance(node, ast.Constant) else None
+    return value if type(value) in (str, int) else _ANY
+
+
+def fits(path: Path, keys: Path) -> bool:
+    return len(path) == len(keys) and all(a == b or a is _ANY or b is _ANY for a, b in zip(path, keys))
 
 
 def _assigned(target: Any) -> List[Any]:
@@ -183,33 +275,36 @@ def _assigned(target: Any) -> List[Any]:
     return list(target.elts) if isinstance(target, (ast.Tuple, ast.List)) else [target]
 
 
-def _made_of_itself(node: Any, name: str, attribute: bool) -> bool:
+def _made_of_itself(node: Any, sought: Sought) -> bool:
     """Whether node is `name = f(name)` or `name += …`."""
     if isinstance(node, ast.AugAssign):
-        return _is(node.target, name, attribute)
+        return _is(node.target, sought)
     if not isinstance(node, (ast.Assign, ast.AnnAssign)) or node.value is None:
         return False
     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-    if not any(_is(part, name, attribute) for target in targets for part in _assigned(target)):
+    if not any(_is(part, sought) for target in targets for part in _assigned(target)):
         return False
-    return any(_is(part, name, attribute) for part in ast.walk(node.value) if part is not node.value)
+    return any(_is(part, sought) for part in ast.walk(node.value) if part is not node.value)
 
 
-def _is(node: Any, name: str, attribute: bool) -> bool:
-    if attribute:
-        return isinstance(node, ast.Attribute) and node.attr == name
-    return isinstance(node, ast.Name) and node.id == name
+def _is(node: Any, sought: Sought) -> bool:
+    if sought.attribute:
+        return isinstance(node, ast.Attribute) and node.attr == sought.name
+    return isinstance(node, ast.Name) and node.id == sought.name
 
 
-def _is_below(node: Any, name: str, attribute: bool) -> bool:
-    """Whether node is `name[…]`, `name.get(…)` or the like."""
-    for _ in range(4):
-        if isinstance(node, ast.Subscript):
-            node = node.value
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            node = node.func.value
-        else:
-            return False
-        if _is(node, name, attribute):
-            return True
-    return False
+def _added(node: Any) -> str:
+    """Type of the item that a statement adds, NUMBER for one of several; empty where the text does not tell."""
+    value: Any = None
+    if isinstance(node, ast.Call) and _method(node) in _FEW:
+        at = 1 if _method(node) in ("insert", "setdefault", "__setitem__") else 0
+        value = node.args[at] if len(node.args) > at else None
+    elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+        value = node.value
+    if isinstance(value, ast.Constant):
+        return type(value.value).__name__
+    if isinstance(value, ast.Call):
+        if isinstance(value.func, ast.Name):
+            return _MAKERS.get(value.func.id, "")
+        return NUMBER if _method(value) == "item" and not value.args else ""
+    return _LITERALS.get(type(value), "")

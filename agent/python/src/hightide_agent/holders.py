@@ -1,28 +1,32 @@
 """Containers that keep growing: what holds a leak's bytes, by name and line.
 
-A scan walks what the program's names reach (reach.py) and notes sizes by object number; scans are at steps
-ever further apart, and whenever the engine asks. What has grown at a steady rate over SCANS scans and
-holds more than SMALL becomes a `holder` record. No object is kept between scans.
+    roots.py ─▶ reach.py ─▶ sizes by object number ─▶ what grew at a steady rate over SCANS scans
+      ─▶ placing.py: its statements ─▶ ran.py: those that run ─▶ a `holder` record
+
+Scans are at steps ever further apart, and whenever the engine asks. No object is kept between scans.
 """
 
 from __future__ import annotations
 
 import gc
 import sys
-from collections import OrderedDict, defaultdict, deque
+from collections import deque
 from itertools import islice
 from time import thread_time_ns
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
-from . import sizes
+from . import insides, sizes
 from .agent import Agent
-from .places import is_library, without_file
+from .insides import container_base, length, named, newest
 from .sizes import Reading
 
 if TYPE_CHECKING:  # most programs are over before the first scan
-    from . import growth_lines
+    from .growth_lines import Place
     from .measure import Measure
+    from .ran import Window
     from .reach import Found
+
+    Told = Tuple[str, str]  # name and kind
 
 BUDGET_NS = 15_000_000  # of processor time, of one scan
 FIRST_SCAN = 6  # steps; then 10, 16, 26, 42 …: not multiples, so that a saw-tooth does not seem straight
@@ -37,8 +41,12 @@ KEPT = 8  # readings, where a container grows now and then
 SMALL = 512  # bytes a step below which growth is not told
 SMALL_MINUTE = 1 << 20  # and a minute
 MAX_REPORTED = 32
+MAX_LINES = 8  # that one container may grow at
 MAX_TRAILS = 20_000
 NEWEST = 4  # items whose size stands for all
+LAST = 16  # items that are held against the statements that ran last
+WINDOWS = (2, 8, 32)  # steps for which statements are watched, until some were seen to run
+LEAST_PART = 0.05  # of the bytes added meanwhile, for a statement to count
 
 
 class Tensors:
@@ -57,6 +65,10 @@ class Tensors:
     def has_graph(self, tensor: Any) -> bool:
         """Whether it keeps the graph of a computation alive, for derivatives."""
         return False
+
+    def beside(self, tensor: Any) -> List[Any]:
+        """Other tensors that it keeps, as its gradient."""
+        return []
 
     def made_by(self, tensor: Any) -> str:
         """The operation that made it, as the node of the graph is called."""
@@ -90,6 +102,7 @@ class _Named:
     def __init__(self, lately: int) -> None:
         self.rate = 0.0  # of all that grow, together
         self.items = 0  # in them, else in the last one
+        self.objects = 0
         self.rises = False  # in the last scans, as many as
         self._lately = lately
         self.sample: Any = None  # (found, reading) of the one that grows fastest, else of the last
@@ -97,6 +110,7 @@ class _Named:
 
     def add(self, found: Found, reading: Reading, rate: float, trail: _Trail) -> None:
         """One more of the name."""
+        self.objects += 1
         self.rises = self.rises or trail.sizes[-1][1] > trail.sizes[max(-1 - self._lately, -len(trail.sizes))][1]
         if rate <= 0 < self.rate:
             return
@@ -125,8 +139,15 @@ class Holders:
         self.trails: Dict[Any, _Trail] = {}
         self.next_scan = FIRST_SCAN
         self.scans = 0
-        self.reported: Dict[Tuple[str, str], float] = {}  # by name and kind
-        self._descriptions: Dict[Tuple[str, str], Dict[str, Any]] = {}
+        self.reported: Dict[Told, float] = {}
+        self._descriptions: Dict[Told, Dict[str, Any]] = {}
+        self._places: Dict[Told, List[Place]] = {}  # candidates, from the source
+        self._bounds: Dict[Told, Dict[str, Any]] = {}
+        self._watched: Dict[Told, int] = {}  # items as a window began
+        self._ran: Dict[Told, List[Place]] = {}  # those that were seen to add what is kept
+        self._window: Optional[Window] = None
+        self._windows = self._watched_until = 0
+        self._grew: Dict[Told, int] = {}  # items of what the last scan reported
         self._asked = 0
         self._spent = 0  # ns of processor time in scans
 
@@ -134,24 +155,49 @@ class Holders:
         """Scan, if it is time; when it will be. `per_step`: how many training steps one of these steps stands for."""
         channel = self.agent.channel
         asked = channel.scan_seq() if channel is not None else 0
-        if step < self.next_scan and asked == self._asked:
-            return self.next_scan
+        watching = self._watched and step >= self._watched_until
+        if step < self.next_scan and asked == self._asked and not watching:
+            return self._next()
         began = thread_time_ns()
-        told = any(self.reported.values())  # what has stopped growing is to be taken back
-        if asked == self._asked and step >= FREELY and not told and self._spent > SHARE * began:
-            self.next_scan = step + 1 + step // 8  # scans are costly, or steps short
-            return self.next_scan
-        if asked != self._asked and step < self.next_scan and self._spent > SHARE_ASKED * began:
-            return self.next_scan  # a later step will do
+        if not watching and self._too_costly(step, asked, began):
+            return self._next()
         self._asked = asked
         if step >= self.next_scan:
             self.next_scan = max(int(SCAN_FACTOR * self.next_scan) + 1, step + 1)
         try:
-            self.scan(step, [sys._getframe(1)], per_step)
+            frame = sys._getframe(1)
+            if watching and self._window is not None:
+                self._window.end(frame)
+            self.scan(step, [frame], per_step)
+            self._watch(step, frame)
         except Exception as error:
             self.agent.log("could not look for growing containers", error)
         self._spent += thread_time_ns() - began
-        return self.next_scan
+        return self._next()
+
+    def _next(self) -> int:
+        return min(self.next_scan, self._watched_until) if self._watched else self.next_scan
+
+    def _too_costly(self, step: int, asked: int, now: int) -> bool:
+        told = any(self.reported.values())  # what has stopped growing is to be taken back
+        if asked == self._asked and step >= FREELY and not told and self._spent > SHARE * now:
+            self.next_scan = step + 1 + step // 8  # scans are costly, or steps short
+            return True
+        return asked != self._asked and step < self.next_scan and self._spent > SHARE_ASKED * now
+
+    def _watch(self, step: int, frame: Any) -> None:
+        """See which statements run, where several may be what makes a container grow."""
+        unsure = {told: items for told, items in self._grew.items() if len(self._places[told]) > 1}
+        self._watched = {}
+        if not unsure or self._windows >= len(WINDOWS) or all(told in self._ran for told in unsure):
+            return
+        if self._window is None:
+            from .ran import Window
+
+            self._window = Window()
+        if self._window.begin([place for told in unsure for place in self._places[told]], frame):
+            self._watched, self._watched_until = unsure, step + WINDOWS[self._windows]
+        self._windows += 1
 
     def scan(self, at: int, frames: Iterable[Any], per_unit: float) -> None:
         """Take sizes of all that is in reach of threads; report what has been growing.
@@ -161,11 +207,12 @@ class Holders:
             per_unit: what rates are told by, in steps or ns.
         """
         from .reach import walk
+        from .roots import roots
 
         trails: Dict[Any, _Trail] = {}
-        named: Dict[Tuple[str, str], _Named] = {}
+        named: Dict[Told, _Named] = {}
         deadline = thread_time_ns() + BUDGET_NS
-        for found in walk(frames, self.tensors, deadline):
+        for found in walk(roots(frames), self.tensors, deadline):
             for reading in self._readings(found):
                 # What is replaced by something larger is a new object each time: there the name is the trail.
                 key = (reading.kind, hash(found.name) if reading.replaced else id(found.thing))
@@ -181,9 +228,11 @@ class Holders:
         self.scans += 1
         if self.scans == SCANS:
             self.agent.fact("scans", "enough to see a container grow")
+        self._grew = {}
         self._tell(named, per_unit, at, in_time)
+        forget()
 
-    def _tell(self, named: Dict[Tuple[str, str], _Named], per_unit: float, at: int, in_time: bool) -> None:
+    def _tell(self, named: Dict[Told, _Named], per_unit: float, at: int, in_time: bool) -> None:
         """Take back what has stopped, and report what grows, fastest first, within another BUDGET_NS."""
         deadline = thread_time_ns() + BUDGET_NS
         for told, name in sorted(named.items(), key=lambda item: (item[1].rate > 0, -item[1].rate)):
@@ -212,82 +261,119 @@ class Holders:
                 return [Reading("array", tensors.storage(thing)[1], "byte", True)]
             except Exception:  # it has none
                 return []
-        if type(thing) in (list, dict, set, deque, OrderedDict, defaultdict):
-            if type(thing) is deque and thing.maxlen is not None:
-                return []  # bounded
-            return [Reading(found.kind or type(thing).__name__, len(thing), "")]
-        return sizes.readings(thing)
+        base = container_base(type(thing))
+        if base is not None:
+            most = deque.maxlen.__get__(thing) if base is deque else None
+            kind = found.kind or type(thing).__name__
+            return [Reading(kind, length(thing), "", bound=most or 0, bound_by="maxlen=%d" % most if most else "")]
+        counted = sizes.readings(thing)
+        return [reading._replace(kind=found.kind) for reading in counted] if found.kind else counted
 
     def _report(self, name: _Named, rate: float, at: int) -> None:
         found, reading = name.sample
         told = (found.name, reading.kind)
         if len(self.reported) >= MAX_REPORTED and told not in self.reported:
             return
-        place = self._place(found, reading)
-        if reading.replaced and (place is None or not place.again):
+        places = self._candidates(told, found, reading)
+        if reading.replaced and not (places and places[0].again):
             return  # what takes its place may be larger for any reason: longer sequences
-        kind, contains, held, graph = reading.kind, reading.contains, 0, reading.kind == "autograd graph"
-        more: Dict[str, Any] = {}
-        if kind == "array":
-            held = name.items
+        try:
+            record = self._kept(name, rate, told)
+        except (RuntimeError, IndexError):  # another thread changes it
+            return
+        if record is None:
+            return
+        self.reported[told] = rate
+        self._grew[told] = reading.items
+        record.update(type="holder", step=0 if self.over_time else at, name=found.name, items=name.items)
+        record["items_per_minute" if self.over_time else "items_per_step"] = round(rate, 4)
+        self._say_where(record, told, name)
+        if name.objects == 1:
+            record.update(self._bound(told, found, reading))
+        self.agent.record(record)
+
+    def _bound(self, told: Told, found: Found, reading: Reading) -> Dict[str, Any]:
+        """What it has at most."""
+        if told not in self._bounds:
+            from . import placing
+
+            self._bounds[told] = placing.bound(found, reading, self._places[told])
+        return self._bounds[told]
+
+    def _kept(self, name: _Named, rate: float, told: Told) -> Optional[Dict[str, Any]]:
+        """What it is and what its items hold; None where that is too little to be told."""
+        found, reading = name.sample
+        kind = "hooks" if found.leaf.endswith("_hooks") else reading.kind
+        record: Dict[str, Any] = {"kind": kind, "contains": reading.contains, "graph": kind == "autograd graph"}
+        if reading.kind == "array":
+            record["tensor_bytes"] = name.items
         elif not reading.replaced:
-            try:
-                items = _newest_items(found.thing)
-                contains = contains or (type(items[0]).__name__ if items else "")
-                measure = self._measured(items)
-            except (RuntimeError, IndexError):  # another thread changes it
-                return
-            more = self._described(told, items)
-            graph, each = measure.graph, reading.bytes / max(reading.items, 1)
+            items = newest_items(found.thing, NEWEST)
+            measure = self._measured(items)
+            each = reading.bytes / max(reading.items, 1)
             unknown = measure.opaque or (measure.empty() and not reading.bytes)  # how large an item is
             small = rate * max(measure.total(), each) < self.small()
-            if rate > 0 and small and not (graph or unknown or found.kind):
-                return
+            if rate > 0 and small and not (measure.graph or unknown or found.kind):
+                return None
             held = 0 if small and unknown else int(max(measure.data(), each) * name.items)
-        if found.leaf.endswith("_hooks"):
-            kind = "hooks"
-        self.reported[told] = rate
-        record: Dict[str, Any] = {
-            "type": "holder", "step": 0 if self.over_time else at, "kind": kind, "name": found.name,
-            "items": name.items, "contains": contains, "graph": graph,
-        }  # fmt: skip
-        record["items_per_minute" if self.over_time else "items_per_step"] = round(rate, 4)
-        if place is not None:
-            record.update(file=place.file, line=place.line, function=place.function)
-        if held:
-            record["tensor_bytes"] = held
-        record.update(more)
-        self.agent.record(record)
+            record.update(self._described(told, items), graph=measure.graph)
+            record["contains"] = reading.contains or (type(items[0]).__name__ if items else "")
+            if held:
+                record["tensor_bytes"] = held
+        return record
+
+    def _candidates(self, told: Told, found: Found, reading: Reading) -> List[Place]:
+        """Statements that may make it grow."""
+        known = self._places.get(told)
+        if known is None:
+            from . import placing
+
+            known = self._places[told] = placing.candidates(found, reading)
+        return known
+
+    def _say_where(self, record: Dict[str, Any], told: Told, name: _Named) -> None:
+        """The line, and the others that it may be."""
+        from . import placing
+
+        places = placing.likely(self._places[told], record["contains"])
+        seen = self._added(told, name, places)
+        places = seen or places
+        if places:
+            best = places[0] if seen else max(places, key=lambda place: place.score)
+            record.update(placing.where(best))
+            others = [place for place in places if place.line != best.line or place.file != best.file]
+            if others:
+                record["others"] = [placing.where(other) for other in others[:MAX_LINES]]
+        if seen:
+            record["ran"] = True
+
+    def _added(self, told: Told, name: _Named, places: List[Place]) -> List[Place]:
+        """Statements that were seen to run, those first that add most of what is kept; none where nothing was seen."""
+        window, began = self._window, self._watched.get(told)
+        if window is not None and not window.open and began is not None:
+            ran = window.ran(places)
+            if ran:
+                self._ran[told] = self._heaviest(name, began, window.order(places)) or ran
+        return self._ran.get(told, [])
+
+    def _heaviest(self, name: _Named, began: int, order: List[Place]) -> List[Place]:
+        """Of statements in the order in which they ran, those whose items hold the bytes; none where that is not known.
+
+        Each must have added one item at the end, so that the last that ran added the newest.
+        """
+        found, reading = name.sample
+        if name.objects != 1 or reading.items - began != len(order) or isinstance(found.thing, set):
+            return []
+        bytes_of: Dict[Place, float] = {}
+        for place, item in zip(reversed(order), newest_items(found.thing, LAST)):
+            bytes_of[place] = bytes_of.get(place, 0.0) + self._measured([item]).total()
+        most = max(bytes_of.values(), default=0.0)
+        heavy = [place for place in bytes_of if bytes_of[place] >= LEAST_PART * most]
+        return sorted(heavy, key=lambda place: -bytes_of[place])
 
     def small(self) -> int:
         """Bytes per step, or minute, below which growth is not told."""
         return SMALL_MINUTE if self.over_time else SMALL
-
-    def _place(self, found: Found, reading: Reading) -> Optional[growth_lines.Place]:
-        """The line that makes it grow; None where it was not found."""
-        from . import growth_lines
-
-        owner = found.owner
-        files = _user_files()
-        known = owner.file and (not is_library(owner.file) or owner.file in files)
-        own = [owner.file] if known else []
-        files = own + [file for file in files if file not in own]
-        if reading.contains in ("result", "program", "graph"):  # of a function
-            return next(filter(None, (growth_lines.defined(file, found.leaf) for file in files)), None)
-        called = next(filter(None, (growth_lines.called(file, found.leaf) for file in files)), None)
-        if called is not None and (owner.attribute or found.kind):
-            return called
-        best = growth_lines.find(own[0], found.leaf, owner.attribute, owner.inside) if own else None
-        if (best is None or best.score < 8) and owner.inside is None:
-            for file in files:
-                for attribute in (owner.attribute, True):
-                    place = growth_lines.find(file, found.leaf, attribute)
-                    if place is not None and place.score >= 8 and (best is None or place.score > best.score):
-                        best = place
-        if own and (best is None or (best.score < 8 and owner.inside is not None)):
-            wider = growth_lines.find(own[0], found.leaf, owner.attribute)
-            best = wider if best is None or (wider is not None and wider.score > best.score) else best
-        return best
 
     def _measured(self, items: List[Any]) -> Measure:
         from .measure import Measure
@@ -297,7 +383,7 @@ class Holders:
             measure.add(item)
         return measure
 
-    def _described(self, told: Tuple[str, str], items: List[Any]) -> Dict[str, Any]:
+    def _described(self, told: Told, items: List[Any]) -> Dict[str, Any]:
         """What an item is, as it was when the container was first told: that may be costly, and seldom changes.
 
         The newest may be in use: its graph is freed when backward is done.
@@ -310,19 +396,28 @@ class Holders:
         return known
 
 
-def _newest_items(thing: Any) -> List[Any]:
+def newest_items(thing: Any, most: int) -> List[Any]:
+    """Up to so many items of something that was counted, newest first."""
     kind = type(thing)
-    if kind is list or kind is deque:
-        return [thing[-1 - i] for i in range(min(NEWEST, len(thing)))]
-    if kind is set:
-        return list(islice(thing, NEWEST))
-    if isinstance(thing, dict):
-        return [value for value in islice(reversed(dict.values(thing)), NEWEST)]
-    if kind.__name__ == "_lru_cache_wrapper":
-        for table in gc.get_referents(thing):
-            if type(table) is dict and table:
-                return list(islice(reversed(table.items()), NEWEST))
+    if container_base(kind) is not None:
+        return newest(thing, most)
+    if named(kind) == ("functools", "_lru_cache_wrapper"):
+        tables = [table for table in gc.get_referents(thing) if type(table) is dict and table]
+        return list(islice(reversed(tables[0].items()), most)) if tables else []
+    if named(kind) == ("_queue", "SimpleQueue"):
+        inner = gc.get_referents(thing)
+        items = inner[0] if type(inner[0]) is list else [item for item in inner if item is not kind]
+        return list(reversed(items))[:most]
     return []
+
+
+def forget() -> None:
+    """What a scan knew of the program's classes and source."""
+    sizes.forget()
+    insides.forget()
+    sources = sys.modules.get(__package__ + ".sources")
+    if sources is not None:
+        sources.forget()
 
 
 def steady_rate(sizes: List[Tuple[int, int]], evenness: float = EVENNESS) -> float:
@@ -347,17 +442,3 @@ def _uneven_rate(sizes: List[Tuple[int, int]]) -> float:
 
 def _rate(first: Tuple[int, int], last: Tuple[int, int]) -> float:
     return (last[1] - first[1]) / (last[0] - first[0])
-
-
-def _user_files() -> List[str]:
-    from . import growth_lines
-    from .reach import copied
-
-    files: List[str] = []
-    for _, module in copied(sys.modules):
-        file: Optional[Any] = getattr(type(module), "__dict__", None) and vars(module).get("__file__")
-        if type(file) is str and file.endswith(".py") and not is_library(file) and file not in files:
-            files.append(file)
-    if without_file(getattr(sys.modules.get("__main__"), "__dict__", None)):
-        files = growth_lines.without_file() + files
-    return files[:50]

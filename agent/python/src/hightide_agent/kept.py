@@ -11,13 +11,14 @@ from collections import OrderedDict, defaultdict, deque
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Set, Tuple
 
 from . import sizes
-from .reach import instance_variables
+from .insides import instance_variables
 
 if TYPE_CHECKING:
     from .holders import Tensors
 
 MOST = 4  # parts of an item that are told, those that keep most
-DEEP = 4  # levels inside it
+DEEP = 8  # levels inside it
+VISITS = 500  # objects of it that are opened
 WIDE = 32  # entries of each level
 _DICTS = (dict, OrderedDict, defaultdict)
 
@@ -56,9 +57,13 @@ def _arrays(thing: Any, path: str, depth: int, seen: Set[int], tensors: Any) -> 
     kind = type(thing)
     if id(thing) in seen:
         return
+    if len(seen) >= VISITS:
+        return
     seen.add(id(thing))
     if kind in tensors or sizes.is_array(kind):
         yield path, thing
+        for beside in tensors[kind].beside(thing) if kind in tensors else ():
+            yield path + ".grad", beside
     elif depth < DEEP:
         for step, inner in _entries(thing, kind):
             yield from _arrays(inner, path + step, depth + 1, seen, tensors)

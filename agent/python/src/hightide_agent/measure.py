@@ -9,6 +9,7 @@ from __future__ import annotations
 import _thread
 import gc
 import sys
+from collections import deque
 from types import (
     AsyncGeneratorType,
     BuiltinFunctionType,
@@ -24,8 +25,9 @@ from typing import Any, Dict, List, Set
 
 from . import sizes
 from .frames import OPTIMIZED, variables
+from .insides import is_users_type, named
 
-DEEP = 6  # levels inside an item that are measured
+DEEP = 12  # levels inside an item that are measured: a module in a module has its weights at the eighth
 VISITS = 2000
 WIDE = 256  # items of one container
 LARGE = 512  # bytes from which text and bytes count as data
@@ -56,8 +58,11 @@ class Measure:
         self._items += 1
         self._visits = 0
         self._seen: Set[Any] = set()
+        pending = deque([(item, 0)])
         try:
-            self._open(item, 0)
+            while pending:  # the nearest first
+                thing, depth = pending.popleft()
+                pending.extend((part, depth + 1) for part in self._opened(thing, depth))
         except RuntimeError:  # another thread changed something in it meanwhile
             pass
 
@@ -82,38 +87,39 @@ class Measure:
         if data:
             self._data.add(key)
 
-    def _open(self, thing: Any, depth: int) -> None:
+    def _opened(self, thing: Any, depth: int) -> List[Any]:
+        """What a thing leads to, once it is counted."""
         self._visits += 1
         kind = type(thing)
         if id(thing) in self._seen or self._visits > VISITS or kind in _LEAVES or isinstance(thing, type):
-            return
+            return []
         tensors = self.known.get(kind)
         if tensors is not None:
             self._seen.add(id(thing))
-            self._tensor(tensors, thing)
-            return
+            return self._tensor(tensors, thing)
         if kind is str or kind is bytes or kind is bytearray:
             self._count(id(thing), len(thing) + 50, len(thing) >= LARGE)
-            return
+            return []
         size, shared = _array(thing, kind)
         if size >= 0:
             self._seen.add(id(thing))
             self._count(("array", shared), size, True)
-            return
+            return []
         self._count(id(thing), 32.0)
-        if depth < DEEP:
-            parts = [part for part in self._parts(thing, kind) if not isinstance(part, type)]
-            self.opaque = self.opaque or (not parts and _is_foreign(kind))
-            for part in parts:
-                self._open(part, depth + 1)
+        if depth >= DEEP:
+            return []
+        parts = [part for part in self._parts(thing, kind) if not isinstance(part, type)]
+        self.opaque = self.opaque or (not parts and _is_foreign(kind))
+        return parts
 
-    def _tensor(self, tensors: Any, tensor: Any) -> None:
+    def _tensor(self, tensors: Any, tensor: Any) -> List[Any]:
         self.graph = self.graph or tensors.has_graph(tensor)
         try:
             storage, size = tensors.storage(tensor)
+            self._count(("storage", storage), size, True)
+            return list(tensors.beside(tensor))
         except Exception:  # it has none
-            return
-        self._count(("storage", storage), size, True)
+            return []
 
     def _parts(self, thing: Any, kind: type) -> List[Any]:
         if kind in (list, tuple, set, frozenset):
@@ -142,8 +148,8 @@ class Measure:
 
 def _is_foreign(kind: type) -> bool:
     """Whether objects of a type that lead nowhere may yet hold much: a library may keep memory in them unseen."""
-    module = type.__dict__["__module__"].__get__(kind)
-    return type(module) is not str or module.partition(".")[0] not in _SMALL
+    made_of = [base for base in type.__dict__["__mro__"].__get__(kind) if not is_users_type(base)]
+    return named(made_of[0])[0].partition(".")[0] not in _SMALL
 
 
 def _running() -> Set[int]:

@@ -1,44 +1,64 @@
 """What the program's own names reach: containers and tensors, with the name that leads to each.
 
-    frames of the training thread ─┐
-    globals of the user's modules ─┴▶ attributes, items, closures, defaults ─▶ Found(name, owner, object)
+    roots.py: stacks, modules, tasks … ─▶ attributes, items, closures, waiting frames ─▶ Found(name, owner, object)
 
-Nothing here calls the program's code: only exact built-in types are measured and opened, instance dictionaries
-are read past properties and __getattr__, and no module is imported. The walk is bounded in time and
-depth; what it yields must not be kept beyond the scan.
+Nothing here calls the program's code: only built-in types are measured and opened, and insides.py reads objects past
+their classes. The walk is bounded in time and depth; what it yields must not be kept beyond the scan.
 """
 
 from __future__ import annotations
 
+import _thread
+import gc
 import sys
 from collections import OrderedDict, defaultdict, deque
-from itertools import chain, islice
+from contextvars import ContextVar
+from functools import partial
+from itertools import islice
 from time import thread_time_ns
 from types import (
+    AsyncGeneratorType,
     CellType,
-    FrameType,
+    CoroutineType,
     FunctionType,
-    GetSetDescriptorType,
-    MemberDescriptorType,
+    GeneratorType,
     MethodType,
     ModuleType,
 )  # fmt: skip
-from typing import TYPE_CHECKING, Any, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Tuple
 
 from . import sizes
-from .frames import OPTIMIZED, variables
-from .places import is_library, is_users, without_file
+from .frames import variables
+from .insides import (
+    as_written,
+    container_base,
+    copied,
+    in_slots,
+    instance_dict,
+    is_hidden,
+    is_users_type,
+    length,
+    named,
+)
+from .places import is_users
 
 if TYPE_CHECKING:
     from .holders import Tensors
 
-CONTAINERS = (list, dict, set, deque, OrderedDict, defaultdict)
 MAX_DEPTH = 6
 WIDE = 64  # items of a longer container are not all opened, only the newest FEW
 FEW = 3
-WITHIN = 2  # levels into what a library's variables lead to, where objects of the program are looked for
-_CONTAINERS = frozenset(CONTAINERS)
+LIMITLESS = 1 << 31  # as which multiprocessing keeps no bound
+LARGEST = 256  # variables of a library's object that is opened
 _PLAIN = frozenset((int, float, str, bytes, bool, type(None), complex, range, slice, bytearray, type(Ellipsis)))
+_DICTS = (dict, OrderedDict, defaultdict)
+WAITING: Dict[Any, str] = {
+    GeneratorType: "gi",
+    CoroutineType: "cr",
+    AsyncGeneratorType: "ag",
+}  # with the prefix of their attributes
+# Built-in objects that lead to what they were made of: an iterator to what it goes through, a wrapper to its function.
+_AROUND = frozenset((partial, staticmethod, classmethod, property, enumerate, filter, map, zip))
 
 
 class Owner(NamedTuple):
@@ -58,26 +78,36 @@ class Found(NamedTuple):
     owner: Owner
     thing: Any
     kind: str = ""  # what it is called, if not by its type
+    keys: Tuple[Any, ...] = ()  # that lead from the identifier to it, as far as they are text or whole numbers
+    of: Any = None  # the object whose attribute it is
+    bound: int = 0  # entries that it has at most, where what stands for it says so
 
 
-# Tables of libraries that no name of the program leads to: module, path in it, what it is called, and its kind.
-_TABLES = (
-    ("matplotlib._pylab_helpers", ("Gcf", "figs"), "pyplot", "open figures"),
-    ("logging", ("Logger", "manager", "loggerDict"), "loggers", ""),
-    ("logging", ("root", "handlers"), "root.handlers", ""),
-)
+class _Stands(NamedTuple):
+    """The attribute of a library's object that stands for the object."""
+
+    attribute: str
+    kind: str = ""  # what the object is called, if not by its class
+    bound: str = ""  # its attribute that has the bound
 
 
-def walk(frames: Iterable[FrameType], tensors: Mapping[type, Tensors], deadline_ns: int) -> Iterator[Found]:
-    """Yield all within reach that can be counted, nearest first, until the deadline in processor time.
+_STANDS = {
+    ("queue", "Queue"): _Stands("queue", "queue", "maxsize"),
+    ("asyncio.queues", "Queue"): _Stands("_queue", "queue", "_maxsize"),
+    ("multiprocessing.queues", "Queue"): _Stands("_buffer", "queue", "_maxsize"),
+    ("concurrent.futures.thread", "ThreadPoolExecutor"): _Stands("_work_queue", "backlog of executor"),
+    ("concurrent.futures.process", "ProcessPoolExecutor"): _Stands("_pending_work_items", "backlog of executor"),
+    ("multiprocessing.pool", "Pool"): _Stands("_taskqueue", "backlog of pool"),
+    ("weakref", "WeakKeyDictionary"): _Stands("data"),
+    ("collections", "UserDict"): _Stands("data"),
+    ("collections", "UserList"): _Stands("data"),
+}
 
-    Args:
-        frames: innermost frames of threads.
-    """
-    queue: deque[Tuple[Found, int]] = deque()
+
+def walk(roots: Iterable[Found], tensors: Mapping[type, Tensors], deadline_ns: int) -> Iterator[Found]:
+    """Yield all within reach that can be counted, nearest first, until the deadline in processor time."""
+    queue: deque[Tuple[Found, int]] = deque((found, 0) for found in roots)
     seen: set[int] = set()
-    for found in chain(*map(_of_stack, frames), _globals(), _tables()):
-        queue.append((found, 0))
     count = 0
     while queue:
         found, depth = queue.popleft()
@@ -89,7 +119,7 @@ def walk(frames: Iterable[FrameType], tensors: Mapping[type, Tensors], deadline_
         if kind in _PLAIN or id(thing) in seen:
             continue
         seen.add(id(thing))
-        if kind in _CONTAINERS or kind in tensors:
+        if container_base(kind) is not None or kind in tensors:
             yield found
         elif sizes.counter(kind) is not None or (
             kind is FunctionType and "_torchdynamo_orig_callable" in thing.__dict__
@@ -107,125 +137,74 @@ def _opened(found: Found, kind: type, tensors: Mapping[type, Tensors]) -> List[F
             parts = tensors[kind].attached(found.thing)
             return [Found("%s.%s" % (found.name, name), name, owner, part) for name, part in parts]
         return [inner for inner in _inside(found, kind) if type(inner.thing) not in _PLAIN]
-    except RuntimeError:  # another thread changed it meanwhile; the next scan sees it
+    except (RuntimeError, IndexError):  # another thread changed it meanwhile; the next scan sees it
         return []
-
-
-def _tables() -> Iterator[Found]:
-    for module, path, name, kind in _TABLES:
-        thing: Any = sys.modules.get(module)
-        for step in path:
-            thing = getattr(thing, step, None)
-        if thing is not None:
-            yield Found(name, path[-1], Owner("", "", None, True), thing, kind)
-
-
-def _of_stack(innermost: FrameType) -> Iterator[Found]:
-    frame: Optional[FrameType] = innermost
-    while frame is not None:
-        code = frame.f_code
-        if code.co_flags & OPTIMIZED:
-            owner = Owner(code.co_filename, code.co_name, (code.co_firstlineno, code.co_name), False)
-            library = not is_users(code, frame.f_globals)
-            for name, value in variables(frame).items():
-                if library:
-                    yield from _users_within(Found(name, name, owner, value), WITHIN)
-                else:
-                    yield Found(name, name, owner, value)
-        frame = frame.f_back
-
-
-def _users_within(found: Found, levels: int) -> Iterator[Found]:
-    """Objects of the program that a library's variable leads to, such as the callbacks that it was handed."""
-    thing, kind = found.thing, type(found.thing)
-    if kind in _PLAIN:
-        return
-    if _is_users(kind):
-        yield found
-    elif levels and kind in (list, tuple) and len(thing) <= WIDE:
-        for item in list(thing):
-            yield from _users_within(found._replace(name=found.name + "[…]", thing=item), levels - 1)
-    elif levels and kind not in _CONTAINERS and not issubclass(kind, (type, ModuleType)):
-        variables = instance_dict(thing) or {}
-        for name, value in copied(variables) if len(variables) <= WIDE else ():
-            yield from _users_within(found._replace(name=str(name), leaf=str(name), thing=value), levels - 1)
-
-
-_libraries: set[str] = set()  # names of modules that are not the user's; of some frameworks there are thousands
-
-
-def _globals() -> Iterator[Found]:
-    for module_name, module in copied(sys.modules):
-        if module_name in _libraries or type(module) is not ModuleType:
-            continue
-        file = module.__dict__.get("__file__")
-        if file is None and module_name == "__main__":
-            file = ""  # of python -c, standard input or a notebook
-        elif type(file) is str and is_library(file):
-            _libraries.add(module_name)
-        if type(file) is str and not is_library(file) and module_name != "sitecustomize":
-            owner = Owner(file, "", None, False)
-            for name, value in copied(module.__dict__):
-                if not name.startswith("__") and type(value) is not ModuleType:
-                    yield Found(name, name, owner, value)
 
 
 def _inside(found: Found, kind: type) -> Iterator[Found]:
     thing, owner = found.thing, found.owner
-    if kind in (list, tuple, deque, set, frozenset):
-        some = (thing[-FEW:] if kind in (list, tuple) else ()) if len(thing) > WIDE else list(thing)
-        for item in some:
-            yield Found(found.name + "[…]", found.leaf, owner, item)
-    elif kind in (dict, OrderedDict, defaultdict):
-        for key, value in _items(thing):
-            label = repr(key) if type(key) in (str, int) else "…"
-            yield Found("%s[%s]" % (found.name, label[:40]), found.leaf, owner, value)
+    base = container_base(kind)
+    if base is not None:
+        yield from _entries(found, base)
+        yield from _instance(found, kind) if kind is not base else ()
     elif kind is FunctionType:
         yield from _of_function(thing, owner)
     elif kind is MethodType:
-        yield Found(found.name, found.leaf, owner, thing.__self__)
-    elif kind is type or issubclass(kind, type):
-        if _is_users(thing):
-            yield from _attributes(thing, dict(type.__dict__["__dict__"].__get__(thing)))
+        yield found._replace(thing=thing.__self__, keys=())
+    elif issubclass(kind, type):
+        if is_users_type(thing):
+            yield from _attributes(thing, copied(type.__dict__["__dict__"].__get__(thing)))
     elif kind is CellType:
         yield from _of_cell(found)
-    elif kind is not ModuleType:
-        variables = instance_dict(thing)
-        if variables is not None and (_is_users(kind) or len(variables) <= 256):
-            yield from _attributes(kind, variables)
-            yield from _chained(found, kind, variables)
+    elif kind in WAITING:
+        yield from _of_waiting(thing, kind)
+    elif kind is ContextVar:
+        value = thing.get(None)  # as the thread that scans has it
+        yield found._replace(thing=value, keys=())
+    elif kind in _AROUND or named(kind)[0] == "itertools":
+        yield from (found._replace(thing=part, keys=()) for part in gc.get_referents(thing) if part is not kind)
+    elif issubclass(kind, _thread._local):
+        yield from _of_threads(found)
+    elif issubclass(kind, tuple) or kind is frozenset:
+        for item in list(tuple.__iter__(thing) if kind is not frozenset else thing)[:WIDE]:
+            yield found._replace(name=found.name + "[…]", thing=item, keys=(*found.keys, None))
+    elif named(kind) == ("_asyncio", "Task"):
+        yield found._replace(thing=thing.get_coro(), keys=())
+    elif not issubclass(kind, ModuleType):
+        yield from _instance(found, kind)
 
 
-def copied(thing: dict[Any, Any]) -> list[Tuple[Any, Any]]:
-    """A dict's items; none where other threads change it all the time."""
-    for _ in range(3):
-        try:
-            return list(thing.items())
-        except RuntimeError:  # it changed meanwhile
-            continue
-    return []
-
-
-def _items(thing: dict[Any, Any]) -> list[Tuple[Any, Any]]:
-    if len(thing) <= WIDE:
-        return list(thing.items())
-    return list(islice(reversed(thing.items()), FEW))  # the newest
+def _entries(found: Found, base: type) -> Iterator[Found]:
+    thing, count = found.thing, length(found.thing)
+    if base in _DICTS:
+        items = dict.items(thing)
+        for key, value in list(items) if count <= WIDE else list(islice(reversed(items), FEW)):
+            plain = type(key) in (str, int)
+            name = "%s[%s]" % (found.name, repr(key)[:40] if plain else "…")
+            yield found._replace(name=name, thing=value, kind="", bound=0, keys=(*found.keys, key if plain else None))
+        return
+    if count > WIDE:
+        some = list.__getitem__(thing, slice(-FEW, None)) if base is list else ()
+    else:
+        some = list(base.__iter__(thing))  # type: ignore[attr-defined]
+    for item in some:
+        yield found._replace(name=found.name + "[…]", thing=item, kind="", bound=0, keys=(*found.keys, None))
 
 
 def _of_function(function: Any, owner: Owner) -> Iterator[Found]:
     code = function.__code__
     if not is_users(code, function.__globals__):
         return
+    inner = Owner(code.co_filename, code.co_name, (code.co_firstlineno, code.co_name), False)
     for name, cell in zip(code.co_freevars, function.__closure__ or ()):
         # The variable belongs to the enclosing function, but this one may be what makes it grow.
-        inner = Owner(code.co_filename, code.co_name, (code.co_firstlineno, code.co_name), False)
         yield from _of_cell(Found(name, name, inner, cell))
     defaults = function.__defaults__ or ()
     names = code.co_varnames[: code.co_argcount]
-    inner = Owner(code.co_filename, code.co_name, (code.co_firstlineno, code.co_name), False)
-    for name, value in zip(names[len(names) - len(defaults) :], defaults):
+    given = [*zip(names[len(names) - len(defaults) :], defaults), *(function.__kwdefaults__ or {}).items()]
+    for name, value in given:
         yield Found("%s(%s=…)" % (code.co_name, name), name, inner, value)
-    for name, value in list(function.__dict__.items()):
+    for name, value in copied(function.__dict__):
         if name != "__wrapped__":
             yield Found("%s.%s" % (code.co_name, name), name, Owner(code.co_filename, "", None, True), value)
 
@@ -237,60 +216,73 @@ def _of_cell(found: Found) -> Iterator[Found]:
         return
 
 
-def _attributes(kind: type, variables: dict[Any, Any]) -> Iterator[Found]:
-    module = sys.modules.get(kind.__module__)
-    file = module.__dict__.get("__file__") if type(module) is ModuleType else None
-    owner = Owner(file if type(file) is str else "", "", None, True)
-    for name, value in list(variables.items()):
-        if type(name) is str and not name.startswith("__"):
-            yield Found("%s.%s" % (kind.__name__, name), name, owner, value)
+def _of_waiting(thing: Any, kind: type) -> Iterator[Found]:
+    """Variables of a generator or coroutine of the program that has not ended, and of what it waits for."""
+    prefix = WAITING[kind]
+    frame, inner = getattr(thing, prefix + "_frame"), getattr(thing, _AWAITED[prefix])
+    if frame is None:
+        return
+    code = frame.f_code
+    owner = Owner(code.co_filename, code.co_name, (code.co_firstlineno, code.co_name), False)
+    if is_users(code, frame.f_globals):
+        for name, value in variables(frame).items():
+            yield Found(name, name, owner, value)
+    if inner is not None:
+        yield Found(code.co_name, code.co_name, owner, inner)
 
 
-def _chained(found: Found, kind: type, variables: dict[Any, Any]) -> Iterator[Found]:
-    for name, value in list(variables.items()):
-        if type(value) is kind and _is_users(kind):
-            yield found._replace(name="%s.%s" % (found.name, name), thing=sizes.chain(found.thing, name, instance_dict))
+_AWAITED = {"gi": "gi_yieldfrom", "cr": "cr_await", "ag": "ag_await"}
 
 
-def instance_variables(thing: Any) -> list[Tuple[str, Any]]:
-    """An object's own variables, in slots too, read past properties and __getattr__; not of a class or module."""
-    if issubclass(type(thing), (type, ModuleType, FunctionType)):
-        return []
-    found = [(name, value) for name, value in copied(instance_dict(thing) or {}) if type(name) is str]
-    for base in type.__dict__["__mro__"].__get__(type(thing)):
-        for name, member in copied(type.__dict__["__dict__"].__get__(base)) if _is_users(base) else ():
-            if type(member) is MemberDescriptorType:
-                try:
-                    found.append((name, member.__get__(thing)))
-                except AttributeError:  # not set
-                    continue
-    return found
+def _of_threads(found: Found) -> Iterator[Found]:
+    """The attributes that each thread has of a threading.local, none of which is made by looking."""
+    for table in gc.get_referents(found.thing):
+        for own in list(table.values()) if type(table) is dict else ():
+            if type(own) is dict:
+                for name, value in copied(own):
+                    owner = found.owner._replace(inside=None, attribute=True)
+                    yield Found("%s.%s" % (found.name, name), str(name), owner, value)
 
 
-def instance_dict(thing: Any) -> Optional[dict[Any, Any]]:
-    """An object's own variables, read without running a property or __getattr__ of its class."""
-    for base in type.__dict__["__mro__"].__get__(type(thing)):
-        descriptor = type.__dict__["__dict__"].__get__(base).get("__dict__")
-        if type(descriptor) is GetSetDescriptorType:
-            variables = descriptor.__get__(thing)
-            return variables if type(variables) is dict else None
-        if descriptor is not None:
-            return None
+def _instance(found: Found, kind: type) -> Iterator[Found]:
+    """An object's variables: under the object's own name, where one of them stands for it."""
+    thing = found.thing
+    variables = instance_dict(thing)
+    stands = _stands(kind)
+    if stands is not None and variables is not None:
+        if stands.attribute in variables:
+            inner, bound = variables[stands.attribute], variables.get(stands.bound)
+            known = bound if type(bound) is int and 0 < bound < LIMITLESS else 0
+            yield found._replace(thing=inner, kind=stands.kind or named(kind)[1], keys=(), bound=known)
+        if not is_users_type(kind):
+            return
+    users = is_users_type(kind)
+    if variables is not None and (users or len(variables) <= LARGEST):
+        items = copied(variables)
+        yield from _attributes(kind, items, thing)
+        yield from _chained(found, kind, items) if users else ()
+    if users:
+        yield from _attributes(kind, in_slots(thing, kind), thing)
+
+
+def _stands(kind: type) -> Optional[_Stands]:
+    for base in type.__dict__["__mro__"].__get__(kind):
+        if named(base) in _STANDS:
+            return _STANDS[named(base)]
     return None
 
 
-_users: dict[Any, bool] = {}  # by the name of a module, once it is imported
+def _attributes(kind: type, variables: List[Tuple[Any, Any]], of: Any = None) -> Iterator[Found]:
+    module = sys.modules.get(named(kind)[0])
+    file = module.__dict__.get("__file__") if type(module) is ModuleType else None
+    owner = Owner(file if type(file) is str else "", "", None, True)
+    for name, value in variables:
+        if type(name) is str and not is_hidden(name):
+            written = as_written(name, kind)
+            yield Found("%s.%s" % (named(kind)[1], written), written, owner, value, of=of)
 
 
-def _is_users(kind: type) -> bool:
-    name = type.__dict__["__module__"].__get__(kind)
-    if type(name) is not str:
-        return False
-    known = _users.get(name)
-    if known is None:
-        module = sys.modules.get(name)
-        if type(module) is not ModuleType:
-            return False
-        file = module.__dict__.get("__file__")
-        known = _users[name] = not is_library(file) if type(file) is str else without_file(module.__dict__)
-    return known
+def _chained(found: Found, kind: type, variables: List[Tuple[Any, Any]]) -> Iterator[Found]:
+    for name, value in variables:
+        if type(value) is kind:
+            yield found._replace(name="%s.%s" % (found.name, name), thing=sizes.chain(found.thing, name, instance_dict))

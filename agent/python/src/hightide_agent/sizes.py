@@ -10,6 +10,8 @@ import sys
 from types import FunctionType
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
+from .insides import named
+
 MAX_CHAIN = 4000  # objects of a chain that are counted
 
 
@@ -21,6 +23,8 @@ class Reading(NamedTuple):
     contains: str  # what an item is
     replaced: bool = False  # it grows by being replaced: its name is the trail, and the source must say so
     bytes: int = 0  # of all items, where they are known without looking at them
+    bound: int = 0  # items that it has at most
+    bound_by: str = ""  # what says so
 
 
 class Chain(NamedTuple):
@@ -33,22 +37,34 @@ def _array(thing: Any) -> Reading:
     return Reading("array", array_bytes(thing), "byte", True)
 
 
-def _frame(thing: Any) -> Reading:
-    return Reading("array", frame_bytes(thing), "byte", True)
+def _lru_cache(thing: Any) -> Reading:
+    info = thing.cache_info()
+    bound = info.maxsize or 0
+    return Reading("lru_cache", info.currsize, "result", bound=bound, bound_by="maxsize=%d" % bound if bound else "")
+
+
+def _table(thing: Any) -> Reading:
+    return Reading("array", _TABLE_BYTES[_named(type(thing))](thing), "byte", True)
 
 
 _COUNTED: Dict[Tuple[str, str], Callable[[Any], Reading]] = {
-    ("functools", "_lru_cache_wrapper"): lambda t: Reading("lru_cache", t.cache_info().currsize, "result"),
+    ("_queue", "SimpleQueue"): lambda t: Reading("queue", t.qsize(), ""),
+    ("functools", "_lru_cache_wrapper"): _lru_cache,
     ("jaxlib", "PjitFunction"): lambda t: Reading("compiled programs", t._cache_size(), "program"),
     ("jax", "PjitFunction"): lambda t: Reading("compiled programs", t._cache_size(), "program"),
     ("tensorflow", "Function"): lambda t: Reading("traced graphs", t.experimental_get_tracing_count(), "graph"),
     ("numpy", "ndarray"): _array,
-    ("pandas", "DataFrame"): _frame,
+    ("pandas", "DataFrame"): _table,
+    ("pandas", "Series"): _table,
+    ("polars", "DataFrame"): _table,
+    ("polars", "Series"): _table,
+    ("pyarrow", "Table"): _table,
 }
-_known: Dict[type, Optional[Callable[[Any], Reading]]] = {
+_ALWAYS: Dict[type, Optional[Callable[[Any], Reading]]] = {
     FunctionType: None,
     Chain: lambda t: Reading("chain", t.length, "object", True),
 }
+_known = dict(_ALWAYS)
 
 
 def counter(kind: type) -> Optional[Callable[[Any], Reading]]:
@@ -60,9 +76,15 @@ def counter(kind: type) -> Optional[Callable[[Any], Reading]]:
         return found
 
 
+def forget() -> None:
+    """After a scan: a table by class would keep the program's classes alive."""
+    _known.clear()
+    _known.update(_ALWAYS)
+
+
 def _named(kind: type) -> Tuple[str, str]:
-    module = type.__dict__["__module__"].__get__(kind)
-    return (module.partition(".")[0] if type(module) is str else "", type.__dict__["__name__"].__get__(kind))
+    module, name = named(kind)
+    return module.partition(".")[0], name
 
 
 def compiled(function: Any) -> Optional[Reading]:
@@ -89,8 +111,25 @@ def array_bytes(array: Any) -> int:
 
 
 def frame_bytes(frame: Any) -> int:
-    """The blocks of a pandas DataFrame."""
-    return sum(int(block.values.nbytes) for block in frame._mgr.blocks)
+    """The blocks of a pandas DataFrame or Series; of those that are views of one array, that once."""
+    wholes = {}
+    for block in frame._mgr.blocks:
+        values = block.values
+        base: Any = getattr(values, "base", None)
+        whole: Any = base if type(base) is type(values) else values
+        wholes[id(whole)] = int(whole.nbytes)
+    return sum(wholes.values())
+
+
+# Bytes of tables, as their libraries tell them at once.
+_TABLE_BYTES: Dict[Tuple[str, str], Callable[[Any], int]] = {
+    ("pandas", "DataFrame"): frame_bytes,
+    ("pandas", "Series"): frame_bytes,
+    ("polars", "DataFrame"): lambda t: int(t.estimated_size()),
+    ("polars", "Series"): lambda t: int(t.estimated_size()),
+    ("pyarrow", "Table"): lambda t: int(t.get_total_buffer_size()),
+    ("pyarrow", "RecordBatch"): lambda t: int(t.get_total_buffer_size()),
+}
 
 
 def bytes_of(thing: Any, kind: type) -> Tuple[int, Any]:
@@ -99,8 +138,8 @@ def bytes_of(thing: Any, kind: type) -> Tuple[int, Any]:
     if name == ("numpy", "ndarray"):
         base: Any = thing.base if type(thing.base) is kind else thing
         return int(base.nbytes), id(base)
-    if name == ("pandas", "DataFrame"):
-        return frame_bytes(thing), id(thing)
+    if name in _TABLE_BYTES:
+        return _TABLE_BYTES[name](thing), id(thing)
     if name[1] == "ArrayImpl" and name[0] in ("jaxlib", "jax"):
         return int(thing.nbytes), id(thing)
     if name == ("tensorflow", "EagerTensor"):
@@ -111,14 +150,18 @@ def bytes_of(thing: Any, kind: type) -> Tuple[int, Any]:
 def is_array(kind: type) -> bool:
     """Whether objects of a type are arrays or tables that extent knows."""
     name = _named(kind)
-    return name in _EXTENTS or (name[1] == "ArrayImpl" and name[0] in ("jaxlib", "jax"))
+    return name in _EXTENTS or name in _TABLE_BYTES or (name[1] == "ArrayImpl" and name[0] in ("jaxlib", "jax"))
 
 
 def extent(thing: Any) -> Tuple[int, int, int]:
     """Elements of an array, their bytes, and the bytes that it keeps alive: more where it is a view. May raise."""
     kind = type(thing)
-    count = _EXTENTS.get(_named(kind), _size_of)
-    elements, seen = count(thing)
+    name = _named(kind)
+    if name in _TABLE_BYTES:
+        size = _TABLE_BYTES[name](thing)
+        shape = thing.shape
+        return (int(shape[0]) * int(shape[1] if len(shape) > 1 else 1)), size, size
+    elements, seen = _EXTENTS.get(name, _size_of)(thing)
     return elements, seen, max(bytes_of(thing, kind)[0], seen)
 
 
@@ -128,7 +171,6 @@ def _size_of(thing: Any) -> Tuple[int, int]:
 
 _EXTENTS: Dict[Tuple[str, str], Callable[[Any], Tuple[int, int]]] = {
     ("numpy", "ndarray"): _size_of,
-    ("pandas", "DataFrame"): lambda t: (int(t.size), frame_bytes(t)),
     ("tensorflow", "EagerTensor"): lambda t: (int(t._num_elements()), int(t._num_elements()) * int(t.dtype.size)),
 }
 

@@ -27,6 +27,10 @@ class TorchTensors(Tensors):
         count = sum(1 for _ in _nodes(tensor))
         return count if 0 < count <= MAX_GRAPH else -1
 
+    def beside(self, tensor: Any) -> List[Any]:
+        """The gradient that backward has left there."""
+        return [tensor.grad] if tensor.is_leaf and tensor.grad is not None else []
+
     def made_by(self, tensor: Any) -> str:
         """As MulBackward0."""
         return type(tensor.grad_fn).__name__
@@ -41,7 +45,7 @@ class TorchTensors(Tensors):
             if thread_time_ns() > deadline_ns:
                 return None
             for slot in _saved_slots(node):
-                packed = getattr(slot, "data", self)  # of older PyTorch there is none
+                packed: Any = getattr(slot, "data", self)  # of older PyTorch there is none
                 for kept in packed if type(packed) in (tuple, list) else (packed,):
                     if isinstance(kept, self.kinds):
                         whole = kept if kept._base is None else kept._base
