@@ -20,12 +20,12 @@ tab.on("response", async (r) => {
 });
 await tab.goto(new URL(`/snapshots/${snapshots[0].id}/whatif`, address).href);
 await tab.locator("#whatif .said:not(:empty)").waitFor();
-const knobs = ["large_segment_size_mb", "max_split_size_mb", "roundup_power2_divisions", "max_non_split_rounding_mb"];
+const knobs = ["max_split_size_mb", "roundup_power2_divisions", "max_non_split_rounding_mb"];
 for (let i = 0; i < times; i++) {
   release_ms.push(await tab.evaluate(async ({ id, at }) => {
     const slider = document.getElementById(id), to = Number(slider.value) === at % (Number(slider.max) + 1) ? (at + 1) % (Number(slider.max) + 1) : at % (Number(slider.max) + 1);
     const wanted = new Promise((done) => { // the panel writes its facts anew with each answer
-      const facts = document.querySelector("#whatif .result dl"), watch = new MutationObserver(() => { watch.disconnect(); requestAnimationFrame(() => done(performance.now())); });
+      const facts = document.querySelector("#whatif .figures"), watch = new MutationObserver(() => { watch.disconnect(); requestAnimationFrame(() => done(performance.now())); });
       watch.observe(facts, { childList: true });
     });
     slider.value = String(to);

@@ -13,6 +13,7 @@ const tests = [
   "runs",
   "snapshots",
   "tracks",
+  "tabs",
   "explorer",
   "whatif",
   "runparts",
