@@ -3,22 +3,20 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { fresh, here, launch, opened, screenshots, serve, shot, shown, violations } from "./kit.mjs";
+import { addressOf, ask, asked, fresh, here, launch, opened, screenshots, serve, shot, shown, violations } from "./kit.mjs";
 
 const folder = screenshots("whatif"), env = { ...process.env, HIGHTIDE_DATA: fresh("data") };
-const server = await serve(env, [here("../../testdata/imagined/oom-a10-pieces.pickle")]), token = server.address.searchParams.get("token");
-const api = (path, body) => fetch(new URL(`/api/v1${path}`, server.address), { headers: { "Content-Type": "application/json", ...(token && { Authorization: `Bearer ${token}` }) }, ...(body && { method: "POST", body: JSON.stringify(body) }) }).then((r) => r.json());
-const id = (await api("/snapshots")).snapshots[0].id, page = new URL(`/snapshots/${id}/whatif`, server.address);
-if (token) page.searchParams.set("token", token);
+const server = await serve(env, [here("../../testdata/imagined/oom-a10-pieces.pickle")]), { id } = (await asked(server, "/snapshots")).snapshots[0], page = addressOf(server, `/snapshots/${id}/whatif`);
+const whatIf = async (body) => (await ask(server, `/api/v1/snapshots/${id}/whatif`, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) })).json();
 const browser = await launch();
 let passed = 0;
-const look = async (name, options, check) => { await opened(browser, name, page.href, options, async (tab) => { await tab.locator("#whatif .verdict-line b").waitFor(); await check(tab); await shot(tab, join(folder, `${name}.png`), { fullPage: true }); }); passed++; };
+const look = async (name, options, check) => { await opened(browser, name, page, options, async (tab) => { await tab.locator("#whatif .verdict-line b").waitFor(); await check(tab); await shot(tab, join(folder, `${name}.png`), { fullPage: true }); }); passed++; };
 const verdict = (tab, outcome) => tab.locator(`#whatif .verdict-line[data-outcome="${outcome}"]`);
 
 // the verdict is the first thing said, and it is the API's
 await look("verdict", {}, async (tab) => {
   await verdict(tab, "out of memory").waitFor();
-  assert.equal(await tab.locator("#whatif .answer-part > :first-child").innerText(), (await api(`/snapshots/${id}/whatif`, {})).verdict.text);
+  assert.equal(await tab.locator("#whatif .answer-part > :first-child").innerText(), (await whatIf({})).verdict.text);
   const on = tab.getByRole("switch", { name: "Expandable segments" });
   await on.check();
   await verdict(tab, "avoided").waitFor();
