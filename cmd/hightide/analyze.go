@@ -22,7 +22,7 @@ import (
 type analyzeOptions struct {
 	input, output, report, format, plots string
 	json                                 string
-	pictures, leaks, advice              bool
+	pictures                             bool
 }
 
 func analyzeCommand(a *app) *cobra.Command {
@@ -54,9 +54,9 @@ func (o *analyzeOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.pictures, "visualization", false, "also write the page with the curves into a folder")
 	flags.BoolVar(&o.pictures, "visualize", false, "the same as --visualization")
 	flags.StringVar(&o.plots, "plot-dir", "plots", "the `folder` of --visualization")
-	flags.BoolVar(&o.leaks, "detect-leaks", false, "without effect: the report always says what grows")
-	flags.BoolVar(&o.advice, "optimize", false, "without effect: the report always says what to change")
-	for _, name := range []string{"report", "visualize", "detect-leaks", "optimize"} { // as in older tools
+	olderFlags(flags, "the report always says what grows and what to change", "detect-leaks", "optimize")
+	olderFlags(flags, "the file is one recording", "session-id=")
+	for _, name := range []string{"report", "visualize"} { // as in older tools
 		_ = flags.MarkHidden(name)
 	}
 	jsonFlag(flags, &o.json)

@@ -41,6 +41,7 @@ cannot be written.`,
 }
 
 func (o *diagnoseOptions) AddFlags(flags *pflag.FlagSet) {
+	olderFlags(flags, "nothing is recorded for the bundle; name a run to have it in", "duration=", "interval=", "device=", "native-history", "native-history-max-entries=")
 	outputFlag(flags, &o.output, "the bundle's `file` (default hightide-diagnose-<time>.tar.gz in this folder)")
 	jsonFlag(flags, &o.json)
 }

@@ -28,8 +28,32 @@ type options interface {
 // command gives a command its flags and its work.
 func (a *app) command(c *cobra.Command, o options) *cobra.Command {
 	o.AddFlags(c.Flags())
-	c.RunE = func(c *cobra.Command, args []string) error { return o.run(a, c, args) }
+	c.RunE = func(c *cobra.Command, args []string) error {
+		c.Flags().Visit(func(flag *pflag.Flag) {
+			for _, why := range flag.Annotations[withoutEffect] {
+				fmt.Fprintf(a.stderr, "hightide: --%s changes nothing here: %s\n", flag.Name, why)
+			}
+		})
+		return o.run(a, c, args)
+	}
 	return c
+}
+
+// withoutEffect annotates flags of other tools that are accepted and change nothing, with the reason. It is said where one is given.
+const withoutEffect = "without effect"
+
+// olderFlags adds hidden flags of other tools that change nothing here. Those whose name ends in "=" take a value.
+func olderFlags(flags *pflag.FlagSet, why string, names ...string) {
+	for _, name := range names {
+		name, takesValue := strings.CutSuffix(name, "=")
+		if takesValue {
+			flags.String(name, "", "without effect: "+why)
+		} else {
+			flags.Bool(name, false, "without effect: "+why)
+		}
+		_ = flags.SetAnnotation(name, withoutEffect, []string{why})
+		_ = flags.MarkHidden(name)
+	}
 }
 
 // toStdout is where --json and --markdown go without a file.

@@ -49,6 +49,7 @@ is no card.`,
 func (o *infoOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.python, "python", "", "`interpreter` to prefer over those found")
 	flags.BoolVar(&o.calibrate, "calibrate", false, "measure the cards of this machine")
+	olderFlags(flags, "all that is known of all GPUs is shown", "device=", "detailed")
 	jsonFlag(flags, &o.json)
 }
 

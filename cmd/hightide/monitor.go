@@ -26,7 +26,8 @@ import (
 // monitorOptions of monitor, and with thresholds of track: attach, with readings shown as they come and saved at the end.
 type monitorOptions struct {
 	attachOptions
-	output, format, device string
+	output, format string
+	threshold      mem.Bytes
 }
 
 func monitorCommand(a *app) *cobra.Command {
@@ -59,8 +60,9 @@ func (o *monitorOptions) AddFlags(flags *pflag.FlagSet) {
 	file := flags.Lookup("output")
 	file.Value, file.Usage = text{to: &o.output}, "also leave the readings in this `file`, or in one that ends in .hightide the recording"
 	flags.Var(choice(&o.format, "--format", "", []string{"csv", "json"}), "format", "of the readings: csv or json (default: as the file's name ends, else csv)")
-	flags.StringVar(&o.device, "device", "", "`name` of a GPU, as 0, cuda:0 or /GPU:0; without effect: all GPUs are recorded")
-	_ = flags.MarkHidden("device") // as in older tools
+	flags.Func("threshold", "say when a GPU, or the processes together, hold this `size`; a number without a unit is MiB", o.setThreshold)
+	olderFlags(flags, "all GPUs are recorded", "device=")
+	olderFlags(flags, "a recording is thinned as it grows, and nothing is dropped", "max-history=")
 }
 
 // seconds is a span that is also given as a number of seconds.
@@ -73,13 +75,36 @@ func (s seconds) Set(word string) error {
 	return s.span.Set(word)
 }
 
+func (o *monitorOptions) setThreshold(word string) error {
+	if _, err := strconv.ParseFloat(word, 64); err == nil {
+		word += "MiB"
+	}
+	return size(&o.threshold, "--threshold 4000 or 4GiB")(word)
+}
+
+// beyond is the threshold as alerts; none is given: there are none.
+func (o *monitorOptions) beyond(a *app) (all []string) {
+	if o.threshold <= 0 {
+		return nil
+	}
+	if a.engine().HasGPUs() {
+		all = append(all, fmt.Sprintf("device > %dB", int64(o.threshold)))
+	}
+	return append(all, fmt.Sprintf("rss > %dB", int64(o.threshold)))
+}
+
 func (o *monitorOptions) run(a *app, c *cobra.Command, args []string) error {
 	o.live = true
-	return o.watch(a, c, args, true)
+	return o.watch(a, c, args, o.beyond(a), true)
 }
 
 // watch records as attach does, shows readings where they are wanted, and saves them at the end.
-func (o *monitorOptions) watch(a *app, c *cobra.Command, args []string, shows bool) error {
+func (o *monitorOptions) watch(a *app, c *cobra.Command, args, limits []string, shows bool) error {
+	for _, limit := range limits {
+		if err := o.addAlert(limit); err != nil {
+			return err
+		}
+	}
 	if o.format == "" && filepath.Ext(o.output) == ".hightide" {
 		o.Out, o.output = o.output, ""
 	}
@@ -109,6 +134,12 @@ func (o *monitorOptions) watch(a *app, c *cobra.Command, args []string, shows bo
 	}
 	if err := o.save(a, c.Context(), result); err != nil {
 		return err
+	}
+	if !shows && o.json == "" {
+		if !o.quiet {
+			fmt.Fprintf(a.stderr, "hightide: recorded as %s; its report: hightide show %[1]s\n", result.ID)
+		}
+		return nil
 	}
 	return o.print(a, result, result.Summary())
 }
@@ -177,7 +208,6 @@ func (o *monitorOptions) save(a *app, ctx context.Context, result *engine.RunRes
 type trackOptions struct {
 	monitorOptions
 	warning, critical float64
-	threshold         mem.Bytes
 	watchdog          bool
 }
 
@@ -207,7 +237,12 @@ func (o *trackOptions) AddFlags(flags *pflag.FlagSet) {
 	o.warning, o.critical = 80, 95
 	flags.Var(percentage{&o.warning}, "warning-threshold", "say when that much of a GPU's or the machine's memory is in use, in `percent`")
 	flags.Var(percentage{&o.critical}, "critical-threshold", "say it again when that much is in use, in `percent`")
-	flags.Func("threshold", "in place of percentages: say when a GPU, or the processes together, hold this `size`; a number without a unit is MiB", o.setThreshold)
+	flags.Lookup("threshold").Usage = "in place of percentages: " + flags.Lookup("threshold").Usage
+	olderFlags(flags, "under hightide run the allocator's snapshot is always kept where memory runs out", "oom-flight-recorder")
+	olderFlags(flags, "the snapshot of an out-of-memory lies in the run's folder", "oom-dump-dir=", "oom-buffer-size=", "oom-max-dumps=", "oom-max-total-mb=")
+	olderFlags(flags, "ranks are known from their environment; --tag names anything else", "job-id=", "rank=", "local-rank=", "world-size=")
+	olderFlags(flags, "the recording is written as it grows; hightide ui --remote-write sends it on", "telemetry-sink-dir=", "telemetry-flush-seconds=",
+		"telemetry-rollover-mb=", "telemetry-retention-files=", "telemetry-retention-total-mb=")
 	flags.BoolVar(&o.watchdog, "watchdog", false, "clean up at limits: that is done inside the program, see docs/sdk.md")
 	_ = flags.MarkHidden("watchdog")
 }
@@ -232,13 +267,6 @@ func (p percentage) Set(word string) error {
 	return nil
 }
 
-func (o *trackOptions) setThreshold(word string) error {
-	if _, err := strconv.ParseFloat(word, 64); err == nil {
-		word += "MiB"
-	}
-	return size(&o.threshold, "--threshold 4000 or 4GiB")(word)
-}
-
 func (o *trackOptions) run(a *app, c *cobra.Command, args []string) error {
 	if o.watchdog {
 		return fail.Usage("in the program: hightide.compat.gpumemprof.MemoryWatchdog, see docs/sdk.md", "the memory to free is inside the program: hightide cannot clean up from outside")
@@ -246,23 +274,15 @@ func (o *trackOptions) run(a *app, c *cobra.Command, args []string) error {
 	if o.warning > o.critical {
 		return fail.Usage("swap them", "the warning at %v %% comes after the critical threshold of %v %%", o.warning, o.critical)
 	}
-	for _, limit := range o.limits(a) {
-		if err := o.addAlert(limit); err != nil {
-			return err
-		}
-	}
-	return o.watch(a, c, args, false)
+	return o.watch(a, c, args, o.limits(a), false)
 }
 
 // limits are the thresholds as alerts.
 func (o *trackOptions) limits(a *app) (all []string) {
-	gpus := a.engine().HasGPUs()
 	if o.threshold > 0 {
-		if gpus {
-			all = append(all, fmt.Sprintf("device > %dB", int64(o.threshold)))
-		}
-		return append(all, fmt.Sprintf("rss > %dB", int64(o.threshold)))
+		return o.beyond(a)
 	}
+	gpus := a.engine().HasGPUs()
 	for _, percent := range []float64{o.warning, o.critical} {
 		if gpus {
 			all = append(all, fmt.Sprintf("device > %g%%", percent))
