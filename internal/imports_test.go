@@ -47,7 +47,7 @@ var rooms = map[string][]string{
 	"internal/format":       {"internal/mem", "internal/words", "internal/pickle", "internal/wire", "internal/usage", "internal/format/torch", "internal/format/profiler", "internal/format/stacks", "internal/format/smaps", "internal/format/oomtext", "internal/format/telemetry"},
 	"internal/sampler":      {"internal/mem", "internal/sampler/nvml"},
 	"internal/sampler/nvml": {},
-	"internal/store":        {"internal/mem", "internal/wire", "internal/words"},
+	"internal/store":        {"internal/analyze", "internal/mem", "internal/wire", "internal/words"},
 	"internal/event":        {},
 	"internal/launch":       {},
 	"internal/observe":      {"internal/event", "internal/launch", "internal/mem", "internal/sampler", "internal/shm", "internal/words"},

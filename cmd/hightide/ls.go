@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -31,9 +30,10 @@ func lsCommand(a *app) *cobra.Command {
 		Aliases: []string{"list"},
 		Short:   "List the runs, newest first",
 		Long: `List the runs, newest first: how long, how much memory, how they ended. TEXT selects those whose
-id, name or command contains it. PEAK HOST is what the report's headline says: of several processes
-what they take together, shared pages once (PSS). Without a report, and after "reindex", it is the sum
-of their RSS.
+id, name or command contains it. PEAK is the figure that the run's report leads with: memory that was
+reserved or allocated on a device where one was used, else of several processes what they took together,
+shared pages once (PSS), else resident memory (RSS). RESULT is how the program ended; of an imagined run
+it is the verdict.
 
 A run is "cut off" where hightide was killed before the program ended: what was recorded until then is
 there. A "recovered" run was completed by the next command; how its program ended is not known.
@@ -42,7 +42,7 @@ Exit codes: 0 fine, 2 wrong usage, 4 the list cannot be written.`,
 		Example: `  hightide ls
   hightide ls bert --limit 5
   hightide ls --tag model=bert --tag keep
-  hightide ls --json | jq '.runs[].peak_host_rss_bytes'`,
+  hightide ls --json | jq '.runs[].figure.bytes'`,
 		Args: cobra.MaximumNArgs(1),
 	}, &lsOptions{})
 }
@@ -103,54 +103,17 @@ func lsColumns(now time.Time) []lsColumn {
 		{report.ListColumn{Title: "STARTED"}, func(r store.Run) string { return ago(now, time.Unix(0, r.Start)) }},
 		{report.ListColumn{Title: "TIME", Right: true}, func(r store.Run) string { return shortDuration(time.Duration(r.Duration)) }},
 		{report.ListColumn{Title: "STEPS", Right: true}, func(r store.Run) string { return nonZero(int64(r.Steps)) }},
-		{report.ListColumn{Title: "PEAK HOST", Right: true}, hostPeak},
-		{report.ListColumn{Title: "PEAK DEVICE", Right: true}, devicePeak},
+		{report.ListColumn{Title: "PEAK"}, func(r store.Run) string { return r.Figure.String() }},
 		{report.ListColumn{Title: "RESULT"}, result},
 		{report.ListColumn{Title: "FINDINGS", Right: true}, func(r store.Run) string { return nonZero(r.Findings.Or(0)) }},
 		{report.ListColumn{Title: "SIZE", Right: true}, func(r store.Run) string { return mem.Bytes(r.Size).String() }},
 		{report.ListColumn{Title: "TAGS"}, tagsText},
-		{report.ListColumn{Title: "COMMAND"}, func(r store.Run) string { return mem.CommandLine(r.Command) }},
+		{report.ListColumn{Title: "COMMAND"}, func(r store.Run) string { return mem.CommandLine(mem.Program(r.Command)) }},
 	}
-}
-
-// hostPeak is what the report's headline says; where no report was made yet, the largest sum of RSS over the process tree.
-func hostPeak(r store.Run) string {
-	if peak, ok := cmp.Or(r.Headline, r.HostRSS).Get(); ok {
-		return mem.Bytes(peak).String()
-	}
-	return ""
-}
-
-func devicePeak(r store.Run) string {
-	for _, peak := range []mem.Optional{r.Device, r.Reserved, r.Allocated} {
-		if value, ok := peak.Get(); ok && value > 0 {
-			return mem.Bytes(value).String()
-		}
-	}
-	return ""
 }
 
 func result(r store.Run) string {
-	text := ""
-	switch code, exited := r.ExitCode.Get(); {
-	case r.State != store.Finished:
-		text = string(r.State)
-	case r.Stopped:
-		text = "stopped"
-	case r.Signal.Known():
-		text = report.SignalName(r.Signal.Or(0))
-	case exited && code != 0:
-		text = fmt.Sprintf("exit %d", code)
-	case !exited && r.Verb == "attach":
-		text = "not known" // how a stranger's process ended
-	case !exited:
-		text = "recovered" // its engine went away; how it ended nobody saw
-	default:
-		text = "ok"
-	}
-	if r.OOMs > 0 {
-		text += ", out of memory"
-	}
+	text := r.Ended.Text
 	if r.Label == mem.Imagined {
 		text += ", imagined"
 	}

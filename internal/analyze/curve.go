@@ -74,11 +74,7 @@ func subjectOf(run *mem.Run, s *mem.Series) report.Subject {
 // MainCurve is the series that a report of the run leads with; nil: it has none.
 func MainCurve(run *mem.Run) *mem.Series {
 	in := &Input{Run: run, series: map[seriesKey]*mem.Series{}}
-	for _, s := range run.Series {
-		if key := (seriesKey{s.Process, s.Name}); in.series[key] == nil && len(s.Times) > 0 {
-			in.series[key] = s
-		}
-	}
+	in.index()
 	in.leader = in.findLeader()
 	return in.leadingSeries().series
 }

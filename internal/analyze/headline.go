@@ -24,6 +24,7 @@ func headline(in *Input, r *report.Report) {
 		h.ExitCode, h.Signal, h.Stopped = in.Run.End.ExitCode, in.Run.End.Signal, in.Run.End.Reason == "stopped"
 		h.Left = in.Run.End.Reason == "left"
 	}
+	h.Ended = in.ending(r.Imagined)
 	h.Exception = in.exception(r)
 	if in.label() != mem.Imagined { // where no kernel ran, a step's time is that of the host alone
 		h.StepTime = in.stepTime(in.leader)
@@ -85,6 +86,9 @@ func (in *Input) verdictOOM(b *strings.Builder, r *report.Report) {
 			if f.File != "" {
 				fmt.Fprintf(b, " at %s", mem.LineName(mem.Location{File: f.File, Line: f.Line}))
 			}
+			if r.Headline.Ended.Kind == mem.EndDone {
+				b.WriteString("; the program went on to its end")
+			}
 			b.WriteString(". ")
 			return
 		}
@@ -93,28 +97,20 @@ func (in *Input) verdictOOM(b *strings.Builder, r *report.Report) {
 
 // verdictPeak: "Peak 1.34 GiB RSS (measured) in backward of step 212".
 func (in *Input) verdictPeak(b *strings.Builder, r *report.Report) {
-	p := r.Headline.Peak
-	bytes, what := p.HostRSS, "RSS"
-	switch r.Headline.MainSource {
-	case mem.SeriesReserved:
-		bytes, what = p.Reserved, "reserved on the device"
-	case mem.SeriesAllocated:
-		bytes, what = p.Allocated, "allocated on the device"
-	case mem.SeriesDeviceProcess:
-		bytes, what = in.sumOfPeaks(mem.SeriesDeviceProcess), "on the device"
-	case mem.SeriesTreePSS:
-		bytes, what = p.HostPSS, "PSS"
-	case mem.SeriesDeviceUsed:
-		fullest := in.fullestDevice()
-		bytes, what = mem.Some(fullest.Values[fullest.Peak()]), "in use on "+fullest.Device+", by all programs together"
-		if all, ok := in.memoryOf(fullest.Device).Get(); ok {
-			what = fmt.Sprintf("of %v %s", mem.Bytes(all), what)
-		}
-	}
-	value, ok := bytes.Get()
-	if !ok {
+	p, f := r.Headline.Peak, r.Headline.Figure
+	if !f.Known() {
 		b.WriteString("No memory was observed")
 		return
+	}
+	value, what := f.Bytes, f.What
+	switch f.Source {
+	case mem.SeriesReserved, mem.SeriesAllocated:
+		what += " on the device"
+	case mem.SeriesDeviceUsed:
+		what += ", by all programs together"
+		if all, ok := in.memoryOf(in.fullestDevice().Device).Get(); ok {
+			what = fmt.Sprintf("of %v %s", mem.Bytes(all), what)
+		}
 	}
 	processes := fmt.Sprintf("%d processes", len(in.Run.Processes))
 	b.WriteString("Peak ")
@@ -123,7 +119,7 @@ func (in *Input) verdictPeak(b *strings.Builder, r *report.Report) {
 	}
 	switch n := len(in.Run.Processes); {
 	case what == "PSS":
-		half := p.PSSError.Or(0)
+		half := f.Error
 		if p.AtLeast {
 			value, half = value-half, 0
 		}

@@ -5,14 +5,13 @@ import (
 	"slices"
 
 	"hightide/internal/analyze/imagined"
-	"hightide/internal/mem"
 	"hightide/internal/report"
 	"hightide/internal/usage"
 )
 
 // imaginedRun judges a run on imaginary GPUs; other runs it leaves alone.
 func imaginedRun(in *Input, r *report.Report) {
-	if in.label() != mem.Imagined || in.Run.Info.Verb != "imagine" {
+	if !in.judged() {
 		return
 	}
 	r.Imagined = imagined.Judge(in.Run)

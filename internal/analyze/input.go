@@ -49,12 +49,7 @@ func newInput(run *mem.Run, opts Options) *Input {
 	for process := range run.Heap {
 		in.histories[process] = usage.FromHeap(run, process)
 	}
-	for _, s := range run.Series {
-		if key := (seriesKey{s.Process, s.Name}); in.series[key] == nil && len(s.Times) > 0 {
-			in.series[key] = s
-		}
-	}
-	in.boundPSS()
+	in.index()
 	counts := map[uint32]int{}
 	for _, s := range run.Steps {
 		counts[s.Process]++
@@ -71,6 +66,16 @@ func newInput(run *mem.Run, opts Options) *Input {
 	in.end = in.lastMoment()
 	in.leader = in.findLeader()
 	return in
+}
+
+// index finds the series that have readings, and what the PSS of the tree can have been.
+func (in *Input) index() {
+	for _, s := range in.Run.Series {
+		if key := (seriesKey{s.Process, s.Name}); in.series[key] == nil && len(s.Times) > 0 {
+			in.series[key] = s
+		}
+	}
+	in.boundPSS()
 }
 
 // lastMoment is when the run ended, or the last thing that was seen of it.

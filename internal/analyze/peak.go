@@ -26,12 +26,8 @@ func peak(in *Input, r *report.Report) {
 	lead := in.leadingSeries()
 	r.Headline.MainSource = lead.name
 	p.Process = lead.process
-	switch lead.name {
-	case mem.SeriesTreePSS:
-		p.AtLeast = in.shortLived(p.HostPSS.Or(0)) > 0
-	case mem.SeriesTreeRSS:
-		p.AtLeast = in.shortLived(p.HostRSS.Or(0)) > 0
-	}
+	r.Headline.Figure = in.figure(r.Imagined)
+	p.AtLeast = r.Headline.Figure.AtLeast
 	if lead.series != nil {
 		at := lead.series.Times[lead.series.Peak()]
 		p.Process = in.largestAt(at, lead)

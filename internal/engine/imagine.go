@@ -58,8 +58,8 @@ func (e *Engine) Imagine(ctx context.Context, o ImagineOptions) (*ImagineResult,
 	s.Base.ID, s.Base.OutDir = result.ID, p.engine.scratch(result.ID)
 	main, err := s.Run(ctx, p.writer)
 	result.Notes = append(result.Notes, s.Notes...)
-	p.close(&result.RunResult, err == nil)
 	if err != nil {
+		p.close(&result.RunResult, false)
 		return nil, err
 	}
 	result.Outcome, result.Verdict, result.built = main.Outcome, main.Imagined, main.Built()

@@ -85,17 +85,14 @@ func (e *Engine) record(ctx context.Context, o RunOptions, verb string, result *
 	result.Outcome, err = observe.Run(ctx, options, p.writer)
 	tuned()
 	done()
-	p.close(result, err == nil)
 	if err != nil {
+		p.close(result, false)
 		return nil, launchError(err)
 	}
+	p.conclude(&o, result)
 	if lost := p.writer.Lost(); lost.Frames > 0 {
 		result.Notes = append(result.Notes, fmt.Sprintf("the recording lacks %d records: %v", lost.Frames, lost.Err))
 	}
-	if p.writer.Run().Size > smallRecording {
-		defer e.Runtime.TuneTo(launch.Reporting)() // it is made from the file: do not hold both, nor twice the report
-	}
-	p.conclude(&o, result)
 	return result, nil
 }
 
@@ -266,36 +263,31 @@ func (p *place) close(result *RunResult, ran bool) {
 	result.File = p.writer.Run().File
 }
 
-// conclude explains the recording and leaves its copies where they were asked for. The report is
+// conclude explains the recording, ends it with what was found, and leaves its copies where they were asked for. The report is
 // made from the file, not from memory: what it says is what anyone will read later.
 func (p *place) conclude(o *RunOptions, result *RunResult) {
 	o.Events.Tell(event.Reporting{})
-	if o.Out != "" {
-		result.note(copyRecording(o.Out, p.store, result.ID))
+	result.note(p.writer.End())
+	if p.writer.Run().Size > smallRecording {
+		defer p.engine.Runtime.TuneTo(launch.Reporting)() // do not hold both, nor twice the report
 	}
 	_, run, err := store.Load(p.store, result.ID)
-	if err != nil {
-		result.note(err)
-		return
+	result.note(err)
+	if err == nil {
+		if o.Loaded != nil {
+			o.Loaded(run)
+		}
+		result.Report = Analyze(run)
+		result.note(p.writer.Write(mem.Found{Findings: len(result.Report.Findings)}))
 	}
-	if o.Loaded != nil {
-		o.Loaded(run)
-	}
-	result.Report = Analyze(run)
-	result.note(p.store.Note(result.ID, said(result.Report)))
-	if o.HTML {
+	if err == nil && o.HTML {
 		result.HTML, err = p.store.Attach(result.ID, "report.html", result.Report.HTML)
 		result.note(err)
 	}
-}
-
-// said is what the list of runs shows of a report.
-func said(r *report.Report) store.ReportNote {
-	says := store.ReportNote{Findings: len(r.Findings), Host: r.Headline.Peak.HostRSS}
-	if len(r.Processes) > 1 && r.Headline.Peak.HostPSS.Known() {
-		says.Host = r.Headline.Peak.HostPSS
+	p.close(result, true)
+	if o.Out != "" {
+		result.note(copyRecording(o.Out, p.store, result.ID))
 	}
-	return says
 }
 
 func copyRecording(to string, s store.Store, id string) error {

@@ -25,29 +25,28 @@ type listAnswer struct {
 
 // runRow is what tells runs apart; the tool report has the rest.
 type runRow struct {
-	ID        string            `json:"id"`
-	Name      string            `json:"name,omitempty"`
-	Tags      map[string]string `json:"tags,omitempty"`
-	Verb      string            `json:"verb,omitempty"`
-	Label     mem.Label         `json:"label,omitempty"`
-	Command   string            `json:"command"`
-	State     string            `json:"state"`
-	Start     time.Time         `json:"start"` // many a reader of JSON rounds nanoseconds since 1970
-	Duration  int64             `json:"duration_ns"`
-	ExitCode  mem.Optional      `json:"exit_code,omitzero"`
-	Steps     uint64            `json:"steps"`
-	HostRSS   mem.Optional      `json:"peak_host_rss_bytes,omitzero"`
-	Device    mem.Optional      `json:"peak_device_used_bytes,omitzero"`
-	Allocated mem.Optional      `json:"peak_allocated_bytes,omitzero"`
-	OOMs      int               `json:"ooms"`
-	Findings  mem.Optional      `json:"findings,omitzero"`
+	ID       string            `json:"id"`
+	Name     string            `json:"name,omitempty"`
+	Tags     map[string]string `json:"tags,omitempty"`
+	Verb     string            `json:"verb,omitempty"`
+	Label    mem.Label         `json:"label,omitempty"`
+	Command  string            `json:"command"`
+	State    string            `json:"state"`
+	Start    time.Time         `json:"start"` // many a reader of JSON rounds nanoseconds since 1970
+	Duration int64             `json:"duration_ns"`
+	Ended    mem.Ending        `json:"ended" jsonschema:"how it ended; of an imagined run the verdict"`
+	ExitCode mem.Optional      `json:"exit_code,omitzero"`
+	Steps    uint64            `json:"steps"`
+	Figure   mem.Figure        `json:"figure,omitzero" jsonschema:"the peak by which it is known, as in its report"`
+	OOMs     int               `json:"ooms"`
+	Findings mem.Optional      `json:"findings,omitzero"`
 }
 
 const defaultRuns = 20
 
 var list = tool[listInput, listAnswer]{
 	name: "list", title: "List recorded runs",
-	about: "List recorded runs, newest first: command, peaks of host and device memory, how each ended.",
+	about: "List recorded runs, newest first: command, peak of memory, how each ended.",
 	answer: func(ctx context.Context, d *door, in listInput, _ event.Sink) (out listAnswer, text string, err error) {
 		if err := oneOf("state", in.State, []string{string(store.Running), string(store.Finished), string(store.CutOff)}); err != nil {
 			return out, "", err
@@ -63,7 +62,7 @@ var list = tool[listInput, listAnswer]{
 		}
 		for _, r := range runs {
 			out.Runs = append(out.Runs, runRow{r.ID, r.Name, r.Tags, r.Verb, r.Label, mem.CommandLine(r.Command), string(r.State), time.Unix(0, r.Start).UTC(), r.Duration,
-				r.ExitCode, r.Steps, r.HostRSS, r.Device, r.Allocated, r.OOMs, r.Findings})
+				r.Ended, r.ExitCode, r.Steps, r.Figure, r.OOMs, r.Findings})
 		}
 		return out, listText(runs, out.More), err
 	},
@@ -75,17 +74,12 @@ func listText(runs []store.Run, more bool) string {
 	}
 	var lines []string
 	for _, r := range runs {
-		line := fmt.Sprintf("%s  %s  %s", r.ID, r.State, mem.CommandLine(r.Command))
+		line := fmt.Sprintf("%s  %s  %s", r.ID, r.Ended.Text, mem.CommandLine(mem.Program(r.Command)))
 		if r.Name != "" {
 			line += "  named " + r.Name
 		}
-		for _, peak := range []struct {
-			what  string
-			bytes mem.Optional
-		}{{"host", r.HostRSS}, {"device", r.Device}} {
-			if n, ok := peak.bytes.Get(); ok {
-				line += fmt.Sprintf(", peak %s %v", peak.what, mem.Bytes(n))
-			}
+		if r.Figure.Known() {
+			line += fmt.Sprintf(", peak %v (%s)", r.Figure, r.Figure.Label)
 		}
 		lines = append(lines, line)
 	}

@@ -24,3 +24,21 @@ func TestCommandLine(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestProgram: a command begins with its script, whatever runs it.
+func TestProgram(t *testing.T) {
+	for line, want := range map[string]string{
+		"/usr/bin/python3 -u -X dev /home/mia/train.py --lr 3": "train.py --lr 3",
+		"python3.12 -m torch.distributed.run train.py":         "torch.distributed.run train.py",
+		"/usr/bin/python -c pass":                              "python -c pass",
+		"/opt/bin/torchrun --nproc-per-node 2 /work/train.py":  "torchrun --nproc-per-node 2 /work/train.py",
+		"python": "python",
+	} {
+		if got := strings.Join(Program(strings.Fields(line)), " "); got != want {
+			t.Errorf("%q is %q, not %q", line, got, want)
+		}
+	}
+	if got := Program(nil); len(got) != 0 {
+		t.Error(got)
+	}
+}

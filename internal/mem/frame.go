@@ -325,6 +325,11 @@ type Drop struct {
 	Bytes   uint64 `json:"bytes,omitempty"`
 }
 
+// Found is what the report found that was made of the run at its end. A later one replaces it.
+type Found struct {
+	Findings int `json:"findings"`
+}
+
 // End closes a run. A recording without one was cut off.
 type End struct {
 	Time     int64    `json:"time_ns"`
@@ -351,3 +356,4 @@ func (Event) frame()      {}
 func (Snapshot) frame()   {}
 func (Drop) frame()       {}
 func (End) frame()        {}
+func (Found) frame()      {}

@@ -2,6 +2,7 @@ package mem
 
 import (
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -191,6 +192,33 @@ func CommandLine(command []string) string {
 		}
 	}
 	return strings.Join(quoted, " ")
+}
+
+var interpreter = regexp.MustCompile(`^(python|pypy)[\d.]*t?$`)
+
+// Program is a command as people know it: from the script on, without the interpreter and its options.
+func Program(command []string) []string {
+	if len(command) == 0 {
+		return nil
+	}
+	short := append([]string{path.Base(command[0])}, command[1:]...)
+	if !interpreter.MatchString(short[0]) {
+		return short
+	}
+	at := 1
+	for at < len(short) && strings.HasPrefix(short[at], "-") && short[at] != "-m" && short[at] != "-c" && short[at] != "-" {
+		if short[at] == "-W" || short[at] == "-X" { // their values
+			at++
+		}
+		at++
+	}
+	switch {
+	case at >= len(short), short[at] == "-c", short[at] == "-":
+		return short
+	case short[at] == "-m":
+		return short[at+1:]
+	}
+	return append([]string{path.Base(short[at])}, short[at+1:]...)
 }
 
 // needsQuotes says whether a shell may take a letter for more than itself.

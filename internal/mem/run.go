@@ -26,6 +26,7 @@ type Run struct {
 	Snapshots []*SnapshotFile
 	Drops     []Drop
 	End       *End
+	Found     *Found // nil: no report was made at its end
 	Damage    []Damage
 	Imagined  ImaginedFacts // of a run on imaginary GPUs
 
@@ -189,12 +190,27 @@ func (r *Run) Add(f Frame) error {
 		keep(r, &r.Drops, f, frameKey{kind: "drop", process: f.Process, name: f.Place})
 	case End:
 		r.End = &f
+	case Found:
+		r.Found = &f
 	default:
 		if !r.addImagined(f) {
 			return fmt.Errorf("frame of unknown type %T", f)
 		}
 	}
 	return nil
+}
+
+// Raise is Add for who wants no more of a series than its highest reading.
+func (r *Run) Raise(f Samples) {
+	s := r.series[f.Series]
+	if s == nil || len(f.Times) != len(f.Values) {
+		return
+	}
+	for i, v := range f.Values {
+		if len(s.Values) == 0 || v > s.Values[0] {
+			s.Times, s.Values = []int64{f.Times[i]}, []int64{v}
+		}
+	}
 }
 
 // addTimes adds moments to a series. Most series of a process are read at the same moments: those are kept once.
@@ -327,6 +343,9 @@ func (e *Event) Shortage() bool {
 	text := strings.ToLower(e.Text + " " + e.Facts["class"] + " " + e.Facts["from"])
 	return strings.Contains(text, "out of memory") || strings.Contains(text, "outofmemory") || strings.Contains(text, "alloc_failed")
 }
+
+// RanOut says whether memory ran out and an error told the program so. After a malloc that fails most programs go on.
+func (e *Event) RanOut() bool { return e.Kind == "oom" && e.Facts["source"] != "malloc" }
 
 // Uncaught is the exception that nobody caught and that ended a process, the main one's where it has one. Where that
 // only tells of a child, it is the first of those: the others may have failed for its sake.

@@ -60,6 +60,8 @@ func New() *Report {
 type Headline struct {
 	Verdict     string       `json:"verdict" doc:"One sentence for people."`
 	Clauses     []string     `json:"clauses" doc:"Its parts: the peak, then what else there is to say."`
+	Figure      mem.Figure   `json:"figure,omitzero" doc:"The one figure by which the run is known, in lists too. Absent: none was observed, or it is no run."`
+	Ended       mem.Ending   `json:"ended,omitzero" doc:"How it ended, in lists too. Absent: it is no run."`
 	Duration    int64        `json:"duration_ns" doc:"How long the command ran, in ns."`
 	Steps       uint64       `json:"steps" doc:"How many optimizer steps were completed; 0: there was no training."`
 	ExitCode    mem.Optional `json:"exit_code,omitzero" doc:"The command's exit code; absent where a signal ended it or its end was not seen."`

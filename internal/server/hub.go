@@ -240,6 +240,9 @@ func (h *hub) report(e *engine.Engine) (*report.Report, []byte, error) {
 	}
 	began := time.Now()
 	r := engine.AnalyzeFrom(from, h.view())
+	if ended == nil && r.Headline.Ended.Kind == mem.EndCutOff {
+		r.Headline.Ended = mem.StillRunning
+	}
 	text, err := r.JSON()
 	if err != nil {
 		return nil, nil, err

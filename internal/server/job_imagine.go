@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"strconv"
 
+	"hightide/internal/analyze"
 	"hightide/internal/engine"
 	"hightide/internal/fail"
 	"hightide/internal/imagine"
@@ -91,17 +92,7 @@ func (o imagineOutcome) inWords() string {
 	if o.Imagined == nil {
 		return "no verdict"
 	}
-	switch o.Verdict {
-	case mem.VerdictFits:
-		return "fits"
-	case mem.VerdictTight:
-		return "fits tightly"
-	case mem.VerdictConditional:
-		return "fits on a condition"
-	case mem.VerdictOOM:
-		return "out of memory"
-	}
-	return "no verdict"
+	return analyze.EndOf(o.Verdict).Text
 }
 
 // aside runs a use case with programs that have no terminal; the end of what they write is the job's output.

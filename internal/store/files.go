@@ -141,7 +141,7 @@ func (s *Files) Create(info mem.RunInfo) (Writer, error) {
 		os.RemoveAll(s.runDir(id))
 		return nil, s.badPlace("write to", err)
 	}
-	r := s.write(id, file, out, encoder, newRollup())
+	r := s.write(id, file, out, encoder, newRollup(false))
 	r.begin(info)
 	if err := os.Rename(s.unborn(id), s.recording(id)); err != nil { // from here on it is a run, and says of what
 		file.Close()
@@ -239,13 +239,13 @@ func (s *Files) reopen(id string, file *os.File) (Writer, error) {
 	if _, err := file.Seek(0, 0); err != nil {
 		return nil, s.badPlace("read", err)
 	}
-	roll, sequence, err := sumUp(file)
+	roll, sequence, err := sumUp(file, false)
 	if errors.Is(err, wire.ErrFormat) && size < 1024 { // the engine ended before it had begun
 		if err := file.Truncate(0); err != nil {
 			return nil, s.badPlace("write to", err)
 		}
-		out.size, roll = 0, newRollup()
-		roll.info.ID = id
+		out.size, roll = 0, newRollup(false)
+		roll.run.Info.ID = id
 		_, err = wire.NewWriter(out)
 	}
 	if err != nil {

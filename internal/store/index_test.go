@@ -91,7 +91,7 @@ func TestIndexThatCannotBeWrittenIsNamed(t *testing.T) {
 	s := OpenFiles(dir)
 	defer s.Close()
 	var where *Error
-	if err := s.Note("x", ReportNote{Findings: 1}); !errors.As(err, &where) || !strings.Contains(err.Error(), "cannot write the index "+index) || where.Hint == "" {
+	if err := s.Reindex(nil); !errors.As(err, &where) || !strings.Contains(err.Error(), "cannot write the index "+index) || where.Hint == "" {
 		t.Errorf("%v", err)
 	}
 }

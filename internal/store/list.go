@@ -155,7 +155,8 @@ func (s *Files) look(c *comparison, id string, known entry, all bool) bool {
 	now.run = s.sumUpFile(id, path)
 	now.run.Size = s.size(id)
 	if running {
-		now.run.State, now.recording = Running, ""
+		now.run.becomes(Running)
+		now.recording = ""
 	} else {
 		_ = os.Remove(s.reserve(id)) // of an engine that was killed
 	}
@@ -179,10 +180,11 @@ func stampOf(info fs.FileInfo) string {
 
 // sumUpFile makes a row from a recording; of one that cannot be read it knows the name and place.
 func (s *Files) sumUpFile(id, path string) Run {
-	row := Run{State: CutOff, Damaged: true}
+	row := Run{Damaged: true}
+	row.becomes(CutOff)
 	if file, err := openPlain(path, os.O_RDONLY); err == nil {
 		defer file.Close()
-		if roll, _, err := sumUp(file); err == nil {
+		if roll, _, err := sumUp(file, true); err == nil {
 			row = roll.row()
 		}
 	}
@@ -209,17 +211,6 @@ func (s *Files) size(id string) (sum int64) {
 		return nil
 	})
 	return sum
-}
-
-// Note implements Store.
-func (s *Files) Note(id string, says ReportNote) error {
-	if err := s.check(); err != nil {
-		return err
-	}
-	if err := s.index.note(id, says); err != nil {
-		return s.noIndex(err)
-	}
-	return nil
 }
 
 // apply returns those of the runs, newest first, that the filter lets through.

@@ -28,7 +28,6 @@ type memoryRun struct {
 	data      buffer
 	followers atomic.Int32
 	writer    *recording // the newest
-	says      *ReportNote
 	attached  map[string][]byte
 }
 
@@ -71,13 +70,14 @@ func (m *Memory) Create(info mem.RunInfo) (Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	run.writer = &recording{id: info.ID, place: run, out: out, wire: encoder, roll: newRollup()}
+	run.writer = &recording{id: info.ID, place: run, out: out, wire: encoder, roll: newRollup(true)}
 	run.writer.begin(info)
 	return run.writer, nil
 }
 
 func (r *memoryRun) followed() bool       { return r.followers.Load() > 0 }
 func (r *memoryRun) flushed()             {}
+func (r *memoryRun) end()                 {}
 func (r *memoryRun) paths() (_, _ string) { return "", "" }
 func (r *memoryRun) close() error         { return nil }
 
@@ -93,7 +93,7 @@ func (m *Memory) Reopen(id string) (Writer, error) {
 		return nil, stillRunning(id)
 	}
 	data := run.data.bytes()
-	roll, sequence, err := sumUp(bytes.NewReader(data))
+	roll, sequence, err := sumUp(bytes.NewReader(data), true)
 	if err != nil {
 		return nil, unreadable(id, err)
 	}
@@ -113,9 +113,6 @@ func (m *Memory) List(filter Filter) ([]Run, error) {
 	var runs []Run
 	for _, run := range m.runs {
 		row := run.writer.Run()
-		if run.says != nil {
-			row.Findings, row.Headline = mem.Some(int64(run.says.Findings)), run.says.Host
-		}
 		for _, data := range run.attached {
 			row.Size += int64(len(data))
 		}
@@ -137,16 +134,6 @@ func (m *Memory) Remove(id string) error {
 		return stillRunning(id)
 	}
 	delete(m.runs, id)
-	return nil
-}
-
-// Note implements Store.
-func (m *Memory) Note(id string, says ReportNote) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if run := m.runs[id]; run != nil {
-		run.says = &says
-	}
 	return nil
 }
 

@@ -208,7 +208,7 @@ func resolveFile(path string) (Run, error) {
 		return Run{}, err
 	}
 	defer file.Close()
-	roll, _, err := sumUp(file)
+	roll, _, err := sumUp(file, true)
 	if err != nil {
 		return Run{}, unreadable(path, err)
 	}
@@ -225,7 +225,7 @@ func loadFile(path string) (Run, *mem.Run, error) {
 	if err != nil {
 		return Run{}, nil, unreadable(path, err)
 	}
-	roll := newRollup()
+	roll := newRollup(true)
 	for f := range wire.Frames(run) {
 		roll.add(f)
 	}
@@ -264,7 +264,7 @@ func rowOfFile(roll *rollup, path string) Run {
 		row.Size = info.Size()
 	}
 	if row.State == CutOff && isLocked(path) {
-		row.State = Running
+		row.becomes(Running)
 	}
 	return row
 }

@@ -3,146 +3,140 @@ package store
 import (
 	"io"
 	"maps"
+	"slices"
 
+	"hightide/internal/analyze"
 	"hightide/internal/mem"
 	"hightide/internal/wire"
 )
 
-// rollup sums frames up to a row of the index, in constant memory: the writer feeds it as frames
-// pass, Reindex from the file.
+// rollup sums frames up to a row of the index: the writer feeds it as frames pass, Reindex from the file. It keeps a run
+// of what a row needs: no spans, stacks, heaps or contents of snapshots, and of most series the highest reading.
 type rollup struct {
-	info      mem.RunInfo
-	peaks     map[uint32]*mem.Optional // series → the figure it raises
-	trees     Run                      // peaks of the process tree
-	single    Run                      // peaks of single processes, where the tree was not observed
-	processes map[uint32]mem.Optional  // → the kernel's high-water mark
-	steps     uint64
-	ooms      int
-	snapshots map[snapshotKey]bool
-	drops     map[dropKey]uint64
-	last      int64 // newest moment seen
-	end       *mem.End
-	damaged   bool
+	run     *mem.Run
+	bounds  map[uint32]bool // series by which the PSS of the tree is bounded
+	whole   bool            // keep every reading of those, however many: the run has ended
+	read    int             // how many are kept
+	last    int64           // newest moment seen
+	damaged bool
 }
 
-type dropKey struct {
-	process uint32
-	place   string
+func newRollup(whole bool) *rollup {
+	return &rollup{run: mem.NewRun(), whole: whole, bounds: map[uint32]bool{}}
 }
 
-type snapshotKey struct {
-	process uint32
-	name    string
-}
-
-func newRollup() *rollup {
-	return &rollup{peaks: map[uint32]*mem.Optional{}, processes: map[uint32]mem.Optional{}, drops: map[dropKey]uint64{}, snapshots: map[snapshotKey]bool{}}
-}
+// boundsKept is how many readings of the tree a run in the making keeps, so that its figure is the one that its page has. Of those that
+// come later it keeps the highest of each second, until it has ended.
+const boundsKept = 1 << 18
 
 func (r *rollup) add(f mem.Frame) {
 	switch f := f.(type) {
-	case mem.RunInfo:
-		r.info = f
-	case mem.Process:
-		r.processes[f.ID] = f.MaxRSS
-		r.seen(f.Start)
-	case mem.SeriesDef:
-		r.define(f)
-	case mem.Samples:
-		r.samples(f)
-	case mem.StepTotal:
-		r.steps = max(r.steps, f.Steps)
+	case mem.Spans, mem.PhaseStats, mem.Steps, mem.StackDef, mem.HeapAges, mem.Holder, mem.Module, mem.ModelUse:
+		return
 	case mem.HeapUse:
 		r.seen(f.Time)
+		return
+	case mem.Samples:
+		r.samples(f)
+		return
+	case mem.SeriesDef:
+		r.bounds[f.ID] = f.Process == 0 && slices.Contains(boundsOf, f.Name)
+	case mem.Snapshot:
+		f.Piece = nil
+		_ = r.run.Add(f)
+		return
+	case mem.Process:
+		r.seen(f.Start)
 	case mem.Event:
 		r.seen(f.Time)
-		if f.Kind == "oom" && f.Facts["source"] != "malloc" { // after that the program went on
-			r.ooms++
-		}
-	case mem.Snapshot:
-		if f.Last && f.Format != profileFormat {
-			r.snapshots[snapshotKey{f.Process, f.Name}] = true
-		}
-	case mem.Drop:
-		r.drops[dropKey{f.Process, f.Place}] = f.Records
 	case mem.End:
 		r.seen(f.Time)
-		r.end = &f
 	}
+	_ = r.run.Add(f) // what cannot be taken in changes nothing
 }
+
+// boundsOf are the series that bound what the processes took together.
+var boundsOf = []mem.Quantity{mem.SeriesTreePSS, mem.SeriesTreePSSError, mem.SeriesTreeShared, mem.SeriesTreeSegments, mem.SeriesTreeRSS}
 
 // profileFormat is that of memory by line, which is kept as a snapshot is and is none.
 const profileFormat = "pprof"
 
 func (r *rollup) seen(time int64) { r.last = max(r.last, time) }
 
-// define finds the figure that a series raises.
-func (r *rollup) define(s mem.SeriesDef) {
-	switch s.Name {
-	case mem.SeriesTreeRSS:
-		r.peaks[s.ID] = &r.trees.HostRSS
-	case mem.SeriesTreePSS:
-		r.peaks[s.ID] = &r.trees.HostPSS
-	case mem.SeriesRSS:
-		r.peaks[s.ID] = &r.single.HostRSS
-	case mem.SeriesPSS:
-		r.peaks[s.ID] = &r.single.HostPSS
-	case mem.SeriesDeviceUsed:
-		r.peaks[s.ID] = &r.trees.Device
-	case mem.SeriesAllocated:
-		r.peaks[s.ID] = &r.trees.Allocated
-	case mem.SeriesReserved:
-		r.peaks[s.ID] = &r.trees.Reserved
-	}
-}
-
 func (r *rollup) samples(f mem.Samples) {
 	if len(f.Times) > 0 {
 		r.seen(f.Times[len(f.Times)-1])
 	}
-	if peak := r.peaks[f.Series]; peak != nil {
-		for _, v := range f.Values {
-			peak.Raise(mem.Some(v))
-		}
+	if !r.bounds[f.Series] {
+		r.run.Raise(f)
+		return
 	}
+	if peak := (&mem.Series{Values: f.Values}).Peak(); !r.whole && r.read > boundsKept && peak >= 0 && len(f.Times) == len(f.Values) {
+		f.Times, f.Values = f.Times[peak:peak+1], f.Values[peak:peak+1]
+	}
+	r.read += len(f.Times)
+	_ = r.run.Add(f)
 }
 
 // row is what the run looks like so far. State is Finished or CutOff: who still runs is not in the
 // recording.
 func (r *rollup) row() Run {
+	run, said := r.run, analyze.Conclude(r.run)
 	row := Run{
-		ID: r.info.ID, Name: r.info.Name, Tags: maps.Clone(r.info.Tags), Verb: r.info.Verb, Label: r.info.Label,
-		Command: r.info.Command, Host: r.info.Host.Name, Start: r.info.StartWall, State: CutOff,
-		Steps: r.steps, Processes: len(r.processes), OOMs: r.ooms, Snapshots: len(r.snapshots), Damaged: r.damaged,
-		HostRSS: r.trees.HostRSS, HostPSS: r.trees.HostPSS, Device: r.trees.Device,
-		Allocated: r.trees.Allocated, Reserved: r.trees.Reserved,
+		ID: run.Info.ID, Name: run.Info.Name, Tags: maps.Clone(run.Info.Tags), Verb: run.Info.Verb, Label: run.Info.Label,
+		Command: run.Info.Command, Host: run.Info.Host.Name, Start: run.Info.StartWall, Steps: run.StepCount(), Processes: len(run.Processes),
+		State: CutOff, Damaged: r.damaged, Figure: said.Figure, Ended: said.Ending,
 	}
-	if r.last > r.info.StartMono {
-		row.Duration = r.last - r.info.StartMono
+	if r.last > run.Info.StartMono {
+		row.Duration = r.last - run.Info.StartMono
 	}
-	for _, kernel := range r.processes {
-		r.single.HostRSS.Raise(kernel)
+	r.peaks(&row)
+	for i := range run.Events {
+		if run.Events[i].RanOut() {
+			row.OOMs++
+		}
 	}
-	row.HostRSS.Raise(r.single.HostRSS) // one process never takes more than the tree
-	row.HostPSS.Raise(r.single.HostPSS)
-	for _, records := range r.drops {
-		row.Dropped += records
+	for _, s := range run.Snapshots {
+		if s.Complete && s.Format != profileFormat {
+			row.Snapshots++
+		}
 	}
-	if r.end != nil {
-		row.State, row.ExitCode, row.Signal, row.Stopped = Finished, r.end.ExitCode, r.end.Signal, r.end.Reason == "stopped" || r.end.Reason == "left"
-		row.Duration = r.end.Time - r.info.StartMono
+	for _, d := range run.Drops {
+		row.Dropped += d.Records
+	}
+	if run.Found != nil {
+		row.Findings = mem.Some(int64(run.Found.Findings))
+	}
+	if end := run.End; end != nil {
+		row.State = Finished
+		row.ExitCode, row.Signal, row.Stopped = end.ExitCode, end.Signal, end.Reason == "stopped" || end.Reason == "left"
+		row.Duration = end.Time - run.Info.StartMono
 	}
 	return row
 }
 
+// peaks are the highest of each figure that is listed by name beside the one that a run is known by.
+func (r *rollup) peaks(row *Run) {
+	for _, s := range r.run.Series {
+		at := map[mem.Quantity]*mem.Optional{mem.SeriesTreeRSS: &row.HostRSS, mem.SeriesRSS: &row.HostRSS, mem.SeriesTreePSS: &row.HostPSS, mem.SeriesPSS: &row.HostPSS,
+			mem.SeriesDeviceUsed: &row.Device, mem.SeriesAllocated: &row.Allocated, mem.SeriesReserved: &row.Reserved}[s.Name]
+		if at != nil && len(s.Values) > 0 {
+			at.Raise(mem.Some(s.Values[s.Peak()]))
+		}
+	}
+	for _, p := range r.run.Processes {
+		row.HostRSS.Raise(p.MaxRSS) // one process never takes more than the tree
+	}
+}
+
 // sumUp reads a recording to its end; next is the number of its next block. An error is that it is
 // no recording.
-func sumUp(src io.Reader) (sum *rollup, next uint64, err error) {
+func sumUp(src io.Reader, whole bool) (sum *rollup, next uint64, err error) {
 	reader, err := wire.NewReader(src)
 	if err != nil {
 		return nil, 0, err
 	}
-	sum = newRollup()
+	sum = newRollup(whole)
 	for {
 		f, err := reader.Next()
 		if err == io.EOF {

@@ -31,11 +31,13 @@ var columns = []column{
 	{"name", "TEXT NOT NULL", func(e *entry) any { return &e.run.Name }},
 	{"verb", "TEXT NOT NULL", func(e *entry) any { return &e.run.Verb }},
 	{"label", "TEXT NOT NULL", func(e *entry) any { return &e.run.Label }},
-	{"command", "TEXT NOT NULL", func(e *entry) any { return wordList{&e.run.Command} }},
+	{"command", "TEXT NOT NULL", func(e *entry) any { return asJSON{&e.run.Command} }},
 	{"host", "TEXT NOT NULL", func(e *entry) any { return &e.run.Host }},
 	{"state", "TEXT NOT NULL", func(e *entry) any { return &e.run.State }},
 	{"start_wall_ns", "INTEGER NOT NULL", func(e *entry) any { return &e.run.Start }},
 	{"duration_ns", "INTEGER NOT NULL", func(e *entry) any { return &e.run.Duration }},
+	{"ended", "TEXT NOT NULL", func(e *entry) any { return asJSON{&e.run.Ended} }},
+	{"figure", "TEXT NOT NULL", func(e *entry) any { return asJSON{&e.run.Figure} }},
 	{"exit_code", "INTEGER", func(e *entry) any { return optional{&e.run.ExitCode} }},
 	{"signal", "INTEGER", func(e *entry) any { return optional{&e.run.Signal} }},
 	{"stopped", "INTEGER NOT NULL", func(e *entry) any { return &e.run.Stopped }},
@@ -50,7 +52,6 @@ var columns = []column{
 	{"snapshots", "INTEGER NOT NULL", func(e *entry) any { return &e.run.Snapshots }},
 	{"dropped", "INTEGER NOT NULL", func(e *entry) any { return count{&e.run.Dropped} }},
 	{"findings", "INTEGER", func(e *entry) any { return optional{&e.run.Findings} }},
-	{"headline_peak_host_bytes", "INTEGER", func(e *entry) any { return optional{&e.run.Headline} }},
 	{"size_bytes", "INTEGER NOT NULL", func(e *entry) any { return &e.run.Size }},
 	{"damaged", "INTEGER NOT NULL", func(e *entry) any { return &e.run.Damaged }},
 	{"recording_stamp", "TEXT NOT NULL", func(e *entry) any { return &e.recording }},
@@ -95,17 +96,9 @@ func (e *entry) values() []any {
 	return all
 }
 
-// insert enters a row. What a report found is not in the recording: it stays until there is a newer report.
+// insert enters a row, or replaces it.
 var insert = "INSERT INTO runs (" + names("%s") + ", text) VALUES (" + strings.Repeat("?, ", len(columns)) + "?) ON CONFLICT (id) DO UPDATE SET " +
-	kept(names("%s = excluded.%[1]s"), "findings", "headline_peak_host_bytes") + ", text = excluded.text"
-
-// kept changes assignments so that a value stays where there is no other.
-func kept(assignments string, columns ...string) string {
-	for _, c := range columns {
-		assignments = strings.Replace(assignments, c+" = excluded."+c, c+" = coalesce(excluded."+c+", "+c+")", 1)
-	}
-	return assignments
-}
+	names("%s = excluded.%[1]s") + ", text = excluded.text"
 
 // put enters runs, or replaces them.
 func (x *index) put(entries ...entry) error {
@@ -154,13 +147,6 @@ func (x *index) remove(ids ...string) error {
 			}
 		}
 		return nil
-	})
-}
-
-func (x *index) note(id string, says ReportNote) error {
-	return x.change(1, func(tx *sql.Tx) error {
-		_, err := tx.Exec("UPDATE runs SET findings = ?, headline_peak_host_bytes = ? WHERE id = ?", says.Findings, optional{&says.Host}, id)
-		return err
 	})
 }
 
@@ -323,15 +309,15 @@ func (c count) Scan(src any) error {
 	return err
 }
 
-// wordList is a column of a list of words, as JSON.
-type wordList struct{ of *[]string }
+// asJSON is a column of a value that has parts.
+type asJSON struct{ of any }
 
-func (w wordList) Value() (driver.Value, error) {
-	text, err := json.Marshal(*w.of)
+func (a asJSON) Value() (driver.Value, error) {
+	text, err := json.Marshal(a.of)
 	return string(text), err
 }
 
-func (w wordList) Scan(src any) error {
+func (a asJSON) Scan(src any) error {
 	text, _ := src.(string)
-	return json.Unmarshal([]byte(text), w.of)
+	return json.Unmarshal([]byte(text), a.of)
 }

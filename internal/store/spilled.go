@@ -50,9 +50,6 @@ func (s spilled) Remove(id string) error { return s.of(id).Remove(id) }
 // Reopen implements Store.
 func (s spilled) Reopen(id string) (Writer, error) { return s.of(id).Reopen(id) }
 
-// Note implements Store.
-func (s spilled) Note(id string, says ReportNote) error { return s.of(id).Note(id, says) }
-
 // Attach implements Store.
 func (s spilled) Attach(id, name string, write func(io.Writer) error) (string, error) {
 	return s.of(id).Attach(id, name, write)

@@ -41,9 +41,6 @@ type Store interface {
 	// Remove deletes a run by id; ErrRunning while it still runs.
 	Remove(id string) error
 
-	// Note keeps what a run's report says, for List. Best effort.
-	Note(id string, says ReportNote) error
-
 	// Attach keeps a file with a run, such as its report, under a name; it replaces an older one of that
 	// name, whole or not at all. It returns the path where people find the file, "" where there is none.
 	Attach(id, name string, write func(io.Writer) error) (path string, err error)
@@ -91,7 +88,8 @@ type Writer interface {
 	Flush() error   // what was written so far survives the death of the process, and followers see it
 	Followed() bool // somebody follows the run: flush within 100 ms of each frame. Costs a system call
 	Lost() Loss
-	Close() error // flushes, enters the roll-up into the index, gives the lock back
+	End() error   // flushes, also on a full disk: all is in the recording, which can still be added to
+	Close() error // the same, enters the run into the index, gives the lock back
 }
 
 // Loss is what a recording could not take.
@@ -111,10 +109,15 @@ const (
 	CutOff   State = "cut off" // the engine went away before the end
 )
 
-// ReportNote is what is kept of a report.
-type ReportNote struct {
-	Findings int
-	Host     mem.Optional // the host's peak of its headline, bytes
+// becomes puts the run in a state. How a run ended that has not is no more than that.
+func (r *Run) becomes(state State) {
+	r.State = state
+	switch state {
+	case Running:
+		r.Ended = mem.StillRunning
+	case CutOff:
+		r.Ended = mem.Ending{Kind: mem.EndCutOff, Text: string(CutOff)}
+	}
 }
 
 // Run is one row of the index: what List shows. Absent figures were not observed.
@@ -129,6 +132,8 @@ type Run struct {
 	State     State             `json:"state" doc:"running, finished, or cut off: its engine went away before the end."`
 	Start     int64             `json:"start_wall_ns" doc:"When it began, in ns since 1970."`
 	Duration  int64             `json:"duration_ns" doc:"Up to the last thing seen."`
+	Ended     mem.Ending        `json:"ended" doc:"How it ended, as its report says it."`
+	Figure    mem.Figure        `json:"figure,omitzero" doc:"The one figure by which it is known: the peak that its report leads with. Absent: none was observed."`
 	ExitCode  mem.Optional      `json:"exit_code,omitzero" doc:"Of the main process; absent: not seen, or a signal ended it."`
 	Signal    mem.Optional      `json:"signal,omitzero" doc:"Number of the signal that ended the main process."`
 	Stopped   bool              `json:"stopped,omitempty" doc:"It ended as it was asked to, such as by --duration."`
@@ -142,8 +147,7 @@ type Run struct {
 	OOMs      int               `json:"ooms" doc:"How often memory ran out."`
 	Snapshots int               `json:"snapshots,omitempty" doc:"Of allocators, that were recorded whole."`
 	Dropped   uint64            `json:"dropped" doc:"Records that were lost on the way into the recording."`
-	Findings  mem.Optional      `json:"findings,omitzero" doc:"How many its report has; absent: no report was made yet."`
-	Headline  mem.Optional      `json:"headline_peak_host_bytes,omitzero" doc:"The peak of host memory as its report states it; absent: no report was made yet."`
+	Findings  mem.Optional      `json:"findings,omitzero" doc:"How many the report had that was made at its end; absent: none was made."`
 	Size      int64             `json:"size_bytes" doc:"On disk, everything in its folder."`
 	Damaged   bool              `json:"damaged,omitempty" doc:"A part of the recording cannot be read."`
 	Dir       string            `json:"dir,omitempty" doc:"Its folder on the machine of the server, for people."`

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-
-	"hightide/internal/mem"
 )
 
 // Visitors are recordings that lie outside a store and are to be looked at as if they were in it. The zero value has none.
@@ -23,7 +21,6 @@ type Visitors struct {
 type visitor struct {
 	row  Run // as the file was when it was added
 	path string
-	says *ReportNote
 	drop func() // takes the file away; nil: it is not ours
 }
 
@@ -111,9 +108,6 @@ func (v *Visitors) rows() []Run {
 			}
 		}
 		row := one.row
-		if one.says != nil {
-			row.Findings, row.Headline = mem.Some(int64(one.says.Findings)), one.says.Host
-		}
 		if row.From == FromUpload { // where an upload lies is nobody's business
 			row.File, row.Dir = "", ""
 		}
@@ -165,17 +159,6 @@ func (s visited) Reopen(id string) (Writer, error) {
 		return nil, elsewhere("copy its folder into the data directory")
 	}
 	return s.Store.Reopen(id)
-}
-
-// Note implements Store.
-func (s visited) Note(id string, says ReportNote) error {
-	if one := s.also.find(id); one != nil {
-		s.also.mu.Lock()
-		defer s.also.mu.Unlock()
-		one.says = &says
-		return nil
-	}
-	return s.Store.Note(id, says)
 }
 
 // Attach implements Store.

@@ -63,6 +63,7 @@ type recording struct {
 type place interface {
 	followed() bool
 	flushed()                  // the recording was
+	end()                      // makes room for what could not be written, where it can
 	paths() (dir, file string) // for people; "": there is none
 	close() error              // after the last flush
 }
@@ -184,7 +185,7 @@ func (r *recording) ID() string { return r.id }
 func (r *recording) Info() mem.RunInfo {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.roll.info
+	return r.roll.run.Info
 }
 
 // Write implements Writer.
@@ -230,9 +231,27 @@ func (r *recording) row() Run {
 	row := r.roll.row()
 	row.ID, row.Size = r.id, r.out.size
 	if !r.closed {
-		row.State = Running
+		row.becomes(Running)
 	}
 	return row
+}
+
+// End implements Writer.
+func (r *recording) End() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return os.ErrClosed
+	}
+	r.end()
+	return nil
+}
+
+func (r *recording) end() {
+	r.flush()
+	if r.place.end(); !r.settled() {
+		r.flush()
+	}
 }
 
 // Close implements Writer.
@@ -243,7 +262,7 @@ func (r *recording) Close() error {
 		return os.ErrClosed
 	}
 	r.closed = true
-	r.flush()
+	r.end()
 	return r.place.close()
 }
 
@@ -256,7 +275,7 @@ func (r *recording) begin(info mem.RunInfo) {
 	if info.StartWall == 0 { // known with the first RunInfo
 		info.StartWall = time.Now().UnixNano()
 	}
-	r.roll.info = info
+	r.roll.run.Info = info
 }
 
 // onDisk is the place of a recording of Files.
@@ -280,15 +299,12 @@ func (w *onDisk) flushed() {
 	}
 }
 
-// close gives back, on a full disk, the space held in reserve, so that the end and what is missing can be
-// written.
+// end gives back the space held in reserve, so that on a full disk the end and what is missing can be written.
+func (w *onDisk) end() { _ = os.Remove(w.store.reserve(w.id)) }
+
 func (w *onDisk) close() error {
-	_ = os.Remove(w.store.reserve(w.id))
-	if !w.settled() {
-		w.flush()
-	}
 	syncErr := w.file.Sync()
-	row := w.row()
+	row := w.store.sumUpFile(w.id, w.store.recording(w.id)) // from what is in the file, as whoever makes the index anew
 	row.Size = w.store.size(w.id)
 	if info, err := w.file.Stat(); err == nil {
 		w.index.put(entry{row, stampOf(info), w.store.folderStamp(w.id)})

@@ -29,11 +29,13 @@ var demoStart = time.Date(2026, 11, 2, 9, 0, 0, 0, time.UTC)
 
 func demoRuns() []store.Run {
 	return []store.Run{
-		{ID: "06ffnx559k", Name: "bert-two-gpus", State: store.Running, Verb: "run", Start: demoStart.UnixNano(), Tags: map[string]string{"model": "bert"},
+		{ID: "06ffnx559k", Name: "bert-two-gpus", State: store.Running, Ended: mem.StillRunning, Verb: "run", Start: demoStart.UnixNano(), Tags: map[string]string{"model": "bert"},
 			Command: []string{"/usr/bin/torchrun", "--nproc-per-node", "2", "train.py", "--batch-size", "48"}},
 		{ID: "06ffnwq3qg", Name: "bert-too-large", State: store.Finished, Verb: "run", Start: demoStart.Add(-time.Hour).UnixNano(), Duration: 42e9, Steps: 12, OOMs: 1,
-			HostRSS: mem.Some(5 << 30), Device: mem.Some(79 << 30), ExitCode: mem.Some(1), Command: []string{"torchrun", "--nproc-per-node", "2", "train.py", "--batch-size", "512"}},
-		{ID: "06ffnvv2a1", State: store.CutOff, Verb: "run", Start: demoStart.Add(-5 * time.Hour).UnixNano(), Duration: 7.5e12, Steps: 18042, HostRSS: mem.Some(3 << 30), Command: []string{"python", "eval.py"}},
+			Ended: mem.Ending{Kind: mem.EndOOM, Text: "out of memory"}, Figure: mem.Figure{Bytes: 79 << 30, What: "reserved", Source: mem.SeriesReserved, Label: mem.Measured},
+			ExitCode: mem.Some(1), Command: []string{"torchrun", "--nproc-per-node", "2", "train.py", "--batch-size", "512"}},
+		{ID: "06ffnvv2a1", State: store.CutOff, Ended: mem.Ending{Kind: mem.EndCutOff, Text: "cut off"}, Verb: "run", Start: demoStart.Add(-5 * time.Hour).UnixNano(), Duration: 7.5e12, Steps: 18042,
+			Figure: mem.Figure{Bytes: 3 << 30, What: "RSS", Source: mem.SeriesTreeRSS, Label: mem.Measured}, Command: []string{"python", "eval.py"}},
 	}
 }
 

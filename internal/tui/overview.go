@@ -1,8 +1,6 @@
 package tui
 
 import (
-	"cmp"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -56,7 +54,7 @@ func tagText(tags map[string]string) string {
 func runColumns() []column {
 	return []column{
 		{title: "RUN", width: 15},
-		{title: "STATE", width: 9},
+		{title: "STATE", width: 13},
 		{title: "TIME", width: 8, right: true, least: 60},
 		{title: "STEP", width: 7, right: true, least: 70},
 		{title: "PHASE", width: 9, least: 90},
@@ -91,7 +89,13 @@ func runKey(r *store.Run) string { return "run " + r.ID }
 
 func (s *State) runCells(r *store.Run) []cell {
 	view := s.Live[r.ID]
-	host, device, steps, phase, curve := cmp.Or(r.Headline, r.HostRSS), cmp.Or(r.Device, r.Reserved, r.Allocated), r.Steps, "", ""
+	host, device, steps, phase, curve := mem.Optional{}, mem.Optional{}, r.Steps, "", ""
+	switch f := r.Figure; {
+	case f.Source.OfDevice():
+		device = mem.Some(f.Bytes)
+	case f.Known():
+		host = mem.Some(f.Bytes)
+	}
 	if view != nil && view.End == nil && r.State == store.Running {
 		host, device, steps, phase = treeNow(view), view.Device(), view.StepCount(), string(view.Phase())
 		curve = treeTrend(view, 12)
@@ -140,29 +144,13 @@ func elapsed(r *store.Run, view *live.Run, now time.Time) int64 {
 
 // stateWord is how a run is, or how it ended.
 func stateWord(r *store.Run, view *live.Run) (string, ink) {
-	code, exited := r.ExitCode.Get()
-	switch {
-	case r.State == store.Running && (view == nil || view.End == nil):
-		return "running", green
-	case r.State == store.Running:
+	if r.State == store.Running && view != nil && view.End != nil {
 		return "ending", green
-	case r.State != store.Finished:
-		return "cut off", yellow
-	case r.OOMs > 0:
-		return "no mem", red
-	case r.Stopped:
-		return "stopped", plain
-	case r.Signal.Known():
-		return report.SignalName(r.Signal.Or(0)), red
-	case exited && code != 0:
-		return "exit " + report.Count(code), red
-	case !exited && r.Verb == "attach":
-		return "not known", plain
-	case !exited:
-		return "recovered", yellow // its engine went away; how it ended nobody saw
 	}
-	return "ok", plain
+	return r.Ended.Text, toneInk[r.Ended.Kind.Tone()]
 }
+
+var toneInk = map[string]ink{"live": green, "good": plain, "bad": red, "unsure": yellow}
 
 func stateText(r *store.Run, view *live.Run) string {
 	word, look := stateWord(r, view)
@@ -179,10 +167,7 @@ func stateText(r *store.Run, view *live.Run) string {
 
 // commandOf is a command line with its program's name, without the folder.
 func commandOf(command []string) string {
-	if len(command) == 0 {
-		return ""
-	}
-	return clean(mem.CommandLine(append([]string{path.Base(command[0])}, command[1:]...)))
+	return clean(mem.CommandLine(mem.Program(command)))
 }
 
 // phaseInk is the colour of a phase, the same everywhere.

@@ -35,7 +35,8 @@ var jsonFrames = []jsonFrame{
 	asJSON[mem.Event](8),
 	asJSON[mem.Drop](9),
 	asJSON[mem.End](10),
-	// 11 findings, 12 logs: reserved
+	asJSON[mem.Found](11),
+	// 12 logs: reserved
 	asJSON[mem.ImaginedDevice](13),
 	asJSON[mem.ImaginedSetup](14),
 	asJSON[mem.DeviceUse](15),

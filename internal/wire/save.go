@@ -137,7 +137,7 @@ func facts(run *mem.Run, yield func(mem.Frame) bool) bool {
 			return false
 		}
 	}
-	return each(run.Drops, yield) && (run.End == nil || yield(*run.End))
+	return each(run.Drops, yield) && (run.End == nil || yield(*run.End)) && (run.Found == nil || yield(*run.Found))
 }
 
 func each[F mem.Frame](frames []F, yield func(mem.Frame) bool) bool {

@@ -55,6 +55,7 @@ func everyKind() []mem.Frame {
 		mem.Snapshot{Process: 1, Time: 80, Name: "oom.pickle", Format: "torch-pickle", Piece: []byte{0, 1, 2, 255}, Last: true},
 		mem.Drop{Process: 1, Place: "ring", Records: 9, Bytes: 10},
 		mem.End{Time: 90, ExitCode: mem.Some(0), Reason: "exit"},
+		mem.Found{Findings: 3},
 	}
 }
 

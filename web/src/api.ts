@@ -14,7 +14,16 @@ export interface Peak {
 
 export interface Exception { sentence?: string; class: string; text?: string; from?: string; time_ns: number; process: number; file?: string; line?: number; function?: string }
 
+/** The one figure by which a run is known. */
+export interface Figure { bytes: number; error_bytes?: number; what: string; source: string; label: Label; at_least?: boolean }
+
+/** How a run ended; of one on imaginary GPUs the verdict. */
+export interface Ending {
+  kind: "running" | "cut off" | "done" | "stopped" | "oom" | "failed" | "unknown" | "fits" | "tight" | "conditional" | "no verdict"; text: string;
+}
+
 export interface Headline {
+  figure?: Figure; ended?: Ending;
   verdict: string; clauses: string[]; duration_ns: number; steps: number; exit_code?: number; signal?: number; exception?: Exception; stopped?: boolean; left?: boolean; complete: boolean;
   peak: Peak; growth_bytes_per_step?: number; growth_least_bytes?: number; not_looked_for?: string; looked_for?: string; step_time_ns?: number; main_source?: string;
 }

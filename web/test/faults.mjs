@@ -57,7 +57,7 @@ await fault("killed", async (at) => {
     await tab.locator(".away").waitFor({ state: "hidden" });
     await live.end();
     await tab.locator(".live-state", { hasText: "has ended" }).waitFor();
-    await tab.locator(".top .outcome", { hasText: "exit 0" }).waitFor();
+    await tab.locator(".top .outcome", { hasText: "done" }).waitFor();
     await marked(tab);
     for (const part of ["h1", "#timeline", "#output", ".cards"]) assert.equal(await tab.locator(part).count(), 1, `${part} is there once`);
     const lines = readFileSync(join(at.data, "runs", id, "output.log"), "utf8").split("\n").length;

@@ -1,6 +1,6 @@
 // The client of /api/v1: plain requests, an error that says what to do, and streams that come back after a restart of the server.
 
-import type { Label, Report } from "../api";
+import type { Ending, Figure, Label, Report } from "../api";
 import { save } from "../draw/save";
 import { api as request } from "./door";
 import { answered, doubt } from "./frame/away";
@@ -14,7 +14,7 @@ export class Problem extends Error {
 export interface Run {
   id: string; name?: string; tags?: Record<string, string>; verb?: string; label?: Label; command?: string[]; host?: string; state: "running" | "finished" | "cut off";
   start_wall_ns: number; duration_ns: number; exit_code?: number; signal?: number; stopped?: boolean; steps: number; processes: number; ooms: number; findings?: number;
-  headline_peak_host_bytes?: number; peak_host_rss_bytes?: number; peak_host_pss_bytes?: number; peak_device_used_bytes?: number; peak_allocated_bytes?: number; peak_reserved_bytes?: number;
+  ended: Ending; figure?: Figure; peak_host_rss_bytes?: number; peak_host_pss_bytes?: number; peak_device_used_bytes?: number; peak_allocated_bytes?: number; peak_reserved_bytes?: number;
   size_bytes: number; snapshots?: number; from?: "file" | "upload"; file?: string;
 }
 export interface Status { version: string; allow_exec: boolean; folder?: string; max_upload_bytes?: number; uptime_ns: number }

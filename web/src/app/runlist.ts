@@ -1,33 +1,59 @@
 // The list of runs as its page shows it: what is searched, filtered, ordered, and in words. Everything here is pure.
 
-import { bytes, commandLine, count, duration } from "../lib/format";
+import type { Ending } from "../api";
+import { bytes, commandLine, count, duration, programOf } from "../lib/format";
 import type { Run } from "./api";
 
 /** How a run ended, as a filter has it. */
-export type Outcome = "live" | "done" | "failed" | "cut off";
-const outcomes: Outcome[] = ["live", "done", "failed", "cut off"];
+export type Outcome = "live" | "done" | "failed" | "no verdict" | "not known" | "cut off";
+const outcomes: Outcome[] = ["live", "done", "failed", "no verdict", "not known", "cut off"];
 
-export function outcome(run: Run): Outcome {
-  if (run.state === "running") return "live";
-  if (run.state === "cut off") return "cut off";
-  return !run.stopped && (run.signal || run.exit_code) || run.ooms > 0 ? "failed" : "done";
+const outcomeOf: Record<Ending["kind"], Outcome> = {
+  running: "live", done: "done", stopped: "done", fits: "done", tight: "done", conditional: "done", oom: "failed", failed: "failed", "no verdict": "no verdict", unknown: "not known", "cut off": "cut off",
+};
+export const outcome = (run: Run): Outcome => outcomeOf[run.ended.kind];
+
+/** The memory that a run is known by, as its report says it. */
+export const peakOf = (run: Run): number | undefined => run.figure?.bytes;
+
+/** Whether that is memory of a device or of the host: figures of one kind have one scale. */
+export const kindOfPeak = (run: Run): "device" | "host" => /^(allocator|device)\./.test(run.figure?.source ?? "") ? "device" : "host";
+
+/** What a run is called: by its name, else by its script, else by its id. */
+export function titleOf(run: Run): string {
+  const [script = ""] = programOf(run.command ?? []);
+  return run.name || (/^(python|pypy)[\d.]*t?$/.test(script) ? "" : script) || run.id;
 }
 
-/** The same in the words of a row. */
-export function endedAs(run: Run): string {
-  const how = outcome(run);
-  return how !== "failed" ? how : run.ooms ? "out of memory" : run.signal ? `signal ${run.signal}` : `exit ${run.exit_code}`;
+/** A condition on a figure, as peak>1GiB. */
+export interface Limit { figure: string; is: string; value: number }
+interface Figured { of: (run: Run) => number | undefined; units: Record<string, number>; example: string }
+const figures: Record<string, Figured> = {
+  peak: { of: (r) => peakOf(r), units: { b: 1, kib: 1024, mib: 1024 ** 2, gib: 1024 ** 3, tib: 1024 ** 4, kb: 1e3, mb: 1e6, gb: 1e9, tb: 1e12 }, example: "peak>1GiB" },
+  duration: { of: (r) => r.duration_ns, units: { ms: 1e6, s: 1e9, min: 60e9, h: 3600e9, d: 86400e9 }, example: "duration<5min" },
+  steps: { of: (r) => r.steps, units: { "": 1 }, example: "steps>=100" },
+  findings: { of: (r) => r.findings, units: { "": 1 }, example: "findings>0" },
+};
+const compared: Record<string, (is: number, to: number) => boolean> = { ">": (a, b) => a > b, ">=": (a, b) => a >= b, "<": (a, b) => a < b, "<=": (a, b) => a <= b };
+
+/** What conditions there are, for people. */
+export const conditions = Object.values(figures).map((f) => f.example).join(", ");
+
+/** A condition as somebody typed it; the text itself where it cannot be read; null: it is no condition. */
+function limitOf(piece: string): Limit | string | null {
+  const [, figure = "", is = "", rest = ""] = /^([^<>"]*)([<>]=?)(.*)$/s.exec(piece) ?? [], [, number = "", unit = ""] = /^(\d+\.?\d*|\.\d+)([a-z]*)$/i.exec(rest) ?? [];
+  if (!is) return null;
+  const scale = Object.hasOwn(figures, figure) && number ? figures[figure]!.units[unit.toLowerCase()] : undefined;
+  return scale === undefined ? piece : { figure, is, value: Number(number) * scale };
 }
 
-const onDevice = (run: Run): number | undefined => run.peak_device_used_bytes ?? run.peak_reserved_bytes ?? run.peak_allocated_bytes;
-const onHost = (run: Run): number | undefined => run.headline_peak_host_bytes ?? run.peak_host_pss_bytes ?? run.peak_host_rss_bytes;
+function within(run: Run, { figure, is, value }: Limit): boolean {
+  const has = figures[figure]!.of(run);
+  return has !== undefined && compared[is]!(has, value);
+}
 
-/** The memory that a run's line speaks of: the device's where there is one. */
-export const peakOf = (run: Run): number | undefined => onDevice(run) ?? onHost(run);
-export const peakWhere = (run: Run): string => onDevice(run) === undefined ? "host" : "device";
-
-/** What the reader asked for: words, and parts such as state:failed, verb:imagine and tag:model=bert. */
-export interface Query { words: string[]; state: string[]; verb: string[]; tag: string[] }
+/** What the reader asked for: words, parts such as state:failed, verb:imagine and tag:model=bert, and conditions; wrong are those that cannot be read. */
+export interface Query { words: string[]; state: string[]; verb: string[]; tag: string[]; limits: Limit[]; wrong: string[] }
 export type Part = "state" | "verb" | "tag";
 
 const pieces = (text: string): string[] => text.match(/(?:[^\s"]|"[^"]*"?)+/g) ?? [];
@@ -38,10 +64,10 @@ const partOf = (piece: string): [Part, string] | null => {
 
 /** A search as somebody typed it. A value with spaces stands in quotes: state:"cut off". */
 export function readQuery(text: string): Query {
-  const query: Query = { words: [], state: [], verb: [], tag: [] };
+  const query: Query = { words: [], state: [], verb: [], tag: [], limits: [], wrong: [] };
   for (const piece of pieces(text)) {
-    const part = partOf(piece);
-    if (part) query[part[0]].push(part[1]); else if (piece.replaceAll('"', "")) query.words.push(piece.replaceAll('"', "").toLowerCase());
+    const part = partOf(piece), limit = part ? null : limitOf(piece);
+    if (typeof limit === "string") query.wrong.push(limit); else if (limit) query.limits.push(limit); else if (part) query[part[0]].push(part[1]); else if (piece.replaceAll('"', "")) query.words.push(piece.replaceAll('"', "").toLowerCase());
   }
   return query;
 }
@@ -55,7 +81,8 @@ export function toggled(text: string, part: Part, value: string): string {
 const tagged = (run: Run, wanted: string) => tagsOf(run).includes(wanted) || (!wanted.includes("=") && run.tags?.[wanted] !== undefined);
 
 /** Whether a run is what a search asks for: one of its states and verbs, all of its tags and words. */
-const matches = (run: Run, { words, state, verb, tag }: Query): boolean =>
+const matches = (run: Run, { words, state, verb, tag, limits }: Query): boolean =>
+  limits.every((l) => within(run, l)) &&
   (state.length === 0 || state.includes(outcome(run))) && (verb.length === 0 || verb.includes(run.verb ?? "")) && tag.every((t) => tagged(run, t)) && words.every((w) => textOf(run).includes(w));
 
 /** What a filter can be set to, with how many runs that leaves, beside what else is asked for. */
@@ -85,8 +112,8 @@ const amount = (by: (run: Run) => number | undefined): Pick<Column, "by" | "text
 const word = (by: (run: Run) => string | undefined): Pick<Column, "by" | "text" | "down" | "number"> => ({ by, text: (r) => by(r) || "–", down: false, number: false });
 
 export const columns: Record<string, Column> = {
-  name: { title: "Name", ...word((r) => (r.name || r.id).toLowerCase()) },
-  ended: { title: "State", ...word(endedAs) },
+  name: { title: "Name", ...word((r) => titleOf(r).toLowerCase()) },
+  ended: { title: "State", ...word((r) => r.ended.text) },
   curve: { title: "Curve", ...size(peakOf) },
   peak: { title: "Peak", ...size(peakOf) },
   findings: { title: "Findings", ...amount((r) => r.findings) },
@@ -96,7 +123,8 @@ export const columns: Record<string, Column> = {
   verb: { title: "Verb", ...word((r) => r.verb) },
   host: { title: "Machine", ...word((r) => r.host) },
   id: { title: "Id", ...word((r) => r.id) },
-  hostpeak: { title: "Peak host", ...size(onHost) },
+  rss: { title: "Peak RSS", ...size((r) => r.peak_host_rss_bytes) },
+  pss: { title: "Peak PSS", ...size((r) => r.peak_host_pss_bytes) },
   device: { title: "Peak device", ...size((r) => r.peak_device_used_bytes) },
   reserved: { title: "Reserved", ...size((r) => r.peak_reserved_bytes) },
   allocated: { title: "Allocated", ...size((r) => r.peak_allocated_bytes) },
@@ -145,6 +173,30 @@ function textOf(run: Run): string {
   let text = texts.get(run);
   if (text === undefined) texts.set(run, text = [run.name, run.id, run.verb, run.host, commandLine(run.command ?? []), ...tagsOf(run)].join(" ").toLowerCase());
   return text;
+}
+
+/** A row of the list: a run, or the trials of a matrix together. */
+export interface Row extends Run { trials?: Run[] }
+
+const matrixOf = (run: Run) => run.tags?.cell === undefined ? undefined : run.tags.matrix;
+
+/** The trials of a matrix as one row, where the first of them stands. A search for tag:matrix=NAME has them one by one. */
+export function grouped(runs: Run[], query: Query): Row[] {
+  const of = new Map<string, Run[]>();
+  for (const run of runs) { const name = matrixOf(run); if (name !== undefined && !query.tag.includes(`matrix=${name}`)) of.set(name, [...of.get(name) ?? [], run]); }
+  return runs.flatMap((run): Row[] => {
+    const name = matrixOf(run), trials = name === undefined ? [] : of.get(name) ?? [];
+    return trials.length < 2 ? [run] : trials[0] === run ? [together(name!, trials)] : [];
+  });
+}
+
+function together(name: string, trials: Run[]): Row {
+  const ends = new Map<string, number>(), kinds = new Set(trials.map((t) => t.ended.kind)), sum = (by: (run: Run) => number) => trials.reduce((n, t) => n + by(t), 0), first = trials[0]!;
+  for (const { ended: { text } } of trials) ends.set(text, (ends.get(text) ?? 0) + 1);
+  const same = trials.filter((t) => t.figure && kindOfPeak(t) === kindOfPeak(trials.find((o) => o.figure)!)).toSorted((a, b) => b.figure!.bytes - a.figure!.bytes)[0];
+  return { id: `matrix ${name}`, name, verb: first.verb ?? "bench", label: first.label ?? "measured", state: kinds.has("running") ? "running" : "finished", trials, ...(same?.figure ? { figure: same.figure } : {}),
+    ended: { kind: kinds.has("running") ? "running" : kinds.size === 1 ? first.ended.kind : "unknown", text: [...ends].map(([text, n]) => ends.size === 1 ? text : `${count(n)} ${text}`).join(", ") },
+    start_wall_ns: Math.max(...trials.map((t) => t.start_wall_ns)), duration_ns: sum((t) => t.duration_ns), steps: sum((t) => t.steps), processes: sum((t) => t.processes), ooms: sum((t) => t.ooms), size_bytes: sum((t) => t.size_bytes) };
 }
 
 /** Tags as people write them: name=value, or name alone. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { byteTick, bytes, commandLine, count, duration, percent, place, quantity, sentence, signalName, tick, wallClock } from "./format";
+import { byteTick, bytes, commandLine, count, duration, percent, place, quantity, programOf, sentence, tick, wallClock } from "./format";
 
 describe("format", () => {
   test.each([[0, "0 B"], [1023, "1023 B"], [1024, "1.00 KiB"], [1536, "1.50 KiB"], [-3 * 2 ** 20, "−3.00 MiB"],
@@ -19,7 +19,6 @@ describe("format", () => {
     expect(count(1234567)).toBe("1,234,567");
     expect(count(-4)).toBe("−4");
     expect(percent(0.2)).toBe("< 0.1 %");
-    expect([signalName(9), signalName(64)]).toEqual(["SIGKILL", "signal 64"]);
     expect(wallClock(1_700_000_000_000_000_000)).toBe("2023-11-14 22:13:20 UTC");
   });
   test("texts", () => {
@@ -29,4 +28,14 @@ describe("format", () => {
     expect(["grows 2.68 MiB", "train.py:9 held the most", "`x = f()` keeps growing", ""].map(sentence)).toEqual(["Grows 2.68 MiB", "train.py:9 held the most", "`x = f()` keeps growing", ""]);
     expect(commandLine(["python", "a b.py", "it's", "--lr=0.1"])).toBe("python 'a b.py' 'it'\\''s' --lr=0.1");
   });
+});
+
+test("a command begins with its script", () => {
+  const of = (line: string) => programOf(line.split(" ")).join(" ");
+  expect(of("/usr/bin/python3 -u -X dev /home/mia/train.py --lr 3")).toBe("train.py --lr 3");
+  expect(of("python3.12 -m torch.distributed.run train.py")).toBe("torch.distributed.run train.py");
+  expect(of("/usr/bin/python -c pass")).toBe("python -c pass");
+  expect(of("/opt/bin/torchrun --nproc-per-node 2 train.py")).toBe("torchrun --nproc-per-node 2 train.py");
+  expect(of("python")).toBe("python");
+  expect(programOf([])).toEqual([]);
 });

@@ -1,6 +1,6 @@
 // Figures for people. Bytes have binary prefixes, and what was not observed is a dash, never 0.
 
-import type { Cell, Unit } from "../api";
+import type { Cell, Ending, Unit } from "../api";
 
 const binary = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
@@ -82,12 +82,6 @@ export function quantity(value: Cell | undefined, unit: Unit | undefined): strin
   return count(value);
 }
 
-const signals: Record<number, string> = { 1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 4: "SIGILL", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 9: "SIGKILL",
-  10: "SIGUSR1", 11: "SIGSEGV", 12: "SIGUSR2", 13: "SIGPIPE", 14: "SIGALRM", 15: "SIGTERM", 24: "SIGXCPU", 25: "SIGXFSZ" };
-
-/** A signal of Linux by its name, where it has one. */
-export const signalName = (n: number) => signals[n] ?? `signal ${n}`;
-
 /** The last part of a path, for reading; the whole stays in a title. */
 export const basename = (path: string) => path.slice(path.lastIndexOf("/") + 1) || path;
 
@@ -99,6 +93,26 @@ export const wallClock = (ns: number) => `${new Date(ns / 1e6).toISOString().rep
 
 /** A command line as a shell takes it. */
 export const commandLine = (words: string[]) => words.map((w) => /^[\w@%+=:,./~-]+$/.test(w) ? w : `'${w.replaceAll("'", `'\\''`)}'`).join(" ");
+
+const interpreter = /^(python|pypy)[\d.]*t?$/;
+
+/** A command as people know it: from the script on, without the interpreter and its options. */
+export function programOf(command: string[]): string[] {
+  const [first = "", ...rest] = command;
+  if (!interpreter.test(basename(first))) return command.length ? [basename(first), ...rest] : [];
+  let at = 0;
+  while (at < rest.length && rest[at]!.startsWith("-") && !["-m", "-c", "-"].includes(rest[at]!)) at += rest[at] === "-W" || rest[at] === "-X" ? 2 : 1;
+  const script = rest[at];
+  if (script === undefined || script === "-c" || script === "-") return [basename(first), ...rest];
+  return script === "-m" ? rest.slice(at + 1) : [basename(script), ...rest.slice(at + 1)];
+}
+
+/** What an end means to who looks at many runs: good, bad, live, or unsure. */
+export function toneOf({ kind }: Ending): "good" | "bad" | "live" | "unsure" {
+  if (kind === "running") return "live";
+  if (kind === "oom" || kind === "failed") return "bad";
+  return kind === "done" || kind === "stopped" || kind === "fits" || kind === "tight" ? "good" : "unsure";
+}
 
 /** The heading of a column or row: the first letter is a capital, where it is one. */
 export const heading = (name: string) => name === "pid" ? "PID" : name.charAt(0).toUpperCase() + name.slice(1);

@@ -1,5 +1,5 @@
 import type { Allocator, Report } from "../api";
-import { bytes, commandLine, count, duration, sentence, signalName } from "../lib/format";
+import { bytes, commandLine, count, duration, sentence, toneOf } from "../lib/format";
 import type { Store } from "../state/store";
 import { badge, copier, h, rich } from "./dom";
 
@@ -21,12 +21,8 @@ export function header(report: Report): HTMLElement {
 
 /** How the command ended, as far as it is known. */
 function outcome(report: Report): HTMLElement | null {
-  const { signal, exit_code, stopped, left, complete } = report.headline;
-  if (left) return h("span", { class: "outcome good" }, "went on after the recording");
-  if (stopped) return h("span", { class: "outcome good" }, "stopped as asked");
-  if (signal !== undefined) return h("span", { class: "outcome bad" }, `ended by ${signalName(signal)}`);
-  if (exit_code !== undefined) return h("span", { class: `outcome ${exit_code === 0 ? "good" : "bad"}` }, exit_code === 0 ? "exit 0" : `exit ${exit_code}`);
-  return complete ? null : h("span", { class: "outcome unsure no-end" }, "no end recorded");
+  const { ended, complete } = report.headline;
+  return ended ? h("span", { class: `outcome ${toneOf(ended)}${complete ? "" : " no-end"}` }, ended.text) : null;
 }
 
 function facts(report: Report): string[] {

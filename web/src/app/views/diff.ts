@@ -8,7 +8,7 @@ import { alongOf, comparison, momentsOf, nameOf, ofHost, question } from "../../
 import { copier, h } from "../../views/dom";
 import { get, Problem, query, report, runs as fetchRuns, type Run } from "../api";
 import { busy, empty, failure, saver } from "../parts";
-import { peakOf } from "../runlist";
+import { titleOf } from "../runlist";
 import type { App } from "../state";
 import type { Shown } from ".";
 import type { Opened } from "./snapshots";
@@ -56,7 +56,7 @@ export function diffPage(app: App): Shown {
   };
 }
 
-const titled = (r: Run) => { const peak = peakOf(r); return `${r.name || r.id} · ${new Date(r.start_wall_ns / 1e6).toISOString().slice(0, 16).replace("T", " ")}${peak ? ` · ${bytes(peak)}` : ""}`; };
+const titled = (r: Run) => `${titleOf(r)} · ${new Date(r.start_wall_ns / 1e6).toISOString().slice(0, 16).replace("T", " ")}${r.figure ? ` · ${bytes(r.figure.bytes)} ${r.figure.what}` : ""}`;
 
 /** The report of a run, or of a snapshot: those have ids of sixteen digits, or of their run with a number. */
 async function reportOf(id: string, signal: AbortSignal): Promise<Report> {

@@ -7,7 +7,7 @@ import { post, runs as fetchRuns, type Run } from "../../api";
 import { doubt } from "../../frame/away";
 import { toast } from "../../frame/toast";
 import { busy, empty, failure } from "../../parts";
-import { chosen, columnOf, columnsOf, columnsText, facets, outcome, readQuery, sortOf, tagsOf, toggled } from "../../runlist";
+import { chosen, columnOf, columnsOf, columnsText, conditions, facets, grouped, outcome, readQuery, sortOf, tagsOf, toggled, type Row } from "../../runlist";
 import { go, type App } from "../../state";
 import { stream } from "../../stream";
 import type { Shown } from "..";
@@ -18,10 +18,13 @@ import { runTable } from "./table";
 
 const most = 10_000, tagsAtFirst = 5;
 
+/** The rows that are runs. */
+const singles = (rows: Row[]): Run[] => rows.filter((r) => !r.trials);
+
 export function runsPage(app: App): Shown {
   const asking = new AbortController(), known = new Map<string, Run>(), picked = new Set<string>(), hidden = new Set<string>();
-  let shown: Run[] = [], columns = columnsOf(app.get().params.columns), sort = app.get().params.sort ?? "", text = app.get().search, loaded = false, last = "", opened = false;
-  const search = h("input", { type: "search", placeholder: "Search names, commands, tags; state:failed, tag:model=bert", "aria-label": "Search the runs (key /)", value: text, spellcheck: "false" });
+  let shown: Row[] = [], columns = columnsOf(app.get().params.columns), sort = app.get().params.sort ?? "", text = app.get().search, loaded = false, last = "", opened = false;
+  const search = h("input", { type: "search", placeholder: "Search names, commands, tags; state:failed, peak>1GiB, tag:model=bert", "aria-label": "Search the runs (key /)", value: text, spellcheck: "false" });
   const button = (title: string, key: string, act: () => void) => { const b = h("button", { type: "button", class: "button", "aria-keyshortcuts": key }, title); b.addEventListener("click", act); return b; };
   const compare = button("Compare", "c", () => comparing()), retag = button("Tag", "T", () => tagging()), drop = button("Delete", "Delete", () => deleting());
   const total = h("span", { class: "hint", role: "status" }), chips = h("div", { class: "filters", role: "group", "aria-label": "Filters" }), waiting = busy(), place = h("div", { hidden: "" });
@@ -32,25 +35,26 @@ export function runsPage(app: App): Shown {
     order: (name) => { const now = sortOf(sort); ask(text, { sort: now.name === name && now.down === columnOf(name)!.down ? `-${name}` : name }); },
     pick: (id, on, range) => {
       const [a, b] = [shown.findIndex((r) => r.id === last), shown.findIndex((r) => r.id === id)];
-      for (const run of range && a >= 0 ? shown.slice(Math.min(a, b), Math.max(a, b) + 1) : [{ id }]) if (on) picked.add(run.id); else picked.delete(run.id);
+      for (const run of range && a >= 0 ? singles(shown.slice(Math.min(a, b), Math.max(a, b) + 1)) : [{ id }]) if (on) picked.add(run.id); else picked.delete(run.id);
       last = id;
       draw();
     },
-    pickAll: (on) => { for (const run of shown) if (on) picked.add(run.id); else picked.delete(run.id); draw(); },
+    pickAll: (on) => { for (const run of singles(shown)) if (on) picked.add(run.id); else picked.delete(run.id); draw(); },
     tag: (value) => ask(toggled(text, "tag", value)),
     edit: (id, what) => editing(what, id),
     spark: (run) => small.of(run),
-    view: (runs) => small.want(columns.includes("curve") ? runs : []),
+    view: (runs) => small.want(columns.includes("curve") ? singles(runs) : []),
   });
   const changed = (run: Run) => { known.set(run.id, { ...known.get(run.id), ...run }); draw(); };
 
   const draw = () => {
     const all = [...known.values()].filter((run) => !hidden.has(run.id)), query = readQuery(text);
     for (const id of picked) if (!known.has(id) || hidden.has(id)) picked.delete(id);
-    shown = chosen(all, query, sort);
+    const found = chosen(all, query, sort);
+    shown = chosen(grouped(found, query), readQuery(""), sort);
     const live = all.filter((run) => run.state === "running").length;
-    total.textContent = [picked.size ? `${count(picked.size)} selected` : shown.length === all.length ? `${count(all.length)} run${all.length === 1 ? "" : "s"}` : `${count(shown.length)} of ${count(all.length)} runs`,
-      live > 0 && `${count(live)} live`, all.length >= most && `the newest ${count(most)} are listed`].filter(Boolean).join(", ");
+    total.textContent = [picked.size ? `${count(picked.size)} selected` : found.length === all.length ? `${count(all.length)} run${all.length === 1 ? "" : "s"}` : `${count(found.length)} of ${count(all.length)} runs`,
+      ...query.wrong.map((text) => `“${text}” is no condition: they are as ${conditions}`), live > 0 && `${count(live)} live`, all.length >= most && `the newest ${count(most)} are listed`].filter(Boolean).join(", ");
     compare.disabled = picked.size !== 2;
     compare.title = picked.size === 2 ? "Compare the two (key c)" : "Select two runs";
     retag.disabled = drop.disabled = picked.size === 0;
@@ -136,7 +140,7 @@ export function runsPage(app: App): Shown {
   });
   const element = h("section", { id: "runs", "aria-labelledby": "runs-title" }, h("div", { class: "titled" }, h("h1", { id: "runs-title" }, "Runs"), explainer("runs", "Runs")), h("div", { class: "tools" }, search, compare, retag, drop, chooser.element), chips, total, waiting, place);
   const step = (by: number) => table.focus(Math.max(0, Math.min(shown.length - 1, table.at() + by)));
-  const click = () => { const run = shown[table.at()]; if (run) { if (picked.has(run.id)) picked.delete(run.id); else picked.add(run.id); last = run.id; draw(); } };
+  const click = () => { const run = shown[table.at()]; if (run && !run.trials) { if (picked.has(run.id)) picked.delete(run.id); else picked.add(run.id); last = run.id; draw(); } };
   return {
     element, close: () => { asking.abort(); live.close(); small.close(); table.close(); },
     keys: [{ title: "The list of runs", keys: [

@@ -1,9 +1,8 @@
 // The rows of the list. Only those in view are in the document, all of one height, so a thousand runs cost what thirty do.
 
-import { bytes, commandLine, wallClock } from "../../../lib/format";
+import { bytes, commandLine, count, programOf, toneOf, wallClock } from "../../../lib/format";
 import { badge, h } from "../../../views/dom";
-import type { Run } from "../../api";
-import { columnOf, endedAs, outcome, peakOf, peakWhere, sortOf, tagsOf } from "../../runlist";
+import { columnOf, kindOfPeak, peakOf, sortOf, tagsOf, titleOf, type Row as Run } from "../../runlist";
 
 const tagsAtFirst = 3; // of a row
 const beside = 6; // rows above and below the view that are there already
@@ -41,7 +40,7 @@ export function runTable(doing: Doing): Table {
   const allTags = h("div", { class: "all-tags", popover: "auto", role: "group", "aria-label": "All tags" });
   element.append(allTags);
   const rows = new Map<string, { row: HTMLTableRowElement; run: Run; picked: boolean }>();
-  let what: Shown = { runs: [], columns: [], sort: "", picked: new Set() }, most = 1, drawnFor = "", from = 0, to = 0, whole = false;
+  let what: Shown = { runs: [], columns: [], sort: "", picked: new Set() }, most = { device: 1, host: 1 }, drawnFor = "", from = 0, to = 0, whole = false;
 
   const rowHeight = () => parseFloat(getComputedStyle(element).getPropertyValue("--row")) || 58;
   const space = (count: number) => count > 0 ? [h("tr", { class: "space", "aria-hidden": "true" }, h("td", { colspan: String(what.columns.length + 2), style: `height:${count * rowHeight()}px` }))] : [];
@@ -72,7 +71,7 @@ export function runTable(doing: Doing): Table {
     const box = h("input", { type: "checkbox", "aria-label": `Select ${run.name || run.id}` });
     box.checked = picked;
     box.addEventListener("click", (e) => doing.pick(run.id, box.checked, e.shiftKey));
-    return h("tr", { class: picked ? "run picked" : "run", "data-id": run.id }, h("td", {}, box), h("td", { class: "text" }, nameOf(run)),
+    return h("tr", { class: picked ? "run picked" : "run", "data-id": run.id }, h("td", {}, !run.trials && box), h("td", { class: "text" }, run.trials ? trialsOf(run) : nameOf(run)),
       ...what.columns.map((name, i) => cell(name, run, i)));
   };
   const tagButton = (t: string) => {
@@ -92,26 +91,28 @@ export function runTable(doing: Doing): Table {
     });
     return button;
   };
+  /** The row of a matrix leads to its trials one by one. */
+  const trialsOf = (run: Run) => h("div", { class: "what-run" }, h("span", { class: "line" }, h("a", { class: "name", href: `/?${new URLSearchParams({ q: `tag:${/\s/.test(run.name!) ? `"matrix=${run.name}"` : `matrix=${run.name}`}` })}` }, run.name), run.label !== "measured" && badge(run.label ?? "")),
+    h("small", {}, `${count(run.trials!.length)} trials of a matrix`));
   const nameOf = (run: Run) => {
-    const command = commandLine(run.command ?? []), link = h("a", { class: "name", href: `/runs/${encodeURIComponent(run.id)}` }, run.name || run.id);
+    const command = commandLine(run.command ?? []), title = titleOf(run), link = h("a", { class: "name", href: `/runs/${encodeURIComponent(run.id)}` }, title);
     link.addEventListener("dblclick", (e) => e.preventDefault());
     return h("div", { class: "what-run" }, h("span", { class: "line" }, link, run.label !== "measured" && badge(run.label ?? ""), run.from && h("span", { class: "outcome", title: run.from === "upload" ? "It was sent to this server, and goes with it" : `Its recording lies elsewhere${run.file ? `: ${run.file}` : ""}` }, run.from), ...tagsOf(run).slice(0, tagsAtFirst).map(tagButton), tagsOf(run).length > tagsAtFirst && moreTags(run), ...(["name", "tags"] as const).map((of) => {
       const button = h("button", { type: "button", class: "pen", tabindex: "-1", title: of === "name" ? "Rename (key r or F2)" : "Tags (key T)", "aria-label": of === "name" ? `Rename ${run.name || run.id}` : `Tags of ${run.name || run.id}` }, of === "name" ? "✎" : "#");
       button.addEventListener("click", () => doing.edit(run.id, of));
       return button;
-    })), h("small", { title: command }, command));
+    })), h("small", { title: command }, [title === run.name || title === run.id ? "" : run.id, commandLine(programOf(run.command ?? []))].filter(Boolean).join(" · ")));
   };
   const spare = (name: string, i: number) => what.columns.some((c) => narrowColumns.includes(c)) ? !narrowColumns.includes(name) : i > 1;
   const cell = (name: string, run: Run, i: number): HTMLElement => {
     const column = columnOf(name)!, kind = `${column.number ? "number" : "word"}${spare(name, i) ? " spare" : ""}`;
     if (name === "curve") return h("td", { class: `${kind} curve` }, doing.spark(run));
     if (name === "ended") {
-      const how = outcome(run);
-      return h("td", { class: kind }, h("span", { class: `outcome ${how === "done" ? "good" : how === "failed" ? "bad" : how === "live" ? "live" : "unsure"}` }, endedAs(run)));
+      return h("td", { class: kind }, h("span", { class: `outcome ${toneOf(run.ended)}`, title: run.ended.text }, run.ended.text));
     }
     if (name === "peak") {
       const peak = peakOf(run);
-      return h("td", { class: `${kind} peak` }, peak === undefined ? "–" : h("span", {}, `${bytes(peak)} `, h("small", {}, peakWhere(run))), peak !== undefined && h("i", { class: "meter", style: `width:${Math.round((peak / most) * 100)}%` }));
+      return h("td", { class: `${kind} peak` }, peak === undefined ? "–" : h("span", {}, `${bytes(peak)} `, h("small", {}, run.figure!.what)), peak !== undefined && h("i", { class: `meter ${kindOfPeak(run)}`, style: `width:${Math.round((peak / most[kindOfPeak(run)]) * 100)}%` }));
     }
     const text = column.text(run, Date.now());
     return h("td", { class: kind, title: name === "started" ? wallClock(run.start_wall_ns) : text }, text);
@@ -141,7 +142,8 @@ export function runTable(doing: Doing): Table {
   return {
     element,
     show(next) {
-      const highest = next.runs.reduce((n, r) => Math.max(n, peakOf(r) ?? 0), 1), marks = `${next.columns.join()} ${highest}`;
+      const of = (kind: "device" | "host") => next.runs.reduce((n, r) => kindOfPeak(r) === kind ? Math.max(n, peakOf(r) ?? 0) : n, 1); // one scale for each kind
+      const highest = { device: of("device"), host: of("host") }, marks = `${next.columns.join()} ${highest.device} ${highest.host}`;
       if (marks !== drawnFor) rows.clear();
       [what, most, drawnFor] = [next, highest, marks];
       table.setAttribute("aria-rowcount", String(next.runs.length + 1));

@@ -1,0 +1,148 @@
+package analyze
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"hightide/internal/analyze/imagined"
+	"hightide/internal/mem"
+	"hightide/internal/report"
+)
+
+// Conclude says what a run comes to: its one figure, and how it ended. Every list, page and comparison shows these and no
+// others. It takes no spans, stacks, heaps or contents of snapshots, so a run that was read without them gives the same.
+func Conclude(run *mem.Run) mem.Conclusion {
+	in := &Input{Run: run, start: run.Start(), series: map[seriesKey]*mem.Series{}}
+	in.index()
+	in.end = in.lastMoment()
+	in.leader = in.findLeader()
+	var v *report.Imagined
+	if in.judged() {
+		v = imagined.Judge(run)
+	}
+	return mem.Conclusion{Figure: in.figure(v), Ending: in.ending(v)}
+}
+
+// judged says whether the run is one of which a verdict is told.
+func (in *Input) judged() bool { return in.label() == mem.Imagined && in.Run.Info.Verb == "imagine" }
+
+// figure is the peak of what the report leads with. v is the verdict, nil where there is none.
+func (in *Input) figure(v *report.Imagined) mem.Figure {
+	lead := in.leadingSeries()
+	f := mem.Figure{Source: lead.name, Label: in.label(), What: "RSS"}
+	value := in.hostPeak()
+	switch lead.name {
+	case mem.SeriesReserved:
+		value, f.What = in.sumOfPeaks(lead.name), "reserved"
+	case mem.SeriesAllocated:
+		value, f.What = in.sumOfPeaks(lead.name), "allocated"
+	case mem.SeriesDeviceProcess:
+		value, f.What = in.sumOfPeaks(lead.name), "on the device"
+	case mem.SeriesDeviceUsed:
+		value, f.What = mem.Some(lead.series.Values[lead.series.Peak()]), "in use on "+lead.series.Device
+	case mem.SeriesTreePSS:
+		value, f.Error = mem.Some(in.pssPeak.bytes), in.pssPeak.half
+		f.What, f.Label = "PSS", mem.Estimated
+	}
+	if v != nil { // its sentence tells of the fullest device
+		value, f.What, f.Source = v.Used, "on the device", mem.SeriesDeviceProcess
+	}
+	bytes, ok := value.Get()
+	if !ok {
+		return mem.Figure{}
+	}
+	f.Bytes = bytes
+	if v == nil && (lead.name == mem.SeriesTreePSS || lead.name == mem.SeriesTreeRSS) {
+		f.AtLeast = in.shortLived(bytes) > 0
+	}
+	return f
+}
+
+// ending is how the run ended, of an imagined one what the verdict is.
+func (in *Input) ending(v *report.Imagined) mem.Ending {
+	end := in.Run.End
+	switch {
+	case end == nil:
+		return mem.Ending{Kind: mem.EndCutOff, Text: "cut off"}
+	case v != nil:
+		return endOfVerdict[cmp.Or(v.Verdict, mem.VerdictFailed)]
+	case end.Reason == "stopped":
+		return mem.Ending{Kind: mem.EndStopped, Text: "stopped as asked"}
+	case end.Reason == "left":
+		return mem.Ending{Kind: mem.EndDone, Text: "went on after the recording"}
+	}
+	code, exited := end.ExitCode.Get()
+	number, signalled := end.Signal.Get()
+	switch {
+	case exited && code == 0 && in.shortages() > 0:
+		return mem.Ending{Kind: mem.EndDone, Text: "done, after " + report.Counted(int64(in.shortages()), "out-of-memory error")}
+	case exited && code == 0:
+		return mem.Ending{Kind: mem.EndDone, Text: "done"}
+	case end.Reason == "recovered": // its engine went away, and a later command brought in what it had left
+		return mem.Ending{Kind: mem.EndUnknown, Text: "recovered"}
+	case !exited && !signalled:
+		return mem.Ending{Kind: mem.EndUnknown, Text: "not known"}
+	}
+	text := report.SignalName(number)
+	if exited {
+		text = fmt.Sprintf("exit %d", code)
+	}
+	return in.failing(text)
+}
+
+// failing is the end of a program that failed, with its signal or exit code in words.
+func (in *Input) failing(text string) mem.Ending {
+	e, raised := in.Run.Uncaught()
+	switch {
+	case raised && in.shortage(&e), in.killed():
+		return mem.Ending{Kind: mem.EndOOM, Text: "out of memory"}
+	case raised:
+		return mem.Ending{Kind: mem.EndFailed, Text: text + ", " + e.Facts["class"]}
+	case in.shortages() > 0: // it caught the error, and may have failed for it or not
+		return mem.Ending{Kind: mem.EndOOM, Text: text + " after out of memory"}
+	}
+	return mem.Ending{Kind: mem.EndFailed, Text: text}
+}
+
+var endOfVerdict = map[mem.Verdict]mem.Ending{
+	mem.VerdictFits:        {Kind: mem.EndFits, Text: "fits"},
+	mem.VerdictTight:       {Kind: mem.EndTight, Text: "fits tightly"},
+	mem.VerdictConditional: {Kind: mem.EndConditional, Text: "fits on a condition"},
+	mem.VerdictOOM:         {Kind: mem.EndOOM, Text: "out of memory"},
+	mem.VerdictFailed:      {Kind: mem.EndNoVerdict, Text: "no verdict"},
+	mem.VerdictUnused:      {Kind: mem.EndNoVerdict, Text: "no verdict"},
+	mem.VerdictNone:        {Kind: mem.EndNoVerdict, Text: "no verdict"},
+}
+
+// EndOf is a verdict in the words of every list and page.
+func EndOf(v mem.Verdict) mem.Ending { return endOfVerdict[cmp.Or(v, mem.VerdictFailed)] }
+
+// shortages is how often memory ran out and an exception said so.
+func (in *Input) shortages() (n int) {
+	for i := range in.Run.Events {
+		if in.Run.Events[i].RanOut() {
+			n++
+		}
+	}
+	return n
+}
+
+// shortage says whether an exception that nobody caught tells that memory ran out, as a framework, Python or NumPy words it.
+func (in *Input) shortage(e *mem.Event) bool {
+	if e.Shortage() || strings.HasSuffix(e.Facts["class"], "MemoryError") {
+		return true
+	}
+	for _, other := range in.Run.Events {
+		if other.Kind == "oom" && other.Process == e.Process && other.Text == e.Text && e.Text != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// killed says whether the kernel ended the run's main process for lack of memory.
+func (in *Input) killed() bool {
+	return slices.ContainsFunc(in.Run.Events, func(e mem.Event) bool { return e.Kind == "kill" })
+}
