@@ -8,7 +8,7 @@ import { spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
-import { asked as api, letIn, tokenOf } from "../web/test/kit.mjs";
+import { askJSON as api, letIn, tokenOf } from "../web/test/kit.mjs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 

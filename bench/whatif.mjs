@@ -1,11 +1,11 @@
 // node bench/whatif.mjs ADDRESS TOKEN TIMES: moves the sliders of the what-if page and measures from each release to the frame with its answer.
 
 import { createRequire } from "node:module";
-import { asked, letIn } from "../web/test/kit.mjs";
+import { askJSON, letIn } from "../web/test/kit.mjs";
 
 const { chromium } = createRequire(new URL("../web/package.json", import.meta.url))("playwright-core");
 const [address, token, times] = [process.argv[2], process.argv[3], Number(process.argv[4])], server = { address: new URL(address), token };
-const { snapshots } = await asked(server, "/snapshots");
+const { snapshots } = await askJSON(server, "/snapshots");
 const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
   args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"] });
 const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });

@@ -23,19 +23,21 @@ type mcpOptions struct {
 
 func mcpCommand(a *app) *cobra.Command {
 	return a.command(&cobra.Command{
-		Use:   "mcp [--allow-exec]",
+		Use:   "mcp [--allow-exec] [--folder DIR...]",
 		Short: "Answer a coding assistant: hightide as tools of the Model Context Protocol",
 		Long: `Answer a coding assistant on stdin and stdout: hightide as tools of the Model Context Protocol.
 
 The assistant starts this command itself; docs/mcp.md has the lines for its configuration. Its tools
 are list, report, explain, diff, replay, check, imagine, fit and gpus.
 
-Tools read runs, and files that the assistant names. Without --allow-exec none runs a command, so
+Tools read runs, and files that the assistant names in the folder in which it started this command, in
+that of the recordings, and in those of --folder. Without --allow-exec none runs a command, so
 imagine is refused, and fit takes only models that hightide builds itself. With it the assistant runs
 commands with your rights.
 
 Exit codes: 0 the assistant is done, 2 wrong usage, 3 what came on stdin is not a message.`,
 		Example: `  hightide mcp
+  hightide mcp --folder /scratch/snapshots
   hightide mcp --allow-exec
   claude mcp add hightide -- hightide mcp`,
 		Args: cobra.NoArgs,
@@ -43,6 +45,7 @@ Exit codes: 0 the assistant is done, 2 wrong usage, 3 what came on stdin is not 
 }
 
 func (o *mcpOptions) AddFlags(flags *pflag.FlagSet) {
+	flags.StringArrayVar(&o.Folders, "folder", nil, "files in this `folder` may be read too; may be given several times")
 	flags.BoolVar(&o.AllowExec, "allow-exec", false, "let the assistant run commands, on imaginary GPUs or for fit")
 }
 

@@ -61,6 +61,9 @@ type Engine struct {
 	// NoPrograms keeps the engine from starting another program in order to read a file: a capture of memray is refused.
 	NoPrograms bool
 
+	// MayRead says why a file may not be read that another file names: a baseline, a source to quote; nil: any may.
+	MayRead func(path string) error
+
 	// Runtime is what the use cases may use of this process. The zero value touches nothing.
 	Runtime launch.Runtime
 }
@@ -169,7 +172,7 @@ func processError(err error, pid int, what string) error {
 // Source is a Python file in lines, secrets masked, for someone who reads a report of what began then. Nil where it is not here, has
 // changed since, or is not a source.
 func (e *Engine) Source(file string, began time.Time) []string {
-	q := quotes{map[string][][]byte{}, began}
+	q := quotes{map[string][][]byte{}, began, e.MayRead}
 	if !q.quotable(file) {
 		return nil
 	}

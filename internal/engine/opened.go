@@ -455,7 +455,7 @@ func (o *Opened) Source(ctx context.Context, id string, place int) (*Lines, erro
 	}
 	at := all[place]
 	lines := &Lines{File: at.File, Line: at.Line, First: max(at.Line-linesAround, 1), Text: []string{}}
-	switch quotes := (quotes{map[string][][]byte{}, one.wrote}); {
+	switch quotes := (quotes{map[string][][]byte{}, one.wrote, nil}); {
 	case at.Native || at.Line == 0:
 		lines.Why = "native code: no line is known"
 	case one.wrote.IsZero():

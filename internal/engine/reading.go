@@ -32,23 +32,25 @@ func (e *Engine) Report(ctx context.Context, ref string) (*report.Report, store.
 	if err != nil {
 		return nil, row, err
 	}
-	return AnalyzeFrom(row.From, run), row, nil
+	return analyzeFrom(row.From, run, e.MayRead), row, nil
 }
 
 // Analyze explains a recording: every analysis, with the lines of the program quoted where its
 // files are still here, and allocator snapshots decoded.
-func Analyze(run *mem.Run) *report.Report {
-	quotes := quotes{map[string][][]byte{}, time.Unix(0, run.Info.StartWall)}
-	return analyzed(run, quotes.line)
-}
+func Analyze(run *mem.Run) *report.Report { return analyzeFrom("", run, nil) }
 
 // AnalyzeFrom is the same of a run by where its row says that it is from. A recording that was sent names files of its sender's choice, so no
 // line of this machine's is quoted.
 func AnalyzeFrom(from string, run *mem.Run) *report.Report {
+	return analyzeFrom(from, run, nil)
+}
+
+func analyzeFrom(from string, run *mem.Run, may func(path string) error) *report.Report {
 	if from == store.FromUpload {
 		return analyzed(run, nil)
 	}
-	return Analyze(run)
+	quotes := quotes{map[string][][]byte{}, time.Unix(0, run.Info.StartWall), may}
+	return analyzed(run, quotes.line)
 }
 
 func analyzed(run *mem.Run, source func(file string, line int) string) *report.Report {
@@ -71,6 +73,7 @@ func analyzed(run *mem.Run, source func(file string, line int) string) *report.R
 type quotes struct {
 	files map[string][][]byte
 	began time.Time
+	may   func(path string) error // why one may not be read; nil: any may
 }
 
 const maxSource = 4 << 20 // bytes; larger files are not sources
@@ -91,7 +94,7 @@ func (q *quotes) line(file string, line int) string {
 }
 
 func (q *quotes) quotable(file string) bool {
-	if !strings.HasSuffix(file, ".py") || !filepath.IsAbs(file) {
+	if !strings.HasSuffix(file, ".py") || !filepath.IsAbs(file) || q.may != nil && q.may(file) != nil {
 		return false
 	}
 	info, err := os.Stat(file)
@@ -136,7 +139,7 @@ func (e *Engine) Explain(ctx context.Context, refs []string, o analyze.ExplainOp
 			return nil, err
 		}
 		if from.Recording != nil && len(refs) == 1 {
-			x.Report = AnalyzeFrom(from.from, from.Recording)
+			x.Report = analyzeFrom(from.from, from.Recording, e.MayRead)
 			if len(from.Recording.Snapshots) == 0 && from.Recording.Info.Verb != "telemetry" {
 				x.Report.AddNote("The run recorded no allocator snapshot, so there is nothing of a device to explain: hightide run --snapshot-on exit records one.")
 			}
@@ -404,6 +407,9 @@ func (e *Engine) Check(ctx context.Context, file, ref, baseline string) ([]repor
 		}
 		if baseline == "" {
 			baseline = baselineOf(budgets.Baseline, file)
+			if e.MayRead != nil && e.MayRead(baseline) != nil {
+				return nil, e.MayRead(baseline)
+			}
 		}
 		if before, err = e.measured(ctx, baseline); err != nil {
 			return nil, err
@@ -437,7 +443,7 @@ func (e *Engine) measured(ctx context.Context, ref string) (budget.Found, error)
 	if from.Recording == nil {
 		return found, nil
 	}
-	headline := AnalyzeFrom(from.from, from.Recording).Headline
+	headline := analyzeFrom(from.from, from.Recording, e.MayRead).Headline
 	found.Add("host", headline.Peak.HostRSS, mem.Measured, "")
 	if len(all) == 0 { // the headline's are sums over devices
 		found.Add("peak", headline.Peak.Allocated, headline.Peak.Label, "")

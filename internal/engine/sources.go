@@ -70,7 +70,7 @@ func beside(path string) opener {
 		if path == "-" {
 			return nil, fs.ErrNotExist
 		}
-		return os.Open(filepath.Join(filepath.Dir(path), name))
+		return os.OpenInRoot(filepath.Dir(path), name)
 	}
 }
 

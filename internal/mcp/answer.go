@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"reflect"
 	"regexp"
 	"strings"
@@ -15,7 +13,6 @@ import (
 	"hightide/internal/fail"
 	"hightide/internal/mem"
 	"hightide/internal/report"
-	"hightide/internal/store"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -72,23 +69,6 @@ func oneLine(err error, names parameters) error {
 
 // plain is how tables are written: no colours, and no wider than a window.
 var plain = report.TextOptions{Width: 100}
-
-// readable refuses a reference that is neither a run nor a file: stdin is the assistant's, and a pipe or a device may
-// never end.
-func readable(refs ...string) error {
-	for _, ref := range refs {
-		info, err := os.Stat(ref)
-		if ref == "-" || err == nil && !info.Mode().IsRegular() && !recordingIn(ref) {
-			return fail.Input("name a file, or a run as list shows it", "%s is not a regular file", ref)
-		}
-	}
-	return nil
-}
-
-func recordingIn(folder string) bool {
-	info, err := os.Stat(filepath.Join(folder, store.Recording))
-	return err == nil && info.Mode().IsRegular()
-}
 
 // mayStart refuses to run what an assistant names where that is not allowed.
 func (d *door) mayStart(what string) error {

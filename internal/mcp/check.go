@@ -27,7 +27,7 @@ var check = tool[checkInput, checkAnswer]{
 		if in.Baseline != "" {
 			named = append(named, in.Baseline)
 		}
-		if err := readable(named...); err != nil {
+		if err := d.readable(named...); err != nil {
 			return out, "", err
 		}
 		checked, err := d.engine.Check(ctx, in.Budget, in.Of, in.Baseline)

@@ -29,7 +29,7 @@ var diff = tool[diffInput, diffAnswer]{
 		if err := oneOf("by", in.By, analyze.Differences); err != nil {
 			return out, "", err
 		}
-		if err := readable(in.A, in.B); err != nil {
+		if err := d.readable(in.A, in.B); err != nil {
 			return out, "", err
 		}
 		top, err := atMost("top", in.Top, defaultTop)

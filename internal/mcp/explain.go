@@ -64,7 +64,7 @@ var explain = tool[explainInput, explainAnswer]{
 	name: "explain", title: "Explain a memory snapshot",
 	about: "Who holds the GPU's memory in an allocator snapshot or another memory profile: the peak to the byte, by line, module or category; fragmentation; why memory ran out and which settings avoid it.",
 	answer: func(ctx context.Context, d *door, in explainInput, _ event.Sink) (out explainAnswer, text string, err error) {
-		o, err := in.options()
+		o, err := in.options(d)
 		if err != nil {
 			return out, "", err
 		}
@@ -84,7 +84,7 @@ var explain = tool[explainInput, explainAnswer]{
 	},
 }
 
-func (in *explainInput) options() (o analyze.ExplainOptions, err error) {
+func (in *explainInput) options(d *door) (o analyze.ExplainOptions, err error) {
 	o = analyze.ExplainOptions{By: in.By, At: in.At}
 	if o.Top, err = atMost("top", in.Top, defaultTop); err != nil {
 		return o, err
@@ -110,7 +110,7 @@ func (in *explainInput) options() (o analyze.ExplainOptions, err error) {
 			o.Asked = append(o.Asked, name)
 		}
 	}
-	return o, readable(in.Files...)
+	return o, d.readable(in.Files...)
 }
 
 func held(a *report.Allocator) heldDevice {

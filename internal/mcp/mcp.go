@@ -23,6 +23,9 @@ type Options struct {
 
 	// Env is the environment of what is started.
 	Env []string
+
+	// Folders are those whose files may be read, besides the one in which the server was started and that of the recordings.
+	Folders []string
 }
 
 // tools lists what an assistant can ask, in the order in which it is told.
@@ -57,6 +60,7 @@ func New(e *engine.Engine, o Options) *sdk.Server {
 	own := *e
 	own.NoPrograms = !o.AllowExec
 	d := &door{o, &own}
+	own.MayRead = d.inPlaces
 	for _, add := range tools {
 		add(server, d)
 	}

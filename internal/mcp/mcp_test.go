@@ -42,6 +42,9 @@ func assistant(t *testing.T, o Options) *sdk.ClientSession {
 // assistantOf is the same of an engine.
 func assistantOf(t *testing.T, e *engine.Engine, o Options) *sdk.ClientSession {
 	t.Helper()
+	if o.Folders == nil {
+		o.Folders = []string{"../../testdata", os.TempDir()}
+	}
 	here, there := sdk.NewInMemoryTransports()
 	if _, err := New(e, o).Connect(t.Context(), there, nil); err != nil {
 		t.Fatal(err)

@@ -49,7 +49,7 @@ var replayTrace = tool[replayInput, replayAnswer]{
 		if len(in.Files) == 0 {
 			return out, "", fail.Usage("name a snapshot or a run", "there is nothing to replay")
 		}
-		if err := readable(in.Files...); err != nil {
+		if err := d.readable(in.Files...); err != nil {
 			return out, "", err
 		}
 		result, err := d.engine.Replay(ctx, in.Files, in.options())

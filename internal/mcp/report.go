@@ -35,7 +35,7 @@ var showReport = tool[reportInput, reportAnswer]{
 	about: "What is known of a recorded run: peak memory and who holds it, leaks and growth with their lines, advice.",
 	answer: func(ctx context.Context, d *door, in reportInput, _ event.Sink) (out reportAnswer, text string, err error) {
 		ref := cmp.Or(in.Run, "last")
-		if err := readable(ref); err != nil {
+		if err := d.readable(ref); err != nil {
 			return out, "", err
 		}
 		r, row, err := d.engine.Report(ctx, ref)

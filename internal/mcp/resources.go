@@ -23,7 +23,7 @@ func (d *door) addResources(server *sdk.Server) {
 func (d *door) readReport(ctx context.Context, request *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
 	uri := request.Params.URI
 	ref := strings.TrimSuffix(strings.TrimPrefix(uri, reportPrefix), reportSuffix)
-	if err := readable(ref); err != nil {
+	if err := d.readable(ref); err != nil {
 		return nil, oneLine(err, nil)
 	}
 	r, _, err := d.engine.Report(ctx, ref)

@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { addressOf, asked, binary, fresh, here, launch, openAgain, python, screenshots, serve, shot, shown, violations } from "./kit.mjs";
+import { addressOf, askJSON, binary, fresh, here, launch, openAgain, python, screenshots, serve, shot, shown, violations } from "./kit.mjs";
 
 const real = here("../../testdata/real/h100-lm-ctx128-train-step.pickle");
 const folder = screenshots("actions"), data = fresh("data");
@@ -102,7 +102,7 @@ await look("diff-choose", closed, "/diff", {}, async (tab) => {
   await tab.locator("#difference svg").waitFor();
 });
 
-const opened = await asked(closed, "/snapshots");
+const opened = await askJSON(closed, "/snapshots");
 const snapshot = opened.snapshots?.[0]?.id;
 await look("snapshots", closed, "/snapshots", {}, async (tab) => {
   await tab.locator("#snapshots a", { hasText: "h100-lm-ctx128-train-step.pickle" }).click();

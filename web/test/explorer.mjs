@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { asked, fresh, launch, screenshots, serve, shot, shown } from "./kit.mjs";
+import { askJSON, fresh, launch, screenshots, serve, shot, shown } from "./kit.mjs";
 import { snapshotFile } from "./world.mjs";
 
 const folder = screenshots("explorer");
@@ -27,7 +27,7 @@ def trace(base, lines):
 pickle.dump({"segments": [], "device_traces": [trace(1 << 40, [(4, "keep")]), trace(1 << 41, [(4, "keep"), (7, "work")])], "allocator_settings": {}}, open(out, "wb"))
 `, program, pair]);
 const server = await serve({ ...process.env, HIGHTIDE_DATA: fresh("data") }, [snapshotFile, pair]), { address } = server;
-const api = (path) => asked(server, path);
+const api = (path) => askJSON(server, path);
 const opened = (await api("/snapshots")).snapshots, { id } = opened.find((s) => s.name.startsWith("h100")), two = `/snapshots/${opened.find((s) => s.name.startsWith("pair")).id}`, page = `/snapshots/${id}`, { devices: [device] } = await api(page);
 const top = device.peak_reserved_bytes * 1.03; // bytes that the whole picture reaches up to
 const browser = await launch();

@@ -6,7 +6,7 @@ import { execFileSync } from "node:child_process";
 import { closeSync, existsSync, ftruncateSync, openSync, readFileSync, readdirSync, renameSync, rmSync, statfsSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { crc32c, gzipZeros } from "./bytes.mjs";
-import { addressOf, asked, binary, fresh, launch, openAgain, opened, python, screenshots, serve, shot, shown, sound } from "./kit.mjs";
+import { addressOf, askJSON, binary, fresh, launch, openAgain, opened, python, screenshots, serve, shot, shown, sound } from "./kit.mjs";
 import { liveRun, snapshotFile } from "./world.mjs";
 
 const folder = screenshots("faults"), browser = await launch(), only = process.env.FAULTS?.split(","), left = [], failed = [];
@@ -16,7 +16,7 @@ let passed = 0;
 async function fault(name, check, { args = [], env = { ...process.env, HIGHTIDE_DATA: fresh("fault") } } = {}) {
   if (only && !only.includes(name)) return;
   const at = { env, data: env.HIGHTIDE_DATA, server: await serve(env, args), run: (...words) => execFileSync(binary, words, { env, encoding: "utf8" }) };
-  at.api = (path) => asked(at.server, path);
+  at.api = (path) => askJSON(at.server, path);
   at.look = (path, options, then) => opened(browser, name, addressOf(at.server, path), options, then);
   try {
     await check(at);

@@ -4,13 +4,13 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
-import { addressOf, asked, binary, fresh, here, launch, opened, screenshots, serve, shot, shown } from "./kit.mjs";
+import { addressOf, askJSON, binary, fresh, here, launch, opened, screenshots, serve, shot, shown } from "./kit.mjs";
 import { snapshotFile } from "./world.mjs";
 
 const folder = screenshots("keyboard"), env = { ...process.env, HIGHTIDE_DATA: fresh("data") }, most = 400;
 for (const [name, mib] of [["small", 30], ["large", 60]]) execFileSync(binary, ["run", "--quiet", "--name", name, "--", "python3", "-c", `x = bytearray(${mib} << 20)\nimport time; time.sleep(0.3)`], { env });
 const server = await serve(env, [snapshotFile, here("../../testdata/recording/v1-every-kind.hightide")]), browser = await launch();
-const api = (path) => asked(server, path);
+const api = (path) => askJSON(server, path);
 const snapshot = `/snapshots/${(await api("/snapshots")).snapshots.find((s) => snapshotFile.endsWith(s.name)).id}`;
 const ls = (await api("/runs")).runs, idOf = (name) => ls.find((r) => r.name === name).id, every = ls.find((r) => r.from === "file").id;
 let passed = 0;

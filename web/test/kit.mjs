@@ -52,7 +52,7 @@ const servers = new Map(), contexts = new Set();
 
 /** What a program that has the token asks. */
 export const ask = (server, path, { headers, ...more } = {}) => fetch(new URL(path, server.address), { ...more, headers: { Authorization: `Bearer ${server.token}`, ...headers } });
-export const asked = async (server, path) => (await ask(server, `/api/v1${path}`)).json();
+export const askJSON = async (server, path) => (await ask(server, `/api/v1${path}`)).json();
 
 /** The token that a server left in its data directory. */
 export const tokenOf = (data, address) => JSON.parse(readFileSync(join(data, "ui", `server-${new URL(address).port}.json`), "utf8")).token;

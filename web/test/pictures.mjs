@@ -6,7 +6,7 @@ import { execFileSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { addressOf, asked, binary, fresh, here, launch, python, serve } from "./kit.mjs";
+import { addressOf, askJSON, binary, fresh, here, launch, python, serve } from "./kit.mjs";
 import { snapshotFile } from "./world.mjs";
 
 if (!python) throw new Error("HIGHTIDE_TEST_PYTHON names no Python with torch");
@@ -41,7 +41,7 @@ function record() {
 
 if (!existsSync(join(data, "runs"))) record();
 const { runs } = JSON.parse(hightide("ls", "--json")), named = (name) => runs.find((r) => r.name === name).id;
-const server = await serve(env, [snapshotFile]), { snapshots } = await asked(server, "/snapshots");
+const server = await serve(env, [snapshotFile]), { snapshots } = await askJSON(server, "/snapshots");
 const snapshot = `/snapshots/${snapshots.find((s) => snapshotFile.endsWith(s.name)).id}`;
 const files = fresh("pages"), page = (name, ...words) => { const file = join(files, `${name}.html`); hightide(...words, "--html", file); return pathToFileURL(file).href; };
 const pictures = [

@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { copyFileSync, readFileSync, readdirSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { addressOf, asked, binary, fresh, here, launch, screenshots, serve, shot } from "./kit.mjs";
+import { addressOf, askJSON, binary, fresh, here, launch, screenshots, serve, shot } from "./kit.mjs";
 
 const real = here("../../testdata/real/h100-lm-ctx128-train-step.pickle");
 const folder = screenshots("snapshots"), data = fresh("data"), files = fresh("files");
@@ -93,7 +93,7 @@ await tab.keyboard.press("z");
 await row.waitFor();
 await row.getByRole("button", { name: /^Delete/ }).click();
 await tab.getByRole("button", { name: "Close this message" }).click();
-for (;;) { const { snapshots } = await asked(server, "/snapshots"); if (!snapshots.some((s) => s.from === "upload")) break; await new Promise((done) => setTimeout(done, 50)); }
+for (;;) { const { snapshots } = await askJSON(server, "/snapshots"); if (!snapshots.some((s) => s.from === "upload")) break; await new Promise((done) => setTimeout(done, 50)); }
 ok("an upload is deleted, and back until the message is gone");
 assert.deepEqual(complaints, [], "the page complains");
 await server.end();
