@@ -47,7 +47,7 @@ func efficiency(in *Input, r *report.Report) {
 
 // keptByEnd is what growing lines and containers of all processes kept.
 func (in *Input) keptByEnd() (kept int64) {
-	for _, g := range in.growing {
+	for _, g := range slices.Concat(in.growing, in.stopped) {
 		kept += int64(g.kept)
 	}
 	return kept

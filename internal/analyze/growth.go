@@ -14,18 +14,20 @@ import (
 
 // growing is one cause of growth: lines whose memory is kept, and the container that keeps it.
 type growing struct {
-	process uint32
-	shares  []share // of the processes and devices that show the same, summed
-	holder  *mem.Holder
-	graph   bool // autograd graphs are what is kept
-	lines   []growingLine
-	slope   float64 // bytes per step (or minute)
-	half    float64
-	points  int     // that tell so, see usage.Trend
-	kept    float64 // by the end
-	source  string  // "heap", "rss", "device"
-	label   mem.Label
-	minutes bool
+	process  uint32
+	shares   []share // of the processes and devices that show the same, summed
+	holder   *mem.Holder
+	graph    bool // autograd graphs are what is kept
+	lines    []growingLine
+	slope    float64 // bytes per step (or minute)
+	half     float64
+	points   int     // that tell so, see usage.Trend
+	kept     float64 // by the end
+	keptHalf float64 // half width of its 95 % interval
+	source   string  // "heap", "rss", "device"
+	label    mem.Label
+	minutes  bool
+	stopped  int64 // when it came to rest, mono ns; 0: it went on to the end
 }
 
 // share is what one process adds to a growth, of the host or of one device.
@@ -66,10 +68,18 @@ func growth(in *Input, r *report.Report) {
 	tree, tested := in.totalGrowth()
 	in.totals = tree
 	in.growing = append(in.growing, in.unexplained(tree, causes)...)
-	slices.SortStableFunc(in.growing, func(a, b growing) int { return cmp.Compare(b.slope, a.slope) })
-	in.filling(r)
+	slices.SortStableFunc(in.growing, func(a, b growing) int {
+		if in.ends(&a) != in.ends(&b) { // what goes on comes first
+			return map[bool]int{true: 1, false: -1}[in.ends(&a)]
+		}
+		return cmp.Compare(b.slope, a.slope)
+	})
 	for i := range in.growing {
 		r.Findings = append(r.Findings, in.growthFinding(&in.growing[i]))
+	}
+	in.stopped = in.stoppedCauses()
+	for i := range in.stopped {
+		r.Findings = append(r.Findings, in.stoppedFinding(&in.stopped[i]))
 	}
 	in.growthTable(r)
 	in.headlineGrowth(r, tested)
@@ -158,6 +168,7 @@ func (g *growing) sum(passed float64) {
 		variance += l.Half * l.Half
 	}
 	g.half = math.Sqrt(variance)
+	g.keptHalf = g.half * passed
 }
 
 // kept is what a line's growth has come to in so many steps or minutes: it may hold something else besides.
@@ -202,7 +213,8 @@ func merged(causes []growing) []growing {
 			continue
 		}
 		o := &out[i]
-		o.slope, o.kept, o.half = o.slope+g.slope, o.kept+g.kept, math.Hypot(o.half, g.half)
+		o.slope, o.kept = o.slope+g.slope, o.kept+g.kept
+		o.half, o.keptHalf = math.Hypot(o.half, g.half), math.Hypot(o.keptHalf, g.keptHalf)
 		if g.holder != nil {
 			both := *o.holder
 			both.PerStep += g.holder.PerStep

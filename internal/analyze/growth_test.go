@@ -124,12 +124,21 @@ type innocent struct {
 	step func(int, *rand.Rand, func(mem.Bytes, int))
 }
 
+// onlyUntil is a source that allocates no more from a step on.
+func onlyUntil(until int, of func(int, *rand.Rand, func(mem.Bytes, int))) func(int, *rand.Rand, func(mem.Bytes, int)) {
+	return func(step int, rng *rand.Rand, alloc func(mem.Bytes, int)) {
+		if step < until {
+			of(step, rng, alloc)
+		}
+	}
+}
+
 // innocents grow and stop, or come and go.
 func innocents() []innocent {
 	grow := func(from, to int, perStep, block mem.Bytes) func(int, *rand.Rand, func(mem.Bytes, int)) {
-		leak := leakOf(perStep, block)
+		leak := onlyUntil(to, leakOf(perStep, block))
 		return func(step int, rng *rand.Rand, alloc func(mem.Bytes, int)) {
-			if step >= from && step < to {
+			if step >= from {
 				leak(step, rng, alloc)
 			}
 		}

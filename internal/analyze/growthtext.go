@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"time"
 
 	"hightide/internal/mem"
 	"hightide/internal/report"
@@ -41,6 +42,9 @@ func (in *Input) growthFinding(g *growing) report.Finding {
 	f.Title = g.title(at)
 	f.Text = in.growthWords(g, at)
 	f.Advice = in.growthAdvice(g, at)
+	if in.ends(g) {
+		asBounded(&f, g)
+	}
 	return f
 }
 
@@ -87,7 +91,7 @@ func (in *Input) growthWords(g *growing, at mem.Location) string {
 		if g.graph {
 			fmt.Fprintf(&b, "Each keeps the autograd graph of its step, and with it the activations saved for backward: %s.", amount)
 		} else {
-			fmt.Fprintf(&b, "It keeps %s.%s%s", amount, g.bySizes(), g.bounded())
+			fmt.Fprintf(&b, "It keeps %s.%s", amount, g.bySizes())
 		}
 	case g.graph:
 		fmt.Fprintf(&b, "What the forward pass saves for backward is never freed: %s. Something keeps the autograd graph of every step; the container was not seen.", amount)
@@ -117,18 +121,27 @@ func (in *Input) growthWords(g *growing, at mem.Location) string {
 	if site := len(g.lines); site > 0 && (g.holder != nil || site > 1) {
 		b.WriteString(in.siteWords(g))
 	}
-	processes, devices := g.among()
-	switch {
-	case processes > 1:
-		fmt.Fprintf(&b, " The same in %d processes; the figures are their sum.", processes)
-	case devices > 1:
-		fmt.Fprintf(&b, " The same on %d devices; the figures are their sum.", devices)
-	}
-	if processes == 1 && g.process != in.leader && len(g.lines) > 0 {
-		fmt.Fprintf(&b, " It is in %s.", in.processName(g.process))
-	}
+	b.WriteString(in.sinceSteps(g))
+	b.WriteString(in.boundWords(g))
+	b.WriteString(in.among(g))
 	return b.String()
 }
+
+// sinceSteps says that a growth with the steps ended with them, well before the program did.
+func (in *Input) sinceSteps(g *growing) string {
+	c := in.clockOf(g.process)
+	if c.minutes {
+		return ""
+	}
+	since := in.end - c.times[len(c.times)-1]
+	if since < int64(time.Second) || float64(since) < afterSteps*float64(in.end-in.start) {
+		return ""
+	}
+	return fmt.Sprintf(" It grows with the steps: the last one ended %s before the end.", report.Duration(since))
+}
+
+// afterSteps is the part of a run without steps at its end that is worth a word.
+const afterSteps = 0.05
 
 // holderWords says which container grows, and by how much.
 func (in *Input) holderWords(g *growing, at mem.Location, quoted string) string {
@@ -164,13 +177,17 @@ func (g *growing) bySizes() string {
 	return fmt.Sprintf(" By the sizes of its newest items it is %s (%s): the sampler does not see all that a library allocates.", all.rate(), mem.Estimated)
 }
 
-// bounded says what a container with a known bound will take.
-func (g *growing) bounded() string {
-	full, known := g.whenFull()
-	if !known {
-		return ""
+// lineNames is "train.py:10", or "train.py:10 or 12".
+func lineNames(h *mem.Holder) string {
+	names := mem.LineName(h.Where)
+	for _, other := range h.Others {
+		if other.File == h.Where.File {
+			names += fmt.Sprintf(" or %d", other.Line)
+		} else {
+			names += " or " + mem.LineName(other)
+		}
 	}
-	return fmt.Sprintf(" It has %d of at most %d items (%s). %s", g.holder.Items, g.holder.Bound.Or(0), g.holder.BoundBy, g.fullWords(full))
+	return names
 }
 
 func (in *Input) siteWords(g *growing) string {

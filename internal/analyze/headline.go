@@ -201,6 +201,10 @@ func (in *Input) growthClause(r *report.Report) string {
 	if len(in.growing) == 0 && len(in.cards) > 0 {
 		return in.cards[0].clause()
 	}
+	if len(in.growing) == 0 && len(in.stopped) > 0 {
+		past := &in.stopped[0]
+		return fmt.Sprintf("grew by %s (%s), then stopped", in.grewBy(past, past.where()), past.label)
+	}
 	if len(in.growing) == 0 {
 		if g, ok := r.Headline.Growth.Get(); ok && g == 0 && len(in.larger) == 0 {
 			return "no steady growth with the steps is seen" + toldFrom(r.Headline.GrowthLeast)
@@ -216,6 +220,9 @@ func (in *Input) growthClause(r *report.Report) string {
 		fmt.Fprintf(&b, "grows %s (%s)", worst.rate(), worst.label)
 	}
 	switch {
+	case in.ends(worst):
+		fmt.Fprintf(&b, " as %s fills up to its bound (%s)", in.named(worst, at), worst.holder.BoundBy)
+		return b.String()
 	case worst.holder != nil && worst.graph:
 		fmt.Fprintf(&b, " because %s keeps the graph of every step", in.named(worst, at))
 	case worst.holder != nil:

@@ -30,7 +30,7 @@ func (in *Input) holdersOf(process uint32) []mem.Holder {
 	index := map[key]int{}
 	var out []mem.Holder
 	for _, h := range in.Run.Holders {
-		if h.Process != process {
+		if h.Process != process || h.Time > in.end {
 			continue
 		}
 		k := key{h.Kind, h.Name, h.Where.File, h.Where.Line}

@@ -24,6 +24,7 @@ type Input struct {
 	histories  map[uint32]*usage.History // of sampled heaps, by process
 	growing    []growing                 // what growth found, for the headline
 	cards      []card                    // devices that grow as a whole, likewise
+	stopped    []growing                 // what grew and came to rest before the end
 	totals     []total                   // processes whose memory grows as a whole, and
 	tested     map[uint32][]string       // of what of each process that could be told: "rss", "device"
 	leastTold  map[string]float64        // of each of these, the least growth that is told
@@ -253,7 +254,7 @@ func (c *clock) window(p *mem.Process, end int64) (from, to int64) {
 		from = max(from, p.Start)
 		to = min(to, p.Bye.Or(p.End.Or(end)))
 	}
-	return from, to
+	return from, min(to, end)
 }
 
 func itoa(n int64) string { return strconv.FormatInt(n, 10) }

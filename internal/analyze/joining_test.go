@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"hightide/internal/mem"
-	"hightide/internal/report"
 )
 
 // holds is a list that gains an item of so many bytes each step.
@@ -81,25 +80,6 @@ func TestFreedGraph(t *testing.T) {
 	s.holders[0].Saved = mem.Some(int64(mem.MiB))
 	if f := only(t, s.run()); f.Holder != "losses" || !strings.Contains(f.Text, "activations") {
 		t.Errorf("%s", f.Title)
-	}
-}
-
-// TestFilling: what has a bound that fits into memory is told as what it will take, and is no leak. One that does not fit is.
-func TestFilling(t *testing.T) {
-	s := training(8, growsAt(40, 1*mem.MiB))
-	recent := holds("recent", 12, 1*mem.MiB)
-	recent.Bound, recent.BoundBy = mem.Some(1000), "maxlen=1000"
-	s.holders = []mem.Holder{recent}
-	r := Analyze(s.run(), Options{})
-	notes := strings.Join(r.Notes, "\n")
-	if len(leaks(r)) != 0 || !strings.Contains(notes, "`recent` (train.py:12) fills") || !strings.Contains(notes, "300 of at most 1000 items (maxlen=1000)") ||
-		!strings.Contains(notes, "in about 700 steps") {
-		t.Errorf("%d findings; %s", len(leaks(r)), notes)
-	}
-	s.holders[0].Bound = mem.Some(100_000_000)
-	f := only(t, s.run())
-	if f.Kind != report.KindLeak || !strings.Contains(f.Text, "300 of at most 100000000 items") {
-		t.Errorf("%s: %s", f.Title, f.Text)
 	}
 }
 

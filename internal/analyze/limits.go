@@ -175,7 +175,7 @@ func (in *Input) endedBy(s supply) bool {
 
 // memoryDeadline is when memory runs out, by the growth that is told first.
 func (in *Input) memoryDeadline(r *report.Report) (d deadline, ok bool) {
-	if len(in.growing) == 0 {
+	if len(in.growing) == 0 || in.ends(&in.growing[0]) {
 		return d, false
 	}
 	worst := &in.growing[0]

@@ -92,7 +92,7 @@ func TestNoDeadline(t *testing.T) {
 // TestDescriptors: which descriptors they are, and the container that keeps them.
 func TestDescriptors(t *testing.T) {
 	s := training(1)
-	s.holders = []mem.Holder{{Kind: "list", Name: "handles", Where: mem.Location{File: "/home/me/project/train.py", Line: 12}, Items: 300, PerStep: 1, Contains: "TextIOWrapper", Time: int64(9e18)}}
+	s.holders = []mem.Holder{{Kind: "list", Name: "handles", Where: mem.Location{File: "/home/me/project/train.py", Line: 12}, Items: 300, PerStep: 1, Contains: "TextIOWrapper", Time: 11e9}}
 	run := s.run()
 	readings(run, 1, mem.SeriesFiles, mem.UnitCount, func(step int) int64 { return 24 + int64(step) })
 	must(run, mem.Event{Time: 2e9, Process: 1, Kind: mem.EventDescriptors, Facts: map[string]string{"socket": "3", "/data/*.txt": "280"}})

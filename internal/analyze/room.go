@@ -23,6 +23,21 @@ func (g *growing) among() (processes, devices int) {
 	return len(ids), len(names)
 }
 
+// among says which processes and devices a growth is of, where these are several or another than the leading one.
+func (in *Input) among(g *growing) (said string) {
+	processes, devices := g.among()
+	switch {
+	case processes > 1:
+		said = fmt.Sprintf(" The same in %d processes; the figures are their sum.", processes)
+	case devices > 1:
+		said = fmt.Sprintf(" The same on %d devices; the figures are their sum.", devices)
+	}
+	if processes == 1 && g.process != in.leader && len(g.lines) > 0 {
+		said += fmt.Sprintf(" It is in %s.", in.processName(g.process))
+	}
+	return said
+}
+
 // onDevice is " on cuda:1" of what grows on one device that is known.
 func (g *growing) onDevice() string {
 	if _, devices := g.among(); devices != 1 {

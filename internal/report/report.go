@@ -121,8 +121,9 @@ const (
 
 // Finding kinds.
 const (
-	KindLeak          = "leak"   // grows with the steps, and the line is known
-	KindGrowth        = "growth" // grows with the steps, line not known
+	KindLeak          = "leak"    // grows with the steps, and the line is known
+	KindGrowth        = "growth"  // grows with the steps, line not known
+	KindBounded       = "bounded" // grew, and stopped before the end; or grows to a bound that is known
 	KindOOM           = "oom"
 	KindFragmentation = "fragmentation"
 	KindSwap          = "swap"

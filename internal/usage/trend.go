@@ -36,6 +36,7 @@ const (
 	laterRises   = 3.0  // standard errors of the growth in the later half
 	leastRises   = 6    // that tell how long a curve rests between two
 	leastRest    = 0.06 // of the window
+	grainsInRise = 4    // samples, from which on their number tells a rise
 )
 
 // Noise is what sampling does to a curve. It has the variance of the growth over its window. It is also what it would be over
@@ -85,7 +86,7 @@ func TrendOf(c Curve, of Noise, least float64) Trend {
 	if t.Why == "" && total < least {
 		t.Why = "jumps"
 	}
-	if t.Why == "" && restsAtEnd(x, kept, 2.5*math.Sqrt(of.Later)) {
+	if t.Why == "" && restsAtEnd(x, kept, max(grainsInRise*of.Grain, 2.5*roughness(x, kept))) {
 		t.Why = "stops"
 	}
 	t.Steady = t.Why == ""
@@ -109,7 +110,11 @@ func restsAtEnd(x, kept []float64, noise float64) bool {
 		level, at = v, x[i]
 	}
 	rest, span := x[len(x)-1]-at, x[len(x)-1]-x[0]
-	return rises >= leastRises && rest > max(2*longest, leastRest*span)
+	longer := 2.0
+	if rises >= 2*leastRises {
+		longer = 1.5
+	}
+	return rises >= leastRises && rest > max(longer*longest, leastRest*span)
 }
 
 // settle cuts the warm-up and the unsettled tail off a curve and turns it into what is kept.

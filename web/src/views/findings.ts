@@ -5,7 +5,7 @@ import type { PageStore } from "../state/store";
 import { badge, copier, h, rich, section } from "./dom";
 import { laneOf } from "./rows";
 
-const kinds: Record<string, string> = { leak: "leak", growth: "growth", oom: "out of memory", fragmentation: "fragmentation", swap: "swap",
+const kinds: Record<string, string> = { leak: "leak", growth: "growth", bounded: "growth that ends", oom: "out of memory", fragmentation: "fragmentation", swap: "swap",
   faults: "page faults", gap: "gap", drop: "lost records", alert: "alert" };
 const shownAtFirst = 8;
 

@@ -11,7 +11,7 @@ from ._recording import Found, ask
 
 TYPES = {  # what the old names call the engine's findings
     "leak": "monotonic_increase", "growth": "gradual_growth", "fragmentation": "fragmentation", "oom": "out_of_memory",
-    "gap": "device_gap",
+    "gap": "device_gap", "bounded": "bounded_growth",
 }  # fmt: skip
 IMPACT = {"critical": "high", "warning": "medium", "info": "low"}
 LEAKS = ("leak", "growth")

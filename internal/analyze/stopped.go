@@ -1,0 +1,154 @@
+package analyze
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"hightide/internal/mem"
+	"hightide/internal/report"
+	"hightide/internal/usage"
+)
+
+// A growth that stopped is told as past. Up to its end it is a growth like any other, so it is looked for in the run as it was then: until
+// the moment at which its lines came to rest. Whether it is a cache that is full, data that was loaded once, or a leak in a part
+// of the program that is over, no recording tells.
+
+const (
+	leastStopped      = float64(16 * mem.MiB) // kept by a growth that stopped,
+	leastStoppedShare = 0.05                  // and of the highest memory of its process
+	stopsTold         = 4                     // moments of one process at which something stopped
+	sameStop          = 2                     // bins, by which lines of one growth stop apart
+)
+
+// stoppedCauses finds what grew in the sampled heaps and came to rest before the end, the largest first.
+func (in *Input) stoppedCauses() (causes []growing) {
+	for _, p := range in.Run.Processes {
+		h := in.histories[p.ID]
+		if h == nil {
+			continue
+		}
+		c := in.clockOf(p.ID)
+		bins := heapBins(h, c, p, in.end, 0)
+		least := max(leastStopped, leastStoppedShare*float64(in.processPeak(p).Or(0)))
+		rested := in.atRest(p.ID, h.Stopped(in.names, bins, leastLine, in.notImporting))
+		for n := 0; len(rested) > 0 && n < stopsTold; n++ {
+			last := rested[0].At + sameStop
+			beyond := slices.IndexFunc(rested, func(s usage.Stopped) bool { return s.At > last })
+			if beyond < 0 {
+				beyond = len(rested)
+			}
+			together := rested[:beyond]
+			rested = rested[beyond:]
+			then := bins.Stretches[together[len(together)-1].At]
+			for _, g := range in.upTo(h.TimeOf(then.To)).grownUntilThen(p, together, least) {
+				g.stopped = h.TimeOf(then.From)
+				causes = append(causes, g)
+			}
+		}
+	}
+	causes = merged(causes)
+	slices.SortStableFunc(causes, func(a, b growing) int { return cmp.Compare(b.kept, a.kept) })
+	return causes
+}
+
+// atRest leaves out the lines that grow to the end.
+func (in *Input) atRest(process uint32, all []usage.Stopped) []usage.Stopped {
+	return slices.DeleteFunc(all, func(s usage.Stopped) bool {
+		return slices.ContainsFunc(in.growing, func(g growing) bool {
+			return slices.ContainsFunc(g.lines, func(l growingLine) bool { return l.process == process && sameSite(l.Site, s.Site) })
+		})
+	})
+}
+
+func sameSite(a, b *usage.Site) bool { return a.File == b.File && a.Line == b.Line && a.Name == b.Name }
+
+// upTo is the run as it was until a moment.
+func (in *Input) upTo(end int64) *Input {
+	then := *in
+	then.end = min(end, in.end)
+	then.larger = nil
+	return &then
+}
+
+// grownUntilThen are the causes of growth among some lines that rest from now on.
+func (in *Input) grownUntilThen(p *mem.Process, rest []usage.Stopped, least float64) (causes []growing) {
+	found, _ := in.heapCauses(p)
+	for _, g := range found {
+		g.kept = 0
+		for _, l := range g.lines {
+			for _, s := range rest {
+				if sameSite(l.Site, s.Site) {
+					g.kept += float64(s.Grew)
+				}
+			}
+		}
+		if g.kept >= least {
+			causes = append(causes, g)
+		}
+	}
+	return causes
+}
+
+// stoppedFinding puts a growth that stopped into words.
+func (in *Input) stoppedFinding(g *growing) report.Finding {
+	at := g.where()
+	f := in.growthFinding(g)
+	f.Kind, f.Severity, f.BytesPerStep, f.Error = report.KindBounded, report.Info, mem.Optional{}, mem.Some(int64(bytesPer(g.keptHalf)))
+	f.Title = "Grew by " + in.grewBy(g, at) + ", then stopped"
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %v (%s, ± %v), until about %s after %s, and then no more. It is still held at the end.",
+		in.grew(g, at), bytesPer(g.kept), g.label, bytesPer(g.keptHalf), report.Duration(in.since(g.stopped)), in.beginning())
+	if g.holder != nil && g.holder.Bound.Known() {
+		fmt.Fprintf(&b, " It takes at most %s (%s).", report.Counted(g.holder.Bound.Or(0), "item"), g.holder.BoundBy)
+	}
+	if g.holder != nil && len(g.lines) > 0 {
+		b.WriteString(in.siteWords(g))
+	}
+	b.WriteString(in.among(g))
+	f.Text = b.String()
+	f.Advice = in.stoppedAdvice(g, at)
+	return f
+}
+
+// grewBy is "400 MiB at train.py:11".
+func (in *Input) grewBy(g *growing, at mem.Location) string {
+	switch {
+	case at.Native:
+		return fmt.Sprintf("%v inside %s", bytesPer(g.kept), at.File)
+	case at.File == "":
+		return bytesPer(g.kept).String()
+	}
+	return fmt.Sprintf("%v at %s", bytesPer(g.kept), mem.LineName(at))
+}
+
+// grew is "The list `kept` (train.py:11: `kept.append(x)`) grew by".
+func (in *Input) grew(g *growing, at mem.Location) string {
+	quoted := ""
+	if text := in.source(at); text != "" {
+		quoted = ": `" + text + "`"
+	}
+	switch {
+	case g.holder != nil && at.File != "" && g.holder.Where.Line > 0:
+		return fmt.Sprintf("The %s `%s` (%s%s) gained %s%s, and grew by", g.holder.Kind, g.holder.Name, mem.LineName(at), quoted, g.items(), contents(g.holder))
+	case g.holder != nil:
+		return fmt.Sprintf("The %s `%s` gained %s%s, and grew by", g.holder.Kind, g.holder.Name, g.items(), contents(g.holder))
+	case at.Native:
+		return fmt.Sprintf("Memory allocated inside %s grew by", at.File)
+	}
+	return fmt.Sprintf("Memory allocated at %s%s grew by", mem.LineName(at), quoted)
+}
+
+func (in *Input) stoppedAdvice(g *growing, at mem.Location) string {
+	if g.holder != nil {
+		if g.holder.Bound.Known() {
+			return ""
+		}
+		return fmt.Sprintf("If `%s` is a cache that is full, or data that was loaded once, this is as it should be. If it is not needed any more, drop it from there: that gives back %v.", g.holder.Name, bytesPer(g.kept))
+	}
+	if at.Native || at.File == "" {
+		return ""
+	}
+	return fmt.Sprintf("If this is a cache that is full, or data that was loaded once, it is as it should be. If not, find what keeps the result of %s: that gives back %v.", mem.LineName(at), bytesPer(g.kept))
+}
