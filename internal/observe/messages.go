@@ -208,6 +208,9 @@ func (r *Recorder) eventMessage(p *process, m *message, at int64) {
 	case "donation":
 		event.Bytes = m.Bytes
 		event.Facts = facts("framework", m.Framework, "device", text(m.Device), "argument", m.Argument, "count", strconv.FormatUint(m.Count, 10))
+	case "dataset":
+		event.Bytes = m.Bytes
+		event.Facts = facts("name", m.Name, "kind", m.Kind, "items", strconv.FormatInt(m.Items, 10), "contains", m.Contains)
 	case "log":
 		event.Facts = facts("level", m.Level)
 	case "snapshot":

@@ -135,6 +135,7 @@ const (
 	KindLoading       = "loading"  // every rank loads what one could
 	KindTracing       = "tracing"  // a framework traces or compiles a function again and again
 	KindDonation      = "donation" // a compiled function could write its outputs over its arguments
+	KindCopies        = "copies"   // forked workers copy memory of their parent, page by page
 	KindResource      = "resource" // something else than memory of which there is only so much: open files, threads
 )
 

@@ -19,8 +19,24 @@ def loader(training: Training) -> Callable[[Any], None]:
     def install(dataloader: Any) -> None:
         iterator = dataloader._BaseDataLoaderIter
         iterator.__next__ = training.phase(DATA, iterator.__next__)
+        several = getattr(dataloader, "_MultiProcessingDataLoaderIter", None)
+        if several is not None:
+            several.__init__ = _described(several.__init__, training)
 
     return install
+
+
+def _described(original: Callable[..., None], training: Training) -> Callable[..., None]:
+    """Say, before workers are started, what of the dataset is many Python objects: reading them copies their pages."""
+
+    @functools.wraps(original)
+    def __init__(iterator: Any, loader: Any, *args: Any, **kwargs: Any) -> None:
+        from . import datasets
+
+        datasets.tell(training.agent, loader)
+        original(iterator, loader, *args, **kwargs)
+
+    return __init__
 
 
 def worker(training: Training) -> Callable[[Any], None]:
