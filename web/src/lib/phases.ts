@@ -1,7 +1,10 @@
 // The strip of phases below the timeline: what the program was doing, at any zoom.
 
-/** A stretch of an x axis, in whatever unit it has. */
-export interface Stay { phase: string; from: number; to: number }
+/** A stretch of an x axis, in whatever unit it has; a span that the program named has its name. */
+export interface Stay { phase: string; from: number; to: number; name?: string }
+
+/** What people call a stay. */
+export const called = (stay: Stay): string => stay.name || stay.phase;
 
 /** Phases that the strip shows, in the order of its legend. Modules and whole steps lie around or inside these. */
 export const phaseNames = ["data", "forward", "backward", "optimizer", "evaluation", "checkpoint", "user"] as const;
@@ -52,7 +55,7 @@ export function exclusive(stays: Stay[]): Stay[] {
   const until = (time: number) => { // what was open from `at` to `time` goes to the innermost
     while (open.length > 0) {
       const inner = open[open.length - 1]!, end = Math.min(inner.to, time);
-      if (end > at) { pieces.push({ phase: inner.phase, from: at, to: end }); at = end; }
+      if (end > at) { pieces.push({ ...inner, from: at, to: end }); at = end; }
       if (inner.to > time) return;
       open.pop();
     }

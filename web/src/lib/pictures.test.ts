@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { fold, functions, grow, inverted, matched, ordered, sandwich, unfold, type Call } from "./icicle";
-import { exclusive, phaseNames, shares, stripped } from "./phases";
+import { called, exclusive, phaseNames, shares, stripped } from "./phases";
 import { fromZero, inside, moment, secondSteps, ticks } from "./scales";
 import { treemap } from "./treemap";
 
@@ -11,6 +11,10 @@ describe("phases", () => {
   test("an inner stay takes its time from the outer one", () => {
     expect(exclusive([stay("evaluation", 0, 100), stay("forward", 20, 30), stay("forward", 40, 50)])).toEqual([
       stay("evaluation", 0, 20), stay("forward", 20, 30), stay("evaluation", 30, 40), stay("forward", 40, 50), stay("evaluation", 50, 100)]);
+  });
+  test("a span keeps the name that the program gave it", () => {
+    const pieces = exclusive([{ ...stay("user", 0, 100), name: "encode" }, stay("forward", 20, 30)]);
+    expect(pieces.map(called)).toEqual(["encode", "forward", "encode"]);
   });
   test("no time is counted twice, whatever overlaps", () => {
     let seed = 7;

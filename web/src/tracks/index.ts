@@ -11,7 +11,7 @@ import { paper, whileShown } from "../draw/chart";
 import { severe } from "../draw/marks";
 import { search } from "../lib/fuzzy";
 import { count, duration } from "../lib/format";
-import { phaseAt, type Stay } from "../lib/phases";
+import { called, phaseAt, type Stay } from "../lib/phases";
 import { toggle } from "../state/selection";
 import type { Page, Store } from "../state/store";
 import { h, section } from "../views/dom";
@@ -189,7 +189,7 @@ export function tracks(source: Source, page: Store<Page>, layout: Store<Layout>)
   };
   const said = (at: number): string => {
     const stays = source.stays.get(source.lead) ?? [], stay = stays[lastBefore(stays, at)], step = source.steps.get(source.lead)?.find((s) => s.time_ns >= at), near = source.marks.find((m) => Math.abs(m.time_ns - at) < (now()[1] - now()[0]) / 200);
-    return [`at ${duration(at)}`, step && `step ${count(step.step + 1)}`, stay && stay.to >= at && stay.phase, near && (near.text || near.kind)].filter(Boolean).join(" · ");
+    return [`at ${duration(at)}`, step && `step ${count(step.step + 1)}`, stay && stay.to >= at && called(stay), near && (near.text || near.kind)].filter(Boolean).join(" · ");
   };
   /** The same with the values of the first track in view, for who cannot see them. */
   const spoken = (at: number): string => {

@@ -7,7 +7,7 @@ import { readable } from "../draw/svg";
 import { faint, theme } from "../draw/theme";
 import { count, quantity, tick } from "../lib/format";
 import type { Columns } from "../lib/columns";
-import { phaseNames, shares, type Stay } from "../lib/phases";
+import { called, phaseNames, shares, type Stay } from "../lib/phases";
 import { byteSteps, moment, secondSteps } from "../lib/scales";
 import type { Span } from "./look";
 import type { Track } from "./model";
@@ -117,10 +117,14 @@ export function paintPhases(ctx: CanvasRenderingContext2D, stays: Stay[], steps:
   ctx.restore();
   ctx.textBaseline = "middle"; ctx.textAlign = "center"; ctx.font = `600 ${font}`;
   if (seen.length < 200) for (const s of seen) {
-    const a = Math.max(x(s.from), 0), b = Math.min(x(s.to), width);
-    if (!(b - a > 40 && b - a > ctx.measureText(s.phase).width + 10)) continue;
+    const a = Math.max(x(s.from), 0), b = Math.min(x(s.to), width), text = called(s);
+    if (s.name && b - a > 3) { // spans have one colour: a line stands between two
+      ctx.fillStyle = colour("track");
+      ctx.fillRect(Math.round(b) - 1, 0, 1, tall);
+    }
+    if (!(b - a > 24 && b - a > ctx.measureText(text).width + 10)) continue;
     ctx.fillStyle = alone && s.phase !== alone ? colour("muted") : readable(colour(`phase-${s.phase}`), ...laneText);
-    ctx.fillText(s.phase, (a + b) / 2, tall / 2 + 0.5);
+    ctx.fillText(text, (a + b) / 2, tall / 2 + 0.5);
   }
   if (height <= tall + 8) return;
   ctx.font = font; ctx.fillStyle = ctx.strokeStyle = colour("muted"); ctx.lineWidth = 1;

@@ -4,6 +4,7 @@ import type { Mark } from "../api";
 import { bytes, count } from "../lib/format";
 import { theme } from "../draw/theme";
 import { valueAt } from "../lib/columns";
+import { called } from "../lib/phases";
 import { h, svg } from "../views/dom";
 import type { Span } from "./look";
 import { ownerName, type Track } from "./model";
@@ -86,7 +87,7 @@ export function row(source: Source, track: Track, { summary, named, pin }: { sum
         const stays = source.stays.get(track.process) ?? [], steps = source.steps.get(track.process) ?? [];
         if (time === null) { set(cells[0]!, stepsText(source, track.process)); set(cells[1]!, ""); return; }
         const stay = stays[lastBefore(stays, time)], next = steps.find((s) => s.time_ns >= time);
-        set(cells[0]!, stay && stay.to >= time ? stay.phase : "–");
+        set(cells[0]!, stay && stay.to >= time ? called(stay) : "–");
         set(cells[1]!, next ? `step ${count(next.step + 1)}` : "");
       } else set(cells[0]!, `${source.marks.length} event${source.marks.length === 1 ? "" : "s"}`);
     },

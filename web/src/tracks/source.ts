@@ -49,9 +49,12 @@ function observedSteps(report: Report): Source["observed"] {
     ? [[r[process], [r[n], r[process] === lead ? report.headline.steps : report.steps.filter((s) => s.process === r[process]).length]]] : []));
 }
 
+const stayOf = ({ phase, name, start_ns, end_ns }: PhaseBar): Stay =>
+  ({ phase, from: start_ns, to: end_ns, ...(phase === "user" && name ? { name } : {}) });
+
 /** The phases of each process, cut so that they do not overlap. */
 export function setPhases(source: Source, phases: PhaseBar[]): void {
-  source.stays = new Map([...byProcess(stripped(phases))].map(([process, all]) => [process, exclusive(all.map(({ phase, start_ns, end_ns }) => ({ phase, from: start_ns, to: end_ns })))]));
+  source.stays = new Map([...byProcess(stripped(phases))].map(([process, all]) => [process, exclusive(all.map(stayOf))]));
 }
 
 export function setSteps(source: Source, steps: StepPoint[]): void {
