@@ -92,7 +92,7 @@ func (o *explainOptions) run(a *app, c *cobra.Command, args []string) error {
 		return fail.Usage("leave one of them out", "--brief makes no flame graph, as --flame asks for")
 	}
 	c.Flags().Visit(func(f *pflag.Flag) { o.Asked = append(o.Asked, f.Name) })
-	o.Asked = slices.DeleteFunc(o.Asked, func(name string) bool { return !slices.Contains(engine.ExplainFlags, name) })
+	o.Asked = slices.DeleteFunc(o.Asked, func(name string) bool { return !slices.Contains(analyze.ExplainFlags, name) })
 	o.Pictures = o.html != "" || o.json != ""
 	r, err := a.engine().Explain(c.Context(), args, o.ExplainOptions)
 	var said engine.Message

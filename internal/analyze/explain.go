@@ -95,6 +95,7 @@ type explanation struct {
 	unlooked string           // that growth was not looked for, and why; "": it was
 	counts   string           // what of the device's memory the file tells of, in words; "": all
 	looked   string           // what growth would have been told; "": it was not looked for
+	pinned   *report.Finding  // what rounding may take of pinned host memory; nil: nothing to tell
 	larger   []string         // notes on lines whose blocks are replaced by larger ones
 	noStacks bool             // no allocation has frames
 	rounds   bool             // blocks are rounded as the settings say that were in force when the file was written
@@ -160,7 +161,7 @@ func explainDevice(s *mem.AllocatorSnapshot, device int, file string, stepEnds [
 	}
 	steps := d.Steps(stepEnds)
 	a.Steps, a.Growth = steps, g.growth(steps)
-	a.larger = g.largerNotes(steps, a.Label)
+	a.larger, a.pinned = g.largerNotes(steps, a.Label), pinnedRounding(d, at)
 	if a.unlooked = unlooked(d, steps); a.unlooked == "" {
 		if a.looked = lookedFor(d, steps); o.Filter != nil {
 			a.looked = fmt.Sprintf("of what matches `%s`, %s", o.Filter, a.looked)

@@ -331,6 +331,7 @@ func (a *explanation) findings(r *report.Report) {
 			Title: fmt.Sprintf("%v of %s are cached beside blocks in use, %s", f.Stuck, a.Name, a.when()),
 			Text:  a.pinText()})
 	}
+	addOnce(r, a.pinned)
 }
 
 // when is the moment that is explained, in words.

@@ -111,6 +111,24 @@ func TestNoKernelsNoFit(t *testing.T) {
 	}
 }
 
+// TestNoKernelsIsNoFaultOfTheProgram: where the build has no kernels for the GPU, a program that fails after it touched it did not fail for a
+// reason of its own alone. One that fails before it did.
+func TestNoKernelsIsNoFaultOfTheProgram(t *testing.T) {
+	none := mem.Event{Kind: "exception", Time: 3e9, Process: 1, Text: "No available kernel.", Facts: map[string]string{"class": "RuntimeError"}}
+	for _, test := range []struct {
+		run      *mem.Run
+		says, no string
+	}{
+		{imagineRun(1, atTheEnd(1<<30, none)...), "(it has sm_50), so the first kernel fails on a real one; here the program failed, which may follow from it: RuntimeError: No available kernel.", "reason of its own"},
+		{imagineRun(1, none), "the program failed for a reason of its own, RuntimeError: No available kernel.", "no kernels"},
+	} {
+		test.run.Processes[0].Facts["torch.arch_list"] = "sm_50"
+		if said := Analyze(test.run, Options{}).Headline.Verdict; !strings.Contains(said, test.says) || strings.Contains(said, test.no) {
+			t.Errorf("%q, want %q and not %q", said, test.says, test.no)
+		}
+	}
+}
+
 // TestNoContextOfNothing: what a process takes beside the allocator is told where one took it.
 func TestNoContextOfNothing(t *testing.T) {
 	run := imagineRun(1)

@@ -28,6 +28,7 @@ func snapshots(in *Input, r *report.Report) {
 			}
 			g := newGrouper(d, d.Moments-1, "site", &ExplainOptions{})
 			r.AddTable(deviceTable(d, g.names, file.Name))
+			addOnce(r, pinnedRounding(d, d.Moments-1))
 			if oom, held := outOfDeviceMemory(d, g); oom != nil {
 				name := deviceName(device)
 				told := recorded(oom, held, g.by, d.Label, name, name)

@@ -111,16 +111,15 @@ func (e *Engine) Explain(ctx context.Context, refs []string, o analyze.ExplainOp
 	o.Advise = e.adviseOOM
 	x := analyze.Explaining{Report: report.New()}
 	var names []string
-	var answered, kinds []string
+	var kinds []analyze.FileKind
 	for _, ref := range refs {
 		from, err := e.source(ctx, ref)
 		if err != nil {
 			return nil, err
 		}
 		name := fileName(ref)
-		options, kind := from.answers(&o)
-		answered, kinds = append(answered, options...), append(kinds, kind)
-		if err := unanswered(o.Asked, answered, kinds); err != nil && (len(refs) == 1 || len(from.Words) > 0) {
+		kinds = append(kinds, from.kind())
+		if err := unanswered(&o, kinds); err != nil && (len(refs) == 1 || len(from.Words) > 0) {
 			return nil, err
 		}
 		names = append(names, name)
@@ -131,7 +130,7 @@ func (e *Engine) Explain(ctx context.Context, refs []string, o analyze.ExplainOp
 			}
 			continue
 		case from.Mappings != nil:
-			analyze.ExplainMappings(x.Report, from.Mappings, name, mostNames(&o))
+			analyze.ExplainMappings(x.Report, from.Mappings, name, o.MostNames())
 			continue
 		}
 		snapshots, err := from.snapshots()
@@ -153,7 +152,7 @@ func (e *Engine) Explain(ctx context.Context, refs []string, o analyze.ExplainOp
 			}
 		}
 	}
-	if err := unanswered(o.Asked, answered, kinds); err != nil {
+	if err := unanswered(&o, kinds); err != nil {
 		return nil, err
 	}
 	if err := x.Finish(); err != nil {
@@ -163,6 +162,31 @@ func (e *Engine) Explain(ctx context.Context, refs []string, o analyze.ExplainOp
 		x.Report.Run.Name = strings.Join(names, " ")
 	}
 	return x.Report, nil
+}
+
+// kind of source, for the options that it answers.
+func (s *source) kind() analyze.FileKind {
+	switch {
+	case s.Snapshot != nil:
+		return analyze.SnapshotFile
+	case s.Recording != nil && len(s.Recording.Snapshots) > 0:
+		return analyze.SnapshotRun
+	case s.Recording != nil:
+		return analyze.BareRecording
+	case s.Profile != nil:
+		return analyze.ProfileFile
+	case s.Mappings != nil:
+		return analyze.MappingsFile
+	}
+	return analyze.TextFile
+}
+
+// unanswered is the error of an option of explain that was asked for and that no file answers.
+func unanswered(o *analyze.ExplainOptions, files []analyze.FileKind) error {
+	if why := o.Unanswered(files); why != "" {
+		return fail.Usage("leave it out, or name such a file", "%s", why)
+	}
+	return nil
 }
 
 // adviseOOM says which settings would have avoided an out-of-memory, in words and for programs.

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 
-	"hightide/internal/analyze"
 	"hightide/internal/fail"
 	"hightide/internal/format"
 	"hightide/internal/format/stacks"
@@ -505,61 +504,4 @@ func kindOf(name string) string {
 		}
 	}
 	return "of another kind"
-}
-
-// What each kind of file can answer of the options of explain, by the names of its flags. An option that no file answers is an error: it would do
-// nothing, without a word.
-var (
-	// ExplainFlags are all of them: snapshots answer each.
-	ExplainFlags = []string{"device", "range", "at", "by", "top", "filter", "rules", "flame", "brief"}
-	ofProfiles   = []string{"device", "top", "filter"}
-	ofMappings   = []string{"top"}
-)
-
-// answers are the options that a source answers, and what kind of source it is.
-func (s *source) answers(o *analyze.ExplainOptions) (options []string, kind string) {
-	switch {
-	case s.Snapshot != nil:
-		return ExplainFlags, "an allocator snapshot"
-	case s.Recording != nil:
-		if len(s.Recording.Snapshots) > 0 {
-			return ExplainFlags, "a run with a snapshot"
-		}
-		return nil, "a recording without an allocator snapshot"
-	case s.Profile != nil && o.By == "site": // it is by line in any case
-		return append([]string{"by"}, ofProfiles...), "a memory profile of another tool"
-	case s.Profile != nil:
-		return ofProfiles, "a memory profile of another tool"
-	case s.Mappings != nil:
-		return ofMappings, "a list of mappings"
-	}
-	return nil, "a text"
-}
-
-// unanswered is the error of an option that was asked for and that nothing answers; kinds are those of the files.
-func unanswered(asked, answered, kinds []string) error {
-	for _, option := range asked {
-		if slices.Contains(answered, option) {
-			continue
-		}
-		can := []string{"snapshots of an allocator", "runs that recorded one"}
-		if slices.Contains(ofProfiles, option) {
-			can = append(can, "memory profiles of other tools")
-		}
-		if slices.Contains(ofMappings, option) {
-			can = append(can, "mappings of smaps")
-		}
-		n := len(can) - 1
-		return fail.Usage("leave it out, or name such a file", "--%s does nothing for %s: it is answered by %s and %s",
-			option, strings.Join(slices.Compact(kinds), " and "), strings.Join(can[:n], ", "), can[n])
-	}
-	return nil
-}
-
-// mostNames bounds what a list of mappings shows: --top 0 asks for all.
-func mostNames(o *analyze.ExplainOptions) int {
-	if o.Top == 0 && slices.Contains(o.Asked, "top") {
-		return -1
-	}
-	return o.Top
 }

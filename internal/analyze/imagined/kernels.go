@@ -77,17 +77,25 @@ func (b Built) Knows(major, minor int) bool {
 }
 
 // withoutKernels takes the verdict back where the program's framework runs nothing on such a GPU. No kernel is run here, so
-// it got on; on a real one the first kernel fails. Only a list of architectures is sure enough for that.
+// it got on; on a real one the first kernel fails. Only a list of architectures is sure enough for that. A program that failed after it had
+// touched the GPU may have done so for that very reason, as where attention asks which kernels there are.
 func withoutKernels(run *mem.Run, v *report.Imagined) {
 	major, minor, ok := strings.Cut(v.Compute, ".")
 	high, err1 := strconv.Atoi(major)
 	low, err2 := strconv.Atoi(minor)
 	b := BuiltWith(run)
-	if !ok || err1 != nil || err2 != nil || b.Architectures == "" || v.Verdict == mem.VerdictUnused || v.Verdict == mem.VerdictFailed {
+	if !ok || err1 != nil || err2 != nil || b.Architectures == "" || v.Verdict == mem.VerdictUnused {
+		return
+	}
+	failed, ofItself := strings.CutPrefix(v.How, ofItsOwn)
+	if v.Verdict == mem.VerdictFailed && (!ofItself || v.Used.Or(0) == 0) {
 		return
 	}
 	if why := b.Lacks(high, low); why != "" {
 		v.Verdict, v.Headroom = mem.VerdictFailed, mem.Optional{}
 		v.How = fmt.Sprintf("%s (it has %s), so the first kernel fails on a real one", why, strings.Join(strings.Fields(b.Architectures), ", "))
+		if ofItself {
+			v.How += "; here the program failed, which may follow from it: " + failed
+		}
 	}
 }

@@ -1,0 +1,73 @@
+package analyze
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// FileKind is a kind of file by what it can tell, in words.
+type FileKind string
+
+// The kinds.
+const (
+	SnapshotFile  FileKind = "an allocator snapshot"
+	SnapshotRun   FileKind = "a run with a snapshot"
+	BareRecording FileKind = "a recording without an allocator snapshot"
+	ProfileFile   FileKind = "a memory profile of another tool"
+	MappingsFile  FileKind = "a list of mappings"
+	TextFile      FileKind = "a text"
+)
+
+// ExplainFlags are the options of explain by the names of its flags. Snapshots answer each, profiles and mappings some. One that no file answers
+// would do nothing, without a word.
+var (
+	ExplainFlags = []string{"device", "range", "at", "by", "top", "filter", "rules", "flame", "brief"}
+	ofProfiles   = []string{"device", "top", "filter"}
+	ofMappings   = []string{"top"}
+)
+
+// Unanswered says which of the options that were asked for none of the files answers, and which files do; "": all are.
+func (o *ExplainOptions) Unanswered(files []FileKind) string {
+	for _, option := range o.Asked {
+		if slices.ContainsFunc(files, func(f FileKind) bool { return o.answers(f, option) }) {
+			continue
+		}
+		can := []string{"snapshots of an allocator", "runs that recorded one"}
+		if slices.Contains(ofProfiles, option) {
+			can = append(can, "memory profiles of other tools")
+		}
+		if slices.Contains(ofMappings, option) {
+			can = append(can, "mappings of smaps")
+		}
+		var kinds []string
+		for _, f := range files {
+			if !slices.Contains(kinds, string(f)) {
+				kinds = append(kinds, string(f))
+			}
+		}
+		last := len(can) - 1
+		return fmt.Sprintf("--%s does nothing for %s: it is answered by %s and %s", option, strings.Join(kinds, " and "), strings.Join(can[:last], ", "), can[last])
+	}
+	return ""
+}
+
+func (o *ExplainOptions) answers(f FileKind, option string) bool {
+	switch f {
+	case SnapshotFile, SnapshotRun:
+		return true
+	case ProfileFile: // it is by line in any case
+		return slices.Contains(ofProfiles, option) || option == "by" && o.By == "site"
+	case MappingsFile:
+		return slices.Contains(ofMappings, option)
+	}
+	return false
+}
+
+// MostNames bounds what a list of mappings shows: --top 0 asks for all.
+func (o *ExplainOptions) MostNames() int {
+	if o.Top == 0 && slices.Contains(o.Asked, "top") {
+		return -1
+	}
+	return o.Top
+}
