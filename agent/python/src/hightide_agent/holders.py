@@ -22,6 +22,7 @@ from .sizes import Reading
 
 if TYPE_CHECKING:  # most programs are over before the first scan
     from .growth_lines import Place
+    from .heapwalk import Walk
     from .measure import Measure
     from .ran import Window
     from .reach import Found
@@ -146,6 +147,7 @@ class Holders:
         self._watched: Dict[Told, int] = {}  # items as a window began
         self._ran: Dict[Told, List[Place]] = {}  # those that were seen to add what is kept
         self._window: Optional[Window] = None
+        self._heap: Optional[Walk] = None
         self._windows = self._watched_until = 0
         self._grew: Dict[Told, int] = {}  # items of what the last scan reported
         self._asked = 0
@@ -161,14 +163,14 @@ class Holders:
         began = thread_time_ns()
         if not watching and self._too_costly(step, asked, began):
             return self._next()
-        self._asked = asked
+        is_asked, self._asked = asked != self._asked, asked
         if step >= self.next_scan:
             self.next_scan = max(int(SCAN_FACTOR * self.next_scan) + 1, step + 1)
         try:
             frame = sys._getframe(1)
             if watching and self._window is not None:
                 self._window.end(frame)
-            self.scan(step, [frame], per_step)
+            self.scan(step, [frame], per_step, is_asked)
             self._watch(step, frame)
         except Exception as error:
             self.agent.log("could not look for growing containers", error)
@@ -199,12 +201,13 @@ class Holders:
             self._watched, self._watched_until = unsure, step + WINDOWS[self._windows]
         self._windows += 1
 
-    def scan(self, at: int, frames: Iterable[Any], per_unit: float) -> None:
+    def scan(self, at: int, frames: Iterable[Any], per_unit: float, asked: bool = False) -> None:
         """Take sizes of all that is in reach of threads; report what has been growing.
 
         Args:
             at: the step, or the time in ns.
             per_unit: what rates are told by, in steps or ns.
+            asked: the engine asks, since memory grows.
         """
         from .reach import walk
         from .roots import roots
@@ -212,7 +215,7 @@ class Holders:
         trails: Dict[Any, _Trail] = {}
         named: Dict[Told, _Named] = {}
         deadline = thread_time_ns() + BUDGET_NS
-        for found in walk(roots(frames), self.tensors, deadline):
+        for found in walk(roots(frames, self._heap.roots() if self._heap else ()), self.tensors, deadline):
             for reading in self._readings(found):
                 # What is replaced by something larger is a new object each time: there the name is the trail.
                 key = (reading.kind, hash(found.name) if reading.replaced else id(found.thing))
@@ -230,7 +233,23 @@ class Holders:
             self.agent.fact("scans", "enough to see a container grow")
         self._grew = {}
         self._tell(named, per_unit, at, in_time)
+        if asked and self.scans >= SCANS and not any(self.reported.values()):
+            self._walk_heap(at, per_unit)
         forget()
+
+    def _walk_heap(self, at: int, per_unit: float) -> None:
+        """Look through all of Python's heap: memory grows, and no name leads to what holds it."""
+        if self._heap is None:
+            from .heapwalk import Walk
+
+            self._heap = Walk()
+        self._heap.look(at)
+        if self._heap.complete():
+            unit = "minute" if self.over_time else "step"
+            fast = [(format(round(rate * per_unit, 2), ",g"), what) for what, rate in self._heap.grows.items()]
+            rates = ["%s %s per %s" % (rate, what, unit) for rate, what in fast]
+            self.agent.fact("heap_walk", format(self._heap.objects, ","))
+            self.agent.fact("heap_grows", ", ".join(rates[:3]))
 
     def _tell(self, named: Dict[Told, _Named], per_unit: float, at: int, in_time: bool) -> None:
         """Take back what has stopped, and report what grows, fastest first, within another BUDGET_NS."""

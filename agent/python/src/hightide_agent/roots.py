@@ -22,17 +22,19 @@ _TABLES = (
 )
 
 
-def roots(frames: Iterable[FrameType]) -> Iterator[Found]:
+def roots(frames: Iterable[FrameType], more: Iterable[Found] = ()) -> Iterator[Found]:
     """All of them, nearest first.
 
     Args:
         frames: innermost frames of threads.
+        more: what else is known to hold something.
     """
     for frame in frames:
         yield from _of_stack(frame)
     yield from _globals()
     yield from _tasks()
     yield from _tables()
+    yield from more
 
 
 def _tables() -> Iterator[Found]:

@@ -131,7 +131,7 @@ class Watcher:
         me = _thread.get_ident()
         frames = [frame for thread, frame in sys._current_frames().items() if thread != me]
         began = thread_time_ns()
-        self._holders.scan(now, frames, NS_PER_MINUTE)
+        self._holders.scan(now, frames, NS_PER_MINUTE, True)
         self._next = now + COST * (thread_time_ns() - began)
 
 

@@ -1,0 +1,155 @@
+"""The last resort of the search for what grows: all objects of Python's heap, where no name led to a container.
+
+    memory grows, no holder ─▶ Walk.look: objects by type, entries by container ─▶ what grew at a steady rate
+      ─▶ what refers to it ─▶ weak references that the next scan begins at, too
+
+Only what the collector of cycles knows is seen: containers and objects, not numbers, text or arrays. Nothing is kept
+alive between looks.
+"""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections import Counter, deque
+from struct import Struct
+from time import thread_time_ns
+from types import CellType, FrameType, FunctionType, ModuleType
+from typing import Any, Dict, Iterator, List
+
+from .insides import named, newest
+from .reach import WAITING, Found, Owner
+
+TOO_LONG_NS = 200_000_000  # of processor time of one look, after which there is none any more
+LEAST = 32  # entries of a container that is followed
+MOST = 50_000  # containers that are
+LOOKS = 3  # that must agree
+UNEVEN = 3.0  # largest ratio between the rates of growth from look to look
+KEPT = 8
+GROWING = 4  # containers whose referrers are looked for
+LEVELS = 3  # of referrers
+MOST_ROOTS = 64
+_KINDS = (list, dict, set, deque)
+_PASSED = (*_KINDS, tuple, CellType)  # lead to what refers to them in turn
+_NO_ROOTS = (*_PASSED, FunctionType, ModuleType, type)
+
+Trail = bytes  # pairs of READING: as tuples they would be among the objects that are counted
+READING = Struct("qq")  # step or ns, objects or entries
+
+
+class Walk:
+    """What looks have found."""
+
+    def __init__(self) -> None:
+        self.objects = 0  # of the last look
+        self.looks = 0
+        self.over = False  # there is none any more: they take too long
+        self.grows: Dict[str, float] = {}  # what was seen to grow → entries or objects a step, or ns
+        self._roots: List[Any] = []  # weak references
+        self._types: Dict[int, Trail] = {}  # by id
+        self._lengths: Dict[int, Trail] = {}
+
+    def look(self, at: int) -> None:
+        """Go through all objects, at a step or a time."""
+        if self.over:
+            return
+        began = thread_time_ns()
+        objects = gc.get_objects()
+        self.objects = len(objects)
+        self.looks += 1
+        types = Counter(map(id, map(type, objects)))
+        containers = [o for o in objects if type(o) in _KINDS and len(o) >= LEAST][:MOST]
+        if self.looks == 1:
+            self._waiting(objects)
+        self._types = {key: _longer(self._types, key, at, count) for key, count in types.items()}
+        self._lengths = {id(o): _longer(self._lengths, id(o), at, len(o)) for o in containers}
+        self.grows = {}
+        if self.looks >= LOOKS:
+            growing = self._growing(containers)
+            self._growing_types(objects)
+            objects.clear()
+            containers.clear()
+            self._refer(growing)
+        self.over = thread_time_ns() - began > TOO_LONG_NS
+
+    def complete(self) -> bool:
+        """Whether there were enough looks to see what grows."""
+        return self.looks > LOOKS + 1
+
+    def roots(self) -> Iterator[Found]:
+        """What holds something that grows, as far as it still lives."""
+        for reference in self._roots:
+            thing = reference()
+            if thing is not None:
+                name = getattr(thing, "__name__", "") if type(thing) in WAITING else named(type(thing))[1]
+                yield Found(name, name, Owner("", "", None, False), thing)
+
+    def _waiting(self, objects: List[Any]) -> None:
+        """Generators and coroutines, which a loop may hold without a name."""
+        self._roots = [weakref.ref(o) for o in objects if type(o) in WAITING][:MOST_ROOTS]
+
+    def _growing(self, containers: List[Any]) -> List[Any]:
+        rates = [(_rate(self._lengths[id(o)]), o) for o in containers]
+        growing = sorted((pair for pair in rates if pair[0] > 0), key=lambda pair: -pair[0])[:GROWING]
+        for rate, thing in growing:
+            try:
+                last = newest(thing, 1)
+            except RuntimeError:  # another thread changes it
+                continue
+            what = "entries of a %s (%s)" % (type(thing).__name__, named(type(last[0]))[1] if last else "")
+            self.grows[what] = self.grows.get(what, 0.0) + rate
+        return [thing for _, thing in growing]
+
+    def _growing_types(self, objects: List[Any]) -> None:
+        rates = {key: _rises(sizes) for key, sizes in self._types.items()}
+        fastest = sorted((key for key, rate in rates.items() if rate > 0), key=lambda key: -rates[key])[:GROWING]
+        for key in fastest:
+            kind = next((type(o) for o in objects if id(type(o)) == key), None)
+            if kind is not None:
+                self.grows["objects of type " + named(kind)[1]] = rates[key]
+
+    def _refer(self, growing: List[Any]) -> None:
+        """Take what refers to things that grow among the roots."""
+        level, ours = growing, {id(growing)}
+        for _ in range(LEVELS):
+            if not level:
+                return
+            ours.add(id(level))
+            found = [r for r in gc.get_referrers(*level) if id(r) not in ours and type(r) is not FrameType]
+            ours.add(id(found))
+            for thing in found:
+                if not issubclass(type(thing), _NO_ROOTS) and len(self._roots) < MOST_ROOTS:
+                    try:
+                        self._roots.append(weakref.ref(thing))
+                    except TypeError:  # it can have none
+                        continue
+            level = [thing for thing in found if type(thing) in _PASSED][: 2 * GROWING]
+
+
+def _rate(trail: Trail) -> float:
+    """Growth a step (or ns) over the last LOOKS readings, if it was about even; else 0."""
+    last = list(READING.iter_unpack(trail))[-LOOKS:]
+    rates = [(b[1] - a[1]) / (b[0] - a[0]) for a, b in zip(last, last[1:])]
+    if len(last) < LOOKS or min(rates) <= 0 or max(rates) > UNEVEN * min(rates):
+        return 0.0
+    rate: float = (last[-1][1] - last[0][1]) / (last[-1][0] - last[0][0])
+    return rate
+
+
+def _rises(trail: Trail) -> float:
+    """Growth a step (or ns) of what was seen to rise LOOKS times, however unevenly, and never to fall; else 0."""
+    sizes = list(READING.iter_unpack(trail))
+    if sum(b[1] > a[1] for a, b in zip(sizes, sizes[1:])) < LOOKS:
+        return 0.0
+    rate: float = (sizes[-1][1] - sizes[0][1]) / (sizes[-1][0] - sizes[0][0])
+    return rate
+
+
+def _longer(known: Dict[int, Trail], key: int, at: int, size: int) -> Trail:
+    """A trail with one more reading; a new one where it has shrunk."""
+    old = known.get(key, b"")
+    if old:
+        before, last = READING.unpack(old[-READING.size :])
+        if last > size or before == at:
+            old = b""
+    return old[READING.size * (1 - KEPT) :] + READING.pack(at, size)
