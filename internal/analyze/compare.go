@@ -32,16 +32,21 @@ var figures = []figure{
 // at them, and the lines that held the heap. Nil: no figure is known of both.
 func Compare(pair *report.Pair) *report.Report {
 	a, b := pair.Before, pair.After
-	lead := leadingFigure(a, b)
+	lead := leading(a, b)
 	if lead == nil {
 		return nil
 	}
 	r := report.New()
 	r.Run.Verb = "diff"
 	r.Run.Name = cmp.Or(a.Run.Name, a.Run.ID) + " → " + cmp.Or(b.Run.Name, b.Run.ID)
-	r.Headline.Say(lead.sentence(a, b))
+	r.Headline.Say(lead.sentence())
 	r.Headline.NotLooked = "Findings are each run's own: hightide show prints them."
-	r.AddTable(figureTable(a, b))
+	figures := figureTable(a, b)
+	if at := slices.IndexFunc(figures.Rows, func(row []report.Cell) bool { return row[0] == lead.what }); at > 0 { // it comes first
+		row := figures.Rows[at]
+		figures.Rows = slices.Insert(slices.Delete(figures.Rows, at, at+1), 0, row)
+	}
+	r.AddTable(figures)
 	r.AddTable(parts(a, b))
 	r.AddTable(lines(a, b))
 	for _, t := range r.Tables {
@@ -61,20 +66,39 @@ var tableNotes = map[string]string{
 		"What it held there, if anything, is in the row of functions that a run does not list, so the changes add up.",
 }
 
-// leadingFigure is the one that both headlines lead with; else the first that both have.
-func leadingFigure(a, b *report.Report) *figure {
-	var first *figure
+// led is the figure that a comparison leads with, of both.
+type led struct {
+	what          string
+	before, after mem.Figure
+}
+
+// leading is the figure by which both are known, where that is one of the same kind; else the first that both have. Nil: there is none.
+func leading(a, b *report.Report) *led {
+	p, q := a.Headline.Figure, b.Headline.Figure
+	if p.Known() && q.Known() && p.What == q.What {
+		return &led{inFull(p), p, q}
+	}
 	for i := range figures {
 		f := &figures[i]
-		if !f.of(&a.Headline.Peak).Known() || !f.of(&b.Headline.Peak).Known() {
-			continue
+		before, knows := f.of(&a.Headline.Peak).Get()
+		if after, too := f.of(&b.Headline.Peak).Get(); knows && too {
+			of := func(r *report.Report, bytes int64) mem.Figure {
+				return mem.Figure{Bytes: bytes, Error: f.half(&r.Headline.Peak).Or(0), What: f.what, Label: f.label(r), AtLeast: r.Headline.Peak.AtLeast}
+			}
+			return &led{f.what, of(a, before), of(b, after)}
 		}
-		if slices.Contains(f.source, a.Headline.MainSource) && slices.Contains(f.source, b.Headline.MainSource) {
-			return f
-		}
-		first = cmp.Or(first, f)
 	}
-	return first
+	return nil
+}
+
+// inFull is what a figure is of, as a table of figures calls it.
+func inFull(of mem.Figure) string {
+	for _, f := range figures {
+		if slices.Contains(f.source, of.Source) && f.name != "device_used" {
+			return f.what
+		}
+	}
+	return of.What
 }
 
 // half is how far a figure may be off; absent where it is exact or not known.
@@ -98,13 +122,11 @@ func (f *figure) label(r *report.Report) mem.Label {
 	return cmp.Or(r.Headline.Peak.Label, mem.Measured)
 }
 
-// sentence: "The peak of PSS of all processes rose by 512 MiB: 1.00 GiB before, 1.50 GiB after (estimated)".
-func (f *figure) sentence(a, b *report.Report) string {
-	p, q := &a.Headline.Peak, &b.Headline.Peak
-	before, after := f.of(p).Or(0), f.of(q).Or(0)
-	delta, half := after-before, both(f.half(p), f.half(q)).Or(0)
+// sentence: "The peak, PSS of all processes, rose by 512 MiB: 1.00 GiB before, 1.50 GiB after (estimated)".
+func (l *led) sentence() string {
+	delta, half := l.after.Bytes-l.before.Bytes, both(mem.Some(l.before.Error), mem.Some(l.after.Error)).Or(0)
 	least := ""
-	if p.AtLeast || q.AtLeast {
+	if l.before.AtLeast || l.after.AtLeast {
 		least = "; processes that lived very shortly may have taken more"
 	}
 	how := ""
@@ -118,11 +140,11 @@ func (f *figure) sentence(a, b *report.Report) string {
 	default:
 		how = fmt.Sprintf("fell by %v", mem.Bytes(-delta))
 	}
-	labels := string(f.label(a))
-	if l := string(f.label(b)); l != labels {
-		labels += " and " + l
+	labels := string(l.before.Label)
+	if other := string(l.after.Label); other != labels {
+		labels += " and " + other
 	}
-	return fmt.Sprintf("The peak, %s, %s: %v before, %v after (%s%s)", f.what, how, mem.Bytes(before), mem.Bytes(after), labels, least)
+	return fmt.Sprintf("The peak, %s, %s: %v before, %v after (%s%s)", l.what, how, mem.Bytes(l.before.Bytes), mem.Bytes(l.after.Bytes), labels, least)
 }
 
 // both is the error of a difference of two independent figures.
@@ -302,6 +324,12 @@ func compareNotes(a, b *report.Report) (notes []string) {
 	}
 	if p, q := a.Headline.Steps, b.Headline.Steps; p != q {
 		note("%s before, %s after: memory that grows with the steps is compared at different steps.", report.Counted(int64(p), "step"), report.Counted(int64(q), "step"))
+	}
+	if p, q := a.Headline.Ended, b.Headline.Ended; p != q && p.Text != "" && q.Text != "" {
+		note("They ended differently: %s before, %s after.", p.Text, q.Text)
+	}
+	if p, q := a.Headline.Figure, b.Headline.Figure; p.Known() && q.Known() && p.What != q.What {
+		note("By itself the run before is known by %v, the run after by %v: these are not of one kind, so another figure leads here.", p, q)
 	}
 	if p, q := len(a.Processes), len(b.Processes); p != q {
 		note("Processes that were seen: %d before, %d after.", p, q)

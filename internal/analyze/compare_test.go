@@ -1,6 +1,7 @@
 package analyze_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -99,5 +100,28 @@ func TestCompareOneHeap(t *testing.T) {
 		if row[0] != int64(0) {
 			t.Errorf("changed by %v", row[0])
 		}
+	}
+}
+
+// TestCompareByTheOneFigure: what leads is the figure by which lists know both, and how they ended is told where that differs. Figures of two
+// kinds are not compared: another one leads, and it is said.
+func TestCompareByTheOneFigure(t *testing.T) {
+	known := func(name string, bytes int64, what string, source mem.Quantity, end string) *report.Report {
+		r := compared(name, bytes/2, 0, nil, nil, 0)
+		r.Headline.Peak.HostRSS, r.Headline.Peak.DeviceUsed = mem.Some(3*bytes), mem.Some(2*bytes) // of two devices
+		r.Headline.Figure = mem.Figure{Bytes: bytes, What: what, Source: source, Label: mem.Imagined}
+		r.Headline.Ended = mem.Ending{Kind: mem.EndFits, Text: end}
+		return r
+	}
+	r := analyze.Compare(&report.Pair{Before: known("a", 100, "on the device", mem.SeriesDeviceProcess, "fits"), After: known("b", 150, "on the device", mem.SeriesDeviceProcess, "out of memory")})
+	if want := "The peak, on the device, rose by 50 B: 100 B before, 150 B after (imagined)."; r.Headline.Verdict != want {
+		t.Errorf("%q, not %q", r.Headline.Verdict, want)
+	}
+	if !slices.Contains(r.Notes, "They ended differently: fits before, out of memory after.") {
+		t.Errorf("%q", r.Notes)
+	}
+	r = analyze.Compare(&report.Pair{Before: known("a", 100, "RSS", mem.SeriesTreeRSS, "done"), After: known("b", 150, "PSS", mem.SeriesTreePSS, "done")})
+	if told := strings.Join(r.Notes, "\n"); !strings.Contains(told, "known by 100 B RSS, the run after by 150 B PSS") {
+		t.Errorf("%q", told)
 	}
 }

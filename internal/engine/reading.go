@@ -330,7 +330,7 @@ func (e *Engine) Differ(ctx context.Context, a, b, by string) (c Compared, err e
 	if c.Pair, unread = e.Pair(ctx, a, b); unread != nil {
 		return c, unread
 	}
-	if c.Report = analyze.Compare(c.Pair); c.Report == nil {
+	if c.Report = c.Pair.Told; c.Report == nil {
 		return c, err
 	}
 	c.Report.AddNote("Blocks of a device are not compared: " + err.Error() + ".")
@@ -339,7 +339,11 @@ func (e *Engine) Differ(ctx context.Context, a, b, by string) (c Compared, err e
 
 // Pair is the reports of two beside each other: of runs, or of files with a snapshot. Of neither a difference on the device is needed.
 func (e *Engine) Pair(ctx context.Context, a, b string) (*report.Pair, error) {
-	return report.Beside(a, b, func(ref string) (*report.Report, error) { return e.reportOf(ctx, ref) })
+	pair, err := report.Beside(a, b, func(ref string) (*report.Report, error) { return e.reportOf(ctx, ref) })
+	if err == nil {
+		pair.Told = analyze.Compare(pair)
+	}
+	return pair, err
 }
 
 func (e *Engine) reportOf(ctx context.Context, ref string) (*report.Report, error) {

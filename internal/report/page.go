@@ -83,6 +83,7 @@ func (u *StackUse) Measure(name string) int64 {
 type Pair struct {
 	Before *Report `json:"before"`
 	After  *Report `json:"after"`
+	Told   *Report `json:"told,omitempty"`    // what differs of what both recorded; nil: nothing can be compared
 	Device *Report `json:"device"`            // the difference of their peaks on the device; nil: see Why
 	By     string  `json:"by,omitempty"`      // what its rows are by: site, module or category
 	Why    string  `json:"why_not,omitempty"` // there is none

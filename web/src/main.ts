@@ -37,14 +37,14 @@ function frame(units: () => Units): void {
 }
 
 /** Two beside each other. */
-function compared({ before, after, device, by: deviceBy = "site", why_not: whyNot = "" }: Compared): void {
+function compared({ before, after, told, device, by: deviceBy = "site", why_not: whyNot = "" }: Compared): void {
   const along = alongOf(page), [p, q] = [complete(before), complete(after)], place = h("div", { class: "job-page" });
   let over: Courses[] = [], of = branch(page), axis = branch(along);
   const show = (by: string) => {
     of.close();
     axis.close();
     [of, axis] = [branch(page), branch(along)];
-    const made = comparison({ before: p, after: q, device: device && complete(device), whyNot, deviceBy, by, choose: show, along: axis, facts: () => [] }, of);
+    const made = comparison({ before: p, after: q, told: told ? complete(told) : null, device: device && complete(device), whyNot, deviceBy, by, choose: show, along: axis, facts: () => [] }, of);
     over = made.over;
     place.replaceChildren(made.answer, ...made.parts);
   };

@@ -73,9 +73,10 @@ async function show(app: App, a: string, b: string, by: string, signal: AbortSig
   const [hasA, hasB] = await Promise.all([hasBlocks(a, p, signal), hasBlocks(b, q, signal)]), without = !hasA ? p : !hasB ? q : null; // of which there is nothing to compare on the device
   const device = without ? new Problem(0, `${without.run.name || without.run.id} recorded no allocator snapshot; hightide run --snapshot-on exit records one.`)
     : await get<Report>(query("/diff", { a, b, by: by && !ofHost(by) ? by : "site" }), signal).then(complete, (e: unknown) => { if (e instanceof Problem && e.status < 500) return e; throw e; });
+  const told = await get<Report>(query("/diff/figures", { a, b }), signal).then(complete, (e: unknown) => { if (e instanceof Problem && e.status < 500) return null; throw e; }); // null: nothing is known of both
   const runs = [p, q].every((r) => r.run.id), failed = device instanceof Problem;
   document.title = `${nameOf(p, q)} · hightide`;
-  return comparison({ before: p, after: q, device: failed ? null : device, whyNot: failed ? device.message : "", by, choose: (way) => app.set({ params: { ...app.get().params, by: way } }), along: alongOf(app),
+  return comparison({ before: p, after: q, told, device: failed ? null : device, whyNot: failed ? device.message : "", by, choose: (way) => app.set({ params: { ...app.get().params, by: way } }), along: alongOf(app),
     facts: (chosen) => {
       const line = commandLine(["hightide", "diff", a, b, ...(chosen && !ofHost(chosen) && chosen !== "site" ? ["--by", chosen] : []), ...(failed ? ["--html", "difference.html"] : [])]);
       return [(!failed || runs) && h("span", {}, saver("One file to share", "This comparison as one HTML file, which needs nothing else", () => query("/diff/page", { a, b, by: ofHost(chosen) ? "site" : chosen }), "difference.html")), runs && h("span", {}, copier(line, { class: "command" }, h("code", {}, line)))];
