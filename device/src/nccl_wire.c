@@ -56,7 +56,7 @@ struct wire {
     int n, rank, file, left;
     size_t room[2];                       /* bytes of this rank's parts that have memory */
     uint8_t in[RANKS / 8], out[RANKS / 8]; /* mailboxes from and to a rank whose first page has */
-    char path[300];
+    char path[500]; /* a folder of the table has at most 400 */
 };
 
 static struct seat *seat(struct wire *wire, int rank) { return (struct seat *)(wire->map + PAGE + (uint64_t)rank * PAGE); }
@@ -98,9 +98,14 @@ static int leads_to(const char *path, int file) {
 
 static int open_shared(const char *path) {
     for (;;) {
-        int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+        int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
         if (file < 0)
             return -1;
+        if (!ht_own_file(file)) {
+            close(file);
+            errno = EPERM;
+            return -1;
+        }
         while (flock(file, LOCK_SH) != 0 && errno == EINTR)
             ;
         if (leads_to(path, file))
@@ -123,10 +128,10 @@ static int abandoned(int file) {
 }
 
 static void remove_abandoned(const char *path) {
-    int file = open(path, O_RDONLY | O_CLOEXEC);
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK); /* a pipe of somebody's would never open */
     if (file < 0)
         return;
-    if (flock(file, LOCK_EX | LOCK_NB) == 0 && abandoned(file) && leads_to(path, file))
+    if (ht_own_file(file) && flock(file, LOCK_EX | LOCK_NB) == 0 && abandoned(file) && leads_to(path, file))
         unlink(path);
     close(file);
 }
@@ -137,8 +142,8 @@ static void reap(const char *folder, const char *prefix) {
     for (struct dirent *file; files && (file = readdir(files));) {
         if (strncmp(file->d_name, prefix, strlen(prefix)) != 0)
             continue;
-        snprintf(path, sizeof path, "%s/%s", folder, file->d_name);
-        remove_abandoned(path);
+        if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, file->d_name) < sizeof path)
+            remove_abandoned(path);
     }
     if (files)
         closedir(files);
@@ -166,12 +171,13 @@ struct wire *ht_wire_open(const uint64_t name[2], int n, int rank) {
     if (!*folder)
         folder = "/dev/shm";
     reap(folder, prefix);
-    snprintf(wire->path, sizeof wire->path, "%s/%s%016llx%016llx", folder, prefix,
-             (unsigned long long)name[0], (unsigned long long)name[1]);
+    size_t length = (size_t)snprintf(wire->path, sizeof wire->path, "%s/%s%016llx%016llx", folder, prefix,
+                                     (unsigned long long)name[0], (unsigned long long)name[1]);
     wire->n = n;
     wire->rank = rank;
     wire->bytes = PAGE + (uint64_t)n * (PAGE + PARTS_BYTES) + (uint64_t)n * (uint64_t)n * BOX_BYTES;
-    wire->file = open_shared(wire->path);
+    errno = ENAMETOOLONG; /* cut short it would be the file of others */
+    wire->file = length < sizeof wire->path ? open_shared(wire->path) : -1;
     void *map = map_file(wire);
     if (!map) {
         ht_nccl_trouble(wire->path, errno);

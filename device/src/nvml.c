@@ -12,15 +12,11 @@ enum { NVML_OK = 0, NVML_INVALID_ARGUMENT = 2, NVML_NOT_SUPPORTED = 3, NVML_NOT_
 enum { GPU_ALL = HT_GPU_DEVICES };
 
 /* A device's handle is its entry in the device table, so that CUDA_VISIBLE_DEVICES does not matter, as with NVML. */
-static const struct ht_gpu *gpu_at(unsigned index) {
-    const struct ht_gpu_header *header = ht_table();
-    if (!header || index >= header->device_count)
-        return NULL;
-    return (const struct ht_gpu *)((const char *)header + header->devices_at) + index;
-}
 static const struct ht_gpu *gpu_of(const void *handle) {
-    const struct ht_gpu *gpu = handle;
-    return gpu && gpu == gpu_at(gpu->index) ? gpu : NULL;
+    for (uint32_t i = 0; i < ht_gpu_count(); i++)
+        if (handle == ht_gpu_at(i))
+            return handle;
+    return NULL;
 }
 #define GPU(handle) \
     const struct ht_gpu *gpu = gpu_of(handle); \
@@ -47,32 +43,30 @@ static int text(char *into, unsigned room, const char *from) {
         return NVML_INVALID_ARGUMENT;
     return snprintf(into, room, "%s", from) < (int)room ? NVML_OK : NVML_INSUFFICIENT_SIZE;
 }
-HT_EXPORT int nvmlSystemGetDriverVersion(char *into, unsigned room) { return gpu_at(0) ? text(into, room, gpu_at(0)->driver_name) : NVML_NOT_FOUND; }
+HT_EXPORT int nvmlSystemGetDriverVersion(char *into, unsigned room) { return ht_gpu_at(0) ? text(into, room, ht_gpu_at(0)->driver_name) : NVML_NOT_FOUND; }
 HT_EXPORT int nvmlSystemGetNVMLVersion(char *into, unsigned room) { return text(into, room, "13.595.58.03"); }
-HT_EXPORT int nvmlSystemGetCudaDriverVersion(int *version) { *version = gpu_at(0) ? (int)gpu_at(0)->driver : 0; return NVML_OK; }
+HT_EXPORT int nvmlSystemGetCudaDriverVersion(int *version) { *version = ht_gpu_at(0) ? (int)ht_gpu_at(0)->driver : 0; return NVML_OK; }
 HT_EXPORT int nvmlSystemGetCudaDriverVersion_v2(int *version) { return nvmlSystemGetCudaDriverVersion(version); }
 HT_EXPORT int nvmlSystemGetProcessName(unsigned pid, char *into, unsigned room) {
-    const struct ht_gpu_header *header = ht_table();
-    for (unsigned i = 0; header && i < header->slot_count; i++) {
-        const struct ht_gpu_process *slot = (const void *)((const char *)header + header->slots_at + (size_t)i * header->slot_bytes);
+    const struct ht_gpu_process *slot;
+    for (uint64_t i = 0; (slot = ht_process_at(i)); i++)
         if (slot->state == HT_GPU_LIVE && slot->pid == pid)
             return text(into, room, slot->command);
-    }
     return NVML_NOT_FOUND;
 }
 
 /* ---- devices */
-HT_EXPORT int nvmlDeviceGetCount_v2(unsigned *count) { *count = ht_table() ? ht_table()->device_count : 0; return NVML_OK; }
+HT_EXPORT int nvmlDeviceGetCount_v2(unsigned *count) { *count = ht_gpu_count(); return NVML_OK; }
 HT_EXPORT int nvmlDeviceGetCount(unsigned *count) { return nvmlDeviceGetCount_v2(count); }
 HT_EXPORT int nvmlDeviceGetHandleByIndex_v2(unsigned index, const void **handle) {
-    *handle = gpu_at(index);
+    *handle = ht_gpu_at(index);
     return *handle ? NVML_OK : NVML_INVALID_ARGUMENT;
 }
 HT_EXPORT int nvmlDeviceGetHandleByIndex(unsigned index, const void **handle) { return nvmlDeviceGetHandleByIndex_v2(index, handle); }
 static int by_text(const char *wanted, const void **handle, int bus) {
     const struct ht_gpu *gpu;
     size_t wide = wanted && strlen(wanted) > 12 && bus ? 4 : 0; /* 00000000:01:00.0 */
-    for (unsigned i = 0; wanted && (gpu = gpu_at(i)); i++)
+    for (unsigned i = 0; wanted && (gpu = ht_gpu_at(i)); i++)
         if (strcasecmp(bus ? gpu->bus : gpu->uuid, wanted + wide) == 0) {
             *handle = gpu;
             return NVML_OK;
@@ -141,10 +135,9 @@ HT_EXPORT int nvmlDeviceGetBAR1MemoryInfo(const void *handle, struct memory *int
 struct process { unsigned pid; unsigned long long used; unsigned gpu_instance, compute_instance; };
 HT_EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(const void *handle, unsigned *count, struct process *into) {
     GPU(handle);
-    const struct ht_gpu_header *header = ht_table();
+    const struct ht_gpu_process *slot;
     unsigned room = *count, found = 0;
-    for (unsigned i = 0; i < header->slot_count; i++) {
-        const struct ht_gpu_process *slot = (const void *)((const char *)header + header->slots_at + (size_t)i * header->slot_bytes);
+    for (uint64_t i = 0; (slot = ht_process_at(i)); i++) {
         uint64_t used = 0;
         if (__atomic_load_n(&slot->state, __ATOMIC_ACQUIRE) != HT_GPU_LIVE)
             continue;

@@ -22,7 +22,12 @@ void ht_table_in_child(void);
 int ht_spec_read(const char *text, struct ht_gpu_header *header, struct ht_gpu *gpus);
 
 /* ---- table.c */
-const struct ht_gpu_header *ht_table(void); /* opened if need be; NULL: there are none */
+/* The table, opened if need be: its devices, and its processes, of which NULL follows the last. Its header's counts may be
+ * anything: it is shared. */
+const struct ht_gpu_header *ht_table(void); /* NULL: there is none */
+uint32_t ht_gpu_count(void);
+const struct ht_gpu *ht_gpu_at(uint32_t index);
+const struct ht_gpu_process *ht_process_at(uint64_t index);
 /* CUDA's error for using the device: 0, 2 no room for a context, 3 after a fork, 100 no device, 101 bad ordinal. */
 int ht_use(int ordinal);
 int ht_has_context(int ordinal);

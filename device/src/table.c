@@ -13,6 +13,7 @@ enum { UNOPENED, OPENED };
 
 static struct {
     int state;
+    uint32_t count; /* of devices, read once: the table is shared, and any of its writers may be broken */
     struct ht_gpu_header *header;
     struct ht_gpu *gpus;
     struct ht_gpu_process *slots, *slot;
@@ -41,7 +42,7 @@ static uint64_t slots_used(void) {
 /* A holder was killed in the middle: what the processes have is the truth. */
 static void recount(void) {
     uint64_t used = slots_used();
-    for (uint32_t i = 0; i < table.header->device_count; i++) {
+    for (uint32_t i = 0; i < table.count; i++) {
         uint64_t bytes = table.gpus[i].reserved;
         for (uint64_t slot = 0; slot < used; slot++)
             bytes += sum(&table.slots[slot].devices[i]);
@@ -60,20 +61,20 @@ static void leave(void) { ht_unlock(table.header); }
 /* CUDA_VISIBLE_DEVICES: numbers or the beginnings of UUIDs; the first that is none ends the list. */
 static int visible_one(const char *word, size_t n) {
     if (n > 4 && memcmp(word, "GPU-", 4) == 0) {
-        for (uint32_t i = 0; i < table.header->device_count; i++)
-            if (strncmp(table.gpus[i].uuid, word, n) == 0)
+        for (uint32_t i = 0; i < table.count; i++)
+            if (n <= sizeof table.gpus[i].uuid && strncmp(table.gpus[i].uuid, word, n) == 0)
                 return (int)i;
         return -1;
     }
     char *end;
     long index = strtol(word, &end, 10);
-    return end != word && index >= 0 && index < (long)table.header->device_count ? (int)index : -1;
+    return end != word && index >= 0 && index < (long)table.count ? (int)index : -1;
 }
 
 static void see_all(void) {
-    for (uint32_t i = 0; i < table.header->device_count; i++)
+    for (uint32_t i = 0; i < table.count; i++)
         table.visible[i] = (int)i;
-    table.visible_count = (int)table.header->device_count;
+    table.visible_count = (int)table.count;
 }
 
 static void find_visible(void) {
@@ -101,6 +102,8 @@ static int open_once(void) {
     if (table.state == UNOPENED) {
         table.header = ht_table_open(table.folder, sizeof table.folder);
         if (table.header) {
+            table.count = __atomic_load_n(&table.header->device_count, __ATOMIC_RELAXED);
+            table.count = table.count < HT_GPU_DEVICES ? table.count : HT_GPU_DEVICES;
             table.gpus = (struct ht_gpu *)(table.header + 1);
             table.slots = (struct ht_gpu_process *)(table.gpus + HT_GPU_DEVICES);
             find_visible();
@@ -112,13 +115,18 @@ static int open_once(void) {
 }
 
 const struct ht_gpu_header *ht_table(void) { return open_once() ? table.header : NULL; }
+uint32_t ht_gpu_count(void) { return open_once() ? table.count : 0; }
+const struct ht_gpu *ht_gpu_at(uint32_t index) { return index < ht_gpu_count() ? &table.gpus[index] : NULL; }
+const struct ht_gpu_process *ht_process_at(uint64_t index) {
+    return open_once() && index < slots_used() ? &table.slots[index] : NULL;
+}
 const char *ht_shared_folder(void) { return open_once() ? table.folder : ""; }
 uint64_t ht_generation(void) { return __atomic_load_n(&table.generation, __ATOMIC_RELAXED); }
 
 /* ---- slots */
 
 static void give_back(struct ht_gpu_process *slot, enum ht_gpu_state state) {
-    for (uint32_t i = 0; i < table.header->device_count; i++) {
+    for (uint32_t i = 0; i < table.count; i++) {
         table.gpus[i].used -= sum(&slot->devices[i]);
         memset(slot->devices[i].used, 0, sizeof slot->devices[i].used);
     }
@@ -244,7 +252,8 @@ const struct ht_gpu *ht_device(int ordinal) {
 
 static void note_oom(struct ht_gpu_process *slot, int index, enum ht_gpu_kind kind, uint64_t bytes, const struct ht_line *line) {
     struct ht_gpu *gpu = &table.gpus[index];
-    struct ht_gpu_oom *oom = &slot->ooms[slot->ooms_count % HT_GPU_OOMS];
+    uint64_t before = slot->ooms_count;
+    struct ht_gpu_oom *oom = &slot->ooms[before % HT_GPU_OOMS];
     memset(oom, 0, sizeof *oom);
     oom->mono_ns = ht_now();
     oom->asked = bytes;
@@ -254,7 +263,7 @@ static void note_oom(struct ht_gpu_process *slot, int index, enum ht_gpu_kind ki
     oom->kind = kind;
     oom->line = line->line;
     memcpy(oom->file, line->file, sizeof oom->file);
-    oom->number = ++slot->ooms_count;
+    oom->number = slot->ooms_count = before + 1;
     slot->devices[index].failed++;
     gpu->failed++;
 }

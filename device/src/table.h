@@ -12,6 +12,8 @@ int ht_lock(struct ht_gpu_header *header);
 void ht_unlock(struct ht_gpu_header *header);
 
 /* ---- tablefile.c */
+/* Whether an open file is one of this user's that nobody else can write: shared memory is a folder of everybody. */
+int ht_own_file(int fd);
 /* The table at $HIGHTIDE_DEVICE_TABLE, made from $HIGHTIDE_DEVICE_SPEC where there is none; private without a path.
  * `folder` gets the file's folder, "" without. NULL: no memory. */
 struct ht_gpu_header *ht_table_open(char *folder, size_t room);

@@ -3,7 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <errno.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include "table.h"
 
@@ -41,8 +43,9 @@ static void *map(int fd, int flags) {
  * no room for one it stays empty, which tells the engine. 0, or -errno. */
 static long make_file(const char *path, const char *spec) {
     char draft[512];
-    snprintf(draft, sizeof draft, "%s.%ld", path, sys_getpid());
-    long fd = sys_open(draft, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if ((size_t)snprintf(draft, sizeof draft, "%s.%ld", path, sys_getpid()) >= sizeof draft)
+        return -ENAMETOOLONG;
+    long fd = sys_open(draft, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return fd;
     uint64_t front = sizeof(struct ht_gpu_header) + HT_GPU_DEVICES * sizeof(struct ht_gpu);
@@ -64,17 +67,28 @@ static long make_file(const char *path, const char *spec) {
     return failed;
 }
 
+int ht_own_file(int fd) {
+    struct stat file; /* as the kernel writes it: libc's own call is newer than GLIBC_2.17 */
+    return sys6(SYS_fstat, fd, (long)&file, 0, 0, 0, 0) == 0 && S_ISREG(file.st_mode) && (file.st_mode & 022) == 0 &&
+           file.st_uid == (uid_t)sys6(SYS_geteuid, 0, 0, 0, 0, 0, 0);
+}
+
 static int fits(const struct ht_gpu_header *header) {
     return __atomic_load_n(&header->magic, __ATOMIC_ACQUIRE) == HT_GPU_MAGIC && header->abi == HT_GPU_ABI &&
            header->total_bytes == file_bytes() && header->device_count - 1 < HT_GPU_DEVICES;
 }
 
-static struct ht_gpu_header *open_file(const char *path) {
-    long fd = sys_open(path, O_RDWR | O_CLOEXEC, 0);
-    if (fd < 0)
+/* NULL: there is none, or none that can be used; `failed` says why, where that is known. */
+static struct ht_gpu_header *open_file(const char *path, long *failed) {
+    long fd = sys_open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0);
+    if (fd < 0) {
+        *failed = fd == -ENOENT ? *failed : fd;
         return NULL;
+    }
     struct ht_gpu_header *header = NULL;
-    if (sys6(SYS_lseek, fd, 0, 2 /* SEEK_END */, 0, 0, 0) >= (long)file_bytes())
+    if (!ht_own_file((int)fd))
+        *failed = -EPERM;
+    else if (sys6(SYS_lseek, fd, 0, 2 /* SEEK_END */, 0, 0, 0) >= (long)file_bytes())
         header = map((int)fd, 0);
     sys_close((int)fd);
     if (header && !fits(header)) {
@@ -84,11 +98,15 @@ static struct ht_gpu_header *open_file(const char *path) {
     return header;
 }
 
-static void folder_of(const char *path, char *into, size_t room) {
+/* 0, or -ENAMETOOLONG: a folder cut short is another one. */
+static long folder_of(const char *path, char *into, size_t room) {
     const char *slash = strrchr(path, '/');
     size_t n = slash ? (size_t)(slash - path) : 0;
-    if (n < room)
-        memcpy(into, path, n);
+    if (n >= room)
+        return -ENAMETOOLONG;
+    memcpy(into, path, n);
+    into[n] = 0;
+    return 0;
 }
 
 struct ht_gpu_header *ht_table_open(char *folder, size_t room) {
@@ -97,12 +115,12 @@ struct ht_gpu_header *ht_table_open(char *folder, size_t room) {
         spec = DEFAULT_SPEC;
     struct ht_gpu_header *header = NULL;
     if (path && *path) {
-        folder_of(path, folder, room);
-        long failed = 0;
-        header = open_file(path);
-        if (!header) {
+        long failed = folder_of(path, folder, room);
+        if (!failed)
+            header = open_file(path, &failed);
+        if (!header && !failed) {
             failed = make_file(path, spec);
-            header = open_file(path);
+            header = open_file(path, &failed);
         }
         if (!header)
             fprintf(stderr, "hightide: the device table (%s) cannot be used%s%s; this process keeps its own\n",

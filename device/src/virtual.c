@@ -203,7 +203,7 @@ HT_EXPORT int cuMemExportToShareableHandle(void *out, uint64_t handle, int kind,
     if (!memory || kind != AS_DESCRIPTOR)
         return memory ? CUDA_NOT_SUPPORTED : CUDA_INVALID_VALUE;
     struct shared what = {PHYSICAL_MAGIC, memory->size, memory->prop};
-    long fd = syscall(319 /* memfd_create */, "hightide", 0);
+    long fd = syscall(SYS_memfd_create, "hightide", 1 /* MFD_CLOEXEC */);
     if (fd < 0 || write((int)fd, &what, sizeof what) != sizeof what)
         return CUDA_OUT_OF_MEMORY;
     *(int *)out = (int)fd;

@@ -145,6 +145,9 @@ func notEnd(err error) error {
 func (e *Engine) Keep(name string) (string, error) {
 	dir := filepath.Join(e.Folder(), name)
 	err := os.MkdirAll(e.Folder(), 0o700)
+	if err == nil && e.Folder() == temporaryDir() { // among the folders of others, who may have made it first
+		err = launch.Private(e.Folder())
+	}
 	if err == nil {
 		err = launch.MakePrivate(dir)
 	}

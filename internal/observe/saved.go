@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 
 	"hightide/internal/mem"
 )
@@ -169,7 +170,7 @@ func (f *savedFile) save(processes []*process, path string, anew bool) error {
 	if anew {
 		name, flags = path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC
 	}
-	file, err := os.OpenFile(name, flags, 0o600)
+	file, err := os.OpenFile(name, flags|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return err
 	}

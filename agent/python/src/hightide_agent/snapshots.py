@@ -59,7 +59,7 @@ def write(
             return None
         rank = os.environ.get("RANK", "0")
         path = os.path.join(folder, "%s-rank%s-%d%s" % (reason, rank, os.getpid(), ending))
-        descriptor = os.open(path + ".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(path + ".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             told = dump(file)
         if beside is not None:

@@ -126,7 +126,7 @@ class Copies:
         from .. import control, start
         from . import sandbox
 
-        output = os.open(copy["output"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        output = os.open(copy["output"], os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
         os.dup2(output, 1)
         os.dup2(output, 2)
         os.close(output)

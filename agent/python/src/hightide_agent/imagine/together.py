@@ -56,7 +56,7 @@ class Together:
         if self._file is None:
             name = "ranks-%s-%s" % (os.environ.get("TORCHELASTIC_RUN_ID", ""), os.environ.get("MASTER_PORT", ""))
             path = os.path.join(self.agent.folder, "".join(c if c.isalnum() else "-" for c in name))
-            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         size, parity = _SLOT.size, step % 2
         os.pwrite(self._file, _SLOT.pack(step, 1 + steady), (2 * rank + parity) * size)
         until, all_steady = monotonic() + PATIENCE, steady

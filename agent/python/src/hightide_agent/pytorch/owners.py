@@ -59,7 +59,8 @@ class Owners:
             for (device, address, size, category, name), times in self.seen.items()
         ]
         text = encode({"version": 1, "times_us": self.times, "owners": owners})
-        descriptor = os.open(path + ".owners.json.new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+        descriptor = os.open(path + ".owners.json.new", flags, 0o600)
         with os.fdopen(descriptor, "w") as file:
             file.write(text)
         os.rename(path + ".owners.json.new", path + ".owners.json")
