@@ -94,6 +94,7 @@ func Analyze(run *mem.Run, opts Options) *report.Report {
 			cmp.Compare(b.BytesPerStep.Or(0), a.BytesPerStep.Or(0)), cmp.Compare(b.Bytes.Or(0), a.Bytes.Or(0)))
 	})
 	headline(in, r)
+	r.SayNothing()
 	return r
 }
 

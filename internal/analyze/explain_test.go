@@ -362,7 +362,7 @@ func TestWhatWasNotLookedForIsSaid(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	none := reported(t, s, "x", ExplainOptions{Filter: regexp.MustCompile(`leak-a10\.py:6`)})
-	if said := none.Headline.Looked; len(none.Findings) != 0 || !strings.Contains(said, "64.0 KiB") || !strings.Contains(said, "what matches `leak") || !strings.Contains(strings.Join(strings.Fields(none.Text(report.TextOptions{})), " "), "none. "+said) {
+	if said := none.Headline.Looked; len(none.Findings) != 0 || !strings.Contains(said, "64.0 KiB") || !strings.Contains(said, "what matches `leak") || !strings.Contains(strings.Join(strings.Fields(none.Text(report.TextOptions{})), " "), "fragmentation was found. "+said) {
 		t.Errorf("%q, %+v", said, none.Findings)
 	}
 	s.Traces = nil

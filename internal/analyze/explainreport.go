@@ -191,6 +191,7 @@ func (x *Explaining) Finish() error {
 		r.Headline.NotLooked = strings.Replace(r.Headline.NotLooked, "Leaks were not looked for", "Growth was looked for in the traces of devices alone", 1)
 		r.Headline.Looked = strings.TrimSpace(did + " " + r.Headline.Looked)
 	}
+	r.SayNothing()
 	return nil
 }
 
@@ -198,6 +199,7 @@ func (x *Explaining) Finish() error {
 func (x *Explaining) lead() {
 	r := x.Report
 	slices.SortStableFunc(r.Findings, compareFindings)
+	defer r.SayNothing()
 	r.Headline.Looked, r.Headline.NotLooked = x.looked()
 	if len(x.devices) == 0 {
 		r.Headline.Say("The files hold no device memory")

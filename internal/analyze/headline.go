@@ -207,6 +207,9 @@ func (in *Input) growthClause(r *report.Report) string {
 	}
 	if len(in.growing) == 0 {
 		if g, ok := r.Headline.Growth.Get(); ok && g == 0 && len(in.larger) == 0 {
+			if in.Run.End == nil {
+				return "no steady growth with the steps is seen so far" + toldFrom(r.Headline.GrowthLeast)
+			}
 			return "no steady growth with the steps is seen" + toldFrom(r.Headline.GrowthLeast)
 		}
 		return ""

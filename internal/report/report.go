@@ -77,6 +77,8 @@ type Headline struct {
 	Efficiency  mem.Optional `json:"efficiency_milli,omitzero" doc:"A score of 0 to 10 in thousandths; the table of that name says what it is made of."`
 	NotLooked   string       `json:"not_looked_for,omitempty" doc:"What was not looked for, and why; absent: all was."`
 	Looked      string       `json:"looked_for,omitempty" doc:"From how much on growth would have been told, where none was."`
+	Nothing     string       `json:"nothing,omitempty" doc:"What there is to say of a run in which nothing was found; absent: something was, or it is no run."`
+	Well        bool         `json:"well,omitempty" doc:"Whether that is good news: all was looked for, and the program ended well."`
 	StepTime    mem.Optional `json:"step_time_ns,omitzero" doc:"The median of a step's time in ns."`
 	MainSource  mem.Quantity `json:"main_source,omitempty" doc:"The series that the picture leads with."`
 }

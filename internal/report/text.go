@@ -208,7 +208,7 @@ func (p *printer) findings(r *Report) {
 
 // noFindings says that nothing was found, of what, and what was not looked for: then there may be something.
 func (r *Report) noFindings(none string) string {
-	return strings.TrimSpace(cmp.Or(r.Headline.NotLooked, none) + " " + r.Headline.Looked)
+	return cmp.Or(r.Headline.Nothing, strings.TrimSpace(cmp.Or(r.Headline.NotLooked, none)+" "+r.Headline.Looked))
 }
 
 // figures is "  1.19 MiB per step ± 24.0 KiB (sampled)".

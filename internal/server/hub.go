@@ -242,6 +242,7 @@ func (h *hub) report(e *engine.Engine) (*report.Report, []byte, error) {
 	r := engine.AnalyzeFrom(from, h.view())
 	if ended == nil && r.Headline.Ended.Kind == mem.EndCutOff {
 		r.Headline.Ended = mem.StillRunning
+		r.SayNothing()
 	}
 	text, err := r.JSON()
 	if err != nil {

@@ -56,7 +56,7 @@ func moveAnalysis(s *State, by int) []ask {
 // findings lists what was found, worst first, with the chosen one in full below its line.
 func findings(of *report.Report, chosen, width, height int) (lines []string) {
 	if len(of.Findings) == 0 {
-		return wrap(strings.TrimSpace(cmp.Or(of.Headline.NotLooked, "No findings.")+" "+of.Headline.Looked), width-4, "  ")
+		return wrap(cmp.Or(of.Headline.Nothing, strings.TrimSpace(cmp.Or(of.Headline.NotLooked, "No findings.")+" "+of.Headline.Looked)), width-4, "  ")
 	}
 	chosen = min(chosen, len(of.Findings)-1)
 	from, to := window(len(of.Findings), max(height/3, 3), chosen)

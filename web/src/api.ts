@@ -25,7 +25,7 @@ export interface Ending {
 export interface Headline {
   figure?: Figure; ended?: Ending;
   verdict: string; clauses: string[]; duration_ns: number; steps: number; exit_code?: number; signal?: number; exception?: Exception; stopped?: boolean; left?: boolean; complete: boolean;
-  peak: Peak; growth_bytes_per_step?: number; growth_least_bytes?: number; not_looked_for?: string; looked_for?: string; step_time_ns?: number; main_source?: string;
+  peak: Peak; growth_bytes_per_step?: number; growth_least_bytes?: number; not_looked_for?: string; looked_for?: string; nothing?: string; well?: boolean; step_time_ns?: number; main_source?: string;
 }
 
 export interface Finding {

@@ -1,6 +1,6 @@
 import type { Label, Report, Series } from "../api";
 import { highest, shape } from "../lib/columns";
-import { bytes, count, duration } from "../lib/format";
+import { bytes, count, duration, toneOf } from "../lib/format";
 import { span } from "../state/report";
 import { badge, h, svg } from "./dom";
 
@@ -12,6 +12,7 @@ export function cards(report: Report): HTMLElement | null {
   const find = (...names: string[]) => names.map((n) => most(report.series.filter((s) => s.name === n))).find(Boolean);
   const sized = (title: string, value: number | undefined, note: string, label: Label, colour: string, ...names: string[]): Card[] =>
     value === undefined ? [] : [{ title, value: bytes(value), note, label, series: find(...names), colour }];
+  const settled = head.complete && !(head.ended && toneOf(head.ended) === "bad");
   const all: Card[] = [
     ...sized("Host peak, PSS", peak.host_pss_bytes, `shared pages once${peak.host_pss_error_bytes ? `, ± ${bytes(peak.host_pss_error_bytes)}` : ""}`, "estimated", "pss", "tree.pss"),
     ...sized("Host peak, RSS", peak.host_rss_bytes, report.processes.length > 1 ? "shared pages once per process" : "resident memory", "measured", "rss", "tree.rss", "host.rss"),
@@ -20,7 +21,7 @@ export function cards(report: Report): HTMLElement | null {
     ...sized("Allocated", peak.allocated_bytes, "by tensors, at the peak", peak.label, "allocated", "allocator.allocated"),
     ...sized("Reserved", peak.reserved_bytes, "by the allocator, at the peak", peak.label, "reserved", "allocator.reserved"),
     ...ofTrace(report),
-    ...(growth === undefined ? [] : [growth === 0 ? { title: "Growth", value: "not seen", note: `steady growth${least === undefined ? "" : ` from ${bytes(least)} on`}, after warm-up`, tone: "good" }
+    ...(growth === undefined ? [] : [growth === 0 ? { title: "Growth", value: head.complete ? "not seen" : "not seen so far", note: `steady growth${least === undefined ? "" : ` from ${bytes(least)} on`}, after warm-up`, ...(settled ? { tone: "good" } : {}) }
       : { title: "Growth", value: `${growth > 0 ? "+" : ""}${bytes(growth)}`, note: "per step, after warm-up", tone: growth > 0 ? "bad" : "good" }]),
     ...(head.step_time_ns === undefined || report.imagined ? [] : [{ title: "Step time", value: duration(head.step_time_ns), note: `median of ${count(head.steps)} steps` }]),
     ...(head.duration_ns > 0 && !report.imagined ? [{ title: "Duration", value: duration(head.duration_ns), note: head.steps > 0 ? `${count(head.steps)} steps` : "no training step seen" }] : []),

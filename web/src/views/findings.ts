@@ -13,10 +13,8 @@ const shownAtFirst = 8;
 export function findings(report: Report, page: PageStore): HTMLElement | null {
   if (report.run.verb === "diff" && report.findings.length === 0) return null; // a difference judges nothing
   const [first, rest] = [report.findings.slice(0, shownAtFirst), report.findings.slice(shownAtFirst)];
-  const unseen = report.series.length === 0 && report.steps.length === 0 && !report.allocators?.length;
-  const unlooked = report.headline.not_looked_for;
-  const looked = report.headline.looked_for ? ` ${report.headline.looked_for}` : "";
-  const nothing = h("p", { class: unseen || unlooked ? "nothing" : "nothing well" }, unseen ? "Nothing was observed that could be judged." : unlooked ? `${unlooked}${looked} Of what was looked for, nothing to change was found.` : report.allocators?.length ? `No leak, no out-of-memory and no worrying fragmentation was found.${looked}` : `Nothing to change was found.${looked}`);
+  const { nothing: said, well } = report.headline;
+  const nothing = h("p", { class: well ? "nothing well" : "nothing" }, said ?? "Nothing was observed that could be judged.");
   return section("findings", first.length > 1 ? `${report.findings.length} findings, worst first` : "Findings",
     ...(first.length > 0 ? first.map((f) => finding(f, page)) : [nothing]),
     rest.length > 0 && h("details", { class: "rest" }, h("summary", {}, `${rest.length} more`), ...rest.map((f) => finding(f, page))));

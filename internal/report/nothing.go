@@ -1,0 +1,35 @@
+package report
+
+import (
+	"strings"
+
+	"hightide/internal/mem"
+)
+
+// SayNothing says what is to be said of a run or a file in which nothing was found, and whether that is good news. It is where the program ended well
+// and all was looked for: one that goes on may yet grow, and one that failed was not seen to its end.
+func (r *Report) SayNothing() {
+	h := &r.Headline
+	h.Nothing, h.Well = "", false
+	if len(r.Findings) > 0 {
+		return
+	}
+	var said string
+	switch {
+	case len(r.Allocators) > 0 && h.NotLooked == "" && h.Ended.Kind == "": // files
+		said, h.Well = "No leak, no out-of-memory and no worrying fragmentation was found.", true
+	case len(r.Allocators) == 0 && len(r.Series) == 0 && len(r.Steps) == 0 && !h.Figure.Known():
+		said = "Nothing was observed that could be judged."
+	case h.NotLooked != "":
+		said = h.NotLooked + " Of what was looked for, nothing to change was found."
+	case h.Ended.Kind == mem.EndRunning:
+		said = "Nothing to change was found so far: the program goes on, and may yet grow."
+	case h.Ended.Kind == mem.EndCutOff, h.Ended.Kind == mem.EndUnknown:
+		said = "Nothing to change was found up to the end of the recording. How the program went on is not known."
+	case h.Ended.Kind == mem.EndFailed, h.Ended.Kind == mem.EndOOM:
+		said = "The program failed. Up to then nothing to change in its memory was found."
+	default:
+		said, h.Well = "Nothing to change was found.", true
+	}
+	h.Nothing = strings.TrimSpace(said + " " + h.Looked)
+}

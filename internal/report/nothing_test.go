@@ -1,0 +1,37 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"hightide/internal/mem"
+)
+
+// TestSayNothing: that nothing was found is good news only of a program that ended well and in which all was looked for.
+func TestSayNothing(t *testing.T) {
+	seen := []Series{{Name: mem.SeriesRSS}}
+	for _, test := range []struct {
+		name   string
+		report Report
+		says   string
+		well   bool
+	}{
+		{"done", Report{Series: seen, Headline: Headline{Ended: mem.Ending{Kind: mem.EndDone}, Looked: "Looked for growth."}}, "Nothing to change was found. Looked for growth.", true},
+		{"stopped as asked", Report{Series: seen, Headline: Headline{Ended: mem.Ending{Kind: mem.EndStopped}}}, "Nothing to change was found.", true},
+		{"running", Report{Series: seen, Headline: Headline{Ended: mem.StillRunning}}, "so far", false},
+		{"killed", Report{Series: seen, Headline: Headline{Ended: mem.Ending{Kind: mem.EndFailed}}}, "The program failed", false},
+		{"out of memory", Report{Series: seen, Headline: Headline{Ended: mem.Ending{Kind: mem.EndOOM}}}, "The program failed", false},
+		{"cut off", Report{Series: seen, Headline: Headline{Ended: mem.Ending{Kind: mem.EndCutOff}}}, "not known", false},
+		{"not looked", Report{Series: seen, Headline: Headline{Ended: mem.Ending{Kind: mem.EndDone}, NotLooked: "Leaks were not looked for."}}, "not looked for. Of what", false},
+		{"nothing seen", Report{Headline: Headline{Ended: mem.Ending{Kind: mem.EndDone}}}, "Nothing was observed", false},
+		{"a file", Report{Allocators: []*Allocator{{}}}, "No leak, no out-of-memory", true},
+		{"a file without a trace", Report{Allocators: []*Allocator{{}}, Headline: Headline{NotLooked: "Growth was not looked for."}}, "Growth was not looked for.", false},
+		{"a finding", Report{Series: seen, Findings: []Finding{{}}, Headline: Headline{Ended: mem.Ending{Kind: mem.EndDone}}}, "", false},
+	} {
+		test.report.SayNothing()
+		h := test.report.Headline
+		if h.Well != test.well || !strings.Contains(h.Nothing, test.says) || test.says == "" && h.Nothing != "" {
+			t.Errorf("%s: %q, %v", test.name, h.Nothing, h.Well)
+		}
+	}
+}
