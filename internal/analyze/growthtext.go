@@ -214,6 +214,9 @@ func (in *Input) whyNoLine(g *growing) string {
 // tracedMeanwhile names the function of a process that was traced or compiled most, where that went on.
 func (in *Input) tracedMeanwhile(process uint32) string {
 	for _, f := range in.tracings() {
+		if f.process == process && f.goesOn() && f.library {
+			return fmt.Sprintf(" Meanwhile %s traced functions of its own %d times at %s.", frameworkName(f.framework), f.count, in.names.Search([]mem.Location{f.where}).Name)
+		}
 		if f.process == process && f.goesOn() {
 			return fmt.Sprintf(" Meanwhile `%s` (%s) was traced or compiled %d times, and %s keeps a graph or program of each.",
 				f.where.Function, in.names.Search([]mem.Location{f.where}).Name, f.count, frameworkName(f.framework))

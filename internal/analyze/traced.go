@@ -9,6 +9,7 @@ import (
 
 	"hightide/internal/mem"
 	"hightide/internal/report"
+	"hightide/internal/usage"
 )
 
 const (
@@ -26,6 +27,7 @@ type tracing struct {
 	argument            string
 	before, after       string
 	eager               bool // an operation of the framework's own, outside of any compiled function
+	library             bool // functions of a library's own, by the line that ran them
 }
 
 // traced tells which functions were traced again and again, each time keeping another graph or program.
@@ -40,7 +42,8 @@ func traced(in *Input, r *report.Report) {
 		if f.count > 1 && len(t.Rows) < tracedRows {
 			t.Add(f.function, in.names.Search([]mem.Location{f.where}).Name, f.framework, f.count, f.change())
 		}
-		if f.goesOn() {
+		own := !f.library || in.names.Kind(f.where.File) == usage.UserFile // otherwise no line of the program's is known
+		if f.goesOn() && own {
 			r.Findings = append(r.Findings, in.tracedFinding(f))
 		}
 	}
@@ -75,7 +78,7 @@ func (in *Input) tracings() []*tracing {
 			f.early = f.count
 		}
 		f.argument, f.before, f.after = e.Facts["argument"], e.Facts["before"], e.Facts["after"]
-		f.eager = e.Facts["eager"] != ""
+		f.eager, f.library = e.Facts["eager"] != "", e.Facts["library"] != ""
 	}
 	slices.SortStableFunc(all, func(a, b *tracing) int {
 		if a.eager != b.eager && a.count == b.count {
@@ -101,6 +104,9 @@ func (f *tracing) change() string {
 }
 
 func (in *Input) tracedFinding(f *tracing) report.Finding {
+	if f.library {
+		return in.libraryTraced(f)
+	}
 	text := fmt.Sprintf("%s was traced %d times, %d of them in the second half of the run. %s keeps a graph or program of each. ",
 		f.function, f.count, f.count-f.early, frameworkName(f.framework))
 	switch {
@@ -115,14 +121,38 @@ func (in *Input) tracedFinding(f *tracing) report.Finding {
 		Kind: report.KindTracing, Severity: report.Info, Title: fmt.Sprintf("%s is traced again and again", f.function), Text: text, Advice: f.advice(),
 		Process: f.process, File: f.where.File, Line: f.where.Line, Label: mem.Measured,
 	}
-	if rss := in.find(f.process, mem.SeriesRSS); rss != nil {
-		first, ok1 := rss.At(f.first).Get()
-		last, ok2 := rss.At(f.last).Get()
-		if rose := last - first; ok1 && ok2 && rose > 16<<20 {
-			finding.Severity = report.Warning
-			finding.Text += fmt.Sprintf(" RSS rose by %v between the first tracing and the last, for this or other reasons (measured).", mem.Bytes(rose))
-		}
+	in.roseMeanwhile(f, &finding)
+	return finding
+}
+
+// roseMeanwhile adds what RSS rose by between the first tracing and the last.
+func (in *Input) roseMeanwhile(f *tracing, finding *report.Finding) {
+	rss := in.find(f.process, mem.SeriesRSS)
+	if rss == nil {
+		return
 	}
+	first, ok1 := rss.At(f.first).Get()
+	last, ok2 := rss.At(f.last).Get()
+	if rose := last - first; ok1 && ok2 && rose > 16<<20 {
+		finding.Severity = report.Warning
+		finding.Text += fmt.Sprintf(" RSS rose by %v between the first tracing and the last, for this or other reasons (measured).", mem.Bytes(rose))
+	}
+}
+
+// libraryTraced tells of functions that the program did not write: what it may change is the line that runs them.
+func (in *Input) libraryTraced(f *tracing) report.Finding {
+	line := in.names.Search([]mem.Location{f.where}).Name
+	finding := report.Finding{
+		Kind: report.KindTracing, Severity: report.Info, Process: f.process, File: f.where.File, Line: f.where.Line, Label: mem.Measured,
+		Title: fmt.Sprintf("%s makes %s trace functions of its own again and again", line, frameworkName(f.framework)),
+		Text: fmt.Sprintf("%s traced functions of its own, as %s, %d times at %s, %d of them in the second half of the run. Each takes time; whether their graphs are kept was not seen.",
+			frameworkName(f.framework), f.function, f.count, line, f.count-f.early),
+		Advice: "If this line makes a model, a dataset or a function anew each time, make it once, before the loop.",
+	}
+	if source := in.source(f.where); strings.Contains(source, ".predict(") || strings.Contains(source, ".evaluate(") {
+		finding.Advice = "Each call of predict or evaluate makes a dataset, and traces its functions. For few inputs call the model itself, as model(x, training=False), or pass all inputs in one call."
+	}
+	in.roseMeanwhile(f, &finding)
 	return finding
 }
 

@@ -9,6 +9,30 @@ import (
 	"hightide/internal/report"
 )
 
+// TestTracedByALibrary: functions that the program did not write are told by its line that runs them; without such a line they are not told.
+func TestTracedByALibrary(t *testing.T) {
+	run := mem.NewRun()
+	run.Add(mem.RunInfo{StartMono: 0})
+	run.Add(mem.Process{ID: 1, Role: "main"})
+	for i := range int64(12) {
+		for _, file := range []string{"/a/train.py", "/x/lib/python3.11/site-packages/tensorflow/structured_function.py"} {
+			run.Add(mem.Event{Time: i * 9, Process: 1, Kind: "traced", Where: &mem.Location{File: file, Line: 13, Function: "wrapped_fn"},
+				Facts: map[string]string{"framework": "tensorflow", "count": fmt.Sprint(i + 1), "library": "yes"}})
+		}
+	}
+	run.Add(mem.End{Time: 100})
+	var found []report.Finding
+	for _, f := range Analyze(run, Options{}).Findings {
+		if f.Kind == report.KindTracing {
+			found = append(found, f)
+		}
+	}
+	if len(found) != 1 || found[0].File != "/a/train.py" || !strings.Contains(found[0].Title, "train.py:13 makes TensorFlow trace functions of its own") ||
+		strings.Contains(found[0].Text, "keeps a graph") || strings.Contains(found[0].Advice, "Pad") {
+		t.Errorf("%+v", found)
+	}
+}
+
 // TestTraced: tracings that go on are a finding, a warm-up of shapes is none.
 func TestTraced(t *testing.T) {
 	run := mem.NewRun()

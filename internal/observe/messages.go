@@ -85,6 +85,7 @@ type message struct {
 	Before   string `json:"before"`
 	After    string `json:"after"`
 	Eager    string `json:"eager"`
+	Library  string `json:"library"`
 
 	// program: bytes of the function's largest program; code of all of them
 	Arguments     string       `json:"arguments"`
@@ -202,7 +203,7 @@ func (r *Recorder) eventMessage(p *process, m *message, at int64) {
 		event.Step, event.Text = m.Step, m.Reason
 	case "traced":
 		event.Facts = facts("framework", m.Framework, "count", strconv.FormatUint(m.Count, 10),
-			"argument", m.Argument, "before", mem.MaskText(m.Before), "after", mem.MaskText(m.After), "eager", m.Eager)
+			"argument", m.Argument, "before", mem.MaskText(m.Before), "after", mem.MaskText(m.After), "eager", m.Eager, "library", m.Library)
 	case "program":
 		event.Facts = m.program()
 	case "donation":

@@ -8,9 +8,11 @@ and then for each doubling, with the count so far; what is left is told at the e
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any, Dict, Optional, Tuple
 
 from .masking import mask
+from .places import caller, is_library
 
 if TYPE_CHECKING:
     from typing import Mapping
@@ -41,7 +43,15 @@ class Traces:
         agent.at_end.append(self.end)
 
     def traced(self, key: Any, name: str, file: str, line: int, arguments: Mapping[str, str], **more: str) -> None:
-        """A function was traced, for these arguments. `key` tells it from others of its name; `more`: of its record."""
+        """A function was traced, for these arguments. `key` tells it from others of its name; `more`: of its record.
+
+        Functions of a library's own are told together, by the program's line that ran them.
+        """
+        if is_library(file) and not more:
+            by, at, _ = caller(sys._getframe(1))
+            if by and not is_library(by):
+                key, file, line, arguments = (by, at), by, at, {}
+            more = {"library": "yes"}
         function = self._functions.get(key)
         if function is None:
             if len(self._functions) >= FUNCTIONS:
@@ -50,6 +60,7 @@ class Traces:
         changed = _changed(function.arguments, arguments) if function.count else None
         function.count += 1
         function.arguments = arguments
+        name = function.record.get("function", name) if "library" in more else name
         function.record = {"type": "traced", "framework": self.framework, "function": name, "file": file,
                            "line": line, **more}  # fmt: skip
         if changed is not None:

@@ -16,12 +16,13 @@ import re
 import sys
 import threading
 import weakref
-from typing import Any, Callable, Dict, Optional
+from types import FunctionType
+from typing import Any, Callable, Dict, Iterator, Optional
 
 from .. import oom
 from ..allocators import ALLOCATED
 from ..calls import given
-from ..places import text_of
+from ..places import is_library, text_of
 from ..traces import Traces
 from ..tracker import BACKWARD, DATA, NEVER
 from ..training import Training
@@ -156,14 +157,25 @@ def _tracings(training: Training, module: Any) -> None:
 
 
 def _unwrapped(function: Any) -> Any:
-    """What the user wrote, under TensorFlow's decorators and partials."""
+    """What the user wrote, under TensorFlow's decorators and partials, and in its closures, as of Dataset.map."""
     for _ in range(16):
         inner = getattr(function, "__wrapped__", None) or getattr(function, "func", None)
         inner = inner or getattr(function, "__func__", None)
         if inner is None or inner is function:
             break
         function = inner
-    return function
+    return next((inner for inner in _enclosed(function, 3) if not is_library(inner.__code__.co_filename)), function)
+
+
+def _enclosed(function: Any, levels: int) -> Iterator[Any]:
+    """A function, and those that it has in its closure."""
+    if type(function) is FunctionType:
+        yield function
+        for cell in (function.__closure__ or ()) if levels else ():
+            try:
+                yield from _enclosed(cell.cell_contents, levels - 1)
+            except ValueError:  # empty
+                continue
 
 
 def _arguments(function_type: Any) -> Dict[str, str]:
