@@ -13,6 +13,7 @@ var unread = []struct {
 }{
 	{words.Lazy(`^\s*\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d{3},.* \d+ MiB`), "nvidia-smi's CSV without its header: nothing says which column is used memory and which is free",
 		"put the header in front, such as `timestamp, index, memory.used [MiB], memory.free [MiB]`, in the order of --query-gpu; log with --format=csv, not csv,noheader"},
+	{words.Lazy(`used_(?:gpu_)?memory \[`), "nvidia-smi's list of processes", "log whole GPUs: `nvidia-smi --query-gpu=timestamp,index,memory.used,memory.total --format=csv -l 1`; of processes `nvidia-smi pmon -s m -o DT` is read"},
 	{words.Lazy(`=+NVSMI LOG=+|<nvidia_smi_log>`), "the answer of nvidia-smi -q", logSMI},
 	{words.Lazy(`(?m)^GPU \d+: .* \(UUID: GPU-`), "the list of nvidia-smi -L, which has no memory", logSMI},
 	{words.Lazy(`(?m)^#\s*Entity\b`), "a table of dcgmi dmon", logSMI},

@@ -148,6 +148,14 @@ func percent(part, whole mem.Bytes) string {
 	return fmt.Sprintf("%.0f %%", 100*float64(part)/float64(whole))
 }
 
+// processes is what the processes that the message names hold together, with this one.
+func processes(m *mem.OOMMessage) (sum mem.Bytes) {
+	for _, p := range m.Processes {
+		sum += p.Used
+	}
+	return sum + of(m.InUse)
+}
+
 // slack is how far figures that are held against each other may be apart: each is rounded, and they are read one after the other.
 func slack(m *mem.OOMMessage) mem.Bytes { return 3*m.Rounding + 16*mem.MiB }
 
@@ -161,6 +169,12 @@ func contradiction(m *mem.OOMMessage) string {
 	case free > total+slack(m):
 		return fmt.Sprintf("The text contradicts itself: it gives the device %v in all and %v free. The two count different memory, as on a GPU that shares the host's. "+
 			"So the text does not tell what was in the way: ask the device's own tool how much there is (nvidia-smi, rocm-smi --showmeminfo all).", total, free)
+	case m.InUse.Or(0) > 0 && m.Reserved.Known() && of(m.Reserved) > of(m.InUse)+slack(m):
+		return fmt.Sprintf("The text contradicts itself: this process has %v in use, and PyTorch in it %v. What PyTorch counts is not all of this device, or the driver does not see all of it. "+
+			"So the text does not tell what was in the way.", of(m.InUse), of(m.Reserved))
+	case processes(m)+free > total+slack(m):
+		return fmt.Sprintf("The text contradicts itself: the processes that it names hold %v, and %v are free, of a device of %v. Memory that they share counts more than once, or some is not the device's. "+
+			"So the text does not tell what was in the way.", processes(m), free, total)
 	case held <= total && free+held > total+slack(m):
 		return fmt.Sprintf("The text contradicts itself: %v free and %v held by PyTorch are more than the device's %v. Memory that is not the device's is counted with it, "+
 			"or some was given back while the message was made. So the text does not tell what was in the way.", free, held, total)

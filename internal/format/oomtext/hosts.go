@@ -1,6 +1,9 @@
 package oomtext
 
-import "hightide/internal/words"
+import (
+	"hightide/internal/mem"
+	"hightide/internal/words"
+)
 
 // onHosts are what libraries, kernels, schedulers and runtimes print of a machine's own memory, see others.
 var onHosts = []wording{
@@ -120,6 +123,10 @@ var onHosts = []wording{
 		"Ray killed a task, as the node had {used} of {total} in use. | Ray killed a task or an actor, as its node ran low on memory.",
 		"That is the whole node's memory, with other programs; Ray acts at a threshold (RAY_memory_usage_threshold), before the kernel does.",
 		"The task killed is the one that can be tried again, not always the one that grew."}},
+	{name: "ray-monitor", framework: "ray", backend: "host", match: words.Lazy(`RayOutOfMemoryError: More than \d+% of the memory on node`), parts: []part{
+		{words.Lazy(`is used \(([\d.]+) / [\d.]+ GB\)`), setter(inUse, func(text string) mem.Optional { return parseSize(text + "GB") })}, find(`is used \([\d.]+ / SIZE\)`, total)}, says: []string{
+		"Ray ended a task with this error, as the node had {used} of {total} in use. | Ray ended a task with this error, as its node ran low on memory.",
+		"That is the whole node's memory, with other programs: the task that ends is not always the one that grew."}},
 	{name: "ray-lost", framework: "ray", backend: "host", match: words.Lazy(`killed by SIGKILL by OOM killer due to high memory usage`), says: []string{
 		"Ray lost a worker and does not know why. It lists the out-of-memory killer among several causes; that is not a finding.",
 		"`dmesg -T` (“Killed process”) on that node, and the worker's own log, tell."}},

@@ -102,6 +102,7 @@ var wordings = []wording{
 		"The caller had another way, so this is not a failure: it says that more memory might make it faster."}},
 	{name: "bfc", framework: "bfc", match: words.Lazy(`Allocator \(\w+\) ran out of memory trying to allocate`), parts: bfc, says: []string{
 		"TensorFlow or JAX (they share this allocator) asked for {asked} on the GPU and could not get it. | TensorFlow or JAX (they share this allocator) could not allocate on the GPU.",
+		"Of the allocator's limit of {limit}, {used} were in use.",
 		"The lines after it in the log list the chunks in use by size: their sum tells full from fragmented."}},
 	{name: "jax-xla", framework: "jax", backend: "xla", match: words.Lazy(`(?i)(?:out of memory (?:while )?trying to allocate|RESOURCE_EXHAUSTED: Out of memory allocating|Failed to allocate request for)`), parts: []part{
 		find(`(?:trying to allocate|allocating) SIZE`, requested),
@@ -114,7 +115,7 @@ var wordings = []wording{
 		findNumber(`device:GPU:(\d+)`, device)}},
 }
 
-var bfc = []part{find(`trying to allocate SIZE`, requested)}
+var bfc = []part{find(`trying to allocate SIZE`, requested), findNumber(`\bLimit:\s+(\d+)`, allowed), findNumber(`\bInUse:\s+(\d+)`, inUse)}
 
 var parenthesis = []part{
 	find(`Tried to allocate SIZE`, requested), findNumber(`\([A-Z]+ (\d+);`, device),

@@ -233,9 +233,10 @@ var onDevices = []wording{
 
 	// TPUs.
 	{name: "xla-tpu", framework: "jax", backend: "tpu", match: words.Lazy(`Ran out of memory in memory space \w+`), parts: []part{
-		find(`Used SIZE of`, requested), find(`Used [\d.]+\w* of SIZE`, total), findText(`memory space (\w+)`, name)}, says: []string{
-		"XLA compiled a program that needs {asked} of the TPU's {name}, which has {total}. Nothing was run yet.",
-		"{over} are too much. In hbm a smaller batch, sharding, remat (jax.checkpoint) and donated arguments help; in vmem a kernel's block sizes decide."}},
+		find(`Used SIZE of`, requested), find(`Used [\d.]+\w* of SIZE`, total), findText(`memory space (\w+)`, name),
+		find(`Scoped allocation with size SIZE`, requested), find(`and limit SIZE exceeded`, allowed)}, says: []string{
+		"XLA compiled a program that needs {asked} of the TPU's {name}, which has {total}. Nothing was run yet. | A kernel asked for {asked} of the TPU's {name} at once, and its limit is {limit}. Nothing was run yet. | XLA compiled a program that needs more of the TPU's {name} than it has. Nothing was run yet.",
+		"{over} are too much. In hbm a smaller batch, sharding, remat (jax.checkpoint) and donated arguments help; in vmem a kernel's block sizes decide. | In hbm a smaller batch, sharding, remat (jax.checkpoint) and donated arguments help; in vmem a kernel's block sizes decide."}},
 	{name: "tpu-runtime", framework: "jax", backend: "tpu", match: words.Lazy(`Attempting to (?:allocate|reserve) [\d.]+[KMGT]\b[^\n]*not possible`), parts: []part{
 		find(`Attempting to (?:allocate|reserve) SIZE`, requested), find(`There are SIZE free`, free)}, says: []string{
 		"The TPU's runtime asked for {asked} of HBM and could not get it; {free} were free.",

@@ -18,6 +18,9 @@ func Words(m *mem.OOMMessage) []string {
 				out = append(out, text)
 			}
 		}
+		if len(out) == 0 {
+			out = append(out, "Memory ran out; the message does not say how much was asked for, nor what there is.")
+		}
 		return append(append(out, listed(m)...), another(m)...)
 	}
 	out = append(out, asked(m))
@@ -195,8 +198,10 @@ func beside(m *mem.OOMMessage) (own, others, rest mem.Optional) {
 func holders(m *mem.OOMMessage) string {
 	if m.Backend == "mps" && m.Allocated.Known() {
 		line := fmt.Sprintf("PyTorch held %v and others %v", of(m.Allocated), of(m.Other))
-		if m.Allowed.Known() {
-			line += fmt.Sprintf("; %v are allowed, which leaves %v", of(m.Allowed), of(m.Allowed)-of(m.Allocated)-of(m.Other))
+		if room := of(m.Allowed) - of(m.Allocated) - of(m.Other); m.Allowed.Known() && room >= 0 {
+			line += fmt.Sprintf("; %v are allowed, which leaves %v", of(m.Allowed), room)
+		} else if m.Allowed.Known() {
+			line += fmt.Sprintf("; %v are allowed, and that is %v more", of(m.Allowed), -room)
 		}
 		return line + "."
 	}

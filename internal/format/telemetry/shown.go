@@ -280,10 +280,14 @@ func (s *Shown) holders(g *ShownGPU) string {
 	if !s.Listed {
 		return ""
 	}
-	var named []string
+	var named, silent []string
 	var sum mem.Bytes
 	for _, p := range s.Processes {
-		if p.GPU != g.Number || p.Used == 0 {
+		if p.GPU != g.Number {
+			continue
+		}
+		if p.Used == 0 {
+			silent = append(silent, fmt.Sprintf("%d (%s)", p.PID, p.Name))
 			continue
 		}
 		sum += p.Used
@@ -299,6 +303,9 @@ func (s *Shown) holders(g *ShownGPU) string {
 	}
 	if len(named) > 0 {
 		text = " Of it " + strings.Join(named, ", ") + "."
+	}
+	if len(silent) > 0 { // as on Windows
+		return text + fmt.Sprintf(" What each of these holds is not shown: %s.", strings.Join(silent[:min(len(silent), 5)], ", "))
 	}
 	if rest := g.Used - sum; rest > leastUnnamed {
 		text += fmt.Sprintf(" %v of it are of no process that is shown: of another container or user, of one that is about to end, or the driver does not tell.", rest)

@@ -104,6 +104,7 @@ func TestShown(t *testing.T) {
 		want []string
 	}{
 		{table, []string{"GPU 0 (A100-SXM4-40GB) has 35.6 GiB of 39.6 GiB in use", "process 2710453 (.../envs/t5/bin/python) 35.6 GiB.", "13.9 GiB of it are of no process that is shown", "one moment"}},
+		{strings.Replace(table, "36411MiB", "     N/A", 1), []string{"What each of these holds is not shown: 2710453 (.../envs/t5/bin/python)."}},
 		{table + table, []string{"2 moments without their times"}},
 		{string(text(t, "rocm-smi.txt")), []string{"GPU 0 has 141 GiB of 192 GiB in use", "GPU 1 has 284 MiB of 192 GiB in use, by all programs together: 192 GiB are free.\n"}},
 		{`{"card0": {"VRAM Total Memory (B)": "206141652992", "VRAM Total Used Memory (B)": "151397138432"}, "system": {}}`, []string{"GPU 0 has 141 GiB of 192 GiB"}},
