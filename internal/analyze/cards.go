@@ -30,6 +30,11 @@ func cards(in *Input, r *report.Report) {
 	if len(in.Run.Processes) > 0 {
 		return
 	}
+	for _, s := range in.Run.Series {
+		if all, ok := in.memoryOf(s.Device).Get(); ok && s.Name == mem.SeriesDeviceUsed && len(s.Values) > 0 && s.Values[s.Peak()] > all {
+			r.AddNote(fmt.Sprintf("The file contradicts itself: %s had %v in use, and has %v in all.", s.Device, mem.Bytes(s.Values[s.Peak()]), mem.Bytes(all)))
+		}
+	}
 	var looked []string
 	least := leastTotal
 	for _, s := range in.Run.Series {
@@ -85,7 +90,7 @@ func (c *card) left() (int64, bool) {
 		return 0, false
 	}
 	minutes := float64(max(0, all-c.last)) / c.trend.Slope
-	return int64(minutes * float64(time.Minute)), minutes < 1e6
+	return int64(minutes * float64(time.Minute)), c.peak <= all && minutes < 1e6
 }
 
 // clause is the headline's word on it.

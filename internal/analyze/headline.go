@@ -108,7 +108,7 @@ func (in *Input) verdictPeak(b *strings.Builder, r *report.Report) {
 		what += " on the device"
 	case mem.SeriesDeviceUsed:
 		what += ", by all programs together"
-		if all, ok := in.memoryOf(in.fullestDevice().Device).Get(); ok {
+		if all, ok := in.memoryOf(in.fullestDevice().Device).Get(); ok && int64(value) <= all {
 			what = fmt.Sprintf("of %v %s", mem.Bytes(all), what)
 		}
 	}

@@ -9,6 +9,11 @@ import (
 // TestUnread: a text of a kind that is known and not read is refused by its name, with what is read instead.
 func TestUnread(t *testing.T) {
 	for text, what := range map[string]string{
+		`{"allocated_bytes.all.current": 100, "allocated_bytes.all.peak": 200}`:                                   "memory_stats()",
+		"[ Top 10 ]\ntrain.py:12: size=120 MiB, count=1000, average=123 KiB\n":                                    "tracemalloc",
+		"# Elapsed time   CPU (%)     Real (MB)   Virtual (MB)\n":                                                 "psrecord",
+		"DCGM_FI_DEV_FB_USED{gpu=\"0\"} 4000\n":                                                                   "DCGM",
+		"\"Step\",\"run - system/gpu.0.memoryAllocatedBytes\"\n1,100\n":                                           "Weights & Biases",
 		"2026/04/25 16:20:28.887, 2 %, 0 %, 3767 MiB, 16381 MiB, 30, 31.73 W\n":                                   "without its header",
 		"\n==============NVSMI LOG==============\n\nTimestamp : Thu\n":                                            "nvidia-smi -q",
 		"<?xml version=\"1.0\" ?>\n<!DOCTYPE nvidia_smi_log SYSTEM \"nvsmi_device_v12.dtd\">\n<nvidia_smi_log>\n": "nvidia-smi -q",

@@ -15,6 +15,7 @@ func cause(m *mem.OOMMessage) string {
 	if line := contradiction(m); line != "" {
 		return line
 	}
+	limited := m.Allowed.Known()
 	m = bound(m)
 	asked, limit, whole := of(m.Requested), of(m.Total), "the device"
 	if m.Allowed.Known() {
@@ -30,6 +31,8 @@ func cause(m *mem.OOMMessage) string {
 		return fmt.Sprintf("Intel's driver limits a single allocation, on many of its GPUs to 4 GiB. This request of %v is of that size or larger, and the device had room: that limit is the likely cause, not a lack of memory. Split the tensor, or see whether a newer driver or PyTorch allows larger ones.", asked)
 	case limitAlone(m):
 		return limitReached(m)
+	case limited && !m.Allowed.Known() && of(m.Free) >= segment(m):
+		return "By these figures neither the device nor the process's limit was in the way. Memory may have been freed before the message was made: it does not tell."
 	case !m.Allowed.Known() && m.Free.Known() && of(m.Free) >= segment(m):
 		return "The device had enough free for that. Perhaps a limit is set that this wording does not show, or memory was freed before the message was made: it does not tell."
 	case m.Unused.Known() && of(m.Unused) >= asked:
@@ -182,9 +185,9 @@ func contradiction(m *mem.OOMMessage) string {
 	return ""
 }
 
-// bound is the message without a limit that the request would have stayed below: then the device was in the way.
+// bound is the message without a limit that the request would have stayed below: that was not in the way.
 func bound(m *mem.OOMMessage) *mem.OOMMessage {
-	if m.Allowed.Known() && m.Reserved.Known() && m.Backend != "mps" && of(m.Allowed)-of(m.Reserved) >= segment(m)+slack(m) && m.Free.Known() && of(m.Free) < segment(m) {
+	if m.Allowed.Known() && m.Reserved.Known() && m.Backend != "mps" && of(m.Allowed)-of(m.Reserved) >= segment(m)+slack(m) && m.Free.Known() {
 		unlimited := *m
 		unlimited.Allowed = mem.Optional{}
 		return &unlimited

@@ -212,6 +212,7 @@ func TestHeldAgainstEachOther(t *testing.T) {
 		"its own limit":                {fmt.Sprintf(hip, "2.00 MiB", "255.98 GiB", "244.65 GiB", "1.05 GiB allowed; ", "1017.01 MiB", "54.99 MiB"), "The limit of 1.05 GiB is reached: PyTorch held 1.05 GiB of it", "10.3 GiB"},
 		"the device, below its limit":  {fmt.Sprintf(hip, "2.00 GiB", "15.98 GiB", "1.00 GiB", "12.00 GiB allowed; ", "3.00 GiB", "0 bytes"), "12.0 GiB of the 16.0 GiB were not in PyTorch's allocator", "is reached"},
 		"both":                         {fmt.Sprintf(hip, "2.00 GiB", "15.98 GiB", "1.00 GiB", "4.00 GiB allowed; ", "3.00 GiB", "0 bytes"), "Tensors took 75 % of what the process may take", "of the 4.00 GiB were not"},
+		"neither":                      {fmt.Sprintf(hip, "512.00 MiB", "191.98 GiB", "150.00 GiB", "24.00 GiB allowed; ", "10.00 GiB", "2.00 GiB"), "neither the device nor the process's limit was in the way", "fragmentation"},
 		"free above capacity":          {fmt.Sprintf(hip, "16.00 GiB", "15.49 GiB", "84.98 GiB", "", "1.67 GiB", "8.08 GiB"), "contradicts itself: it gives the device 15.5 GiB in all and 85.0 GiB free", "of which 85.0 GiB were free"},
 		"free and held above capacity": {fmt.Sprintf(hip, "6.00 GiB", "15.49 GiB", "9.98 GiB", "", "5.67 GiB", "4.08 GiB"), "contradicts itself: 9.98 GiB free and 9.75 GiB held", "fragment"},
 		"as much as there is":          {fmt.Sprintf(hip, "6.00 GiB", "15.49 GiB", "5.74 GiB", "", "5.67 GiB", "4.08 GiB"), "this is fragmentation", "contradicts"},

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,7 +19,7 @@ import (
 // IsSMI knows what nvidia-smi --query-gpu=timestamp,…,memory.used,… --format=csv prints, by its header.
 func IsSMI(head []byte) bool {
 	line, _, _ := bytes.Cut(bytes.TrimLeft(head, " \t\r\n\ufeff"), []byte("\n"))
-	return bytes.Contains(line, []byte("memory.used")) && bytes.Contains(line, []byte(","))
+	return bytes.Contains(line, []byte("memory.used")) && bytes.ContainsAny(line, ",;")
 }
 
 const smiCollector = "nvidia-smi"
@@ -40,6 +41,10 @@ func ReadSMI(r io.Reader) (*mem.Run, error) {
 	}
 	table := csv.NewReader(in)
 	table.TrimLeadingSpace, table.ReuseRecord = true, true
+	first, _ := in.Peek(4096)                                                          // what there is of it
+	if line, _, _ := bytes.Cut(first, []byte("\n")); bytes.IndexByte(line, ';') >= 0 { // as spreadsheets save it in some countries
+		table.Comma = ';'
+	}
 	header, err := table.Read()
 	if err != nil {
 		return nil, err
@@ -52,6 +57,9 @@ func ReadSMI(r io.Reader) (*mem.Run, error) {
 	if err != nil {
 		return nil, err
 	}
+	if lost := columns.lost; lost > 0 && len(events) == lost {
+		return nil, fmt.Errorf("nvidia-smi had no figure for any of the %d readings", lost)
+	}
 	out, err := run(events)
 	if err != nil {
 		return nil, err
@@ -60,6 +68,12 @@ func ReadSMI(r io.Reader) (*mem.Run, error) {
 		if g := &out.Info.Host.GPUs[i]; names[g.Index] != "" {
 			g.Name = names[g.Index]
 		}
+	}
+	if n := columns.lost; n > 0 {
+		_ = out.Add(mem.Event{Time: out.Info.StartMono, Kind: "unobserved", Text: fmt.Sprintf("%d of %d readings, for which nvidia-smi had no figure", n, len(events))})
+	}
+	if columns.cut {
+		_ = out.Add(mem.Event{Time: out.Info.StartMono, Kind: "unobserved", Text: "the last line, which ends in the middle"})
 	}
 	if columns.which < 0 {
 		_ = out.Add(mem.Event{Time: out.Info.StartMono, Kind: "unobserved",
@@ -72,6 +86,10 @@ func ReadSMI(r io.Reader) (*mem.Run, error) {
 type smiTable struct {
 	time, used, total, free, name, which int
 	usedUnit, totalUnit, freeUnit        int64
+
+	header string // of the column of times
+	lost   int    // readings that nvidia-smi had no figure for
+	cut    bool   // the last row ends in the middle
 }
 
 func smiColumns(header []string) (t smiTable, err error) {
@@ -81,7 +99,7 @@ func smiColumns(header []string) (t smiTable, err error) {
 		size := smiUnits[strings.TrimSuffix(unit, "]")]
 		switch {
 		case name == "timestamp" || name == "time" || name == "date":
-			t.time = i
+			t.time, t.header = i, strings.Clone(text)
 		case name == "memory.used":
 			t.used, t.usedUnit = i, size
 		case name == "memory.total":
@@ -114,8 +132,17 @@ func (t *smiTable) read(table *csv.Reader) (events []Event, names map[int]string
 		if errors.Is(err, io.EOF) {
 			return events, names, nil
 		}
+		if errors.Is(err, csv.ErrFieldCount) && len(events) > 0 {
+			if _, after := table.Read(); errors.Is(after, io.EOF) {
+				t.cut = true
+				return events, names, nil
+			}
+		}
 		if err != nil {
 			return nil, nil, err
+		}
+		if row[t.time] == t.header { // of a log that was appended to
+			continue
 		}
 		line, _ := table.FieldPos(0)
 		at, ok := smiMoment(row[t.time])
@@ -147,6 +174,9 @@ func (t *smiTable) read(table *csv.Reader) (events []Event, names map[int]string
 		}
 		if err != nil {
 			return nil, nil, fmt.Errorf("line %d: %w", line, err)
+		}
+		if e.Used == nil {
+			t.lost++
 		}
 		if t.name >= 0 && names[int(*e.Device)] == "" {
 			names[int(*e.Device)] = strings.Clone(row[t.name])
@@ -185,9 +215,9 @@ func smiSize(text string, unit int64) (*whole, error) {
 	if own != "" {
 		unit = smiUnits[own]
 	}
-	n, err := strconv.ParseInt(number, 10, 64)
-	if err != nil || unit == 0 || n < 0 || n > int64(mem.MaxSize)/unit {
+	n, err := strconv.ParseFloat(number, 64)
+	if err != nil || unit == 0 || !(n >= 0 && n <= float64(mem.MaxSize)/float64(unit)) {
 		return nil, fmt.Errorf("%q is not a size", text)
 	}
-	return size(n * unit), nil
+	return size(int64(math.Round(n * float64(unit)))), nil
 }

@@ -1,6 +1,8 @@
 package telemetry
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -48,6 +50,44 @@ func TestReadSMITimes(t *testing.T) {
 		if since := s.Times[1] - s.Times[0]; since < 1e9-1000 || since > 1e9+1000 || s.Values[1] != 20137<<20 || run.Info.Host.GPUs[0].Memory.Or(0) != 20148<<20 {
 			t.Errorf("%s: %v %v, %+v", times[0], s.Times, s.Values, run.Info.Host.GPUs)
 		}
+	}
+}
+
+// TestReadSMIDamaged: a log that was cut, appended to, saved by a spreadsheet, or of a GPU that did not answer, is read as far as it goes, and what is
+// missing is told.
+func TestReadSMIDamaged(t *testing.T) {
+	const head, row = "timestamp, index, memory.used [MiB], memory.total [MiB]\n", "2026/01/03 15:00:0%d.000, 0, %s, 24564 MiB\n"
+	line := func(second int, used string) string { return fmt.Sprintf(row, second, used) }
+	for name, test := range map[string]struct {
+		text  string
+		want  []int64 // MiB
+		notes string
+	}{
+		"cut":         {head + line(0, "4000 MiB") + line(1, "4100 MiB") + "2026/01/03 15:00:02.000, 0, 40", []int64{4000, 4100}, "the last line, which ends in the middle"},
+		"appended to": {head + line(0, "4000 MiB") + head + line(1, "4100 MiB"), []int64{4000, 4100}, ""},
+		"semicolons":  {strings.ReplaceAll(head+line(0, "4000 MiB")+line(1, "4100 MiB"), ",", ";"), []int64{4000, 4100}, ""},
+		"fractions":   {strings.ReplaceAll(head, "MiB", "GiB") + line(0, "4.5 GiB"), []int64{4608}, ""},
+		"no answer":   {head + line(0, "4000 MiB") + line(1, "[Unknown Error]") + line(2, "[GPU is lost]"), []int64{4000}, "2 of 3 readings, for which nvidia-smi had no figure"},
+	} {
+		run, err := ReadSMI(strings.NewReader(test.text))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		notes := ""
+		for _, e := range run.Events {
+			notes += e.Text
+		}
+		var got []int64
+		for _, v := range run.Series[0].Values {
+			got = append(got, v>>20)
+		}
+		if !slices.Equal(got, test.want) || notes != test.notes {
+			t.Errorf("%s: %v, %q; want %v, %q", name, got, notes, test.want, test.notes)
+		}
+	}
+	if _, err := ReadSMI(strings.NewReader(head + line(0, "[N/A]"))); err == nil || !strings.Contains(err.Error(), "no figure for any of the 1 readings") {
+		t.Error(err)
 	}
 }
 
