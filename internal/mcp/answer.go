@@ -3,10 +3,13 @@ package mcp
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 
 	"hightide/internal/event"
@@ -32,6 +35,7 @@ type tool[In, Out any] struct {
 func (t tool[In, Out]) add(server *sdk.Server, d *door) {
 	anything := t.starts // what a command does is its own affair
 	names := parametersOf[In]()
+	d.inputs[t.name] = names
 	sdk.AddTool(server, &sdk.Tool{
 		Name: t.name, Title: t.title, Description: t.about, InputSchema: schema[In](), OutputSchema: schema[Out](),
 		Annotations: &sdk.ToolAnnotations{ReadOnlyHint: !t.starts, DestructiveHint: &anything, OpenWorldHint: &anything, IdempotentHint: !t.starts},
@@ -67,8 +71,9 @@ func oneLine(err error, names parameters) error {
 	return errors.New(said)
 }
 
-// plain is how tables are written: no colours, and no wider than a window.
-var plain = report.TextOptions{Width: 100}
+// plain is how tables are written: no colours, and as wide as what stands in them. An assistant reads no window, and settings that are
+// cut cannot be set.
+var plain = report.TextOptions{Width: 1 << 16}
 
 // mayStart refuses to run what an assistant names where that is not allowed.
 func (d *door) mayStart(what string) error {
@@ -109,6 +114,30 @@ func bytesOf(field, text string) (mem.Bytes, error) {
 		return 0, fail.Usage("write it as 24GiB", "%s: %w", field, err)
 	}
 	return n, nil
+}
+
+// checkNames answers a call with arguments that a tool does not have by those that it has.
+func (d *door) checkNames(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, request sdk.Request) (sdk.Result, error) {
+		call, ok := request.(*sdk.CallToolRequest)
+		if !ok {
+			return next(ctx, method, request)
+		}
+		var given map[string]json.RawMessage
+		names, known := d.inputs[call.Params.Name]
+		if !known || json.Unmarshal(call.Params.Arguments, &given) != nil {
+			return next(ctx, method, request)
+		}
+		all := slices.Sorted(maps.Keys(names))
+		for _, name := range slices.Sorted(maps.Keys(given)) {
+			if !names[name] {
+				result := new(sdk.CallToolResult)
+				result.SetError(oneLine(fail.Choice("the argument", name, all), nil))
+				return result, nil
+			}
+		}
+		return next(ctx, method, request)
+	}
 }
 
 // parameters are the names of a tool's inputs.

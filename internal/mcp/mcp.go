@@ -32,6 +32,7 @@ type Options struct {
 var tools = []func(*sdk.Server, *door){
 	list.add,
 	showReport.add,
+	showCurves.add,
 	explain.add,
 	diff.add,
 	replayTrace.add,
@@ -51,6 +52,7 @@ Which GPU is large enough, or why it ran out of memory: explain a snapshot, imag
 type door struct {
 	Options
 	engine *engine.Engine
+	inputs map[string]parameters // by tool
 }
 
 // New is a server with all tools. The engine's streams must not be those of the protocol.
@@ -59,11 +61,12 @@ func New(e *engine.Engine, o Options) *sdk.Server {
 		&sdk.ServerOptions{Instructions: instructions, Capabilities: &sdk.ServerCapabilities{}})
 	own := *e
 	own.NoPrograms = !o.AllowExec
-	d := &door{o, &own}
+	d := &door{Options: o, engine: &own, inputs: map[string]parameters{}}
 	own.MayRead = d.inPlaces
 	for _, add := range tools {
 		add(server, d)
 	}
+	server.AddReceivingMiddleware(d.checkNames)
 	d.addResources(server)
 	return server
 }

@@ -75,7 +75,9 @@ await look("diff", closed, `/diff?a=${small}&b=${large}`, {}, async (tab) => {
   assert.ok(await tab.locator("#bothcourses .picture svg").count() === 1 && await tab.locator("#difftable tbody tr").count() > 1);
   const [name, svg] = await saved(tab, tab.locator("#difference .saves button", { hasText: "SVG" }));
   assert.ok(/^waterfall-.*\.svg$/.test(name) && svg.includes("before") && !/var\(--|href=/.test(svg), name);
-  const curves = tab.locator("#bothcourses .both svg"), box = await curves.boundingBox(), [from, to, high] = [box.x + box.width * 0.4, box.x + box.width * 0.7, box.y + 80];
+  const curves = tab.locator("#bothcourses .both svg");
+  await curves.scrollIntoViewIfNeeded();
+  const box = await curves.boundingBox(), [from, to, high] = [box.x + box.width * 0.4, box.x + box.width * 0.7, box.y + 80];
   await tab.mouse.move(from, high);
   await tab.mouse.down();
   await tab.mouse.move(to, high);
