@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -47,9 +48,12 @@ func AnalyzeFrom(from string, run *mem.Run) *report.Report {
 
 func analyzeFrom(from string, run *mem.Run, may func(path string) error) *report.Report {
 	if from == store.FromUpload {
-		return analyzed(run, nil)
+		may = func(string) error { return fs.ErrPermission }
 	}
 	quotes := quotes{map[string][][]byte{}, time.Unix(0, run.Info.StartWall), may}
+	for _, cell := range run.Cells { // their text is in the recording
+		quotes.files[cell.Name] = bytes.Split([]byte(cell.Text), []byte("\n"))
+	}
 	return analyzed(run, quotes.line)
 }
 

@@ -81,6 +81,14 @@ type Process struct {
 // RoleAside is that of a process which hightide's own package started from within the program. It is no part of the run.
 const RoleAside = "aside"
 
+// Cell says which cell of a notebook the code of a file is, as a person calls it. Kernels give the code of each cell a file name that
+// nobody can read, of a file that is not there.
+type Cell struct {
+	File string `json:"file"` // as code objects name it
+	Name string `json:"name"` // as in "cell [3]"
+	Text string `json:"text"` // its source, with secrets masked
+}
+
 // SeriesDef says what a series of samples measures, and of what.
 type SeriesDef struct {
 	ID        uint32   `json:"id"` // unique in the recording, from 1
@@ -350,6 +358,7 @@ func (StackDef) frame()   {}
 func (HeapUse) frame()    {}
 func (HeapAges) frame()   {}
 func (Holder) frame()     {}
+func (Cell) frame()       {}
 func (Module) frame()     {}
 func (ModelUse) frame()   {}
 func (Event) frame()      {}

@@ -20,6 +20,7 @@ type Run struct {
 	Stacks    StackTable       // by the recording's own numbers
 	Heap      map[uint32]*Heap // by process
 	Holders   []Holder
+	Cells     []Cell // of notebooks; stacks and holders name these in place of the kernel's files
 	Modules   []Module
 	Models    []ModelUse
 	Events    []Event
@@ -176,7 +177,14 @@ func (r *Run) Add(f Frame) error {
 		r.addHeap(f)
 	case HeapAges:
 		r.addAges(f)
+	case Cell:
+		keep(r, &r.Cells, f, frameKey{kind: "cell", file: f.File})
+		r.Stacks.Rename(f.File, f.Name)
 	case Holder:
+		f.Where = r.Stacks.renamed(f.Where)
+		for i := range f.Others {
+			f.Others[i] = r.Stacks.renamed(f.Others[i])
+		}
 		r.Holders = append(r.Holders, f)
 	case Module:
 		keep(r, &r.Modules, f, frameKey{kind: "module", process: f.Process, name: f.Name})

@@ -3,6 +3,7 @@ package mem
 import (
 	"fmt"
 	"hash/maphash"
+	"maps"
 	"math/bits"
 	"path"
 	"regexp"
@@ -20,12 +21,13 @@ import (
 // A tree that shares the callers was measured against this on 150,000 different stacks. Finding a
 // stack frame by frame took most of the time of reading a file, and the tree was no smaller.
 type StackTable struct {
-	Locations []Location     // distinct
-	frames    []uint32       // of all stacks, one after the other, innermost first
-	stacks    []stretch      // by number: where a stack lies in frames
-	defined   int            // by Define
-	index     []uint32       // open addressing by content: numbers of stacks, 0 is free
-	known     interned.Index // of Locations
+	Locations []Location        // distinct
+	frames    []uint32          // of all stacks, one after the other, innermost first
+	stacks    []stretch         // by number: where a stack lies in frames
+	defined   int               // by Define
+	index     []uint32          // open addressing by content: numbers of stacks, 0 is free
+	known     interned.Index    // of Locations
+	names     map[string]string // of files that are called otherwise: cells of notebooks
 }
 
 // locationSeed keys the hashes of locations, so that no file can choose them.
@@ -98,10 +100,34 @@ func (t *StackTable) Define(id uint32, innermostFirst []Location) error {
 	t.defined++
 	begin := uint32(len(t.frames))
 	for _, l := range innermostFirst {
-		t.frames = append(t.frames, t.Location(l))
+		t.frames = append(t.frames, t.Location(t.renamed(l)))
 	}
 	t.stacks[id] = stretch{begin, uint32(len(t.frames))}
 	return nil
+}
+
+// Rename has a file called otherwise, in the stacks that are there and in those that come. Views that were made before keep what they
+// have.
+func (t *StackTable) Rename(file, name string) {
+	t.names = maps.Clone(t.names)
+	if t.names == nil {
+		t.names = map[string]string{}
+	}
+	t.names[file] = name
+	if !slices.ContainsFunc(t.Locations, func(l Location) bool { return l.File == file }) {
+		return
+	}
+	t.Locations = slices.Clone(t.Locations)
+	for i := range t.Locations {
+		t.Locations[i] = t.renamed(t.Locations[i])
+	}
+}
+
+func (t *StackTable) renamed(l Location) Location {
+	if name, ok := t.names[l.File]; ok {
+		l.File = name
+	}
+	return l
 }
 
 // Each calls yield with every stack that has frames, by number, until it returns false.

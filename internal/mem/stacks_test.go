@@ -84,3 +84,31 @@ func TestAddNumbersEqualStacksOnce(t *testing.T) {
 		t.Errorf("%d numbers, and %d for no frames", table.Len(), table.Add(nil))
 	}
 }
+
+// TestRename: a file is called otherwise in stacks that are there and in those that come; a view keeps what it was made with.
+func TestRename(t *testing.T) {
+	r := NewRun()
+	for _, f := range []Frame{
+		StackDef{ID: 1, Locations: []Location{{File: "/tmp/k/1.py", Line: 3}, {File: "lib.py", Line: 9}}},
+	} {
+		if err := r.Add(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := r.View()
+	for _, f := range []Frame{
+		Cell{File: "/tmp/k/1.py", Name: "cell [2]"},
+		StackDef{ID: 2, Locations: []Location{{File: "/tmp/k/1.py", Line: 4}}},
+		Holder{Where: Location{File: "/tmp/k/1.py", Line: 5}, Others: []Location{{File: "/tmp/k/1.py", Line: 6}}},
+	} {
+		if err := r.Add(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := []string{LineName(r.Stacks.Frames(1)[0]), LineName(r.Stacks.Frames(1)[1]), LineName(r.Stacks.Frames(2)[0]),
+		LineName(r.Holders[0].Where), LineName(r.Holders[0].Others[0]), LineName(before.Stacks.Frames(1)[0])}
+	want := []string{"cell [2]:3", "lib.py:9", "cell [2]:4", "cell [2]:5", "cell [2]:6", "1.py:3"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

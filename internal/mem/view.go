@@ -10,6 +10,7 @@ import (
 func (r *Run) View() *Run {
 	v := *r
 	v.Spans, v.Steps, v.Holders = r.Spans.view(), slices.Clip(r.Steps), slices.Clip(r.Holders)
+	v.Cells = slices.Clone(r.Cells)
 	v.Events, v.Damage = slices.Clip(r.Events), slices.Clip(r.Damage)
 	v.Phases, v.Modules, v.Models, v.Drops = slices.Clone(r.Phases), slices.Clone(r.Modules), slices.Clone(r.Models), slices.Clone(r.Drops)
 	v.Totals, v.Imagined, v.Stacks = maps.Clone(r.Totals), r.Imagined.view(), r.Stacks.view()
@@ -54,7 +55,7 @@ func (r *Run) viewSeries(of *Run) {
 }
 
 func (t *StackTable) view() StackTable {
-	return StackTable{Locations: slices.Clip(t.Locations), frames: slices.Clip(t.frames), stacks: slices.Clone(t.stacks), defined: t.defined}
+	return StackTable{Locations: slices.Clip(t.Locations), frames: slices.Clip(t.frames), stacks: slices.Clone(t.stacks), defined: t.defined, names: t.names}
 }
 
 func (all *ImaginedFacts) view() ImaginedFacts {

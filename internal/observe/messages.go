@@ -144,8 +144,8 @@ func (r *Recorder) message(p *process, c *channel, record *shm.JSON) {
 		r.named(m.Name, m.Tags)
 	case "alert":
 		r.askedFor(p, c, &m)
-	case "aside":
-		r.aside = append(r.aside, int(m.ID))
+	case "cell":
+		r.emit(mem.Cell{File: m.File, Name: mem.MaskText(m.Name), Text: mem.MaskText(m.Text)})
 	case "model":
 		r.emit(mem.ModelUse{Process: p.ID, Step: uint64(m.Step.Or(0)), Device: text(m.Device),
 			Parameters: m.Parameters, Gradients: m.Gradients, Optimizer: m.Optimizer})

@@ -108,7 +108,6 @@ type Recorder struct {
 	peaks     peaks
 	alerts    []*alertState
 
-	aside      []int // pids that a process named as no part of the run, until the sampler is told
 	nextLook   int64 // at the arenas of malloc
 	recovering bool  // the processes and the engine before us are dead
 

@@ -239,10 +239,6 @@ func (l *loop) visit() {
 	}
 	l.scan()
 	l.drainAll()
-	for _, pid := range l.aside {
-		l.sampler.Leave(pid, now)
-	}
-	l.aside = l.aside[:0]
 	l.join(now)
 	if sampled { // with what was allocated until now
 		l.look(now)

@@ -41,6 +41,8 @@ func about(f mem.Frame) any {
 		return key{"drop", f.Process, f.Place}
 	case mem.Holder:
 		return key{"holder", f.Process, f.Name}
+	case mem.Cell:
+		return key{what: "cell" + f.File}
 	case mem.End:
 		return key{what: "end"}
 	case mem.Event:

@@ -31,7 +31,7 @@ const boundsKept = 1 << 18
 
 func (r *rollup) add(f mem.Frame) {
 	switch f := f.(type) {
-	case mem.Spans, mem.PhaseStats, mem.Steps, mem.StackDef, mem.HeapAges, mem.Holder, mem.Module, mem.ModelUse:
+	case mem.Spans, mem.PhaseStats, mem.Steps, mem.StackDef, mem.HeapAges, mem.Holder, mem.Cell, mem.Module, mem.ModelUse:
 		return
 	case mem.HeapUse:
 		r.seen(f.Time)

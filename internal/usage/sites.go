@@ -68,7 +68,7 @@ func (t *Names) Kind(file string) FileKind {
 	switch {
 	case strings.Contains(file, "/hightide_agent/"), strings.HasSuffix(file, "/hook/sitecustomize.py"), file == OwnAgent, ofPackage(file):
 		k = OwnFile
-	case file == "<stdin>", strings.HasPrefix(file, "<ipython"), strings.HasPrefix(file, "/tmp/ipykernel"):
+	case file == "<stdin>", strings.HasPrefix(file, "cell ["), strings.HasPrefix(file, "<ipython"), strings.HasPrefix(file, "/tmp/ipykernel"):
 		k = UserFile
 	case file == "", strings.HasPrefix(file, "<"):
 		k = Nowhere

@@ -52,6 +52,7 @@ var jsonFrames = []jsonFrame{
 	asJSON[mem.Condition](25),
 	asJSON[mem.Trial](26),
 	asJSON[mem.HeapAges](27),
+	asJSON[mem.Cell](28),
 }
 
 // jsonFrame is a type of frame that is written as JSON, with its number.

@@ -117,7 +117,7 @@ func heaps(run *mem.Run, yield func(mem.Frame) bool) bool {
 }
 
 func facts(run *mem.Run, yield func(mem.Frame) bool) bool {
-	if !each(run.Holders, yield) || !each(run.Events, yield) {
+	if !each(run.Cells, yield) || !each(run.Holders, yield) || !each(run.Events, yield) {
 		return false
 	}
 	for _, s := range run.Snapshots {

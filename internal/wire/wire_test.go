@@ -49,6 +49,7 @@ func everyKind() []mem.Frame {
 		mem.Holder{Process: 1, Time: 60, Step: 2, Kind: "list", Name: "history", Where: where, Items: 2, PerStep: 1.25, Contains: "Tensor", Tensors: mem.Some(4), Graph: true,
 			Parts: []mem.HeldPart{{At: ".logits", Type: "Tensor", Elements: 6, Bytes: 24, Storage: 48, GradFn: "MulBackward0"}}, Saved: mem.Some(0),
 			Bound: mem.Some(64), BoundBy: "maxlen=64", Others: []mem.Location{where}, Ran: true},
+		mem.Cell{File: "/tmp/ipykernel_7/1629780061.py", Name: "cell [3]", Text: "x = 1\n"},
 		mem.Module{Process: 1, Name: "encoder", Class: "Linear", Parameters: 1, Buffers: 2},
 		mem.ModelUse{Process: 1, Step: 2, Device: "cpu", Parameters: mem.Some(3), Optimizer: mem.Some(0)},
 		mem.Event{Time: 70, Process: 1, Kind: "oom", Text: "…", Step: mem.Some(2), Bytes: mem.Some(3), Where: &where, Facts: map[string]string{"source": "torch"}},

@@ -60,37 +60,72 @@ def printed(outputs: List[Dict[str, Any]]) -> str:
     return "".join("".join(o["text"]) for o in outputs if o["output_type"] == "stream")
 
 
+def rows(text: str) -> List[List[str]]:
+    return [re.findall(r"<td[^>]*>([^<]*)</td>", row) for row in re.findall(r"<tr>(.*?)</tr>", text)][1:]
+
+
 def test_a_cell_its_picture_and_its_line(kernel: Any) -> None:
-    loaded, first, shot, fails, after, whole, plain = kernel(
+    """Cells and lines are those that the reader sees; the magic is the first line of its cell."""
+    loaded, _, first, shot, fails, after, whole, plain = kernel(
         "%load_ext hightide",
+        """
+        def make(n):
+            return b"x" * (n << 20)
+        """,
         """
         %%hightide my notebook
         import time, hightide
         with hightide.span("encode"):
-            held = b"x" * (150 << 20)
+            held = make(150)
+            other = b"y" * (40 << 20)
             time.sleep(0.5)
         print("done")
         """,
         "%hightide_snapshot here",
-        "%%hightide\nraise KeyError('mine')",
-        "held = None\n1",
+        "%%hightide\n\nraise KeyError('mine')",
+        "held = other = None\n1",
         "%hightide",
-        "held2 = b'x'\nprint(hightide.init() == hightide.report().id, len(hightide.runs()))",
+        "held2 = b'x'\nprint(hightide.init() == hightide.report().id, len(hightide.runs()), hightide.report().text)",
     )
     assert not loaded
     assert printed(first).endswith("done\n")
     text = page(first)
-    assert "<svg" in text and "cell [2]:" in text and "http://www.w3.org/2000/svg" in text
+    assert "<svg" in text and "cell [3]" in text and "http://www.w3.org/2000/svg" in text
     assert not re.search(r"(src|href)=", text), "it must need nothing else"
     assert ">encode</t" in text
-    assert re.search(r"<td>cell \[2\]:3</td><td>[^<]*</td><td>150 MiB</td>", text), text
+    told = rows(text)
+    assert told[0][:4] == ["cell [2]:2", "make", "return b&quot;x&quot; * (n &lt;&lt; 20)", "150 MiB"], text
+    assert told[1][0] == "cell [3]:5" and told[1][2:4] == ["other = b&quot;y&quot; * (40 &lt;&lt; 20)", "40 MiB"], text
+    peaks = re.findall(r"([\d.]+ MiB)</b> peak RSS", text) + re.findall(r">([\d.]+ MiB)</text>", text)
+    assert len(peaks) == 2 and peaks[0] == peaks[1], "one peak in words and picture"
+    assert "too short to tell growth over time" in text and "Nothing" not in text
     assert re.search(r"hightide: [\d.]+ MiB resident", printed(shot))
     error, again = [o for o in fails if o["output_type"] == "error"]
     assert error["traceback"] and not again["traceback"], "shown once"
-    assert (error["ename"], error["evalue"]) == ("KeyError", "'mine'") and "cell [" in page(fails)
+    assert (error["ename"], error["evalue"]) == ("KeyError", "'mine'") and "cell [5]" in page(fails)
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(error["traceback"]))
+    assert "Cell In[5], line 3" in shown, shown
     assert after[0]["data"]["text/plain"] == "1"
     assert page(whole).startswith("<iframe srcdoc=")
-    assert "True 1\n" in printed(plain)
+    assert "True 1 " in printed(plain)
+    assert re.search(r"cell \[2\]:2 +make +150 MiB", printed(plain)), "the engine calls cells so too"
+    assert not re.search(r"ipykernel_\d|\d{6,}\.py", printed(plain))
+
+
+def test_a_cell_that_leaks(kernel: Any) -> None:
+    _, cell = kernel(
+        "%load_ext hightide",
+        """
+        %%hightide
+        import time, hightide
+        kept = []
+        for _ in range(120):
+            kept.append(b"x" * (2 << 20))
+            hightide.step()
+            time.sleep(0.03)
+        """,
+    )
+    assert re.search(r"<b><code>kept</code> \(cell \[2\]:5\) keeps [\d.]+ MiB per step</b>", page(cell)), page(cell)
 
 
 def test_without_the_program_the_cell_runs(kernel: Any) -> None:
@@ -99,4 +134,4 @@ def test_without_the_program_the_cell_runs(kernel: Any) -> None:
         "%%hightide\nprint(6 * 7)",
     )
     assert "42" in printed(cell) and printed(cell).count("this program is not recorded") == 1
-    assert "at the highest" in page(cell)
+    assert "peak RSS" in page(cell)

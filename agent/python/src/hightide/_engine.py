@@ -84,9 +84,6 @@ def apart(command: List[str], more: Optional[Dict[str, str]] = None, given: str 
     )  # fmt: skip
     with process:
         try:
-            leave = getattr(agent(), "aside", None)  # an engine that looks at no mark is told
-            if leave is not None:
-                leave(process.pid)
             out, err = process.communicate(given)
         except BaseException:
             process.kill()

@@ -1,18 +1,20 @@
 """In a notebook: %load_ext hightide, then %%hightide before a cell, %hightide_snapshot, and %hightide for the report.
 
 %%hightide ─▶ init(): an engine records the kernel ─▶ the cell in a span ─▶ report ─▶ a picture beneath the cell
+each cell  ─▶ which file of the kernel's it is, for the engine: lines are told as "cell [3]:5"
 """
 
 from __future__ import annotations
 
 import html
+import linecache
 from time import monotonic_ns
-from typing import Any, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from . import _engine, _session
 from ._moments import Line, Peak, snapshot
-from ._picture import size, svg, table
-from ._runs import Report, report
+from ._picture import card, size, svg, table
+from ._runs import Finding, Report, report
 
 
 def load_ipython_extension(shell: Any) -> None:
@@ -26,7 +28,7 @@ def load_ipython_extension(shell: Any) -> None:
 class _Magics:
     def __init__(self, shell: Any) -> None:
         self.shell = shell
-        self._cells: Dict[str, int] = {}  # the number of each cell that was run here, by its code's file
+        self.cells = _Cells(shell.compile)
 
     def line(self, line: str) -> Optional[Report]:
         """%hightide [RUN]: the report of this notebook's run so far, or of another."""
@@ -38,71 +40,126 @@ class _Magics:
 
     def snapshot(self, line: str) -> None:
         """%hightide_snapshot [LABEL]: mark this moment in the recording, and say what is held."""
-        _begin("")
+        self._begin("")
         shot = snapshot(line.strip())
         figures = [("resident", shot.rss), ("allocated", shot.allocated), ("reserved", shot.reserved)]
         print("hightide:", ", ".join(f"{size(value)} {name}" for name, value in figures if value is not None))
 
     def cell(self, line: str, cell: str) -> None:
         """%%hightide [NAME]: run the cell, and show what memory did in it and which lines held it."""
-        _begin(line.strip())
-        peak = Peak(f"cell [{self._number()}]")
-        known = set(self._files())
+        self._begin(line.strip())
+        number = self._number()
+        peak = Peak(f"cell [{number}]")
         start = monotonic_ns()
         with peak:
-            result = self.shell.run_cell(cell, store_history=False)
+            result = self._run(f"%%hightide {line}".rstrip(), cell, number)
         end = monotonic_ns()
-        self._cells.update((file, self._number()) for file in set(self._files()) - known)
         self._show(peak, start, end)
         error = result.error_before_exec or result.error_in_exec
         if error is not None:  # it was shown; the notebook must stop at it all the same
             error._render_traceback_ = list
             raise error
 
+    def _run(self, magic: str, cell: str, number: int) -> Any:
+        """Run the cell as the one of that number, its lines where the reader sees them: the magic's is the first."""
+        whole = cell if cell.lstrip().startswith("%%") else f"# {magic}\n{cell}"
+        after, self.shell.execution_count = self.shell.execution_count, number
+        try:
+            return self.shell.run_cell(whole, store_history=False)
+        finally:
+            self.shell.execution_count = after
+
+    def _begin(self, name: str) -> None:
+        if not _session.recorded():
+            _session.init(name or "notebook")
+        self.cells.tell_all()
+
     def _show(self, peak: Peak, start: int, end: int) -> None:
         from IPython.display import HTML, display
 
-        lines = peak.lines
-        page = f"<p>{html.escape(_sentence(peak))}</p>"
+        rows = [
+            (f"{n.file}:{n.line}" if n.line else n.file, n.function, self.cells.source(n), size(n.bytes), size(n.error))
+            for n in peak.lines[:12]
+        ]
+        picture, verdict, about = "", "", ""
         try:
             found = report()
         except (RuntimeError, OSError) as error:
             _engine.say(str(error))
         else:
             began = found.data["run"]["start_mono_ns"]
-            page += svg(found.data, start - began, end - began)
-            page += table(
-                ("line", "function", "held", "±"),
-                [(self._where(n), n.function, size(n.bytes), size(n.error)) for n in lines],
-            )
-            page += f"<p><small>run {html.escape(found.id)}: <code>%hightide</code> shows all of it</small></p>"
-        display(HTML(f'<div class="hightide">{page}</div>'))
+            picture = svg(found.data, start - began, end - began, peak.rss)
+            verdict = _verdict(found, peak.name)
+            about = f"run {html.escape(found.id)} · <code>%hightide</code> shows all of it"
+        lines = table(("line", "function", "source", "held", "±"), rows, figures=2)
+        display(HTML(card(peak.name, _figures(peak), picture, verdict, lines, about)))
 
     def _number(self) -> int:
         """Of the cell that runs."""
         inputs = self.shell.user_ns.get("In") or []
         return max(len(inputs) - 1, 0)
 
-    def _where(self, line: Line) -> str:
-        """The line as the notebook calls it: "cell [3]:2"."""
-        number = self._cells.get(line.file) or self._files().get(line.file)
-        return f"{line.file if number is None else f'cell [{number}]'}:{line.line}"
 
-    def _files(self) -> Dict[str, int]:
-        """The numbers of cells by their code's file, as IPython knows them."""
-        files: Dict[str, int] = getattr(self.shell.compile, "_filename_map", {})
-        return files
+class _Cells:
+    """Which files of the kernel's are which cells. The engine is told before a cell runs."""
+
+    def __init__(self, compiler: Any) -> None:
+        self.files: Dict[str, str] = {}  # by the names of cells that the engine was told of
+        self._compiler = compiler
+        self._cache: Callable[..., str] = compiler.cache
+        compiler.cache = self.cache
+
+    def cache(self, transformed_code: str, number: int = 0, raw_code: Optional[str] = None) -> str:
+        """In place of the compiler's own, which names the code that is about to run."""
+        file = self._cache(transformed_code, number, raw_code)
+        try:
+            self._tell(file, number)
+        except Exception as error:  # nothing of ours ends a cell
+            _engine.say_once(f"cells are told by their files: {error}")
+        return file
+
+    def tell_all(self) -> None:
+        """Of the cells that ran before the recording began."""
+        known: Dict[str, int] = getattr(self._compiler, "_filename_map", {})
+        told = set(self.files.values())
+        for file, number in known.items():
+            if file not in told:
+                self._tell(file, number)
+
+    def _tell(self, file: str, number: int) -> None:
+        agent = _engine.agent()
+        if agent is None or not _session.recorded():
+            return
+        name = f"cell [{number}]"
+        self.files[name] = file
+        agent.cell(file, name, "".join(linecache.getlines(file)))
+
+    def source(self, line: Line) -> str:
+        """The text of a line, as far as a table has room for it."""
+        text = linecache.getline(self.files.get(line.file, line.file), line.line).strip()
+        return text if len(text) <= 60 else text[:59] + "…"
 
 
-def _begin(name: str) -> None:
-    if not _session.recorded():
-        _session.init(name or "notebook")
-
-
-def _sentence(peak: Peak) -> str:
-    words: List[str] = []
-    for name, called in (("rss", "resident"), ("allocated", "allocated on the device"), ("reserved", "reserved on it")):
+def _figures(peak: Peak) -> List[Tuple[str, str]]:
+    """The peaks in the cell, and what each is of; the first is what the picture draws."""
+    found = []
+    for name, called in (("rss", "peak RSS"), ("allocated", "allocated on the device"), ("reserved", "reserved on it")):
         value = getattr(peak, name)
         if value is not None:
-            words.append(f"{'' if getattr(peak, name + '_exact') else 'at least '}{size(value)} {called}")
-    return f"{peak.name}: " + ", ".join(words) + " at the highest"
+            found.append((f"{'' if getattr(peak, name + '_exact') else 'at least '}{size(value)}", called))
+    return found
+
+
+def _verdict(found: Report, cell: str) -> str:
+    """What the report finds at lines of this cell; else from when on growth is told."""
+    here: List[Finding] = [f for f in found.findings if (f.file or "") == cell]
+    if here:
+        return "<br>".join(f"<b>{_marked(f.title)}</b> {_marked(f.advice)}" for f in here[:3])
+    why = found.data["headline"].get("not_looked_for")
+    return html.escape(why) if why else "No steady growth is seen at its lines so far."
+
+
+def _marked(text: str) -> str:
+    """Text with its `code` shown as such."""
+    parts = html.escape(text).split("`")
+    return "".join(f"<code>{part}</code>" if n % 2 and n < len(parts) - 1 else part for n, part in enumerate(parts))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import os
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 WIDTH, HEIGHT, LEFT, TOP, STRIP = 720, 180, 64, 8, 14
@@ -18,13 +19,16 @@ def size(count: float) -> str:
     return f"{count:.0f} B"
 
 
-def svg(report: Dict[str, Any], start: int, end: int) -> str:
-    """The curve of memory between two times since the run began, and the spans beneath it; "": nothing was read."""
-    curve = _curve(report, start, end)
+def svg(report: Dict[str, Any], start: int, end: int, peak: Optional[int] = None) -> str:
+    """The curve of memory between two times since the run began, and the spans beneath it; "": nothing was read.
+
+    With a peak of this process's RSS it is that curve, up to the peak, which may lie between two readings.
+    """
+    curve = _own(report, start, end) if peak is not None else _curve(report, start, end)
     if curve is None:
         return ""
     title, points = curve
-    high = max(y for _, y in points) or 1
+    high = max([y for _, y in points] + [peak or 0]) or 1
     long = max(end - start, 1)
 
     def x(at: int) -> float:
@@ -54,14 +58,30 @@ def svg(report: Dict[str, Any], start: int, end: int) -> str:
 def _curve(report: Dict[str, Any], start: int, end: int) -> Optional[Tuple[str, List[Tuple[int, int]]]]:
     for lead in LEADS:
         for series in report["series"]:
-            if series["name"] != lead or series.get("x_unit") != "ns":
-                continue
-            every = list(zip(series["x"], series["y"]))
-            before = [value for at, value in every if at < start][-1:]
-            points = [(start, value) for value in before] + [p for p in every if start <= p[0] <= end]
+            points = _between(series, start, end) if series["name"] == lead else []
             if points:
-                return f"{series['title']} ({series.get('label') or 'measured'})", [*points, (end, points[-1][1])]
+                return f"{series['title']} ({series.get('label') or 'measured'})", points
     return None
+
+
+def _own(report: Dict[str, Any], start: int, end: int) -> Optional[Tuple[str, List[Tuple[int, int]]]]:
+    """RSS of this very process."""
+    mine = {p["id"] for p in report["processes"] if p["pid"] == os.getpid()}
+    for series in report["series"]:
+        if series["name"] == "host.rss" and series.get("process") in mine:
+            points = _between(series, start, end)
+            if points:
+                return "RSS (measured)", points
+    return None
+
+
+def _between(series: Dict[str, Any], start: int, end: int) -> List[Tuple[int, int]]:
+    if series.get("x_unit") != "ns":
+        return []
+    every = list(zip(series["x"], series["y"]))
+    before = [value for at, value in every if at < start][-1:]
+    points = [(start, value) for value in before] + [p for p in every if start <= p[0] <= end]
+    return [*points, (end, points[-1][1])] if points else []
 
 
 def _spans(report: Dict[str, Any], start: int, end: int, x: Any) -> Tuple[List[str], int]:
@@ -94,8 +114,34 @@ def _text(x: float, y: float, words: str, anchor: str = "start") -> str:
     return f'<text x="{x:.0f}" y="{y:.0f}" text-anchor="{anchor}">{html.escape(words)}</text>'
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A plain table; the first column is text, the others are figures."""
-    cells = "".join(f"<th>{html.escape(word)}</th>" for word in head)
-    body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    return f"<table><thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>" if rows else ""
+def table(head: Sequence[str], rows: Sequence[Sequence[str]], figures: int = 0) -> str:
+    """A plain table, whose last columns are figures; "": it has no rows."""
+    first = len(head) - figures
+
+    def row(cells: Sequence[str], tag: str) -> str:
+        of = (
+            f'<{tag} style="text-align:{"left" if n < first else "right"};padding:1px 8px">' for n in range(len(cells))
+        )
+        return "".join(f"{begin}{html.escape(cell)}</{tag}>" for begin, cell in zip(of, cells))
+
+    body = "".join(f"<tr>{row(cells, 'td')}</tr>" for cells in rows)
+    return f"<table><thead><tr>{row(head, 'th')}</tr></thead><tbody>{body}</tbody></table>" if rows else ""
+
+
+def card(title: str, figures: Sequence[Tuple[str, str]], picture: str, verdict: str, lines: str, about: str) -> str:
+    """What a notebook shows beneath a cell: the figures first, the picture, the verdict, the lines."""
+    shown = "".join(
+        f'<span style="margin-right:1.5em"><b style="font-size:{1.5 if n == 0 else 1.1}em">{html.escape(value)}</b> '
+        f"{html.escape(called)}</span>"
+        for n, (value, called) in enumerate(figures)
+    )
+    parts = [
+        f'<div style="opacity:.7">{html.escape(title)}</div>',
+        f'<div style="margin:2px 0 8px">{shown}</div>',
+        picture,
+        f'<div style="margin:8px 0">{verdict}</div>' if verdict else "",
+        f'<div style="overflow-x:auto">{lines}</div>' if lines else "",
+        f'<div style="opacity:.7;font-size:.85em;margin-top:6px">{about}</div>' if about else "",
+    ]
+    style = "border:1px solid rgba(128,128,128,.35);border-radius:8px;padding:10px 14px;max-width:780px"
+    return f'<div class="hightide" style="{style};font-family:system-ui,sans-serif">{"".join(parts)}</div>'

@@ -118,12 +118,14 @@ def snapshot(label: str) -> int:
     return sum(write("asked-%d" % _snapshots) is not None for write in list(frameworks.snapshots.values()))
 
 
-def aside(pid: int) -> None:
-    """A process that we started, and what it will start, is not part of the run."""
+def cell(file: str, name: str, text: str) -> None:
+    """A file of a kernel is a cell of its notebook; `text`: its source."""
     found = agent()
     if found is not None:
-        found.record({"type": "aside", "id": pid})
-        kept(2.0)
+        found.record({"type": "cell", "file": file, "name": name, "text": text[:MOST_SOURCE]})
+
+
+MOST_SOURCE = 8000  # characters of a cell: a message has to fit into the ring
 
 
 def kept(patience: float) -> bool:
