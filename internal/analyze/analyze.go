@@ -46,6 +46,7 @@ var All = []func(*Input, *report.Report){
 	imaginedRun, // whether a run on imaginary GPUs fits, and what that rests on
 	peak,        // how high memory rose, when, and who held it
 	growth,      // what only ever grows, and which line keeps it
+	cycles,      // what waits in reference cycles for Python's collector
 	copies,      // what forked workers copy of their parent's memory, and why
 	limits,      // what else than memory the program runs out of, and what of all ends it first
 	cards,       // what grows on devices that only logs of whole devices tell of

@@ -18,6 +18,7 @@ type growing struct {
 	shares   []share // of the processes and devices that show the same, summed
 	holder   *mem.Holder
 	graph    bool // autograd graphs are what is kept
+	cycles   bool // it waits in reference cycles for Python's collector
 	lines    []growingLine
 	slope    float64 // bytes per step (or minute)
 	half     float64

@@ -232,6 +232,8 @@ func (in *Input) growthClause(r *report.Report) string {
 		fmt.Fprintf(&b, " because %s keeps growing", in.named(worst, at))
 	case worst.graph:
 		fmt.Fprintf(&b, " because something keeps the graph of every step (most of it from %s)", mem.LineName(at))
+	case worst.cycles:
+		fmt.Fprintf(&b, ", allocated at %s: it waits in reference cycles for Python's collector", mem.LineName(at))
 	case at.File != "":
 		fmt.Fprintf(&b, ", allocated at %s and never freed", mem.LineName(at))
 	}

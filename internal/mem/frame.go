@@ -313,6 +313,10 @@ type Event struct {
 // "anon_inode:[eventpoll]", files as "/data/*.txt".
 const EventDescriptors = "descriptors"
 
+// EventGarbage is the kind of an event that says what Python's collector freed at most at once: Bytes of the host; as facts of devices,
+// how often a quarter of that or more, and the stack that allocated most of it. A later one of a process replaces the earlier.
+const EventGarbage = "garbage"
+
 // Snapshot is a piece of an allocator snapshot, as the framework wrote it. Pieces of one Name
 // follow each other; Last marks the end.
 type Snapshot struct {

@@ -66,6 +66,7 @@ func halved(born []mem.Bytes) []mem.Bytes {
 
 // outlived notes a block that is freed, if it is old.
 func (b *liveHeap) outlived(k block, now int64) {
+	b.recent.add(k, now)
 	if life := tickOf(now) - b.ages.first; tickOf(now)-k.born > max(life/old, 1) {
 		k.site.outlived += mem.Bytes(k.weight)
 	}

@@ -34,6 +34,8 @@ type liveHeap struct {
 	peakNumber  uint64 // blocks up to then
 	peakAbsent  mem.Bytes
 
+	recent recentFrees
+
 	changed []*site // since the last use
 	ages    heapAges
 

@@ -99,6 +99,9 @@ type message struct {
 	// snapshot, log, dropped, traced, stop, bye
 	Path   string       `json:"path"`
 	Format string       `json:"format"`
+	Began  int64        `json:"began_ns"`
+	Ended  int64        `json:"ended_ns"`
+	RSS    mem.Optional `json:"rss_bytes"`
 	Reason string       `json:"reason"`
 	Level  string       `json:"level"`
 	Count  uint64       `json:"count"`
@@ -169,6 +172,8 @@ func (r *Recorder) message(p *process, c *channel, record *shm.JSON) {
 			p.fact("agent_cpu_ns", text(cpu))
 		}
 		p.dirty = true
+	case "collected":
+		p.garbage.collected(&m)
 	case "skipped":
 		p.steps.total.Skipped += m.Count
 		p.steps.changed = true
@@ -209,6 +214,8 @@ func (r *Recorder) eventMessage(p *process, m *message, at int64) {
 	case "donation":
 		event.Bytes = m.Bytes
 		event.Facts = facts("framework", m.Framework, "device", text(m.Device), "argument", m.Argument, "count", strconv.FormatUint(m.Count, 10))
+	case "cycle":
+		event.Facts = facts("class", m.Class, "name", mem.MaskText(m.Name), "count", strconv.FormatUint(m.Count, 10))
 	case "dataset":
 		event.Bytes = m.Bytes
 		event.Facts = facts("name", m.Name, "kind", m.Kind, "items", strconv.FormatInt(m.Items, 10), "contains", m.Contains)

@@ -161,6 +161,7 @@ func (r *Recorder) flush(last bool) {
 			r.useHeap(p, r.now(), false)
 		}
 		r.tellShortages(p, r.now(), last || p.gone)
+		r.tellGarbage(p, r.now(), last || p.gone)
 		spans, stats := p.spans.take()
 		if len(spans) > 0 {
 			r.emit(spans)

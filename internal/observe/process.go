@@ -48,6 +48,7 @@ type process struct {
 	growth       growth
 	overTime     growth            // where no steps are taken
 	files        growth            // of its open descriptors
+	garbage      garbage           // that was in reference cycles
 	shortages    []shortage        // that the agent may still tell of
 	shortAt      map[shortKey]bool // that were told
 	heapMean     uint64

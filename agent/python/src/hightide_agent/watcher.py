@@ -52,6 +52,7 @@ class Watcher:
         self.agent = agent
         self.training = training  # None: no framework is used that has steps or tensors
         self._holders: Any = None
+        self._collector: Any = None
         self._stop: Any = None  # a lock that is held while the thread is to run
         self._gone: Any = None  # a lock that is held until the thread is gone
         self._scanned = 0  # when a scan last began
@@ -94,13 +95,29 @@ class Watcher:
         return self._scanned != 0 and monotonic_ns() - self._scanned < RECENT_NS
 
     def _run(self, stop: Any, gone: Any) -> None:
+        first = True
         while not stop.acquire(True, PERIOD):
             try:
+                if first:
+                    first = False
+                    self._watch_collector()
                 imports.look_again()
                 self._look()
             except Exception as error:
                 self.agent.log("could not look for growing containers", error)
         gone.release()
+
+    def _watch_collector(self) -> None:
+        """From here on; what ends sooner has no garbage worth a word. Once for a process and its forks."""
+        if self._collector is None:
+            from .collector import Collector
+
+            self._collector = Collector(self.agent, self._device)
+            self._collector.install()
+
+    def _device(self) -> Any:
+        training = self.training()
+        return None if training is None else training.tracker.device
 
     def _look(self) -> None:
         channel = self.agent.channel

@@ -55,6 +55,7 @@ def begin(agent: Agent) -> None:
 
 def install(training: Training, parts: Parts, watch: Callable[[str, Callable[[Any], None]], None]) -> None:
     """With torch just imported."""
+    from ..collector import Collector
     from . import (
         conditions,
         copies,
@@ -75,6 +76,7 @@ def install(training: Training, parts: Parts, watch: Callable[[str, Callable[[An
     from .ledger import Ledger
 
     agent = training.agent
+    _part(agent, "garbage", Collector(agent, lambda: training.tracker.device).install)
     atexit.register(settle)
     ledger = Ledger(agent, parts.torch)
 

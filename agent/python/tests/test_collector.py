@@ -1,0 +1,115 @@
+"""What Python's collector of garbage freed, and which cycles held it."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any, Dict, Iterator, List
+
+import pytest
+
+from hightide_agent import collector
+
+NODES = """
+import gc, sys, time
+class Node:
+    def __init__(self, size):
+        self.data = bytearray(size)
+        self.children = []
+    def add(self, child):
+        child.parent = self
+        self.children.append(child)
+def make(size):
+    node = Node(size)
+    node.add(Node(0))
+from hightide_agent import start
+while start.watcher._collector is None:  # it is installed behind the start
+    time.sleep(0.01)
+"""
+
+
+def test_collections_are_told(observe: Any) -> None:
+    ring = observe(
+        NODES
+        + """
+for _ in range(8):
+    make(8 << 20)
+gc.collect()
+"""
+    ).main
+    told = max(ring.all("collected"), key=lambda record: record["rss_bytes"])
+    assert 60 << 20 < told["rss_bytes"] < 70 << 20 and told["count"] >= 16 and told["bytes"] == 0
+    assert told["ended_ns"] > told["began_ns"]
+    cycle = ring.all("cycle")
+    assert not cycle, "nothing was left in cycles at the end"
+
+
+@pytest.mark.parametrize("off", [False, True])
+def test_left_at_the_end(observe: Any, off: bool) -> None:
+    """What is left in cycles is named as the program ends, where much was freed before; its own life is not longer."""
+    ring = observe(
+        NODES
+        + "gc.disable()\n" * off
+        + """
+class Told(Node):
+    def __del__(self):
+        print("gone", flush=True)
+for _ in range(4):
+    make(8 << 20)
+gc.collect()
+for _ in range(3):
+    make(8 << 20)
+node = Told(0); node.add(Node(0)); del node
+"""
+    )
+    cycle = ring.main.one("cycle")
+    assert cycle["class"] == "Node" and cycle["name"] == "Node.children[…].parent" and cycle["line"] == 4
+    assert ring.out == "gone\n"
+    assert any(fact["key"] == "collector" for fact in ring.main.all("fact")) == off
+
+
+def test_nothing_without_cycles(observe: Any) -> None:
+    ring = observe(NODES + "for _ in range(8):\n    held = bytearray(8 << 20)\ngc.collect()\n").main
+    assert all(record["rss_bytes"] < 1 << 20 for record in ring.all("collected")) and not ring.all("cycle")
+
+
+@pytest.fixture
+def saved() -> Iterator[List[Any]]:
+    """Garbage of the test alone."""
+    gc.collect()
+    gc.disable()
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    known = len(gc.garbage)
+    try:
+        yield gc.garbage
+    finally:
+        gc.set_debug(0)
+        del gc.garbage[known:]
+        gc.enable()
+
+
+class Owner:
+    def __init__(self) -> None:
+        self.table: Dict[str, Any] = {"me": self}
+
+
+def closure() -> None:
+    class Watched:
+        def __init__(self) -> None:
+            self.callback = lambda: self
+
+    Watched()
+
+
+def test_what_leads_back(saved: List[Any]) -> None:
+    Owner()
+    gc.collect()
+    found = collector.cycle(list(saved))
+    assert found is not None and found["name"] == "Owner.table['me']"
+    del saved[:]
+    gc.set_debug(0)
+    gc.collect()
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    closure()
+    gc.collect()
+    found = collector.cycle(list(saved))
+    assert found is not None and found["name"].endswith("Watched.callback (its closure's self)")
