@@ -69,7 +69,7 @@ type ReadBack struct {
 	Bytes Bytes `json:"bytes"`
 
 	// Of one that the agent tells: where the number goes, and what the program was given in its place.
-	Use      string   `json:"use,omitempty"`      // branch, loop, size, range, slice, passed on, kept, caught; nothing
+	Use      string   `json:"use,omitempty"`      // branch, loop, size, range, slice, passed on, kept, caught, check; nothing
 	UseLine  int      `json:"use_line,omitempty"` // in the file of the function that has it
 	Number   string   `json:"number,omitempty"`   // bool, int, float
 	Value    string   `json:"value,omitempty"`    // as JSON
@@ -80,7 +80,12 @@ type ReadBack struct {
 }
 
 // Decides says whether a number that nobody computed decides something that was not asked for.
-func (r *ReadBack) Decides() bool { return r.Use != "" && r.Use != "nothing" && !r.Answered }
+func (r *ReadBack) Decides() bool {
+	return r.Use != "" && r.Use != "nothing" && r.Use != UseCheck && !r.Answered
+}
+
+// UseCheck is a check that only raises, and of which it is not known with which number it passes. It is left to pass or to fail.
+const UseCheck = "check"
 
 // DevicePeak is the exact high-water marks of a process's allocator on a device.
 type DevicePeak struct {

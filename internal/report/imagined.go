@@ -88,7 +88,11 @@ type ReadBack struct {
 	Function string    `json:"function,omitempty" doc:"Its function."`
 	Count    int64     `json:"count" doc:"How often it read."`
 	Bytes    mem.Bytes `json:"bytes" doc:"How much it read, in bytes."`
+	Check    int       `json:"check_line,omitempty" doc:"A line that raises unless the number passes, in the file of the function that checks it; which number passes is not known."`
 }
+
+// Place is the line that reads.
+func (r *ReadBack) Place() string { return mem.LineName(mem.Location{File: r.File, Line: r.Line}) }
 
 // What an undecided number is, beside those of Python.
 const (

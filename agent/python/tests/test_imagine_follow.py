@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from typing import Any, List
 
@@ -159,6 +160,28 @@ def test_checks_that_only_raise_pass(tmp_path: Any) -> None:
     assert use.test is not None
     assert use.test.find(False, FRAMES[0]) == 1.0
     assert run("v = x.item()\nif v > 2:\n    raise ValueError(v)\nzeros(int(v))", tmp_path, True).kind == "size"
+
+
+MEAN = "def average(losses): return torch.tensor(losses).mean().item()\nimport torch\nl = []\nl.append(x.item())\n"
+
+
+@pytest.mark.parametrize(("program", "number"), [
+    ("v = x.item()\nassert 1 < v < 2", 1.5),
+    (MEAN + "m = average(l)\nassert 1 < m < 2, m", 1.5),
+    (MEAN + "assert 10 <= average(l) < 10.5", 10.0),
+    (MEAN + "if not 3 < torch.tensor(l).mean().item():\n    raise ValueError", 4.0),
+    ("import numpy as np\nl = []\nl.append(x.item())\nassert -2 < np.mean(l) < -1", -1.5),
+    ("assert hash(x.item()) % 7 == 3", None), ("assert 2 < x.item() < 1", None),
+])  # fmt: skip
+def test_a_check_passes_with_a_number_that_is_found(program: str, number: Any, tmp_path: Any) -> None:
+    with contextlib.suppress(AssertionError, ValueError):  # the number is 1 here
+        run(program, tmp_path, True)
+    use = FOUND[0]
+    if use.kind == "":  # hash tells: it is not followed
+        assert number is None
+        return
+    assert use.passes is not None and use.test is not None
+    assert use.test.find(bool(use.passes), FRAMES[0]) == number
 
 
 def test_what_is_caught_is_no_check(tmp_path: Any) -> None:

@@ -1,7 +1,7 @@
 """The agent looks at what a program holds, and nothing of it lives longer for that.
 
-Each program makes an object, has the agent look, and lets go of it, with the collector of cycles off: the object is gone
-at once, as without us.
+Each program makes an object, has the agent look, and lets go of it, with the collector of cycles off: the object is
+gone at once, as without us.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 package imagined
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -69,8 +70,25 @@ func withOnes(v *report.Imagined) {
 	case other.Verdict == mem.VerdictOOM:
 		v.How = fmt.Sprintf("the program failed, %s; with ones in place of the zeros that it read as no kernel computed them it runs out of memory", failed)
 	case other.Verdict == mem.VerdictFailed:
-		v.How = fmt.Sprintf("the program failed, %s; it fails with zeros as with ones (rows that sum to one) in place of the numbers that it read and no kernel computed", failed)
+		v.How = fmt.Sprintf("the program failed, %s; it fails with zeros as with ones (rows that sum to one) in place of the numbers that it read and no kernel computed%s", failed, readAt(v))
 	}
+}
+
+// readAt says where a program that failed read numbers which no kernel computed, and how to answer them: first those that a
+// check of the program's rests on.
+func readAt(v *report.Imagined) string {
+	reads := slices.Clone(v.ReadBacks)
+	slices.SortStableFunc(reads, func(a, b report.ReadBack) int {
+		return cmp.Compare(min(1, b.Check), min(1, a.Check))
+	})
+	if len(reads) == 0 {
+		return ""
+	}
+	text := ", at " + reads[0].Place()
+	if more := len(reads) - 1; more > 0 {
+		text += fmt.Sprintf(" and %s more", report.Counted(int64(more), "line"))
+	}
+	return fmt.Sprintf("%s: --read-value %s=VALUE answers it", text, reads[0].Place())
 }
 
 // onesSentence is the verdict of such a program.

@@ -390,7 +390,11 @@ func notes(run *mem.Run, v *report.Imagined, r *report.Report) {
 		r.AddNote(fmt.Sprintf("The size of %s at %s depends on data that was never computed: %s was taken, %s.", p.Op, mem.LineName(mem.Location{File: p.File, Line: p.Line}), policyWords(p.Policy), report.Times(p.Count)))
 	}
 	for _, b := range limited(v.ReadBacks, 8) {
-		r.AddNote(fmt.Sprintf("The host read %v, %s, that no kernel computed, at %s: nothing was seen there that it decides.", b.Bytes, report.Times(b.Count), mem.LineName(mem.Location{File: b.File, Line: b.Line})))
+		what := "nothing was seen there that it decides."
+		if b.Check > 0 {
+			what = fmt.Sprintf("line %d raises unless a number passes that follows from it, and which one does is not known. --read-value %s=VALUE answers it.", b.Check, b.Place())
+		}
+		r.AddNote(fmt.Sprintf("The host read %v, %s, that no kernel computed, at %s: %s", b.Bytes, report.Times(b.Count), b.Place(), what))
 	}
 	undecidedNotes(v, r)
 	if v.Verdict == mem.VerdictFailed && len(v.ReadBacks) > 0 && v.Other == nil {

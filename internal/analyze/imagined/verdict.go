@@ -112,8 +112,14 @@ func readBacks(reads []mem.ReadBack) []report.ReadBack {
 			*sum = report.ReadBack{File: r.File, Line: r.Line, Function: cmp.Or(sum.Function, r.Function), Count: sum.Count + max(r.Count, 1), Bytes: sum.Bytes + r.Bytes}
 		}
 	}
-	slices.SortStableFunc(all.All, func(a, b report.ReadBack) int { return cmp.Compare(b.Count, a.Count) })
-	return all.All
+	for _, r := range reads {
+		if r.Agent && r.Use == mem.UseCheck {
+			all.At(mem.Location{File: r.File, Line: r.Line}).Check = r.UseLine
+		}
+	}
+	read := slices.DeleteFunc(all.All, func(b report.ReadBack) bool { return b.Count == 0 })
+	slices.SortStableFunc(read, func(a, b report.ReadBack) int { return cmp.Compare(b.Count, a.Count) })
+	return read
 }
 
 // conditions are what the answer rests on: versions, settings, and what the agent saw.

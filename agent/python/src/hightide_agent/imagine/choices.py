@@ -21,7 +21,12 @@ FUNCTIONS: Dict[str, Callable[..., Any]] = {
     "abs": abs, "min": min, "max": max, "round": round, "float": float, "int": int, "bool": bool, "exp": math.exp,
     "log": math.log, "log2": math.log2, "log10": math.log10, "sqrt": math.sqrt, "ceil": math.ceil, "floor": math.floor,
 }  # fmt: skip
-ITSELF = frozenset(("item", "tolist", "cpu", "numpy", "detach", "float", "double"))  # methods that give the same number
+ITSELF = frozenset((
+    "item", "tolist", "cpu", "numpy", "detach", "float", "double", "mean", "max", "min", "median",
+))  # fmt: skip
+"""Methods that give the same number, as the mean of numbers that are all the same one."""
+HOLDS = frozenset(("tensor", "as_tensor", "array", "asarray", "stack", "cat", "mean", "fmean", "median"))
+"""Functions that do."""
 ARITHMETIC: Dict[Any, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
     ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod,
@@ -46,10 +51,10 @@ class Test:
         """What the comparison gives; None: it cannot be worked out."""
         compare = self.compare
         try:
-            if len(compare.ops) != 1 or type(compare.ops[0]) not in COMPARED:
+            if any(type(kind) not in COMPARED for kind in compare.ops):
                 return None
-            sides = [self._value(side, number, frame, 0) for side in (compare.left, compare.comparators[0])]
-            return bool(COMPARED[type(compare.ops[0])](*sides))
+            sides = [self._value(side, number, frame, 0) for side in (compare.left, *compare.comparators)]
+            return all(COMPARED[type(kind)](*pair) for kind, pair in zip(compare.ops, zip(sides, sides[1:])))
         except (Unknown, ArithmeticError, ValueError, TypeError):
             return None
 
@@ -86,6 +91,8 @@ class Test:
         for each in known:
             if abs(each) < LARGEST:
                 yield from (each, each + 1, each - 1, 2 * each)
+        inner = sorted(each for each in known if abs(each) < LARGEST)
+        yield from ((low + high) / 2 for low, high in zip(inner, inner[1:]))
         for power in (-3, -6, 1, 3, 6, 12, 30):
             yield from (10.0**power, -(10.0**power))
 
@@ -109,11 +116,13 @@ class Test:
         if isinstance(node, ast.BinOp) and type(node.op) in ARITHMETIC:
             sides = [self._value(side, number, frame, depth + 1) for side in (node.left, node.right)]
             return ARITHMETIC[type(node.op)](*sides)
-        if isinstance(node, ast.Call) and not node.keywords:
+        if isinstance(node, ast.Call):
             name = getattr(node.func, "attr", getattr(node.func, "id", ""))
             if not node.args and isinstance(node.func, ast.Attribute) and name in ITSELF:
                 return self._value(node.func.value, number, frame, depth + 1)
-            if node.args and name in FUNCTIONS:
+            if node.args and name in HOLDS:
+                return self._value(node.args[0], number, frame, depth + 1)
+            if node.args and not node.keywords and name in FUNCTIONS:
                 return FUNCTIONS[name](*[self._value(arg, number, frame, depth + 1) for arg in node.args])
         raise Unknown
 

@@ -428,6 +428,8 @@ class _Function:
             if keyword is not None:
                 found.extend(_Function(function, True, tree, self.depth + 1, scopes).of_name(keyword))
         deciding = [use for use in found if use.kind not in ("", "returned")]
+        if found and not deciding:  # it comes back, as it is or nearly so
+            self.numbers.add(call)
         return deciding or sorted((u for u in found if u.kind == "returned"), key=lambda u: u.test is None)
 
     def _functions(self, called: Any) -> Iterator[Tuple[Any, Any, int, Any]]:
@@ -466,6 +468,7 @@ class _Function:
             return None
         if name in STORES and isinstance(call.func, ast.Attribute):
             self._track(text_of(call.func.value), floating, test)
+            self.defined.setdefault(text_of(call.func.value), (place(call), None))
             self._keep(call.func.value)
             given = self._given(call, node) if floating else []
             return [use for use in given if use.kind != "returned"]

@@ -5,8 +5,9 @@
     .item(), .cpu(), if mask: ─▶ the twin's value
 
 A twin belongs to a storage and a version of it: whatever writes to a tensor counts its version up, and what was not
-followed makes the twin worthless. Twins have up to LARGEST bytes. Floating-point numbers are followed only where they
-are few, still as the host wrote them, and compared. What a kernel computes of them is taken to be finite and no NaN.
+followed makes the twin worthless. Twins have up to LARGEST bytes. Floating-point numbers are followed where they come
+of such numbers, and are few or all the same; and compared where they are few and still as the host wrote them. What a
+kernel computes of others is taken to be finite and no NaN (plain.py).
 """
 
 from __future__ import annotations
@@ -18,12 +19,13 @@ from typing import Any, Callable, Dict, Iterator, List, Optional
 
 from . import kernels
 from .device import Device
+from .plain import COMPARED, INFINITE, NORMS, Plain
 from .shares import EXPERT, ROUTES, Coin, route
 from .twins import Twins
 
 SMALL = 4096  # elements of a floating-point tensor that is looked at
+FEW = 16  # of one that is filled with a number: larger ones are models' parameters, which kernels of others write to
 NUMBERS = 4096  # Python numbers that are kept as tensors
-COMPARED = ("eq", "ne", "lt", "le", "gt", "ge")
 OPERATORS = (
     *COMPARED,
     "eq_", "ne_", "lt_", "le_", "gt_", "ge_", "add", "add_", "sub", "sub_", "rsub", "mul", "mul_", "div", "div_",
@@ -40,15 +42,14 @@ OPERATORS = (
     "index_add_", "index_copy", "index_copy_", "roll", "flip", "tril", "tril_", "triu", "triu_", "isin",
     "searchsorted", "bucketize", "histc", "tril_indices", "triu_indices", "fill", "fill_", "zero_", "copy_",
     "arange", "isfinite", "isinf", "isnan", "isposinf", "isneginf", "equal", "constant_pad_nd", "repeat", "diff",
-    "random_", "clone",
+    "random_", "clone", "mean", "nan_to_num", "nan_to_num_", "sqrt", "sqrt_",
+    "linalg_vector_norm", "norm", "exp", "pow_",
 )  # fmt: skip
 OVERWRITES = frozenset(("copy_", "fill_", "zero_", "arange"))  # what was there before does not matter
 WRITES = ("scatter_reduce_", "index_reduce_", "put_", "bernoulli_", "geometric_")  # also where no version counts
 RANDOM = frozenset(("random_",))
 OUT = frozenset(("arange.start_out",))
 OF_SECOND = frozenset(("where.self",))  # the type of the second argument decides
-ABSORBING = {"bitwise_or": True, "bitwise_or_": True, "logical_or": True, "bitwise_and": False, "bitwise_and_": False,
-             "logical_and": False, "__or__": True, "__and__": False}  # fmt: skip
 
 
 def install(device: Device, torch: Any, watch: Callable[[str, Callable[[Any], None]], None]) -> Known:
@@ -116,6 +117,7 @@ class Known:
         kinds = ("bool", "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64")
         self.kinds = frozenset(getattr(torch, kind) for kind in kinds if hasattr(torch, kind))
         self.twins = Twins(device, torch)
+        self.plain = Plain(self.twins, torch)
         self.reads: Any = None  # answers what the host reads and nobody knows: reads.py
         self.even = False  # rows of a routing choose in turn
         self._here = threading.local()
@@ -126,7 +128,8 @@ class Known:
         """The kernel that is put in between: the real one at once for floating-point numbers and other devices."""
         after, kinds, redispatch, tensor_type = self.after, self.kinds, operator.redispatch, self.torch.Tensor
         at = 1 if name in OF_SECOND else 0
-        compared, follow, both = base in COMPARED or base in ROUTES, self._follow, self._both
+        looks = base in COMPARED or base in ROUTES or base in INFINITE or base in NORMS
+        follow, both, known = self._follow, self._both, self._floating
         arguments = operator._schema.arguments
         of_tensors = len(arguments) > 1 and str(arguments[0].type) == str(arguments[1].type) == "Tensor"
         if name in OUT:
@@ -142,11 +145,21 @@ class Known:
                 subject = subject[0] if subject else None
             if not isinstance(subject, tensor_type) or (of_tensors and not subject.is_cuda):
                 subject = args[1] if len(args) > 1 and isinstance(args[1], tensor_type) else None
-            if subject is None or not subject.is_cuda or not (compared or subject.dtype in kinds):
+            if subject is None or not subject.is_cuda:
+                return redispatch(keyset & after, *args, **more)
+            if subject.dtype not in kinds and not looks and not known(base, args):
                 return redispatch(keyset & after, *args, **more)
             return follow(operator, base, lambda: redispatch(keyset & after, *args, **more), args, more)
 
         return kernel
+
+    def _floating(self, base: str, args: Any) -> bool:
+        """Whether anything is known of an operator's floating-point operands."""
+        if base == "zero_" or (base == "fill_" and type(args[1]) in (int, float)):
+            endless = base == "fill_" and not math.isfinite(args[1])
+            return endless or args[0].numel() <= FEW or self.twins.holds(args[0])
+        first = args[0] if type(args[0]) in (list, tuple) else args[:3]
+        return any(isinstance(a, self.torch.Tensor) and a.is_cuda and self.twins.holds(a) for a in first)
 
     def writing(self, operator: Any) -> Callable[..., Any]:
         """The kernel for what writes and is not followed."""
@@ -213,7 +226,8 @@ class Known:
         try:
             if base in EXPERT:
                 self._ask(base, args)
-            rule = self._rule(base, args)
+            looked_at = isinstance(args[0], self.torch.Tensor) and self._host(args[0]) is not None
+            rule = self.plain.rule(operator, base, args, more, looked_at)
             hosts = None if rule is not None or base in RANDOM else self._hosts(base, args, writes)
         except Exception as error:
             self.failed(error)
@@ -228,8 +242,11 @@ class Known:
             elif rule is not None:
                 self.twins.constant(result, rule, writes)
             else:
+                upwards = self._upwards(base, args, result)
                 self._unknown(base, writes, args, result)
                 self._share(base, args, more, result)
+                if upwards:
+                    self.twins.upwards(result, writes)
         except Exception as error:
             self.failed(error)
         finally:
@@ -259,6 +276,11 @@ class Known:
             if coin is not None:
                 twins.coin(result, coin[0], not coin[1])
 
+    def _upwards(self, base: str, args: Any, result: Any) -> bool:
+        """Whether a result of floating-point numbers is not below zero, whatever they are."""
+        of_floats = isinstance(result, self.torch.Tensor) and result.is_floating_point()
+        return of_floats and self.plain.not_negative(base, args)
+
     def failed(self, error: Exception) -> None:
         """What we cannot follow is not known; the program does not notice."""
         self.twins.clear()
@@ -284,7 +306,7 @@ class Known:
             return
         pairs = zip(result, truth) if isinstance(result, (tuple, list)) else [(result, truth)]
         for made, true in pairs:
-            if isinstance(made, self.torch.Tensor) and made.dtype in self.kinds:
+            if isinstance(made, self.torch.Tensor) and (made.dtype in self.kinds or made.numel() <= SMALL):
                 self.twins.keep(made, true, assumed)
 
     def _hosts(self, base: str, args: Any, writes: bool) -> Optional[List[Any]]:
@@ -319,41 +341,6 @@ class Known:
             return None
         return self.twins.view(tensor)
 
-    def _rule(self, base: str, args: Any) -> Optional[Any]:
-        """What every element of the result is, where that is plain. It is of operands whose elements are all the same,
-        and of comparisons of numbers none of which is a NaN or infinite. None: it depends, or is not plain."""
-        one, other = args[0], args[1] if len(args) > 1 else None
-        if base in ("fill_", "zero_"):
-            value = other if base == "fill_" else 0
-            return value if isinstance(value, int) and self.twins.whole(one) else None
-        if not isinstance(one, self.torch.Tensor):
-            return None
-        if base in ("any", "all") and len(args) == 1:
-            return self.twins.constant_of(one)
-        if base in ABSORBING:
-            rule = ABSORBING[base]
-            if rule in (self._constant(one), self._constant(other)) and one.dtype == self.torch.bool:
-                return rule
-        if base not in COMPARED:
-            return None
-        if isinstance(other, float) and not math.isfinite(other):
-            if math.isnan(other):
-                return base == "ne"
-            return {"eq": False, "ne": True, "lt": other > 0, "le": other > 0, "gt": other < 0, "ge": other < 0}[base]
-        return base in ("eq", "le", "ge") if self._same(one, other) else None
-
-    def _constant(self, value: Any) -> Optional[Any]:
-        return self.twins.constant_of(value) if isinstance(value, self.torch.Tensor) else value
-
-    def _same(self, one: Any, other: Any) -> bool:
-        tensor = self.torch.Tensor
-        if not (isinstance(one, tensor) and isinstance(other, tensor)):
-            return False
-        return one is other or bool(
-            one.is_cuda and other.is_cuda and one.data_ptr() == other.data_ptr() and one.dtype == other.dtype
-            and one.shape == other.shape and one.stride() == other.stride()
-        )  # fmt: skip
-
     def _unknown(self, base: str, writes: bool, args: Any, result: Any) -> None:
         """Nothing is known of the result; of some it is known how large its numbers can be."""
         tensor = self.torch.Tensor
@@ -375,6 +362,10 @@ class Known:
                 source = self._number(to, source)
             if source.is_cuda and to.dtype.is_floating_point and to.device.type == "cpu":
                 return self._floats(lambda: redispatch(keyset & after, to, source, *rest, **more), to, source)
+            if to.is_cuda and source.is_cuda and to.dtype not in kinds and self.twins.holds(source):
+                return follow(
+                    operator, "copy_", lambda: redispatch(keyset & after, to, source, *rest, **more), (to, source), more
+                )
             if to.dtype not in kinds or not (to.is_cuda or source.is_cuda) or to.device.type not in ("cpu", "cuda"):
                 return redispatch(keyset & after, to, source, *rest, **more)
             call = lambda: redispatch(keyset & after, to, source, *rest, **more)  # noqa: E731
@@ -388,12 +379,14 @@ class Known:
         """Floating-point numbers that are read many at a time: where they decide something, all are the same one."""
         if getattr(self._here, "busy", False) or self.reads is None or self.device.busy or self.device.known(source):
             return call()
-        answer = self.reads.floats(source)
+        answer = self.truth(source) if self.twins.holds(source) else None
+        if answer is None:
+            answer = self.reads.floats(source)
         if answer is None:
             return call()
         with self.device.silent():
             result = call()
-        if answer:
+        if isinstance(answer, self.torch.Tensor) or answer:
             self._here.busy = True
             try:
                 to.copy_(self.torch.as_tensor(answer, dtype=to.dtype).expand(to.shape))
@@ -455,11 +448,14 @@ def _forgetting(original: Callable[..., Any], twins: Any, torch: Any) -> Callabl
         if torch.compiler.is_compiling():
             return original(*args, **kwargs)
         given = list(_tensors(torch, (*args, *kwargs.values())))
+        upwards = all([twins.is_upwards(tensor) for tensor in given])  # and those of the other ranks are alike
         assumed = any([twins.give(tensor) for tensor in given])
         result = original(*args, **kwargs)
-        if assumed:
-            for tensor in (*given, *_tensors(torch, (result,))):
+        for tensor in (*given, *_tensors(torch, (result,))):
+            if assumed:
                 twins.suppose(tensor)
+            elif upwards and not twins.device.known(tensor):
+                twins.upwards(tensor, True)
         return result
 
     return collective

@@ -72,7 +72,10 @@ class Reads:
 
     def _tried(self, tensor: Any, frame: Any) -> Optional[Any]:
         try:
-            return self._answer(tensor, frame)
+            answer = self._answer(tensor, frame)
+            if type(answer) in (int, float, bool):
+                self.known.twins.say(tensor, answer)
+            return answer
         except Exception as error:
             self.ledger.agent.log("could not follow a number that is read", error)
             return None
@@ -109,6 +112,9 @@ class Reads:
             value = self._typed(value, number)
             self._note(file, line, function, use, number, value, None, True)
             return value
+        said = self.known.twins.said(tensor)
+        if said is not None:
+            return said
         if not use.kind:
             return self._share(tensor) if floating and self.ones else None
         if use.passes is not None:
@@ -132,7 +138,8 @@ class Reads:
             for wanted in (bool(use.passes), not use.passes)
         )
         value = failing if use.caught and self.other else passing
-        if value is None:
+        if value is None:  # it passes with zero or not
+            self._note(*at, use._replace(kind="check"), number, 0, None, False)
             return None
         value = self._typed(value, number)
         if use.caught:

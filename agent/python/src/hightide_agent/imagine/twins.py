@@ -7,12 +7,13 @@ after we wrote, both are taken.
 
 from __future__ import annotations
 
-from typing import Any, Dict, Optional
+from typing import Any, Dict, List, Optional
 
 from .device import MOST, Device
 
 LARGEST = 32 << 20  # bytes of a twin
 ALL = 256 << 20  # bytes of all twins
+ANSWERS, AGAIN = 64, 100  # that are kept of one storage; and how often each is given again
 
 NO_LARGER = frozenset((
     "max", "min", "amax", "amin", "copy_", "index_select", "index", "gather", "clone", "median", "mode", "clamp_max",
@@ -24,7 +25,21 @@ NO_LARGER = frozenset((
 class Twin:
     """What is known of one storage."""
 
-    __slots__ = ("alive", "assumed", "bytes", "coin", "constant", "dtype", "fresh", "host", "most", "route", "version")
+    __slots__ = (
+        "alive",
+        "assumed",
+        "bytes",
+        "coin",
+        "constant",
+        "dtype",
+        "fresh",
+        "host",
+        "most",
+        "route",
+        "said",
+        "upwards",
+        "version",
+    )
 
     def __init__(self, alive: Any, version: int) -> None:
         self.alive, self.version, self.fresh = alive, version, False
@@ -35,6 +50,10 @@ class Twin:
         self.most: Optional[int] = None  # nothing but how large an element can be
         self.assumed = False  # it follows from a routing that was made up
         self.route: Any = None  # a routing that is made up when somebody asks
+        self.upwards = False  # nothing but that no element is below zero
+        self.said: Dict[
+            Any, List[Any]
+        ] = {}  # what was answered of some elements: first, behind the last, type → [answer, reads]
         self.coin: Any = None  # (coin, whether it is the mask that it was made for)
 
 
@@ -158,6 +177,36 @@ class Twins:
             if twin is not None:
                 twin.most = most
 
+    def upwards(self, tensor: Any, fresh: bool = False) -> None:
+        """Of a tensor that is not known: no element is below zero. `fresh`: written in place just now."""
+        twin = self._new(tensor) if self.whole(tensor) else None
+        if twin is not None:
+            twin.upwards, twin.fresh = True, fresh
+
+    def is_upwards(self, tensor: Any) -> bool:
+        """Whether that is known of it."""
+        twin = self._of(tensor)
+        return twin is not None and twin.upwards
+
+    def say(self, tensor: Any, answer: Any) -> None:
+        """Elements that nobody knows were answered with a number: they read the same again."""
+        twin = self._of(tensor) or self._new(tensor)
+        if twin is not None and len(twin.said) < ANSWERS:
+            twin.said[_extent(tensor)] = [answer, 0]
+
+    def said(self, tensor: Any) -> Optional[Any]:
+        """What elements were answered with before; None: they were not, or it was asked AGAIN times already, as by a
+        loop that waits for something that writes without telling."""
+        twin = self._of(tensor) if tensor.is_cuda else None
+        if twin is None or not twin.said:
+            return None
+        begin, end, kind = _extent(tensor)
+        for (first, last, of), told in twin.said.items():
+            if first <= begin and end <= last and of == kind and told[1] < AGAIN:
+                told[1] += 1
+                return told[0]
+        return None
+
     def most(self, tensor: Any) -> Optional[int]:
         """How large an element can be, where that is known."""
         if tensor.dtype == self.torch.bool:
@@ -231,6 +280,10 @@ class Twins:
         if twin.host is not None and twin.bytes <= storage.nbytes() and assumed >= twin.assumed:
             self.device.keep(storage.data_ptr(), twin.host.data_ptr(), twin.bytes)
 
+    def holds(self, tensor: Any) -> bool:
+        """Whether something is, or was, known of the tensor's storage."""
+        return tensor.untyped_storage()._cdata in self._all
+
     def _of(self, tensor: Any) -> Optional[Twin]:
         storage = tensor.untyped_storage()
         twin = self._all.get(storage._cdata)
@@ -247,6 +300,8 @@ class Twins:
     def _new(self, tensor: Any) -> Optional[Twin]:
         if self.torch._C._cuda_isCurrentStreamCapturing():
             return None  # each launch of the graph computes anew
+        if tensor.dtype.is_floating_point and tensor.is_inference():
+            return None  # whatever writes there is not counted
         if len(self._all) >= self._sweep:
             for key in [key for key, twin in self._all.items() if twin.alive.expired()]:
                 self._drop(key)
@@ -286,7 +341,7 @@ class Twins:
         if storage.nbytes() > MOST or not self.device.has(storage.data_ptr(), storage.nbytes()):
             return tensor.cpu() if tensor.is_contiguous() else None
         host = storage.cpu()
-        if tensor.dtype.is_floating_point or tensor.dtype.is_complex:
+        if tensor.dtype.is_complex or tensor.requires_grad:  # kernels of others write to parameters, and count nothing
             return self._over(host, tensor)
         self._drop(storage._cdata)
         twin = self._new(tensor)
@@ -307,6 +362,11 @@ class Twins:
                 return False
             expected *= size
         return True
+
+
+def _extent(tensor: Any) -> Any:
+    begin = tensor.storage_offset()
+    return begin, begin + sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride())) + 1, tensor.dtype
 
 
 def _version(tensor: Any) -> int:
