@@ -36,11 +36,12 @@ func cards(in *Input, r *report.Report) {
 		}
 	}
 	var looked []string
-	least := leastTotal
+	least, readings := leastTotal, 0
 	for _, s := range in.Run.Series {
 		if s.Name != mem.SeriesDeviceUsed || len(s.Values) == 0 {
 			continue
 		}
+		readings = max(readings, len(s.Values))
 		if span := s.Times[len(s.Times)-1] - s.Times[0]; time.Duration(span) < leastLifeRSS || len(s.Values) < leastLogged {
 			continue
 		}
@@ -59,8 +60,8 @@ func cards(in *Input, r *report.Report) {
 	}
 	r.Headline.NotLooked = ""
 	if len(looked) == 0 {
-		r.Headline.NotLooked = fmt.Sprintf("Growth was not looked for: %s of readings are too few to tell it. It takes %s and %d readings.",
-			report.Duration(in.end-in.start), report.Duration(int64(leastLifeRSS)), leastLogged)
+		r.Headline.NotLooked = fmt.Sprintf("Growth was not looked for: %s over %s are too few to tell it. It takes %d over %s.",
+			report.Counted(int64(readings), "reading"), report.Duration(in.end-in.start), leastLogged, report.Duration(int64(leastLifeRSS)))
 		return
 	}
 	r.Headline.Looked = fmt.Sprintf("Looked for steady growth over time: %v or more of %s.", mem.Bytes(least), strings.Join(looked, ", "))

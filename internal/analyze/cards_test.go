@@ -46,7 +46,7 @@ func TestCards(t *testing.T) {
 			t.Errorf("%s: %+v, %q, %q", name, r.Findings, r.Headline.NotLooked, r.Headline.Looked)
 		}
 	}
-	if r := logged(60, func(i int) int64 { return 4000 + 20*int64(i) }); len(r.Findings) > 0 || !strings.Contains(r.Headline.NotLooked, "59 s of readings are too few") {
+	if r := logged(60, func(i int) int64 { return 4000 + 20*int64(i) }); len(r.Findings) > 0 || !strings.Contains(r.Headline.NotLooked, "60 readings over 59 s are too few") {
 		t.Errorf("short: %+v, %q", r.Findings, r.Headline.NotLooked)
 	}
 }

@@ -17,7 +17,7 @@ var unread = []struct {
 	{words.Lazy(`"allocated_bytes\.all\.`), "torch.cuda.memory_stats(), which has sums and no lines", dump},
 	{words.Lazy(`size=[\d.]+ \w+, count=\d+, average=`), "a list of tracemalloc, which sees Python's own allocations alone", logHost},
 	{words.Lazy(`(?m)^# Elapsed time\s+CPU`), "a log of psrecord", logHost},
-	{words.Lazy(`\bDCGM_FI_\w+`), "metrics of DCGM's exporter", logSMI},
+	{words.Lazy(`\bDCGM_FI_\w+`), "an answer of DCGM's exporter", logSMI},
 	{words.Lazy(`system[/.]gpu\.\d+\.`), "an export of Weights & Biases", logSMI},
 	{words.Lazy(`=+NVSMI LOG=+|<nvidia_smi_log>`), "the answer of nvidia-smi -q", logSMI},
 	{words.Lazy(`(?m)^GPU \d+: .* \(UUID: GPU-`), "the list of nvidia-smi -L, which has no memory", logSMI},
@@ -44,7 +44,9 @@ const (
 // UnreadError says that a text is of a known kind that is not read, and what is instead.
 type UnreadError struct{ What, Instead string }
 
-func (e *UnreadError) Error() string { return fmt.Sprintf("this is %s, which is not read", e.What) }
+func (e *UnreadError) Error() string {
+	return fmt.Sprintf("this is %s; hightide does not read it", e.What)
+}
 
 // Unwrap implements errors.Unwrap.
 func (e *UnreadError) Unwrap() error { return ErrUnknown }
