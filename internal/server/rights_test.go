@@ -62,6 +62,7 @@ func (s *site) askers() []asker {
 		{"the token", []string{"Authorization", "Bearer " + right}, 0},
 		{"a session", own, 0},
 		{"a session's own page", from(s.URL), 0},
+		{"a session through a proxy with a password", append(slices.Clone(own[2:]), "Authorization", "Basic OnJpZ2h0"), 0},
 		{"nobody", []string{"Authorization", ""}, 401},
 		{"another account's guess", []string{"Authorization", "Bearer wrong"}, 401},
 		{"half the token", []string{"Authorization", "Bearer righ"}, 401},
@@ -184,6 +185,24 @@ func TestPageIsOfAnybody(t *testing.T) {
 		}
 		if got, _ := s.ask(http.MethodGet, path, "", "Authorization", "", "Host", "evil.example"); got != 421 {
 			t.Errorf("%s of a rebound name: %d", path, got)
+		}
+	}
+}
+
+// TestPathsOfNobody: however a path is written, who is not known gets the page, which tells nothing, or is refused.
+func TestPathsOfNobody(t *testing.T) {
+	s := newSite(t, Options{Metrics: "metrics"})
+	s.finish(s.begin("run", 1))
+	_, page := s.ask(http.MethodGet, "/", "", "Authorization", "")
+	for _, path := range []string{
+		"//api/v1/runs", "/./api/v1/runs", "/x/../api/v1/runs", "/%61pi/v1/runs", "/api%2Fv1%2Fruns", "/api/v1%2Fruns", "/API/v1/runs", "/api/v1/runs/", "/api/v1//runs", "/api/v1/./runs", "/api/v1/runs%00", "/api/v1/runs;x",
+		"/metrics/", "//metrics", "/%6detrics", "/x/../metrics", "/metrics%2f", "/openapi.json/", "/schemas/", "/schemas/../openapi.json", "/.%2e/.%2e/etc/passwd", "/..%2f..%2fgo.mod", "/runs/..%2f..%2f..%2fetc%2fpasswd", "/app.html/../../x", "/debug/pprof/",
+	} {
+		for _, method := range []string{http.MethodGet, http.MethodPost} {
+			got, text := s.ask(method, path, "", "Authorization", "")
+			if got != 400 && got != 401 && got != 405 && (text != page || method == http.MethodPost) || strings.Contains(text, "passwd:") || strings.Contains(text, `"run"`) {
+				t.Errorf("%s %s: %d %.200s", method, path, got, text)
+			}
 		}
 	}
 }

@@ -9,6 +9,7 @@ import { here } from "./kit.mjs";
 const tests = [
   "e2e",
   "frame",
+  "doors",
   "actions",
   "runs",
   "snapshots",

@@ -45,6 +45,6 @@ export async function enter(): Promise<string> {
 export function shut(why: string): HTMLElement {
   addEventListener("storage", (e) => { if (e.key === kept) location.reload(); });
   document.title = "Not let in · hightide";
-  return h("section", { class: "shut" }, h("h1", {}, "Open the address that hightide ui prints"), h("p", {}, why),
+  return h("section", { class: "refused" }, h("h1", {}, "Open the address that hightide ui prints"), h("p", {}, why),
     h("p", {}, "Type ", h("code", {}, "hightide ui"), " in a terminal of the account that runs the server. It prints a new address, also while the server runs. That one opens here, once, and then in every tab."));
 }
