@@ -314,7 +314,7 @@ func serve(ctx context.Context, listener net.Listener, handler http.Handler, roo
 func (a *app) openPrivately(address string) error {
 	dir, err := a.engine().Keep("ui")
 	if err != nil {
-		return err
+		dir = os.TempDir() // a data directory that is only read
 	}
 	before, _ := filepath.Glob(filepath.Join(dir, "open-*.html"))
 	for _, old := range before {

@@ -122,6 +122,12 @@ func opensOnce(address, code string) string { return address + "#code=" + code }
 
 // runningAt gives a new address of the server that listens where another should, if that is one of this account's.
 func (a *app) runningAt(address string) (string, bool) {
+	if at, err := net.ResolveTCPAddr("tcp", address); err == nil {
+		if at.IP.IsUnspecified() || at.IP == nil {
+			at.IP = net.IPv4(127, 0, 0, 1)
+		}
+		address = at.String()
+	}
 	for _, door := range a.doors() {
 		if slices.ContainsFunc(door.Addresses, func(one string) bool { _, at, _ := strings.Cut(one, "://"); return at == address }) {
 			opened, err := door.address("/")

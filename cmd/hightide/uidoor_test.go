@@ -71,6 +71,9 @@ func TestAddressOpensOnce(t *testing.T) {
 	} else if entered, asks := ui.enter(fields[2]); entered != 201 || asks != 200 {
 		t.Errorf("its address: %d, then %d", entered, asks)
 	}
+	if out, err := s.command("ui", "--addr", "localhost:"+at.Port()).CombinedOutput(); err != nil || !strings.Contains(string(out), "http://127.0.0.1:"+at.Port()+"/#code=") {
+		t.Errorf("by name: %v %s", err, out)
+	}
 	out, err = s.command("ui", "--addr", at.Host, "--allow-exec").CombinedOutput()
 	if err == nil || err.(*exec.ExitError).ExitCode() != 4 || strings.Contains(string(out), "#code=") || !strings.Contains(string(out), "--addr 127.0.0.1:0") {
 		t.Errorf("with more asked for: %v %s", err, out)

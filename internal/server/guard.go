@@ -33,7 +33,6 @@ func (s *Server) guard(next http.Handler, open func(*http.Request) bool, refuse 
 		header.Set("X-Content-Type-Options", "nosniff")
 		header.Set("Referrer-Policy", "no-referrer")
 		header.Set("Cross-Origin-Resource-Policy", "same-origin")
-		header.Set("Cross-Origin-Opener-Policy", "same-origin")
 		switch {
 		case !s.knows(r.Host):
 			refuse(w, r, http.StatusMisdirectedRequest, "this server is not called "+r.Host)

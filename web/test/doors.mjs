@@ -6,7 +6,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
-import { ask, askJSON, binary, fresh, launch, screenshots, serve, shot, shown } from "./kit.mjs";
+import { ask, askJSON, begin, binary, fresh, launch, screenshots, serve, shot, shown } from "./kit.mjs";
 
 const folder = screenshots("doors"), data = fresh("data"), env = { ...process.env, HIGHTIDE_DATA: data }, touched = join(fresh("touched"), "ran");
 execFileSync(binary, ["run", "--quiet", "--name", "mine", "--", "python3", "-c", "x = bytearray(30 << 20)\nimport time; time.sleep(0.4)"], { env });
@@ -135,6 +135,22 @@ const named = await stranger(), away = await named.newPage();
 assert.equal((await away.goto(`http://evil.localhost:${port}/`)).status(), 421); // browsers know that name by themselves
 await named.close();
 ok("a name that leads here is not its own");
+
+// MemoryMark's API: its page works, by the base address that is printed, and no other page does.
+const page = `http://127.0.0.1:${evil.address().port}`, mark = begin(binary, ["ui", "--addr", "127.0.0.1:0", "--compat", "memorymark", "--origin", page], { env, stdio: ["ignore", "ignore", "pipe"] });
+const base = await new Promise((done) => { let said = ""; mark.stderr.on("data", (text) => { said += text; const found = /https?:\S+/.exec(said); if (found) done(found[0]); }); });
+const uses = (base) => Promise.all([
+  fetch(`${base}/health`).then((r) => r.json()).then((a) => a.status),
+  fetch(`${base}/analyze`, { method: "POST", headers: { "Content-Type": "application/json" }, body: '{"model_name": "none"}' }).then((r) => r.json()).then((a) => a.error),
+  fetch(`${new URL(base).origin}/models`, { headers: { Authorization: `Bearer ${base.split("/").at(-1)}` } }).then((r) => r.json()).then((a) => a.models.length),
+  fetch(`${new URL(base).origin}/models`).then((r) => r.json()).then((a) => a.status),
+]).catch((e) => String(e));
+await tab.goto(`${page}/`);
+assert.deepEqual(await tab.evaluate(uses, base), ["healthy", 'there is no model "none": bert, gpt2 and resnet can be analysed', 3, "error"]);
+await tab.goto(`http://localhost:${evil.address().port}/`);
+assert.equal(await tab.evaluate(uses, base), "TypeError: Failed to fetch");
+mark.kill("SIGINT");
+ok("MemoryMark's page works, and no other");
 
 // A page of ours in a frame of theirs shows nothing.
 assert.equal((await ask(server, "/")).headers.get("content-security-policy").includes("frame-ancestors 'none'"), true);
