@@ -23,17 +23,14 @@ func (in *Input) holdersOf(process uint32) []mem.Holder {
 	c := in.clockOf(process)
 	from, to := c.window(in.Run.Process(process), in.end)
 	late := from + int64(stillGrows*float64(to-from))
-	type key struct {
-		kind, name, file string
-		line             int
-	}
+	type key struct{ kind, name string } // the line may be known better the next time
 	index := map[key]int{}
 	var out []mem.Holder
 	for _, h := range in.Run.Holders {
 		if h.Process != process || h.Time > in.end {
 			continue
 		}
-		k := key{h.Kind, h.Name, h.Where.File, h.Where.Line}
+		k := key{h.Kind, h.Name}
 		i, known := index[k]
 		if h.PerStep <= 0 && h.PerMin <= 0 {
 			if known && (h.Items < out[i].Items || h.Time < late) {
@@ -281,7 +278,7 @@ func (in *Input) growsToTheEnd(p *mem.Process, h mem.Holder) bool {
 	from, to := in.clockOf(p.ID).window(p, in.end)
 	var before, last mem.Holder
 	for _, seen := range in.Run.Holders {
-		if seen.Process == p.ID && seen.Kind == h.Kind && seen.Name == h.Name && seen.Where == h.Where {
+		if seen.Process == p.ID && seen.Kind == h.Kind && seen.Name == h.Name {
 			before, last = last, seen
 		}
 	}

@@ -105,3 +105,14 @@ func TestWhereWasLooked(t *testing.T) {
 		t.Errorf("%s", text)
 	}
 }
+
+// TestLineThatBecomesKnown: a container is one, although its statement is known better the next time that it is seen.
+func TestLineThatBecomesKnown(t *testing.T) {
+	s := training(10, growsAt(40, 1*mem.MiB))
+	first, later := holds("kept", 12, 1*mem.MiB), holds("kept", 14, 1*mem.MiB)
+	first.Others, later.Ran = []mem.Location{later.Where}, true
+	s.holders = []mem.Holder{first, later}
+	if f := only(t, s.run()); f.Line != 14 || strings.Contains(f.Title, " or ") {
+		t.Errorf("%s", f.Title)
+	}
+}

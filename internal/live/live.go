@@ -96,7 +96,7 @@ func (r *Run) addRare(frame mem.Frame) {
 		}
 		r.at(f.Time)
 	case mem.Holder:
-		r.Holders = keep(r.Holders, f, func(o mem.Holder) bool { return o.Process == f.Process && o.Name == f.Name && o.Where == f.Where })
+		r.Holders = keep(r.Holders, f, func(o mem.Holder) bool { return o.Process == f.Process && o.Kind == f.Kind && o.Name == f.Name })
 	case mem.Event:
 		r.Events = newest(append(r.Events, f), keptEvents)
 		r.at(f.Time)

@@ -32,8 +32,8 @@ class Window:
         self._calls = self._lines = 0
 
     def begin(self, places: Iterable[Place], frame: Any) -> bool:
-        """Watch from now on; False where another tracer is at work."""
-        if self.open or sys.gettrace() is not None:
+        """Watch from now on; False where another tracer is at work, or torch.compile, which would compile ours."""
+        if self.open or sys.gettrace() is not None or _compiles():
             return False
         self._at = {(place.file, line): place for place in places for line in range(place.line, place.last + 1)}
         self._files = {place.file for place in self._at.values()}
@@ -105,3 +105,9 @@ class Window:
         elif event == "return":
             self._now.pop(id(frame), None)
         return self._line
+
+
+def _compiles() -> bool:
+    """Whether torch.compile has compiled something: it looks at each frame that runs meanwhile."""
+    counters = getattr(sys.modules.get("torch._dynamo.utils"), "counters", {})
+    return bool(counters.get("frames"))
