@@ -111,6 +111,13 @@ func FuzzTorch(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(data[:20000])
+	for _, version := range []string{"1.11", "1.13", "2.0", "2.1"} {
+		old, err := os.ReadFile("../../../testdata/imagined/version-" + version + ".pickle")
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(old)
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s, err := Read(bytes.NewReader(data))
 		if (s == nil) == (err == nil) {
