@@ -104,6 +104,9 @@ type explanation struct {
 	before usage.FromBefore // of no bytes where --filter leaves that out
 }
 
+// noHistory is what blocks are called of a file that was written without a memory history.
+const noHistory = "not recorded"
+
 // ExplainDevice plays the trace of one device and says who holds its memory.
 func ExplainDevice(s *mem.AllocatorSnapshot, device int, file string, o ExplainOptions) (*report.Allocator, error) {
 	a, err := explainDevice(s, device, file, nil, &o)
@@ -133,6 +136,13 @@ func explainDevice(s *mem.AllocatorSnapshot, device int, file string, stepEnds [
 		return nil, err
 	}
 	a.Blame, a.Rounding = blames(groups), ofRequests(d, rounding)
+	if d.Moments == 0 { // there is no trace that it was before
+		for i := range a.Blame {
+			if a.Blame[i].Name == usage.BeforeTrace {
+				a.Blame[i].Name = noHistory
+			}
+		}
+	}
 	a.most, a.kind = largestOf(groups, a.By)
 	if o.Filter != nil {
 		a.Filter = o.Filter.String()

@@ -394,3 +394,31 @@ func TestPrivatePoolsAreNotFragments(t *testing.T) {
 		t.Errorf("%+v, pins %+v", f, a.Pins)
 	}
 }
+
+// TestWithoutHistory: of a snapshot that was written without a memory history it is said how to record one; of one that has only the
+// stacks of its state it is not.
+func TestWithoutHistory(t *testing.T) {
+	s := testkit.Snapshot(t, "imagined/leak-a10.pickle")
+	s.Traces = nil
+	for _, f := range reported(t, s, "x", ExplainOptions{}).Findings {
+		if f.Kind == report.KindGap {
+			t.Errorf("its blocks have stacks: %+v", f)
+		}
+	}
+	for i := range s.Segments {
+		s.Segments[i].Stack = 0
+		for j := range s.Segments[i].Blocks {
+			s.Segments[i].Blocks[j].Stack = 0
+		}
+	}
+	r := reported(t, s, "x", ExplainOptions{})
+	if len(r.Findings) != 1 || !strings.Contains(r.Findings[0].Advice, "torch.cuda.memory._record_memory_history(max_entries=100000)") ||
+		!strings.Contains(r.Headline.Verdict, "no memory history was recorded") {
+		t.Errorf("%s %+v", r.Headline.Verdict, r.Findings)
+	}
+	for _, blame := range r.Allocators[0].Blame {
+		if blame.Name == usage.BeforeTrace {
+			t.Errorf("there is no trace: %+v", blame)
+		}
+	}
+}

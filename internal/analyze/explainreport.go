@@ -300,6 +300,8 @@ func (a *explanation) origin(of *group) string {
 		return "has no frames, as the file has none"
 	case of.Name == mem.NoFrames:
 		return "has " + mem.NoFrames
+	case of.Name == usage.BeforeTrace && a.Events == 0:
+		return "has no line, as no memory history was recorded"
 	case of.Name == usage.BeforeTrace:
 		return "was there before the trace"
 	case a.By == "site":
@@ -322,6 +324,7 @@ func groupWords(by, name string) string {
 }
 
 func (a *explanation) findings(r *report.Report) {
+	addOnce(r, a.notRecorded())
 	if o := a.OOM; o != nil {
 		r.Findings = append(r.Findings, recorded(o, a.failed, a.By, a.Label, a.Name, a.Title).finding())
 	}
@@ -334,6 +337,17 @@ func (a *explanation) findings(r *report.Report) {
 			Text:  a.pinText()})
 	}
 	addOnce(r, a.pinned)
+}
+
+// notRecorded says how to record what a file lacks that was written without a memory history; nil where there is one.
+func (a *explanation) notRecorded() *report.Finding {
+	if a.Events > 0 || a.Device == mem.HostDevice || a.Filter != "" || len(a.Blame) == 0 || slices.ContainsFunc(a.Blame, func(b report.Blame) bool { return b.Name != noHistory }) {
+		return nil
+	}
+	return &report.Finding{Kind: report.KindGap, Severity: report.Info, Label: a.Label, Title: "no memory history was recorded",
+		Text: "The file says how large each block is, and not which line allocated it, when, or what was there before: PyTorch keeps that only while its memory history is on.",
+		Advice: "Call torch.cuda.memory._record_memory_history(max_entries=100000) before the model is built, and torch.cuda.memory._dump_snapshot(\"snapshot.pickle\") " +
+			"after some steps, or where the out-of-memory error is caught. hightide run --snapshot-on exit,oom -- python train.py does both without a change to the program."}
 }
 
 // when is the moment that is explained, in words.

@@ -321,13 +321,9 @@ func (in *Input) descriptors(process uint32) (kind string, count int64) {
 		if e.Process != process || e.Kind != mem.EventDescriptors {
 			continue
 		}
-		kind, count = "", 0
-		for name, text := range e.Facts {
-			n, _ := strconv.ParseInt(text, 10, 64)
-			if n > count || n == count && name < kind {
-				kind, count = name, n
-			}
-		}
+		number, name, _ := strings.Cut(e.Facts["1"], " ")
+		count, _ = strconv.ParseInt(number, 10, 64)
+		kind = name
 	}
 	return kind, count
 }

@@ -95,7 +95,7 @@ func TestDescriptors(t *testing.T) {
 	s.holders = []mem.Holder{{Kind: "list", Name: "handles", Where: mem.Location{File: "/home/me/project/train.py", Line: 12}, Items: 300, PerStep: 1, Contains: "TextIOWrapper", Time: 11e9}}
 	run := s.run()
 	readings(run, 1, mem.SeriesFiles, mem.UnitCount, func(step int) int64 { return 24 + int64(step) })
-	must(run, mem.Event{Time: 2e9, Process: 1, Kind: mem.EventDescriptors, Facts: map[string]string{"socket": "3", "/data/*.txt": "280"}})
+	must(run, mem.Event{Time: 2e9, Process: 1, Kind: mem.EventDescriptors, Facts: map[string]string{"1": "280 /data/*.txt", "2": "3 socket"}})
 	found := resources(Analyze(run, Options{}))
 	if len(found) != 1 || found[0].Line != 12 || found[0].Holder != "handles" || !strings.Contains(found[0].Text, "Most of them, 280, were files /data/*.txt") ||
 		!strings.Contains(found[0].Text, "The limit is not known") || !strings.Contains(found[0].Advice, "with open(") {

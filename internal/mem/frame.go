@@ -309,8 +309,8 @@ type Event struct {
 	Facts   map[string]string `json:"facts,omitempty"`
 }
 
-// EventDescriptors is the kind of an event whose facts say how many open descriptors of each kind a process has: "socket", "pipe",
-// "anon_inode:[eventpoll]", files as "/data/*.txt".
+// EventDescriptors is the kind of an event whose facts say how many open descriptors of each kind a process has, the most frequent as "1":
+// "3 socket", "1 pipe", "560 /data/*.txt".
 const EventDescriptors = "descriptors"
 
 // EventGarbage is the kind of an event that says what Python's collector freed at most at once: Bytes of the host; as facts of devices,

@@ -15,7 +15,10 @@
 package observe
 
 import (
+	"cmp"
+	"maps"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 
@@ -311,8 +314,9 @@ func (w watcher) Sample(s *sampler.Process, device string, name mem.Quantity, ti
 // Descriptors implements sampler.Sink.
 func (w watcher) Descriptors(s *sampler.Process, now int64, kinds map[string]int64) {
 	e := mem.Event{Time: now, Process: w.process(procKey{s.PID, s.StartTicks}).ID, Kind: mem.EventDescriptors, Facts: map[string]string{}}
-	for kind, count := range kinds {
-		e.Facts[kind] = strconv.FormatInt(count, 10)
+	most := slices.SortedFunc(maps.Keys(kinds), func(a, b string) int { return cmp.Or(cmp.Compare(kinds[b], kinds[a]), cmp.Compare(a, b)) })
+	for i, kind := range most {
+		e.Facts[strconv.Itoa(i+1)] = strconv.FormatInt(kinds[kind], 10) + " " + kind
 	}
 	w.emit(e)
 }
