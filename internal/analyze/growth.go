@@ -25,6 +25,7 @@ type growing struct {
 	points   int     // that tell so, see usage.Trend
 	kept     float64 // by the end
 	keptHalf float64 // half width of its 95 % interval
+	whole    float64 // of a cause whose lines are known: by how much its process grows as a whole, where that is much more
 	source   string  // "heap", "rss", "device"
 	label    mem.Label
 	minutes  bool
@@ -66,9 +67,10 @@ func growth(in *Input, r *report.Report) {
 	}
 	causes = merged(causes)
 	in.growing = causes
+	in.stopped = in.stoppedCauses()
 	tree, tested := in.totalGrowth()
-	in.totals = tree
-	in.growing = append(in.growing, in.unexplained(tree, causes)...)
+	in.totals = in.goingOn(tree)
+	in.growing = append(in.growing, in.unexplained(in.totals, causes)...)
 	slices.SortStableFunc(in.growing, func(a, b growing) int {
 		if in.ends(&a) != in.ends(&b) { // what goes on comes first
 			return map[bool]int{true: 1, false: -1}[in.ends(&a)]
@@ -78,7 +80,6 @@ func growth(in *Input, r *report.Report) {
 	for i := range in.growing {
 		r.Findings = append(r.Findings, in.growthFinding(&in.growing[i]))
 	}
-	in.stopped = in.stoppedCauses()
 	for i := range in.stopped {
 		r.Findings = append(r.Findings, in.stoppedFinding(&in.stopped[i]))
 	}

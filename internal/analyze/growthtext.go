@@ -48,13 +48,17 @@ func (in *Input) growthFinding(g *growing) report.Finding {
 	return f
 }
 
+// unit is what the rates of a growth are by.
+func (g *growing) unit() string {
+	if g.minutes {
+		return "minute"
+	}
+	return "step"
+}
+
 // rate is "1.19 MiB per step".
 func (g *growing) rate() string {
-	per := "step"
-	if g.minutes {
-		per = "minute"
-	}
-	return bytesPer(g.slope).String() + " per " + per
+	return bytesPer(g.slope).String() + " per " + g.unit()
 }
 
 func (g *growing) title(at mem.Location) string {
@@ -80,7 +84,7 @@ func (g *growing) title(at mem.Location) string {
 // growthWords says what grows, how fast, by which evidence.
 func (in *Input) growthWords(g *growing, at mem.Location) string {
 	var b strings.Builder
-	amount := fmt.Sprintf("%s (%s, ± %v), %v by the end", g.rate(), g.label, bytesPer(g.half), bytesPer(g.kept))
+	amount := fmt.Sprintf("%s (%s, ± %v), %v%s by the end", g.rate(), g.label, bytesPer(g.half), bytesPer(g.kept), within(g.keptHalf))
 	quoted := ""
 	if text := in.source(at); text != "" {
 		quoted = ": `" + text + "`"
@@ -121,6 +125,9 @@ func (in *Input) growthWords(g *growing, at mem.Location) string {
 	if site := len(g.lines); site > 0 && (g.holder != nil || site > 1) {
 		b.WriteString(in.siteWords(g))
 	}
+	if g.whole > 0 {
+		fmt.Fprintf(&b, " As a whole the process grows by %v a %s (%s): the rest is in mappings, between blocks in malloc's arenas, or not seen by the sampler.", bytesPer(g.whole), g.unit(), mem.Measured)
+	}
 	b.WriteString(in.sinceSteps(g))
 	b.WriteString(in.boundWords(g))
 	b.WriteString(in.among(g))
@@ -142,6 +149,14 @@ func (in *Input) sinceSteps(g *growing) string {
 
 // afterSteps is the part of a run without steps at its end that is worth a word.
 const afterSteps = 0.05
+
+// within is " ± 1.20 MiB"; empty where no error is known, or it is too small for a word.
+func within(half float64) string {
+	if half < 1 {
+		return ""
+	}
+	return fmt.Sprintf(" ± %v", bytesPer(half))
+}
 
 // holderWords says which container grows, and by how much.
 func (in *Input) holderWords(g *growing, at mem.Location, quoted string) string {
@@ -234,10 +249,7 @@ func during(p mem.Phase) string {
 
 // items is "1 item per step".
 func (g *growing) items() string {
-	per := "step"
-	if g.minutes {
-		per = "minute"
-	}
+	per := g.unit()
 	n := math.Round(g.holder.PerStep*100) / 100
 	if n >= 100 {
 		n = math.Round(n)

@@ -13,11 +13,12 @@ import (
 // total is the growth of one process as a whole.
 type total struct {
 	usage.Trend
-	process uint32
-	source  string // "rss", "device"
-	device  string // "cuda:1"; empty: of the host, or not known
-	minutes bool
-	kept    float64 // by the end
+	process  uint32
+	source   string // "rss", "device"
+	device   string // "cuda:1"; empty: of the host, or not known
+	minutes  bool
+	kept     float64 // by the end
+	keptHalf float64
 }
 
 // totalGrowth looks at each process's RSS and device memory as a whole. tested says whether there
@@ -39,12 +40,13 @@ func (in *Input) totalGrowth() (all []total, tested bool) {
 			in.tested[p.ID] = append(in.tested[p.ID], m.source)
 			least := max(leastTotal, leastShare*slices.Max(k.Y))
 			in.leastTold[m.source] = max(in.leastTold[m.source], least)
-			t := total{usage.TrendOf(k, usage.Noise{}, least), p.ID, m.source, m.device, c.minutes, 0}
+			t := total{usage.TrendOf(k, usage.Noise{}, least), p.ID, m.source, m.device, c.minutes, 0, 0}
 			if t.Steady {
 				if sampled {
 					t.Refine(usage.Binned(ends.times, ends.values, from, to, usage.MostBins, c.at))
 				}
-				t.kept = keptOver(k, t.Slope, c.at(to)-c.at(from))
+				passed := c.at(to) - c.at(from)
+				t.kept, t.keptHalf = keptOver(k, t.Slope, passed), t.Half*passed
 				all = append(all, t)
 			}
 		}
@@ -200,6 +202,26 @@ func (in *Input) totalCurve(m memory, ends levels, from, to int64) (c usage.Curv
 	return usage.Binned(l.times, l.values, from, to, usage.MostBins, in.clockOf(m.process).at), sampled
 }
 
+// The part of a process's growth from which on its lines explain it, or are at least one cause with it: a sampler does not see all that a
+// library allocates, and malloc keeps holes between blocks.
+const (
+	explainsAll  = 0.4
+	explainsSome = 0.2
+)
+
+// goingOn leaves out the processes that seem to grow to the end by what their lines say stopped.
+func (in *Input) goingOn(all []total) []total {
+	stopped := map[uint32]float64{}
+	for _, g := range in.stopped {
+		for _, s := range g.shares {
+			stopped[s.process] += g.kept / float64(len(g.shares))
+		}
+	}
+	return slices.DeleteFunc(all, func(t total) bool {
+		return t.source == "rss" && t.kept-stopped[t.process] < max((1-explainsAll)*t.kept, leastTotal) && stopped[t.process] > 0
+	})
+}
+
 // seenToTheEnd says whether some of the times are late enough to tell what went on until the end.
 func seenToTheEnd(times []int64, from, to int64) bool {
 	n := len(times)
@@ -235,10 +257,16 @@ func (in *Input) unexplained(all []total, known []growing) []growing {
 	}
 	var out []growing
 	for _, t := range all {
-		if t.source == "rss" && (explained[t.process] > 0.4*t.Slope || in.largerRate(t.process) > 0.4*t.Slope) {
+		if t.source == "rss" && (explained[t.process] > explainsAll*t.Slope || in.largerRate(t.process) > explainsAll*t.Slope) {
 			continue
 		}
-		g := growing{process: t.process, slope: t.Slope, half: t.Half, points: t.Points, kept: t.kept, source: t.source, label: in.labelOf(t.source), minutes: t.minutes}
+		if t.source == "rss" && explained[t.process] > explainsSome*t.Slope { // one cause, one finding
+			if first := slices.IndexFunc(known, func(g growing) bool { return g.process == t.process && len(g.shares) == 1 }); first >= 0 {
+				known[first].whole = t.Slope
+				continue
+			}
+		}
+		g := growing{process: t.process, slope: t.Slope, half: t.Half, points: t.Points, kept: t.kept, keptHalf: t.keptHalf, source: t.source, label: in.labelOf(t.source), minutes: t.minutes}
 		if t.source == "rss" {
 			g.slope -= explained[t.process]
 		}
