@@ -106,7 +106,7 @@ func (in *Input) heapCauses(p *mem.Process) (causes []growing, looked bool) {
 	for _, g := range append(joined, in.bySize(p, joined)...) {
 		g.process, g.source, g.label, g.minutes = p.ID, "heap", mem.Sampled, c.minutes
 		if len(g.lines) > 0 {
-			g.sum(c.at(to))
+			g.sum(c, to)
 		} else {
 			g.label = mem.Estimated
 		}
@@ -159,13 +159,18 @@ func (in *Input) whyNotLooked() string {
 	return fmt.Sprintf("Leaks were not looked for: no steps were seen and the heap was not sampled, so it takes a run of %s.", report.Duration(int64(leastLifeRSS)))
 }
 
-// sum adds up the lines of a cause, after so many steps or minutes.
-func (g *growing) sum(passed float64) {
+// sum adds up the lines of a cause, at a moment.
+func (g *growing) sum(c *clock, at int64) {
 	var variance float64
+	passed := c.at(at)
 	g.slope, g.kept = 0, 0
 	for _, l := range g.lines {
 		g.slope += l.Slope
-		g.kept += l.kept(passed)
+		since := 0.0
+		if l.Read > 0 && !c.minutes {
+			since = max(passed-c.at(l.Read), 0)
+		}
+		g.kept += l.kept(passed-since) + l.Slope*since
 		g.points = max(g.points, l.Points)
 		variance += l.Half * l.Half
 	}

@@ -86,7 +86,7 @@ func (in *Input) largerNotes(r *report.Report) {
 		if in.clockOf(l.process).minutes {
 			unit = "minute"
 		}
-		r.AddNote(fmt.Sprintf("What %s allocates gets larger, by %v per %s (%s) to %v at the end. What it allocated before was freed: nothing is kept of it.",
+		r.AddNote(fmt.Sprintf("What %s allocates gets larger, by %v per %s (%s) to %v when it was read last. Most of what it allocated before was freed, so it needs ever more and keeps little.",
 			l.Site.Name, bytesPer(l.Slope), unit, mem.Sampled, l.Held))
 	}
 }

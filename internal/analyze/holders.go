@@ -93,7 +93,7 @@ func (in *Input) join(process uint32, lines []growingLine) []growing {
 			j.holders = append(j.holders, &h)
 		}
 	}
-	in.larger = append(in.larger, j.larger...)
+	defer func() { in.larger = append(in.larger, j.larger...) }()
 	for _, h := range j.holders {
 		if through := cacheOf[h.Kind]; through != nil {
 			j.cause(h, j.take(func(l growingLine) bool { return in.passes(l, through) }))
@@ -102,6 +102,11 @@ func (in *Input) join(process uint32, lines []growingLine) []growing {
 	for _, h := range j.holders {
 		if !keepsGraph(*h) && holderRate(*h) > 0 {
 			j.cause(h, j.fitting(h))
+		}
+	}
+	for _, h := range j.holders { // what a container keeps is not replaced, whatever the ages of a few samples say
+		if !keepsGraph(*h) && h.Kind != kindArray && holderRate(*h) > 0 && !used(j.causes, *h) {
+			j.larger = in.joinArray(h, j.larger, j.loose, &j.causes)
 		}
 	}
 	if i := slices.IndexFunc(j.holders, func(h *mem.Holder) bool { return keepsGraph(*h) }); i >= 0 {

@@ -24,17 +24,18 @@ func TestIntervals(t *testing.T) {
 		heap  bool
 		noise float64 // of RSS
 		churn mem.Bytes
+		least float64
 	}{
-		{"20 steps of 100 ms", 20, 100 * ms, 100 * ms, true, 200e3, 0},
-		{"40 steps of 100 ms", 40, 100 * ms, 100 * ms, true, 200e3, 0},
-		{"60 steps of 16 ms", 60, 16 * ms, 100 * ms, true, 200e3, 0},
-		{"300 steps of 5 ms", 300, 5 * ms, 100 * ms, true, 200e3, 0},
-		{"300 steps of 30 ms, seldom read", 300, 30 * ms, 1500 * ms, true, 200e3, 0},
-		{"20 steps, RSS alone", 20, 100 * ms, 100 * ms, false, 1e6, 0},
-		{"60 steps, RSS alone", 60, 100 * ms, 100 * ms, false, 1e6, 0},
-		{"300 steps, RSS alone", 300, 16 * ms, 100 * ms, false, 1e6, 0},
-		{"60 steps, RSS alone, with caches that come and go", 60, 100 * ms, 100 * ms, false, 1e6, 8 * mem.MiB},
-		{"300 steps, RSS alone, with caches that come and go", 300, 16 * ms, 100 * ms, false, 1e6, 8 * mem.MiB},
+		{"20 steps of 100 ms", 20, 100 * ms, 100 * ms, true, 200e3, 0, 0.9},
+		{"40 steps of 100 ms", 40, 100 * ms, 100 * ms, true, 200e3, 0, 0.9},
+		{"60 steps of 16 ms", 60, 16 * ms, 100 * ms, true, 200e3, 0, 0.9},
+		{"300 steps of 5 ms", 300, 5 * ms, 100 * ms, true, 200e3, 0, 0.9},
+		{"300 steps of 30 ms, seldom read", 300, 30 * ms, 1500 * ms, true, 200e3, 0, 0.9},
+		{"20 steps, RSS alone, of which 12 are warm-up", 20, 100 * ms, 100 * ms, false, 1e6, 0, 0.85},
+		{"60 steps, RSS alone", 60, 100 * ms, 100 * ms, false, 1e6, 0, 0.9},
+		{"300 steps, RSS alone", 300, 16 * ms, 100 * ms, false, 1e6, 0, 0.9},
+		{"60 steps, RSS alone, with caches that come and go", 60, 100 * ms, 100 * ms, false, 1e6, 8 * mem.MiB, 0.9},
+		{"300 steps, RSS alone, with caches that come and go", 300, 16 * ms, 100 * ms, false, 1e6, 8 * mem.MiB, 0.9},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			const perStep = 2 * mem.MiB
@@ -58,7 +59,7 @@ func TestIntervals(t *testing.T) {
 				}
 			}
 			said := fmt.Sprintf("told in %d of %d; the rate is within its error in %d, what is kept in %d", told, seeds, rate, kept)
-			if t.Log(said); float64(rate) < 0.9*float64(told) || float64(kept) < 0.9*float64(told) {
+			if t.Log(said); float64(rate) < test.least*float64(told) || float64(kept) < test.least*float64(told) {
 				t.Error(said)
 			}
 		})

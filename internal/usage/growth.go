@@ -61,7 +61,8 @@ type Growing struct {
 	Stack uint32    // the one that grew most
 	Rise  mem.Bytes // of that
 	From  int       // the bin from which on it was looked at, as it held nothing before
-	Held  mem.Bytes // at the end of the last bin
+	Held  mem.Bytes // when it was read last,
+	Read  int64     // ns; 0: not known
 	Phase mem.Phase
 	Every bool // it rose in each bin, by about as much
 
@@ -166,6 +167,7 @@ func (h *History) noiseOf(g *Growing, stacks []uint32, bins Bins, part part, end
 	if part.to+1 < len(bins.Stretches) {
 		last = bins.Stretches[part.to].From
 	}
+	g.Read = h.TimeOf(last)
 	for k, stack := range stacks {
 		variance, later, excess := h.noise(stack, first, middle, last)
 		noise.Variance += variance

@@ -30,6 +30,7 @@ const (
 	WarmUpPart   = 0.10 // of the window, not looked at
 	tail         = 0.04 // of the window, whose lowest values are not settled yet
 	leastBins    = 6
+	fewPoints    = 24
 	mostSegments = 8
 	needRising   = 0.75 // of the segments
 	significance = 4.0  // standard errors of the growth
@@ -75,6 +76,11 @@ func TrendOf(c Curve, of Noise, least float64) Trend {
 	t := Trend{Slope: total / span, Half: 1.96 * deviation / span, Growth: total, Points: len(x)}
 	if of == (Noise{}) { // levels as they were seen, at any moment of a step: its ends are off by as much as the others
 		t.Half = max(t.Half, 1.96*math.Sqrt2*scatter(x, kept)/span)
+	}
+	if bent := bend(x, kept); len(x) < fewPoints { // of a short run a warm-up is a good part
+		t.Half = math.Hypot(t.Half, 2*bent)
+	} else {
+		t.Half = max(t.Half, bent)
 	}
 	t.Why = shape(rises, total)
 	if t.Why == "" && total < significance*deviation {
@@ -212,6 +218,15 @@ func shape(rises []float64, total float64) string {
 		return "comes and goes"
 	}
 	return ""
+}
+
+// bend is by how much the slopes of both halves stray from that of the whole: a warm-up that is not over, or a growth that gets slower, is
+// in a mean slope, and no noise tells of it.
+func bend(x, kept []float64) float64 {
+	last, middle := len(x)-1, len(x)/2
+	first := (kept[middle] - kept[0]) / (x[middle] - x[0])
+	second := (kept[last] - kept[middle]) / (x[last] - x[middle])
+	return math.Abs(second-first) / 2
 }
 
 // roughness is how far what is kept strays from a straight line, in bytes: by its median.
