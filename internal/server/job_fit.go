@@ -81,11 +81,11 @@ type fitOutcome struct {
 	Others []mem.GPUVerdict `json:"other_gpus,omitempty"` // estimates
 }
 
-func (o fitOutcome) inWords() string {
+func (o fitOutcome) ended() mem.Ending {
 	if o.Largest == 0 {
-		return "no batch fits"
+		return mem.Ending{Kind: mem.EndOOM, Text: "no batch fits"}
 	}
-	return "at most " + report.Count(int64(o.Largest))
+	return mem.Ending{Kind: mem.EndDone, Text: "at most " + report.Count(int64(o.Largest))}
 }
 
 // others estimates what other GPUs leave at the largest batch that was found on an imagined one.

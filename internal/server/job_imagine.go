@@ -88,11 +88,11 @@ type imagineOutcome struct {
 	Others []mem.GPUVerdict `json:"other_gpus,omitempty"` // estimates
 }
 
-func (o imagineOutcome) inWords() string {
+func (o imagineOutcome) ended() mem.Ending {
 	if o.Imagined == nil {
-		return "no verdict"
+		return analyze.EndOf(mem.VerdictNone)
 	}
-	return analyze.EndOf(o.Verdict).Text
+	return analyze.EndOf(o.Verdict)
 }
 
 // aside runs a use case with programs that have no terminal; the end of what they write is the job's output.

@@ -303,21 +303,22 @@ func (s JobState) over() bool { return s != JobQueued && s != JobRunning }
 
 // Job is what can be said of a job. Times are ns since 1970.
 type Job struct {
-	ID      string   `json:"id" doc:"What requests call it."`
-	Kind    string   `json:"kind" doc:"imagine, fit, bench, search or explain."`
-	Title   string   `json:"title" doc:"What it does, in words."`
-	State   JobState `json:"state" enum:"queued,running,done,failed,cancelled" doc:"What has become of it."`
-	By      string   `json:"asked_by" doc:"Who asked for it, and from which address: session 1 at 127.0.0.1:40112, or token at one."`
-	Asked   int64    `json:"asked_ns" doc:"When it was asked for, in ns since 1970."`
-	Started int64    `json:"started_ns,omitempty" doc:"When it began; absent: it waits."`
-	Ended   int64    `json:"ended_ns,omitempty" doc:"When it ended; absent: it did not."`
-	Run     string   `json:"run,omitempty" doc:"The run that it recorded."`
-	Matrix  string   `json:"matrix,omitempty" doc:"The matrix that it measures."`
-	Note    string   `json:"note,omitempty" doc:"Why and where it records outside the data directory; this server does not have that run."`
-	Problem string   `json:"problem,omitempty" doc:"Why it failed, and what to do."`
-	Output  string   `json:"output,omitempty" doc:"The end of what its programs wrote."`
-	Answer  string   `json:"answer,omitempty" doc:"What came of it in a few words: fits, out of memory, at most 64."`
-	Result  any      `json:"result,omitempty" doc:"Of the kind, once there is one: docs/formats/api.md."`
+	ID      string     `json:"id" doc:"What requests call it."`
+	Kind    string     `json:"kind" doc:"imagine, fit, bench, search or explain."`
+	Title   string     `json:"title" doc:"What it does, in words."`
+	State   JobState   `json:"state" enum:"queued,running,done,failed,cancelled" doc:"What has become of it."`
+	By      string     `json:"asked_by" doc:"Who asked for it, and from which address: session 1 at 127.0.0.1:40112, or token at one."`
+	Asked   int64      `json:"asked_ns" doc:"When it was asked for, in ns since 1970."`
+	Started int64      `json:"started_ns,omitempty" doc:"When it began; absent: it waits."`
+	Ended   int64      `json:"ended_ns,omitempty" doc:"When it ended; absent: it did not."`
+	Run     string     `json:"run,omitempty" doc:"The run that it recorded."`
+	Matrix  string     `json:"matrix,omitempty" doc:"The matrix that it measures."`
+	Note    string     `json:"note,omitempty" doc:"Why and where it records outside the data directory; this server does not have that run."`
+	Problem string     `json:"problem,omitempty" doc:"Why it failed, and what to do."`
+	Output  string     `json:"output,omitempty" doc:"The end of what its programs wrote."`
+	Answer  string     `json:"answer,omitempty" doc:"What came of it in a few words: fits, out of memory, at most 64."`
+	Outcome mem.Ending `json:"outcome,omitzero" doc:"The same with its kind, as the run that it recorded says it. Absent: it has none."`
+	Result  any        `json:"result,omitempty" doc:"Of the kind, once there is one: docs/formats/api.md."`
 }
 
 // JobEnd is a job that has ended: nothing is told of it any more.
@@ -416,8 +417,8 @@ func (j *job) start() (started bool) {
 	return started
 }
 
-// resultInWords is a result that can be said in a few words.
-type resultInWords interface{ inWords() string }
+// resultInWords is a result that can be said in a few words, as the list of runs does.
+type resultInWords interface{ ended() mem.Ending }
 
 // run does the work of a started job.
 func (j *job) run() {
@@ -425,7 +426,8 @@ func (j *job) run() {
 	j.change(func() {
 		j.Result, j.Ended, j.State = result, time.Now().UnixNano(), JobDone
 		if a, ok := result.(resultInWords); ok {
-			j.Answer = a.inWords()
+			j.Outcome = a.ended()
+			j.Answer = j.Outcome.Text
 		}
 		switch {
 		case j.ctx.Err() != nil:

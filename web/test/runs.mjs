@@ -197,6 +197,47 @@ await tab.locator(".rows").evaluate((e) => { e.scrollTop = e.scrollHeight; });
 await tab.locator("tr.run[aria-rowindex='253']").waitFor();
 assert.ok(await tab.locator("tr.run").count() < 60);
 await shot(tab, join(folder, "runs-250.png"));
+
+// conditions on figures, and one that cannot be read
+await tab.getByRole("searchbox").fill("peak>1TiB");
+await tab.getByText("No run matches").waitFor();
+await tab.getByRole("searchbox").fill("peak>1KiB peek>1GiB");
+await tab.getByRole("status").filter({ hasText: "“peek>1GiB” is no condition: they are as peak>1GiB" }).waitFor();
+assert.match(await tab.getByRole("status").filter({ hasText: "condition" }).innerText(), /^252 runs/);
+await tab.getByRole("searchbox").fill("");
+ok("conditions filter, and one that cannot be read is said to be none");
+
+// where a reader stood: after going back, and after a reload
+const place = tab.locator("tr.run[aria-rowindex='90']"), stood = () => tab.locator(".rows").evaluate((e) => e.scrollTop);
+await tab.locator(".rows").evaluate((e) => { e.scrollTop = 5000; });
+await place.waitFor();
+const at = await stood();
+await place.locator("a.name").evaluate((e) => e.click()); // without scrolling it into view
+await tab.locator(".top .outcome").waitFor();
+await tab.goBack();
+await tab.waitForFunction((top) => document.querySelector(".rows")?.scrollTop === top, at);
+await place.waitFor();
+await tab.reload();
+await tab.waitForFunction((top) => document.querySelector(".rows")?.scrollTop === top, at);
+await place.waitFor();
+ok("back and a reload show the list where it was");
+
+// a run that is deleted while its page is open
+await tab.goto(new URL("/runs/copy0007", address).href);
+await tab.locator(".top .outcome", { hasText: "done" }).waitFor();
+execFileSync(binary, ["rm", "copy0007"], { env });
+await tab.locator(".live-state", { hasText: "The run was deleted" }).waitFor();
+ok("a run that is deleted while its page is open is said to be");
+
+// the trials of a matrix are one row, which leads to them
+for (const n of ["0008", "0009"]) execFileSync(binary, ["tag", `copy${n}`, "matrix=speed", `cell=${n}`, "repeat=1"], { env });
+await tab.goto(address);
+await tab.getByRole("searchbox").fill("speed");
+await tab.locator("tr.run", { hasText: "2 trials of a matrix" }).getByRole("link", { name: "speed" }).click();
+await tab.waitForFunction(() => document.querySelectorAll("tr.run").length === 2);
+assert.equal(await tab.getByRole("searchbox").inputValue(), "tag:matrix=speed");
+ok("the trials of a matrix are one row");
+await tab.getByRole("searchbox").fill("");
 await tab.emulateMedia({ colorScheme: "dark" });
 await shot(tab, join(folder, "runs-250-dark.png"));
 ok("hundreds of runs are as many rows as are in view");

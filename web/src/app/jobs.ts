@@ -1,13 +1,14 @@
 // Jobs of the server: imagine, fit, bench, search, explain. docs/formats/api.md says what each is asked and tells.
 
-import type { Label } from "../api";
+import type { Ending, Label } from "../api";
+import { toneOf } from "../lib/format";
 import { get, post, remove } from "./api";
 
 export type JobKind = "imagine" | "fit" | "bench" | "search" | "explain";
 export type JobState = "queued" | "running" | "done" | "failed" | "cancelled";
 export interface Job<Result = unknown> {
   id: string; kind: JobKind; title: string; state: JobState; asked_ns: number; started_ns?: number; ended_ns?: number;
-  run?: string; matrix?: string; note?: string; problem?: string; output?: string; answer?: string; result?: Result;
+  run?: string; matrix?: string; note?: string; problem?: string; output?: string; answer?: string; outcome?: Ending; result?: Result;
 }
 export interface Told { name: string; data: unknown }
 
@@ -54,3 +55,7 @@ export const begin = (kind: JobKind, options: object) => post<Job>("/jobs", { ki
 export const cancel = (id: string) => remove<Job>(`/jobs/${encodeURIComponent(id)}`);
 
 export const over = (state: JobState) => state !== "queued" && state !== "running";
+
+/** What came of a job, in a word or two: that it is done says only that its programs have ended. */
+export const wordOfJob = ({ state, outcome }: Job): string => state === "done" && outcome ? outcome.text : state;
+export const toneOfJob = ({ state, outcome }: Job): string => state === "failed" ? "bad" : state !== "done" ? "unsure" : outcome ? toneOf(outcome) : "good";

@@ -28,6 +28,7 @@ import { toast, undoNewest } from "./frame/toast";
 import { bar } from "./bar";
 import { enter, shut } from "./door";
 import { keepPlace } from "./keepplace";
+import { keepScroll } from "./scrolled";
 import { appState, fromAddress, go, type State } from "./state";
 import { pages, type Shown } from "./views";
 
@@ -37,6 +38,7 @@ if (refused) {
   await new Promise(() => { /* nothing else is shown */ });
 }
 
+keepScroll();
 const app = appState();
 painted(app);
 teaching(false);

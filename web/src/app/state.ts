@@ -3,6 +3,7 @@
 import { darkAtFirst } from "../draw/paint";
 import { chosen, isOfSelection, none, read, undoing, write, type Selection } from "../state/selection";
 import { store, type Page, type Store } from "../state/store";
+import { newEntry } from "./scrolled";
 
 export interface State extends Page {
   path: string; // /, /runs/ID, /snapshots/ID …
@@ -35,8 +36,8 @@ export function appState(): Root {
   app.follow(["path", "params", ...chosen], (state) => {
     const address = toAddress(state);
     if (address === location.pathname + location.search) return;
-    if (state.path === location.pathname) history.replaceState(null, "", address);
-    else history.pushState(null, "", address);
+    if (state.path === location.pathname) history.replaceState(history.state, "", address);
+    else history.pushState(newEntry(), "", address);
   });
   return { ...app, undo: undoing(app, ({ path }) => path) };
 }

@@ -39,7 +39,8 @@ export function diffPage(app: App): Shown {
   find.addEventListener("input", fill);
   swap.addEventListener("click", exchange);
   const list = () => void Promise.all([fetchRuns("", asking.signal, 1000), get<{ snapshots: Opened[] | null }>("/snapshots", asking.signal)]).then(([{ runs }, { snapshots }]) => {
-    all = [...runs.map((r): Choice => ({ id: r.id, title: titled(r), snapshot: false })), ...(snapshots ?? []).map((o): Choice => ({ id: o.id, title: `${o.name}${o.devices[0] ? ` · ${bytes(Math.max(...o.devices.map((d) => d.peak_bytes)))}` : ""}`, snapshot: true }))];
+    const titles = runs.map(titled);
+    all = [...runs.map((r, i): Choice => ({ id: r.id, title: titles.filter((t) => t === titles[i]).length > 1 ? `${titles[i]} · ${r.id}` : titles[i]!, snapshot: false })), ...(snapshots ?? []).map((o): Choice => ({ id: o.id, title: `${o.name}${o.devices[0] ? ` · ${bytes(Math.max(...o.devices.map((d) => d.peak_bytes)))}` : ""}`, snapshot: true }))];
     fill();
   }, (e: unknown) => { if (!asking.signal.aborted) body.replaceChildren(failure(e, again)); });
   const element = h("div", { class: "job-page" }, !(a && b) && question(), h("div", { class: "tools" }, find, before.element, after.element, swap), body);

@@ -3,7 +3,7 @@
 import { bytes, count, duration } from "../../lib/format";
 import { h, section, type Child } from "../../views/dom";
 import { failure } from "../parts";
-import { cancel, job as whole, over, type Job, type Progress, type Running, type Told } from "../jobs";
+import { cancel, job as whole, over, toneOfJob, wordOfJob, type Job, type Progress, type Running, type Told } from "../jobs";
 import { stream } from "../stream";
 
 /** What the page of a kind adds: its own events, and its result. */
@@ -11,8 +11,6 @@ export interface Kind<Result> {
   told?(name: string, data: unknown): void;
   done(job: Job<Result>): boolean | void; // with what there is of a result; true: what the program wrote is to be seen with it
 }
-
-const tones: Record<Job["state"], string> = { queued: "unsure", running: "unsure", done: "good", failed: "bad", cancelled: "unsure" };
 
 /** Follows a job to its end. body is the page's own part. */
 export function jobPanel<Result>(id: string, kind: Kind<Result>, ...body: Child[]): { element: HTMLElement; close(): void } {
@@ -32,8 +30,8 @@ export function jobPanel<Result>(id: string, kind: Kind<Result>, ...body: Child[
   const show = (j: Job) => {
     now = j;
     title.textContent = title.title = j.title; // two lines of it are seen
-    state.textContent = j.state;
-    state.className = `outcome ${tones[j.state]}`;
+    state.textContent = wordOfJob(j);
+    state.className = `outcome ${toneOfJob(j)}`;
     stop.hidden = over(j.state);
     links.replaceChildren(...[j.run && h("span", {}, h("a", { href: `/runs/${encodeURIComponent(j.run)}` }, "Open its run")), j.matrix && h("span", {}, h("a", { href: `/matrices/${encodeURIComponent(j.matrix)}` }, "Open the matrix"))].filter((c): c is HTMLElement => Boolean(c)));
     note.textContent = j.note && j.state !== "done" ? `${j.note[0]!.toUpperCase()}${j.note.slice(1)}.` : ""; // of a job that is done the verdict has it

@@ -3,7 +3,7 @@
 import "../../style/jobs.css";
 import { duration, wallClock } from "../../lib/format";
 import { h, section } from "../../views/dom";
-import { jobs, over, type Job } from "../jobs";
+import { jobs, over, toneOfJob, wordOfJob, type Job } from "../jobs";
 import { empty, failure } from "../parts";
 import type { App } from "../state";
 import type { Shown } from ".";
@@ -29,11 +29,9 @@ export function jobsPage(app: App): Shown {
   return { element: h("div", { class: "job-page" }, h("h1", {}, "Jobs"), panel?.element, section("jobs", "Since the server began", list)), close: () => { asking.abort(); clearTimeout(timer); panel?.close(); } };
 }
 
-const tones: Record<Job["state"], string> = { queued: "unsure", running: "unsure", done: "good", failed: "bad", cancelled: "unsure" };
-
 function table(all: Job[]): HTMLElement {
   return h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Jobs" }, h("table", {},
-    h("thead", {}, h("tr", {}, ...["What", "State", "Answer", "Asked", "Took"].map((t) => h("th", { scope: "col", class: t === "Took" ? "number" : "" }, t)))),
-    h("tbody", {}, ...all.map((j) => h("tr", {}, h("td", { class: "text" }, h("a", { href: pageOf(j), title: j.title }, j.title)), h("td", {}, h("span", { class: `outcome ${tones[j.state]}` }, j.state)), h("td", {}, j.answer ?? "–"),
+    h("thead", {}, h("tr", {}, ...["What", "State", "Asked", "Took"].map((t) => h("th", { scope: "col", class: t === "Took" ? "number" : "" }, t)))),
+    h("tbody", {}, ...all.map((j) => h("tr", {}, h("td", { class: "text" }, h("a", { href: pageOf(j), title: j.title }, j.title)), h("td", {}, h("span", { class: `outcome ${toneOfJob(j)}` }, wordOfJob(j))),
       h("td", {}, wallClock(j.asked_ns)), h("td", { class: "number" }, j.started_ns ? duration((j.ended_ns ?? Date.now() * 1e6) - j.started_ns) : "–"))))));
 }

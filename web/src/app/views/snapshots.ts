@@ -7,7 +7,7 @@ import { get, query, remove, runs as fetchRuns, type Run } from "../api";
 import { openFiles } from "../frame/drop";
 import { toast } from "../frame/toast";
 import { busy, empty, failure } from "../parts";
-import { when } from "../runlist";
+import { titleOf, when } from "../runlist";
 import type { App } from "../state";
 import { followUploads, forget, uploads, type Upload } from "../uploads";
 import type { Shown } from ".";
@@ -27,14 +27,16 @@ export function snapshotsPage(app: App): Shown {
 
   const draw = () => {
     const mine = listed.filter((o) => o.from !== "run" && !hidden.has(o.id));
-    open.replaceChildren(mine.length ? table("Open snapshots", ["Snapshot", "From", "Size", "Devices", "Events", "Blocks", "Peak", ""], mine.map((o) => row(o.name, o.id, o, o.from, o.size_bytes, [
+    const alike = new Map<string, number>(), told = (o: Opened) => { const n = (alike.get(o.name) ?? 0) + 1; alike.set(o.name, n); return n > 1 ? `${o.name} (${n})` : o.name; }; // files of one name, from several folders
+    open.replaceChildren(mine.length ? table("Open snapshots", ["Snapshot", "From", "Size", "Devices", "Events", "Blocks", "Peak", ""], mine.map((o) => row(told(o), o.id, o, o.from, o.size_bytes, [
       action("close", o.from === "upload" ? `Delete ${o.name}` : `Close ${o.name}`, o.from === "upload" ? "delete" : "close", () => closing(o))])))
       : empty("No file is open", "Drop one above, or name it when the server starts. torch.cuda.memory._dump_snapshot writes one.", "hightide ui snapshot.pickle"));
     if (!runs) return; // not known yet is not none
     const from = runs.filter((r) => (r.snapshots ?? 0) > 0);
     recorded.replaceChildren(from.length ? table("Recorded snapshots", ["Snapshot", "Recorded", "Run's size", "Devices", "Events", "Blocks", "Peak", ""], from.slice(0, mostRecorded).flatMap((run) => Array.from({ length: run.snapshots! }, (_, k) => {
       const id = `${run.id}-${k}`, known = of.get(id) ?? listed.find((o) => o.id === id);
-      return row(`${run.name || run.id}${run.snapshots! > 1 ? `, ${known?.name ?? `number ${k + 1}`}` : ""}`, id, known, when(run.start_wall_ns, Date.now()), run.size_bytes, [h("a", { href: `/runs/${encodeURIComponent(run.id)}` }, "run")]);
+      const title = titleOf(run), others = from.some((r) => r !== run && titleOf(r) === title);
+      return row([title, others && title !== run.id && run.id, run.snapshots! > 1 && (known?.name ?? `number ${k + 1}`)].filter(Boolean).join(", "), id, known, when(run.start_wall_ns, Date.now()), run.size_bytes, [h("a", { href: `/runs/${encodeURIComponent(run.id)}` }, "run")]);
     })))
       : empty("No run recorded a snapshot", "A run keeps the state of PyTorch's allocator where it is told to, and always where memory runs out on the device.", "hightide run --snapshot-on exit -- python train.py"));
     if (from.length > mostRecorded) recorded.append(h("p", { class: "hint" }, `The newest ${count(mostRecorded)} of ${count(from.length)} runs with snapshots are listed.`));

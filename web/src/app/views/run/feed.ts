@@ -73,7 +73,10 @@ export function feed(id: string, standing: Standing): Feed & { start(): void; cl
     void get<Run>(path, asking.signal).then((row) => {
       if (asking.signal.aborted) return;
       if (row.state === "running") follow();
-      else for (const then of begins) then(false);
+      else {
+        for (const then of begins) then(false);
+        ({ close: closing } = stream("/live", path, { runs: ({ removed }: { removed: string[] | null }) => { if (removed?.includes(row.id)) standing.gone(); } }, standing.gone));
+      }
     }, (problem: unknown) => {
       if (asking.signal.aborted) return;
       unread = problem instanceof Problem && problem.status === 503; // it is asked for again together with the report

@@ -66,7 +66,7 @@ export function runPage(app: App, part: string): Shown {
   const fed = feed(id, {
     live: () => { place.classList.add("going-on"); state.replaceChildren(h("span", { class: "outcome live" }, "live"), " recorded just now"); },
     ended: (text) => { place.classList.remove("going-on"); state.textContent = text; },
-    gone: () => { state.textContent = "The run was deleted."; },
+    gone: () => { place.classList.remove("going-on"); state.replaceChildren(h("span", { class: "outcome bad" }, "deleted"), " The run was deleted: what is shown here was read before. ", h("a", { href: "/" }, "To the runs")); },
     failed: (problem, again) => { waiting.replaceChildren(failure(problem, again)); },
     shown: ({ run, processes }: Report) => {
       document.title = `${run.name || run.id} · hightide`;
