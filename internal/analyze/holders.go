@@ -9,6 +9,7 @@ import (
 
 	"hightide/internal/mem"
 	"hightide/internal/usage"
+	"hightide/internal/words"
 )
 
 // A holder is the container that keeps growing, a line is where the bytes were allocated; the two
@@ -47,14 +48,41 @@ func (in *Input) holdersOf(process uint32) []mem.Holder {
 		index[k] = len(out)
 		out = append(out, h)
 	}
-	out = slices.DeleteFunc(out, func(h mem.Holder) bool {
+	out = alike(slices.DeleteFunc(out, func(h mem.Holder) bool {
 		return h.PerStep <= 0 || h.PerMin > 0 && h.Time < late // by the clock they are looked at to the end
-	})
+	}))
 	slices.SortStableFunc(out, func(a, b mem.Holder) int {
 		return cmp.Or(cmp.Compare(holderRate(b), holderRate(a)), cmp.Compare(b.PerStep, a.PerStep))
 	})
 	return out
 }
+
+// alike puts containers together that one statement makes grow, as the lists of a dict: `by_class[0]` and `by_class[1]` are `by_class[…]`.
+func alike(holders []mem.Holder) (out []mem.Holder) {
+	type key struct {
+		kind, name string
+		where      mem.Location
+	}
+	index := map[key]int{}
+	for _, h := range holders {
+		k := key{h.Kind, inBrackets.Regexp().ReplaceAllString(h.Name, "[…]"), h.Where}
+		i, known := index[k]
+		if !known || h.Where.Line <= 0 {
+			index[k] = len(out)
+			out = append(out, h)
+			continue
+		}
+		o := &out[i]
+		o.Name, o.Items, o.PerStep, o.Graph, o.Bound = k.name, o.Items+h.Items, o.PerStep+h.PerStep, o.Graph || h.Graph, mem.Optional{}
+		if more, known := h.Tensors.Get(); known {
+			o.Tensors = mem.Some(o.Tensors.Or(0) + more)
+		}
+	}
+	return out
+}
+
+// inBrackets matches a key, as the agent writes it in names.
+var inBrackets = words.Lazy(`\[[^\[\]]*\]`)
 
 // pace brings the rate of a holder to the unit of the clock.
 func (c *clock) pace(h *mem.Holder) {

@@ -116,3 +116,16 @@ func TestLineThatBecomesKnown(t *testing.T) {
 		t.Errorf("%s", f.Title)
 	}
 }
+
+// TestAlike: lists that one statement makes grow, one for each class of a data set, are one container.
+func TestAlike(t *testing.T) {
+	s := training(11, growsAt(40, 1*mem.MiB))
+	for _, key := range []string{"0", "1", "2"} {
+		h := holds("by_class["+key+"]", 12, 1*mem.MiB)
+		h.PerStep, h.Items, h.Tensors = 1.0/3, 100, mem.Some(100*int64(mem.MiB))
+		s.holders = append(s.holders, h)
+	}
+	if f := only(t, s.run()); f.Holder != "by_class[…]" || f.Line != 12 || !strings.Contains(f.Text, "gains 1 item per step") {
+		t.Errorf("%s: %s", f.Title, f.Text)
+	}
+}
