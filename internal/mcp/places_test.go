@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -42,7 +43,7 @@ func TestPlaces(t *testing.T) {
 	session := assistantOf(t, &engine.Engine{DataDir: filepath.Join(root, "data")}, Options{Folders: []string{filepath.Dir(snapshot), filepath.Dir(recording)}})
 	calls := []string{
 		`check {"budget": %q, "of": "` + snapshot + `"}`, `check {"budget": "budget.yaml", "of": %q}`, `check {"budget": "by-baseline.yaml", "of": "` + snapshot + `", "baseline": %q}`,
-		`explain {"files": ["` + snapshot + `", %q]}`, `diff {"a": %q, "b": "` + snapshot + `"}`, `diff {"a": "` + snapshot + `", "b": %q}`, `replay {"files": [%q]}`, `report {"run": %q}`,
+		`explain {"files": ["` + snapshot + `", %q]}`, `diff {"a": %q, "b": "` + snapshot + `"}`, `diff {"a": "` + snapshot + `", "b": %q}`, `replay {"files": [%q]}`, `report {"run": %q}`, `curves {"run": %q}`,
 	}
 	refused := func(what, text string, failed bool) {
 		if !failed || !strings.Contains(text, "lies outside the folders that may be read") || strings.Contains(text, secret) || strings.Contains(text, "did you mean") {
@@ -67,6 +68,55 @@ func TestPlaces(t *testing.T) {
 		if _, text, failed := call(t, session, "check", map[string]any{"budget": may, "of": snapshot}); failed {
 			t.Errorf("%s: %s", may, text)
 		}
+	}
+}
+
+// TestNoParameterReadsElsewhere: whatever parameter of whatever tool names a file, nothing of one elsewhere comes back.
+func TestNoParameterReadsElsewhere(t *testing.T) {
+	snapshot, _ := filepath.Abs(snapshot)
+	const secret = "root:$6$secret"
+	path := filepath.Join(t.TempDir(), "shadow.py")
+	if err := os.WriteFile(path, []byte(secret+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	session := assistantOf(t, &engine.Engine{DataDir: t.TempDir()}, Options{Folders: []string{filepath.Dir(snapshot)}})
+	tools, err := session.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tried := 0
+	for _, tool := range tools.Tools {
+		text, _ := json.Marshal(tool.InputSchema)
+		var schema struct {
+			Properties map[string]struct{ Type any }
+			Required   []string
+		}
+		if err := json.Unmarshal(text, &schema); err != nil {
+			t.Fatal(err)
+		}
+		for name, property := range schema.Properties {
+			list := strings.Contains(fmt.Sprint(property.Type), "array")
+			if !list && property.Type != "string" {
+				continue
+			}
+			arguments := map[string]any{}
+			for _, other := range schema.Required {
+				arguments[other] = snapshot
+			}
+			if arguments[name] = path; list {
+				arguments[name] = []string{path}
+			}
+			tried++
+			if result, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: tool.Name, Arguments: arguments}); err == nil {
+				if text, _ := json.Marshal(result); strings.Contains(string(text), secret) {
+					t.Errorf("%s %v: %s", tool.Name, arguments, text)
+				}
+			}
+		}
+	}
+	if tried < 25 {
+		t.Errorf("%d parameters", tried)
 	}
 }
 
