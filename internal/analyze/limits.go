@@ -39,6 +39,8 @@ type deadline struct {
 	memory      bool    // it is memory, of which growth tells
 }
 
+const sharedMemory = "shared memory (/dev/shm)"
+
 const (
 	leastCount = 32   // of descriptors or threads
 	nearLimit  = 0.99 // of it
@@ -90,7 +92,7 @@ func (in *Input) supplies() (all []supply) {
 	threads.advice = "Reuse one pool of threads or processes, and shut down each executor, loader and process that is no longer needed: join() or wait() for it."
 	add(threads)
 	shared, source := in.sharedLimit()
-	add(supply{name: "shared memory (/dev/shm)", use: in.find(0, mem.SeriesShmUsed), limit: shared, source: source, least: leastTotal, ended: "No space left on device",
+	add(supply{name: sharedMemory, use: in.find(0, mem.SeriesShmUsed), limit: shared, source: source, least: leastTotal, ended: "No space left on device",
 		advice: "Call unlink() of each multiprocessing.shared_memory.SharedMemory that is no longer needed, in one process; close() alone keeps its memory. In a container, --shm-size sets how much there is."})
 	for i := range all {
 		if s := &all[i]; s.used == 0 {

@@ -313,6 +313,10 @@ type Event struct {
 // "3 socket", "1 pipe", "560 /data/*.txt".
 const EventDescriptors = "descriptors"
 
+// EventSharedLeft is the kind of an event that says at the end what of /dev/shm no process maps or has open: Bytes of blocks that were made
+// or written to meanwhile; as facts how many, the largest one's name, and the same of those from before.
+const EventSharedLeft = "shared-left"
+
 // EventGarbage is the kind of an event that says what Python's collector freed at most at once: Bytes of the host; as facts of devices,
 // how often a quarter of that or more, and the stack that allocated most of it. A later one of a process replaces the earlier.
 const EventGarbage = "garbage"

@@ -321,6 +321,34 @@ func (w watcher) Descriptors(s *sampler.Process, now int64, kinds map[string]int
 	w.emit(e)
 }
 
+// SharedLeft implements sampler.Sink.
+func (w watcher) SharedLeft(now int64, left []sampler.Left) {
+	e := mem.Event{Time: now, Kind: mem.EventSharedLeft}
+	var fresh, old []sampler.Left
+	for _, block := range left {
+		if block.New {
+			fresh = append(fresh, block)
+		} else {
+			old = append(old, block)
+		}
+	}
+	count := func(blocks []sampler.Left) (bytes int64, n, name string) {
+		most := int64(-1)
+		for _, block := range blocks {
+			bytes += block.Bytes
+			if block.Bytes > most {
+				most, name = block.Bytes, block.Name
+			}
+		}
+		return bytes, strconv.Itoa(len(blocks)), name
+	}
+	bytes, blocks, name := count(fresh)
+	before, blocksBefore, nameBefore := count(old)
+	e.Bytes = mem.Some(bytes)
+	e.Facts = facts("blocks", blocks, "largest", name, "before_bytes", strconv.FormatInt(before, 10), "before_blocks", blocksBefore, "before_largest", nameBefore)
+	w.emit(e)
+}
+
 // Unobserved implements sampler.Sink.
 func (w watcher) Unobserved(what, why string) {
 	w.emit(mem.Event{Time: w.now(), Kind: "unobserved", Text: what + ": " + why})

@@ -4,9 +4,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"hightide/internal/mem"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestLimits: a process's own limits are those that it set.
@@ -91,5 +95,52 @@ func TestGroupThreads(t *testing.T) {
 		if used, most := sink.last["0  "+string(mem.SeriesCgroupThreads)], sink.last["0  "+string(mem.SeriesCgroupThreadsLimit)]; used != 90 || most != 100 {
 			t.Errorf("%s: %d of %d, want 90 of 100", name, used, most)
 		}
+	}
+}
+
+// TestSharedLeft: a block of shared memory that nobody maps or has open is told at the end, one in use is not.
+func TestSharedLeft(t *testing.T) {
+	var fs unix.Statfs_t
+	if unix.Statfs("/dev/shm", &fs) != nil || fs.Type != unix.TMPFS_MAGIC {
+		t.Skip("no /dev/shm here")
+	}
+	c, end := start(t, "python3", "-c", `
+import mmap, os, sys
+def block(name):
+    fd = os.open("/dev/shm/hightide-test-%s-%d" % (name, os.getppid()), os.O_RDWR | os.O_CREAT, 0o600)
+    os.ftruncate(fd, 1 << 20)
+    at = mmap.mmap(fd, 1 << 20)
+    at[:] = b"x" * (1 << 20)
+    return fd, at
+fd, at = block("left"); at.close(); os.close(fd)
+fd, mapped = block("mapped"); os.close(fd)
+opened, at = block("open"); at.close()
+print("ready", flush=True)
+sys.stdin.read()`)
+	name := func(what string) string { return fmt.Sprintf("hightide-test-%s-%d", what, os.Getpid()) }
+	defer func() {
+		for _, what := range []string{"left", "mapped", "open"} {
+			os.Remove("/dev/shm/" + name(what))
+		}
+	}()
+	sink := newSeen()
+	s := New(Options{Leader: c.Process.Pid, WatchLeader: true, Vendors: []Vendor{}}, sink)
+	defer s.Close()
+	left := func() (names []string) {
+		sink.left = nil
+		s.Last(monotonic())
+		for _, block := range sink.left {
+			if strings.HasPrefix(block.Name, "hightide-test-") && strings.HasSuffix(block.Name, fmt.Sprintf("-%d", os.Getpid())) && block.Bytes == 1<<20 {
+				names = append(names, block.Name)
+			}
+		}
+		return names
+	}
+	if got := left(); !slices.Equal(got, []string{name("left")}) {
+		t.Errorf("%v, while it runs", got)
+	}
+	end()
+	if got := left(); !slices.Equal(got, []string{name("left"), name("mapped"), name("open")}) {
+		t.Errorf("%v, after its end", got)
 	}
 }

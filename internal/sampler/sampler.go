@@ -34,6 +34,8 @@ type Sink interface {
 	Sample(p *Process, device string, name mem.Quantity, time, value int64)
 	// Descriptors says what the open descriptors of a process are, each time that there are far more of them: how many of each kind.
 	Descriptors(p *Process, now int64, kinds map[string]int64)
+	// SharedLeft says at the end which blocks of /dev/shm no process uses.
+	SharedLeft(now int64, left []Left)
 	// Unobserved says once what cannot be seen here and why, in words for people.
 	Unobserved(what, why string)
 }
@@ -71,6 +73,7 @@ type Sampler struct {
 	live    []*Process      // copy of the tree's, so that the cursor stays valid within a tick
 	summed  bool            // some process was seen with memory
 	shared  footprint
+	began   int64      // ns of the wall clock
 	before  int64      // the tick before
 	hurried bool       // the tree changes
 	maps    []byte     // to read lists of mappings into
@@ -98,6 +101,7 @@ func New(options Options, sink Sink) *Sampler {
 		options: options, sink: sink, told: map[string]bool{}, vendors: options.Vendors,
 		tree:   NewTree(options),
 		budget: NewBudget(options.Share, options.Interval),
+		began:  time.Now().UnixNano(),
 	}
 	group := 0
 	if options.Running {
@@ -174,6 +178,9 @@ func (s *Sampler) Last(now int64) {
 	s.sums(now)
 	s.footprint(now, true)
 	s.host.sample(s.sink, now, true) // did the kernel kill one of them for memory?
+	if left := leftBlocks(s.options.Root, s.began); len(left) > 0 {
+		s.sink.SharedLeft(now, left)
+	}
 }
 
 // Hurried says that processes appear or grow so fast that the next tick should come sooner than others, and may.

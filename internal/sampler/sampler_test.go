@@ -26,6 +26,7 @@ type seen struct {
 	unobserved map[string]string
 	samples    int
 	kinds      map[int]map[string]int64
+	left       []Left
 }
 
 func newSeen() *seen {
@@ -49,7 +50,8 @@ func (s *seen) Descriptors(p *Process, _ int64, kinds map[string]int64) {
 	}
 	s.kinds[p.PID] = kinds
 }
-func (s *seen) Unobserved(what, why string) { s.unobserved[what] = why }
+func (s *seen) SharedLeft(_ int64, left []Left) { s.left = left }
+func (s *seen) Unobserved(what, why string)     { s.unobserved[what] = why }
 func (s *seen) Sample(p *Process, device string, name mem.Quantity, _, value int64) {
 	s.last[key(p, device, name)] = value
 	s.samples++
@@ -514,6 +516,7 @@ type quiet struct{}
 func (quiet) Process(*Process)                                    {}
 func (quiet) Left(*Process)                                       {}
 func (quiet) Gone(*Process, int64)                                {}
+func (quiet) SharedLeft(int64, []Left)                            {}
 func (quiet) Descriptors(*Process, int64, map[string]int64)       {}
 func (quiet) Unobserved(string, string)                           {}
 func (quiet) Sample(*Process, string, mem.Quantity, int64, int64) {}

@@ -1,0 +1,78 @@
+package sampler
+
+import (
+	"bufio"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// Left is a block of /dev/shm that no process maps or has open: its memory stays until somebody removes it.
+type Left struct {
+	Name  string
+	Bytes int64 // of memory
+	New   bool  // it was written to since the sampler began
+}
+
+// leftBlocks lists them; where not all processes can be looked at, those of this user alone. since: ns of the wall clock.
+func leftBlocks(root string, since int64) (left []Left) {
+	folder := filepath.Join(root, "dev/shm")
+	entries, err := os.ReadDir(folder)
+	if err != nil || len(entries) == 0 {
+		return nil
+	}
+	used, known := usedBlocks(root)
+	for _, entry := range entries {
+		var info syscall.Stat_t
+		if syscall.Lstat(filepath.Join(folder, entry.Name()), &info) != nil || info.Mode&syscall.S_IFMT != syscall.S_IFREG || used[info.Ino] {
+			continue
+		}
+		if bytes := info.Blocks * 512; bytes > 0 && (known || int(info.Uid) == os.Geteuid()) { // one's own processes can be looked at
+			left = append(left, Left{entry.Name(), bytes, info.Mtim.Nano() >= since || info.Ctim.Nano() >= since})
+		}
+	}
+	return left
+}
+
+// usedBlocks are the files of /dev/shm that processes map or have open, by number; known is false where one could not be looked at.
+func usedBlocks(root string) (used map[uint64]bool, known bool) {
+	used, known = map[uint64]bool{}, true
+	processes, _ := filepath.Glob(filepath.Join(root, "proc/[0-9]*"))
+	for _, dir := range processes {
+		if !mapped(dir+"/maps", used) {
+			if _, err := os.Stat(dir); err == nil {
+				known = false
+			}
+			continue
+		}
+		names, _ := os.ReadDir(dir + "/fd")
+		for _, name := range names {
+			var info syscall.Stat_t
+			if target, err := os.Readlink(dir + "/fd/" + name.Name()); err == nil && strings.HasPrefix(target, "/dev/shm/") && syscall.Stat(dir+"/fd/"+name.Name(), &info) == nil {
+				used[info.Ino] = true
+			}
+		}
+	}
+	return used, known
+}
+
+// mapped adds the files of /dev/shm that a list of mappings names; false where it cannot be read.
+func mapped(maps string, used map[uint64]bool) bool {
+	file, err := os.Open(maps)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	lines := bufio.NewScanner(file)
+	for lines.Scan() {
+		fields := strings.Fields(lines.Text()) // range, rights, offset, device, inode, path
+		if len(fields) >= 6 && strings.HasPrefix(fields[5], "/dev/shm/") {
+			if inode, err := strconv.ParseUint(fields[4], 10, 64); err == nil {
+				used[inode] = true
+			}
+		}
+	}
+	return lines.Err() == nil
+}
