@@ -129,7 +129,8 @@ func (in *Input) shortages() (n int) {
 	return n
 }
 
-// shortage says whether an exception that nobody caught tells that memory ran out, as a framework, Python or NumPy words it.
+// shortage says whether an exception that nobody caught tells that memory ran out, as a framework, Python or NumPy
+// words it.
 func (in *Input) shortage(e *mem.Event) bool {
 	if e.Shortage() || strings.HasSuffix(e.Facts["class"], "MemoryError") {
 		return true

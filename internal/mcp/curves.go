@@ -69,7 +69,8 @@ var showCurves = tool[curvesInput, curvesAnswer]{
 			out.Curves = append(out.Curves, curve{c.Name, c.Of, c.Process, c.Unit, c.Label, c.Error, c.X, c.Y})
 		}
 		for _, s := range run.Series {
-			if !slices.ContainsFunc(out.Curves, func(c curve) bool { return c.Name == s.Name }) && !slices.Contains(out.Others, string(s.Name)) {
+			given := slices.ContainsFunc(out.Curves, func(c curve) bool { return c.Name == s.Name })
+			if !given && !slices.Contains(out.Others, string(s.Name)) {
 				out.Others = append(out.Others, string(s.Name))
 			}
 		}
@@ -103,7 +104,8 @@ func (in *curvesInput) options(points int) engine.CurveOptions {
 // unknown is the first quantity that is asked for and not in the run; "" where all are.
 func (in *curvesInput) unknown(run *mem.Run) string {
 	for _, name := range in.Names {
-		if name != engine.MainCurve && name != "all" && !slices.ContainsFunc(run.Series, func(s *mem.Series) bool { return string(s.Name) == name }) {
+		has := slices.ContainsFunc(run.Series, func(s *mem.Series) bool { return string(s.Name) == name })
+		if !has && name != engine.MainCurve && name != "all" {
 			return name
 		}
 	}
@@ -124,8 +126,9 @@ func curvesText(out *curvesAnswer) string {
 		}
 		cell := func(v int64) string { return report.FormatCell(v, c.Unit) }
 		high := slices.Index(c.Y, slices.Max(c.Y))
-		lines = append(lines, fmt.Sprintf("%s (%s): %s at %s, highest %s at %s, lowest %s, %s at %s", line, c.Label, cell(c.Y[0]), report.Duration(c.X[0]), cell(c.Y[high]),
-			report.Duration(c.X[high]), cell(slices.Min(c.Y)), cell(c.Y[len(c.Y)-1]), report.Duration(c.X[len(c.X)-1])))
+		at := func(i int) string { return cell(c.Y[i]) + " at " + report.Duration(c.X[i]) }
+		lines = append(lines, fmt.Sprintf("%s (%s): %s, highest %s, lowest %s, %s", line, c.Label, at(0), at(high),
+			cell(slices.Min(c.Y)), at(len(c.Y)-1)))
 	}
 	if len(lines) == 0 {
 		lines = append(lines, "The run has no such curve.")

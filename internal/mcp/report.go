@@ -70,7 +70,8 @@ func (a *reportAnswer) brief() string {
 	a.Findings, a.Notes, a.Omitted = []finding{}, []string{}, strings.Repeat(" ", 100) // as long as it may get
 	a.Command, a.Verdict = report.Shorten(a.Command, 300), report.Shorten(a.Verdict, 700)
 	for _, f := range found {
-		f.Title, f.Text, f.Advice, f.File = report.Shorten(f.Title, 160), report.Shorten(f.Text, 500), report.Shorten(f.Advice, 300), report.Shorten(f.File, 200)
+		f.Title, f.Text = report.Shorten(f.Title, 160), report.Shorten(f.Text, 500)
+		f.Advice, f.File = report.Shorten(f.Advice, 300), report.Shorten(f.File, 200)
 		if a.Findings = append(a.Findings, f); a.size() > briefBytes {
 			a.Findings = a.Findings[:len(a.Findings)-1]
 			break

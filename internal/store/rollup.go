@@ -25,8 +25,8 @@ func newRollup(whole bool) *rollup {
 	return &rollup{run: mem.NewRun(), whole: whole, bounds: map[uint32]bool{}}
 }
 
-// boundsKept is how many readings of the tree a run in the making keeps, so that its figure is the one that its page has. Of those that
-// come later it keeps the highest of each second, until it has ended.
+// boundsKept is how many readings of the tree a run in the making keeps, so that its figure is the one that its page
+// has. Of those that come later it keeps the highest of each second, until it has ended.
 const boundsKept = 1 << 18
 
 func (r *rollup) add(f mem.Frame) {
@@ -56,7 +56,9 @@ func (r *rollup) add(f mem.Frame) {
 }
 
 // boundsOf are the series that bound what the processes took together.
-var boundsOf = []mem.Quantity{mem.SeriesTreePSS, mem.SeriesTreePSSError, mem.SeriesTreeShared, mem.SeriesTreeSegments, mem.SeriesTreeRSS}
+var boundsOf = []mem.Quantity{
+	mem.SeriesTreePSS, mem.SeriesTreePSSError, mem.SeriesTreeShared, mem.SeriesTreeSegments, mem.SeriesTreeRSS,
+}
 
 // profileFormat is that of memory by line, which is kept as a snapshot is and is none.
 const profileFormat = "pprof"
@@ -71,7 +73,8 @@ func (r *rollup) samples(f mem.Samples) {
 		r.run.Raise(f)
 		return
 	}
-	if peak := (&mem.Series{Values: f.Values}).Peak(); !r.whole && r.read > boundsKept && peak >= 0 && len(f.Times) == len(f.Values) {
+	peak := (&mem.Series{Values: f.Values}).Peak()
+	if !r.whole && r.read > boundsKept && peak >= 0 && len(f.Times) == len(f.Values) {
 		f.Times, f.Values = f.Times[peak:peak+1], f.Values[peak:peak+1]
 	}
 	r.read += len(f.Times)
@@ -84,8 +87,9 @@ func (r *rollup) row() Run {
 	run, said := r.run, analyze.Conclude(r.run)
 	row := Run{
 		ID: run.Info.ID, Name: run.Info.Name, Tags: maps.Clone(run.Info.Tags), Verb: run.Info.Verb, Label: run.Info.Label,
-		Command: run.Info.Command, Host: run.Info.Host.Name, Start: run.Info.StartWall, Steps: run.StepCount(), Processes: len(run.Processes),
-		State: CutOff, Damaged: r.damaged, Figure: said.Figure, Ended: said.Ending,
+		Command: run.Info.Command, Host: run.Info.Host.Name, Start: run.Info.StartWall, Steps: run.StepCount(),
+		Processes: len(run.Processes),
+		State:     CutOff, Damaged: r.damaged, Figure: said.Figure, Ended: said.Ending,
 	}
 	if r.last > run.Info.StartMono {
 		row.Duration = r.last - run.Info.StartMono
@@ -117,9 +121,12 @@ func (r *rollup) row() Run {
 
 // peaks are the highest of each figure that is listed by name beside the one that a run is known by.
 func (r *rollup) peaks(row *Run) {
+	places := map[mem.Quantity]*mem.Optional{
+		mem.SeriesTreeRSS: &row.HostRSS, mem.SeriesRSS: &row.HostRSS, mem.SeriesTreePSS: &row.HostPSS, mem.SeriesPSS: &row.HostPSS,
+		mem.SeriesDeviceUsed: &row.Device, mem.SeriesAllocated: &row.Allocated, mem.SeriesReserved: &row.Reserved,
+	}
 	for _, s := range r.run.Series {
-		at := map[mem.Quantity]*mem.Optional{mem.SeriesTreeRSS: &row.HostRSS, mem.SeriesRSS: &row.HostRSS, mem.SeriesTreePSS: &row.HostPSS, mem.SeriesPSS: &row.HostPSS,
-			mem.SeriesDeviceUsed: &row.Device, mem.SeriesAllocated: &row.Allocated, mem.SeriesReserved: &row.Reserved}[s.Name]
+		at := places[s.Name]
 		if at != nil && len(s.Values) > 0 {
 			at.Raise(mem.Some(s.Values[s.Peak()]))
 		}
