@@ -47,9 +47,9 @@ var All = []func(*Input, *report.Report){
 	peak,        // how high memory rose, when, and who held it
 	growth,      // what only ever grows, and which line keeps it
 	cycles,      // what waits in reference cycles for Python's collector
-	sharedLeft,  // what of /dev/shm was left behind that nobody uses
 	copies,      // what forked workers copy of their parent's memory, and why
 	limits,      // what else than memory the program runs out of, and what of all ends it first
+	sharedLeft,  // what of /dev/shm was left behind that nobody uses
 	cards,       // what grows on devices that only logs of whole devices tell of
 	shapes,      // what each curve does as a whole: steady, a saw-tooth, a staircase, and when it changed
 	sites,       // which lines of the program held the heap at its highest
