@@ -13,12 +13,14 @@ from __future__ import annotations
 import gc
 import sys
 import weakref
-from collections import Counter, deque
+from collections import deque
+from itertools import islice
 from struct import Struct
 from time import thread_time_ns
 from types import CellType, FrameType, FunctionType, ModuleType
-from typing import Any, Dict, Iterator, List
+from typing import Any, Dict, Iterator, List, Tuple
 
+from . import collected
 from .insides import named, newest
 from .reach import WAITING, Found, Owner
 
@@ -56,23 +58,26 @@ class Walk:
         if self.over or len(sys._current_frames()) > 1:
             return
         began = thread_time_ns()
-        objects = gc.get_objects()
-        self.objects = len(objects)
+        counts = collected.counts()
+        self.objects = sum(counts.values())
         self.looks += 1
-        types = Counter(map(id, map(type, objects)))
-        containers = [o for o in objects if type(o) in _KINDS and len(o) >= LEAST][:MOST]
+        lengths = self._sizes()
         if self.looks == 1:
-            self._waiting(objects)
-        self._types = {key: _longer(self._types, key, at, count) for key, count in types.items()}
-        self._lengths = {id(o): _longer(self._lengths, id(o), at, len(o)) for o in containers}
+            self._waiting()
+        self._types = {key: _longer(self._types, key, at, count) for key, count in counts.items()}
+        self._lengths = {key: _longer(self._lengths, key, at, count) for key, count in lengths.items()}
         self.grows = {}
         if self.looks >= LOOKS:
-            growing = self._growing(containers)
-            self._growing_types(objects)
-            objects.clear()
-            containers.clear()
-            self._refer(growing)
+            self._growing_types()
+            self._refer(self._growing())
         self.over = thread_time_ns() - began > TOO_LONG_NS
+
+    def _sizes(self) -> Dict[int, int]:
+        """Entries of containers, by address. The containers are held for two calls in C."""
+        containers = collected.of_types(_KINDS)
+        sizes = dict(zip(map(id, containers), map(len, containers)))
+        del containers
+        return dict(islice((pair for pair in sizes.items() if pair[1] >= LEAST), MOST))
 
     def complete(self) -> bool:
         """Whether there were enough looks to see what grows."""
@@ -86,29 +91,30 @@ class Walk:
                 name = getattr(thing, "__name__", "") if type(thing) in WAITING else named(type(thing))[1]
                 yield Found(name, name, Owner("", "", None, False), thing)
 
-    def _waiting(self, objects: List[Any]) -> None:
+    def _waiting(self) -> None:
         """Generators and coroutines, which a loop may hold without a name."""
-        self._roots = [weakref.ref(o) for o in objects if type(o) in WAITING][:MOST_ROOTS]
+        self._roots = [weakref.ref(o) for o in collected.of_types(WAITING)[:MOST_ROOTS]]
 
-    def _growing(self, containers: List[Any]) -> List[Any]:
-        rates = [(_rate(self._lengths[id(o)]), o) for o in containers]
-        growing = sorted((pair for pair in rates if pair[0] > 0), key=lambda pair: -pair[0])[:GROWING]
-        for rate, thing in growing:
+    def _growing(self) -> List[Any]:
+        rates = sorted(((rate, key) for key, rate in map(_rated, self._lengths.items()) if rate > 0), reverse=True)
+        fastest = {key: rate for rate, key in rates[:GROWING]}
+        growing = [thing for thing in collected.with_ids(set(fastest)) if type(thing) in _KINDS]
+        for thing in growing:
             try:
                 last = newest(thing, 1)
             except RuntimeError:  # another thread changes it
                 continue
             what = "entries of a %s (%s)" % (type(thing).__name__, named(type(last[0]))[1] if last else "")
-            self.grows[what] = self.grows.get(what, 0.0) + rate
-        return [thing for _, thing in growing]
+            self.grows[what] = self.grows.get(what, 0.0) + fastest[id(thing)]
+        return growing
 
-    def _growing_types(self, objects: List[Any]) -> None:
+    def _growing_types(self) -> None:
         rates = {key: _rises(sizes) for key, sizes in self._types.items()}
         fastest = sorted((key for key, rate in rates.items() if rate > 0), key=lambda key: -rates[key])[:GROWING]
+        kinds = collected.types() if fastest else {}
         for key in fastest:
-            kind = next((type(o) for o in objects if id(type(o)) == key), None)
-            if kind is not None:
-                self.grows["objects of type " + named(kind)[1]] = rates[key]
+            if key in kinds:
+                self.grows["objects of type " + named(kinds[key])[1]] = rates[key]
 
     def _refer(self, growing: List[Any]) -> None:
         """Take what refers to things that grow among the roots."""
@@ -126,6 +132,10 @@ class Walk:
                     except TypeError:  # it can have none
                         continue
             level = [thing for thing in found if type(thing) in _PASSED][: 2 * GROWING]
+
+
+def _rated(of: Tuple[int, Trail]) -> Tuple[int, float]:
+    return of[0], _rate(of[1])
 
 
 def _rate(trail: Trail) -> float:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-import gc
 import linecache
 import re
 import sys
 import tokenize
 from typing import Any, Callable, Dict, Iterator, List
 
+from .. import collected
 from ..places import is_library
 from ..tracker import CHECKPOINT, EVALUATION
 from ..training import Training
@@ -90,10 +90,8 @@ class Coverage:
 
     def untrained(self, torch: Any) -> None:
         """The program ended without a step; say so if it was going to take some."""
-        kind = torch.optim.Optimizer
-        for thing in gc.get_objects():
-            if not issubclass(type(thing), kind):  # isinstance also asks the thing: some of torch's warn then
-                continue
+        kinds = collected.types().values()
+        for thing in collected.of_types(kind for kind in kinds if issubclass(kind, torch.optim.Optimizer)):
             if any(p.is_cuda for group in thing.param_groups for p in group["params"]):
                 self._say("training", "an optimizer was built and took no step: a training takes more")
                 return

@@ -14,11 +14,11 @@ do, so after the first steps they are on only in as many as SHARE of the time al
 from __future__ import annotations
 
 import functools
-import gc
 import weakref
 from contextlib import nullcontext
 from typing import Any, Callable, Iterator, List, Optional
 
+from .. import collected
 from ..tracker import ALWAYS_STEPS, EVALUATION, FORWARD, MODULE, NEVER
 from ..training import Training
 
@@ -180,18 +180,11 @@ class Roots:
 
     def unowned(self) -> list[Any]:
         """All modules that no other module contains, from one look at the collector's list."""
-        is_module: dict[type, bool] = {}
         base: type = self.torch.nn.Module
-        found: list[Any] = []
+        found = collected.of_types(kind for kind in collected.types().values() if issubclass(kind, base))
         inner: set[int] = set()
-        for thing in gc.get_objects():
-            kind = type(thing)
-            known = is_module.get(kind)
-            if known is None:
-                known = is_module[kind] = issubclass(kind, base)
-            if known:
-                found.append(thing)
-                inner.update(map(id, _own(thing, "_modules")))
+        for thing in found:
+            inner.update(map(id, _own(thing, "_modules")))
         return [module for module in found if id(module) not in inner]
 
     def _adopt(self, module: Any) -> None:
