@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -73,17 +74,7 @@ type MatrixPage struct {
 
 // Matrix is a matrix as far as it was measured, compared. link gives a run's page an address; nil: it has none.
 func Matrix(ctx context.Context, e *engine.Engine, name string, link func(run string) string) (*MatrixPage, error) {
-	if problem := matrix.CheckName(name); problem != "" {
-		return nil, fail.Input("GET /api/v1/matrices lists them", "no matrix %q: %s", name, problem)
-	}
-	if err := e.Unread(); err != nil {
-		return nil, err
-	}
-	kept, err := kept(e, name)
-	if err != nil {
-		return nil, err
-	}
-	comparison, err := Compare(ctx, e, kept.Result, nil)
+	kept, comparison, err := compared(ctx, e, name)
 	if err != nil {
 		return nil, err
 	}
@@ -98,6 +89,31 @@ func Matrix(ctx context.Context, e *engine.Engine, name string, link func(run st
 		return nil, err
 	}
 	return &MatrixPage{Name: name, Changed: kept.Changed, Running: kept.Running, Page: page}, nil
+}
+
+// MatrixHTML is the same as one page that needs nothing else.
+func MatrixHTML(ctx context.Context, e *engine.Engine, name string, w io.Writer) error {
+	kept, comparison, err := compared(ctx, e, name)
+	if err != nil {
+		return err
+	}
+	return matrix.HTML(w, kept.Result, comparison, nil)
+}
+
+// compared is what was kept of a matrix, and its comparison.
+func compared(ctx context.Context, e *engine.Engine, name string) (*matrix.Kept, *matrix.Comparison, error) {
+	if problem := matrix.CheckName(name); problem != "" {
+		return nil, nil, fail.Input("GET /api/v1/matrices lists them", "no matrix %q: %s", name, problem)
+	}
+	if err := e.Unread(); err != nil {
+		return nil, nil, err
+	}
+	kept, err := kept(e, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	comparison, err := Compare(ctx, e, kept.Result, nil)
+	return kept, comparison, err
 }
 
 // MatrixState is when a trial of a matrix was last kept, ns since 1970, and whether it is being measured.

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -73,13 +74,9 @@ func (s *Server) runs(api huma.API) {
 			_, _ = w.Write(text)
 		}, err
 	})
-	served(api, "/runs/{id}/report.html", "The same as a page that needs nothing else", map[string]*huma.MediaType{"text/html": {}}, func(ctx context.Context, in *RunInput) (serving, error) {
+	savedPage(api, "/runs/{id}/report.html", "The same as a page that needs nothing else", "report.html", func(ctx context.Context, in *RunInput) (htmlWriter, error) {
 		r, _, err := s.report(ctx, in.ID)
-		return func(_ context.Context, w http.ResponseWriter) {
-			w.Header().Set("Content-Type", "text/html; charset=utf-8")
-			w.Header().Set("Content-Disposition", `attachment; filename="report.html"`) // its script stands in the page, which the policy forbids
-			_ = r.HTML(w)
-		}, err
+		return r, err
 	})
 	served(api, "/runs/{id}/report.txt", "The same as the terminal shows it", map[string]*huma.MediaType{"text/plain": {Schema: &huma.Schema{Type: "string"}}}, func(ctx context.Context, in *RunInput) (serving, error) {
 		r, _, err := s.report(ctx, in.ID)
@@ -94,6 +91,21 @@ func (s *Server) runs(api huma.API) {
 			return nil, err
 		}
 		return &Findings{r.Findings}, nil
+	})
+}
+
+// htmlWriter is what can be written as a page that needs nothing else.
+type htmlWriter interface{ HTML(w io.Writer) error }
+
+// savedPage adds a resource that a browser saves as an HTML file: its script stands in the page, which the policy forbids.
+func savedPage[In any](api huma.API, path, summary, name string, of func(context.Context, *In) (htmlWriter, error)) {
+	served(api, path, summary, map[string]*huma.MediaType{"text/html": {}}, func(ctx context.Context, in *In) (serving, error) {
+		page, err := of(ctx, in)
+		return func(_ context.Context, w http.ResponseWriter) {
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", name))
+			_ = page.HTML(w)
+		}, err
 	})
 }
 

@@ -176,6 +176,9 @@ func (s *Server) snapshots(api huma.API) {
 		}
 		return r.ForPage(), nil
 	})
+	savedPage(api, "/snapshots/{id}/report.html", "The same as a page that needs nothing else", "snapshot.html", func(ctx context.Context, in *SnapshotInput) (htmlWriter, error) {
+		return s.opened.Report(ctx, in.ID)
+	})
 	get(api, "/snapshots/{id}/blocks", "Its blocks in a window, stacked", s.blocks)
 	get(api, "/snapshots/{id}/moment", "What lay where at a point", func(ctx context.Context, in *momentInput) (*MomentAnswer, error) {
 		x, filter, err := s.filtered(ctx, in.DeviceInput, &FilterInput{in.Search, in.By, in.Only, in.SelectedInput})

@@ -19,8 +19,9 @@ import { chosenBar, type Units } from "./views/chosen";
 import { alongOf, comparison, differenceParts, momentsOf, nameOf, type Compared } from "./views/comparison";
 import { h } from "./views/dom";
 import { bar } from "./views/header";
+import { contents } from "./views/contents";
 import { teaching } from "./views/learn";
-import { parts, views } from "./views";
+import { shortNames, views } from "./views";
 
 const app = document.getElementById("app")!;
 const raw = await embedded<Report | { compared: Compared }>("hightide-report");
@@ -34,6 +35,14 @@ function frame(units: () => Units): void {
   const undo = undoing(page);
   addEventListener("keydown", (e) => { if (e.key === "z" && !e.defaultPrevented && !elsewhere(e)) undo(); });
   app.after(chosenBar(page, units));
+}
+
+/** The bar with the contents of the page. */
+function withContents(names: ReadonlyMap<string, string>): void {
+  const of = contents(app, names), top = bar(page, []);
+  top.querySelector("nav")!.replaceWith(of.element);
+  addEventListener("keydown", (e) => { if ((e.key === "{" || e.key === "}") && !e.defaultPrevented && !elsewhere(e)) of.step(e.key === "}" ? 1 : -1); });
+  app.before(top);
 }
 
 /** Two beside each other. */
@@ -53,7 +62,7 @@ function compared({ before, after, told, device, by: deviceBy = "site", why_not:
   show("");
   frame(() => ({ moments: momentsOf(over, along.get().along) }));
   along.follow(["along"], () => { dispatchEvent(new Event("hightide:named")); });
-  app.before(bar(page, differenceParts.filter(([id]) => document.getElementById(id))));
+  withContents(new Map(differenceParts));
 }
 
 if (raw && "compared" in raw) compared(raw.compared);
@@ -63,7 +72,7 @@ else if (raw) {
   app.append(...views.flatMap((view) => view(report, page) ?? []));
   const moments = report.allocators?.length && !report.series.some((s) => s.x_unit === "ns") ? "event" : "time";
   frame(() => ({ moments, process: (id) => { const p = report.processes.find((o) => o.id === id); return p ? processName(p, report.processes) : ""; } }));
-  app.before(bar(page, parts.filter(([id]) => document.getElementById(id))));
+  withContents(shortNames);
 } else {
   app.append(h("p", {}, "This page has no report in it. Make one with: hightide report last --html report.html"));
 }

@@ -17,6 +17,7 @@ const tests = [
   "tabs",
   "explorer",
   "whatif",
+  "contents",
   "runparts",
   "keyboard",
 ];

@@ -43,10 +43,12 @@ async function look(name, report, { width = 1280, scheme = "light", motion = "no
   passed++;
 }
 
-/** A headline as the page's title has it: the peak, then a sentence of what else there is to say. */
-function asTitle({ clauses: [first, ...more] }) {
-  const rest = more.join("; ");
-  return `${first}${rest && ". "}${rest.slice(0, 1).toUpperCase()}${rest.slice(1)}.`.replaceAll("`", "");
+/** The words of a headline: the page's title has them all, one figure in large, and the rest as a sentence below it. */
+const wordsOf = (text) => text.replaceAll("`", "").toLowerCase().match(/[\p{L}\p{N}][\p{L}\p{N}.,:_/-]*[\p{L}\p{N}]|[\p{L}\p{N}]/gu);
+async function titled(tab, { clauses }) {
+  assert.deepEqual(wordsOf(await tab.locator("h1").textContent()), wordsOf(clauses.join("; ")));
+  const large = await tab.locator("h1").evaluate((h1) => [...h1.childNodes].filter((n) => !n.className).map((n) => n.textContent).join(""));
+  assert.ok((large.match(/\d[\d.,]* (?:[KMGT]?i?B|s|ms|h|%)(?![A-Za-z])/g) ?? []).length <= 1, `one figure in large: ${large}`);
 }
 
 /** Two frames: charts draw in the first. */
@@ -90,7 +92,7 @@ const theme = (tab) => tab.evaluate(() => document.documentElement.dataset.theme
 
 /** What every reader must see of the real report, whatever the screen. */
 async function whole(tab) {
-  assert.equal(await tab.locator("h1").textContent(), asTitle(real.headline));
+  await titled(tab, real.headline);
   const first = real.findings[0], where = tab.locator(".finding .where").first();
   assert.ok(await where.isVisible());
   assert.match(await where.innerText(), new RegExp(`${first.file.split("/").at(-1)}:${first.line}`));
@@ -270,7 +272,7 @@ const inked = (tab, canvas, name) => canvas.evaluate((canvas, name) => {
 
 /** What every reader must see of two snapshots. */
 async function explained(tab) {
-  assert.equal(await tab.locator("h1").textContent(), asTitle(snapshots.headline));
+  await titled(tab, snapshots.headline);
   assert.ok(!await tab.locator(".banner, .outcome").count(), "nothing is said of a recording's end");
   assert.ok(!/undefined|NaN|Infinity/.test(await tab.locator("body").innerText()));
   for (const [id, canvas] of [["#course", ".u-wrap canvas"], ["#segments", "canvas.tape"], ["#flames", ".icicle"]]) {

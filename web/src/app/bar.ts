@@ -6,7 +6,7 @@ import { h } from "../views/dom";
 import { keyCap } from "./frame/sheet";
 import { pages } from "./views";
 
-export function bar(app: App, act: { find: () => void; keys: () => void }): HTMLElement {
+export function bar(app: App, act: { find: () => void; keys: () => void; share: () => void }): HTMLElement {
   const element = pageBar(app, []), nav = element.querySelector("nav")!, skip = element.querySelector(".skip")!;
   nav.setAttribute("aria-label", "Pages");
   skip.textContent = "Skip to the page";
@@ -23,6 +23,8 @@ export function bar(app: App, act: { find: () => void; keys: () => void }): HTML
   const keys = h("button", { type: "button", class: "toggle ask", "aria-label": "Keys", title: "Keys (key ?)" }, "?");
   find.addEventListener("click", act.find);
   keys.addEventListener("click", act.keys);
-  element.querySelector(".toggle")!.before(find, keys);
+  const share = h("button", { type: "button", class: "toggle share", title: "A link to this page, or the page as one HTML file" }, "Share");
+  share.addEventListener("click", act.share);
+  element.querySelector(".toggle")!.before(find, share, keys);
   return element;
 }

@@ -16,15 +16,19 @@ import "../style/output.css";
 import { painted } from "../draw/paint";
 import { branch, type Branch } from "../state/store";
 import { chosenBar } from "../views/chosen";
+import { contents } from "../views/contents";
 import { h } from "../views/dom";
+import { differenceParts } from "../views/comparison";
 import { explainHere, teaching } from "../views/learn";
+import { shortNames } from "../views";
 import { announce } from "./frame/announce";
 import { awayBanner } from "./frame/away";
 import { dropping } from "./frame/drop";
 import { always, here, listen } from "./frame/keys";
 import { palette, type Command } from "./frame/palette";
 import { keySheet } from "./frame/sheet";
-import { toast, undoNewest } from "./frame/toast";
+import { copyAddress, share } from "./frame/share";
+import { undoNewest } from "./frame/toast";
 import { bar } from "./bar";
 import { enter, shut } from "./door";
 import { keepPlace } from "./keepplace";
@@ -43,7 +47,8 @@ const app = appState();
 painted(app);
 teaching(false);
 place.tabIndex = -1;
-place.before(bar(app, { find: () => find(), keys: keySheet }), awayBanner());
+const onPage = contents(place, new Map([...shortNames, ...differenceParts]));
+place.before(bar(app, { find: () => find(), keys: keySheet, share: () => share(app) }), onPage.element, awayBanner());
 
 dropping(app);
 
@@ -95,20 +100,12 @@ function jump(title: HTMLElement): void {
   title.focus({ preventScroll: true });
 }
 
-async function copyAddress(): Promise<void> {
-  try {
-    await navigator.clipboard.writeText(location.href);
-    toast("The address of this view is copied.");
-  } catch {
-    toast("The browser did not allow it: copy the address from its own bar.", { bad: true });
-  }
-}
-
 const actions: Command[] = [
   { title: "Light or dark colours", kind: "action", key: "t", run: () => app.set({ dark: !app.get().dark }) },
   { title: "Show all keys", kind: "action", key: "?", run: keySheet },
   { title: "Explain this panel", kind: "action", key: "i", run: explainHere },
-  { title: "Copy the address of this view", kind: "action", run: () => void copyAddress() },
+  { title: "Share: copy the address of this view", kind: "action", run: () => void copyAddress() },
+  { title: "Share: this page as a link or one HTML file", kind: "action", run: () => share(app) },
   { title: "Print this page", kind: "action", key: "Ctrl+P", run: () => print() },
 ];
 
@@ -118,6 +115,7 @@ always([{ title: "Everywhere", keys: [
   { keys: ["i"], does: "explain the panel under the pointer", run: explainHere },
   { keys: ["t"], does: "light or dark colours" },
   { keys: ["z", "Ctrl+Z"], does: "undo what the last message offers, else the last selection", run: () => { if (!undoNewest()) app.undo(); } },
+  { keys: ["{", "}"], does: "to the section before or after", run: (e) => onPage.step(e.key === "}" ? 1 : -1) },
   { keys: ["g"], does: "to the list of runs", run: () => go(app, "/") },
   { keys: ["Escape"], does: "close what is open" },
 ] }]);

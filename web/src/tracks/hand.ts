@@ -22,7 +22,7 @@ export function hand(root: HTMLElement, does: Hand, closed: AbortSignal): void {
   const touches = new Map<number, number>();
   let dragging = false, scrolled = 0;
 
-  addEventListener("scroll", () => { scrolled = performance.now(); }, { signal: closed, passive: true });
+  addEventListener("scroll", () => { scrolled = performance.now(); if (!dragging) does.point(null, null); }, { signal: closed, passive: true });
   root.addEventListener("pointermove", (e) => {
     if (dragging) return;
     const plot = plotOf(e);

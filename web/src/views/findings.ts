@@ -3,6 +3,7 @@ import { basename, bytes, percent, place } from "../lib/format";
 import { followed, standing, toggle } from "../state/selection";
 import type { PageStore } from "../state/store";
 import { badge, copier, h, rich, section } from "./dom";
+import { remedy } from "./header";
 import { laneOf } from "./rows";
 
 const kinds: Record<string, string> = { leak: "leak", growth: "growth", bounded: "growth that ends", oom: "out of memory", fragmentation: "fragmentation", swap: "swap",
@@ -13,15 +14,16 @@ const shownAtFirst = 8;
 export function findings(report: Report, page: PageStore): HTMLElement | null {
   if (report.run.verb === "diff" && report.findings.length === 0) return null; // a difference judges nothing
   const [first, rest] = [report.findings.slice(0, shownAtFirst), report.findings.slice(shownAtFirst)];
+  const top = remedy(report);
   const { nothing: said, well } = report.headline;
   const nothing = h("p", { class: well ? "nothing well" : "nothing" }, said ?? "Nothing was observed that could be judged.");
   return section("findings", first.length > 1 ? `${report.findings.length} findings, worst first` : "Findings",
-    ...(first.length > 0 ? first.map((f) => finding(f, page)) : [nothing]),
-    rest.length > 0 && h("details", { class: "rest" }, h("summary", {}, `${rest.length} more`), ...rest.map((f) => finding(f, page))));
+    ...(first.length > 0 ? first.map((f) => finding(f, page, top)) : [nothing]),
+    rest.length > 0 && h("details", { class: "rest" }, h("summary", {}, `${rest.length} more`), ...rest.map((f) => finding(f, page, top))));
 }
 
-function finding(f: Finding, page: PageStore): HTMLElement {
-  const element = article(f), lines = [f.site_file && place(f.site_file, f.site_line), f.file && place(f.file, f.line)].filter((l): l is string => Boolean(l));
+function finding(f: Finding, page: PageStore, top: Finding | undefined): HTMLElement {
+  const element = article(f, f === top), lines = [f.site_file && place(f.site_file, f.site_line), f.file && place(f.file, f.line)].filter((l): l is string => Boolean(l));
   const phase = f.phase ? laneOf(f.phase) : "", what = lines[0] ? { line: lines[0] } : phase ? { phase } : null;
   const select = what && h("button", { type: "button", class: "plain select", "aria-pressed": "false" }, `Select this ${lines[0] ? "line" : "phase"} in every panel`);
   if (select) { select.addEventListener("click", () => toggle(page, what)); element.append(select); }
@@ -35,7 +37,8 @@ function finding(f: Finding, page: PageStore): HTMLElement {
   return element;
 }
 
-function article(f: Finding): HTMLElement {
+/** said: its advice stands at the top of the page. */
+function article(f: Finding, said: boolean): HTMLElement {
   const site = f.site_file && (f.site_file !== f.file || f.site_line !== f.line);
   return h("article", { class: `finding ${f.severity}` },
     h("p", { class: "kind" }, h("span", { class: "severity" }, kinds[f.kind] ?? f.kind), badge(f.label)),
@@ -44,7 +47,7 @@ function article(f: Finding): HTMLElement {
     site && where(f.site_file!, f.site_line, "allocates it", f.site_function ? `in ${f.site_function}` : ""),
     figures(f),
     f.text !== f.title && h("p", { class: "text" }, ...rich(f.text)),
-    f.advice && h("p", { class: "advice" }, h("b", {}, "Do this "), ...rich(f.advice)),
+    said ? h("p", { class: "hint" }, "What to do stands at the top of the page.") : f.advice && h("p", { class: "advice" }, h("b", {}, "Do this "), ...rich(f.advice)),
     f.stack?.length ? stack(f.stack) : null);
 }
 

@@ -34,7 +34,7 @@ export interface Flame {
 /** What a flame graph tells: a call that was looked at, a change that the reader wants, and a function to be searched for in all panels. */
 export interface Told { change?(to: Partial<How>): void; picked?(frame: number): void; find?(pattern: string): void }
 
-const deepest = 48, thinnest = 0.002, tall = 21;
+const deepest = 48, thinnest = 0.002, tall = 25;
 
 /** What a search looks at, as the server does: FILE:FUNCTION. */
 export const calledBy = (f: Frame): string => `${f.file}:${f.function ?? ""}`;

@@ -1,5 +1,6 @@
-import type { Allocator, Report } from "../api";
+import type { Allocator, Finding, Report } from "../api";
 import { bytes, commandLine, count, duration, sentence, toneOf } from "../lib/format";
+import { headed } from "../lib/headline";
 import type { Store } from "../state/store";
 import { badge, copier, h, rich } from "./dom";
 
@@ -7,17 +8,21 @@ import { badge, copier, h, rich } from "./dom";
 export function header(report: Report): HTMLElement {
   const { run, headline } = report;
   const command = commandLine(run.command ?? []);
-  const [first = headline.verdict, ...more] = headline.clauses, rest = sentence(more.join("; ")); // the peak, then what else there is to say
+  const { head, rest: left } = headed(headline.clauses.length ? headline.clauses : [headline.verdict]), rest = sentence(left), help = remedy(report); // one figure, then what else there is to say
   const stop = headline.clauses.length > 0 ? "." : "";
   const tags = Object.entries(run.tags ?? {}).map(([k, v]) => h("span", { class: "tag" }, v ? `${k}=${v}` : k));
   return h("header", { class: "top" },
     h("p", { class: "what" }, h("strong", {}, run.name || run.id || (report.allocators?.length ? "Allocator snapshots" : "A recording without its beginning")), badge(run.label), outcome(report), ...tags),
-    h("h1", {}, ...rich(rest ? first : first + stop), rest && h("span", { class: "unseen" }, ". "), rest && h("span", { class: "more-said" }, ...rich(rest + stop))),
+    h("h1", {}, ...rich(rest ? head : head + stop), rest && h("span", { class: "unseen" }, ". "), rest && h("span", { class: "more-said" }, ...rich(rest + stop))),
+    help && h("p", { class: "advice remedy" }, h("b", {}, "Do this "), ...rich(help.advice!)),
     command && copier(command, { class: "command" }, h("code", {}, command)),
     headline.exception?.sentence && h("p", { class: "uncaught" }, headline.exception.sentence),
     h("p", { class: "facts" }, ...facts(report).map((f) => h("span", {}, f))),
     !headline.complete && h("p", { class: "banner no-end", role: "note" }, "This recording has no end: the run was still going on, or its recorder was stopped. Everything up to then is here."));
 }
+
+/** The finding that says how an out-of-memory is avoided: its advice stands at the top of the page. */
+export const remedy = ({ findings }: Pick<Report, "findings">): Finding | undefined => findings.find((f) => f.kind === "oom" && f.severity === "critical" && f.advice);
 
 /** How the command ended, as far as it is known. */
 function outcome(report: Report): HTMLElement | null {

@@ -8,14 +8,21 @@ import { standing, toggle } from "../state/selection";
 import type { PageStore } from "../state/store";
 import { h, section } from "./dom";
 import { oneAtATime } from "./flames";
+import { allFigures } from "./tables";
 
 const row = 17, gap = 3, mostRows = 44, fewestRows = 6, stackShown = 14;
 
 /** The allocator's segments one after the other, by address, with what lies in them. */
-export function segments(report: Report, page: PageStore): HTMLElement | null {
+export const segments = (report: Report, page: PageStore): HTMLElement | null => reservedMemory(report, page, "Where the reserved memory lies", map);
+
+/** Where the reserved memory goes, on a page that shows the segments elsewhere. */
+export const reserved = (report: Report, page: PageStore): HTMLElement | null =>
+  reservedMemory(report, page, "Where the reserved memory goes", (a) => h("figure", {}, h("figcaption", {}, `Device ${a.device} of ${a.file}`), parts(a)));
+
+function reservedMemory(report: Report, page: PageStore, title: string, show: typeof map): HTMLElement | null {
   const of = (a: Allocator) => report.stacks?.find((s) => s.name === "device" && s.file === a.file && s.device_number === a.device);
   const shown = (report.allocators ?? []).map((a): [Allocator, StackSet | undefined] => [a, of(a)]).filter(([a]) => a.fragmentation && (a.segment_map ?? []).length > 0);
-  return shown.length ? section("segments", "Where the reserved memory lies", ...oneAtATime(shown.map(([a, set]) => [a.name ?? `device ${a.device}`, a.file, () => map(a, set, page)]))) : null;
+  return shown.length ? section("segments", title, ...oneAtATime(shown.map(([a, set]) => [a.name ?? `device ${a.device}`, a.file, () => show(a, set, page)])), allFigures(report, page, ["reserved"])) : null;
 }
 
 interface Placed { from: number; segment: SegmentMap; index: number; block: SegmentMap["blocks"][number]; address: number }

@@ -11,11 +11,18 @@ import { sitemap } from "./sitemap";
 
 const rowsAtFirst = 12, worthFiltering = 15;
 
-/** Every table of the report, in its order. The composition of the peak has a view of its own. */
+/** Every table of the report, in its order. Those that belong to a picture stand below that. */
 export function tables(report: Report, page: PageStore): HTMLElement | null {
-  const shown = report.tables.filter((t) => t.rows.length > 0 && t.name !== "composition");
+  const pictured = (report.allocators ?? []).some((a) => a.fragmentation && a.segment_map?.length), below = ["composition", ...(pictured ? ["reserved"] : []), ...(report.imagined?.peak_device_used_bytes === undefined ? [] : ["imagined", "categories"])];
+  const shown = report.tables.filter((t) => t.rows.length > 0 && !below.includes(t.name));
   return shown.length ? h("div", { id: "tables" }, ...shown.map((t) => section(`table-${[t.name, t.file, t.device_number].filter((p) => p !== undefined).join("-")}`, t.title,
     t.note && h("p", { class: "hint" }, t.note), t.name === "sites" && sitemap(report, page), byProcess(report, t, page)))) : null;
+}
+
+/** The tables of these names below their picture, folded; null where there are none. */
+export function allFigures(report: Report, page: PageStore, names: string[]): HTMLElement | null {
+  const of = report.tables.filter((t) => t.rows.length > 0 && names.includes(t.name));
+  return of.length ? h("details", { class: "calls" }, h("summary", {}, "All figures"), ...of.flatMap((t) => [h("h3", {}, t.title), t.note && h("p", { class: "hint" }, t.note), selecting(t, page, report).element].filter((e): e is HTMLElement => e instanceof HTMLElement))) : null;
 }
 
 /** A table whose rows are of processes shows those of the selected one alone. */

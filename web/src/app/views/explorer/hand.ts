@@ -15,7 +15,7 @@ export interface Wants {
 
 const leastEvents = 8, leastBytes = 4096;
 
-export function hand(on: Picture, wants: Wants): void {
+export function hand(on: Picture, wants: Wants, closed: AbortSignal): void {
   const { canvas } = on;
   let from: { x: number; y: number; look: Both; moved: boolean } | null = null;
   canvas.addEventListener("wheel", (e) => {
@@ -38,7 +38,11 @@ export function hand(on: Picture, wants: Wants): void {
     from = null;
   });
   canvas.addEventListener("pointercancel", () => { from = null; });
-  canvas.addEventListener("pointerleave", () => wants.over(undefined, 0, 0));
+  const leave = () => wants.over(undefined, 0, 0);
+  canvas.addEventListener("pointerleave", leave);
+  canvas.addEventListener("blur", leave);
+  canvas.addEventListener("keydown", (e) => { if (e.key === "Escape") leave(); });
+  addEventListener("scroll", () => { if (!from) leave(); }, { passive: true, signal: closed }); // what was pointed at is no more under the pointer
 }
 
 /** A window of events that is so much longer or shorter. */

@@ -108,7 +108,7 @@ export function stacked(board: Board, mark: (name: string, value: string) => voi
     const at = Math.min(Math.max(Math.floor(point), 0), board.device().events);
     app.set({ at, block: shape?.n ?? null });
     if (!shape && drawing.covered(point, offset)) void board.ask<Block>("picked", board.path("block", { at, offset: Math.floor(offset) }), (b) => { if (app.get().at === at) app.set({ block: b.n }); }); // too small to draw, but there
-  } });
+  } }, closed);
 
   const x = (point: number) => ((point - events[0]) / (events[1] - events[0])) * drawing.canvas.clientWidth, y = (b: number) => (1 - (b - high[0]) / (high[1] - high[0])) * drawing.canvas.clientHeight;
   const walking = walk(drawing.canvas, {

@@ -26,6 +26,7 @@ import type { Shown } from "..";
 import { feed, type Feed } from "./feed";
 import { output } from "./output";
 import { panel } from "./panels";
+import { rescue } from "./rescue";
 import { tracksPart } from "./tracks";
 
 /** A part: its element, which stays (empty while there is nothing to show), what it adds to the keys and the palette, what ends it, and until when the page waits. */
@@ -41,6 +42,7 @@ const heap: PartOf = (feed, app) => {
 /** The parts in the order in which the page has them. Add yours here. */
 const parts: PartOf[] = [
   panel(header),
+  rescue,
   panel(cards),
   panel(capacity),
   panel(findings),
