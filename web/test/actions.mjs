@@ -108,7 +108,7 @@ const opened = await askJSON(closed, "/snapshots");
 const snapshot = opened.snapshots?.[0]?.id;
 await look("snapshots", closed, "/snapshots", {}, async (tab) => {
   await tab.locator("#snapshots a", { hasText: "h100-lm-ctx128-train-step.pickle" }).click();
-  await tab.locator("#course canvas").first().waitFor();
+  await tab.locator("#explorer canvas").first().waitFor();
   await tab.getByRole("link", { name: /What if the allocator/ }).click();
   await tab.locator("#whatif .said:not(:empty)").waitFor();
 });

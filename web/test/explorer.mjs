@@ -192,7 +192,8 @@ await look("line", `${page}?at=19763`, {}, async (tab) => {
   await tab.locator(".sites button[aria-pressed=true]", { hasText: "optimizers.py:100" }).waitFor();
   await tab.locator("[id^=table-turnover] tr.dim").first().waitFor();
   assert.match(await chips.innerText(), /line\s*optimizers.py:100/);
-  await tab.locator("#course").getByRole("button", { name: /^temporaries/ }).click();
+  await tab.getByLabel("Colours by").selectOption("category");
+  await tab.locator("#explorer .sites").getByRole("button", { name: /^temporaries/ }).click();
   await asked(tab, "category", "temporaries");
   const both = await api(`${page}/search?line=optimizers.py:100&category=temporaries`);
   await tab.locator(".found-blocks", { hasText: `${both.blocks.toLocaleString("en")} blocks match` }).waitFor();

@@ -192,7 +192,7 @@ await fault("print", async (at) => {
   const [{ id }] = (await until(async () => { const { snapshots } = await at.api("/snapshots"); return snapshots?.length && snapshots; }));
   at.run("run", "--quiet", "--name", "paper", "--", "python3", "-c", "import time; x = bytearray(30 << 20); time.sleep(0.6)");
   const run = (await at.api("/runs")).runs[0].id;
-  for (const [name, path, ready] of [["run", `/runs/${run}`, "#timeline canvas"], ["explorer", `/snapshots/${id}`, "#course canvas"], ["what-if", `/snapshots/${id}/whatif`, "#whatif .said:not(:empty)"], ["list", "/", "tbody tr"]])
+  for (const [name, path, ready] of [["run", `/runs/${run}`, "#timeline canvas"], ["explorer", `/snapshots/${id}`, "#explorer canvas"], ["what-if", `/snapshots/${id}/whatif`, "#whatif .said:not(:empty)"], ["list", "/", "tbody tr"]])
     await at.look(path, { scheme: "dark" }, async (tab) => {
       await tab.locator(ready).first().waitFor();
       const pdf = await tab.pdf({ path: join(folder, `print-${name}.pdf`), format: "A4", printBackground: true });

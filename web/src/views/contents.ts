@@ -19,8 +19,9 @@ export function contents(place: HTMLElement, names: ReadonlyMap<string, string>)
     looked = of;
     entries = found.map((s) => ({ ...s, link: h("a", { href: `#${s.id}` }, s.title) }));
     for (const { link, at } of entries) link.addEventListener("click", (e) => { if (e.ctrlKey || e.metaKey || e.shiftKey) return; e.preventDefault(); to(at); });
+    if (entries.length < fewest) entries = [];
     element.replaceChildren(...entries.map((e) => e.link));
-    element.hidden = entries.length < fewest;
+    element.hidden = entries.length === 0;
     mark();
   };
   const soon = () => { if (!drawn) drawn = requestAnimationFrame(build); };
