@@ -20,15 +20,15 @@ export function hand(root: HTMLElement, does: Hand, closed: AbortSignal): void {
   const shareIn = (plot: HTMLElement, clientX: number) => { const box = plot.getBoundingClientRect(); return (clientX - box.left) / Math.max(box.width, 1); };
   const timeAt = (share: number) => { const [from, to] = does.seen(); return from + Math.min(Math.max(share, 0), 1) * (to - from); };
   const touches = new Map<number, number>();
-  let dragging = false, scrolled = 0;
+  let dragging = false, scrolled = 0, pointed: { x: number; y: number } | null = null; // on the screen
+  const point = (plot: HTMLElement | null, at: { x: number; y: number }) => does.point(plot && root.contains(plot) ? shareIn(plot, at.x) : null, plot && root.contains(plot) ? { ...at, plot } : null);
 
-  addEventListener("scroll", () => { scrolled = performance.now(); if (!dragging) does.point(null, null); }, { signal: closed, passive: true });
+  addEventListener("scroll", () => { scrolled = performance.now(); if (!dragging && pointed) point(document.elementFromPoint(pointed.x, pointed.y)?.closest<HTMLElement>(".plot") ?? null, pointed); }, { signal: closed, passive: true });
   root.addEventListener("pointermove", (e) => {
     if (dragging) return;
-    const plot = plotOf(e);
-    does.point(plot ? shareIn(plot, e.clientX) : null, plot && { x: e.clientX, y: e.clientY, plot });
+    point(plotOf(e), pointed = { x: e.clientX, y: e.clientY });
   });
-  root.addEventListener("pointerleave", () => { if (!dragging) does.point(null, null); });
+  root.addEventListener("pointerleave", () => { pointed = null; if (!dragging) does.point(null, null); });
   root.addEventListener("auxclick", (e) => { if (plotOf(e)) e.preventDefault(); });
   root.addEventListener("dblclick", (e) => { if (plotOf(e)) does.fit(); });
 

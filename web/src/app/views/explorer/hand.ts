@@ -38,11 +38,17 @@ export function hand(on: Picture, wants: Wants, closed: AbortSignal): void {
     from = null;
   });
   canvas.addEventListener("pointercancel", () => { from = null; });
-  const leave = () => wants.over(undefined, 0, 0);
+  let pointed: { x: number; y: number } | null = null; // on the screen
+  canvas.addEventListener("pointermove", (e) => { pointed = { x: e.clientX, y: e.clientY }; });
+  const leave = () => { pointed = null; wants.over(undefined, 0, 0); };
   canvas.addEventListener("pointerleave", leave);
   canvas.addEventListener("blur", leave);
   canvas.addEventListener("keydown", (e) => { if (e.key === "Escape") leave(); });
-  addEventListener("scroll", () => { if (!from) leave(); }, { passive: true, signal: closed }); // what was pointed at is no more under the pointer
+  addEventListener("scroll", () => { // something else is under the pointer now, or nothing
+    if (!pointed || from) return;
+    const { left, top, width, height } = canvas.getBoundingClientRect(), x = pointed.x - left, y = pointed.y - top;
+    if (x < 0 || y < 0 || x > width || y > height) leave(); else wants.over(on.place(x, y).shape, x, y);
+  }, { passive: true, signal: closed });
 }
 
 /** A window of events that is so much longer or shorter. */
