@@ -3,10 +3,10 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { addressOf, ask, asked, fresh, here, launch, opened, screenshots, serve, shot, shown, violations } from "./kit.mjs";
+import { addressOf, ask, askJSON, fresh, here, launch, opened, screenshots, serve, shot, shown, violations } from "./kit.mjs";
 
 const folder = screenshots("whatif"), env = { ...process.env, HIGHTIDE_DATA: fresh("data") };
-const server = await serve(env, [here("../../testdata/imagined/oom-a10-pieces.pickle")]), { id } = (await asked(server, "/snapshots")).snapshots[0], page = addressOf(server, `/snapshots/${id}/whatif`);
+const server = await serve(env, [here("../../testdata/imagined/oom-a10-pieces.pickle")]), { id } = (await askJSON(server, "/snapshots")).snapshots[0], page = addressOf(server, `/snapshots/${id}/whatif`);
 const whatIf = async (body) => (await ask(server, `/api/v1/snapshots/${id}/whatif`, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) })).json();
 const browser = await launch();
 let passed = 0;
