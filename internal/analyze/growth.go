@@ -41,10 +41,11 @@ type share struct {
 
 // The least growth worth a word.
 const (
-	leastLine  = float64(1 * mem.MiB)  // kept by a line, before lines are put together
-	leastHeap  = float64(4 * mem.MiB)  // kept by a cause, seen in the sampled heap
-	leastTotal = float64(16 * mem.MiB) // of a process's RSS or a device, whose lines are not known
-	leastShare = 0.01                  // of the peak, of RSS and devices
+	leastLine   = float64(1 * mem.MiB)  // kept by a line, before lines are put together
+	leastHeap   = float64(4 * mem.MiB)  // kept by a cause, seen in the sampled heap
+	leastTotal  = float64(16 * mem.MiB) // of a process's RSS or a device, whose lines are not known
+	leastShare  = 0.01                  // of the peak, of RSS and devices,
+	leastUnseen = 0.03                  // and of the RSS of a process whose sampled heap shows its lines: malloc and threads take some without a cause
 
 	leastEnds = 16 // steps, and readings at their ends, that a process or a device as a whole is told from
 
@@ -125,7 +126,7 @@ func (in *Input) lookedFor(heap, whole bool) string {
 		said = append(said, fmt.Sprintf("%v or more kept by lines of the sampled heap", mem.Bytes(leastHeap)))
 	}
 	if whole {
-		said = append(said, fmt.Sprintf("%v or more of a process or device (%g %% of its peak where that is more)", mem.Bytes(leastTotal), 100*leastShare))
+		said = append(said, fmt.Sprintf("%v or more of a process or device (%g %% of its peak where that is more)", mem.Bytes(leastTotal), 100*in.leastShareOf(in.leader, "rss")))
 	}
 	looked := "Looked for steady growth: " + strings.Join(said, ", and ") + "."
 	switch {

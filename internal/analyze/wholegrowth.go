@@ -38,7 +38,7 @@ func (in *Input) totalGrowth() (all []total, tested bool) {
 			}
 			tested = true
 			in.tested[p.ID] = append(in.tested[p.ID], m.source)
-			least := max(leastTotal, leastShare*slices.Max(k.Y))
+			least := max(leastTotal, in.leastShareOf(p.ID, m.source)*slices.Max(k.Y))
 			in.leastTold[m.source] = max(in.leastTold[m.source], least)
 			t := total{usage.TrendOf(k, usage.Noise{}, least), p.ID, m.source, m.device, c.minutes, 0, 0}
 			if t.Steady {
@@ -58,6 +58,14 @@ func (in *Input) totalGrowth() (all []total, tested bool) {
 func keptOver(k usage.Curve, slope, passed float64) float64 {
 	rose := k.Y[len(k.Y)-1] - slices.Min(k.Y)
 	return min(slope*passed, rose*passed/(k.X[len(k.X)-1]-k.X[0]))
+}
+
+// leastShareOf is the part of its peak from which on the growth of a process as a whole is told.
+func (in *Input) leastShareOf(process uint32, source string) float64 {
+	if source == "rss" && in.histories[process] != nil {
+		return leastUnseen
+	}
+	return leastShare
 }
 
 // memory is a process's memory of one kind: of the host, or what an allocator gave of one device.
