@@ -339,9 +339,8 @@ def test_pictures_as_png(tmp_path: Path) -> None:
     drawn = {told["picture"]: told for told in map(json.loads, done.out.splitlines())}
     assert sorted(drawn) == ["bars", "heat", "timeline"]
     for told in drawn.values():
-        assert (told["width"], told["height"]) == (drawn["bars"]["width"], round(2 * told["of"])) and told["colours"] > 2, (
-            told
-        )
+        assert (told["width"], told["height"]) == (drawn["bars"]["width"], round(2 * told["of"])), told
+        assert told["colours"] > 2, told
     assert any("grow" in text for text in drawn["bars"]["texts"]) and "grow" in " ".join(drawn["heat"]["texts"])
     assert any("measured" in text for text in drawn["timeline"]["texts"])
 
