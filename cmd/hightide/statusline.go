@@ -26,6 +26,7 @@ type view struct {
 	rows   int // of the terminal while the foot is set up; 0: it is not
 	live   bool
 	quiet  bool
+	told   int64   // minutes of compiling that were told last, where there is no terminal
 	curve  []int64 // RSS of the tree, one a status, for the live view
 }
 
@@ -87,6 +88,7 @@ func (v *view) progress(p event.Progress) {
 
 // status draws the foot. In the background it must not: the terminal would stop the whole job.
 func (v *view) status(s observe.Status) {
+	v.compiling(s)
 	if v.out == nil || !v.foreground() {
 		return
 	}
@@ -123,6 +125,25 @@ func (v *view) status(s observe.Status) {
 	_, _ = v.out.WriteString(b.String())
 }
 
+// compiling says where there is no terminal that the program compiles: after one minute, two, four …
+func (v *view) compiling(s observe.Status) {
+	minutes := s.Compiling.For / int64(time.Minute)
+	if s.Compiling.Since == 0 {
+		v.told = 0
+	} else if v.out == nil && !v.quiet && minutes > 0 && minutes >= 2*v.told {
+		v.told = minutes
+		v.say(compilingText(s.Compiling))
+	}
+}
+
+func compilingText(c observe.Compiling) string {
+	took := report.Duration(c.For)
+	if minutes := c.For / int64(time.Minute); minutes > 0 {
+		took = fmt.Sprintf("%d min", minutes)
+	}
+	return fmt.Sprintf("compiling: %s so far, %s", report.Counted(c.Kernels, "kernel"), took)
+}
+
 // hide takes the foot away and gives the whole screen back to scrolling.
 func (v *view) hide() {
 	if v.out == nil || v.rows == 0 {
@@ -156,6 +177,9 @@ func statusLine(s observe.Status) string {
 	}
 	if s.Phase != mem.PhaseNone {
 		parts = append(parts, string(s.Phase))
+	}
+	if s.Compiling.Since != 0 {
+		parts = append(parts, compilingText(s.Compiling))
 	}
 	add := func(name string, value mem.Optional) {
 		if bytes, ok := value.Get(); ok {

@@ -107,6 +107,8 @@ type message struct {
 	Count  uint64       `json:"count"`
 	MaxRSS mem.Optional `json:"maxrss_bytes"`
 	CPU    mem.Optional `json:"cpu_ns"`
+
+	Compiling bool `json:"compiling"` // compiling: whether it goes on, with the count of kernels so far
 }
 
 // message takes in one JSON record. One that cannot be read is counted, not an error: the other
@@ -128,6 +130,8 @@ func (r *Recorder) message(p *process, c *channel, record *shm.JSON) {
 		r.framework(p, record.Data, &m)
 	case "fact":
 		r.factMessage(p, &m, at)
+	case "compiling":
+		p.compiling.told(m.Compiling, int64(m.Count), at)
 	case "series":
 		key := seriesKey{p.ID, text(m.Device), m.Framework, mem.Quantity(m.Name)}
 		p.series[agentSeries{c, m.ID}] = r.columns.column(key, mem.Unit(m.Unit), r.opts.labelOf(key.name))

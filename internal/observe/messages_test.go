@@ -137,3 +137,15 @@ func TestSnapshotPath(t *testing.T) {
 		t.Error("its file is still there, though the recording has it")
 	}
 }
+
+// TestACompilerAtWorkIsTold: since it began, until it ends.
+func TestACompilerAtWorkIsTold(t *testing.T) {
+	_, r := told(t, `{"type":"compiling","compiling":true,"count":0}`, `{"type":"compiling","compiling":true,"count":41}`)
+	if c := r.status(180e9 + 1).Compiling; c != (Compiling{Since: 1, For: 180e9, Kernels: 41}) {
+		t.Errorf("%+v", c)
+	}
+	_, r = told(t, `{"type":"compiling","compiling":true,"count":0}`, `{"type":"compiling","compiling":false,"count":41}`)
+	if c := r.status(180e9).Compiling; c.Since != 0 {
+		t.Errorf("it has ended: %+v", c)
+	}
+}

@@ -27,6 +27,8 @@ type process struct {
 	bye      bool   // and has told the high-water mark when the interpreter began to end
 	final    bool   // the heap library has told it at the very end
 
+	compiling Compiling
+
 	spans  *openSpans
 	steps  stepSelection
 	heap   *liveHeap // nil until a heap channel opens

@@ -18,12 +18,32 @@ type Status struct {
 	Heap      mem.Optional // sampled live, of all processes
 	Device    mem.Optional // bytes in use, fullest device
 	PerStep   mem.Optional // growth in bytes
+	Compiling Compiling    // of the process that has been at it longest
 	Dropped   uint64
 	Busiest   []ProcessStatus // largest first, at most 8
 }
 
 // EventName implements event.Event.
 func (Status) EventName() string { return "status" }
+
+// Compiling is a compiler at work, before which a program takes no step.
+type Compiling struct {
+	Since   int64 // ns since when, as the recording's times are; 0: it is not
+	For     int64 // ns
+	Kernels int64 // that it has made so far
+}
+
+// told takes in what an agent says.
+func (c *Compiling) told(on bool, kernels, at int64) {
+	if !on {
+		*c = Compiling{}
+		return
+	}
+	if c.Since == 0 {
+		c.Since = at
+	}
+	c.Kernels = kernels
+}
 
 // ProcessStatus is one line of the live view.
 type ProcessStatus struct {
@@ -75,6 +95,10 @@ func (r *Recorder) status(now int64) Status {
 			continue
 		}
 		s.Processes++
+		if c := p.compiling; c.Since != 0 && (s.Compiling.Since == 0 || c.Since < s.Compiling.Since) {
+			c.For = max(0, now-c.Since)
+			s.Compiling = c
+		}
 		line := ProcessStatus{Process: p.Process, RSS: p.rss, Steps: p.steps.total.Steps, Phase: p.spans.phase()}
 		if p.heap != nil {
 			line.Heap = mem.Some(int64(p.heap.live))

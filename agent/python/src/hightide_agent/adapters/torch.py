@@ -39,11 +39,14 @@ def install(training: Training, torch: Any, watch: Watch) -> None:
     models = model.Model(training, roots, torch)
     training.at_step_end(models.step_ended)
     device = cuda.Cuda(training, torch, owners.Owners(models, torch))
+    compiling = compiled.Compiling(agent)
     training.install_parts(
         "PyTorch",
         ("backward passes", lambda: _backward(training, torch)),
         ("checkpoints", lambda: _save(training, torch)),
         ("compilation", lambda: compiled.install(agent, roots, torch)),
+        ("compilations", lambda: watch("torch._dynamo.callback", compiling.callbacks)),
+        ("compiled kernels", lambda: watch("torch._inductor.async_compile", compiling.count)),
         ("modules", roots.install),
         ("optimizers", lambda: watch("torch.optim.optimizer", steps.install)),
         ("gradient scalers", lambda: watch("torch.amp.grad_scaler", steps.install_scaler)),
