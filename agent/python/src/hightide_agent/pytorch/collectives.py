@@ -101,7 +101,7 @@ class Collectives:
 
     def _made(self, original: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(original)
-        def __init__(module: Any, *args: Any, **kwargs: Any) -> None:
+        def __init__(module: Any, /, *args: Any, **kwargs: Any) -> None:
             original(module, *args, **kwargs)
             if not self._begun:
                 return
