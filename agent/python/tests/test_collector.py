@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import builtins
 import gc
+import weakref
+from types import SimpleNamespace
 from typing import Any, Dict, Iterator, List
 
 import pytest
 
-from hightide_agent import collector
+from hightide_agent import collector, resident
 
 NODES = """
 import gc, sys, time
@@ -90,6 +93,32 @@ def saved() -> Iterator[List[Any]]:
 class Owner:
     def __init__(self) -> None:
         self.table: Dict[str, Any] = {"me": self}
+
+
+def test_a_proxy_in_garbage_whose_object_is_gone(saved: List[Any]) -> None:
+    owner = Owner()
+    owner.table["seen"] = weakref.proxy(lambda: 0)  # its object is gone at once
+    del owner
+    gc.collect()
+    found = collector.cycle(list(saved))
+    assert found is not None and found["name"] == "Owner.table['me']"
+
+
+def test_a_collection_amid_an_import_imports_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the lock of the import that it interrupts is taken twice, and the import fails with KeyError."""
+    told: List[Any] = []
+    agent: Any = SimpleNamespace(record=told.append, log=lambda *what: told.append(what))
+    watched = collector.Collector(agent, lambda: None)
+    resident.forget()
+
+    def imported(name: str, *_: Any, **__: Any) -> None:
+        raise AssertionError("imported " + name)
+
+    monkeypatch.setattr(builtins, "__import__", imported)
+    watched._called("start", {})
+    watched._called("stop", {"collected": 1})
+    monkeypatch.undo()
+    assert [record["type"] for record in told] == ["collected"] and watched._before[0] > 0
 
 
 def closure() -> None:

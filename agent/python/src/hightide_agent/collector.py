@@ -25,6 +25,8 @@ WORTH = 16 << 20  # at which the end is looked at
 DEEPEST = 6  # references in a cycle that is named
 MOST = 20_000  # objects that are looked at
 
+_PARTS = (dict, list, tuple, set, FunctionType, FrameType, type)
+
 Held = Callable[[], Tuple[int, int]]
 
 
@@ -102,7 +104,7 @@ def cycle(garbage: List[Any]) -> Optional[Dict[str, Any]]:
     found = {id(thing): thing for thing in garbage}
     counts: Dict[type, int] = {}
     for thing in garbage:
-        if not isinstance(thing, (dict, list, tuple, set, FunctionType, FrameType, type)) and not _own(thing):
+        if not issubclass(type(thing), _PARTS) and not _own(thing):  # isinstance also asks a proxy whose object is gone
             counts[type(thing)] = counts.get(type(thing), 0) + 1
     for kind in sorted(counts, key=lambda kind: (_users(kind), counts[kind]), reverse=True)[:8]:
         for thing in [thing for thing in garbage if type(thing) is kind][:8]:
@@ -153,17 +155,18 @@ def _path(thing: Any, garbage: Dict[int, Any]) -> Optional[str]:
 
 def _named(thing: Any) -> List[Tuple[str, Any]]:
     """What an object refers to, each with how it is reached."""
-    if isinstance(thing, dict):
+    kind = type(thing)
+    if issubclass(kind, dict):
         return [
             ("[%.40r]" % (key,) if isinstance(key, (str, int)) else "[…]", value)
             for key, value in list(thing.items())[:1000]
         ]
-    if isinstance(thing, (list, tuple, set)):
+    if issubclass(kind, (list, tuple, set)):
         return [("[…]", value) for value in list(thing)[:1000]]
-    if isinstance(thing, FunctionType):
+    if kind is FunctionType:
         cells = zip(thing.__code__.co_freevars, thing.__closure__ or ())
         return [(" (its closure's %s)" % name, cell.cell_contents) for name, cell in cells if _filled(cell)]
-    if isinstance(thing, FrameType):
+    if kind is FrameType:
         return [(" (local %s)" % name, value) for name, value in list(thing.f_locals.items())]
     attributes = getattr(thing, "__dict__", None)
     named = [(".%s" % name, value) for name, value in list(attributes.items())] if type(attributes) is dict else []

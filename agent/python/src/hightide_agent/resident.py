@@ -2,11 +2,13 @@
 
 The descriptor is numbered high, out of the way of scripts that close or count the low ones, and
 is only ever read from. If the script closed it, or something else took its number, the reading fails or
-does not look like statm: then it is opened again.
+does not look like statm: then it is opened again. Nothing is imported then: the reading may be one of a collection of
+garbage that came amid the program's own import, which a second import would break.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 from os import pread
 
@@ -58,8 +60,6 @@ def _read_anew() -> int:
 
 
 def _raised(fd: int) -> int:
-    import fcntl
-
     for lowest in (_HIGH, 200):
         try:
             return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, lowest)
