@@ -1,9 +1,9 @@
 """Does hightide tell the truth? Small programs that say what is true of them, each recorded once.
 
-    python bench/truth.py [--part figures findings stormlog] [--only NAME …] [--jobs N] [--folder FOLDER]
+    python bench/truth.py [--part figures findings advice stormlog] [--only NAME …] [--jobs N] [--folder FOLDER]
 
 The programs are in bench/truth/PART, one file each, and say their truth in their docstring; what is asked of them
-is in truth_PART.py.
+is in truth_PART.py. The programs of advice stand in truth_advice.py, as pairs.
 """
 
 from __future__ import annotations
@@ -12,13 +12,19 @@ import argparse
 import sys
 from pathlib import Path
 
+import truth_advice
 import truth_figures
 import truth_findings
 import truth_stormlog
 
 from common import exit_code, publish
 
-PARTS = {"figures": truth_figures.rows, "findings": truth_findings.rows, "stormlog": truth_stormlog.rows}
+PARTS = {
+    "figures": truth_figures.rows,
+    "findings": truth_findings.rows,
+    "advice": truth_advice.rows,
+    "stormlog": truth_stormlog.rows,
+}
 
 
 def main() -> int:

@@ -9,7 +9,6 @@ import (
 	"hightide/internal/mem"
 	"hightide/internal/report"
 	"hightide/internal/usage"
-	"hightide/internal/words"
 )
 
 // growthFinding puts a cause of growth into words.
@@ -267,25 +266,16 @@ func contents(h *mem.Holder) string {
 	return " (" + h.Contains + ")"
 }
 
-// appending matches a statement that puts one variable into a container.
-var appending = words.Lazy(`^([A-Za-z_][\w.]*\.(?:append|add|appendleft))\(([A-Za-z_][\w.]*)\)$`)
-
 // growthAdvice says what to change, where, and what that saves.
 func (in *Input) growthAdvice(g *growing, at mem.Location) string {
-	saves := fmt.Sprintf("That saves %s, %v over this run.", g.rate(), bytesPer(g.kept))
+	saves := g.saves(1)
 	switch {
-	case g.graph && g.holder != nil:
-		write := "store `x.item()`"
-		if m := appending.FindStringSubmatch(in.source(at)); m != nil {
-			write = fmt.Sprintf("write `%s(%s.item())`", m[1], m[2])
-		}
-		return fmt.Sprintf("Keep the number, not the graph: at %s %s, or use `.detach()` where a tensor is needed. %s", mem.LineName(at), write, saves)
-	case g.graph:
-		return "Look for a list, dict or attribute that collects losses or outputs, and store `x.item()` or `x.detach()` in it. " + saves
 	case g.holder != nil && howTo[g.holder.Kind] != "":
 		return fmt.Sprintf(howTo[g.holder.Kind], "`"+g.holder.Name+"`") + " " + saves
 	case g.holder != nil:
-		return mayFill(g.holder) + fmt.Sprintf("Bound `%s`: drop what is no longer needed, as with collections.deque(maxlen=…), or store less per item at %s. %s", g.holder.Name, mem.LineName(at), saves)
+		return in.itemAdvice(g, at)
+	case g.graph:
+		return "Look for a list, dict or attribute that collects losses or outputs, and store `x.item()` of one number, or `x.detach()`, in it. " + saves
 	case len(g.lines) > 0 && !at.Native:
 		return fmt.Sprintf("Find what keeps the result of %s: a global, a cache, a closure, or a C extension that does not free it. %s", mem.LineName(at), saves)
 	case in.Run.Heap[g.process] == nil && g.source == "rss":

@@ -62,6 +62,7 @@ const (
 	SeriesMallocTop      Quantity = "malloc.top"           // of free: the end of the main arena
 	SeriesMallocMapped   Quantity = "malloc.mapped"        // bytes of blocks with a mapping of their own
 	SeriesMallocResident Quantity = "malloc.free_resident" // of free, estimated
+	SeriesMallocThreads  Quantity = "malloc.threads"       // resident bytes of the arenas beside the main one, which threads have
 
 	SeriesAllocated     Quantity = "allocator.allocated"      // bytes that the framework's allocator has handed out
 	SeriesReserved      Quantity = "allocator.reserved"       // bytes it holds from the device
@@ -94,7 +95,7 @@ var Quantities = []Quantity{
 	SeriesTreeRSS, SeriesTreePSS, SeriesTreePSSError, SeriesTreeUSS, SeriesTreeShared, SeriesTreeSegments, SeriesTreeThreads, SeriesSystemAvailable, SeriesSystemTotal,
 	SeriesCgroupUsed, SeriesCgroupFile, SeriesCgroupLimit, SeriesCgroupOOM, SeriesCgroupOOMKill, SeriesHeapLive,
 	SeriesCgroupThreads, SeriesCgroupThreadsLimit, SeriesSystemThreads, SeriesSystemThreadsLimit, SeriesShmUsed, SeriesShmTotal,
-	SeriesMallocUsed, SeriesMallocFree, SeriesMallocTop, SeriesMallocMapped, SeriesMallocResident,
+	SeriesMallocUsed, SeriesMallocFree, SeriesMallocTop, SeriesMallocMapped, SeriesMallocResident, SeriesMallocThreads,
 	SeriesAllocated, SeriesReserved, SeriesActive, SeriesInactiveSplit, SeriesRequested, SeriesRetries, SeriesOOMs,
 	SeriesDeviceUsed, SeriesDeviceProcess, SeriesDeviceUtilisation, SeriesDeviceTemperature, SeriesDevicePower,
 	SeriesEnteredForward, SeriesEnteredBackward, SeriesEnteredCollective, SeriesSampleInterval, SeriesOwnCPU, SeriesOwnRSS,

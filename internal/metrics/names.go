@@ -63,6 +63,7 @@ var told = []metric{
 	{mem.SeriesMallocTop, "hightide_process_malloc_top_bytes", ofProcess, false, 0, "Of the free bytes, those at the end of the main arena."},
 	{mem.SeriesMallocMapped, "hightide_process_malloc_mapped_bytes", ofProcess, false, 0, "Bytes of malloc's blocks that have a mapping of their own."},
 	{mem.SeriesMallocResident, "hightide_process_malloc_free_resident_bytes", ofProcess, false, 0, "Of malloc's free bytes, those that are resident, estimated."},
+	{mem.SeriesMallocThreads, "hightide_process_malloc_thread_arenas_bytes", ofProcess, false, 0, "Resident bytes of malloc's arenas beside the main one, estimated."},
 
 	{mem.SeriesAllocated, "hightide_allocator_allocated_bytes", ofDevice, false, 0, "Device memory that the framework's allocator has handed out."},
 	{mem.SeriesReserved, "hightide_allocator_reserved_bytes", ofDevice, false, 0, "Device memory that the framework's allocator holds."},

@@ -66,10 +66,11 @@ func (r *Recorder) mallocCounted(p *process, m *shm.Malloc) {
 		return
 	}
 	if began := r.now(); began >= r.nextLook {
-		resident, ok := p.arenasResident()
+		resident, threads, ok := p.arenasResident()
 		if !ok {
 			return
 		}
+		put(mem.SeriesMallocThreads, mem.Estimated, threads)
 		p.counts.resident = float64(min(max(resident-m.Used, 0), m.Free)) / float64(m.Free)
 		ended := r.now()
 		p.counts.looked, r.nextLook = true, ended+lookPause*(ended-began)
@@ -80,36 +81,42 @@ func (r *Recorder) mallocCounted(p *process, m *shm.Malloc) {
 	put(mem.SeriesMallocResident, mem.Estimated, int64(p.counts.resident*float64(m.Free)))
 }
 
-// arenasResident estimates how much of malloc's arenas is resident, by a sample of their pages; false where the kernel
-// does not tell.
-func (p *process) arenasResident() (int64, bool) {
+// arenasResident estimates how much of malloc's arenas is resident, by a sample of their pages, and how much of that is
+// of arenas beside the main one. Not ok where the kernel does not tell.
+func (p *process) arenasResident() (all, threads int64, ok bool) {
 	file, err := os.Open(fmt.Sprintf("/proc/%d/maps", p.key.pid))
 	if err != nil {
-		return 0, false
+		return 0, 0, false
 	}
 	defer file.Close()
 	arenas := findArenas(file)
 	if len(arenas) == 0 || !p.pages.ready(p.key.pid) {
-		return 0, false
+		return 0, 0, false
 	}
-	var all, resident float64
+	var reserved, resident, beside float64
 	for _, a := range arenas {
-		all += float64(a.end - a.start)
+		reserved += float64(a.end - a.start)
 	}
 	for _, a := range arenas {
 		size := a.end - a.start
 		left := 0
-		share, ok := p.pages.residentOf(a.start, size, max(pagesOfEach, int(arenaPages*float64(size)/all)), &left)
+		share, ok := p.pages.residentOf(a.start, size, max(pagesOfEach, int(arenaPages*float64(size)/reserved)), &left)
 		if !ok {
-			return 0, false
+			return 0, 0, false
 		}
 		resident += share * float64(size)
+		if !a.main {
+			beside += share * float64(size)
+		}
 	}
-	return int64(resident), true
+	return int64(resident), int64(beside), true
 }
 
 // arena is a range of addresses that malloc cuts blocks from.
-type arena struct{ start, end uint64 }
+type arena struct {
+	start, end uint64
+	main       bool // the program's heap, that of its first thread
+}
 
 // findArenas finds malloc's arenas in /proc/PID/maps. They are the program's heap, and others. These begin where glibc lets the
 // heaps of other arenas begin, and end there or with the reserve that they can still grow into.
@@ -129,7 +136,7 @@ func findArenas(maps io.Reader) []arena {
 		if err1 != nil || err2 != nil || end <= start {
 			continue
 		}
-		at := arena{start, end}
+		at := arena{start: start, end: end, main: len(fields) > 5 && fields[5] == "[heap]"}
 		anonymous := len(fields) == 5 && fields[4] == "0"
 		reserve := anonymous && fields[1] == "---p" && at.start == last.end && at.end%arenaAlign == 0
 		if last.end > 0 && (reserve || last.end%arenaAlign == 0) {
@@ -137,7 +144,7 @@ func findArenas(maps io.Reader) []arena {
 		}
 		last = arena{}
 		switch {
-		case len(fields) > 5 && fields[5] == "[heap]":
+		case at.main:
 			found = append(found, at)
 		case anonymous && fields[1] == "rw-p" && at.start%arenaAlign == 0:
 			last = at

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import itertools
-import threading
 import weakref
 from typing import Any, Iterator, List
 
@@ -75,19 +74,6 @@ def test_objects_of_a_type_that_become_more() -> None:
 def test_steady_programs_and_our_own_books_grow_nothing() -> None:
     gc.collect()
     assert looked(lambda at: [Node() for _ in range(50)], 8).grows == {}
-
-
-def test_no_look_while_another_thread_may_run() -> None:
-    # A tuple that is being made must not be referred to: SystemError otherwise, in the program's own thread.
-    done, started = threading.Event(), threading.Event()
-    other = threading.Thread(target=lambda: (started.set(), done.wait()))
-    other.start()
-    started.wait()
-    found = looked(lambda at: None)
-    done.set()
-    other.join()
-    assert found.looks == 0 and not found.complete()
-    assert looked(lambda at: None).looks == 5
 
 
 def test_nothing_lives_longer_for_being_looked_at() -> None:

@@ -46,7 +46,7 @@ const families: Record<string, Family> = {
   power: { title: "Power", names: ["device.power"], colours: ["curve-4"] },
   temperature: { title: "Temperature", names: ["device.temperature"], colours: ["curve-1"] },
   retries: { title: "Allocator retries", names: ["allocator.retries", "allocator.ooms"], colours: ["curve-4", "limit"] },
-  malloc: { title: "malloc", names: ["malloc.used", "malloc.free", "malloc.top", "malloc.mapped", "malloc.free_resident"] },
+  malloc: { title: "malloc", names: ["malloc.used", "malloc.free", "malloc.top", "malloc.mapped", "malloc.free_resident", "malloc.threads"] },
   threads: { title: "Threads", names: ["tree.threads", "host.threads"] },
   files: { title: "Open files", names: ["host.files"] },
   shm: { title: "Shared memory (/dev/shm)", names: ["shm.used"] },

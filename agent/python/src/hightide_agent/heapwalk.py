@@ -4,8 +4,8 @@
       ─▶ what refers to it ─▶ weak references that the next scan begins at, too
 
 Only what the collector of cycles knows is seen: containers and objects, not numbers, text or arrays. Nothing is kept
-alive between looks. There is no look where another thread may run meanwhile: it may be at the making of a tuple, which
-fails if somebody else refers to it. So a program whose memory grows without steps is not looked through.
+alive between looks, nor for longer than a call while one goes on (see collected). What refers to what grows is looked
+for only where no other thread runs: it may be at the making of a tuple, which fails if somebody else refers to it.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Walk:
 
     def look(self, at: int) -> None:
         """Go through all objects, at a step or a time."""
-        if self.over or _others():
+        if self.over:
             return
         began = thread_time_ns()
         counts = collected.counts()
@@ -70,7 +70,9 @@ class Walk:
         self.grows = {}
         if self.looks >= LOOKS:
             self._growing_types()
-            self._refer(self._growing())
+            growing = self._growing()
+            if not _others():
+                self._refer(growing)
         self.over = thread_time_ns() - began > TOO_LONG_NS
 
     def _sizes(self) -> Dict[int, int]:

@@ -1,0 +1,114 @@
+package analyze
+
+import (
+	"fmt"
+	"strings"
+
+	"hightide/internal/mem"
+	"hightide/internal/words"
+)
+
+// What to store in place of what a container keeps follows from what an item is: its arrays, how many elements they have, whether their
+// graph holds anything, and how much memory they keep beside their own. Nothing is advised that would save nothing.
+
+// itemAdvice is for a growth whose container is known.
+func (in *Input) itemAdvice(g *growing, at mem.Location) string {
+	item := in.itemName(g.holder, at)
+	switch {
+	case g.graph:
+		return in.withoutGraph(g, at, item)
+	case len(viewsOf(g.holder)) > 0:
+		return withoutBase(g, at, item)
+	}
+	bound := fmt.Sprintf("Bound `%s`: drop what is no longer needed, as with collections.deque(maxlen=…), or store less per item at %s. ",
+		g.holder.Name, mem.LineName(at))
+	return mayFill(g.holder) + bound + emptyGraph(g.holder) + g.saves(1)
+}
+
+// saves promises a share of a growth.
+func (g *growing) saves(share float64) string {
+	part := *g
+	part.slope, part.kept = g.slope*share, g.kept*share
+	return fmt.Sprintf("That saves %s, %v over this run.", part.rate(), bytesPer(part.kept))
+}
+
+// withoutGraph keeps the values of what has a graph: the number of one element, the tensor of more.
+func (in *Input) withoutGraph(g *growing, at mem.Location, item string) string {
+	var write []string
+	var stays, all int64
+	for _, p := range g.holder.Parts {
+		all += p.Storage
+		switch {
+		case p.GradFn == "":
+			stays += p.Storage
+		case p.Elements == 1:
+			write = append(write, "`"+item+p.At+".item()`")
+		default:
+			write = append(write, "`"+item+p.At+".detach()`")
+			stays += p.Storage
+		}
+	}
+	if len(write) == 0 {
+		return fmt.Sprintf("Keep no graph: at %s store `.item()` of what is one number, and `.detach()` of other tensors. %s", mem.LineName(at), g.saves(1))
+	}
+	advice := fmt.Sprintf("Keep the values, not the graph: at %s store %s. ", mem.LineName(at), strings.Join(write, " and "))
+	saved, known := g.holder.Saved.Get()
+	if !known || stays == 0 {
+		return advice + g.saves(1)
+	}
+	advice += g.saves(float64(saved+all-stays) / float64(saved+all))
+	return advice + fmt.Sprintf(" The tensors themselves stay, %v an item.", mem.Bytes(stays))
+}
+
+// withoutBase copies views, so that what they are views of is freed.
+func withoutBase(g *growing, at mem.Location, item string) string {
+	var write []string
+	var seen, kept, all int64
+	for _, p := range g.holder.Parts {
+		all += p.Storage
+	}
+	for _, p := range viewsOf(g.holder) {
+		how := ".copy()"
+		if strings.Contains(p.Type, "Tensor") {
+			how = ".clone()"
+			if p.GradFn != "" {
+				how = ".detach().clone()"
+			}
+		}
+		write = append(write, "`"+item+p.At+how+"`")
+		seen, kept = seen+p.Bytes, kept+p.Storage
+	}
+	return fmt.Sprintf("What is stored is a view, and keeps the whole that it is a part of: %v of %v an item. At %s store %s. %s",
+		mem.Bytes(seen), mem.Bytes(kept), mem.LineName(at), strings.Join(write, " and "), g.saves(float64(kept-seen)/float64(all)))
+}
+
+// viewsOf are the parts of an item that keep at least twice the memory of their own elements.
+func viewsOf(h *mem.Holder) (views []mem.HeldPart) {
+	for _, p := range h.Parts {
+		if p.Bytes > 0 && p.Storage >= 2*p.Bytes && p.Storage >= int64(64*mem.KiB) {
+			views = append(views, p)
+		}
+	}
+	return views
+}
+
+// emptyGraph says that `.detach()` would save nothing, where somebody would try it.
+func emptyGraph(h *mem.Holder) string {
+	if saved, known := h.Saved.Get(); h.Graph && known && saved == 0 {
+		return "Its graph holds nothing any more, so `.detach()` would save nothing. "
+	}
+	return ""
+}
+
+// stored matches a statement that puts one variable or attribute into a container.
+var stored = words.Lazy(`^[A-Za-z_][\w.\[\]'"]*(?:\.(?:append|add|appendleft|put|put_nowait)\(([A-Za-z_][\w.]*(?:\[[^\]]*\])?)\)|\s*=\s*([A-Za-z_][\w.]*))$`)
+
+// itemName is what the program calls what it stores, or "item".
+func (in *Input) itemName(h *mem.Holder, at mem.Location) string {
+	if len(h.Others) == 0 {
+		if m := stored.FindStringSubmatch(in.source(at)); m != nil {
+			return m[1] + m[2]
+		}
+	}
+	return "item"
+}
