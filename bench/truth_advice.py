@@ -91,6 +91,7 @@ def step_of(out):
 """
 TORCH = "import torch\ntorch.manual_seed(0)\n"
 RING = "import collections\n"
+LARGE = {"MALLOC_MMAP_THRESHOLD_": "131072"}  # as is advised where small copies lie between large blocks
 
 
 def numpy_pairs() -> list[Pair]:
@@ -163,7 +164,7 @@ def numpy_pairs() -> list[Pair]:
     ]  # fmt: skip
     many = "import numpy as np\nkept = []\ndef read(): return np.full((64, 2048), 1.0)\n"
     pairs += [
-        Pair(name, r"is a view.*\.copy\(\)", many, f"images = read()\nx = {what}\nkept.append(x)", f"images = read()\nx = {what}\nkept.append(x{how})")
+        Pair(name, r"is a view.*\.copy\(\)", many, f"images = read()\nx = {what}\nkept.append(x)", f"images = read()\nx = {what}\nkept.append(x{how})", env=LARGE)
         for name, what, how in views
     ]  # fmt: skip
     return pairs
@@ -179,12 +180,12 @@ def torch_pairs() -> list[Pair]:
     ]
     pairs = [
         Pair(f"torch {name}", r"is a view.*\.clone\(\)", many, f"images = read()\nx = {what}\nkept.append(x)",
-             f"images = read()\nx = {what}\nkept.append(x.clone())") for name, what in views
+             f"images = read()\nx = {what}\nkept.append(x.clone())", env=LARGE) for name, what in views
     ]  # fmt: skip
     pairs += [
         Pair(
             "view in a dict", r"item\['first'\]\.clone\(\)", many, "images = read()\nkept.append({'first': images[0], 'n': step})",
-            "images = read()\nkept.append({'first': images[0].clone(), 'n': step})",
+            "images = read()\nkept.append({'first': images[0].clone(), 'n': step})", env=LARGE,
         ),
         Pair(
             "loss", r"`loss\.item\(\)`", MODEL + "history = []", "out = net(batch)\nloss = (out - batch).pow(2).mean()\nhistory.append(loss)",
@@ -251,15 +252,7 @@ def torch_pairs() -> list[Pair]:
 
 def other_pairs() -> list[Pair]:
     frames = CACHE / "frameworks" / "bin" / "python"
-    threads = """import threading, random
-def serve(seed):
-    rnd = random.Random(seed); keep = []
-    for call in range(25):
-        parts = [bytearray(rnd.randrange(2_000, 60_000)) for _ in range(2000)]
-        keep.append(bytes(parts[rnd.randrange(2000)][:600]))
-        del parts
-"""
-    pairs = [
+    return [
         Pair(
             "pandas", r"`kept`", "import numpy as np, pandas as pd\nkept = []", "kept.append(pd.DataFrame({'a': np.full(131072, 1.0)}))",
             "kept.append(pd.DataFrame({'a': np.full(131072, 1.0)})); del kept[:-8]", python=frames,
@@ -272,8 +265,6 @@ def serve(seed):
         Pair("python strings", r"`lines`", "lines = []", "lines.append(str(step) * 300000)", "lines.append(str(step) * 300000); del lines[:-8]"),
         Pair("bytes by name", r"`by_name`", "by_name = {}", "by_name['n%d' % step] = bytes(1 << 20)", "by_name['n%d' % (step % 8)] = bytes(1 << 20)"),
     ]  # fmt: skip
-    assert threads
-    return pairs
 
 
 def known() -> list[Pair]:

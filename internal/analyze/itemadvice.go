@@ -78,9 +78,17 @@ func withoutBase(g *growing, at mem.Location, item string) string {
 		write = append(write, "`"+item+p.At+how+"`")
 		seen, kept = seen+p.Bytes, kept+p.Storage
 	}
-	return fmt.Sprintf("What is stored is a view, and keeps the whole that it is a part of: %v of %v an item. At %s store %s. %s",
-		mem.Bytes(seen), mem.Bytes(kept), mem.LineName(at), strings.Join(write, " and "), g.saves(float64(kept-seen)/float64(all)))
+	advice := fmt.Sprintf("What is stored is a view, and keeps the whole that it is a part of: %v of %v an item. At %s store %s",
+		mem.Bytes(seen), mem.Bytes(kept), mem.LineName(at), strings.Join(write, " and "))
+	if g.source != "device" && seen < mmapThreshold && kept >= mmapThreshold {
+		advice += ", and set MALLOC_MMAP_THRESHOLD_=131072 in the environment: else small copies between large blocks may keep malloc from giving these back"
+	}
+	return advice + ". " + g.saves(float64(kept-seen)/float64(all))
 }
+
+// mmapThreshold is from what size on, in bytes, malloc gives a block a mapping of its own, before it has freed one that was larger.
+// Source: DEFAULT_MMAP_THRESHOLD_MIN in glibc's malloc.c.
+const mmapThreshold = 128 << 10
 
 // viewsOf are the parts of an item that keep at least twice the memory of their own elements.
 func viewsOf(h *mem.Holder) (views []mem.HeldPart) {
