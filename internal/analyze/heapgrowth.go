@@ -82,11 +82,14 @@ func (in *Input) largerNotes(r *report.Report) {
 		if l.Growth < leastHeap {
 			continue
 		}
+		if r.Headline.Larger == "" {
+			r.Headline.Larger = l.Site.Name
+		}
 		unit := "step"
 		if in.clockOf(l.process).minutes {
 			unit = "minute"
 		}
-		r.AddNote(fmt.Sprintf("What %s allocates gets larger, by %v per %s (%s) to %v when it was read last. Most of what it allocated before was freed, so it needs ever more and keeps little.",
+		r.AddNote(fmt.Sprintf("What %s allocates gets larger, by %v per %s (%s) to %v when it was read last. Most of what it allocated before was freed: as where one buffer or array grows, little is held beside its newest blocks. It needs ever more.",
 			l.Site.Name, bytesPer(l.Slope), unit, mem.Sampled, l.Held))
 	}
 }

@@ -28,6 +28,8 @@ func (r *Report) SayNothing() {
 		said = "Nothing to change was found up to the end of the recording. How the program went on is not known."
 	case h.Ended.Kind == mem.EndFailed, h.Ended.Kind == mem.EndOOM:
 		said = "The program failed. Up to then nothing to change in its memory was found."
+	case h.Larger != "":
+		said = "No leak was found, but what " + h.Larger + " allocates gets larger: see the notes."
 	default:
 		said, h.Well = "Nothing to change was found.", true
 	}

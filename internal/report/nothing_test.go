@@ -18,6 +18,7 @@ func TestSayNothing(t *testing.T) {
 	}{
 		{"done", Report{Series: seen, Headline: Headline{Ended: mem.Ending{Kind: mem.EndDone}, Looked: "Looked for growth."}}, "Nothing to change was found. Looked for growth.", true},
 		{"stopped as asked", Report{Series: seen, Headline: Headline{Ended: mem.Ending{Kind: mem.EndStopped}}}, "Nothing to change was found.", true},
+		{"what a line needs gets larger", Report{Series: seen, Headline: Headline{Ended: mem.Ending{Kind: mem.EndDone}, Larger: "a.py:7"}}, "No leak was found, but what a.py:7 allocates gets larger", false},
 		{"running", Report{Series: seen, Headline: Headline{Ended: mem.StillRunning}}, "so far", false},
 		{"killed", Report{Series: seen, Headline: Headline{Ended: mem.Ending{Kind: mem.EndFailed}}}, "The program failed", false},
 		{"out of memory", Report{Series: seen, Headline: Headline{Ended: mem.Ending{Kind: mem.EndOOM}}}, "The program failed", false},

@@ -76,6 +76,7 @@ type Headline struct {
 	GrowthLeast mem.Optional `json:"growth_least_bytes,omitzero" doc:"Where growth is 0: the least over the run, of a process, that is told, in bytes."`
 	Efficiency  mem.Optional `json:"efficiency_milli,omitzero" doc:"A score of 0 to 10 in thousandths; the table of that name says what it is made of."`
 	NotLooked   string       `json:"not_looked_for,omitempty" doc:"What was not looked for, and why; absent: all was."`
+	Larger      string       `json:"gets_larger,omitempty" doc:"The line whose blocks are replaced by ever larger ones, as a note says."`
 	Looked      string       `json:"looked_for,omitempty" doc:"From how much on growth would have been told, where none was."`
 	Nothing     string       `json:"nothing,omitempty" doc:"What there is to say of a run in which nothing was found; absent: something was, or it is no run."`
 	Well        bool         `json:"well,omitempty" doc:"Whether that is good news: all was looked for, and the program ended well."`
