@@ -1,9 +1,9 @@
-"""What happens to those who follow the advice? A program, the advice that its report gives, and the program changed as advised.
+"""What happens to those who follow the advice? A program, the advice of its report, and the program changed as advised.
 
-Each pair keeps something every step. It says the words that its advice has to have, and the lines that follow it. Both programs run
-under hightide, one after the other; each says at its end what the kernel counts: how much anonymous memory a step took. An advice holds if it
-has the words, and if the change saves what is promised ("That saves 1.95 MiB per step"), within a quarter and the noise of a process.
-Steps take 5, 16 and 100 ms in turn.
+Each pair keeps something every step. It says the words that its advice has to have, and the lines that follow it. Both
+programs run under hightide, one after the other; each says at its end what the kernel counts: how much anonymous memory
+a step took. An advice holds if it has the words, and if the change saves what is promised ("That saves 1.95 MiB per
+step"), or up to twice that, within the noise of a process. Steps take 5, 16 and 100 ms in turn.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 
 from common import CACHE, PYTHON, MiB, Recordings, Row, must, run
 
-LEAST, MOST = 0.75, 1.5  # of what is promised
+LEAST, MOST = 0.75, 2.0  # of what is promised: with the objects go holes that malloc kept between them
 NOISE = 0.12  # MiB a step that a process takes or gives back beside
 BAR = 0.95  # of the pairs
 SPEEDS = ((5, 400), (16, 250), (100, 70))  # ms a step, steps
@@ -218,7 +218,7 @@ def torch_pairs() -> list[Pair]:
             "loss = (net(batch) - batch).pow(2).mean()\nmeter.values.append(loss)", "loss = (net(batch) - batch).pow(2).mean()\nmeter.values.append(loss.item())",
         ),
         Pair(
-            "after backward", r"holds nothing any more", MODEL + "outputs = []", "out = net(batch)\nstep_of(out)\noutputs.append(out)",
+            "after backward", r"holds nothing any more", MODEL + "batch = torch.randn(4096, 64)\noutputs = []", "out = net(batch)\nstep_of(out)\noutputs.append(out)",
             "out = net(batch)\nstep_of(out)\noutputs.append(out); del outputs[:-8]", own_steps=True,
         ),
         Pair(
@@ -251,7 +251,7 @@ def torch_pairs() -> list[Pair]:
 
 
 def other_pairs() -> list[Pair]:
-    frames = CACHE / "frameworks" / "bin" / "python"
+    frames = CACHE / "notebook" / "bin" / "python"
     return [
         Pair(
             "pandas", r"`kept`", "import numpy as np, pandas as pd\nkept = []", "kept.append(pd.DataFrame({'a': np.full(131072, 1.0)}))",
@@ -263,7 +263,7 @@ def other_pairs() -> list[Pair]:
             "global kept\nkept = pd.DataFrame({'a': np.full(131072, 1.0)})", python=frames,
         ),
         Pair("python strings", r"`lines`", "lines = []", "lines.append(str(step) * 300000)", "lines.append(str(step) * 300000); del lines[:-8]"),
-        Pair("bytes by name", r"`by_name`", "by_name = {}", "by_name['n%d' % step] = bytes(1 << 20)", "by_name['n%d' % (step % 8)] = bytes(1 << 20)"),
+        Pair("bytes by name", r"`by_name`", "by_name = {}", "by_name['n%d' % step] = b'x' * (1 << 20)", "by_name['n%d' % (step % 8)] = b'x' * (1 << 20)"),
     ]  # fmt: skip
 
 
