@@ -98,8 +98,10 @@ class Plain:
     def _everywhere(self, operator: Any, base: str, args: Any, more: Any) -> Optional[Any]:
         """Of operands whose elements are all the same: the operator on one element of each."""
         if base == "copy_":
-            value = self._constant(args[1]) if self.twins.whole(args[0]) else None
-            return None if value is None else self._one(args[1], value).to(args[0].dtype).item()
+            value = self._constant(args[1])
+            if value is None or not self.twins.whole(args[0]):
+                return None
+            return self._one(args[1], value).to(args[0].dtype).item()
         plain = base[:-1] if base.endswith("_") and not base.endswith("__") else base
         reduces = base in OF_ALL and len(args) == 1
         if not reduces and plain not in EACH:

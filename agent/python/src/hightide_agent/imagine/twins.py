@@ -66,6 +66,8 @@ class Twins:
         self.device = device
         self.torch = torch
         self.weak = StorageWeakRef
+        # Its storage as Python has it would be a second owner, and autograd then sums into new memory (PyTorch 2.15).
+        self.place = getattr(torch._C, "_storage_address", None) or (lambda tensor: tensor.untyped_storage()._cdata)
         self._all: Dict[int, Twin] = {}
         self._bytes = 0
         self._sweep = 256
@@ -249,7 +251,7 @@ class Twins:
     def forget(self, tensor: Any) -> None:
         """Something was written that was not followed."""
         if tensor.is_cuda:
-            self._drop(tensor.untyped_storage()._cdata)
+            self._drop(self.place(tensor))
 
     def give(self, tensor: Any) -> bool:
         """The device takes over what is known, for a collective that reads and writes there. Gives whether it follows
@@ -282,18 +284,19 @@ class Twins:
 
     def holds(self, tensor: Any) -> bool:
         """Whether something is, or was, known of the tensor's storage."""
-        return tensor.untyped_storage()._cdata in self._all
+        return self.place(tensor) in self._all
 
     def _of(self, tensor: Any) -> Optional[Twin]:
-        storage = tensor.untyped_storage()
-        twin = self._all.get(storage._cdata)
+        place = self.place(tensor)
+        twin = self._all.get(place)
         if twin is None:
             return None
         version = _version(tensor)
         if twin.fresh and version in (twin.version, twin.version + 1):
             twin.version, twin.fresh = version, False
-        if twin.version != version or twin.alive.expired() or (twin.host and twin.bytes != storage.nbytes()):
-            self._drop(storage._cdata)
+        resized = twin.host and twin.bytes != tensor.untyped_storage().nbytes()
+        if twin.version != version or twin.alive.expired() or resized:
+            self._drop(place)
             return None
         return twin
 
