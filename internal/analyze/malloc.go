@@ -109,6 +109,9 @@ func holes(in *Input, r *report.Report) {
 		}
 		peak := rss.Values[top]
 		free := in.holesAt(p.ID, rss.Times[top]).Or(0)
+		if heap, ok := in.heapAt(p.ID, rss.Times[top], peak); ok { // the two are counted at different moments: as the table of the peak has it
+			free = min(free, max(peak-int64(heap.Live), 0))
+		}
 		if mem.Bytes(free) < leastHoles || free < peak/holesShare {
 			continue
 		}

@@ -172,3 +172,24 @@ func TestAddressSpace(t *testing.T) {
 		}
 	}
 }
+
+// TestHolesAdvice: where arenas of threads have the holes, one arena for all is what helps; else the threshold of mmap.
+func TestHolesAdvice(t *testing.T) {
+	for _, test := range []struct {
+		threads int64 // MiB of the arenas beside the main one
+		want    string
+	}{{380, "MALLOC_ARENA_MAX=1"}, {20, "MALLOC_MMAP_THRESHOLD_=131072"}} {
+		run := recordCounts(t, []int64{100, 391, 390}, []int64{10, 359, 359}, []int64{10, 359, 359})
+		def := mem.SeriesDef{ID: 20, Process: 1, Name: mem.SeriesMallocThreads, Unit: mem.UnitBytes, Label: mem.Estimated}
+		for _, f := range []mem.Frame{def, mem.Samples{Series: 20, Times: []int64{19e8}, Values: []int64{test.threads << 20}}} {
+			if err := run.Add(f); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r := Analyze(run, Options{})
+		found := slices.IndexFunc(r.Findings, func(f report.Finding) bool { return f.Kind == report.KindFragmentation })
+		if found < 0 || !strings.Contains(r.Findings[found].Advice, test.want) {
+			t.Errorf("%d MiB in arenas of threads: %+v", test.threads, r.Findings)
+		}
+	}
+}
