@@ -34,10 +34,17 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2, help="programs at a time")
     parser.add_argument("--quick", action="store_true", help="one of ten programs")
     parser.add_argument("--folder", type=Path, help="keeps recordings of findings; those in it are read, not made anew")
+    parser.add_argument(
+        "--speeds", nargs="+", type=int, metavar="MS", help="findings at these pauses a step, as 5 16 100"
+    )
     options = parser.parse_args()
     rows, raw = [], {}
     for part in options.part:
-        found, raw[part] = PARTS[part](options.only, options.jobs, options.quick, options.folder)
+        asked = (options.only, options.jobs, options.quick, options.folder)
+        if part == "findings" and options.speeds:
+            found, raw[part] = truth_findings.at_speeds(*asked, options.speeds)
+        else:
+            found, raw[part] = PARTS[part](*asked)
         rows += found
     publish("truth", rows, raw)
     return exit_code(rows)

@@ -19,9 +19,10 @@ import json
 import re
 import shutil
 import sys
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -72,8 +73,34 @@ class Judged:
         return not self.false and bool(self.true) == self.program.leak and (self.named or not self.program.leak)
 
 
-def rows(only: Sequence[str], jobs: int, quick: bool, folder: Path | None) -> tuple[list[Row], object]:
-    programs = [p for p in known() if not only or any(name in p.path.stem for name in only)]
+def at_speeds(
+    only: Sequence[str], jobs: int, quick: bool, folder: Path | None, speeds: Sequence[int]
+) -> tuple[list[Row], object]:
+    """The same with steps that pause for each of these ms in place of their own pauses."""
+    found: list[Row] = []
+    raw = {}
+    for ms in speeds:
+        with tempfile.TemporaryDirectory() as copies:
+            kept = folder / f"{ms}ms" if folder else None
+            some, raw[f"{ms} ms"] = rows(only, jobs, quick, kept, lambda p, ms=ms, to=copies: paced(p, ms, Path(to)))  # type: ignore[misc]
+        found += [Row(f"{row.what}, {ms} ms a step", row.figure, row.bar, row.ok) for row in some]
+    return found, raw
+
+
+def paced(program: Program, ms: int, folder: Path) -> Program:
+    """The program with other pauses; its lines stay where they are."""
+    path = folder / program.path.name
+    path.write_text(re.sub(r"time\.sleep\(0\.0\d+\)", f"time.sleep({ms / 1e3})", program.path.read_text()))
+    places = [str(program.path.parent), *program.env.get("PYTHONPATH", "").split(":")]
+    env = {**program.env, "PYTHONPATH": ":".join(filter(None, places)), "TRUTH_PAUSE": str(ms / 1e3)}
+    return replace(program, path=path, env=env)
+
+
+def rows(
+    only: Sequence[str], jobs: int, quick: bool, folder: Path | None,
+    changed: Callable[[Program], Program] = lambda program: program,
+) -> tuple[list[Row], object]:  # fmt: skip
+    programs = [changed(p) for p in known() if not only or any(name in p.path.stem for name in only)]
     if quick and not only:
         programs = programs[::10]
     with ThreadPoolExecutor(jobs) as pool:

@@ -5,11 +5,14 @@
 Scripts take two arguments: bytes to keep per step, and the number of steps.
 """
 
+import os
 import sys
+import time
 
 import torch
 from torch import nn
 
+PAUSE = float(os.environ.get("TRUTH_PAUSE", "0"))  # seconds a step, see bench/truth.py --speeds
 SIZE = int(sys.argv[1]) if len(sys.argv) > 1 else 1 << 20
 STEPS = int(sys.argv[2]) if len(sys.argv) > 2 else 300
 
@@ -27,4 +30,5 @@ def training(steps=STEPS):
             loss = loss_fn(model(images), labels)
             loss.backward()
         optimizer.step()
+        time.sleep(PAUSE)
         yield step, images

@@ -1,8 +1,12 @@
 """A small real training for the programs here: the loop's body runs after each of `steps` optimizer steps."""
 
+import os
+import time
+
 import torch
 from torch import nn
 
+PAUSE = float(os.environ.get("TRUTH_PAUSE", "0"))  # seconds a step, see bench/truth.py --speeds
 MiB = 1 << 20
 
 
@@ -18,4 +22,5 @@ def training(steps=300, work=6):
             loss = nn.functional.cross_entropy(model(images), labels)
             loss.backward()
         optimizer.step()
+        time.sleep(PAUSE)
         yield step, model
