@@ -48,14 +48,16 @@ func (s *session) serveBy(c *exec.Cmd) *uiProcess {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() })
-	lines := bufio.NewReader(errors)
-	line, _ := lines.ReadString('\n')
+	lines, said := bufio.NewReader(errors), new(sentences)
+	line, err := lines.ReadString('\n')
+	for ; err == nil && !strings.HasPrefix(line, "hightide ui: http"); line, err = lines.ReadString('\n') {
+		_, _ = said.Write([]byte(line)) // as of a push that fails at once
+	}
 	fields := strings.Fields(line)
-	if len(fields) < 3 || !strings.HasPrefix(line, "hightide ui: http") {
-		s.t.Fatalf("it says %q", line)
+	if len(fields) < 3 {
+		s.t.Fatalf("it says %q after %q", line, said)
 	}
 	trusting := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
-	said := new(sentences)
 	go func() { _, _ = io.Copy(said, lines) }()
 	token := ""
 	if !slices.Contains(c.Args, "--compat") {
