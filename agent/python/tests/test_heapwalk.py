@@ -7,9 +7,19 @@ import itertools
 import weakref
 from typing import Any, Iterator, List
 
+import pytest
+
 from conftest import SOURCE  # noqa: F401  (puts the agent on the path)
+from hightide_agent import heapwalk
 from hightide_agent.heapwalk import Walk
 from hightide_agent.reach import walk
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What other tests left in this process, threads and a million objects, is none of the program's."""
+    monkeypatch.setattr(heapwalk, "_others", lambda: False)
+    monkeypatch.setattr(heapwalk, "TOO_LONG_NS", 1 << 62)
 
 
 class Node:

@@ -25,7 +25,7 @@ from . import collected
 from .insides import named, newest
 from .reach import WAITING, Found, Owner
 
-TOO_LONG_NS = 200_000_000  # of processor time of one look, after which there is none any more
+TOO_LONG_NS = 500_000_000  # of processor time of a look, after which there is none: 300 ms for 400,000 objects
 LEAST = 32  # entries of a container that is followed
 MOST = 50_000  # containers that are
 LOOKS = 3  # that must agree
@@ -34,6 +34,7 @@ KEPT = 8
 GROWING = 4  # containers whose referrers are looked for
 LEVELS = 3  # of referrers
 MOST_ROOTS = 64
+MOST_WAITING = 32  # of these, that wait
 _KINDS = (list, dict, set, deque)
 _PASSED = (*_KINDS, tuple, CellType)  # lead to what refers to them in turn
 _NO_ROOTS = (*_PASSED, FunctionType, ModuleType, type)
@@ -69,7 +70,6 @@ class Walk:
         self._lengths = {key: _longer(self._lengths, key, at, count) for key, count in lengths.items()}
         self.grows = {}
         if self.looks >= LOOKS:
-            self._growing_types()
             growing = self._growing()
             if not _others():
                 self._refer(growing)
@@ -96,28 +96,30 @@ class Walk:
 
     def _waiting(self) -> None:
         """Generators and coroutines, which a loop may hold without a name."""
-        self._roots = [weakref.ref(o) for o in collected.of_types(WAITING)[:MOST_ROOTS]]
+        self._roots = [weakref.ref(o) for o in collected.of_types(WAITING)[:MOST_WAITING]]
 
     def _growing(self) -> List[Any]:
+        """The containers that grow; what they and the types that become more are called is kept."""
         rates = sorted(((rate, key) for key, rate in map(_rated, self._lengths.items()) if rate > 0), reverse=True)
-        fastest = {key: rate for rate, key in rates[:GROWING]}
-        growing = [thing for thing in collected.with_ids(set(fastest)) if type(thing) in _KINDS]
+        lengths = {key: rate for rate, key in rates[:GROWING]}
+        rises = {key: _rises(sizes) for key, sizes in self._types.items()}
+        fastest = sorted((key for key, rate in rises.items() if rate > 0), key=lambda key: -rises[key])[:GROWING]
+        found = collected.with_ids({*lengths, *fastest})
+        kinds = {id(kind): kind for kind in (*_KINDS, *(thing for thing in found if issubclass(type(thing), type)))}
+        if not kinds.keys() >= set(fastest):  # of C, which the collector does not know: by their objects
+            kinds = collected.types()
+        for key in fastest:
+            if key in kinds:
+                self.grows["objects of type " + named(kinds[key])[1]] = rises[key]
+        growing = [thing for thing in found if type(thing) in _KINDS and id(thing) in lengths]
         for thing in growing:
             try:
                 last = newest(thing, 1)
             except RuntimeError:  # another thread changes it
                 continue
             what = "entries of a %s (%s)" % (type(thing).__name__, named(type(last[0]))[1] if last else "")
-            self.grows[what] = self.grows.get(what, 0.0) + fastest[id(thing)]
+            self.grows[what] = self.grows.get(what, 0.0) + lengths[id(thing)]
         return growing
-
-    def _growing_types(self) -> None:
-        rates = {key: _rises(sizes) for key, sizes in self._types.items()}
-        fastest = sorted((key for key, rate in rates.items() if rate > 0), key=lambda key: -rates[key])[:GROWING]
-        kinds = collected.types() if fastest else {}
-        for key in fastest:
-            if key in kinds:
-                self.grows["objects of type " + named(kinds[key])[1]] = rates[key]
 
     def _refer(self, growing: List[Any]) -> None:
         """Take what refers to things that grow among the roots."""
