@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 from typing import Any, Dict, List, Optional
 
@@ -24,7 +25,14 @@ class Done:
         self.code, self.out, self.err, self.data = done.returncode, done.stdout, done.stderr, data
 
     def report(self) -> Dict[str, Any]:
-        text = subprocess.run([str(PROGRAM), "report", "last", "--json", "--data-dir", str(self.data)],
+        """Of the newest run, once its engine has completed it: one that a program began ends after the program."""
+        until = time.monotonic() + 60
+        while self._said("ls", "--limit", "1")["runs"][0]["state"] == "running" and time.monotonic() < until:
+            time.sleep(0.1)
+        return self._said("report", "last")
+
+    def _said(self, *command: str) -> Dict[str, Any]:
+        text = subprocess.run([str(PROGRAM), *command, "--json", "--data-dir", str(self.data)],
                               capture_output=True, text=True, check=True).stdout  # fmt: skip
         found: Dict[str, Any] = json.loads(text)
         return found
