@@ -31,7 +31,7 @@ func TestProgram(t *testing.T) {
 		"/usr/bin/python3 -u -X dev /home/mia/train.py --lr 3": "train.py --lr 3",
 		"python3.12 -m torch.distributed.run train.py":         "torch.distributed.run train.py",
 		"/usr/bin/python -c pass":                              "python -c pass",
-		"/opt/bin/torchrun --nproc-per-node 2 /work/train.py":  "torchrun --nproc-per-node 2 /work/train.py",
+		"/opt/bin/torchrun --nproc-per-node 2 /src/train.py":   "torchrun --nproc-per-node 2 /src/train.py",
 		"python": "python",
 	} {
 		if got := strings.Join(Program(strings.Fields(line)), " "); got != want {
