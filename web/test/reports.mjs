@@ -22,7 +22,7 @@ export const hostile = { ...real, run: { ...real.run, name: markup, command: ["p
 
 /** A process that was killed after one sample. */
 export const single = { ...empty, run: { ...real.run, name: "" },
-  headline: { ...empty.headline, ...said("Peak 1.70 MiB RSS (measured), 6.16 ms after the start"), duration_ns: 9e6, signal: 9, complete: true, peak: { host_rss_bytes: 1777664, label: "measured", process: 1 }, main_source: "tree.rss" },
+  headline: { ...empty.headline, ...said("Peak 1.70 MiB RSS (measured), 6.16 ms after the start"), duration_ns: 9e6, signal: 9, ended: { kind: "failed", text: "SIGKILL" }, complete: true, peak: { host_rss_bytes: 1777664, label: "measured", process: 1 }, main_source: "tree.rss" },
   processes: [real.processes[0]], series: [{ name: "tree.rss", title: "RSS, all processes", unit: "bytes", x_unit: "ns", label: "measured", x: [6162825], y: [1777664] }] };
 
 /** Two peaks compared: twenty lines changed by 2^i KiB, every third of them downwards, and one did not. */
