@@ -151,6 +151,10 @@ func (r *Recorder) message(p *process, c *channel, record *shm.JSON) {
 		r.named(m.Name, m.Tags)
 	case "alert":
 		r.askedFor(p, c, &m)
+	case "aside": // it may have ended before it was seen to call exec
+		if q := r.byPID[int(m.ID)]; q != nil && q != p {
+			q.Role, q.dirty = mem.RoleAside, true
+		}
 	case "cell":
 		r.emit(mem.Cell{File: m.File, Name: mem.MaskText(m.Name), Text: mem.MaskText(m.Text)})
 	case "model":

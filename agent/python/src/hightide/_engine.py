@@ -84,6 +84,9 @@ def apart(command: List[str], more: Optional[Dict[str, str]] = None, given: str 
     )  # fmt: skip
     with process:
         try:
+            leave = getattr(agent(), "aside", None)  # it may be seen, and end, before its mark is
+            if leave is not None:
+                leave(process.pid)
             out, err = process.communicate(given)
         except BaseException:
             process.kill()

@@ -118,6 +118,13 @@ def snapshot(label: str) -> int:
     return sum(write("asked-%d" % _snapshots) is not None for write in list(frameworks.snapshots.values()))
 
 
+def aside(pid: int) -> None:
+    """A process that we started is not part of the run."""
+    found = agent()
+    if found is not None:
+        found.record({"type": "aside", "id": pid})
+
+
 def cell(file: str, name: str, text: str) -> None:
     """A file of a kernel is a cell of its notebook; `text`: its source."""
     found = agent()
