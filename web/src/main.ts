@@ -16,7 +16,14 @@ import { complete, processName } from "./state/report";
 import { none, undoing } from "./state/selection";
 import { branch, store, type Page } from "./state/store";
 import { chosenBar, type Units } from "./views/chosen";
-import { alongOf, comparison, differenceParts, momentsOf, nameOf, type Compared } from "./views/comparison";
+import {
+  alongOf,
+  comparison,
+  differenceParts,
+  momentsOf,
+  nameOf,
+  type Compared,
+} from "./views/comparison";
 import { h } from "./views/dom";
 import { bar } from "./views/header";
 import { contents } from "./views/contents";
@@ -25,7 +32,13 @@ import { shortNames, views } from "./views";
 
 const app = document.getElementById("app")!;
 const raw = await embedded<Report | { compared: Compared }>("hightide-report");
-const page = store<Page & { params: Readonly<Record<string, string>> }>({ ...none, dark: darkAtFirst(), cursor: null, shown: {}, params: {} });
+const page = store<Page & { params: Readonly<Record<string, string>> }>({
+  ...none,
+  dark: darkAtFirst(),
+  cursor: null,
+  shown: {},
+  params: {},
+});
 painted(page);
 teaching(true);
 
@@ -33,27 +46,58 @@ teaching(true);
 function frame(units: () => Units): void {
   inHash(page);
   const undo = undoing(page);
-  addEventListener("keydown", (e) => { if (e.key === "z" && !e.defaultPrevented && !elsewhere(e)) undo(); });
+  addEventListener("keydown", (e) => {
+    if (e.key === "z" && !e.defaultPrevented && !elsewhere(e)) undo();
+  });
   app.after(chosenBar(page, units));
 }
 
 /** The bar with the contents of the page. */
 function withContents(names: ReadonlyMap<string, string>): void {
-  const of = contents(app, names), top = bar(page, []);
+  const of = contents(app, names),
+    top = bar(page, []);
   top.querySelector("nav")!.replaceWith(of.element);
-  addEventListener("keydown", (e) => { if ((e.key === "{" || e.key === "}") && !e.defaultPrevented && !elsewhere(e)) of.step(e.key === "}" ? 1 : -1); });
+  addEventListener("keydown", (e) => {
+    if ((e.key === "{" || e.key === "}") && !e.defaultPrevented && !elsewhere(e))
+      of.step(e.key === "}" ? 1 : -1);
+  });
   app.before(top);
 }
 
 /** Two beside each other. */
-function compared({ before, after, told, device, by: deviceBy = "site", why_not: whyNot = "" }: Compared): void {
-  const along = alongOf(page), [p, q] = [complete(before), complete(after)], place = h("div", { class: "job-page" });
-  let over: Courses[] = [], of = branch(page), axis = branch(along);
+function compared({
+  before,
+  after,
+  told,
+  device,
+  by: deviceBy = "site",
+  why_not: whyNot = "",
+}: Compared): void {
+  const along = alongOf(page),
+    [p, q] = [complete(before), complete(after)],
+    place = h("div", { class: "job-page" });
+  let over: Courses[] = [],
+    of = branch(page),
+    axis = branch(along);
   const show = (by: string) => {
     of.close();
     axis.close();
     [of, axis] = [branch(page), branch(along)];
-    const made = comparison({ before: p, after: q, told: told ? complete(told) : null, device: device && complete(device), whyNot, deviceBy, by, choose: show, along: axis, facts: () => [] }, of);
+    const made = comparison(
+      {
+        before: p,
+        after: q,
+        told: told ? complete(told) : null,
+        device: device && complete(device),
+        whyNot,
+        deviceBy,
+        by,
+        choose: show,
+        along: axis,
+        facts: () => [],
+      },
+      of,
+    );
     over = made.over;
     place.replaceChildren(made.answer, ...made.parts);
   };
@@ -61,7 +105,9 @@ function compared({ before, after, told, device, by: deviceBy = "site", why_not:
   app.append(place);
   show("");
   frame(() => ({ moments: momentsOf(over, along.get().along) }));
-  along.follow(["along"], () => { dispatchEvent(new Event("hightide:named")); });
+  along.follow(["along"], () => {
+    dispatchEvent(new Event("hightide:named"));
+  });
   withContents(new Map(differenceParts));
 }
 
@@ -70,9 +116,22 @@ else if (raw) {
   const report = complete(raw);
   document.title = `${report.run.name || report.run.id || "recording"} · hightide`;
   app.append(...views.flatMap((view) => view(report, page) ?? []));
-  const moments = report.allocators?.length && !report.series.some((s) => s.x_unit === "ns") ? "event" : "time";
-  frame(() => ({ moments, process: (id) => { const p = report.processes.find((o) => o.id === id); return p ? processName(p, report.processes) : ""; } }));
+  const moments =
+    report.allocators?.length && !report.series.some((s) => s.x_unit === "ns") ? "event" : "time";
+  frame(() => ({
+    moments,
+    process: (id) => {
+      const p = report.processes.find((o) => o.id === id);
+      return p ? processName(p, report.processes) : "";
+    },
+  }));
   withContents(shortNames);
 } else {
-  app.append(h("p", {}, "This page has no report in it. Make one with: hightide report last --html report.html"));
+  app.append(
+    h(
+      "p",
+      {},
+      "This page has no report in it. Make one with: hightide report last --html report.html",
+    ),
+  );
 }

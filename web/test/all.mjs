@@ -22,6 +22,8 @@ const tests = [
   "keyboard",
 ];
 
-const failed = tests.filter((test) => spawnSync(process.execPath, [here(`./${test}.mjs`)], { stdio: "inherit" }).status !== 0);
+const failed = tests.filter(
+  (test) => spawnSync(process.execPath, [here(`./${test}.mjs`)], { stdio: "inherit" }).status !== 0,
+);
 if (failed.length) console.log(`failed: ${failed.join(", ")}`);
 process.exitCode = failed.length ? 1 : 0;

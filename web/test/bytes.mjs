@@ -14,11 +14,14 @@ export function crc32c(bytes) {
 
 /** A pickle that goes on for so many bytes of nothing, compressed. */
 export async function gzipZeros(bytes) {
-  const gzip = createGzip({ level: 1 }), parts = [], piece = Buffer.alloc(1 << 20, "N0"); // None, and away with it
+  const gzip = createGzip({ level: 1 }),
+    parts = [],
+    piece = Buffer.alloc(1 << 20, "N0"); // None, and away with it
   gzip.on("data", (part) => parts.push(part));
   const ended = new Promise((done) => gzip.on("end", done));
   gzip.write(Buffer.from([0x80, 4]));
-  for (let i = 0; i < bytes / piece.length; i++) if (!gzip.write(piece)) await new Promise((done) => gzip.once("drain", done));
+  for (let i = 0; i < bytes / piece.length; i++)
+    if (!gzip.write(piece)) await new Promise((done) => gzip.once("drain", done));
   gzip.end();
   await ended;
   return Buffer.concat(parts);

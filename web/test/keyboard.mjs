@@ -4,23 +4,68 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
-import { addressOf, askJSON, binary, fresh, here, launch, opened, screenshots, serve, shot, shown } from "./kit.mjs";
+import {
+  addressOf,
+  askJSON,
+  binary,
+  fresh,
+  here,
+  launch,
+  opened,
+  screenshots,
+  serve,
+  shot,
+  shown,
+} from "./kit.mjs";
 import { snapshotFile } from "./world.mjs";
 
-const folder = screenshots("keyboard"), env = { ...process.env, HIGHTIDE_DATA: fresh("data") }, most = 400;
-for (const [name, mib] of [["small", 30], ["large", 60]]) execFileSync(binary, ["run", "--quiet", "--name", name, "--", "python3", "-c", `x = bytearray(${mib} << 20)\nimport time; time.sleep(0.3)`], { env });
-const server = await serve(env, [snapshotFile, here("../../testdata/recording/v1-every-kind.hightide")]), browser = await launch();
+const folder = screenshots("keyboard"),
+  env = { ...process.env, HIGHTIDE_DATA: fresh("data") },
+  most = 400;
+for (const [name, mib] of [
+  ["small", 30],
+  ["large", 60],
+])
+  execFileSync(
+    binary,
+    [
+      "run",
+      "--quiet",
+      "--name",
+      name,
+      "--",
+      "python3",
+      "-c",
+      `x = bytearray(${mib} << 20)\nimport time; time.sleep(0.3)`,
+    ],
+    { env },
+  );
+const server = await serve(env, [
+    snapshotFile,
+    here("../../testdata/recording/v1-every-kind.hightide"),
+  ]),
+  browser = await launch();
 const api = (path) => askJSON(server, path);
 const snapshot = `/snapshots/${(await api("/snapshots")).snapshots.find((s) => snapshotFile.endsWith(s.name)).id}`;
-const ls = (await api("/runs")).runs, idOf = (name) => ls.find((r) => r.name === name).id, every = ls.find((r) => r.from === "file").id;
+const ls = (await api("/runs")).runs,
+  idOf = (name) => ls.find((r) => r.name === name).id,
+  every = ls.find((r) => r.from === "file").id;
 let passed = 0;
 
 /** What has the focus, in words, and whether it can be seen there: nothing is told of a page's top, which begins without a ring. */
-const at = (tab) => tab.evaluate(() => {
-  const e = document.activeElement, { outlineStyle, outlineWidth, boxShadow } = getComputedStyle(e), box = e.getBoundingClientRect();
-  return { lost: e === document.body, top: e.id === "app", name: `${e.tagName.toLowerCase()}.${e.className} ${(e.getAttribute("aria-label") ?? e.textContent ?? "").slice(0, 50)}`,
-    ring: (outlineStyle !== "none" && parseFloat(outlineWidth) > 0) || boxShadow !== "none", seen: box.width > 0 && box.height > 0 };
-});
+const at = (tab) =>
+  tab.evaluate(() => {
+    const e = document.activeElement,
+      { outlineStyle, outlineWidth, boxShadow } = getComputedStyle(e),
+      box = e.getBoundingClientRect();
+    return {
+      lost: e === document.body,
+      top: e.id === "app",
+      name: `${e.tagName.toLowerCase()}.${e.className} ${(e.getAttribute("aria-label") ?? e.textContent ?? "").slice(0, 50)}`,
+      ring: (outlineStyle !== "none" && parseFloat(outlineWidth) > 0) || boxShadow !== "none",
+      seen: box.width > 0 && box.height > 0,
+    };
+  });
 /** The focus is somewhere, and is seen to be there. */
 async function held(tab, after) {
   const { lost, top, name, ring, seen } = await at(tab);
@@ -29,14 +74,25 @@ async function held(tab, after) {
 }
 /** Presses keys one after the other, and looks after each where the focus is. */
 async function press(tab, ...keys) {
-  for (const key of keys) { await tab.keyboard.press(key); await held(tab, key); }
+  for (const key of keys) {
+    await tab.keyboard.press(key);
+    await held(tab, key);
+  }
 }
 /** Goes on with Tab until something has the focus. Each stop shows that it has it. */
 async function reach(tab, selector, { key = "Tab", text = "" } = {}) {
   const stops = [];
   for (let i = 0; i < most; i++) {
     await tab.keyboard.press(key);
-    if (await tab.evaluate(([selector, text]) => document.activeElement.matches(selector) && document.activeElement.textContent.includes(text), [selector, text])) return held(tab, `Tab to ${selector}`);
+    if (
+      await tab.evaluate(
+        ([selector, text]) =>
+          document.activeElement.matches(selector) &&
+          document.activeElement.textContent.includes(text),
+        [selector, text],
+      )
+    )
+      return held(tab, `Tab to ${selector}`);
     const { lost, top, ring, name } = await at(tab);
     assert.ok(lost || top || ring, `Tab to ${selector}: no ring around ${name}`); // beyond the last stop the browser has the focus
     stops.push(name);
@@ -48,21 +104,51 @@ async function throughAll(tab) {
   const seen = new Set();
   for (let i = 0; i < most; i++) {
     await tab.keyboard.press("Tab");
-    const { lost, ring, name } = await at(tab), again = await tab.evaluate(() => { const e = document.activeElement, was = e.dataset.stopped; e.dataset.stopped = "1"; return was === "1"; });
-    if (lost || again) { assert.ok(lost || await tab.evaluate(() => document.activeElement === document.querySelector("[data-stopped]")), `Tab comes back to ${name} before the end of the page`); return; }
+    const { lost, ring, name } = await at(tab),
+      again = await tab.evaluate(() => {
+        const e = document.activeElement,
+          was = e.dataset.stopped;
+        e.dataset.stopped = "1";
+        return was === "1";
+      });
+    if (lost || again) {
+      assert.ok(
+        lost ||
+          (await tab.evaluate(
+            () => document.activeElement === document.querySelector("[data-stopped]"),
+          )),
+        `Tab comes back to ${name} before the end of the page`,
+      );
+      return;
+    }
     assert.ok(ring, `Tab: no ring around ${name}`);
     seen.add(name);
   }
   assert.fail(`no end after ${most} stops`);
 }
 const words = (tab) => new URL(tab.url()).searchParams;
-const asked = (tab, key, is = true) => tab.waitForFunction(([key, is]) => new URLSearchParams(location.search).has(key) === is, [key, is]);
+const asked = (tab, key, is = true) =>
+  tab.waitForFunction(
+    ([key, is]) => new URLSearchParams(location.search).has(key) === is,
+    [key, is],
+  );
 const look = async (name, path, check) => {
-  await opened(browser, name, addressOf(server, path), { allowed: (text) => /status of 404/.test(text) }, async (tab) => { await check(tab); await shot(tab, join(folder, `keyboard-${name}.png`)); });
+  await opened(
+    browser,
+    name,
+    addressOf(server, path),
+    { allowed: (text) => /status of 404/.test(text) },
+    async (tab) => {
+      await check(tab);
+      await shot(tab, join(folder, `keyboard-${name}.png`));
+    },
+  );
   passed++;
 };
 const only = process.env.ONLY?.split(",");
-const page = async (name, path, check) => { if (!only || only.includes(name)) await look(name, path, check); };
+const page = async (name, path, check) => {
+  if (!only || only.includes(name)) await look(name, path, check);
+};
 
 await page("runs", "/", async (tab) => {
   await tab.locator("tr.run").nth(2).waitFor();
@@ -88,8 +174,18 @@ await page("runs", "/", async (tab) => {
   await press(tab, "Enter");
   await tab.locator("tr.run").nth(2).waitFor();
   for (const name of ["small", "large"]) {
-    for (let i = 0; i < 3 && await tab.evaluate(() => document.activeElement.textContent) !== name; i++) await press(tab, name === "small" ? "k" : "j");
-    for (let i = 0; i < 3 && await tab.evaluate(() => document.activeElement.textContent) !== name; i++) await press(tab, name === "small" ? "j" : "k");
+    for (
+      let i = 0;
+      i < 3 && (await tab.evaluate(() => document.activeElement.textContent)) !== name;
+      i++
+    )
+      await press(tab, name === "small" ? "k" : "j");
+    for (
+      let i = 0;
+      i < 3 && (await tab.evaluate(() => document.activeElement.textContent)) !== name;
+      i++
+    )
+      await press(tab, name === "small" ? "j" : "k");
     await press(tab, "x");
   }
   assert.equal(await tab.locator("tr.run.picked").count(), 2);
@@ -142,7 +238,12 @@ await page("explorer", snapshot, async (tab) => {
   await press(tab, "c");
   await asked(tab, "colour");
   // from block to block of the moment: what is said is what Enter selects, and what the server has there
-  const said = tab.locator(".stacked [role=status]"), number = async () => (await said.textContent()).match(/Block ([\d,]+), ([\d,]+) of/).slice(1).map((n) => Number(n.replaceAll(",", "")));
+  const said = tab.locator(".stacked [role=status]"),
+    number = async () =>
+      (await said.textContent())
+        .match(/Block ([\d,]+), ([\d,]+) of/)
+        .slice(1)
+        .map((n) => Number(n.replaceAll(",", "")));
   await press(tab, "Home");
   const [lowest, place] = await number();
   assert.equal(place, 1);
@@ -151,9 +252,16 @@ await page("explorer", snapshot, async (tab) => {
   assert.ok(second !== lowest && next === 2, `block ${second} at ${next}`);
   await tab.locator(".float:visible").waitFor();
   await press(tab, "Enter");
-  await tab.waitForFunction((n) => new URLSearchParams(location.search).get("block") === n, String(second));
-  const there2 = words(tab).get("at"), block = await api(`${snapshot}/block?n=${second}&at=${there2}`);
-  assert.ok(block.begin <= there2 && (block.gone < 0 || block.gone > there2), `block ${second} is there from ${block.begin} to ${block.gone}, not at ${there2}`);
+  await tab.waitForFunction(
+    (n) => new URLSearchParams(location.search).get("block") === n,
+    String(second),
+  );
+  const there2 = words(tab).get("at"),
+    block = await api(`${snapshot}/block?n=${second}&at=${there2}`);
+  assert.ok(
+    block.begin <= there2 && (block.gone < 0 || block.gone > there2),
+    `block ${second} is there from ${block.begin} to ${block.gone}, not at ${there2}`,
+  );
   await shot(tab, join(folder, "keyboard-explorer-block.png"));
   await press(tab, "w", "w", "a");
   await asked(tab, "t");
@@ -161,14 +269,23 @@ await page("explorer", snapshot, async (tab) => {
   await asked(tab, "y");
   const from = Number(words(tab).get("t").split("-")[0]);
   await press(tab, "a", "a", "a", "a", "a");
-  await tab.waitForFunction((from) => Number(new URLSearchParams(location.search).get("t")?.split("-")[0]) < from, from);
+  await tab.waitForFunction(
+    (from) => Number(new URLSearchParams(location.search).get("t")?.split("-")[0]) < from,
+    from,
+  );
   await press(tab, "a", "ArrowRight"); // the moment is out of view: it comes back into it, also while the hand still pans
-  await tab.waitForFunction(() => { const w = new URLSearchParams(location.search), [from, to] = (w.get("t") ?? "0-0").split("-").map(Number), at = Number(w.get("at")); return from <= at && at < to; });
+  await tab.waitForFunction(() => {
+    const w = new URLSearchParams(location.search),
+      [from, to] = (w.get("t") ?? "0-0").split("-").map(Number),
+      at = Number(w.get("at"));
+    return from <= at && at < to;
+  });
   await press(tab, "f", "Escape");
   await asked(tab, "t", false);
   await asked(tab, "block", false);
   await reach(tab, ".event-rows");
-  for (let i = 0; i < 20 && !words(tab).has("block"); i++) await press(tab, "Enter", ...words(tab).has("block") ? [] : ["ArrowDown"]);
+  for (let i = 0; i < 20 && !words(tab).has("block"); i++)
+    await press(tab, "Enter", ...(words(tab).has("block") ? [] : ["ArrowDown"]));
   await asked(tab, "block");
   await press(tab, "Escape");
   await asked(tab, "block", false);

@@ -13,12 +13,18 @@ export const binary = process.env.HIGHTIDE ?? here("../../bin/hightide");
 /** A Python with torch; "" where there is none, and what needs it is left out and said to be. */
 export const python = process.env.HIGHTIDE_TEST_PYTHON ?? "";
 // What a test that fails leaves behind is ended and removed as well.
-const running = new Set(), made = [];
+const running = new Set(),
+  made = [];
 process.on("exit", () => {
   for (const child of running) child.kill("SIGTERM");
   for (const path of made) rmSync(path, { recursive: true, force: true, maxRetries: 5 });
 });
-for (const [signal, status] of [["SIGINT", 130], ["SIGTERM", 143], ["SIGHUP", 129]]) process.once(signal, () => process.exit(status));
+for (const [signal, status] of [
+  ["SIGINT", 130],
+  ["SIGTERM", 143],
+  ["SIGHUP", 129],
+])
+  process.once(signal, () => process.exit(status));
 
 /** A new folder, which goes when the test ends. */
 export function fresh(name) {
@@ -42,34 +48,53 @@ export function screenshots(name) {
 }
 
 /** Takes a screenshot of a page or a part of it where the test was given a folder, so that somebody looks: each takes tenths of a second of computing. */
-export const shot = async (of, path, options = {}) => { if (process.argv[2]) await of.screenshot({ path, ...options }); };
+export const shot = async (of, path, options = {}) => {
+  if (process.argv[2]) await of.screenshot({ path, ...options });
+};
 
 /** Where the screenshots are, for the end of what a test prints. */
-export const shown = (folder) => process.argv[2] ? `screenshots in ${folder}\n` : "";
+export const shown = (folder) => (process.argv[2] ? `screenshots in ${folder}\n` : "");
 
 /** The servers by their host and port, and the contexts of browsers: each of these is let in to all of those. */
-const servers = new Map(), contexts = new Set();
+const servers = new Map(),
+  contexts = new Set();
 
 /** What a program that has the token asks. */
-export const ask = (server, path, { headers, ...more } = {}) => fetch(new URL(path, server.address), { ...more, headers: { Authorization: `Bearer ${server.token}`, ...headers } });
+export const ask = (server, path, { headers, ...more } = {}) =>
+  fetch(new URL(path, server.address), {
+    ...more,
+    headers: { Authorization: `Bearer ${server.token}`, ...headers },
+  });
 export const askJSON = async (server, path) => (await ask(server, `/api/v1${path}`)).json();
 
 /** The token that a server left in its data directory. */
-export const tokenOf = (data, address) => JSON.parse(readFileSync(join(data, "ui", `server-${new URL(address).port}.json`), "utf8")).token;
+export const tokenOf = (data, address) =>
+  JSON.parse(readFileSync(join(data, "ui", `server-${new URL(address).port}.json`), "utf8")).token;
 
 /** Begins a session, as the page does: its cookie and its secret. */
 export async function session(server) {
   const { code } = await (await ask(server, "/api/v1/session/codes", { method: "POST" })).json();
-  const answer = await fetch(new URL("/api/v1/session", server.address), { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ code }) });
+  const answer = await fetch(new URL("/api/v1/session", server.address), {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ code }),
+  });
   const [name, value] = answer.headers.get("set-cookie").split(";")[0].split("=");
   return { name, value, page: (await answer.json()).page };
 }
 
 /** Lets a context in to a server, as the address does that the server prints. */
 export async function letIn(context, server) {
-  const { name, value, page } = await session(server), { origin } = server.address;
+  const { name, value, page } = await session(server),
+    { origin } = server.address;
   await context.addCookies([{ name, value, url: origin, httpOnly: true, sameSite: "Strict" }]);
-  await context.addInitScript(([origin, page]) => { if (location.origin === origin && !localStorage.getItem("hightide-page")) localStorage.setItem("hightide-page", page); }, [origin, page]);
+  await context.addInitScript(
+    ([origin, page]) => {
+      if (location.origin === origin && !localStorage.getItem("hightide-page"))
+        localStorage.setItem("hightide-page", page);
+    },
+    [origin, page],
+  );
 }
 
 /** Opens the address that a server printed in another tab, as its reader does once the server was started again. */
@@ -82,17 +107,33 @@ export async function openAgain(tab, server) {
 
 /** A server, its address as it prints it, its token, what it said, and its end. */
 export async function serve(env, args = [], at = "127.0.0.1:0") {
-  const child = begin(binary, ["ui", "--addr", at, ...args], { env, stdio: ["ignore", "ignore", "pipe"] }), told = { text: "" };
+  const child = begin(binary, ["ui", "--addr", at, ...args], {
+      env,
+      stdio: ["ignore", "ignore", "pipe"],
+    }),
+    told = { text: "" };
   const address = await new Promise((done, fail) => {
-    child.stderr.on("data", (text) => { told.text += text; const found = /https?:\S+/.exec(told.text); if (found) done(found[0]); });
+    child.stderr.on("data", (text) => {
+      told.text += text;
+      const found = /https?:\S+/.exec(told.text);
+      if (found) done(found[0]);
+    });
     child.on("exit", () => fail(new Error(`the server ended: ${told.text}`)));
   });
-  const to = new URL(address), token = tokenOf(env.HIGHTIDE_DATA, to);
-  const end = (signal = "SIGINT") => new Promise((done) => { if (child.exitCode !== null || child.signalCode) return done(); child.on("exit", done); child.kill(signal); });
+  const to = new URL(address),
+    token = tokenOf(env.HIGHTIDE_DATA, to);
+  const end = (signal = "SIGINT") =>
+    new Promise((done) => {
+      if (child.exitCode !== null || child.signalCode) return done();
+      child.on("exit", done);
+      child.kill(signal);
+    });
   const server = { address: to, token, pid: child.pid, told, end };
   servers.set(to.host, server);
   for (const context of contexts) await letIn(context, server);
-  child.on("exit", () => { if (servers.get(to.host) === server) servers.delete(to.host); });
+  child.on("exit", () => {
+    if (servers.get(to.host) === server) servers.delete(to.host);
+  });
   return server;
 }
 
@@ -101,10 +142,30 @@ const browsers = ["/usr/bin/chromium-headless-shell", "/usr/bin/chromium"];
 
 /** A browser that waits ten minutes for a state before it is taken for missing: the machine may have much else to do. */
 export async function launch() {
-  const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? browsers.find((path) => existsSync(path)),
-    args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"] });
+  const browser = await chromium.launch({
+    executablePath: process.env.CHROMIUM ?? browsers.find((path) => existsSync(path)),
+    args: [
+      "--headless",
+      "--no-sandbox",
+      "--disable-gpu",
+      "--disable-quic",
+      "--no-first-run",
+      "--disable-background-networking",
+      "--disable-component-update",
+      "--disable-sync",
+    ],
+  });
   const context = browser.newContext.bind(browser);
-  browser.newContext = async ({ stranger, ...options } = {}) => { const made = await context(options); made.setDefaultTimeout(600_000); if (!stranger) { contexts.add(made); made.on("close", () => contexts.delete(made)); for (const server of servers.values()) await letIn(made, server); } return made; };
+  browser.newContext = async ({ stranger, ...options } = {}) => {
+    const made = await context(options);
+    made.setDefaultTimeout(600_000);
+    if (!stranger) {
+      contexts.add(made);
+      made.on("close", () => contexts.delete(made));
+      for (const server of servers.values()) await letIn(made, server);
+    }
+    return made;
+  };
   return browser;
 }
 
@@ -115,12 +176,38 @@ export const addressOf = (server, path) => new URL(path, server.address).href;
  * Opens an address in a tab of its own. What the console says, errors that nothing caught and requests to elsewhere are complaints; `allowed` says of a
  * complaint that the test brought it about. Holes in the text and a page wider than the screen fail as well.
  */
-export async function opened(browser, name, address, { scheme = "light", width = 1280, height = 900, allowed = () => false, downloads = false, before } = {}, check) {
-  const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme, acceptDownloads: downloads }), tab = await context.newPage(), complaints = [], home = new URL(address).host;
-  const complain = (text) => { if (!allowed(text)) complaints.push(text); };
+export async function opened(
+  browser,
+  name,
+  address,
+  {
+    scheme = "light",
+    width = 1280,
+    height = 900,
+    allowed = () => false,
+    downloads = false,
+    before,
+  } = {},
+  check,
+) {
+  const context = await browser.newContext({
+      viewport: { width, height },
+      colorScheme: scheme,
+      acceptDownloads: downloads,
+    }),
+    tab = await context.newPage(),
+    complaints = [],
+    home = new URL(address).host;
+  const complain = (text) => {
+    if (!allowed(text)) complaints.push(text);
+  };
   tab.on("console", (m) => ["error", "warning"].includes(m.type()) && complain(m.text()));
   tab.on("pageerror", (e) => complain(e.message));
-  tab.on("request", (r) => { const to = new URL(r.url()); if (to.host !== home && !["data:", "blob:"].includes(to.protocol)) complain(`asks for ${r.url()}`); });
+  tab.on("request", (r) => {
+    const to = new URL(r.url());
+    if (to.host !== home && !["data:", "blob:"].includes(to.protocol))
+      complain(`asks for ${r.url()}`);
+  });
   if (before) await tab.addInitScript(before);
   await tab.goto(address);
   await check(tab, context);
@@ -133,7 +220,18 @@ export async function opened(browser, name, address, { scheme = "light", width =
 export async function sound(tab, name) {
   const { wide, text, by } = await tab.evaluate(() => {
     const wide = document.documentElement.scrollWidth - innerWidth;
-    const by = wide > 0 ? [...document.querySelectorAll("body *")].filter((e) => e.getBoundingClientRect().right > innerWidth + 0.5 && !e.closest(".scroll, .sideways, svg")).slice(0, 3).map((e) => `${e.tagName}.${e.className}`).join(" ") : "";
+    const by =
+      wide > 0
+        ? [...document.querySelectorAll("body *")]
+            .filter(
+              (e) =>
+                e.getBoundingClientRect().right > innerWidth + 0.5 &&
+                !e.closest(".scroll, .sideways, svg"),
+            )
+            .slice(0, 3)
+            .map((e) => `${e.tagName}.${e.className}`)
+            .join(" ")
+        : "";
     return { wide, by, text: document.body.innerText };
   });
   assert.ok(wide <= 0, `${name}: ${wide} pixels too wide: ${by}`);
@@ -144,10 +242,24 @@ export async function sound(tab, name) {
 /** Runs in a page before its own scripts: keeps what moved by itself, as PerformanceObserver tells it, with what moved. */
 export function watchShifts() {
   window.shifts = [];
-  const name = (n) => { const e = n?.nodeType === 1 ? n : n?.parentElement; return e ? `${e.tagName.toLowerCase()}${e.id && `#${e.id}`}${[...e.classList].map((c) => `.${c}`).join("")}` : "something that is gone"; };
-  const box = ({ left, top, width, height }) => [left, top, width, height].map(Math.round).join(" ");
+  const name = (n) => {
+    const e = n?.nodeType === 1 ? n : n?.parentElement;
+    return e
+      ? `${e.tagName.toLowerCase()}${e.id && `#${e.id}`}${[...e.classList].map((c) => `.${c}`).join("")}`
+      : "something that is gone";
+  };
+  const box = ({ left, top, width, height }) =>
+    [left, top, width, height].map(Math.round).join(" ");
   new PerformanceObserver((list) => {
-    for (const { startTime, value, hadRecentInput, sources } of list.getEntries()) if (!hadRecentInput) window.shifts.push({ at: startTime, value, moved: (sources ?? []).map((s) => `${name(s.node)} from ${box(s.previousRect)} to ${box(s.currentRect)}`) });
+    for (const { startTime, value, hadRecentInput, sources } of list.getEntries())
+      if (!hadRecentInput)
+        window.shifts.push({
+          at: startTime,
+          value,
+          moved: (sources ?? []).map(
+            (s) => `${name(s.node)} from ${box(s.previousRect)} to ${box(s.currentRect)}`,
+          ),
+        });
   }).observe({ type: "layout-shift", buffered: true });
 }
 
@@ -155,26 +267,52 @@ export function watchShifts() {
  * The cumulative layout shift of a page that watchShifts watches, as web.dev defines it: the largest sum within 5 s in which no two lie more than 1 s
  * apart. With what moved most.
  */
-export const layoutShift = (tab) => tab.evaluate(() => {
-  let most = { score: 0, moved: [] }, from = 0;
-  window.shifts.forEach((s, i, all) => {
-    if (i > 0 && (s.at - all[i - 1].at > 1000 || s.at - all[from].at > 5000)) from = i;
-    const these = all.slice(from, i + 1), score = these.reduce((sum, one) => sum + one.value, 0);
-    if (score > most.score) most = { score, moved: these.toSorted((p, q) => q.value - p.value).slice(0, 3).map((one) => `${one.value.toFixed(4)}: ${one.moved.join("; ")}`) };
+export const layoutShift = (tab) =>
+  tab.evaluate(() => {
+    let most = { score: 0, moved: [] },
+      from = 0;
+    window.shifts.forEach((s, i, all) => {
+      if (i > 0 && (s.at - all[i - 1].at > 1000 || s.at - all[from].at > 5000)) from = i;
+      const these = all.slice(from, i + 1),
+        score = these.reduce((sum, one) => sum + one.value, 0);
+      if (score > most.score)
+        most = {
+          score,
+          moved: these
+            .toSorted((p, q) => q.value - p.value)
+            .slice(0, 3)
+            .map((one) => `${one.value.toFixed(4)}: ${one.moved.join("; ")}`),
+        };
+    });
+    return most;
   });
-  return most;
-});
 
 /** Waits until something has the focus. */
-export const focused = (tab, selector) => tab.waitForFunction((selector) => document.activeElement?.matches(selector), selector);
+export const focused = (tab, selector) =>
+  tab.waitForFunction((selector) => document.activeElement?.matches(selector), selector);
 
 const axeSource = readFileSync(here("../node_modules/axe-core/axe.min.js"), "utf8");
 
 /** What axe-core finds wrong; the rules of WCAG as far as a program can tell. */
 export async function violations(tab) {
-  await tab.evaluate((source) => { if (!globalThis.axe) new Function(source)(); }, axeSource).catch(() => tab.evaluate(axeSource));
+  await tab
+    .evaluate((source) => {
+      if (!globalThis.axe) new Function(source)();
+    }, axeSource)
+    .catch(() => tab.evaluate(axeSource));
   let found = null;
-  for (let tries = 1; !found; tries++) found = await tab.evaluate(() => globalThis.axe.run()).catch((e) => { if (tries === 5) throw e; }); // an element that a live page drew anew meanwhile
+  for (let tries = 1; !found; tries++)
+    found = await tab
+      .evaluate(() => globalThis.axe.run())
+      .catch((e) => {
+        if (tries === 5) throw e;
+      }); // an element that a live page drew anew meanwhile
   assert.ok(found.passes.length > 5, "rules applied");
-  return found.violations.map((v) => `${v.id} (${v.help}): ${v.nodes.slice(0, 4).map((n) => `${n.target.join(" ")} ${n.any[0]?.message ?? ""}`).join("; ")}`);
+  return found.violations.map(
+    (v) =>
+      `${v.id} (${v.help}): ${v.nodes
+        .slice(0, 4)
+        .map((n) => `${n.target.join(" ")} ${n.any[0]?.message ?? ""}`)
+        .join("; ")}`,
+  );
 }

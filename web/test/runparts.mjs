@@ -7,34 +7,90 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import { addressOf, ask, begin, binary, fresh, here, launch, screenshots, serve, shot } from "./kit.mjs";
+import {
+  addressOf,
+  ask,
+  begin,
+  binary,
+  fresh,
+  here,
+  launch,
+  screenshots,
+  serve,
+  shot,
+} from "./kit.mjs";
 
-const folder = screenshots("runparts"), data = fresh("data");
+const folder = screenshots("runparts"),
+  data = fresh("data");
 const env = { ...process.env, HIGHTIDE_DATA: data, TERM: "xterm-256color" };
-const server = await serve(env), address = addressOf(server, "/");
+const server = await serve(env),
+  address = addressOf(server, "/");
 const browser = await launch();
-const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, permissions: ["clipboard-read", "clipboard-write"] });
-const tab = await context.newPage(), complaints = [], outside = [];
-tab.on("console", (m) => ["error", "warning"].includes(m.type()) && !/404/.test(m.text()) && complaints.push(m.text()));
+const context = await browser.newContext({
+  viewport: { width: 1280, height: 900 },
+  permissions: ["clipboard-read", "clipboard-write"],
+});
+const tab = await context.newPage(),
+  complaints = [],
+  outside = [];
+tab.on(
+  "console",
+  (m) =>
+    ["error", "warning"].includes(m.type()) && !/404/.test(m.text()) && complaints.push(m.text()),
+);
 tab.on("pageerror", (e) => complaints.push(e.message));
-tab.on("request", (r) => { const { origin, protocol } = new URL(r.url()); if (origin !== new URL(address).origin && protocol !== "blob:" && protocol !== "data:") outside.push(r.url()); });
+tab.on("request", (r) => {
+  const { origin, protocol } = new URL(r.url());
+  if (origin !== new URL(address).origin && protocol !== "blob:" && protocol !== "data:")
+    outside.push(r.url());
+});
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const base = address.split("?")[0].replace(/\/$/, "");
 let passed = 0;
-const ok = (said) => { passed++; if (process.env.VERBOSE) console.log(said); };
+const ok = (said) => {
+  passed++;
+  if (process.env.VERBOSE) console.log(said);
+};
 async function accessible(what, panel) {
   await tab.evaluate(axe);
-  const found = await tab.evaluate((panel) => window.axe.run(panel, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"] }), panel);
-  assert.deepEqual(found.violations.map((v) => `${v.id}: ${v.nodes.slice(0, 3).map((n) => n.target.join(" ")).join(" | ")}`), [], `${what} is not accessible`);
+  const found = await tab.evaluate(
+    (panel) =>
+      window.axe.run(panel, {
+        runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"],
+      }),
+    panel,
+  );
+  assert.deepEqual(
+    found.violations.map(
+      (v) =>
+        `${v.id}: ${v.nodes
+          .slice(0, 3)
+          .map((n) => n.target.join(" "))
+          .join(" | ")}`,
+    ),
+    [],
+    `${what} is not accessible`,
+  );
 }
-const narrow = async () => { assert.ok(await tab.evaluate(() => document.documentElement.scrollWidth - innerWidth) <= 0, "the page is too wide"); };
+const narrow = async () => {
+  assert.ok(
+    (await tab.evaluate(() => document.documentElement.scrollWidth - innerWidth)) <= 0,
+    "the page is too wide",
+  );
+};
 const row = (n) => tab.locator(`.term-row:has([data-row="${n - 1}"]) .term-text`);
-const id = (name) => JSON.parse(execFileSync(binary, ["ls", "--json"], { env, encoding: "utf8" })).runs.find((r) => r.name === name).id;
+const id = (name) =>
+  JSON.parse(execFileSync(binary, ["ls", "--json"], { env, encoding: "utf8" })).runs.find(
+    (r) => r.name === name,
+  ).id;
 const term = tab.locator(".term");
 
 // A program that writes as tqdm and rich do, in colours, and waits for a word before it goes on.
-const go = join(data, "go"), program = join(data, "prints.py");
-writeFileSync(program, `
+const go = join(data, "go"),
+  program = join(data, "prints.py");
+writeFileSync(
+  program,
+  `
 import os, sys, time
 w = lambda s: (sys.stdout.write(s), sys.stdout.flush())
 for name, code in [("red", 31), ("green", 32), ("yellow", 33), ("blue", 94)]: w(f"\\x1b[1;{code}m{name}\\x1b[0m \\x1b[2mdim\\x1b[0m \\x1b[3mitalic\\x1b[0m \\x1b[4munderlined\\x1b[0m \\x1b[7minverse\\x1b[0m\\n")
@@ -51,8 +107,13 @@ while not os.path.exists(${JSON.stringify(go)}): time.sleep(0.02)
 for i in range(300): w(f"line {i} of the rest, Error {i}\\n" if i % 100 == 7 else f"line {i} of the rest\\n")
 w("x" * 400 + "\\n")
 w("the end")
-`);
-const live = begin(binary, ["run", "--quiet", "--capture", "--name", "prints", "--", "python3", program], { env, stdio: "ignore" });
+`,
+);
+const live = begin(
+  binary,
+  ["run", "--quiet", "--capture", "--name", "prints", "--", "python3", program],
+  { env, stdio: "ignore" },
+);
 const ended = new Promise((done) => live.on("exit", done));
 await tab.goto(address);
 await tab.getByRole("link", { name: "prints" }).click();
@@ -62,7 +123,11 @@ assert.match(await row(9).innerText(), /^100%\|█{20}\| 100\/100$/);
 await row(12).getByText("waiting").waitFor();
 assert.match(await tab.locator("#output .reading").innerText(), /^13 rows/);
 ok("progress bars show what they showed last, live");
-const colour = (text) => tab.locator(".term-text span", { hasText: new RegExp(`^${text}$`) }).first().evaluate((e) => getComputedStyle(e).color);
+const colour = (text) =>
+  tab
+    .locator(".term-text span", { hasText: new RegExp(`^${text}$`) })
+    .first()
+    .evaluate((e) => getComputedStyle(e).color);
 assert.equal(new Set([await colour("red"), await colour("green"), await colour("blue")]).size, 3);
 assert.equal(await tab.locator(".term-text a").count(), 1);
 assert.equal(await tab.locator(".term-text a").getAttribute("href"), "https://example.org/docs");
@@ -100,7 +165,15 @@ await tab.keyboard.press("Escape");
 await tab.keyboard.press("End");
 await tab.getByRole("button", { name: "Wrap", exact: true }).click();
 await tab.waitForURL(/wrap=1/);
-const long = (wraps) => tab.waitForFunction((wraps) => [...document.querySelectorAll(".term-text")].some((e) => e.textContent.includes("xxxxx") && e.offsetHeight > 0 && (e.offsetHeight > 30) === wraps), wraps);
+const long = (wraps) =>
+  tab.waitForFunction(
+    (wraps) =>
+      [...document.querySelectorAll(".term-text")].some(
+        (e) =>
+          e.textContent.includes("xxxxx") && e.offsetHeight > 0 && e.offsetHeight > 30 === wraps,
+      ),
+    wraps,
+  );
 await long(true);
 await tab.getByRole("button", { name: "Wrap", exact: true }).click();
 await tab.locator(".term:not(.wraps)").waitFor();
@@ -114,49 +187,83 @@ await tab.locator('[data-row="10"]').click({ modifiers: ["Shift"] });
 await tab.waitForURL(/row=9-11/);
 await tab.getByRole("button", { name: "Copy", exact: true }).click();
 await tab.getByText("3 rows are copied").waitFor();
-assert.match(await tab.evaluate(() => navigator.clipboard.readText()), /^100%.*\nepoch 49\nstep 490$/s);
+assert.match(
+  await tab.evaluate(() => navigator.clipboard.readText()),
+  /^100%.*\nepoch 49\nstep 490$/s,
+);
 ok("picked rows stand in the address and are copied");
-const [file] = await Promise.all([tab.waitForEvent("download"), tab.getByRole("button", { name: "Download" }).click()]);
+const [file] = await Promise.all([
+  tab.waitForEvent("download"),
+  tab.getByRole("button", { name: "Download" }).click(),
+]);
 const raw = readFileSync(await file.path(), "utf8");
 assert.ok(raw.startsWith("\x1b[1;31mred") && raw.endsWith("the end"));
 ok("the download has every byte");
 
 // Far more than a browser could hold: only what is seen is fetched.
 const big = join(data, "big.py");
-writeFileSync(big, `
+writeFileSync(
+  big,
+  `
 import sys
 for i in range(${process.env.BIG_ROWS ?? 1_500_000}): sys.stdout.write(f"\\x1b[32m{i:8}\\x1b[0m step loss {i % 977 / 977:.6f}\\n")
 print("needle in the hay")
-`);
-execFileSync(binary, ["run", "--quiet", "--capture", "--name", "big", "--", "python3", big], { env, stdio: "ignore", maxBuffer: 1 << 30 });
+`,
+);
+execFileSync(binary, ["run", "--quiet", "--capture", "--name", "big", "--", "python3", big], {
+  env,
+  stdio: "ignore",
+  maxBuffer: 1 << 30,
+});
 let fetched = 0;
-tab.on("response", (r) => { if (/output\?/.test(r.url())) fetched++; });
+tab.on("response", (r) => {
+  if (/output\?/.test(r.url())) fetched++;
+});
 await tab.goto(`${base}/runs/${id("big")}`);
 await tab.locator(".term-text", { hasText: "needle in the hay" }).waitFor();
 const rows = Number(process.env.BIG_ROWS ?? 1_500_000);
-assert.match(await tab.locator("#output .reading").innerText(), new RegExp(`^${(rows + 2).toLocaleString("en")} rows`));
-assert.ok(await tab.locator(".term-row").count() < 60);
-await term.evaluate((e) => { e.scrollTop = (e.scrollHeight - e.clientHeight) / 2; });
+assert.match(
+  await tab.locator("#output .reading").innerText(),
+  new RegExp(`^${(rows + 2).toLocaleString("en")} rows`),
+);
+assert.ok((await tab.locator(".term-row").count()) < 60);
+await term.evaluate((e) => {
+  e.scrollTop = (e.scrollHeight - e.clientHeight) / 2;
+});
 await tab.locator(".term-text", { hasText: "step loss" }).first().waitFor();
-const middle = Number((await tab.locator(".term-text").nth(5).innerText()).trim().split(" ")[0]), number = Number((await tab.locator(".term-number").nth(5).innerText()).replaceAll(",", ""));
+const middle = Number((await tab.locator(".term-text").nth(5).innerText()).trim().split(" ")[0]),
+  number = Number((await tab.locator(".term-number").nth(5).innerText()).replaceAll(",", ""));
 assert.equal(number, middle + 1);
 assert.ok(Math.abs(middle - rows / 2) < rows / 100);
 await term.hover();
-const top = async () => Number((await tab.locator(".term-number").first().innerText()).replaceAll(",", ""));
+const top = async () =>
+  Number((await tab.locator(".term-number").first().innerText()).replaceAll(",", ""));
 const before = await top();
 await tab.mouse.wheel(0, 180);
-await tab.waitForFunction((b) => Number(document.querySelector(".term-number").innerText.replaceAll(",", "")) !== b, before);
-assert.ok(Math.abs(await top() - before - 10) <= 2, `the wheel went ${await top() - before} rows`);
+await tab.waitForFunction(
+  (b) => Number(document.querySelector(".term-number").innerText.replaceAll(",", "")) !== b,
+  before,
+);
+assert.ok(
+  Math.abs((await top()) - before - 10) <= 2,
+  `the wheel went ${(await top()) - before} rows`,
+);
 assert.ok(fetched < 20, `${fetched} parts were fetched`);
 ok("of a large output only what is seen is fetched, and the wheel goes row by row");
 await tab.getByRole("searchbox", { name: "Search the output" }).fill("needle in");
 await tab.locator("mark.now", { hasText: "needle in" }).waitFor({ timeout: 120_000 });
 ok("a search finds what was never fetched");
 
-execFileSync(binary, ["run", "--quiet", "--name", "silent", "--", "python3", "-c", "print(1)"], { env, stdio: "ignore" });
+execFileSync(binary, ["run", "--quiet", "--name", "silent", "--", "python3", "-c", "print(1)"], {
+  env,
+  stdio: "ignore",
+});
 await tab.goto(`${base}/runs/${id("silent")}`);
 await tab.locator("#output", { hasText: "was not kept" }).waitFor();
-assert.match(await tab.locator("#output code").innerText(), /^hightide run --capture -- python3 -c/);
+assert.match(
+  await tab.locator("#output code").innerText(),
+  /^hightide run --capture -- python3 -c/,
+);
 ok("a run whose output was not kept says how to keep it");
 
 await tab.setViewportSize({ width: 400, height: 800 });
@@ -170,10 +277,13 @@ await tab.setViewportSize({ width: 1280, height: 900 });
 
 // Four ranks that train together on this machine's processors. One works longer in its forward, one takes more memory, and none has a GPU.
 // They are forks of one process that has imported PyTorch, as an import takes more computing than all the training.
-const python = process.env.HIGHTIDE_TEST_PYTHON ?? join(homedir(), ".cache/hightide/torch-2.15.0/bin/python");
+const python =
+  process.env.HIGHTIDE_TEST_PYTHON ?? join(homedir(), ".cache/hightide/torch-2.15.0/bin/python");
 if (existsSync(python)) {
   const train = join(data, "train.py");
-  writeFileSync(train, `
+  writeFileSync(
+    train,
+    `
 import os, time, torch, torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 torch.set_num_threads(1)
@@ -191,33 +301,61 @@ for step in range(200):
     optimizer.step()
     optimizer.zero_grad()
 dist.destroy_process_group()
-`);
+`,
+  );
   const launcher = join(data, "launcher.py");
-  writeFileSync(launcher, `
+  writeFileSync(
+    launcher,
+    `
 import os, sys
 sys.path.append(${JSON.stringify(here("../../scripts"))})
 import forkserver
 ended = forkserver.run_ranks(4, [sys.executable, *sys.argv[1:]], os.environ)
 sys.exit("\\n".join(f"exit {rank.returncode}: {rank.stderr}" for rank in ended if rank.returncode) or 0)
-`);
-  const running = begin(binary, ["run", "--quiet", "--capture", "--name", "ranks", "--", python, launcher, train], { env, stdio: "ignore" });
+`,
+  );
+  const running = begin(
+    binary,
+    ["run", "--quiet", "--capture", "--name", "ranks", "--", python, launcher, train],
+    { env, stdio: "ignore" },
+  );
   const over = new Promise((done) => running.on("exit", done));
-  while (!JSON.parse(execFileSync(binary, ["ls", "--json"], { env, encoding: "utf8" })).runs.some((r) => r.name === "ranks")) await new Promise((done) => setTimeout(done, 50));
+  while (
+    !JSON.parse(execFileSync(binary, ["ls", "--json"], { env, encoding: "utf8" })).runs.some(
+      (r) => r.name === "ranks",
+    )
+  )
+    await new Promise((done) => setTimeout(done, 50));
   await tab.goto(`${base}/runs/${id("ranks")}`);
   await tab.locator("#ranks h2", { hasText: "4 ranks side by side" }).waitFor({ timeout: 120_000 });
   ok("ranks are set side by side while they run");
   assert.equal(await over, 0);
-  await tab.locator(".suspect", { hasText: "First-cause suspect: rank 2" }).waitFor({ timeout: 60_000 });
+  await tab
+    .locator(".suspect", { hasText: "First-cause suspect: rank 2" })
+    .waitFor({ timeout: 60_000 });
   assert.match(await tab.locator(".suspect").innerText(), /straggler/);
   assert.match(await tab.locator(".suspect li").innerText(), /^Rank 1 takes more host memory/);
-  const card = (title) => tab.locator(".rank-card", { has: tab.locator("figcaption", { hasText: new RegExp(`^${title}`) }) });
-  assert.equal(await card("Own work").locator(".rank-bar.suspected").evaluate((e) => [...e.parentElement.querySelectorAll(".rank-bar")].indexOf(e)), 2);
+  const card = (title) =>
+    tab.locator(".rank-card", {
+      has: tab.locator("figcaption", { hasText: new RegExp(`^${title}`) }),
+    });
+  assert.equal(
+    await card("Own work")
+      .locator(".rank-bar.suspected")
+      .evaluate((e) => [...e.parentElement.querySelectorAll(".rank-bar")].indexOf(e)),
+    2,
+  );
   assert.match(await card("Own work").locator("p").innerText(), /rank 2, median/);
-  const heights = await card("Waiting").locator(".rank-bar").evaluateAll((all) => all.map((e) => e.querySelector("i")?.offsetHeight ?? Infinity)); // none where too few steps were observed
+  const heights = await card("Waiting")
+    .locator(".rank-bar")
+    .evaluateAll((all) => all.map((e) => e.querySelector("i")?.offsetHeight ?? Infinity)); // none where too few steps were observed
   assert.ok(heights[2] < Math.min(heights[0], heights[1], heights[3]), `waiting ${heights}`);
   await tab.locator("#ranks .hint", { hasText: "Device memory was not compared" }).waitFor();
   ok("the straggler is suspected first, and the others wait for it");
-  await tab.getByRole("group", { name: "Ranks" }).getByRole("button", { name: /rank 1/ }).click();
+  await tab
+    .getByRole("group", { name: "Ranks" })
+    .getByRole("button", { name: /rank 1/ })
+    .click();
   await tab.waitForURL(/process=\d+/);
   await card("Host peak").locator(".rank-bar.picked").waitFor();
   await shot(tab.locator("#ranks"), join(folder, "ranks-light.png"));
@@ -229,14 +367,21 @@ sys.exit("\\n".join(f"exit {rank.returncode}: {rank.stderr}" for rank in ended i
   await tab.locator("#table-phases tbody td.text", { hasText: "forward" }).nth(1).waitFor();
   ok("a click on a rank is the selection that the tables obey too");
   // a row of the table of phases is the selection too: the lanes and curves show it, a chip says it, and z goes back
-  const forward = tab.locator("#table-phases tr", { hasText: "forward" }).first(), chips = tab.getByRole("region", { name: "What is selected" });
+  const forward = tab.locator("#table-phases tr", { hasText: "forward" }).first(),
+    chips = tab.getByRole("region", { name: "What is selected" });
   await forward.click();
   await tab.waitForURL(/phase=forward/);
-  await tab.locator("#table-phases tr.picked .pick[aria-pressed=true]", { hasText: "forward" }).first().waitFor();
+  await tab
+    .locator("#table-phases tr.picked .pick[aria-pressed=true]", { hasText: "forward" })
+    .first()
+    .waitFor();
   await tab.locator("#table-phases tr.dim", { hasText: "backward" }).first().waitFor();
   assert.match(await chips.innerText(), /phase\s*forward/);
   await accessible("the page with a phase selected", "#table-phases, .chosen");
-  await tab.locator("#table-ranks tr.pickable .pick, #table-processes tr.pickable .pick").first().focus();
+  await tab
+    .locator("#table-ranks tr.pickable .pick, #table-processes tr.pickable .pick")
+    .first()
+    .focus();
   await tab.keyboard.press("Enter");
   await tab.waitForURL(/process=\d+/);
   await tab.keyboard.press("z");
@@ -247,22 +392,41 @@ sys.exit("\\n".join(f"exit {rank.returncode}: {rank.stderr}" for rank in ended i
   await tab.waitForURL((url) => !url.search.includes("phase"));
   await chips.waitFor({ state: "hidden" });
   ok("a phase is selected by its row, shown by a chip, and undone");
-  const [csv] = await Promise.all([tab.waitForEvent("download"), tab.locator("#table-phases").getByRole("button", { name: "CSV" }).click()]);
+  const [csv] = await Promise.all([
+    tab.waitForEvent("download"),
+    tab.locator("#table-phases").getByRole("button", { name: "CSV" }).click(),
+  ]);
   const lines = readFileSync(await csv.path(), "utf8").split("\r\n");
   assert.match(lines[0], /^phase,.*time \(ns\)/);
-  assert.ok(lines.some((l) => /^forward,.*,\d{6,}/.test(l)), `nanoseconds in ${lines[1]}`);
+  assert.ok(
+    lines.some((l) => /^forward,.*,\d{6,}/.test(l)),
+    `nanoseconds in ${lines[1]}`,
+  );
   ok("a table is saved as CSV, in integers");
   const { width, height } = await tab.locator("#timeline").boundingBox();
-  const [png] = await Promise.all([tab.waitForEvent("download"), tab.locator("#timeline .as-picture").click()]), picture = readFileSync(await png.path());
-  assert.deepEqual([picture.readUInt32BE(16), picture.readUInt32BE(20)], [Math.ceil(2 * width), Math.ceil(2 * (height + 26))], "twice the panel's size, and its caption");
-  const colours = await tab.evaluate(async (data) => {
-    const image = new Image();
-    image.src = data;
-    await image.decode();
-    const canvas = new OffscreenCanvas(image.width, image.height), on = canvas.getContext("2d");
-    on.drawImage(image, 0, 0);
-    return new Set(new Uint32Array(on.getImageData(0, 0, image.width, image.height).data.buffer)).size;
-  }, `data:image/png;base64,${picture.toString("base64")}`);
+  const [png] = await Promise.all([
+      tab.waitForEvent("download"),
+      tab.locator("#timeline .as-picture").click(),
+    ]),
+    picture = readFileSync(await png.path());
+  assert.deepEqual(
+    [picture.readUInt32BE(16), picture.readUInt32BE(20)],
+    [Math.ceil(2 * width), Math.ceil(2 * (height + 26))],
+    "twice the panel's size, and its caption",
+  );
+  const colours = await tab.evaluate(
+    async (data) => {
+      const image = new Image();
+      image.src = data;
+      await image.decode();
+      const canvas = new OffscreenCanvas(image.width, image.height),
+        on = canvas.getContext("2d");
+      on.drawImage(image, 0, 0);
+      return new Set(new Uint32Array(on.getImageData(0, 0, image.width, image.height).data.buffer))
+        .size;
+    },
+    `data:image/png;base64,${picture.toString("base64")}`,
+  );
   assert.ok(colours > 100, `${colours} colours: texts and curves are drawn`);
   writeFileSync(join(folder, png.suggestedFilename()), picture);
   ok("a panel is saved as a picture");
@@ -287,7 +451,10 @@ sys.exit("\\n".join(f"exit {rank.returncode}: {rank.stderr}" for rank in ended i
   await alone.locator(".rank-bar.picked").first().waitFor();
   await alone.getByRole("link", { name: "Tables" }).click();
   await alone.waitForURL(/#process=\d+$/);
-  await alone.getByRole("region", { name: "What is selected" }).getByRole("button", { name: /rank/ }).click();
+  await alone
+    .getByRole("region", { name: "What is selected" })
+    .getByRole("button", { name: /rank/ })
+    .click();
   await alone.locator(".rank-bar.picked").first().waitFor({ state: "detached" });
   await alone.keyboard.press("z");
   await alone.locator(".rank-bar.picked").first().waitFor();
@@ -296,8 +463,11 @@ sys.exit("\\n".join(f"exit {rank.returncode}: {rank.stderr}" for rank in ended i
 } else console.log(`left out: ranks, as there is no PyTorch at ${python}`);
 
 // The heap follows the moment and the stretch that are chosen: a program that takes more each time it is told to.
-const told = ["one", "two"].map((name) => join(data, name)), takes = join(data, "takes.py");
-writeFileSync(takes, `
+const told = ["one", "two"].map((name) => join(data, name)),
+  takes = join(data, "takes.py");
+writeFileSync(
+  takes,
+  `
 import os, time
 def wait(path):
     while not os.path.exists(path): time.sleep(0.02)
@@ -305,12 +475,18 @@ early = b"x" * (30 << 20)
 wait(${JSON.stringify(told[0])})
 late = b"y" * (20 << 20)
 wait(${JSON.stringify(told[1])})
-`);
-const taking = begin(binary, ["run", "--quiet", "--name", "takes", "--", "python3", takes], { env, stdio: "ignore" }), took = new Promise((done) => taking.on("exit", done));
+`,
+);
+const taking = begin(binary, ["run", "--quiet", "--name", "takes", "--", "python3", takes], {
+    env,
+    stdio: "ignore",
+  }),
+  took = new Promise((done) => taking.on("exit", done));
 /** When so much was read to be held. */
 const heldAt = async (mib) => {
   for (;;) {
-    const answer = await ask(server, "/api/v1/runs/takes/heap?process=1&at_ns=9000000000000000"), set = answer.ok ? await answer.json() : { total_bytes: 0 };
+    const answer = await ask(server, "/api/v1/runs/takes/heap?process=1&at_ns=9000000000000000"),
+      set = answer.ok ? await answer.json() : { total_bytes: 0 };
     if (set.total_bytes >= mib << 20) return set.time_ns;
     await new Promise((done) => setTimeout(done, 50));
   }
@@ -320,7 +496,12 @@ writeFileSync(told[0], "");
 const late = await heldAt(50);
 writeFileSync(told[1], "");
 await took;
-const heap = tab.locator("#heap-flames"), lines = async () => (await heap.locator(".icicle .own small").allInnerTexts()).filter((line) => line.startsWith("takes.py")), pressed = (name) => heap.locator('[aria-pressed="true"]', { hasText: name });
+const heap = tab.locator("#heap-flames"),
+  lines = async () =>
+    (await heap.locator(".icicle .own small").allInnerTexts()).filter((line) =>
+      line.startsWith("takes.py"),
+    ),
+  pressed = (name) => heap.locator('[aria-pressed="true"]', { hasText: name });
 await tab.goto(`${base}/runs/${id("takes")}?at=${early}`);
 await pressed("at the moment").waitFor();
 assert.deepEqual(await lines(), ["takes.py:5"], "only what was held by then");
@@ -336,7 +517,10 @@ await heap.getByRole("button", { name: "held at the peak" }).click();
 await pressed("held at the peak").waitFor();
 await tab.goto(`${base}/runs/${id("takes")}`);
 await pressed("held at the peak").waitFor();
-assert.ok(await heap.getByRole("button", { name: "at the moment" }).isHidden(), "no moment is chosen");
+assert.ok(
+  await heap.getByRole("button", { name: "at the moment" }).isHidden(),
+  "no moment is chosen",
+);
 await tab.locator("#timeline .groups .track canvas").first().click();
 await pressed("at the moment").waitFor();
 ok("the heap by call stack is that of the moment or the stretch that is chosen");

@@ -7,17 +7,32 @@ import { cpSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { addressOf, begin, binary, fresh, launch, screenshots, serve, shot } from "./kit.mjs";
 
-const folder = screenshots("runs"), data = fresh("data");
+const folder = screenshots("runs"),
+  data = fresh("data");
 const env = { ...process.env, HIGHTIDE_DATA: data };
-const ls = () => JSON.parse(execFileSync(binary, ["ls", "--json"], { env, encoding: "utf8" })).runs.map((r) => r.name);
-const server = await serve(env), address = addressOf(server, "/");
+const ls = () =>
+  JSON.parse(execFileSync(binary, ["ls", "--json"], { env, encoding: "utf8" })).runs.map(
+    (r) => r.name,
+  );
+const server = await serve(env),
+  address = addressOf(server, "/");
 const browser = await launch();
-const context = await browser.newContext({ viewport: { width: 1280, height: 900 } }), tab = await context.newPage(), complaints = [];
+const context = await browser.newContext({ viewport: { width: 1280, height: 900 } }),
+  tab = await context.newPage(),
+  complaints = [];
 tab.on("console", (m) => ["error", "warning"].includes(m.type()) && complaints.push(m.text()));
 tab.on("pageerror", (e) => complaints.push(e.message));
 let passed = 0;
-const ok = (said) => { passed++; void said; };
-const narrow = async () => { assert.ok(await tab.evaluate(() => document.documentElement.scrollWidth - innerWidth) <= 0, "the page is too wide"); };
+const ok = (said) => {
+  passed++;
+  void said;
+};
+const narrow = async () => {
+  assert.ok(
+    (await tab.evaluate(() => document.documentElement.scrollWidth - innerWidth)) <= 0,
+    "the page is too wide",
+  );
+};
 
 await tab.goto(address);
 await tab.getByText("No runs yet").waitFor();
@@ -26,16 +41,26 @@ ok("an empty list says the first command");
 
 const go = join(data, "go");
 const program = `import time, os\nx = bytearray(90 << 20)\nwhile not os.path.exists(${JSON.stringify(go)}): time.sleep(0.05)`;
-const live = begin(binary, ["run", "--quiet", "--name", "going", "--tag", "model=big", "--", "python3", "-c", program], { env, stdio: "ignore" });
+const live = begin(
+  binary,
+  ["run", "--quiet", "--name", "going", "--tag", "model=big", "--", "python3", "-c", program],
+  { env, stdio: "ignore" },
+);
 const ended = new Promise((done) => live.on("exit", done));
 await tab.locator("tr", { hasText: "going" }).locator(".outcome.live").waitFor();
 ok("a run that begins comes into the list by itself");
 
-const reading = () => tab.locator("tr", { hasText: "going" }).locator(".run-spark").getAttribute("aria-label");
-await tab.locator("tr", { hasText: "going" }).locator(".run-spark .curve[d^=M]").waitFor({ state: "attached" });
+const reading = () =>
+  tab.locator("tr", { hasText: "going" }).locator(".run-spark").getAttribute("aria-label");
+await tab
+  .locator("tr", { hasText: "going" })
+  .locator(".run-spark .curve[d^=M]")
+  .waitFor({ state: "attached" });
 assert.match(await reading(), /at most [\d.]+ [KM]iB, (measured|estimated), so far/);
-const path = () => tab.locator("tr", { hasText: "going" }).locator(".run-spark .curve").getAttribute("d"), early = await path();
-while (await path() === early) await new Promise((done) => setTimeout(done, 50));
+const path = () =>
+    tab.locator("tr", { hasText: "going" }).locator(".run-spark .curve").getAttribute("d"),
+  early = await path();
+while ((await path()) === early) await new Promise((done) => setTimeout(done, 50));
 ok("a row has its small curve, which grows while the run is recorded");
 await tab.getByRole("link", { name: "going" }).focus();
 await tab.keyboard.press("r");
@@ -54,7 +79,12 @@ await tab.locator(".top .outcome", { hasText: "done" }).waitFor();
 ok("a run that is recorded is shown as it stands, and its end comes by itself");
 await shot(tab, join(folder, "run.png"));
 
-for (const name of ["first", "second"]) execFileSync(binary, ["run", "--quiet", "--name", name, "--", "python3", "-c", "x = bytearray(40 << 20)"], { env });
+for (const name of ["first", "second"])
+  execFileSync(
+    binary,
+    ["run", "--quiet", "--name", name, "--", "python3", "-c", "x = bytearray(40 << 20)"],
+    { env },
+  );
 await tab.goBack();
 await tab.locator("tbody tr").nth(2).waitFor();
 await tab.getByRole("searchbox").fill("model=big");
@@ -71,14 +101,22 @@ assert.match(await tab.locator("tbody tr").first().innerText(), /going/);
 ok("the list is ordered by a figure");
 
 // rename and tags, by the keyboard, taken back by the message
-const names = () => tab.locator("tr.run a.name").allInnerTexts(), of = (name) => JSON.parse(execFileSync(binary, ["ls", "--json"], { env, encoding: "utf8" })).runs.find((r) => r.name === name);
+const names = () => tab.locator("tr.run a.name").allInnerTexts(),
+  of = (name) =>
+    JSON.parse(execFileSync(binary, ["ls", "--json"], { env, encoding: "utf8" })).runs.find(
+      (r) => r.name === name,
+    );
 await tab.getByRole("link", { name: "first" }).focus();
 await tab.keyboard.press("F2");
 await tab.getByLabel("Name of first").fill("renamed");
 await tab.keyboard.press("Enter");
 await tab.locator(".toast", { hasText: "Renamed to renamed" }).waitFor();
 assert.ok((await names()).includes("renamed") && of("renamed"));
-assert.equal(await tab.evaluate(() => document.activeElement.textContent), "renamed", "the focus stays at the run");
+assert.equal(
+  await tab.evaluate(() => document.activeElement.textContent),
+  "renamed",
+  "the focus stays at the run",
+);
 await tab.keyboard.press("z");
 await tab.getByRole("link", { name: "first" }).waitFor();
 assert.ok(of("first") && !of("renamed"));
@@ -108,14 +146,40 @@ assert.ok(of("first").tags.model === "bert" && of("second").tags.model === "bert
 ok("several runs are tagged at once");
 
 // a row is as tall as each other, however many tags it has, and names are whole; a telephone has all pages
-for (const [width, row] of [[400, 88], [1280, 58]]) {
+for (const [width, row] of [
+  [400, 88],
+  [1280, 58],
+]) {
   await tab.setViewportSize({ width, height: 900 });
-  const rows = await tab.locator("tr.run").evaluateAll((all) => all.map((r) => { const name = r.querySelector("a.name"); return { tall: r.offsetHeight, cut: name.scrollWidth > name.clientWidth + 1, badge: getComputedStyle(r.querySelector(".outcome")).fontSize }; }));
-  assert.ok(rows.length >= 3 && rows.every((r) => Math.abs(r.tall - row) <= 1 && !r.cut && r.badge === rows[0].badge), `${width}: ${JSON.stringify(rows)}`);
-  const pages = await tab.locator(".bar nav a").evaluateAll((all) => all.map((a) => { const { left, right, width } = a.getBoundingClientRect(); return width > 0 && left >= 0 && right <= innerWidth; }));
-  assert.ok(pages.length === 7 && pages.every(Boolean), `${width}: links to pages in view: ${pages}`);
+  const rows = await tab.locator("tr.run").evaluateAll((all) =>
+    all.map((r) => {
+      const name = r.querySelector("a.name");
+      return {
+        tall: r.offsetHeight,
+        cut: name.scrollWidth > name.clientWidth + 1,
+        badge: getComputedStyle(r.querySelector(".outcome")).fontSize,
+      };
+    }),
+  );
+  assert.ok(
+    rows.length >= 3 &&
+      rows.every((r) => Math.abs(r.tall - row) <= 1 && !r.cut && r.badge === rows[0].badge),
+    `${width}: ${JSON.stringify(rows)}`,
+  );
+  const pages = await tab.locator(".bar nav a").evaluateAll((all) =>
+    all.map((a) => {
+      const { left, right, width } = a.getBoundingClientRect();
+      return width > 0 && left >= 0 && right <= innerWidth;
+    }),
+  );
+  assert.ok(
+    pages.length === 7 && pages.every(Boolean),
+    `${width}: links to pages in view: ${pages}`,
+  );
 }
-ok("rows are of one height, with whole names, and all pages are in the bar, at 1280 and 400 pixels");
+ok(
+  "rows are of one height, with whole names, and all pages are in the bar, at 1280 and 400 pixels",
+);
 
 // filters
 const chip = (text) => tab.locator(".filter", { hasText: text });
@@ -140,10 +204,14 @@ ok("filters are chips with counts, and parts of the search");
 await tab.getByText("Columns", { exact: true }).click();
 await tab.getByRole("checkbox", { name: "model (tag)" }).check();
 await tab.getByLabel("Steps", { exact: true }).uncheck();
-for (let i = 0; i < 6; i++) await tab.getByRole("button", { name: "Move model (tag) to the left" }).click();
+for (let i = 0; i < 6; i++)
+  await tab.getByRole("button", { name: "Move model (tag) to the left" }).click();
 await tab.keyboard.press("Escape");
 assert.match(tab.url(), /columns=tag\.model%2Cended/);
-assert.match((await tab.locator("table.runs thead").innerText()).replace(/\s+/g, " "), /Name model State Curve Peak Findings Duration Started/);
+assert.match(
+  (await tab.locator("table.runs thead").innerText()).replace(/\s+/g, " "),
+  /Name model State Curve Peak Findings Duration Started/,
+);
 await tab.reload();
 await tab.locator("tr.run").nth(2).waitFor();
 await tab.locator("th", { hasText: "model" }).getByRole("button").click();
@@ -184,32 +252,49 @@ ok("the list fits 400 pixels");
 
 // a few hundred runs: rows that are not in view are not there
 await tab.setViewportSize({ width: 1280, height: 900 });
-const runs = join(data, "runs"), [one] = readdirSync(runs);
-for (let i = 0; i < 250; i++) cpSync(join(runs, one), join(runs, `copy${String(i).padStart(4, "0")}`), { recursive: true });
+const runs = join(data, "runs"),
+  [one] = readdirSync(runs);
+for (let i = 0; i < 250; i++)
+  cpSync(join(runs, one), join(runs, `copy${String(i).padStart(4, "0")}`), { recursive: true });
 await tab.goto(address);
 await tab.getByText(/252 runs/).waitFor({ timeout: 120_000 });
-assert.ok(await tab.locator("tr.run").count() < 60);
+assert.ok((await tab.locator("tr.run").count()) < 60);
 await tab.locator("tr.run .run-spark").nth(5).waitFor();
 await tab.keyboard.press("j");
 for (let i = 0; i < 40; i++) await tab.keyboard.press("j");
-assert.equal(await tab.evaluate(() => document.activeElement.closest("tr").getAttribute("aria-rowindex")), "42", "keys go on beyond what is in view");
-await tab.locator(".rows").evaluate((e) => { e.scrollTop = e.scrollHeight; });
+assert.equal(
+  await tab.evaluate(() => document.activeElement.closest("tr").getAttribute("aria-rowindex")),
+  "42",
+  "keys go on beyond what is in view",
+);
+await tab.locator(".rows").evaluate((e) => {
+  e.scrollTop = e.scrollHeight;
+});
 await tab.locator("tr.run[aria-rowindex='253']").waitFor();
-assert.ok(await tab.locator("tr.run").count() < 60);
+assert.ok((await tab.locator("tr.run").count()) < 60);
 await shot(tab, join(folder, "runs-250.png"));
 
 // conditions on figures, and one that cannot be read
 await tab.getByRole("searchbox").fill("peak>1TiB");
 await tab.getByText("No run matches").waitFor();
 await tab.getByRole("searchbox").fill("peak>1KiB peek>1GiB");
-await tab.getByRole("status").filter({ hasText: "“peek>1GiB” is no condition: they are as peak>1GiB" }).waitFor();
-assert.match(await tab.getByRole("status").filter({ hasText: "condition" }).innerText(), /^252 runs/);
+await tab
+  .getByRole("status")
+  .filter({ hasText: "“peek>1GiB” is no condition: they are as peak>1GiB" })
+  .waitFor();
+assert.match(
+  await tab.getByRole("status").filter({ hasText: "condition" }).innerText(),
+  /^252 runs/,
+);
 await tab.getByRole("searchbox").fill("");
 ok("conditions filter, and one that cannot be read is said to be none");
 
 // where a reader stood: after going back, and after a reload
-const place = tab.locator("tr.run[aria-rowindex='90']"), stood = () => tab.locator(".rows").evaluate((e) => e.scrollTop);
-await tab.locator(".rows").evaluate((e) => { e.scrollTop = 5000; });
+const place = tab.locator("tr.run[aria-rowindex='90']"),
+  stood = () => tab.locator(".rows").evaluate((e) => e.scrollTop);
+await tab.locator(".rows").evaluate((e) => {
+  e.scrollTop = 5000;
+});
 await place.waitFor();
 const at = await stood();
 await place.locator("a.name").evaluate((e) => e.click()); // without scrolling it into view
@@ -230,10 +315,14 @@ await tab.locator(".live-state", { hasText: "The run was deleted" }).waitFor();
 ok("a run that is deleted while its page is open is said to be");
 
 // the trials of a matrix are one row, which leads to them
-for (const n of ["0008", "0009"]) execFileSync(binary, ["tag", `copy${n}`, "matrix=speed", `cell=${n}`, "repeat=1"], { env });
+for (const n of ["0008", "0009"])
+  execFileSync(binary, ["tag", `copy${n}`, "matrix=speed", `cell=${n}`, "repeat=1"], { env });
 await tab.goto(address);
 await tab.getByRole("searchbox").fill("speed");
-await tab.locator("tr.run", { hasText: "2 trials of a matrix" }).getByRole("link", { name: "speed" }).click();
+await tab
+  .locator("tr.run", { hasText: "2 trials of a matrix" })
+  .getByRole("link", { name: "speed" })
+  .click();
 await tab.waitForFunction(() => document.querySelectorAll("tr.run").length === 2);
 assert.equal(await tab.getByRole("searchbox").inputValue(), "tag:matrix=speed");
 ok("the trials of a matrix are one row");

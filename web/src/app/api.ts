@@ -7,28 +7,75 @@ import { answered, doubt } from "./frame/away";
 
 /** What the server answered in place of data: one line for people. */
 export class Problem extends Error {
-  constructor(readonly status: number, message: string) { super(message); }
+  constructor(
+    readonly status: number,
+    message: string,
+  ) {
+    super(message);
+  }
 }
 
 /** A row of GET /runs; docs/formats/json.md says what each field is. */
 export interface Run {
-  id: string; name?: string; tags?: Record<string, string>; verb?: string; label?: Label; command?: string[]; host?: string; state: "running" | "finished" | "cut off";
-  start_wall_ns: number; duration_ns: number; exit_code?: number; signal?: number; stopped?: boolean; steps: number; processes: number; ooms: number; findings?: number;
-  ended: Ending; figure?: Figure; peak_host_rss_bytes?: number; peak_host_pss_bytes?: number; peak_device_used_bytes?: number; peak_allocated_bytes?: number; peak_reserved_bytes?: number;
-  size_bytes: number; snapshots?: number; from?: "file" | "upload"; file?: string;
+  id: string;
+  name?: string;
+  tags?: Record<string, string>;
+  verb?: string;
+  label?: Label;
+  command?: string[];
+  host?: string;
+  state: "running" | "finished" | "cut off";
+  start_wall_ns: number;
+  duration_ns: number;
+  exit_code?: number;
+  signal?: number;
+  stopped?: boolean;
+  steps: number;
+  processes: number;
+  ooms: number;
+  findings?: number;
+  ended: Ending;
+  figure?: Figure;
+  peak_host_rss_bytes?: number;
+  peak_host_pss_bytes?: number;
+  peak_device_used_bytes?: number;
+  peak_allocated_bytes?: number;
+  peak_reserved_bytes?: number;
+  size_bytes: number;
+  snapshots?: number;
+  from?: "file" | "upload";
+  file?: string;
 }
-export interface Status { version: string; allow_exec: boolean; folder?: string; max_upload_bytes?: number; uptime_ns: number }
+export interface Status {
+  version: string;
+  allow_exec: boolean;
+  folder?: string;
+  max_upload_bytes?: number;
+  uptime_ns: number;
+}
 
-async function ask<T>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
+async function ask<T>(
+  method: string,
+  path: string,
+  body?: unknown,
+  signal?: AbortSignal,
+): Promise<T> {
   const response = await request(path, {
-    method, signal: signal ?? null, headers: body === undefined ? {} : { "Content-Type": "application/json" }, body: body === undefined ? null : JSON.stringify(body),
+    method,
+    signal: signal ?? null,
+    headers: body === undefined ? {} : { "Content-Type": "application/json" },
+    body: body === undefined ? null : JSON.stringify(body),
   }).catch((e: unknown) => {
     if (signal?.aborted) throw e;
     answered(0);
     throw new Problem(0, "The server does not answer. Is hightide ui still running?");
   });
   answered(response.status);
-  if (response.status === 401) throw new Problem(0, "This browser is not let in any more. Type hightide ui in a terminal of the account that runs the server, and open the address that it prints.");
+  if (response.status === 401)
+    throw new Problem(
+      0,
+      "This browser is not let in any more. Type hightide ui in a terminal of the account that runs the server, and open the address that it prints.",
+    );
   if (!response.ok) throw await problemOf(response);
   return (response.status === 204 ? undefined : await response.json()) as T;
 }
@@ -38,7 +85,11 @@ async function problemOf(response: Response): Promise<Problem> {
   if (response.status === 503) doubt();
   const text = await response.text();
   let said = text.trim() || response.statusText;
-  try { said = (JSON.parse(text) as { detail?: string }).detail ?? said; } catch { /* it was plain text */ }
+  try {
+    said = (JSON.parse(text) as { detail?: string }).detail ?? said;
+  } catch {
+    /* it was plain text */
+  }
   return new Problem(response.status, said);
 }
 
@@ -53,16 +104,21 @@ export async function saveFile(path: string, name: string): Promise<void> {
 /** A path with its query; what is undefined or empty is left out. */
 export function query(path: string, asked: Record<string, string | number | undefined>): string {
   const words = new URLSearchParams();
-  for (const [key, value] of Object.entries(asked)) if (value !== undefined && value !== "") words.set(key, String(value));
+  for (const [key, value] of Object.entries(asked))
+    if (value !== undefined && value !== "") words.set(key, String(value));
   const text = words.toString();
   return text ? `${path}?${text}` : path;
 }
 
-export const get = <T>(path: string, signal?: AbortSignal) => ask<T>("GET", path, undefined, signal);
-export const post = <T>(path: string, body: unknown, signal?: AbortSignal) => ask<T>("POST", path, body, signal);
+export const get = <T>(path: string, signal?: AbortSignal) =>
+  ask<T>("GET", path, undefined, signal);
+export const post = <T>(path: string, body: unknown, signal?: AbortSignal) =>
+  ask<T>("POST", path, body, signal);
 export const patch = <T>(path: string, body: unknown) => ask<T>("PATCH", path, body);
 export const remove = <T>(path: string) => ask<T>("DELETE", path);
 
 export const status = () => get<Status>("/status");
-export const runs = (search: string, signal?: AbortSignal, limit?: number) => get<{ runs: Run[] }>(query("/runs", { search, limit }), signal);
-export const report = (id: string, signal?: AbortSignal) => get<Report>(`/runs/${encodeURIComponent(id)}/report`, signal);
+export const runs = (search: string, signal?: AbortSignal, limit?: number) =>
+  get<{ runs: Run[] }>(query("/runs", { search, limit }), signal);
+export const report = (id: string, signal?: AbortSignal) =>
+  get<Report>(`/runs/${encodeURIComponent(id)}/report`, signal);

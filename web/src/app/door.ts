@@ -4,33 +4,52 @@
 
 import { h } from "../views/dom";
 
-const kept = "hightide-page", header = "X-Hightide-Page";
+const kept = "hightide-page",
+  header = "X-Hightide-Page";
 let here = ""; // where the browser keeps nothing
 
 function secret(): string {
-  try { return localStorage.getItem(kept) ?? here; } catch { return here; }
+  try {
+    return localStorage.getItem(kept) ?? here;
+  } catch {
+    return here;
+  }
 }
 
 function keep(page: string): void {
   here = page;
-  try { localStorage.setItem(kept, page); } catch { /* this tab alone is let in */ }
+  try {
+    localStorage.setItem(kept, page);
+  } catch {
+    /* this tab alone is let in */
+  }
 }
 
 export const secrets = (): Record<string, string> => ({ [header]: secret() });
 
 /** A request to the API; the answer is whatever it is. */
-export const api = (path: string, asked: RequestInit = {}) => fetch(`/api/v1${path}`, { ...asked, headers: { ...asked.headers as Record<string, string> | undefined, ...secrets() } });
+export const api = (path: string, asked: RequestInit = {}) =>
+  fetch(`/api/v1${path}`, {
+    ...asked,
+    headers: { ...(asked.headers as Record<string, string> | undefined), ...secrets() },
+  });
 
 const code = /^#code=([0-9A-Za-z]+)$/;
 
 /** Takes the code out of the address, and exchanges it. What it gives is why this browser may not ask; "": it may, or the server does not answer. */
 export async function enter(): Promise<string> {
-  addEventListener("hashchange", () => { if (code.test(location.hash)) location.reload(); }); // an address opened in this very tab, which loads no page by itself
+  addEventListener("hashchange", () => {
+    if (code.test(location.hash)) location.reload();
+  }); // an address opened in this very tab, which loads no page by itself
   const given = code.exec(location.hash)?.[1];
   let why = "This browser is not let in yet, or the server was started again.";
   if (given) {
     history.replaceState(history.state, "", location.pathname + location.search);
-    const answer = await api("/session", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ code: given }) }).catch(() => null);
+    const answer = await api("/session", {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ code: given }),
+    }).catch(() => null);
     if (answer?.ok) {
       keep(((await answer.json()) as { page: string }).page);
       return "";
@@ -43,8 +62,21 @@ export async function enter(): Promise<string> {
 
 /** A plain page for who is not let in. It goes on once another tab is. */
 export function shut(why: string): HTMLElement {
-  addEventListener("storage", (e) => { if (e.key === kept) location.reload(); });
+  addEventListener("storage", (e) => {
+    if (e.key === kept) location.reload();
+  });
   document.title = "Not let in · hightide";
-  return h("section", { class: "refused" }, h("h1", {}, "Open the address that hightide ui prints"), h("p", {}, why),
-    h("p", {}, "Type ", h("code", {}, "hightide ui"), " in a terminal of the account that runs the server. It prints a new address, also while the server runs. That one opens here, once, and then in every tab."));
+  return h(
+    "section",
+    { class: "refused" },
+    h("h1", {}, "Open the address that hightide ui prints"),
+    h("p", {}, why),
+    h(
+      "p",
+      {},
+      "Type ",
+      h("code", {}, "hightide ui"),
+      " in a terminal of the account that runs the server. It prints a new address, also while the server runs. That one opens here, once, and then in every tab.",
+    ),
+  );
 }

@@ -18,11 +18,12 @@ export interface Field {
 export type Values = Readonly<Record<string, string>>; // what is empty was not filled in; a check is "1"
 
 /** The flags that values make, in the fields' order. */
-export const flags = (fields: Field[], values: Values): string[] => fields.flatMap((f) => {
-  const value = values[f.name] ?? "";
-  if (!f.flag || !value) return [];
-  return f.kind === "check" ? [f.flag] : [f.flag, value];
-});
+export const flags = (fields: Field[], values: Values): string[] =>
+  fields.flatMap((f) => {
+    const value = values[f.name] ?? "";
+    if (!f.flag || !value) return [];
+    return f.kind === "check" ? [f.flag] : [f.flag, value];
+  });
 
 /** The options of a job that values make. A line that is not a command is an error. */
 export function options(fields: Field[], values: Values): Record<string, unknown> {
@@ -30,44 +31,124 @@ export function options(fields: Field[], values: Values): Record<string, unknown
   for (const f of fields) {
     const value = (values[f.name] ?? "").trim();
     if (!value) continue;
-    out[f.name] = f.kind === "number" ? Number(value) : f.kind === "check" ? true : f.kind === "line" ? words(value) : value;
+    out[f.name] =
+      f.kind === "number"
+        ? Number(value)
+        : f.kind === "check"
+          ? true
+          : f.kind === "line"
+            ? words(value)
+            : value;
   }
   return out;
 }
 
 /** What a number cannot be, in words; "": all can. */
 export function wrong(fields: Field[], values: Values): string {
-  const f = fields.find((f) => f.kind === "number" && values[f.name] && !(Number(values[f.name]) >= (f.least ?? 0) && (f.least === undefined || Number.isSafeInteger(Number(values[f.name])))));
-  return f ? `${f.label}: ${f.least === undefined ? "a number that is not negative" : `a whole number from ${f.least} on`}.` : "";
+  const f = fields.find(
+    (f) =>
+      f.kind === "number" &&
+      values[f.name] &&
+      !(
+        Number(values[f.name]) >= (f.least ?? 0) &&
+        (f.least === undefined || Number.isSafeInteger(Number(values[f.name])))
+      ),
+  );
+  return f
+    ? `${f.label}: ${f.least === undefined ? "a number that is not negative" : `a whole number from ${f.least} on`}.`
+    : "";
 }
 
 /** The form. told is called now and at every change. */
-export function form(id: string, fields: Field[], first: Values, told: (values: Values) => void): { element: HTMLElement; values(): Values; set(name: string, value: string): void } {
+export function form(
+  id: string,
+  fields: Field[],
+  first: Values,
+  told: (values: Values) => void,
+): { element: HTMLElement; values(): Values; set(name: string, value: string): void } {
   const inputs = new Map<string, HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement>();
   const one = (f: Field): HTMLElement => {
-    const about = `${id}-${f.name}-hint`, given = first[f.name] ?? "";
+    const about = `${id}-${f.name}-hint`,
+      given = first[f.name] ?? "";
     const common = { id: `${id}-${f.name}`, name: f.name, "aria-describedby": about };
     let input: HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement;
     if (f.kind === "choice") {
-      input = h("select", common, ...(f.choices ?? []).map(([value, title]) => h("option", { value }, title)));
+      input = h(
+        "select",
+        common,
+        ...(f.choices ?? []).map(([value, title]) => h("option", { value }, title)),
+      );
       input.value = given || f.choices?.[0]?.[0] || "";
     } else if (f.kind === "line") {
-      input = h("textarea", { ...common, rows: "2", spellcheck: "false", autocapitalize: "off", placeholder: f.example ?? "" });
+      input = h("textarea", {
+        ...common,
+        rows: "2",
+        spellcheck: "false",
+        autocapitalize: "off",
+        placeholder: f.example ?? "",
+      });
       input.value = given;
     } else {
-      input = h("input", { ...common, type: f.kind === "check" ? "checkbox" : f.kind === "number" ? "number" : "text", spellcheck: "false", placeholder: f.example ?? "", ...(f.kind === "number" ? { min: String(f.least ?? 0), step: f.least === undefined ? "any" : "1" } : {}) });
-      if (f.kind === "check") (input as HTMLInputElement).checked = given === "1"; else input.value = given;
+      input = h("input", {
+        ...common,
+        type: f.kind === "check" ? "checkbox" : f.kind === "number" ? "number" : "text",
+        spellcheck: "false",
+        placeholder: f.example ?? "",
+        ...(f.kind === "number"
+          ? { min: String(f.least ?? 0), step: f.least === undefined ? "any" : "1" }
+          : {}),
+      });
+      if (f.kind === "check") (input as HTMLInputElement).checked = given === "1";
+      else input.value = given;
     }
     inputs.set(f.name, input);
-    input.addEventListener(f.kind === "choice" || f.kind === "check" ? "change" : "input", () => told(values()));
-    const label = h("label", { for: common.id }, f.label), hint = h("small", { id: about }, f.hint);
-    return h("div", { class: `field ${f.kind}` }, ...(f.kind === "check" ? [input, label, hint] : [label, input, hint]));
+    input.addEventListener(f.kind === "choice" || f.kind === "check" ? "change" : "input", () =>
+      told(values()),
+    );
+    const label = h("label", { for: common.id }, f.label),
+      hint = h("small", { id: about }, f.hint);
+    return h(
+      "div",
+      { class: `field ${f.kind}` },
+      ...(f.kind === "check" ? [input, label, hint] : [label, input, hint]),
+    );
   };
-  const values = (): Values => Object.fromEntries([...inputs].map(([name, input]) => [name, input instanceof HTMLInputElement && input.type === "checkbox" ? (input.checked ? "1" : "") : input.value.trim()]));
-  const always = fields.filter((f) => !f.more).map(one), folded = fields.filter((f) => f.more).map(one);
+  const values = (): Values =>
+    Object.fromEntries(
+      [...inputs].map(([name, input]) => [
+        name,
+        input instanceof HTMLInputElement && input.type === "checkbox"
+          ? input.checked
+            ? "1"
+            : ""
+          : input.value.trim(),
+      ]),
+    );
+  const always = fields.filter((f) => !f.more).map(one),
+    folded = fields.filter((f) => f.more).map(one);
   const open = fields.some((f) => f.more && first[f.name]);
-  const element = h("div", { class: "form" }, h("div", { class: "fields" }, ...always),
-    folded.length > 0 && h("details", open ? { open: "" } : {}, h("summary", {}, "More settings"), h("div", { class: "fields" }, ...folded)));
+  const element = h(
+    "div",
+    { class: "form" },
+    h("div", { class: "fields" }, ...always),
+    folded.length > 0 &&
+      h(
+        "details",
+        open ? { open: "" } : {},
+        h("summary", {}, "More settings"),
+        h("div", { class: "fields" }, ...folded),
+      ),
+  );
   queueMicrotask(() => told(values()));
-  return { element, values, set: (name, value) => { const input = inputs.get(name); if (input) { input.value = value; told(values()); } } };
+  return {
+    element,
+    values,
+    set: (name, value) => {
+      const input = inputs.get(name);
+      if (input) {
+        input.value = value;
+        told(values());
+      }
+    },
+  };
 }

@@ -36,10 +36,13 @@ import { keepScroll } from "./scrolled";
 import { appState, fromAddress, go, type State } from "./state";
 import { pages, type Shown } from "./views";
 
-const place = document.getElementById("app")!, refused = await enter();
+const place = document.getElementById("app")!,
+  refused = await enter();
 if (refused) {
   place.replaceChildren(shut(refused));
-  await new Promise(() => { /* nothing else is shown */ });
+  await new Promise(() => {
+    /* nothing else is shown */
+  });
 }
 
 keepScroll();
@@ -48,15 +51,28 @@ painted(app);
 teaching(false);
 place.tabIndex = -1;
 const onPage = contents(place, new Map([...shortNames, ...differenceParts]));
-place.before(bar(app, { find: () => find(), keys: keySheet, share: () => share(app) }), onPage.element, awayBanner());
+place.before(
+  bar(app, { find: () => find(), keys: keySheet, share: () => share(app) }),
+  onPage.element,
+  awayBanner(),
+);
 
 dropping(app);
 
-let shown: Shown | null = null, of: Branch<State> | null = null, before = { path: "", params: app.get().params };
+let shown: Shown | null = null,
+  of: Branch<State> | null = null,
+  before = { path: "", params: app.get().params };
 app.follow(["path", "params"], ({ path, params }) => {
-  const page = pages.find((p) => p.path.test(path)), first = shown === null;
-  const follows = () => typeof page?.follows === "function" ? page.follows(before.params, params) : page?.follows === true;
-  if (!first && path === before.path && (params === before.params || follows())) { before = { path, params }; return; }
+  const page = pages.find((p) => p.path.test(path)),
+    first = shown === null;
+  const follows = () =>
+    typeof page?.follows === "function"
+      ? page.follows(before.params, params)
+      : page?.follows === true;
+  if (!first && path === before.path && (params === before.params || follows())) {
+    before = { path, params };
+    return;
+  }
   const moved = path !== before.path;
   before = { path, params };
   shown?.close?.();
@@ -74,17 +90,46 @@ app.follow(["path", "params"], ({ path, params }) => {
   announce(document.title);
 });
 
-place.after(chosenBar(app, () => { const page = pages.find((p) => p.path.test(app.get().path)); return page?.selects ? { moments: shown?.moments?.() ?? page.selects, ...(shown?.process ? { process: shown.process } : {}) } : null; }));
+place.after(
+  chosenBar(app, () => {
+    const page = pages.find((p) => p.path.test(app.get().path));
+    return page?.selects
+      ? {
+          moments: shown?.moments?.() ?? page.selects,
+          ...(shown?.process ? { process: shown.process } : {}),
+        }
+      : null;
+  }),
+);
 
-function noPage(): Shown { // declared: the first page is shown above, before a constant down here would be there
-  return { element: h("section", {}, h("h1", {}, "There is no such page"), h("p", {}, h("a", { href: "/" }, "To the runs"))) };
+function noPage(): Shown {
+  // declared: the first page is shown above, before a constant down here would be there
+  return {
+    element: h(
+      "section",
+      {},
+      h("h1", {}, "There is no such page"),
+      h("p", {}, h("a", { href: "/" }, "To the runs")),
+    ),
+  };
 }
 
 /** The palette with what there is now: pages, the page's actions, its panels. */
 function find(): void {
-  const panels = [...place.querySelectorAll<HTMLElement>("section[id] h2")].map((title): Command => ({ title: title.textContent ?? "", kind: "panel", run: () => jump(title) }));
-  palette([...(shown?.commands?.() ?? []), ...pages.filter((p) => p.title).map((p): Command => ({ title: p.title, kind: "page", run: () => go(app, p.at) })), ...actions, ...panels],
-    (run) => go(app, `/runs/${encodeURIComponent(run.id)}`));
+  const panels = [...place.querySelectorAll<HTMLElement>("section[id] h2")].map(
+    (title): Command => ({ title: title.textContent ?? "", kind: "panel", run: () => jump(title) }),
+  );
+  palette(
+    [
+      ...(shown?.commands?.() ?? []),
+      ...pages
+        .filter((p) => p.title)
+        .map((p): Command => ({ title: p.title, kind: "page", run: () => go(app, p.at) })),
+      ...actions,
+      ...panels,
+    ],
+    (run) => go(app, `/runs/${encodeURIComponent(run.id)}`),
+  );
 }
 
 /** Closes a dialog that is open. */
@@ -101,7 +146,12 @@ function jump(title: HTMLElement): void {
 }
 
 const actions: Command[] = [
-  { title: "Light or dark colours", kind: "action", key: "t", run: () => app.set({ dark: !app.get().dark }) },
+  {
+    title: "Light or dark colours",
+    kind: "action",
+    key: "t",
+    run: () => app.set({ dark: !app.get().dark }),
+  },
   { title: "Show all keys", kind: "action", key: "?", run: keySheet },
   { title: "Explain this panel", kind: "action", key: "i", run: explainHere },
   { title: "Share: copy the address of this view", kind: "action", run: () => void copyAddress() },
@@ -109,22 +159,53 @@ const actions: Command[] = [
   { title: "Print this page", kind: "action", key: "Ctrl+P", run: () => print() },
 ];
 
-always([{ title: "Everywhere", keys: [
-  { keys: ["Ctrl+K"], does: "find a page, run, panel or action", run: () => { if (!closed("dialog.palette")) find(); } },
-  { keys: ["?"], does: "show all keys", run: keySheet },
-  { keys: ["i"], does: "explain the panel under the pointer", run: explainHere },
-  { keys: ["t"], does: "light or dark colours" },
-  { keys: ["z", "Ctrl+Z"], does: "undo what the last message offers, else the last selection", run: () => { if (!undoNewest()) app.undo(); } },
-  { keys: ["{", "}"], does: "to the section before or after", run: (e) => onPage.step(e.key === "}" ? 1 : -1) },
-  { keys: ["g"], does: "to the list of runs", run: () => go(app, "/") },
-  { keys: ["Escape"], does: "close what is open" },
-] }]);
+always([
+  {
+    title: "Everywhere",
+    keys: [
+      {
+        keys: ["Ctrl+K"],
+        does: "find a page, run, panel or action",
+        run: () => {
+          if (!closed("dialog.palette")) find();
+        },
+      },
+      { keys: ["?"], does: "show all keys", run: keySheet },
+      { keys: ["i"], does: "explain the panel under the pointer", run: explainHere },
+      { keys: ["t"], does: "light or dark colours" },
+      {
+        keys: ["z", "Ctrl+Z"],
+        does: "undo what the last message offers, else the last selection",
+        run: () => {
+          if (!undoNewest()) app.undo();
+        },
+      },
+      {
+        keys: ["{", "}"],
+        does: "to the section before or after",
+        run: (e) => onPage.step(e.key === "}" ? 1 : -1),
+      },
+      { keys: ["g"], does: "to the list of runs", run: () => go(app, "/") },
+      { keys: ["Escape"], does: "close what is open" },
+    ],
+  },
+]);
 listen();
 
 // Links within the app change the state and load nothing.
 addEventListener("click", (e) => {
   const link = (e.target as Element).closest?.("a[href^='/']");
-  if (!link || e.defaultPrevented || e.button !== 0 || e.metaKey || e.ctrlKey || e.shiftKey || link.hasAttribute("download") || link.getAttribute("target")) return;
+  if (
+    !link ||
+    e.defaultPrevented ||
+    e.button !== 0 ||
+    e.metaKey ||
+    e.ctrlKey ||
+    e.shiftKey ||
+    link.hasAttribute("download") ||
+    link.getAttribute("target")
+  )
+    return;
   const to = new URL((link as HTMLAnchorElement).href);
   e.preventDefault();
   app.set({ ...fromAddress(to.pathname, to.search), cursor: null, shown: {} });

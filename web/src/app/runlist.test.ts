@@ -1,12 +1,62 @@
 import { expect, test } from "vitest";
 import type { Run } from "./api";
-import { chosen, columnsOf, columnsText, facets, grouped, outcome, readQuery, readTags, sortOf, tagChange, tagsOf, tagsText, titleOf, toggled, usual, when } from "./runlist";
+import {
+  chosen,
+  columnsOf,
+  columnsText,
+  facets,
+  grouped,
+  outcome,
+  readQuery,
+  readTags,
+  sortOf,
+  tagChange,
+  tagsOf,
+  tagsText,
+  titleOf,
+  toggled,
+  usual,
+  when,
+} from "./runlist";
 
-const run = (id: string, more: Partial<Run> = {}): Run => ({ id, state: "finished", start_wall_ns: 1e18, duration_ns: 1e9, steps: 0, processes: 1, ooms: 0, size_bytes: 1, ended: { kind: "done", text: "done" }, ...more });
-const figure = (bytes: number, source = "tree.rss") => ({ bytes, what: "RSS", source, label: "measured" as const });
-const runs = [run("a", { name: "bert", figure: figure(5), tags: { team: "nlp" }, start_wall_ns: 1 }), run("b", { command: ["python", "train.py"], ended: { kind: "failed", text: "exit 1, IndexError" }, start_wall_ns: 3 }),
-  run("c", { state: "running", ended: { kind: "running", text: "running" }, verb: "imagine", figure: figure(9, "device.process"), start_wall_ns: 2, tags: { team: "vision", keep: "" } })];
-const ids = (words: string, sort = "") => chosen(runs, readQuery(words), sort).map((r) => r.id).join("");
+const run = (id: string, more: Partial<Run> = {}): Run => ({
+  id,
+  state: "finished",
+  start_wall_ns: 1e18,
+  duration_ns: 1e9,
+  steps: 0,
+  processes: 1,
+  ooms: 0,
+  size_bytes: 1,
+  ended: { kind: "done", text: "done" },
+  ...more,
+});
+const figure = (bytes: number, source = "tree.rss") => ({
+  bytes,
+  what: "RSS",
+  source,
+  label: "measured" as const,
+});
+const runs = [
+  run("a", { name: "bert", figure: figure(5), tags: { team: "nlp" }, start_wall_ns: 1 }),
+  run("b", {
+    command: ["python", "train.py"],
+    ended: { kind: "failed", text: "exit 1, IndexError" },
+    start_wall_ns: 3,
+  }),
+  run("c", {
+    state: "running",
+    ended: { kind: "running", text: "running" },
+    verb: "imagine",
+    figure: figure(9, "device.process"),
+    start_wall_ns: 2,
+    tags: { team: "vision", keep: "" },
+  }),
+];
+const ids = (words: string, sort = "") =>
+  chosen(runs, readQuery(words), sort)
+    .map((r) => r.id)
+    .join("");
 
 test("runs are found by words, state, verb and tag", () => {
   expect(ids("")).toBe("bca");
@@ -27,11 +77,19 @@ test("a part of the search is put in and taken out, and the rest stays", () => {
   expect(toggled("bert", "state", "cut off")).toBe('bert state:"cut off"');
   expect(toggled('state:"cut off" bert', "state", "cut off")).toBe("bert");
   expect(toggled("tag:a=1 x", "tag", "b=2")).toBe("tag:a=1 x tag:b=2");
-  expect(readQuery('A tag:"n=x y" state:"cut off"')).toEqual({ words: ["a"], tag: ["n=x y"], state: ["cut off"], verb: [], limits: [], wrong: [] });
+  expect(readQuery('A tag:"n=x y" state:"cut off"')).toEqual({
+    words: ["a"],
+    tag: ["n=x y"],
+    state: ["cut off"],
+    verb: [],
+    limits: [],
+    wrong: [],
+  });
 });
 
 test("filters say how many runs they leave beside what else is asked for", () => {
-  const of = (text: string) => facets(runs, readQuery(text)).map((f) => `${f.value} ${f.count}${f.on ? " on" : ""}`);
+  const of = (text: string) =>
+    facets(runs, readQuery(text)).map((f) => `${f.value} ${f.count}${f.on ? " on" : ""}`);
   expect(of("")).toEqual(["live 1", "done 1", "failed 1", "keep 1", "team=nlp 1", "team=vision 1"]);
   expect(of("state:live")).toEqual(["live 1 on", "done 1", "failed 1", "keep 1", "team=vision 1"]);
   expect(of("verb:imagine bert")).toContain("imagine 0 on");
@@ -55,34 +113,66 @@ test("a run failed as its report says", () => {
   expect(outcome(run("x", { ended: { kind: "stopped", text: "stopped as asked" } }))).toBe("done");
   expect(outcome(run("x", { ended: { kind: "oom", text: "out of memory" } }))).toBe("failed");
   expect(outcome(run("x", { ooms: 1 }))).toBe("done");
-  expect(outcome(run("x", { ended: { kind: "no verdict", text: "no verdict" } }))).toBe("no verdict");
+  expect(outcome(run("x", { ended: { kind: "no verdict", text: "no verdict" } }))).toBe(
+    "no verdict",
+  );
 });
 
 test("conditions on figures, and those that cannot be read", () => {
-  const all = [run("a", { figure: figure(2 ** 30), steps: 10 }), run("b", { figure: figure(3 * 2 ** 30), duration_ns: 90e9 }), run("c")];
-  const of = (text: string) => chosen(all, readQuery(text), "id").map((r) => r.id).join("");
+  const all = [
+    run("a", { figure: figure(2 ** 30), steps: 10 }),
+    run("b", { figure: figure(3 * 2 ** 30), duration_ns: 90e9 }),
+    run("c"),
+  ];
+  const of = (text: string) =>
+    chosen(all, readQuery(text), "id")
+      .map((r) => r.id)
+      .join("");
   expect(of("peak>1GiB")).toBe("b");
   expect(of("peak>=1gib")).toBe("ab");
   expect(of("peak<1.5GiB")).toBe("a");
   expect(of("peak<=1073.7MB")).toBe("");
   expect(of("steps>=10")).toBe("a");
   expect(of("duration>1min")).toBe("b");
-  for (const text of ["peek>1GiB", "peak>", "peak>lots", "peak>3furlongs", "steps>1GiB", "constructor>1"]) expect(readQuery(text)).toMatchObject({ limits: [], wrong: [text] });
+  for (const text of [
+    "peek>1GiB",
+    "peak>",
+    "peak>lots",
+    "peak>3furlongs",
+    "steps>1GiB",
+    "constructor>1",
+  ])
+    expect(readQuery(text)).toMatchObject({ limits: [], wrong: [text] });
   expect(readQuery("model=bert lr=3")).toMatchObject({ words: ["model=bert", "lr=3"], wrong: [] });
 });
 
 test("the trials of a matrix are one row, where they are not asked for", () => {
-  const trial = (id: string, more: Partial<Run>) => run(id, { tags: { matrix: "m", cell: "x", repeat: "1" }, ...more });
-  const all = [trial("a", { steps: 3, figure: figure(1) }), run("b"), trial("c", { steps: 4, figure: figure(7), ended: { kind: "oom", text: "out of memory" } })];
-  expect(grouped(all, readQuery("")).map((r) => [r.id, r.trials?.length])).toEqual([["matrix m", 2], ["b", undefined]]);
-  expect(grouped(all, readQuery(""))[0]).toMatchObject({ name: "m", steps: 7, figure: { bytes: 7 }, ended: { text: "1 done, 1 out of memory" } });
+  const trial = (id: string, more: Partial<Run>) =>
+    run(id, { tags: { matrix: "m", cell: "x", repeat: "1" }, ...more });
+  const all = [
+    trial("a", { steps: 3, figure: figure(1) }),
+    run("b"),
+    trial("c", { steps: 4, figure: figure(7), ended: { kind: "oom", text: "out of memory" } }),
+  ];
+  expect(grouped(all, readQuery("")).map((r) => [r.id, r.trials?.length])).toEqual([
+    ["matrix m", 2],
+    ["b", undefined],
+  ]);
+  expect(grouped(all, readQuery(""))[0]).toMatchObject({
+    name: "m",
+    steps: 7,
+    figure: { bytes: 7 },
+    ended: { text: "1 done, 1 out of memory" },
+  });
   expect(grouped(all, readQuery("tag:matrix=m")).map((r) => r.id)).toEqual(["a", "b", "c"]);
   expect(grouped(all.slice(0, 2), readQuery("")).map((r) => r.id)).toEqual(["a", "b"]);
 });
 
 test("a run without a name is called by its script", () => {
   expect(titleOf(run("x", { name: "n", command: ["python", "a.py"] }))).toBe("n");
-  expect(titleOf(run("x", { command: ["/usr/bin/python3", "-u", "/home/mia/train.py", "--lr", "3"] }))).toBe("train.py");
+  expect(
+    titleOf(run("x", { command: ["/usr/bin/python3", "-u", "/home/mia/train.py", "--lr", "3"] })),
+  ).toBe("train.py");
   expect(titleOf(run("x", { command: ["python3", "-c", "pass"] }))).toBe("x");
   expect(titleOf(run("x"))).toBe("x");
 });
@@ -92,7 +182,10 @@ test("tags read as they are written", () => {
   expect(tagsOf(run("x", { tags: readTags("b=1 a") }))).toEqual(["a", "b=1"]);
   const odd = { tags: { note: "two words, and a comma", b: "1" } };
   expect(readTags(tagsText(odd))).toEqual(odd.tags);
-  expect(tagChange({ a: "1", b: "2", c: "" }, { a: "1", b: "3", d: "" })).toEqual({ set: { b: "3", d: "" }, remove: ["c"] });
+  expect(tagChange({ a: "1", b: "2", c: "" }, { a: "1", b: "3", d: "" })).toEqual({
+    set: { b: "3", d: "" },
+    remove: ["c"],
+  });
 });
 
 test("moments are said as people say them", () => {

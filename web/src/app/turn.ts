@@ -4,20 +4,25 @@
 //
 // Where tabs cannot speak with each other, as over plain HTTP from another machine, each that is seen listens.
 
-export interface Turn { end(): void }
+export interface Turn {
+  end(): void;
+}
 
-const places = 4, heldMs = 2_000, nameOf = (place: number) => `hightide-listens-${place}`;
+const places = 4,
+  heldMs = 2_000,
+  nameOf = (place: number) => `hightide-listens-${place}`;
 
 /** Begins when it is this page's turn, over and over until the end; the signal is given when a turn has passed. */
 export function turn(begin: (signal: AbortSignal) => void): Turn {
-  const ending = new AbortController(), { signal } = ending;
+  const ending = new AbortController(),
+    { signal } = ending;
   const listen = async (waited: () => Promise<boolean>) => {
     if (signal.aborted || document.hidden) return;
     const mine = new AbortController();
     begin(AbortSignal.any([mine.signal, signal]));
     const left = hidden(true, signal);
     do await after(heldMs, left);
-    while (!signal.aborted && !document.hidden && !await waited());
+    while (!signal.aborted && !document.hidden && !(await waited()));
     mine.abort();
   };
   const go = async () => {
@@ -26,31 +31,50 @@ export function turn(begin: (signal: AbortSignal) => void): Turn {
       if (!signal.aborted) await placed(listen, signal);
     }
   };
-  void go().catch((e: unknown) => { if (!signal.aborted) throw e; });
+  void go().catch((e: unknown) => {
+    if (!signal.aborted) throw e;
+  });
   return { end: () => ending.abort() };
 }
 
 /** Runs with the place that the fewest wait for, and gives it back. */
-async function placed(run: (waited: () => Promise<boolean>) => Promise<void>, signal: AbortSignal): Promise<void> {
+async function placed(
+  run: (waited: () => Promise<boolean>) => Promise<void>,
+  signal: AbortSignal,
+): Promise<void> {
   const { locks } = navigator as { locks?: LockManager };
   if (!locks) return run(() => Promise.resolve(false));
-  const waiting = async (name: string) => (await locks.query()).pending?.filter((l) => l.name === name).length ?? 0;
-  const { held = [], pending = [] } = await locks.query(), names = Array.from({ length: places }, (_, i) => nameOf(i));
+  const waiting = async (name: string) =>
+    (await locks.query()).pending?.filter((l) => l.name === name).length ?? 0;
+  const { held = [], pending = [] } = await locks.query(),
+    names = Array.from({ length: places }, (_, i) => nameOf(i));
   const load = (name: string) => [...held, ...pending].filter((l) => l.name === name).length;
-  const name = names.reduce((best, n) => load(n) < load(best) ? n : best);
-  await locks.request(name, { signal }, () => run(async () => await waiting(name) > 0));
+  const name = names.reduce((best, n) => (load(n) < load(best) ? n : best));
+  await locks.request(name, { signal }, () => run(async () => (await waiting(name)) > 0));
 }
 
 /** Resolves once the page is hidden, or seen, or the signal is given. */
-const hidden = (is: boolean, signal: AbortSignal) => new Promise<void>((done) => {
-  if (document.hidden === is || signal.aborted) return done();
-  const over = new AbortController(), end = () => { if (document.hidden === is || signal.aborted) { over.abort(); done(); } };
-  document.addEventListener("visibilitychange", end, { signal: over.signal });
-  signal.addEventListener("abort", end, { signal: over.signal });
-});
+const hidden = (is: boolean, signal: AbortSignal) =>
+  new Promise<void>((done) => {
+    if (document.hidden === is || signal.aborted) return done();
+    const over = new AbortController(),
+      end = () => {
+        if (document.hidden === is || signal.aborted) {
+          over.abort();
+          done();
+        }
+      };
+    document.addEventListener("visibilitychange", end, { signal: over.signal });
+    signal.addEventListener("abort", end, { signal: over.signal });
+  });
 
 /** Resolves after a time, or sooner with the other. */
 const after = (ms: number, sooner: Promise<void>) => {
   let timer = 0;
-  return Promise.race([sooner, new Promise<void>((done) => { timer = window.setTimeout(done, ms); })]).finally(() => clearTimeout(timer));
+  return Promise.race([
+    sooner,
+    new Promise<void>((done) => {
+      timer = window.setTimeout(done, ms);
+    }),
+  ]).finally(() => clearTimeout(timer));
 };

@@ -8,7 +8,11 @@ const wantsDark = () => matchMedia("(prefers-color-scheme: dark)");
 export const darkAtFirst = () => wantsDark().matches;
 
 /** Whether a key was meant for a field that takes texts, or for the browser. */
-export const elsewhere = (e: KeyboardEvent) => (e.target instanceof Element && e.target.matches("input, select, textarea")) || e.ctrlKey || e.metaKey || e.altKey;
+export const elsewhere = (e: KeyboardEvent) =>
+  (e.target instanceof Element && e.target.matches("input, select, textarea")) ||
+  e.ctrlKey ||
+  e.metaKey ||
+  e.altKey;
 
 /** Keeps the page in the colours that its state asks for; charts follow the event hightide:theme. */
 export function painted(page: Store<{ dark: boolean }>): void {
@@ -18,13 +22,22 @@ export function painted(page: Store<{ dark: boolean }>): void {
   };
   page.follow(["dark"], ({ dark }) => paint(dark));
   wantsDark().addEventListener("change", (e) => page.set({ dark: e.matches }));
-  addEventListener("keydown", (e) => { if (e.key === "t" && !elsewhere(e)) page.set({ dark: !page.get().dark }); });
-  addEventListener("beforeprint", () => { // paper is white and cannot be clicked
+  addEventListener("keydown", (e) => {
+    if (e.key === "t" && !elsewhere(e)) page.set({ dark: !page.get().dark });
+  });
+  addEventListener("beforeprint", () => {
+    // paper is white and cannot be clicked
     document.documentElement.dataset.theme = "light";
-    for (const d of document.querySelectorAll("details:not([open])")) { d.setAttribute("open", ""); d.setAttribute("data-closed", ""); }
+    for (const d of document.querySelectorAll("details:not([open])")) {
+      d.setAttribute("open", "");
+      d.setAttribute("data-closed", "");
+    }
   });
   addEventListener("afterprint", () => {
-    for (const d of document.querySelectorAll("details[data-closed]")) { d.removeAttribute("open"); d.removeAttribute("data-closed"); }
+    for (const d of document.querySelectorAll("details[data-closed]")) {
+      d.removeAttribute("open");
+      d.removeAttribute("data-closed");
+    }
     paint(page.get().dark);
   });
 }

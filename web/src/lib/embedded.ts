@@ -5,5 +5,7 @@ export async function embedded<T>(id: string): Promise<T | null> {
   const text = document.getElementById(id)?.textContent?.trim() ?? "";
   if (!text) return null;
   const packed = new Blob([Uint8Array.from(atob(text), (c) => c.charCodeAt(0))]);
-  return (await new Response(packed.stream().pipeThrough(new DecompressionStream("gzip"))).json()) as T;
+  return (await new Response(
+    packed.stream().pipeThrough(new DecompressionStream("gzip")),
+  ).json()) as T;
 }

@@ -9,7 +9,8 @@ test("letters are found in their order, words in any", () => {
 });
 
 test("beginnings of words come first, then what is shorter", () => {
-  const best = (letters: string, ...items: string[]) => search(letters, items, (i) => i).map((f) => f.item);
+  const best = (letters: string, ...items: string[]) =>
+    search(letters, items, (i) => i).map((f) => f.item);
   expect(best("fau", "default view", "page faults")).toEqual(["page faults", "default view"]);
   expect(best("rss", "RSS, all processes", "RSS")).toEqual(["RSS", "RSS, all processes"]);
   expect(best("gr", "Segments: larger", "Go to runs")).toEqual(["Go to runs", "Segments: larger"]);

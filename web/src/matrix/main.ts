@@ -16,7 +16,14 @@ import { go, linked, opened, parts } from "./page";
 const app = document.getElementById("app")!;
 const packed = await embedded<Packed>("hightide-matrix");
 if (packed) open(new Model(packed));
-else app.append(h("p", {}, "This page has no matrix in it. Make one with: hightide bench matrix.yaml --html matrix.html"));
+else
+  app.append(
+    h(
+      "p",
+      {},
+      "This page has no matrix in it. Make one with: hightide bench matrix.yaml --html matrix.html",
+    ),
+  );
 
 function open(model: Model): void {
   const { page, elements } = opened(model, darkAtFirst());
@@ -24,7 +31,10 @@ function open(model: Model): void {
   painted(page);
   teaching(true);
   app.append(...elements);
-  const top = bar(page, parts.filter(([id]) => document.getElementById(id)));
+  const top = bar(
+    page,
+    parts.filter(([id]) => document.getElementById(id)),
+  );
   app.before(top);
   linked(top, page);
   setTimeout(() => go(page.get().at, "instant")); // once the charts have their height

@@ -5,8 +5,15 @@ import type { Process, Report, Series } from "../api";
 /** Fills what an empty run leaves out, so that views need not ask. */
 export function complete(raw: Report): Report {
   return {
-    ...raw, processes: raw.processes ?? [], findings: raw.findings ?? [], series: raw.series ?? [], phases: raw.phases ?? [],
-    steps: raw.steps ?? [], marks: raw.marks ?? [], notes: raw.notes ?? [], dropped: raw.dropped ?? 0,
+    ...raw,
+    processes: raw.processes ?? [],
+    findings: raw.findings ?? [],
+    series: raw.series ?? [],
+    phases: raw.phases ?? [],
+    steps: raw.steps ?? [],
+    marks: raw.marks ?? [],
+    notes: raw.notes ?? [],
+    dropped: raw.dropped ?? 0,
     headline: { ...raw.headline, clauses: raw.headline.clauses ?? [] },
     tables: (raw.tables ?? []).map((t) => ({ ...t, columns: t.columns ?? [], rows: t.rows ?? [] })),
   };
@@ -19,20 +26,28 @@ export function span(report: Report): [number, number] {
 }
 
 /** A curve's title with whose it is: "allocated, main on cuda:0 (torch)". */
-export const fullTitle = (s: Series) => !s.of ? s.title : `${s.title}${s.process ? ", " : " on "}${s.of}`;
+export const fullTitle = (s: Series) =>
+  !s.of ? s.title : `${s.title}${s.process ? ", " : " on "}${s.of}`;
 
 /** A process by the name that people know it by. */
 export function processName(p: Process, all: Process[]): string {
   const role = p.rank !== undefined ? `rank ${p.rank}` : p.role || "process";
-  const alone = all.filter((o) => (o.rank !== undefined ? `rank ${o.rank}` : o.role || "process") === role).length === 1;
+  const alone =
+    all.filter((o) => (o.rank !== undefined ? `rank ${o.rank}` : o.role || "process") === role)
+      .length === 1;
   return alone ? role : `${role} · pid ${p.pid}`;
 }
 
 /** Processes that have curves or steps of their own, the one at the peak first. */
 export function choices(report: Report): Process[] {
-  const seen = new Set([...report.series.map((s) => s.process ?? 0), ...report.steps.map((s) => s.process)]);
+  const seen = new Set([
+    ...report.series.map((s) => s.process ?? 0),
+    ...report.steps.map((s) => s.process),
+  ]);
   const main = report.headline.peak.process;
-  return report.processes.filter((p) => seen.has(p.id)).sort((a, b) => Number(b.id === main) - Number(a.id === main) || a.id - b.id);
+  return report.processes
+    .filter((p) => seen.has(p.id))
+    .sort((a, b) => Number(b.id === main) - Number(a.id === main) || a.id - b.id);
 }
 
 /** The process that phases and steps are shown of when all are chosen: the one that leads the training. */
@@ -40,7 +55,8 @@ export function leader(report: Report, chosen: number): number {
   if (chosen !== 0) return chosen;
   const tally = new Map<number, number>();
   for (const s of report.steps) tally.set(s.process, (tally.get(s.process) ?? 0) + 1);
-  if (tally.size === 0) for (const b of report.phases) tally.set(b.process, (tally.get(b.process) ?? 0) + 1);
+  if (tally.size === 0)
+    for (const b of report.phases) tally.set(b.process, (tally.get(b.process) ?? 0) + 1);
   const peak = report.headline.peak.process;
   if (peak !== undefined && tally.has(peak)) return peak;
   return [...tally].sort((a, b) => b[1] - a[1])[0]?.[0] ?? peak ?? report.processes[0]?.id ?? 0;

@@ -8,7 +8,19 @@ import { called } from "../lib/phases";
 import { h, svg } from "../views/dom";
 import type { Span } from "./look";
 import { ownerName, type Track } from "./model";
-import { clean, extent, lastBefore, paintCurves, paintEventLines, paintEvents, paintPhase, paintPhases, scaleOf, valueText, type Line } from "./paint";
+import {
+  clean,
+  extent,
+  lastBefore,
+  paintCurves,
+  paintEventLines,
+  paintEvents,
+  paintPhase,
+  paintPhases,
+  scaleOf,
+  valueText,
+  type Line,
+} from "./paint";
 import { highestIn } from "./readings";
 import type { Source } from "./source";
 
@@ -25,85 +37,242 @@ export interface Row {
   free(): void; // gives the picture's memory back
 }
 
-const leastHeight = 64, curveHeight = 17, headHeight = 26, phasesHeight = 44, eventsHeight = 30, stillHeight = 28;
+const leastHeight = 64,
+  curveHeight = 17,
+  headHeight = 26,
+  phasesHeight = 44,
+  eventsHeight = 30,
+  stillHeight = 28;
 const summaryHeight = 30;
 
 /** A limit that a track's curves must stay below. */
 function limitsOf(t: Track, { host }: Source): { title: string; value: number }[] {
   if (t.unit !== "bytes" || t.rate) return [];
-  if (t.family === "host") return [["limit of the control group", host.memory_limit_bytes] as const, ["memory of the host", host.memory_bytes] as const].flatMap(([title, value]) => value ? [{ title, value }] : []);
+  if (t.family === "host")
+    return [
+      ["limit of the control group", host.memory_limit_bytes] as const,
+      ["memory of the host", host.memory_bytes] as const,
+    ].flatMap(([title, value]) => (value ? [{ title, value }] : []));
   if (t.family === "allocator" || t.family === "device") {
-    const sizes = new Map((host.gpus ?? []).flatMap((g) => g.memory_bytes ? [[g.memory_bytes, g.name] as const] : []));
+    const sizes = new Map(
+      (host.gpus ?? []).flatMap((g) => (g.memory_bytes ? [[g.memory_bytes, g.name] as const] : [])),
+    );
     return [...sizes].map(([value, name]) => ({ title: `memory of ${name}`, value }));
   }
   return [];
 }
 
 /** Nothing is to be drawn of a track that stayed 0: it is behind a line with others, and its row is low. */
-export const isStill = (t: Track) => t.kind === "curves" && t.curves.every((c) => c.readings.shown.y.every((v) => v === 0));
+export const isStill = (t: Track) =>
+  t.kind === "curves" && t.curves.every((c) => c.readings.shown.y.every((v) => v === 0));
 
 /** The newest reading of a track is not 0. */
 export const moves = (t: Track) => t.curves.some((c) => (c.readings.shown.y.at(-1) ?? 0) !== 0);
 
 /** A row; a summary is the picture of a folded group, without a gutter of its own. */
-export function row(source: Source, track: Track, { summary, named, pin }: { summary?: boolean; named: boolean; pin?: { on: boolean; toggle(): void } }): Row {
-  const canvas = h("canvas", { "aria-hidden": "true" }), plot = h("div", { class: "plot", "data-track": track.key }, canvas, h("i", { class: "range-mark" }), h("i", { class: "at" }), h("i", { class: "cross" }));
-  const cells = track.kind === "curves" ? track.curves.map(() => h("b")) : [h("b"), h("b")], owner = ownerName(track, source.processes), limits = limitsOf(track, source);
+export function row(
+  source: Source,
+  track: Track,
+  {
+    summary,
+    named,
+    pin,
+  }: { summary?: boolean; named: boolean; pin?: { on: boolean; toggle(): void } },
+): Row {
+  const canvas = h("canvas", { "aria-hidden": "true" }),
+    plot = h(
+      "div",
+      { class: "plot", "data-track": track.key },
+      canvas,
+      h("i", { class: "range-mark" }),
+      h("i", { class: "at" }),
+      h("i", { class: "cross" }),
+    );
+  const cells = track.kind === "curves" ? track.curves.map(() => h("b")) : [h("b"), h("b")],
+    owner = ownerName(track, source.processes),
+    limits = limitsOf(track, source);
   const still = isStill(track);
-  const height = summary ? summaryHeight : track.kind === "phases" ? phasesHeight : track.kind === "events" ? eventsHeight : still ? stillHeight + curveHeight * (track.curves.length - 1) : Math.max(leastHeight, headHeight + curveHeight * track.curves.length);
+  const height = summary
+    ? summaryHeight
+    : track.kind === "phases"
+      ? phasesHeight
+      : track.kind === "events"
+        ? eventsHeight
+        : still
+          ? stillHeight + curveHeight * (track.curves.length - 1)
+          : Math.max(leastHeight, headHeight + curveHeight * track.curves.length);
   const title = [track.title, named && owner].filter(Boolean).join(", ");
-  const button = pin && h("button", { type: "button", class: "pin", "aria-pressed": String(pin.on), "aria-label": `Pin ${title}`, title: pin.on ? "Put back into its group" : "Pin to the top" }, svg("", 16, 16, ["", "M5 2h6l-1 5 3 3H3l3-3zM8 10v5"]));
+  const button =
+    pin &&
+    h(
+      "button",
+      {
+        type: "button",
+        class: "pin",
+        "aria-pressed": String(pin.on),
+        "aria-label": `Pin ${title}`,
+        title: pin.on ? "Put back into its group" : "Pin to the top",
+      },
+      svg("", 16, 16, ["", "M5 2h6l-1 5 3 3H3l3-3zM8 10v5"]),
+    );
   button?.addEventListener("click", () => pin!.toggle());
-  const label = (c: Track["curves"][number]) => [c.label === "measured" ? "" : c.label, c.error ? `± ${bytes(c.error)}` : ""].filter(Boolean).join(", ");
-  const element = summary ? plot : h("div", { class: `track of-${track.kind}${still ? " still" : ""}`, role: "listitem", "data-key": track.key },
-    h("div", { class: "gutter" }, h("div", { class: "track-head" }, h("span", { class: "track-title", title }, track.title, named && owner ? h("small", {}, owner) : null), button),
-      track.kind === "curves" ? h("dl", {}, ...track.curves.map((c, i) => h("div", { title: label(c) || "measured" }, h("dt", {}, h("i", { class: "swatch", style: `background:var(--${c.colour})` }), c.short, label(c) && h("small", {}, c.label)), h("dd", {}, cells[i]!))))
-        : h("p", { class: "now" }, ...cells)), plot);
+  const label = (c: Track["curves"][number]) =>
+    [c.label === "measured" ? "" : c.label, c.error ? `± ${bytes(c.error)}` : ""]
+      .filter(Boolean)
+      .join(", ");
+  const element = summary
+    ? plot
+    : h(
+        "div",
+        {
+          class: `track of-${track.kind}${still ? " still" : ""}`,
+          role: "listitem",
+          "data-key": track.key,
+        },
+        h(
+          "div",
+          { class: "gutter" },
+          h(
+            "div",
+            { class: "track-head" },
+            h(
+              "span",
+              { class: "track-title", title },
+              track.title,
+              named && owner ? h("small", {}, owner) : null,
+            ),
+            button,
+          ),
+          track.kind === "curves"
+            ? h(
+                "dl",
+                {},
+                ...track.curves.map((c, i) =>
+                  h(
+                    "div",
+                    { title: label(c) || "measured" },
+                    h(
+                      "dt",
+                      {},
+                      h("i", { class: "swatch", style: `background:var(--${c.colour})` }),
+                      c.short,
+                      label(c) && h("small", {}, c.label),
+                    ),
+                    h("dd", {}, cells[i]!),
+                  ),
+                ),
+              )
+            : h("p", { class: "now" }, ...cells),
+        ),
+        plot,
+      );
   plot.style.height = `${height}px`;
   let placed: { x: number; mark: Mark }[] = [];
   const lines = (): Line[] => {
     const colour = theme();
-    return track.curves.filter((c) => c.readings.shown.x.length > 0).map((c, i) => ({ columns: c.readings.shown, ink: colour(c.colour), dash: c.name.endsWith(".limit") || c.name === "system.total", fill: i === 0 && !c.name.endsWith(".limit") }));
+    return track.curves
+      .filter((c) => c.readings.shown.x.length > 0)
+      .map((c, i) => ({
+        columns: c.readings.shown,
+        ink: colour(c.colour),
+        dash: c.name.endsWith(".limit") || c.name === "system.total",
+        fill: i === 0 && !c.name.endsWith(".limit"),
+      }));
   };
   return {
-    element, track, plot, shown: false,
+    element,
+    track,
+    plot,
+    shown: false,
     outgrown: () => still && moves(track),
     draw(seen, width, fitted, phase) {
-      const box = { width, height }, ctx = clean(canvas, box);
+      const box = { width, height },
+        ctx = clean(canvas, box);
       canvas.dataset.drawn = "";
-      if (track.kind === "events") { placed = paintEvents(ctx, source.marks, seen, box); return; }
-      if (track.kind === "phases") { paintPhases(ctx, source.stays.get(track.process) ?? [], source.steps.get(track.process) ?? [], seen, box, phase); return; }
-      if (phase) paintPhase(ctx, source.stays.get(track.process || source.lead) ?? [], phase, seen, box);
-      const all = lines(), reach = extent(all, seen);
-      if (reach && !still) paintCurves(ctx, track, all, limits.map((l) => l.value), seen, scaleOf(reach, fitted && !summary, limits.map((l) => l.value)), box);
+      if (track.kind === "events") {
+        placed = paintEvents(ctx, source.marks, seen, box);
+        return;
+      }
+      if (track.kind === "phases") {
+        paintPhases(
+          ctx,
+          source.stays.get(track.process) ?? [],
+          source.steps.get(track.process) ?? [],
+          seen,
+          box,
+          phase,
+        );
+        return;
+      }
+      if (phase)
+        paintPhase(ctx, source.stays.get(track.process || source.lead) ?? [], phase, seen, box);
+      const all = lines(),
+        reach = extent(all, seen);
+      if (reach && !still)
+        paintCurves(
+          ctx,
+          track,
+          all,
+          limits.map((l) => l.value),
+          seen,
+          scaleOf(
+            reach,
+            fitted && !summary,
+            limits.map((l) => l.value),
+          ),
+          box,
+        );
       if (!summary) paintEventLines(ctx, source.marks, seen, box);
     },
     values(time, seen) {
-      if (track.kind === "curves") track.curves.forEach((c, i) => {
-        const { shown } = c.readings, v = time !== null ? within(shown.x, time) ? valueAt(shown, time) : null : highestIn(shown, seen);
-        set(cells[i]!, v === null ? "–" : valueText(track, v));
-      });
+      if (track.kind === "curves")
+        track.curves.forEach((c, i) => {
+          const { shown } = c.readings,
+            v =
+              time !== null
+                ? within(shown.x, time)
+                  ? valueAt(shown, time)
+                  : null
+                : highestIn(shown, seen);
+          set(cells[i]!, v === null ? "–" : valueText(track, v));
+        });
       else if (track.kind === "phases") {
-        const stays = source.stays.get(track.process) ?? [], steps = source.steps.get(track.process) ?? [];
-        if (time === null) { set(cells[0]!, stepsText(source, track.process)); set(cells[1]!, ""); return; }
-        const stay = stays[lastBefore(stays, time)], next = steps.find((s) => s.time_ns >= time);
+        const stays = source.stays.get(track.process) ?? [],
+          steps = source.steps.get(track.process) ?? [];
+        if (time === null) {
+          set(cells[0]!, stepsText(source, track.process));
+          set(cells[1]!, "");
+          return;
+        }
+        const stay = stays[lastBefore(stays, time)],
+          next = steps.find((s) => s.time_ns >= time);
         set(cells[0]!, stay && stay.to >= time ? called(stay) : "–");
         set(cells[1]!, next ? `step ${count(next.step + 1)}` : "");
       } else set(cells[0]!, `${source.marks.length} event${source.marks.length === 1 ? "" : "s"}`);
     },
     events: () => placed,
     drawn: () => canvas.width > 0 && canvas.dataset.drawn !== undefined,
-    free() { if (canvas.width) canvas.width = canvas.height = 0; },
+    free() {
+      if (canvas.width) canvas.width = canvas.height = 0;
+    },
   };
 }
 
 /** How many steps there are, and of how many the phases were recorded. */
 function stepsText(source: Source, process: number): string {
-  const last = source.steps.get(process)?.at(-1), [recorded, all] = source.observed.get(process) ?? [0, 0];
-  return recorded > 0 && recorded < all ? `phases of ${count(recorded)} of ${count(all)} steps` : last ? `${count(last.step + 1)} steps` : "";
+  const last = source.steps.get(process)?.at(-1),
+    [recorded, all] = source.observed.get(process) ?? [0, 0];
+  return recorded > 0 && recorded < all
+    ? `phases of ${count(recorded)} of ${count(all)} steps`
+    : last
+      ? `${count(last.step + 1)} steps`
+      : "";
 }
 
 /** A value stands as long as its curve does: after the last reading there is none. */
-const within = (x: number[], time: number) => x.length > 0 && time <= x.at(-1)! + Math.max(1e9, x.length > 1 ? 2 * (x.at(-1)! - x.at(-2)!) : 0);
+const within = (x: number[], time: number) =>
+  x.length > 0 && time <= x.at(-1)! + Math.max(1e9, x.length > 1 ? 2 * (x.at(-1)! - x.at(-2)!) : 0);
 
-const set = (cell: HTMLElement, text: string) => { if (cell.textContent !== text) cell.textContent = text; };
+const set = (cell: HTMLElement, text: string) => {
+  if (cell.textContent !== text) cell.textContent = text;
+};

@@ -26,7 +26,22 @@ export interface Source {
   refine?: (stretch: Span, curves: Curve[]) => void;
 }
 
-export const emptySource = (): Source => ({ curves: [], stays: new Map(), steps: new Map(), observed: new Map(), selected: false, whole: null, marks: [], processes: [], host: {}, lead: 0, main: "", end: 0, live: false, changed: () => {} });
+export const emptySource = (): Source => ({
+  curves: [],
+  stays: new Map(),
+  steps: new Map(),
+  observed: new Map(),
+  selected: false,
+  whole: null,
+  marks: [],
+  processes: [],
+  host: {},
+  lead: 0,
+  main: "",
+  end: 0,
+  live: false,
+  changed: () => {},
+});
 
 /** What belongs to a report beside its curves. */
 export function setFacts(source: Source, report: Report): void {
@@ -35,7 +50,9 @@ export function setFacts(source: Source, report: Report): void {
   source.lead = leader(report, 0);
   source.main = report.headline.main_source ?? "";
   source.marks = report.marks.filter((m) => m.kind !== "peak");
-  source.selected = new Set(report.phases.filter((p) => p.process === source.lead).map((p) => p.step)).size < report.headline.steps;
+  source.selected =
+    new Set(report.phases.filter((p) => p.process === source.lead).map((p) => p.step)).size <
+    report.headline.steps;
   source.observed = observedSteps(report);
   setPhases(source, report.phases);
   setSteps(source, report.steps);
@@ -43,18 +60,41 @@ export function setFacts(source: Source, report: Report): void {
 
 /** Of how many of its steps each process told the phases, as the table of phases counts them. */
 function observedSteps(report: Report): Source["observed"] {
-  const table = report.tables.find((t) => t.name === "phases"), at = (name: string) => table?.columns.findIndex((c) => c.name === name) ?? -1;
-  const [phase, process, n] = [at("phase"), at("process_id"), at("count")], lead = leader(report, 0);
-  return new Map((table?.rows ?? []).flatMap((r): [number, [number, number]][] => r[phase] === "step" && typeof r[process] === "number" && typeof r[n] === "number"
-    ? [[r[process], [r[n], r[process] === lead ? report.headline.steps : report.steps.filter((s) => s.process === r[process]).length]]] : []));
+  const table = report.tables.find((t) => t.name === "phases"),
+    at = (name: string) => table?.columns.findIndex((c) => c.name === name) ?? -1;
+  const [phase, process, n] = [at("phase"), at("process_id"), at("count")],
+    lead = leader(report, 0);
+  return new Map(
+    (table?.rows ?? []).flatMap((r): [number, [number, number]][] =>
+      r[phase] === "step" && typeof r[process] === "number" && typeof r[n] === "number"
+        ? [
+            [
+              r[process],
+              [
+                r[n],
+                r[process] === lead
+                  ? report.headline.steps
+                  : report.steps.filter((s) => s.process === r[process]).length,
+              ],
+            ],
+          ]
+        : [],
+    ),
+  );
 }
 
-const stayOf = ({ phase, name, start_ns, end_ns }: PhaseBar): Stay =>
-  ({ phase, from: start_ns, to: end_ns, ...(phase === "user" && name ? { name } : {}) });
+const stayOf = ({ phase, name, start_ns, end_ns }: PhaseBar): Stay => ({
+  phase,
+  from: start_ns,
+  to: end_ns,
+  ...(phase === "user" && name ? { name } : {}),
+});
 
 /** The phases of each process, cut so that they do not overlap. */
 export function setPhases(source: Source, phases: PhaseBar[]): void {
-  source.stays = new Map([...byProcess(stripped(phases))].map(([process, all]) => [process, exclusive(all.map(stayOf))]));
+  source.stays = new Map(
+    [...byProcess(stripped(phases))].map(([process, all]) => [process, exclusive(all.map(stayOf))]),
+  );
 }
 
 export function setSteps(source: Source, steps: StepPoint[]): void {
@@ -63,11 +103,16 @@ export function setSteps(source: Source, steps: StepPoint[]): void {
 }
 
 /** Whether all phases of a stretch are known. */
-export const phasesKnown = ({ selected, whole }: Source, [from, to]: Span): boolean => !selected || (whole !== null && whole[0] <= from && whole[1] >= to);
+export const phasesKnown = ({ selected, whole }: Source, [from, to]: Span): boolean =>
+  !selected || (whole !== null && whole[0] <= from && whole[1] >= to);
 
 function byProcess<T extends { process: number }>(all: T[]): Map<number, T[]> {
   const found = new Map<number, T[]>();
-  for (const one of all) { const list = found.get(one.process); if (list) list.push(one); else found.set(one.process, [one]); }
+  for (const one of all) {
+    const list = found.get(one.process);
+    if (list) list.push(one);
+    else found.set(one.process, [one]);
+  }
   return found;
 }
 
@@ -75,11 +120,13 @@ function byProcess<T extends { process: number }>(all: T[]): Map<number, T[]> {
 export function reportSource(report: Report): Source {
   const source = emptySource();
   setFacts(source, report);
-  source.curves = report.series.filter((s) => s.x_unit === "ns" && s.x.length > 0 && !isInner(s.name)).map((s) => {
-    const curve = curveOf(s);
-    curve.readings.replace(s, false);
-    return curve;
-  });
+  source.curves = report.series
+    .filter((s) => s.x_unit === "ns" && s.x.length > 0 && !isInner(s.name))
+    .map((s) => {
+      const curve = curveOf(s);
+      curve.readings.replace(s, false);
+      return curve;
+    });
   source.end = span(report)[1];
   return source;
 }

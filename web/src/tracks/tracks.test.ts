@@ -10,7 +10,10 @@ import { phasesWithin } from "./range";
 import { figures, highestIn, Readings } from "./readings";
 import { reportSource } from "./source";
 
-const ramp = (n: number, from = 0) => ({ x: Array.from({ length: n }, (_, i) => from + i), y: Array.from({ length: n }, (_, i) => from + i) });
+const ramp = (n: number, from = 0) => ({
+  x: Array.from({ length: n }, (_, i) => from + i),
+  y: Array.from({ length: n }, (_, i) => from + i),
+});
 
 describe("readings", () => {
   test("what comes twice is there once, and what came while the past was fetched stays", () => {
@@ -37,13 +40,23 @@ describe("readings", () => {
   });
   test("an hour at ten readings a second keeps its lowest and highest", () => {
     const r = new Readings(false);
-    for (let i = 0; i < 36_000; i++) r.append({ x: [i], y: [i === 777 ? 1e9 : i === 778 ? -1e9 : i] });
+    for (let i = 0; i < 36_000; i++)
+      r.append({ x: [i], y: [i === 777 ? 1e9 : i === 778 ? -1e9 : i] });
     expect(r.shown.x.length).toBeLessThanOrEqual(20_000);
-    expect([Math.max(...r.shown.y), Math.min(...r.shown.y), r.shown.x.at(-1)]).toEqual([1e9, -1e9, 35_999]);
+    expect([Math.max(...r.shown.y), Math.min(...r.shown.y), r.shown.x.at(-1)]).toEqual([
+      1e9, -1e9, 35_999,
+    ]);
     expect(r.shown.x.every((t, i) => i === 0 || t > r.shown.x[i - 1]!)).toBe(true);
   });
   test("figures of a stretch are those of the line between its ends", () => {
-    expect(figures(ramp(11), [2.5, 7.5])).toEqual({ low: 2.5, high: 7.5, mean: 5, begin: 2.5, end: 7.5, readings: 5 });
+    expect(figures(ramp(11), [2.5, 7.5])).toEqual({
+      low: 2.5,
+      high: 7.5,
+      mean: 5,
+      begin: 2.5,
+      end: 7.5,
+      readings: 5,
+    });
     expect(figures({ x: [0, 1, 10], y: [0, 10, 10] }, [0, 10])?.mean).toBe(9.5);
     expect(figures(ramp(3), [5, 9])).toBeNull();
     expect([highestIn(ramp(11), [2, 4]), highestIn(ramp(3), [5, 9])]).toEqual([4, null]);
@@ -51,9 +64,11 @@ describe("readings", () => {
 });
 
 describe("what is shown", () => {
-  const whole = { window: null, last: 0 }, end = 100e9;
+  const whole = { window: null, last: 0 },
+    end = 100e9;
   test("zooming keeps the moment under the pointer, and out of everything there is nothing", () => {
-    const look = zoomed(whole, end, 25e9, 0.5), [from, to] = seen(look, end);
+    const look = zoomed(whole, end, 25e9, 0.5),
+      [from, to] = seen(look, end);
     expect([(25e9 - from) / (to - from), to - from]).toEqual([0.25, 50e9]);
     expect(zoomed(whole, end, 25e9, 2)).toEqual(whole);
   });
@@ -67,16 +82,28 @@ describe("what is shown", () => {
 });
 
 describe("tracks", () => {
-  const source = reportSource(complete(JSON.parse(text) as Report)), all = tracksOf(source.curves, [...source.stays.keys()], true);
+  const source = reportSource(complete(JSON.parse(text) as Report)),
+    all = tracksOf(source.curves, [...source.stays.keys()], true);
   test("what is read together is one track, of each process and device", () => {
     expect(all.slice(0, 3).map((t) => t.key)).toEqual(["events", "phases/1", "host/0"]);
-    expect(all.find((t) => t.key === "host/1")?.curves.map((c) => c.name)).toEqual(["host.rss", "host.pss"]);
+    expect(all.find((t) => t.key === "host/1")?.curves.map((c) => c.name)).toEqual([
+      "host.rss",
+      "host.pss",
+    ]);
     expect(new Set(all.map((t) => t.key)).size).toBe(all.length);
   });
   test("the run and the process that leads are open, the others folded", () => {
     const groups = groupsOf(all, "process", source.processes, source.lead);
-    expect(groups.map((g) => [g.title, g.open])).toEqual([["The whole run", true], ["main", true], ["dataloader · pid 4252", false], ["dataloader · pid 4253", false]]);
-    expect(groupsOf(all, "quantity", source.processes, source.lead).find((g) => g.key === "host")?.tracks.length).toBe(4);
+    expect(groups.map((g) => [g.title, g.open])).toEqual([
+      ["The whole run", true],
+      ["main", true],
+      ["dataloader · pid 4252", false],
+      ["dataloader · pid 4253", false],
+    ]);
+    expect(
+      groupsOf(all, "quantity", source.processes, source.lead).find((g) => g.key === "host")?.tracks
+        .length,
+    ).toBe(4);
   });
   test("the phases in a stretch are shares of it", () => {
     const [of] = phasesWithin(source, [2e9, 4e9]);
@@ -87,7 +114,14 @@ describe("tracks", () => {
 });
 
 test("an address holds the layout, and leaves others' parameters alone", () => {
-  const layout = { pins: ["host/1", "allocator/1/cuda:0 torch"], open: { run: false, "process-2": true }, fit: true, last: 5e9, by: "quantity" as const, find: "rss" };
+  const layout = {
+    pins: ["host/1", "allocator/1/cuda:0 torch"],
+    open: { run: false, "process-2": true },
+    fit: true,
+    last: 5e9,
+    by: "quantity" as const,
+    find: "rss",
+  };
   expect(layoutOf(paramsOf(layout, { other: "x" }))).toEqual(layout);
   expect(paramsOf(plain, { other: "x", pin: "gone" })).toEqual({ other: "x" });
   expect(layoutOf({ last: "-5", by: "colour", axes: "?" })).toEqual(plain);
@@ -95,5 +129,11 @@ test("an address holds the layout, and leaves others' parameters alone", () => {
 
 test("the figures of an axis tell its steps apart, however little a processor does", () => {
   const cpu = { family: "cpu", rate: true, unit: "ns" } as const;
-  expect([0, 5e6, 1e7, 3e8, 2.5e9].map((v) => axisText(cpu, v))).toEqual(["0", "0.005", "0.01", "0.3", "2.5"]);
+  expect([0, 5e6, 1e7, 3e8, 2.5e9].map((v) => axisText(cpu, v))).toEqual([
+    "0",
+    "0.005",
+    "0.01",
+    "0.3",
+    "2.5",
+  ]);
 });

@@ -19,7 +19,43 @@ import { waterfall } from "./waterfall";
 export type View = (report: Report, page: PageStore) => HTMLElement | null;
 
 /** The views in the order in which a page has them. Add yours here. */
-export const views: View[] = [header, cards, capacity, findings, waterfall, change, courses, flames, segments, timeline, ranks, growth, composition, heapFlames, tables, notes, footer];
+export const views: View[] = [
+  header,
+  cards,
+  capacity,
+  findings,
+  waterfall,
+  change,
+  courses,
+  flames,
+  segments,
+  timeline,
+  ranks,
+  growth,
+  composition,
+  heapFlames,
+  tables,
+  notes,
+  footer,
+];
 
 /** What sections are called in the contents of a page, by their ids; else by their own titles. */
-export const shortNames: ReadonlyMap<string, string> = new Map([["capacity", "GPU"], ["findings", "Findings"], ["change", "Changes"], ["course", "Events"], ["flames", "Flames"], ["segments", "Segments"], ["timeline", "Timeline"], ["ranks", "Ranks"], ["growth", "Growth"], ["peak", "Peak"], ["heap-flames", "Heap"], ["waterfall", "Difference"], ["output", "Output"], ["explorer", "Blocks"], ["explorer-cached", "Cached"], ["explorer-flames", "Call stacks"], ["notes", "Notes"]]);
+export const shortNames: ReadonlyMap<string, string> = new Map([
+  ["capacity", "GPU"],
+  ["findings", "Findings"],
+  ["change", "Changes"],
+  ["course", "Events"],
+  ["flames", "Flames"],
+  ["segments", "Segments"],
+  ["timeline", "Timeline"],
+  ["ranks", "Ranks"],
+  ["growth", "Growth"],
+  ["peak", "Peak"],
+  ["heap-flames", "Heap"],
+  ["waterfall", "Difference"],
+  ["output", "Output"],
+  ["explorer", "Blocks"],
+  ["explorer-cached", "Cached"],
+  ["explorer-flames", "Call stacks"],
+  ["notes", "Notes"],
+]);

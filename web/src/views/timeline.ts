@@ -12,8 +12,18 @@ export function timeline(report: Report, page: PageStore): HTMLElement | null {
   if (source.curves.length === 0) return null;
   const made = tracks(source, page, store<Layout>(plain));
   addEventListener("keydown", (e) => {
-    const key = e.defaultPrevented || e.ctrlKey || e.metaKey || e.altKey || (e.target instanceof Element && e.target.matches("input, select, textarea")) ? undefined : made.keys.flatMap((g) => g.keys).find((k) => k.run && k.keys.includes(e.key));
-    if (key) { e.preventDefault(); key.run!(e); }
+    const key =
+      e.defaultPrevented ||
+      e.ctrlKey ||
+      e.metaKey ||
+      e.altKey ||
+      (e.target instanceof Element && e.target.matches("input, select, textarea"))
+        ? undefined
+        : made.keys.flatMap((g) => g.keys).find((k) => k.run && k.keys.includes(e.key));
+    if (key) {
+      e.preventDefault();
+      key.run!(e);
+    }
   });
   return made.element;
 }

@@ -19,13 +19,33 @@ export function openFiles(app: App, files: File[]): void {
 
 /** Takes what is dropped anywhere, and says so while it is dragged over the page. */
 export function dropping(app: App): void {
-  const veil = h("div", { class: "veil", hidden: "", "aria-hidden": "true" }, h("p", {}, "Drop a snapshot or a recording to open it"));
+  const veil = h(
+    "div",
+    { class: "veil", hidden: "", "aria-hidden": "true" },
+    h("p", {}, "Drop a snapshot or a recording to open it"),
+  );
   document.body.append(veil);
   const carries = (e: DragEvent) => e.dataTransfer?.types.includes("Files") ?? false;
   let inside = 0; // each element that is crossed is entered and left
-  addEventListener("dragenter", (e) => { if (carries(e)) { e.preventDefault(); inside++; veil.hidden = false; } });
-  addEventListener("dragover", (e) => { if (carries(e)) { e.preventDefault(); e.dataTransfer!.dropEffect = "copy"; } });
-  addEventListener("dragleave", (e) => { if (carries(e) && --inside <= 0) { inside = 0; veil.hidden = true; } });
+  addEventListener("dragenter", (e) => {
+    if (carries(e)) {
+      e.preventDefault();
+      inside++;
+      veil.hidden = false;
+    }
+  });
+  addEventListener("dragover", (e) => {
+    if (carries(e)) {
+      e.preventDefault();
+      e.dataTransfer!.dropEffect = "copy";
+    }
+  });
+  addEventListener("dragleave", (e) => {
+    if (carries(e) && --inside <= 0) {
+      inside = 0;
+      veil.hidden = true;
+    }
+  });
   addEventListener("drop", (e) => {
     if (!carries(e)) return;
     e.preventDefault();

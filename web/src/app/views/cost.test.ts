@@ -6,6 +6,11 @@ test("cost: MemoryMark's published savings follow from its hours and its price",
   expect(bert.perYear).toBe(120);
   expect(bert.saved).toBeCloseTo(113.33, 2);
   expect(bert.unused).toBeCloseTo(0.0317, 3);
-  expect(cost(2, 8, 8760, 80, 20, null)).toEqual({ perYear: 140_160, unused: 0.75, paid: 105_120, saved: null });
+  expect(cost(2, 8, 8760, 80, 20, null)).toEqual({
+    perYear: 140_160,
+    unused: 0.75,
+    paid: 105_120,
+    saved: null,
+  });
   expect(cost(1, 1, 1, 0, 5, 1)).toEqual({ perYear: 1, unused: 0, paid: 0, saved: null });
 });

@@ -20,7 +20,14 @@ import { whatIfPage } from "./whatif";
  * A page that is shown: its element, and what ends its streams and timers when another page comes. What it follows of the state ends by itself.
  * process says what a process is called, moments what they are where that depends on what is shown. Its keys stand in the sheet of ? and are dispatched; its commands stand in the palette, asked for when it opens.
  */
-export interface Shown { element: HTMLElement; close?: () => void; process?: (id: number) => string; moments?: () => Moments; keys?: KeyGroup[]; commands?: () => Command[] }
+export interface Shown {
+  element: HTMLElement;
+  close?: () => void;
+  process?: (id: number) => string;
+  moments?: () => Moments;
+  keys?: KeyGroup[];
+  commands?: () => Command[];
+}
 
 export interface PageOf {
   path: RegExp; // its groups are handed to show, as they stand in the address
@@ -41,7 +48,21 @@ export const pages: PageOf[] = [
   { path: /^\/fit$/, title: "Fit", at: "/fit", show: fitPage },
   { path: /^\/matrices$/, title: "Matrices", at: "/matrices", show: matricesPage },
   { path: /^\/matrices\/([^/]+)$/, title: "", at: "", show: matrixPage },
-  { path: /^\/diff$/, title: "Compare", at: "/diff", selects: "event", follows: (before, now) => ["a", "b", "by"].every((key) => before[key] === now[key]), show: diffPage },
+  {
+    path: /^\/diff$/,
+    title: "Compare",
+    at: "/diff",
+    selects: "event",
+    follows: (before, now) => ["a", "b", "by"].every((key) => before[key] === now[key]),
+    show: diffPage,
+  },
   { path: /^\/jobs$/, title: "Jobs", at: "/jobs", show: jobsPage },
-  { path: /^\/snapshots\/([^/]+)\/whatif$/, title: "", at: "", follows: true, selects: "event", show: whatIfPage },
+  {
+    path: /^\/snapshots\/([^/]+)\/whatif$/,
+    title: "",
+    at: "",
+    follows: true,
+    selects: "event",
+    show: whatIfPage,
+  },
 ];

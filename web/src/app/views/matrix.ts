@@ -11,31 +11,82 @@ import type { App } from "../state";
 import { stream, type Stream } from "../stream";
 import type { Shown } from ".";
 
-interface MatrixPage { name: string; changed_ns: number; running: boolean; page: Packed }
+interface MatrixPage {
+  name: string;
+  changed_ns: number;
+  running: boolean;
+  page: Packed;
+}
 
 export function matrixPage(app: App, part: string): Shown {
-  const asking = new AbortController(), name = decodeURIComponent(part), waiting = busy(), body = h("div", { hidden: "" }), state = h("p", { class: "live-matrix", role: "status" }), nav = h("nav", { class: "parts-nav", "aria-label": "Parts of this page" });
-  let shown: Opened | null = null, changed = -1, live: Stream | null = null;
-  const ask = () => void get<MatrixPage>(`/matrices/${encodeURIComponent(name)}`, asking.signal).then((m) => {
-    const firstTime = changed < 0, back = firstTime || m.changed_ns === changed ? null : keepPlace(body); // before what stands above it comes or goes
-    waiting.remove();
-    body.hidden = false;
-    state.replaceChildren(...(m.running ? [h("span", { class: "badge measured" }, "live"), " It is being measured now; the page follows."] : []));
-    if (m.changed_ns !== changed) {
-      changed = m.changed_ns;
-      shown?.close();
-      shown = opened(new Model(m.page), app.get().dark);
-      body.replaceChildren(...shown.elements);
-      const links = h("div", {}, ...parts.filter(([id]) => body.querySelector(`#${id}`)).map(([id, title]) => h("a", { href: `#${id}` }, title)));
-      linked(links, shown.page);
-      nav.replaceChildren(links);
-      if (firstTime) setTimeout(() => go(shown!.page.get().at, "instant"));
-      back?.();
-    }
-    if (m.running) live ??= stream(`/matrices/${encodeURIComponent(name)}/live`, `/matrices/${encodeURIComponent(name)}`, { changed: ask, end: ask });
-  }, (e: unknown) => { if (asking.signal.aborted || shown && e instanceof Problem && (e.status === 0 || e.status === 503)) return; waiting.remove(); body.hidden = false; body.replaceChildren(failure(e, ask)); });
+  const asking = new AbortController(),
+    name = decodeURIComponent(part),
+    waiting = busy(),
+    body = h("div", { hidden: "" }),
+    state = h("p", { class: "live-matrix", role: "status" }),
+    nav = h("nav", { class: "parts-nav", "aria-label": "Parts of this page" });
+  let shown: Opened | null = null,
+    changed = -1,
+    live: Stream | null = null;
+  const ask = () =>
+    void get<MatrixPage>(`/matrices/${encodeURIComponent(name)}`, asking.signal).then(
+      (m) => {
+        const firstTime = changed < 0,
+          back = firstTime || m.changed_ns === changed ? null : keepPlace(body); // before what stands above it comes or goes
+        waiting.remove();
+        body.hidden = false;
+        state.replaceChildren(
+          ...(m.running
+            ? [
+                h("span", { class: "badge measured" }, "live"),
+                " It is being measured now; the page follows.",
+              ]
+            : []),
+        );
+        if (m.changed_ns !== changed) {
+          changed = m.changed_ns;
+          shown?.close();
+          shown = opened(new Model(m.page), app.get().dark);
+          body.replaceChildren(...shown.elements);
+          const links = h(
+            "div",
+            {},
+            ...parts
+              .filter(([id]) => body.querySelector(`#${id}`))
+              .map(([id, title]) => h("a", { href: `#${id}` }, title)),
+          );
+          linked(links, shown.page);
+          nav.replaceChildren(links);
+          if (firstTime) setTimeout(() => go(shown!.page.get().at, "instant"));
+          back?.();
+        }
+        if (m.running)
+          live ??= stream(
+            `/matrices/${encodeURIComponent(name)}/live`,
+            `/matrices/${encodeURIComponent(name)}`,
+            { changed: ask, end: ask },
+          );
+      },
+      (e: unknown) => {
+        if (
+          asking.signal.aborted ||
+          (shown && e instanceof Problem && (e.status === 0 || e.status === 503))
+        )
+          return;
+        waiting.remove();
+        body.hidden = false;
+        body.replaceChildren(failure(e, ask));
+      },
+    );
   document.title = `${name} · hightide`;
   app.follow(["dark"], ({ dark }) => shown?.page.set({ dark }));
   ask();
-  return { element: h("div", { class: "matrix-page" }, state, nav, waiting, body), close: () => { asking.abort(); live?.close(); shown?.close(); } };
+  return {
+    element: h("div", { class: "matrix-page" }, state, nav, waiting, body),
+    close: () => {
+      asking.abort();
+      live?.close();
+      shown?.close();
+    },
+  };
 }

@@ -9,52 +9,140 @@ import { h } from "../../views/dom";
 const gap = 3;
 
 /** A segment as a what-if has it; a block is its size, its state (0 cached, 1 in use, 2 waiting for another stream), its number, and what Paint colours it by. */
-export interface Segment { size_bytes: number; large?: boolean; expandable?: boolean; stream?: number; private?: boolean; blocks: [size: number, state: number, n: number, value?: number][] }
+export interface Segment {
+  size_bytes: number;
+  large?: boolean;
+  expandable?: boolean;
+  stream?: number;
+  private?: boolean;
+  blocks: [size: number, state: number, n: number, value?: number][];
+}
 
-interface Placed { from: number; size: number; state: number; n: number; value: number | undefined; segment: Segment; lane: number }
+interface Placed {
+  from: number;
+  size: number;
+  state: number;
+  n: number;
+  value: number | undefined;
+  segment: Segment;
+  lane: number;
+}
 
 /** Colours of blocks in use by their value, and what is told of the block under the pointer. */
-export interface Paint { ink(value: number): string; over(n: number | null): void }
+export interface Paint {
+  ink(value: number): string;
+  over(n: number | null): void;
+}
 
-export interface Tape { element: HTMLElement; show(lanes: Segment[][], perRow: number, title: string, note: string): void; choose(n: number | null): void; mark(n: number | null): void }
+export interface Tape {
+  element: HTMLElement;
+  show(lanes: Segment[][], perRow: number, title: string, note: string): void;
+  choose(n: number | null): void;
+  mark(n: number | null): void;
+}
 
-const byNumber = (n: number) => n >= 0 ? `, block ${n.toLocaleString("en")}` : "";
+const byNumber = (n: number) => (n >= 0 ? `, block ${n.toLocaleString("en")}` : "");
 
 /** Labels are those of its lanes; pick is called with the number of the block under the pointer; −1: it is cached, or not known. named says it in words. */
-export function tape(labels: string[], pick: (n: number) => void, tell: (text: string) => void, named = byNumber, painted?: Paint): Tape {
-  const canvas = h("canvas", { role: "img", tabindex: "0" }), head = h("h3", {}), element = h("div", { class: "tape-box" }, head, canvas);
-  const high = labels.length > 1 ? 11 : 13, row = (high + 1) * labels.length - 1 + gap;
-  let placed: Placed[] = [], first: number[] = [], per = 1, chosen: number | null = null, lanes: Segment[][] = [], rows = 1, at = -1, marked: number | null = null;
+export function tape(
+  labels: string[],
+  pick: (n: number) => void,
+  tell: (text: string) => void,
+  named = byNumber,
+  painted?: Paint,
+): Tape {
+  const canvas = h("canvas", { role: "img", tabindex: "0" }),
+    head = h("h3", {}),
+    element = h("div", { class: "tape-box" }, head, canvas);
+  const high = labels.length > 1 ? 11 : 13,
+    row = (high + 1) * labels.length - 1 + gap;
+  let placed: Placed[] = [],
+    first: number[] = [],
+    per = 1,
+    chosen: number | null = null,
+    lanes: Segment[][] = [],
+    rows = 1,
+    at = -1,
+    marked: number | null = null;
   const draw = () => {
-    const width = canvas.clientWidth, ratio = devicePixelRatio || 1, colour = theme();
+    const width = canvas.clientWidth,
+      ratio = devicePixelRatio || 1,
+      colour = theme();
     if (!width) return;
-    canvas.width = width * ratio; canvas.height = rows * row * ratio;
+    canvas.width = width * ratio;
+    canvas.height = rows * row * ratio;
     canvas.style.height = `${rows * row}px`;
     const ctx = canvas.getContext("2d")!;
     ctx.scale(ratio, ratio);
-    const put = (from: number, size: number, lane: number, paint: (x: number, y: number, w: number) => void) => {
+    const put = (
+      from: number,
+      size: number,
+      lane: number,
+      paint: (x: number, y: number, w: number) => void,
+    ) => {
       for (let p = from; p < from + size - 1e-6;) {
-        const line = Math.floor(p / per + 1e-9), end = Math.min(from + size, (line + 1) * per);
-        paint(((p - line * per) / per) * width, line * row + lane * (high + 1), ((end - p) / per) * width);
+        const line = Math.floor(p / per + 1e-9),
+          end = Math.min(from + size, (line + 1) * per);
+        paint(
+          ((p - line * per) / per) * width,
+          line * row + lane * (high + 1),
+          ((end - p) / per) * width,
+        );
         p = end;
       }
     };
-    const inks = [colour("track"), colour("curve-0"), colour("warning")], edge = colour("muted"), text = colour("text"), bright = colour("curve-1");
-    for (const p of placed) put(p.from, p.size, p.lane, (x, y, w) => { ctx.fillStyle = p.state === 1 && p.value !== undefined && painted ? painted.ink(p.value) : chosen !== null && p.n === chosen && p.state ? bright : inks[p.state]!; ctx.fillRect(x, y, Math.max(w - (w > 3 ? 0.6 : 0), 0.3), high); });
+    const inks = [colour("track"), colour("curve-0"), colour("warning")],
+      edge = colour("muted"),
+      text = colour("text"),
+      bright = colour("curve-1");
+    for (const p of placed)
+      put(p.from, p.size, p.lane, (x, y, w) => {
+        ctx.fillStyle =
+          p.state === 1 && p.value !== undefined && painted
+            ? painted.ink(p.value)
+            : chosen !== null && p.n === chosen && p.state
+              ? bright
+              : inks[p.state]!;
+        ctx.fillRect(x, y, Math.max(w - (w > 3 ? 0.6 : 0), 0.3), high);
+      });
     ctx.fillStyle = edge;
-    for (const [lane, segments] of lanes.entries()) for (let from = 0, i = 0; i < segments.length; i++) {
-      const s = segments[i]!, line = Math.floor(from / per + 1e-9);
-      if ((s.size_bytes / per) * width > 3) ctx.fillRect(((from - line * per) / per) * width, line * row + lane * (high + 1), 1, high);
-      from += s.size_bytes;
-    }
-    const found = (n: number | null) => n === null ? undefined : placed.find((p) => p.n === n && p.state);
-    for (const [one, ink, wide] of [[at >= 0 ? placed[at] : found(marked), edge, 2], [found(chosen), text, 2.5]] as const) if (one) put(one.from, one.size, one.lane, (x, y, w) => { ctx.strokeStyle = ink; ctx.lineWidth = wide; ctx.strokeRect(x, y, Math.max(w, 2), high); });
+    for (const [lane, segments] of lanes.entries())
+      for (let from = 0, i = 0; i < segments.length; i++) {
+        const s = segments[i]!,
+          line = Math.floor(from / per + 1e-9);
+        if ((s.size_bytes / per) * width > 3)
+          ctx.fillRect(
+            ((from - line * per) / per) * width,
+            line * row + lane * (high + 1),
+            1,
+            high,
+          );
+        from += s.size_bytes;
+      }
+    const found = (n: number | null) =>
+      n === null ? undefined : placed.find((p) => p.n === n && p.state);
+    for (const [one, ink, wide] of [
+      [at >= 0 ? placed[at] : found(marked), edge, 2],
+      [found(chosen), text, 2.5],
+    ] as const)
+      if (one)
+        put(one.from, one.size, one.lane, (x, y, w) => {
+          ctx.strokeStyle = ink;
+          ctx.lineWidth = wide;
+          ctx.strokeRect(x, y, Math.max(w, 2), high);
+        });
   };
   const under = (x: number, y: number): number => {
-    const offset = (Math.floor(y / row) + Math.min(Math.max(x / canvas.clientWidth, 0), 0.99999)) * per;
+    const offset =
+      (Math.floor(y / row) + Math.min(Math.max(x / canvas.clientWidth, 0), 0.99999)) * per;
     const lane = Math.min(Math.floor((y % row) / (high + 1)), labels.length - 1);
-    let low = first[lane] ?? 0, last = (first[lane + 1] ?? placed.length) - 1;
-    while (low < last) { const middle = (low + last + 1) >> 1; if (placed[middle]!.from <= offset) low = middle; else last = middle - 1; }
+    let low = first[lane] ?? 0,
+      last = (first[lane + 1] ?? placed.length) - 1;
+    while (low < last) {
+      const middle = (low + last + 1) >> 1;
+      if (placed[middle]!.from <= offset) low = middle;
+      else last = middle - 1;
+    }
     const p = placed[low];
     return p && p.lane === lane && offset < p.from + p.size ? low : -1;
   };
@@ -64,27 +152,49 @@ export function tape(labels: string[], pick: (n: number) => void, tell: (text: s
     painted?.over(placed[at]?.state ? placed[at]!.n : null);
     draw();
     const p = placed[at];
-    if (p) tell(`${labels[p.lane]}: ${bytes(p.size)} ${p.state === 0 ? (p.segment.blocks.every((b) => b[1] === 0) ? "in a free segment" : "cached") : p.state === 2 ? "freed, another stream still uses it" : "in use"}${named(p.n)}, in a ${p.segment.large ? "large" : "small"}${p.segment.expandable ? ", expandable" : ""} segment of ${bytes(p.segment.size_bytes)}`);
+    if (p)
+      tell(
+        `${labels[p.lane]}: ${bytes(p.size)} ${p.state === 0 ? (p.segment.blocks.every((b) => b[1] === 0) ? "in a free segment" : "cached") : p.state === 2 ? "freed, another stream still uses it" : "in use"}${named(p.n)}, in a ${p.segment.large ? "large" : "small"}${p.segment.expandable ? ", expandable" : ""} segment of ${bytes(p.segment.size_bytes)}`,
+      );
   };
   canvas.addEventListener("pointermove", (e) => point(under(e.offsetX, e.offsetY)));
   canvas.addEventListener("pointerleave", () => point(-1));
-  canvas.addEventListener("click", (e) => { const p = placed[under(e.offsetX, e.offsetY)]; if (p) pick(p.state ? p.n : -1); });
+  canvas.addEventListener("click", (e) => {
+    const p = placed[under(e.offsetX, e.offsetY)];
+    if (p) pick(p.state ? p.n : -1);
+  });
   canvas.addEventListener("keydown", (e) => {
     const step = e.key === "ArrowRight" ? 1 : e.key === "ArrowLeft" ? -1 : 0;
-    if (step) point(Math.min(Math.max(at + step, 0), placed.length - 1)); else if (e.key === "Enter" && placed[at]) pick(placed[at]!.state ? placed[at]!.n : -1); else return;
+    if (step) point(Math.min(Math.max(at + step, 0), placed.length - 1));
+    else if (e.key === "Enter" && placed[at]) pick(placed[at]!.state ? placed[at]!.n : -1);
+    else return;
     e.preventDefault();
   });
   new ResizeObserver(draw).observe(canvas);
   whileShown(canvas, "hightide:theme", draw);
   return {
-    element, choose: (n) => { chosen = n !== null && n >= 0 ? n : null; draw(); }, mark: (n) => { if (n !== marked) { marked = n; if (at < 0) draw(); } },
+    element,
+    choose: (n) => {
+      chosen = n !== null && n >= 0 ? n : null;
+      draw();
+    },
+    mark: (n) => {
+      if (n !== marked) {
+        marked = n;
+        if (at < 0) draw();
+      }
+    },
     show: (all, perRow, title, note) => {
       [lanes, per, at] = [all, perRow, -1];
       [placed, first, rows] = [[], [], 1];
       for (const [lane, segments] of all.entries()) {
         let from = 0;
         first.push(placed.length);
-        for (const segment of segments) for (const [size, state, n, value] of segment.blocks) { placed.push({ from, size, state, n, value, segment, lane }); from += size; }
+        for (const segment of segments)
+          for (const [size, state, n, value] of segment.blocks) {
+            placed.push({ from, size, state, n, value, segment, lane });
+            from += size;
+          }
         rows = Math.max(rows, Math.ceil(from / per - 1e-9));
       }
       canvas.setAttribute("aria-label", `${title}: ${note}`);

@@ -8,16 +8,29 @@ import { plain, safeLink, same, styled, type Style } from "./style";
 import { columns, continues, turns } from "./width";
 
 /** Neighbours of one look; wide ones take two columns each. */
-export interface Run { text: string; style: Style; wide: boolean }
-export interface Row { runs: Run[]; text: string; cut: number } // cut: characters beyond the longest row that is kept
+export interface Run {
+  text: string;
+  style: Style;
+  wide: boolean;
+}
+export interface Row {
+  runs: Run[];
+  text: string;
+  cut: number;
+} // cut: characters beyond the longest row that is kept
 
 /** No row keeps more columns. */
 export const mostColumns = 10_000;
 /** So far above its lowest row a program can go back, as on the tallest screen. */
 export const tallest = 200;
-const mostMarks = 8, mostSequence = 4096; // marks above and below one letter; characters of a sequence that are looked at
+const mostMarks = 8,
+  mostSequence = 4096; // marks above and below one letter; characters of a sequence that are looked at
 
-interface Line { cells: string[]; styles: Style[]; cut: number } // "" is the right half of a wide character
+interface Line {
+  cells: string[];
+  styles: Style[];
+  cut: number;
+} // "" is the right half of a wide character
 
 type State = "text" | "escape" | "between" | "csi" | "string" | "stringEscape";
 
@@ -43,16 +56,34 @@ export class Screen {
   }
 
   write(text: string): void {
-    if (this.half) { text = this.half + text; this.half = ""; }
+    if (this.half) {
+      text = this.half + text;
+      this.half = "";
+    }
     for (let i = 0; i < text.length; i++) {
       const code = text.charCodeAt(i);
-      if (this.state !== "text") { i = this.inSequence(code, text, i); continue; }
-      if (code >= 0x20 && code < 0x7f) { this.put(text[i]!, 1); continue; }
-      if (code < 0xa0) { this.control(code); continue; }
+      if (this.state !== "text") {
+        i = this.inSequence(code, text, i);
+        continue;
+      }
+      if (code >= 0x20 && code < 0x7f) {
+        this.put(text[i]!, 1);
+        continue;
+      }
+      if (code < 0xa0) {
+        this.control(code);
+        continue;
+      }
       if (code >= 0xd800 && code < 0xdc00) {
-        if (i + 1 === text.length) { this.half = text[i]!; return; }
+        if (i + 1 === text.length) {
+          this.half = text[i]!;
+          return;
+        }
         const char = String.fromCodePoint(text.codePointAt(i)!);
-        if (char.length === 2) { i++; this.letter(char); } else this.letter("\ufffd");
+        if (char.length === 2) {
+          i++;
+          this.letter(char);
+        } else this.letter("\ufffd");
       } else this.letter(code >= 0xdc00 && code < 0xe000 ? "\ufffd" : text[i]!);
     }
   }
@@ -65,7 +96,11 @@ export class Screen {
 
   private letter(char: string): void {
     if (turns(char.codePointAt(0)!)) return;
-    const line = this.lines.get(this.row), before = line && this.column > 0 && this.column <= line.cells.length ? this.owner(line, this.column - 1) : -1;
+    const line = this.lines.get(this.row),
+      before =
+        line && this.column > 0 && this.column <= line.cells.length
+          ? this.owner(line, this.column - 1)
+          : -1;
     const width = columns(char);
     if (before >= 0 && (width === 0 || continues(line!.cells[before]!, char))) {
       if ([...line!.cells[before]!].length <= mostMarks) line!.cells[before] += char;
@@ -73,26 +108,38 @@ export class Screen {
   }
 
   /** The cell that has the character of a column: of a wide one the left half. */
-  private owner(line: Line, column: number): number { return line.cells[column] === "" && column > 0 ? column - 1 : column; }
+  private owner(line: Line, column: number): number {
+    return line.cells[column] === "" && column > 0 ? column - 1 : column;
+  }
 
   private put(char: string, width: number): void {
     const line = this.line();
-    if (this.column + width > mostColumns) { line.cut++; return; }
+    if (this.column + width > mostColumns) {
+      line.cut++;
+      return;
+    }
     const { cells, styles } = line;
-    while (cells.length < this.column) { cells.push(" "); styles.push(plain); }
-    if (this.column < cells.length) { // what stands there goes, with the other half of a wide one
+    while (cells.length < this.column) {
+      cells.push(" ");
+      styles.push(plain);
+    }
+    if (this.column < cells.length) {
+      // what stands there goes, with the other half of a wide one
       if (cells[this.column] === "" && this.column > 0) cells[this.column - 1] = " ";
       if (cells[this.column + width] === "") cells[this.column + width] = " ";
     }
     cells[this.column] = char;
     styles[this.column] = this.style;
-    if (width === 2) { cells[this.column + 1] = ""; styles[this.column + 1] = this.style; }
+    if (width === 2) {
+      cells[this.column + 1] = "";
+      styles[this.column + 1] = this.style;
+    }
     this.column += width;
   }
 
   private line(): Line {
     let line = this.lines.get(this.row);
-    if (!line) this.lines.set(this.row, line = { cells: [], styles: [], cut: 0 });
+    if (!line) this.lines.set(this.row, (line = { cells: [], styles: [], cut: 0 }));
     return line;
   }
 
@@ -100,8 +147,11 @@ export class Screen {
     if (code === 0x0a) this.down();
     else if (code === 0x0d) this.column = 0;
     else if (code === 0x08) this.column = Math.max(this.column - 1, 0);
-    else if (code === 0x09) this.column = Math.min((this.column >> 3) + 1 << 3, mostColumns);
-    else if (code === 0x1b) { this.state = "escape"; this.sequence = ""; }
+    else if (code === 0x09) this.column = Math.min(((this.column >> 3) + 1) << 3, mostColumns);
+    else if (code === 0x1b) {
+      this.state = "escape";
+      this.sequence = "";
+    }
   }
 
   /** A new line, as a terminal makes it of "\n" where it adds the carriage return. */
@@ -119,8 +169,12 @@ export class Screen {
 
   /** Takes one character of an escape sequence; gives the place up to which the text was taken. */
   private inSequence(code: number, text: string, i: number): number {
-    if (code === 0x18 || code === 0x1a) { this.state = "text"; return i; }
-    if (code === 0x0a && this.state !== "text") { // none has a line within it: it was never ended
+    if (code === 0x18 || code === 0x1a) {
+      this.state = "text";
+      return i;
+    }
+    if (code === 0x0a && this.state !== "text") {
+      // none has a line within it: it was never ended
       this.state = "text";
       this.down();
       return i;
@@ -128,18 +182,35 @@ export class Screen {
     switch (this.state) {
       case "escape":
         if (code === 0x5b) this.state = "csi";
-        else if (code === 0x5d || code === 0x50 || code === 0x58 || code === 0x5e || code === 0x5f) { this.state = "string"; this.sequence = code === 0x5d ? "]" : ""; }
-        else if (code >= 0x20 && code < 0x30) this.state = "between";
-        else if (code !== 0x1b) { this.state = "text"; this.single(code); }
+        else if (
+          code === 0x5d ||
+          code === 0x50 ||
+          code === 0x58 ||
+          code === 0x5e ||
+          code === 0x5f
+        ) {
+          this.state = "string";
+          this.sequence = code === 0x5d ? "]" : "";
+        } else if (code >= 0x20 && code < 0x30) this.state = "between";
+        else if (code !== 0x1b) {
+          this.state = "text";
+          this.single(code);
+        }
         break;
       case "between":
         if (code >= 0x30) this.state = "text";
         else if (code === 0x1b) this.state = "escape";
         break;
       case "csi":
-        if (code >= 0x40 && code < 0x7f) { this.state = "text"; this.csi(String.fromCharCode(code), this.sequence); }
-        else if (code === 0x1b) { this.state = "escape"; this.sequence = ""; }
-        else if (code >= 0x20 && code < 0x40) { if (this.sequence.length < mostSequence) this.sequence += text[i]!; }
+        if (code >= 0x40 && code < 0x7f) {
+          this.state = "text";
+          this.csi(String.fromCharCode(code), this.sequence);
+        } else if (code === 0x1b) {
+          this.state = "escape";
+          this.sequence = "";
+        } else if (code >= 0x20 && code < 0x40) {
+          if (this.sequence.length < mostSequence) this.sequence += text[i]!;
+        }
         break;
       case "string":
         if (code === 0x07) this.ended();
@@ -147,7 +218,10 @@ export class Screen {
         else if (this.sequence && this.sequence.length < mostSequence) this.sequence += text[i]!;
         break;
       case "stringEscape": {
-        if (code === 0x5c) { this.ended(); break; }
+        if (code === 0x5c) {
+          this.ended();
+          break;
+        }
         this.state = "escape"; // another sequence begins; this one was not ended
         this.sequence = "";
         return this.inSequence(code, text, i);
@@ -172,20 +246,40 @@ export class Screen {
 
   private csi(final: string, parameters: string): void {
     if (final === "m") {
-      if (/^[\d;:]*$/.test(parameters) && parameters.length < 256) this.style = styled(this.style, parameters);
+      if (/^[\d;:]*$/.test(parameters) && parameters.length < 256)
+        this.style = styled(this.style, parameters);
       return;
     }
     if (!/^[\d;]*$/.test(parameters)) return;
-    const numbers = parameters.split(";").map((p) => Math.min(Number(p), 1e6)), n = Math.max(numbers[0]!, 1);
+    const numbers = parameters.split(";").map((p) => Math.min(Number(p), 1e6)),
+      n = Math.max(numbers[0]!, 1);
     switch (final) {
-      case "A": this.go(this.row - n); break;
-      case "B": this.go(this.row + n); break;
-      case "C": this.column = Math.min(this.column + n, mostColumns); break;
-      case "D": this.column = Math.max(this.column - n, 0); break;
-      case "E": this.go(this.row + n); this.column = 0; break;
-      case "F": this.go(this.row - n); this.column = 0; break;
-      case "G": case "`": this.column = Math.min(n - 1, mostColumns); break;
-      case "H": case "f":
+      case "A":
+        this.go(this.row - n);
+        break;
+      case "B":
+        this.go(this.row + n);
+        break;
+      case "C":
+        this.column = Math.min(this.column + n, mostColumns);
+        break;
+      case "D":
+        this.column = Math.max(this.column - n, 0);
+        break;
+      case "E":
+        this.go(this.row + n);
+        this.column = 0;
+        break;
+      case "F":
+        this.go(this.row - n);
+        this.column = 0;
+        break;
+      case "G":
+      case "`":
+        this.column = Math.min(n - 1, mostColumns);
+        break;
+      case "H":
+      case "f":
         if (this.page < 0) break; // where the screen of the program began is not known
         this.row = Math.max(this.page + Math.min(n, tallest) - 1, this.high - tallest);
         this.high = Math.max(this.high, this.row);
@@ -193,14 +287,30 @@ export class Screen {
         this.column = Math.min(Math.max(numbers[1] ?? 1, 1) - 1, mostColumns);
         break;
       case "J":
-        if (numbers[0] === 0) { this.erase(this.column, Infinity); for (let r = this.row + 1; r <= this.high; r++) this.lines.delete(r); }
-        else if (numbers[0] === 2) this.clear();
+        if (numbers[0] === 0) {
+          this.erase(this.column, Infinity);
+          for (let r = this.row + 1; r <= this.high; r++) this.lines.delete(r);
+        } else if (numbers[0] === 2) this.clear();
         break;
-      case "K": this.erase(numbers[0] === 0 ? this.column : 0, numbers[0] === 1 ? this.column + 1 : Infinity); break;
-      case "P": this.line().cells.splice(this.column, n); this.line().styles.splice(this.column, n); break;
-      case "X": this.erase(this.column, this.column + n); break;
-      case "s": this.saved = [this.row, this.column]; break;
-      case "u": this.restore(); break;
+      case "K":
+        this.erase(
+          numbers[0] === 0 ? this.column : 0,
+          numbers[0] === 1 ? this.column + 1 : Infinity,
+        );
+        break;
+      case "P":
+        this.line().cells.splice(this.column, n);
+        this.line().styles.splice(this.column, n);
+        break;
+      case "X":
+        this.erase(this.column, this.column + n);
+        break;
+      case "s":
+        this.saved = [this.row, this.column];
+        break;
+      case "u":
+        this.restore();
+        break;
     }
   }
 
@@ -213,8 +323,14 @@ export class Screen {
   private erase(from: number, to: number): void {
     const line = this.line();
     if (from === 0 && to === Infinity) line.cut = 0;
-    if (to >= line.cells.length) { line.cells.length = line.styles.length = Math.min(from, line.cells.length); return; }
-    for (let c = from; c < to; c++) { line.cells[c] = " "; line.styles[c] = plain; }
+    if (to >= line.cells.length) {
+      line.cells.length = line.styles.length = Math.min(from, line.cells.length);
+      return;
+    }
+    for (let c = from; c < to; c++) {
+      line.cells[c] = " ";
+      line.styles[c] = plain;
+    }
   }
 
   /** The end of a string: of all of them only links are taken (OSC 8). */
@@ -222,12 +338,14 @@ export class Screen {
     this.state = "text";
     const link = /^\]8;[^;]*;(.*)$/s.exec(this.sequence);
     if (!link) return;
-    const { link: _, ...rest } = this.style, to = link[1] ? safeLink(link[1]) : undefined;
+    const { link: _, ...rest } = this.style,
+      to = link[1] ? safeLink(link[1]) : undefined;
     this.style = to === undefined ? rest : { ...rest, link: to };
   }
 }
 
-const shows = (style: Style) => style.bg !== undefined || style.underline || style.inverse || style.strike;
+const shows = (style: Style) =>
+  style.bg !== undefined || style.underline || style.inverse || style.strike;
 
 function frozen({ cells, styles, cut }: Line): Row {
   let end = cells.length;
@@ -237,7 +355,9 @@ function frozen({ cells, styles, cut }: Line): Row {
   for (let i = 0; i < end; i++) {
     const cell = cells[i]!;
     if (cell === "") continue;
-    const style = styles[i]!, wide = cells[i + 1] === "", last = runs[runs.length - 1];
+    const style = styles[i]!,
+      wide = cells[i + 1] === "",
+      last = runs[runs.length - 1];
     if (last && last.wide === wide && same(last.style, style)) last.text += cell;
     else runs.push({ text: cell, style, wide });
     text += cell;

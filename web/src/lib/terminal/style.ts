@@ -5,8 +5,14 @@ export type Colour = number;
 export const trueColour = 0x1000000;
 
 export interface Style {
-  readonly fg?: Colour; readonly bg?: Colour;
-  readonly bold?: true; readonly dim?: true; readonly italic?: true; readonly underline?: true; readonly strike?: true; readonly inverse?: true;
+  readonly fg?: Colour;
+  readonly bg?: Colour;
+  readonly bold?: true;
+  readonly dim?: true;
+  readonly italic?: true;
+  readonly underline?: true;
+  readonly strike?: true;
+  readonly inverse?: true;
   readonly link?: string; // http(s), checked
 }
 
@@ -18,9 +24,11 @@ type Change = { -readonly [K in keyof Style]: Style[K] | undefined };
 export function styled(style: Style, parameters: string): Style {
   const groups = parameters.split(";").map((g) => g.split(":"));
   let to: Change = { ...style };
-  const number = (text: string | undefined) => text === undefined || text === "" ? 0 : Number(text);
+  const number = (text: string | undefined) =>
+    text === undefined || text === "" ? 0 : Number(text);
   for (let i = 0; i < groups.length; i++) {
-    const group = groups[i]!, code = number(group[0]);
+    const group = groups[i]!,
+      code = number(group[0]);
     if (code === 0) to = style.link === undefined ? {} : { link: style.link };
     else if (code === 1) to.bold = true;
     else if (code === 2) to.dim = true;
@@ -42,15 +50,18 @@ export function styled(style: Style, parameters: string): Style {
     else if (code === 49) to.bg = undefined;
     else if (code === 38 || code === 48) {
       const apart = group.length === 1; // 38;5;N, else 38:5:N
-      const words = (apart ? groups.slice(i + 1, i + 5).map((g) => g[0]) : group.slice(1));
+      const words = apart ? groups.slice(i + 1, i + 5).map((g) => g[0]) : group.slice(1);
       const mode = number(words[0]);
       let colour: Colour | undefined;
       if (mode === 5 && words.length >= 2) {
         if (number(words[1]) <= 255) colour = number(words[1]);
         if (apart) i += 2;
       } else if (mode === 2) {
-        const parts = (!apart && words.length >= 5 ? words.slice(2, 5) : words.slice(1, 4)).map(number); // 38:2::R:G:B has a colour space
-        if (parts.length === 3 && parts.every((p) => p <= 255)) colour = trueColour + (parts[0]! << 16) + (parts[1]! << 8) + parts[2]!;
+        const parts = (!apart && words.length >= 5 ? words.slice(2, 5) : words.slice(1, 4)).map(
+          number,
+        ); // 38:2::R:G:B has a colour space
+        if (parts.length === 3 && parts.every((p) => p <= 255))
+          colour = trueColour + (parts[0]! << 16) + (parts[1]! << 8) + parts[2]!;
         if (apart) i += 4;
       } else if (apart) break; // nobody knows how many parameters belong to it
       if (colour !== undefined) to[code === 38 ? "fg" : "bg"] = colour;
@@ -65,11 +76,22 @@ export function safeLink(address: string): string | undefined {
   if (address.length > 2048 || !/^https?:\/\//i.test(address)) return undefined;
   try {
     const url = new URL(address);
-    return (url.protocol === "https:" || url.protocol === "http:") && !url.username && !url.password ? url.href : undefined;
+    return (url.protocol === "https:" || url.protocol === "http:") && !url.username && !url.password
+      ? url.href
+      : undefined;
   } catch {
     return undefined;
   }
 }
 
-export const same = (a: Style, b: Style): boolean => a === b || (a.fg === b.fg && a.bg === b.bg && a.bold === b.bold && a.dim === b.dim && a.italic === b.italic
-  && a.underline === b.underline && a.strike === b.strike && a.inverse === b.inverse && a.link === b.link);
+export const same = (a: Style, b: Style): boolean =>
+  a === b ||
+  (a.fg === b.fg &&
+    a.bg === b.bg &&
+    a.bold === b.bold &&
+    a.dim === b.dim &&
+    a.italic === b.italic &&
+    a.underline === b.underline &&
+    a.strike === b.strike &&
+    a.inverse === b.inverse &&
+    a.link === b.link);

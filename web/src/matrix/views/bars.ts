@@ -1,4 +1,16 @@
-import { canvas, fitted, fittedInside, grid, inks, legend, s, up, whisker, wide, type Frame } from "../../draw/svg";
+import {
+  canvas,
+  fitted,
+  fittedInside,
+  grid,
+  inks,
+  legend,
+  s,
+  up,
+  whisker,
+  wide,
+  type Frame,
+} from "../../draw/svg";
 import { theme } from "../../draw/theme";
 import { fromZero } from "../../lib/scales";
 import { quantity } from "../../lib/format";
@@ -9,73 +21,183 @@ import { axisChoices, caveats, picture, select, toggle, type Drawn, type Mark } 
 import { failedMark, told } from "./marks";
 
 const reach = "; the line on it goes from the lowest to the highest cell";
-const scaleRoom = 66, titleRoom = 24, between = 22, mostPanels = 24;
+const scaleRoom = 66,
+  titleRoom = 24,
+  between = 22,
+  mostPanels = 24;
 
 /** Bars of the chosen figure, grouped by one axis and coloured by another; the rest in panels. */
 export function bars(model: Model, page: Page): HTMLElement {
   return picture(model, page, {
-    id: "bars", title: "Cells side by side",
-    tools: [select(page, "group", "Group by", () => axisChoices(model, "nothing")), select(page, "colour", "Colour by", () => axisChoices(model, "nothing")),
-      select(page, "panels", "Panels by", () => [["", "what is left"], ["none", "nothing"], ...axisChoices(model)]), toggle(page, "free", "each panel its own scale")],
+    id: "bars",
+    title: "Cells side by side",
+    tools: [
+      select(page, "group", "Group by", () => axisChoices(model, "nothing")),
+      select(page, "colour", "Colour by", () => axisChoices(model, "nothing")),
+      select(page, "panels", "Panels by", () => [
+        ["", "what is left"],
+        ["none", "nothing"],
+        ...axisChoices(model),
+      ]),
+      toggle(page, "free", "each panel its own scale"),
+    ],
     follow: ["group", "colour", "panels", "free"],
-    caption: (view) => `${figureTitle(model, view)} by ${[view.group, view.colour].filter(Boolean).join(" and ") || "cell"}`,
+    caption: (view) =>
+      `${figureTitle(model, view)} by ${[view.group, view.colour].filter(Boolean).join(" and ") || "cell"}`,
     draw: (width, view) => draw(model, view, width),
   });
 }
 
-interface Bar { group: number; colour: number; cells: Cell[]; spot: Spot | null }
+interface Bar {
+  group: number;
+  colour: number;
+  cells: Cell[];
+  spot: Spot | null;
+}
 
 function draw(model: Model, view: View, width: number): Drawn | string {
   const cells = kept(model, view);
   if (cells.length === 0) return "No cell passes the filters.";
-  const group = model.axis(view.group), colourAxis = model.axis(view.colour) === group ? -1 : model.axis(view.colour);
-  const parts = split(model, cells, [group, colourAxis].filter((a) => a >= 0), view.panels, mostPanels);
+  const group = model.axis(view.group),
+    colourAxis = model.axis(view.colour) === group ? -1 : model.axis(view.colour);
+  const parts = split(
+    model,
+    cells,
+    [group, colourAxis].filter((a) => a >= 0),
+    view.panels,
+    mostPanels,
+  );
   const { panels, merged } = parts;
-  const groups = present(cells, group), colours = present(cells, colourAxis), all = colourAxis < 0 ? [theme()("curve-0")] : inks(model.axes[colourAxis]!.values.length);
+  const groups = present(cells, group),
+    colours = present(cells, colourAxis),
+    all = colourAxis < 0 ? [theme()("curve-0")] : inks(model.axes[colourAxis]!.values.length);
   const found = panels.map((p) => barsOf(model, view, p, groups, colours, group, colourAxis));
   const top = (bars: Bar[]) => fromZero(0, Math.max(0, ...bars.map((b) => b.spot?.high ?? 0)))[1];
   const shared = top(found.flat());
-  const least = Math.max(panels.length > 1 ? 215 : 130, groups.length * (colours.length * 9 + 8), ...(panels.length > 1 ? [] : [width - scaleRoom]));
-  const across = inRow(parts, (width - (view.free ? 0 : scaleRoom) + between) / (least + between + (view.free ? scaleRoom : 0)));
-  const down = Math.ceil(panels.length / across), tall = panels.length === 1 ? 300 : down > 2 ? 150 : 200;
-  const colour = theme(), failures = failuresOf(cells);
-  const key = legend([...(colourAxis < 0 ? [] : colours.map((c) => ({ ink: all[c]!, text: model.shown(colourAxis, c) }))),
-    ...failures.map((o) => ({ ink: colour(outcomes[o].ink), text: outcomes[o].title, mark: outcomes[o].mark }))], width);
-  const room = view.free ? 0 : scaleRoom, each = Math.max(least, (width - room - (across - 1) * between) / across - (view.free ? scaleRoom : 0));
+  const least = Math.max(
+    panels.length > 1 ? 215 : 130,
+    groups.length * (colours.length * 9 + 8),
+    ...(panels.length > 1 ? [] : [width - scaleRoom]),
+  );
+  const across = inRow(
+    parts,
+    (width - (view.free ? 0 : scaleRoom) + between) /
+      (least + between + (view.free ? scaleRoom : 0)),
+  );
+  const down = Math.ceil(panels.length / across),
+    tall = panels.length === 1 ? 300 : down > 2 ? 150 : 200;
+  const colour = theme(),
+    failures = failuresOf(cells);
+  const key = legend(
+    [
+      ...(colourAxis < 0
+        ? []
+        : colours.map((c) => ({ ink: all[c]!, text: model.shown(colourAxis, c) }))),
+      ...failures.map((o) => ({
+        ink: colour(outcomes[o].ink),
+        text: outcomes[o].title,
+        mark: outcomes[o].mark,
+      })),
+    ],
+    width,
+  );
+  const room = view.free ? 0 : scaleRoom,
+    each = Math.max(
+      least,
+      (width - room - (across - 1) * between) / across - (view.free ? scaleRoom : 0),
+    );
   const whole = room + across * (each + (view.free ? scaleRoom : 0)) + (across - 1) * between;
-  const names = group < 0 ? [] : groups.map((g) => model.shown(group, g)), lines = names.map((n) => lined(n, each / groups.length));
-  const turned = lines.some((l) => l.length > 3 || l.some((part) => wide(part) > each / groups.length - 2));
-  const below = group < 0 ? 8 : turned ? 66 : 14 + 14 * Math.max(...lines.map((l) => l.length)), row = titleRoom + tall + below;
-  const svg = canvas(Math.max(width, whole), key.height + down * row, `${figureTitle(model, view)}: bars of ${cells.length} cells`);
+  const names = group < 0 ? [] : groups.map((g) => model.shown(group, g)),
+    lines = names.map((n) => lined(n, each / groups.length));
+  const turned = lines.some(
+    (l) => l.length > 3 || l.some((part) => wide(part) > each / groups.length - 2),
+  );
+  const below = group < 0 ? 8 : turned ? 66 : 14 + 14 * Math.max(...lines.map((l) => l.length)),
+    row = titleRoom + tall + below;
+  const svg = canvas(
+    Math.max(width, whole),
+    key.height + down * row,
+    `${figureTitle(model, view)}: bars of ${cells.length} cells`,
+  );
   svg.append(key.element);
   const marks = new Map<SVGElement, Mark>();
   panels.forEach((panel, i) => {
-    const at = i % across, y = key.height + Math.floor(i / across) * row;
-    const left = room + at * (each + between + (view.free ? scaleRoom : 0)) + (view.free ? scaleRoom : 0);
-    const frame: Frame = { left, top: y + titleRoom, width: each, height: tall, top_value: view.free ? top(found[i]!) : shared, unit: model.about(view.figure).unit };
-    if (panel.title) svg.append(fittedInside(panel.title, each, { x: left, y: y + 15, "font-weight": 620, fill: colour("text") }));
+    const at = i % across,
+      y = key.height + Math.floor(i / across) * row;
+    const left =
+      room + at * (each + between + (view.free ? scaleRoom : 0)) + (view.free ? scaleRoom : 0);
+    const frame: Frame = {
+      left,
+      top: y + titleRoom,
+      width: each,
+      height: tall,
+      top_value: view.free ? top(found[i]!) : shared,
+      unit: model.about(view.figure).unit,
+    };
+    if (panel.title)
+      svg.append(
+        fittedInside(panel.title, each, {
+          x: left,
+          y: y + 15,
+          "font-weight": 620,
+          fill: colour("text"),
+        }),
+      );
     svg.append(grid(frame, view.free || at === 0), labels(names, frame, turned));
-    for (const bar of found[i]!) svg.append(drawBar(model, view, bar, frame, groups, colours, all, marks));
+    for (const bar of found[i]!)
+      svg.append(drawBar(model, view, bar, frame, groups, colours, all, marks));
   });
   const note = caveats(model, view, cells, merged, reach);
   return { svg, marks, ...(note ? { note } : {}) };
 }
 
-function barsOf(model: Model, view: View, panel: Panel, groups: number[], colours: number[], group: number, colourAxis: number): Bar[] {
-  return groups.flatMap((g) => colours.flatMap((c): Bar[] => {
-    const cells = panel.cells.filter((x) => (group < 0 || x.at[group] === g) && (colourAxis < 0 || x.at[colourAxis] === c));
-    return cells.length > 0 ? [{ group: g, colour: c, cells, spot: spot(model, cells, view.figure, view.statistic) }] : [];
-  }));
+function barsOf(
+  model: Model,
+  view: View,
+  panel: Panel,
+  groups: number[],
+  colours: number[],
+  group: number,
+  colourAxis: number,
+): Bar[] {
+  return groups.flatMap((g) =>
+    colours.flatMap((c): Bar[] => {
+      const cells = panel.cells.filter(
+        (x) => (group < 0 || x.at[group] === g) && (colourAxis < 0 || x.at[colourAxis] === c),
+      );
+      return cells.length > 0
+        ? [{ group: g, colour: c, cells, spot: spot(model, cells, view.figure, view.statistic) }]
+        : [];
+    }),
+  );
 }
 
 /** The groups' names below the axis: in lines where their words fit, else turned. */
 function labels(names: string[], frame: Frame, turned: boolean): SVGGElement {
-  const colour = theme(), g = s("g", { "aria-hidden": "true" }), step = frame.width / names.length, every = turned ? Math.ceil(14 / step) : 1; // turned texts need their height
+  const colour = theme(),
+    g = s("g", { "aria-hidden": "true" }),
+    step = frame.width / names.length,
+    every = turned ? Math.ceil(14 / step) : 1; // turned texts need their height
   names.forEach((name, i) => {
     if (i % every !== 0) return;
-    const x = frame.left + (i + 0.5) * step, y = frame.top + frame.height + 16;
-    if (turned) g.append(fitted(name, 74, { x: x + 4, y, transform: `rotate(-38 ${x + 4} ${y})`, "text-anchor": "end", fill: colour("muted") }));
-    else lined(name, step).forEach((part, n) => g.append(s("text", { x, y: y + n * 14, "text-anchor": "middle", fill: colour("muted") }, part)));
+    const x = frame.left + (i + 0.5) * step,
+      y = frame.top + frame.height + 16;
+    if (turned)
+      g.append(
+        fitted(name, 74, {
+          x: x + 4,
+          y,
+          transform: `rotate(-38 ${x + 4} ${y})`,
+          "text-anchor": "end",
+          fill: colour("muted"),
+        }),
+      );
+    else
+      lined(name, step).forEach((part, n) =>
+        g.append(
+          s("text", { x, y: y + n * 14, "text-anchor": "middle", fill: colour("muted") }, part),
+        ),
+      );
   });
   return g;
 }
@@ -84,36 +206,110 @@ function labels(names: string[], frame: Frame, turned: boolean): SVGGElement {
 function lined(name: string, width: number): string[] {
   return name.split(" ").reduce<string[]>((rows, word) => {
     const last = rows[rows.length - 1];
-    if (last !== undefined && wide(`${last} ${word}`) <= width - 4) rows[rows.length - 1] = `${last} ${word}`;
+    if (last !== undefined && wide(`${last} ${word}`) <= width - 4)
+      rows[rows.length - 1] = `${last} ${word}`;
     else rows.push(word);
     return rows;
   }, []);
 }
 
-function drawBar(model: Model, view: View, bar: Bar, frame: Frame, groups: number[], colours: number[], all: string[], marks: Map<SVGElement, Mark>): SVGElement {
-  const colour = theme(), step = frame.width / groups.length, gap = Math.min(14, step * 0.22), slot = Math.min(72, (step - gap) / colours.length);
-  const x = frame.left + groups.indexOf(bar.group) * step + (step - slot * colours.length) / 2 + colours.indexOf(bar.colour) * slot + 0.5;
-  const width = Math.max(1, slot - Math.min(2, slot * 0.15)), middle = x + width / 2, floor = frame.top + frame.height;
+function drawBar(
+  model: Model,
+  view: View,
+  bar: Bar,
+  frame: Frame,
+  groups: number[],
+  colours: number[],
+  all: string[],
+  marks: Map<SVGElement, Mark>,
+): SVGElement {
+  const colour = theme(),
+    step = frame.width / groups.length,
+    gap = Math.min(14, step * 0.22),
+    slot = Math.min(72, (step - gap) / colours.length);
+  const x =
+    frame.left +
+    groups.indexOf(bar.group) * step +
+    (step - slot * colours.length) / 2 +
+    colours.indexOf(bar.colour) * slot +
+    0.5;
+  const width = Math.max(1, slot - Math.min(2, slot * 0.15)),
+    middle = x + width / 2,
+    floor = frame.top + frame.height;
   const ink = all[colours.length > 1 || all.length > 1 ? bar.colour : 0] ?? colour("curve-0");
   if (!bar.spot) {
     const element = failedMark(bar.cells[0]!, x, floor - 26, width, 26);
     marks.set(element, told(model, view, bar.cells, bar.spot, middle, floor - 12));
     return element;
   }
-  const { value, low, high } = bar.spot, y = up(frame, value);
-  const element = s("g", {}, s("rect", { x, y: frame.top, width, height: frame.height, fill: "transparent" }), // easy to hit
-    s("rect", { x, y, width, height: Math.max(1, floor - y), rx: Math.min(3, width / 4), fill: ink, "data-edge": "" }));
+  const { value, low, high } = bar.spot,
+    y = up(frame, value);
+  const element = s(
+    "g",
+    {},
+    s("rect", { x, y: frame.top, width, height: frame.height, fill: "transparent" }), // easy to hit
+    s("rect", {
+      x,
+      y,
+      width,
+      height: Math.max(1, floor - y),
+      rx: Math.min(3, width / 4),
+      fill: ink,
+      "data-edge": "",
+    }),
+  );
   const spread = up(frame, Math.min(...bar.spot.each)) - up(frame, Math.max(...bar.spot.each));
   if (width >= 16 && spread > 5 && bar.cells.length === 1) {
-    const { each } = bar.spot, apart = Math.min(8, width / (each.length + 1));
-    each.forEach((v, i) => element.append(s("circle", { cx: middle + (i - (each.length - 1) / 2) * apart, cy: up(frame, v), r: 2, fill: colour("text"), "fill-opacity": 0.6 })));
+    const { each } = bar.spot,
+      apart = Math.min(8, width / (each.length + 1));
+    each.forEach((v, i) =>
+      element.append(
+        s("circle", {
+          cx: middle + (i - (each.length - 1) / 2) * apart,
+          cy: up(frame, v),
+          r: 2,
+          fill: colour("text"),
+          "fill-opacity": 0.6,
+        }),
+      ),
+    );
   }
-  if (high > low) element.append(whisker(middle, up(frame, low), up(frame, high), Math.min(5, width / 3), colour("text")));
+  if (high > low)
+    element.append(
+      whisker(middle, up(frame, low), up(frame, high), Math.min(5, width / 3), colour("text")),
+    );
   if (width >= 30) {
-    const text = quantity(value, frame.unit), fits = wide(text, 11) + 4 <= (colours.length > 1 ? slot : step);
-    if (fits) element.append(s("text", { x: middle, y: up(frame, high) - 6, "text-anchor": "middle", "font-size": 11, fill: colour("text") }, text));
+    const text = quantity(value, frame.unit),
+      fits = wide(text, 11) + 4 <= (colours.length > 1 ? slot : step);
+    if (fits)
+      element.append(
+        s(
+          "text",
+          {
+            x: middle,
+            y: up(frame, high) - 6,
+            "text-anchor": "middle",
+            "font-size": 11,
+            fill: colour("text"),
+          },
+          text,
+        ),
+      );
   }
-  if (bar.cells.some((c) => c.outcome !== "done")) element.append(s("text", { x: middle, y: floor - 5, "text-anchor": "middle", "font-size": 11, fill: colour("panel") }, "!"));
+  if (bar.cells.some((c) => c.outcome !== "done"))
+    element.append(
+      s(
+        "text",
+        {
+          x: middle,
+          y: floor - 5,
+          "text-anchor": "middle",
+          "font-size": 11,
+          fill: colour("panel"),
+        },
+        "!",
+      ),
+    );
   marks.set(element, told(model, view, bar.cells, bar.spot, middle, (y + floor) / 2));
   return element;
 }

@@ -10,7 +10,15 @@ import type { Labels, Range } from "./tile";
 /** The fields of the state that filter blocks. */
 export const filtering = ["search", "line", "category", "module", "only", "colour"] as const;
 
-export interface Device { device: number; name?: string; events: number; blocks: number; peak_bytes: number; peak_reserved_bytes?: number; peak_at: number }
+export interface Device {
+  device: number;
+  name?: string;
+  events: number;
+  blocks: number;
+  peak_bytes: number;
+  peak_reserved_bytes?: number;
+  peak_at: number;
+}
 
 export type Known = Record<"sites" | "categories" | "modules", number>;
 
@@ -27,7 +35,14 @@ export interface Board {
   /** The path of something of this snapshot's device, with what is asked. */
   path(rest: string, asked?: Record<string, string | number | undefined>): string;
   /** What is selected of blocks, as the server is asked for it: others step back in every panel. */
-  filter(): { q?: string; line?: string; category?: string; module?: string; by?: string; only?: string };
+  filter(): {
+    q?: string;
+    line?: string;
+    category?: string;
+    module?: string;
+    by?: string;
+    only?: string;
+  };
   /** The one value of what colours tell apart that is selected, "" for none, and selects another. */
   alone(): string;
   choose(value: string): void;
@@ -52,23 +67,31 @@ export type Panel = (board: Board, mark: (name: string, value: string) => void) 
 
 /** Asks for one thing at a time of each kind: a newer question gives the older one up. What fails is said, and what was drawn stays. */
 export function asker(closed: AbortSignal, problem: HTMLElement): Board["ask"] {
-  const asked = new Map<string, AbortController>(), failed = new Set<string>();
+  const asked = new Map<string, AbortController>(),
+    failed = new Set<string>();
   return async <T>(what: string, path: string, then: (answer: T) => void): Promise<void> => {
     asked.get(what)?.abort();
     const own = new AbortController();
     asked.set(what, own);
-    await get<T>(path, AbortSignal.any([own.signal, closed])).then((answer) => {
-      if (own.signal.aborted || closed.aborted) return;
-      failed.delete(what);
-      if (!failed.size) problem.replaceChildren();
-      then(answer);
-    }, (e: unknown) => {
-      if (givenUp(e) || own.signal.aborted || closed.aborted) return;
-      failed.add(what);
-      problem.replaceChildren(failure(e));
-    });
+    await get<T>(path, AbortSignal.any([own.signal, closed])).then(
+      (answer) => {
+        if (own.signal.aborted || closed.aborted) return;
+        failed.delete(what);
+        if (!failed.size) problem.replaceChildren();
+        then(answer);
+      },
+      (e: unknown) => {
+        if (givenUp(e) || own.signal.aborted || closed.aborted) return;
+        failed.add(what);
+        problem.replaceChildren(failure(e));
+      },
+    );
   };
 }
 
 /** The path of something of a snapshot. */
-export const pathOf = (id: string, rest: string, asked: Record<string, string | number | undefined>): string => query(`/snapshots/${encodeURIComponent(id)}/${rest}`, asked);
+export const pathOf = (
+  id: string,
+  rest: string,
+  asked: Record<string, string | number | undefined>,
+): string => query(`/snapshots/${encodeURIComponent(id)}/${rest}`, asked);

@@ -3,9 +3,13 @@
 
 /** Gives a function that asks for the task; settled is called when it ended and was not asked for again meanwhile. */
 export function newest(task: () => Promise<void>, settled: () => void): () => void {
-  let running = false, again = false;
+  let running = false,
+    again = false;
   const run = async () => {
-    if (running) { again = true; return; }
+    if (running) {
+      again = true;
+      return;
+    }
     running = true;
     do {
       again = false;

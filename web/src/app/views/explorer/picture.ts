@@ -9,7 +9,13 @@ import { boxOf, paint, remembered, type Drawn, type Inking } from "./paint";
 import { raster, type Box } from "./raster";
 import { hit, type Range, type Shape } from "./tile";
 
-export interface Look extends Inking { events: Range; bytes: Range; at: number; peak: number; block: number | null }
+export interface Look extends Inking {
+  events: Range;
+  bytes: Range;
+  at: number;
+  peak: number;
+  block: number | null;
+}
 
 export interface Picture {
   canvas: HTMLCanvasElement;
@@ -24,33 +30,78 @@ export interface Picture {
 }
 
 export function picture(): Picture {
-  const canvas = h("canvas", { role: "application", "aria-roledescription": "picture", tabindex: "0", "aria-label": "Blocks of the trace, stacked, event by event. Left and right move by one event, up and down from block to block of that moment, Enter selects one. w and s zoom, a and d pan, f shows everything." });
-  let newest: Drawn | null = null, whole: Drawn | null = null, now: Look = { events: [0, 1], bytes: [0, 1], at: 0, peak: 0, block: null, dim: false, ink: () => "#000" }, over: number | null = null, asked = 0, paper = raster(0, 0);
-  const redraw = () => { asked ||= requestAnimationFrame(() => { asked = 0; if (canvas.isConnected) draw(); }); };
+  const canvas = h("canvas", {
+    role: "application",
+    "aria-roledescription": "picture",
+    tabindex: "0",
+    "aria-label":
+      "Blocks of the trace, stacked, event by event. Left and right move by one event, up and down from block to block of that moment, Enter selects one. w and s zoom, a and d pan, f shows everything.",
+  });
+  let newest: Drawn | null = null,
+    whole: Drawn | null = null,
+    now: Look = {
+      events: [0, 1],
+      bytes: [0, 1],
+      at: 0,
+      peak: 0,
+      block: null,
+      dim: false,
+      ink: () => "#000",
+    },
+    over: number | null = null,
+    asked = 0,
+    paper = raster(0, 0);
+  const redraw = () => {
+    asked ||= requestAnimationFrame(() => {
+      asked = 0;
+      if (canvas.isConnected) draw();
+    });
+  };
   const draw = () => {
-    const width = canvas.clientWidth, height = canvas.clientHeight, ratio = devicePixelRatio || 1, colour = remembered(theme()), ctx = canvas.getContext("2d")!;
+    const width = canvas.clientWidth,
+      height = canvas.clientHeight,
+      ratio = devicePixelRatio || 1,
+      colour = remembered(theme()),
+      ctx = canvas.getContext("2d")!;
     if (!newest || !width) return;
-    const wide = Math.round(width * ratio), high = Math.round(height * ratio);
-    if (canvas.width !== wide || canvas.height !== high) { canvas.width = wide; canvas.height = high; }
+    const wide = Math.round(width * ratio),
+      high = Math.round(height * ratio);
+    if (canvas.width !== wide || canvas.height !== high) {
+      canvas.width = wide;
+      canvas.height = high;
+    }
     if (paper.width !== wide || paper.height !== high) paper = raster(wide, high);
-    const { events: [from, to], bytes: [low, top] } = now, scale = { from, low, perPoint: wide / (to - from), perByte: high / (top - low), ratio };
-    const everywhere: Box = { left: 0, top: 0, right: wide, bottom: high }, box = whole ? boxOf(newest.tile, scale, paper) : everywhere;
-    if (whole && (box.left > 0 || box.top > 0 || box.right < wide || box.bottom < high)) paint(paper, everywhere, whole, scale, now, colour);
+    const {
+        events: [from, to],
+        bytes: [low, top],
+      } = now,
+      scale = { from, low, perPoint: wide / (to - from), perByte: high / (top - low), ratio };
+    const everywhere: Box = { left: 0, top: 0, right: wide, bottom: high },
+      box = whole ? boxOf(newest.tile, scale, paper) : everywhere;
+    if (whole && (box.left > 0 || box.top > 0 || box.right < wide || box.bottom < high))
+      paint(paper, everywhere, whole, scale, now, colour);
     paint(paper, box, newest, scale, now, colour);
     ctx.putImageData(new ImageData(new Uint8ClampedArray(paper.pixels.buffer), wide, high), 0, 0);
     ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
-    const x = (p: number) => ((p - from) / (to - from)) * width, y = (b: number) => height - ((b - low) / (top - low)) * height;
+    const x = (p: number) => ((p - from) / (to - from)) * width,
+      y = (b: number) => height - ((b - low) / (top - low)) * height;
     ctx.fillStyle = faint(colour("text"), 0.09);
     for (const b of rows(now.bytes, height)) ctx.fillRect(0, Math.round(y(b)) - 0.5, width, 1);
     for (const p of columns(now.events, width)) ctx.fillRect(Math.round(x(p)) - 0.5, 0, 1, height);
-    for (const [n, ink] of [[over, "muted"], [now.block, "text"]] as const) {
+    for (const [n, ink] of [
+      [over, "muted"],
+      [now.block, "text"],
+    ] as const) {
       const s = n === null ? undefined : shapes(newest, whole).find((one) => one.n === n);
       if (s) outline(ctx, s, x, y, colour(ink));
     }
     if (now.peak >= from && now.peak < to && now.peak !== now.at) {
       ctx.strokeStyle = colour("critical");
       ctx.setLineDash([5, 4]);
-      ctx.beginPath(); ctx.moveTo(x(now.peak), 0); ctx.lineTo(x(now.peak), height); ctx.stroke();
+      ctx.beginPath();
+      ctx.moveTo(x(now.peak), 0);
+      ctx.lineTo(x(now.peak), height);
+      ctx.stroke();
       ctx.setLineDash([]);
     }
     ctx.fillStyle = colour("accent");
@@ -60,31 +111,67 @@ export function picture(): Picture {
   new ResizeObserver(redraw).observe(canvas);
   return {
     canvas,
-    show: (to) => { newest = to; redraw(); },
-    behind: (to) => { whole = to; redraw(); },
-    look: (to) => { now = to; redraw(); },
+    show: (to) => {
+      newest = to;
+      redraw();
+    },
+    behind: (to) => {
+      whole = to;
+      redraw();
+    },
+    look: (to) => {
+      now = to;
+      redraw();
+    },
     covered: (point, bytes) => {
       const tile = newest?.tile;
-      return tile !== undefined && bytes >= 0 && bytes < (tile.at[Math.floor((point - tile.from) / tile.step)] ?? 0);
+      return (
+        tile !== undefined &&
+        bytes >= 0 &&
+        bytes < (tile.at[Math.floor((point - tile.from) / tile.step)] ?? 0)
+      );
     },
-    hover: (n) => { if (n !== over) { over = n; redraw(); } },
+    hover: (n) => {
+      if (n !== over) {
+        over = n;
+        redraw();
+      }
+    },
     place: (px, py) => {
-      const { events: [from, to], bytes: [low, high] } = now;
-      const point = from + (px / canvas.clientWidth) * (to - from), bytes = low + (1 - py / canvas.clientHeight) * (high - low);
+      const {
+        events: [from, to],
+        bytes: [low, high],
+      } = now;
+      const point = from + (px / canvas.clientWidth) * (to - from),
+        bytes = low + (1 - py / canvas.clientHeight) * (high - low);
       return { point, bytes, shape: hit(newest?.all ?? [], point, bytes) };
     },
   };
 }
 
-const shapes = (newest: Drawn, whole: Drawn | null) => whole ? [...newest.all, ...whole.all] : newest.all;
+const shapes = (newest: Drawn, whole: Drawn | null) =>
+  whole ? [...newest.all, ...whole.all] : newest.all;
 
-function outline(ctx: CanvasRenderingContext2D, s: Shape, x: (point: number) => number, y: (bytes: number) => number, ink: string): void {
-  const tall = y(0) - y(s.bytes), last = s.offset.length - 1;
+function outline(
+  ctx: CanvasRenderingContext2D,
+  s: Shape,
+  x: (point: number) => number,
+  y: (bytes: number) => number,
+  ink: string,
+): void {
+  const tall = y(0) - y(s.bytes),
+    last = s.offset.length - 1;
   ctx.strokeStyle = ink;
   ctx.lineWidth = 2;
   ctx.beginPath();
-  s.offset.forEach((offset, i) => { ctx.lineTo(x(s.point[i]!), y(offset)); ctx.lineTo(x(s.point[i + 1]!), y(offset)); });
-  for (let i = last; i >= 0; i--) { ctx.lineTo(x(s.point[i + 1]!), y(s.offset[i]!) - tall); ctx.lineTo(x(s.point[i]!), y(s.offset[i]!) - tall); }
+  s.offset.forEach((offset, i) => {
+    ctx.lineTo(x(s.point[i]!), y(offset));
+    ctx.lineTo(x(s.point[i + 1]!), y(offset));
+  });
+  for (let i = last; i >= 0; i--) {
+    ctx.lineTo(x(s.point[i + 1]!), y(s.offset[i]!) - tall);
+    ctx.lineTo(x(s.point[i]!), y(s.offset[i]!) - tall);
+  }
   ctx.closePath();
   ctx.stroke();
   ctx.lineWidth = 1;

@@ -1,7 +1,10 @@
 import { expect, test } from "vitest";
 import { area, course, fill, mix, pixel, raster, type Box, type Raster } from "./raster";
 
-const rows = (of: Raster) => Array.from({ length: of.height }, (_, y) => [...of.pixels.subarray(y * of.width, (y + 1) * of.width)].join(""));
+const rows = (of: Raster) =>
+  Array.from({ length: of.height }, (_, y) =>
+    [...of.pixels.subarray(y * of.width, (y + 1) * of.width)].join(""),
+  );
 const whole = (of: Raster): Box => ({ left: 0, top: 0, right: of.width, bottom: of.height });
 
 test("colours are red, green, blue, opacity from the lowest byte on, mixed with their ground", () => {
@@ -19,7 +22,8 @@ test("a rectangle is filled where it lies in the box", () => {
 });
 
 test("an area has one colour below its heights and another above, a course joins them", () => {
-  const on = raster(4, 4), heights = Int32Array.of(3, 1, 1, 9);
+  const on = raster(4, 4),
+    heights = Int32Array.of(3, 1, 1, 9);
   area(on, whole(on), heights, 1, 0);
   expect(rows(on)).toEqual(["0000", "0110", "0110", "1110"]);
   course(on, whole(on), heights, 1, 5);

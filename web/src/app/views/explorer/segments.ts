@@ -10,9 +10,20 @@ import type { Labels } from "./tile";
 /** GET /snapshots/{id}/moment. A part is its offset, its size, the number of its block and what that is by the colours; a number below −1
  *  stands for −1 − n neighbours. */
 export interface Moment {
-  point: number; event?: { number: number; action: string; size: number; block: number };
-  allocated: number; reserved: number; waiting: number; blocks: number; known: boolean; rest: number;
-  segments: { size: number; large?: boolean; expandable?: boolean; parts: [offset: number, size: number, n: number, value: number][] }[];
+  point: number;
+  event?: { number: number; action: string; size: number; block: number };
+  allocated: number;
+  reserved: number;
+  waiting: number;
+  blocks: number;
+  known: boolean;
+  rest: number;
+  segments: {
+    size: number;
+    large?: boolean;
+    expandable?: boolean;
+    parts: [offset: number, size: number, n: number, value: number][];
+  }[];
   labels: Labels;
 }
 
@@ -32,24 +43,92 @@ export function filled(of: Moment["segments"][number]): Segment["blocks"] {
 }
 
 export function segmentMap(board: Board, mark: (name: string, value: string) => void): HTMLElement {
-  const { app, colours } = board, said = h("p", { class: "hint", role: "status" });
-  const named = (n: number) => n >= 0 ? `, block ${count(n)}` : n < -1 ? `, ${count(-1 - n)} small blocks and what is free between them` : "";
-  const map = tape(["at this event"], (n) => { if (n >= 0) app.set({ block: n }); }, (text) => { said.textContent = text; }, named, { ink: (value) => colours.ink(value), over: (n) => board.hover(n !== null && n >= 0 ? n : null) });
+  const { app, colours } = board,
+    said = h("p", { class: "hint", role: "status" });
+  const named = (n: number) =>
+    n >= 0
+      ? `, block ${count(n)}`
+      : n < -1
+        ? `, ${count(-1 - n)} small blocks and what is free between them`
+        : "";
+  const map = tape(
+    ["at this event"],
+    (n) => {
+      if (n >= 0) app.set({ block: n });
+    },
+    (text) => {
+      said.textContent = text;
+    },
+    named,
+    {
+      ink: (value) => colours.ink(value),
+      over: (n) => board.hover(n !== null && n >= 0 ? n : null),
+    },
+  );
   const show = (m: Moment) => {
     const sums = new Map<number, number>();
-    for (const s of m.segments) for (const [, size, n, value] of s.parts) if (n >= 0 && value >= 0) { const c = classOf(colours.by(), value); sums.set(c, (sums.get(c) ?? 0) + size); }
+    for (const s of m.segments)
+      for (const [, size, n, value] of s.parts)
+        if (n >= 0 && value >= 0) {
+          const c = classOf(colours.by(), value);
+          sums.set(c, (sums.get(c) ?? 0) + size);
+        }
     colours.see(sums, false); // what the stack does not show has a colour too
-    const all = m.segments.map((s): Segment => ({ size_bytes: s.size, ...(s.large ? { large: true } : {}), ...(s.expandable ? { expandable: true } : {}), blocks: filled(s) })), total = all.reduce((sum, s) => sum + s.size_bytes, 0);
-    const event = m.event ? `after event ${count(m.event.number)}, ${m.event.action.replaceAll("_", " ")} of ${bytes(m.event.size)}` : "before the first event";
-    const parts = [`${bytes(m.allocated)} in ${count(m.blocks)} blocks of ${bytes(m.reserved)} reserved`, m.waiting ? `${bytes(m.waiting)} freed, another stream still uses it` : "", m.rest ? `${count(m.rest)} of the smallest segments are not drawn` : "", m.known ? "" : "the file tells of no segments"];
-    map.show([all], Math.max(total / rows, 1), m.known ? "Segments" : "Blocks by address", [event, ...parts.filter(Boolean)].join(" · "));
+    const all = m.segments.map((s): Segment => ({
+        size_bytes: s.size,
+        ...(s.large ? { large: true } : {}),
+        ...(s.expandable ? { expandable: true } : {}),
+        blocks: filled(s),
+      })),
+      total = all.reduce((sum, s) => sum + s.size_bytes, 0);
+    const event = m.event
+      ? `after event ${count(m.event.number)}, ${m.event.action.replaceAll("_", " ")} of ${bytes(m.event.size)}`
+      : "before the first event";
+    const parts = [
+      `${bytes(m.allocated)} in ${count(m.blocks)} blocks of ${bytes(m.reserved)} reserved`,
+      m.waiting ? `${bytes(m.waiting)} freed, another stream still uses it` : "",
+      m.rest ? `${count(m.rest)} of the smallest segments are not drawn` : "",
+      m.known ? "" : "the file tells of no segments",
+    ];
+    map.show(
+      [all],
+      Math.max(total / rows, 1),
+      m.known ? "Segments" : "Blocks by address",
+      [event, ...parts.filter(Boolean)].join(" · "),
+    );
     said.textContent = "";
   };
   const width = () => Math.max(element.clientWidth, 300) * 12;
-  const element = h("div", { class: "tapes" }, map.element, said, h("p", { class: "phases" }, h("span", {}, h("i", { class: "free" }), "free"), h("span", {}, "blocks have the colours of the stack above; the selected one has an edge")));
+  const element = h(
+    "div",
+    { class: "tapes" },
+    map.element,
+    said,
+    h(
+      "p",
+      { class: "phases" },
+      h("span", {}, h("i", { class: "free" }), "free"),
+      h("span", {}, "blocks have the colours of the stack above; the selected one has an edge"),
+    ),
+  );
   board.follow(["at", "device", ...filtering], () => {
     const known = board.known();
-    void board.ask<Moment>("moment", board.path("moment", { at: board.at(), width: width(), ...board.filter(), by: colours.by(), ...known }), (m) => { board.learn(m.labels, known); show(m); map.choose(app.get().block); mark("moment", String(m.point)); });
+    void board.ask<Moment>(
+      "moment",
+      board.path("moment", {
+        at: board.at(),
+        width: width(),
+        ...board.filter(),
+        by: colours.by(),
+        ...known,
+      }),
+      (m) => {
+        board.learn(m.labels, known);
+        show(m);
+        map.choose(app.get().block);
+        mark("moment", String(m.point));
+      },
+    );
   });
   board.follow(["block"], () => map.choose(app.get().block));
   colours.changed(() => map.choose(app.get().block));

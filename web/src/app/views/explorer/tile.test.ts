@@ -3,8 +3,29 @@ import { hit, moved, offsetAt, shapes, zoomed, type Tile } from "./tile";
 import { stackAt, stepped } from "./walk";
 
 const tile: Tile = {
-  from: 100, to: 140, step: 4, low: 1000, high: 2000, unit: 10, allocated: [], reserved: [], at: [], inside: 2, labels: { sites: [], categories: [], modules: [], streams: [] },
-  blocks: { n: [7, 9], begin: [3, 106], end: [-1, 121], bytes: [200, 50], site: [0, 1], category: [0, 0], module: [0, 0], stream: [0, 0], first: [1], steps: [1, 0, 5, 2, 2, 25, 3, -20] },
+  from: 100,
+  to: 140,
+  step: 4,
+  low: 1000,
+  high: 2000,
+  unit: 10,
+  allocated: [],
+  reserved: [],
+  at: [],
+  inside: 2,
+  labels: { sites: [], categories: [], modules: [], streams: [] },
+  blocks: {
+    n: [7, 9],
+    begin: [3, 106],
+    end: [-1, 121],
+    bytes: [200, 50],
+    site: [0, 1],
+    category: [0, 0],
+    module: [0, 0],
+    stream: [0, 0],
+    first: [1],
+    steps: [1, 0, 5, 2, 2, 25, 3, -20],
+  },
 };
 
 test("steps are columns and offsets, as differences", () => {
@@ -14,8 +35,15 @@ test("steps are columns and offsets, as differences", () => {
 });
 
 test("a shape is hit where it lies", () => {
-  const all = shapes(tile), high = all[1]!;
-  expect([107, 108, 119, 120, 124].map((p) => offsetAt(high, p))).toEqual([null, 1250, 1250, 1050, null]);
+  const all = shapes(tile),
+    high = all[1]!;
+  expect([107, 108, 119, 120, 124].map((p) => offsetAt(high, p))).toEqual([
+    null,
+    1250,
+    1250,
+    1050,
+    null,
+  ]);
   expect(hit(all, 110, 1249)?.n).toBe(7);
   expect(hit(all, 110, 1250)?.n).toBe(9);
   expect(hit(all, 110, 1300)).toBeUndefined();
@@ -29,7 +57,9 @@ test("a zoom keeps its place and stays inside", () => {
 });
 
 test("keys go from block to block of a moment, and stop at both ends", () => {
-  const all = shapes(tile), stack = stackAt(all, 110, [0, 2000]), place = (n: number, offset: number) => ({ shape: { ...all[0]!, n }, offset });
+  const all = shapes(tile),
+    stack = stackAt(all, 110, [0, 2000]),
+    place = (n: number, offset: number) => ({ shape: { ...all[0]!, n }, offset });
   expect(stack.map((p) => p.shape.n)).toEqual([7, 9]);
   expect(stackAt(all, 110, [1250, 2000]).map((p) => p.shape.n)).toEqual([9]);
   expect([1, -1, -Infinity, Infinity].map((by) => stepped(stack, null, by))).toEqual([0, 1, 0, 1]);

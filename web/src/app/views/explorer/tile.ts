@@ -1,28 +1,71 @@
 // A tile as GET /snapshots/{id}/blocks answers it (docs/formats/api.md), and the shapes that it draws.
 
-export interface Site { name: string; file?: string; line?: number; user?: boolean }
+export interface Site {
+  name: string;
+  file?: string;
+  line?: number;
+  user?: boolean;
+}
 
 export interface Tile {
-  from: number; to: number; step: number; // points; a column is step of them
-  low: number; high: number; unit: number; // bytes
-  allocated: number[]; reserved: number[]; at: number[];
-  blocks: { n: number[]; begin: number[]; end: number[]; bytes: number[]; site: number[]; category: number[]; module: number[]; stream: number[]; first?: number[]; steps: number[] };
+  from: number;
+  to: number;
+  step: number; // points; a column is step of them
+  low: number;
+  high: number;
+  unit: number; // bytes
+  allocated: number[];
+  reserved: number[];
+  at: number[];
+  blocks: {
+    n: number[];
+    begin: number[];
+    end: number[];
+    bytes: number[];
+    site: number[];
+    category: number[];
+    module: number[];
+    stream: number[];
+    first?: number[];
+    steps: number[];
+  };
   inside: number;
   labels: Labels;
 }
 
 /** What numbers of answers stand for; an answer has those that the reader does not know yet, but all streams. */
-export interface Labels { sites: Site[]; categories: string[]; modules: string[]; streams: string[] }
+export interface Labels {
+  sites: Site[];
+  categories: string[];
+  modules: string[];
+  streams: string[];
+}
 
 /** A block of a tile. It lies at offset[i] bytes of the stack from point[i] to point[i + 1]. */
-export interface Shape { n: number; begin: number; end: number; bytes: number; site: number; category: number; module: number; stream: number; point: number[]; offset: number[]; found: boolean }
+export interface Shape {
+  n: number;
+  begin: number;
+  end: number;
+  bytes: number;
+  site: number;
+  category: number;
+  module: number;
+  stream: number;
+  point: number[];
+  offset: number[];
+  found: boolean;
+}
 
 /** The shapes of a tile, in the order in which they lie on each other. */
 export function shapes(tile: Tile): Shape[] {
-  const { blocks, from, step, to, low, unit } = tile, found = new Set(blocks.first ?? []);
+  const { blocks, from, step, to, low, unit } = tile,
+    found = new Set(blocks.first ?? []);
   let next = 0;
   return blocks.n.map((n, i) => {
-    const point: number[] = [], offset: number[] = [], steps = blocks.steps[next++]!, end = blocks.end[i]!;
+    const point: number[] = [],
+      offset: number[] = [],
+      steps = blocks.steps[next++]!,
+      end = blocks.end[i]!;
     for (let column = 0, units = 0, k = 0; k < steps; k++) {
       column += blocks.steps[next++]!;
       units += blocks.steps[next++]!;
@@ -30,7 +73,19 @@ export function shapes(tile: Tile): Shape[] {
       offset.push(low + units * unit);
     }
     point.push(end < 0 ? to : Math.min(from + Math.ceil((end - from) / step) * step, to)); // it is drawn in columns whose first point it lives at
-    return { n, begin: blocks.begin[i]!, end, bytes: blocks.bytes[i]!, site: blocks.site[i]!, category: blocks.category[i]!, module: blocks.module[i]!, stream: blocks.stream[i]!, point, offset, found: found.has(i) };
+    return {
+      n,
+      begin: blocks.begin[i]!,
+      end,
+      bytes: blocks.bytes[i]!,
+      site: blocks.site[i]!,
+      category: blocks.category[i]!,
+      module: blocks.module[i]!,
+      stream: blocks.stream[i]!,
+      point,
+      offset,
+      found: found.has(i),
+    };
   });
 }
 
@@ -38,25 +93,41 @@ export function shapes(tile: Tile): Shape[] {
 export function offsetAt(shape: Shape, point: number): number | null {
   const { point: points, offset } = shape;
   if (point < points[0]! || point >= points[points.length - 1]!) return null;
-  let low = 0, high = offset.length - 1;
-  while (low < high) { const middle = (low + high + 1) >> 1; if (points[middle]! <= point) low = middle; else high = middle - 1; }
+  let low = 0,
+    high = offset.length - 1;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (points[middle]! <= point) low = middle;
+    else high = middle - 1;
+  }
   return offset[low] ?? null;
 }
 
 /** The shape at a point and an offset of the stack; undefined: none that is drawn singly. */
 export const hit = (all: Shape[], point: number, bytes: number): Shape | undefined =>
-  all.find((s) => { const offset = offsetAt(s, point); return offset !== null && bytes >= offset && bytes < offset + s.bytes; });
+  all.find((s) => {
+    const offset = offsetAt(s, point);
+    return offset !== null && bytes >= offset && bytes < offset + s.bytes;
+  });
 
 export type Range = [from: number, to: number];
 
 /** A range, longer by a factor, that keeps a place where it is; inside the whole, and at least so long. */
-export function zoomed([from, to]: Range, place: number, factor: number, whole: Range, least: number): Range {
-  const length = Math.min(Math.max((to - from) * factor, least), whole[1] - whole[0]), share = (place - from) / (to - from);
+export function zoomed(
+  [from, to]: Range,
+  place: number,
+  factor: number,
+  whole: Range,
+  least: number,
+): Range {
+  const length = Math.min(Math.max((to - from) * factor, least), whole[1] - whole[0]),
+    share = (place - from) / (to - from);
   return moved([place - share * length, place + (1 - share) * length], 0, whole);
 }
 
 /** A range moved by so much, as far as the whole goes. */
 export function moved([from, to]: Range, by: number, whole: Range): Range {
-  const length = to - from, start = Math.min(Math.max(from + by, whole[0]), whole[1] - length);
+  const length = to - from,
+    start = Math.min(Math.max(from + by, whole[0]), whole[1] - length);
   return [start, start + length];
 }

@@ -11,7 +11,10 @@ import { givenUp } from "../../parts";
 import { stream } from "../../stream";
 
 /** A curve without its points, as the stream and GET /runs/ID/series number it. */
-export interface CurveHead extends Omit<Series, "x" | "y"> { series: number; last?: number }
+export interface CurveHead extends Omit<Series, "x" | "y"> {
+  series: number;
+  last?: number;
+}
 
 /** The events of the stream; docs/formats/api.md says when each comes. */
 export interface Live {
@@ -38,23 +41,54 @@ export interface Feed {
   on<K extends keyof Live>(event: K, then: (data: Live[K]) => void): void;
 }
 
-const events: (keyof Live)[] = ["state", "series", "processes", "samples", "spans", "steps", "marks", "output", "report", "end"];
+const events: (keyof Live)[] = [
+  "state",
+  "series",
+  "processes",
+  "samples",
+  "spans",
+  "steps",
+  "marks",
+  "output",
+  "report",
+  "end",
+];
 
 /** Told where the run stands: `failed` comes with what asks again. */
-export interface Standing { live(): void; ended(text: string): void; gone(): void; failed(problem: unknown, again: () => void): void; shown(report: Report): void }
+export interface Standing {
+  live(): void;
+  ended(text: string): void;
+  gone(): void;
+  failed(problem: unknown, again: () => void): void;
+  shown(report: Report): void;
+}
 
 /** A report whose fields are those of the one before where they say the same: panels tell by that what is new, and none keeps an old report alive. */
 function sharing(report: Report, before: Report): Report {
-  const same = Object.keys(report).filter((key) => JSON.stringify(report[key as keyof Report]) === JSON.stringify(before[key as keyof Report]));
-  return { ...report, ...Object.fromEntries(same.map((key) => [key, before[key as keyof Report]])) };
+  const same = Object.keys(report).filter(
+    (key) =>
+      JSON.stringify(report[key as keyof Report]) === JSON.stringify(before[key as keyof Report]),
+  );
+  return {
+    ...report,
+    ...Object.fromEntries(same.map((key) => [key, before[key as keyof Report]])),
+  };
 }
 
 /** Asks and listens until close; parts are told what they asked for in the order in which they asked. */
 export function feed(id: string, standing: Standing): Feed & { start(): void; close(): void } {
-  const path = `/runs/${encodeURIComponent(id)}`, asking = new AbortController();
-  const reports: ((report: Report) => void)[] = [], begins: ((live: boolean) => void)[] = [];
-  const heard = Object.fromEntries(events.map((name) => [name, []])) as unknown as Record<keyof Live, ((data: never) => void)[]>;
-  let sequence = 0, newest: Report | null = null, closing = () => {}, unread = false;
+  const path = `/runs/${encodeURIComponent(id)}`,
+    asking = new AbortController();
+  const reports: ((report: Report) => void)[] = [],
+    begins: ((live: boolean) => void)[] = [];
+  const heard = Object.fromEntries(events.map((name) => [name, []])) as unknown as Record<
+    keyof Live,
+    ((data: never) => void)[]
+  >;
+  let sequence = 0,
+    newest: Report | null = null,
+    closing = () => {},
+    unread = false;
 
   const load = async (): Promise<void> => {
     const mine = ++sequence;
@@ -65,42 +99,78 @@ export function feed(id: string, standing: Standing): Feed & { start(): void; cl
       standing.shown(newest);
       for (const then of reports) then(newest);
     } catch (problem) {
-      if (!givenUp(problem) && mine === sequence) standing.failed(problem, () => { void load(); if (unread) row(); });
+      if (!givenUp(problem) && mine === sequence)
+        standing.failed(problem, () => {
+          void load();
+          if (unread) row();
+        });
     }
   };
   const row = (): void => {
     unread = false;
-    void get<Run>(path, asking.signal).then((row) => {
-      if (asking.signal.aborted) return;
-      if (row.state === "running") follow();
-      else {
-        for (const then of begins) then(false);
-        ({ close: closing } = stream("/live", path, { runs: ({ removed }: { removed: string[] | null }) => { if (removed?.includes(row.id)) standing.gone(); } }, standing.gone));
-      }
-    }, (problem: unknown) => {
-      if (asking.signal.aborted) return;
-      unread = problem instanceof Problem && problem.status === 503; // it is asked for again together with the report
-      if (!unread) for (const then of begins) then(false); // parts that fail too have then been asked
-    });
+    void get<Run>(path, asking.signal).then(
+      (row) => {
+        if (asking.signal.aborted) return;
+        if (row.state === "running") follow();
+        else {
+          for (const then of begins) then(false);
+          ({ close: closing } = stream(
+            "/live",
+            path,
+            {
+              runs: ({ removed }: { removed: string[] | null }) => {
+                if (removed?.includes(row.id)) standing.gone();
+              },
+            },
+            standing.gone,
+          ));
+        }
+      },
+      (problem: unknown) => {
+        if (asking.signal.aborted) return;
+        unread = problem instanceof Problem && problem.status === 503; // it is asked for again together with the report
+        if (!unread) for (const then of begins) then(false); // parts that fail too have then been asked
+      },
+    );
   };
   const follow = () => {
     standing.live();
     const tell: Record<string, (data: never) => void> = {};
-    for (const name of events) tell[name] = (data) => { for (const then of heard[name]) then(data); };
-    heard.state.push(() => { for (const then of begins) then(true); });
+    for (const name of events)
+      tell[name] = (data) => {
+        for (const then of heard[name]) then(data);
+      };
+    heard.state.push(() => {
+      for (const then of begins) then(true);
+    });
     heard.report.push(() => void load());
-    heard.end.push(({ text }: Live["end"]) => { standing.ended(text); void load(); });
+    heard.end.push(({ text }: Live["end"]) => {
+      standing.ended(text);
+      void load();
+    });
     ({ close: closing } = stream(`${path}/live`, path, tell, standing.gone));
   };
   return {
-    id, path, closed: asking.signal,
-    report: (then) => { reports.push(then); if (newest) then(newest); },
-    begin: (then) => { begins.push(then); },
-    on: (event, then) => { heard[event].push(then as (data: never) => void); },
+    id,
+    path,
+    closed: asking.signal,
+    report: (then) => {
+      reports.push(then);
+      if (newest) then(newest);
+    },
+    begin: (then) => {
+      begins.push(then);
+    },
+    on: (event, then) => {
+      heard[event].push(then as (data: never) => void);
+    },
     start() {
       void load();
       row();
     },
-    close() { asking.abort(); closing(); },
+    close() {
+      asking.abort();
+      closing();
+    },
   };
 }

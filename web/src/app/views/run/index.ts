@@ -30,12 +30,22 @@ import { rescue } from "./rescue";
 import { tracksPart } from "./tracks";
 
 /** A part: its element, which stays (empty while there is nothing to show), what it adds to the keys and the palette, what ends it, and until when the page waits. */
-export interface Part { element: HTMLElement; keys?: KeyGroup[]; commands?: () => Command[]; close?: () => void; ready?: Promise<void> }
+export interface Part {
+  element: HTMLElement;
+  keys?: KeyGroup[];
+  commands?: () => Command[];
+  close?: () => void;
+  ready?: Promise<void>;
+}
 export type PartOf = (feed: Feed, app: App) => Part;
 
 /** The heap by call stack follows the moment or the stretch that is chosen on the timelines. */
 const heap: PartOf = (feed, app) => {
-  const again: Again = { heapAt: (process, at_ns, from_ns) => get<StackSet>(query(`${feed.path}/heap`, { process, at_ns, from_ns }), feed.closed), looks: new Map() };
+  const again: Again = {
+    heapAt: (process, at_ns, from_ns) =>
+      get<StackSet>(query(`${feed.path}/heap`, { process, at_ns, from_ns }), feed.closed),
+    looks: new Map(),
+  };
   return panel((report, page) => heapFlames(report, page, again))(feed, app);
 };
 
@@ -63,18 +73,39 @@ const parts: PartOf[] = [
 ];
 
 export function runPage(app: App, part: string): Shown {
-  const id = decodeURIComponent(part), state = h("p", { class: "live-state", role: "status" }), waiting = h("div", {}, busy()), place = h("div", { class: "run", hidden: "" });
+  const id = decodeURIComponent(part),
+    state = h("p", { class: "live-state", role: "status" }),
+    waiting = h("div", {}, busy()),
+    place = h("div", { class: "run", hidden: "" });
   let all: Process[] = [];
   const fed = feed(id, {
-    live: () => { place.classList.add("going-on"); state.replaceChildren(h("span", { class: "outcome live" }, "live"), " recorded just now"); },
-    ended: (text) => { place.classList.remove("going-on"); state.textContent = text; },
-    gone: () => { place.classList.remove("going-on"); state.replaceChildren(h("span", { class: "outcome bad" }, "deleted"), " The run was deleted: what is shown here was read before. ", h("a", { href: "/" }, "To the runs")); },
-    failed: (problem, again) => { waiting.replaceChildren(failure(problem, again)); },
+    live: () => {
+      place.classList.add("going-on");
+      state.replaceChildren(h("span", { class: "outcome live" }, "live"), " recorded just now");
+    },
+    ended: (text) => {
+      place.classList.remove("going-on");
+      state.textContent = text;
+    },
+    gone: () => {
+      place.classList.remove("going-on");
+      state.replaceChildren(
+        h("span", { class: "outcome bad" }, "deleted"),
+        " The run was deleted: what is shown here was read before. ",
+        h("a", { href: "/" }, "To the runs"),
+      );
+    },
+    failed: (problem, again) => {
+      waiting.replaceChildren(failure(problem, again));
+    },
     shown: ({ run, processes }: Report) => {
       document.title = `${run.name || run.id} · hightide`;
       all = processes;
       dispatchEvent(new Event("hightide:named"));
-      void Promise.all(made.map((p) => p.ready)).then(() => { waiting.replaceChildren(); place.hidden = false; });
+      void Promise.all(made.map((p) => p.ready)).then(() => {
+        waiting.replaceChildren();
+        place.hidden = false;
+      });
     },
   });
   const made = parts.map((make) => make(fed, app));
@@ -82,8 +113,14 @@ export function runPage(app: App, part: string): Shown {
   fed.start();
   return {
     element: h("div", {}, state, waiting, place),
-    close: () => { fed.close(); for (const p of made) p.close?.(); },
-    process: (of) => { const p = all.find((o) => o.id === of); return p ? processName(p, all) : ""; },
+    close: () => {
+      fed.close();
+      for (const p of made) p.close?.();
+    },
+    process: (of) => {
+      const p = all.find((o) => o.id === of);
+      return p ? processName(p, all) : "";
+    },
     keys: made.flatMap((p) => p.keys ?? []),
     commands: () => made.flatMap((p) => p.commands?.() ?? []),
   };

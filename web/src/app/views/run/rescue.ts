@@ -12,13 +12,24 @@ export const rescue: PartOf = (feed) => {
   feed.report(({ findings }) => {
     if (asked || !findings.some((f) => f.kind === "oom")) return;
     asked = true;
-    void get<{ snapshots: Opened[] | null }>(query("/snapshots", { run: feed.id }), feed.closed).then(({ snapshots }) => {
-      const of = snapshots?.find((s) => s.name.startsWith("oom")) ?? snapshots?.at(-1); // the one that was taken as memory ran out
-      if (!of) return;
-      const at = `/snapshots/${encodeURIComponent(of.id)}`;
-      element.replaceChildren(h("a", { class: "button primary", href: `${at}/whatif` }, "What would avoid it?"), h("a", { class: "button", href: at }, "The memory as it ran out, block by block"));
-      element.hidden = false;
-    }, (e: unknown) => { if (!givenUp(e)) asked = false; });
+    void get<{ snapshots: Opened[] | null }>(
+      query("/snapshots", { run: feed.id }),
+      feed.closed,
+    ).then(
+      ({ snapshots }) => {
+        const of = snapshots?.find((s) => s.name.startsWith("oom")) ?? snapshots?.at(-1); // the one that was taken as memory ran out
+        if (!of) return;
+        const at = `/snapshots/${encodeURIComponent(of.id)}`;
+        element.replaceChildren(
+          h("a", { class: "button primary", href: `${at}/whatif` }, "What would avoid it?"),
+          h("a", { class: "button", href: at }, "The memory as it ran out, block by block"),
+        );
+        element.hidden = false;
+      },
+      (e: unknown) => {
+        if (!givenUp(e)) asked = false;
+      },
+    );
   });
   return { element };
 };

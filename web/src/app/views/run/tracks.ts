@@ -13,16 +13,36 @@ import type { App } from "../../state";
 import type { CurveHead, Feed } from "./feed";
 import type { Part } from ".";
 
-const mostPoints = 300_000, pointsAtMost = 1500, pointsAtLeast = 150, finePoints = 3000, mostSpans = 20_000, keptSpans = 20_000;
+const mostPoints = 300_000,
+  pointsAtMost = 1500,
+  pointsAtLeast = 150,
+  finePoints = 3000,
+  mostSpans = 20_000,
+  keptSpans = 20_000;
 
-interface History { at_ns: number; series: (CurveHead & { x: number[]; y: number[] })[] }
+interface History {
+  at_ns: number;
+  series: (CurveHead & { x: number[]; y: number[] })[];
+}
 
 export function tracksPart(feed: Feed, app: App): Part {
-  const source = emptySource(), curves = new Map<number, Curve>(), layout = layoutInAddress(app);
-  let spans: PhaseBar[] = [], steps: StepPoint[] = [], asked = new AbortController(), phasesAsked = new AbortController(), report: Report | null = null, detail: { spans: PhaseBar[]; of: Span } | null = null, spansUntil = 0;
-  const made = tracks(source, app, layout), holder = made.element;
+  const source = emptySource(),
+    curves = new Map<number, Curve>(),
+    layout = layoutInAddress(app);
+  let spans: PhaseBar[] = [],
+    steps: StepPoint[] = [],
+    asked = new AbortController(),
+    phasesAsked = new AbortController(),
+    report: Report | null = null,
+    detail: { spans: PhaseBar[]; of: Span } | null = null,
+    spansUntil = 0;
+  const made = tracks(source, app, layout),
+    holder = made.element;
   holder.hidden = true;
-  const changed = (list: boolean) => { holder.hidden = source.curves.length === 0; source.changed(list); };
+  const changed = (list: boolean) => {
+    holder.hidden = source.curves.length === 0;
+    source.changed(list);
+  };
 
   const curve = (head: CurveHead): Curve | null => {
     if (isInner(head.name)) return null;
@@ -33,9 +53,13 @@ export function tracksPart(feed: Feed, app: App): Part {
     source.curves.push(fresh);
     return fresh;
   };
-  const points = () => Math.round(Math.min(Math.max(mostPoints / Math.max(curves.size, 20), pointsAtLeast), pointsAtMost));
+  const points = () =>
+    Math.round(
+      Math.min(Math.max(mostPoints / Math.max(curves.size, 20), pointsAtLeast), pointsAtMost),
+    );
   const history = async (): Promise<void> => {
-    const wanted = points(), got = await get<History>(query(`${feed.path}/series`, { points: wanted }), feed.closed);
+    const wanted = points(),
+      got = await get<History>(query(`${feed.path}/series`, { points: wanted }), feed.closed);
     for (const s of got.series) curve(s)?.readings.replace(s, s.x.length >= wanted / 8); // the lowest and the highest of a part may be one, so that a selection can have far fewer points than it may
     source.end = Math.max(source.end, got.at_ns);
     settle();
@@ -44,25 +68,43 @@ export function tracksPart(feed: Feed, app: App): Part {
   };
   /** A report corrects the proportional set size of the tree by what is known later. */
   const settle = () => {
-    for (const s of source.live ? [] : report?.series ?? []) {
+    for (const s of source.live ? [] : (report?.series ?? [])) {
       const c = s.name === "tree.pss" && !s.process && source.curves.find((o) => o.name === s.name);
       if (c) c.readings.replace(s, false);
     }
   };
-  const refineNow = () => { const stretch = seen({ window: app.get().window, last: layout.get().last }, source.end); source.refine?.(stretch, source.curves.filter((c) => c.readings.wants(stretch))); };
+  const refineNow = () => {
+    const stretch = seen({ window: app.get().window, last: layout.get().last }, source.end);
+    source.refine?.(
+      stretch,
+      source.curves.filter((c) => c.readings.wants(stretch)),
+    );
+  };
   /** What a question about a stretch asks for: some more, so that a little panning needs no other. */
-  const around = ([from, to]: Span): Span => { const room = (to - from) / 2; return [Math.max(0, Math.floor(from - room)), Math.ceil(Math.min(to + room, source.end))]; };
+  const around = ([from, to]: Span): Span => {
+    const room = (to - from) / 2;
+    return [Math.max(0, Math.floor(from - room)), Math.ceil(Math.min(to + room, source.end))];
+  };
 
   source.refine = (stretch: Span, rough: Curve[]) => {
     if (stretch[0] <= 0 && stretch[1] >= source.end) return; // the whole run is known as finely as it is drawn
     if (rough.length > 0) finer(around(stretch), [...new Set(rough.map((c) => c.name))]);
-    if (!phasesKnown(source, [stretch[0], Math.min(stretch[1], spansUntil)])) morePhases(around(stretch));
+    if (!phasesKnown(source, [stretch[0], Math.min(stretch[1], spansUntil)]))
+      morePhases(around(stretch));
   };
   const finer = (wide: Span, names: string[]) => {
     asked.abort();
     asked = new AbortController();
-    const words = new URLSearchParams([...names.map((n) => ["name", n]), ["from_ns", String(wide[0])], ["to_ns", String(wide[1])], ["points", String(finePoints)]]);
-    void get<History>(`${feed.path}/series?${words}`, AbortSignal.any([asked.signal, feed.closed])).then((got) => {
+    const words = new URLSearchParams([
+      ...names.map((n) => ["name", n]),
+      ["from_ns", String(wide[0])],
+      ["to_ns", String(wide[1])],
+      ["points", String(finePoints)],
+    ]);
+    void get<History>(
+      `${feed.path}/series?${words}`,
+      AbortSignal.any([asked.signal, feed.closed]),
+    ).then((got) => {
       for (const s of got.series) curve(s)?.readings.refine(s, ...wide);
       changed(false);
     }, quiet);
@@ -70,7 +112,10 @@ export function tracksPart(feed: Feed, app: App): Part {
   const morePhases = (wide: Span) => {
     phasesAsked.abort();
     phasesAsked = new AbortController();
-    void get<{ spans: PhaseBar[]; more?: boolean }>(query(`${feed.path}/spans`, { from_ns: wide[0], to_ns: wide[1], limit: mostSpans }), AbortSignal.any([phasesAsked.signal, feed.closed])).then((got) => {
+    void get<{ spans: PhaseBar[]; more?: boolean }>(
+      query(`${feed.path}/spans`, { from_ns: wide[0], to_ns: wide[1], limit: mostSpans }),
+      AbortSignal.any([phasesAsked.signal, feed.closed]),
+    ).then((got) => {
       if (got.more) return; // more than could be told apart: the selection stands
       detail = { spans: got.spans, of: wide };
       phases();
@@ -81,16 +126,30 @@ export function tracksPart(feed: Feed, app: App): Part {
   const phases = () => {
     const of = detail?.of;
     source.whole = of ?? null;
-    setPhases(source, of ? [...spans.filter((s) => s.end_ns < of[0] || s.start_ns > of[1]), ...detail!.spans] : spans);
+    setPhases(
+      source,
+      of
+        ? [...spans.filter((s) => s.end_ns < of[0] || s.start_ns > of[1]), ...detail!.spans]
+        : spans,
+    );
   };
-  const quiet = (e: unknown) => { if (!givenUp(e)) console.info("the finer readings could not be fetched", e); };
+  const quiet = (e: unknown) => {
+    if (!givenUp(e)) console.info("the finer readings could not be fetched", e);
+  };
 
   let came = () => {};
-  const ready = new Promise<void>((done) => { came = done; });
-  feed.begin((live) => { source.live = live; void history().catch(quiet).finally(came); });
+  const ready = new Promise<void>((done) => {
+    came = done;
+  });
+  feed.begin((live) => {
+    source.live = live;
+    void history().catch(quiet).finally(came);
+  });
   feed.report((newest) => {
     report = newest;
-    const late = newest.phases.reduce((t, p) => Math.max(t, p.end_ns), 0), lateStep = newest.steps.reduce((t, s) => Math.max(t, s.time_ns), 0), marks = source.marks;
+    const late = newest.phases.reduce((t, p) => Math.max(t, p.end_ns), 0),
+      lateStep = newest.steps.reduce((t, s) => Math.max(t, s.time_ns), 0),
+      marks = source.marks;
     setFacts(source, newest);
     source.marks = joined(source.marks, marks);
     spans = [...newest.phases, ...spans.filter((s) => s.start_ns > late)];
@@ -103,7 +162,9 @@ export function tracksPart(feed: Feed, app: App): Part {
     changed(true);
     refineNow();
   });
-  feed.on("series", (heads) => { for (const head of heads) curve(head); });
+  feed.on("series", (heads) => {
+    for (const head of heads) curve(head);
+  });
   feed.on("processes", (all) => {
     const now = new Map(source.processes.map((p) => [p.id, p]));
     for (const p of all) now.set(p.id, p);
@@ -127,15 +188,40 @@ export function tracksPart(feed: Feed, app: App): Part {
     phases();
     changed(source.stays.size !== before);
   });
-  feed.on("steps", (all) => { steps = [...steps, ...all].slice(-keptSpans); setSteps(source, steps); changed(false); });
-  feed.on("marks", (all) => { source.marks = joined(source.marks, all.filter((m) => m.kind !== "peak")); changed(true); });
-  feed.on("end", () => { source.live = false; changed(false); });
-  return { element: holder, keys: made.keys, commands: made.commands, ready, close: () => { asked.abort(); phasesAsked.abort(); made.close(); } };
+  feed.on("steps", (all) => {
+    steps = [...steps, ...all].slice(-keptSpans);
+    setSteps(source, steps);
+    changed(false);
+  });
+  feed.on("marks", (all) => {
+    source.marks = joined(
+      source.marks,
+      all.filter((m) => m.kind !== "peak"),
+    );
+    changed(true);
+  });
+  feed.on("end", () => {
+    source.live = false;
+    changed(false);
+  });
+  return {
+    element: holder,
+    keys: made.keys,
+    commands: made.commands,
+    ready,
+    close: () => {
+      asked.abort();
+      phasesAsked.abort();
+      made.close();
+    },
+  };
 }
 
 /** Events of both, each once. */
 function joined(a: Mark[], b: Mark[]): Mark[] {
-  const all = new Map([...a, ...b].map((m) => [`${m.time_ns} ${m.kind} ${m.process ?? 0} ${m.text}`, m]));
+  const all = new Map(
+    [...a, ...b].map((m) => [`${m.time_ns} ${m.kind} ${m.process ?? 0} ${m.text}`, m]),
+  );
   return [...all.values()].sort((x, y) => x.time_ns - y.time_ns);
 }
 

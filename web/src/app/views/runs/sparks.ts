@@ -5,10 +5,17 @@ import type { Series } from "../../../api";
 import { svg } from "../../../views/dom";
 import { get, type Run } from "../../api";
 
-interface Spark extends Series { id: string }
+interface Spark extends Series {
+  id: string;
+}
 
-const most = 100, soonMs = 60, againMs = 150, seldomMs = 2_000, liveMs = 2_000;
-const wide = 120, tall = 26;
+const most = 100,
+  soonMs = 60,
+  againMs = 150,
+  seldomMs = 2_000,
+  liveMs = 2_000;
+const wide = 120,
+  tall = 26;
 
 export interface Sparks {
   /** The curve of a run as it is known now; null: it is not yet. */
@@ -20,17 +27,29 @@ export interface Sparks {
 
 /** arrived is told which runs have a new curve. */
 export function sparks(arrived: (ids: string[]) => void): Sparks {
-  const known = new Map<string, { mark: string; at: number; picture: SVGElement }>(), asking = new AbortController();
-  let view: Run[] = [], timer = 0, busy = false, pause = againMs / 2, unanswered = new Set<string>();
+  const known = new Map<string, { mark: string; at: number; picture: SVGElement }>(),
+    asking = new AbortController();
+  let view: Run[] = [],
+    timer = 0,
+    busy = false,
+    pause = againMs / 2,
+    unanswered = new Set<string>();
   const mark = (run: Run) => `${run.state} ${run.size_bytes}`;
-  const lacking = () => view.filter((run) => {
-    const has = known.get(run.id);
-    return !has || (run.state === "running" ? performance.now() - has.at > liveMs : has.mark !== mark(run));
-  });
+  const lacking = () =>
+    view.filter((run) => {
+      const has = known.get(run.id);
+      return (
+        !has ||
+        (run.state === "running" ? performance.now() - has.at > liveMs : has.mark !== mark(run))
+      );
+    });
   const key = (run: Run) => `${run.id} ${run.state}`;
   /** Whether all that lack a curve were asked for in vain: the server reads them, or is away. The pause before they are asked for again grows. */
   const inVain = () => lacking().every((run) => unanswered.has(key(run)));
-  const later = (ms: number) => { clearTimeout(timer); timer = window.setTimeout(() => void ask(), ms); };
+  const later = (ms: number) => {
+    clearTimeout(timer);
+    timer = window.setTimeout(() => void ask(), ms);
+  };
   const ask = async (): Promise<void> => {
     const wanted = lacking().slice(0, most);
     timer = 0;
@@ -39,16 +58,25 @@ export function sparks(arrived: (ids: string[]) => void): Sparks {
       const missing = new Set(wanted.map(key));
       busy = true;
       try {
-        const { sparks } = await get<{ sparks: Spark[] }>(`/sparks?${new URLSearchParams(wanted.map((run) => ["run", run.id]))}`, asking.signal);
+        const { sparks } = await get<{ sparks: Spark[] }>(
+          `/sparks?${new URLSearchParams(wanted.map((run) => ["run", run.id]))}`,
+          asking.signal,
+        );
         const rows = new Map(wanted.map((run) => [run.id, run]));
         for (const spark of sparks) {
           const run = rows.get(spark.id);
           if (!run) continue;
           missing.delete(key(run));
-          known.set(spark.id, { mark: mark(run), at: performance.now(), picture: drawn(spark, run) });
+          known.set(spark.id, {
+            mark: mark(run),
+            at: performance.now(),
+            picture: drawn(spark, run),
+          });
         }
         if (sparks.length) arrived(sparks.map((s) => s.id));
-      } catch { /* the banner tells; the list is of use without them */ }
+      } catch {
+        /* the banner tells; the list is of use without them */
+      }
       busy = false;
       unanswered = missing;
       pause = missing.size < wanted.length ? againMs : Math.min(2 * pause, seldomMs);
@@ -59,18 +87,38 @@ export function sparks(arrived: (ids: string[]) => void): Sparks {
   };
   return {
     of: (run) => known.get(run.id)?.picture ?? null,
-    want: (runs) => { view = runs; if (!busy && !(timer && inVain())) later(soonMs); },
-    close: () => { asking.abort(); clearTimeout(timer); },
+    want: (runs) => {
+      view = runs;
+      if (!busy && !(timer && inVain())) later(soonMs);
+    },
+    close: () => {
+      asking.abort();
+      clearTimeout(timer);
+    },
   };
 }
 
 /** From the run's begin to its end, and from zero to its highest reading. */
 function drawn(spark: Spark, run: Run): SVGElement {
-  const end = Math.max(spark.x[spark.x.length - 1] ?? 0, 1), top = Math.max(1, ...spark.y), pad = 1.5;
-  const points = spark.x.map((x, i) => `${((x / end) * wide).toFixed(1)} ${(tall - pad - (spark.y[i]! / top) * (tall - 2 * pad)).toFixed(1)}`);
-  const line = points.length ? `M${points.join("L")}` : "", from = ((spark.x[0] ?? 0) / end) * wide;
-  const picture = svg("run-spark", wide, tall, ["area", line && `${line}L${wide} ${tall}L${from.toFixed(1)} ${tall}Z`], ["curve", line]);
-  const said = points.length ? `${spark.title}${spark.of ? `, ${spark.of}` : ""}: at most ${spark.unit === "bytes" ? bytes(top) : quantity(top, spark.unit)}, ${spark.label}${run.state === "running" ? ", so far" : ""}` : "No curve was recorded";
+  const end = Math.max(spark.x[spark.x.length - 1] ?? 0, 1),
+    top = Math.max(1, ...spark.y),
+    pad = 1.5;
+  const points = spark.x.map(
+    (x, i) =>
+      `${((x / end) * wide).toFixed(1)} ${(tall - pad - (spark.y[i]! / top) * (tall - 2 * pad)).toFixed(1)}`,
+  );
+  const line = points.length ? `M${points.join("L")}` : "",
+    from = ((spark.x[0] ?? 0) / end) * wide;
+  const picture = svg(
+    "run-spark",
+    wide,
+    tall,
+    ["area", line && `${line}L${wide} ${tall}L${from.toFixed(1)} ${tall}Z`],
+    ["curve", line],
+  );
+  const said = points.length
+    ? `${spark.title}${spark.of ? `, ${spark.of}` : ""}: at most ${spark.unit === "bytes" ? bytes(top) : quantity(top, spark.unit)}, ${spark.label}${run.state === "running" ? ", so far" : ""}`
+    : "No curve was recorded";
   picture.removeAttribute("aria-hidden");
   picture.setAttribute("role", "img");
   picture.setAttribute("aria-label", said);

@@ -13,14 +13,25 @@ import type { Part, PartOf } from "..";
 import { rowView } from "./rows";
 import { outputOf } from "./source";
 
-const mostCopied = 20_000, mostFound = 100_000, missingTries = 8, missingMs = 1000;
+const mostCopied = 20_000,
+  mostFound = 100_000,
+  missingTries = 8,
+  missingMs = 1000;
 
 /** The address holds the rows that are picked (row=120-140), what is searched for (find=) and whether long rows are wrapped (wrap=1). */
-interface Asked { picked: [number, number] | null; words: string; wraps: boolean }
+interface Asked {
+  picked: [number, number] | null;
+  words: string;
+  wraps: boolean;
+}
 
 function asked({ params }: { params: Readonly<Record<string, string>> }): Asked {
   const [from, to = from] = (params.row ?? "").split("-").map((n) => Number(n) - 1);
-  return { picked: from !== undefined && to !== undefined && from >= 0 && to >= from ? [from, to] : null, words: (params.find ?? "").toLowerCase(), wraps: params.wrap === "1" };
+  return {
+    picked: from !== undefined && to !== undefined && from >= 0 && to >= from ? [from, to] : null,
+    words: (params.find ?? "").toLowerCase(),
+    wraps: params.wrap === "1",
+  };
 }
 
 export const output: PartOf = (feed: Feed, app: App): Part => {
@@ -29,50 +40,144 @@ export const output: PartOf = (feed: Feed, app: App): Part => {
     const { [key]: _, ...rest } = app.get().params;
     app.set({ params: value ? { ...rest, [key]: value } : rest });
   };
-  const told = h("p", { class: "reading", role: "status" }), problem = h("div");
-  const from = outputOf(feed.path, feed.closed, () => { view.draw(); say(); }, (e) => problem.replaceChildren(failure(e, () => { problem.replaceChildren(); void refresh(); })));
-  let found: number[] = [], now = -1, share = 1, searching: AbortController | null = null, wanted = false;
-
-  const view = rowView({ rows: () => from.rows, row: from.row, picked: () => asked(app.get()).picked, words: () => asked(app.get()).words, now: () => now }, {
-    pick(row, more) {
-      const before = asked(app.get()).picked, [a, b] = more && before ? [Math.min(row, before[0]), Math.max(row, before[1])] : [row, row];
-      tell("row", !more && before && before[0] === row && before[1] === row ? "" : a === b ? String(a + 1) : `${a + 1}-${b + 1}`);
+  const told = h("p", { class: "reading", role: "status" }),
+    problem = h("div");
+  const from = outputOf(
+    feed.path,
+    feed.closed,
+    () => {
+      view.draw();
+      say();
     },
-    moved() { end.hidden = view.following(); },
-  });
+    (e) =>
+      problem.replaceChildren(
+        failure(e, () => {
+          problem.replaceChildren();
+          void refresh();
+        }),
+      ),
+  );
+  let found: number[] = [],
+    now = -1,
+    share = 1,
+    searching: AbortController | null = null,
+    wanted = false;
 
-  const field = h("input", { type: "search", placeholder: "Search the output", "aria-label": "Search the output" }), hits = h("span", { class: "hits", role: "status" });
-  const button = (text: string, title: string, then: () => void, more: Record<string, string> = {}) => {
+  const view = rowView(
+    {
+      rows: () => from.rows,
+      row: from.row,
+      picked: () => asked(app.get()).picked,
+      words: () => asked(app.get()).words,
+      now: () => now,
+    },
+    {
+      pick(row, more) {
+        const before = asked(app.get()).picked,
+          [a, b] =
+            more && before ? [Math.min(row, before[0]), Math.max(row, before[1])] : [row, row];
+        tell(
+          "row",
+          !more && before && before[0] === row && before[1] === row
+            ? ""
+            : a === b
+              ? String(a + 1)
+              : `${a + 1}-${b + 1}`,
+        );
+      },
+      moved() {
+        end.hidden = view.following();
+      },
+    },
+  );
+
+  const field = h("input", {
+      type: "search",
+      placeholder: "Search the output",
+      "aria-label": "Search the output",
+    }),
+    hits = h("span", { class: "hits", role: "status" });
+  const button = (
+    text: string,
+    title: string,
+    then: () => void,
+    more: Record<string, string> = {},
+  ) => {
     const b = h("button", { type: "button", class: "button", title, ...more }, text);
     b.addEventListener("click", then);
     return b;
   };
-  const previous = button("↑", "Previous (N)", () => step(-1), { "aria-label": "Previous match" }), next = button("↓", "Next (n)", () => step(1), { "aria-label": "Next match" });
-  const wrap = button("Wrap", "Wrap long rows (w)", () => tell("wrap", app.get().params.wrap === "1" ? "" : "1"), { "aria-pressed": "false" });
+  const previous = button("↑", "Previous (N)", () => step(-1), { "aria-label": "Previous match" }),
+    next = button("↓", "Next (n)", () => step(1), { "aria-label": "Next match" });
+  const wrap = button(
+    "Wrap",
+    "Wrap long rows (w)",
+    () => tell("wrap", app.get().params.wrap === "1" ? "" : "1"),
+    { "aria-pressed": "false" },
+  );
   const end = button("Follow the end", "Go to the end and stay there (End)", () => view.end());
   const copied = button("Copy", "Copy the rows that are picked, else all", () => void copyRows());
-  const download = saver("Download", "Every byte as the program wrote it", () => `${feed.path}/artifacts/output.log`, `${feed.id}.log`);
-  const tools = h("div", { class: "tools" }, field, previous, next, hits, h("span", { class: "gap" }), end, wrap, copied, download);
+  const download = saver(
+    "Download",
+    "Every byte as the program wrote it",
+    () => `${feed.path}/artifacts/output.log`,
+    `${feed.id}.log`,
+  );
+  const tools = h(
+    "div",
+    { class: "tools" },
+    field,
+    previous,
+    next,
+    hits,
+    h("span", { class: "gap" }),
+    end,
+    wrap,
+    copied,
+    download,
+  );
 
   const say = () => {
-    const { picked } = asked(app.get()), counting = from.seen < from.size;
-    told.textContent = [`${count(from.rows)} row${from.rows === 1 ? "" : "s"}`, bytes(from.size), counting && `rows of the first ${bytes(from.seen)} are counted so far`,
-      picked && (picked[0] === picked[1] ? `row ${count(picked[0] + 1)} is picked` : `rows ${count(picked[0] + 1)} to ${count(picked[1] + 1)} are picked`)].filter(Boolean).join(" · ");
+    const { picked } = asked(app.get()),
+      counting = from.seen < from.size;
+    told.textContent = [
+      `${count(from.rows)} row${from.rows === 1 ? "" : "s"}`,
+      bytes(from.size),
+      counting && `rows of the first ${bytes(from.seen)} are counted so far`,
+      picked &&
+        (picked[0] === picked[1]
+          ? `row ${count(picked[0] + 1)} is picked`
+          : `rows ${count(picked[0] + 1)} to ${count(picked[1] + 1)} are picked`),
+    ]
+      .filter(Boolean)
+      .join(" · ");
     const { words } = asked(app.get());
-    hits.textContent = !words ? "" : share < 1 ? `${count(found.length)}, ${Math.floor(share * 100)} % searched` : found.length === 0 ? "nothing found" : `${now >= 0 ? `${count(found.indexOf(now) + 1)} of ` : ""}${count(found.length)}${found.length >= mostFound ? " or more" : ""}`;
+    hits.textContent = !words
+      ? ""
+      : share < 1
+        ? `${count(found.length)}, ${Math.floor(share * 100)} % searched`
+        : found.length === 0
+          ? "nothing found"
+          : `${now >= 0 ? `${count(found.indexOf(now) + 1)} of ` : ""}${count(found.length)}${found.length >= mostFound ? " or more" : ""}`;
     previous.disabled = next.disabled = found.length === 0;
     previous.hidden = next.hidden = hits.hidden = !words;
   };
   const step = (by: 1 | -1) => {
     if (found.length === 0) return;
-    const here = now >= 0 ? now : view.first(), i = by > 0 ? found.findIndex((n) => n > here || (now < 0 && n === here)) : found.findLastIndex((n) => n < here);
+    const here = now >= 0 ? now : view.first(),
+      i =
+        by > 0
+          ? found.findIndex((n) => n > here || (now < 0 && n === here))
+          : found.findLastIndex((n) => n < here);
     now = found[i < 0 ? (by > 0 ? 0 : found.length - 1) : i]!;
     view.goTo(now);
     say();
   };
   const search = async () => {
     searching?.abort();
-    const { words } = asked(app.get()), mine = searching = new AbortController(), stop = AbortSignal.any([mine.signal, feed.closed]);
+    const { words } = asked(app.get()),
+      mine = (searching = new AbortController()),
+      stop = AbortSignal.any([mine.signal, feed.closed]);
     [found, now, share] = [[], -1, words ? 0 : 1];
     view.draw();
     say();
@@ -84,25 +189,59 @@ export const output: PartOf = (feed: Feed, app: App): Part => {
         if (now < 0) step(1);
         say();
       });
-    } catch (e) { if (!givenUp(e) && !stop.aborted) problem.replaceChildren(failure(e)); }
+    } catch (e) {
+      if (!givenUp(e) && !stop.aborted) problem.replaceChildren(failure(e));
+    }
   };
   const copyRows = async () => {
-    const { picked } = asked(app.get()), [a, b] = picked ?? [0, from.rows - 1], first = Math.max(a, b + 1 - mostCopied);
+    const { picked } = asked(app.get()),
+      [a, b] = picked ?? [0, from.rows - 1],
+      first = Math.max(a, b + 1 - mostCopied);
     try {
-      await navigator.clipboard.writeText((await from.read(first, b + 1)).map((r) => r.text).join("\n"));
-      toast(first > a ? `The last ${count(mostCopied)} rows are copied; the download has all.` : `${count(b + 1 - first)} rows are copied.`);
-    } catch (e) { if (!givenUp(e)) toast("The browser did not allow it: select the text and copy it.", { bad: true }); }
+      await navigator.clipboard.writeText(
+        (await from.read(first, b + 1)).map((r) => r.text).join("\n"),
+      );
+      toast(
+        first > a
+          ? `The last ${count(mostCopied)} rows are copied; the download has all.`
+          : `${count(b + 1 - first)} rows are copied.`,
+      );
+    } catch (e) {
+      if (!givenUp(e))
+        toast("The browser did not allow it: select the text and copy it.", { bad: true });
+    }
   };
   let typing = 0;
-  field.addEventListener("input", () => { clearTimeout(typing); typing = window.setTimeout(() => tell("find", field.value.trim()), 200); });
+  field.addEventListener("input", () => {
+    clearTimeout(typing);
+    typing = window.setTimeout(() => tell("find", field.value.trim()), 200);
+  });
   field.addEventListener("keydown", (e) => {
-    if (e.key === "Enter") { e.preventDefault(); step(e.shiftKey ? -1 : 1); }
-    if (e.key === "Escape") { e.stopPropagation(); field.value = ""; tell("find", ""); view.element.focus(); }
+    if (e.key === "Enter") {
+      e.preventDefault();
+      step(e.shiftKey ? -1 : 1);
+    }
+    if (e.key === "Escape") {
+      e.stopPropagation();
+      field.value = "";
+      tell("find", "");
+      view.element.focus();
+    }
   });
   view.element.addEventListener("keydown", (e) => {
     if (e.ctrlKey || e.metaKey || e.altKey || e.target !== view.element) return;
-    const does: Record<string, () => void> = { ArrowUp: () => view.by(-1), ArrowDown: () => view.by(1), PageUp: () => view.by(-view.page()), PageDown: () => view.by(view.page()), Home: () => view.goTo(0), End: view.end,
-      n: () => step(1), N: () => step(-1), w: () => wrap.click(), "/": () => field.focus() };
+    const does: Record<string, () => void> = {
+      ArrowUp: () => view.by(-1),
+      ArrowDown: () => view.by(1),
+      PageUp: () => view.by(-view.page()),
+      PageDown: () => view.by(view.page()),
+      Home: () => view.goTo(0),
+      End: view.end,
+      n: () => step(1),
+      N: () => step(-1),
+      w: () => wrap.click(),
+      "/": () => field.focus(),
+    };
     const then = does[e.key];
     if (!then) return;
     e.preventDefault();
@@ -124,7 +263,11 @@ export const output: PartOf = (feed: Feed, app: App): Part => {
     let before = asked(app.get());
     follow = app.follow(["params"], (state) => {
       const fresh = asked(state);
-      if (fresh.words !== before.words) { if (document.activeElement !== field) field.value = state.params.find ?? ""; before = fresh; void search(); }
+      if (fresh.words !== before.words) {
+        if (document.activeElement !== field) field.value = state.params.find ?? "";
+        before = fresh;
+        void search();
+      }
       if (fresh.wraps !== before.wraps) view.wrap(fresh.wraps);
       wrap.setAttribute("aria-pressed", String(fresh.wraps));
       before = fresh;
@@ -132,12 +275,27 @@ export const output: PartOf = (feed: Feed, app: App): Part => {
       say();
     });
   };
-  let follow = () => {}, lacks = false, tries = 0, timer = 0, report: Report | null = null;
+  let follow = () => {},
+    lacks = false,
+    tries = 0,
+    timer = 0,
+    report: Report | null = null;
   const missing = () => {
     if (panel.isConnected) return;
     lacks = true;
     const line = `hightide run --capture -- ${commandLine(report?.run.command ?? []) || "python train.py"}`;
-    place.replaceChildren(section("output", "Terminal output", h("p", { class: "hint" }, "What this run wrote to its terminal was not kept. It is kept, colours and all, where the run begins with:"), copier(line, { class: "command" }, h("code", {}, line))));
+    place.replaceChildren(
+      section(
+        "output",
+        "Terminal output",
+        h(
+          "p",
+          { class: "hint" },
+          "What this run wrote to its terminal was not kept. It is kept, colours and all, where the run begins with:",
+        ),
+        copier(line, { class: "command" }, h("code", {}, line)),
+      ),
+    );
   };
   const refresh = async (live = false): Promise<void> => {
     try {
@@ -147,24 +305,72 @@ export const output: PartOf = (feed: Feed, app: App): Part => {
       say();
     } catch (e) {
       if (givenUp(e) || feed.closed.aborted) return;
-      if (!(e instanceof Problem) || e.status !== 404) { problem.replaceChildren(failure(e, () => void refresh(live))); return; }
-      if (live && ++tries < missingTries) timer = window.setTimeout(() => void refresh(true), missingMs); // the file may come a moment after the recording
+      if (!(e instanceof Problem) || e.status !== 404) {
+        problem.replaceChildren(failure(e, () => void refresh(live)));
+        return;
+      }
+      if (live && ++tries < missingTries)
+        timer = window.setTimeout(() => void refresh(true), missingMs); // the file may come a moment after the recording
       else missing();
     }
   };
-  feed.report((r) => { report = r; if (lacks) missing(); });
-  feed.begin((live) => { wanted = true; void refresh(live).then(() => { if (!live) view.settle(); }); });
-  feed.on("output", (part) => { if (wanted) from.told(part); if (!panel.isConnected) void refresh(true); });
+  feed.report((r) => {
+    report = r;
+    if (lacks) missing();
+  });
+  feed.begin((live) => {
+    wanted = true;
+    void refresh(live).then(() => {
+      if (!live) view.settle();
+    });
+  });
+  feed.on("output", (part) => {
+    if (wanted) from.told(part);
+    if (!panel.isConnected) void refresh(true);
+  });
   feed.on("end", () => void refresh());
   return {
-    element: place, close: () => { follow(); searching?.abort(); clearTimeout(timer); clearTimeout(typing); removeEventListener("hightide:theme", view.draw); },
-    keys: [{ title: "Terminal output, with the focus in it", keys: [
-      { keys: ["ArrowUp", "ArrowDown", "PageUp", "PageDown", "Home"], does: "move through the rows" }, { keys: ["End"], does: "go to the end and follow it" },
-      { keys: ["/"], does: "search" }, { keys: ["n", "N"], does: "the next match, the one before" }, { keys: ["w"], does: "wrap long rows" },
-    ] }],
-    commands: () => panel.isConnected ? [
-      { title: "Search the terminal output", kind: "action", run: () => { panel.scrollIntoView({ block: "start" }); field.focus(); } },
-      { title: "Wrap long rows of the output", kind: "action", key: "w", run: () => wrap.click() },
-    ] : [],
+    element: place,
+    close: () => {
+      follow();
+      searching?.abort();
+      clearTimeout(timer);
+      clearTimeout(typing);
+      removeEventListener("hightide:theme", view.draw);
+    },
+    keys: [
+      {
+        title: "Terminal output, with the focus in it",
+        keys: [
+          {
+            keys: ["ArrowUp", "ArrowDown", "PageUp", "PageDown", "Home"],
+            does: "move through the rows",
+          },
+          { keys: ["End"], does: "go to the end and follow it" },
+          { keys: ["/"], does: "search" },
+          { keys: ["n", "N"], does: "the next match, the one before" },
+          { keys: ["w"], does: "wrap long rows" },
+        ],
+      },
+    ],
+    commands: () =>
+      panel.isConnected
+        ? [
+            {
+              title: "Search the terminal output",
+              kind: "action",
+              run: () => {
+                panel.scrollIntoView({ block: "start" });
+                field.focus();
+              },
+            },
+            {
+              title: "Wrap long rows of the output",
+              kind: "action",
+              key: "w",
+              run: () => wrap.click(),
+            },
+          ]
+        : [],
   };
 };

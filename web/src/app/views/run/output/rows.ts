@@ -7,9 +7,16 @@ import { theme } from "../../../../draw/theme";
 import { count } from "../../../../lib/format";
 import { h } from "../../../../views/dom";
 
-const rowHeight = 18, tallestPixels = 8_000_000; // browsers lay out no taller elements
+const rowHeight = 18,
+  tallestPixels = 8_000_000; // browsers lay out no taller elements
 
-export interface Shows { rows(): number; row(n: number): Row | undefined; picked(): [number, number] | null; words(): string; now(): number }
+export interface Shows {
+  rows(): number;
+  row(n: number): Row | undefined;
+  picked(): [number, number] | null;
+  words(): string;
+  now(): number;
+}
 
 export interface RowView {
   element: HTMLElement;
@@ -26,53 +33,106 @@ export interface RowView {
   settle(): void;
 }
 
-export function rowView(shows: Shows, on: { pick(row: number, more: boolean): void; moved(): void }): RowView {
-  const list = h("div", { class: "term-rows" }), view = h("div", { class: "term-view" }, list), space = h("div", { class: "term-space" }, view);
-  const element = h("div", { class: "term", tabindex: "0", role: "group", "aria-label": "Rows of the terminal output" }, space);
-  let at = 0, follows = true, set = -1, wraps = false, drawn: { rows: (Row | undefined)[]; from: number; key: string } | null = null, waiting = 0;
+export function rowView(
+  shows: Shows,
+  on: { pick(row: number, more: boolean): void; moved(): void },
+): RowView {
+  const list = h("div", { class: "term-rows" }),
+    view = h("div", { class: "term-view" }, list),
+    space = h("div", { class: "term-space" }, view);
+  const element = h(
+    "div",
+    { class: "term", tabindex: "0", role: "group", "aria-label": "Rows of the terminal output" },
+    space,
+  );
+  let at = 0,
+    follows = true,
+    set = -1,
+    wraps = false,
+    drawn: { rows: (Row | undefined)[]; from: number; key: string } | null = null,
+    waiting = 0;
   const height = () => element.clientHeight;
   const whole = () => shows.rows() * rowHeight;
   const shown = () => Math.max(Math.min(whole(), tallestPixels), height());
   const most = () => Math.max(whole() - height(), 0);
-  const place = (pixels: number) => { // of the rows, from the first
+  const place = (pixels: number) => {
+    // of the rows, from the first
     at = Math.min(Math.max(pixels, 0), most());
     const reach = shown() - height();
     set = most() > 0 && reach > 0 ? at * (reach / most()) : 0;
     if (Math.abs(element.scrollTop - set) >= 1) element.scrollTop = set;
     set = element.scrollTop;
   };
-  const later = () => { waiting ||= requestAnimationFrame(() => { waiting = 0; paint(); }); };
+  const later = () => {
+    waiting ||= requestAnimationFrame(() => {
+      waiting = 0;
+      paint();
+    });
+  };
 
   const paint = () => {
     space.style.height = `${shown()}px`;
     view.style.height = `${height()}px`;
     if (follows) place(most());
-    const rows = shows.rows(), fits = Math.ceil(height() / rowHeight) + 1, from = Math.min(Math.floor(at / rowHeight), Math.max(rows - fits, 0));
-    const some = Array.from({ length: Math.min(fits, rows - from) }, (_, i) => shows.row(from + i)), picked = shows.picked();
-    const key = JSON.stringify([picked, shows.words(), shows.now(), document.documentElement.dataset.theme]);
-    if (!drawn || drawn.from !== from || drawn.key !== key || drawn.rows.length !== some.length || some.some((r, i) => !alike(r, drawn!.rows[i]))) {
+    const rows = shows.rows(),
+      fits = Math.ceil(height() / rowHeight) + 1,
+      from = Math.min(Math.floor(at / rowHeight), Math.max(rows - fits, 0));
+    const some = Array.from({ length: Math.min(fits, rows - from) }, (_, i) => shows.row(from + i)),
+      picked = shows.picked();
+    const key = JSON.stringify([
+      picked,
+      shows.words(),
+      shows.now(),
+      document.documentElement.dataset.theme,
+    ]);
+    if (
+      !drawn ||
+      drawn.from !== from ||
+      drawn.key !== key ||
+      drawn.rows.length !== some.length ||
+      some.some((r, i) => !alike(r, drawn!.rows[i]))
+    ) {
       drawn = { rows: some, from, key };
       const page = colours();
       list.style.setProperty("--digits", String(count(Math.max(rows, 1)).length));
-      list.replaceChildren(...some.map((r, i) => line(from + i, r, page, picked, shows.words(), shows.now())));
+      list.replaceChildren(
+        ...some.map((r, i) => line(from + i, r, page, picked, shows.words(), shows.now())),
+      );
     }
     const last = from + some.length >= rows;
-    list.style.transform = wraps && last && follows ? `translateY(${Math.min(height() - list.offsetHeight, 0)}px)` : `translateY(${from * rowHeight - at}px)`;
+    list.style.transform =
+      wraps && last && follows
+        ? `translateY(${Math.min(height() - list.offsetHeight, 0)}px)`
+        : `translateY(${from * rowHeight - at}px)`;
     on.moved();
   };
-  element.addEventListener("scroll", () => {
-    if (Math.abs(element.scrollTop - set) < 1) return; // it was this view itself
-    set = element.scrollTop;
-    const reach = shown() - height();
-    at = reach > 0 ? set * (most() / reach) : 0;
-    follows = at >= most() - 2;
-    later();
-  }, { passive: true });
-  element.addEventListener("wheel", (e) => {
-    if (whole() <= tallestPixels || e.ctrlKey || e.shiftKey || Math.abs(e.deltaX) > Math.abs(e.deltaY)) return; // the browser's own scrolling is exact
-    e.preventDefault();
-    move(at + e.deltaY * (e.deltaMode === 1 ? rowHeight : e.deltaMode === 2 ? height() : 1));
-  }, { passive: false });
+  element.addEventListener(
+    "scroll",
+    () => {
+      if (Math.abs(element.scrollTop - set) < 1) return; // it was this view itself
+      set = element.scrollTop;
+      const reach = shown() - height();
+      at = reach > 0 ? set * (most() / reach) : 0;
+      follows = at >= most() - 2;
+      later();
+    },
+    { passive: true },
+  );
+  element.addEventListener(
+    "wheel",
+    (e) => {
+      if (
+        whole() <= tallestPixels ||
+        e.ctrlKey ||
+        e.shiftKey ||
+        Math.abs(e.deltaX) > Math.abs(e.deltaY)
+      )
+        return; // the browser's own scrolling is exact
+      e.preventDefault();
+      move(at + e.deltaY * (e.deltaMode === 1 ? rowHeight : e.deltaMode === 2 ? height() : 1));
+    },
+    { passive: false },
+  );
   list.addEventListener("click", (e) => {
     const number = (e.target as Element).closest<HTMLElement>(".term-number");
     if (number) on.pick(Number(number.dataset.row), e.shiftKey);
@@ -84,34 +144,82 @@ export function rowView(shows: Shows, on: { pick(row: number, more: boolean): vo
   };
   new ResizeObserver(later).observe(element);
   return {
-    element, draw: later,
+    element,
+    draw: later,
     goTo: (row) => move((row + 0.5) * rowHeight - height() / 2),
     by: (rows) => move(at + rows * rowHeight),
-    end: () => { follows = true; later(); },
-    first: () => Math.floor(at / rowHeight), page: () => Math.max(Math.floor(height() / rowHeight) - 1, 1),
+    end: () => {
+      follows = true;
+      later();
+    },
+    first: () => Math.floor(at / rowHeight),
+    page: () => Math.max(Math.floor(height() / rowHeight) - 1, 1),
     following: () => follows,
-    settle: () => { element.style.height = `min(${Math.max(shows.rows(), 3) * rowHeight + 18}px, ${getComputedStyle(element).getPropertyValue("--tall")})`; },
-    wrap: (on) => { wraps = on; element.classList.toggle("wraps", on); drawn = null; later(); },
+    settle: () => {
+      element.style.height = `min(${Math.max(shows.rows(), 3) * rowHeight + 18}px, ${getComputedStyle(element).getPropertyValue("--tall")})`;
+    },
+    wrap: (on) => {
+      wraps = on;
+      element.classList.toggle("wraps", on);
+      drawn = null;
+      later();
+    },
   };
 }
 
-const alike = (a: Row | undefined, b: Row | undefined) => a === b || (a !== undefined && b !== undefined && a.text === b.text && a.cut === b.cut && a.runs.length === b.runs.length
-  && a.runs.every((r, i) => r.text === b.runs[i]!.text && JSON.stringify(r.style) === JSON.stringify(b.runs[i]!.style)));
+const alike = (a: Row | undefined, b: Row | undefined) =>
+  a === b ||
+  (a !== undefined &&
+    b !== undefined &&
+    a.text === b.text &&
+    a.cut === b.cut &&
+    a.runs.length === b.runs.length &&
+    a.runs.every(
+      (r, i) =>
+        r.text === b.runs[i]!.text && JSON.stringify(r.style) === JSON.stringify(b.runs[i]!.style),
+    ));
 
-interface Page { dark: boolean; text: Rgb; back: Rgb }
+interface Page {
+  dark: boolean;
+  text: Rgb;
+  back: Rgb;
+}
 
 function colours(): Page {
-  const colour = theme(), rgb = (name: string): Rgb => { const c = colour(name); return [1, 3, 5].map((i) => parseInt(c.slice(i, i + 2), 16)) as unknown as Rgb; };
+  const colour = theme(),
+    rgb = (name: string): Rgb => {
+      const c = colour(name);
+      return [1, 3, 5].map((i) => parseInt(c.slice(i, i + 2), 16)) as unknown as Rgb;
+    };
   const dark = document.documentElement.dataset.theme === "dark";
   return { dark, text: rgb("text"), back: rgb("raised") };
 }
 
-function line(n: number, row: Row | undefined, page: Page, picked: [number, number] | null, words: string, now: number): HTMLElement {
+function line(
+  n: number,
+  row: Row | undefined,
+  page: Page,
+  picked: [number, number] | null,
+  words: string,
+  now: number,
+): HTMLElement {
   const chosen = picked !== null && n >= picked[0] && n <= picked[1];
-  const number = h("button", { type: "button", class: "term-number", tabindex: "-1", "data-row": String(n), "aria-label": `Row ${count(n + 1)}`, "aria-pressed": String(chosen) }, count(n + 1));
+  const number = h(
+    "button",
+    {
+      type: "button",
+      class: "term-number",
+      tabindex: "-1",
+      "data-row": String(n),
+      "aria-label": `Row ${count(n + 1)}`,
+      "aria-pressed": String(chosen),
+    },
+    count(n + 1),
+  );
   const text = h("span", { class: "term-text" });
   if (row) text.append(...pieces(row, words, n === now, page));
-  if (row?.cut) text.append(h("small", {}, ` ${count(row.cut)} more characters; the download has them`));
+  if (row?.cut)
+    text.append(h("small", {}, ` ${count(row.cut)} more characters; the download has them`));
   return h("div", { class: chosen ? "term-row picked" : "term-row" }, number, text);
 }
 
@@ -119,13 +227,16 @@ function line(n: number, row: Row | undefined, page: Page, picked: [number, numb
 function pieces(row: Row, words: string, current: boolean, page: Page): Node[] {
   const edges: [number, number][] = [];
   const low = row.text.toLowerCase();
-  if (words && low.length === row.text.length) for (let i = low.indexOf(words); i >= 0; i = low.indexOf(words, i + words.length)) edges.push([i, i + words.length]);
+  if (words && low.length === row.text.length)
+    for (let i = low.indexOf(words); i >= 0; i = low.indexOf(words, i + words.length))
+      edges.push([i, i + words.length]);
   const out: Node[] = [];
   let at = 0;
   for (const run of row.runs) {
     let from = 0;
     for (const [a, b] of edges) {
-      const begin = Math.max(a - at, from), end = Math.min(b - at, run.text.length);
+      const begin = Math.max(a - at, from),
+        end = Math.min(b - at, run.text.length);
       if (begin >= end) continue;
       if (begin > from) out.push(piece(run, run.text.slice(from, begin), page));
       out.push(h("mark", current ? { class: "now" } : {}, run.text.slice(begin, end)));
@@ -137,13 +248,24 @@ function pieces(row: Row, words: string, current: boolean, page: Page): Node[] {
   return out;
 }
 
-const letters = typeof Intl.Segmenter === "function" ? new Intl.Segmenter("en", { granularity: "grapheme" }) : null;
+const letters =
+  typeof Intl.Segmenter === "function"
+    ? new Intl.Segmenter("en", { granularity: "grapheme" })
+    : null;
 
 function piece(run: Run, text: string, page: Page): Node {
-  const { style } = run, bare = Object.keys(style).length === 0;
+  const { style } = run,
+    bare = Object.keys(style).length === 0;
   if (bare && !run.wide) return document.createTextNode(text);
-  const element = style.link ? h("a", { href: style.link, target: "_blank", rel: "noopener noreferrer", title: style.link }) : h("span");
-  if (run.wide) element.append(...[...(letters ? Array.from(letters.segment(text), (s) => s.segment) : text)].map((c) => h("i", { class: "wide" }, c)));
+  const element = style.link
+    ? h("a", { href: style.link, target: "_blank", rel: "noopener noreferrer", title: style.link })
+    : h("span");
+  if (run.wide)
+    element.append(
+      ...[...(letters ? Array.from(letters.segment(text), (s) => s.segment) : text)].map((c) =>
+        h("i", { class: "wide" }, c),
+      ),
+    );
   else element.textContent = text;
   if (style.bold) element.classList.add("b");
   if (style.italic) element.classList.add("i");
@@ -165,8 +287,7 @@ function drawnIn(style: Style, page: Page): Ink {
   let found = inks.get(key);
   if (!found) {
     if (inks.size >= mostInks) inks.clear();
-    inks.set(key, found = ink(style, page));
+    inks.set(key, (found = ink(style, page)));
   }
   return found;
 }
-
