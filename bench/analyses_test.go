@@ -13,8 +13,8 @@ import (
 	"hightide/internal/wire"
 )
 
-// BenchmarkAnalyses runs all analyses on the recording that TestHour left in HIGHTIDE_HOUR, which has been read, and each
-// of them alone. What they prepare for each other counts for the first one alone that needs it.
+// BenchmarkAnalyses runs all analyses on the recording that TestHour left in HIGHTIDE_HOUR, which has been read, and
+// each of them alone. What they prepare for each other counts for the first one alone that needs it.
 func BenchmarkAnalyses(b *testing.B) {
 	found, _ := filepath.Glob(filepath.Join(os.Getenv("HIGHTIDE_HOUR"), "runs", "*", "run.hightide"))
 	if len(found) != 1 {

@@ -131,7 +131,8 @@ func (i *instrumenter) folder(folder, work string) (overlay string, err error) {
 	seen := filepath.Join(work, "seen")
 	added, _ := filepath.Abs(filepath.Join(folder, "zz_probes.go"))
 	replace[added] = filepath.Join(work, "zz_probes.go")
-	constants := fmt.Sprintf("package %s\n%s\nconst probesTotal, probesFile = %d, %q\n", name, helpers, len(i.probes), seen)
+	constants := fmt.Sprintf("package %s\n%s\nconst probesTotal, probesFile = %d, %q\n", name, helpers, len(i.probes),
+		seen)
 	list, _ := json.Marshal(map[string]any{"Replace": replace})
 	overlay = filepath.Join(work, "overlay.json")
 	for file, text := range map[string]string{replace[added]: constants, seen: "", overlay: string(list)} {
@@ -208,7 +209,8 @@ func (i *instrumenter) wrap(e ast.Expr, branch bool) {
 	begin, end := i.files.Position(e.Pos()).Offset, i.files.Position(e.End()).Offset
 	n := i.add(e.Pos(), string(i.source[begin:end]), branch, !joins(e))
 	width := end - begin
-	i.insertions = append(i.insertions, insertion{begin, 1<<40 - width, fmt.Sprintf("probed(%d, ", n)}, insertion{end, width - 1<<40, ")"})
+	i.insertions = append(i.insertions, insertion{begin, 1<<40 - width, fmt.Sprintf("probed(%d, ", n)},
+		insertion{end, width - 1<<40, ")"})
 }
 
 // cases counts arrivals at each case, and at none.
@@ -236,13 +238,15 @@ func (i *instrumenter) cases(body *ast.BlockStmt, conditions bool) {
 func (i *instrumenter) arrive(at, before token.Pos, text, label string) {
 	n := i.add(at, text, true, false)
 	i.probes[n].arrival = true
-	i.insertions = append(i.insertions, insertion{i.files.Position(before).Offset, 0, fmt.Sprintf("%s probed(%d, true);", label, n)})
+	i.insertions = append(i.insertions, insertion{i.files.Position(before).Offset, 0,
+		fmt.Sprintf("%s probed(%d, true);", label, n)})
 }
 
 func (i *instrumenter) add(at token.Pos, text string, branch, condition bool) int {
 	position := i.files.Position(at)
 	where := fmt.Sprintf("%s:%d", position.Filename, position.Line)
-	i.probes = append(i.probes, &probe{where: where, text: strings.Join(strings.Fields(text), " "), branch: branch, condition: condition})
+	i.probes = append(i.probes, &probe{where: where, text: strings.Join(strings.Fields(text), " "), branch: branch,
+		condition: condition})
 	return len(i.probes) - 1
 }
 

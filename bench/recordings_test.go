@@ -92,7 +92,8 @@ func define(tb testing.TB, w store.Writer) []*walk {
 				base = 100
 			}
 			write(tb, w, mem.SeriesDef{ID: uint32(len(walks)), Process: p, Name: c.name, Unit: c.unit, Label: mem.Measured})
-			walks = append(walks, &walk{base, base, c.unitStep, c.spread, c.counter, rand.New(rand.NewPCG(uint64(len(walks)), 1))})
+			walks = append(walks, &walk{base, base, c.unitStep, c.spread, c.counter,
+				rand.New(rand.NewPCG(uint64(len(walks)), 1))})
 		}
 	}
 	return walks
@@ -180,11 +181,13 @@ func stack(number int) []mem.Location {
 	var places []mem.Location
 	for i := range 24 {
 		file := []string{"linear.py", "module.py", "activation.py", "transformer.py"}[(number+i)%4]
-		places = append(places, mem.Location{File: library + file, Line: 100 + (number*7+i*13)%900, Function: fmt.Sprintf("forward_%d", (number+i)%60)})
+		places = append(places, mem.Location{File: library + file, Line: 100 + (number*7+i*13)%900,
+			Function: fmt.Sprintf("forward_%d", (number+i)%60)})
 	}
 	return append(places,
 		mem.Location{File: "train.py", Line: number%120 + 10, Function: fmt.Sprintf("layer_%d", number%40)},
-		mem.Location{File: "train.py", Line: 900, Function: "step"}, mem.Location{File: "train.py", Line: 990, Function: "main"})
+		mem.Location{File: "train.py", Line: 900, Function: "step"},
+		mem.Location{File: "train.py", Line: 990, Function: "main"})
 }
 
 // training writes one second of one process: 5 of its 20 steps with 5 spans each, and every six

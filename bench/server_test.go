@@ -53,8 +53,8 @@ func (withToken) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// TestServerDay has a server show run after run of five minutes at 10 Hz, each watched by ten, reported, drawn and deleted. It says
-// what the server holds on to after a quarter of them and at the end. 288 of them are a day.
+// TestServerDay has a server show run after run of five minutes at 10 Hz, each watched by ten, reported, drawn and
+// deleted. It says what the server holds on to after a quarter of them and at the end. 288 of them are a day.
 func TestServerDay(t *testing.T) {
 	runs, err := strconv.Atoi(os.Getenv("HIGHTIDE_DAY"))
 	if err != nil {
@@ -89,7 +89,8 @@ func TestServerDay(t *testing.T) {
 
 // watchedRun is the life of one run.
 func watchedRun(t *testing.T, kept store.Store, api string) {
-	w, err := kept.Create(mem.RunInfo{Verb: "run", Label: mem.Measured, Command: []string{"python", "train.py"}, StartMono: 1, StartWall: 1})
+	w, err := kept.Create(mem.RunInfo{Verb: "run", Label: mem.Measured, Command: []string{"python", "train.py"},
+		StartMono: 1, StartWall: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

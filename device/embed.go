@@ -20,8 +20,8 @@ const (
 	NVMLName    = "libnvidia-ml.so.1"
 )
 
-// Programs returns what stands first on the PATH of an imaginary machine, by name: nvidia-smi, which asks the libraries, and what it
-// is made of.
+// Programs returns what stands first on the PATH of an imaginary machine, by name: nvidia-smi, which asks the
+// libraries, and what it is made of.
 func Programs() map[string][]byte {
 	files := map[string][]byte{}
 	for _, name := range []string{"nvidia-smi", "nvidia_smi.py"} {

@@ -30,8 +30,10 @@ var rooms = map[string][]string{
 	"internal/usage":            {"internal/mem", "internal/allocator", "internal/words"},
 	"internal/live":             {"internal/mem"},
 	"internal/analyze/imagined": {"internal/mem", "internal/report"},
-	"internal/analyze":          {"internal/analyze/imagined", "internal/mem", "internal/usage", "internal/report", "internal/words"},
-	"internal/explore":          {"internal/mem", "internal/usage", "internal/allocator", "internal/report", "internal/analyze", "internal/fail"},
+	"internal/analyze": {"internal/analyze/imagined", "internal/mem", "internal/usage", "internal/report",
+		"internal/words"},
+	"internal/explore": {"internal/mem", "internal/usage", "internal/allocator", "internal/report",
+		"internal/analyze", "internal/fail"},
 	"internal/format/protobuf":  {},
 	"internal/format/profiler":  {"internal/mem", "internal/words", "internal/format/protobuf"},
 	"internal/format/torch":     {"internal/mem", "internal/pickle", "internal/words", "internal/format/profiler"},
@@ -40,40 +42,71 @@ var rooms = map[string][]string{
 	"internal/format/oomtext":   {"internal/mem", "internal/words"},
 	"internal/format/telemetry": {"internal/mem", "internal/words"},
 
-	"internal/files":        {"internal/fail"},
-	"internal/replay":       {"internal/mem", "internal/allocator", "internal/format/torch", "internal/fail", "internal/files", "internal/gpus", "internal/report", "internal/wire"},
-	"internal/pythons":      {"internal/fail"},
-	"internal/gpus":         {"internal/mem", "internal/report", "internal/words", "internal/fail", "internal/sampler", "internal/pythons"},
-	"internal/format":       {"internal/mem", "internal/words", "internal/pickle", "internal/wire", "internal/usage", "internal/format/torch", "internal/format/profiler", "internal/format/stacks", "internal/format/smaps", "internal/format/oomtext", "internal/format/telemetry"},
+	"internal/files": {"internal/fail"},
+	"internal/replay": {"internal/mem", "internal/allocator", "internal/format/torch", "internal/fail",
+		"internal/files", "internal/gpus", "internal/report", "internal/wire"},
+	"internal/pythons": {"internal/fail"},
+	"internal/gpus": {"internal/mem", "internal/report", "internal/words", "internal/fail", "internal/sampler",
+		"internal/pythons"},
+	"internal/format": {"internal/mem", "internal/words", "internal/pickle", "internal/wire", "internal/usage",
+		"internal/format/torch", "internal/format/profiler", "internal/format/stacks", "internal/format/smaps",
+		"internal/format/oomtext", "internal/format/telemetry"},
 	"internal/sampler":      {"internal/mem", "internal/sampler/nvml"},
 	"internal/sampler/nvml": {},
 	"internal/store":        {"internal/analyze", "internal/mem", "internal/wire", "internal/words"},
 	"internal/event":        {},
 	"internal/launch":       {},
-	"internal/observe":      {"internal/event", "internal/launch", "internal/mem", "internal/sampler", "internal/shm", "internal/words"},
-	"agent":                 {},
-	"heap":                  {},
-	"device":                {},
-	"web":                   {},
-	"internal/executor":     {"internal/fail"},
-	"internal/matrix":       {"internal/mem", "internal/words", "internal/fail", "internal/event", "internal/files", "internal/format", "internal/gpus", "internal/report", "web"},
-	"internal/fit":          {"internal/event", "internal/mem", "internal/fail", "internal/gpus", "internal/pythons", "internal/report"},
-	"internal/imagine":      {"internal/event", "internal/mem", "internal/allocator", "internal/analyze/imagined", "internal/fail", "internal/gpus", "internal/format/torch", "internal/launch", "internal/observe", "internal/pythons", "internal/replay", "internal/report", "internal/sampler", "internal/shm"},
-	"internal/testkit":      {"internal/mem", "internal/format/torch"}, // for tests alone: checkFile lets nothing import it
-	"internal/tui":          {"internal/analyze", "internal/engine", "internal/launch", "internal/live", "internal/mem", "internal/report", "internal/sampler", "internal/store"},
-	"internal/engine":       {"agent", "device", "heap", "internal/allocator", "internal/analyze", "internal/budget", "internal/event", "internal/explore", "internal/fail", "internal/files", "internal/fit", "internal/format", "internal/format/stacks", "internal/format/torch", "internal/gpus", "internal/imagine", "internal/launch", "internal/mem", "internal/observe", "internal/pickle", "internal/replay", "internal/report", "internal/sampler", "internal/store", "internal/usage", "internal/wire"},
-	"internal/budget":       {"internal/analyze", "internal/fail", "internal/matrix", "internal/mem", "internal/report", "internal/usage", "internal/words"},
-	"internal/diagnose":     {"heap", "internal/engine", "internal/fail", "internal/format", "internal/mem", "internal/pythons", "internal/report", "internal/sampler", "internal/store"},
-	"internal/bench":        {"internal/engine", "internal/event", "internal/executor", "internal/fail", "internal/files", "internal/gpus", "internal/imagine", "internal/launch", "internal/matrix", "internal/mem", "internal/observe", "internal/pythons", "internal/report", "internal/sampler", "internal/store"},
-	"internal/server":       {"internal/bench", "internal/engine", "internal/analyze", "internal/event", "internal/explore", "internal/fit", "internal/launch", "internal/gpus", "internal/imagine", "internal/mem", "internal/metrics", "internal/observe", "internal/replay", "internal/fail", "internal/format", "internal/report", "internal/store", "internal/terminal", "web"},
-	"internal/metrics":      {"internal/engine", "internal/fail", "internal/format/protobuf", "internal/live", "internal/mem", "internal/store"},
-	"internal/mcp":          {"internal/analyze", "internal/engine", "internal/event", "internal/fail", "internal/fit", "internal/gpus", "internal/imagine", "internal/mem", "internal/observe", "internal/replay", "internal/report", "internal/store"},
-	"cmd/hightide":          {"internal/bench", "internal/diagnose", "internal/server", "internal/mem", "internal/report", "internal/analyze", "internal/engine", "internal/event", "internal/executor", "internal/fail", "internal/fit", "internal/files", "internal/format", "internal/gpus", "internal/imagine", "internal/launch", "internal/matrix", "internal/mcp", "internal/metrics", "internal/observe", "internal/pythons", "internal/replay", "internal/store", "internal/tui", "internal/words"},
+	"internal/observe": {"internal/event", "internal/launch", "internal/mem", "internal/sampler", "internal/shm",
+		"internal/words"},
+	"agent":             {},
+	"heap":              {},
+	"device":            {},
+	"web":               {},
+	"internal/executor": {"internal/fail"},
+	"internal/matrix": {"internal/mem", "internal/words", "internal/fail", "internal/event", "internal/files",
+		"internal/format", "internal/gpus", "internal/report", "web"},
+	"internal/fit": {"internal/event", "internal/mem", "internal/fail", "internal/gpus", "internal/pythons",
+		"internal/report"},
+	"internal/imagine": {"internal/event", "internal/mem", "internal/allocator", "internal/analyze/imagined",
+		"internal/fail", "internal/gpus", "internal/format/torch", "internal/launch", "internal/observe",
+		"internal/pythons", "internal/replay", "internal/report", "internal/sampler", "internal/shm"},
+	// for tests alone: checkFile lets nothing import it
+	"internal/testkit": {"internal/mem", "internal/format/torch"},
+	"internal/tui": {"internal/analyze", "internal/engine", "internal/launch", "internal/live", "internal/mem",
+		"internal/report", "internal/sampler", "internal/store"},
+	"internal/engine": {"agent", "device", "heap", "internal/allocator", "internal/analyze", "internal/budget",
+		"internal/event", "internal/explore", "internal/fail", "internal/files", "internal/fit", "internal/format",
+		"internal/format/stacks", "internal/format/torch", "internal/gpus", "internal/imagine", "internal/launch",
+		"internal/mem", "internal/observe", "internal/pickle", "internal/replay", "internal/report", "internal/sampler",
+		"internal/store", "internal/usage", "internal/wire"},
+	"internal/budget": {"internal/analyze", "internal/fail", "internal/matrix", "internal/mem", "internal/report",
+		"internal/usage", "internal/words"},
+	"internal/diagnose": {"heap", "internal/engine", "internal/fail", "internal/format", "internal/mem",
+		"internal/pythons", "internal/report", "internal/sampler", "internal/store"},
+	"internal/bench": {"internal/engine", "internal/event", "internal/executor", "internal/fail",
+		"internal/files", "internal/gpus", "internal/imagine", "internal/launch", "internal/matrix", "internal/mem",
+		"internal/observe", "internal/pythons", "internal/report", "internal/sampler", "internal/store"},
+	"internal/server": {"internal/bench", "internal/engine", "internal/analyze", "internal/event",
+		"internal/explore", "internal/fit", "internal/launch", "internal/gpus", "internal/imagine", "internal/mem",
+		"internal/metrics", "internal/observe", "internal/replay", "internal/fail", "internal/format", "internal/report",
+		"internal/store", "internal/terminal", "web"},
+	"internal/metrics": {"internal/engine", "internal/fail", "internal/format/protobuf", "internal/live",
+		"internal/mem", "internal/store"},
+	"internal/mcp": {"internal/analyze", "internal/engine", "internal/event", "internal/fail", "internal/fit",
+		"internal/gpus", "internal/imagine", "internal/mem", "internal/observe", "internal/replay", "internal/report",
+		"internal/store"},
+	"cmd/hightide": {"internal/bench", "internal/diagnose", "internal/server", "internal/mem",
+		"internal/report", "internal/analyze", "internal/engine", "internal/event", "internal/executor", "internal/fail",
+		"internal/fit", "internal/files", "internal/format", "internal/gpus", "internal/imagine", "internal/launch",
+		"internal/matrix", "internal/mcp", "internal/metrics", "internal/observe", "internal/pythons", "internal/replay",
+		"internal/store", "internal/tui", "internal/words"},
 }
 
 // pure rooms may not touch the world, whatever the standard library offers.
 var (
-	pure     = []string{"internal/mem", "internal/live", "internal/interned", "internal/terminal", "internal/words", "internal/fail", "internal/pickle", "internal/shm", "internal/wire", "internal/allocator", "internal/usage", "internal/explore", "internal/report", "internal/analyze", "internal/analyze/imagined"}
+	pure = []string{"internal/mem", "internal/live", "internal/interned", "internal/terminal", "internal/words",
+		"internal/fail", "internal/pickle", "internal/shm", "internal/wire", "internal/allocator", "internal/usage",
+		"internal/explore", "internal/report", "internal/analyze", "internal/analyze/imagined"}
 	worldly  = []string{"os", "net", "net/http", "os/exec", "log", "syscall", "path/filepath", "io/ioutil"}
 	external = map[string][]string{"internal/wire": {"github.com/klauspost/compress"}}
 )
@@ -85,7 +118,8 @@ func TestWhoImportsWhom(t *testing.T) {
 			return err
 		}
 		if d.IsDir() {
-			if name := d.Name(); name == "node_modules" || name == "testdata" || path == "../bench" || name != ".." && strings.HasPrefix(name, ".") {
+			if name := d.Name(); name == "node_modules" || name == "testdata" || path == "../bench" ||
+				name != ".." && strings.HasPrefix(name, ".") {
 				return fs.SkipDir
 			}
 			return nil

@@ -27,7 +27,8 @@ func newToySession(t *testing.T) *toySession {
 		write(t, s.dir, name, readFile(t, filepath.Join("testdata", "adapter", name)))
 	}
 	s.hightide("run", "-q", "--", "true") // puts the agent into the cache
-	lists, err := filepath.Glob(filepath.Join(s.cache, "hightide", "helpers", "*", "agent", "hightide_agent", "adapters", "__init__.py"))
+	lists, err := filepath.Glob(filepath.Join(s.cache, "hightide", "helpers", "*", "agent", "hightide_agent", "adapters",
+		"__init__.py"))
 	if err != nil || len(lists) != 1 {
 		t.Fatalf("the agent is in %q, %v; want one place", lists, err)
 	}
@@ -75,7 +76,8 @@ func TestToyFramework(t *testing.T) {
 		t.Fatalf("%d steps, frameworks %v: %s", steps, run.Process(1).Frameworks, out)
 	}
 	for _, q := range []mem.Quantity{mem.SeriesAllocated, mem.SeriesReserved, mem.SeriesInactiveSplit} {
-		if c := run.Find(1, q); c == nil || c.Framework != "toy" || c.Device != "toy:0" || c.Unit != mem.UnitBytes || len(c.Values) < 10 {
+		if c := run.Find(1, q); c == nil || c.Framework != "toy" || c.Device != "toy:0" || c.Unit != mem.UnitBytes ||
+			len(c.Values) < 10 {
 			t.Errorf("series %s: %+v", q, c)
 		}
 	}
@@ -92,8 +94,8 @@ func TestToyFramework(t *testing.T) {
 
 const toyLeak = 256 << 20 // bytes a step that train.py keeps
 
-// nearly says whether a growth is within a fiftieth of the truth, although most samples fall within steps, which give back nine
-// times of what they keep.
+// nearly says whether a growth is within a fiftieth of the truth, although most samples fall within steps, which give
+// back nine times of what they keep.
 func nearly(got mem.Optional, want int64) bool {
 	v, ok := got.Get()
 	return ok && max(v-want, want-v) <= want/50
@@ -102,10 +104,14 @@ func nearly(got mem.Optional, want int64) bool {
 func checkToyHeadline(t *testing.T, r *report.Report, steps uint64) {
 	t.Helper()
 	h := r.Headline
-	if h.MainSource != mem.SeriesReserved || h.Steps != steps || !strings.Contains(h.Verdict, "reserved on the device") || !strings.Contains(h.Verdict, "Out of memory: toy could not get") {
+	if h.MainSource != mem.SeriesReserved || h.Steps != steps ||
+		!strings.Contains(h.Verdict, "reserved on the device") ||
+		!strings.Contains(h.Verdict, "Out of memory: toy could not get") {
 		t.Errorf("headline %+v", h)
 	}
-	if p := h.Peak; p.Allocated.Or(0) < 40<<30 || p.Allocated.Or(0) > 48<<30 || p.Reserved.Or(0) < p.Allocated.Or(0) || p.Process != 1 || p.Step.Or(100) < 100 { // no step is known of a peak behind the last one
+	// no step is known of a peak behind the last one
+	if p := h.Peak; p.Allocated.Or(0) < 40<<30 || p.Allocated.Or(0) > 48<<30 || p.Reserved.Or(0) < p.Allocated.Or(0) ||
+		p.Process != 1 || p.Step.Or(100) < 100 {
 		t.Errorf("peak %+v", h.Peak)
 	}
 	if !nearly(h.Growth, toyLeak) {
@@ -123,7 +129,8 @@ func checkToyFindings(t *testing.T, r *report.Report) {
 	if f := found["leak"]; filepath.Base(f.File) != "train.py" || f.Line != line || !nearly(f.BytesPerStep, toyLeak) {
 		t.Errorf("leak %+v: want train.py:%d", f, line)
 	}
-	if f := found["oom"]; f.Bytes.Or(0) < 256<<20 || !strings.Contains(f.Text, "toy:0 has no") || strings.Contains(f.Text, "step 0") {
+	if f := found["oom"]; f.Bytes.Or(0) < 256<<20 || !strings.Contains(f.Text, "toy:0 has no") ||
+		strings.Contains(f.Text, "step 0") {
 		t.Errorf("oom %+v", f)
 	}
 	if f := found["fragmentation"]; f.Bytes.Or(0) < 8<<30 || !strings.Contains(f.Title, "toy:0") || f.Advice != "" {
@@ -169,7 +176,9 @@ func checkToyTables(t *testing.T, r *report.Report) {
 			t.Errorf("module %s: %v", module, rows(r, "modules")[module])
 		}
 	}
-	if d := rows(r, "devices")["toy:0"]; d["framework"] != "toy" || at("devices", "toy:0", "allocated") < 40<<30 || at("devices", "toy:0", "reserved") < at("devices", "toy:0", "allocated") || at("devices", "toy:0", "inactive") < 8<<30 {
+	if d := rows(r, "devices")["toy:0"]; d["framework"] != "toy" || at("devices", "toy:0", "allocated") < 40<<30 ||
+		at("devices", "toy:0", "reserved") < at("devices", "toy:0", "allocated") ||
+		at("devices", "toy:0", "inactive") < 8<<30 {
 		t.Errorf("device %v", d)
 	}
 	if at("processes", "main", "allocated") < 40<<30 {
@@ -183,7 +192,8 @@ func checkToyPicture(t *testing.T, r *report.Report) {
 	for i := range r.Series {
 		titles[r.Series[i].FullTitle()] = r.Series[i].Framework == "toy"
 	}
-	for _, title := range []string{"allocated, main on toy:0 (toy)", "reserved, main on toy:0 (toy)", "unusable gaps, main on toy:0 (toy)"} {
+	for _, title := range []string{"allocated, main on toy:0 (toy)", "reserved, main on toy:0 (toy)",
+		"unusable gaps, main on toy:0 (toy)"} {
 		if !titles[title] {
 			t.Errorf("no curve %q in %v", title, titles)
 		}
@@ -214,7 +224,8 @@ func checkToyTexts(t *testing.T, s *toySession, out string) {
 		"markdown": {s.hightide("report", "last", "--markdown"), "toy could not get"},
 		"page":     {pageData(t, page), `"framework":"toy"`},
 		"list":     {s.hightide("ls", "--json"), `"peak_allocated_bytes": `},
-		"samples":  {s.hightide("export", "last", "--csv", "--table", "samples"), ",toy:0,toy,allocator.allocated,bytes,measured,"},
+		"samples": {s.hightide("export", "last", "--csv", "--table", "samples"),
+			",toy:0,toy,allocator.allocated,bytes,measured,"},
 	} {
 		if !strings.Contains(test.text, test.want) {
 			t.Errorf("%s: no %q in %.2000s", what, test.want, test.text)

@@ -50,7 +50,8 @@ func (o *analyzeOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.input, "input", "", "the `file` to analyze, where it is not an argument")
 	outputFlag(flags, &o.output, "write the report into this `file` in place of the terminal")
 	flags.StringVar(&o.report, "report", "", "the same as --output")
-	flags.Var(choice(&o.format, "--format", "", []string{"txt", "json", "html", "md"}), "format", "of the report: txt, json, html or md (default: as the file's name ends, else txt)")
+	flags.Var(choice(&o.format, "--format", "", []string{"txt", "json", "html", "md"}), "format",
+		"of the report: txt, json, html or md (default: as the file's name ends, else txt)")
 	flags.BoolVar(&o.pictures, "visualization", false, "also write the page with the curves into a folder")
 	flags.BoolVar(&o.pictures, "visualize", false, "the same as --visualization")
 	flags.StringVar(&o.plots, "plot-dir", "plots", "the `folder` of --visualization")
@@ -71,7 +72,8 @@ func (o *analyzeOptions) run(a *app, c *cobra.Command, args []string) error {
 		return fail.Usage("name one file", "--output and --report are the same, and both are given")
 	}
 	o.output = cmp.Or(o.output, o.report)
-	r, err := a.engine().Explain(c.Context(), []string{follow(ref)}, analyze.ExplainOptions{At: "peak", By: "site", Pictures: true})
+	r, err := a.engine().Explain(c.Context(), []string{follow(ref)},
+		analyze.ExplainOptions{At: "peak", By: "site", Pictures: true})
 	var said engine.Message
 	if errors.As(err, &said) && o.output == "" && o.json == "" {
 		_, err := fmt.Fprintln(a.stdout, strings.Join(said, "\n"))
@@ -92,7 +94,8 @@ func (o *analyzeOptions) source(args []string) (string, error) {
 	case o.input != "" && len(args) > 0:
 		return "", fail.Usage("name it once", "there are two inputs: %s and %s", o.input, args[0])
 	case o.input == "" && len(args) == 0:
-		return "", fail.Usage("write hightide analyze FILE|RUN; hightide analyze --help has examples", "analyze: no file or run was given")
+		return "", fail.Usage("write hightide analyze FILE|RUN; hightide analyze --help has examples",
+			"analyze: no file or run was given")
 	case o.input != "":
 		return o.input, nil
 	}

@@ -67,7 +67,8 @@ func (o *attachOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.outside, "no-inject", false, "watch from outside only, and do not ask")
 	flags.BoolVar(&o.NoStacks, "no-stacks", false, "with the agent: do not sample the host heap")
 	flags.BoolVar(&o.detach, "detach", false, "record in the background, and return once the recording has begun")
-	flags.IntVar(&o.readyFD, "ready-fd", -1, "for programs: write a line of JSON to this descriptor `N` once the recording has begun; -1: to none")
+	flags.IntVar(&o.readyFD, "ready-fd", -1,
+		"for programs: write a line of JSON to this descriptor `N` once the recording has begun; -1: to none")
 }
 
 func (o *attachOptions) run(a *app, c *cobra.Command, args []string) error {
@@ -82,7 +83,8 @@ func (o *attachOptions) run(a *app, c *cobra.Command, args []string) error {
 func (o *attachOptions) record(a *app, c *cobra.Command, args []string) (*engine.RunResult, error) {
 	pid, err := strconv.Atoi(args[0])
 	if err != nil {
-		return nil, fail.Usage("as in hightide attach 4711; pgrep -f train.py tells the number", "%q is not a process ID", args[0])
+		return nil, fail.Usage("as in hightide attach 4711; pgrep -f train.py tells the number", "%q is not a process ID",
+			args[0])
 	}
 	if o.inject && o.outside {
 		return nil, fail.Usage("choose one", "--inject and --no-inject contradict each other")
@@ -110,7 +112,8 @@ func (o *attachOptions) record(a *app, c *cobra.Command, args []string) (*engine
 	attach := engine.AttachOptions{RunOptions: o.RunOptions, PID: pid, Inject: o.inject}
 	if !o.outside && !o.quiet && o.readyFD < 0 && a.canAsk() {
 		attach.MayInject = func(python string) bool {
-			return a.agreed(fmt.Sprintf("Process %d runs Python %s, which can take the agent in: then steps, phases and lines are recorded too. Bring it in?", pid, python))
+			return a.agreed(fmt.Sprintf("Process %d runs Python %s, which can take the agent in: then steps, phases and "+
+				"lines are recorded too. Bring it in?", pid, python))
 		}
 	}
 	result, err := a.engine().Attach(c.Context(), attach)
@@ -144,7 +147,8 @@ func (o *attachOptions) checkReady() error {
 		return nil
 	}
 	if _, err := unix.FcntlInt(uintptr(o.readyFD), unix.F_GETFD, 0); err != nil || o.readyFD < 3 {
-		return fail.Usage("pass the writing end of a pipe, of a number above 2", "--ready-fd %d is not a descriptor that can be written to", o.readyFD)
+		return fail.Usage("pass the writing end of a pipe, of a number above 2",
+			"--ready-fd %d is not a descriptor that can be written to", o.readyFD)
 	}
 	syscall.CloseOnExec(o.readyFD)
 	return nil

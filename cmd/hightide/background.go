@@ -14,8 +14,9 @@ import (
 	"hightide/internal/fail"
 )
 
-// inBackground starts the same command in a session of its own, without our streams, so that neither the terminal nor who
-// started us has to do with it. With --ready-fd its caller hears from it; else we do, and say what it is recorded as.
+// inBackground starts the same command in a session of its own, without our streams, so that neither the terminal nor
+// who started us has to do with it. With --ready-fd its caller hears from it; else we do, and say what it is recorded
+// as.
 func (o *attachOptions) inBackground(a *app) error {
 	ready := os.NewFile(uintptr(max(o.readyFD, 0)), "ready")
 	told := (*os.File)(nil)
@@ -26,7 +27,8 @@ func (o *attachOptions) inBackground(a *app) error {
 		}
 		defer told.Close()
 	}
-	engine := exec.Command("/proc/self/exe", append(append(withoutDetach(os.Args[1:]), o.chosen...), "--quiet", "--ready-fd=3")...)
+	engine := exec.Command("/proc/self/exe", append(append(withoutDetach(os.Args[1:]), o.chosen...), "--quiet",
+		"--ready-fd=3")...)
 	engine.Args[0] = os.Args[0]
 	engine.ExtraFiles = []*os.File{ready}
 	engine.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -59,7 +61,8 @@ func (o *attachOptions) hear(a *app, from *os.File) error {
 	case o.quiet:
 		return nil
 	}
-	_, err = fmt.Fprintf(a.stdout, "Recording as %s. Status: hightide show %s. To end it: kill %d\n", line.RunID, line.RunID, line.Engine)
+	_, err = fmt.Fprintf(a.stdout, "Recording as %s. Status: hightide show %s. To end it: kill %d\n", line.RunID,
+		line.RunID, line.Engine)
 	return err
 }
 
@@ -69,7 +72,8 @@ func withoutDetach(words []string) (left []string) {
 		switch word := words[i]; {
 		case word == "--ready-fd":
 			i++
-		case word == "--detach" || word == "--background" || strings.HasPrefix(word, "--background=") || strings.HasPrefix(word, "--detach=") || strings.HasPrefix(word, "--ready-fd="):
+		case word == "--detach" || word == "--background" || strings.HasPrefix(word, "--background=") ||
+			strings.HasPrefix(word, "--detach=") || strings.HasPrefix(word, "--ready-fd="):
 		default:
 			left = append(left, word)
 		}

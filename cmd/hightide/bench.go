@@ -79,10 +79,12 @@ failed. A signal that interrupted it ends hightide too.`,
 
 func (o *benchOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Name, "name", "", "`name` of the matrix (default that of the file)")
-	flags.IntVar(&o.Jobs, "jobs", 0, "at most this `number` of trials at once, as memory allows; times are then not comparable (default 1; of a cluster 200)")
+	flags.IntVar(&o.Jobs, "jobs", 0, "at most this `number` of trials at once, as memory allows; times are then not "+
+		"comparable (default 1; of a cluster 200)")
 	flags.StringVar(&o.Executor, "executor", "local", "`where` trials run: local, or as jobs of a cluster: slurm, ray")
 	flags.Var(resources{&o.Resources}, "resources", "`what` each job of a cluster asks for, as cpus=2,memory=8GiB,gpus=1")
-	flags.StringArrayVar(&o.Only, "only", nil, "only cells with this `axis=value`, or axis=value,value; may be given several times")
+	flags.StringArrayVar(&o.Only, "only", nil,
+		"only cells with this `axis=value`, or axis=value,value; may be given several times")
 	flags.IntVar(&o.Repeats, "repeats", 0, "exactly this `number` of trials of each cell (default as the file says)")
 	flags.Var(span{&o.Timeout, time.Second}, "timeout", "of each trial, as in 90s or 5m (default as the file says)")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "show the cells, their order and an estimate; start nothing")
@@ -124,7 +126,8 @@ func (o *benchOptions) run(a *app, c *cobra.Command, args []string) error {
 	var signal interrupted
 	if errors.As(context.Cause(ctx), &signal) {
 		if result != nil && !o.quiet {
-			fmt.Fprintf(a.stderr, "hightide: interrupted with %s measured; to go on: %s\n", report.Counted(int64(len(result.Trials)), "trial"), sameAgain())
+			fmt.Fprintf(a.stderr, "hightide: interrupted with %s measured; to go on: %s\n",
+				report.Counted(int64(len(result.Trials)), "trial"), sameAgain())
 		}
 		launch.Die(syscall.Signal(signal)) // as it would have ended without us catching it
 	}
@@ -197,7 +200,8 @@ const exitCellFailed = 1
 
 // printOutlook shows what would be done.
 func (a *app) printOutlook(o *matrix.Outlook) error {
-	columns := []report.ListColumn{{Title: "CELL"}, {Title: "TRIALS", Right: true}, {Title: "MEMORY EXPECTED", Right: true}, {Title: "TIME EXPECTED", Right: true}}
+	columns := []report.ListColumn{{Title: "CELL"}, {Title: "TRIALS", Right: true},
+		{Title: "MEMORY EXPECTED", Right: true}, {Title: "TIME EXPECTED", Right: true}}
 	var rows [][]string
 	for i := range o.Cells {
 		cell := &o.Cells[i]
@@ -211,7 +215,8 @@ func (a *app) printOutlook(o *matrix.Outlook) error {
 	if err := report.WriteList(a.stdout, columns, rows, options.Width, options.Color); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.stdout, "\n%s, %s measured; %s to be made", report.Counted(int64(len(o.Cells)), "cell"), report.Counted(int64(o.Made), "trial"), report.Counted(int64(o.Left), "trial"))
+	fmt.Fprintf(a.stdout, "\n%s, %s measured; %s to be made", report.Counted(int64(len(o.Cells)), "cell"),
+		report.Counted(int64(o.Made), "trial"), report.Counted(int64(o.Left), "trial"))
 	switch {
 	case o.Left == 0:
 		fmt.Fprintln(a.stdout)
@@ -222,7 +227,8 @@ func (a *app) printOutlook(o *matrix.Outlook) error {
 			fmt.Fprint(a.stdout, " as far as cells like them tell")
 		}
 	default:
-		fmt.Fprintf(a.stdout, "; how long they take is known after the first. Each is stopped after %s", shortDuration(o.Timeout))
+		fmt.Fprintf(a.stdout, "; how long they take is known after the first. Each is stopped after %s",
+			shortDuration(o.Timeout))
 	}
 	fmt.Fprintf(a.stdout, ".\nOrder (seed %d):\n", o.Seed)
 	for i, key := range o.Next {

@@ -16,8 +16,8 @@ import (
 	"hightide/internal/store"
 )
 
-// resumable says each time that it runs. Where a file "hold" is there it waits in a child of its own, which no signal to it
-// reaches.
+// resumable says each time that it runs. Where a file "hold" is there it waits in a child of its own, which no signal
+// to it reaches.
 const resumable = `
 axes: {n: [1, 2, 3], what: [ok, fails]}
 exclude: [{n: 3, what: fails}]
@@ -43,9 +43,9 @@ func benchTable(t *testing.T, text []byte) (table []string, runs []string) {
 	return table, runs
 }
 
-// TestBenchGoesOnAfterKills is of a matrix that is killed while trials run and between two, and interrupted, and whose journal ends in
-// half a line. It ends with the same table as one that was left alone: no trial twice, none lost, no recording of half a trial, and nothing
-// that runs on.
+// TestBenchGoesOnAfterKills is of a matrix that is killed while trials run and between two, and interrupted, and
+// whose journal ends in half a line. It ends with the same table as one that was left alone: no trial twice, none
+// lost, no recording of half a trial, and nothing that runs on.
 func TestBenchGoesOnAfterKills(t *testing.T) {
 	left := newSession(t)
 	write(t, left.dir, "m.yaml", resumable)

@@ -37,8 +37,8 @@ func (b *benchCells) take(rows []matrix.CellRow) {
 	}
 }
 
-// lines of the table, at most so many: those that run first, then those that changed last, then the rest in their order. What
-// is left out is counted.
+// lines of the table, at most so many: those that run first, then those that changed last, then the rest in their
+// order. What is left out is counted.
 func (b *benchCells) lines(p *matrix.Progress, head string, now time.Time, most int) []string {
 	most = max(most, 2)
 	running := map[string]matrix.RunningTrial{}
@@ -63,7 +63,8 @@ func (b *benchCells) lines(p *matrix.Progress, head string, now time.Time, most 
 	}
 	left := max(0, len(order)-max(room, 0))
 	order = order[:len(order)-left]
-	slices.SortStableFunc(order, func(x, y int) int { // on the screen: in the spec's order, so that rows stay where they are
+	// on the screen: in the spec's order, so that rows stay where they are
+	slices.SortStableFunc(order, func(x, y int) int {
 		return cmp.Compare(x, y)
 	})
 	out := []string{head}
@@ -87,9 +88,11 @@ func (b *benchCells) table(order []int, running map[string]matrix.RunningTrial, 
 		} else if row.State != matrix.Done {
 			runs = report.Shorten(row.Reason, 60)
 		}
-		rows = append(rows, []string{row.Key, state, fmt.Sprintf("%d/%d", row.Trials, row.Trials+row.Left), figureText(row), runs})
+		rows = append(rows, []string{row.Key, state, fmt.Sprintf("%d/%d", row.Trials, row.Trials+row.Left), figureText(row),
+			runs})
 	}
-	columns := []report.ListColumn{{Title: "CELL"}, {Title: "STATE"}, {Title: "REPEATS", Right: true}, {Title: strings.TrimSpace(b.figure() + " SO FAR"), Right: true}, {Title: "NOW"}}
+	columns := []report.ListColumn{{Title: "CELL"}, {Title: "STATE"}, {Title: "REPEATS", Right: true},
+		{Title: strings.TrimSpace(b.figure() + " SO FAR"), Right: true}, {Title: "NOW"}}
 	var text strings.Builder
 	_ = report.WriteList(&text, columns, rows, 0, false) // to memory: it cannot fail
 	return strings.Split(strings.TrimRight(text.String(), "\n"), "\n")

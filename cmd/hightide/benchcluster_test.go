@@ -57,8 +57,8 @@ func slurmCluster(t *testing.T) (env []string, do func(args ...string)) {
 func TestBenchOnSlurm(t *testing.T) {
 	env, cluster := slurmCluster(t)
 	onCluster(t, "slurm", env, func(node string) { cluster("fail", node) })
-	// Of jobs by another name squeue tells nothing, as of those that it has forgotten: the first two were on the node that was
-	// lost and on the other one.
+	// Of jobs by another name squeue tells nothing, as of those that it has forgotten: the first two were on the node
+	// that was lost and on the other one.
 	slurm := &executor.Slurm{JobName: "forgotten", Env: env}
 	var told map[string]executor.Status
 	waitFor(t, func() bool { // the database learns of an end later
@@ -68,7 +68,8 @@ func TestBenchOnSlurm(t *testing.T) {
 	})
 	states := []executor.State{told["1_0"].State, told["1_1"].State}
 	slices.Sort(states)
-	if !slices.Equal(states, []executor.State{executor.Ended, executor.Lost}) || told["1_0"].Node == "" || told["1_99"].State != executor.Gone {
+	if !slices.Equal(states, []executor.State{executor.Ended, executor.Lost}) || told["1_0"].Node == "" ||
+		told["1_99"].State != executor.Gone {
 		t.Errorf("sacct told %+v", told)
 	}
 }
@@ -119,8 +120,8 @@ func TestBenchOnRay(t *testing.T) {
 	onCluster(t, "ray", env, fail)
 }
 
-// onCluster kills the collector while two nodes run trials, and then one of the nodes. The matrix goes on: the same table
-// as on one machine, only the lost trial run twice, and elsewhere.
+// onCluster kills the collector while two nodes run trials, and then one of the nodes. The matrix goes on: the same
+// table as on one machine, only the lost trial run twice, and elsewhere.
 func onCluster(t *testing.T, scheduler string, env []string, fail func(node string)) {
 	s := newSession(t)
 	write(t, s.dir, "m.yaml", heldCells)

@@ -39,10 +39,14 @@ func (o *benchOut) AddFlags(flags *pflag.FlagSet) {
 		}
 	}
 	flags.StringVar(&o.html, "html", "", "write the result as one page to this `file`: filters, charts, tables")
-	flags.StringVar(&o.seedResults, "seed-results", "", "write each cell's samples into folders of this `folder`: timestamp,rss,vms,page_faults,…")
-	flags.BoolVar(&o.reports, "reports", false, "with --html: write the report of one run of each cell too, into a folder beside the page that links to them")
+	flags.StringVar(&o.seedResults, "seed-results", "",
+		"write each cell's samples into folders of this `folder`: timestamp,rss,vms,page_faults,…")
+	flags.BoolVar(&o.reports, "reports", false,
+		"with --html: write the report of one run of each cell too, into a folder beside the page that links to them")
 	flags.StringVar(&o.baseline, "baseline", "", "compare each cell with an earlier result, a `file` that --json wrote")
-	flags.StringArrayVar(&o.failOver, "fail-over", nil, "a figure is worse from this `percent` above the baseline on: 3% (the default), or step_time=10%; may be given several times")
+	flags.StringArrayVar(&o.failOver, "fail-over", nil,
+		"a figure is worse from this `percent` above the baseline on: 3% (the default), or step_time=10%; may be given "+
+			"several times")
 	flags.BoolVar(&o.strict, "strict", false, "fail too where it is not known whether a cell is worse")
 	flags.StringVar(&o.junit, "junit", "", "write the comparison with the baseline as JUnit XML to this `file`")
 	flags.BoolVar(&o.github, "github", false, "annotate a change on GitHub with what is worse than the baseline")
@@ -80,7 +84,8 @@ func (o *benchOut) check(asked bench.Options) error {
 	if o.baseline != "" {
 		return o.readBaseline(axes)
 	}
-	for flag, set := range map[string]bool{"fail-over": len(o.failOver) > 0, "strict": o.strict, "junit": o.junit != "", "github": o.github} {
+	for flag, set := range map[string]bool{"fail-over": len(o.failOver) > 0, "strict": o.strict, "junit": o.junit != "",
+		"github": o.github} {
 		if set {
 			return fail.Usage("name the result to compare with: --baseline FILE", "--%s has no effect without --baseline", flag)
 		}
@@ -107,7 +112,8 @@ func (o *benchOut) readBaseline(axes []matrix.Axis) error {
 }
 
 // compare says what the result says, and how it stands beside the baseline.
-func (o *benchOut) compare(ctx context.Context, a *app, r *matrix.Result, catalogue []string) (*matrix.Comparison, error) {
+func (o *benchOut) compare(ctx context.Context, a *app, r *matrix.Result, catalogue []string) (*matrix.Comparison,
+	error) {
 	comparison, err := bench.Compare(ctx, a.engine(), r, catalogue)
 	if err != nil || o.before == nil {
 		return comparison, err

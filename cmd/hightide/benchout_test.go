@@ -27,11 +27,12 @@ func (s *session) judged(args ...string) (code int, said string) {
 	return code, string(out)
 }
 
-// TestBenchAgainstBaseline: a matrix that was measured, beside results of which it is known how it stands, in every form
-// that CI reads. It is measured once: the later commands find every trial in the journal.
+// TestBenchAgainstBaseline: a matrix that was measured, beside results of which it is known how it stands, in every
+// form that CI reads. It is measured once: the later commands find every trial in the journal.
 func TestBenchAgainstBaseline(t *testing.T) {
 	s := newSession(t)
-	write(t, s.dir, "m.yaml", "axes: {batch: [1, 2]}\nrepeats: {least: 2, most: 2, figure: rss}\ncommand: sleep 0.4{batch}\n")
+	write(t, s.dir, "m.yaml",
+		"axes: {batch: [1, 2]}\nrepeats: {least: 2, most: 2, figure: rss}\ncommand: sleep 0.4{batch}\n")
 	if code, said := s.judged("--baseline", "none.json"); code != 3 || !strings.Contains(said, "none.json") {
 		t.Errorf("a baseline that is not there: %d, %s", code, said)
 	}
@@ -41,14 +42,16 @@ func TestBenchAgainstBaseline(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(s.dir, "data", "matrices")); err == nil {
 		t.Error("something was measured before that was said")
 	}
-	code, said := s.judged("--json=now.json", "--csv", "cells.csv", "--parquet", "trials.parquet", "--seed-csv", "seed.csv", "--seed-results", "results", "--quiet")
+	code, said := s.judged("--json=now.json", "--csv", "cells.csv", "--parquet", "trials.parquet", "--seed-csv",
+		"seed.csv", "--seed-results", "results", "--quiet")
 	if code != 0 {
 		t.Fatalf("%d, %s", code, said)
 	}
 	if code, said := s.judged("--reports"); code != 2 || !strings.Contains(said, "--html") {
 		t.Errorf("--reports alone: %d, %s", code, said)
 	}
-	if text, err := os.ReadFile(filepath.Join(s.dir, "seed.csv")); err != nil || !strings.HasPrefix(string(text), "framework,model_size,batch_size,mode,device,mean,max,min,std,median,count\n,,1,,,") {
+	if text, err := os.ReadFile(filepath.Join(s.dir, "seed.csv")); err != nil || !strings.HasPrefix(string(text),
+		"framework,model_size,batch_size,mode,device,mean,max,min,std,median,count\n,,1,,,") {
 		t.Errorf("%s, %v", text, err)
 	}
 	checkSeedResults(t, filepath.Join(s.dir, "results"))
@@ -60,7 +63,8 @@ func TestBenchAgainstBaseline(t *testing.T) {
 		says  []string
 	}{
 		{"less", 3, nil, 0, []string{"better"}},
-		{"more", 0, []string{"--junit", "m.xml", "--github", "--markdown", "m.md", "--html", "m.html", "--reports"}, 1, []string{"::error file=m.yaml,title=More memory than the baseline::batch=1: peak RSS", "2 worse"}},
+		{"more", 0, []string{"--junit", "m.xml", "--github", "--markdown", "m.md", "--html", "m.html", "--reports"}, 1,
+			[]string{"::error file=m.yaml,title=More memory than the baseline::batch=1: peak RSS", "2 worse"}},
 	} {
 		r := readResult(t, filepath.Join(s.dir, "now.json"))
 		for i := range r.Trials {
@@ -90,7 +94,8 @@ func TestBenchAgainstBaseline(t *testing.T) {
 	if err != nil || len(reports) != 2 {
 		t.Errorf("the reports of two cells: %q, %v", reports, err)
 	}
-	for file, want := range map[string]string{"m.xml": `failures="2"`, "m.md": "2 worse", "m.html": `id="hightide-matrix">H4sI`} {
+	for file, want := range map[string]string{"m.xml": `failures="2"`, "m.md": "2 worse",
+		"m.html": `id="hightide-matrix">H4sI`} {
 		if text, err := os.ReadFile(filepath.Join(s.dir, file)); err != nil || !strings.Contains(string(text), want) {
 			t.Errorf("%s has no %q: %s, %v", file, want, text, err)
 		}
@@ -123,7 +128,8 @@ func TestWorkflowExample(t *testing.T) {
 		}
 	}
 	s := newSession(t)
-	write(t, s.dir, "memory.yaml", "axes: {batch: [1]}\nrepeats: {least: 2, most: 2, figure: rss}\ncommand: sleep 0.4{batch}\n")
+	write(t, s.dir, "memory.yaml",
+		"axes: {batch: [1]}\nrepeats: {least: 2, most: 2, figure: rss}\ncommand: sleep 0.4{batch}\n")
 	for _, file := range []string{"", "memory.xml"} {
 		c := s.command()
 		c.Args, c.Path = []string{"bash", "-e", "-o", "pipefail", "-c", script}, "/bin/bash"
@@ -145,7 +151,8 @@ func TestWorkflowExample(t *testing.T) {
 func TestBenchExplainsDifferences(t *testing.T) {
 	s := newSession(t)
 	write(t, s.dir, "prog.py", "import sys\n\nkept = bytearray(b'x') * (int(sys.argv[1]) << 20)\n")
-	write(t, s.dir, "m.yaml", "axes: {batch: [8, 96]}\nrepeats: {least: 2, most: 2, figure: rss}\ncommand: python3 prog.py {batch}\n")
+	write(t, s.dir, "m.yaml",
+		"axes: {batch: [8, 96]}\nrepeats: {least: 2, most: 2, figure: rss}\ncommand: python3 prog.py {batch}\n")
 	if code, said := s.judged("--json=now.json", "--quiet"); code != 0 {
 		t.Fatalf("%d, %s", code, said)
 	}
@@ -160,16 +167,18 @@ func TestBenchExplainsDifferences(t *testing.T) {
 	for _, d := range result.Comparison.Differences {
 		for _, p := range d.Parts {
 			// A program that ends as soon as its memory is filled may have been looked at half-way, where processors are busy.
-			if explained := (p.Cell - p.Base) >> 20; p.By == "line" && p.Name == "prog.py:3" && explained >= 80 && explained <= 96 {
+			if explained := (p.Cell - p.Base) >> 20; p.By == "line" && p.Name == "prog.py:3" && explained >= 80 &&
+				explained <= 96 {
 				return
 			}
 		}
 	}
-	t.Errorf("prog.py:3 holds 88 MiB more, which explains nothing here: %+v\n%+v", result.Comparison.Differences, result.Comparison.Ratios)
+	t.Errorf("prog.py:3 holds 88 MiB more, which explains nothing here: %+v\n%+v", result.Comparison.Differences,
+		result.Comparison.Ratios)
 }
 
-// checkSeedResults: a folder for each cell, with five words in its name, samples in the columns of the one whose idea it is,
-// and what it was.
+// checkSeedResults: a folder for each cell, with five words in its name, samples in the columns of the one whose idea
+// it is, and what it was.
 func checkSeedResults(t *testing.T, dir string) {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(dir, "__b[12]__", "memory_data.csv"))
@@ -181,7 +190,8 @@ func checkSeedResults(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
-	if err != nil || len(rows) < 2 || strings.Join(rows[0], ",") != "timestamp,rss,vms,page_faults,major_faults,minor_faults,swap,cpu_percent" {
+	if err != nil || len(rows) < 2 || strings.Join(rows[0],
+		",") != "timestamp,rss,vms,page_faults,major_faults,minor_faults,swap,cpu_percent" {
 		t.Fatalf("%s, %v", text, err)
 	}
 	most := 0.0

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// benchView shows how far a matrix is: on a terminal a table of its cells that stays below what was printed, elsewhere a
-// line for each trial.
+// benchView shows how far a matrix is: on a terminal a table of its cells that stays below what was printed,
+// elsewhere a line for each trial.
 type benchView struct {
 	out   *os.File // nil: no terminal
 	plain io.Writer
@@ -144,7 +144,8 @@ func (v *benchView) farLine() string {
 	if left := p.Left.Round(time.Second); left > 0 && p.Done < p.All {
 		line += fmt.Sprintf(", about %s left", shortDuration(left))
 	}
-	for _, state := range []matrix.State{matrix.Failed, matrix.OutOfMemory, matrix.TimedOut, matrix.Unavailable, matrix.Lost} {
+	for _, state := range []matrix.State{matrix.Failed, matrix.OutOfMemory, matrix.TimedOut, matrix.Unavailable,
+		matrix.Lost} {
 		if n := p.States[state]; n > 0 {
 			line += fmt.Sprintf(", %d %s", n, state)
 		}

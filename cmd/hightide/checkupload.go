@@ -20,7 +20,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What reading a stranger's file may take: memory is that of a snapshot of 2 GB and some, time that of one on a busy machine.
+// What reading a stranger's file may take: memory is that of a snapshot of 2 GB and some, time that of one on a busy
+// machine.
 const (
 	checkMemory  = 4 << 30
 	checkCPU     = 5 * 60 // seconds
@@ -33,9 +34,10 @@ type checkUploadOptions struct{ memory, cpu uint64 }
 // checkUploadCommand reads an upload in a process of its own; hightide ui starts it, nobody types it.
 func checkUploadCommand(a *app) *cobra.Command {
 	c := a.command(&cobra.Command{
-		Use:     "check-upload FILE",
-		Short:   "Read a file that was uploaded to hightide ui, within limits",
-		Long:    "Read a file that was uploaded to hightide ui, within limits of memory and time, and print what it is. hightide ui runs this.",
+		Use:   "check-upload FILE",
+		Short: "Read a file that was uploaded to hightide ui, within limits",
+		Long: "Read a file that was uploaded to hightide ui, within limits of memory and time, and print what it is. " +
+			"hightide ui runs this.",
 		Example: "  hightide check-upload snapshot.pickle",
 		Args:    cobra.ExactArgs(1),
 	}, &checkUploadOptions{})
@@ -82,7 +84,8 @@ func (a *app) checkUpload(ctx context.Context, path string) (*engine.FileFacts, 
 	var facts engine.FileFacts
 	switch {
 	case ctx.Err() != nil:
-		return nil, fail.Input("hightide ui FILE opens it without this limit", "reading the file takes more than %v, or was given up", checkPatient)
+		return nil, fail.Input("hightide ui FILE opens it without this limit",
+			"reading the file takes more than %v, or was given up", checkPatient)
 	case err == nil:
 		return &facts, json.Unmarshal(told.Bytes(), &facts)
 	}
@@ -99,7 +102,8 @@ func refusal(err error, said string) error {
 		line, hint, _ := strings.Cut(line, "\n")
 		return fail.Input(strings.TrimPrefix(strings.TrimSpace(hint), "hint: "), "%s", line)
 	}
-	return fail.Input("hightide ui FILE opens it without these limits, if you trust it", "the file cannot be read with %d GiB of memory and %d s of a processor", checkMemory>>30, checkCPU)
+	return fail.Input("hightide ui FILE opens it without these limits, if you trust it",
+		"the file cannot be read with %d GiB of memory and %d s of a processor", checkMemory>>30, checkCPU)
 }
 
 // firstBytes keeps the beginning of what is written.

@@ -73,8 +73,8 @@ func completeGPUs(c *cobra.Command, args []string, begun string) ([]string, cobr
 	return beginning(words, begun), cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeRuns offers a shell the runs, by name and id, newest first; and files, to a command that reads them. A shell looks for files
-// of its own only where nothing is offered, so they are offered here.
+// completeRuns offers a shell the runs, by name and id, newest first; and files, to a command that reads them. A
+// shell looks for files of its own only where nothing is offered, so they are offered here.
 func (a *app) completeRuns(c *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 	if c.Args != nil && c.Args(c, append(slices.Clone(args), begun)) != nil && c.Args(c, args) == nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp // it has all that it takes

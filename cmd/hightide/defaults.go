@@ -36,7 +36,8 @@ const projectFile = ".hightide.toml"
 
 // notInProject lists the flags that a project's file cannot set: it may come from a stranger, and
 // these say where to write or what to open.
-var notInProject = []string{"data-dir", "open", "output", "out", "report", "plot-dir", "json", "markdown", "html", "csv", "parquet", "junit",
+var notInProject = []string{"data-dir", "open", "output", "out", "report", "plot-dir", "json", "markdown", "html",
+	"csv", "parquet", "junit",
 	"seed-csv", "seed-results"}
 
 // applyDefaults sets the flags of a command that were not given on the command line to what the
@@ -67,7 +68,8 @@ func applyFile(c *cobra.Command, path string, forbidden []string, given map[stri
 		flag := c.Flags().Lookup(name)
 		switch {
 		case slices.Contains(forbidden, name):
-			return fail.Input("set it on the command line or in the user's own settings", "%s: a project cannot set %q", path, name)
+			return fail.Input("set it on the command line or in the user's own settings", "%s: a project cannot set %q", path,
+				name)
 		case flag == nil && file.own[name]:
 			return fail.Input(help, "%s: hightide %s has no flag --%s", path, c.Name(), name)
 		case flag == nil || given[name]:

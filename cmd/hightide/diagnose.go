@@ -41,7 +41,8 @@ cannot be written.`,
 }
 
 func (o *diagnoseOptions) AddFlags(flags *pflag.FlagSet) {
-	olderFlags(flags, "nothing is recorded for the bundle; name a run to have it in", "duration=", "interval=", "device=", "native-history", "native-history-max-entries=")
+	olderFlags(flags, "nothing is recorded for the bundle; name a run to have it in", "duration=", "interval=",
+		"device=", "native-history", "native-history-max-entries=")
 	outputFlag(flags, &o.output, "the bundle's `file` (default hightide-diagnose-<time>.tar.gz in this folder)")
 	jsonFlag(flags, &o.json)
 }
@@ -75,7 +76,8 @@ func (o *diagnoseOptions) run(a *app, c *cobra.Command, args []string) error {
 		if found.Run != "" {
 			about = fmt.Sprintf("run %s is in it, with %s", found.Run, report.Counted(int64(len(found.Findings)), "finding"))
 		}
-		_, err := fmt.Fprintf(a.stdout, "%s\n%s\n%s\nLeft out: %s.\n", path, about, strings.Join(found.Findings, "\n"), strings.Join(found.LeftOut, "; "))
+		_, err := fmt.Fprintf(a.stdout, "%s\n%s\n%s\nLeft out: %s.\n", path, about, strings.Join(found.Findings, "\n"),
+			strings.Join(found.LeftOut, "; "))
 		return err
 	})
 }

@@ -80,7 +80,8 @@ func (o *diffOptions) show(a *app, c *cobra.Command, args []string, d *analyze.D
 	r := d.Report(args[0], args[1])
 	page := r.HTML
 	if o.html != "" || o.open {
-		if pair, err := a.engine().Pair(c.Context(), args[0], args[1]); err == nil { // not of one that comes from stdin, which is read once
+		// not of one that comes from stdin, which is read once
+		if pair, err := a.engine().Pair(c.Context(), args[0], args[1]); err == nil {
 			pair.Device, pair.By = r, o.by
 			page = pair.HTML
 		}

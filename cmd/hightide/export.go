@@ -44,9 +44,11 @@ func (o *exportOptions) AddFlags(flags *pflag.FlagSet) {
 	}
 	outputFlag(flags, &o.Out, "`file`, or folder/ for several tables; - or none: standard output")
 	flags.StringArrayVar(&o.Tables, "table", nil, "`table` to write; may be given several times")
-	flags.StringVar(&o.Measure, "measure", "", "`what` graphs by call stack show: bytes (at the peak, the default), bytes-time, count, churn, blocks")
+	flags.StringVar(&o.Measure, "measure", "",
+		"`what` graphs by call stack show: bytes (at the peak, the default), bytes-time, count, churn, blocks")
 	flags.Func("device", "of a snapshot, only this device `N`", device(&o.Device))
-	flags.Func("filter", "of a snapshot, only blocks with a frame (file:function) that matches this `regex`", frames(&o.Filter))
+	flags.Func("filter", "of a snapshot, only blocks with a frame (file:function) that matches this `regex`",
+		frames(&o.Filter))
 	flags.BoolVar(&o.Redact, "redact", false, "leave out paths, host, arguments, environment and allocator snapshots")
 }
 

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestKilledAtTheBeginning kills hightide in the moments between making a run and its first second of recording. What is there
-// afterwards is a run that says of what, or none.
+// TestKilledAtTheBeginning kills hightide in the moments between making a run and its first second of recording. What
+// is there afterwards is a run that says of what, or none.
 func TestKilledAtTheBeginning(t *testing.T) {
 	s := newSession(t)
 	seen := map[string]bool{}

@@ -71,7 +71,8 @@ func TestClockStepsBack(t *testing.T) {
 	t.Parallel()
 	s := newSession(t)
 	shim := filepath.Join(s.dir, "clock.so")
-	if out, err := exec.Command("gcc", "-shared", "-fPIC", "-o", shim, write(t, s.dir, "clock.c", clockShim)).CombinedOutput(); err != nil {
+	if out, err := exec.Command("gcc", "-shared", "-fPIC", "-o", shim,
+		write(t, s.dir, "clock.c", clockShim)).CombinedOutput(); err != nil {
 		t.Fatalf("gcc: %v\n%s", err, out)
 	}
 	script := write(t, s.dir, "clock.py", `
@@ -126,8 +127,10 @@ func TestSignalsReachTheCommand(t *testing.T) {
 			continue // under nohup: what is ignored from the start no shell can trap
 		}
 		s := newSession(t)
-		name := map[syscall.Signal]string{syscall.SIGTERM: "TERM", syscall.SIGINT: "INT", syscall.SIGHUP: "HUP", syscall.SIGUSR1: "USR1"}[signal]
-		c := s.command("run", "-q", "--", "sh", "-c", "trap 'echo got; exit 9' "+name+"; echo ready; while :; do sleep 0.05; done")
+		name := map[syscall.Signal]string{syscall.SIGTERM: "TERM", syscall.SIGINT: "INT", syscall.SIGHUP: "HUP",
+			syscall.SIGUSR1: "USR1"}[signal]
+		c := s.command("run", "-q", "--", "sh", "-c",
+			"trap 'echo got; exit 9' "+name+"; echo ready; while :; do sleep 0.05; done")
 		var out output
 		c.Stdout = &out
 		c.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // no terminal
@@ -239,7 +242,8 @@ time.sleep(0.3)
 	}
 	counted := 0
 	for _, p := range run.Processes {
-		if h := run.Heap[p.ID]; p.Role != "main" && h != nil && h.Peak != nil && h.Peak.Live+h.Peak.Absent >= 8<<20 { // it may end before its pages are looked at again
+		// it may end before its pages are looked at again
+		if h := run.Heap[p.ID]; p.Role != "main" && h != nil && h.Peak != nil && h.Peak.Live+h.Peak.Absent >= 8<<20 {
 			counted++
 		}
 	}

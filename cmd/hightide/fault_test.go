@@ -103,7 +103,8 @@ func (s *session) written(enough func(*mem.Run) bool) (until int64) {
 	var last *mem.Run
 	defer func() {
 		if s.t.Failed() && last != nil {
-			s.t.Logf("the recording ends %v ago, with peak RSS %d", time.Duration(time.Now().UnixNano()-endsAt(last)), peakRSS(last))
+			s.t.Logf("the recording ends %v ago, with peak RSS %d", time.Duration(time.Now().UnixNano()-endsAt(last)),
+				peakRSS(last))
 			for process, heap := range last.Heap {
 				s.t.Logf("process %d: at the end %+v", process, heap.History[len(heap.History)-1])
 			}
@@ -147,7 +148,8 @@ func tookAll(run *mem.Run) bool {
 	return peakRSS(run) > growBytes && lineAtEnd(run, "grow.py", 5) >= growBytes*98/100 && settled(run)
 }
 
-// settled says whether all that a heap holds has been found to be resident: it did not change any more in the last second and a half.
+// settled says whether all that a heap holds has been found to be resident: it did not change any more in the last
+// second and a half.
 func settled(run *mem.Run) bool {
 	for _, heap := range run.Heap {
 		last := heap.History[len(heap.History)-1]
@@ -180,7 +182,8 @@ func checkBytes(t *testing.T, run *mem.Run) {
 			}
 		}
 		if held < growBytes || held > growBytes+4<<20 {
-			t.Errorf("process %d: line 5 of grow.py holds %d bytes at the peak, want the %d it took (recorded whole)", id, held, growBytes)
+			t.Errorf("process %d: line 5 of grow.py holds %d bytes at the peak, want the %d it took (recorded whole)", id,
+				held, growBytes)
 		}
 		return
 	}
@@ -272,7 +275,8 @@ func TestKilledEngineWhoeverLooksFirst(t *testing.T) {
 			}
 		}
 		if killed != 1 || shown.Headline.Peak.HostRSS < growBytes {
-			t.Errorf("after %s: %d notes of a killed recorder, peak %d: %q", first, killed, shown.Headline.Peak.HostRSS, shown.Notes)
+			t.Errorf("after %s: %d notes of a killed recorder, peak %d: %q", first, killed, shown.Headline.Peak.HostRSS,
+				shown.Notes)
 		}
 		complete[first], peak[first] = shown.Headline.Complete, shown.Headline.Peak.HostRSS
 	}
@@ -308,7 +312,8 @@ func TestHeapGoesOnWithoutItsEngine(t *testing.T) {
 	}
 	waitFor(t, func() bool { return strings.Contains(out.String(), "ready") })
 	s.written(func(run *mem.Run) bool {
-		return lineAtEnd(run, "goon.py", 2) >= 8*32<<20*98/100 && lineAtEnd(run, "goon.py", 3) > 80_000_000-sampled && settled(run)
+		return lineAtEnd(run, "goon.py", 2) >= 8*32<<20*98/100 && lineAtEnd(run, "goon.py", 3) > 80_000_000-sampled &&
+			settled(run)
 	})
 	_ = c.Process.Kill()
 	write(t, s.dir, "go", "")

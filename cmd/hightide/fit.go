@@ -62,9 +62,12 @@ func (o *fitOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&m.Size, "size", "", "`preset` of a model type, as 8b of llama")
 	flags.StringVar(&o.GPU, "gpu", "", "`name` of the GPU to imagine, as hightide gpus lists them")
 	catalogueFlag(flags, &o.Catalogue)
-	flags.StringVar(&o.Memory, "memory", "", "`size` of the GPU's memory in place of the catalogue's, as 24GiB; with --device cpu the limit")
-	flags.StringVar(&o.Device, "device", "", "`where` to run: imaginary, cuda or cpu (default imaginary with --gpu, else cuda)")
-	flags.StringVar(&o.Python, "python", "", "`interpreter` for --model (default that of $VIRTUAL_ENV, else the first with torch)")
+	flags.StringVar(&o.Memory, "memory", "",
+		"`size` of the GPU's memory in place of the catalogue's, as 24GiB; with --device cpu the limit")
+	flags.StringVar(&o.Device, "device", "",
+		"`where` to run: imaginary, cuda or cpu (default imaginary with --gpu, else cuda)")
+	flags.StringVar(&o.Python, "python", "",
+		"`interpreter` for --model (default that of $VIRTUAL_ENV, else the first with torch)")
 	flags.StringVar(&o.AllocConf, "alloc-conf", "", "`settings` of PyTorch's allocator, as expandable_segments:True")
 	flags.StringVar(&m.DType, "dtype", "fp32", "`type` of weights and activations: fp32, tf32, bf16 or fp16")
 	flags.StringVar(&m.AMP, "amp", "", "autocast to this `type`: bf16 or fp16")
@@ -139,7 +142,8 @@ func (o *fitOptions) run(a *app, c *cobra.Command, args []string) error {
 }
 
 // ofModels are the flags that say how a model's step is run; a command says such things itself.
-var ofModels = []string{"size", "dtype", "amp", "optimizer", "train", "eval", "inference", "seq-len", "image-size", "checkpointing", "compile", "validate-backward", "python"}
+var ofModels = []string{"size", "dtype", "amp", "optimizer", "train", "eval", "inference", "seq-len", "image-size",
+	"checkpointing", "compile", "validate-backward", "python"}
 
 // commandSays refuses flags that a command would not hear of.
 func (o *fitOptions) commandSays(c *cobra.Command) error {

@@ -39,7 +39,8 @@ func (a *app) command(c *cobra.Command, o options) *cobra.Command {
 	return c
 }
 
-// withoutEffect annotates flags of other tools that are accepted and change nothing, with the reason. It is said where one is given.
+// withoutEffect annotates flags of other tools that are accepted and change nothing, with the reason. It is said
+// where one is given.
 const withoutEffect = "without effect"
 
 // olderFlags adds hidden flags of other tools that change nothing here. Those whose name ends in "=" take a value.
@@ -228,7 +229,8 @@ func deviceOrHost(to *mem.Optional) func(string) error {
 func frames(to **regexp.Regexp) func(string) error {
 	return func(text string) (err error) {
 		if *to, err = regexp.Compile(text); err != nil {
-			return fail.Usage("write a regular expression in the syntax of RE2, as in --filter attention", "--filter %s is not a regular expression: %w", text, err)
+			return fail.Usage("write a regular expression in the syntax of RE2, as in --filter attention",
+				"--filter %s is not a regular expression: %w", text, err)
 		}
 		return nil
 	}

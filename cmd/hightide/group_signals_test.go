@@ -19,8 +19,8 @@ while True:
     time.sleep(0.01)
 `
 
-// TestSignalToTheWholeGroup: without a terminal, what is sent to the group reaches the program once, and what is sent to hightide
-// alone reaches it too.
+// TestSignalToTheWholeGroup: without a terminal, what is sent to the group reaches the program once, and what is sent
+// to hightide alone reaches it too.
 func TestSignalToTheWholeGroup(t *testing.T) {
 	t.Parallel()
 	if _, err := os.Stat("../../internal/launch/witness/lib/hightide-witness"); err != nil {

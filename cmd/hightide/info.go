@@ -133,7 +133,8 @@ func printInfo(out io.Writer, info *diagnose.Info) error {
 	printPythons(p, info.Pythons)
 	p.printf("\n%s\n", p.paint("1", "What hightide observes here"))
 	for _, a := range info.Abilities {
-		mark := map[diagnose.Can]string{diagnose.Yes: p.paint("32", "✓"), diagnose.Partly: p.paint("33", "◐"), diagnose.No: p.paint("31", "✗")}[a.Can]
+		mark := map[diagnose.Can]string{diagnose.Yes: p.paint("32", "✓"), diagnose.Partly: p.paint("33", "◐"),
+			diagnose.No: p.paint("31", "✗")}[a.Can]
 		p.entry(mark, a.Name, a.Text, map[bool]string{true: "2"}[a.Can == diagnose.No])
 		if a.Hint != "" {
 			p.entry(" ", "", "→ "+a.Hint, "36")

@@ -45,7 +45,8 @@ func (c *console) stopped(pid int) {
 	c.t.Helper()
 	c.until("the shell", func(text string) bool {
 		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		return c.screen.main == nil && !c.screen.hidden && strings.Contains(string(stat), ") T ") && strings.Contains(text, "Stopped")
+		return c.screen.main == nil && !c.screen.hidden && strings.Contains(string(stat), ") T ") &&
+			strings.Contains(text, "Stopped")
 	})
 }
 
@@ -62,12 +63,14 @@ func (c *console) views(words ...string) {
 	})
 }
 
-// TestRunLiveStopped: a job with views is stopped by Ctrl-Z, by a signal to hightide alone and by one to the job. The shell has its
-// terminal whole each time, and with fg the views are there again, of the size that the terminal has by then. In the background there are none.
+// TestRunLiveStopped: a job with views is stopped by Ctrl-Z, by a signal to hightide alone and by one to the job. The
+// shell has its terminal whole each time, and with fg the views are there again, of the size that the terminal has by
+// then. In the background there are none.
 func TestRunLiveStopped(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	write(t, folder, "program", "trap 'echo size; stty size <&2' WINCH\necho one\nuntil test -e go; do sleep 0.1; done\necho two\nexit 7\n")
+	write(t, folder, "program",
+		"trap 'echo size; stty size <&2' WINCH\necho one\nuntil test -e go; do sleep 0.1; done\necho two\nexit 7\n")
 	c := openShell(t, t.TempDir())
 	c.keys("cd " + folder + "; hightide run --live -- bash program\r")
 	c.views("9 Output", "one")
@@ -104,7 +107,8 @@ func TestRunLiveStopped(t *testing.T) {
 	c.end()
 }
 
-// TestTopStopped: hightide top stops and goes on as an editor does, and leaves the terminal whole when a signal ends it.
+// TestTopStopped: hightide top stops and goes on as an editor does, and leaves the terminal whole when a signal ends
+// it.
 func TestTopStopped(t *testing.T) {
 	t.Parallel()
 	c := openShell(t, t.TempDir())
@@ -138,7 +142,8 @@ func TestTopStopped(t *testing.T) {
 func TestRunLiveKilled(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	c := openConsole(t, t.TempDir(), nil, "run", "--live", "--", "sh", "-c", "echo $PPID > "+folder+"/pid; trap 'echo told; exit 3' TERM; while :; do sleep 0.1; done")
+	c := openConsole(t, t.TempDir(), nil, "run", "--live", "--", "sh", "-c",
+		"echo $PPID > "+folder+"/pid; trap 'echo told; exit 3' TERM; while :; do sleep 0.1; done")
 	c.shows("9 Output", "running")
 	exists(t, filepath.Join(folder, "pid"))
 	_ = c.command.Process.Signal(syscall.SIGTERM)

@@ -50,7 +50,8 @@ Exit codes: 0 fine, 2 wrong usage, 4 the list cannot be written.`,
 func (o *lsOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.Func("tag", "only runs with this tag, `key` or key=value; may be given several times", tag(&o.Tags, true))
 	flags.StringVar(&o.Name, "name", "", "only runs of this `name`")
-	flags.Var(choice((*string)(&o.State), "--state", "", []string{"running", "finished", "cut off"}), "state", "only runs of this `state`: running, finished, 'cut off'")
+	flags.Var(choice((*string)(&o.State), "--state", "", []string{"running", "finished", "cut off"}), "state",
+		"only runs of this `state`: running, finished, 'cut off'")
 	flags.IntVarP(&o.Limit, "limit", "n", 0, "at most this `number` of runs; 0: all")
 	jsonFlag(flags, &o.json)
 }
@@ -64,9 +65,12 @@ func (o *lsOptions) run(a *app, c *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if dir := a.engine().Dir(); len(runs) == 0 && store.IsFolder(dir) && (a.dataDir != "" || os.Getenv("HIGHTIDE_DATA") != "") { // somebody names it, so it should be there
+	// somebody names it, so it should be there
+	if dir := a.engine().Dir(); len(runs) == 0 && store.IsFolder(dir) &&
+		(a.dataDir != "" || os.Getenv("HIGHTIDE_DATA") != "") {
 		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-			fmt.Fprintf(a.stderr, "hightide: there is no data directory %s: was it deleted or unmounted? The next run makes it\n", dir)
+			fmt.Fprintf(a.stderr,
+				"hightide: there is no data directory %s: was it deleted or unmounted? The next run makes it\n", dir)
 		}
 	}
 	if spilled := slices.IndexFunc(runs, func(r store.Run) bool { return a.engine().Elsewhere(r) != "" }); spilled >= 0 {
@@ -101,7 +105,8 @@ func lsColumns(now time.Time) []lsColumn {
 		{report.ListColumn{Title: "RUN"}, func(r store.Run) string { return r.ID }},
 		{report.ListColumn{Title: "NAME"}, func(r store.Run) string { return r.Name }},
 		{report.ListColumn{Title: "STARTED"}, func(r store.Run) string { return ago(now, time.Unix(0, r.Start)) }},
-		{report.ListColumn{Title: "TIME", Right: true}, func(r store.Run) string { return shortDuration(time.Duration(r.Duration)) }},
+		{report.ListColumn{Title: "TIME", Right: true},
+			func(r store.Run) string { return shortDuration(time.Duration(r.Duration)) }},
 		{report.ListColumn{Title: "STEPS", Right: true}, func(r store.Run) string { return nonZero(int64(r.Steps)) }},
 		{report.ListColumn{Title: "PEAK"}, func(r store.Run) string { return r.Figure.String() }},
 		{report.ListColumn{Title: "RESULT"}, result},
@@ -156,7 +161,8 @@ func (a *app) printRuns(runs []store.Run, now time.Time) error {
 	for _, r := range runs {
 		size += r.Size
 	}
-	_, err := fmt.Fprintf(a.stdout, "\n%s, %v in %s\n", report.Counted(int64(len(runs)), "run"), mem.Bytes(size), a.engine().Dir())
+	_, err := fmt.Fprintf(a.stdout, "\n%s, %v in %s\n", report.Counted(int64(len(runs)), "run"), mem.Bytes(size),
+		a.engine().Dir())
 	return err
 }
 

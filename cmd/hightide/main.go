@@ -84,7 +84,8 @@ func (e exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(e)
 
 func main() {
 	a := &app{stdin: os.Stdin, stdout: &printed{file: os.Stdout}, stderr: os.Stderr, runtime: launch.Runtime{
-		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, PassSignals: true, Cores: runtime.GOMAXPROCS(0), Tune: newTuning().tune,
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, PassSignals: true, Cores: runtime.GOMAXPROCS(0),
+		Tune: newTuning().tune,
 	}}
 	os.Exit(a.exitCode(a.run(os.Args[1:])))
 }
@@ -195,7 +196,8 @@ func flagError(c *cobra.Command, err error) error {
 	case errors.As(err, &checked) && (invalid == nil || strings.Contains(checked.Error(), invalid.GetFlag().Name)):
 		return checked
 	case checked != nil:
-		return &fail.Error{Code: checked.Code, Err: fmt.Errorf("--%s: %w", invalid.GetFlag().Name, checked.Err), Hint: checked.Hint}
+		return &fail.Error{Code: checked.Code, Err: fmt.Errorf("--%s: %w", invalid.GetFlag().Name, checked.Err),
+			Hint: checked.Hint}
 	case invalid != nil:
 		return badValue(help, invalid)
 	}
@@ -212,7 +214,8 @@ func flagError(c *cobra.Command, err error) error {
 	return fail.Usage(help, "%w", err)
 }
 
-// nearFlag is the flag of a command that an unknown one most likely meant: one that begins with it, or is spelt much like it; "" for none.
+// nearFlag is the flag of a command that an unknown one most likely meant: one that begins with it, or is spelt much
+// like it; "" for none.
 func nearFlag(c *cobra.Command, name string) string {
 	var flags []string
 	begun := ""
@@ -250,7 +253,8 @@ func badValue(help string, err *pflag.InvalidValueError) error {
 
 // wants says what a flag of a plain type takes; "" of another one.
 func wants(flag *pflag.Flag) string {
-	return map[string]string{"bool": "is a switch and takes no value", "int": "takes a whole number, as 20", "uint64": "takes a whole number of 0 or more, as 200", "float64": "takes a number"}[flag.Value.Type()]
+	return map[string]string{"bool": "is a switch and takes no value", "int": "takes a whole number, as 20",
+		"uint64": "takes a whole number of 0 or more, as 200", "float64": "takes a number"}[flag.Value.Type()]
 }
 
 // helpCommand shows a command's help, and knows which commands there are.
@@ -299,7 +303,8 @@ func noSuchCommand(c *cobra.Command, args []string) error {
 	return fail.Usage(hint, "unknown command %q", args[0])
 }
 
-// nearCommand is the command that an unknown one most likely meant: one that begins with it, or is spelt much like it; "" for none.
+// nearCommand is the command that an unknown one most likely meant: one that begins with it, or is spelt much like
+// it; "" for none.
 func nearCommand(c *cobra.Command, word string) string {
 	var names []string
 	for _, sub := range c.Commands() {

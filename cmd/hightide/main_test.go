@@ -67,11 +67,12 @@ func torchPython() string {
 	return path
 }
 
-// python314 is a CPython that takes in code from outside: $HIGHTIDE_TEST_PYTHON314, else one of the cache or on PATH; "" where
-// there is none.
+// python314 is a CPython that takes in code from outside: $HIGHTIDE_TEST_PYTHON314, else one of the cache or on PATH;
+// "" where there is none.
 func python314() string {
 	home, _ := os.UserHomeDir()
-	for _, path := range []string{os.Getenv("HIGHTIDE_TEST_PYTHON314"), filepath.Join(home, ".cache", "hightide", "python-3.14", "bin", "python3.14"), "python3.14"} {
+	for _, path := range []string{os.Getenv("HIGHTIDE_TEST_PYTHON314"),
+		filepath.Join(home, ".cache", "hightide", "python-3.14", "bin", "python3.14"), "python3.14"} {
 		if found, err := exec.LookPath(path); err == nil {
 			return found
 		}
@@ -79,7 +80,8 @@ func python314() string {
 	return ""
 }
 
-// imaginable answers the conditions [python314]; [torch]: there is a PyTorch; [device]: this build has the imaginary GPU.
+// imaginable answers the conditions [python314]; [torch]: there is a PyTorch; [device]: this build has the imaginary
+// GPU.
 func imaginable(name, torch string) (bool, error) {
 	switch name {
 	case "torch":

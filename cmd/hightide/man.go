@@ -14,9 +14,10 @@ import (
 
 func manCommand(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use:     "man FOLDER",
-		Short:   "Write the manual pages into a folder",
-		Long:    "Write the manual pages into a folder, which is made where it is not there.\n\nExit codes: 0 fine, 2 wrong usage, 3 a folder that cannot be written.",
+		Use:   "man FOLDER",
+		Short: "Write the manual pages into a folder",
+		Long: "Write the manual pages into a folder, which is made where it is not there.\n\nExit codes: 0 fine, 2 " +
+			"wrong usage, 3 a folder that cannot be written.",
 		Example: "  hightide man ~/.local/share/man/man1 && man hightide-run",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {

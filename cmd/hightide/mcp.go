@@ -51,18 +51,21 @@ func (o *mcpOptions) AddFlags(flags *pflag.FlagSet) {
 
 func (o *mcpOptions) run(a *app, c *cobra.Command, _ []string) error {
 	if a.canAsk() {
-		fmt.Fprintln(a.stderr, "hightide: waiting for an assistant on stdin, which starts this command itself; Ctrl-C ends it (docs/mcp.md)")
+		fmt.Fprintln(a.stderr,
+			"hightide: waiting for an assistant on stdin, which starts this command itself; Ctrl-C ends it (docs/mcp.md)")
 	}
 	ctx, _, cancel := interruptible(c.Context())
 	defer cancel()
 	o.Env = os.Environ()
 	// stdout belongs to the protocol: what programs print goes to stderr, which assistants keep as a log.
-	e := &engine.Engine{DataDir: a.dataDir, Runtime: launch.Runtime{Stdout: os.Stderr, Stderr: os.Stderr, Own: true, Cores: runtime.GOMAXPROCS(0)}}
+	e := &engine.Engine{DataDir: a.dataDir, Runtime: launch.Runtime{Stdout: os.Stderr, Stderr: os.Stderr, Own: true,
+		Cores: runtime.GOMAXPROCS(0)}}
 	err := mcp.Serve(ctx, e, o.Options, io.NopCloser(a.stdin), unclosed{a.stdout})
 	if err == nil || ctx.Err() != nil || errors.Is(err, io.EOF) {
 		return nil
 	}
-	return fail.Input("an assistant starts this command: docs/mcp.md has the lines for its configuration", "what came on stdin is not a message of the protocol: %w", err)
+	return fail.Input("an assistant starts this command: docs/mcp.md has the lines for its configuration",
+		"what came on stdin is not a message of the protocol: %w", err)
 }
 
 // unclosed is a writer that stays open.

@@ -45,7 +45,10 @@ func TestAssistantOverStdio(t *testing.T) {
 	write(t, s.dir, "endless.py", neverEnds)
 	told := make(chan string, 1000)
 	client := sdk.NewClient(&sdk.Implementation{Name: "test"}, &sdk.ClientOptions{
-		ProgressNotificationHandler: func(_ context.Context, n *sdk.ProgressNotificationClientRequest) { told <- n.Params.Message },
+		ProgressNotificationHandler: func(_ context.Context,
+			n *sdk.ProgressNotificationClientRequest) {
+			told <- n.Params.Message
+		},
 	})
 	server := s.command("mcp", "--allow-exec")
 	session, err := client.Connect(t.Context(), &sdk.CommandTransport{Command: server}, nil)
@@ -53,7 +56,8 @@ func TestAssistantOverStdio(t *testing.T) {
 		t.Fatal(err)
 	}
 	imagine := func(ctx context.Context, script string) (*sdk.CallToolResult, error) {
-		call := &sdk.CallToolParams{Name: "imagine", Arguments: map[string]any{"command": []string{python, script}, "gpu": "a10"}}
+		call := &sdk.CallToolParams{Name: "imagine", Arguments: map[string]any{"command": []string{python, script},
+			"gpu": "a10"}}
 		call.Meta = sdk.Meta{"progressToken": script}
 		return session.CallTool(ctx, call)
 	}
@@ -91,7 +95,8 @@ func TestAssistantOverStdio(t *testing.T) {
 
 func checkReported(t *testing.T, session *sdk.ClientSession, run string) {
 	t.Helper()
-	result, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "report", Arguments: map[string]any{"run": run}})
+	result, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "report",
+		Arguments: map[string]any{"run": run}})
 	if err != nil || result.IsError {
 		t.Fatalf("report of %s: error %v, said %+v", run, err, result)
 	}
@@ -129,7 +134,8 @@ func TestAssistantThatGoes(t *testing.T) {
 	waitFor(t, func() bool { return syscall.Kill(pid, 0) == syscall.ESRCH })
 }
 
-// TestAssistantThatMakesNoSense: what is not a message ends the server with one line, and nothing is on stdout but messages.
+// TestAssistantThatMakesNoSense: what is not a message ends the server with one line, and nothing is on stdout but
+// messages.
 func TestAssistantThatMakesNoSense(t *testing.T) {
 	c := newSession(t).command("mcp")
 	c.Stdin = strings.NewReader("this is not JSON\n")

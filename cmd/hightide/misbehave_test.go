@@ -31,14 +31,16 @@ var misbehaviours = []struct {
 	{name: "umask", before: "import os; os.umask(0o777)"},
 	{name: "cwd", before: "import os, tempfile; d = tempfile.mkdtemp(); os.chdir(d); os.rmdir(d)"},
 	{name: "streams", before: "import os; os.close(0); os.close(1); os.close(2)"},
-	{name: "redirect", before: "import os; os.dup2(os.open('mine', os.O_CREAT | os.O_RDWR, 0o600), 1); print('mine', flush=True)",
-		after: "assert open('mine').read() == 'mine\\n', 'somebody wrote into the file'"},
+	{name: "redirect",
+		before: "import os; os.dup2(os.open('mine', os.O_CREAT | os.O_RDWR, 0o600), 1); print('mine', flush=True)",
+		after:  "assert open('mine').read() == 'mine\\n', 'somebody wrote into the file'"},
 	{name: "hook", before: "import sys; sys.excepthook = lambda *a: None", after: "raise RuntimeError", code: 1},
 	{name: "import", after: "import no_such_module", code: 1},
 	{name: "descriptors", before: "import os; os.closerange(3, 4096); mine = [open(f'm{n}', 'w+b') for n in range(20)]",
 		after: "assert not any(f.seek(0) or f.read() for f in mine), 'somebody wrote into a file'"},
 	{name: "environment", before: "import os; os.environ.clear()"},
-	{name: "sitecustomize", site: "import builtins; builtins.mine = __file__", before: "assert mine, 'the sitecustomize of the user did not run'"},
+	{name: "sitecustomize", site: "import builtins; builtins.mine = __file__",
+		before: "assert mine, 'the sitecustomize of the user did not run'"},
 	{name: "preload", preload: "/no/such/library.so"},
 	// Nothing inside tells how much they had; it has to be seen.
 	{name: "isolated", options: []string{"-I"}, unobserved: "-I", after: "time.sleep(2)"},
@@ -79,7 +81,8 @@ func checkTaken(t *testing.T, run *mem.Run) {
 	if peak := peakRSS(run); peak < taken {
 		t.Errorf("peak RSS is %d, less than the %d bytes taken", peak, taken)
 	}
-	if held := lineAtPeak(run, "script.py", lineOf(takes, "# TAKES")+1); held != taken+1 { // a bytearray ends in a zero byte
+	// a bytearray ends in a zero byte
+	if held := lineAtPeak(run, "script.py", lineOf(takes, "# TAKES")+1); held != taken+1 {
 		t.Errorf("the line holds %d bytes at the peak, want %d", held, taken+1)
 	}
 	if len(run.Drops) > 0 {
@@ -133,7 +136,8 @@ func TestReadOnlyHome(t *testing.T) {
 	home := write(t, s.dir, "home", "a file cannot be written into, whoever one is")
 	out := filepath.Join(s.dir, "out.hightide")
 	c := s.command("run", "-q", "--out", out, "--", pythonPath(t), script)
-	c.Env = append(os.Environ(), "HIGHTIDE_DATA=", "HOME="+home, "XDG_DATA_HOME=", "XDG_CACHE_HOME=", "XDG_CONFIG_HOME=", "TMPDIR="+t.TempDir())
+	c.Env = append(os.Environ(), "HIGHTIDE_DATA=", "HOME="+home, "XDG_DATA_HOME=", "XDG_CACHE_HOME=", "XDG_CONFIG_HOME=",
+		"TMPDIR="+t.TempDir())
 	if text, err := c.CombinedOutput(); err != nil || !strings.Contains(string(text), "instead") {
 		t.Fatalf("%v: %s", err, text)
 	}

@@ -23,7 +23,8 @@ import (
 	"hightide/internal/observe"
 )
 
-// monitorOptions of monitor, and with thresholds of track: attach, with readings shown as they come and saved at the end.
+// monitorOptions of monitor, and with thresholds of track: attach, with readings shown as they come and saved at the
+// end.
 type monitorOptions struct {
 	attachOptions
 	output, format string
@@ -58,9 +59,12 @@ func (o *monitorOptions) AddFlags(flags *pflag.FlagSet) {
 		flag.Usage += "; a number without a unit is seconds"
 	}
 	file := flags.Lookup("output")
-	file.Value, file.Usage = text{to: &o.output}, "also leave the readings in this `file`, or in one that ends in .hightide the recording"
-	flags.Var(choice(&o.format, "--format", "", []string{"csv", "json"}), "format", "of the readings: csv or json (default: as the file's name ends, else csv)")
-	flags.Func("threshold", "say when a GPU, or the processes together, hold this `size`; a number without a unit is MiB", o.setThreshold)
+	file.Value, file.Usage = text{to: &o.output},
+		"also leave the readings in this `file`, or in one that ends in .hightide the recording"
+	flags.Var(choice(&o.format, "--format", "", []string{"csv", "json"}), "format",
+		"of the readings: csv or json (default: as the file's name ends, else csv)")
+	flags.Func("threshold",
+		"say when a GPU, or the processes together, hold this `size`; a number without a unit is MiB", o.setThreshold)
 	olderFlags(flags, "all GPUs are recorded", "device=")
 	olderFlags(flags, "a recording is thinned as it grows, and nothing is dropped", "max-history=")
 }
@@ -115,12 +119,14 @@ func (o *monitorOptions) watch(a *app, c *cobra.Command, args, limits []string, 
 	}
 	if len(args) == 0 {
 		if os.Getppid() == 0 {
-			return fail.Usage("as in hightide "+c.Name()+" 4711", "what started hightide is outside of this container: name a process")
+			return fail.Usage("as in hightide "+c.Name()+" 4711",
+				"what started hightide is outside of this container: name a process")
 		}
 		args = []string{strconv.Itoa(os.Getppid())}
 		o.chosen = args
 		if !o.quiet && o.readyFD < 0 {
-			fmt.Fprintf(a.stderr, "hightide: watching what started this command, process %s with all that it starts, and the machine's memory and GPUs\n", args[0])
+			fmt.Fprintf(a.stderr, "hightide: watching what started this command, process %s with all that it starts, and the "+
+				"machine's memory and GPUs\n", args[0])
 		}
 	}
 	o.also = o.promise
@@ -158,8 +164,8 @@ func (o *monitorOptions) lines(to io.Writer) event.Sink {
 	}
 }
 
-// promise writes, as soon as there is a run, which one the readings will be of. The command analyze follows that where we are killed
-// outright, or are asked for the readings before they are written.
+// promise writes, as soon as there is a run, which one the readings will be of. The command analyze follows that
+// where we are killed outright, or are asked for the readings before they are written.
 func (o *monitorOptions) promise(e event.Event) {
 	begun, ok := e.(engine.Attached)
 	if !ok || o.output == "" {
@@ -235,13 +241,18 @@ func (o *trackOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.detach, "background", false, "the same as --detach")
 	_ = flags.MarkHidden("background") // as in older tools
 	o.warning, o.critical = 80, 95
-	flags.Var(percentage{&o.warning}, "warning-threshold", "say when that much of a GPU's or the machine's memory is in use, in `percent`")
+	flags.Var(percentage{&o.warning}, "warning-threshold",
+		"say when that much of a GPU's or the machine's memory is in use, in `percent`")
 	flags.Var(percentage{&o.critical}, "critical-threshold", "say it again when that much is in use, in `percent`")
 	flags.Lookup("threshold").Usage = "in place of percentages: " + flags.Lookup("threshold").Usage
-	olderFlags(flags, "under hightide run the allocator's snapshot is always kept where memory runs out", "oom-flight-recorder")
-	olderFlags(flags, "the snapshot of an out-of-memory lies in the run's folder", "oom-dump-dir=", "oom-buffer-size=", "oom-max-dumps=", "oom-max-total-mb=")
-	olderFlags(flags, "ranks are known from their environment; --tag names anything else", "job-id=", "rank=", "local-rank=", "world-size=")
-	olderFlags(flags, "the recording is written as it grows; hightide ui --remote-write sends it on", "telemetry-sink-dir=", "telemetry-flush-seconds=",
+	olderFlags(flags, "under hightide run the allocator's snapshot is always kept where memory runs out",
+		"oom-flight-recorder")
+	olderFlags(flags, "the snapshot of an out-of-memory lies in the run's folder", "oom-dump-dir=", "oom-buffer-size=",
+		"oom-max-dumps=", "oom-max-total-mb=")
+	olderFlags(flags, "ranks are known from their environment; --tag names anything else", "job-id=", "rank=",
+		"local-rank=", "world-size=")
+	olderFlags(flags, "the recording is written as it grows; hightide ui --remote-write sends it on",
+		"telemetry-sink-dir=", "telemetry-flush-seconds=",
 		"telemetry-rollover-mb=", "telemetry-retention-files=", "telemetry-retention-total-mb=")
 	flags.BoolVar(&o.watchdog, "watchdog", false, "clean up at limits: that is done inside the program, see docs/sdk.md")
 	_ = flags.MarkHidden("watchdog")
@@ -269,10 +280,12 @@ func (p percentage) Set(word string) error {
 
 func (o *trackOptions) run(a *app, c *cobra.Command, args []string) error {
 	if o.watchdog {
-		return fail.Usage("in the program: hightide.compat.gpumemprof.MemoryWatchdog, see docs/sdk.md", "the memory to free is inside the program: hightide cannot clean up from outside")
+		return fail.Usage("in the program: hightide.compat.gpumemprof.MemoryWatchdog, see docs/sdk.md",
+			"the memory to free is inside the program: hightide cannot clean up from outside")
 	}
 	if o.warning > o.critical {
-		return fail.Usage("swap them", "the warning at %v %% comes after the critical threshold of %v %%", o.warning, o.critical)
+		return fail.Usage("swap them", "the warning at %v %% comes after the critical threshold of %v %%", o.warning,
+			o.critical)
 	}
 	return o.watch(a, c, args, o.limits(a), false)
 }

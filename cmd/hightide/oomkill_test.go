@@ -14,7 +14,8 @@ func TestKernelKill(t *testing.T) {
 	const limit = 160 << 20 // the script takes 256 MiB
 	group := memoryGroup(t, limit)
 	s := newSession(t)
-	enter := fmt.Sprintf("echo $$ > %s/cgroup.procs && exec hightide run --data-dir %s/data --json=%s/o.json -- %s %s none",
+	enter := fmt.Sprintf("echo $$ > %s/cgroup.procs && exec hightide run --data-dir %s/data --json=%s/o.json -- %s %s "+
+		"none",
 		group, s.dir, s.dir, pythonPath(t), s.script)
 	c := s.command("version") // for its environment and folder
 	c.Path, c.Args = "/bin/sh", []string{"sh", "-c", enter}
@@ -35,7 +36,8 @@ func TestKernelKill(t *testing.T) {
 
 // memoryGroup makes a control group of either version with a limit, or skips.
 func memoryGroup(t *testing.T, limit int) string {
-	for _, form := range []struct{ dir, file string }{{"/sys/fs/cgroup/memory", "memory.limit_in_bytes"}, {"/sys/fs/cgroup", "memory.max"}} {
+	for _, form := range []struct{ dir, file string }{{"/sys/fs/cgroup/memory", "memory.limit_in_bytes"},
+		{"/sys/fs/cgroup", "memory.max"}} {
 		path := filepath.Join(form.dir, fmt.Sprintf("hightide-test-%d", os.Getpid()))
 		if os.Mkdir(path, 0o755) != nil {
 			continue

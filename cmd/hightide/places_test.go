@@ -13,7 +13,8 @@ func inNamespace(t *testing.T, script string) string {
 	if os.Getuid() != 0 || exec.Command("unshare", "-m", "mount", "-t", "tmpfs", "tmpfs", "/mnt").Run() != nil {
 		t.Skip("only root, and not in every container, may mount")
 	}
-	text, err := exec.Command("unshare", "-m", "sh", "-eu", "-c", script, "sh", t.TempDir(), pythonPath(t)).CombinedOutput()
+	text, err := exec.Command("unshare", "-m", "sh", "-eu", "-c", script, "sh", t.TempDir(),
+		pythonPath(t)).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, text)
 	}
@@ -27,12 +28,15 @@ func TestNoexec(t *testing.T) {
 	const program = `hightide run --json=$1/out.json -q -- "$2" -c 'import time; x = b"x" * (50 << 20); time.sleep(0.5)' 2>&1; cat $1/out.json`
 	somewhere := inNamespace(t, `mkdir $1/cache $1/data; mount -t tmpfs -o noexec tmpfs $1/cache
 		export XDG_CACHE_HOME=$1/cache HIGHTIDE_DATA=$1/data; `+program)
-	if strings.Contains(somewhere, "ld.so") || strings.Contains(somewhere, "noexec") || !strings.Contains(somewhere, `"heap_bytes"`) {
+	if strings.Contains(somewhere, "ld.so") || strings.Contains(somewhere, "noexec") ||
+		!strings.Contains(somewhere, `"heap_bytes"`) {
 		t.Errorf("the data directory would have done:\n%s", somewhere)
 	}
 	nowhere := inNamespace(t, `mkdir $1/cache $1/data; mount -t tmpfs -o noexec tmpfs $1/cache; mount -t tmpfs -o noexec tmpfs $1/data; mount -t tmpfs -o noexec tmpfs /dev/shm
 		export XDG_CACHE_HOME=$1/cache HIGHTIDE_DATA=$1/data; `+program)
-	if strings.Contains(nowhere, "ld.so") || !strings.Contains(nowhere, "allocations are not seen: no library can be loaded from") || strings.Contains(nowhere, `"heap_bytes"`) {
+	if strings.Contains(nowhere, "ld.so") ||
+		!strings.Contains(nowhere, "allocations are not seen: no library can be loaded from") ||
+		strings.Contains(nowhere, `"heap_bytes"`) {
 		t.Errorf("no place would have done:\n%s", nowhere)
 	}
 }
@@ -65,7 +69,8 @@ func TestFoldersOfStrangers(t *testing.T) {
 				find $TMPDIR/hightide-0/ $TMPDIR/theirs /dev/shm/hightide-0/ -mindepth 1 2>/dev/null | sed 's/^/stray /'
 				find $TMPDIR -name run.hightide | sed 's/^/kept /'
 				hightide ls 2>&1 || true`)
-			if !strings.Contains(out, "ran\n") || !strings.Contains(out, "; recording into /mnt/hightide-") || !strings.Contains(out, "cannot use the data directory") {
+			if !strings.Contains(out, "ran\n") || !strings.Contains(out, "; recording into /mnt/hightide-") ||
+				!strings.Contains(out, "cannot use the data directory") {
 				t.Errorf("it did not run, or did not say where it recorded, or listed a stranger's runs:\n%s", out)
 			}
 			if strings.Contains(out, "stray ") || strings.Count(out, "kept /mnt/hightide-") != 1 {
@@ -75,8 +80,8 @@ func TestFoldersOfStrangers(t *testing.T) {
 	}
 }
 
-// TestSpilled: a run whose data directory cannot be written, or has no room, lies in the temporary folder. ls and show know it under that
-// data directory, and under no other.
+// TestSpilled: a run whose data directory cannot be written, or has no room, lies in the temporary folder. ls and
+// show know it under that data directory, and under no other.
 func TestSpilled(t *testing.T) {
 	t.Parallel()
 	for name, place := range map[string][2]string{
@@ -94,10 +99,12 @@ func TestSpilled(t *testing.T) {
 				hightide ls 2>&1; hightide show mine 2>&1; hightide rm mine 2>&1; hightide ls 2>&1
 				echo other; hightide ls --data-dir $1/other 2>&1`)
 			known, after, _ := strings.Cut(out, "other\n")
-			if !strings.Contains(known, "; recording into /mnt/hightide-") || strings.Count(known, "lie in /mnt/hightide-") != 1 {
+			if !strings.Contains(known, "; recording into /mnt/hightide-") ||
+				strings.Count(known, "lie in /mnt/hightide-") != 1 {
 				t.Errorf("it is not said where it lies, or more than once:\n%s", out)
 			}
-			if !strings.Contains(known, "mine: sh -c 'echo ran'") || !strings.Contains(known, "No runs.") || strings.Contains(after, "mine") {
+			if !strings.Contains(known, "mine: sh -c 'echo ran'") || !strings.Contains(known, "No runs.") ||
+				strings.Contains(after, "mine") {
 				t.Errorf("it is not shown, not deleted, or taken for another folder's:\n%s", out)
 			}
 		})

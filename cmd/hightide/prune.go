@@ -40,7 +40,8 @@ Exit codes: 0 fine, also where the answer was no; 2 wrong usage, or no terminal 
 
 func (o *pruneOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.Func("older-than", "delete runs that began longer ago than a `time`, as in 12h, 30d, 8w", o.setAge)
-	flags.Func("max-size", "delete the oldest until the rest takes no more than a `size`, as in 500MiB, 10GiB", size(&o.Bytes, "500MiB or 10GiB"))
+	flags.Func("max-size", "delete the oldest until the rest takes no more than a `size`, as in 500MiB, 10GiB",
+		size(&o.Bytes, "500MiB or 10GiB"))
 	flags.BoolVar(&o.Preview, "dry-run", false, "only say what would be deleted")
 	flags.BoolVarP(&o.yes, "yes", "y", false, "delete without asking")
 	jsonFlag(flags, &o.json)
@@ -98,7 +99,8 @@ func (o *pruneOptions) ask(a *app, c *cobra.Command) (yes bool, err error) {
 	}
 	what := fmt.Sprintf("%s, %v", report.Counted(int64(len(gone)), "run"), mem.Bytes(total))
 	if !a.canAsk() {
-		return false, fail.Usage("--dry-run shows them, --yes deletes them", "%s would be deleted, and there is no terminal to ask on", what)
+		return false, fail.Usage("--dry-run shows them, --yes deletes them",
+			"%s would be deleted, and there is no terminal to ask on", what)
 	}
 	if err := o.print(a.stderr, "would delete", gone); err != nil {
 		return false, err

@@ -53,16 +53,21 @@ that cannot be replayed.`,
 
 func (o *replayOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.Func("alloc-conf", "allocator `settings`, as PYTORCH_ALLOC_CONF has them (default as recorded)", o.setSettings)
-	flags.Func("gpu", "`name` of the GPU whose memory, less a process's context, is the limit; all: which GPUs of the catalogue the trace fits", o.setGPU)
+	flags.Func("gpu", "`name` of the GPU whose memory, less a process's context, is the limit; all: which GPUs of the "+
+		"catalogue the trace fits", o.setGPU)
 	flags.Func("gpus", "with `all`: the same as --gpu all", o.setGPUs)
 	_ = flags.MarkHidden("gpus")
 	catalogueFlag(flags, &o.Catalogue)
 	flags.StringVar(&o.Memory, "memory", "", "`size` of the allocator's limit, as 24GiB")
-	flags.BoolVar(&o.Fresh, "fresh", false, "begin with an empty cache, as --search does: without what was cached before the trace")
+	flags.BoolVar(&o.Fresh, "fresh", false,
+		"begin with an empty cache, as --search does: without what was cached before the trace")
 	o.Device = -1
-	flags.Func("device", "`number` of the device in the file (default the one with the longest history; with --verify all)", o.setDevice)
-	flags.Var(text{to: &o.Torch, check: checkTorch}, "torch", "`version` of PyTorch whose rules apply (default as the file tells)")
-	flags.BoolVar(&o.Verify, "verify", false, "replay with the recorded settings, and compare every address and segment with the recording")
+	flags.Func("device",
+		"`number` of the device in the file (default the one with the longest history; with --verify all)", o.setDevice)
+	flags.Var(text{to: &o.Torch, check: checkTorch}, "torch",
+		"`version` of PyTorch whose rules apply (default as the file tells)")
+	flags.BoolVar(&o.Verify, "verify", false,
+		"replay with the recorded settings, and compare every address and segment with the recording")
 	flags.BoolVar(&o.Search, "search", false, "try a grid of settings and list the best")
 	flags.StringVar(&o.Policy, "policy", "native", "`model` of the allocator: native, async, bfc, ideal")
 	flags.BoolVar(&o.Compare, "compare", false, "run all models and show them beside each other")
@@ -122,7 +127,8 @@ func (o *replayOptions) run(a *app, c *cobra.Command, args []string) error {
 			return err
 		}
 	}
-	if o.Verify && !result.Verified.Exact() || !o.Verify && result.OOM != nil || o.one() && result.Verdict.IsOutOfMemory() {
+	if o.Verify && !result.Verified.Exact() || !o.Verify && result.OOM != nil ||
+		o.one() && result.Verdict.IsOutOfMemory() {
 		return exitStatus(1)
 	}
 	return nil
@@ -142,7 +148,8 @@ func (a *app) printReplay(r *replay.Result, verify bool) {
 	fmt.Fprint(a.stdout, r.Text(textOptions(a.stdout)))
 }
 
-// printVerified says how far the model agrees with a record, named where there are several; the first is then the sum of them.
+// printVerified says how far the model agrees with a record, named where there are several; the first is then the sum
+// of them.
 func (a *app) printVerified(r *replay.Result, named bool) {
 	v, of := r.Verified, ""
 	if named && r.File != "" {
@@ -155,7 +162,8 @@ func (a *app) printVerified(r *replay.Result, named bool) {
 	fmt.Fprintf(a.stdout, "%d of %d addresses and %d of %d segments%s are as recorded (rules of torch %s).\n",
 		v.AddressesExact, v.Addresses, v.SegmentsExact, v.Segments, of, r.Torch)
 	if v.Ambiguous > 0 {
-		fmt.Fprintf(a.stdout, "%d of the addresses chose between equal blocks whose segments' age the trace does not hold; %d were re-aligned.\n",
+		fmt.Fprintf(a.stdout,
+			"%d of the addresses chose between equal blocks whose segments' age the trace does not hold; %d were re-aligned.\n",
 			v.Ambiguous, v.Realigned)
 	}
 	if v.First != "" && len(r.Files) == 0 {

@@ -68,7 +68,8 @@ func (o *reportOptions) write(a *app, r *report.Report, name string, asJSON func
 }
 
 // writePage is write with a page of its own.
-func (o *reportOptions) writePage(a *app, r *report.Report, name string, asJSON func() ([]byte, error), page func(io.Writer) error) error {
+func (o *reportOptions) writePage(a *app, r *report.Report, name string, asJSON func() ([]byte, error),
+	page func(io.Writer) error) error {
 	if o.json != "" {
 		if err := a.outputOf(o.json, asJSON); err != nil {
 			return err

@@ -78,22 +78,28 @@ func (o *runOptions) AddFlags(flags *pflag.FlagSet) {
 	o.Interval = 100 * time.Millisecond
 	flags.Var(span{&o.Interval, time.Millisecond}, "interval", "sampling interval")
 	flags.Uint64Var(&o.Steps, "steps", 0, "stop after this `number` of optimizer steps")
-	flags.StringVar(&o.SnapshotOn, "snapshot-on", "oom", "`when` to take an allocator snapshot, or JAX's profile of live arrays: oom, exit, step:N, never; several with commas")
+	flags.StringVar(&o.SnapshotOn, "snapshot-on", "oom",
+		"`when` to take an allocator snapshot, or JAX's profile of live arrays: oom, exit, step:N, never; several with "+
+			"commas")
 	flags.BoolVar(&o.stacks, "stacks", true, "sample the host heap with Python stacks")
 	flags.BoolVar(&o.NoStacks, "no-stacks", false, "do not sample the host heap")
-	flags.Func("alert", "say when a `limit` is passed, as 'host.rss > 8GiB', 'host.rss > 80%', 'host.rss > 50MiB/step'; may be given several times", o.addAlert)
+	flags.Func("alert", "say when a `limit` is passed, as 'host.rss > 8GiB', 'host.rss > 80%', 'host.rss > "+
+		"50MiB/step'; may be given several times", o.addAlert)
 	flags.BoolVar(&o.ui, "ui", false, "open the run's page in a browser while it runs")
-	flags.BoolVar(&o.live, "live", false, "show hightide top while it runs; the program's output is a view of it, and is printed at the end")
+	flags.BoolVar(&o.live, "live", false,
+		"show hightide top while it runs; the program's output is a view of it, and is printed at the end")
 	flags.BoolVar(&o.KeepOutput, "capture", false, "keep what the program writes with the run, as well as showing it")
 	o.KeepLimit = captureLimit
-	flags.Func("capture-limit", "keep about `size` of it at most: of a longer output the beginning and the end, half each; none keeps all (default 256MiB)", func(text string) error {
+	flags.Func("capture-limit", "keep about `size` of it at most: of a longer output the beginning and the end, half "+
+		"each; none keeps all (default 256MiB)", func(text string) error {
 		if text == "none" {
 			o.KeepLimit = 0
 			return nil
 		}
 		limit, err := mem.ParseBytes(text)
 		if err != nil || limit < leastCapture {
-			return fail.Usage("as in --capture-limit 64MiB, or none", "--capture-limit takes a size of %v or more, not %q", mem.Bytes(leastCapture), text)
+			return fail.Usage("as in --capture-limit 64MiB, or none", "--capture-limit takes a size of %v or more, not %q",
+				mem.Bytes(leastCapture), text)
 		}
 		o.KeepLimit = int64(limit)
 		return nil
@@ -130,7 +136,8 @@ func (o *runOptions) run(a *app, c *cobra.Command, args []string) error {
 		return fail.Usage("choose one", "--quiet shows nothing and --live shows more")
 	}
 	if o.live && o.ui {
-		return fail.Usage("choose one; hightide ui shows any run", "--live shows the run in this terminal and --ui in a browser")
+		return fail.Usage("choose one; hightide ui shows any run",
+			"--live shows the run in this terminal and --ui in a browser")
 	}
 	if err := o.of(c, args); err != nil {
 		return err

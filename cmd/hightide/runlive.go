@@ -18,7 +18,8 @@ import (
 	"hightide/internal/tui"
 )
 
-// run --live: the views of top while the program runs, and when it has ended, or they are left, its output where it would have been.
+// run --live: the views of top while the program runs, and when it has ended, or they are left, its output where it
+// would have been.
 //
 //	the program ──▶ a terminal of its own ──▶ its keeper ──▶ output.log ──▶ a view ──▶ at the end: the terminal
 
@@ -64,7 +65,8 @@ func (o *runOptions) watched(a *app, ctx context.Context, screen *os.File) (*eng
 	if terminal(os.Stdin) != nil {
 		e.Runtime.Stdin = nil // keys are for the views
 	}
-	l := &liveRun{messages: make(chan any), left: make(chan struct{}), started: make(chan struct{}), done: make(chan struct{})}
+	l := &liveRun{messages: make(chan any), left: make(chan struct{}), started: make(chan struct{}),
+		done: make(chan struct{})}
 	o.OutputApart, o.Events = true, l.tell
 	go func() {
 		defer close(l.done)
@@ -86,8 +88,9 @@ func (l *liveRun) show(ctx context.Context, e *engine.Engine, screen, keys *os.F
 		cancel()
 	}()
 	go l.tail(ctx)
-	err := tui.Run(ctx, tui.Options{Engine: e, Every: time.Second, In: keys, Out: screen, Color: color, ASCII: ascii, Console: kernelConsole(),
-		Launch: &tui.Launch{Messages: l.messages, Interrupt: interruptGroup, Resized: l.resized}})
+	err := tui.Run(ctx, tui.Options{Engine: e, Every: time.Second, In: keys, Out: screen, Color: color, ASCII: ascii,
+		Console: kernelConsole(),
+		Launch:  &tui.Launch{Messages: l.messages, Interrupt: interruptGroup, Resized: l.resized}})
 	close(l.left)
 	if errors.Is(err, context.Canceled) {
 		return nil
@@ -147,8 +150,9 @@ func (l *liveRun) paused(e event.Paused) {
 	}
 }
 
-// resized gives the program's terminal the size of its view. The program hears of it once more. What the terminal told it came before
-// the size was there to be read. And the terminal of its own is nobody's controlling one, which tells nobody.
+// resized gives the program's terminal the size of its view. The program hears of it once more. What the terminal
+// told it came before the size was there to be read. And the terminal of its own is nobody's controlling one, which
+// tells nobody.
 func (l *liveRun) resized(columns, rows int) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -244,7 +248,8 @@ func skipTo(say *view, file *os.File) {
 		return
 	}
 	if _, err := file.Seek(-printedAgain, io.SeekEnd); err == nil {
-		say.say(fmt.Sprintf("the program wrote %v; this is the end of it, all of it is kept with the run as %s", mem.Bytes(info.Size()), engine.OutputFile))
+		say.say(fmt.Sprintf("the program wrote %v; this is the end of it, all of it is kept with the run as %s",
+			mem.Bytes(info.Size()), engine.OutputFile))
 	}
 }
 

@@ -61,7 +61,8 @@ func (a *app) uiInBackground() (string, error) {
 		return "", err
 	}
 	defer told.Close()
-	server := exec.Command("/proc/self/exe", "ui", "--addr", "127.0.0.1:0", "--idle", uiIdle.String(), "--ready-fd=3", "--data-dir", a.engine().Dir())
+	server := exec.Command("/proc/self/exe", "ui", "--addr", "127.0.0.1:0", "--idle", uiIdle.String(), "--ready-fd=3",
+		"--data-dir", a.engine().Dir())
 	server.Args[0] = os.Args[0]
 	server.ExtraFiles = []*os.File{ready}
 	server.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

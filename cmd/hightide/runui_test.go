@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// TestRunUI: the page of a run is opened while it runs, and its server is there after the run has ended, until nobody looks.
+// TestRunUI: the page of a run is opened while it runs, and its server is there after the run has ended, until nobody
+// looks.
 func TestRunUI(t *testing.T) {
 	t.Parallel()
 	s := newSession(t)
@@ -53,7 +54,8 @@ func TestRunUI(t *testing.T) {
 // fakeBrowser stands in for the browser of the session's commands; opened waits for what it is told to open.
 func (s *session) fakeBrowser() (opened func() string) {
 	s.t.Helper()
-	write(s.t, s.dir, "xdg-open", "#!/bin/sh\necho \"$1\" > \"$(dirname \"$0\")/opened.part\" && mv \"$(dirname \"$0\")/opened.part\" \"$(dirname \"$0\")/opened\"\n")
+	write(s.t, s.dir, "xdg-open", "#!/bin/sh\necho \"$1\" > \"$(dirname \"$0\")/opened.part\" && mv \"$(dirname "+
+		"\"$0\")/opened.part\" \"$(dirname \"$0\")/opened\"\n")
 	if err := os.Chmod(filepath.Join(s.dir, "xdg-open"), 0o755); err != nil {
 		s.t.Fatal(err)
 	}

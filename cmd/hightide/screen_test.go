@@ -7,7 +7,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// screen is what a terminal shows of what is written to it: as much of one as bubbletea makes use of. Colours are passed over.
+// screen is what a terminal shows of what is written to it: as much of one as bubbletea makes use of. Colours are
+// passed over.
 type screen struct {
 	cells       [][]rune
 	width       int

@@ -119,7 +119,8 @@ func (v *view) status(s observe.Status) {
 		if i < len(lines) {
 			line = lines[i]
 		}
-		fmt.Fprintf(&b, "\x1b[%d;1H%s%s%s%s", v.rows-v.height+1+i, clearLine, dim, report.Shorten(line, int(size.Col)), plainText)
+		fmt.Fprintf(&b, "\x1b[%d;1H%s%s%s%s", v.rows-v.height+1+i, clearLine, dim, report.Shorten(line, int(size.Col)),
+			plainText)
 	}
 	b.WriteString(restoreCursor)
 	_, _ = v.out.WriteString(b.String())

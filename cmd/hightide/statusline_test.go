@@ -22,7 +22,8 @@ func TestCompilingIsTold(t *testing.T) {
 	for s := 0; s < 300; s++ {
 		v.tell(at(time.Duration(s) * time.Second))
 	}
-	if want := "hightide: compiling: 41 kernels so far, 1 min\nhightide: compiling: 41 kernels so far, 2 min\nhightide: compiling: 41 kernels so far, 4 min\n"; out.String() != want {
+	if want := "hightide: compiling: 41 kernels so far, 1 min\nhightide: compiling: 41 kernels so far, 2 " +
+		"min\nhightide: compiling: 41 kernels so far, 4 min\n"; out.String() != want {
 		t.Errorf("%q", out.String())
 	}
 	if line := statusLine(observe.Status{}); strings.Contains(line, "compiling") {

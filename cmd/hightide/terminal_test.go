@@ -13,7 +13,8 @@ func TestTerminal(t *testing.T) {
 	if _, err := exec.LookPath("bash"); err != nil {
 		t.Skip("job control is tested with bash, which is not here")
 	}
-	for _, name := range []string{"interrupt", "interrupt_default", "stop", "ignores_stop", "status_line", "status_line_in_background", "terminal_is_the_programs"} {
+	for _, name := range []string{"interrupt", "interrupt_default", "stop", "ignores_stop", "status_line",
+		"status_line_in_background", "terminal_is_the_programs"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := exec.Command(pythonPath(t), filepath.Join("testdata", "terminal", "terminal.py"), name)

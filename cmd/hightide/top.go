@@ -56,12 +56,14 @@ func (o *topOptions) run(a *app, c *cobra.Command, args []string) error {
 	screen := terminal(a.stdout)
 	plain := o.once || o.json != "" || screen == nil || terminal(os.Stdin) == nil || plainTerminal()
 	if plain && len(args) > 0 {
-		return fail.Usage("hightide show "+args[0]+" prints it as plain lines; hightide explain reads files", "hightide top %s needs a terminal", args[0])
+		return fail.Usage("hightide show "+args[0]+" prints it as plain lines; hightide explain reads files",
+			"hightide top %s needs a terminal", args[0])
 	}
 	if plain {
 		return o.say(a, c)
 	}
-	options := tui.Options{Engine: a.engine(), Every: o.every, Filter: o.filter, In: os.Stdin, Out: screen, Color: text.Color, ASCII: text.ASCII, Console: kernelConsole(), Mouse: !o.noMouse}
+	options := tui.Options{Engine: a.engine(), Every: o.every, Filter: o.filter, In: os.Stdin, Out: screen,
+		Color: text.Color, ASCII: text.ASCII, Console: kernelConsole(), Mouse: !o.noMouse}
 	if len(args) > 0 {
 		options.Ref = args[0]
 	}

@@ -48,7 +48,8 @@ func openTerminal(t *testing.T, data string, env []string, command ...string) *c
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &console{t: t, master: os.NewFile(uintptr(master), "ptmx"), slave: slave, screen: newScreen(80, 24), ended: make(chan error, 1)}
+	c := &console{t: t, master: os.NewFile(uintptr(master), "ptmx"), slave: slave, screen: newScreen(80, 24),
+		ended: make(chan error, 1)}
 	c.resize(80, 24)
 	mode, err := unix.IoctlGetTermios(int(slave.Fd()), unix.TCGETS)
 	if err != nil {
@@ -56,7 +57,8 @@ func openTerminal(t *testing.T, data string, env []string, command ...string) *c
 	}
 	c.before = *mode
 	c.command = exec.Command(command[0], command[1:]...)
-	c.command.Env = append(os.Environ(), append([]string{"HIGHTIDE_DATA=" + data, "TERM=xterm-256color", "LC_ALL=C.UTF-8"}, env...)...)
+	c.command.Env = append(os.Environ(), append([]string{"HIGHTIDE_DATA=" + data, "TERM=xterm-256color",
+		"LC_ALL=C.UTF-8"}, env...)...)
 	c.command.Stdin, c.command.Stdout, c.command.Stderr = slave, slave, slave
 	c.command.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	if err := c.command.Start(); err != nil {
@@ -89,7 +91,8 @@ func (c *console) resize(width, height int) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.screen.resize(width, height)
-	if err := unix.IoctlSetWinsize(int(c.slave.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: uint16(height), Col: uint16(width)}); err != nil {
+	if err := unix.IoctlSetWinsize(int(c.slave.Fd()), unix.TIOCSWINSZ,
+		&unix.Winsize{Row: uint16(height), Col: uint16(width)}); err != nil {
 		c.t.Fatal(err)
 	}
 }
@@ -150,7 +153,8 @@ func (c *console) end() (code int) {
 // record starts a run that goes on until the test ends, and returns its engine.
 func record(t *testing.T, data, folder string) *exec.Cmd {
 	t.Helper()
-	c := exec.Command("hightide", "run", "--quiet", "--name", "watched", "--", "sh", "-c", "touch begun; while sleep 0.1; do :; done")
+	c := exec.Command("hightide", "run", "--quiet", "--name", "watched", "--", "sh", "-c",
+		"touch begun; while sleep 0.1; do :; done")
 	c.Dir, c.Env = folder, append(os.Environ(), "HIGHTIDE_DATA="+data)
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := c.Start(); err != nil {
@@ -194,7 +198,10 @@ func TestTop(t *testing.T) {
 	c.keys("1/touchbegun")
 	c.shows("filter: touchbegun")
 	c.keys("\x15watched\r")
-	c.until("one run and its processes", func(text string) bool { return strings.Contains(text, "watched") && !strings.Contains(text, "reading") })
+	c.until("one run and its processes", func(text string) bool {
+		return strings.Contains(text, "watched") &&
+			!strings.Contains(text, "reading")
+	})
 	c.keys("\x1b[B\r") // the run, opened
 	c.shows("▸ tree.")
 	if err := run.Process.Kill(); err != nil {
@@ -250,7 +257,8 @@ func TestTopSignals(t *testing.T) {
 func TestRunLive(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	c := openConsole(t, t.TempDir(), nil, "run", "--live", "--", "sh", "-c", "test -t 1 && echo one; until test -e "+folder+"/go; do sleep 0.1; done; echo two; exit 7")
+	c := openConsole(t, t.TempDir(), nil, "run", "--live", "--", "sh", "-c",
+		"test -t 1 && echo one; until test -e "+folder+"/go; do sleep 0.1; done; echo two; exit 7")
 	c.shows("9 Output", "one", "host")
 	c.keys("1")
 	c.shows("Memory", "running")
@@ -268,13 +276,17 @@ func TestRunLiveLeft(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	c := openConsole(t, t.TempDir(), nil, "run", "--live", "--", "sh", "-c",
-		"trap 'echo interrupted; touch "+folder+"/seen' INT; echo one; until test -e "+folder+"/go; do sleep 0.1; done; echo two")
+		"trap 'echo interrupted; touch "+folder+"/seen' INT; echo one; until test -e "+folder+"/go; do sleep 0.1; done; "+
+			"echo two")
 	c.shows("9 Output", "one")
 	c.keys("\x03")
 	exists(t, filepath.Join(folder, "seen"))
 	c.shows("interrupted")
 	c.keys("q")
-	c.until("the output on the main screen", func(text string) bool { return c.screen.main == nil && strings.Contains(text, "interrupted") })
+	c.until("the output on the main screen", func(text string) bool {
+		return c.screen.main == nil &&
+			strings.Contains(text, "interrupted")
+	})
 	write(t, folder, "go", "")
 	c.shows("one\n", "interrupted\n", "two\n", "Again:")
 	if code := c.end(); code != 0 {
@@ -285,7 +297,8 @@ func TestRunLiveLeft(t *testing.T) {
 // TestTopOfASnapshot walks through a real snapshot by keyboard.
 func TestTopOfASnapshot(t *testing.T) {
 	t.Parallel()
-	c := openConsole(t, t.TempDir(), nil, "top", filepath.Join("..", "..", "testdata", "real", "h100-lm-ctx128-train-step.pickle"))
+	c := openConsole(t, t.TempDir(), nil, "top", filepath.Join("..", "..", "testdata", "real",
+		"h100-lm-ctx128-train-step.pickle"))
 	c.shows("51.3 GiB", "HOLDS", "benchmark.py:452")
 	c.keys("\x1b[C")
 	c.shows("▾ <module>")

@@ -81,9 +81,12 @@ func (o *uiOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.addr, "addr", uiAddr, "`address` to listen on; port 0: any free one")
 	flags.StringVar(&o.cert, "tls-cert", "", "serve over TLS with this certificate, a `file` of PEM")
 	flags.StringVar(&o.key, "tls-key", "", "its private key, a `file` of PEM")
-	flags.StringSliceVar(&o.Hosts, "host", nil, "`name` by which browsers may call this server, besides that of the machine; may be given several times")
-	flags.StringVar(&o.tokens.all, "token-file", "", "the token of programs is in this `file`, which is made where there is none (default: a new one at each start)")
-	flags.StringVar(&o.tokens.metrics, "metrics-token-file", "", "a token that reads /metrics and nothing else is in this `file`, which is made where there is none")
+	flags.StringSliceVar(&o.Hosts, "host", nil,
+		"`name` by which browsers may call this server, besides that of the machine; may be given several times")
+	flags.StringVar(&o.tokens.all, "token-file", "",
+		"the token of programs is in this `file`, which is made where there is none (default: a new one at each start)")
+	flags.StringVar(&o.tokens.metrics, "metrics-token-file", "",
+		"a token that reads /metrics and nothing else is in this `file`, which is made where there is none")
 	flags.BoolVar(&o.open, "open", false, "open it in a browser")
 	flags.BoolVar(&o.AllowExec, "allow-exec", false, "let who may ask start programs: imagined runs, fits, matrices")
 	flags.Var(span{&o.idle, time.Second}, "idle", "end when nobody has looked for that `time`, as 10m")
@@ -167,7 +170,8 @@ func (o *uiOptions) tell(a *app, s *server.Server, listener net.Listener, page s
 		}
 	}
 	if reached && o.cert == "" {
-		o.Warn("warning: without TLS, whoever is on the network between reads what is sent, and can ask in your name: --tls-cert and --tls-key encrypt it")
+		o.Warn("warning: without TLS, whoever is on the network between reads what is sent, and can ask in your name: " +
+			"--tls-cert and --tls-key encrypt it")
 	}
 	if o.readyFD >= 0 {
 		ready := os.NewFile(uintptr(o.readyFD), "ready")
@@ -184,7 +188,8 @@ func (o *uiOptions) again(a *app, c *cobra.Command, args []string, busy error) e
 	address, ok := a.runningAt(o.addr)
 	switch {
 	case ok && more:
-		return fail.Environment("end that one first, or take a free port: --addr 127.0.0.1:0; hightide ui alone prints a new address of it", "a server of this account is at %s already", o.addr)
+		return fail.Environment("end that one first, or take a free port: --addr 127.0.0.1:0; hightide ui alone prints a "+
+			"new address of it", "a server of this account is at %s already", o.addr)
 	case !ok:
 		return busy
 	}
@@ -240,9 +245,11 @@ func (o *uiOptions) listen() (net.Listener, error) {
 	pair, err := tls.LoadX509KeyPair(o.cert, o.key)
 	if err != nil {
 		listener.Close()
-		return nil, fail.Input("openssl req -x509 -newkey ed25519 -noenc -keyout key.pem -out cert.pem makes a pair", "--tls-cert: %w", err)
+		return nil, fail.Input("openssl req -x509 -newkey ed25519 -noenc -keyout key.pem -out cert.pem makes a pair",
+			"--tls-cert: %w", err)
 	}
-	return tls.NewListener(listener, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}), nil
+	return tls.NewListener(listener, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12,
+		NextProtos: []string{"http/1.1"}}), nil
 }
 
 // cannotListen says why an address cannot be used, in the words that the error has below the names of calls.
@@ -294,7 +301,8 @@ func (o *uiOptions) scheme() string {
 func serve(ctx context.Context, listener net.Listener, handler http.Handler, room server.Room) error {
 	front := &http.Server{
 		Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
-		BaseContext: func(net.Listener) context.Context { return ctx }, ErrorLog: log.New(io.Discard, "", 0), // what strangers do wrong is told to them
+		// what strangers do wrong is told to them
+		BaseContext: func(net.Listener) context.Context { return ctx }, ErrorLog: log.New(io.Discard, "", 0),
 	}
 	room.Watch(front)
 	go func() {
@@ -309,8 +317,9 @@ func serve(ctx context.Context, listener net.Listener, handler http.Handler, roo
 	return nil
 }
 
-// openPrivately opens an address with a code. The browser is handed a file that leads there, as every user of a machine sees the
-// arguments of its programs. The file stays for an hour, as nothing says when the browser has read it; by then its code is of no use.
+// openPrivately opens an address with a code. The browser is handed a file that leads there, as every user of a
+// machine sees the arguments of its programs. The file stays for an hour, as nothing says when the browser has read
+// it; by then its code is of no use.
 func (a *app) openPrivately(address string) error {
 	dir, err := a.engine().Keep("ui")
 	if err != nil {
@@ -327,7 +336,8 @@ func (a *app) openPrivately(address string) error {
 		return err
 	}
 	target := html.EscapeString(address)
-	_, err = fmt.Fprintf(file, "<!doctype html><meta charset=utf-8><meta name=referrer content=no-referrer><meta http-equiv=refresh content=\"0; url=%s\">\n<a href=\"%s\">hightide</a>\n", target, target)
+	_, err = fmt.Fprintf(file, "<!doctype html><meta charset=utf-8><meta name=referrer content=no-referrer><meta "+
+		"http-equiv=refresh content=\"0; url=%s\">\n<a href=\"%s\">hightide</a>\n", target, target)
 	if err = errors.Join(err, file.Close()); err != nil {
 		_ = os.Remove(file.Name())
 		return err
@@ -353,12 +363,17 @@ const (
 const pushToken = "HIGHTIDE_PUSH_TOKEN"
 
 func (o *outsideOptions) AddFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&o.RemoteWrite, "remote-write", "", "push metrics to this `URL` by Prometheus remote write ($"+pushToken+" is sent as a bearer token)")
-	flags.StringVar(&o.OTLP, "otlp", "", "push metrics to this `URL` by OpenTelemetry over HTTP, as http://localhost:4318/v1/metrics")
-	flags.StringArrayVar(&o.Headers, "push-header", nil, "also send this `header`, as 'X-Scope-OrgID: team'; may be given several times")
+	flags.StringVar(&o.RemoteWrite, "remote-write", "",
+		"push metrics to this `URL` by Prometheus remote write ($"+pushToken+" is sent as a bearer token)")
+	flags.StringVar(&o.OTLP, "otlp", "",
+		"push metrics to this `URL` by OpenTelemetry over HTTP, as http://localhost:4318/v1/metrics")
+	flags.StringArrayVar(&o.Headers, "push-header", nil,
+		"also send this `header`, as 'X-Scope-OrgID: team'; may be given several times")
 	flags.Var(span{&o.Every, metrics.LeastPause}, "push-every", "how often to push (default 15s)")
-	flags.Var(choice(&o.compat, "--compat", "", []string{memoryMark}), "compat", "serve another tool's `API` in place of this one's: memorymark, on port 5001")
-	flags.StringSliceVar(&o.origins, "origin", nil, "with --compat, pages of this `origin` may ask, as http://localhost:3000; may be given several times")
+	flags.Var(choice(&o.compat, "--compat", "", []string{memoryMark}), "compat",
+		"serve another tool's `API` in place of this one's: memorymark, on port 5001")
+	flags.StringSliceVar(&o.origins, "origin", nil,
+		"with --compat, pages of this `origin` may ask, as http://localhost:3000; may be given several times")
 }
 
 // choose takes the address that programs expect, where none was named.
@@ -369,7 +384,8 @@ func (o *outsideOptions) choose(c *cobra.Command, addr *string) {
 }
 
 // begin starts to push, and says what is to be served. stop ends it.
-func (o *outsideOptions) begin(ctx context.Context, a *app, s *server.Server, ours http.Handler, so server.Options) (handler http.Handler, stop func(), err error) {
+func (o *outsideOptions) begin(ctx context.Context, a *app, s *server.Server, ours http.Handler,
+	so server.Options) (handler http.Handler, stop func(), err error) {
 	handler = ours
 	if o.compat == memoryMark {
 		so.Origins = o.origins

@@ -63,7 +63,8 @@ func (s *session) serveBy(c *exec.Cmd) *uiProcess {
 	if !slices.Contains(c.Args, "--compat") {
 		token = s.tokenOf(fields[2])
 	}
-	return &uiProcess{s.t, c, fields[2], token, &http.Client{Transport: trusting, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, said}
+	return &uiProcess{s.t, c, fields[2], token, &http.Client{Transport: trusting,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, said}
 }
 
 // sentences are what a program says, as it comes.
@@ -151,8 +152,8 @@ func (s *uiProcess) post(name string, body io.Reader, size int64) (int, string) 
 	return response.StatusCode, string(text)
 }
 
-// TestUploads: a snapshot is taken in. What wants to run something, is broken, is not a snapshot or is too large is refused in one line,
-// by a process that may take only so much. Nothing of it stays.
+// TestUploads: a snapshot is taken in. What wants to run something, is broken, is not a snapshot or is too large is
+// refused in one line, by a process that may take only so much. Nothing of it stays.
 func TestUploads(t *testing.T) {
 	t.Parallel()
 	s := newSession(t)
@@ -206,13 +207,14 @@ func TestUploads(t *testing.T) {
 	}
 }
 
-// TestUploadOfRecording: a recording that is sent becomes a run until the server ends or it is deleted, and nothing of it comes into
-// the data directory.
+// TestUploadOfRecording: a recording that is sent becomes a run until the server ends or it is deleted, and nothing
+// of it comes into the data directory.
 func TestUploadOfRecording(t *testing.T) {
 	t.Parallel()
 	s := newSession(t)
 	elsewhere := filepath.Join(s.dir, "elsewhere")
-	if out, err := s.command("--data-dir", elsewhere, "run", "--quiet", "--name", "guest", "--", "true").CombinedOutput(); err != nil {
+	if out, err := s.command("--data-dir", elsewhere, "run", "--quiet", "--name", "guest", "--",
+		"true").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	found, _ := filepath.Glob(filepath.Join(elsewhere, "runs", "*", "run.hightide"))
@@ -230,7 +232,8 @@ func TestUploadOfRecording(t *testing.T) {
 		t.Fatalf("%d %s", status, text)
 	}
 	status, text = ui.get("/api/v1/runs/" + told.Run)
-	if status != 200 || !strings.Contains(text, `"from":"upload"`) || !strings.Contains(text, `"name":"guest"`) || strings.Contains(text, s.dir) {
+	if status != 200 || !strings.Contains(text, `"from":"upload"`) || !strings.Contains(text, `"name":"guest"`) ||
+		strings.Contains(text, s.dir) {
 		t.Errorf("its row: %d %s", status, text)
 	}
 	for _, path := range []string{"/report", "/series?name=main", "/artifacts/run.hightide"} {
@@ -251,7 +254,8 @@ func TestUploadOfRecording(t *testing.T) {
 		t.Errorf("its file is still there: %v", left)
 	}
 	broken := append([]byte{}, recording[:len(recording)/2]...)
-	if status, text := ui.post("half", bytes.NewReader(broken), int64(len(broken))); status != 201 && status != 422 { // what was cut off is read as far as it goes
+	// what was cut off is read as far as it goes
+	if status, text := ui.post("half", bytes.NewReader(broken), int64(len(broken))); status != 201 && status != 422 {
 		t.Errorf("half of it: %d %s", status, text)
 	}
 	broken[12] ^= 0xff
@@ -298,13 +302,15 @@ func TestUIFiles(t *testing.T) {
 	t.Parallel()
 	s := newSession(t)
 	elsewhere, folder := filepath.Join(s.dir, "elsewhere"), filepath.Join(s.dir, "snapshots")
-	if out, err := s.command("--data-dir", elsewhere, "run", "--quiet", "--name", "guest", "--", "true").CombinedOutput(); err != nil {
+	if out, err := s.command("--data-dir", elsewhere, "run", "--quiet", "--name", "guest", "--",
+		"true").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	found, _ := filepath.Glob(filepath.Join(elsewhere, "runs", "*"))
 	recording := filepath.Join(found[0], "run.hightide")
 	whole := testkit.Data(t, "real/mosaic-synthetic.pickle")
-	for name, text := range map[string]string{"snapshots/a.pickle": string(whole), "snapshots/b.pickle": string(whole), "snapshots/readme.txt": "about them", "empty": "", "words.txt": "nothing to see"} {
+	for name, text := range map[string]string{"snapshots/a.pickle": string(whole), "snapshots/b.pickle": string(whole),
+		"snapshots/readme.txt": "about them", "empty": "", "words.txt": "nothing to see"} {
 		_ = os.MkdirAll(folder, 0o700)
 		if err := os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -332,7 +338,8 @@ func TestUIFiles(t *testing.T) {
 		_ = json.Unmarshal([]byte(text), &runs)
 		_, text = ui.get("/api/v1/snapshots")
 		_ = json.Unmarshal([]byte(text), &snapshots)
-		if len(runs.Runs) != test.runs || len(snapshots.Snapshots) != test.open || test.runs == 1 && runs.Runs[0].From != "file" {
+		if len(runs.Runs) != test.runs || len(snapshots.Snapshots) != test.open ||
+			test.runs == 1 && runs.Runs[0].From != "file" {
 			t.Errorf("%v shows %v and %v", test.args, runs, snapshots)
 		}
 		if test.runs == 1 {
@@ -342,10 +349,12 @@ func TestUIFiles(t *testing.T) {
 		}
 	}
 	for arg, says := range map[string]string{
-		"nothere.pickle": "nothere.pickle", "empty": "is empty", "words.txt": "unknown file format", "-": "stdin", filepath.Dir(recording) + "/../..": "holds neither a snapshot nor a recording",
+		"nothere.pickle": "nothere.pickle", "empty": "is empty", "words.txt": "unknown file format", "-": "stdin",
+		filepath.Dir(recording) + "/../..": "holds neither a snapshot nor a recording",
 	} {
 		out, err := s.command("ui", "--addr", "127.0.0.1:0", arg).CombinedOutput()
-		if err == nil || !strings.Contains(string(out), says) || strings.Count(string(out), "\n") > 2 || strings.Contains(string(out), "http://") {
+		if err == nil || !strings.Contains(string(out), says) || strings.Count(string(out), "\n") > 2 ||
+			strings.Contains(string(out), "http://") {
 			t.Errorf("ui %s: %v %s", arg, err, out)
 		}
 	}
@@ -370,8 +379,8 @@ func TestCheckUploadIsLimited(t *testing.T) {
 	}
 }
 
-// TestMoreStreamsThanDescriptors: a server that may have 200 descriptors is asked for 400 streams. It says to those without room
-// that there is none, answers everything else meanwhile, and has room again once some have gone.
+// TestMoreStreamsThanDescriptors: a server that may have 200 descriptors is asked for 400 streams. It says to those
+// without room that there is none, answers everything else meanwhile, and has room again once some have gone.
 func TestMoreStreamsThanDescriptors(t *testing.T) {
 	s := newSession(t)
 	c := s.command()
@@ -394,7 +403,8 @@ func TestMoreStreamsThanDescriptors(t *testing.T) {
 			continue
 		}
 		text, _ := io.ReadAll(answer.Body)
-		if answer.StatusCode != http.StatusServiceUnavailable || answer.Header.Get("Retry-After") == "" || !bytes.Contains(text, []byte("as 200 open files allow")) {
+		if answer.StatusCode != http.StatusServiceUnavailable || answer.Header.Get("Retry-After") == "" ||
+			!bytes.Contains(text, []byte("as 200 open files allow")) {
 			t.Fatalf("%s, %v: %s", answer.Status, answer.Header, text)
 		}
 		refused = append(refused, answer)

@@ -31,12 +31,14 @@ import (
 
 // doorFile is what a server leaves for them. Nobody else may read it.
 type doorFile struct {
-	Addresses []string `json:"addresses"` // by numbers, as http://127.0.0.1:7333: a name may lead to another account's server
+	// by numbers, as http://127.0.0.1:7333: a name may lead to another account's server
+	Addresses []string `json:"addresses"`
 	Token     string   `json:"token"`
 	Where     string   `json:"where"` // the network that the addresses are of
 }
 
-// network tells this machine's loopback from that of another which sees the same data directory, and from a container's.
+// network tells this machine's loopback from that of another which sees the same data directory, and from a
+// container's.
 func network() string {
 	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	space, _ := os.Readlink("/proc/self/ns/net")
@@ -46,7 +48,8 @@ func network() string {
 	return strings.TrimSpace(string(boot)) + " " + space
 }
 
-// leaveDoor tells other programs of this account where a server is. It gives the file, which remove takes away; remove may always be called.
+// leaveDoor tells other programs of this account where a server is. It gives the file, which remove takes away;
+// remove may always be called.
 func (a *app) leaveDoor(listener net.Listener, scheme, token string) (path string, remove func(), err error) {
 	remove = func() {}
 	dir, err := a.engine().Keep("ui")
@@ -63,7 +66,8 @@ func (a *app) leaveDoor(listener net.Listener, scheme, token string) (path strin
 		return "", remove, err
 	}
 	path = filepath.Join(dir, fmt.Sprintf("server-%d.json", at.Port))
-	err = errors.Join(json.NewEncoder(file).Encode(door), unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB), os.Rename(file.Name(), path))
+	err = errors.Join(json.NewEncoder(file).Encode(door), unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB),
+		os.Rename(file.Name(), path))
 	if err != nil {
 		file.Close()
 		_ = os.Remove(file.Name())
@@ -104,7 +108,8 @@ func (d doorFile) address(page string) (string, error) {
 	}
 	request.Header.Set("Authorization", "Bearer "+d.Token)
 	// the lock says that it is ours, and it is on this machine: whose certificate it has does not matter
-	client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
+	client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
+		DisableKeepAlives: true}}
 	answer, err := client.Do(request)
 	if err != nil {
 		return "", err
@@ -129,7 +134,10 @@ func (a *app) runningAt(address string) (string, bool) {
 		address = at.String()
 	}
 	for _, door := range a.doors() {
-		if slices.ContainsFunc(door.Addresses, func(one string) bool { _, at, _ := strings.Cut(one, "://"); return at == address }) {
+		if slices.ContainsFunc(door.Addresses, func(one string) bool {
+			_, at, _ := strings.Cut(one, "://")
+			return at == address
+		}) {
 			opened, err := door.address("/")
 			return opened, err == nil
 		}
@@ -157,8 +165,10 @@ func tokenIn(flag, path string) (string, error) {
 		return "", fail.Unread("", err)
 	}
 	token := strings.TrimSpace(string(text))
-	if len(token) < 16 || len(token) > 1000 || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return "", fail.Input("remove the file, and a new one is made", "%s: %s does not hold one word of 16 letters or more", flag, path)
+	if len(token) < 16 || len(token) > 1000 ||
+		strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return "", fail.Input("remove the file, and a new one is made",
+			"%s: %s does not hold one word of 16 letters or more", flag, path)
 	}
 	return token, nil
 }

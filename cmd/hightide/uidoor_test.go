@@ -49,8 +49,8 @@ func (s *uiProcess) enter(address string) (entered, asks int) {
 	return answer.StatusCode, status.StatusCode
 }
 
-// TestAddressOpensOnce: what is printed lets one browser in, once. hightide ui prints another while the server runs, and what a server that
-// was killed left leads nobody anywhere.
+// TestAddressOpensOnce: what is printed lets one browser in, once. hightide ui prints another while the server runs,
+// and what a server that was killed left leads nobody anywhere.
 func TestAddressOpensOnce(t *testing.T) {
 	t.Parallel()
 	s := newSession(t)
@@ -66,7 +66,8 @@ func TestAddressOpensOnce(t *testing.T) {
 	}
 	at, _ := url.Parse(ui.address)
 	out, err := s.command("ui", "--addr", at.Host).CombinedOutput()
-	if fields := strings.Fields(string(out)); err != nil || len(fields) < 3 || !strings.Contains(string(out), "a server that runs already") {
+	if fields := strings.Fields(string(out)); err != nil || len(fields) < 3 ||
+		!strings.Contains(string(out), "a server that runs already") {
 		t.Errorf("a second hightide ui: %v %s", err, out)
 	} else if entered, asks := ui.enter(fields[2]); entered != 201 || asks != 200 {
 		t.Errorf("its address: %d, then %d", entered, asks)
@@ -75,7 +76,8 @@ func TestAddressOpensOnce(t *testing.T) {
 		t.Errorf("by name: %v %s", err, out)
 	}
 	out, err = s.command("ui", "--addr", at.Host, "--allow-exec").CombinedOutput()
-	if err == nil || err.(*exec.ExitError).ExitCode() != 4 || strings.Contains(string(out), "#code=") || !strings.Contains(string(out), "--addr 127.0.0.1:0") {
+	if err == nil || err.(*exec.ExitError).ExitCode() != 4 || strings.Contains(string(out), "#code=") ||
+		!strings.Contains(string(out), "--addr 127.0.0.1:0") {
 		t.Errorf("with more asked for: %v %s", err, out)
 	}
 	if out, err := newSession(t).command("ui", "--addr", at.Host).CombinedOutput(); err == nil || !strings.Contains(string(out), "address already in use") {
@@ -101,7 +103,8 @@ func TestAddressOpensOnce(t *testing.T) {
 	}
 }
 
-// TestTokenIsOfThisAccount: the file with the token is closed to other accounts, which the server then does not know, and goes with it.
+// TestTokenIsOfThisAccount: the file with the token is closed to other accounts, which the server then does not know,
+// and goes with it.
 func TestTokenIsOfThisAccount(t *testing.T) {
 	t.Parallel()
 	s := newSession(t)
@@ -161,7 +164,8 @@ func TestTokenFiles(t *testing.T) {
 		}
 		for _, flag := range []string{"--token-file", "--metrics-token-file"} {
 			out, err := s.command("ui", "--addr", "127.0.0.1:0", flag, "wrong").CombinedOutput()
-			if err == nil || err.(*exec.ExitError).ExitCode() != 3 || !strings.Contains(string(out), test.says) || !strings.Contains(string(out), flag) || test.text != "" && strings.Contains(string(out), test.text) {
+			if err == nil || err.(*exec.ExitError).ExitCode() != 3 || !strings.Contains(string(out), test.says) ||
+				!strings.Contains(string(out), flag) || test.text != "" && strings.Contains(string(out), test.text) {
 				t.Errorf("%s: %v %s", name, err, out)
 			}
 		}
@@ -187,7 +191,9 @@ func TestAddressForOthers(t *testing.T) {
 		waitFor(t, func() bool {
 			return strings.Contains(ui.said.String(), "\n") && (!test.warns || strings.Contains(ui.said.String(), warns))
 		})
-		if says := ui.said.String(); strings.Contains(says, warns) != test.warns || !strings.Contains(says, filepath.Join("data", "ui", "server-"+at.Port()+".json")) || strings.Contains(says, ui.token) {
+		if says := ui.said.String(); strings.Contains(says, warns) != test.warns ||
+			!strings.Contains(says, filepath.Join("data", "ui", "server-"+at.Port()+".json")) ||
+			strings.Contains(says, ui.token) {
 			t.Errorf("%v: it says %s", test.args, says)
 		}
 		if with, _ := ui.get("/api/v1/status"); with != 200 {
@@ -206,15 +212,16 @@ func TestAddressForOthers(t *testing.T) {
 // certificate makes one for this machine, in cert.pem and key.pem.
 func (s *session) certificate() {
 	s.t.Helper()
-	made := exec.Command("openssl", "req", "-x509", "-newkey", "ed25519", "-noenc", "-days", "2", "-subj", "/CN=localhost", "-keyout", "key.pem", "-out", "cert.pem")
+	made := exec.Command("openssl", "req", "-x509", "-newkey", "ed25519", "-noenc", "-days", "2", "-subj",
+		"/CN=localhost", "-keyout", "key.pem", "-out", "cert.pem")
 	made.Dir = s.dir
 	if out, err := made.CombinedOutput(); err != nil {
 		s.t.Skipf("openssl makes no certificate here: %v %s", err, out)
 	}
 }
 
-// TestOpenTellsNobodyTheCode: a browser is not handed the code as an argument, which other users of the machine would see. It is handed a
-// file that nobody else may read.
+// TestOpenTellsNobodyTheCode: a browser is not handed the code as an argument, which other users of the machine would
+// see. It is handed a file that nobody else may read.
 func TestOpenTellsNobodyTheCode(t *testing.T) {
 	t.Parallel()
 	s := newSession(t)

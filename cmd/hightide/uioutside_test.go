@@ -63,7 +63,8 @@ func TestMetricsOfTheServer(t *testing.T) {
 		}
 	}
 	said, err := s.command("ui", "--addr", "127.0.0.1:0", "--otlp", "collector:4318").CombinedOutput()
-	if err == nil || !strings.Contains(string(said), "--otlp takes an http or https URL") || err.(*exec.ExitError).ExitCode() != 2 {
+	if err == nil || !strings.Contains(string(said), "--otlp takes an http or https URL") ||
+		err.(*exec.ExitError).ExitCode() != 2 {
 		t.Errorf("%v: %s", err, said)
 	}
 }
@@ -84,10 +85,12 @@ func TestCompatMemoryMark(t *testing.T) {
 		text, _ := io.ReadAll(answer.Body)
 		return answer, string(text)
 	}
-	if answer, text := ask(ui.address+"/health", page); answer.StatusCode != 200 || !strings.Contains(text, `"status":"healthy"`) || answer.Header.Get("Access-Control-Allow-Origin") != page {
+	if answer, text := ask(ui.address+"/health", page); answer.StatusCode != 200 || !strings.Contains(text, `"status":"healthy"`) ||
+		answer.Header.Get("Access-Control-Allow-Origin") != page {
 		t.Errorf("its page by the address that is printed: %s %s, %v", answer.Status, text, answer.Header)
 	}
-	for address, want := range map[string]int{ui.at("/health"): 401, ui.address + "/api/v1/runs": 404, ui.address + "x/health": 401} {
+	for address, want := range map[string]int{ui.at("/health"): 401, ui.address + "/api/v1/runs": 404, ui.address +
+		"x/health": 401} {
 		if answer, text := ask(address, page); answer.StatusCode != want {
 			t.Errorf("%s: %s %s; want %d", address, answer.Status, text, want)
 		}

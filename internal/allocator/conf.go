@@ -107,10 +107,12 @@ func restFromLast(value string) string {
 func (s *Settings) Check() error {
 	least := s.largeSegment()
 	if s.MaxSplit > 0 && s.MaxSplit < least {
-		return &ConfError{"max_split_size_mb", "", fmt.Sprintf("must be at least %d, the size of large segments", least/mem.MiB)}
+		return &ConfError{"max_split_size_mb", "", fmt.Sprintf("must be at least %d, the size of large segments",
+			least/mem.MiB)}
 	}
 	if s.MaxNonSplitRound > 0 && s.MaxNonSplitRound < least {
-		return &ConfError{"max_non_split_rounding_mb", "", fmt.Sprintf("must be at least %d, the size of large segments", least/mem.MiB)}
+		return &ConfError{"max_non_split_rounding_mb", "", fmt.Sprintf("must be at least %d, the size of large segments",
+			least/mem.MiB)}
 	}
 	return nil
 }

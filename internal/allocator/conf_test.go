@@ -21,14 +21,18 @@ func TestParse(t *testing.T) {
 		{" expandable_segments : True , max_split_size_mb:\t128", Settings{Expandable: true, MaxSplit: 128 * mem.MiB}},
 		{"expandable_segments:False", Settings{}},
 		{"max_split_size_mb:-1", Settings{}},
-		{"large_segment_size_mb:32,max_split_size_mb:32,max_non_split_rounding_mb:40", Settings{LargeSegment: 32 * mem.MiB, MaxSplit: 32 * mem.MiB, MaxNonSplitRound: 40 * mem.MiB}},
-		{"garbage_collection_threshold:0.6,per_process_memory_fraction:0.5,throw_on_cudamalloc_oom:True", Settings{GCThreshold: 0.6, Fraction: 0.5, ThrowOnCudaMalloc: true}},
+		{"large_segment_size_mb:32,max_split_size_mb:32,max_non_split_rounding_mb:40",
+			Settings{LargeSegment: 32 * mem.MiB, MaxSplit: 32 * mem.MiB, MaxNonSplitRound: 40 * mem.MiB}},
+		{"garbage_collection_threshold:0.6,per_process_memory_fraction:0.5,throw_on_cudamalloc_oom:True",
+			Settings{GCThreshold: 0.6, Fraction: 0.5, ThrowOnCudaMalloc: true}},
 		{"expandable_segments_reserve:0.5", Settings{ReserveFraction: 0.5}},
 		{"expandable_segments_reserve:40G,expandable_segments_reserve_by_class:[a:1]", Settings{ReserveBytes: 40 * mem.GiB}},
 		{"pinned_num_register_threads:8,pinned_use_cuda_host_register:True", Settings{}},
 		{"roundup_power2_divisions:4", Settings{Divisions: all(4)}},
-		{"roundup_power2_divisions:[256:1,512:2,>:4]", Settings{Divisions: [16]int{1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 4, 4, 4, 4, 4, 4}}},
-		{"roundup_power2_divisions:[64:8,256:4,1024:4,>:1]", Settings{Divisions: [16]int{8, 8, 8, 8, 8, 8, 8, 0, 4, 0, 4, 1, 1, 1, 1, 1}}},
+		{"roundup_power2_divisions:[256:1,512:2,>:4]",
+			Settings{Divisions: [16]int{1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 4, 4, 4, 4, 4, 4}}},
+		{"roundup_power2_divisions:[64:8,256:4,1024:4,>:1]",
+			Settings{Divisions: [16]int{8, 8, 8, 8, 8, 8, 8, 0, 4, 0, 4, 1, 1, 1, 1, 1}}},
 		{"roundup_power2_divisions:[>:8]", Settings{Divisions: [16]int{0, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8}}},
 		{"roundup_power2_divisions:[65536:0]", Settings{}},
 	} {
@@ -99,8 +103,10 @@ func TestRound(t *testing.T) {
 		divisions int
 		n, want   mem.Bytes
 	}{
-		{0, 1, 512}, {0, 513, 1024}, {4, 1200, 1536}, {4, 2049, 2560}, {4, 1200 << 10, 1310720}, {4, 5 << 20, 5 << 20}, {4, 5<<20 + 1, 6 << 20}, {4, 4 << 20, 4 << 20},
-		{2, 2<<20 + 1, 3 << 20}, {2, 3<<20 + 1, 4 << 20}, {2, 1025, 1536}, {8, 100<<20 + 1, 104 << 20}, {8, 4097, 4608}, {1, 3<<20 + 1, 3<<20 + 512},
+		{0, 1, 512}, {0, 513, 1024}, {4, 1200, 1536}, {4, 2049, 2560}, {4, 1200 << 10, 1310720}, {4, 5 << 20, 5 << 20},
+		{4, 5<<20 + 1, 6 << 20}, {4, 4 << 20, 4 << 20},
+		{2, 2<<20 + 1, 3 << 20}, {2, 3<<20 + 1, 4 << 20}, {2, 1025, 1536}, {8, 100<<20 + 1, 104 << 20}, {8, 4097, 4608},
+		{1, 3<<20 + 1, 3<<20 + 512},
 	} {
 		s := Settings{Divisions: sameDivisions(test.divisions)}
 		if got := s.Round(test.n); got != test.want {

@@ -61,8 +61,10 @@ func TestBetter(t *testing.T) {
 
 // TestReservationTooSmall: a request that no reservation can hold runs out of memory.
 func TestReservationTooSmall(t *testing.T) {
-	small := NewNative(Settings{Expandable: true, ReserveBytes: 20 * mem.MiB}, RulesOf(2, 15), mem.GiB, &Device{Capacity: mem.GiB})
-	if small.Malloc(Request{Size: 30 * mem.MiB}) != 0 || small.Malloc(Request{Size: 20 * mem.MiB}) == 0 || small.Stats.OOMs != 1 {
+	small := NewNative(Settings{Expandable: true, ReserveBytes: 20 * mem.MiB}, RulesOf(2, 15), mem.GiB,
+		&Device{Capacity: mem.GiB})
+	if small.Malloc(Request{Size: 30 * mem.MiB}) != 0 || small.Malloc(Request{Size: 20 * mem.MiB}) == 0 ||
+		small.Stats.OOMs != 1 {
 		t.Errorf("%+v", small.Usage())
 	}
 }
@@ -153,8 +155,8 @@ func TestLeavesLoseAMiddleOne(t *testing.T) {
 	}
 }
 
-// TestSettingsOfAFile: the settings a snapshot states one by one win over the line they came from; nonsense is refused or
-// left.
+// TestSettingsOfAFile: the settings a snapshot states one by one win over the line they came from; nonsense is
+// refused or left.
 func TestSettingsOfAFile(t *testing.T) {
 	many := strings.Repeat("1:4,", 20) + "1:x"
 	s := &mem.AllocatorSnapshot{Settings: map[string]string{"max_split_size": "-1", "garbage_collection_threshold": "0.5",
@@ -203,7 +205,8 @@ func TestLimits(t *testing.T) {
 		if got := test.setup.Limit(); got != test.want {
 			t.Errorf("%+v: %d", test.setup, got)
 		}
-		if got, want := test.setup.limited(), test.setup.Settings.Fraction > 0 && test.setup.Settings.Fraction < 1 && test.setup.Memory > 0; got != want {
+		if got, want := test.setup.limited(), test.setup.Settings.Fraction > 0 && test.setup.Settings.Fraction < 1 &&
+			test.setup.Memory > 0; got != want {
 			t.Errorf("%+v: limited %v", test.setup, got)
 		}
 	}
@@ -235,8 +238,8 @@ func TestEmptyRequestsOfAFile(t *testing.T) {
 	}
 }
 
-// TestOversizeReleaseBesideExpandable: expandable blocks, left from before the setting was taken back, do not keep an oversize
-// block from making room.
+// TestOversizeReleaseBesideExpandable: expandable blocks, left from before the setting was taken back, do not keep an
+// oversize block from making room.
 func TestOversizeReleaseBesideExpandable(t *testing.T) {
 	settings := Settings{Expandable: true, MaxSplit: 64 * mem.MiB}
 	n := NewNative(settings, RulesOf(2, 15), 0, &Device{Capacity: 104 * mem.MiB})

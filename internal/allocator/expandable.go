@@ -149,7 +149,8 @@ func (n *Native) unmap(b int32) bool {
 func (n *Native) keepBefore(b int32, size mem.Bytes) {
 	front := n.newBlock()
 	whole := &n.blocks[b]
-	n.blocks[front] = block{address: whole.address, size: size, prev: whole.prev, next: b, segment: whole.segment, state: taken}
+	n.blocks[front] = block{address: whole.address, size: size, prev: whole.prev, next: b, segment: whole.segment,
+		state: taken}
 	n.blocks[whole.prev].next = front // there is one: segments begin with a page
 	whole.prev = front
 	whole.address += uint64(size)

@@ -6,11 +6,12 @@ import (
 	"hightide/internal/mem"
 )
 
-// FuzzTrace: whatever a file says of segments and events, it is replayed or refused; nothing panics. Each event is three
-// bytes: what happens, where, how much; so is each segment at the end, and each of its blocks.
+// FuzzTrace: whatever a file says of segments and events, it is replayed or refused; nothing panics. Each event is
+// three bytes: what happens, where, how much; so is each segment at the end, and each of its blocks.
 func FuzzTrace(f *testing.F) {
 	f.Add([]byte{4, 0, 2, 1, 0, 1, 2, 0, 1, 3, 0, 1, 5, 0, 2}, []byte{}, false)
-	f.Add([]byte{6, 0, 20, 1, 0, 7, 1, 7, 9, 2, 0, 7, 3, 0, 7, 7, 0, 20, 6, 0, 20}, []byte{0, 20, 2, 0, 7, 0, 7, 9, 1}, true)
+	f.Add([]byte{6, 0, 20, 1, 0, 7, 1, 7, 9, 2, 0, 7, 3, 0, 7, 7, 0, 20, 6, 0, 20}, []byte{0, 20, 2, 0, 7, 0, 7, 9, 1},
+		true)
 	f.Add([]byte{3, 0, 7, 8, 0, 90, 1, 0, 0}, []byte{0, 20, 1, 0, 20, 0, 40, 20, 1, 40, 20, 2}, true)
 	f.Fuzz(func(t *testing.T, events, state []byte, expandable bool) {
 		if len(events) > 300 || len(state) > 120 {
@@ -60,7 +61,8 @@ func bytesSnapshot(events, state []byte, version string) *mem.AllocatorSnapshot 
 		end = at + uint64(g.Size)
 		for n := state[2] & 3; n > 0 && len(state) >= 6; n-- {
 			state = state[3:]
-			b := mem.Block{Address: max(at, place(state[0])), Size: mem.Bytes(state[1]) * mem.MiB, State: mem.BlockState(state[2] % 3)}
+			b := mem.Block{Address: max(at, place(state[0])), Size: mem.Bytes(state[1]) * mem.MiB,
+				State: mem.BlockState(state[2] % 3)}
 			if at = b.Address + uint64(b.Size); at > end {
 				break
 			}

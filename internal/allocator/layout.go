@@ -121,7 +121,8 @@ func (l *Layout) join(n, next int32) {
 
 // Add adds a new segment.
 func (l *Layout) Add(address uint64, size mem.Bytes, private bool) {
-	n := l.add(piece{address: address, size: size, free: true, large: size > smallSegment, private: private, prev: -1, next: -1})
+	n := l.add(piece{address: address, size: size, free: true, large: size > smallSegment, private: private, prev: -1,
+		next: -1})
 	l.Releasable += l.gives(&l.pieces[n])
 }
 
@@ -224,7 +225,10 @@ func (l *Layout) tail(n int32) {
 
 // holding finds the piece around an address; -1: none.
 func (l *Layout) holding(address uint64) int32 {
-	return int32(slices.IndexFunc(l.pieces, func(p piece) bool { return p.size > 0 && p.address <= address && address < p.end() }))
+	return int32(slices.IndexFunc(l.pieces, func(p piece) bool {
+		return p.size > 0 && p.address <= address &&
+			address < p.end()
+	}))
 }
 
 func (p *piece) end() uint64 { return p.address + uint64(p.size) }

@@ -8,10 +8,11 @@ import (
 
 // Look is what RunAndLook is asked beside a run.
 type Look struct {
-	Points int         // parts of the Curve at most; 0: CurvePoints
-	Event  int         // after which the memory is looked at; −1: where reserved memory is highest, or the request that found none
-	Guess  int         // Seen.Ops of an earlier run, where the peak may be again: if it is, one run does
-	Stop   func() bool // asked now and then; true ends the run. nil: nobody stops it
+	Points int // parts of the Curve at most; 0: CurvePoints
+	// after which the memory is looked at; −1: where reserved memory is highest, or the request that found none
+	Event int
+	Guess int         // Seen.Ops of an earlier run, where the peak may be again: if it is, one run does
+	Stop  func() bool // asked now and then; true ends the run. nil: nobody stops it
 }
 
 // Seen is the memory of a device at one moment of a run.
@@ -20,13 +21,15 @@ type Seen struct {
 	Ops      int // operations that were done
 	Usage    Usage
 	Segments []mem.Segment // by address
-	Made     []int32       // for each block of the segments, in their order: the event that allocated it; −1: none, or before the trace
+	// for each block of the segments, in their order: the event that allocated it; −1: none, or before the trace
+	Made []int32
 }
 
 // stopEvery is how many operations are run between two questions whether to stop: well under a millisecond.
 const stopEvery = 2048
 
-// RunAndLook runs a Program like Run and besides says how memory lay at one moment. stopped: it was ended before that is known.
+// RunAndLook runs a Program like Run and besides says how memory lay at one moment. stopped: it was ended before that
+// is known.
 func RunAndLook(p *Program, setup Setup, look Look) (out *Outcome, seen *Seen, stopped bool) {
 	first := newLooking(p, setup, look)
 	if look.Event >= 0 {
@@ -63,7 +66,8 @@ type looking struct {
 }
 
 func newLooking(p *Program, setup Setup, look Look) *looking {
-	l := &looking{runner: newRunner(p, newPolicy("native", setup), setup), look: look, made: make([]int32, p.Blocks), last: -1, highest: -1}
+	l := &looking{runner: newRunner(p, newPolicy("native", setup), setup), look: look, made: make([]int32, p.Blocks),
+		last: -1, highest: -1}
 	for i := range l.made {
 		l.made[i] = -1
 	}

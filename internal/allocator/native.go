@@ -222,7 +222,8 @@ func (n *Native) bestExpandable(a *ask, at place) (place, bool) {
 	}
 	for {
 		next, ok := list.next(at)
-		if !ok || !n.segmentOf(list.at(at).block).expandable || n.growable(list.at(next).block) >= n.growable(list.at(at).block) {
+		if !ok || !n.segmentOf(list.at(at).block).expandable ||
+			n.growable(list.at(next).block) >= n.growable(list.at(at).block) {
 			return at, true
 		}
 		at = next

@@ -133,7 +133,10 @@ func (p *player) order() {
 			when[e.Address] = i
 		}
 	}
-	slices.SortStableFunc(p.n.pending, func(a, b int32) int { return when[p.n.blocks[a].address] - when[p.n.blocks[b].address] })
+	slices.SortStableFunc(p.n.pending, func(a,
+		b int32) int {
+		return when[p.n.blocks[a].address] - when[p.n.blocks[b].address]
+	})
 }
 
 func (p *player) recorded(i int) Event {
@@ -215,7 +218,8 @@ func (p *player) settings(conf string, old Settings) Settings {
 
 func (p *player) play() {
 	p.device = &Device{Capacity: p.Capacity, Base: 1 << 60} // beyond what is recorded
-	p.n = NewNative(p.settings(p.Confs[0], Settings{}), RulesOf(p.Torch[0], p.Torch[1]), p.Total, recordedAddresses{p.device, p})
+	p.n = NewNative(p.settings(p.Confs[0], Settings{}), RulesOf(p.Torch[0], p.Torch[1]), p.Total,
+		recordedAddresses{p.device, p})
 	if p.Limited {
 		p.n.LimitFraction(1)
 	}
@@ -400,12 +404,14 @@ func (p *player) compareState() {
 // segments are those at the end of the record.
 func (o *oracleProgram) segments() (all []mem.Segment) {
 	for n := o.Segments; len(n) > 0; {
-		g := mem.Segment{Address: n[0], Size: mem.Bytes(n[1]), Stream: n[2], Large: n[3] == 1, Expandable: n[4] == 1, Pool: mem.PoolID{n[5], n[6]}}
+		g := mem.Segment{Address: n[0], Size: mem.Bytes(n[1]), Stream: n[2], Large: n[3] == 1, Expandable: n[4] == 1,
+			Pool: mem.PoolID{n[5], n[6]}}
 		blocks := n[7]
 		n = n[8:]
 		at := g.Address
 		for range blocks {
-			g.Blocks = append(g.Blocks, mem.Block{Address: at, Size: mem.Bytes(n[0]), State: mem.BlockState(n[1]), Requested: mem.Bytes(n[2])})
+			g.Blocks = append(g.Blocks, mem.Block{Address: at, Size: mem.Bytes(n[0]), State: mem.BlockState(n[1]),
+				Requested: mem.Bytes(n[2])})
 			at += n[0]
 			n = n[3:]
 		}

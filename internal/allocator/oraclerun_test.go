@@ -63,10 +63,12 @@ func (s *oracleTally) add(p *player) {
 	if len(p.failures) > 0 {
 		s.failed++
 	}
-	seen := map[string]bool{"own process": p.Fresh, "torch's retries": p.n.Stats.AllocRetries > 0, "oom": p.n.Stats.OOMs > 0,
+	seen := map[string]bool{"own process": p.Fresh, "torch's retries": p.n.Stats.AllocRetries > 0,
+		"oom":              p.n.Stats.OOMs > 0,
 		"settings changed": len(p.Confs) > 1, "deferred frees": p.deferred, "rejected": p.n.Stats.OOMRejected > 0}
 	for i := 0; i+5 <= len(p.Ops); i += 5 {
-		seen[[...]string{"", "", "record_stream", "empty_cache", "", "", "memory fraction", "private pool", "", "", "", "", "MemPool", "", "graph capture", ""}[p.Ops[i]]] = true
+		seen[[...]string{"", "", "record_stream", "empty_cache", "", "", "memory fraction", "private pool", "", "", "", "",
+			"MemPool", "", "graph capture", ""}[p.Ops[i]]] = true
 	}
 	for _, pair := range pairs(p.Confs[0]) {
 		name, value, _ := strings.Cut(pair, ":")
@@ -210,15 +212,18 @@ func (v *verified) add(o *oracleProgram, t testing.TB) {
 
 // check demands that all whole traces come out. Of a lost first half, the sizes of blocks are open.
 func (v *verified) check(t testing.TB) {
-	t.Logf("verified: whole traces %d exact, %d not, %d refused; half ones %d, %d, %d; open %d", v.exact[0], v.differ[0], v.refused[0], v.exact[1], v.differ[1], v.refused[1], v.open)
+	t.Logf("verified: whole traces %d exact, %d not, %d refused; half ones %d, %d, %d; open %d", v.exact[0], v.differ[0],
+		v.refused[0], v.exact[1], v.differ[1], v.refused[1], v.open)
 	if v.differ[0]+v.refused[0] > 0 {
-		t.Errorf("of %d whole traces %d differ and %d are refused", v.exact[0]+v.differ[0]+v.refused[0], v.differ[0], v.refused[0])
+		t.Errorf("of %d whole traces %d differ and %d are refused", v.exact[0]+v.differ[0]+v.refused[0], v.differ[0],
+			v.refused[0])
 	}
 }
 
 // snapshot is what the program would have dumped; with half, its ring lost the first half of the trace.
 func (o *oracleProgram) snapshot(half bool) *mem.AllocatorSnapshot {
-	s := &mem.AllocatorSnapshot{Versions: fmt.Sprintf("%d.%d", o.Torch[0], o.Torch[1]), Traces: make([]mem.Trace, 1), Segments: o.segments()}
+	s := &mem.AllocatorSnapshot{Versions: fmt.Sprintf("%d.%d", o.Torch[0], o.Torch[1]), Traces: make([]mem.Trace, 1),
+		Segments: o.segments()}
 	p := player{oracleProgram: o}
 	first := 0
 	if half {
@@ -227,7 +232,8 @@ func (o *oracleProgram) snapshot(half bool) *mem.AllocatorSnapshot {
 	t := &s.Traces[0]
 	for i := first; i < p.count(); i++ {
 		e := p.recorded(i)
-		t.Action, t.Address, t.Size, t.Stream = append(t.Action, e.Action), append(t.Address, e.Address), append(t.Size, e.Size), append(t.Stream, e.Stream)
+		t.Action, t.Address, t.Size, t.Stream = append(t.Action, e.Action), append(t.Address, e.Address),
+			append(t.Size, e.Size), append(t.Stream, e.Stream)
 		t.Stack = append(t.Stack, 0)
 		if len(o.Owners) > 0 {
 			t.Pool = append(t.Pool, mem.PoolID{o.Owners[2*i], o.Owners[2*i+1]})

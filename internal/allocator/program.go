@@ -50,7 +50,8 @@ func Compile(s *mem.AllocatorSnapshot, t *mem.Trace, settings Settings) (*Progra
 	if err != nil {
 		return nil, err
 	}
-	c := &compiler{p: &Program{Device: t.Device, Beginning: begin, Settings: settings}, t: t, names: map[uint64]int32{}, pool: poolsOf(s, t), reserved: reservedAt(begin, t)}
+	c := &compiler{p: &Program{Device: t.Device, Beginning: begin, Settings: settings}, t: t, names: map[uint64]int32{},
+		pool: poolsOf(s, t), reserved: reservedAt(begin, t)}
 	for _, g := range begin.Segments {
 		for _, b := range g.Blocks {
 			if b.State != mem.BlockInactive {
@@ -92,9 +93,9 @@ func (p *Program) roomAt(held, most mem.Bytes, t *mem.Trace, event int) (room me
 	return most, true
 }
 
-// Room is what the allocator can have of the device, by all requests that failed. It is the least that one of them tells, but
-// no less than was held at some moment. Where it had to give back its cache to go on, that is all that is known. 0: it never
-// lacked memory, so the trace does not tell.
+// Room is what the allocator can have of the device, by all requests that failed. It is the least that one of them
+// tells, but no less than was held at some moment. Where it had to give back its cache to go on, that is all that is
+// known. 0: it never lacked memory, so the trace does not tell.
 func (p *Program) Room(t *mem.Trace) (room mem.Bytes) {
 	held, most := reservedAt(p.Beginning, t), mem.Bytes(0)
 	for event, action := range t.Action {
@@ -194,7 +195,8 @@ func (c *compiler) alloc(kind OpKind, i int, id int32) {
 	pool := c.pool(i)
 	c.op(kind, i, id)
 	// What is asked of a private pool is asked during a capture, where the allocator must not wait.
-	c.p.Ops[len(c.p.Ops)-1].Request = Request{Size: c.t.Size[i], Stream: c.t.Stream[i], Pool: pool, Capturing: pool != (mem.PoolID{})}
+	c.p.Ops[len(c.p.Ops)-1].Request = Request{Size: c.t.Size[i], Stream: c.t.Stream[i], Pool: pool,
+		Capturing: pool != (mem.PoolID{})}
 }
 
 // sweep looks at a run of segments given back: the program's empty_cache, its dropping a private pool, or the

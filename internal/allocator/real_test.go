@@ -47,7 +47,8 @@ func TestSynthetic(t *testing.T) {
 // TestRecord: what a replay records is a history like a real one. The model agrees with it to the
 // address, and under the settings of the record its peaks are the record's.
 func TestRecord(t *testing.T) {
-	for _, file := range []string{"real/h100-lm-ctx128-train-step.pickle", "real/h100-lm-ctx256-forward-bf16.pickle", "imagined/oom-a10-pieces.pickle"} {
+	for _, file := range []string{"real/h100-lm-ctx128-train-step.pickle", "real/h100-lm-ctx256-forward-bf16.pickle",
+		"imagined/oom-a10-pieces.pickle"} {
 		s := testkit.Snapshot(t, file)
 		trace := allocator.TraceOf(s, 0)
 		recorded, err := allocator.SettingsOf(s)

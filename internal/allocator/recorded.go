@@ -112,8 +112,8 @@ func rangeAfter(private []poolRange, address uint64) int {
 	return n
 }
 
-// stacksOfFrees says whether frees have stacks of their own, of who freed, and not those of who allocated. Where no block of
-// the trace tells, as it only frees, they are taken for their own: who freed is not called who allocated.
+// stacksOfFrees says whether frees have stacks of their own, of who freed, and not those of who allocated. Where no
+// block of the trace tells, as it only frees, they are taken for their own: who freed is not called who allocated.
 func stacksOfFrees(t *mem.Trace) bool {
 	allocated, seen := map[uint64]uint32{}, 0
 	for i := 0; i < t.Len() && seen < 200; i++ {

@@ -121,7 +121,8 @@ func (r *rewind) undoBlocks() {
 			if n, ok := r.live.Take(t.Address[i]); ok {
 				r.spare = append(r.spare, n)
 			} else {
-				r.contradicts(i, "block %#x of %d bytes is allocated but never freed, and not in the final state", t.Address[i], int64(t.Size[i]))
+				r.contradicts(i, "block %#x of %d bytes is allocated but never freed, and not in the final state", t.Address[i],
+					int64(t.Size[i]))
 			}
 		case mem.ActionFreeCompleted:
 			r.undoCompleted(i, &frees)
@@ -143,7 +144,8 @@ const unknownSize = -1
 
 // block is what an event of freeing says of the block.
 func (f *freesOf) block(t *mem.Trace, i int, state mem.BlockState) LooseBlock {
-	b := LooseBlock{mem.Block{Address: t.Address[i], Size: unknownSize, Requested: t.Size[i], State: state}, t.Stream[i], f.pool(i)}
+	b := LooseBlock{mem.Block{Address: t.Address[i], Size: unknownSize, Requested: t.Size[i], State: state}, t.Stream[i],
+		f.pool(i)}
 	if f.stacks {
 		b.Stack = t.Stack[i]
 	}
@@ -162,7 +164,8 @@ func (r *rewind) undoRequested(i int, frees *freesOf) {
 	n, ok := r.live.Get(r.t.Address[i])
 	switch {
 	case !ok:
-		r.contradicts(i, "block %#x of %d bytes is freed, never completely, and not in the final state", r.t.Address[i], int64(r.t.Size[i]))
+		r.contradicts(i, "block %#x of %d bytes is freed, never completely, and not in the final state", r.t.Address[i],
+			int64(r.t.Size[i]))
 		r.hold(frees.block(r.t, i, mem.BlockAllocated))
 	case r.blocks[n].State != mem.BlockPendingFree:
 		r.contradicts(i, "block %#x of %d bytes is freed, and lives on", r.t.Address[i], int64(r.t.Size[i]))
@@ -306,9 +309,11 @@ func checkCovered(s *mem.AllocatorSnapshot, t *mem.Trace) error {
 		if action != mem.ActionAlloc {
 			continue
 		}
-		at, _ := slices.BinarySearchFunc(joined, t.Address[i]+1, func(x span, address uint64) int { return cmp.Compare(x.from, address) })
+		at, _ := slices.BinarySearchFunc(joined, t.Address[i]+1,
+			func(x span, address uint64) int { return cmp.Compare(x.from, address) })
 		if at == 0 || t.Address[i]+uint64(t.Size[i]) > joined[at-1].to {
-			return fmt.Errorf("event %d: block %#x of %d bytes lies where the allocator never had memory, so it did not make this trace",
+			return fmt.Errorf("event %d: block %#x of %d bytes lies where the allocator never had memory, so it did not make "+
+				"this trace",
 				i, t.Address[i], int64(t.Size[i]))
 		}
 	}

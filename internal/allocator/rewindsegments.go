@@ -75,7 +75,8 @@ func (h *segments) seen(g *mem.Segment) {
 	h.highest[k] = max(h.highest[k], g.Address+uint64(g.Size))
 }
 
-// undoSegments goes back to the state after an event. Most events are of blocks, of which nothing but that is looked at.
+// undoSegments goes back to the state after an event. Most events are of blocks, of which nothing but that is looked
+// at.
 func (r *rewind) undoSegments(after int) {
 	for i := r.t.Len() - 1; i > after; i-- {
 		if action := r.t.Action[i]; action >= mem.ActionSegmentAlloc && action <= mem.ActionSegmentUnmap {
@@ -90,7 +91,8 @@ func (r *rewind) undoSegment(i int) {
 	switch t.Action[i] {
 	case mem.ActionSegmentAlloc:
 		if g, ok := r.remove(address); !ok || g.Size != size {
-			r.contradicts(i, "segment %#x of %d bytes is allocated but never freed, and not in the final state", address, int64(size))
+			r.contradicts(i, "segment %#x of %d bytes is allocated but never freed, and not in the final state", address,
+				int64(size))
 		}
 	case mem.ActionSegmentFree:
 		if _, ok := r.remove(address); ok {
@@ -100,10 +102,12 @@ func (r *rewind) undoSegment(i int) {
 			Pool: r.poolOf(i), Stack: t.Stack[i]})
 	case mem.ActionSegmentMap:
 		if !r.cut(address, address+uint64(size)) {
-			r.contradicts(i, "memory at %#x of %d bytes is mapped but never unmapped, and not in the final state", address, int64(size))
+			r.contradicts(i, "memory at %#x of %d bytes is mapped but never unmapped, and not in the final state", address,
+				int64(size))
 		}
 	case mem.ActionSegmentUnmap:
-		g := mem.Segment{Device: t.Device, Address: address, Size: size, Stream: t.Stream[i], Expandable: true, Pool: r.poolOf(i)}
+		g := mem.Segment{Device: t.Device, Address: address, Size: size, Stream: t.Stream[i], Expandable: true,
+			Pool: r.poolOf(i)}
 		g.Large = r.large(&g, r.settings)
 		r.put(g)
 	}
@@ -111,7 +115,10 @@ func (r *rewind) undoSegment(i int) {
 
 // cut takes a range out of the expandable memory; false: it did not lie in one stretch.
 func (h *segments) cut(from, to uint64) (whole bool) {
-	i, _ := slices.BinarySearchFunc(h.ranges, from, func(g mem.Segment, at uint64) int { return cmp.Compare(g.Address+uint64(g.Size), at+1) })
+	i, _ := slices.BinarySearchFunc(h.ranges, from, func(g mem.Segment,
+		at uint64) int {
+		return cmp.Compare(g.Address+uint64(g.Size), at+1)
+	})
 	for i < len(h.ranges) && h.ranges[i].Address < to {
 		g := h.ranges[i]
 		end := g.Address + uint64(g.Size)
@@ -197,7 +204,8 @@ func (r *rewind) sorted() []mem.Segment {
 func (r *rewind) reservations() []Reservation {
 	var all []Reservation
 	for k, low := range r.lowest {
-		all = append(all, Reservation{low, mem.Bytes(r.highest[k] - low), r.settings.page(!k.large), k.stream, k.large, k.pool})
+		all = append(all, Reservation{low, mem.Bytes(r.highest[k] - low), r.settings.page(!k.large), k.stream, k.large,
+			k.pool})
 	}
 	slices.SortFunc(all, func(x, y Reservation) int { return cmp.Compare(x.Address, y.Address) })
 	return all

@@ -23,7 +23,8 @@ type Setup struct {
 type Outcome struct {
 	Usage Usage
 	OOM   *OOM // nil: it ran to its end
-	// Saved counts allocations that failed in the record and could be served here; Again is the first that failed here, too.
+	// Saved counts allocations that failed in the record and could be served here; Again is the first that failed here,
+	// too.
 	Saved int
 	Again *OOM
 	// Curve is the course of the run, in equal parts of its events.
@@ -96,7 +97,8 @@ func (r *runner) loop() {
 	}
 }
 
-// part begins a part of the Curve with what is held then: at the beginning that may be a cache which the first event gives back.
+// part begins a part of the Curve with what is held then: at the beginning that may be a cache which the first event
+// gives back.
 func (r *runner) part() {
 	r.out.Curve = append(r.out.Curve, Point{})
 	r.note()

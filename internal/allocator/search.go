@@ -14,8 +14,8 @@ type Candidate struct {
 	Outcome  *Outcome
 }
 
-// better orders candidates. First comes one that runs to its end, then the later an OOM. Next come fewer requests refused that the record
-// refused too, then the lower peak, then fewer calls of the driver, then the shorter line.
+// better orders candidates. First comes one that runs to its end, then the later an OOM. Next come fewer requests
+// refused that the record refused too, then the lower peak, then fewer calls of the driver, then the shorter line.
 func better(a, b *Candidate) int {
 	if (a.Outcome.OOM == nil) != (b.Outcome.OOM == nil) {
 		if a.Outcome.OOM == nil {
@@ -27,7 +27,8 @@ func better(a, b *Candidate) int {
 		return cmp.Compare(b.Outcome.OOM.Event, a.Outcome.OOM.Event)
 	}
 	u, v := &a.Outcome.Usage, &b.Outcome.Usage
-	return cmp.Or(cmp.Compare(u.OOMs, v.OOMs), cmp.Compare(u.PeakReserved, v.PeakReserved), cmp.Compare(u.DeviceAllocs+u.Retries, v.DeviceAllocs+v.Retries),
+	return cmp.Or(cmp.Compare(u.OOMs, v.OOMs), cmp.Compare(u.PeakReserved, v.PeakReserved),
+		cmp.Compare(u.DeviceAllocs+u.Retries, v.DeviceAllocs+v.Retries),
 		cmp.Compare(len(a.Settings.String()), len(b.Settings.String())))
 }
 
@@ -38,7 +39,8 @@ func Search(p *Program, setup Setup, workers int, stop func() bool) []Candidate 
 	return SearchTelling(p, setup, workers, stop, nil)
 }
 
-// SearchTelling is a Search that tells, one call at a time, how many settings were run of those that are known to be tried.
+// SearchTelling is a Search that tells, one call at a time, how many settings were run of those that are known to be
+// tried.
 func SearchTelling(p *Program, setup Setup, workers int, stop func() bool, tell func(done, all int)) []Candidate {
 	largeSegments := setup.Rules.OldestFirst // large_segment_size_mb came with the same version
 	s := &search{p: p, setup: setup, seen: map[Settings]bool{}, workers: max(workers, 1), stop: stop, tell: tell}
@@ -135,7 +137,8 @@ func grid(setup Setup, largeSegments bool) []Settings {
 				if large > 0 && (!largeSegments || split > 0 && split < large) {
 					continue
 				}
-				s := Settings{MaxSplit: split, LargeSegment: large, Divisions: sameDivisions(divisions), Fraction: setup.Settings.Fraction}
+				s := Settings{MaxSplit: split, LargeSegment: large, Divisions: sameDivisions(divisions),
+					Fraction: setup.Settings.Fraction}
 				list = append(list, s)
 				if split == 0 && !setup.Rules.NoExpandable {
 					s.Expandable = true
@@ -152,7 +155,8 @@ func grid(setup Setup, largeSegments bool) []Settings {
 	if !largeSegments { // more splits instead
 		for _, split := range []mem.Bytes{24, 48, 96, 192, 384, 1024} {
 			for _, divisions := range gridDivisions {
-				list = append(list, Settings{MaxSplit: split * mem.MiB, Divisions: sameDivisions(divisions), Fraction: setup.Settings.Fraction})
+				list = append(list, Settings{MaxSplit: split * mem.MiB, Divisions: sameDivisions(divisions),
+					Fraction: setup.Settings.Fraction})
 			}
 		}
 	}

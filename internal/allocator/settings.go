@@ -57,7 +57,8 @@ type Rules struct {
 // RulesOf gives the rules of a version such as 2, 6.
 func RulesOf(major, minor int) Rules {
 	at := major*1000 + minor
-	return Rules{OldestFirst: at >= 2011, FractionAlwaysLimits: at < 2015, RestFromLast: at < 2010, NoExpandable: at < 2001, NoRounding: at < 2006}
+	return Rules{OldestFirst: at >= 2011, FractionAlwaysLimits: at < 2015, RestFromLast: at < 2010,
+		NoExpandable: at < 2001, NoRounding: at < 2006}
 }
 
 // Round is the size of the block that a request of n bytes gets, before any surplus of an unsplit
@@ -103,8 +104,8 @@ func (s *Settings) largeSegment() mem.Bytes {
 	return largeSegment
 }
 
-// splits says whether what a request leaves of a free block is worth keeping apart. Small and expandable segments are divided
-// finely.
+// splits says whether what a request leaves of a free block is worth keeping apart. Small and expandable segments are
+// divided finely.
 func (s *Settings) splits(rounded, rest mem.Bytes, fine bool) bool {
 	if fine {
 		return rest >= minBlock

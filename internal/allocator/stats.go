@@ -101,7 +101,8 @@ func (n *Native) State() []mem.Segment {
 // stretch is the memory from a block to the end of its segment or the next hole.
 func (n *Native) stretch(first int32) mem.Segment {
 	s := n.segmentOf(first)
-	out := mem.Segment{Address: n.blocks[first].address, Stream: s.list.stream, Large: !s.list.pool.small, Expandable: s.expandable}
+	out := mem.Segment{Address: n.blocks[first].address, Stream: s.list.stream, Large: !s.list.pool.small,
+		Expandable: s.expandable}
 	if owner := s.list.pool.owner; owner != nil {
 		out.Pool = owner.id
 	}
@@ -123,7 +124,8 @@ func (n *Native) stretch(first int32) mem.Segment {
 // Usage is what is held now and was held at most.
 func (n *Native) Usage() Usage {
 	f := &n.Stats.By[AllPools]
-	u := Usage{DeviceAllocs: n.Stats.DeviceAllocs, DeviceFrees: n.Stats.DeviceFrees, Retries: n.Stats.AllocRetries, OOMs: n.Stats.OOMs}
+	u := Usage{DeviceAllocs: n.Stats.DeviceAllocs, DeviceFrees: n.Stats.DeviceFrees, Retries: n.Stats.AllocRetries,
+		OOMs: n.Stats.OOMs}
 	u.Requested, u.PeakRequested = mem.Bytes(f.RequestedBytes.Current), mem.Bytes(f.RequestedBytes.Peak)
 	u.Allocated, u.PeakAllocated = mem.Bytes(f.AllocatedBytes.Current), mem.Bytes(f.AllocatedBytes.Peak)
 	u.Active, u.PeakActive = mem.Bytes(f.ActiveBytes.Current), mem.Bytes(f.ActiveBytes.Peak)

@@ -1,7 +1,7 @@
 package allocator
 
-// What torch.cuda.reset_peak_memory_stats and reset_accumulated_memory_stats do: the oracle's programs call them, and no
-// replay does.
+// What torch.cuda.reset_peak_memory_stats and reset_accumulated_memory_stats do: the oracle's programs call them, and
+// no replay does.
 
 // resetPeaks makes the present values the peaks.
 func (s *Stats) resetPeaks() {

@@ -17,7 +17,8 @@ func tamper(s *mem.AllocatorSnapshot, action mem.Action, do func(t *mem.Trace, i
 
 // drop takes an event out of a trace.
 func drop(t *mem.Trace, i int) {
-	t.Action, t.Address, t.Size = slices.Delete(t.Action, i, i+1), slices.Delete(t.Address, i, i+1), slices.Delete(t.Size, i, i+1)
+	t.Action, t.Address, t.Size = slices.Delete(t.Action, i, i+1), slices.Delete(t.Address, i, i+1),
+		slices.Delete(t.Size, i, i+1)
 	t.Stream, t.Stack = slices.Delete(t.Stream, i, i+1), slices.Delete(t.Stack, i, i+1)
 }
 
@@ -33,10 +34,13 @@ func TestContradictionsAreNamed(t *testing.T) {
 		})
 	}
 	for says, s := range map[string]*mem.AllocatorSnapshot{
-		"allocated but never freed": tamper(fresh(), mem.ActionFreeCompleted, func(t *mem.Trace, i int) { drop(t, i); drop(t, i-1) }),
-		"while a later one lives":   tamper(fresh(), mem.ActionFreeCompleted, func(t *mem.Trace, i int) { t.Address[i] = t.Address[i-2] }),
-		"freed, never completely":   tamper(fresh(), mem.ActionFreeCompleted, drop),
-		"and lives on":              tamper(fresh(), mem.ActionFreeRequested, func(t *mem.Trace, i int) { t.Action[i+1] = mem.ActionFreeRequested; t.Address[i+1] = t.Address[2] }),
+		"allocated but never freed": tamper(fresh(), mem.ActionFreeCompleted,
+			func(t *mem.Trace, i int) { drop(t, i); drop(t, i-1) }),
+		"while a later one lives": tamper(fresh(), mem.ActionFreeCompleted,
+			func(t *mem.Trace, i int) { t.Address[i] = t.Address[i-2] }),
+		"freed, never completely": tamper(fresh(), mem.ActionFreeCompleted, drop),
+		"and lives on": tamper(fresh(), mem.ActionFreeRequested,
+			func(t *mem.Trace, i int) { t.Action[i+1] = mem.ActionFreeRequested; t.Address[i+1] = t.Address[2] }),
 		"overlaps the one before it": func() *mem.AllocatorSnapshot {
 			s := fresh()
 			s.Segments = append(s.Segments, mem.Segment{Address: s.Segments[0].Address, Size: mem.MiB, Expandable: true})
@@ -68,8 +72,8 @@ func TestContradictionsAreNamed(t *testing.T) {
 	}
 }
 
-// TestDifferencesAreNamed: a trace that could have been, but not of this allocator, is followed to its end and the first
-// difference told.
+// TestDifferencesAreNamed: a trace that could have been, but not of this allocator, is followed to its end and the
+// first difference told.
 func TestDifferencesAreNamed(t *testing.T) {
 	expandable := Settings{Expandable: true}
 	for _, test := range []struct {
@@ -81,7 +85,8 @@ func TestDifferencesAreNamed(t *testing.T) {
 			s := recordProgram(Settings{}, RulesOf(2, 9), "2.9", 0, func(n *Native) { n.Free(n.Malloc(Request{Size: mem.MiB})) })
 			s.Segments = nil
 			t := &s.Traces[0]
-			t.Action, t.Address, t.Size = append(t.Action, mem.ActionSegmentFree), append(t.Address, t.Address[0]), append(t.Size, t.Size[0])
+			t.Action, t.Address, t.Size = append(t.Action, mem.ActionSegmentFree), append(t.Address, t.Address[0]),
+				append(t.Size, t.Size[0])
 			t.Stream, t.Stack = append(t.Stream, 9), append(t.Stack, 0) // of another stream than it was taken for
 			return s
 		}()},
@@ -105,16 +110,19 @@ func TestDifferencesAreNamed(t *testing.T) {
 			t.Stream[2] = 5
 			return s
 		}()},
-		{"finds no room", Settings{Expandable: true, ReserveBytes: 20 * mem.MiB}, recordProgram(expandable, RulesOf(2, 9), "2.9", 0, func(n *Native) {
-			n.Malloc(Request{Size: 30 * mem.MiB})
-		})},
-		{"the record takes 20.0 MiB from the device, the model 32.0 MiB", Settings{LargeSegment: 32 * mem.MiB}, recordProgram(Settings{}, RulesOf(2, 9), "2.9", 0, func(n *Native) {
-			n.Malloc(Request{Size: 3 * mem.MiB})
-		})},
-		{"in cached memory", Settings{MaxSplit: 32 * mem.MiB}, recordProgram(Settings{}, RulesOf(2, 9), "2.9", 0, func(n *Native) {
-			n.Free(n.Malloc(Request{Size: 64 * mem.MiB}))
-			n.Malloc(Request{Size: 30 * mem.MiB})
-		})},
+		{"finds no room", Settings{Expandable: true, ReserveBytes: 20 * mem.MiB},
+			recordProgram(expandable, RulesOf(2, 9), "2.9", 0, func(n *Native) {
+				n.Malloc(Request{Size: 30 * mem.MiB})
+			})},
+		{"the record takes 20.0 MiB from the device, the model 32.0 MiB", Settings{LargeSegment: 32 * mem.MiB},
+			recordProgram(Settings{}, RulesOf(2, 9), "2.9", 0, func(n *Native) {
+				n.Malloc(Request{Size: 3 * mem.MiB})
+			})},
+		{"in cached memory", Settings{MaxSplit: 32 * mem.MiB}, recordProgram(Settings{}, RulesOf(2, 9), "2.9", 0,
+			func(n *Native) {
+				n.Free(n.Malloc(Request{Size: 64 * mem.MiB}))
+				n.Malloc(Request{Size: 30 * mem.MiB})
+			})},
 	} {
 		v, err := Verify(test.s, &test.s.Traces[0], test.settings, 0)
 		if err != nil || !strings.Contains(v.First, test.says) {
@@ -178,7 +186,8 @@ func TestSweepBeforeReuse(t *testing.T) {
 // TestCompletionsAlone: recorders that write when a block can be used again, but not when the program let go of it.
 func TestCompletionsAlone(t *testing.T) {
 	s := recordProgram(Settings{}, RulesOf(2, 9), "2.9", 0, func(n *Native) {
-		a, b, c := n.Malloc(Request{Size: 3 * mem.MiB}), n.Malloc(Request{Size: 5 * mem.MiB}), n.Malloc(Request{Size: 7 * mem.MiB})
+		a, b, c := n.Malloc(Request{Size: 3 * mem.MiB}), n.Malloc(Request{Size: 5 * mem.MiB}),
+			n.Malloc(Request{Size: 7 * mem.MiB})
 		n.FreeRequested(b)
 		n.Free(a)
 		n.EmptyCache()
@@ -194,8 +203,9 @@ func TestCompletionsAlone(t *testing.T) {
 		}
 	}
 	for first := range trace.Len() - 1 { // a ring that lost its beginning
-		part := &mem.AllocatorSnapshot{Versions: "2.9", Segments: whole.Segments, Traces: []mem.Trace{{Action: trace.Action[first:],
-			Address: trace.Address[first:], Size: trace.Size[first:], Stream: trace.Stream[first:], Stack: trace.Stack[first:]}}}
+		part := &mem.AllocatorSnapshot{Versions: "2.9", Segments: whole.Segments,
+			Traces: []mem.Trace{{Action: trace.Action[first:],
+				Address: trace.Address[first:], Size: trace.Size[first:], Stream: trace.Stream[first:], Stack: trace.Stack[first:]}}}
 		v, err := Verify(part, &part.Traces[0], Settings{}, 0)
 		if err != nil || !v.Exact() {
 			t.Errorf("from event %d on: %+v, %v", first, v, err)
@@ -287,7 +297,8 @@ func TestRoomToBegin(t *testing.T) {
 func TestPoolsInTime(t *testing.T) {
 	mine, at := mem.PoolID{1, 0}, uint64(mem.TiB)
 	trace := &mem.Trace{
-		Action:  []mem.Action{mem.ActionSegmentAlloc, mem.ActionAlloc, mem.ActionSegmentFree, mem.ActionSegmentAlloc, mem.ActionAlloc},
+		Action: []mem.Action{mem.ActionSegmentAlloc, mem.ActionAlloc, mem.ActionSegmentFree, mem.ActionSegmentAlloc,
+			mem.ActionAlloc},
 		Address: []uint64{at, at + uint64(4*mem.MiB), at, at + uint64(4*mem.MiB), at + uint64(4*mem.MiB)},
 		Size:    []mem.Bytes{20 * mem.MiB, 4 * mem.MiB, 20 * mem.MiB, 2 * mem.MiB, 512},
 	}

@@ -55,9 +55,10 @@ func Verify(s *mem.AllocatorSnapshot, t *mem.Trace, settings Settings, memory me
 // mostReservations bounds how often verifyReserved looks again.
 const mostReservations = 32
 
-// verifyReserved follows a trace. If the memory is not known, the trace may tell what segments reserve. Where it begins a
-// new one although the model would let the last one grow, that one was full.
-func verifyReserved(s *mem.AllocatorSnapshot, t *mem.Trace, settings Settings, rules Rules, memory mem.Bytes) (*Verification, error) {
+// verifyReserved follows a trace. If the memory is not known, the trace may tell what segments reserve. Where it
+// begins a new one although the model would let the last one grow, that one was full.
+func verifyReserved(s *mem.AllocatorSnapshot, t *mem.Trace, settings Settings, rules Rules,
+	memory mem.Bytes) (*Verification, error) {
 	told := memory > 0 || settings.ReserveBytes > 0
 	var best *Verification
 	for range mostReservations {
@@ -229,7 +230,8 @@ func tookElse(calls int, sizes []mem.Bytes, seen []Event) string {
 
 // reachedEnd learns from the first disagreement, of pages that the model maps elsewhere than the record.
 func (f *follower) reachedEnd(a *ask, b int32, from int, seen []Event) {
-	if f.v.First != "" || len(seen) == 0 || seen[0].Action != mem.ActionSegmentMap || seen[0].Address == f.t.Address[from] {
+	if f.v.First != "" || len(seen) == 0 || seen[0].Action != mem.ActionSegmentMap ||
+		seen[0].Address == f.t.Address[from] {
 		return
 	}
 	var mapped mem.Bytes
@@ -309,7 +311,8 @@ func (f *follower) retried(a *ask, i int) bool {
 		return false
 	}
 	b := f.n.findExpandable(a)
-	return b != 0 && f.n.blocks[b].state == free && f.n.blocks[b].size >= a.rounded && f.n.blocks[b].address == f.t.Address[i]
+	return b != 0 && f.n.blocks[b].state == free && f.n.blocks[b].size >= a.rounded &&
+		f.n.blocks[b].address == f.t.Address[i]
 }
 
 // judgeTie counts a choice between equal blocks of segments of unknown age, and learns from the
@@ -380,7 +383,8 @@ func (f *follower) sweep(i int) int {
 	}
 	if full && len(want) > 0 {
 		f.v.SegmentsTotal += len(want)
-		f.v.mismatch(i, "the model would give %d more segments back, first %d bytes at %#x", len(want), int64(want[0].Size), want[0].Address)
+		f.v.mismatch(i, "the model would give %d more segments back, first %d bytes at %#x", len(want), int64(want[0].Size),
+			want[0].Address)
 	}
 	return n
 }

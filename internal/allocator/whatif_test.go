@@ -8,7 +8,8 @@ import (
 )
 
 // recordProgram records what do asks of an allocator, as a snapshot of a version.
-func recordProgram(settings Settings, rules Rules, version string, capacity mem.Bytes, do func(*Native)) *mem.AllocatorSnapshot {
+func recordProgram(settings Settings, rules Rules, version string, capacity mem.Bytes,
+	do func(*Native)) *mem.AllocatorSnapshot {
 	t := mem.Trace{}
 	device := &Device{Capacity: capacity}
 	n := NewNative(settings, rules, capacity, device)
@@ -20,7 +21,8 @@ func recordProgram(settings Settings, rules Rules, version string, capacity mem.
 		t.Stream, t.Stack = append(t.Stream, e.Stream), append(t.Stack, 0)
 	}
 	do(n)
-	return &mem.AllocatorSnapshot{Versions: version, Segments: n.State(), Traces: []mem.Trace{t}, Settings: map[string]string{"PYTORCH_CUDA_ALLOC_CONF": settings.String()}}
+	return &mem.AllocatorSnapshot{Versions: version, Segments: n.State(), Traces: []mem.Trace{t},
+		Settings: map[string]string{"PYTORCH_CUDA_ALLOC_CONF": settings.String()}}
 }
 
 func compile(t *testing.T, s *mem.AllocatorSnapshot) (*Program, Settings) {
@@ -204,7 +206,8 @@ func TestContradictions(t *testing.T) {
 		}(),
 		"freed twice": func() *mem.AllocatorSnapshot {
 			s := plain()
-			s.Segments = append(s.Segments, mem.Segment{Address: s.Traces[0].Address[at(s, mem.ActionSegmentFree)], Size: 2 * mem.MiB})
+			s.Segments = append(s.Segments, mem.Segment{Address: s.Traces[0].Address[at(s, mem.ActionSegmentFree)],
+				Size: 2 * mem.MiB})
 			return s
 		}(),
 		"mapped": func() *mem.AllocatorSnapshot {
@@ -299,11 +302,13 @@ func TestFailedGrowth(t *testing.T) {
 
 // TestVerifyLearnsWhatIsReserved: a part of a memory that no file tells is reserved, and full sooner than assumed.
 func TestVerifyLearnsWhatIsReserved(t *testing.T) {
-	settings := Settings{Expandable: true, LargeSegment: 20 * mem.MiB, ReserveFraction: 0.002} // 45 MiB of 22 GiB: three pages
+	// 45 MiB of 22 GiB: three pages
+	settings := Settings{Expandable: true, LargeSegment: 20 * mem.MiB, ReserveFraction: 0.002}
 	s := recordProgram(settings, RulesOf(2, 15), "2.15", 22*mem.GiB, func(n *Native) {
 		var all []Handle
 		for i := range mem.Bytes(40) {
-			all = append(all, n.Malloc(Request{Size: (1 + i%5) * 3 * mem.MiB}), n.Malloc(Request{Size: (1 + i%7) * 100 * mem.KiB}))
+			all = append(all, n.Malloc(Request{Size: (1 + i%5) * 3 * mem.MiB}),
+				n.Malloc(Request{Size: (1 + i%7) * 100 * mem.KiB}))
 			if i%3 == 2 {
 				n.Free(all[i])
 			}

@@ -8,13 +8,21 @@
 // Analyses are pure functions and know nothing of each other; each adds findings, tables, series.
 // To add one: a file with a func(*Input, *report.Report), and a line in All.
 //
-// Runs and files share what stands on usage.History. That is who held the peak by line, what grows (History.Growing decides; heapgrowth.go and
-// tracegrowth.go say where the readings of each lie), flame graphs, and why memory ran out. What is told twice has a reason:
-//   - The peak of a run is the highest reading of a series (peak.go), as RSS and devices have no stacks. That of a trace is the highest
-//     moment of its history.
-//   - Lines of a heap have a table with errors (sites.go), groups of blocks one with categories (explaintables.go): a sample has the one
-//     and not the other.
-//   - Phases of a run are measured at their edges, in RSS and time (phases.go). Those of a trace are inferred from stacks, and hold blocks.
+// Runs and files share what stands on usage.History. That is who held the peak by line, what grows (History.Growing
+// decides; heapgrowth.go and tracegrowth.go say where the readings of each lie), flame graphs, and why memory ran
+// out. What is told twice has a reason:
+// - The peak of a run is the highest reading of a series (peak.go), as RSS and devices have no stacks. That of a
+// trace is the highest
+//
+//	moment of its history.
+//
+// - Lines of a heap have a table with errors (sites.go), groups of blocks one with categories (explaintables.go): a
+// sample has the one
+//
+//	and not the other.
+//
+// - Phases of a run are measured at their edges, in RSS and time (phases.go). Those of a trace are inferred from
+// stacks, and hold blocks.
 //   - The timeline of a run is curves (timeline.go), that of a trace is blocks by category (tracegroups.go).
 //   - Only an allocator knows segments, rounding and turnover, so those tables have no counterpart.
 package analyze
@@ -41,7 +49,8 @@ type Options struct {
 	Profiles map[string]*mem.Profile
 }
 
-// All are the analyses in the order people read them: each looks at a run and adds what it finds to the report. Add yours here.
+// All are the analyses in the order people read them: each looks at a run and adds what it finds to the report. Add
+// yours here.
 var All = []func(*Input, *report.Report){
 	imaginedRun, // whether a run on imaginary GPUs fits, and what that rests on
 	peak,        // how high memory rose, when, and who held it
@@ -79,8 +88,10 @@ var All = []func(*Input, *report.Report){
 func Analyze(run *mem.Run, opts Options) *report.Report {
 	in := newInput(run, opts)
 	r := &report.Report{
-		Version: report.Version, Run: run.Info, Processes: []mem.Process{}, Findings: []report.Finding{}, Tables: []report.Table{},
-		Series: []report.Series{}, Phases: []report.PhaseBar{}, Steps: []report.StepPoint{}, Marks: []report.Mark{}, Stacks: []report.StackSet{}, Notes: []string{}, Headline: report.Headline{Clauses: []string{}},
+		Version: report.Version, Run: run.Info, Processes: []mem.Process{}, Findings: []report.Finding{},
+		Tables: []report.Table{},
+		Series: []report.Series{}, Phases: []report.PhaseBar{}, Steps: []report.StepPoint{}, Marks: []report.Mark{},
+		Stacks: []report.StackSet{}, Notes: []string{}, Headline: report.Headline{Clauses: []string{}},
 	}
 	if r.Run.Command == nil {
 		r.Run.Command = []string{}

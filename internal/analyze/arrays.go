@@ -25,15 +25,18 @@ func arrays(in *Input, r *report.Report) {
 		}
 		t := report.Table{Name: "arrays", Subject: report.Subject{Process: file.Process, File: file.Name, Of: file.Name},
 			Title: fmt.Sprintf("Arrays that were alive after %s (%s)", report.Duration(in.since(file.Time)), file.Name),
-			Note:  fmt.Sprintf("%v in %d arrays; programs hold %v besides. As the framework's own profile of its devices has it.", whole, count, code),
-			Columns: []report.Column{report.TextColumn("site", "Line"), report.TextColumn("function", "Function"), report.BytesColumn("bytes", "Holds", p.Label),
+			Note: fmt.Sprintf("%v in %d arrays; programs hold %v besides. As the framework's own profile of its devices has "+
+				"it.", whole, count, code),
+			Columns: []report.Column{report.TextColumn("site", "Line"), report.TextColumn("function", "Function"),
+				report.BytesColumn("bytes", "Holds", p.Label),
 				report.CountColumn("arrays", "Arrays")}}
 		for _, g := range groups[:min(len(groups), arrayLines)] {
 			t.Add(g.Site.Name, g.Site.Function, g.Bytes, g.Blocks)
 		}
 		r.AddTable(t)
 		if len(groups) > 0 && groups[0].Bytes > 0 {
-			in.alive[file.Process] = fmt.Sprintf(" Of %v in arrays that were alive then, most was held by %s: %v.", whole, groups[0].Site.Name, groups[0].Bytes)
+			in.alive[file.Process] = fmt.Sprintf(" Of %v in arrays that were alive then, most was held by %s: %v.", whole,
+				groups[0].Site.Name, groups[0].Bytes)
 		}
 	}
 }
@@ -56,8 +59,8 @@ func buffers(p *mem.Profile) (uses []usage.Use, code mem.Bytes) {
 	return uses, code
 }
 
-// countKind is the value of a profile that counts what its bytes are in, which stands beside them where there are several; -1:
-// there is none.
+// countKind is the value of a profile that counts what its bytes are in, which stands beside them where there are
+// several; -1: there is none.
 func countKind(p *mem.Profile) int {
 	counts := -1
 	for i, k := range p.Kinds {

@@ -19,8 +19,8 @@ const (
 	TextFile      FileKind = "a text"
 )
 
-// ExplainFlags are the options of explain by the names of its flags. Snapshots answer each, profiles and mappings some. One that no file answers
-// would do nothing, without a word.
+// ExplainFlags are the options of explain by the names of its flags. Snapshots answer each, profiles and mappings
+// some. One that no file answers would do nothing, without a word.
 var (
 	ExplainFlags = []string{"device", "range", "at", "by", "top", "filter", "rules", "flame", "brief"}
 	ofProfiles   = []string{"device", "top", "filter"}
@@ -47,7 +47,8 @@ func (o *ExplainOptions) Unanswered(files []FileKind) string {
 			}
 		}
 		last := len(can) - 1
-		return fmt.Sprintf("--%s does nothing for %s: it is answered by %s and %s", option, strings.Join(kinds, " and "), strings.Join(can[:last], ", "), can[last])
+		return fmt.Sprintf("--%s does nothing for %s: it is answered by %s and %s", option, strings.Join(kinds, " and "),
+			strings.Join(can[:last], ", "), can[last])
 	}
 	return ""
 }

@@ -31,7 +31,8 @@ func attached(in *Input, r *report.Report) {
 	}
 	r.AddNote(since + ".")
 	if main.Facts["brought_in"] == "sys.remote_exec" {
-		r.AddNote("The agent was loaded into the process with sys.remote_exec, as it was allowed. It stays there until the process ends.")
+		r.AddNote("The agent was loaded into the process with sys.remote_exec, as it was allowed. It stays there until " +
+			"the process ends.")
 	}
 	if !in.inside() {
 		r.AddNote("Watched from outside" + in.whyOutside() + ": steps, phases and lines were not looked for.")
@@ -73,7 +74,8 @@ func (in *Input) age() (ns int64, known bool) {
 
 // inside says whether any process told something itself.
 func (in *Input) inside() bool {
-	return slices.ContainsFunc(in.Run.Processes, func(p *mem.Process) bool { return p.Python != "" }) || len(in.Run.Heap) > 0
+	return slices.ContainsFunc(in.Run.Processes, func(p *mem.Process) bool { return p.Python != "" }) ||
+		len(in.Run.Heap) > 0
 }
 
 func (in *Input) whyOutside() string {

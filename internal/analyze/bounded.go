@@ -58,12 +58,14 @@ func (in *Input) boundWords(g *growing) string {
 	case !f.fits:
 		return said + fmt.Sprintf(": until then it takes another %v, for which there is no room.", f.more)
 	}
-	return said + fmt.Sprintf(": that is another %v, in about %s %s (%s). Then it stops.", f.more, round(f.turns), unit, mem.Estimated)
+	return said + fmt.Sprintf(": that is another %v, in about %s %s (%s). Then it stops.", f.more, round(f.turns), unit,
+		mem.Estimated)
 }
 
 // asBounded turns the finding of a growth that ends into one that accuses nobody.
 func asBounded(f *report.Finding, g *growing) {
 	f.Kind, f.Severity = report.KindBounded, report.Info
-	f.Title = fmt.Sprintf("`%s` (%s) fills up to %s (%s)", g.holder.Name, lineNames(g.holder), report.Counted(g.holder.Bound.Or(0), "item"), g.holder.BoundBy)
+	f.Title = fmt.Sprintf("`%s` (%s) fills up to %s (%s)", g.holder.Name, lineNames(g.holder),
+		report.Counted(g.holder.Bound.Or(0), "item"), g.holder.BoundBy)
 	f.Advice = "If that is more than it is worth, give it a lower bound."
 }

@@ -24,15 +24,17 @@ type card struct {
 	all    mem.Optional // what the device has
 }
 
-// cards looks at logs of whole devices, as nvidia-smi writes them: what grows over time, and when the device is full. Where a process was
-// recorded, growth tells of it.
+// cards looks at logs of whole devices, as nvidia-smi writes them: what grows over time, and when the device is full.
+// Where a process was recorded, growth tells of it.
 func cards(in *Input, r *report.Report) {
 	if len(in.Run.Processes) > 0 {
 		return
 	}
 	for _, s := range in.Run.Series {
-		if all, ok := in.memoryOf(s.Device).Get(); ok && s.Name == mem.SeriesDeviceUsed && len(s.Values) > 0 && s.Values[s.Peak()] > all {
-			r.AddNote(fmt.Sprintf("The file contradicts itself: %s had %v in use, and has %v in all.", s.Device, mem.Bytes(s.Values[s.Peak()]), mem.Bytes(all)))
+		if all, ok := in.memoryOf(s.Device).Get(); ok && s.Name == mem.SeriesDeviceUsed && len(s.Values) > 0 &&
+			s.Values[s.Peak()] > all {
+			r.AddNote(fmt.Sprintf("The file contradicts itself: %s had %v in use, and has %v in all.", s.Device,
+				mem.Bytes(s.Values[s.Peak()]), mem.Bytes(all)))
 		}
 	}
 	var looked []string
@@ -45,10 +47,12 @@ func cards(in *Input, r *report.Report) {
 		if span := s.Times[len(s.Times)-1] - s.Times[0]; time.Duration(span) < leastLifeRSS || len(s.Values) < leastLogged {
 			continue
 		}
-		c, from := card{device: s.Device, peak: s.Values[s.Peak()], last: s.Values[len(s.Values)-1], all: in.memoryOf(s.Device)}, s.Times[0]
+		c, from := card{device: s.Device, peak: s.Values[s.Peak()], last: s.Values[len(s.Values)-1],
+			all: in.memoryOf(s.Device)}, s.Times[0]
 		minutes := func(at int64) float64 { return float64(at-from) / float64(time.Minute) }
 		floor := max(leastTotal, leastShare*float64(c.peak))
-		c.trend = usage.TrendOf(usage.Binned(s.Times, s.Values, from, s.Times[len(s.Times)-1], usage.MostBins, minutes), usage.Noise{}, floor)
+		c.trend = usage.TrendOf(usage.Binned(s.Times, s.Values, from, s.Times[len(s.Times)-1], usage.MostBins, minutes),
+			usage.Noise{}, floor)
 		looked, least = append(looked, s.Device), max(least, floor)
 		if c.trend.Steady {
 			in.cards = append(in.cards, c)
@@ -60,25 +64,31 @@ func cards(in *Input, r *report.Report) {
 	}
 	r.Headline.NotLooked = ""
 	if len(looked) == 0 {
-		r.Headline.NotLooked = fmt.Sprintf("Growth was not looked for: %s over %s are too few to tell it. It takes %d over %s.",
-			report.Counted(int64(readings), "reading"), report.Duration(in.end-in.start), leastLogged, report.Duration(int64(leastLifeRSS)))
+		r.Headline.NotLooked = fmt.Sprintf("Growth was not looked for: %s over %s are too few to tell it. It takes %d "+
+			"over %s.",
+			report.Counted(int64(readings), "reading"), report.Duration(in.end-in.start), leastLogged,
+			report.Duration(int64(leastLifeRSS)))
 		return
 	}
-	r.Headline.Looked = fmt.Sprintf("Looked for steady growth over time: %v or more of %s.", mem.Bytes(least), strings.Join(looked, ", "))
+	r.Headline.Looked = fmt.Sprintf("Looked for steady growth over time: %v or more of %s.", mem.Bytes(least),
+		strings.Join(looked, ", "))
 }
 
 // finding puts the growth of a device into words.
 func (c *card) finding(label mem.Label) report.Finding {
 	rate := bytesPer(c.trend.Slope)
-	f := report.Finding{Kind: report.KindGrowth, Severity: report.Warning, Label: label, Bytes: mem.Some(int64(c.trend.Growth)),
+	f := report.Finding{Kind: report.KindGrowth, Severity: report.Warning, Label: label,
+		Bytes:      mem.Some(int64(c.trend.Growth)),
 		Confidence: math.Round(c.trend.Confidence()*doubtOverTime*1000) / 1000,
 		Title:      fmt.Sprintf("what %s has in use grows %v per minute", c.device, rate),
-		Text: fmt.Sprintf("The memory in use on %s, by all programs together, grows steadily: %v per minute (%s, ± %v), %v by the end.",
+		Text: fmt.Sprintf("The memory in use on %s, by all programs together, grows steadily: %v per minute (%s, ± %v), "+
+			"%v by the end.",
 			c.device, rate, label, bytesPer(c.trend.Half), mem.Bytes(c.trend.Growth)),
 		Advice: "The log does not tell which program takes it, nor by which line: `hightide run -- COMMAND` does.",
 	}
 	if left, ok := c.left(); ok {
-		f.Text += fmt.Sprintf(" The device has %v: at this rate it is full %s after the last reading (estimated).", mem.Bytes(c.all.Or(0)), report.Duration(left))
+		f.Text += fmt.Sprintf(" The device has %v: at this rate it is full %s after the last reading (estimated).",
+			mem.Bytes(c.all.Or(0)), report.Duration(left))
 		f.Severity = report.Critical
 	}
 	return f

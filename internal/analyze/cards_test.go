@@ -26,14 +26,18 @@ func logged(seconds int, of func(second int) int64) *report.Report {
 	return Analyze(run, Options{})
 }
 
-// TestCards: what grows on a device that only a log tells of, with the time until it is full; what does not grow, and what is too short to tell.
+// TestCards: what grows on a device that only a log tells of, with the time until it is full; what does not grow, and
+// what is too short to tell.
 func TestCards(t *testing.T) {
-	r := logged(900, func(i int) int64 { return 4000 + 20*int64(i) }) // 1200 MiB a minute, 21980 at the end: 2584 MiB, 129 s are left
-	if len(r.Findings) != 1 || r.Findings[0].Kind != report.KindGrowth || !strings.Contains(r.Findings[0].Text, "1.17 GiB per minute") ||
+	// 1200 MiB a minute, 21980 at the end: 2584 MiB, 129 s are left
+	r := logged(900, func(i int) int64 { return 4000 + 20*int64(i) })
+	if len(r.Findings) != 1 || r.Findings[0].Kind != report.KindGrowth ||
+		!strings.Contains(r.Findings[0].Text, "1.17 GiB per minute") ||
 		!strings.Contains(r.Findings[0].Text, "full 2 min 9 s after the last reading") || r.Headline.NotLooked != "" {
 		t.Errorf("%+v, %q", r.Findings, r.Headline.NotLooked)
 	}
-	if said := r.Headline.Verdict; !strings.Contains(said, "of 24.0 GiB in use on gpu:0") || !strings.Contains(said, "full in about 2 min 9 s") {
+	if said := r.Headline.Verdict; !strings.Contains(said, "of 24.0 GiB in use on gpu:0") ||
+		!strings.Contains(said, "full in about 2 min 9 s") {
 		t.Errorf("%q", said)
 	}
 	for name, of := range map[string]func(int) int64{
@@ -42,7 +46,8 @@ func TestCards(t *testing.T) {
 		"filled":    func(i int) int64 { return 4000 + 200*min(int64(i), 60) },
 		"a jump":    func(i int) int64 { return 4000 + 9000*int64(i/450) },
 	} {
-		if r := logged(900, of); len(r.Findings) > 0 || r.Headline.NotLooked != "" || !strings.Contains(r.Headline.Looked, "gpu:0") {
+		if r := logged(900, of); len(r.Findings) > 0 || r.Headline.NotLooked != "" ||
+			!strings.Contains(r.Headline.Looked, "gpu:0") {
 			t.Errorf("%s: %+v, %q, %q", name, r.Findings, r.Headline.NotLooked, r.Headline.Looked)
 		}
 	}

@@ -20,16 +20,21 @@ type figure struct {
 }
 
 var figures = []figure{
-	{"reserved", "reserved on the device", func(p *report.Peak) mem.Optional { return p.Reserved }, []mem.Quantity{mem.SeriesReserved}},
-	{"allocated", "allocated on the device", func(p *report.Peak) mem.Optional { return p.Allocated }, []mem.Quantity{mem.SeriesAllocated}},
-	{"device_used", "used on the device", func(p *report.Peak) mem.Optional { return p.DeviceUsed }, []mem.Quantity{mem.SeriesDeviceProcess, mem.SeriesDeviceUsed}},
-	{"host_pss", "PSS of all processes", func(p *report.Peak) mem.Optional { return p.HostPSS }, []mem.Quantity{mem.SeriesTreePSS}},
-	{"host_rss", "RSS of all processes", func(p *report.Peak) mem.Optional { return p.HostRSS }, []mem.Quantity{mem.SeriesTreeRSS, mem.SeriesRSS}},
+	{"reserved", "reserved on the device", func(p *report.Peak) mem.Optional { return p.Reserved },
+		[]mem.Quantity{mem.SeriesReserved}},
+	{"allocated", "allocated on the device", func(p *report.Peak) mem.Optional { return p.Allocated },
+		[]mem.Quantity{mem.SeriesAllocated}},
+	{"device_used", "used on the device", func(p *report.Peak) mem.Optional { return p.DeviceUsed },
+		[]mem.Quantity{mem.SeriesDeviceProcess, mem.SeriesDeviceUsed}},
+	{"host_pss", "PSS of all processes", func(p *report.Peak) mem.Optional { return p.HostPSS },
+		[]mem.Quantity{mem.SeriesTreePSS}},
+	{"host_rss", "RSS of all processes", func(p *report.Peak) mem.Optional { return p.HostRSS },
+		[]mem.Quantity{mem.SeriesTreeRSS, mem.SeriesRSS}},
 	{"heap", "sampled heap", func(p *report.Peak) mem.Optional { return p.Heap }, nil},
 }
 
-// Compare says what differs between two reports, of runs that recorded no snapshot too: their peaks, what the processes held
-// at them, and the lines that held the heap. Nil: no figure is known of both.
+// Compare says what differs between two reports, of runs that recorded no snapshot too: their peaks, what the
+// processes held at them, and the lines that held the heap. Nil: no figure is known of both.
 func Compare(pair *report.Pair) *report.Report {
 	a, b := pair.Before, pair.After
 	lead := leading(a, b)
@@ -42,7 +47,8 @@ func Compare(pair *report.Pair) *report.Report {
 	r.Headline.Say(lead.sentence())
 	r.Headline.NotLooked = "Findings are each run's own: hightide show prints them."
 	figures := figureTable(a, b)
-	if at := slices.IndexFunc(figures.Rows, func(row []report.Cell) bool { return row[0] == lead.what }); at > 0 { // it comes first
+	// it comes first
+	if at := slices.IndexFunc(figures.Rows, func(row []report.Cell) bool { return row[0] == lead.what }); at > 0 {
 		row := figures.Rows[at]
 		figures.Rows = slices.Insert(slices.Delete(figures.Rows, at, at+1), 0, row)
 	}
@@ -62,7 +68,8 @@ func Compare(pair *report.Pair) *report.Report {
 var tableNotes = map[string]string{
 	"figures": "Each peak is of its own moment. RSS counts pages that processes share in each of them.",
 	"parts":   "What they held is RSS, at the moment of each run's peak. Its rows add up to the change of that.",
-	"lines": "Functions are estimates from a sample; ± is half the 95 % interval of the change. An empty cell: that run does not list the function. " +
+	"lines": "Functions are estimates from a sample; ± is half the 95 % interval of the change. An empty cell: that " +
+		"run does not list the function. " +
 		"What it held there, if anything, is in the row of functions that a run does not list, so the changes add up.",
 }
 
@@ -72,7 +79,8 @@ type led struct {
 	before, after mem.Figure
 }
 
-// leading is the figure by which both are known, where that is one of the same kind; else the first that both have. Nil: there is none.
+// leading is the figure by which both are known, where that is one of the same kind; else the first that both have.
+// Nil: there is none.
 func leading(a, b *report.Report) *led {
 	p, q := a.Headline.Figure, b.Headline.Figure
 	if p.Known() && q.Known() && p.What == q.What {
@@ -83,7 +91,8 @@ func leading(a, b *report.Report) *led {
 		before, knows := f.of(&a.Headline.Peak).Get()
 		if after, too := f.of(&b.Headline.Peak).Get(); knows && too {
 			of := func(r *report.Report, bytes int64) mem.Figure {
-				return mem.Figure{Bytes: bytes, Error: f.half(&r.Headline.Peak).Or(0), What: f.what, Label: f.label(r), AtLeast: r.Headline.Peak.AtLeast}
+				return mem.Figure{Bytes: bytes, Error: f.half(&r.Headline.Peak).Or(0), What: f.what, Label: f.label(r),
+					AtLeast: r.Headline.Peak.AtLeast}
 			}
 			return &led{f.what, of(a, before), of(b, after)}
 		}
@@ -144,7 +153,8 @@ func (l *led) sentence() string {
 	if other := string(l.after.Label); other != labels {
 		labels += " and " + other
 	}
-	return fmt.Sprintf("The peak, %s, %s: %v before, %v after (%s%s)", l.what, how, mem.Bytes(l.before.Bytes), mem.Bytes(l.after.Bytes), labels, least)
+	return fmt.Sprintf("The peak, %s, %s: %v before, %v after (%s%s)", l.what, how, mem.Bytes(l.before.Bytes),
+		mem.Bytes(l.after.Bytes), labels, least)
 }
 
 // both is the error of a difference of two independent figures.
@@ -156,7 +166,8 @@ func both(a, b mem.Optional) mem.Optional {
 }
 
 func changeColumns(what string, label mem.Label, more ...report.Column) []report.Column {
-	return append([]report.Column{report.TextColumn("what", what), report.BytesColumn("delta", "Change", label), report.BytesColumn("error", "±", label),
+	return append([]report.Column{report.TextColumn("what", what), report.BytesColumn("delta", "Change", label),
+		report.BytesColumn("error", "±", label),
 		report.BytesColumn("a", "Before", label), report.BytesColumn("b", "After", label)}, more...)
 }
 
@@ -169,7 +180,8 @@ func change(a, b mem.Optional) mem.Optional {
 
 // figureTable has every figure that one of both has.
 func figureTable(a, b *report.Report) report.Table {
-	t := report.Table{Name: "figures", Title: "Peaks", Columns: changeColumns("Peak", "", report.TextColumn("label", "Label"), report.TextColumn("name", ""))}
+	t := report.Table{Name: "figures", Title: "Peaks", Columns: changeColumns("Peak", "",
+		report.TextColumn("label", "Label"), report.TextColumn("name", ""))}
 	add := func(name, what string, before, after, half mem.Optional, label, other mem.Label) {
 		text := string(label)
 		switch {
@@ -187,7 +199,8 @@ func figureTable(a, b *report.Report) report.Table {
 		p, q := &a.Headline.Peak, &b.Headline.Peak
 		add(f.name, f.what, f.of(p), f.of(q), both(f.half(p), f.half(q)), f.label(a), f.label(b))
 	}
-	add("growth_per_step", "growth per step", a.Headline.Growth, b.Headline.Growth, mem.Optional{}, mem.Estimated, mem.Estimated)
+	add("growth_per_step", "growth per step", a.Headline.Growth, b.Headline.Growth, mem.Optional{}, mem.Estimated,
+		mem.Estimated)
 	return t
 }
 
@@ -254,7 +267,8 @@ func changes(t *report.Table, a, b comparedSide, wholeA, wholeB int64, rest stri
 	}
 }
 
-// parts compares what the processes held at the peak. Processes of one kind are one part: their numbers differ from run to run.
+// parts compares what the processes held at the peak. Processes of one kind are one part: their numbers differ from
+// run to run.
 func parts(a, b *report.Report) report.Table {
 	t := report.Table{Name: "parts", Title: "What they held at the peak", Columns: changeColumns("Part", mem.Estimated)}
 	sampled := hasKind(a, "allocations") && hasKind(b, "allocations")
@@ -291,7 +305,8 @@ const unlisted = "functions that a run does not list"
 
 // lines compares the functions of the program that held the heap at its highest. Lines may move, so a function counts.
 func lines(a, b *report.Report) report.Table {
-	t := report.Table{Name: "lines", Title: "Functions that held the heap at its highest", Columns: changeColumns("Function", mem.Sampled)}
+	t := report.Table{Name: "lines", Title: "Functions that held the heap at its highest",
+		Columns: changeColumns("Function", mem.Sampled)}
 	name := func(t *report.Table, row []report.Cell) string {
 		line, _ := t.Cell(row, "line").(string)
 		function, _ := t.Cell(row, "function").(string)
@@ -306,7 +321,8 @@ func lines(a, b *report.Report) report.Table {
 	if !ok || !too {
 		return t
 	}
-	changes(&t, before, after, max(a.Table("sites").Total.Or(0), before.total), max(b.Table("sites").Total.Or(0), after.total), unlisted)
+	changes(&t, before, after, max(a.Table("sites").Total.Or(0), before.total),
+		max(b.Table("sites").Total.Or(0), after.total), unlisted)
 	return t
 }
 
@@ -323,13 +339,15 @@ func compareNotes(a, b *report.Report) (notes []string) {
 		}
 	}
 	if p, q := a.Headline.Steps, b.Headline.Steps; p != q {
-		note("%s before, %s after: memory that grows with the steps is compared at different steps.", report.Counted(int64(p), "step"), report.Counted(int64(q), "step"))
+		note("%s before, %s after: memory that grows with the steps is compared at different steps.",
+			report.Counted(int64(p), "step"), report.Counted(int64(q), "step"))
 	}
 	if p, q := a.Headline.Ended, b.Headline.Ended; p != q && p.Text != "" && q.Text != "" {
 		note("They ended differently: %s before, %s after.", p.Text, q.Text)
 	}
 	if p, q := a.Headline.Figure, b.Headline.Figure; p.Known() && q.Known() && p.What != q.What {
-		note("By itself the run before is known by %v, the run after by %v: these are not of one kind, so another figure leads here.", p, q)
+		note("By itself the run before is known by %v, the run after by %v: these are not of one kind, so another figure "+
+			"leads here.", p, q)
 	}
 	if p, q := len(a.Processes), len(b.Processes); p != q {
 		note("Processes that were seen: %d before, %d after.", p, q)

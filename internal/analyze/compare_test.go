@@ -15,12 +15,17 @@ func compared(name string, pss, half int64, parts, lines [][]any, total int64) *
 	r := report.New()
 	r.Run.Name, r.Run.Verb = name, "run"
 	r.Headline.MainSource = mem.SeriesTreePSS
-	r.Headline.Peak = report.Peak{HostPSS: mem.Some(pss), PSSError: mem.Some(half), HostRSS: mem.Some(2 * pss), Label: mem.Measured}
-	composition := report.Table{Name: "composition", Columns: []report.Column{report.TextColumn("what", ""), report.BytesColumn("bytes", "", ""), report.BytesColumn("error", "", ""), report.TextColumn("part", ""), report.TextColumn("kind", "")}}
+	r.Headline.Peak = report.Peak{HostPSS: mem.Some(pss), PSSError: mem.Some(half), HostRSS: mem.Some(2 * pss),
+		Label: mem.Measured}
+	composition := report.Table{Name: "composition", Columns: []report.Column{report.TextColumn("what", ""),
+		report.BytesColumn("bytes", "", ""), report.BytesColumn("error", "", ""), report.TextColumn("part", ""),
+		report.TextColumn("kind", "")}}
 	for _, row := range parts {
 		composition.Add(row...)
 	}
-	sites := report.Table{Name: "sites", Total: mem.Some(total), Columns: []report.Column{report.TextColumn("line", ""), report.TextColumn("function", ""), report.BytesColumn("bytes", "", ""), report.BytesColumn("error", "", ""), report.TextColumn("file", "")}}
+	sites := report.Table{Name: "sites", Total: mem.Some(total),
+		Columns: []report.Column{report.TextColumn("line", ""), report.TextColumn("function", ""),
+			report.BytesColumn("bytes", "", ""), report.BytesColumn("error", "", ""), report.TextColumn("file", "")}}
 	for _, row := range lines {
 		sites.Add(row...)
 	}
@@ -37,7 +42,8 @@ func rows(t *testing.T, r *report.Report, name string) map[string][]report.Cell 
 		for _, row := range table.Rows {
 			if table.Name == name {
 				what, _ := row[0].(string)
-				found[what] = []report.Cell{table.Cell(row, "delta"), table.Cell(row, "error"), table.Cell(row, "a"), table.Cell(row, "b")}
+				found[what] = []report.Cell{table.Cell(row, "delta"), table.Cell(row, "error"), table.Cell(row, "a"),
+					table.Cell(row, "b")}
 			}
 		}
 	}
@@ -54,13 +60,18 @@ func equal(t *testing.T, what string, got []report.Cell, want ...report.Cell) {
 	}
 }
 
-// TestCompare: processes of one kind and lines of one function are matched, errors add in quadrature, and what a run does not list is not zero.
+// TestCompare: processes of one kind and lines of one function are matched, errors add in quadrature, and what a run
+// does not list is not zero.
 func TestCompare(t *testing.T) {
 	before := compared("a", 1000, 30,
-		[][]any{{"other allocations (activations, data)", 500, 30, "allocations", "allocations"}, {"process worker (pid 7) (RSS: pages it shares count again)", 200, nil, "process worker", "process"}, {"process worker (pid 9) (RSS: pages it shares count again)", 100, nil, "process worker", "process"}},
-		[][]any{{"train.py:3", "train", 300, 30, "/a/train.py"}, {"train.py:5", "train", 100, 40, "/a/train.py"}, {"gone.py:1", "gone", 50, 0, "/a/gone.py"}}, 500)
+		[][]any{{"other allocations (activations, data)", 500, 30, "allocations", "allocations"},
+			{"process worker (pid 7) (RSS: pages it shares count again)", 200, nil, "process worker", "process"},
+			{"process worker (pid 9) (RSS: pages it shares count again)", 100, nil, "process worker", "process"}},
+		[][]any{{"train.py:3", "train", 300, 30, "/a/train.py"}, {"train.py:5", "train", 100, 40, "/a/train.py"},
+			{"gone.py:1", "gone", 50, 0, "/a/gone.py"}}, 500)
 	after := compared("b", 1400, 40,
-		[][]any{{"allocations", 900, 40, "allocations", "allocations"}, {"process worker (pid 17) (RSS: pages it shares count again)", 250, nil, "process worker", "process"}},
+		[][]any{{"allocations", 900, 40, "allocations", "allocations"},
+			{"process worker (pid 17) (RSS: pages it shares count again)", 250, nil, "process worker", "process"}},
 		[][]any{{"train.py:4", "train", 700, 120, "/b/train.py"}}, 720)
 	r := analyze.Compare(&report.Pair{Before: before, After: after})
 	if want := "The peak, PSS of all processes, rose by 400 B: 1000 B before, 1.37 KiB after (estimated)."; r.Headline.Verdict != want {
@@ -79,7 +90,8 @@ func TestCompare(t *testing.T) {
 
 // TestCompareWithinError: a change that the error covers is not a rise.
 func TestCompareWithinError(t *testing.T) {
-	r := analyze.Compare(&report.Pair{Before: compared("a", 1000, 30, nil, nil, 0), After: compared("b", 1049, 40, nil, nil, 0)})
+	r := analyze.Compare(&report.Pair{Before: compared("a", 1000, 30, nil, nil, 0),
+		After: compared("b", 1049, 40, nil, nil, 0)})
 	if !strings.Contains(r.Headline.Verdict, "differs by 49 B, which is within the error of ± 50 B") {
 		t.Error(r.Headline.Verdict)
 	}
@@ -90,8 +102,10 @@ func TestCompareWithinError(t *testing.T) {
 
 // TestCompareOneHeap: where one heap was not sampled, its allocations are in the rest, and nothing rose.
 func TestCompareOneHeap(t *testing.T) {
-	before := compared("a", 1000, 0, [][]any{{"rest: interpreter, libraries", 900, nil, "rest", "rest"}, {"model parameters", 100, nil, "model parameters", "parameters"}}, nil, 0)
-	after := compared("b", 1000, 0, [][]any{{"allocations", 700, 10, "allocations", "allocations"}, {"rest: interpreter, libraries", 300, nil, "rest", "rest"}}, nil, 0)
+	before := compared("a", 1000, 0, [][]any{{"rest: interpreter, libraries", 900, nil, "rest", "rest"},
+		{"model parameters", 100, nil, "model parameters", "parameters"}}, nil, 0)
+	after := compared("b", 1000, 0, [][]any{{"allocations", 700, 10, "allocations", "allocations"},
+		{"rest: interpreter, libraries", 300, nil, "rest", "rest"}}, nil, 0)
 	parts := rows(t, analyze.Compare(&report.Pair{Before: before, After: after}), "parts")
 	if len(parts) != 1 {
 		t.Errorf("parts %v", parts)
@@ -103,8 +117,8 @@ func TestCompareOneHeap(t *testing.T) {
 	}
 }
 
-// TestCompareByTheOneFigure: what leads is the figure by which lists know both, and how they ended is told where that differs. Figures of two
-// kinds are not compared: another one leads, and it is said.
+// TestCompareByTheOneFigure: what leads is the figure by which lists know both, and how they ended is told where that
+// differs. Figures of two kinds are not compared: another one leads, and it is said.
 func TestCompareByTheOneFigure(t *testing.T) {
 	known := func(name string, bytes int64, what string, source mem.Quantity, end string) *report.Report {
 		r := compared(name, bytes/2, 0, nil, nil, 0)
@@ -113,14 +127,16 @@ func TestCompareByTheOneFigure(t *testing.T) {
 		r.Headline.Ended = mem.Ending{Kind: mem.EndFits, Text: end}
 		return r
 	}
-	r := analyze.Compare(&report.Pair{Before: known("a", 100, "on the device", mem.SeriesDeviceProcess, "fits"), After: known("b", 150, "on the device", mem.SeriesDeviceProcess, "out of memory")})
+	r := analyze.Compare(&report.Pair{Before: known("a", 100, "on the device", mem.SeriesDeviceProcess, "fits"),
+		After: known("b", 150, "on the device", mem.SeriesDeviceProcess, "out of memory")})
 	if want := "The peak, on the device, rose by 50 B: 100 B before, 150 B after (imagined)."; r.Headline.Verdict != want {
 		t.Errorf("%q, not %q", r.Headline.Verdict, want)
 	}
 	if !slices.Contains(r.Notes, "They ended differently: fits before, out of memory after.") {
 		t.Errorf("%q", r.Notes)
 	}
-	r = analyze.Compare(&report.Pair{Before: known("a", 100, "RSS", mem.SeriesTreeRSS, "done"), After: known("b", 150, "PSS", mem.SeriesTreePSS, "done")})
+	r = analyze.Compare(&report.Pair{Before: known("a", 100, "RSS", mem.SeriesTreeRSS, "done"),
+		After: known("b", 150, "PSS", mem.SeriesTreePSS, "done")})
 	if told := strings.Join(r.Notes, "\n"); !strings.Contains(told, "known by 100 B RSS, the run after by 150 B PSS") {
 		t.Errorf("%q", told)
 	}

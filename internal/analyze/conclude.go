@@ -11,8 +11,9 @@ import (
 	"hightide/internal/report"
 )
 
-// Conclude says what a run comes to: its one figure, and how it ended. Every list, page and comparison shows these and no
-// others. It takes no spans, stacks, heaps or contents of snapshots, so a run that was read without them gives the same.
+// Conclude says what a run comes to: its one figure, and how it ended. Every list, page and comparison shows these
+// and no others. It takes no spans, stacks, heaps or contents of snapshots, so a run that was read without them gives
+// the same.
 func Conclude(run *mem.Run) mem.Conclusion {
 	in := &Input{Run: run, start: run.Start(), series: map[seriesKey]*mem.Series{}}
 	in.index()
@@ -77,7 +78,8 @@ func (in *Input) ending(v *report.Imagined) mem.Ending {
 	number, signalled := end.Signal.Get()
 	switch {
 	case exited && code == 0 && in.shortages() > 0:
-		return mem.Ending{Kind: mem.EndDone, Text: "done, after " + report.Counted(int64(in.shortages()), "out-of-memory error")}
+		return mem.Ending{Kind: mem.EndDone, Text: "done, after " +
+			report.Counted(int64(in.shortages()), "out-of-memory error")}
 	case exited && code == 0:
 		return mem.Ending{Kind: mem.EndDone, Text: "done"}
 	case end.Reason == "recovered": // its engine went away, and a later command brought in what it had left

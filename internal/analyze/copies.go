@@ -8,8 +8,8 @@ import (
 	"hightide/internal/report"
 )
 
-// A forked process shares its parent's pages until one of both writes to them. So a worker that only reads a list of Python objects
-// copies it: each look writes a reference count.
+// A forked process shares its parent's pages until one of both writes to them. So a worker that only reads a list of
+// Python objects copies it: each look writes a reference count.
 
 const (
 	leastCopies = 48 * mem.MiB // of all workers together
@@ -22,7 +22,8 @@ type copier struct {
 	own, copied mem.Bytes // what no other process shares; and what of that it did not allocate itself
 }
 
-// copies finds forked workers whose own pages grow while they allocate nothing, and says what of a dataset is read there.
+// copies finds forked workers whose own pages grow while they allocate nothing, and says what of a dataset is read
+// there.
 func copies(in *Input, r *report.Report) {
 	byParent := map[uint32][]copier{}
 	var parents []uint32
@@ -47,12 +48,13 @@ func copies(in *Input, r *report.Report) {
 	}
 }
 
-// copier says what a process copied of its parent's pages. What it allocated itself raised its RSS, a copied page took the place of the
-// one that was shared. Each copy is a page fault.
+// copier says what a process copied of its parent's pages. What it allocated itself raised its RSS, a copied page
+// took the place of the one that was shared. Each copy is a page fault.
 func (in *Input) copier(p *mem.Process) (c copier, ok bool) {
 	parent := in.Run.Process(p.Parent)
 	uss, rss, faults := in.find(p.ID, mem.SeriesUSS), in.find(p.ID, mem.SeriesRSS), in.find(p.ID, mem.SeriesMinorFaults)
-	if parent == nil || uss == nil || rss == nil || faults == nil || mem.CommandLine(parent.Command) != mem.CommandLine(p.Command) {
+	if parent == nil || uss == nil || rss == nil || faults == nil ||
+		mem.CommandLine(parent.Command) != mem.CommandLine(p.Command) {
 		return c, false
 	}
 	if end, ended := parent.End.Get(); ended && end < uss.Times[0] {
@@ -84,17 +86,22 @@ func (in *Input) copiesFinding(parent uint32, workers []copier, sum mem.Bytes) r
 		}
 	}
 	who := report.Counted(int64(len(workers)), kind)
-	f := report.Finding{Kind: report.KindCopies, Severity: report.Warning, Process: most.ID, Bytes: mem.Some(int64(sum)), Label: mem.Measured,
+	f := report.Finding{Kind: report.KindCopies, Severity: report.Warning, Process: most.ID, Bytes: mem.Some(int64(sum)),
+		Label: mem.Measured,
 		Title: fmt.Sprintf("%s copied %v of their parent's memory", who, sum)}
 	if len(workers) == 1 {
 		f.Title = strings.Replace(f.Title, "their", "its", 1)
 	}
-	f.Text = fmt.Sprintf("%s took %v of pages for themselves that they did not allocate, up to %v in one (measured: USS less the growth of RSS). They are copies of what %s had made before it forked them: a page is copied when one of both writes to it.",
+	f.Text = fmt.Sprintf("%s took %v of pages for themselves that they did not allocate, up to %v in one (measured: "+
+		"USS less the growth of RSS). They are copies of what %s had made before it forked them: a page is copied when "+
+		"one of both writes to it.",
 		who, sum, most.copied, in.processName(parent))
 	data := in.datasetOf(parent)
 	if data == nil {
-		f.Text += " Python writes a reference count into each object that is looked at, and its collector into each that it visits. What they read was not seen."
-		f.Advice = "Keep large data that workers read in NumPy arrays, tensors or memory-mapped files, which are one object each. Call gc.freeze() before the workers are started."
+		f.Text += " Python writes a reference count into each object that is looked at, and its collector into each that " +
+			"it visits. What they read was not seen."
+		f.Advice = "Keep large data that workers read in NumPy arrays, tensors or memory-mapped files, which are one " +
+			"object each. Call gc.freeze() before the workers are started."
 		return f
 	}
 	if data.Where != nil {
@@ -105,14 +112,17 @@ func (in *Input) copiesFinding(parent uint32, workers []copier, sum mem.Bytes) r
 	if f.File != "" {
 		at = " (" + mem.LineName(*data.Where) + ")"
 	}
-	f.Text += fmt.Sprintf(" The %s `%s`%s of the dataset holds %s items (%s), about %v with them (estimated). Python writes a reference count into each object that is looked at, so reading it copies it into each worker.",
+	f.Text += fmt.Sprintf(" The %s `%s`%s of the dataset holds %s items (%s), about %v with them (estimated). Python "+
+		"writes a reference count into each object that is looked at, so reading it copies it into each worker.",
 		data.Facts["kind"], f.Holder, at, data.Facts["items"], data.Facts["contains"], mem.Bytes(data.Bytes.Or(0)))
-	f.Advice = fmt.Sprintf("Keep `%s` in few objects: a NumPy array (np.array(…), of strings dtype \"S\" or one bytes object with offsets), a tensor, or an Arrow table. That saves up to %v in each worker.",
+	f.Advice = fmt.Sprintf("Keep `%s` in few objects: a NumPy array (np.array(…), of strings dtype \"S\" or one bytes "+
+		"object with offsets), a tensor, or an Arrow table. That saves up to %v in each worker.",
 		f.Holder, most.copied)
 	return f
 }
 
-// datasetOf is the largest container of Python objects in a dataset that a process gave to workers; nil where none was seen.
+// datasetOf is the largest container of Python objects in a dataset that a process gave to workers; nil where none
+// was seen.
 func (in *Input) datasetOf(process uint32) (found *mem.Event) {
 	for i := range in.Run.Events {
 		e := &in.Run.Events[i]

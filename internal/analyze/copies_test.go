@@ -31,21 +31,24 @@ func forked(own, resident func(at int64) int64, faults int64) *mem.Run {
 	return run
 }
 
-// TestCopies: pages that a worker took for itself while it allocated nothing are copies of its parent's, with the dataset's container.
+// TestCopies: pages that a worker took for itself while it allocated nothing are copies of its parent's, with the
+// dataset's container.
 func TestCopies(t *testing.T) {
 	grows, still := func(at int64) int64 { return 8 + 28*at }, func(int64) int64 { return 580 }
 	run := forked(grows, still, 55_000)
-	must(run, mem.Event{Time: 1e9, Process: 1, Kind: "dataset", Bytes: mem.Some(int64(181 << 20)), Where: &mem.Location{File: "/home/me/train.py", Line: 11},
+	must(run, mem.Event{Time: 1e9, Process: 1, Kind: "dataset", Bytes: mem.Some(int64(181 << 20)),
+		Where: &mem.Location{File: "/home/me/train.py", Line: 11},
 		Facts: map[string]string{"name": "Captions.rows", "kind": "list", "items": "800000", "contains": "str"}})
 	for name, test := range map[string]struct {
 		run  *mem.Run
 		want string
 	}{
-		"copied":                     {run, "train.py:11 2 DataLoader workers copied 408 MiB of their parent's memory"},
-		"copied, of what is unknown": {forked(grows, still, 55_000), ":0 2 DataLoader workers copied 408 MiB of their parent's memory"},
-		"allocated":                  {forked(grows, func(at int64) int64 { return 580 + 28*at }, 55_000), ""},
-		"nothing was written":        {forked(grows, still, 900), ""}, // the parent let go of it: no page fault of the worker
-		"a little":                   {forked(func(at int64) int64 { return 8 + at }, still, 55_000), ""},
+		"copied": {run, "train.py:11 2 DataLoader workers copied 408 MiB of their parent's memory"},
+		"copied, of what is unknown": {forked(grows, still, 55_000),
+			":0 2 DataLoader workers copied 408 MiB of their parent's memory"},
+		"allocated":           {forked(grows, func(at int64) int64 { return 580 + 28*at }, 55_000), ""},
+		"nothing was written": {forked(grows, still, 900), ""}, // the parent let go of it: no page fault of the worker
+		"a little":            {forked(func(at int64) int64 { return 8 + at }, still, 55_000), ""},
 	} {
 		got := ""
 		for _, f := range Analyze(test.run, Options{}).Findings {

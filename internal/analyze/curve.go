@@ -13,13 +13,14 @@ import (
 // Curve says what a series of a run is: whose, of what, and what people call it. It has no points yet.
 func Curve(run *mem.Run, s *mem.Series) report.Series {
 	return report.Series{
-		Name: s.Name, Subject: subjectOf(run, s), Title: titleOf(s.Name), Unit: s.Unit, XUnit: mem.UnitNanoseconds, Label: s.Label, Error: s.Error,
+		Name: s.Name, Subject: subjectOf(run, s), Title: titleOf(s.Name), Unit: s.Unit, XUnit: mem.UnitNanoseconds,
+		Label: s.Label, Error: s.Error,
 	}
 }
 
-// Between is Curve with the points of a stretch of time, in ns since the run began. It has the nearest point on either side of
-// it too, so that a line can be drawn from edge to edge. Of more than n points, at least four, it keeps the lowest and the
-// highest of each part.
+// Between is Curve with the points of a stretch of time, in ns since the run began. It has the nearest point on
+// either side of it too, so that a line can be drawn from edge to edge. Of more than n points, at least four, it
+// keeps the lowest and the highest of each part.
 func Between(run *mem.Run, s *mem.Series, from, to int64, n int) report.Series {
 	curve := Curve(run, s)
 	start := run.Start()

@@ -8,12 +8,13 @@ import (
 	"hightide/internal/mem"
 )
 
-// TestBetween: of any curve, window and number of points, what is kept are points of the curve in its order, no more than were
-// asked for. With both ends come the lowest and the highest value of the window.
+// TestBetween: of any curve, window and number of points, what is kept are points of the curve in its order, no more
+// than were asked for. With both ends come the lowest and the highest value of the window.
 func TestBetween(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
-		run, s := &mem.Run{Info: mem.RunInfo{StartMono: 1000}}, &mem.Series{SeriesDef: mem.SeriesDef{ID: 1, Name: mem.SeriesRSS}}
+		run, s := &mem.Run{Info: mem.RunInfo{StartMono: 1000}},
+			&mem.Series{SeriesDef: mem.SeriesDef{ID: 1, Name: mem.SeriesRSS}}
 		at := int64(1000)
 		for range random.IntN(300) {
 			at += random.Int64N(20) * random.Int64N(20)
@@ -21,7 +22,8 @@ func TestBetween(t *testing.T) {
 		}
 		from, to, n := random.Int64N(8000)-1000, random.Int64N(8000)-1000, random.IntN(60)
 		curve := Between(run, s, from, to, n)
-		if len(curve.X) != len(curve.Y) || len(curve.X) > max(n, leastThinned) || !slices.IsSorted(curve.X) || curve.X == nil {
+		if len(curve.X) != len(curve.Y) || len(curve.X) > max(n, leastThinned) || !slices.IsSorted(curve.X) ||
+			curve.X == nil {
 			t.Fatalf("%d points of at most %d", len(curve.X), n)
 		}
 		var low, high []int64

@@ -9,8 +9,8 @@ import (
 	"hightide/internal/report"
 )
 
-// Objects that refer to each other in a cycle are freed when Python's collector runs, and not before. It counts objects, not bytes: few
-// that keep large tensors may wait for it for a long time.
+// Objects that refer to each other in a cycle are freed when Python's collector runs, and not before. It counts
+// objects, not bytes: few that keep large tensors may wait for it for a long time.
 
 const (
 	leastGarbage = 32 * mem.MiB // that the collector freed at once
@@ -42,10 +42,12 @@ func cycles(in *Input, r *report.Report) {
 func (in *Input) ofLeak(r *report.Report, f *report.Finding, freed mem.Bytes) bool {
 	for i := range r.Findings {
 		leak := &r.Findings[i]
-		if leak.Kind != report.KindLeak || leak.Process != f.Process || leak.SiteFile != f.SiteFile || leak.SiteLine != f.SiteLine || freed < mem.Bytes(leak.Bytes.Or(0))/2 {
+		if leak.Kind != report.KindLeak || leak.Process != f.Process || leak.SiteFile != f.SiteFile ||
+			leak.SiteLine != f.SiteLine || freed < mem.Bytes(leak.Bytes.Or(0))/2 {
 			continue
 		}
-		leak.Text = fmt.Sprintf("%s, %v by the end (%s), in reference cycles. %s", leak.Title, mem.Bytes(leak.Bytes.Or(0)), leak.Label, f.Text)
+		leak.Text = fmt.Sprintf("%s, %v by the end (%s), in reference cycles. %s", leak.Title, mem.Bytes(leak.Bytes.Or(0)),
+			leak.Label, f.Text)
 		leak.Advice = f.Advice
 		for n := range in.growing {
 			if at := in.growing[n].where(); at.File == leak.File && at.Line == leak.Line {
@@ -69,7 +71,8 @@ func (in *Input) garbageOf(process uint32) (last *mem.Event) {
 
 // cycleFinding puts it into words.
 func (in *Input) cycleFinding(e *mem.Event, most mem.Bytes, often int64, device bool) report.Finding {
-	f := report.Finding{Kind: report.KindCycles, Severity: report.Warning, Process: e.Process, Bytes: mem.Some(int64(most)), Label: mem.Sampled}
+	f := report.Finding{Kind: report.KindCycles, Severity: report.Warning, Process: e.Process,
+		Bytes: mem.Some(int64(most)), Label: mem.Sampled}
 	if often < 2 {
 		f.Severity = report.Info
 	}
@@ -81,7 +84,8 @@ func (in *Input) cycleFinding(e *mem.Event, most mem.Bytes, often int64, device 
 	}
 	f.Title = fmt.Sprintf("up to %v of %s memory waits in reference cycles for Python's collector", most, where)
 	var b strings.Builder
-	fmt.Fprintf(&b, "Objects that refer to each other in a cycle are freed only when Python's collector of garbage runs. It freed up to %v of %s memory at once (%s)", most, where, f.Label)
+	fmt.Fprintf(&b, "Objects that refer to each other in a cycle are freed only when Python's collector of garbage "+
+		"runs. It freed up to %v of %s memory at once (%s)", most, where, f.Label)
 	if often > 1 {
 		fmt.Fprintf(&b, ", and a quarter of that or more %d times", often)
 	}
@@ -99,7 +103,8 @@ func (in *Input) cycleFinding(e *mem.Event, most mem.Bytes, often int64, device 
 			f.File, f.Line = cycle.Where.File, cycle.Where.Line
 			at = " (" + mem.LineName(*cycle.Where) + ")"
 		}
-		fmt.Fprintf(&b, " At the end most of it was objects of the class `%s`%s: `%s` is the object again.", f.Holder, at, cycle.Facts["name"])
+		fmt.Fprintf(&b, " At the end most of it was objects of the class `%s`%s: `%s` is the object again.", f.Holder, at,
+			cycle.Facts["name"])
 	}
 	if stack, _ := strconv.ParseUint(e.Facts["stack"], 10, 32); stack != 0 && !device {
 		locations := in.Run.Stacks.Frames(uint32(stack))
@@ -111,7 +116,8 @@ func (in *Input) cycleFinding(e *mem.Event, most mem.Bytes, often int64, device 
 		fmt.Fprintf(&b, " Most of the bytes were allocated at %s.", site.Name)
 	}
 	f.Text = b.String()
-	f.Advice = fmt.Sprintf("Break the cycle: make %s a weakref.ref(…), or set it to None when the object is done. Or call gc.collect() every few steps; the longest collection took %s. That lowers the peak by up to %v.",
+	f.Advice = fmt.Sprintf("Break the cycle: make %s a weakref.ref(…), or set it to None when the object is done. Or "+
+		"call gc.collect() every few steps; the longest collection took %s. That lowers the peak by up to %v.",
 		what, report.Duration(longestCollection(e)), most)
 	return f
 }

@@ -10,8 +10,9 @@ import (
 
 // collected adds what Python's collector freed at most, MiB, and how often.
 func collected(run *mem.Run, host, device int64, often string) {
-	must(run, mem.Event{Time: 9e9, Process: 1, Kind: mem.EventGarbage, Bytes: mem.Some(host << 20), Facts: map[string]string{
-		"often": often, "device_bytes": itoa(device << 20), "device_often": often, "stack": "1", "longest_ns": "120000000"}})
+	must(run, mem.Event{Time: 9e9, Process: 1, Kind: mem.EventGarbage, Bytes: mem.Some(host << 20),
+		Facts: map[string]string{
+			"often": often, "device_bytes": itoa(device << 20), "device_often": often, "stack": "1", "longest_ns": "120000000"}})
 }
 
 func cyclesOf(r *report.Report) (found []report.Finding) {
@@ -27,10 +28,14 @@ func cyclesOf(r *report.Report) (found []report.Finding) {
 func TestCycles(t *testing.T) {
 	run := training(1).run()
 	collected(run, 286, 0, "4")
-	must(run, mem.Event{Time: 9.1e9, Process: 1, Kind: "cycle", Where: &mem.Location{File: "/home/me/project/train.py", Line: 6}, Facts: map[string]string{"class": "Node", "name": "Node.children[…].parent"}})
+	must(run, mem.Event{Time: 9.1e9, Process: 1, Kind: "cycle",
+		Where: &mem.Location{File: "/home/me/project/train.py", Line: 6},
+		Facts: map[string]string{"class": "Node", "name": "Node.children[…].parent"}})
 	found := cyclesOf(Analyze(run, Options{}))
-	if len(found) != 1 || found[0].Line != 6 || found[0].Severity != report.Warning || !strings.Contains(found[0].Text, "286 MiB of host memory at once (sampled), and a quarter of that or more 4 times") ||
-		!strings.Contains(found[0].Advice, "`Node.children[…].parent` a weakref.ref(…)") || !strings.Contains(found[0].Advice, "took 120 ms") {
+	if len(found) != 1 || found[0].Line != 6 || found[0].Severity != report.Warning ||
+		!strings.Contains(found[0].Text, "286 MiB of host memory at once (sampled), and a quarter of that or more 4 times") ||
+		!strings.Contains(found[0].Advice, "`Node.children[…].parent` a weakref.ref(…)") ||
+		!strings.Contains(found[0].Advice, "took 120 ms") {
 		t.Errorf("%+v", found)
 	}
 	run = training(1).run()
@@ -54,10 +59,13 @@ func TestLeakOfCycles(t *testing.T) {
 			stack = itoa(int64(id))
 		}
 	}
-	must(run, mem.Event{Time: 9e9, Process: 1, Kind: mem.EventGarbage, Bytes: mem.Some(int64(290 << 20)), Facts: map[string]string{"often": "1", "stack": stack}})
+	must(run, mem.Event{Time: 9e9, Process: 1, Kind: mem.EventGarbage, Bytes: mem.Some(int64(290 << 20)),
+		Facts: map[string]string{"often": "1", "stack": stack}})
 	r := Analyze(run, Options{})
 	found := leaks(r)
-	if len(cyclesOf(r)) != 0 || len(found) != 1 || !strings.Contains(found[0].Text, "by the end (sampled), in reference cycles. Objects that refer") || strings.Contains(found[0].Text, "never freed") || !strings.Contains(found[0].Advice, "Break the cycle") {
+	if len(cyclesOf(r)) != 0 || len(found) != 1 ||
+		!strings.Contains(found[0].Text, "by the end (sampled), in reference cycles. Objects that refer") ||
+		strings.Contains(found[0].Text, "never freed") || !strings.Contains(found[0].Advice, "Break the cycle") {
 		t.Errorf("%+v", found)
 	}
 	if !strings.Contains(r.Headline.Verdict, "it waits in reference cycles") {

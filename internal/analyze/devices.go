@@ -12,16 +12,20 @@ import (
 func devices(in *Input, r *report.Report) {
 	t := report.Table{
 		Name: "devices", Title: "Devices",
-		Columns: []report.Column{report.TextColumn("device", "device"), report.TextColumn("process", "process"), report.TextColumn("framework", "framework"), report.BytesColumn("allocated", "peak allocated", in.label()),
-			report.BytesColumn("reserved", "peak reserved", in.label()), report.BytesColumn("process_used", "peak of process", in.label()),
-			report.BytesColumn("used", "peak used", in.label()), report.BytesColumn("inactive", "peak unusable gaps", in.label()), report.CountColumn("retries", "retries")},
+		Columns: []report.Column{report.TextColumn("device", "device"), report.TextColumn("process", "process"),
+			report.TextColumn("framework", "framework"), report.BytesColumn("allocated", "peak allocated", in.label()),
+			report.BytesColumn("reserved", "peak reserved", in.label()),
+			report.BytesColumn("process_used", "peak of process", in.label()),
+			report.BytesColumn("used", "peak used", in.label()), report.BytesColumn("inactive", "peak unusable gaps",
+				in.label()), report.CountColumn("retries", "retries")},
 	}
 	type key struct {
 		process           uint32
 		device, framework string
 	}
 	index := map[key]int{}
-	column := map[mem.Quantity]int{mem.SeriesAllocated: 3, mem.SeriesReserved: 4, mem.SeriesDeviceProcess: 5, mem.SeriesDeviceUsed: 6,
+	column := map[mem.Quantity]int{mem.SeriesAllocated: 3, mem.SeriesReserved: 4, mem.SeriesDeviceProcess: 5,
+		mem.SeriesDeviceUsed:    6,
 		mem.SeriesInactiveSplit: 7, mem.SeriesRetries: 8}
 	for _, s := range in.Run.Series {
 		at, ok := column[s.Name]
@@ -103,7 +107,9 @@ func (in *Input) preallocated(r *report.Report) {
 		if pool.Values[0] < whole/10*9 || most >= whole/2 {
 			continue
 		}
-		r.AddNote(fmt.Sprintf("JAX had %v of %s from its first reading on, of which arrays and programs used at most %v at any reading (%s). It takes three quarters of a device as it starts, whatever it needs, unless XLA_PYTHON_CLIENT_PREALLOCATE=false.",
+		r.AddNote(fmt.Sprintf("JAX had %v of %s from its first reading on, of which arrays and programs used at most %v "+
+			"at any reading (%s). It takes three quarters of a device as it starts, whatever it needs, unless "+
+			"XLA_PYTHON_CLIENT_PREALLOCATE=false.",
 			mem.Bytes(whole), pool.Device, mem.Bytes(most), pool.Label))
 	}
 }
@@ -115,7 +121,8 @@ func (in *Input) againstGaps(s *mem.Series) string {
 	case s.Framework != "torch":
 		return ""
 	case p != nil && p.Facts["torch.hip"] != "":
-		return "Try PYTORCH_HIP_ALLOC_CONF=expandable_segments:True; a build for ROCm that lacks them warns and goes on without."
+		return "Try PYTORCH_HIP_ALLOC_CONF=expandable_segments:True; a build for ROCm that lacks them warns and goes on " +
+			"without."
 	case p != nil && p.Facts["torch.accelerator"] != "":
 		return "Try PYTORCH_ALLOC_CONF=expandable_segments:True, from PyTorch 2.9 on."
 	}
@@ -125,7 +132,8 @@ func (in *Input) againstGaps(s *mem.Series) string {
 // sameAllocator is another quantity of the same allocator, or nil.
 func (in *Input) sameAllocator(s *mem.Series, name mem.Quantity) *mem.Series {
 	for _, other := range in.Run.Series {
-		if other.Process == s.Process && other.Device == s.Device && other.Framework == s.Framework && other.Name == name && len(other.Values) > 0 {
+		if other.Process == s.Process && other.Device == s.Device && other.Framework == s.Framework && other.Name == name &&
+			len(other.Values) > 0 {
 			return other
 		}
 	}
@@ -148,7 +156,8 @@ func (in *Input) gap(r *report.Report) {
 		r.Findings = append(r.Findings, report.Finding{
 			Kind: report.KindGap, Severity: report.Info, Process: p.ID, Bytes: mem.Some(int64(beyond)), Label: used.Label,
 			Title: fmt.Sprintf("%v on %s is outside the framework's allocator", beyond, used.Device),
-			Text: fmt.Sprintf("The device puts %v down to %s, its allocator holds %v: the difference of %v (%s) is the context, libraries' workspaces and other allocators.",
+			Text: fmt.Sprintf("The device puts %v down to %s, its allocator holds %v: the difference of %v (%s) is the "+
+				"context, libraries' workspaces and other allocators.",
 				mem.Bytes(used.Values[used.Peak()]), in.processName(p.ID), mem.Bytes(reserved.At(at).Or(0)), beyond, used.Label),
 		})
 	}

@@ -51,7 +51,8 @@ func Diff(a, b *mem.AllocatorSnapshot, deviceA, deviceB int, by string) (*Differ
 	var rows mem.Tally[string, DiffRow]
 	before, after := usage.FromTrace(a, deviceA, usage.Whole), usage.FromTrace(b, deviceB, usage.Whole)
 	if (before.Moments == 0) != (after.Moments == 0) {
-		return nil, fmt.Errorf("one of the snapshots has a history and the other only its final state: their peaks cannot be compared")
+		return nil, fmt.Errorf("one of the snapshots has a history and the other only its final state: their peaks cannot " +
+			"be compared")
 	}
 	tally(before, by, func(name string, bytes mem.Bytes) {
 		row := rows.At(name)
@@ -61,7 +62,8 @@ func Diff(a, b *mem.AllocatorSnapshot, deviceA, deviceB int, by string) (*Differ
 		row := rows.At(name)
 		row.Name, row.B, row.BlocksB = name, row.B+bytes, row.BlocksB+1
 	})
-	d := &Difference{Version: report.Version, A: tracePeak(before, before.Peak.Moment, before.PeakLevels), B: tracePeak(after, after.Peak.Moment, after.PeakLevels), By: by,
+	d := &Difference{Version: report.Version, A: tracePeak(before, before.Peak.Moment, before.PeakLevels),
+		B: tracePeak(after, after.Peak.Moment, after.PeakLevels), By: by,
 		Delta: after.PeakLevels.Allocated - before.PeakLevels.Allocated, Rows: []DiffRow{}, Label: a.Label}
 	if d.Label == mem.Measured { // as weak as the weaker side
 		d.Label = b.Label
@@ -145,10 +147,13 @@ func (d *Difference) title() string {
 func (d *Difference) Table() report.Table {
 	t := report.Table{Name: "diff", Title: d.title(),
 		Note: fmt.Sprintf("All rows, %d of them, add up to %s bytes exactly.", len(d.Rows), report.Count(int64(d.Delta))),
-		Columns: []report.Column{report.TextColumn("what", report.UpperFirst(d.By)), report.BytesColumn("delta", "Change", d.Label), report.BytesColumn("a", "Before", d.Label), report.BytesColumn("b", "After", d.Label),
+		Columns: []report.Column{report.TextColumn("what", report.UpperFirst(d.By)),
+			report.BytesColumn("delta", "Change", d.Label), report.BytesColumn("a", "Before", d.Label),
+			report.BytesColumn("b", "After", d.Label),
 			report.CountColumn("a_blocks", "Blocks before"), report.CountColumn("b_blocks", "Blocks after")}}
 	if d.DeviceA.Known() {
-		t.Note += fmt.Sprintf(" Device %d before is compared with device %d after: of several the one that holds most at its peak.", d.DeviceA.Or(0), d.DeviceB.Or(0))
+		t.Note += fmt.Sprintf(" Device %d before is compared with device %d after: of several the one that holds most at "+
+			"its peak.", d.DeviceA.Or(0), d.DeviceB.Or(0))
 	}
 	for i := range t.Columns[4:] { // blocks of a device that is not there are not measured either
 		t.Columns[4+i].Label = d.Label
@@ -169,6 +174,7 @@ func (d *Difference) Report(a, b string) *report.Report {
 	r.Headline.NotLooked = "Findings are each side's own: hightide explain prints them."
 	table.Title = "Where the difference comes from, by " + d.By
 	r.Tables = append(r.Tables, table)
-	r.Notes = append(r.Notes, "Blocks alive at both peaks are matched by the functions that allocated them, so lines may move.")
+	r.Notes = append(r.Notes,
+		"Blocks alive at both peaks are matched by the functions that allocated them, so lines may move.")
 	return r
 }

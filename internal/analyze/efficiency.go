@@ -8,8 +8,8 @@ import (
 	"hightide/internal/report"
 )
 
-// efficiency is a score from 0 to 10 of how well a run uses the memory that it needs to have. It is the mean of those of four
-// parts that are known, each from 0 to 1. It compares runs of one program; docs/observed.md has the formula.
+// efficiency is a score from 0 to 10 of how well a run uses the memory that it needs to have. It is the mean of those
+// of four parts that are known, each from 0 to 1. It compares runs of one program; docs/observed.md has the formula.
 func efficiency(in *Input, r *report.Report) {
 	l := in.leadingSeries()
 	if l.series == nil || len(l.series.Values) < 2 || r.Imagined != nil {
@@ -17,7 +17,8 @@ func efficiency(in *Input, r *report.Report) {
 	}
 	t := report.Table{
 		Name: "efficiency", Title: "Efficiency",
-		Columns: []report.Column{report.TextColumn("part", "part"), report.TextColumn("what", "what"), {Name: "score", Title: "score", Unit: mem.UnitMilli, Label: mem.Estimated}},
+		Columns: []report.Column{report.TextColumn("part", "part"), report.TextColumn("what", "what"),
+			{Name: "score", Title: "score", Unit: mem.UnitMilli, Label: mem.Estimated}},
 	}
 	sum := 0.0
 	add := func(part, what string, share float64) {
@@ -30,16 +31,19 @@ func efficiency(in *Input, r *report.Report) {
 	if peak <= 0 {
 		return
 	}
-	add("use", fmt.Sprintf("half of the samples have at least %v of the peak of %v", mem.Bytes(half), mem.Bytes(peak)), float64(half)/float64(peak))
+	add("use", fmt.Sprintf("half of the samples have at least %v of the peak of %v", mem.Bytes(half), mem.Bytes(peak)),
+		float64(half)/float64(peak))
 	if r.Headline.NotLooked == "" {
 		kept := in.keptByEnd()
 		add("growth", fmt.Sprintf("%v were kept by what grows", mem.Bytes(kept)), 1-float64(kept)/float64(peak))
 	}
 	if idle, of, ok := in.idleAtPeak(l); ok {
-		add("fragmentation", fmt.Sprintf("%v of %v lay free in the allocator at the peak", mem.Bytes(idle), mem.Bytes(of)), 1-float64(idle)/float64(of))
+		add("fragmentation", fmt.Sprintf("%v of %v lay free in the allocator at the peak", mem.Bytes(idle), mem.Bytes(of)),
+			1-float64(idle)/float64(of))
 	}
 	if lost, ok := in.lostToFaults(); ok {
-		add("faults", fmt.Sprintf("%s went into page faults", report.Duration(lost)), 1-float64(lost)/float64(max(in.end-in.start, 1)))
+		add("faults", fmt.Sprintf("%s went into page faults", report.Duration(lost)),
+			1-float64(lost)/float64(max(in.end-in.start, 1)))
 	}
 	r.Headline.Efficiency = mem.Some(int64(10*sum/float64(len(t.Rows))*1000 + 0.5))
 	r.AddTable(t)

@@ -21,7 +21,8 @@ var gates = []mem.Quantity{mem.SeriesEnteredForward, mem.SeriesEnteredCollective
 // moments are when each of several ranks came to something, by step.
 type moments map[uint64][]int64
 
-// entered says of each rank how late it comes to where ranks meet, and how long it waits there, where that was seen of all.
+// entered says of each rank how late it comes to where ranks meet, and how long it waits there, where that was seen
+// of all.
 func (in *Input) entered(all []*rank) {
 	behind, waiting := make([][]int64, len(all)), make([][]int64, len(all))
 	margins, last := make([][]int64, len(all)), make([]int, len(all))
@@ -46,8 +47,8 @@ func (in *Input) entered(all []*rank) {
 	}
 }
 
-// meetings are, of each step in which all ranks were seen to meet, when each came: at the gate at which they were furthest apart, as
-// those before have them leave together.
+// meetings are, of each step in which all ranks were seen to meet, when each came: at the gate at which they were
+// furthest apart, as those before have them leave together.
 func (in *Input) meetings(all []*rank) (meetings [][]int64) {
 	apart := map[uint64][]int64{}
 	for _, gate := range gates {
@@ -102,7 +103,8 @@ func (in *Input) lateRank(r *report.Report, all []*rank) bool {
 			late = k
 		}
 	}
-	if late.last < mostlyLast || late.margin < int64(leastBehind) || float64(late.margin) < partOfStep*float64(late.step.Or(0)) {
+	if late.last < mostlyLast || late.margin < int64(leastBehind) ||
+		float64(late.margin) < partOfStep*float64(late.step.Or(0)) {
 		return true
 	}
 	title := fmt.Sprintf("Rank %d is the straggler", late.number)
@@ -118,9 +120,12 @@ func (in *Input) lateRank(r *report.Report, all []*rank) bool {
 	}
 	waits = median(waiting)
 	r.Findings = append(r.Findings, report.Finding{
-		Kind: report.KindRanks, Aspect: report.AspectWork, Severity: report.Info, Process: late.ID, Label: mem.Measured, Title: title,
-		Text: fmt.Sprintf("%s: in %.0f %% of the steps it is the last to come to where ranks wait for each other, %s behind all others (measured, median). %s for it, %s of a step of %s (median).%s",
-			title, 100*late.last, report.Duration(late.margin), others, report.Duration(waits), report.Duration(late.step.Or(0)), in.whereLate(late, all)),
+		Kind: report.KindRanks, Aspect: report.AspectWork, Severity: report.Info, Process: late.ID, Label: mem.Measured,
+		Title: title,
+		Text: fmt.Sprintf("%s: in %.0f %% of the steps it is the last to come to where ranks wait for each other, %s "+
+			"behind all others (measured, median). %s for it, %s of a step of %s (median).%s",
+			title, 100*late.last, report.Duration(late.margin), others, report.Duration(waits),
+			report.Duration(late.step.Or(0)), in.whereLate(late, all)),
 	})
 	return true
 }
@@ -153,13 +158,15 @@ func (in *Input) whereLate(late *rank, all []*rank) string {
 	case "":
 		return ""
 	case mem.PhaseStep:
-		return fmt.Sprintf(" It spends %s more of a step outside of data, forward, backward and optimizer: in the program's own lines between them.", report.Duration(most))
+		return fmt.Sprintf(" It spends %s more of a step outside of data, forward, backward and optimizer: in the "+
+			"program's own lines between them.", report.Duration(most))
 	}
 	return fmt.Sprintf(" It spends %s more of a step in %s.", report.Duration(most), best)
 }
 
-// phaseTimes are what a rank takes in each phase of a step, the median of those that were observed, and under PhaseStep what it takes
-// outside of all; nil where too few were. Backward is left out, as ranks may wait for each other in it.
+// phaseTimes are what a rank takes in each phase of a step, the median of those that were observed, and under
+// PhaseStep what it takes outside of all; nil where too few were. Backward is left out, as ranks may wait for each
+// other in it.
 func (in *Input) phaseTimes(process uint32) map[mem.Phase]int64 {
 	parts := []mem.Phase{mem.PhaseData, mem.PhaseForward, mem.PhaseOptimizer}
 	byStep := map[uint64]map[mem.Phase]int64{}

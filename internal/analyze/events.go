@@ -29,8 +29,10 @@ func alerts(in *Input, r *report.Report) {
 			step = fmt.Sprintf(" in step %d", n+1)
 		}
 		r.Findings = append(r.Findings, report.Finding{
-			Kind: report.KindAlert, Severity: report.Warning, Process: e.Process, Bytes: e.Bytes, Label: mem.Measured, Title: report.FirstLine(e.Text, 120),
-			Text: fmt.Sprintf("%s (measured)%s, %s after %s.", report.FirstLine(e.Text, 200), step, report.Duration(in.since(e.Time)), in.beginning()),
+			Kind: report.KindAlert, Severity: report.Warning, Process: e.Process, Bytes: e.Bytes, Label: mem.Measured,
+			Title: report.FirstLine(e.Text, 120),
+			Text: fmt.Sprintf("%s (measured)%s, %s after %s.", report.FirstLine(e.Text, 200), step,
+				report.Duration(in.since(e.Time)), in.beginning()),
 		})
 	}
 	for name, i := range index {
@@ -66,14 +68,18 @@ func drops(in *Input, r *report.Report) {
 	}
 	in.unobserved(r)
 	for _, d := range in.Run.Damage {
-		r.AddNote(fmt.Sprintf("The recording is damaged at byte %d (%d bytes): %s. What stood there is missing here.", d.Offset, d.Bytes, d.Text))
+		r.AddNote(fmt.Sprintf("The recording is damaged at byte %d (%d bytes): %s. What stood there is missing here.",
+			d.Offset, d.Bytes, d.Text))
 	}
 	if in.Run.End != nil && in.Run.End.Reason == "recovered" {
-		r.AddNote(fmt.Sprintf("The recorder was killed: samples of memory end %s after %s. What the processes told themselves goes on, as does the "+
-			"kernel's mark of each that ended in order; what others took after that is not known.", report.Duration(in.since(in.lastSampled())), in.beginning()))
+		r.AddNote(fmt.Sprintf("The recorder was killed: samples of memory end %s after %s. What the processes told "+
+			"themselves goes on, as does the "+
+			"kernel's mark of each that ended in order; what others took after that is not known.",
+			report.Duration(in.since(in.lastSampled())), in.beginning()))
 	}
 	if in.Run.End == nil {
-		r.AddNote("The recording has no end: the run was still going on, or the recorder was killed. Everything up to then is here.")
+		r.AddNote("The recording has no end: the run was still going on, or the recorder was killed. Everything up to " +
+			"then is here.")
 	}
 	in.samplingNote(r)
 }
@@ -103,7 +109,8 @@ func (in *Input) unobserved(r *report.Report) {
 		r.AddNote(note + ".")
 	}
 	if more := len(reasons) - most; more > 0 {
-		r.AddNote(fmt.Sprintf("%d more reasons why something was not observed are in the table of events (hightide export --csv).", more))
+		r.AddNote(fmt.Sprintf("%d more reasons why something was not observed are in the table of events (hightide export "+
+			"--csv).", more))
 	}
 }
 
@@ -122,7 +129,8 @@ func lostAt(places ...string) string {
 	if !slices.ContainsFunc(places, func(place string) bool { return place != "message" }) {
 		return "they could not be read; names, marks and events in them may be missing"
 	}
-	return "samples of host and devices are not among them, and figures that count allocations can be low by what they held"
+	return "samples of host and devices are not among them, and figures that count allocations can be low by what they " +
+		"held"
 }
 
 // lastSampled is when the host's memory was read last.
@@ -139,6 +147,7 @@ func (in *Input) samplingNote(r *report.Report) {
 	if h == nil || h.Peak == nil {
 		return
 	}
-	r.AddNote(fmt.Sprintf("The heap was sampled by bytes (mean distance %v; blocks of 4 MiB and more all): %v ± %v at its peak (95 %%).",
+	r.AddNote(fmt.Sprintf("The heap was sampled by bytes (mean distance %v; blocks of 4 MiB and more all): %v ± %v at "+
+		"its peak (95 %%).",
 		mem.Bytes(usage.SamplingOf(in.Run, in.leader).Mean), h.Peak.Live, usage.Half95(h.Peak.Variance, h.Peak.Live)))
 }

@@ -31,9 +31,10 @@ type ExplainOptions struct {
 	// take longer than the file does to read.
 	Brief bool
 
-	Several bool     // other files are in the report
-	Asked   []string // of Top, Device and so on those that were asked for, by the names of their flags: what no file answers is an error
-	Flame   string   // of Flames: also as a table; "": none
+	Several bool // other files are in the report
+	// of Top, Device and so on those that were asked for, by the names of their flags: what no file answers is an error
+	Asked []string
+	Flame string // of Flames: also as a table; "": none
 
 	// Advise says which settings would have avoided the failed request of a device, in words and for programs.
 	Advise func(s *mem.AllocatorSnapshot, device int) (words string, all any)
@@ -79,7 +80,8 @@ func rangeWords(r usage.Stretch) string {
 }
 
 // Groupings are what blocks can be grouped by.
-var Groupings = []string{"site", "module", "category", "file", "function", "size", "stream", "pool", "annotation", "age"}
+var Groupings = []string{"site", "module", "category", "file", "function", "size", "stream", "pool", "annotation",
+	"age"}
 
 // explanation is an Allocator in the making.
 type explanation struct {
@@ -116,7 +118,8 @@ func ExplainDevice(s *mem.AllocatorSnapshot, device int, file string, o ExplainO
 	return a.Allocator, nil
 }
 
-func explainDevice(s *mem.AllocatorSnapshot, device int, file string, stepEnds []int64, o *ExplainOptions) (*explanation, error) {
+func explainDevice(s *mem.AllocatorSnapshot, device int, file string, stepEnds []int64,
+	o *ExplainOptions) (*explanation, error) {
 	among := usage.Whole
 	if o.Range != nil {
 		among = *o.Range
@@ -189,12 +192,14 @@ func explainDevice(s *mem.AllocatorSnapshot, device int, file string, stepEnds [
 // newExplanation is what a history itself says.
 func newExplanation(d *usage.Device, file string, at usage.Moment, o *ExplainOptions) *explanation {
 	s := d.Snapshot
-	a := &explanation{Allocator: &report.Allocator{Device: d.Number, File: file, Events: d.Moments, Stacks: s.Stacks.Len() - 1, By: cmp.Or(o.By, "site"), Label: s.Label, Settings: s.Settings,
+	a := &explanation{Allocator: &report.Allocator{Device: d.Number, File: file, Events: d.Moments,
+		Stacks: s.Stacks.Len() - 1, By: cmp.Or(o.By, "site"), Label: s.Label, Settings: s.Settings,
 		Peak: tracePeak(d, d.Peak.Moment, d.PeakLevels), Unplaced: d.Unplaced, Strange: d.Contradictions}}
 	if totals := s.Totals(d.Number); d.KnowsSegments() {
 		a.Segments, a.InactiveSplit = mem.Some(int64(totals.Segments)), mem.Some(int64(totals.InactiveSplit))
 	}
-	a.among, a.bare, a.filtered, a.Name = rangeWords(d.Among), !d.KnowsSegments(), s.Filter != "", fmt.Sprintf("device %d", d.Number)
+	a.among, a.bare, a.filtered, a.Name = rangeWords(d.Among), !d.KnowsSegments(), s.Filter != "",
+		fmt.Sprintf("device %d", d.Number)
 	a.counts = s.CountsOnly[d.Number]
 	a.began, a.noStacks = d.Begin.Allocated, d.Frameless()
 	a.rounds = d.Moments > 0 && !s.Bare && d.Settings.Divisions != [16]int{}
@@ -203,13 +208,15 @@ func newExplanation(d *usage.Device, file string, at usage.Moment, o *ExplainOpt
 	} else if name, ok := s.DeviceNames[d.Number]; ok {
 		a.Name = fmt.Sprintf("the %s (device %d)", strings.Replace(name, "cpu", "CPU", 1), d.Number)
 	}
-	a.Title, a.At, a.Highest = a.InFile(), a.Peak, report.Levels{Allocated: d.Most.Allocated, Active: d.Most.Active, Reserved: d.ReservedAt(d.Moments-1, d.Most), Requested: ofRequests(d, d.Most.Requested)}
+	a.Title, a.At, a.Highest = a.InFile(), a.Peak, report.Levels{Allocated: d.Most.Allocated, Active: d.Most.Active,
+		Reserved: d.ReservedAt(d.Moments-1, d.Most), Requested: ofRequests(d, d.Most.Requested)}
 	if at != d.Peak.Moment {
 		a.At = tracePeak(d, at, d.LevelsAt(at))
 	}
 	a.First, a.Last = max(d.Among.From, 0), min(d.Among.To, d.Moments-1)
 	for _, p := range d.Curve {
-		point := report.CurvePoint{Event: p.Moment, Time: d.TimeOf(p.Moment), Allocated: p.Allocated, Reserved: d.ReservedAt(p.Moment, p.Levels)}
+		point := report.CurvePoint{Event: p.Moment, Time: d.TimeOf(p.Moment), Allocated: p.Allocated,
+			Reserved: d.ReservedAt(p.Moment, p.Levels)}
 		if d.KnowsSegments() {
 			point.Releasable = mem.Some(int64(p.Releasable))
 		}
@@ -222,7 +229,8 @@ func newExplanation(d *usage.Device, file string, at usage.Moment, o *ExplainOpt
 const hostName = "host (pinned)"
 
 func tracePeak(d *usage.Device, event usage.Moment, l usage.Levels) report.TracePeak {
-	return report.TracePeak{Event: event, Time: d.TimeOf(event), Allocated: l.Allocated, Active: l.Active, Reserved: d.ReservedAt(event, l), Requested: ofRequests(d, l.Requested)}
+	return report.TracePeak{Event: event, Time: d.TimeOf(event), Allocated: l.Allocated, Active: l.Active,
+		Reserved: d.ReservedAt(event, l), Requested: ofRequests(d, l.Requested)}
 }
 
 // ofRequests is a figure that only a file can give which knows what was asked for.
@@ -276,7 +284,8 @@ func momentOf(d *usage.Device, at, file string) (usage.Moment, error) {
 	case len(t) == 0:
 		return 0, fmt.Errorf("device %d has no times: name an event, as in --at \"event 12\"", d.Number)
 	case n < t[0]/2: // a number of an event, most likely
-		return 0, fmt.Errorf("%d ns is long before device %d's trace, which has the times %d to %d; an event is meant by --at \"event %d\"", n, d.Number, t[0], t[len(t)-1], n)
+		return 0, fmt.Errorf("%d ns is long before device %d's trace, which has the times %d to %d; an event is meant by "+
+			"--at \"event %d\"", n, d.Number, t[0], t[len(t)-1], n)
 	}
 	return d.MomentAt(n), nil
 }

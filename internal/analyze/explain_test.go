@@ -35,8 +35,8 @@ func reported(t testing.TB, s *mem.AllocatorSnapshot, file string, o ExplainOpti
 	return x.Report
 }
 
-// TestExplainedRun: what two snapshots of one process tell is told once, and where a trace shows a leak nobody says that none
-// was looked for.
+// TestExplainedRun: what two snapshots of one process tell is told once, and where a trace shows a leak nobody says
+// that none was looked for.
 func TestExplainedRun(t *testing.T) {
 	x := Explaining{Report: report.New(), Options: ExplainOptions{Several: true}}
 	x.Report.Headline.Say("Does not fit")
@@ -59,7 +59,8 @@ func TestExplainedRun(t *testing.T) {
 	if leaks != 2 {
 		t.Errorf("%d findings of a leak that two processes have", leaks)
 	}
-	if said := x.Report.Headline.NotLooked; !strings.HasPrefix(said, "Growth was looked for in the traces of devices alone: too few steps") {
+	if said := x.Report.Headline.NotLooked; !strings.HasPrefix(said,
+		"Growth was looked for in the traces of devices alone: too few steps") {
 		t.Errorf("%q", said)
 	}
 }
@@ -92,7 +93,8 @@ func TestStepsAndTheirLeakAreInferred(t *testing.T) {
 	if a.Steps == nil || a.Steps.Source != "inferred" || len(a.Steps.Steps) != 8 {
 		t.Fatalf("steps %+v, want 8", a.Steps)
 	}
-	if len(a.Growth) != 1 || a.Growth[0].Name != "leak-a10.py:15" || a.Growth[0].PerStep != 128*mem.KiB || a.Growth[0].Confidence < 0.9 {
+	if len(a.Growth) != 1 || a.Growth[0].Name != "leak-a10.py:15" || a.Growth[0].PerStep != 128*mem.KiB ||
+		a.Growth[0].Confidence < 0.9 {
 		t.Errorf("growth %+v, want 128 KiB a step at line 15", a.Growth)
 	}
 	// Layers and tensors of one step repeat as well, and are not steps.
@@ -142,7 +144,8 @@ func TestReservedMemoryAddsUp(t *testing.T) {
 				classes += c.Bytes
 			}
 			if empty != f.Releasable || mapped != f.Reserved || split != f.InactiveSplit || classes != split {
-				t.Errorf("%s at %s: empty %d of %d, reserved %d of %d, split %d of %d in classes of %d", name, at, f.Releasable, empty, f.Reserved, mapped, f.InactiveSplit, split, classes)
+				t.Errorf("%s at %s: empty %d of %d, reserved %d of %d, split %d of %d in classes of %d", name, at, f.Releasable,
+					empty, f.Reserved, mapped, f.InactiveSplit, split, classes)
 			}
 			if at == "end" && (empty != f.EmptyCache.End || mem.Some(int64(f.InactiveSplit)) != a.InactiveSplit) {
 				t.Errorf("%s: at the end %d would be returned, want %d", name, f.EmptyCache.End, empty)
@@ -195,7 +198,8 @@ func TestFlameMeasures(t *testing.T) {
 		}
 	}
 	if got := a.tree.set.Measures[2].Total; got != allocations || a.tree.set.Measures[0].Total != int64(a.Peak.Allocated) {
-		t.Errorf("%d allocations, want %d; %d bytes, want %d", got, allocations, a.tree.set.Measures[0].Total, a.Peak.Allocated)
+		t.Errorf("%d allocations, want %d; %d bytes, want %d", got, allocations, a.tree.set.Measures[0].Total,
+			a.Peak.Allocated)
 	}
 	for _, measure := range report.Flames {
 		if table := a.flameTable(measure); len(table.Rows) < 5 || table.Rows[0][2] != report.Cell(int64(1000)) {
@@ -228,16 +232,20 @@ func TestPageIsLight(t *testing.T) {
 func TestRoundingToPartsOfPowersOfTwo(t *testing.T) {
 	s := &mem.AllocatorSnapshot{Settings: map[string]string{"PYTORCH_CUDA_ALLOC_CONF": "roundup_power2_divisions:4"},
 		Segments: []mem.Segment{{Address: 1 << 30, Size: 20 * mem.MiB, Large: true, Blocks: []mem.Block{
-			{Address: 1 << 30, Size: 5 * mem.MiB, Requested: 4*mem.MiB + 512, State: mem.BlockAllocated}, {Address: 1<<30 + 5<<20, Size: 15 * mem.MiB}}}},
-		Traces: []mem.Trace{{Action: []mem.Action{mem.ActionSegmentAlloc, mem.ActionAlloc}, Address: []uint64{1 << 30, 1 << 30}, Size: []mem.Bytes{20 * mem.MiB, 4*mem.MiB + 512},
+			{Address: 1 << 30, Size: 5 * mem.MiB, Requested: 4*mem.MiB + 512, State: mem.BlockAllocated},
+			{Address: 1<<30 + 5<<20, Size: 15 * mem.MiB}}}},
+		Traces: []mem.Trace{{Action: []mem.Action{mem.ActionSegmentAlloc, mem.ActionAlloc},
+			Address: []uint64{1 << 30, 1 << 30}, Size: []mem.Bytes{20 * mem.MiB, 4*mem.MiB + 512},
 			Stream: []uint64{0, 0}, Stack: []uint32{0, 0}, Time: []int64{1, 2}}}}
 	a := explained(t, s, ExplainOptions{})
-	if a.Peak.Allocated != 5*mem.MiB || a.Fragmentation.Rounding != mem.Some(int64(mem.MiB-512)) || a.Unplaced+a.Strange != 0 {
+	if a.Peak.Allocated != 5*mem.MiB || a.Fragmentation.Rounding != mem.Some(int64(mem.MiB-512)) ||
+		a.Unplaced+a.Strange != 0 {
 		t.Errorf("%+v %+v", a.Peak, a.Fragmentation)
 	}
 }
 
-// TestFramesOfTheInterpreterAreNoLinesOfTheProgram: PyTorch 2.15 writes the place in a library as a line, earlier ones that of its source.
+// TestFramesOfTheInterpreterAreNoLinesOfTheProgram: PyTorch 2.15 writes the place in a library as a line, earlier
+// ones that of its source.
 func TestFramesOfTheInterpreterAreNoLinesOfTheProgram(t *testing.T) {
 	for _, version := range []string{"2.6", "2.9", "2.15"} {
 		a := explained(t, testkit.Snapshot(t, "imagined/every-field-"+version+".pickle"), ExplainOptions{})
@@ -254,14 +262,16 @@ func TestFramesOfTheInterpreterAreNoLinesOfTheProgram(t *testing.T) {
 
 // TestFilteredTablesSaySo, and the others do not.
 func TestFilteredTablesSaySo(t *testing.T) {
-	r := reported(t, testkit.Snapshot(t, "imagined/leak-a10.pickle"), "a.pickle", ExplainOptions{Filter: regexp.MustCompile("leak"), Flame: "churn", Pictures: true})
+	r := reported(t, testkit.Snapshot(t, "imagined/leak-a10.pickle"), "a.pickle",
+		ExplainOptions{Filter: regexp.MustCompile("leak"), Flame: "churn", Pictures: true})
 	said := 0
 	for _, table := range r.Tables {
 		if strings.Contains(table.Title, `of what matches "leak"`) {
 			said++
 		}
 	}
-	if said != len(filteredTables)-1 || !strings.Contains(r.Stacks[0].Title, `only what matches "leak"`) { // nothing lived throughout
+	// nothing lived throughout
+	if said != len(filteredTables)-1 || !strings.Contains(r.Stacks[0].Title, `only what matches "leak"`) {
 		t.Errorf("%d of %d tables say what is filtered, and the flame graph says %q", said, len(r.Tables), r.Stacks[0].Title)
 	}
 }
@@ -295,7 +305,8 @@ func TestLongLivesAreGrouped(t *testing.T) {
 }
 
 func TestBlameAddsUpToThePeak(t *testing.T) {
-	for _, name := range []string{"h100-lm-ctx128-train-step.pickle", "h100-lm-ctx256-forward-bf16.pickle", "mosaic-synthetic.pickle"} {
+	for _, name := range []string{"h100-lm-ctx128-train-step.pickle", "h100-lm-ctx256-forward-bf16.pickle",
+		"mosaic-synthetic.pickle"} {
 		s := testkit.Snapshot(t, "real/"+name)
 		for _, by := range Groupings {
 			a, err := ExplainDevice(s, 0, name, ExplainOptions{By: by})
@@ -318,20 +329,25 @@ func TestBlameAddsUpToThePeak(t *testing.T) {
 	}
 }
 
-// TestKindsAreSummedBeforeOneIsLargest: optimizer state that two lines hold in equal parts is more than the parameters of one.
+// TestKindsAreSummedBeforeOneIsLargest: optimizer state that two lines hold in equal parts is more than the
+// parameters of one.
 func TestKindsAreSummedBeforeOneIsLargest(t *testing.T) {
 	for _, test := range []struct{ file, by, want string }{
-		{realFiles[0], "site", "the largest part, 25.4 GiB in 582 blocks, is optimizer state: 12.7 GiB of it was allocated by `optimizers.py:82`"},
-		{realFiles[1], "site", "the largest part, 13.6 GiB in 1,288 blocks, is activations: 8.35 GiB of it was allocated by `transformer.py:22`"},
+		{realFiles[0], "site",
+			"the largest part, 25.4 GiB in 582 blocks, is optimizer state: 12.7 GiB of it was allocated by `optimizers.py:82`"},
+		{realFiles[1], "site",
+			"the largest part, 13.6 GiB in 1,288 blocks, is activations: 8.35 GiB of it was allocated by `transformer.py:22`"},
 		{realFiles[0], "category", "the largest part, 25.4 GiB in 582 blocks, is optimizer state"},
-		{"../imagined/oom-a10-pieces.pickle", "site", "the largest part, 19.6 GiB in 26 blocks (mostly unknown), was allocated by `oom-a10-pieces.py:14`"},
+		{"../imagined/oom-a10-pieces.pickle", "site",
+			"the largest part, 19.6 GiB in 26 blocks (mostly unknown), was allocated by `oom-a10-pieces.py:14`"},
 	} {
 		r := reported(t, testkit.Snapshot(t, "real/"+test.file), test.file, ExplainOptions{By: test.by})
 		if got := r.Headline.Verdict; !strings.Contains(got, test.want+".") {
 			t.Errorf("%s by %s: %q, want %q and no more of it", test.file, test.by, got, test.want)
 		}
 	}
-	two := []group{{Blame: report.Blame{Name: "a.py:1", Category: "parameters", Bytes: 3, Blocks: 1}}, {Blame: report.Blame{Name: "b.py:1", Category: "gradients", Bytes: 2, Blocks: 1}},
+	two := []group{{Blame: report.Blame{Name: "a.py:1", Category: "parameters", Bytes: 3, Blocks: 1}},
+		{Blame: report.Blame{Name: "b.py:1", Category: "gradients", Bytes: 2, Blocks: 1}},
 		{Blame: report.Blame{Name: "b.py:2", Category: "gradients", Bytes: 2, Blocks: 1}}}
 	if got := heldText(two, "site"); got != " The largest part was gradients, 4 B in 2 blocks: 2 B of it was held by b.py:1." {
 		t.Error(got)
@@ -367,7 +383,8 @@ func TestWhatWasNotLookedForIsSaid(t *testing.T) {
 	}
 	s.Traces = nil
 	r := reported(t, s, "x", ExplainOptions{})
-	if when := r.Tables[0].Rows[0][0]; !strings.Contains(r.Headline.NotLooked, "one state") || fmt.Sprint(when) != "the one state recorded" {
+	if when := r.Tables[0].Rows[0][0]; !strings.Contains(r.Headline.NotLooked, "one state") ||
+		fmt.Sprint(when) != "the one state recorded" {
 		t.Errorf("%q, %v", r.Headline.NotLooked, when)
 	}
 	if r := reported(t, testkit.Snapshot(t, "imagined/leak-a10.pickle"), "x", ExplainOptions{Brief: true}); !strings.Contains(r.Headline.NotLooked, "brief") {
@@ -375,7 +392,8 @@ func TestWhatWasNotLookedForIsSaid(t *testing.T) {
 	}
 }
 
-// TestPrivatePoolsAreNotFragments: what a captured graph's pool has cached lies there while the graph lives, beside blocks in use or not.
+// TestPrivatePoolsAreNotFragments: what a captured graph's pool has cached lies there while the graph lives, beside
+// blocks in use or not.
 func TestPrivatePoolsAreNotFragments(t *testing.T) {
 	s := &mem.AllocatorSnapshot{Versions: "2.15"}
 	for i, pool := range []mem.PoolID{{1, 0}, {1, 0}, {}} {
@@ -390,13 +408,15 @@ func TestPrivatePoolsAreNotFragments(t *testing.T) {
 	}
 	a := explained(t, s, ExplainOptions{})
 	f := a.Fragmentation
-	if f.Pooled != 399*mem.MiB || f.Stuck != 198*mem.MiB || f.Releasable != 0 || f.Reserved != mem.Bytes(f.Requested.Or(0)+f.Rounding.Or(0))+f.Waiting+f.Releasable+f.Pooled+f.Stuck || len(a.Pins) != 1 {
+	if f.Pooled != 399*mem.MiB || f.Stuck != 198*mem.MiB || f.Releasable != 0 ||
+		f.Reserved != mem.Bytes(f.Requested.Or(0)+f.Rounding.Or(0))+f.Waiting+f.Releasable+f.Pooled+f.Stuck ||
+		len(a.Pins) != 1 {
 		t.Errorf("%+v, pins %+v", f, a.Pins)
 	}
 }
 
-// TestWithoutHistory: of a snapshot that was written without a memory history it is said how to record one; of one that has only the
-// stacks of its state it is not.
+// TestWithoutHistory: of a snapshot that was written without a memory history it is said how to record one; of one
+// that has only the stacks of its state it is not.
 func TestWithoutHistory(t *testing.T) {
 	s := testkit.Snapshot(t, "imagined/leak-a10.pickle")
 	s.Traces = nil
@@ -412,7 +432,8 @@ func TestWithoutHistory(t *testing.T) {
 		}
 	}
 	r := reported(t, s, "x", ExplainOptions{})
-	if len(r.Findings) != 1 || !strings.Contains(r.Findings[0].Advice, "torch.cuda.memory._record_memory_history(max_entries=100000)") ||
+	if len(r.Findings) != 1 || !strings.Contains(r.Findings[0].Advice,
+		"torch.cuda.memory._record_memory_history(max_entries=100000)") ||
 		!strings.Contains(r.Headline.Verdict, "no memory history was recorded") {
 		t.Errorf("%s %+v", r.Headline.Verdict, r.Findings)
 	}

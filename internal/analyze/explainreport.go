@@ -14,8 +14,8 @@ import (
 	"hightide/internal/usage"
 )
 
-// Explaining puts into a report what snapshots of allocators say of devices: figures, who holds the memory, flame graphs, and
-// what stands in the way. Add each file, then Finish.
+// Explaining puts into a report what snapshots of allocators say of devices: figures, who holds the memory, flame
+// graphs, and what stands in the way. Add each file, then Finish.
 type Explaining struct {
 	Report  *report.Report
 	Options ExplainOptions
@@ -32,7 +32,8 @@ type fileNote struct {
 	of   []string
 }
 
-// Add explains the devices of a file that the options choose. stepEnds are those that were recorded, ns of the wall clock.
+// Add explains the devices of a file that the options choose. stepEnds are those that were recorded, ns of the wall
+// clock.
 func (x *Explaining) Add(s *mem.AllocatorSnapshot, file string, stepEnds []int64) error {
 	r, o, found := x.Report, &x.Options, false
 	parts := partsOf(s)
@@ -59,7 +60,8 @@ func (x *Explaining) Add(s *mem.AllocatorSnapshot, file string, stepEnds []int64
 		r.Findings = append(r.Findings[:before], x.once(r.Findings[before:], a)...)
 	}
 	if want, ok := o.Device.Get(); ok && !found && int(want) == mem.HostDevice {
-		return fmt.Errorf("%s says nothing about pinned host memory, which PyTorch records from 2.14 on where it is asked to, as hightide does", file)
+		return fmt.Errorf("%s says nothing about pinned host memory, which PyTorch records from 2.14 on where it is asked "+
+			"to, as hightide does", file)
 	} else if ok && !found {
 		return fmt.Errorf("%s has devices %v, and no device %d", file, s.AllDevices(), want)
 	}
@@ -67,8 +69,8 @@ func (x *Explaining) Add(s *mem.AllocatorSnapshot, file string, stepEnds []int64
 	return nil
 }
 
-// once leaves out what an earlier snapshot of the same process has told: a trace goes on to have its beginning. The snapshots
-// of a process of a run end alike, as oom-1-rank0-4711.pickle and exit-rank0-4711.pickle.
+// once leaves out what an earlier snapshot of the same process has told: a trace goes on to have its beginning. The
+// snapshots of a process of a run end alike, as oom-1-rank0-4711.pickle and exit-rank0-4711.pickle.
 func (x *Explaining) once(found []report.Finding, a *explanation) []report.Finding {
 	_, process, ranked := strings.Cut(path.Base(a.File), "rank")
 	if !ranked {
@@ -78,7 +80,8 @@ func (x *Explaining) once(found []report.Finding, a *explanation) []report.Findi
 		x.told = map[string]bool{}
 	}
 	return slices.DeleteFunc(slices.Clone(found), func(f report.Finding) bool {
-		key := fmt.Sprint(process, f.Kind, f.File, f.Line, f.Bytes, f.BytesPerStep, strings.ReplaceAll(f.Text, a.InFile(), a.Name))
+		key := fmt.Sprint(process, f.Kind, f.File, f.Line, f.Bytes, f.BytesPerStep,
+			strings.ReplaceAll(f.Text, a.InFile(), a.Name))
 		twice := x.told[key]
 		x.told[key] = true
 		return twice
@@ -157,11 +160,13 @@ func (a *explanation) addTo(r *report.Report, o *ExplainOptions) {
 // noteFile keeps what there is to know of a file until all are there.
 func (x *Explaining) noteFile(s *mem.AllocatorSnapshot, file string) {
 	if s.Filter != "" {
-		x.Report.AddNote(fmt.Sprintf("%s holds only blocks that match %q, as hightide export --filter wrote it: other memory in use counts as cached.", file, s.Filter))
+		x.Report.AddNote(fmt.Sprintf("%s holds only blocks that match %q, as hightide export --filter wrote it: other "+
+			"memory in use counts as cached.", file, s.Filter))
 	}
 	notes := s.Notes
 	if len(s.Unknown) > 0 {
-		notes = append(slices.Clone(notes), fmt.Sprintf("%s unknown to hightide and left out: %s.", report.Counted(int64(len(s.Unknown)), "key"), strings.Join(s.Unknown, ", ")))
+		notes = append(slices.Clone(notes), fmt.Sprintf("%s unknown to hightide and left out: %s.",
+			report.Counted(int64(len(s.Unknown)), "key"), strings.Join(s.Unknown, ", ")))
 	}
 	x.files++
 	for _, text := range notes {
@@ -172,8 +177,8 @@ func (x *Explaining) noteFile(s *mem.AllocatorSnapshot, file string) {
 	}
 }
 
-// Finish says what the files come to. A report that is none of a run's gets the device that holds most as its headline. The error is a
-// NoEventError of each device, where none has the events asked for.
+// Finish says what the files come to. A report that is none of a run's gets the device that holds most as its
+// headline. The error is a NoEventError of each device, where none has the events asked for.
 func (x *Explaining) Finish() error {
 	r := x.Report
 	if len(x.devices) == 0 && len(x.without) > 0 {
@@ -185,10 +190,12 @@ func (x *Explaining) Finish() error {
 		}
 		r.AddNote(note.text)
 	}
-	if p := r.Headline.Peak; r.Headline.Verdict == "" || len(x.devices) > 0 && !p.HostRSS.Known() && !p.Allocated.Known() && !p.Reserved.Known() {
+	if p := r.Headline.Peak; r.Headline.Verdict == "" ||
+		len(x.devices) > 0 && !p.HostRSS.Known() && !p.Allocated.Known() && !p.Reserved.Known() {
 		x.lead() // a replay's recording has nothing but its snapshot
 	} else if did, _ := x.looked(); did != "" && r.Headline.NotLooked != "" {
-		r.Headline.NotLooked = strings.Replace(r.Headline.NotLooked, "Leaks were not looked for", "Growth was looked for in the traces of devices alone", 1)
+		r.Headline.NotLooked = strings.Replace(r.Headline.NotLooked, "Leaks were not looked for",
+			"Growth was looked for in the traces of devices alone", 1)
 		r.Headline.Looked = strings.TrimSpace(did + " " + r.Headline.Looked)
 	}
 	r.SayNothing()
@@ -207,7 +214,8 @@ func (x *Explaining) lead() {
 	}
 	lead := x.devices[0]
 	for _, a := range x.devices {
-		if host := lead.Device == mem.HostDevice; host && a.Device != mem.HostDevice || host == (a.Device == mem.HostDevice) && a.Peak.Allocated > lead.Peak.Allocated {
+		if host := lead.Device == mem.HostDevice; host && a.Device != mem.HostDevice ||
+			host == (a.Device == mem.HostDevice) && a.Peak.Allocated > lead.Peak.Allocated {
 			lead = a
 		}
 	}
@@ -231,10 +239,12 @@ func (x *Explaining) lead() {
 	}
 	verdict := fmt.Sprintf("%s%s held at most %v%s, %s", ended, subject, p.Allocated, among, when)
 	if lead.Events == 0 { // one moment is all there is
-		verdict = fmt.Sprintf("%s holds %v in the one state that the file records", report.UpperFirst(lead.InFile()), p.Allocated)
+		verdict = fmt.Sprintf("%s holds %v in the one state that the file records", report.UpperFirst(lead.InFile()),
+			p.Allocated)
 	}
 	if lead.At != p {
-		verdict += fmt.Sprintf(". %s, which is explained here, it held %v", report.UpperFirst(report.AfterEvent(lead.At.Event)), lead.At.Allocated)
+		verdict += fmt.Sprintf(". %s, which is explained here, it held %v",
+			report.UpperFirst(report.AfterEvent(lead.At.Event)), lead.At.Allocated)
 	}
 	largest := ""
 	if len(lead.Blame) > 0 {
@@ -263,7 +273,8 @@ func (x *Explaining) outOfMemory(lead *explanation) string {
 	if o.Failures > 1 {
 		times = fmt.Sprintf("; so did %s before", report.Counted(int64(o.Failures-1), "request"))
 	}
-	return fmt.Sprintf("%s ran out of memory at event %s of %s, asked for %v%s. ", report.UpperFirst(lead.InFile()), report.Count(int64(o.Event)), report.Count(int64(lead.Events)), o.Asked, times)
+	return fmt.Sprintf("%s ran out of memory at event %s of %s, asked for %v%s. ", report.UpperFirst(lead.InFile()),
+		report.Count(int64(o.Event)), report.Count(int64(lead.Events)), o.Asked, times)
 }
 
 // largestPart names the part that holds most. Of a kind it names a line, too.
@@ -332,7 +343,8 @@ func (a *explanation) findings(r *report.Report) {
 		r.Findings = append(r.Findings, growthFinding(&g, a.Allocator))
 	}
 	if f := a.Fragmentation; f != nil && f.Stuck > f.Reserved/10 && f.Stuck >= 64*mem.MiB {
-		r.Findings = append(r.Findings, report.Finding{Kind: report.KindFragmentation, Severity: report.Warning, Label: a.Label, Bytes: mem.Some(int64(f.Stuck)),
+		r.Findings = append(r.Findings, report.Finding{Kind: report.KindFragmentation, Severity: report.Warning,
+			Label: a.Label, Bytes: mem.Some(int64(f.Stuck)),
 			Title: fmt.Sprintf("%v of %s are cached beside blocks in use, %s", f.Stuck, a.Name, a.when()),
 			Text:  a.pinText()})
 	}
@@ -341,13 +353,18 @@ func (a *explanation) findings(r *report.Report) {
 
 // notRecorded says how to record what a file lacks that was written without a memory history; nil where there is one.
 func (a *explanation) notRecorded() *report.Finding {
-	if a.Events > 0 || a.Device == mem.HostDevice || a.Filter != "" || len(a.Blame) == 0 || slices.ContainsFunc(a.Blame, func(b report.Blame) bool { return b.Name != noHistory }) {
+	if a.Events > 0 || a.Device == mem.HostDevice || a.Filter != "" || len(a.Blame) == 0 ||
+		slices.ContainsFunc(a.Blame, func(b report.Blame) bool { return b.Name != noHistory }) {
 		return nil
 	}
-	return &report.Finding{Kind: report.KindGap, Severity: report.Info, Label: a.Label, Title: "no memory history was recorded",
-		Text: "The file says how large each block is, and not which line allocated it, when, or what was there before: PyTorch keeps that only while its memory history is on.",
-		Advice: "Call torch.cuda.memory._record_memory_history(max_entries=100000) before the model is built, and torch.cuda.memory._dump_snapshot(\"snapshot.pickle\") " +
-			"after some steps, or where the out-of-memory error is caught. hightide run --snapshot-on exit,oom -- python train.py does both without a change to the program."}
+	return &report.Finding{Kind: report.KindGap, Severity: report.Info, Label: a.Label,
+		Title: "no memory history was recorded",
+		Text: "The file says how large each block is, and not which line allocated it, when, or what was there before: " +
+			"PyTorch keeps that only while its memory history is on.",
+		Advice: "Call torch.cuda.memory._record_memory_history(max_entries=100000) before the model is built, and " +
+			"torch.cuda.memory._dump_snapshot(\"snapshot.pickle\") " +
+			"after some steps, or where the out-of-memory error is caught. hightide run --snapshot-on exit,oom -- python " +
+			"train.py does both without a change to the program."}
 }
 
 // when is the moment that is explained, in words.
@@ -364,10 +381,12 @@ func (a *explanation) when() string {
 }
 
 func (a *explanation) pinText() string {
-	said := fmt.Sprintf("Of the %v reserved then, empty_cache could not give this memory back, as blocks beside it were in use.", a.Fragmentation.Reserved)
+	said := fmt.Sprintf("Of the %v reserved then, empty_cache could not give this memory back, as blocks beside it "+
+		"were in use.", a.Fragmentation.Reserved)
 	if len(a.Pins) > 0 {
 		p := a.Pins[0]
-		said += fmt.Sprintf(" Mostly empty segments were kept above all by %s of %s: %v in use kept %v.", report.Counted(int64(p.Blocks), "block"), p.Name, p.Bytes, p.Pinned)
+		said += fmt.Sprintf(" Mostly empty segments were kept above all by %s of %s: %v in use kept %v.",
+			report.Counted(int64(p.Blocks), "block"), p.Name, p.Bytes, p.Pinned)
 	}
 	return said
 }
@@ -387,14 +406,16 @@ func compareFindings(a, b report.Finding) int {
 const growthFindings = 5
 
 func growthFinding(g *report.TraceGrowth, a *report.Allocator) report.Finding {
-	f := report.Finding{Kind: report.KindGrowth, Severity: report.Warning, Label: a.Label, Stack: g.Frames, Bytes: mem.Some(int64(g.Grown)), Confidence: g.Confidence,
+	f := report.Finding{Kind: report.KindGrowth, Severity: report.Warning, Label: a.Label, Stack: g.Frames,
+		Bytes: mem.Some(int64(g.Grown)), Confidence: g.Confidence,
 		Title: fmt.Sprintf("`%s` keeps more of %s from step to step", g.Name, a.Title)}
 	if g.Source == usage.Stretches {
 		f.Title = fmt.Sprintf("`%s` holds more and more of %s", g.Name, a.Title)
 		f.Text = fmt.Sprintf("%v more over the trace, in equal parts of it: no steps are known.", g.Grown)
 	} else {
 		f.BytesPerStep = mem.Some(int64(g.PerStep))
-		f.Text = fmt.Sprintf("%v more per step on average, over %d steps%s, which are %s; confidence %.1f %%.", g.PerStep, g.Steps, fromStep(g), map[string]string{"inferred": "inferred from what repeats"}[g.Source]+map[string]string{"annotations": "as annotated", "recorded": "as recorded"}[g.Source], math.Floor(g.Confidence*1000)/10)
+		f.Text = fmt.Sprintf("%v more per step on average, over %d steps%s, which are %s; confidence %.1f %%.", g.PerStep,
+			g.Steps, fromStep(g), map[string]string{"inferred": "inferred from what repeats"}[g.Source]+map[string]string{"annotations": "as annotated", "recorded": "as recorded"}[g.Source], math.Floor(g.Confidence*1000)/10)
 	}
 	if g.Confidence >= leakConfidence && g.Source != usage.Stretches {
 		f.Kind, f.Severity = report.KindLeak, report.Critical
@@ -402,9 +423,14 @@ func growthFinding(g *report.TraceGrowth, a *report.Allocator) report.Finding {
 	if g.Grown < leastGrowth(a.Peak.Allocated) {
 		f.Severity = report.Info
 	}
-	f.Advice = "Look for what gains items and never loses one: a list, a dictionary, an attribute. A cache or a buffer with a bound looks the same until it is full: a longer trace would show."
-	if slices.ContainsFunc(g.Frames, func(l mem.Location) bool { return !l.Native && (l.Function == "forward" || l.Function == "_call_impl") }) {
-		f.Advice = "A forward call allocated it, and something keeps it: most often a list of losses or outputs, or the graph behind one. Keep `loss.item()`; `.detach()` lets the graph go, and the tensor itself stays."
+	f.Advice = "Look for what gains items and never loses one: a list, a dictionary, an attribute. A cache or a buffer " +
+		"with a bound looks the same until it is full: a longer trace would show."
+	if slices.ContainsFunc(g.Frames, func(l mem.Location) bool {
+		return !l.Native &&
+			(l.Function == "forward" || l.Function == "_call_impl")
+	}) {
+		f.Advice = "A forward call allocated it, and something keeps it: most often a list of losses or outputs, or the " +
+			"graph behind one. Keep `loss.item()`; `.detach()` lets the graph go, and the tensor itself stays."
 	}
 	if at := usage.NewNames(new(mem.StackTable)).Search(g.Frames); at.Native {
 		f.Text = fmt.Sprintf("`%s`: %s", g.Name, f.Text)

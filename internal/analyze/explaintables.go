@@ -18,7 +18,8 @@ func (a *explanation) tables(r *report.Report, o *ExplainOptions) {
 	tables := []report.Table{a.levelTable(o), a.blameTable()}
 	if !o.Brief {
 		tables = append(tables, a.flameTable(o.Flame), a.growthTable())
-		if !a.bare && (a.Highest.Reserved.Or(0) > 0 || a.Highest.Allocated > 0) { // of a device that never held anything there is nothing to split
+		// of a device that never held anything there is nothing to split
+		if !a.bare && (a.Highest.Reserved.Or(0) > 0 || a.Highest.Allocated > 0) {
 			tables = append(tables, a.reservedTable(), a.pinTable(), a.classTable(), a.roundingTable())
 		}
 		tables = append(tables, a.turnoverTable())
@@ -29,7 +30,8 @@ func (a *explanation) tables(r *report.Report, o *ExplainOptions) {
 	}
 	for _, t := range tables {
 		if len(t.Rows) > tableRows {
-			t.Note = strings.TrimSpace(fmt.Sprintf("%s The first %d of %s; --json has all.", t.Note, tableRows, report.Count(int64(len(t.Rows)))))
+			t.Note = strings.TrimSpace(fmt.Sprintf("%s The first %d of %s; --json has all.", t.Note, tableRows,
+				report.Count(int64(len(t.Rows)))))
 			t.Rows = t.Rows[:tableRows]
 		}
 		if a.Filter != "" && slices.Contains(filteredTables, t.Name) {
@@ -45,8 +47,11 @@ var filteredTables = []string{"blame", "flame", "growth", "turnover", "start", "
 
 func (a *explanation) levelTable(o *ExplainOptions) report.Table {
 	t := report.Table{Name: "levels", Title: report.UpperFirst(a.InFile()),
-		Note:    fmt.Sprintf("%s, %s", report.Counted(int64(a.Events), "event"), report.Counted(int64(a.Stacks), "call stack")),
-		Columns: []report.Column{report.TextColumn("when", "When"), a.count("event", "After event"), a.bytes("allocated", "Allocated"), a.bytes("active", "Active"), a.bytes("reserved", "Reserved"), a.bytes("requested", "Requested")}}
+		Note: fmt.Sprintf("%s, %s", report.Counted(int64(a.Events), "event"),
+			report.Counted(int64(a.Stacks), "call stack")),
+		Columns: []report.Column{report.TextColumn("when", "When"), a.count("event", "After event"),
+			a.bytes("allocated", "Allocated"), a.bytes("active", "Active"), a.bytes("reserved", "Reserved"),
+			a.bytes("requested", "Requested")}}
 	if n, ok := a.Segments.Get(); ok {
 		t.Note += ", " + report.Counted(n, "segment") + " at the end"
 	}
@@ -83,19 +88,23 @@ func (a *explanation) oddText() string {
 		if a.bare {
 			where = "lie in segments that the file does not describe, so what was reserved is not known; they"
 		}
-		said = append(said, fmt.Sprintf("%s allocations %s count with their rounded size.", report.Count(int64(a.Unplaced)), where))
+		said = append(said, fmt.Sprintf("%s allocations %s count with their rounded size.", report.Count(int64(a.Unplaced)),
+			where))
 	}
 	if a.Strange > 0 {
 		said = append(said, fmt.Sprintf("%s events contradict those before them.", report.Count(int64(a.Strange))))
 	}
 	if reserved, ok := a.At.Reserved.Get(); ok && !a.bare && int64(a.At.Active) > reserved {
-		said = append(said, fmt.Sprintf("More is in use (%v) than is reserved (%v), which no allocator does: trust the blocks, not what is said of segments.", a.At.Active, mem.Bytes(reserved)))
+		said = append(said, fmt.Sprintf("More is in use (%v) than is reserved (%v), which no allocator does: trust the "+
+			"blocks, not what is said of segments.", a.At.Active, mem.Bytes(reserved)))
 	}
 	if a.noStacks {
-		said = append(said, "No allocation has frames: they were not recorded (`context=None`), so neither lines nor phases are known, and categories go by how long blocks lived.")
+		said = append(said, "No allocation has frames: they were not recorded (`context=None`), so neither lines nor "+
+			"phases are known, and categories go by how long blocks lived.")
 	}
 	if a.rounds {
-		said = append(said, "Blocks are rounded by roundup_power2_divisions as it was when the file was written; if the program changed it on the way, blocks from before that were of another size.")
+		said = append(said, "Blocks are rounded by roundup_power2_divisions as it was when the file was written; if the "+
+			"program changed it on the way, blocks from before that were of another size.")
 	}
 	return strings.Join(said, " ")
 }
@@ -109,7 +118,8 @@ func (a *explanation) stepsText() string {
 	said := "Phases are inferred from the stacks that allocate."
 	if n := len(s.Steps); n > 0 {
 		events := (s.Steps[n-1].To - s.Steps[0].From + 1) / n
-		how := map[string]string{"inferred": "inferred from what repeats", "annotations": "as annotated", "recorded": "as recorded"}[s.Source]
+		how := map[string]string{"inferred": "inferred from what repeats", "annotations": "as annotated",
+			"recorded": "as recorded"}[s.Source]
 		said = fmt.Sprintf("%d steps of about %s events (%s). ", n, report.Count(int64(events)), how) + said
 	}
 	return said
@@ -128,8 +138,10 @@ func (a *explanation) share() report.Column {
 }
 
 func (a *explanation) blameTable() report.Table {
-	t := report.Table{Name: "blame", Title: fmt.Sprintf("Who holds %s, by %s", a.Title, a.By), Note: a.categoryNote() + a.filterNote(),
-		Columns: []report.Column{report.TextColumn(a.By, report.UpperFirst(a.By)), a.bytes("bytes", "Holds"), a.share(), a.count("blocks", "Blocks"), report.TextColumn("category", "Category")}}
+	t := report.Table{Name: "blame", Title: fmt.Sprintf("Who holds %s, by %s", a.Title, a.By), Note: a.categoryNote() +
+		a.filterNote(),
+		Columns: []report.Column{report.TextColumn(a.By, report.UpperFirst(a.By)), a.bytes("bytes", "Holds"), a.share(),
+			a.count("blocks", "Blocks"), report.TextColumn("category", "Category")}}
 	for _, g := range a.Blame {
 		if a.By == "category" {
 			g.Category = ""
@@ -144,7 +156,8 @@ func (a *explanation) filterNote() string {
 	if a.Filter == "" {
 		return ""
 	}
-	return fmt.Sprintf(" %s match %q, of %v allocated.", bytesInBlocks(a.Matching, a.MatchingBlocks), a.Filter, a.At.Allocated)
+	return fmt.Sprintf(" %s match %q, of %v allocated.", bytesInBlocks(a.Matching, a.MatchingBlocks), a.Filter,
+		a.At.Allocated)
 }
 
 // bytesInBlocks is "2.00 GiB in 3 blocks".
@@ -160,7 +173,8 @@ func (a *explanation) categoryNote() string {
 	if c == nil || c.OwnedBlocks == 0 {
 		return "Categories are inferred by rules over stacks, life-spans and phases." + a.beforeNote()
 	}
-	return fmt.Sprintf("The program itself said what %s blocks of %v are for, beside buffers; the rest is inferred by rules over stacks, life-spans and phases, which alone are right for %d %% of those bytes.",
+	return fmt.Sprintf("The program itself said what %s blocks of %v are for, beside buffers; the rest is inferred by "+
+		"rules over stacks, life-spans and phases, which alone are right for %d %% of those bytes.",
 		report.Count(int64(c.OwnedBlocks)), c.Owned, int64(c.Agreed)*100/max(1, int64(c.Owned)))
 }
 
@@ -170,12 +184,15 @@ func (a *explanation) beforeNote() string {
 	case b.Bytes == 0:
 		return ""
 	case b.Parameters():
-		return fmt.Sprintf(" What was there before the trace, %v, has the sizes of the gradients, one block for each: the parameters.", b.Bytes)
+		return fmt.Sprintf(" What was there before the trace, %v, has the sizes of the gradients, one block for each: the "+
+			"parameters.", b.Bytes)
 	case b.Times() >= 2:
-		return fmt.Sprintf(" What was there before the trace, %v, has %d blocks for each gradient of the same size: %v may be the parameters, the rest gradients or an optimizer's states.",
+		return fmt.Sprintf(" What was there before the trace, %v, has %d blocks for each gradient of the same size: %v "+
+			"may be the parameters, the rest gradients or an optimizer's states.",
 			b.Bytes, b.Times(), b.Like)
 	}
-	return fmt.Sprintf(" What was there before the trace, %v, may be parameters, gradients and an optimizer's states: nothing in the file tells them apart.", a.before.Bytes)
+	return fmt.Sprintf(" What was there before the trace, %v, may be parameters, gradients and an optimizer's states: "+
+		"nothing in the file tells them apart.", a.before.Bytes)
 }
 
 func (a *explanation) flameTable(measure string) report.Table {
@@ -187,8 +204,11 @@ func (a *explanation) flameTable(measure string) report.Table {
 
 func (a *explanation) growthTable() report.Table {
 	t := report.Table{Name: "growth", Title: "What grows from step to step on " + a.Title,
-		Note:    "What each line holds at the ends of steps, the first and the last left out; the lowest value still to come counts.",
-		Columns: []report.Column{report.TextColumn("site", "Site"), a.bytes("per_step", "Per step"), a.bytes("bytes", "In all"), a.count("steps", "Steps"), {Name: "confidence", Title: "Confidence", Unit: mem.UnitMilli, Label: mem.Estimated}, report.TextColumn("source", "Steps are")}}
+		Note: "What each line holds at the ends of steps, the first and the last left out; the lowest value still to " +
+			"come counts.",
+		Columns: []report.Column{report.TextColumn("site", "Site"), a.bytes("per_step", "Per step"),
+			a.bytes("bytes", "In all"), a.count("steps", "Steps"), {Name: "confidence", Title: "Confidence",
+				Unit: mem.UnitMilli, Label: mem.Estimated}, report.TextColumn("source", "Steps are")}}
 	for _, g := range a.Growth {
 		var perStep mem.Optional
 		if g.Source != usage.Stretches {
@@ -201,9 +221,11 @@ func (a *explanation) growthTable() report.Table {
 
 func (a *explanation) reservedTable() report.Table {
 	f := a.Fragmentation
-	released, note := "cached, empty_cache returns it", fmt.Sprintf("empty_cache would have given back most, %v, %s.", f.EmptyCache.Most, report.AfterEvent(f.EmptyCache.Event))
+	released, note := "cached, empty_cache returns it", fmt.Sprintf("empty_cache would have given back most, %v, %s.",
+		f.EmptyCache.Most, report.AfterEvent(f.EmptyCache.Event))
 	if a.Device == mem.HostDevice {
-		released, note = "cached, for what is pinned next", "PyTorch rounds what it pins up to a power of two, and keeps what is freed."
+		released, note = "cached, for what is pinned next",
+			"PyTorch rounds what it pins up to a power of two, and keeps what is freed."
 	}
 	t := report.Table{Name: "reserved", Title: "Where the reserved memory of " + a.Title + " goes", Note: note,
 		Columns: []report.Column{report.TextColumn("part", "Part"), a.bytes("bytes", "Bytes"), a.share()}}
@@ -225,8 +247,9 @@ func (a *explanation) reservedTable() report.Table {
 
 func (a *explanation) pinTable() report.Table {
 	t := report.Table{Name: "pins", Title: "What keeps mostly empty segments of " + a.Title,
-		Note:    "Segments with at most a quarter in use, each attributed to its largest block.",
-		Columns: []report.Column{report.TextColumn("site", "Site"), a.bytes("pinned", "Keeps cached"), a.bytes("bytes", "With blocks of"), a.count("blocks", "Blocks")}}
+		Note: "Segments with at most a quarter in use, each attributed to its largest block.",
+		Columns: []report.Column{report.TextColumn("site", "Site"), a.bytes("pinned", "Keeps cached"),
+			a.bytes("bytes", "With blocks of"), a.count("blocks", "Blocks")}}
 	for _, p := range a.Pins {
 		t.Add(p.Name, p.Pinned, p.Bytes, p.Blocks)
 	}
@@ -234,8 +257,10 @@ func (a *explanation) pinTable() report.Table {
 }
 
 func (a *explanation) classTable() report.Table {
-	t := report.Table{Name: "classes", Title: "Cached pieces beside blocks in use (inactive split) of " + a.Title + ", by size",
-		Columns: []report.Column{report.TextColumn("from", "Pieces from"), a.bytes("bytes", "Bytes"), a.count("pieces", "Pieces")}}
+	t := report.Table{Name: "classes", Title: "Cached pieces beside blocks in use (inactive split) of " + a.Title +
+		", by size",
+		Columns: []report.Column{report.TextColumn("from", "Pieces from"), a.bytes("bytes", "Bytes"),
+			a.count("pieces", "Pieces")}}
 	for _, c := range slices.Backward(a.Fragmentation.Classes) {
 		t.Add(fmt.Sprintf("%v to %v", c.From, 2*c.From), c.Bytes, c.Pieces)
 	}
@@ -253,7 +278,8 @@ func (a *explanation) roundingTable() report.Table {
 
 func (a *explanation) turnoverTable() report.Table {
 	t := report.Table{Name: "turnover", Title: "What comes and goes on " + a.Title + ", by site",
-		Columns: []report.Column{report.TextColumn("site", "Site"), a.bytes("churn", "Freed again"), a.count("allocations", "Allocations"), a.bytes("average", "Held on average")}}
+		Columns: []report.Column{report.TextColumn("site", "Site"), a.bytes("churn", "Freed again"),
+			a.count("allocations", "Allocations"), a.bytes("average", "Held on average")}}
 	for _, u := range a.Turnover {
 		if u.Allocations > 0 {
 			t.Add(u.Name, u.Churn, u.Allocations, u.Average)
@@ -276,7 +302,10 @@ func (a *explanation) startTable() report.Table {
 
 func (a *explanation) longTable() report.Table {
 	t := report.Table{Name: "longest", Title: "Largest life-spans (bytes × time) on " + a.Title,
-		Columns: []report.Column{report.TextColumn("site", "Site"), a.bytes("bytes", "Each"), a.count("blocks", "Blocks"), a.count("from", "From event"), report.TextColumn("to", "To event"), report.Column{Name: "life", Title: "Life", Unit: mem.UnitNanoseconds, Label: a.Label}, report.TextColumn("category", "Category")}}
+		Columns: []report.Column{report.TextColumn("site", "Site"), a.bytes("bytes", "Each"), a.count("blocks", "Blocks"),
+			a.count("from", "From event"), report.TextColumn("to", "To event"),
+			report.Column{Name: "life", Title: "Life", Unit: mem.UnitNanoseconds, Label: a.Label},
+			report.TextColumn("category", "Category")}}
 	for _, l := range a.Longest {
 		var from, life mem.Optional
 		to := "the end"

@@ -21,7 +21,8 @@ func faults(in *Input, r *report.Report) {
 	t := report.Table{
 		Name: "faults", Title: "Page faults and swap",
 		Note: fmt.Sprintf("The time is an estimate: %v a minor fault, %v a major one.", minorFaultCost, majorFaultCost),
-		Columns: []report.Column{report.TextColumn("process", "process"), report.CountColumn("minor", "minor faults"), report.CountColumn("minor_per_step", "minor / step"),
+		Columns: []report.Column{report.TextColumn("process", "process"), report.CountColumn("minor", "minor faults"),
+			report.CountColumn("minor_per_step", "minor / step"),
 			report.CountColumn("major", "major faults"), report.BytesColumn("swap", "peak swap", mem.Measured),
 			{Name: "cost", Title: "time lost", Unit: mem.UnitNanoseconds, Label: mem.Estimated}},
 	}
@@ -75,7 +76,8 @@ func (in *Input) refaultNote(r *report.Report, perStep float64) {
 	if cost < 0.03*float64(step) {
 		return
 	}
-	r.AddNote(fmt.Sprintf("Every step touches %v of fresh pages (%d minor faults): memory that is given back to the kernel and faulted in again, about %.0f %% of the step's time (estimated). "+
+	r.AddNote(fmt.Sprintf("Every step touches %v of fresh pages (%d minor faults): memory that is given back to the "+
+		"kernel and faulted in again, about %.0f %% of the step's time (estimated). "+
 		"MALLOC_MMAP_THRESHOLD_=1073741824 MALLOC_TRIM_THRESHOLD_=4294967296 in the environment, or jemalloc, keeps it.",
 		mem.Bytes(perStep*float64(page)), int64(perStep), min(100*cost/float64(step), 99)))
 }
@@ -96,9 +98,11 @@ func (in *Input) swapFinding(r *report.Report, p *mem.Process, swap mem.Optional
 	r.Findings = append(r.Findings, report.Finding{
 		Kind: report.KindSwap, Severity: report.Warning, Process: p.ID, Phase: phase, Bytes: swap, Label: mem.Measured,
 		Title: fmt.Sprintf("%v of %s went to swap", mem.Bytes(swap.Or(0)), in.processName(p.ID)),
-		Text: fmt.Sprintf("%v of %s was swapped out%s (measured): the machine had no room left, and every touch of it waits for the disk.",
+		Text: fmt.Sprintf("%v of %s was swapped out%s (measured): the machine had no room left, and every touch of it "+
+			"waits for the disk.",
 			mem.Bytes(swap.Or(0)), in.processName(p.ID), where),
-		Advice: "Give the job more memory, or take less: a smaller batch, fewer DataLoader workers, or the lines listed below.",
+		Advice: "Give the job more memory, or take less: a smaller batch, fewer DataLoader workers, or the lines listed " +
+			"below.",
 	})
 }
 
@@ -117,7 +121,8 @@ func (in *Input) majorFinding(r *report.Report, p *mem.Process, major mem.Option
 	r.Findings = append(r.Findings, report.Finding{
 		Kind: report.KindFaults, Severity: report.Warning, Process: p.ID, Label: mem.Measured,
 		Title: fmt.Sprintf("%s keeps waiting for pages from disk", in.processName(p.ID)),
-		Text: fmt.Sprintf("%d major page faults (measured), %d of them in the later half of the run: pages are read from disk again and again, as when mapped files or swapped memory do not fit.",
+		Text: fmt.Sprintf("%d major page faults (measured), %d of them in the later half of the run: pages are read from "+
+			"disk again and again, as when mapped files or swapped memory do not fit.",
 			major.Or(0), late),
 		Advice: "Leave more memory for the page cache, or read the data in the order in which it lies on disk.",
 	})

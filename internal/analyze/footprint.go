@@ -19,7 +19,8 @@ import (
 // pssPeak is the highest PSS of the tree, and how far it may be off to either side.
 type pssPeak struct{ bytes, half int64 }
 
-// leastPSSError is the part of a PSS that it may always be off by: processes are read one after the other while they run.
+// leastPSSError is the part of a PSS that it may always be off by: processes are read one after the other while they
+// run.
 const leastPSSError = 0.005
 
 // boundPSS finds that peak, and replaces the curve by one that has it.
@@ -44,8 +45,8 @@ func (in *Input) boundPSS() {
 	in.series[seriesKey{0, mem.SeriesTreePSS}] = through(pss, least, most, in.pssPeak.bytes)
 }
 
-// boundByLater lowers upper bounds by what later moments tell of sharing. Where that contradicts the lower bound, both are
-// off by as much.
+// boundByLater lowers upper bounds by what later moments tell of sharing. Where that contradicts the lower bound,
+// both are off by as much.
 func (in *Input) boundByLater(times, least, most []int64) {
 	pages, segments := laterOf(in.find(0, mem.SeriesTreeShared)), laterOf(in.find(0, mem.SeriesTreeSegments))
 	for i, t := range times {

@@ -17,8 +17,10 @@ func TestBoundPSS(t *testing.T) {
 	}{
 		{"known well", []int64{1000, 4000, 3000}, []int64{0, 20, 0}, []int64{0, 0, -150}, 4000, 20},
 		{"an estimate has an error", []int64{1000, 4000, 3000}, nil, nil, 4000, 20},
-		{"hardly known, and nothing is shared later", []int64{1000, 6000, 5000}, []int64{0, 2000, 100}, []int64{0, 0, 0}, 6450, 1550},
-		{"what is shared later was so before", []int64{1000, 6000, 5000}, []int64{0, 2000, 100}, []int64{3100, 100, 3100}, 5000, 100},
+		{"hardly known, and nothing is shared later", []int64{1000, 6000, 5000}, []int64{0, 2000, 100}, []int64{0, 0, 0},
+			6450, 1550},
+		{"what is shared later was so before", []int64{1000, 6000, 5000}, []int64{0, 2000, 100}, []int64{3100, 100, 3100},
+			5000, 100},
 		{"some of it", []int64{1000, 6000, 5000}, []int64{0, 2000, 100}, []int64{3100, 100, 2100}, 5450, 550},
 		{"a later sample contradicts", []int64{1000, 6000, 5000}, []int64{0, 0, 0}, []int64{0, 100, 500}, 5800, 200},
 		{"the highest lower bound is another moment's", []int64{5000, 4500, 1000}, []int64{100, 1500, 0}, nil, 5450, 550},
@@ -26,7 +28,8 @@ func TestBoundPSS(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			run := mem.NewRun()
 			frames := []mem.Frame{}
-			for id, s := range map[mem.Quantity][]int64{mem.SeriesTreePSS: test.pss, mem.SeriesTreePSSError: test.half, mem.SeriesTreeShared: test.shared} {
+			for id, s := range map[mem.Quantity][]int64{mem.SeriesTreePSS: test.pss, mem.SeriesTreePSSError: test.half,
+				mem.SeriesTreeShared: test.shared} {
 				def := mem.SeriesDef{ID: uint32(slices.Index(mem.Quantities, id) + 1), Name: id, Unit: mem.UnitBytes}
 				frames = append(frames, def)
 				for i, v := range s {

@@ -16,11 +16,12 @@ type held struct {
 	count int64
 }
 
-// maxMappingNames is how many of a process's files are told one by one; thousands of tensors in shared memory have a file each.
+// maxMappingNames is how many of a process's files are told one by one; thousands of tensors in shared memory have a
+// file each.
 const maxMappingNames = 10_000
 
-// ExplainMappings adds what Linux says of a process's address space: what is resident, by file and kind. top bounds the names; 0: all
-// but the smallest of very many, less than 0: all.
+// ExplainMappings adds what Linux says of a process's address space: what is resident, by file and kind. top bounds
+// the names; 0: all but the smallest of very many, less than 0: all.
 func ExplainMappings(r *report.Report, m *mem.Mappings, file string, top int) {
 	columns := []struct {
 		name, title string

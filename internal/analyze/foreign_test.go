@@ -22,7 +22,8 @@ func TestManyMappings(t *testing.T) {
 	for _, row := range rows {
 		sum += row[2].(int64)
 	}
-	if last := rows[len(rows)-1]; len(rows) != maxMappingNames+1 || sum != whole || fmt.Sprint(last) != "[3 smaller ones together 6 3]" {
+	if last := rows[len(rows)-1]; len(rows) != maxMappingNames+1 || sum != whole ||
+		fmt.Sprint(last) != "[3 smaller ones together 6 3]" {
 		t.Errorf("%d rows, %d of %d bytes, at last %v", len(rows), sum, whole, last)
 	}
 }

@@ -70,14 +70,19 @@ func leakRun() *mem.Run {
 	}
 	s := training(3)
 	s.steps, s.stepTime = 276, 24*ms
-	for i, perStep := range []mem.Bytes{512 * mem.KiB, 256 * mem.KiB, 192 * mem.KiB, 128 * mem.KiB, 96 * mem.KiB, 48 * mem.KiB} {
-		s.sources = append(s.sources, source{stack: inForward(40 + i), phase: mem.PhaseForward, step: leakOf(perStep, perStep/2)})
+	for i, perStep := range []mem.Bytes{512 * mem.KiB, 256 * mem.KiB, 192 * mem.KiB, 128 * mem.KiB, 96 * mem.KiB,
+		48 * mem.KiB} {
+		s.sources = append(s.sources, source{stack: inForward(40 + i), phase: mem.PhaseForward,
+			step: leakOf(perStep, perStep/2)})
 	}
-	s.sources = append(s.sources, source{stack: []mem.Location{{File: "libtorch_cpu.so", Function: "+0x99", Native: true}}, phase: mem.PhaseBackward,
+	s.sources = append(s.sources, source{stack: []mem.Location{{File: "libtorch_cpu.so", Function: "+0x99",
+		Native: true}}, phase: mem.PhaseBackward,
 		step: func(_ int, rng *rand.Rand, alloc func(mem.Bytes, int)) { alloc(mem.Bytes(1+rng.IntN(3))*mem.MiB, 0) }})
 	s.holders = []mem.Holder{
-		{Time: 4e9, Step: 60, Kind: "list", Name: "history", Where: mem.Location{File: digitsFile, Line: 25, Function: "train"}, Items: 60, PerStep: 1, Contains: "Tensor", Tensors: mem.Some(240), Graph: true},
-		{Time: 8e9, Step: 250, Kind: "list", Name: "history", Where: mem.Location{File: digitsFile, Line: 25, Function: "train"}, Items: 250, PerStep: 1, Contains: "Tensor", Tensors: mem.Some(1000), Graph: true},
+		{Time: 4e9, Step: 60, Kind: "list", Name: "history", Where: mem.Location{File: digitsFile, Line: 25,
+			Function: "train"}, Items: 60, PerStep: 1, Contains: "Tensor", Tensors: mem.Some(240), Graph: true},
+		{Time: 8e9, Step: 250, Kind: "list", Name: "history", Where: mem.Location{File: digitsFile, Line: 25,
+			Function: "train"}, Items: 250, PerStep: 1, Contains: "Tensor", Tensors: mem.Some(1000), Graph: true},
 	}
 	run := s.run()
 	run.Info.ID, run.Info.Name = "01k8h2m4xq7v", "digits"
@@ -98,7 +103,8 @@ func addWorkers(run *mem.Run) {
 	}
 	main := run.Find(1, mem.SeriesRSS)
 	for w := uint32(2); w <= 3; w++ {
-		must(mem.Process{ID: w, PID: 4250 + int(w), Parent: 1, Role: "dataloader", Python: "3.12.1", Start: 3e9, End: mem.Some(int64(9.6e9)), ExitCode: mem.Some(0), MaxRSS: mem.Some(int64(212 * mem.MiB))})
+		must(mem.Process{ID: w, PID: 4250 + int(w), Parent: 1, Role: "dataloader", Python: "3.12.1", Start: 3e9,
+			End: mem.Some(int64(9.6e9)), ExitCode: mem.Some(0), MaxRSS: mem.Some(int64(212 * mem.MiB))})
 		must(mem.SeriesDef{ID: 10 + w, Process: w, Name: mem.SeriesRSS, Unit: mem.UnitBytes, Label: mem.Measured})
 		must(mem.SeriesDef{ID: 40 + w, Process: w, Name: mem.SeriesPSS, Unit: mem.UnitBytes, Label: mem.Measured})
 		must(mem.Samples{Series: 40 + w, Times: []int64{5e9}, Values: []int64{int64(70 * mem.MiB)}})
@@ -124,7 +130,8 @@ func addWorkers(run *mem.Run) {
 		name mem.Quantity
 		unit mem.Unit
 		per  int64
-	}{{mem.SeriesMinorFaults, mem.UnitCount, 2100}, {mem.SeriesMajorFaults, mem.UnitCount, 0}, {mem.SeriesCPU, mem.UnitNanoseconds, 12 * ms}} {
+	}{{mem.SeriesMinorFaults, mem.UnitCount, 2100}, {mem.SeriesMajorFaults, mem.UnitCount, 0},
+		{mem.SeriesCPU, mem.UnitNanoseconds, 12 * ms}} {
 		must(mem.SeriesDef{ID: uint32(30 + id), Process: 1, Name: s.name, Unit: s.unit, Label: mem.Measured})
 		for i, t := range main.Times {
 			must(mem.Samples{Series: uint32(30 + id), Times: []int64{t}, Values: []int64{90000 + s.per*int64(i)}})
@@ -134,11 +141,13 @@ func addWorkers(run *mem.Run) {
 
 func addModel(run *mem.Run) {
 	frames := []mem.Frame{
-		mem.ModelUse{Process: 1, Step: 100, Device: "cpu", Parameters: mem.Some(424 << 10), Gradients: mem.Some(424 << 10), Optimizer: mem.Some(848 << 10)},
+		mem.ModelUse{Process: 1, Step: 100, Device: "cpu", Parameters: mem.Some(424 << 10), Gradients: mem.Some(424 << 10),
+			Optimizer: mem.Some(848 << 10)},
 		mem.Module{Process: 1, Name: "", Class: "Net", Parameters: 424 << 10},
 		mem.Module{Process: 1, Name: "conv1", Class: "Conv2d", Parameters: 40 << 10},
 		mem.Module{Process: 1, Name: "head", Class: "Linear", Parameters: 384 << 10},
-		mem.Event{Time: 9e9, Process: 1, Kind: "alert", Text: "alert host.rss > 1GiB: it is 1.01 GiB", Facts: map[string]string{"alert": "host.rss > 1GiB"}, Step: mem.Some(240), Bytes: mem.Some(1084479242)},
+		mem.Event{Time: 9e9, Process: 1, Kind: "alert", Text: "alert host.rss > 1GiB: it is 1.01 GiB",
+			Facts: map[string]string{"alert": "host.rss > 1GiB"}, Step: mem.Some(240), Bytes: mem.Some(1084479242)},
 	}
 	for _, p := range []struct {
 		phase      mem.Phase
@@ -148,12 +157,17 @@ func addModel(run *mem.Run) {
 		peak, rise mem.Bytes
 	}{
 		{mem.PhaseStep, "", 276, 276 * 24 * ms, 0, 40 * mem.MiB}, {mem.PhaseData, "", 276, 276 * 2 * ms, 0, 2 * mem.MiB},
-		{mem.PhaseForward, "", 276, 276 * 7 * ms, 0, 22 * mem.MiB}, {mem.PhaseBackward, "", 276, 276 * 12 * ms, 0, 38 * mem.MiB},
-		{mem.PhaseOptimizer, "", 276, 276 * 2 * ms, 0, 1 * mem.MiB}, {mem.PhaseEvaluation, "", 24, 24 * 60 * ms, 0, 9 * mem.MiB},
-		{mem.PhaseModule, "conv1", 300, 300 * 3 * ms, 0, 12 * mem.MiB}, {mem.PhaseModule, "head", 300, 300 * ms, 0, 4 * mem.MiB},
+		{mem.PhaseForward, "", 276, 276 * 7 * ms, 0, 22 * mem.MiB},
+		{mem.PhaseBackward, "", 276, 276 * 12 * ms, 0, 38 * mem.MiB},
+		{mem.PhaseOptimizer, "", 276, 276 * 2 * ms, 0, 1 * mem.MiB},
+		{mem.PhaseEvaluation, "", 24, 24 * 60 * ms, 0, 9 * mem.MiB},
+		{mem.PhaseModule, "conv1", 300, 300 * 3 * ms, 0, 12 * mem.MiB},
+		{mem.PhaseModule, "head", 300, 300 * ms, 0, 4 * mem.MiB},
 	} {
-		frames = append(frames, mem.PhaseStats{Process: 1, Phase: p.phase, Name: p.name, Count: p.count, Total: p.total, Max: 4 * p.total / int64(p.count),
-			RSSPeak: mem.Some(int64(700*mem.MiB + p.rise)), RSSMaxRise: mem.Some(int64(p.rise)), RSSNet: mem.Some(int64(p.rise) * 3)})
+		frames = append(frames, mem.PhaseStats{Process: 1, Phase: p.phase, Name: p.name, Count: p.count, Total: p.total,
+			Max:     4 * p.total / int64(p.count),
+			RSSPeak: mem.Some(int64(700*mem.MiB + p.rise)), RSSMaxRise: mem.Some(int64(p.rise)),
+			RSSNet: mem.Some(int64(p.rise) * 3)})
 	}
 	for _, f := range frames {
 		if err := run.Add(f); err != nil {
@@ -167,7 +181,8 @@ func addModel(run *mem.Run) {
 func TestTextIsClean(t *testing.T) {
 	run := leakRun()
 	run.Info.Command = []string{"python", "\x1b]0;owned\x07", "a\u202eb", "<script>"}
-	run.Events = append(run.Events, mem.Event{Time: 5e9, Process: 1, Kind: "oom", Text: "no\x1b[2J memory", Facts: map[string]string{"source": "torch.cpu"}})
+	run.Events = append(run.Events, mem.Event{Time: 5e9, Process: 1, Kind: "oom", Text: "no\x1b[2J memory",
+		Facts: map[string]string{"source": "torch.cpu"}})
 	got := Analyze(run, Options{})
 	for _, width := range []int{50, 72, 100, 160} {
 		text := got.Text(report.TextOptions{Width: width})

@@ -41,11 +41,12 @@ type share struct {
 
 // The least growth worth a word.
 const (
-	leastLine   = float64(1 * mem.MiB)  // kept by a line, before lines are put together
-	leastHeap   = float64(4 * mem.MiB)  // kept by a cause, seen in the sampled heap
-	leastTotal  = float64(16 * mem.MiB) // of a process's RSS or a device, whose lines are not known
-	leastShare  = 0.01                  // of the peak, of RSS and devices,
-	leastUnseen = 0.03                  // and of the RSS of a process whose sampled heap shows its lines: malloc and threads take some without a cause
+	leastLine  = float64(1 * mem.MiB)  // kept by a line, before lines are put together
+	leastHeap  = float64(4 * mem.MiB)  // kept by a cause, seen in the sampled heap
+	leastTotal = float64(16 * mem.MiB) // of a process's RSS or a device, whose lines are not known
+	leastShare = 0.01                  // of the peak, of RSS and devices,
+	// and of the RSS of a process whose sampled heap shows its lines: malloc and threads take some without a cause
+	leastUnseen = 0.03
 
 	leastEnds = 16 // steps, and readings at their ends, that a process or a device as a whole is told from
 
@@ -95,7 +96,8 @@ func growth(in *Input, r *report.Report) {
 	in.fileNotes(r)
 }
 
-// heapCauses finds the causes that the sampled heap of one process shows; looked says whether there was enough of it to tell.
+// heapCauses finds the causes that the sampled heap of one process shows; looked says whether there was enough of it
+// to tell.
 func (in *Input) heapCauses(p *mem.Process) (causes []growing, looked bool) {
 	c := in.clockOf(p.ID)
 	from, to := c.window(p, in.end)
@@ -126,16 +128,19 @@ func (in *Input) lookedFor(heap, whole bool) string {
 		said = append(said, fmt.Sprintf("%v or more kept by lines of the sampled heap", mem.Bytes(leastHeap)))
 	}
 	if whole {
-		said = append(said, fmt.Sprintf("%v or more of a process or device (%g %% of its peak where that is more)", mem.Bytes(leastTotal), 100*in.leastShareOf(in.leader, "rss")))
+		said = append(said, fmt.Sprintf("%v or more of a process or device (%g %% of its peak where that is more)",
+			mem.Bytes(leastTotal), 100*in.leastShareOf(in.leader, "rss")))
 	}
 	looked := "Looked for steady growth: " + strings.Join(said, ", and ") + "."
 	switch {
 	case whole:
 		return looked
 	case in.clockOf(in.leader).minutes:
-		return looked + fmt.Sprintf(" Growth of a whole process, which alone shows memory that the sampler does not see, was not looked for: without steps that takes %s.", report.Duration(int64(leastLifeRSS)))
+		return looked + fmt.Sprintf(" Growth of a whole process, which alone shows memory that the sampler does not see, "+
+			"was not looked for: without steps that takes %s.", report.Duration(int64(leastLifeRSS)))
 	}
-	return looked + " Growth of a whole process, which alone shows memory that the sampler does not see, was not looked for: too few ends of steps were read."
+	return looked + " Growth of a whole process, which alone shows memory that the sampler does not see, was not " +
+		"looked for: too few ends of steps were read."
 }
 
 // whyNotLooked says why nothing was looked at that could tell a leak.
@@ -147,17 +152,20 @@ func (in *Input) whyNotLooked() string {
 	heap := in.Run.Heap[in.leader] != nil
 	switch {
 	case !c.minutes && c.steps[len(c.steps)-1] >= leastEnds:
-		return fmt.Sprintf("Leaks were not looked for: memory was read at the ends of too few of the %s to tell a growth from a warm-up.", report.Counted(int64(c.steps[len(c.steps)-1]), "step"))
+		return fmt.Sprintf("Leaks were not looked for: memory was read at the ends of too few of the %s to tell a growth "+
+			"from a warm-up.", report.Counted(int64(c.steps[len(c.steps)-1]), "step"))
 	case in.label() == mem.Imagined:
 		return "Leaks were not looked for: too few steps were imagined to tell a growth from a warm-up."
 	case !c.minutes:
 		return "Leaks were not looked for: too few steps were observed to tell a growth from a warm-up."
 	case heap && time.Duration(to-from) < leastLifeHeap:
-		return fmt.Sprintf("Leaks were not looked for: no steps were seen, and %s are too short to tell growth over time (it takes %s).", life, report.Duration(int64(leastLifeHeap)))
+		return fmt.Sprintf("Leaks were not looked for: no steps were seen, and %s are too short to tell growth over time "+
+			"(it takes %s).", life, report.Duration(int64(leastLifeHeap)))
 	case heap:
 		return "Leaks were not looked for: no steps were seen, and the heap was read too seldom to tell growth over time."
 	}
-	return fmt.Sprintf("Leaks were not looked for: no steps were seen and the heap was not sampled, so it takes a run of %s.", report.Duration(int64(leastLifeRSS)))
+	return fmt.Sprintf("Leaks were not looked for: no steps were seen and the heap was not sampled, so it takes a run "+
+		"of %s.", report.Duration(int64(leastLifeRSS)))
 }
 
 // sum adds up the lines of a cause, at a moment.
@@ -196,8 +204,8 @@ func (g *growing) growth() float64 {
 	return sum
 }
 
-// merged puts the same cause in several processes together, as in every rank or every worker, or on several devices. What
-// grows on the host and what grows on a device are never one.
+// merged puts the same cause in several processes together, as in every rank or every worker, or on several devices.
+// What grows on the host and what grows on a device are never one.
 func merged(causes []growing) []growing {
 	type key struct {
 		source  string
@@ -270,7 +278,8 @@ func leadSource(r *report.Report) string {
 	return "rss"
 }
 
-// wholeShares are what grows per step of the whole run: what processes take as a whole or, on a host where the sampled heap has more, that.
+// wholeShares are what grows per step of the whole run: what processes take as a whole or, on a host where the
+// sampled heap has more, that.
 func (in *Input) wholeShares(lead string) (shares []share, source string) {
 	for _, t := range in.totals {
 		if t.source == lead && !t.minutes {
@@ -303,8 +312,10 @@ func (in *Input) growthTable(r *report.Report) {
 	t := report.Table{
 		Name: "growth", Title: "What grows, line by line",
 		Note: "Steady growth after warm-up, from the sampled heap; ± is half the 95 % interval.",
-		Columns: []report.Column{report.TextColumn("line", "line"), report.TextColumn("function", "function"), report.BytesColumn("per_step", "per step", mem.Sampled),
-			report.BytesColumn("error", "±", mem.Sampled), report.BytesColumn("per_minute", "per minute", mem.Sampled), report.BytesColumn("kept", "kept at the end", mem.Sampled), report.TextColumn("phase", "phase"),
+		Columns: []report.Column{report.TextColumn("line", "line"), report.TextColumn("function", "function"),
+			report.BytesColumn("per_step", "per step", mem.Sampled),
+			report.BytesColumn("error", "±", mem.Sampled), report.BytesColumn("per_minute", "per minute", mem.Sampled),
+			report.BytesColumn("kept", "kept at the end", mem.Sampled), report.TextColumn("phase", "phase"),
 			report.TextColumn("holder", "kept by"), report.TextColumn("process", "process"), report.TextColumn("file", "file")},
 	}
 	for _, g := range in.growing {

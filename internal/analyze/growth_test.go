@@ -25,7 +25,8 @@ func ordinary(first int) []source {
 				alloc(mem.Bytes(100+rng.IntN(2000))*mem.KiB, 0)
 			}
 		}},
-		{stack: userLine(first + 2), phase: mem.PhaseBackward, step: func(step int, _ *rand.Rand, alloc func(mem.Bytes, int)) {
+		{stack: userLine(first + 2), phase: mem.PhaseBackward, step: func(step int, _ *rand.Rand,
+			alloc func(mem.Bytes, int)) {
 			alloc(6*mem.MiB, 0)
 			if step == 0 { // the optimizer's state
 				for range 30 {
@@ -85,7 +86,8 @@ func TestPlantedLeaks(t *testing.T) {
 			named, within, other := 0, 0, 0
 			var worst float64
 			for seed := range seeds {
-				run := training(seed, source{stack: userLine(leakLine), phase: mem.PhaseForward, step: leakOf(test.perStep, test.block)}).run()
+				run := training(seed, source{stack: userLine(leakLine), phase: mem.PhaseForward,
+					step: leakOf(test.perStep, test.block)}).run()
 				hit := false
 				for _, f := range leaks(Analyze(run, Options{})) {
 					if f.Line != leakLine || !strings.HasSuffix(f.File, "train.py") || f.Kind != report.KindLeak {
@@ -103,7 +105,8 @@ func TestPlantedLeaks(t *testing.T) {
 					named++
 				}
 			}
-			t.Logf("named in %d of %d seeds, within the stated error in %d, worst error %.0f %%, other findings %d", named, seeds, within, 100*worst, other)
+			t.Logf("named in %d of %d seeds, within the stated error in %d, worst error %.0f %%, other findings %d", named,
+				seeds, within, 100*worst, other)
 			if test.must && named < int(seeds) {
 				t.Errorf("named in %d of %d seeds", named, seeds)
 			}

@@ -95,7 +95,8 @@ func TestWithoutHeap(t *testing.T) {
 func TestHolderWithoutHeap(t *testing.T) {
 	s := training(1, source{stack: userLine(leakLine), step: leakOf(1*mem.MiB, 32*mem.KiB)})
 	s.noHeap = true
-	s.holders = []mem.Holder{{Kind: "list", Name: "history", Where: mem.Location{File: "/p/train.py", Line: 7}, Items: 300, PerStep: 1, Graph: true}}
+	s.holders = []mem.Holder{{Kind: "list", Name: "history", Where: mem.Location{File: "/p/train.py", Line: 7},
+		Items: 300, PerStep: 1, Graph: true}}
 	f := only(t, s.run())
 	if f.Kind != report.KindLeak || f.Line != 7 || f.Holder != "history" {
 		t.Errorf("%+v", f)
@@ -105,7 +106,8 @@ func TestHolderWithoutHeap(t *testing.T) {
 // TestHolderTakenBack: a container that was seen to shrink, or that grew by the clock only early on, names nothing.
 func TestHolderTakenBack(t *testing.T) {
 	s := training(1, source{stack: userLine(leakLine), step: leakOf(1*mem.MiB, 32*mem.KiB)})
-	gathered := mem.Holder{Kind: "list", Name: "gathered", Where: mem.Location{File: "/p/train.py", Line: 7}, Items: 20, PerStep: 1, Contains: "Tensor", Tensors: mem.Some(int64(20 * mem.MiB))}
+	gathered := mem.Holder{Kind: "list", Name: "gathered", Where: mem.Location{File: "/p/train.py", Line: 7}, Items: 20,
+		PerStep: 1, Contains: "Tensor", Tensors: mem.Some(int64(20 * mem.MiB))}
 	emptied := gathered
 	emptied.Items, emptied.PerStep = 2, 0
 	early := mem.Holder{Kind: "dict", Name: "loggers", Items: 100, PerMin: 900, Contains: "Logger"}
@@ -119,11 +121,12 @@ func TestHolderTakenBack(t *testing.T) {
 	}
 }
 
-// TestArrayBySize: an array that is replaced by larger ones so often that its line is seen half filled is told by its sizes, where
-// it grew to the end. One that did not is a window that became full.
+// TestArrayBySize: an array that is replaced by larger ones so often that its line is seen half filled is told by its
+// sizes, where it grew to the end. One that did not is a window that became full.
 func TestArrayBySize(t *testing.T) {
 	seen := func(at int64, bytes int64, rate float64) mem.Holder {
-		return mem.Holder{Time: at, Kind: "array", Name: "history", Where: mem.Location{File: "/p/train.py", Line: 7}, Items: bytes, PerStep: rate, Contains: "byte", Tensors: mem.Some(bytes)}
+		return mem.Holder{Time: at, Kind: "array", Name: "history", Where: mem.Location{File: "/p/train.py", Line: 7},
+			Items: bytes, PerStep: rate, Contains: "byte", Tensors: mem.Some(bytes)}
 	}
 	s := training(1)
 	s.holders = []mem.Holder{seen(8e9, 40<<20, 1<<18), seen(10e9, 60<<20, 1<<18), seen(11e9, 70<<20, 1<<18)}
@@ -144,8 +147,8 @@ func TestArrayBySize(t *testing.T) {
 	}
 }
 
-// TestStepsSeldomRecorded: steps that are short are recorded in full ever more rarely; what was seen of RSS until long before the
-// end tells no growth to the end.
+// TestStepsSeldomRecorded: steps that are short are recorded in full ever more rarely; what was seen of RSS until
+// long before the end tells no growth to the end.
 func TestStepsSeldomRecorded(t *testing.T) {
 	in := Input{Run: mem.NewRun(), steps: map[uint32][]mem.Step{1: nil}, clocks: map[uint32]*clock{}}
 	for n := int64(1); n <= 100; n++ {
@@ -169,10 +172,12 @@ func TestStepsSeldomRecorded(t *testing.T) {
 func TestGraphIsOneFinding(t *testing.T) {
 	var sources []source
 	for i := range 6 {
-		sources = append(sources, source{stack: userLine(40 + i), phase: mem.PhaseForward, step: leakOf(256*mem.KiB, 64*mem.KiB)})
+		sources = append(sources, source{stack: userLine(40 + i), phase: mem.PhaseForward,
+			step: leakOf(256*mem.KiB, 64*mem.KiB)})
 	}
 	s := training(2, sources...)
-	s.holders = []mem.Holder{{Kind: "list", Name: "losses", Where: mem.Location{File: "/p/train.py", Line: 7}, Items: 300, PerStep: 1, Contains: "Tensor", Graph: true}}
+	s.holders = []mem.Holder{{Kind: "list", Name: "losses", Where: mem.Location{File: "/p/train.py", Line: 7},
+		Items: 300, PerStep: 1, Contains: "Tensor", Graph: true}}
 	f := only(t, s.run())
 	if f.Line != 7 || f.SiteLine < 40 || !strings.Contains(f.Text, "graph") {
 		t.Errorf("%+v", f)
@@ -185,17 +190,21 @@ func TestGraphIsOneFinding(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 
-	s = training(2, append(sources, source{stack: userLine(80), phase: mem.PhaseData, step: leakOf(2*mem.MiB, 512*mem.KiB)})...)
+	s = training(2, append(sources, source{stack: userLine(80), phase: mem.PhaseData,
+		step: leakOf(2*mem.MiB, 512*mem.KiB)})...)
 	s.holders = []mem.Holder{
-		{Kind: "list", Name: "losses", Where: mem.Location{File: "/p/train.py", Line: 7}, Items: 300, PerStep: 1, Graph: true},
-		{Kind: "dict", Name: "cache", Where: mem.Location{File: "/p/train.py", Line: 8}, Items: 300, PerStep: 1, Tensors: mem.Some(int64(600 * mem.MiB))},
+		{Kind: "list", Name: "losses", Where: mem.Location{File: "/p/train.py", Line: 7}, Items: 300, PerStep: 1,
+			Graph: true},
+		{Kind: "dict", Name: "cache", Where: mem.Location{File: "/p/train.py", Line: 8}, Items: 300, PerStep: 1,
+			Tensors: mem.Some(int64(600 * mem.MiB))},
 	}
 	found := leaks(Analyze(s.run(), Options{}))
 	if len(found) != 2 || found[0].Holder != "cache" || found[0].SiteLine != 80 || found[1].Holder != "losses" {
 		t.Errorf("%+v", found)
 	}
 	// A dict may be a cache that fills; a list of losses is none.
-	if !strings.Contains(found[0].Advice, "had not reached it") || strings.Contains(found[1].Advice, "had not reached it") {
+	if !strings.Contains(found[0].Advice, "had not reached it") ||
+		strings.Contains(found[1].Advice, "had not reached it") {
 		t.Errorf("advice: %q; %q", found[0].Advice, found[1].Advice)
 	}
 }
@@ -203,7 +212,8 @@ func TestGraphIsOneFinding(t *testing.T) {
 // TestHolderOfNumbers: a list of numbers that grows beside a leak is not blamed for it.
 func TestHolderOfNumbers(t *testing.T) {
 	s := training(3, source{stack: userLine(leakLine), step: leakOf(1*mem.MiB, 64*mem.KiB)})
-	s.holders = []mem.Holder{{Kind: "list", Name: "curve", Where: mem.Location{File: "/p/train.py", Line: 7}, Items: 300, PerStep: 1, Contains: "float"}}
+	s.holders = []mem.Holder{{Kind: "list", Name: "curve", Where: mem.Location{File: "/p/train.py", Line: 7}, Items: 300,
+		PerStep: 1, Contains: "float"}}
 	if f := only(t, s.run()); f.Line != leakLine || f.Holder != "" {
 		t.Errorf("%+v", f)
 	}
@@ -230,10 +240,13 @@ func TestWorkers(t *testing.T) {
 			heap.Sites[50][i].Stack = 50
 		}
 		run.Heap[id] = heap
-		run.Holders = append(run.Holders, mem.Holder{Process: id, Kind: "dict", Name: "cache", Where: mem.Location{File: "/p/train.py", Line: leakLine}, Items: 900, PerStep: 3, Time: run.Steps[len(run.Steps)-1].Time})
+		run.Holders = append(run.Holders, mem.Holder{Process: id, Kind: "dict", Name: "cache",
+			Where: mem.Location{File: "/p/train.py", Line: leakLine}, Items: 900, PerStep: 3,
+			Time: run.Steps[len(run.Steps)-1].Time})
 	}
 	f := only(t, run)
-	if f.Line != leakLine || !strings.Contains(f.Text, "2 processes") || !strings.Contains(f.Text, "gains 6 items per step") {
+	if f.Line != leakLine || !strings.Contains(f.Text, "2 processes") ||
+		!strings.Contains(f.Text, "gains 6 items per step") {
 		t.Errorf("%+v", f)
 	}
 	near(t, f, 1*mem.MiB, 0.2)
@@ -242,14 +255,16 @@ func TestWorkers(t *testing.T) {
 // TestWhatALineHoldsBesides: what was there from the beginning is not kept by what grows.
 func TestWhatALineHoldsBesides(t *testing.T) {
 	leak := leakOf(256*mem.KiB, 32*mem.KiB)
-	f := only(t, training(4, source{stack: userLine(leakLine), step: func(step int, rng *rand.Rand, alloc func(mem.Bytes, int)) {
-		if step == 0 {
-			alloc(200*mem.MiB, forever)
-		}
-		leak(step, rng, alloc)
-	}}).run())
+	f := only(t, training(4, source{stack: userLine(leakLine),
+		step: func(step int, rng *rand.Rand, alloc func(mem.Bytes, int)) {
+			if step == 0 {
+				alloc(200*mem.MiB, forever)
+			}
+			leak(step, rng, alloc)
+		}}).run())
 	near(t, f, 256*mem.KiB, 0.2)
-	if kept := mem.Bytes(f.Bytes.Or(0)); kept < 60*mem.MiB || kept > 90*mem.MiB || !strings.Contains(f.Text, kept.String()+" ± ") {
+	if kept := mem.Bytes(f.Bytes.Or(0)); kept < 60*mem.MiB || kept > 90*mem.MiB ||
+		!strings.Contains(f.Text, kept.String()+" ± ") {
 		t.Errorf("%v by the end of 300 steps: %s", kept, f.Text)
 	}
 }
@@ -262,7 +277,8 @@ func TestWithoutSteps(t *testing.T) {
 	run.Steps, run.Totals = nil, map[uint32]mem.StepTotal{}
 	r := Analyze(run, Options{})
 	found := leaks(r)
-	if len(found) != 1 || found[0].Line != leakLine || found[0].BytesPerStep.Known() || !strings.Contains(found[0].Text, "per minute") {
+	if len(found) != 1 || found[0].Line != leakLine || found[0].BytesPerStep.Known() ||
+		!strings.Contains(found[0].Text, "per minute") {
 		t.Errorf("%+v", found)
 	}
 	if r.Headline.Growth.Known() || !strings.Contains(r.Headline.Verdict, "per minute") {
@@ -281,24 +297,30 @@ func TestWithoutSteps(t *testing.T) {
 // TestVerdictWithoutGrowth says that there is none.
 func TestVerdictWithoutGrowth(t *testing.T) {
 	r := Analyze(training(6).run(), Options{})
-	if g, ok := r.Headline.Growth.Get(); !ok || g != 0 || !strings.Contains(r.Headline.Verdict, "no steady growth with the steps is seen (it is reported from 16.0 MiB on)") || !strings.Contains(r.Headline.Looked, "4.00 MiB") {
+	if g, ok := r.Headline.Growth.Get(); !ok || g != 0 ||
+		!strings.Contains(r.Headline.Verdict, "no steady growth with the steps is seen (it is reported from 16.0 MiB "+
+			"on)") || !strings.Contains(r.Headline.Looked, "4.00 MiB") {
 		t.Errorf("growth %v %v: %s", g, ok, r.Headline.Verdict)
 	}
 }
 
-// TestNetIsOfAPass: forward that takes 14 GiB and backward that gives them back leave as much in each pass, whatever their number.
+// TestNetIsOfAPass: forward that takes 14 GiB and backward that gives them back leave as much in each pass, whatever
+// their number.
 func TestNetIsOfAPass(t *testing.T) {
 	run := training(6).run()
 	passes := int64(7)
-	run.Phases = []mem.PhaseStats{{Process: 1, Phase: mem.PhaseForward, Count: uint64(passes), DeviceNet: mem.Some(passes * 14 << 30)},
-		{Process: 1, Phase: mem.PhaseBackward, Count: uint64(passes), DeviceNet: mem.Some(-passes * 14 << 30), RSSNet: mem.Some(-10)}}
+	run.Phases = []mem.PhaseStats{{Process: 1, Phase: mem.PhaseForward, Count: uint64(passes),
+		DeviceNet: mem.Some(passes * 14 << 30)},
+		{Process: 1, Phase: mem.PhaseBackward, Count: uint64(passes), DeviceNet: mem.Some(-passes * 14 << 30),
+			RSSNet: mem.Some(-10)}}
 	for _, table := range Analyze(run, Options{}).Tables {
 		if table.Name != "phases" {
 			continue
 		}
 		cell := func(row, i int) string { return report.FormatCell(table.Rows[row][i], mem.UnitBytes) }
 		for i, c := range table.Columns {
-			if c.Name == "device_net" && (cell(0, i) != "14.0 GiB" || cell(1, i) != "-14.0 GiB") || c.Name == "rss_net" && cell(1, i) != "-1 B" {
+			if c.Name == "device_net" && (cell(0, i) != "14.0 GiB" || cell(1, i) != "-14.0 GiB") ||
+				c.Name == "rss_net" && cell(1, i) != "-1 B" {
 				t.Errorf("%s: %v, %v", c.Title, cell(0, i), cell(1, i))
 			}
 		}
@@ -309,7 +331,8 @@ func TestNetIsOfAPass(t *testing.T) {
 
 // TestStepsReadSeldom: of many steps whose ends were not read it is not said that they were too few.
 func TestStepsReadSeldom(t *testing.T) {
-	for steps, want := range map[int]string{60: "at the ends of too few of the 60 steps", 8: "too few steps were observed"} {
+	for steps, want := range map[int]string{60: "at the ends of too few of the 60 steps",
+		8: "too few steps were observed"} {
 		s := training(5)
 		s.steps = steps
 		run := s.run()

@@ -16,7 +16,8 @@ func (in *Input) growthFinding(g *growing) report.Finding {
 	at := g.where()
 	f := report.Finding{
 		Kind: report.KindLeak, Process: g.process, File: at.File, Line: at.Line, Bytes: mem.Some(int64(g.kept)),
-		Error: mem.Some(int64(bytesPer(g.half))), Label: g.label, Severity: in.growthSeverity(g), Confidence: (&usage.Trend{Slope: g.slope, Half: g.half, Points: g.points}).Confidence(),
+		Error: mem.Some(int64(bytesPer(g.half))), Label: g.label, Severity: in.growthSeverity(g),
+		Confidence: (&usage.Trend{Slope: g.slope, Half: g.half, Points: g.points}).Confidence(),
 	}
 	if !g.minutes {
 		f.BytesPerStep = mem.Some(int64(bytesPer(g.slope)))
@@ -83,7 +84,8 @@ func (g *growing) title(at mem.Location) string {
 // growthWords says what grows, how fast, by which evidence.
 func (in *Input) growthWords(g *growing, at mem.Location) string {
 	var b strings.Builder
-	amount := fmt.Sprintf("%s (%s, ± %v), %v%s by the end", g.rate(), g.label, bytesPer(g.half), bytesPer(g.kept), within(g.keptHalf))
+	amount := fmt.Sprintf("%s (%s, ± %v), %v%s by the end", g.rate(), g.label, bytesPer(g.half), bytesPer(g.kept),
+		within(g.keptHalf))
 	quoted := ""
 	if text := in.source(at); text != "" {
 		quoted = ": `" + text + "`"
@@ -92,40 +94,48 @@ func (in *Input) growthWords(g *growing, at mem.Location) string {
 	case g.holder != nil:
 		b.WriteString(in.holderWords(g, at, quoted))
 		if g.graph {
-			fmt.Fprintf(&b, "Each keeps the autograd graph of its step, and with it the activations saved for backward: %s.", amount)
+			fmt.Fprintf(&b, "Each keeps the autograd graph of its step, and with it the activations saved for backward: %s.",
+				amount)
 		} else {
 			fmt.Fprintf(&b, "It keeps %s.%s", amount, g.bySizes())
 		}
 	case g.graph:
-		fmt.Fprintf(&b, "What the forward pass saves for backward is never freed: %s. Something keeps the autograd graph of every step; the container was not seen.", amount)
+		fmt.Fprintf(&b, "What the forward pass saves for backward is never freed: %s. Something keeps the autograd graph "+
+			"of every step; the container was not seen.", amount)
 	case len(g.lines) == 0:
 		what := "The host memory"
 		if g.source == "device" {
 			what = "The device memory"
 		}
-		fmt.Fprintf(&b, "%s of %s%s grows steadily after warm-up: %s. %s", what, in.processName(g.process), g.onDevice(), amount, in.whyNoLine(g))
+		fmt.Fprintf(&b, "%s of %s%s grows steadily after warm-up: %s. %s", what, in.processName(g.process), g.onDevice(),
+			amount, in.whyNoLine(g))
 	case at.File == mem.TensorFlowArena:
-		fmt.Fprintf(&b, "%s grows, and gives nothing back: %s. %s asked for more than it had; what keeps the tensors in it was not seen.", at.File, amount, g.lines[0].Site.Name)
+		fmt.Fprintf(&b, "%s grows, and gives nothing back: %s. %s asked for more than it had; what keeps the tensors in "+
+			"it was not seen.", at.File, amount, g.lines[0].Site.Name)
 	case at.Native:
 		fmt.Fprintf(&b, "Memory allocated inside %s%s is never freed: %s.", at.File, during(g.lines[0].Phase), amount)
 	default:
-		fmt.Fprintf(&b, "Memory allocated at %s%s%s is never freed: %s.%s", mem.LineName(at), quoted, during(g.lines[0].Phase), amount, in.nothingSeen(g))
+		fmt.Fprintf(&b, "Memory allocated at %s%s%s is never freed: %s.%s", mem.LineName(at), quoted,
+			during(g.lines[0].Phase), amount, in.nothingSeen(g))
 	}
 	if g.minutes && len(g.lines) > 0 {
-		b.WriteString(" No steps were seen, so this is growth over time, which went on to the end: a program that only loads what it needs looks the same.")
+		b.WriteString(" No steps were seen, so this is growth over time, which went on to the end: a program that only " +
+			"loads what it needs looks the same.")
 	}
 	switch {
 	case len(g.lines) > 0 || g.source != "heap":
 	case g.holder.Kind == kindArray:
 		b.WriteString(" The figure is from its sizes, as they were seen.")
 	default:
-		b.WriteString(" Its tensors lie in an arena of TensorFlow's own, so the figure is from their sizes, and which lines allocate them is not known.")
+		b.WriteString(" Its tensors lie in an arena of TensorFlow's own, so the figure is from their sizes, and which " +
+			"lines allocate them is not known.")
 	}
 	if site := len(g.lines); site > 0 && (g.holder != nil || site > 1) {
 		b.WriteString(in.siteWords(g))
 	}
 	if g.whole > 0 {
-		fmt.Fprintf(&b, " As a whole the process grows by %v a %s (%s): the rest is in mappings, between blocks in malloc's arenas, or not seen by the sampler.", bytesPer(g.whole), g.unit(), mem.Measured)
+		fmt.Fprintf(&b, " As a whole the process grows by %v a %s (%s): the rest is in mappings, between blocks in "+
+			"malloc's arenas, or not seen by the sampler.", bytesPer(g.whole), g.unit(), mem.Measured)
 	}
 	b.WriteString(in.sinceSteps(g))
 	b.WriteString(in.boundWords(g))
@@ -167,7 +177,8 @@ func (in *Input) holderWords(g *growing, at mem.Location, quoted string) string 
 		}
 	}
 	if g.holder.Kind == kindArray {
-		return fmt.Sprintf("The array `%s`%s is replaced again and again by a larger one that is made of it. ", g.holder.Name, where)
+		return fmt.Sprintf("The array `%s`%s is replaced again and again by a larger one that is made of it. ",
+			g.holder.Name, where)
 	}
 	return fmt.Sprintf("The %s `%s`%s gains %s%s. ", g.holder.Kind, g.holder.Name, where, g.items(), contents(g.holder))
 }
@@ -188,7 +199,8 @@ func (g *growing) bySizes() string {
 	}
 	all := *g
 	all.slope = rate
-	return fmt.Sprintf(" By the sizes of its newest items it is %s (%s): the sampler does not see all that a library allocates.", all.rate(), mem.Estimated)
+	return fmt.Sprintf(" By the sizes of its newest items it is %s (%s): the sampler does not see all that a library "+
+		"allocates.", all.rate(), mem.Estimated)
 }
 
 // lineNames is "train.py:10", or "train.py:10 or 12".
@@ -222,14 +234,16 @@ func (in *Input) whyNoLine(g *growing) string {
 	if in.Run.Heap[g.process] == nil {
 		return "Which lines allocate it is not known: the heap was not sampled."
 	}
-	return "The sampled heap does not show it: it is in mappings, in an allocator's own reserve, or spread over many lines." + in.tracedMeanwhile(g.process)
+	return "The sampled heap does not show it: it is in mappings, in an allocator's own reserve, or spread over many " +
+		"lines." + in.tracedMeanwhile(g.process)
 }
 
 // tracedMeanwhile names the function of a process that was traced or compiled most, where that went on.
 func (in *Input) tracedMeanwhile(process uint32) string {
 	for _, f := range in.tracings() {
 		if f.process == process && f.goesOn() && f.library {
-			return fmt.Sprintf(" Meanwhile %s traced functions of its own %d times at %s.", frameworkName(f.framework), f.count, in.names.Search([]mem.Location{f.where}).Name)
+			return fmt.Sprintf(" Meanwhile %s traced functions of its own %d times at %s.", frameworkName(f.framework),
+				f.count, in.names.Search([]mem.Location{f.where}).Name)
 		}
 		if f.process == process && f.goesOn() {
 			return fmt.Sprintf(" Meanwhile `%s` (%s) was traced or compiled %d times, and %s keeps a graph or program of each.",
@@ -275,15 +289,18 @@ func (in *Input) growthAdvice(g *growing, at mem.Location) string {
 	case g.holder != nil:
 		return in.itemAdvice(g, at)
 	case g.graph:
-		return "Look for a list, dict or attribute that collects losses or outputs, and store `x.item()` of one number, or `x.detach()`, in it. " + saves
+		return "Look for a list, dict or attribute that collects losses or outputs, and store `x.item()` of one number, " +
+			"or `x.detach()`, in it. " + saves
 	case len(g.lines) > 0 && !at.Native:
-		return fmt.Sprintf("Find what keeps the result of %s: a global, a cache, a closure, or a C extension that does not free it. %s", mem.LineName(at), saves)
+		return fmt.Sprintf("Find what keeps the result of %s: a global, a cache, a closure, or a C extension that does "+
+			"not free it. %s", mem.LineName(at), saves)
 	case in.Run.Heap[g.process] == nil && g.source == "rss":
 		if in.Run.Info.Verb == "imagine" {
 			return "Run again with --stacks to see the lines."
 		}
 		if in.attached() {
-			return "To see the lines, record it with the agent in it: hightide run, hightide attach --inject, or hightide.init() in the program."
+			return "To see the lines, record it with the agent in it: hightide run, hightide attach --inject, or " +
+				"hightide.init() in the program."
 		}
 		return "Run again with stacks (without --no-stacks) to see the lines."
 	}
@@ -296,26 +313,34 @@ func (in *Input) nothingSeen(g *growing) string {
 		return ""
 	}
 	walked := in.Run.Process(g.process).Facts
-	const within = " No container was seen to gain items among those that the program's variables, objects, queues and tasks lead to"
+	const within = " No container was seen to gain items among those that the program's variables, objects, queues and " +
+		"tasks lead to"
 	switch {
 	case walked["heap_grows"] != "":
 		return within + ", but Python's heap gains " + walked["heap_grows"] + ". What holds them was not found."
 	case walked["heap_walk"] != "":
-		return within + ", nor among all " + walked["heap_walk"] + " objects of Python's heap, which gains none of any type. Native code may keep it, as that of a C extension."
+		return within + ", nor among all " + walked["heap_walk"] +
+			" objects of Python's heap, which gains none of any type. Native code may keep it, as that of a C extension."
 	}
 	return within + ". The rest of Python's heap was not looked through."
 }
 
 // howTo is what helps, by the kind of the holder.
 var howTo = map[string]string{
-	kindArray:           "Collect the parts in a list and join them once at the end, or write them into an array made for all; drop of %s what is no longer needed.",
-	"lru_cache":         "Give the cache of %s a maxsize that fits, or call its cache_clear(). It keeps the arguments of its calls, too.",
-	"hooks":             "Keep the handle that registering returns and call its remove(), or register once, before the loop: %s.",
-	"open figures":      "Close each figure when it is drawn: plt.close(fig). pyplot keeps all others in %s.",
-	"traced graphs":     "Pass tensors to %s where Python numbers differ from call to call, or give it an input_signature: each new number is traced again.",
-	"compiled programs": "Call %s with few shapes and dtypes, as by padding, and without static arguments that differ: each is compiled again. jax.clear_caches() drops them.",
-	"compiled graphs":   "Call %s with few shapes and without Python numbers that differ from call to call, or with dynamic=True: each is compiled again. torch.compiler.reset() drops them.",
-	"chain":             "Each object of %s keeps the one before it: store what is needed of that, not the object.",
+	kindArray: "Collect the parts in a list and join them once at the end, or write them into an array made " +
+		"for all; drop of %s what is no longer needed.",
+	"lru_cache": "Give the cache of %s a maxsize that fits, or call its cache_clear(). It keeps the arguments " +
+		"of its calls, too.",
+	"hooks": "Keep the handle that registering returns and call its remove(), or register once, before the " +
+		"loop: %s.",
+	"open figures": "Close each figure when it is drawn: plt.close(fig). pyplot keeps all others in %s.",
+	"traced graphs": "Pass tensors to %s where Python numbers differ from call to call, or give it an " +
+		"input_signature: each new number is traced again.",
+	"compiled programs": "Call %s with few shapes and dtypes, as by padding, and without static arguments that differ: " +
+		"each is compiled again. jax.clear_caches() drops them.",
+	"compiled graphs": "Call %s with few shapes and without Python numbers that differ from call to call, or with " +
+		"dynamic=True: each is compiled again. torch.compiler.reset() drops them.",
+	"chain": "Each object of %s keeps the one before it: store what is needed of that, not the object.",
 }
 
 // mayFill says what no recording can tell: whether a table that still grows at its end is a cache that has
@@ -324,7 +349,8 @@ func mayFill(h *mem.Holder) string {
 	if h.Graph || h.Kind == "list" || h.Kind == "deque" {
 		return ""
 	}
-	return fmt.Sprintf("If `%s` is a cache with a bound, it had not reached it by the end: a longer run would show. Otherwise: ", h.Name)
+	return fmt.Sprintf("If `%s` is a cache with a bound, it had not reached it by the end: a longer run would show. "+
+		"Otherwise: ", h.Name)
 }
 
 // growthSeverity: critical where memory runs out within twenty times what was run.

@@ -50,11 +50,13 @@ func (in *Input) exception(r *report.Report) *report.Exception {
 	if !ok {
 		return nil
 	}
-	found := &report.Exception{Class: e.Facts["class"], Text: e.Text, From: e.Facts["from"], Time: e.Time - in.start, Process: e.Process}
+	found := &report.Exception{Class: e.Facts["class"], Text: e.Text, From: e.Facts["from"], Time: e.Time - in.start,
+		Process: e.Process}
 	if e.Where != nil {
 		found.File, found.Line, found.Function = e.Where.File, e.Where.Line, e.Where.Function
 	}
-	told := e.Shortage() && slices.ContainsFunc(r.Findings, func(f report.Finding) bool { return f.Kind == report.KindOOM })
+	told := e.Shortage() && slices.ContainsFunc(r.Findings,
+		func(f report.Finding) bool { return f.Kind == report.KindOOM })
 	if !told && r.Imagined == nil {
 		found.Sentence = in.exceptionText(found)
 	}
@@ -128,7 +130,8 @@ func (in *Input) verdictPeak(b *strings.Builder, r *report.Report) {
 		fmt.Fprintf(b, "%s of %s (%s", pssText(value, half), report.Counted(int64(alive), "process"), mem.Estimated)
 		switch {
 		case shared && alive < n: // the RSS may have been highest while others were there
-			fmt.Fprintf(b, "; the highest RSS of the run is %v, where pages that other processes use too count in full", mem.Bytes(rss))
+			fmt.Fprintf(b, "; the highest RSS of the run is %v, where pages that other processes use too count in full",
+				mem.Bytes(rss))
 		case shared:
 			fmt.Fprintf(b, "; %v RSS, where shared pages count in each", mem.Bytes(rss))
 		}
@@ -140,7 +143,8 @@ func (in *Input) verdictPeak(b *strings.Builder, r *report.Report) {
 	}
 	in.peakMoment(b, &p)
 	if p.AtLeast {
-		fmt.Fprintf(b, "; %d of the processes lived less than %s or were read less than three times: between two readings they may have taken more", in.shortLived(value), report.Duration(shortLife))
+		fmt.Fprintf(b, "; %d of the processes lived less than %s or were read less than three times: between two readings "+
+			"they may have taken more", in.shortLived(value), report.Duration(shortLife))
 	}
 }
 
@@ -218,7 +222,8 @@ func (in *Input) growthClause(r *report.Report) string {
 	at := worst.where()
 	shares, source, more := in.ofTheWhole(r, worst)
 	if more {
-		fmt.Fprintf(&b, "grows %v per step (%s), %v of it (%s)", bytesPer(sumOf(shares)), r.Headline.GrowthLabel, bytesPer(worst.slope), worst.label)
+		fmt.Fprintf(&b, "grows %v per step (%s), %v of it (%s)", bytesPer(sumOf(shares)), r.Headline.GrowthLabel,
+			bytesPer(worst.slope), worst.label)
 	} else {
 		fmt.Fprintf(&b, "grows %s (%s)", worst.rate(), worst.label)
 	}

@@ -17,8 +17,9 @@ type growingLine struct {
 	process uint32
 }
 
-// growingLines finds the lines of a process whose heap grows steadily, or whose blocks get ever larger, fastest first. looked says
-// whether there are readings enough to tell. What is allocated while modules are imported is left out, which happens once.
+// growingLines finds the lines of a process whose heap grows steadily, or whose blocks get ever larger, fastest
+// first. looked says whether there are readings enough to tell. What is allocated while modules are imported is left
+// out, which happens once.
 func (in *Input) growingLines(process uint32, least float64) (lines []growingLine, looked bool) {
 	h := in.histories[process]
 	if h == nil {
@@ -35,7 +36,8 @@ func (in *Input) growingLines(process uint32, least float64) (lines []growingLin
 	return lines, true
 }
 
-// imported is when a process without steps had imported most of its modules, whose time tells nothing of what follows; 0: not known.
+// imported is when a process without steps had imported most of its modules, whose time tells nothing of what
+// follows; 0: not known.
 func (in *Input) imported(h *usage.History, c *clock) int64 {
 	const most = 0.95
 	if !c.minutes {
@@ -63,7 +65,8 @@ const leastReadings = 4
 
 // notImporting says that a stack is not of the import of a module.
 func (in *Input) notImporting(stack uint32) bool {
-	return !slices.ContainsFunc(in.Run.Stacks.Numbers(stack), func(n uint32) bool { return in.Run.Stacks.Locations[n].File == "<frozen importlib._bootstrap>" })
+	return !slices.ContainsFunc(in.Run.Stacks.Numbers(stack),
+		func(n uint32) bool { return in.Run.Stacks.Locations[n].File == "<frozen importlib._bootstrap>" })
 }
 
 // largerRate is how fast lines of a process grow that keep nothing.
@@ -89,7 +92,9 @@ func (in *Input) largerNotes(r *report.Report) {
 		if in.clockOf(l.process).minutes {
 			unit = "minute"
 		}
-		r.AddNote(fmt.Sprintf("What %s allocates gets larger, by %v per %s (%s) to %v when it was read last. Most of what it allocated before was freed: as where one buffer or array grows, little is held beside its newest blocks. It needs ever more.",
+		r.AddNote(fmt.Sprintf("What %s allocates gets larger, by %v per %s (%s) to %v when it was read last. Most of what "+
+			"it allocated before was freed: as where one buffer or array grows, little is held beside its newest blocks. It "+
+			"needs ever more.",
 			l.Site.Name, bytesPer(l.Slope), unit, mem.Sampled, l.Held))
 	}
 }
@@ -141,5 +146,6 @@ func (in *Input) heapTrend(process uint32, h *usage.History, bins usage.Bins, le
 		return usage.Trend{Why: "too short"}
 	}
 	variance := min(history[len(history)-1].Variance, float64(values[len(values)-1])*usage.DefaultMean)
-	return usage.TrendOf(usage.Binned(times, values, from, to, usage.MostBins, in.clockOf(process).at), usage.Noise{Variance: variance}, least)
+	return usage.TrendOf(usage.Binned(times, values, from, to, usage.MostBins, in.clockOf(process).at),
+		usage.Noise{Variance: variance}, least)
 }

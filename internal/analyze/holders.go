@@ -18,8 +18,9 @@ import (
 // are known must keep about as much as the line grows. Any other must be the only candidate, or
 // stand in the function that allocates.
 
-// holdersOf is the containers of a process that kept growing, each as it was seen last, at the pace of its clock. One that was
-// seen to shrink is none of them, nor one that was at rest well before the end. One that is at rest at the end may just be idle.
+// holdersOf is the containers of a process that kept growing, each as it was seen last, at the pace of its clock. One
+// that was seen to shrink is none of them, nor one that was at rest well before the end. One that is at rest at the
+// end may just be idle.
 func (in *Input) holdersOf(process uint32) []mem.Holder {
 	c := in.clockOf(process)
 	from, to := c.window(in.Run.Process(process), in.end)
@@ -57,7 +58,8 @@ func (in *Input) holdersOf(process uint32) []mem.Holder {
 	return out
 }
 
-// alike puts containers together that one statement makes grow, as the lists of a dict: `by_class[0]` and `by_class[1]` are `by_class[…]`.
+// alike puts containers together that one statement makes grow, as the lists of a dict: `by_class[0]` and
+// `by_class[1]` are `by_class[…]`.
 func alike(holders []mem.Holder) (out []mem.Holder) {
 	type key struct {
 		kind, name string
@@ -73,7 +75,8 @@ func alike(holders []mem.Holder) (out []mem.Holder) {
 			continue
 		}
 		o := &out[i]
-		o.Name, o.Items, o.PerStep, o.Graph, o.Bound = k.name, o.Items+h.Items, o.PerStep+h.PerStep, o.Graph || h.Graph, mem.Optional{}
+		o.Name, o.Items, o.PerStep, o.Graph, o.Bound = k.name, o.Items+h.Items, o.PerStep+h.PerStep, o.Graph ||
+			h.Graph, mem.Optional{}
 		if more, known := h.Tensors.Get(); known {
 			o.Tensors = mem.Some(o.Tensors.Or(0) + more)
 		}
@@ -146,7 +149,8 @@ func (in *Input) join(process uint32, lines []growingLine) []growing {
 		}
 	}
 	j.onlyOne()
-	if activations := count(j.free, keptByGraph); activations >= 3 { // no container was seen, but this is what graphs look like
+	// no container was seen, but this is what graphs look like
+	if activations := count(j.free, keptByGraph); activations >= 3 {
 		j.causes = append(j.causes, growing{graph: true, lines: j.take(keptByGraph)})
 	}
 	for len(j.free) > 0 {
@@ -186,8 +190,8 @@ func (j *joining) cause(h *mem.Holder, taken []growingLine) {
 	}
 }
 
-// fitting takes the line whose growth fits the rate of a container, else the lines that do together: an item's bytes may come
-// from several, as a model's weights and its gradients.
+// fitting takes the line whose growth fits the rate of a container, else the lines that do together: an item's bytes
+// may come from several, as a model's weights and its gradients.
 func (j *joining) fitting(h *mem.Holder) []growingLine {
 	if best := j.in.closest(j.free, *h, j.loose); best != nil {
 		site := best.Site
@@ -196,7 +200,8 @@ func (j *joining) fitting(h *mem.Holder) []growingLine {
 	var sum, variance float64
 	rate := holderRate(*h)
 	together := map[mem.Location]bool{}
-	sorted := slices.SortedStableFunc(slices.Values(j.free), func(a, b growingLine) int { return cmp.Compare(b.Slope, a.Slope) })
+	sorted := slices.SortedStableFunc(slices.Values(j.free),
+		func(a, b growingLine) int { return cmp.Compare(b.Slope, a.Slope) })
 	for _, l := range sorted {
 		if off := math.Sqrt(variance + l.Half*l.Half); len(together) < mostTogether && sum+l.Slope <= rate+allowed(rate, off, j.loose) {
 			sum, variance = sum+l.Slope, variance+l.Half*l.Half
@@ -209,8 +214,8 @@ func (j *joining) fitting(h *mem.Holder) []growingLine {
 	return j.take(func(l growingLine) bool { return together[l.Site.Location] })
 }
 
-// onlyOne joins the one line that is left with the one container that is, if that may hold as much: the sampler does not see all
-// that a library allocates.
+// onlyOne joins the one line that is left with the one container that is, if that may hold as much: the sampler does
+// not see all that a library allocates.
 func (j *joining) onlyOne() {
 	open := slices.DeleteFunc(slices.Clone(j.holders), func(h *mem.Holder) bool {
 		return keepsGraph(*h) || !mayHoldMuch(*h) || used(j.causes, *h)
@@ -226,8 +231,8 @@ func (j *joining) onlyOne() {
 // mostTogether is how many lines the bytes of one container's items come from.
 const mostTogether = 6
 
-// allowed is how far the growth of lines may be from the rate of a container: within a third, or within their own error, and twice
-// that where there are no steps, since the two were seen over other stretches of time.
+// allowed is how far the growth of lines may be from the rate of a container: within a third, or within their own
+// error, and twice that where there are no steps, since the two were seen over other stretches of time.
 func allowed(rate, half float64, loose bool) float64 {
 	off := max(rate/3, 1.5*half)
 	if loose {
@@ -236,7 +241,8 @@ func allowed(rate, half float64, loose bool) float64 {
 	return off
 }
 
-// settled is the container with the one statement that the lines it keeps went through, where several may be what makes it grow.
+// settled is the container with the one statement that the lines it keeps went through, where several may be what
+// makes it grow.
 func (in *Input) settled(h *mem.Holder, lines []growingLine) *mem.Holder {
 	if h == nil || len(h.Others) == 0 {
 		return h
@@ -275,7 +281,10 @@ func firstHolder(holders []mem.Holder, want func(mem.Holder) bool) *mem.Holder {
 }
 
 func used(causes []growing, h mem.Holder) bool {
-	return slices.ContainsFunc(causes, func(g growing) bool { return g.holder != nil && g.holder.Name == h.Name && g.holder.Kind == h.Kind })
+	return slices.ContainsFunc(causes, func(g growing) bool {
+		return g.holder != nil && g.holder.Name == h.Name &&
+			g.holder.Kind == h.Kind
+	})
 }
 
 func count(lines []growingLine, want func(growingLine) bool) (n int) {
@@ -291,14 +300,15 @@ func keptByGraph(l growingLine) bool {
 	return l.Phase == mem.PhaseForward || l.Phase == mem.PhaseModule
 }
 
-// bySize makes causes of the containers of a process that no line shows to grow, by the sizes they were seen with. They are of tensors that
-// lie in an arena of the framework's own. Others are of an array that is replaced so often by a larger one that what its line holds
-// is seldom seen whole. What lines were joined with is among known.
+// bySize makes causes of the containers of a process that no line shows to grow, by the sizes they were seen with.
+// They are of tensors that lie in an arena of the framework's own. Others are of an array that is replaced so often
+// by a larger one that what its line holds is seldom seen whole. What lines were joined with is among known.
 func (in *Input) bySize(p *mem.Process, known []growing) (causes []growing) {
 	arena := p.Facts["tensorflow_arena"] != ""
 	for _, h := range in.holdersOf(p.ID) {
 		bytes := float64(h.Tensors.Or(0))
-		if !(arena && h.Contains == eagerTensor || h.Kind == kindArray) || bytes < leastHeap || used(known, h) || !in.growsToTheEnd(p, h) {
+		if !(arena && h.Contains == eagerTensor || h.Kind == kindArray) || bytes < leastHeap || used(known, h) ||
+			!in.growsToTheEnd(p, h) {
 			continue
 		}
 		causes = append(causes, growing{holder: &h, slope: holderRate(h), kept: bytes, points: scansThatAgree})
@@ -306,7 +316,8 @@ func (in *Input) bySize(p *mem.Process, known []growing) (causes []growing) {
 	return causes
 }
 
-// growsToTheEnd says whether the last that was seen of a container is that it is larger than before, and that late enough.
+// growsToTheEnd says whether the last that was seen of a container is that it is larger than before, and that late
+// enough.
 func (in *Input) growsToTheEnd(p *mem.Process, h mem.Holder) bool {
 	from, to := in.clockOf(p.ID).window(p, in.end)
 	var before, last mem.Holder
@@ -315,13 +326,15 @@ func (in *Input) growsToTheEnd(p *mem.Process, h mem.Holder) bool {
 			before, last = last, seen
 		}
 	}
-	return (last.PerStep > 0 || last.PerMin > 0) && last.Items > before.Items && last.Time >= from+int64(toTheEnd*float64(to-from))
+	return (last.PerStep > 0 || last.PerMin > 0) && last.Items > before.Items &&
+		last.Time >= from+int64(toTheEnd*float64(to-from))
 }
 
 const (
-	eagerTensor    = "EagerTensor"
-	stillGrows     = 0.6  // of the time, before which a container that rests has stopped
-	toTheEnd       = 0.75 // of the time, after which one that no line shows must have been seen to grow: scans are this far apart at most
+	eagerTensor = "EagerTensor"
+	stillGrows  = 0.6 // of the time, before which a container that rests has stopped
+	// of the time, after which one that no line shows must have been seen to grow: scans are this far apart at most
+	toTheEnd       = 0.75
 	scansThatAgree = 4
 )
 
@@ -338,7 +351,10 @@ var cacheOf = map[string][]string{
 
 // joinArray makes a cause of an array that grows and the line that makes it anew; it returns the other lines.
 func (in *Input) joinArray(h *mem.Holder, larger []growingLine, loose bool, causes *[]growing) []growingLine {
-	at := slices.IndexFunc(larger, func(l growingLine) bool { return l.Site.File == h.Where.File && l.Site.Line == h.Where.Line })
+	at := slices.IndexFunc(larger, func(l growingLine) bool {
+		return l.Site.File == h.Where.File &&
+			l.Site.Line == h.Where.Line
+	})
 	if best := in.closest(larger, *h, loose); at < 0 && best != nil {
 		at = slices.IndexFunc(larger, func(l growingLine) bool { return l.Site == best.Site })
 	}
@@ -356,7 +372,8 @@ func (in *Input) passes(l growingLine, library []string) bool {
 	})
 }
 
-// closest is the line whose growth fits the rate of a holder. Of lines that fit, one in the holder's own function comes first.
+// closest is the line whose growth fits the rate of a holder. Of lines that fit, one in the holder's own function
+// comes first.
 func (in *Input) closest(lines []growingLine, h mem.Holder, loose bool) *growingLine {
 	rate := holderRate(h)
 	var best *growingLine
@@ -388,8 +405,10 @@ func mayHoldMuch(h mem.Holder) bool {
 // sameFunction says whether the line's largest stack goes through the function the holder stands in.
 func (in *Input) sameFunction(l growingLine, where mem.Location) bool {
 	for _, frame := range in.Run.Stacks.Frames(l.Stack) {
-		if frame.File == where.File && (frame.Line == where.Line || where.Function != "" && frame.Function == where.Function) {
-			return in.names.Kind(frame.File) == usage.UserFile || strings.HasPrefix(frame.File, "<") // the agent names these where they are the program's
+		if frame.File == where.File && (frame.Line == where.Line ||
+			where.Function != "" && frame.Function == where.Function) {
+			// the agent names these where they are the program's
+			return in.names.Kind(frame.File) == usage.UserFile || strings.HasPrefix(frame.File, "<")
 		}
 	}
 	return false

@@ -30,7 +30,8 @@ func (in *Input) peakLines(v *report.Imagined) {
 		}
 		d := usage.FromTrace(s, device, usage.Whole)
 		for _, g := range usage.Groups(usage.NewNames(d.Stacks), d.AtPeak()) {
-			v.Lines = append(v.Lines, report.HeldLine{File: g.Site.File, Line: g.Site.Line, Function: g.Site.Function, User: g.Site.User && g.Site.Line > 0,
+			v.Lines = append(v.Lines, report.HeldLine{File: g.Site.File, Line: g.Site.Line, Function: g.Site.Function,
+				User:  g.Site.User && g.Site.Line > 0,
 				Bytes: g.Bytes, Blocks: int64(g.Blocks)})
 		}
 		slices.SortFunc(v.Lines, func(a, b report.HeldLine) int {

@@ -45,7 +45,9 @@ type seriesKey struct {
 func newInput(run *mem.Run, opts Options) *Input {
 	in := &Input{
 		Run: run, Options: opts, start: run.Start(), steps: map[uint32][]mem.Step{}, clocks: map[uint32]*clock{},
-		series: map[seriesKey]*mem.Series{}, names: usage.NewNames(&run.Stacks), histories: map[uint32]*usage.History{}, tested: map[uint32][]string{}, leastTold: map[string]float64{}, failed: map[uint32]*shortage{}, alive: map[uint32]string{},
+		series: map[seriesKey]*mem.Series{}, names: usage.NewNames(&run.Stacks), histories: map[uint32]*usage.History{},
+		tested: map[uint32][]string{}, leastTold: map[string]float64{}, failed: map[uint32]*shortage{},
+		alive: map[uint32]string{},
 	}
 	for process := range run.Heap {
 		in.histories[process] = usage.FromHeap(run, process)

@@ -9,8 +9,8 @@ import (
 	"hightide/internal/mem"
 )
 
-// TestIntervals: of short and long runs, of few and many frames, the interval that is told holds the truth as often as it says, for what is
-// kept per step and for what is kept by the end.
+// TestIntervals: of short and long runs, of few and many frames, the interval that is told holds the truth as often
+// as it says, for what is kept per step and for what is kept by the end.
 func TestIntervals(t *testing.T) {
 	seeds := uint64(60)
 	if testing.Short() {
@@ -41,11 +41,13 @@ func TestIntervals(t *testing.T) {
 			const perStep = 2 * mem.MiB
 			told, rate, kept := 0, 0, 0
 			for seed := range seeds {
-				s := training(5000+seed, source{stack: userLine(leakLine), phase: mem.PhaseForward, step: leakOf(perStep, 128*mem.KiB)})
+				s := training(5000+seed, source{stack: userLine(leakLine), phase: mem.PhaseForward,
+					step: leakOf(perStep, 128*mem.KiB)})
 				if test.churn > 0 {
-					s.sources = append(s.sources, source{stack: userLine(70), step: func(_ int, rng *rand.Rand, alloc func(mem.Bytes, int)) {
-						alloc(mem.Bytes(rng.Int64N(int64(test.churn))), 1+rng.IntN(3))
-					}})
+					s.sources = append(s.sources, source{stack: userLine(70),
+						step: func(_ int, rng *rand.Rand, alloc func(mem.Bytes, int)) {
+							alloc(mem.Bytes(rng.Int64N(int64(test.churn))), 1+rng.IntN(3))
+						}})
 				}
 				s.steps, s.stepTime, s.pace, s.noHeap, s.rssNoise = test.steps, test.time, test.pace, !test.heap, test.noise
 				for _, f := range leaks(Analyze(s.run(), Options{})) {
@@ -58,7 +60,8 @@ func TestIntervals(t *testing.T) {
 					}
 				}
 			}
-			said := fmt.Sprintf("told in %d of %d; the rate is within its error in %d, what is kept in %d", told, seeds, rate, kept)
+			said := fmt.Sprintf("told in %d of %d; the rate is within its error in %d, what is kept in %d", told, seeds, rate,
+				kept)
 			if t.Log(said); float64(rate) < test.least*float64(told) || float64(kept) < test.least*float64(told) {
 				t.Error(said)
 			}

@@ -8,8 +8,9 @@ import (
 	"hightide/internal/words"
 )
 
-// What to store in place of what a container keeps follows from what an item is: its arrays, how many elements they have, whether their
-// graph holds anything, and how much memory they keep beside their own. Nothing is advised that would save nothing.
+// What to store in place of what a container keeps follows from what an item is: its arrays, how many elements they
+// have, whether their graph holds anything, and how much memory they keep beside their own. Nothing is advised that
+// would save nothing.
 
 // itemAdvice is for a growth whose container is known.
 func (in *Input) itemAdvice(g *growing, at mem.Location) string {
@@ -20,7 +21,8 @@ func (in *Input) itemAdvice(g *growing, at mem.Location) string {
 	case len(viewsOf(g.holder)) > 0:
 		return withoutBase(g, at, item)
 	}
-	bound := fmt.Sprintf("Bound `%s`: drop what is no longer needed, as with collections.deque(maxlen=…), or store less per item at %s. ",
+	bound := fmt.Sprintf("Bound `%s`: drop what is no longer needed, as with collections.deque(maxlen=…), or store "+
+		"less per item at %s. ",
 		g.holder.Name, mem.LineName(at))
 	return mayFill(g.holder) + bound + emptyGraph(g.holder) + g.saves(1)
 }
@@ -49,9 +51,11 @@ func (in *Input) withoutGraph(g *growing, at mem.Location, item string) string {
 		}
 	}
 	if len(write) == 0 {
-		return fmt.Sprintf("Keep no graph: at %s store `.item()` of what is one number, and `.detach()` of other tensors. %s", mem.LineName(at), g.saves(1))
+		return fmt.Sprintf("Keep no graph: at %s store `.item()` of what is one number, and `.detach()` of other tensors. "+
+			"%s", mem.LineName(at), g.saves(1))
 	}
-	advice := fmt.Sprintf("Keep the values, not the graph: at %s store %s. ", mem.LineName(at), strings.Join(write, " and "))
+	advice := fmt.Sprintf("Keep the values, not the graph: at %s store %s. ", mem.LineName(at),
+		strings.Join(write, " and "))
 	saved, known := g.holder.Saved.Get()
 	if !known || stays == 0 {
 		return advice + g.saves(1)
@@ -78,16 +82,18 @@ func withoutBase(g *growing, at mem.Location, item string) string {
 		write = append(write, "`"+item+p.At+how+"`")
 		seen, kept = seen+p.Bytes, kept+p.Storage
 	}
-	advice := fmt.Sprintf("What is stored is a view, and keeps the whole that it is a part of: %v of %v an item. At %s store %s",
+	advice := fmt.Sprintf("What is stored is a view, and keeps the whole that it is a part of: %v of %v an item. At %s "+
+		"store %s",
 		mem.Bytes(seen), mem.Bytes(kept), mem.LineName(at), strings.Join(write, " and "))
 	if g.source != "device" && seen < mmapThreshold && kept >= mmapThreshold {
-		advice += ", and set MALLOC_MMAP_THRESHOLD_=131072 in the environment: else small copies between large blocks may keep malloc from giving these back"
+		advice += ", and set MALLOC_MMAP_THRESHOLD_=131072 in the environment: else small copies between large blocks may " +
+			"keep malloc from giving these back"
 	}
 	return advice + ". " + g.saves(float64(kept-seen)/float64(all))
 }
 
-// mmapThreshold is from what size on, in bytes, malloc gives a block a mapping of its own, before it has freed one that was larger.
-// Source: DEFAULT_MMAP_THRESHOLD_MIN in glibc's malloc.c.
+// mmapThreshold is from what size on, in bytes, malloc gives a block a mapping of its own, before it has freed one
+// that was larger. Source: DEFAULT_MMAP_THRESHOLD_MIN in glibc's malloc.c.
 const mmapThreshold = 128 << 10
 
 // viewsOf are the parts of an item that keep at least twice the memory of their own elements.

@@ -19,20 +19,27 @@ func TestItemAdvice(t *testing.T) {
 		want    []string
 		without string
 	}{
-		"one number": {"history.append(loss)", mem.Holder{Graph: true, Saved: mem.Some(MiB), Parts: []mem.HeldPart{part("", 1, 4, 4, "MeanBackward0")}},
+		"one number": {"history.append(loss)", mem.Holder{Graph: true, Saved: mem.Some(MiB),
+			Parts: []mem.HeldPart{part("", 1, 4, 4, "MeanBackward0")}},
 			[]string{"`loss.item()`", "That saves 1.00 MiB per step"}, "detach"},
-		"many elements": {"history.append(losses)", mem.Holder{Graph: true, Saved: mem.Some(MiB), Parts: []mem.HeldPart{part("", 640, 2560, 2560, "PowBackward0")}},
+		"many elements": {"history.append(losses)", mem.Holder{Graph: true, Saved: mem.Some(MiB),
+			Parts: []mem.HeldPart{part("", 640, 2560, 2560, "PowBackward0")}},
 			[]string{"`losses.detach()`", "The tensors themselves stay, 2.50 KiB an item"}, "item()"},
 		"a dict of both": {"outs.append(log)", mem.Holder{Graph: true, Saved: mem.Some(MiB), Parts: []mem.HeldPart{
 			part("['prediction']", 1<<18, MiB, MiB, "AddmmBackward0"), part("['loss']", 1, 4, 4, "MeanBackward0")}},
-			[]string{"`log['prediction'].detach()` and `log['loss'].item()`", "That saves 512 KiB per step", "stay, 1.00 MiB an item"}, ""},
-		"no graph alive": {"outs.append(out)", mem.Holder{Graph: true, Saved: mem.Some(0), Parts: []mem.HeldPart{part("", 1<<18, MiB, MiB, "AddmmBackward0")}},
+			[]string{"`log['prediction'].detach()` and `log['loss'].item()`", "That saves 512 KiB per step",
+				"stay, 1.00 MiB an item"}, ""},
+		"no graph alive": {"outs.append(out)", mem.Holder{Graph: true, Saved: mem.Some(0),
+			Parts: []mem.HeldPart{part("", 1<<18, MiB, MiB, "AddmmBackward0")}},
 			[]string{"Bound `kept`", "`.detach()` would save nothing"}, "out.detach"},
 		"a view": {"sheet.append(x)", mem.Holder{Parts: []mem.HeldPart{part("", 6144, 24*KiB, 3*MiB, "")}},
-			[]string{"24.0 KiB of 3.00 MiB", "`x.clone()`", "MALLOC_MMAP_THRESHOLD_=131072", "That saves 1016 KiB per step"}, "Bound"},
-		"a view of NumPy": {"sheet.append(x[0])", mem.Holder{Parts: []mem.HeldPart{{Type: "ndarray", Elements: 6144, Bytes: 48 * KiB, Storage: 96 * KiB}}},
+			[]string{"24.0 KiB of 3.00 MiB", "`x.clone()`", "MALLOC_MMAP_THRESHOLD_=131072", "That saves 1016 KiB per step"},
+			"Bound"},
+		"a view of NumPy": {"sheet.append(x[0])",
+			mem.Holder{Parts: []mem.HeldPart{{Type: "ndarray", Elements: 6144, Bytes: 48 * KiB, Storage: 96 * KiB}}},
 			[]string{"`x[0].copy()`"}, "MALLOC"},
-		"plain": {"kept[step] = make()", mem.Holder{Parts: []mem.HeldPart{{Type: "ndarray", Elements: 1 << 17, Bytes: MiB, Storage: MiB}}},
+		"plain": {"kept[step] = make()", mem.Holder{Parts: []mem.HeldPart{{Type: "ndarray", Elements: 1 << 17, Bytes: MiB,
+			Storage: MiB}}},
 			[]string{"Bound `kept`", "That saves 1.00 MiB per step, 100 MiB over this run"}, "clone"},
 	} {
 		t.Run(name, func(t *testing.T) {

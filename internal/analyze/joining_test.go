@@ -9,7 +9,8 @@ import (
 
 // holds is a list that gains an item of so many bytes each step.
 func holds(name string, line int, each mem.Bytes) mem.Holder {
-	return mem.Holder{Kind: "list", Name: name, Where: mem.Location{File: "/p/train.py", Line: line}, Items: 300, PerStep: 1, Contains: "Model",
+	return mem.Holder{Kind: "list", Name: name, Where: mem.Location{File: "/p/train.py", Line: line}, Items: 300,
+		PerStep: 1, Contains: "Model",
 		Tensors: mem.Some(300 * int64(each))}
 }
 
@@ -17,8 +18,8 @@ func growsAt(line int, each mem.Bytes) source {
 	return source{stack: userLine(line), step: leakOf(each, 32*mem.KiB)}
 }
 
-// TestItemOverTwoLines: the bytes of one container's items may come from several lines, as weights and gradients do. Lines that do not
-// add up to it are others' causes.
+// TestItemOverTwoLines: the bytes of one container's items may come from several lines, as weights and gradients do.
+// Lines that do not add up to it are others' causes.
 func TestItemOverTwoLines(t *testing.T) {
 	s := training(4, growsAt(40, 1*mem.MiB), growsAt(41, 1*mem.MiB))
 	s.holders = []mem.Holder{holds("trials", 12, 2*mem.MiB)}
@@ -34,7 +35,8 @@ func TestItemOverTwoLines(t *testing.T) {
 	}
 }
 
-// TestLessIsSampledThanIsHeld: of a library's own allocator the sampler sees a part. The one line is the one container's, and both figures are told.
+// TestLessIsSampledThanIsHeld: of a library's own allocator the sampler sees a part. The one line is the one
+// container's, and both figures are told.
 func TestLessIsSampledThanIsHeld(t *testing.T) {
 	s := training(5, growsAt(40, 1*mem.MiB))
 	s.holders = []mem.Holder{holds("kept", 12, 3*mem.MiB)}
@@ -47,14 +49,16 @@ func TestLessIsSampledThanIsHeld(t *testing.T) {
 	}
 }
 
-// TestSeveralStatements: of those that may be it, the one that the allocation went through is named; else all of them, and that it is not known.
+// TestSeveralStatements: of those that may be it, the one that the allocation went through is named; else all of
+// them, and that it is not known.
 func TestSeveralStatements(t *testing.T) {
 	s := training(6, growsAt(40, 1*mem.MiB))
 	h := holds("kept", 12, 1*mem.MiB)
 	h.Others = []mem.Location{{File: "/p/train.py", Line: 14}}
 	s.holders = []mem.Holder{h}
 	f := only(t, s.run())
-	if !strings.Contains(f.Title, "train.py:12 or 14") || !strings.Contains(f.Text, "which of these adds what is kept was not seen") {
+	if !strings.Contains(f.Title, "train.py:12 or 14") ||
+		!strings.Contains(f.Text, "which of these adds what is kept was not seen") {
 		t.Errorf("%s: %s", f.Title, f.Text)
 	}
 	s.holders[0].Ran = true
@@ -68,10 +72,12 @@ func TestSeveralStatements(t *testing.T) {
 	}
 }
 
-// TestFreedGraph: items whose graph backward has freed keep no activations, so that they explain no other line's growth.
+// TestFreedGraph: items whose graph backward has freed keep no activations, so that they explain no other line's
+// growth.
 func TestFreedGraph(t *testing.T) {
 	s := training(7, growsAt(40, 1*mem.MiB))
-	losses := mem.Holder{Kind: "list", Name: "losses", Where: mem.Location{File: "/p/train.py", Line: 7}, Items: 300, PerStep: 1, Contains: "Tensor",
+	losses := mem.Holder{Kind: "list", Name: "losses", Where: mem.Location{File: "/p/train.py", Line: 7}, Items: 300,
+		PerStep: 1, Contains: "Tensor",
 		Graph: true, Tensors: mem.Some(1200), Saved: mem.Some(0)}
 	s.holders = []mem.Holder{losses}
 	if f := only(t, s.run()); f.Holder != "" {
@@ -125,7 +131,8 @@ func TestAlike(t *testing.T) {
 		h.PerStep, h.Items, h.Tensors = 1.0/3, 100, mem.Some(100*int64(mem.MiB))
 		s.holders = append(s.holders, h)
 	}
-	if f := only(t, s.run()); f.Holder != "by_class[…]" || f.Line != 12 || !strings.Contains(f.Text, "gains 1 item per step") {
+	if f := only(t, s.run()); f.Holder != "by_class[…]" || f.Line != 12 ||
+		!strings.Contains(f.Text, "gains 1 item per step") {
 		t.Errorf("%s: %s", f.Title, f.Text)
 	}
 }

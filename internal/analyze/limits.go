@@ -81,19 +81,26 @@ func (in *Input) supplies() (all []supply) {
 		}
 	}
 	for _, p := range in.Run.Processes {
-		add(supply{name: "open files", process: p.ID, use: in.find(p.ID, mem.SeriesFiles), limit: in.lastOf(p.ID, mem.SeriesFilesLimit),
+		add(supply{name: "open files", process: p.ID, use: in.find(p.ID, mem.SeriesFiles),
+			limit:  in.lastOf(p.ID, mem.SeriesFilesLimit),
 			source: "that the process may have (`ulimit -n`)", least: leastCount, ended: "Too many open files"})
-		add(supply{name: "address space", process: p.ID, use: in.find(p.ID, mem.SeriesVMS), limit: in.lastOf(p.ID, mem.SeriesVMSLimit),
+		add(supply{name: "address space", process: p.ID, use: in.find(p.ID, mem.SeriesVMS),
+			limit:  in.lastOf(p.ID, mem.SeriesVMSLimit),
 			source: "that the process may have (`ulimit -v`)", least: leastTotal, silent: true,
-			advice: "Raise the limit of address space (`ulimit -v`), or find what keeps mapping memory: files, shared memory, threads' stacks."})
+			advice: "Raise the limit of address space (`ulimit -v`), or find what keeps mapping memory: files, shared " +
+				"memory, threads' stacks."})
 	}
 	threads := in.threadLimit()
-	threads.name, threads.use, threads.least, threads.ended = "threads", in.find(0, mem.SeriesTreeThreads), leastCount, "can't start new thread"
-	threads.advice = "Reuse one pool of threads or processes, and shut down each executor, loader and process that is no longer needed: join() or wait() for it."
+	threads.name, threads.use, threads.least, threads.ended = "threads", in.find(0, mem.SeriesTreeThreads), leastCount,
+		"can't start new thread"
+	threads.advice = "Reuse one pool of threads or processes, and shut down each executor, loader and process that is " +
+		"no longer needed: join() or wait() for it."
 	add(threads)
 	shared, source := in.sharedLimit()
-	add(supply{name: sharedMemory, use: in.find(0, mem.SeriesShmUsed), limit: shared, source: source, least: leastTotal, ended: "No space left on device",
-		advice: "Call unlink() of each multiprocessing.shared_memory.SharedMemory that is no longer needed, in one process; close() alone keeps its memory. In a container, --shm-size sets how much there is."})
+	add(supply{name: sharedMemory, use: in.find(0, mem.SeriesShmUsed), limit: shared, source: source, least: leastTotal,
+		ended: "No space left on device",
+		advice: "Call unlink() of each multiprocessing.shared_memory.SharedMemory that is no longer needed, in one " +
+			"process; close() alone keeps its memory. In a container, --shm-size sets how much there is."})
 	for i := range all {
 		if s := &all[i]; s.used == 0 {
 			of := cmp.Or(s.process, in.leader)
@@ -104,8 +111,8 @@ func (in *Input) supplies() (all []supply) {
 	return all
 }
 
-// sharedLimit is how much there may be in /dev/shm: what its file system has, or less where the machine or the control group has less memory
-// left, which it takes.
+// sharedLimit is how much there may be in /dev/shm: what its file system has, or less where the machine or the
+// control group has less memory left, which it takes.
 func (in *Input) sharedLimit() (limit mem.Optional, source string) {
 	limit, source = in.lastOf(0, mem.SeriesShmTotal), "that the file system has (`df /dev/shm`)"
 	used, ok1 := in.lastOf(0, mem.SeriesShmUsed).Get()
@@ -130,8 +137,10 @@ func (in *Input) threadLimit() (nearest supply) {
 		others      bool
 	}{
 		{tree, user, "that the user's processes may have (`ulimit -u`)", true},
-		{in.lastOf(0, mem.SeriesCgroupThreads), in.lastOf(0, mem.SeriesCgroupThreadsLimit), "that the control group may have (pids.max)", false},
-		{in.lastOf(0, mem.SeriesSystemThreads), in.lastOf(0, mem.SeriesSystemThreadsLimit), "that the machine may have (kernel.pid_max, kernel.threads-max)", false},
+		{in.lastOf(0, mem.SeriesCgroupThreads), in.lastOf(0, mem.SeriesCgroupThreadsLimit),
+			"that the control group may have (pids.max)", false},
+		{in.lastOf(0, mem.SeriesSystemThreads), in.lastOf(0, mem.SeriesSystemThreadsLimit),
+			"that the machine may have (kernel.pid_max, kernel.threads-max)", false},
 	} {
 		used, ok1 := s.used.Get()
 		limit, ok2 := s.limit.Get()
@@ -172,7 +181,8 @@ func (in *Input) deadlineOf(s supply) (d deadline, ok bool) {
 func (in *Input) endedBy(s supply) bool {
 	e, ok := in.Run.Uncaught()
 	full := float64(s.use.Values[s.use.Peak()]) > nearLimit*float64(s.limit.Or(math.MaxInt64))
-	return ok && s.ended != "" && strings.Contains(e.Text, s.ended) && (full || s.name == "open files" || s.name == "threads")
+	return ok && s.ended != "" && strings.Contains(e.Text, s.ended) &&
+		(full || s.name == "open files" || s.name == "threads")
 }
 
 // memoryDeadline is when memory runs out, by the growth that is told first.
@@ -197,7 +207,8 @@ func (in *Input) soon(d *deadline) bool {
 
 // tellSupply adds the finding; a leak that the same container keeps becomes a part of it.
 func (in *Input) tellSupply(r *report.Report, d *deadline) {
-	f := report.Finding{Kind: report.KindResource, Severity: report.Warning, Process: d.process, Label: mem.Measured, Title: d.title(), Text: in.supplyWords(d), Advice: d.advice}
+	f := report.Finding{Kind: report.KindResource, Severity: report.Warning, Process: d.process, Label: mem.Measured,
+		Title: d.title(), Text: in.supplyWords(d), Advice: d.advice}
 	if in.soon(d) {
 		f.Severity = report.Critical
 	}
@@ -205,12 +216,15 @@ func (in *Input) tellSupply(r *report.Report, d *deadline) {
 		kind, count := in.descriptors(d.process)
 		f.Advice = descriptorAdvice(kind)
 		if kind != "" {
-			f.Text += fmt.Sprintf(" Most of them, %s, were %s when they were looked at last.", report.Count(count), descriptorName(kind))
+			f.Text += fmt.Sprintf(" Most of them, %s, were %s when they were looked at last.", report.Count(count),
+				descriptorName(kind))
 		}
 		if h := in.keeperOf(d); h != nil {
 			f.File, f.Line, f.Holder = h.Where.File, h.Where.Line, h.Name
-			f.Text += fmt.Sprintf(" The %s `%s` (%s) gains %s%s.", h.Kind, h.Name, mem.LineName(h.Where), (&growing{holder: h, minutes: d.minutes}).items(), contents(h))
-			f.Advice = fmt.Sprintf("Close what `%s` keeps, or drop it from there, when it is no longer needed. ", h.Name) + f.Advice
+			f.Text += fmt.Sprintf(" The %s `%s` (%s) gains %s%s.", h.Kind, h.Name, mem.LineName(h.Where),
+				(&growing{holder: h, minutes: d.minutes}).items(), contents(h))
+			f.Advice = fmt.Sprintf("Close what `%s` keeps, or drop it from there, when it is no longer needed. ", h.Name) +
+				f.Advice
 		}
 	}
 	r.Findings = append(r.Findings, f)
@@ -252,8 +266,8 @@ func (d *deadline) title() string {
 	return fmt.Sprintf("%s %s %s per %s: %s", d.name, d.verb("grow"), d.amount(d.slope), d.per(), d.share())
 }
 
-// supplyWords: "The open files of main grow by 2 per step (measured, ± 0.01): 576 at the end, of 1,024 that the process may have
-// (`ulimit -n`). At this pace there are none left in about 220 steps (estimated)."
+// supplyWords: "The open files of main grow by 2 per step (measured, ± 0.01): 576 at the end, of 1,024 that the
+// process may have (`ulimit -n`). At this pace there are none left in about 220 steps (estimated)."
 func (in *Input) supplyWords(d *deadline) string {
 	whose := "all processes together"
 	if d.process != 0 {
@@ -261,7 +275,8 @@ func (in *Input) supplyWords(d *deadline) string {
 	}
 	var b strings.Builder
 	if d.slope > 0 {
-		fmt.Fprintf(&b, "The %s of %s %s by %s per %s (%s, ± %s): %s at the last reading", d.name, whose, d.verb("grow"), d.amount(d.slope), d.per(), mem.Measured, d.amount(d.half), d.amount(float64(d.used)))
+		fmt.Fprintf(&b, "The %s of %s %s by %s per %s (%s, ± %s): %s at the last reading", d.name, whose, d.verb("grow"),
+			d.amount(d.slope), d.per(), mem.Measured, d.amount(d.half), d.amount(float64(d.used)))
 	} else {
 		fmt.Fprintf(&b, "Of %s, %s had %s at the last reading", d.name, whose, d.amount(float64(d.used)))
 	}
@@ -306,7 +321,8 @@ func (in *Input) firstClause() string {
 	if d.gone {
 		return fmt.Sprintf("it ran out of %s: %s %s", d.name, d.amount(float64(d.limit.Or(0))), d.source)
 	}
-	return fmt.Sprintf("%s %s out first, in %s (%s): %s %s, and %s more per %s (%s)", d.name, d.verb("run"), d.leftText(), mem.Estimated, d.share(), d.source, d.amount(d.slope), d.per(), mem.Measured)
+	return fmt.Sprintf("%s %s out first, in %s (%s): %s %s, and %s more per %s (%s)", d.name, d.verb("run"),
+		d.leftText(), mem.Estimated, d.share(), d.source, d.amount(d.slope), d.per(), mem.Measured)
 }
 
 // verb is what a supply does: open files grow, address space grows.
@@ -343,18 +359,22 @@ func descriptorName(kind string) string {
 
 func descriptorAdvice(kind string) string {
 	switch {
-	case strings.HasPrefix(kind, "/dev/shm/torch_"), strings.HasPrefix(kind, "/dev/shm/") && strings.HasSuffix(kind, "(deleted)"):
-		return "Each tensor that a DataLoader worker sent and that is kept holds a file of shared memory open: keep a clone() of it, or call torch.multiprocessing.set_sharing_strategy('file_system')."
+	case strings.HasPrefix(kind, "/dev/shm/torch_"), strings.HasPrefix(kind, "/dev/shm/") &&
+		strings.HasSuffix(kind, "(deleted)"):
+		return "Each tensor that a DataLoader worker sent and that is kept holds a file of shared memory open: keep a " +
+			"clone() of it, or call torch.multiprocessing.set_sharing_strategy('file_system')."
 	case kind == "socket":
 		return "Close each connection, or use one session or pool for all requests."
 	case kind == "pipe":
-		return "Wait for each child process and close its pipes, as `with subprocess.Popen(…)` does, and use one pool of workers for all."
+		return "Wait for each child process and close its pipes, as `with subprocess.Popen(…)` does, and use one pool of " +
+			"workers for all."
 	}
 	return "Close each file after use, as `with open(…)` does."
 }
 
 // descriptorTypes are Python's types whose objects hold a descriptor.
-var descriptorTypes = []string{"TextIOWrapper", "BufferedReader", "BufferedWriter", "BufferedRandom", "FileIO", "_TemporaryFileWrapper", "socket", "SSLSocket",
+var descriptorTypes = []string{"TextIOWrapper", "BufferedReader", "BufferedWriter", "BufferedRandom", "FileIO",
+	"_TemporaryFileWrapper", "socket", "SSLSocket",
 	"Popen", "Connection", "mmap", "memmap", "SharedMemory", "ZipFile", "TarFile", "GzipFile", "File", "h5py.File"}
 
 // keeperOf is the container that gains what holds descriptors, as fast as these grow; nil where none was seen.

@@ -34,7 +34,8 @@ func resources(r *report.Report) (found []report.Finding) {
 	return found
 }
 
-// TestFirstDeadline: of all that grows, what ends the program first is the headline, with its pace and the limit's source.
+// TestFirstDeadline: of all that grows, what ends the program first is the headline, with its pace and the limit's
+// source.
 func TestFirstDeadline(t *testing.T) {
 	for _, stepTime := range []int64{5 * ms, 16 * ms, 100 * ms} {
 		s := training(1, source{stack: userLine(leakLine), step: leakOf(1*mem.MiB, 1*mem.MiB)})
@@ -43,7 +44,8 @@ func TestFirstDeadline(t *testing.T) {
 		readings(run, 1, mem.SeriesFiles, mem.UnitCount, func(step int) int64 { return 24 + 2*int64(step) })
 		readings(run, 1, mem.SeriesFilesLimit, mem.UnitCount, func(int) int64 { return 1024 })
 		r := Analyze(run, Options{})
-		for _, want := range []string{"open files run out first, in about 230 steps (estimated): 574 of 1,024 that the process may have (`ulimit -n`), and 2 more per step (measured)", "grows "} {
+		for _, want := range []string{"open files run out first, in about 230 steps (estimated): 574 of 1,024 that the " +
+			"process may have (`ulimit -n`), and 2 more per step (measured)", "grows "} {
 			if !strings.Contains(r.Headline.Verdict, want) {
 				t.Errorf("%d ms: %s\nlacks %s", stepTime/ms, r.Headline.Verdict, want)
 			}
@@ -63,10 +65,12 @@ func TestMemoryFirst(t *testing.T) {
 	readings(run, 1, mem.SeriesFiles, mem.UnitCount, func(step int) int64 { return 24 + int64(step) })
 	readings(run, 1, mem.SeriesFilesLimit, mem.UnitCount, func(int) int64 { return 1 << 20 })
 	r := Analyze(run, Options{})
-	if v := r.Headline.Verdict; strings.Contains(v, "run out first") || !strings.Contains(v, "out of memory in about") || !strings.Contains(v, "of the machine's memory were left") {
+	if v := r.Headline.Verdict; strings.Contains(v, "run out first") || !strings.Contains(v, "out of memory in about") ||
+		!strings.Contains(v, "of the machine's memory were left") {
 		t.Error(v)
 	}
-	if found := resources(r); len(found) != 1 || found[0].Severity != report.Warning || !strings.Contains(found[0].Text, "about 1,000,000 steps") {
+	if found := resources(r); len(found) != 1 || found[0].Severity != report.Warning ||
+		!strings.Contains(found[0].Text, "about 1,000,000 steps") {
 		t.Errorf("%+v", found)
 	}
 }
@@ -92,12 +96,16 @@ func TestNoDeadline(t *testing.T) {
 // TestDescriptors: which descriptors they are, and the container that keeps them.
 func TestDescriptors(t *testing.T) {
 	s := training(1)
-	s.holders = []mem.Holder{{Kind: "list", Name: "handles", Where: mem.Location{File: "/home/me/project/train.py", Line: 12}, Items: 300, PerStep: 1, Contains: "TextIOWrapper", Time: 11e9}}
+	s.holders = []mem.Holder{{Kind: "list", Name: "handles",
+		Where: mem.Location{File: "/home/me/project/train.py", Line: 12}, Items: 300, PerStep: 1, Contains: "TextIOWrapper",
+		Time: 11e9}}
 	run := s.run()
 	readings(run, 1, mem.SeriesFiles, mem.UnitCount, func(step int) int64 { return 24 + int64(step) })
-	must(run, mem.Event{Time: 2e9, Process: 1, Kind: mem.EventDescriptors, Facts: map[string]string{"1": "280 /data/*.txt", "2": "3 socket"}})
+	must(run, mem.Event{Time: 2e9, Process: 1, Kind: mem.EventDescriptors,
+		Facts: map[string]string{"1": "280 /data/*.txt", "2": "3 socket"}})
 	found := resources(Analyze(run, Options{}))
-	if len(found) != 1 || found[0].Line != 12 || found[0].Holder != "handles" || !strings.Contains(found[0].Text, "Most of them, 280, were files /data/*.txt") ||
+	if len(found) != 1 || found[0].Line != 12 || found[0].Holder != "handles" ||
+		!strings.Contains(found[0].Text, "Most of them, 280, were files /data/*.txt") ||
 		!strings.Contains(found[0].Text, "The limit is not known") || !strings.Contains(found[0].Advice, "with open(") {
 		t.Errorf("%+v", found)
 	}
@@ -112,19 +120,21 @@ func TestThreads(t *testing.T) {
 	readings(run, 0, mem.SeriesCgroupThreads, mem.UnitCount, func(step int) int64 { return 7 + int64(step) })
 	readings(run, 0, mem.SeriesCgroupThreadsLimit, mem.UnitCount, func(int) int64 { return 600 })
 	r := Analyze(run, Options{})
-	if v := r.Headline.Verdict; !strings.Contains(v, "threads run out first, in about ") || !strings.Contains(v, "of 600 that the control group may have (pids.max), and 1 more per step") {
+	if v := r.Headline.Verdict; !strings.Contains(v, "threads run out first, in about ") ||
+		!strings.Contains(v, "of 600 that the control group may have (pids.max), and 1 more per step") {
 		t.Error(v)
 	}
 }
 
-// TestSharedMemory: a block a step in /dev/shm that nobody maps takes no process's memory. It ends with the file system's room, or the
-// machine's where that has less.
+// TestSharedMemory: a block a step in /dev/shm that nobody maps takes no process's memory. It ends with the file
+// system's room, or the machine's where that has less.
 func TestSharedMemory(t *testing.T) {
 	run := training(1).run()
 	readings(run, 0, mem.SeriesShmUsed, mem.UnitBytes, func(step int) int64 { return int64(step) << 20 })
 	readings(run, 0, mem.SeriesShmTotal, mem.UnitBytes, func(int) int64 { return 1 << 30 })
 	r := Analyze(run, Options{})
-	if found := resources(r); len(found) != 1 || !strings.Contains(found[0].Advice, "unlink()") || !strings.Contains(found[0].Title, "grows 1.00 MiB per step: 299 MiB of 1.00 GiB") {
+	if found := resources(r); len(found) != 1 || !strings.Contains(found[0].Advice, "unlink()") ||
+		!strings.Contains(found[0].Title, "grows 1.00 MiB per step: 299 MiB of 1.00 GiB") {
 		t.Errorf("%+v", found)
 	}
 }
@@ -134,7 +144,8 @@ func TestRanOut(t *testing.T) {
 	run := training(1).run()
 	readings(run, 1, mem.SeriesFiles, mem.UnitCount, func(step int) int64 { return 24 + int64(step)*990/300 })
 	readings(run, 1, mem.SeriesFilesLimit, mem.UnitCount, func(int) int64 { return 1024 })
-	must(run, mem.Event{Time: 9e9, Process: 1, Kind: "exception", Text: "[Errno 24] Too many open files: 'x.txt'", Facts: map[string]string{"class": "OSError"}})
+	must(run, mem.Event{Time: 9e9, Process: 1, Kind: "exception", Text: "[Errno 24] Too many open files: 'x.txt'",
+		Facts: map[string]string{"class": "OSError"}})
 	r := Analyze(run, Options{})
 	if v := r.Headline.Verdict; !strings.Contains(v, "it ran out of open files: 1,024 that the process may have") {
 		t.Error(v)

@@ -10,7 +10,8 @@ import (
 
 // TestLost: what could not be written leaves gaps in the curves, and the note says so; what a ring lost does not.
 func TestLost(t *testing.T) {
-	for place, want := range map[string]string{"disk": "curves stop or have gaps", "ring": "samples of host and devices are not among them", "message": "could not be read"} {
+	for place, want := range map[string]string{"disk": "curves stop or have gaps",
+		"ring": "samples of host and devices are not among them", "message": "could not be read"} {
 		run := mem.NewRun()
 		for _, f := range []mem.Frame{
 			mem.Process{ID: 1, PID: 10, Role: "main", Start: 1},
@@ -29,13 +30,15 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// TestUnobserved: a reason that many processes share is one note, with their number; reasons beyond those listed are counted.
+// TestUnobserved: a reason that many processes share is one note, with their number; reasons beyond those listed are
+// counted.
 func TestUnobserved(t *testing.T) {
 	run := mem.NewRun()
 	frames := []mem.Frame{mem.Process{ID: 1, PID: 10, Role: "main", Start: 1}}
 	for i := range 20 {
 		p := mem.Process{ID: uint32(i + 2), PID: 100 + i, Start: 1}
-		frames = append(frames, p, mem.Event{Process: p.ID, Kind: "unobserved", Text: fmt.Sprintf("process %d, python -I: it leaves out start-up hooks", p.PID)})
+		frames = append(frames, p, mem.Event{Process: p.ID, Kind: "unobserved",
+			Text: fmt.Sprintf("process %d, python -I: it leaves out start-up hooks", p.PID)})
 	}
 	for i := range 21 {
 		frames = append(frames, mem.Event{Kind: "unobserved", Text: fmt.Sprintf("reason %d", i)})
@@ -46,7 +49,8 @@ func TestUnobserved(t *testing.T) {
 		}
 	}
 	notes := strings.Join(Analyze(run, Options{}).Notes, "\n")
-	for _, want := range []string{"Not observed: process 100, python -I: it leaves out start-up hooks; the same in 19 more processes.", "Not observed: reason 0.", "2 more reasons why"} {
+	for _, want := range []string{"Not observed: process 100, python -I: it leaves out start-up hooks; the same in 19 " +
+		"more processes.", "Not observed: reason 0.", "2 more reasons why"} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("no %q in %s", want, notes)
 		}

@@ -23,8 +23,8 @@ const (
 const countNear = int64(2 * time.Second)
 
 // holesAt is what lay free and resident inside malloc's arenas at a moment, by the last count before it; absent
-// where there was none. Blocks may have come into the holes since. So of the next count, where as much was resident, the
-// smaller counts.
+// where there was none. Blocks may have come into the holes since. So of the next count, where as much was resident,
+// the smaller counts.
 func (in *Input) holesAt(process uint32, at int64) mem.Optional {
 	free := in.find(process, mem.SeriesMallocFree)
 	if free == nil {
@@ -69,13 +69,17 @@ func (in *Input) freeResident(process uint32, t, free int64) int64 {
 	return min(free, resident.At(t).Or(free))
 }
 
-// againstHoles is what was tried, on bench/truth/figures/holes_torch.py: the peaks are in bench/README.md. There the main arena has
-// the holes, between blocks of 1 MiB.
-const againstHoles = "Try MALLOC_MMAP_THRESHOLD_=131072 in the environment, or ctypes.CDLL(None).malloc_trim(0) where much was freed. " +
-	"On a PyTorch program with such holes each lowered a peak of 1.54 GiB to 1.21 GiB; jemalloc, preloaded, to 1.38 GiB; MALLOC_ARENA_MAX=1 changed nothing there."
+// againstHoles is what was tried, on bench/truth/figures/holes_torch.py: the peaks are in bench/README.md. There the
+// main arena has the holes, between blocks of 1 MiB.
+const againstHoles = "Try MALLOC_MMAP_THRESHOLD_=131072 in the environment, or ctypes.CDLL(None).malloc_trim(0) " +
+	"where much was freed. " +
+	"On a PyTorch program with such holes each lowered a peak of 1.54 GiB to 1.21 GiB; jemalloc, preloaded, to 1.38 " +
+	"GiB; MALLOC_ARENA_MAX=1 changed nothing there."
 
-// againstThreads is what helps where threads have arenas of their own, each with its holes. What it saves is in bench/README.md.
-const againstThreads = "Try MALLOC_ARENA_MAX=1 in the environment: all threads then use one arena, and fill each other's holes, at some cost where " +
+// againstThreads is what helps where threads have arenas of their own, each with its holes. What it saves is in
+// bench/README.md.
+const againstThreads = "Try MALLOC_ARENA_MAX=1 in the environment: all threads then use one arena, and fill each " +
+	"other's holes, at some cost where " +
 	"many allocate at once. ctypes.CDLL(None).malloc_trim(0) gives back what is free at that moment."
 
 // holesAdvice follows from whose arenas have the holes.
@@ -86,7 +90,8 @@ func (in *Input) holesAdvice(process uint32, at, free int64) string {
 	return againstHoles
 }
 
-// highestBefore is where a series is highest, up to a time: what an interpreter frees as it ends are not holes of the program's.
+// highestBefore is where a series is highest, up to a time: what an interpreter frees as it ends are not holes of the
+// program's.
 func highestBefore(s *mem.Series, end int64) (top int, ok bool) {
 	for i, t := range s.Times {
 		if t <= end && (!ok || s.Values[i] > s.Values[top]) {
@@ -109,7 +114,8 @@ func holes(in *Input, r *report.Report) {
 		}
 		peak := rss.Values[top]
 		free := in.holesAt(p.ID, rss.Times[top]).Or(0)
-		if heap, ok := in.heapAt(p.ID, rss.Times[top], peak); ok { // the two are counted at different moments: as the table of the peak has it
+		// the two are counted at different moments: as the table of the peak has it
+		if heap, ok := in.heapAt(p.ID, rss.Times[top], peak); ok {
 			free = min(free, max(peak-int64(heap.Live), 0))
 		}
 		if mem.Bytes(free) < leastHoles || free < peak/holesShare {
@@ -118,7 +124,8 @@ func holes(in *Input, r *report.Report) {
 		r.Findings = append(r.Findings, report.Finding{
 			Kind: report.KindFragmentation, Severity: report.Warning, Process: p.ID, Bytes: mem.Some(free), Label: mem.Estimated,
 			Title: fmt.Sprintf("%v of the peak are holes in malloc's arenas", mem.Bytes(free)),
-			Text: fmt.Sprintf("When %s had %v resident, %v of it (%d %%, estimated) lay free inside the arenas of the C library's malloc, between blocks in use. No line holds that memory, and the kernel does not get it back.",
+			Text: fmt.Sprintf("When %s had %v resident, %v of it (%d %%, estimated) lay free inside the arenas of the C "+
+				"library's malloc, between blocks in use. No line holds that memory, and the kernel does not get it back.",
 				in.processName(p.ID), mem.Bytes(peak), mem.Bytes(free), free*100/peak),
 			Advice: in.holesAdvice(p.ID, rss.Times[top], free),
 		})

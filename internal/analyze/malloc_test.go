@@ -19,14 +19,16 @@ func recordCounts(t *testing.T, rss, free, resident []int64) *mem.Run {
 		name   mem.Quantity
 		values []int64
 		late   int64
-	}{{mem.SeriesRSS, rss, 0}, {mem.SeriesTreeRSS, rss, 0}, {mem.SeriesMallocFree, free, -1e8}, {mem.SeriesMallocResident, resident, -1e8}} {
+	}{{mem.SeriesRSS, rss, 0}, {mem.SeriesTreeRSS, rss, 0}, {mem.SeriesMallocFree, free, -1e8},
+		{mem.SeriesMallocResident, resident, -1e8}} {
 		def := mem.SeriesDef{ID: uint32(id + 1), Name: s.name, Unit: mem.UnitBytes, Label: mem.Measured}
 		if s.name != mem.SeriesTreeRSS {
 			def.Process = 1
 		}
 		frames = append(frames, def)
 		for i, v := range s.values {
-			frames = append(frames, mem.Samples{Series: def.ID, Times: []int64{int64(i+1)*1e9 + s.late}, Values: []int64{v << 20}})
+			frames = append(frames, mem.Samples{Series: def.ID, Times: []int64{int64(i+1)*1e9 + s.late},
+				Values: []int64{v << 20}})
 		}
 	}
 	for _, f := range frames {
@@ -45,10 +47,13 @@ func TestMappedFiles(t *testing.T) {
 		rss, files, segment []int64
 		want                map[string]int64 // MiB in the table
 	}{
-		{"files", []int64{500, 1000, 990}, []int64{10, 700, 700}, []int64{0, 0, 0}, map[string]int64{"files": 700, "rest": 300}},
-		{"shared memory of others", []int64{500, 1000, 990}, []int64{10, 20, 20}, []int64{0, 900, 900}, map[string]int64{"files": 20, "shared": 900, "rest": 80}},
+		{"files", []int64{500, 1000, 990}, []int64{10, 700, 700}, []int64{0, 0, 0},
+			map[string]int64{"files": 700, "rest": 300}},
+		{"shared memory of others", []int64{500, 1000, 990}, []int64{10, 20, 20}, []int64{0, 900, 900},
+			map[string]int64{"files": 20, "shared": 900, "rest": 80}},
 		{"a recording without", []int64{500, 1000, 990}, nil, nil, map[string]int64{"rest": 1000}},
-		{"a mark after all was given back", []int64{900, 20, 1000}, []int64{700, 10}, []int64{0, 0}, map[string]int64{"rest": 1000}},
+		{"a mark after all was given back", []int64{900, 20, 1000}, []int64{700, 10}, []int64{0, 0},
+			map[string]int64{"rest": 1000}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			run := recordCounts(t, test.rss, nil, nil)
@@ -56,9 +61,11 @@ func TestMappedFiles(t *testing.T) {
 				name   mem.Quantity
 				values []int64
 			}{{mem.SeriesRSSFile, test.files}, {mem.SeriesRSSShared, test.segment}} {
-				frames := []mem.Frame{mem.SeriesDef{ID: uint32(i + 10), Process: 1, Name: s.name, Unit: mem.UnitBytes, Label: mem.Measured}}
+				frames := []mem.Frame{mem.SeriesDef{ID: uint32(i + 10), Process: 1, Name: s.name, Unit: mem.UnitBytes,
+					Label: mem.Measured}}
 				for k, v := range s.values {
-					frames = append(frames, mem.Samples{Series: uint32(i + 10), Times: []int64{int64(k+1) * 1e9}, Values: []int64{v << 20}})
+					frames = append(frames, mem.Samples{Series: uint32(i + 10), Times: []int64{int64(k+1) * 1e9},
+						Values: []int64{v << 20}})
 				}
 				for _, f := range frames {
 					if err := run.Add(f); err != nil {
@@ -81,8 +88,8 @@ func TestMappedFiles(t *testing.T) {
 	}
 }
 
-// TestHoles: what malloc keeps free is part of the peak, and a finding where it is much of it. It counts only as far as it
-// is resident and was free at the peak.
+// TestHoles: what malloc keeps free is part of the peak, and a finding where it is much of it. It counts only as far
+// as it is resident and was free at the peak.
 func TestHoles(t *testing.T) {
 	for _, test := range []struct {
 		name                string
@@ -93,7 +100,8 @@ func TestHoles(t *testing.T) {
 		{"holes between blocks", []int64{500, 1000, 990}, []int64{10, 400, 410}, []int64{10, 390, 395}, 390, true},
 		{"freed after the peak", []int64{500, 1000, 995}, []int64{10, 20, 700}, []int64{10, 20, 700}, 20, false},
 		{"filled again before the peak", []int64{900, 1000, 1000}, []int64{10, 500, 30}, []int64{10, 480, 30}, 30, false},
-		{"given back by malloc_trim after the peak", []int64{900, 1000, 500}, []int64{10, 400, 400}, []int64{10, 380, 1}, 380, true},
+		{"given back by malloc_trim after the peak", []int64{900, 1000, 500}, []int64{10, 400, 400}, []int64{10, 380, 1},
+			380, true},
 		{"free and not resident", []int64{900, 1000, 1000}, []int64{10, 400, 400}, []int64{10, 5, 5}, 5, false},
 		{"too little to say", []int64{200, 300, 300}, []int64{10, 100, 100}, nil, 100, false},
 	} {
@@ -118,7 +126,8 @@ func TestHoles(t *testing.T) {
 	}
 }
 
-// TestFreedAtTheEnd: what an interpreter frees as it ends, while the kernel's mark is told, are not holes of the program's.
+// TestFreedAtTheEnd: what an interpreter frees as it ends, while the kernel's mark is told, are not holes of the
+// program's.
 func TestFreedAtTheEnd(t *testing.T) {
 	run := recordCounts(t, []int64{900, 990, 1000}, []int64{10, 20, 700}, []int64{10, 20, 700})
 	if r := Analyze(run, Options{}); len(r.Findings) != 1 {
@@ -132,7 +141,8 @@ func TestFreedAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestUntouchedBlocks: blocks that were just allocated, and that the kernel was not asked about yet, are none of the peak's memory.
+// TestUntouchedBlocks: blocks that were just allocated, and that the kernel was not asked about yet, are none of the
+// peak's memory.
 func TestUntouchedBlocks(t *testing.T) {
 	run := recordCounts(t, []int64{40, 80}, nil, nil)
 	for _, use := range []mem.HeapUse{
@@ -148,15 +158,17 @@ func TestUntouchedBlocks(t *testing.T) {
 	}
 }
 
-// TestAddressSpace: a limit of the process's own is named where it was reached, and only there. A program without a framework
-// is not told of batches, and one without a step not of a smaller batch.
+// TestAddressSpace: a limit of the process's own is named where it was reached, and only there. A program without a
+// framework is not told of batches, and one without a step not of a smaller batch.
 func TestAddressSpace(t *testing.T) {
 	for mapped, want := range map[string]bool{"1900000000": true, "1000000000": false, "": false} {
 		run := training(3).run()
-		run.Events = append(run.Events, mem.Event{Time: 5e9, Process: 1, Kind: "oom", Text: "Unable to allocate 191 MiB", Bytes: mem.Some(200e6),
+		run.Events = append(run.Events, mem.Event{Time: 5e9, Process: 1, Kind: "oom", Text: "Unable to allocate 191 MiB",
+			Bytes: mem.Some(200e6),
 			Facts: map[string]string{"source": "MemoryError", "device": "cpu", "limit": "2000000000", "mapped": mapped}})
 		f := Analyze(run, Options{}).Findings[0]
-		if got := strings.Contains(f.Text, "may map 1.86 GiB of address space and had mapped 1.77 GiB: that limit was reached"); got != want || strings.Contains(f.Advice, "ulimit -v") != want {
+		if got := strings.Contains(f.Text, "may map 1.86 GiB of address space and had mapped 1.77 GiB: that limit was "+
+			"reached"); got != want || strings.Contains(f.Advice, "ulimit -v") != want {
 			t.Errorf("mapped %q: %q %q", mapped, f.Text, f.Advice)
 		}
 		if strings.Contains(f.Advice, "batch") {
@@ -181,7 +193,8 @@ func TestHolesAdvice(t *testing.T) {
 	}{{380, "MALLOC_ARENA_MAX=1"}, {20, "MALLOC_MMAP_THRESHOLD_=131072"}} {
 		run := recordCounts(t, []int64{100, 391, 390}, []int64{10, 359, 359}, []int64{10, 359, 359})
 		def := mem.SeriesDef{ID: 20, Process: 1, Name: mem.SeriesMallocThreads, Unit: mem.UnitBytes, Label: mem.Estimated}
-		for _, f := range []mem.Frame{def, mem.Samples{Series: 20, Times: []int64{19e8}, Values: []int64{test.threads << 20}}} {
+		for _, f := range []mem.Frame{def, mem.Samples{Series: 20, Times: []int64{19e8},
+			Values: []int64{test.threads << 20}}} {
 			if err := run.Add(f); err != nil {
 				t.Fatal(err)
 			}

@@ -14,8 +14,8 @@ import (
 	"hightide/internal/usage"
 )
 
-// outOfMemory reports every time memory ran out: raised by a framework, by Python, recorded by an allocator, or the kernel's
-// own killing. A framework's error and the record of its allocator are one finding.
+// outOfMemory reports every time memory ran out: raised by a framework, by Python, recorded by an allocator, or the
+// kernel's own killing. A framework's error and the record of its allocator are one finding.
 func outOfMemory(in *Input, r *report.Report) {
 	more, seen := map[mem.Location]*again{}, 0
 	for _, e := range in.Run.Events {
@@ -68,7 +68,8 @@ func outOfMemory(in *Input, r *report.Report) {
 		}
 	}
 	if kills > 0 {
-		r.Findings = append(r.Findings, in.killFinding(fmt.Sprintf("the kernel killed %d process(es) of the control group for memory", kills), 0, nil))
+		r.Findings = append(r.Findings,
+			in.killFinding(fmt.Sprintf("the kernel killed %d process(es) of the control group for memory", kills), 0, nil))
 	}
 }
 
@@ -86,13 +87,15 @@ func (a *again) text() string {
 	case a.least == a.most:
 		return fmt.Sprintf(" It ran out there %s more, for %v.", report.Times(a.count), mem.Bytes(a.most))
 	}
-	return fmt.Sprintf(" It ran out there %s more, for %v to %v.", report.Times(a.count), mem.Bytes(a.least), mem.Bytes(a.most))
+	return fmt.Sprintf(" It ran out there %s more, for %v to %v.", report.Times(a.count), mem.Bytes(a.least),
+		mem.Bytes(a.most))
 }
 
 // raised is a shortage as the program's own error told of it.
 func (in *Input) raised(e mem.Event) *shortage {
 	source, s := cmp.Or(e.Facts["source"], "the program"), &shortage{}
-	s.Severity, s.Process, s.Bytes, s.Label, s.Title = report.Critical, e.Process, e.Bytes, in.label(), "Out of memory: "+source
+	s.Severity, s.Process, s.Bytes, s.Label, s.Title = report.Critical, e.Process, e.Bytes, in.label(),
+		"Out of memory: "+source
 	if bytes, ok := e.Bytes.Get(); ok {
 		s.Title = fmt.Sprintf("Out of memory: %s could not get %v", source, mem.Bytes(bytes))
 	}
@@ -151,11 +154,13 @@ func addressSpace(e *mem.Event) string {
 	if err != nil || wrong != nil || !known || mapped+asked <= limit {
 		return ""
 	}
-	return fmt.Sprintf(" The process may map %v of address space and had mapped %v: that limit was reached, whatever the machine has left.", mem.Bytes(limit), mem.Bytes(mapped))
+	return fmt.Sprintf(" The process may map %v of address space and had mapped %v: that limit was reached, whatever "+
+		"the machine has left.", mem.Bytes(limit), mem.Bytes(mapped))
 }
 
 func (in *Input) killFinding(what string, process uint32, where *mem.Location) report.Finding {
-	f := report.Finding{Kind: report.KindOOM, Severity: report.Critical, Process: process, Label: mem.Measured, Title: "Killed for memory", Text: report.FirstLine(what, 240) + "."}
+	f := report.Finding{Kind: report.KindOOM, Severity: report.Critical, Process: process, Label: mem.Measured,
+		Title: "Killed for memory", Text: report.FirstLine(what, 240) + "."}
 	if where != nil {
 		f.File, f.Line = where.File, where.Line
 	}
@@ -281,7 +286,8 @@ func heldText(held []group, by string) string {
 	most, kind := largestOf(held, by)
 	text := bytesInBlocks(most.Bytes, most.Blocks)
 	if kind {
-		return fmt.Sprintf(" The largest part was %s, %s: %v of it was held by %s.", most.Category, text, most.line.Bytes, who(most.line))
+		return fmt.Sprintf(" The largest part was %s, %s: %v of it was held by %s.", most.Category, text, most.line.Bytes,
+			who(most.line))
 	}
 	return fmt.Sprintf(" The largest part was held by %s: %s.", who(&most.group), text)
 }
@@ -289,7 +295,8 @@ func heldText(held []group, by string) string {
 // cause says why a request failed that an allocator recorded, as far as it tells, and what may help.
 func cause(o *report.TraceOOM) (why, advice string) {
 	if !o.Pieces.Known() && o.Reserved.Known() {
-		advice = "A snapshot of the allocator (`torch.cuda.memory._dump_snapshot`) says more: in which pieces memory was free, and which setting avoids this."
+		advice = "A snapshot of the allocator (`torch.cuda.memory._dump_snapshot`) says more: in which pieces memory was " +
+			"free, and which setting avoids this."
 	}
 	free := mem.Bytes(o.DeviceFree.Or(-1))
 	switch {
@@ -297,7 +304,8 @@ func cause(o *report.TraceOOM) (why, advice string) {
 	case free >= o.Segment && o.Limited:
 		why = " The device had enough, so the limit of per_process_memory_fraction was reached."
 	case free >= o.Segment:
-		why = " The device had enough. A limit below its memory (`set_per_process_memory_fraction`) is one cause, memory that came free meanwhile another: the file does not say."
+		why = " The device had enough. A limit below its memory (`set_per_process_memory_fraction`) is one cause, memory " +
+			"that came free meanwhile another: the file does not say."
 	case free >= o.Asked && (o.Contiguous == nil || !*o.Contiguous):
 		why = fmt.Sprintf(" That is less than the segment of %v that PyTorch takes for a request of this size.", o.Segment)
 	case o.Contiguous != nil && *o.Contiguous:
@@ -313,11 +321,13 @@ func cause(o *report.TraceOOM) (why, advice string) {
 
 // recorded is a request that failed as the allocator of a device tells of it.
 func recorded(o *report.TraceOOM, held []group, by string, label mem.Label, device, of string) *shortage {
-	s := &shortage{record: o, held: held, by: by, told: fmt.Sprintf("%v were asked for at event %s", o.Asked, report.Count(int64(o.Event)))}
+	s := &shortage{record: o, held: held, by: by, told: fmt.Sprintf("%v were asked for at event %s", o.Asked,
+		report.Count(int64(o.Event)))}
 	s.Severity, s.Label, s.Stack, s.Bytes = report.Critical, label, o.Frames, mem.Some(int64(o.Asked))
 	s.Title = fmt.Sprintf("%s ran out of memory", report.UpperFirst(device))
 	if site := usage.NewNames(new(mem.StackTable)).Search(o.Frames); !site.Native && site.File != "" {
-		s.at, s.told = site.Location, fmt.Sprintf("%s asked for %v at event %s", site.Name, o.Asked, report.Count(int64(o.Event)))
+		s.at, s.told = site.Location, fmt.Sprintf("%s asked for %v at event %s", site.Name, o.Asked,
+			report.Count(int64(o.Event)))
 	}
 	if of != device {
 		s.told += " of " + of
@@ -338,7 +348,8 @@ func roomText(o *report.TraceOOM) string {
 	}
 	switch {
 	case knowsFree && knowsCached:
-		return fmt.Sprintf(". The device had %v free and the allocator %v cached%s.", mem.Bytes(free), mem.Bytes(cached), pieces)
+		return fmt.Sprintf(". The device had %v free and the allocator %v cached%s.", mem.Bytes(free), mem.Bytes(cached),
+			pieces)
 	case knowsFree:
 		return fmt.Sprintf(". The device had %v free.", mem.Bytes(free))
 	}

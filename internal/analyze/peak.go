@@ -16,8 +16,9 @@ import (
 // was made of.
 func peak(in *Input, r *report.Report) {
 	p := report.Peak{
-		HostRSS: in.hostPeak(), DeviceUsed: in.devicePeak(), Allocated: in.sumOfPeaks(mem.SeriesAllocated), Reserved: in.sumOfPeaks(mem.SeriesReserved),
-		Label: in.label(),
+		HostRSS: in.hostPeak(), DeviceUsed: in.devicePeak(), Allocated: in.sumOfPeaks(mem.SeriesAllocated),
+		Reserved: in.sumOfPeaks(mem.SeriesReserved),
+		Label:    in.label(),
 	}
 	p.HostPSS, p.PSSError = in.sharedPeak()
 	for process := range in.histories {
@@ -42,7 +43,8 @@ func peak(in *Input, r *report.Report) {
 	r.Headline.Peak = p
 }
 
-// seen says whether the leading curve has the peak. The kernel's mark of a process can be of a time that is not recorded.
+// seen says whether the leading curve has the peak. The kernel's mark of a process can be of a time that is not
+// recorded.
 func (in *Input) seen(p *report.Peak, l lead) bool {
 	return l.name != mem.SeriesTreeRSS || float64(p.HostRSS.Or(0)) <= unseenPart*float64(l.series.Values[l.series.Peak()])
 }
@@ -113,7 +115,8 @@ type lead struct {
 // leadingSeries: a device where one was used, else the host memory of the tree, else of the leader.
 func (in *Input) leadingSeries() lead {
 	names := []mem.Quantity{mem.SeriesReserved, mem.SeriesAllocated, mem.SeriesDeviceProcess}
-	if in.label() == mem.Imagined { // the device table tells each peak; samples of the allocator are too seldom where kernels take no time
+	// the device table tells each peak; samples of the allocator are too seldom where kernels take no time
+	if in.label() == mem.Imagined {
 		names = []mem.Quantity{mem.SeriesDeviceProcess, mem.SeriesReserved, mem.SeriesAllocated}
 	}
 	for _, name := range names {
@@ -148,7 +151,8 @@ func (in *Input) leadingSeries() lead {
 // fullestDevice is the use of the device that had most in use, by whichever programs; nil where none was read.
 func (in *Input) fullestDevice() (fullest *mem.Series) {
 	for _, s := range in.Run.Series {
-		if s.Name == mem.SeriesDeviceUsed && len(s.Values) > 0 && (fullest == nil || s.Values[s.Peak()] > fullest.Values[fullest.Peak()]) {
+		if s.Name == mem.SeriesDeviceUsed && len(s.Values) > 0 &&
+			(fullest == nil || s.Values[s.Peak()] > fullest.Values[fullest.Peak()]) {
 			fullest = s
 		}
 	}
@@ -179,7 +183,8 @@ func (in *Input) largestAt(at int64, l lead) uint32 {
 func (in *Input) phaseAt(process uint32, at int64) (mem.Phase, mem.Optional) {
 	stepper := in.stepper(process)
 	var step mem.Optional
-	if c := in.clockOf(process); !c.minutes && at >= c.times[0]-in.firstDuration(stepper) && at <= c.times[len(c.times)-1] {
+	if c := in.clockOf(process); !c.minutes && at >= c.times[0]-in.firstDuration(stepper) &&
+		at <= c.times[len(c.times)-1] {
 		step = mem.Some(int64(c.at(at)))
 	}
 	phase, depth := mem.PhaseNone, int64(-1)
@@ -215,7 +220,9 @@ func (in *Input) composition(r *report.Report, at int64, l lead) {
 	}
 	t := report.Table{
 		Name: "composition", Title: fmt.Sprintf("What %s held at the %s", in.processName(process), in.peakName(r)),
-		Columns: []report.Column{report.TextColumn("what", "what"), report.BytesColumn("bytes", "bytes", mem.Measured), report.BytesColumn("error", "±", mem.Sampled), report.TextColumn("label", "label"), report.TextColumn("part", ""), report.TextColumn("kind", "")},
+		Columns: []report.Column{report.TextColumn("what", "what"), report.BytesColumn("bytes", "bytes", mem.Measured),
+			report.BytesColumn("error", "±", mem.Sampled), report.TextColumn("label", "label"), report.TextColumn("part", ""),
+			report.TextColumn("kind", "")},
 	}
 	model := in.modelRows(&t, process)
 	rest, label := rss-model, mem.Measured
@@ -230,7 +237,8 @@ func (in *Input) composition(r *report.Report, at int64, l lead) {
 		rest, label = rss-model-other, mem.Estimated
 	}
 	if free := min(in.holesAt(process, at).Or(0), rest); free > 0 {
-		addRow(&t, "free", "free inside malloc's arenas", "free inside malloc's arenas: holes between blocks in use", free, -1, mem.Estimated)
+		addRow(&t, "free", "free inside malloc's arenas", "free inside malloc's arenas: holes between blocks in use", free,
+			-1, mem.Estimated)
 		rest -= free
 	}
 	files, shared := in.kindsAt(process, at, rss, rss-rest)
@@ -249,7 +257,8 @@ func (in *Input) composition(r *report.Report, at int64, l lead) {
 			continue
 		}
 		if v, ok := in.rssAt(p.ID, at); ok && p.Start <= at && p.End.Or(at) >= at {
-			addRow(&t, "process", processKind(p), "process "+processName(p)+" (RSS: pages it shares count again)", v, -1, mem.Measured)
+			addRow(&t, "process", processKind(p), "process "+processName(p)+" (RSS: pages it shares count again)", v, -1,
+				mem.Measured)
 		}
 		if len(t.Rows) > 24 {
 			break
@@ -261,8 +270,8 @@ func (in *Input) composition(r *report.Report, at int64, l lead) {
 	r.AddTable(t)
 }
 
-// kindsAt is what of a process' resident memory was of mapped files, and what was shared memory beyond all that is known
-// by line, explained.
+// kindsAt is what of a process' resident memory was of mapped files, and what was shared memory beyond all that is
+// known by line, explained.
 func (in *Input) kindsAt(process uint32, at, rss, explained int64) (files, shared int64) {
 	of, all := in.find(process, mem.SeriesRSSFile), in.find(process, mem.SeriesRSS)
 	if of == nil {
@@ -278,8 +287,8 @@ func (in *Input) kindsAt(process uint32, at, rss, explained int64) (files, share
 	return min(files, rss), max(shared, 0)
 }
 
-// restName says what the rest may be; files: those of libraries are told apart. What a forked process has of its parent it did
-// not allocate: a worker of a DataLoader begins with all that the training had.
+// restName says what the rest may be; files: those of libraries are told apart. What a forked process has of its
+// parent it did not allocate: a worker of a DataLoader begins with all that the training had.
 func (in *Input) restName(process uint32, files bool) string {
 	var parent *mem.Process
 	p := in.Run.Process(process)
@@ -326,7 +335,8 @@ func (in *Input) modelRows(t *report.Table, process uint32) int64 {
 		for _, part := range []struct {
 			kind, name string
 			bytes      mem.Optional
-		}{{"parameters", "model parameters", m.Parameters}, {"gradients", "gradients", m.Gradients}, {"optimizer", "optimizer state", m.Optimizer}} {
+		}{{"parameters", "model parameters", m.Parameters}, {"gradients", "gradients", m.Gradients},
+			{"optimizer", "optimizer state", m.Optimizer}} {
 			if v, ok := part.bytes.Get(); ok && v > 0 {
 				addRow(t, part.kind, part.name, part.name, v, -1, mem.Measured)
 				sum += v
@@ -350,12 +360,14 @@ func absentNote(absent mem.Bytes) string {
 	if absent < mem.MiB {
 		return ""
 	}
-	return fmt.Sprintf(" Another %v are allocated and not resident: never touched, or given back. They take no memory.", absent)
+	return fmt.Sprintf(" Another %v are allocated and not resident: never touched, or given back. They take no memory.",
+		absent)
 }
 
 // heapAt is the sampled heap of a process around a moment. It is the highest point of the second before
 // it, since a process that ends right after its peak has freed its heap by the next reading. Else it is
-// the point nearest to it. One with far more than was resident has blocks that the kernel was not asked about yet: another one is better.
+// the point nearest to it. One with far more than was resident has blocks that the kernel was not asked about yet:
+// another one is better.
 func (in *Input) heapAt(process uint32, at, rss int64) (mem.HeapPoint, bool) {
 	h := in.Run.Heap[process]
 	if h == nil {
@@ -368,7 +380,8 @@ func (in *Input) heapAt(process uint32, at, rss int64) (mem.HeapPoint, bool) {
 		if before := at - p.Time; before >= 0 && before < int64(time.Second) {
 			d = 0
 		}
-		if best < 0 || d < best || d == best && (above(found) && !above(p) || above(found) == above(p) && p.Live > found.Live) {
+		if best < 0 || d < best || d == best && (above(found) && !above(p) ||
+			above(found) == above(p) && p.Live > found.Live) {
 			found, best = p, d
 		}
 	}
@@ -376,7 +389,8 @@ func (in *Input) heapAt(process uint32, at, rss int64) (mem.HeapPoint, bool) {
 		consider(p)
 	}
 	if h.Peak != nil {
-		consider(mem.HeapPoint{Time: h.Peak.Time, Step: h.Peak.Step, Live: h.Peak.Live, Variance: h.Peak.Variance, Absent: h.Peak.Absent})
+		consider(mem.HeapPoint{Time: h.Peak.Time, Step: h.Peak.Step, Live: h.Peak.Live, Variance: h.Peak.Variance,
+			Absent: h.Peak.Absent})
 	}
 	return found, best >= 0
 }

@@ -11,8 +11,10 @@ import (
 	"hightide/internal/report"
 )
 
-const phasesNote = "RSS of the process, read at the edges of each phase and by sampling within it. A rise is from the " +
-	"phase's beginning to its highest point; net is what a pass left behind, on average of all. The share is of the time in phases; a step holds the others."
+const phasesNote = "RSS of the process, read at the edges of each phase and by sampling within it. A rise is from " +
+	"the " +
+	"phase's beginning to its highest point; net is what a pass left behind, on average of all. The share is of the " +
+	"time in phases; a step holds the others."
 
 const deviceNote = " Device memory is what was allocated at edges alone: within a phase it may have been more."
 
@@ -20,8 +22,9 @@ const deviceNote = " Device memory is what was allocated at edges alone: within 
 func phases(in *Input, r *report.Report) {
 	t := report.Table{
 		Name: "phases", Title: "Phases",
-		Note:    phasesNote + in.observedSteps(),
-		Columns: append([]report.Column{report.TextColumn("phase", "phase"), report.TextColumn("process", "process"), report.ShareColumn("share", "share"), report.CountColumn("process_id", "")}, stayColumns(in.label())...),
+		Note: phasesNote + in.observedSteps(),
+		Columns: append([]report.Column{report.TextColumn("phase", "phase"), report.TextColumn("process", "process"),
+			report.ShareColumn("share", "share"), report.CountColumn("process_id", "")}, stayColumns(in.label())...),
 	}
 	ofDevice, several := "", in.severalSteppers()
 	shared := []mem.Phase{mem.PhaseData, mem.PhaseForward, mem.PhaseBackward, mem.PhaseOptimizer}
@@ -34,7 +37,10 @@ func phases(in *Input, r *report.Report) {
 			whole[s.Process] += s.Total
 		}
 	}
-	for _, s := range in.sortedStats(func(s *mem.PhaseStats) bool { return s.Phase != mem.PhaseModule && s.Phase != mem.PhaseUser }) {
+	for _, s := range in.sortedStats(func(s *mem.PhaseStats) bool {
+		return s.Phase != mem.PhaseModule &&
+			s.Phase != mem.PhaseUser
+	}) {
 		name := string(s.Phase)
 		if s.Name != "" {
 			name += " " + s.Name
@@ -79,7 +85,8 @@ func (in *Input) observedSteps() string {
 
 // stayColumns: device is the label of what is told of the device, and of times, which follow from what it does.
 func stayColumns(device mem.Label) []report.Column {
-	return []report.Column{report.CountColumn("count", "observed"), timeColumn("total", "time", device), timeColumn("mean", "mean", device), timeColumn("max", "longest", device),
+	return []report.Column{report.CountColumn("count", "observed"), timeColumn("total", "time", device),
+		timeColumn("mean", "mean", device), timeColumn("max", "longest", device),
 		report.BytesColumn("rss_peak", "peak RSS", mem.Measured), report.BytesColumn("rss_rise", "rise", mem.Measured),
 		report.BytesColumn("rss_net", "net a pass", mem.Measured), report.BytesColumn("device_peak", "device, edges", device),
 		report.BytesColumn("device_net", "net device a pass", device)}
@@ -96,10 +103,12 @@ func stayCells(s *mem.PhaseStats) []any {
 	if s.Count > 0 {
 		mean = s.Total / int64(s.Count)
 	}
-	return []any{s.Count, s.Total, mean, s.Max, s.RSSPeak, s.RSSMaxRise, aPass(s.RSSNet, s.Count), s.DevicePeak, aPass(s.DeviceNet, s.Count)}
+	return []any{s.Count, s.Total, mean, s.Max, s.RSSPeak, s.RSSMaxRise, aPass(s.RSSNet, s.Count), s.DevicePeak,
+		aPass(s.DeviceNet, s.Count)}
 }
 
-// aPass is a sum over passes as that of one, on average: a phase that takes what another gives back has a large sum and keeps nothing.
+// aPass is a sum over passes as that of one, on average: a phase that takes what another gives back has a large sum
+// and keeps nothing.
 func aPass(sum mem.Optional, count uint64) mem.Optional {
 	bytes, ok := sum.Get()
 	if !ok || count == 0 {
@@ -117,7 +126,8 @@ func (in *Input) sortedStats(want func(*mem.PhaseStats) bool) []*mem.PhaseStats 
 		}
 	}
 	slices.SortStableFunc(all, func(a, b *mem.PhaseStats) int {
-		return cmp.Or(cmp.Compare(a.Process, b.Process), cmp.Compare(slices.Index(mem.Phases, a.Phase), slices.Index(mem.Phases, b.Phase)))
+		return cmp.Or(cmp.Compare(a.Process, b.Process), cmp.Compare(slices.Index(mem.Phases, a.Phase),
+			slices.Index(mem.Phases, b.Phase)))
 	})
 	return all
 }
@@ -139,8 +149,10 @@ func modules(in *Input, r *report.Report) {
 	t := report.Table{
 		Name: "modules", Title: "Modules",
 		Note: "The root module's direct children, during their forward pass." + in.observedSteps(),
-		Columns: append([]report.Column{report.TextColumn("module", "module"), report.TextColumn("class", "class"), report.TextColumn("process", "process"),
-			report.BytesColumn("parameters", "parameters", in.label()), report.BytesColumn("buffers", "buffers", in.label()), report.CountColumn("process_id", "")}, stayColumns(in.label())...),
+		Columns: append([]report.Column{report.TextColumn("module", "module"), report.TextColumn("class", "class"),
+			report.TextColumn("process", "process"),
+			report.BytesColumn("parameters", "parameters", in.label()), report.BytesColumn("buffers", "buffers", in.label()),
+			report.CountColumn("process_id", "")}, stayColumns(in.label())...),
 	}
 	type key struct {
 		process uint32

@@ -8,7 +8,8 @@ import (
 	"hightide/internal/report"
 )
 
-// TestPinnedRounding: PyTorch records pinned memory after it rounded it up, so nothing "lost to rounding" is measured; 2.2 GiB took 4 here.
+// TestPinnedRounding: PyTorch records pinned memory after it rounded it up, so nothing "lost to rounding" is
+// measured; 2.2 GiB took 4 here.
 func TestPinnedRounding(t *testing.T) {
 	for _, test := range []struct {
 		size mem.Bytes
@@ -18,8 +19,9 @@ func TestPinnedRounding(t *testing.T) {
 		{2362232012, ""}, // with pinned_max_round_threshold_mb
 		{64 * mem.MiB, ""},
 	} {
-		s := &mem.AllocatorSnapshot{Label: mem.Measured, HostSegments: []mem.Segment{{Device: mem.HostDevice, Address: 1 << 40, Size: test.size,
-			Blocks: []mem.Block{{Address: 1 << 40, Size: test.size, Requested: test.size, State: mem.BlockAllocated}}}}}
+		s := &mem.AllocatorSnapshot{Label: mem.Measured,
+			HostSegments: []mem.Segment{{Device: mem.HostDevice, Address: 1 << 40, Size: test.size,
+				Blocks: []mem.Block{{Address: 1 << 40, Size: test.size, Requested: test.size, State: mem.BlockAllocated}}}}}
 		x := Explaining{Report: report.New(), Options: ExplainOptions{}}
 		if err := x.Add(s, "x", nil); err != nil {
 			t.Fatal(err)

@@ -21,16 +21,21 @@ func processes(in *Input, r *report.Report) {
 	slices.SortStableFunc(all, func(a, b *mem.Process) int { return cmp.Compare(high[b.ID], high[a.ID]) })
 	t := report.Table{
 		Name: "processes", Title: "Processes",
-		Note: "RSS counts shared pages in every process that maps them; PSS divides them among their users, USS leaves them out; both are read seldom, and not shown where that was far from the peak.",
-		Columns: []report.Column{report.TextColumn("process", "process"), report.TextColumn("pid", "pid"), report.BytesColumn("rss", "peak RSS", mem.Measured),
+		Note: "RSS counts shared pages in every process that maps them; PSS divides them among their users, USS leaves " +
+			"them out; both are read seldom, and not shown where that was far from the peak.",
+		Columns: []report.Column{report.TextColumn("process", "process"), report.TextColumn("pid", "pid"),
+			report.BytesColumn("rss", "peak RSS", mem.Measured),
 			report.BytesColumn("pss", "peak PSS", mem.Measured), report.BytesColumn("uss", "peak USS", mem.Measured),
-			report.BytesColumn("heap", "peak heap", mem.Sampled), report.BytesColumn("swap", "peak swap", mem.Measured), report.BytesColumn("allocated", "peak allocated", in.label()),
-			report.TimeColumn("cpu", "CPU"), report.CountColumn("threads", "threads"), report.TimeColumn("life", "life"), report.TextColumn("exit", "exit"), report.TextColumn("command", "command")},
+			report.BytesColumn("heap", "peak heap", mem.Sampled), report.BytesColumn("swap", "peak swap", mem.Measured),
+			report.BytesColumn("allocated", "peak allocated", in.label()),
+			report.TimeColumn("cpu", "CPU"), report.CountColumn("threads", "threads"), report.TimeColumn("life", "life"),
+			report.TextColumn("exit", "exit"), report.TextColumn("command", "command")},
 	}
 	for _, p := range all[:min(len(all), processesShown)] {
 		peak, rss := in.processPeak(p), in.find(p.ID, mem.SeriesRSS)
 		seldom := func(name mem.Quantity) mem.Optional { return readNearPeak(in.find(p.ID, name), rss, peak) }
-		t.Add(role(p), itoa(int64(p.PID)), peak, seldom(mem.SeriesPSS), seldom(mem.SeriesUSS), in.heapPeak(p.ID), nonZero(in.maxOf(p.ID, mem.SeriesSwap)), in.allocatedBy(p.ID),
+		t.Add(role(p), itoa(int64(p.PID)), peak, seldom(mem.SeriesPSS), seldom(mem.SeriesUSS), in.heapPeak(p.ID),
+			nonZero(in.maxOf(p.ID, mem.SeriesSwap)), in.allocatedBy(p.ID),
 			in.lastOf(p.ID, mem.SeriesCPU), in.maxOf(p.ID, mem.SeriesThreads), max(p.End.Or(in.end)-p.Start, 0),
 			ending(p), commandLine(p.Command))
 	}
@@ -50,7 +55,8 @@ func (in *Input) allocatedBy(process uint32) mem.Optional {
 }
 
 // peakOnDevices sums the peaks of a quantity over the devices of a process.
-func (in *Input) peakOnDevices(process uint32, name mem.Quantity, imagined func(mem.DevicePeak) mem.Optional) mem.Optional {
+func (in *Input) peakOnDevices(process uint32, name mem.Quantity,
+	imagined func(mem.DevicePeak) mem.Optional) mem.Optional {
 	peaks := map[string]mem.Optional{}
 	for _, s := range in.Run.Series {
 		if s.Process == process && s.Name == name && len(s.Values) > 0 {

@@ -15,8 +15,10 @@ func TestAllocatedBy(t *testing.T) {
 	run := mem.NewRun()
 	for _, f := range []mem.Frame{
 		mem.RunInfo{ID: "r", Label: mem.Imagined, StartMono: 1},
-		mem.SeriesDef{ID: 1, Process: 2, Device: "cuda:0", Name: mem.SeriesAllocated, Unit: mem.UnitBytes, Label: mem.Imagined},
-		mem.SeriesDef{ID: 2, Process: 2, Device: "cuda:1", Name: mem.SeriesAllocated, Unit: mem.UnitBytes, Label: mem.Imagined},
+		mem.SeriesDef{ID: 1, Process: 2, Device: "cuda:0", Name: mem.SeriesAllocated, Unit: mem.UnitBytes,
+			Label: mem.Imagined},
+		mem.SeriesDef{ID: 2, Process: 2, Device: "cuda:1", Name: mem.SeriesAllocated, Unit: mem.UnitBytes,
+			Label: mem.Imagined},
 		mem.Samples{Series: 1, Times: []int64{5}, Values: []int64{0}},
 		mem.Samples{Series: 2, Times: []int64{5}, Values: []int64{70}},
 		mem.DevicePeak{Time: 9, Process: 2, Device: "cuda:1", Allocated: mem.Some(100)},
@@ -34,7 +36,8 @@ func TestAllocatedBy(t *testing.T) {
 	}
 }
 
-// TestProcessesOfOtherNumbers: two runs of one program differ in the numbers of its processes alone, so nothing of what they held changed.
+// TestProcessesOfOtherNumbers: two runs of one program differ in the numbers of its processes alone, so nothing of
+// what they held changed.
 func TestProcessesOfOtherNumbers(t *testing.T) {
 	of := func(pid int) *report.Report {
 		run := mem.NewRun()

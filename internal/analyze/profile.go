@@ -14,8 +14,8 @@ import (
 	"hightide/internal/usage"
 )
 
-// ExplainProfile adds what a memory profile of another tool says: who holds how much, by line, and on which device and of which kind where
-// the file tells. Of the options it answers Device, Filter and Top.
+// ExplainProfile adds what a memory profile of another tool says: who holds how much, by line, and on which device
+// and of which kind where the file tells. Of the options it answers Device, Filter and Top.
 func ExplainProfile(r *report.Report, p *mem.Profile, file string, o ExplainOptions) error {
 	if len(p.Kinds) == 0 {
 		r.Headline.Say(file + " holds no figures")
@@ -47,7 +47,8 @@ func ExplainProfile(r *report.Report, p *mem.Profile, file string, o ExplainOpti
 		holds = "allocated in all"
 		t.Title = fmt.Sprintf("Who allocated how much in %s, by line", file)
 	}
-	devices := slices.DeleteFunc(labelled(samples, p.Default, counts, "device"), func(h held) bool { return h.name == untold })
+	devices := slices.DeleteFunc(labelled(samples, p.Default, counts, "device"),
+		func(h held) bool { return h.name == untold })
 	if len(devices) > 1 {
 		t.Title += fmt.Sprintf(", over %d devices", len(devices))
 		holds += overDevices(devices)
@@ -58,7 +59,8 @@ func ExplainProfile(r *report.Report, p *mem.Profile, file string, o ExplainOpti
 	addForeign(r, t, file, holds, p.Label, whole, all)
 	for _, label := range []string{"device", "kind"} {
 		if by := labelled(samples, p.Default, counts, label); len(by) > 1 {
-			r.AddTable(profileTable(p, "profile-"+label, fmt.Sprintf("What is held in %s, by %s", file, label), report.UpperFirst(label), whole, by))
+			r.AddTable(profileTable(p, "profile-"+label, fmt.Sprintf("What is held in %s, by %s", file, label),
+				report.UpperFirst(label), whole, by))
 		}
 	}
 	return nil
@@ -68,9 +70,11 @@ func ExplainProfile(r *report.Report, p *mem.Profile, file string, o ExplainOpti
 func profileTable(p *mem.Profile, name, title, of string, whole int64, all []held) report.Table {
 	kind, counts := p.Kinds[p.Default], countKind(p)
 	t := report.Table{Name: name, Title: title, Columns: []report.Column{report.TextColumn("site", of),
-		{Name: "bytes", Title: report.UpperFirst(kind.Name), Unit: kind.Unit, Label: p.Label}, {Name: "share", Title: "Share", Unit: mem.UnitMilli, Label: p.Label}}}
+		{Name: "bytes", Title: report.UpperFirst(kind.Name), Unit: kind.Unit, Label: p.Label},
+		{Name: "share", Title: "Share", Unit: mem.UnitMilli, Label: p.Label}}}
 	if counts >= 0 {
-		t.Columns = append(t.Columns, report.Column{Name: "count", Title: report.UpperFirst(p.Kinds[counts].Name), Unit: mem.UnitCount, Label: p.Label})
+		t.Columns = append(t.Columns, report.Column{Name: "count", Title: report.UpperFirst(p.Kinds[counts].Name),
+			Unit: mem.UnitCount, Label: p.Label})
 	}
 	for _, h := range all {
 		t.Add([]any{h.name, h.bytes, report.Share(mem.Bytes(h.bytes), mem.Bytes(whole)), h.count}[:len(t.Columns)]...)
@@ -84,7 +88,8 @@ func wanted(p *mem.Profile, o ExplainOptions) ([]mem.ProfileSample, error) {
 	if o.Filter != nil {
 		matches := make([]bool, p.Stacks.Len())
 		for i := range matches {
-			matches[i] = slices.ContainsFunc(p.Stacks.Frames(uint32(i)), func(l mem.Location) bool { return o.Filter.MatchString(l.File + ":" + l.Function) })
+			matches[i] = slices.ContainsFunc(p.Stacks.Frames(uint32(i)),
+				func(l mem.Location) bool { return o.Filter.MatchString(l.File + ":" + l.Function) })
 		}
 		samples = slices.DeleteFunc(slices.Clone(samples), func(s mem.ProfileSample) bool { return !matches[s.Stack] })
 	}
@@ -147,8 +152,12 @@ func labelled(samples []mem.ProfileSample, value, counts int, label string) []he
 	if !some {
 		return nil
 	}
-	sums.All = slices.DeleteFunc(sums.All, func(h held) bool { return h.name == untold && h.bytes == 0 }) // as programs of XLA, which are on all devices
-	slices.SortStableFunc(sums.All, func(a, b held) int { return cmp.Or(cmp.Compare(b.bytes, a.bytes), cmp.Compare(a.name, b.name)) })
+	// as programs of XLA, which are on all devices
+	sums.All = slices.DeleteFunc(sums.All, func(h held) bool { return h.name == untold && h.bytes == 0 })
+	slices.SortStableFunc(sums.All, func(a, b held) int {
+		return cmp.Or(cmp.Compare(b.bytes, a.bytes),
+			cmp.Compare(a.name, b.name))
+	})
 	return sums.All
 }
 

@@ -10,9 +10,11 @@ import (
 	"hightide/internal/report"
 )
 
-// devicesProfile is what JAX saves of eight TPUs with a buffer on each, of a line of train.py, and a program of no device.
+// devicesProfile is what JAX saves of eight TPUs with a buffer on each, of a line of train.py, and a program of no
+// device.
 func devicesProfile(mib ...int64) *mem.Profile {
-	p := &mem.Profile{Label: mem.Measured, Default: 1, Kinds: []mem.ProfileKind{{Name: "allocations", Unit: mem.UnitCount}, {Name: "space", Unit: mem.UnitBytes}}}
+	p := &mem.Profile{Label: mem.Measured, Default: 1,
+		Kinds: []mem.ProfileKind{{Name: "allocations", Unit: mem.UnitCount}, {Name: "space", Unit: mem.UnitBytes}}}
 	stack := func(file string, line int) uint32 {
 		return p.Stacks.Add([]uint32{p.Stacks.Location(mem.Location{File: file, Line: line, Function: "f"})})
 	}
@@ -20,11 +22,13 @@ func devicesProfile(mib ...int64) *mem.Profile {
 		p.Samples = append(p.Samples, mem.ProfileSample{Stack: stack("/job/train.py", 1+i%2), Values: []int64{1, n << 20},
 			Labels: map[string]string{"kind": "buffer", "device": fmt.Sprintf("TPU_%d(process=0,(%d,0,0,0))", i, i)}})
 	}
-	p.Samples = append(p.Samples, mem.ProfileSample{Stack: stack("/job/model.py", 3), Values: []int64{1, 0}, Labels: map[string]string{"kind": "executable"}})
+	p.Samples = append(p.Samples, mem.ProfileSample{Stack: stack("/job/model.py", 3), Values: []int64{1, 0},
+		Labels: map[string]string{"kind": "executable"}})
 	return p
 }
 
-// TestProfileOfDevices: eight devices of 238 MiB are not one of 1.86 GiB; what is asked for by device and frame is told alone.
+// TestProfileOfDevices: eight devices of 238 MiB are not one of 1.86 GiB; what is asked for by device and frame is
+// told alone.
 func TestProfileOfDevices(t *testing.T) {
 	even, uneven := devicesProfile(238, 238, 238, 238, 238, 238, 238, 238), devicesProfile(238, 10, 300, 1)
 	for _, test := range []struct {
@@ -34,10 +38,12 @@ func TestProfileOfDevices(t *testing.T) {
 	}{
 		{even, ExplainOptions{}, "x holds 238 MiB on each of 8 devices, in all 1.86 GiB (measured)"},
 		{uneven, ExplainOptions{}, "x holds 300 MiB on TPU_2(process=0,(2,0,0,0)), the fullest of 4 devices, in all 549 MiB"},
-		{uneven, ExplainOptions{Device: mem.Some(1)}, "x holds 10.0 MiB (measured); the largest part, 10.0 MiB, is of `train.py:2`"},
+		{uneven, ExplainOptions{Device: mem.Some(1)},
+			"x holds 10.0 MiB (measured); the largest part, 10.0 MiB, is of `train.py:2`"},
 		{uneven, ExplainOptions{Device: mem.Some(7)}, "x: it has no device 7, but TPU_0("},
 		{uneven, ExplainOptions{Filter: regexp.MustCompile("model")}, "x with a frame that matches `model` holds 0 B"},
-		{&mem.Profile{Kinds: even.Kinds, Default: 1}, ExplainOptions{Device: mem.Some(0)}, "does not say which device holds what"},
+		{&mem.Profile{Kinds: even.Kinds, Default: 1}, ExplainOptions{Device: mem.Some(0)},
+			"does not say which device holds what"},
 	} {
 		r := report.New()
 		said := ""
@@ -50,7 +56,8 @@ func TestProfileOfDevices(t *testing.T) {
 	}
 	r := report.New()
 	_ = ExplainProfile(r, uneven, "x", ExplainOptions{})
-	if len(r.Tables) != 3 || fmt.Sprint(r.Tables[1].Rows[0]) != "[TPU_2(process=0,(2,0,0,0)) 314572800 546 1]" || len(r.Tables[1].Rows) != 4 || len(r.Tables[2].Rows) != 2 {
+	if len(r.Tables) != 3 || fmt.Sprint(r.Tables[1].Rows[0]) != "[TPU_2(process=0,(2,0,0,0)) 314572800 546 1]" ||
+		len(r.Tables[1].Rows) != 4 || len(r.Tables[2].Rows) != 2 {
 		t.Errorf("%v", r.Tables)
 	}
 }

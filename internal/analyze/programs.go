@@ -30,15 +30,20 @@ func programs(in *Input, r *report.Report) {
 	all := in.programs()
 	t := report.Table{
 		Name: "programs", Title: "What compiled functions need",
-		Note: "As XLA says, for one call of the largest program of each: needed at once are arguments, outputs and temporaries, less the outputs that lie in donated arguments. Functions that need less than 1.00 MiB are left out.",
-		Columns: []report.Column{report.TextColumn("function", "function"), report.TextColumn("line", "line"), report.CountColumn("count", "programs"),
+		Note: "As XLA says, for one call of the largest program of each: needed at once are arguments, outputs and " +
+			"temporaries, less the outputs that lie in donated arguments. Functions that need less than 1.00 MiB are left out.",
+		Columns: []report.Column{report.TextColumn("function", "function"), report.TextColumn("line", "line"),
+			report.CountColumn("count", "programs"),
 			report.BytesColumn("needs", "needs", in.label()), report.BytesColumn("temp_bytes", "temporaries", in.label()),
-			report.BytesColumn("argument_bytes", "arguments", in.label()), report.BytesColumn("output_bytes", "outputs", in.label()),
-			report.BytesColumn("alias_bytes", "in donated", in.label()), report.BytesColumn("code_bytes", "code of all", in.label()),
+			report.BytesColumn("argument_bytes", "arguments", in.label()),
+			report.BytesColumn("output_bytes", "outputs", in.label()),
+			report.BytesColumn("alias_bytes", "in donated", in.label()),
+			report.BytesColumn("code_bytes", "code of all", in.label()),
 			report.TextColumn("device", "device"), report.TextColumn("arguments", "")},
 	}
 	for _, p := range all[:min(len(all), programRows)] {
-		t.Add(p.where.Function, in.names.Search([]mem.Location{p.where}).Name, p.count, p.needs, p.temp, p.argument, p.output, p.alias, p.code, p.device, p.arguments)
+		t.Add(p.where.Function, in.names.Search([]mem.Location{p.where}).Name, p.count, p.needs, p.temp, p.argument,
+			p.output, p.alias, p.code, p.device, p.arguments)
 	}
 	r.AddTable(t)
 	for _, e := range in.Run.Events {
@@ -90,15 +95,19 @@ func (in *Input) donation(e mem.Event) report.Finding {
 	bytes, function, argument := mem.Bytes(e.Bytes.Or(0)), e.Where.Function, e.Facts["argument"]
 	advice := "Name it in donate_argnums of jax.jit, and compare what the function needs before and after."
 	if argument != "" {
-		advice = fmt.Sprintf("jax.jit(%s, donate_argnames=%s), then compare what %s needs before and after: XLA may want the place for temporaries.", function, quotedNames(argument), function)
+		advice = fmt.Sprintf("jax.jit(%s, donate_argnames=%s), then compare what %s needs before and after: XLA may want "+
+			"the place for temporaries.", function, quotedNames(argument), function)
 	}
 	arrays := fmt.Sprintf("an array of %v", bytes)
 	if count := number64(e.Facts["count"]); count > 1 {
 		arrays = fmt.Sprintf("%d arrays of together %v", count, bytes)
 	}
 	return report.Finding{
-		Kind: report.KindDonation, Severity: report.Info, Title: fmt.Sprintf("%s could write %v over its arguments", function, bytes),
-		Text: fmt.Sprintf("The old and the new are both held while %s runs. It takes %s (%s, %s) of the same shapes and types as outputs, which were let go of as the result came. That was seen at the call that compiled it: nothing but the result's assignment ran between (%s). Donated, it needs up to %v less.",
+		Kind: report.KindDonation, Severity: report.Info, Title: fmt.Sprintf("%s could write %v over its arguments",
+			function, bytes),
+		Text: fmt.Sprintf("The old and the new are both held while %s runs. It takes %s (%s, %s) of the same shapes and "+
+			"types as outputs, which were let go of as the result came. That was seen at the call that compiled it: nothing "+
+			"but the result's assignment ran between (%s). Donated, it needs up to %v less.",
 			function, arrays, cmp.Or(argument, "argument without a name"), e.Facts["device"], in.label(), bytes),
 		Advice: advice, Process: e.Process, File: e.Where.File, Line: e.Where.Line, Bytes: e.Bytes, Label: in.label(),
 	}

@@ -36,7 +36,8 @@ type rank struct {
 	failed           mem.Optional // when it failed first
 }
 
-// ranks compares the processes of a distributed program: which works longest, takes most, failed first, and what loading took.
+// ranks compares the processes of a distributed program: which works longest, takes most, failed first, and what
+// loading took.
 func ranks(in *Input, r *report.Report) {
 	all := in.ranks()
 	if len(all) < 2 {
@@ -44,13 +45,19 @@ func ranks(in *Input, r *report.Report) {
 	}
 	t := report.Table{
 		Name: "ranks", Title: "Ranks",
-		Note: "Work is data and forward, in which no other rank is waited for. Behind is how long after the first rank one comes to where ranks wait for each other, and waits is for the last one. Loading is the highest RSS up to the end of the first step.",
-		Columns: []report.Column{report.TextColumn("rank", "rank"), report.TextColumn("host", "process"), report.CountColumn("steps", "steps"), report.TimeColumn("step", "median step"),
-			report.TimeColumn("work", "work / step"), report.TimeColumn("behind", "behind / step"), report.TimeColumn("waiting", "waits / step"), report.BytesColumn("rss", "peak RSS", mem.Measured), report.BytesColumn("load", "loading", mem.Measured),
+		Note: "Work is data and forward, in which no other rank is waited for. Behind is how long after the first rank " +
+			"one comes to where ranks wait for each other, and waits is for the last one. Loading is the highest RSS up to " +
+			"the end of the first step.",
+		Columns: []report.Column{report.TextColumn("rank", "rank"), report.TextColumn("host", "process"),
+			report.CountColumn("steps", "steps"), report.TimeColumn("step", "median step"),
+			report.TimeColumn("work", "work / step"), report.TimeColumn("behind", "behind / step"),
+			report.TimeColumn("waiting", "waits / step"), report.BytesColumn("rss", "peak RSS", mem.Measured),
+			report.BytesColumn("load", "loading", mem.Measured),
 			report.BytesColumn("allocated", "peak allocated", in.label())},
 	}
 	for _, k := range all[:min(len(all), processesShown)] {
-		t.Add(itoa(k.number), itoa(int64(k.PID)), int64(in.Run.Totals[k.ID].Steps), k.step, k.work, k.behind, k.waiting, k.host, k.load, k.device)
+		t.Add(itoa(k.number), itoa(int64(k.PID)), int64(in.Run.Totals[k.ID].Steps), k.step, k.work, k.behind, k.waiting,
+			k.host, k.load, k.device)
 	}
 	r.AddTable(t)
 	in.loading(r, all)
@@ -71,7 +78,8 @@ func (in *Input) ranks() (all []*rank) {
 		if !ok || p.Role == "dataloader" || len(in.steps[p.ID]) == 0 && !failed.Known() {
 			continue
 		}
-		k := &rank{Process: p, number: number, step: in.stepTime(p.ID), host: in.processPeak(p), device: in.allocatedBy(p.ID), failed: failed}
+		k := &rank{Process: p, number: number, step: in.stepTime(p.ID), host: in.processPeak(p),
+			device: in.allocatedBy(p.ID), failed: failed}
 		k.load, k.rest = in.loadOf(p.ID)
 		all = append(all, k)
 	}
@@ -104,7 +112,8 @@ func (in *Input) ownWork(ranks []*rank) map[uint32]map[uint64]float64 {
 	return own
 }
 
-// workOf is the time of a step that a rank works by itself: the median of those that were observed, and half of its 95 % interval.
+// workOf is the time of a step that a rank works by itself: the median of those that were observed, and half of its
+// 95 % interval.
 func workOf(own map[uint64]float64) (work, half mem.Optional) {
 	delete(own, 0) // in which everything is done for the first time
 	if len(own) < leastObserved {
@@ -179,9 +188,12 @@ func (in *Input) loading(r *report.Report, all []*rank) {
 	r.Findings = append(r.Findings, report.Finding{
 		Kind: report.KindLoading, Severity: report.Warning, Bytes: mem.Some(int64(given)), Label: mem.Measured,
 		Title: fmt.Sprintf("Loading takes %v of host memory on %d ranks", given, len(names)),
-		Text: fmt.Sprintf("Ranks %s each had at least %v more resident up to their first step than in later ones, %v together (measured). That is what happens where every rank reads the whole checkpoint, builds the whole model or prepares all data for itself.",
+		Text: fmt.Sprintf("Ranks %s each had at least %v more resident up to their first step than in later ones, %v "+
+			"together (measured). That is what happens where every rank reads the whole checkpoint, builds the whole model "+
+			"or prepares all data for itself.",
 			listed(names), mem.Bytes(least.Or(0)), given),
-		Advice: "Load with torch.load(…, mmap=True) so that ranks share the file's pages, or on one rank and broadcast. Build the model on the meta device.",
+		Advice: "Load with torch.load(…, mmap=True) so that ranks share the file's pages, or on one rank and broadcast. " +
+			"Build the model on the meta device.",
 	})
 }
 
@@ -206,13 +218,15 @@ func (in *Input) straggler(r *report.Report, all []*rank) {
 	r.Findings = append(r.Findings, report.Finding{
 		Kind: report.KindRanks, Aspect: report.AspectWork, Severity: report.Info, Process: most.ID, Label: mem.Measured,
 		Title: title,
-		Text: fmt.Sprintf("%s: its data and forward passes take %s a step, the median rank's %s (measured, medians). When ranks come to where they wait for each other was not seen.",
+		Text: fmt.Sprintf("%s: its data and forward passes take %s a step, the median rank's %s (measured, medians). When "+
+			"ranks come to where they wait for each other was not seen.",
 			title, report.Duration(most.work.Or(0)), report.Duration(middle)),
 	})
 }
 
 // imbalance: one rank takes more than the others.
-func (in *Input) imbalance(r *report.Report, all []*rank, what, aspect string, of func(*rank) mem.Optional, label mem.Label) {
+func (in *Input) imbalance(r *report.Report, all []*rank, what, aspect string, of func(*rank) mem.Optional,
+	label mem.Label) {
 	most, middle := extreme(all, of)
 	if most == nil {
 		return
@@ -222,9 +236,11 @@ func (in *Input) imbalance(r *report.Report, all []*rank, what, aspect string, o
 		return
 	}
 	r.Findings = append(r.Findings, report.Finding{
-		Kind: report.KindRanks, Aspect: aspect, Severity: report.Info, Process: most.ID, Bytes: mem.Some(high - middle), Label: label,
+		Kind: report.KindRanks, Aspect: aspect, Severity: report.Info, Process: most.ID, Bytes: mem.Some(high - middle),
+		Label: label,
 		Title: fmt.Sprintf("Rank %d takes %v more %s than the median rank", most.number, mem.Bytes(high-middle), what),
-		Text:  fmt.Sprintf("Rank %d takes more %s than the others: its peak is %v, the median rank's %v (%s).", most.number, what, mem.Bytes(high), mem.Bytes(middle), label),
+		Text: fmt.Sprintf("Rank %d takes more %s than the others: its peak is %v, the median rank's %v (%s).", most.number,
+			what, mem.Bytes(high), mem.Bytes(middle), label),
 	})
 }
 
@@ -242,7 +258,8 @@ func (in *Input) firstCause(r *report.Report, all []*rank) {
 	r.Findings = append(r.Findings, report.Finding{
 		Kind: report.KindRanks, Aspect: report.AspectFailed, Severity: report.Warning, Process: first.ID, Label: mem.Measured,
 		Title: fmt.Sprintf("Rank %d failed first", first.number),
-		Text: fmt.Sprintf("%d ranks failed. Rank %d did %s before the next one (measured), so the others' errors may only follow from its own.",
+		Text: fmt.Sprintf("%d ranks failed. Rank %d did %s before the next one (measured), so the others' errors may only "+
+			"follow from its own.",
 			len(failed), first.number, report.Duration(ahead)),
 	})
 }
@@ -291,8 +308,10 @@ func listed(names []string) string {
 func (in *Input) side(r *report.Report, all []*rank) {
 	out := &report.Ranks{Ranks: []report.Rank{}, Suspects: []report.Suspect{}}
 	for _, k := range all {
-		row := report.Rank{Process: k.ID, Rank: k.number, Steps: in.Run.Totals[k.ID].Steps, RSS: k.host, Loading: k.load, Allocated: k.device,
-			Reserved: in.peakOnDevices(k.ID, mem.SeriesReserved, func(p mem.DevicePeak) mem.Optional { return p.Reserved }), Device: in.maxOf(k.ID, mem.SeriesDeviceProcess),
+		row := report.Rank{Process: k.ID, Rank: k.number, Steps: in.Run.Totals[k.ID].Steps, RSS: k.host, Loading: k.load,
+			Allocated:   k.device,
+			Reserved:    in.peakOnDevices(k.ID, mem.SeriesReserved, func(p mem.DevicePeak) mem.Optional { return p.Reserved }),
+			Device:      in.maxOf(k.ID, mem.SeriesDeviceProcess),
 			DeviceLabel: in.label()}
 		if at, ok := k.failed.Get(); ok {
 			row.Failed = mem.Some(in.since(at))
@@ -330,7 +349,8 @@ func suspects(r *report.Report, all []*rank) []report.Suspect {
 	for _, f := range r.Findings {
 		at := slices.IndexFunc(all, func(k *rank) bool { return k.ID == f.Process })
 		if f.Kind == report.KindRanks && at >= 0 {
-			out = append(out, report.Suspect{Process: f.Process, Rank: all[at].number, Aspect: f.Aspect, Title: f.Title, Text: f.Text})
+			out = append(out, report.Suspect{Process: f.Process, Rank: all[at].number, Aspect: f.Aspect, Title: f.Title,
+				Text: f.Text})
 		}
 	}
 	slices.SortStableFunc(out, func(a, b report.Suspect) int {
@@ -351,12 +371,15 @@ func (in *Input) notCompared(r *report.Report, all []*rank) (out []string) {
 	case r.Imagined != nil:
 		out = append(out, "Times were not compared: no kernel ran on the imaginary GPUs.")
 	case len(all)-len(left) < 2:
-		out = append(out, fmt.Sprintf("Work was not compared: that takes %d steps of two ranks that were observed in full.", leastObserved))
+		out = append(out, fmt.Sprintf("Work was not compared: that takes %d steps of two ranks that were observed in full.",
+			leastObserved))
 	case len(left) > 0:
-		out = append(out, fmt.Sprintf("The work of these ranks was not compared, which takes %d steps that were observed in full: %s.", leastObserved, listed(left)))
+		out = append(out, fmt.Sprintf("The work of these ranks was not compared, which takes %d steps that were observed "+
+			"in full: %s.", leastObserved, listed(left)))
 	}
 	if r.Imagined == nil && !slices.ContainsFunc(all, func(k *rank) bool { return k.behind.Known() }) {
-		out = append(out, fmt.Sprintf("Who waits for whom was not told: that takes %d steps of each rank in which it was seen to come to a collective.", leastObserved))
+		out = append(out, fmt.Sprintf("Who waits for whom was not told: that takes %d steps of each rank in which it was "+
+			"seen to come to a collective.", leastObserved))
 	}
 	if devices < 2 {
 		out = append(out, "Device memory was not compared: fewer than two ranks allocated any.")

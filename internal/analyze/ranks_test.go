@@ -28,7 +28,8 @@ func distributed(load, rest, work [4]int64) *mem.Run {
 		run.Add(s)
 		var steps mem.Steps
 		for n := range int64(10) {
-			steps = append(steps, mem.Step{Process: id, Number: uint64(n + 1), Time: (600 + n*100) * ms, Duration: 100 * ms, RSS: mem.Some(rest[i] * mib)})
+			steps = append(steps, mem.Step{Process: id, Number: uint64(n + 1), Time: (600 + n*100) * ms, Duration: 100 * ms,
+				RSS: mem.Some(rest[i] * mib)})
 		}
 		run.Add(steps)
 		var spans mem.Spans
@@ -36,7 +37,8 @@ func distributed(load, rest, work [4]int64) *mem.Run {
 			for pass := range int64(2) {
 				from := (600 + 50*n + 20*pass) * ms
 				took := work[i]*ms/2 + (n*7919+pass*104729+int64(i)*31)%(8*ms)
-				spans = append(spans, mem.Span{Process: id, Phase: mem.PhaseForward, Step: uint64(n), Start: from, End: from + took})
+				spans = append(spans, mem.Span{Process: id, Phase: mem.PhaseForward, Step: uint64(n), Start: from, End: from +
+					took})
 			}
 		}
 		if work[i] > 0 { // else nobody saw its passes
@@ -70,9 +72,11 @@ func TestRanks(t *testing.T) {
 	}{
 		{"even", distributed(even, even, work), nil},
 		{"each loads", distributed(loaded, even, work), []string{"Loading takes 7.81 GiB of host memory on 4 ranks"}},
-		{"one loads", distributed([4]int64{3000, 1000, 1000, 1000}, even, work), []string{"Rank 0 takes 1.95 GiB more host memory than the median rank"}},
+		{"one loads", distributed([4]int64{3000, 1000, 1000, 1000}, even, work),
+			[]string{"Rank 0 takes 1.95 GiB more host memory than the median rank"}},
 		{"one is slow", distributed(even, even, [4]int64{60, 60, 95, 60}), []string{"Rank 2 is the straggler"}},
-		{"one is slow, one was not observed", distributed(even, even, [4]int64{60, 0, 95, 60}), []string{"Rank 2 is the straggler of the 3 ranks whose work was compared"}},
+		{"one is slow, one was not observed", distributed(even, even, [4]int64{60, 0, 95, 60}),
+			[]string{"Rank 2 is the straggler of the 3 ranks whose work was compared"}},
 		{"a little slow", distributed(even, even, [4]int64{60, 60, 65, 60}), nil},
 		{"one fails first", failing, []string{"Rank 2 failed first"}},
 		{"one fails alone", once, nil},
@@ -107,7 +111,8 @@ func TestRanksSide(t *testing.T) {
 	}
 	for i, k := range side.Ranks {
 		waiting, ok := k.Waiting.Get()
-		if slow := i == 2; k.Rank != int64(i) || !k.Work.Known() || !ok || (waiting == 0) != slow || slow != (k.Work.Or(0) > 85e6) || slow != (k.Behind.Or(0) > 30e6) {
+		if slow := i == 2; k.Rank != int64(i) || !k.Work.Known() || !ok || (waiting == 0) != slow ||
+			slow != (k.Work.Or(0) > 85e6) || slow != (k.Behind.Or(0) > 30e6) {
 			t.Errorf("rank %d: %+v", i, k)
 		}
 		if k.Failed.Known() != (i < 2) || k.Allocated.Known() || k.Device.Known() {
@@ -118,7 +123,8 @@ func TestRanksSide(t *testing.T) {
 		t.Errorf("not compared: %s", got)
 	}
 	side = Analyze(distributed(even, even, [4]int64{60, 0, 95, 60}), Options{}).Ranks
-	if got := strings.Join(side.NotCompared, " "); !strings.HasPrefix(got, "The work of these ranks was not compared") || !strings.Contains(got, "in full: 1. Who waits for whom was not told") {
+	if got := strings.Join(side.NotCompared, " "); !strings.HasPrefix(got, "The work of these ranks was not compared") ||
+		!strings.Contains(got, "in full: 1. Who waits for whom was not told") {
 		t.Errorf("not compared: %s", got)
 	}
 	if one := Analyze(mem.NewRun(), Options{}).Ranks; one != nil {
@@ -147,11 +153,18 @@ func TestWhoWaits(t *testing.T) {
 		late func(rank, step int64) int64
 		want string
 	}{
-		"one sleeps outside of all phases": {func(rank, _ int64) int64 { return 10 + 50*(rank%2)*(rank/3) }, "Rank 3 is the straggler"},
-		"all come together":                {func(rank, step int64) int64 { return 10 + (rank*7+step*13)%4 }, ""},
-		"each is last in turn":             {func(rank, step int64) int64 { return 10 + 50*max(0, 1-(rank-step%4)*(rank-step%4)) }, ""},
-		"one is last now and then":         {func(rank, step int64) int64 { return 10 + 50*max(0, 1-rank)*max(0, 1-step%8) }, ""},
-		"two are late together":            {func(rank, _ int64) int64 { return 10 + 50*(rank/2) }, ""},
+		"one sleeps outside of all phases": {func(rank, _ int64) int64 { return 10 + 50*(rank%2)*(rank/3) },
+			"Rank 3 is the straggler"},
+		"all come together": {func(rank, step int64) int64 { return 10 + (rank*7+step*13)%4 }, ""},
+		"each is last in turn": {func(rank, step int64) int64 {
+			return 10 +
+				50*max(0, 1-(rank-step%4)*(rank-step%4))
+		}, ""},
+		"one is last now and then": {func(rank, step int64) int64 {
+			return 10 +
+				50*max(0, 1-rank)*max(0, 1-step%8)
+		}, ""},
+		"two are late together": {func(rank, _ int64) int64 { return 10 + 50*(rank/2) }, ""},
 	} {
 		run := distributed(even, even, work)
 		meet(run, mem.SeriesEnteredCollective, 40, test.late)
@@ -159,7 +172,8 @@ func TestWhoWaits(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
 	}
-	// What was waited for at one gate is not waited for again at the next: the gate counts at which they are furthest apart.
+	// What was waited for at one gate is not waited for again at the next: the gate counts at which they are furthest
+	// apart.
 	run := distributed(even, even, work)
 	meet(run, mem.SeriesEnteredForward, 40, func(rank, _ int64) int64 { return 10 + 50*max(0, 1-rank) })
 	meet(run, mem.SeriesEnteredBackward, 40, func(rank, _ int64) int64 { return 70 + rank })

@@ -53,9 +53,11 @@ func nonsense(rng *rand.Rand) *mem.Run {
 	frame := func() mem.Frame {
 		switch rng.IntN(16) {
 		case 0:
-			return mem.Process{ID: id(), Parent: id(), Role: "dataloader", Start: number(rng), End: some(), MaxRSS: some(), Facts: map[string]string{"heap_mean_bytes": "-1"}}
+			return mem.Process{ID: id(), Parent: id(), Role: "dataloader", Start: number(rng), End: some(), MaxRSS: some(),
+				Facts: map[string]string{"heap_mean_bytes": "-1"}}
 		case 1:
-			return mem.SeriesDef{ID: id() + 1, Process: id(), Name: curveNames[rng.IntN(len(curveNames))].name, Unit: mem.UnitBytes}
+			return mem.SeriesDef{ID: id() + 1, Process: id(), Name: curveNames[rng.IntN(len(curveNames))].name,
+				Unit: mem.UnitBytes}
 		case 2:
 			n := rng.IntN(60)
 			s := mem.Samples{Series: id() + 1, Times: make([]int64, n), Values: make([]int64, n)}
@@ -68,23 +70,30 @@ func nonsense(rng *rand.Rand) *mem.Run {
 		case 4:
 			return mem.PhaseStats{Process: id(), Phase: phase(), Count: rng.Uint64N(3), Total: number(rng), RSSPeak: some()}
 		case 5, 6, 7:
-			return mem.Steps{{Process: id(), Number: rng.Uint64N(500), Time: number(rng), Duration: number(rng), RSS: some(), Heap: some(), Device: some()}}
+			return mem.Steps{{Process: id(), Number: rng.Uint64N(500), Time: number(rng), Duration: number(rng), RSS: some(),
+				Heap: some(), Device: some()}}
 		case 8:
 			return mem.StepTotal{Process: id(), Steps: rng.Uint64()}
 		case 9:
-			return mem.StackDef{ID: id(), Locations: []mem.Location{{File: "<string>", Line: int(number(rng))}, {Native: rng.IntN(2) == 0}}}
+			return mem.StackDef{ID: id(), Locations: []mem.Location{{File: "<string>", Line: int(number(rng))},
+				{Native: rng.IntN(2) == 0}}}
 		case 10, 11:
-			use := mem.HeapUse{Process: id(), Time: number(rng), Live: mem.Bytes(number(rng)), Variance: float64(number(rng)), Peak: rng.IntN(4) == 0}
+			use := mem.HeapUse{Process: id(), Time: number(rng), Live: mem.Bytes(number(rng)), Variance: float64(number(rng)),
+				Peak: rng.IntN(4) == 0}
 			for range rng.IntN(4) {
-				use.Sites = append(use.Sites, mem.SiteUse{Stack: id(), Phase: phase(), Live: mem.Bytes(number(rng)), Count: rng.Uint64N(5), Allocated: mem.Bytes(number(rng))})
+				use.Sites = append(use.Sites, mem.SiteUse{Stack: id(), Phase: phase(), Live: mem.Bytes(number(rng)),
+					Count: rng.Uint64N(5), Allocated: mem.Bytes(number(rng))})
 			}
 			return use
 		case 12:
-			return mem.Holder{Process: id(), Kind: "list", Items: number(rng), PerStep: float64(number(rng)), Tensors: some(), Graph: rng.IntN(2) == 0}
+			return mem.Holder{Process: id(), Kind: "list", Items: number(rng), PerStep: float64(number(rng)), Tensors: some(),
+				Graph: rng.IntN(2) == 0}
 		case 13:
 			return mem.ModelUse{Process: id(), Device: "cpu", Parameters: some(), Gradients: some()}
 		case 14:
-			return mem.Event{Time: number(rng), Process: id(), Kind: kinds[rng.IntN(len(kinds))], Text: "\x1b", Step: some(), Bytes: some(), Where: &mem.Location{}, Facts: map[string]string{"count": "99", "temp_bytes": "-9223372036854775808", "argument_bytes": "9223372036854775807", "output_bytes": "1"}}
+			return mem.Event{Time: number(rng), Process: id(), Kind: kinds[rng.IntN(len(kinds))], Text: "\x1b", Step: some(),
+				Bytes: some(), Where: &mem.Location{}, Facts: map[string]string{"count": "99",
+					"temp_bytes": "-9223372036854775808", "argument_bytes": "9223372036854775807", "output_bytes": "1"}}
 		}
 		return mem.RunInfo{StartMono: number(rng), Host: mem.Host{Memory: some(), PageSize: int(number(rng))}}
 	}

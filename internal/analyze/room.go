@@ -53,8 +53,8 @@ type lasting struct {
 	of    string    // of what: "of the machine's memory"
 }
 
-// left is how long it takes until memory is full, at the rates of some shares: of the host, or of the device that is full first. Where one
-// of the devices is not known by what its driver says, nothing is.
+// left is how long it takes until memory is full, at the rates of some shares: of the host, or of the device that is
+// full first. Where one of the devices is not known by what its driver says, nothing is.
 func (in *Input) left(shares []share, source string) (lasting, bool) {
 	if source != "device" {
 		room, of := in.hostRoom()
@@ -96,8 +96,9 @@ func timeTo(room mem.Optional, of string, slope float64) (lasting, bool) {
 	return lasting{float64(bytes) / slope, mem.Bytes(bytes), of}, true
 }
 
-// cardOf is what is in use on the device that a process's framework calls by a name: the driver's series of the name itself, else of the one
-// device that the driver has the process on, else of the one with the same number, unless the program is shown only some of them.
+// cardOf is what is in use on the device that a process's framework calls by a name: the driver's series of the name
+// itself, else of the one device that the driver has the process on, else of the one with the same number, unless the
+// program is shown only some of them.
 func (in *Input) cardOf(process uint32, name string) (*mem.Series, bool) {
 	var cards []*mem.Series
 	has := map[string]bool{}
@@ -110,7 +111,8 @@ func (in *Input) cardOf(process uint32, name string) (*mem.Series, bool) {
 			has[s.Device] = true
 		}
 	}
-	shown := in.Run.Info.Env["CUDA_VISIBLE_DEVICES"] + in.Run.Info.Env["HIP_VISIBLE_DEVICES"] + in.Run.Info.Env["ROCR_VISIBLE_DEVICES"]
+	shown := in.Run.Info.Env["CUDA_VISIBLE_DEVICES"] + in.Run.Info.Env["HIP_VISIBLE_DEVICES"] +
+		in.Run.Info.Env["ROCR_VISIBLE_DEVICES"]
 	for _, is := range []func(*mem.Series) bool{
 		func(c *mem.Series) bool { return c.Device == name },
 		func(c *mem.Series) bool { return len(has) == 1 && has[c.Device] },
@@ -141,7 +143,8 @@ func (in *Input) deviceRoom(device string) mem.Optional {
 	vendor, _, _ := strings.Cut(device, ":")
 	for _, gpu := range in.Run.Info.Host.GPUs {
 		all, known := gpu.Memory.Get()
-		if !known || gpu.Index != numberOf(device) || !strings.EqualFold(gpu.Vendor, vendor) && len(in.Run.Info.Host.GPUs) > 1 {
+		if !known || gpu.Index != numberOf(device) ||
+			!strings.EqualFold(gpu.Vendor, vendor) && len(in.Run.Info.Host.GPUs) > 1 {
 			continue
 		}
 		for _, s := range in.Run.Series {
@@ -169,7 +172,8 @@ func (in *Input) hostRoom() (room mem.Optional, of string) {
 	return room, of
 }
 
-// groupKeeps is the most that the control group was charged with and that the kernel cannot take back: without pages of files.
+// groupKeeps is the most that the control group was charged with and that the kernel cannot take back: without pages
+// of files.
 func (in *Input) groupKeeps() (most mem.Optional) {
 	used, file := in.find(0, mem.SeriesCgroupUsed), in.find(0, mem.SeriesCgroupFile)
 	if used == nil {

@@ -20,9 +20,12 @@ const (
 func shapes(in *Input, r *report.Report) {
 	in.shapeNote(r)
 	t := report.Table{
-		Name: "shapes", Title: "Curves", Note: in.shapeSpan() + " Changes are where a curve went to another level and stayed there.",
-		Columns: []report.Column{report.TextColumn("curve", "curve"), report.TextColumn("pattern", "pattern"), {Name: "period", Title: "period", Unit: mem.UnitNanoseconds, Label: mem.Estimated},
-			report.BytesColumn("lowest", "lowest", ""), report.BytesColumn("median", "median", ""), report.BytesColumn("highest", "highest", ""),
+		Name: "shapes", Title: "Curves", Note: in.shapeSpan() +
+			" Changes are where a curve went to another level and stayed there.",
+		Columns: []report.Column{report.TextColumn("curve", "curve"), report.TextColumn("pattern", "pattern"),
+			{Name: "period", Title: "period", Unit: mem.UnitNanoseconds, Label: mem.Estimated},
+			report.BytesColumn("lowest", "lowest", ""), report.BytesColumn("median", "median", ""),
+			report.BytesColumn("highest", "highest", ""),
 			report.TextColumn("changes", "changes"), report.TextColumn("label", "label")},
 	}
 	for _, s := range in.shaped() {
@@ -32,7 +35,8 @@ func shapes(in *Input, r *report.Report) {
 			continue
 		}
 		sorted := slices.Sorted(slices.Values(values))
-		t.Add(in.curveName(s), shape.Kind, nonZero(mem.Some(shape.Period)), sorted[0], sorted[len(sorted)/2], sorted[len(sorted)-1], in.changes(shape), string(s.Label))
+		t.Add(in.curveName(s), shape.Kind, nonZero(mem.Some(shape.Period)), sorted[0], sorted[len(sorted)/2],
+			sorted[len(sorted)-1], in.changes(shape), string(s.Label))
 	}
 	r.AddTable(t)
 }
@@ -45,8 +49,8 @@ func (in *Input) shapeSpan() string {
 	return "From the end of the first step to that of the last."
 }
 
-// whileWorking cuts a curve to the time in which a process worked: what it loads before its first step and gives back at its end is no
-// pattern of its work.
+// whileWorking cuts a curve to the time in which a process worked: what it loads before its first step and gives back
+// at its end is no pattern of its work.
 func (in *Input) whileWorking(process uint32, times, values []int64) ([]int64, []int64) {
 	from, to := in.clockOf(process).window(in.Run.Process(process), in.end)
 	first, _ := slices.BinarySearch(times, from)
@@ -110,8 +114,8 @@ func (in *Input) changes(s usage.Shape) string {
 	return strings.Join(texts, "; ")
 }
 
-// shapeNote is of the memory that the process which matters has at the ends of its steps; without steps, of all its samples. Mapped files
-// whose pages the kernel can take back are left out, as of its growth.
+// shapeNote is of the memory that the process which matters has at the ends of its steps; without steps, of all its
+// samples. Mapped files whose pages the kernel can take back are left out, as of its growth.
 func (in *Input) shapeNote(r *report.Report) {
 	times, values, at := in.atSteps(in.leader)
 	of := "RSS of " + in.processName(in.leader)
@@ -155,9 +159,11 @@ func (in *Input) shapeText(s usage.Shape) string {
 		return "a saw-tooth: it fills and is given back again and again"
 	case usage.Spikes:
 		if s.Times > 1 {
-			return fmt.Sprintf("flat but for %d spikes, %s together: that at %s decides the peak", s.Times, report.Duration(s.Lasts), report.Duration(in.since(s.At)))
+			return fmt.Sprintf("flat but for %d spikes, %s together: that at %s decides the peak", s.Times,
+				report.Duration(s.Lasts), report.Duration(in.since(s.At)))
 		}
-		return "flat but for a spike: " + report.Duration(s.Lasts) + " at " + report.Duration(in.since(s.At)) + " decide the peak"
+		return "flat but for a spike: " + report.Duration(s.Lasts) + " at " + report.Duration(in.since(s.At)) +
+			" decide the peak"
 	case usage.Staircase:
 		return fmt.Sprintf("a staircase: it rises %d times and stays there", len(s.Levels)-1)
 	case usage.Growth:
@@ -166,7 +172,8 @@ func (in *Input) shapeText(s usage.Shape) string {
 		}
 		return "steady growth"
 	case usage.NotBack:
-		return fmt.Sprintf("insufficient cleanup: it falls again, but not to where it began. It is %v at the beginning and %v at the end", mem.Bytes(s.First), mem.Bytes(s.Last))
+		return fmt.Sprintf("insufficient cleanup: it falls again, but not to where it began. It is %v at the beginning "+
+			"and %v at the end", mem.Bytes(s.First), mem.Bytes(s.Last))
 	case usage.Uneven:
 		return "uneven"
 	}

@@ -29,8 +29,9 @@ func (in *Input) readings(p *mem.Process) int {
 	return to - from
 }
 
-// shortLived says how many processes lived so shortly, or were read so seldom, that the peak may have been missed by what
-// they took. Those that lived at a time can have had, by the kernel's marks, more than a tenth of it. 0: the readings are good enough.
+// shortLived says how many processes lived so shortly, or were read so seldom, that the peak may have been missed by
+// what they took. Those that lived at a time can have had, by the kernel's marks, more than a tenth of it. 0: the
+// readings are good enough.
 func (in *Input) shortLived(peak int64) int {
 	type change struct{ time, bytes int64 }
 	var changes []change
@@ -49,7 +50,10 @@ func (in *Input) shortLived(peak int64) int {
 		mark := in.processPeak(p).Or(sum / max(known, 1))
 		changes = append(changes, change{p.Start, mark}, change{p.End.Or(in.end), -mark})
 	}
-	slices.SortFunc(changes, func(a, b change) int { return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(b.bytes, a.bytes)) })
+	slices.SortFunc(changes, func(a, b change) int {
+		return cmp.Or(cmp.Compare(a.time, b.time),
+			cmp.Compare(b.bytes, a.bytes))
+	})
 	var together, most int64
 	for _, c := range changes {
 		together += c.bytes

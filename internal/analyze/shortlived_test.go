@@ -7,8 +7,8 @@ import (
 	"hightide/internal/mem"
 )
 
-// TestShortLived: a peak that processes of less than half a second, or that were hardly read, can have passed unseen is "at least". A few small ones
-// beside a large program change nothing.
+// TestShortLived: a peak that processes of less than half a second, or that were hardly read, can have passed unseen
+// is "at least". A few small ones beside a large program change nothing.
 func TestShortLived(t *testing.T) {
 	for _, test := range []struct {
 		name  string
@@ -30,7 +30,8 @@ func TestShortLived(t *testing.T) {
 			frames := []mem.Frame{
 				mem.RunInfo{ID: "x", StartMono: 1},
 				mem.Process{ID: 1, PID: 10, Role: "main", Start: 1},
-				mem.Process{ID: 2, PID: 11, Role: "child", Start: 1e9, End: mem.Some(int64(12e8)), MaxRSS: mem.Some(int64(15 << 20))},
+				mem.Process{ID: 2, PID: 11, Role: "child", Start: 1e9, End: mem.Some(int64(12e8)),
+					MaxRSS: mem.Some(int64(15 << 20))},
 				mem.SeriesDef{ID: 1, Name: mem.SeriesTreeRSS, Unit: mem.UnitBytes, Label: mem.Measured},
 			}
 			for at := int64(1e9); at <= 9e9; at += test.every {

@@ -41,7 +41,8 @@ func sites(in *Input, r *report.Report) {
 		return
 	}
 	slices.SortStableFunc(all, func(a, b holding) int {
-		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Site.File, b.Site.File), cmp.Compare(a.Site.Line, b.Site.Line))
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Site.File, b.Site.File),
+			cmp.Compare(a.Site.Line, b.Site.Line))
 	})
 	all = withoutNoise(all, total)
 	var absent mem.Bytes
@@ -50,14 +51,19 @@ func sites(in *Input, r *report.Report) {
 	}
 	t := report.Table{
 		Name: "sites", Title: "Lines that held the heap at its highest", Total: mem.Some(int64(total)),
-		Note: "Estimates from a Poisson sample of the allocations; ± is half the 95 % interval. Blocks of 4 MiB and more are all recorded; lines of less than 1 % that are smaller than their error are left out." + absentNote(absent),
-		Columns: []report.Column{report.TextColumn("line", "line"), report.TextColumn("function", "function"), report.BytesColumn("bytes", "bytes", mem.Sampled),
-			report.BytesColumn("error", "±", mem.Sampled), {Name: "share", Title: "share", Unit: mem.UnitMilli, Label: mem.Sampled},
-			report.BytesColumn("absent", "not resident", mem.Sampled), report.CountColumn("samples", "samples"), report.TextColumn("phase", "phase"), report.TextColumn("process", "process"), report.TextColumn("file", "file")},
+		Note: "Estimates from a Poisson sample of the allocations; ± is half the 95 % interval. Blocks of 4 MiB and more " +
+			"are all recorded; lines of less than 1 % that are smaller than their error are left out." + absentNote(absent),
+		Columns: []report.Column{report.TextColumn("line", "line"), report.TextColumn("function", "function"),
+			report.BytesColumn("bytes", "bytes", mem.Sampled),
+			report.BytesColumn("error", "±", mem.Sampled), {Name: "share", Title: "share", Unit: mem.UnitMilli,
+				Label: mem.Sampled},
+			report.BytesColumn("absent", "not resident", mem.Sampled), report.CountColumn("samples", "samples"),
+			report.TextColumn("phase", "phase"), report.TextColumn("process", "process"), report.TextColumn("file", "file")},
 	}
 	several := in.severalHeaps()
 	if p := in.pssPeak; several && p.bytes > 0 && int64(total) > p.bytes+p.half {
-		t.Note += fmt.Sprintf(" Together they are more than the %v that the processes took at one moment: each process is shown at its own peak, and shared memory counts in each that maps it.", mem.Bytes(p.bytes))
+		t.Note += fmt.Sprintf(" Together they are more than the %v that the processes took at one moment: each process is "+
+			"shown at its own peak, and shared memory counts in each that maps it.", mem.Bytes(p.bytes))
 	}
 	for _, h := range all[:min(len(all), sitesShown)] {
 		share := int64(0)
@@ -89,14 +95,16 @@ func (in *Input) threadsOfJAX(r *report.Report, all []holding, total mem.Bytes) 
 	}
 	if native > total/10 {
 		r.AddNote(fmt.Sprintf("%v of the heap were allocated by JAX's own threads, which run no Python: with "+
-			"jax.config.update(\"jax_cpu_enable_async_dispatch\", False) before the first computation they are blamed on lines. --snapshot-on exit lists by line the arrays that are alive at the end.", native))
+			"jax.config.update(\"jax_cpu_enable_async_dispatch\", False) before the first computation they are blamed on "+
+			"lines. --snapshot-on exit lists by line the arrays that are alive at the end.", native))
 	}
 }
 
 // ofJAX says whether a native stack goes through JAX's own library.
 func (in *Input) ofJAX(stack uint32) bool {
 	return slices.ContainsFunc(in.Run.Stacks.Frames(stack), func(at mem.Location) bool {
-		return strings.HasPrefix(at.File, "libjax") || strings.HasPrefix(at.File, "xla_extension") || strings.HasPrefix(at.File, "_jax.")
+		return strings.HasPrefix(at.File, "libjax") || strings.HasPrefix(at.File, "xla_extension") ||
+			strings.HasPrefix(at.File, "_jax.")
 	})
 }
 

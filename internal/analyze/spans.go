@@ -19,7 +19,8 @@ const (
 	leastSpanShare = 0.01
 )
 
-const spansNote = "What the program named with hightide.span. A rise is from a span's beginning to its highest point; net is what a " +
+const spansNote = "What the program named with hightide.span. A rise is from a span's beginning to its highest " +
+	"point; net is what a " +
 	"pass left behind, on average. Memory is that of the whole process: what other threads did meanwhile is in it."
 
 // userSpans shows the spans that the program named, and the lines that held what memory rose by in them.
@@ -35,7 +36,8 @@ func userSpans(in *Input, r *report.Report) {
 	several := in.severalSteppers()
 	t := report.Table{
 		Name: "spans", Title: "Spans",
-		Columns: append([]report.Column{report.TextColumn("span", "span"), report.TextColumn("process", "process"), report.CountColumn("process_id", "")}, stayColumns(in.label())...),
+		Columns: append([]report.Column{report.TextColumn("span", "span"), report.TextColumn("process", "process"),
+			report.CountColumn("process_id", "")}, stayColumns(in.label())...),
 	}
 	for _, s := range all[:min(len(all), spansShown)] {
 		if s.DevicePeak.Known() {
@@ -59,10 +61,13 @@ type spanRise struct {
 func (in *Input) spanLines(r *report.Report, several bool) {
 	t := report.Table{
 		Name: "span-lines", Title: "Lines that held what spans took",
-		Note: "Of each span the stay in which the heap rose most: what each line held at its highest beyond what it held at the stay's " +
+		Note: "Of each span the stay in which the heap rose most: what each line held at its highest beyond what it held " +
+			"at the stay's " +
 			"beginning. Estimates from a sample; ± is half the 95 % interval.",
-		Columns: []report.Column{report.TextColumn("span", "span"), report.TextColumn("line", "line"), report.TextColumn("function", "function"),
-			report.BytesColumn("bytes", "bytes", mem.Sampled), report.BytesColumn("error", "±", mem.Sampled), report.TextColumn("process", "process"),
+		Columns: []report.Column{report.TextColumn("span", "span"), report.TextColumn("line", "line"),
+			report.TextColumn("function", "function"),
+			report.BytesColumn("bytes", "bytes", mem.Sampled), report.BytesColumn("error", "±", mem.Sampled),
+			report.TextColumn("process", "process"),
 			report.TextColumn("file", "file"), report.CountColumn("number", ""), report.CountColumn("process_id", "")},
 	}
 	for _, rise := range in.spanRises() {
@@ -74,7 +79,8 @@ func (in *Input) spanLines(r *report.Report, several bool) {
 				continue
 			}
 			shown++
-			t.Add(rise.span.Name, g.Site.Name, g.Site.Function, g.Bytes, error, in.whose(rise.span.Process, several), g.Site.File, g.Site.Line, rise.span.Process)
+			t.Add(rise.span.Name, g.Site.Name, g.Site.Function, g.Bytes, error, in.whose(rise.span.Process, several),
+				g.Site.File, g.Site.Line, rise.span.Process)
 		}
 	}
 	if len(t.Rows) > 0 {
@@ -112,8 +118,8 @@ func (in *Input) spanRises() []spanRise {
 	return all[:min(len(all), spansShown)]
 }
 
-// riseIn looks for the highest reading of the heap in a span. Not ok: none was made at its beginning, or none within it. Before its
-// first reading a heap held nothing that is known.
+// riseIn looks for the highest reading of the heap in a span. Not ok: none was made at its beginning, or none within
+// it. Before its first reading a heap held nothing that is known.
 func (in *Input) riseIn(h *usage.History, s *mem.Span) (spanRise, bool) {
 	from := h.MomentAt(s.Start)
 	last := h.MomentAt(s.End)

@@ -30,14 +30,16 @@ func stacks(in *Input, r *report.Report) {
 }
 
 func (in *Input) stackSet(p *mem.Process, h *usage.History) report.StackSet {
-	tree := newStackTree(in.names, report.StackSet{Name: "heap", Subject: report.Subject{Process: p.ID, Of: in.processName(p.ID)}, Title: "Heap by call stack",
+	tree := newStackTree(in.names, report.StackSet{Name: "heap",
+		Subject: report.Subject{Process: p.ID, Of: in.processName(p.ID)}, Title: "Heap by call stack",
 		Time: mem.Some(in.since(h.Peak.Time)), Step: mem.Some(int64(h.Peak.Step)), Label: h.Label})
 	tree.source = in.source
 	var all mem.Tally[uint32, report.StackUse]
 	variance := 0.0
 	for _, u := range h.AtPeak() {
 		variance += u.Variance
-		*all.At(u.Stack) = report.StackUse{Node: int(u.Stack), Bytes: u.Bytes, Error: usage.Half95(u.Variance, u.Bytes), Count: u.Blocks, Phase: u.Phase}
+		*all.At(u.Stack) = report.StackUse{Node: int(u.Stack), Bytes: u.Bytes, Error: usage.Half95(u.Variance, u.Bytes),
+			Count: u.Blocks, Phase: u.Phase}
 	}
 	measures, reading := report.HeapFlames[:1], "at the last reading"
 	if p.Bye.Known() { // what it frees after that, it kept to its end
@@ -58,8 +60,10 @@ func (in *Input) stackSet(p *mem.Process, h *usage.History) report.StackSet {
 	slices.SortFunc(uses, func(a, b report.StackUse) int {
 		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Node, b.Node))
 	})
-	set.Measures = tree.fill(uses, measures, stacksBeside, int64(h.Peak.Bytes/leastOfStacks), func(i int) []mem.Location { return h.Stacks.Frames(uint32(uses[i].Node)) })
-	for m, title := range []string{"bytes held at the peak", "bytes held " + reading, "bytes allocated and freed again"}[:len(measures)] {
+	set.Measures = tree.fill(uses, measures, stacksBeside, int64(h.Peak.Bytes/leastOfStacks),
+		func(i int) []mem.Location { return h.Stacks.Frames(uint32(uses[i].Node)) })
+	for m, title := range []string{"bytes held at the peak", "bytes held " + reading,
+		"bytes allocated and freed again"}[:len(measures)] {
 		set.Measures[m].Title, set.Measures[m].Unit = title, mem.UnitBytes
 	}
 	set.Total, set.Rest = mem.Bytes(set.Measures[0].Total), mem.Bytes(set.Measures[0].Rest)
@@ -67,8 +71,8 @@ func (in *Input) stackSet(p *mem.Process, h *usage.History) report.StackSet {
 	return *set
 }
 
-// HeapAt is what a process's heap held at a time by stack, as it was read last before; with from, only what it took after that. Times are in
-// ns since the run began. nil: the heap of no such process was sampled.
+// HeapAt is what a process's heap held at a time by stack, as it was read last before; with from, only what it took
+// after that. Times are in ns since the run began. nil: the heap of no such process was sampled.
 func HeapAt(run *mem.Run, process uint32, at int64, from mem.Optional) *report.StackSet {
 	h := usage.FromHeap(run, process)
 	if h == nil {
@@ -76,7 +80,8 @@ func HeapAt(run *mem.Run, process uint32, at int64, from mem.Optional) *report.S
 	}
 	began := run.Start()
 	moment := h.MomentAt(began + at)
-	set := report.StackSet{Name: "heap", Subject: report.Subject{Process: process, Of: processName(run.Process(process))}, Title: "Heap at a moment, by call stack", Label: h.Label}
+	set := report.StackSet{Name: "heap", Subject: report.Subject{Process: process,
+		Of: processName(run.Process(process))}, Title: "Heap at a moment, by call stack", Label: h.Label}
 	if moment > usage.Beginning {
 		set.Time = mem.Some(max(h.TimeOf(moment)-began, 0))
 	}
@@ -88,14 +93,16 @@ func HeapAt(run *mem.Run, process uint32, at int64, from mem.Optional) *report.S
 	uses := make([]report.StackUse, len(held))
 	for i, u := range held {
 		variance += u.Variance
-		uses[i] = report.StackUse{Node: int(u.Stack), Bytes: u.Bytes, Error: usage.Half95(u.Variance, u.Bytes), Count: u.Blocks, Phase: u.Phase}
+		uses[i] = report.StackUse{Node: int(u.Stack), Bytes: u.Bytes, Error: usage.Half95(u.Variance, u.Bytes),
+			Count: u.Blocks, Phase: u.Phase}
 	}
 	set = StackSetOf(usage.NewNames(&run.Stacks), set, uses)
 	set.Error = usage.Half95(variance, set.Total)
 	return &set
 }
 
-// StackSetOf is what some stacks of a table held, as a tree without the frames that no one looks for. Node of a use is its stack's number.
+// StackSetOf is what some stacks of a table held, as a tree without the frames that no one looks for. Node of a use
+// is its stack's number.
 func StackSetOf(names *usage.Names, set report.StackSet, uses []report.StackUse) report.StackSet {
 	tree := newStackTree(names, set)
 	slices.SortStableFunc(uses, func(a, b report.StackUse) int {
@@ -137,9 +144,10 @@ func newStackTree(names *usage.Names, set report.StackSet) *stackTree {
 	return &stackTree{names: names, frames: map[mem.Location]int{}, nodes: map[[2]int]int{}, set: set}
 }
 
-// fill puts the largest stacks by each measure into the tree, those of at least so much. It says what all of them and those left out
-// come to. Parameter beside is how many by each measure but the first.
-func (t *stackTree) fill(uses []report.StackUse, measures []string, beside int, least int64, frames func(use int) []mem.Location) []report.FlameMeasure {
+// fill puts the largest stacks by each measure into the tree, those of at least so much. It says what all of them and
+// those left out come to. Parameter beside is how many by each measure but the first.
+func (t *stackTree) fill(uses []report.StackUse, measures []string, beside int, least int64,
+	frames func(use int) []mem.Location) []report.FlameMeasure {
 	chosen, whole := make([]bool, len(uses)), make([]report.FlameMeasure, len(measures))
 	order, shown := make([]int, len(uses)), stacksShown
 	for m, name := range measures {
@@ -169,8 +177,8 @@ func (t *stackTree) fill(uses []report.StackUse, measures []string, beside int, 
 	return whole
 }
 
-// add puts a stack into the tree and returns its innermost node. Frames of our own and those of Python's import are left out, so that what
-// importing allocates is the line's that imports; what we allocate ourselves is one node.
+// add puts a stack into the tree and returns its innermost node. Frames of our own and those of Python's import are
+// left out, so that what importing allocates is the line's that imports; what we allocate ourselves is one node.
 func (t *stackTree) add(stack []mem.Location) int {
 	if t.names.IsOwn(stack) {
 		stack = []mem.Location{{Function: usage.OwnAgent, Native: true}}

@@ -16,7 +16,8 @@ func TestStacks(t *testing.T) {
 	run := leakRun()
 	for id := range uint32(run.Stacks.Len()) {
 		if stack := run.Stacks.Frames(id); stack != nil {
-			if err := run.Stacks.Define(id, append(stack, mem.Location{File: "/x/hightide_agent/start.py", Line: 3, Function: "start"})); err != nil {
+			if err := run.Stacks.Define(id, append(stack, mem.Location{File: "/x/hightide_agent/start.py", Line: 3,
+				Function: "start"})); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -97,7 +98,8 @@ func table(t *testing.T, r *report.Report, name string) *report.Table {
 	return nil
 }
 
-// TestStacksAtTheEnd: what was held before the interpreter freed all, and what was freed before, import machinery left out.
+// TestStacksAtTheEnd: what was held before the interpreter freed all, and what was freed before, import machinery
+// left out.
 func TestStacksAtTheEnd(t *testing.T) {
 	for _, test := range []struct {
 		name  string
@@ -106,8 +108,10 @@ func TestStacksAtTheEnd(t *testing.T) {
 		end   map[string]mem.Bytes
 		freed map[string]mem.Bytes
 	}{
-		{"ended in good order", mem.Some(int64(35)), "bytes held at the last reading before the program ended", map[string]mem.Bytes{"keep": 40}, map[string]mem.Bytes{"work": 900}},
-		{"killed", mem.Optional{}, "bytes held at the last reading", map[string]mem.Bytes{}, map[string]mem.Bytes{"keep": 40, "work": 900}},
+		{"ended in good order", mem.Some(int64(35)), "bytes held at the last reading before the program ended",
+			map[string]mem.Bytes{"keep": 40}, map[string]mem.Bytes{"work": 900}},
+		{"killed", mem.Optional{}, "bytes held at the last reading", map[string]mem.Bytes{},
+			map[string]mem.Bytes{"keep": 40, "work": 900}},
 		{"ended before the first reading", mem.Some(int64(5)), "", nil, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -115,8 +119,9 @@ func TestStacksAtTheEnd(t *testing.T) {
 			work := mem.Location{File: "train.py", Line: 9, Function: "<module>"}
 			frames := []mem.Frame{mem.Process{ID: 1, PID: 7, Start: 1, Bye: test.bye, End: mem.Some(int64(45))}}
 			for id, name := range []string{"keep", "work"} {
-				frames = append(frames, mem.StackDef{ID: uint32(id + 1), Locations: []mem.Location{{File: "data.py", Line: id + 1, Function: name},
-					{File: "<frozen importlib._bootstrap>", Line: 241, Function: "_call_with_frames_removed"}, work}})
+				frames = append(frames, mem.StackDef{ID: uint32(id + 1),
+					Locations: []mem.Location{{File: "data.py", Line: id + 1, Function: name},
+						{File: "<frozen importlib._bootstrap>", Line: 241, Function: "_call_with_frames_removed"}, work}})
 			}
 			at := func(time int64, peak bool, keep, worked, allocated mem.Bytes) {
 				frames = append(frames, mem.HeapUse{Process: 1, Time: time, Live: keep + worked, Peak: peak, Sites: []mem.SiteUse{

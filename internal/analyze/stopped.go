@@ -11,9 +11,9 @@ import (
 	"hightide/internal/usage"
 )
 
-// A growth that stopped is told as past. Up to its end it is a growth like any other, so it is looked for in the run as it was then: until
-// the moment at which its lines came to rest. Whether it is a cache that is full, data that was loaded once, or a leak in a part
-// of the program that is over, no recording tells.
+// A growth that stopped is told as past. Up to its end it is a growth like any other, so it is looked for in the run
+// as it was then: until the moment at which its lines came to rest. Whether it is a cache that is full, data that was
+// loaded once, or a leak in a part of the program that is over, no recording tells.
 
 const (
 	leastStopped      = float64(16 * mem.MiB) // kept by a growth that stopped,
@@ -57,7 +57,10 @@ func (in *Input) stoppedCauses() (causes []growing) {
 func (in *Input) atRest(process uint32, all []usage.Stopped) []usage.Stopped {
 	return slices.DeleteFunc(all, func(s usage.Stopped) bool {
 		return slices.ContainsFunc(in.growing, func(g growing) bool {
-			return slices.ContainsFunc(g.lines, func(l growingLine) bool { return l.process == process && sameSite(l.Site, s.Site) })
+			return slices.ContainsFunc(g.lines, func(l growingLine) bool {
+				return l.process == process &&
+					sameSite(l.Site, s.Site)
+			})
 		})
 	})
 }
@@ -95,7 +98,8 @@ func (in *Input) grownUntilThen(p *mem.Process, rest []usage.Stopped, least floa
 func (in *Input) stoppedFinding(g *growing) report.Finding {
 	at := g.where()
 	f := in.growthFinding(g)
-	f.Kind, f.Severity, f.BytesPerStep, f.Error = report.KindBounded, report.Info, mem.Optional{}, mem.Some(int64(bytesPer(g.keptHalf)))
+	f.Kind, f.Severity, f.BytesPerStep, f.Error = report.KindBounded, report.Info, mem.Optional{},
+		mem.Some(int64(bytesPer(g.keptHalf)))
 	f.Title = "Grew by " + in.grewBy(g, at) + ", then stopped"
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %v (%s, ± %v), until about %s after %s, and then no more. It is still held at the end.",
@@ -131,9 +135,11 @@ func (in *Input) grew(g *growing, at mem.Location) string {
 	}
 	switch {
 	case g.holder != nil && at.File != "" && g.holder.Where.Line > 0:
-		return fmt.Sprintf("The %s `%s` (%s%s) gained %s%s, and grew by", g.holder.Kind, g.holder.Name, mem.LineName(at), quoted, g.items(), contents(g.holder))
+		return fmt.Sprintf("The %s `%s` (%s%s) gained %s%s, and grew by", g.holder.Kind, g.holder.Name, mem.LineName(at),
+			quoted, g.items(), contents(g.holder))
 	case g.holder != nil:
-		return fmt.Sprintf("The %s `%s` gained %s%s, and grew by", g.holder.Kind, g.holder.Name, g.items(), contents(g.holder))
+		return fmt.Sprintf("The %s `%s` gained %s%s, and grew by", g.holder.Kind, g.holder.Name, g.items(),
+			contents(g.holder))
 	case at.Native:
 		return fmt.Sprintf("Memory allocated inside %s grew by", at.File)
 	}
@@ -145,10 +151,12 @@ func (in *Input) stoppedAdvice(g *growing, at mem.Location) string {
 		if g.holder.Bound.Known() {
 			return ""
 		}
-		return fmt.Sprintf("If `%s` is a cache that is full, or data that was loaded once, this is as it should be. If it is not needed any more, drop it from there: that gives back %v.", g.holder.Name, bytesPer(g.kept))
+		return fmt.Sprintf("If `%s` is a cache that is full, or data that was loaded once, this is as it should be. If it "+
+			"is not needed any more, drop it from there: that gives back %v.", g.holder.Name, bytesPer(g.kept))
 	}
 	if at.Native || at.File == "" {
 		return ""
 	}
-	return fmt.Sprintf("If this is a cache that is full, or data that was loaded once, it is as it should be. If not, find what keeps the result of %s: that gives back %v.", mem.LineName(at), bytesPer(g.kept))
+	return fmt.Sprintf("If this is a cache that is full, or data that was loaded once, it is as it should be. If not, "+
+		"find what keeps the result of %s: that gives back %v.", mem.LineName(at), bytesPer(g.kept))
 }

@@ -53,7 +53,8 @@ type synthetic struct {
 	kinds map[mem.Quantity]func(step int) mem.Bytes
 }
 
-var kindSeries = map[mem.Quantity]uint32{mem.SeriesRSSFile: 60, mem.SeriesRSSShared: 61, mem.SeriesSwap: 62, mem.SeriesLocked: 63}
+var kindSeries = map[mem.Quantity]uint32{mem.SeriesRSSFile: 60, mem.SeriesRSSShared: 61, mem.SeriesSwap: 62,
+	mem.SeriesLocked: 63}
 
 type liveBlock struct {
 	site   int
@@ -80,8 +81,10 @@ func (s *synthetic) run() *mem.Run {
 			panic(err)
 		}
 	}
-	add(mem.RunInfo{ID: "synthetic", Verb: "run", Label: mem.Measured, Command: []string{"python", "train.py"}, Version: "0.1.0",
-		Host: mem.Host{OS: "linux", CPUs: 2, Memory: mem.Some(int64(24 * mem.GiB)), PageSize: 4096}, StartMono: 1e9, StartWall: 1.7e18})
+	add(mem.RunInfo{ID: "synthetic", Verb: "run", Label: mem.Measured, Command: []string{"python", "train.py"},
+		Version: "0.1.0",
+		Host:    mem.Host{OS: "linux", CPUs: 2, Memory: mem.Some(int64(24 * mem.GiB)), PageSize: 4096}, StartMono: 1e9,
+		StartWall: 1.7e18})
 	add(mem.Process{ID: 1, PID: 4242, Role: "main", Python: "3.12.1", Start: 1e9, Command: []string{"python", "train.py"},
 		Facts: map[string]string{"heap": "sampled", "heap_mean_bytes": strconv.FormatInt(int64(s.mean), 10)}})
 	add(mem.SeriesDef{ID: 1, Process: 1, Name: mem.SeriesRSS, Unit: mem.UnitBytes, Label: mem.Measured})
@@ -93,7 +96,8 @@ func (s *synthetic) run() *mem.Run {
 	for i, src := range s.sources {
 		add(mem.StackDef{ID: uint32(i + 1), Locations: src.stack})
 	}
-	b := &syntheticHeap{s: s, rng: rng, add: add, sites: make([]mem.SiteUse, len(s.sources)), told: make([]mem.SiteUse, len(s.sources)), ends: map[int][]liveBlock{}}
+	b := &syntheticHeap{s: s, rng: rng, add: add, sites: make([]mem.SiteUse, len(s.sources)),
+		told: make([]mem.SiteUse, len(s.sources)), ends: map[int][]liveBlock{}}
 	for i, src := range s.sources {
 		b.sites[i] = mem.SiteUse{Stack: uint32(i + 1), Phase: src.phase}
 	}
@@ -190,7 +194,8 @@ func (b *syntheticHeap) play() {
 		b.now += s.stepTime / 2
 		if b.live > b.peak {
 			b.peak = b.live
-			b.peakUse = mem.HeapUse{Process: 1, Time: b.now, Step: uint64(b.step), Live: b.live, Variance: b.variance, Peak: true}
+			b.peakUse = mem.HeapUse{Process: 1, Time: b.now, Step: uint64(b.step), Live: b.live, Variance: b.variance,
+				Peak: true}
 			for _, u := range b.sites {
 				if u.Live > 0 {
 					b.peakUse.Sites = append(b.peakUse.Sites, u)

@@ -37,10 +37,14 @@ type curveName struct {
 
 // curveNames are the series that the picture can show, most wanted first.
 var curveNames = []curveName{
-	{mem.SeriesTreeRSS, "RSS, all processes"}, {mem.SeriesTreePSS, "PSS, all processes"}, {mem.SeriesAllocated, "allocated"},
+	{mem.SeriesTreeRSS, "RSS, all processes"}, {mem.SeriesTreePSS, "PSS, all processes"},
+	{mem.SeriesAllocated, "allocated"},
 	{mem.SeriesReserved, "reserved"}, {mem.SeriesDeviceUsed, "device, used"}, {mem.SeriesDeviceProcess, "device, process"},
-	{mem.SeriesRSS, "RSS"}, {mem.SeriesRSSFile, "RSS, mapped files"}, {mem.SeriesRSSShared, "RSS, shared memory"}, {mem.SeriesHeapLive, "heap, live"}, {mem.SeriesTreeUSS, "USS, all processes"}, {mem.SeriesCgroupUsed, "control group, used"},
-	{mem.SeriesCgroupLimit, "control group, limit"}, {mem.SeriesSystemAvailable, "system, available"}, {mem.SeriesSwap, "swap"},
+	{mem.SeriesRSS, "RSS"}, {mem.SeriesRSSFile, "RSS, mapped files"}, {mem.SeriesRSSShared, "RSS, shared memory"},
+	{mem.SeriesHeapLive, "heap, live"}, {mem.SeriesTreeUSS, "USS, all processes"},
+	{mem.SeriesCgroupUsed, "control group, used"},
+	{mem.SeriesCgroupLimit, "control group, limit"}, {mem.SeriesSystemAvailable, "system, available"},
+	{mem.SeriesSwap, "swap"},
 	{mem.SeriesPSS, "PSS"}, {mem.SeriesDeviceUtilisation, "utilisation"}, {mem.SeriesDeviceTemperature, "temperature"},
 	{mem.SeriesDevicePower, "power"}, {mem.SeriesInactiveSplit, "unusable gaps"}, {mem.SeriesMajorFaults, "major faults"},
 }
@@ -53,7 +57,8 @@ func (in *Input) curves(r *report.Report) {
 	}
 	var chosen []*mem.Series
 	for _, s := range in.Run.Series {
-		if settled := in.find(0, mem.SeriesTreePSS); s.Name == mem.SeriesTreePSS && s.Process == 0 && settled != nil && settled.ID == s.ID {
+		if settled := in.find(0, mem.SeriesTreePSS); s.Name == mem.SeriesTreePSS && s.Process == 0 && settled != nil &&
+			settled.ID == s.ID {
 			s = settled
 		}
 		_, known := rank[s.Name]
@@ -63,7 +68,8 @@ func (in *Input) curves(r *report.Report) {
 		chosen = append(chosen, s)
 	}
 	slices.SortStableFunc(chosen, func(a, b *mem.Series) int {
-		return cmp.Or(cmp.Compare(rank[a.Name], rank[b.Name]), cmp.Compare(a.Process, b.Process), cmp.Compare(a.Device, b.Device), cmp.Compare(a.Framework, b.Framework))
+		return cmp.Or(cmp.Compare(rank[a.Name], rank[b.Name]), cmp.Compare(a.Process, b.Process),
+			cmp.Compare(a.Device, b.Device), cmp.Compare(a.Framework, b.Framework))
 	})
 	share := leadPoints
 	if len(chosen) > 1 {
@@ -89,7 +95,8 @@ func (in *Input) quiet(s *mem.Series) bool {
 		return !rose
 	case mem.SeriesRSSShared:
 		return float64(s.Values[s.Peak()]) < leastTotal
-	case mem.SeriesSwap, mem.SeriesMajorFaults, mem.SeriesInactiveSplit, mem.SeriesAllocated, mem.SeriesReserved, mem.SeriesDeviceProcess:
+	case mem.SeriesSwap, mem.SeriesMajorFaults, mem.SeriesInactiveSplit, mem.SeriesAllocated, mem.SeriesReserved,
+		mem.SeriesDeviceProcess:
 		return s.Values[s.Peak()] == 0
 	}
 	return false
@@ -169,7 +176,8 @@ func (in *Input) bars(r *report.Report) {
 	}
 	inStep := map[stepKey]int{}
 	for s := range in.Run.Spans.All() {
-		if s.Phase == mem.PhaseUser || s.Step%stride != 0 || s.Phase == mem.PhaseModule && withModules > barsShown || len(r.Phases) >= barsShown {
+		if s.Phase == mem.PhaseUser || s.Step%stride != 0 || s.Phase == mem.PhaseModule && withModules > barsShown ||
+			len(r.Phases) >= barsShown {
 			continue
 		}
 		if k := (stepKey{s.Process, s.Step}); stride > 1 {
@@ -177,7 +185,8 @@ func (in *Input) bars(r *report.Report) {
 				continue
 			}
 		}
-		r.Phases = append(r.Phases, report.PhaseBar{Process: s.Process, Phase: s.Phase, Name: s.Name, Step: s.Step, Start: in.since(s.Start), End: in.since(s.End)})
+		r.Phases = append(r.Phases, report.PhaseBar{Process: s.Process, Phase: s.Phase, Name: s.Name, Step: s.Step,
+			Start: in.since(s.Start), End: in.since(s.End)})
 	}
 	in.userBars(r)
 	slices.SortStableFunc(r.Phases, func(a, b report.PhaseBar) int {
@@ -194,7 +203,8 @@ func (in *Input) userBars(r *report.Report) {
 	}
 	slices.SortStableFunc(spans, func(a, b mem.Span) int { return cmp.Compare(b.End-b.Start, a.End-a.Start) })
 	for _, s := range spans[:min(len(spans), most)] {
-		r.Phases = append(r.Phases, report.PhaseBar{Process: s.Process, Phase: s.Phase, Name: s.Name, Step: s.Step, Start: in.since(s.Start), End: in.since(s.End), RSSPeak: s.RSSPeak})
+		r.Phases = append(r.Phases, report.PhaseBar{Process: s.Process, Phase: s.Phase, Name: s.Name, Step: s.Step,
+			Start: in.since(s.Start), End: in.since(s.End), RSSPeak: s.RSSPeak})
 	}
 }
 
@@ -249,7 +259,8 @@ func (in *Input) stepPoints(r *report.Report) {
 		_, _, files := in.filesRose(p.ID)
 		for i, s := range steps {
 			if i%max(stride, 1) == 0 || i == len(steps)-1 {
-				point := report.StepPoint{Process: s.Process, Step: s.Number, Time: in.since(s.Time), RSS: s.RSS, Heap: s.Heap, Device: s.Device}
+				point := report.StepPoint{Process: s.Process, Step: s.Number, Time: in.since(s.Time), RSS: s.RSS, Heap: s.Heap,
+					Device: s.Device}
 				if rss, ok := s.RSS.Get(); ok && files {
 					point.Kept = mem.Some(in.notTakenBack(p.ID, levels{[]int64{s.Time}, []int64{rss}})[0])
 				}
@@ -268,7 +279,8 @@ func (in *Input) marks(r *report.Report) {
 			continue
 		}
 		if len(r.Marks) < marksShown {
-			r.Marks = append(r.Marks, report.Mark{Time: in.since(e.Time), Kind: e.Kind, Text: report.FirstLine(e.Text, 160), Process: e.Process})
+			r.Marks = append(r.Marks, report.Mark{Time: in.since(e.Time), Kind: e.Kind, Text: report.FirstLine(e.Text, 160),
+				Process: e.Process})
 		}
 	}
 	if t, ok := r.Headline.Peak.Time.Get(); ok {

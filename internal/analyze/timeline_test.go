@@ -27,7 +27,8 @@ func TestThin(t *testing.T) {
 		if n == 0 {
 			continue
 		}
-		if slices.Max(y) != slices.Max(values) || slices.Min(y) != slices.Min(values) || x[0] != times[0] || x[len(x)-1] != times[n-1] {
+		if slices.Max(y) != slices.Max(values) || slices.Min(y) != slices.Min(values) || x[0] != times[0] ||
+			x[len(x)-1] != times[n-1] {
 			t.Errorf("%d samples: a peak or an end was lost", n)
 		}
 	}
@@ -59,18 +60,21 @@ func hourRun() *mem.Run {
 	series(0, mem.SeriesSystemAvailable)
 	for p := uint32(1); p <= 8; p++ {
 		must(mem.Process{ID: p, PID: int(p), Role: "rank", Rank: mem.Some(int64(p - 1)), Start: 1e9})
-		for _, name := range []mem.Quantity{mem.SeriesRSS, mem.SeriesVMS, mem.SeriesSwap, mem.SeriesPSS, mem.SeriesUSS, mem.SeriesMinorFaults,
+		for _, name := range []mem.Quantity{mem.SeriesRSS, mem.SeriesVMS, mem.SeriesSwap, mem.SeriesPSS, mem.SeriesUSS,
+			mem.SeriesMinorFaults,
 			mem.SeriesMajorFaults, mem.SeriesCPU, mem.SeriesThreads, mem.SeriesFiles, mem.SeriesHeapLive, mem.SeriesAllocated} {
 			series(p, name)
 		}
 		steps := make(mem.Steps, 20000)
 		for i := range steps {
-			steps[i] = mem.Step{Process: p, Number: uint64(i * 2), Time: 1e9 + int64(i)*180*ms, Duration: 90 * ms, RSS: mem.Some(int64(4*mem.GiB) + int64(i)*100), Heap: mem.Some(int64(3 * mem.GiB))}
+			steps[i] = mem.Step{Process: p, Number: uint64(i * 2), Time: 1e9 + int64(i)*180*ms, Duration: 90 * ms,
+				RSS: mem.Some(int64(4*mem.GiB) + int64(i)*100), Heap: mem.Some(int64(3 * mem.GiB))}
 		}
 		must(steps)
 		must(mem.StepTotal{Process: p, Steps: 40000})
 		for i := range 20000 {
-			must(mem.Spans{{Process: p, Phase: mem.Phases[2+i%4], Step: uint64(i / 4 * 16), Start: 1e9 + int64(i)*180*ms, End: 1e9 + int64(i)*180*ms + 80*ms}})
+			must(mem.Spans{{Process: p, Phase: mem.Phases[2+i%4], Step: uint64(i / 4 * 16), Start: 1e9 + int64(i)*180*ms,
+				End: 1e9 + int64(i)*180*ms + 80*ms}})
 		}
 		for site := range uint32(1000) {
 			must(mem.StackDef{ID: site + 1, Locations: userLine(int(site) + 1)})
@@ -80,7 +84,8 @@ func hourRun() *mem.Run {
 			for range 60 {
 				site := rng.Uint32N(1000) + 1
 				live := mem.Bytes(rng.Int64N(8e6))
-				use.Sites = append(use.Sites, mem.SiteUse{Stack: site, Live: live, Count: uint64(live/500000) + 1, Allocated: mem.Bytes(i) * mem.MiB})
+				use.Sites = append(use.Sites, mem.SiteUse{Stack: site, Live: live, Count: uint64(live/500000) + 1,
+					Allocated: mem.Bytes(i) * mem.MiB})
 			}
 			must(use)
 		}

@@ -45,7 +45,8 @@ func TestProfilerWithoutAddresses(t *testing.T) {
 	if got != want || s.Label != mem.Estimated {
 		t.Errorf("peak %v %s, want %v", got, s.Label, want)
 	}
-	if notes := strings.Join(s.Notes, " "); !strings.Contains(notes, "no addresses") || !strings.Contains(notes, "before the trace began is not known") {
+	if notes := strings.Join(s.Notes, " "); !strings.Contains(notes, "no addresses") ||
+		!strings.Contains(notes, "before the trace began is not known") {
 		t.Error(notes)
 	}
 }

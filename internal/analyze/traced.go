@@ -35,7 +35,8 @@ func traced(in *Input, r *report.Report) {
 	all := in.tracings()
 	t := report.Table{
 		Name: "tracings", Title: "Functions traced more than once",
-		Columns: []report.Column{report.TextColumn("function", "function"), report.TextColumn("line", "line"), report.TextColumn("framework", "framework"),
+		Columns: []report.Column{report.TextColumn("function", "function"), report.TextColumn("line", "line"),
+			report.TextColumn("framework", "framework"),
 			report.CountColumn("count", "times"), report.TextColumn("changed", "what changed last")},
 	}
 	for _, f := range all {
@@ -107,18 +108,21 @@ func (in *Input) tracedFinding(f *tracing) report.Finding {
 	if f.library {
 		return in.libraryTraced(f)
 	}
-	text := fmt.Sprintf("%s was traced %d times, %d of them in the second half of the run. %s keeps a graph or program of each. ",
+	text := fmt.Sprintf("%s was traced %d times, %d of them in the second half of the run. %s keeps a graph or program "+
+		"of each. ",
 		f.function, f.count, f.count-f.early, frameworkName(f.framework))
 	switch {
 	case f.eager:
-		text += "It is an operation that this line runs outside of any jitted function, so it is compiled for each shape by itself."
+		text += "It is an operation that this line runs outside of any jitted function, so it is compiled for each shape " +
+			"by itself."
 	case f.argument == "":
 		text += "Its arguments were of the same types each time, so it is likely to be made again before each call."
 	default:
 		text += fmt.Sprintf("The last time, its argument %s changed from %s to %s.", f.argument, f.before, f.after)
 	}
 	finding := report.Finding{
-		Kind: report.KindTracing, Severity: report.Info, Title: fmt.Sprintf("%s is traced again and again", f.function), Text: text, Advice: f.advice(),
+		Kind: report.KindTracing, Severity: report.Info, Title: fmt.Sprintf("%s is traced again and again", f.function),
+		Text: text, Advice: f.advice(),
 		Process: f.process, File: f.where.File, Line: f.where.Line, Label: mem.Measured,
 	}
 	in.roseMeanwhile(f, &finding)
@@ -135,7 +139,8 @@ func (in *Input) roseMeanwhile(f *tracing, finding *report.Finding) {
 	last, ok2 := rss.At(f.last).Get()
 	if rose := last - first; ok1 && ok2 && rose > 16<<20 {
 		finding.Severity = report.Warning
-		finding.Text += fmt.Sprintf(" RSS rose by %v between the first tracing and the last, for this or other reasons (measured).", mem.Bytes(rose))
+		finding.Text += fmt.Sprintf(" RSS rose by %v between the first tracing and the last, for this or other reasons "+
+			"(measured).", mem.Bytes(rose))
 	}
 }
 
@@ -143,14 +148,17 @@ func (in *Input) roseMeanwhile(f *tracing, finding *report.Finding) {
 func (in *Input) libraryTraced(f *tracing) report.Finding {
 	line := in.names.Search([]mem.Location{f.where}).Name
 	finding := report.Finding{
-		Kind: report.KindTracing, Severity: report.Info, Process: f.process, File: f.where.File, Line: f.where.Line, Label: mem.Measured,
+		Kind: report.KindTracing, Severity: report.Info, Process: f.process, File: f.where.File, Line: f.where.Line,
+		Label: mem.Measured,
 		Title: fmt.Sprintf("%s makes %s trace functions of its own again and again", line, frameworkName(f.framework)),
-		Text: fmt.Sprintf("%s traced functions of its own, as %s, %d times at %s, %d of them in the second half of the run. Each takes time; whether their graphs are kept was not seen.",
+		Text: fmt.Sprintf("%s traced functions of its own, as %s, %d times at %s, %d of them in the second half of the "+
+			"run. Each takes time; whether their graphs are kept was not seen.",
 			frameworkName(f.framework), f.function, f.count, line, f.count-f.early),
 		Advice: "If this line makes a model, a dataset or a function anew each time, make it once, before the loop.",
 	}
 	if source := in.source(f.where); strings.Contains(source, ".predict(") || strings.Contains(source, ".evaluate(") {
-		finding.Advice = "Each call of predict or evaluate makes a dataset, and traces its functions. For few inputs call the model itself, as model(x, training=False), or pass all inputs in one call."
+		finding.Advice = "Each call of predict or evaluate makes a dataset, and traces its functions. For few inputs call " +
+			"the model itself, as model(x, training=False), or pass all inputs in one call."
 	}
 	in.roseMeanwhile(f, &finding)
 	return finding
@@ -171,7 +179,8 @@ func (f *tracing) advice() string {
 	case value:
 		return "Pass Python numbers and strings that change as tensors (tf.constant)."
 	}
-	return "Pad batches to a few shapes, or give tf.function an input_signature with None where sizes differ, or reduce_retracing=True."
+	return "Pad batches to a few shapes, or give tf.function an input_signature with None where sizes differ, or " +
+		"reduce_retracing=True."
 }
 
 func frameworkName(name string) string {

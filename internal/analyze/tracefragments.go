@@ -15,8 +15,10 @@ const pinShare = 4
 // fragments fills in what the memory looked like at the moment explained, with all its blocks in the map
 // for pictures.
 func (a *explanation) fragments(d *usage.Device, at int, g *grouper, pictures bool) {
-	f := &report.Fragmentation{Reserved: mem.Bytes(a.At.Reserved.Or(0)), InactiveSplit: 0, Classes: []report.SizeClass{}, ByRounding: []report.RoundingWaste{},
-		EmptyCache: report.EmptyCache{Event: d.Releasable.Moment, Time: d.TimeOf(d.Releasable.Moment), Most: d.Releasable.Bytes, End: d.AtEnd}}
+	f := &report.Fragmentation{Reserved: mem.Bytes(a.At.Reserved.Or(0)), InactiveSplit: 0, Classes: []report.SizeClass{},
+		ByRounding: []report.RoundingWaste{},
+		EmptyCache: report.EmptyCache{Event: d.Releasable.Moment, Time: d.TimeOf(d.Releasable.Moment),
+			Most: d.Releasable.Bytes, End: d.AtEnd}}
 	var waste mem.Tally[string, report.RoundingWaste]
 	var pins mem.Tally[string, pinning]
 	for _, s := range d.SegmentsAfter(at) {
@@ -43,18 +45,24 @@ func (a *explanation) fragments(d *usage.Device, at int, g *grouper, pictures bo
 	})
 	slices.SortFunc(f.Classes, func(p, q report.SizeClass) int { return cmp.Compare(p.From, q.From) })
 	f.Waiting = a.At.Active - a.At.Allocated
-	f.Stuck = max(0, f.Reserved-a.At.Active-f.Releasable-f.Pooled) // less than nothing only where a file contradicts itself
+	// less than nothing only where a file contradicts itself
+	f.Stuck = max(0, f.Reserved-a.At.Active-f.Releasable-f.Pooled)
 	a.Fragmentation = f
 	a.Pins = make([]report.Pin, 0, len(pins.All))
 	for _, p := range pins.All {
 		a.Pins = append(a.Pins, p.Pin)
 	}
-	slices.SortFunc(a.Pins, func(p, q report.Pin) int { return cmp.Or(cmp.Compare(q.Pinned, p.Pinned), cmp.Compare(p.Name, q.Name)) })
+	slices.SortFunc(a.Pins, func(p, q report.Pin) int {
+		return cmp.Or(cmp.Compare(q.Pinned, p.Pinned),
+			cmp.Compare(p.Name, q.Name))
+	})
 }
 
 // segment draws one segment and adds its free pieces to the sums.
-func (a *explanation) segment(d *usage.Device, s *usage.HeldSegment, at int, g *grouper, f *report.Fragmentation, pictures bool) report.SegmentMap {
-	m := report.SegmentMap{Address: s.Address, Size: s.Size, Large: s.Large, Expandable: s.Expandable, Stream: s.Stream, Blocks: []report.MapBlock{}}
+func (a *explanation) segment(d *usage.Device, s *usage.HeldSegment, at int, g *grouper, f *report.Fragmentation,
+	pictures bool) report.SegmentMap {
+	m := report.SegmentMap{Address: s.Address, Size: s.Size, Large: s.Large, Expandable: s.Expandable, Stream: s.Stream,
+		Blocks: []report.MapBlock{}}
 	if s.Pool != (mem.PoolID{}) {
 		m.Pool = poolName(s.Pool)
 	}
@@ -139,7 +147,8 @@ type pinning struct {
 }
 
 // pin attributes a mostly empty segment's cached bytes to its largest block, so that the pinned bytes
-// of all rows add up. Expandable segments give back the pages between their blocks, and private pools keep theirs: no block pins them.
+// of all rows add up. Expandable segments give back the pages between their blocks, and private pools keep theirs: no
+// block pins them.
 func (g *grouper) pin(s *usage.HeldSegment, pins *mem.Tally[string, pinning]) {
 	var used mem.Bytes
 	d, largest := g.d, -1

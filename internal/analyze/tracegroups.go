@@ -89,7 +89,8 @@ func (g *grouper) blame(at int) ([]group, mem.Bytes, error) {
 	return all, waste, nil
 }
 
-// bulk is groups that are one thing to a reader: those of one name, mostly of the category that holds most, or of one kind.
+// bulk is groups that are one thing to a reader: those of one name, mostly of the category that holds most, or of one
+// kind.
 type bulk struct {
 	group        // the largest, with the bytes and blocks of all
 	lines int    // names in it
@@ -109,7 +110,8 @@ func bulkBy(groups []group, key func(*group) string) (most bulk) {
 		if sum.lines++; sum.lines == 1 {
 			sum.group, sum.line = *one, one
 		} else {
-			sum.Bytes, sum.Blocks, sum.mixed = sum.Bytes+one.Bytes, sum.Blocks+one.Blocks, sum.mixed || one.Category != sum.Category
+			sum.Bytes, sum.Blocks, sum.mixed = sum.Bytes+one.Bytes, sum.Blocks+one.Blocks, sum.mixed ||
+				one.Category != sum.Category
 		}
 	}
 	for _, one := range sums.All {
@@ -120,8 +122,8 @@ func bulkBy(groups []group, key func(*group) string) (most bulk) {
 	return most
 }
 
-// largestOf is what holds most among groups, and whether that is a kind: blocks of one known category are one thing whichever
-// lines allocated them, and so are those of one line.
+// largestOf is what holds most among groups, and whether that is a kind: blocks of one known category are one thing
+// whichever lines allocated them, and so are those of one line.
 func largestOf(groups []group, by string) (most bulk, kind bool) {
 	most = bulkBy(groups, func(g *group) string { return g.Name })
 	if by != "site" {
@@ -277,7 +279,8 @@ func (g *grouper) accuracy(at usage.Moment) *report.Accuracy {
 	if len(g.d.Snapshot.Owners) == 0 {
 		return nil
 	}
-	a := &report.Accuracy{By: []report.CategoryAccuracy{{Category: "parameters"}, {Category: "gradients"}, {Category: "optimizer state"}}}
+	a := &report.Accuracy{By: []report.CategoryAccuracy{{Category: "parameters"}, {Category: "gradients"},
+		{Category: "optimizer state"}}}
 	g.d.Each(at, func(n int) {
 		owner, bytes := g.d.Owner(n), g.d.Bytes[n]
 		i := slices.IndexFunc(a.By, func(c report.CategoryAccuracy) bool { return c.Category == owner })

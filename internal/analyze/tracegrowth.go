@@ -26,11 +26,13 @@ func unlooked(d *usage.Device, steps *usage.Steps) string {
 	case d.Moments == 0:
 		return "Growth was not looked for: the file records one state, and no events."
 	case steps == nil:
-		return fmt.Sprintf("Growth was not looked for: no steps are seen, and %s too few to tell it without.", counted(d.Moments, "event"))
+		return fmt.Sprintf("Growth was not looked for: no steps are seen, and %s too few to tell it without.",
+			counted(d.Moments, "event"))
 	case len(steps.Steps) == 0:
 		return "Growth was not looked for: no steps are seen, and within one step memory grows and shrinks by itself."
 	}
-	return fmt.Sprintf("Growth was not looked for: %s too few to tell it from a warm-up.", counted(len(steps.Steps), "step"))
+	return fmt.Sprintf("Growth was not looked for: %s too few to tell it from a warm-up.",
+		counted(len(steps.Steps), "step"))
 }
 
 // counted is "1 step is", "2 steps are".
@@ -47,13 +49,15 @@ func leastGrowth(peak mem.Bytes) mem.Bytes { return max(leastDeviceGrowth, peak/
 // lookedFor says what growth would have been told, where unlooked has nothing to say.
 func lookedFor(d *usage.Device, steps *usage.Steps) string {
 	if _, source := d.GrowthBins(steps); source == usage.Stretches {
-		return fmt.Sprintf("a line that gains %v or more over the trace, all along it (no steps are known)", leastGrowth(d.PeakLevels.Allocated))
+		return fmt.Sprintf("a line that gains %v or more over the trace, all along it (no steps are known)",
+			leastGrowth(d.PeakLevels.Allocated))
 	}
-	return fmt.Sprintf("a line that keeps %v or more over the trace, in most of its steps, or one block of any size in each of them", leastGrowth(d.PeakLevels.Allocated))
+	return fmt.Sprintf("a line that keeps %v or more over the trace, in most of its steps, or one block of any size in "+
+		"each of them", leastGrowth(d.PeakLevels.Allocated))
 }
 
-// growth finds what lines hold more of after each step, by the rules that hold for a heap (usage.TrendOf). Where no steps are
-// known, equal stretches of the trace stand for them.
+// growth finds what lines hold more of after each step, by the rules that hold for a heap (usage.TrendOf). Where no
+// steps are known, equal stretches of the trace stand for them.
 func (g *grouper) growth(steps *usage.Steps) []report.TraceGrowth {
 	found := []report.TraceGrowth{}
 	bins, source := g.d.GrowthBins(steps)
@@ -63,13 +67,15 @@ func (g *grouper) growth(steps *usage.Steps) []report.TraceGrowth {
 		least = min(least, float64(leastBlock)*float64(bins.Steps(0))/2)
 	}
 	for _, line := range g.d.Growing(g.names, bins, least, usage.Trend{}, g.wants) {
-		if source == usage.Stretches && line.Site.Name == usage.NoFrames { // it may be the gradients of a single backward pass
+		// it may be the gradients of a single backward pass
+		if source == usage.Stretches && line.Site.Name == usage.NoFrames {
 			continue
 		}
 		if mem.Bytes(line.Growth) < worth && !line.Every { // what only some steps add may be anything
 			continue
 		}
-		t := report.TraceGrowth{Name: line.Site.Name, Steps: bins.Steps(line.From), Source: source, PerStep: bytesPer(line.Slope), Grown: bytesPer(line.Growth),
+		t := report.TraceGrowth{Name: line.Site.Name, Steps: bins.Steps(line.From), Source: source,
+			PerStep: bytesPer(line.Slope), Grown: bytesPer(line.Growth),
 			Confidence: line.Confidence(), Frames: g.d.Stacks.Frames(line.Stack)}
 		if source == usage.Stretches {
 			t.Confidence *= doubtOfStretches
@@ -94,7 +100,8 @@ func (g *grouper) largerNotes(steps *usage.Steps, label mem.Label) []string {
 		if source == usage.Stretches {
 			by = fmt.Sprintf("by %v over the trace", bytesPer(line.Growth))
 		}
-		notes = append(notes, fmt.Sprintf("What %s holds gets larger, %s (%s) to %v at the end. Most of what it allocated before was freed: little is kept of it.", line.Site.Name, by, label, line.Held))
+		notes = append(notes, fmt.Sprintf("What %s holds gets larger, %s (%s) to %v at the end. Most of what it allocated "+
+			"before was freed: little is kept of it.", line.Site.Name, by, label, line.Held))
 	}
 	return notes[:min(len(notes), growthFindings)]
 }

@@ -25,7 +25,8 @@ func TestOOMIsExplainedAtItsOwnMoment(t *testing.T) {
 	if o == nil {
 		t.Fatal("no out-of-memory was found")
 	}
-	if o.Asked != mem.GiB || o.DeviceFree != mem.Some(633143296) || o.Cached != mem.Some(1677721600) || o.Pieces != mem.Some(8) ||
+	if o.Asked != mem.GiB || o.DeviceFree != mem.Some(633143296) || o.Cached != mem.Some(1677721600) ||
+		o.Pieces != mem.Some(8) ||
 		o.LargestFree != mem.Some(int64(200*mem.MiB)) || int64(o.Allocated)+o.Cached.Or(0) != o.Reserved.Or(0) {
 		t.Errorf("%+v", *o)
 	}
@@ -64,14 +65,15 @@ func TestOOMThatIsNoLackOfMemory(t *testing.T) {
 		t.Error(text)
 	}
 	// 6 MiB are taken from the device as a segment of 20 MiB, and no piece of the cache is free.
-	o := &report.TraceOOM{Asked: 6 * mem.MiB, DeviceFree: mem.Some(int64(15 * mem.MiB)), Segment: 20 * mem.MiB, WouldFit: new(true), Contiguous: new(false)}
+	o := &report.TraceOOM{Asked: 6 * mem.MiB, DeviceFree: mem.Some(int64(15 * mem.MiB)), Segment: 20 * mem.MiB,
+		WouldFit: new(true), Contiguous: new(false)}
 	if why, _ := cause(o); !strings.Contains(why, "less than the segment of 20.0 MiB") {
 		t.Error(why)
 	}
 }
 
-// What torch's own message said of the same failures: 21.01 GiB allocated, 12.00 MiB cached, 3.00 GiB asked for. A trace of the
-// profiler does not say what was free, but that of 22.05 GiB.
+// What torch's own message said of the same failures: 21.01 GiB allocated, 12.00 MiB cached, 3.00 GiB asked for. A
+// trace of the profiler does not say what was free, but that of 22.05 GiB.
 func TestOOMOfTheProfiler(t *testing.T) {
 	file, err := os.Open("../format/testdata/profiler-oom.json.gz")
 	if err != nil {
@@ -88,11 +90,15 @@ func TestOOMOfTheProfiler(t *testing.T) {
 	}
 	r := reported(t, snapshot, "trace.json", ExplainOptions{})
 	o := r.Allocators[0].OOM
-	if o == nil || o.Asked != 3*mem.GiB || o.Allocated != 22556966912 || o.Reserved != mem.Some(22569549824) || o.Cached != mem.Some(int64(12*mem.MiB)) ||
-		o.DeviceTotal != mem.Some(23676649472) || o.WouldFit == nil || *o.WouldFit || o.DeviceFree.Known() || o.Contiguous != nil || o.Pieces.Known() {
+	if o == nil || o.Asked != 3*mem.GiB || o.Allocated != 22556966912 || o.Reserved != mem.Some(22569549824) ||
+		o.Cached != mem.Some(int64(12*mem.MiB)) ||
+		o.DeviceTotal != mem.Some(23676649472) || o.WouldFit == nil || *o.WouldFit || o.DeviceFree.Known() ||
+		o.Contiguous != nil || o.Pieces.Known() {
 		t.Errorf("GPU: %+v", o)
 	}
-	if f := r.Findings[0]; f.File != "profiler_oom.py" || f.SiteFunction != "fill" || !strings.Contains(f.Text, "The largest part was held by profiler_oom.py:12: 21.0 GiB in 7 blocks. All of it together was not enough.") {
+	if f := r.Findings[0]; f.File != "profiler_oom.py" || f.SiteFunction != "fill" ||
+		!strings.Contains(f.Text,
+			"The largest part was held by profiler_oom.py:12: 21.0 GiB in 7 blocks. All of it together was not enough.") {
 		t.Errorf("%+v", f)
 	}
 	o = r.Allocators[1].OOM

@@ -39,14 +39,15 @@ func TestPinsAreTheBlocksOfMostlyEmptySegments(t *testing.T) {
 	}
 }
 
-// TestFragmentationIsOfTheMomentExplained: expandable segments give back what lies free between their blocks, so less of it
-// is stuck. What is stuck is told of the moment that is explained, not of the end.
+// TestFragmentationIsOfTheMomentExplained: expandable segments give back what lies free between their blocks, so less
+// of it is stuck. What is stuck is told of the moment that is explained, not of the end.
 func TestFragmentationIsOfTheMomentExplained(t *testing.T) {
 	record := func(settings allocator.Settings, free bool) *mem.AllocatorSnapshot {
 		trace := mem.Trace{}
 		n := allocator.NewNative(settings, allocator.RulesOf(2, 9), 0, &allocator.Device{})
 		n.Observe = func(e allocator.Event) {
-			trace.Action, trace.Address, trace.Size = append(trace.Action, e.Action), append(trace.Address, e.Address), append(trace.Size, e.Size)
+			trace.Action, trace.Address, trace.Size = append(trace.Action, e.Action), append(trace.Address, e.Address),
+				append(trace.Size, e.Size)
 			trace.Stream, trace.Stack = append(trace.Stream, e.Stream), append(trace.Stack, 0)
 		}
 		var all []allocator.Handle
@@ -66,7 +67,8 @@ func TestFragmentationIsOfTheMomentExplained(t *testing.T) {
 		for i := 0; free && i < len(all); i += 2 {
 			n.Free(all[i])
 		}
-		return &mem.AllocatorSnapshot{Segments: n.State(), Traces: []mem.Trace{trace}, Versions: "2.9", Settings: map[string]string{"PYTORCH_CUDA_ALLOC_CONF": settings.String()}}
+		return &mem.AllocatorSnapshot{Segments: n.State(), Traces: []mem.Trace{trace}, Versions: "2.9",
+			Settings: map[string]string{"PYTORCH_CUDA_ALLOC_CONF": settings.String()}}
 	}
 	last := record(allocator.Settings{}, false).Traces[0].Len() - 1
 	for name, c := range map[string]struct {
@@ -74,11 +76,16 @@ func TestFragmentationIsOfTheMomentExplained(t *testing.T) {
 		free      bool
 		at, title string
 	}{
-		"segments":               {allocator.Settings{}, false, "end", "are cached beside blocks in use, at the end"},
-		"empty at the end":       {allocator.Settings{}, true, "event " + strconv.Itoa(last), "are cached beside blocks in use, after event"},
-		"empty, and explained":   {allocator.Settings{}, true, "end", ""},
-		"expandable":             {allocator.Settings{Expandable: true}, false, "end", "340 MiB of device 0 are cached beside blocks in use"},                             // of 900 that lie between blocks: the rest are whole pages
-		"pages of 64 MiB":        {allocator.Settings{Expandable: true, LargeSegment: 64 * mem.MiB}, false, "end", "788 MiB of device 0 are cached beside blocks in use"}, // the last two pages are free,
+		"segments": {allocator.Settings{}, false, "end", "are cached beside blocks in use, at the end"},
+		"empty at the end": {allocator.Settings{}, true, "event " + strconv.Itoa(last),
+			"are cached beside blocks in use, after event"},
+		"empty, and explained": {allocator.Settings{}, true, "end", ""},
+		// of 900 that lie between blocks: the rest are whole pages
+		"expandable": {allocator.Settings{Expandable: true}, false, "end",
+			"340 MiB of device 0 are cached beside blocks in use"},
+		// the last two pages are free,
+		"pages of 64 MiB": {allocator.Settings{Expandable: true, LargeSegment: 64 * mem.MiB}, false, "end",
+			"788 MiB of device 0 are cached beside blocks in use"},
 		"nothing is stuck there": {allocator.Settings{}, false, "peak", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

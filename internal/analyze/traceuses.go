@@ -55,7 +55,10 @@ func (l *longest) add(held float64, life report.LongLife) {
 			return
 		}
 	}
-	place, _ := slices.BinarySearchFunc(*l, held, func(of weighedLife, held float64) int { return cmp.Or(cmp.Compare(held, of.held), -1) })
+	place, _ := slices.BinarySearchFunc(*l, held, func(of weighedLife,
+		held float64) int {
+		return cmp.Or(cmp.Compare(held, of.held), -1)
+	})
 	if place < longLives {
 		*l = slices.Insert(*l, place, weighedLife{held, life})
 		*l = (*l)[:min(len(*l), longLives)]
@@ -139,20 +142,25 @@ func (u *stackUses) kinds() map[stackOf]map[string]mem.Bytes {
 
 // flames is what each stack did as a tree. Each measure's largest stacks are in it.
 func (u *stackUses) flames(a *explanation) {
-	tree := newStackTree(u.g.names, report.StackSet{Name: "device", Subject: a.Subject(), Title: report.UpperFirst(a.InFile()), Event: mem.Some(int64(a.At.Event)),
+	tree := newStackTree(u.g.names, report.StackSet{Name: "device", Subject: a.Subject(),
+		Title: report.UpperFirst(a.InFile()), Event: mem.Some(int64(a.At.Event)),
 		Label: a.Label, Total: a.At.Allocated})
 	if a.Filter != "" {
 		tree.set.Title += fmt.Sprintf(", only what matches %q", a.Filter)
 	}
 	uses, kinds := make([]report.StackUse, len(u.all)), u.kinds()
 	for i, did := range u.all {
-		uses[i] = report.StackUse{Bytes: did.Bytes, Count: did.Blocks, Categories: kinds[stackOf{did.Stack, did.Before}], Average: mem.Bytes(did.Average), Allocations: did.Allocations, Churn: did.Churn}
+		uses[i] = report.StackUse{Bytes: did.Bytes, Count: did.Blocks, Categories: kinds[stackOf{did.Stack, did.Before}],
+			Average: mem.Bytes(did.Average), Allocations: did.Allocations, Churn: did.Churn}
 	}
 	set := &tree.set
-	set.Measures = tree.fill(uses, report.Flames, stacksShown, 0, func(i int) []mem.Location { return u.all[i].Pictured(u.g.names) })
+	set.Measures = tree.fill(uses, report.Flames, stacksShown, 0,
+		func(i int) []mem.Location { return u.all[i].Pictured(u.g.names) })
 	for m, what := range []report.FlameMeasure{
-		{Title: "bytes at the moment explained", Unit: mem.UnitBytes}, {Title: "bytes × time, as the average held", Unit: mem.UnitBytes},
-		{Title: "number of allocations", Unit: mem.UnitCount}, {Title: "bytes allocated and freed again", Unit: mem.UnitBytes},
+		{Title: "bytes at the moment explained", Unit: mem.UnitBytes},
+		{Title: "bytes × time, as the average held", Unit: mem.UnitBytes},
+		{Title: "number of allocations", Unit: mem.UnitCount}, {Title: "bytes allocated and freed again",
+			Unit: mem.UnitBytes},
 	} {
 		set.Measures[m].Title, set.Measures[m].Unit = what.Title, what.Unit
 	}

@@ -54,7 +54,8 @@ func (in *Input) totalGrowth() (all []total, tested bool) {
 	return all, tested
 }
 
-// keptOver is what a growth came to from the beginning to the end, of which its trend saw the middle: no more than the curve rose by.
+// keptOver is what a growth came to from the beginning to the end, of which its trend saw the middle: no more than
+// the curve rose by.
 func keptOver(k usage.Curve, slope, passed float64) float64 {
 	rose := k.Y[len(k.Y)-1] - slices.Min(k.Y)
 	return min(slope*passed, rose*passed/(k.X[len(k.X)-1]-k.X[0]))
@@ -77,8 +78,8 @@ type memory struct {
 	atEnds  bool // the ends of steps were read with it
 }
 
-// memories are those of a process. The ends of steps have what was allocated on the device that was the current one: where a
-// process uses several, samples alone say which is which.
+// memories are those of a process. The ends of steps have what was allocated on the device that was the current one:
+// where a process uses several, samples alone say which is which.
 func (in *Input) memories(process uint32) []memory {
 	all := []memory{{process: process, source: "rss", series: in.find(process, mem.SeriesRSS), atEnds: true}}
 	var used []*mem.Series
@@ -116,11 +117,12 @@ func (in *Input) atEnds(m memory) (l levels) {
 	return l
 }
 
-// notTakenBack is what the kernel cannot take back of the resident memory of a process, whose RSS is given: what is its own, what it
-// shares with others, and with it what was swapped out. A page of a mapped file is read again when it is needed, and one that
-// was written is written to the file first, so a file that is read through mmap is no growth. A page of a private mapping that
-// was written is the process's own, and files of /dev/shm are shared memory: the kernel counts them so.
-// Of locked pages it says only how many there are: those beyond all other memory must be of files.
+// notTakenBack is what the kernel cannot take back of the resident memory of a process, whose RSS is given: what is
+// its own, what it shares with others, and with it what was swapped out. A page of a mapped file is read again when
+// it is needed, and one that was written is written to the file first, so a file that is read through mmap is no
+// growth. A page of a private mapping that was written is the process's own, and files of /dev/shm are shared memory:
+// the kernel counts them so. Of locked pages it says only how many there are: those beyond all other memory must be
+// of files.
 func (in *Input) notTakenBack(process uint32, rss levels) []int64 {
 	kept, swap := slices.Clone(rss.values), in.find(process, mem.SeriesSwap)
 	for i, at := range rss.times {
@@ -129,13 +131,15 @@ func (in *Input) notTakenBack(process uint32, rss levels) []int64 {
 	return kept
 }
 
-// takenBack are the resident bytes of mapped files that the kernel can take back, of a process that has so much resident.
+// takenBack are the resident bytes of mapped files that the kernel can take back, of a process that has so much
+// resident.
 func (in *Input) takenBack(process uint32, at, rss int64) int64 {
 	files, locked := in.find(process, mem.SeriesRSSFile), in.find(process, mem.SeriesLocked)
 	return max(min(in.between(files, process, at), rss-valueAt(locked, at), rss), 0)
 }
 
-// between is a series at a moment between two readings of its process: it is recorded where it changed, and read with the RSS.
+// between is a series at a moment between two readings of its process: it is recorded where it changed, and read with
+// the RSS.
 func (in *Input) between(s *mem.Series, process uint32, at int64) int64 {
 	read := in.find(process, mem.SeriesRSS)
 	before := valueAt(s, at)
@@ -151,7 +155,8 @@ func (in *Input) between(s *mem.Series, process uint32, at int64) int64 {
 	return first + int64(float64(valueAt(s, to)-first)*float64(at-from)/float64(to-from))
 }
 
-// filesRose is by how much the resident pages of mapped files of a process rose to the end, after warm-up; ok where that is worth a word.
+// filesRose is by how much the resident pages of mapped files of a process rose to the end, after warm-up; ok where
+// that is worth a word.
 func (in *Input) filesRose(process uint32) (rise, end mem.Bytes, ok bool) {
 	rss := in.find(process, mem.SeriesRSS)
 	if rss == nil {
@@ -160,7 +165,8 @@ func (in *Input) filesRose(process uint32) (rise, end mem.Bytes, ok bool) {
 	from, to := in.clockOf(process).window(in.Run.Process(process), in.end)
 	from += int64(usage.WarmUpPart * float64(to-from))
 	first, last := in.takenBack(process, from, valueAt(rss, from)), in.takenBack(process, to, valueAt(rss, to))
-	return mem.Bytes(last - first), mem.Bytes(last), float64(last-first) >= max(leastTotal, leastShare*float64(rss.Values[rss.Peak()]))
+	return mem.Bytes(last - first), mem.Bytes(last), float64(last-first) >= max(leastTotal,
+		leastShare*float64(rss.Values[rss.Peak()]))
 }
 
 // fileNotes say which processes came to have more of mapped files, so that a rise of RSS is not taken for a growth.
@@ -173,11 +179,13 @@ func (in *Input) fileNotes(r *report.Report) {
 		}
 		rose = max(rose, rise)
 		r.AddNote(fmt.Sprintf("The resident pages of mapped files of %s rose by %v to %v (%s). "+
-			"The kernel takes them back when memory is short, so they do not count as growth.", in.processName(p.ID), rise, end, mem.Measured))
+			"The kernel takes them back when memory is short, so they do not count as growth.", in.processName(p.ID), rise,
+			end, mem.Measured))
 	}
 	in.filesClause = ""
 	if peak := in.hostPeak().Or(0); float64(rose) >= leastClause*float64(peak) && !r.Headline.MainSource.OfDevice() {
-		in.filesClause = fmt.Sprintf("RSS rises by %v of mapped files, which the kernel takes back when memory is short", rose)
+		in.filesClause = fmt.Sprintf("RSS rises by %v of mapped files, which the kernel takes back when memory is short",
+			rose)
 	}
 }
 
@@ -192,7 +200,8 @@ func valueAt(s *mem.Series, at int64) int64 {
 	return s.At(at).Or(0)
 }
 
-// totalCurve is a process's memory over its clock: at the ends of its steps, or where these are too few or end too early, as sampled.
+// totalCurve is a process's memory over its clock: at the ends of its steps, or where these are too few or end too
+// early, as sampled.
 func (in *Input) totalCurve(m memory, ends levels, from, to int64) (c usage.Curve, sampled bool) {
 	l, few := ends, !seenToTheEnd(ends.times, from, to)
 	if m.source == "device" { // steps that are short are seldom recorded with what the device holds
@@ -210,8 +219,8 @@ func (in *Input) totalCurve(m memory, ends levels, from, to int64) (c usage.Curv
 	return usage.Binned(l.times, l.values, from, to, usage.MostBins, in.clockOf(m.process).at), sampled
 }
 
-// The part of a process's growth from which on its lines explain it, or are at least one cause with it: a sampler does not see all that a
-// library allocates, and malloc keeps holes between blocks.
+// The part of a process's growth from which on its lines explain it, or are at least one cause with it: a sampler
+// does not see all that a library allocates, and malloc keeps holes between blocks.
 const (
 	explainsAll  = 0.4
 	explainsSome = 0.2
@@ -226,7 +235,8 @@ func (in *Input) goingOn(all []total) []total {
 		}
 	}
 	return slices.DeleteFunc(all, func(t total) bool {
-		return t.source == "rss" && t.kept-stopped[t.process] < max((1-explainsAll)*t.kept, leastTotal) && stopped[t.process] > 0
+		return t.source == "rss" && t.kept-stopped[t.process] < max((1-explainsAll)*t.kept, leastTotal) &&
+			stopped[t.process] > 0
 	})
 }
 
@@ -265,7 +275,8 @@ func (in *Input) unexplained(all []total, known []growing) []growing {
 	}
 	var out []growing
 	for _, t := range all {
-		if t.source == "rss" && (explained[t.process] > explainsAll*t.Slope || in.largerRate(t.process) > explainsAll*t.Slope) {
+		if t.source == "rss" && (explained[t.process] > explainsAll*t.Slope ||
+			in.largerRate(t.process) > explainsAll*t.Slope) {
 			continue
 		}
 		if t.source == "rss" && explained[t.process] > explainsSome*t.Slope { // one cause, one finding
@@ -274,7 +285,8 @@ func (in *Input) unexplained(all []total, known []growing) []growing {
 				continue
 			}
 		}
-		g := growing{process: t.process, slope: t.Slope, half: t.Half, points: t.Points, kept: t.kept, keptHalf: t.keptHalf, source: t.source, label: in.labelOf(t.source), minutes: t.minutes}
+		g := growing{process: t.process, slope: t.Slope, half: t.Half, points: t.Points, kept: t.kept, keptHalf: t.keptHalf,
+			source: t.source, label: in.labelOf(t.source), minutes: t.minutes}
 		if t.source == "rss" {
 			g.slope -= explained[t.process]
 		}

@@ -13,8 +13,8 @@ func rising(perStep mem.Bytes) func(int) mem.Bytes {
 	return func(step int) mem.Bytes { return 100*mem.MiB + mem.Bytes(step)*perStep }
 }
 
-// TestKindsOfResidentMemory: growth is of what the kernel cannot take back. Pages of mapped files are no growth, unless they are locked;
-// shared memory is, and what is swapped out, which RSS does not show.
+// TestKindsOfResidentMemory: growth is of what the kernel cannot take back. Pages of mapped files are no growth,
+// unless they are locked; shared memory is, and what is swapped out, which RSS does not show.
 func TestKindsOfResidentMemory(t *testing.T) {
 	for _, test := range []struct {
 		name  string
@@ -23,12 +23,15 @@ func TestKindsOfResidentMemory(t *testing.T) {
 		grows mem.Bytes // what is to be told, per step
 	}{
 		{"a mapped file is read", map[mem.Quantity]func(int) mem.Bytes{mem.SeriesRSSFile: rising(mem.MiB)}, 0, 0},
-		{"a mapped file is read beside a leak", map[mem.Quantity]func(int) mem.Bytes{mem.SeriesRSSFile: rising(2 * mem.MiB)}, mem.MiB, mem.MiB},
+		{"a mapped file is read beside a leak",
+			map[mem.Quantity]func(int) mem.Bytes{mem.SeriesRSSFile: rising(2 * mem.MiB)}, mem.MiB, mem.MiB},
 		{"shared memory is filled", map[mem.Quantity]func(int) mem.Bytes{mem.SeriesRSSShared: rising(mem.MiB)}, 0, mem.MiB},
-		{"what leaks is swapped out", map[mem.Quantity]func(int) mem.Bytes{mem.SeriesSwap: rising(mem.MiB)}, mem.MiB, mem.MiB},
-		{"mapped files are locked", map[mem.Quantity]func(int) mem.Bytes{mem.SeriesRSSFile: rising(2 * mem.MiB), mem.SeriesLocked: func(step int) mem.Bytes {
-			return mem.GiB + rising(2*mem.MiB)(step)
-		}}, 0, 2 * mem.MiB},
+		{"what leaks is swapped out", map[mem.Quantity]func(int) mem.Bytes{mem.SeriesSwap: rising(mem.MiB)}, mem.MiB,
+			mem.MiB},
+		{"mapped files are locked", map[mem.Quantity]func(int) mem.Bytes{mem.SeriesRSSFile: rising(2 * mem.MiB),
+			mem.SeriesLocked: func(step int) mem.Bytes {
+				return mem.GiB + rising(2*mem.MiB)(step)
+			}}, 0, 2 * mem.MiB},
 	} {
 		s := training(7)
 		if test.leak > 0 {
@@ -38,7 +41,8 @@ func TestKindsOfResidentMemory(t *testing.T) {
 		r := Analyze(s.run(), Options{})
 		found := leaks(r)
 		if test.grows == 0 {
-			if len(found) > 0 || r.Headline.Growth.Or(-1) != 0 || !strings.Contains(strings.Join(r.Notes, " "), "of mapped files") {
+			if len(found) > 0 || r.Headline.Growth.Or(-1) != 0 ||
+				!strings.Contains(strings.Join(r.Notes, " "), "of mapped files") {
 				t.Errorf("%s: %+v, headline %v, notes %q", test.name, found, r.Headline.Growth, r.Notes)
 			}
 			continue
@@ -61,9 +65,12 @@ func onDevices(t *testing.T, env map[string]string, perStep [2]mem.Bytes) *mem.R
 	run := s.run()
 	run.Info.Env = env
 	for n, name := range []string{"0", "1"} {
-		run.Info.Host.GPUs = append(run.Info.Host.GPUs, mem.GPU{Index: n, Vendor: "NVIDIA", Memory: mem.Some(int64(10 * mem.GiB))})
-		allocated := mem.Series{SeriesDef: mem.SeriesDef{ID: uint32(70 + n), Process: 1, Device: "cuda:" + name, Framework: "torch", Name: mem.SeriesAllocated, Unit: mem.UnitBytes, Label: mem.Measured}}
-		used := mem.Series{SeriesDef: mem.SeriesDef{ID: uint32(72 + n), Device: "nvidia:" + name, Name: mem.SeriesDeviceUsed, Unit: mem.UnitBytes, Label: mem.Measured}}
+		run.Info.Host.GPUs = append(run.Info.Host.GPUs, mem.GPU{Index: n, Vendor: "NVIDIA",
+			Memory: mem.Some(int64(10 * mem.GiB))})
+		allocated := mem.Series{SeriesDef: mem.SeriesDef{ID: uint32(70 + n), Process: 1, Device: "cuda:" + name,
+			Framework: "torch", Name: mem.SeriesAllocated, Unit: mem.UnitBytes, Label: mem.Measured}}
+		used := mem.Series{SeriesDef: mem.SeriesDef{ID: uint32(72 + n), Device: "nvidia:" + name,
+			Name: mem.SeriesDeviceUsed, Unit: mem.UnitBytes, Label: mem.Measured}}
 		for i, step := range run.Steps {
 			held := int64(mem.GiB + mem.Bytes(i)*perStep[n])
 			allocated.Times, allocated.Values = append(allocated.Times, step.Time), append(allocated.Values, held)
@@ -75,7 +82,8 @@ func onDevices(t *testing.T, env map[string]string, perStep [2]mem.Bytes) *mem.R
 	return run
 }
 
-// TestGrowthOnDevices: each device of a process is looked at, and memory runs out where a device grows, by its own size.
+// TestGrowthOnDevices: each device of a process is looked at, and memory runs out where a device grows, by its own
+// size.
 func TestGrowthOnDevices(t *testing.T) {
 	r := Analyze(onDevices(t, nil, [2]mem.Bytes{0, 4 * mem.MiB}), Options{})
 	found := leaks(r)
@@ -88,7 +96,8 @@ func TestGrowthOnDevices(t *testing.T) {
 		t.Errorf("%s", r.Headline.Verdict)
 	}
 	r = Analyze(onDevices(t, nil, [2]mem.Bytes{2 * mem.MiB, 4 * mem.MiB}), Options{})
-	if found = leaks(r); len(found) != 1 || !strings.Contains(found[0].Text, "on 2 devices") || strings.Contains(found[0].Text, "processes") {
+	if found = leaks(r); len(found) != 1 || !strings.Contains(found[0].Text, "on 2 devices") ||
+		strings.Contains(found[0].Text, "processes") {
 		t.Errorf("%+v", found)
 	}
 	if !strings.Contains(r.Headline.Verdict, "grows 6.00 MiB per step (measured): out of memory in about 1,700 steps") {
@@ -128,8 +137,10 @@ func TestRoomOfAGroup(t *testing.T) {
 	for n, of := range []struct {
 		name  mem.Quantity
 		bytes mem.Bytes
-	}{{mem.SeriesCgroupUsed, 4*mem.GiB - mem.MiB}, {mem.SeriesCgroupFile, 3*mem.GiB - mem.MiB}, {mem.SeriesCgroupLimit, 4 * mem.GiB}} {
-		run.Series = append(run.Series, &mem.Series{SeriesDef: mem.SeriesDef{ID: uint32(80 + n), Name: of.name, Unit: mem.UnitBytes, Label: mem.Measured},
+	}{{mem.SeriesCgroupUsed, 4*mem.GiB - mem.MiB}, {mem.SeriesCgroupFile, 3*mem.GiB - mem.MiB},
+		{mem.SeriesCgroupLimit, 4 * mem.GiB}} {
+		run.Series = append(run.Series, &mem.Series{SeriesDef: mem.SeriesDef{ID: uint32(80 + n), Name: of.name,
+			Unit: mem.UnitBytes, Label: mem.Measured},
 			Times: []int64{4e9, 9e9}, Values: []int64{int64(of.bytes), int64(of.bytes)}})
 	}
 	if said := Analyze(run, Options{}).Headline.Verdict; !strings.Contains(said, "out of memory in about 3,") && !strings.Contains(said, "out of memory in about 2,9") {

@@ -1,5 +1,5 @@
-// Package bench measures a matrix of programs: package matrix says what is to be measured next and what the figures say, an engine
-// runs and records each trial.
+// Package bench measures a matrix of programs: package matrix says what is to be measured next and what the figures
+// say, an engine runs and records each trial.
 //
 //	spec ──▶ Run ──▶ matrix.Run ──▶ trial ──▶ engine.Run or engine.Imagine ──▶ recording ──▶ matrix.Measure ──▶ journal
 //	                    │                            ▲                                                        │
@@ -114,7 +114,8 @@ func (o *Options) text() ([]byte, error) {
 	case len(bytes.TrimSpace(o.Text)) == 0:
 		return nil, fail.Input("hightide bench --help shows one", "the spec is empty")
 	case len(o.Text) > largestSpec:
-		return nil, fail.Input("hightide bench --help shows one", "the spec is larger than %v, which no spec is", mem.Bytes(largestSpec))
+		return nil, fail.Input("hightide bench --help shows one", "the spec is larger than %v, which no spec is",
+			mem.Bytes(largestSpec))
 	}
 	return o.Text, nil
 }
@@ -153,13 +154,15 @@ func Run(ctx context.Context, e *engine.Engine, o Options) (*Result, error) {
 	defer journal.Close()
 	result := &Result{Dir: journal.Dir}
 	if journal.Damaged > 0 {
-		result.Notes = append(result.Notes, fmt.Sprintf("%s of the journal cannot be read; what was measured there is measured again", report.Counted(int64(journal.Damaged), "line")))
+		result.Notes = append(result.Notes, fmt.Sprintf("%s of the journal cannot be read; what was measured there is "+
+			"measured again", report.Counted(int64(journal.Damaged), "line")))
 	}
 	if err := forget(ctx, e, spec.Name, journal); err != nil {
 		return nil, err
 	}
 	b := newBench(e, &o, spec)
-	host := matrix.Host{Now: e.Runtime.Time, Trial: b.trial, Events: o.Events, Free: func() mem.Optional { return sampler.Free("/") }}
+	host := matrix.Host{Now: e.Runtime.Time, Trial: b.trial, Events: o.Events,
+		Free: func() mem.Optional { return sampler.Free("/") }}
 	if o.Executor != "" && o.Executor != executorLocal {
 		end, err := b.onCluster(ctx, journal, &host)
 		if err != nil {
@@ -206,8 +209,8 @@ func newSeed(spec *matrix.Spec) uint64 {
 	return uint64(binary.LittleEndian.Uint32(random[:]))
 }
 
-// forget ends what a killed collector left running, and removes recordings of trials that are not in the journal: they are
-// made again.
+// forget ends what a killed collector left running, and removes recordings of trials that are not in the journal:
+// they are made again.
 func forget(ctx context.Context, e *engine.Engine, name string, j *matrix.Journal) error {
 	if len(j.Trials) == 0 && j.New {
 		return nil
@@ -237,7 +240,8 @@ func endMarked(mark string) {
 	paths, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, path := range paths {
 		text, err := os.ReadFile(path)
-		if err != nil || !slices.ContainsFunc(bytes.Split(text, []byte{0}), func(one []byte) bool { return string(one) == mark }) {
+		if err != nil || !slices.ContainsFunc(bytes.Split(text, []byte{0}),
+			func(one []byte) bool { return string(one) == mark }) {
 			continue
 		}
 		var pid int
@@ -275,7 +279,8 @@ const (
 )
 
 // trial runs one, to its end.
-func (b *bench) trial(ctx context.Context, cell *matrix.Cell, repeat int, seed uint64, watch func(mem.Bytes)) (matrix.Trial, matrix.Machine, error) {
+func (b *bench) trial(ctx context.Context, cell *matrix.Cell, repeat int, seed uint64,
+	watch func(mem.Bytes)) (matrix.Trial, matrix.Machine, error) {
 	began := b.engine.Runtime.Time()
 	trial := matrix.Trial{Cell: cell.Key, Repeat: repeat, StartWall: began.UnixNano()}
 	var machine matrix.Machine
@@ -352,7 +357,8 @@ func cellsOwn(err error) bool {
 }
 
 // run prepares a trial; why says that it cannot be here.
-func (b *bench) run(ctx context.Context, cell *matrix.Cell, repeat int, seed uint64) (o engine.RunOptions, why string, err error) {
+func (b *bench) run(ctx context.Context, cell *matrix.Cell, repeat int, seed uint64) (o engine.RunOptions, why string,
+	err error) {
 	env := b.spec.Environment(cell)
 	env.Python = b.home(env.Python)
 	python, why := b.python(ctx, cell, env.Python)
@@ -376,13 +382,16 @@ func (b *bench) run(ctx context.Context, cell *matrix.Cell, repeat int, seed uin
 		path := launch.Lookup(b.options.Env, "PATH")
 		set["PATH"] = filepath.Dir(env.Python) + string(filepath.ListSeparator) + path
 	}
-	return engine.RunOptions{HTML: true, Options: observe.Options{Command: command, Env: launch.With(b.options.Env, set), Name: b.spec.Name,
+	return engine.RunOptions{HTML: true, Options: observe.Options{Command: command, Env: launch.With(b.options.Env, set),
+		Name:     b.spec.Name,
 		Tags:     map[string]string{tagMatrix: b.spec.Name, tagCell: cell.Key, tagRepeat: fmt.Sprint(repeat)},
-		NoStacks: !b.spec.Stacks, Duration: b.spec.Timeout, Grace: benchGrace, Patience: benchPatience, SnapshotOn: "never"}}, "", nil
+		NoStacks: !b.spec.Stacks, Duration: b.spec.Timeout, Grace: benchGrace, Patience: benchPatience,
+		SnapshotOn: "never"}}, "", nil
 }
 
 // record runs a trial and keeps its output with its recording.
-func (b *bench) record(ctx context.Context, o engine.RunOptions, device string) (*matrix.Ended, *engine.RunResult, error) {
+func (b *bench) record(ctx context.Context, o engine.RunOptions, device string) (*matrix.Ended, *engine.RunResult,
+	error) {
 	output, err := launch.NewCapture()
 	if err != nil {
 		return nil, nil, err
@@ -398,7 +407,8 @@ func (b *bench) record(ctx context.Context, o engine.RunOptions, device string) 
 			until = "0" // the built-in models end by themselves
 		}
 		var done *engine.ImagineResult
-		done, err = e.Imagine(ctx, engine.ImagineOptions{RunOptions: o, Options: imagine.Options{GPU: gpu, Catalogue: b.options.Catalogue, Until: until, NoSuggest: true}})
+		done, err = e.Imagine(ctx, engine.ImagineOptions{RunOptions: o,
+			Options: imagine.Options{GPU: gpu, Catalogue: b.options.Catalogue, Until: until, NoSuggest: true}})
 		if done != nil {
 			result, ended.Imagined = &done.RunResult, done.Verdict
 		}
@@ -409,7 +419,8 @@ func (b *bench) record(ctx context.Context, o engine.RunOptions, device string) 
 	if err != nil || result == nil {
 		return nil, result, err
 	}
-	ended.ExitCode, ended.Signal, ended.Said = result.Outcome.ExitCode, result.Outcome.Signal, mem.MaskText(output.LastLine())
+	ended.ExitCode, ended.Signal, ended.Said = result.Outcome.ExitCode, result.Outcome.Signal,
+		mem.MaskText(output.LastLine())
 	ended.Stopped = result.Outcome.Stopped && (ended.Imagined == nil || ended.Imagined.StoppedFor == "duration")
 	if text := output.Text(); len(text) > 0 {
 		_ = b.engine.AttachText(result.ID, "output.txt", text) // without it the figures are as good

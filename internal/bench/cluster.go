@@ -27,14 +27,16 @@ import (
 // schedulers are those that can be handed the trials of a matrix, by name. Add yours here.
 var schedulers = map[string]func(b *bench, dir string) (executor.Executor, error){
 	"slurm": func(b *bench, dir string) (executor.Executor, error) {
-		return &executor.Slurm{JobName: "hightide-" + b.spec.Name, Dir: dir, Env: b.options.Env, Resources: b.options.Resources}, nil
+		return &executor.Slurm{JobName: "hightide-" + b.spec.Name, Dir: dir, Env: b.options.Env,
+			Resources: b.options.Resources}, nil
 	},
 	"ray": func(b *bench, _ string) (executor.Executor, error) {
 		agent, _, err := b.engine.UnpackAgent()
 		if err != nil {
 			return nil, fail.Environment("is there room, and can it be written to?", "unpack what speaks to Ray: %w", err)
 		}
-		return &executor.Ray{Script: filepath.Join(agent, "hightide", "_executors", "ray_tasks.py"), Env: b.options.Env, Resources: b.options.Resources}, nil
+		return &executor.Ray{Script: filepath.Join(agent, "hightide", "_executors", "ray_tasks.py"), Env: b.options.Env,
+			Resources: b.options.Resources}, nil
 	},
 }
 
@@ -126,7 +128,8 @@ func newCluster(ctx context.Context, b *bench, journal *matrix.Journal, again bo
 	if err != nil {
 		return nil, err
 	}
-	c := &cluster{bench: b, dir: dir, binary: binary, spec: spec, where: where, active: map[string]*clusterJob{}, found: map[trialKey]*clusterJob{}}
+	c := &cluster{bench: b, dir: dir, binary: binary, spec: spec, where: where, active: map[string]*clusterJob{},
+		found: map[trialKey]*clusterJob{}}
 	if c.executor, err = schedulers[b.options.Executor](b, dir); err != nil {
 		return nil, err
 	}
@@ -295,7 +298,8 @@ func (c *cluster) cancel(ctx context.Context) {
 }
 
 // trial runs one as a job, to its end.
-func (c *cluster) trial(ctx context.Context, cell *matrix.Cell, repeat int, seed uint64, _ func(mem.Bytes)) (matrix.Trial, matrix.Machine, error) {
+func (c *cluster) trial(ctx context.Context, cell *matrix.Cell, repeat int, seed uint64,
+	_ func(mem.Bytes)) (matrix.Trial, matrix.Machine, error) {
 	key := trialKey{cell.Key, repeat}
 	trial := matrix.Trial{Cell: cell.Key, Repeat: repeat, StartWall: c.bench.engine.Runtime.Time().UnixNano()}
 	job, err := c.job(key, seed)
@@ -355,19 +359,23 @@ func writeWhole(path string, text []byte) error {
 
 // script is what a node runs. Where the folder is gone nobody waits for it.
 func (c *cluster) script(job *clusterJob, seed uint64) string {
-	words := []string{c.binary, "bench-trial", c.spec, "--name", c.bench.spec.Name, "--timeout", c.bench.spec.Timeout.String(),
+	words := []string{c.binary, "bench-trial", c.spec, "--name", c.bench.spec.Name, "--timeout",
+		c.bench.spec.Timeout.String(),
 		"--data-dir", filepath.Join(job.dir, jobData), "--cell", job.Cell, "--repeat", strconv.Itoa(job.Repeat),
 		"--seed", strconv.FormatUint(seed, 10), "--into", filepath.Join(job.dir, jobResult)}
 	for _, more := range c.bench.options.Catalogue {
 		words = append(words, "--catalogue", more)
 	}
 	dir := mem.CommandLine([]string{job.dir})
-	return fmt.Sprintf("cd %s && [ -d %s ] || exit 0\nexec >%s/%s 2>&1\n%s --machine \"%s\" &\ntrap 'kill $!' TERM INT\nwait $! || wait $!\ncode=$?\n[ -d %s ] && echo $code >%s/%s\n",
-		mem.CommandLine([]string{c.where}), dir, dir, jobLog, mem.CommandLine(words), c.executor.NodeName(), dir, dir, jobExit)
+	return fmt.Sprintf("cd %s && [ -d %s ] || exit 0\nexec >%s/%s 2>&1\n%s --machine \"%s\" &\ntrap 'kill $!' TERM "+
+		"INT\nwait $! || wait $!\ncode=$?\n[ -d %s ] && echo $code >%s/%s\n",
+		mem.CommandLine([]string{c.where}), dir, dir, jobLog, mem.CommandLine(words), c.executor.NodeName(), dir, dir,
+		jobExit)
 }
 
 // collect takes over what a job left, and removes its folder.
-func (c *cluster) collect(job *clusterJob, status executor.Status, trial matrix.Trial) (matrix.Trial, matrix.Machine, error) {
+func (c *cluster) collect(job *clusterJob, status executor.Status, trial matrix.Trial) (matrix.Trial, matrix.Machine,
+	error) {
 	machine := matrix.Machine{Name: cmp.Or(status.Node, "unknown")}
 	trial.Machine = machine.Name
 	defer os.RemoveAll(job.dir)
@@ -390,9 +398,11 @@ func (c *cluster) take(job *clusterJob, result *clusterResult) (matrix.Trial, ma
 		return trial, result.Machine, nil
 	}
 	runs := filepath.Join(c.bench.engine.Folder(), "runs")
-	err := errors.Join(os.MkdirAll(runs, 0o700), os.Rename(filepath.Join(job.dir, jobData, "runs", trial.Run), filepath.Join(runs, trial.Run)))
+	err := errors.Join(os.MkdirAll(runs, 0o700), os.Rename(filepath.Join(job.dir, jobData, "runs", trial.Run),
+		filepath.Join(runs, trial.Run)))
 	if errors.Is(err, os.ErrNotExist) { // a collector that was killed here has it, and forgets it: to be made again
-		trial = matrix.Trial{Cell: trial.Cell, Repeat: trial.Repeat, Machine: trial.Machine, StartWall: trial.StartWall, State: matrix.Lost, Reason: "its recording is gone"}
+		trial = matrix.Trial{Cell: trial.Cell, Repeat: trial.Repeat, Machine: trial.Machine, StartWall: trial.StartWall,
+			State: matrix.Lost, Reason: "its recording is gone"}
 		return trial, result.Machine, nil
 	}
 	return trial, result.Machine, err
@@ -415,7 +425,8 @@ func (c *cluster) without(job *clusterJob, status executor.Status) (matrix.State
 	}
 	log, _ := os.ReadFile(filepath.Join(job.dir, jobLog))
 	lines := strings.Split(strings.TrimSpace(string(log)), "\n")
-	return matrix.Failed, fmt.Sprintf("hightide failed on %s: %s", cmp.Or(status.Node, "its node"), cmp.Or(lines[len(lines)-1], status.Word))
+	return matrix.Failed, fmt.Sprintf("hightide failed on %s: %s", cmp.Or(status.Node, "its node"),
+		cmp.Or(lines[len(lines)-1], status.Word))
 }
 
 // Trial is one trial, as a node runs it.

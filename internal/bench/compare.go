@@ -27,8 +27,8 @@ func Axes(o Options) ([]matrix.Axis, error) {
 	return spec.Axes, nil
 }
 
-// Compare says what a matrix says, with the memory of imaginary devices from the catalogue, and what explains the largest
-// differences from the recordings that are here.
+// Compare says what a matrix says, with the memory of imaginary devices from the catalogue, and what explains the
+// largest differences from the recordings that are here.
 func Compare(ctx context.Context, e *engine.Engine, r *matrix.Result, catalogue []string) (*matrix.Comparison, error) {
 	known, err := gpus.Load(catalogue...)
 	if err != nil {
@@ -37,9 +37,10 @@ func Compare(ctx context.Context, e *engine.Engine, r *matrix.Result, catalogue 
 	return matrix.Compare(r, matrix.Options{Memory: deviceMemory(r.Axes, known), Holdings: holdings(ctx, e)}), nil
 }
 
-// CellReports writes the report of one run of each cell into a folder, and says where each run's lies as seen from beside
-// that folder. A run whose recording is gone has none.
-func CellReports(ctx context.Context, e *engine.Engine, r *matrix.Result, figure matrix.Figure, folder string) (map[string]string, error) {
+// CellReports writes the report of one run of each cell into a folder, and says where each run's lies as seen from
+// beside that folder. A run whose recording is gone has none.
+func CellReports(ctx context.Context, e *engine.Engine, r *matrix.Result, figure matrix.Figure,
+	folder string) (map[string]string, error) {
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return nil, fail.Environment("name a page in a folder that can be written to", "write the cells' reports: %w", err)
 	}
@@ -142,20 +143,22 @@ func deviceHoldings(r *report.Report) (all []matrix.Holding) {
 			{"tensors", allocated, mem.Imagined}, {"beyond them in the allocator", reserved - allocated, mem.Imagined},
 			{"context and libraries", used - reserved, mem.Estimated},
 		} {
-			all = append(all, matrix.Holding{By: "part", Name: part.name, Bytes: mem.Bytes(max(part.bytes, 0)), Label: part.label})
+			all = append(all, matrix.Holding{By: "part", Name: part.name, Bytes: mem.Bytes(max(part.bytes, 0)),
+				Label: part.label})
 		}
 	}
 	for _, c := range r.Imagined.Categories {
 		all = append(all, matrix.Holding{By: "category", Name: c.Name, Bytes: c.Bytes, Label: mem.Imagined})
 	}
 	for _, l := range r.Imagined.Lines {
-		all = append(all, matrix.Holding{By: "line", Name: mem.LineName(mem.Location{File: l.File, Line: l.Line}), Bytes: l.Bytes, Label: mem.Imagined})
+		all = append(all, matrix.Holding{By: "line", Name: mem.LineName(mem.Location{File: l.File, Line: l.Line}),
+			Bytes: l.Bytes, Label: mem.Imagined})
 	}
 	return all
 }
 
-// WriteSeed writes the samples of each cell's typical run into folders, as the dashboard that gave the idea reads them. It
-// says how many it wrote: recordings may be gone.
+// WriteSeed writes the samples of each cell's typical run into folders, as the dashboard that gave the idea reads
+// them. It says how many it wrote: recordings may be gone.
 func WriteSeed(ctx context.Context, e *engine.Engine, r *matrix.Result, dir string) (int, error) {
 	folders, err := matrix.SeedFolders(r)
 	if err != nil {
@@ -171,9 +174,11 @@ func WriteSeed(ctx context.Context, e *engine.Engine, r *matrix.Result, dir stri
 		if err := os.MkdirAll(path, 0o755); err != nil {
 			return written, fail.Environment("name a folder that can be written", "%w", err)
 		}
-		err = files.Write(filepath.Join(path, matrix.SeedSamples), "samples", func(w io.Writer) error { return matrix.WriteSeedSamples(w, run) })
+		err = files.Write(filepath.Join(path, matrix.SeedSamples), "samples",
+			func(w io.Writer) error { return matrix.WriteSeedSamples(w, run) })
 		if err == nil {
-			err = files.Write(filepath.Join(path, matrix.SeedMetadata), "samples", func(w io.Writer) error { return matrix.WriteSeedMetadata(w, r, f, &run.Info.Host) })
+			err = files.Write(filepath.Join(path, matrix.SeedMetadata), "samples",
+				func(w io.Writer) error { return matrix.WriteSeedMetadata(w, r, f, &run.Info.Host) })
 		}
 		if err != nil {
 			return written, err

@@ -133,7 +133,8 @@ func kept(e *engine.Engine, name string) (*matrix.Kept, error) {
 	return matrix.ReadKept(matrixDir(e, name), catalogue)
 }
 
-// Named is the name of the matrix that a spec is of, and its command, which built-in models have not; an error says what is wrong with the spec.
+// Named is the name of the matrix that a spec is of, and its command, which built-in models have not; an error says
+// what is wrong with the spec.
 func Named(o Options) (name string, command []string, err error) {
 	spec, _, err := o.spec()
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package budget reads files of memory budgets, in YAML: how much a peak, a category or the growth of a step may take, by itself or beside
-// a baseline. It holds what was found against them (check.go).
+// Package budget reads files of memory budgets, in YAML: how much a peak, a category or the growth of a step may
+// take, by itself or beside a baseline. It holds what was found against them (check.go).
 package budget
 
 import (
@@ -37,7 +37,8 @@ var (
 	baselineKeys = []string{"file", "peak", "reserved", "requested", "growth", "host", "categories"}
 
 	// Categories are those that can have a budget of their own.
-	Categories = []string{"parameters", "gradients", "optimizer state", "buffers", "activations", "KV cache", "temporaries", "workspaces", "collectives", usage.BeforeTrace, "unknown"}
+	Categories = []string{"parameters", "gradients", "optimizer state", "buffers", "activations", "KV cache",
+		"temporaries", "workspaces", "collectives", usage.BeforeTrace, "unknown"}
 )
 
 // allows is how much the limit lets be, beside a baseline where it is relative.
@@ -114,7 +115,8 @@ func (f *File) limit(key, value *yaml.Node, name string, relative bool) error {
 		if relative {
 			such = "5% or 512MiB"
 		}
-		return fmt.Errorf("%d:%d: %s must be a size such as %s, not %q", value.Line, value.Column, key.Value, such, value.Value)
+		return fmt.Errorf("%d:%d: %s must be a size such as %s, not %q", value.Line, value.Column, key.Value, such,
+			value.Value)
 	}
 	f.Limits = append(f.Limits, l)
 	return nil

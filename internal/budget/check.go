@@ -14,8 +14,9 @@ import (
 // fewestSteps is how many a trace must have more of for its growth to be known.
 const fewestSteps = 3
 
-// Check holds what was found of a file or run against the budgets of a file, and what of its baseline where they are relative. A budget for
-// something of which nothing is known is an input error, of which the first is given; the others are held all the same.
+// Check holds what was found of a file or run against the budgets of a file, and what of its baseline where they are
+// relative. A budget for something of which nothing is known is an input error, of which the first is given; the
+// others are held all the same.
 func (f *File) Check(file string, found, before Found, ref, baseline string) (checked []report.Checked, err error) {
 	for _, l := range f.Limits {
 		c, fault := l.check(file, found, before, ref, baseline)
@@ -37,7 +38,8 @@ func (l *Limit) check(file string, found, before Found, ref, baseline string) (c
 	case l.Relative && !had:
 		return c, unknown(file, l, baseline)
 	}
-	c = report.Checked{Name: l.Name, Limit: l.allows(was.bytes), Found: n.bytes, Label: n.label, Open: n.open, Of: n.of, Line: l.Line}
+	c = report.Checked{Name: l.Name, Limit: l.allows(was.bytes), Found: n.bytes, Label: n.label, Open: n.open, Of: n.of,
+		Line: l.Line}
 	if l.Relative {
 		c.Baseline = mem.Some(int64(was.bytes))
 	}
@@ -46,8 +48,10 @@ func (l *Limit) check(file string, found, before Found, ref, baseline string) (c
 		return c, notTold(file, l, ref, max(n.open, was.open))
 	}
 	if n.unknown > 0 && !c.Over && n.unknown > c.Limit {
-		return c, fail.Input("rules of your own tell it (hightide explain --rules), as does what the agent writes of a run; or set a budget for \"unknown\"",
-			"%s:%d: %s does not tell %s from memory of no known category: together they may be %v", file, l.Line, ref, strings.TrimPrefix(l.Name, "category "), n.unknown)
+		return c, fail.Input("rules of your own tell it (hightide explain --rules), as does what the agent writes of a "+
+			"run; or set a budget for \"unknown\"",
+			"%s:%d: %s does not tell %s from memory of no known category: together they may be %v", file, l.Line, ref,
+			strings.TrimPrefix(l.Name, "category "), n.unknown)
 	}
 	return c, nil
 }
@@ -67,7 +71,8 @@ func unknown(file string, l *Limit, ref string) error {
 // notTold says that memory from before a trace may or may not count.
 func notTold(file string, l *Limit, ref string, open mem.Bytes) error {
 	return fail.Input("record from the program's beginning, or set a budget for \"before the trace\"",
-		"%s:%d: %s does not tell %s from the %v that were there before the trace", file, l.Line, ref, strings.TrimPrefix(l.Name, "category "), open)
+		"%s:%d: %s does not tell %s from the %v that were there before the trace", file, l.Line, ref,
+		strings.TrimPrefix(l.Name, "category "), open)
 }
 
 // amount is what was found of something, on which device of which file: "" where there is no other.
@@ -80,8 +85,8 @@ type amount struct {
 	of      string
 }
 
-// Found is what can be held against budgets, by name; what is not known is not in it. Of several devices it is the most that any
-// one of them has.
+// Found is what can be held against budgets, by name; what is not known is not in it. Of several devices it is the
+// most that any one of them has.
 type Found map[string]amount
 
 // Add adds an amount that is known, and how.

@@ -1,5 +1,5 @@
-// Package diagnose says what this machine has, what hightide can observe on it, and makes the bundle for a bug report. It stands above
-// package engine, of whose use cases it is made.
+// Package diagnose says what this machine has, what hightide can observe on it, and makes the bundle for a bug
+// report. It stands above package engine, of whose use cases it is made.
 package diagnose
 
 import (
@@ -37,7 +37,8 @@ type Diagnosis struct {
 }
 
 // leftOut is what no bundle holds.
-var leftOut = []string{"names of the host, of users, of runs and their tags", "folders of paths", "arguments of commands, and environment variables",
+var leftOut = []string{"names of the host, of users, of runs and their tags", "folders of paths",
+	"arguments of commands, and environment variables",
 	"identities of GPUs", "texts that the program attached to its allocator's snapshots"}
 
 const recentRuns = 20
@@ -60,14 +61,17 @@ func (b *bundle) addJSON(name, what string, value any) error {
 	return err
 }
 
-// Write writes one compressed archive that is fit for a bug report. It has the machine, versions, limits and the latest runs, and of the
-// run that a reference means a redacted recording with its report, events and last allocator snapshot. No run is not an error.
+// Write writes one compressed archive that is fit for a bug report. It has the machine, versions, limits and the
+// latest runs, and of the run that a reference means a redacted recording with its report, events and last allocator
+// snapshot. No run is not an error.
 func Write(ctx context.Context, e *engine.Engine, ref string, w io.Writer) (*Diagnosis, error) {
-	b := &bundle{Diagnosis{Version: 1, Hightide: engine.Version, Created: e.Runtime.Time().UTC().Format(time.RFC3339), Findings: []string{},
-		Files: map[string]string{}, LeftOut: leftOut}, map[string][]byte{}}
+	b := &bundle{Diagnosis{Version: 1, Hightide: engine.Version, Created: e.Runtime.Time().UTC().Format(time.RFC3339),
+		Findings: []string{},
+		Files:    map[string]string{}, LeftOut: leftOut}, map[string][]byte{}}
 	info := Look(ctx, e, "")
 	redactInfo(info)
-	if err := b.addJSON("environment.json", "the machine, its Pythons and frameworks, and what can be observed here", info); err != nil {
+	if err := b.addJSON("environment.json", "the machine, its Pythons and frameworks, and what can be observed here",
+		info); err != nil {
 		return nil, err
 	}
 	for name, path := range map[string]string{"limits.txt": "/proc/self/limits", "meminfo.txt": "/proc/meminfo"} {
@@ -148,7 +152,8 @@ func (b *bundle) addRun(ctx context.Context, e *engine.Engine, ref string) error
 		}
 	}
 	if s, err := engine.LastSnapshot(run, format.Find("torch-pickle")); err == nil {
-		return b.addExport("snapshot.pickle", "its last allocator snapshot: hightide explain snapshot.pickle", format.Find("torch-pickle"), s.Redact(), "")
+		return b.addExport("snapshot.pickle", "its last allocator snapshot: hightide explain snapshot.pickle",
+			format.Find("torch-pickle"), s.Redact(), "")
 	}
 	return nil
 }
@@ -170,9 +175,11 @@ func (b *bundle) write(w io.Writer) error {
 	zipped := gzip.NewWriter(w)
 	out := tar.NewWriter(zipped)
 	names := slices.Sorted(maps.Keys(b.content))
-	names = append([]string{"manifest.json"}, slices.DeleteFunc(names, func(name string) bool { return name == "manifest.json" })...)
+	names = append([]string{"manifest.json"}, slices.DeleteFunc(names,
+		func(name string) bool { return name == "manifest.json" })...)
 	for _, name := range names {
-		if err := out.WriteHeader(&tar.Header{Name: "hightide-diagnose/" + name, Mode: 0o644, Size: int64(len(b.content[name]))}); err != nil {
+		if err := out.WriteHeader(&tar.Header{Name: "hightide-diagnose/" + name, Mode: 0o644,
+			Size: int64(len(b.content[name]))}); err != nil {
 			return err
 		}
 		if _, err := out.Write(b.content[name]); err != nil {

@@ -191,11 +191,13 @@ func dataAbility(p Place) Ability {
 func agentAbility(p *pythons.Interpreter) Ability {
 	switch {
 	case p == nil:
-		return no("no Python found: programs are watched from outside only", "install Python 3.8 or newer, or name one with --python")
+		return no("no Python found: programs are watched from outside only",
+			"install Python 3.8 or newer, or name one with --python")
 	case minor(p.Version) < 8:
 		return no("Python "+p.Version+" is older than 3.8: watched from outside only", "")
 	case p.Frameworks["torch"] == "":
-		return partly("the agent runs, but without PyTorch there are no steps to mark", "install torch, or activate the environment that has it")
+		return partly("the agent runs, but without PyTorch there are no steps to mark",
+			"install torch, or activate the environment that has it")
 	}
 	return yes("PyTorch " + p.Frameworks["torch"] + " in Python " + p.Version)
 }
@@ -232,7 +234,8 @@ func preloads(ctx context.Context, library string, p *pythons.Interpreter) strin
 	ctx, cancel := context.WithTimeout(ctx, pythons.Patience)
 	defer cancel()
 	c := exec.CommandContext(ctx, program, args...)
-	c.Env = []string{"LD_PRELOAD=" + library, "PATH=" + os.Getenv("PATH"), "LD_LIBRARY_PATH=" + os.Getenv("LD_LIBRARY_PATH")}
+	c.Env = []string{"LD_PRELOAD=" + library, "PATH=" + os.Getenv("PATH"), "LD_LIBRARY_PATH=" +
+		os.Getenv("LD_LIBRARY_PATH")}
 	c.WaitDelay = time.Second
 	out, err := c.CombinedOutput()
 	text := strings.TrimSpace(string(out))
@@ -262,7 +265,8 @@ func deviceAbility(vendor string, open []sampler.Vendor) Ability {
 	case gpus == 0:
 		return no("the driver does not answer", "")
 	case vendor == "Intel":
-		return partly(fmt.Sprintf("%d: what our processes hold; the driver does not publish what the whole device has in use", gpus), "")
+		return partly(fmt.Sprintf("%d: what our processes hold; the driver does not publish what the whole device has in "+
+			"use", gpus), "")
 	}
 	return yes(fmt.Sprintf("%d: memory of device and processes, utilisation, temperature, power", gpus))
 }
@@ -289,7 +293,8 @@ func imagineAbility(p *pythons.Interpreter) Ability {
 	case p == nil || p.Version == "":
 		return partly("no Python was found; a command names its own", "")
 	case p.Frameworks["torch"] == "" || p.CUDA == "":
-		return partly("this Python has no CUDA build of PyTorch; a command names its own", "pip install torch; it needs no GPU")
+		return partly("this Python has no CUDA build of PyTorch; a command names its own",
+			"pip install torch; it needs no GPU")
 	}
 	return yes(fmt.Sprintf("hightide imagine runs torch %s on any GPU of the catalogue", p.Frameworks["torch"]))
 }

@@ -44,8 +44,8 @@ type Attached struct {
 // EventName implements event.Event.
 func (Attached) EventName() string { return "attached" }
 
-// Attach records a process that runs already, with its children, until it ends, the context does, or after o.Duration. The
-// process is sent no signal. An error means that nothing was recorded.
+// Attach records a process that runs already, with its children, until it ends, the context does, or after
+// o.Duration. The process is sent no signal. An error means that nothing was recorded.
 func (e *Engine) Attach(ctx context.Context, o AttachOptions) (*RunResult, error) {
 	if o.PID <= 0 {
 		return nil, fail.Usage("as in hightide attach 4711", "%d is not a process ID", o.PID)
@@ -68,7 +68,8 @@ func (e *Engine) Attach(ctx context.Context, o AttachOptions) (*RunResult, error
 	}
 	result := &RunResult{}
 	if run != "" && o.guest == nil {
-		result.Notes = append(result.Notes, fmt.Sprintf("process %d was recorded as %s, whose hightide was killed; what the process itself reports still goes there, and this recording sees it from outside", o.PID, run))
+		result.Notes = append(result.Notes, fmt.Sprintf("process %d was recorded as %s, whose hightide was killed; what "+
+			"the process itself reports still goes there, and this recording sees it from outside", o.PID, run))
 	}
 	return e.record(ctx, o.RunOptions, "attach", result)
 }
@@ -85,11 +86,12 @@ func targetError(err error) error {
 	return fail.Input(refused.Hint, "%w", err)
 }
 
-// announcing tells, once the recording has begun, what the recorder does not know: the run, and where helpers lie. Then it
-// has the agent brought in, if that is wanted.
+// announcing tells, once the recording has begun, what the recorder does not know: the run, and where helpers lie.
+// Then it has the agent brought in, if that is wanted.
 func announcing(to event.Sink, options *observe.Options, p *place, g *guest) func(observe.Recording) error {
 	return func(recording observe.Recording) error {
-		told := Attached{RunID: options.ID, Folder: p.writer.Run().Dir, Channels: recording.Channels, Engine: os.Getpid(), Env: recording.Env}
+		told := Attached{RunID: options.ID, Folder: p.writer.Run().Dir, Channels: recording.Channels, Engine: os.Getpid(),
+			Env: recording.Env}
 		for _, h := range options.Helpers {
 			switch h.Name {
 			case "agent":
@@ -144,7 +146,8 @@ func (e *Engine) guestOf(t *launch.Target) (*guest, error) {
 func (g *guest) interpreter(code string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	c := exec.CommandContext(ctx, fmt.Sprintf("/proc/%d/exe", g.target.PID), append([]string{"-I", "-S", "-c", code}, args...)...)
+	c := exec.CommandContext(ctx, fmt.Sprintf("/proc/%d/exe", g.target.PID),
+		append([]string{"-I", "-S", "-c", code}, args...)...)
 	c.Args[0] = g.target.Exe // by which it finds its library
 	c.Env = []string{"LC_ALL=C.UTF-8", "LD_LIBRARY_PATH=" + launch.Lookup(g.target.Env, "LD_LIBRARY_PATH")}
 	var said bytes.Buffer
@@ -176,7 +179,8 @@ func (g *guest) bring(told Attached) error {
 	return err
 }
 
-// bringing is what the process runs. It leaves no name behind in the program, and does nothing once the recording has ended.
+// bringing is what the process runs. It leaves no name behind in the program, and does nothing once the recording has
+// ended.
 func bringing(told Attached, script string) (string, error) {
 	values, err := json.Marshal(map[string]any{"agent": told.Agent, "env": told.Env, "heap": told.Heap, "script": script})
 	if err != nil {
@@ -209,7 +213,8 @@ func (e *Engine) bringer(o *AttachOptions) (*guest, error) {
 	g, err := e.guestOf(o.Target)
 	switch {
 	case err != nil && o.Inject:
-		return nil, fail.Environment("call hightide.init() in the program, or start it with hightide run; without --inject it is recorded from outside",
+		return nil, fail.Environment("call hightide.init() in the program, or start it with hightide run; without "+
+			"--inject it is recorded from outside",
 			"the agent cannot be loaded into process %d: %w", o.PID, err)
 	case err != nil || !o.Inject && !o.MayInject(g.python):
 		return nil, nil

@@ -33,10 +33,12 @@ func TestTwoEnginesAtOnce(t *testing.T) {
 	}
 	ready, done := filepath.Join(dir, "ready"), filepath.Join(dir, "done")
 	small := "held = b's' * (40 << 20)\nopen('" + ready + "', 'w').close()\nimport time\nwhile True: time.sleep(0.01)"
-	large := "held = b'l' * (90 << 20)\nimport os, time\nwhile not os.path.exists('" + done + "'): time.sleep(0.01)\nprint('ended by itself')"
+	large := "held = b'l' * (90 << 20)\nimport os, time\nwhile not os.path.exists('" + done +
+		"'): time.sleep(0.01)\nprint('ended by itself')"
 	var group sync.WaitGroup
 	over := make(chan struct{}) // the cancelled run is
-	run := func(script string, tell func(observe.Status, context.CancelFunc), then func()) (result **RunResult, output *string) {
+	run := func(script string, tell func(observe.Status, context.CancelFunc), then func()) (result **RunResult,
+		output *string) {
 		ctx, cancel := context.WithCancel(t.Context())
 		result, output = new(*RunResult), new(string)
 		group.Go(func() {
@@ -48,12 +50,14 @@ func TestTwoEnginesAtOnce(t *testing.T) {
 				return
 			}
 			defer out.Close()
-			e := &Engine{DataDir: filepath.Join(dir, "data"), Runtime: launch.Runtime{Stdout: out, Shared: filepath.Join(dir, "shared")}}
-			*result, err = e.Run(ctx, RunOptions{Options: observe.Options{Command: []string{string(python), "-c", script}, Env: os.Environ(), Events: func(e event.Event) {
-				if s, ok := e.(observe.Status); ok {
-					tell(s, cancel)
-				}
-			}}})
+			e := &Engine{DataDir: filepath.Join(dir, "data"), Runtime: launch.Runtime{Stdout: out,
+				Shared: filepath.Join(dir, "shared")}}
+			*result, err = e.Run(ctx, RunOptions{Options: observe.Options{Command: []string{string(python), "-c", script},
+				Env: os.Environ(), Events: func(e event.Event) {
+					if s, ok := e.(observe.Status); ok {
+						tell(s, cancel)
+					}
+				}}})
 			if err != nil {
 				t.Error(err)
 			}
@@ -120,9 +124,11 @@ func TestCancelledTraining(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	train := func(n int, ctx context.Context, until string, tell func(observe.Status)) {
-		e := &Engine{DataDir: filepath.Join(dir, "data"), Runtime: launch.Runtime{Stdout: outputs[n], Shared: filepath.Join(dir, "shared")}}
+		e := &Engine{DataDir: filepath.Join(dir, "data"), Runtime: launch.Runtime{Stdout: outputs[n],
+			Shared: filepath.Join(dir, "shared")}}
 		var err error
-		results[n], err = e.Run(ctx, RunOptions{Options: observe.Options{Command: []string{python, "-c", training, until}, Env: os.Environ(), NoStacks: true,
+		results[n], err = e.Run(ctx, RunOptions{Options: observe.Options{Command: []string{python, "-c", training, until},
+			Env: os.Environ(), NoStacks: true,
 			Grace: 5 * time.Minute, // a busy machine takes long for a step: nothing but the agent is to end it
 			Events: func(e event.Event) {
 				if s, ok := e.(observe.Status); ok {
@@ -215,7 +221,8 @@ func checkRecording(t *testing.T, dir, id, reason string, least, most int64) {
 // that the engine waits for. It has all of them. One who stops reading for the length of the run slows nobody,
 // and has all of it too. A machine that is busy may add what it makes others wait for.
 func TestFollowARun(t *testing.T) {
-	for name, e := range map[string]*Engine{"files": {DataDir: t.TempDir()}, "memory": {DataDir: t.TempDir(), Store: &store.Memory{}}} {
+	for name, e := range map[string]*Engine{"files": {DataDir: t.TempDir()},
+		"memory": {DataDir: t.TempDir(), Store: &store.Memory{}}} {
 		t.Run(name, func(t *testing.T) {
 			e.Runtime.Shared = filepath.Join(t.TempDir(), "shared")
 			stop := filepath.Join(t.TempDir(), "stop")
@@ -227,11 +234,12 @@ func TestFollowARun(t *testing.T) {
 			group.Go(func() {
 				defer close(over)
 				var err error
-				result, err = e.Run(t.Context(), RunOptions{Options: observe.Options{Command: command, Env: os.Environ(), Interval: 50 * time.Millisecond, Events: func(ev event.Event) {
-					if s, ok := ev.(observe.Status); ok && s.RSS.Known() {
-						begun()
-					}
-				}}})
+				result, err = e.Run(t.Context(), RunOptions{Options: observe.Options{Command: command, Env: os.Environ(),
+					Interval: 50 * time.Millisecond, Events: func(ev event.Event) {
+						if s, ok := ev.(observe.Status); ok && s.RSS.Known() {
+							begun()
+						}
+					}}})
 				if err != nil {
 					t.Error(err)
 				}
@@ -262,7 +270,8 @@ func TestFollowARun(t *testing.T) {
 			}
 			group.Wait()
 			stall := stalls()
-			t.Logf("the latest sample was seen after %v; the machine made others wait for up to %v", time.Duration(oldest), stall)
+			t.Logf("the latest sample was seen after %v; the machine made others wait for up to %v", time.Duration(oldest),
+				stall)
 			if time.Duration(oldest) > 200*time.Millisecond+stall {
 				t.Errorf("a sample was seen after %v, where the machine made others wait for %v", time.Duration(oldest), stall)
 			}

@@ -8,8 +8,9 @@
 //	             ──▶ Export               (export.go)                   ──▶ format
 //	             ──▶ Follow, Sparks …     (following.go)                ──▶ store
 //
-// A use case of more than a page of logic has a room of its own. It is below this one (imagine, fit, replay, explore) where it needs no
-// recordings. It is above (bench) where it is made of whole use cases. What is left are many small ones, a file each.
+// A use case of more than a page of logic has a room of its own. It is below this one (imagine, fit, replay, explore)
+// where it needs no recordings. It is above (bench) where it is made of whole use cases. What is left are many small
+// ones, a file each.
 //
 // An Engine holds what every use case needs to know and nothing else; its zero value works. Every use
 // case takes a context and owns nothing of the process. Errors that a person can do something about are
@@ -114,8 +115,8 @@ func (e *Engine) stdin() io.Reader {
 
 // What runs on this machine, recorded or not.
 
-// Machine gives a picture of the machine at once and then at every interval, until the context ends. One that is taken late
-// is not made up for.
+// Machine gives a picture of the machine at once and then at every interval, until the context ends. One that is
+// taken late is not made up for.
 func (e *Engine) Machine(ctx context.Context, every time.Duration) iter.Seq[sampler.Picture] {
 	return func(yield func(sampler.Picture) bool) {
 		machine := sampler.OpenMachine("/")
@@ -166,11 +167,12 @@ func processError(err error, pid int, what string) error {
 	case errors.Is(err, sampler.ErrGone):
 		return fail.Input("hightide top shows what runs", "cannot %s process %d: %w", what, pid, err)
 	}
-	return fail.Environment("a process is its owner's: run hightide as that user", "cannot %s process %d: %w", what, pid, err)
+	return fail.Environment("a process is its owner's: run hightide as that user", "cannot %s process %d: %w", what, pid,
+		err)
 }
 
-// Source is a Python file in lines, secrets masked, for someone who reads a report of what began then. Nil where it is not here, has
-// changed since, or is not a source.
+// Source is a Python file in lines, secrets masked, for someone who reads a report of what began then. Nil where it
+// is not here, has changed since, or is not a source.
 func (e *Engine) Source(file string, began time.Time) []string {
 	q := quotes{map[string][][]byte{}, began, e.MayRead}
 	if !q.quotable(file) {
@@ -187,12 +189,12 @@ func (e *Engine) Source(file string, began time.Time) []string {
 	return lines
 }
 
-// Seen remembers that a data directory was there. Without it a folder that was deleted or unmounted looks like one in which nothing was
-// recorded yet. The zero value works.
+// Seen remembers that a data directory was there. Without it a folder that was deleted or unmounted looks like one in
+// which nothing was recorded yet. The zero value works.
 type Seen struct{ runs atomic.Bool }
 
-// Unread says why the data directory cannot be read: it was there and is no more, or may not be opened. Nil: it can, or nothing was
-// recorded in it yet.
+// Unread says why the data directory cannot be read: it was there and is no more, or may not be opened. Nil: it can,
+// or nothing was recorded in it yet.
 func (e *Engine) Unread() error {
 	if e.Seen == nil || e.Store != nil || !store.IsFolder(e.Dir()) {
 		return nil
@@ -202,16 +204,18 @@ func (e *Engine) Unread() error {
 		folder.Close()
 		e.Seen.runs.Store(true)
 	case errors.Is(err, fs.ErrPermission):
-		return fail.Environment("let it be read, or start again with another: --data-dir FOLDER", "the data directory %s may not be read: permission denied", e.Dir())
+		return fail.Environment("let it be read, or start again with another: --data-dir FOLDER",
+			"the data directory %s may not be read: permission denied", e.Dir())
 	case errors.Is(err, fs.ErrNotExist) && e.Seen.runs.Load():
-		return fail.Environment("bring it back, or start again with another: --data-dir FOLDER", "the data directory %s is gone: it was deleted or unmounted", e.Dir())
+		return fail.Environment("bring it back, or start again with another: --data-dir FOLDER",
+			"the data directory %s is gone: it was deleted or unmounted", e.Dir())
 	}
 	return nil
 }
 
 // Aside is this engine for programs that run for a caller alone. They have no terminal and no input, end when this
-// process does, and get no signals of it. Calling said ends the taking of what they write and gives its beginning and end, with
-// secrets masked.
+// process does, and get no signals of it. Calling said ends the taking of what they write and gives its beginning and
+// end, with secrets masked.
 func (e *Engine) Aside() (apart *Engine, said func() string, err error) {
 	output, err := launch.NewCapture()
 	if err != nil {

@@ -24,7 +24,8 @@ type ExportOptions struct {
 	Device mem.Optional // of a snapshot; unknown: all
 	// Filter lets those blocks of a snapshot through that have a matching frame (file:function); nil: all.
 	Filter *regexp.Regexp
-	// Measure is what graphs by stack show: bytes, bytes-time, count, churn, blocks, or a kind of the profile's own; "": bytes.
+	// Measure is what graphs by stack show: bytes, bytes-time, count, churn, blocks, or a kind of the profile's own; "":
+	// bytes.
 	Measure string
 	Out     string    // file or folder; "" or "-": Stdout
 	Stdout  io.Writer // not a terminal, for binary formats
@@ -73,7 +74,8 @@ func (o *ExportOptions) format() (*format.Format, error) {
 	case len(o.Tables) > 0 && !to.Tables:
 		return nil, fail.Usage("--table goes with --csv, --parquet and --arrow", "%s has no tables to choose from", to.Name)
 	case o.Measure != "" && !to.Measures:
-		return nil, fail.Usage("--measure goes with --folded, --dot, --pprof and --speedscope", "%s has no measure to choose", to.Name)
+		return nil, fail.Usage("--measure goes with --folded, --dot, --pprof and --speedscope",
+			"%s has no measure to choose", to.Name)
 	}
 	return to, nil
 }
@@ -95,7 +97,8 @@ func (e *Engine) exportable(ctx context.Context, ref string, to *format.Format) 
 		}
 	}
 	if to.Takes&from.Kind() == 0 {
-		return from, fail.Usage("hightide export --help says which formats take what", "%s cannot hold %s", to.Name, from.Kind())
+		return from, fail.Usage("hightide export --help says which formats take what", "%s cannot hold %s", to.Name,
+			from.Kind())
 	}
 	return from, nil
 }
@@ -153,7 +156,8 @@ func (o *ExportOptions) part(from format.Source, ref string) (format.Source, err
 	return from, nil
 }
 
-func exportFolder(dir string, to *format.Format, from format.Source, tables []*format.Table) (made []string, err error) {
+func exportFolder(dir string, to *format.Format, from format.Source, tables []*format.Table) (made []string,
+	err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fail.Input("name a folder that can be written", "export: %w", err)
 	}

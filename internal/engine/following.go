@@ -24,7 +24,8 @@ import (
 	"hightide/internal/wire"
 )
 
-// CurveOptions say which curves of a recording are wanted, and how finely. The zero value: all, whole, with 1,000 points each.
+// CurveOptions say which curves of a recording are wanted, and how finely. The zero value: all, whole, with 1,000
+// points each.
 type CurveOptions struct {
 	Names    []string     // of quantities, as host.rss; MainCurve is the one that a report leads with
 	Process  mem.Optional // by its id in the run; 0: those of the whole run
@@ -89,14 +90,15 @@ func newest(s *mem.Series) mem.Optional {
 	return mem.Some(s.Values[len(s.Values)-1])
 }
 
-// Since hands on the frames that a run's recording holds from a place on, 0 for all, as far as it is written. It says, too,
-// from where to go on next time. Unlike Follow it does not wait, and does not have the run write more often. Only an id finds
-// the run.
+// Since hands on the frames that a run's recording holds from a place on, 0 for all, as far as it is written. It
+// says, too, from where to go on next time. Unlike Follow it does not wait, and does not have the run write more
+// often. Only an id finds the run.
 func (e *Engine) Since(ctx context.Context, id string, from int64, take func(mem.Frame)) (next int64, err error) {
 	return inStore(ctx, e, func(s store.Store) (int64, error) {
 		file, err := s.Open(id, store.Recording)
 		if errors.Is(err, fs.ErrNotExist) {
-			return from, &store.Error{Kind: store.ErrNotFound, Text: fmt.Sprintf("there is no run %s", id), Hint: "hightide ls lists the runs"}
+			return from, &store.Error{Kind: store.ErrNotFound, Text: fmt.Sprintf("there is no run %s", id),
+				Hint: "hightide ls lists the runs"}
 		}
 		if err != nil {
 			return from, err
@@ -141,7 +143,8 @@ func notEnd(err error) error {
 	return err
 }
 
-// Keep is a folder of this user's alone for what a front door keeps beside the recordings; it is made where it is not there.
+// Keep is a folder of this user's alone for what a front door keeps beside the recordings; it is made where it is not
+// there.
 func (e *Engine) Keep(name string) (string, error) {
 	dir := filepath.Join(e.Folder(), name)
 	err := os.MkdirAll(e.Folder(), 0o700)
@@ -163,8 +166,8 @@ type Spark struct {
 	report.Series
 }
 
-// Sparks are those of many runs. What was read stays, as it is small; of a run that goes on only what is new is read. The zero
-// value works. All methods may be called by several goroutines.
+// Sparks are those of many runs. What was read stays, as it is small; of a run that goes on only what is new is read.
+// The zero value works. All methods may be called by several goroutines.
 type Sparks struct {
 	mu    sync.Mutex
 	known map[string]*spark
@@ -188,8 +191,8 @@ const (
 	sparkBudget = 250 * time.Millisecond // of one answer
 )
 
-// Of gives those of some runs. Reading takes a limited time in all: what is not among the answers can be asked for again, and
-// reading goes on where it stood. A run of which no curve was recorded has one without points.
+// Of gives those of some runs. Reading takes a limited time in all: what is not among the answers can be asked for
+// again, and reading goes on where it stood. A run of which no curve was recorded has one without points.
 func (s *Sparks) Of(ctx context.Context, e *Engine, rows []store.Run) ([]Spark, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -100,7 +100,8 @@ func (e *Engine) Fit(ctx context.Context, o fit.Options) (*fit.Result, error) {
 	if e.Runtime.Stderr != nil {
 		stderr = e.Runtime.Stderr
 	}
-	return fit.Run(ctx, o, fit.Host{Now: e.Runtime.Time, Stderr: stderr, Worker: e.fitWorker, Device: e.fitDevice, Script: e.fitScript})
+	return fit.Run(ctx, o, fit.Host{Now: e.Runtime.Time, Stderr: stderr, Worker: e.fitWorker, Device: e.fitDevice,
+		Script: e.fitScript})
 }
 
 // fitWorker is where the worker stands: beside the agent.
@@ -122,8 +123,9 @@ func (e *Engine) fitScript(ctx context.Context, o *fit.Options, result *fit.Resu
 		return e.fitImagined(ctx, o, result)
 	}
 	return func(ask fit.Ask) (fit.Trial, error) {
-		run, err := e.Run(ctx, RunOptions{JSONOnStdout: true, Options: observe.Options{Command: fit.WithBatch(o.Command, ask.Batch), Env: o.Env,
-			Name: fmt.Sprintf("fit batch %d", ask.Batch), Steps: measuredSteps, NoStacks: true, SnapshotOn: "never"}})
+		run, err := e.Run(ctx, RunOptions{JSONOnStdout: true,
+			Options: observe.Options{Command: fit.WithBatch(o.Command, ask.Batch), Env: o.Env,
+				Name: fmt.Sprintf("fit batch %d", ask.Batch), Steps: measuredSteps, NoStacks: true, SnapshotOn: "never"}})
 		if err != nil {
 			return fit.Trial{}, err
 		}
@@ -133,8 +135,9 @@ func (e *Engine) fitScript(ctx context.Context, o *fit.Options, result *fit.Resu
 
 // fitImagined runs the command on the imaginary GPU.
 func (e *Engine) fitImagined(ctx context.Context, o *fit.Options, result *fit.Result) (fit.Try, error) {
-	s, err := e.imagineSession(ctx, &ImagineOptions{RunOptions: RunOptions{Options: observe.Options{Command: fit.WithBatch(o.Command, 1), Env: o.Env}},
-		Options: imagine.Options{GPU: o.GPU, Catalogue: o.Catalogue, Memory: result.GPU.Total, AllocConf: o.AllocConf}})
+	s, err := e.imagineSession(ctx,
+		&ImagineOptions{RunOptions: RunOptions{Options: observe.Options{Command: fit.WithBatch(o.Command, 1), Env: o.Env}},
+			Options: imagine.Options{GPU: o.GPU, Catalogue: o.Catalogue, Memory: result.GPU.Total, AllocConf: o.AllocConf}})
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +156,8 @@ func (e *Engine) fitImagined(ctx context.Context, o *fit.Options, result *fit.Re
 }
 
 // fitDevice prepares the imaginary GPU for the worker; environment puts it into an environment.
-func (e *Engine) fitDevice(gpu *gpus.GPU, allocConf string) (environment func([]string) []string, remove func(), err error) {
+func (e *Engine) fitDevice(gpu *gpus.GPU, allocConf string) (environment func([]string) []string, remove func(),
+	err error) {
 	observe.Leftovers(&e.Runtime, func(observe.Leftover) {}) // what a killed search left goes
 	helpers, err := e.imagineHelpers()
 	if err != nil {
@@ -164,7 +168,8 @@ func (e *Engine) fitDevice(gpu *gpus.GPU, allocConf string) (environment func([]
 		return nil, nil, fail.Environment("is there room in shared memory? see df /dev/shm", "%w", err)
 	}
 	device := helpers.Device
-	device.Env = map[string]string{"HIGHTIDE_DEVICE_TABLE": filepath.Join(shared.Dir, "device-table"), "HIGHTIDE_DEVICE_SPEC": imagine.DeviceSpec(gpu, 1)}
+	device.Env = map[string]string{"HIGHTIDE_DEVICE_TABLE": filepath.Join(shared.Dir, "device-table"),
+		"HIGHTIDE_DEVICE_SPEC": imagine.DeviceSpec(gpu, 1)}
 	vars := map[string]string{}
 	if allocConf != "" {
 		vars[allocator.Variable] = allocConf
@@ -189,7 +194,8 @@ func (r *ImagineResult) OtherGPUs() ([]mem.GPUVerdict, error) {
 	if err != nil {
 		return nil, err
 	}
-	return imagine.Others(known.GPUs, r.built, &r.Verdict.GPUVerdict, max(1, len(r.Verdict.Ranks)/max(1, len(r.Verdict.Devices)))), nil
+	return imagine.Others(known.GPUs, r.built, &r.Verdict.GPUVerdict,
+		max(1, len(r.Verdict.Ranks)/max(1, len(r.Verdict.Devices)))), nil
 }
 
 // Summary of a run that ended.
@@ -242,12 +248,14 @@ func (e *Engine) helpers(stacks bool) (list []launch.Helper, notes []string) {
 		return nil, []string{fmt.Sprintf("programs are watched from outside only: %v", err)}
 	}
 	hook := filepath.Join(dir, "hook")
-	list = append(list, launch.Helper{Name: "agent", PythonPath: hook, Env: map[string]string{"HIGHTIDE_AGENT_PATH": hook}})
+	list = append(list, launch.Helper{Name: "agent", PythonPath: hook,
+		Env: map[string]string{"HIGHTIDE_AGENT_PATH": hook}})
 	switch {
 	case stacks && library == "":
 		notes = append(notes, "no heap library in this build: allocations are not blamed on lines")
 	case stacks && !launch.Runs(library):
-		notes = append(notes, fmt.Sprintf("allocations are not seen: no library can be loaded from %s, which is mounted noexec, and no other place was found; XDG_CACHE_HOME can name one", filepath.Dir(library)))
+		notes = append(notes, fmt.Sprintf("allocations are not seen: no library can be loaded from %s, which is mounted "+
+			"noexec, and no other place was found; XDG_CACHE_HOME can name one", filepath.Dir(library)))
 	case stacks:
 		list = append(list, launch.Helper{Name: "heap", Preload: library, Env: map[string]string{"HIGHTIDE_HEAP": library}})
 	}
@@ -296,7 +304,8 @@ func (e *Engine) imagineHelpers() (*imagine.Helpers, error) {
 		return nil, fail.Environment(hint, "%w", err)
 	}
 	libraries := filepath.Join(dir, "device")
-	h.Device = launch.Helper{Name: "device", Preload: filepath.Join(libraries, device.LibraryName), Libraries: libraries, Programs: filepath.Join(libraries, "bin")}
+	h.Device = launch.Helper{Name: "device", Preload: filepath.Join(libraries, device.LibraryName), Libraries: libraries,
+		Programs: filepath.Join(libraries, "bin")}
 	return h, nil
 }
 

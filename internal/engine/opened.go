@@ -22,10 +22,10 @@ import (
 	"hightide/internal/usage"
 )
 
-// Opened are the allocator snapshots that a front door shows: files it was given, uploads, those that runs recorded. Each is read
-// once, when it is first asked for. What was used longest ago goes where they take too much memory, and what nobody looks at goes when
-// Rest is called; asked for again, it is read again.
-// All methods may be called by several goroutines.
+// Opened are the allocator snapshots that a front door shows: files it was given, uploads, those that runs recorded.
+// Each is read once, when it is first asked for. What was used longest ago goes where they take too much memory, and
+// what nobody looks at goes when Rest is called; asked for again, it is read again. All methods may be called by
+// several goroutines.
 type Opened struct {
 	engine *Engine
 	limit  mem.Bytes
@@ -102,7 +102,8 @@ func (o *Opened) Upload(path, name string, drop func()) OpenedSnapshot {
 	return o.add(OpenedSnapshot{ID: shortID("upload:" + path), Name: name, From: "upload"}, path, 0, drop)
 }
 
-// Close forgets a snapshot. A file that was uploaded is deleted with it, any other stays where it is; that of a run goes with its run.
+// Close forgets a snapshot. A file that was uploaded is deleted with it, any other stays where it is; that of a run
+// goes with its run.
 func (o *Opened) Close(ctx context.Context, id string) error {
 	one, err := o.find(ctx, id)
 	if err != nil {
@@ -157,7 +158,8 @@ func (o *Opened) List() []OpenedSnapshot {
 	return all
 }
 
-// Warm reads the files that are open, one after the other, until the context ends. failed is told of those that cannot be read.
+// Warm reads the files that are open, one after the other, until the context ends. failed is told of those that
+// cannot be read.
 func (o *Opened) Warm(ctx context.Context, failed func(error)) {
 	for _, info := range o.List() {
 		if ctx.Err() != nil {
@@ -185,7 +187,8 @@ func (o *Opened) OfRun(ctx context.Context, id string) ([]OpenedSnapshot, error)
 	all := []OpenedSnapshot{}
 	decoded, _ := recordedSnapshots(run)
 	for k, s := range decoded {
-		all = append(all, o.add(OpenedSnapshot{ID: id + "-" + strconv.Itoa(k), Name: s.name, From: "run", Run: id}, id, k, nil))
+		all = append(all, o.add(OpenedSnapshot{ID: id + "-" + strconv.Itoa(k), Name: s.name, From: "run", Run: id}, id, k,
+			nil))
 	}
 	return all, nil
 }
@@ -255,7 +258,8 @@ func (o *Opened) read(ctx context.Context, id string) (*openedOne, error) {
 		o.state(one, SnapshotReady, nil)
 		o.shrink(one)
 	}
-	return &openedOne{info: one.info, snapshot: one.snapshot, stepEnds: one.stepEnds, wrote: one.wrote, explorers: one.explorers, report: one.report}, nil
+	return &openedOne{info: one.info, snapshot: one.snapshot, stepEnds: one.stepEnds, wrote: one.wrote,
+		explorers: one.explorers, report: one.report}, nil
 }
 
 func (o *Opened) state(one *openedOne, state string, problem error) {
@@ -274,7 +278,8 @@ func openedDevices(one *openedOne) []OpenedDevice {
 	all := []OpenedDevice{}
 	for _, number := range one.snapshot.AllDevices() {
 		x := one.explorers[number]
-		d := OpenedDevice{Device: number, Name: one.snapshot.DeviceNames[number], Events: x.Moments, Blocks: x.Len(), Peak: x.Peak.Bytes,
+		d := OpenedDevice{Device: number, Name: one.snapshot.DeviceNames[number], Events: x.Moments, Blocks: x.Len(),
+			Peak:   x.Peak.Bytes,
 			PeakAt: x.Peak.Moment + 1, Reserved: x.Most.Reserved}
 		if x.Moments > 0 {
 			d.Duration = x.TimeOf(x.Moments-1) - x.TimeOf(0)
@@ -389,12 +394,14 @@ func (o *Opened) Explorer(ctx context.Context, id string, device int) (*explore.
 	var best *explore.Explorer
 	for _, d := range one.info.Devices {
 		x := one.explorers[d.Device]
-		if traced := x.Moments > 0; best == nil || traced && best.Moments == 0 || traced == (best.Moments > 0) && x.Peak.Bytes > best.Peak.Bytes {
+		if traced := x.Moments > 0; best == nil || traced && best.Moments == 0 ||
+			traced == (best.Moments > 0) && x.Peak.Bytes > best.Peak.Bytes {
 			best = x
 		}
 	}
 	if best == nil {
-		return nil, fail.Input("was recording on? torch.cuda.memory._record_memory_history()", "%s holds nothing about a device", one.info.Name)
+		return nil, fail.Input("was recording on? torch.cuda.memory._record_memory_history()",
+			"%s holds nothing about a device", one.info.Name)
 	}
 	return best, nil
 }
@@ -414,7 +421,8 @@ func (o *Opened) Report(ctx context.Context, id string) (*report.Report, error) 
 	if read.report != nil {
 		return read.report, nil
 	}
-	x := analyze.Explaining{Report: report.New(), Options: analyze.ExplainOptions{Top: 20, Pictures: true, Columns: pictureColumns / max(1, len(read.explorers)),
+	x := analyze.Explaining{Report: report.New(), Options: analyze.ExplainOptions{Top: 20, Pictures: true,
+		Columns: pictureColumns / max(1, len(read.explorers)),
 		Several: len(read.explorers) > 1, Advise: o.engine.adviseOOM}}
 	if err := x.Add(read.snapshot, read.info.Name, read.stepEnds); err != nil {
 		return nil, err
@@ -442,8 +450,8 @@ type Lines struct {
 
 const linesAround = 8
 
-// Source quotes the source of a place that stacks of a snapshot name, by its number. Only Python files that stacks of a local file
-// name are read, which did not change since it was written: of an upload or a run none is.
+// Source quotes the source of a place that stacks of a snapshot name, by its number. Only Python files that stacks of
+// a local file name are read, which did not change since it was written: of an upload or a run none is.
 func (o *Opened) Source(ctx context.Context, id string, place int) (*Lines, error) {
 	one, err := o.read(ctx, id)
 	if err != nil {
@@ -451,7 +459,8 @@ func (o *Opened) Source(ctx context.Context, id string, place int) (*Lines, erro
 	}
 	all := one.snapshot.Stacks.Locations
 	if place < 0 || place >= len(all) {
-		return nil, fail.Input("stacks and flame graphs have the numbers of their frames' places", "%s has no frame at place %d", one.info.Name, place)
+		return nil, fail.Input("stacks and flame graphs have the numbers of their frames' places",
+			"%s has no frame at place %d", one.info.Name, place)
 	}
 	at := all[place]
 	lines := &Lines{File: at.File, Line: at.Line, First: max(at.Line-linesAround, 1), Text: []string{}}

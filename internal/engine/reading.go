@@ -40,8 +40,8 @@ func (e *Engine) Report(ctx context.Context, ref string) (*report.Report, store.
 // files are still here, and allocator snapshots decoded.
 func Analyze(run *mem.Run) *report.Report { return analyzeFrom("", run, nil) }
 
-// AnalyzeFrom is the same of a run by where its row says that it is from. A recording that was sent names files of its sender's choice, so no
-// line of this machine's is quoted.
+// AnalyzeFrom is the same of a run by where its row says that it is from. A recording that was sent names files of
+// its sender's choice, so no line of this machine's is quoted.
 func AnalyzeFrom(from string, run *mem.Run) *report.Report {
 	return analyzeFrom(from, run, nil)
 }
@@ -58,7 +58,8 @@ func analyzeFrom(from string, run *mem.Run, may func(path string) error) *report
 }
 
 func analyzed(run *mem.Run, source func(file string, line int) string) *report.Report {
-	options := analyze.Options{Source: source, Snapshots: map[string]*mem.AllocatorSnapshot{}, Profiles: map[string]*mem.Profile{}}
+	options := analyze.Options{Source: source, Snapshots: map[string]*mem.AllocatorSnapshot{},
+		Profiles: map[string]*mem.Profile{}}
 	decoded, failed := recordedSnapshots(run)
 	for _, s := range decoded {
 		options.Snapshots[s.name] = s.AllocatorSnapshot
@@ -144,7 +145,8 @@ func (e *Engine) Explain(ctx context.Context, refs []string, o analyze.ExplainOp
 		if from.Recording != nil && len(refs) == 1 {
 			x.Report = analyzeFrom(from.from, from.Recording, e.MayRead)
 			if len(from.Recording.Snapshots) == 0 && from.Recording.Info.Verb != "telemetry" {
-				x.Report.AddNote("The run recorded no allocator snapshot, so there is nothing of a device to explain: hightide run --snapshot-on exit records one.")
+				x.Report.AddNote("The run recorded no allocator snapshot, so there is nothing of a device to explain: hightide " +
+					"run --snapshot-on exit records one.")
 			}
 		}
 		o.Columns = pictureColumns / max(1, len(refs), len(snapshots))
@@ -248,7 +250,8 @@ func (e *Engine) histories(ctx context.Context, ref string) ([]replay.Source, er
 		}
 	}
 	if len(last) == 0 {
-		return nil, fail.Input("hightide run --snapshot-on exit records one; torch.cuda.memory._record_memory_history must be on",
+		return nil, fail.Input("hightide run --snapshot-on exit records one; torch.cuda.memory._record_memory_history "+
+			"must be on",
 			"%s cannot be replayed: it holds no history of an allocator", ref)
 	}
 	var sources []replay.Source
@@ -314,7 +317,8 @@ func (s side) diff(after side, by string) (*analyze.Difference, error) {
 // ErrNoSnapshot: a run or file has nothing of an allocator's blocks.
 var ErrNoSnapshot = errors.New("holds no allocator snapshot")
 
-// Compared is why the peaks of two differ: by their blocks, or, where a side has no snapshot, by what both reports have.
+// Compared is why the peaks of two differ: by their blocks, or, where a side has no snapshot, by what both reports
+// have.
 type Compared struct {
 	Blocks *analyze.Difference
 	Report *report.Report // where there is no Blocks
@@ -328,7 +332,8 @@ func (e *Engine) Differ(ctx context.Context, a, b, by string) (c Compared, err e
 		return c, err
 	}
 	if by != "" {
-		return c, fail.Input("without it runs are compared by what both recorded; or name two snapshots", "by %s only the blocks of snapshots are compared: %w", by, err)
+		return c, fail.Input("without it runs are compared by what both recorded; or name two snapshots",
+			"by %s only the blocks of snapshots are compared: %w", by, err)
 	}
 	var unread error
 	if c.Pair, unread = e.Pair(ctx, a, b); unread != nil {
@@ -341,7 +346,8 @@ func (e *Engine) Differ(ctx context.Context, a, b, by string) (c Compared, err e
 	return c, nil
 }
 
-// Pair is the reports of two beside each other: of runs, or of files with a snapshot. Of neither a difference on the device is needed.
+// Pair is the reports of two beside each other: of runs, or of files with a snapshot. Of neither a difference on the
+// device is needed.
 func (e *Engine) Pair(ctx context.Context, a, b string) (*report.Pair, error) {
 	pair, err := report.Beside(a, b, func(ref string) (*report.Report, error) { return e.reportOf(ctx, ref) })
 	if err == nil {
@@ -380,7 +386,8 @@ func (o *Opened) side(ctx context.Context, id string) (side, error) {
 		}
 	}
 	if best.device < 0 {
-		return side{}, fail.Input("was recording on? torch.cuda.memory._record_memory_history()", "%s holds nothing about a device", one.info.Name)
+		return side{}, fail.Input("was recording on? torch.cuda.memory._record_memory_history()",
+			"%s holds nothing about a device", one.info.Name)
 	}
 	return best, nil
 }
@@ -413,9 +420,9 @@ func fullestOf(all []snapshot) (best *mem.AllocatorSnapshot, device int) {
 	return best, device
 }
 
-// Check holds the peak of a file or run, on each device by itself, against the budgets of a YAML file. The baseline, where not empty, stands
-// for the one that the file names. A wrong key or value is an input error that names its position and the nearest valid key. So is a budget
-// for something of which the file or run says nothing.
+// Check holds the peak of a file or run, on each device by itself, against the budgets of a YAML file. The baseline,
+// where not empty, stands for the one that the file names. A wrong key or value is an input error that names its
+// position and the nearest valid key. So is a budget for something of which the file or run says nothing.
 func (e *Engine) Check(ctx context.Context, file, ref, baseline string) ([]report.Checked, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -431,11 +438,13 @@ func (e *Engine) Check(ctx context.Context, file, ref, baseline string) ([]repor
 	}
 	before := budget.Found{}
 	if baseline != "" && !budgets.Relative() {
-		return nil, fail.Usage("put limits under baseline into it, as peak: 5%; hightide check --help shows such a file", "%s has no budget relative to a baseline, so %s would be compared with nothing", file, baseline)
+		return nil, fail.Usage("put limits under baseline into it, as peak: 5%; hightide check --help shows such a file",
+			"%s has no budget relative to a baseline, so %s would be compared with nothing", file, baseline)
 	}
 	if budgets.Relative() {
 		if baseline == "" && budgets.Baseline == "" {
-			return nil, fail.Input("file: main.pickle under baseline, or --baseline main.pickle", "%s: the baseline names no file", file)
+			return nil, fail.Input("file: main.pickle under baseline, or --baseline main.pickle",
+				"%s: the baseline names no file", file)
 		}
 		if baseline == "" {
 			baseline = baselineOf(budgets.Baseline, file)
@@ -496,7 +505,8 @@ func devicesOf(s *mem.AllocatorSnapshot) []int {
 	return all
 }
 
-// baselineOf is the baseline that a file of budgets names: a file, which a relative name has beside the budgets, or a run.
+// baselineOf is the baseline that a file of budgets names: a file, which a relative name has beside the budgets, or a
+// run.
 func baselineOf(named, file string) string {
 	if path := filepath.Join(filepath.Dir(file), named); !filepath.IsAbs(named) {
 		if _, err := os.Stat(path); err == nil {

@@ -25,7 +25,8 @@ func TestSnapshotInARecording(t *testing.T) {
 	frames := []mem.Frame{mem.RunInfo{ID: "r", Label: mem.Measured}, mem.Process{ID: 1, PID: 7}}
 	for at := 0; at < len(data); at += 1 << 20 {
 		end := min(at+1<<20, len(data))
-		frames = append(frames, mem.Snapshot{Process: 1, Name: "oom.pickle", Format: "torch-pickle", Piece: data[at:end], Last: end == len(data)})
+		frames = append(frames, mem.Snapshot{Process: 1, Name: "oom.pickle", Format: "torch-pickle", Piece: data[at:end],
+			Last: end == len(data)})
 	}
 	for _, f := range frames {
 		if err := w.Write(f); err != nil {

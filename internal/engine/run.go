@@ -96,8 +96,8 @@ func (e *Engine) record(ctx context.Context, o RunOptions, verb string, result *
 	return result, nil
 }
 
-// begins is what a recording says of a run from its first byte on: whoever is killed right then leaves a run that is known. The rest
-// follows once it is known.
+// begins is what a recording says of a run from its first byte on: whoever is killed right then leaves a run that is
+// known. The rest follows once it is known.
 func (o *RunOptions) begins(e *Engine, verb string, label mem.Label) mem.RunInfo {
 	command := o.Command
 	switch {
@@ -106,12 +106,13 @@ func (o *RunOptions) begins(e *Engine, verb string, label mem.Label) mem.RunInfo
 	case o.Target != nil:
 		command = o.Target.Command
 	}
-	return mem.RunInfo{Name: o.Name, Tags: o.Tags, Verb: verb, Label: label, Command: mem.MaskArgs(command), Version: Version,
+	return mem.RunInfo{Name: o.Name, Tags: o.Tags, Verb: verb, Label: label, Command: mem.MaskArgs(command),
+		Version:   Version,
 		StartMono: 1, StartWall: e.Runtime.Time().UnixNano()}
 }
 
-// smallRecording is up to where the report of a recording takes a few MiB: then saving memory costs more time than it is
-// worth, and someone waits for the report.
+// smallRecording is up to where the report of a recording takes a few MiB: then saving memory costs more time than it
+// is worth, and someone waits for the report.
 const smallRecording = 256 << 10
 
 // check refuses what cannot be before anything is made or started.
@@ -137,7 +138,8 @@ func (o *RunOptions) check() error {
 	}
 	for _, a := range o.Alerts {
 		if o.NoStacks && a.Series == mem.SeriesHeapLive {
-			return fail.Usage("leave one of them out", "alert %q needs the heap to be sampled, and --no-stacks switches that off", a.Text)
+			return fail.Usage("leave one of them out",
+				"alert %q needs the heap to be sampled, and --no-stacks switches that off", a.Text)
 		}
 	}
 	return nil
@@ -155,7 +157,8 @@ func (e *Engine) observed(o *RunOptions, verb string, result *RunResult) *observ
 	return &to
 }
 
-// sharing is what the program gets of this process. Where stdout is wanted for the result, the program's goes to stderr.
+// sharing is what the program gets of this process. Where stdout is wanted for the result, the program's goes to
+// stderr.
 func (o *RunOptions) sharing(r launch.Runtime) launch.Runtime {
 	if o.JSONOnStdout {
 		r.Stdout = r.Stderr
@@ -263,8 +266,8 @@ func (p *place) close(result *RunResult, ran bool) {
 	result.File = p.writer.Run().File
 }
 
-// conclude explains the recording, ends it with what was found, and leaves its copies where they were asked for. The report is
-// made from the file, not from memory: what it says is what anyone will read later.
+// conclude explains the recording, ends it with what was found, and leaves its copies where they were asked for. The
+// report is made from the file, not from memory: what it says is what anyone will read later.
 func (p *place) conclude(o *RunOptions, result *RunResult) {
 	o.Events.Tell(event.Reporting{})
 	result.note(p.writer.End())
@@ -339,7 +342,8 @@ type Summary struct {
 // Summary of a run that ended.
 func (r *RunResult) Summary() Summary {
 	s := Summary{
-		Version: report.Version, RunID: r.ID, ExitCode: r.Outcome.ExitCode, Signal: r.Outcome.Signal, Stopped: r.Outcome.Stopped, Peak: report.Peak{Label: mem.Measured},
+		Version: report.Version, RunID: r.ID, ExitCode: r.Outcome.ExitCode, Signal: r.Outcome.Signal,
+		Stopped: r.Outcome.Stopped, Peak: report.Peak{Label: mem.Measured},
 		Findings: []report.Finding{}, Label: mem.Measured, Recording: r.File, HTML: r.HTML, Notes: r.Notes,
 	}
 	if r.Report == nil {
@@ -347,7 +351,8 @@ func (r *RunResult) Summary() Summary {
 	}
 	head := &r.Report.Headline
 	s.Name, s.Duration, s.Steps, s.Complete = r.Report.Run.Name, head.Duration, head.Steps, head.Complete
-	s.Peak, s.PerStep, s.Least, s.NotLooked, s.Looked, s.StepTime = head.Peak, head.Growth, head.GrowthLeast, head.NotLooked, head.Looked, head.StepTime
+	s.Peak, s.PerStep, s.Least, s.NotLooked, s.Looked, s.StepTime = head.Peak, head.Growth, head.GrowthLeast,
+		head.NotLooked, head.Looked, head.StepTime
 	s.Exception = head.Exception
 	s.Findings = append(s.Findings, r.Report.Findings...)
 	s.Dropped, s.Label = r.Report.Dropped, head.Peak.Label

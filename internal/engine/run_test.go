@@ -24,11 +24,12 @@ func TestRunTouchesNothingOfTheProcess(t *testing.T) {
 	before := settingsNow()
 	for _, command := range [][]string{{"/nonexistent/program"}, {"/bin/sh", "-c", "read line; echo $line"}} {
 		e := &Engine{DataDir: t.TempDir()}
-		result, err := e.Run(t.Context(), RunOptions{Options: observe.Options{Command: command, Env: os.Environ(), Events: func(event.Event) {
-			if settingsNow() != before {
-				t.Errorf("settings %v while it runs, %v before", settingsNow(), before)
-			}
-		}}})
+		result, err := e.Run(t.Context(), RunOptions{Options: observe.Options{Command: command, Env: os.Environ(),
+			Events: func(event.Event) {
+				if settingsNow() != before {
+					t.Errorf("settings %v while it runs, %v before", settingsNow(), before)
+				}
+			}}})
 		if err == nil && result.Outcome.ExitCode.Or(-1) != 0 {
 			t.Errorf("%+v", result.Outcome)
 		}

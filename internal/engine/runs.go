@@ -40,10 +40,12 @@ func (e *Engine) store() (store.Store, error) {
 	return e.Visitors.With(s), nil
 }
 
-// spilling is the folder that says for which data directory each run in the temporary one was meant: a file a run, by its id.
+// spilling is the folder that says for which data directory each run in the temporary one was meant: a file a run, by
+// its id.
 const spilling = "meant"
 
-// spilled are the ids of runs in the temporary folder that were meant for this data directory, which could not be written then.
+// spilled are the ids of runs in the temporary folder that were meant for this data directory, which could not be
+// written then.
 func (e *Engine) spilled() []string {
 	folder := filepath.Join(temporaryDir(), spilling)
 	if e.Store != nil || e.Dir() == temporaryDir() || launch.Private(temporaryDir()) != nil {
@@ -67,7 +69,8 @@ func (e *Engine) spill(id string) {
 	}
 }
 
-// Elsewhere is where a run lies that was meant for this data directory and could not be written there; empty: it lies there.
+// Elsewhere is where a run lies that was meant for this data directory and could not be written there; empty: it lies
+// there.
 func (e *Engine) Elsewhere(run store.Run) string {
 	if strings.HasPrefix(run.File, temporaryDir()+string(filepath.Separator)) && e.Dir() != temporaryDir() {
 		return temporaryDir()
@@ -81,7 +84,8 @@ func (e *Engine) ownStore() (store.Store, error) {
 	}
 	if _, err := os.Lstat(e.Dir()); err == nil && e.Dir() == temporaryDir() {
 		if err := launch.Private(e.Dir()); err != nil {
-			return nil, &store.Error{Kind: store.ErrPlace, Text: "cannot use the data directory", Err: err, Hint: "use another folder: --data-dir FOLDER, or set HIGHTIDE_DATA"}
+			return nil, &store.Error{Kind: store.ErrPlace, Text: "cannot use the data directory", Err: err,
+				Hint: "use another folder: --data-dir FOLDER, or set HIGHTIDE_DATA"}
 		}
 	}
 	return store.Open(e.Dir())
@@ -134,7 +138,8 @@ func (e *Engine) Resolve(ctx context.Context, ref string) (store.Run, error) {
 	return inStore(ctx, e, func(s store.Store) (store.Run, error) { return store.Resolve(s, ref) })
 }
 
-// Find finds a run of the store by what a stranger calls it: an id, a unique prefix, a name or "last", and never a file.
+// Find finds a run of the store by what a stranger calls it: an id, a unique prefix, a name or "last", and never a
+// file.
 func (e *Engine) Find(ctx context.Context, ref string) (store.Run, error) {
 	return inStore(ctx, e, func(s store.Store) (store.Run, error) { return store.Find(s, ref) })
 }
@@ -237,7 +242,8 @@ func (e *Engine) own(s store.Store, refs []string) ([]store.Run, error) {
 		}
 		kept, err := store.Resolve(s, run.ID)
 		if err != nil || !sameFile(kept.File, run.File) {
-			return nil, fail.Input("delete or copy the file itself", "%s is a file outside the data directory %s", run.File, e.Dir())
+			return nil, fail.Input("delete or copy the file itself", "%s is a file outside the data directory %s", run.File,
+				e.Dir())
 		}
 		if !seen[kept.ID] {
 			seen[kept.ID] = true
@@ -254,7 +260,8 @@ func sameFile(a, b string) bool {
 }
 
 // Tag changes the tags of a run, and its name where one is given.
-func (e *Engine) Tag(ctx context.Context, ref string, set map[string]string, remove []string, name *string) (store.Run, error) {
+func (e *Engine) Tag(ctx context.Context, ref string, set map[string]string, remove []string,
+	name *string) (store.Run, error) {
 	return inStore(ctx, e, func(s store.Store) (run store.Run, err error) {
 		runs, err := e.own(s, []string{ref})
 		if err != nil {
@@ -384,16 +391,19 @@ func (e *Engine) keepAbandoned(s store.Store) {
 	}
 }
 
-// OutputFile is what a run's output is called among what is kept with it. It has every byte as the program wrote it, with standard output and
-// error in the order in which they came. Of more than RunOptions.KeepLimit the beginning and the end are kept.
+// OutputFile is what a run's output is called among what is kept with it. It has every byte as the program wrote it,
+// with standard output and error in the order in which they came. Of more than RunOptions.KeepLimit the beginning and
+// the end are kept.
 const OutputFile = "output.log"
 
 // Begun says that a run has its id, before its program starts.
 type Begun struct {
-	RunID     string                        `json:"run"`
-	Elsewhere string                        `json:"elsewhere,omitempty"` // why and where it is recorded outside the data directory
-	Resize    func(columns, rows int)       `json:"-"`                   // gives the program's terminal another size, where its output is kept
-	Output    func() (io.ReadCloser, error) `json:"-"`                   // reads what is kept, see Engine.Output
+	RunID string `json:"run"`
+	// why and where it is recorded outside the data directory
+	Elsewhere string `json:"elsewhere,omitempty"`
+	// gives the program's terminal another size, where its output is kept
+	Resize func(columns, rows int)       `json:"-"`
+	Output func() (io.ReadCloser, error) `json:"-"` // reads what is kept, see Engine.Output
 }
 
 // EventName implements event.Event.
@@ -404,17 +414,20 @@ const lingering = time.Second
 
 // begun is what is told of a run that has its id.
 func (p *place) begun(ctx context.Context, result *RunResult) Begun {
-	return Begun{RunID: result.ID, Elsewhere: result.Elsewhere, Resize: func(int, int) {}, Output: func() (io.ReadCloser, error) {
-		return p.engine.Output(context.WithoutCancel(ctx), result.ID)
-	}}
+	return Begun{RunID: result.ID, Elsewhere: result.Elsewhere, Resize: func(int, int) {},
+		Output: func() (io.ReadCloser, error) {
+			return p.engine.Output(context.WithoutCancel(ctx), result.ID)
+		}}
 }
 
 // keepOutput has the program's output kept, where that is wanted; done is called after its end.
-func (e *Engine) keepOutput(ctx context.Context, o *RunOptions, to *observe.Options, p *place, result *RunResult) (done func(), err error) {
+func (e *Engine) keepOutput(ctx context.Context, o *RunOptions, to *observe.Options, p *place,
+	result *RunResult) (done func(), err error) {
 	begun := p.begun(ctx, result)
 	done = func() {}
 	if o.KeepOutput || o.OutputApart {
-		file, err := os.OpenFile(filepath.Join(p.engine.scratch(result.ID), OutputFile), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+		file, err := os.OpenFile(filepath.Join(p.engine.scratch(result.ID), OutputFile),
+			os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 		if err != nil {
 			return nil, fail.Environment("is the data directory full? see df", "keep the program's output: %w", err)
 		}
@@ -429,7 +442,8 @@ func (e *Engine) keepOutput(ctx context.Context, o *RunOptions, to *observe.Opti
 	return done, nil
 }
 
-// Output reads what the program of a run wrote, as far as it is there: also while it runs. fs.ErrNotExist says that it was not kept.
+// Output reads what the program of a run wrote, as far as it is there: also while it runs. fs.ErrNotExist says that
+// it was not kept.
 func (e *Engine) Output(ctx context.Context, ref string) (io.ReadCloser, error) {
 	return inStore(ctx, e, func(s store.Store) (io.ReadCloser, error) {
 		run, err := store.Resolve(s, ref)
@@ -441,7 +455,8 @@ func (e *Engine) Output(ctx context.Context, ref string) (io.ReadCloser, error) 
 		}
 		file, err := s.Open(run.ID, OutputFile)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fail.Input("hightide run --capture keeps it", "the output of run %s was not kept: %w", run.ID, fs.ErrNotExist)
+			return nil, fail.Input("hightide run --capture keeps it", "the output of run %s was not kept: %w", run.ID,
+				fs.ErrNotExist)
 		}
 		return file, err
 	})

@@ -117,7 +117,8 @@ func (e *Engine) decode(ctx context.Context, r io.Reader, name string) (*format.
 	case errors.As(err, &unread):
 		return nil, fail.Input(unread.Instead, "%s: %w", filepath.Base(name), err)
 	case errors.Is(err, format.ErrText):
-		return nil, fail.Input("paste the error itself, whole; a kind that is not known is not guessed. docs/formats/intake.md lists what is read", "%s: %w", filepath.Base(name), err)
+		return nil, fail.Input("paste the error itself, whole; a kind that is not known is not guessed. "+
+			"docs/formats/intake.md lists what is read", "%s: %w", filepath.Base(name), err)
 	case errors.Is(err, format.ErrUnknown):
 		return nil, fail.Input("hightide reads "+format.Known(), "%s: %w", filepath.Base(name), err)
 	case errors.Is(err, format.ErrEmpty):
@@ -127,7 +128,8 @@ func (e *Engine) decode(ctx context.Context, r io.Reader, name string) (*format.
 	case errors.Is(err, stacks.ErrMemray):
 		return nil, fail.Input("give memray's captures by name, not through a pipe", "%s: %w", name, err)
 	case errors.Is(err, pickle.ErrUnsafe):
-		return nil, fail.Input("a genuine snapshot holds plain data only: do not load this file with Python's pickle", "%s: %w", name, err)
+		return nil, fail.Input("a genuine snapshot holds plain data only: do not load this file with Python's pickle",
+			"%s: %w", name, err)
 	}
 	return nil, fail.Input("is the file whole, and of this kind?", "%s: %w", name, err)
 }
@@ -147,7 +149,8 @@ func isSmall(r io.Reader) bool {
 func (e *Engine) memrayDocument(ctx context.Context, path string) (*format.Document, error) {
 	const hint = "pip install memray, in the environment that recorded it or any other on PATH"
 	if e.NoPrograms {
-		return nil, fail.Input("memray transform csv makes a table of it that can be read", "%s is a capture of memray, and starting memray to read it is not allowed here", path)
+		return nil, fail.Input("memray transform csv makes a table of it that can be read",
+			"%s is a capture of memray, and starting memray to read it is not allowed here", path)
 	}
 	memray, err := exec.LookPath("memray")
 	if err != nil {
@@ -177,7 +180,8 @@ func (e *Engine) memrayDocument(ctx context.Context, path string) (*format.Docum
 // memrayRefused says why memray did not read a capture: a memray reads one format, which a capture of its own tells.
 func memrayRefused(ctx context.Context, memray, path, dir, said string) error {
 	probe := filepath.Join(dir, "probe.bin")
-	_ = exec.CommandContext(ctx, memray, "run", "--quiet", "--force", "-o", probe, "-c", "pass").Run() // without it the format stays unknown
+	// without it the format stays unknown
+	_ = exec.CommandContext(ctx, memray, "run", "--quiet", "--force", "-o", probe, "-c", "pass").Run()
 	has, reads := memrayFormat(path), memrayFormat(probe)
 	if has == 0 || reads == 0 || has == reads {
 		return fail.Input("was it copied whole, and had the program ended?", "memray cannot read %s: %s", path, said)
@@ -186,7 +190,8 @@ func memrayRefused(ctx context.Context, memray, path, dir, said string) error {
 	if has > reads {
 		age = "a newer"
 	}
-	return fail.Input("run `memray transform csv` of the memray that recorded it: its table can be read", "%s is of memray's format %d, and %s reads format %d: it was recorded by %s memray", path, has, memray, reads, age)
+	return fail.Input("run `memray transform csv` of the memray that recorded it: its table can be read",
+		"%s is of memray's format %d, and %s reads format %d: it was recorded by %s memray", path, has, memray, reads, age)
 }
 
 func memrayFormat(path string) uint32 {
@@ -228,7 +233,8 @@ func (s *source) snapshots() (all []snapshot, err error) {
 	case len(s.Words) > 0:
 		return nil, fail.Input("explain it alone", "%s is a message: %w", fileName(s.ref), Message(s.Words))
 	default:
-		return nil, fail.Input("hightide explain "+s.ref+" shows it", "%s is %s, which holds no allocator snapshot", s.ref, s.Format)
+		return nil, fail.Input("hightide explain "+s.ref+" shows it", "%s is %s, which holds no allocator snapshot", s.ref,
+			s.Format)
 	}
 	for _, one := range all {
 		if err := addOwners(one, s.open); err != nil {
@@ -323,8 +329,8 @@ type Gathered struct {
 // snapshotFormats are the formats that become an allocator snapshot.
 var snapshotFormats = []string{"torch-pickle", "torch-json", "profiler-trace", "xspace"}
 
-// Gather looks at references as a person names them: a snapshot, a recording, a folder of these, or a run of the store. Recordings
-// outside the store become the engine's visitors. Of a file only the beginning is read.
+// Gather looks at references as a person names them: a snapshot, a recording, a folder of these, or a run of the
+// store. Recordings outside the store become the engine's visitors. Of a file only the beginning is read.
 func (e *Engine) Gather(ctx context.Context, refs []string) (*Gathered, error) {
 	g := &Gathered{}
 	for _, ref := range refs {
@@ -375,7 +381,8 @@ func (e *Engine) gatherFolder(ctx context.Context, g *Gathered, folder string) e
 		}
 	}
 	if found == 0 {
-		return fail.Input("name a file, or a folder with snapshots in it", "%s holds neither a snapshot nor a recording", folder)
+		return fail.Input("name a file, or a folder with snapshots in it", "%s holds neither a snapshot nor a recording",
+			folder)
 	}
 	return nil
 }
@@ -407,8 +414,8 @@ func (e *Engine) gatherFile(ctx context.Context, g *Gathered, path string) error
 	return nil
 }
 
-// Visit has a recording outside the store listed with its runs, and says how it is called. The function drop takes its file away when the run is
-// deleted, or at once where the store has the run already. Nil: the file stays.
+// Visit has a recording outside the store listed with its runs, and says how it is called. The function drop takes
+// its file away when the run is deleted, or at once where the store has the run already. Nil: the file stays.
 func (e *Engine) Visit(ctx context.Context, path, from string, drop func()) (store.Run, error) {
 	if e.Visitors == nil {
 		e.Visitors = new(store.Visitors)
@@ -445,8 +452,9 @@ type FileFacts struct {
 	Blocks  int    `json:"blocks" doc:"Blocks at the end."`
 }
 
-// CheckFile reads a stranger's file whole, as an allocator snapshot, a trace of one or a recording, and says what is in it. It starts no other
-// program, whatever the file is. Meant for a process of its own, with limits: reading may take whatever the file makes it take.
+// CheckFile reads a stranger's file whole, as an allocator snapshot, a trace of one or a recording, and says what is
+// in it. It starts no other program, whatever the file is. Meant for a process of its own, with limits: reading may
+// take whatever the file makes it take.
 func (e *Engine) CheckFile(ctx context.Context, path string) (*FileFacts, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -455,7 +463,8 @@ func (e *Engine) CheckFile(ctx context.Context, path string) (*FileFacts, error)
 	defer file.Close()
 	document, err := e.decode(ctx, file, "the file")
 	if errors.Is(err, format.ErrUnknown) { // the list of all formats would name many that this page does not show
-		return nil, fail.Input("send a memory snapshot of PyTorch, or a recording of hightide", "the file: %w", format.ErrUnknown)
+		return nil, fail.Input("send a memory snapshot of PyTorch, or a recording of hightide", "the file: %w",
+			format.ErrUnknown)
 	}
 	if err != nil {
 		return nil, err
@@ -464,7 +473,8 @@ func (e *Engine) CheckFile(ctx context.Context, path string) (*FileFacts, error)
 		return recordingFacts(file, document.Recording)
 	}
 	if document.Snapshot == nil {
-		return nil, fail.Input("hightide explain FILE shows it", "the file is %s, which this page does not show", kindOf(document.Format))
+		return nil, fail.Input("hightide explain FILE shows it", "the file is %s, which this page does not show",
+			kindOf(document.Format))
 	}
 	facts := &FileFacts{Format: document.Format}
 	facts.count(document.Snapshot)

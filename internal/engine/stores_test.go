@@ -90,7 +90,8 @@ func (c *stored) record() {
 	c.Helper()
 	out := filepath.Join(c.TempDir(), "copy.hightide")
 	result, err := c.Engine.Run(c.Context(), RunOptions{Out: out, HTML: true, Options: observe.Options{
-		Command: []string{"/bin/sh", "-c", "test -d \"$HIGHTIDE_OUT\" && echo kept > \"$HIGHTIDE_OUT/for-tools.txt\"; exit 3"}, Env: os.Environ(),
+		Command: []string{"/bin/sh", "-c",
+			"test -d \"$HIGHTIDE_OUT\" && echo kept > \"$HIGHTIDE_OUT/for-tools.txt\"; exit 3"}, Env: os.Environ(),
 		Name: "first", Tags: map[string]string{"model": "none"}, NoStacks: true,
 	}})
 	c.must(err)
@@ -128,7 +129,8 @@ func (c *stored) keepSnapshots(id, file string) {
 	s, err := c.store()
 	c.must(err)
 	defer s.Close()
-	w, err := s.Create(mem.RunInfo{ID: id, Name: "snapshots", Verb: "run", Label: mem.Measured, Command: []string{"python"}, StartMono: 1, StartWall: 1e18})
+	w, err := s.Create(mem.RunInfo{ID: id, Name: "snapshots", Verb: "run", Label: mem.Measured,
+		Command: []string{"python"}, StartMono: 1, StartWall: 1e18})
 	c.must(err)
 	c.must(w.Write(mem.Process{ID: 1, PID: 7, Start: 1}))
 	c.must(w.Write(mem.Snapshot{Process: 1, Time: 2, Name: file, Format: "torch-pickle", Piece: data, Last: true}))
@@ -143,7 +145,8 @@ func (c *stored) keepSnapshots(id, file string) {
 // read is what only reads.
 func (c *stored) read() {
 	ctx := c.Context()
-	for _, filter := range []store.Filter{{}, {Name: "snapshots"}, {Tags: map[string]string{"model": ""}}, {Text: "PYTHON"}, {State: store.Finished, Limit: 1}} {
+	for _, filter := range []store.Filter{{}, {Name: "snapshots"}, {Tags: map[string]string{"model": ""}},
+		{Text: "PYTHON"}, {State: store.Finished, Limit: 1}} {
 		runs, err := c.Runs(ctx, filter)
 		c.must(err)
 		for _, run := range runs {
@@ -214,7 +217,8 @@ func (c *stored) change() {
 
 // fit measures a command that fits with every batch: each trial is a run.
 func (c *stored) fit() {
-	result, err := c.Engine.Fit(c.Context(), fit.Options{Command: []string{"/bin/sh", "-c", "exit 0", "{batch}"}, Env: os.Environ(), Device: "cpu", Start: 2, Most: 4})
+	result, err := c.Engine.Fit(c.Context(), fit.Options{Command: []string{"/bin/sh", "-c", "exit 0", "{batch}"},
+		Env: os.Environ(), Device: "cpu", Start: 2, Most: 4})
 	c.must(err)
 	runs, err := c.Runs(c.Context(), store.Filter{Text: "fit batch"})
 	c.must(err)
@@ -242,7 +246,8 @@ func (c *stored) imagine(python string) {
 	}
 	row, run, err := c.Load(c.Context(), "imagined")
 	c.must(err)
-	c.say([]any{row.Label, row.State, row.Allocated, len(run.Snapshots), result.Verdict.Verdict, result.Verdict.Reserved, result.Verdict.Lines})
+	c.say([]any{row.Label, row.State, row.Allocated, len(run.Snapshots), result.Verdict.Verdict, result.Verdict.Reserved,
+		result.Verdict.Lines})
 	explained, err := c.Explain(c.Context(), []string{"imagined"}, analyze.ExplainOptions{})
 	c.must(err)
 	c.say([]any{explained.Allocators[0].Label, explained.Allocators[0].Peak.Allocated})
@@ -267,7 +272,8 @@ func TestNothingIsKept(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("TMPDIR", t.TempDir())
 	e := &Engine{DataDir: "memory:"}
-	result, err := e.Run(t.Context(), RunOptions{Options: observe.Options{Command: []string{"/bin/true"}, Env: os.Environ(), NoStacks: true}})
+	result, err := e.Run(t.Context(), RunOptions{Options: observe.Options{Command: []string{"/bin/true"},
+		Env: os.Environ(), NoStacks: true}})
 	if err != nil || result.Report == nil || result.File != "" || len(result.Notes) > 0 {
 		t.Errorf("%+v %v", result, err)
 	}

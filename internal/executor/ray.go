@@ -192,5 +192,6 @@ func (r *Ray) gone() error {
 	_ = r.command.Wait()
 	r.command = nil
 	last := strings.TrimSpace(r.said.String())
-	return fail.Environment("put the Python that has ray first on PATH", "--executor ray: python3 ended: %s", last[strings.LastIndexByte(last, '\n')+1:])
+	return fail.Environment("put the Python that has ray first on PATH", "--executor ray: python3 ended: %s",
+		last[strings.LastIndexByte(last, '\n')+1:])
 }

@@ -16,9 +16,9 @@ import (
 	"hightide/internal/fail"
 )
 
-// Slurm submits job arrays by sbatch, and asks squeue how they stand. That needs no accounting database, but it forgets a
-// job some minutes after its end (MinJobAge). Of one that it has forgotten the cluster's database is asked by sacct, where it
-// has one.
+// Slurm submits job arrays by sbatch, and asks squeue how they stand. That needs no accounting database, but it
+// forgets a job some minutes after its end (MinJobAge). Of one that it has forgotten the cluster's database is asked
+// by sacct, where it has one.
 //
 // Where jobs run and on whose account is told as to sbatch itself: SBATCH_PARTITION, SBATCH_ACCOUNT, SBATCH_EXCLUSIVE
 // and the others of its manual.
@@ -43,7 +43,8 @@ func (s *Slurm) NodeName() string { return "${SLURMD_NODENAME:-$(hostname)}" }
 // Check implements Executor.
 func (s *Slurm) Check(ctx context.Context) error {
 	if _, err := exec.LookPath("sbatch"); err != nil {
-		return fail.Environment("run this where jobs are submitted, on a login node", "--executor slurm: there is no sbatch on PATH")
+		return fail.Environment("run this where jobs are submitted, on a login node",
+			"--executor slurm: there is no sbatch on PATH")
 	}
 	_, err := s.ask(ctx, "sinfo", "--noheader", "--format=%R")
 	return err
@@ -76,7 +77,8 @@ func (s *Slurm) array(ctx context.Context, jobs []Job) ([]string, error) {
 		return nil, err
 	}
 	defer os.Remove(file) // sbatch has read it
-	args := []string{"--parsable", "--no-requeue", "--job-name=" + s.JobName, "--output=/dev/null", "--array=0-" + strconv.Itoa(len(jobs)-1)}
+	args := []string{"--parsable", "--no-requeue", "--job-name=" + s.JobName, "--output=/dev/null", "--array=0-" +
+		strconv.Itoa(len(jobs)-1)}
 	out, err := s.ask(ctx, "sbatch", append(append(args, s.resources()...), file)...)
 	if err != nil {
 		return nil, err
@@ -120,7 +122,8 @@ func (s *Slurm) keep(script string) (string, error) {
 
 // Poll implements Executor.
 func (s *Slurm) Poll(ctx context.Context, handles []string) (map[string]Status, error) {
-	out, err := s.ask(ctx, "squeue", "--me", "--states=all", "--array", "--noheader", "--name="+s.JobName, "--format=%F_%K|%T|%N")
+	out, err := s.ask(ctx, "squeue", "--me", "--states=all", "--array", "--noheader", "--name="+s.JobName,
+		"--format=%F_%K|%T|%N")
 	if err != nil {
 		return nil, err
 	}
@@ -148,8 +151,8 @@ func (s *Slurm) Poll(ctx context.Context, handles []string) (map[string]Status, 
 // sacctPatience is how long a database may take to answer: all jobs wait for it.
 const sacctPatience = 10 * time.Second
 
-// accounted is how jobs ended that squeue knows no more, of those that the database knows. It may learn of an end later than
-// the controller forgets it, or never, and calls such a job running.
+// accounted is how jobs ended that squeue knows no more, of those that the database knows. It may learn of an end
+// later than the controller forgets it, or never, and calls such a job running.
 func (s *Slurm) accounted(ctx context.Context, handles []string) map[string]Status {
 	ended := map[string]Status{}
 	if len(handles) == 0 || s.unaccounted {
@@ -157,7 +160,8 @@ func (s *Slurm) accounted(ctx context.Context, handles []string) map[string]Stat
 	}
 	ctx, cancel := context.WithTimeout(ctx, sacctPatience)
 	defer cancel()
-	c := exec.CommandContext(ctx, "sacct", "--noheader", "--parsable2", "--allocations", "--format=JobID,State,NodeList", "--jobs="+strings.Join(handles, ","))
+	c := exec.CommandContext(ctx, "sacct", "--noheader", "--parsable2", "--allocations", "--format=JobID,State,NodeList",
+		"--jobs="+strings.Join(handles, ","))
 	c.Env = s.Env
 	out, err := c.Output()
 	if err != nil { // there is no database, or it does not answer: what squeue says has to do
@@ -224,7 +228,8 @@ func (s *Slurm) ask(ctx context.Context, name string, args ...string) (string, e
 		}
 		if n == attempts || name == "sbatch" {
 			last := strings.TrimSpace(said.String())
-			return "", fail.Environment("does sinfo work here?", "%s: %w: %s", filepath.Base(name), err, last[strings.LastIndexByte(last, '\n')+1:])
+			return "", fail.Environment("does sinfo work here?", "%s: %w: %s", filepath.Base(name), err,
+				last[strings.LastIndexByte(last, '\n')+1:])
 		}
 		select {
 		case <-time.After(pause):

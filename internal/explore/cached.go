@@ -7,8 +7,8 @@ import (
 	"hightide/internal/mem"
 )
 
-// Cached is what the allocator held over a window, in columns of Step points. Each column tells of the point at which most was cached, so
-// its parts add up to what was reserved then.
+// Cached is what the allocator held over a window, in columns of Step points. Each column tells of the point at which
+// most was cached, so its parts add up to what was reserved then.
 type Cached struct {
 	From  int     `json:"from" doc:"The first point."`
 	To    int     `json:"to" doc:"The point after the last."`
@@ -26,7 +26,8 @@ type Cached struct {
 func (e *Explorer) Cached(from, to, columns int) Cached {
 	w := e.within(Window{From: from, To: to})
 	step := max(1, (w.To-w.From+max(columns, 1)-1)/max(columns, 1))
-	c := Cached{From: w.From, To: w.To, Step: step, Known: e.KnowsSegments(), Point: []int32{}, Active: []mem.Bytes{}, Split: []mem.Bytes{}, Free: []mem.Bytes{}, Reserved: []mem.Bytes{}}
+	c := Cached{From: w.From, To: w.To, Step: step, Known: e.KnowsSegments(), Point: []int32{}, Active: []mem.Bytes{},
+		Split: []mem.Bytes{}, Free: []mem.Bytes{}, Reserved: []mem.Bytes{}}
 	if !c.Known {
 		return c
 	}
@@ -38,11 +39,13 @@ func (e *Explorer) Cached(from, to, columns int) Cached {
 		last := len(c.Point) - 1
 		if (p-w.From)%step == 0 {
 			last++
-			c.Point, c.Active, c.Split, c.Free, c.Reserved = append(c.Point, 0), append(c.Active, 0), append(c.Split, 0), append(c.Free, 0), append(c.Reserved, 0)
+			c.Point, c.Active, c.Split, c.Free, c.Reserved = append(c.Point, 0), append(c.Active, 0), append(c.Split, 0),
+				append(c.Free, 0), append(c.Reserved, 0)
 		} else if held.reserved-held.active <= c.Reserved[last]-c.Active[last] {
 			continue
 		}
-		c.Point[last], c.Active[last], c.Split[last], c.Free[last], c.Reserved[last] = int32(p), held.active, held.reserved-held.active-held.free, held.free, held.reserved
+		c.Point[last], c.Active[last], c.Split[last], c.Free[last], c.Reserved[last] = int32(p), held.active,
+			held.reserved-held.active-held.free, held.free, held.reserved
 	}
 	return c
 }
@@ -135,7 +138,8 @@ func (h *held) add(address uint64, size mem.Bytes, mapped bool) {
 	h.change(i, size, 0)
 }
 
-// remove takes memory away: a segment, or a part of one. Where that leaves two, usedIn says what is in use between two addresses.
+// remove takes memory away: a segment, or a part of one. Where that leaves two, usedIn says what is in use between
+// two addresses.
 func (h *held) remove(address uint64, size mem.Bytes, usedIn func(from, to uint64) mem.Bytes) {
 	i := h.after(address) - 1
 	if i < 0 {

@@ -7,8 +7,8 @@ import (
 	"hightide/internal/testkit"
 )
 
-// TestCached: at each column's point the parts are those of the segments and the blocks in them, found the slow way, and nowhere in a
-// column is more cached.
+// TestCached: at each column's point the parts are those of the segments and the blocks in them, found the slow way,
+// and nowhere in a column is more cached.
 func TestCached(t *testing.T) {
 	for _, name := range []string{"real/h100-lm-ctx128-train-step.pickle", "real/h100-lm-ctx256-forward-bf16.pickle"} {
 		e := explorerOf(testkit.Snapshot(t, name))
@@ -33,7 +33,8 @@ func TestCached(t *testing.T) {
 				}
 			}
 			if c.Reserved[i] != reserved || c.Active[i] != active || c.Free[i] != free || c.Split[i] != reserved-active-free {
-				t.Fatalf("%s at point %d: %v reserved, %v active, %v free, %v split; want %v, %v, %v", name, p, c.Reserved[i], c.Active[i], c.Free[i], c.Split[i], reserved, active, free)
+				t.Fatalf("%s at point %d: %v reserved, %v active, %v free, %v split; want %v, %v, %v", name, p, c.Reserved[i],
+					c.Active[i], c.Free[i], c.Split[i], reserved, active, free)
 			}
 			for q := c.From + i*c.Step; q < min(c.From+(i+1)*c.Step, c.To); q += 1 + c.Step/7 {
 				if m := moment(e, q, 1); m.Reserved-m.Allocated-m.Waiting > reserved-active {

@@ -23,8 +23,8 @@ type ListEvent struct {
 
 const mostListed = 400
 
-// List gives events from a number on, and says of each whether a filter leaves it out. One that is left out is about a block that the filter does not have, or
-// about none and its own line and calls are not those.
+// List gives events from a number on, and says of each whether a filter leaves it out. One that is left out is about
+// a block that the filter does not have, or about none and its own line and calls are not those.
 func (e *Explorer) List(from, count int, of Filter) (Events, error) {
 	from = min(max(from, 0), e.Moments)
 	to := min(from+min(max(count, 0), mostListed), e.Moments)
@@ -47,7 +47,8 @@ func (e *Explorer) List(from, count int, of Filter) (Events, error) {
 	return l, nil
 }
 
-// wantsStack says whether an event that is about no block, such as one of a segment, is what a filter wants: by its calls alone.
+// wantsStack says whether an event that is about no block, such as one of a segment, is what a filter wants: by its
+// calls alone.
 func (e *Explorer) wantsStack(of Filter) func(stack uint32) bool {
 	frame := func(uint32) bool { return true }
 	if of.Pattern != nil {
@@ -55,7 +56,8 @@ func (e *Explorer) wantsStack(of Filter) func(stack uint32) bool {
 	}
 	return func(stack uint32) bool {
 		name := e.Names.Of(stack)
-		return of.By == "" && of.Category == "" && (of.Site == "" || name.Name == of.Site) && (of.Module == "" || name.Module == of.Module) &&
+		return of.By == "" && of.Category == "" && (of.Site == "" || name.Name == of.Site) &&
+			(of.Module == "" || name.Module == of.Module) &&
 			(of.Pattern == nil || frame(stack) || of.Pattern.MatchString(name.Name))
 	}
 }

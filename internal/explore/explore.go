@@ -1,5 +1,5 @@
-// Package explore answers what a viewer of one device's trace asks. It tells which blocks to draw of a window, what lay where at an
-// event, what one block is, which blocks match a pattern.
+// Package explore answers what a viewer of one device's trace asks. It tells which blocks to draw of a window, what
+// lay where at an event, what one block is, which blocks match a pattern.
 //
 //	usage.Device ──▶ New ──▶ Explorer ──▶ Tile     blocks stacked over time, as many as can be seen
 //	(blocks, events)                  ├─▶ Moment   segments and the blocks in them, after an event
@@ -7,15 +7,16 @@
 //	                                  ├─▶ Search   blocks whose frames, category or module match
 //	                                  └─▶ FlameAt  what lived at a moment, or was allocated in a range, by stack
 //
-// A block lies on all blocks that were allocated before it and are still allocated, so its offset falls whenever one of these is
-// freed. Offsets are exact at every level of detail: blocks too small to be seen count with those that can be, and are drawn as
-// what is left between them. So nothing moves when a reader zooms in, and the outline is what the allocator had allocated.
+// A block lies on all blocks that were allocated before it and are still allocated, so its offset falls whenever one
+// of these is freed. Offsets are exact at every level of detail: blocks too small to be seen count with those that
+// can be, and are drawn as what is left between them. So nothing moves when a reader zooms in, and the outline is
+// what the allocator had allocated.
 //
-// A point of the trace is its number of events so far: point 0 is before the first, point p is just after event p-1. A window
-// is divided into columns of 2^k points, aligned, so that a picture does not shimmer while it is moved.
+// A point of the trace is its number of events so far: point 0 is before the first, point p is just after event p-1.
+// A window is divided into columns of 2^k points, aligned, so that a picture does not shimmer while it is moved.
 //
-// An Explorer is built once, in time linear in events, and may be asked by several goroutines. Beside the trace it holds four
-// bytes for each event and some for each block. Start reading at tile.go.
+// An Explorer is built once, in time linear in events, and may be asked by several goroutines. Beside the trace it
+// holds four bytes for each event and some for each block. Start reading at tile.go.
 package explore
 
 import (
@@ -50,7 +51,8 @@ const (
 
 // New prepares a device's trace.
 func New(d *usage.Device) *Explorer {
-	e := &Explorer{Device: d, Names: usage.NewNames(d.Stacks), categories: usage.NewCategories(d, nil), sites: map[uint32]uint32{}, modules: map[uint32]uint32{}}
+	e := &Explorer{Device: d, Names: usage.NewNames(d.Stacks), categories: usage.NewCategories(d, nil),
+		sites: map[uint32]uint32{}, modules: map[uint32]uint32{}}
 	e.spanOf = make([]int32, d.Moments)
 	for i := range e.spanOf {
 		e.spanOf[i] = noBlock
@@ -71,7 +73,8 @@ func New(d *usage.Device) *Explorer {
 	return e
 }
 
-// contradicted finds blocks that end with an event of another block: where the trace has a hole, one is allocated on another.
+// contradicted finds blocks that end with an event of another block: where the trace has a hole, one is allocated on
+// another.
 func (e *Explorer) contradicted() {
 	e.ends = map[int][]int32{}
 	for n, to := range e.To {

@@ -12,11 +12,13 @@ import (
 	"hightide/internal/usage"
 )
 
-// random is a trace of some blocks at random addresses, with frees that another stream holds up, and holes at its beginning.
+// random is a trace of some blocks at random addresses, with frees that another stream holds up, and holes at its
+// beginning.
 func random(r *rand.Rand, live, events int) *mem.AllocatorSnapshot {
 	s := &mem.AllocatorSnapshot{Format: "torch-pickle"}
 	for n := range 40 {
-		s.Stacks.Add([]uint32{s.Stacks.Location(mem.Location{File: "/home/me/train.py", Line: n + 1, Function: "step"}), s.Stacks.Location(mem.Location{File: "/home/me/main.py", Line: 3, Function: "main"})})
+		s.Stacks.Add([]uint32{s.Stacks.Location(mem.Location{File: "/home/me/train.py", Line: n + 1, Function: "step"}),
+			s.Stacks.Location(mem.Location{File: "/home/me/main.py", Line: 3, Function: "main"})})
 	}
 	t := mem.Trace{}
 	type block struct {
@@ -28,7 +30,8 @@ func random(r *rand.Rand, live, events int) *mem.AllocatorSnapshot {
 	next := uint64(1 << 40)
 	add := func(action mem.Action, b block) {
 		t.Action, t.Address, t.Size = append(t.Action, action), append(t.Address, b.address), append(t.Size, b.size)
-		t.Stream, t.Stack, t.Time = append(t.Stream, uint64(r.IntN(2))), append(t.Stack, uint32(r.IntN(41))), append(t.Time, int64(t.Len())*1000)
+		t.Stream, t.Stack, t.Time = append(t.Stream, uint64(r.IntN(2))), append(t.Stack, uint32(r.IntN(41))),
+			append(t.Time, int64(t.Len())*1000)
 	}
 	for range live / 10 { // there before
 		next += 1 << 30
@@ -63,7 +66,8 @@ func random(r *rand.Rand, live, events int) *mem.AllocatorSnapshot {
 		if b.pending {
 			continue
 		}
-		s.Segments = append(s.Segments, mem.Segment{Address: b.address, Size: b.size, Blocks: []mem.Block{{Address: b.address, Size: b.size, Requested: b.size, State: mem.BlockAllocated}}})
+		s.Segments = append(s.Segments, mem.Segment{Address: b.address, Size: b.size,
+			Blocks: []mem.Block{{Address: b.address, Size: b.size, Requested: b.size, State: mem.BlockAllocated}}})
 	}
 	s.Traces = []mem.Trace{t}
 	return s
@@ -83,8 +87,8 @@ func layout(e *Explorer, point int) (offsets map[int32]mem.Bytes, total mem.Byte
 	return offsets, total
 }
 
-// TestTile holds tiles of any window and zoom against the slow way: totals are exact, and each block lies where it should, within half
-// a pixel.
+// TestTile holds tiles of any window and zoom against the slow way: totals are exact, and each block lies where it
+// should, within half a pixel.
 func TestTile(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 2))
 	for range 60 {
@@ -191,7 +195,8 @@ func TestAnswersAreSmall(t *testing.T) {
 			s = testkit.Snapshot(t, name)
 		}
 		e := explorerOf(s)
-		for _, w := range []Window{{}, {Width: mostWidth, Height: mostHeight, Most: mostDrawn}, {From: e.Points() / 2, To: e.Points()/2 + 4000, Width: mostWidth, Height: mostHeight, Most: mostDrawn}} {
+		for _, w := range []Window{{}, {Width: mostWidth, Height: mostHeight, Most: mostDrawn},
+			{From: e.Points() / 2, To: e.Points()/2 + 4000, Width: mostWidth, Height: mostHeight, Most: mostDrawn}} {
 			small(t, name, struct {
 				Tile
 				Labels
@@ -234,7 +239,8 @@ func TestMoment(t *testing.T) {
 			}
 		}
 		levels := e.LevelsAt(point - 1)
-		if m.Allocated != levels.Allocated || m.Reserved != levels.Reserved || m.Requested != levels.Requested || m.Allocated+m.Waiting != levels.Active {
+		if m.Allocated != levels.Allocated || m.Reserved != levels.Reserved || m.Requested != levels.Requested ||
+			m.Allocated+m.Waiting != levels.Active {
 			t.Fatalf("point %d: %+v, want %+v", point, m, levels)
 		}
 	}
@@ -306,9 +312,11 @@ func TestSearchOfBlocks(t *testing.T) {
 	e := explorerOf(testkit.Snapshot(t, "real/h100-lm-ctx128-train-step.pickle"))
 	all, none := search(t, e, ".*"), search(t, e, "no such function")
 	if all.Blocks != e.Len() || all.AtPeak != e.Peak.Bytes || none.Blocks != 0 || len(none.Sites) != 0 {
-		t.Fatalf("all: %d blocks of %d, %v of %v at the peak; none: %d", all.Blocks, e.Len(), all.AtPeak, e.Peak.Bytes, none.Blocks)
+		t.Fatalf("all: %d blocks of %d, %v of %v at the peak; none: %d", all.Blocks, e.Len(), all.AtPeak, e.Peak.Bytes,
+			none.Blocks)
 	}
-	if len(all.Largest) != mostFound || !slices.IsSortedFunc(all.Largest, func(a, b FoundOne) int { return int(b.Size - a.Size) }) || all.Largest[0].Size != slices.Max(e.Bytes) {
+	if len(all.Largest) != mostFound || !slices.IsSortedFunc(all.Largest,
+		func(a, b FoundOne) int { return int(b.Size - a.Size) }) || all.Largest[0].Size != slices.Max(e.Bytes) {
 		t.Fatalf("largest: %+v", all.Largest[:3])
 	}
 	some := search(t, e, "^gradients$")
@@ -373,7 +381,8 @@ func TestSearchOfTexts(t *testing.T) {
 
 // TestNothing: traces without events and snapshots without memory are answered too.
 func TestNothing(t *testing.T) {
-	for _, s := range []*mem.AllocatorSnapshot{{}, random(rand.New(rand.NewPCG(1, 1)), 10, 0), random(rand.New(rand.NewPCG(1, 1)), 1, 1)} {
+	for _, s := range []*mem.AllocatorSnapshot{{}, random(rand.New(rand.NewPCG(1, 1)), 10, 0),
+		random(rand.New(rand.NewPCG(1, 1)), 1, 1)} {
 		e := explorerOf(s)
 		tile := e.Tile(Window{})
 		if len(tile.At) == 0 || moment(e, 5, 100).Point > e.Moments {

@@ -20,7 +20,8 @@ type Event struct {
 
 func (e *Explorer) eventOf(i int) *Event {
 	t := e.Trace
-	v := &Event{Number: i, Action: mem.ActionNames[t.Action[i]], Size: t.Size[i], Stream: streamName(t.Stream[i]), Block: int(e.spanOf[i]), Time: e.since(i)}
+	v := &Event{Number: i, Action: mem.ActionNames[t.Action[i]], Size: t.Size[i], Stream: streamName(t.Stream[i]),
+		Block: int(e.spanOf[i]), Time: e.since(i)}
 	if t.Action[i] != mem.ActionOOM {
 		v.Address = address(t.Address[i])
 	}
@@ -111,8 +112,10 @@ func (e *Explorer) BlockAt(n, point int) Block {
 	if !e.allocated(n, point) {
 		point = int(e.From[n]) + 1
 	}
-	b := Block{N: n, Address: address(e.Block.Address[n]), Size: e.Bytes[n], Requested: e.Block.Requested[n], Class: classOf(e.Block.Requested[n]),
-		Stream: laneName(e.Lanes[e.Block.Lane[n]]), Begin: int(e.From[n]) + 1, End: e.pointOf(e.To[n]), Gone: e.pointOf(e.Block.Gone[n]),
+	b := Block{N: n, Address: address(e.Block.Address[n]), Size: e.Bytes[n], Requested: e.Block.Requested[n],
+		Class:  classOf(e.Block.Requested[n]),
+		Stream: laneName(e.Lanes[e.Block.Lane[n]]), Begin: int(e.From[n]) + 1, End: e.pointOf(e.To[n]),
+		Gone:  e.pointOf(e.Block.Gone[n]),
 		Freed: []BlockFrame{}, Forward: []BlockFrame{}, Texts: []string{}}
 	e.naming.Lock()
 	defer e.naming.Unlock()
@@ -217,7 +220,8 @@ func (e *Explorer) frames(stack uint32) []BlockFrame {
 	return all
 }
 
-// classOf is how PyTorch's caching allocator serves a request, in its own terms. Source: kSmallSize, kMinLargeAlloc in c10's allocator.
+// classOf is how PyTorch's caching allocator serves a request, in its own terms. Source: kSmallSize, kMinLargeAlloc
+// in c10's allocator.
 func classOf(requested mem.Bytes) string {
 	switch {
 	case requested <= mem.MiB:

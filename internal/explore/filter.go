@@ -26,13 +26,17 @@ const (
 
 // Filter is which blocks a reader wants. The zero Filter is all of them.
 type Filter struct {
-	Pattern                *regexp.Regexp // of a frame ("file:function"), the line's name, the category, the module, an attached text, or an address (0x…) in the block; nil: any
-	Site, Category, Module string         // names as in Labels; "": any
+	// of a frame ("file:function"), the line's name, the category, the module, an attached text, or an address (0x…) in
+	// the block; nil: any
+	Pattern                *regexp.Regexp
+	Site, Category, Module string // names as in Labels; "": any
 	By                     By
-	Value                  string // of By: a name as in Labels, or of sizes and ages LOW-HIGH, the second not among them and "" for none
+	// of By: a name as in Labels, or of sizes and ages LOW-HIGH, the second not among them and "" for none
+	Value string
 }
 
-// Wants says of blocks whether a filter has them; nil: it has all. The function remembers its answers, and is for one goroutine.
+// Wants says of blocks whether a filter has them; nil: it has all. The function remembers its answers, and is for one
+// goroutine.
 func (e *Explorer) Wants(f Filter) (func(n int) bool, error) {
 	wants, err := e.wants(f)
 	if wants == nil || err != nil {
@@ -48,7 +52,8 @@ func (e *Explorer) Wants(f Filter) (func(n int) bool, error) {
 // wants likewise, for who holds the lock when it calls.
 func (e *Explorer) wants(f Filter) (func(n int) bool, error) {
 	all := []func(n int) bool{}
-	for _, of := range []Filter{{By: BySite, Value: f.Site}, {By: ByCategory, Value: f.Category}, {By: ByModule, Value: f.Module}} {
+	for _, of := range []Filter{{By: BySite, Value: f.Site}, {By: ByCategory, Value: f.Category},
+		{By: ByModule, Value: f.Module}} {
 		if of.Value != "" {
 			has, _ := e.has(of)
 			all = append(all, has)
@@ -180,7 +185,8 @@ func (e *Explorer) attached(pattern *regexp.Regexp) func(n int) bool {
 	columns := e.textColumns()
 	return func(n int) bool {
 		event := int(e.From[n])
-		return event >= 0 && slices.ContainsFunc(columns[:], func(column []uint32) bool { return matches[mem.At(column, event)] })
+		return event >= 0 && slices.ContainsFunc(columns[:],
+			func(column []uint32) bool { return matches[mem.At(column, event)] })
 	}
 }
 

@@ -10,7 +10,8 @@ import (
 	"hightide/internal/usage"
 )
 
-// TestFilter: what blocks are told apart by parts them, whichever it is: each block has one value, and those of all values are all.
+// TestFilter: what blocks are told apart by parts them, whichever it is: each block has one value, and those of all
+// values are all.
 func TestFilter(t *testing.T) {
 	e := explorerOf(testkit.Snapshot(t, "real/h100-lm-ctx128-train-step.pickle"))
 	all := search(t, e, "")
@@ -50,7 +51,8 @@ func TestFilter(t *testing.T) {
 	if before, err := e.Search(Filter{Site: usage.BeforeTrace}); err != nil || before.AtPeak == 0 || len(before.Sites) != 1 || before.Sites[0].Name != usage.NoFrames {
 		t.Errorf("before the trace: %+v, %v", before.Sites, err)
 	}
-	for _, f := range []Filter{{By: "colour"}, {By: BySize, Value: "12"}, {By: BySize, Value: "a-b"}, {By: ByAge, Value: "1-x"}} {
+	for _, f := range []Filter{{By: "colour"}, {By: BySize, Value: "12"}, {By: BySize, Value: "a-b"},
+		{By: ByAge, Value: "1-x"}} {
 		if _, err := e.Wants(f); err == nil {
 			t.Errorf("%+v is not a filter", f)
 		}
@@ -65,8 +67,10 @@ func valuesOf(e *Explorer, by By) (values []string) {
 	seen := map[string]bool{}
 	for n := range e.Len() {
 		k := e.valueOf(by, n)
-		name := map[By]func() string{BySite: func() string { return e.labels.Sites[k].Name }, ByCategory: func() string { return e.labels.Categories[k] },
-			ByModule: func() string { return e.labels.Modules[k] }, ByStream: func() string { return laneName(e.Lanes[k]) }}[by]()
+		name := map[By]func() string{BySite: func() string { return e.labels.Sites[k].Name },
+			ByCategory: func() string { return e.labels.Categories[k] },
+			ByModule:   func() string { return e.labels.Modules[k] },
+			ByStream:   func() string { return laneName(e.Lanes[k]) }}[by]()
 		if !seen[name] {
 			seen[name] = true
 			values = append(values, name)
@@ -219,7 +223,8 @@ func TestList(t *testing.T) {
 // TestListOther: the list leaves out what the filter does: events of its blocks, and those of no block by their calls.
 func TestListOther(t *testing.T) {
 	e := explorerOf(testkit.Snapshot(t, "real/h100-lm-ctx128-train-step.pickle"))
-	for _, f := range []Filter{{Category: "gradients"}, {Pattern: regexp.MustCompile("transformer.py")}, {Site: "transformer.py:22"}} {
+	for _, f := range []Filter{{Category: "gradients"}, {Pattern: regexp.MustCompile("transformer.py")},
+		{Site: "transformer.py:22"}} {
 		wants, err := e.Wants(f)
 		if err != nil {
 			t.Fatal(err)

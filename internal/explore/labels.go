@@ -103,11 +103,13 @@ func (e *Explorer) moduleOf(stack uint32) uint32 {
 	return n
 }
 
-// LabelsFrom gives the labels of all tiles so far, each list from a number on: a reader asks for what it does not know yet.
+// LabelsFrom gives the labels of all tiles so far, each list from a number on: a reader asks for what it does not
+// know yet.
 func (e *Explorer) LabelsFrom(sites, categories, modules int) Labels {
 	e.naming.Lock()
 	defer e.naming.Unlock()
-	l := Labels{Sites: from(e.labels.Sites, sites), Categories: from(e.labels.Categories, categories), Modules: from(e.labels.Modules, modules), Streams: []string{}}
+	l := Labels{Sites: from(e.labels.Sites, sites), Categories: from(e.labels.Categories, categories),
+		Modules: from(e.labels.Modules, modules), Streams: []string{}}
 	for _, lane := range e.Lanes {
 		l.Streams = append(l.Streams, laneName(lane))
 	}

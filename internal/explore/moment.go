@@ -32,9 +32,9 @@ type MomentSegment struct {
 	Expandable bool      `json:"expandable,omitempty" doc:"Whether it is an expandable segment."`
 	Used       mem.Bytes `json:"used" doc:"Bytes of it that are not free."`
 
-	// Parts that are not free, by address: its offset, its size, the block's number and what it is by what was asked for, -2 where the
-	// filter leaves it out. A part that stands for several neighbours too small to be seen has the number -1 - how many they are, and -1
-	// for what they are.
+	// Parts that are not free, by address: its offset, its size, the block's number and what it is by what was asked
+	// for, -2 where the filter leaves it out. A part that stands for several neighbours too small to be seen has the
+	// number -1 - how many they are, and -1 for what they are.
 	Parts [][4]int64 `json:"parts" doc:"Parts that are not free, by address: offset and size in bytes, the block's number, and the number of what was asked for; -2: a filter leaves it out. A part that stands for several neighbours has -1 less their number, then -1."`
 }
 
@@ -72,12 +72,13 @@ const (
 	mostSegments = 1200
 )
 
-// Moment tells what lay where at a point. Pixels is how wide a row of all segments is drawn: parts below one are joined. Parts say
-// what their block is by what is asked for, where the filter has it.
+// Moment tells what lay where at a point. Pixels is how wide a row of all segments is drawn: parts below one are
+// joined. Parts say what their block is by what is asked for, where the filter has it.
 func (e *Explorer) Moment(point, pixels int, by By, f Filter) (Moment, error) {
 	point = min(max(point, 0), e.Points()-1)
 	at := e.levelAt(point)
-	m := Moment{Point: point, Allocated: at.allocated, Reserved: at.reserved, Known: e.KnowsSegments(), Segments: []MomentSegment{}}
+	m := Moment{Point: point, Allocated: at.allocated, Reserved: at.reserved, Known: e.KnowsSegments(),
+		Segments: []MomentSegment{}}
 	if point > 0 {
 		m.Event = e.eventOf(point - 1)
 	}
@@ -161,8 +162,10 @@ func (e *Explorer) place(m *Moment, segments []mem.Segment, blocks []int32, pixe
 	}
 }
 
-func (e *Explorer) segment(g *mem.Segment, blocks []int32, next *int, least mem.Bytes, value func(n int) int64) MomentSegment {
-	s := MomentSegment{Address: address(g.Address), Size: g.Size, Stream: streamName(g.Stream), Large: g.Large, Expandable: g.Expandable, Parts: [][4]int64{}}
+func (e *Explorer) segment(g *mem.Segment, blocks []int32, next *int, least mem.Bytes,
+	value func(n int) int64) MomentSegment {
+	s := MomentSegment{Address: address(g.Address), Size: g.Size, Stream: streamName(g.Stream), Large: g.Large,
+		Expandable: g.Expandable, Parts: [][4]int64{}}
 	until := g.Address + uint64(g.Size)
 	for *next < len(blocks) && e.Block.Address[blocks[*next]] < g.Address {
 		*next++

@@ -74,7 +74,8 @@ func (e *Explorer) Search(of Filter) (Found, error) {
 	})
 	f.Sites = f.Sites[:min(len(f.Sites), mostFound)]
 	for _, n := range top.cut() {
-		f.Largest = append(f.Largest, FoundOne{int(n), int(e.From[n]) + 1, e.pointOf(e.To[n]), e.Bytes[n], e.Names.Of(e.Stack[n]).Name})
+		f.Largest = append(f.Largest, FoundOne{int(n), int(e.From[n]) + 1, e.pointOf(e.To[n]), e.Bytes[n],
+			e.Names.Of(e.Stack[n]).Name})
 	}
 	return f, nil
 }

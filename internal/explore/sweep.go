@@ -7,9 +7,9 @@ import (
 	"hightide/internal/mem"
 )
 
-// sweep goes through the blocks of a window in the order of their allocation, with what lies below each in every column. A block
-// costs its columns, or next to nothing where it is too small to be seen. What such blocks add is summed up when the next one that
-// can be seen needs it.
+// sweep goes through the blocks of a window in the order of their allocation, with what lies below each in every
+// column. A block costs its columns, or next to nothing where it is too small to be seen. What such blocks add is
+// summed up when the next one that can be seen needs it.
 type sweep struct {
 	e             *Explorer
 	from, columns int
@@ -174,7 +174,8 @@ func (s *sweep) stepsOf(chosen []int32, unit, still mem.Bytes) Drawn {
 		if int(e.To[n]) >= e.Moments {
 			until = -1
 		}
-		d.N, d.Begin, d.End, d.Bytes = append(d.N, int32(n)), append(d.Begin, e.From[n]+1), append(d.End, until), append(d.Bytes, e.Bytes[n])
+		d.N, d.Begin, d.End, d.Bytes = append(d.N, int32(n)), append(d.Begin, e.From[n]+1), append(d.End, until),
+			append(d.Bytes, e.Bytes[n])
 		if s.window.First != nil && s.window.First(n) {
 			d.First = append(d.First, len(d.N)-1)
 		}

@@ -44,8 +44,8 @@ type Drawn struct {
 	Stream   []uint32    `json:"stream" doc:"By block: the number of its stream among those of the labels."`
 	First    []int       `json:"first,omitempty" doc:"Positions in these lists of blocks that the window asked for."`
 
-	// Steps is for each block: the number of its steps. Then for each come the column, as difference to the one before, and the offset
-	// from there on, in units above Low, likewise. The first is in the column in which it is first drawn.
+	// Steps is for each block: the number of its steps. Then for each come the column, as difference to the one before,
+	// and the offset from there on, in units above Low, likewise. The first is in the column in which it is first drawn.
 	Steps []int32 `json:"steps" doc:"For each block the number of its steps. Then for each of them the column, as difference to the one before, and its offset in units above low, likewise. The first is where it is first drawn."`
 }
 
@@ -88,7 +88,8 @@ func (e *Explorer) Tile(w Window) Tile {
 	t := Tile{From: from, Step: step, To: min(from+columns<<shift, e.Points()), Low: w.Low, High: w.High}
 	t.Unit = max((w.High-w.Low)/mem.Bytes(w.Height*unitsPerPixel), 1)
 	t.Allocated, t.Reserved = e.levels(from, columns, shift)
-	s := sweep{e: e, from: from, columns: columns, shift: shift, window: w, least: max((w.High-w.Low)/mem.Bytes(w.Height*2), 1)}
+	s := sweep{e: e, from: from, columns: columns, shift: shift, window: w,
+		least: max((w.High-w.Low)/mem.Bytes(w.Height*2), 1)}
 	chosen := s.choose()
 	t.Blocks = s.draw(chosen, t.Unit)
 	t.At, t.Inside = s.sum, s.inside

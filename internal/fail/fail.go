@@ -46,7 +46,8 @@ func Environment(hint, format string, args ...any) error {
 	return &Error{ExitEnvironment, fmt.Errorf(format, args...), hint}
 }
 
-// Unread is an Input error of a file that cannot be opened or read: which file, and why, without the name of a system call.
+// Unread is an Input error of a file that cannot be opened or read: which file, and why, without the name of a system
+// call.
 func Unread(hint string, err error) error {
 	var of *fs.PathError
 	switch {

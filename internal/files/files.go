@@ -86,7 +86,8 @@ func IsFolder(path string) bool {
 	return strings.HasSuffix(path, "/") || err == nil && info.IsDir()
 }
 
-// CheckFolder says whether there is a folder for a file that is to be written, and it may be, before hours of work that it is for.
+// CheckFolder says whether there is a folder for a file that is to be written, and it may be, before hours of work
+// that it is for.
 func CheckFolder(path, what string) error {
 	folder := filepath.Dir(path)
 	switch info, err := os.Stat(folder); {

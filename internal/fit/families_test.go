@@ -26,11 +26,17 @@ var families = []struct {
 	}},
 	{"steeper from some batch on", 9, 11, func(r *rand.Rand) curve {
 		each, bend, more := 20<<20+r.Int64N(100<<20), int64(20+r.IntN(150)), 1+r.Int64N(2)
-		return curve{waste: nothing, allocated: func(b int) int64 { return gib + int64(b)*each + max(0, int64(b)-bend)*each*more }}
+		return curve{waste: nothing, allocated: func(b int) int64 {
+			return gib + int64(b)*each +
+				max(0, int64(b)-bend)*each*more
+		}}
 	}},
 	{"flatter from some batch on", 5.5, 7, func(r *rand.Rand) curve {
 		each, bend := 80<<20+r.Int64N(100<<20), int64(20+r.IntN(50))
-		return curve{waste: nothing, allocated: func(b int) int64 { return gib + min(int64(b), bend)*each + max(0, int64(b)-bend)*each/2 }}
+		return curve{waste: nothing, allocated: func(b int) int64 {
+			return gib + min(int64(b), bend)*each +
+				max(0, int64(b)-bend)*each/2
+		}}
 	}},
 	{"another algorithm", 7.5, 10, func(r *rand.Rand) curve {
 		each, at, jump := 20<<20+r.Int64N(100<<20), 20+r.IntN(150), r.Int64N(4*gib)
@@ -46,7 +52,8 @@ var families = []struct {
 		each, square := 1<<20+r.Int64N(20<<20), 10<<10+r.Int64N(1<<20)
 		return curve{waste: nothing, allocated: func(b int) int64 { return gib + int64(b)*each + int64(b)*int64(b)*square }}
 	}},
-	{"holes that go when full", 8.1, 12, func(r *rand.Rand) curve { // as of CNNs: the allocator gives its cache back where it must
+	// as of CNNs: the allocator gives its cache back where it must
+	{"holes that go when full", 8.1, 12, func(r *rand.Rand) curve {
 		fixed, each, hole := r.Int64N(gib), 20<<20+r.Int64N(100<<20), 50+r.Int64N(400) // MiB
 		need := line(fixed, each)
 		return curve{allocated: need, waste: func(b int) int64 { return min(need(b), max(hole<<20, 22*gib-need(b))) }}
@@ -93,9 +100,11 @@ func TestFewTrialsOnManyFamilies(t *testing.T) {
 				sum += n
 			}
 			mean, most := float64(sum)/float64(len(counts)), counts[len(counts)*95/100]
-			t.Logf("%-28s %.1f trials on average, at most %d in 95 of 100, %d at worst", family.name, mean, most, counts[len(counts)-1])
+			t.Logf("%-28s %.1f trials on average, at most %d in 95 of 100, %d at worst", family.name, mean, most,
+				counts[len(counts)-1])
 			if mean > family.mean || float64(most) > family.most {
-				t.Errorf("%.1f trials on average and %d in 95 of 100, want at most %.1f and %.0f", mean, most, family.mean, family.most)
+				t.Errorf("%.1f trials on average and %d in 95 of 100, want at most %.1f and %.0f", mean, most, family.mean,
+					family.most)
 			}
 		})
 	}

@@ -219,7 +219,8 @@ func (o *Options) check() (*Result, headroom, error) {
 		return nil, room, err
 	}
 	if o.Device == "cuda" && !hasGPU(o.Env) {
-		return nil, room, fail.Environment("--gpu a10 imagines one (hightide gpus lists them); --device cpu measures on the host", "this machine has no GPU")
+		return nil, room, fail.Environment("--gpu a10 imagines one (hightide gpus lists them); --device cpu measures on "+
+			"the host", "this machine has no GPU")
 	}
 	room, err := parseHeadroom(o.Headroom)
 	if err != nil {
@@ -227,11 +228,13 @@ func (o *Options) check() (*Result, headroom, error) {
 	}
 	switch {
 	case o.Most > 0 && o.Most < o.Granularity:
-		return nil, room, fail.Usage("raise --most or lower --step", "--most %d leaves no multiple of --step %d", o.Most, o.Granularity)
+		return nil, room, fail.Usage("raise --most or lower --step", "--most %d leaves no multiple of --step %d", o.Most,
+			o.Granularity)
 	case o.Price < 0:
 		return nil, room, fail.Usage("as in --price 0.75", "a price of %v USD an hour", o.Price)
 	}
-	for name, n := range map[string]int{"--step": o.Granularity, "--start": o.Start, "--most": o.Most, "--current": o.Current, "--grad-accum": o.TargetBatch} {
+	for name, n := range map[string]int{"--step": o.Granularity, "--start": o.Start, "--most": o.Most,
+		"--current": o.Current, "--grad-accum": o.TargetBatch} {
 		if n < 0 {
 			return nil, room, fail.Usage("", "%s %d: a batch cannot be negative", name, n)
 		}
@@ -252,7 +255,8 @@ func (o *Options) checkDevice(result *Result) error {
 			return fail.Usage("as in --gpu a10; hightide gpus lists them", "an imaginary device needs a GPU's name")
 		}
 		if strings.EqualFold(o.GPU, "all") {
-			return fail.Usage("name one, as in --gpu a10; hightide imagine --gpu all says which of them take a batch that you name",
+			return fail.Usage("name one, as in --gpu a10; hightide imagine --gpu all says which of them take a batch that "+
+				"you name",
 				"the largest batch is searched on one GPU at a time")
 		}
 		result.Label = mem.Imagined
@@ -262,7 +266,8 @@ func (o *Options) checkDevice(result *Result) error {
 				"--gpu %s with --device %s", o.GPU, o.Device)
 		}
 	case "mps":
-		return fail.Environment("use --device cpu, or --gpu NAME to imagine a GPU", "mps is Apple's, and this build of hightide is for Linux")
+		return fail.Environment("use --device cpu, or --gpu NAME to imagine a GPU",
+			"mps is Apple's, and this build of hightide is for Linux")
 	default:
 		return fail.Usage("imaginary, cuda or cpu", "no device %q", o.Device)
 	}
@@ -340,7 +345,8 @@ func (o *Options) checkModel() error {
 	case m.SeqLen < 1 || m.ImageSize < 1:
 		return fail.Usage("both are at least 1", "a sequence length of %d and an image size of %d", m.SeqLen, m.ImageSize)
 	case m.Inference && (m.Optimizer != "none" || m.Train):
-		return fail.Usage("leave --inference or the other out", "--inference trains nothing: it has no optimizer and no training mode")
+		return fail.Usage("leave --inference or the other out",
+			"--inference trains nothing: it has no optimizer and no training mode")
 	}
 	return nil
 }
@@ -357,7 +363,8 @@ func parseHeadroom(text string) (headroom, error) {
 	if text == "" {
 		return headroom{}, nil
 	}
-	bad := fail.Usage("as in --headroom 5% or --headroom 1GiB", "--headroom %s is neither a share of the memory nor a size", text)
+	bad := fail.Usage("as in --headroom 5% or --headroom 1GiB",
+		"--headroom %s is neither a share of the memory nor a size", text)
 	if number, ok := strings.CutSuffix(text, "%"); ok {
 		percent, err := strconv.ParseFloat(number, 64)
 		if err != nil || percent < 0 || percent >= 100 {

@@ -35,13 +35,16 @@ func TestAccumulate(t *testing.T) {
 }
 
 // torchSays is the beginning of what PyTorch says of a lack of memory.
-const torchSays = "CUDA out of memory. Tried to allocate 48.00 MiB. GPU 0 has a total capacity of 3.00 GiB of which 46.50 MiB is free."
+const torchSays = "CUDA out of memory. Tried to allocate 48.00 MiB. GPU 0 has a total capacity of 3.00 GiB of which " +
+	"46.50 MiB is free."
 
 func TestResultSaysWhatIsNotRun(t *testing.T) {
 	trial := func(batch int, used int64) Trial {
-		return Trial{Batch: batch, OK: true, Label: mem.Imagined, Allocated: mem.Some(used - 10), Used: mem.Some(used), Total: mem.Some(1000)}
+		return Trial{Batch: batch, OK: true, Label: mem.Imagined, Allocated: mem.Some(used - 10), Used: mem.Some(used),
+			Total: mem.Some(1000)}
 	}
-	r := &Result{Label: mem.Imagined, Largest: 64, Current: 32, Trials: []Trial{trial(16, 250), trial(64, 850), {Batch: 65, Label: mem.Imagined, Problem: torchSays}}}
+	r := &Result{Label: mem.Imagined, Largest: 64, Current: 32,
+		Trials: []Trial{trial(16, 250), trial(64, 850), {Batch: 65, Label: mem.Imagined, Problem: torchSays}}}
 	r.conclude(&Options{Price: 2})
 	if got := r.Unused.Or(-1); got != 550 || r.UnusedLabel != mem.Estimated {
 		t.Errorf("unused at 32: %d (%s), want 550 on the line between 16 and 64, estimated", got, r.UnusedLabel)
@@ -54,7 +57,8 @@ func TestResultSaysWhatIsNotRun(t *testing.T) {
 	if m := r.MemoryMark; m == nil || m.CurrentLabel != mem.Estimated || m.CurrentErrorGB == nil || m.CurrentGB == nil {
 		t.Errorf("MemoryMark's current memory was not run, and has no error: %+v", m)
 	}
-	if m := r.MemoryMark; m == nil || m.Speedup != nil || m.SavingsPerYear != nil || m.OptimalBatch != 64 || len(m.Results) != 3 || m.Results[2].Success {
+	if m := r.MemoryMark; m == nil || m.Speedup != nil || m.SavingsPerYear != nil || m.OptimalBatch != 64 ||
+		len(m.Results) != 3 || m.Results[2].Success {
 		t.Errorf("MemoryMark's fields: %+v; a speed-up needs measured times", r.MemoryMark)
 	}
 	if r.Cost.PerYear != 2*8760 || r.Cost.PerRun != 0 {
@@ -70,20 +74,25 @@ func TestResultSaysWhatIsNotRun(t *testing.T) {
 	}
 }
 
-// TestTightBatches: a batch that leaves less than the figures are sure of is called tight, and the largest that leaves it
-// is named beside it.
+// TestTightBatches: a batch that leaves less than the figures are sure of is called tight, and the largest that
+// leaves it is named beside it.
 func TestTightBatches(t *testing.T) {
 	trial := func(batch int, used int64) Trial {
-		return Trial{Batch: batch, OK: true, Label: mem.Imagined, Used: mem.Some(used << 20), Total: mem.Some(1000 << 20), Rests: []string{"the whole number read at a.py:3"}}
+		return Trial{Batch: batch, OK: true, Label: mem.Imagined, Used: mem.Some(used << 20), Total: mem.Some(1000 << 20),
+			Rests: []string{"the whole number read at a.py:3"}}
 	}
 	gpu := &gpus.GPU{Name: "NVIDIA X", Total: 1000 << 20}
-	r := &Result{Label: mem.Imagined, Granularity: 8, GPU: gpu, Largest: 96, Fails: 104, Trials: []Trial{trial(8, 100), trial(64, 660), trial(96, 980)}}
+	r := &Result{Label: mem.Imagined, Granularity: 8, GPU: gpu, Largest: 96, Fails: 104,
+		Trials: []Trial{trial(8, 100), trial(64, 660), trial(96, 980)}}
 	r.conclude(&Options{})
 	if r.Roomy != 88 || r.RoomyLabel != mem.Estimated || r.Tight != mem.Some(50<<20) {
 		t.Errorf("%d (%s), tight below %v", r.Roomy, r.RoomyLabel, r.Tight)
 	}
 	text := r.Text(report.TextOptions{Width: 300})
-	for _, want := range []string{"is 96; 104 does not", "It fits tightly: it leaves 20.0 MiB. With less than 50.0 MiB, it may not fit", "A batch of 88 leaves that, on a line between the trials: it takes 900 MiB (estimated ± 240 MiB).", "98 % tight\n", "66 %\n", "rests on this: the whole number read at a.py:3"} {
+	for _, want := range []string{"is 96; 104 does not",
+		"It fits tightly: it leaves 20.0 MiB. With less than 50.0 MiB, it may not fit",
+		"A batch of 88 leaves that, on a line between the trials: it takes 900 MiB (estimated ± 240 MiB).", "98 % tight\n",
+		"66 %\n", "rests on this: the whole number read at a.py:3"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
@@ -93,7 +102,8 @@ func TestTightBatches(t *testing.T) {
 		asked = append(asked, batch)
 		return trial(batch, int64(10*batch+80)), nil
 	})
-	if r.conclude(&Options{}); err != nil || !slices.Equal(asked, []int{88, 80}) || r.Roomy != 80 || r.RoomyLabel != mem.Imagined || !strings.Contains(r.answer(), "A batch of 80 leaves that (imagined).") {
+	if r.conclude(&Options{}); err != nil || !slices.Equal(asked, []int{88, 80}) || r.Roomy != 80 ||
+		r.RoomyLabel != mem.Imagined || !strings.Contains(r.answer(), "A batch of 80 leaves that (imagined).") {
 		t.Errorf("asked for %v, %v: %s", asked, err, r.answer())
 	}
 	same := &Result{Label: mem.Imagined, Largest: 64, Trials: []Trial{trial(16, 250), trial(64, 250)}}
@@ -140,7 +150,8 @@ func TestServedHeadroom(t *testing.T) {
 func TestCaughtShortage(t *testing.T) {
 	v := &report.Imagined{Shortages: 2}
 	v.Verdict, v.Used = mem.VerdictFits, mem.Some(int64(100))
-	if got, err := ImaginedTrial(64, v, ""); err != nil || got.OK || got.Problem != "it ran out of memory, which it caught 2 times" {
+	if got, err := ImaginedTrial(64, v, ""); err != nil || got.OK ||
+		got.Problem != "it ran out of memory, which it caught 2 times" {
 		t.Errorf("%+v, %v", got, err)
 	}
 	v.Shortages = 0

@@ -11,14 +11,15 @@ import (
 // MemoryMark holds the fields of MemoryMark's API, of the same meaning. What it computes from batch
 // sizes alone and calls speed-up is here only where time was measured.
 type MemoryMark struct {
-	Model          string           `json:"model_name"`
-	Device         string           `json:"device"`
-	TotalGB        float64          `json:"gpu_total_gb"`
-	OptimalBatch   int              `json:"optimal_batch_size"`
-	OptimalGB      float64          `json:"optimal_memory_gb"`
-	CurrentBatch   int              `json:"current_batch_size"`
-	CurrentGB      *float64         `json:"current_memory_gb"`              // nil: not known
-	CurrentLabel   mem.Label        `json:"current_memory_label,omitempty"` // where it is an estimate, with its error; MemoryMark has neither
+	Model        string   `json:"model_name"`
+	Device       string   `json:"device"`
+	TotalGB      float64  `json:"gpu_total_gb"`
+	OptimalBatch int      `json:"optimal_batch_size"`
+	OptimalGB    float64  `json:"optimal_memory_gb"`
+	CurrentBatch int      `json:"current_batch_size"`
+	CurrentGB    *float64 `json:"current_memory_gb"` // nil: not known
+	// where it is an estimate, with its error; MemoryMark has neither
+	CurrentLabel   mem.Label        `json:"current_memory_label,omitempty"`
 	CurrentErrorGB *float64         `json:"current_memory_error_gb,omitempty"`
 	WasteGB        float64          `json:"waste_gb"`
 	WastePercent   float64          `json:"waste_percent"`
@@ -49,7 +50,8 @@ func (r *Result) memoryMark() *MemoryMark {
 		return nil
 	}
 	m := &MemoryMark{
-		Model: r.Worker.Model, Device: r.Device, TotalGB: gigabytes(total), OptimalBatch: best.Batch, OptimalGB: gigabytes(best.Allocated.Or(0)),
+		Model: r.Worker.Model, Device: r.Device, TotalGB: gigabytes(total), OptimalBatch: best.Batch,
+		OptimalGB:    gigabytes(best.Allocated.Or(0)),
 		CurrentBatch: r.Current, WasteGB: gigabytes(total - best.Allocated.Or(0)), Results: []MemoryMarkSize{},
 		WastePercent: float64(int64(1000*float64(total-best.Allocated.Or(0))/float64(total)+0.5)) / 10,
 	}
@@ -86,8 +88,8 @@ func (r *Result) memoryMark() *MemoryMark {
 	return m
 }
 
-// AsMemoryMark is the result as MemoryMark itself gives it. Its speed-up is the largest batch by the current one, whether that saves
-// time or not, and its savings follow from that at the GPU's price. nil where nothing fits.
+// AsMemoryMark is the result as MemoryMark itself gives it. Its speed-up is the largest batch by the current one,
+// whether that saves time or not, and its savings follow from that at the GPU's price. nil where nothing fits.
 func (r *Result) AsMemoryMark() *MemoryMark {
 	if r.MemoryMark == nil {
 		return nil

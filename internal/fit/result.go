@@ -13,19 +13,21 @@ import (
 
 // Result is what `fit --json` prints; docs/formats/json.md documents it.
 type Result struct {
-	Version     int            `json:"version"`
-	Label       mem.Label      `json:"label"`
-	Device      string         `json:"device"`
-	GPU         *gpus.GPU      `json:"gpu_facts,omitempty"`
-	Slug        string         `json:"gpu,omitempty"`
-	Total       mem.Optional   `json:"total_bytes,omitzero"`
-	Worker      Ready          `json:"model"`
-	Command     []string       `json:"command,omitempty"`
-	Granularity int            `json:"granularity"`
-	Largest     int            `json:"largest_batch"`                     // 0: not even the smallest fits
-	Fails       int            `json:"fails_at,omitempty"`                // absent: nothing was seen to fail
-	Tight       mem.Optional   `json:"tight_below_bytes,omitzero"`        // of the catalogue: with less room other drivers, settings or versions may not fit
-	Roomy       int            `json:"largest_with_room,omitempty"`       // where Largest leaves less: the largest batch that leaves so much
+	Version     int          `json:"version"`
+	Label       mem.Label    `json:"label"`
+	Device      string       `json:"device"`
+	GPU         *gpus.GPU    `json:"gpu_facts,omitempty"`
+	Slug        string       `json:"gpu,omitempty"`
+	Total       mem.Optional `json:"total_bytes,omitzero"`
+	Worker      Ready        `json:"model"`
+	Command     []string     `json:"command,omitempty"`
+	Granularity int          `json:"granularity"`
+	Largest     int          `json:"largest_batch"`      // 0: not even the smallest fits
+	Fails       int          `json:"fails_at,omitempty"` // absent: nothing was seen to fail
+	// of the catalogue: with less room other drivers, settings or versions may not fit
+	Tight mem.Optional `json:"tight_below_bytes,omitzero"`
+	// where Largest leaves less: the largest batch that leaves so much
+	Roomy       int            `json:"largest_with_room,omitempty"`
 	RoomyLabel  mem.Label      `json:"largest_with_room_label,omitempty"` // estimated where it was not run
 	RoomyError  mem.Optional   `json:"largest_with_room_error_bytes,omitzero"`
 	Trials      []Trial        `json:"trials"`
@@ -96,8 +98,8 @@ func (r *Result) conclude(o *Options) {
 	r.MemoryMark = r.memoryMark()
 }
 
-// room finds the largest batch that leaves what a verdict needs not to be tight, where the largest that fits does not: one that was
-// run, unless it is below nine tenths of one that is estimated to.
+// room finds the largest batch that leaves what a verdict needs not to be tight, where the largest that fits does
+// not: one that was run, unless it is below nine tenths of one that is estimated to.
 func (r *Result) room() {
 	r.Tight, r.Roomy, r.RoomyError = mem.Optional{}, 0, mem.Optional{}
 	total, known := int64(r.total()), r.total() > 0
@@ -253,7 +255,8 @@ func (r *Result) Table() *report.Table {
 			bytes("reserved", "Peak reserved"), bytes("used", "Peak used")}}
 	timed := len(r.Throughput) > 0
 	if timed {
-		t.Columns = append(t.Columns, report.Column{Name: "rate", Title: "Samples/s", Unit: mem.UnitCount, Label: mem.Measured})
+		t.Columns = append(t.Columns, report.Column{Name: "rate", Title: "Samples/s", Unit: mem.UnitCount,
+			Label: mem.Measured})
 	}
 	t.Columns = append(t.Columns, report.Column{Name: "picture", Title: "of the device"})
 	sorted := slices.SortedFunc(slices.Values(r.Trials), func(a, b Trial) int { return cmp.Compare(a.Batch, b.Batch) })
@@ -334,7 +337,8 @@ func MeasuredTrial(batch int, id string, r *report.Report, exitCode mem.Optional
 		}
 	}
 	if code := exitCode.Or(1); code != 0 {
-		return t, &TrialError{Text: fmt.Sprintf("the command ended with exit code %d and not for lack of memory; hightide show %s", code, id)}
+		return t, &TrialError{Text: fmt.Sprintf("the command ended with exit code %d and not for lack of memory; hightide "+
+			"show %s", code, id)}
 	}
 	t.OK = true
 	return t, nil

@@ -15,13 +15,15 @@ type Trial struct {
 	OK        bool         `json:"ok"`
 	Allocated mem.Optional `json:"peak_allocated_bytes,omitzero"` // highest of the framework's tensors
 	Reserved  mem.Optional `json:"peak_reserved_bytes,omitzero"`  // highest the allocator held
-	Used      mem.Optional `json:"device_used_bytes,omitzero"`    // allocator, context and libraries, at the peak of reserved
-	Capacity  mem.Optional `json:"capacity_bytes,omitzero"`       // what the allocator could have had
-	Total     mem.Optional `json:"total_bytes,omitzero"`          // of the device
-	StepTime  mem.Optional `json:"step_time_ns,omitzero"`         // median; only where time was measured
-	Problem   string       `json:"problem,omitempty"`             // why it did not fit, in the framework's words
-	Rests     []string     `json:"rests_on,omitempty"`            // numbers that decide and that no kernel computed, for people
-	Label     mem.Label    `json:"label"`
+	// allocator, context and libraries, at the peak of reserved
+	Used     mem.Optional `json:"device_used_bytes,omitzero"`
+	Capacity mem.Optional `json:"capacity_bytes,omitzero"` // what the allocator could have had
+	Total    mem.Optional `json:"total_bytes,omitzero"`    // of the device
+	StepTime mem.Optional `json:"step_time_ns,omitzero"`   // median; only where time was measured
+	Problem  string       `json:"problem,omitempty"`       // why it did not fit, in the framework's words
+	// numbers that decide and that no kernel computed, for people
+	Rests []string  `json:"rests_on,omitempty"`
+	Label mem.Label `json:"label"`
 }
 
 // EventName implements event.Event.

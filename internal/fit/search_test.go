@@ -52,7 +52,8 @@ func TestSearchFindsTheLimit(t *testing.T) {
 	for _, c := range []curve{
 		{"straight, in steps of 8", Plan{Step: 8}, 22 * gib, line(gib, 75<<20), nothing, false, 5},
 		{"straight, to the sample", Plan{}, 22 * gib, line(gib, 75<<20), nothing, false, 5},
-		{"wasteful allocator", Plan{}, 22 * gib, line(gib, 75<<20), func(b int) int64 { return int64(b) * 2 << 20 }, false, 10},
+		{"wasteful allocator", Plan{}, 22 * gib, line(gib, 75<<20), func(b int) int64 { return int64(b) * 2 << 20 }, false,
+			10},
 		{"stairs", Plan{}, 22 * gib, stairs, nothing, false, 11},
 		{"stairs in steps of 8", Plan{Step: 8}, 22 * gib, stairs, nothing, false, 7},
 		{"one sample fits", Plan{}, 22 * gib, line(gib, 15*gib), nothing, false, 4},
@@ -124,7 +125,8 @@ func TestSearchOnManyCurves(t *testing.T) {
 	for range n {
 		each := int64(1<<20) + random.Int64N(200<<20)
 		noise := random.Int64N(8 << 20)
-		c := curve{plan: Plan{Step: []int{1, 2, 8, 32}[random.IntN(4)], First: random.IntN(40)}, capacity: 4*gib + random.Int64N(76*gib),
+		c := curve{plan: Plan{Step: []int{1, 2, 8, 32}[random.IntN(4)], First: random.IntN(40)}, capacity: 4*gib +
+			random.Int64N(76*gib),
 			allocated: line(random.Int64N(2*gib), each), waste: func(b int) int64 { return int64(b) * noise }}
 		result, err := Search(c.plan, c.try)
 		if err != nil {

@@ -49,13 +49,15 @@ func (r *Result) tightly() string {
 	used, ok := r.usedAt(r.Largest)
 	tight, known := r.Tight.Get()
 	if left := r.Total.Or(0) - used.bytes; ok && known && left < tight {
-		text := fmt.Sprintf(" It fits tightly: it leaves %v. With less than %v, it may not fit under other drivers, settings or versions.", mem.Bytes(left), mem.Bytes(tight))
+		text := fmt.Sprintf(" It fits tightly: it leaves %v. With less than %v, it may not fit under other drivers, "+
+			"settings or versions.", mem.Bytes(left), mem.Bytes(tight))
 		if r.Roomy == 0 {
 			return text
 		}
 		text += fmt.Sprintf(" A batch of %s leaves that", report.Count(int64(r.Roomy)))
 		if used, ok := r.usedAt(r.Roomy); ok && r.RoomyLabel == mem.Estimated {
-			return text + fmt.Sprintf(", on a line between the trials: it takes %v (%s).", mem.Bytes(used.bytes), labelled(r.RoomyLabel, r.RoomyError))
+			return text + fmt.Sprintf(", on a line between the trials: it takes %v (%s).", mem.Bytes(used.bytes),
+				labelled(r.RoomyLabel, r.RoomyError))
 		}
 		return text + fmt.Sprintf(" (%s).", r.RoomyLabel)
 	}
@@ -72,7 +74,8 @@ func labelled(label mem.Label, most mem.Optional) string {
 
 // level says whether all trials were seen to take the same.
 func level(all []Trial) bool {
-	return all[0].Allocated.Known() && !slices.ContainsFunc(all, func(t Trial) bool { return t.Allocated != all[0].Allocated })
+	return all[0].Allocated.Known() && !slices.ContainsFunc(all,
+		func(t Trial) bool { return t.Allocated != all[0].Allocated })
 }
 
 // remarks are what people would work out next.
@@ -81,16 +84,19 @@ func (r *Result) remarks() []string {
 	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	if unused, ok := r.Unused.Get(); ok && r.Largest > 0 {
 		total := r.Total.Or(1)
-		add("A batch of %d leaves %v (%d %%) of the device unused (%s).", r.Current, mem.Bytes(unused), unused*100/total, labelled(r.UnusedLabel, r.UnusedError))
+		add("A batch of %d leaves %v (%d %%) of the device unused (%s).", r.Current, mem.Bytes(unused), unused*100/total,
+			labelled(r.UnusedLabel, r.UnusedError))
 	}
 	if all := r.fitting(); r.Fails == 0 && len(all) > 1 && level(all) {
-		add("All %d batches took the same memory, so what was tried is not a limit: the batch size may not have reached the step.", len(all))
+		add("All %d batches took the same memory, so what was tried is not a limit: the batch size may not have reached "+
+			"the step.", len(all))
 	}
 	if r.shortened() {
 		add("A reason that ends with … is cut; --json has the whole.")
 	}
 	if p := r.Plan; p != nil {
-		add("For a batch of %d: %d samples at a time, %d accumulation steps (%d in all).", p.Target, p.Micro, p.Steps, p.Batch)
+		add("For a batch of %d: %d samples at a time, %d accumulation steps (%d in all).", p.Target, p.Micro, p.Steps,
+			p.Batch)
 	}
 	if c := r.Backward; c != nil {
 		forward, ok1 := c.Forward.Get()
@@ -126,7 +132,8 @@ func (r *Result) remarks() []string {
 		add("Memory is the framework's own on an imaginary device; time is not measured there, so no speed-up is stated.")
 	}
 	if v := r.Worker.Versions["torch"]; v != "" {
-		add("%s in %s; torch %s of %s.", report.Counted(int64(len(r.Trials)), "trial"), report.Duration(r.Duration), v, r.Worker.Python)
+		add("%s in %s; torch %s of %s.", report.Counted(int64(len(r.Trials)), "trial"), report.Duration(r.Duration), v,
+			r.Worker.Python)
 	}
 	return append(all, r.Notes...)
 }

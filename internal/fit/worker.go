@@ -16,13 +16,14 @@ type Ready struct {
 	Model       string            `json:"model,omitempty"`
 	Description string            `json:"description,omitempty"`
 	Parameters  mem.Optional      `json:"parameters,omitzero"`
-	Versions    map[string]string `json:"versions,omitempty"`  // "torch": "2.15.0+cu130"
-	Python      string            `json:"python,omitempty"`    // the interpreter
-	Device      string            `json:"device,omitempty"`    // as the framework calls it
-	Built       string            `json:"arch_list,omitempty"` // what its build has kernels for, "sm_80 sm_90", where it is known
-	CUDA        string            `json:"cuda,omitempty"`      // the version that it was built with
-	Problem     string            `json:"problem,omitempty"`   // it cannot: why, and nothing follows
-	Hint        string            `json:"hint,omitempty"`
+	Versions    map[string]string `json:"versions,omitempty"` // "torch": "2.15.0+cu130"
+	Python      string            `json:"python,omitempty"`   // the interpreter
+	Device      string            `json:"device,omitempty"`   // as the framework calls it
+	// what its build has kernels for, "sm_80 sm_90", where it is known
+	Built   string `json:"arch_list,omitempty"`
+	CUDA    string `json:"cuda,omitempty"`    // the version that it was built with
+	Problem string `json:"problem,omitempty"` // it cannot: why, and nothing follows
+	Hint    string `json:"hint,omitempty"`
 }
 
 // EventName implements event.Event.

@@ -37,9 +37,10 @@ func writeArrow(w io.Writer, from Source, table *Table) error {
 }
 
 // WriteArrowRows writes rows, which have a cell for each column, as a stream of Apache Arrow: a schema, then a record
-// batch for every 65,536 rows. Every column is optional, and has its unit in its metadata where that is one for all rows. What
-// the stream is about is in the schema's metadata under a key, as JSON.
-func WriteArrowRows(w io.Writer, columns []Column, key string, about any, rows func(add func(cells []any) error) error) error {
+// batch for every 65,536 rows. Every column is optional, and has its unit in its metadata where that is one for all
+// rows. What the stream is about is in the schema's metadata under a key, as JSON.
+func WriteArrowRows(w io.Writer, columns []Column, key string, about any,
+	rows func(add func(cells []any) error) error) error {
 	info, err := json.Marshal(about)
 	if err != nil {
 		return err

@@ -176,7 +176,8 @@ func TestArrowCells(t *testing.T) {
 	if len(got[1].Rows) != 0 || len(got[1].Fields) != len(columns) {
 		t.Errorf("no rows: %+v", got[1])
 	}
-	err := WriteArrowRows(io.Discard, columns, "about", nil, func(add func([]any) error) error { return add([]any{1, nil, nil, nil, nil}) })
+	err := WriteArrowRows(io.Discard, columns, "about", nil,
+		func(add func([]any) error) error { return add([]any{1, nil, nil, nil, nil}) })
 	if err == nil {
 		t.Error("an int as a text was written")
 	}

@@ -25,24 +25,33 @@ func example(t testing.TB) *mem.Run {
 	where := mem.Location{File: "/home/alice/project/train.py", Line: 41, Function: "main"}
 	run := mem.NewRun()
 	for _, f := range []mem.Frame{
-		mem.RunInfo{ID: "0abc", Name: "baseline", Label: mem.Measured, Command: []string{"/home/alice/bin/python", "train.py", "--token=hunter2"}, Cwd: "/home/alice/project",
-			Env: map[string]string{"PATH": "/home/alice/bin"}, Version: "1", StartMono: 1000, StartWall: 5, Options: map[string]string{"out": "/home/alice/x"},
-			Host: mem.Host{Name: secretHost, OS: "linux", GPUs: []mem.GPU{{UUID: "GPU-secret", Name: "A10"}}}, Git: &mem.Git{Commit: "c0ffee", Branch: "alice"}},
-		mem.Process{ID: 1, PID: 77, Command: []string{"python", "--token=hunter2"}, Role: "main", Start: 1000, End: mem.Some(9000),
-			ExitCode: mem.Some(0), MaxRSS: mem.Some(1 << 40), Facts: map[string]string{"heap": "read /home/alice/lib.so on " + secretHost}},
+		mem.RunInfo{ID: "0abc", Name: "baseline", Label: mem.Measured,
+			Command: []string{"/home/alice/bin/python", "train.py", "--token=hunter2"}, Cwd: "/home/alice/project",
+			Env: map[string]string{"PATH": "/home/alice/bin"}, Version: "1", StartMono: 1000, StartWall: 5,
+			Options: map[string]string{"out": "/home/alice/x"},
+			Host:    mem.Host{Name: secretHost, OS: "linux", GPUs: []mem.GPU{{UUID: "GPU-secret", Name: "A10"}}},
+			Git:     &mem.Git{Commit: "c0ffee", Branch: "alice"}},
+		mem.Process{ID: 1, PID: 77, Command: []string{"python", "--token=hunter2"}, Role: "main", Start: 1000,
+			End:      mem.Some(9000),
+			ExitCode: mem.Some(0), MaxRSS: mem.Some(1 << 40), Facts: map[string]string{"heap": "read /home/alice/lib.so on " +
+				secretHost}},
 		mem.SeriesDef{ID: 1, Process: 1, Name: mem.SeriesRSS, Unit: mem.UnitBytes, Label: mem.Measured},
 		mem.SeriesDef{ID: 2, Device: "cuda:0", Name: mem.SeriesDeviceTemperature, Unit: mem.UnitCelsius, Label: mem.Measured},
 		mem.Samples{Series: 1, Times: []int64{1000, 2000}, Values: []int64{0, 1<<62 + 1}},
 		mem.Samples{Series: 2, Times: []int64{1500}, Values: []int64{-40}},
 		mem.Steps{{Process: 1, Number: 1, Time: 3000, RSS: mem.Some(7)}},
-		mem.Spans{{Process: 1, Phase: mem.PhaseForward, Name: "a,\"b\"\nc", Step: 1, Start: 2500, End: 2600, RSSEnd: mem.Some(0)}},
+		mem.Spans{{Process: 1, Phase: mem.PhaseForward, Name: "a,\"b\"\nc", Step: 1, Start: 2500, End: 2600,
+			RSSEnd: mem.Some(0)}},
 		mem.PhaseStats{Process: 1, Phase: mem.PhaseForward, Count: 1, Total: 100, Max: 100},
-		mem.StackDef{ID: 1, Locations: []mem.Location{{File: "libc.so.6", Native: true}, {File: "/venv/lib/python3/site-packages/torch/nn/m.py", Line: 3, Function: "f"}, where}},
+		mem.StackDef{ID: 1, Locations: []mem.Location{{File: "libc.so.6", Native: true},
+			{File: "/venv/lib/python3/site-packages/torch/nn/m.py", Line: 3, Function: "f"}, where}},
 		mem.HeapUse{Process: 1, Time: 2700, Live: 100, Sites: []mem.SiteUse{{Stack: 1, Live: 100, Count: 2, Allocated: 200}}},
-		mem.HeapUse{Process: 1, Time: 2700, Live: 100, Peak: true, Sites: []mem.SiteUse{{Stack: 1, Live: 100, Count: 2, Allocated: 200}}},
+		mem.HeapUse{Process: 1, Time: 2700, Live: 100, Peak: true,
+			Sites: []mem.SiteUse{{Stack: 1, Live: 100, Count: 2, Allocated: 200}}},
 		mem.Holder{Process: 1, Kind: "list", Name: "history", Where: where},
 		mem.Event{Time: 1000, Kind: "start", Text: "python train.py --token=hunter2"},
-		mem.Event{Time: 4000, Process: 1, Kind: "oom", Text: "at /home/alice/project/train.py:41 on " + secretHost, Where: &where, Facts: map[string]string{"f": "/home/alice/y"}},
+		mem.Event{Time: 4000, Process: 1, Kind: "oom", Text: "at /home/alice/project/train.py:41 on " + secretHost,
+			Where: &where, Facts: map[string]string{"f": "/home/alice/y"}},
 		mem.Snapshot{Process: 1, Name: "oom.pickle", Format: "torch-pickle", Piece: []byte("/home/alice/z"), Last: true},
 		mem.Drop{Process: 1, Place: "ring", Records: 3},
 		mem.End{Time: 9000, ExitCode: mem.Some(0)},
@@ -226,7 +235,8 @@ func TestJSON(t *testing.T) {
 	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
 		t.Fatalf("%v in\n%s", err, out.String())
 	}
-	if got.Version != 1 || got.Run.ID != "0abc" || len(got.Series) != 2 || got.Series[0].Value[1] != 1<<62+1 || got.Series[1].Unit != "celsius" || got.Series[0].Time[1] != 1000 {
+	if got.Version != 1 || got.Run.ID != "0abc" || len(got.Series) != 2 || got.Series[0].Value[1] != 1<<62+1 ||
+		got.Series[1].Unit != "celsius" || got.Series[0].Time[1] != 1000 {
 		t.Errorf("%+v", got)
 	}
 	if _, there := got.Spans[0]["rss_start_bytes"]; there || got.Spans[0]["rss_end_bytes"] != 0.0 {
@@ -240,25 +250,31 @@ func TestJSON(t *testing.T) {
 func TestRedactKeepsWhatAReportNeeds(t *testing.T) {
 	run := Redact(example(t))
 	stack := run.Stacks.Frames(1)
-	want := []mem.Location{{File: "libc.so.6", Native: true}, {File: "torch/nn/m.py", Line: 3, Function: "f"}, {File: "train.py", Line: 41, Function: "main"}}
+	want := []mem.Location{{File: "libc.so.6", Native: true}, {File: "torch/nn/m.py", Line: 3, Function: "f"},
+		{File: "train.py", Line: 41, Function: "main"}}
 	if !reflect.DeepEqual(stack, want) {
 		t.Errorf("stack %+v", stack)
 	}
-	if run.Info.Name != "" || len(run.Info.Tags) > 0 || !slices.Equal(run.Info.Command, []string{"python"}) || len(run.Find(1, mem.SeriesRSS).Values) != 2 {
+	if run.Info.Name != "" || len(run.Info.Tags) > 0 || !slices.Equal(run.Info.Command, []string{"python"}) ||
+		len(run.Find(1, mem.SeriesRSS).Values) != 2 {
 		t.Errorf("%+v", run.Info)
 	}
 	if got := run.Events[1].Text; got != "at train.py:41 on (host)" {
 		t.Errorf("event %q", got)
 	}
 	whole := mem.NewRun()
-	for _, f := range []mem.Frame{mem.RunInfo{Host: mem.Host{Name: "box"}}, mem.ReadBack{Location: mem.Location{File: "/home/me/train.py"}}, mem.Redirected{Path: "/home/me/out/last.pt"},
-		mem.FakeWeights{Name: "/data/w.pt"}, mem.Condition{Name: "interpreter", Value: "/home/me/python"}, mem.Unreached{Text: "at /home/me/x.py"},
-		mem.Trial{Set: mem.TrialTry, Try: mem.Try{Command: "python /home/me/train.py --key 1", GPUVerdict: mem.GPUVerdict{Note: "on box"}}}} {
+	for _, f := range []mem.Frame{mem.RunInfo{Host: mem.Host{Name: "box"}},
+		mem.ReadBack{Location: mem.Location{File: "/home/me/train.py"}}, mem.Redirected{Path: "/home/me/out/last.pt"},
+		mem.FakeWeights{Name: "/data/w.pt"}, mem.Condition{Name: "interpreter", Value: "/home/me/python"},
+		mem.Unreached{Text: "at /home/me/x.py"},
+		mem.Trial{Set: mem.TrialTry, Try: mem.Try{Command: "python /home/me/train.py --key 1",
+			GPUVerdict: mem.GPUVerdict{Note: "on box"}}}} {
 		if err := whole.Add(f); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if text, err := json.Marshal(Redact(whole).Imagined); err != nil || bytes.Contains(text, []byte("/home")) || bytes.Contains(text, []byte("/data")) || bytes.Contains(text, []byte("box")) || !bytes.Contains(text, []byte("train.py")) {
+	if text, err := json.Marshal(Redact(whole).Imagined); err != nil || bytes.Contains(text, []byte("/home")) || bytes.Contains(text, []byte("/data")) ||
+		bytes.Contains(text, []byte("box")) || !bytes.Contains(text, []byte("train.py")) {
 		t.Errorf("%v %s", err, text)
 	}
 	var file bytes.Buffer

@@ -65,7 +65,8 @@ func (f *stackFilter) traces(all []mem.Trace) []mem.Trace {
 	for i := range all {
 		t := &all[i]
 		rows := f.events(t)
-		t.Action, t.Address, t.Size, t.Stream = pick(t.Action, rows), pick(t.Address, rows), pick(t.Size, rows), pick(t.Stream, rows)
+		t.Action, t.Address, t.Size, t.Stream = pick(t.Action, rows), pick(t.Address, rows), pick(t.Size, rows),
+			pick(t.Stream, rows)
 		t.Time, t.Stack, t.Pool = pick(t.Time, rows), pick(t.Stack, rows), pick(t.Pool, rows)
 		t.Metadata, t.Context, t.Category = pick(t.Metadata, rows), pick(t.Context, rows), pick(t.Category, rows)
 		t.Internal, t.Forward = pick(t.Internal, rows), pick(t.Forward, rows)
@@ -120,7 +121,8 @@ func (s Source) Only(device int) (Source, error) {
 	one := *s.Snapshot
 	one.Segments = slices.DeleteFunc(slices.Clone(one.Segments), func(g mem.Segment) bool { return g.Device != device })
 	one.Traces = slices.DeleteFunc(slices.Clone(one.Traces), func(t mem.Trace) bool { return t.Device != device })
-	one.Annotations = slices.DeleteFunc(slices.Clone(one.Annotations), func(a mem.Annotation) bool { return a.Device != device })
+	one.Annotations = slices.DeleteFunc(slices.Clone(one.Annotations),
+		func(a mem.Annotation) bool { return a.Device != device })
 	one.Owners = slices.DeleteFunc(slices.Clone(one.Owners), func(o mem.BlockOwner) bool { return o.Device != device })
 	one.HostSegments, one.HostTraces = nil, nil
 	s.Snapshot = &one

@@ -31,7 +31,8 @@ func TestMatching(t *testing.T) {
 		if a, b := all.Allocators[0].Matching, some.Allocators[0].Peak.Allocated; a != b || a == 0 {
 			t.Errorf("%s: %d bytes match %q at the peak, %d are left in the filtered file", path, a, want, b)
 		}
-		if notes := strings.Join(some.Notes, " "); !strings.Contains(notes, "only blocks that match") || strings.Contains(notes, "no free memory") {
+		if notes := strings.Join(some.Notes, " "); !strings.Contains(notes, "only blocks that match") ||
+			strings.Contains(notes, "no free memory") {
 			t.Errorf("%s: notes %q", path, notes)
 		}
 		if _, err := (Source{Snapshot: whole}).Matching(regexp.MustCompile("^nothing$")); err == nil {

@@ -8,7 +8,9 @@
 //	                             │ telemetry/ readings of trackers              ◀──▶ mem.Run
 //	                             │ oomtext/  a pasted message                  ──▶ mem.OOMMessage
 //	                             └ recording                                  ◀──▶ mem.Run
-//	Source ──▶ [Matching, Redacted] ──▶ tables (csv.go, parquet.go, arrow.go), the whole (json.go, perfetto.go), or a format of the above
+//
+// Source ──▶ [Matching, Redacted] ──▶ tables (csv.go, parquet.go, arrow.go), the whole (json.go, perfetto.go), or a
+// format of the above
 //
 // Nothing a file contains is executed; sizes and depths are bounded; keys that are not known are
 // kept by name and counted as nothing worse. What writes is a pure function that never changes its Source: units are in
@@ -42,7 +44,8 @@ type Document struct {
 	OOM       *mem.OOMMessage
 	Recording *mem.Run
 
-	// Words say what the file holds in sentences with its figures: with OOM, or alone where a text shows one moment of GPUs.
+	// Words say what the file holds in sentences with its figures: with OOM, or alone where a text shows one moment of
+	// GPUs.
 	Words []string
 }
 
@@ -72,7 +75,8 @@ type Format struct {
 // sniffBytes is how much of a file its format is told from.
 const sniffBytes = 64 << 10
 
-// oneCoreFile is the size in bytes up to which a file is decoded on one core: what it takes to begin on several pays only later.
+// oneCoreFile is the size in bytes up to which a file is decoded on one core: what it takes to begin on several pays
+// only later.
 const oneCoreFile = 8 << 20
 
 // ErrUnknown says that no format recognises a file.
@@ -255,7 +259,8 @@ func Known() string {
 	return strings.Join(names, ", ") + "; each also as .gz or .zst"
 }
 
-// Tell names the format of a file from its beginning, and whether it is compressed. ErrUnknown and ErrEmpty as Decode gives them.
+// Tell names the format of a file from its beginning, and whether it is compressed. ErrUnknown and ErrEmpty as Decode
+// gives them.
 func Tell(r io.Reader) (f *Format, compressed bool, err error) {
 	file, err := open(r, true)
 	defer file.close()

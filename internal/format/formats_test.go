@@ -36,7 +36,8 @@ func pythonFor(t testing.TB, path, line string) []byte {
 	if err != nil {
 		t.Skip("no python3 here to write snapshots with")
 	}
-	out, err := exec.Command(python, "-c", "import pickle, json, sys\ns = pickle.load(open(sys.argv[1], 'rb'))\n"+line, path).Output()
+	out, err := exec.Command(python, "-c", "import pickle, json, sys\ns = pickle.load(open(sys.argv[1], 'rb'))\n"+line,
+		path).Output()
 	if err != nil {
 		t.Fatalf("%v: %s", err, err.(*exec.ExitError).Stderr)
 	}
@@ -116,8 +117,8 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
-// TestBehindTheEnd: what follows a whole compressed file is left out and said. Zeros are a tape's padding, a further part is read,
-// and only what lacks its end "ends in the middle".
+// TestBehindTheEnd: what follows a whole compressed file is left out and said. Zeros are a tape's padding, a further
+// part is read, and only what lacks its end "ends in the middle".
 func TestBehindTheEnd(t *testing.T) {
 	file, err := os.ReadFile("../../testdata/imagined/old-2.0.pickle")
 	if err != nil {
@@ -152,8 +153,9 @@ func TestBehindTheEnd(t *testing.T) {
 			t.Errorf("%s: notes %q", name, said)
 		}
 	}
-	for name, data := range map[string][]byte{"gzip": zipped[:len(zipped)-3], "a second part": parts[:len(parts)-3], "its header": with(zipped, "\x1f\x8b\x08"),
-		"its magic": with(zipped, gzipMagic), "zstd": zst[:len(zst)-3]} {
+	for name, data := range map[string][]byte{"gzip": zipped[:len(zipped)-3], "a second part": parts[:len(parts)-3],
+		"its header": with(zipped, "\x1f\x8b\x08"),
+		"its magic":  with(zipped, gzipMagic), "zstd": zst[:len(zst)-3]} {
 		if _, err := Decode(bytes.NewReader(data), "x"); !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("%s, cut: %v", name, err)
 		}
@@ -205,14 +207,16 @@ func TestSmaps(t *testing.T) {
 			told += n * 1024
 		}
 	}
-	if n := bytes.Count(data, []byte("\nRss:")); count != int64(n) || rss != told || told < int64(mem.MiB) || !names["[stack]"] {
+	if n := bytes.Count(data, []byte("\nRss:")); count != int64(n) || rss != told || told < int64(mem.MiB) ||
+		!names["[stack]"] {
 		t.Errorf("%d mappings of %d, RSS %d of %d, names %v", count, n, rss, told, names)
 	}
 	text := "00400000-7ffe ---p 00000000 00:00 0    [rollup]\nRss: 1 kB\n"
 	if _, err := smaps.Read(strings.NewReader(text)); err == nil {
 		t.Error("a mapping that ends before it begins was accepted")
 	}
-	for _, bad := range []string{"Rss: 1 kB\n", "1000-2000 r--p 0 0:0 0\nRss: -1 kB\n", "1000-2000 r--p 0 0:0 0\nRss: 1 MB\n", "1000-2000 r--p 0 0:0 0\nwhat\n"} {
+	for _, bad := range []string{"Rss: 1 kB\n", "1000-2000 r--p 0 0:0 0\nRss: -1 kB\n",
+		"1000-2000 r--p 0 0:0 0\nRss: 1 MB\n", "1000-2000 r--p 0 0:0 0\nwhat\n"} {
 		if _, err := smaps.Read(strings.NewReader(bad)); err == nil || !strings.Contains(err.Error(), "line ") {
 			t.Errorf("%q: %v", bad, err)
 		}
@@ -229,22 +233,28 @@ func TestSchemas(t *testing.T) {
 		return `{"segments": [{"device": 0, "address": 4096, "total_size": 2097152, "allocated_size": 512, "active_size": 512, "stream": 0,
 			"segment_type": "small", "blocks": [` + blocks + `]}], "device_traces": [[` + events + `]]` + rest + `}`
 	}
-	oldBlock := `{"size": 512, "state": "active_allocated", "history": [{"addr": 4096, "real_size": 500, "frames": [` + frame + `]}]}, {"size": 2096640, "state": "inactive"}`
-	block := `{"address": 4096, "size": 512, "requested_size": 500, "state": "active_allocated", "frames": [` + frame + `]}, {"address": 4608, "size": 2096640, "requested_size": 77, "state": "inactive", "frames": []}`
+	oldBlock := `{"size": 512, "state": "active_allocated", "history": [{"addr": 4096, "real_size": 500, "frames": [` +
+		frame + `]}]}, {"size": 2096640, "state": "inactive"}`
+	block := `{"address": 4096, "size": 512, "requested_size": 500, "state": "active_allocated", "frames": [` + frame +
+		`]}, {"address": 4608, "size": 2096640, "requested_size": 77, "state": "inactive", "frames": []}`
 	annotations := `, "external_annotations": [{"name": "opt", "stage": "START", "device": 0, "time_us": 3}, {"name": "opt", "stage": "END", "device": 0, "time_us": 4}]`
 	for _, test := range []struct {
 		name, text, versions string
 		check                func(s *mem.AllocatorSnapshot) bool
 	}{
-		{"2.0", snapshot(event(""), oldBlock, ""), "2.0 or older", func(s *mem.AllocatorSnapshot) bool { return s.Traces[0].Time == nil }},
+		{"2.0", snapshot(event(""), oldBlock, ""), "2.0 or older",
+			func(s *mem.AllocatorSnapshot) bool { return s.Traces[0].Time == nil }},
 		{"2.2", snapshot(event(""), block, ""), "2.2 or older", nil},
-		{"2.3", snapshot(event(`, "time_us": 5`), block, ""), "2.3 to 2.5", func(s *mem.AllocatorSnapshot) bool { return s.Traces[0].Time[0] == 5000 }},
-		{"2.6", snapshot(event(`, "time_us": 5`), block, annotations), "2.6 to 2.8", func(s *mem.AllocatorSnapshot) bool { return len(s.Annotations) == 2 && s.Annotations[1].End }},
+		{"2.3", snapshot(event(`, "time_us": 5`), block, ""), "2.3 to 2.5",
+			func(s *mem.AllocatorSnapshot) bool { return s.Traces[0].Time[0] == 5000 }},
+		{"2.6", snapshot(event(`, "time_us": 5`), block, annotations), "2.6 to 2.8",
+			func(s *mem.AllocatorSnapshot) bool { return len(s.Annotations) == 2 && s.Annotations[1].End }},
 		{"2.9", snapshot(event(`, "time_us": 5, "compile_context": "Torch-Compiled Region: 0/0"`), block, annotations), "2.9",
 			func(s *mem.AllocatorSnapshot) bool {
 				return s.Text(s.Traces[0].Context[0]) == "Torch-Compiled Region: 0/0"
 			}},
-		{"2.10", snapshot(event(`, "time_us": 5, "compile_context": "N/A", "user_metadata": {"step": 3}`), block, annotations), "2.10 to 2.12",
+		{"2.10", snapshot(event(`, "time_us": 5, "compile_context": "N/A", "user_metadata": {"step": 3}`), block,
+			annotations), "2.10 to 2.12",
 			func(s *mem.AllocatorSnapshot) bool {
 				return s.Text(s.Traces[0].Metadata[0]) == "step:3" && s.Traces[0].Context == nil
 			}},
@@ -256,17 +266,21 @@ func TestSchemas(t *testing.T) {
 			func(s *mem.AllocatorSnapshot) bool {
 				trace := s.Traces[0]
 				forward := s.Stacks.Frames(trace.Forward[0])
-				return trace.Pool[0] == mem.PoolID{0, 3} && forward[0].File == "m.py" && forward[0].Line == 12 && s.Text(trace.Internal[0]) == "mallocWithAddress" &&
+				return trace.Pool[0] == mem.PoolID{0, 3} && forward[0].File == "m.py" && forward[0].Line == 12 &&
+					s.Text(trace.Internal[0]) == "mallocWithAddress" &&
 					len(s.HostSegments) == 1 && s.HostTraces[0].Device == -1
 			}},
-		{"profiler", `{"device_traces": [[` + event(`, "category": "gradient"`) + `], []], "segments": [{"device": 1, "address": 0, "total_size": 30, "stream": 0, "blocks": [{"size": 30, "state": "inactive"}]}]}`, "2.2 or older",
+		{"profiler", `{"device_traces": [[` + event(`, "category": "gradient"`) +
+			`], []], "segments": [{"device": 1, "address": 0, "total_size": 30, "stream": 0, "blocks": [{"size": 30, "state": "inactive"}]}]}`, "2.2 or older",
 			func(s *mem.AllocatorSnapshot) bool { return s.Text(s.Traces[0].Category[0]) == "gradient" }},
 		{"bare list", `[{"device": 0, "address": 4096, "total_size": 2097152, "stream": 0, "segment_type": "small", "blocks": [` + block + `]}]`, "", nil},
-		{"unknown keys", snapshot(event(`, "colour": "red", "time_us": 5`), block, annotations+`, "weather": []`), "2.6 to 2.8",
+		{"unknown keys", snapshot(event(`, "colour": "red", "time_us": 5`), block, annotations+`, "weather": []`),
+			"2.6 to 2.8",
 			func(s *mem.AllocatorSnapshot) bool {
 				return reflect.DeepEqual(s.Unknown, []string{"event.colour", "weather"})
 			}},
-		{"generated code", snapshot(strings.Replace(event(`, "time_us": 5`), `"step"}`, `"step", "fx_node_op": "call_function", "fx_node_name": "mm", "fx_node_target": null}`, 1), block, annotations), "2.6 to 2.8",
+		{"generated code", snapshot(strings.Replace(event(`, "time_us": 5`), `"step"}`,
+			`"step", "fx_node_op": "call_function", "fx_node_name": "mm", "fx_node_target": null}`, 1), block, annotations), "2.6 to 2.8",
 			func(s *mem.AllocatorSnapshot) bool { return len(s.FX) == 1 }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -282,7 +296,8 @@ func TestSchemas(t *testing.T) {
 			if test.name != "unknown keys" && len(s.Unknown) > 0 {
 				t.Errorf("unknown %v", s.Unknown)
 			}
-			if totals := s.Totals(0); test.name != "profiler" && (totals.Requested != 500 || totals.Allocated != 512 || totals.Reserved != 2*mem.MiB) {
+			if totals := s.Totals(0); test.name != "profiler" &&
+				(totals.Requested != 500 || totals.Allocated != 512 || totals.Reserved != 2*mem.MiB) {
 				t.Errorf("totals %+v", totals)
 			}
 		})

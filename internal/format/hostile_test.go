@@ -22,29 +22,34 @@ var hostile = map[string]struct {
 	says string
 }{
 	// what fickling injects, and its kin
-	"GLOBAL os.system":         {"cos\nsystem\n(S'true'\ntR.", pickle.ErrUnsafe, "os.system"},
-	"GLOBAL builtins.exec":     {"\x80\x02cbuiltins\nexec\nX\x04\x00\x00\x00pass\x85R.", pickle.ErrUnsafe, "builtins.exec"},
-	"GLOBAL nt.system":         {"\x80\x02cnt\nsystem\n.", pickle.ErrUnsafe, "nt.system"},
-	"GLOBAL torch":             {"\x80\x02ctorch._utils\n_rebuild_tensor_v2\n.", pickle.ErrUnsafe, "torch._utils._rebuild_tensor_v2"},
-	"GLOBAL numpy scalar":      {"\x80\x02cnumpy.core.multiarray\nscalar\n.", pickle.ErrUnsafe, "numpy.core.multiarray.scalar"},
-	"STACK_GLOBAL":             {"\x80\x04\x8c\x05posix\x8c\x06system\x93\x8c\x04true\x85R.", pickle.ErrUnsafe, "posix.system"},
-	"STACK_GLOBAL from memo":   {"\x80\x04\x8c\x02os\x94\x8c\x06system\x94h\x00h\x01\x93.", pickle.ErrUnsafe, "os.system"},
-	"GLOBAL for a terminal":    {"\x80\x02c\x1b]0;evil\x07os\nsys\x0btem\n.", pickle.ErrUnsafe, "?]0;evil?os.sys?tem"},
-	"INST":                     {"(S'true'\nios\nsystem\n.", pickle.ErrUnsafe, "os.system"},
-	"OBJ":                      {"\x80\x02(]o.", pickle.ErrUnsafe, ""},
-	"REDUCE":                   {"\x80\x02])R.", pickle.ErrUnsafe, ""},
-	"BUILD":                    {"\x80\x02}}b.", pickle.ErrUnsafe, ""},
-	"NEWOBJ":                   {"\x80\x02])\x81.", pickle.ErrUnsafe, ""},
-	"NEWOBJ_EX":                {"\x80\x04])}\x92.", pickle.ErrUnsafe, ""},
-	"EXT1":                     {"\x80\x02\x82\x01.", pickle.ErrUnsafe, ""},
-	"EXT2":                     {"\x80\x02\x83\x01\x00.", pickle.ErrUnsafe, ""},
-	"EXT4":                     {"\x80\x02\x84\x01\x00\x00\x00.", pickle.ErrUnsafe, ""},
-	"PERSID":                   {"\x80\x02Pthing\n.", pickle.ErrUnsafe, ""},
-	"BINPERSID":                {"\x80\x02NQ.", pickle.ErrUnsafe, ""},
-	"NEXT_BUFFER":              {"\x80\x05\x97.", pickle.ErrUnsafe, ""},
-	"READONLY_BUFFER":          {"\x80\x05N\x98.", pickle.ErrUnsafe, ""},
-	"in the midst of a trace":  {snapshotWith("cos\nsystem\n"), pickle.ErrUnsafe, "os.system"},
-	"after a genuine snapshot": {strings.TrimSuffix(snapshotWith(""), ".") + "cos\nsystem\n.", pickle.ErrUnsafe, "os.system"},
+	"GLOBAL os.system": {"cos\nsystem\n(S'true'\ntR.", pickle.ErrUnsafe, "os.system"},
+	"GLOBAL builtins.exec": {"\x80\x02cbuiltins\nexec\nX\x04\x00\x00\x00pass\x85R.", pickle.ErrUnsafe,
+		"builtins.exec"},
+	"GLOBAL nt.system": {"\x80\x02cnt\nsystem\n.", pickle.ErrUnsafe, "nt.system"},
+	"GLOBAL torch": {"\x80\x02ctorch._utils\n_rebuild_tensor_v2\n.", pickle.ErrUnsafe,
+		"torch._utils._rebuild_tensor_v2"},
+	"GLOBAL numpy scalar": {"\x80\x02cnumpy.core.multiarray\nscalar\n.", pickle.ErrUnsafe,
+		"numpy.core.multiarray.scalar"},
+	"STACK_GLOBAL": {"\x80\x04\x8c\x05posix\x8c\x06system\x93\x8c\x04true\x85R.", pickle.ErrUnsafe,
+		"posix.system"},
+	"STACK_GLOBAL from memo":  {"\x80\x04\x8c\x02os\x94\x8c\x06system\x94h\x00h\x01\x93.", pickle.ErrUnsafe, "os.system"},
+	"GLOBAL for a terminal":   {"\x80\x02c\x1b]0;evil\x07os\nsys\x0btem\n.", pickle.ErrUnsafe, "?]0;evil?os.sys?tem"},
+	"INST":                    {"(S'true'\nios\nsystem\n.", pickle.ErrUnsafe, "os.system"},
+	"OBJ":                     {"\x80\x02(]o.", pickle.ErrUnsafe, ""},
+	"REDUCE":                  {"\x80\x02])R.", pickle.ErrUnsafe, ""},
+	"BUILD":                   {"\x80\x02}}b.", pickle.ErrUnsafe, ""},
+	"NEWOBJ":                  {"\x80\x02])\x81.", pickle.ErrUnsafe, ""},
+	"NEWOBJ_EX":               {"\x80\x04])}\x92.", pickle.ErrUnsafe, ""},
+	"EXT1":                    {"\x80\x02\x82\x01.", pickle.ErrUnsafe, ""},
+	"EXT2":                    {"\x80\x02\x83\x01\x00.", pickle.ErrUnsafe, ""},
+	"EXT4":                    {"\x80\x02\x84\x01\x00\x00\x00.", pickle.ErrUnsafe, ""},
+	"PERSID":                  {"\x80\x02Pthing\n.", pickle.ErrUnsafe, ""},
+	"BINPERSID":               {"\x80\x02NQ.", pickle.ErrUnsafe, ""},
+	"NEXT_BUFFER":             {"\x80\x05\x97.", pickle.ErrUnsafe, ""},
+	"READONLY_BUFFER":         {"\x80\x05N\x98.", pickle.ErrUnsafe, ""},
+	"in the midst of a trace": {snapshotWith("cos\nsystem\n"), pickle.ErrUnsafe, "os.system"},
+	"after a genuine snapshot": {strings.TrimSuffix(snapshotWith(""), ".") + "cos\nsystem\n.", pickle.ErrUnsafe,
+		"os.system"},
 
 	// bombs
 	"nesting":           {"\x80\x04" + strings.Repeat("]", 1<<20), pickle.ErrLimit, "open"},
@@ -161,8 +166,8 @@ var flat = map[string]string{
 	"events without a use": "\x80\x02]((" + strings.Repeat("}(X\x06\x00\x00\x00actionX\x05\x00\x00\x00allocX\x04\x00\x00\x00addrK\x01X\x04\x00\x00\x00sizeK\x01u", 1<<20),
 }
 
-// TestBomb refuses gzip bombs of pickled nothing without holding what they become: all that is allocated on the way, collected or
-// not, is less than 300 MB. What is held at a time is about half of that.
+// TestBomb refuses gzip bombs of pickled nothing without holding what they become: all that is allocated on the way,
+// collected or not, is less than 300 MB. What is held at a time is about half of that.
 func TestBomb(t *testing.T) {
 	for name, content := range flat {
 		bomb := gzipped([]byte(content))
@@ -171,7 +176,8 @@ func TestBomb(t *testing.T) {
 		_, err := Decode(bytes.NewReader(bomb), "bomb.gz")
 		runtime.ReadMemStats(&after)
 		if spent := after.TotalAlloc - before.TotalAlloc; err == nil || spent > 300e6 {
-			t.Errorf("%s: %d KiB of gzip, %d MiB unpacked: allocated %d MB; %v", name, len(bomb)>>10, len(content)>>20, spent/1e6, err)
+			t.Errorf("%s: %d KiB of gzip, %d MiB unpacked: allocated %d MB; %v", name, len(bomb)>>10, len(content)>>20,
+				spent/1e6, err)
 		}
 	}
 }
@@ -193,7 +199,8 @@ func FuzzIntake(f *testing.F) {
 	f.Add([]byte(`{"traceEvents":[{"ph":"i","name":"[memory]","ts":1.5,"tid":1,"args":{"Bytes":5,"Addr":3,"Device Type":1,"Device Id":0,"Total Allocated":5}}]}`))
 	f.Add([]byte("1000-2000 r--p 00000000 00:00 0 [heap]\nRss: 4 kB\nVmFlags: rd\n"))
 	f.Add([]byte(stacks.MemrayHeader + "\nMALLOC,1,2,3,t,f;a.py;1|g;b.py;2\n"))
-	f.Add([]byte("CUDA out of memory. Tried to allocate 1.00 GiB (GPU 0; 2.00 GiB total capacity; 1.00 GiB already allocated)"))
+	f.Add([]byte("CUDA out of memory. Tried to allocate 1.00 GiB (GPU 0; 2.00 GiB total capacity; 1.00 GiB already " +
+		"allocated)"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if strings.HasPrefix(string(data), "\x1f\x8b") || strings.HasPrefix(string(data), "\x28\xb5\x2f\xfd") {
 			t.Skip("compression is another's decoder; bombs have their own test")
@@ -211,7 +218,8 @@ func FuzzIntake(f *testing.F) {
 			return
 		}
 		parts := 0
-		for _, set := range []bool{document.Snapshot != nil, document.Profile != nil, document.Mappings != nil, document.OOM != nil, document.Recording != nil} {
+		for _, set := range []bool{document.Snapshot != nil, document.Profile != nil, document.Mappings != nil,
+			document.OOM != nil, document.Recording != nil} {
 			if set {
 				parts++
 			}

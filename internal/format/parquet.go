@@ -15,14 +15,16 @@ const rowGroup = 64 << 10
 // writeParquet writes a table with every column optional. What the run or snapshot
 // says of itself is in the file's metadata under hightide.run or hightide.snapshot, as JSON.
 func writeParquet(w io.Writer, from Source, table *Table) error {
-	return WriteRows(w, table.Name, table.Columns, "hightide."+from.name(), from.about(), func(add func([]any) error) error {
-		return table.Rows(from, add)
-	})
+	return WriteRows(w, table.Name, table.Columns, "hightide."+from.name(), from.about(),
+		func(add func([]any) error) error {
+			return table.Rows(from, add)
+		})
 }
 
 // WriteRows writes rows, which have a cell for each column, as Apache Parquet. Every column is optional; what the
 // file is about is in its metadata under a key, as JSON.
-func WriteRows(w io.Writer, name string, columns []Column, key string, about any, rows func(add func(cells []any) error) error) error {
+func WriteRows(w io.Writer, name string, columns []Column, key string, about any,
+	rows func(add func(cells []any) error) error) error {
 	info, err := json.Marshal(about)
 	if err != nil {
 		return err

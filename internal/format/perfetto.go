@@ -97,11 +97,13 @@ func (o *perfettoOut) run(run *mem.Run) {
 	}
 	for s := range run.Spans.All() {
 		duration := micro(s.End - s.Start)
-		o.write(traceEvent{Name: cmp.Or(s.Name, string(s.Phase)), Phase: "X", Category: string(s.Phase), Process: int(s.Process), Thread: int(s.Thread),
+		o.write(traceEvent{Name: cmp.Or(s.Name, string(s.Phase)), Phase: "X", Category: string(s.Phase),
+			Process: int(s.Process), Thread: int(s.Thread),
 			Time: micro(s.Start - run.Start()), Duration: &duration, Args: map[string]any{"step": s.Step}})
 	}
 	for _, e := range run.Events {
-		o.write(traceEvent{Name: e.Kind, Phase: "i", Scope: "p", Process: int(e.Process), Time: micro(e.Time - run.Start()), Args: map[string]any{"text": e.Text}})
+		o.write(traceEvent{Name: e.Kind, Phase: "i", Scope: "p", Process: int(e.Process), Time: micro(e.Time - run.Start()),
+			Args: map[string]any{"text": e.Text}})
 	}
 }
 
@@ -165,7 +167,8 @@ func (o *perfettoOut) levels(d *usage.Device, number int, began int64) {
 			o.counter(number, "reserved (bytes)", now, int64(reserved[i+1]))
 		}
 		if a == mem.ActionOOM {
-			o.write(traceEvent{Name: "out of memory", Phase: "i", Scope: "p", Process: number, Time: micro(now), Args: map[string]any{"size_bytes": t.Size[i]}})
+			o.write(traceEvent{Name: "out of memory", Phase: "i", Scope: "p", Process: number, Time: micro(now),
+				Args: map[string]any{"size_bytes": t.Size[i]}})
 		}
 	}
 }
@@ -190,10 +193,13 @@ func (o *perfettoOut) blocks(d *usage.Device, number int, began int64) {
 		if function, ok := place[2].(string); ok {
 			name += " " + function
 		}
-		args := map[string]any{"size_bytes": size, "address": fmt.Sprintf("%#x", d.Block.Address[n]), "file": place[0], "line": place[1]}
+		args := map[string]any{"size_bytes": size, "address": fmt.Sprintf("%#x", d.Block.Address[n]), "file": place[0],
+			"line": place[1]}
 		end := min(int(d.Block.Gone[n]), d.Moments-1)
-		o.write(traceEvent{Name: name, Phase: "b", Category: "block", ID: number<<20 + id + 1, Process: number, Time: micro(timeOf(d.Trace, int(d.From[n]), began)), Args: args})
-		o.write(traceEvent{Name: name, Phase: "e", Category: "block", ID: number<<20 + id + 1, Process: number, Time: micro(timeOf(d.Trace, end, began))})
+		o.write(traceEvent{Name: name, Phase: "b", Category: "block", ID: number<<20 + id + 1, Process: number,
+			Time: micro(timeOf(d.Trace, int(d.From[n]), began)), Args: args})
+		o.write(traceEvent{Name: name, Phase: "e", Category: "block", ID: number<<20 + id + 1, Process: number,
+			Time: micro(timeOf(d.Trace, end, began))})
 	}
 }
 
@@ -210,7 +216,8 @@ func (o *perfettoOut) annotations(s *mem.AllocatorSnapshot, began int64) {
 			start := open[key][n-1]
 			open[key] = open[key][:n-1]
 			duration := micro(a.Time - start.Time)
-			o.write(traceEvent{Name: a.Name, Phase: "X", Category: "annotation", Process: a.Device + 1, Time: micro(start.Time - began), Duration: &duration})
+			o.write(traceEvent{Name: a.Name, Phase: "X", Category: "annotation", Process: a.Device + 1,
+				Time: micro(start.Time - began), Duration: &duration})
 		}
 	}
 }

@@ -29,7 +29,8 @@ func OfSnapshot(s *mem.AllocatorSnapshot) *mem.Profile {
 			if len(devices) > 1 { // else graphs would add them up unseen
 				stack = append(stack, p.Stacks.Location(mem.Location{Function: name, Native: true}))
 			}
-			p.Samples = append(p.Samples, mem.ProfileSample{Stack: p.Stacks.Add(stack), Values: did.Values(), Labels: map[string]string{"device": name}})
+			p.Samples = append(p.Samples, mem.ProfileSample{Stack: p.Stacks.Add(stack), Values: did.Values(),
+				Labels: map[string]string{"device": name}})
 		}
 	}
 	return p

@@ -27,7 +27,8 @@ func TestProfilerTrace(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := d.Snapshot
-	if d.Format != "profiler-trace" || len(s.Traces) != 1 || s.DeviceNames[s.Traces[0].Device] != "cpu" || s.Traces[0].Len() != 87 {
+	if d.Format != "profiler-trace" || len(s.Traces) != 1 || s.DeviceNames[s.Traces[0].Device] != "cpu" ||
+		s.Traces[0].Len() != 87 {
 		t.Fatalf("%s, %d traces of %d events on %v", d.Format, len(s.Traces), s.Traces[0].Len(), s.DeviceNames)
 	}
 	held, peak := mem.Bytes(0), mem.Bytes(0)
@@ -54,28 +55,32 @@ func TestProfilerTrace(t *testing.T) {
 	}
 }
 
-// TestProfilerCountsOnlyItsOwn: on the host the profiler's totals begin with 0, whatever was there; devices of other processes in a
-// merged trace are others. A memory timeline is told from a log.
+// TestProfilerCountsOnlyItsOwn: on the host the profiler's totals begin with 0, whatever was there; devices of other
+// processes in a merged trace are others. A memory timeline is told from a log.
 func TestProfilerCountsOnlyItsOwn(t *testing.T) {
 	event := func(pid int, at, bytes, address int64) string {
 		return fmt.Sprintf(`{"ph":"i","name":"[memory]","pid":%d,"tid":1,"ts":%d,"args":{"Total Reserved":0,"Total Allocated":%d,"Bytes":%d,"Addr":%d,"Device Id":-1,"Device Type":0}}`, pid, at, bytes, bytes, address)
 	}
-	d, err := Decode(strings.NewReader(`{"traceEvents":[`+event(7, 1, 1000, 16)+","+event(8, 2, 5000, 16)+","+event(7, 3, -1000, 16)+"]}"), "merged.json")
+	d, err := Decode(strings.NewReader(`{"traceEvents":[`+event(7, 1, 1000, 16)+","+event(8, 2, 5000, 16)+","+event(7, 3,
+		-1000, 16)+"]}"), "merged.json")
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := d.Snapshot
-	if len(s.Traces) != 2 || s.Traces[0].Len() != 2 || s.DeviceNames[1] != "cpu of process 8" || !strings.Contains(s.CountsOnly[0], "while the profiler recorded memory") {
+	if len(s.Traces) != 2 || s.Traces[0].Len() != 2 || s.DeviceNames[1] != "cpu of process 8" ||
+		!strings.Contains(s.CountsOnly[0], "while the profiler recorded memory") {
 		t.Errorf("%+v, %v, %v", s.Traces, s.DeviceNames, s.CountsOnly)
 	}
-	for _, text := range []string{"[[1795465100128304, 1795465100128782], [[0, 1], [0, 2]]]", `[[-1, 1, 524288, 0], [-1, 1, 2048, 0]]`} {
+	for _, text := range []string{"[[1795465100128304, 1795465100128782], [[0, 1], [0, 2]]]",
+		`[[-1, 1, 524288, 0], [-1, 1, 2048, 0]]`} {
 		if _, err := Decode(strings.NewReader(text), "timeline.json"); !errors.Is(err, torch.ErrTimeline) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
 }
 
-// TestXSpace reads a profile that TensorFlow 2.21 wrote on a CPU: its events add up to what its allocator said of itself.
+// TestXSpace reads a profile that TensorFlow 2.21 wrote on a CPU: its events add up to what its allocator said of
+// itself.
 func TestXSpace(t *testing.T) {
 	data, err := os.ReadFile("testdata/tf-profile.xplane.pb.gz")
 	if err != nil {
@@ -86,7 +91,8 @@ func TestXSpace(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := d.Snapshot
-	if d.Format != "xspace" || len(s.Traces) != 1 || s.Traces[0].Len() != 36 || s.DeviceNames[s.Traces[0].Device] != "cpu" {
+	if d.Format != "xspace" || len(s.Traces) != 1 || s.Traces[0].Len() != 36 ||
+		s.DeviceNames[s.Traces[0].Device] != "cpu" {
 		t.Fatalf("%s, %d traces, %v", d.Format, len(s.Traces), s.DeviceNames)
 	}
 	trace := &s.Traces[0]
@@ -146,7 +152,8 @@ func TestMemrayTable(t *testing.T) {
 	p := d.Profile
 	frames := p.Stacks.Frames(p.Samples[0].Stack)
 	if len(p.Samples) != 2 || p.Samples[0].Values[p.Default] != 3145728 || p.Kinds[p.Default].Unit != mem.UnitBytes ||
-		len(frames) != 2 || frames[0] != (mem.Location{File: "/home/a/t.py", Line: 2, Function: "leak"}) || p.Samples[1].Labels["allocator"] != "MMAP" {
+		len(frames) != 2 || frames[0] != (mem.Location{File: "/home/a/t.py", Line: 2, Function: "leak"}) ||
+		p.Samples[1].Labels["allocator"] != "MMAP" {
 		t.Errorf("%+v, %v", p.Samples, frames)
 	}
 	if _, err := Decode(strings.NewReader(stacks.MemrayHeader+"\nMALLOC,x,1,1,0x1,a;b;1\n"), "x.csv"); err == nil || !strings.Contains(err.Error(), "line 2") {

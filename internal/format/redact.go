@@ -14,8 +14,8 @@ import (
 
 // Redact returns a copy of a run without what is private. That is folders of paths, the host, arguments,
 // environment, working copy, the run's name and tags, ids of GPUs, and allocator snapshots (they are full of
-// paths). File names, functions, lines, names of modules and of the program's own spans stay: a report of the copy finds the same as one
-// of the original.
+// paths). File names, functions, lines, names of modules and of the program's own spans stay: a report of the copy
+// finds the same as one of the original.
 func Redact(run *mem.Run) *mem.Run {
 	r, out := redactor{host: run.Info.Host.Name, spans: map[string]string{}}, mem.NewRun()
 	for f := range wire.Frames(run) {

@@ -59,8 +59,10 @@ func allocatorEvents(s *mem.AllocatorSnapshot, add func(...any)) {
 				address = nil
 			}
 			place := where.of(trace.Stack[i])
-			add(int64(i), int64(trace.Device), time, mem.ActionNames[action], address, int64(trace.Size[i]), int64(trace.Stream[i]),
-				poolCell(mem.At(trace.Pool, i)), positive(trace.Stack[i]), text(s.Text(mem.At(trace.Category, i))), text(s.Text(mem.At(trace.Metadata, i))),
+			add(int64(i), int64(trace.Device), time, mem.ActionNames[action], address, int64(trace.Size[i]),
+				int64(trace.Stream[i]),
+				poolCell(mem.At(trace.Pool, i)), positive(trace.Stack[i]), text(s.Text(mem.At(trace.Category, i))),
+				text(s.Text(mem.At(trace.Metadata, i))),
 				text(s.Text(mem.At(trace.Context, i))), place[0], place[1], place[2])
 		}
 	}
@@ -75,7 +77,8 @@ func allocatorBlocks(s *mem.AllocatorSnapshot, add func(...any)) {
 				requested = int64(b.Requested)
 			}
 			place := where.of(b.Stack)
-			add(int64(s.Segments[i].Device), int64(s.Segments[i].Address), int64(b.Address), int64(b.Size), requested, torch.StateNames[b.State],
+			add(int64(s.Segments[i].Device), int64(s.Segments[i].Address), int64(b.Address), int64(b.Size), requested,
+				torch.StateNames[b.State],
 				positive(b.Stack), place[0], place[1], place[2])
 		}
 	}
@@ -90,7 +93,8 @@ func allocatorSegments(s *mem.AllocatorSnapshot, add func(...any)) {
 				used += b.Size
 			}
 		}
-		add(int64(g.Device), int64(g.Address), int64(g.Size), int64(used), int64(g.Stream), g.Large, g.Expandable, poolCell(g.Pool), positive(g.Stack))
+		add(int64(g.Device), int64(g.Address), int64(g.Size), int64(used), int64(g.Stream), g.Large, g.Expandable,
+			poolCell(g.Pool), positive(g.Stack))
 	}
 }
 
@@ -104,7 +108,8 @@ func allocatorPeak(s *mem.AllocatorSnapshot, add func(...any)) {
 		slices.SortStableFunc(held, func(a, b int) int { return cmp.Compare(d.Block.Address[a], d.Block.Address[b]) })
 		for _, n := range held {
 			place := where.of(d.Stack[n])
-			add(int64(device), event, time, int64(d.Block.Address[n]), int64(d.Bytes[n]), int64(d.Block.Requested[n]), eventCell(int64(d.From[n])),
+			add(int64(device), event, time, int64(d.Block.Address[n]), int64(d.Bytes[n]), int64(d.Block.Requested[n]),
+				eventCell(int64(d.From[n])),
 				positive(d.Stack[n]), place[0], place[1], place[2])
 		}
 	}

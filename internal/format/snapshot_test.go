@@ -133,13 +133,16 @@ func TestPprofTool(t *testing.T) {
 	if err := os.WriteFile(path, written(t, *Find("pprof"), Source{Snapshot: s}, nil), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command("go", "tool", "pprof", "-sample_index=space", "-unit=B", "-cum", "-top", "-nodecount=4000", "-nodefraction=0", path).CombinedOutput()
+	out, err := exec.Command("go", "tool", "pprof", "-sample_index=space", "-unit=B", "-cum", "-top", "-nodecount=4000",
+		"-nodefraction=0", path).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	total := usage.FromTrace(s, 0, usage.Whole).Peak.Bytes
 	text := string(out)
-	if !strings.Contains(text, "Type: space") || !strings.Contains(text, "100% of "+digits(int64(total))+"B total") || !strings.Contains(text, "run_memory_foward_fullstep") || !strings.Contains(text, "<module>") || strings.Contains(text, "unwind::unwind") {
+	if !strings.Contains(text, "Type: space") || !strings.Contains(text, "100% of "+digits(int64(total))+"B total") ||
+		!strings.Contains(text, "run_memory_foward_fullstep") || !strings.Contains(text, "<module>") ||
+		strings.Contains(text, "unwind::unwind") {
 		t.Errorf("want all of %d bytes:\n%.2000s", int64(total), text)
 	}
 	back, err := Decode(bytes.NewReader(written(t, *Find("pprof"), Source{Snapshot: s}, nil)), "peak")
@@ -169,7 +172,8 @@ func TestPeakWays(t *testing.T) {
 		}
 		folded += n
 	}
-	rows, err := csv.NewReader(bytes.NewReader(written(t, *Find("csv"), Source{Snapshot: s}, FindTable(Snapshots, "peak")))).ReadAll()
+	rows, err := csv.NewReader(bytes.NewReader(written(t, *Find("csv"), Source{Snapshot: s},
+		FindTable(Snapshots, "peak")))).ReadAll()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +251,8 @@ func TestSpeedscopeSchema(t *testing.T) {
 	if err := decoder.Decode(&file); err != nil {
 		t.Fatal(err)
 	}
-	if file.Schema != "https://www.speedscope.app/file-format-schema.json" || len(file.Profiles) != len(usage.Kinds) || file.Profiles[1].Unit != "bytes" || file.Active != 1 {
+	if file.Schema != "https://www.speedscope.app/file-format-schema.json" || len(file.Profiles) != len(usage.Kinds) ||
+		file.Profiles[1].Unit != "bytes" || file.Active != 1 {
 		t.Errorf("%s, %d profiles", file.Schema, len(file.Profiles))
 	}
 	for _, p := range file.Profiles {
@@ -281,7 +286,8 @@ func TestTorchRoundTrip(t *testing.T) {
 	for _, path := range append(files, fields...) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			again := filepath.Join(t.TempDir(), "again.pickle")
-			if err := os.WriteFile(again, written(t, *Find("torch-pickle"), Source{Snapshot: snapshotFile(t, path)}, nil), 0o644); err != nil {
+			if err := os.WriteFile(again, written(t, *Find("torch-pickle"), Source{Snapshot: snapshotFile(t, path)}, nil),
+				0o644); err != nil {
 				t.Fatal(err)
 			}
 			if out, err := exec.Command(python, "testdata/same_snapshot.py", path, again).CombinedOutput(); err != nil {
@@ -296,7 +302,8 @@ func TestTorchReads(t *testing.T) {
 	python := testkit.Torch(t)
 	const path = "../../testdata/real/h100-lm-ctx128-train-step.pickle"
 	again := filepath.Join(t.TempDir(), "again.pickle")
-	if err := os.WriteFile(again, written(t, *Find("torch-pickle"), Source{Snapshot: snapshotFile(t, path)}, nil), 0o644); err != nil {
+	if err := os.WriteFile(again, written(t, *Find("torch-pickle"), Source{Snapshot: snapshotFile(t, path)}, nil),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	if out, err := exec.Command(python, "testdata/torch_reads.py", path, again).CombinedOutput(); err != nil {

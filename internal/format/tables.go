@@ -58,25 +58,37 @@ func (t *Table) Rows(from Source, yield func(cells []any) error) (err error) {
 // Tables lists all tables. Times of runs are nanoseconds since the run began, those of snapshots of
 // the wall clock.
 var Tables = []Table{
-	{"samples", "every sample of every series, one a row", columns("time_ns", "process", "pid", "device*", "framework*", "series*", "unit*", "label*", "value"), Runs, ofRun(samples)},
-	{"steps", "the ends of optimizer steps", columns("process", "pid", "step", "time_ns", "duration_ns", "rss_bytes", "heap_bytes", "device_bytes", "micro_steps", "skipped?"), Runs, ofRun(steps)},
-	{"spans", "stays in phases and modules", columns("process", "pid", "thread", "phase*", "name*", "step", "start_ns", "end_ns",
+	{"samples", "every sample of every series, one a row", columns("time_ns", "process", "pid", "device*", "framework*",
+		"series*", "unit*", "label*", "value"), Runs, ofRun(samples)},
+	{"steps", "the ends of optimizer steps", columns("process", "pid", "step", "time_ns", "duration_ns", "rss_bytes",
+		"heap_bytes", "device_bytes", "micro_steps", "skipped?"), Runs, ofRun(steps)},
+	{"spans", "stays in phases and modules", columns("process", "pid", "thread", "phase*", "name*", "step", "start_ns",
+		"end_ns",
 		"rss_start_bytes", "rss_end_bytes", "rss_peak_bytes", "device_start_bytes", "device_end_bytes"), Runs, ofRun(spans)},
-	{"phases", "sums over all stays in a phase or module", columns("process", "pid", "phase*", "name*", "count", "total_ns", "max_ns",
+	{"phases", "sums over all stays in a phase or module", columns("process", "pid", "phase*", "name*", "count",
+		"total_ns", "max_ns",
 		"rss_peak_bytes", "rss_net_bytes", "rss_rise_bytes", "device_peak_bytes", "device_net_bytes"), Runs, ofRun(phases)},
-	{"sites", "live heap by allocation site, at each change (sampled)", columns("time_ns", "process", "pid", "step", "stack", "phase*", "live_bytes",
-		"live_samples", "allocated_bytes", "file*", "line", "function*", "peak?"), Runs, ofRun(sites)},
-	{"events", "what happened once", columns("time_ns", "process", "pid", "kind*", "text*", "step", "bytes", "file*", "line"), Runs, ofRun(events)},
-	{"processes", "the processes of the run", columns("process", "pid", "parent", "role*", "rank", "local_rank", "world_size", "python*", "start_ns", "end_ns",
+	{"sites", "live heap by allocation site, at each change (sampled)",
+		columns("time_ns", "process", "pid", "step", "stack", "phase*", "live_bytes",
+			"live_samples", "allocated_bytes", "file*", "line", "function*", "peak?"), Runs, ofRun(sites)},
+	{"events", "what happened once", columns("time_ns", "process", "pid", "kind*", "text*", "step", "bytes", "file*",
+		"line"), Runs, ofRun(events)},
+	{"processes", "the processes of the run", columns("process", "pid", "parent", "role*", "rank", "local_rank",
+		"world_size", "python*", "start_ns", "end_ns",
 		"exit_code", "signal", "maxrss_bytes"), Runs, ofRun(processes)},
-	{"events", "the allocator's events", columns("event", "device", "time_ns", "action*", "address", "size_bytes", "stream", "pool*", "stack",
+	{"events", "the allocator's events", columns("event", "device", "time_ns", "action*", "address", "size_bytes",
+		"stream", "pool*", "stack",
 		"category*", "metadata*", "compile_context*", "file*", "line", "function*"), Snapshots, ofSnapshot(allocatorEvents)},
-	{"blocks", "the allocator's blocks at the end", columns("device", "segment", "address", "size_bytes", "requested_bytes", "state*", "stack",
+	{"blocks", "the allocator's blocks at the end", columns("device", "segment", "address", "size_bytes",
+		"requested_bytes", "state*", "stack",
 		"file*", "line", "function*"), Snapshots, ofSnapshot(allocatorBlocks)},
-	{"segments", "its segments at the end", columns("device", "address", "size_bytes", "used_bytes", "stream", "large?", "expandable?", "pool*", "stack"), Snapshots, ofSnapshot(allocatorSegments)},
-	{"peak", "blocks in use when most bytes were", columns("device", "event", "time_ns", "address", "size_bytes", "requested_bytes", "since_event", "stack",
+	{"segments", "its segments at the end", columns("device", "address", "size_bytes", "used_bytes", "stream", "large?",
+		"expandable?", "pool*", "stack"), Snapshots, ofSnapshot(allocatorSegments)},
+	{"peak", "blocks in use when most bytes were", columns("device", "event", "time_ns", "address", "size_bytes",
+		"requested_bytes", "since_event", "stack",
 		"file*", "line", "function*"), Snapshots, ofSnapshot(allocatorPeak)},
-	{"stacks", "the frames of stacks, innermost first", columns("stack", "depth", "file*", "line", "function*", "native?"), Snapshots, ofSnapshot(allocatorStacks)},
+	{"stacks", "the frames of stacks, innermost first", columns("stack", "depth", "file*", "line", "function*",
+		"native?"), Snapshots, ofSnapshot(allocatorStacks)},
 }
 
 func ofRun(rows func(*mem.Run, func(...any))) func(Source, func(...any)) {
@@ -165,7 +177,8 @@ func samples(run *mem.Run, add func(...any)) {
 	for _, s := range run.Series {
 		of := pid(run, s.Process)
 		for i, t := range s.Times {
-			add(t-run.Start(), int64(s.Process), of, text(s.Device), text(s.Framework), string(s.Name), string(s.Unit), string(s.Label), s.Values[i])
+			add(t-run.Start(), int64(s.Process), of, text(s.Device), text(s.Framework), string(s.Name), string(s.Unit),
+				string(s.Label), s.Values[i])
 		}
 	}
 }
@@ -180,7 +193,8 @@ func steps(run *mem.Run, add func(...any)) {
 func spans(run *mem.Run, add func(...any)) {
 	for s := range run.Spans.All() {
 		add(int64(s.Process), pid(run, s.Process), int64(s.Thread), string(s.Phase), text(s.Name), int64(s.Step),
-			s.Start-run.Start(), s.End-run.Start(), cell(s.RSSStart), cell(s.RSSEnd), cell(s.RSSPeak), cell(s.DeviceStart), cell(s.DeviceEnd))
+			s.Start-run.Start(), s.End-run.Start(), cell(s.RSSStart), cell(s.RSSEnd), cell(s.RSSPeak), cell(s.DeviceStart),
+			cell(s.DeviceEnd))
 	}
 }
 
@@ -220,7 +234,8 @@ func events(run *mem.Run, add func(...any)) {
 		if e.Where != nil {
 			file, line = text(e.Where.File), int64(e.Where.Line)
 		}
-		add(e.Time-run.Start(), int64(e.Process), pid(run, e.Process), e.Kind, text(e.Text), cell(e.Step), cell(e.Bytes), file, line)
+		add(e.Time-run.Start(), int64(e.Process), pid(run, e.Process), e.Kind, text(e.Text), cell(e.Step), cell(e.Bytes),
+			file, line)
 	}
 }
 
@@ -230,7 +245,8 @@ func processes(run *mem.Run, add func(...any)) {
 		if value, ok := p.End.Get(); ok {
 			end = value - run.Start()
 		}
-		add(int64(p.ID), int64(p.PID), int64(p.Parent), text(p.Role), cell(p.Rank), cell(p.LocalRank), cell(p.WorldSize), text(p.Python),
+		add(int64(p.ID), int64(p.PID), int64(p.Parent), text(p.Role), cell(p.Rank), cell(p.LocalRank), cell(p.WorldSize),
+			text(p.Python),
 			p.Start-run.Start(), end, cell(p.ExitCode), cell(p.Signal), cell(p.MaxRSS))
 	}
 }

@@ -81,7 +81,8 @@ func Calibrate(ctx context.Context, python string) (*Calibration, error) {
 	text, err := c.Output()
 	if err != nil {
 		lines := strings.Split(strings.TrimSpace(problem.String()), "\n")
-		return nil, fail.Environment("does torch see the card? python -c 'import torch; print(torch.cuda.is_available())'", "calibrate with %s: %w: %s", all[at].Path, err, lines[len(lines)-1])
+		return nil, fail.Environment("does torch see the card? python -c 'import torch; print(torch.cuda.is_available())'",
+			"calibrate with %s: %w: %s", all[at].Path, err, lines[len(lines)-1])
 	}
 	return readCalibration(text, all[at], before, deviceUse(vendors[i]))
 }
@@ -139,11 +140,13 @@ func (c *Calibration) TOML() string {
 	host, _ := os.Hostname()
 	for _, g := range c.GPUs {
 		fmt.Fprintf(&b, "[[gpu]]  # measured by hightide info --calibrate with torch %s\n", c.Torch)
-		fmt.Fprintf(&b, "slug = %q\n", strings.ToLower(strings.Join(strings.Fields(fmt.Sprintf("%s gpu%d", host, g.Index)), "-")))
+		fmt.Fprintf(&b, "slug = %q\n", strings.ToLower(strings.Join(strings.Fields(fmt.Sprintf("%s gpu%d", host, g.Index)),
+			"-")))
 		if g.Like != "" {
 			fmt.Fprintf(&b, "like = %q\n", g.Like)
 		}
-		fmt.Fprintf(&b, "name = %q\ncompute_capability = %q\nmultiprocessors = %d\nmemory = %d\n", g.Name, g.Compute, g.SMs, g.Total)
+		fmt.Fprintf(&b, "name = %q\ncompute_capability = %q\nmultiprocessors = %d\nmemory = %d\n", g.Name, g.Compute, g.SMs,
+			g.Total)
 		if overhead, ok := g.Overhead.Get(); ok {
 			fmt.Fprintf(&b, "overhead = %d\n", overhead)
 		}

@@ -49,7 +49,10 @@ func (c *Catalogue) Find(name string) (*GPU, error) {
 		},
 		func(g *GPU) bool { return g.hasWords(parts(wanted)) },
 		func(g *GPU) bool {
-			return slices.ContainsFunc(g.names(), func(n string) bool { return strings.HasPrefix(squeeze(canonical(n)), squeeze(wanted)) })
+			return slices.ContainsFunc(g.names(), func(n string) bool {
+				return strings.HasPrefix(squeeze(canonical(n)),
+					squeeze(wanted))
+			})
 		},
 	} {
 		var found []*GPU

@@ -193,10 +193,13 @@ func (r *record) gpu(source string) GPU {
 	v := r.values
 	g := GPU{
 		Slug: canonical(v["slug"]), Name: v["name"], Vendor: v["vendor"], Arch: v["arch"], Compute: v["compute_capability"],
-		SMs: int(r.number("sm_count")), Total: mem.Bytes(r.number("total_memory_bytes")), Lowest: mem.Bytes(r.number("total_memory_lowest_bytes")),
+		SMs: int(r.number("sm_count")), Total: mem.Bytes(r.number("total_memory_bytes")),
+		Lowest:     mem.Bytes(r.number("total_memory_lowest_bytes")),
 		TotalBasis: v["total_memory_basis"], TotalSeen: v["total_memory_seen_GiB"],
-		Overhead: r.mib("overhead_MiB"), OverheadLow: r.mib("overhead_low_MiB"), OverheadHigh: r.mib("overhead_high_MiB"), OverheadBasis: v["overhead_basis"],
-		Bandwidth: r.number("bandwidth_GBps"), Price: r.number("price_usd_per_hour"), PriceSource: v["price_source"], PriceDate: v["price_date"],
+		Overhead: r.mib("overhead_MiB"), OverheadLow: r.mib("overhead_low_MiB"), OverheadHigh: r.mib("overhead_high_MiB"),
+		OverheadBasis: v["overhead_basis"],
+		Bandwidth:     r.number("bandwidth_GBps"), Price: r.number("price_usd_per_hour"), PriceSource: v["price_source"],
+		PriceDate:  v["price_date"],
 		PriceOther: v["price_other"], Confidence: v["confidence"], Notes: v["notes"], Source: source,
 	}
 	for alias := range strings.SplitSeq(v["aliases"], ";") {

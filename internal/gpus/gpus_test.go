@@ -42,17 +42,22 @@ func TestBuiltin(t *testing.T) {
 func TestFind(t *testing.T) {
 	c := Builtin()
 	for name, want := range map[string]string{
-		"A10": "a10", "NVIDIA A10": "a10", "a10g": "a10g", "g5.xlarge": "a10g", "A100-40GB": "a100-40g", "a100 40 GB": "a100-40g",
-		"NVIDIA A100-SXM4-80GB": "a100-80g", "a100_80g_pcie": "a100-80g-pcie", "NVIDIA GeForce RTX 4090": "rtx4090", "4090": "rtx4090",
-		"rtx-4090": "rtx4090", "RTX 4080 Super": "rtx4080-super", "H100 SXM": "h100-sxm", "NVIDIA H100 80GB HBM3": "h100-sxm", "h100sxm": "h100-sxm",
-		"Tesla T4": "t4", "p5": "h100-sxm", "v100 32g": "v100-32g", "rtx a6000": "rtx-a6000", "a6000": "rtx-a6000", "MI300": "mi300x", "6000 ada": "rtx6000-ada",
+		"A10": "a10", "NVIDIA A10": "a10", "a10g": "a10g", "g5.xlarge": "a10g", "A100-40GB": "a100-40g",
+		"a100 40 GB":            "a100-40g",
+		"NVIDIA A100-SXM4-80GB": "a100-80g", "a100_80g_pcie": "a100-80g-pcie", "NVIDIA GeForce RTX 4090": "rtx4090",
+		"4090":     "rtx4090",
+		"rtx-4090": "rtx4090", "RTX 4080 Super": "rtx4080-super", "H100 SXM": "h100-sxm",
+		"NVIDIA H100 80GB HBM3": "h100-sxm", "h100sxm": "h100-sxm",
+		"Tesla T4": "t4", "p5": "h100-sxm", "v100 32g": "v100-32g", "rtx a6000": "rtx-a6000", "a6000": "rtx-a6000",
+		"MI300": "mi300x", "6000 ada": "rtx6000-ada",
 	} {
 		if g, err := c.Find(name); err != nil || g.Slug != want {
 			t.Errorf("%q: %v %v, want %s", name, g, err, want)
 		}
 	}
 	for name, want := range map[string]string{
-		"a100": "a100-40g, a100-40g-pcie, a100-80g or a100-80g-pcie", "H100": "h100-sxm, h100-pcie or h100-nvl", "V100": "v100-16g or v100-32g",
+		"a100": "a100-40g, a100-40g-pcie, a100-80g or a100-80g-pcie", "H100": "h100-sxm, h100-pcie or h100-nvl",
+		"V100": "v100-16g or v100-32g",
 	} {
 		_, err := c.Find(name)
 		var missing *NotFoundError
@@ -60,8 +65,10 @@ func TestFind(t *testing.T) {
 			t.Errorf("%q: %v, want %s", name, err, want)
 		}
 	}
-	for name, want := range map[string]string{"rtx4900": "rtx4090", "h1000-sxm": "did you mean h100-sxm?", "h1000": "did you mean h100-sxm, h100-pcie or h100-nvl?",
-		"v1000": "did you mean v100-16g or v100-32g?", "t5": "did you mean t4", "": "no GPU", "abacus": `no GPU "abacus" in the catalogue`} {
+	for name, want := range map[string]string{"rtx4900": "rtx4090", "h1000-sxm": "did you mean h100-sxm?",
+		"h1000": "did you mean h100-sxm, h100-pcie or h100-nvl?",
+		"v1000": "did you mean v100-16g or v100-32g?", "t5": "did you mean t4", "": "no GPU",
+		"abacus": `no GPU "abacus" in the catalogue`} {
 		if _, err := c.Find(name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", name, err, want)
 		}
@@ -88,7 +95,8 @@ memory = "512GiB"
 		t.Fatal(err)
 	}
 	lab, err := c.Find("lab")
-	if err != nil || lab.Total != 47*mem.GiB/2 || lab.Overhead != 450000000 || lab.SMs != 128 || lab.Source != "gpus.toml" || lab.Price != 0.2 {
+	if err != nil || lab.Total != 47*mem.GiB/2 || lab.Overhead != 450000000 || lab.SMs != 128 ||
+		lab.Source != "gpus.toml" || lab.Price != 0.2 {
 		t.Errorf("%+v %v", lab, err)
 	}
 	if g, err := c.Find("rtx4090"); err != nil || g.Source != "catalogue" {
@@ -133,7 +141,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestWhatIsOpen: the margin covers every context that was seen, and is that of the memory alone where the context was given.
+// TestWhatIsOpen: the margin covers every context that was seen, and is that of the memory alone where the context
+// was given.
 func TestWhatIsOpen(t *testing.T) {
 	catalogue, err := Load()
 	if err != nil {
@@ -144,7 +153,8 @@ func TestWhatIsOpen(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if seen := g.Overheads(); seen.High < 1700*mem.MiB || seen.Low > g.Overhead || g.Overhead+g.Uncertainty() < seen.High {
+		if seen := g.Overheads(); seen.High < 1700*mem.MiB || seen.Low > g.Overhead ||
+			g.Overhead+g.Uncertainty() < seen.High {
 			t.Errorf("%s: %v, seen %v, open %v", slug, g.Overhead, seen, g.Uncertainty())
 		}
 		g.OverheadKnown = true

@@ -58,7 +58,8 @@ func (c *Catalogue) Named(name string) (*GPU, error) {
 func (c *Catalogue) Imaginable(name string) (*GPU, error) {
 	g, err := c.Named(name)
 	if err == nil && !g.CUDA() {
-		return nil, fail.Input("name an NVIDIA GPU; hightide gpus lists them", "%s is not a GPU that a CUDA build can use, and only those can be imagined", g.Slug)
+		return nil, fail.Input("name an NVIDIA GPU; hightide gpus lists them",
+			"%s is not a GPU that a CUDA build can use, and only those can be imagined", g.Slug)
 	}
 	return g, err
 }

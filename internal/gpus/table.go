@@ -13,8 +13,10 @@ import (
 func (l *List) Table() *report.Table {
 	t := &report.Table{Name: "gpus", Title: "GPUs that can be imagined", Columns: []report.Column{
 		{Name: "gpu", Title: "gpu"}, {Name: "name", Title: "name"}, {Name: "memory", Title: "memory", Unit: mem.UnitBytes},
-		{Name: "overhead", Title: "context", Unit: mem.UnitBytes}, {Name: "uncertainty", Title: "uncertain", Unit: mem.UnitBytes},
-		{Name: "compute", Title: "cc"}, {Name: "sms", Title: "SMs", Unit: mem.UnitCount}, {Name: "price", Title: "$/h"}, {Name: "known", Title: "known"},
+		{Name: "overhead", Title: "context", Unit: mem.UnitBytes},
+		{Name: "uncertainty", Title: "uncertain", Unit: mem.UnitBytes},
+		{Name: "compute", Title: "cc"}, {Name: "sms", Title: "SMs", Unit: mem.UnitCount}, {Name: "price", Title: "$/h"},
+		{Name: "known", Title: "known"},
 	}}
 	for i := range l.GPUs {
 		g := &l.GPUs[i]
@@ -41,10 +43,12 @@ func (g *GPU) Sources() []string {
 		lines = append(lines, "seen (GiB)  "+g.TotalSeen)
 	}
 	if g.OverheadHigh > 0 {
-		lines = append(lines, fmt.Sprintf("            between %v and %v in the messages looked at", g.OverheadLow, g.OverheadHigh))
+		lines = append(lines, fmt.Sprintf("            between %v and %v in the messages looked at", g.OverheadLow,
+			g.OverheadHigh))
 	}
 	if g.Price > 0 {
-		lines = append(lines, strings.TrimSpace(fmt.Sprintf("price       $%s an hour: %s %s", price(g.Price), g.PriceSource, g.PriceDate)))
+		lines = append(lines, strings.TrimSpace(fmt.Sprintf("price       $%s an hour: %s %s", price(g.Price), g.PriceSource,
+			g.PriceDate)))
 	}
 	if g.PriceOther != "" {
 		lines = append(lines, "elsewhere   "+g.PriceOther)

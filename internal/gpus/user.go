@@ -91,7 +91,8 @@ func (u *userGPU) gpu(c *Catalogue, source string) (GPU, error) {
 	}
 	g.Slug, g.Source = canonical(u.Slug), source
 	g.Name = u.Slug
-	for to, value := range map[*string]string{&g.Name: u.Name, &g.Vendor: u.Vendor, &g.Arch: u.Arch, &g.Compute: u.Compute, &g.Notes: u.Notes} {
+	for to, value := range map[*string]string{&g.Name: u.Name, &g.Vendor: u.Vendor, &g.Arch: u.Arch,
+		&g.Compute: u.Compute, &g.Notes: u.Notes} {
 		if value != "" {
 			*to = value
 		}
@@ -123,13 +124,15 @@ func (u *userGPU) sizes(g *GPU) error {
 		to    *mem.Bytes
 		value any
 		name  string
-	}{{&g.Total, u.Memory, "memory"}, {&g.Lowest, u.Lowest, "memory_lowest"}, {&g.Overhead, u.Overhead, "overhead"}, {&g.OverheadHigh, u.OverheadHigh, "overhead_high"}} {
+	}{{&g.Total, u.Memory, "memory"}, {&g.Lowest, u.Lowest, "memory_lowest"}, {&g.Overhead, u.Overhead, "overhead"},
+		{&g.OverheadHigh, u.OverheadHigh, "overhead_high"}} {
 		if s.value == nil {
 			continue
 		}
 		text := fmt.Sprint(s.value)
 		size, err := mem.ParseBytes(text)
-		if n, plain := strconv.ParseInt(text, 10, 64); plain == nil && n >= 0 && mem.Bytes(n) <= mem.MaxSize { // as info --calibrate writes it
+		// as info --calibrate writes it
+		if n, plain := strconv.ParseInt(text, 10, 64); plain == nil && n >= 0 && mem.Bytes(n) <= mem.MaxSize {
 			size, err = mem.Bytes(n), nil
 		}
 		if err != nil {

@@ -35,8 +35,9 @@ func (s *Session) everyGPU(ctx context.Context, t trial, main *Result) []mem.GPU
 	for i := range s.catalogue.GPUs {
 		g := s.catalogue.GPUs[i]
 		if why := usable(&g); why != "" {
-			verdicts = append(verdicts, mem.GPUVerdict{GPU: g.Slug, GPUName: g.Name, Compute: g.Compute, SMs: g.SMs, Verdict: mem.VerdictNone,
-				Total: g.Total, Context: g.Overhead, Price: g.Price, Note: why})
+			verdicts = append(verdicts, mem.GPUVerdict{GPU: g.Slug, GPUName: g.Name, Compute: g.Compute, SMs: g.SMs,
+				Verdict: mem.VerdictNone,
+				Total:   g.Total, Context: g.Overhead, Price: g.Price, Note: why})
 			continue
 		}
 		key := g.Compute + " " + strconv.Itoa(g.SMs)
@@ -115,7 +116,8 @@ func (s *Session) runOn(ctx context.Context, t trial, list []gpus.GPU, known map
 		jobs = append(jobs, func() {
 			result, err := s.attempt(ctx, trials[i])
 			if err != nil {
-				result = &Result{Imagined: &report.Imagined{GPUVerdict: mem.GPUVerdict{Verdict: mem.VerdictFailed, Total: g.Total, Label: mem.Imagined}}, Said: "not run: " + err.Error()}
+				result = &Result{Imagined: &report.Imagined{GPUVerdict: mem.GPUVerdict{Verdict: mem.VerdictFailed, Total: g.Total,
+					Label: mem.Imagined}}, Said: "not run: " + err.Error()}
 			}
 			if ctx.Err() != nil {
 				return // interrupted: that says nothing about the GPU
@@ -157,8 +159,8 @@ func shortened(text string, n int) string {
 }
 
 // follows says what a run on a larger GPU of the same kind tells about a smaller one. It is the same where
-// it never came near the smaller one's memory. Where it did, it is what its history comes to with so much. And it is out of
-// memory where the larger one ran out. The result ok is false where only a run can tell.
+// it never came near the smaller one's memory. Where it did, it is what its history comes to with so much. And it is
+// out of memory where the larger one ran out. The result ok is false where only a run can tell.
 func follows(larger *Result, g *gpus.GPU) (v mem.GPUVerdict, ok bool) {
 	v = priced(larger.GPUVerdict, g)
 	v.Total, v.Context, v.Note = g.Total, g.Overhead, ""
@@ -176,7 +178,8 @@ func follows(larger *Result, g *gpus.GPU) (v mem.GPUVerdict, ok bool) {
 	processes := mem.Bytes(max(1, len(larger.Ranks)/max(1, len(larger.Devices))))
 	used := mem.Bytes(larger.Used.Or(0)) + processes*(g.Overhead-larger.Context)
 	if tensors := mem.Bytes(larger.Allocated.Or(0)) + g.Overhead; tensors > g.Total && len(larger.Ranks) < 2 {
-		return without(mem.Estimated, mem.Some(int64(g.Total-tensors)), "the same steps on %s take %v in tensors alone", larger.GPU, mem.Bytes(larger.Allocated.Or(0)))
+		return without(mem.Estimated, mem.Some(int64(g.Total-tensors)), "the same steps on %s take %v in tensors alone",
+			larger.GPU, mem.Bytes(larger.Allocated.Or(0)))
 	}
 	if used > g.Total {
 		trace := larger.trace()
@@ -189,10 +192,12 @@ func follows(larger *Result, g *gpus.GPU) (v mem.GPUVerdict, ok bool) {
 		case err != nil || g.Total <= beside || replayed.Depends:
 			return v, false
 		case !replayed.Fits:
-			return without(mem.Replayed, mem.Optional{}, "the steps on %s ask for %v when %v are reserved", larger.GPU, replayed.OOM.Size, replayed.OOM.Reserved)
+			return without(mem.Replayed, mem.Optional{}, "the steps on %s ask for %v when %v are reserved", larger.GPU,
+				replayed.OOM.Size, replayed.OOM.Reserved)
 		}
 		used = beside + replayed.Reserved
-		v.Label, v.Reserved, v.Note = mem.Replayed, mem.Some(int64(replayed.Reserved)), fmt.Sprintf("not run: the steps on %s fit, but the cache is emptied %s", larger.GPU, report.Times(replayed.Retries))
+		v.Label, v.Reserved, v.Note = mem.Replayed, mem.Some(int64(replayed.Reserved)),
+			fmt.Sprintf("not run: the steps on %s fit, but the cache is emptied %s", larger.GPU, report.Times(replayed.Retries))
 	}
 	v.Used, v.Headroom = mem.Some(int64(used)), mem.Some(int64(g.Total-used))
 	v.Verdict = mem.VerdictFits
@@ -205,7 +210,8 @@ func follows(larger *Result, g *gpus.GPU) (v mem.GPUVerdict, ok bool) {
 // compareVerdicts: what fits, cheapest first; then what is tight; then the others by memory; then what
 // cannot be used.
 func compareVerdicts(a, b mem.GPUVerdict) int {
-	order := []mem.Verdict{mem.VerdictFits, mem.VerdictTight, mem.VerdictConditional, mem.VerdictOOM, mem.VerdictFailed, mem.VerdictUnused, mem.VerdictNone}
+	order := []mem.Verdict{mem.VerdictFits, mem.VerdictTight, mem.VerdictConditional, mem.VerdictOOM, mem.VerdictFailed,
+		mem.VerdictUnused, mem.VerdictNone}
 	cost := func(v mem.GPUVerdict) float64 {
 		if v.Price <= 0 {
 			return 1e9
@@ -234,9 +240,9 @@ type Built = imagined.Built
 // Built is what the run's framework was built with.
 func (r *Result) Built() Built { return imagined.BuiltWith(r.run) }
 
-// Others estimates what other GPUs leave for a program that was seen on one. They take as much but for what a process takes
-// beside the allocator; workspaces may differ with the compute capability. Where memory is short the allocator gives back
-// what it keeps beside the tensors, so where only that lacks room nothing is said.
+// Others estimates what other GPUs leave for a program that was seen on one. They take as much but for what a process
+// takes beside the allocator; workspaces may differ with the compute capability. Where memory is short the allocator
+// gives back what it keeps beside the tensors, so where only that lacks room nothing is said.
 func Others(list []gpus.GPU, built Built, own *mem.GPUVerdict, processes int) []mem.GPUVerdict {
 	var all []mem.GPUVerdict
 	for i := range list {
@@ -244,7 +250,8 @@ func Others(list []gpus.GPU, built Built, own *mem.GPUVerdict, processes int) []
 		if g.Slug == own.GPU {
 			continue
 		}
-		v := mem.GPUVerdict{GPU: g.Slug, GPUName: g.Name, Compute: g.Compute, SMs: g.SMs, Verdict: mem.VerdictNone, Total: g.Total, Context: g.Overhead, Price: g.Price, Label: mem.Estimated}
+		v := mem.GPUVerdict{GPU: g.Slug, GPUName: g.Name, Compute: g.Compute, SMs: g.SMs, Verdict: mem.VerdictNone,
+			Total: g.Total, Context: g.Overhead, Price: g.Price, Label: mem.Estimated}
 		beside := mem.Bytes(processes) * (g.Overhead - own.Context)
 		used, room := mem.Bytes(own.Used.Or(0))+beside, g.Total-mem.Bytes(own.Used.Or(0))-beside
 		tensors := used - mem.Bytes(own.Reserved.Or(0)-own.Allocated.Or(0))

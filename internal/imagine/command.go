@@ -20,7 +20,8 @@ type rankCommand struct {
 // Flags of launchers that take no value; every other flag takes one, as --flag value or --flag=value.
 var (
 	torchrunSwitches   = []string{"standalone", "module", "m", "no-python", "run-path", "virtual-local-rank"}
-	accelerateSwitches = []string{"cpu", "multi-gpu", "tpu", "use-deepspeed", "use-fsdp", "use-megatron-lm", "use-parallelism-config", "use-xpu", "ipex",
+	accelerateSwitches = []string{"cpu", "multi-gpu", "tpu", "use-deepspeed", "use-fsdp", "use-megatron-lm",
+		"use-parallelism-config", "use-xpu", "ipex",
 		"quiet", "q", "module", "m", "no-python", "same-network", "enable-cpu-affinity", "debug", "standalone"}
 )
 

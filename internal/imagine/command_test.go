@@ -9,7 +9,8 @@ import (
 
 func TestTakeApart(t *testing.T) {
 	dir := t.TempDir()
-	for name, first := range map[string]string{"python": "\x7fELF", "torchrun": "#!" + dir + "/python\n", "accelerate": "#!/usr/bin/env python\n"} {
+	for name, first := range map[string]string{"python": "\x7fELF", "torchrun": "#!" + dir + "/python\n",
+		"accelerate": "#!/usr/bin/env python\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(first), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -39,12 +40,13 @@ func TestTakeApart(t *testing.T) {
 
 func TestFindBatch(t *testing.T) {
 	for command, want := range map[string]string{
-		"python t.py --batch-size 32":                                       "python t.py --batch-size 16",
-		"python t.py --batch_size=32 --lr 1":                                "python t.py --batch_size=16 --lr 1",
-		"python t.py -b 32":                                                 "python t.py -b 16",
-		"python t.py --eval_batch_size 64 --per_device_train_batch_size 32": "python t.py --eval_batch_size 64 --per_device_train_batch_size 16",
-		"python t.py data.batch_size=32":                                    "python t.py data.batch_size=16",
-		"python t.py --training.local_batch_size 32":                        "python t.py --training.local_batch_size 16",
+		"python t.py --batch-size 32":        "python t.py --batch-size 16",
+		"python t.py --batch_size=32 --lr 1": "python t.py --batch_size=16 --lr 1",
+		"python t.py -b 32":                  "python t.py -b 16",
+		"python t.py --eval_batch_size 64 --per_device_train_batch_size 32": "python t.py --eval_batch_size 64 " +
+			"--per_device_train_batch_size 16",
+		"python t.py data.batch_size=32":             "python t.py data.batch_size=16",
+		"python t.py --training.local_batch_size 32": "python t.py --training.local_batch_size 16",
 	} {
 		b, ok := findBatch(strings.Fields(command))
 		if !ok || b.size != 32 {
@@ -55,7 +57,8 @@ func TestFindBatch(t *testing.T) {
 			t.Errorf("%s: %s", command, got)
 		}
 	}
-	for _, command := range []string{"python t.py", "python t.py --batch-size auto", "python t.py --val.batch_size 3", "python t.py --gpu-batch", "python -b 32x"} {
+	for _, command := range []string{"python t.py", "python t.py --batch-size auto", "python t.py --val.batch_size 3",
+		"python t.py --gpu-batch", "python -b 32x"} {
 		if b, ok := findBatch(strings.Fields(command)); ok {
 			t.Errorf("%s: %+v", command, b)
 		}

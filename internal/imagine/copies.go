@@ -41,18 +41,22 @@ func (s *Session) forks(t *trial) bool {
 }
 
 // single has libraries start no threads of their own: a process with threads cannot be forked.
-var single = map[string]string{"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
+var single = map[string]string{"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1",
+	"TOKENIZERS_PARALLELISM": "false"}
 
-// alike are the trials that may be forked from one start: up to its first use of CUDA the program does the same in each.
-// They differ in what is read from there on: the GPU, whether it is behind, the allocator's setting, switches thrown at a
-// module's first call. The allocator itself is chosen when PyTorch is loaded, and programs choose kernels of attention
-// before they use CUDA: such trials are started. Returns their places; none where fewer than two are alike.
+// alike are the trials that may be forked from one start: up to its first use of CUDA the program does the same in
+// each. They differ in what is read from there on: the GPU, whether it is behind, the allocator's setting, switches
+// thrown at a module's first call. The allocator itself is chosen when PyTorch is loaded, and programs choose kernels
+// of attention before they use CUDA: such trials are started. Returns their places; none where fewer than two are
+// alike.
 func (s *Session) alike(list []trial) []int {
 	var found []int
 	for i := range list {
-		if t, first := &list[i], &list[0]; s.forks(t) && t.atMost == 0 && !strings.Contains(t.env[allocator.Variable], "backend:") &&
+		if t, first := &list[i], &list[0]; s.forks(t) && t.atMost == 0 &&
+			!strings.Contains(t.env[allocator.Variable], "backend:") &&
 			!slices.ContainsFunc(t.switches, func(name string) bool { return strings.HasPrefix(name, attentionSwitch) }) &&
-			slices.Equal(t.command, first.command) && t.sizes == first.sizes && t.other == first.other && t.flip == first.flip && maps.Equal(common(t), common(first)) {
+			slices.Equal(t.command, first.command) && t.sizes == first.sizes && t.other == first.other &&
+			t.flip == first.flip && maps.Equal(common(t), common(first)) {
 			found = append(found, i)
 		}
 	}
@@ -70,8 +74,8 @@ func common(t *trial) map[string]string {
 }
 
 // copies starts the program once, has it fork at its first use of CUDA for each of the trials that are alike. It
-// returns what came of those that ran, at their places. What failed for a reason of its own is left out, as forking may be
-// the reason. A program that could not be forked once is not tried again.
+// returns what came of those that ran, at their places. What failed for a reason of its own is left out, as forking
+// may be the reason. A program that could not be forked once is not tried again.
 func (s *Session) copies(ctx context.Context, trials []trial) []*Result {
 	found := make([]*Result, len(trials))
 	places := s.alike(trials)
@@ -101,7 +105,8 @@ func (s *Session) copies(ctx context.Context, trials []trial) []*Result {
 		t, name := &trials[i], strconv.Itoa(i)
 		state := filepath.Join(o.Channels, "device-table-"+name)
 		env := mergeEnv(t.env, t.device(state), t.agent())
-		requests.Copies = append(requests.Copies, copyRequest{Name: name, Output: filepath.Join(dir, "output-"+name), Env: env})
+		requests.Copies = append(requests.Copies, copyRequest{Name: name, Output: filepath.Join(dir, "output-"+name),
+			Env: env})
 		vendors.list = append(vendors.list, newImaginary(imaginaryGPUs(&t.gpu, 1), &deviceState{path: state}))
 	}
 	text, err := json.Marshal(requests)
@@ -129,7 +134,8 @@ func (s *Session) copies(ctx context.Context, trials []trial) []*Result {
 		for _, f := range vendors.list[n].frames(run, run.End.Time) {
 			_ = run.Add(f)
 		}
-		result := &Result{Imagined: imagined.Judge(run), run: run, Outcome: observe.Outcome{ExitCode: run.End.ExitCode, Signal: run.End.Signal}}
+		result := &Result{Imagined: imagined.Judge(run), run: run,
+			Outcome: observe.Outcome{ExitCode: run.End.ExitCode, Signal: run.End.Signal}}
 		if f, err := os.Open(requests.Copies[n].Output); err == nil {
 			result.Said = lastWords(f)
 			f.Close()

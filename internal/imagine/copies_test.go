@@ -30,7 +30,8 @@ func TestApartTakesOneCopy(t *testing.T) {
 		}
 	}
 	run := apart(whole, "a10", mem.ImaginedSetup{GPU: "a10"})
-	if run == nil || len(run.Processes) != 2 || len(run.Events) != 1 || run.Events[0].Kind != "stop" || run.End.ExitCode.Or(-1) != 0 || run.Imagined.Setup.GPU != "a10" || len(run.Imagined.Switches) != 1 {
+	if run == nil || len(run.Processes) != 2 || len(run.Events) != 1 || run.Events[0].Kind != "stop" ||
+		run.End.ExitCode.Or(-1) != 0 || run.Imagined.Setup.GPU != "a10" || len(run.Imagined.Switches) != 1 {
 		t.Errorf("the A10's copy: %+v", run)
 	}
 	if run := apart(whole, "t4", mem.ImaginedSetup{}); run == nil || run.End.Signal.Or(0) != 9 || run.End.ExitCode.Known() || len(run.Events) != 1 {
@@ -43,7 +44,8 @@ func TestApartTakesOneCopy(t *testing.T) {
 
 // Forked from one start are trials whose programs do the same up to their first use of CUDA.
 func TestTrialsThatAreAlike(t *testing.T) {
-	first := trial{command: []string{"python", "train.py", "--batch-size", "8"}, count: 1, env: map[string]string{"A": "b"}, gpu: gpus.GPU{Slug: "a10"}}
+	first := trial{command: []string{"python", "train.py", "--batch-size", "8"}, count: 1,
+		env: map[string]string{"A": "b"}, gpu: gpus.GPU{Slug: "a10"}}
 	with := func(change func(*trial)) trial {
 		other := first
 		other.env = mergeEnv(first.env)
@@ -67,7 +69,8 @@ func TestTrialsThatAreAlike(t *testing.T) {
 			t.Errorf("%s: %v are alike", name, found)
 		}
 	}
-	list := []trial{first, apart["sizes"], with(func(t *trial) { t.gpu.Slug = "t4" }), with(func(t *trial) { t.env[allocator.Variable] = "expandable_segments:True" }),
+	list := []trial{first, apart["sizes"], with(func(t *trial) { t.gpu.Slug = "t4" }),
+		with(func(t *trial) { t.env[allocator.Variable] = "expandable_segments:True" }),
 		apart["kernels"], with(func(t *trial) { t.switches = []string{"bf16"} }), with(func(t *trial) { t.lag = true })}
 	if found := s.alike(list); !slices.Equal(found, []int{0, 2, 3, 5, 6}) {
 		t.Errorf("alike are %v", found)
@@ -79,20 +82,23 @@ func TestTrialsThatAreAlike(t *testing.T) {
 }
 
 func TestWalkAsksForARunOnlyWhereNothingElseTells(t *testing.T) {
-	group := []gpus.GPU{{Slug: "large", Total: 40 << 30, Overhead: 1 << 30}, {Slug: "middle", Total: 24 << 30, Overhead: 1 << 30},
+	group := []gpus.GPU{{Slug: "large", Total: 40 << 30, Overhead: 1 << 30},
+		{Slug: "middle", Total: 24 << 30, Overhead: 1 << 30},
 		{Slug: "close", Total: 20 << 30, Overhead: 1 << 30}, {Slug: "small", Total: 8 << 30, Overhead: 1 << 30}}
 	known := map[string]*Result{}
 	if _, next := walk(group, known); next == nil || next.Slug != "large" {
 		t.Fatalf("first of all the largest, not %v", next)
 	}
 	// 18 GiB of tensors in 20.5 GiB of the allocator: whether that fits into 20 only a run can tell.
-	known["large"] = &Result{Imagined: &report.Imagined{GPUVerdict: mem.GPUVerdict{GPU: "large", Verdict: mem.VerdictFits, Label: mem.Imagined, Context: 1 << 30,
+	known["large"] = &Result{Imagined: &report.Imagined{GPUVerdict: mem.GPUVerdict{GPU: "large",
+		Verdict: mem.VerdictFits, Label: mem.Imagined, Context: 1 << 30,
 		Allocated: mem.Some(int64(18 << 30)), Reserved: mem.Some(int64(41 << 29)), Used: mem.Some(int64(43 << 29))}}}
 	verdicts, next := walk(group, known)
 	if len(verdicts) != 2 || verdicts[1].Verdict != mem.VerdictFits || next == nil || next.Slug != "close" {
 		t.Fatalf("%+v, then %v", verdicts, next)
 	}
-	known["close"] = &Result{Imagined: &report.Imagined{GPUVerdict: mem.GPUVerdict{GPU: "close", Verdict: mem.VerdictTight, Label: mem.Imagined, Context: 1 << 30,
+	known["close"] = &Result{Imagined: &report.Imagined{GPUVerdict: mem.GPUVerdict{GPU: "close",
+		Verdict: mem.VerdictTight, Label: mem.Imagined, Context: 1 << 30,
 		Allocated: mem.Some(int64(18 << 30)), Used: mem.Some(int64(19 << 30))}}}
 	verdicts, next = walk(group, known)
 	if next != nil || len(verdicts) != 4 || verdicts[3].Verdict != mem.VerdictOOM || verdicts[3].Label != mem.Estimated {

@@ -164,7 +164,8 @@ func (b *deviceState) device(index int) string {
 }
 
 // tell adds a reading, and before it the peak where that is new.
-func (v *imaginary) tell(b *deviceState, device string, p *sampler.Process, name mem.Quantity, now, peak uint64, at int64) {
+func (v *imaginary) tell(b *deviceState, device string, p *sampler.Process, name mem.Quantity, now, peak uint64,
+	at int64) {
 	key := device + " " + string(name)
 	if p != nil {
 		key += " " + strconv.Itoa(p.PID)
@@ -194,7 +195,8 @@ func (v *imaginary) Close() {
 		if b.table == nil && err == nil {
 			v.problem = cmp.Or(b.unfinished(), v.problem)
 		} else if b.table != nil && b.table.Lacking() > 0 {
-			v.problem = fmt.Errorf("the device table has no room for %d more of the processes: what they used is not known", b.table.Lacking())
+			v.problem = fmt.Errorf("the device table has no room for %d more of the processes: what they used is not known",
+				b.table.Lacking())
 		}
 		if ok {
 			v.conclude(b, gpus, processes)
@@ -229,7 +231,8 @@ func (v *imaginary) conclude(b *deviceState, gpus []shm.GPU, processes []shm.Dev
 				continue
 			}
 			used[device] = true
-			frame := mem.DeviceUse{Device: b.device(device), Index: device, Used: bounded(use.Peak), Parts: map[string]mem.Bytes{}, Played: b.rank.Known()}
+			frame := mem.DeviceUse{Device: b.device(device), Index: device, Used: bounded(use.Peak),
+				Parts: map[string]mem.Bytes{}, Played: b.rank.Known()}
 			for kind, bytes := range use.AtPeak {
 				if bytes > 0 && bytes < tooMuch {
 					frame.Parts[shm.DeviceKindNames[kind]] = mem.Bytes(bytes)
@@ -242,7 +245,8 @@ func (v *imaginary) conclude(b *deviceState, gpus []shm.GPU, processes []shm.Dev
 	for _, g := range gpus {
 		if used[g.Index] {
 			v.devices = append(v.devices, mem.ImaginedDevice{
-				Rank: b.rank, Index: g.Index, GPU: g.Slug, Total: mem.Bytes(g.Total), Used: mem.Bytes(g.Peak), Context: mem.Bytes(g.Context), Failed: g.Failed})
+				Rank: b.rank, Index: g.Index, GPU: g.Slug, Total: mem.Bytes(g.Total), Used: mem.Bytes(g.Peak),
+				Context: mem.Bytes(g.Context), Failed: g.Failed})
 		}
 	}
 }
@@ -257,12 +261,14 @@ func (v *imaginary) details(b *deviceState, p *shm.DeviceProcess) {
 	for _, call := range calls {
 		if call.Kind != shm.CallModelled {
 			total := v.calls[call.Name]
-			v.calls[call.Name] = mem.LibraryCall{Name: call.Name, Count: total.Count + call.Count, Refused: total.Refused || call.Kind == shm.CallRefused}
+			v.calls[call.Name] = mem.LibraryCall{Name: call.Name, Count: total.Count + call.Count, Refused: total.Refused ||
+				call.Kind == shm.CallRefused}
 		}
 	}
 	for _, r := range reads {
 		v.reads = append(v.reads, found[mem.ReadBack]{p.PID, p.Start, mem.ReadBack{
-			Location: mem.Location{File: r.File, Line: r.Line, Function: r.Function}, Count: int64(bounded(r.Count)), Bytes: bounded(r.Bytes)}})
+			Location: mem.Location{File: r.File, Line: r.Line, Function: r.Function}, Count: int64(bounded(r.Count)),
+			Bytes: bounded(r.Bytes)}})
 	}
 }
 

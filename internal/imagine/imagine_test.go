@@ -41,7 +41,8 @@ func TestRefusals(t *testing.T) {
 			continue
 		}
 		var typed *fail.Error
-		if !errors.As(err, &typed) || typed.Code != fail.ExitEnvironment || typed.Hint == "" || !strings.Contains(err.Error(), c.want) {
+		if !errors.As(err, &typed) || typed.Code != fail.ExitEnvironment || typed.Hint == "" ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -60,7 +61,8 @@ func TestImaginable(t *testing.T) {
 		{tensorflow: "2.20.0", fails: "TensorFlow 2.20.0, which cannot be imagined"},
 		{fails: "has no PyTorch"},
 	} {
-		p := &pythons.Interpreter{Path: "python", Version: "3.11.7", Frameworks: map[string]string{}, CUDA: c.cuda, ROCm: c.rocm}
+		p := &pythons.Interpreter{Path: "python", Version: "3.11.7", Frameworks: map[string]string{}, CUDA: c.cuda,
+			ROCm: c.rocm}
 		for name, version := range map[string]string{"torch": c.torch, "tensorflow": c.tensorflow} {
 			if version != "" {
 				p.Frameworks[name] = version
@@ -86,12 +88,14 @@ func TestFollows(t *testing.T) {
 	h200, _ := c.Find("h200")
 	h100, _ := c.Find("h100-sxm")
 	larger := func(verdict mem.Verdict, used mem.Bytes, failed uint64) *Result {
-		v := &report.Imagined{GPUVerdict: mem.GPUVerdict{GPU: "h200", Verdict: verdict, Total: h200.Total, Context: h200.Overhead, Used: mem.Some(int64(used)), Label: mem.Imagined},
+		v := &report.Imagined{GPUVerdict: mem.GPUVerdict{GPU: "h200", Verdict: verdict, Total: h200.Total,
+			Context: h200.Overhead, Used: mem.Some(int64(used)), Label: mem.Imagined},
 			Devices: []mem.ImaginedDevice{{Used: used, Total: h200.Total, Failed: failed}}}
 		return &Result{Imagined: v, run: mem.NewRun()}
 	}
 	v, ok := follows(larger(mem.VerdictFits, 40*mem.GiB, 0), h100)
-	if !ok || v.Verdict != mem.VerdictFits || v.Used != mem.Some(int64(40*mem.GiB-h200.Overhead+h100.Overhead)) || v.Label != mem.Imagined || v.GPU != "h100-sxm" {
+	if !ok || v.Verdict != mem.VerdictFits || v.Used != mem.Some(int64(40*mem.GiB-h200.Overhead+h100.Overhead)) ||
+		v.Label != mem.Imagined || v.GPU != "h100-sxm" {
 		t.Errorf("%+v %v", v, ok)
 	}
 	if v, ok = follows(larger(mem.VerdictFits, 78*mem.GiB, 0), h100); !ok || v.Verdict != mem.VerdictTight {
@@ -111,12 +115,14 @@ func TestFollows(t *testing.T) {
 	}
 }
 
-// TestOthers: what is estimated of other GPUs carries its label, names those that run nothing of this build, and says nothing where
-// only the allocator's cache lacks room: it would be emptied.
+// TestOthers: what is estimated of other GPUs carries its label, names those that run nothing of this build, and says
+// nothing where only the allocator's cache lacks room: it would be emptied.
 func TestOthers(t *testing.T) {
 	known, built := gpus.Builtin(), Built{Architectures: "sm_75 sm_80 sm_86 sm_90 sm_100 sm_120"}
 	l4, _ := known.Find("l4")
-	own := mem.GPUVerdict{GPU: "l4", Verdict: mem.VerdictFits, Context: l4.Overhead, Allocated: mem.Some(int64(12 * mem.GiB)), Reserved: mem.Some(int64(18 * mem.GiB)), Used: mem.Some(int64(18*mem.GiB + l4.Overhead + 64*mem.MiB))}
+	own := mem.GPUVerdict{GPU: "l4", Verdict: mem.VerdictFits, Context: l4.Overhead,
+		Allocated: mem.Some(int64(12 * mem.GiB)), Reserved: mem.Some(int64(18 * mem.GiB)),
+		Used: mem.Some(int64(18*mem.GiB + l4.Overhead + 64*mem.MiB))}
 	of := func(own mem.GPUVerdict) map[string]mem.GPUVerdict {
 		found := map[string]mem.GPUVerdict{}
 		for _, v := range Others(known.GPUs, built, &own, 1) {
@@ -129,10 +135,12 @@ func TestOthers(t *testing.T) {
 	}
 	found := of(own)
 	h100, _ := known.Find("h100-sxm")
-	if v := found["h100-sxm"]; v.Verdict != mem.VerdictFits || v.Headroom != mem.Some(int64(h100.Total-h100.Overhead-18*mem.GiB-64*mem.MiB)) {
+	if v := found["h100-sxm"]; v.Verdict != mem.VerdictFits ||
+		v.Headroom != mem.Some(int64(h100.Total-h100.Overhead-18*mem.GiB-64*mem.MiB)) {
 		t.Errorf("what libraries take comes along: %+v", v)
 	}
-	for gpu, want := range map[string]string{"v100-32g": "no kernels for 7.0", "mi300x": "not with a CUDA build", "rtx4080": "only a run can tell"} {
+	for gpu, want := range map[string]string{"v100-32g": "no kernels for 7.0", "mi300x": "not with a CUDA build",
+		"rtx4080": "only a run can tell"} {
 		if v := found[gpu]; v.Verdict != mem.VerdictNone || !strings.Contains(v.Note, want) || v.Headroom.Known() {
 			t.Errorf("%s: %+v", gpu, v)
 		}
@@ -173,8 +181,10 @@ func TestFollowsByReplay(t *testing.T) {
 	larger := func(data []byte) *Result {
 		run := mem.NewRun()
 		run.Snapshots = []*mem.SnapshotFile{{Name: "exit.pickle", Format: "torch-pickle", Data: data, Complete: true}}
-		return &Result{run: run, Imagined: &report.Imagined{GPUVerdict: mem.GPUVerdict{GPU: g.Slug, Verdict: mem.VerdictFits, Total: g.Total,
-			Context: g.Overhead, Used: mem.Some(int64(used)), Allocated: mem.Some(int64(roomy.Allocated)), Reserved: mem.Some(int64(roomy.Reserved)), Label: mem.Imagined},
+		return &Result{run: run, Imagined: &report.Imagined{GPUVerdict: mem.GPUVerdict{GPU: g.Slug,
+			Verdict: mem.VerdictFits, Total: g.Total,
+			Context: g.Overhead, Used: mem.Some(int64(used)), Allocated: mem.Some(int64(roomy.Allocated)),
+			Reserved: mem.Some(int64(roomy.Reserved)), Label: mem.Imagined},
 			Devices: []mem.ImaginedDevice{{Used: used, Total: g.Total}}}}
 	}
 	small, least, enough := *g, fit.Least(), mem.Bytes(0)
@@ -188,11 +198,13 @@ func TestFollowsByReplay(t *testing.T) {
 	}
 	small.Total = g.Overhead + libraries + enough
 	v, ok := follows(larger(data), &small)
-	if !ok || v.Verdict != mem.VerdictTight || v.Label != mem.Replayed || v.Used.Or(0) > int64(small.Total) || v.Reserved.Or(0) > int64(enough) {
+	if !ok || v.Verdict != mem.VerdictTight || v.Label != mem.Replayed || v.Used.Or(0) > int64(small.Total) ||
+		v.Reserved.Or(0) > int64(enough) {
 		t.Errorf("just enough: %+v %v", v, ok)
 	}
 	small.Total = g.Overhead + libraries + (least+roomy.Allocated)/2
-	if v, ok = follows(larger(data), &small); !ok || v.Verdict != mem.VerdictOOM || v.Label != mem.Replayed || v.Used.Known() {
+	if v, ok = follows(larger(data), &small); !ok || v.Verdict != mem.VerdictOOM || v.Label != mem.Replayed ||
+		v.Used.Known() {
 		t.Errorf("too little: %+v %v", v, ok)
 	}
 	if v, ok = follows(larger(data[:len(data)/2]), &small); ok {
@@ -204,8 +216,10 @@ func TestOrder(t *testing.T) {
 	v := func(gpu string, verdict mem.Verdict, total mem.Bytes, price float64) mem.GPUVerdict {
 		return mem.GPUVerdict{GPU: gpu, Verdict: verdict, Total: total, Price: price}
 	}
-	list := []mem.GPUVerdict{v("amd", mem.VerdictNone, 192, 2), v("small", mem.VerdictOOM, 8, 0.1), v("larger", mem.VerdictOOM, 12, 0.1),
-		v("tight", mem.VerdictTight, 16, 0.1), v("unpriced", mem.VerdictFits, 24, 0), v("dear", mem.VerdictFits, 80, 4), v("cheap", mem.VerdictFits, 48, 0.5)}
+	list := []mem.GPUVerdict{v("amd", mem.VerdictNone, 192, 2), v("small", mem.VerdictOOM, 8, 0.1),
+		v("larger", mem.VerdictOOM, 12, 0.1),
+		v("tight", mem.VerdictTight, 16, 0.1), v("unpriced", mem.VerdictFits, 24, 0), v("dear", mem.VerdictFits, 80, 4),
+		v("cheap", mem.VerdictFits, 48, 0.5)}
 	slices.SortStableFunc(list, compareVerdicts)
 	var names []string
 	for _, v := range list {
@@ -217,7 +231,8 @@ func TestOrder(t *testing.T) {
 }
 
 func TestPlay(t *testing.T) {
-	for list, want := range map[string][]int{"": {0, 1, 64, 127}, "5": {5}, "0, 3,3": {0, 3}, "0-3,127": {0, 1, 2, 3, 127}, "0-127/50,1": {0, 50, 100, 1}} {
+	for list, want := range map[string][]int{"": {0, 1, 64, 127}, "5": {5}, "0, 3,3": {0, 3},
+		"0-3,127": {0, 1, 2, 3, 127}, "0-127/50,1": {0, 50, 100, 1}} {
 		if got, err := parsePlay(list, 128); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%q: %v %v", list, got, err)
 		}
@@ -226,7 +241,8 @@ func TestPlay(t *testing.T) {
 		t.Errorf("of eight stages none can be left out: %v %v", got, err)
 	}
 	for _, list := range []string{"128", "-1", "a", "0,,1", "3-1", "0-128", "0-8/0", "-3-4", "1/2", "0-"} {
-		if got, err := parsePlay(list, 128); err == nil || !strings.Contains(err.Error(), "--play "+list+": a world of 128 has no rank") {
+		if got, err := parsePlay(list, 128); err == nil ||
+			!strings.Contains(err.Error(), "--play "+list+": a world of 128 has no rank") {
 			t.Errorf("%q: %v %v", list, got, err)
 		}
 	}
@@ -239,10 +255,12 @@ func TestPlay(t *testing.T) {
 	s := &Session{Options: Options{World: 128}, play: []int{0, 9, 127}}
 	tr := trial{command: []string{"python", "it's.py"}, count: 8}
 	command, states := s.played(&tr, "/dev/shm/x y")
-	if len(states) != 3 || states[1].device(7) != "rank 9 nvidia:7" || command[0] != "/bin/sh" || command[len(command)-1] != "it's.py" {
+	if len(states) != 3 || states[1].device(7) != "rank 9 nvidia:7" || command[0] != "/bin/sh" ||
+		command[len(command)-1] != "it's.py" {
 		t.Errorf("%q %+v", command, states)
 	}
-	for _, want := range []string{"RANK=9 LOCAL_RANK=1 GROUP_RANK=1", "HIGHTIDE_IMAGINE_PLAY=127/128 HIGHTIDE_DEVICE_TABLE='/dev/shm/x y/device-table-rank127'", "wait $p2 ||"} {
+	for _, want := range []string{"RANK=9 LOCAL_RANK=1 GROUP_RANK=1",
+		"HIGHTIDE_IMAGINE_PLAY=127/128 HIGHTIDE_DEVICE_TABLE='/dev/shm/x y/device-table-rank127'", "wait $p2 ||"} {
 		if !strings.Contains(command[2], want) {
 			t.Errorf("no %q in\n%s", want, command[2])
 		}
@@ -261,7 +279,9 @@ func TestDeviceSpec(t *testing.T) {
 
 // TestReadValue: LAPACK on the host faults on what is not, and no GPU would have computed it there.
 func TestReadValue(t *testing.T) {
-	for value, good := range map[string]bool{"0": true, "31=4096": true, "train.py:31=[3,5]": true, "12=True": true, "x=1": false, "3=[": false, "3=\"a\"": false, "-1.5": true, "1e38": true, "nan": false, "inf": false, "-Inf": false, "1e39": false, "one": false} {
+	for value, good := range map[string]bool{"0": true, "31=4096": true, "train.py:31=[3,5]": true, "12=True": true,
+		"x=1": false, "3=[": false, "3=\"a\"": false, "-1.5": true, "1e38": true, "nan": false, "inf": false, "-Inf": false,
+		"1e39": false, "one": false} {
 		o := &Options{ReadValues: []string{value}}
 		if err := o.check(); good != (err == nil) {
 			t.Errorf("--read-value %s: %v", value, err)

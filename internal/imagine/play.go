@@ -21,9 +21,11 @@ func (s *Session) played(t *trial, channels string) (command []string, states []
 	script.WriteString("status=0\n")
 	atOnce := max(2, min(len(s.play), 8, int(freeMemory()/trialMemory)))
 	for i, rank := range s.play {
-		b := &deviceState{path: filepath.Join(channels, fmt.Sprintf("device-table-rank%d", rank)), rank: mem.Some(int64(rank))}
+		b := &deviceState{path: filepath.Join(channels, fmt.Sprintf("device-table-rank%d", rank)),
+			rank: mem.Some(int64(rank))}
 		states = append(states, b)
-		fmt.Fprintf(&script, "RANK=%d LOCAL_RANK=%d GROUP_RANK=%d ROLE_RANK=%d HIGHTIDE_IMAGINE_PLAY=%d/%d HIGHTIDE_DEVICE_TABLE=%s \"$@\" &\np%d=$!\n",
+		fmt.Fprintf(&script, "RANK=%d LOCAL_RANK=%d GROUP_RANK=%d ROLE_RANK=%d HIGHTIDE_IMAGINE_PLAY=%d/%d "+
+			"HIGHTIDE_DEVICE_TABLE=%s \"$@\" &\np%d=$!\n",
 			rank, rank%perNode, rank/perNode, rank, rank, s.World, quoteShell(b.path), i)
 		if i%atOnce == atOnce-1 || i == len(s.play)-1 {
 			for j := i - i%atOnce; j <= i; j++ {
@@ -33,9 +35,11 @@ func (s *Session) played(t *trial, channels string) (command []string, states []
 	}
 	script.WriteString("exit $status\n")
 	t.env = mergeEnv(t.env, map[string]string{
-		"WORLD_SIZE": strconv.Itoa(s.World), "LOCAL_WORLD_SIZE": strconv.Itoa(min(perNode, s.World)), "ROLE_WORLD_SIZE": strconv.Itoa(s.World),
-		"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500", "TORCHELASTIC_RUN_ID": "hightide", "TORCHELASTIC_RESTART_COUNT": "0",
-		"TORCHELASTIC_MAX_RESTARTS": "0", "OMP_NUM_THREADS": "1",
+		"WORLD_SIZE": strconv.Itoa(s.World), "LOCAL_WORLD_SIZE": strconv.Itoa(min(perNode, s.World)),
+		"ROLE_WORLD_SIZE": strconv.Itoa(s.World),
+		"MASTER_ADDR":     "127.0.0.1", "MASTER_PORT": "29500", "TORCHELASTIC_RUN_ID": "hightide",
+		"TORCHELASTIC_RESTART_COUNT": "0",
+		"TORCHELASTIC_MAX_RESTARTS":  "0", "OMP_NUM_THREADS": "1",
 	})
 	return append([]string{"/bin/sh", "-c", script.String(), "hightide-play"}, t.command...), states
 }
@@ -57,8 +61,9 @@ const playAll = 8
 // mostPlayed bounds how many ranks of a world are played.
 const mostPlayed = 64
 
-// parsePlay reads "0,1,127", also with ranges as "0-15" or "0-120/8" and with "all"; "" means all of a small world, and of a
-// larger one the first two, one in the middle and the last. Those are several stages of a pipeline, a root of what ranks send each other and one that is none.
+// parsePlay reads "0,1,127", also with ranges as "0-15" or "0-120/8" and with "all"; "" means all of a small world,
+// and of a larger one the first two, one in the middle and the last. Those are several stages of a pipeline, a root
+// of what ranks send each other and one that is none.
 func parsePlay(list string, world int) ([]int, error) {
 	if list == "" && world <= playAll {
 		ranks := make([]int, world)
@@ -76,7 +81,8 @@ func parsePlay(list string, world int) ([]int, error) {
 		word = strings.TrimSpace(word)
 		from, to, step, ok := span(word, world)
 		if !ok || from < 0 || to >= world {
-			return nil, fail.Usage(fmt.Sprintf("ranks run from 0 to %d, as in --play 0,1,8-15", world-1), "--play %s: a world of %d has no rank %s", list, world, word)
+			return nil, fail.Usage(fmt.Sprintf("ranks run from 0 to %d, as in --play 0,1,8-15", world-1),
+				"--play %s: a world of %d has no rank %s", list, world, word)
 		}
 		for rank := from; rank <= to; rank += step {
 			if !seen[rank] {
@@ -86,7 +92,8 @@ func parsePlay(list string, world int) ([]int, error) {
 		}
 	}
 	if len(ranks) > mostPlayed {
-		return nil, fail.Usage(fmt.Sprintf("%d at most; ranks that do the same take the same: play one of each kind, as each stage of a pipeline with --play 0-%d/%d", mostPlayed, world-1, (world+mostPlayed-1)/mostPlayed), "%d ranks to play", len(ranks))
+		return nil, fail.Usage(fmt.Sprintf("%d at most; ranks that do the same take the same: play one of each kind, as "+
+			"each stage of a pipeline with --play 0-%d/%d", mostPlayed, world-1, (world+mostPlayed-1)/mostPlayed), "%d ranks to play", len(ranks))
 	}
 	return ranks, nil
 }

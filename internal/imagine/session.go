@@ -6,8 +6,9 @@
 //	                                                   └──▶ trials: other GPUs (catalogue.go, copies.go), what could make
 //	                                                        it fit, other conditions (suggest.go) ──▶ mem.Trial
 //
-// A trial is one run of the command with the device library preloaded (trial.go); devices.go reads what that library keeps
-// in shared memory. A Session owns nothing of the process, and sessions share nothing. Start reading at Session.
+// A trial is one run of the command with the device library preloaded (trial.go); devices.go reads what that library
+// keeps in shared memory. A Session owns nothing of the process, and sessions share nothing. Start reading at
+// Session.
 package imagine
 
 import (
@@ -33,7 +34,8 @@ import (
 	"hightide/internal/pythons"
 )
 
-// Options are what a user can say of an imagined run beside what any run has; the zero value is a run on the default GPU.
+// Options are what a user can say of an imagined run beside what any run has; the zero value is a run on the default
+// GPU.
 type Options struct {
 	GPU         string    // slug or name, or "all"
 	Catalogue   []string  // files with more GPUs
@@ -185,7 +187,8 @@ func (s *Session) prepare(ctx context.Context) (trial, error) {
 		return trial{}, err
 	}
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
-		return trial{}, fail.Environment("imagine on a Linux machine or in a container", "imaginary GPUs need Linux on x86-64; this is %s on %s", runtime.GOOS, runtime.GOARCH)
+		return trial{}, fail.Environment("imagine on a Linux machine or in a container",
+			"imaginary GPUs need Linux on x86-64; this is %s on %s", runtime.GOOS, runtime.GOARCH)
 	}
 	var err error
 	if s.catalogue, err = gpus.Load(o.Catalogue...); err != nil {
@@ -211,7 +214,9 @@ func (s *Session) prepare(ctx context.Context) (trial, error) {
 		t.gpu.Overhead, t.gpu.OverheadBasis, t.gpu.OverheadKnown = o.Context, "--context", true
 	}
 	if t.gpu.Overhead >= t.gpu.Total {
-		return trial{}, fail.Usage("as in --memory 24GiB", "--memory %v is less than a process takes on %s before its first tensor, %v", t.gpu.Total, t.gpu.Slug, t.gpu.Overhead)
+		return trial{}, fail.Usage("as in --memory 24GiB",
+			"--memory %v is less than a process takes on %s before its first tensor, %v", t.gpu.Total, t.gpu.Slug,
+			t.gpu.Overhead)
 	}
 	if o.AllocConf != "" {
 		t.env[allocator.Variable] = o.AllocConf
@@ -223,21 +228,25 @@ func (s *Session) prepare(ctx context.Context) (trial, error) {
 func (o *Options) check() error {
 	o.Until, o.Sizes = cmp.Or(o.Until, "auto"), cmp.Or(o.Sizes, "upper")
 	if _, err := strconv.ParseUint(o.Until, 10, 32); err != nil && o.Until != "auto" {
-		return fail.Usage("--steps auto, --steps 20, or --steps 0 for all of them", "--steps %s is not a number of steps", o.Until)
+		return fail.Usage("--steps auto, --steps 20, or --steps 0 for all of them", "--steps %s is not a number of steps",
+			o.Until)
 	}
 	for _, goal := range o.Reach {
 		if !slices.Contains(Goals, goal) {
-			return fail.Usage("one or more of "+strings.Join(Goals, ", ")+", separated by commas", "--until %s is not a point that a training reaches", goal)
+			return fail.Usage("one or more of "+strings.Join(Goals, ", ")+", separated by commas",
+				"--until %s is not a point that a training reaches", goal)
 		}
 	}
 	if fraction, err := strconv.ParseFloat(o.Sizes, 64); o.Sizes != "upper" && o.Sizes != "zero" && (err != nil || !(fraction >= 0 && fraction <= 1)) {
-		return fail.Usage("--data-sizes upper, --data-sizes zero, or a fraction as 0.25", "--data-sizes %s is neither a name nor a fraction", o.Sizes)
+		return fail.Usage("--data-sizes upper, --data-sizes zero, or a fraction as 0.25",
+			"--data-sizes %s is neither a name nor a fraction", o.Sizes)
 	}
 	if _, err := readValues(o.ReadValues); err != nil {
 		return err
 	}
 	if o.GPUs < 0 || o.GPUs > 16 {
-		return fail.Usage("a machine has 1 to 16 GPUs; larger worlds are imagined with --world-size", "--gpus %d is out of range", o.GPUs)
+		return fail.Usage("a machine has 1 to 16 GPUs; larger worlds are imagined with --world-size",
+			"--gpus %d is out of range", o.GPUs)
 	}
 	const world = "as in --world-size 128 --play 0,1,127"
 	if o.World < 0 || o.World > 1<<20 {
@@ -247,7 +256,8 @@ func (o *Options) check() error {
 		return fail.Usage(world, "--play %s without --world-size", o.PlayList)
 	}
 	if o.GPU == AllGPUs && (o.Memory > 0 || o.Context > 0 || o.World > 0) {
-		return fail.Usage("name one GPU", "--gpu all imagines whole catalogue GPUs, without --memory, --context and --world-size")
+		return fail.Usage("name one GPU",
+			"--gpu all imagines whole catalogue GPUs, without --memory, --context and --world-size")
 	}
 	return nil
 }
@@ -263,7 +273,8 @@ func (s *Session) cluster(t *trial) (err error) {
 	}
 	apart, ok := takeApart(t.command)
 	if !ok {
-		return fail.Usage("give the command as torchrun takes it: torchrun [flags] train.py", "no script in %s", strings.Join(t.command, " "))
+		return fail.Usage("give the command as torchrun takes it: torchrun [flags] train.py", "no script in %s",
+			strings.Join(t.command, " "))
 	}
 	t.command = apart.rank
 	if o.GPUs == 0 {
@@ -294,17 +305,22 @@ func imaginable(p *pythons.Interpreter) (note string, err error) {
 	case p.Version == "":
 		return "", nil // it does not answer: let the run say why
 	case torch == "" && p.Frameworks["tensorflow"] != "":
-		return "", fail.Environment("the host's memory: hightide run -- ...", "imaginary GPUs serve PyTorch; %s has TensorFlow %s, which cannot be imagined", p.Path, p.Frameworks["tensorflow"])
+		return "", fail.Environment("the host's memory: hightide run -- ...",
+			"imaginary GPUs serve PyTorch; %s has TensorFlow %s, which cannot be imagined", p.Path, p.Frameworks["tensorflow"])
 	case torch == "":
-		return "", fail.Environment("name the interpreter of the environment you train in, or install torch into it", "%s has no PyTorch", p.Path)
+		return "", fail.Environment("name the interpreter of the environment you train in, or install torch into it",
+			"%s has no PyTorch", p.Path)
 	case p.ROCm != "":
-		return "", fail.Environment("install a CUDA build of torch into an environment of its own; it needs no GPU", "torch %s of %s is built for ROCm, and imaginary GPUs are NVIDIA's", torch, p.Path)
+		return "", fail.Environment("install a CUDA build of torch into an environment of its own; it needs no GPU",
+			"torch %s of %s is built for ROCm, and imaginary GPUs are NVIDIA's", torch, p.Path)
 	case p.CUDA == "":
-		return "", fail.Environment("install a CUDA build (pip install torch on Linux gives one; it needs no GPU)", "torch %s of %s is built for the CPU alone", torch, p.Path)
+		return "", fail.Environment("install a CUDA build (pip install torch on Linux gives one; it needs no GPU)",
+			"torch %s of %s is built for the CPU alone", torch, p.Path)
 	}
 	var major, minor int
 	if n, _ := fmt.Sscanf(torch, "%d.%d", &major, &minor); n == 2 && (major < 2 || major == 2 && minor < 4) {
-		note = fmt.Sprintf("PyTorch %s brings cuDNN 8, and imaginary GPUs know 9 alone: convolutions and recurrent layers fail. From 2.4 on they work.", torch)
+		note = fmt.Sprintf("PyTorch %s brings cuDNN 8, and imaginary GPUs know 9 alone: convolutions and recurrent layers "+
+			"fail. From 2.4 on they work.", torch)
 	}
 	return note, nil
 }
@@ -325,7 +341,8 @@ func (s *Session) usable(main *Result) error {
 	}
 	for _, e := range main.run.Events {
 		if e.Kind == "unobserved" && e.Facts["helper"] == "device" {
-			return fail.Environment("use a glibc build of Python, as of python.org images, conda or uv", "imaginary GPUs cannot be preloaded into %s: %s", e.Facts["program"], e.Facts["why"])
+			return fail.Environment("use a glibc build of Python, as of python.org images, conda or uv",
+				"imaginary GPUs cannot be preloaded into %s: %s", e.Facts["program"], e.Facts["why"])
 		}
 	}
 	if main.Verdict == mem.VerdictUnused && torch == "" && other != "" {

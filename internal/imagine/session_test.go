@@ -26,8 +26,8 @@ func (k *kept) Write(f mem.Frame) error {
 
 func (k *kept) Flush() error { return nil }
 
-// TestTwoSessionsAtOnce: sessions side by side in one process share nothing. Each records its own GPU, in folders of its
-// own, and the trials of one that is cancelled end while the other's go on.
+// TestTwoSessionsAtOnce: sessions side by side in one process share nothing. Each records its own GPU, in folders of
+// its own, and the trials of one that is cancelled end while the other's go on.
 func TestTwoSessionsAtOnce(t *testing.T) {
 	python := filepath.Join(t.TempDir(), "python3")
 	if err := os.WriteFile(python, []byte("#!/bin/sh\necho '{\"version\":\"3.12.1\",\"frameworks\":{\"torch\":\"2.15.0\"},\"cuda\":\"13.0\"}'\n"), 0o755); err != nil {
@@ -41,7 +41,8 @@ func TestTwoSessionsAtOnce(t *testing.T) {
 		group.Go(func() {
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
-			s, err := New(ctx, Options{GPU: gpu, Vary: true}, observe.Options{ID: "same", Command: []string{python, "train.py"}, Runtime: launch.Runtime{Shared: shared}})
+			s, err := New(ctx, Options{GPU: gpu, Vary: true}, observe.Options{ID: "same",
+				Command: []string{python, "train.py"}, Runtime: launch.Runtime{Shared: shared}})
 			if err != nil {
 				t.Error(err)
 				return

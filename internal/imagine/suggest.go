@@ -32,7 +32,8 @@ func (s *Session) suggest(ctx context.Context, t trial) []mem.Try {
 	if setting := allocatorSetting(launch.With(s.Base.Env, t.env)); !strings.Contains(setting, expandable) {
 		first = append(first, attempt{"allocator", "expandable segments", s.allocator(t, setting)})
 	}
-	for _, change := range []struct{ name, what string }{{"bf16", "bf16 autocast"}, {"checkpointing", "activation checkpointing"}} {
+	for _, change := range []struct{ name, what string }{{"bf16", "bf16 autocast"},
+		{"checkpointing", "activation checkpointing"}} {
 		again := t
 		again.switches = append(slices.Clone(t.switches), change.name)
 		first = append(first, attempt{change.name, change.what, again})
@@ -153,7 +154,8 @@ var attentionKernels = []string{"math", "efficient", "flash", "cudnn"}
 
 // attends says whether the program computed attention in one of these ways.
 func (r *Result) attends() bool {
-	return slices.ContainsFunc(attentionKernels, func(kernel string) bool { return strings.Contains(r.Conditions["attention"], kernel) })
+	return slices.ContainsFunc(attentionKernels,
+		func(kernel string) bool { return strings.Contains(r.Conditions["attention"], kernel) })
 }
 
 // switched says whether the agent could throw a switch, and a kernel of attention was really taken.
@@ -168,7 +170,8 @@ func (r *Result) switched(name string) bool {
 func (s *Session) otherGPUs(t trial, need mem.Bytes) []attempt {
 	var fitting []gpus.GPU
 	for _, g := range s.catalogue.GPUs {
-		if major, _, ok := g.Capability(); ok && major >= 7 && g.CUDA() && g.Total > t.gpu.Total && need-t.gpu.Overhead+g.Overhead <= g.Total-g.Tight() && (imagined.Built{CUDA: s.Python.CUDA}).Knows(major, 5) {
+		if major, _, ok := g.Capability(); ok && major >= 7 && g.CUDA() && g.Total > t.gpu.Total &&
+			need-t.gpu.Overhead+g.Overhead <= g.Total-g.Tight() && (imagined.Built{CUDA: s.Python.CUDA}).Knows(major, 5) {
 			fitting = append(fitting, g)
 		}
 	}
@@ -239,7 +242,8 @@ func (s *Session) vary(ctx context.Context, t trial, main *Result) []mem.Try {
 			}
 		}
 	}
-	for _, other := range []struct{ what, setting string }{{"blocks above 128 MiB are never split", "max_split_size_mb:128"}, {"cudaMallocAsync for an allocator", "backend:cudaMallocAsync"}} {
+	for _, other := range []struct{ what, setting string }{{"blocks above 128 MiB are never split",
+		"max_split_size_mb:128"}, {"cudaMallocAsync for an allocator", "backend:cudaMallocAsync"}} {
 		if setting == "" {
 			list = append(list, attempt{"allocator", other.what, s.setting(t, other.setting)})
 		}

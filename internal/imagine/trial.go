@@ -118,7 +118,8 @@ func (s *Session) quiet(t *trial, id, dir string) (*observe.Options, *imaginary,
 }
 
 // observe runs the command and judges what it did.
-func (s *Session) observe(ctx context.Context, t *trial, o *observe.Options, vendor *imaginary, to observe.Sink) (*Result, error) {
+func (s *Session) observe(ctx context.Context, t *trial, o *observe.Options, vendor *imaginary,
+	to observe.Sink) (*Result, error) {
 	sink := &tee{mem.NewRun(), to, s.room()}
 	_ = sink.Write(s.setup(t)) // a sink that fails says so in the outcome
 	outcome, err := s.Record(ctx, o, sink)
@@ -196,7 +197,8 @@ func (s *Session) recordOptions(t *trial, id, outDir, sandbox string) (*observe.
 	channels := observe.SharedPath(s.Base.Runtime.SharedDir(), id)
 	states := []*deviceState{{path: filepath.Join(channels, "device-table")}}
 	command := t.command
-	agent := map[string]string{"HIGHTIDE_IMAGINE": "1", "HIGHTIDE_IMAGINE_STEPS": s.Until, "HIGHTIDE_IMAGINE_SIZES": cmp.Or(t.sizes, s.Sizes)}
+	agent := map[string]string{"HIGHTIDE_IMAGINE": "1", "HIGHTIDE_IMAGINE_STEPS": s.Until,
+		"HIGHTIDE_IMAGINE_SIZES": cmp.Or(t.sizes, s.Sizes)}
 	device := t.device(states[0].path)
 	if len(s.Reach) > 0 {
 		agent["HIGHTIDE_IMAGINE_UNTIL"] = strings.Join(s.Reach, ",")
@@ -229,8 +231,10 @@ func (s *Session) recordOptions(t *trial, id, outDir, sandbox string) (*observe.
 		device["TORCH_NCCL_RANKS_PER_ROOT"] = strconv.Itoa(s.World) // else each 128 ranks wait for one that is not played
 	}
 	o := &observe.Options{
-		ID: id, Name: s.Base.Name, Tags: s.Base.Tags, Version: s.Base.Version, Verb: "imagine", Label: mem.Imagined, Command: command, Shown: s.Base.Command, Env: launch.With(s.Base.Env, t.env),
-		Channels: channels, OutDir: outDir, Interval: s.Base.Interval, Duration: s.Base.Duration, Grace: cmp.Or(s.Base.Grace, time.Minute), Patience: s.Base.Patience, SnapshotOn: "oom,exit", KeepSnapshots: true,
+		ID: id, Name: s.Base.Name, Tags: s.Base.Tags, Version: s.Base.Version, Verb: "imagine", Label: mem.Imagined,
+		Command: command, Shown: s.Base.Command, Env: launch.With(s.Base.Env, t.env),
+		Channels: channels, OutDir: outDir, Interval: s.Base.Interval, Duration: s.Base.Duration,
+		Grace: cmp.Or(s.Base.Grace, time.Minute), Patience: s.Base.Patience, SnapshotOn: "oom,exit", KeepSnapshots: true,
 	}
 	if t.atMost > 0 && (o.Duration == 0 || o.Duration > t.atMost) {
 		o.Duration = t.atMost
@@ -264,8 +268,11 @@ func (t *trial) agent() map[string]string {
 // setup is what the verdict needs to know of a trial.
 func (s *Session) setup(t *trial) mem.ImaginedSetup {
 	g := &t.gpu
-	return mem.ImaginedSetup{GPU: g.Slug, Name: g.Name, Compute: g.Compute, SMs: g.SMs, Count: t.count, Total: g.Total, TotalLabel: g.Label(), Context: g.Overhead, Contexts: g.Overheads(), Tight: g.Tight(),
-		Price: g.Price, Steps: s.Until, Sizes: cmp.Or(t.sizes, s.Sizes), AllocConf: cmp.Or(allocatorSetting(launch.With(s.Base.Env, t.env)), "default"), ReadValue: strings.Join(s.ReadValues, " "), World: s.World}
+	return mem.ImaginedSetup{GPU: g.Slug, Name: g.Name, Compute: g.Compute, SMs: g.SMs, Count: t.count, Total: g.Total,
+		TotalLabel: g.Label(), Context: g.Overhead, Contexts: g.Overheads(), Tight: g.Tight(),
+		Price: g.Price, Steps: s.Until, Sizes: cmp.Or(t.sizes, s.Sizes),
+		AllocConf: cmp.Or(allocatorSetting(launch.With(s.Base.Env, t.env)), "default"),
+		ReadValue: strings.Join(s.ReadValues, " "), World: s.World}
 }
 
 // DeviceSpec is the text that the device library makes its GPUs of (docs/formats/device.md).
@@ -276,7 +283,8 @@ func DeviceSpec(g *gpus.GPU, count int) string {
 		}
 		return r
 	}, g.Name)
-	return fmt.Sprintf("count=%d;name=%s;slug=%s;memory=%d;context=%d;cc=%s;sms=%d", count, name, g.Slug, g.Total, g.Overhead, g.Compute, g.SMs)
+	return fmt.Sprintf("count=%d;name=%s;slug=%s;memory=%d;context=%d;cc=%s;sms=%d", count, name, g.Slug, g.Total,
+		g.Overhead, g.Compute, g.SMs)
 }
 
 func imaginaryGPUs(g *gpus.GPU, count int) []mem.GPU {

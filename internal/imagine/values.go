@@ -68,7 +68,8 @@ func readValues(texts []string) (asked, error) {
 		}
 		line.File = file
 		if err := json.Unmarshal([]byte(strings.ToLower(value)), &line.Value); err != nil || !isNumber(line.Value, true) {
-			return all, fail.Usage(readValueHint, "--read-value %s: %s is not a number, true, false or list of these", text, value)
+			return all, fail.Usage(readValueHint, "--read-value %s: %s is not a number, true, false or list of these", text,
+				value)
 		}
 		all.Lines = append(all.Lines, line)
 	}
@@ -106,8 +107,8 @@ func (s *Session) rests(main *Result) bool {
 	return false
 }
 
-// otherValues runs the program with the other end of what numbers can be that nobody computed and that decide something.
-// Where only sizes that depend on data were too large, they are zero.
+// otherValues runs the program with the other end of what numbers can be that nobody computed and that decide
+// something. Where only sizes that depend on data were too large, they are zero.
 func (s *Session) otherValues(ctx context.Context, t trial, main *Result) []mem.Try {
 	if len(main.Undecided) == 0 && s.Sizes == "upper" {
 		t.sizes = "zero"

@@ -12,8 +12,8 @@ import (
 	"hightide/internal/report"
 )
 
-// TestOtherValuesCompileAnew: where the first run compiled, the one with other numbers has empty caches of the compiler, so
-// that a difference is not the compiler's own memory. Where it found its graphs, it has the same caches.
+// TestOtherValuesCompileAnew: where the first run compiled, the one with other numbers has empty caches of the
+// compiler, so that a difference is not the compiler's own memory. Where it found its graphs, it has the same caches.
 func TestOtherValuesCompileAnew(t *testing.T) {
 	for cache, anew := range map[string]bool{"cold": true, "warm": false, "": false} {
 		var folder string

@@ -8,7 +8,8 @@ import (
 // TestIndex: each thing has its own number, also where hashes are equal or nearly.
 func TestIndex(t *testing.T) {
 	for name, hash := range map[string]func(i int) uint64{
-		"equal": func(int) uint64 { return 7 }, "low bits alone": func(i int) uint64 { return uint64(i) << 36 }, "in turn": func(i int) uint64 { return uint64(i) },
+		"equal": func(int) uint64 { return 7 }, "low bits alone": func(i int) uint64 { return uint64(i) << 36 },
+		"in turn": func(i int) uint64 { return uint64(i) },
 	} {
 		var x Index
 		var things []string

@@ -92,8 +92,10 @@ func (t *Target) looksGone(done <-chan struct{}) bool {
 // exitStatus is how the process ended, where the kernel says so to one who is not its parent.
 func (t *Target) exitStatus() (syscall.WaitStatus, bool) {
 	fields := StatFields(t.PID)
-	if len(fields) > fieldExitCode && ended(fields) && fields[fieldStart] == strconv.FormatUint(t.StartTicks, 10) && t.Env != nil {
-		if code, err := strconv.ParseUint(fields[fieldExitCode], 10, 32); err == nil { // 0 also where it may not be read: then Env is nil
+	if len(fields) > fieldExitCode && ended(fields) && fields[fieldStart] == strconv.FormatUint(t.StartTicks, 10) &&
+		t.Env != nil {
+		// 0 also where it may not be read: then Env is nil
+		if code, err := strconv.ParseUint(fields[fieldExitCode], 10, 32); err == nil {
 			return syscall.WaitStatus(code), true
 		}
 	}

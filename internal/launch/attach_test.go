@@ -53,7 +53,8 @@ func change(t *testing.T, c *Child) (Change, bool) {
 	}
 }
 
-// TestStrangersEnd: its end is seen, and how it ended while its parent has not asked; with and without a descriptor of the kernel's.
+// TestStrangersEnd: its end is seen, and how it ended while its parent has not asked; with and without a descriptor
+// of the kernel's.
 func TestStrangersEnd(t *testing.T) {
 	for name, prepare := range map[string]func(*Target){"pidfd": func(*Target) {}, "older kernel": (*Target).Close} {
 		t.Run(name, func(t *testing.T) {
@@ -77,7 +78,8 @@ func TestStrangersEndBySignal(t *testing.T) {
 	child := look(t, command.Process.Pid).Attach(&Runtime{})
 	defer child.Close()
 	end()
-	if got, ok := change(t, child); !ok || !got.Status.Signaled() || got.Status.Signal().String() != "user defined signal 1" {
+	if got, ok := change(t, child); !ok || !got.Status.Signaled() ||
+		got.Status.Signal().String() != "user defined signal 1" {
 		t.Errorf("ended with %v, %v", got.Status, ok)
 	}
 }
@@ -142,7 +144,8 @@ func TestTargetIsWhoItIs(t *testing.T) {
 	}
 	target := look(t, c.Process.Pid)
 	defer target.Close()
-	if target.Cwd != dir || len(target.Command) != 4 || target.Command[3] != "a b" || Lookup(target.Env, "ONE") != "1" || target.Foreign != "" {
+	if target.Cwd != dir || len(target.Command) != 4 || target.Command[3] != "a b" || Lookup(target.Env, "ONE") != "1" ||
+		target.Foreign != "" {
 		t.Errorf("%+v", target)
 	}
 }

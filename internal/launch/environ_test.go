@@ -8,8 +8,10 @@ import (
 )
 
 func TestComposeKeepsWhatTheUserSet(t *testing.T) {
-	helpers := []Helper{{Name: "agent", PythonPath: "/h/hook"}, {Name: "heap", Preload: "/h/heap.so", Env: map[string]string{"HIGHTIDE_HEAP": "/h/heap.so"}}}
-	got := Environment([]string{"A=1", "PYTHONPATH=/mine:/other", "LD_PRELOAD=/usr/lib/jemalloc.so", "HIGHTIDE_RUN_ID=outer", "A B", "PATH=/bin"},
+	helpers := []Helper{{Name: "agent", PythonPath: "/h/hook"},
+		{Name: "heap", Preload: "/h/heap.so", Env: map[string]string{"HIGHTIDE_HEAP": "/h/heap.so"}}}
+	got := Environment([]string{"A=1", "PYTHONPATH=/mine:/other", "LD_PRELOAD=/usr/lib/jemalloc.so",
+		"HIGHTIDE_RUN_ID=outer", "A B", "PATH=/bin"},
 		helpers, map[string]string{"HIGHTIDE_RUN_ID": "inner"})
 	want := []string{"A=1", "A B", "PATH=/bin", "HIGHTIDE_HEAP=/h/heap.so", "HIGHTIDE_RUN_ID=inner",
 		"LD_PRELOAD=/h/heap.so:/usr/lib/jemalloc.so", "PYTHONPATH=/h/hook:/mine:/other"}

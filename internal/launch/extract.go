@@ -24,7 +24,8 @@ type Bundle struct {
 	load  func() (map[string][]byte, error)
 }
 
-// NewBundle is the files, by slash-separated path, that load returns. They are loaded again where they have to be written.
+// NewBundle is the files, by slash-separated path, that load returns. They are loaded again where they have to be
+// written.
 func NewBundle(load func() (map[string][]byte, error)) (*Bundle, error) {
 	files, err := load()
 	if err != nil {
@@ -45,8 +46,9 @@ func (b *Bundle) Has(path string) bool {
 
 // Extract writes files that are embedded in the program into a folder
 // named after their content, and returns it. A folder that is there already is complete: it appears
-// by a rename. Tried in order are the given parents, those first from which libraries may be loaded. One that cannot be written, that others can
-// write, or whose path cannot stand in a variable that separates by colons or spaces, is passed over.
+// by a rename. Tried in order are the given parents, those first from which libraries may be loaded. One that cannot
+// be written, that others can write, or whose path cannot stand in a variable that separates by colons or spaces, is
+// passed over.
 func Extract(b *Bundle, parents ...string) (string, error) {
 	var failed error
 	slices.SortStableFunc(parents, func(a, b string) int { return compare(Runs(a), Runs(b)) })

@@ -15,17 +15,18 @@ import (
 //go:embed all:keeper/lib
 var keeperLib embed.FS
 
-// Kept is a program's output on its way through processes that keep it (keeper/src/keeper.c). They outlive this process: a
-// program whose hightide is killed writes on.
+// Kept is a program's output on its way through processes that keep it (keeper/src/keeper.c). They outlive this
+// process: a program whose hightide is killed writes on.
 type Kept struct {
 	ours  []*os.File // the program's ends
 	ended []<-chan struct{}
 }
 
-// Keep has what a program writes kept in a file that is open for appending, and gives its streams in r another end. Where shows is set, it
-// also goes where it would have gone; else only what is not a terminal does, as a file that the shell redirects to. A terminal is
-// replaced by another, so that the program writes as it would have; a stream that is none by a pipe. Of more than limit bytes (0: any
-// number) the beginning and the end are kept, with a hole of the file between them.
+// Keep has what a program writes kept in a file that is open for appending, and gives its streams in r another end.
+// Where shows is set, it also goes where it would have gone; else only what is not a terminal does, as a file that
+// the shell redirects to. A terminal is replaced by another, so that the program writes as it would have; a stream
+// that is none by a pipe. Of more than limit bytes (0: any number) the beginning and the end are kept, with a hole of
+// the file between them.
 func Keep(r *Runtime, file *os.File, shows bool, limit int64) (*Kept, error) {
 	image, err := keeperLib.ReadFile("keeper/lib/hightide-keeper")
 	if err != nil {
@@ -58,7 +59,8 @@ func Keep(r *Runtime, file *os.File, shows bool, limit int64) (*Kept, error) {
 }
 
 // keep starts one keeper and returns the program's end.
-func (k *Kept) keep(image []byte, file, to *os.File, terminal bool, like *os.File, limit int64) (end *os.File, err error) {
+func (k *Kept) keep(image []byte, file, to *os.File, terminal bool, like *os.File, limit int64) (end *os.File,
+	err error) {
 	var source *os.File
 	if terminal {
 		source, end, err = openTerminal(like)
@@ -82,7 +84,8 @@ func (k *Kept) keep(image []byte, file, to *os.File, terminal bool, like *os.Fil
 		}
 		files = append(files, fd)
 	}
-	pid, err := syscall.ForkExec(fmt.Sprintf("/proc/self/fd/%d", program.Fd()), []string{"hightide-keeper", strconv.FormatInt(limit, 10)},
+	pid, err := syscall.ForkExec(fmt.Sprintf("/proc/self/fd/%d", program.Fd()),
+		[]string{"hightide-keeper", strconv.FormatInt(limit, 10)},
 		&syscall.ProcAttr{Dir: "/", Files: files, Sys: &syscall.SysProcAttr{Setsid: true}})
 	if err != nil {
 		end.Close()
@@ -102,8 +105,8 @@ func (k *Kept) keep(image []byte, file, to *os.File, terminal bool, like *os.Fil
 	return end, nil
 }
 
-// Close gives back this process's ends and waits a while for all that was written. What programs that were left behind write later is
-// still kept.
+// Close gives back this process's ends and waits a while for all that was written. What programs that were left
+// behind write later is still kept.
 func (k *Kept) Close(patience time.Duration) {
 	for _, f := range k.ours {
 		f.Close()
@@ -138,7 +141,8 @@ func terminalOf(f *os.File) uint64 {
 	return info.Rdev
 }
 
-// openTerminal makes a terminal of the size of another. It leaves every byte as the program writes it, and is nobody's controlling one.
+// openTerminal makes a terminal of the size of another. It leaves every byte as the program writes it, and is
+// nobody's controlling one.
 func openTerminal(like *os.File) (source, end *os.File, err error) {
 	master, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -31,8 +31,8 @@ type Runtime struct {
 	// continues with it as one job of a shell.
 	PassSignals bool
 
-	// Own has a program lead a process group of its own, which ends as a whole where it is told to. And it has it end when this
-	// process does: it runs for this process alone.
+	// Own has a program lead a process group of its own, which ends as a whole where it is told to. And it has it end
+	// when this process does: it runs for this process alone.
 	Own bool
 
 	// Cores is how many threads may search at once; 0: one.

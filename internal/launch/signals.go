@@ -16,7 +16,8 @@ import (
 var (
 	ending   = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT}
 	stopping = []os.Signal{syscall.SIGTSTP}
-	others   = []os.Signal{syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGCONT, syscall.SIGPIPE}
+	others   = []os.Signal{syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGCONT,
+		syscall.SIGPIPE}
 )
 
 // catchSignals must come before the command starts, so that no signal ends us and leaves it alone.
@@ -93,8 +94,8 @@ func (c *Child) Follows(s syscall.Signal) bool {
 	return false
 }
 
-// FollowStop stops us, until somebody lets the job go on. A SIGTSTP that came to us as well, or is on its way, has done its work: passed
-// on later it would stop the command again.
+// FollowStop stops us, until somebody lets the job go on. A SIGTSTP that came to us as well, or is on its way, has
+// done its work: passed on later it would stop the command again.
 func (c *Child) FollowStop() {
 	c.forgetStops()
 	c.deciding.Wait()
@@ -149,8 +150,8 @@ func Die(s syscall.Signal) {
 	time.Sleep(50 * time.Millisecond)
 }
 
-// StopByTerminal stops this process as Ctrl-Z stops one that does not catch SIGTSTP: not where no shell could let it go on. It returns
-// when the process goes on.
+// StopByTerminal stops this process as Ctrl-Z stops one that does not catch SIGTSTP: not where no shell could let it
+// go on. It returns when the process goes on.
 func StopByTerminal() {
 	before := swapAction(syscall.SIGTSTP, sigaction{})
 	_ = syscall.Kill(os.Getpid(), syscall.SIGTSTP)
@@ -161,9 +162,10 @@ func StopByTerminal() {
 // sigaction is the kernel's: handler (0: the default), flags, restorer, mask.
 type sigaction [4]uint64
 
-// swapAction sets what a signal does behind the back of Go's runtime, whose own handlers print a traceback for some signals and drop
-// others where the default is wanted.
+// swapAction sets what a signal does behind the back of Go's runtime, whose own handlers print a traceback for some
+// signals and drop others where the default is wanted.
 func swapAction(s syscall.Signal, to sigaction) (before sigaction) {
-	_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(s), uintptr(unsafe.Pointer(&to)), uintptr(unsafe.Pointer(&before)), 8, 0, 0)
+	_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(s), uintptr(unsafe.Pointer(&to)),
+		uintptr(unsafe.Pointer(&before)), 8, 0, 0)
 	return before
 }

@@ -37,7 +37,8 @@ func (e *NoTarget) Error() string { return e.Text }
 // Look finds the process of a pid. Errors are a *NoTarget. Close gives it back.
 func Look(pid int) (*Target, error) {
 	if pid == os.Getpid() {
-		return nil, &NoTarget{Text: fmt.Sprintf("process %d is hightide itself", pid), Hint: "name the process that is to be recorded"}
+		return nil, &NoTarget{Text: fmt.Sprintf("process %d is hightide itself", pid),
+			Hint: "name the process that is to be recorded"}
 	}
 	t := &Target{PID: pid, pidfd: -1}
 	if fd, err := unix.PidfdOpen(pid, 0); err == nil {
@@ -92,23 +93,27 @@ func (t *Target) identify() error {
 	case flags&kernelThread != 0:
 		return &NoTarget{Text: fmt.Sprintf("process %d is a thread of the kernel: it has no memory of its own", t.PID)}
 	case ended(fields):
-		return &NoTarget{Text: fmt.Sprintf("process %d has ended, and its parent has not asked how (a zombie)", t.PID), Hint: "its memory is given back already; record the next one from its start: hightide run -- COMMAND"}
+		return &NoTarget{Text: fmt.Sprintf("process %d has ended, and its parent has not asked how (a zombie)", t.PID),
+			Hint: "its memory is given back already; record the next one from its start: hightide run -- COMMAND"}
 	}
 	return nil
 }
 
-// ended says whether all of a process but its entry in the list is gone. A zombie that still has threads is a program whose
-// first thread ended before the others.
+// ended says whether all of a process but its entry in the list is gone. A zombie that still has threads is a program
+// whose first thread ended before the others.
 func ended(fields []string) bool {
-	return fields[fieldState] == "X" || fields[fieldState] == "Z" && (len(fields) <= fieldThreads || fields[fieldThreads] <= "1")
+	return fields[fieldState] == "X" || fields[fieldState] == "Z" &&
+		(len(fields) <= fieldThreads || fields[fieldThreads] <= "1")
 }
 
 // missing says why there is no such process here.
 func missing(pid int) error {
 	if err := syscall.Kill(pid, 0); err == nil || errors.Is(err, syscall.EPERM) {
-		return &NoTarget{Denied: true, Text: fmt.Sprintf("process %d is hidden: /proc shows only your own processes", pid), Hint: "as its user, or as root, it can be recorded"}
+		return &NoTarget{Denied: true, Text: fmt.Sprintf("process %d is hidden: /proc shows only your own processes", pid),
+			Hint: "as its user, or as root, it can be recorded"}
 	}
-	e := &NoTarget{Text: fmt.Sprintf("there is no process %d", pid), Hint: "ps, or pgrep -f train.py, tells the number of a process"}
+	e := &NoTarget{Text: fmt.Sprintf("there is no process %d", pid),
+		Hint: "ps, or pgrep -f train.py, tells the number of a process"}
 	if outer := outerPID(pid); outer > 0 {
 		e.Hint = fmt.Sprintf("in a container, process %d is %d here: hightide attach %d", pid, outer, outer)
 	}
@@ -157,8 +162,8 @@ func (t *Target) foreign() string {
 	return ""
 }
 
-// StatFields are the fields of /proc/PID/stat behind the program's name, which may hold anything. The first is the state, field 3. Nil: the
-// process is gone.
+// StatFields are the fields of /proc/PID/stat behind the program's name, which may hold anything. The first is the
+// state, field 3. Nil: the process is gone.
 func StatFields(pid int) []string {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	end := bytes.LastIndexByte(data, ')')

@@ -12,8 +12,9 @@ import (
 //go:embed all:witness/lib
 var witnessLib embed.FS
 
-// witness is a process in the command's group that blocks every signal (witness/src/witness.c). A signal that came to it as
-// well was sent to the whole group, so that the command has its own. Nothing else tells that from one that was sent to us alone.
+// witness is a process in the command's group that blocks every signal (witness/src/witness.c). A signal that came to
+// it as well was sent to the whole group, so that the command has its own. Nothing else tells that from one that was
+// sent to us alone.
 type witness struct {
 	pid         int
 	ask, answer *os.File
@@ -23,8 +24,9 @@ type witness struct {
 }
 
 const (
-	witnessPatience = time.Second            // for an answer: it may be stopped, as may we
-	oneSending      = 250 * time.Millisecond // a sender that signals us and then the group, as timeout does, means one thing
+	witnessPatience = time.Second // for an answer: it may be stopped, as may we
+	// a sender that signals us and then the group, as timeout does, means one thing
+	oneSending = 250 * time.Millisecond
 )
 
 // startWitness returns nil where there can be none: a build without it, a system that lets no program run from memory.
@@ -53,7 +55,8 @@ func startWitness() *witness {
 	if err == nil {
 		defer null.Close()
 		w := &witness{ask: ask, answer: answer, last: map[syscall.Signal]time.Time{}}
-		files := []uintptr{stdin.Fd(), stdout.Fd(), null.Fd()} // Fd makes them wait when they are read, as the program expects
+		// Fd makes them wait when they are read, as the program expects
+		files := []uintptr{stdin.Fd(), stdout.Fd(), null.Fd()}
 		path := fmt.Sprintf("/proc/self/fd/%d", program.Fd())
 		if w.pid, err = syscall.ForkExec(path, []string{"hightide-witness"}, &syscall.ProcAttr{Dir: "/", Files: files}); err == nil {
 			return w

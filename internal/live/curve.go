@@ -6,8 +6,8 @@ import (
 	"hightide/internal/mem"
 )
 
-// Curve is a history of a figure in a bounded number of points: all of it thinned, by keeping the highest of neighbours, and the
-// last of it whole.
+// Curve is a history of a figure in a bounded number of points: all of it thinned, by keeping the highest of
+// neighbours, and the last of it whole.
 type Curve struct {
 	All    []Point // of the whole time
 	Recent []Point // the newest, as they were read
@@ -57,8 +57,8 @@ func (c *Curve) Last() mem.Optional {
 	return mem.Some(c.Recent[len(c.Recent)-1].Value)
 }
 
-// Highest is the highest reading in each of n stretches of equal length from begin to end, -1 where nothing was read: before the
-// first reading. A stretch without a reading holds the one before.
+// Highest is the highest reading in each of n stretches of equal length from begin to end, -1 where nothing was read:
+// before the first reading. A stretch without a reading holds the one before.
 func (c *Curve) Highest(begin, end int64, n int) []int64 {
 	out := make([]int64, n)
 	for i := range out {

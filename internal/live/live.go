@@ -1,9 +1,10 @@
-// Package live keeps what a run that is being recorded looks like now: the newest of everything, and a history whose size
-// does not grow with the run.
+// Package live keeps what a run that is being recorded looks like now: the newest of everything, and a history whose
+// size does not grow with the run.
 //
 //	store.Batch ──▶ mem.Frame ──▶ Run.Add ──▶ newest values, curves, events ──▶ a view
 //
-// It is for those who watch. What is said of a recording (package analyze) is made of the whole of it. Everything is a plain value.
+// It is for those who watch. What is said of a recording (package analyze) is made of the whole of it. Everything is
+// a plain value.
 package live
 
 import (
@@ -74,7 +75,10 @@ func (r *Run) Add(frame mem.Frame) {
 	case mem.StepTotal:
 		r.Totals[f.Process] = f
 	case mem.PhaseStats:
-		r.Phases = keep(r.Phases, f, func(o mem.PhaseStats) bool { return o.Process == f.Process && o.Phase == f.Phase && o.Name == f.Name })
+		r.Phases = keep(r.Phases, f, func(o mem.PhaseStats) bool {
+			return o.Process == f.Process && o.Phase == f.Phase &&
+				o.Name == f.Name
+		})
 	case mem.Module:
 		r.Modules = keep(r.Modules, f, func(o mem.Module) bool { return o.Process == f.Process && o.Name == f.Name })
 	case mem.ModelUse:
@@ -96,7 +100,10 @@ func (r *Run) addRare(frame mem.Frame) {
 		}
 		r.at(f.Time)
 	case mem.Holder:
-		r.Holders = keep(r.Holders, f, func(o mem.Holder) bool { return o.Process == f.Process && o.Kind == f.Kind && o.Name == f.Name })
+		r.Holders = keep(r.Holders, f, func(o mem.Holder) bool {
+			return o.Process == f.Process && o.Kind == f.Kind &&
+				o.Name == f.Name
+		})
 	case mem.Event:
 		r.Events = newest(append(r.Events, f), keptEvents)
 		r.at(f.Time)

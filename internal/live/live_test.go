@@ -46,16 +46,21 @@ func TestRunTakesTheNewest(t *testing.T) {
 	r := New()
 	for _, f := range []mem.Frame{
 		mem.RunInfo{ID: "a", StartMono: 100},
-		mem.Process{ID: 1, PID: 7, Role: "main"}, mem.Process{ID: 2, PID: 8, Role: "dataloader"}, mem.Process{ID: 2, PID: 8, Role: "dataloader", End: mem.Some(150)},
+		mem.Process{ID: 1, PID: 7, Role: "main"}, mem.Process{ID: 2, PID: 8, Role: "dataloader"},
+		mem.Process{ID: 2, PID: 8, Role: "dataloader", End: mem.Some(150)},
 		mem.Samples{Series: 9, Times: []int64{1}, Values: []int64{1}},
-		mem.SeriesDef{ID: 1, Process: 1, Name: mem.SeriesRSS}, mem.Samples{Series: 1, Times: []int64{110, 120}, Values: []int64{5, 6}},
+		mem.SeriesDef{ID: 1, Process: 1, Name: mem.SeriesRSS}, mem.Samples{Series: 1, Times: []int64{110, 120},
+			Values: []int64{5, 6}},
 		mem.StepTotal{Process: 1, Steps: 3}, mem.StepTotal{Process: 1, Steps: 4},
-		mem.Spans{{Process: 1, Phase: mem.PhaseForward, End: 115}, {Process: 1, Phase: mem.PhaseModule, End: 116}, {Process: 2, Phase: mem.PhaseData, End: 117}},
+		mem.Spans{{Process: 1, Phase: mem.PhaseForward, End: 115}, {Process: 1, Phase: mem.PhaseModule, End: 116},
+			{Process: 2, Phase: mem.PhaseData, End: 117}},
 	} {
 		r.Add(f)
 	}
-	if r.Last(1, mem.SeriesRSS) != mem.Some(6) || r.StepCount() != 4 || r.Elapsed() != 20 || r.Leader() != 1 || r.Phase() != mem.PhaseForward {
-		t.Errorf("RSS %v, steps %d, elapsed %d, leader %d, phase %q", r.Last(1, mem.SeriesRSS), r.StepCount(), r.Elapsed(), r.Leader(), r.Phase())
+	if r.Last(1, mem.SeriesRSS) != mem.Some(6) || r.StepCount() != 4 || r.Elapsed() != 20 || r.Leader() != 1 ||
+		r.Phase() != mem.PhaseForward {
+		t.Errorf("RSS %v, steps %d, elapsed %d, leader %d, phase %q", r.Last(1, mem.SeriesRSS), r.StepCount(), r.Elapsed(),
+			r.Leader(), r.Phase())
 	}
 	if alive := r.Alive(); len(alive) != 1 || alive[0].PID != 7 {
 		t.Errorf("alive: %v", alive)

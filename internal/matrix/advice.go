@@ -18,8 +18,8 @@ type Advice struct {
 	Cells    []int  `json:"cells,omitempty"` // in Comparison.Cells
 }
 
-// advise makes sentences of what the ratios, the fits and the runs say. Each rests on the interval of every single pair,
-// not on a mean that hides those which say the contrary.
+// advise makes sentences of what the ratios, the fits and the runs say. Each rests on the interval of every single
+// pair, not on a mean that hides those which say the contrary.
 func (w *comparing) advise() {
 	for a := range w.Axes {
 		w.adviseAxis(a)
@@ -35,7 +35,8 @@ func (w *comparing) adviseAxis(a int) {
 	_, numbers := numbersOf(axis.Values)
 	for i := range w.Ratios {
 		r := &w.Ratios[i]
-		if r.Axis != axis.Name || r.Figure != r.BaseFigure || r.Figure != w.Figure && r.Figure != w.Device || r.Pairs == 0 || r.Interval == nil {
+		if r.Axis != axis.Name || r.Figure != r.BaseFigure || r.Figure != w.Figure && r.Figure != w.Device ||
+			r.Pairs == 0 || r.Interval == nil {
 			continue
 		}
 		if w.kinds[a] == kindModel || numbers && r.Value != w.largest(axis) {
@@ -43,7 +44,8 @@ func (w *comparing) adviseAxis(a int) {
 		}
 		said := w.choice(a, r)
 		if r.Left > 0 {
-			said += fmt.Sprintf(" Of %s more that is not known: one side was not measured, or only once.", report.Counted(int64(r.Left), "pair"))
+			said += fmt.Sprintf(" Of %s more that is not known: one side was not measured, or only once.",
+				report.Counted(int64(r.Left), "pair"))
 		}
 		w.Advice = append(w.Advice, Advice{string(w.kinds[a]), said, w.extremes(r)})
 	}
@@ -81,20 +83,25 @@ func (w *comparing) choice(a int, r *Ratio) string {
 	}
 	switch r.Pairs {
 	case r.More:
-		return report.UpperFirst(fmt.Sprintf("%s needs less than %s %s: by %s, %s takes %s.", base, of, all, figure, of, times))
+		return report.UpperFirst(fmt.Sprintf("%s needs less than %s %s: by %s, %s takes %s.", base, of, all, figure, of,
+			times))
 	case r.Less:
-		return report.UpperFirst(fmt.Sprintf("%s needs less than %s %s: by %s, %s takes %s.", of, base, all, figure, of, times))
+		return report.UpperFirst(fmt.Sprintf("%s needs less than %s %s: by %s, %s takes %s.", of, base, all, figure, of,
+			times))
 	case r.Same:
-		return report.UpperFirst(fmt.Sprintf("%s and %s need the same within 1 %% %s: by %s, %s takes %s.", of, base, all, figure, of, times))
+		return report.UpperFirst(fmt.Sprintf("%s and %s need the same within 1 %% %s: by %s, %s takes %s.", of, base, all,
+			figure, of, times))
 	}
 	if r.More+r.Less+r.Same == 0 {
-		return fmt.Sprintf("Whether %s or %s needs less is not known %s: by %s, %s takes %s.", base, of, strings.Replace(all, "each", "any", 1), figure, of, times)
+		return fmt.Sprintf("Whether %s or %s needs less is not known %s: by %s, %s takes %s.", base, of,
+			strings.Replace(all, "each", "any", 1), figure, of, times)
 	}
 	lead := ""
 	if r.More > 0 && r.Less > 0 {
 		lead = fmt.Sprintf("Neither of %s and %s needs less everywhere. ", of, base)
 	}
-	return report.UpperFirst(fmt.Sprintf("%sBy %s, beside %s, %s needs %s, of %d pairs of cells. It takes %s.", lead, figure, base, of, r.shares(), r.Pairs, times))
+	return report.UpperFirst(fmt.Sprintf("%sBy %s, beside %s, %s needs %s, of %d pairs of cells. It takes %s.", lead,
+		figure, base, of, r.shares(), r.Pairs, times))
 }
 
 // shares says in how many pairs what is known.
@@ -103,7 +110,8 @@ func (r *Ratio) shares() string {
 	for _, p := range []struct {
 		n     int
 		words string
-	}{{r.More, "more in"}, {r.Less, "less in"}, {r.Same, "the same within 1 % in"}, {r.Pairs - r.More - r.Less - r.Same, "an amount not known well enough in"}} {
+	}{{r.More, "more in"}, {r.Less, "less in"}, {r.Same, "the same within 1 % in"},
+		{r.Pairs - r.More - r.Less - r.Same, "an amount not known well enough in"}} {
 		if p.n > 0 {
 			parts = append(parts, fmt.Sprintf("%s %d", p.words, p.n))
 		}
@@ -111,8 +119,8 @@ func (r *Ratio) shares() string {
 	return strings.Join(parts, ", ")
 }
 
-// adviseItem says where one more item of the batch costs most and least by each figure, of the fits whose slope is known to
-// be above 0. Memory of a host and of a device are not set beside each other.
+// adviseItem says where one more item of the batch costs most and least by each figure, of the fits whose slope is
+// known to be above 0. Memory of a host and of a device are not set beside each other.
 func (w *comparing) adviseItem() {
 	var figures []Figure
 	for _, f := range w.Fits {
@@ -128,7 +136,8 @@ func (w *comparing) adviseItem() {
 func (w *comparing) adviseItemBy(figure Figure) {
 	var known []Fit
 	for _, f := range w.Fits {
-		if s := f.Terms[len(f.Terms)-1]; f.Figure == figure && len(f.Terms) == 2 && f.Form == forms[0].name && f.Freedom > 0 && s.Interval != nil && s.Interval.Low > 0 {
+		if s := f.Terms[len(f.Terms)-1]; f.Figure == figure && len(f.Terms) == 2 && f.Form == forms[0].name &&
+			f.Freedom > 0 && s.Interval != nil && s.Interval.Low > 0 {
 			known = append(known, f)
 		}
 	}
@@ -141,9 +150,11 @@ func (w *comparing) adviseItemBy(figure Figure) {
 		return
 	}
 	all := w.kindsLike(func(values []string) bool { return w.away(values) == w.away(most.Values) })
-	said := fmt.Sprintf("by %s one more item of a batch costs most with %s, %s, and least with %s, %s.", info(figure).titled(),
+	said := fmt.Sprintf("by %s one more item of a batch costs most with %s, %s, and least with %s, %s.",
+		info(figure).titled(),
 		w.group(most.Values), most.Terms[1].words(), w.group(least.Values), least.Terms[1].words())
-	w.Advice = append(w.Advice, Advice{"item", ofKinds(len(known), all, said), []int{most.Points[0].Cell, least.Points[0].Cell}})
+	w.Advice = append(w.Advice, Advice{"item", ofKinds(len(known), all, said),
+		[]int{most.Points[0].Cell, least.Points[0].Cell}})
 }
 
 // kindsLike counts the kinds of cells that differ in more than the batch.
@@ -161,7 +172,8 @@ func ofKinds(known, all int, said string) string {
 	if all <= known {
 		return report.UpperFirst(said)
 	}
-	return fmt.Sprintf("Of %s of cells, %s Of %d more that is not known.", report.Counted(int64(known), "kind"), said, all-known)
+	return fmt.Sprintf("Of %s of cells, %s Of %d more that is not known.", report.Counted(int64(known), "kind"), said,
+		all-known)
 }
 
 // words is a term with its interval.
@@ -191,10 +203,12 @@ func (w *comparing) adviseRoom() {
 	}
 	for _, of := range order {
 		f := first[of]
-		said := fmt.Sprintf("the first to fill the %s of %s as the batch grows is %s, foretold to fit up to a batch of %s", mem.Bytes(f.Limit.Memory), of,
+		said := fmt.Sprintf("the first to fill the %s of %s as the batch grows is %s, foretold to fit up to a batch of %s",
+			mem.Bytes(f.Limit.Memory), of,
 			w.group(f.Values), f.Limit.words())
 		if f.Limit.Times > 1 {
-			said += fmt.Sprintf("; %s was the largest measured, so that rests on a straight line beyond it", report.Count(int64(math.Round(float64(f.Limit.Batch)/f.Limit.Times))))
+			said += fmt.Sprintf("; %s was the largest measured, so that rests on a straight line beyond it",
+				report.Count(int64(math.Round(float64(f.Limit.Batch)/f.Limit.Times))))
 		}
 		device := w.axis(kindDevice)
 		all := w.kindsLike(func(values []string) bool { return device < 0 || values[device] == f.Values[device] })
@@ -229,12 +243,16 @@ func (w *comparing) adviseRepeats() {
 	}
 	figure, asked := info(goal.Figure).titled(), fmt.Sprintf("the ±%.3g %% asked for", goal.Within*100)
 	if len(vague) > 0 {
-		w.Advice = append(w.Advice, Advice{"repeats", fmt.Sprintf("Of %s, %d scatter too much in %s for %s; most does %s, ±%.2g %%. More repeats would show it.",
-			report.Counted(int64(len(w.Cells)), "cell"), len(vague), figure, asked, w.group(w.Cells[worstCell].Values), worst*100), vague})
+		w.Advice = append(w.Advice, Advice{"repeats",
+			fmt.Sprintf("Of %s, %d scatter too much in %s for %s; most does %s, ±%.2g %%. More repeats would show it.",
+				report.Counted(int64(len(w.Cells)), "cell"), len(vague), figure, asked, w.group(w.Cells[worstCell].Values),
+				worst*100), vague})
 	}
 	if len(estimated) > 0 {
-		w.Advice = append(w.Advice, Advice{"repeats", fmt.Sprintf("Of %s, %d are less exact in %s than %s for its own error, up to ±%.2g %%, against which repeats do not help.",
-			report.Counted(int64(len(w.Cells)), "cell"), len(estimated), figure, asked, error*100), estimated})
+		w.Advice = append(w.Advice, Advice{"repeats",
+			fmt.Sprintf("Of %s, %d are less exact in %s than %s for its own error, up to ±%.2g %%, against which repeats do "+
+				"not help.",
+				report.Counted(int64(len(w.Cells)), "cell"), len(estimated), figure, asked, error*100), estimated})
 	}
 }
 
@@ -256,18 +274,22 @@ func (w *comparing) notes() {
 		w.note("%s of %d ran once: no interval is known there.", report.Counted(int64(single), "cell"), len(w.Cells))
 	}
 	if blank > 0 {
-		w.note("%s without figures: each trial ended before its memory was first read. A longer trial has them.", report.Counted(int64(blank), "cell"))
+		w.note("%s without figures: each trial ended before its memory was first read. A longer trial has them.",
+			report.Counted(int64(blank), "cell"))
 	}
 	if imaginary > 0 {
-		w.note("The host's figures of %s on imaginary devices are in no ratio: nothing is computed there, so they are not those of a real run.", report.Counted(int64(imaginary), "cell"))
+		w.note("The host's figures of %s on imaginary devices are in no ratio: nothing is computed there, so they are not "+
+			"those of a real run.", report.Counted(int64(imaginary), "cell"))
 	}
 	if slices.ContainsFunc(w.Ratios, func(r Ratio) bool { return r.Figure != r.BaseFigure }) {
-		w.note("Host and device are compared by different figures: %s is of the whole process with its libraries, %s is what it took on the device.", info(w.Figure).titled(), info(w.Device).Title)
+		w.note("Host and device are compared by different figures: %s is of the whole process with its libraries, %s is "+
+			"what it took on the device.", info(w.Figure).titled(), info(w.Device).Title)
 	}
 	if w.beside {
 		w.note("Trials ran beside each other: times and processor use are those of shared processors, and are not compared.")
 		if w.Figure == PSS {
-			w.note("PSS shares out the pages of libraries among the programs that use them, so it is less where trials of one framework ran at once. RSS is not.")
+			w.note("PSS shares out the pages of libraries among the programs that use them, so it is less where trials of " +
+				"one framework ran at once. RSS is not.")
 		}
 	}
 	w.noteBasis()
@@ -293,7 +315,8 @@ func (w *comparing) noteBasis() {
 	case n.likes == nil:
 		w.note("Some cells' runs scatter more than others'. Intervals of %s rest on the runs of each cell.", figure)
 	case len(n.by) == 0:
-		w.note("The runs of all cells scatter alike, by %.2g %% of %s. Intervals rest on that.", math.Sqrt(n.likes[""].variance)*100, figure)
+		w.note("The runs of all cells scatter alike, by %.2g %% of %s. Intervals rest on that.",
+			math.Sqrt(n.likes[""].variance)*100, figure)
 	default:
 		var names []string
 		for _, a := range n.by {
@@ -322,7 +345,8 @@ func (w *comparing) noteMissing() {
 		counts[r]++
 	}
 	for _, r := range order[:min(len(order), 8)] {
-		w.note("%s: %s", report.Counted(int64(counts[r]), "cell"), CellStats{State: r.state, Reason: r.text, Done: 0, Trials: 1}.outcome())
+		w.note("%s: %s", report.Counted(int64(counts[r]), "cell"),
+			CellStats{State: r.state, Reason: r.text, Done: 0, Trials: 1}.outcome())
 	}
 	if left := len(order) - 8; left > 0 {
 		w.note("%s more why cells were not measured.", report.Counted(int64(left), "reason"))

@@ -12,8 +12,8 @@ import (
 	"hightide/internal/report"
 )
 
-// FailOver is how much more than the baseline a figure may be before that counts as worse, as a part of it: 0.03 is 3 %.
-// The one of the empty figure is for those that lead the comparison.
+// FailOver is how much more than the baseline a figure may be before that counts as worse, as a part of it: 0.03 is 3
+// %. The one of the empty figure is for those that lead the comparison.
 type FailOver map[Figure]float64
 
 // ExitWorse is the exit code where a cell is worse than the baseline.
@@ -33,7 +33,8 @@ func ParseFailOver(said []string) (FailOver, error) {
 		percent, ok := strings.CutSuffix(strings.TrimSpace(part), "%")
 		n, err := strconv.ParseFloat(strings.TrimSpace(percent), 64)
 		if !ok || err != nil || !(n >= 0 && n <= 1000) {
-			return nil, fail.Usage("such as --fail-over 3% or --fail-over step_time=10%", "--fail-over %s is not a percentage from 0 to 1000", one)
+			return nil, fail.Usage("such as --fail-over 3% or --fail-over step_time=10%",
+				"--fail-over %s is not a percentage from 0 to 1000", one)
 		}
 		over[f] = n / 100
 	}
@@ -93,8 +94,8 @@ var standings = []Standing{Worse, NotKnown, Gone, Better, Steady, New}
 // defaultFailOver is what is allowed where nothing is said.
 const defaultFailOver = 0.03
 
-// Against sets a matrix beside a baseline. Cells are the same whose values of all axes are; an axis that only one of them
-// has must not vary.
+// Against sets a matrix beside a baseline. Cells are the same whose values of all axes are; an axis that only one of
+// them has must not vary.
 func Against(now, baseline *Result, o Options, over FailOver) (*Regression, error) {
 	is, was := newComparing(now, o), newComparing(baseline, o)
 	axes, err := sharedAxes(now.Axes, baseline.Axes)
@@ -116,7 +117,8 @@ func Against(now, baseline *Result, o Options, over FailOver) (*Regression, erro
 			limits[f] = general
 		}
 	}
-	g := &Regression{Version: ComparisonVersion, Name: now.Name, Level: Level, FailOver: limits, Changes: []Change{}, Counts: map[Standing]int{}, Notes: []string{}}
+	g := &Regression{Version: ComparisonVersion, Name: now.Name, Level: Level, FailOver: limits, Changes: []Change{},
+		Counts: map[Standing]int{}, Notes: []string{}}
 	before := map[string]int{}
 	for j, c := range was.Cells {
 		before[sameCell(axes, was.Axes, c.Values)] = j
@@ -126,14 +128,16 @@ func Against(now, baseline *Result, o Options, over FailOver) (*Regression, erro
 		j, ok := before[key]
 		delete(before, key)
 		if !ok {
-			g.Changes = append(g.Changes, Change{Cell: c.Key, Figure: is.leading(c.Values), Standing: New, Sentence: c.Key + ": the baseline has no such cell."})
+			g.Changes = append(g.Changes, Change{Cell: c.Key, Figure: is.leading(c.Values), Standing: New, Sentence: c.Key +
+				": the baseline has no such cell."})
 			continue
 		}
 		g.Changes = append(g.Changes, changes(is, was, i, j, limits)...)
 	}
 	for j, c := range was.Cells {
 		if _, left := before[sameCell(axes, was.Axes, c.Values)]; left {
-			g.Changes = append(g.Changes, Change{Cell: c.Key, Figure: was.leading(was.Cells[j].Values), Standing: Gone, Sentence: c.Key + ": it is in the baseline, and was not measured now."})
+			g.Changes = append(g.Changes, Change{Cell: c.Key, Figure: was.leading(was.Cells[j].Values), Standing: Gone,
+				Sentence: c.Key + ": it is in the baseline, and was not measured now."})
 		}
 	}
 	g.finish()
@@ -158,12 +162,14 @@ func sharedAxes(p, q []Axis) ([]string, error) {
 		case has(q, a.Name):
 			names = append(names, a.Name)
 		case len(a.Values) > 1:
-			return nil, fail.Input("measure a new baseline", "the baseline has no axis %s, of which this matrix has %d values", a.Name, len(a.Values))
+			return nil, fail.Input("measure a new baseline", "the baseline has no axis %s, of which this matrix has %d values",
+				a.Name, len(a.Values))
 		}
 	}
 	for _, a := range q {
 		if !has(p, a.Name) && len(a.Values) > 1 {
-			return nil, fail.Input("measure a new baseline", "this matrix has no axis %s, of which the baseline has %d values", a.Name, len(a.Values))
+			return nil, fail.Input("measure a new baseline", "this matrix has no axis %s, of which the baseline has %d values",
+				a.Name, len(a.Values))
 		}
 	}
 	slices.Sort(names)
@@ -209,7 +215,8 @@ func changes(is, was *comparing, i, j int, limits FailOver) (all []Change) {
 
 // gave is a cell that ran in the baseline and does not now.
 func gave(now CellStats, lead Figure, limit float64) Change {
-	c := Change{Cell: now.Key, Figure: lead, Limit: limit, Standing: Worse, Sentence: fmt.Sprintf("%s: it ran in the baseline, and now: %s.", now.Key, now.outcome())}
+	c := Change{Cell: now.Key, Figure: lead, Limit: limit, Standing: Worse,
+		Sentence: fmt.Sprintf("%s: it ran in the baseline, and now: %s.", now.Key, now.outcome())}
 	if now.State == Unavailable || now.State == Lost || now.State == "" {
 		c.Standing = NotKnown
 	}
@@ -260,7 +267,8 @@ func (c *Change) set(p, q Stat, i *Interval) {
 	case i.High <= upper:
 		c.Standing, c.Sentence = NotKnown, lead+": not more than allowed; whether it is less by "+allowed+" is not known."
 	default:
-		c.Standing, c.Sentence = NotKnown, lead+": whether that is more than the "+allowed+" that are allowed is not known. More runs would show it."
+		c.Standing, c.Sentence = NotKnown,
+			lead+": whether that is more than the "+allowed+" that are allowed is not known. More runs would show it."
 	}
 }
 
@@ -313,7 +321,8 @@ func (g *Regression) machines(now, baseline *Result) {
 		return kinds
 	}
 	if p, q := kind(now), kind(baseline); len(p) > 0 && len(q) > 0 && !slices.Equal(p, q) {
-		g.Notes = append(g.Notes, fmt.Sprintf("The baseline was measured on another machine (%s; now %s): what differs may be the machine.", strings.Join(q, "; "), strings.Join(p, "; ")))
+		g.Notes = append(g.Notes, fmt.Sprintf("The baseline was measured on another machine (%s; now %s): what differs "+
+			"may be the machine.", strings.Join(q, "; "), strings.Join(p, "; ")))
 	}
 }
 

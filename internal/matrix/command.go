@@ -116,7 +116,8 @@ func (s *Spec) placeholders(r *reader, n *node) {
 				continue
 			}
 			column := part.Column
-			if part.Style == 0 || part.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0 && !strings.ContainsAny(part.Value, "\\'\"") {
+			if part.Style == 0 || part.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0 &&
+				!strings.ContainsAny(part.Value, "\\'\"") {
 				column += len([]rune(part.Value[:match[0]]))
 				if part.Style != 0 {
 					column++
@@ -154,7 +155,8 @@ func (s *Spec) Words(cell *Cell, python string, repeat int, seed uint64) []strin
 
 // Arguments are what the built-in models are told of a cell.
 func (s *Spec) Arguments(cell *Cell, seed uint64) []string {
-	args := []string{"--steps", strconv.Itoa(s.Steps), "--warmup", strconv.Itoa(s.Warmup), "--seed", strconv.FormatUint(seed, 10)}
+	args := []string{"--steps", strconv.Itoa(s.Steps), "--warmup", strconv.Itoa(s.Warmup), "--seed",
+		strconv.FormatUint(seed, 10)}
 	if s.axis(AxisFramework) < 0 {
 		args = append(args, "--framework", Frameworks[0])
 	}
@@ -170,7 +172,8 @@ func (s *Spec) Arguments(cell *Cell, seed uint64) []string {
 	return args
 }
 
-// What the built-in workloads know. They are a Python program of the agent's; a test holds these lists equal to its own.
+// What the built-in workloads know. They are a Python program of the agent's; a test holds these lists equal to its
+// own.
 var (
 	Frameworks = []string{"pytorch", "tensorflow", "keras", "jax"}
 	Models     = []string{"lenet", "resnet18", "transformer6", "transformer6-base"}

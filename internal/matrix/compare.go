@@ -87,7 +87,8 @@ var figures = []FigureInfo{
 	{DeviceUsed, "device memory", mem.UnitBytes, "max", ""}, {Reserved, "reserved memory", mem.UnitBytes, "max", ""},
 	{Allocated, "allocated memory", mem.UnitBytes, "max", ""},
 	{StepTime, "time of a step", mem.UnitNanoseconds, "median", ""}, {CPU, "processor use", mem.UnitMilli, "mean", ""},
-	{MinorFaults, "number of minor page faults", mem.UnitCount, "max", ""}, {MajorFaults, "number of major page faults", mem.UnitCount, "max", ""},
+	{MinorFaults, "number of minor page faults", mem.UnitCount, "max", ""},
+	{MajorFaults, "number of major page faults", mem.UnitCount, "max", ""},
 	{Parameters, "number of parameters", mem.UnitCount, "max", ""},
 }
 
@@ -108,9 +109,10 @@ func (f FigureInfo) value(s Summary) float64 {
 // Value is what a trial says of a figure: a peak, the time of a typical step, the mean load.
 func Value(f Figure, s Summary) float64 { return info(f).value(s) }
 
-// Exactness is how well repeats tell a figure of each cell that has an interval, by key. It is half of its width as a part of the
-// mean, without the error of a figure that is estimated. It tells when to stop repeating a cell, so where the cell's own repeats tell,
-// it takes their variance for no less than the median one. Those that lie close together by chance would end too early.
+// Exactness is how well repeats tell a figure of each cell that has an interval, by key. It is half of its width as a
+// part of the mean, without the error of a figure that is estimated. It tells when to stop repeating a cell, so where
+// the cell's own repeats tell, it takes their variance for no less than the median one. Those that lie close together
+// by chance would end too early.
 func Exactness(r *Result, f Figure) map[string]float64 {
 	w := begin(r, Options{})
 	w.settle(info(f))
@@ -162,9 +164,11 @@ func newComparing(r *Result, o Options) *comparing {
 
 // begin has the cells, before anything is made of them.
 func begin(r *Result, o Options) *comparing {
-	w := &comparing{result: r, options: o, quantiles: newQuantiles(Level), at: map[string]int{}, noise: map[Figure]noise{}, paired: map[[3]string][][2]int{},
+	w := &comparing{result: r, options: o, quantiles: newQuantiles(Level), at: map[string]int{},
+		noise: map[Figure]noise{}, paired: map[[3]string][][2]int{},
 		Comparison: &Comparison{Version: ComparisonVersion, Name: r.Name, Level: Level, Axes: r.Axes, Figures: []FigureInfo{},
-			Cells: []CellStats{}, Ratios: []Ratio{}, Fits: []Fit{}, Differences: []Difference{}, Advice: []Advice{}, Notes: []string{}}}
+			Cells: []CellStats{}, Ratios: []Ratio{}, Fits: []Fit{}, Differences: []Difference{}, Advice: []Advice{},
+			Notes: []string{}}}
 	for _, a := range r.Axes {
 		w.kinds = append(w.kinds, kindOf(a.Name))
 	}
@@ -326,13 +330,15 @@ func (w *comparing) lead() {
 	known := func(f Figure) bool {
 		return slices.ContainsFunc(w.Figures, func(i FigureInfo) bool { return i.Name == f })
 	}
-	for _, f := range append([]Figure{w.options.Figure, w.result.Goal.Figure}, PSS, RSS, Allocated, Reserved, DeviceUsed, StepTime) {
+	for _, f := range append([]Figure{w.options.Figure, w.result.Goal.Figure}, PSS, RSS, Allocated, Reserved, DeviceUsed,
+		StepTime) {
 		if f != "" && known(f) {
 			w.Figure = f
 			break
 		}
 	}
-	if slices.Contains(onDevice, w.Figure) || !slices.ContainsFunc(w.Cells, func(c CellStats) bool { return w.away(c.Values) }) {
+	if slices.Contains(onDevice, w.Figure) ||
+		!slices.ContainsFunc(w.Cells, func(c CellStats) bool { return w.away(c.Values) }) {
 		return
 	}
 	for _, f := range onDevice {

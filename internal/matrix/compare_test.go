@@ -34,8 +34,10 @@ func (m made) result(r *rand.Rand) *Result {
 				noise = m.scatter(r, values)
 			}
 			value := m.truth(values) * (1 + noise)
-			result.Trials = append(result.Trials, Trial{Cell: key, Repeat: n, State: Done, Run: fmt.Sprintf("%s-%d", key, n), Machine: "here",
-				Figures: map[Figure]Summary{m.figure: {Max: int64(math.Round(value)), Mean: value, Median: value, Min: int64(value / 2), Count: 10, Label: mem.Measured}}})
+			result.Trials = append(result.Trials, Trial{Cell: key, Repeat: n, State: Done, Run: fmt.Sprintf("%s-%d", key, n),
+				Machine: "here",
+				Figures: map[Figure]Summary{m.figure: {Max: int64(math.Round(value)), Mean: value, Median: value,
+					Min: int64(value / 2), Count: 10, Label: mem.Measured}}})
 		}
 	}
 	return result
@@ -111,7 +113,10 @@ func TestIntervalsCover(t *testing.T) {
 		{"alike, 5 repeats", 5, normal(alike)},
 		{"differing, 3 repeats", 3, normal(differing)},
 		{"differing, 5 repeats", 5, normal(differing)},
-		{"heavy tails, 4 repeats", 4, func(r *rand.Rand, _ []string) float64 { return 0.005 * (r.ExpFloat64() - r.ExpFloat64()) }},
+		{"heavy tails, 4 repeats", 4, func(r *rand.Rand,
+			_ []string) float64 {
+			return 0.005 * (r.ExpFloat64() - r.ExpFloat64())
+		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(15, uint64(test.repeats)))
@@ -151,7 +156,10 @@ func TestStoppingCovers(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(15, 3))
-			m := made{seedAxes, 3, PSS, seedTruth, func(r *rand.Rand, values []string) float64 { return test.spread(r, values) * r.NormFloat64() }}
+			m := made{seedAxes, 3, PSS, seedTruth, func(r *rand.Rand,
+				values []string) float64 {
+				return test.spread(r, values) * r.NormFloat64()
+			}}
 			var held coverage
 			trials := 0
 			for range matrices {
@@ -178,7 +186,8 @@ func (m made) stopping(r *rand.Rand, goal Goal) *Result {
 			}
 			more = true
 			value := m.truth(c.Values) * (1 + m.scatter(r, c.Values))
-			result.Trials = append(result.Trials, Trial{Cell: c.Key, State: Done, Figures: map[Figure]Summary{goal.Figure: {Max: int64(value)}}})
+			result.Trials = append(result.Trials, Trial{Cell: c.Key, State: Done,
+				Figures: map[Figure]Summary{goal.Figure: {Max: int64(value)}}})
 		}
 		if !more {
 			break
@@ -189,7 +198,8 @@ func (m made) stopping(r *rand.Rand, goal Goal) *Result {
 
 // TestScalingFindsTheForm is of memory with a known form, from exact figures and from noisy ones.
 func TestScalingFindsTheForm(t *testing.T) {
-	axes := []Axis{{Name: "batch", Values: []string{"2", "4", "8", "16"}}, {Name: "seq_len", Values: []string{"128", "256", "512", "1024"}}}
+	axes := []Axis{{Name: "batch", Values: []string{"2", "4", "8", "16"}},
+		{Name: "seq_len", Values: []string{"128", "256", "512", "1024"}}}
 	for _, test := range []struct {
 		form  string
 		truth func(batch, seq float64) float64
@@ -222,7 +232,8 @@ func TestScalingFindsTheForm(t *testing.T) {
 				}
 			}
 			if found < times/2 || float64(held) < 0.85*float64(found) {
-				t.Errorf("%s, runs that scatter by %g: the form is found in %d of %d, its coefficient lies in the interval in %d", test.form, spread, found, times, held)
+				t.Errorf("%s, runs that scatter by %g: the form is found in %d of %d, its coefficient lies in the interval in %d",
+					test.form, spread, found, times, held)
 			}
 		}
 	}
@@ -310,7 +321,8 @@ func (c *coverage) count(made *Comparison, m made) {
 
 // TestVerdicts is of pairs of cells of which it is known what can be said.
 func TestVerdicts(t *testing.T) {
-	axes := []Axis{{Name: "mode", Values: []string{"inference", "train"}}, {Name: "batch", Values: []string{"1", "2", "4", "8"}}}
+	axes := []Axis{{Name: "mode", Values: []string{"inference", "train"}},
+		{Name: "batch", Values: []string{"1", "2", "4", "8"}}}
 	ratio := func(train float64, spread float64, repeats int) Ratio {
 		m := made{axes, repeats, PSS, func(v []string) float64 {
 			if v[0] == "train" {
@@ -329,7 +341,8 @@ func TestVerdicts(t *testing.T) {
 	}{
 		{"more", 1.3, 0.01, 3, More, "Peak PSS of train is 1.3"},
 		{"less", 0.8, 0.01, 3, Less, "times that of inference (95 %: 0.7"},
-		{"lost in the noise", 1.005, 0.05, 3, Unknown, "Whether peak PSS of train is more or less than that of inference is not known"},
+		{"lost in the noise", 1.005, 0.05, 3, Unknown,
+			"Whether peak PSS of train is more or less than that of inference is not known"},
 		{"the same, exactly", 1, 0, 3, Same, "(identical in all runs)"},
 		{"the same, as far as runs tell", 1, 0.001, 5, Same, "within 1 %"},
 		{"one run each", 1.5, 0.01, 1, Unknown, "there are single runs in it, so how exact that is, is not known"},
@@ -345,7 +358,8 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// TestAdviceIsTrue asks of each kind of recommendation in which matrix it would be false, and that it is not made there.
+// TestAdviceIsTrue asks of each kind of recommendation in which matrix it would be false, and that it is not made
+// there.
 func TestAdviceIsTrue(t *testing.T) {
 	advised := func(truth func(v []string) float64, spread float64, change func(*Result)) string {
 		m := made{seedAxes, 4, PSS, truth, func(r *rand.Rand, _ []string) float64 { return spread * r.NormFloat64() }}
@@ -376,7 +390,9 @@ func TestAdviceIsTrue(t *testing.T) {
 		has, hasn []string
 	}{
 		{"as the seed says", seedTruth, 0.003, nil,
-			[]string{"PyTorch needs less than TensorFlow in each of 12 pairs", "Batch 16 needs less than batch 64 in each of 8 pairs", "Inference needs less than train in each of 12 pairs", "costs most with TensorFlow, resnet18, train"}, nil},
+			[]string{"PyTorch needs less than TensorFlow in each of 12 pairs",
+				"Batch 16 needs less than batch 64 in each of 8 pairs", "Inference needs less than train in each of 12 pairs",
+				"costs most with TensorFlow, resnet18, train"}, nil},
 		{"more on average, less for one model", scaled(func(v []string) float64 {
 			if v[1] == "lenet" {
 				return 0.9
@@ -389,9 +405,13 @@ func TestAdviceIsTrue(t *testing.T) {
 			}
 			return 1
 		}), 0.003, nil, []string{"more in 1"}, []string{"needs less than TensorFlow", "needs less than PyTorch"}},
-		{"no difference", scaled(func([]string) float64 { return 1 }), 0, nil, []string{"TensorFlow and PyTorch need the same within 1 % in each of 12 pairs"}, []string{"PyTorch needs less"}},
-		{"nothing but noise", scaled(func([]string) float64 { return 1.01 }), 0.1, nil, []string{"Whether PyTorch or TensorFlow needs less is not known in any of 12 pairs"}, []string{"TensorFlow in each", "PyTorch in each", "the same within 1 % in each"}},
-		{"memory that does not grow with the batch", func(v []string) float64 { return seedTruth([]string{v[0], v[1], "16", v[3]}) }, 0.002, nil,
+		{"no difference", scaled(func([]string) float64 { return 1 }), 0, nil,
+			[]string{"TensorFlow and PyTorch need the same within 1 % in each of 12 pairs"}, []string{"PyTorch needs less"}},
+		{"nothing but noise", scaled(func([]string) float64 { return 1.01 }), 0.1, nil,
+			[]string{"Whether PyTorch or TensorFlow needs less is not known in any of 12 pairs"},
+			[]string{"TensorFlow in each", "PyTorch in each", "the same within 1 % in each"}},
+		{"memory that does not grow with the batch",
+			func(v []string) float64 { return seedTruth([]string{v[0], v[1], "16", v[3]}) }, 0.002, nil,
 			nil, []string{"One more item", "needs less than batch 64", "The first to fill"}},
 		{"one run each", seedTruth, 0.003, func(r *Result) {
 			r.Trials = slices.DeleteFunc(r.Trials, func(t Trial) bool { return t.Repeat > 0 })
@@ -409,10 +429,12 @@ func TestAdviceIsTrue(t *testing.T) {
 					r.Trials[i].State, r.Trials[i].Figures = OutOfMemory, nil
 				}
 			}
-		}, []string{"Of 4 kinds of cells, by peak PSS one more item of a batch costs most with TensorFlow, lenet", "Of 4 kinds of cells, the first to fill", "Of 4 more that is not known."},
+		}, []string{"Of 4 kinds of cells, by peak PSS one more item of a batch costs most with TensorFlow, lenet",
+			"Of 4 kinds of cells, the first to fill", "Of 4 more that is not known."},
 			[]string{"The first to fill the 16.0 GiB of here as the batch grows is TensorFlow, resnet18"}},
 		{"exact enough", seedTruth, 0.001, func(r *Result) { r.Goal.Within = 0.01 }, nil, []string{"scatter too much"}},
-		{"not exact enough", seedTruth, 0.05, func(r *Result) { r.Goal.Within = 0.01 }, []string{"Of 24 cells, 24 scatter too much in peak PSS for the ±1 % asked for"}, nil},
+		{"not exact enough", seedTruth, 0.05, func(r *Result) { r.Goal.Within = 0.01 },
+			[]string{"Of 24 cells, 24 scatter too much in peak PSS for the ±1 % asked for"}, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			said := advised(test.truth, test.spread, test.change)

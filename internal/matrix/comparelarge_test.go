@@ -8,12 +8,15 @@ import (
 
 // big is a matrix of 2,000 cells and five repeats each, with every figure.
 func big() *Result {
-	axes := []Axis{{Name: "framework", Values: []string{"pytorch", "tensorflow", "keras", "jax"}}, {Name: "model", Values: []string{"a", "b", "c", "d", "e"}},
+	axes := []Axis{{Name: "framework", Values: []string{"pytorch", "tensorflow", "keras", "jax"}},
+		{Name: "model", Values: []string{"a", "b", "c", "d", "e"}},
 		{Name: "batch", Values: []string{"1", "2", "4", "8", "16"}}, {Name: "mode", Values: []string{"inference", "train"}},
-		{Name: "dtype", Values: []string{"fp32", "bf16"}}, {Name: "seq_len", Values: []string{"128", "256", "512", "1024", "2048"}}}
-	m := made{axes, 5, PSS, func(v []string) float64 { return 1e9 + 1e6*number(v[2])*number(v[5]) }, func(r *rand.Rand, v []string) float64 {
-		return 0.005 * r.NormFloat64()
-	}}
+		{Name: "dtype", Values: []string{"fp32", "bf16"}}, {Name: "seq_len",
+			Values: []string{"128", "256", "512", "1024", "2048"}}}
+	m := made{axes, 5, PSS, func(v []string) float64 { return 1e9 + 1e6*number(v[2])*number(v[5]) },
+		func(r *rand.Rand, v []string) float64 {
+			return 0.005 * r.NormFloat64()
+		}}
 	r := m.result(rand.New(rand.NewPCG(1, 1)))
 	for i := range r.Trials {
 		s := r.Trials[i].Figures[PSS]
@@ -49,8 +52,8 @@ func TestCompareIsBounded(t *testing.T) {
 	}
 }
 
-// TestBaselineErrs counts how often a gate of 3 % is wrong. It fails a change that is none, lets one of 10 % pass, or says
-// of one that is twice as large as allowed that it is the same.
+// TestBaselineErrs counts how often a gate of 3 % is wrong. It fails a change that is none, lets one of 10 % pass, or
+// says of one that is twice as large as allowed that it is the same.
 func TestBaselineErrs(t *testing.T) {
 	noisy := func(r *rand.Rand, v []string) float64 {
 		if v[0] == "tensorflow" {

@@ -16,8 +16,8 @@ type Holding struct {
 	Label mem.Label `json:"label"`
 }
 
-// Holdings is what a run held at its peak, of the device or of the host, by each way there is to tell parts apart. False:
-// its recording does not say.
+// Holdings is what a run held at its peak, of the device or of the host, by each way there is to tell parts apart.
+// False: its recording does not say.
 type Holdings func(run string, onDevice bool) ([]Holding, bool)
 
 // Difference is what explains that a cell needs more than another one.

@@ -117,7 +117,8 @@ func axisColumns(axes []Axis, others []format.Column) []format.Column {
 
 // writeCells writes what is known of each cell, with empty fields where nothing is.
 func writeCells(w io.Writer, _ *Result, c *Comparison) error {
-	names := []string{"state", "reason", "trials", "done", "figure", "unit", "statistic", "label", "count", "mean", "median", "std", "min", "max", "low", "high", "basis"}
+	names := []string{"state", "reason", "trials", "done", "figure", "unit", "statistic", "label", "count", "mean",
+		"median", "std", "min", "max", "low", "high", "basis"}
 	var others []format.Column
 	for _, n := range names {
 		others = append(others, format.Column{Name: n})
@@ -131,7 +132,8 @@ func writeCells(w io.Writer, _ *Result, c *Comparison) error {
 		return err
 	}
 	for _, cell := range c.Cells {
-		head := append(slices.Clone(cell.Values), string(cell.State), cell.Reason, strconv.Itoa(cell.Trials), strconv.Itoa(cell.Done))
+		head := append(slices.Clone(cell.Values), string(cell.State), cell.Reason, strconv.Itoa(cell.Trials),
+			strconv.Itoa(cell.Done))
 		if len(cell.Figures) == 0 {
 			if err := out.Write(append(head, make([]string, 13)...)); err != nil {
 				return err
@@ -150,7 +152,8 @@ func writeCells(w io.Writer, _ *Result, c *Comparison) error {
 			if s.Count < 2 {
 				deviation = ""
 			}
-			row := append(slices.Clone(head), string(f.Name), string(f.Unit), f.Statistic, string(f.Label), strconv.Itoa(s.Count), plain(s.Mean),
+			row := append(slices.Clone(head), string(f.Name), string(f.Unit), f.Statistic, string(f.Label),
+				strconv.Itoa(s.Count), plain(s.Mean),
 				plain(s.Median), deviation, plain(s.Min), plain(s.Max), low, high, string(s.Basis))
 			if err := out.Write(row); err != nil {
 				return err
@@ -164,9 +167,11 @@ func writeCells(w io.Writer, _ *Result, c *Comparison) error {
 func plain(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 
 // trialColumns of Parquet, after the axes.
-var trialColumns = []format.Column{{Name: "cell"}, {Name: "repeat", Kind: format.Integer}, {Name: "state"}, {Name: "reason"}, {Name: "run"},
+var trialColumns = []format.Column{{Name: "cell"}, {Name: "repeat", Kind: format.Integer}, {Name: "state"},
+	{Name: "reason"}, {Name: "run"},
 	{Name: "machine"}, {Name: "start_wall_ns", Kind: format.Integer}, {Name: "duration_ns", Kind: format.Integer},
-	{Name: "figure"}, {Name: "unit"}, {Name: "label"}, {Name: "max", Kind: format.Integer}, {Name: "min", Kind: format.Integer},
+	{Name: "figure"}, {Name: "unit"}, {Name: "label"}, {Name: "max", Kind: format.Integer},
+	{Name: "min", Kind: format.Integer},
 	{Name: "mean", Kind: format.Real}, {Name: "median", Kind: format.Real}, {Name: "std_dev", Kind: format.Real},
 	{Name: "count", Kind: format.Integer}, {Name: "error", Kind: format.Integer}}
 
@@ -182,31 +187,34 @@ func writeTrials(w io.Writer, r *Result, _ *Comparison) error {
 	for _, c := range r.Cells {
 		cells[c.Key] = c
 	}
-	return format.WriteRows(w, "trials", axisColumns(r.Axes, trialColumns), "hightide.matrix", about, func(add func([]any) error) error {
-		for _, t := range r.Trials {
-			var head []any
-			for _, v := range cells[t.Cell].Values {
-				head = append(head, v)
-			}
-			head = append(head, t.Cell, int64(t.Repeat), string(t.State), orNil(t.Reason), orNil(t.Run), orNil(t.Machine), t.StartWall, t.Duration)
-			if len(t.Figures) == 0 {
-				if err := add(append(head, make([]any, 10)...)); err != nil {
-					return err
+	return format.WriteRows(w, "trials", axisColumns(r.Axes, trialColumns), "hightide.matrix", about,
+		func(add func([]any) error) error {
+			for _, t := range r.Trials {
+				var head []any
+				for _, v := range cells[t.Cell].Values {
+					head = append(head, v)
+				}
+				head = append(head, t.Cell, int64(t.Repeat), string(t.State), orNil(t.Reason), orNil(t.Run), orNil(t.Machine),
+					t.StartWall, t.Duration)
+				if len(t.Figures) == 0 {
+					if err := add(append(head, make([]any, 10)...)); err != nil {
+						return err
+					}
+				}
+				for _, f := range figures {
+					s, ok := t.Figures[f.Name]
+					if !ok {
+						continue
+					}
+					row := append(slices.Clone(head), string(f.Name), string(f.Unit), orNil(string(s.Label)), s.Max, s.Min, s.Mean,
+						s.Median, s.StdDev, int64(s.Count), s.Error)
+					if err := add(row); err != nil {
+						return err
+					}
 				}
 			}
-			for _, f := range figures {
-				s, ok := t.Figures[f.Name]
-				if !ok {
-					continue
-				}
-				row := append(slices.Clone(head), string(f.Name), string(f.Unit), orNil(string(s.Label)), s.Max, s.Min, s.Mean, s.Median, s.StdDev, int64(s.Count), s.Error)
-				if err := add(row); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	})
+			return nil
+		})
 }
 
 func orNil(text string) any {
@@ -218,15 +226,20 @@ func orNil(text string) any {
 
 // seedColumns are those of the summary that the dashboard of YaxitaAmin/Virtual_memory_profiling_MLmodels saves. Sizes
 // are in MB of 2^20 bytes, as psutil's figures are there; its dashboard divides them by 1024 once more.
-var seedColumns = []string{"framework", "model_size", "batch_size", "mode", "device", "mean", "max", "min", "std", "median", "count"}
+var seedColumns = []string{"framework", "model_size", "batch_size", "mode", "device", "mean", "max", "min", "std",
+	"median", "count"}
 
 // seedWords are what that project calls what has another name here.
-var seedWords = map[string]string{"lenet": "small", "resnet18": "medium", "transformer6-base": "large", "transformer6": "large", "cuda": "gpu"}
+var seedWords = map[string]string{"lenet": "small", "resnet18": "medium", "transformer6-base": "large",
+	"transformer6": "large", "cuda": "gpu"}
 
 // seedWord is what that project calls a value, unless another value of the axis is called so too.
 func seedWord(a Axis, value string) string {
 	word, ok := seedWords[value]
-	if !ok || slices.ContainsFunc(a.Values, func(v string) bool { return v != value && (v == word || seedWords[v] == word) }) {
+	if !ok || slices.ContainsFunc(a.Values, func(v string) bool {
+		return v != value &&
+			(v == word || seedWords[v] == word)
+	}) {
 		return value
 	}
 	return word
@@ -299,7 +312,8 @@ func seedAxesOf(axes []Axis) ([5]int, error) {
 		case n >= 0 && at[n] < 0:
 			at[n] = i
 		case len(a.Values) > 1:
-			return at, fail.Usage("--csv has a column for every axis", "seed-csv has no column for axis %s, which has %d values", a.Name, len(a.Values))
+			return at, fail.Usage("--csv has a column for every axis",
+				"seed-csv has no column for axis %s, which has %d values", a.Name, len(a.Values))
 		}
 	}
 	return at, nil

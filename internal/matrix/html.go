@@ -24,7 +24,8 @@ type detail struct {
 }
 
 // details are tried in this order until the page is small enough. The last one is taken whatever it weighs.
-var details = []detail{{digits: 6, weight: 14}, {digits: 4, weight: 9}, {digits: 3, weight: 7}, {digits: 3, brief: true, weight: 4}}
+var details = []detail{{digits: 6, weight: 14}, {digits: 4, weight: 9}, {digits: 3, weight: 7},
+	{digits: 3, brief: true, weight: 4}}
 
 // HTML writes the matrix as one page that needs nothing else: filters, charts, tables, each cell with its trials.
 // Without a comparison the page shows what was measured and no ratios. Reports are the addresses of recordings' own
@@ -80,7 +81,10 @@ func Typical(r *Result, figure Figure) []string {
 			runs = append(runs, last.Run)
 			continue
 		}
-		slices.SortStableFunc(done, func(p, q *Trial) int { return cmp.Compare(p.Figures[figure].Max, q.Figures[figure].Max) })
+		slices.SortStableFunc(done, func(p, q *Trial) int {
+			return cmp.Compare(p.Figures[figure].Max,
+				q.Figures[figure].Max)
+		})
 		runs = append(runs, done[(len(done)-1)/2].Run)
 	}
 	return runs
@@ -134,7 +138,8 @@ type figureColumn struct {
 }
 
 func pack(r *Result, c *Comparison, d detail) *packed {
-	p := &packed{Version: ResultVersion, Name: r.Name, StartWall: r.StartWall, Machines: r.Machines, Goal: r.Goal, Spec: r.Spec,
+	p := &packed{Version: ResultVersion, Name: r.Name, StartWall: r.StartWall, Machines: r.Machines, Goal: r.Goal,
+		Spec:   r.Spec,
 		Digits: d.digits, Comparison: packComparison(c)}
 	p.Axes = append(p.Axes, r.Axes...)
 	places := make(map[string]int, len(r.Cells))
@@ -174,7 +179,8 @@ func packTrials(r *Result, places map[string]int, d detail) trialColumn {
 		}
 		at := len(t.Cell)
 		t.Cell, t.Repeat, t.State = append(t.Cell, cell), append(t.Repeat, trial.Repeat), append(t.State, trial.State)
-		t.Reason, t.Run, t.Machine = append(t.Reason, trial.Reason), append(t.Run, trial.Run), append(t.Machine, trial.Machine)
+		t.Reason, t.Run, t.Machine = append(t.Reason, trial.Reason), append(t.Run, trial.Run),
+			append(t.Machine, trial.Machine)
 		t.Start = append(t.Start, (trial.StartWall-r.StartWall)/1e6)
 		t.Duration = append(t.Duration, (trial.Duration+5e5)/1e6)
 		for figure, s := range trial.Figures {
@@ -187,8 +193,8 @@ func packTrials(r *Result, places map[string]int, d detail) trialColumn {
 	return t
 }
 
-// newFigureColumn finds the unit of a figure. It is what all of its values are multiples of (pages, KiB, or 1), or a round
-// multiple of that which still leaves the smallest one its digits.
+// newFigureColumn finds the unit of a figure. It is what all of its values are multiples of (pages, KiB, or 1), or a
+// round multiple of that which still leaves the smallest one its digits.
 func newFigureColumn(trials []Trial, figure Figure, d detail) *figureColumn {
 	c := &figureColumn{}
 	least := int64(math.MaxInt64)

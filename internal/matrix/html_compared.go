@@ -73,7 +73,8 @@ func packComparison(c *Comparison) *packedComparison {
 	if c == nil {
 		return nil
 	}
-	p := &packedComparison{Version: c.Version, Figure: c.Figure, Device: c.Device, Level: c.Level, Figures: c.Figures, Stats: map[Figure]*statColumn{},
+	p := &packedComparison{Version: c.Version, Figure: c.Figure, Device: c.Device, Level: c.Level, Figures: c.Figures,
+		Stats:       map[Figure]*statColumn{},
 		Differences: c.Differences, Advice: c.Advice, Notes: c.Notes, Regression: c.Regression.short()}
 	for i := range c.Cells {
 		for figure, s := range c.Cells[i].Figures {

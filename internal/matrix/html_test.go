@@ -25,7 +25,8 @@ const examplePage = "../../testdata/matrix/seed.page.json"
 func example() *Result {
 	axes := []Axis{
 		{Name: "framework", Values: []string{"pytorch", "tensorflow"}, Labels: []string{"PyTorch", "TensorFlow"}},
-		{Name: "model", Values: []string{"lenet", "resnet18", "transformer6"}, Labels: []string{"LeNet", "ResNet-18", "Transformer, 6 blocks"}},
+		{Name: "model", Values: []string{"lenet", "resnet18", "transformer6"},
+			Labels: []string{"LeNet", "ResNet-18", "Transformer, 6 blocks"}},
 		{Name: "batch", Values: []string{"16", "32", "64"}},
 		{Name: "mode", Values: []string{"inference", "train"}},
 		{Name: "device", Values: []string{"cpu", "imagined:t4"}, Labels: []string{"CPU", "imaginary T4"}},
@@ -42,7 +43,8 @@ func example() *Result {
 		r.Cells = append(r.Cells, Cell{Key: key, Values: values})
 		state, reason, repeats := fateOf(values)
 		for n := range repeats {
-			t := Trial{Cell: key, Repeat: n, State: state, Reason: reason, Machine: "bench-1", Run: fmt.Sprintf("20261102-%06d-%02d", 100000+i*17, n),
+			t := Trial{Cell: key, Repeat: n, State: state, Reason: reason, Machine: "bench-1",
+				Run:       fmt.Sprintf("20261102-%06d-%02d", 100000+i*17, n),
 				StartWall: r.StartWall + int64(n*40+i)*12e9, Duration: int64((4 + 6*random.Float64()) * 1e9)}
 			if state == Done {
 				t.Figures = exampleFigures(values, random)
@@ -86,7 +88,8 @@ func fateOf(values []string) (State, string, int) {
 // exampleFigures are one trial's: a base, and bytes for each item of a batch.
 func exampleFigures(values []string, random *rand.Rand) map[Figure]Summary {
 	base := map[string]float64{"lenet": 240, "resnet18": 420, "transformer6": 610}[values[1]]
-	item := map[string]float64{"lenet": 0.35, "resnet18": 9, "transformer6": 14}[values[1]] * map[string]float64{"inference": 1, "train": 2.2}[values[3]]
+	item := map[string]float64{"lenet": 0.35, "resnet18": 9,
+		"transformer6": 14}[values[1]] * map[string]float64{"inference": 1, "train": 2.2}[values[3]]
 	if values[0] == "tensorflow" {
 		base, item = base*1.9+80, item*1.15
 	}
@@ -94,17 +97,22 @@ func exampleFigures(values []string, random *rand.Rand) map[Figure]Summary {
 	pages := func(mib float64) int64 { return int64(mib*256) * 4096 }
 	sampled := func(peak int64, label mem.Label) Summary {
 		share := func(part float64) float64 { return math.Round(float64(peak) * (part + 0.01*random.Float64())) }
-		return Summary{Max: peak, Min: int64(share(0.4)) &^ 4095, Mean: share(0.8), Median: share(0.85), StdDev: share(0.1), Count: 240, Label: label}
+		return Summary{Max: peak, Min: int64(share(0.4)) &^ 4095, Mean: share(0.8), Median: share(0.85), StdDev: share(0.1),
+			Count: 240, Label: label}
 	}
 	once := func(v int64) Summary {
 		return Summary{Max: v, Min: v, Mean: float64(v), Median: float64(v), Count: 1, Label: mem.Measured}
 	}
-	steps := Summary{Count: 8, Label: mem.Measured, Median: (20 + item*number(values[2])/9) * 1e6 * (1 + 0.02*random.NormFloat64())}
-	steps.Mean, steps.Max, steps.Min, steps.StdDev = steps.Median*1.02, int64(steps.Median*1.2), int64(steps.Median*0.95), steps.Median*0.05
+	steps := Summary{Count: 8, Label: mem.Measured, Median: (20 + item*number(values[2])/9) * 1e6 * (1 +
+		0.02*random.NormFloat64())}
+	steps.Mean, steps.Max, steps.Min, steps.StdDev = steps.Median*1.02, int64(steps.Median*1.2),
+		int64(steps.Median*0.95), steps.Median*0.05
 	figures := map[Figure]Summary{
-		PSS: sampled(pages(mebibytes)+1024, mem.Estimated), RSS: sampled(pages(mebibytes*1.07), mem.Measured), VMS: sampled(pages(mebibytes*4+9000), mem.Measured),
+		PSS: sampled(pages(mebibytes)+1024, mem.Estimated), RSS: sampled(pages(mebibytes*1.07), mem.Measured),
+		VMS:  sampled(pages(mebibytes*4+9000), mem.Measured),
 		Swap: once(0), MinorFaults: once(int64(mebibytes * 300)), MajorFaults: once(int64(random.IntN(4))),
-		CPU:        {Max: 2000, Min: 100, Mean: 1700 + 100*random.Float64(), Median: 1800, StdDev: 200, Count: 240, Label: mem.Measured},
+		CPU: {Max: 2000, Min: 100, Mean: 1700 + 100*random.Float64(), Median: 1800, StdDev: 200, Count: 240,
+			Label: mem.Measured},
 		Parameters: once(map[string]int64{"lenet": 61_706, "resnet18": 11_689_512, "transformer6": 18_914_304}[values[1]]),
 	}
 	if values[4] == "cpu" {
@@ -145,7 +153,8 @@ func TestExamplePage(t *testing.T) {
 	now := keysOf(t, text)
 	for key := range keysOf(t, kept) {
 		if !now[key] {
-			t.Errorf("%s has %s, which a page has no more: see what web/src/matrix reads of it, then write the file again with -update", examplePage, key)
+			t.Errorf("%s has %s, which a page has no more: see what web/src/matrix reads of it, then write the file again "+
+				"with -update", examplePage, key)
 		}
 	}
 }
@@ -208,7 +217,8 @@ func TestPackedFigures(t *testing.T) {
 				}
 			}
 		}
-		if pss := p.Trials.Figures[PSS]; d.digits >= 6 && (pss.Unit != 1024 || pss.Max[0]*1024 != r.Trials[pss.Trial[0]].Figures[PSS].Max) {
+		if pss := p.Trials.Figures[PSS]; d.digits >= 6 &&
+			(pss.Unit != 1024 || pss.Max[0]*1024 != r.Trials[pss.Trial[0]].Figures[PSS].Max) {
 			t.Errorf("PSS comes in units of %d, the first is %d", pss.Unit, pss.Max[0])
 		}
 	}
@@ -234,7 +244,9 @@ func TestTypical(t *testing.T) {
 
 // many is a matrix of 2,000 cells with three trials and everything measured.
 func many() *Result {
-	axes := []Axis{{Name: "framework", Values: []string{"pytorch", "tensorflow"}}, {Name: "model", Values: []string{"lenet", "resnet18", "transformer6"}}, {Name: "batch"}, {Name: "mode", Values: []string{"inference", "train"}},
+	axes := []Axis{{Name: "framework", Values: []string{"pytorch", "tensorflow"}},
+		{Name: "model", Values: []string{"lenet", "resnet18", "transformer6"}}, {Name: "batch"},
+		{Name: "mode", Values: []string{"inference", "train"}},
 		{Name: "device", Values: []string{"cpu"}}, {Name: "version"}}
 	for i := range 14 {
 		axes[2].Values = append(axes[2].Values, strconv.Itoa(8*(i+1)))
@@ -242,14 +254,16 @@ func many() *Result {
 	for i := range 12 {
 		axes[5].Values = append(axes[5].Values, fmt.Sprintf("2.%d", i))
 	}
-	r := &Result{Version: ResultVersion, Name: "many", StartWall: 1_790_000_000_000_000_000, Axes: axes, Goal: Goal{Figure: PSS, Least: 3, Most: 3},
+	r := &Result{Version: ResultVersion, Name: "many", StartWall: 1_790_000_000_000_000_000, Axes: axes,
+		Goal:     Goal{Figure: PSS, Least: 3, Most: 3},
 		Machines: []Machine{{Name: "here", Processors: 2, Memory: 24 << 30}}}
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, values := range combinations(axes) {
 		key := keyOf(axes, values)
 		r.Cells = append(r.Cells, Cell{Key: key, Values: values})
 		for n := range 3 {
-			r.Trials = append(r.Trials, Trial{Cell: key, Repeat: n, State: Done, Machine: "here", Run: fmt.Sprintf("2026-%08x", random.Uint32()), StartWall: r.StartWall + random.Int64N(9e12),
+			r.Trials = append(r.Trials, Trial{Cell: key, Repeat: n, State: Done, Machine: "here",
+				Run: fmt.Sprintf("2026-%08x", random.Uint32()), StartWall: r.StartWall + random.Int64N(9e12),
 				Duration: random.Int64N(9e9), Figures: exampleFigures(values, random)})
 		}
 	}

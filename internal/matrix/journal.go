@@ -64,7 +64,8 @@ const (
 // the folder under another name. Nobody else can open it until it is closed.
 func OpenJournal(dir string, spec *Spec, seed uint64, now int64, again bool) (*Journal, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fail.Environment("use another folder: --data-dir FOLDER, or set HIGHTIDE_DATA", "keep the matrix: %w", err)
+		return nil, fail.Environment("use another folder: --data-dir FOLDER, or set HIGHTIDE_DATA", "keep the matrix: %w",
+			err)
 	}
 	j := &Journal{Dir: dir, Seed: seed, StartWall: now}
 	if err := j.hold(spec.Name); err != nil {
@@ -158,7 +159,8 @@ func (j *Journal) same(head *header, spec *Spec) error {
 		return nil
 	}
 	return fail.Input("--again measures everything again; --name "+spec.Name+"-2 makes another matrix of it",
-		"%s has changed since %d trials of the matrix %s were measured; as it was: %s", filepath.Base(spec.File), len(j.Trials), spec.Name, filepath.Join(j.Dir, SpecFile))
+		"%s has changed since %d trials of the matrix %s were measured; as it was: %s", filepath.Base(spec.File),
+		len(j.Trials), spec.Name, filepath.Join(j.Dir, SpecFile))
 }
 
 // PeekJournal is what OpenJournal would find, without holding or changing anything.
@@ -197,7 +199,8 @@ func (j *Journal) read(text []byte) (*header, error) {
 		case err != nil:
 			j.Damaged++
 		case l.Matrix != nil && l.Matrix.Version > ResultVersion:
-			return nil, fail.Input("use that version, or --again", "%s was written by a newer hightide", filepath.Join(j.Dir, journalFile))
+			return nil, fail.Input("use that version, or --again", "%s was written by a newer hightide",
+				filepath.Join(j.Dir, journalFile))
 		case l.Matrix != nil:
 			head = l.Matrix
 		case l.Machine != nil:
@@ -270,7 +273,8 @@ func (j *Journal) Close() {
 
 // Save leaves the result beside the journal.
 func (j *Journal) Save(r *Result) error {
-	return files.Write(filepath.Join(j.Dir, ResultFile), "the matrix's result", func(w io.Writer) error { return WriteJSON(w, r, nil) })
+	return files.Write(filepath.Join(j.Dir, ResultFile), "the matrix's result",
+		func(w io.Writer) error { return WriteJSON(w, r, nil) })
 }
 
 // Kept is what a matrix's folder says, read while it may be measured by another process.
@@ -315,7 +319,8 @@ func ReadKept(dir string, catalogue *gpus.Catalogue) (*Kept, error) {
 	return kept, nil
 }
 
-// LastChange is when a trial of a matrix was last kept, ns since 1970, and whether it is being measured, without reading what was.
+// LastChange is when a trial of a matrix was last kept, ns since 1970, and whether it is being measured, without
+// reading what was.
 func LastChange(dir string) (changed int64, running bool, err error) {
 	info, err := os.Stat(filepath.Join(dir, journalFile))
 	if err != nil {

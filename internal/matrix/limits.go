@@ -133,7 +133,8 @@ func (w *comparing) scalingSentence(f *Fit) string {
 	case !f.Judged:
 		said += fmt.Sprintf("; R² %.4f", f.R2)
 	case !f.Straight:
-		said += fmt.Sprintf("; R² %.3f, but the cells lie further off than their runs scatter: it is not quite of that form", f.R2)
+		said += fmt.Sprintf("; R² %.3f, but the cells lie further off than their runs scatter: it is not quite of that "+
+			"form", f.R2)
 	default:
 		said += fmt.Sprintf("; R² %.4f", f.R2)
 	}
@@ -147,7 +148,8 @@ func (w *comparing) limitSentence(f *Fit) string {
 		return ""
 	}
 	if l.Refuted {
-		return fmt.Sprintf(" By that a batch of %s would fit into the %s of %s, but one of %s ran out of memory: beyond what was measured it is not of that form.",
+		return fmt.Sprintf(" By that a batch of %s would fit into the %s of %s, but one of %s ran out of memory: beyond "+
+			"what was measured it is not of that form.",
 			report.Count(l.Batch), mem.Bytes(l.Memory), l.Of, report.Count(*l.Failed))
 	}
 	said := fmt.Sprintf(" %s of %s hold a batch of %s", mem.Bytes(l.Memory), l.Of, report.Count(l.Batch))

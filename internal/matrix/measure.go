@@ -10,8 +10,8 @@ import (
 	"hightide/internal/report"
 )
 
-// Measure reads the figures of a trial off its recording and the report on it, which may be nil. What was not recorded is
-// absent. Steps up to warmup do not count for the time of a step; all else is of the whole trial.
+// Measure reads the figures of a trial off its recording and the report on it, which may be nil. What was not
+// recorded is absent. Steps up to warmup do not count for the time of a step; all else is of the whole trial.
 func Measure(run *mem.Run, r *report.Report, warmup int) map[Figure]Summary {
 	m := &measuring{run, map[Figure]Summary{}}
 	imagined := run.Info.Label == mem.Imagined
@@ -121,7 +121,8 @@ func exactly(value int64, label mem.Label) Summary {
 	return Summary{Max: value, Min: value, Mean: float64(value), Median: float64(value), Count: 1, Label: label}
 }
 
-// cpu is how many thousandths of a processor were used between any two readings of a process, of all processes together.
+// cpu is how many thousandths of a processor were used between any two readings of a process, of all processes
+// together.
 func (m *measuring) cpu() {
 	used := map[int64]int64{} // ns of processor time by the end of a stretch
 	var times []int64

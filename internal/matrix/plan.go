@@ -146,8 +146,8 @@ func (p *plan) wants(key string, repeat int) bool {
 	return repeat <= p.spec.Goal.Least || !p.known(c)
 }
 
-// givenUp says whether another trial would tell nothing: the cell cannot run here, was lost too often, or failed twice. An
-// imaginary device refuses the same request each time.
+// givenUp says whether another trial would tell nothing: the cell cannot run here, was lost too often, or failed
+// twice. An imaginary device refuses the same request each time.
 func (p *plan) givenUp(c *progress) bool {
 	failures, imagined := 0, strings.HasPrefix(p.spec.Value(c.cell, AxisDevice), DeviceImagined)
 	for _, t := range c.trials {
@@ -209,7 +209,8 @@ type Expectation struct {
 	Time   time.Duration `json:"time_ns,omitempty"` // 0: nothing is known
 }
 
-// expects learns from the cell's own trials, else from those of the cells that differ on the fewest axes, the larger of several.
+// expects learns from the cell's own trials, else from those of the cells that differ on the fewest axes, the larger
+// of several.
 func (p *plan) expects(cell *Cell) Expectation {
 	c := p.cells[cell.Key]
 	if own, ok := c.took(); ok {
@@ -218,8 +219,8 @@ func (p *plan) expects(cell *Cell) Expectation {
 	return c.like
 }
 
-// teach has the cells that have no trials of their own learn from one that has. Each is taught once a trial: to look through all
-// cells for each of them would take more than measuring does where there are thousands.
+// teach has the cells that have no trials of their own learn from one that has. Each is taught once a trial: to look
+// through all cells for each of them would take more than measuring does where there are thousands.
 func (p *plan) teach(from *progress) {
 	one, ok := from.took()
 	if !ok {
@@ -271,7 +272,8 @@ func (c *progress) took() (Expectation, bool) {
 	return e, n > 0
 }
 
-// left estimates the trials that are still to be made, those that run among them, and the time they take one after another.
+// left estimates the trials that are still to be made, those that run among them, and the time they take one after
+// another.
 func (p *plan) left() (trials int, takes time.Duration, sure bool) {
 	sure = true
 	for key, c := range p.cells {
@@ -373,7 +375,8 @@ func Look(spec *Spec, trials []Trial, seed uint64, jobs int) *Outlook {
 		p.add(t)
 	}
 	left, takes, sure := p.left()
-	o := &Outlook{Version: 1, Name: spec.Name, Axes: spec.Axes, Goal: spec.Goal, Command: spec.Command, Seed: seed, Next: []string{},
+	o := &Outlook{Version: 1, Name: spec.Name, Axes: spec.Axes, Goal: spec.Goal, Command: spec.Command, Seed: seed,
+		Next: []string{},
 		Left: left, Time: takes / time.Duration(max(1, min(jobs, left))), Sure: sure, Timeout: spec.Timeout}
 	for i := range spec.Cells {
 		cell := &spec.Cells[i]

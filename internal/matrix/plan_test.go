@@ -60,7 +60,8 @@ func TestOrder(t *testing.T) {
 		part := one[round*10 : round*10+10]
 		rounds[strings.ReplaceAll(strings.Join(part, " "), fmt.Sprint(round+1), "")] = true
 		slices.Sort(part)
-		if len(slices.Compact(part)) != 10 || !strings.HasPrefix(part[0], fmt.Sprint(round+1)) || !strings.HasPrefix(part[9], fmt.Sprint(round+1)) {
+		if len(slices.Compact(part)) != 10 || !strings.HasPrefix(part[0], fmt.Sprint(round+1)) ||
+			!strings.HasPrefix(part[9], fmt.Sprint(round+1)) {
 			t.Errorf("repeat %d: %q", round+1, part)
 		}
 	}
@@ -69,8 +70,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestRepeatsUntilItIsKnown: cells that scatter are repeated until their intervals are as narrow as asked, or the limit is
-// reached.
+// TestRepeatsUntilItIsKnown: cells that scatter are repeated until their intervals are as narrow as asked, or the
+// limit is reached.
 func TestRepeatsUntilItIsKnown(t *testing.T) {
 	spec := mustRead(t, "axes: {case: [a, b, c, d]}\ncommand: x {case}\nrepeats: {least: 3, most: 12, within: 5%}\n")
 	for _, test := range []struct {
@@ -92,7 +93,8 @@ func TestRepeatsUntilItIsKnown(t *testing.T) {
 	}
 }
 
-// TestFailures: what cannot run here is tried once, what fails twice; one failure does not keep a cell from being measured.
+// TestFailures: what cannot run here is tried once, what fails twice; one failure does not keep a cell from being
+// measured.
 func TestFailures(t *testing.T) {
 	spec := mustRead(t, "axes: {case: [fine, fails, flaky, cannot]}\ncommand: x {case}\nrepeats: 4\n")
 	counts := map[string]int{}
@@ -228,7 +230,8 @@ func TestInterrupted(t *testing.T) {
 	j, spec := openJournal(t, t.TempDir(), false)
 	ctx, cancel := context.WithCancel(t.Context())
 	var told Progress
-	host := Host{Now: time.Now, Free: func() mem.Optional { return mem.Optional{} }, Events: func(e event.Event) { told = e.(Progress) },
+	host := Host{Now: time.Now, Free: func() mem.Optional { return mem.Optional{} },
+		Events: func(e event.Event) { told = e.(Progress) },
 		Trial: func(ctx context.Context, cell *Cell, repeat int, _ uint64, _ func(mem.Bytes)) (Trial, Machine, error) {
 			if len(j.Trials) == 3 {
 				cancel()
@@ -250,7 +253,8 @@ func TestJournal(t *testing.T) {
 	dir := t.TempDir()
 	j, spec := openJournal(t, dir, false)
 	here := Machine{Name: "here", Processors: 2}
-	for i, trial := range []Trial{of("case=a", 1, 1), {Cell: "case=b", Repeat: 1, State: Lost}, of("case=b", 1, 2), of("case=c", 1, 3)} {
+	for i, trial := range []Trial{of("case=a", 1, 1), {Cell: "case=b", Repeat: 1, State: Lost}, of("case=b", 1, 2),
+		of("case=c", 1, 3)} {
 		if err := j.Add(trial, here); err != nil {
 			t.Fatal(i, err)
 		}
@@ -265,12 +269,14 @@ func TestJournal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	damaged := strings.Replace(string(text), `{"trial":{"cell":"case=a"`, `{"trial":{"cell":}`, 1) + `{"trial":{"cell":"case=d","re`
+	damaged := strings.Replace(string(text), `{"trial":{"cell":"case=a"`, `{"trial":{"cell":}`, 1) +
+		`{"trial":{"cell":"case=d","re`
 	if err := os.WriteFile(path, []byte(damaged), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	j, _ = openJournal(t, dir, false)
-	if j.Damaged != 1 || j.Seed != 5 || j.StartWall != 77 || len(j.Trials) != 2 || j.Trials[0].State != Done || len(j.Machines) != 1 {
+	if j.Damaged != 1 || j.Seed != 5 || j.StartWall != 77 || len(j.Trials) != 2 || j.Trials[0].State != Done ||
+		len(j.Machines) != 1 {
 		t.Errorf("%+v", j)
 	}
 	if err := j.Add(of("case=d", 1, 4), here); err != nil {
@@ -314,7 +320,8 @@ func TestDamagedHeader(t *testing.T) {
 	}
 }
 
-// TestRowsAreTold: first those of all cells, then that of the cell whose trial ended, with its interval as far as it goes.
+// TestRowsAreTold: first those of all cells, then that of the cell whose trial ended, with its interval as far as it
+// goes.
 func TestRowsAreTold(t *testing.T) {
 	j, spec := openJournal(t, t.TempDir(), false)
 	seen := map[string]CellRow{}
@@ -341,7 +348,8 @@ func TestRowsAreTold(t *testing.T) {
 		t.Errorf("%d rows first, %d seen, %d cells", first, len(seen), len(spec.Cells))
 	}
 	for key, row := range seen {
-		if row.State != Done || row.Left != 0 || row.Trials != spec.Goal.Least || row.Within == nil || row.Within.Low >= row.Value || row.Within.High <= row.Value {
+		if row.State != Done || row.Left != 0 || row.Trials != spec.Goal.Least || row.Within == nil ||
+			row.Within.Low >= row.Value || row.Within.High <= row.Value {
 			t.Errorf("%s: %+v", key, row)
 		}
 	}

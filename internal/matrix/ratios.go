@@ -217,8 +217,8 @@ func around(logarithm, half float64) *Interval {
 	return &Interval{math.Exp(logarithm - half), math.Exp(logarithm + half)}
 }
 
-// mean is the geometric mean of pairs: of those with an interval where these are half of them at least, else of all, and
-// then it has none.
+// mean is the geometric mean of pairs: of those with an interval where these are half of them at least, else of all,
+// and then it has none.
 func (w *comparing) mean(r *Ratio, pairs []Pair) {
 	certain := slices.DeleteFunc(slices.Clone(pairs), func(p Pair) bool { return p.Interval == nil })
 	exact := len(certain) > 0 && len(certain)*2 >= len(pairs)
@@ -291,11 +291,14 @@ func (w *comparing) sentence(a int, r *Ratio) string {
 	}
 	switch {
 	case r.Interval == nil:
-		return report.UpperFirst(fmt.Sprintf("%s is %s times %s%s; there are single runs in it, so how exact that is, is not known.", of, Times(r.Ratio), base, over))
+		return report.UpperFirst(fmt.Sprintf("%s is %s times %s%s; there are single runs in it, so how exact that is, is "+
+			"not known.", of, Times(r.Ratio), base, over))
 	case r.Verdict == Unknown:
-		return fmt.Sprintf("Whether %s is more or less than %s is not known: %s times%s%s.", of, base, Times(r.Ratio), r.Interval.times(), over)
+		return fmt.Sprintf("Whether %s is more or less than %s is not known: %s times%s%s.", of, base, Times(r.Ratio),
+			r.Interval.times(), over)
 	case r.Verdict == Same:
-		return report.UpperFirst(fmt.Sprintf("%s is %s within 1 %%: %s times%s%s.", of, base, Times(r.Ratio), r.Interval.times(), over))
+		return report.UpperFirst(fmt.Sprintf("%s is %s within 1 %%: %s times%s%s.", of, base, Times(r.Ratio),
+			r.Interval.times(), over))
 	}
 	return report.UpperFirst(fmt.Sprintf("%s is %s times %s%s%s.", of, Times(r.Ratio), base, r.Interval.times(), over))
 }

@@ -109,8 +109,8 @@ func YAMLFault(err error) string {
 	return yamlLine.ReplaceAllString(strings.SplitN(err.Error(), "\n", 2)[0], "")
 }
 
-// YAMLFaultAt is where a text stops to be YAML: behind the longest part of it from the beginning that is. The parser's own
-// errors tell no column, and of some the line before, of others none.
+// YAMLFaultAt is where a text stops to be YAML: behind the longest part of it from the beginning that is. The
+// parser's own errors tell no column, and of some the line before, of others none.
 func YAMLFaultAt(text string) (line, column int) {
 	const most = 64 << 10 // of a larger text the beginning alone: each try reads all of it
 	lines := strings.SplitAfter(text[:min(len(text), most)], "\n")

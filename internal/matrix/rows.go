@@ -9,15 +9,16 @@ import (
 
 // CellRow is a cell in a table of a matrix that is being measured.
 type CellRow struct {
-	Key    string    `json:"cell"`
-	State  State     `json:"state,omitempty"` // done where one of its trials is, else that of the last; "": not tried
-	Reason string    `json:"reason,omitempty"`
-	Trials int       `json:"trials"`
-	Left   int       `json:"left"` // repeats that are still to be made, as far as is known
-	Figure Figure    `json:"figure,omitempty"`
-	Unit   mem.Unit  `json:"unit,omitempty"`
-	Value  float64   `json:"value,omitempty"`    // mean of the finished trials
-	Within *Interval `json:"interval,omitempty"` // 95 %, from this cell's repeats alone; absent with fewer than two, or where they do not differ
+	Key    string   `json:"cell"`
+	State  State    `json:"state,omitempty"` // done where one of its trials is, else that of the last; "": not tried
+	Reason string   `json:"reason,omitempty"`
+	Trials int      `json:"trials"`
+	Left   int      `json:"left"` // repeats that are still to be made, as far as is known
+	Figure Figure   `json:"figure,omitempty"`
+	Unit   mem.Unit `json:"unit,omitempty"`
+	Value  float64  `json:"value,omitempty"` // mean of the finished trials
+	// 95 %, from this cell's repeats alone; absent with fewer than two, or where they do not differ
+	Within *Interval `json:"interval,omitempty"`
 }
 
 // rowLevel is that of the intervals in a row.

@@ -14,7 +14,8 @@ import (
 type Host struct {
 	Now func() time.Time
 	// Trial runs one trial to its end. An error means that there is none: the context ended, or nothing can be recorded.
-	Trial func(ctx context.Context, cell *Cell, repeat int, seed uint64, watch func(held mem.Bytes)) (Trial, Machine, error)
+	Trial func(ctx context.Context, cell *Cell, repeat int, seed uint64, watch func(held mem.Bytes)) (Trial, Machine,
+		error)
 	// Free is how much memory programs can still take, where that is known.
 	Free func() mem.Optional
 	// Elsewhere says that trials do not run on this machine: whoever runs them sees to it that there is room.
@@ -32,7 +33,8 @@ type Progress struct {
 	Sure    bool           `json:"left_known"` // of every cell it is known what it takes
 	Running []RunningTrial `json:"running"`
 	Last    *Trial         `json:"last,omitempty"` // the trial that ended just now
-	Rows    []CellRow      `json:"rows,omitempty"` // of cells that changed: at first of all, then of the one whose trial ended
+	// of cells that changed: at first of all, then of the one whose trial ended
+	Rows []CellRow `json:"rows,omitempty"`
 }
 
 // RunningTrial is one that runs.
@@ -51,7 +53,8 @@ func (Progress) EventName() string { return "matrix" }
 // Run measures what the journal has not yet, at most jobs trials at once. Where ctx ends it returns its error, and
 // what was measured until then is in the journal.
 func Run(ctx context.Context, spec *Spec, j *Journal, jobs int, host Host) error {
-	r := &runner{spec: spec, journal: j, host: host, plan: newPlan(spec, j.Seed), jobs: max(jobs, 1), ended: make(chan ending), holds: make(chan holding)}
+	r := &runner{spec: spec, journal: j, host: host, plan: newPlan(spec, j.Seed), jobs: max(jobs, 1),
+		ended: make(chan ending), holds: make(chan holding)}
 	for _, t := range j.Trials {
 		r.plan.add(t)
 	}
@@ -197,7 +200,8 @@ func (r *runner) may(cell *Cell) bool {
 
 func (r *runner) tell(last *Trial) {
 	trials, left, sure := r.plan.left()
-	p := Progress{Cells: len(r.spec.Cells), States: r.plan.counts(), Last: last, Sure: sure, Running: r.runningNow(), Rows: r.rows}
+	p := Progress{Cells: len(r.spec.Cells), States: r.plan.counts(), Last: last, Sure: sure, Running: r.runningNow(),
+		Rows: r.rows}
 	r.rows = nil
 	for _, c := range r.plan.cells {
 		p.Done += len(c.trials)

@@ -8,7 +8,8 @@ import (
 	"hightide/internal/mem"
 )
 
-// Fit is how memory goes with the batch, and the length of sequences where that is varied, with everything else the same.
+// Fit is how memory goes with the batch, and the length of sequences where that is varied, with everything else the
+// same.
 type Fit struct {
 	Figure   Figure     `json:"figure"`
 	Axis     string     `json:"axis"`               // of batches
@@ -263,8 +264,8 @@ func (w *comparing) least(points []point, form int) (fitted, bool) {
 // bentBelow is how unlikely residuals must be, were they the noise of the runs, for cells to lie on no such line.
 const bentBelow = 0.01
 
-// spread finds how exact a fit is. Where what is left over is no more than the noise of the runs, that noise tells; else
-// the residuals do. Of these there are few, so intervals are wide.
+// spread finds how exact a fit is. Where what is left over is no more than the noise of the runs, that noise tells;
+// else the residuals do. Of these there are few, so intervals are wide.
 func spread(f *fitted, points []point, rows, inverse [][]float64) {
 	p := len(f.value)
 	var rest, expected float64 // sums of squares of residuals
@@ -300,7 +301,8 @@ func spread(f *fitted, points []point, rows, inverse [][]float64) {
 	if !known {
 		f.df = 0
 	}
-	if left < 1 || negligible(rest, points) || known && expected > 0 && beyondF(rest/expected, float64(left), f.df) >= bentBelow {
+	if left < 1 || negligible(rest, points) || known && expected > 0 &&
+		beyondF(rest/expected, float64(left), f.df) >= bentBelow {
 		f.straight = f.judged
 		return
 	}

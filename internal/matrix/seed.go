@@ -13,8 +13,8 @@ import (
 	"hightide/internal/mem"
 )
 
-// What another project's dashboard reads, https://github.com/YaxitaAmin/Virtual_memory_profiling_MLmodels: a folder for each
-// cell, named framework_size_bBATCH_mode_device, with the samples of one run and what it was.
+// What another project's dashboard reads, https://github.com/YaxitaAmin/Virtual_memory_profiling_MLmodels: a folder
+// for each cell, named framework_size_bBATCH_mode_device, with the samples of one run and what it was.
 
 // The files of such a folder.
 const (
@@ -58,11 +58,12 @@ func SeedFolders(r *Result) ([]SeedFolder, error) {
 	return folders, nil
 }
 
-// WriteSeedSamples writes the samples of a run of the process tree. They are seconds since it began, MB of 2^20 bytes, faults since
-// it began, percent of one processor since the last sample.
+// WriteSeedSamples writes the samples of a run of the process tree. They are seconds since it began, MB of 2^20
+// bytes, faults since it began, percent of one processor since the last sample.
 func WriteSeedSamples(w io.Writer, run *mem.Run) error {
 	out := csv.NewWriter(w)
-	if err := out.Write([]string{"timestamp", "rss", "vms", "page_faults", "major_faults", "minor_faults", "swap", "cpu_percent"}); err != nil {
+	if err := out.Write([]string{"timestamp", "rss", "vms", "page_faults", "major_faults", "minor_faults", "swap",
+		"cpu_percent"}); err != nil {
 		return err
 	}
 	rss := run.Find(0, mem.SeriesTreeRSS)
@@ -79,8 +80,10 @@ func WriteSeedSamples(w io.Writer, run *mem.Run) error {
 			percent = float64(max(cpu.at(at)-cpu.at(last), 0)) / float64(at-last) * 100
 		}
 		last = at
-		row := []string{plain(float64(at-run.Start()) / 1e9), megabytes(rss.Values[i]), megabytes(vms.at(at)), strconv.FormatInt(major.at(at)+minor.at(at), 10),
-			strconv.FormatInt(major.at(at), 10), strconv.FormatInt(minor.at(at), 10), megabytes(swap.at(at)), strconv.FormatFloat(percent, 'f', 1, 64)}
+		row := []string{plain(float64(at-run.Start()) / 1e9), megabytes(rss.Values[i]), megabytes(vms.at(at)),
+			strconv.FormatInt(major.at(at)+minor.at(at), 10),
+			strconv.FormatInt(major.at(at), 10), strconv.FormatInt(minor.at(at), 10), megabytes(swap.at(at)),
+			strconv.FormatFloat(percent, 'f', 1, 64)}
 		if err := out.Write(row); err != nil {
 			return err
 		}
@@ -122,7 +125,8 @@ func WriteSeedMetadata(w io.Writer, r *Result, f SeedFolder, host *mem.Host) err
 	text, err := json.MarshalIndent(map[string]any{
 		"framework": row[0], "model_size": row[1], "batch_size": batch, "mode": row[3], "device": row[4],
 		"timestamp": time.Unix(0, f.Trial.StartWall).UTC().Format("2006-01-02T15:04:05.000000"),
-		"system_info": map[string]any{"cpu_cores": host.CPUs, "memory_total": gigabytes(host.Memory.Or(0)), "platform": "Linux-" + host.Kernel,
+		"system_info": map[string]any{"cpu_cores": host.CPUs, "memory_total": gigabytes(host.Memory.Or(0)),
+			"platform": "Linux-" + host.Kernel,
 			"hostname": host.Name},
 	}, "", "  ")
 	if err != nil {

@@ -79,7 +79,8 @@ const (
 )
 
 var (
-	specKeys        = []string{"name", "axes", "labels", "include", "exclude", "repeats", "steps", "warmup", "timeout", "memory", "seed", "stacks", "environments", "command"}
+	specKeys = []string{"name", "axes", "labels", "include", "exclude", "repeats", "steps", "warmup", "timeout",
+		"memory", "seed", "stacks", "environments", "command"}
 	repeatKeys      = []string{"least", "most", "figure", "within"}
 	environmentKeys = []string{"when", "python", "env"}
 
@@ -91,7 +92,8 @@ var (
 // ReadSpec reads a spec. An error names every place that is wrong, as file:line:column, and what may have been meant.
 func ReadSpec(file string, text []byte, catalogue *gpus.Catalogue) (*Spec, error) {
 	r := &reader{file: file}
-	s := &Spec{File: file, Text: string(text), Goal: Goal{Figure: RSS, Least: 3, Most: 3}, Steps: defaultSteps, Warmup: defaultWarmup, Stacks: true,
+	s := &Spec{File: file, Text: string(text), Goal: Goal{Figure: RSS, Least: 3, Most: 3}, Steps: defaultSteps,
+		Warmup: defaultWarmup, Stacks: true,
 		Timeout: defaultTimeout, catalogue: catalogue, Name: nameOf(file)}
 	root := r.document(text)
 	if root != nil {
@@ -181,7 +183,8 @@ func (s *Spec) axes(r *reader, n *node) {
 
 // inEnvironments says whether an environment chooses by that axis: "torch: [2.6.0, 2.9.1]" is a name for interpreters.
 func (s *Spec) inEnvironments(axes *node, name string) bool {
-	return slices.ContainsFunc(axes.root.find("environments").items(), func(env *node) bool { return env.find("when").find(name) != nil })
+	return slices.ContainsFunc(axes.root.find("environments").items(),
+		func(env *node) bool { return env.find("when").find(name) != nil })
 }
 
 func (s *Spec) axis(name string) int {
@@ -420,7 +423,8 @@ func (s *Spec) unused(r *reader, axes *node) {
 	}
 	for _, entry := range r.entries(axes, "axes") {
 		name := entry.key.Value
-		used := name == AxisDevice || slices.ContainsFunc(s.Command, func(word string) bool { return strings.Contains(word, "{"+name+"}") })
+		used := name == AxisDevice || slices.ContainsFunc(s.Command,
+			func(word string) bool { return strings.Contains(word, "{"+name+"}") })
 		for _, env := range s.Environments {
 			_, chooses := env.When[name]
 			used = used || chooses

@@ -102,10 +102,10 @@ type varying struct {
 	log, firstDF float64 // of that, without the logarithm's bias
 }
 
-// noiseOf learns from the cells that vary. Whether they are alike is told from the first repeats of each. Where a cell is
-// repeated until it is known well enough, those that lie close together by chance are fewer, and cells look different
-// for that alone. Where they are not all alike it looks for one axis, then for two, by whose
-// values they are: one framework's runs scatter more than another's.
+// noiseOf learns from the cells that vary. Whether they are alike is told from the first repeats of each. Where a
+// cell is repeated until it is known well enough, those that lie close together by chance are fewer, and cells look
+// different for that alone. Where they are not all alike it looks for one axis, then for two, by whose values they
+// are: one framework's runs scatter more than another's.
 func noiseOf(stats []*Stat, values [][]string, axes int, stops bool) noise {
 	var cells []varying
 	var variances []float64
@@ -188,8 +188,9 @@ func divide(cells []varying, by []int) (map[string]*alike, bool) {
 	return likes, true
 }
 
-// splits says whether some axis tells the variances of cells apart that are taken for alike. One framework's runs may scatter three
-// times as much as another's while few repeats of each cell leave that open; those of all its cells do not.
+// splits says whether some axis tells the variances of cells apart that are taken for alike. One framework's runs may
+// scatter three times as much as another's while few repeats of each cell leave that open; those of all its cells do
+// not.
 func splits(cells []varying, by []int, axes int) bool {
 	type part struct{ sum, df float64 }
 	tests, least := 0, 1.0
@@ -246,8 +247,8 @@ func prior(all []varying) float64 {
 	return 2 * inverseTrigamma(spread-expected)
 }
 
-// settle gives a cell the variance of its mean and what that rests on. Exact says that repeats that do not differ are so
-// for a reason: those of the cells like it do not either.
+// settle gives a cell the variance of its mean and what that rests on. Exact says that repeats that do not differ are
+// so for a reason: those of the cells like it do not either.
 func (n noise) settle(s *Stat, values []string, exact bool) {
 	own, ok := s.relative()
 	like := n.likes[valuesOf(values, n.by)]
@@ -285,8 +286,8 @@ func (s *Stat) scatter(q *quantiles) float64 {
 	return q.of(s.df) * math.Sqrt(s.variance) * s.Mean
 }
 
-// sum adds up independent means' variances, with the degrees of freedom of their sum (Welch and Satterthwaite). Cells that
-// have one variance together count as one estimate of it.
+// sum adds up independent means' variances, with the degrees of freedom of their sum (Welch and Satterthwaite). Cells
+// that have one variance together count as one estimate of it.
 type sum struct {
 	variance, parts float64
 	likes           []shared

@@ -273,7 +273,8 @@ func Amount(f Figure, value float64) string {
 
 // ratioSheet has the ratios of the leading figures.
 func (c *Comparison) ratioSheet() sheet {
-	s := sheet{title: "Ratios: geometric means over pairs of cells that differ in nothing else", columns: text("ratio", "of", ">times", ">95 %", "verdict", ">pairs", ">from", ">to")}
+	s := sheet{title: "Ratios: geometric means over pairs of cells that differ in nothing else",
+		columns: text("ratio", "of", ">times", ">95 %", "verdict", ">pairs", ">from", ">to")}
 	for _, r := range c.Ratios {
 		if r.Figure != c.Figure && r.Figure != c.Device && r.Figure != StepTime {
 			continue
@@ -297,7 +298,8 @@ func (c *Comparison) ratioSheet() sheet {
 
 // fitSheet has how memory goes with the batch. What all rows have in common stands in the title.
 func (c *Comparison) fitSheet() sheet {
-	s := sheet{title: "Memory by batch", columns: text("cells", "form", ">fixed", ">an item", ">95 %", ">R²", ">largest batch", "in")}
+	s := sheet{title: "Memory by batch", columns: text("cells", "form", ">fixed", ">an item", ">95 %", ">R²",
+		">largest batch", "in")}
 	forms, rooms := map[string]bool{}, map[string]bool{}
 	for _, f := range c.Fits {
 		forms[f.Form] = true
@@ -362,7 +364,8 @@ func (l *Limit) words() string {
 
 // differenceSheet has what explains that cells differ: a row for each two cells, and below it one for each part.
 func (c *Comparison) differenceSheet() sheet {
-	s := sheet{title: "What explains the largest differences", columns: text(">difference", ">here", ">there", "by", "cells and parts")}
+	s := sheet{title: "What explains the largest differences",
+		columns: text(">difference", ">here", ">there", "by", "cells and parts")}
 	const each = 5
 	for _, d := range c.Differences {
 		s.add(bytesOf(d.Bytes), "", "", "", c.compared(d))

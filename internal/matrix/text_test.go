@@ -41,8 +41,8 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// mixed is a result with all that may become of cells. They are measured on the host and on an imaginary device, out of memory,
-// not to be run here, run once, identical in all runs.
+// mixed is a result with all that may become of cells. They are measured on the host and on an imaginary device, out
+// of memory, not to be run here, run once, identical in all runs.
 func mixed() *Result {
 	axes := []Axis{
 		{Name: "framework", Values: []string{"pytorch", "tensorflow"}, Labels: []string{"PyTorch", "TensorFlow"}},
@@ -61,8 +61,10 @@ func mixed() *Result {
 	for i := range r.Trials {
 		t := &r.Trials[i]
 		values := strings.Fields(t.Cell)
-		t.Figures[StepTime] = Summary{Max: 2e8, Min: 1e8, Mean: 1.2e8, Median: 1.1e8 + float64(i)*1e5, StdDev: 1e7, Count: 10, Label: mem.Measured}
-		t.Figures[RSS] = Summary{Max: t.Figures[PSS].Max + 1<<20, Min: 1 << 20, Mean: 2 << 20, Median: 3 << 20, StdDev: 4096, Count: 10, Label: mem.Measured}
+		t.Figures[StepTime] = Summary{Max: 2e8, Min: 1e8, Mean: 1.2e8, Median: 1.1e8 + float64(i)*1e5, StdDev: 1e7,
+			Count: 10, Label: mem.Measured}
+		t.Figures[RSS] = Summary{Max: t.Figures[PSS].Max + 1<<20, Min: 1 << 20, Mean: 2 << 20, Median: 3 << 20,
+			StdDev: 4096, Count: 10, Label: mem.Measured}
 		switch {
 		case values[0] == "framework=tensorflow" && values[2] == "device=imagined:t4":
 			t.State, t.Reason, t.Figures, t.Run = Unavailable, "TensorFlow runs on no imaginary GPU", nil, ""
@@ -70,7 +72,8 @@ func mixed() *Result {
 			t.State, t.Reason, t.Figures = OutOfMemory, "the T4 has no 96.0 MiB left", nil
 		case values[2] == "device=imagined:t4":
 			batch, _ := strconv.ParseInt(strings.TrimPrefix(values[1], "batch="), 10, 64)
-			t.Figures[Reserved] = Summary{Max: 2<<30 + batch<<27, Min: 0, Mean: 1 << 30, Median: 1 << 30, Count: 10, Label: mem.Imagined}
+			t.Figures[Reserved] = Summary{Max: 2<<30 + batch<<27, Min: 0, Mean: 1 << 30, Median: 1 << 30, Count: 10,
+				Label: mem.Imagined}
 		case values[0] == "framework=tensorflow" && values[1] == "batch=64" && t.Repeat > 0:
 			t.State, t.Reason, t.Figures = Failed, "ended with exit code 1", nil
 		}
@@ -79,12 +82,15 @@ func mixed() *Result {
 }
 
 func mixedOptions() Options {
-	return Options{Memory: map[string]Room{"imagined:t4": {Total: 16 << 30, Context: 1 << 30}}, Holdings: func(run string, _ bool) ([]Holding, bool) {
-		if strings.Contains(run, "tensorflow") {
-			return []Holding{{"category", "arena", 400 << 20, mem.Sampled}, {"category", "parameters", 44 << 20, mem.Sampled}}, true
-		}
-		return []Holding{{"category", "activations", 90 << 20, mem.Sampled}, {"category", "parameters", 44 << 20, mem.Sampled}}, true
-	}}
+	return Options{Memory: map[string]Room{"imagined:t4": {Total: 16 << 30, Context: 1 << 30}},
+		Holdings: func(run string, _ bool) ([]Holding, bool) {
+			if strings.Contains(run, "tensorflow") {
+				return []Holding{{"category", "arena", 400 << 20, mem.Sampled}, {"category", "parameters", 44 << 20, mem.Sampled}},
+					true
+			}
+			return []Holding{{"category", "activations", 90 << 20, mem.Sampled},
+				{"category", "parameters", 44 << 20, mem.Sampled}}, true
+		}}
 }
 
 func TestText(t *testing.T) {
@@ -99,10 +105,12 @@ func TestText(t *testing.T) {
 
 // TestCellsWithoutFigures: trials that end before the first reading are said to be so, under a title that ends.
 func TestCellsWithoutFigures(t *testing.T) {
-	r := &Result{Name: "m", Axes: []Axis{{Name: "batch", Values: []string{"1"}}}, Cells: []Cell{{Key: "batch=1", Values: []string{"1"}}},
+	r := &Result{Name: "m", Axes: []Axis{{Name: "batch", Values: []string{"1"}}},
+		Cells:  []Cell{{Key: "batch=1", Values: []string{"1"}}},
 		Trials: []Trial{{Cell: "batch=1", State: Done}}}
 	text := Compare(r, Options{}).Text(report.TextOptions{Width: 100})
-	for _, want := range []string{"\nCells\n", "1 cell without figures: each trial ended before its memory was first read."} {
+	for _, want := range []string{"\nCells\n",
+		"1 cell without figures: each trial ended before its memory was first read."} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
@@ -195,7 +203,8 @@ func TestExportsRoundTrip(t *testing.T) {
 				t.Fatalf("%.100s", text)
 			}
 			row := readCSV(t, text)[0]
-			if row["framework"] != "pytorch" || row["batch_size"] != "16" || row["device"] != "cpu" || row["mean"] != "2" || row["median"] != "3" || row["min"] != "1" || row["count"] != "30" {
+			if row["framework"] != "pytorch" || row["batch_size"] != "16" || row["device"] != "cpu" || row["mean"] != "2" ||
+				row["median"] != "3" || row["min"] != "1" || row["count"] != "30" {
 				t.Errorf("the first row is %v", row)
 			}
 		},
@@ -211,7 +220,8 @@ func TestExportsRoundTrip(t *testing.T) {
 				figures += max(len(trial.Figures), 1)
 			}
 			first := rows[0]
-			if len(rows) != figures || !strings.Contains(about, `"name":"mixed"`) || first["figure"] != "pss" || first["max"] != r.Trials[0].Figures[PSS].Max ||
+			if len(rows) != figures || !strings.Contains(about, `"name":"mixed"`) || first["figure"] != "pss" ||
+				first["max"] != r.Trials[0].Figures[PSS].Max ||
 				first["mean"] != r.Trials[0].Figures[PSS].Mean || first["framework"] != "pytorch" || first["reason"] != nil {
 				t.Errorf("%d rows, want %d; about %s; the first is %v", len(rows), figures, about, first)
 			}
@@ -293,7 +303,8 @@ func readParquet(t *testing.T, file *parquet.File) (rows []map[string]any) {
 
 func TestSeedWords(t *testing.T) {
 	a := Axis{Values: []string{"lenet", "transformer6", "transformer6-base", "mine"}}
-	for value, want := range map[string]string{"lenet": "small", "transformer6": "transformer6", "transformer6-base": "transformer6-base", "mine": "mine"} {
+	for value, want := range map[string]string{"lenet": "small", "transformer6": "transformer6",
+		"transformer6-base": "transformer6-base", "mine": "mine"} {
 		if got := seedWord(a, value); got != want {
 			t.Errorf("%s is called %s, want %s", value, got, want)
 		}

@@ -38,7 +38,8 @@ func (t tool[In, Out]) add(server *sdk.Server, d *door) {
 	d.inputs[t.name] = names
 	sdk.AddTool(server, &sdk.Tool{
 		Name: t.name, Title: t.title, Description: t.about, InputSchema: schema[In](), OutputSchema: schema[Out](),
-		Annotations: &sdk.ToolAnnotations{ReadOnlyHint: !t.starts, DestructiveHint: &anything, OpenWorldHint: &anything, IdempotentHint: !t.starts},
+		Annotations: &sdk.ToolAnnotations{ReadOnlyHint: !t.starts, DestructiveHint: &anything, OpenWorldHint: &anything,
+			IdempotentHint: !t.starts},
 	}, func(ctx context.Context, request *sdk.CallToolRequest, in In) (*sdk.CallToolResult, Out, error) {
 		out, text, err := t.answer(ctx, d, in, progress(ctx, request))
 		if err != nil {
@@ -58,7 +59,8 @@ func schema[T any]() *jsonschema.Schema {
 	return s
 }
 
-// oneLine is an error as an assistant reads it: what happened, and what to do about it, in the names of a tool's parameters.
+// oneLine is an error as an assistant reads it: what happened, and what to do about it, in the names of a tool's
+// parameters.
 func oneLine(err error, names parameters) error {
 	if errors.Is(err, context.Canceled) {
 		return errors.New("cancelled")
@@ -71,8 +73,8 @@ func oneLine(err error, names parameters) error {
 	return errors.New(said)
 }
 
-// plain is how tables are written: no colours, and as wide as what stands in them. An assistant reads no window, and settings that are
-// cut cannot be set.
+// plain is how tables are written: no colours, and as wide as what stands in them. An assistant reads no window, and
+// settings that are cut cannot be set.
 var plain = report.TextOptions{Width: 1 << 16}
 
 // mayStart refuses to run what an assistant names where that is not allowed.
@@ -155,8 +157,9 @@ func parametersOf[In any]() parameters {
 // flag is one of the command line; in a whole command, which an assistant may pass on, it stays as it is.
 var flag = regexp.MustCompile(`\bhightide [a-z]+ [^;,()]*|--([a-z][a-z-]*)`)
 
-// inWords is an error's text and hint with the tool's parameters in place of the flags of the same name. A flag that is no
-// parameter is said to be of the command line. Only the text of an error of usage is known to be ours, and not the program's.
+// inWords is an error's text and hint with the tool's parameters in place of the flags of the same name. A flag that
+// is no parameter is said to be of the command line. Only the text of an error of usage is known to be ours, and not
+// the program's.
 func (p parameters) inWords(err error) (text, hint string) {
 	text, hint = err.Error(), fail.Hint(err)
 	if fail.Code(err) == fail.ExitUsage {

@@ -16,18 +16,24 @@ import (
 // long is an assistant of a run that there is much to say of.
 func long(t *testing.T) func(tool, arguments string) (map[string]any, string, bool) {
 	e := &engine.Engine{DataDir: t.TempDir(), Store: new(store.Memory)}
-	w, err := e.Store.Create(mem.RunInfo{Verb: "run", Label: mem.Measured, Command: []string{"python", "train.py", strings.Repeat("--option=value ", 80)}, StartMono: 1, StartWall: 1})
+	w, err := e.Store.Create(mem.RunInfo{Verb: "run", Label: mem.Measured,
+		Command: []string{"python", "train.py", strings.Repeat("--option=value ", 80)}, StartMono: 1, StartWall: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	frames := []mem.Frame{mem.Process{ID: 1, PID: 7, Role: "main", Start: 1}, mem.SeriesDef{ID: 1, Process: 1, Name: mem.SeriesRSS, Unit: mem.UnitBytes, Label: mem.Measured},
-		mem.SeriesDef{ID: 2, Process: 1, Device: "cuda:0", Name: mem.SeriesReserved, Unit: mem.UnitBytes, Label: mem.Measured}}
+	frames := []mem.Frame{mem.Process{ID: 1, PID: 7, Role: "main", Start: 1},
+		mem.SeriesDef{ID: 1, Process: 1, Name: mem.SeriesRSS, Unit: mem.UnitBytes, Label: mem.Measured},
+		mem.SeriesDef{ID: 2, Process: 1, Device: "cuda:0", Name: mem.SeriesReserved, Unit: mem.UnitBytes,
+			Label: mem.Measured}}
 	for i := range int64(500) {
-		frames = append(frames, mem.Samples{Series: 1, Times: []int64{1 + i*1e8}, Values: []int64{i << 20}}, mem.Samples{Series: 2, Times: []int64{1 + i*1e8}, Values: []int64{(1000 - i) << 20}})
+		frames = append(frames, mem.Samples{Series: 1, Times: []int64{1 + i*1e8}, Values: []int64{i << 20}},
+			mem.Samples{Series: 2, Times: []int64{1 + i*1e8}, Values: []int64{(1000 - i) << 20}})
 	}
 	for i := range 30 {
-		frames = append(frames, mem.Event{Time: int64(i+1) * 1e9, Process: 1, Kind: "oom", Text: strings.Repeat("CUDA out of memory. ", 40), Bytes: mem.Some(int64(i) << 30),
-			Where: &mem.Location{File: fmt.Sprintf("/home/mia/%s/train%d.py", strings.Repeat("deep/", 30), i), Line: 3}, Facts: map[string]string{"source": "torch.cuda"}})
+		frames = append(frames, mem.Event{Time: int64(i+1) * 1e9, Process: 1, Kind: "oom",
+			Text: strings.Repeat("CUDA out of memory. ", 40), Bytes: mem.Some(int64(i) << 30),
+			Where: &mem.Location{File: fmt.Sprintf("/home/mia/%s/train%d.py", strings.Repeat("deep/", 30), i), Line: 3},
+			Facts: map[string]string{"source": "torch.cuda"}})
 	}
 	for _, f := range append(frames, mem.End{Time: 60e9, ExitCode: mem.Some(1)}) {
 		err = errors.Join(err, w.Write(f))
@@ -41,13 +47,15 @@ func long(t *testing.T) func(tool, arguments string) (map[string]any, string, bo
 	}
 }
 
-// TestReportIsBrief: a report takes at most 4 KB, text and fields together, and says what it leaves out; all of it is there for who asks.
+// TestReportIsBrief: a report takes at most 4 KB, text and fields together, and says what it leaves out; all of it is
+// there for who asks.
 func TestReportIsBrief(t *testing.T) {
 	ask := long(t)
 	answer, text, failed := ask("report", `{}`)
 	fields, _ := json.Marshal(answer)
 	some := len(answer["findings"].([]any))
-	if failed || len(fields)+len(text) > 4<<10 || some == 0 || !strings.Contains(text, "findings") || !strings.Contains(text, "left out: full has them") {
+	if failed || len(fields)+len(text) > 4<<10 || some == 0 || !strings.Contains(text, "findings") ||
+		!strings.Contains(text, "left out: full has them") {
 		t.Errorf("%d and %d bytes with %d findings: %s", len(fields), len(text), some, text)
 	}
 	answer, text, failed = ask("report", `{"full": true}`)
@@ -65,7 +73,8 @@ func TestCurves(t *testing.T) {
 		t.Fatalf("%v: %s", answer, text)
 	}
 	of := curves[0].(map[string]any)
-	if x, y := of["x"].([]any), of["y"].([]any); len(x) > 12 || len(x) != len(y) || !slices.Contains(y, any(float64(499<<20))) || of["unit"] != "bytes" {
+	if x, y := of["x"].([]any), of["y"].([]any); len(x) > 12 || len(x) != len(y) ||
+		!slices.Contains(y, any(float64(499<<20))) || of["unit"] != "bytes" {
 		t.Errorf("%v", of)
 	}
 	if answer, _, _ := ask("curves", `{"from_ns": 10000000000, "to_ns": 20000000000}`); answer["curves"].([]any)[0].(map[string]any)["name"] != string(mem.SeriesReserved) {
@@ -98,7 +107,8 @@ func TestWrongNames(t *testing.T) {
 // TestSettingsAreWhole: an assistant can set what it reads, however long it is.
 func TestSettingsAreWhole(t *testing.T) {
 	settings := "expandable_segments:False,max_split_size_mb:200,garbage_collection_threshold:0.85,roundup_power2_divisions:[256:1,512:2,1024:4,>:8]"
-	_, text, failed := call(t, assistant(t, Options{}), "replay", map[string]any{"files": []string{snapshot}, "alloc_conf": settings})
+	_, text, failed := call(t, assistant(t, Options{}), "replay",
+		map[string]any{"files": []string{snapshot}, "alloc_conf": settings})
 	if failed || !strings.Contains(text, "32768:8], gc 0.85") || strings.Contains(text, "…") {
 		t.Errorf("%v: %s", failed, text)
 	}

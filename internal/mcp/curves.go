@@ -50,7 +50,8 @@ const (
 
 var showCurves = tool[curvesInput, curvesAnswer]{
 	name: "curves", title: "Curves of a run over time",
-	about: "Readings over time of a recorded run, thinned with lows and highs kept: memory of the host, of processes, of devices and of allocators.",
+	about: "Readings over time of a recorded run, thinned with lows and highs kept: memory of the host, of processes, " +
+		"of devices and of allocators.",
 	answer: func(ctx context.Context, d *door, in curvesInput, _ event.Sink) (out curvesAnswer, text string, err error) {
 		ref := cmp.Or(in.Run, "last")
 		if err := d.readable(ref); err != nil {

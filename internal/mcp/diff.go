@@ -24,7 +24,8 @@ type diffAnswer struct {
 
 var diff = tool[diffInput, diffAnswer]{
 	name: "diff", title: "Why two peaks differ",
-	about: "Explain why the peak of two snapshots or runs differs: to the byte by the functions that allocated where both have a snapshot, else by what both measured.",
+	about: "Explain why the peak of two snapshots or runs differs: to the byte by the functions that allocated where " +
+		"both have a snapshot, else by what both measured.",
 	answer: func(ctx context.Context, d *door, in diffInput, _ event.Sink) (out diffAnswer, text string, err error) {
 		if err := oneOf("by", in.By, analyze.Differences); err != nil {
 			return out, "", err
@@ -41,7 +42,8 @@ var diff = tool[diffInput, diffAnswer]{
 			return out, "", err
 		}
 		if compared := found.Report; compared != nil {
-			return diffAnswer{Verdict: compared.Headline.Verdict, Tables: compared.Tables, Notes: compared.Notes}, compared.Markdown(), nil
+			return diffAnswer{Verdict: compared.Headline.Verdict, Tables: compared.Tables, Notes: compared.Notes},
+				compared.Markdown(), nil
 		}
 		blocks := *found.Blocks
 		table := blocks.Table() // whose note is of all rows

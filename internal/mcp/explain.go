@@ -62,7 +62,8 @@ const defaultTop = 10
 
 var explain = tool[explainInput, explainAnswer]{
 	name: "explain", title: "Explain a memory snapshot",
-	about: "Who holds the GPU's memory in an allocator snapshot or another memory profile: the peak to the byte, by line, module or category; fragmentation; why memory ran out and which settings avoid it.",
+	about: "Who holds the GPU's memory in an allocator snapshot or another memory profile: the peak to the byte, by " +
+		"line, module or category; fragmentation; why memory ran out and which settings avoid it.",
 	answer: func(ctx context.Context, d *door, in explainInput, _ event.Sink) (out explainAnswer, text string, err error) {
 		o, err := in.options(d)
 		if err != nil {
@@ -71,12 +72,14 @@ var explain = tool[explainInput, explainAnswer]{
 		r, err := d.engine.Explain(ctx, in.Files, o)
 		var said engine.Message
 		if errors.As(err, &said) && len(in.Files) == 1 {
-			return explainAnswer{Verdict: strings.Join(said, " "), Devices: []heldDevice{}, Findings: []finding{}, Notes: []string{}}, strings.Join(said, "\n"), nil
+			return explainAnswer{Verdict: strings.Join(said, " "), Devices: []heldDevice{}, Findings: []finding{},
+				Notes: []string{}}, strings.Join(said, "\n"), nil
 		}
 		if err != nil {
 			return out, "", err
 		}
-		out = explainAnswer{Verdict: r.Headline.Verdict, Devices: []heldDevice{}, Findings: findings(r.Findings), Notes: r.Notes}
+		out = explainAnswer{Verdict: r.Headline.Verdict, Devices: []heldDevice{}, Findings: findings(r.Findings),
+			Notes: r.Notes}
 		for _, a := range r.Allocators {
 			out.Devices = append(out.Devices, held(a))
 		}
@@ -114,10 +117,12 @@ func (in *explainInput) options(d *door) (o analyze.ExplainOptions, err error) {
 }
 
 func held(a *report.Allocator) heldDevice {
-	d := heldDevice{Device: a.Device, File: a.File, Events: a.Events, Peak: levelOf(a.Peak), At: levelOf(a.At), By: a.By, Blame: holders(a.Blame),
+	d := heldDevice{Device: a.Device, File: a.File, Events: a.Events, Peak: levelOf(a.Peak), At: levelOf(a.At), By: a.By,
+		Blame:         holders(a.Blame),
 		InactiveSplit: a.InactiveSplit, Label: a.Label}
 	if o := a.OOM; o != nil {
-		d.OOM = &shortage{o.Event, o.Asked, o.Allocated, o.Reserved, o.DeviceFree, o.Cached, o.LargestFree, o.WouldFit, stack(o.Frames), o.Advice}
+		d.OOM = &shortage{o.Event, o.Asked, o.Allocated, o.Reserved, o.DeviceFree, o.Cached, o.LargestFree, o.WouldFit,
+			stack(o.Frames), o.Advice}
 	}
 	return d
 }

@@ -8,8 +8,8 @@ import (
 	"hightide/internal/report"
 )
 
-// What several answers have. They are short: an assistant pays for every word that it reads, and each has a command or a
-// resource that says all.
+// What several answers have. They are short: an assistant pays for every word that it reads, and each has a command
+// or a resource that says all.
 
 // finding is one without its stack.
 type finding struct {
@@ -28,7 +28,8 @@ type finding struct {
 func findings(all []report.Finding) []finding {
 	short := []finding{}
 	for _, f := range all {
-		short = append(short, finding{f.Kind, f.Severity, f.Title, f.Text, f.Advice, f.File, f.Line, f.Bytes, f.BytesPerStep, f.Label})
+		short = append(short, finding{f.Kind, f.Severity, f.Title, f.Text, f.Advice, f.File, f.Line, f.Bytes,
+			f.BytesPerStep, f.Label})
 	}
 	return short
 }

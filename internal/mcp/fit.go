@@ -55,7 +55,8 @@ type fitTrial struct {
 
 var fitBatch = tool[fitInput, fitAnswer]{
 	name: "fit", title: "Find the largest batch that fits", starts: true,
-	about: "Find the largest batch that fits a GPU's memory, imaginary or real, for a model by name or for a training command. A command is run once for each batch tried; the user must have allowed that.",
+	about: "Find the largest batch that fits a GPU's memory, imaginary or real, for a model by name or for a training " +
+		"command. A command is run once for each batch tried; the user must have allowed that.",
 	answer: func(ctx context.Context, d *door, in fitInput, tell event.Sink) (out fitAnswer, text string, err error) {
 		if err := in.allowed(d); err != nil {
 			return out, "", err
@@ -71,14 +72,16 @@ var fitBatch = tool[fitInput, fitAnswer]{
 }
 
 func fitted(r *fit.Result) fitAnswer {
-	a := fitAnswer{r.Label, r.Device, r.Slug, r.Total, r.Largest, r.Fails, r.Roomy, r.Current, r.Unused, r.UnusedError, []fitTrial{}, r.Notes}
+	a := fitAnswer{r.Label, r.Device, r.Slug, r.Total, r.Largest, r.Fails, r.Roomy, r.Current, r.Unused, r.UnusedError,
+		[]fitTrial{}, r.Notes}
 	for _, t := range r.Trials {
 		a.Trials = append(a.Trials, fitTrial{t.Batch, t.OK, t.Allocated, t.Used, t.StepTime, t.Problem})
 	}
 	return a
 }
 
-// builtIn is the name of a model that the worker builds itself; others are files, or modules of the user's that it imports.
+// builtIn is the name of a model that the worker builds itself; others are files, or modules of the user's that it
+// imports.
 var builtIn = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
 func (in *fitInput) allowed(d *door) error {
@@ -96,9 +99,11 @@ func (in *fitInput) allowed(d *door) error {
 func (in *fitInput) options() fit.Options {
 	return fit.Options{
 		Model: fit.Model{
-			Model: in.Model, Size: in.Size, DType: cmp.Or(in.DType, "fp32"), Optimizer: cmp.Or(in.Optimizer, "none"), Train: in.Train,
+			Model: in.Model, Size: in.Size, DType: cmp.Or(in.DType, "fp32"), Optimizer: cmp.Or(in.Optimizer, "none"),
+			Train:     in.Train,
 			Inference: in.Inference, SeqLen: cmp.Or(in.SeqLen, 128), ImageSize: cmp.Or(in.ImageSize, 224),
 		},
-		Command: in.Command, GPU: in.GPU, Memory: in.Memory, Granularity: in.Step, Most: in.Most, Current: in.Current, Headroom: in.Headroom,
+		Command: in.Command, GPU: in.GPU, Memory: in.Memory, Granularity: in.Step, Most: in.Most, Current: in.Current,
+		Headroom: in.Headroom,
 	}
 }

@@ -44,8 +44,10 @@ type try struct {
 
 var imagineRun = tool[imagineInput, imagineAnswer]{
 	name: "imagine", title: "Run a program on an imaginary GPU", starts: true,
-	about: "Run a PyTorch program, unmodified, on GPUs that are not there, and say whether it fits in their memory and why not. Runs the command; the user must have allowed that.",
-	answer: func(ctx context.Context, d *door, in imagineInput, tell event.Sink) (out imagineAnswer, text string, err error) {
+	about: "Run a PyTorch program, unmodified, on GPUs that are not there, and say whether it fits in their memory and " +
+		"why not. Runs the command; the user must have allowed that.",
+	answer: func(ctx context.Context, d *door, in imagineInput, tell event.Sink) (out imagineAnswer, text string,
+		err error) {
 		if err := d.mayStart("running a command"); err != nil {
 			return out, "", err
 		}
@@ -54,7 +56,8 @@ var imagineRun = tool[imagineInput, imagineAnswer]{
 			return out, "", err
 		}
 		result, err := d.engine.Imagine(ctx, engine.ImagineOptions{
-			RunOptions: engine.RunOptions{Options: observe.Options{Command: in.Command, Env: d.Env, NoStacks: true, Events: tell}},
+			RunOptions: engine.RunOptions{Options: observe.Options{Command: in.Command, Env: d.Env, NoStacks: true,
+				Events: tell}},
 			Options: imagine.Options{GPU: in.GPU, GPUs: in.GPUs, Memory: memory, Until: in.Steps, AllocConf: in.AllocConf,
 				Sizes: "upper", NoSuggest: in.Suggest != nil && !*in.Suggest},
 		})

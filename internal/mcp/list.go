@@ -55,13 +55,15 @@ var list = tool[listInput, listAnswer]{
 		if err != nil {
 			return out, "", err
 		}
-		runs, err := d.engine.Runs(ctx, store.Filter{Text: in.Search, Tags: in.Tags, State: store.State(in.State), Limit: limit + 1})
+		runs, err := d.engine.Runs(ctx, store.Filter{Text: in.Search, Tags: in.Tags, State: store.State(in.State),
+			Limit: limit + 1})
 		out.Runs = []runRow{}
 		if out.More = len(runs) > limit; out.More {
 			runs = runs[:limit]
 		}
 		for _, r := range runs {
-			out.Runs = append(out.Runs, runRow{r.ID, r.Name, r.Tags, r.Verb, r.Label, mem.CommandLine(r.Command), string(r.State), time.Unix(0, r.Start).UTC(), r.Duration,
+			out.Runs = append(out.Runs, runRow{r.ID, r.Name, r.Tags, r.Verb, r.Label, mem.CommandLine(r.Command),
+				string(r.State), time.Unix(0, r.Start).UTC(), r.Duration,
 				r.Ended, r.ExitCode, r.Steps, r.Figure, r.OOMs, r.Findings})
 		}
 		return out, listText(runs, out.More), err

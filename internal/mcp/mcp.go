@@ -24,7 +24,8 @@ type Options struct {
 	// Env is the environment of what is started.
 	Env []string
 
-	// Folders are those whose files may be read, besides the one in which the server was started and that of the recordings.
+	// Folders are those whose files may be read, besides the one in which the server was started and that of the
+	// recordings.
 	Folders []string
 }
 

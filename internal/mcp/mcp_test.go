@@ -33,7 +33,8 @@ func assistant(t *testing.T, o Options) *sdk.ClientSession {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "run.hightide"), testkit.Data(t, "recording/v1-every-kind.hightide"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "run.hightide"), testkit.Data(t, "recording/v1-every-kind.hightide"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	return assistantOf(t, e, o)
@@ -58,7 +59,8 @@ func assistantOf(t *testing.T, e *engine.Engine, o Options) *sdk.ClientSession {
 }
 
 // call asks a tool; the answer is its structured content, or what it said in an error.
-func call(t *testing.T, session *sdk.ClientSession, tool string, arguments any) (answer map[string]any, text string, failed bool) {
+func call(t *testing.T, session *sdk.ClientSession, tool string, arguments any) (answer map[string]any, text string,
+	failed bool) {
 	t.Helper()
 	result, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: tool, Arguments: arguments})
 	if err != nil {
@@ -86,16 +88,19 @@ func TestAnswers(t *testing.T) {
 		{"report", `{"run": "` + recording + `"}`, "", nil, ""},
 		{"explain", `{"files": ["` + snapshot + `"], "by": "category", "top": 3}`, "", nil, "peak"},
 		{"explain", `{"files": ["` + outOfMem + `"]}`, "", nil, ""},
-		{"diff", `{"a": "` + snapshot + `", "b": "../../testdata/real/h100-lm-ctx256-forward-bf16.pickle", "top": 2}`, "", nil, "fell by"},
+		{"diff", `{"a": "` + snapshot + `", "b": "../../testdata/real/h100-lm-ctx256-forward-bf16.pickle", "top": 2}`, "",
+			nil, "fell by"},
 		{"diff", `{"a": "20260101", "b": "` + recording + `"}`, "", nil, "Blocks of a device are not compared"},
-		{"replay", `{"files": ["` + snapshot + `"], "alloc_conf": "expandable_segments:True"}`, "label", "replayed", "expandable"},
+		{"replay", `{"files": ["` + snapshot + `"], "alloc_conf": "expandable_segments:True"}`, "label", "replayed",
+			"expandable"},
 		{"replay", `{"files": ["` + snapshot + `"], "gpu": "all"}`, "", nil, "smallest GPU it fits"},
 		{"check", `{"budget": "testdata/budget.yaml", "of": "` + snapshot + `"}`, "ok", false, ""},
 		{"gpus", `{"name": "a10"}`, "", nil, "NVIDIA A10"},
 	} {
 		answer, text, failed := call(t, session, test.tool, json.RawMessage(test.arguments))
 		if failed || text == "" || answer == nil || !strings.Contains(text, test.says) {
-			t.Errorf("%s %s: failed %v, answer %v, text %q; want %q in it", test.tool, test.arguments, failed, answer != nil, text, test.says)
+			t.Errorf("%s %s: failed %v, answer %v, text %q; want %q in it", test.tool, test.arguments, failed, answer != nil,
+				text, test.says)
 		}
 		if test.field != "" && answer[test.field] != test.want {
 			t.Errorf("%s %s: %s is %v, want %v", test.tool, test.arguments, test.field, answer[test.field], test.want)
@@ -135,7 +140,8 @@ func TestListSaysMore(t *testing.T) {
 	session := assistantOf(t, e, Options{})
 	for limit, more := range map[int]bool{2: true, 3: false, 4: false} {
 		answer, text, _ := call(t, session, "list", map[string]any{"limit": limit})
-		if told, _ := answer["more"].(bool); told != more || strings.Contains(text, "older ones") != more || len(answer["runs"].([]any)) != min(limit, 3) {
+		if told, _ := answer["more"].(bool); told != more || strings.Contains(text, "older ones") != more ||
+			len(answer["runs"].([]any)) != min(limit, 3) {
 			t.Errorf("limit %d: more %v of %d: %s", limit, told, len(answer["runs"].([]any)), text)
 		}
 	}
@@ -185,10 +191,12 @@ func TestRefusals(t *testing.T) {
 		{"fit", map[string]any{"model": "/etc/config.json", "gpu": "a10"}, "--allow-exec"},
 		{"fit", map[string]any{"gpu": "a10"}, "nothing to fit"},
 		{"fit", map[string]any{"model": "bert", "gpu": "a10", "most": 3, "step": 5}, "most 3 leaves no multiple of step 5"},
-		{"fit", map[string]any{"model": "bert", "gpu": "a10", "memory": "much"}, "memory much is not a size (as in memory 24GiB)"},
+		{"fit", map[string]any{"model": "bert", "gpu": "a10", "memory": "much"},
+			"memory much is not a size (as in memory 24GiB)"},
 		{"fit", map[string]any{"model": "bert", "gpu": "a10", "dtype": "fp4"}, "dtype fp4 is not known"},
 		{"replay", map[string]any{"files": []string{snapshot}, "gpu": "a10", "memory": "1GiB"}, "both gpu and memory"},
-		{"replay", map[string]any{"files": []string{snapshot}, "alloc_conf": "nonsense:1"}, "as in alloc_conf expandable_segments:True"},
+		{"replay", map[string]any{"files": []string{snapshot}, "alloc_conf": "nonsense:1"},
+			"as in alloc_conf expandable_segments:True"},
 	} {
 		_, text, failed := call(t, session, test.tool, test.arguments)
 		if !failed || !strings.Contains(text, test.says) || strings.Contains(text, "\n") {
@@ -208,7 +216,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestFlagsInWords: parameters in place of flags, whole commands as they are, and quotes of what a program said untouched.
+// TestFlagsInWords: parameters in place of flags, whole commands as they are, and quotes of what a program said
+// untouched.
 func TestFlagsInWords(t *testing.T) {
 	names := parametersOf[imagineInput]()
 	for _, test := range []struct {
@@ -216,7 +225,8 @@ func TestFlagsInWords(t *testing.T) {
 		want string
 	}{
 		{fail.Usage("--alloc-conf A, or --memory 24GiB", "--steps x"), "steps x (alloc_conf A, or memory 24GiB)"},
-		{fail.Environment("name an interpreter with --python", "no torch"), "no torch (name an interpreter with --python of the command line)"},
+		{fail.Environment("name an interpreter with --python", "no torch"),
+			"no torch (name an interpreter with --python of the command line)"},
 		{fail.Usage("as in hightide fit --gpu a10 -- python train.py --memory {batch}; or --gpu a10", "none"),
 			"none (as in hightide fit --gpu a10 -- python train.py --memory {batch}; or gpu a10)"},
 		{fail.Input("--steps 3", "train.py --memory 3 failed"), "train.py --memory 3 failed (steps 3)"},
@@ -239,8 +249,10 @@ func TestDescribesItself(t *testing.T) {
 	}
 	for _, tool := range listed.Tools {
 		starts := tool.Name == "imagine" || tool.Name == "fit"
-		if tool.Description == "" || tool.InputSchema == nil || tool.OutputSchema == nil || tool.Annotations.ReadOnlyHint == starts {
-			t.Errorf("%s: %q, schemas %v and %v, read only %v", tool.Name, tool.Description, tool.InputSchema, tool.OutputSchema, tool.Annotations.ReadOnlyHint)
+		if tool.Description == "" || tool.InputSchema == nil || tool.OutputSchema == nil ||
+			tool.Annotations.ReadOnlyHint == starts {
+			t.Errorf("%s: %q, schemas %v and %v, read only %v", tool.Name, tool.Description, tool.InputSchema,
+				tool.OutputSchema, tool.Annotations.ReadOnlyHint)
 		}
 	}
 }
@@ -248,7 +260,8 @@ func TestDescribesItself(t *testing.T) {
 // TestReportResource: a run's whole report can be read; that of no run cannot.
 func TestReportResource(t *testing.T) {
 	session := assistant(t, Options{})
-	got, err := session.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: "hightide://runs/20260101-000000-abcdef/report"})
+	got, err := session.ReadResource(t.Context(),
+		&sdk.ReadResourceParams{URI: "hightide://runs/20260101-000000-abcdef/report"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,7 +279,8 @@ func TestCancelled(t *testing.T) {
 	session := assistant(t, Options{AllowExec: true, Env: os.Environ()})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := session.CallTool(ctx, &sdk.CallToolParams{Name: "replay", Arguments: map[string]any{"files": []string{snapshot}, "search": true}}); err == nil {
+	if _, err := session.CallTool(ctx, &sdk.CallToolParams{Name: "replay",
+		Arguments: map[string]any{"files": []string{snapshot}, "search": true}}); err == nil {
 		t.Error("a cancelled call has an answer")
 	}
 	if _, text, failed := call(t, session, "gpus", map[string]any{}); failed {

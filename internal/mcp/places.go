@@ -11,14 +11,15 @@ import (
 	"hightide/internal/store"
 )
 
-// readable refuses a reference that is neither a run nor a file of the places: stdin is the assistant's, and a pipe or a device may
-// never end. What lies elsewhere is refused in the same words whether it is there or not.
+// readable refuses a reference that is neither a run nor a file of the places: stdin is the assistant's, and a pipe
+// or a device may never end. What lies elsewhere is refused in the same words whether it is there or not.
 func (d *door) readable(refs ...string) error {
 	for _, ref := range refs {
 		if ref == "-" {
 			return irregular(ref)
 		}
-		if _, err := os.Lstat(ref); err != nil && !strings.ContainsRune(ref, filepath.Separator) && !strings.HasPrefix(ref, ".") {
+		if _, err := os.Lstat(ref); err != nil && !strings.ContainsRune(ref, filepath.Separator) &&
+			!strings.HasPrefix(ref, ".") {
 			continue // a run
 		}
 		if err := d.inPlaces(ref); err != nil {
@@ -46,13 +47,14 @@ func irregular(ref string) error {
 	return fail.Input("name a file, or a run as list shows it", "%s is not a regular file", ref)
 }
 
-// inPlaces says why a file may not be read: it lies neither in the folder in which the server was started, nor in that of the recordings, nor
-// in one that the user named.
+// inPlaces says why a file may not be read: it lies neither in the folder in which the server was started, nor in
+// that of the recordings, nor in one that the user named.
 func (d *door) inPlaces(path string) error {
 	at, err := followed(path)
 	if err == nil && slices.ContainsFunc(append([]string{".", d.engine.Dir()}, d.Folders...), func(place string) bool {
 		within, err := followed(place)
-		if err != nil || within == filepath.Dir(within) { // some assistants start their servers in the root, which nobody meant
+		// some assistants start their servers in the root, which nobody meant
+		if err != nil || within == filepath.Dir(within) {
 			return false
 		}
 		below, err := filepath.Rel(within, at)
@@ -60,7 +62,8 @@ func (d *door) inPlaces(path string) error {
 	}) {
 		return nil
 	}
-	return fail.Input("the user names the folder: hightide mcp --folder "+cmp.Or(filepath.Dir(path), "FOLDER"), "%s lies outside the folders that may be read", path)
+	return fail.Input("the user names the folder: hightide mcp --folder "+cmp.Or(filepath.Dir(path), "FOLDER"),
+		"%s lies outside the folders that may be read", path)
 }
 
 // followed is where a path leads, links followed as far as it is there.

@@ -13,8 +13,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// TestPlaces: no tool and no resource reads a file outside of the working folder, that of the recordings and those that were named, by whatever
-// way, and none tells whether one is there.
+// TestPlaces: no tool and no resource reads a file outside of the working folder, that of the recordings and those
+// that were named, by whatever way, and none tells whether one is there.
 func TestPlaces(t *testing.T) {
 	snapshot, _ := filepath.Abs(snapshot)
 	recording, _ := filepath.Abs(recording)
@@ -28,29 +28,37 @@ func TestPlaces(t *testing.T) {
 	const secret = "root:$6$secret"
 	for name, text := range map[string]string{
 		"elsewhere/shadow": secret + "\n", "elsewhere/run/run.hightide": secret, "work/budget.yaml": "peak: 1GiB\n",
-		"work/by-baseline.yaml": "baseline: {file: " + elsewhere + "/shadow, peak: 5%}\n", "work/by-relative-baseline.yaml": "baseline: {file: ../elsewhere/shadow, peak: 5%}\n",
+		"work/by-baseline.yaml":          "baseline: {file: " + elsewhere + "/shadow, peak: 5%}\n",
+		"work/by-relative-baseline.yaml": "baseline: {file: ../elsewhere/shadow, peak: 5%}\n",
 	} {
 		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for link, to := range map[string]string{"shadow": elsewhere + "/shadow", "folder": elsewhere, "run/run.hightide": elsewhere + "/run/run.hightide", "nowhere": elsewhere + "/nothing"} {
+	for link, to := range map[string]string{"shadow": elsewhere + "/shadow", "folder": elsewhere,
+		"run/run.hightide": elsewhere + "/run/run.hightide", "nowhere": elsewhere + "/nothing"} {
 		if err := os.Symlink(to, filepath.Join(work, link)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	t.Chdir(work)
-	session := assistantOf(t, &engine.Engine{DataDir: filepath.Join(root, "data")}, Options{Folders: []string{filepath.Dir(snapshot), filepath.Dir(recording)}})
+	session := assistantOf(t, &engine.Engine{DataDir: filepath.Join(root, "data")},
+		Options{Folders: []string{filepath.Dir(snapshot), filepath.Dir(recording)}})
 	calls := []string{
-		`check {"budget": %q, "of": "` + snapshot + `"}`, `check {"budget": "budget.yaml", "of": %q}`, `check {"budget": "by-baseline.yaml", "of": "` + snapshot + `", "baseline": %q}`,
-		`explain {"files": ["` + snapshot + `", %q]}`, `diff {"a": %q, "b": "` + snapshot + `"}`, `diff {"a": "` + snapshot + `", "b": %q}`, `replay {"files": [%q]}`, `report {"run": %q}`, `curves {"run": %q}`,
+		`check {"budget": %q, "of": "` + snapshot + `"}`, `check {"budget": "budget.yaml", "of": %q}`,
+		`check {"budget": "by-baseline.yaml", "of": "` + snapshot + `", "baseline": %q}`,
+		`explain {"files": ["` + snapshot + `", %q]}`, `diff {"a": %q, "b": "` + snapshot + `"}`, `diff {"a": "` +
+			snapshot + `", "b": %q}`, `replay {"files": [%q]}`, `report {"run": %q}`, `curves {"run": %q}`,
 	}
 	refused := func(what, text string, failed bool) {
-		if !failed || !strings.Contains(text, "lies outside the folders that may be read") || strings.Contains(text, secret) || strings.Contains(text, "did you mean") {
+		if !failed || !strings.Contains(text, "lies outside the folders that may be read") ||
+			strings.Contains(text, secret) || strings.Contains(text, "did you mean") {
 			t.Errorf("%s: failed is %v, %s", what, failed, text)
 		}
 	}
-	for _, path := range []string{elsewhere + "/shadow", "../elsewhere/shadow", "./../elsewhere/shadow", "shadow", "folder/shadow", "folder/nothing", "run", "run/run.hightide", "nowhere", elsewhere + "/shadov", elsewhere, "/etc/shadow", "/etc/nothing", "..", "/"} {
+	for _, path := range []string{elsewhere + "/shadow", "../elsewhere/shadow", "./../elsewhere/shadow", "shadow",
+		"folder/shadow", "folder/nothing", "run", "run/run.hightide", "nowhere", elsewhere + "/shadov", elsewhere,
+		"/etc/shadow", "/etc/nothing", "..", "/"} {
 		for _, one := range calls {
 			tool, arguments, _ := strings.Cut(fmt.Sprintf(one, path), " ")
 			_, text, failed := call(t, session, tool, rawJSON(arguments))

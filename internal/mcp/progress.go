@@ -28,7 +28,8 @@ func progress(ctx context.Context, request *sdk.CallToolRequest) event.Sink {
 		}
 		told++
 		// An assistant that no longer listens ends the call, which ends the context: nothing else is to be done.
-		_ = request.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: token, Progress: told, Message: said})
+		_ = request.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: token, Progress: told,
+			Message: said})
 	}
 }
 

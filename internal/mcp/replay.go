@@ -44,7 +44,9 @@ type gpuAnswer struct {
 
 var replayTrace = tool[replayInput, replayAnswer]{
 	name: "replay", title: "Replay a trace under other settings",
-	about: "Run a recorded trace of GPU allocations again in an exact model of PyTorch's caching allocator: under other settings, with less memory or on another GPU; or search the best settings. Starts no program and needs no GPU.",
+	about: "Run a recorded trace of GPU allocations again in an exact model of PyTorch's caching allocator: under " +
+		"other settings, with less memory or on another GPU; or search the best settings. Starts no program and needs no " +
+		"GPU.",
 	answer: func(ctx context.Context, d *door, in replayInput, _ event.Sink) (out replayAnswer, text string, err error) {
 		if len(in.Files) == 0 {
 			return out, "", fail.Usage("name a snapshot or a run", "there is nothing to replay")
@@ -61,7 +63,8 @@ var replayTrace = tool[replayInput, replayAnswer]{
 }
 
 func (in *replayInput) options() replay.Options {
-	o := replay.Options{Device: -1, AllocConf: in.AllocConf, Changed: in.AllocConf != "", GPU: in.GPU, Memory: in.Memory, Fresh: in.Fresh, Search: in.Search}
+	o := replay.Options{Device: -1, AllocConf: in.AllocConf, Changed: in.AllocConf != "", GPU: in.GPU, Memory: in.Memory,
+		Fresh: in.Fresh, Search: in.Search}
 	if in.GPU == "all" {
 		o.GPU, o.AllGPUs = "", true
 	}
@@ -70,8 +73,9 @@ func (in *replayInput) options() replay.Options {
 
 func replayed(r *replay.Result) replayAnswer {
 	a := replayAnswer{
-		Label: r.Label, Torch: r.Torch, Capacity: r.Capacity, Verdict: r.Verdict, Recorded: r.Recorded, Replayed: r.Figures, Spread: r.Spread,
-		Exact: r.Verified.AddressesExact, Checked: r.Verified.Addresses, Notes: []string{},
+		Label: r.Label, Torch: r.Torch, Capacity: r.Capacity, Verdict: r.Verdict, Recorded: r.Recorded, Replayed: r.Figures,
+		Spread: r.Spread,
+		Exact:  r.Verified.AddressesExact, Checked: r.Verified.Addresses, Notes: []string{},
 	}
 	each := r.Files
 	if each == nil {

@@ -51,7 +51,8 @@ var showReport = tool[reportInput, reportAnswer]{
 		h := &r.Headline
 		out = reportAnswer{
 			Run: cmp.Or(row.ID, r.Run.ID), Name: r.Run.Name, Verb: r.Run.Verb, Command: mem.CommandLine(r.Run.Command),
-			Verdict: h.Verdict, Duration: h.Duration, Steps: h.Steps, Ended: h.Ended, Figure: h.Figure, ExitCode: h.ExitCode, Signal: h.Signal, Peak: h.Peak, Growth: h.Growth,
+			Verdict: h.Verdict, Duration: h.Duration, Steps: h.Steps, Ended: h.Ended, Figure: h.Figure, ExitCode: h.ExitCode,
+			Signal: h.Signal, Peak: h.Peak, Growth: h.Growth,
 			Findings: findings(r.Findings), Notes: r.Notes,
 		}
 		if in.Full {

@@ -15,7 +15,8 @@ const (
 
 func (d *door) addResources(server *sdk.Server) {
 	server.AddResourceTemplate(&sdk.ResourceTemplate{
-		Name: "report", Title: "Report of a run", URITemplate: reportPrefix + "{run}" + reportSuffix, MIMEType: "application/json",
+		Name: "report", Title: "Report of a run", URITemplate: reportPrefix + "{run}" + reportSuffix,
+		MIMEType:    "application/json",
 		Description: "The whole report of a recorded run, with its curves and tables, as hightide report --json has it.",
 	}, d.readReport)
 }
@@ -34,5 +35,6 @@ func (d *door) readReport(ctx context.Context, request *sdk.ReadResourceRequest)
 	if err != nil {
 		return nil, oneLine(err, nil)
 	}
-	return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: uri, MIMEType: "application/json", Text: string(text)}}}, nil
+	return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: uri, MIMEType: "application/json",
+		Text: string(text)}}}, nil
 }

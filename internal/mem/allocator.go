@@ -19,19 +19,21 @@ type AllocatorSnapshot struct {
 	Stacks      StackTable
 	Unknown     []string // keys that were met and kept out of the way, such as "event.colour"
 
-	Versions     string            // of the framework, as far as the file's fields tell: "2.10 to 2.11"
-	HostSegments []Segment         // pinned host memory; Device is -1
-	HostTraces   []Trace           // likewise
-	CountsOnly   map[int]string    // of devices whose events leave out what was there before: what they count, as "what was allocated in the trace"
+	Versions     string    // of the framework, as far as the file's fields tell: "2.10 to 2.11"
+	HostSegments []Segment // pinned host memory; Device is -1
+	HostTraces   []Trace   // likewise
+	// of devices whose events leave out what was there before: what they count, as "what was allocated in the trace"
+	CountsOnly   map[int]string
 	DeviceNames  map[int]string    // only where a number is not a GPU: "cpu" in traces of the profiler
 	Texts        []string          // what the columns Metadata, Context and Category of traces number; 0 is ""
 	FX           map[uint32]FXNode // by number of a location: the graph node that generated it
 	Owners       []BlockOwner      // as the program named them; none: nobody asked it
 	Notes        []string          // what a reader should know of the file, a sentence each
 	DeviceMemory map[int]Bytes     // what a device has in all, where the file says
-	Bare         bool              // of a trace that knows blocks alone, as a profiler's: sizes are theirs, and segments stand for what is not freed
-	NoRequests   bool              // sizes are those of blocks: what was asked for, before rounding, is not told
-	Filter       string            // of a file that holds only blocks whose stacks match this expression
+	// of a trace that knows blocks alone, as a profiler's: sizes are theirs, and segments stand for what is not freed
+	Bare       bool
+	NoRequests bool   // sizes are those of blocks: what was asked for, before rounding, is not told
+	Filter     string // of a file that holds only blocks whose stacks match this expression
 }
 
 // BlockOwner is a tensor's storage that lay at an address at the moments at which it was seen.
@@ -241,8 +243,8 @@ func noRequests(segments []Segment) bool {
 // HostDevice is the number of pinned host memory among the devices of a snapshot.
 const HostDevice = -1
 
-// Host is the part of a snapshot that tells of pinned host memory, as a snapshot of one device of its own, HostDevice. Nil:
-// there is none, or it was not recorded.
+// Host is the part of a snapshot that tells of pinned host memory, as a snapshot of one device of its own,
+// HostDevice. Nil: there is none, or it was not recorded.
 func (s *AllocatorSnapshot) Host() *AllocatorSnapshot {
 	events := 0
 	for i := range s.HostTraces {

@@ -10,7 +10,8 @@ import (
 // TestCommandLine: a shell reads the words again as they were.
 func TestCommandLine(t *testing.T) {
 	for _, words := range [][]string{
-		{"python", "train.py", "--lr=0.1", "/tmp/a-b_c.py"}, {"a b", "", "it's", `"`, "$HOME", "*", "a\nb", "x;y", "ü", "!", "{a,b}", "#"},
+		{"python", "train.py", "--lr=0.1", "/tmp/a-b_c.py"}, {"a b", "", "it's", `"`, "$HOME", "*", "a\nb", "x;y", "ü", "!",
+			"{a,b}", "#"},
 	} {
 		out, err := exec.Command("sh", "-c", "printf '%s\\0' "+CommandLine(words)).Output()
 		if got := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00"); err != nil || !slices.Equal(got, words) {

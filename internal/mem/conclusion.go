@@ -1,13 +1,14 @@
 package mem
 
-// Conclusion is what a run comes to in one line. It follows from the recording alone, by one function (analyze.Conclude), so
-// that lists, pages, comparisons and every interface say the same of a run.
+// Conclusion is what a run comes to in one line. It follows from the recording alone, by one function
+// (analyze.Conclude), so that lists, pages, comparisons and every interface say the same of a run.
 type Conclusion struct {
 	Figure Figure
 	Ending Ending
 }
 
-// Figure is the one figure of memory by which a run is known: the peak of what its report leads with. Zero: none was observed.
+// Figure is the one figure of memory by which a run is known: the peak of what its report leads with. Zero: none was
+// observed.
 type Figure struct {
 	Bytes   int64    `json:"bytes" doc:"The peak in bytes."`
 	Error   int64    `json:"error_bytes,omitempty" doc:"How far it may be off to either side, in bytes; absent: exact, or not known."`

@@ -70,7 +70,8 @@ type OOMMessage struct {
 	Rounding  Bytes       // largest error of a figure that was printed with two decimals
 	Advice    []string    // settings that the message itself names
 	Cut       bool        // the message ends early
-	Elsewhere string      // the beginning of another message in the text, on host memory where this is on a device's, and the other way round
+	// the beginning of another message in the text, on host memory where this is on a device's, and the other way round
+	Elsewhere string
 	Text      string
 }
 

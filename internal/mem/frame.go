@@ -78,11 +78,12 @@ type Process struct {
 	Bye        Optional          `json:"bye_mono_ns,omitzero" doc:"When its interpreter began to end in good order, in ns on the machine's monotonic clock: from then on it frees everything."`
 }
 
-// RoleAside is that of a process which hightide's own package started from within the program. It is no part of the run.
+// RoleAside is that of a process which hightide's own package started from within the program. It is no part of the
+// run.
 const RoleAside = "aside"
 
-// Cell says which cell of a notebook the code of a file is, as a person calls it. Kernels give the code of each cell a file name that
-// nobody can read, of a file that is not there.
+// Cell says which cell of a notebook the code of a file is, as a person calls it. Kernels give the code of each cell
+// a file name that nobody can read, of a file that is not there.
 type Cell struct {
 	File string `json:"file"` // as code objects name it
 	Name string `json:"name"` // as in "cell [3]"
@@ -175,8 +176,8 @@ type Location struct {
 	Native   bool   `json:"native,omitempty" doc:"Whether it is native code, not Python."`
 }
 
-// TensorFlowArena stands as the innermost place, native, in stacks of what TensorFlow's own arena on the host got when it grew. The
-// line beneath asked for more than the arena had, and may hold none of it.
+// TensorFlowArena stands as the innermost place, native, in stacks of what TensorFlow's own arena on the host got
+// when it grew. The line beneath asked for more than the arena had, and may hold none of it.
 const TensorFlowArena = "TensorFlow's own arena"
 
 // StackDef gives a stack its number. Innermost location first.
@@ -212,8 +213,8 @@ type HeapUse struct {
 	Sites    []SiteUse `json:"sites"`
 }
 
-// HeapAges says when what a process's heap held was allocated, of the sites that held most: at a moment, or at the highest
-// live heap so far.
+// HeapAges says when what a process's heap held was allocated, of the sites that held most: at a moment, or at the
+// highest live heap so far.
 type HeapAges struct {
 	Process uint32     `json:"process"`
 	Time    int64      `json:"time_ns"`
@@ -223,8 +224,8 @@ type HeapAges struct {
 	Sites   []SiteAges `json:"sites"`
 }
 
-// SiteAges is what one site held, in bins of when it was allocated. What was freed when it was old, that is older than an eighth
-// of the process's life up to then, was not kept for good.
+// SiteAges is what one site held, in bins of when it was allocated. What was freed when it was old, that is older
+// than an eighth of the process's life up to then, was not kept for good.
 type SiteAges struct {
 	Stack    uint32  `json:"stack"`
 	Born     []Bytes `json:"born_bytes"`
@@ -261,10 +262,14 @@ type Holder struct {
 	Bound    Optional `json:"bound_items,omitzero"`       // that it never has more of, where that is known
 	BoundBy  string   `json:"bound_by,omitempty"`         // what bounds it: "maxlen=10000"
 
-	Parts  []HeldPart `json:"parts,omitempty"`      // the arrays of one item, those that keep most first; empty: none, or not known
-	Saved  Optional   `json:"saved_bytes,omitzero"` // living tensors that an item's graph saved for backward; absent: not known
-	Others []Location `json:"others,omitempty"`     // further statements that may add what grows, where Where is not the only one
-	Ran    bool       `json:"ran,omitempty"`        // Where and Others were seen to run; otherwise they are all there are in the source
+	// the arrays of one item, those that keep most first; empty: none, or not known
+	Parts []HeldPart `json:"parts,omitempty"`
+	// living tensors that an item's graph saved for backward; absent: not known
+	Saved Optional `json:"saved_bytes,omitzero"`
+	// further statements that may add what grows, where Where is not the only one
+	Others []Location `json:"others,omitempty"`
+	// Where and Others were seen to run; otherwise they are all there are in the source
+	Ran bool `json:"ran,omitempty"`
 }
 
 // HeldPart is one array in an item of a container.
@@ -309,16 +314,18 @@ type Event struct {
 	Facts   map[string]string `json:"facts,omitempty"`
 }
 
-// EventDescriptors is the kind of an event whose facts say how many open descriptors of each kind a process has, the most frequent as "1":
-// "3 socket", "1 pipe", "560 /data/*.txt".
+// EventDescriptors is the kind of an event whose facts say how many open descriptors of each kind a process has, the
+// most frequent as "1": "3 socket", "1 pipe", "560 /data/*.txt".
 const EventDescriptors = "descriptors"
 
-// EventSharedLeft is the kind of an event that says at the end what of /dev/shm no process maps or has open: Bytes of blocks that were made
-// or written to meanwhile; as facts how many, the largest one's name, and the same of those from before.
+// EventSharedLeft is the kind of an event that says at the end what of /dev/shm no process maps or has open: Bytes of
+// blocks that were made or written to meanwhile; as facts how many, the largest one's name, and the same of those
+// from before.
 const EventSharedLeft = "shared-left"
 
-// EventGarbage is the kind of an event that says what Python's collector freed at most at once: Bytes of the host; as facts of devices,
-// how often a quarter of that or more, and the stack that allocated most of it. A later one of a process replaces the earlier.
+// EventGarbage is the kind of an event that says what Python's collector freed at most at once: Bytes of the host; as
+// facts of devices, how often a quarter of that or more, and the stack that allocated most of it. A later one of a
+// process replaces the earlier.
 const EventGarbage = "garbage"
 
 // Snapshot is a piece of an allocator snapshot, as the framework wrote it. Pieces of one Name
@@ -351,7 +358,9 @@ type End struct {
 	Time     int64    `json:"time_ns"`
 	ExitCode Optional `json:"exit_code,omitzero"`
 	Signal   Optional `json:"signal,omitzero"`
-	Reason   string   `json:"reason,omitempty"` // exit, signal, recovered; stopped: as asked, in good order or by the signal that followed; of a process that ran before: left (it went on), gone (how is not known)
+	// exit, signal, recovered; stopped: as asked, in good order or by the signal that followed; of a process that ran
+	// before: left (it went on), gone (how is not known)
+	Reason string `json:"reason,omitempty"`
 }
 
 func (RunInfo) frame()    {}

@@ -6,24 +6,26 @@ import "reflect"
 // ended. The device library's state at the end says what each device and process took; the agent says the rest
 // (docs/formats/imagined.md).
 
-// ImaginedSetup is the GPUs that the program was given, and the settings that the answer rests on. A later one replaces it.
+// ImaginedSetup is the GPUs that the program was given, and the settings that the answer rests on. A later one
+// replaces it.
 type ImaginedSetup struct {
-	GPU        string  `json:"gpu"` // slug of the catalogue
-	Name       string  `json:"gpu_name"`
-	Compute    string  `json:"compute_capability"`
-	SMs        int     `json:"multiprocessors"`
-	Count      int     `json:"gpu_count"`
-	Total      Bytes   `json:"total_bytes"`
-	TotalLabel Label   `json:"total_label,omitempty"` // how the total was come by
-	Context    Bytes   `json:"context_overhead_bytes"`
-	Contexts   Range   `json:"context_overhead_range_bytes,omitzero"` // what was seen of it; zero: nothing else is known, or it was given
-	Tight      Bytes   `json:"tight_below_bytes"`
-	Price      float64 `json:"price_usd_per_hour,omitempty"`
-	Steps      string  `json:"steps"`      // auto, or a number
-	Sizes      string  `json:"data_sizes"` // upper, zero or a fraction
-	AllocConf  string  `json:"alloc_conf"` // "default" where none is set
-	ReadValue  string  `json:"read_value,omitempty"`
-	World      int     `json:"world_size,omitempty"` // ranks of a larger cluster, of which some are played; 0: none
+	GPU        string `json:"gpu"` // slug of the catalogue
+	Name       string `json:"gpu_name"`
+	Compute    string `json:"compute_capability"`
+	SMs        int    `json:"multiprocessors"`
+	Count      int    `json:"gpu_count"`
+	Total      Bytes  `json:"total_bytes"`
+	TotalLabel Label  `json:"total_label,omitempty"` // how the total was come by
+	Context    Bytes  `json:"context_overhead_bytes"`
+	// what was seen of it; zero: nothing else is known, or it was given
+	Contexts  Range   `json:"context_overhead_range_bytes,omitzero"`
+	Tight     Bytes   `json:"tight_below_bytes"`
+	Price     float64 `json:"price_usd_per_hour,omitempty"`
+	Steps     string  `json:"steps"`      // auto, or a number
+	Sizes     string  `json:"data_sizes"` // upper, zero or a fraction
+	AllocConf string  `json:"alloc_conf"` // "default" where none is set
+	ReadValue string  `json:"read_value,omitempty"`
+	World     int     `json:"world_size,omitempty"` // ranks of a larger cluster, of which some are played; 0: none
 }
 
 // Range is of bytes, from the lowest to the highest.
@@ -45,12 +47,13 @@ type ImaginedDevice struct {
 
 // DeviceUse is what one process took of one imaginary GPU, at its peak there.
 type DeviceUse struct {
-	Process uint32           `json:"process"`
-	Device  string           `json:"device"` // as its series are called: "nvidia:0", of a played rank "rank 127 nvidia:7"
-	Index   int              `json:"index"`
-	Used    Bytes            `json:"peak_used_bytes"`
-	Parts   map[string]Bytes `json:"parts_bytes,omitempty"` // of Used: allocated, context, cublas, cudnn, nccl, pools, other
-	Played  bool             `json:"played,omitempty"`      // alone, without the other ranks
+	Process uint32 `json:"process"`
+	Device  string `json:"device"` // as its series are called: "nvidia:0", of a played rank "rank 127 nvidia:7"
+	Index   int    `json:"index"`
+	Used    Bytes  `json:"peak_used_bytes"`
+	// of Used: allocated, context, cublas, cudnn, nccl, pools, other
+	Parts  map[string]Bytes `json:"parts_bytes,omitempty"`
+	Played bool             `json:"played,omitempty"` // alone, without the other ranks
 }
 
 // LibraryCall counts calls of a library function that is not modelled.
@@ -69,7 +72,8 @@ type ReadBack struct {
 	Bytes Bytes `json:"bytes"`
 
 	// Of one that the agent tells: where the number goes, and what the program was given in its place.
-	Use      string   `json:"use,omitempty"`      // branch, loop, size, range, slice, passed on, kept, caught, check; nothing
+	// branch, loop, size, range, slice, passed on, kept, caught, check; nothing
+	Use      string   `json:"use,omitempty"`
 	UseLine  int      `json:"use_line,omitempty"` // in the file of the function that has it
 	Number   string   `json:"number,omitempty"`   // bool, int, float
 	Value    string   `json:"value,omitempty"`    // as JSON
@@ -84,7 +88,8 @@ func (r *ReadBack) Decides() bool {
 	return r.Use != "" && r.Use != "nothing" && r.Use != UseCheck && !r.Answered
 }
 
-// UseCheck is a check that only raises, and of which it is not known with which number it passes. It is left to pass or to fail.
+// UseCheck is a check that only raises, and of which it is not known with which number it passes. It is left to pass
+// or to fail.
 const UseCheck = "check"
 
 // DevicePeak is the exact high-water marks of a process's allocator on a device.
@@ -327,7 +332,8 @@ func (all *ImaginedFacts) Frames(yield func(Frame) bool) {
 	if all.Setup.GPU != "" && !yield(all.Setup) {
 		return
 	}
-	_ = each(all.Devices, yield) && each(all.Uses, yield) && each(all.Calls, yield) && each(all.Reads, yield) && each(all.Peaks, yield) &&
+	_ = each(all.Devices, yield) && each(all.Uses, yield) && each(all.Calls, yield) && each(all.Reads, yield) &&
+		each(all.Peaks, yield) &&
 		each(all.Parts, yield) && each(all.Sizes, yield) && each(all.Unreached, yield) && each(all.Weights, yield) &&
 		each(all.Redirected, yield) && each(all.Switches, yield) && each(all.Conditions, yield) && each(all.Trials, yield)
 }

@@ -24,7 +24,8 @@ var (
 	secretText = words.Lazy(`\b(?:[spr]k[-_][A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,}|hf_[A-Za-z0-9]{16,}|(?:AKIA|ASIA)[A-Z0-9]{16}\b|xox[abprs]-[A-Za-z0-9-]{10,}|AIza[A-Za-z0-9_-]{30,}|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}(?:\.[A-Za-z0-9_-]*)?)`)
 
 	privateKey = words.Lazy(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*-----|$)`)
-	urlUser    = words.Lazy(`([A-Za-z][A-Za-z0-9+.-]*://)[^/\s"']+@`) // a token may stand in the user's place, and a password may hold an @
+	// a token may stand in the user's place, and a password may hold an @
+	urlUser    = words.Lazy(`([A-Za-z][A-Za-z0-9+.-]*://)[^/\s"']+@`)
 	bearer     = words.Lazy(`(?i)\b(bearer|basic)\s+[A-Za-z0-9+/=._~-]{8,}`)
 	assignment = words.Lazy(`([A-Za-z][A-Za-z0-9_.-]*)(["']?\s*[=:]\s*)("[^"]*"|'[^']*'|[^\s"',;&]+)`)
 )
@@ -95,7 +96,8 @@ var shortSecret = map[string]bool{"-p": true, "-pw": true}
 // innocentShort is what -p takes elsewhere: a port, a path, an option.
 var innocentShort = words.Lazy(`^([0-9]{1,5}|-.*|.*/.*|\.+)$`)
 
-// maskShort hides what only its place gives away: -p s3cr3t, -ps3cr3t of MySQL's programs, -u user:s3cr3t, login s3cr3t.
+// maskShort hides what only its place gives away: -p s3cr3t, -ps3cr3t of MySQL's programs, -u user:s3cr3t, login
+// s3cr3t.
 func maskShort(program, before, arg string) string {
 	name, password, isUser := strings.Cut(arg, ":")
 	switch {
@@ -126,14 +128,19 @@ func isSecretName(name string) bool {
 }
 
 // allowedEnv are the variables that say how a training was set up; names that end in * are
-// prefixes. A prefix is that of one program alone: TF_ is Terraform's too, with TF_TOKEN_… and TF_VAR_…. No other variable is ever stored.
+// prefixes. A prefix is that of one program alone: TF_ is Terraform's too, with TF_TOKEN_… and TF_VAR_…. No other
+// variable is ever stored.
 var allowedEnv = []string{
-	"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CUDA_DEVICE_MAX_CONNECTIONS", "CUDA_LAUNCH_BLOCKING", "CUDA_MODULE_LOADING",
-	"CUBLAS_WORKSPACE_CONFIG", "NVIDIA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HSA_OVERRIDE_GFX_VERSION",
+	"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CUDA_DEVICE_MAX_CONNECTIONS", "CUDA_LAUNCH_BLOCKING",
+	"CUDA_MODULE_LOADING",
+	"CUBLAS_WORKSPACE_CONFIG", "NVIDIA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
+	"HSA_OVERRIDE_GFX_VERSION",
 	"PYTORCH_*", "TORCH_*", "TORCHDYNAMO_*", "TORCHINDUCTOR_*", "NCCL_*", "GLOO_*", "OMP_*", "KMP_*", "MKL_*",
 	"OPENBLAS_NUM_THREADS", "NUMEXPR_*", "MALLOC_*", "LD_PRELOAD", "PYTHONMALLOC", "PYTHONHASHSEED", "PYTHONPATH",
-	"TF_CONFIG", "TF_CPP_*", "TF_CUDA_*", "TF_CUDNN_*", "TF_DETERMINISTIC_OPS", "TF_DISABLE_*", "TF_ENABLE_*", "TF_FORCE_*", "TF_GPU_*",
-	"TF_NUM_*", "TF_USE_*", "TF_XLA_*", "XLA_*", "JAX_*", "RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "NODE_RANK",
+	"TF_CONFIG", "TF_CPP_*", "TF_CUDA_*", "TF_CUDNN_*", "TF_DETERMINISTIC_OPS", "TF_DISABLE_*", "TF_ENABLE_*",
+	"TF_FORCE_*", "TF_GPU_*",
+	"TF_NUM_*", "TF_USE_*", "TF_XLA_*", "XLA_*", "JAX_*", "RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE",
+	"GROUP_RANK", "NODE_RANK",
 	"MASTER_ADDR", "MASTER_PORT", "SLURM_JOB_ID", "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NTASKS", "SLURM_NNODES",
 	"OMPI_COMM_WORLD_*", "PMI_RANK", "PMI_SIZE", "VIRTUAL_ENV", "CONDA_DEFAULT_ENV", "ACCELERATE_*",
 	"TOKENIZERS_PARALLELISM", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE",
@@ -164,8 +171,8 @@ type Variable struct {
 	Value string `json:"value"`
 }
 
-// MaskEnv takes apart an environment of "NAME=value" for someone to look at, with secrets hidden. It hides the whole value where the name
-// asks for it, and in others what gives itself away. What is not an assignment is left out.
+// MaskEnv takes apart an environment of "NAME=value" for someone to look at, with secrets hidden. It hides the whole
+// value where the name asks for it, and in others what gives itself away. What is not an assignment is left out.
 func MaskEnv(environ []string) []Variable {
 	var out []Variable
 	for _, entry := range environ {
@@ -206,7 +213,8 @@ func Program(command []string) []string {
 		return short
 	}
 	at := 1
-	for at < len(short) && strings.HasPrefix(short[at], "-") && short[at] != "-m" && short[at] != "-c" && short[at] != "-" {
+	for at < len(short) && strings.HasPrefix(short[at], "-") && short[at] != "-m" && short[at] != "-c" &&
+		short[at] != "-" {
 		if short[at] == "-W" || short[at] == "-X" { // their values
 			at++
 		}

@@ -100,7 +100,8 @@ type frameKey struct {
 func NewRun() *Run {
 	return &Run{
 		Totals: map[uint32]StepTotal{}, Heap: map[uint32]*Heap{},
-		processes: map[uint32]*Process{}, series: map[uint32]*Series{}, clocks: map[uint32]*Series{}, places: map[frameKey]int{},
+		processes: map[uint32]*Process{}, series: map[uint32]*Series{}, clocks: map[uint32]*Series{},
+		places: map[frameKey]int{},
 	}
 }
 
@@ -250,8 +251,8 @@ func keep[F Frame](r *Run, list *[]F, f F, key frameKey) {
 	*list = append(*list, f)
 }
 
-// room makes place for n more. Short columns double; long ones grow by a quarter, as what is not used yet of a hundred columns
-// is memory that somebody has to have.
+// room makes place for n more. Short columns double; long ones grow by a quarter, as what is not used yet of a
+// hundred columns is memory that somebody has to have.
 func room[T any](s []T, n int) []T {
 	if cap(s)-len(s) >= n {
 		return s
@@ -349,7 +350,8 @@ func TellsOfChild(e Event) bool { return slices.Contains(ofChild, e.Facts["class
 // Shortage says whether an exception tells that memory ran out, or was raised in the handling of one that does.
 func (e *Event) Shortage() bool {
 	text := strings.ToLower(e.Text + " " + e.Facts["class"] + " " + e.Facts["from"])
-	return strings.Contains(text, "out of memory") || strings.Contains(text, "outofmemory") || strings.Contains(text, "alloc_failed")
+	return strings.Contains(text, "out of memory") || strings.Contains(text, "outofmemory") ||
+		strings.Contains(text, "alloc_failed")
 }
 
 // RanOut says whether memory ran out and an error told the program so. After a malloc that fails most programs go on.

@@ -9,13 +9,15 @@ type Quantity string
 // The quantities that hightide itself records. A series belongs to a process, or with process 0 to the whole
 // process tree ("tree.…") or the host; the label says how it was come by.
 const (
-	SeriesRSS         Quantity = "host.rss"          // bytes resident, of one process
-	SeriesVMS         Quantity = "host.vms"          // bytes of address space
-	SeriesSwap        Quantity = "host.swap"         // bytes swapped out
-	SeriesPSS         Quantity = "host.pss"          // bytes resident, shared pages divided by their users
-	SeriesUSS         Quantity = "host.uss"          // bytes resident that no other process shares
-	SeriesRSSFile     Quantity = "host.rss.file"     // of the resident bytes, those of mapped files: libraries, data read through mmap
-	SeriesRSSShared   Quantity = "host.rss.shared"   // and those of shared memory: /dev/shm, memfd, shared mappings without a file
+	SeriesRSS  Quantity = "host.rss"  // bytes resident, of one process
+	SeriesVMS  Quantity = "host.vms"  // bytes of address space
+	SeriesSwap Quantity = "host.swap" // bytes swapped out
+	SeriesPSS  Quantity = "host.pss"  // bytes resident, shared pages divided by their users
+	SeriesUSS  Quantity = "host.uss"  // bytes resident that no other process shares
+	// of the resident bytes, those of mapped files: libraries, data read through mmap
+	SeriesRSSFile Quantity = "host.rss.file"
+	// and those of shared memory: /dev/shm, memfd, shared mappings without a file
+	SeriesRSSShared   Quantity = "host.rss.shared"
 	SeriesLocked      Quantity = "host.locked"       // bytes of mappings that are locked in memory, whatever they are of
 	SeriesMinorFaults Quantity = "host.faults.minor" // count since the process began
 	SeriesMajorFaults Quantity = "host.faults.major"
@@ -28,11 +30,14 @@ const (
 	SeriesThreadsLimit Quantity = "host.threads.limit" // of all processes of the user together
 	SeriesFilesLimit   Quantity = "host.files.limit"
 
-	SeriesTreeRSS      Quantity = "tree.rss"       // sum over the process tree: shared pages count once per process
-	SeriesTreePSS      Quantity = "tree.pss"       // sum of PSS, what the tree really takes: estimated between its readings
+	SeriesTreeRSS Quantity = "tree.rss" // sum over the process tree: shared pages count once per process
+	// sum of PSS, what the tree really takes: estimated between its readings
+	SeriesTreePSS      Quantity = "tree.pss"
 	SeriesTreePSSError Quantity = "tree.pss_error" // how far it may be off, to either side
 	SeriesTreeUSS      Quantity = "tree.uss"
-	SeriesTreeShared   Quantity = "tree.shared"        // of anonymous memory and files: by as much as a later value is above an earlier one, tree.pss was below its upper bound then
+	// of anonymous memory and files: by as much as a later value is above an earlier one, tree.pss was below its upper
+	// bound then
+	SeriesTreeShared   Quantity = "tree.shared"
 	SeriesTreeSegments Quantity = "tree.shared_memory" // the same of shared memory
 	SeriesTreeThreads  Quantity = "tree.threads"
 
@@ -44,7 +49,8 @@ const (
 	SeriesCgroupOOM       Quantity = "cgroup.oom"      // count of times the limit was hit with nothing to reclaim
 	SeriesCgroupOOMKill   Quantity = "cgroup.oom_kill" // count of processes killed for it
 
-	// Threads of all processes, and how many there may be: of the control group that comes nearest to its limit, and of the machine.
+	// Threads of all processes, and how many there may be: of the control group that comes nearest to its limit, and of
+	// the machine.
 	SeriesCgroupThreads      Quantity = "cgroup.threads"
 	SeriesCgroupThreadsLimit Quantity = "cgroup.threads.limit"
 	SeriesSystemThreads      Quantity = "system.threads"
@@ -62,7 +68,8 @@ const (
 	SeriesMallocTop      Quantity = "malloc.top"           // of free: the end of the main arena
 	SeriesMallocMapped   Quantity = "malloc.mapped"        // bytes of blocks with a mapping of their own
 	SeriesMallocResident Quantity = "malloc.free_resident" // of free, estimated
-	SeriesMallocThreads  Quantity = "malloc.threads"       // resident bytes of the arenas beside the main one, which threads have
+	// resident bytes of the arenas beside the main one, which threads have
+	SeriesMallocThreads Quantity = "malloc.threads"
 
 	SeriesAllocated     Quantity = "allocator.allocated"      // bytes that the framework's allocator has handed out
 	SeriesReserved      Quantity = "allocator.reserved"       // bytes it holds from the device
@@ -90,11 +97,14 @@ const (
 
 // Quantities lists all of them.
 var Quantities = []Quantity{
-	SeriesRSS, SeriesVMS, SeriesSwap, SeriesPSS, SeriesUSS, SeriesRSSFile, SeriesRSSShared, SeriesLocked, SeriesMinorFaults, SeriesMajorFaults, SeriesCPU, SeriesThreads, SeriesFiles,
+	SeriesRSS, SeriesVMS, SeriesSwap, SeriesPSS, SeriesUSS, SeriesRSSFile, SeriesRSSShared, SeriesLocked,
+	SeriesMinorFaults, SeriesMajorFaults, SeriesCPU, SeriesThreads, SeriesFiles,
 	SeriesVMSLimit, SeriesThreadsLimit, SeriesFilesLimit,
-	SeriesTreeRSS, SeriesTreePSS, SeriesTreePSSError, SeriesTreeUSS, SeriesTreeShared, SeriesTreeSegments, SeriesTreeThreads, SeriesSystemAvailable, SeriesSystemTotal,
+	SeriesTreeRSS, SeriesTreePSS, SeriesTreePSSError, SeriesTreeUSS, SeriesTreeShared, SeriesTreeSegments,
+	SeriesTreeThreads, SeriesSystemAvailable, SeriesSystemTotal,
 	SeriesCgroupUsed, SeriesCgroupFile, SeriesCgroupLimit, SeriesCgroupOOM, SeriesCgroupOOMKill, SeriesHeapLive,
-	SeriesCgroupThreads, SeriesCgroupThreadsLimit, SeriesSystemThreads, SeriesSystemThreadsLimit, SeriesShmUsed, SeriesShmTotal,
+	SeriesCgroupThreads, SeriesCgroupThreadsLimit, SeriesSystemThreads, SeriesSystemThreadsLimit, SeriesShmUsed,
+	SeriesShmTotal,
 	SeriesMallocUsed, SeriesMallocFree, SeriesMallocTop, SeriesMallocMapped, SeriesMallocResident, SeriesMallocThreads,
 	SeriesAllocated, SeriesReserved, SeriesActive, SeriesInactiveSplit, SeriesRequested, SeriesRetries, SeriesOOMs,
 	SeriesDeviceUsed, SeriesDeviceProcess, SeriesDeviceUtilisation, SeriesDeviceTemperature, SeriesDevicePower,

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// SpanLog keeps the spans of a run in about 20 bytes each, where a Span takes 144: an hour of eight ranks has 700,000. It is only
-// ever appended to.
+// SpanLog keeps the spans of a run in about 20 bytes each, where a Span takes 144: an hour of eight ranks has
+// 700,000. It is only ever appended to.
 type SpanLog struct {
 	pieces []*spanPiece // each of pieceSpans
 	newest []Span       // not packed yet
@@ -28,7 +28,8 @@ const (
 	spanFields = 12
 )
 
-// spanPiece is a stretch of spans in rows. A field takes as many bytes as its values differ within the piece, none if they do not.
+// spanPiece is a stretch of spans in rows. A field takes as many bytes as its values differ within the piece, none if
+// they do not.
 type spanPiece struct {
 	rows        []byte
 	width       int // of a row
@@ -66,7 +67,8 @@ func (l *SpanLog) User() iter.Seq[*Span] {
 
 // Around are those within which a moment lies.
 func (l *SpanLog) Around(at int64) iter.Seq[*Span] {
-	return l.in(func(p *spanPiece) bool { return p.first <= at && at <= p.last }, func(s *Span) bool { return s.Start <= at && at <= s.End })
+	return l.in(func(p *spanPiece) bool { return p.first <= at && at <= p.last },
+		func(s *Span) bool { return s.Start <= at && at <= s.End })
 }
 
 // in are the spans that are wanted, of pieces in which there may be some.
@@ -139,7 +141,8 @@ func (s *Span) optionals() [5]*Optional {
 
 // fields of a span as numbers; bits of known say which of them are there.
 func (l *SpanLog) fields(s *Span) (values [spanFields]int64, known uint64) {
-	values = [spanFields]int64{int64(s.Process), int64(s.Thread), l.place(spanName{s.Phase, s.Name}), int64(s.Step), s.Start, s.End - s.Start}
+	values = [spanFields]int64{int64(s.Process), int64(s.Thread), l.place(spanName{s.Phase, s.Name}), int64(s.Step),
+		s.Start, s.End - s.Start}
 	known = 1<<7 - 1
 	for i, f := range s.optionals() {
 		if value, ok := f.Get(); ok {
@@ -202,7 +205,8 @@ func (p *spanPiece) unpack(row []byte, s *Span, names []spanName) {
 	s.Step, s.Start = uint64(field(3)), field(4)
 	s.End = s.Start + field(5)
 	known := field(6)
-	s.RSSStart, s.RSSEnd, s.RSSPeak, s.DeviceStart, s.DeviceEnd = Optional{}, Optional{}, Optional{}, Optional{}, Optional{}
+	s.RSSStart, s.RSSEnd, s.RSSPeak, s.DeviceStart, s.DeviceEnd = Optional{}, Optional{}, Optional{}, Optional{},
+		Optional{}
 	for i, f := range s.optionals() {
 		if known&(1<<i) != 0 {
 			*f = Some(field(7 + i))

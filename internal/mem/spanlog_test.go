@@ -38,7 +38,8 @@ func TestSpanLog(t *testing.T) {
 	var want []Span
 	for range 20 * pieceSpans {
 		s := Span{
-			Process: random.Uint32(), Thread: random.Uint32(), Phase: Phases[random.IntN(len(Phases))], Name: []string{"", "encoder"}[random.IntN(2)],
+			Process: random.Uint32(), Thread: random.Uint32(), Phase: Phases[random.IntN(len(Phases))],
+			Name: []string{"", "encoder"}[random.IntN(2)],
 			Step: random.Uint64(), Start: number(), End: number(), RSSStart: optional(), RSSEnd: optional(), RSSPeak: optional(),
 			DeviceStart: optional(), DeviceEnd: optional(),
 		}
@@ -56,11 +57,13 @@ func TestSpanLog(t *testing.T) {
 		t.Error("in stretches they are others")
 	}
 	for _, at := range []int64{0, 1, math.MaxInt64, 1 << 39} {
-		if got, want := collect(log.Around(at)), slices.DeleteFunc(slices.Clone(want), func(s Span) bool { return s.Start > at || s.End < at }); !slices.Equal(got, want) {
+		if got, want := collect(log.Around(at)), slices.DeleteFunc(slices.Clone(want),
+			func(s Span) bool { return s.Start > at || s.End < at }); !slices.Equal(got, want) {
 			t.Errorf("around %d are %d spans, want %d", at, len(got), len(want))
 		}
 	}
-	if got, want := collect(log.User()), slices.DeleteFunc(slices.Clone(want), func(s Span) bool { return s.Phase != PhaseUser }); !slices.Equal(got, want) {
+	if got, want := collect(log.User()), slices.DeleteFunc(slices.Clone(want),
+		func(s Span) bool { return s.Phase != PhaseUser }); !slices.Equal(got, want) {
 		t.Errorf("%d named spans, want %d", len(got), len(want))
 	}
 	view := log.view()
@@ -87,7 +90,8 @@ func TestSpanLogIsSmall(t *testing.T) {
 	var log SpanLog
 	for i := range int64(10000) {
 		at, rss := i*20_000_000+i%7*1e5, 800<<20+4096*(i%100)
-		log.Append(Span{Process: 1, Thread: 1234, Phase: PhaseForward, Step: uint64(i), Start: at, End: at + 9_000_000, RSSStart: Some(rss), RSSEnd: Some(rss)})
+		log.Append(Span{Process: 1, Thread: 1234, Phase: PhaseForward, Step: uint64(i), Start: at, End: at + 9_000_000,
+			RSSStart: Some(rss), RSSEnd: Some(rss)})
 	}
 	size := 0
 	for _, piece := range log.pieces {

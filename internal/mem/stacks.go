@@ -15,8 +15,8 @@ import (
 )
 
 // StackTable keeps call stacks as numbers of distinct locations. Stack 0 is the empty stack. A reader of
-// snapshots and profiles has the table number them (Add, equal stacks once); a recording brings its own numbers (Define).
-// One table is used in one of these ways.
+// snapshots and profiles has the table number them (Add, equal stacks once); a recording brings its own numbers
+// (Define). One table is used in one of these ways.
 //
 // A tree that shares the callers was measured against this on 150,000 different stacks. Finding a
 // stack frame by frame took most of the time of reading a file, and the tree was no smaller.
@@ -77,16 +77,16 @@ func (t *StackTable) Add(innermostFirst []uint32) uint32 {
 	return id
 }
 
-// Numbers of stacks that may be missing in a recording, because what defined them was damaged: so many, and so many more
-// for each that is there. A file cannot ask for more memory than it has bytes.
+// Numbers of stacks that may be missing in a recording, because what defined them was damaged: so many, and so many
+// more for each that is there. A file cannot ask for more memory than it has bytes.
 const (
 	missingStacks    = 1 << 20
 	missingPerStack  = 8
 	mostStackNumbers = 1 << 31
 )
 
-// Define gives a stack the number under which a recording refers to it. A later definition replaces an earlier one; an empty
-// stack is as good as none. A number far beyond those defined is refused.
+// Define gives a stack the number under which a recording refers to it. A later definition replaces an earlier one;
+// an empty stack is as good as none. A number far beyond those defined is refused.
 func (t *StackTable) Define(id uint32, innermostFirst []Location) error {
 	if len(innermostFirst) == 0 {
 		return nil
@@ -106,8 +106,8 @@ func (t *StackTable) Define(id uint32, innermostFirst []Location) error {
 	return nil
 }
 
-// Rename has a file called otherwise, in the stacks that are there and in those that come. Views that were made before keep what they
-// have.
+// Rename has a file called otherwise, in the stacks that are there and in those that come. Views that were made
+// before keep what they have.
 func (t *StackTable) Rename(file, name string) {
 	t.names = maps.Clone(t.names)
 	if t.names == nil {
@@ -182,7 +182,8 @@ func (t *StackTable) Matcher(filter *regexp.Regexp) func(stack uint32) bool {
 	return func(stack uint32) bool {
 		match, ok := known[stack]
 		if !ok {
-			match = slices.ContainsFunc(t.Frames(stack), func(l Location) bool { return filter.MatchString(l.File + ":" + l.Function) })
+			match = slices.ContainsFunc(t.Frames(stack),
+				func(l Location) bool { return filter.MatchString(l.File + ":" + l.Function) })
 			known[stack] = match
 		}
 		return match
@@ -219,7 +220,8 @@ func LineName(l Location) string {
 	return name + ":" + strconv.Itoa(l.Line)
 }
 
-// slashes writes a path of Windows with slashes, so that it is taken apart as any other: C:/env/Lib/site-packages/torch/a.py.
+// slashes writes a path of Windows with slashes, so that it is taken apart as any other:
+// C:/env/Lib/site-packages/torch/a.py.
 func slashes(file string) string {
 	if drive := len(file) > 2 && file[1] == ':' && file[2] == '\\'; drive || strings.HasPrefix(file, `\\`) {
 		return strings.ReplaceAll(file, `\`, "/")

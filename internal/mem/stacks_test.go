@@ -85,7 +85,8 @@ func TestAddNumbersEqualStacksOnce(t *testing.T) {
 	}
 }
 
-// TestRename: a file is called otherwise in stacks that are there and in those that come; a view keeps what it was made with.
+// TestRename: a file is called otherwise in stacks that are there and in those that come; a view keeps what it was
+// made with.
 func TestRename(t *testing.T) {
 	r := NewRun()
 	for _, f := range []Frame{

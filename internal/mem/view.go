@@ -5,14 +5,15 @@ import (
 	"slices"
 )
 
-// View is the run as it stands. It stays so while Add goes on, so that one goroutine reads it and another one adds. What is only
-// ever appended to is shared: a view of an hour's recording takes a few megabytes at most.
+// View is the run as it stands. It stays so while Add goes on, so that one goroutine reads it and another one adds.
+// What is only ever appended to is shared: a view of an hour's recording takes a few megabytes at most.
 func (r *Run) View() *Run {
 	v := *r
 	v.Spans, v.Steps, v.Holders = r.Spans.view(), slices.Clip(r.Steps), slices.Clip(r.Holders)
 	v.Cells = slices.Clone(r.Cells)
 	v.Events, v.Damage = slices.Clip(r.Events), slices.Clip(r.Damage)
-	v.Phases, v.Modules, v.Models, v.Drops = slices.Clone(r.Phases), slices.Clone(r.Modules), slices.Clone(r.Models), slices.Clone(r.Drops)
+	v.Phases, v.Modules, v.Models, v.Drops = slices.Clone(r.Phases), slices.Clone(r.Modules), slices.Clone(r.Models),
+		slices.Clone(r.Drops)
 	v.Totals, v.Imagined, v.Stacks = maps.Clone(r.Totals), r.Imagined.view(), r.Stacks.view()
 	v.places, v.clocks = maps.Clone(r.places), map[uint32]*Series{}
 	v.viewProcesses(r)
@@ -55,13 +56,16 @@ func (r *Run) viewSeries(of *Run) {
 }
 
 func (t *StackTable) view() StackTable {
-	return StackTable{Locations: slices.Clip(t.Locations), frames: slices.Clip(t.frames), stacks: slices.Clone(t.stacks), defined: t.defined, names: t.names}
+	return StackTable{Locations: slices.Clip(t.Locations), frames: slices.Clip(t.frames), stacks: slices.Clone(t.stacks),
+		defined: t.defined, names: t.names}
 }
 
 func (all *ImaginedFacts) view() ImaginedFacts {
 	return ImaginedFacts{
-		all.Setup, slices.Clone(all.Devices), slices.Clone(all.Uses), slices.Clone(all.Calls), slices.Clone(all.Reads), slices.Clone(all.Peaks),
-		slices.Clone(all.Parts), slices.Clone(all.Sizes), slices.Clone(all.Unreached), slices.Clone(all.Weights), slices.Clone(all.Redirected),
+		all.Setup, slices.Clone(all.Devices), slices.Clone(all.Uses), slices.Clone(all.Calls), slices.Clone(all.Reads),
+		slices.Clone(all.Peaks),
+		slices.Clone(all.Parts), slices.Clone(all.Sizes), slices.Clone(all.Unreached), slices.Clone(all.Weights),
+		slices.Clone(all.Redirected),
 		slices.Clone(all.Switches), slices.Clone(all.Conditions), slices.Clone(all.Trials),
 	}
 }

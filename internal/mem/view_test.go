@@ -13,11 +13,16 @@ func TestView(t *testing.T) {
 	add := func(i int) {
 		n := int64(i)
 		for _, f := range []Frame{
-			Process{ID: uint32(i%3 + 1), PID: i, Facts: map[string]string{"i": fmt.Sprint(i)}}, SeriesDef{ID: uint32(i%3 + 1), Error: n},
-			Samples{Series: 1, Times: []int64{n}, Values: []int64{n}}, Spans{{Start: n}}, PhaseStats{Phase: PhaseForward, Count: uint64(i)},
-			Steps{{Number: uint64(i)}}, StepTotal{Process: 1, Steps: uint64(i)}, StackDef{ID: uint32(i%5 + 1), Locations: []Location{{File: fmt.Sprint(i)}}},
-			HeapUse{Process: 1, Time: n, Sites: []SiteUse{{Stack: 1, Live: Bytes(i)}}}, HeapUse{Process: 1, Time: n, Peak: true}, HeapAges{Process: 1, Time: n, Peak: true},
-			Module{Name: "m", Parameters: Bytes(i)}, Event{Time: n}, Snapshot{Name: "s", Piece: []byte{byte(i)}}, Drop{Place: "disk", Records: uint64(i)},
+			Process{ID: uint32(i%3 + 1), PID: i, Facts: map[string]string{"i": fmt.Sprint(i)}},
+			SeriesDef{ID: uint32(i%3 + 1), Error: n},
+			Samples{Series: 1, Times: []int64{n}, Values: []int64{n}}, Spans{{Start: n}},
+			PhaseStats{Phase: PhaseForward, Count: uint64(i)},
+			Steps{{Number: uint64(i)}}, StepTotal{Process: 1, Steps: uint64(i)},
+			StackDef{ID: uint32(i%5 + 1), Locations: []Location{{File: fmt.Sprint(i)}}},
+			HeapUse{Process: 1, Time: n, Sites: []SiteUse{{Stack: 1, Live: Bytes(i)}}},
+			HeapUse{Process: 1, Time: n, Peak: true}, HeapAges{Process: 1, Time: n, Peak: true},
+			Module{Name: "m", Parameters: Bytes(i)}, Event{Time: n}, Snapshot{Name: "s", Piece: []byte{byte(i)}},
+			Drop{Place: "disk", Records: uint64(i)},
 			Condition{Process: 1, Name: fmt.Sprint(i % 4)},
 		} {
 			if err := run.Add(f); err != nil {
@@ -37,7 +42,8 @@ func TestView(t *testing.T) {
 			frames = append(frames, *s)
 		}
 		r.Stacks.Each(func(id uint32, places []Location) bool { frames = append(frames, id, places); return true })
-		out, err := json.Marshal(append(frames, collect(r.Spans.All()), r.Phases, r.Steps, r.Totals, r.Heap, r.Modules, r.Events, r.Drops, r.Imagined))
+		out, err := json.Marshal(append(frames, collect(r.Spans.All()), r.Phases, r.Steps, r.Totals, r.Heap, r.Modules,
+			r.Events, r.Drops, r.Imagined))
 		if err != nil {
 			t.Error(err)
 		}

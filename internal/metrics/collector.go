@@ -19,14 +19,22 @@ type collector struct {
 // What is told beside the series.
 var (
 	runsDesc       = prometheus.NewDesc("hightide_runs", "Runs in the data directory, by state.", []string{"state"}, nil)
-	unreadableDesc = prometheus.NewDesc("hightide_unreadable_runs", "Runs that are being recorded and that cannot be read.", nil, nil)
-	runDesc        = prometheus.NewDesc("hightide_run_info", "A run that is being recorded; always 1.", []string{"run", "name", "verb", "host", "label", "version"}, nil)
-	startDesc      = prometheus.NewDesc("hightide_run_start_time_seconds", "When the run began, in seconds since 1970.", []string{"run"}, nil)
-	processDesc    = prometheus.NewDesc("hightide_process_info", "A process of a run; always 1.", []string{"run", "process", "pid", "role", "rank", "python"}, nil)
-	stepsDesc      = prometheus.NewDesc("hightide_process_steps_total", "Optimizer steps that a process has completed.", []string{"run", "process", "rank"}, nil)
-	dropsDesc      = prometheus.NewDesc("hightide_dropped_records_total", "Records that were lost on the way into the recording.", []string{"run", "process", "place"}, nil)
-	eventsDesc     = prometheus.NewDesc("hightide_events_total", "Events of a run by kind, as alert, oom, exit.", []string{"run", "kind"}, nil)
-	others         = []*prometheus.Desc{runsDesc, unreadableDesc, runDesc, startDesc, processDesc, stepsDesc, dropsDesc, eventsDesc}
+	unreadableDesc = prometheus.NewDesc("hightide_unreadable_runs",
+		"Runs that are being recorded and that cannot be read.", nil, nil)
+	runDesc = prometheus.NewDesc("hightide_run_info", "A run that is being recorded; always 1.",
+		[]string{"run", "name", "verb", "host", "label", "version"}, nil)
+	startDesc = prometheus.NewDesc("hightide_run_start_time_seconds", "When the run began, in seconds since 1970.",
+		[]string{"run"}, nil)
+	processDesc = prometheus.NewDesc("hightide_process_info", "A process of a run; always 1.",
+		[]string{"run", "process", "pid", "role", "rank", "python"}, nil)
+	stepsDesc = prometheus.NewDesc("hightide_process_steps_total", "Optimizer steps that a process has completed.",
+		[]string{"run", "process", "rank"}, nil)
+	dropsDesc = prometheus.NewDesc("hightide_dropped_records_total",
+		"Records that were lost on the way into the recording.", []string{"run", "process", "place"}, nil)
+	eventsDesc = prometheus.NewDesc("hightide_events_total", "Events of a run by kind, as alert, oom, exit.",
+		[]string{"run", "kind"}, nil)
+	others = []*prometheus.Desc{runsDesc, unreadableDesc, runDesc, startDesc, processDesc, stepsDesc, dropsDesc,
+		eventsDesc}
 )
 
 func newCollector(l *watched) *collector {
@@ -76,7 +84,8 @@ type telling struct {
 	processes map[uint32]*mem.Process // that have not ended
 }
 
-// series tells the newest figure of each series. Where two mean the same, as after a process began anew, the later one stands.
+// series tells the newest figure of each series. Where two mean the same, as after a process began anew, the later
+// one stands.
 func (t *telling) series(descs map[mem.Quantity]*prometheus.Desc) {
 	type key struct {
 		name   mem.Quantity

@@ -7,8 +7,8 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// ended is the value of a series that is no more, as Prometheus writes it. Without it a receiver shows the last figure of a run that
-// has ended for minutes.
+// ended is the value of a series that is no more, as Prometheus writes it. Without it a receiver shows the last
+// figure of a run that has ended for minutes.
 var ended = math.Float64frombits(0x7ff0000000000002)
 
 func hasEnded(value float64) bool { return math.Float64bits(value) == math.Float64bits(ended) }

@@ -10,7 +10,8 @@ import (
 	"hightide/internal/store"
 )
 
-// watched is what is known of the runs that are recorded now. Each look reads only what was written since the one before.
+// watched is what is known of the runs that are recorded now. Each look reads only what was written since the one
+// before.
 type watched struct {
 	engine *engine.Engine
 

@@ -38,7 +38,8 @@ func New(e *engine.Engine) *Exporter {
 		ConstLabels: prometheus.Labels{"version": engine.Version, "goversion": runtime.Version()},
 	})
 	build.Set(1)
-	x.registry.MustRegister(build, newCollector(newWatched(e)), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	x.registry.MustRegister(build, newCollector(newWatched(e)), collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return x
 }
 

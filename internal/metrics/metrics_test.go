@@ -30,7 +30,8 @@ func recorded(t *testing.T) (*engine.Engine, store.Writer) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	info := mem.RunInfo{Name: "bad \xff name", Verb: "run", Label: mem.Measured, Version: "1", StartMono: 1, StartWall: 1_000_000_000}
+	info := mem.RunInfo{Name: "bad \xff name", Verb: "run", Label: mem.Measured, Version: "1", StartMono: 1,
+		StartWall: 1_000_000_000}
 	w, err := s.Create(info)
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +41,8 @@ func recorded(t *testing.T) (*engine.Engine, store.Writer) {
 		mem.Process{ID: 1, PID: 4711, Role: "main", Rank: mem.Some(3), Start: 1},
 		mem.SeriesDef{ID: 1, Name: mem.SeriesTreeRSS, Unit: mem.UnitBytes, Label: mem.Measured},
 		mem.SeriesDef{ID: 2, Process: 1, Name: mem.SeriesCPU, Unit: mem.UnitNanoseconds, Label: mem.Measured},
-		mem.SeriesDef{ID: 3, Process: 1, Device: "cuda:0", Framework: "torch", Name: mem.SeriesAllocated, Unit: mem.UnitBytes, Label: mem.Imagined},
+		mem.SeriesDef{ID: 3, Process: 1, Device: "cuda:0", Framework: "torch", Name: mem.SeriesAllocated,
+			Unit: mem.UnitBytes, Label: mem.Imagined},
 		mem.SeriesDef{ID: 4, Device: "nvidia:0", Name: mem.SeriesDevicePower, Unit: mem.UnitMilliwatts, Label: mem.Measured},
 		mem.Samples{Series: 1, Times: []int64{10, 20}, Values: []int64{100, 200}},
 		mem.Samples{Series: 2, Times: []int64{10}, Values: []int64{1_500_000_000}},
@@ -104,7 +106,8 @@ func TestScrape(t *testing.T) {
 	write(t, w, mem.Samples{Series: 1, Times: []int64{30}, Values: []int64{300}}, mem.Event{Time: 6, Kind: "alert"},
 		mem.Process{ID: 1, PID: 4711, Rank: mem.Some(3), Start: 1, End: mem.Some(40)})
 	expect(false, process...)
-	expect(true, `hightide_run_resident_memory_bytes{label="measured",run="RUN"} 300`, `hightide_events_total{kind="alert",run="RUN"} 2`)
+	expect(true, `hightide_run_resident_memory_bytes{label="measured",run="RUN"} 300`,
+		`hightide_events_total{kind="alert",run="RUN"} 2`)
 
 	write(t, w, mem.End{Time: 50})
 	if err := w.Close(); err != nil {

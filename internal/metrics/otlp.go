@@ -84,7 +84,8 @@ func otlpMetric(family *dto.MetricFamily, at int64, of origin) []byte {
 	if points == nil {
 		return nil
 	}
-	metric := text(text(text(nil, metricName, family.GetName()), metricAbout, family.GetHelp()), metricUnit, unit(family.GetName()))
+	metric := text(text(text(nil, metricName, family.GetName()), metricAbout, family.GetHelp()), metricUnit,
+		unit(family.GetName()))
 	if !counts {
 		return message(metric, metricGauge, points)
 	}
@@ -100,7 +101,8 @@ func attribute(key, value string) []byte {
 // unit is that of a metric as UCUM writes it, told by its name; "" where it counts.
 func unit(name string) string {
 	name = strings.TrimSuffix(name, "_total")
-	for suffix, unit := range map[string]string{"_bytes": "By", "_seconds": "s", "_celsius": "Cel", "_watts": "W", "_ratio": "1"} {
+	for suffix, unit := range map[string]string{"_bytes": "By", "_seconds": "s", "_celsius": "Cel", "_watts": "W",
+		"_ratio": "1"} {
 		if strings.HasSuffix(name, suffix) {
 			return unit
 		}

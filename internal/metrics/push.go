@@ -78,8 +78,8 @@ func (p *Push) Check() error {
 // LeastPause is the shortest time between two pushes.
 const LeastPause = 100 * time.Millisecond
 
-// Start sends the metrics from now on until the context ends or stop is called, which returns when all senders have ended, after
-// one last try.
+// Start sends the metrics from now on until the context ends or stop is called, which returns when all senders have
+// ended, after one last try.
 func (x *Exporter) Start(ctx context.Context, p Push) (stop func(), err error) {
 	if err := p.Check(); err != nil {
 		return nil, err
@@ -161,10 +161,14 @@ func (x *Exporter) gather(ctx context.Context, p *Push, senders []*sender) {
 
 // What is told of the pushing itself.
 var (
-	pushRequests = prometheus.NewDesc("hightide_push_requests_total", "Requests to a receiver of metrics: sent, refused by it, or dropped as the queue was full.", []string{"to", "outcome"}, nil)
-	pushFailures = prometheus.NewDesc("hightide_push_failures_total", "Tries that failed and are made again.", []string{"to"}, nil)
-	pushWaiting  = prometheus.NewDesc("hightide_push_waiting_requests", "Requests that wait on disk.", []string{"to"}, nil)
-	pushBytes    = prometheus.NewDesc("hightide_push_waiting_bytes", "Size of the requests that wait on disk.", []string{"to"}, nil)
+	pushRequests = prometheus.NewDesc("hightide_push_requests_total",
+		"Requests to a receiver of metrics: sent, refused by it, or dropped as the queue was full.",
+		[]string{"to", "outcome"}, nil)
+	pushFailures = prometheus.NewDesc("hightide_push_failures_total", "Tries that failed and are made again.",
+		[]string{"to"}, nil)
+	pushWaiting = prometheus.NewDesc("hightide_push_waiting_requests", "Requests that wait on disk.", []string{"to"}, nil)
+	pushBytes   = prometheus.NewDesc("hightide_push_waiting_bytes", "Size of the requests that wait on disk.",
+		[]string{"to"}, nil)
 )
 
 type pushed []*sender

@@ -87,7 +87,8 @@ func waitFor(t *testing.T, what string, done func() bool) {
 // senderTo is a sender without an exporter: what it sends are numbers in the order of their requests.
 func senderTo(t *testing.T, address, dir string) *sender {
 	t.Helper()
-	s, err := newSender(remoteWrite, address, &Push{Dir: dir, Say: func(line string) { t.Log(line) }, firstWait: time.Millisecond})
+	s, err := newSender(remoteWrite, address, &Push{Dir: dir, Say: func(line string) { t.Log(line) },
+		firstWait: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +208,8 @@ func TestSlowReceiver(t *testing.T) {
 	s.within = 200 * time.Millisecond
 	put(t, s, "1")
 	sendAll(t, s)
-	if bodies, _ := to.took(); len(bodies) == 0 || s.failures.Load() == 0 { // on a busy machine it may have to be asked more often
+	// on a busy machine it may have to be asked more often
+	if bodies, _ := to.took(); len(bodies) == 0 || s.failures.Load() == 0 {
 		t.Errorf("it took %s after %d failures", bodies, s.failures.Load())
 	}
 }
@@ -272,7 +274,8 @@ func TestRefusalIsSaidOnce(t *testing.T) {
 	}
 }
 
-// TestLossIsSaidOnce: while nothing can be kept, as on a full disk, one line says so, and one how much was lost once it can be again.
+// TestLossIsSaidOnce: while nothing can be kept, as on a full disk, one line says so, and one how much was lost once
+// it can be again.
 func TestLossIsSaidOnce(t *testing.T) {
 	s := senderTo(t, "http://127.0.0.1:9/", t.TempDir())
 	var said []string
@@ -288,7 +291,8 @@ func TestLossIsSaidOnce(t *testing.T) {
 	}
 	s.add(nil, 1)
 	s.add(nil, 1)
-	if len(said) != 2 || !strings.Contains(said[0], "are lost: ") || !strings.HasSuffix(said[1], "are kept again; those of 3 times are lost") {
+	if len(said) != 2 || !strings.Contains(said[0], "are lost: ") ||
+		!strings.HasSuffix(said[1], "are kept again; those of 3 times are lost") {
 		t.Errorf("said %q", said)
 	}
 }
@@ -386,14 +390,16 @@ func TestPushed(t *testing.T) {
 		t.Fatal(err)
 	}
 	prom, otel := newReceiver(t, fine), newReceiver(t, fine)
-	stop, err := x.Start(t.Context(), Push{RemoteWrite: prom.URL, Headers: []string{"X-Scope-OrgID: team"}, OTLP: strings.Replace(otel.URL, "http://", "http://me:secret@", 1), Every: 100 * time.Millisecond, Dir: dir})
+	stop, err := x.Start(t.Context(), Push{RemoteWrite: prom.URL, Headers: []string{"X-Scope-OrgID: team"},
+		OTLP: strings.Replace(otel.URL, "http://", "http://me:secret@", 1), Every: 100 * time.Millisecond, Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
 	waitFor(t, "two pushes", func() bool { a, _ := prom.took(); b, _ := otel.took(); return len(a) >= 2 && len(b) >= 2 })
 	stop()
 	bodies, headers := prom.took()
-	if h := headers[0]; h.Get("X-Prometheus-Remote-Write-Version") != "0.1.0" || h.Get("Content-Encoding") != "snappy" || h.Get("Content-Type") != "application/x-protobuf" || h.Get("X-Scope-OrgID") != "team" {
+	if h := headers[0]; h.Get("X-Prometheus-Remote-Write-Version") != "0.1.0" || h.Get("Content-Encoding") != "snappy" ||
+		h.Get("Content-Type") != "application/x-protobuf" || h.Get("X-Scope-OrgID") != "team" {
 		t.Errorf("remote write with %v", h)
 	}
 	compare(t, "remote write", readWriteRequest(t, bodies[0]), want)
@@ -402,7 +408,8 @@ func TestPushed(t *testing.T) {
 		t.Errorf("OTLP with %v", h)
 	}
 	compare(t, "OTLP", readOTLP(t, bodies[0]), want)
-	for how, last := range map[string]samples{"remote write": readWriteRequest(t, lastOf(prom)), "OTLP": readOTLP(t, lastOf(otel))} {
+	for how, last := range map[string]samples{"remote write": readWriteRequest(t, lastOf(prom)),
+		"OTLP": readOTLP(t, lastOf(otel))} {
 		for key, value := range last {
 			if !hasEnded(value) {
 				t.Errorf("%s: %s has not ended, but is %v", how, key, value)
@@ -509,7 +516,8 @@ func readOTLP(t *testing.T, body []byte) samples {
 				t.Errorf("%s in %q at %d: %s", m.Name, m.Unit, p.TimeUnixNano, m.Description)
 			}
 			value := p.GetAsDouble()
-			if otlpmetrics.DataPointFlags(p.Flags) == otlpmetrics.DataPointFlags_DATA_POINT_FLAGS_NO_RECORDED_VALUE_MASK && p.Value == nil {
+			if otlpmetrics.DataPointFlags(p.Flags) == otlpmetrics.DataPointFlags_DATA_POINT_FLAGS_NO_RECORDED_VALUE_MASK &&
+				p.Value == nil {
 				value = ended
 			}
 			all.add(m.Name, labels, value)
@@ -572,18 +580,21 @@ func writeRequestType(t *testing.T) protoreflect.MessageDescriptor {
 		kind := descriptorpb.FieldDescriptorProto_TYPE_MESSAGE
 		return &f{Name: &name, Number: &number, Label: &many, Type: &kind, TypeName: &of}
 	}
-	const text, whole, real = descriptorpb.FieldDescriptorProto_TYPE_STRING, descriptorpb.FieldDescriptorProto_TYPE_INT64, descriptorpb.FieldDescriptorProto_TYPE_DOUBLE
+	const text, whole, real = descriptorpb.FieldDescriptorProto_TYPE_STRING,
+		descriptorpb.FieldDescriptorProto_TYPE_INT64, descriptorpb.FieldDescriptorProto_TYPE_DOUBLE
 	message := func(name string, fields ...*f) *descriptorpb.DescriptorProto {
 		return &descriptorpb.DescriptorProto{Name: &name, Field: fields}
 	}
 	file, err := protodesc.NewFile(&descriptorpb.FileDescriptorProto{
 		Name: proto.String("remote.proto"), Package: proto.String("prometheus"), Syntax: proto.String("proto3"),
 		MessageType: []*descriptorpb.DescriptorProto{
-			message("WriteRequest", list("timeseries", 1, ".prometheus.TimeSeries"), list("metadata", 3, ".prometheus.MetricMetadata")),
+			message("WriteRequest", list("timeseries", 1, ".prometheus.TimeSeries"),
+				list("metadata", 3, ".prometheus.MetricMetadata")),
 			message("TimeSeries", list("labels", 1, ".prometheus.Label"), list("samples", 2, ".prometheus.Sample")),
 			message("Label", scalar("name", 1, text), scalar("value", 2, text)),
 			message("Sample", scalar("value", 1, real), scalar("timestamp", 2, whole)),
-			message("MetricMetadata", scalar("type", 1, whole), scalar("metric_family_name", 2, text), scalar("help", 4, text), scalar("unit", 5, text)),
+			message("MetricMetadata", scalar("type", 1, whole), scalar("metric_family_name", 2, text), scalar("help", 4, text),
+				scalar("unit", 5, text)),
 		},
 	}, nil)
 	if err != nil {
@@ -595,7 +606,8 @@ func writeRequestType(t *testing.T) protoreflect.MessageDescriptor {
 // TestAddresses: an address that cannot be is refused before anything is sent.
 func TestAddresses(t *testing.T) {
 	x := New(&engine.Engine{DataDir: t.TempDir()})
-	for _, p := range []Push{{RemoteWrite: "metrics.example.org"}, {OTLP: "ftp://example.org"}, {RemoteWrite: "http://"}, {Headers: []string{"no colon"}}, {Headers: []string{"A: b\nC: d"}}, {Every: time.Millisecond}} {
+	for _, p := range []Push{{RemoteWrite: "metrics.example.org"}, {OTLP: "ftp://example.org"}, {RemoteWrite: "http://"},
+		{Headers: []string{"no colon"}}, {Headers: []string{"A: b\nC: d"}}, {Every: time.Millisecond}} {
 		if _, err := x.Start(t.Context(), p); err == nil {
 			t.Errorf("%+v is taken", p)
 		}

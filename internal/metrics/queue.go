@@ -89,7 +89,8 @@ func (q *queue) find() error {
 	return nil
 }
 
-// takeOver moves what waits in another folder to the end of this queue, unless a process sends from there or there is no such folder.
+// takeOver moves what waits in another folder to the end of this queue, unless a process sends from there or there is
+// no such folder.
 func (q *queue) takeOver(dir string) {
 	if _, err := os.Stat(dir); err != nil {
 		return

@@ -11,7 +11,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Remote write 1.0, which every receiver of Prometheus metrics takes: a WriteRequest of protocol buffers, in a block of Snappy.
+// Remote write 1.0, which every receiver of Prometheus metrics takes: a WriteRequest of protocol buffers, in a block
+// of Snappy.
 var remoteWrite = protocol{
 	name: "remote_write",
 	headers: map[string]string{

@@ -146,7 +146,8 @@ func (s *sender) first() time.Duration {
 	return time.Second
 }
 
-// post sends one request. With an error, again says how long the receiver wants us to wait; below 0: it will never take it.
+// post sends one request. With an error, again says how long the receiver wants us to wait; below 0: it will never
+// take it.
 func (s *sender) post(ctx context.Context, body []byte) (again time.Duration, err error) {
 	within := cmp.Or(s.within, 30*time.Second)
 	ctx, done := context.WithTimeout(ctx, within)
@@ -236,8 +237,8 @@ func (s *sender) place() string {
 	return to.Redacted()
 }
 
-// request is a request with its headers and, where there is one, a token; a name and password in the URL are sent by the
-// client itself.
+// request is a request with its headers and, where there is one, a token; a name and password in the URL are sent by
+// the client itself.
 func (s *sender) request(ctx context.Context, body []byte) (*http.Request, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url, bytes.NewReader(body))
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 	"hightide/internal/mem"
 )
 
-// When what a heap holds was allocated, by site. A site's bytes may rise since it keeps ever more, or since each block that
-// replaces another is larger. The first holds blocks of every age, the second only young ones. The time since the heap's
-// first record is cut into at most ageBins bins of equal width, which doubles when they are full.
+// When what a heap holds was allocated, by site. A site's bytes may rise since it keeps ever more, or since each
+// block that replaces another is larger. The first holds blocks of every age, the second only young ones. The time
+// since the heap's first record is cut into at most ageBins bins of equal width, which doubles when they are full.
 type heapAges struct {
 	first tick
 	shift uint8 // a bin is 1<<shift ticks
@@ -74,7 +74,8 @@ func (b *liveHeap) outlived(k block, now int64) {
 
 // ageUse is what the sites that hold most were made of: now, or at the peak.
 func (b *liveHeap) ageUse(time int64, peak bool) (use mem.HeapAges, ok bool) {
-	use = mem.HeapAges{Process: b.process, Time: time, From: int64(b.ages.first) << tickBits, Width: 1 << (tickBits + int(b.ages.shift)), Peak: peak}
+	use = mem.HeapAges{Process: b.process, Time: time, From: int64(b.ages.first) << tickBits,
+		Width: 1 << (tickBits + int(b.ages.shift)), Peak: peak}
 	for _, s := range b.sites {
 		live, born, outlived := s.Live, s.born, s.outlived
 		if peak && s.savedGen == b.peakGen {

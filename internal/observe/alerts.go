@@ -86,7 +86,8 @@ func (r *Recorder) alertMarks(p *process, now int64) {
 	}
 	for _, a := range r.alerts {
 		key := seriesKey{name: a.Series}
-		if mark, ok := marks[a.Series].Get(); ok && a.Above && !a.PerStep && !a.sounded && a.check(key, float64(mark), r.total(key)) {
+		if mark, ok := marks[a.Series].Get(); ok && a.Above && !a.PerStep && !a.sounded &&
+			a.check(key, float64(mark), r.total(key)) {
 			r.sound(a, key, now, mark)
 		}
 	}
@@ -123,7 +124,8 @@ func (r *Recorder) deviceTotal(key seriesKey) int64 {
 // alertStep takes in the end of a step where its growth is watched.
 func (r *Recorder) alertStep(p *process, s mem.Step) {
 	for _, a := range r.alerts {
-		held := map[mem.Quantity]mem.Optional{mem.SeriesTreeRSS: s.RSS, mem.SeriesHeapLive: s.Heap, mem.SeriesAllocated: s.Device}[a.Series]
+		held := map[mem.Quantity]mem.Optional{mem.SeriesTreeRSS: s.RSS, mem.SeriesHeapLive: s.Heap,
+			mem.SeriesAllocated: s.Device}[a.Series]
 		if bytes, ok := held.Get(); ok && a.PerStep {
 			if a.growths[p.ID] == nil {
 				a.growths[p.ID] = &growth{}
@@ -158,7 +160,8 @@ func (r *Recorder) sound(a *alertState, key seriesKey, time, value int64) {
 	if a.PerStep {
 		text += " per step"
 	}
-	frame := mem.Event{Time: time, Process: key.process, Kind: "alert", Text: text, Facts: map[string]string{"alert": a.Text}}
+	frame := mem.Event{Time: time, Process: key.process, Kind: "alert", Text: text,
+		Facts: map[string]string{"alert": a.Text}}
 	if unitOf(a.Series) == mem.UnitBytes {
 		frame.Bytes = mem.Some(value)
 	}
@@ -183,7 +186,8 @@ func (r *Recorder) alertsWithout(vendors []sampler.Vendor) {
 func (r *Recorder) alertsNever() {
 	for _, a := range r.alerts {
 		if !a.compared {
-			r.emit(mem.Event{Time: r.now(), Kind: "unobserved", Text: fmt.Sprintf("alert %s was never compared: %s", a.Text, r.never(a)),
+			r.emit(mem.Event{Time: r.now(), Kind: "unobserved", Text: fmt.Sprintf("alert %s was never compared: %s", a.Text,
+				r.never(a)),
 				Facts: facts("alert", a.Text)})
 		}
 	}

@@ -33,8 +33,10 @@ func TestParseAlert(t *testing.T) {
 			t.Errorf("%q: %+v, %v; want %+v", test.text, got, err, test.want)
 		}
 	}
-	for _, bad := range []string{"", "rss", "rss > lots", "rss > 8 parsecs", "rss > 5%/step", "nonsense > 1GiB", "rss = 1GiB", "rss > 10", "growth > 1GiB",
-		"heap.lives > 1GiB", "host.threads > 5GiB", "host.threads > 5%", "host.cpu > 5", "device.used > 5MiB/step", "rss > 99999999999999999999GiB", "rss > nan", "rss > -1GiB"} {
+	for _, bad := range []string{"", "rss", "rss > lots", "rss > 8 parsecs", "rss > 5%/step", "nonsense > 1GiB",
+		"rss = 1GiB", "rss > 10", "growth > 1GiB",
+		"heap.lives > 1GiB", "host.threads > 5GiB", "host.threads > 5%", "host.cpu > 5", "device.used > 5MiB/step",
+		"rss > 99999999999999999999GiB", "rss > nan", "rss > -1GiB"} {
 		if a, err := ParseAlert(bad); err == nil {
 			t.Errorf("%q: taken as %+v", bad, a)
 		}
@@ -47,7 +49,8 @@ func TestAlertSoundsOnceUntilWellBack(t *testing.T) {
 		key   seriesKey
 		value float64
 		want  bool
-	}{{one, 99, false}, {one, 101, true}, {one, 200, false}, {one, 95, false}, {other, 5, false}, {one, 101, false}, {other, 101, true}, {one, 80, false}, {one, 101, true}} {
+	}{{one, 99, false}, {one, 101, true}, {one, 200, false}, {one, 95, false}, {other, 5, false}, {one, 101, false},
+		{other, 101, true}, {one, 80, false}, {one, 101, true}} {
 		if got := a.check(test.key, test.value, 0); got != test.want {
 			t.Errorf("%d: value %g sounds: %v, want %v", i, test.value, got, test.want)
 		}
@@ -76,7 +79,8 @@ func alerting(t *testing.T, texts ...string) (*Recorder, *mem.Run) {
 func TestAlertOnAnAllocatorsCounter(t *testing.T) {
 	r, run := alerting(t, "allocated > 1KiB", "allocated > 90%")
 	p, c := r.process(procKey{100, 7}), &channel{}
-	r.message(p, c, &shm.JSON{Time: 1, Data: []byte(`{"type":"framework","name":"toy","version":"1","device_memory":{"toy:0":2100}}`)})
+	r.message(p, c, &shm.JSON{Time: 1,
+		Data: []byte(`{"type":"framework","name":"toy","version":"1","device_memory":{"toy:0":2100}}`)})
 	r.message(p, c, &shm.JSON{Time: 1, Data: []byte(`{"type":"series","id":1,"name":"allocator.allocated","framework":"toy","unit":"bytes","device":"toy:0"}`)})
 	for i, value := range []int64{1000, 2000} {
 		r.take(p, c, &shm.Counters{Time: shm.Time(i + 2), Counters: []shm.Counter{{Series: 1, Value: value}}})
@@ -136,7 +140,8 @@ func TestAlertOnGrowth(t *testing.T) {
 	for _, e := range run.Events {
 		said = append(said, e.Text)
 	}
-	if want := []string{"alert heap > 1MiB/step: it is 2.00 MiB per step", "alert growth > 1MiB/step: it is 2.00 MiB per step"}; !slices.Equal(said, want) {
+	if want := []string{"alert heap > 1MiB/step: it is 2.00 MiB per step",
+		"alert growth > 1MiB/step: it is 2.00 MiB per step"}; !slices.Equal(said, want) {
 		t.Errorf("said %q; want %q", said, want)
 	}
 }
@@ -144,12 +149,14 @@ func TestAlertOnGrowth(t *testing.T) {
 // TestAlertsThatAreNeverCompared say so, and why.
 func TestAlertsThatAreNeverCompared(t *testing.T) {
 	for text, why := range map[string]string{
-		"heap > 1GiB": "no process's heap was sampled", "allocated > 1GiB": "no framework", "gpu > 90%": "no GPU", "growth > 1MiB/step": "no step",
-		"pss > 1GiB": "tree.pss", "toy.cache > 1": "toy.cache", "rss > 5%": "how much memory there is",
+		"heap > 1GiB": "no process's heap was sampled", "allocated > 1GiB": "no framework", "gpu > 90%": "no GPU",
+		"growth > 1MiB/step": "no step",
+		"pss > 1GiB":         "tree.pss", "toy.cache > 1": "toy.cache", "rss > 5%": "how much memory there is",
 	} {
 		r, run := alerting(t, text)
 		r.alertsNever()
-		if len(run.Events) != 1 || run.Events[0].Kind != "unobserved" || !strings.Contains(run.Events[0].Text, why) || !strings.Contains(run.Events[0].Text, text) {
+		if len(run.Events) != 1 || run.Events[0].Kind != "unobserved" || !strings.Contains(run.Events[0].Text, why) ||
+			!strings.Contains(run.Events[0].Text, text) {
 			t.Errorf("%s: %+v; want %q", text, run.Events, why)
 		}
 	}

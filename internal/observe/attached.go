@@ -12,9 +12,9 @@ import (
 	"hightide/internal/mem"
 )
 
-// A process that ran before anybody looked is recorded as one of ours is, with three differences. It is sent no signal and
-// goes on where the recording ends first. How it ended is known only where the kernel tells. And of what was before
-// there are the kernel's mark and nothing else.
+// A process that ran before anybody looked is recorded as one of ours is, with three differences. It is sent no
+// signal and goes on where the recording ends first. How it ended is known only where the kernel tells. And of what
+// was before there are the kernel's mark and nothing else.
 
 // Recording says that a Target is recorded. By its variables the helpers in the process and in its children find the
 // recording: PYTHONPATH and LD_PRELOAD, where they are, go in front of what those are there.
@@ -35,17 +35,20 @@ func (l *loop) tellRecording() {
 	err := l.opts.Begun(Recording{l.opts.Channels, vars})
 	switch {
 	case err != nil:
-		l.emit(mem.Event{Time: l.now(), Kind: "unobserved", Text: fmt.Sprintf("the inside of process %d: the agent could not be brought in: %v", l.child.PID, err)})
+		l.emit(mem.Event{Time: l.now(), Kind: "unobserved",
+			Text: fmt.Sprintf("the inside of process %d: the agent could not be brought in: %v", l.child.PID, err)})
 	case l.opts.Brings:
 		l.asksIn = true
 	}
 }
 
-// neverCame says at the end that the agent was asked in and the process ran no line of Python that could have taken it in.
+// neverCame says at the end that the agent was asked in and the process ran no line of Python that could have taken
+// it in.
 func (l *loop) neverCame() {
 	if p := l.byPID[l.child.PID]; l.asksIn && (p == nil || !p.hello) {
-		l.emit(mem.Event{Time: l.now(), Kind: "unobserved", Text: fmt.Sprintf("the inside of process %d: the agent was asked in, and came not: "+
-			"its main thread ran no line of Python until the recording ended", l.child.PID)})
+		l.emit(mem.Event{Time: l.now(), Kind: "unobserved",
+			Text: fmt.Sprintf("the inside of process %d: the agent was asked in, and came not: "+
+				"its main thread ran no line of Python until the recording ended", l.child.PID)})
 	}
 }
 
@@ -57,8 +60,10 @@ func (r *Recorder) begun() {
 		return
 	}
 	age := max(r.info.StartMono-ticksToMono(t.StartTicks), 0)
-	r.emit(mem.Event{Time: r.now(), Kind: "attach", Facts: facts("age_ns", strconv.FormatInt(age, 10), "why_not_inside", t.Foreign),
-		Text: fmt.Sprintf("process %d, %s, had run for %v", t.PID, mem.CommandLine(r.info.Command), time.Duration(age).Round(time.Second))})
+	r.emit(mem.Event{Time: r.now(), Kind: "attach", Facts: facts("age_ns", strconv.FormatInt(age, 10), "why_not_inside",
+		t.Foreign),
+		Text: fmt.Sprintf("process %d, %s, had run for %v", t.PID, mem.CommandLine(r.info.Command),
+			time.Duration(age).Round(time.Second))})
 }
 
 // ranBefore keeps the kernel's mark of a process from before the recording.

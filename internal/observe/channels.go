@@ -50,7 +50,8 @@ func openChannel(path string) (*channel, error) {
 	if info.Size() < shm.HeaderBytes {
 		return nil, shm.ErrNotReady
 	}
-	mapping, err := syscall.Mmap(int(f.Fd()), 0, int(info.Size()), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
+	mapping, err := syscall.Mmap(int(f.Fd()), 0, int(info.Size()), syscall.PROT_READ|syscall.PROT_WRITE,
+		syscall.MAP_SHARED)
 	if err != nil {
 		return nil, fmt.Errorf("map %s: %w", path, err)
 	}
@@ -59,7 +60,8 @@ func openChannel(path string) (*channel, error) {
 		_ = syscall.Munmap(mapping)
 		return nil, err
 	}
-	return &channel{path: path, key: procKey{reader.PID, reader.ProcessStart}, role: reader.Role, mapping: mapping, reader: reader}, nil
+	return &channel{path: path, key: procKey{reader.PID, reader.ProcessStart}, role: reader.Role, mapping: mapping,
+		reader: reader}, nil
 }
 
 const maxChannel = 1<<30 + shm.HeaderBytes

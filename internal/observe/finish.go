@@ -95,7 +95,8 @@ func (l *loop) killedByKernel(p *process, end int64) {
 		return
 	}
 	event := mem.Event{Time: end, Process: p.ID, Kind: "kill", Bytes: p.rss, Facts: facts("source", "kernel"),
-		Text: fmt.Sprintf("killed by the kernel: the control group ran out of memory (its count of such kills rose by %d)", l.kills)}
+		Text: fmt.Sprintf("killed by the kernel: the control group ran out of memory (its count of such kills rose by %d)",
+			l.kills)}
 	l.emit(event)
 }
 

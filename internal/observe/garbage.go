@@ -7,8 +7,8 @@ import (
 	"hightide/internal/mem"
 )
 
-// What Python's collector frees was held by objects that refer to each other in a cycle. The agent says when it worked, and the heap
-// what was freed meanwhile.
+// What Python's collector frees was held by objects that refer to each other in a cycle. The agent says when it
+// worked, and the heap what was freed meanwhile.
 
 // freed is a block of the heap that went.
 type freed struct {
@@ -59,7 +59,8 @@ func (g *garbage) collected(m *message) {
 	g.pending = append(g.pending, collection{m.Began, m.Ended, m.Count, mem.Bytes(m.RSS.Or(0)), mem.Bytes(m.Bytes.Or(0))})
 }
 
-// tellGarbage takes in collections whose frees are known, and writes what they came to where that is a quarter more than was written.
+// tellGarbage takes in collections whose frees are known, and writes what they came to where that is a quarter more
+// than was written.
 func (r *Recorder) tellGarbage(p *process, now int64, last bool) {
 	g, more := &p.garbage, false
 	for len(g.pending) > 0 && (last || now-g.pending[0].to > settled) {
@@ -128,8 +129,11 @@ func often(all []mem.Bytes) (n int) {
 
 func (g *garbage) event(process uint32, now int64) mem.Event {
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }
-	return mem.Event{Time: now, Process: process, Kind: mem.EventGarbage, Bytes: mem.Some(int64(mostOf(g.heap))), Facts: facts(
-		"often", number(int64(often(g.heap))), "device_bytes", number(int64(mostOf(g.device))), "device_often", number(int64(often(g.device))),
-		"collections", number(int64(g.count)), "objects", number(int64(g.objects)), "longest_ns", number(g.longest), "spent_ns", number(g.spent),
-		"stack", number(int64(g.stack)), "stack_bytes", number(int64(g.most)))}
+	return mem.Event{Time: now, Process: process, Kind: mem.EventGarbage, Bytes: mem.Some(int64(mostOf(g.heap))),
+		Facts: facts(
+			"often", number(int64(often(g.heap))), "device_bytes", number(int64(mostOf(g.device))), "device_often",
+			number(int64(often(g.device))),
+			"collections", number(int64(g.count)), "objects", number(int64(g.objects)), "longest_ns", number(g.longest),
+			"spent_ns", number(g.spent),
+			"stack", number(int64(g.stack)), "stack_bytes", number(int64(g.most)))}
 }

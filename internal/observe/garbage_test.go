@@ -6,7 +6,8 @@ import (
 	"hightide/internal/mem"
 )
 
-// TestGarbage: what the heap freed while the collector worked is what it freed, by stack, in whichever order the rings are read.
+// TestGarbage: what the heap freed while the collector worked is what it freed, by stack, in whichever order the
+// rings are read.
 func TestGarbage(t *testing.T) {
 	heap := newLiveHeap(1)
 	site := func(stack uint32) *site { return heap.site(stack) }

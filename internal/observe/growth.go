@@ -25,9 +25,9 @@ const (
 	leastFiles = 0.1
 )
 
-// pause between two looks. It takes four or more to see a container grow, and what grows after a long import, or late, is to be
-// seen as well. So there are about a dozen in every doubling of the time. Over time, where turns are less even, there are twice
-// as many.
+// pause between two looks. It takes four or more to see a container grow, and what grows after a long import, or
+// late, is to be seen as well. So there are about a dozen in every doubling of the time. Over time, where turns are
+// less even, there are twice as many.
 func (g *growth) pause(now int64) int64 {
 	least, share := int64(1e9), int64(16)
 	if g.overTime {
@@ -102,8 +102,9 @@ func (g *growth) perStep() (slope float64, ok bool) {
 	return slopes[len(slopes)/2], rising*4 > len(slopes)*3
 }
 
-// risen is how fast the least that is held rises, from the earlier half of the points to the later one. Unlike perStep it sees
-// bursts with rests between them at the second of them. A warm-up rises, too: then a few scans are in vain.
+// risen is how fast the least that is held rises, from the earlier half of the points to the later one. Unlike
+// perStep it sees bursts with rests between them at the second of them. A warm-up rises, too: then a few scans are in
+// vain.
 func (g *growth) risen() (slope float64, ok bool) {
 	half := len(g.points) / 2
 	if half < 3 {

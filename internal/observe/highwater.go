@@ -55,8 +55,8 @@ const afterBye = 1.25
 
 // highWater gives the kernel's high-water mark to the process whose it is. On the command's end the kernel tells
 // the largest one of the command and of all below it that somebody waited for, not which. Where it is more than any
-// was seen with, it belongs to one that took more after it was last looked at. One whose end the heap library saw has told
-// all it took, and one whose agent saw its interpreter end most of it. Of the others it is the largest.
+// was seen with, it belongs to one that took more after it was last looked at. One whose end the heap library saw has
+// told all it took, and one whose agent saw its interpreter end most of it. Of the others it is the largest.
 func (r *Recorder) highWater(kernel int64) {
 	if kernel <= ownMaxRSS() {
 		return // it starts with what we had when the command was made of us, before it became its own program

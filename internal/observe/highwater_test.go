@@ -63,8 +63,8 @@ func TestMarkOfWhatWasRead(t *testing.T) {
 }
 
 // TestMarkAfterTheMemoryIsGone: a process grew after it was last looked at, and has given all back when it is looked
-// at once more. It had what its mark says. The tree had that with what the others had. The same where it was read once more
-// between two readings of the tree.
+// at once more. It had what its mark says. The tree had that with what the others had. The same where it was read
+// once more between two readings of the tree.
 func TestMarkAfterTheMemoryIsGone(t *testing.T) {
 	for _, between := range []bool{false, true} {
 		markAfterTheMemoryIsGone(t, between)

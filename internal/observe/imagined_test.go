@@ -32,7 +32,8 @@ func TestImaginedMessages(t *testing.T) {
 			}
 			continue
 		}
-		if want := (mem.DevicePeak{Process: p.ID, Time: 40, Device: "cuda:0", Allocated: mem.Some(9007199254740993), Phase: mem.PhaseBackward, Step: mem.Some(1)}); len(facts.Peaks) != 1 || facts.Peaks[0] != want {
+		if want := (mem.DevicePeak{Process: p.ID, Time: 40, Device: "cuda:0", Allocated: mem.Some(9007199254740993),
+			Phase: mem.PhaseBackward, Step: mem.Some(1)}); len(facts.Peaks) != 1 || facts.Peaks[0] != want {
 			t.Errorf("peaks %+v", facts.Peaks)
 		}
 		if len(facts.Sizes) != 1 || facts.Sizes[0].Count != 5 || facts.Sizes[0].Line != 3 {

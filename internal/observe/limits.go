@@ -58,10 +58,12 @@ func parseAlert(text string) (Alert, error) {
 	if err != nil {
 		return Alert{}, err
 	}
-	a := Alert{Text: strings.TrimSpace(text), Series: series, Above: m[2][0] == '>', PerStep: m[5] != "", OfTotal: m[4] == "%" && unitOf(series) == mem.UnitBytes}
+	a := Alert{Text: strings.TrimSpace(text), Series: series, Above: m[2][0] == '>', PerStep: m[5] != "",
+		OfTotal: m[4] == "%" && unitOf(series) == mem.UnitBytes}
 	switch {
 	case a.PerStep && !slices.Contains(growing, series):
-		return Alert{}, fmt.Errorf("the growth of %s per step is not watched; that of growth, host.rss, heap and allocated is", m[1])
+		return Alert{},
+			fmt.Errorf("the growth of %s per step is not watched; that of growth, host.rss, heap and allocated is", m[1])
 	case a.PerStep && m[4] == "%":
 		return Alert{}, errors.New("a growth per step is given in bytes")
 	case series == "" && !a.PerStep:
@@ -84,7 +86,8 @@ func alertSeries(name string) (mem.Quantity, error) {
 	}
 	family, _, dotted := strings.Cut(name, ".")
 	known := slices.Contains(mem.Quantities, mem.Quantity(name))
-	ours := slices.ContainsFunc(mem.Quantities, func(q mem.Quantity) bool { return strings.HasPrefix(string(q), family+".") })
+	ours := slices.ContainsFunc(mem.Quantities,
+		func(q mem.Quantity) bool { return strings.HasPrefix(string(q), family+".") })
 	if known || dotted && !ours {
 		return mem.Quantity(name), nil
 	}

@@ -258,7 +258,8 @@ func (b *liveHeap) use(time int64, step uint64, all bool) mem.HeapUse {
 }
 
 func (b *liveHeap) total(time int64, step uint64) mem.HeapUse {
-	return mem.HeapUse{Process: b.process, Time: time, Step: step, Live: b.live, Variance: max(b.variance, 0), Absent: b.absent}
+	return mem.HeapUse{Process: b.process, Time: time, Step: step, Live: b.live, Variance: max(b.variance, 0),
+		Absent: b.absent}
 }
 
 // peakUse is the complete picture at the highest live heap, and whether it is worth writing. The
@@ -268,7 +269,8 @@ func (b *liveHeap) peakUse(share float64) (mem.HeapUse, bool) {
 		return mem.HeapUse{}, false
 	}
 	b.peakWritten = b.peak
-	use := mem.HeapUse{Process: b.process, Time: b.peakTime, Step: b.peakStep, Live: b.peak, Variance: max(b.peakVar, 0), Peak: true, Absent: b.peakAbsent}
+	use := mem.HeapUse{Process: b.process, Time: b.peakTime, Step: b.peakStep, Live: b.peak, Variance: max(b.peakVar, 0),
+		Peak: true, Absent: b.peakAbsent}
 	for _, s := range b.sites {
 		at := s.SiteUse
 		if s.savedGen == b.peakGen {

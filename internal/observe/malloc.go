@@ -13,8 +13,8 @@ import (
 )
 
 // What the program has freed, the C library's malloc may keep: holes between blocks that are in use. The library counts
-// them itself, and the heap library asks it at our request. Which of the free bytes are resident, the count does not tell:
-// malloc_trim gives pages back that stay free. So the arenas' pages are looked at, as far as the bytes matter.
+// them itself, and the heap library asks it at our request. Which of the free bytes are resident, the count does not
+// tell: malloc_trim gives pages back that stay free. So the arenas' pages are looked at, as far as the bytes matter.
 
 // mallocCounts is at which resident set the C library was asked to count, and what was seen of its arenas last.
 type mallocCounts struct {
@@ -118,8 +118,8 @@ type arena struct {
 	main       bool // the program's heap, that of its first thread
 }
 
-// findArenas finds malloc's arenas in /proc/PID/maps. They are the program's heap, and others. These begin where glibc lets the
-// heaps of other arenas begin, and end there or with the reserve that they can still grow into.
+// findArenas finds malloc's arenas in /proc/PID/maps. They are the program's heap, and others. These begin where
+// glibc lets the heaps of other arenas begin, and end there or with the reserve that they can still grow into.
 func findArenas(maps io.Reader) []arena {
 	var found []arena
 	var last arena

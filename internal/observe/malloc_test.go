@@ -19,7 +19,8 @@ func TestFindArenas(t *testing.T) {
 7f1012000000-7f1012021000 r-xp 00000000 08:01 1234   /usr/lib/libc.so.6
 `
 	want := []arena{
-		{0x55d000400000, 0x55d002400000, true}, {0x7f1000000000, 0x7f1001000000, false}, {0x7f1004000000, 0x7f1008000000, false},
+		{0x55d000400000, 0x55d002400000, true}, {0x7f1000000000, 0x7f1001000000, false},
+		{0x7f1004000000, 0x7f1008000000, false},
 	}
 	if got := findArenas(strings.NewReader(maps)); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)

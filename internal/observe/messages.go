@@ -204,7 +204,8 @@ func (r *Recorder) eventMessage(p *process, m *message, at int64) {
 	case "oom":
 		p.explained(m.Bytes)
 		event.Step, event.Bytes = m.Step, m.Bytes
-		event.Facts = facts("source", m.Source, "device", text(m.Device), "limit", digits(m.Limit), "mapped", digits(m.Mapped))
+		event.Facts = facts("source", m.Source, "device", text(m.Device), "limit", digits(m.Limit), "mapped",
+			digits(m.Mapped))
 	case "exception":
 		event.Facts = facts("class", m.Class, "from", mem.MaskText(m.From))
 	case "mark":
@@ -216,12 +217,14 @@ func (r *Recorder) eventMessage(p *process, m *message, at int64) {
 		event.Step, event.Text = m.Step, m.Reason
 	case "traced":
 		event.Facts = facts("framework", m.Framework, "count", strconv.FormatUint(m.Count, 10),
-			"argument", m.Argument, "before", mem.MaskText(m.Before), "after", mem.MaskText(m.After), "eager", m.Eager, "library", m.Library)
+			"argument", m.Argument, "before", mem.MaskText(m.Before), "after", mem.MaskText(m.After), "eager", m.Eager,
+			"library", m.Library)
 	case "program":
 		event.Facts = m.program()
 	case "donation":
 		event.Bytes = m.Bytes
-		event.Facts = facts("framework", m.Framework, "device", text(m.Device), "argument", m.Argument, "count", strconv.FormatUint(m.Count, 10))
+		event.Facts = facts("framework", m.Framework, "device", text(m.Device), "argument", m.Argument, "count",
+			strconv.FormatUint(m.Count, 10))
 	case "cycle":
 		event.Facts = facts("class", m.Class, "name", mem.MaskText(m.Name), "count", strconv.FormatUint(m.Count, 10))
 	case "dataset":
@@ -240,11 +243,13 @@ func (r *Recorder) eventMessage(p *process, m *message, at int64) {
 
 // program are the facts of one that a framework compiled: sizes as decimal numbers of bytes.
 func (m *message) program() map[string]string {
-	found := facts("framework", m.Framework, "device", text(m.Device), "arguments", mem.MaskText(m.Arguments), "count", strconv.FormatUint(m.Count, 10))
+	found := facts("framework", m.Framework, "device", text(m.Device), "arguments", mem.MaskText(m.Arguments), "count",
+		strconv.FormatUint(m.Count, 10))
 	for _, size := range []struct {
 		name string
 		of   mem.Optional
-	}{{"argument_bytes", m.ArgumentBytes}, {"output_bytes", m.OutputBytes}, {"alias_bytes", m.AliasBytes}, {"temp_bytes", m.TempBytes},
+	}{{"argument_bytes", m.ArgumentBytes}, {"output_bytes", m.OutputBytes}, {"alias_bytes", m.AliasBytes},
+		{"temp_bytes", m.TempBytes},
 		{"code_bytes", m.CodeBytes}, {"code_total_bytes", m.CodeTotal}} {
 		if bytes, ok := size.of.Get(); ok && found != nil {
 			found[size.name] = strconv.FormatInt(bytes, 10)

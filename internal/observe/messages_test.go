@@ -46,19 +46,24 @@ func TestMessagesBecomeFrames(t *testing.T) {
 		`{not json`,
 	)
 	p := run.Processes[0]
-	if p.Rank.Or(-1) != 3 || p.WorldSize.Or(-1) != 8 || p.LocalRank.Known() || p.Role != "rank" || p.Python != "3.11.7" || p.Frameworks["torch"] != "2.15.0" {
+	if p.Rank.Or(-1) != 3 || p.WorldSize.Or(-1) != 8 || p.LocalRank.Known() || p.Role != "rank" ||
+		p.Python != "3.11.7" || p.Frameworks["torch"] != "2.15.0" {
 		t.Errorf("process %+v", p)
 	}
-	if p.Command[2] != mem.Masked || p.Facts["amp"] != "bfloat16" || p.Facts["torch.cuda"] != "13.2" || p.MaxRSS.Or(0) != 4096 {
+	if p.Command[2] != mem.Masked || p.Facts["amp"] != "bfloat16" || p.Facts["torch.cuda"] != "13.2" ||
+		p.MaxRSS.Or(0) != 4096 {
 		t.Errorf("command %q, facts %v", p.Command, p.Facts)
 	}
-	if s := run.Find(p.ID, mem.SeriesAllocated); s == nil || s.Device != "cuda:0" || s.Framework != "torch" || len(s.Values) != 1 || s.Values[0] != 1234 {
+	if s := run.Find(p.ID, mem.SeriesAllocated); s == nil || s.Device != "cuda:0" || s.Framework != "torch" ||
+		len(s.Values) != 1 || s.Values[0] != 1234 {
 		t.Errorf("series %+v: want the one reading that was announced", s)
 	}
-	if len(run.Modules) != 1 || run.Models[0].Optimizer.Known() || run.Models[0].Gradients.Or(0) != 20 || run.Holders[0].Where.Line != 4 || !run.Holders[0].Graph {
+	if len(run.Modules) != 1 || run.Models[0].Optimizer.Known() || run.Models[0].Gradients.Or(0) != 20 ||
+		run.Holders[0].Where.Line != 4 || !run.Holders[0].Graph {
 		t.Errorf("modules %+v, models %+v, holders %+v", run.Modules, run.Models, run.Holders)
 	}
-	held := mem.Holder{Process: p.ID, Time: run.Holders[0].Time, Step: 9, Kind: "list", Name: "history", Where: mem.Location{File: "a.py", Line: 4},
+	held := mem.Holder{Process: p.ID, Time: run.Holders[0].Time, Step: 9, Kind: "list", Name: "history",
+		Where: mem.Location{File: "a.py", Line: 4},
 		Items: 9, PerStep: 1.5, Graph: true, Saved: mem.Some(0),
 		Parts: []mem.HeldPart{{At: "['loss']", Type: "Tensor", Elements: 1, Bytes: 4, Storage: 4, GradFn: "MulBackward0"}},
 		Bound: mem.Some(12), BoundBy: "maxlen=12", Others: []mem.Location{{File: "a.py", Line: 3}}, Ran: true}
@@ -72,7 +77,8 @@ func TestMessagesBecomeFrames(t *testing.T) {
 	if oom := kinds["oomMemoryError"]; oom.Bytes.Or(0) != 78 || oom.Step.Known() {
 		t.Errorf("oom outside any step %+v", oom)
 	}
-	if oom := kinds["oomtorch.cuda"]; oom.Bytes.Or(0) != 77 || oom.Step.Or(0) != 9 || oom.Where.Line != 5 || oom.Facts["source"] != "torch.cuda" || oom.Text != "CUDA out of memory, token="+mem.Masked {
+	if oom := kinds["oomtorch.cuda"]; oom.Bytes.Or(0) != 77 || oom.Step.Or(0) != 9 || oom.Where.Line != 5 ||
+		oom.Facts["source"] != "torch.cuda" || oom.Text != "CUDA out of memory, token="+mem.Masked {
 		t.Errorf("oom %+v", oom)
 	}
 	if kinds["exception"].Facts["class"] != "ValueError" || kinds["unobserved"].Text == "" {

@@ -1,5 +1,5 @@
-// Package observe watches a command that it has started, or a process that ran already, from outside and from inside, and
-// turns what it sees into frames of a recording.
+// Package observe watches a command that it has started, or a process that ran already, from outside and from inside,
+// and turns what it sees into frames of a recording.
 //
 //	launch: the command, its environment ──▶ process tree
 //	                                             │      │
@@ -64,10 +64,11 @@ type Options struct {
 	Channels string // folder for channels, as SharedPath names it; made by Run, removed at the end
 	OutDir   string // folder for large files of the helpers while the run lasts
 
-	Interval   time.Duration // of sampling; 0: 100 ms
-	Steps      uint64        // stop after that many optimizer steps; 0: never
-	Duration   time.Duration // stop after that time; 0: never
-	Grace      time.Duration // between asking the training to stop and SIGTERM; 0: 10 s, three steps, or 2 min once it ends
+	Interval time.Duration // of sampling; 0: 100 ms
+	Steps    uint64        // stop after that many optimizer steps; 0: never
+	Duration time.Duration // stop after that time; 0: never
+	// between asking the training to stop and SIGTERM; 0: 10 s, three steps, or 2 min once it ends
+	Grace      time.Duration
 	Patience   time.Duration // between SIGTERM and SIGKILL; 0: 30 s
 	SnapshotOn string
 	// KeepSnapshots leaves allocator snapshots in OutDir as well, for other tools.
@@ -313,8 +314,12 @@ func (w watcher) Sample(s *sampler.Process, device string, name mem.Quantity, ti
 
 // Descriptors implements sampler.Sink.
 func (w watcher) Descriptors(s *sampler.Process, now int64, kinds map[string]int64) {
-	e := mem.Event{Time: now, Process: w.process(procKey{s.PID, s.StartTicks}).ID, Kind: mem.EventDescriptors, Facts: map[string]string{}}
-	most := slices.SortedFunc(maps.Keys(kinds), func(a, b string) int { return cmp.Or(cmp.Compare(kinds[b], kinds[a]), cmp.Compare(a, b)) })
+	e := mem.Event{Time: now, Process: w.process(procKey{s.PID, s.StartTicks}).ID, Kind: mem.EventDescriptors,
+		Facts: map[string]string{}}
+	most := slices.SortedFunc(maps.Keys(kinds), func(a,
+		b string) int {
+		return cmp.Or(cmp.Compare(kinds[b], kinds[a]), cmp.Compare(a, b))
+	})
 	for i, kind := range most {
 		e.Facts[strconv.Itoa(i+1)] = strconv.FormatInt(kinds[kind], 10) + " " + kind
 	}
@@ -345,7 +350,8 @@ func (w watcher) SharedLeft(now int64, left []sampler.Left) {
 	bytes, blocks, name := count(fresh)
 	before, blocksBefore, nameBefore := count(old)
 	e.Bytes = mem.Some(bytes)
-	e.Facts = facts("blocks", blocks, "largest", name, "before_bytes", strconv.FormatInt(before, 10), "before_blocks", blocksBefore, "before_largest", nameBefore)
+	e.Facts = facts("blocks", blocks, "largest", name, "before_bytes", strconv.FormatInt(before, 10), "before_blocks",
+		blocksBefore, "before_largest", nameBefore)
 	w.emit(e)
 }
 
@@ -391,7 +397,8 @@ func (o *Options) labelOf(name mem.Quantity) mem.Label {
 func unitOf(name mem.Quantity) mem.Unit {
 	switch name {
 	case mem.SeriesMinorFaults, mem.SeriesMajorFaults, mem.SeriesThreads, mem.SeriesFiles, mem.SeriesCgroupOOM,
-		mem.SeriesCgroupOOMKill, mem.SeriesRetries, mem.SeriesOOMs, mem.SeriesThreadsLimit, mem.SeriesFilesLimit, mem.SeriesTreeThreads,
+		mem.SeriesCgroupOOMKill, mem.SeriesRetries, mem.SeriesOOMs, mem.SeriesThreadsLimit, mem.SeriesFilesLimit,
+		mem.SeriesTreeThreads,
 		mem.SeriesCgroupThreads, mem.SeriesCgroupThreadsLimit, mem.SeriesSystemThreads, mem.SeriesSystemThreadsLimit:
 		return mem.UnitCount
 	case mem.SeriesCPU, mem.SeriesOwnCPU, mem.SeriesSampleInterval:

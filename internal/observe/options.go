@@ -92,10 +92,12 @@ func (r *Recorder) blind(p *process, command []string) {
 				return // the rest is its argument, or the program's
 			}
 			if strings.ContainsRune("ISE", flag) {
-				why := "python -" + string(arg[i+1]) + ": it leaves out start-up hooks, so there are no steps, phases and frameworks"
+				why := "python -" + string(arg[i+1]) +
+					": it leaves out start-up hooks, so there are no steps, phases and frameworks"
 				if p.facts["unobserved"] != why {
 					p.fact("unobserved", why)
-					r.emit(mem.Event{Time: r.now(), Process: p.ID, Kind: "unobserved", Text: fmt.Sprintf("process %d, %s", p.PID, why)})
+					r.emit(mem.Event{Time: r.now(), Process: p.ID, Kind: "unobserved",
+						Text: fmt.Sprintf("process %d, %s", p.PID, why)})
 				}
 				return
 			}

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestScanTellsWhatThePageMapTells: both ways give the same count, in runs of any length. The page of zeros that is only
-// read is resident in the page map, and in no resident set.
+// TestScanTellsWhatThePageMapTells: both ways give the same count, in runs of any length. The page of zeros that is
+// only read is resident in the page map, and in no resident set.
 func TestScanTellsWhatThePageMapTells(t *testing.T) {
 	const page, pages = 4096, 4 * runsAtOnce
 	block, err := unix.Mmap(-1, 0, pages*page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)

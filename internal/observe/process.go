@@ -83,7 +83,8 @@ func (r *Recorder) process(key procKey) *process {
 	p := &process{
 		Process: mem.Process{ID: id, PID: key.pid, StartTicks: key.start, Start: r.now()},
 		key:     key, dirty: true, spans: newOpenSpans(id), steps: newStepSelection(id),
-		overTime: growth{overTime: true}, files: growth{overTime: true, least: leastFiles}, series: map[agentSeries]*column{}, facts: map[string]string{}, dropped: map[string]mem.Drop{},
+		overTime: growth{overTime: true}, files: growth{overTime: true, least: leastFiles},
+		series: map[agentSeries]*column{}, facts: map[string]string{}, dropped: map[string]mem.Drop{},
 	}
 	if start := ticksToMono(key.start); start > 0 {
 		p.Start = max(start, r.info.StartMono)
@@ -148,11 +149,12 @@ func (r *Recorder) take(p *process, c *channel, record shm.Record) {
 	}
 }
 
-// stackOf is the number of an allocation's stack. What TensorFlow's arena grows by, a power of two of whole mebibytes that is
-// aligned, is told apart from what lines hold.
+// stackOf is the number of an allocation's stack. What TensorFlow's arena grows by, a power of two of whole mebibytes
+// that is aligned, is told apart from what lines hold.
 func (p *process) stackOf(c *channel, a *shm.Alloc) uint32 {
 	const leastRegion = 1 << 20
-	if a.Size >= leastRegion && a.Size&(a.Size-1) == 0 && a.Origin == shm.OriginAligned && p.facts["tensorflow_arena"] != "" {
+	if a.Size >= leastRegion && a.Size&(a.Size-1) == 0 && a.Origin == shm.OriginAligned &&
+		p.facts["tensorflow_arena"] != "" {
 		return c.stacks.ofArena(a.Frames)
 	}
 	return c.stacks.id(a.Frames)
@@ -173,7 +175,8 @@ func (r *Recorder) step(p *process, s *shm.Step) {
 	r.useHeap(p, s.When(), false)
 }
 
-// growsOverTime says whether the agent should look for growing containers in a process that takes no steps, or none any more.
+// growsOverTime says whether the agent should look for growing containers in a process that takes no steps, or none
+// any more.
 func (p *process) growsOverTime(now int64) bool {
 	const stepping = int64(5e9)
 	return (p.stepped == 0 || now-p.stepped > stepping) && p.overTime.worthScanning(now)
@@ -221,8 +224,8 @@ func (r *Recorder) useHeap(p *process, now int64, last bool) {
 	}
 }
 
-// peakAges writes the ages at the peak, once for all pictures of peaks since the last time: each takes the place of the one
-// before.
+// peakAges writes the ages at the peak, once for all pictures of peaks since the last time: each takes the place of
+// the one before.
 func (r *Recorder) peakAges(p *process) {
 	if !p.unaged {
 		return
@@ -233,8 +236,8 @@ func (r *Recorder) peakAges(p *process) {
 	}
 }
 
-// heapAtSpan writes the heap at an edge of a span that the program named, so that it can be told which lines its memory is of. It does so
-// at the first edges always, then at the pace of useHeap.
+// heapAtSpan writes the heap at an edge of a span that the program named, so that it can be told which lines its
+// memory is of. It does so at the first edges always, then at the pace of useHeap.
 func (r *Recorder) heapAtSpan(p *process, at int64) {
 	const most = 1000
 	if p.heap == nil || at <= p.lastUse {
@@ -248,8 +251,8 @@ func (r *Recorder) heapAtSpan(p *process, at int64) {
 	r.emit(p.heap.use(at, p.lastStep, false))
 }
 
-// heapInSpan writes the heap before it falls, while a span is open that the program named. What rises and falls within one,
-// and between two visits, is seen by its lines.
+// heapInSpan writes the heap before it falls, while a span is open that the program named. What rises and falls
+// within one, and between two visits, is seen by its lines.
 func (r *Recorder) heapInSpan(p *process, at int64) {
 	if len(p.spans.user.open) > 0 && p.heap.live > p.heap.written+max(mem.MiB, p.heap.written/50) {
 		r.heapAtSpan(p, at)

@@ -56,7 +56,8 @@ func RecordedAs(r *launch.Runtime, pid int) (run string, live bool) {
 	return run, false
 }
 
-// holds says whether a folder is of a recording of the first process of a line: it, or one above it, leads it, or it has a channel there.
+// holds says whether a folder is of a recording of the first process of a line: it, or one above it, leads it, or it
+// has a channel there.
 func holds(dir string, line []string) bool {
 	leader, _ := os.ReadFile(filepath.Join(dir, leaderFile))
 	if slices.Contains(line, string(leader)) {

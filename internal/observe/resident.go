@@ -15,9 +15,10 @@ import (
 	"hightide/internal/sampler"
 )
 
-// Allocated is not resident: zeros that nobody wrote to, or the reserve of a library, take no memory. A block is taken to
-// be resident until the kernel says otherwise. Which of its pages are is asked while not all of them are, each time
-// that the process' resident memory has changed. What was not resident later, and never was before, was not at the peak.
+// Allocated is not resident: zeros that nobody wrote to, or the reserve of a library, take no memory. A block is
+// taken to be resident until the kernel says otherwise. Which of its pages are is asked while not all of them are,
+// each time that the process' resident memory has changed. What was not resident later, and never was before, was not
+// at the peak.
 
 // leastLooked is the size of blocks that are looked at. Smaller ones share their pages with others, and are touched.
 const leastLooked = 64 << 10
@@ -377,9 +378,9 @@ func (m *pagemap) count(first, last uint64) (all, here int) {
 	return n / entry, here
 }
 
-// From Linux 6.7 the kernel tells runs of resident pages (PAGEMAP_SCAN) instead of a word for each page. That is a third of the
-// price where all are there, a fourteenth where none is. It also tells the page of zeros that a program only read, which
-// counts in no resident set.
+// From Linux 6.7 the kernel tells runs of resident pages (PAGEMAP_SCAN) instead of a word for each page. That is a
+// third of the price where all are there, a fourteenth where none is. It also tells the page of zeros that a program
+// only read, which counts in no resident set.
 
 // scanRequest is struct pm_scan_arg of linux/fs.h.
 type scanRequest struct {
@@ -411,7 +412,8 @@ func (m *pagemap) scan(first, last uint64) (here int, ok bool) {
 		m.runs = make([]pageRun, runsAtOnce)
 	}
 	request := scanRequest{
-		start: first * page, end: last * page, vector: uint64(uintptr(unsafe.Pointer(unsafe.SliceData(m.runs)))), length: runsAtOnce,
+		start: first * page, end: last * page, vector: uint64(uintptr(unsafe.Pointer(unsafe.SliceData(m.runs)))),
+		length:   runsAtOnce,
 		inverted: pageIsZeroPage, mask: pageIsPresent | pageIsZeroPage, told: pageIsPresent,
 	}
 	request.size = uint64(unsafe.Sizeof(request))

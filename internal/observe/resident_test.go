@@ -11,7 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestResident: what was allocated and never touched takes no memory, at the peak neither, and what is touched later does.
+// TestResident: what was allocated and never touched takes no memory, at the peak neither, and what is touched later
+// does.
 func TestResident(t *testing.T) {
 	const size = 64 << 20
 	block, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
@@ -98,8 +99,8 @@ func TestResident(t *testing.T) {
 	}
 }
 
-// TestTouchedAndFreed: a block was looked at before it was filled, and freed before anybody looked again. It held at the
-// peak what a reading in between or the last look saw of it.
+// TestTouchedAndFreed: a block was looked at before it was filled, and freed before anybody looked again. It held at
+// the peak what a reading in between or the last look saw of it.
 func TestTouchedAndFreed(t *testing.T) {
 	const size, before = 32 << 20, 100 << 20
 	begin := func(t *testing.T) (*process, []byte, uint64) {
@@ -201,7 +202,8 @@ func TestTouchedAndFreed(t *testing.T) {
 		p.look(20 + littleEvery)
 		p.confirm(30 + littleEvery)
 		use, _ := p.heap.peakUse(0)
-		if p.heap.live != 0 || use.Live != size || len(use.Sites) != 2 || use.Sites[0].Live != size || use.Sites[1].Live != 0 {
+		if p.heap.live != 0 || use.Live != size || len(use.Sites) != 2 || use.Sites[0].Live != size ||
+			use.Sites[1].Live != 0 {
 			t.Errorf("%v held, at the peak %+v", p.heap.live, use)
 		}
 	})

@@ -46,7 +46,8 @@ func Run(ctx context.Context, opts *Options, sink Sink) (Outcome, error) {
 	return l.run(ctx), nil
 }
 
-// begin starts the command. Where that fails it leaves nothing behind but the vendors, which are the caller's until then.
+// begin starts the command. Where that fails it leaves nothing behind but the vendors, which are the caller's until
+// then.
 func begin(ctx context.Context, opts *Options, vendors []sampler.Vendor, sink Sink) (*loop, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -109,7 +110,8 @@ func (r *Recorder) fitting(program launch.Program) []launch.Helper {
 	helpers := make([]launch.Helper, 0, len(r.opts.Helpers))
 	for _, h := range r.opts.Helpers {
 		if h.Preload != "" && program.Refuse != "" {
-			r.emit(mem.Event{Time: r.now(), Kind: "unobserved", Text: fmt.Sprintf("%s of %s: %s", h.Name, program.Image, program.Refuse),
+			r.emit(mem.Event{Time: r.now(), Kind: "unobserved", Text: fmt.Sprintf("%s of %s: %s", h.Name, program.Image,
+				program.Refuse),
 				Facts: facts("helper", h.Name, "program", program.Image, "why", program.Refuse)})
 			h.Preload, h.Env = "", nil
 		}

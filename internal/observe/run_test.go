@@ -135,7 +135,8 @@ func TestNothingStaysOpenWhereTheStartFails(t *testing.T) {
 		"cancelled":           {cancelled, "/bin/true", t.TempDir()},
 	} {
 		device := &closing{}
-		_, err := Run(test.ctx, &Options{ID: "x", Command: []string{test.command}, Channels: filepath.Join(test.channels, "channels"), Env: os.Environ(),
+		_, err := Run(test.ctx, &Options{ID: "x", Command: []string{test.command},
+			Channels: filepath.Join(test.channels, "channels"), Env: os.Environ(),
 			Devices: []sampler.Vendor{device}}, memorySink{t, mem.NewRun()})
 		if err == nil || device.closed != 1 {
 			t.Errorf("%s: %v, and closed %d times", name, err, device.closed)
@@ -149,7 +150,8 @@ func TestCancelled(t *testing.T) {
 	defer cancel()
 	sink := memorySink{t, mem.NewRun()}
 	dir := t.TempDir()
-	outcome, err := Run(ctx, &Options{ID: "x", Command: []string{"/bin/sleep", "60"}, Channels: filepath.Join(dir, "channels"), Env: os.Environ(),
+	outcome, err := Run(ctx, &Options{ID: "x", Command: []string{"/bin/sleep", "60"},
+		Channels: filepath.Join(dir, "channels"), Env: os.Environ(),
 		Events: func(e event.Event) {
 			if s, ok := e.(Status); ok && s.Processes == 1 {
 				cancel()
@@ -158,13 +160,15 @@ func TestCancelled(t *testing.T) {
 	if err != nil || !outcome.Stopped || outcome.Signal.Or(0) != int64(syscall.SIGTERM) {
 		t.Errorf("%+v, %v; want it stopped, by SIGTERM", outcome, err)
 	}
-	if run := sink.run; run.End == nil || run.End.Reason != "stopped" || len(run.Processes) != 1 || !run.Processes[0].End.Known() {
+	if run := sink.run; run.End == nil || run.End.Reason != "stopped" || len(run.Processes) != 1 ||
+		!run.Processes[0].End.Known() {
 		t.Errorf("end %+v of %d processes", run.End, len(run.Processes))
 	}
 }
 
 func TestManyShortChildren(t *testing.T) {
-	run, _ := record(t, Options{Command: []string{"sh", "-c", "i=0; while [ $i -lt 200 ]; do /bin/true & i=$((i+1)); done; wait; sleep 0.3"}})
+	run, _ := record(t, Options{Command: []string{"sh", "-c",
+		"i=0; while [ $i -lt 200 ]; do /bin/true & i=$((i+1)); done; wait; sleep 0.3"}})
 	if run.End == nil || run.End.ExitCode.Or(-1) != 0 {
 		t.Errorf("end %+v", run.End)
 	}
@@ -246,7 +250,8 @@ func TestStopIsTheSameEachTime(t *testing.T) {
 			dir := t.TempDir()
 			ready := filepath.Join(dir, "ready")
 			sink := memorySink{t, mem.NewRun()}
-			outcome, err := Run(ctx, &Options{ID: "x", Command: []string{"/bin/sh", "-c", script, "sh", ready}, Channels: filepath.Join(dir, "channels"), Env: os.Environ(),
+			outcome, err := Run(ctx, &Options{ID: "x", Command: []string{"/bin/sh", "-c", script, "sh", ready},
+				Channels: filepath.Join(dir, "channels"), Env: os.Environ(),
 				Events: func(e event.Event) {
 					_, err := os.Stat(ready)
 					if s, ok := e.(Status); ok && (err == nil || name == "dies of it" && s.Processes == 1) {

@@ -134,7 +134,8 @@ func (r *Recorder) save(now int64) {
 	_ = os.Remove(path + ".new")
 	if !f.told {
 		f.told = true
-		r.log(0, fmt.Sprintf("the checkpoint in shared memory cannot be written (%v): should hightide be killed, the recording ends there, "+
+		r.log(0, fmt.Sprintf("the checkpoint in shared memory cannot be written (%v): should hightide be killed, the "+
+			"recording ends there, "+
 			"and what lines hold after that is lost", cause(err)))
 	}
 }

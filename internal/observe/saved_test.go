@@ -46,7 +46,8 @@ func TestCheckpointWithoutRoom(t *testing.T) {
 	if kept := len(heap.fresh) + len(heap.gone) + len(codes.fresh); kept > 100 {
 		t.Errorf("%d changes are kept for a checkpoint that cannot be written", kept)
 	}
-	if events := sink.run.Events; len(events) != 1 || events[0].Kind != "log" || !strings.Contains(events[0].Text, "killed") {
+	if events := sink.run.Events; len(events) != 1 || events[0].Kind != "log" ||
+		!strings.Contains(events[0].Text, "killed") {
 		t.Errorf("events %+v: want one that says what a kill would cost", events)
 	}
 	if err := os.RemoveAll(blocked); err != nil {

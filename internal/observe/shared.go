@@ -28,7 +28,8 @@ func SharedPath(root, name string) string {
 }
 
 // Hold makes a folder and locks it. Its parent must be this user's own, and nobody else's to write; it is
-// made where there is none. The folder belongs to a run; out is where the run's files go, "" where nothing of it is to be kept.
+// made where there is none. The folder belongs to a run; out is where the run's files go, "" where nothing of it is
+// to be kept.
 func Hold(path, run, out string) (*Shared, error) {
 	if err := launch.MakePrivate(filepath.Dir(path)); err != nil {
 		return nil, err
@@ -74,7 +75,8 @@ func lockFolder(path string) (*os.File, error) {
 	case errors.Is(err, syscall.EWOULDBLOCK):
 		file.Close()
 		return nil, errHeld
-	case err != nil && !errors.Is(err, syscall.ENOLCK) && !errors.Is(err, syscall.ENOTSUP): // a disk without locks, where nobody looks
+	// a disk without locks, where nobody looks
+	case err != nil && !errors.Is(err, syscall.ENOLCK) && !errors.Is(err, syscall.ENOTSUP):
 		file.Close()
 		return nil, err
 	}

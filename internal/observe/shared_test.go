@@ -70,7 +70,8 @@ func TestEnginesOfOtherContainers(t *testing.T) {
 		return
 	}
 	root := filepath.Join(t.TempDir(), "root")
-	c := exec.Command("unshare", "--user", "--map-root-user", "--pid", "--mount", "--mount-proc", "--fork", "--kill-child", os.Args[0], "-test.run=TestEnginesOfOtherContainers")
+	c := exec.Command("unshare", "--user", "--map-root-user", "--pid", "--mount", "--mount-proc", "--fork",
+		"--kill-child", os.Args[0], "-test.run=TestEnginesOfOtherContainers")
 	c.Env = append(os.Environ(), "HIGHTIDE_TEST_HOLD="+root)
 	end, err := c.StdinPipe()
 	if err != nil {
@@ -126,7 +127,8 @@ func holdInContainer(root string) {
 // TestFolderOfOthers: a link, and what others can write, is refused in one line that names it.
 func TestFolderOfOthers(t *testing.T) {
 	base := t.TempDir()
-	mine, open, link, file := filepath.Join(base, "mine"), filepath.Join(base, "open"), filepath.Join(base, "link"), filepath.Join(base, "file")
+	mine, open, link, file := filepath.Join(base, "mine"), filepath.Join(base, "open"), filepath.Join(base, "link"),
+		filepath.Join(base, "file")
 	if err := os.Mkdir(mine, 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,8 @@ func TestSnapshotPaths(t *testing.T) {
 	inFolder := func(name string) string { return filepath.Join(folder, name) }
 	for _, err := range []error{
 		os.Mkdir(folder, 0o700), os.Mkdir(inFolder("folder"), 0o700), unix.Mkfifo(inFolder("pipe"), 0o600),
-		os.WriteFile(inFolder("..file"), []byte("snapshot"), 0o600), os.WriteFile(filepath.Join(parent, "secret"), nil, 0o600),
+		os.WriteFile(inFolder("..file"), []byte("snapshot"), 0o600),
+		os.WriteFile(filepath.Join(parent, "secret"), nil, 0o600),
 		os.Symlink(filepath.Join(parent, "secret"), inFolder("link")),
 	} {
 		if err != nil {

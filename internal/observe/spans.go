@@ -90,7 +90,8 @@ func (b *openSpans) edge(e *shm.Edge) {
 		open[i].device.Raise(e.DeviceAllocated)
 	}
 	if !e.Leave {
-		b.threads[e.Thread] = append(open, openSpan{Span: b.enter(e), module: e.Module, keep: b.keeps(open, e), device: e.DeviceAllocated})
+		b.threads[e.Thread] = append(open, openSpan{Span: b.enter(e), module: e.Module, keep: b.keeps(open, e),
+			device: e.DeviceAllocated})
 		return
 	}
 	at := len(open) - 1

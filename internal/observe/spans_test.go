@@ -43,7 +43,8 @@ func TestSpansNestAndCarryTheirPeak(t *testing.T) {
 	if got := spans[1].RSSPeak.Or(-1); got != 80 {
 		t.Errorf("peak in forward %d, want 80: the sample of 99 came after it", got)
 	}
-	if len(stats) != 2 || stats[1].Count != 1 || stats[1].Total != 280 || stats[1].RSSNet.Or(0) != 5 || stats[1].RSSMaxRise.Or(0) != 70 {
+	if len(stats) != 2 || stats[1].Count != 1 || stats[1].Total != 280 || stats[1].RSSNet.Or(0) != 5 ||
+		stats[1].RSSMaxRise.Or(0) != 70 {
 		t.Errorf("sums %+v", stats)
 	}
 }

@@ -111,7 +111,8 @@ type code struct {
 const maxSeen = 1 << 15
 
 func newStackReader(table *stackTable, native func(uint64) mem.Location) *stackReader {
-	return &stackReader{table: table, native: native, codes: map[uint32]code{}, places: map[shm.Frame]mem.Location{}, seen: map[uint64]uint32{}, seed: maphash.MakeSeed()}
+	return &stackReader{table: table, native: native, codes: map[uint32]code{}, places: map[shm.Frame]mem.Location{},
+		seen: map[uint64]uint32{}, seed: maphash.MakeSeed()}
 }
 
 // learn remembers a code object.
@@ -148,7 +149,8 @@ func (r *stackReader) id(frames []shm.Frame) uint32 {
 	return id
 }
 
-// ofArena returns the number of a raw stack with TensorFlow's arena as its innermost place, if it goes through TensorFlow.
+// ofArena returns the number of a raw stack with TensorFlow's arena as its innermost place, if it goes through
+// TensorFlow.
 func (r *stackReader) ofArena(frames []shm.Frame) uint32 {
 	places := r.locations(frames)
 	if !slices.ContainsFunc(places, func(l mem.Location) bool {

@@ -72,5 +72,6 @@ func (r *Recorder) tellSilent(p *process) {
 	}
 	r.silent[p.silent] = true
 	r.emit(mem.Event{Time: r.now(), Process: p.ID, Kind: "unobserved",
-		Text: fmt.Sprintf("process %d, %s: %s, so there are no steps, phases and lines of Python", p.PID, mem.CommandLine(p.Command), p.silent)})
+		Text: fmt.Sprintf("process %d, %s: %s, so there are no steps, phases and lines of Python", p.PID,
+			mem.CommandLine(p.Command), p.silent)})
 }

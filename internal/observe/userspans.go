@@ -10,8 +10,8 @@ import (
 	"hightide/internal/shm"
 )
 
-// userSpans are the spans that the program itself names. Those of threads and of asynchronous tasks overlap, so each open one has a
-// number, and they lie in no stack.
+// userSpans are the spans that the program itself names. Those of threads and of asynchronous tasks overlap, so each
+// open one has a number, and they lie in no stack.
 type userSpans struct {
 	names   map[uint16]string
 	open    map[uint16]*openSpan // by number of the stay
@@ -95,7 +95,8 @@ func (u *userSpans) keeps(name string) bool {
 	return budget.keeps(budget.nth)
 }
 
-// spanMessage says what the id of a span means, or how many stays a process only counted, since they came too fast to tell of each.
+// spanMessage says what the id of a span means, or how many stays a process only counted, since they came too fast to
+// tell of each.
 type spanMessage struct {
 	ID    uint16 `json:"id"`
 	Name  string `json:"name"`
@@ -113,7 +114,8 @@ func (b *openSpans) counted(all []spanMessage) {
 	}
 }
 
-// endUser ends the spans that are still open when the process is gone, or became another program, and returns their names.
+// endUser ends the spans that are still open when the process is gone, or became another program, and returns their
+// names.
 func (b *openSpans) endUser(end int64) (left []string) {
 	for _, stay := range slices.Sorted(maps.Keys(b.user.open)) {
 		open := b.user.open[stay]
@@ -147,5 +149,6 @@ func (r *Recorder) spansLeft(p *process, now int64) {
 	if more := len(each) - most; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
-	r.emit(mem.Event{Time: now, Process: p.ID, Kind: "log", Text: "spans still open as the process ended, counted up to there: " + text})
+	r.emit(mem.Event{Time: now, Process: p.ID, Kind: "log",
+		Text: "spans still open as the process ended, counted up to there: " + text})
 }

@@ -10,10 +10,12 @@ import (
 
 // stay is an edge of a span that the program named.
 func stay(at int64, number, name uint16, leaves bool, rss int64) *shm.Edge {
-	return &shm.Edge{Time: shm.Time(at), Phase: mem.PhaseUser, Leave: leaves, Module: name, Stay: number, Thread: 1, RSS: mem.Some(rss)}
+	return &shm.Edge{Time: shm.Time(at), Phase: mem.PhaseUser, Leave: leaves, Module: name, Stay: number, Thread: 1,
+		RSS: mem.Some(rss)}
 }
 
-// TestUserSpansOverlap: tasks of one thread, of one name, that end in the order in which they began, around and inside phases.
+// TestUserSpansOverlap: tasks of one thread, of one name, that end in the order in which they began, around and
+// inside phases.
 func TestUserSpansOverlap(t *testing.T) {
 	b := newOpenSpans(1)
 	b.user.names[1], b.user.names[2] = "task", "other"
@@ -34,7 +36,8 @@ func TestUserSpansOverlap(t *testing.T) {
 	if spans[0].RSSPeak.Or(0) != 90 || spans[1].Phase != mem.PhaseForward || spans[1].RSSPeak.Or(0) != 90 {
 		t.Errorf("peaks %+v", spans)
 	}
-	if got := stats[0]; got.Name != "task" || got.Count != 2 || got.Total != 430 || got.Max != 380 || got.RSSNet.Or(0) != 40 {
+	if got := stats[0]; got.Name != "task" || got.Count != 2 || got.Total != 430 || got.Max != 380 ||
+		got.RSSNet.Or(0) != 40 {
 		t.Errorf("sums %+v", stats)
 	}
 	if b.phase() != mem.PhaseNone {
@@ -50,7 +53,8 @@ func TestUserSpansOnlyCounted(t *testing.T) {
 	b.edge(stay(300, 1, 1, true, 15))
 	b.counted([]spanMessage{{ID: 1, Count: 1000, Total: 5000, Max: 70}})
 	_, stats := b.take()
-	if len(stats) != 1 || stats[0].Count != 1001 || stats[0].Total != 5200 || stats[0].Max != 200 || stats[0].RSSNet.Or(0) != 5 {
+	if len(stats) != 1 || stats[0].Count != 1001 || stats[0].Total != 5200 || stats[0].Max != 200 ||
+		stats[0].RSSNet.Or(0) != 5 {
 		t.Errorf("sums %+v", stats)
 	}
 }
@@ -109,8 +113,8 @@ func TestNamedByItself(t *testing.T) {
 	r.named("last", nil)
 }
 
-// TestHeapWithinASpan: what a span took and gave back between two visits of the engine is written at its highest, once for
-// many blocks, and not where no span is open.
+// TestHeapWithinASpan: what a span took and gave back between two visits of the engine is written at its highest,
+// once for many blocks, and not where no span is open.
 func TestHeapWithinASpan(t *testing.T) {
 	r, run := alerting(t)
 	p := r.process(procKey{10, 1})

@@ -16,8 +16,8 @@ import (
 
 // Decoder is the state of one decoding; a Builder uses it to look up strings and numbers.
 type Decoder struct {
-	// Trailing says that data followed the end of the pickle, which is at Offset; it was not read. Another says that it begins
-	// as a pickle does.
+	// Trailing says that data followed the end of the pickle, which is at Offset; it was not read. Another says that it
+	// begins as a pickle does.
 	Trailing, Another bool
 
 	in      *input

@@ -224,8 +224,8 @@ func (d *Decoder) intern(text []byte) (Value, error) {
 // stringCost is what a string takes beside its bytes: where it lies, with room to grow, and its place in the index.
 const stringCost = 32
 
-// texts keeps strings side by side, each known by a word without a pointer in it. Millions of small ones would otherwise be
-// looked at one by one whenever Go collects.
+// texts keeps strings side by side, each known by a word without a pointer in it. Millions of small ones would
+// otherwise be looked at one by one whenever Go collects.
 type texts struct {
 	chunks []string
 	last   strings.Builder // what the last chunk is of

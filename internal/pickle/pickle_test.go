@@ -79,7 +79,8 @@ func TestPython(t *testing.T) {
 	}
 	expressions := map[string]any{
 		"{'a': [1, 255, 256, 65535, 65536, -1, 2**31, -2**31-1], 'b': (True, False, None)}": map[string]any{
-			"a": []any{int64(1), int64(255), int64(256), int64(65535), int64(65536), int64(-1), int64(1) << 31, -int64(1)<<31 - 1},
+			"a": []any{int64(1), int64(255), int64(256), int64(65535), int64(65536), int64(-1), int64(1) << 31,
+				-int64(1)<<31 - 1},
 			"b": []any{true, false, nil}},
 		"[2**63, 2**64-1, -2**63, 2**60]":           []any{-int64(1) << 63, int64(-1), -int64(1) << 63, int64(1) << 60},
 		"[1.5, -0.25, '', 'é', 'a\\nb', '€' * 100]": []any{1.5, -0.25, "", "é", "a\nb", strings.Repeat("€", 100)},
@@ -202,7 +203,8 @@ func TestLimits(t *testing.T) {
 }
 
 func TestTrailing(t *testing.T) {
-	for data, want := range map[string][2]bool{"N.": {}, "N.r": {true, false}, "N.\x80\x04N.": {true, true}, "N.\x80": {true, false}} {
+	for data, want := range map[string][2]bool{"N.": {}, "N.r": {true, false}, "N.\x80\x04N.": {true, true},
+		"N.\x80": {true, false}} {
 		_, d, err := Decode(strings.NewReader(data), &tree{}, Limits{})
 		if err != nil || [2]bool{d.Trailing, d.Another} != want || d.Offset() != 2 {
 			t.Errorf("%q: trailing %v, another %v at %d, %v", data, d.Trailing, d.Another, d.Offset(), err)

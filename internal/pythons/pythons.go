@@ -60,7 +60,8 @@ except Exception as error:
 print(json.dumps(out))
 `
 
-// Patience is how long an interpreter may take to answer. One can hang, and on a busy machine starting one takes seconds.
+// Patience is how long an interpreter may take to answer. One can hang, and on a busy machine starting one takes
+// seconds.
 const Patience = 30 * time.Second
 
 // Find lists the interpreters a run could mean, in the order of preference. These are the one named,
@@ -133,7 +134,8 @@ func candidates(named string) []Interpreter {
 		found, _ := filepath.Glob(filepath.Join(cache, "hightide", "torch-*", "bin", "python"))
 		slices.Reverse(found) // the newest first
 		for _, path := range found {
-			if _, err := os.Stat(filepath.Join(filepath.Dir(path), "..", "hightide.stamp")); err == nil { // else it is being installed
+			// else it is being installed
+			if _, err := os.Stat(filepath.Join(filepath.Dir(path), "..", "hightide.stamp")); err == nil {
 				add(path, "cache")
 			}
 		}
@@ -150,7 +152,8 @@ func (p *Interpreter) Ask(ctx context.Context) {
 	c.WaitDelay = time.Second
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	for _, entry := range os.Environ() {
-		if name, _, _ := strings.Cut(entry, "="); name != "LD_PRELOAD" && name != "PYTHONSTARTUP" && !strings.HasPrefix(name, "HIGHTIDE_") {
+		if name, _, _ := strings.Cut(entry, "="); name != "LD_PRELOAD" && name != "PYTHONSTARTUP" &&
+			!strings.HasPrefix(name, "HIGHTIDE_") {
 			c.Env = append(c.Env, entry)
 		}
 	}
@@ -175,7 +178,8 @@ func (p *Interpreter) Ask(ctx context.Context) {
 	if answer.Path != "" {
 		p.Path = answer.Path // what a shim stands for
 	}
-	p.Version, p.FreeThreaded, p.Frameworks, p.Problem = answer.Version, answer.FreeThreaded, answer.Frameworks, answer.Problem
+	p.Version, p.FreeThreaded, p.Frameworks, p.Problem = answer.Version, answer.FreeThreaded, answer.Frameworks,
+		answer.Problem
 	p.CUDA, p.ROCm, p.prefix = answer.CUDA, answer.HIP, answer.Prefix
 }
 
@@ -191,8 +195,8 @@ func problemOf(ctx context.Context, err error) string {
 	return err.Error()
 }
 
-// WithTorch is the path of the interpreter to build a model with: the one named, else the best that has torch. With cuda a
-// build for the CPU alone will not do.
+// WithTorch is the path of the interpreter to build a model with: the one named, else the best that has torch. With
+// cuda a build for the CPU alone will not do.
 func WithTorch(ctx context.Context, named string, cuda bool) (string, error) {
 	for _, p := range toTry(ctx, named) {
 		wanted := p.Source == "--python"
@@ -210,7 +214,8 @@ func WithTorch(ctx context.Context, named string, cuda bool) (string, error) {
 			return p.Path, nil
 		}
 	}
-	return "", fail.Environment("pip install torch, or name an interpreter that has it with --python", "no Python with torch found")
+	return "", fail.Environment("pip install torch, or name an interpreter that has it with --python",
+		"no Python with torch found")
 }
 
 // toTry are those to choose from, the best first. The first place to look is asked alone. Where it has torch or was

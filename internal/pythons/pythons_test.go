@@ -54,7 +54,8 @@ func TestFind(t *testing.T) {
 	if len(found) != 3 {
 		t.Fatalf("%+v", found)
 	}
-	if p := found[0]; !p.Chosen || p.Frameworks["torch"] != "2.9.9" || p.CUDA != "12.8" || p.ROCm != "" || p.Problem != "" {
+	if p := found[0]; !p.Chosen || p.Frameworks["torch"] != "2.9.9" || p.CUDA != "12.8" || p.ROCm != "" ||
+		p.Problem != "" {
 		t.Errorf("the one with torch: %+v", p)
 	}
 	if p := found[2]; p.Path != broken || p.Chosen || !strings.Contains(p.Problem, "no") || p.Version != "" {

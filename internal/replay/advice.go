@@ -168,13 +168,16 @@ func (a *Advice) Best() *AdviceTry {
 func (a *Advice) Text() string {
 	var text strings.Builder
 	if a.Limited {
-		fmt.Fprintf(&text, "The device had room, so this holds if a limit of %v was reached, which the file does not say. ", a.Capacity)
+		fmt.Fprintf(&text, "The device had room, so this holds if a limit of %v was reached, which the file does not say. ",
+			a.Capacity)
 	}
 	switch best := a.Best(); {
 	case a.Hopeless:
-		fmt.Fprintf(&text, "No allocator setting avoids it (verified by replay): even without any fragmentation, %v are missing.", a.Lacking)
+		fmt.Fprintf(&text,
+			"No allocator setting avoids it (verified by replay): even without any fragmentation, %v are missing.", a.Lacking)
 	case best != nil && a.narrow(best):
-		fmt.Fprintf(&text, "`%s=%s` serves this request (verified by replay), but leaves only %v of the %v that there were: too little to go on.",
+		fmt.Fprintf(&text, "`%s=%s` serves this request (verified by replay), but leaves only %v of the %v that there "+
+			"were: too little to go on.",
 			allocator.Variable, best.AllocConf, a.Capacity-best.Reserved, a.Capacity)
 	case best != nil:
 		fmt.Fprintf(&text, "`%s=%s` avoids it (verified by replay): up to there it reserves %v of the %v that there were.",
@@ -183,7 +186,8 @@ func (a *Advice) Text() string {
 		fmt.Fprintf(&text, "None of %d settings tried by replay avoids it.", len(a.Tries))
 	}
 	if a.Needed > a.Capacity {
-		fmt.Fprintf(&text, " Under the settings it ran with, %v more memory would have been enough for this request.", a.Needed-a.Capacity)
+		fmt.Fprintf(&text, " Under the settings it ran with, %v more memory would have been enough for this request.",
+			a.Needed-a.Capacity)
 	}
 	if !a.Exact || !a.Reproduced {
 		text.WriteString(" The replay is not exact here, so this is an estimate.")

@@ -1,5 +1,5 @@
-// Package replay runs recorded traces of allocations again in a model of PyTorch's caching allocator. It does so under other
-// settings, on a smaller GPU, or only to see how exact the model is.
+// Package replay runs recorded traces of allocations again in a model of PyTorch's caching allocator. It does so
+// under other settings, on a smaller GPU, or only to see how exact the model is.
 //
 //	mem.AllocatorSnapshot ──▶ openTrace: verify, compile ──▶ allocator.Run, Variants, Search ──▶ Result
 //	                                                    └──▶ Fit (does it fit in so much?), Advise (which setting helps?)
@@ -89,7 +89,8 @@ func (o *Options) check() error {
 	}
 	switch {
 	case o.Out != "" && o.Policy != "native":
-		return fail.Usage("leave --policy out", "--output needs the native allocator: the other models have no addresses to record")
+		return fail.Usage("leave --policy out",
+			"--output needs the native allocator: the other models have no addresses to record")
 	case o.Search && o.Policy != "native":
 		return fail.Usage("leave --policy out", "--search tries settings of the native allocator, and of no other")
 	case o.Verify && (o.Changed || o.Fresh || o.Policy != "native" || o.Search || o.Compare || o.AllGPUs || o.Out != ""):
@@ -99,10 +100,12 @@ func (o *Options) check() error {
 }
 
 // DeviceUnknownText says what may be missing where a trace of expandable segments does not verify.
-const DeviceUnknownText = "Expandable segments reserve address space by the device's memory, which no file holds: --verify --gpu NAME, or --memory SIZE, says which device it was."
+const DeviceUnknownText = "Expandable segments reserve address space by the device's memory, which no file holds: " +
+	"--verify --gpu NAME, or --memory SIZE, says which device it was."
 
-var errVerifyAlone = fail.Usage("leave out --verify, or the other options", "--verify compares with the recorded settings, so it takes no option that changes them; "+
-	"of expandable segments --gpu or --memory may say on which device they were recorded")
+var errVerifyAlone = fail.Usage("leave out --verify, or the other options",
+	"--verify compares with the recorded settings, so it takes no option that changes them; "+
+		"of expandable segments --gpu or --memory may say on which device they were recorded")
 
 // replaying is the replay of one trace.
 type replaying struct {
@@ -114,8 +117,8 @@ type replaying struct {
 	told   bool            // asked.Capacity is what the trace tells
 }
 
-// devices are those of a snapshot to replay. It is the one asked for. Else the record is held against all that have a history, and what
-// would be otherwise is asked of the one with the longest.
+// devices are those of a snapshot to replay. It is the one asked for. Else the record is held against all that have a
+// history, and what would be otherwise is asked of the one with the longest.
 func (o *Options) devices(s *mem.AllocatorSnapshot) []int {
 	if o.Device >= 0 {
 		return []int{o.Device}
@@ -150,14 +153,17 @@ func open(source Source, o Options) (*replaying, error) {
 		return nil, errVerifyAlone
 	}
 	if err != nil {
-		return nil, fail.Input("record it with torch.cuda.memory._record_memory_history", "%s cannot be replayed: %w", source.Name, err)
+		return nil, fail.Input("record it with torch.cuda.memory._record_memory_history", "%s cannot be replayed: %w",
+			source.Name, err)
 	}
 	r := &replaying{recorded: trace, o: o, asked: trace.setup(),
-		result: &Result{Version: 1, Label: mem.Replayed, File: source.Name, Device: o.Device, Torch: trace.torch, Policy: o.Policy, Notes: []string{}, recordedLabel: source.Snapshot.Label}}
+		result: &Result{Version: 1, Label: mem.Replayed, File: source.Name, Device: o.Device, Torch: trace.torch,
+			Policy: o.Policy, Notes: []string{}, recordedLabel: source.Snapshot.Label}}
 	if others := len(traced(source.Snapshot)) - 1; others > 0 {
 		r.result.several = true
 		if o.chosen {
-			r.result.Notes = append(r.result.Notes, fmt.Sprintf("%s: device %d is replayed, which has the longest history of %d; --device chooses another.", r.result.Base(), o.Device, others+1))
+			r.result.Notes = append(r.result.Notes, fmt.Sprintf("%s: device %d is replayed, which has the longest history of "+
+				"%d; --device chooses another.", r.result.Base(), o.Device, others+1))
 		}
 	}
 	if !o.Verify {
@@ -176,8 +182,8 @@ func open(source Source, o Options) (*replaying, error) {
 	return r, nil
 }
 
-// takeRoom takes the device as the trace tells of it, where none was asked for. On one without an end requests that failed
-// would be served, and no cache would be given back.
+// takeRoom takes the device as the trace tells of it, where none was asked for. On one without an end requests that
+// failed would be served, and no cache would be given back.
 func (r *replaying) takeRoom() {
 	if r.asked.Capacity == 0 {
 		r.asked.Capacity = r.program.Room(r.trace)
@@ -188,7 +194,8 @@ func (r *replaying) takeRoom() {
 // noteRoom says on what device it was replayed, if nobody asked for one.
 func (r *replaying) noteRoom() {
 	if r.told && r.asked.Capacity > 0 {
-		r.result.Notes = append(r.result.Notes, fmt.Sprintf("It is replayed with the %v that the allocator could have, as the trace says; --memory names another limit.", r.asked.Capacity))
+		r.result.Notes = append(r.result.Notes, fmt.Sprintf("It is replayed with the %v that the allocator could have, as "+
+			"the trace says; --memory names another limit.", r.asked.Capacity))
 	}
 }
 
@@ -210,22 +217,26 @@ func (r *replaying) tellVerified() {
 	v, out := r.verified, r.result
 	out.Recorded = usageFigures(r.settings.String(), &v.Usage)
 	out.Recorded.Refused = int64(len(r.refused()))
-	out.Verified = &Agreement{v.AddressesTotal, v.AddressesExact, v.SegmentsTotal, v.SegmentsExact, v.Ambiguous, v.Realigned, v.First}
+	out.Verified = &Agreement{v.AddressesTotal, v.AddressesExact, v.SegmentsTotal, v.SegmentsExact, v.Ambiguous,
+		v.Realigned, v.First}
 	out.Agreement = out.Verified
 	switch {
 	case !out.Verified.Exact() && !r.o.Verify:
-		out.Notes = append(out.Notes, fmt.Sprintf("%d of %d addresses and %d of %d segments are as recorded, so what follows is an estimate. First: %s.",
-			v.AddressesExact, v.AddressesTotal, v.SegmentsExact, v.SegmentsTotal, v.First))
+		out.Notes = append(out.Notes,
+			fmt.Sprintf("%d of %d addresses and %d of %d segments are as recorded, so what follows is an estimate. First: %s.",
+				v.AddressesExact, v.AddressesTotal, v.SegmentsExact, v.SegmentsTotal, v.First))
 		out.Label = mem.Estimated
 	case v.Ambiguous > 0:
-		out.Notes = append(out.Notes, fmt.Sprintf("%d placements chose between equal blocks of segments whose age the trace does not hold (from torch 2.11 on the oldest comes first); %d were re-aligned to the record.",
+		out.Notes = append(out.Notes, fmt.Sprintf("%d placements chose between equal blocks of segments whose age the "+
+			"trace does not hold (from torch 2.11 on the oldest comes first); %d were re-aligned to the record.",
 			v.Ambiguous, v.Realigned))
 	}
 	if !out.Verified.Exact() && r.ofDevice {
 		out.DeviceUnknown, out.Notes = true, append(out.Notes, DeviceUnknownText)
 	}
 	if n := r.program.Guessed; n > 0 {
-		out.Notes = append(out.Notes, fmt.Sprintf("Without stacks it is a guess whether the program or the allocator emptied the cache, %d times.", n))
+		out.Notes = append(out.Notes,
+			fmt.Sprintf("Without stacks it is a guess whether the program or the allocator emptied the cache, %d times.", n))
 	}
 }
 
@@ -246,7 +257,8 @@ func (r *replaying) whatIf() {
 		}
 	} else {
 		all, spread := allocator.Variants(r.program, r.asked)
-		if r.told && !slices.Contains(r.trace.Action, mem.ActionOOM) && slices.ContainsFunc(all, func(o *allocator.Outcome) bool { return o.OOM != nil }) {
+		if r.told && !slices.Contains(r.trace.Action, mem.ActionOOM) &&
+			slices.ContainsFunc(all, func(o *allocator.Outcome) bool { return o.OOM != nil }) {
 			r.asked.Capacity = 0 // no request failed, so that it gave back its cache told the least that there was
 			all, spread = allocator.Variants(r.program, r.asked)
 		}
@@ -296,7 +308,8 @@ func (r *replaying) gpus(ctx context.Context) error {
 				o = all[i]
 			}
 		}
-		r.result.GPUs = append(r.result.GPUs, GPU{g.Slug, o.OOM == nil, setup.Capacity, g.Price, figures(setup.Settings.String(), o)})
+		r.result.GPUs = append(r.result.GPUs, GPU{g.Slug, o.OOM == nil, setup.Capacity, g.Price,
+			figures(setup.Settings.String(), o)})
 	}
 	return nil
 }

@@ -28,7 +28,8 @@ func TestReplayIsExactOnRealTraces(t *testing.T) {
 			}
 			t.Logf("%d addresses, %d segments, peak reserved %v", out.AddressesTotal, out.SegmentsTotal, out.Usage.PeakReserved)
 			if out.AddressesTotal == 0 || !out.Exact() || out.First != "" {
-				t.Errorf("%d of %d addresses and %d of %d segments are exact: %s", out.AddressesExact, out.AddressesTotal, out.SegmentsExact, out.SegmentsTotal, out.First)
+				t.Errorf("%d of %d addresses and %d of %d segments are exact: %s", out.AddressesExact, out.AddressesTotal,
+					out.SegmentsExact, out.SegmentsTotal, out.First)
 			}
 			p, err := allocator.Compile(snapshot, trace, allocator.Settings{})
 			if err != nil {
@@ -36,7 +37,8 @@ func TestReplayIsExactOnRealTraces(t *testing.T) {
 			}
 			setup := allocator.Setup{Rules: allocator.RulesOf(2, 6)}
 			free := allocator.Run(p, setup)
-			if free.OOM != nil || free.Usage.PeakAllocated != out.Usage.PeakAllocated || free.Usage.PeakReserved != out.Usage.PeakReserved {
+			if free.OOM != nil || free.Usage.PeakAllocated != out.Usage.PeakAllocated ||
+				free.Usage.PeakReserved != out.Usage.PeakReserved {
 				t.Errorf("without an end: %+v, recorded %+v", free, out.Usage)
 			}
 			setup.Capacity = out.Usage.PeakAllocated / 2

@@ -43,9 +43,10 @@ type Result struct {
 
 // Searched says how much was searched.
 type Searched struct {
-	Settings    int       `json:"settings"`
-	Nanoseconds int64     `json:"duration_ns"`
-	Capacity    mem.Bytes `json:"capacity_bytes,omitempty"` // what the allocator can have, as asked for or as the trace tells
+	Settings    int   `json:"settings"`
+	Nanoseconds int64 `json:"duration_ns"`
+	// what the allocator can have, as asked for or as the trace tells
+	Capacity mem.Bytes `json:"capacity_bytes,omitempty"`
 }
 
 // Best is the best settings of a search on one trace: what they gain and what they cost.
@@ -110,7 +111,8 @@ func figures(conf string, o *allocator.Outcome) Figures {
 }
 
 func usageFigures(conf string, u *allocator.Usage) Figures {
-	return Figures{AllocConf: conf, Reserved: u.PeakReserved, Allocated: u.PeakAllocated, SegmentCalls: u.DeviceAllocs + u.DeviceFrees, Retries: u.Retries, Refused: u.OOMs}
+	return Figures{AllocConf: conf, Reserved: u.PeakReserved, Allocated: u.PeakAllocated, SegmentCalls: u.DeviceAllocs +
+		u.DeviceFrees, Retries: u.Retries, Refused: u.OOMs}
 }
 
 // together sums up several replays: counts are added, peaks are the highest, and the first that ran out
@@ -120,7 +122,8 @@ func together(all []*replaying) *Result {
 		return all[0].result
 	}
 	first := all[0].result
-	sum := &Result{Version: 1, Label: mem.Replayed, Torch: first.Torch, Policy: first.Policy, Capacity: first.Capacity, Notes: []string{},
+	sum := &Result{Version: 1, Label: mem.Replayed, Torch: first.Torch, Policy: first.Policy, Capacity: first.Capacity,
+		Notes:    []string{},
 		Verified: &Agreement{}, Figures: Figures{AllocConf: first.AllocConf}}
 	sum.Agreement = sum.Verified
 	for _, r := range all {

@@ -55,7 +55,8 @@ func (r *replaying) save(path string) error {
 		run := r.recording(data.Bytes())
 		write = func(w io.Writer) error { return wire.Save(w, run) }
 	default:
-		return fail.Usage("--output replayed.pickle, or replayed.hightide", "--output %s ends with neither .pickle nor .hightide", path)
+		return fail.Usage("--output replayed.pickle, or replayed.hightide",
+			"--output %s ends with neither .pickle nor .hightide", path)
 	}
 	return files.Write(path, "replay", write)
 }
@@ -72,10 +73,12 @@ func (r *replaying) recording(pickle []byte) *mem.Run {
 	}
 	run := mem.NewRun()
 	name, _, _ := strings.Cut(r.result.Base(), ".")
-	_ = run.Add(mem.RunInfo{ID: "replay-" + name, Name: "replay of " + r.result.Base(), Verb: "replay", Label: mem.Replayed,
+	_ = run.Add(mem.RunInfo{ID: "replay-" + name, Name: "replay of " + r.result.Base(), Verb: "replay",
+		Label:   mem.Replayed,
 		Command: []string{"hightide", "replay", r.result.Base()}, Version: r.o.Version, StartWall: start, Options: options})
 	_ = run.Add(mem.Process{ID: 1, Role: "main", Start: 0, End: mem.Some(end - start)})
-	_ = run.Add(mem.Snapshot{Process: 1, Time: end - start, Name: name + ".pickle", Format: "torch-pickle", Piece: pickle, Last: true})
+	_ = run.Add(mem.Snapshot{Process: 1, Time: end - start, Name: name + ".pickle", Format: "torch-pickle",
+		Piece: pickle, Last: true})
 	_ = run.Add(mem.End{Time: end - start})
 	return run
 }

@@ -16,19 +16,25 @@ const (
 	mostChecked = 24          // of the best, run in every order of addresses until one holds
 )
 
-// search tries settings on all cores on the trace that reserves most, and looks for the best that holds on all traces. Each
-// is run from a fresh start, as a program would be with them, and so are the default settings and the record's own.
+// search tries settings on all cores on the trace that reserves most, and looks for the best that holds on all
+// traces. Each is run from a fresh start, as a program would be with them, and so are the default settings and the
+// record's own.
 func search(ctx context.Context, all []*replaying, tell func(done, all int)) {
-	worst := slices.MaxFunc(all, func(a, b *replaying) int { return cmp.Compare(a.result.Recorded.Reserved, b.result.Recorded.Reserved) })
+	worst := slices.MaxFunc(all, func(a, b *replaying) int {
+		return cmp.Compare(a.result.Recorded.Reserved,
+			b.result.Recorded.Reserved)
+	})
 	start := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, searchTime)
 	defer cancel()
 	for _, r := range all {
 		r.beginSearch()
 	}
-	found := allocator.SearchTelling(worst.program, worst.trial(worst.asked.Settings), worst.o.Workers, func() bool { return ctx.Err() != nil }, tell)
+	found := allocator.SearchTelling(worst.program, worst.trial(worst.asked.Settings), worst.o.Workers,
+		func() bool { return ctx.Err() != nil }, tell)
 	worst.result.Search = distinct(found)
-	worst.result.Searched = Searched{Settings: len(found), Nanoseconds: time.Since(start).Nanoseconds(), Capacity: worst.room}
+	worst.result.Searched = Searched{Settings: len(found), Nanoseconds: time.Since(start).Nanoseconds(),
+		Capacity: worst.room}
 	simplestFirst(found)
 	own := slices.IndexFunc(found, func(c allocator.Candidate) bool { return c.Settings == worst.asked.Settings })
 	for i, c := range found[:min(len(found), mostChecked)] {
@@ -62,7 +68,8 @@ func distinct(found []allocator.Candidate) (all []Figures) {
 	return all
 }
 
-// asGood is by what part of its peak, as a divisor, one may reserve more than another and be as good: a line that is simpler is better then.
+// asGood is by what part of its peak, as a divisor, one may reserve more than another and be as good: a line that is
+// simpler is better then.
 const asGood = 1000
 
 // simplestFirst puts those that are as good as the best in front, the one that changes the fewest settings first.
@@ -78,7 +85,10 @@ func simplestFirst(found []allocator.Candidate) {
 	if end < 0 {
 		end = len(found)
 	}
-	slices.SortStableFunc(found[:end], func(a, b allocator.Candidate) int { return cmp.Compare(changes(a.Settings), changes(b.Settings)) })
+	slices.SortStableFunc(found[:end], func(a, b allocator.Candidate) int {
+		return cmp.Compare(changes(a.Settings),
+			changes(b.Settings))
+	})
 }
 
 // changes is how many settings a line has.
@@ -130,18 +140,21 @@ func tryOnAll(all []*replaying, settings allocator.Settings) bool {
 	return true
 }
 
-// best is what settings come to on one trace; nil: in some order of addresses they are worse than what was recorded. That is so
-// where memory runs out, where more requests are refused, or where more is reserved without a request the fewer refused.
+// best is what settings come to on one trace; nil: in some order of addresses they are worse than what was recorded.
+// That is so where memory runs out, where more requests are refused, or where more is reserved without a request the
+// fewer refused.
 func (r *replaying) best(settings allocator.Settings) *Best {
 	recorded := &r.result.Recorded
 	setup := r.trial(settings)
 	outcomes, spread := allocator.Variants(r.program, setup)
 	for _, o := range outcomes {
-		if f := figures("", o); f.OOM != nil || f.Refused > recorded.Refused || f.Refused == recorded.Refused && f.Reserved > recorded.Reserved {
+		if f := figures("", o); f.OOM != nil || f.Refused > recorded.Refused ||
+			f.Refused == recorded.Refused && f.Reserved > recorded.Reserved {
 			return nil
 		}
 	}
-	b := &Best{Figures: figures(settings.String(), outcomes[0]), Verdict: r.judge(&setup, outcomes, false), Spread: [2]mem.Bytes{spread.Low, spread.High}, Curve: outcomes[0].Curve}
+	b := &Best{Figures: figures(settings.String(), outcomes[0]), Verdict: r.judge(&setup, outcomes, false),
+		Spread: [2]mem.Bytes{spread.Low, spread.High}, Curve: outcomes[0].Curve}
 	b.Gain, b.GainFresh = recorded.Reserved-b.Reserved, r.result.Fresh.Reserved-b.Reserved
 	b.MoreCalls = b.SegmentCalls - recorded.SegmentCalls
 	return b

@@ -10,7 +10,8 @@ import (
 )
 
 // record is the snapshot of what do asks of PyTorch's allocator on a device of so much memory.
-func record(capacity mem.Bytes, keep int, do func(ask func(mem.Bytes) allocator.Handle, n *allocator.Native)) *mem.AllocatorSnapshot {
+func record(capacity mem.Bytes, keep int, do func(ask func(mem.Bytes) allocator.Handle,
+	n *allocator.Native)) *mem.AllocatorSnapshot {
 	t, device := mem.Trace{}, &allocator.Device{Capacity: capacity}
 	n := allocator.NewNative(allocator.Settings{}, allocator.RulesOf(2, 15), capacity, device)
 	n.Observe = func(e allocator.Event) {
@@ -22,8 +23,10 @@ func record(capacity mem.Bytes, keep int, do func(ask func(mem.Bytes) allocator.
 	}
 	do(func(size mem.Bytes) allocator.Handle { return n.Malloc(allocator.Request{Size: size}) }, n)
 	from := max(0, t.Len()-keep)
-	t.Action, t.Address, t.Size, t.Stream, t.Stack = t.Action[from:], t.Address[from:], t.Size[from:], t.Stream[from:], t.Stack[from:]
-	return &mem.AllocatorSnapshot{Versions: "2.15", Segments: n.State(), Traces: []mem.Trace{t}, Settings: map[string]string{"PYTORCH_CUDA_ALLOC_CONF": ""}}
+	t.Action, t.Address, t.Size, t.Stream, t.Stack = t.Action[from:], t.Address[from:], t.Size[from:], t.Stream[from:],
+		t.Stack[from:]
+	return &mem.AllocatorSnapshot{Versions: "2.15", Segments: n.State(), Traces: []mem.Trace{t},
+		Settings: map[string]string{"PYTORCH_CUDA_ALLOC_CONF": ""}}
 }
 
 func searched(t *testing.T, s *mem.AllocatorSnapshot, o Options) *Result {
@@ -41,8 +44,8 @@ const everything = 1 << 30
 
 var expandable = "expandable_segments:True"
 
-// TestSearchKeepsToTheDevice: a program that truly needs more than there is gets no setting called best that would take more than
-// the device has, as the request that failed tells.
+// TestSearchKeepsToTheDevice: a program that truly needs more than there is gets no setting called best that would
+// take more than the device has, as the request that failed tells.
 func TestSearchKeepsToTheDevice(t *testing.T) {
 	capacity := 8 * mem.GiB
 	s := record(capacity, everything, func(ask func(mem.Bytes) allocator.Handle, _ *allocator.Native) {
@@ -52,7 +55,8 @@ func TestSearchKeepsToTheDevice(t *testing.T) {
 		ask(3 * mem.GiB)
 	})
 	r := searched(t, s, Options{})
-	if r.Searched.Capacity != capacity || r.Best == nil || r.Best.Reserved > r.Recorded.Reserved || r.Best.AllocConf != "" || r.Best.Refused != 1 {
+	if r.Searched.Capacity != capacity || r.Best == nil || r.Best.Reserved > r.Recorded.Reserved ||
+		r.Best.AllocConf != "" || r.Best.Refused != 1 {
 		t.Errorf("%+v of %+v", r.Best, r.Searched)
 	}
 	for _, f := range r.Search {
@@ -89,7 +93,8 @@ func TestSearchServesWhatWasRefused(t *testing.T) {
 	}
 }
 
-// TestSearchKeepsToWhatMadeItEmptyItsCache: a program that went on after the allocator had given its cache back lacked memory too.
+// TestSearchKeepsToWhatMadeItEmptyItsCache: a program that went on after the allocator had given its cache back
+// lacked memory too.
 func TestSearchKeepsToWhatMadeItEmptyItsCache(t *testing.T) {
 	s := record(mem.GiB, everything, func(ask func(mem.Bytes) allocator.Handle, n *allocator.Native) {
 		n.Free(ask(600 * mem.MiB))
@@ -97,7 +102,8 @@ func TestSearchKeepsToWhatMadeItEmptyItsCache(t *testing.T) {
 		ask(700 * mem.MiB)
 		ask(200 * mem.MiB)
 	})
-	if r := searched(t, s, Options{}); r.Searched.Capacity != 900*mem.MiB || r.Best == nil || r.Best.Reserved > 900*mem.MiB {
+	if r := searched(t, s, Options{}); r.Searched.Capacity != 900*mem.MiB || r.Best == nil ||
+		r.Best.Reserved > 900*mem.MiB {
 		t.Errorf("recorded %+v, best %+v", r.Recorded, r.Best)
 	}
 }
@@ -117,17 +123,19 @@ func TestDevices(t *testing.T) {
 	s.Traces, s.Segments = append(s.Traces, second.Traces...), append(s.Segments, second.Segments...)
 	source := []Source{{"two.pickle", s}}
 	r, err := Run(t.Context(), source, Options{Device: -1, Verify: true})
-	if err != nil || len(r.Files) != 2 || r.Files[1].Trace() != "two.pickle, device 1" || r.Addresses != 3 || !r.Verified.Exact() {
+	if err != nil || len(r.Files) != 2 || r.Files[1].Trace() != "two.pickle, device 1" || r.Addresses != 3 ||
+		!r.Verified.Exact() {
 		t.Errorf("%+v, %v", r, err)
 	}
 	r, err = Run(t.Context(), source, Options{Device: -1})
-	if err != nil || r.Device != 1 || !strings.Contains(strings.Join(r.Notes, " "), "device 1 is replayed, which has the longest history of 2") {
+	if err != nil || r.Device != 1 || !strings.Contains(strings.Join(r.Notes, " "),
+		"device 1 is replayed, which has the longest history of 2") {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
 
-// TestSearchIsAgainstAFreshStart: what was cached before the trace began is not a gain of a setting, nor is a search beyond a limit
-// that was given.
+// TestSearchIsAgainstAFreshStart: what was cached before the trace began is not a gain of a setting, nor is a search
+// beyond a limit that was given.
 func TestSearchIsAgainstAFreshStart(t *testing.T) {
 	do := func(ask func(mem.Bytes) allocator.Handle, n *allocator.Native) {
 		n.Free(ask(972 * mem.MiB))
@@ -138,15 +146,19 @@ func TestSearchIsAgainstAFreshStart(t *testing.T) {
 	if b := r.Best; b == nil || b.AllocConf != r.Recorded.AllocConf || b.GainFresh != 0 || b.Gain <= 0 {
 		t.Errorf("of a ring with one event: recorded %+v, best %+v", r.Recorded, b)
 	}
-	if text := strings.Join(r.SearchText(false), "\n"); strings.Contains(text, "Best:") || !strings.Contains(text, "From a fresh start it reserves 672 MiB less than recorded") {
+	if text := strings.Join(r.SearchText(false), "\n"); strings.Contains(text, "Best:") || !strings.Contains(text,
+		"From a fresh start it reserves 672 MiB less than recorded") {
 		t.Error(text)
 	}
 	again, err := Run(t.Context(), []Source{{"made.pickle", record(0, 1, do)}}, Options{Device: -1, Fresh: true})
-	if err != nil || again.Reserved != r.Best.Reserved || again.SegmentCalls != r.Best.SegmentCalls || again.Spread != r.Best.Spread || !strings.Contains(again.Table().Text(report.TextOptions{}), "default, from a fresh start") {
+	if err != nil || again.Reserved != r.Best.Reserved || again.SegmentCalls != r.Best.SegmentCalls ||
+		again.Spread != r.Best.Spread || !strings.Contains(again.Table().Text(report.TextOptions{}),
+		"default, from a fresh start") {
 		t.Errorf("from a fresh start %+v, best %+v: %v", again.Figures, r.Best, err)
 	}
 	const begun = "so begun, the recorded ones reserve 300 MiB, with 2 calls of the driver."
-	other, err := Run(t.Context(), []Source{{"made.pickle", record(0, 1, do)}}, Options{Device: -1, AllocConf: expandable, Changed: true})
+	other, err := Run(t.Context(), []Source{{"made.pickle", record(0, 1, do)}},
+		Options{Device: -1, AllocConf: expandable, Changed: true})
 	if err != nil || !strings.Contains(strings.Join(other.Notes, " "), begun) {
 		t.Errorf("%v, %v", other.Notes, err)
 	}
@@ -166,8 +178,8 @@ func TestSearchIsAgainstAFreshStart(t *testing.T) {
 	}
 }
 
-// TestSearchKeepsToWhatWasRecorded: a setting is not called the best for more than the record took. What lies in one segment there, the
-// larger block behind the smaller one, takes two from a fresh start.
+// TestSearchKeepsToWhatWasRecorded: a setting is not called the best for more than the record took. What lies in one
+// segment there, the larger block behind the smaller one, takes two from a fresh start.
 func TestSearchKeepsToWhatWasRecorded(t *testing.T) {
 	r := searched(t, record(0, 1, func(ask func(mem.Bytes) allocator.Handle, n *allocator.Native) {
 		n.Free(ask(26 * mem.MiB))
@@ -179,8 +191,8 @@ func TestSearchKeepsToWhatWasRecorded(t *testing.T) {
 	}
 }
 
-// TestWhatIsAdvisedHoldsAgain: the settings that a search calls best give what it promised when they alone are replayed, without
-// a device named. No replay of a record takes more than its device had.
+// TestWhatIsAdvisedHoldsAgain: the settings that a search calls best give what it promised when they alone are
+// replayed, without a device named. No replay of a record takes more than its device had.
 func TestWhatIsAdvisedHoldsAgain(t *testing.T) {
 	for name, do := range map[string]func(ask func(mem.Bytes) allocator.Handle, n *allocator.Native){
 		"pieces, and a request that failed": func(ask func(mem.Bytes) allocator.Handle, n *allocator.Native) {
@@ -197,7 +209,8 @@ func TestWhatIsAdvisedHoldsAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := record(mem.GiB, everything, do)
 			best := searched(t, s, Options{}).Best
-			again, err := Run(t.Context(), []Source{{"made.pickle", s}}, Options{Device: -1, AllocConf: best.AllocConf, Changed: true})
+			again, err := Run(t.Context(), []Source{{"made.pickle", s}},
+				Options{Device: -1, AllocConf: best.AllocConf, Changed: true})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -8,8 +8,8 @@ import (
 	"hightide/internal/report"
 )
 
-// SearchText says what a search found best for a trace, what it gains and what it costs; named says which trace, where there
-// are several. Nothing where none was asked for.
+// SearchText says what a search found best for a trace, what it gains and what it costs; named says which trace,
+// where there are several. Nothing where none was asked for.
 func (r *Result) SearchText(named bool) []string {
 	var said []string
 	if n := r.Searched; n.Settings > 0 {

@@ -41,7 +41,8 @@ func (r *Result) Words() string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	if r.Spread[0] != r.Spread[1] {
-		line("\n  Between %v and %v are reserved with %s settings, as addresses turn out: those cannot be known.", r.Spread[0], r.Spread[1], r.subject())
+		line("\n  Between %v and %v are reserved with %s settings, as addresses turn out: those cannot be known.",
+			r.Spread[0], r.Spread[1], r.subject())
 	}
 	files := r.Files
 	if files == nil {
@@ -79,7 +80,8 @@ func (r *Result) Picture(o report.TextOptions) string {
 	if len(r.RecordedCurve) == 0 {
 		return ""
 	}
-	panels := []report.Panel{panel("as recorded", cmp.Or(r.recordedLabel, mem.Measured), r.RecordedCurve, len(r.RecordedCurve))}
+	panels := []report.Panel{panel("as recorded", cmp.Or(r.recordedLabel, mem.Measured), r.RecordedCurve,
+		len(r.RecordedCurve))}
 	switch {
 	case !r.asRecorded():
 		panels = append(panels, panel(r.name(), r.Label, r.Curve, len(r.RecordedCurve)))
@@ -103,8 +105,10 @@ func (r *Result) Table() *report.Table {
 		return report.Column{Name: name, Title: title, Unit: mem.UnitBytes, Label: r.Label}
 	}
 	t := &report.Table{Name: "replay", Title: "The same requests under other settings",
-		Columns: []report.Column{{Name: "settings", Title: "Settings"}, bytes("reserved", "Peak reserved"), bytes("allocated", "Peak allocated"),
-			bytes("waste", "Not allocated"), {Name: "calls", Title: "Segment calls", Unit: mem.UnitCount, Label: r.Label}, {Name: "end", Title: "End"}}}
+		Columns: []report.Column{{Name: "settings", Title: "Settings"}, bytes("reserved", "Peak reserved"),
+			bytes("allocated", "Peak allocated"),
+			bytes("waste", "Not allocated"), {Name: "calls", Title: "Segment calls", Unit: mem.UnitCount, Label: r.Label},
+			{Name: "end", Title: "End"}}}
 	if len(r.Files) == 0 {
 		r.rows(t, "")
 		return t
@@ -157,7 +161,8 @@ func (r *Result) shown() (some []Figures) {
 	}
 	left := min(len(r.Search), searchShown)
 	for i, f := range r.Search {
-		if (i < left || f.AllocConf == plainly) && !slices.ContainsFunc(some, func(s Figures) bool { return s.AllocConf == f.AllocConf }) {
+		if (i < left || f.AllocConf == plainly) &&
+			!slices.ContainsFunc(some, func(s Figures) bool { return s.AllocConf == f.AllocConf }) {
 			some = append(some, f)
 		}
 	}
@@ -223,7 +228,8 @@ func settingsName(conf string) string {
 	return conf
 }
 
-var shortSettings = strings.NewReplacer("expandable_segments:True", "expandable", "roundup_power2_divisions:", "roundup ", "max_split_size_mb:", "max_split ",
+var shortSettings = strings.NewReplacer("expandable_segments:True", "expandable", "roundup_power2_divisions:",
+	"roundup ", "max_split_size_mb:", "max_split ",
 	"max_non_split_rounding_mb:", "non_split ", "large_segment_size_mb:", "large ", "garbage_collection_threshold:", "gc ",
 	"per_process_memory_fraction:", "fraction ", ",", ", ")
 

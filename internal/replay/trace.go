@@ -21,7 +21,8 @@ type recorded struct {
 }
 
 // openTrace reads a device's history and holds the model against it. Torch is the version of PyTorch
-// it came from, "2.6"; "": what the file tells. Memory is the device's, by which expandable segments reserve address space; 0: not known.
+// it came from, "2.6"; "": what the file tells. Memory is the device's, by which expandable segments reserve address
+// space; 0: not known.
 func openTrace(s *mem.AllocatorSnapshot, device int, torch string, memory mem.Bytes) (*recorded, error) {
 	r := &recorded{snapshot: s, trace: allocator.TraceOf(s, device)}
 	if r.trace == nil {
@@ -29,7 +30,8 @@ func openTrace(s *mem.AllocatorSnapshot, device int, torch string, memory mem.By
 	}
 	switch {
 	case s.Filter != "":
-		return nil, fmt.Errorf("it holds only blocks that match %q, which no allocator placed so: replay the file that it was filtered from", s.Filter)
+		return nil, fmt.Errorf("it holds only blocks that match %q, which no allocator placed so: replay the file that it "+
+			"was filtered from", s.Filter)
 	case s.Bare:
 		return nil, fmt.Errorf("a profiler's trace knows nothing of the allocator's segments")
 	}
@@ -45,7 +47,8 @@ func openTrace(s *mem.AllocatorSnapshot, device int, torch string, memory mem.By
 		return nil, err
 	}
 	major, minor := torchVersion(torch, s.Versions)
-	if torch == "" && r.verified.OldestFirst && minor < 11 { // 2.10 and 2.11 write the same fields; the order of ties tells
+	// 2.10 and 2.11 write the same fields; the order of ties tells
+	if torch == "" && r.verified.OldestFirst && minor < 11 {
 		minor = 11
 	}
 	r.torch, r.rules = fmt.Sprintf("%d.%d", major, minor), allocator.RulesOf(major, minor)

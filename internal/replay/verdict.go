@@ -17,7 +17,8 @@ const (
 	Fits        = "fits"    // in the memory that was asked for; in the record none ran out
 )
 
-// Verdict says whether memory runs out: what who lost a run to it asks first. Every front door shows its text before any figure.
+// Verdict says whether memory runs out: what who lost a run to it asks first. Every front door shows its text before
+// any figure.
 type Verdict struct {
 	Outcome string       `json:"outcome" enum:"out of memory,depends,avoided,fits" doc:"What became of the requests: depends, where only some orders of addresses have memory run out; avoided, where every request is served that the record refused; fits, in the memory asked for."`
 	Text    string       `json:"text" doc:"The same in words."`
@@ -28,8 +29,8 @@ type Verdict struct {
 // IsOutOfMemory says whether memory runs out, whatever addresses turn out to be.
 func (v *Verdict) IsOutOfMemory() bool { return v != nil && v.Outcome == OutOfMemory }
 
-// judge is the verdict on a trace's requests under a setup, of its outcomes in every order of addresses that was run. asRecorded: nothing
-// was changed. nil: memory is not short, and nobody asked for a limit.
+// judge is the verdict on a trace's requests under a setup, of its outcomes in every order of addresses that was run.
+// asRecorded: nothing was changed. nil: memory is not short, and nobody asked for a limit.
 func (r *recorded) judge(setup *allocator.Setup, all []*allocator.Outcome, asRecorded bool) *Verdict {
 	v, refused := &Verdict{}, r.refused()
 	if asRecorded && len(refused) > 0 { // it is known how addresses turned out
@@ -53,11 +54,13 @@ func (r *recorded) judge(setup *allocator.Setup, all []*allocator.Outcome, asRec
 		v.Outcome, v.Event, v.Text = OutOfMemory, &lacked.Event, r.lackText(setup, lacked, refused, asRecorded)
 	case failed > 0:
 		v.Outcome, v.Event = Depends, &lacked.Event
-		v.Text = fmt.Sprintf("Out of memory at event %s in %d of %d orders of addresses, which cannot be known.", report.Count(int64(lacked.Event)), failed, len(all))
+		v.Text = fmt.Sprintf("Out of memory at event %s in %d of %d orders of addresses, which cannot be known.",
+			report.Count(int64(lacked.Event)), failed, len(all))
 	case len(refused) > 0:
 		v.Outcome, v.Event = Avoided, &refused[0]
 		v.spare(setup, highest)
-		v.Text = avoidedText(refused) + v.spareText(setup) + " What the program does with that memory later is not in the record."
+		v.Text = avoidedText(refused) + v.spareText(setup) +
+			" What the program does with that memory later is not in the record."
 	case setup.Memory > 0:
 		v.Outcome = Fits
 		v.spare(setup, highest)
@@ -95,7 +98,8 @@ func (r *recorded) lackText(setup *allocator.Setup, at *allocator.OOM, refused [
 	case !again && len(refused) > 0 && at.Event < refused[0]:
 		lead = "Out of memory sooner, at event"
 	}
-	text := fmt.Sprintf("%s %s of %s: a request for %v finds none", lead, report.Count(int64(at.Event)), report.Count(int64(r.trace.Len())), at.Size)
+	text := fmt.Sprintf("%s %s of %s: a request for %v finds none", lead, report.Count(int64(at.Event)),
+		report.Count(int64(r.trace.Len())), at.Size)
 	if limit := setup.Limit(); limit > 0 {
 		text += fmt.Sprintf(" in %v", limit)
 	}
@@ -135,7 +139,8 @@ func (v *Verdict) spareText(setup *allocator.Setup) string {
 func (r *recorded) doubts(setup *allocator.Setup, refused []int) (text string) {
 	if setup.Memory == 0 && len(refused) > 0 {
 		if room, limited := r.program.RoomAt(r.trace, refused[len(refused)-1]); limited {
-			text = fmt.Sprintf(" The device had room, so this holds if a limit of %v was reached, which the file does not say.", room)
+			text = fmt.Sprintf(" The device had room, so this holds if a limit of %v was reached, which the file does not "+
+				"say.", room)
 		}
 	}
 	if !r.verified.Exact() {

@@ -20,11 +20,14 @@ func TestVerdictOnAnOutOfMemory(t *testing.T) {
 		settings, memory, outcome, begins string
 		spare                             mem.Bytes // 0: none is told
 	}{
-		{"", "", OutOfMemory, "Out of memory at event 100 of 179: a request for 1.00 GiB finds none in 21.7 GiB, though in one piece what is free would be enough: fragmentation.", 0},
+		{"", "", OutOfMemory, "Out of memory at event 100 of 179: a request for 1.00 GiB finds none in 21.7 GiB, though " +
+			"in one piece what is free would be enough: fragmentation.", 0},
 		{"large_segment_size_mb:32", "", OutOfMemory, "Still out of memory at event 100 of 179", 0},
 		{expandable, "", Avoided, "Out of memory at event 100 is avoided, 796 MiB to spare.", 796 * mem.MiB},
-		{expandable, "20GiB", OutOfMemory, "Still out of memory at event 100 of 179: a request for 1.00 GiB finds none in 20.0 GiB.", 0},
-		{expandable, "21070MiB", Avoided, "Out of memory at event 100 is avoided, but with only 10.0 MiB to spare of 20.6 GiB: too little to go on.", 10 * mem.MiB},
+		{expandable, "20GiB", OutOfMemory,
+			"Still out of memory at event 100 of 179: a request for 1.00 GiB finds none in 20.0 GiB.", 0},
+		{expandable, "21070MiB", Avoided, "Out of memory at event 100 is avoided, but with only 10.0 MiB to spare of 20.6 " +
+			"GiB: too little to go on.", 10 * mem.MiB},
 		{"", "16GiB", OutOfMemory, "Out of memory sooner, at event 89 of 179", 0},
 	} {
 		trial, o := Trial{Memory: test.memory}, Options{Device: -1, Memory: test.memory}
@@ -41,14 +44,15 @@ func TestVerdictOnAnOutOfMemory(t *testing.T) {
 			t.Errorf("%+v: %+v on the page, %+v in the terminal", test, v, r.Verdict)
 			continue
 		}
-		if spare := mem.Bytes(v.Spare.Or(0)); v.Outcome != test.outcome || !strings.HasPrefix(v.Text, test.begins) || max(spare-test.spare, test.spare-spare) > mem.MiB {
+		if spare := mem.Bytes(v.Spare.Or(0)); v.Outcome != test.outcome || !strings.HasPrefix(v.Text, test.begins) ||
+			max(spare-test.spare, test.spare-spare) > mem.MiB {
 			t.Errorf("%+v: %s, %q, %v to spare", test, v.Outcome, v.Text, spare)
 		}
 	}
 }
 
-// TestVerdictKnowsWhatItCannotKnow: that a memory limit is a guess, that addresses decide, that a program may lack memory twice, and
-// that nothing is to be said where memory is not short.
+// TestVerdictKnowsWhatItCannotKnow: that a memory limit is a guess, that addresses decide, that a program may lack
+// memory twice, and that nothing is to be said where memory is not short.
 func TestVerdictKnowsWhatItCannotKnow(t *testing.T) {
 	roomy := record(0, everything, func(ask func(mem.Bytes) allocator.Handle, _ *allocator.Native) { ask(30 * mem.MiB) })
 	if v := verdictOf(t, roomy, Options{}); v != nil {
@@ -76,7 +80,8 @@ func TestVerdictKnowsWhatItCannotKnow(t *testing.T) {
 			trace.Address[i] = uint64(20 * mem.GiB) // what the device had free
 		}
 	}
-	if v := verdictOf(t, limited, Options{}); v == nil || v.Outcome != OutOfMemory || !strings.Contains(v.Text, "this holds if a limit of ") {
+	if v := verdictOf(t, limited, Options{}); v == nil || v.Outcome != OutOfMemory ||
+		!strings.Contains(v.Text, "this holds if a limit of ") {
 		t.Errorf("below a limit: %+v", v)
 	}
 }
@@ -87,7 +92,8 @@ func TestVerdictOfSeveralOrders(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	setup, served, lacks := w.recordedSetup(), &allocator.Outcome{}, &allocator.Outcome{Again: &allocator.OOM{Event: 100, Size: mem.GiB}}
+	setup, served, lacks := w.recordedSetup(), &allocator.Outcome{},
+		&allocator.Outcome{Again: &allocator.OOM{Event: 100, Size: mem.GiB}}
 	if v := w.trace.judge(&setup, []*allocator.Outcome{served, lacks, served}, false); v.Outcome != Depends || !strings.HasPrefix(v.Text, "Out of memory at event 100 in 1 of 3 orders of addresses") {
 		t.Errorf("%+v", v)
 	}
@@ -106,8 +112,8 @@ func verdictOf(t *testing.T, s *mem.AllocatorSnapshot, o Options) *Verdict {
 	return r.Verdict
 }
 
-// TestSearchOfAnOutOfMemory: the line that people know is among those tried and shown, the best one says what it leads to, and of those that
-// are as good the simplest is it.
+// TestSearchOfAnOutOfMemory: the line that people know is among those tried and shown, the best one says what it
+// leads to, and of those that are as good the simplest is it.
 func TestSearchOfAnOutOfMemory(t *testing.T) {
 	r := searched(t, testkit.Snapshot(t, "imagined/oom-a10-pieces.pickle"), Options{})
 	if r.Best == nil || r.Best.AllocConf != expandable || r.Best.Verdict == nil || r.Best.Verdict.Outcome != Avoided {

@@ -66,8 +66,9 @@ type MomentSegment struct {
 	Stream     uint64    `json:"stream,omitempty" doc:"The stream that it belongs to."`
 	Private    bool      `json:"private,omitempty" doc:"Whether it is of a graph's or a user's pool."`
 
-	// Blocks are by address, without gaps: size; 0 cached, 1 in use, 2 waiting for another stream. Then the event that allocated it, -1: none
-	// of the trace, -2: it stands for several small neighbours; category, which who knows it fills in.
+	// Blocks are by address, without gaps: size; 0 cached, 1 in use, 2 waiting for another stream. Then the event that
+	// allocated it, -1: none of the trace, -2: it stands for several small neighbours; category, which who knows it
+	// fills in.
 	Blocks [][4]int64 `json:"blocks" doc:"By address, without gaps: size in bytes; 0 cached, 1 in use, 2 waiting for another stream; the event that allocated it, -1: none of the trace, -2: it stands for several small neighbours; the number of its category."`
 }
 
@@ -91,7 +92,8 @@ type Tried struct {
 // trialPoints are the parts of a curve: one or two to a pixel of a page.
 const trialPoints = 700
 
-// NewWhatIf prepares a device's trace; −1 is the device with the longest one. An error says why the trace cannot be replayed.
+// NewWhatIf prepares a device's trace; −1 is the device with the longest one. An error says why the trace cannot be
+// replayed.
 func NewWhatIf(s *mem.AllocatorSnapshot, device int) (*WhatIf, error) {
 	if device < 0 {
 		device = longestTrace(s)
@@ -130,7 +132,8 @@ func (w *WhatIf) Try(ctx context.Context, t Trial) (*Tried, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Tried{Label: mem.Replayed, Device: w.trace.trace.Device, Torch: w.trace.torch, Events: w.trace.trace.Len(), Exact: w.trace.exact(),
+	out := &Tried{Label: mem.Replayed, Device: w.trace.trace.Device, Torch: w.trace.torch, Events: w.trace.trace.Len(),
+		Exact:    w.trace.exact(),
 		Capacity: setup.Capacity, Recorded: *before, Replayed: *after}
 	if !out.Exact {
 		out.Label = mem.Estimated
@@ -153,16 +156,18 @@ func (w *WhatIf) Try(ctx context.Context, t Trial) (*Tried, error) {
 	return out, ctx.Err()
 }
 
-// Search tries a grid of settings as `replay --search` does, on the device of the trial. Its own settings and moment are not
-// looked at. tell is called as settings are run, one call at a time.
+// Search tries a grid of settings as `replay --search` does, on the device of the trial. Its own settings and moment
+// are not looked at. tell is called as settings are run, one call at a time.
 func (w *WhatIf) Search(ctx context.Context, t Trial, workers int, tell func(done, all int)) (*Result, error) {
 	t.Settings = nil
 	setup, err := w.setup(&t)
 	if err != nil {
 		return nil, err
 	}
-	r := &replaying{recorded: w.trace, o: Options{Workers: workers, Policy: "native"}, asked: setup, told: setup.Memory == 0 && setup.Capacity > 0,
-		result: &Result{Version: 1, Label: mem.Replayed, Device: w.trace.trace.Device, Torch: w.trace.torch, Policy: "native", Notes: []string{}}}
+	r := &replaying{recorded: w.trace, o: Options{Workers: workers, Policy: "native"}, asked: setup,
+		told: setup.Memory == 0 && setup.Capacity > 0,
+		result: &Result{Version: 1, Label: mem.Replayed, Device: w.trace.trace.Device, Torch: w.trace.torch,
+			Policy: "native", Notes: []string{}}}
 	if !r.told {
 		r.result.Capacity = setup.Capacity
 	}
@@ -177,8 +182,8 @@ func (r *recorded) exact() bool {
 	return v.AddressesExact == v.AddressesTotal && v.SegmentsExact == v.SegmentsTotal
 }
 
-// fresh is the record under its own settings if what was cached at the trace's beginning is left out, as other settings leave it
-// out; nil: memory runs out then.
+// fresh is the record under its own settings if what was cached at the trace's beginning is left out, as other
+// settings leave it out; nil: memory runs out then.
 func (r *recorded) fresh(room mem.Bytes) *Figures {
 	setup := r.setup()
 	setup.Capacity, setup.Anew = room, true
@@ -197,7 +202,8 @@ func (f *Figures) differs(recorded *Figures) bool {
 
 // sentence says what to compare other settings with.
 func (f *Figures) sentence() string {
-	return fmt.Sprintf("Other settings begin without what was cached before the trace; so begun, the recorded ones reserve %v, with %s of the driver.",
+	return fmt.Sprintf("Other settings begin without what was cached before the trace; so begun, the recorded ones "+
+		"reserve %v, with %s of the driver.",
 		f.Reserved, report.Counted(f.SegmentCalls, "call"))
 }
 
@@ -216,7 +222,8 @@ func (w *WhatIf) setup(t *Trial) (allocator.Setup, error) {
 		}
 	}
 	if setup.Settings.Backend == "cudaMallocAsync" {
-		return setup, fail.Usage("hightide replay --policy async estimates it", "the driver's own pool has no segments to show")
+		return setup, fail.Usage("hightide replay --policy async estimates it",
+			"the driver's own pool has no segments to show")
 	}
 	return setup, nil
 }
@@ -228,7 +235,8 @@ func (w *WhatIf) recordedSetup() allocator.Setup {
 	return setup
 }
 
-// mayDepend says that a run's verdict is not known before every order of addresses was run: it serves what was refused, or is near the limit.
+// mayDepend says that a run's verdict is not known before every order of addresses was run: it serves what was
+// refused, or is near the limit.
 func (w *WhatIf) mayDepend(setup *allocator.Setup, o *allocator.Outcome) bool {
 	limit := setup.Limit()
 	return firstLack(o) == nil && limit > 0 && (len(w.trace.refused()) > 0 || o.Usage.PeakReserved > limit/10*9)
@@ -251,7 +259,9 @@ func (w *WhatIf) record(ctx context.Context, event int) (*Side, error) {
 
 // side runs the trace once, or twice where the moment of the peak is to be found first.
 func (w *WhatIf) side(ctx context.Context, setup allocator.Setup, event int) (*Side, *allocator.Outcome, error) {
-	out, seen, stopped := allocator.RunAndLook(w.trace.program, setup, allocator.Look{Points: trialPoints, Event: event, Guess: int(w.peak.Load()), Stop: func() bool { return ctx.Err() != nil }})
+	out, seen, stopped := allocator.RunAndLook(w.trace.program, setup,
+		allocator.Look{Points: trialPoints, Event: event, Guess: int(w.peak.Load()),
+			Stop: func() bool { return ctx.Err() != nil }})
 	if stopped {
 		return nil, nil, ctx.Err()
 	}
@@ -289,7 +299,8 @@ func momentOf(s *allocator.Seen) Moment {
 	at := 0
 	for i := range s.Segments {
 		g := &s.Segments[i]
-		out := MomentSegment{Size: g.Size, Large: g.Large, Expandable: g.Expandable, Stream: g.Stream, Private: g.Pool != mem.PoolID{}}
+		out := MomentSegment{Size: g.Size, Large: g.Large, Expandable: g.Expandable, Stream: g.Stream,
+			Private: g.Pool != mem.PoolID{}}
 		for _, b := range g.Blocks {
 			made := int64(s.Made[at])
 			at++
@@ -300,7 +311,8 @@ func momentOf(s *allocator.Seen) Moment {
 			case mem.BlockPendingFree:
 				state = 2
 			}
-			if n := len(out.Blocks); n > 0 && b.Size < fine && out.Blocks[n-1][1] == state && mem.Bytes(out.Blocks[n-1][0]) < fine {
+			if n := len(out.Blocks); n > 0 && b.Size < fine && out.Blocks[n-1][1] == state &&
+				mem.Bytes(out.Blocks[n-1][0]) < fine {
 				out.Blocks[n-1][0] += int64(b.Size)
 				out.Blocks[n-1][2] = severalBlocks
 				continue
@@ -323,10 +335,12 @@ func (t *Tried) difference() string {
 	text := fmt.Sprintf("The same peak of reserved memory: %v.", after.Reserved)
 	if change != 0 {
 		direction := map[bool]string{true: "less", false: "more"}[change < 0]
-		text = fmt.Sprintf("Reserved memory peaks at %v instead of %v: %v %s.", after.Reserved, before.Reserved, max(change, -change), direction)
+		text = fmt.Sprintf("Reserved memory peaks at %v instead of %v: %v %s.", after.Reserved, before.Reserved,
+			max(change, -change), direction)
 	}
 	if calls != 0 {
-		text += fmt.Sprintf(" %s of the driver.", report.Counted(max(calls, -calls), map[bool]string{true: "fewer call", false: "more call"}[calls < 0]))
+		text += fmt.Sprintf(" %s of the driver.", report.Counted(max(calls, -calls),
+			map[bool]string{true: "fewer call", false: "more call"}[calls < 0]))
 	}
 	if after.Retries > 0 {
 		text += fmt.Sprintf(" The cache is emptied for lack of memory, times: %s.", report.Count(after.Retries))

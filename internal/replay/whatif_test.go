@@ -42,7 +42,8 @@ func TestWhatIf(t *testing.T) {
 			p := w.trace.program
 			setup := w.trace.setup()
 			setup.Settings.Expandable = true
-			if want := allocator.Run(p, setup); with.Replayed.Reserved != want.Usage.PeakReserved || with.Line != "PYTORCH_CUDA_ALLOC_CONF="+expandable {
+			if want := allocator.Run(p, setup); with.Replayed.Reserved != want.Usage.PeakReserved ||
+				with.Line != "PYTORCH_CUDA_ALLOC_CONF="+expandable {
 				t.Errorf("%v reserved (%s), a run says %v", with.Replayed.Reserved, with.Line, want.Usage.PeakReserved)
 			}
 			checkSide(t, "expandable", &with.Replayed)
@@ -52,13 +53,16 @@ func TestWhatIf(t *testing.T) {
 
 			half := (same.Recorded.Allocated / 2).String()
 			oom := try(t, w, Trial{Memory: half})
-			if oom.Replayed.OOM == nil || oom.Replayed.Moment.Event != *oom.Replayed.OOM || oom.Replayed.Moment.Reserved > oom.Capacity {
+			if oom.Replayed.OOM == nil || oom.Replayed.Moment.Event != *oom.Replayed.OOM ||
+				oom.Replayed.Moment.Reserved > oom.Capacity {
 				t.Errorf("in %s: %+v", half, oom.Replayed.Figures)
 			}
 			checkSide(t, "out of memory", &oom.Replayed)
 
-			if again := try(t, w, Trial{Settings: &expandable}); again.Replayed.Moment.Event != with.Replayed.Moment.Event || again.Replayed.Moment.Reserved != with.Replayed.Reserved {
-				t.Errorf("after another trial the peak is at event %d, before at %d", again.Replayed.Moment.Event, with.Replayed.Moment.Event)
+			if again := try(t, w, Trial{Settings: &expandable}); again.Replayed.Moment.Event != with.Replayed.Moment.Event ||
+				again.Replayed.Moment.Reserved != with.Replayed.Reserved {
+				t.Errorf("after another trial the peak is at event %d, before at %d", again.Replayed.Moment.Event,
+					with.Replayed.Moment.Event)
 			}
 
 			at := same.Events / 2
@@ -71,7 +75,8 @@ func TestWhatIf(t *testing.T) {
 	}
 }
 
-// TestWhatIfLacksMemory: a request that failed fails again where nothing is changed, and its peak is the one that was recorded.
+// TestWhatIfLacksMemory: a request that failed fails again where nothing is changed, and its peak is the one that was
+// recorded.
 func TestWhatIfLacksMemory(t *testing.T) {
 	snapshot := testkit.Snapshot(t, "imagined/oom-a10-pieces.pickle")
 	w, err := NewWhatIf(snapshot, 0)
@@ -80,8 +85,10 @@ func TestWhatIfLacksMemory(t *testing.T) {
 	}
 	device := usage.FromTrace(snapshot, 0, usage.Whole)
 	same := try(t, w, Trial{})
-	if most := device.Most.Reserved; same.Recorded.Reserved != most || same.Replayed.Reserved != most || same.Recorded.Moment.Reserved != most || same.Replayed.OOM != nil {
-		t.Errorf("%v and %v reserved, %v at the peak; recorded were %v; %s", same.Recorded.Reserved, same.Replayed.Reserved, same.Recorded.Moment.Reserved, most, same.Sentence)
+	if most := device.Most.Reserved; same.Recorded.Reserved != most || same.Replayed.Reserved != most ||
+		same.Recorded.Moment.Reserved != most || same.Replayed.OOM != nil {
+		t.Errorf("%v and %v reserved, %v at the peak; recorded were %v; %s", same.Recorded.Reserved, same.Replayed.Reserved,
+			same.Recorded.Moment.Reserved, most, same.Sentence)
 	}
 	if larger := try(t, w, Trial{Memory: "80GiB"}); larger.Replayed.Reserved <= same.Recorded.Reserved || larger.Recorded.Reserved != same.Recorded.Reserved {
 		t.Errorf("with 80 GiB %v reserved, recorded %v", larger.Replayed.Reserved, larger.Recorded.Reserved)
@@ -119,7 +126,8 @@ func try(t *testing.T, w *WhatIf, trial Trial) *Tried {
 	return out
 }
 
-// checkSide: segments add up to what is reserved, their blocks to them, and blocks in use know the event that made them.
+// checkSide: segments add up to what is reserved, their blocks to them, and blocks in use know the event that made
+// them.
 func checkSide(t *testing.T, what string, s *Side) {
 	t.Helper()
 	var size, active mem.Bytes
@@ -144,10 +152,12 @@ func checkSide(t *testing.T, what string, s *Side) {
 		size, active = size+g.Size, active+used
 	}
 	if size != s.Moment.Reserved || active != s.Moment.Active || made == 0 {
-		t.Errorf("%s: segments of %v, %v active, reserved %v, %v active; %d blocks know who made them", what, size, active, s.Moment.Reserved, s.Moment.Active, made)
+		t.Errorf("%s: segments of %v, %v active, reserved %v, %v active; %d blocks know who made them", what, size, active,
+			s.Moment.Reserved, s.Moment.Active, made)
 	}
 	c := &s.Curve
-	if len(c.Event) == 0 || len(c.Event) != len(c.Reserved) || len(c.Event) != len(c.Active) || len(c.Event) > trialPoints {
+	if len(c.Event) == 0 || len(c.Event) != len(c.Reserved) || len(c.Event) != len(c.Active) ||
+		len(c.Event) > trialPoints {
 		t.Errorf("%s: curve of %d, %d, %d", what, len(c.Event), len(c.Reserved), len(c.Active))
 	}
 }
@@ -158,7 +168,8 @@ func TestWhatIfRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	wrong, async := "max_split_size_mb:3", "backend:cudaMallocAsync"
-	for name, trial := range map[string]Trial{"a setting that cannot be": {Settings: &wrong}, "the driver's pool": {Settings: &async}, "no such GPU": {GPU: "nothing"}, "no size": {Memory: "much"}} {
+	for name, trial := range map[string]Trial{"a setting that cannot be": {Settings: &wrong},
+		"the driver's pool": {Settings: &async}, "no such GPU": {GPU: "nothing"}, "no size": {Memory: "much"}} {
 		if _, err := w.Try(t.Context(), trial); err == nil {
 			t.Errorf("%s: no error", name)
 		}
@@ -220,7 +231,8 @@ func TestWhatIfSearch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if told == 0 || told != found.Searched.Settings || found.Best == nil || want.Best == nil || found.Best.AllocConf != want.Best.AllocConf || found.Best.Gain != want.Best.Gain {
+	if told == 0 || told != found.Searched.Settings || found.Best == nil || want.Best == nil ||
+		found.Best.AllocConf != want.Best.AllocConf || found.Best.Gain != want.Best.Gain {
 		t.Errorf("told %d of %d; best %+v, want %+v", told, found.Searched.Settings, found.Best, want.Best)
 	}
 }

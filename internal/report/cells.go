@@ -8,8 +8,8 @@ import (
 	"hightide/internal/mem"
 )
 
-// Add puts a row into a table: integers, optional ones, and texts of any type. An empty text and what is missing at the end are
-// absent.
+// Add puts a row into a table: integers, optional ones, and texts of any type. An empty text and what is missing at
+// the end are absent.
 func (t *Table) Add(values ...any) {
 	row := make([]Cell, len(t.Columns))
 	for i, value := range values {

@@ -18,8 +18,10 @@ var phaseInk = map[mem.Phase]struct {
 	letter rune
 	code   string
 }{
-	mem.PhaseData: {'d', "33"}, mem.PhaseForward: {'f', "32"}, mem.PhaseBackward: {'b', "34"}, mem.PhaseOptimizer: {'o', "35"},
-	mem.PhaseEvaluation: {'e', "36"}, mem.PhaseCheckpoint: {'c', "31"}, mem.PhaseUser: {'u', "37"}, mem.PhaseStep: {'s', "37"},
+	mem.PhaseData: {'d', "33"}, mem.PhaseForward: {'f', "32"}, mem.PhaseBackward: {'b', "34"},
+	mem.PhaseOptimizer:  {'o', "35"},
+	mem.PhaseEvaluation: {'e', "36"}, mem.PhaseCheckpoint: {'c', "31"}, mem.PhaseUser: {'u', "37"},
+	mem.PhaseStep: {'s', "37"},
 }
 
 // picture is a curve with the phases below it. Its x runs from begin to end, in ns or events.
@@ -49,7 +51,8 @@ func (p *printer) chart(r *Report) {
 		return
 	}
 	end := max(r.Headline.Duration, s.X[len(s.X)-1])
-	p.picture(&picture{title: Shorten(UpperFirst(Clean(s.FullTitle())), p.Width-20) + " over time", label: s.Label, x: s.X, y: s.Y, end: end, unit: s.Unit,
+	p.picture(&picture{title: Shorten(UpperFirst(Clean(s.FullTitle())), p.Width-20) + " over time", label: s.Label,
+		x: s.X, y: s.Y, end: end, unit: s.Unit,
 		bars: r.barsOfPeak(), axis: []string{"0 s", Duration(end / 2), Duration(end)}})
 }
 
@@ -116,7 +119,8 @@ var eighths = []rune(" ▁▂▃▄▅▆▇█")
 
 var asciiEighths = []rune("  ..::+##")
 
-// chartRow is one line of the picture; each character cell has eight levels, and a shade where nothing but what is around reaches.
+// chartRow is one line of the picture; each character cell has eight levels, and a shade where nothing but what is
+// around reaches.
 func (p *printer) chartRow(heights, around []int64, high int64, row int) string {
 	levels, shade := eighths, '░'
 	if p.ASCII {
@@ -153,7 +157,8 @@ func Panels(o TextOptions, panels ...Panel) string {
 		high = max(high, slices.Max(append(of.Reserved, 0)))
 	}
 	for _, of := range panels {
-		c := &picture{title: of.Title, label: of.Label, y: of.Used, reserved: of.Reserved, high: high, end: int64(of.Parts) - 1, unit: mem.UnitBytes}
+		c := &picture{title: of.Title, label: of.Label, y: of.Used, reserved: of.Reserved, high: high,
+			end: int64(of.Parts) - 1, unit: mem.UnitBytes}
 		for i := range of.Used {
 			c.x = append(c.x, int64(i))
 		}
@@ -196,7 +201,8 @@ func (p *printer) strip(c *picture, columns int) {
 	p.line(strings.Repeat(" ", chartMargin) + strings.Join(legend, "  "))
 }
 
-// dominantPhases is the phase that took most of each column. Where steps were thinned the column between two kept ones repeats.
+// dominantPhases is the phase that took most of each column. Where steps were thinned the column between two kept
+// ones repeats.
 func (c *picture) dominantPhases(columns int) []mem.Phase {
 	taken, phases := make([]map[mem.Phase]int64, columns), make([]mem.Phase, columns)
 	edge := func(column int) int64 {

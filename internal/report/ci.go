@@ -57,8 +57,8 @@ func WriteJUnit(w io.Writer, name string, cases []TestCase) error {
 	return err
 }
 
-// Annotation is the workflow command that has GitHub show a text at a line of a file. Level is error, warning or notice;
-// without a file it belongs to the whole change, a line of 0 is none.
+// Annotation is the workflow command that has GitHub show a text at a line of a file. Level is error, warning or
+// notice; without a file it belongs to the whole change, a line of 0 is none.
 func Annotation(level, file string, line int, title, text string) string {
 	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
 	data := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
@@ -77,11 +77,13 @@ type Checked struct {
 	Name  string    `json:"name"` // "peak", "category activations", …
 	Limit mem.Bytes `json:"limit_bytes"`
 	Found mem.Bytes `json:"found_bytes"`
-	Label mem.Label `json:"label"`                // of what was found
-	Of    string    `json:"of,omitempty"`         // the device of several that has most, and its file: "device 1 of rank0.pickle"
-	Open  mem.Bytes `json:"open_bytes,omitempty"` // from before the trace: of which no file tells whether it belongs to it too
-	Over  bool      `json:"over"`
-	Line  int       `json:"line"` // of the budget's file
+	Label mem.Label `json:"label"` // of what was found
+	// the device of several that has most, and its file: "device 1 of rank0.pickle"
+	Of string `json:"of,omitempty"`
+	// from before the trace: of which no file tells whether it belongs to it too
+	Open mem.Bytes `json:"open_bytes,omitempty"`
+	Over bool      `json:"over"`
+	Line int       `json:"line"` // of the budget's file
 
 	// Baseline is what Limit is relative to.
 	Baseline mem.Optional `json:"baseline_bytes,omitzero"`
@@ -131,10 +133,12 @@ func (c Checked) Sentence() string {
 		than = fmt.Sprintf(" (the baseline has %v)", mem.Bytes(was))
 	}
 	if c.Over {
-		return fmt.Sprintf("%s is %v (%s), %v over its budget of %v%s", what, c.Found, c.Label, c.Found-c.Limit, c.Limit, than)
+		return fmt.Sprintf("%s is %v (%s), %v over its budget of %v%s", what, c.Found, c.Label, c.Found-c.Limit, c.Limit,
+			than)
 	}
 	if c.Open > 0 {
-		return fmt.Sprintf("%s is at most %v (%s) of %v%s, with all that was there before the trace", what, c.Found+c.Open, c.Label, c.Limit, than)
+		return fmt.Sprintf("%s is at most %v (%s) of %v%s, with all that was there before the trace", what, c.Found+c.Open,
+			c.Label, c.Limit, than)
 	}
 	return fmt.Sprintf("%s is %v (%s) of %v%s", what, c.Found, c.Label, c.Limit, than)
 }

@@ -22,10 +22,12 @@ func (p *printer) course(a *Allocator) {
 	if len(a.Curve) < 3 {
 		return
 	}
-	c := &picture{title: "Allocated on " + a.Title + ", event by event", label: a.Label, begin: int64(a.First), end: int64(a.Last), unit: mem.UnitBytes, inferred: true,
+	c := &picture{title: "Allocated on " + a.Title + ", event by event", label: a.Label, begin: int64(a.First),
+		end: int64(a.Last), unit: mem.UnitBytes, inferred: true,
 		axis: []string{"event " + Count(int64(a.First)), Count(int64(a.Last))}}
 	for _, point := range a.Curve {
-		c.x, c.y, c.reserved = append(c.x, int64(point.Event)), append(c.y, int64(point.Allocated)), append(c.reserved, point.Reserved.Or(0))
+		c.x, c.y, c.reserved = append(c.x, int64(point.Event)), append(c.y, int64(point.Allocated)),
+			append(c.reserved, point.Reserved.Or(0))
 	}
 	if a.Steps != nil {
 		for _, phase := range a.Steps.Phases {
@@ -77,7 +79,8 @@ func (p *printer) tape(a *Allocator) {
 		}
 	}
 	title := Shorten(fmt.Sprintf("Segments of %s %s", a.Title, momentText(a)), p.Width)
-	p.title(title + p.paint(dim, Shorten(fmt.Sprintf(" (each character %v; dark is in use, light is cached)", mem.Bytes(part)), p.Width-len([]rune(title)))))
+	p.title(title + p.paint(dim, Shorten(fmt.Sprintf(" (each character %v; dark is in use, light is cached)",
+		mem.Bytes(part)), p.Width-len([]rune(title)))))
 	for row := range tapeRows {
 		line := make([]rune, width)
 		for i := range line {

@@ -30,8 +30,10 @@ func (set *StackSet) FlameTable(measure, of string) Table {
 		return Table{}
 	}
 	what := set.Measures[m]
-	t := Table{Name: "flame", Title: "Flame graph of " + of + ": " + what.Title, Note: fmt.Sprintf("Calls of at least 1 in %d; the outermost call first.", flameLeast),
-		Columns: []Column{TextColumn("call", "Call"), {"value", UpperFirst(what.Name), what.Unit, set.Label}, {"share", "Share", mem.UnitMilli, set.Label}}}
+	t := Table{Name: "flame", Title: "Flame graph of " + of + ": " + what.Title,
+		Note: fmt.Sprintf("Calls of at least 1 in %d; the outermost call first.", flameLeast),
+		Columns: []Column{TextColumn("call", "Call"), {"value", UpperFirst(what.Name), what.Unit, set.Label},
+			{"share", "Share", mem.UnitMilli, set.Label}}}
 	root := set.Calls(m)
 	var walk func(n *Call, lead, branch string)
 	walk = func(n *Call, lead, branch string) {

@@ -187,7 +187,8 @@ type Policy struct {
 // OfData says whether a kernel would have counted the size; others are lengths that were asked for.
 func (p *Policy) OfData() bool {
 	switch p.Op {
-	case "nonzero", "unique", "unique_consecutive", "unique_dim", "unique_dim_consecutive", "repeat_interleave", "bincount", "coalesce":
+	case "nonzero", "unique", "unique_consecutive", "unique_dim", "unique_dim_consecutive", "repeat_interleave",
+		"bincount", "coalesce":
 		return p.Elements > 0
 	}
 	return false

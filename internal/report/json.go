@@ -31,7 +31,8 @@ func (r *Report) HTML(w io.Writer) error {
 	return web.Report(w, text)
 }
 
-// leads says whether a report is headed by a device rather than by another: pinned host memory only where there is no other.
+// leads says whether a report is headed by a device rather than by another: pinned host memory only where there is no
+// other.
 func (a *Allocator) leads(other *Allocator) bool {
 	if host := other.Device == mem.HostDevice; host != (a.Device == mem.HostDevice) {
 		return host
@@ -54,7 +55,8 @@ func (r *Report) ExplainJSON() ([]byte, error) {
 		NotLooked string   `json:"not_looked_for,omitempty"`
 		Looked    string   `json:"looked_for,omitempty"`
 		Notes     []string `json:"notes"`
-	}{Version, nil, r.Allocators, nil, nil, r.Headline.Verdict, r.Findings, r.Headline.NotLooked, r.Headline.Looked, r.Notes}
+	}{Version, nil, r.Allocators, nil, nil, r.Headline.Verdict, r.Findings, r.Headline.NotLooked, r.Headline.Looked,
+		r.Notes}
 	out.Flames = slices.DeleteFunc(slices.Clone(r.Stacks), func(s StackSet) bool { return s.Name != "device" })
 	for _, a := range r.Allocators {
 		if out.Allocator == nil || a.leads(out.Allocator) {

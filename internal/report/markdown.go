@@ -95,7 +95,8 @@ func MarkdownTable(b *strings.Builder, title string, columns []ListColumn, rows 
 
 // markdownSpecial are the characters that a text from a recording must not smuggle in. Backticks
 // stay: our own sentences quote code with them.
-var markdownSpecial = strings.NewReplacer("|", "\\|", "<", "&lt;", ">", "&gt;", "[", "\\[", "]", "\\]", "*", "\\*", "_", "\\_", "@", "@\u200b")
+var markdownSpecial = strings.NewReplacer("|", "\\|", "<", "&lt;", ">", "&gt;", "[", "\\[", "]", "\\]", "*", "\\*",
+	"_", "\\_", "@", "@\u200b")
 
 // Markdown makes a text safe to stand in Markdown: nothing in it is markup but code between backticks.
 func Markdown(s string) string {

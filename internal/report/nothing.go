@@ -6,8 +6,9 @@ import (
 	"hightide/internal/mem"
 )
 
-// SayNothing says what is to be said of a run or a file in which nothing was found, and whether that is good news. It is where the program ended well
-// and all was looked for: one that goes on may yet grow, and one that failed was not seen to its end.
+// SayNothing says what is to be said of a run or a file in which nothing was found, and whether that is good news. It
+// is where the program ended well and all was looked for: one that goes on may yet grow, and one that failed was not
+// seen to its end.
 func (r *Report) SayNothing() {
 	h := &r.Headline
 	h.Nothing, h.Well = "", false

@@ -7,7 +7,8 @@ import (
 	"hightide/internal/mem"
 )
 
-// TestSayNothing: that nothing was found is good news only of a program that ended well and in which all was looked for.
+// TestSayNothing: that nothing was found is good news only of a program that ended well and in which all was looked
+// for.
 func TestSayNothing(t *testing.T) {
 	seen := []Series{{Name: mem.SeriesRSS}}
 	for _, test := range []struct {
@@ -16,18 +17,26 @@ func TestSayNothing(t *testing.T) {
 		says   string
 		well   bool
 	}{
-		{"done", Report{Series: seen, Headline: Headline{Ended: mem.Ending{Kind: mem.EndDone}, Looked: "Looked for growth."}}, "Nothing to change was found. Looked for growth.", true},
-		{"stopped as asked", Report{Series: seen, Headline: Headline{Ended: mem.Ending{Kind: mem.EndStopped}}}, "Nothing to change was found.", true},
-		{"what a line needs gets larger", Report{Series: seen, Headline: Headline{Ended: mem.Ending{Kind: mem.EndDone}, Larger: "a.py:7"}}, "No leak was found, but what a.py:7 allocates gets larger", false},
+		{"done", Report{Series: seen, Headline: Headline{Ended: mem.Ending{Kind: mem.EndDone},
+			Looked: "Looked for growth."}}, "Nothing to change was found. Looked for growth.", true},
+		{"stopped as asked", Report{Series: seen, Headline: Headline{Ended: mem.Ending{Kind: mem.EndStopped}}},
+			"Nothing to change was found.", true},
+		{"what a line needs gets larger", Report{Series: seen, Headline: Headline{Ended: mem.Ending{Kind: mem.EndDone},
+			Larger: "a.py:7"}}, "No leak was found, but what a.py:7 allocates gets larger", false},
 		{"running", Report{Series: seen, Headline: Headline{Ended: mem.StillRunning}}, "so far", false},
-		{"killed", Report{Series: seen, Headline: Headline{Ended: mem.Ending{Kind: mem.EndFailed}}}, "The program failed", false},
-		{"out of memory", Report{Series: seen, Headline: Headline{Ended: mem.Ending{Kind: mem.EndOOM}}}, "The program failed", false},
+		{"killed", Report{Series: seen, Headline: Headline{Ended: mem.Ending{Kind: mem.EndFailed}}}, "The program failed",
+			false},
+		{"out of memory", Report{Series: seen, Headline: Headline{Ended: mem.Ending{Kind: mem.EndOOM}}},
+			"The program failed", false},
 		{"cut off", Report{Series: seen, Headline: Headline{Ended: mem.Ending{Kind: mem.EndCutOff}}}, "not known", false},
-		{"not looked", Report{Series: seen, Headline: Headline{Ended: mem.Ending{Kind: mem.EndDone}, NotLooked: "Leaks were not looked for."}}, "not looked for. Of what", false},
+		{"not looked", Report{Series: seen, Headline: Headline{Ended: mem.Ending{Kind: mem.EndDone},
+			NotLooked: "Leaks were not looked for."}}, "not looked for. Of what", false},
 		{"nothing seen", Report{Headline: Headline{Ended: mem.Ending{Kind: mem.EndDone}}}, "Nothing was observed", false},
 		{"a file", Report{Allocators: []*Allocator{{}}}, "No leak, no out-of-memory", true},
-		{"a file without a trace", Report{Allocators: []*Allocator{{}}, Headline: Headline{NotLooked: "Growth was not looked for."}}, "Growth was not looked for.", false},
-		{"a finding", Report{Series: seen, Findings: []Finding{{}}, Headline: Headline{Ended: mem.Ending{Kind: mem.EndDone}}}, "", false},
+		{"a file without a trace", Report{Allocators: []*Allocator{{}},
+			Headline: Headline{NotLooked: "Growth was not looked for."}}, "Growth was not looked for.", false},
+		{"a finding", Report{Series: seen, Findings: []Finding{{}},
+			Headline: Headline{Ended: mem.Ending{Kind: mem.EndDone}}}, "", false},
 	} {
 		test.report.SayNothing()
 		h := test.report.Headline

@@ -22,7 +22,8 @@ func (r *Report) ForPage() *Report {
 	page.Allocators = nil
 	for _, a := range r.Allocators {
 		slim := *a
-		slim.Curve, slim.Blame, slim.Turnover, slim.Longest, slim.Growth, slim.Pins, slim.OOM = nil, nil, nil, nil, nil, nil, nil
+		slim.Curve, slim.Blame, slim.Turnover, slim.Longest, slim.Growth, slim.Pins, slim.OOM = nil, nil, nil, nil, nil,
+			nil, nil
 		slim.Map = JoinedMap(a.Map, pageBlocks/devices)
 		page.Allocators = append(page.Allocators, &slim)
 	}

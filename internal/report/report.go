@@ -7,8 +7,8 @@
 //	                ├──▶ markdown.go
 //	                └──▶ page.go: what the HTML page gets
 //
-// Packages replay and fit answer questions of their own, with a sentence or two around a Table and Panels. They write no Report, as
-// there is no run or device to report on.
+// Packages replay and fit answer questions of their own, with a sentence or two around a Table and Panels. They write
+// no Report, as there is no run or device to report on.
 //
 // A Report holds plain values: bytes and nanoseconds are integers, an absent figure is absent. words.go has the
 // forms in which figures are written everywhere. Read report.go next.
@@ -50,8 +50,10 @@ type Report struct {
 // New is a report of files alone, without anything in it yet.
 func New() *Report {
 	return &Report{
-		Version: Version, Run: mem.RunInfo{Command: []string{}, Verb: "explain", Label: mem.Measured}, Processes: []mem.Process{},
-		Findings: []Finding{}, Tables: []Table{}, Series: []Series{}, Phases: []PhaseBar{}, Steps: []StepPoint{}, Marks: []Mark{},
+		Version: Version, Run: mem.RunInfo{Command: []string{}, Verb: "explain", Label: mem.Measured},
+		Processes: []mem.Process{},
+		Findings:  []Finding{}, Tables: []Table{}, Series: []Series{}, Phases: []PhaseBar{}, Steps: []StepPoint{},
+		Marks:  []Mark{},
 		Stacks: []StackSet{}, Notes: []string{}, Headline: Headline{Complete: true, Clauses: []string{}},
 	}
 }

@@ -60,7 +60,8 @@ func (o TextOptions) Fit(text string) string {
 	return asciiOnly.Replace(text)
 }
 
-var asciiOnly = strings.NewReplacer("±", "+-", "…", "...", "→", "->", "·", "-", "µ", "u", "°", " deg ", "–", "-", "×", "x", "│", "|", "┤", "+", "└", "+", "─", "-", "²", "^2", "●", "*", "■", "*", "○", "o", "░", ".")
+var asciiOnly = strings.NewReplacer("±", "+-", "…", "...", "→", "->", "·", "-", "µ", "u", "°", " deg ", "–", "-", "×",
+	"x", "│", "|", "┤", "+", "└", "+", "─", "-", "²", "^2", "●", "*", "■", "*", "○", "o", "░", ".")
 
 // Clean makes text safe to print: no control characters, no escape sequences.
 func Clean(s string) string {
@@ -186,7 +187,8 @@ func (p *printer) findings(r *Report) {
 		if asked := f.SiteFile != "" && (f.SiteFile != f.File || f.SiteLine != f.Line); f.Kind == KindOOM && asked {
 			numbers = "" // what another line asked for, and this one did not hold
 		}
-		if 4+len([]rune(mem.LineName(mem.Location{File: f.File, Line: f.Line})))+2+len(f.Kind)+len([]rune(numbers)) > p.Width {
+		if 4+len([]rune(mem.LineName(mem.Location{File: f.File,
+			Line: f.Line})))+2+len(f.Kind)+len([]rune(numbers)) > p.Width {
 			numbers = "" // they are in the text as well
 		}
 		p.line("  " + p.paint(code, mark) + " " + where + p.paint(code, f.Kind) + numbers)

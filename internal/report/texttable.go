@@ -9,10 +9,12 @@ import (
 )
 
 // rowsShown is how many rows of a table the terminal gets; the HTML report and the JSON have all.
-var rowsShown = map[string]int{"sites": 10, "growth": 10, "phases": 14, "modules": 12, "processes": 8, "composition": 12, "devices": 16, "faults": 6, "gpus": 200, "fit": 200}
+var rowsShown = map[string]int{"sites": 10, "growth": 10, "phases": 14, "modules": 12, "processes": 8,
+	"composition": 12, "devices": 16, "faults": 6, "gpus": 200, "fit": 200}
 
 // deviceRows likewise, of the tables that a device of a snapshot has.
-var deviceRows = map[string]int{"flame": flameRows, "growth": 6, "pins": 5, "classes": 6, "rounding": 4, "turnover": 6, "start": 4, "longest": 5}
+var deviceRows = map[string]int{"flame": flameRows, "growth": 6, "pins": 5, "classes": 6, "rounding": 4,
+	"turnover": 6, "start": 4, "longest": 5}
 
 // inVerdict are tables whose figures an imagined run's own tables have.
 var inVerdict = []string{"composition", "devices", "modules", "device"}

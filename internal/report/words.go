@@ -83,15 +83,17 @@ func Duration(ns int64) string {
 type signal struct{ name, means string }
 
 var signals = map[int64]signal{
-	1:  {"SIGHUP", "its terminal went away"},
-	2:  {"SIGINT", "somebody interrupted it, as Ctrl-C does"},
-	3:  {"SIGQUIT", "somebody interrupted it, as Ctrl-\\ does"},
-	4:  {"SIGILL", "an instruction that this machine's processor lacks"},
-	6:  {"SIGABRT", "it ended itself, as C++ does over an exception that nobody catches or a failed assertion; its last words say which"},
-	7:  {"SIGBUS", "a file or a shared memory that it had mapped has no room left, often /dev/shm"},
-	8:  {"SIGFPE", "a division by zero in compiled code"},
-	9:  {"SIGKILL", "most often the kernel, for lack of host memory, or a batch system over its limit"},
-	11: {"SIGSEGV", "compiled code went to memory that is not its own: a fault in an extension, or a stack that overflowed"},
+	1: {"SIGHUP", "its terminal went away"},
+	2: {"SIGINT", "somebody interrupted it, as Ctrl-C does"},
+	3: {"SIGQUIT", "somebody interrupted it, as Ctrl-\\ does"},
+	4: {"SIGILL", "an instruction that this machine's processor lacks"},
+	6: {"SIGABRT", "it ended itself, as C++ does over an exception that nobody catches or a failed assertion; its " +
+		"last words say which"},
+	7: {"SIGBUS", "a file or a shared memory that it had mapped has no room left, often /dev/shm"},
+	8: {"SIGFPE", "a division by zero in compiled code"},
+	9: {"SIGKILL", "most often the kernel, for lack of host memory, or a batch system over its limit"},
+	11: {"SIGSEGV",
+		"compiled code went to memory that is not its own: a fault in an extension, or a stack that overflowed"},
 	13: {"SIGPIPE", "whoever read its output went away"},
 	15: {"SIGTERM", "somebody asked it to end, as timeout and batch systems do"},
 	24: {"SIGXCPU", "its limit of processor time is used up"},

@@ -2,10 +2,10 @@ package sampler
 
 import "time"
 
-// Budget keeps all sampling under a share of one core, of several processes severalShare more. Ticks are paid from at most 60 % of it, PSS from
-// the rest. It costs far more (about 50 ms for each GiB of 4 KiB pages, a tenth of that with huge
-// pages, and the process cannot map memory meanwhile). So all are read together where footprint.go wants it and
-// there is enough for it, else once there is enough for two. Pure: times are arguments, ns.
+// Budget keeps all sampling under a share of one core, of several processes severalShare more. Ticks are paid from at
+// most 60 % of it, PSS from the rest. It costs far more (about 50 ms for each GiB of 4 KiB pages, a tenth of that
+// with huge pages, and the process cannot map memory meanwhile). So all are read together where footprint.go wants it
+// and there is enough for it, else once there is enough for two. Pure: times are arguments, ns.
 type Budget struct {
 	share    float64
 	interval float64

@@ -11,16 +11,16 @@ import (
 	"hightide/internal/mem"
 )
 
-// Cgroup reads the memory control group of a process: ours, and so that of the processes we start, or another's. Version 1
-// and 2 differ in file names only. The zero value is not a group: everything is absent.
+// Cgroup reads the memory control group of a process: ours, and so that of the processes we start, or another's.
+// Version 1 and 2 differ in file names only. The zero value is not a group: everything is absent.
 type Cgroup struct {
 	Version int
 	dirs    []string // the process's first, then those around it, up to the root of the hierarchy
 	used    int      // open file, or -1
 }
 
-// OpenCgroup finds the group of a process; pid 0: the calling one. One that cannot be seen from here, as of another container's, is
-// absent.
+// OpenCgroup finds the group of a process; pid 0: the calling one. One that cannot be seen from here, as of another
+// container's, is absent.
 func OpenCgroup(root string, pid int) Cgroup {
 	c := Cgroup{used: -1}
 	used := map[int]string{1: "memory.usage_in_bytes", 2: "memory.current"}
@@ -31,8 +31,8 @@ func OpenCgroup(root string, pid int) Cgroup {
 	return c
 }
 
-// cgroupDirs are the folders of a process's group of a controller and those around it, up to the root of the hierarchy. The file of
-// a name, by version, is in the first of them.
+// cgroupDirs are the folders of a process's group of a controller and those around it, up to the root of the
+// hierarchy. The file of a name, by version, is in the first of them.
 func cgroupDirs(root string, pid int, controller string, file map[int]string) (dirs []string, version int) {
 	path, version := cgroupPath(filepath.Join(root, "proc/self/cgroup"), controller)
 	ours := path
@@ -108,8 +108,8 @@ func (c *Cgroup) Used() mem.Optional {
 	return optional(quantity(buffer[:n]))
 }
 
-// File is what of Used are pages of files that the kernel can take back: page cache but for what is locked, of /dev/shm or of a
-// tmpfs, in bytes.
+// File is what of Used are pages of files that the kernel can take back: page cache but for what is locked, of
+// /dev/shm or of a tmpfs, in bytes.
 func (c *Cgroup) File() (file mem.Optional) {
 	if len(c.dirs) == 0 {
 		return file

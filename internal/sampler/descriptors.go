@@ -27,7 +27,8 @@ func (p *Process) descriptors() map[string]int64 {
 	return fewest(counts)
 }
 
-// descriptorKind is "socket" of "socket:[8123]", "/data/*.txt" of "/data/a1.txt", "/dev/shm/* (deleted)" of a file without a name.
+// descriptorKind is "socket" of "socket:[8123]", "/data/*.txt" of "/data/a1.txt", "/dev/shm/* (deleted)" of a file
+// without a name.
 func descriptorKind(target string) string {
 	if !strings.HasPrefix(target, "/") {
 		if kind, _, ok := strings.Cut(target, ":["); ok && kind != "anon_inode" {

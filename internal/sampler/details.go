@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Details is what is read of one process when somebody asks for it, as some of it costs: its PSS tens of milliseconds for a gigabyte.
-// What the kernel does not tell, or not to this user, is absent.
+// Details is what is read of one process when somebody asks for it, as some of it costs: its PSS tens of milliseconds
+// for a gigabyte. What the kernel does not tell, or not to this user, is absent.
 type Details struct {
 	PSS, USS          mem.Optional // shared pages divided by their users; without them
 	Anon, File, Shmem mem.Optional // of the resident memory: its own, mapped files, shared memory
@@ -33,7 +33,8 @@ func ReadDetails(root string, pid int, startTicks uint64) (*Details, error) {
 		return nil, ErrGone
 	}
 	d := &Details{}
-	for name, into := range map[string]*mem.Optional{"RssAnon": &d.Anon, "RssFile": &d.File, "RssShmem": &d.Shmem, "VmSwap": &d.Swap, "VmHWM": &d.Peak} {
+	for name, into := range map[string]*mem.Optional{"RssAnon": &d.Anon, "RssFile": &d.File, "RssShmem": &d.Shmem,
+		"VmSwap": &d.Swap, "VmHWM": &d.Peak} {
 		if value, ok := field(status, name); ok {
 			*into = mem.Some(value)
 		}
@@ -60,8 +61,8 @@ func ReadDetails(root string, pid int, startTicks uint64) (*Details, error) {
 	return d, nil
 }
 
-// Signal sends a signal to the process that began at startTicks. A descriptor of the process is taken first, so that a number which
-// became another's in between is never signalled.
+// Signal sends a signal to the process that began at startTicks. A descriptor of the process is taken first, so that
+// a number which became another's in between is never signalled.
 func Signal(pid int, startTicks uint64, signal syscall.Signal) error {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if errors.Is(err, unix.ENOSYS) { // before Linux 5.3

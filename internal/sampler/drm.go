@@ -61,7 +61,8 @@ func openDRM(root, name, prefix, pciVendor string, describe func(*card)) *drm {
 				c.pci = value
 			}
 		}
-		c.temp, c.power = first(dir, "hwmon/hwmon*/temp1_input"), first(dir, "hwmon/hwmon*/power1_average", "hwmon/hwmon*/power1_input")
+		c.temp, c.power = first(dir, "hwmon/hwmon*/temp1_input"),
+			first(dir, "hwmon/hwmon*/power1_average", "hwmon/hwmon*/power1_input")
 		if c.gpu.Name = word(filepath.Join(dir, "product_name")); c.gpu.Name == "" {
 			c.gpu.Name = name + " " + strings.TrimPrefix(word(filepath.Join(dir, "device")), "0x")
 		}

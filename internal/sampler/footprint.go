@@ -113,7 +113,8 @@ func (p *Process) files() bounds {
 	if kin := p.told(); kin != nil {
 		return about(kin.file, p.parts.file)
 	}
-	return p.withChildren(s.several(p.parts.file, s.at.file, s.pss.file), p.parts.file, p.forks.file, func(c parts) int64 { return c.file })
+	return p.withChildren(s.several(p.parts.file, s.at.file, s.pss.file), p.parts.file, p.forks.file,
+		func(c parts) int64 { return c.file })
 }
 
 func (p *Process) shares() bounds {
@@ -121,7 +122,8 @@ func (p *Process) shares() bounds {
 	if kin := p.told(); kin != nil {
 		return about(kin.shared, p.parts.shared)
 	}
-	return p.withChildren(s.several(p.parts.shared, s.at.shared, s.pss.shared), p.parts.shared, p.forks.shared, func(c parts) int64 { return c.shared })
+	return p.withChildren(s.several(p.parts.shared, s.at.shared, s.pss.shared), p.parts.shared, p.forks.shared,
+		func(c parts) int64 { return c.shared })
 }
 
 // told is what the reading of a sibling tells of p; nil: nothing.
@@ -132,8 +134,8 @@ func (p *Process) told() *family {
 	return nil
 }
 
-// withChildren is what p adds by memory of one kind, where one of the children that it has had since it was read was read for
-// all. It is, of as much as the largest of them has, the same share as of theirs, and the rest as it was.
+// withChildren is what p adds by memory of one kind, where one of the children that it has had since it was read was
+// read for all. It is, of as much as the largest of them has, the same share as of theirs, and the rest as it was.
 func (p *Process) withChildren(alone bounds, rss int64, share float64, kind func(parts) int64) bounds {
 	if p.sharing.stale == 0 || p.forks.probed == 0 || p.lineage == nil {
 		return alone
@@ -270,9 +272,9 @@ func (s *Sampler) footprint(now int64, last bool) {
 	s.treePSS(now, sum)
 }
 
-// spares says whether it is time to read all though nobody waits for it, ever more seldom. What one alone takes is known
-// but for the files that it shares with programs outside. While it loads its libraries a reading is out of date at the next
-// tick, so the first is put off until that has come to rest.
+// spares says whether it is time to read all though nobody waits for it, ever more seldom. What one alone takes is
+// known but for the files that it shares with programs outside. While it loads its libraries a reading is out of date
+// at the next tick, so the first is put off until that has come to rest.
 func (s *Sampler) spares(now int64, sum bounds) bool {
 	f, since := &s.shared, now-s.shared.swept
 	switch {
@@ -349,8 +351,9 @@ func (s *Sampler) samplePages(now, width int64) (done bool) {
 	return done
 }
 
-// The least time between two samples of the page maps, behind one that failed, and between two readings of all. A process
-// alone is read where half its life has passed since it was, within limits, and when what it shares has rested for so long.
+// The least time between two samples of the page maps, behind one that failed, and between two readings of all. A
+// process alone is read where half its life has passed since it was, within limits, and when what it shares has
+// rested for so long.
 const (
 	sampleEvery = int64(200e6)
 	sampleAgain = int64(50e6)
@@ -399,8 +402,8 @@ func (s *Sampler) sweep(now int64) {
 	}
 }
 
-// tornReading says whether processes came to map more of files while all were read one after the other. What they have of
-// shared memory now is noted for the same question.
+// tornReading says whether processes came to map more of files while all were read one after the other. What they
+// have of shared memory now is noted for the same question.
 func (s *Sampler) tornReading() bool {
 	var more, all int64
 	for _, p := range s.tree.live {

@@ -55,8 +55,8 @@ func TestFootprint(t *testing.T) {
 	holds(t, f, "one is left", all[1:], 1000, 0)
 }
 
-// TestFaultsAsUsual: of a process that was sampled twice, page faults that come as usual copy about as many pages as they
-// did. What goes beyond that may have copied any.
+// TestFaultsAsUsual: of a process that was sampled twice, page faults that come as usual copy about as many pages as
+// they did. What goes beyond that may have copied any.
 func TestFaultsAsUsual(t *testing.T) {
 	f := &footprint{}
 	parent, child := memberOf(1, 500, 0, 0), memberOf(2, 500, 0, 0)
@@ -150,8 +150,8 @@ sys.stdin.read()`)
 	}
 }
 
-// TestAloneIsReadOnceItRests: a process alone is not read while it loads its libraries, is once that has come to rest, and
-// from then on ever more seldom.
+// TestAloneIsReadOnceItRests: a process alone is not read while it loads its libraries, is once that has come to
+// rest, and from then on ever more seldom.
 func TestAloneIsReadOnceItRests(t *testing.T) {
 	s := New(Options{Leader: 1, Root: t.TempDir(), Vendors: []Vendor{}}, newSeen())
 	defer s.Close()

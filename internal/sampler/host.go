@@ -151,7 +151,8 @@ func ReadGit(ctx context.Context, dir string) *mem.Git {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
-	c := exec.CommandContext(ctx, "git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "--no-optional-locks",
+	c := exec.CommandContext(ctx, "git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null",
+		"--no-optional-locks",
 		"status", "--porcelain=v2", "--branch", "--untracked-files=no", "--ignore-submodules=dirty")
 	c.Dir = dir
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a Ctrl-C is meant for the training

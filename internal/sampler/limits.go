@@ -117,7 +117,8 @@ func (l *limited) groupThreads(sink Sink, now int64) {
 	}
 }
 
-// systemThreads reads how many threads the machine has, the kernel's own included: of "0.20 0.18 0.12 1/80 11206" it is the 80.
+// systemThreads reads how many threads the machine has, the kernel's own included: of "0.20 0.18 0.12 1/80 11206" it
+// is the 80.
 func (l *limited) systemThreads(sink Sink, now int64) {
 	var buffer [128]byte
 	n, err := readFile(filepath.Join(l.root, "proc/loadavg"), buffer[:])

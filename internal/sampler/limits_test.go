@@ -34,7 +34,8 @@ sys.stdin.read()`)
 			t.Log("/dev/shm is no file system of its own here")
 		}
 	}
-	if threads, most := sink.last["0  "+string(mem.SeriesSystemThreads)], sink.last["0  "+string(mem.SeriesSystemThreadsLimit)]; threads < 2 || most < threads {
+	if threads, most := sink.last["0  "+string(mem.SeriesSystemThreads)],
+		sink.last["0  "+string(mem.SeriesSystemThreadsLimit)]; threads < 2 || most < threads {
 		t.Errorf("%d threads of %d on this machine", threads, most)
 	}
 }
@@ -72,9 +73,11 @@ sys.stdin.read()`)
 // TestGroupThreads: the control group that comes nearest to its limit counts, of whichever version.
 func TestGroupThreads(t *testing.T) {
 	for name, tree := range map[string]map[string]string{
-		"v2": {"proc/self/cgroup": "0::/jobs/1\n", "sys/fs/cgroup/jobs/1/pids.current": "40\n", "sys/fs/cgroup/jobs/1/pids.max": "max\n",
+		"v2": {"proc/self/cgroup": "0::/jobs/1\n", "sys/fs/cgroup/jobs/1/pids.current": "40\n",
+			"sys/fs/cgroup/jobs/1/pids.max":   "max\n",
 			"sys/fs/cgroup/jobs/pids.current": "90\n", "sys/fs/cgroup/jobs/pids.max": "100\n"},
-		"v1": {"proc/self/cgroup": "8:pids:/jobs/1\n4:memory:/elsewhere\n", "sys/fs/cgroup/pids/jobs/1/pids.current": "40\n", "sys/fs/cgroup/pids/jobs/1/pids.max": "1000\n",
+		"v1": {"proc/self/cgroup": "8:pids:/jobs/1\n4:memory:/elsewhere\n",
+			"sys/fs/cgroup/pids/jobs/1/pids.current": "40\n", "sys/fs/cgroup/pids/jobs/1/pids.max": "1000\n",
 			"sys/fs/cgroup/pids/jobs/pids.current": "90\n", "sys/fs/cgroup/pids/jobs/pids.max": "100\n"},
 	} {
 		root := t.TempDir()
@@ -92,7 +95,8 @@ func TestGroupThreads(t *testing.T) {
 		l.open(root, 0)
 		l.sample(sink, 1, true)
 		l.close()
-		if used, most := sink.last["0  "+string(mem.SeriesCgroupThreads)], sink.last["0  "+string(mem.SeriesCgroupThreadsLimit)]; used != 90 || most != 100 {
+		if used, most := sink.last["0  "+string(mem.SeriesCgroupThreads)],
+			sink.last["0  "+string(mem.SeriesCgroupThreadsLimit)]; used != 90 || most != 100 {
 			t.Errorf("%s: %d of %d, want 90 of 100", name, used, most)
 		}
 	}
@@ -130,7 +134,8 @@ sys.stdin.read()`)
 		sink.left = nil
 		s.Last(monotonic())
 		for _, block := range sink.left {
-			if strings.HasPrefix(block.Name, "hightide-test-") && strings.HasSuffix(block.Name, fmt.Sprintf("-%d", os.Getpid())) && block.Bytes == 1<<20 {
+			if strings.HasPrefix(block.Name, "hightide-test-") &&
+				strings.HasSuffix(block.Name, fmt.Sprintf("-%d", os.Getpid())) && block.Bytes == 1<<20 {
 				names = append(names, block.Name)
 			}
 		}

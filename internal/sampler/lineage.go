@@ -1,8 +1,8 @@
 package sampler
 
-// A lineage is processes that were forked one from the other and still run the same program. They have the same anonymous
-// pages until one of them writes to its own copy, gives it back or ends. So their resident sets count some bytes more than
-// once:
+// A lineage is processes that were forked one from the other and still run the same program. They have the same
+// anonymous pages until one of them writes to its own copy, gives it back or ends. So their resident sets count some
+// bytes more than once:
 //
 //	a fork ──▶ all that the child has of its parent is counted once more
 //	a sample of the page maps, at the same addresses of all (pagemap.go) ──▶ how much is
@@ -84,9 +84,9 @@ func (f *footprint) forked(p, parent *Process) {
 
 func (p *Process) faults() int64 { return p.Usage.MinorFaults + p.Usage.MajorFaults }
 
-// lost bounds what p shares no more of what it did: copied by writing to it, which takes a page fault each, or given back.
-// How many of its faults copied a page nothing tells. It is taken to be as many as lately, and some more, as long as they
-// come about as fast; of all others each may have.
+// lost bounds what p shares no more of what it did: copied by writing to it, which takes a page fault each, or given
+// back. How many of its faults copied a page nothing tells. It is taken to be as many as lately, and some more, as
+// long as they come about as fast; of all others each may have.
 func (p *Process) lost() int64 {
 	s := &p.sharing
 	faults := float64(max(p.faults()-s.faults, 0))

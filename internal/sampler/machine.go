@@ -74,11 +74,12 @@ type Card struct {
 
 // Picture is a machine at a moment. What cannot be seen here is absent.
 type Picture struct {
-	Host      string       `json:"host"`
-	Time      int64        `json:"time_ns"` // CLOCK_MONOTONIC
-	Cores     int          `json:"cores"`
-	Busy      mem.Optional `json:"cpu_milli,omitzero"` // of all cores together: 1000 is all of them; absent at the first reading
-	Load      string       `json:"load,omitempty"`     // over 1, 5 and 15 minutes
+	Host  string `json:"host"`
+	Time  int64  `json:"time_ns"` // CLOCK_MONOTONIC
+	Cores int    `json:"cores"`
+	// of all cores together: 1000 is all of them; absent at the first reading
+	Busy      mem.Optional `json:"cpu_milli,omitzero"`
+	Load      string       `json:"load,omitempty"` // over 1, 5 and 15 minutes
 	Total     mem.Optional `json:"memory_bytes,omitzero"`
 	Available mem.Optional `json:"available_bytes,omitzero"`
 	Swap      mem.Optional `json:"swap_bytes,omitzero"`
@@ -95,7 +96,8 @@ type cpuTimes struct{ busy, all int64 }
 
 // OpenMachine prepares to look; it reads nothing yet but starts the vendors' helpers.
 func OpenMachine(root string) *Machine {
-	m := &Machine{root: root, known: map[int]*Seen{}, kernel: map[int]uint64{}, vendors: OpenVendors(root), cgroup: OpenCgroup(root, 0)}
+	m := &Machine{root: root, known: map[int]*Seen{}, kernel: map[int]uint64{}, vendors: OpenVendors(root),
+		cgroup: OpenCgroup(root, 0)}
 	m.last = make([][]Card, len(m.vendors))
 	m.procDir, _ = openFile(filepath.Join(root, "proc"), syscall.O_DIRECTORY)
 	return m
@@ -228,7 +230,8 @@ func (m *Machine) process(pid int, now int64) {
 		if s.state == 'Z' {
 			return // we never saw it alive
 		}
-		seen = &Seen{PID: pid, StartTicks: uint64(s.start), ticks: -1, asked: &Process{PID: pid, dir: filepath.Join(m.root, "proc", strconv.Itoa(pid))}}
+		seen = &Seen{PID: pid, StartTicks: uint64(s.start), ticks: -1,
+			asked: &Process{PID: pid, dir: filepath.Join(m.root, "proc", strconv.Itoa(pid))}}
 		m.known[pid] = seen
 	}
 	seen.take(&s, now-m.time)

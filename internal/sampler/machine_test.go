@@ -26,7 +26,8 @@ func TestMachineSeesThisMachine(t *testing.T) {
 	if us == nil {
 		t.Fatal("we are not among the processes")
 	}
-	if us.Parent != os.Getppid() || us.RSS < 1<<20 || us.User != uint32(os.Getuid()) || !us.Busy.Known() || len(us.Command) == 0 {
+	if us.Parent != os.Getppid() || us.RSS < 1<<20 || us.User != uint32(os.Getuid()) || !us.Busy.Known() ||
+		len(us.Command) == 0 {
 		t.Errorf("we are %+v", us)
 	}
 }
@@ -58,7 +59,8 @@ func TestSignalReachesWhoIsMeant(t *testing.T) {
 		t.Errorf("another process of that number: %v", err)
 	}
 	env, err := Environ("/", seen.PID, seen.StartTicks)
-	if err != nil || len(env) != 2 || env[0] != (mem.Variable{Name: "HF_TOKEN", Value: mem.Masked}) || env[1].Value != "1" {
+	if err != nil || len(env) != 2 || env[0] != (mem.Variable{Name: "HF_TOKEN", Value: mem.Masked}) ||
+		env[1].Value != "1" {
 		t.Errorf("environment %v, %v", env, err)
 	}
 	if err := Signal(seen.PID, seen.StartTicks, syscall.SIGTERM); err != nil {

@@ -269,7 +269,8 @@ func (v *nvidia) attribute(answer nvmlAnswer, live []*Process) error {
 		return errors.New(answer.notes[0])
 	}
 	if strangers > 0 {
-		return errors.New("the driver numbers processes as the host does and this container does not: what each process holds is not seen")
+		return errors.New("the driver numbers processes as the host does and this container does not: what each process " +
+			"holds is not seen")
 	}
 	return nil
 }

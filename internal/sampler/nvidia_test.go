@@ -67,8 +67,10 @@ func TestNVIDIA(t *testing.T) {
 		t.Fatal(v.problem)
 	}
 	wantGPUs := []mem.GPU{
-		{Index: 0, UUID: "GPU-00000000", Vendor: "NVIDIA", Name: "NVIDIA Test A", Memory: mem.Some(80 << 30), Driver: "550.54.15"},
-		{Index: 1, UUID: "GPU-00000001", Vendor: "NVIDIA", Name: "NVIDIA Test B", Memory: mem.Some(80 << 30), Driver: "550.54.15"},
+		{Index: 0, UUID: "GPU-00000000", Vendor: "NVIDIA", Name: "NVIDIA Test A", Memory: mem.Some(80 << 30),
+			Driver: "550.54.15"},
+		{Index: 1, UUID: "GPU-00000001", Vendor: "NVIDIA", Name: "NVIDIA Test B", Memory: mem.Some(80 << 30),
+			Driver: "550.54.15"},
 	}
 	if !reflect.DeepEqual(v.Devices(), wantGPUs) {
 		t.Errorf("%+v", v.Devices())
@@ -112,7 +114,8 @@ func TestNVIDIAOldDriver(t *testing.T) {
 	for _, r := range readings {
 		got[key(r.Process, r.Device, r.Name)] = r.Value
 	}
-	if got[key(nil, "nvidia:0", mem.SeriesDeviceUsed)] != 3<<30 || got[key(own, "nvidia:0", mem.SeriesDeviceProcess)] != 1500<<20 {
+	if got[key(nil, "nvidia:0", mem.SeriesDeviceUsed)] != 3<<30 ||
+		got[key(own, "nvidia:0", mem.SeriesDeviceProcess)] != 1500<<20 {
 		t.Errorf("%v", got)
 	}
 }

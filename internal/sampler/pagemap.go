@@ -10,9 +10,10 @@ import (
 	"slices"
 )
 
-// How much anonymous memory a lineage counts more than once is known without a walk of all its pages. The kernel's page map
-// says of each page whether one process alone maps it. A page that two have in common has the same address in both, and a
-// sample of addresses is enough. Where nothing is shared there is nothing to see again, until the next fork.
+// How much anonymous memory a lineage counts more than once is known without a walk of all its pages. The kernel's
+// page map says of each page whether one process alone maps it. A page that two have in common has the same address
+// in both, and a sample of addresses is enough. Where nothing is shared there is nothing to see again, until the next
+// fork.
 
 const (
 	runsOfAll     = 12000 // of neighbouring pages, in all members together
@@ -70,8 +71,9 @@ func (l *lineage) sample(now int64, maps []byte) error {
 	return nil
 }
 
-// counted sums up the pages of the sample that are counted more than once, and how far that may be off: neighbouring runs
-// differ by chance. Where children have children, four processes that share pages of one address may be two pairs.
+// counted sums up the pages of the sample that are counted more than once, and how far that may be off: neighbouring
+// runs differ by chance. Where children have children, four processes that share pages of one address may be two
+// pairs.
 func (l *lineage) counted() (twice, off, doubtful float64) {
 	before, squares, kept := 0.0, 0.0, 0
 	for i := range l.places {
@@ -141,13 +143,17 @@ func (p *Process) countShared(places []uint64, counts []uint8) (pageSet, error) 
 	return shared, nil
 }
 
-// list chooses the places: in what the first of the members map, and the newest, which still has all that was there when
-// it was forked.
+// list chooses the places: in what the first of the members map, and the newest, which still has all that was there
+// when it was forked.
 func (l *lineage) list(maps []byte) {
 	var all []pageRange
-	for _, p := range slices.Compact([]*Process{l.members[0], l.members[min(1, len(l.members)-1)], l.members[len(l.members)-1]}) {
+	for _, p := range slices.Compact([]*Process{l.members[0], l.members[min(1, len(l.members)-1)],
+		l.members[len(l.members)-1]}) {
 		if n, err := readWhole(p.dir+"/maps", maps); err == nil {
-			eachPrivate(maps[:n], func(from, to uint64) { all = append(all, pageRange{from / uint64(pageSize), to / uint64(pageSize)}) })
+			eachPrivate(maps[:n], func(from, to uint64) {
+				all = append(all,
+					pageRange{from / uint64(pageSize), to / uint64(pageSize)})
+			})
 		}
 	}
 	all = merged(all)
@@ -184,8 +190,8 @@ func merged(all []pageRange) []pageRange {
 	return kept
 }
 
-// eachPrivate visits the private mappings of a process that may have pages of its own, in bytes: "7f1c…-7f1d… rw-p …". Those
-// that are only read may have been written to when a library was loaded.
+// eachPrivate visits the private mappings of a process that may have pages of its own, in bytes: "7f1c…-7f1d… rw-p
+// …". Those that are only read may have been written to when a library was loaded.
 func eachPrivate(text []byte, visit func(from, to uint64)) {
 	for {
 		line, rest, whole := bytes.Cut(text, []byte{'\n'})
@@ -194,7 +200,8 @@ func eachPrivate(text []byte, visit func(from, to uint64)) {
 		}
 		text = rest
 		dash, space := bytes.IndexByte(line, '-'), bytes.IndexByte(line, ' ')
-		if dash < 0 || space < dash || len(line) < space+5 || line[space+4] != 'p' || line[space+1] != 'r' || line[space+2] != 'w' && line[space+3] == 'x' {
+		if dash < 0 || space < dash || len(line) < space+5 || line[space+4] != 'p' || line[space+1] != 'r' ||
+			line[space+2] != 'w' && line[space+3] == 'x' {
 			continue
 		}
 		from, to := hexadecimal(line[:dash]), hexadecimal(line[dash+1:space])

@@ -21,8 +21,9 @@ type stat struct {
 	start       int64 // ticks since boot
 	vms         int64 // bytes
 	rssPages    int64
-	image       int64  // where its stack begins, at random: another after exec, a forked child's is its parent's; 0 where we may not know
-	comm        []byte // aliases the input
+	// where its stack begins, at random: another after exec, a forked child's is its parent's; 0 where we may not know
+	image int64
+	comm  []byte // aliases the input
 }
 
 func parseStat(text []byte) (s stat, err error) {

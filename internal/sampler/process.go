@@ -74,7 +74,8 @@ type Usage struct {
 	FilesRead   bool
 	PSS, USS    mem.Optional
 	MaxRSS      mem.Optional // the kernel's high-water mark (VmHWM)
-	Earlier     mem.Optional // what that was when the process, which ran before, was first looked at; MaxRSS is absent until it rises
+	// what that was when the process, which ran before, was first looked at; MaxRSS is absent until it rises
+	Earlier mem.Optional
 }
 
 var (
@@ -86,7 +87,8 @@ const clockTick = 10_000_000 // ns; USER_HZ is 100 on every Linux we build for
 
 // openProcess looks at a pid; errGone where it ended meanwhile or is a zombie.
 func openProcess(root string, pid int, page []byte) (*Process, error) {
-	p := &Process{PID: pid, page: page, dir: filepath.Join(root, "proc", strconv.Itoa(pid)), statFile: -1, status: -1, filesDir: -1, real: root == "/"}
+	p := &Process{PID: pid, page: page, dir: filepath.Join(root, "proc", strconv.Itoa(pid)), statFile: -1, status: -1,
+		filesDir: -1, real: root == "/"}
 	file, err := openFile(p.dir+"/stat", 0)
 	if err != nil {
 		return nil, errGone
@@ -243,8 +245,8 @@ func (p *Process) readCommand() bool {
 	return true
 }
 
-// asideMark begins the environment of what hightide's own package starts from within an observed program, as to ask for a
-// report. It is no part of the run, and neither is what it starts.
+// asideMark begins the environment of what hightide's own package starts from within an observed program, as to ask
+// for a report. It is no part of the run, and neither is what it starts.
 const asideMark = "HIGHTIDE_ASIDE=1\x00"
 
 func (p *Process) aside() bool {
@@ -294,8 +296,8 @@ func (p *Process) proportional() (pss parts, uss int64, err error) {
 	return pss, clean + dirty + huge, nil
 }
 
-// gone says whether a file of /proc could not be read because the process ended meanwhile: its folder is not there any more
-// either. A kernel without that file has the folder.
+// gone says whether a file of /proc could not be read because the process ended meanwhile: its folder is not there
+// any more either. A kernel without that file has the folder.
 func (p *Process) gone(err error) bool {
 	if errors.Is(err, syscall.ENOENT) {
 		_, err = os.Stat(p.dir)
@@ -339,7 +341,8 @@ func pread(fd int, buffer []byte) (int, error) { return preadAt(fd, buffer, 0) }
 
 func preadAt(fd int, buffer []byte, offset int64) (int, error) {
 	for {
-		n, _, errno := syscall.RawSyscall6(syscall.SYS_PREAD64, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(buffer))), uintptr(len(buffer)), uintptr(offset), 0, 0)
+		n, _, errno := syscall.RawSyscall6(syscall.SYS_PREAD64, uintptr(fd),
+			uintptr(unsafe.Pointer(unsafe.SliceData(buffer))), uintptr(len(buffer)), uintptr(offset), 0, 0)
 		switch errno {
 		case 0:
 			return int(n), nil

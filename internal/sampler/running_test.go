@@ -6,7 +6,8 @@ import (
 	"hightide/internal/mem"
 )
 
-// TestMarkOfBefore: what a process had before it was first looked at is not a peak of what is seen; what it reaches then is.
+// TestMarkOfBefore: what a process had before it was first looked at is not a peak of what is seen; what it reaches
+// then is.
 func TestMarkOfBefore(t *testing.T) {
 	command, end := start(t, "python3", "-c", `
 import mmap, sys

@@ -32,7 +32,8 @@ type Sink interface {
 	// Sample is one value of a series of mem/series.go; p is nil for the tree, the host or a whole
 	// device; device is "" or as in "nvidia:0". Times of one series never decrease.
 	Sample(p *Process, device string, name mem.Quantity, time, value int64)
-	// Descriptors says what the open descriptors of a process are, each time that there are far more of them: how many of each kind.
+	// Descriptors says what the open descriptors of a process are, each time that there are far more of them: how many
+	// of each kind.
 	Descriptors(p *Process, now int64, kinds map[string]int64)
 	// SharedLeft says at the end which blocks of /dev/shm no process uses.
 	SharedLeft(now int64, left []Left)
@@ -126,8 +127,8 @@ func (s *Sampler) Close() {
 // Processes are those alive at the last tick.
 func (s *Sampler) Processes() []*Process { return s.tree.live }
 
-// helperPids are processes that the sampler itself started. A leader that ran before may also be above ourselves, and above the
-// process that started us to have its own place in the terminal.
+// helperPids are processes that the sampler itself started. A leader that ran before may also be above ourselves, and
+// above the process that started us to have its own place in the terminal.
 func (s *Sampler) helperPids() []int {
 	var pids []int
 	if s.options.Running {
@@ -227,8 +228,8 @@ func (s *Sampler) meet(p *Process, now int64) {
 	s.relate(p)
 }
 
-// Join looks from here on at a process that began at startTicks and whose parents may be gone or none of ours. A daemon is
-// forked twice, and a shell may end before its background jobs do.
+// Join looks from here on at a process that began at startTicks and whose parents may be gone or none of ours. A
+// daemon is forked twice, and a shell may end before its background jobs do.
 func (s *Sampler) Join(pid int, startTicks uint64, now int64) {
 	if p := s.tree.join(pid, startTicks); p != nil {
 		p.joined = true
@@ -248,7 +249,8 @@ func (s *Sampler) readProcesses(now int64, slow bool) {
 			}
 		}
 		s.read(largest, now, slow)
-		s.unobserved("every process at every interval", "reading all would take more than the sampling budget: the smaller ones take turns")
+		s.unobserved("every process at every interval",
+			"reading all would take more than the sampling budget: the smaller ones take turns")
 	}
 	for i := range n {
 		if p := s.live[(s.cursor+i)%len(s.live)]; p.Usage.Time != now {

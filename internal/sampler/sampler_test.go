@@ -30,7 +30,8 @@ type seen struct {
 }
 
 func newSeen() *seen {
-	return &seen{processes: map[int]*Process{}, gone: map[int]int{}, last: map[string]int64{}, unobserved: map[string]string{}}
+	return &seen{processes: map[int]*Process{}, gone: map[int]int{}, last: map[string]int64{},
+		unobserved: map[string]string{}}
 }
 
 func key(p *Process, device string, name mem.Quantity) string {
@@ -144,7 +145,8 @@ func TestProcess(t *testing.T) {
 	near("RSS", get(mem.SeriesRSS), kernel("VmRSS"), 1<<20)
 	near("VMS", get(mem.SeriesVMS), kernel("VmSize"), 0)
 	near("threads", get(mem.SeriesThreads), kernel("Threads"), 0)
-	near("high-water mark", s.tree.Find(pid).Usage.MaxRSS.Or(0), kernel("VmHWM"), 1<<20) // it may touch pages in between, as for RSS
+	// it may touch pages in between, as for RSS
+	near("high-water mark", s.tree.Find(pid).Usage.MaxRSS.Or(0), kernel("VmHWM"), 1<<20)
 	files, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
 	near("files", get(mem.SeriesFiles), int64(len(files)), 0)
 	if get(mem.SeriesFiles) < 10 { // standard ones and seven
@@ -217,8 +219,8 @@ sys.stdin.read()`)
 	}
 }
 
-// TestLeave: a process that is named as no part of the run is looked at no more, whether it was seen before or not. Nor is
-// what it starts from then on.
+// TestLeave: a process that is named as no part of the run is looked at no more, whether it was seen before or not.
+// Nor is what it starts from then on.
 func TestLeave(t *testing.T) {
 	sink := newSeen()
 	s := New(Options{Leader: os.Getpid()}, sink)
@@ -268,8 +270,8 @@ func TestLeave(t *testing.T) {
 	}
 }
 
-// TestMarkedAside: what hightide's own package starts is never looked at, nor is what that starts; a process that was seen before it
-// called exec is given up.
+// TestMarkedAside: what hightide's own package starts is never looked at, nor is what that starts; a process that was
+// seen before it called exec is given up.
 func TestMarkedAside(t *testing.T) {
 	sink := newSeen()
 	s := New(Options{Leader: os.Getpid()}, sink)
@@ -367,8 +369,8 @@ ctypes.CDLL(None).pthread_exit(None)`)
 	}
 }
 
-// TestJoin: an orphan that its parents do not lead to is seen once it is named, with the process that it is a copy of. It is not
-// under the start of another, nor after it was left.
+// TestJoin: an orphan that its parents do not lead to is seen once it is named, with the process that it is a copy
+// of. It is not under the start of another, nor after it was left.
 func TestJoin(t *testing.T) {
 	c, _ := start(t, "python3", "-c", `
 import os, sys, time
@@ -451,7 +453,8 @@ func TestOrphan(t *testing.T) {
 func TestManyChildren(t *testing.T) {
 	before := openFiles(t)
 	// Then one after the other: on a busy machine the sampler's budget lets it look for children seldom.
-	c, end := start(t, "sh", "-c", `echo ready; i=0; while [ $i -lt 200 ]; do sleep 0.05 & i=$((i+1)); done; while sleep 0.1; do :; done & cat`)
+	c, end := start(t, "sh", "-c",
+		`echo ready; i=0; while [ $i -lt 200 ]; do sleep 0.05 & i=$((i+1)); done; while sleep 0.1; do :; done & cat`)
 	sink := newSeen()
 	s := New(Options{Leader: c.Process.Pid, WatchLeader: true}, sink)
 	cpu, began := ThreadCPUAll(), time.Now()
@@ -475,7 +478,8 @@ func TestManyChildren(t *testing.T) {
 			t.Errorf("process %d ended %d times", pid, times)
 		}
 	}
-	t.Logf("saw %d of 200 and more; %v of processor time for %d ticks in %v", len(sink.processes), time.Duration(spent), ticks, took)
+	t.Logf("saw %d of 200 and more; %v of processor time for %d ticks in %v", len(sink.processes), time.Duration(spent),
+		ticks, took)
 	if spent > int64(took/5) {
 		t.Errorf("%v of processor time in %v", time.Duration(spent), took)
 	}
@@ -525,7 +529,8 @@ func (quiet) Sample(*Process, string, mem.Quantity, int64, int64) {}
 func BenchmarkTick(b *testing.B) {
 	for _, n := range []int{1, 8} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			c, _ := start(b, "python3", "-c", "import os\nfor _ in range("+fmt.Sprint(n-1)+"):\n  if not os.fork(): break\n"+fmt.Sprintf(hold, 16))
+			c, _ := start(b, "python3", "-c",
+				"import os\nfor _ in range("+fmt.Sprint(n-1)+"):\n  if not os.fork(): break\n"+fmt.Sprintf(hold, 16))
 			s := New(Options{Leader: c.Process.Pid, WatchLeader: true, Vendors: []Vendor{}, Share: 1}, quiet{})
 			defer s.Close()
 			now := monotonic()

@@ -16,7 +16,8 @@ type Left struct {
 	New   bool  // it was written to since the sampler began
 }
 
-// leftBlocks lists them; where not all processes can be looked at, those of this user alone. since: ns of the wall clock.
+// leftBlocks lists them; where not all processes can be looked at, those of this user alone. since: ns of the wall
+// clock.
 func leftBlocks(root string, since int64) (left []Left) {
 	folder := filepath.Join(root, "dev/shm")
 	entries, err := os.ReadDir(folder)
@@ -26,17 +27,20 @@ func leftBlocks(root string, since int64) (left []Left) {
 	used, known := usedBlocks(root)
 	for _, entry := range entries {
 		var info syscall.Stat_t
-		if syscall.Lstat(filepath.Join(folder, entry.Name()), &info) != nil || info.Mode&syscall.S_IFMT != syscall.S_IFREG || used[info.Ino] {
+		if syscall.Lstat(filepath.Join(folder, entry.Name()), &info) != nil ||
+			info.Mode&syscall.S_IFMT != syscall.S_IFREG || used[info.Ino] {
 			continue
 		}
-		if bytes := info.Blocks * 512; bytes > 0 && (known || int(info.Uid) == os.Geteuid()) { // one's own processes can be looked at
+		// one's own processes can be looked at
+		if bytes := info.Blocks * 512; bytes > 0 && (known || int(info.Uid) == os.Geteuid()) {
 			left = append(left, Left{entry.Name(), bytes, info.Mtim.Nano() >= since || info.Ctim.Nano() >= since})
 		}
 	}
 	return left
 }
 
-// usedBlocks are the files of /dev/shm that processes map or have open, by number; known is false where one could not be looked at.
+// usedBlocks are the files of /dev/shm that processes map or have open, by number; known is false where one could not
+// be looked at.
 func usedBlocks(root string) (used map[uint64]bool, known bool) {
 	used, known = map[uint64]bool{}, true
 	processes, _ := filepath.Glob(filepath.Join(root, "proc/[0-9]*"))

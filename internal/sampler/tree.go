@@ -256,7 +256,8 @@ func (t *Tree) take(p *Process) {
 // remove forgets a process that ended.
 func (t *Tree) remove(p *Process) {
 	p.close()
-	t.known[p.PID] = member{round: t.round, looks: enoughLooks} // it stays known until it is listed no more: a zombie is not a new process
+	// it stays known until it is listed no more: a zombie is not a new process
+	t.known[p.PID] = member{round: t.round, looks: enoughLooks}
 	for i, other := range t.live {
 		if other == p {
 			t.live = append(t.live[:i], t.live[i+1:]...)

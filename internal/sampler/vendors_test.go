@@ -43,7 +43,8 @@ func sampleTree(t *testing.T, tree string, open func(string) Vendor, pid int) (V
 func TestAMD(t *testing.T) {
 	v, got, p := sampleTree(t, "amd", openAMD, 4711)
 	wantGPUs := []mem.GPU{
-		{Index: 0, UUID: "a1b2c3d4e5f60718", Vendor: "AMD", Name: "AMD Instinct MI300X OAM", Memory: mem.Some(206141652992), Driver: "amdgpu"},
+		{Index: 0, UUID: "a1b2c3d4e5f60718", Vendor: "AMD", Name: "AMD Instinct MI300X OAM", Memory: mem.Some(206141652992),
+			Driver: "amdgpu"},
 		{Index: 1, Vendor: "AMD", Name: "AMD 73bf", Memory: mem.Some(17163091968), Driver: "amdgpu"},
 	}
 	if !reflect.DeepEqual(v.Devices(), wantGPUs) {
@@ -64,7 +65,8 @@ func TestAMD(t *testing.T) {
 
 func TestIntel(t *testing.T) {
 	v, got, p := sampleTree(t, "intel", openIntel, 4712)
-	if gpus := v.Devices(); len(gpus) != 2 || gpus[0].Memory != mem.Some(12<<30) || gpus[0].Driver != "xe" || gpus[1].Memory.Known() {
+	if gpus := v.Devices(); len(gpus) != 2 || gpus[0].Memory != mem.Some(12<<30) || gpus[0].Driver != "xe" ||
+		gpus[1].Memory.Known() {
 		t.Errorf("%+v", gpus)
 	}
 	want := map[string]int64{
@@ -104,8 +106,10 @@ func TestCgroups(t *testing.T) {
 	} {
 		group := OpenCgroup(fixtures+test.tree, 0)
 		oom, kill := group.Events()
-		if group.Version != test.version || group.Used() != test.used || group.Limit() != test.limit || oom != test.oom || kill != test.kill {
-			t.Errorf("%s: version %d, used %v, limit %v, oom %v, kill %v", test.tree, group.Version, group.Used(), group.Limit(), oom, kill)
+		if group.Version != test.version || group.Used() != test.used || group.Limit() != test.limit || oom != test.oom ||
+			kill != test.kill {
+			t.Errorf("%s: version %d, used %v, limit %v, oom %v, kill %v", test.tree, group.Version, group.Used(),
+				group.Limit(), oom, kill)
 		}
 		group.Close()
 	}
@@ -126,7 +130,8 @@ func FuzzFdinfo(f *testing.F) {
 }
 
 func FuzzStat(f *testing.F) {
-	f.Add([]byte("1 (a) b) (c) S 2 1 1 0 -1 4194304 900 0 3 0 150 50 0 0 20 0 9 0 123456 9000000000 250000 1 4096 5000 140721000 0"))
+	f.Add([]byte("1 (a) b) (c) S 2 1 1 0 -1 4194304 900 0 3 0 150 50 0 0 20 0 9 0 123456 9000000000 250000 1 4096 5000 " +
+		"140721000 0"))
 	f.Add([]byte("1 ()"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		s, err := parseStat(text)
@@ -137,7 +142,8 @@ func FuzzStat(f *testing.F) {
 }
 
 func TestParseStat(t *testing.T) {
-	s, err := parseStat([]byte("77 (a) b) (c) S 2 1 1 0 -1 4194304 900 0 3 0 150 50 0 0 20 0 9 0 123456 9000000000 250000 1 4096 5000 140721000 0"))
+	s, err := parseStat([]byte("77 (a) b) (c) S 2 1 1 0 -1 4194304 900 0 3 0 150 50 0 0 20 0 9 0 123456 9000000000 " +
+		"250000 1 4096 5000 140721000 0"))
 	want := stat{'S', 2, 900, 3, 200, 9, 123456, 9000000000, 250000, 140721000, []byte("a) b) (c")}
 	if err != nil || !reflect.DeepEqual(s, want) {
 		t.Errorf("%+v, %v", s, err)

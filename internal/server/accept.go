@@ -15,8 +15,8 @@ func notAcceptable(others ...string) error {
 	return huma.Error406NotAcceptable("there is " + jsonKind + ", " + strings.Join(others, ", "))
 }
 
-// accepted is which of the kinds a client likes best (RFC 9110, 12.5.1), the first of several that it likes as well; "" where it takes
-// none of them. One that does not say takes the first.
+// accepted is which of the kinds a client likes best (RFC 9110, 12.5.1), the first of several that it likes as well;
+// "" where it takes none of them. One that does not say takes the first.
 func accepted(header string, kinds ...string) string {
 	if strings.TrimSpace(header) == "" {
 		return kinds[0]

@@ -20,7 +20,8 @@ func assets() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case isAPI(r):
-			refuse(w, r, http.StatusNotFound, "the API has no "+r.Method+" "+clip(r.URL.Path, auditPath)+" (/openapi.json lists what it has)")
+			refuse(w, r, http.StatusNotFound, "the API has no "+r.Method+" "+clip(r.URL.Path,
+				auditPath)+" (/openapi.json lists what it has)")
 			return
 		case r.Method != http.MethodGet && r.Method != http.MethodHead:
 			w.Header().Set("Allow", "GET, HEAD")

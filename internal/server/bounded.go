@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// What one request may take of the server: time by time that nothing moves and by how slowly it moves, never as a whole, as a stream of
-// events or the upload of a large file may go on for hours.
+// What one request may take of the server: time by time that nothing moves and by how slowly it moves, never as a
+// whole, as a stream of events or the upload of a large file may go on for hours.
 
 const (
 	stalled  = 10 * time.Second // who takes nothing, or sends nothing, for so long is let go
@@ -18,8 +18,9 @@ const (
 	bodySize = 1 << 20          // bytes of a request; uploads have their own limit
 )
 
-// bounded limits what a request may take. What it gives is to be served in place of the request: that one keeps the body that net/http
-// knows, which else would not see that a body was left unread, and take its rest for the next request.
+// bounded limits what a request may take. What it gives is to be served in place of the request: that one keeps the
+// body that net/http knows, which else would not see that a body was left unread, and take its rest for the next
+// request.
 func (s *Server) bounded(w http.ResponseWriter, r *http.Request) (*timely, *http.Request) {
 	t := &timely{ResponseWriter: w, control: http.NewResponseController(w), status: http.StatusOK}
 	if r.Body == nil || r.Body == http.NoBody {
@@ -85,13 +86,14 @@ func (b *timelyBody) wait() {
 // auditPath is how much is told of a path, which may have 64 KiB.
 const auditPath = 200
 
-// audit tells of a request that asked for a change, whether it was let or not, and who asked. Nothing of its query or body is told, which
-// may hold a secret.
+// audit tells of a request that asked for a change, whether it was let or not, and who asked. Nothing of its query or
+// body is told, which may hold a secret.
 func (s *Server) audit(w *timely, r *http.Request, who string) {
 	if s.options.Audit == nil || reads(r) || r.Method == http.MethodOptions {
 		return
 	}
-	s.options.Audit(fmt.Sprintf("%s %s %.20s %q: %d", now(), asking{who, r.RemoteAddr}, r.Method, clip(r.URL.Path, auditPath), w.status))
+	s.options.Audit(fmt.Sprintf("%s %s %.20s %q: %d", now(), asking{who, r.RemoteAddr}, r.Method,
+		clip(r.URL.Path, auditPath), w.status))
 }
 
 func now() string { return time.Now().UTC().Format(time.RFC3339) }

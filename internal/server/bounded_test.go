@@ -14,19 +14,21 @@ import (
 	"time"
 )
 
-// TestRestOfABodyIsNoRequest: what is left of a body that was refused is never taken for the next request of the connection, by which
-// the checks of where a request comes from would be passed by.
+// TestRestOfABodyIsNoRequest: what is left of a body that was refused is never taken for the next request of the
+// connection, by which the checks of where a request comes from would be passed by.
 func TestRestOfABodyIsNoRequest(t *testing.T) {
 	s := newSite(t, Options{})
 	inner := "GET /api/v1/status HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer right\r\n\r\n"
 	body := strings.Repeat(inner, 4*bodySize/len(inner))
-	for _, of := range []string{"Content-Type: application/json\r\n", "Content-Type: text/plain\r\n", "Origin: http://evil.example\r\n"} {
+	for _, of := range []string{"Content-Type: application/json\r\n", "Content-Type: text/plain\r\n",
+		"Origin: http://evil.example\r\n"} {
 		connection, err := net.Dial("tcp", s.Listener.Addr().String())
 		if err != nil {
 			t.Fatal(err)
 		}
 		go func() {
-			fmt.Fprintf(connection, "POST /api/v1/jobs HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer right\r\n%sContent-Length: %d\r\n\r\n%s", of, len(body), body)
+			fmt.Fprintf(connection, "POST /api/v1/jobs HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer "+
+				"right\r\n%sContent-Length: %d\r\n\r\n%s", of, len(body), body)
 		}()
 		answer, _ := io.ReadAll(connection) // until the server closes it, perhaps as a reset
 		connection.Close()
@@ -36,7 +38,8 @@ func TestRestOfABodyIsNoRequest(t *testing.T) {
 	}
 }
 
-// TestSlowBodies: a client that sends nothing more, or a byte now and then for ever, is let go, whether its body is read or not.
+// TestSlowBodies: a client that sends nothing more, or a byte now and then for ever, is let go, whether its body is
+// read or not.
 func TestSlowBodies(t *testing.T) {
 	for _, test := range []struct {
 		name, head string
@@ -98,7 +101,8 @@ func (l *oneConnection) Accept() (net.Conn, error) {
 func (l *oneConnection) Close() error   { return nil }
 func (l *oneConnection) Addr() net.Addr { return &net.TCPAddr{} }
 
-// TestTooMany: more requests at once than are served are refused, those under way go on, and there is room again once they have ended.
+// TestTooMany: more requests at once than are served are refused, those under way go on, and there is room again once
+// they have ended.
 func TestTooMany(t *testing.T) {
 	s := newSite(t, Options{})
 	ends := make([]func(), requestsAtOnce)
@@ -165,8 +169,8 @@ func (l *pipes) Accept() (net.Conn, error) {
 func (l *pipes) Close() error   { return nil }
 func (l *pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
-// TestRoomyListener: no more connections are accepted than there is room for, one that ends makes room for one, and a listener that is
-// full can be closed.
+// TestRoomyListener: no more connections are accepted than there is room for, one that ends makes room for one, and a
+// listener that is full can be closed.
 func TestRoomyListener(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := new(pipes)
@@ -200,8 +204,8 @@ func TestRoomyListener(t *testing.T) {
 	})
 }
 
-// TestRefusalsAreProblems: what is refused before the API is asked has the form that its description promises, and names no method as
-// one that works.
+// TestRefusalsAreProblems: what is refused before the API is asked has the form that its description promises, and
+// names no method as one that works.
 func TestRefusalsAreProblems(t *testing.T) {
 	s := newSite(t, Options{Token: "right"})
 	token := []string{"Authorization", "Bearer right"}
@@ -235,7 +239,8 @@ func TestRefusalsAreProblems(t *testing.T) {
 		response.Body.Close()
 		problem := response.Header.Get("Content-Type") == "application/problem+json"
 		if response.StatusCode != test.want || problem != strings.HasPrefix(test.path, "/api/") {
-			t.Errorf("%s %s: %s as %s; want %d", test.method, test.path, response.Status, response.Header.Get("Content-Type"), test.want)
+			t.Errorf("%s %s: %s as %s; want %d", test.method, test.path, response.Status, response.Header.Get("Content-Type"),
+				test.want)
 		}
 	}
 }

@@ -6,11 +6,12 @@ import (
 	"strings"
 )
 
-// largeAnswer is from how many bytes on an answer is compressed. Through a tunnel that saves most of its time; a smaller one, as a tile
-// while the hand moves, is there sooner as it is.
+// largeAnswer is from how many bytes on an answer is compressed. Through a tunnel that saves most of its time; a
+// smaller one, as a tile while the hand moves, is there sooner as it is.
 const largeAnswer = 256 << 10
 
-// compressed has large answers of JSON go compressed to clients that take that. It looks at what is written first: JSON comes at once.
+// compressed has large answers of JSON go compressed to clients that take that. It looks at what is written first:
+// JSON comes at once.
 func compressed(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !isAPI(r) || !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestCompressed: a large answer of JSON is compressed for who takes that, and comes out as it was; a stream of events is sent on at once.
+// TestCompressed: a large answer of JSON is compressed for who takes that, and comes out as it was; a stream of
+// events is sent on at once.
 func TestCompressed(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(compressed(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -8,34 +8,41 @@ import (
 )
 
 // about is what the description of the API begins with.
-const about = "What hightide ui serves: runs, live while they are recorded, snapshots of allocators, what other settings would have done, and jobs. " +
-	"Bytes and nanoseconds are integers. Times are in ns since the run began, unless they are said to be since 1970. What was not observed is absent, never 0. " +
+const about = "What hightide ui serves: runs, live while they are recorded, snapshots of allocators, what other " +
+	"settings would have done, and jobs. " +
+	"Bytes and nanoseconds are integers. Times are in ns since the run began, unless they are said to be since 1970. " +
+	"What was not observed is absent, never 0. " +
 	"Streams of server-sent events are described in docs/formats/api.md."
 
 // groups are what the API has, by the first part of a path after /api/v1, in the order in which people read it.
 var groups = []*huma.Tag{
 	{Name: "runs", Description: "What was recorded: curves, spans, events, findings, output and files."},
-	{Name: "snapshots", Description: "Traces of allocators, block by block, and what other settings would have made of them."},
+	{Name: "snapshots",
+		Description: "Traces of allocators, block by block, and what other settings would have made of them."},
 	{Name: "jobs", Description: "What takes longer than a request: imagined GPUs, searches, matrices."},
 	{Name: "matrices", Description: "Programs measured in every combination of their settings."},
 	{Name: "diff", Description: "Why two peaks differ."},
 	{Name: "server", Description: "What this server is, and what it knows."},
 }
 
-// describe completes what huma makes of the handlers' types, for readers and for programs that write clients of it: each operation has
-// a name of its own and a group, and the token is told of.
+// describe completes what huma makes of the handlers' types, for readers and for programs that write clients of it:
+// each operation has a name of its own and a group, and the token is told of.
 func describe(d *huma.OpenAPI) {
 	d.Info.Description = about
 	d.Info.License = &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"}
 	d.Tags = groups
 	d.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
-		"token":   {Type: "http", Scheme: "bearer", Description: "What programs send. It is in the file that hightide ui names as it starts."},
-		"session": {Type: "apiKey", In: "cookie", Name: "hightide-session-7333", Description: "What a browser has once POST /api/v1/session took a code. The name ends with the port."},
-		"page":    {Type: "apiKey", In: "header", Name: pageHeader, Description: "What POST /api/v1/session answered: a session is worth nothing without it."},
+		"token": {Type: "http", Scheme: "bearer",
+			Description: "What programs send. It is in the file that hightide ui names as it starts."},
+		"session": {Type: "apiKey", In: "cookie", Name: "hightide-session-7333",
+			Description: "What a browser has once POST /api/v1/session took a code. The name ends with the port."},
+		"page": {Type: "apiKey", In: "header", Name: pageHeader,
+			Description: "What POST /api/v1/session answered: a session is worth nothing without it."},
 	}
 	d.Security = []map[string][]string{{"token": {}}, {"session": {}, "page": {}}}
 	for path, item := range d.Paths {
-		for method, o := range map[string]*huma.Operation{http.MethodGet: item.Get, http.MethodPost: item.Post, http.MethodPatch: item.Patch, http.MethodDelete: item.Delete} {
+		for method, o := range map[string]*huma.Operation{http.MethodGet: item.Get, http.MethodPost: item.Post,
+			http.MethodPatch: item.Patch, http.MethodDelete: item.Delete} {
 			if o != nil {
 				o.OperationID, o.Tags = operationName(method, path), []string{groupOf(path)}
 			}

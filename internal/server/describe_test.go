@@ -8,8 +8,8 @@ import (
 	"hightide/internal/engine"
 )
 
-// TestDescription: programs that write clients of the API find a name for each operation, a group, and that there may be a token; readers
-// find what each parameter and each field of an answer is.
+// TestDescription: programs that write clients of the API find a name for each operation, a group, and that there may
+// be a token; readers find what each parameter and each field of an answer is.
 func TestDescription(t *testing.T) {
 	var text strings.Builder
 	if err := Describe(&engine.Engine{DataDir: t.TempDir()}, &text); err != nil {
@@ -64,7 +64,8 @@ func TestDescription(t *testing.T) {
 	if fields < 900 {
 		t.Errorf("%d fields of answers were looked at", fields)
 	}
-	for name, want := range map[string]string{"get-run-series": "get /api/v1/runs/{id}/series", "get-matrix": "get /api/v1/matrices/{name}", "get-run-artifact": "get /api/v1/runs/{id}/artifacts/{name}"} {
+	for name, want := range map[string]string{"get-run-series": "get /api/v1/runs/{id}/series",
+		"get-matrix": "get /api/v1/matrices/{name}", "get-run-artifact": "get /api/v1/runs/{id}/artifacts/{name}"} {
 		if names[name] != want {
 			t.Errorf("%s is %q", name, names[name])
 		}

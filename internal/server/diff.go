@@ -22,9 +22,12 @@ type diffInput struct {
 
 func (s *Server) diff(api huma.API) {
 	get(api, "/diff", "Why the peaks of two runs or snapshots differ, to the byte", s.difference)
-	get(api, "/diff/figures", "What differs between two runs of what both recorded: their figures, what they held, lines", s.figures)
-	huma.Register(api, huma.Operation{OperationID: "diff-page", Method: http.MethodGet, Path: "/api/v1/diff/page", Summary: "The same as one HTML file that needs nothing else",
-		Responses: map[string]*huma.Response{"200": {Description: "OK", Content: map[string]*huma.MediaType{"text/html": {}}}}},
+	get(api, "/diff/figures",
+		"What differs between two runs of what both recorded: their figures, what they held, lines", s.figures)
+	huma.Register(api, huma.Operation{OperationID: "diff-page", Method: http.MethodGet, Path: "/api/v1/diff/page",
+		Summary: "The same as one HTML file that needs nothing else",
+		Responses: map[string]*huma.Response{"200": {Description: "OK",
+			Content: map[string]*huma.MediaType{"text/html": {}}}}},
 		func(ctx context.Context, in *diffInput) (*file, error) {
 			pair, err := s.pair(ctx, in)
 			if err != nil {

@@ -17,9 +17,9 @@ import (
 //	printed address ──▶ a code, good once ──▶ POST /session ──▶ a cookie, which no script reads
 //	                                                        └─▶ the page's secret, which no other port gets
 //
-// A page's request carries the cookie and the secret, and each is worth nothing without the other: browsers send a cookie to
-// every port of a machine, so servers of other accounts get it. A program's request carries the token, a scraper's the
-// token of the metrics. None of them is ever taken for another.
+// A page's request carries the cookie and the secret, and each is worth nothing without the other: browsers send a
+// cookie to every port of a machine, so servers of other accounts get it. A program's request carries the token, a
+// scraper's the token of the metrics. None of them is ever taken for another.
 
 const (
 	codeLasts    = time.Hour
@@ -59,7 +59,8 @@ type session struct {
 }
 
 func newDoor(token, metrics string) *door {
-	return &door{token: digestOf(token), metrics: digestOf(metrics), codes: map[digest]time.Time{}, sessions: map[digest]*session{}}
+	return &door{token: digestOf(token), metrics: digestOf(metrics), codes: map[digest]time.Time{},
+		sessions: map[digest]*session{}}
 }
 
 // code makes one that opens a session once.
@@ -123,7 +124,8 @@ func (d *door) session(cookie, page string, now time.Time) string {
 
 // who is the one that asks, by name; "": nobody who may.
 func (d *door) who(r *http.Request, now time.Time) string {
-	if token, is := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); is { // a proxy's own password is none of ours
+	// a proxy's own password is none of ours
+	if token, is := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); is {
 		switch {
 		case d.token.is(token):
 			return "token"
@@ -142,8 +144,8 @@ func (d *door) who(r *http.Request, now time.Time) string {
 // reads says whether a request changes nothing.
 func reads(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
 
-// cookieName is that of a session's cookie. Servers on other ports of this machine have others, as cookies know no ports. Where there is
-// TLS, browsers take a cookie of this name from this very host alone.
+// cookieName is that of a session's cookie. Servers on other ports of this machine have others, as cookies know no
+// ports. Where there is TLS, browsers take a cookie of this name from this very host alone.
 func cookieName(r *http.Request) string {
 	_, port, _ := net.SplitHostPort(r.Host)
 	name := "hightide-session-" + port
@@ -155,5 +157,6 @@ func cookieName(r *http.Request) string {
 
 // cookieOf keeps a session in a browser. No page elsewhere has the browser send it, not even by a link.
 func cookieOf(r *http.Request, value string) *http.Cookie {
-	return &http.Cookie{Name: cookieName(r), Value: value, Path: "/", MaxAge: int(sessionLasts.Seconds()), HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil}
+	return &http.Cookie{Name: cookieName(r), Value: value, Path: "/", MaxAge: int(sessionLasts.Seconds()),
+		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil}
 }

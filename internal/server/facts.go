@@ -51,17 +51,18 @@ type artifactInput struct {
 }
 
 func (s *Server) facts(api huma.API) {
-	get(api, "/runs/{id}/spans", "Stays in phases, modules and spans of the program's own", func(ctx context.Context, in *factsInput) (*Spans, error) {
-		found := within[report.PhaseBar]{factsInput: in}
-		err := s.factsOf(ctx, in.ID, func(fresh *news) {
-			for span := range fresh.run.Spans.All() {
-				if !found.add(fresh.span(span), fresh.since(span.Start), fresh.since(span.End)) {
-					return
+	get(api, "/runs/{id}/spans", "Stays in phases, modules and spans of the program's own",
+		func(ctx context.Context, in *factsInput) (*Spans, error) {
+			found := within[report.PhaseBar]{factsInput: in}
+			err := s.factsOf(ctx, in.ID, func(fresh *news) {
+				for span := range fresh.run.Spans.All() {
+					if !found.add(fresh.span(span), fresh.since(span.Start), fresh.since(span.End)) {
+						return
+					}
 				}
-			}
+			})
+			return &Spans{orEmpty(found.all), found.more}, err
 		})
-		return &Spans{orEmpty(found.all), found.more}, err
-	})
 	get(api, "/runs/{id}/events", "What happened once", func(ctx context.Context, in *factsInput) (*Events, error) {
 		found := within[report.Mark]{factsInput: in}
 		err := s.factsOf(ctx, in.ID, func(fresh *news) {
@@ -73,22 +74,29 @@ func (s *Server) facts(api huma.API) {
 		})
 		return &Events{orEmpty(found.all), found.more}, err
 	})
-	get(api, "/runs/{id}/heap", "Call stacks of what the sampled heap of a process held at a time", func(ctx context.Context, in *heapInput) (set *report.StackSet, err error) {
-		err = s.factsOf(ctx, in.ID, func(fresh *news) { set = analyze.HeapAt(fresh.run, uint32(in.Process), in.At, known(in.From)) })
-		if err == nil && set == nil {
-			err = fail.Input("a report has the processes whose heap was sampled", "the heap of process %d was not sampled", in.Process)
-		}
-		return set, err
-	})
-	get(api, "/runs/{id}/artifacts", "Files that are kept with a run", func(ctx context.Context, in *RunInput) (*Artifacts, error) {
-		row, err := s.find(ctx, in.ID)
-		if err != nil {
-			return nil, err
-		}
-		attached, err := s.engine.Attached(ctx, row.ID)
-		return &Artifacts{attached}, err
-	})
-	served(api, "/runs/{id}/artifacts/{name}", "One of them; run.hightide is the recording as it stands", map[string]*huma.MediaType{"application/octet-stream": {}}, s.artifact)
+	get(api, "/runs/{id}/heap", "Call stacks of what the sampled heap of a process held at a time",
+		func(ctx context.Context, in *heapInput) (set *report.StackSet, err error) {
+			err = s.factsOf(ctx, in.ID, func(fresh *news) {
+				set = analyze.HeapAt(fresh.run, uint32(in.Process), in.At,
+					known(in.From))
+			})
+			if err == nil && set == nil {
+				err = fail.Input("a report has the processes whose heap was sampled", "the heap of process %d was not sampled",
+					in.Process)
+			}
+			return set, err
+		})
+	get(api, "/runs/{id}/artifacts", "Files that are kept with a run",
+		func(ctx context.Context, in *RunInput) (*Artifacts, error) {
+			row, err := s.find(ctx, in.ID)
+			if err != nil {
+				return nil, err
+			}
+			attached, err := s.engine.Attached(ctx, row.ID)
+			return &Artifacts{attached}, err
+		})
+	served(api, "/runs/{id}/artifacts/{name}", "One of them; run.hightide is the recording as it stands",
+		map[string]*huma.MediaType{"application/octet-stream": {}}, s.artifact)
 }
 
 // factsOf reads a run for what a viewer of it would have been told.

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// feed gives the same messages to any number of viewers, each at its own pace. A viewer costs a goroutine and a number; one
-// that stands still loses its place in the ring, and then its connection.
+// feed gives the same messages to any number of viewers, each at its own pace. A viewer costs a goroutine and a
+// number; one that stands still loses its place in the ring, and then its connection.
 type feed struct {
 	mu      sync.Mutex
 	ring    ring
@@ -53,8 +53,8 @@ func (f *feed) behind(place int64) (int64, bool) {
 	return f.ring.behind(place)
 }
 
-// since are the messages from a number on, whether that is still there, and what to wait for where there are none; nil: for
-// nothing.
+// since are the messages from a number on, whether that is still there, and what to wait for where there are none;
+// nil: for nothing.
 func (f *feed) since(number int64) (messages []message, there bool, changed <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -93,8 +93,8 @@ func (v *viewer) send(texts ...[]byte) bool {
 	return v.control.Flush() == nil
 }
 
-// watch sends the messages of a feed from a number on, until there are no more or the viewer goes away. Where a viewer has
-// lost its place, again gives what to begin anew with, and where to go on.
+// watch sends the messages of a feed from a number on, until there are no more or the viewer goes away. Where a
+// viewer has lost its place, again gives what to begin anew with, and where to go on.
 func (v *viewer) watch(ctx context.Context, f *feed, number int64, again func() ([]byte, int64)) {
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()

@@ -14,11 +14,12 @@ type GPUList struct {
 }
 
 func (s *Server) gpus(api huma.API) {
-	get(api, "/gpus", "The catalogue of GPUs: memory, price, and where each figure is from", func(context.Context, *struct{}) (*GPUList, error) {
-		known, err := gpus.Load()
-		if err != nil {
-			return nil, err
-		}
-		return &GPUList{known.GPUs}, nil
-	})
+	get(api, "/gpus", "The catalogue of GPUs: memory, price, and where each figure is from",
+		func(context.Context, *struct{}) (*GPUList, error) {
+			known, err := gpus.Load()
+			if err != nil {
+				return nil, err
+			}
+			return &GPUList{known.GPUs}, nil
+		})
 }

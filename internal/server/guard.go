@@ -15,12 +15,13 @@ import (
 )
 
 // policy lets the page load its own files and nothing else, and lets nobody frame it.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+const policy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: " +
+	"blob:; connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // guard lets through who is known, and what open says that anybody may ask; refuse answers the others.
 //
-// The Host header is checked, as a page elsewhere can give its own name this machine's address (DNS rebinding). The Origin
-// header is, as a page elsewhere can send requests that need no answer.
+// The Host header is checked, as a page elsewhere can give its own name this machine's address (DNS rebinding). The
+// Origin header is, as a page elsewhere can send requests that need no answer.
 func (s *Server) guard(next http.Handler, open func(*http.Request) bool, refuse refusal) http.Handler {
 	return http.HandlerFunc(func(plain http.ResponseWriter, asked *http.Request) {
 		w, r := s.bounded(plain, asked)
@@ -40,9 +41,11 @@ func (s *Server) guard(next http.Handler, open func(*http.Request) bool, refuse 
 			refuse(w, r, http.StatusForbidden, "pages of other origins may not ask")
 		case who == "" && !open(r):
 			header.Set("WWW-Authenticate", "Bearer")
-			refuse(w, r, http.StatusUnauthorized, "who asks is not known: a browser opens the address that hightide ui printed, a program sends Authorization: Bearer TOKEN")
+			refuse(w, r, http.StatusUnauthorized, "who asks is not known: a browser opens the address that hightide ui "+
+				"printed, a program sends Authorization: Bearer TOKEN")
 		default:
-			s.serveIn(next, refuse, w, r.WithContext(context.WithValue(r.Context(), askingKey{}, asking{who, r.RemoteAddr})), now)
+			s.serveIn(next, refuse, w, r.WithContext(context.WithValue(r.Context(), askingKey{}, asking{who, r.RemoteAddr})),
+				now)
 		}
 	})
 }
@@ -79,7 +82,8 @@ func (s *Server) serveIn(next http.Handler, refuse refusal, w http.ResponseWrite
 // refusal answers with an error.
 type refusal func(w http.ResponseWriter, r *http.Request, status int, text string)
 
-// refuse is the refusal of the API: in the form of the API's where that was asked, so that its clients can read it, else as text.
+// refuse is the refusal of the API: in the form of the API's where that was asked, so that its clients can read it,
+// else as text.
 func refuse(w http.ResponseWriter, r *http.Request, status int, text string) {
 	if !isAPI(r) {
 		http.Error(w, text, status)

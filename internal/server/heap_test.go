@@ -13,21 +13,25 @@ import (
 	"hightide/internal/store"
 )
 
-// TestSourceOfUploads: a recording that was sent names a file of this machine. Its lines are quoted of a run of this machine's alone.
+// TestSourceOfUploads: a recording that was sent names a file of this machine. Its lines are quoted of a run of this
+// machine's alone.
 func TestSourceOfUploads(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "private.py")
 	if err := os.WriteFile(file, []byte("print('not theirs to read')\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	theirs := store.OpenFiles(t.TempDir())
-	info := mem.RunInfo{Name: "sent", Verb: "run", Label: mem.Measured, StartMono: 1, StartWall: time.Now().Add(time.Hour).UnixNano()}
+	info := mem.RunInfo{Name: "sent", Verb: "run", Label: mem.Measured, StartMono: 1,
+		StartWall: time.Now().Add(time.Hour).UnixNano()}
 	w, err := theirs.Create(info)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range []mem.Frame{
-		info, mem.Process{ID: 1, PID: 1, Start: 1}, mem.StackDef{ID: 1, Locations: []mem.Location{{File: file, Line: 1, Function: "f"}}},
-		mem.HeapUse{Process: 1, Time: 2, Live: 9 << 20, Peak: true, Sites: []mem.SiteUse{{Stack: 1, Live: 9 << 20, Count: 9}}},
+		info, mem.Process{ID: 1, PID: 1, Start: 1}, mem.StackDef{ID: 1,
+			Locations: []mem.Location{{File: file, Line: 1, Function: "f"}}},
+		mem.HeapUse{Process: 1, Time: 2, Live: 9 << 20, Peak: true,
+			Sites: []mem.SiteUse{{Stack: 1, Live: 9 << 20, Count: 9}}},
 		mem.End{Time: 3, Reason: "exit"},
 	} {
 		if err := w.Write(f); err != nil {
@@ -58,13 +62,16 @@ func TestSourceOfUploads(t *testing.T) {
 	}
 }
 
-// TestHeapAt: a heap at a time, and what a stretch took and kept; a time before the first reading has nothing, a process without a heap a reason.
+// TestHeapAt: a heap at a time, and what a stretch took and kept; a time before the first reading has nothing, a
+// process without a heap a reason.
 func TestHeapAt(t *testing.T) {
 	s := newSite(t, Options{})
 	w := s.begin("heap", 3)
-	s.write(w, mem.StackDef{ID: 1, Locations: []mem.Location{{File: "a.py", Line: 1, Function: "keep"}}}, mem.StackDef{ID: 2, Locations: []mem.Location{{File: "a.py", Line: 2, Function: "work"}}})
+	s.write(w, mem.StackDef{ID: 1, Locations: []mem.Location{{File: "a.py", Line: 1, Function: "keep"}}},
+		mem.StackDef{ID: 2, Locations: []mem.Location{{File: "a.py", Line: 2, Function: "work"}}})
 	for i, held := range [][2]mem.Bytes{{100, 40}, {300, 0}, {300, 70}} {
-		s.write(w, mem.HeapUse{Process: 1, Time: 1000 + int64(i+1)*1e8, Live: held[0] + held[1], Sites: []mem.SiteUse{{Stack: 1, Live: held[0], Count: 1}, {Stack: 2, Live: held[1], Count: 1}}})
+		s.write(w, mem.HeapUse{Process: 1, Time: 1000 + int64(i+1)*1e8, Live: held[0] + held[1],
+			Sites: []mem.SiteUse{{Stack: 1, Live: held[0], Count: 1}, {Stack: 2, Live: held[1], Count: 1}}})
 	}
 	s.finish(w)
 	id := w.ID()
@@ -87,7 +94,8 @@ func TestHeapAt(t *testing.T) {
 		for _, use := range set.Stacks {
 			held[set.Frames[set.Places[use.Node]].Function] = use.Bytes
 		}
-		if set.Time != test.read || len(held) != len(test.held) || held["keep"] != test.held["keep"] || held["work"] != test.held["work"] || set.Label != mem.Sampled {
+		if set.Time != test.read || len(held) != len(test.held) || held["keep"] != test.held["keep"] ||
+			held["work"] != test.held["work"] || set.Label != mem.Sampled {
 			t.Errorf("%s: %v read at %v, %s", test.asked, held, set.Time, set.Label)
 		}
 	}

@@ -219,8 +219,8 @@ func (h *hub) current(ctx context.Context, e *engine.Engine) store.Run {
 // reportLoad is the part of one core that reports of a run may take while it goes on: one in so many.
 const reportLoad = 5
 
-// report is what is to be said of the run as it stands: made anew where the recording has grown, and not more often than
-// costs a fifth of a core.
+// report is what is to be said of the run as it stands: made anew where the recording has grown, and not more often
+// than costs a fifth of a core.
 func (h *hub) report(e *engine.Engine) (*report.Report, []byte, error) {
 	h.reporting.Lock()
 	defer h.reporting.Unlock()

@@ -23,9 +23,10 @@ type hubs struct {
 }
 
 const (
-	idleFor   = 30 * time.Second // how long a run that nobody looks at is held
-	heldBytes = 32 << 20         // of recordings, as they are on disk, held for nobody; in memory they are some times larger
-	heldLeast = 1 << 20          // as much as a small one counts for
+	idleFor = 30 * time.Second // how long a run that nobody looks at is held
+	// of recordings, as they are on disk, held for nobody; in memory they are some times larger
+	heldBytes = 32 << 20
+	heldLeast = 1 << 20 // as much as a small one counts for
 )
 
 func newHubs(ctx context.Context, e *engine.Engine) *hubs {
@@ -52,7 +53,8 @@ func (s *hubs) use(row store.Run) *hub {
 	h := s.all[row.ID]
 	if h == nil || h.outdated(row) {
 		ctx, stop := context.WithCancel(s.ctx)
-		h = &hub{id: row.ID, stop: stop, gone: make(chan struct{}), caught: make(chan struct{}), run: mem.NewRun(), row: row, rowAt: time.Now(), feed: newFeed()}
+		h = &hub{id: row.ID, stop: stop, gone: make(chan struct{}), caught: make(chan struct{}), run: mem.NewRun(),
+			row: row, rowAt: time.Now(), feed: newFeed()}
 		s.all[row.ID] = h
 		s.gone.Go(func() { defer close(h.gone); h.follow(ctx, s.engine) })
 	}

@@ -29,7 +29,8 @@ func beginBench(s *Server, text json.RawMessage) (work, error) {
 	if asked.Repeats < 0 || asked.Jobs < 0 {
 		return work{}, fail.Usage("leave them out for one at a time, as the spec says", "repeats and jobs cannot be negative")
 	}
-	o := bench.Options{Text: []byte(asked.Spec), Name: asked.Name, Only: asked.Only, Repeats: asked.Repeats, Jobs: asked.Jobs, Again: asked.Again, Env: s.options.Env}
+	o := bench.Options{Text: []byte(asked.Spec), Name: asked.Name, Only: asked.Only, Repeats: asked.Repeats,
+		Jobs: asked.Jobs, Again: asked.Again, Env: s.options.Env}
 	name, command, err := bench.Named(o)
 	if err != nil {
 		return work{}, err

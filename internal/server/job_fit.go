@@ -56,7 +56,8 @@ func beginFit(s *Server, text json.RawMessage) (work, error) {
 	if len(asked.Command) > 0 {
 		title = "fit " + mem.CommandLine(mem.MaskArgs(asked.Command))
 	} else if asked.Model == "" {
-		return work{}, fail.Usage(`as in "model": "bert", or "command": ["python", "train.py", "--batch-size", "{batch}"]`, "neither a model nor a command to fit")
+		return work{}, fail.Usage(`as in "model": "bert", or "command": ["python", "train.py", "--batch-size", "{batch}"]`,
+			"neither a model nor a command to fit")
 	}
 	if asked.GPU != "" {
 		title += " on " + asked.GPU
@@ -99,7 +100,8 @@ func others(r *fit.Result) ([]mem.GPUVerdict, error) {
 		return nil, err
 	}
 	t := &r.Trials[at]
-	own := mem.GPUVerdict{GPU: r.Slug, Verdict: mem.VerdictFits, Context: r.GPU.Overhead, Allocated: t.Allocated, Reserved: t.Reserved, Used: t.Used}
+	own := mem.GPUVerdict{GPU: r.Slug, Verdict: mem.VerdictFits, Context: r.GPU.Overhead, Allocated: t.Allocated,
+		Reserved: t.Reserved, Used: t.Used}
 	return imagine.Others(known.GPUs, imagine.Built{Architectures: r.Worker.Built, CUDA: r.Worker.CUDA}, &own, 1), nil
 }
 
@@ -111,9 +113,12 @@ func (a *fitAsked) options(env []string) fit.Options {
 		}
 		return value
 	}
-	o := fit.Options{Command: a.Command, Env: env, GPU: a.GPU, Memory: a.Memory, Device: a.Device, AllocConf: a.AllocConf, Granularity: max(a.Step, 1), Start: a.Start,
-		Most: a.Most, Current: a.Current, Headroom: a.Headroom, TargetBatch: a.GradAccum, Price: a.Price, Backward: a.Backward}
-	o.Model = fit.Model{Model: a.Model, Size: a.Size, DType: or(a.DType, "fp32"), AMP: a.AMP, Optimizer: or(a.Optimizer, "none"), Train: a.Train, Inference: a.Inference,
+	o := fit.Options{Command: a.Command, Env: env, GPU: a.GPU, Memory: a.Memory, Device: a.Device,
+		AllocConf: a.AllocConf, Granularity: max(a.Step, 1), Start: a.Start,
+		Most: a.Most, Current: a.Current, Headroom: a.Headroom, TargetBatch: a.GradAccum, Price: a.Price,
+		Backward: a.Backward}
+	o.Model = fit.Model{Model: a.Model, Size: a.Size, DType: or(a.DType, "fp32"), AMP: a.AMP,
+		Optimizer: or(a.Optimizer, "none"), Train: a.Train, Inference: a.Inference,
 		SeqLen: a.SeqLen, ImageSize: a.ImageSize, Checkpointing: a.Checkpointing, Compile: a.Compile}
 	if o.Model.SeqLen == 0 {
 		o.Model.SeqLen = 128

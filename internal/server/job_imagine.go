@@ -40,9 +40,12 @@ func beginImagine(s *Server, text json.RawMessage) (work, error) {
 	if err != nil {
 		return work{}, err
 	}
-	o := engine.ImagineOptions{RunOptions: engine.RunOptions{HTML: true, Options: observe.Options{Command: asked.Command, Name: asked.Name, Env: s.options.Env, NoStacks: true}},
-		Options: imagine.Options{GPU: asked.GPU, GPUs: asked.GPUs, Until: asked.Steps, AllocConf: asked.AllocConf, World: asked.World, PlayList: asked.Play,
-			Sizes: asked.Sizes, Vary: asked.Vary, NoSuggest: asked.Suggest != nil && !*asked.Suggest, Sandbox: asked.Sandbox, FakeWeights: asked.Fake}}
+	o := engine.ImagineOptions{RunOptions: engine.RunOptions{HTML: true,
+		Options: observe.Options{Command: asked.Command, Name: asked.Name, Env: s.options.Env, NoStacks: true}},
+		Options: imagine.Options{GPU: asked.GPU, GPUs: asked.GPUs, Until: asked.Steps, AllocConf: asked.AllocConf,
+			World: asked.World, PlayList: asked.Play,
+			Sizes: asked.Sizes, Vary: asked.Vary, NoSuggest: asked.Suggest != nil &&
+				!*asked.Suggest, Sandbox: asked.Sandbox, FakeWeights: asked.Fake}}
 	if len(asked.Command) == 0 {
 		return work{}, fail.Usage(`as in "command": ["python", "train.py"]`, "no command to imagine")
 	}

@@ -37,9 +37,10 @@ func beginSearch(s *Server, text json.RawMessage) (work, error) {
 		if err != nil {
 			return nil, err
 		}
-		found, err := w.Search(ctx, replay.Trial{GPU: asked.GPU, Memory: asked.Memory}, s.engine.Runtime.Cores, func(done, all int) {
-			j.tell(event.Progress{Done: done, All: all, Text: "settings"})
-		})
+		found, err := w.Search(ctx, replay.Trial{GPU: asked.GPU, Memory: asked.Memory}, s.engine.Runtime.Cores,
+			func(done, all int) {
+				j.tell(event.Progress{Done: done, All: all, Text: "settings"})
+			})
 		if found == nil {
 			return nil, err
 		}

@@ -35,15 +35,16 @@ type jobKind struct {
 // jobKinds lists the kinds of jobs. Add yours here.
 var jobKinds = []jobKind{imagineJob, fitJob, benchJob, searchJob, explainJob}
 
-// work is what a job does: a title for people, the command that it runs, if any, and the use case. What do returns is kept as the job's
-// result, also beside an error.
+// work is what a job does: a title for people, the command that it runs, if any, and the use case. What do returns is
+// kept as the job's result, also beside an error.
 type work struct {
 	title   string
 	command []string
 	do      func(ctx context.Context, j *job) (any, error)
 }
 
-// Bounds of what jobs may take together: they share this machine, and figures of trials beside each other disturb each other.
+// Bounds of what jobs may take together: they share this machine, and figures of trials beside each other disturb
+// each other.
 const (
 	jobsAtOnce = 2
 	jobsQueued = 20
@@ -84,7 +85,8 @@ func (js *jobs) add(kind string, w work, by string) (*job, error) {
 		}
 	}
 	if waiting >= jobsQueued {
-		return nil, huma.Error429TooManyRequests(fmt.Sprintf("%d jobs wait already (cancel one, or wait for one to end)", waiting))
+		return nil, huma.Error429TooManyRequests(fmt.Sprintf("%d jobs wait already (cancel one, or wait for one to end)",
+			waiting))
 	}
 	js.forget()
 	js.count++
@@ -185,14 +187,15 @@ func (s *Server) jobs(api huma.API) {
 	get(api, "/jobs", "What was asked for since the server began", func(context.Context, *struct{}) (*JobList, error) {
 		return &JobList{s.work.list()}, nil
 	})
-	get(api, "/jobs/{id}", "One job, with its result once it has one", func(_ context.Context, in *jobInput) (*Job, error) {
-		j, err := s.work.find(in.ID)
-		if err != nil {
-			return nil, err
-		}
-		told := j.told(true)
-		return &told, nil
-	})
+	get(api, "/jobs/{id}", "One job, with its result once it has one",
+		func(_ context.Context, in *jobInput) (*Job, error) {
+			j, err := s.work.find(in.ID)
+			if err != nil {
+				return nil, err
+			}
+			told := j.told(true)
+			return &told, nil
+		})
 	huma.Post(api, "/api/v1/jobs", answering(s.newJob), func(o *huma.Operation) {
 		o.Summary, o.DefaultStatus = "Begin a job: "+kindsText(), http.StatusCreated
 	})
@@ -205,8 +208,10 @@ func (s *Server) jobs(api huma.API) {
 		told := j.told(false)
 		return &told, nil
 	}), func(o *huma.Operation) { o.Summary = "Cancel a job; what it has come to so far stays" })
-	sse.Register(api, huma.Operation{OperationID: "job-events", Method: http.MethodGet, Path: "/api/v1/jobs/{id}/events", Summary: "What a job tells while it works"},
-		map[string]any{"job": Job{}, "told": Told{}, "end": JobEnd{}}, func(ctx context.Context, in *jobEventsInput, send sse.Sender) {
+	sse.Register(api, huma.Operation{OperationID: "job-events", Method: http.MethodGet, Path: "/api/v1/jobs/{id}/events",
+		Summary: "What a job tells while it works"},
+		map[string]any{"job": Job{}, "told": Told{}, "end": JobEnd{}},
+		func(ctx context.Context, in *jobEventsInput, send sse.Sender) {
 			if j, err := s.work.find(in.ID); err == nil {
 				j.stream(ctx, max(in.After, in.From), send)
 			}
@@ -229,7 +234,8 @@ func (s *Server) newJob(ctx context.Context, in *newJobInput) (*Job, error) {
 	}
 	kind := &jobKinds[at]
 	if kind.exec && !s.options.AllowExec {
-		return nil, huma.Error403Forbidden("this server starts no programs: begin it as hightide ui --allow-exec, and open the address that it prints")
+		return nil, huma.Error403Forbidden("this server starts no programs: begin it as hightide ui --allow-exec, and " +
+			"open the address that it prints")
 	}
 	w, err := kind.begin(s, in.Body.Options)
 	if err != nil {
@@ -265,7 +271,8 @@ func options[T any](text json.RawMessage) (o T, err error) {
 	d.DisallowUnknownFields()
 	if err := d.Decode(&o); err != nil {
 		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-			return o, fail.Usage("docs/formats/api.md lists them", "options: %s is a %s, not %s", wrong.Field, wrong.Value, kindWords(wrong.Type.Kind()))
+			return o, fail.Usage("docs/formats/api.md lists them", "options: %s is a %s, not %s", wrong.Field, wrong.Value,
+				kindWords(wrong.Type.Kind()))
 		}
 		return o, fail.Usage("docs/formats/api.md lists them", "options: %s", strings.TrimPrefix(err.Error(), "json: "))
 	}
@@ -376,7 +383,8 @@ type running struct {
 func (running) EventName() string { return "status" }
 
 func newJob(parent context.Context, id, kind string, w work) *job {
-	j := &job{Job: Job{ID: id, Kind: kind, Title: w.title, State: JobQueued, Asked: time.Now().UnixNano()}, do: w.do, changed: make(chan struct{})}
+	j := &job{Job: Job{ID: id, Kind: kind, Title: w.title, State: JobQueued, Asked: time.Now().UnixNano()}, do: w.do,
+		changed: make(chan struct{})}
 	j.ctx, j.cancel = context.WithCancel(parent)
 	return j
 }

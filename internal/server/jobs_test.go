@@ -136,7 +136,8 @@ func TestBenchJob(t *testing.T) {
 	t.Parallel()
 	d := open(t, Options{AllowExec: true, Token: "secret", Env: os.Environ()})
 	var j Job
-	d.get("POST", "/jobs", fmt.Sprintf(`{"kind": "bench", "options": {"spec": %q, "name": "tiny"}}`, tinyMatrix), http.StatusCreated, &j)
+	d.get("POST", "/jobs", fmt.Sprintf(`{"kind": "bench", "options": {"spec": %q, "name": "tiny"}}`, tinyMatrix),
+		http.StatusCreated, &j)
 	if j.ID == "" || j.Title != "bench tiny" {
 		t.Fatalf("%+v", j)
 	}
@@ -166,7 +167,8 @@ func TestBenchJob(t *testing.T) {
 		}
 	}
 	d.get("GET", "/matrices/tiny", "", 200, &page)
-	if len(page.Page.Keys) != 2 || len(page.Page.Trials.Run) != 2 || page.Page.Reports[page.Page.Trials.Run[0]] != "/runs/"+page.Page.Trials.Run[0] {
+	if len(page.Page.Keys) != 2 || len(page.Page.Trials.Run) != 2 ||
+		page.Page.Reports[page.Page.Trials.Run[0]] != "/runs/"+page.Page.Trials.Run[0] {
 		t.Errorf("page %+v", page)
 	}
 	for _, name := range []string{"none", "..", "%2e%2e%2fruns"} {
@@ -183,7 +185,8 @@ func TestJobsAreCancelled(t *testing.T) {
 		var j Job
 		spec := fmt.Sprintf("axes: {n: [%d]}\ncommand: sleep 1000 # {n}\n", n)
 		spec = strings.Replace(spec, "sleep 1000 # {n}", `sh -c "sleep 1000; true {n}"`, 1)
-		d.get("POST", "/jobs", fmt.Sprintf(`{"kind": "bench", "options": {"spec": %q, "name": "m%d"}}`, spec, n), http.StatusCreated, &j)
+		d.get("POST", "/jobs", fmt.Sprintf(`{"kind": "bench", "options": {"spec": %q, "name": "m%d"}}`, spec, n),
+			http.StatusCreated, &j)
 		ids = append(ids, j.ID)
 	}
 	var all JobList
@@ -229,7 +232,8 @@ func TestJobsRefuseNonsense(t *testing.T) {
 	d.get("DELETE", "/jobs/job-7", "", 404, nil)
 }
 
-// TestJobTellsThoseWhoComeLater: of what is told over and over only the last is kept, the rest is not, and nobody is told twice.
+// TestJobTellsThoseWhoComeLater: of what is told over and over only the last is kept, the rest is not, and nobody is
+// told twice.
 func TestJobTellsThoseWhoComeLater(t *testing.T) {
 	js := newJobs()
 	defer js.close()
@@ -277,7 +281,8 @@ func TestAnswersInWords(t *testing.T) {
 		"at most 1,064":       fitOutcome{Result: &fit.Result{Largest: 1064}},
 		"no batch fits":       fitOutcome{Result: &fit.Result{}},
 	} {
-		j := newJob(t.Context(), "1", "imagine", work{"", nil, func(context.Context, *job) (any, error) { return result, nil }})
+		j := newJob(t.Context(), "1", "imagine", work{"", nil,
+			func(context.Context, *job) (any, error) { return result, nil }})
 		if j.run(); j.told(false).Answer != want {
 			t.Errorf("%q, not %q", j.told(false).Answer, want)
 		}

@@ -44,8 +44,8 @@ func (l *list) leave() {
 	}
 }
 
-// While somebody has the list open, looking at all runs takes at most a tenth of a processor, however many they are. What a look takes is
-// time that passed, which is more on a busy machine; so the pause has an end.
+// While somebody has the list open, looking at all runs takes at most a tenth of a processor, however many they are.
+// What a look takes is time that passed, which is more on a busy machine; so the pause has an end.
 const (
 	listRest     = 9
 	longestPause = 10 * time.Second

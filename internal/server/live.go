@@ -32,19 +32,21 @@ type liveInput struct {
 }
 
 func (s *Server) live(api huma.API) {
-	stream(api, "/runs/{id}/live", "A run while it is recorded, as server-sent events", func(ctx context.Context, in *liveInput) (serving, error) {
-		h, release, err := s.open(ctx, in.ID)
-		if err != nil {
-			return nil, err
-		}
-		return func(ctx context.Context, w http.ResponseWriter) {
-			defer release()
-			s.watchRun(ctx, w, h, cmp.Or(in.Last, in.From))
-		}, nil
-	})
-	stream(api, "/live", "The list of runs as it changes, as server-sent events", func(context.Context, *struct{}) (serving, error) {
-		return s.watchRuns, nil
-	})
+	stream(api, "/runs/{id}/live", "A run while it is recorded, as server-sent events",
+		func(ctx context.Context, in *liveInput) (serving, error) {
+			h, release, err := s.open(ctx, in.ID)
+			if err != nil {
+				return nil, err
+			}
+			return func(ctx context.Context, w http.ResponseWriter) {
+				defer release()
+				s.watchRun(ctx, w, h, cmp.Or(in.Last, in.From))
+			}, nil
+		})
+	stream(api, "/live", "The list of runs as it changes, as server-sent events",
+		func(context.Context, *struct{}) (serving, error) {
+			return s.watchRuns, nil
+		})
 }
 
 // watchRun sends a viewer what happens in a run.
@@ -143,11 +145,13 @@ type serving func(ctx context.Context, w http.ResponseWriter)
 
 // stream adds a resource that answers with server-sent events.
 func stream[In any](api huma.API, path, summary string, handle func(context.Context, *In) (serving, error)) {
-	served(api, path, summary, map[string]*huma.MediaType{"text/event-stream": {Schema: &huma.Schema{Type: "string"}}}, handle)
+	served(api, path, summary, map[string]*huma.MediaType{"text/event-stream": {Schema: &huma.Schema{Type: "string"}}},
+		handle)
 }
 
 // served adds a resource that writes its own answer, of these kinds.
-func served[In any](api huma.API, path, summary string, kinds map[string]*huma.MediaType, handle func(context.Context, *In) (serving, error)) {
+func served[In any](api huma.API, path, summary string, kinds map[string]*huma.MediaType,
+	handle func(context.Context, *In) (serving, error)) {
 	huma.Get(api, "/api/v1"+path, func(ctx context.Context, in *In) (*huma.StreamResponse, error) {
 		serve, err := handle(ctx, in)
 		if err != nil {

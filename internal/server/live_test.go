@@ -34,7 +34,8 @@ func TestLive(t *testing.T) {
 	if processes.id == "" || !bytes.Contains([]byte(series.data), []byte(`"name":"host.rss"`)) {
 		t.Fatalf("series %+v, processes %+v", series, processes)
 	}
-	s.write(w, reading(3), mem.Spans{{Process: 1, Phase: mem.PhaseForward, Start: 1500, End: 2500}}, mem.Steps{{Process: 1, Number: 1, Time: 2500}},
+	s.write(w, reading(3), mem.Spans{{Process: 1, Phase: mem.PhaseForward, Start: 1500, End: 2500}},
+		mem.Steps{{Process: 1, Number: 1, Time: 2500}},
 		mem.Event{Time: 3000, Process: 1, Kind: "alert", Text: "too much"})
 	samples, _ := v.until("samples")
 	if got := values(t, samples); !slices.Equal(got, []int64{1<<20 + 3}) {
@@ -46,7 +47,8 @@ func TestLive(t *testing.T) {
 	if steps, _ := v.until("steps"); steps.data != `[{"process":1,"step":1,"time_ns":1500}]` {
 		t.Errorf("steps %s", steps.data)
 	}
-	if marks, _ := v.until("marks"); marks.data != `[{"time_ns":2000,"kind":"alert","text":"too much","process":1}]` || marks.id == "" {
+	if marks, _ := v.until("marks"); marks.data != `[{"time_ns":2000,"kind":"alert","text":"too much","process":1}]` ||
+		marks.id == "" {
 		t.Errorf("marks %+v", marks)
 	}
 	s.finish(w)
@@ -186,8 +188,8 @@ func TestRing(t *testing.T) {
 	}
 }
 
-// TestManyViewers: all get every reading once and in order, one of them that stands still is not a burden, and one follower
-// reads for all.
+// TestManyViewers: all get every reading once and in order, one of them that stands still is not a burden, and one
+// follower reads for all.
 func TestManyViewers(t *testing.T) {
 	s := newSite(t, Options{})
 	w := s.begin("run", 1)

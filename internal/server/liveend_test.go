@@ -13,8 +13,8 @@ import (
 	"hightide/internal/store"
 )
 
-// TestLiveUnreadable: of a recording by a newer engine, and of a file that is none, a viewer is told once and clearly. One that is
-// damaged in the middle is read on.
+// TestLiveUnreadable: of a recording by a newer engine, and of a file that is none, a viewer is told once and
+// clearly. One that is damaged in the middle is read on.
 func TestLiveUnreadable(t *testing.T) {
 	dir := t.TempDir()
 	kept, err := store.Open(dir)
@@ -56,7 +56,8 @@ func TestLiveUnreadable(t *testing.T) {
 		}
 		v := s.watch("/api/v1/runs/"+w.ID()+"/live", "")
 		last, before := v.until("end")
-		if got := decode[end](t, last.data); got.Reason != reason || got.Text == "" || reason != "finished" && len(before) > 0 {
+		if got := decode[end](t, last.data); got.Reason != reason || got.Text == "" ||
+			reason != "finished" && len(before) > 0 {
 			t.Errorf("%s: %v, then %s", reason, before, last.data)
 		}
 		status, text := s.ask("GET", "/api/v1/runs/"+w.ID()+"/report", "")

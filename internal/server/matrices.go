@@ -23,24 +23,28 @@ type matrixInput struct {
 }
 
 func (s *Server) matrices(api huma.API) {
-	get(api, "/matrices", "Matrices that were begun, the last changed first", func(ctx context.Context, _ *struct{}) (*MatrixList, error) {
-		rows, err := bench.Matrices(ctx, s.engine)
-		return &MatrixList{rows}, err
-	})
-	get(api, "/matrices/{name}", "A matrix as far as it was measured, as its page reads it", func(ctx context.Context, in *matrixInput) (*bench.MatrixPage, error) {
-		return bench.Matrix(ctx, s.engine, in.Name, func(run string) string { return "/runs/" + url.PathEscape(run) })
-	})
-	savedPage(api, "/matrices/{name}/report.html", "The same as a page that needs nothing else", "matrix.html", func(ctx context.Context, in *matrixInput) (htmlWriter, error) {
-		var page htmlText
-		err := bench.MatrixHTML(ctx, s.engine, in.Name, &page.Buffer)
-		return &page, err
-	})
-	stream(api, "/matrices/{name}/live", "A matrix while it is measured, as server-sent events", func(_ context.Context, in *matrixInput) (serving, error) {
-		if _, _, err := bench.MatrixState(s.engine, in.Name); err != nil {
-			return nil, err
-		}
-		return func(ctx context.Context, w http.ResponseWriter) { s.watchMatrix(ctx, answerEvents(w), in.Name) }, nil
-	})
+	get(api, "/matrices", "Matrices that were begun, the last changed first",
+		func(ctx context.Context, _ *struct{}) (*MatrixList, error) {
+			rows, err := bench.Matrices(ctx, s.engine)
+			return &MatrixList{rows}, err
+		})
+	get(api, "/matrices/{name}", "A matrix as far as it was measured, as its page reads it",
+		func(ctx context.Context, in *matrixInput) (*bench.MatrixPage, error) {
+			return bench.Matrix(ctx, s.engine, in.Name, func(run string) string { return "/runs/" + url.PathEscape(run) })
+		})
+	savedPage(api, "/matrices/{name}/report.html", "The same as a page that needs nothing else", "matrix.html",
+		func(ctx context.Context, in *matrixInput) (htmlWriter, error) {
+			var page htmlText
+			err := bench.MatrixHTML(ctx, s.engine, in.Name, &page.Buffer)
+			return &page, err
+		})
+	stream(api, "/matrices/{name}/live", "A matrix while it is measured, as server-sent events",
+		func(_ context.Context, in *matrixInput) (serving, error) {
+			if _, _, err := bench.MatrixState(s.engine, in.Name); err != nil {
+				return nil, err
+			}
+			return func(ctx context.Context, w http.ResponseWriter) { s.watchMatrix(ctx, answerEvents(w), in.Name) }, nil
+		})
 }
 
 // htmlText is a page that was written.

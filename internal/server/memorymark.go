@@ -16,10 +16,10 @@ import (
 	"hightide/internal/gpus"
 )
 
-// MemoryMark's API: GET /health, GET /models, POST /analyze, with its fields, for pages and scripts that were written for it.
-// It is a server of its own, with nothing else on it: it reads no file and no run, and builds the three models below alone. Who asks
-// is known by the token, in a header or before the path: MemoryMark's own page knows no header, but has a base address. Pages of
-// another origin may ask where Options.Origins names it.
+// MemoryMark's API: GET /health, GET /models, POST /analyze, with its fields, for pages and scripts that were written
+// for it. It is a server of its own, with nothing else on it: it reads no file and no run, and builds the three
+// models below alone. Who asks is known by the token, in a header or before the path: MemoryMark's own page knows no
+// header, but has a base address. Pages of another origin may ask where Options.Origins names it.
 
 // imaginaryGPU answers where the machine has no GPU: the one on which MemoryMark's figures were measured.
 const imaginaryGPU = "a10"
@@ -40,7 +40,8 @@ type memoryMarkModel struct {
 }
 
 var memoryMarkModels = []memoryMarkModel{
-	{"bert", "BERT Base", "Bidirectional Encoder Representations from Transformers", "nlp", "google-bert/bert-base-uncased"},
+	{"bert", "BERT Base", "Bidirectional Encoder Representations from Transformers", "nlp",
+		"google-bert/bert-base-uncased"},
 	{"gpt2", "GPT-2", "Generative Pre-trained Transformer 2", "nlp", "openai-community/gpt2"},
 	{"resnet", "ResNet-50", "Residual Network with 50 layers", "vision", "microsoft/resnet-50"},
 }
@@ -60,7 +61,8 @@ func NewMemoryMark(e *engine.Engine, o Options) http.Handler {
 	mux.HandleFunc("GET /models", m.models)
 	mux.HandleFunc("POST /analyze", m.analyze)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		reply(w, http.StatusNotFound, failed(fmt.Errorf("there is no %s here: GET /health, GET /models, POST /analyze", r.URL.Path)))
+		reply(w, http.StatusNotFound, failed(fmt.Errorf("there is no %s here: GET /health, GET /models, POST /analyze",
+			r.URL.Path)))
 	})
 	mux.HandleFunc("OPTIONS /", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Access-Control-Allow-Methods", "GET, POST, OPTIONS")
@@ -68,7 +70,8 @@ func NewMemoryMark(e *engine.Engine, o Options) http.Handler {
 		w.WriteHeader(http.StatusNoContent)
 	})
 	s := &Server{door: newDoor(o.Token, ""), options: o}
-	asks := func(r *http.Request) bool { return r.Method == http.MethodOptions && s.mayAsk(r) } // browsers ask so whether they may ask, without the token
+	// browsers ask so whether they may ask, without the token
+	asks := func(r *http.Request) bool { return r.Method == http.MethodOptions && s.mayAsk(r) }
 	return keyed(s.crossing(s.guard(mux, asks, func(w http.ResponseWriter, _ *http.Request, status int, text string) {
 		reply(w, status, failed(errors.New(text)))
 	})))
@@ -97,8 +100,8 @@ func (s *Server) crossing(next http.Handler) http.Handler {
 	})
 }
 
-// health is MemoryMark's answer and, where the GPU is imaginary, two fields that say so. Then the device is what MemoryMark names
-// on a machine without a GPU.
+// health is MemoryMark's answer and, where the GPU is imaginary, two fields that say so. Then the device is what
+// MemoryMark names on a machine without a GPU.
 type health struct {
 	Status    string  `json:"status"`
 	Available bool    `json:"gpu_available"`
@@ -110,10 +113,12 @@ type health struct {
 	Note      string  `json:"note,omitempty"`
 }
 
-const imaginaryNote = "This machine has no GPU: figures are those of an imaginary NVIDIA A10, on which PyTorch ran with its real allocator."
+const imaginaryNote = "This machine has no GPU: figures are those of an imaginary NVIDIA A10, on which PyTorch ran " +
+	"with its real allocator."
 
 func (m *memoryMark) health(w http.ResponseWriter, _ *http.Request) {
-	h := health{Status: "healthy", Available: true, Device: "cuda", Timestamp: time.Now().UTC().Format("2006-01-02T15:04:05.000000Z")}
+	h := health{Status: "healthy", Available: true, Device: "cuda",
+		Timestamp: time.Now().UTC().Format("2006-01-02T15:04:05.000000Z")}
 	if real := m.engine.GPUs(); len(real) > 0 {
 		h.Name, h.TotalGB = real[0].Name, gibibytes(real[0].Memory.Or(0))
 	} else {
@@ -143,7 +148,8 @@ type analysis struct {
 }
 
 // speedupNote says what MemoryMark's figure is, as it is easily taken for another.
-const speedupNote = "speedup is optimal_batch_size by current_batch_size, and cost_savings_annual follows from it: neither was measured as time."
+const speedupNote = "speedup is optimal_batch_size by current_batch_size, and cost_savings_annual follows from it: " +
+	"neither was measured as time."
 
 func (m *memoryMark) analyze(w http.ResponseWriter, r *http.Request) {
 	var asked struct {
@@ -158,7 +164,8 @@ func (m *memoryMark) analyze(w http.ResponseWriter, r *http.Request) {
 		known = known || model.ID == asked.Model
 	}
 	if !known {
-		reply(w, http.StatusBadRequest, failed(fmt.Errorf("there is no model %q: bert, gpt2 and resnet can be analysed", asked.Model)))
+		reply(w, http.StatusBadRequest, failed(fmt.Errorf("there is no model %q: bert, gpt2 and resnet can be analysed",
+			asked.Model)))
 		return
 	}
 	select {

@@ -16,10 +16,11 @@ import (
 
 // memoryMarkFields are those that MemoryMark's README shows.
 var memoryMarkFields = map[string]string{
-	"/health":  "device gpu_available gpu_memory_total_gb gpu_name status timestamp",
-	"/models":  "description huggingface_id id name type",
-	"/analyze": "cost_savings_annual current_batch_size current_memory_gb device gpu_total_gb model_name optimal_batch_size optimal_memory_gb results speedup waste_gb waste_percent",
-	"results":  "batch_size memory_gb success",
+	"/health": "device gpu_available gpu_memory_total_gb gpu_name status timestamp",
+	"/models": "description huggingface_id id name type",
+	"/analyze": "cost_savings_annual current_batch_size current_memory_gb device gpu_total_gb model_name " +
+		"optimal_batch_size optimal_memory_gb results speedup waste_gb waste_percent",
+	"results": "batch_size memory_gb success",
 }
 
 // markOrigin is where a page of MemoryMark's is served.
@@ -28,7 +29,8 @@ const markOrigin = "http://localhost:3000"
 var markOptions = Options{Token: right, Origins: []string{markOrigin}}
 
 // ask sends a request as a page of another origin does.
-func ask(t *testing.T, handler http.Handler, method, path, body string) (status int, answer map[string]any, header http.Header) {
+func ask(t *testing.T, handler http.Handler, method, path, body string) (status int, answer map[string]any,
+	header http.Header) {
 	t.Helper()
 	r := httptest.NewRequest(method, "http://localhost:5001"+path, strings.NewReader(body))
 	r.Header.Set("Origin", markOrigin)
@@ -53,7 +55,8 @@ func has(t *testing.T, what string, answer map[string]any) {
 	}
 }
 
-// TestMemoryMark: what its README shows is there, to pages of the origins that were named, and what is imaginary says so.
+// TestMemoryMark: what its README shows is there, to pages of the origins that were named, and what is imaginary says
+// so.
 func TestMemoryMark(t *testing.T) {
 	e := &engine.Engine{DataDir: t.TempDir()}
 	handler := NewMemoryMark(e, markOptions)
@@ -62,7 +65,8 @@ func TestMemoryMark(t *testing.T) {
 	if status != 200 || header.Get("Access-Control-Allow-Origin") != markOrigin || health["status"] != "healthy" {
 		t.Errorf("%d %v %v", status, health, header)
 	}
-	if !e.HasGPUs() && (health["gpu_name"] != "NVIDIA A10 (imaginary)" || health["label"] != "imagined" || health["gpu_available"] != false || health["device"] != "cpu") {
+	if !e.HasGPUs() && (health["gpu_name"] != "NVIDIA A10 (imaginary)" || health["label"] != "imagined" ||
+		health["gpu_available"] != false || health["device"] != "cpu") {
 		t.Errorf("without a GPU: %v", health)
 	}
 	_, models, _ := ask(t, handler, "GET", "/models", "")
@@ -72,7 +76,8 @@ func TestMemoryMark(t *testing.T) {
 		t.Errorf("models %v", all)
 	}
 	status, _, header = ask(t, handler, "OPTIONS", "/analyze", "")
-	if status != 204 || !strings.Contains(header.Get("Access-Control-Allow-Methods"), "POST") || !strings.Contains(header.Get("Access-Control-Allow-Headers"), "Content-Type") {
+	if status != 204 || !strings.Contains(header.Get("Access-Control-Allow-Methods"), "POST") ||
+		!strings.Contains(header.Get("Access-Control-Allow-Headers"), "Content-Type") {
 		t.Errorf("a page asks whether it may post: %d %v", status, header)
 	}
 }
@@ -93,13 +98,15 @@ func TestMemoryMarkRefuses(t *testing.T) {
 		{"GET", "/metrics", "", 404},
 	} {
 		status, answer, _ := ask(t, handler, test.method, test.path, test.body)
-		if said, _ := answer["error"].(string); status != test.status || answer["status"] != "error" || said == "" || strings.Contains(said, "\n") {
+		if said, _ := answer["error"].(string); status != test.status || answer["status"] != "error" || said == "" ||
+			strings.Contains(said, "\n") {
 			t.Errorf("%s %s: %d %v, want %d", test.method, test.path, status, answer, test.status)
 		}
 	}
 }
 
-// TestMemoryMarkRights: its routes are closed as all others are, to pages that nobody named and to who does not have the token.
+// TestMemoryMarkRights: its routes are closed as all others are, to pages that nobody named and to who does not have
+// the token.
 func TestMemoryMarkRights(t *testing.T) {
 	handler := NewMemoryMark(&engine.Engine{DataDir: t.TempDir()}, markOptions)
 	for _, test := range []struct {
@@ -110,7 +117,8 @@ func TestMemoryMarkRights(t *testing.T) {
 	}{
 		{"the token", "", []string{"Authorization", "Bearer " + right}, 0},
 		{"its page, by the token in a header", "", []string{"Authorization", "Bearer " + right, "Origin", markOrigin}, 0},
-		{"its page, by a base address", "/" + right, []string{"Origin", markOrigin, "Sec-Fetch-Site", "same-site", "Sec-Fetch-Mode", "cors"}, 0},
+		{"its page, by a base address", "/" + right, []string{"Origin", markOrigin, "Sec-Fetch-Site", "same-site",
+			"Sec-Fetch-Mode", "cors"}, 0},
 		{"nobody", "", nil, 401},
 		{"its page without a token", "", []string{"Origin", markOrigin}, 401},
 		{"a wrong base address", "/wrong", []string{"Origin", markOrigin}, 401},
@@ -123,11 +131,13 @@ func TestMemoryMarkRights(t *testing.T) {
 		{"a form elsewhere", "/" + right, []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate"}, 403},
 		{"a rebound name", "", []string{"Authorization", "Bearer " + right, "Host", "evil.example"}, 421},
 	} {
-		for _, route := range [][2]string{{"GET", "/health"}, {"GET", "/models"}, {"POST", "/analyze"}, {"GET", "/"}, {"HEAD", "/health"}, {"POST", "/health"}} {
+		for _, route := range [][2]string{{"GET", "/health"}, {"GET", "/models"}, {"POST", "/analyze"}, {"GET", "/"},
+			{"HEAD", "/health"}, {"POST", "/health"}} {
 			if test.who == "a form elsewhere" && route[0] != "POST" { // a link is followed, and shows its reader an answer
 				continue
 			}
-			r := httptest.NewRequest(route[0], "http://localhost:5001"+test.prefix+route[1], strings.NewReader(`{"model_name": "none"}`))
+			r := httptest.NewRequest(route[0], "http://localhost:5001"+test.prefix+route[1],
+				strings.NewReader(`{"model_name": "none"}`))
 			for i := 0; i < len(test.headers); i += 2 {
 				r.Header.Set(test.headers[i], test.headers[i+1])
 			}
@@ -157,7 +167,8 @@ func TestMemoryMarkAnalyses(t *testing.T) {
 	}
 	data := answer["data"].(map[string]any)
 	has(t, "/analyze", data)
-	if data["optimal_batch_size"] != 152.0 || data["speedup"] != 9.5 || data["current_batch_size"] != 16.0 || data["device"] != "cuda" {
+	if data["optimal_batch_size"] != 152.0 || data["speedup"] != 9.5 || data["current_batch_size"] != 16.0 ||
+		data["device"] != "cuda" {
 		t.Errorf("of GPT-2 MemoryMark published 152 and 9.5: %v", data)
 	}
 	for _, one := range data["results"].([]any) {

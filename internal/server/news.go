@@ -44,7 +44,8 @@ func (n *news) add(f mem.Frame) {
 		}
 	case mem.Steps:
 		for _, s := range f {
-			n.points = append(n.points, report.StepPoint{Process: s.Process, Step: s.Number, Time: n.since(s.Time), RSS: s.RSS, Heap: s.Heap, Device: s.Device})
+			n.points = append(n.points, report.StepPoint{Process: s.Process, Step: s.Number, Time: n.since(s.Time), RSS: s.RSS,
+				Heap: s.Heap, Device: s.Device})
 		}
 	case mem.Event:
 		n.marks = append(n.marks, n.mark(f))
@@ -56,7 +57,8 @@ func (n *news) add(f mem.Frame) {
 }
 
 func (n *news) span(s *mem.Span) report.PhaseBar {
-	return report.PhaseBar{Process: s.Process, Phase: s.Phase, Name: s.Name, Step: s.Step, Start: n.since(s.Start), End: n.since(s.End), RSSPeak: s.RSSPeak}
+	return report.PhaseBar{Process: s.Process, Phase: s.Phase, Name: s.Name, Step: s.Step, Start: n.since(s.Start),
+		End: n.since(s.End), RSSPeak: s.RSSPeak}
 }
 
 func (n *news) mark(e mem.Event) report.Mark {
@@ -78,7 +80,8 @@ func (n *news) addSamples(f mem.Samples) {
 
 // damage says that a part of the recording cannot be read.
 func (n *news) damage(d mem.Damage, at int64) {
-	n.marks = append(n.marks, report.Mark{Time: at, Kind: "damage", Text: fmt.Sprintf("%d bytes of the recording cannot be read: %s", d.Bytes, d.Text)})
+	n.marks = append(n.marks, report.Mark{Time: at, Kind: "damage",
+		Text: fmt.Sprintf("%d bytes of the recording cannot be read: %s", d.Bytes, d.Text)})
 }
 
 func (n *news) since(t int64) int64 { return max(t-n.run.Start(), 0) }

@@ -33,25 +33,26 @@ type outputInput struct {
 func (s *Server) output(api huma.API) {
 	kinds := rawJSON[Output](api)
 	kinds["text/plain"] = &huma.MediaType{Schema: &huma.Schema{Type: "string"}}
-	served(api, "/runs/{id}/output", "What the program wrote to its terminal", kinds, func(ctx context.Context, in *outputInput) (serving, error) {
-		row, err := s.find(ctx, in.ID)
-		if err != nil {
-			return nil, err
-		}
-		kind := accepted(in.Accept, jsonKind, "text/plain")
-		if kind == "" {
-			return nil, notAcceptable("text/plain")
-		}
-		part, err := outputPart(ctx, s.engine, row.ID, in.From, in.Limit)
-		return func(_ context.Context, w http.ResponseWriter) {
-			if kind == "text/plain" {
-				w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-				_, _ = io.WriteString(w, part.Text)
-				return
+	served(api, "/runs/{id}/output", "What the program wrote to its terminal", kinds,
+		func(ctx context.Context, in *outputInput) (serving, error) {
+			row, err := s.find(ctx, in.ID)
+			if err != nil {
+				return nil, err
 			}
-			writeJSON(w, part)
-		}, err
-	})
+			kind := accepted(in.Accept, jsonKind, "text/plain")
+			if kind == "" {
+				return nil, notAcceptable("text/plain")
+			}
+			part, err := outputPart(ctx, s.engine, row.ID, in.From, in.Limit)
+			return func(_ context.Context, w http.ResponseWriter) {
+				if kind == "text/plain" {
+					w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+					_, _ = io.WriteString(w, part.Text)
+					return
+				}
+				writeJSON(w, part)
+			}, err
+		})
 }
 
 // outputPart reads a part of a run's output, which begins and ends between two characters.

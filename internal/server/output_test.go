@@ -14,7 +14,8 @@ import (
 	"hightide/internal/store"
 )
 
-// TestOutput: what a program prints is told while it runs and can be read in parts, at whose edges no character is torn.
+// TestOutput: what a program prints is told while it runs and can be read in parts, at whose edges no character is
+// torn.
 func TestOutput(t *testing.T) {
 	dir := t.TempDir()
 	kept, err := store.Open(dir)
@@ -88,7 +89,8 @@ func TestOutput(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.get("/api/v1/runs/last/output/rows?from=1", &rows)
-	if rows.Rows != 40001 || rows.Size != int64(len(lines)) || rows.Seen != rows.Size || rows.From != 1 || len(rows.At) != 2 || rows.Styles["2"] != "\x1b[32m" || rows.Row[0] != rows.At[0]/14 {
+	if rows.Rows != 40001 || rows.Size != int64(len(lines)) || rows.Seen != rows.Size || rows.From != 1 ||
+		len(rows.At) != 2 || rows.Styles["2"] != "\x1b[32m" || rows.Row[0] != rows.At[0]/14 {
 		t.Errorf("rows %+v", rows)
 	}
 	if err := w.Close(); err != nil {

@@ -15,7 +15,8 @@ import (
 	"hightide/internal/terminal"
 )
 
-// OutputRows says where the rows of an output are, so that a viewer can ask for those that it shows. Columns have one entry a block.
+// OutputRows says where the rows of an output are, so that a viewer can ask for those that it shows. Columns have one
+// entry a block.
 type OutputRows struct {
 	Size    int64             `json:"size" doc:"Bytes that are there by now."`
 	Seen    int64             `json:"seen" doc:"Bytes whose rows are counted. Where there are more, ask again for the rest."`
@@ -35,17 +36,18 @@ type rowsInput struct {
 }
 
 func (s *Server) outputRows(api huma.API) {
-	get(api, "/runs/{id}/output/rows", "Where the rows of what the program wrote are", func(ctx context.Context, in *rowsInput) (*OutputRows, error) {
-		row, err := s.find(ctx, in.ID)
-		if err != nil {
-			return nil, err
-		}
-		rows, err := s.rows.of(ctx, s.engine, row.ID, in.From)
-		if errors.Is(err, fs.ErrNotExist) { // an answer as any other: browsers complain of each 404
-			return &OutputRows{Missing: true}, nil
-		}
-		return rows, err
-	})
+	get(api, "/runs/{id}/output/rows", "Where the rows of what the program wrote are",
+		func(ctx context.Context, in *rowsInput) (*OutputRows, error) {
+			row, err := s.find(ctx, in.ID)
+			if err != nil {
+				return nil, err
+			}
+			rows, err := s.rows.of(ctx, s.engine, row.ID, in.From)
+			if errors.Is(err, fs.ErrNotExist) { // an answer as any other: browsers complain of each 404
+				return &OutputRows{Missing: true}, nil
+			}
+			return rows, err
+		})
 }
 
 const (
@@ -112,9 +114,11 @@ func (o *outputIndexes) of(ctx context.Context, e *engine.Engine, id string, fro
 		}
 	}
 	from = min(from, len(x.Blocks))
-	told := &OutputRows{Size: size, Seen: x.Size, Rows: x.Rows(), From: from, At: []int64{}, Row: []int64{}, Low: []int64{}, High: []int64{}, Styles: map[string]string{}}
+	told := &OutputRows{Size: size, Seen: x.Size, Rows: x.Rows(), From: from, At: []int64{}, Row: []int64{},
+		Low: []int64{}, High: []int64{}, Styles: map[string]string{}}
 	for i, b := range x.Blocks[from:] {
-		told.At, told.Row, told.Low, told.High = append(told.At, b.At), append(told.Row, b.Row), append(told.Low, b.Low), append(told.High, b.High)
+		told.At, told.Row, told.Low, told.High = append(told.At, b.At), append(told.Row, b.Row), append(told.Low, b.Low),
+			append(told.High, b.High)
 		if b.Style != "" {
 			told.Styles[strconv.Itoa(from+i)] = b.Style
 		}

@@ -21,7 +21,8 @@ type browser struct{ cookie, page string }
 // enters opens an address with a code.
 func (s *site) enters(code string, headers ...string) (*http.Response, browser) {
 	s.t.Helper()
-	request, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.URL+sessionPath, strings.NewReader(`{"code":"`+code+`"}`))
+	request, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.URL+sessionPath,
+		strings.NewReader(`{"code":"`+code+`"}`))
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -68,7 +69,8 @@ func (s *site) askers() []asker {
 		{"half the token", []string{"Authorization", "Bearer righ"}, 401},
 		{"an empty token", []string{"Authorization", "Bearer "}, 401},
 		{"the token as a name and password", []string{"Authorization", "Basic OnJpZ2h0"}, 401},
-		{"the token in a cookie", []string{"Authorization", "", "Cookie", "hightide-session-" + at.Port() + "=" + right, pageHeader, right}, 401},
+		{"the token in a cookie", []string{"Authorization", "", "Cookie", "hightide-session-" + at.Port() + "=" + right,
+			pageHeader, right}, 401},
 		{"the token of the metrics", []string{"Authorization", "Bearer metrics"}, 401},
 		{"a cookie alone, as another port gets it", []string{"Authorization", "", "Cookie", mine.cookie}, 401},
 		{"a cookie as the token", []string{"Authorization", "Bearer " + value}, 401},
@@ -76,14 +78,19 @@ func (s *site) askers() []asker {
 		{"a cookie as both", []string{"Authorization", "", "Cookie", mine.cookie, pageHeader, value}, 401},
 		{"a page's secret alone", []string{"Authorization", "", pageHeader, mine.page}, 401},
 		{"a page's secret as the token", []string{"Authorization", "Bearer " + mine.page}, 401},
-		{"one session's cookie, another's secret", []string{"Authorization", "", "Cookie", mine.cookie, pageHeader, other.page}, 401},
-		{"a cookie of another port's server", []string{"Authorization", "", "Cookie", "hightide-session-1=" + value, pageHeader, mine.page}, 401},
-		{"a wrong token beside a session", append([]string{"Cookie", mine.cookie, pageHeader, mine.page}, "Authorization", "Bearer wrong"), 401},
+		{"one session's cookie, another's secret", []string{"Authorization", "", "Cookie", mine.cookie, pageHeader,
+			other.page}, 401},
+		{"a cookie of another port's server", []string{"Authorization", "", "Cookie", "hightide-session-1=" + value,
+			pageHeader, mine.page}, 401},
+		{"a wrong token beside a session", append([]string{"Cookie", mine.cookie, pageHeader, mine.page}, "Authorization",
+			"Bearer wrong"), 401},
 		{"a page elsewhere", from("https://evil.example"), 403},
 		{"a page of another port", from("http://" + at.Hostname() + ":9"), 403},
 		{"a page of no origin", from("null"), 403},
-		{"a page of another port, without an origin", append(slices.Clone(own), "Sec-Fetch-Site", "same-site", "Sec-Fetch-Mode", "no-cors"), 403},
-		{"a page elsewhere that has the token", []string{"Authorization", "Bearer " + right, "Origin", "https://evil.example"}, 403},
+		{"a page of another port, without an origin", append(slices.Clone(own), "Sec-Fetch-Site", "same-site",
+			"Sec-Fetch-Mode", "no-cors"), 403},
+		{"a page elsewhere that has the token", []string{"Authorization", "Bearer " + right, "Origin",
+			"https://evil.example"}, 403},
 		{"a rebound name", append(slices.Clone(own), "Host", "evil.example:"+at.Port()), 421},
 		{"a rebound name with the token", []string{"Authorization", "Bearer " + right, "Host", "evil.example"}, 421},
 	}
@@ -93,27 +100,34 @@ func (s *site) askers() []asker {
 func (s *site) routes() (all [][2]string) {
 	for path, item := range s.made.api.OpenAPI().Paths {
 		path = strings.NewReplacer("{id}", "last", "{name}", "x").Replace(path)
-		for method, has := range map[string]bool{"GET": item.Get != nil, "POST": item.Post != nil, "PATCH": item.Patch != nil, "DELETE": item.Delete != nil, "PUT": item.Put != nil} {
+		for method, has := range map[string]bool{"GET": item.Get != nil, "POST": item.Post != nil,
+			"PATCH": item.Patch != nil, "DELETE": item.Delete != nil, "PUT": item.Put != nil} {
 			if has && path != sessionPath {
 				all = append(all, [2]string{method, path})
 			}
 		}
 	}
-	for _, path := range []string{"/metrics", "/openapi.json", "/openapi.yaml", "/schemas/Status.json", "/api/v1/nothing", "/api/", "/api/v1/session"} {
+	for _, path := range []string{"/metrics", "/openapi.json", "/openapi.yaml", "/schemas/Status.json",
+		"/api/v1/nothing", "/api/", "/api/v1/session"} {
 		all = append(all, [2]string{"GET", path}, [2]string{"HEAD", path}, [2]string{"OPTIONS", path}, [2]string{"PUT", path})
 	}
-	for _, path := range []string{"/", "/runs/x", "/api", "//api/v1/runs", "/api/../api/v1/runs", "/x/..%2fapi/v1/runs", "/index.html"} {
+	for _, path := range []string{"/", "/runs/x", "/api", "//api/v1/runs", "/api/../api/v1/runs", "/x/..%2fapi/v1/runs",
+		"/index.html"} {
 		all = append(all, [2]string{"POST", path}, [2]string{"DELETE", path}, [2]string{"OPTIONS", path})
 	}
 	return all
 }
 
-// TestRights: every route is closed to everyone but the token and a session, whoever asks and however. What changes nothing is asked of
-// those who may, too: they are not refused.
+// TestRights: every route is closed to everyone but the token and a session, whoever asks and however. What changes
+// nothing is asked of those who may, too: they are not refused.
 func TestRights(t *testing.T) {
-	s := newSite(t, Options{AllowExec: true, Metrics: "metrics", Check: func(context.Context, string) (*engine.FileFacts, error) { return nil, nil }})
+	s := newSite(t, Options{AllowExec: true, Metrics: "metrics",
+		Check: func(context.Context, string) (*engine.FileFacts, error) { return nil, nil }})
 	s.finish(s.begin("run", 1))
-	client := &http.Client{Timeout: time.Minute, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := &http.Client{Timeout: time.Minute, CheckRedirect: func(*http.Request,
+		[]*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
 	routes, asked := s.routes(), 0
 	if len(routes) < 60 {
 		t.Fatalf("%d routes", len(routes))
@@ -175,12 +189,14 @@ func (s *site) status(client *http.Client, route [2]string, headers []string) (i
 	return response.StatusCode, response.Header
 }
 
-// TestPageIsOfAnybody: the page and its files tell nothing, so that a link to it works, and are the only ones that anybody gets.
+// TestPageIsOfAnybody: the page and its files tell nothing, so that a link to it works, and are the only ones that
+// anybody gets.
 func TestPageIsOfAnybody(t *testing.T) {
 	s := newSite(t, Options{})
 	nobody := []string{"Authorization", ""}
 	for _, path := range []string{"/", "/runs/x", "/app.html"} {
-		if got, text := s.ask(http.MethodGet, path, "", nobody...); got != 200 && got != 503 || strings.Contains(text, right) { // 503: built without its pages
+		// 503: built without its pages
+		if got, text := s.ask(http.MethodGet, path, "", nobody...); got != 200 && got != 503 || strings.Contains(text, right) {
 			t.Errorf("%s: %d %s", path, got, text)
 		}
 		if got, _ := s.ask(http.MethodGet, path, "", "Authorization", "", "Host", "evil.example"); got != 421 {
@@ -195,12 +211,16 @@ func TestPathsOfNobody(t *testing.T) {
 	s.finish(s.begin("run", 1))
 	_, page := s.ask(http.MethodGet, "/", "", "Authorization", "")
 	for _, path := range []string{
-		"//api/v1/runs", "/./api/v1/runs", "/x/../api/v1/runs", "/%61pi/v1/runs", "/api%2Fv1%2Fruns", "/api/v1%2Fruns", "/API/v1/runs", "/api/v1/runs/", "/api/v1//runs", "/api/v1/./runs", "/api/v1/runs%00", "/api/v1/runs;x",
-		"/metrics/", "//metrics", "/%6detrics", "/x/../metrics", "/metrics%2f", "/openapi.json/", "/schemas/", "/schemas/../openapi.json", "/.%2e/.%2e/etc/passwd", "/..%2f..%2fgo.mod", "/runs/..%2f..%2f..%2fetc%2fpasswd", "/app.html/../../x", "/debug/pprof/",
+		"//api/v1/runs", "/./api/v1/runs", "/x/../api/v1/runs", "/%61pi/v1/runs", "/api%2Fv1%2Fruns", "/api/v1%2Fruns",
+		"/API/v1/runs", "/api/v1/runs/", "/api/v1//runs", "/api/v1/./runs", "/api/v1/runs%00", "/api/v1/runs;x",
+		"/metrics/", "//metrics", "/%6detrics", "/x/../metrics", "/metrics%2f", "/openapi.json/", "/schemas/",
+		"/schemas/../openapi.json", "/.%2e/.%2e/etc/passwd", "/..%2f..%2fgo.mod", "/runs/..%2f..%2f..%2fetc%2fpasswd",
+		"/app.html/../../x", "/debug/pprof/",
 	} {
 		for _, method := range []string{http.MethodGet, http.MethodPost} {
 			got, text := s.ask(method, path, "", "Authorization", "")
-			if got != 400 && got != 401 && got != 405 && (text != page || method == http.MethodPost) || strings.Contains(text, "passwd:") || strings.Contains(text, `"run"`) {
+			if got != 400 && got != 401 && got != 405 && (text != page || method == http.MethodPost) ||
+				strings.Contains(text, "passwd:") || strings.Contains(text, `"run"`) {
 				t.Errorf("%s %s: %d %.200s", method, path, got, text)
 			}
 		}
@@ -210,7 +230,8 @@ func TestPathsOfNobody(t *testing.T) {
 // TestNoSecretInAnAddress: neither the token nor a code opens anything there, where logs and histories keep it.
 func TestNoSecretInAnAddress(t *testing.T) {
 	s := newSite(t, Options{})
-	for _, query := range []string{"?token=" + right, "?access_token=" + right, "?code=" + s.made.Code(), "?page=" + right} {
+	for _, query := range []string{"?token=" + right, "?access_token=" + right, "?code=" + s.made.Code(), "?page=" +
+		right} {
 		for _, path := range []string{"/api/v1/status", "/metrics"} {
 			if got, text := s.ask(http.MethodGet, path+query, "", "Authorization", ""); got != 401 {
 				t.Errorf("%s%s: %d %s", path, query, got, text)
@@ -219,7 +240,8 @@ func TestNoSecretInAnAddress(t *testing.T) {
 	}
 }
 
-// TestSession: an address is good once. Its cookie is of this port, no script reads it, and no page elsewhere has it sent.
+// TestSession: an address is good once. Its cookie is of this port, no script reads it, and no page elsewhere has it
+// sent.
 func TestSession(t *testing.T) {
 	s := newSite(t, Options{})
 	code := s.made.Code()
@@ -234,7 +256,8 @@ func TestSession(t *testing.T) {
 		t.Fatalf("%s with %v", response.Status, cookies)
 	}
 	at, _ := url.Parse(s.URL)
-	if c := cookies[0]; c.Name != "hightide-session-"+at.Port() || !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/" || c.Domain != "" || len(c.Value) < 20 || c.Value == in.page {
+	if c := cookies[0]; c.Name != "hightide-session-"+at.Port() || !c.HttpOnly ||
+		c.SameSite != http.SameSiteStrictMode || c.Path != "/" || c.Domain != "" || len(c.Value) < 20 || c.Value == in.page {
 		t.Errorf("cookie %+v", c)
 	}
 	again := func(b browser) int {
@@ -264,13 +287,15 @@ func TestSessionOverTLS(t *testing.T) {
 	defer made.Close()
 	server := httptest.NewTLSServer(handler)
 	defer server.Close()
-	response, err := server.Client().Post(server.URL+sessionPath, "application/json", strings.NewReader(`{"code":"`+made.Code()+`"}`))
+	response, err := server.Client().Post(server.URL+sessionPath, "application/json",
+		strings.NewReader(`{"code":"`+made.Code()+`"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer response.Body.Close()
 	at, _ := url.Parse(server.URL)
-	if c := response.Cookies(); len(c) != 1 || c[0].Name != "__Host-hightide-session-"+at.Port() || !c[0].Secure || c[0].Path != "/" {
+	if c := response.Cookies(); len(c) != 1 || c[0].Name != "__Host-hightide-session-"+at.Port() || !c[0].Secure ||
+		c[0].Path != "/" {
 		t.Errorf("%s: %+v", response.Status, c)
 	}
 }
@@ -283,10 +308,12 @@ func TestDoorForgets(t *testing.T) {
 		t.Error("a code is good after its time")
 	}
 	cookie, page, ok := d.enter(d.code(now), "", now)
-	if !ok || d.session(cookie, page, now.Add(sessionLasts)) != "session 1" || d.session(cookie, page, now.Add(2*sessionLasts)) == "" {
+	if !ok || d.session(cookie, page, now.Add(sessionLasts)) != "session 1" ||
+		d.session(cookie, page, now.Add(2*sessionLasts)) == "" {
 		t.Error("a session that is used ends")
 	}
-	if d.session(cookie, page, now.Add(3*sessionLasts+1)) != "" || d.session(cookie, "", now) != "" || d.session("", "", now) != "" {
+	if d.session(cookie, page, now.Add(3*sessionLasts+1)) != "" || d.session(cookie, "", now) != "" ||
+		d.session("", "", now) != "" {
 		t.Error("a session that nobody used goes on")
 	}
 	for i := range 3 * sessionsKept {
@@ -307,12 +334,15 @@ func TestJobLog(t *testing.T) {
 	_, b := s.enters(s.made.Code())
 	body := `{"kind":"imagine","options":{"gpu":"a10","command":["/nothing/python","train.py","--api-key","geheim","a b\n"]}}`
 	got, text := s.ask(http.MethodPost, "/api/v1/jobs", body, "Authorization", "", "Cookie", b.cookie, pageHeader, b.page)
-	if j := decode[Job](t, text); got != 201 || !strings.HasPrefix(j.By, "session 1 at 127.0.0.1:") || strings.Contains(text, "geheim") {
+	if j := decode[Job](t, text); got != 201 || !strings.HasPrefix(j.By, "session 1 at 127.0.0.1:") ||
+		strings.Contains(text, "geheim") {
 		t.Errorf("%d %s", got, text)
 	}
 	all := strings.Join(lines, "\n")
-	if len(lines) != 3 || !strings.Contains(lines[1], "session 1 at 127.0.0.1:") || !strings.Contains(lines[1], `began job-1`) ||
-		!strings.Contains(lines[1], `/nothing/python train.py --api-key ***`) || strings.Contains(all, "geheim") || strings.Contains(all, b.page) {
+	if len(lines) != 3 || !strings.Contains(lines[1], "session 1 at 127.0.0.1:") ||
+		!strings.Contains(lines[1], `began job-1`) ||
+		!strings.Contains(lines[1], `/nothing/python train.py --api-key ***`) || strings.Contains(all, "geheim") ||
+		strings.Contains(all, b.page) {
 		t.Errorf("told %q", lines)
 	}
 }

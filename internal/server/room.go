@@ -10,11 +10,12 @@ import (
 	"sync/atomic"
 )
 
-// requestsAtOnce is how many are served at once at most: a stream of events is one for as long as it lasts, and takes some 100 KB.
+// requestsAtOnce is how many are served at once at most: a stream of events is one for as long as it lasts, and takes
+// some 100 KB.
 const requestsAtOnce = 1000
 
-// Room is what a server takes at once, as the descriptors of its process allow: some are kept for files, and some for telling
-// who comes too late. The zero value is the most.
+// Room is what a server takes at once, as the descriptors of its process allow: some are kept for files, and some for
+// telling who comes too late. The zero value is the most.
 type Room struct {
 	Descriptors int // that the process may have; 0: more than are ever needed
 	Connections int // that are accepted; who else comes waits for one to end
@@ -44,14 +45,16 @@ func (r *Room) full(now int, stream bool, streams int64) string {
 	case now <= most:
 		return ""
 	case r.Descriptors > 0:
-		return fmt.Sprintf("%d %s, as many as %d open files allow (close pages that nobody looks at, or raise the limit: ulimit -n)", most, what, r.Descriptors)
+		return fmt.Sprintf("%d %s, as many as %d open files allow (close pages that nobody looks at, or raise the limit: "+
+			"ulimit -n)", most, what, r.Descriptors)
 	}
 	return fmt.Sprintf("%d %s, more than this server serves at once (close pages that nobody looks at)", now, what)
 }
 
 // isStream says whether the answer of a request lasts.
 func isStream(r *http.Request) bool {
-	return isAPI(r) && (strings.HasSuffix(r.URL.Path, "/live") || strings.HasPrefix(r.URL.Path, "/api/v1/jobs/") && strings.HasSuffix(r.URL.Path, "/events"))
+	return isAPI(r) && (strings.HasSuffix(r.URL.Path, "/live") ||
+		strings.HasPrefix(r.URL.Path, "/api/v1/jobs/") && strings.HasSuffix(r.URL.Path, "/events"))
 }
 
 // Listen has a listener accept no more connections than there is room for: files need descriptors too.

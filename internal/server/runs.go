@@ -61,52 +61,61 @@ func (s *Server) runs(api huma.API) {
 		return &run, err
 	})
 	change(api, http.MethodPatch, "/runs/{id}", "Rename or tag a run", s.tagRun)
-	change(api, http.MethodDelete, "/runs/{id}", "Delete a run", func(ctx context.Context, in *RunInput) (*Deleted, error) {
-		return s.remove(ctx, in.ID)
-	})
-	change(api, http.MethodPost, "/runs/delete", "Delete runs", func(ctx context.Context, in *deleteInput) (*Deleted, error) {
-		return s.remove(ctx, in.Body.IDs...)
-	})
-	served(api, "/runs/{id}/report", "What is to be said of a run, as it stands", rawJSON[report.Report](api), func(ctx context.Context, in *RunInput) (serving, error) {
-		_, text, err := s.report(ctx, in.ID)
-		return func(_ context.Context, w http.ResponseWriter) {
-			w.Header().Set("Content-Type", "application/json")
-			_, _ = w.Write(text)
-		}, err
-	})
-	savedPage(api, "/runs/{id}/report.html", "The same as a page that needs nothing else", "report.html", func(ctx context.Context, in *RunInput) (htmlWriter, error) {
-		r, _, err := s.report(ctx, in.ID)
-		return r, err
-	})
-	served(api, "/runs/{id}/report.txt", "The same as the terminal shows it", map[string]*huma.MediaType{"text/plain": {Schema: &huma.Schema{Type: "string"}}}, func(ctx context.Context, in *RunInput) (serving, error) {
-		r, _, err := s.report(ctx, in.ID)
-		return func(_ context.Context, w http.ResponseWriter) {
-			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-			_, _ = io.WriteString(w, r.Text(report.TextOptions{}))
-		}, err
-	})
-	get(api, "/runs/{id}/findings", "What was found in a run, worst first", func(ctx context.Context, in *RunInput) (*Findings, error) {
-		r, _, err := s.report(ctx, in.ID)
-		if err != nil {
-			return nil, err
-		}
-		return &Findings{r.Findings}, nil
-	})
+	change(api, http.MethodDelete, "/runs/{id}", "Delete a run",
+		func(ctx context.Context, in *RunInput) (*Deleted, error) {
+			return s.remove(ctx, in.ID)
+		})
+	change(api, http.MethodPost, "/runs/delete", "Delete runs",
+		func(ctx context.Context, in *deleteInput) (*Deleted, error) {
+			return s.remove(ctx, in.Body.IDs...)
+		})
+	served(api, "/runs/{id}/report", "What is to be said of a run, as it stands", rawJSON[report.Report](api),
+		func(ctx context.Context, in *RunInput) (serving, error) {
+			_, text, err := s.report(ctx, in.ID)
+			return func(_ context.Context, w http.ResponseWriter) {
+				w.Header().Set("Content-Type", "application/json")
+				_, _ = w.Write(text)
+			}, err
+		})
+	savedPage(api, "/runs/{id}/report.html", "The same as a page that needs nothing else", "report.html",
+		func(ctx context.Context, in *RunInput) (htmlWriter, error) {
+			r, _, err := s.report(ctx, in.ID)
+			return r, err
+		})
+	served(api, "/runs/{id}/report.txt", "The same as the terminal shows it",
+		map[string]*huma.MediaType{"text/plain": {Schema: &huma.Schema{Type: "string"}}},
+		func(ctx context.Context, in *RunInput) (serving, error) {
+			r, _, err := s.report(ctx, in.ID)
+			return func(_ context.Context, w http.ResponseWriter) {
+				w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+				_, _ = io.WriteString(w, r.Text(report.TextOptions{}))
+			}, err
+		})
+	get(api, "/runs/{id}/findings", "What was found in a run, worst first",
+		func(ctx context.Context, in *RunInput) (*Findings, error) {
+			r, _, err := s.report(ctx, in.ID)
+			if err != nil {
+				return nil, err
+			}
+			return &Findings{r.Findings}, nil
+		})
 }
 
 // htmlWriter is what can be written as a page that needs nothing else.
 type htmlWriter interface{ HTML(w io.Writer) error }
 
-// savedPage adds a resource that a browser saves as an HTML file: its script stands in the page, which the policy forbids.
+// savedPage adds a resource that a browser saves as an HTML file: its script stands in the page, which the policy
+// forbids.
 func savedPage[In any](api huma.API, path, summary, name string, of func(context.Context, *In) (htmlWriter, error)) {
-	served(api, path, summary, map[string]*huma.MediaType{"text/html": {}}, func(ctx context.Context, in *In) (serving, error) {
-		page, err := of(ctx, in)
-		return func(_ context.Context, w http.ResponseWriter) {
-			w.Header().Set("Content-Type", "text/html; charset=utf-8")
-			w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", name))
-			_ = page.HTML(w)
-		}, err
-	})
+	served(api, path, summary, map[string]*huma.MediaType{"text/html": {}},
+		func(ctx context.Context, in *In) (serving, error) {
+			page, err := of(ctx, in)
+			return func(_ context.Context, w http.ResponseWriter) {
+				w.Header().Set("Content-Type", "text/html; charset=utf-8")
+				w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", name))
+				_ = page.HTML(w)
+			}, err
+		})
 }
 
 // Findings of a run.
@@ -115,7 +124,8 @@ type Findings struct {
 }
 
 func (s *Server) listRuns(ctx context.Context, in *runsInput) (*RunList, error) {
-	filter := store.Filter{Text: in.Search, State: store.State(in.State), Verb: in.Verb, Before: in.Before, Limit: in.Limit, Tags: map[string]string{}}
+	filter := store.Filter{Text: in.Search, State: store.State(in.State), Verb: in.Verb, Before: in.Before,
+		Limit: in.Limit, Tags: map[string]string{}}
 	for _, tag := range in.Tag {
 		key, value, _ := strings.Cut(tag, "=")
 		filter.Tags[key] = value

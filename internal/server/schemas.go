@@ -8,8 +8,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// schemas names the types of the API's description. Two packages may have a type of one name: the second one is then called
-// with its package's name before it.
+// schemas names the types of the API's description. Two packages may have a type of one name: the second one is then
+// called with its package's name before it.
 func schemas() huma.Registry {
 	taken := map[string]reflect.Type{}
 	return huma.NewMapRegistry("#/components/schemas/", func(t reflect.Type, hint string) string {

@@ -31,7 +31,8 @@ type seriesInput struct {
 
 // options of the curves that are wanted.
 func (in *seriesInput) options() engine.CurveOptions {
-	return engine.CurveOptions{Names: in.Name, Process: known(in.Process), Device: in.Device, From: known(in.From), To: known(in.To), Points: in.Points}
+	return engine.CurveOptions{Names: in.Name, Process: known(in.Process), Device: in.Device, From: known(in.From),
+		To: known(in.To), Points: in.Points}
 }
 
 // known is a number that may be left out.
@@ -68,19 +69,20 @@ func (s *Server) series(api huma.API) {
 	for _, kind := range formKinds() {
 		kinds[kind] = &huma.MediaType{Schema: &huma.Schema{Type: "string"}}
 	}
-	served(api, "/runs/{id}/series", "Curves of a run, thinned to what a screen shows", kinds, func(ctx context.Context, in *seriesInput) (serving, error) {
-		h, release, err := s.open(ctx, in.ID)
-		if err != nil {
-			return nil, err
-		}
-		defer release()
-		kind := accepted(in.Accept, append([]string{jsonKind}, formKinds()...)...)
-		if kind == "" {
-			return nil, notAcceptable(formKinds()...)
-		}
-		curves := h.curves(in.options())
-		return func(_ context.Context, w http.ResponseWriter) { curves.write(w, kind) }, nil
-	})
+	served(api, "/runs/{id}/series", "Curves of a run, thinned to what a screen shows", kinds,
+		func(ctx context.Context, in *seriesInput) (serving, error) {
+			h, release, err := s.open(ctx, in.ID)
+			if err != nil {
+				return nil, err
+			}
+			defer release()
+			kind := accepted(in.Accept, append([]string{jsonKind}, formKinds()...)...)
+			if kind == "" {
+				return nil, notAcceptable(formKinds()...)
+			}
+			curves := h.curves(in.options())
+			return func(_ context.Context, w http.ResponseWriter) { curves.write(w, kind) }, nil
+		})
 }
 
 // curves of the run as it stands. The points are copies.
@@ -103,7 +105,8 @@ func (c *CurveList) write(w http.ResponseWriter, kind string) {
 }
 
 var curveColumns = []format.Column{
-	{Name: "series", Kind: format.Integer}, {Name: "name", Kind: format.Text}, {Name: "process", Kind: format.Integer}, {Name: "device", Kind: format.Text},
+	{Name: "series", Kind: format.Integer}, {Name: "name", Kind: format.Text}, {Name: "process", Kind: format.Integer},
+	{Name: "device", Kind: format.Text},
 	{Name: "framework", Kind: format.Text}, {Name: "unit", Kind: format.Text}, {Name: "label", Kind: format.Text},
 	{Name: "time_ns", Kind: format.Integer}, {Name: "value", Kind: format.Integer},
 }
@@ -113,7 +116,8 @@ func (c *CurveList) rows(add func(cells []any) error) error {
 	for i := range c.Series {
 		s := &c.Series[i]
 		for k, x := range s.X {
-			if err := add([]any{int64(s.ID), string(s.Name), int64(s.Process), s.Device, s.Framework, string(s.Unit), string(s.Label), x, s.Y[k]}); err != nil {
+			if err := add([]any{int64(s.ID), string(s.Name), int64(s.Process), s.Device, s.Framework, string(s.Unit),
+				string(s.Label), x, s.Y[k]}); err != nil {
 				return err
 			}
 		}

@@ -31,7 +31,8 @@ import (
 	"hightide/internal/store"
 )
 
-// Options of New. The zero value serves what the engine has to who brings a code, by the loopback's names, and starts no program.
+// Options of New. The zero value serves what the engine has to who brings a code, by the loopback's names, and starts
+// no program.
 type Options struct {
 	Token     string   // by which programs are known; "": one that nobody is told
 	Metrics   string   // a token that reads /metrics and nothing else; "": none does
@@ -102,7 +103,8 @@ func New(given *engine.Engine, o Options) (*Server, http.Handler) {
 		e.Seen = new(engine.Seen)
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	s := &Server{engine: e, door: newDoor(cmp.Or(o.Token, rand.Text()), o.Metrics), options: o, began: time.Now(), work: newJobs(), metrics: metrics.New(e), stop: stop, hubs: newHubs(ctx, e), list: &list{feed: newFeed(), ctx: ctx}}
+	s := &Server{engine: e, door: newDoor(cmp.Or(o.Token, rand.Text()), o.Metrics), options: o, began: time.Now(),
+		work: newJobs(), metrics: metrics.New(e), stop: stop, hubs: newHubs(ctx, e), list: &list{feed: newFeed(), ctx: ctx}}
 	s.uploads = &uploads{root: e.Keep, limit: cmp.Or(o.MaxUpload, uploadBytes), check: o.Check}
 	s.opened = e.Open(o.Files)
 	go s.opened.Warm(ctx, func(err error) { // whoever named files wants to see them
@@ -124,7 +126,8 @@ func New(given *engine.Engine, o Options) (*Server, http.Handler) {
 	describe(s.api.OpenAPI())
 	mux.Handle("GET /metrics", s.metrics.Handler())
 	mux.Handle("/", assets())
-	return s, s.guard(compressed(mux), func(r *http.Request) bool { // the page without what it shows, and what lets a browser in
+	// the page without what it shows, and what lets a browser in
+	return s, s.guard(compressed(mux), func(r *http.Request) bool {
 		_, route := mux.Handler(r)
 		return route == "/" && !isAPI(r) && reads(r) || r.Method == http.MethodPost && r.URL.Path == sessionPath
 	}, refuse)
@@ -160,7 +163,8 @@ type Status struct {
 
 func (s *Server) status(api huma.API) {
 	get(api, "/status", "What this server is and may do", func(context.Context, *struct{}) (*Status, error) {
-		status := &Status{Version: engine.Version, AllowExec: s.options.AllowExec, UptimeNS: time.Since(s.began).Nanoseconds()}
+		status := &Status{Version: engine.Version, AllowExec: s.options.AllowExec,
+			UptimeNS: time.Since(s.began).Nanoseconds()}
 		if status.AllowExec {
 			status.Folder, _ = os.Getwd()
 		}
@@ -185,11 +189,13 @@ func get[In, Out any](api huma.API, path, summary string, handle func(context.Co
 // change adds a resource that changes something.
 func change[In, Out any](api huma.API, method, path, summary string, handle func(context.Context, *In) (*Out, error)) {
 	id := huma.GenerateOperationID(method, path, new(answer[*Out]))
-	huma.Register(api, huma.Operation{OperationID: id, Method: method, Path: "/api/v1" + path, Summary: summary, DefaultStatus: http.StatusOK}, answering(handle))
+	huma.Register(api, huma.Operation{OperationID: id, Method: method, Path: "/api/v1" + path, Summary: summary,
+		DefaultStatus: http.StatusOK}, answering(handle))
 }
 
 // answering wraps the body and gives an error the status of its kind.
-func answering[In, Out any](handle func(context.Context, *In) (*Out, error)) func(context.Context, *In) (*answer[*Out], error) {
+func answering[In, Out any](handle func(context.Context, *In) (*Out, error)) func(context.Context,
+	*In) (*answer[*Out], error) {
 	return func(ctx context.Context, in *In) (*answer[*Out], error) {
 		out, err := handle(ctx, in)
 		if err != nil {

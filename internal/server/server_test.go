@@ -63,7 +63,8 @@ func (s *site) stop() {
 // begin records a run with one process, one curve and so many readings of it.
 func (s *site) begin(name string, readings int) store.Writer {
 	s.t.Helper()
-	w, err := s.store.Create(mem.RunInfo{Name: name, Verb: "run", Label: mem.Measured, Command: []string{"python", "train.py"}, StartMono: 1000, StartWall: 1})
+	w, err := s.store.Create(mem.RunInfo{Name: name, Verb: "run", Label: mem.Measured,
+		Command: []string{"python", "train.py"}, StartMono: 1000, StartWall: 1})
 	if err != nil {
 		s.t.Fatal(err)
 	}

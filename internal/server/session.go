@@ -44,7 +44,8 @@ type Code struct {
 
 func (s *Server) session(api huma.API) {
 	huma.Post(api, sessionPath, s.enter, func(o *huma.Operation) {
-		o.Summary, o.DefaultStatus, o.Security = "Begin a session: exchange a code for a cookie and the page's secret", http.StatusCreated, []map[string][]string{}
+		o.Summary, o.DefaultStatus, o.Security = "Begin a session: exchange a code for a cookie and the page's secret",
+			http.StatusCreated, []map[string][]string{}
 	})
 	huma.Post(api, sessionPath+"/codes", answering(func(context.Context, *struct{}) (*Code, error) {
 		return &Code{s.door.code(time.Now())}, nil
@@ -60,7 +61,8 @@ func (s *Server) enter(_ context.Context, in *EnterInput) (*enterOutput, error) 
 	}
 	cookie, page, ok := s.door.enter(in.Body.Code, before, time.Now())
 	if !ok {
-		return nil, huma.Error401Unauthorized("this address was opened already, is older than an hour, or is of a server that has ended: an address opens once; " + another)
+		return nil, huma.Error401Unauthorized("this address was opened already, is older than an hour, or is of a server " +
+			"that has ended: an address opens once; " + another)
 	}
 	return &enterOutput{*cookieOf(in.request, cookie), Entered{page}}, nil
 }

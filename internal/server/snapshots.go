@@ -152,79 +152,89 @@ type NextEvent struct {
 }
 
 func (s *Server) snapshots(api huma.API) {
-	get(api, "/snapshots", "Allocator snapshots that are open", func(ctx context.Context, in *snapshotsInput) (*SnapshotList, error) {
-		if in.Run == "" {
-			return &SnapshotList{s.opened.List()}, nil
-		}
-		all, err := s.opened.OfRun(ctx, in.Run)
-		return &SnapshotList{all}, err
-	})
-	get(api, "/snapshots/{id}", "One of them, read", func(ctx context.Context, in *SnapshotInput) (*engine.OpenedSnapshot, error) {
+	get(api, "/snapshots", "Allocator snapshots that are open",
+		func(ctx context.Context, in *snapshotsInput) (*SnapshotList, error) {
+			if in.Run == "" {
+				return &SnapshotList{s.opened.List()}, nil
+			}
+			all, err := s.opened.OfRun(ctx, in.Run)
+			return &SnapshotList{all}, err
+		})
+	get(api, "/snapshots/{id}", "One of them, read", func(ctx context.Context,
+		in *SnapshotInput) (*engine.OpenedSnapshot, error) {
 		if _, err := s.opened.Snapshot(ctx, in.ID); err != nil {
 			return nil, err
 		}
 		info, err := s.opened.Info(ctx, in.ID)
 		return &info, err
 	})
-	change(api, http.MethodDelete, "/snapshots/{id}", "Close a snapshot; one that was uploaded is deleted", func(ctx context.Context, in *SnapshotInput) (*Deleted, error) {
-		return &Deleted{[]string{in.ID}}, s.opened.Close(ctx, in.ID)
-	})
-	get(api, "/snapshots/{id}/report", "What is to be said of it", func(ctx context.Context, in *reportInput) (*report.Report, error) {
-		r, err := s.opened.Report(ctx, in.ID)
-		if err != nil || !in.Page {
-			return r, err
-		}
-		return r.ForPage(), nil
-	})
-	savedPage(api, "/snapshots/{id}/report.html", "The same as a page that needs nothing else", "snapshot.html", func(ctx context.Context, in *SnapshotInput) (htmlWriter, error) {
-		return s.opened.Report(ctx, in.ID)
-	})
+	change(api, http.MethodDelete, "/snapshots/{id}", "Close a snapshot; one that was uploaded is deleted",
+		func(ctx context.Context, in *SnapshotInput) (*Deleted, error) {
+			return &Deleted{[]string{in.ID}}, s.opened.Close(ctx, in.ID)
+		})
+	get(api, "/snapshots/{id}/report", "What is to be said of it",
+		func(ctx context.Context, in *reportInput) (*report.Report, error) {
+			r, err := s.opened.Report(ctx, in.ID)
+			if err != nil || !in.Page {
+				return r, err
+			}
+			return r.ForPage(), nil
+		})
+	savedPage(api, "/snapshots/{id}/report.html", "The same as a page that needs nothing else", "snapshot.html",
+		func(ctx context.Context, in *SnapshotInput) (htmlWriter, error) {
+			return s.opened.Report(ctx, in.ID)
+		})
 	get(api, "/snapshots/{id}/blocks", "Its blocks in a window, stacked", s.blocks)
-	get(api, "/snapshots/{id}/moment", "What lay where at a point", func(ctx context.Context, in *momentInput) (*MomentAnswer, error) {
-		x, filter, err := s.filtered(ctx, in.DeviceInput, &FilterInput{in.Search, in.By, in.Only, in.SelectedInput})
-		if err != nil {
-			return nil, err
-		}
-		if in.Only == "" {
-			filter.By = ""
-		}
-		m, err := x.Moment(in.At, in.Width, explore.By(in.By), filter)
-		return &MomentAnswer{m, x.LabelsFrom(in.Sites, in.Categories, in.Modules)}, err
-	})
-	get(api, "/snapshots/{id}/events", "Events of the trace, one after the other", func(ctx context.Context, in *eventsInput) (*explore.Events, error) {
-		x, filter, err := s.filtered(ctx, in.DeviceInput, &in.FilterInput)
-		if err != nil {
-			return nil, err
-		}
-		l, err := x.List(in.From, in.Count, filter)
-		return &l, err
-	})
-	get(api, "/snapshots/{id}/cached", "What was in use, cached and reserved over a window", func(ctx context.Context, in *cachedInput) (*explore.Cached, error) {
-		x, err := s.opened.Explorer(ctx, in.ID, in.Device)
-		if err != nil {
-			return nil, err
-		}
-		c := x.Cached(in.From, in.To, in.Columns)
-		return &c, nil
-	})
-	get(api, "/snapshots/{id}/next", "The next event of a kind", func(ctx context.Context, in *nextInput) (*NextEvent, error) {
-		x, err := s.opened.Explorer(ctx, in.ID, in.Device)
-		if err != nil {
-			return nil, err
-		}
-		event, err := x.Next(in.Action, in.After, in.Back)
-		return &NextEvent{event}, err
-	})
+	get(api, "/snapshots/{id}/moment", "What lay where at a point",
+		func(ctx context.Context, in *momentInput) (*MomentAnswer, error) {
+			x, filter, err := s.filtered(ctx, in.DeviceInput, &FilterInput{in.Search, in.By, in.Only, in.SelectedInput})
+			if err != nil {
+				return nil, err
+			}
+			if in.Only == "" {
+				filter.By = ""
+			}
+			m, err := x.Moment(in.At, in.Width, explore.By(in.By), filter)
+			return &MomentAnswer{m, x.LabelsFrom(in.Sites, in.Categories, in.Modules)}, err
+		})
+	get(api, "/snapshots/{id}/events", "Events of the trace, one after the other",
+		func(ctx context.Context, in *eventsInput) (*explore.Events, error) {
+			x, filter, err := s.filtered(ctx, in.DeviceInput, &in.FilterInput)
+			if err != nil {
+				return nil, err
+			}
+			l, err := x.List(in.From, in.Count, filter)
+			return &l, err
+		})
+	get(api, "/snapshots/{id}/cached", "What was in use, cached and reserved over a window",
+		func(ctx context.Context, in *cachedInput) (*explore.Cached, error) {
+			x, err := s.opened.Explorer(ctx, in.ID, in.Device)
+			if err != nil {
+				return nil, err
+			}
+			c := x.Cached(in.From, in.To, in.Columns)
+			return &c, nil
+		})
+	get(api, "/snapshots/{id}/next", "The next event of a kind",
+		func(ctx context.Context, in *nextInput) (*NextEvent, error) {
+			x, err := s.opened.Explorer(ctx, in.ID, in.Device)
+			if err != nil {
+				return nil, err
+			}
+			event, err := x.Next(in.Action, in.After, in.Back)
+			return &NextEvent{event}, err
+		})
 	get(api, "/snapshots/{id}/block", "One block", s.block)
 	get(api, "/snapshots/{id}/search", "Blocks that match a pattern", s.search)
 	get(api, "/snapshots/{id}/flame", "What lived at a point or was allocated in a range, by call stack", s.flame)
-	get(api, "/snapshots/{id}/source", "The source around a frame, where it is readable", func(ctx context.Context, in *sourceInput) (*engine.Lines, error) {
-		return s.opened.Source(ctx, in.ID, in.Place)
-	})
+	get(api, "/snapshots/{id}/source", "The source around a frame, where it is readable",
+		func(ctx context.Context, in *sourceInput) (*engine.Lines, error) {
+			return s.opened.Source(ctx, in.ID, in.Place)
+		})
 }
 
-// snapshotIdle is how long a snapshot that nobody looks at is held. A large one takes seconds to be read again, and a reader may think for
-// a while before the next click.
+// snapshotIdle is how long a snapshot that nobody looks at is held. A large one takes seconds to be read again, and a
+// reader may think for a while before the next click.
 const snapshotIdle = 3 * time.Minute
 
 // rest gives memory back once nobody looks at a snapshot, until the context ends.
@@ -254,7 +264,8 @@ func pattern(text string) (*regexp.Regexp, error) {
 	}
 	compiled, err := regexp.Compile("(?i)" + text)
 	if err != nil {
-		return nil, fail.Usage("RE2 has no look-around and no back references", "the search is not a regular expression: %w", err)
+		return nil, fail.Usage("RE2 has no look-around and no back references",
+			"the search is not a regular expression: %w", err)
 	}
 	return compiled, nil
 }
@@ -262,11 +273,13 @@ func pattern(text string) (*regexp.Regexp, error) {
 // filter is which blocks are wanted.
 func (in *FilterInput) filter() (explore.Filter, error) {
 	p, err := pattern(in.Search)
-	return explore.Filter{Pattern: p, Site: in.Line, Category: in.Category, Module: in.Module, By: explore.By(in.By), Value: in.Only}, err
+	return explore.Filter{Pattern: p, Site: in.Line, Category: in.Category, Module: in.Module, By: explore.By(in.By),
+		Value: in.Only}, err
 }
 
 // filtered is a device of a snapshot, and which of its blocks are wanted.
-func (s *Server) filtered(ctx context.Context, of DeviceInput, wanted *FilterInput) (x *explore.Explorer, filter explore.Filter, err error) {
+func (s *Server) filtered(ctx context.Context, of DeviceInput, wanted *FilterInput) (x *explore.Explorer,
+	filter explore.Filter, err error) {
 	if x, err = s.opened.Explorer(ctx, of.ID, of.Device); err == nil {
 		filter, err = wanted.filter()
 	}
@@ -282,7 +295,8 @@ func (s *Server) blocks(ctx context.Context, in *blocksInput) (*Blocks, error) {
 	if err != nil {
 		return nil, err
 	}
-	tile := x.Tile(explore.Window{From: in.From, To: in.To, Low: mem.Bytes(in.Low), High: mem.Bytes(in.High), Width: in.Width, Height: in.Height, Most: in.Most, First: first})
+	tile := x.Tile(explore.Window{From: in.From, To: in.To, Low: mem.Bytes(in.Low), High: mem.Bytes(in.High),
+		Width: in.Width, Height: in.Height, Most: in.Most, First: first})
 	return &Blocks{tile, x.LabelsFrom(in.Sites, in.Categories, in.Modules)}, nil
 }
 

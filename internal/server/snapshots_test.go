@@ -68,14 +68,16 @@ func TestSnapshots(t *testing.T) {
 	if d.get("GET", path+"/next?action=oom", "", 200, &next); next.Event != -1 {
 		t.Errorf("memory ran out at %d", next.Event)
 	}
-	for request, status := range map[string]int{"/search?q=%28": 422, "/next?action=jump": 422, "/source?place=99999999": 404, "/flame?by=size&only=x": 422, "/blocks?device=7": 404, "/block?n=99999999": 404} {
+	for request, status := range map[string]int{"/search?q=%28": 422, "/next?action=jump": 422,
+		"/source?place=99999999": 404, "/flame?by=size&only=x": 422, "/blocks?device=7": 404, "/block?n=99999999": 404} {
 		d.get("GET", path+request, "", status, nil)
 	}
 	d.get("GET", "/snapshots/nothere", "", 404, nil)
 	d.get("GET", "/snapshots/..%2f..%2fetc%2fpasswd/blocks", "", 404, nil)
 }
 
-// TestSnapshotsRest: what nobody looks at any more is given away with what was made of it, and read again when it is asked for.
+// TestSnapshotsRest: what nobody looks at any more is given away with what was made of it, and read again when it is
+// asked for.
 func TestSnapshotsRest(t *testing.T) {
 	t.Parallel()
 	d := open(t, Options{Files: []string{stepSnapshot}})

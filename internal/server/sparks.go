@@ -19,12 +19,13 @@ type sparksInput struct {
 }
 
 func (s *Server) sparklines(api huma.API) {
-	get(api, "/sparks", "The main curve of many runs, in few points", func(ctx context.Context, in *sparksInput) (*SparkList, error) {
-		rows, err := s.engine.Runs(ctx, store.Filter{IDs: in.Runs})
-		if err != nil {
-			return nil, err
-		}
-		sparks, err := s.sparks.Of(ctx, s.engine, rows)
-		return &SparkList{sparks}, err
-	})
+	get(api, "/sparks", "The main curve of many runs, in few points",
+		func(ctx context.Context, in *sparksInput) (*SparkList, error) {
+			rows, err := s.engine.Runs(ctx, store.Filter{IDs: in.Runs})
+			if err != nil {
+				return nil, err
+			}
+			sparks, err := s.sparks.Of(ctx, s.engine, rows)
+			return &SparkList{sparks}, err
+		})
 }

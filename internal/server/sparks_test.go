@@ -23,8 +23,8 @@ func (s *site) sparks(query string, runs int) (list SparkList) {
 	return list
 }
 
-// TestSparks: many runs in one answer, each with its lowest and highest reading; one that goes on grows, and what it was told before
-// is not read again.
+// TestSparks: many runs in one answer, each with its lowest and highest reading; one that goes on grows, and what it
+// was told before is not read again.
 func TestSparks(t *testing.T) {
 	s := newSite(t, Options{})
 	long := s.begin("long", 5000)

@@ -21,7 +21,8 @@ import (
 	"hightide/internal/store"
 )
 
-//	POST /snapshots ──▶ uploads: a file of a name of our own ──▶ Options.Check: another process, with limits, reads it whole
+// POST /snapshots ──▶ uploads: a file of a name of our own ──▶ Options.Check: another process, with limits, reads it
+// whole
 //	                                                         └──▶ kept until the server ends
 
 // Limits of uploads, where Options name none.
@@ -70,8 +71,10 @@ func (in *UploadInput) Resolve(c huma.Context) []error {
 func (s *Server) upload(api huma.API) {
 	file := &huma.Schema{Type: "string", Format: "binary"}
 	huma.Register(api, huma.Operation{
-		OperationID: "upload-snapshot", Method: http.MethodPost, Path: "/api/v1/snapshots", Summary: "Look at a snapshot or a recording: send the file as it is", DefaultStatus: http.StatusCreated,
-		RequestBody: &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"application/octet-stream": {Schema: file}}},
+		OperationID: "upload-snapshot", Method: http.MethodPost, Path: "/api/v1/snapshots",
+		Summary: "Look at a snapshot or a recording: send the file as it is", DefaultStatus: http.StatusCreated,
+		RequestBody: &huma.RequestBody{Required: true,
+			Content: map[string]*huma.MediaType{"application/octet-stream": {Schema: file}}},
 	}, answering(func(ctx context.Context, in *UploadInput) (*Uploaded, error) {
 		path, size, facts, err := s.uploads.take(ctx, in.body, in.size)
 		if err != nil {
@@ -106,8 +109,10 @@ func displayName(given string) string {
 	return given
 }
 
-// take keeps a file that is an allocator snapshot or a recording, under a name that nobody chose. Of any other nothing is left.
-func (u *uploads) take(ctx context.Context, body io.Reader, announced int64) (path string, size int64, facts *engine.FileFacts, err error) {
+// take keeps a file that is an allocator snapshot or a recording, under a name that nobody chose. Of any other
+// nothing is left.
+func (u *uploads) take(ctx context.Context, body io.Reader, announced int64) (path string, size int64,
+	facts *engine.FileFacts, err error) {
 	if u.check == nil {
 		return "", 0, nil, fail.Usage("hightide ui FILE opens one", "this server takes no uploads")
 	}
@@ -131,7 +136,8 @@ func (u *uploads) take(ctx context.Context, body io.Reader, announced int64) (pa
 }
 
 func (u *uploads) tooLarge() error {
-	return huma.NewError(http.StatusRequestEntityTooLarge, fmt.Sprintf("the file is larger than %d MiB (hightide ui FILE opens it where it is)", u.limit>>20))
+	return huma.NewError(http.StatusRequestEntityTooLarge,
+		fmt.Sprintf("the file is larger than %d MiB (hightide ui FILE opens it where it is)", u.limit>>20))
 }
 
 // receive writes a file that comes. size is what it takes of the room, also beside an error.
@@ -156,7 +162,8 @@ func (u *uploads) receive(body io.Reader, announced int64) (path string, size in
 	case size > u.limit:
 		return path, size, u.tooLarge()
 	case err != nil && errors.Is(err, unix.ENOSPC), closing != nil:
-		return path, size, fail.Environment("is the data directory full? see df", "keep the upload: %w", errors.Join(err, closing))
+		return path, size, fail.Environment("is the data directory full? see df", "keep the upload: %w",
+			errors.Join(err, closing))
 	case err != nil:
 		return path, size, fail.Usage("send it again", "the upload broke off after %d bytes", size)
 	case size == 0:
@@ -175,7 +182,8 @@ func (u *uploads) reserve(bytes int64) (dir string, err error) {
 		}
 	}
 	if u.held+bytes > uploadsHeld*u.limit {
-		return "", huma.NewError(http.StatusRequestEntityTooLarge, "there is no room for more uploads (start hightide ui again, which deletes them)")
+		return "", huma.NewError(http.StatusRequestEntityTooLarge,
+			"there is no room for more uploads (start hightide ui again, which deletes them)")
 	}
 	u.held += bytes
 	return u.dir.Name(), nil
@@ -194,7 +202,8 @@ func (u *uploads) drop(path string, size int64) {
 	u.free(size)
 }
 
-// begin makes the folder of this server, and removes those of servers that were killed: a server holds a lock on its own.
+// begin makes the folder of this server, and removes those of servers that were killed: a server holds a lock on its
+// own.
 func (u *uploads) begin() error {
 	root, err := u.root("uploads")
 	if err != nil {

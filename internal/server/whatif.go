@@ -31,7 +31,8 @@ type whatIfInput struct {
 
 func (s *Server) whatif(api huma.API) {
 	huma.Post(api, "/api/v1/snapshots/{id}/whatif", answering(func(ctx context.Context, in *whatIfInput) (*WhatIf, error) {
-		filter, err := (&FilterInput{Search: in.Body.Search, SelectedInput: SelectedInput{Line: in.Body.Line, Module: in.Body.Module}}).filter()
+		filter, err := (&FilterInput{Search: in.Body.Search, SelectedInput: SelectedInput{Line: in.Body.Line,
+			Module: in.Body.Module}}).filter()
 		if err != nil {
 			return nil, err
 		}
@@ -39,7 +40,8 @@ func (s *Server) whatif(api huma.API) {
 		if err != nil {
 			return nil, err
 		}
-		out, err := w.Try(ctx, replay.Trial{Settings: in.Body.Settings, GPU: in.Body.GPU, Memory: in.Body.Memory, Event: in.Body.Event, Spread: in.Body.Spread})
+		out, err := w.Try(ctx, replay.Trial{Settings: in.Body.Settings, GPU: in.Body.GPU, Memory: in.Body.Memory,
+			Event: in.Body.Event, Spread: in.Body.Spread})
 		if out != nil && in.Body.Known {
 			out.Recorded.Curve, out.Recorded.Moment.Segments = replay.TrialCurve{}, nil
 		}
@@ -58,8 +60,9 @@ type WhatIf struct {
 	Categories []string `json:"categories" doc:"What the numbers of blocks' categories stand for."`
 }
 
-// numbered has the blocks of an answer say their numbers, as all that is asked of a snapshot does, in place of the events that allocated
-// them, and what they are for, or explore.LeftOut where a filter has others. What a replay remembers stays as it is.
+// numbered has the blocks of an answer say their numbers, as all that is asked of a snapshot does, in place of the
+// events that allocated them, and what they are for, or explore.LeftOut where a filter has others. What a replay
+// remembers stays as it is.
 func (s *Server) numbered(ctx context.Context, id string, out *replay.Tried, filter explore.Filter) (*WhatIf, error) {
 	x, err := s.opened.Explorer(ctx, id, out.Device)
 	if err != nil {
@@ -106,7 +109,8 @@ type keptTrace struct {
 // tracesKept is how many stay ready: a page asks for one over and over, a few pages may be open.
 const tracesKept = 4
 
-// whatIf gives the trace of a snapshot's device, made ready once; without a device, of the one that the other pages show.
+// whatIf gives the trace of a snapshot's device, made ready once; without a device, of the one that the other pages
+// show.
 func (s *Server) whatIf(ctx context.Context, id string, device *int) (*replay.WhatIf, error) {
 	x, err := s.opened.Explorer(ctx, id, orMain(device))
 	if err != nil {

@@ -32,15 +32,18 @@ func TestWhatIf(t *testing.T) {
 	path := "/snapshots/" + d.snapshot() + "/whatif"
 	var same, other, small replay.Tried
 	d.get("POST", path, `{}`, 200, &same)
-	if !same.Exact || same.Line != "" || same.Recorded.Reserved != same.Replayed.Reserved || len(same.Recorded.Moment.Segments) == 0 {
+	if !same.Exact || same.Line != "" || same.Recorded.Reserved != same.Replayed.Reserved ||
+		len(same.Recorded.Moment.Segments) == 0 {
 		t.Errorf("as recorded: %+v", same.Replayed.Figures)
 	}
 	d.get("POST", path, `{"settings": "expandable_segments:True", "event": 1000, "spread": true}`, 200, &other)
-	if other.Line != "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True" || other.Replayed.Reserved == same.Recorded.Reserved || other.Spread == nil || other.Recorded.Moment.Event > 1000 {
+	if other.Line != "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True" ||
+		other.Replayed.Reserved == same.Recorded.Reserved || other.Spread == nil || other.Recorded.Moment.Event > 1000 {
 		t.Errorf("expandable segments: %+v, %s", other.Replayed.Figures, other.Sentence)
 	}
 	d.get("POST", path, `{"gpu": "a100-40g"}`, 200, &small)
-	if small.Replayed.OOM == nil || small.Capacity == 0 || !small.Verdict.IsOutOfMemory() || !strings.HasPrefix(small.Verdict.Text, "Out of memory at event 18,521 of 19,770: ") {
+	if small.Replayed.OOM == nil || small.Capacity == 0 || !small.Verdict.IsOutOfMemory() ||
+		!strings.HasPrefix(small.Verdict.Text, "Out of memory at event 18,521 of 19,770: ") {
 		t.Errorf("on 40 GiB: %+v", small.Verdict)
 	}
 	made := 0
@@ -77,11 +80,13 @@ func TestWhatIf(t *testing.T) {
 	}
 	var again replay.Tried
 	d.get("POST", path, `{"gpu": "a100-40g", "known": true}`, 200, &again)
-	if len(again.Recorded.Moment.Segments) > 0 || len(again.Recorded.Curve.Event) > 0 || again.Recorded.Reserved != same.Recorded.Reserved || len(again.Replayed.Moment.Segments) == 0 {
+	if len(again.Recorded.Moment.Segments) > 0 || len(again.Recorded.Curve.Event) > 0 ||
+		again.Recorded.Reserved != same.Recorded.Reserved || len(again.Replayed.Moment.Segments) == 0 {
 		t.Errorf("what is known is sent again: %d segments", len(again.Recorded.Moment.Segments))
 	}
 	for body, status := range map[string]int{
-		`{"settings": "max_split_size_mb:1"}`: 422, `{"gpu": "nothing"}`: 404, `{"q": "("}`: 422, `{"memory": "much"}`: 422, `{"device": 9}`: 404, `{"settings": 3}`: 422, `{"setings": ""}`: 422,
+		`{"settings": "max_split_size_mb:1"}`: 422, `{"gpu": "nothing"}`: 404, `{"q": "("}`: 422, `{"memory": "much"}`: 422,
+		`{"device": 9}`: 404, `{"settings": 3}`: 422, `{"setings": ""}`: 422,
 	} {
 		d.get("POST", path, body, status, nil)
 	}
@@ -93,7 +98,8 @@ func TestSearchJob(t *testing.T) {
 	t.Parallel()
 	d := open(t, Options{Files: []string{stepSnapshot}})
 	var j Job
-	d.get("POST", "/jobs", fmt.Sprintf(`{"kind": "search", "options": {"snapshot": %q, "device": -1}}`, d.snapshot()), http.StatusCreated, &j)
+	d.get("POST", "/jobs", fmt.Sprintf(`{"kind": "search", "options": {"snapshot": %q, "device": -1}}`, d.snapshot()),
+		http.StatusCreated, &j)
 	_, told := d.until(j.ID, JobDone)
 	if len(told) == 0 || told[len(told)-1] != "progress" {
 		t.Errorf("told %v", told)
@@ -135,6 +141,7 @@ func TestMainDevice(t *testing.T) {
 		}
 	}
 	var j Job
-	d.get("POST", "/jobs", fmt.Sprintf(`{"kind": "search", "options": {"snapshot": %q}}`, d.snapshot()), http.StatusCreated, &j)
+	d.get("POST", "/jobs", fmt.Sprintf(`{"kind": "search", "options": {"snapshot": %q}}`, d.snapshot()),
+		http.StatusCreated, &j)
 	d.until(j.ID, JobDone)
 }

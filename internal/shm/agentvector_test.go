@@ -26,8 +26,10 @@ func describe(t *testing.T, r Record) map[string]any {
 		if r.Leave {
 			leave = 1
 		}
-		d["kind"], d["phase"], d["leave"], d["module"], d["tid"] = "edge", string(r.Phase), leave, float64(r.Module), float64(r.Thread)
-		d["step"], d["rss"], d["allocated"], d["reserved"] = float64(r.Step), absent(r.RSS), absent(r.DeviceAllocated), absent(r.DeviceReserved)
+		d["kind"], d["phase"], d["leave"], d["module"], d["tid"] = "edge", string(r.Phase), leave, float64(r.Module),
+			float64(r.Thread)
+		d["step"], d["rss"], d["allocated"], d["reserved"] = float64(r.Step), absent(r.RSS), absent(r.DeviceAllocated),
+			absent(r.DeviceReserved)
 	case *Counters:
 		values := []any{}
 		for _, c := range r.Counters {
@@ -39,7 +41,8 @@ func describe(t *testing.T, r Record) map[string]any {
 		if r.Skipped {
 			flags = 1
 		}
-		d["kind"], d["step"], d["duration"], d["micro"], d["flags"] = "step", float64(r.Step), float64(r.Duration), float64(r.MicroSteps), flags
+		d["kind"], d["step"], d["duration"], d["micro"], d["flags"] = "step", float64(r.Step), float64(r.Duration),
+			float64(r.MicroSteps), flags
 		d["rss"], d["allocated"] = absent(r.RSS), absent(r.DeviceAllocated)
 	default:
 		t.Errorf("a %T in an agent's channel", r)
@@ -67,7 +70,8 @@ func TestAgentVector(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Role != RoleAgent || uint64(c.PID) != want.Header.PID || c.ProcessStart != want.Header.Start || c.CreatedMono != want.Header.Mono {
+	if c.Role != RoleAgent || uint64(c.PID) != want.Header.PID || c.ProcessStart != want.Header.Start ||
+		c.CreatedMono != want.Header.Mono {
 		t.Errorf("%+v", c.Header)
 	}
 	var got []map[string]any

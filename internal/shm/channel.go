@@ -132,7 +132,8 @@ func Open(mapping []byte) (c *Channel, err error) {
 		return nil, fmt.Errorf("%w: magic %#x", ErrCorrupt, magic)
 	}
 	if abi := load32(mapping, offABI); abi != ABI {
-		return nil, fmt.Errorf("channel version %d: this hightide reads version %d; use the helpers that came with it", abi, ABI)
+		return nil, fmt.Errorf("channel version %d: this hightide reads version %d; use the helpers that came with it", abi,
+			ABI)
 	}
 	ring := load64(mapping, offRingBytes)
 	header := load32(mapping, offHeaderBytes)

@@ -65,7 +65,8 @@ func TestRecordsOfTheAgent(t *testing.T) {
 	w.write(kindStep, 0, 4, words(10, 11, minusOne, half(3, 1), 12))
 	checkRecords(t, w,
 		&JSON{1, []byte(text)},
-		&Edge{Time: 2, Phase: mem.PhaseForward, Leave: true, Module: 2, Thread: 7, Step: 9, RSS: mem.Some(4096), DeviceReserved: mem.Some(8)},
+		&Edge{Time: 2, Phase: mem.PhaseForward, Leave: true, Module: 2, Thread: 7, Step: 9, RSS: mem.Some(4096),
+			DeviceReserved: mem.Some(8)},
 		&Counters{3, []Counter{{5, 50}, {6, -1}}},
 		&Step{Time: 4, Step: 10, Duration: 11, MicroSteps: 3, Skipped: true, DeviceAllocated: mem.Some(12)},
 	)
@@ -74,10 +75,12 @@ func TestRecordsOfTheAgent(t *testing.T) {
 func TestRecordsOfTheHeap(t *testing.T) {
 	w := newWriter(RoleHeap, minRing)
 	w.write(kindCode, 0, 5, append(words(half(1, 20), half(0x030b|4<<16, 2), half(4, 0)), "a.pyff\x80\x01\x02\x03"...))
-	w.write(kindAlloc, 0, 6, words(0xdead, 100, 200, 5<<24|2<<8|4, uint64(33)|2<<32|3<<48|3<<56, 1, half(16, 0), 0x7f00, half(0, 1)))
+	w.write(kindAlloc, 0, 6, words(0xdead, 100, 200, 5<<24|2<<8|4, uint64(33)|2<<32|3<<48|3<<56, 1, half(16, 0), 0x7f00,
+		half(0, 1)))
 	w.write(kindFree, 0, 7, words(0xdead, 0))
 	w.write(kindThread, 0, 8, append(words(half(33, 4)), "main"...))
-	alloc := &Alloc{6, 0xdead, 100, 200, 5<<24 | 2<<8 | 4, 33, OriginRealloc, true, true, false, []Frame{{1, 16, false}, {0x7f00, 0, true}}}
+	alloc := &Alloc{6, 0xdead, 100, 200, 5<<24 | 2<<8 | 4, 33, OriginRealloc, true, true, false,
+		[]Frame{{1, 16, false}, {0x7f00, 0, true}}}
 	checkRecords(t, w,
 		&Code{5, 1, 20, 0x030b, []byte("a.py"), []byte("ff"), []byte("\x80\x01\x02\x03")},
 		alloc,
@@ -312,7 +315,8 @@ func cutShort(t *testing.T) *Channel {
 	if err := file.Truncate(HeaderBytes + minRing); err != nil {
 		t.Fatal(err)
 	}
-	mapping, err := syscall.Mmap(int(file.Fd()), 0, HeaderBytes+minRing, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
+	mapping, err := syscall.Mmap(int(file.Fd()), 0, HeaderBytes+minRing, syscall.PROT_READ|syscall.PROT_WRITE,
+		syscall.MAP_SHARED)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,7 +54,8 @@ const (
 )
 
 // DeviceKindNames are indexed by DeviceKind.
-var DeviceKindNames = [DeviceKinds]string{"allocated", "mapped", "pools", "context", "cublas", "cudnn", "nccl", "other", "pinned"}
+var DeviceKindNames = [DeviceKinds]string{"allocated", "mapped", "pools", "context", "cublas", "cudnn", "nccl",
+	"other", "pinned"}
 
 // DeviceTable tells of a run's imaginary GPUs and who uses them, mapped from shared memory. Every value it gives is
 // as the library wrote it: unjudged, and from a process that may be anyone's.
@@ -198,14 +199,18 @@ func OpenDeviceTable(mapping []byte) (b *DeviceTable, err error) {
 		return nil, fmt.Errorf("device table of version %d: this hightide reads version %d", abi, DeviceABI)
 	}
 	devices, slots := load32(mapping, 16), load32(mapping, 24)
-	if load32(mapping, 20) != gpuBytes || load32(mapping, 28) != slotBytes || devices == 0 || devices > maxGPUs || slots > maxSlots {
-		return nil, fmt.Errorf("%w: %d GPUs of %d bytes, %d processes of %d", ErrCorrupt, devices, load32(mapping, 20), slots, load32(mapping, 28))
+	if load32(mapping, 20) != gpuBytes || load32(mapping, 28) != slotBytes || devices == 0 || devices > maxGPUs ||
+		slots > maxSlots {
+		return nil, fmt.Errorf("%w: %d GPUs of %d bytes, %d processes of %d", ErrCorrupt, devices, load32(mapping, 20),
+			slots, load32(mapping, 28))
 	}
 	devAt, slotsAt, size := load64(mapping, 32), load64(mapping, 40), uint64(len(mapping))
-	if devAt%8 != 0 || slotsAt%8 != 0 || !inside(devAt, uint64(devices)*gpuBytes, size) || !inside(slotsAt, uint64(slots)*slotBytes, size) {
+	if devAt%8 != 0 || slotsAt%8 != 0 || !inside(devAt, uint64(devices)*gpuBytes, size) ||
+		!inside(slotsAt, uint64(slots)*slotBytes, size) {
 		return nil, fmt.Errorf("%w: table of %d bytes with GPUs at %d and processes at %d", ErrCorrupt, size, devAt, slotsAt)
 	}
-	return &DeviceTable{mapping: mapping, devices: int(devices), slots: int(slots), devAt: int(devAt), slotsAt: int(slotsAt), scratch: make([]byte, slotBytes)}, nil
+	return &DeviceTable{mapping: mapping, devices: int(devices), slots: int(slots), devAt: int(devAt),
+		slotsAt: int(slotsAt), scratch: make([]byte, slotBytes)}, nil
 }
 
 // inside says whether n bytes at off end within size.
@@ -264,8 +269,9 @@ func (b *DeviceTable) GPUs() (gpus []GPU, err error) {
 		p := b.copyOut(b.devAt+i*gpuBytes, gpuBytes)
 		gpus = append(gpus, GPU{
 			Index: i, Name: zeroEnded(p[:96]), Slug: zeroEnded(p[96:128]), UUID: zeroEnded(p[128:176]),
-			Total: u64(p, 192), Reserved: u64(p, 200), Context: u64(p, 208), Used: u64(p, 216), Peak: u64(p, 224), PeakTime: int64(u64(p, 232)),
-			Failed: u64(p, 240), Major: int(u32(p, 252)), Minor: int(u32(p, 256)), SMs: int(u32(p, 260)),
+			Total: u64(p, 192), Reserved: u64(p, 200), Context: u64(p, 208), Used: u64(p, 216), Peak: u64(p, 224),
+			PeakTime: int64(u64(p, 232)),
+			Failed:   u64(p, 240), Major: int(u32(p, 252)), Minor: int(u32(p, 256)), SMs: int(u32(p, 260)),
 		})
 	}
 	return gpus, nil
@@ -283,8 +289,10 @@ func (b *DeviceTable) Processes() (all []DeviceProcess, err error) {
 		}
 		p := b.copyOut(at, oomsAt)
 		process := DeviceProcess{
-			Slot: slot, State: DeviceState(u32(p, 0)), PID: int(u32(p, 4)), Start: u64(p, 8), CallsLost: u64(p, 40), ReadCount: u64(p, 48), ReadBytes: u64(p, 56),
-			OOMCount: u64(p, 64), ShadowBytes: u64(p, 72), ShadowDropped: u64(p, 80), CUDA: int(u32(p, 88)), Rank: int(int32(u32(p, 92))), Visible: u64(p, 96),
+			Slot: slot, State: DeviceState(u32(p, 0)), PID: int(u32(p, 4)), Start: u64(p, 8), CallsLost: u64(p, 40),
+			ReadCount: u64(p, 48), ReadBytes: u64(p, 56),
+			OOMCount: u64(p, 64), ShadowBytes: u64(p, 72), ShadowDropped: u64(p, 80), CUDA: int(u32(p, 88)),
+			Rank: int(int32(u32(p, 92))), Visible: u64(p, 96),
 		}
 		for i := range b.devices {
 			process.Devices = append(process.Devices, decodeUse(p[usesAt+i*useBytes:]))
@@ -320,13 +328,15 @@ func (b *DeviceTable) Details(slot int) (calls []DeviceCall, reads []DeviceRead,
 	for i := range readCount {
 		p := all[readsAt+i*readBytes:][:readBytes]
 		if count := u64(p, 0); count > 0 {
-			reads = append(reads, DeviceRead{count, u64(p, 8), u32(p, 20), int(int32(u32(p, 16))), zeroEnded(p[24:184]), zeroEnded(p[184:256])})
+			reads = append(reads, DeviceRead{count, u64(p, 8), u32(p, 20), int(int32(u32(p, 16))), zeroEnded(p[24:184]),
+				zeroEnded(p[184:256])})
 		}
 	}
 	for i := range oomCount {
 		p := all[oomsAt+i*oomBytes:][:oomBytes]
 		if number := u64(p, 0); number > 0 {
-			oom := DeviceOOM{number, int64(u64(p, 8)), u64(p, 16), u64(p, 24), u64(p, 32), int(u32(p, 40)), DeviceKind(u32(p, 44)), int(int32(u32(p, 48))), zeroEnded(p[56:216])}
+			oom := DeviceOOM{number, int64(u64(p, 8)), u64(p, 16), u64(p, 24), u64(p, 32), int(u32(p, 40)),
+				DeviceKind(u32(p, 44)), int(int32(u32(p, 48))), zeroEnded(p[56:216])}
 			if oom.Kind < 0 || oom.Kind >= DeviceKinds {
 				oom.Kind = DeviceOther
 			}

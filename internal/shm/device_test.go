@@ -25,22 +25,38 @@ func TestDeviceLayout(t *testing.T) {
 		expression string
 		value      uint64
 	}{
-		{"HT_GPU_MAGIC", DeviceMagic}, {"HT_GPU_ABI", DeviceABI}, {"sizeof(struct ht_gpu_header)", gpuHeaderBytes}, {"sizeof(struct ht_gpu)", gpuBytes},
-		{"sizeof(struct ht_gpu_use)", useBytes}, {"sizeof(struct ht_gpu_oom)", oomBytes}, {"sizeof(struct ht_gpu_read)", readBytes},
-		{"sizeof(struct ht_gpu_call)", callBytes}, {"sizeof(struct ht_gpu_process)", slotBytes}, {"HT_GPU_DEVICES", maxGPUs}, {"HT_GPU_OOMS", oomCount},
-		{"HT_GPU_READS", readCount}, {"HT_GPU_CALLS", callCount}, {"HT_KINDS", uint64(DeviceKinds)}, {"HT_KIND_PINNED", uint64(DevicePinned)},
-		{"HT_KIND_CONTEXT", uint64(DeviceContext)}, {"HT_KIND_NCCL", uint64(DeviceNCCL)}, {"HT_CALL_REFUSED", uint64(CallRefused)}, {"HT_GPU_REAPED", uint64(DeviceReaped)},
-		{"offsetof(struct ht_gpu_header, device_count)", 16}, {"offsetof(struct ht_gpu_header, device_bytes)", 20}, {"offsetof(struct ht_gpu_header, slot_count)", 24},
-		{"offsetof(struct ht_gpu_header, slot_bytes)", 28}, {"offsetof(struct ht_gpu_header, devices_at)", 32}, {"offsetof(struct ht_gpu_header, slots_at)", 40},
-		{"offsetof(struct ht_gpu_header, sequence)", offTableSequence}, {"offsetof(struct ht_gpu_header, slots_lacking)", offTableLacking}, {"offsetof(struct ht_gpu_header, slots_used)", offTableUsed},
-		{"offsetof(struct ht_gpu, total)", 192}, {"offsetof(struct ht_gpu, peak_mono_ns)", 232}, {"offsetof(struct ht_gpu, failed)", 240},
+		{"HT_GPU_MAGIC", DeviceMagic}, {"HT_GPU_ABI", DeviceABI}, {"sizeof(struct ht_gpu_header)", gpuHeaderBytes},
+		{"sizeof(struct ht_gpu)", gpuBytes},
+		{"sizeof(struct ht_gpu_use)", useBytes}, {"sizeof(struct ht_gpu_oom)", oomBytes},
+		{"sizeof(struct ht_gpu_read)", readBytes},
+		{"sizeof(struct ht_gpu_call)", callBytes}, {"sizeof(struct ht_gpu_process)", slotBytes},
+		{"HT_GPU_DEVICES", maxGPUs}, {"HT_GPU_OOMS", oomCount},
+		{"HT_GPU_READS", readCount}, {"HT_GPU_CALLS", callCount}, {"HT_KINDS", uint64(DeviceKinds)},
+		{"HT_KIND_PINNED", uint64(DevicePinned)},
+		{"HT_KIND_CONTEXT", uint64(DeviceContext)}, {"HT_KIND_NCCL", uint64(DeviceNCCL)},
+		{"HT_CALL_REFUSED", uint64(CallRefused)}, {"HT_GPU_REAPED", uint64(DeviceReaped)},
+		{"offsetof(struct ht_gpu_header, device_count)", 16}, {"offsetof(struct ht_gpu_header, device_bytes)", 20},
+		{"offsetof(struct ht_gpu_header, slot_count)", 24},
+		{"offsetof(struct ht_gpu_header, slot_bytes)", 28}, {"offsetof(struct ht_gpu_header, devices_at)", 32},
+		{"offsetof(struct ht_gpu_header, slots_at)", 40},
+		{"offsetof(struct ht_gpu_header, sequence)", offTableSequence},
+		{"offsetof(struct ht_gpu_header, slots_lacking)", offTableLacking},
+		{"offsetof(struct ht_gpu_header, slots_used)", offTableUsed},
+		{"offsetof(struct ht_gpu, total)", 192}, {"offsetof(struct ht_gpu, peak_mono_ns)", 232},
+		{"offsetof(struct ht_gpu, failed)", 240},
 		{"offsetof(struct ht_gpu, cc_major)", 252}, {"offsetof(struct ht_gpu, sm_count)", 260},
-		{"offsetof(struct ht_gpu_use, peak)", 72}, {"offsetof(struct ht_gpu_use, at_peak)", 88}, {"offsetof(struct ht_gpu_use, failed)", 160},
-		{"offsetof(struct ht_gpu_use, launches)", 168}, {"offsetof(struct ht_gpu_process, calls_lost)", 40}, {"offsetof(struct ht_gpu_process, ooms_count)", 64},
-		{"offsetof(struct ht_gpu_process, cuda)", 88}, {"offsetof(struct ht_gpu_process, rank)", 92}, {"offsetof(struct ht_gpu_process, visible)", 96},
-		{"offsetof(struct ht_gpu_process, devices)", usesAt}, {"offsetof(struct ht_gpu_process, ooms)", oomsAt}, {"offsetof(struct ht_gpu_process, reads)", readsAt},
-		{"offsetof(struct ht_gpu_process, calls)", callsAt}, {"offsetof(struct ht_gpu_read, line)", 16}, {"offsetof(struct ht_gpu_read, file)", 24},
-		{"offsetof(struct ht_gpu_read, function)", 184}, {"offsetof(struct ht_gpu_oom, line)", 48}, {"offsetof(struct ht_gpu_oom, file)", 56}, {"offsetof(struct ht_gpu_call, name)", 16},
+		{"offsetof(struct ht_gpu_use, peak)", 72}, {"offsetof(struct ht_gpu_use, at_peak)", 88},
+		{"offsetof(struct ht_gpu_use, failed)", 160},
+		{"offsetof(struct ht_gpu_use, launches)", 168}, {"offsetof(struct ht_gpu_process, calls_lost)", 40},
+		{"offsetof(struct ht_gpu_process, ooms_count)", 64},
+		{"offsetof(struct ht_gpu_process, cuda)", 88}, {"offsetof(struct ht_gpu_process, rank)", 92},
+		{"offsetof(struct ht_gpu_process, visible)", 96},
+		{"offsetof(struct ht_gpu_process, devices)", usesAt}, {"offsetof(struct ht_gpu_process, ooms)", oomsAt},
+		{"offsetof(struct ht_gpu_process, reads)", readsAt},
+		{"offsetof(struct ht_gpu_process, calls)", callsAt}, {"offsetof(struct ht_gpu_read, line)", 16},
+		{"offsetof(struct ht_gpu_read, file)", 24},
+		{"offsetof(struct ht_gpu_read, function)", 184}, {"offsetof(struct ht_gpu_oom, line)", 48},
+		{"offsetof(struct ht_gpu_oom, file)", 56}, {"offsetof(struct ht_gpu_call, name)", 16},
 	} {
 		fmt.Fprintf(&program, "printf(\"%%s = %%llu\\n\", %q, (unsigned long long)(%s));\n", c.expression, c.expression)
 		fmt.Fprintf(&want, "%s = %d\n", c.expression, c.value)
@@ -131,7 +147,8 @@ func TestDeviceTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	gpus, err := b.GPUs()
-	if err != nil || len(gpus) != 2 || gpus[1].Name != "NVIDIA A10" || gpus[1].Slug != "a10" || gpus[1].Peak != 7<<30 || gpus[1].SMs != 72 || gpus[1].Minor != 6 {
+	if err != nil || len(gpus) != 2 || gpus[1].Name != "NVIDIA A10" || gpus[1].Slug != "a10" || gpus[1].Peak != 7<<30 ||
+		gpus[1].SMs != 72 || gpus[1].Minor != 6 {
 		t.Fatalf("%+v %v", gpus, err)
 	}
 	processes, err := b.Processes()
@@ -152,7 +169,8 @@ func TestDeviceTable(t *testing.T) {
 	if len(reads) != 1 || reads[0] != (DeviceRead{12, 96, 8, 31, "train.py", "step"}) {
 		t.Errorf("%+v", reads)
 	}
-	if len(ooms) != 1 || ooms[0].Asked != 2<<30 || ooms[0].Device != 1 || ooms[0].Line != 88 || ooms[0].File != "train.py" {
+	if len(ooms) != 1 || ooms[0].Asked != 2<<30 || ooms[0].Device != 1 || ooms[0].Line != 88 ||
+		ooms[0].File != "train.py" {
 		t.Errorf("%+v", ooms)
 	}
 	if _, _, _, err := b.Details(99); err != nil {

@@ -45,10 +45,11 @@ type JSON struct {
 // Edge is entering or leaving a phase or a module.
 type Edge struct {
 	Time
-	Phase           mem.Phase
-	Leave           bool
-	Module          uint16 // id from the "modules" message, of a user's span from "spans"; 0: none
-	Stay            uint16 // of a user's span: its number while it is open, so that its end is told from another's; 0: none
+	Phase  mem.Phase
+	Leave  bool
+	Module uint16 // id from the "modules" message, of a user's span from "spans"; 0: none
+	// of a user's span: its number while it is open, so that its end is told from another's; 0: none
+	Stay            uint16
 	Thread          uint32
 	Step            uint64 // optimizer steps completed before
 	RSS             mem.Optional

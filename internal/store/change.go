@@ -27,7 +27,8 @@ func Tag(s Store, id string, set map[string]string, remove []string, name *strin
 		return err
 	}
 	if lost := w.Lost(); lost.Err != nil {
-		return &Error{Kind: ErrPlace, Text: "cannot write the tags of run " + id, Err: cause(lost.Err), Hint: "make room on the disk"}
+		return &Error{Kind: ErrPlace, Text: "cannot write the tags of run " + id, Err: cause(lost.Err),
+			Hint: "make room on the disk"}
 	}
 	return nil
 }

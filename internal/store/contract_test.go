@@ -93,7 +93,8 @@ func frames(info mem.RunInfo) []mem.Frame {
 		mem.Process{ID: 2, PID: 11, Parent: 1, Start: 1.5e9},
 		mem.SeriesDef{ID: 1, Process: 0, Name: mem.SeriesTreeRSS, Unit: mem.UnitBytes, Label: mem.Measured},
 		mem.SeriesDef{ID: 2, Process: 1, Name: mem.SeriesRSS, Unit: mem.UnitBytes, Label: mem.Measured},
-		mem.SeriesDef{ID: 3, Process: 1, Device: "cuda:0", Name: mem.SeriesAllocated, Unit: mem.UnitBytes, Label: mem.Measured},
+		mem.SeriesDef{ID: 3, Process: 1, Device: "cuda:0", Name: mem.SeriesAllocated, Unit: mem.UnitBytes,
+			Label: mem.Measured},
 		mem.Samples{Series: 1, Times: []int64{1e9, 2e9}, Values: []int64{900, 1000}},
 		mem.Samples{Series: 2, Times: []int64{1e9, 2e9}, Values: []int64{500, 600}},
 		mem.Samples{Series: 3, Times: []int64{1e9, 2e9}, Values: []int64{0, 0}},
@@ -132,7 +133,8 @@ func row(t *testing.T, s store.Store) {
 	if got.Size < 100 {
 		t.Errorf("size %d", got.Size)
 	}
-	want := store.Run{ID: id, Name: "first", Verb: "run", Label: mem.Measured, Command: []string{"python", "train.py"}, Host: "host",
+	want := store.Run{ID: id, Name: "first", Verb: "run", Label: mem.Measured, Command: []string{"python", "train.py"},
+		Host:  "host",
 		State: store.Finished, Start: info(1, "").StartWall, Duration: 2e9, ExitCode: mem.Some(1), Steps: 3, Processes: 2,
 		Ended:  mem.Ending{Kind: mem.EndOOM, Text: "exit 1 after out of memory"},
 		Figure: mem.Figure{Bytes: 1000, What: "RSS", Source: mem.SeriesTreeRSS, Label: mem.Measured}, Findings: mem.Some(2),
@@ -185,7 +187,8 @@ func resolve(t *testing.T, s store.Store) {
 	i = info(3, "other")
 	i.ID = "0acc3"
 	record(t, s, i, false)
-	for ref, want := range map[string]string{"last": "0acc3", "0aaa1": "0aaa1", "0aaa": "0aaa1", "same": "0aab2", "other": "0acc3", "0ACC": "0acc3"} {
+	for ref, want := range map[string]string{"last": "0acc3", "0aaa1": "0aaa1", "0aaa": "0aaa1", "same": "0aab2",
+		"other": "0acc3", "0ACC": "0acc3"} {
 		run, err := store.Resolve(s, ref)
 		if err != nil || run.ID != want {
 			t.Errorf("%s: %s %v, want %s", ref, run.ID, err, want)
@@ -392,7 +395,8 @@ func attach(t *testing.T, s store.Store) {
 			}
 		}
 	}
-	if all, err := s.Attached(id); err != nil || len(all) != 1 || all[0] != (store.Attachment{Name: "report.html", Size: int64(len("second"))}) {
+	if all, err := s.Attached(id); err != nil || len(all) != 1 ||
+		all[0] != (store.Attachment{Name: "report.html", Size: int64(len("second"))}) {
 		t.Errorf("what is attached: %v %v", all, err)
 	}
 	if _, err := s.Attached("nope"); !errors.Is(err, store.ErrNotFound) {

@@ -14,8 +14,9 @@ import (
 	"hightide/internal/store"
 )
 
-// TestRowsAreOfTheRecording: what is listed of a run follows from its recording, to the byte, whatever became of the index: as its writer
-// left it, made anew, lost, and of a folder that was moved. Its figure and its end are those of its report.
+// TestRowsAreOfTheRecording: what is listed of a run follows from its recording, to the byte, whatever became of the
+// index: as its writer left it, made anew, lost, and of a folder that was moved. Its figure and its end are those of
+// its report.
 func TestRowsAreOfTheRecording(t *testing.T) {
 	known, err := filepath.Glob("../../testdata/recording/*.hightide")
 	if err != nil || len(known) < 6 {
@@ -66,7 +67,8 @@ func sayTheSame(t *testing.T, dir string) {
 		must(t, err)
 		head := analyze.Analyze(run, analyze.Options{}).Headline
 		if head.Figure != row.Figure || head.Ended != row.Ended {
-			t.Errorf("%s is listed as %+v, %+v; its report says %+v, %+v", row.ID, row.Figure, row.Ended, head.Figure, head.Ended)
+			t.Errorf("%s is listed as %+v, %+v; its report says %+v, %+v", row.ID, row.Figure, row.Ended, head.Figure,
+				head.Ended)
 		}
 	}
 	if len(all) < 66 {
@@ -93,10 +95,12 @@ func rows(t *testing.T, dir, from string) map[string]string {
 	return texts
 }
 
-// anyRun records a run of a random kind: of one process or several, on a device or none, that ends in any way or not at all.
+// anyRun records a run of a random kind: of one process or several, on a device or none, that ends in any way or not
+// at all.
 func anyRun(s store.Store, random *rand.Rand, id string) error {
 	some := func(n int) bool { return random.IntN(n) == 0 }
-	info := mem.RunInfo{ID: id, Verb: "run", Label: mem.Measured, Command: []string{"python", "train.py"}, StartMono: 1e9, StartWall: 1e18 + random.Int64N(1e9)}
+	info := mem.RunInfo{ID: id, Verb: "run", Label: mem.Measured, Command: []string{"python", "train.py"},
+		StartMono: 1e9, StartWall: 1e18 + random.Int64N(1e9)}
 	if some(4) {
 		info.Verb, info.Label = "imagine", mem.Imagined
 	}
@@ -106,14 +110,16 @@ func anyRun(s store.Store, random *rand.Rand, id string) error {
 	}
 	frames := []mem.Frame{info}
 	for p := range uint32(1 + random.IntN(4)) {
-		process := mem.Process{ID: p + 1, PID: 10 + int(p), Start: 1e9 + int64(p), Role: map[bool]string{true: "main"}[p == 0]}
+		process := mem.Process{ID: p + 1, PID: 10 + int(p), Start: 1e9 + int64(p),
+			Role: map[bool]string{true: "main"}[p == 0]}
 		if some(2) {
 			process.End, process.MaxRSS = mem.Some(process.Start+random.Int64N(3e9)), mem.Some(random.Int64N(1<<30))
 		}
 		frames = append(frames, process, mem.StepTotal{Process: p + 1, Steps: random.Uint64N(50)})
 	}
 	series := uint32(0)
-	for _, name := range []mem.Quantity{mem.SeriesTreeRSS, mem.SeriesTreePSS, mem.SeriesTreePSSError, mem.SeriesTreeShared, mem.SeriesTreeSegments, mem.SeriesRSS,
+	for _, name := range []mem.Quantity{mem.SeriesTreeRSS, mem.SeriesTreePSS, mem.SeriesTreePSSError,
+		mem.SeriesTreeShared, mem.SeriesTreeSegments, mem.SeriesRSS,
 		mem.SeriesReserved, mem.SeriesAllocated, mem.SeriesDeviceProcess, mem.SeriesDeviceUsed} {
 		if name.OfDevice() && !some(6) || some(4) {
 			continue
@@ -141,7 +147,10 @@ func anyRun(s store.Store, random *rand.Rand, id string) error {
 			_ = w.Flush()
 		}
 	}
-	if _, err := s.Attach(w.ID(), "notes.txt", func(to io.Writer) error { _, err := io.WriteString(to, "x"); return err }); err != nil {
+	if _, err := s.Attach(w.ID(), "notes.txt", func(to io.Writer) error {
+		_, err := io.WriteString(to, "x")
+		return err
+	}); err != nil {
 		return err
 	}
 	return w.Close()
@@ -150,11 +159,13 @@ func anyRun(s store.Store, random *rand.Rand, id string) error {
 // anyEnd is how a run ends, or nothing.
 func anyEnd(random *rand.Rand) (frames []mem.Frame) {
 	if random.IntN(3) == 0 {
-		frames = append(frames, mem.Event{Time: 2e9, Process: 1, Kind: "oom", Text: "CUDA out of memory", Facts: map[string]string{"source": "torch.cuda", "device": "cuda:0"}})
+		frames = append(frames, mem.Event{Time: 2e9, Process: 1, Kind: "oom", Text: "CUDA out of memory",
+			Facts: map[string]string{"source": "torch.cuda", "device": "cuda:0"}})
 	}
 	switch random.IntN(3) {
 	case 0:
-		frames = append(frames, mem.Event{Time: 3e9, Process: 1, Kind: "exception", Text: "list index out of range", Facts: map[string]string{"class": "IndexError"}})
+		frames = append(frames, mem.Event{Time: 3e9, Process: 1, Kind: "exception", Text: "list index out of range",
+			Facts: map[string]string{"class": "IndexError"}})
 	case 1:
 		frames = append(frames, mem.Event{Time: 3e9, Process: 1, Kind: "kill", Text: "killed by the kernel"})
 	}

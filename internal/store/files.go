@@ -68,14 +68,16 @@ func (s *Files) check() error {
 			return
 		}
 		if version > layoutVersion {
-			s.fault = &Error{Kind: ErrNewer, Text: fmt.Sprintf("data directory %s has layout %s and this hightide knows up to %d",
-				s.dir, strings.TrimSpace(string(text)), layoutVersion), Hint: "install a newer hightide, or use another folder with --data-dir"}
+			s.fault = &Error{Kind: ErrNewer,
+				Text: fmt.Sprintf("data directory %s has layout %s and this hightide knows up to %d",
+					s.dir, strings.TrimSpace(string(text)), layoutVersion), Hint: "install a newer hightide, or use another folder with --data-dir"}
 		}
 	})
 	return s.fault
 }
 
-// leastRoom is what a file system has to have left, in bytes, for a run to begin there: less is full with the first seconds.
+// leastRoom is what a file system has to have left, in bytes, for a run to begin there: less is full with the first
+// seconds.
 const leastRoom = 256 << 10
 
 func (s *Files) badPlace(what string, err error) error {
@@ -161,7 +163,8 @@ const unbornFor = time.Minute
 // clear removes the folder of a run that never began. Of one that holds anything else it leaves all.
 func (s *Files) clear(id string) {
 	folder, err := os.Stat(s.runDir(id))
-	if err != nil || !folder.IsDir() || !validID(id) || time.Since(folder.ModTime()) < unbornFor || isLocked(s.unborn(id)) {
+	if err != nil || !folder.IsDir() || !validID(id) || time.Since(folder.ModTime()) < unbornFor ||
+		isLocked(s.unborn(id)) {
 		return
 	}
 	if left, err := os.ReadDir(s.runDir(id)); err != nil || slices.ContainsFunc(left, func(f fs.DirEntry) bool {
@@ -185,7 +188,8 @@ func (s *Files) write(id string, file *os.File, out *blockFile, encoder *wire.Wr
 func (s *Files) makeRunDir(id string) (string, error) {
 	if id != "" {
 		if !validID(id) {
-			return "", &Error{Kind: ErrNotFound, Text: fmt.Sprintf("%q cannot be the id of a run", id), Hint: "use letters, digits, - and _"}
+			return "", &Error{Kind: ErrNotFound, Text: fmt.Sprintf("%q cannot be the id of a run", id),
+				Hint: "use letters, digits, - and _"}
 		}
 		if err := os.Mkdir(s.runDir(id), 0o700); err != nil {
 			return "", s.badPlace("write to", err)
@@ -315,8 +319,8 @@ func (s *Files) Open(id, name string) (io.ReadCloser, error) {
 	return file, nil
 }
 
-// openPlain opens a file of a run's folder: no link, which may lead out of it, and no pipe or device, which may never end. A data
-// directory can come from elsewhere, and a server hands out what lies in it.
+// openPlain opens a file of a run's folder: no link, which may lead out of it, and no pipe or device, which may never
+// end. A data directory can come from elsewhere, and a server hands out what lies in it.
 func openPlain(path string, flags int) (*os.File, error) {
 	file, err := os.OpenFile(path, flags|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0) // without waiting for who writes a pipe
 	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENXIO) {

@@ -143,7 +143,8 @@ func (f fileSource) look() (look, error) {
 		return look{}, err
 	}
 	inode, ok := info.Sys().(*syscall.Stat_t)
-	return look{size: info.Size(), writing: writing, removed: ok && inode.Nlink == 0, silent: time.Since(info.ModTime())}, nil
+	return look{size: info.Size(), writing: writing, removed: ok &&
+		inode.Nlink == 0, silent: time.Since(info.ModTime())}, nil
 }
 
 // locked says whether an engine writes the recording.

@@ -60,7 +60,8 @@ func openIndex(path string) (*sql.DB, error) {
 		return nil, err
 	}
 	file.Close()
-	options := url.Values{"_pragma": {fmt.Sprintf("busy_timeout(%d)", busyTime.Milliseconds()), "journal_mode(WAL)", "synchronous(NORMAL)", "foreign_keys(1)"}, "_txlock": {"immediate"}}
+	options := url.Values{"_pragma": {fmt.Sprintf("busy_timeout(%d)", busyTime.Milliseconds()), "journal_mode(WAL)",
+		"synchronous(NORMAL)", "foreign_keys(1)"}, "_txlock": {"immediate"}}
 	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?"+options.Encode())
 	if err != nil {
 		return nil, err
@@ -68,7 +69,8 @@ func openIndex(path string) (*sql.DB, error) {
 	db.SetMaxOpenConns(1)
 	err = migrate(db)
 	// SQLite's own time-out does not hold for the change to WAL, which engines that start at once all make.
-	for end := time.Now().Add(busyTime); err != nil && strings.Contains(err.Error(), "SQLITE_BUSY") && time.Now().Before(end); {
+	for end := time.Now().Add(busyTime); err != nil && strings.Contains(err.Error(), "SQLITE_BUSY") &&
+		time.Now().Before(end); {
 		time.Sleep(10 * time.Millisecond)
 		err = migrate(db)
 	}
@@ -99,7 +101,8 @@ func migrate(db *sql.DB) error {
 	if err := tx.QueryRow("PRAGMA user_version").Scan(&version); err != nil || version == indexVersion {
 		return err
 	}
-	if _, err := tx.Exec("DROP TABLE IF EXISTS tags; DROP TABLE IF EXISTS runs;" + schema() + fmt.Sprintf("PRAGMA user_version = %d", indexVersion)); err != nil {
+	if _, err := tx.Exec("DROP TABLE IF EXISTS tags; DROP TABLE IF EXISTS runs;" + schema() +
+		fmt.Sprintf("PRAGMA user_version = %d", indexVersion)); err != nil {
 		return err
 	}
 	return tx.Commit()

@@ -23,7 +23,8 @@ func TestOlderAndBrokenIndexes(t *testing.T) {
 			x := newIndex(filepath.Join(dir, "index.sqlite"))
 			db, err := x.open()
 			must(t, err)
-			_, err = db.Exec("DROP TABLE runs; CREATE TABLE runs (id TEXT, old INTEGER); INSERT INTO runs VALUES ('zzz', 1); PRAGMA user_version = 0")
+			_, err = db.Exec("DROP TABLE runs; CREATE TABLE runs (id TEXT, old INTEGER); INSERT INTO runs VALUES ('zzz', 1); " +
+				"PRAGMA user_version = 0")
 			must(t, err)
 			must(t, x.close())
 		},
@@ -91,7 +92,8 @@ func TestIndexThatCannotBeWrittenIsNamed(t *testing.T) {
 	s := OpenFiles(dir)
 	defer s.Close()
 	var where *Error
-	if err := s.Reindex(nil); !errors.As(err, &where) || !strings.Contains(err.Error(), "cannot write the index "+index) || where.Hint == "" {
+	if err := s.Reindex(nil); !errors.As(err, &where) ||
+		!strings.Contains(err.Error(), "cannot write the index "+index) || where.Hint == "" {
 		t.Errorf("%v", err)
 	}
 }

@@ -51,7 +51,8 @@ func (s *Files) Reindex(progress func(done, total int)) error {
 }
 
 func (s *Files) noIndex(err error) error {
-	return &Error{Kind: ErrPlace, Text: "cannot write the index " + s.index.path, Err: err, Hint: "everything works without it, only slower"}
+	return &Error{Kind: ErrPlace, Text: "cannot write the index " + s.index.path, Err: err,
+		Hint: "everything works without it, only slower"}
 }
 
 // comparison is how the index and the folder of runs differ.
@@ -239,7 +240,8 @@ func (f Filter) matches(r *Run) bool {
 			return false
 		}
 	}
-	return (f.IDs == nil || slices.Contains(f.IDs, r.ID)) && (f.Name == "" || f.Name == r.Name) && (f.State == "" || f.State == r.State) && (f.Verb == "" || f.Verb == r.Verb) &&
+	return (f.IDs == nil || slices.Contains(f.IDs, r.ID)) && (f.Name == "" || f.Name == r.Name) &&
+		(f.State == "" || f.State == r.State) && (f.Verb == "" || f.Verb == r.Verb) &&
 		(f.Ref == "" || f.Ref == r.ID || f.Ref == r.Name || strings.HasPrefix(r.ID, strings.ToLower(f.Ref))) &&
 		strings.Contains(searched(r), strings.ToLower(f.Text))
 }

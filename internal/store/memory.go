@@ -103,7 +103,8 @@ func (m *Memory) Reopen(id string) (Writer, error) {
 }
 
 func stillRunning(id string) error {
-	return &Error{Kind: ErrRunning, Text: fmt.Sprintf("run %s is still being recorded", id), Hint: "end it first, or wait until it has ended"}
+	return &Error{Kind: ErrRunning, Text: fmt.Sprintf("run %s is still being recorded", id),
+		Hint: "end it first, or wait until it has ended"}
 }
 
 // List implements Store.

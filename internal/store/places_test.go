@@ -13,7 +13,8 @@ import (
 func TestPlacesThatCannotBeUsed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	must(t, os.WriteFile(file, nil, 0o600))
-	for name, dir := range map[string]string{"below a file": filepath.Join(file, "data"), "kernel's own": "/proc/sys/hightide"} {
+	for name, dir := range map[string]string{"below a file": filepath.Join(file, "data"),
+		"kernel's own": "/proc/sys/hightide"} {
 		_, err := OpenFiles(dir).Create(example)
 		var typed *Error
 		if !errors.As(err, &typed) || !errors.Is(err, ErrPlace) || !strings.Contains(typed.Hint, "--data-dir") {

@@ -66,7 +66,8 @@ func Find(s Store, ref string) (Run, error) {
 // errUnknown says that no run is called so, errNone that there is none at all.
 var (
 	errUnknown = &Error{Kind: ErrNotFound, Text: "there is no such run", Hint: "hightide ls lists the runs"}
-	errNone    = &Error{Kind: ErrNotFound, Text: "there is no run yet", Hint: "hightide run -- python train.py records one"}
+	errNone    = &Error{Kind: ErrNotFound, Text: "there is no run yet",
+		Hint: "hightide run -- python train.py records one"}
 )
 
 // Load reads the whole recording of what Resolve understands. Damage is in mem.Run.Damage, not an error.
@@ -129,13 +130,16 @@ func pick(runs []Run, ref string) (Run, error) {
 	if len(found) > len(names) {
 		names = append(names, fmt.Sprintf("and %d more", len(found)-len(names)))
 	}
-	return Run{}, &Error{Kind: ErrAmbiguous, Text: fmt.Sprintf("%q could be %d runs", ref, len(found)), Hint: "write more of it: " + strings.Join(names, ", ")}
+	return Run{}, &Error{Kind: ErrAmbiguous, Text: fmt.Sprintf("%q could be %d runs", ref, len(found)),
+		Hint: "write more of it: " + strings.Join(names, ", ")}
 }
 
-// unresolved says that a reference means nothing, and what it may have meant: a run's name, or a file in the same folder.
+// unresolved says that a reference means nothing, and what it may have meant: a run's name, or a file in the same
+// folder.
 func unresolved(s Store, ref string) error {
 	if isFolder(ref) {
-		return &Error{Kind: ErrNotFound, Text: fmt.Sprintf("%s is a folder that holds no recording", ref), Hint: "name the files in it"}
+		return &Error{Kind: ErrNotFound, Text: fmt.Sprintf("%s is a folder that holds no recording", ref),
+			Hint: "name the files in it"}
 	}
 	choices := []string{"last"}
 	if runs, err := s.List(Filter{}); err == nil {
@@ -156,7 +160,8 @@ func unresolved(s Store, ref string) error {
 
 func notFound(ref string) *Error {
 	if isPath(ref) {
-		return &Error{Kind: ErrNotFound, Text: fmt.Sprintf("there is neither a file %q nor a run of that name", ref), Hint: "check the spelling; hightide ls lists the runs"}
+		return &Error{Kind: ErrNotFound, Text: fmt.Sprintf("there is neither a file %q nor a run of that name", ref),
+			Hint: "check the spelling; hightide ls lists the runs"}
 	}
 	return &Error{Kind: ErrNotFound, Text: fmt.Sprintf("there is no run %q", ref), Hint: "hightide ls lists the runs"}
 }
@@ -196,7 +201,8 @@ func recordingPath(ref string) string {
 			return inside
 		}
 	}
-	if strings.ContainsRune(ref, filepath.Separator) || strings.HasSuffix(ref, ".hightide") || err == nil && info.Mode().IsRegular() {
+	if strings.ContainsRune(ref, filepath.Separator) || strings.HasSuffix(ref, ".hightide") ||
+		err == nil && info.Mode().IsRegular() {
 		return ref
 	}
 	return ""
@@ -276,10 +282,14 @@ func unreadable(path string, err error) error {
 		return &Error{Kind: ErrNewer, Text: path, Err: err, Hint: "install a newer hightide"}
 	}
 	if errors.Is(err, syscall.EISDIR) {
-		return &Error{Kind: ErrUnreadable, Text: path + " is a folder without a recording", Hint: "name a file in it, or a run"}
+		return &Error{Kind: ErrUnreadable, Text: path + " is a folder without a recording",
+			Hint: "name a file in it, or a run"}
 	}
 	if errors.Is(err, errNotPlain) {
-		return &Error{Kind: ErrUnreadable, Text: path + " is a link or a special file, which is not followed in the folder of a run", Hint: "put the file itself in its place"}
+		return &Error{Kind: ErrUnreadable, Text: path +
+			" is a link or a special file, which is not followed in the folder of a run",
+			Hint: "put the file itself in its place"}
 	}
-	return &Error{Kind: ErrUnreadable, Text: path, Err: err, Hint: "this command reads what hightide run records; for other files: hightide explain " + path}
+	return &Error{Kind: ErrUnreadable, Text: path, Err: err,
+		Hint: "this command reads what hightide run records; for other files: hightide explain " + path}
 }

@@ -10,8 +10,8 @@ import (
 	"hightide/internal/wire"
 )
 
-// rollup sums frames up to a row of the index: the writer feeds it as frames pass, Reindex from the file. It keeps a run
-// of what a row needs: no spans, stacks, heaps or contents of snapshots, and of most series the highest reading.
+// rollup sums frames up to a row of the index: the writer feeds it as frames pass, Reindex from the file. It keeps a
+// run of what a row needs: no spans, stacks, heaps or contents of snapshots, and of most series the highest reading.
 type rollup struct {
 	run     *mem.Run
 	bounds  map[uint32]bool // series by which the PSS of the tree is bounded
@@ -122,7 +122,8 @@ func (r *rollup) row() Run {
 // peaks are the highest of each figure that is listed by name beside the one that a run is known by.
 func (r *rollup) peaks(row *Run) {
 	places := map[mem.Quantity]*mem.Optional{
-		mem.SeriesTreeRSS: &row.HostRSS, mem.SeriesRSS: &row.HostRSS, mem.SeriesTreePSS: &row.HostPSS, mem.SeriesPSS: &row.HostPSS,
+		mem.SeriesTreeRSS: &row.HostRSS, mem.SeriesRSS: &row.HostRSS, mem.SeriesTreePSS: &row.HostPSS,
+		mem.SeriesPSS:        &row.HostPSS,
 		mem.SeriesDeviceUsed: &row.Device, mem.SeriesAllocated: &row.Allocated, mem.SeriesReserved: &row.Reserved,
 	}
 	for _, s := range r.run.Series {

@@ -97,7 +97,8 @@ func (e *entry) values() []any {
 }
 
 // insert enters a row, or replaces it.
-var insert = "INSERT INTO runs (" + names("%s") + ", text) VALUES (" + strings.Repeat("?, ", len(columns)) + "?) ON CONFLICT (id) DO UPDATE SET " +
+var insert = "INSERT INTO runs (" + names("%s") + ", text) VALUES (" + strings.Repeat("?, ", len(columns)) +
+	"?) ON CONFLICT (id) DO UPDATE SET " +
 	names("%s = excluded.%[1]s") + ", text = excluded.text"
 
 // put enters runs, or replaces them.
@@ -131,7 +132,8 @@ func putRun(tx *sql.Tx, e *entry) error {
 func (x *index) resize(entries ...entry) error {
 	return x.change(len(entries), func(tx *sql.Tx) error {
 		for _, e := range entries {
-			if _, err := tx.Exec("UPDATE runs SET size_bytes = ?, folder_stamp = ? WHERE id = ?", e.run.Size, e.folder, e.run.ID); err != nil {
+			if _, err := tx.Exec("UPDATE runs SET size_bytes = ?, folder_stamp = ? WHERE id = ?", e.run.Size, e.folder,
+				e.run.ID); err != nil {
 				return err
 			}
 		}
@@ -174,12 +176,13 @@ func (x *index) change(changes int, work func(*sql.Tx) error) error {
 func (x *index) states(ids []string) (map[string]entry, error) {
 	known := map[string]entry{}
 	where, args := oneOf(ids)
-	err := x.query("SELECT id, state, recording_stamp, folder_stamp FROM runs WHERE "+where, args, func(rows *sql.Rows) error {
-		var e entry
-		err := rows.Scan(&e.run.ID, &e.run.State, &e.recording, &e.folder)
-		known[e.run.ID] = e
-		return err
-	})
+	err := x.query("SELECT id, state, recording_stamp, folder_stamp FROM runs WHERE "+where, args,
+		func(rows *sql.Rows) error {
+			var e entry
+			err := rows.Scan(&e.run.ID, &e.run.State, &e.recording, &e.folder)
+			known[e.run.ID] = e
+			return err
+		})
 	return known, err
 }
 
@@ -187,7 +190,8 @@ func (x *index) states(ids []string) (map[string]entry, error) {
 func (x *index) list(filter Filter) ([]Run, error) {
 	where, args := filter.sql()
 	var runs []Run
-	err := x.query("SELECT "+names("%s")+", (SELECT json_group_object(key, value) FROM tags WHERE run = id) FROM runs"+where, args, func(rows *sql.Rows) error {
+	err := x.query("SELECT "+names("%s")+", (SELECT json_group_object(key, value) FROM tags WHERE run = id) FROM "+
+		"runs"+where, args, func(rows *sql.Rows) error {
 		var e entry
 		var tags []byte
 		if err := rows.Scan(append(e.values(), &tags)...); err != nil {
@@ -252,7 +256,8 @@ func (f Filter) sql() (text string, args []any) {
 		add("(start_wall_ns, id) < (SELECT start_wall_ns, id FROM runs WHERE id = ?)", f.Before)
 	}
 	if f.Ref != "" {
-		add("(id = ? OR name = ? OR substr(id, 1, length(?)) = ?)", f.Ref, f.Ref, strings.ToLower(f.Ref), strings.ToLower(f.Ref))
+		add("(id = ? OR name = ? OR substr(id, 1, length(?)) = ?)", f.Ref, f.Ref, strings.ToLower(f.Ref),
+			strings.ToLower(f.Ref))
 	}
 	if f.Text != "" {
 		add("instr(text, ?) > 0", strings.ToLower(f.Text))

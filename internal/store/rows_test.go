@@ -25,7 +25,8 @@ func TestRowsComeBack(t *testing.T) {
 		case bool:
 			f.SetBool(true)
 		case mem.Figure:
-			f.Set(reflect.ValueOf(mem.Figure{Bytes: 3, Error: 1, What: "PSS", Source: mem.SeriesTreePSS, Label: mem.Estimated, AtLeast: true}))
+			f.Set(reflect.ValueOf(mem.Figure{Bytes: 3, Error: 1, What: "PSS", Source: mem.SeriesTreePSS, Label: mem.Estimated,
+				AtLeast: true}))
 		case mem.Ending:
 			f.Set(reflect.ValueOf(mem.Ending{Kind: mem.EndFailed, Text: "exit 1, IndexError"}))
 		case mem.Optional:

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// WithSpilled is a store together with some runs of another one. They were meant for it, and it could not be written then. New runs go
-// into the store itself.
+// WithSpilled is a store together with some runs of another one. They were meant for it, and it could not be written
+// then. New runs go into the store itself.
 func WithSpilled(s, other Store, ids []string) Store { return spilled{s, other, ids} }
 
 type spilled struct {

@@ -12,7 +12,8 @@ import (
 // TestBeginsWhole: a recording is a run from the moment on at which it says of what, whoever is killed then.
 func TestBeginsWhole(t *testing.T) {
 	s := OpenFiles(t.TempDir())
-	w, err := s.Create(mem.RunInfo{Name: "first", Verb: "run", Command: []string{"python", "train.py"}, StartMono: 1, StartWall: 5})
+	w, err := s.Create(mem.RunInfo{Name: "first", Verb: "run", Command: []string{"python", "train.py"}, StartMono: 1,
+		StartWall: 5})
 	must(t, err)
 	copied := filepath.Join(s.runsDir(), "copied") // as it would be left
 	must(t, os.MkdirAll(copied, 0o700))

@@ -11,8 +11,8 @@ import (
 	"sync"
 )
 
-// Visitors are recordings that lie outside a store and are to be looked at as if they were in it. The zero value has none.
-// All methods may be called by several goroutines.
+// Visitors are recordings that lie outside a store and are to be looked at as if they were in it. The zero value has
+// none. All methods may be called by several goroutines.
 type Visitors struct {
 	mu  sync.Mutex
 	all []*visitor
@@ -30,8 +30,8 @@ const (
 	FromUpload = "upload"
 )
 
-// Add takes in a recording by its path, and says how it is listed. One that the store has already is that of the store, known tells.
-// drop is called when the run is deleted; where it is nil, deleting is refused.
+// Add takes in a recording by its path, and says how it is listed. One that the store has already is that of the
+// store, known tells. drop is called when the run is deleted; where it is nil, deleting is refused.
 func (v *Visitors) Add(s Store, path, from string, drop func()) (row Run, known bool, err error) {
 	row, err = resolveFile(path)
 	if err != nil {
@@ -150,7 +150,8 @@ func (s visited) Remove(id string) error {
 }
 
 func elsewhere(hint string) error {
-	return &Error{Kind: ErrElsewhere, Text: "the recording lies outside the data directory, so it is only looked at", Hint: hint}
+	return &Error{Kind: ErrElsewhere, Text: "the recording lies outside the data directory, so it is only looked at",
+		Hint: hint}
 }
 
 // Reopen implements Store.

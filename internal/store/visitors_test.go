@@ -28,7 +28,8 @@ func recorded(t *testing.T, name string) (id, path string) {
 	return w.ID(), w.Run().File
 }
 
-// TestVisitor: a recording from elsewhere is listed, found, loaded and followed as a run of the store, and changed by nothing.
+// TestVisitor: a recording from elsewhere is listed, found, loaded and followed as a run of the store, and changed by
+// nothing.
 func TestVisitor(t *testing.T) {
 	own := store.OpenFiles(t.TempDir())
 	defer own.Close()

@@ -1,10 +1,11 @@
-// Package terminal counts the rows of what a program wrote to a terminal, so that a part of a long output can be shown without
-// reading what is before it.
+// Package terminal counts the rows of what a program wrote to a terminal, so that a part of a long output can be
+// shown without reading what is before it.
 //
 //	bytes ──▶ Index ──▶ blocks: where each begins, in which row and in which colours
 //
-// Rows are those of a screen without end. A line feed goes on to the next, and a program that goes back up, as displays of progress do,
-// writes over rows that it has. The page draws rows in the same way. What either knows of a sequence, the other must.
+// Rows are those of a screen without end. A line feed goes on to the next, and a program that goes back up, as
+// displays of progress do, writes over rows that it has. The page draws rows in the same way. What either knows of a
+// sequence, the other must.
 package terminal
 
 import (
@@ -136,8 +137,8 @@ func (x *Index) text(p []byte) {
 	}
 }
 
-// ends is how much of a text still belongs to the block, and whether the block ends there. It does once it is full, after a line or, where
-// none ends soon, before a letter.
+// ends is how much of a text still belongs to the block, and whether the block ends there. It does once it is full,
+// after a line or, where none ends soon, before a letter.
 func (x *Index) ends(p []byte) (n int, full bool) {
 	room := x.Blocks[len(x.Blocks)-1].At + BlockBytes - x.Size
 	from, late := min(max(room, 0), int64(len(p))), min(max(room+soon, 0), int64(len(p)))

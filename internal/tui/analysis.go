@@ -56,16 +56,19 @@ func moveAnalysis(s *State, by int) []ask {
 // findings lists what was found, worst first, with the chosen one in full below its line.
 func findings(of *report.Report, chosen, width, height int) (lines []string) {
 	if len(of.Findings) == 0 {
-		return wrap(cmp.Or(of.Headline.Nothing, strings.TrimSpace(cmp.Or(of.Headline.NotLooked, "No findings.")+" "+of.Headline.Looked)), width-4, "  ")
+		return wrap(cmp.Or(of.Headline.Nothing, strings.TrimSpace(cmp.Or(of.Headline.NotLooked,
+			"No findings.")+" "+of.Headline.Looked)), width-4, "  ")
 	}
 	chosen = min(chosen, len(of.Findings)-1)
 	from, to := window(len(of.Findings), max(height/3, 3), chosen)
-	columns := []column{{title: "", width: 1}, {title: "FINDING", width: 13}, {title: "WHERE", width: 20}, {title: "BYTES", width: 8, right: true},
+	columns := []column{{title: "", width: 1}, {title: "FINDING", width: 13}, {title: "WHERE", width: 20},
+		{title: "BYTES", width: 8, right: true},
 		{title: "A STEP", width: 8, right: true, least: 70}, {title: "", grows: true, width: 8}}
 	var rows [][]cell
 	for _, f := range of.Findings[from:to] {
 		mark, look := severity(f.Severity)
-		rows = append(rows, []cell{inked(look, mark), inked(look, f.Kind), text(place(f.File, f.Line)), text(size(f.Bytes)), text(size(f.BytesPerStep)), text(clean(f.Title))})
+		rows = append(rows, []cell{inked(look, mark), inked(look, f.Kind), text(place(f.File, f.Line)), text(size(f.Bytes)),
+			text(size(f.BytesPerStep)), text(clean(f.Title))})
 	}
 	lines = rowsOf(columns, rows, width, chosen-from, "")
 	rowSpots(lines[1:], from-chosen)

@@ -12,7 +12,8 @@ func overviewKeys() []binding {
 	}
 	return []binding{
 		{[]string{"enter"}, "Enter", "open the run or process", "Overview", enter},
-		{[]string{"s", ">", "f6"}, "s  F6", "sort by the next column", "Overview", func(s *State) []ask { s.Sort, s.Reversed = (s.Sort+1)%orders, false; return nil }},
+		{[]string{"s", ">", "f6"}, "s  F6", "sort by the next column", "Overview",
+			func(s *State) []ask { s.Sort, s.Reversed = (s.Sort+1)%orders, false; return nil }},
 		{[]string{"M", "m"}, "M", "sort by memory; again: reversed", "Overview", sort(byMemory)},
 		{[]string{"P"}, "P", "… by processor", "Overview", sort(byCPU)},
 		{[]string{"D"}, "D", "… by GPU memory", "Overview", sort(byDevice)},

@@ -51,8 +51,11 @@ func (s *State) machineNotes(width int) (lines []string) {
 
 // rankTable holds the processes of a run beside each other. What differs most from the others stands out.
 func rankTable(view *live.Run, width, height int) []string {
-	columns := []column{{title: "PROCESS", width: 12}, {title: "PID", width: 7, right: true}, {title: "STATE", width: 8}, {title: "STEPS", width: 7, right: true},
-		{title: "STEP", width: 8, right: true}, {title: "RSS", width: 8, right: true}, {title: "DEVICE", width: 8, right: true}, {title: "DROPPED", width: 7, right: true, least: 90}, {title: "COMMAND", width: 6, grows: true}}
+	columns := []column{{title: "PROCESS", width: 12}, {title: "PID", width: 7, right: true}, {title: "STATE", width: 8},
+		{title: "STEPS", width: 7, right: true},
+		{title: "STEP", width: 8, right: true}, {title: "RSS", width: 8, right: true},
+		{title: "DEVICE", width: 8, right: true}, {title: "DROPPED", width: 7, right: true, least: 90},
+		{title: "COMMAND", width: 6, grows: true}}
 	all := slices.Clone(view.Processes)
 	slices.SortStableFunc(all, func(a, b *mem.Process) int { return int(a.Rank.Or(1<<20) - b.Rank.Or(1<<20)) })
 	slowest := slowestRank(view)
@@ -66,8 +69,10 @@ func rankTable(view *live.Run, width, height int) []string {
 		if p.ID == slowest {
 			stands = yellow
 		}
-		rows = append(rows, []cell{inked(stands, who(p)), text(fmt.Sprint(p.PID)), inked(look, state), text(report.Count(int64(view.Totals[p.ID].Steps))), inked(stands, pace),
-			text(size(view.Last(p.ID, mem.SeriesRSS))), text(size(deviceOf(view, p.ID))), text(report.Count(int64(dropped(view, p.ID)))), dimmed(commandOf(p.Command))})
+		rows = append(rows, []cell{inked(stands, who(p)), text(fmt.Sprint(p.PID)), inked(look, state),
+			text(report.Count(int64(view.Totals[p.ID].Steps))), inked(stands, pace),
+			text(size(view.Last(p.ID, mem.SeriesRSS))), text(size(deviceOf(view, p.ID))),
+			text(report.Count(int64(dropped(view, p.ID)))), dimmed(commandOf(p.Command))})
 	}
 	lines := rowsOf(columns, rows, width, -1, "")
 	if len(all) > height {
@@ -163,11 +168,13 @@ func ownCost(view *live.Run) string {
 func losses(view *live.Run, width int) (lines []string) {
 	for _, d := range view.Drops {
 		if d.Records > 0 {
-			lines = append(lines, paint(yellow, fmt.Sprintf("  %s lost by %s", report.Counted(int64(d.Records), "record"), clean(d.Place))))
+			lines = append(lines, paint(yellow, fmt.Sprintf("  %s lost by %s", report.Counted(int64(d.Records), "record"),
+				clean(d.Place))))
 		}
 	}
 	for _, d := range view.Damage {
-		lines = append(lines, paint(yellow, pad(fmt.Sprintf("  damaged at byte %d: %s", d.Offset, clean(d.Text)), width, false)))
+		lines = append(lines, paint(yellow, pad(fmt.Sprintf("  damaged at byte %d: %s", d.Offset, clean(d.Text)), width,
+			false)))
 	}
 	if len(lines) == 0 {
 		lines = append(lines, paint(faint, "  nothing was lost"))

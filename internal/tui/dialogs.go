@@ -102,7 +102,8 @@ func sentText(m Sent) string {
 
 func signalView(s *State, width int) []string {
 	g := &s.Signal
-	lines := []string{"", paint(strong, fmt.Sprintf("  Send process %d a signal", g.key.pid)), "  " + paint(faint, pad(g.command, width-4, false)), ""}
+	lines := []string{"", paint(strong, fmt.Sprintf("  Send process %d a signal", g.key.pid)), "  " +
+		paint(faint, pad(g.command, width-4, false)), ""}
 	for i, of := range signals {
 		line := pad(fmt.Sprintf("  %-8s  %s", of.name, of.does), width-2, false)
 		if i == g.chosen {
@@ -113,13 +114,15 @@ func signalView(s *State, width int) []string {
 	rowSpots(lines[len(lines)-len(signals):], -g.chosen)
 	lines = append(lines, "")
 	if g.sure {
-		return append(lines, paint(yellow, fmt.Sprintf("  Send %s to process %d? y: yes, n: no", signals[g.chosen].name, g.key.pid)))
+		return append(lines, paint(yellow, fmt.Sprintf("  Send %s to process %d? y: yes, n: no", signals[g.chosen].name,
+			g.key.pid)))
 	}
 	return append(lines, paint(faint, "  ↑↓ choose, Enter goes on to a question, Esc leaves"))
 }
 
 func envView(s *State, width int) []string {
-	lines := []string{"", paint(strong, "  Environment of "+pad(s.Env.title, width-18, false)), paint(faint, "  as it was when the program began; secrets are masked"), ""}
+	lines := []string{"", paint(strong, "  Environment of "+pad(s.Env.title, width-18, false)),
+		paint(faint, "  as it was when the program began; secrets are masked"), ""}
 	switch {
 	case s.Env.err != "":
 		return append(lines, "  "+clean(s.Env.err))
@@ -159,7 +162,8 @@ func help(s *State, width, height int) []string {
 		}
 		entries = append(entries, pad(b.shown, 9, false)+" "+b.does)
 	}
-	entries = append(entries, pad("↑↓ j k", 9, false)+" up and down", pad("PgUp PgDn", 9, false)+" by a page", pad("g G", 9, false)+" to the first, the last")
+	entries = append(entries, pad("↑↓ j k", 9, false)+" up and down", pad("PgUp PgDn", 9, false)+" by a page",
+		pad("g G", 9, false)+" to the first, the last")
 	lines := []string{"", paint(strong, "  Keys")}
 	columns := max(min(width/40, (len(entries)+height-3)/max(height-2, 1)), 1)
 	rows := (len(entries) + columns - 1) / columns

@@ -146,12 +146,14 @@ func chart(values []int64, high int64, height int) []string {
 func clean(text string) string { return report.Clean(text) }
 
 // asciiOnly stands for what a terminal without Unicode can show.
-var asciiOnly = strings.NewReplacer("█", "#", "▉", "#", "▊", "#", "▋", "+", "▌", "+", "▍", "+", "▎", "-", "▏", "-", "·", ".",
+var asciiOnly = strings.NewReplacer("█", "#", "▉", "#", "▊", "#", "▋", "+", "▌", "+", "▍", "+", "▎", "-", "▏", "-",
+	"·", ".",
 	"▁", "_", "▂", ".", "▃", "-", "▄", "=", "▅", "+", "▆", "*", "▇", "%", "●", "*", "○", "o", "■", "#", "▾", "v", "▸", ">",
 	"│", "|", "─", "-", "├", "+", "└", "`", "┌", "+", "┐", "+", "┘", "+", "┤", "+", "…", "~", "→", ">", "±", "+-", "↑", "^", "↓", "v", "←", "<", "×", "x", "–", "-", "µ", "u", "²", "2", "°", " ")
 
 // consoleOnly stands for what the fonts of the kernel's own console have: the signs of code page 437.
-var consoleOnly = strings.NewReplacer("▉", "█", "▊", "█", "▋", "▌", "▍", "▌", "▎", " ", "▏", " ", "▁", "_", "▂", "_", "▃", "▄", "▅", "▄", "▆", "█", "▇", "█",
+var consoleOnly = strings.NewReplacer("▉", "█", "▊", "█", "▋", "▌", "▍", "▌", "▎", " ", "▏", " ", "▁", "_", "▂", "_",
+	"▃", "▄", "▅", "▄", "▆", "█", "▇", "█",
 	"●", "•", "▾", "▼", "▸", "►", "…", "~", "×", "x", "–", "-", "\u00a0", " ")
 
 // wrap breaks a text and gives each line a lead.

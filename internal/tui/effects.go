@@ -134,7 +134,8 @@ func (d *doer) runs() {
 // handful is how many frames of a run are told at once before it is time.
 const handful = 4096
 
-// follow tells the frames of a run until it ends. They are gathered: a frame of the screen is worth many of a recording.
+// follow tells the frames of a run until it ends. They are gathered: a frame of the screen is worth many of a
+// recording.
 func (d *doer) follow(id string) {
 	gathered, last, often := Followed{ID: id}, time.Time{}, d.every()
 	if d.options.Launch != nil {

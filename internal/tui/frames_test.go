@@ -21,8 +21,10 @@ var rewrite = flag.Bool("update", false, "write the golden frames anew")
 
 // press types keys, each by its name, and returns what was asked for last.
 func press(s *State, keys ...string) (asks []ask) {
-	codes := map[string]tea.KeyPressMsg{"enter": {Code: tea.KeyEnter}, "esc": {Code: tea.KeyEscape}, "up": {Code: tea.KeyUp}, "down": {Code: tea.KeyDown},
-		"left": {Code: tea.KeyLeft}, "right": {Code: tea.KeyRight}, "tab": {Code: tea.KeyTab}, "backspace": {Code: tea.KeyBackspace}, "ctrl+c": {Code: 'c', Mod: tea.ModCtrl}}
+	codes := map[string]tea.KeyPressMsg{"enter": {Code: tea.KeyEnter}, "esc": {Code: tea.KeyEscape},
+		"up": {Code: tea.KeyUp}, "down": {Code: tea.KeyDown},
+		"left": {Code: tea.KeyLeft}, "right": {Code: tea.KeyRight}, "tab": {Code: tea.KeyTab},
+		"backspace": {Code: tea.KeyBackspace}, "ctrl+c": {Code: 'c', Mod: tea.ModCtrl}}
 	for _, k := range keys {
 		message, named := codes[k]
 		if !named {
@@ -37,7 +39,8 @@ func press(s *State, keys ...string) (asks []ask) {
 func TestFrames(t *testing.T) {
 	reported := func(s *State) {
 		update(s, Reported{ID: "06ffnx559k", Report: demoReport(), Now: s.Now})
-		update(s, Quoted{File: "/home/mia/train.py", Lines: strings.Split(strings.Repeat("    pass\n", 87)+"        self.history.append(loss)\n    # end", "\n")})
+		update(s, Quoted{File: "/home/mia/train.py",
+			Lines: strings.Split(strings.Repeat("    pass\n", 87)+"        self.history.append(loss)\n    # end", "\n")})
 		s.refresh()
 	}
 	for _, test := range []struct {
@@ -57,11 +60,14 @@ func TestFrames(t *testing.T) {
 		{"heap", []string{"8"}, reported},
 		{"help", []string{"?"}, nil},
 		{"process", []string{"down", "down", "down", "down", "enter"}, func(s *State) {
-			update(s, Detailed{PID: s.Process.key.pid, Facts: &sampler.Details{PSS: mem.Some(3900 << 20), USS: mem.Some(3700 << 20), Anon: mem.Some(3600 << 20), File: mem.Some(580 << 20),
-				Shmem: mem.Some(310 << 20), Swap: mem.Some(0), Peak: mem.Some(4500 << 20), OpenFiles: mem.Some(64), Age: mem.Some(148e9), Folder: "/home/mia/bert"}})
+			update(s, Detailed{PID: s.Process.key.pid, Facts: &sampler.Details{PSS: mem.Some(3900 << 20),
+				USS: mem.Some(3700 << 20), Anon: mem.Some(3600 << 20), File: mem.Some(580 << 20),
+				Shmem: mem.Some(310 << 20), Swap: mem.Some(0), Peak: mem.Some(4500 << 20), OpenFiles: mem.Some(64),
+				Age: mem.Some(148e9), Folder: "/home/mia/bert"}})
 		}},
 		{"environment", []string{"down", "down", "down", "down", "e"}, func(s *State) {
-			update(s, Environ{PID: s.Env.pid, Values: mem.MaskEnv([]string{"HOME=/home/mia", "HF_TOKEN=hf_abcdefghijklmnopqrstuvwxyz", "PYTORCH_ALLOC_CONF=expandable_segments:True"})})
+			update(s, Environ{PID: s.Env.pid, Values: mem.MaskEnv([]string{"HOME=/home/mia",
+				"HF_TOKEN=hf_abcdefghijklmnopqrstuvwxyz", "PYTORCH_ALLOC_CONF=expandable_segments:True"})})
 		}},
 		{"signal", []string{"down", "down", "down", "down", "x", "enter"}, nil},
 	} {
@@ -113,7 +119,8 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// TestEverySize draws every view on terminals of every size, small ones too, with and without a run: no line is too wide, nothing panics.
+// TestEverySize draws every view on terminals of every size, small ones too, with and without a run: no line is too
+// wide, nothing panics.
 func TestEverySize(t *testing.T) {
 	for width := 1; width <= 200; width += 13 {
 		for height := 1; height <= 60; height += 7 {
@@ -133,8 +140,8 @@ func TestEverySize(t *testing.T) {
 	}
 }
 
-// TestFewSigns: a terminal that can show ASCII alone, or what fonts of the kernel's console have, gets every view in that, and no column
-// moves.
+// TestFewSigns: a terminal that can show ASCII alone, or what fonts of the kernel's console have, gets every view in
+// that, and no column moves.
 func TestFewSigns(t *testing.T) {
 	const codePage437 = "█▄▌▐▀░▒▓■►◄▲▼↑↓→←│─├└┌┐┘┤•○·°±²µ"
 	for name, of := range map[string]struct {
@@ -166,7 +173,8 @@ func fewSigns(t *testing.T, signs *strings.Replacer, beside string) {
 // TestOutputIsSafe: of what a program writes colours stay, carriage returns count, and nothing moves the cursor.
 func TestOutputIsSafe(t *testing.T) {
 	var o terminalText
-	for _, piece := range []string{"10 %\r50 %\r", "100 %\n\x1b[31mred\x1b", "[0m \x1b[2J\x1b[Hgone\x07\n", "na\xc3", "\xafve\n"} {
+	for _, piece := range []string{"10 %\r50 %\r", "100 %\n\x1b[31mred\x1b", "[0m \x1b[2J\x1b[Hgone\x07\n", "na\xc3",
+		"\xafve\n"} {
 		o.write([]byte(piece))
 	}
 	got := strings.Join(o.tail(40, 10), "|")

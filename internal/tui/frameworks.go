@@ -13,8 +13,8 @@ import (
 // framework is what hightide calls one, and how its view reads.
 type framework struct{ name, title string }
 
-// frameworkView makes the view of a framework, by what hightide calls it and how it is written. It shows what it holds in
-// each process of the run: its allocators, its model, its phases.
+// frameworkView makes the view of a framework, by what hightide calls it and how it is written. It shows what it
+// holds in each process of the run: its allocators, its model, its phases.
 func frameworkView(name, title string) func(s *State, width, height int) []string {
 	of := framework{name, title}
 	return func(s *State, width, _ int) []string {
@@ -23,9 +23,11 @@ func frameworkView(name, title string) func(s *State, width, height int) []strin
 		if view == nil {
 			return lines
 		}
-		found := slices.DeleteFunc(slices.Clone(view.Processes), func(p *mem.Process) bool { return p.Frameworks[of.name] == "" })
+		found := slices.DeleteFunc(slices.Clone(view.Processes),
+			func(p *mem.Process) bool { return p.Frameworks[of.name] == "" })
 		if len(found) == 0 {
-			return append(lines, "  No process of this run has imported "+of.title+", as far as is recorded.", "", paint(faint, "  [ and ] go to another run."))
+			return append(lines, "  No process of this run has imported "+of.title+", as far as is recorded.", "",
+				paint(faint, "  [ and ] go to another run."))
 		}
 		alive := slices.DeleteFunc(slices.Clone(found), func(p *mem.Process) bool { return p.End.Known() })
 		if len(alive) > 0 {
@@ -52,8 +54,10 @@ func who(p *mem.Process) string {
 
 // processFacts are versions and settings, one process a line.
 func processFacts(of framework, found []*mem.Process, view *live.Run, width int) []string {
-	columns := []column{{title: "PROCESS", width: 12}, {title: "PID", width: 7, right: true}, {title: of.title, width: 12}, {title: "STEPS", width: 7, right: true},
-		{title: "RSS", width: 8, right: true}, {title: "HEAP ~", width: 8, right: true}, {title: "TREND", width: 12, least: 100}, {title: "SETTINGS", grows: true, width: 6}}
+	columns := []column{{title: "PROCESS", width: 12}, {title: "PID", width: 7, right: true},
+		{title: of.title, width: 12}, {title: "STEPS", width: 7, right: true},
+		{title: "RSS", width: 8, right: true}, {title: "HEAP ~", width: 8, right: true},
+		{title: "TREND", width: 12, least: 100}, {title: "SETTINGS", grows: true, width: 6}}
 	var rows [][]cell
 	for _, p := range found {
 		curve := ""
@@ -64,7 +68,8 @@ func processFacts(of framework, found []*mem.Process, view *live.Run, width int)
 		if use, ok := view.Heap[p.ID]; ok {
 			heap = mem.Some(int64(use.Live))
 		}
-		rows = append(rows, []cell{text(who(p)), text(fmt.Sprint(p.PID)), text(p.Frameworks[of.name]), text(report.Count(int64(view.Totals[p.ID].Steps))),
+		rows = append(rows, []cell{text(who(p)), text(fmt.Sprint(p.PID)), text(p.Frameworks[of.name]),
+			text(report.Count(int64(view.Totals[p.ID].Steps))),
 			text(size(view.Last(p.ID, mem.SeriesRSS))), text(size(heap)), inked(cyan, curve), dimmed(facts(p.Facts))})
 	}
 	return append(rowsOf(columns, rows, width, -1, ""), "")
@@ -91,7 +96,8 @@ func allocators(of framework, found []*mem.Process, view *live.Run, width int) [
 	var places []place
 	figures := map[place]map[mem.Quantity]*live.Series{}
 	for _, series := range view.Series {
-		if !strings.HasPrefix(string(series.Name), "allocator.") || series.Framework != of.name && series.Framework != "" || !holds(found, series.Process) {
+		if !strings.HasPrefix(string(series.Name), "allocator.") || series.Framework != of.name && series.Framework != "" ||
+			!holds(found, series.Process) {
 			continue
 		}
 		at := place{series.Process, series.Device}
@@ -102,11 +108,15 @@ func allocators(of framework, found []*mem.Process, view *live.Run, width int) [
 		figures[at][series.Name] = series
 	}
 	if len(places) == 0 {
-		return []string{paint(faint, "  "+of.title+" reported no allocator on a device in this run: it works in host memory."), ""}
+		return []string{paint(faint,
+			"  "+of.title+" reported no allocator on a device in this run: it works in host memory."), ""}
 	}
-	columns := []column{{title: "ALLOCATOR", width: 12}, {title: "ON", width: 8}, {title: "ALLOCATED", width: 9, right: true}, {title: "RESERVED", width: 8, right: true},
-		{title: "PEAK", width: 8, right: true}, {title: "ACTIVE", width: 8, right: true, least: 90}, {title: "SPLIT", width: 8, right: true, least: 90},
-		{title: "RETRIES", width: 7, right: true, least: 80}, {title: "OOM", width: 4, right: true, least: 80}, {title: "ALLOCATED, TREND", grows: true, width: 6}}
+	columns := []column{{title: "ALLOCATOR", width: 12}, {title: "ON", width: 8},
+		{title: "ALLOCATED", width: 9, right: true}, {title: "RESERVED", width: 8, right: true},
+		{title: "PEAK", width: 8, right: true}, {title: "ACTIVE", width: 8, right: true, least: 90},
+		{title: "SPLIT", width: 8, right: true, least: 90},
+		{title: "RETRIES", width: 7, right: true, least: 80}, {title: "OOM", width: 4, right: true, least: 80},
+		{title: "ALLOCATED, TREND", grows: true, width: 6}}
 	var rows [][]cell
 	for _, at := range places {
 		f := figures[at]
@@ -120,8 +130,10 @@ func allocators(of framework, found []*mem.Process, view *live.Run, width int) [
 		if a := f[mem.SeriesAllocated]; a != nil {
 			peak, curve = a.Peak, trend(&a.Curve, a.Recent, min(max(width-96, 8), 40))
 		}
-		rows = append(rows, []cell{text(nameOf(found, at.process)), text(at.device), text(size(last(mem.SeriesAllocated))), text(size(last(mem.SeriesReserved))), text(size(peak)),
-			text(size(last(mem.SeriesActive))), text(size(last(mem.SeriesInactiveSplit))), text(number(last(mem.SeriesRetries))), text(number(last(mem.SeriesOOMs))), inked(cyan, curve)})
+		rows = append(rows, []cell{text(nameOf(found, at.process)), text(at.device), text(size(last(mem.SeriesAllocated))),
+			text(size(last(mem.SeriesReserved))), text(size(peak)),
+			text(size(last(mem.SeriesActive))), text(size(last(mem.SeriesInactiveSplit))),
+			text(number(last(mem.SeriesRetries))), text(number(last(mem.SeriesOOMs))), inked(cyan, curve)})
 	}
 	return append(rowsOf(columns, rows, width, -1, ""), "")
 }
@@ -147,13 +159,15 @@ func models(found []*mem.Process, view *live.Run, width int) []string {
 	var rows [][]cell
 	for _, m := range view.Models {
 		if holds(found, m.Process) {
-			rows = append(rows, []cell{text(nameOf(found, m.Process)), text(m.Device), text(size(m.Parameters)), text(size(m.Gradients)), text(size(m.Optimizer)), text("")})
+			rows = append(rows, []cell{text(nameOf(found, m.Process)), text(m.Device), text(size(m.Parameters)),
+				text(size(m.Gradients)), text(size(m.Optimizer)), text("")})
 		}
 	}
 	if len(rows) == 0 {
 		return nil
 	}
-	columns := []column{{title: "MODEL", width: 12}, {title: "ON", width: 8}, {title: "PARAMS", width: 9, right: true}, {title: "GRADS", width: 8, right: true},
+	columns := []column{{title: "MODEL", width: 12}, {title: "ON", width: 8}, {title: "PARAMS", width: 9, right: true},
+		{title: "GRADS", width: 8, right: true},
 		{title: "OPTIMIZER", width: 9, right: true}, {title: "", grows: true, width: 1}}
 	return append(rowsOf(columns, rows, width, -1, ""), "")
 }
@@ -170,12 +184,16 @@ func phaseTable(found []*mem.Process, view *live.Run, width int) []string {
 	for _, p := range all {
 		longest = max(longest, p.Total)
 	}
-	columns := []column{{title: "PHASE", width: 12}, {title: "OF", width: 18}, {title: "COUNT", width: 7, right: true}, {title: "MEAN", width: 8, right: true},
-		{title: "RSS PEAK", width: 8, right: true}, {title: "DEVICE", width: 8, right: true, least: 90}, {title: "TIME", grows: true, width: 6}}
+	columns := []column{{title: "PHASE", width: 12}, {title: "OF", width: 18}, {title: "COUNT", width: 7, right: true},
+		{title: "MEAN", width: 8, right: true},
+		{title: "RSS PEAK", width: 8, right: true}, {title: "DEVICE", width: 8, right: true, least: 90},
+		{title: "TIME", grows: true, width: 6}}
 	var rows [][]cell
 	for _, p := range all {
-		rows = append(rows, []cell{inked(phaseInk(p.Phase), string(p.Phase)), text(firstOf(p.Name, nameOf(found, p.Process))), text(report.Count(int64(p.Count))),
-			text(report.Duration(p.Total / int64(p.Count))), text(size(p.RSSPeak)), text(size(p.DevicePeak)), inked(phaseInk(p.Phase), strings.Repeat("█", int(min(max(width-70, 8), 30)*int(p.Total*100/longest)/100)))})
+		rows = append(rows, []cell{inked(phaseInk(p.Phase), string(p.Phase)),
+			text(firstOf(p.Name, nameOf(found, p.Process))), text(report.Count(int64(p.Count))),
+			text(report.Duration(p.Total / int64(p.Count))), text(size(p.RSSPeak)), text(size(p.DevicePeak)),
+			inked(phaseInk(p.Phase), strings.Repeat("█", int(min(max(width-70, 8), 30)*int(p.Total*100/longest)/100)))})
 	}
 	return rowsOf(columns, rows, width, -1, "")
 }

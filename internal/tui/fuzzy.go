@@ -5,8 +5,8 @@ import (
 	"unicode"
 )
 
-// matches says whether each word of a filter stands in a text. It does so whole, or by its letters in order with the first of them at the
-// beginning of a word, as "trpy" in "train.py". Capitals count where the filter has some.
+// matches says whether each word of a filter stands in a text. It does so whole, or by its letters in order with the
+// first of them at the beginning of a word, as "trpy" in "train.py". Capitals count where the filter has some.
 func matches(filter, text string) bool {
 	if filter == strings.ToLower(filter) {
 		text = strings.ToLower(text)

@@ -215,9 +215,11 @@ func (h *explorer) treeLines(s *State, width, height int) []string {
 	at := h.chosen(rows)
 	holds := "HOLDS"
 	if h.measure > 0 && h.measure < len(set.Measures) {
-		holds = map[string]string{"bytes-time": "AVERAGE", "count": "COUNT", "churn": "FREED", "end": "AT END"}[set.Measures[h.measure].Name]
+		holds = map[string]string{"bytes-time": "AVERAGE", "count": "COUNT", "churn": "FREED",
+			"end": "AT END"}[set.Measures[h.measure].Name]
 	}
-	columns := []column{{title: holds, width: 9, right: true}, {title: "SHARE", width: 5, right: true}, {title: "", width: 8, least: 70}, {title: "CALL", width: 10, grows: true}}
+	columns := []column{{title: holds, width: 9, right: true}, {title: "SHARE", width: 5, right: true},
+		{title: "", width: 8, least: 70}, {title: "CALL", width: 10, grows: true}}
 	from, to := window(len(rows), height-1, at)
 	var cells [][]cell
 	for _, r := range rows[from:to] {
@@ -270,7 +272,8 @@ func (h *explorer) sourceLines(s *State, width, height int) []string {
 	}
 	from, to := window(len(source), height-1, f.Line-1)
 	for i := from; i < to; i++ {
-		line := pad(fmt.Sprint(i+1), 5, true) + "  " + strings.ReplaceAll(clean(strings.ReplaceAll(source[i], "\t", "    ")), "\r", "")
+		line := pad(fmt.Sprint(i+1), 5, true) + "  " +
+			strings.ReplaceAll(clean(strings.ReplaceAll(source[i], "\t", "    ")), "\r", "")
 		if i == f.Line-1 {
 			line = paint(chosen, pad("▸"+line[1:], width, false))
 		} else {

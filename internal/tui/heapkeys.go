@@ -91,7 +91,8 @@ func heap(s *State, width, height int) []string {
 	case h.report == nil:
 		return append(lines, paint(faint, "  reading …"))
 	case len(sets) == 0 || h.tree == nil:
-		return append(lines, "  There are no stacks in it: the heap was not sampled and no snapshot of an allocator was taken.",
+		return append(lines,
+			"  There are no stacks in it: the heap was not sampled and no snapshot of an allocator was taken.",
 			"", paint(faint, "  hightide run samples the heap; hightide run --snapshot-on exit records a snapshot."))
 	}
 	lines = append(lines, h.titleLine(&sets[h.set], len(sets)), "")
@@ -115,7 +116,8 @@ func (h *explorer) titleLine(set *report.StackSet, n int) string {
 		line += ", " + clean(set.Of)
 	}
 	line += "  " + strings.TrimSpace(h.value(h.tree.root.Value, set))
-	if (h.measure > 0 || set.Name == "heap") && h.measure < len(set.Measures) { // of a device the title says what is held, in bytes
+	// of a device the title says what is held, in bytes
+	if (h.measure > 0 || set.Name == "heap") && h.measure < len(set.Measures) {
 		line += paint(cyan, ", "+set.Measures[h.measure].Title)
 	}
 	if h.inverted {

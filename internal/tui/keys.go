@@ -23,12 +23,15 @@ func bindings() []binding {
 func general() []binding {
 	return []binding{
 		{[]string{"tab"}, "Tab", "next view", "", func(s *State) []ask { return s.open((s.Tab + 1) % s.tabCount()) }},
-		{[]string{"shift+tab"}, "Shift-Tab", "view before", "", func(s *State) []ask { return s.open((s.Tab + s.tabCount() - 1) % s.tabCount()) }},
+		{[]string{"shift+tab"}, "Shift-Tab", "view before", "",
+			func(s *State) []ask { return s.open((s.Tab + s.tabCount() - 1) % s.tabCount()) }},
 		{[]string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}, "1 … 9", "a view", "", nil},
 		{[]string{"]", "n"}, "] n", "next run", "", func(s *State) []ask { return s.nextRun(1) }},
 		{[]string{"[", "p"}, "[ p", "run before", "", func(s *State) []ask { return s.nextRun(-1) }},
-		{[]string{"/", "f4", "\\"}, "/  F4", "filter; Esc clears it", "", func(s *State) []ask { s.Typing = true; return nil }},
-		{[]string{"space", "z"}, "Space z", "hold still, go on", "", func(s *State) []ask { s.Paused = !s.Paused; return nil }},
+		{[]string{"/", "f4", "\\"}, "/  F4", "filter; Esc clears it", "",
+			func(s *State) []ask { s.Typing = true; return nil }},
+		{[]string{"space", "z"}, "Space z", "hold still, go on", "",
+			func(s *State) []ask { s.Paused = !s.Paused; return nil }},
 		{[]string{"?", "h", "f1"}, "?  h  F1", "these keys", "", func(s *State) []ask { s.Dialog = helpDialog; return nil }},
 		{[]string{"q", "f10"}, "q  F10", "leave", "", func(s *State) []ask { return []ask{askQuit{}} }},
 		{[]string{"ctrl+c"}, "Ctrl-C", "leave; of --live: interrupt", "", interrupt},
@@ -83,10 +86,12 @@ func (s *State) key(name, text string) []ask {
 
 // moves are how far a key goes, in rows of a terminal of some height.
 var moves = map[string]func(height int) int{
-	"up": func(int) int { return -1 }, "k": func(int) int { return -1 }, "down": func(int) int { return 1 }, "j": func(int) int { return 1 },
+	"up": func(int) int { return -1 }, "k": func(int) int { return -1 }, "down": func(int) int { return 1 },
+	"j":    func(int) int { return 1 },
 	"pgup": func(h int) int { return -max(h-8, 1) }, "pgdown": func(h int) int { return max(h-8, 1) },
 	"ctrl+u": func(h int) int { return -max(h/2, 1) }, "ctrl+d": func(h int) int { return max(h/2, 1) },
-	"home": func(int) int { return -far }, "g": func(int) int { return -far }, "end": func(int) int { return far }, "G": func(int) int { return far },
+	"home": func(int) int { return -far }, "g": func(int) int { return -far }, "end": func(int) int { return far },
+	"G": func(int) int { return far },
 }
 
 // far is beyond every list.

@@ -114,7 +114,8 @@ func (s *State) imaginedGauges() (all []gauge) {
 				name, of = "GPU", card.Device+", "
 			}
 			total := mem.Some(int64(card.Total))
-			all = append(all, gauge{name, share(card.Used, total), ofSizes(card.Used, total) + ", imagined  " + of + card.GPU + ", " + firstOf(r.Name, r.ID), nil, mem.Optional{}})
+			all = append(all, gauge{name, share(card.Used, total), ofSizes(card.Used, total) + ", imagined  " + of + card.GPU +
+				", " + firstOf(r.Name, r.ID), nil, mem.Optional{}})
 		}
 	}
 	return all
@@ -130,7 +131,8 @@ func gaugesThatFit(all []gauge, height int) []gauge {
 	for _, g := range rest {
 		fullest.Raise(g.milli)
 	}
-	return append(kept[:len(kept):len(kept)], gauge{fmt.Sprintf("+ %d", len(rest)), fullest, "the fullest of " + report.Counted(int64(len(rest)), "more GPU"), nil, mem.Optional{}})
+	return append(kept[:len(kept):len(kept)], gauge{fmt.Sprintf("+ %d", len(rest)), fullest, "the fullest of " +
+		report.Counted(int64(len(rest)), "more GPU"), nil, mem.Optional{}})
 }
 
 // A curve beside a bar is so wide, or there is none.

@@ -88,8 +88,8 @@ type (
 	// Wrote is more of the program's output.
 	Wrote struct{ Text []byte }
 
-	// Stopping says that this process is about to be stopped: Gone is closed once the terminal is as it was; whoever stops the
-	// process closes Back when it goes on.
+	// Stopping says that this process is about to be stopped: Gone is closed once the terminal is as it was; whoever
+	// stops the process closes Back when it goes on.
 	Stopping struct {
 		Gone chan<- struct{}
 		Back <-chan struct{}

@@ -10,8 +10,9 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// A part of a frame that does something when it is clicked is a spot. It stands in the line between two escape sequences (application
-// program commands, which take no room). What is drawn is thus what can be clicked. The marks never reach the terminal.
+// A part of a frame that does something when it is clicked is a spot. It stands in the line between two escape
+// sequences (application program commands, which take no room). What is drawn is thus what can be clicked. The marks
+// never reach the terminal.
 const spotBegin, spotEnd = "\x1b_", "\x1b\\"
 
 var spotMarks = regexp.MustCompile("\x1b_[^\x1b]*\x1b\\\\")
@@ -21,8 +22,8 @@ func spot(key, text string) string {
 	return spotBegin + key + spotEnd + text + spotBegin + spotEnd
 }
 
-// rowSpots marks rows that the cursor can go to: a click goes there, one on the chosen row opens it. Parameter first is how far below the cursor the
-// first of the rows is.
+// rowSpots marks rows that the cursor can go to: a click goes there, one on the chosen row opens it. Parameter first
+// is how far below the cursor the first of the rows is.
 func rowSpots(rows []string, first int) {
 	for i := range rows {
 		rows[i] = spot(fmt.Sprintf("%+d", first+i), rows[i])

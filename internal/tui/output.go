@@ -10,8 +10,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// terminalText is the newest of what the program wrote, in lines, as a terminal would show them: what a carriage return takes back, as a
-// progress bar does, is gone.
+// terminalText is the newest of what the program wrote, in lines, as a terminal would show them: what a carriage
+// return takes back, as a progress bar does, is gone.
 type terminalText struct {
 	lines []string
 	last  string // not ended yet
@@ -29,13 +29,15 @@ func (o *terminalText) write(data []byte) {
 	data = append(o.pend, data...)
 	cut := len(data)
 	if at := bytes.LastIndexByte(data, '\n'); len(data)-at < 256 { // hold back what may go on
-		if esc := bytes.LastIndexByte(data, 0x1b); esc > at && ansi.StringWidth(string(data[esc:])) == 0 && !bytes.ContainsAny(data[esc:], "mKJHABCD") {
+		if esc := bytes.LastIndexByte(data, 0x1b); esc > at && ansi.StringWidth(string(data[esc:])) == 0 &&
+			!bytes.ContainsAny(data[esc:], "mKJHABCD") {
 			cut = esc
 		}
 	}
 	for i := 1; i <= min(3, cut); i++ { // of a letter of several bytes
 		if b := data[cut-i]; b >= 0xc0 {
-			if need := map[bool]int{true: 2}[b < 0xe0] + map[bool]int{true: 3}[b >= 0xe0 && b < 0xf0] + map[bool]int{true: 4}[b >= 0xf0]; need > i {
+			if need := map[bool]int{true: 2}[b < 0xe0] + map[bool]int{true: 3}[b >= 0xe0 && b < 0xf0] +
+				map[bool]int{true: 4}[b >= 0xf0]; need > i {
 				cut -= i
 			}
 			break

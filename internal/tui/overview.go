@@ -34,7 +34,8 @@ func (s *State) listedRuns() (runs []*store.Run) {
 	for _, running := range []bool{true, false} {
 		for i := range s.Runs {
 			r := &s.Runs[i]
-			if (r.State == store.Running) == running && matches(s.Filter, r.ID+" "+r.Name+" "+commandOf(r.Command)+" "+tagText(r.Tags)) {
+			if (r.State == store.Running) == running &&
+				matches(s.Filter, r.ID+" "+r.Name+" "+commandOf(r.Command)+" "+tagText(r.Tags)) {
 				runs = append(runs, r)
 			}
 		}
@@ -105,7 +106,8 @@ func (s *State) runCells(r *store.Run) []cell {
 	if steps > 0 {
 		count = report.Count(int64(steps))
 	}
-	return []cell{text(firstOf(r.Name, r.ID)), inked(look, state), text(clock(elapsed(r, view, s.Now))), text(count), inked(phaseInk(mem.Phase(phase)), phase),
+	return []cell{text(firstOf(r.Name, r.ID)), inked(look, state), text(clock(elapsed(r, view, s.Now))), text(count),
+		inked(phaseInk(mem.Phase(phase)), phase),
 		text(size(host)), text(size(device)), inked(cyan, curve), dimmed(commandOf(runCommand(r, view)))}
 }
 

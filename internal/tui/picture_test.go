@@ -28,7 +28,8 @@ func TestPicture(t *testing.T) {
 }
 
 // colours are those of the terminal in the picture, by SGR code.
-var colours = map[string]string{"31": "#ff7b72", "32": "#7ee787", "33": "#e3b341", "34": "#79c0ff", "35": "#d2a8ff", "36": "#56d4dd"}
+var colours = map[string]string{"31": "#ff7b72", "32": "#7ee787", "33": "#e3b341", "34": "#79c0ff", "35": "#d2a8ff",
+	"36": "#56d4dd"}
 
 const cellWidth, lineHeight = 8.4, 18
 
@@ -37,8 +38,10 @@ func svg(frame string, columns int) string {
 	lines := strings.Split(frame, "\n")
 	width, height := int(float64(columns)*cellWidth)+24, len(lines)*lineHeight+24
 	var b strings.Builder
-	fmt.Fprintf(&b, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" font-family=\"ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace\" font-size=\"14\">\n", width, height)
-	fmt.Fprintf(&b, "<title>hightide top: bars of memory, processors and GPUs, the runs, and the processes as a tree</title>\n<rect width=\"%d\" height=\"%d\" rx=\"8\" fill=\"#0d1117\"/>\n", width, height)
+	fmt.Fprintf(&b, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" font-family=\"ui-monospace, "+
+		"'DejaVu Sans Mono', Menlo, Consolas, monospace\" font-size=\"14\">\n", width, height)
+	fmt.Fprintf(&b, "<title>hightide top: bars of memory, processors and GPUs, the runs, and the processes as a "+
+		"tree</title>\n<rect width=\"%d\" height=\"%d\" rx=\"8\" fill=\"#0d1117\"/>\n", width, height)
 	for y, line := range lines {
 		column, look := 0, ""
 		for line != "" {
@@ -79,6 +82,7 @@ func stretch(b *strings.Builder, column, line int, text, look string) {
 		}
 	}
 	if strings.TrimSpace(text) != "" {
-		fmt.Fprintf(b, "<text x=\"%.1f\" y=\"%d\" textLength=\"%.1f\" xml:space=\"preserve\" fill=\"%s\"%s>%s</text>\n", x, y+14, width, fill, more, html.EscapeString(text))
+		fmt.Fprintf(b, "<text x=\"%.1f\" y=\"%d\" textLength=\"%.1f\" xml:space=\"preserve\" fill=\"%s\"%s>%s</text>\n", x,
+			y+14, width, fill, more, html.EscapeString(text))
 	}
 }

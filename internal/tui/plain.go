@@ -53,7 +53,10 @@ func Once(ctx context.Context, e *engine.Engine) (*Snapshot, error) {
 		}
 		looks++
 	}
-	slices.SortFunc(out.Machine.Processes, func(a, b sampler.Seen) int { return cmp.Or(cmp.Compare(b.RSS, a.RSS), cmp.Compare(a.PID, b.PID)) })
+	slices.SortFunc(out.Machine.Processes, func(a, b sampler.Seen) int {
+		return cmp.Or(cmp.Compare(b.RSS, a.RSS),
+			cmp.Compare(a.PID, b.PID))
+	})
 	if out.Machine.GPUs == nil {
 		out.Machine.GPUs = []sampler.Card{}
 	}
@@ -69,7 +72,8 @@ func Once(ctx context.Context, e *engine.Engine) (*Snapshot, error) {
 
 func runNow(r store.Run, view *live.Run, at time.Time) RunNow {
 	r.Command = runCommand(&r, view)
-	now := RunNow{Run: r, Elapsed: elapsed(&r, nil, at), Step: view.StepCount(), Phase: view.Phase(), Host: treeNow(view), Device: view.Device(), PIDs: []int{}, Alerts: []string{}, Cards: view.Cards()}
+	now := RunNow{Run: r, Elapsed: elapsed(&r, nil, at), Step: view.StepCount(), Phase: view.Phase(),
+		Host: treeNow(view), Device: view.Device(), PIDs: []int{}, Alerts: []string{}, Cards: view.Cards()}
 	for _, p := range view.Alive() {
 		now.PIDs = append(now.PIDs, p.PID)
 	}
@@ -110,7 +114,8 @@ func (s *Snapshot) Text(filter string) string {
 
 func (s *Snapshot) sayRuns(say func(string, ...any), filter string) {
 	say("")
-	say("%s.", report.UpperFirst(strings.Replace(report.Counted(int64(len(s.Runs)), "run"), "0 runs", "no run", 1))+" being recorded")
+	say("%s.", report.UpperFirst(strings.Replace(report.Counted(int64(len(s.Runs)), "run"), "0 runs", "no run",
+		1))+" being recorded")
 	for i := range s.Runs {
 		r := &s.Runs[i]
 		if !matches(filter, r.ID+" "+r.Name+" "+commandOf(r.Command)) {

@@ -31,7 +31,8 @@ func openProcess(s *State, p *sampler.Seen) []ask {
 	return s.watchProcess()
 }
 
-// watchProcess takes in what is new of the process that is looked at, and asks for what the picture of the machine does not have.
+// watchProcess takes in what is new of the process that is looked at, and asks for what the picture of the machine
+// does not have.
 func (s *State) watchProcess() []ask {
 	d := &s.Process
 	if s.Dialog != processDialog {
@@ -86,7 +87,8 @@ func (s *State) processKey(name string) []ask {
 }
 
 // processStates are the kernel's letters in words.
-var processStates = map[string]string{"R": "running", "S": "sleeping", "D": "waiting for a disk", "T": "stopped", "t": "stopped by a debugger", "Z": "ended, not yet waited for", "I": "idle"}
+var processStates = map[string]string{"R": "running", "S": "sleeping", "D": "waiting for a disk", "T": "stopped",
+	"t": "stopped by a debugger", "Z": "ended, not yet waited for", "I": "idle"}
 
 // processView is one process: what it is, what its memory is, and how both went.
 func processView(s *State, width, height int) []string {
@@ -107,13 +109,17 @@ func processView(s *State, width, height int) []string {
 	if facts == nil {
 		facts = &sampler.Details{}
 	}
-	add("RSS "+sizeOf(p.RSS), known("at most ", facts.Peak, sizeOf), known("PSS ", facts.PSS, sizeOf), known("USS ", facts.USS, sizeOf), known("swapped ", facts.Swap, sizeOf))
-	add(known("its own ", facts.Anon, sizeOf), known("mapped files ", facts.File, sizeOf), known("shared memory ", facts.Shmem, sizeOf), "address space "+sizeOf(p.VMS))
+	add("RSS "+sizeOf(p.RSS), known("at most ", facts.Peak, sizeOf), known("PSS ", facts.PSS, sizeOf),
+		known("USS ", facts.USS, sizeOf), known("swapped ", facts.Swap, sizeOf))
+	add(known("its own ", facts.Anon, sizeOf), known("mapped files ", facts.File, sizeOf),
+		known("shared memory ", facts.Shmem, sizeOf), "address space "+sizeOf(p.VMS))
 	for _, on := range p.Devices {
 		add("on " + clean(on.Device) + " " + sizeOf(on.Bytes))
 	}
-	add(state, "user "+s.user(p.User), s.parentOf(p), report.Counted(p.Threads, "thread"), known("began ", facts.Age, func(ns int64) string { return clock(ns) + " ago" }))
-	add(s.roleOf(p), "processor time "+strings.TrimSpace(clock(p.CPU)), known("", facts.OpenFiles, func(n int64) string { return report.Counted(n, "open file") }),
+	add(state, "user "+s.user(p.User), s.parentOf(p), report.Counted(p.Threads, "thread"),
+		known("began ", facts.Age, func(ns int64) string { return clock(ns) + " ago" }))
+	add(s.roleOf(p), "processor time "+strings.TrimSpace(clock(p.CPU)),
+		known("", facts.OpenFiles, func(n int64) string { return report.Counted(n, "open file") }),
 		report.Counted(p.Faults, "major fault"), clean(facts.Folder))
 	switch {
 	case d.err != "" && !d.ended:
@@ -128,7 +134,8 @@ func processView(s *State, width, height int) []string {
 		lines = append(lines, plotted(memory, mem.UnitBytes, 1, width, margin, each)...)
 	}
 	if busy, ok := d.busy.Last().Get(); ok && each >= 2 {
-		lines = append(lines, "", paint(strong, "  CPU ")+fmt.Sprintf("%.1f %%", float64(busy)/10)+paint(faint, " of a core, since this process is looked at"))
+		lines = append(lines, "", paint(strong, "  CPU ")+fmt.Sprintf("%.1f %%", float64(busy)/10)+paint(faint,
+			" of a core, since this process is looked at"))
 		lines = append(lines, plotted(&d.busy, mem.UnitMilli, 1000, width, margin, each)...)
 	}
 	return lines

@@ -174,8 +174,10 @@ func (s *State) processCells(r processRow) []cell {
 	if curve != nil {
 		trendText = trend(curve, curve.Recent, 10)
 	}
-	return []cell{text(fmt.Sprint(p.PID)), text(clean(s.user(p.User))), inked(green, id), text(role), dimmed(fmt.Sprint(p.Threads)), inked(stateInk(p), busy),
-		dimmed(clock(p.CPU)), text(size(mem.Some(p.RSS))), text(size(p.Device)), inked(cyan, trendText), inked(look, r.branch+name)}
+	return []cell{text(fmt.Sprint(p.PID)), text(clean(s.user(p.User))), inked(green, id), text(role),
+		dimmed(fmt.Sprint(p.Threads)), inked(stateInk(p), busy),
+		dimmed(clock(p.CPU)), text(size(mem.Some(p.RSS))), text(size(p.Device)), inked(cyan, trendText),
+		inked(look, r.branch+name)}
 }
 
 // stateInk shows what does not run as it should: stopped, waiting for a disk, ended.

@@ -95,8 +95,10 @@ type environment struct {
 // NewState is what is known before anything was looked at.
 func NewState() *State {
 	return &State{
-		History: map[procKey]*live.Curve{}, Users: map[uint32]string{}, Cards: map[int]*live.Curve{}, Live: map[string]*live.Run{}, Follows: map[string]bool{},
-		Gone: map[string]bool{}, Reports: map[string]*analysis{}, Heap: explorer{open: map[uint64]bool{}, files: map[string][]string{}},
+		History: map[procKey]*live.Curve{}, Users: map[uint32]string{}, Cards: map[int]*live.Curve{},
+		Live: map[string]*live.Run{}, Follows: map[string]bool{},
+		Gone: map[string]bool{}, Reports: map[string]*analysis{},
+		Heap: explorer{open: map[uint64]bool{}, files: map[string][]string{}},
 	}
 }
 

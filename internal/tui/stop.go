@@ -14,11 +14,11 @@ import (
 	"hightide/internal/launch"
 )
 
-// What job control does to views. Before the process is stopped the terminal is given back as it was. When the process goes on
-// in the foreground it is taken again. In the background there are no views.
+// What job control does to views. Before the process is stopped the terminal is given back as it was. When the
+// process goes on in the foreground it is taken again. In the background there are no views.
 //
 //	hightide top         SIGTSTP ───────────▶ askStopSelf ─┐
-//	                                                       ├─▶ terminal as it was ──▶ stopped … goes on ──▶ foreground ──▶ views
+// ├─▶ terminal as it was ──▶ stopped … goes on ──▶ foreground ──▶ views
 //	hightide run --live  the program stops ──▶ Stopping ───┘
 
 // jobSignals is where the terminal and the signals of this process stand.
@@ -41,8 +41,8 @@ const (
 	settles   = 20 * time.Millisecond  // what a signal to ourselves may take
 )
 
-// away gives the terminal back while something is waited for, and takes it again in the foreground. Where everything ends meanwhile it
-// never does: the terminal is another's by then, and Run returns without it.
+// away gives the terminal back while something is waited for, and takes it again in the foreground. Where everything
+// ends meanwhile it never does: the terminal is another's by then, and Run returns without it.
 func (d *doer) away(wait func()) tea.Cmd {
 	return tea.Exec(away(func() {
 		d.jobs.away.Store(true)
@@ -89,8 +89,8 @@ func (d *doer) stop(a ask) tea.Cmd {
 	return nil
 }
 
-// signals takes what is sent to this process until the views are left: of run --live only SIGCONT, for the others are the program's.
-// What was ignored when this process began stays ignored.
+// signals takes what is sent to this process until the views are left: of run --live only SIGCONT, for the others are
+// the program's. What was ignored when this process began stays ignored.
 func (d *doer) signals() {
 	wanted := []os.Signal{syscall.SIGCONT}
 	if d.options.Launch == nil {

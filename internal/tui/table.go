@@ -28,8 +28,8 @@ func inked(i ink, s string) cell  { return cell{s, i} }
 func dimmed(s string) cell        { return cell{s, faint} }
 func shown(c column, at int) bool { return c.least <= at }
 
-// rowsOf draws rows below their titles; the one at cursor stands out, -1: none. sorted is the title of the column that the
-// rows are in the order of.
+// rowsOf draws rows below their titles; the one at cursor stands out, -1: none. sorted is the title of the column
+// that the rows are in the order of.
 func rowsOf(columns []column, rows [][]cell, width, cursor int, sorted string) []string {
 	widths := widthsOf(columns, width)
 	titles := make([]cell, len(columns))

@@ -139,7 +139,8 @@ func (s *State) foot() string {
 // hintSpot makes a hint clickable that begins with one key.
 func hintSpot(hint string) string {
 	key, _, _ := strings.Cut(hint, " ")
-	if named, ok := map[string]string{"?keys": "?", "/filter": "/", "Enter": "enter", "Esc": "esc", "→": "right", "←": "left"}[key]; ok {
+	if named, ok := map[string]string{"?keys": "?", "/filter": "/", "Enter": "enter", "Esc": "esc", "→": "right",
+		"←": "left"}[key]; ok {
 		key = named
 	} else if len(key) != 1 {
 		return hint
@@ -162,7 +163,8 @@ func (s *State) hints() []string {
 	}
 	switch s.tab().title {
 	case "Overview":
-		return []string{"?keys", "/filter", "s sort:" + s.Sort.String(), "t tree", "Enter open", "e environment", "x signal", "q quit"}
+		return []string{"?keys", "/filter", "s sort:" + s.Sort.String(), "t tree", "Enter open", "e environment",
+			"x signal", "q quit"}
 	case "Timeline":
 		return []string{"?keys", "↑↓ series", "+- zoom", "0 all", "[ ] run", "q quit"}
 	case "Analysis":
@@ -180,7 +182,8 @@ func (s *State) hints() []string {
 func (s *State) runLine(width int) []string {
 	r, view := s.shownRun()
 	if r == nil && view == nil && !s.Launching {
-		return append([]string{"", "  No run yet. Record one in another terminal:", ""}, "    hightide run -- python train.py")
+		return append([]string{"", "  No run yet. Record one in another terminal:", ""},
+			"    hightide run -- python train.py")
 	}
 	if r == nil {
 		return []string{paint(strong, " the run begins …"), ""}

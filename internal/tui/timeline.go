@@ -63,8 +63,8 @@ func moveTimeline(s *State, by int) []ask {
 	return nil
 }
 
-// seriesOf are the series that the filter lets through: of the whole run first, then devices, sizes before counts, and last what hightide
-// keeps for its own sums.
+// seriesOf are the series that the filter lets through: of the whole run first, then devices, sizes before counts,
+// and last what hightide keeps for its own sums.
 func (s *State) seriesOf(view *live.Run) (all []*live.Series) {
 	for _, series := range view.Series {
 		if len(series.Recent) > 0 && matches(s.Filter, seriesName(view, series)) {
@@ -72,8 +72,10 @@ func (s *State) seriesOf(view *live.Run) (all []*live.Series) {
 		}
 	}
 	rank := func(s *live.Series) int {
-		own := strings.HasPrefix(string(s.Name), "hightide.") || slices.Contains([]mem.Quantity{mem.SeriesTreeShared, mem.SeriesTreeSegments, mem.SeriesTreePSSError}, s.Name)
-		return slices.Index([]bool{!own && strings.HasPrefix(string(s.Name), "tree."), s.Name.OfDevice(), !own && s.Unit == mem.UnitBytes, !own, true}, true)
+		own := strings.HasPrefix(string(s.Name), "hightide.") ||
+			slices.Contains([]mem.Quantity{mem.SeriesTreeShared, mem.SeriesTreeSegments, mem.SeriesTreePSSError}, s.Name)
+		return slices.Index([]bool{!own && strings.HasPrefix(string(s.Name), "tree."), s.Name.OfDevice(), !own &&
+			s.Unit == mem.UnitBytes, !own, true}, true)
 	}
 	slices.SortStableFunc(all, func(a, b *live.Series) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.Process, b.Process), cmp.Compare(a.Name, b.Name))
@@ -113,12 +115,14 @@ func picture(view *live.Run, s *live.Series, begin, end int64, width, height int
 	columns := width - margin - 2
 	values := s.Highest(begin, end, columns)
 	high := max(slices.Max(values), 1)
-	title := paint(strong, " "+seriesName(view, s)) + "  " + figure(s.Last(), s.Unit) + paint(faint, ", at most "+figure(s.Peak, s.Unit)+" ("+string(s.Label)+")")
+	title := paint(strong, " "+seriesName(view, s)) + "  " + figure(s.Last(), s.Unit) +
+		paint(faint, ", at most "+figure(s.Peak, s.Unit)+" ("+string(s.Label)+")")
 	lines := []string{title}
 	lines = append(lines, scaled(values, high, s.Unit, margin, height)...)
 	lines = append(lines, pad("phase", margin-2, true)+" └"+phaseStrip(view, begin, end, columns))
 	from, to := report.Duration(begin-view.Info.StartMono), report.Duration(end-view.Info.StartMono)
-	return append(lines, strings.Repeat(" ", margin)+paint(faint, from+strings.Repeat(" ", max(columns-len(from)-len(to), 1))+to))
+	return append(lines, strings.Repeat(" ", margin)+paint(faint,
+		from+strings.Repeat(" ", max(columns-len(from)-len(to), 1))+to))
 }
 
 // scaled is a chart with its highest and lowest value beside it.
@@ -136,7 +140,8 @@ func scaled(values []int64, high int64, unit mem.Unit, margin, height int) (line
 }
 
 // phaseLetters are how a phase shows without colours.
-var phaseLetters = map[mem.Phase]string{mem.PhaseData: "d", mem.PhaseForward: "f", mem.PhaseBackward: "b", mem.PhaseOptimizer: "o",
+var phaseLetters = map[mem.Phase]string{mem.PhaseData: "d", mem.PhaseForward: "f", mem.PhaseBackward: "b",
+	mem.PhaseOptimizer:  "o",
 	mem.PhaseEvaluation: "e", mem.PhaseCheckpoint: "c", mem.PhaseUser: "u"}
 
 // phaseStrip is which phase took most of each column, in the process that takes the steps.
@@ -187,7 +192,8 @@ func (s *State) eventLines(view *live.Run, width, height int) []string {
 		case "alert", "drop":
 			look = yellow
 		}
-		lines = append(lines, pad(report.Duration(e.Time-view.Info.StartMono), 11, true)+"  "+paint(look, pad(e.Kind+"  "+clean(e.Text), width-14, false)))
+		lines = append(lines, pad(report.Duration(e.Time-view.Info.StartMono), 11, true)+"  "+paint(look,
+			pad(e.Kind+"  "+clean(e.Text), width-14, false)))
 	}
 	if n > 0 {
 		lines = append(lines, "")
@@ -197,11 +203,13 @@ func (s *State) eventLines(view *live.Run, width, height int) []string {
 
 // seriesTable lists the series, each with its newest value and its highest.
 func (s *State) seriesTable(view *live.Run, all []*live.Series, chosen int, begin int64, width, height int) []string {
-	columns := []column{{title: "SERIES", width: 34}, {title: "NOW", width: 10, right: true}, {title: "HIGHEST", width: 10, right: true}, {title: "TREND", grows: true, width: 8}}
+	columns := []column{{title: "SERIES", width: 34}, {title: "NOW", width: 10, right: true},
+		{title: "HIGHEST", width: 10, right: true}, {title: "TREND", grows: true, width: 8}}
 	from, to := window(len(all), height, chosen)
 	var rows [][]cell
 	for _, series := range all[from:to] {
-		rows = append(rows, []cell{text(seriesName(view, series)), text(figure(series.Last(), series.Unit)), text(figure(series.Peak, series.Unit)),
+		rows = append(rows, []cell{text(seriesName(view, series)), text(figure(series.Last(), series.Unit)),
+			text(figure(series.Peak, series.Unit)),
 			inked(cyan, spark(series.Highest(begin, view.Now, min(max(width-60, 8), 60))))})
 	}
 	lines := rowsOf(columns, rows, width, chosen-from, "")

@@ -1,12 +1,15 @@
 // Package tui is hightide top: the machine, its runs and what they hold, on a terminal.
 //
-//	engine.Machine, Runs, Follow ──▶ messages.go ──▶ update (update.go, keys.go) ──▶ State ──▶ Frame (tabs.go, one file a tab)
+// engine.Machine, Runs, Follow ──▶ messages.go ──▶ update (update.go, keys.go) ──▶ State ──▶ Frame (tabs.go, one file
+// a tab)
+//
 //	                                                     │ asks                                 │
 //	engine.Report, Explain, Signal … ◀── effects.go ◀────┘             plain.go: --once ◀───────┘
 //
-// State is one value. update changes it and says what to ask for; views make lines of it for a width and a height. Both are free of
-// files, clocks and terminals, so that a test is a state and the frame that it makes. effects.go alone asks the engine. To add a view:
-// a file, and a line in tabs.go; its keys are in the list of keys.go. Start reading at State.
+// State is one value. update changes it and says what to ask for; views make lines of it for a width and a height.
+// Both are free of files, clocks and terminals, so that a test is a state and the frame that it makes. effects.go
+// alone asks the engine. To add a view: a file, and a line in tabs.go; its keys are in the list of keys.go. Start
+// reading at State.
 package tui
 
 import (
@@ -56,7 +59,8 @@ func Run(ctx context.Context, o Options) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	d := &doer{ctx: ctx, options: &o, jobs: jobSignals{caught: make(chan os.Signal, 8), ended: make(chan struct{})}}
-	options := []tea.ProgramOption{tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithFPS(framesPerSecond), tea.WithoutSignalHandler()}
+	options := []tea.ProgramOption{tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(o.Out),
+		tea.WithFPS(framesPerSecond), tea.WithoutSignalHandler()}
 	if !o.Color {
 		options = append(options, tea.WithColorProfile(colorprofile.ASCII))
 	}

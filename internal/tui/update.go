@@ -11,7 +11,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// update takes in a message and says what is to be asked for. It reads no clock and asks nobody: times are in the messages.
+// update takes in a message and says what is to be asked for. It reads no clock and asks nobody: times are in the
+// messages.
 func update(s *State, message any) []ask {
 	switch m := message.(type) {
 	case tea.WindowSizeMsg:
@@ -173,7 +174,8 @@ func (s *State) followed(m Followed) []ask {
 	return s.refresh()
 }
 
-// reportEvery is how old a report of a run that goes on may be. One that takes long is made less often, so that all take 1 % of a core.
+// reportEvery is how old a report of a run that goes on may be. One that takes long is made less often, so that all
+// take 1 % of a core.
 const reportEvery = 10 * time.Second
 
 // refresh asks for what the tab in front shows and is not there, or too old.

@@ -72,8 +72,8 @@ func TestARunIsFollowedOnce(t *testing.T) {
 	}
 }
 
-// TestImaginaryGPUs: each imaginary GPU of a run that goes on is a bar, of what its living processes have in use. Where they are too
-// many the last line says how full the rest is.
+// TestImaginaryGPUs: each imaginary GPU of a run that goes on is a bar, of what its living processes have in use.
+// Where they are too many the last line says how full the rest is.
 func TestImaginaryGPUs(t *testing.T) {
 	s := demo(100, 24)
 	s.Runs = []store.Run{{ID: "a", Name: "sized", State: store.Running}}
@@ -84,12 +84,14 @@ func TestImaginaryGPUs(t *testing.T) {
 		mem.Process{ID: 1, PID: 8}, mem.Process{ID: 2, PID: 9}, mem.Process{ID: 3, PID: 10, End: mem.Some(5)},
 	}
 	for process, used := range map[uint32]int64{1: 8 << 30, 2: 3 << 30, 3: 9 << 30} {
-		frames = append(frames, mem.SeriesDef{ID: process, Process: process, Name: mem.SeriesDeviceUsed, Device: "nvidia:0", Unit: mem.UnitBytes},
+		frames = append(frames, mem.SeriesDef{ID: process, Process: process, Name: mem.SeriesDeviceUsed, Device: "nvidia:0",
+			Unit: mem.UnitBytes},
 			mem.Samples{Series: process, Times: []int64{1}, Values: []int64{used}})
 	}
 	update(s, Followed{ID: "a", Frames: frames})
 	frame := ansi.Strip(s.Frame())
-	for _, want := range []string{"50 %  11.0 GiB of 22.0 GiB, imagined  NVIDIA A10, sized", "    -  - of 22.0 GiB, imagined"} {
+	for _, want := range []string{"50 %  11.0 GiB of 22.0 GiB, imagined  NVIDIA A10, sized",
+		"    -  - of 22.0 GiB, imagined"} {
 		if !strings.Contains(frame, want) {
 			t.Errorf("without %q:\n%s", want, frame)
 		}
@@ -100,13 +102,14 @@ func TestImaginaryGPUs(t *testing.T) {
 	}
 }
 
-// TestProcess: Enter looks at a process alone, and goes on asking; Enter again opens the run that records it. One that has ended stays as it
-// was last, and is asked for no more.
+// TestProcess: Enter looks at a process alone, and goes on asking; Enter again opens the run that records it. One
+// that has ended stays as it was last, and is asked for no more.
 func TestProcess(t *testing.T) {
 	s := demo(120, 40)
 	press(s, "down", "down", "down", "down")
 	p := s.process()
-	if asks := press(s, "enter"); len(asks) != 1 || asks[0] != any(askDetails{procKey{p.PID, p.StartTicks}}) || s.Dialog != processDialog {
+	if asks := press(s, "enter"); len(asks) != 1 || asks[0] != any(askDetails{procKey{p.PID, p.StartTicks}}) ||
+		s.Dialog != processDialog {
 		t.Fatalf("Enter asks for %v", asks)
 	}
 	again := func(i int, without int) []ask {
@@ -131,7 +134,8 @@ func TestProcess(t *testing.T) {
 	if asks := again(33, p.PID); len(asks) != 0 {
 		t.Errorf("one that has ended is asked for: %v", asks)
 	}
-	if frame := ansi.Strip(s.Frame()); !strings.Contains(frame, "it has ended; as it was last") || !strings.Contains(frame, "PSS 12.1 MiB") {
+	if frame := ansi.Strip(s.Frame()); !strings.Contains(frame, "it has ended; as it was last") ||
+		!strings.Contains(frame, "PSS 12.1 MiB") {
 		t.Errorf("one that has ended:\n%s", frame)
 	}
 	press(s, "esc")
@@ -155,7 +159,9 @@ func TestMeasures(t *testing.T) {
 	s := demo(120, 40)
 	r := demoReport()
 	set := &r.Stacks[0]
-	set.Measures = []report.FlameMeasure{{Name: "bytes", Title: "bytes at the moment explained", Unit: mem.UnitBytes}, {Name: "bytes-time", Title: "bytes × time, as the average held", Unit: mem.UnitBytes}, {Name: "count", Title: "number of allocations", Unit: mem.UnitCount}}
+	set.Measures = []report.FlameMeasure{{Name: "bytes", Title: "bytes at the moment explained", Unit: mem.UnitBytes},
+		{Name: "bytes-time", Title: "bytes × time, as the average held", Unit: mem.UnitBytes},
+		{Name: "count", Title: "number of allocations", Unit: mem.UnitCount}}
 	for i := range set.Stacks {
 		set.Stacks[i].Average, set.Stacks[i].Allocations = 1<<30, 812
 	}
@@ -163,7 +169,8 @@ func TestMeasures(t *testing.T) {
 	update(s, Reported{ID: "06ffnx559k", Report: r, Now: s.Now})
 	s.refresh()
 	for _, want := range []string{"HOLDS", "AVERAGE", "COUNT"} {
-		if frame := ansi.Strip(s.Frame()); !strings.Contains(frame, want+" SHARE") || strings.Contains(frame, "GiB bytes") || strings.Contains(frame, "number of allocations") != (want == "COUNT") {
+		if frame := ansi.Strip(s.Frame()); !strings.Contains(frame, want+" SHARE") ||
+			strings.Contains(frame, "GiB bytes") || strings.Contains(frame, "number of allocations") != (want == "COUNT") {
 			t.Errorf("no %s:\n%s", want, frame)
 		}
 		press(s, "m")

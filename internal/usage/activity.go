@@ -6,8 +6,8 @@ import (
 	"hightide/internal/mem"
 )
 
-// Activity is what one stack did among the events that a Device's history was made of. A sampled heap has none: of most blocks it
-// sees neither beginning nor end.
+// Activity is what one stack did among the events that a Device's history was made of. A sampled heap has none: of
+// most blocks it sees neither beginning nor end.
 type Activity struct {
 	Stack       uint32
 	Bytes       mem.Bytes // held at a moment
@@ -65,7 +65,10 @@ func (d *Device) Activity(at Moment, wants func(stack uint32) bool, seen func(sp
 			seen(i, held)
 		}
 	}
-	return slices.DeleteFunc(byStack, func(use Activity) bool { return use.Allocations+use.Blocks == 0 && use.Average <= 0 })
+	return slices.DeleteFunc(byStack, func(use Activity) bool {
+		return use.Allocations+use.Blocks == 0 &&
+			use.Average <= 0
+	})
 }
 
 // clock gives the time of an event: of the wall where the trace has it and it moves, else its number.
@@ -90,8 +93,8 @@ func (a *Activity) Pictured(names *Names) []mem.Location {
 	return []mem.Location{{Function: name, Native: true}}
 }
 
-// Kinds are what a profile of a device has of each stack, as Values gives it: Measures and the blocks at that moment, of which pprof
-// calls the first two otherwise.
+// Kinds are what a profile of a device has of each stack, as Values gives it: Measures and the blocks at that moment,
+// of which pprof calls the first two otherwise.
 var Kinds = []mem.ProfileKind{{Name: "objects", Unit: mem.UnitCount}, {Name: "space", Unit: mem.UnitBytes},
 	{Name: "bytes-time", Unit: mem.UnitBytes}, {Name: "count", Unit: mem.UnitCount}, {Name: "churn", Unit: mem.UnitBytes}}
 

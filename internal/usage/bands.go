@@ -16,8 +16,8 @@ type Band struct {
 // Other is the band of all groups that have none of their own.
 const Other = "all other lines"
 
-// Bands is the course of a history by group: what each held at some moments, which are in order. Those that held most have a band, at
-// most so many; the last is of the others together, so that a moment's bands add up to what was held.
+// Bands is the course of a history by group: what each held at some moments, which are in order. Those that held most
+// have a band, at most so many; the last is of the others together, so that a moment's bands add up to what was held.
 func (h *History) Bands(at []Moment, most int, group func(span int) string, wants func(stack uint32) bool) []Band {
 	changes := changesOf{}
 	for i, stack := range h.Stack {

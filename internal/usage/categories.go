@@ -17,7 +17,8 @@ var builtinRules string
 const UnknownCategory = "unknown"
 
 // CategoryNames are what memory is for, as rules say it.
-var CategoryNames = []string{"parameters", "gradients", "optimizer state", "activations", "KV cache", "temporaries", "workspaces", "collectives", BeforeTrace, UnknownCategory}
+var CategoryNames = []string{"parameters", "gradients", "optimizer state", "activations", "KV cache", "temporaries",
+	"workspaces", "collectives", BeforeTrace, UnknownCategory}
 
 // CategoryRule says what memory is for.
 type CategoryRule struct {
@@ -64,7 +65,8 @@ func parseRule(line string) (CategoryRule, error) {
 			parts = []string{"", ""}
 		}
 		if _, ok := hintNames[parts[0]]; !ok {
-			return CategoryRule{}, fmt.Errorf("after the category must come any, kept, start, short, outlasts or saved, then a pattern")
+			return CategoryRule{},
+				fmt.Errorf("after the category must come any, kept, start, short, outlasts or saved, then a pattern")
 		}
 		rule := CategoryRule{Category: name, Life: parts[0]}
 		pattern := strings.TrimSpace(strings.TrimSpace(rest)[len(parts[0]):])
@@ -100,7 +102,8 @@ const noHits = 1 << 63
 // NewCategories goes by rules of the caller's, before the built-in ones.
 func NewCategories(d *Device, extra []CategoryRule) *Categories {
 	rules := append(slices.Clone(extra), BuiltinRules()...)
-	s := &Categories{d: d, rules: rules[:min(len(rules), 63)], hits: make([]uint64, d.Snapshot.Stacks.Len()), frames: map[uint32]uint64{}}
+	s := &Categories{d: d, rules: rules[:min(len(rules), 63)], hits: make([]uint64, d.Snapshot.Stacks.Len()),
+		frames: map[uint32]uint64{}}
 	for i := range s.hits {
 		s.hits[i] = noHits
 	}
@@ -108,7 +111,8 @@ func NewCategories(d *Device, extra []CategoryRule) *Categories {
 	return s
 }
 
-// Of is what the block of a span is for: as the program said, else the profiler that made the file, else the first rule that fits.
+// Of is what the block of a span is for: as the program said, else the profiler that made the file, else the first
+// rule that fits.
 func (s *Categories) Of(span int) string {
 	if owner := s.d.Owner(span); owner != "" {
 		return owner
@@ -122,11 +126,12 @@ func (s *Categories) Of(span int) string {
 }
 
 // profilerCategories are those of the profiler, as hightide calls them. Unknown is none.
-var profilerCategories = map[string]string{"parameter": "parameters", "gradient": "gradients", "optimizer_state": "optimizer state", "activation": "activations",
+var profilerCategories = map[string]string{"parameter": "parameters", "gradient": "gradients",
+	"optimizer_state": "optimizer state", "activation": "activations",
 	"input": "inputs", "temporary": "temporaries", "autograd_detail": "temporaries"}
 
-// ByRules is what the rules alone say. What was there before the trace, and of which no stack tells, is the parameters where the
-// gradients of the trace have its very sizes.
+// ByRules is what the rules alone say. What was there before the trace, and of which no stack tells, is the
+// parameters where the gradients of the trace have its very sizes.
 func (s *Categories) ByRules(span int) string {
 	category := s.byRules(span)
 	switch {

@@ -23,7 +23,8 @@ func TestRules(t *testing.T) {
 		{"train.py", "backward", "kept", "gradients"},
 	} {
 		var m made
-		stack := m.calls(mem.Location{File: c.file, Line: 3, Function: c.function}, mem.Location{File: "train.py", Line: 9, Function: "main"})
+		stack := m.calls(mem.Location{File: c.file, Line: 3, Function: c.function},
+			mem.Location{File: "train.py", Line: 9, Function: "main"})
 		if c.life == "start" {
 			block := mem.Block{Address: 1 << 50, Size: mem.MiB, Requested: mem.MiB, State: mem.BlockAllocated, Stack: stack}
 			m.Segments = []mem.Segment{{Address: 1 << 50, Size: mem.MiB, Blocks: []mem.Block{block}}}
@@ -37,16 +38,19 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestBackwardOfTheProgramsOwn: what a backward pass allocates and frees again is not a gradient. That holds, too, where a function of the program's own
-// or a recomputation comes amidst the pass, and where the optimizer allocates nothing.
+// TestBackwardOfTheProgramsOwn: what a backward pass allocates and frees again is not a gradient. That holds, too,
+// where a function of the program's own or a recomputation comes amidst the pass, and where the optimizer allocates
+// nothing.
 func TestBackwardOfTheProgramsOwn(t *testing.T) {
 	const layers = 10
 	file := "/home/me/model.py"
 	of := func(m *made, function string) uint32 {
-		return m.calls(mem.Location{File: file, Line: 9, Function: function}, mem.Location{File: "/x/torch/autograd/function.py", Function: "apply", Line: 7})
+		return m.calls(mem.Location{File: file, Line: 9, Function: function},
+			mem.Location{File: "/x/torch/autograd/function.py", Function: "apply", Line: 7})
 	}
 	recomputed := func(m *made) uint32 {
-		return m.calls(mem.Location{File: file, Line: 20, Function: "gelu"}, mem.Location{File: "/x/torch/nn/modules/module.py", Function: "_call_impl"},
+		return m.calls(mem.Location{File: file, Line: 20, Function: "gelu"},
+			mem.Location{File: "/x/torch/nn/modules/module.py", Function: "_call_impl"},
 			mem.Location{File: "/x/torch/utils/checkpoint.py", Function: "backward"})
 	}
 	for name, own := range map[string]func(*made) uint32{

@@ -7,8 +7,8 @@ import (
 	"hightide/internal/mem"
 )
 
-// FromBefore compares what was there before a trace, and of which no stack tells, with the gradients of the trace. Parameters, and
-// the states that an optimizer keeps of each, have their sizes.
+// FromBefore compares what was there before a trace, and of which no stack tells, with the gradients of the trace.
+// Parameters, and the states that an optimizer keeps of each, have their sizes.
 type FromBefore struct {
 	Bytes mem.Bytes // that were there before
 	Like  mem.Bytes // of these, one block for each gradient of the same size
@@ -20,7 +20,8 @@ const mostly = 90
 // Parameters says that each block has its gradient: then they are the parameters, and nothing else is among them.
 func (b FromBefore) Parameters() bool { return b.Like > 0 && b.Like*100 >= b.Bytes*mostly }
 
-// Times is how many blocks of each size there are for a gradient, as 3 where an optimizer keeps two states; 0: gradients do not tell.
+// Times is how many blocks of each size there are for a gradient, as 3 where an optimizer keeps two states; 0:
+// gradients do not tell.
 func (b FromBefore) Times() int {
 	if b.Like == 0 {
 		return 0

@@ -6,8 +6,8 @@ import (
 	"hightide/internal/mem"
 )
 
-// TestFromBefore: what was there before a trace is called parameters where each block has a gradient of its size, and else by no
-// name of a purpose.
+// TestFromBefore: what was there before a trace is called parameters where each block has a gradient of its size, and
+// else by no name of a purpose.
 func TestFromBefore(t *testing.T) {
 	sizes := []mem.Bytes{mem.MiB, 3 * mem.MiB, 5 * mem.MiB, 7 * mem.MiB}
 	for name, c := range map[string]struct {
@@ -16,8 +16,9 @@ func TestFromBefore(t *testing.T) {
 		category  string
 		times     int
 	}{
-		"parameters": {1, true, "parameters", 1}, "with a momentum": {2, true, BeforeTrace, 2}, "with the states of Adam": {3, true, BeforeTrace, 3},
-		"inference": {1, false, BeforeTrace, 0},
+		"parameters": {1, true, "parameters", 1}, "with a momentum": {2, true, BeforeTrace, 2},
+		"with the states of Adam": {3, true, BeforeTrace, 3},
+		"inference":               {1, false, BeforeTrace, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var m made
@@ -53,7 +54,8 @@ func TestFromBefore(t *testing.T) {
 					t.Fatalf("%d bytes are %s, want %s", d.Bytes[i], got, c.category)
 				}
 			}
-			if got := sorter.FromBefore(); before != c.blocks*len(sizes) || got.Times() != c.times || got.Bytes != mem.Bytes(c.blocks)*16*mem.MiB {
+			if got := sorter.FromBefore(); before != c.blocks*len(sizes) || got.Times() != c.times ||
+				got.Bytes != mem.Bytes(c.blocks)*16*mem.MiB {
 				t.Errorf("%d blocks: %+v, %d times", before, got, got.Times())
 			}
 		})

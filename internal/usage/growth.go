@@ -8,8 +8,8 @@ import (
 	"hightide/internal/mem"
 )
 
-// Bins are the stretches of a History in which growth is looked at, and where each lies on the clock of the program: steps,
-// minutes or events.
+// Bins are the stretches of a History in which growth is looked at, and where each lies on the clock of the program:
+// steps, minutes or events.
 type Bins struct {
 	Stretches []Stretch
 	X         []float64
@@ -25,8 +25,8 @@ const growthStretch = 12 // equal parts of a trace without steps
 // Steps is how many steps lie between a bin and the last one.
 func (b *Bins) Steps(from int) int { return int(b.X[len(b.X)-1] - b.X[from]) }
 
-// GrowthBins are the steps of a trace in which growth is looked at, but for the first and the last, several in one where there are
-// many. They are equal stretches where no steps are known. source is that of the steps, or Stretches.
+// GrowthBins are the steps of a trace in which growth is looked at, but for the first and the last, several in one
+// where there are many. They are equal stretches where no steps are known. source is that of the steps, or Stretches.
 func (d *Device) GrowthBins(steps *Steps) (bins Bins, source string) {
 	var all []Stretch
 	if steps != nil && len(steps.Steps) > leastSteps {
@@ -66,15 +66,17 @@ type Growing struct {
 	Phase mem.Phase
 	Every bool // it rose in each bin, by about as much
 
-	// Larger says that nothing is kept for good. What is freed is followed by something larger, as where each step works on
-	// more, or a whole table is copied to be extended. Then it is not Steady.
+	// Larger says that nothing is kept for good. What is freed is followed by something larger, as where each step works
+	// on more, or a whole table is copied to be extended. Then it is not Steady.
 	Larger bool
 }
 
-// Growing finds the sites that hold more and more, fastest first, and those whose blocks only get larger. least is the smallest
-// growth that matters, in bytes. Of a sampled heap that was read too seldom to see the course of a site, whole is that of all
-// of it. What an exact history held at its beginning only ever goes, and does not count; wants lets stacks through, nil: all.
-func (h *History) Growing(names *Names, bins Bins, least float64, whole Trend, wants func(stack uint32) bool) []Growing {
+// Growing finds the sites that hold more and more, fastest first, and those whose blocks only get larger. least is
+// the smallest growth that matters, in bytes. Of a sampled heap that was read too seldom to see the course of a site,
+// whole is that of all of it. What an exact history held at its beginning only ever goes, and does not count; wants
+// lets stacks through, nil: all.
+func (h *History) Growing(names *Names, bins Bins, least float64, whole Trend,
+	wants func(stack uint32) bool) []Growing {
 	if len(bins.Stretches) < 2 {
 		return nil
 	}
@@ -105,7 +107,8 @@ func (h *History) Growing(names *Names, bins Bins, least float64, whole Trend, w
 		}
 	}
 	slices.SortStableFunc(found, func(a, b Growing) int {
-		return cmp.Or(cmp.Compare(b.Slope, a.Slope), cmp.Compare(a.Site.File, b.Site.File), cmp.Compare(a.Site.Line, b.Site.Line), cmp.Compare(a.Site.Name, b.Site.Name))
+		return cmp.Or(cmp.Compare(b.Slope, a.Slope), cmp.Compare(a.Site.File, b.Site.File),
+			cmp.Compare(a.Site.Line, b.Site.Line), cmp.Compare(a.Site.Name, b.Site.Name))
 	})
 	return found
 }
@@ -120,7 +123,8 @@ func risesInEach(c Curve) bool {
 	return least > 0 && most <= 2*least
 }
 
-// risen finds the parts of the bins in which sites rose by enough to be looked at, by site, and what reads the stacks of those.
+// risen finds the parts of the bins in which sites rose by enough to be looked at, by site, and what reads the stacks
+// of those.
 func (h *History) risen(kept [][]mem.Bytes, sites *siteGroups, bins Bins, least float64) (map[int]part, *heldAt) {
 	parts, ends := map[int]part{}, &heldAt{h: h, index: map[uint32]int{}, known: map[Moment][]mem.Bytes{}}
 	for n, low := range kept {
@@ -160,7 +164,8 @@ func (a *heldAt) of(stack uint32, at Moment) mem.Bytes {
 	return column[a.index[stack]]
 }
 
-// noiseOf is what sampling adds to the growth of a site in a part of the bins; it also finds the stack of the site that grew most.
+// noiseOf is what sampling adds to the growth of a site in a part of the bins; it also finds the stack of the site
+// that grew most.
 func (h *History) noiseOf(g *Growing, stacks []uint32, bins Bins, part part, ends *heldAt) (noise Noise) {
 	first, middle := bins.Stretches[part.from].From, bins.Stretches[(part.from+part.to+1)/2].From
 	last := bins.Stretches[part.to].To
@@ -193,11 +198,12 @@ const (
 	leastPart = 0.4  // of the bins, in which a site must be seen to grow
 	leastLate = 0.2  // likewise of an exact history
 	endPart   = 8    // one in so many bins may be the end of the process,
-	endHeld   = 0.95 // in which it holds less than this part: what is replaced all the time differs by less, in its samples
+	// in which it holds less than this part: what is replaced all the time differs by less, in its samples
+	endHeld = 0.95
 )
 
-// part is where a site's growth is looked at. It is from when it begins to hold anything, if that leaves enough, and without the end
-// of a process, in which it gives back what it held.
+// part is where a site's growth is looked at. It is from when it begins to hold anything, if that leaves enough, and
+// without the end of a process, in which it gives back what it held.
 func (b *Bins) part(low []mem.Bytes) part {
 	p := part{0, len(low) - 1}
 	if b.Whole { // what it held all the time is not part of its growth, and blocks tell exactly: fewer bins are enough
@@ -237,8 +243,10 @@ func shareOf(whole Trend, c Curve, of Noise, least float64) Trend {
 		from++
 	}
 	span, rise := c.X[end]-c.X[from], c.Y[end]-c.Y[from]
-	t := Trend{Slope: rise / span, Half: 1.96 * math.Sqrt(of.Variance) / span, Growth: rise, Points: whole.Points, Why: "too short"}
-	if !whole.Steady || rise < least || rise < significance*math.Sqrt(of.Variance) || t.Slope < 0.15*whole.Slope || t.Slope > 2*whole.Slope {
+	t := Trend{Slope: rise / span, Half: 1.96 * math.Sqrt(of.Variance) / span, Growth: rise, Points: whole.Points,
+		Why: "too short"}
+	if !whole.Steady || rise < least || rise < significance*math.Sqrt(of.Variance) || t.Slope < 0.15*whole.Slope ||
+		t.Slope > 2*whole.Slope {
 		return t
 	}
 	if c.Y[end]-c.Y[len(c.X)/2] < laterRises*math.Sqrt(of.Later) {

@@ -47,14 +47,15 @@ func heapPeak(heap *mem.Heap, s Sampling) Peak {
 	if at := heap.Peak; at != nil {
 		p = Peak{Time: at.Time, Step: at.Step, Bytes: at.Live, Variance: at.Variance, uses: []Use{}}
 		for _, site := range at.Sites {
-			p.uses = append(p.uses, Use{site.Stack, site.Live, site.Count, s.Variance(site.Live, site.Count), site.Phase, site.Absent})
+			p.uses = append(p.uses, Use{site.Stack, site.Live, site.Count, s.Variance(site.Live, site.Count), site.Phase,
+				site.Absent})
 		}
 	}
 	return p
 }
 
-// layers turns the readings of each stack into spans. What a stack rises by is a layer upon what it held; what it falls by
-// is taken from the top. So a layer lasts as long as the stack holds no less.
+// layers turns the readings of each stack into spans. What a stack rises by is a layer upon what it held; what it
+// falls by is taken from the top. So a layer lasts as long as the stack holds no less.
 func (h *History) layers(heap *mem.Heap) {
 	type layer struct {
 		bytes mem.Bytes
@@ -130,8 +131,8 @@ func (s *sampled) at(stack uint32, at Moment) (use mem.SiteUse) {
 	return points[n-1].SiteUse
 }
 
-// Freed is what each stack of a sampled heap allocated in all and no longer held at a moment. What is allocated later counts as well: a stack
-// that holds as much as before is written no sooner than at the end.
+// Freed is what each stack of a sampled heap allocated in all and no longer held at a moment. What is allocated later
+// counts as well: a stack that holds as much as before is written no sooner than at the end.
 func (h *History) Freed(at Moment) map[uint32]mem.Bytes {
 	freed := map[uint32]mem.Bytes{}
 	if h.errs == nil {
@@ -153,8 +154,9 @@ func (s *sampled) measure(use *Use, at Moment) {
 	use.Variance = s.Variance(use.Bytes, site.Count)
 }
 
-// Noise is what sampling adds to the growth of a stack over three moments: to that between the first and the last, and to that
-// of the later half. An exact history has none. excess is what one of its samples stands for beyond its own size.
+// Noise is what sampling adds to the growth of a stack over three moments: to that between the first and the last,
+// and to that of the later half. An exact history has none. excess is what one of its samples stands for beyond its
+// own size.
 func (h *History) noise(stack uint32, first, middle, last Moment) (whole, later, excess float64) {
 	if h.errs == nil {
 		return 0, 0, 0
@@ -174,8 +176,8 @@ func (h *History) noise(stack uint32, first, middle, last Moment) (whole, later,
 }
 
 // turnover is how many bytes more a site holds in its second use than in its first, and the bytes whose
-// sampling makes noise of that even where nothing grows. That is what was freed and what took its place, but no more than
-// the two ends hold.
+// sampling makes noise of that even where nothing grows. That is what was freed and what took its place, but no more
+// than the two ends hold.
 func turnover(from, to mem.SiteUse) (rise, turned mem.Bytes) {
 	rise = to.Live - from.Live
 	freed := max(to.Allocated-from.Allocated, 0) - rise
@@ -245,9 +247,10 @@ func (s Sampling) Variance(live mem.Bytes, count uint64) float64 {
 	return float64(live) * s.excess(float64(live)/float64(count))
 }
 
-// Half95 is the half width of the 95 % interval around what an estimate says. The variance is estimated with it, too small
-// where the estimate is. So both ends of the score interval are inside, that of the counts for which the estimate would
-// be within 1.96 of their own standard deviations. Of a few samples only, it is no wider than the estimate.
+// Half95 is the half width of the 95 % interval around what an estimate says. The variance is estimated with it, too
+// small where the estimate is. So both ends of the score interval are inside, that of the counts for which the
+// estimate would be within 1.96 of their own standard deviations. Of a few samples only, it is no wider than the
+// estimate.
 func Half95(variance float64, estimate mem.Bytes) mem.Bytes {
 	if variance <= 0 {
 		return 0

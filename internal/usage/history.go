@@ -6,22 +6,31 @@
 //	mem.Trace (a device's allocator) ─▶ FromTrace ┘             ├─▶ Bands             its course by group
 //	                                                            └─▶ Tree              a flame graph
 //
-// A History is spans: so many bytes of one stack from one moment to another. A trace has one for each block, exact, and a
-// moment for each event. A sampled heap has layers, of what a stack's estimate rose by and when it fell below that again,
-// and a moment for each reading. Its figures carry a variance, which is zero for a trace. What is asked of a History is asked
-// of spans, so host heaps and device traces have one peak, one growth, one timeline, one flame graph.
+// A History is spans: so many bytes of one stack from one moment to another. A trace has one for each block, exact,
+// and a moment for each event. A sampled heap has layers, of what a stack's estimate rose by and when it fell below
+// that again, and a moment for each reading. Its figures carry a variance, which is zero for a trace. What is asked
+// of a History is asked of spans, so host heaps and device traces have one peak, one growth, one timeline, one flame
+// graph.
 //
-// Names gives stacks the lines that people look for, Categories says what memory is for. What only a device's allocator knows
-// (segments, pools, what was asked for before rounding, free memory in pieces) is in Device. It has no host counterpart:
-// no heap tells how malloc divides its memory.
+// Names gives stacks the lines that people look for, Categories says what memory is for. What only a device's
+// allocator knows (segments, pools, what was asked for before rounding, free memory in pieces) is in Device. It has
+// no host counterpart: no heap tells how malloc divides its memory.
 //
 // Three things are told twice, for a reason:
-//   - Steps and phases of a run are what the agent saw, with the memory of the process at their edges. Of a trace they are inferred
-//     from its stacks (Device.Steps), as nothing else in a file tells them.
-//   - The picture of a run is its series: readings of processes and machines, which belong to no stack. Bands by line are drawn of
-//     traces alone. Those of a sampled heap would not add up to the RSS above them, of which the heap is only a part.
-//   - A growth in a run is joined with the container that was seen to gain items, and held against the room that is left. No file
-//     tells of either.
+// - Steps and phases of a run are what the agent saw, with the memory of the process at their edges. Of a trace they
+// are inferred
+//
+//	from its stacks (Device.Steps), as nothing else in a file tells them.
+//
+// - The picture of a run is its series: readings of processes and machines, which belong to no stack. Bands by line
+// are drawn of
+//
+//	traces alone. Those of a sampled heap would not add up to the RSS above them, of which the heap is only a part.
+//
+// - A growth in a run is joined with the container that was seen to gain items, and held against the room that is
+// left. No file
+//
+//	tells of either.
 //
 // Everything is a pure function. Read History here, then FromTrace in trace.go and FromHeap in heap.go.
 package usage
@@ -35,8 +44,8 @@ import (
 	"hightide/internal/mem"
 )
 
-// Moment is a point in the order of a History: just after an event of a trace, or a reading of a heap. Beginning is before
-// the first.
+// Moment is a point in the order of a History: just after an event of a trace, or a reading of a heap. Beginning is
+// before the first.
 type Moment = int
 
 // Beginning and Never are the moments before the first and after the last of any History.
@@ -64,8 +73,8 @@ type Spans struct {
 	From, To []int32 // From is -1 for what was there at the beginning, To is Never for what outlives the history
 }
 
-// Peak is the highest moment. The recorder of a heap sees it between two readings, with a picture of its own: then Moment is
-// the last reading before it.
+// Peak is the highest moment. The recorder of a heap sees it between two readings, with a picture of its own: then
+// Moment is the last reading before it.
 type Peak struct {
 	Moment   Moment
 	Time     int64 // 0: not known
@@ -93,8 +102,8 @@ func (s *Spans) HeldAt(span int, at Moment) bool {
 	return int(s.From[span]) <= at && at < int(s.To[span])
 }
 
-// Each calls with every span that was held at a moment, in the order in which they began. It looks through two columns, with no
-// index: of ten million events, what was held at any moment takes 16 ms (BenchmarkHeld).
+// Each calls with every span that was held at a moment, in the order in which they began. It looks through two
+// columns, with no index: of ten million events, what was held at any moment takes 16 ms (BenchmarkHeld).
 func (s *Spans) Each(at Moment, with func(span int)) {
 	m := int32(min(at, Never))
 	to := s.To
@@ -132,7 +141,8 @@ func (h *History) Held(at Moment) []Use {
 	return uses.All
 }
 
-// KeptSince is what each stack held at a moment of what it took after an earlier one, by stack. Beside a sampled figure no error is known.
+// KeptSince is what each stack held at a moment of what it took after an earlier one, by stack. Beside a sampled
+// figure no error is known.
 func (h *History) KeptSince(from, at Moment) []Use {
 	var uses mem.Tally[uint32, Use]
 	h.Each(at, func(i int) {
@@ -175,8 +185,9 @@ type Stretch struct {
 	To   Moment `json:"to_event" doc:"The number of its last event."`
 }
 
-// Kept is what each group held all through each of some stretches, which are in order and apart. That is what was there at the
-// beginning of one and not given back before its end. group numbers the groups of spans from 0; negative ones do not count.
+// Kept is what each group held all through each of some stretches, which are in order and apart. That is what was
+// there at the beginning of one and not given back before its end. group numbers the groups of spans from 0; negative
+// ones do not count.
 func (h *History) Kept(stretches []Stretch, groups int, group func(span int) int) [][]mem.Bytes {
 	kept := make([][]mem.Bytes, groups)
 	if len(stretches) == 0 {
@@ -209,8 +220,9 @@ func (h *History) Kept(stretches []Stretch, groups int, group func(span int) int
 	return kept
 }
 
-// Rise is what each stack held at a moment beyond what it held at an earlier one. A stack that holds less is left out. The figures
-// of a sample at both moments are of the same blocks where these are alive at both, so the error is that of the later one at most.
+// Rise is what each stack held at a moment beyond what it held at an earlier one. A stack that holds less is left
+// out. The figures of a sample at both moments are of the same blocks where these are alive at both, so the error is
+// that of the later one at most.
 func Rise(h *History, from, to Moment) []Use {
 	before := map[uint32]Use{}
 	for _, use := range h.Held(from) {

@@ -10,8 +10,8 @@ import (
 	"hightide/internal/mem"
 )
 
-// randomTrace is blocks that come and go at random, some of them still used by another stream for a while; some are there
-// at the beginning, some stay.
+// randomTrace is blocks that come and go at random, some of them still used by another stream for a while; some are
+// there at the beginning, some stay.
 func randomTrace(rng *rand.Rand, stacks uint32, events int) *mem.AllocatorSnapshot {
 	s := &mem.AllocatorSnapshot{Label: mem.Measured}
 	for n := range stacks {
@@ -76,7 +76,8 @@ func randomHeap(t *testing.T, rng *rand.Rand, stacks uint32, readings int) *mem.
 		for id := uint32(1); id <= stacks; id++ {
 			if rng.IntN(3) == 0 {
 				live := mem.Bytes(rng.IntN(4)) * mem.Bytes(rng.IntN(1000))
-				use.Sites = append(use.Sites, mem.SiteUse{Stack: id, Live: live, Count: uint64(live/100) + 1, Phase: mem.PhaseForward})
+				use.Sites = append(use.Sites, mem.SiteUse{Stack: id, Live: live, Count: uint64(live/100) + 1,
+					Phase: mem.PhaseForward})
 			}
 		}
 		add(use)
@@ -95,8 +96,8 @@ func histories(t *testing.T) map[string]*History {
 	return all
 }
 
-// TestHeldAddsUp: at every moment the stacks together hold what the history holds, by every way there is to ask, and never more
-// than at the peak.
+// TestHeldAddsUp: at every moment the stacks together hold what the history holds, by every way there is to ask, and
+// never more than at the peak.
 func TestHeldAddsUp(t *testing.T) {
 	for name, h := range histories(t) {
 		at := make([]Moment, h.Moments)
@@ -127,8 +128,8 @@ func TestHeldAddsUp(t *testing.T) {
 	}
 }
 
-// TestKept: what is kept through a stretch is there at each of its moments. Of a heap the least reading of each stack, of a
-// trace the blocks that neither came nor went.
+// TestKept: what is kept through a stretch is there at each of its moments. Of a heap the least reading of each
+// stack, of a trace the blocks that neither came nor went.
 func TestKept(t *testing.T) {
 	for name, h := range histories(t) {
 		rng := rand.New(rand.NewPCG(1, 1))
@@ -175,7 +176,8 @@ func TestPeakOfAHeap(t *testing.T) {
 	if h := FromHeap(run, 1); h.Peak.Bytes != 700 || h.Peak.Moment != 2 || len(h.AtPeak()) != len(h.Held(2)) {
 		t.Errorf("without a picture the peak is %+v", h.Peak)
 	}
-	if err := run.Add(mem.HeapUse{Process: 1, Time: 35e8, Step: 3, Live: 1 << 20, Variance: 9, Peak: true, Sites: []mem.SiteUse{{Stack: 1, Live: 1 << 20, Count: 2}}}); err != nil {
+	if err := run.Add(mem.HeapUse{Process: 1, Time: 35e8, Step: 3, Live: 1 << 20, Variance: 9, Peak: true,
+		Sites: []mem.SiteUse{{Stack: 1, Live: 1 << 20, Count: 2}}}); err != nil {
 		t.Fatal(err)
 	}
 	h := FromHeap(run, 1)
@@ -190,11 +192,12 @@ func TestPeakOfAHeap(t *testing.T) {
 	}
 }
 
-// TestLeakEverySecondStep: a line that keeps a block in every other step grows, one that replaces its own does not. Of the same
-// growth, a heap's carries an error and a trace's none.
+// TestLeakEverySecondStep: a line that keeps a block in every other step grows, one that replaces its own does not.
+// Of the same growth, a heap's carries an error and a trace's none.
 func TestLeakEverySecondStep(t *testing.T) {
 	s := &mem.AllocatorSnapshot{}
-	leak, other := s.Stacks.Add([]uint32{s.Stacks.Location(mem.Location{File: "/home/me/a.py", Line: 1})}), s.Stacks.Add([]uint32{s.Stacks.Location(mem.Location{File: "/home/me/a.py", Line: 2})})
+	leak, other := s.Stacks.Add([]uint32{s.Stacks.Location(mem.Location{File: "/home/me/a.py", Line: 1})}),
+		s.Stacks.Add([]uint32{s.Stacks.Location(mem.Location{File: "/home/me/a.py", Line: 2})})
 	tr := mem.Trace{}
 	add := func(action mem.Action, address uint64, stack uint32) {
 		tr.Action, tr.Address, tr.Size = append(tr.Action, action), append(tr.Address, address), append(tr.Size, mem.MiB)
@@ -217,7 +220,8 @@ func TestLeakEverySecondStep(t *testing.T) {
 	d := FromTrace(s, 0, Whole)
 	bins, _ := d.GrowthBins(&steps)
 	found := d.Growing(NewNames(d.Stacks), bins, float64(mem.MiB), Trend{}, nil)
-	if len(found) != 1 || found[0].Site.Line != 1 || found[0].Slope < 0.45*float64(mem.MiB) || found[0].Slope > 0.55*float64(mem.MiB) {
+	if len(found) != 1 || found[0].Site.Line != 1 || found[0].Slope < 0.45*float64(mem.MiB) ||
+		found[0].Slope > 0.55*float64(mem.MiB) {
 		t.Errorf("%+v", found)
 	}
 }

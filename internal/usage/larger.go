@@ -8,8 +8,9 @@ import (
 	"hightide/internal/mem"
 )
 
-// Larger finds the sites of an exact history that hold more at the end of each bin while most of their blocks are freed, what grew
-// most first. Such are a cache that is copied to be extended, work on ever longer sequences. Growing does not see them.
+// Larger finds the sites of an exact history that hold more at the end of each bin while most of their blocks are
+// freed, what grew most first. Such are a cache that is copied to be extended, work on ever longer sequences. Growing
+// does not see them.
 func (h *History) Larger(names *Names, bins Bins, least float64, wants func(stack uint32) bool) []Growing {
 	if len(bins.Stretches) < 2 {
 		return nil

@@ -7,8 +7,8 @@ import (
 	"hightide/internal/mem"
 )
 
-// TestLarger: a line that replaces its block by a larger one in each step gets larger. One that keeps its blocks is a growth and
-// none of these, and one whose blocks come and go alike is neither.
+// TestLarger: a line that replaces its block by a larger one in each step gets larger. One that keeps its blocks is a
+// growth and none of these, and one whose blocks come and go alike is neither.
 func TestLarger(t *testing.T) {
 	const steps, each = 20, 10
 	h := &History{Stacks: &mem.StackTable{}, Moments: steps * each}

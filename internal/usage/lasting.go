@@ -16,9 +16,9 @@ const (
 	agesLeast    = 0.6  // of the time looked at must be in a reading of ages
 )
 
-// lasting asks the ages of a site's blocks whether its growth between two moments, in ns, is of blocks that stay. One whose
-// blocks are all young holds ever larger ones, and keeps none. One of which old blocks are freed is a buffer that became full, if
-// it grew no more since: what it freed says how long that was.
+// lasting asks the ages of a site's blocks whether its growth between two moments, in ns, is of blocks that stay. One
+// whose blocks are all young holds ever larger ones, and keeps none. One of which old blocks are freed is a buffer
+// that became full, if it grew no more since: what it freed says how long that was.
 func (h *History) lasting(g *Growing, stacks []uint32, from, to int64, c Curve) {
 	ages, ok := h.agesAt(from, to)
 	if !ok {
@@ -44,7 +44,8 @@ func (h *History) lasting(g *Growing, stacks []uint32, from, to int64, c Curve) 
 		g.Steady, g.Larger, g.Why = false, true, "replaced"
 		return
 	}
-	after, ok := h.agesAt(from, to+int64(soonAfter*span)) // as at the program's last line: what was freed until the end is told there
+	// as at the program's last line: what was freed until the end is told there
+	after, ok := h.agesAt(from, to+int64(soonAfter*span))
 	if !ok {
 		after = ages
 	}
@@ -55,8 +56,8 @@ func (h *History) lasting(g *Growing, stacks []uint32, from, to int64, c Curve) 
 	}
 }
 
-// fullSince says whether a site rose no more, or little, since when what it freed of its old blocks says that it was full. Parameter part is
-// of the curve, at which the ages were read.
+// fullSince says whether a site rose no more, or little, since when what it freed of its old blocks says that it was
+// full. Parameter part is of the curve, at which the ages were read.
 func fullSince(g *Growing, stacks []uint32, ages *mem.HeapAges, part float64, c Curve) bool {
 	var outlived float64
 	for _, site := range ages.Sites {

@@ -6,7 +6,8 @@ import (
 	"hightide/internal/mem"
 )
 
-// course plays a site for 100 readings, 100 ms apart: what it holds, when that was allocated, and what it freed when it was old.
+// course plays a site for 100 readings, 100 ms apart: what it holds, when that was allocated, and what it freed when
+// it was old.
 func course(t *testing.T, live func(i int) mem.Bytes, born func(bin int) mem.Bytes, outlived mem.Bytes) []Growing {
 	t.Helper()
 	return courseRead(t, live, born, outlived, readings)
@@ -16,18 +17,22 @@ const readings, every, bins = 100, int64(1e8), 20
 
 // courseRead is course where the ages were last read after some of the readings; and again shortly after the end, where
 // `later` says what was freed by then.
-func courseRead(t *testing.T, live func(i int) mem.Bytes, born func(bin int) mem.Bytes, outlived mem.Bytes, read int64, later ...mem.Bytes) []Growing {
+func courseRead(t *testing.T, live func(i int) mem.Bytes, born func(bin int) mem.Bytes, outlived mem.Bytes,
+	read int64, later ...mem.Bytes) []Growing {
 	t.Helper()
 	run := mem.NewRun()
-	frames := []mem.Frame{mem.Process{ID: 1, PID: 1}, mem.StackDef{ID: 1, Locations: []mem.Location{{File: "/home/me/a.py", Line: 7, Function: "f"}}}}
-	ages := mem.HeapAges{Process: 1, Time: read * every, From: 0, Width: readings * every / bins, Sites: []mem.SiteAges{{Stack: 1, Outlived: outlived}}}
+	frames := []mem.Frame{mem.Process{ID: 1, PID: 1}, mem.StackDef{ID: 1,
+		Locations: []mem.Location{{File: "/home/me/a.py", Line: 7, Function: "f"}}}}
+	ages := mem.HeapAges{Process: 1, Time: read * every, From: 0, Width: readings * every / bins,
+		Sites: []mem.SiteAges{{Stack: 1, Outlived: outlived}}}
 	for bin := range bins {
 		ages.Sites[0].Born = append(ages.Sites[0].Born, born(bin))
 	}
 	var allocated mem.Bytes
 	for i := range readings {
 		allocated += 8 * mem.MiB
-		frames = append(frames, mem.HeapUse{Process: 1, Time: int64(i+1) * every, Live: live(i), Sites: []mem.SiteUse{{Stack: 1, Live: live(i), Count: 10, Allocated: allocated}}})
+		frames = append(frames, mem.HeapUse{Process: 1, Time: int64(i+1) * every, Live: live(i),
+			Sites: []mem.SiteUse{{Stack: 1, Live: live(i), Count: 10, Allocated: allocated}}})
 	}
 	frames = append(frames, ages)
 	for _, freed := range later {
@@ -80,8 +85,8 @@ func TestBufferFullLate(t *testing.T) {
 	}
 }
 
-// TestBufferFullLateReadEarly: the ages were read some time before the end, so what was freed since is not known. And the samples
-// of what is replaced all the time differ a little, which is not an end of the process.
+// TestBufferFullLateReadEarly: the ages were read some time before the end, so what was freed since is not known. And
+// the samples of what is replaced all the time differ a little, which is not an end of the process.
 func TestBufferFullLateReadEarly(t *testing.T) {
 	born := func(bin int) mem.Bytes {
 		if bin < 2 {
@@ -117,8 +122,8 @@ func TestEndOfProcess(t *testing.T) {
 	}
 }
 
-// TestBufferFullLateReadAgain: the last reading within the time came when little was freed, the one at the program's last line
-// tells the rest.
+// TestBufferFullLateReadAgain: the last reading within the time came when little was freed, the one at the program's
+// last line tells the rest.
 func TestBufferFullLateReadAgain(t *testing.T) {
 	full := func(i int) mem.Bytes { return rising(min(i, 90)) }
 	born := func(bin int) mem.Bytes {

@@ -67,7 +67,8 @@ func (p *pairs) of(event int) int32 {
 func roomFor(blocks int) (room func() (Spans, Blocks)) {
 	n := blocks + blocks/8 + 1024
 	s := Spans{make([]uint32, 0, n), make([]mem.Bytes, 0, n), make([]int32, 0, n), make([]int32, 0, n)}
-	b := Blocks{Address: make([]uint64, 0, n), Requested: make([]mem.Bytes, 0, n), Gone: make([]int32, 0, n), Lane: make([]uint32, 0, n)}
+	b := Blocks{Address: make([]uint64, 0, n), Requested: make([]mem.Bytes, 0, n), Gone: make([]int32, 0, n),
+		Lane: make([]uint32, 0, n)}
 	done := make(chan struct{})
 	go func() {
 		touch(s.Stack, blocks)

@@ -57,8 +57,8 @@ func (d *Device) phaseRuns() []phaseRun {
 	return d.runs
 }
 
-// joinPasses finds where each backward pass ends. In a trace with forward passes, what is neither forward nor optimizer amidst a
-// pass belongs to it, as what a hook allocates.
+// joinPasses finds where each backward pass ends. In a trace with forward passes, what is neither forward nor
+// optimizer amidst a pass belongs to it, as what a hook allocates.
 func joinPasses(runs []phaseRun) {
 	forwards := slices.ContainsFunc(runs, func(r phaseRun) bool { return r.phase == phaseForward && !r.few })
 	last, end := int32(-1), int32(Never)-2
@@ -131,10 +131,11 @@ const (
 	hintSaved
 )
 
-var hintNames = map[string]hints{"any": 0, "kept": hintKept, "start": hintStart, "short": hintShort, "outlasts": hintOutlasts, "saved": hintSaved}
+var hintNames = map[string]hints{"any": 0, "kept": hintKept, "start": hintStart, "short": hintShort,
+	"outlasts": hintOutlasts, "saved": hintSaved}
 
-// savedFor says whether few enough backward passes begin in a block's life for one of them to have needed it. They are some with
-// pipelines and micro-batches, and not most of those of a training, through which parameters live.
+// savedFor says whether few enough backward passes begin in a block's life for one of them to have needed it. They
+// are some with pipelines and micro-batches, and not most of those of a training, through which parameters live.
 func (d *Device) savedFor(from, to int32) bool {
 	if d.passes == nil {
 		begins, _ := d.backwardPasses()
@@ -163,7 +164,8 @@ func (d *Device) hintsOf(span int) hints {
 		h |= hintShort
 	}
 	run, end := d.runAt(from)
-	// An optimizer that allocates nothing begins no run: what backward left until its end, and not by being the last, outlasts it.
+	// An optimizer that allocates nothing begins no run: what backward left until its end, and not by being the last,
+	// outlasts it.
 	if to >= end || run.phase == phaseBackward && to > run.last && next <= run.last {
 		h |= hintOutlasts
 	}

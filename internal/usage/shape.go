@@ -19,11 +19,12 @@ type Shape struct {
 
 // Kinds of a shape: the one vocabulary of reports, pages, the SDK and the documentation.
 const (
-	Steady    = "steady"
-	WarmUp    = "warm-up"              // rises, then steady
-	SawTooth  = "saw-tooth"            // fills and is given back, three times and more
-	Spikes    = "spikes"               // flat but for short moments
-	Growth    = "steady growth"        // what is kept rises all the time, as by a leak: along a line, a curve or under a saw-tooth
+	Steady   = "steady"
+	WarmUp   = "warm-up"   // rises, then steady
+	SawTooth = "saw-tooth" // fills and is given back, three times and more
+	Spikes   = "spikes"    // flat but for short moments
+	// what is kept rises all the time, as by a leak: along a line, a curve or under a saw-tooth
+	Growth    = "steady growth"
 	Staircase = "staircase"            // flat, a rise, flat, three levels and more
 	NotBack   = "insufficient cleanup" // falls again, but not to where it began
 	Uneven    = "uneven"
@@ -91,7 +92,8 @@ func ShapeOf(times, values []int64) Shape {
 	return s
 }
 
-// keeps says whether what a curve never gives back rises steadily: the growth that is told as a leak, whose error is that of no sampling.
+// keeps says whether what a curve never gives back rises steadily: the growth that is told as a leak, whose error is
+// that of no sampling.
 func keeps(times, values []int64, least float64) bool {
 	first, last := times[0], times[len(times)-1]
 	seconds := func(t int64) float64 { return float64(t-first) / 1e9 }
@@ -124,7 +126,8 @@ func levels(at []int64, end int64, means []float64) []Level {
 		sums[i+1], squares[i+1] = sums[i]+m, squares[i]+m*m
 		highest = max(highest, m)
 	}
-	c := splitter{sums: sums, squares: squares, least: levelShare * highest, penalty: changeWeigh * math.Log(float64(n)) * square(noise(means))}
+	c := splitter{sums: sums, squares: squares, least: levelShare * highest,
+		penalty: changeWeigh * math.Log(float64(n)) * square(noise(means))}
 	c.split(0, n)
 	slices.Sort(c.at)
 	var all []Level
@@ -138,7 +141,8 @@ func levels(at []int64, end int64, means []float64) []Level {
 			until = at[to]
 		}
 		third := (to - from + 2) / 3
-		all = append(all, Level{at[from], until, int64(c.mean(from, to)), c.mean(to-third, to) - c.mean(from, from+third), c.least})
+		all = append(all, Level{at[from], until, int64(c.mean(from, to)), c.mean(to-third, to) - c.mean(from, from+third),
+			c.least})
 		from = to
 	}
 	return merged(all, int64(c.least))

@@ -33,9 +33,15 @@ func TestShapeOf(t *testing.T) {
 			}
 			return 500 + 5*r.NormFloat64()
 		}, func(s Shape) bool { return s.Times == 8 && s.Lasts == 8*9*second/10 }},
-		{"a leak under epochs", Growth, func(i int, r *rand.Rand) float64 { return 300 + float64(i)/2 + 4*float64(i%150) + 5*r.NormFloat64() }, nil},
+		{"a leak under epochs", Growth, func(i int, r *rand.Rand) float64 {
+			return 300 + float64(i)/2 + 4*float64(i%150) +
+				5*r.NormFloat64()
+		}, nil},
 		{"a leak in noise", Growth, func(i int, r *rand.Rand) float64 { return 300 + float64(i)/4 + 100*r.Float64() }, nil},
-		{"a leak that stopped", WarmUp, func(i int, r *rand.Rand) float64 { return 300 + float64(min(i, 500)) + 5*r.NormFloat64() }, nil},
+		{"a leak that stopped", WarmUp, func(i int, r *rand.Rand) float64 {
+			return 300 + float64(min(i, 500)) +
+				5*r.NormFloat64()
+		}, nil},
 		{"what an evaluation left", NotBack, func(i int, r *rand.Rand) float64 {
 			return []float64{300, 900, 690, 690}[i/300] + 5*r.NormFloat64()
 		}, func(s Shape) bool {
@@ -48,7 +54,10 @@ func TestShapeOf(t *testing.T) {
 			return 500 + 5*r.NormFloat64()
 		}, func(s Shape) bool { return s.At >= 70*second && s.At < 71*second && s.Lasts == 8*second/10 }},
 		{"a leak", Growth, func(i int, r *rand.Rand) float64 { return 300 + float64(i) + 10*r.NormFloat64() }, nil},
-		{"a leak that gets faster", Growth, func(i int, r *rand.Rand) float64 { return 300 + float64(i*i)/1000 + 5*r.NormFloat64() }, nil},
+		{"a leak that gets faster", Growth, func(i int, r *rand.Rand) float64 {
+			return 300 + float64(i*i)/1000 +
+				5*r.NormFloat64()
+		}, nil},
 		{"a late rise", Uneven, func(i int, r *rand.Rand) float64 { return 300 + 200*float64(i/900) + 5*r.NormFloat64() },
 			func(s Shape) bool {
 				return len(s.Levels) == 2 && s.Levels[1].From > 89*second && s.Levels[1].From < 91*second

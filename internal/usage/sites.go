@@ -20,8 +20,8 @@ const (
 	NoModule    = "outside of modules"
 )
 
-// Site is where a person would look for what a stack allocates: a line of their own program, else the innermost line of a
-// library, else native code.
+// Site is where a person would look for what a stack allocates: a line of their own program, else the innermost line
+// of a library, else native code.
 type Site struct {
 	mem.Location        // of native code: the library, and File alone; UnknownPlace: no frame is known
 	User         bool   // the program's own
@@ -55,8 +55,8 @@ const (
 	Nowhere // no file: generated code, interpreter start-up
 )
 
-// installed matches the folders where Python keeps what is not the user's own, and what torch.compile and TensorFlow's autograph
-// generated, wherever that is.
+// installed matches the folders where Python keeps what is not the user's own, and what torch.compile and
+// TensorFlow's autograph generated, wherever that is.
 var installed = regexp.MustCompile(`(^|/)(site-packages|dist-packages)/|(^|/)lib(64)?/python\d(\.\d+)?t?/|(^|/)python\d+\.zip/|^[A-Za-z]:/.*(?i:python\d*|conda\d*|envs/[^/]+|venv)/Lib/(site-packages/)?|(^|/)c[a-z2-7]{51}\.py$|(^|/)__autograph_generated_file[^/]*$`)
 
 // Kind says whose a file is.
@@ -66,9 +66,11 @@ func (t *Names) Kind(file string) FileKind {
 	}
 	k := UserFile
 	switch {
-	case strings.Contains(file, "/hightide_agent/"), strings.HasSuffix(file, "/hook/sitecustomize.py"), file == OwnAgent, ofPackage(file):
+	case strings.Contains(file, "/hightide_agent/"), strings.HasSuffix(file, "/hook/sitecustomize.py"), file == OwnAgent,
+		ofPackage(file):
 		k = OwnFile
-	case file == "<stdin>", strings.HasPrefix(file, "cell ["), strings.HasPrefix(file, "<ipython"), strings.HasPrefix(file, "/tmp/ipykernel"):
+	case file == "<stdin>", strings.HasPrefix(file, "cell ["), strings.HasPrefix(file, "<ipython"),
+		strings.HasPrefix(file, "/tmp/ipykernel"):
 		k = UserFile
 	case file == "", strings.HasPrefix(file, "<"):
 		k = Nowhere
@@ -79,7 +81,8 @@ func (t *Names) Kind(file string) FileKind {
 	return k
 }
 
-// ofPackage says whether a file is of the Python package hightide, but for the programs that it brings for others to run.
+// ofPackage says whether a file is of the Python package hightide, but for the programs that it brings for others to
+// run.
 func ofPackage(file string) bool {
 	before, within, found := strings.Cut(file, "/hightide/")
 	if !found || strings.HasPrefix(within, "_workload/") || strings.HasPrefix(within, "_fit/") {
@@ -119,7 +122,8 @@ func (t *Names) Of(stack uint32) *Site {
 // Search finds the site of frames that are in no table.
 func (t *Names) Search(frames []mem.Location) Site {
 	at, user := t.place(frames)
-	s := Site{Location: at, User: user, Name: t.lineName(at, user), Innermost: path.Base(at.File) + ":" + at.Function, Module: moduleOf(frames)}
+	s := Site{Location: at, User: user, Name: t.lineName(at, user), Innermost: path.Base(at.File) + ":" + at.Function,
+		Module: moduleOf(frames)}
 	if at.Native && at.File != mem.UnknownPlace {
 		s.Name = mem.LineName(at) + " (native)"
 	}
@@ -164,18 +168,22 @@ func (t *Names) place(frames []mem.Location) (at mem.Location, user bool) {
 	return mem.Location{File: mem.UnknownPlace, Native: true}, false
 }
 
-// launcher says whether a frame is of a program that was installed with a library: its script does nothing but call that.
+// launcher says whether a frame is of a program that was installed with a library: its script does nothing but call
+// that.
 func launcher(l *mem.Location) bool {
 	folder := path.Base(path.Dir(l.File))
-	return l.Function == "<module>" && l.Line <= 20 && path.Ext(l.File) == "" && (folder == "bin" || folder == "Scripts") || strings.HasSuffix(l.File, ".exe/__main__.py")
+	return l.Function == "<module>" && l.Line <= 20 && path.Ext(l.File) == "" &&
+		(folder == "bin" || folder == "Scripts") || strings.HasSuffix(l.File, ".exe/__main__.py")
 }
 
 // carriers are libraries that run the modules and loops of others: whose memory it is, those say.
-var carriers = []string{"torch", "functorch", "torchgen", "triton", "numpy", "lightning", "lightning_fabric", "pytorch_lightning", "accelerate", "deepspeed", "peft",
+var carriers = []string{"torch", "functorch", "torchgen", "triton", "numpy", "lightning", "lightning_fabric",
+	"pytorch_lightning", "accelerate", "deepspeed", "peft",
 	"bitsandbytes", "jsonargparse", "click", "typer", "fire", "hydra", "docstring_parser"}
 
-// library is the line of a stack without a frame of the user's. Of the outermost library that owns a model (it has a forward method
-// there), else of the outermost one: its innermost line. Where only frameworks are there it is the innermost line at all, and owner is "".
+// library is the line of a stack without a frame of the user's. Of the outermost library that owns a model (it has a
+// forward method there), else of the outermost one: its innermost line. Where only frameworks are there it is the
+// innermost line at all, and owner is "".
 func (t *Names) library(frames []mem.Location) (at *mem.Location, owner string) {
 	forward := false
 	for i := range frames {
@@ -185,7 +193,8 @@ func (t *Names) library(frames []mem.Location) (at *mem.Location, owner string) 
 		}
 		at = cmp.Or(at, l)
 		// From the inside out: the last one to be seen is the outermost.
-		if name := packageOf(l.File); name != "" && !slices.Contains(carriers, name) && (l.Function == "forward" || !forward) {
+		if name := packageOf(l.File); name != "" && !slices.Contains(carriers, name) &&
+			(l.Function == "forward" || !forward) {
 			owner, forward = name, forward || l.Function == "forward"
 		}
 	}
@@ -261,12 +270,14 @@ var (
 )
 
 // plumbing are native frames of the interpreter and the unwinder, which every stack has: what they begin with.
-var plumbing = []string{"torch::unwind::unwind", "torch::CapturedTraceback::gather", "_start", "__libc_", "Py", "_Py", "pymain_", "pyrun_", "run_mod", "run_eval",
+var plumbing = []string{"torch::unwind::unwind", "torch::CapturedTraceback::gather", "_start", "__libc_", "Py", "_Py",
+	"pymain_", "pyrun_", "run_mod", "run_eval",
 	"method_vectorcall", "cfunction_", "slot_tp_", "partial_"}
 
 func machinery(l mem.Location) bool {
-	return l.File == "" && l.Function == "" || l.Native && (l.Function == "??" || strings.Contains(l.Function, "gather_with_cpp") ||
-		slices.ContainsFunc(plumbing, func(begin string) bool { return strings.HasPrefix(l.Function, begin) }))
+	return l.File == "" && l.Function == "" || l.Native &&
+		(l.Function == "??" || strings.Contains(l.Function, "gather_with_cpp") ||
+			slices.ContainsFunc(plumbing, func(begin string) bool { return strings.HasPrefix(l.Function, begin) }))
 }
 
 // nativeName is how people know native code. It is by the node of the autograd graph, else by the operator, else by
@@ -336,14 +347,16 @@ var ownFrame = words.Lazy(`/hightide_agent/imagine/|/torch/_ops\.py$`)
 
 // bareStack says whether a stack has no frames of the program or the framework.
 func bareStack(stacks *mem.StackTable, n uint32) bool {
-	return !slices.ContainsFunc(stacks.Numbers(n), func(l uint32) bool { return !ownFrame.MatchString(stacks.Locations[l].File) })
+	return !slices.ContainsFunc(stacks.Numbers(n),
+		func(l uint32) bool { return !ownFrame.MatchString(stacks.Locations[l].File) })
 }
 
-// aroundOthers are the agent's files that call the program's or a library's code: what is allocated beneath may be that code's.
+// aroundOthers are the agent's files that call the program's or a library's code: what is allocated beneath may be
+// that code's.
 var aroundOthers = words.Lazy(`/hightide_agent/(adapters|imagine|pytorch|xla)/|/hightide_agent/(imports|late|sdk|spans|training)\.py$|/hook/sitecustomize\.py$`)
 
-// IsOwn says whether the agent allocated something for itself: of the frames, innermost first, that are neither the interpreter's nor
-// of Python's own library, its is the first.
+// IsOwn says whether the agent allocated something for itself: of the frames, innermost first, that are neither the
+// interpreter's nor of Python's own library, its is the first.
 func (t *Names) IsOwn(frames []mem.Location) bool {
 	for i := range frames {
 		l := &frames[i]
@@ -409,7 +422,8 @@ func Groups(names *Names, uses []Use) []Group {
 		}
 	}
 	slices.SortStableFunc(groups.All, func(a, b Group) int {
-		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Site.File, b.Site.File), cmp.Compare(a.Site.Line, b.Site.Line), cmp.Compare(a.Site.Name, b.Site.Name))
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Site.File, b.Site.File),
+			cmp.Compare(a.Site.Line, b.Site.Line), cmp.Compare(a.Site.Name, b.Site.Name))
 	})
 	return groups.All
 }

@@ -77,7 +77,8 @@ func TestProgramsWithoutAFile(t *testing.T) {
 	at := func(file string, line int, function string) uint32 {
 		return stacks.Location(mem.Location{File: file, Line: line, Function: function})
 	}
-	numpy, inner, module := at("/env/lib/python3.11/site-packages/numpy/core.py", 9, "full"), at("<string>", 5, "main"), at("<string>", 7, "<module>")
+	numpy, inner, module := at("/env/lib/python3.11/site-packages/numpy/core.py", 9, "full"), at("<string>", 5, "main"),
+		at("<string>", 7, "<module>")
 	generated, script := at("<string>", 3, "__init__"), at("/home/me/train.py", 61, "<module>")
 	names := NewNames(stacks)
 	for _, test := range []struct {
@@ -94,7 +95,8 @@ func TestProgramsWithoutAFile(t *testing.T) {
 	}
 }
 
-// TestInstalledPrograms: of a program that came as a package its own lines are named, and of libraries that run others' models these.
+// TestInstalledPrograms: of a program that came as a package its own lines are named, and of libraries that run
+// others' models these.
 func TestInstalledPrograms(t *testing.T) {
 	stacks := new(mem.StackTable)
 	in := func(file, function string, line int) mem.Location {
@@ -103,18 +105,24 @@ func TestInstalledPrograms(t *testing.T) {
 	script := mem.Location{File: "/env/bin/litgpt", Line: 10, Function: "<module>"}
 	linear, call := in("torch/nn/modules/linear.py", "forward", 125), in("torch/nn/modules/module.py", "_call_impl", 1750)
 	attention, fit := in("litgpt/model.py", "forward", 350), in("litgpt/finetune/full.py", "fit", 220)
-	fabric, quantised := in("lightning/fabric/wrappers.py", "forward", 140), in("bitsandbytes/nn/modules.py", "forward", 500)
-	llama, trainer, trl := in("transformers/models/llama/modeling_llama.py", "forward", 240), in("transformers/trainer.py", "step", 3700), in("trl/scripts/sft.py", "main", 60)
+	fabric, quantised := in("lightning/fabric/wrappers.py", "forward", 140),
+		in("bitsandbytes/nn/modules.py", "forward", 500)
+	llama, trainer, trl := in("transformers/models/llama/modeling_llama.py", "forward", 240),
+		in("transformers/trainer.py", "step", 3700), in("trl/scripts/sft.py", "main", 60)
 	own := mem.Location{File: "/home/me/bin/train", Line: 61, Function: "<module>"}
 	for name, test := range map[string]struct {
 		stack []mem.Location
 		want  string
 		user  bool
 	}{
-		"a console script":       {[]mem.Location{linear, call, attention, call, fabric, fit, script}, "litgpt/model.py:350", false},
-		"quantised weights":      {[]mem.Location{quantised, call, attention, call, fabric, fit, script}, "litgpt/model.py:350", false},
-		"outside of the model":   {[]mem.Location{in("torch/optim/adamw.py", "step", 200), fit, script}, "litgpt/finetune/full.py:220", false},
-		"another's model":        {[]mem.Location{linear, call, llama, call, trainer, trl, script}, "transformers/models/llama/modeling_llama.py:240", false},
+		"a console script": {[]mem.Location{linear, call, attention, call, fabric, fit, script},
+			"litgpt/model.py:350", false},
+		"quantised weights": {[]mem.Location{quantised, call, attention, call, fabric, fit, script},
+			"litgpt/model.py:350", false},
+		"outside of the model": {[]mem.Location{in("torch/optim/adamw.py", "step", 200), fit, script},
+			"litgpt/finetune/full.py:220", false},
+		"another's model": {[]mem.Location{linear, call, llama, call, trainer, trl, script},
+			"transformers/models/llama/modeling_llama.py:240", false},
 		"of two libraries":       {[]mem.Location{trainer, trl, script}, "trl/scripts/sft.py:60", false},
 		"frameworks alone":       {[]mem.Location{linear, call}, "torch/nn/modules/linear.py:125", false},
 		"nothing but a script":   {[]mem.Location{linear, call, script}, "litgpt:10", true},
@@ -130,7 +138,8 @@ func TestInstalledPrograms(t *testing.T) {
 	}
 }
 
-// TestOwnAgent: what the agent allocates for itself is not the program's, and what the program allocates beneath a wrapper of the agent is.
+// TestOwnAgent: what the agent allocates for itself is not the program's, and what the program allocates beneath a
+// wrapper of the agent is.
 func TestOwnAgent(t *testing.T) {
 	at := func(file, function string) mem.Location { return mem.Location{File: file, Line: 7, Function: function} }
 	user := at("/home/me/train.py", "train")

@@ -114,7 +114,8 @@ func (d *Device) inferredSteps() []Stretch {
 		}
 	}
 	called := d.calledSteps(trains)
-	if n := len(called); n >= leastSteps && (best < leastSteps || float64(best) > microBatches*float64(n) || n > mostOptimizers*best) {
+	if n := len(called); n >= leastSteps && (best < leastSteps || float64(best) > microBatches*float64(n) ||
+		n > mostOptimizers*best) {
 		return d.close(called)
 	}
 	if best < leastSteps {
@@ -136,9 +137,9 @@ func (d *Device) inferredSteps() []Stretch {
 	return d.close(steps)
 }
 
-// calledSteps are what runs of one phase tell. In a training each step ends with the optimizer, so one begins with the first
-// allocation after that, if a backward pass follows. Without a training each call of the model is one, if something is allocated
-// between them. Where micro-batches or layers repeat more often, these are the steps.
+// calledSteps are what runs of one phase tell. In a training each step ends with the optimizer, so one begins with
+// the first allocation after that, if a backward pass follows. Without a training each call of the model is one, if
+// something is allocated between them. Where micro-batches or layers repeat more often, these are the steps.
 func (d *Device) calledSteps(trains bool) (steps []Stretch) {
 	open, passed := false, false // a step has begun; its backward pass was seen
 	for _, run := range d.phaseRuns() {
@@ -161,7 +162,10 @@ func (d *Device) calledSteps(trains bool) (steps []Stretch) {
 	if trains && open && !passed { // an evaluation after the last step, or one that had hardly begun
 		steps = steps[:len(steps)-1]
 	}
-	if trains && !slices.ContainsFunc(d.phaseRuns(), func(r phaseRun) bool { return r.phase == phaseOptimizer && !r.few }) {
+	if trains && !slices.ContainsFunc(d.phaseRuns(), func(r phaseRun) bool {
+		return r.phase == phaseOptimizer &&
+			!r.few
+	}) {
 		return nil
 	}
 	return steps
@@ -244,8 +248,9 @@ func (d *Device) anchors() []anchor {
 	return all
 }
 
-// backwardPasses are the events at which a backward pass begins. What it allocates comes after a forward pass, or in a program
-// without modules after anything else. Result trains says whether there is any such memory: the trace may begin amidst a pass.
+// backwardPasses are the events at which a backward pass begins. What it allocates comes after a forward pass, or in
+// a program without modules after anything else. Result trains says whether there is any such memory: the trace may
+// begin amidst a pass.
 func (d *Device) backwardPasses() (begins []int32, trains bool) {
 	runs := slices.DeleteFunc(slices.Clone(d.phaseRuns()), func(r phaseRun) bool { return r.few })
 	modules := slices.ContainsFunc(runs, func(r phaseRun) bool { return r.phase == phaseForward })
@@ -263,8 +268,8 @@ func (d *Device) backwardPasses() (begins []int32, trains bool) {
 	return begins, trains
 }
 
-// apart says whether a backward pass begins between nearly all neighbours of some events: what repeats within one pass, or
-// within one forward call of a training, is layers.
+// apart says whether a backward pass begins between nearly all neighbours of some events: what repeats within one
+// pass, or within one forward call of a training, is layers.
 func apart(events, passes []int32) bool {
 	together, next := 0, 0
 	for i := 1; i < len(events); i++ {

@@ -52,10 +52,12 @@ func (m *made) backward(layers int, cpp bool) {
 		if !cpp {
 			return 0
 		}
-		return m.calls(mem.Location{Function: name, Native: true}, mem.Location{Function: "torch::autograd::Engine::thread_main", Native: true})
+		return m.calls(mem.Location{Function: name, Native: true},
+			mem.Location{Function: "torch::autograd::Engine::thread_main", Native: true})
 	}
 	for range layers {
-		for i, name := range []string{"AddmmBackward0::apply", "MulBackward0::apply", "ViewBackward0::apply", "GeluBackward0::apply", "AddBackward0::apply"} {
+		for i, name := range []string{"AddmmBackward0::apply", "MulBackward0::apply", "ViewBackward0::apply",
+			"GeluBackward0::apply", "AddBackward0::apply"} {
 			size := mem.Bytes(64+i) * mem.KiB
 			m.free(m.alloc(of(name), size), size)
 		}
@@ -71,7 +73,8 @@ func (m *made) forward(layers int, modules bool) {
 			if modules {
 				frames = append(frames, mem.Location{File: "/x/torch/nn/modules/module.py", Function: "_call_impl", Line: 1})
 			}
-			m.alloc(m.calls(append(frames, mem.Location{File: "/home/me/train.py", Function: "main", Line: 50})...), mem.Bytes(40+i)*mem.KiB)
+			m.alloc(m.calls(append(frames, mem.Location{File: "/home/me/train.py", Function: "main", Line: 50})...),
+				mem.Bytes(40+i)*mem.KiB)
 		}
 	}
 }
@@ -115,7 +118,8 @@ func TestLayersAreNoSteps(t *testing.T) {
 // TestStepsOfATraining: the same layers, trained for some steps, do.
 func TestStepsOfATraining(t *testing.T) {
 	for name, how := range map[string]struct{ modules, cpp bool }{
-		"modules, C++": {true, true}, "modules": {true, false}, "no modules, C++": {false, true}, "no modules": {false, false},
+		"modules, C++": {true, true}, "modules": {true, false}, "no modules, C++": {false, true},
+		"no modules": {false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var m made

@@ -7,8 +7,8 @@ import (
 	"hightide/internal/mem"
 )
 
-// Stopped is a site that came to hold more, then rested, and still holds it at the end. Whether it grew steadily until then, Growing says
-// of the bins up to At.
+// Stopped is a site that came to hold more, then rested, and still holds it at the end. Whether it grew steadily
+// until then, Growing says of the bins up to At.
 type Stopped struct {
 	Site *Site
 	At   int       // the bin from which on it rested
@@ -21,7 +21,8 @@ const (
 	restsNear = 0.03 // of its rise: what it changes by while it rests
 )
 
-// Stopped finds the sites of which that is so, in the order in which they stopped. least is the smallest rise that matters, in bytes.
+// Stopped finds the sites of which that is so, in the order in which they stopped. least is the smallest rise that
+// matters, in bytes.
 func (h *History) Stopped(names *Names, bins Bins, least float64, wants func(stack uint32) bool) []Stopped {
 	if len(bins.Stretches) < leastBins {
 		return nil

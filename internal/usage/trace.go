@@ -8,14 +8,14 @@ import (
 	"hightide/internal/mem"
 )
 
-// Device is the history of one device's caching allocator, exact, with what only an allocator knows. It is rebuilt from the
-// trace and the final state:
+// Device is the history of one device's caching allocator, exact, with what only an allocator knows. It is rebuilt
+// from the trace and the final state:
 //
 //	final segments ──▶ allocator.RewindAnyway ──▶ initial state ──▶ forwards along an allocator.Layout ──▶ spans, levels
 //
 // A span is a block, from the event that allocated it to the one by which the program freed it. Sizes of blocks are not
-// in a trace. They follow from where free memory lay and from the allocator's rule for splitting it; a block that cannot
-// be placed so counts with its rounded size.
+// in a trace. They follow from where free memory lay and from the allocator's rule for splitting it; a block that
+// cannot be placed so counts with its rounded size.
 type Device struct {
 	*History
 	Snapshot *mem.AllocatorSnapshot
@@ -91,7 +91,8 @@ var Whole = Stretch{Beginning, Never}
 
 const curveWidth = 2000
 
-// FromTrace plays a device's trace, and looks for the peak and the curve among some of its events. The cost is linear in events and blocks.
+// FromTrace plays a device's trace, and looks for the peak and the curve among some of its events. The cost is linear
+// in events and blocks.
 func FromTrace(s *mem.AllocatorSnapshot, device int, among Stretch) *Device {
 	d := &Device{Among: among, Snapshot: s, Number: device, Trace: &mem.Trace{Device: device}}
 	for i := range s.Traces {
@@ -113,8 +114,8 @@ func FromTrace(s *mem.AllocatorSnapshot, device int, among Stretch) *Device {
 	return d
 }
 
-// begin takes over the state before the first event. Room for the blocks to come, which is hundreds of megabytes, is got on
-// another core meanwhile.
+// begin takes over the state before the first event. Room for the blocks to come, which is hundreds of megabytes, is
+// got on another core meanwhile.
 func (d *Device) begin() {
 	allocations := 0
 	for _, action := range d.Trace.Action {
@@ -212,7 +213,8 @@ func (d *Device) highest(i Moment, at *Levels) {
 	if i < d.Among.From {
 		return
 	}
-	d.Most = Levels{max(d.Most.Allocated, at.Allocated), max(d.Most.Active, at.Active), max(d.Most.Reserved, at.Reserved), max(d.Most.Requested, at.Requested)}
+	d.Most = Levels{max(d.Most.Allocated, at.Allocated), max(d.Most.Active, at.Active),
+		max(d.Most.Reserved, at.Reserved), max(d.Most.Requested, at.Requested)}
 	if d.layout.Releasable > d.Releasable.Bytes {
 		d.Releasable = ReleasePoint{i, d.layout.Releasable}
 	}

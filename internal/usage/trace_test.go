@@ -17,7 +17,8 @@ func TestHistoryEndsInTheFinalState(t *testing.T) {
 		totals := s.Totals(0)
 		want := Levels{totals.Allocated, totals.Active, totals.Reserved, totals.Requested}
 		if d.End != want || d.Unplaced != 0 || d.Contradictions != 0 {
-			t.Errorf("%s: ends with %+v, want %+v; %d unplaced, %d contradictions", name, d.End, want, d.Unplaced, d.Contradictions)
+			t.Errorf("%s: ends with %+v, want %+v; %d unplaced, %d contradictions", name, d.End, want, d.Unplaced,
+				d.Contradictions)
 		}
 		sizes := map[uint64]mem.Bytes{}
 		d.Each(d.Moments-1, func(n int) { sizes[d.Block.Address[n]] = d.Bytes[n] })
@@ -46,8 +47,8 @@ func TestHistoryEndsInTheFinalState(t *testing.T) {
 	}
 }
 
-// TestRingThatBeginsAmidstAFree: a block whose free the program had asked for before the ring begins is held by nobody in it. That is so though its
-// memory is not free before the free is complete.
+// TestRingThatBeginsAmidstAFree: a block whose free the program had asked for before the ring begins is held by
+// nobody in it. That is so though its memory is not free before the free is complete.
 func TestRingThatBeginsAmidstAFree(t *testing.T) {
 	var m made
 	m.event(mem.ActionFreeCompleted, 1<<50, 7*mem.MiB, 0)

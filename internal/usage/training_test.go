@@ -31,7 +31,8 @@ func (m *made) call6(batch mem.Bytes) (saved []block) {
 	for range 6 {
 		for i := range 4 {
 			size := (batch + mem.Bytes(i)) * mem.KiB
-			saved = append(saved, block{m.alloc(m.calls(mem.Location{File: "/home/me/train.py", Function: "block", Line: 10 + i}, call, trainLine), size), size})
+			saved = append(saved, block{m.alloc(m.calls(mem.Location{File: "/home/me/train.py", Function: "block", Line: 10 +
+				i}, call, trainLine), size), size})
 		}
 	}
 	return saved
@@ -41,7 +42,8 @@ func (m *made) call6(batch mem.Bytes) (saved []block) {
 func (m *made) pass(batch mem.Bytes) (gradients []block) {
 	saved := m.call6(batch)
 	for range 6 {
-		stack := m.calls(mem.Location{Function: "AddmmBackward0::apply", Native: true}, mem.Location{Function: "torch::autograd::Engine::thread_main", Native: true})
+		stack := m.calls(mem.Location{Function: "AddmmBackward0::apply", Native: true},
+			mem.Location{Function: "torch::autograd::Engine::thread_main", Native: true})
 		m.free(m.alloc(stack, batch*mem.KiB), batch*mem.KiB)
 		gradients = append(gradients, block{m.alloc(stack, 64*mem.KiB), 64 * mem.KiB})
 	}
@@ -63,7 +65,8 @@ func (m *made) optimize(states []block) []block {
 	return states
 }
 
-// TestStepsAreWhatTheProgramTakes: neither micro-batches nor layers nor epochs are steps, and batches of different sizes are.
+// TestStepsAreWhatTheProgramTakes: neither micro-batches nor layers nor epochs are steps, and batches of different
+// sizes are.
 func TestStepsAreWhatTheProgramTakes(t *testing.T) {
 	for name, of := range map[string]struct {
 		steps  int
@@ -122,7 +125,8 @@ func trained(steps, keeps int) *Device {
 	var m made
 	var parameters, states []block
 	for range 4 {
-		parameters = append(parameters, block{m.alloc(m.calls(mem.Location{File: "/home/me/train.py", Function: "build", Line: 3}, trainLine), 256*mem.KiB), 256 * mem.KiB})
+		parameters = append(parameters, block{m.alloc(m.calls(mem.Location{File: "/home/me/train.py", Function: "build",
+			Line: 3}, trainLine), 256*mem.KiB), 256 * mem.KiB})
 	}
 	kept := m.calls(mem.Location{File: "/home/me/train.py", Function: "keep", Line: 30}, trainLine)
 	for i := range steps {
@@ -161,7 +165,8 @@ func TestLateGrowth(t *testing.T) {
 	}
 }
 
-// TestSmallGrowthOfEachStep: what every step keeps alike is told from a block on, what only some keep is not said to be of each.
+// TestSmallGrowthOfEachStep: what every step keeps alike is told from a block on, what only some keep is not said to
+// be of each.
 func TestSmallGrowthOfEachStep(t *testing.T) {
 	for often, want := range map[int]bool{1: true, 3: false} {
 		var m made
@@ -183,8 +188,8 @@ func TestSmallGrowthOfEachStep(t *testing.T) {
 	}
 }
 
-// TestWhatLivesThroughATraining: parameters and Adam's state that a program gives back at its end are neither activations
-// nor temporaries.
+// TestWhatLivesThroughATraining: parameters and Adam's state that a program gives back at its end are neither
+// activations nor temporaries.
 func TestWhatLivesThroughATraining(t *testing.T) {
 	d := trained(10, 10)
 	c := NewCategories(d, nil)
@@ -210,7 +215,8 @@ func TestNoFramesTellNothing(t *testing.T) {
 	for i := range d.Len() {
 		seen[c.Of(i)]++
 	}
-	if steps := d.Steps(nil); !d.Frameless() || steps != nil && len(steps.Phases) > 0 || seen["gradients"]+seen["optimizer state"]+seen["activations"] != 0 {
+	if steps := d.Steps(nil); !d.Frameless() || steps != nil && len(steps.Phases) > 0 ||
+		seen["gradients"]+seen["optimizer state"]+seen["activations"] != 0 {
 		t.Errorf("%v, %+v", seen, steps)
 	}
 }

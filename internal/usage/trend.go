@@ -10,7 +10,8 @@ type Curve struct {
 	X []float64
 	Y []float64
 
-	// Whole says that the bins are steps as they were, warm-up left out, and the values exact: then three of them are enough.
+	// Whole says that the bins are steps as they were, warm-up left out, and the values exact: then three of them are
+	// enough.
 	Whole bool
 }
 
@@ -40,9 +41,9 @@ const (
 	grainsInRise = 4    // samples, from which on their number tells a rise
 )
 
-// Noise is what sampling does to a curve. It has the variance of the growth over its window. It is also what it would be over
-// the later half if nothing grew there (bytes²), and the bytes that one sample stands for. All are 0
-// where nothing is sampled.
+// Noise is what sampling does to a curve. It has the variance of the growth over its window. It is also what it would
+// be over the later half if nothing grew there (bytes²), and the bytes that one sample stands for. All are 0 where
+// nothing is sampled.
 type Noise struct {
 	Variance float64
 	Later    float64
@@ -99,8 +100,8 @@ func TrendOf(c Curve, of Noise, least float64) Trend {
 	return t
 }
 
-// restsAtEnd says whether a curve has not risen for far longer at its end than ever before: a buffer that became full late. A
-// rise is by more than a fiftieth of the growth, and than its noise.
+// restsAtEnd says whether a curve has not risen for far longer at its end than ever before: a buffer that became full
+// late. A rise is by more than a fiftieth of the growth, and than its noise.
 func restsAtEnd(x, kept []float64, noise float64) bool {
 	step := max((kept[len(kept)-1]-kept[0])/50, noise)
 	level, at := kept[0], x[0]
@@ -220,8 +221,8 @@ func shape(rises []float64, total float64) string {
 	return ""
 }
 
-// bend is by how much the slopes of both halves stray from that of the whole: a warm-up that is not over, or a growth that gets slower, is
-// in a mean slope, and no noise tells of it.
+// bend is by how much the slopes of both halves stray from that of the whole: a warm-up that is not over, or a growth
+// that gets slower, is in a mean slope, and no noise tells of it.
 func bend(x, kept []float64) float64 {
 	last, middle := len(x)-1, len(x)/2
 	first := (kept[middle] - kept[0]) / (x[middle] - x[0])
@@ -239,7 +240,8 @@ func roughness(x, kept []float64) float64 {
 	return 1.4826 * medianFloat(strays)
 }
 
-// scatter is how far what is kept strays from the straight line through its ends, in bytes: the root of the mean square.
+// scatter is how far what is kept strays from the straight line through its ends, in bytes: the root of the mean
+// square.
 func scatter(x, kept []float64) float64 {
 	slope := (kept[len(kept)-1] - kept[0]) / (x[len(x)-1] - x[0])
 	squares := 0.0
@@ -249,8 +251,8 @@ func scatter(x, kept []float64) float64 {
 	return math.Sqrt(squares / float64(len(x)))
 }
 
-// Refine takes the slope from levels at the ends of steps, where a few are known over most of a trend that was seen in samples.
-// These fall anywhere in a step, and a step may take far more than it keeps.
+// Refine takes the slope from levels at the ends of steps, where a few are known over most of a trend that was seen
+// in samples. These fall anywhere in a step, and a step may take far more than it keeps.
 func (t *Trend) Refine(ends Curve) {
 	x, y := ends.X, ends.Y
 	for len(x) >= leastSteps && x[0] < ends.X[0]+WarmUpPart*(ends.X[len(ends.X)-1]-ends.X[0]) && len(x) > leastSteps {
@@ -312,8 +314,8 @@ func Binned(times, values []int64, from, to int64, n int, at func(int64) float64
 	return c
 }
 
-// Confidence is the chance that a growth is more than noise: as far as its error tells, and as far as so few points could
-// rise by luck.
+// Confidence is the chance that a growth is more than noise: as far as its error tells, and as far as so few points
+// could rise by luck.
 func (t *Trend) Confidence() float64 {
 	c := 1.0
 	if t.Half > 0 {

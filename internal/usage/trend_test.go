@@ -22,8 +22,8 @@ func withinSteps(rng *rand.Rand, samples int, each float64) Curve {
 	return Binned(times, values, 0, times[len(times)-1], MostBins, func(t int64) float64 { return float64(t) / 1000 })
 }
 
-// TestGrowthWithinSteps: where samples fall anywhere in steps that take far more than they keep, the error of the growth
-// holds the truth.
+// TestGrowthWithinSteps: where samples fall anywhere in steps that take far more than they keep, the error of the
+// growth holds the truth.
 func TestGrowthWithinSteps(t *testing.T) {
 	for _, each := range []float64{0.7, 4, 9} { // steps from one sample to the next
 		held, seen := 0, 0

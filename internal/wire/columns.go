@@ -276,12 +276,14 @@ func appendAbsent(dst []byte, f mem.HeapUse) []byte {
 }
 
 func decodeHeapUse(d *decoder) (mem.Frame, error) {
-	f := mem.HeapUse{Process: d.uint32(), Time: d.int(), Step: d.uint(), Live: mem.Bytes(d.int()), Variance: d.float(), Peak: d.uint() == 1}
+	f := mem.HeapUse{Process: d.uint32(), Time: d.int(), Step: d.uint(), Live: mem.Bytes(d.int()), Variance: d.float(),
+		Peak: d.uint() == 1}
 	f.Sites = make([]mem.SiteUse, d.count(5))
 	var stack int64
 	for i := range f.Sites {
 		stack += d.int()
-		f.Sites[i] = mem.SiteUse{Stack: uint32(stack), Phase: mem.Phase(d.string()), Live: mem.Bytes(d.int()), Count: d.uint(), Allocated: mem.Bytes(d.int())}
+		f.Sites[i] = mem.SiteUse{Stack: uint32(stack), Phase: mem.Phase(d.string()), Live: mem.Bytes(d.int()),
+			Count: d.uint(), Allocated: mem.Bytes(d.int())}
 	}
 	if d.err == nil && len(d.rest) > 0 {
 		f.Absent = mem.Bytes(d.int())

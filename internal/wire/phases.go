@@ -192,7 +192,8 @@ func appendPhaseStats(dst []byte, f mem.PhaseStats) []byte {
 }
 
 func decodePhaseStats(d *decoder) (mem.Frame, error) {
-	f := mem.PhaseStats{Process: d.uint32(), Phase: mem.Phase(d.string()), Name: d.string(), Count: d.uint(), Total: d.int(), Max: d.int()}
+	f := mem.PhaseStats{Process: d.uint32(), Phase: mem.Phase(d.string()), Name: d.string(), Count: d.uint(),
+		Total: d.int(), Max: d.int()}
 	d.optionals(0, &f.RSSPeak, &f.RSSNet, &f.RSSMaxRise, &f.DevicePeak, &f.DeviceNet)
 	return f, d.err
 }

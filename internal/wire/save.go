@@ -101,7 +101,8 @@ func heaps(run *mem.Run, yield func(mem.Frame) bool) bool {
 		}
 		for _, p := range h.History {
 			at := moment{p.Time, p.Step}
-			if !yield(mem.HeapUse{Process: process, Time: p.Time, Step: p.Step, Live: p.Live, Variance: p.Variance, Absent: p.Absent, Sites: changed[at]}) {
+			if !yield(mem.HeapUse{Process: process, Time: p.Time, Step: p.Step, Live: p.Live, Variance: p.Variance,
+				Absent: p.Absent, Sites: changed[at]}) {
 				return false
 			}
 			delete(changed, at)
@@ -124,7 +125,8 @@ func facts(run *mem.Run, yield func(mem.Frame) bool) bool {
 		for at := 0; ; at += 1 << 20 {
 			end := min(at+1<<20, len(s.Data))
 			last := end == len(s.Data)
-			if !yield(mem.Snapshot{Process: s.Process, Time: s.Time, Name: s.Name, Format: s.Format, Piece: s.Data[at:end], Last: last && s.Complete}) {
+			if !yield(mem.Snapshot{Process: s.Process, Time: s.Time, Name: s.Name, Format: s.Format, Piece: s.Data[at:end],
+				Last: last && s.Complete}) {
 				return false
 			}
 			if last {
@@ -192,7 +194,8 @@ func collect(r *Reader) (*mem.Run, error) {
 	}
 	slices.SortStableFunc(run.Damage, func(a, b mem.Damage) int { return cmp.Compare(a.Offset, b.Offset) })
 	if n := r.Unknown(); n > 0 {
-		run.Damage = append(run.Damage, mem.Damage{Text: fmt.Sprintf("%d facts are of kinds that only a newer hightide knows", n)})
+		run.Damage = append(run.Damage,
+			mem.Damage{Text: fmt.Sprintf("%d facts are of kinds that only a newer hightide knows", n)})
 	}
 	return run, nil
 }

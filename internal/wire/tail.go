@@ -90,7 +90,8 @@ func (t *Tail) cutBack(size int64) Batch {
 	t.seek(size)
 	lost := t.next - size
 	t.next, t.reader.begun = size, false
-	return Batch{Next: size, Damage: []mem.Damage{{Offset: size, Text: fmt.Sprintf("the recording was cut back by %d bytes", lost)}}}
+	return Batch{Next: size, Damage: []mem.Damage{{Offset: size,
+		Text: fmt.Sprintf("the recording was cut back by %d bytes", lost)}}}
 }
 
 // block reads the next block.

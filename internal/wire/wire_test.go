@@ -23,19 +23,26 @@ func everyKind() []mem.Frame {
 			Command: []string{"python", "train.py", "ünï"}, Cwd: "/home/u", Env: map[string]string{"A": "1"}, Version: "1",
 			Host: mem.Host{Name: "h", OS: "linux", Kernel: "6", CPU: "x", CPUs: 8, Memory: mem.Some(1 << 40), PageSize: 4096,
 				GPUs: []mem.GPU{{Index: 1, UUID: "u", Vendor: "nvidia", Name: "A10", Memory: mem.Some(24 << 30), Driver: "5"}}},
-			Git: &mem.Git{Commit: "c0ffee", Branch: "main", Dirty: true}, StartMono: 5, StartWall: 6, Options: map[string]string{"interval": "100ms"},
+			Git: &mem.Git{Commit: "c0ffee", Branch: "main", Dirty: true}, StartMono: 5, StartWall: 6,
+			Options: map[string]string{"interval": "100ms"},
 		},
 		mem.Process{ID: 1, PID: 99, Parent: 0, StartTicks: 7, Command: []string{"python"}, Role: "main", Rank: mem.Some(0),
-			Python: "3.11", Frameworks: map[string]string{"torch": "2.15"}, Start: 8, End: mem.Some(9), MaxRSS: mem.Some(1 << 33)},
-		mem.SeriesDef{ID: 1, Process: 1, Device: "cuda:0", Name: mem.SeriesRSS, Unit: mem.UnitBytes, Label: mem.Sampled, Error: 3},
-		mem.Samples{Series: 1, Times: []int64{100, 200, 300, 300, math.MaxInt64}, Values: []int64{0, -1, math.MaxInt64, math.MinInt64, 7}},
+			Python: "3.11", Frameworks: map[string]string{"torch": "2.15"}, Start: 8, End: mem.Some(9),
+			MaxRSS: mem.Some(1 << 33)},
+		mem.SeriesDef{ID: 1, Process: 1, Device: "cuda:0", Name: mem.SeriesRSS, Unit: mem.UnitBytes, Label: mem.Sampled,
+			Error: 3},
+		mem.Samples{Series: 1, Times: []int64{100, 200, 300, 300, math.MaxInt64},
+			Values: []int64{0, -1, math.MaxInt64, math.MinInt64, 7}},
 		mem.Samples{Series: 1, Times: []int64{}, Values: []int64{}},
 		mem.Spans{
-			{Process: 1, Thread: 12345, Phase: mem.PhaseForward, Step: 3, Start: 100, End: 150, RSSStart: mem.Some(10), RSSEnd: mem.Some(30), RSSPeak: mem.Some(25)},
-			{Process: math.MaxUint32, Phase: mem.PhaseModule, Name: "encoder", Step: math.MaxUint64, Start: 120, End: 110, DeviceEnd: mem.Some(0)},
+			{Process: 1, Thread: 12345, Phase: mem.PhaseForward, Step: 3, Start: 100, End: 150, RSSStart: mem.Some(10),
+				RSSEnd: mem.Some(30), RSSPeak: mem.Some(25)},
+			{Process: math.MaxUint32, Phase: mem.PhaseModule, Name: "encoder", Step: math.MaxUint64, Start: 120, End: 110,
+				DeviceEnd: mem.Some(0)},
 			{Phase: mem.PhaseUser, Name: "mine", RSSPeak: mem.Some(-5), DeviceStart: mem.Some(1 << 50)},
 		},
-		mem.PhaseStats{Process: 2, Phase: mem.PhaseBackward, Name: "n", Count: 3, Total: 4, Max: 5, RSSPeak: mem.Some(6), RSSNet: mem.Some(-7), DevicePeak: mem.Some(8)},
+		mem.PhaseStats{Process: 2, Phase: mem.PhaseBackward, Name: "n", Count: 3, Total: 4, Max: 5, RSSPeak: mem.Some(6),
+			RSSNet: mem.Some(-7), DevicePeak: mem.Some(8)},
 		mem.Steps{
 			{Process: 1, Number: 1, Time: 10, RSS: mem.Some(100), Heap: mem.Some(5)},
 			{Process: 1, Number: 2, Time: 20, Duration: 10, RSS: mem.Some(90), Micro: 4, Skipped: true, Device: mem.Some(0)},
@@ -44,16 +51,22 @@ func everyKind() []mem.Frame {
 		mem.StackDef{ID: 7, Locations: []mem.Location{where, {File: "libc.so", Function: "malloc", Native: true}}},
 		mem.HeapUse{Process: 1, Time: 50, Step: 2, Live: 1 << 30, Variance: 1.5e18, Peak: true, Sites: []mem.SiteUse{
 			{Stack: 7, Phase: mem.PhaseForward, Live: 1 << 29, Count: 12, Allocated: 1 << 31}, {Stack: 3, Live: -1}}},
-		mem.HeapAges{Process: 1, Time: 55, From: 10, Width: 1 << 26, Peak: true, Sites: []mem.SiteAges{{Stack: 7, Born: []mem.Bytes{0, 1 << 29}, Outlived: 3}}},
-		mem.HeapUse{Process: 1, Time: 55, Step: 2, Live: 1 << 20, Absent: 1 << 30, Sites: []mem.SiteUse{{Stack: 7, Live: 1 << 20, Count: 1, Absent: 1 << 30}, {Stack: 3}}},
-		mem.Holder{Process: 1, Time: 60, Step: 2, Kind: "list", Name: "history", Where: where, Items: 2, PerStep: 1.25, Contains: "Tensor", Tensors: mem.Some(4), Graph: true,
-			Parts: []mem.HeldPart{{At: ".logits", Type: "Tensor", Elements: 6, Bytes: 24, Storage: 48, GradFn: "MulBackward0"}}, Saved: mem.Some(0),
+		mem.HeapAges{Process: 1, Time: 55, From: 10, Width: 1 << 26, Peak: true,
+			Sites: []mem.SiteAges{{Stack: 7, Born: []mem.Bytes{0, 1 << 29}, Outlived: 3}}},
+		mem.HeapUse{Process: 1, Time: 55, Step: 2, Live: 1 << 20, Absent: 1 << 30,
+			Sites: []mem.SiteUse{{Stack: 7, Live: 1 << 20, Count: 1, Absent: 1 << 30}, {Stack: 3}}},
+		mem.Holder{Process: 1, Time: 60, Step: 2, Kind: "list", Name: "history", Where: where, Items: 2, PerStep: 1.25,
+			Contains: "Tensor", Tensors: mem.Some(4), Graph: true,
+			Parts: []mem.HeldPart{{At: ".logits", Type: "Tensor", Elements: 6, Bytes: 24, Storage: 48,
+				GradFn: "MulBackward0"}}, Saved: mem.Some(0),
 			Bound: mem.Some(64), BoundBy: "maxlen=64", Others: []mem.Location{where}, Ran: true},
 		mem.Cell{File: "/tmp/ipykernel_7/1629780061.py", Name: "cell [3]", Text: "x = 1\n"},
 		mem.Module{Process: 1, Name: "encoder", Class: "Linear", Parameters: 1, Buffers: 2},
 		mem.ModelUse{Process: 1, Step: 2, Device: "cpu", Parameters: mem.Some(3), Optimizer: mem.Some(0)},
-		mem.Event{Time: 70, Process: 1, Kind: "oom", Text: "…", Step: mem.Some(2), Bytes: mem.Some(3), Where: &where, Facts: map[string]string{"source": "torch"}},
-		mem.Snapshot{Process: 1, Time: 80, Name: "oom.pickle", Format: "torch-pickle", Piece: []byte{0, 1, 2, 255}, Last: true},
+		mem.Event{Time: 70, Process: 1, Kind: "oom", Text: "…", Step: mem.Some(2), Bytes: mem.Some(3), Where: &where,
+			Facts: map[string]string{"source": "torch"}},
+		mem.Snapshot{Process: 1, Time: 80, Name: "oom.pickle", Format: "torch-pickle", Piece: []byte{0, 1, 2, 255},
+			Last: true},
 		mem.Drop{Process: 1, Place: "ring", Records: 9, Bytes: 10},
 		mem.End{Time: 90, ExitCode: mem.Some(0), Reason: "exit"},
 		mem.Found{Findings: 3},
@@ -63,17 +76,23 @@ func everyKind() []mem.Frame {
 // imagined is a frame of each kind that only a run on imaginary GPUs has, with each field set.
 func imagined() []mem.Frame {
 	line := mem.Location{File: "train.py", Line: 41, Function: "main"}
-	verdict := mem.GPUVerdict{GPU: "a10", GPUName: "NVIDIA A10", Compute: "8.6", SMs: 72, Verdict: mem.VerdictTight, Total: 1 << 34, Context: 1 << 28, Allocated: mem.Some(1),
+	verdict := mem.GPUVerdict{GPU: "a10", GPUName: "NVIDIA A10", Compute: "8.6", SMs: 72, Verdict: mem.VerdictTight,
+		Total: 1 << 34, Context: 1 << 28, Allocated: mem.Some(1),
 		Reserved: mem.Some(2), Used: mem.Some(3), Headroom: mem.Some(-4), Price: 1.29, Label: mem.Imagined, Note: "in step 1"}
 	return []mem.Frame{
-		mem.ImaginedSetup{GPU: "a10", Name: "NVIDIA A10", Compute: "8.6", SMs: 72, Count: 2, Total: 1 << 34, TotalLabel: mem.Measured, Context: 1 << 28, Tight: 1 << 30,
+		mem.ImaginedSetup{GPU: "a10", Name: "NVIDIA A10", Compute: "8.6", SMs: 72, Count: 2, Total: 1 << 34,
+			TotalLabel: mem.Measured, Context: 1 << 28, Tight: 1 << 30,
 			Price: 1.29, Steps: "auto", Sizes: "upper", AllocConf: "default", ReadValue: "1", World: 128},
-		mem.ImaginedDevice{Rank: mem.Some(127), Index: 7, GPU: "a10", Total: 1 << 34, Used: math.MaxInt64, Context: 1 << 28, Failed: math.MaxUint64},
-		mem.DeviceUse{Process: 1, Device: "rank 127 nvidia:7", Index: 7, Used: 5, Parts: map[string]mem.Bytes{"context": 3, "allocated": 2}, Played: true},
+		mem.ImaginedDevice{Rank: mem.Some(127), Index: 7, GPU: "a10", Total: 1 << 34, Used: math.MaxInt64, Context: 1 << 28,
+			Failed: math.MaxUint64},
+		mem.DeviceUse{Process: 1, Device: "rank 127 nvidia:7", Index: 7, Used: 5,
+			Parts: map[string]mem.Bytes{"context": 3, "allocated": 2}, Played: true},
 		mem.LibraryCall{Name: "cusparseSpMM", Count: 3, Refused: true},
 		mem.ReadBack{Process: 1, Agent: true, Location: line, Count: 12, Bytes: 96},
-		mem.DevicePeak{Process: 1, Time: 70, Device: "cuda:0", Allocated: mem.Some(0), Reserved: mem.Some(1), Phase: mem.PhaseBackward, Step: mem.Some(0)},
-		mem.PeakParts{Process: 1, Device: "cuda:0", Parameters: mem.Some(1), Gradients: mem.Some(2), Optimizer: mem.Some(3), Buffers: mem.Some(4), Inputs: mem.Some(5),
+		mem.DevicePeak{Process: 1, Time: 70, Device: "cuda:0", Allocated: mem.Some(0), Reserved: mem.Some(1),
+			Phase: mem.PhaseBackward, Step: mem.Some(0)},
+		mem.PeakParts{Process: 1, Device: "cuda:0", Parameters: mem.Some(1), Gradients: mem.Some(2), Optimizer: mem.Some(3),
+			Buffers: mem.Some(4), Inputs: mem.Some(5),
 			Activations: mem.Some(6), Temporaries: mem.Some(7), Workspaces: mem.Some(8), Other: mem.Some(9), ByStack: 10},
 		mem.DataSize{Process: 1, Op: "nonzero", Policy: "upper", Location: line, Count: 6, Elements: 1 << 40},
 		mem.Unreached{Process: 1, What: "evaluation", Text: "no call of eval() was seen", Location: line},
@@ -81,7 +100,8 @@ func imagined() []mem.Frame {
 		mem.Redirected{Process: 1, Path: "out/last.pt", Count: 2},
 		mem.Switch{Process: 1, Name: "bf16", Applied: true, Text: "autocast"},
 		mem.Condition{Process: 1, Name: "attention", Value: "flash"},
-		mem.Trial{Set: mem.TrialTry, Try: mem.Try{Kind: "batch", What: "batch 16", Command: "python train.py", GPUVerdict: verdict}},
+		mem.Trial{Set: mem.TrialTry, Try: mem.Try{Kind: "batch", What: "batch 16", Command: "python train.py",
+			GPUVerdict: verdict}},
 		mem.Trial{Set: mem.TrialCatalogue, Try: mem.Try{GPUVerdict: verdict}},
 	}
 }
@@ -231,7 +251,8 @@ func TestCutAnywhere(t *testing.T) {
 		if len(frames) != whole {
 			t.Fatalf("cut at %d: %d frames, want %d", cut, len(frames), whole)
 		}
-		if rest == 0 && len(r.Damage()) != 0 || rest > 0 && (len(r.Damage()) != 1 || r.Damage()[0].Bytes != int64(rest) || r.Damage()[0].Offset != int64(cut-rest)) {
+		if rest == 0 && len(r.Damage()) != 0 || rest > 0 &&
+			(len(r.Damage()) != 1 || r.Damage()[0].Bytes != int64(rest) || r.Damage()[0].Offset != int64(cut-rest)) {
 			t.Fatalf("cut at %d, %d bytes into a block: damage %v", cut, rest, r.Damage())
 		}
 	}

@@ -8,7 +8,8 @@ import (
 )
 
 func TestNeeds(t *testing.T) {
-	for text, want := range map[string]string{ // alternatives by space, words of one by semicolon, choices by comma; ! decides
+	// alternatives by space, words of one by semicolon, choices by comma; ! decides
+	for text, want := range map[string]string{
 		`abc`:                          "abc!",
 		`torch/optim.*:`:               "torch/optim;:",
 		`(optim|optimizers?)\.py:step`: "optim;.py:step",

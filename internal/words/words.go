@@ -24,8 +24,8 @@ func Distance(a, b string) int {
 	return row[len(b)]
 }
 
-// Near is the choice that a mistyped word most likely meant: at most two letters differ, and no more than half of the word.
-// "" where none is so near.
+// Near is the choice that a mistyped word most likely meant: at most two letters differ, and no more than half of the
+// word. "" where none is so near.
 func Near(word string, choices []string) string {
 	near := Nearest(word, choices)
 	if d := Distance(word, near); d > 2 || 2*d > len(word) {

@@ -24,7 +24,8 @@ func TestDistance(t *testing.T) {
 
 func TestNear(t *testing.T) {
 	choices := []string{"fit", "md", "explain", "last"}
-	for word, want := range map[string]string{"explian": "explain", "fti": "", "fitt": "fit", "lst": "last", "foo": "", "pdf": "", "explorer": "", "": ""} {
+	for word, want := range map[string]string{"explian": "explain", "fti": "", "fitt": "fit", "lst": "last", "foo": "",
+		"pdf": "", "explorer": "", "": ""} {
 		if got := Near(word, choices); got != want {
 			t.Errorf("Near(%q) = %q, want %q", word, got, want)
 		}
@@ -36,7 +37,8 @@ func TestNear(t *testing.T) {
 
 func TestNearest(t *testing.T) {
 	choices := []string{"max_split_size_mb", "roundup_power2_divisions", "expandable_segments"}
-	for word, want := range map[string]string{"max_split_size": "max_split_size_mb", "expandable_segment": "expandable_segments"} {
+	for word, want := range map[string]string{"max_split_size": "max_split_size_mb",
+		"expandable_segment": "expandable_segments"} {
 		if got := Nearest(word, choices); got != want {
 			t.Errorf("Nearest(%q) = %q, want %q", word, got, want)
 		}

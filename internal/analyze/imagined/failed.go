@@ -31,7 +31,8 @@ func failure(run *mem.Run) string {
 			place = mem.LineName(*e.Where)
 			text += " at " + place
 		}
-		if told, ours := strings.CutPrefix(e.Text, "hightide imagine: "); ours { // what cannot be imagined is not a fault of the program
+		// what cannot be imagined is not a fault of the program
+		if told, ours := strings.CutPrefix(e.Text, "hightide imagine: "); ours {
 			return strings.TrimPrefix(place+": ", ": ") + begun(told, 400)
 		}
 		if rank, ok := rankOf(run, e.Process); ok {
@@ -51,7 +52,8 @@ func RefusedNumber(run *mem.Run) bool {
 		return false
 	}
 	class := e.Facts["class"]
-	return slices.Contains([]string{"ZeroDivisionError", "ValueError", "RuntimeError", "AssertionError", "FloatingPointError", "OverflowError", "LinAlgError"}, class[strings.LastIndex(class, ".")+1:])
+	return slices.Contains([]string{"ZeroDivisionError", "ValueError", "RuntimeError", "AssertionError",
+		"FloatingPointError", "OverflowError", "LinAlgError"}, class[strings.LastIndex(class, ".")+1:])
 }
 
 const ofItsOwn = "the program failed for a reason of its own, "
@@ -64,18 +66,21 @@ func withOnes(v *report.Imagined) {
 		v.Verdict, v.How = mem.VerdictConditional, failed
 		v.Used, v.Allocated, v.Reserved, v.Headroom = other.Used, other.Allocated, other.Reserved, other.Headroom
 		for _, b := range v.ReadBacks {
-			v.Undecided = append(v.Undecided, report.Undecided{File: b.File, Line: b.Line, Function: b.Function, Number: "float", Use: report.UseFailed, UseLine: b.Line, Value: "0.0", Other: "1.0", Count: b.Count})
+			v.Undecided = append(v.Undecided, report.Undecided{File: b.File, Line: b.Line, Function: b.Function,
+				Number: "float", Use: report.UseFailed, UseLine: b.Line, Value: "0.0", Other: "1.0", Count: b.Count})
 		}
 		v.ReadBacks = nil
 	case other.Verdict == mem.VerdictOOM:
-		v.How = fmt.Sprintf("the program failed, %s; with ones in place of the zeros that it read as no kernel computed them it runs out of memory", failed)
+		v.How = fmt.Sprintf("the program failed, %s; with ones in place of the zeros that it read as no kernel computed "+
+			"them it runs out of memory", failed)
 	case other.Verdict == mem.VerdictFailed:
-		v.How = fmt.Sprintf("the program failed, %s; it fails with zeros as with ones (rows that sum to one) in place of the numbers that it read and no kernel computed%s", failed, readAt(v))
+		v.How = fmt.Sprintf("the program failed, %s; it fails with zeros as with ones (rows that sum to one) in place of "+
+			"the numbers that it read and no kernel computed%s", failed, readAt(v))
 	}
 }
 
-// readAt says where a program that failed read numbers which no kernel computed, and how to answer them: first those that a
-// check of the program's rests on.
+// readAt says where a program that failed read numbers which no kernel computed, and how to answer them: first those
+// that a check of the program's rests on.
 func readAt(v *report.Imagined) string {
 	reads := slices.Clone(v.ReadBacks)
 	slices.SortStableFunc(reads, func(a, b report.ReadBack) int {
@@ -95,13 +100,15 @@ func readAt(v *report.Imagined) string {
 func onesSentence(v *report.Imagined, on string) []string {
 	which := fmt.Sprintf("the number read at %s is not zero", v.Undecided[0].Place())
 	if n := len(v.Undecided) - 1; n > 0 {
-		which = fmt.Sprintf("the numbers read at %s and %s more are not zero", v.Undecided[0].Place(), report.Counted(int64(n), "line"))
+		which = fmt.Sprintf("the numbers read at %s and %s more are not zero", v.Undecided[0].Place(),
+			report.Counted(int64(n), "line"))
 	}
 	tightly := ""
 	if v.Other.Verdict == mem.VerdictTight {
 		tightly = ", tightly"
 	}
-	return []string{fmt.Sprintf("Fits on %s if %s: with ones (rows that sum to one) it takes %v of %v%s, with zeros it fails, %s (%s)", on, which, mem.Bytes(v.Used.Or(0)), v.Total, tightly, v.How, v.Label),
+	return []string{fmt.Sprintf("Fits on %s if %s: with ones (rows that sum to one) it takes %v of %v%s, with zeros it "+
+		"fails, %s (%s)", on, which, mem.Bytes(v.Used.Or(0)), v.Total, tightly, v.How, v.Label),
 		"the tables below are of the run that failed"}
 }
 
@@ -126,7 +133,8 @@ func rankOf(run *mem.Run, process uint32) (int64, bool) {
 // tooManyRanks says so where more ranks were started than there are GPUs, "" where there were not.
 func tooManyRanks(run *mem.Run, v *report.Imagined) string {
 	var ranks int64
-	if v.Verdict != mem.VerdictFailed && v.Verdict != mem.VerdictOOM || slices.ContainsFunc(v.Ranks, func(r report.RankUse) bool { return r.Played }) {
+	if v.Verdict != mem.VerdictFailed && v.Verdict != mem.VerdictOOM ||
+		slices.ContainsFunc(v.Ranks, func(r report.RankUse) bool { return r.Played }) {
 		return ""
 	}
 	for _, p := range run.Processes {
@@ -137,7 +145,8 @@ func tooManyRanks(run *mem.Run, v *report.Imagined) string {
 	if ranks <= int64(v.GPUs) {
 		return ""
 	}
-	return fmt.Sprintf("%d ranks had %d GPU%s: --gpus %d gives each its own.", ranks, v.GPUs, strings.Repeat("s", min(1, v.GPUs-1)), ranks)
+	return fmt.Sprintf("%d ranks had %d GPU%s: --gpus %d gives each its own.", ranks, v.GPUs,
+		strings.Repeat("s", min(1, v.GPUs-1)), ranks)
 }
 
 func isMain(run *mem.Run, process uint32) bool {

@@ -25,8 +25,8 @@ func BuiltWith(run *mem.Run) (b Built) {
 	return b
 }
 
-// Lacks says why such a build runs nothing on a compute capability, "" where it does. It goes by the architectures that it
-// has kernels for where they are known, else by its version of CUDA.
+// Lacks says why such a build runs nothing on a compute capability, "" where it does. It goes by the architectures
+// that it has kernels for where they are known, else by its version of CUDA.
 func (b Built) Lacks(major, minor int) string {
 	switch {
 	case b.Architectures != "" && !runsOn(strings.Fields(b.Architectures), major, minor):
@@ -76,9 +76,10 @@ func (b Built) Knows(major, minor int) bool {
 	return major < 9
 }
 
-// withoutKernels takes the verdict back where the program's framework runs nothing on such a GPU. No kernel is run here, so
-// it got on; on a real one the first kernel fails. Only a list of architectures is sure enough for that. A program that failed after it had
-// touched the GPU may have done so for that very reason, as where attention asks which kernels there are.
+// withoutKernels takes the verdict back where the program's framework runs nothing on such a GPU. No kernel is run
+// here, so it got on; on a real one the first kernel fails. Only a list of architectures is sure enough for that. A
+// program that failed after it had touched the GPU may have done so for that very reason, as where attention asks
+// which kernels there are.
 func withoutKernels(run *mem.Run, v *report.Imagined) {
 	major, minor, ok := strings.Cut(v.Compute, ".")
 	high, err1 := strconv.Atoi(major)
@@ -93,7 +94,8 @@ func withoutKernels(run *mem.Run, v *report.Imagined) {
 	}
 	if why := b.Lacks(high, low); why != "" {
 		v.Verdict, v.Headroom = mem.VerdictFailed, mem.Optional{}
-		v.How = fmt.Sprintf("%s (it has %s), so the first kernel fails on a real one", why, strings.Join(strings.Fields(b.Architectures), ", "))
+		v.How = fmt.Sprintf("%s (it has %s), so the first kernel fails on a real one", why,
+			strings.Join(strings.Fields(b.Architectures), ", "))
 		if ofItself {
 			v.How += "; here the program failed, which may follow from it: " + failed
 		}

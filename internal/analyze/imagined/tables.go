@@ -17,9 +17,11 @@ func sentence(v *report.Imagined) []string {
 	used, room := mem.Bytes(v.Used.Or(0)), mem.Bytes(v.Headroom.Or(0))
 	switch v.Verdict {
 	case mem.VerdictFits:
-		return []string{fmt.Sprintf("Fits on %s: %v of %v in use at the peak%s; %v to spare (%s)", on, used, v.Total, strings.TrimSuffix(fullest(v)+peakWhen(v), ","), room, v.Label), v.Basis, topHolder(v)}
+		return []string{fmt.Sprintf("Fits on %s: %v of %v in use at the peak%s; %v to spare (%s)", on, used, v.Total,
+			strings.TrimSuffix(fullest(v)+peakWhen(v), ","), room, v.Label), v.Basis, topHolder(v)}
 	case mem.VerdictTight:
-		return []string{fmt.Sprintf("Fits on %s, but tightly: %v of %v in use at the peak%s leaves %v, less than the %v below which other drivers, settings or versions may not fit (%s)",
+		return []string{fmt.Sprintf("Fits on %s, but tightly: %v of %v in use at the peak%s leaves %v, less than the %v "+
+			"below which other drivers, settings or versions may not fit (%s)",
 			on, used, v.Total, fullest(v)+peakWhen(v), room, v.Tight, v.Label), v.Basis, topHolder(v)}
 	case mem.VerdictConditional:
 		return conditionalSentence(v, on)
@@ -31,7 +33,8 @@ func sentence(v *report.Imagined) []string {
 		asked, knows := v.Asked.Get()
 		switch {
 		case knows && v.Shortages > 1: // the peak and the last of them are two moments
-			text += fmt.Sprintf(" and %s more, %v in use of %v at most and %v asked for last", report.Times(v.Shortages-1), used, v.Total, mem.Bytes(asked))
+			text += fmt.Sprintf(" and %s more, %v in use of %v at most and %v asked for last", report.Times(v.Shortages-1),
+				used, v.Total, mem.Bytes(asked))
 		case knows:
 			text += fmt.Sprintf(", %v in use of %v and %v asked for", used, v.Total, mem.Bytes(asked))
 		default:
@@ -39,7 +42,8 @@ func sentence(v *report.Imagined) []string {
 		}
 		return []string{text + fmt.Sprintf(" (%s)", v.Label), v.How, topHolder(v)}
 	case mem.VerdictUnused:
-		return []string{fmt.Sprintf("No verdict: the program %s, though it could see %s", cmp.Or(v.How, "touched no GPU"), on)}
+		return []string{fmt.Sprintf("No verdict: the program %s, though it could see %s", cmp.Or(v.How, "touched no GPU"),
+			on)}
 	}
 	if v.Broken != "" {
 		return []string{fmt.Sprintf("No verdict on %s: what the imaginary GPUs recorded cannot be read (%s)", on, v.Broken)}
@@ -177,11 +181,13 @@ func Sentence(v *report.Imagined) []string {
 		return sentence(v)
 	}
 	if len(v.Undecided) > 0 && fits > 0 {
-		return []string{fmt.Sprintf("Fits on %d of %d GPUs if %s as taken (%s)", fits, judged, conditionOf(v.Undecided), v.Label)}
+		return []string{fmt.Sprintf("Fits on %d of %d GPUs if %s as taken (%s)", fits, judged, conditionOf(v.Undecided),
+			v.Label)}
 	}
 	clauses := []string{fmt.Sprintf("Fits on %d of %d GPUs (%s)", fits, judged, v.Label)}
 	if cheapest != nil {
-		clauses = append(clauses, fmt.Sprintf("the cheapest with room to spare is %s at $%.2f an hour", cheapest.GPU, cheapest.Price))
+		clauses = append(clauses, fmt.Sprintf("the cheapest with room to spare is %s at $%.2f an hour", cheapest.GPU,
+			cheapest.Price))
 	}
 	if smallest != nil && (cheapest == nil || smallest.GPU != cheapest.GPU) {
 		clauses = append(clauses, fmt.Sprintf("the smallest is %s with %v", smallest.GPU, smallest.Total))
@@ -194,7 +200,9 @@ func Tell(run *mem.Run, v *report.Imagined, r *report.Report) {
 	r.AddTable(gpuVerdictTable("gpus", "On every GPU of the catalogue, cheapest that fits first", v.All))
 	r.AddTable(usageTable(v))
 	if len(v.Categories) > 0 {
-		t := report.Table{Name: "categories", Title: "What the peak of " + v.CategoryBasis + " was made of", Columns: []report.Column{report.TextColumn("what", "what"), report.BytesColumn("bytes", "bytes", mem.Imagined), {Name: "share", Title: "share", Unit: mem.UnitMilli, Label: ""}}}
+		t := report.Table{Name: "categories", Title: "What the peak of " + v.CategoryBasis + " was made of",
+			Columns: []report.Column{report.TextColumn("what", "what"), report.BytesColumn("bytes", "bytes", mem.Imagined),
+				{Name: "share", Title: "share", Unit: mem.UnitMilli, Label: ""}}}
 		var sum mem.Bytes
 		for _, c := range v.Categories {
 			sum += c.Bytes
@@ -203,7 +211,8 @@ func Tell(run *mem.Run, v *report.Imagined, r *report.Report) {
 			t.Add(c.Name, c.Bytes, c.Bytes*1000/max(sum, 1))
 		}
 		if v.ByStack > 0 {
-			r.Notes = append(r.Notes, fmt.Sprintf("What %v of the peak is for is inferred from the stacks that allocated it alone: no step had shown the model's phases yet.", v.ByStack))
+			r.Notes = append(r.Notes, fmt.Sprintf("What %v of the peak is for is inferred from the stacks that allocated it "+
+				"alone: no step had shown the model's phases yet.", v.ByStack))
 		}
 		r.AddTable(t)
 	}
@@ -219,7 +228,8 @@ func Tell(run *mem.Run, v *report.Imagined, r *report.Report) {
 
 // conditionNames are in the order people read them: what most often changes the answer first.
 func conditionNames(conditions map[string]string) []string {
-	first := []string{"torch", "allocator setting", "attention", "compile cache", "data-dependent sizes", "values read back", "matmul precision"}
+	first := []string{"torch", "allocator setting", "attention", "compile cache", "data-dependent sizes",
+		"values read back", "matmul precision"}
 	names := slices.DeleteFunc(slices.Clone(first), func(name string) bool { return conditions[name] == "" })
 	for _, name := range slices.Sorted(maps.Keys(conditions)) {
 		if !slices.Contains(first, name) {
@@ -247,7 +257,8 @@ func spreadText(v *report.Imagined) string {
 	if ran == 0 || low == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("With one condition changed at a time, what is in use at the peak lies between %v and %v (%s).", mem.Bytes(low), mem.Bytes(high), v.Label)
+	text := fmt.Sprintf("With one condition changed at a time, what is in use at the peak lies between %v and %v (%s).",
+		mem.Bytes(low), mem.Bytes(high), v.Label)
 	if changed > 0 {
 		text += fmt.Sprintf(" In %d of %d variations the verdict is another one.", changed, ran)
 	}
@@ -261,13 +272,17 @@ func cachedText(v *report.Imagined) string {
 	if v.Conditions["allocator setting"] != "default" || cached < int64(mem.GiB) || cached*20 < reserved {
 		return ""
 	}
-	return fmt.Sprintf("The allocator reserved %v more at its peak than tensors took at theirs, under its default settings. Where the script that starts the real job sets PYTORCH_CUDA_ALLOC_CONF, imagine that script, or say --alloc-conf: other settings keep more or less.",
+	return fmt.Sprintf("The allocator reserved %v more at its peak than tensors took at theirs, under its default "+
+		"settings. Where the script that starts the real job sets PYTORCH_CUDA_ALLOC_CONF, imagine that script, or say "+
+		"--alloc-conf: other settings keep more or less.",
 		mem.Bytes(cached))
 }
 
 // usageTable is the arithmetic behind the verdict.
 func usageTable(v *report.Imagined) report.Table {
-	t := report.Table{Name: "imagined", Title: fmt.Sprintf("Memory of %s", v.GPUName), Columns: []report.Column{report.TextColumn("what", "what"), report.BytesColumn("bytes", "bytes", ""), report.TextColumn("label", "label")}}
+	t := report.Table{Name: "imagined", Title: fmt.Sprintf("Memory of %s", v.GPUName),
+		Columns: []report.Column{report.TextColumn("what", "what"), report.BytesColumn("bytes", "bytes", ""),
+			report.TextColumn("label", "label")}}
 	row := func(what string, bytes mem.Optional, label mem.Label) {
 		if b, ok := bytes.Get(); ok {
 			t.Add(what, b, label)
@@ -297,12 +312,16 @@ func usageTable(v *report.Imagined) report.Table {
 	return t
 }
 
-var partNames = map[string]string{"context": "context and libraries, beside the allocator", "cublas": "cuBLAS, beside the allocator",
-	"cudnn": "cuDNN, beside the allocator", "nccl": "NCCL buffers", "pools": "stream-ordered pools", "other": "other device memory"}
+var partNames = map[string]string{"context": "context and libraries, beside the allocator",
+	"cublas": "cuBLAS, beside the allocator",
+	"cudnn":  "cuDNN, beside the allocator", "nccl": "NCCL buffers", "pools": "stream-ordered pools",
+	"other": "other device memory"}
 
 func gpuVerdictTable(name, title string, all []mem.GPUVerdict) report.Table {
-	t := report.Table{Name: name, Title: title, Columns: []report.Column{report.TextColumn("gpu", "gpu"), report.TextColumn("verdict", "verdict"), report.BytesColumn("memory", "memory", ""),
-		report.BytesColumn("used", "peak used", ""), report.BytesColumn("headroom", "headroom", ""), report.TextColumn("price", "$/h"), report.TextColumn("label", "label"), report.TextColumn("note", "note")}}
+	t := report.Table{Name: name, Title: title, Columns: []report.Column{report.TextColumn("gpu", "gpu"),
+		report.TextColumn("verdict", "verdict"), report.BytesColumn("memory", "memory", ""),
+		report.BytesColumn("used", "peak used", ""), report.BytesColumn("headroom", "headroom", ""),
+		report.TextColumn("price", "$/h"), report.TextColumn("label", "label"), report.TextColumn("note", "note")}}
 	for _, g := range all {
 		cost := ""
 		if g.Price > 0 {
@@ -314,8 +333,11 @@ func gpuVerdictTable(name, title string, all []mem.GPUVerdict) report.Table {
 }
 
 func tryTable(name, title string, tries []mem.Try) report.Table {
-	t := report.Table{Name: name, Title: title, Columns: []report.Column{report.TextColumn("what", "what"), report.TextColumn("verdict", "verdict"), report.BytesColumn("allocated", "allocated", ""),
-		report.BytesColumn("reserved", "reserved", ""), report.BytesColumn("used", "peak used", ""), report.BytesColumn("headroom", "headroom", ""), report.TextColumn("label", "label"), report.TextColumn("note", "note")}}
+	t := report.Table{Name: name, Title: title, Columns: []report.Column{report.TextColumn("what", "what"),
+		report.TextColumn("verdict", "verdict"), report.BytesColumn("allocated", "allocated", ""),
+		report.BytesColumn("reserved", "reserved", ""), report.BytesColumn("used", "peak used", ""),
+		report.BytesColumn("headroom", "headroom", ""), report.TextColumn("label", "label"),
+		report.TextColumn("note", "note")}}
 	for _, try := range tries {
 		word := verdictWord(try.Verdict)
 		if try.Kind == mem.TryMemory && try.Fits() {
@@ -340,8 +362,11 @@ func verdictWord(verdict mem.Verdict) string {
 
 // rankTable is what each process took of each device, where there are several of either.
 func rankTable(ranks []report.RankUse) report.Table {
-	t := report.Table{Name: "ranks", Title: "Memory by rank", Columns: []report.Column{report.TextColumn("rank", "rank"), report.TextColumn("device", "device"), report.BytesColumn("allocated", "allocated", mem.Imagined),
-		report.BytesColumn("reserved", "reserved", mem.Imagined), report.BytesColumn("used", "peak used", mem.Imagined), report.TextColumn("how", "how")}}
+	t := report.Table{Name: "ranks", Title: "Memory by rank",
+		Columns: []report.Column{report.TextColumn("rank", "rank"), report.TextColumn("device", "device"),
+			report.BytesColumn("allocated", "allocated", mem.Imagined),
+			report.BytesColumn("reserved", "reserved", mem.Imagined), report.BytesColumn("used", "peak used", mem.Imagined),
+			report.TextColumn("how", "how")}}
 	if !slices.ContainsFunc(ranks, func(r report.RankUse) bool { return r.Rank.Known() }) {
 		t.Title, t.Columns[0].Title = "Memory by device", "process"
 	}
@@ -365,7 +390,10 @@ func rankTable(ranks []report.RankUse) report.Table {
 }
 
 func linesTable(lines []report.HeldLine) report.Table {
-	t := report.Table{Name: "peak-lines", Title: "Lines that held the peak", Columns: []report.Column{report.TextColumn("site", "line"), report.TextColumn("function", "function"), report.BytesColumn("bytes", "held", mem.Imagined), {Name: "blocks", Title: "blocks", Unit: mem.UnitCount, Label: mem.Imagined}}}
+	t := report.Table{Name: "peak-lines", Title: "Lines that held the peak",
+		Columns: []report.Column{report.TextColumn("site", "line"), report.TextColumn("function", "function"),
+			report.BytesColumn("bytes", "held", mem.Imagined), {Name: "blocks", Title: "blocks", Unit: mem.UnitCount,
+				Label: mem.Imagined}}}
 	for _, l := range lines {
 		t.Add(lineName(&l), l.Function, l.Bytes, l.Blocks)
 	}
@@ -387,14 +415,17 @@ func notes(run *mem.Run, v *report.Imagined, r *report.Report) {
 		}
 	}
 	for _, p := range limited(v.Policies, 12) {
-		r.AddNote(fmt.Sprintf("The size of %s at %s depends on data that was never computed: %s was taken, %s.", p.Op, mem.LineName(mem.Location{File: p.File, Line: p.Line}), policyWords(p.Policy), report.Times(p.Count)))
+		r.AddNote(fmt.Sprintf("The size of %s at %s depends on data that was never computed: %s was taken, %s.", p.Op,
+			mem.LineName(mem.Location{File: p.File, Line: p.Line}), policyWords(p.Policy), report.Times(p.Count)))
 	}
 	for _, b := range limited(v.ReadBacks, 8) {
 		what := "nothing was seen there that it decides."
 		if b.Check > 0 {
-			what = fmt.Sprintf("line %d raises unless a number passes that follows from it, and which one does is not known. --read-value %s=VALUE answers it.", b.Check, b.Place())
+			what = fmt.Sprintf("line %d raises unless a number passes that follows from it, and which one does is not known. "+
+				"--read-value %s=VALUE answers it.", b.Check, b.Place())
 		}
-		r.AddNote(fmt.Sprintf("The host read %v, %s, that no kernel computed, at %s: %s", b.Bytes, report.Times(b.Count), b.Place(), what))
+		r.AddNote(fmt.Sprintf("The host read %v, %s, that no kernel computed, at %s: %s", b.Bytes, report.Times(b.Count),
+			b.Place(), what))
 	}
 	undecidedNotes(v, r)
 	if v.Verdict == mem.VerdictFailed && len(v.ReadBacks) > 0 && v.Other == nil {
@@ -403,7 +434,8 @@ func notes(run *mem.Run, v *report.Imagined, r *report.Report) {
 	if text := tooManyRanks(run, v); text != "" {
 		r.AddNote(text)
 	}
-	answered := slices.DeleteFunc(slices.Sorted(maps.Keys(v.Calls)), func(name string) bool { return slices.Contains(v.Refused, name) })
+	answered := slices.DeleteFunc(slices.Sorted(maps.Keys(v.Calls)),
+		func(name string) bool { return slices.Contains(v.Refused, name) })
 	if len(answered) > 0 {
 		r.AddNote("Calls that were answered without being modelled: " + callsText(v, answered) + ".")
 	}
@@ -434,7 +466,8 @@ func notes(run *mem.Run, v *report.Imagined, r *report.Report) {
 		r.AddNote("Stopped early, after the time of --duration: what the program would take later is not in these figures.")
 	}
 	if seen := run.Imagined.Setup.Contexts; seen.High > 0 && v.Used.Or(0) > 0 {
-		r.AddNote(fmt.Sprintf("Of the context beside the allocator %v were taken; what was seen on such GPUs lies between %v and %v, by driver, loaded modules and libraries. --context says what yours takes.",
+		r.AddNote(fmt.Sprintf("Of the context beside the allocator %v were taken; what was seen on such GPUs lies between "+
+			"%v and %v, by driver, loaded modules and libraries. --context says what yours takes.",
 			run.Imagined.Setup.Context, seen.Low, seen.High))
 	}
 	r.AddNote("Kernels were not run: values are zeros, and times say nothing about the GPU.")

@@ -13,9 +13,13 @@ func TestHolderIsWhatHeldMost(t *testing.T) {
 	for want, lines := range map[string][]report.HeldLine{
 		"":                                   nil,
 		"train.py:9 held the most: 5.00 GiB": {loss},
-		"what has no frames (autograd, or a native thread) held the most: 6.00 GiB, and of the program's lines train.py:9: 5.00 GiB": {{Function: mem.NoFrames, Bytes: 6 << 30}, loss},
-		"torch/optim/adam.py:7 held the most: 6.00 GiB, and of the program's lines train.py:9: 5.00 GiB":                             {{File: "/usr/lib/python3/site-packages/torch/optim/adam.py", Line: 7, Bytes: 6 << 30}, loss},
-		"what has no frames (autograd, or a native thread) held the most: 6.00 GiB":                                                  {{Bytes: 6 << 30}},
+		"what has no frames (autograd, or a native thread) held the most: 6.00 GiB, and of the program's lines " +
+			"train.py:9: 5.00 GiB": {{Function: mem.NoFrames, Bytes: 6 << 30}, loss},
+		"torch/optim/adam.py:7 held the most: 6.00 GiB, and of the program's lines train.py:9: 5.00 " +
+			"GiB": {{File: "/usr/lib/python3/site-packages/torch/optim/adam.py", Line: 7,
+			Bytes: 6 << 30}, loss},
+		"what has no frames (autograd, or a native thread) held the most: 6.00 " +
+			"GiB": {{Bytes: 6 << 30}},
 	} {
 		if got := topHolder(&report.Imagined{Lines: lines}); got != want {
 			t.Errorf("%q, wanted %q", got, want)
@@ -66,7 +70,8 @@ func TestMachineIsWhatWasUsed(t *testing.T) {
 			t.Errorf("%q, wanted %q", got, want)
 		}
 	}
-	played := []report.RankUse{{Rank: mem.Some(int64(0)), World: mem.Some(int64(16)), Played: true}, {Rank: mem.Some(int64(9)), World: mem.Some(int64(16)), Played: true}}
+	played := []report.RankUse{{Rank: mem.Some(int64(0)), World: mem.Some(int64(16)), Played: true},
+		{Rank: mem.Some(int64(9)), World: mem.Some(int64(16)), Played: true}}
 	if got := unplayed(played); got != 14 || unplayed([]report.RankUse{of(0, 256)}) != 0 {
 		t.Errorf("%d ranks were not played, and of those that were started %d", got, unplayed([]report.RankUse{of(0, 256)}))
 	}
@@ -102,7 +107,8 @@ func TestWhenThePeakWas(t *testing.T) {
 
 // TestNothingOfTheImaginaryDeviceIsMeasured: what is measured are real GPUs of its kind.
 func TestNothingOfTheImaginaryDeviceIsMeasured(t *testing.T) {
-	for label, want := range map[mem.Label]string{mem.Measured: "such a GPU has", mem.Estimated: "such a GPU has", mem.Imagined: "the device was given"} {
+	for label, want := range map[mem.Label]string{mem.Measured: "such a GPU has", mem.Estimated: "such a GPU has",
+		mem.Imagined: "the device was given"} {
 		verdict := &report.Imagined{TotalLabel: label}
 		verdict.Used, verdict.Total = mem.Some(int64(mem.GiB)), 22*mem.GiB
 		table := usageTable(verdict)

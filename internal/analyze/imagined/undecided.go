@@ -18,7 +18,9 @@ func undecided(reads []mem.ReadBack) []report.Undecided {
 		if r := &reads[i]; r.Agent && r.Decides() {
 			sum := all.At(mem.Location{File: r.File, Line: r.Line})
 			count := sum.Count + max(r.Count, 1)
-			*sum = report.Undecided{File: r.File, Line: r.Line, Function: r.Function, Number: cmp.Or(r.Number, "int"), Use: r.Use, UseLine: r.UseLine, Value: r.Value, Upper: r.Upper, Other: r.Other, Unsure: sum.Unsure || r.Unsure, Count: count}
+			*sum = report.Undecided{File: r.File, Line: r.Line, Function: r.Function, Number: cmp.Or(r.Number, "int"),
+				Use: r.Use, UseLine: r.UseLine, Value: r.Value, Upper: r.Upper, Other: r.Other, Unsure: sum.Unsure ||
+					r.Unsure, Count: count}
 		}
 	}
 	slices.SortStableFunc(all.All, func(a, b report.Undecided) int {
@@ -42,7 +44,8 @@ func unless(v *report.Imagined) {
 	}
 	ran := v.Verdict == mem.VerdictFits || v.Verdict == mem.VerdictTight
 	switch other := v.Other; {
-	case ran && other != nil && bounded(v.Undecided) && other.Fits() && (sameAs(v, other) || onlyCaught(v.Undecided) && other.Used.Or(0) <= v.Used.Or(0)):
+	case ran && other != nil && bounded(v.Undecided) && other.Fits() &&
+		(sameAs(v, other) || onlyCaught(v.Undecided) && other.Used.Or(0) <= v.Used.Or(0)):
 		v.Indifferent, v.Undecided = v.Undecided, nil
 		return
 	case ran && other != nil && other.Fits() && spread(v.Undecided):
@@ -72,16 +75,16 @@ func onlyCaught(all []report.Undecided) bool {
 	return !slices.ContainsFunc(all, func(u report.Undecided) bool { return u.Use != report.UseCaught })
 }
 
-// bounded says whether both ends of each number are known: then a second run has tried the other one. Of a comparison of a
-// floating-point number it has tried the other outcome; of one that becomes a size no end is known.
+// bounded says whether both ends of each number are known: then a second run has tried the other one. Of a comparison
+// of a floating-point number it has tried the other outcome; of one that becomes a size no end is known.
 func bounded(all []report.Undecided) bool {
 	return !slices.ContainsFunc(all, func(u report.Undecided) bool {
 		return u.Unsure || !u.Upper.Known() && u.Number != "float"
 	})
 }
 
-// spread says whether only the spread of a routing or a mask is not known. Each moment takes a linear function of it, so the
-// peak is convex and highest at an end.
+// spread says whether only the spread of a routing or a mask is not known. Each moment takes a linear function of it,
+// so the peak is convex and highest at an end.
 func spread(all []report.Undecided) bool {
 	return !slices.ContainsFunc(all, func(u report.Undecided) bool {
 		return u.Number != report.NumberSpread && u.Number != report.NumberShare
@@ -92,7 +95,8 @@ func spread(all []report.Undecided) bool {
 func sizes(v *report.Imagined) (all []report.Undecided) {
 	for _, p := range v.Policies {
 		if p.OfData() {
-			all = append(all, report.Undecided{File: p.File, Line: p.Line, Number: report.NumberSize, Op: p.Op, Use: "size", UseLine: p.Line, Value: fmt.Sprint(p.Elements), Upper: mem.Some(p.Elements), Count: p.Count})
+			all = append(all, report.Undecided{File: p.File, Line: p.Line, Number: report.NumberSize, Op: p.Op, Use: "size",
+				UseLine: p.Line, Value: fmt.Sprint(p.Elements), Upper: mem.Some(p.Elements), Count: p.Count})
 		}
 	}
 	return all
@@ -121,7 +125,8 @@ func conditionalSentence(v *report.Imagined, on string) []string {
 		condition = " takes no more between its ends than at them"
 	}
 	if len(v.Undecided) > 1 {
-		condition = strings.NewReplacer(" takes", " take", "its ends", "their ends", " is less", " are less", " is "+given, " are as taken").Replace(condition)
+		condition = strings.NewReplacer(" takes", " take", "its ends", "their ends", " is less", " are less", " is "+given,
+			" are as taken").Replace(condition)
 	}
 	text := fmt.Sprintf("Fits on %s if %s%s: %s", on, which, condition, taken)
 	if v.Other != nil {
@@ -202,14 +207,18 @@ func undecidedNotes(v *report.Imagined, r *report.Report) {
 		if upper, ok := u.Upper.Get(); ok && u.Number != "bool" && u.Number != report.NumberSpread {
 			most = fmt.Sprintf(" It can be %d at most.", upper)
 		}
-		r.AddNote(fmt.Sprintf("The %s read at %s, %s, %s, and no kernel computed it: %s was taken.%s --read-value %s=VALUE answers it.",
+		r.AddNote(fmt.Sprintf("The %s read at %s, %s, %s, and no kernel computed it: %s was taken.%s --read-value "+
+			"%s=VALUE answers it.",
 			u.Kind(), u.Place(), report.Times(u.Count), u.Decides(), u.Value, most, askedAs(u)))
 	}
 	if len(v.Spread) > 0 {
-		r.AddNote(fmt.Sprintf("How many elements go where was made up, of a router or a mask and its opposite, and decides something at %s: %s takes %v, %s.", places(v.Spread), values(v.Spread, false), mem.Bytes(v.Used.Or(0)), otherText(&report.Imagined{Undecided: v.Spread}, v.Other)))
+		r.AddNote(fmt.Sprintf("How many elements go where was made up, of a router or a mask and its opposite, and "+
+			"decides something at %s: %s takes %v, %s.", places(v.Spread), values(v.Spread, false), mem.Bytes(v.Used.Or(0)),
+			otherText(&report.Imagined{Undecided: v.Spread}, v.Other)))
 	}
 	if n := len(v.Indifferent); n > 0 {
-		r.AddNote(fmt.Sprintf("Numbers that no kernel computed decide something at %s; a second run with other ones took no more memory.", places(v.Indifferent)))
+		r.AddNote(fmt.Sprintf("Numbers that no kernel computed decide something at %s; a second run with other ones took "+
+			"no more memory.", places(v.Indifferent)))
 	}
 }
 

@@ -20,7 +20,8 @@ func Judge(run *mem.Run) *report.Imagined {
 	v := &report.Imagined{Calls: map[string]uint64{}, Conditions: map[string]string{}}
 	s := &run.Imagined.Setup
 	v.GPU, v.GPUName, v.Compute, v.SMs, v.GPUs = s.GPU, s.Name, s.Compute, s.SMs, s.Count
-	v.Total, v.Context, v.Tight, v.Price, v.TotalLabel = s.Total, s.Context, s.Tight, s.Price, cmp.Or(s.TotalLabel, mem.Measured)
+	v.Total, v.Context, v.Tight, v.Price, v.TotalLabel = s.Total, s.Context, s.Tight, s.Price,
+		cmp.Or(s.TotalLabel, mem.Measured)
 	v.Label = mem.Imagined
 	takeIn(run, v)
 	conditions(run, v)
@@ -99,7 +100,10 @@ func policies(sizes []mem.DataSize) []report.Policy {
 		at.Policy, at.Count, at.Elements = cmp.Or(p.Policy, s.Policy), p.Count+max(s.Count, 1), max(p.Elements, s.Elements)
 		*p = at
 	}
-	slices.SortStableFunc(all.All, func(a, b report.Policy) int { return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line)) })
+	slices.SortStableFunc(all.All, func(a, b report.Policy) int {
+		return cmp.Or(cmp.Compare(a.File, b.File),
+			cmp.Compare(a.Line, b.Line))
+	})
 	return all.All
 }
 
@@ -109,7 +113,8 @@ func readBacks(reads []mem.ReadBack) []report.ReadBack {
 	for _, r := range reads {
 		if !r.Agent {
 			sum := all.At(mem.Location{File: r.File, Line: r.Line})
-			*sum = report.ReadBack{File: r.File, Line: r.Line, Function: cmp.Or(sum.Function, r.Function), Count: sum.Count + max(r.Count, 1), Bytes: sum.Bytes + r.Bytes}
+			*sum = report.ReadBack{File: r.File, Line: r.Line, Function: cmp.Or(sum.Function, r.Function), Count: sum.Count +
+				max(r.Count, 1), Bytes: sum.Bytes + r.Bytes}
 		}
 	}
 	for _, r := range reads {
@@ -168,8 +173,10 @@ func categories(run *mem.Run, v *report.Imagined, p *mem.PeakParts) {
 	for _, part := range []struct { // in the order people read them
 		name  string
 		bytes mem.Optional
-	}{{"parameters", p.Parameters}, {"gradients", p.Gradients}, {"optimizer", p.Optimizer}, {"buffers", p.Buffers}, {"inputs", p.Inputs},
-		{"activations", p.Activations}, {"KV cache", p.KVCache}, {"temporaries", p.Temporaries}, {"workspaces", p.Workspaces}, {"other", p.Other}} {
+	}{{"parameters", p.Parameters}, {"gradients", p.Gradients}, {"optimizer", p.Optimizer}, {"buffers", p.Buffers},
+		{"inputs", p.Inputs},
+		{"activations", p.Activations}, {"KV cache", p.KVCache}, {"temporaries", p.Temporaries},
+		{"workspaces", p.Workspaces}, {"other", p.Other}} {
 		if bytes, ok := part.bytes.Get(); ok {
 			all = append(all, report.Category{Name: part.name, Bytes: mem.Bytes(bytes)})
 			sum += mem.Bytes(bytes)
@@ -190,7 +197,8 @@ func ranks(run *mem.Run, v *report.Imagined) {
 		if use.Used <= 0 {
 			continue
 		}
-		rank := report.RankUse{Process: use.Process, Device: use.Device, Index: use.Index, Used: use.Used, Parts: use.Parts, Played: use.Played}
+		rank := report.RankUse{Process: use.Process, Device: use.Device, Index: use.Index, Used: use.Used, Parts: use.Parts,
+			Played: use.Played}
 		if p := run.Process(use.Process); p != nil {
 			rank.Rank, rank.World = p.Rank, p.WorldSize
 			if own, world, ok := fakeRank(p); ok {
@@ -201,11 +209,13 @@ func ranks(run *mem.Run, v *report.Imagined) {
 		v.Ranks = append(v.Ranks, rank)
 	}
 	slices.SortStableFunc(v.Ranks, func(a, b report.RankUse) int {
-		return cmp.Or(cmp.Compare(a.Rank.Or(-1), b.Rank.Or(-1)), cmp.Compare(a.Process, b.Process), cmp.Compare(a.Device, b.Device))
+		return cmp.Or(cmp.Compare(a.Rank.Or(-1), b.Rank.Or(-1)), cmp.Compare(a.Process, b.Process),
+			cmp.Compare(a.Device, b.Device))
 	})
 }
 
-// fakeRank is which rank of how many a process is whose program made a world of PyTorch's fake backend: nobody else is there.
+// fakeRank is which rank of how many a process is whose program made a world of PyTorch's fake backend: nobody else
+// is there.
 func fakeRank(p *mem.Process) (rank, world int64, ok bool) {
 	n, err := fmt.Sscanf(p.Facts["torch.fake_ranks"], "%d/%d", &rank, &world)
 	return rank, world, err == nil && n == 2 && 0 <= rank && rank < world
@@ -309,7 +319,8 @@ func judge(run *mem.Run, v *report.Imagined) {
 	case v.Broken != "" && !oom: // what was not read may have used more
 		v.Verdict, v.Headroom = mem.VerdictFailed, mem.Optional{}
 	case ended && code == 0 && !v.Used.Known() && unwritten(run) > 0: // it may have used a GPU: the disk was full
-		v.Verdict, v.How = mem.VerdictFailed, fmt.Sprintf("what it used was not recorded: %s could not be written", report.Counted(int64(unwritten(run)), "record"))
+		v.Verdict, v.How = mem.VerdictFailed, fmt.Sprintf("what it used was not recorded: %s could not be written",
+			report.Counted(int64(unwritten(run)), "record"))
 	case ended && code == 0 && !v.Used.Known():
 		v.Verdict = mem.VerdictUnused
 		switch {
@@ -352,7 +363,8 @@ func untrained(v *report.Imagined) bool {
 	return slices.ContainsFunc(v.NotReached, func(u report.Unreached) bool { return u.What == "training" })
 }
 
-// basis is what a fit rests on: "judged over 4 steps, without its evaluation"; "" where that is all that the program does.
+// basis is what a fit rests on: "judged over 4 steps, without its evaluation"; "" where that is all that the program
+// does.
 func basis(run *mem.Run, v *report.Imagined) string {
 	var parts, without []string
 	if steps := run.StepCount(); steps > 0 {

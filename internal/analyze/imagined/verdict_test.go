@@ -16,7 +16,8 @@ func TestNothingFitsThatWasNotCounted(t *testing.T) {
 		broken string
 		oom    bool
 		want   mem.Verdict
-	}{{"", false, mem.VerdictFits}, {"no room for 1 more", false, mem.VerdictFailed}, {"no room for 1 more", true, mem.VerdictFailed}} {
+	}{{"", false, mem.VerdictFits}, {"no room for 1 more", false, mem.VerdictFailed},
+		{"no room for 1 more", true, mem.VerdictFailed}} {
 		run.Events = nil
 		if c.oom {
 			run.End.ExitCode = mem.Some(1)

@@ -24,19 +24,26 @@ func cause(m *mem.OOMMessage) string {
 	_, others, _ := beside(m)
 	switch {
 	case limit > 0 && asked > limit:
-		return fmt.Sprintf("The request alone is larger than %s: no setting of the allocator helps; %v must become smaller (batch, sequence, resolution) or be split.", whole, asked)
+		return fmt.Sprintf("The request alone is larger than %s: no setting of the allocator helps; %v must become "+
+			"smaller (batch, sequence, resolution) or be split.", whole, asked)
 	case m.Allocated.Known() && limit > 0 && of(m.Allocated) > limit:
-		return fmt.Sprintf("More is allocated than %s: on Windows the driver spills to host memory, and some engines (vLLM's sleep mode) map memory themselves.", whole)
+		return fmt.Sprintf("More is allocated than %s: on Windows the driver spills to host memory, and some engines "+
+			"(vLLM's sleep mode) map memory themselves.", whole)
 	case oneAllocation(m):
-		return fmt.Sprintf("Intel's driver limits a single allocation, on many of its GPUs to 4 GiB. This request of %v is of that size or larger, and the device had room: that limit is the likely cause, not a lack of memory. Split the tensor, or see whether a newer driver or PyTorch allows larger ones.", asked)
+		return fmt.Sprintf("Intel's driver limits a single allocation, on many of its GPUs to 4 GiB. This request of %v "+
+			"is of that size or larger, and the device had room: that limit is the likely cause, not a lack of memory. Split "+
+			"the tensor, or see whether a newer driver or PyTorch allows larger ones.", asked)
 	case limitAlone(m):
 		return limitReached(m)
 	case limited && !m.Allowed.Known() && of(m.Free) >= segment(m):
-		return "By these figures neither the device nor the process's limit was in the way. Memory may have been freed before the message was made: it does not tell."
+		return "By these figures neither the device nor the process's limit was in the way. Memory may have been freed " +
+			"before the message was made: it does not tell."
 	case !m.Allowed.Known() && m.Free.Known() && of(m.Free) >= segment(m):
-		return "The device had enough free for that. Perhaps a limit is set that this wording does not show, or memory was freed before the message was made: it does not tell."
+		return "The device had enough free for that. Perhaps a limit is set that this wording does not show, or memory " +
+			"was freed before the message was made: it does not tell."
 	case m.Unused.Known() && of(m.Unused) >= asked:
-		line := fmt.Sprintf("The unused %v would have held the request if they lay in one piece: this is fragmentation, unless they belong to other streams or pools. Try %s.", of(m.Unused), unfragment(m))
+		line := fmt.Sprintf("The unused %v would have held the request if they lay in one piece: this is fragmentation, "+
+			"unless they belong to other streams or pools. Try %s.", of(m.Unused), unfragment(m))
 		if outside(m) > of(m.Allocated) {
 			line += " " + fullness(m)
 		}
@@ -44,14 +51,16 @@ func cause(m *mem.OOMMessage) string {
 	case !m.Allowed.Known() && m.Free.Known() && of(m.Free) >= asked:
 		return fullness(m)
 	case m.Unused.Known() && room(m).Known() && of(m.Unused)+of(room(m)) >= asked:
-		return fmt.Sprintf("The unused %v and the %v that PyTorch could still take would have held the request together, and neither alone: this is fragmentation, unless the unused memory belongs to other streams or pools. Try %s.",
+		return fmt.Sprintf("The unused %v and the %v that PyTorch could still take would have held the request together, "+
+			"and neither alone: this is fragmentation, unless the unused memory belongs to other streams or pools. Try %s.",
 			of(m.Unused), of(room(m)), unfragment(m))
 	case others.Or(0) > 0 && m.Free.Known() && of(others)+of(m.Free) >= asked && of(others) > of(m.Reserved)/4:
 		return fmt.Sprintf("Other processes held %v: without them the request would have fit.", of(others))
 	case m.Total.Known() && m.Allocated.Known():
 		return fullness(m)
 	case m.Backend == "mps" && m.Allowed.Known():
-		return "The limit is PyTorch's own share of the unified memory: hold less at once, or raise PYTORCH_MPS_HIGH_WATERMARK_RATIO with care."
+		return "The limit is PyTorch's own share of the unified memory: hold less at once, or raise " +
+			"PYTORCH_MPS_HIGH_WATERMARK_RATIO with care."
 	}
 	return ""
 }
@@ -78,7 +87,8 @@ func outside(m *mem.OOMMessage) mem.Bytes {
 
 // fullness says who holds the device, where nothing but its size is in the way.
 func fullness(m *mem.OOMMessage) string {
-	const less = "Hold less at once (a smaller batch, checkpointed activations, a lighter optimizer state), or use a larger device."
+	const less = "Hold less at once (a smaller batch, checkpointed activations, a lighter optimizer state), or use a " +
+		"larger device."
 	allocated, total, whole := of(m.Allocated), of(m.Total), "the device"
 	if allowed, ok := m.Allowed.Get(); ok && mem.Bytes(allowed) < total {
 		total, whole = mem.Bytes(allowed), "what the process may take"
@@ -88,28 +98,36 @@ func fullness(m *mem.OOMMessage) string {
 	switch {
 	case total <= 0:
 		return ""
-	case m.Allowed.Known() && allocated+of(m.Unused) > total/2: // what lies outside the allocator does not count against the limit
+	// what lies outside the allocator does not count against the limit
+	case m.Allowed.Known() && allocated+of(m.Unused) > total/2:
 		return fmt.Sprintf("Tensors took %s of %s. %s", percent(allocated, total), whole, less)
 	case outside > allocated && of(own) > of(others):
-		return fmt.Sprintf("%v of the %v were this process's, but not in PyTorch's allocator: a context, libraries, another framework in the process. A smaller batch alone frees little.", of(own), total)
+		return fmt.Sprintf("%v of the %v were this process's, but not in PyTorch's allocator: a context, libraries, "+
+			"another framework in the process. A smaller batch alone frees little.", of(own), total)
 	case outside > allocated && own.Known() && others.Known():
-		return fmt.Sprintf("%v of the %v were held by other processes: `nvidia-smi` names them. A smaller batch alone frees little.", of(others), total)
+		return fmt.Sprintf("%v of the %v were held by other processes: `nvidia-smi` names them. A smaller batch alone "+
+			"frees little.", of(others), total)
 	case outside > allocated:
-		return fmt.Sprintf("%v of the %v were not in PyTorch's allocator: other processes (`nvidia-smi` names them), the context, libraries. A smaller batch alone frees little.", outside, total)
+		return fmt.Sprintf("%v of the %v were not in PyTorch's allocator: other processes (`nvidia-smi` names them), the "+
+			"context, libraries. A smaller batch alone frees little.", outside, total)
 	case allocated > total/2 && full(m, total):
-		return fmt.Sprintf("Tensors alone took %s of %s: it is full, not fragmented. %s", percent(allocated, total), whole, less)
+		return fmt.Sprintf("Tensors alone took %s of %s: it is full, not fragmented. %s", percent(allocated, total), whole,
+			less)
 	case full(m, total):
 		return fmt.Sprintf("Tensors took %s of %s. %s", percent(allocated, total), whole, less)
 	case !m.Unused.Known():
-		return fmt.Sprintf("Tensors took %s of %s. What PyTorch kept unused is not in this text, so it does not tell full from fragmented.", percent(allocated, total), whole)
+		return fmt.Sprintf("Tensors took %s of %s. What PyTorch kept unused is not in this text, so it does not tell full "+
+			"from fragmented.", percent(allocated, total), whole)
 	}
-	return fmt.Sprintf("Tensors took %s of %s. What the device had free is not in this text, so it does not tell full from fragmented.", percent(allocated, total), whole)
+	return fmt.Sprintf("Tensors took %s of %s. What the device had free is not in this text, so it does not tell full "+
+		"from fragmented.", percent(allocated, total), whole)
 }
 
 // full says whether no arrangement of what PyTorch held could have served the request.
 func full(m *mem.OOMMessage, total mem.Bytes) bool {
 	asked, room := of(m.Requested), room(m)
-	return of(m.Allocated)+asked > total || m.Unused.Known() && room.Known() && (of(m.Unused)+of(room) < asked || asked <= of(room) && of(room) < segment(m) && of(m.Unused) < asked)
+	return of(m.Allocated)+asked > total || m.Unused.Known() && room.Known() &&
+		(of(m.Unused)+of(room) < asked || asked <= of(room) && of(room) < segment(m) && of(m.Unused) < asked)
 }
 
 // room is what PyTorch could still have taken of the device.
@@ -134,7 +152,8 @@ func unfragment(m *mem.OOMMessage) string {
 		return "PYTORCH_ALLOC_CONF=expandable_segments:True, if its version has that"
 	}
 	for _, advice := range m.Advice {
-		if name, _, _ := strings.Cut(advice, "="); strings.HasPrefix(name, "PYTORCH_") && name != "PYTORCH_ALLOC_CONF" { // 2.9 names that one, and does not read it
+		// 2.9 names that one, and does not read it
+		if name, _, _ := strings.Cut(advice, "="); strings.HasPrefix(name, "PYTORCH_") && name != "PYTORCH_ALLOC_CONF" {
 			variable = name
 		}
 	}
@@ -159,10 +178,12 @@ func processes(m *mem.OOMMessage) (sum mem.Bytes) {
 	return sum + of(m.InUse)
 }
 
-// slack is how far figures that are held against each other may be apart: each is rounded, and they are read one after the other.
+// slack is how far figures that are held against each other may be apart: each is rounded, and they are read one
+// after the other.
 func slack(m *mem.OOMMessage) mem.Bytes { return 3*m.Rounding + 16*mem.MiB }
 
-// contradiction says that figures of the text cannot all be right of one memory, so that nothing follows from them; "": they can.
+// contradiction says that figures of the text cannot all be right of one memory, so that nothing follows from them;
+// "": they can.
 func contradiction(m *mem.OOMMessage) string {
 	total, free := of(m.Total), of(m.Free)
 	held := max(of(m.Reserved), of(m.InUse))
@@ -170,24 +191,31 @@ func contradiction(m *mem.OOMMessage) string {
 	case !m.Total.Known() || !m.Free.Known():
 		return ""
 	case free > total+slack(m):
-		return fmt.Sprintf("The text contradicts itself: it gives the device %v in all and %v free. The two count different memory, as on a GPU that shares the host's. "+
-			"So the text does not tell what was in the way: ask the device's own tool how much there is (nvidia-smi, rocm-smi --showmeminfo all).", total, free)
+		return fmt.Sprintf("The text contradicts itself: it gives the device %v in all and %v free. The two count "+
+			"different memory, as on a GPU that shares the host's. "+
+			"So the text does not tell what was in the way: ask the device's own tool how much there is (nvidia-smi, "+
+			"rocm-smi --showmeminfo all).", total, free)
 	case m.InUse.Or(0) > 0 && m.Reserved.Known() && of(m.Reserved) > of(m.InUse)+slack(m):
-		return fmt.Sprintf("The text contradicts itself: this process has %v in use, and PyTorch in it %v. What PyTorch counts is not all of this device, or the driver does not see all of it. "+
+		return fmt.Sprintf("The text contradicts itself: this process has %v in use, and PyTorch in it %v. What PyTorch "+
+			"counts is not all of this device, or the driver does not see all of it. "+
 			"So the text does not tell what was in the way.", of(m.InUse), of(m.Reserved))
 	case processes(m)+free > total+slack(m):
-		return fmt.Sprintf("The text contradicts itself: the processes that it names hold %v, and %v are free, of a device of %v. Memory that they share counts more than once, or some is not the device's. "+
+		return fmt.Sprintf("The text contradicts itself: the processes that it names hold %v, and %v are free, of a "+
+			"device of %v. Memory that they share counts more than once, or some is not the device's. "+
 			"So the text does not tell what was in the way.", processes(m), free, total)
 	case held <= total && free+held > total+slack(m):
-		return fmt.Sprintf("The text contradicts itself: %v free and %v held by PyTorch are more than the device's %v. Memory that is not the device's is counted with it, "+
-			"or some was given back while the message was made. So the text does not tell what was in the way.", free, held, total)
+		return fmt.Sprintf("The text contradicts itself: %v free and %v held by PyTorch are more than the device's %v. "+
+			"Memory that is not the device's is counted with it, "+
+			"or some was given back while the message was made. So the text does not tell what was in the way.", free, held,
+			total)
 	}
 	return ""
 }
 
 // bound is the message without a limit that the request would have stayed below: that was not in the way.
 func bound(m *mem.OOMMessage) *mem.OOMMessage {
-	if m.Allowed.Known() && m.Reserved.Known() && m.Backend != "mps" && of(m.Allowed)-of(m.Reserved) >= segment(m)+slack(m) && m.Free.Known() {
+	if m.Allowed.Known() && m.Reserved.Known() && m.Backend != "mps" &&
+		of(m.Allowed)-of(m.Reserved) >= segment(m)+slack(m) && m.Free.Known() {
 		unlimited := *m
 		unlimited.Allowed = mem.Optional{}
 		return &unlimited
@@ -203,11 +231,14 @@ func limitAlone(m *mem.OOMMessage) bool {
 
 // limitReached says so. What other processes hold of the device does not count against the limit.
 func limitReached(m *mem.OOMMessage) string {
-	line := fmt.Sprintf("The limit of %v is reached: PyTorch held %v of it, and the request would exceed it. The device had %v free, so what other processes hold does not matter. "+
-		"Raise the limit, which the program or its test runner sets (torch.cuda.set_per_process_memory_fraction; several test processes on one GPU share it out), or hold less.",
+	line := fmt.Sprintf("The limit of %v is reached: PyTorch held %v of it, and the request would exceed it. The "+
+		"device had %v free, so what other processes hold does not matter. "+
+		"Raise the limit, which the program or its test runner sets (torch.cuda.set_per_process_memory_fraction; several "+
+		"test processes on one GPU share it out), or hold less.",
 		of(m.Allowed), of(m.Reserved), of(m.Free))
 	if m.Unused.Known() && of(m.Unused) >= of(m.Requested) {
-		line += fmt.Sprintf(" Within the limit, the unused %v would have held the request if they lay in one piece: %s may help, too.", of(m.Unused), unfragment(m))
+		line += fmt.Sprintf(" Within the limit, the unused %v would have held the request if they lay in one piece: %s "+
+			"may help, too.", of(m.Unused), unfragment(m))
 	}
 	return line
 }

@@ -12,7 +12,8 @@ import (
 	"hightide/internal/words"
 )
 
-// What a message lists below its figures: XLA's largest buffers with their lines, and the node's largest processes as Ray names them.
+// What a message lists below its figures: XLA's largest buffers with their lines, and the node's largest processes as
+// Ray names them.
 
 var (
 	bufferSize   = words.Lazy(`(?m)^\s*(?:\d+\. )?Size: ` + size)
@@ -128,7 +129,8 @@ func largest(m *mem.OOMMessage) string {
 		}
 	}
 	if first.buffers > 1 {
-		what += fmt.Sprintf(". The line of most of the list, %v in %d buffers, is %s; they need not live at once", first.bytes, first.buffers, first.place)
+		what += fmt.Sprintf(". The line of most of the list, %v in %d buffers, is %s; they need not live at once",
+			first.bytes, first.buffers, first.place)
 	}
 	return what + "."
 }

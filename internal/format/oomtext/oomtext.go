@@ -79,43 +79,58 @@ func name(m *mem.OOMMessage) *string            { return &m.Name }
 
 // wordings are those of the frameworks that print figures, the more particular first.
 var wordings = []wording{
-	{name: "mps", framework: "pytorch", versions: "1.12 or later", match: words.Lazy(`MPS backend out of memory`), parts: []part{
-		find(`Tried to allocate SIZE`, requested), find(`MPS allocated: SIZE`, allocated),
-		find(`other allocations: SIZE`, other), find(`max allowed: SIZE`, allowed)}},
-	{name: "torch1-cached", framework: "pytorch", versions: "0.4 to 1.3", match: words.Lazy(`out of memory\.\s+Tried to allocate [^(]*\([^)]* cached`), parts: parenthesis},
-	{name: "torch1-parenthesis", framework: "pytorch", versions: "1.4 to 2.0", match: words.Lazy(`out of memory\.\s+Tried to allocate [^(.]*[\d.]+ ?\w+ \([A-Z]+ \d+;`), parts: parenthesis},
-	{name: "torch2-sentence", framework: "pytorch", versions: "2.1 or later", match: words.Lazy(`(?:CUDA|HIP|XPU|GPU|MTIA|PrivateUse1|\w+)\s+out of memory\.\s+Tried to allocate`), parts: []part{
-		find(`Tried to allocate SIZE`, requested), findNumber(`GPU (\d+) has`, device),
-		find(`total capaci?ty of SIZE`, total), find(`of which SIZE is free`, free),
-		find(`free\. SIZE allowed;`, allowed), find(`[Tt]his process has SIZE`, inUse),
-		find(`Of the allocated memory SIZE is allocated`, allocated),
-		find(`with SIZE allocated in private pools`, private),
-		find(`and SIZE is reserved by PyTorch but`, unused)}},
-	{name: "torch-async", framework: "pytorch", match: words.Lazy(`Allocation on device \d+ would exceed allowed memory`), parts: []part{
-		findNumber(`Allocation on device (\d+)`, device), find(`Currently allocated ?: SIZE`, allocated), find(`Requested ?: SIZE`, requested),
-		find(`Device limit ?: SIZE`, total), find(`Free \(according to CUDA\) ?: SIZE`, free), find(`memory fraction\) ?: SIZE`, allowed)}},
-	{name: "torch-cpu", framework: "pytorch", backend: "cpu", match: words.Lazy(`DefaultCPUAllocator: (?:can't|not enough memory)`), parts: []part{
-		find(`you tried to allocate SIZE`, requested), find(`tried to allocate SIZE`, requested)}},
-	{name: "torch0-thc", framework: "pytorch", versions: "0.3 or older", match: words.Lazy(`cuda runtime error \(2\) : out of memory`)},
+	{name: "mps", framework: "pytorch", versions: "1.12 or later", match: words.Lazy(`MPS backend out of memory`),
+		parts: []part{
+			find(`Tried to allocate SIZE`, requested), find(`MPS allocated: SIZE`, allocated),
+			find(`other allocations: SIZE`, other), find(`max allowed: SIZE`, allowed)}},
+	{name: "torch1-cached", framework: "pytorch", versions: "0.4 to 1.3",
+		match: words.Lazy(`out of memory\.\s+Tried to allocate [^(]*\([^)]* cached`), parts: parenthesis},
+	{name: "torch1-parenthesis", framework: "pytorch", versions: "1.4 to 2.0",
+		match: words.Lazy(`out of memory\.\s+Tried to allocate [^(.]*[\d.]+ ?\w+ \([A-Z]+ \d+;`), parts: parenthesis},
+	{name: "torch2-sentence", framework: "pytorch", versions: "2.1 or later",
+		match: words.Lazy(`(?:CUDA|HIP|XPU|GPU|MTIA|PrivateUse1|\w+)\s+out of memory\.\s+Tried to allocate`), parts: []part{
+			find(`Tried to allocate SIZE`, requested), findNumber(`GPU (\d+) has`, device),
+			find(`total capaci?ty of SIZE`, total), find(`of which SIZE is free`, free),
+			find(`free\. SIZE allowed;`, allowed), find(`[Tt]his process has SIZE`, inUse),
+			find(`Of the allocated memory SIZE is allocated`, allocated),
+			find(`with SIZE allocated in private pools`, private),
+			find(`and SIZE is reserved by PyTorch but`, unused)}},
+	{name: "torch-async", framework: "pytorch",
+		match: words.Lazy(`Allocation on device \d+ would exceed allowed memory`), parts: []part{
+			findNumber(`Allocation on device (\d+)`, device), find(`Currently allocated ?: SIZE`, allocated),
+			find(`Requested ?: SIZE`, requested),
+			find(`Device limit ?: SIZE`, total), find(`Free \(according to CUDA\) ?: SIZE`, free),
+			find(`memory fraction\) ?: SIZE`, allowed)}},
+	{name: "torch-cpu", framework: "pytorch", backend: "cpu",
+		match: words.Lazy(`DefaultCPUAllocator: (?:can't|not enough memory)`), parts: []part{
+			find(`you tried to allocate SIZE`, requested), find(`tried to allocate SIZE`, requested)}},
+	{name: "torch0-thc", framework: "pytorch", versions: "0.3 or older",
+		match: words.Lazy(`cuda runtime error \(2\) : out of memory`)},
 	{name: "bfc-attempt", framework: "bfc", match: words.Lazy(`Allocator \(\w+\) ran out of memory trying to allocate[^\n]*not a failure`), parts: bfc, says: []string{
 		"TensorFlow or JAX (they share this allocator) tried to get {asked} on the GPU and could not.",
 		"The caller had another way, so this is not a failure: it says that more memory might make it faster."}},
-	{name: "bfc", framework: "bfc", match: words.Lazy(`Allocator \(\w+\) ran out of memory trying to allocate`), parts: bfc, says: []string{
-		"TensorFlow or JAX (they share this allocator) asked for {asked} on the GPU and could not get it. | TensorFlow or JAX (they share this allocator) could not allocate on the GPU.",
-		"Of the allocator's limit of {limit}, {used} were in use.",
-		"The lines after it in the log list the chunks in use by size: their sum tells full from fragmented."}},
-	{name: "jax-xla", framework: "jax", backend: "xla", match: words.Lazy(`(?i)(?:out of memory (?:while )?trying to allocate|RESOURCE_EXHAUSTED: Out of memory allocating|Failed to allocate request for)`), parts: []part{
-		find(`(?:trying to allocate|allocating) SIZE`, requested),
-		find(`Failed to allocate request for [\d.]+ ?\w+ \((\d+B)\)`, requested), find(`Failed to allocate request for SIZE`, requested),
-		findNumber(`device ordinal (\d+)`, device)}},
-	{name: "tensorflow-op", framework: "tensorflow", match: words.Lazy(`failed to allocate memory \[Op:\w+\]`), says: []string{
-		"TensorFlow could not allocate what an operation gives; the message does not say how much it asked for.",
-		"The lines of its allocator (bfc_allocator) before it in the log do."}},
+	{name: "bfc", framework: "bfc", match: words.Lazy(`Allocator \(\w+\) ran out of memory trying to allocate`),
+		parts: bfc, says: []string{
+			"TensorFlow or JAX (they share this allocator) asked for {asked} on the GPU and could not get it. | TensorFlow or " +
+				"JAX (they share this allocator) could not allocate on the GPU.",
+			"Of the allocator's limit of {limit}, {used} were in use.",
+			"The lines after it in the log list the chunks in use by size: their sum tells full from fragmented."}},
+	{name: "jax-xla", framework: "jax", backend: "xla",
+		match: words.Lazy(`(?i)(?:out of memory (?:while )?trying to allocate|RESOURCE_EXHAUSTED: Out of memory allocating|Failed to allocate request for)`), parts: []part{
+			find(`(?:trying to allocate|allocating) SIZE`, requested),
+			find(`Failed to allocate request for [\d.]+ ?\w+ \((\d+B)\)`, requested),
+			find(`Failed to allocate request for SIZE`, requested),
+			findNumber(`device ordinal (\d+)`, device)}},
+	{name: "tensorflow-op", framework: "tensorflow", match: words.Lazy(`failed to allocate memory \[Op:\w+\]`),
+		says: []string{
+			"TensorFlow could not allocate what an operation gives; the message does not say how much it asked for.",
+			"The lines of its allocator (bfc_allocator) before it in the log do."}},
 	{name: "tensorflow-bfc", framework: "tensorflow", match: words.Lazy(`OOM when allocating tensor`), parts: []part{
 		findNumber(`device:GPU:(\d+)`, device)}},
 }
 
-var bfc = []part{find(`trying to allocate SIZE`, requested), findNumber(`\bLimit:\s+(\d+)`, allowed), findNumber(`\bInUse:\s+(\d+)`, inUse)}
+var bfc = []part{find(`trying to allocate SIZE`, requested), findNumber(`\bLimit:\s+(\d+)`, allowed),
+	findNumber(`\bInUse:\s+(\d+)`, inUse)}
 
 var parenthesis = []part{
 	find(`Tried to allocate SIZE`, requested), findNumber(`\([A-Z]+ (\d+);`, device),

@@ -8,8 +8,8 @@ import (
 	"hightide/internal/words"
 )
 
-// A message is pasted with what a terminal, a logger or a mail put around it. That is colours, a prefix on each line, lines of
-// several ranks among each other, and line breaks in the middle of it.
+// A message is pasted with what a terminal, a logger or a mail put around it. That is colours, a prefix on each line,
+// lines of several ranks among each other, and line breaks in the middle of it.
 
 var (
 	// bareColours are colours whose first byte was lost on the way, as in texts of issues on the web.
@@ -71,8 +71,8 @@ func together(text string) []string {
 	return []string{strings.Join(strings.Fields(text), " "), strings.ReplaceAll(text, "\n", "")}
 }
 
-// whole is the text in which a message was found. It comes with its wording, and with other readings of that text for figures that its
-// line breaks split. Nil: there is no wording that is known.
+// whole is the text in which a message was found. It comes with its wording, and with other readings of that text for
+// figures that its line breaks split. Nil: there is no wording that is known.
 func whole(text string) (string, *wording, []string) {
 	text = clean(text)
 	if w := wordingOf(text); w != nil || !strings.Contains(strings.TrimSpace(text), "\n") {

@@ -70,7 +70,8 @@ func another(m *mem.OOMMessage) []string {
 	if w := (wording{backend: m.Backend}); w.onHost() {
 		memory = "a device's memory"
 	}
-	return []string{fmt.Sprintf("The text holds another message, on %s (“%s”): paste that alone to have it explained.", memory, m.Elsewhere)}
+	return []string{fmt.Sprintf("The text holds another message, on %s (“%s”): paste that alone to have it explained.",
+		memory, m.Elsewhere)}
 }
 
 func names(m *mem.OOMMessage) string {
@@ -95,7 +96,8 @@ func asked(m *mem.OOMMessage) string {
 		where = " of host memory"
 	}
 	version := ""
-	if m.Framework == "pytorch" && m.Versions != "" && (m.Backend == "cuda" || m.Backend == "hip" || m.Backend == "mps") { // others took it over later
+	// others took it over later
+	if m.Framework == "pytorch" && m.Versions != "" && (m.Backend == "cuda" || m.Backend == "hip" || m.Backend == "mps") {
 		version = fmt.Sprintf(" (the wording is that of %s)", m.Versions)
 	}
 	tensor := ""
@@ -106,10 +108,12 @@ func asked(m *mem.OOMMessage) string {
 		}
 	}
 	if beyond := group(anySize, m.Text); beyond != "" && !m.Requested.Known() {
-		return fmt.Sprintf("%s%s was asked for %s%s, more than any machine has: a size in the program is negative or overflowed. This is not a lack of memory.", names(m), version, beyond, where)
+		return fmt.Sprintf("%s%s was asked for %s%s, more than any machine has: a size in the program is negative or "+
+			"overflowed. This is not a lack of memory.", names(m), version, beyond, where)
 	}
 	if !m.Requested.Known() {
-		return fmt.Sprintf("%s%s ran out of memory%s%s; the message does not say how much it asked for.", names(m), version, where, tensor)
+		return fmt.Sprintf("%s%s ran out of memory%s%s; the message does not say how much it asked for.", names(m), version,
+			where, tensor)
 	}
 	return fmt.Sprintf("%s%s asked for %v%s%s and could not get it.", names(m), version, of(m.Requested), tensor, where)
 }
@@ -131,13 +135,15 @@ func deviceWords(m *mem.OOMMessage) []string {
 		out = append(out, fmt.Sprintf("The device has %v.", of(m.Total)))
 	}
 	if m.Allowed.Known() && m.Backend != "mps" {
-		out = append(out, fmt.Sprintf("A limit is set: this process may take %v (set_per_process_memory_fraction).", of(m.Allowed)))
+		out = append(out, fmt.Sprintf("A limit is set: this process may take %v (set_per_process_memory_fraction).",
+			of(m.Allowed)))
 	}
 	own := self(m)
 	for i, p := range m.Processes {
 		line := fmt.Sprintf("Process %d held %v of the device.", p.PID, p.Used)
 		if i == own {
-			line = fmt.Sprintf("Process %d held %v of the device: probably this one, as no other held what PyTorch had reserved.", p.PID, p.Used)
+			line = fmt.Sprintf("Process %d held %v of the device: probably this one, as no other held what PyTorch had "+
+				"reserved.", p.PID, p.Used)
 		}
 		out = append(out, line)
 	}
@@ -170,8 +176,8 @@ func self(m *mem.OOMMessage) int {
 	return at
 }
 
-// beside is what lay outside PyTorch's allocator: in this process, and in others; unknown where the message does not tell
-// them apart, and then both are in rest.
+// beside is what lay outside PyTorch's allocator: in this process, and in others; unknown where the message does not
+// tell them apart, and then both are in rest.
 func beside(m *mem.OOMMessage) (own, others, rest mem.Optional) {
 	at := self(m)
 	if used, ok := m.InUse.Get(); ok && m.Reserved.Known() {
@@ -217,10 +223,12 @@ func holders(m *mem.OOMMessage) string {
 	}
 	if used, ok := m.InUse.Get(); ok && used > 0 && m.Reserved.Known() {
 		if rest := mem.Bytes(used) - of(m.Reserved); rest > 0 {
-			line += fmt.Sprintf("; %v of this process were outside PyTorch's allocator: the device's context, kernels, libraries such as NCCL", rest)
+			line += fmt.Sprintf("; %v of this process were outside PyTorch's allocator: the device's context, kernels, "+
+				"libraries such as NCCL", rest)
 		}
 	} else if rest := of(m.Total) - of(m.Free) - of(m.Reserved); m.Total.Known() && m.Free.Known() && m.Reserved.Known() && len(m.Processes) == 0 && rest > 2*m.Rounding && !limitAlone(m) {
-		line += fmt.Sprintf("; the other %v were outside PyTorch's allocator: the device's context, kernels, libraries such as NCCL, other processes", rest)
+		line += fmt.Sprintf("; the other %v were outside PyTorch's allocator: the device's context, kernels, libraries "+
+			"such as NCCL, other processes", rest)
 	}
 	return line + "."
 }

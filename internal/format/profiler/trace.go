@@ -71,12 +71,16 @@ func (t *Trace) At(us float64) int64 {
 // Assemble gives every memory event its stack and device, and the end its state.
 func (t *Trace) Assemble() {
 	sort.SliceStable(t.Events, func(i, j int) bool { return t.Events[i].Time < t.Events[j].Time })
-	sort.SliceStable(t.Out.Annotations, func(i, j int) bool { return t.Out.Annotations[i].Time < t.Out.Annotations[j].Time })
+	sort.SliceStable(t.Out.Annotations, func(i,
+		j int) bool {
+		return t.Out.Annotations[i].Time < t.Out.Annotations[j].Time
+	})
 	if t.NoAddresses {
 		t.address()
 	}
 	if t.NoTotals {
-		t.Out.Notes = append(t.Out.Notes, "Its events do not tell totals: what was allocated before the trace began is not known, and in no figure here.")
+		t.Out.Notes = append(t.Out.Notes,
+			"Its events do not tell totals: what was allocated before the trace began is not known, and in no figure here.")
 	}
 	stacks := t.stacks()
 	numbers := t.devices()
@@ -92,7 +96,8 @@ func (t *Trace) Assemble() {
 			traces[device], live[device], before[device] = trace, map[uint64]mem.Block{}, e.Before
 			t.countsOnly(device, e.Device.Kind == 0)
 			if e.Before > 0 {
-				t.Out.Notes = append(t.Out.Notes, fmt.Sprintf("%v on %s were allocated before this trace began: of which blocks and where, it does not say.", mem.Bytes(e.Before), t.name(device)))
+				t.Out.Notes = append(t.Out.Notes, fmt.Sprintf("%v on %s were allocated before this trace began: of which blocks "+
+					"and where, it does not say.", mem.Bytes(e.Before), t.name(device)))
 			}
 		}
 		action, size, address := mem.ActionAlloc, mem.Bytes(e.Bytes), e.Address
@@ -100,7 +105,8 @@ func (t *Trace) Assemble() {
 			action, address = mem.ActionOOM, mem.FreeUnknown
 		} else if size >= 0 {
 			end = max(end, e.Address+uint64(size))
-			live[device][e.Address] = mem.Block{Address: e.Address, Size: size, Requested: size, State: mem.BlockAllocated, Stack: stacks[i]}
+			live[device][e.Address] = mem.Block{Address: e.Address, Size: size, Requested: size, State: mem.BlockAllocated,
+				Stack: stacks[i]}
 		} else {
 			action, size = mem.ActionFreeCompleted, -size
 			if _, ok := live[device][e.Address]; !ok {
@@ -126,15 +132,18 @@ func (t *Trace) Assemble() {
 		}
 		t.Out.Traces = append(t.Out.Traces, *traces[device])
 		if size := before[device]; size > 0 && end < 1<<62 {
-			live[device][end] = mem.Block{Address: end, Size: mem.Bytes(size), Requested: mem.Bytes(size), State: mem.BlockAllocated}
+			live[device][end] = mem.Block{Address: end, Size: mem.Bytes(size), Requested: mem.Bytes(size),
+				State: mem.BlockAllocated}
 		}
 		for _, address := range slices.Sorted(maps.Keys(live[device])) {
 			b := live[device][address]
-			t.Out.Segments = append(t.Out.Segments, mem.Segment{Device: device, Address: address, Size: b.Size, Large: b.Size > mem.MiB, Stack: b.Stack, Blocks: []mem.Block{b}})
+			t.Out.Segments = append(t.Out.Segments, mem.Segment{Device: device, Address: address, Size: b.Size,
+				Large: b.Size > mem.MiB, Stack: b.Stack, Blocks: []mem.Block{b}})
 		}
 	}
 	t.Out.Bare = true
-	t.Out.Notes = append(t.Out.Notes, "A profiler's trace says nothing of the allocator's own segments, so nothing is said of fragmentation.")
+	t.Out.Notes = append(t.Out.Notes,
+		"A profiler's trace says nothing of the allocator's own segments, so nothing is said of fragmentation.")
 	if t.Python {
 		t.Out.Notes = append(t.Out.Notes, "Its Python frames name where a function begins, not the line that ran in it.")
 	}
@@ -148,7 +157,8 @@ func (t *Trace) countsOnly(device int, host bool) {
 		what = "what was allocated in the trace"
 	case t.SinceAsked && host:
 		what = "what was allocated while the profiler recorded memory"
-		t.Out.Notes = append(t.Out.Notes, fmt.Sprintf("On %s PyTorch counts only what is allocated while a profiler records memory: what was there before is not known, and in no figure here.", t.name(device)))
+		t.Out.Notes = append(t.Out.Notes, fmt.Sprintf("On %s PyTorch counts only what is allocated while a profiler "+
+			"records memory: what was there before is not known, and in no figure here.", t.name(device)))
 	default:
 		return
 	}
@@ -158,7 +168,8 @@ func (t *Trace) countsOnly(device int, host bool) {
 	t.Out.CountsOnly[device] = what
 }
 
-// address gives events addresses where the trace has none: a free is taken for that of the newest allocation of its size.
+// address gives events addresses where the trace has none: a free is taken for that of the newest allocation of its
+// size.
 func (t *Trace) address() {
 	type kind struct {
 		device Device
@@ -181,7 +192,8 @@ func (t *Trace) address() {
 		}
 	}
 	t.Out.Label = mem.Estimated
-	t.Out.Notes = append(t.Out.Notes, "Its events have no addresses, as those of old versions: a free is taken for that of the newest allocation of its size. Sums are right; whose memory it is, is estimated.")
+	t.Out.Notes = append(t.Out.Notes, "Its events have no addresses, as those of old versions: a free is taken for "+
+		"that of the newest allocation of its size. Sums are right; whose memory it is, is estimated.")
 }
 
 // text is the number of a text.

@@ -20,8 +20,8 @@ const (
 	maxXEvents = 1 << 25
 )
 
-// IsXSpace knows an XSpace, which tf.profiler and jax.profiler write as *.xplane.pb, by its first plane: after its number, if it
-// has one, comes a name such as "/host:CPU".
+// IsXSpace knows an XSpace, which tf.profiler and jax.profiler write as *.xplane.pb, by its first plane: after its
+// number, if it has one, comes a name such as "/host:CPU".
 func IsXSpace(head []byte) bool {
 	if len(head) < 4 || head[0] != 0x0a {
 		return false
@@ -41,7 +41,8 @@ func IsXSpace(head []byte) bool {
 		return false
 	}
 	name := head[2:]
-	return bytes.HasPrefix(name, []byte("/host:")) || bytes.HasPrefix(name, []byte("/device:")) || bytes.HasPrefix(name, []byte("Task Environment"))
+	return bytes.HasPrefix(name, []byte("/host:")) || bytes.HasPrefix(name, []byte("/device:")) ||
+		bytes.HasPrefix(name, []byte("Task Environment"))
 }
 
 // xspace reads planes of the host, on whose threads allocators tell what they hand out, whichever device it is on.
@@ -64,7 +65,8 @@ type xstats struct {
 	step                         string
 }
 
-// ReadXSpace reads what tf.profiler wrote: every allocation and free that TensorFlow's allocators told of, with the operation.
+// ReadXSpace reads what tf.profiler wrote: every allocation and free that TensorFlow's allocators told of, with the
+// operation.
 func ReadXSpace(r io.Reader) (*mem.AllocatorSnapshot, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxXSpace+1))
 	if err != nil {
@@ -83,7 +85,8 @@ func ReadXSpace(r io.Reader) (*mem.AllocatorSnapshot, error) {
 		return nil, err
 	}
 	if len(x.Events) == 0 {
-		return nil, errors.New("this profile has no memory events: TensorFlow writes them on GPUs, and on the CPU with oneDNN's allocator (TF_ENABLE_ONEDNN_OPTS=1); JAX on GPUs alone")
+		return nil, errors.New("this profile has no memory events: TensorFlow writes them on GPUs, and on the CPU with " +
+			"oneDNN's allocator (TF_ENABLE_ONEDNN_OPTS=1); JAX on GPUs alone")
 	}
 	x.Assemble()
 	return x.Out, nil
@@ -198,7 +201,8 @@ func (x *xspace) event(p *xplane, thread string, line float64, data []byte) erro
 	case strings.HasPrefix(name, "$"):
 		if m := pythonStay.FindStringSubmatch(name); m != nil {
 			number, _ := strconv.Atoi(m[2])
-			at := Stay{at, at + float64(duration)/1e6, x.Out.Stacks.Location(mem.Location{File: m[1], Line: number, Function: m[3]})}
+			at := Stay{at, at + float64(duration)/1e6,
+				x.Out.Stacks.Location(mem.Location{File: m[1], Line: number, Function: m[3]})}
 			x.Stays[thread], x.Python = append(x.Stays[thread], at), true
 		}
 	case len(stats) > 0:
@@ -212,7 +216,8 @@ func (x *xspace) step(p *xplane, name string, at, duration float64, stats [][]by
 	s, err := p.read(stats)
 	if err == nil && s.step != "" {
 		name += " " + s.step
-		x.Out.Annotations = append(x.Out.Annotations, mem.Annotation{Name: name, Time: x.At(at)}, mem.Annotation{Name: name, Time: x.At(at + duration), End: true})
+		x.Out.Annotations = append(x.Out.Annotations, mem.Annotation{Name: name, Time: x.At(at)},
+			mem.Annotation{Name: name, Time: x.At(at + duration), End: true})
 	}
 	return err
 }
@@ -227,7 +232,8 @@ func (x *xspace) memory(p *xplane, thread string, at float64, taken bool, stats 
 	if s.bytes < 0 || s.bytes > int64(mem.MaxSize) {
 		return fmt.Errorf("a memory event of %d bytes", s.bytes)
 	}
-	e := Event{Time: at, Thread: thread, Device: Device{Name: s.allocator}, Address: uint64(s.address), Bytes: s.bytes, Before: max(0, s.held-s.bytes)}
+	e := Event{Time: at, Thread: thread, Device: Device{Name: s.allocator}, Address: uint64(s.address), Bytes: s.bytes,
+		Before: max(0, s.held-s.bytes)}
 	if s.allocator == "cpu" || s.allocator == "mklcpu" {
 		e.Device.Name = "" // the host, whichever allocator serves it
 	}

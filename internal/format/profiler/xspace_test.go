@@ -19,8 +19,8 @@ func number(field int, value uint64) []byte {
 	return binary.AppendUvarint([]byte{byte(field << 3)}, value)
 }
 
-// TestXSpaceOfAGPU is written as TensorFlow writes of a GPU, which is not here. Its allocator's name is its device, and functions of
-// Python that are around an allocation on its thread are its stack.
+// TestXSpaceOfAGPU is written as TensorFlow writes of a GPU, which is not here. Its allocator's name is its device,
+// and functions of Python that are around an allocation on its thread are its stack.
 func TestXSpaceOfAGPU(t *testing.T) {
 	names := []string{"", "MemoryAllocation", "MemoryDeallocation", "$train.py:7 main"}
 	stats := []string{"", "allocator_name", "tf_op", "allocation_bytes", "bytes_allocated", "addr", "GPU_1_bfc", "MatMul"}
@@ -32,7 +32,8 @@ func TestXSpaceOfAGPU(t *testing.T) {
 	}
 	memory := func(kind, at, held uint64, op bool) []byte {
 		event := slices.Concat(number(1, kind), number(2, at*1e6), part(4, number(1, 1), number(7, 6)),
-			part(4, number(1, 3), number(4, 512)), part(4, number(1, 4), number(4, held)), part(4, number(1, 5), number(3, 4096)))
+			part(4, number(1, 3), number(4, 512)), part(4, number(1, 4), number(4, held)),
+			part(4, number(1, 5), number(3, 4096)))
 		if op {
 			event = append(event, part(4, number(1, 2), number(7, 7))...)
 		}
@@ -49,11 +50,13 @@ func TestXSpaceOfAGPU(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(s.Traces) != 1 || s.Traces[0].Device != 1 || !slices.Equal(s.Traces[0].Action, []mem.Action{mem.ActionAlloc, mem.ActionFreeCompleted}) {
+	if len(s.Traces) != 1 || s.Traces[0].Device != 1 ||
+		!slices.Equal(s.Traces[0].Action, []mem.Action{mem.ActionAlloc, mem.ActionFreeCompleted}) {
 		t.Fatalf("%+v", s.Traces)
 	}
 	frames := s.Stacks.Frames(s.Traces[0].Stack[0])
-	if len(frames) != 2 || frames[0].Function != "MatMul" || frames[1] != (mem.Location{File: "train.py", Line: 7, Function: "main"}) {
+	if len(frames) != 2 || frames[0].Function != "MatMul" ||
+		frames[1] != (mem.Location{File: "train.py", Line: 7, Function: "main"}) {
 		t.Errorf("%+v", frames)
 	}
 	if len(s.Stacks.Frames(s.Traces[0].Stack[1])) != 0 {

@@ -35,10 +35,12 @@ const (
 
 func Is(head []byte) bool {
 	line, rest, _ := strings.Cut(string(head), "\n")
-	return mappingLine.MatchString(strings.TrimRight(line, "\r")) && (strings.Contains(rest, "Rss:") || strings.Contains(rest, "Size:"))
+	return mappingLine.MatchString(strings.TrimRight(line, "\r")) &&
+		(strings.Contains(rest, "Rss:") || strings.Contains(rest, "Size:"))
 }
 
-// Read reads /proc/PID/smaps or smaps_rollup as the kernel prints it, and sums the mappings of each file. Sizes are bytes.
+// Read reads /proc/PID/smaps or smaps_rollup as the kernel prints it, and sums the mappings of each file. Sizes are
+// bytes.
 func Read(r io.Reader) (*mem.Mappings, error) {
 	sums := summing{by: map[string]*mem.Mapping{}}
 	lines := bufio.NewScanner(r)

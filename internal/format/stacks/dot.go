@@ -20,8 +20,9 @@ const dotNodes = 80
 
 // kindTitle says in words what a kind of a profile counts.
 func kindTitle(name string) string {
-	titles := map[string]string{"space": "bytes at the peak", "objects": "blocks at the peak", "bytes-time": "bytes × time, as the average held",
-		"count": "allocations", "churn": "bytes allocated and freed again"}
+	titles := map[string]string{"space": "bytes at the peak", "objects": "blocks at the peak",
+		"bytes-time": "bytes × time, as the average held",
+		"count":      "allocations", "churn": "bytes allocated and freed again"}
 	return cmp.Or(titles[name], name)
 }
 
@@ -56,7 +57,8 @@ func WriteDot(out io.Writer, p *mem.Profile) error {
 		l := p.Stacks.Locations[n.location]
 		size := 8 + 16*math.Sqrt(float64(n.own)/float64(max(total, 1)))
 		fmt.Fprintf(w, "\tn%d [label=%s, tooltip=%s, fontsize=%.1f];\n", n.location,
-			strconv.Quote(fmt.Sprintf("%s\n%s here, %s in all", dotName(l), amount(n.own), amount(n.with))), strconv.Quote(frameName(l)), size)
+			strconv.Quote(fmt.Sprintf("%s\n%s here, %s in all", dotName(l), amount(n.own), amount(n.with))),
+			strconv.Quote(frameName(l)), size)
 	}
 	var between []dotEdge
 	for e := range edges {
@@ -64,7 +66,10 @@ func WriteDot(out io.Writer, p *mem.Profile) error {
 			between = append(between, e)
 		}
 	}
-	slices.SortFunc(between, func(a, b dotEdge) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) })
+	slices.SortFunc(between, func(a, b dotEdge) int {
+		return cmp.Or(cmp.Compare(a.from, b.from),
+			cmp.Compare(a.to, b.to))
+	})
 	for _, e := range between {
 		fmt.Fprintf(w, "\tn%d -> n%d [label=%q, weight=%d];\n", e.from, e.to, amount(edges[e]), 1+edges[e]*100/max(total, 1))
 	}

@@ -13,8 +13,10 @@ func TestDotName(t *testing.T) {
 	}{
 		{mem.Location{Function: "<module>", File: "/home/me/train.py", Line: 3}, "<module> (train.py:3)"},
 		{mem.Location{Function: "<lambda>", File: "train.py", Line: 3}, "<lambda> (train.py:3)"},
-		{mem.Location{Function: "at::(anonymous namespace)::wrapper_CUDA_bmm(at::Tensor const&, at::Tensor const&)", File: "RegisterCUDA.cpp"}, "at::wrapper_CUDA_bmm (RegisterCUDA.cpp)"},
-		{mem.Location{Function: "c10::impl::wrap<at::Tensor (c10::List<long>), 1>::call(c10::OperatorKernel*)", File: "??"}, "c10::impl::wrap::call"},
+		{mem.Location{Function: "at::(anonymous namespace)::wrapper_CUDA_bmm(at::Tensor const&, at::Tensor const&)",
+			File: "RegisterCUDA.cpp"}, "at::wrapper_CUDA_bmm (RegisterCUDA.cpp)"},
+		{mem.Location{Function: "c10::impl::wrap<at::Tensor (c10::List<long>), 1>::call(c10::OperatorKernel*)", File: "??"},
+			"c10::impl::wrap::call"},
 		{mem.Location{Function: "std::operator<< "}, "std::operator"},
 		{mem.Location{Function: "before the trace"}, "before the trace"},
 		{mem.Location{}, "(unknown)"},

@@ -16,8 +16,8 @@ import (
 // maxProfile bounds a profile once decompressed, in bytes.
 const maxProfile = 1 << 30
 
-// IsPprof knows a pprof profile by the type of its first value: two numbers of strings. Go writes that of its period, the period
-// and times before.
+// IsPprof knows a pprof profile by the type of its first value: two numbers of strings. Go writes that of its period,
+// the period and times before.
 func IsPprof(head []byte) bool {
 	for range 6 {
 		key, at := binary.Uvarint(head)
@@ -99,7 +99,8 @@ func ReadPprof(r io.Reader) (*mem.Profile, error) {
 		return nil, fmt.Errorf("a profile of more than %d bytes", maxProfile)
 	}
 	p := &pprofReader{out: &mem.Profile{Label: mem.Measured}, functions: map[uint64]pprofFunction{},
-		locations: map[uint64][]pprofLine{}, places: map[uint64][2]uint64{}, files: map[uint64]uint64{}, numbers: map[uint64][]uint32{}}
+		locations: map[uint64][]pprofLine{}, places: map[uint64][2]uint64{}, files: map[uint64]uint64{},
+		numbers: map[uint64][]uint32{}}
 	if err := protobuf.Fields(data, p.definition); err != nil {
 		return nil, err
 	}
@@ -257,7 +258,8 @@ func (p *pprofReader) kinds() error {
 	}
 	if p.period > 1 && mem.Unit(p.text(p.every[1])) == mem.UnitBytes {
 		p.out.Label = mem.Sampled
-		p.out.Notes = append(p.out.Notes, fmt.Sprintf("Its figures are scaled up from samples, one in %v on average.", mem.Bytes(p.period)))
+		p.out.Notes = append(p.out.Notes, fmt.Sprintf("Its figures are scaled up from samples, one in %v on average.",
+			mem.Bytes(p.period)))
 	}
 	if p.out.Kinds[p.out.Default].Unit != mem.UnitBytes {
 		return fmt.Errorf("a profile of %s, not of memory", p.out.Kinds[p.out.Default].Name)
@@ -292,7 +294,8 @@ func (p *pprofReader) sampleField(number int, _ uint64, data []byte) error {
 		return err
 	}
 	if len(values) != len(p.types) {
-		return fmt.Errorf("%w: a sample of %d values, of which there are %d", protobuf.ErrMalformed, len(values), len(p.types))
+		return fmt.Errorf("%w: a sample of %d values, of which there are %d", protobuf.ErrMalformed, len(values),
+			len(p.types))
 	}
 	s := mem.ProfileSample{Labels: labels, Values: make([]int64, len(values))}
 	for i, v := range values {
@@ -319,7 +322,8 @@ func (p *pprofReader) frames(id uint64) []uint32 {
 		numbers = append(numbers, p.out.Stacks.Location(where))
 	}
 	if place, ok := p.places[id]; ok && place[1] != 0 {
-		numbers = append(numbers, p.out.Stacks.Location(mem.Location{File: p.text(p.files[place[0]]), Function: fmt.Sprintf("%#x", place[1]), Native: true}))
+		numbers = append(numbers, p.out.Stacks.Location(mem.Location{File: p.text(p.files[place[0]]),
+			Function: fmt.Sprintf("%#x", place[1]), Native: true}))
 	}
 	p.numbers[id] = numbers
 	return numbers

@@ -11,7 +11,8 @@ import (
 	"hightide/internal/mem"
 )
 
-// TestGoHeap reads profiles of this very process: what is held is shown first, not what was ever allocated, and it is sampled.
+// TestGoHeap reads profiles of this very process: what is held is shown first, not what was ever allocated, and it is
+// sampled.
 func TestGoHeap(t *testing.T) {
 	kept := make([]byte, 64*mem.MiB)
 	for range 4 {
@@ -41,14 +42,16 @@ func TestGoHeap(t *testing.T) {
 		for _, s := range p.Samples {
 			held += s.Values[p.Default]
 		}
-		if kind := p.Kinds[p.Default].Name; kind != "inuse_space" || p.Label != mem.Sampled || held < int64(64*mem.MiB) || held > int64(160*mem.MiB) {
+		if kind := p.Kinds[p.Default].Name; kind != "inuse_space" || p.Label != mem.Sampled || held < int64(64*mem.MiB) ||
+			held > int64(160*mem.MiB) {
 			t.Errorf("%s: %s, %s, %v", name, kind, p.Label, mem.Bytes(held))
 		}
 	}
 	runtime.KeepAlive(kept)
 }
 
-// TestMemrayFormat: the version behind the magic, in a capture as memray 1.20 writes it (LZ4) and in one that is not compressed.
+// TestMemrayFormat: the version behind the magic, in a capture as memray 1.20 writes it (LZ4) and in one that is not
+// compressed.
 func TestMemrayFormat(t *testing.T) {
 	for head, want := range map[string]uint32{
 		"\x04\"M\x18@@\xc0p\x08\x00\x00\xf1\x01memray\x00\r\x00\x00\x00\xf0\x0f": 13,

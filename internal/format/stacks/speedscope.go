@@ -42,15 +42,18 @@ type speedscopeProfile struct {
 
 // WriteSpeedscope writes one profile for each kind of value; the width of a frame is its bytes.
 func WriteSpeedscope(out io.Writer, p *mem.Profile) error {
-	file := SpeedscopeFile{Schema: "https://www.speedscope.app/file-format-schema.json", Name: "memory by call stack", Exporter: "hightide",
-		Active: p.Default, Shared: speedscopeShared{Frames: []speedscopeFrame{}}, Profiles: []speedscopeProfile{}}
+	file := SpeedscopeFile{Schema: "https://www.speedscope.app/file-format-schema.json", Name: "memory by call stack",
+		Exporter: "hightide",
+		Active:   p.Default, Shared: speedscopeShared{Frames: []speedscopeFrame{}}, Profiles: []speedscopeProfile{}}
 	for _, l := range p.Stacks.Locations {
-		file.Shared.Frames = append(file.Shared.Frames, speedscopeFrame{cmp.Or(l.Function, cmp.Or(l.File, "(unknown)")), l.File, l.Line})
+		file.Shared.Frames = append(file.Shared.Frames, speedscopeFrame{cmp.Or(l.Function, cmp.Or(l.File, "(unknown)")),
+			l.File, l.Line})
 	}
 	none := uint32(len(file.Shared.Frames))
 	file.Shared.Frames = append(file.Shared.Frames, speedscopeFrame{Name: "(no stack recorded)"})
 	for k, kind := range p.Kinds {
-		profile := speedscopeProfile{Type: "sampled", Name: kindTitle(kind.Name), Unit: "none", Samples: [][]uint32{}, Weights: []int64{}}
+		profile := speedscopeProfile{Type: "sampled", Name: kindTitle(kind.Name), Unit: "none", Samples: [][]uint32{},
+			Weights: []int64{}}
 		if kind.Unit == mem.UnitBytes {
 			profile.Unit = "bytes"
 		}

@@ -14,11 +14,13 @@ import (
 	"hightide/internal/mem"
 )
 
-// IsMonitor knows what nvidia-smi dmon and pmon print: columns of blanks, below a header that begins with "# gpu", or with "#Date" by -o.
+// IsMonitor knows what nvidia-smi dmon and pmon print: columns of blanks, below a header that begins with "# gpu", or
+// with "#Date" by -o.
 func IsMonitor(head []byte) bool {
 	for line := range bytes.SplitSeq(head, []byte("\n")) {
 		if fields := bytes.Fields(bytes.TrimPrefix(bytes.TrimSpace(line), []byte("#"))); len(fields) > 0 {
-			return bytes.HasPrefix(bytes.TrimSpace(line), []byte("#")) && slices.ContainsFunc(fields[:min(3, len(fields))], func(f []byte) bool { return string(f) == "gpu" })
+			return bytes.HasPrefix(bytes.TrimSpace(line), []byte("#")) &&
+				slices.ContainsFunc(fields[:min(3, len(fields))], func(f []byte) bool { return string(f) == "gpu" })
 		}
 	}
 	return false
@@ -52,8 +54,8 @@ const (
 	monitorTime   = "20060102 15:04:05"
 )
 
-// ReadMonitor reads such a table: what each GPU had in use (dmon -s m), or each process on it (pmon -s m). Sizes are MiB. Without -o DT there are no
-// times, and a row a second is taken, as both print unless -d says otherwise.
+// ReadMonitor reads such a table: what each GPU had in use (dmon -s m), or each process on it (pmon -s m). Sizes are
+// MiB. Without -o DT there are no times, and a row a second is taken, as both print unless -d says otherwise.
 func ReadMonitor(r io.Reader) (*mem.Run, error) {
 	in := bufio.NewScanner(r)
 	in.Buffer(nil, 1<<20)
@@ -71,7 +73,8 @@ func ReadMonitor(r io.Reader) (*mem.Run, error) {
 			continue
 		}
 		if m.at("fb") < 0 {
-			return nil, errors.New("this table of nvidia-smi dmon or pmon has no column of memory (fb): write it with -s m, best with -o DT")
+			return nil, errors.New("this table of nvidia-smi dmon or pmon has no column of memory (fb): write it with -s m, " +
+				"best with -o DT")
 		}
 		e, err := m.event(strings.Fields(line))
 		if err != nil {
@@ -89,7 +92,8 @@ func ReadMonitor(r io.Reader) (*mem.Run, error) {
 	}
 	out, err := run(events)
 	if err == nil && m.at("Time") < 0 {
-		_ = out.Add(mem.Event{Time: out.Info.StartMono, Kind: "unobserved", Text: "the times of the readings: without -o DT nvidia-smi writes none, so one reading a second is assumed"})
+		_ = out.Add(mem.Event{Time: out.Info.StartMono, Kind: "unobserved",
+			Text: "the times of the readings: without -o DT nvidia-smi writes none, so one reading a second is assumed"})
 	}
 	return out, err
 }

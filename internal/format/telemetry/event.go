@@ -79,15 +79,17 @@ var _ json.Unmarshaler = (*whole)(nil)
 
 // sizes are the fields that hold bytes.
 func (e *Event) sizes() []**whole {
-	return []**whole{&e.Allocated, &e.Reserved, &e.Active, &e.Inactive, &e.Used, &e.Free, &e.Total, &e.OldAllocated, &e.OldReserved}
+	return []**whole{&e.Allocated, &e.Reserved, &e.Active, &e.Inactive, &e.Used, &e.Free, &e.Total, &e.OldAllocated,
+		&e.OldReserved}
 }
 
 // numbers are the fields of a table that hold whole numbers, by the names of columns.
 func (e *Event) numbers() map[string]**whole {
 	return map[string]**whole{
 		"timestamp_ns": &e.Time, "sampling_interval_ms": &e.Interval, "pid": &e.PID, "rank": &e.Rank, "device_id": &e.Device,
-		"allocator_allocated_bytes": &e.Allocated, "memory_allocated": &e.OldAllocated, "allocator_reserved_bytes": &e.Reserved,
-		"memory_reserved": &e.OldReserved, "allocator_active_bytes": &e.Active, "allocator_inactive_bytes": &e.Inactive,
+		"allocator_allocated_bytes": &e.Allocated, "memory_allocated": &e.OldAllocated,
+		"allocator_reserved_bytes": &e.Reserved,
+		"memory_reserved":          &e.OldReserved, "allocator_active_bytes": &e.Active, "allocator_inactive_bytes": &e.Inactive,
 		"device_used_bytes": &e.Used, "device_free_bytes": &e.Free, "device_total_bytes": &e.Total,
 	}
 }
@@ -101,7 +103,8 @@ func (e *Event) set(column, text string) (err error) {
 		*to = new(whole)
 		return (*to).parse(text)
 	}
-	words := map[string]*string{"event_type": &e.Type, "type": &e.OldType, "collector": &e.Collector, "host": &e.Host, "context": &e.Context}
+	words := map[string]*string{"event_type": &e.Type, "type": &e.OldType, "collector": &e.Collector, "host": &e.Host,
+		"context": &e.Context}
 	switch to := words[column]; {
 	case to != nil:
 		*to = text
@@ -112,13 +115,17 @@ func (e *Event) set(column, text string) (err error) {
 }
 
 // columnNames of the table that is written.
-var columnNames = []string{"schema_version", "timestamp_ns", "event_type", "collector", "sampling_interval_ms", "pid", "host", "device_id",
-	"allocator_allocated_bytes", "allocator_reserved_bytes", "allocator_active_bytes", "allocator_inactive_bytes", "device_used_bytes",
+var columnNames = []string{"schema_version", "timestamp_ns", "event_type", "collector", "sampling_interval_ms", "pid",
+	"host", "device_id",
+	"allocator_allocated_bytes", "allocator_reserved_bytes", "allocator_active_bytes", "allocator_inactive_bytes",
+	"device_used_bytes",
 	"device_free_bytes", "device_total_bytes", "context"}
 
 func (e *Event) cells() []string {
-	return []string{strconv.Itoa(e.Version), numberText(e.Time), e.Type, e.Collector, numberText(e.Interval), numberText(e.PID), e.Host, numberText(e.Device),
-		numberText(e.Allocated), numberText(e.Reserved), numberText(e.Active), numberText(e.Inactive), numberText(e.Used), numberText(e.Free), numberText(e.Total), e.Context}
+	return []string{strconv.Itoa(e.Version), numberText(e.Time), e.Type, e.Collector, numberText(e.Interval),
+		numberText(e.PID), e.Host, numberText(e.Device),
+		numberText(e.Allocated), numberText(e.Reserved), numberText(e.Active), numberText(e.Inactive), numberText(e.Used),
+		numberText(e.Free), numberText(e.Total), e.Context}
 }
 
 // check makes old names new ones, and refuses what cannot be.

@@ -15,7 +15,8 @@ import (
 	"hightide/internal/mem"
 )
 
-// IsMprof knows what memory_profiler's mprof writes (*.dat): lines that begin with a word in capitals, sizes in MiB, times in seconds.
+// IsMprof knows what memory_profiler's mprof writes (*.dat): lines that begin with a word in capitals, sizes in MiB,
+// times in seconds.
 func IsMprof(head []byte) bool {
 	line, _, _ := bytes.Cut(head, []byte("\n"))
 	if bytes.HasPrefix(line, []byte("CMDLINE ")) {
@@ -69,8 +70,8 @@ func mprofReading(fields []string) (bytes, at int64, err error) {
 	return int64(math.Round(mib * (1 << 20))), int64(seconds * 1e9), nil
 }
 
-// ReadMprof reads such a file as a recording: the process, its children by -M, and the functions marked with @profile. mprof appends to a
-// file that is there already; then the last run counts.
+// ReadMprof reads such a file as a recording: the process, its children by -M, and the functions marked with
+// @profile. mprof appends to a file that is there already; then the last run counts.
 func ReadMprof(r io.Reader) (*mem.Run, error) {
 	in := bufio.NewScanner(r)
 	in.Buffer(nil, 1<<20)
@@ -111,7 +112,10 @@ func ReadMprof(r io.Reader) (*mem.Run, error) {
 func mprofRun(lines, calls []mprofLine, command string, runs int) *mem.Run {
 	slices.SortStableFunc(lines, func(a, b mprofLine) int { return cmp.Compare(a.at, b.at) })
 	first, last := lines[0].at, lines[len(lines)-1].at
-	calls = slices.DeleteFunc(calls, func(c mprofLine) bool { return c.at < first-int64(1e9) || c.at > last || c.to < c.at })
+	calls = slices.DeleteFunc(calls, func(c mprofLine) bool {
+		return c.at < first-int64(1e9) || c.at > last ||
+			c.to < c.at
+	})
 	b := &builder{mem.NewRun(), map[int64]uint32{}, map[mem.SeriesDef]*mem.Samples{}, nil}
 	info := mem.RunInfo{Verb: "telemetry", Label: mem.Measured, StartMono: first, StartWall: first}
 	if command != "" {
@@ -144,7 +148,8 @@ func mprofRun(lines, calls []mprofLine, command string, runs int) *mem.Run {
 	b.samples()
 	b.calls(calls)
 	if runs > 1 {
-		b.add(mem.Event{Time: first, Kind: "unobserved", Text: fmt.Sprintf("the runs before the last of %d in the file: mprof appended to it", runs)})
+		b.add(mem.Event{Time: first, Kind: "unobserved",
+			Text: fmt.Sprintf("the runs before the last of %d in the file: mprof appended to it", runs)})
 	}
 	b.add(mem.End{Time: last, Reason: "left"})
 	return b.out
@@ -174,7 +179,8 @@ func (b *builder) calls(calls []mprofLine) {
 	var sums mem.Tally[string, mem.PhaseStats]
 	var spans mem.Spans
 	for _, c := range calls {
-		spans = append(spans, mem.Span{Process: 1, Phase: mem.PhaseUser, Name: c.name, Start: c.at, End: c.to, RSSStart: mem.Some(c.bytes), RSSEnd: mem.Some(c.bytes2)})
+		spans = append(spans, mem.Span{Process: 1, Phase: mem.PhaseUser, Name: c.name, Start: c.at, End: c.to,
+			RSSStart: mem.Some(c.bytes), RSSEnd: mem.Some(c.bytes2)})
 		s := sums.At(c.name)
 		s.Process, s.Phase, s.Name, s.Count, s.Total = 1, mem.PhaseUser, c.name, s.Count+1, s.Total+c.to-c.at
 		s.Max = max(s.Max, c.to-c.at)

@@ -32,7 +32,8 @@ func run(events []Event) (*mem.Run, error) {
 	slices.SortStableFunc(events, func(a, b Event) int { return cmp.Compare(*a.Time, *b.Time) })
 	first, last := events[0], events[len(events)-1]
 	b := &builder{mem.NewRun(), map[int64]uint32{}, map[mem.SeriesDef]*mem.Samples{}, nil}
-	b.add(mem.RunInfo{Verb: "telemetry", Label: mem.Measured, StartMono: int64(*first.Time), StartWall: int64(*first.Time), Host: host(events)})
+	b.add(mem.RunInfo{Verb: "telemetry", Label: mem.Measured, StartMono: int64(*first.Time),
+		StartWall: int64(*first.Time), Host: host(events)})
 	for i := range events {
 		b.event(&events[i])
 	}
@@ -59,7 +60,8 @@ func host(events []Event) mem.Host {
 	h := mem.Host{}
 	for _, e := range events {
 		h.Name = cmp.Or(h.Name, e.Host)
-		if n := e.device(); e.Total != nil && !slices.ContainsFunc(h.GPUs, func(g mem.GPU) bool { return int64(g.Index) == n }) && n < 1<<10 {
+		if n := e.device(); e.Total != nil && !slices.ContainsFunc(h.GPUs,
+			func(g mem.GPU) bool { return int64(g.Index) == n }) && n < 1<<10 {
 			h.GPUs = append(h.GPUs, mem.GPU{Index: int(n), Name: deviceName(n), Memory: mem.Some(int64(*e.Total))})
 		}
 	}
@@ -108,7 +110,8 @@ func (b *builder) event(e *Event) {
 		return
 	}
 	if e.passed() {
-		frame := mem.Event{Time: int64(*e.Time), Process: id, Kind: "alert", Text: "limit " + e.Type + ": " + e.Context, Facts: map[string]string{"alert": e.Type}}
+		frame := mem.Event{Time: int64(*e.Time), Process: id, Kind: "alert", Text: "limit " + e.Type + ": " + e.Context,
+			Facts: map[string]string{"alert": e.Type}}
 		if e.Allocated != nil {
 			frame.Bytes = mem.Some(int64(*e.Allocated))
 		}
@@ -143,8 +146,8 @@ func (b *builder) sample(e *Event, def mem.SeriesDef, size *whole) {
 	s.Times, s.Values = append(s.Times, int64(*e.Time)), append(s.Values, int64(*size))
 }
 
-// Events are the readings of a recording. They are of the whole tree of processes on the host (where that was not read, of each
-// process), of each allocator and each device. With them come the limits that were passed. By time.
+// Events are the readings of a recording. They are of the whole tree of processes on the host (where that was not
+// read, of each process), of each allocator and each device. With them come the limits that were passed. By time.
 func Events(r *mem.Run) []Event {
 	var events []Event
 	host := mem.SeriesTreeRSS
@@ -175,7 +178,8 @@ func Events(r *mem.Run) []Event {
 			device = numberOf(s.Device)
 		}
 		for i, at := range s.Times {
-			e := Event{Version: 4, Type: "sample", Time: size(at), Collector: collector, Device: size(device), PID: pid(r, s.Process)}
+			e := Event{Version: 4, Type: "sample", Time: size(at), Collector: collector, Device: size(device),
+				PID: pid(r, s.Process)}
 			of(s.Values[i], &e)
 			e.Time = size(at - r.Info.StartMono + r.Info.StartWall)
 			events = append(events, e)
@@ -183,8 +187,9 @@ func Events(r *mem.Run) []Event {
 	}
 	for _, e := range r.Events {
 		if e.Kind == "alert" {
-			events = append(events, Event{Version: 4, Type: "alert", Time: size(e.Time - r.Info.StartMono + r.Info.StartWall), Collector: hostCollector,
-				Device: size(-1), PID: pid(r, e.Process), Allocated: optional(e.Bytes), Context: e.Text})
+			events = append(events, Event{Version: 4, Type: "alert", Time: size(e.Time - r.Info.StartMono + r.Info.StartWall),
+				Collector: hostCollector,
+				Device:    size(-1), PID: pid(r, e.Process), Allocated: optional(e.Bytes), Context: e.Text})
 		}
 	}
 	slices.SortStableFunc(events, func(a, b Event) int { return cmp.Compare(*a.Time, *b.Time) })

@@ -15,8 +15,8 @@ import (
 	"hightide/internal/words"
 )
 
-// Shown is what a tool for people showed of a machine's GPUs: nvidia-smi's table, gpustat, rocm-smi --showmeminfo. Such a text has one moment or
-// several, and most have no time.
+// Shown is what a tool for people showed of a machine's GPUs: nvidia-smi's table, gpustat, rocm-smi --showmeminfo.
+// Such a text has one moment or several, and most have no time.
 type Shown struct {
 	Tool      string
 	Time      int64 // ns of the clock on the wall; 0: not shown
@@ -237,7 +237,8 @@ func OverTime(all []Shown) *mem.Run {
 		}
 		last = all[i].Time
 		for _, g := range all[i].GPUs {
-			events = append(events, Event{Time: size(all[i].Time), Collector: smiCollector, Device: size(g.Number), Used: size(int64(g.Used)), Total: size(int64(g.Total))})
+			events = append(events, Event{Time: size(all[i].Time), Collector: smiCollector, Device: size(g.Number),
+				Used: size(int64(g.Used)), Total: size(int64(g.Total))})
 		}
 	}
 	if len(all) < 2 {
@@ -254,7 +255,8 @@ func OverTime(all []Shown) *mem.Run {
 func (s *Shown) Words(moments int) []string {
 	first := fmt.Sprintf("%s shows one moment, so this says nothing of a peak or of growth.", s.Tool)
 	if moments > 1 {
-		first = fmt.Sprintf("%s shows %d moments without their times; this is the last, and says nothing of growth.", s.Tool, moments)
+		first = fmt.Sprintf("%s shows %d moments without their times; this is the last, and says nothing of growth.",
+			s.Tool, moments)
 	}
 	out := []string{first}
 	for _, g := range s.GPUs {
@@ -305,10 +307,12 @@ func (s *Shown) holders(g *ShownGPU) string {
 		text = " Of it " + strings.Join(named, ", ") + "."
 	}
 	if len(silent) > 0 { // as on Windows
-		return text + fmt.Sprintf(" What each of these holds is not shown: %s.", strings.Join(silent[:min(len(silent), 5)], ", "))
+		return text + fmt.Sprintf(" What each of these holds is not shown: %s.",
+			strings.Join(silent[:min(len(silent), 5)], ", "))
 	}
 	if rest := g.Used - sum; rest > leastUnnamed {
-		text += fmt.Sprintf(" %v of it are of no process that is shown: of another container or user, of one that is about to end, or the driver does not tell.", rest)
+		text += fmt.Sprintf(" %v of it are of no process that is shown: of another container or user, of one that is "+
+			"about to end, or the driver does not tell.", rest)
 	}
 	return text
 }

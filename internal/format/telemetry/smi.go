@@ -41,8 +41,9 @@ func ReadSMI(r io.Reader) (*mem.Run, error) {
 	}
 	table := csv.NewReader(in)
 	table.TrimLeadingSpace, table.ReuseRecord = true, true
-	first, _ := in.Peek(4096)                                                          // what there is of it
-	if line, _, _ := bytes.Cut(first, []byte("\n")); bytes.IndexByte(line, ';') >= 0 { // as spreadsheets save it in some countries
+	first, _ := in.Peek(4096) // what there is of it
+	// as spreadsheets save it in some countries
+	if line, _, _ := bytes.Cut(first, []byte("\n")); bytes.IndexByte(line, ';') >= 0 {
 		table.Comma = ';'
 	}
 	header, err := table.Read()
@@ -70,14 +71,16 @@ func ReadSMI(r io.Reader) (*mem.Run, error) {
 		}
 	}
 	if n := columns.lost; n > 0 {
-		_ = out.Add(mem.Event{Time: out.Info.StartMono, Kind: "unobserved", Text: fmt.Sprintf("%d of %d readings, for which nvidia-smi had no figure", n, len(events))})
+		_ = out.Add(mem.Event{Time: out.Info.StartMono, Kind: "unobserved",
+			Text: fmt.Sprintf("%d of %d readings, for which nvidia-smi had no figure", n, len(events))})
 	}
 	if columns.cut {
 		_ = out.Add(mem.Event{Time: out.Info.StartMono, Kind: "unobserved", Text: "the last line, which ends in the middle"})
 	}
 	if columns.which < 0 {
 		_ = out.Add(mem.Event{Time: out.Info.StartMono, Kind: "unobserved",
-			Text: "which GPU a row is of: the table has no column index, uuid or pci.bus_id, so all rows are taken for one GPU's"})
+			Text: "which GPU a row is of: the table has no column index, uuid or pci.bus_id, so all rows are taken for one " +
+				"GPU's"})
 	}
 	return out, nil
 }
@@ -147,7 +150,8 @@ func (t *smiTable) read(table *csv.Reader) (events []Event, names map[int]string
 		line, _ := table.FieldPos(0)
 		at, ok := smiMoment(row[t.time])
 		if !ok {
-			return nil, nil, fmt.Errorf("line %d: %q is not a moment as nvidia-smi writes it, nor seconds since 1970", line, row[t.time])
+			return nil, nil, fmt.Errorf("line %d: %q is not a moment as nvidia-smi writes it, nor seconds since 1970", line,
+				row[t.time])
 		}
 		moment := whole(at)
 		e := Event{Time: &moment, Collector: smiCollector, Device: size(0)}
@@ -162,7 +166,8 @@ func (t *smiTable) read(table *csv.Reader) (events []Event, names map[int]string
 			}
 			e.Device = size(n)
 		} else if len(events) > 0 && *events[len(events)-1].Time == moment {
-			return nil, nil, fmt.Errorf("line %d: two rows of one moment, and no column says of which GPU: add index to --query-gpu", line)
+			return nil, nil,
+				fmt.Errorf("line %d: two rows of one moment, and no column says of which GPU: add index to --query-gpu", line)
 		}
 		if e.Used, err = smiSize(row[t.used], t.usedUnit); err == nil && t.total >= 0 {
 			e.Total, err = smiSize(row[t.total], t.totalUnit)
@@ -187,9 +192,11 @@ func (t *smiTable) read(table *csv.Reader) (events []Event, names map[int]string
 	}
 }
 
-// smiMoment reads nvidia-smi's way to write a moment, ISO 8601, and the time since 1970 in s, ms, µs or ns, as scripts around it write it.
+// smiMoment reads nvidia-smi's way to write a moment, ISO 8601, and the time since 1970 in s, ms, µs or ns, as
+// scripts around it write it.
 func smiMoment(text string) (ns int64, ok bool) {
-	for _, layout := range []string{smiTime, time.DateTime, "2006-01-02T15:04:05", time.RFC3339, "2006/01/02 15:04:05"} { // fractions are read with each
+	// fractions are read with each
+	for _, layout := range []string{smiTime, time.DateTime, "2006-01-02T15:04:05", time.RFC3339, "2006/01/02 15:04:05"} {
 		if at, err := time.Parse(layout, text); err == nil {
 			return at.UnixNano(), at.Year() >= 1970
 		}

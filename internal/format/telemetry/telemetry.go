@@ -39,12 +39,14 @@ func Is(head []byte) bool {
 		return true
 	}
 	timed := bytes.Contains(head, []byte(`"timestamp_ns"`)) || bytes.Contains(head, []byte(`"timestamp"`))
-	return timed && (bytes.Contains(head, []byte(`"allocator_allocated_bytes"`)) || bytes.Contains(head, []byte(`"memory_allocated"`)))
+	return timed && (bytes.Contains(head, []byte(`"allocator_allocated_bytes"`)) ||
+		bytes.Contains(head, []byte(`"memory_allocated"`)))
 }
 
 func isHeader(line []byte) bool {
 	timed := bytes.Contains(line, []byte("timestamp"))
-	return timed && (bytes.Contains(line, []byte("allocator_allocated_bytes")) || bytes.Contains(line, []byte("memory_allocated")))
+	return timed && (bytes.Contains(line, []byte("allocator_allocated_bytes")) ||
+		bytes.Contains(line, []byte("memory_allocated")))
 }
 
 // Read reads a file of either kind as a recording.

@@ -27,7 +27,8 @@ func read(t *testing.T, name string) *mem.Run {
 	return run
 }
 
-// TestStormlog reads what Stormlog 0.4.3 saved: of a process on the host, and of an imaginary A10 of 2 GiB that it took for one.
+// TestStormlog reads what Stormlog 0.4.3 saved: of a process on the host, and of an imaginary A10 of 2 GiB that it
+// took for one.
 func TestStormlog(t *testing.T) {
 	cpu := read(t, "stormlog-cpu.csv")
 	rss := cpu.Find(1, mem.SeriesRSS)
@@ -39,7 +40,8 @@ func TestStormlog(t *testing.T) {
 	}
 	gpu := read(t, "stormlog-gpu.json")
 	allocated, used := gpu.Find(1, mem.SeriesAllocated), gpu.Find(0, mem.SeriesDeviceUsed)
-	if allocated == nil || allocated.Values[allocated.Peak()] != 6<<28 || allocated.Device != "gpu:0" || used == nil || gpu.Find(1, mem.SeriesRSS) != nil {
+	if allocated == nil || allocated.Values[allocated.Peak()] != 6<<28 || allocated.Device != "gpu:0" || used == nil ||
+		gpu.Find(1, mem.SeriesRSS) != nil {
 		t.Errorf("device: %+v, %+v", allocated, used)
 	}
 	alerts := 0
@@ -83,7 +85,8 @@ func TestRoundTrip(t *testing.T) {
 			}
 			for _, q := range []mem.Quantity{mem.SeriesTreeRSS, mem.SeriesAllocated, mem.SeriesReserved, mem.SeriesDeviceUsed} {
 				a, b := find(first, q), find(again, q)
-				if (a == nil) != (b == nil) || a != nil && !(reflect.DeepEqual(a.Values, b.Values) && reflect.DeepEqual(a.Times, b.Times)) {
+				if (a == nil) != (b == nil) || a != nil &&
+					!(reflect.DeepEqual(a.Values, b.Values) && reflect.DeepEqual(a.Times, b.Times)) {
 					t.Errorf("%s as %s: %s differs: %+v, %+v", name, form, q, a, b)
 				}
 			}

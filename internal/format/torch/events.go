@@ -151,7 +151,8 @@ func (b *torchBuilder) frame(d *pickle.Decoder, l *layout, values []pickle.Value
 	if err := b.faulty("a frame"); err != nil {
 		return 0, err
 	}
-	if location.Native = location.Line == 0 || nativeFile(location.File); location.Line == 0 && location.File == "none" { // _profile_to_snapshot's
+	// _profile_to_snapshot's
+	if location.Native = location.Line == 0 || nativeFile(location.File); location.Line == 0 && location.File == "none" {
 		location = profilerLocation(location.Function)
 	}
 	id := b.out.Stacks.Location(location)
@@ -165,13 +166,15 @@ func (b *torchBuilder) frame(d *pickle.Decoder, l *layout, values []pickle.Value
 }
 
 // compiled is how files of machine code and its sources end. PyTorch may write the place in a library as a line.
-var compiled = map[string]bool{".so": true, ".dll": true, ".pyd": true, ".S": true, ".c": true, ".cc": true, ".cpp": true, ".cxx": true, ".cu": true, ".cuh": true, ".h": true, ".hpp": true}
+var compiled = map[string]bool{".so": true, ".dll": true, ".pyd": true, ".S": true, ".c": true, ".cc": true,
+	".cpp": true, ".cxx": true, ".cu": true, ".cuh": true, ".h": true, ".hpp": true}
 
 // interpreter is Python's own program.
 var interpreter = words.Lazy(`(^|/)python\d*(\.\d+)?t?$`)
 
 func nativeFile(name string) bool {
-	return name == "??" || compiled[path.Ext(name)] || strings.Contains(name, ".so.") || strings.Contains(name, "python") && interpreter.MatchString(name)
+	return name == "??" || compiled[path.Ext(name)] || strings.Contains(name, ".so.") ||
+		strings.Contains(name, "python") && interpreter.MatchString(name)
 }
 
 // stack interns a list of frames.

@@ -47,7 +47,8 @@ func (c column) integer() string {
 const rowCost = 128
 
 // events appends rows, column by column.
-func (b *torchBuilder) events(d *pickle.Decoder, l *layout, columns []pickle.Column) (made pickle.Value, bad int, err error) {
+func (b *torchBuilder) events(d *pickle.Decoder, l *layout, columns []pickle.Column) (made pickle.Value, bad int,
+	err error) {
 	r := &b.rows
 	n, at := len(columns[0]), b.rows.n
 	if l.lacks != "" {

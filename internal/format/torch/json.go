@@ -172,7 +172,8 @@ func jsonHas(head []byte, keys ...string) bool {
 
 // IsJSON knows a snapshot that was saved as JSON by its keys.
 func IsJSON(head []byte) bool {
-	return jsonHas(head, "device_traces", "total_size", "segment_type", "segments", "action") && !jsonHas(head, "traceEvents", "ph")
+	return jsonHas(head, "device_traces", "total_size", "segment_type", "segments", "action") &&
+		!jsonHas(head, "traceEvents", "ph")
 }
 
 // ReadJSON reads a snapshot that was saved as JSON. Positions in errors are of the JSON.

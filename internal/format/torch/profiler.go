@@ -37,7 +37,8 @@ type chromeEvent struct {
 
 const maxSlices = 1 << 26
 
-// maxStrange bounds how many entries of another tool may come before the first memory event: each takes as long as an error does.
+// maxStrange bounds how many entries of another tool may come before the first memory event: each takes as long as an
+// error does.
 const maxStrange = 1 << 19
 
 // chromeTrace is a trace while it is read.
@@ -52,10 +53,11 @@ type chromeTrace struct {
 func IsTrace(head []byte) bool { return jsonHas(head, "traceEvents", "ph") }
 
 // ErrTimeline says why a memory timeline is not read.
-var ErrTimeline = errors.New("a memory timeline of PyTorch's profiler has sums of categories and no blocks: export the same profile with export_chrome_trace, which is read")
+var ErrTimeline = errors.New("a memory timeline of PyTorch's profiler has sums of categories and no blocks: export " +
+	"the same profile with export_chrome_trace, which is read")
 
-// IsTimeline knows a memory timeline of export_memory_timeline: lists that begin with a time in µs or ns, or with −1 for what
-// was there before.
+// IsTimeline knows a memory timeline of export_memory_timeline: lists that begin with a time in µs or ns, or with −1
+// for what was there before.
 func IsTimeline(head []byte) bool {
 	inner, ok := bytes.CutPrefix(bytes.TrimSpace(head), []byte("[["))
 	digits := bytes.IndexFunc(inner, func(r rune) bool { return r < '0' || r > '9' })
@@ -80,7 +82,8 @@ func ReadTrace(r io.Reader) (*mem.AllocatorSnapshot, error) {
 	}
 	t.Assemble()
 	if t.others {
-		t.Out.Notes = append(t.Out.Notes, fmt.Sprintf("It is of several processes, each with devices of its own here; those without a process in their name are of process %s.", t.process))
+		t.Out.Notes = append(t.Out.Notes, fmt.Sprintf("It is of several processes, each with devices of its own here; "+
+			"those without a process in their name are of process %s.", t.process))
 	}
 	return t.Out, nil
 }
@@ -132,7 +135,8 @@ func (t *chromeTrace) readEvents(in *json.Decoder) error {
 			return err
 		} else if err != nil && e.Name != memoryEntry && e.Name != failedEntry {
 			if t.strange++; t.strange > maxStrange && len(t.Events) == 0 {
-				return fmt.Errorf("more than %d entries of another form than the profiler's, and no memory event among them", maxStrange)
+				return fmt.Errorf("more than %d entries of another form than the profiler's, and no memory event among them",
+					maxStrange)
 			}
 			continue // an entry of another tool, with fields of other types
 		} else if err != nil {
@@ -197,7 +201,8 @@ func (t *chromeTrace) entry(e *chromeEvent) error {
 		t.Events = append(t.Events, profiler.Event{Time: e.Start, Thread: thread, Device: t.device(e, kind),
 			Address: address, Bytes: size, Before: before, Reserved: e.Args.Reserved, Failed: failed})
 	case e.Phase == "X" && (e.Category == "python_function" || e.Category == "cpu_op"):
-		t.Stays[thread] = append(t.Stays[thread], profiler.Stay{Start: e.Start, End: e.Start + e.Duration, Location: t.location(e)})
+		t.Stays[thread] = append(t.Stays[thread], profiler.Stay{Start: e.Start, End: e.Start + e.Duration,
+			Location: t.location(e)})
 	case e.Phase == "X" && e.Category == "user_annotation":
 		t.Out.Annotations = append(t.Out.Annotations, mem.Annotation{Name: e.Name, Time: t.At(e.Start)},
 			mem.Annotation{Name: e.Name, Time: t.At(e.Start + e.Duration), End: true})

@@ -41,7 +41,8 @@ func read(r io.Reader, size int64, format string) (*mem.AllocatorSnapshot, error
 		if d.Another {
 			what = ", where another pickle begins"
 		}
-		b.out.Notes = append(b.out.Notes, fmt.Sprintf("The file goes on after the snapshot's end at byte %d%s: that was not read.", d.Offset(), what))
+		b.out.Notes = append(b.out.Notes,
+			fmt.Sprintf("The file goes on after the snapshot's end at byte %d%s: that was not read.", d.Offset(), what))
 	}
 	return b.out, nil
 }

@@ -11,7 +11,8 @@ import (
 )
 
 func (b *torchBuilder) block(d *pickle.Decoder, pairs []pickle.Value) (pickle.Value, error) {
-	b.unknownKeys(d, "block", pairs, "address", "size", "requested_size", "state", "frames", "forward_frames", "history", "cpp_frames", "addr")
+	b.unknownKeys(d, "block", pairs, "address", "size", "requested_size", "state", "frames", "forward_frames", "history",
+		"cpp_frames", "addr")
 	state, _ := field(d, pairs, "state")
 	block := mem.Block{Address: uint64(b.integer(d, pairs, "address")), Size: b.sizeField(d, pairs, "size")}
 	switch name := d.String(state); name {
@@ -61,7 +62,8 @@ func (b *torchBuilder) lastUse(d *pickle.Decoder, pairs []pickle.Value) (history
 }
 
 func (b *torchBuilder) segment(d *pickle.Decoder, pairs []pickle.Value) (pickle.Value, error) {
-	b.unknownKeys(d, "segment", pairs, "device", "address", "total_size", "allocated_size", "active_size", "requested_size",
+	b.unknownKeys(d, "segment", pairs, "device", "address", "total_size", "allocated_size", "active_size",
+		"requested_size",
 		"stream", "segment_type", "segment_pool_id", "is_expandable", "frames", "forward_frames", "blocks", "cpp_frames")
 	kindOf, _ := field(d, pairs, "segment_type")
 	frames, _ := field(d, pairs, "frames")
@@ -193,7 +195,8 @@ func (b *torchBuilder) takeSegments(to *[]mem.Segment, v pickle.Value) error {
 	for i := 1; i < len(list); i++ {
 		p, q := &list[i-1], &list[i]
 		if p.Device == q.Device && q.Address < p.Address+uint64(p.Size) {
-			return fmt.Errorf("on device %d, segment %#x of %d bytes overlaps segment %#x", p.Device, p.Address, int64(p.Size), q.Address)
+			return fmt.Errorf("on device %d, segment %#x of %d bytes overlaps segment %#x", p.Device, p.Address, int64(p.Size),
+				q.Address)
 		}
 	}
 	*to = list

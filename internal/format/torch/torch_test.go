@@ -136,7 +136,8 @@ func TestEventsWithoutAKey(t *testing.T) {
 		{event, ""},
 		{strings.Replace(event, `"size": 1024, `, "", 1), "an event without size"},
 		{strings.Replace(event, `"size": 1024, `, `"size": -5, `, 1), "an event whose size is -5 bytes"},
-		{strings.Replace(event, `"size": 1024, `, `"size": 9223372036854775808, `, 1), "an event whose size is 2^63 bytes or more"},
+		{strings.Replace(event, `"size": 1024, `, `"size": 9223372036854775808, `, 1),
+			"an event whose size is 2^63 bytes or more"},
 		{strings.Replace(event, `"addr": 512, `, "", 1), "an event without addr"},
 		{strings.Replace(event, `"addr"`, `"device_free"`, 1), ""},
 	} {
@@ -188,7 +189,8 @@ func TestVersions(t *testing.T) {
 			want = []string{"25165824 of 25165824", "5242880 of 5242880"}
 		}
 		if !slices.Equal(lines, want) || s.NoRequests != bare || len(s.Unknown) > 0 {
-			t.Errorf("%s: %q, requests unknown %v, keys unknown %q; want %q, %v", path, lines, s.NoRequests, s.Unknown, want, bare)
+			t.Errorf("%s: %q, requests unknown %v, keys unknown %q; want %q, %v", path, lines, s.NoRequests, s.Unknown, want,
+				bare)
 		}
 	}
 }

@@ -190,7 +190,8 @@ func (p *pickler) number(key string, value int64) {
 // Write writes a snapshot as torch.cuda.memory._dump_snapshot does, for memory_viz and every
 // other reader of such files. Of inactive blocks, stale sizes of earlier requests are left out.
 func Write(w io.Writer, s *mem.AllocatorSnapshot) error {
-	p := &pickler{w: bufio.NewWriterSize(w, 64<<10), strings: map[string]uint32{}, frames: map[uint32]uint32{}, stacks: map[uint32]uint32{}, s: s}
+	p := &pickler{w: bufio.NewWriterSize(w, 64<<10), strings: map[string]uint32{}, frames: map[uint32]uint32{},
+		stacks: map[uint32]uint32{}, s: s}
 	p.op(0x80, 2)
 	p.dict(func() {
 		p.text("segments")
