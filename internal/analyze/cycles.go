@@ -116,15 +116,13 @@ func (in *Input) cycleFinding(e *mem.Event, most mem.Bytes, often int64, device 
 		fmt.Fprintf(&b, " Most of the bytes were allocated at %s.", site.Name)
 	}
 	f.Text = b.String()
+	longest := ""
+	if took, err := strconv.ParseInt(e.Facts["longest_ns"], 10, 64); err == nil && took > 0 {
+		longest = "; the longest collection took " + report.Duration(took)
+	}
 	f.Advice = fmt.Sprintf("Break the cycle: make %s a weakref.ref(…), or set it to None when the object is done. Or "+
-		"call gc.collect() every few steps; the longest collection took %s. That lowers the peak by up to %v.",
-		what, report.Duration(longestCollection(e)), most)
+		"call gc.collect() every few steps%s. That lowers the peak by up to %v.", what, longest, most)
 	return f
-}
-
-func longestCollection(e *mem.Event) int64 {
-	n, _ := strconv.ParseInt(e.Facts["longest_ns"], 10, 64)
-	return n
 }
 
 // cycleOf says which objects the garbage of a process was at its end; nil where that was not looked at.

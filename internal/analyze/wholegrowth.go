@@ -183,7 +183,7 @@ func (in *Input) fileNotes(r *report.Report) {
 			end, mem.Measured))
 	}
 	in.filesClause = ""
-	if peak := in.hostPeak().Or(0); float64(rose) >= leastClause*float64(peak) && !r.Headline.MainSource.OfDevice() {
+	if peak := in.hostPeak().Or(0); rose > 0 && float64(rose) >= leastClause*float64(peak) && !r.Headline.MainSource.OfDevice() {
 		in.filesClause = fmt.Sprintf("RSS rises by %v of mapped files, which the kernel takes back when memory is short",
 			rose)
 	}
