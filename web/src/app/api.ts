@@ -1,4 +1,5 @@
-// The client of /api/v1: plain requests, an error that says what to do, and streams that come back after a restart of the server.
+// The client of /api/v1: plain requests, an error that says what to do, and streams that come back
+// after a restart of the server.
 
 import type { Ending, Figure, Label, Report } from "../api";
 import { save } from "../draw/save";
@@ -74,7 +75,9 @@ async function ask<T>(
   if (response.status === 401)
     throw new Problem(
       0,
-      "This browser is not let in any more. Type hightide ui in a terminal of the account that runs the server, and open the address that it prints.",
+      "This browser is not let in any more. " +
+        "Type hightide ui in a terminal of the account that runs the server, " +
+        "and open the address that it prints.",
     );
   if (!response.ok) throw await problemOf(response);
   return (response.status === 204 ? undefined : await response.json()) as T;

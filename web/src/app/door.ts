@@ -1,6 +1,8 @@
-// How this page is let in:  #code of the address ──▶ POST /session ──▶ a cookie, and the page's secret, which every request carries.
+// How this page is let in: #code of the address ──▶ POST /session ──▶ a cookie, and the page's
+// secret, which every request carries.
 //
-// The secret is kept for this address and its port alone, and all tabs have it. A cookie goes to every port of a machine: without the secret it is worth nothing.
+// The secret is kept for this address and its port alone, and all tabs have it. A cookie goes to
+// every port of a machine: without the secret it is worth nothing.
 
 import { h } from "../views/dom";
 
@@ -36,7 +38,10 @@ export const api = (path: string, asked: RequestInit = {}) =>
 
 const code = /^#code=([0-9A-Za-z]+)$/;
 
-/** Takes the code out of the address, and exchanges it. What it gives is why this browser may not ask; "": it may, or the server does not answer. */
+/**
+ * Takes the code out of the address, and exchanges it. What it gives is why this browser may not
+ * ask; "": it may, or the server does not answer.
+ */
 export async function enter(): Promise<string> {
   addEventListener("hashchange", () => {
     if (code.test(location.hash)) location.reload();
@@ -56,7 +61,8 @@ export async function enter(): Promise<string> {
     }
     why = "This address was opened already, or is older than an hour: it opens once.";
   }
-  const may = await api("/status", { cache: "no-store" }).catch(() => null); // an address that is opened again, in the browser that it let in
+  // an address that is opened again, in the browser that it let in
+  const may = await api("/status", { cache: "no-store" }).catch(() => null);
   return may?.status === 401 ? why : "";
 }
 
@@ -76,7 +82,9 @@ export function shut(why: string): HTMLElement {
       {},
       "Type ",
       h("code", {}, "hightide ui"),
-      " in a terminal of the account that runs the server. It prints a new address, also while the server runs. That one opens here, once, and then in every tab.",
+      " in a terminal of the account that runs the server. " +
+        "It prints a new address, also while the server runs. " +
+        "That one opens here, once, and then in every tab.",
     ),
   );
 }

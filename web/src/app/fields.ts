@@ -1,4 +1,5 @@
-// A form whose fields are flags of a command: from one list come the form, the line to copy, and the options of a job.
+// A form whose fields are flags of a command: from one list come the form, the line to copy, and
+// the options of a job.
 
 import { words } from "../lib/words";
 import { h } from "../views/dom";
@@ -15,7 +16,8 @@ export interface Field {
   more?: boolean; // among those that are folded away
 }
 
-export type Values = Readonly<Record<string, string>>; // what is empty was not filled in; a check is "1"
+// what is empty was not filled in; a check is "1"
+export type Values = Readonly<Record<string, string>>;
 
 /** The flags that values make, in the fields' order. */
 export const flags = (fields: Field[], values: Values): string[] =>
@@ -54,9 +56,10 @@ export function wrong(fields: Field[], values: Values): string {
         (f.least === undefined || Number.isSafeInteger(Number(values[f.name])))
       ),
   );
-  return f
-    ? `${f.label}: ${f.least === undefined ? "a number that is not negative" : `a whole number from ${f.least} on`}.`
-    : "";
+  if (!f) return "";
+  return f.least === undefined
+    ? `${f.label}: a number that is not negative.`
+    : `${f.label}: a whole number from ${f.least} on.`;
 }
 
 /** The form. told is called now and at every change. */

@@ -1,4 +1,5 @@
-// Jobs of the server: imagine, fit, bench, search, explain. docs/formats/api.md says what each is asked and tells.
+// Jobs of the server: imagine, fit, bench, search, explain. docs/formats/api.md says what each is
+// asked and tells.
 
 import type { Ending, Label } from "../api";
 import { toneOf } from "../lib/format";

@@ -1,6 +1,10 @@
-// Where a reader stands in a part of a page that is made anew: what is in view, and what has the focus.
+// Where a reader stands in a part of a page that is made anew: what is in view, and what has the
+// focus.
 
-/** Remembers that of a part whose sections have ids; call what it returns once the part has its new children. */
+/**
+ * Remembers that of a part whose sections have ids; call what it returns once the part has its new
+ * children.
+ */
 export function keepPlace(part: HTMLElement): () => void {
   const seen = [...part.querySelectorAll(":scope > [id]")].find(
       (s) => s.getBoundingClientRect().bottom > covered(),
@@ -67,7 +71,10 @@ function place(e: Element): Place {
   return { section, kind, said, index: alike.indexOf(e) };
 }
 
-/** What stands for it now: of the same kind in the same section, and called the same, else at the same place. */
+/**
+ * What stands for it now: of the same kind in the same section, and called the same, else at the
+ * same place.
+ */
 function find(part: HTMLElement, { section, kind, said, index }: Place): Element | undefined {
   const alike = [...part.querySelectorAll(`#${CSS.escape(section)} *`)].filter(
     (o) => kindOf(o) === kind,

@@ -16,21 +16,27 @@ export const knobs: Knob[] = [
     title: "Expandable segments",
     steps: ["", "True"],
     shown: (v) => (v ? "on" : "off"),
-    says: "One segment a stream that grows page by page: little is stuck between segments, at the price of mapping calls.",
+    says:
+      "One segment a stream that grows page by page: " +
+      "little is stuck between segments, at the price of mapping calls.",
   },
   {
     name: "max_split_size_mb",
     title: "Largest block that is split",
     steps: ["", "20", "32", "64", "128", "256", "512", "1024", "2048"],
     shown: (v) => (v ? `${v} MiB` : "no limit"),
-    says: "Larger cached blocks are not cut for smaller requests, so they stay whole for large ones.",
+    says:
+      "Larger cached blocks are not cut for smaller requests, so they stay whole for large " +
+      "ones.",
   },
   {
     name: "garbage_collection_threshold",
     title: "Collect above",
     steps: ["", "0.1", "0.2", "0.3", "0.4", "0.5", "0.6", "0.7", "0.8", "0.9", "0.95"],
     shown: (v) => (v ? `${Math.round(Number(v) * 100)} % of the limit` : "never"),
-    says: "Old unused segments go back to the device once so much of the memory limit is reserved. Without a limit it does nothing.",
+    says:
+      "Old unused segments go back to the device once so much of the memory limit is reserved. " +
+      "Without a limit it does nothing.",
   },
   {
     name: "roundup_power2_divisions",
@@ -44,7 +50,9 @@ export const knobs: Knob[] = [
     title: "Size of large segments",
     steps: ["", "32", "64", "128", "256", "512"],
     shown: (v) => (v ? `${v} MiB` : "20 MiB"),
-    says: "What is asked of the device at a time for requests from 1 to 10 MiB. From PyTorch 2.11 on.",
+    says:
+      "What is asked of the device at a time for requests from 1 to 10 MiB. " +
+      "From PyTorch 2.11 on.",
   },
   {
     name: "max_non_split_rounding_mb",
@@ -58,7 +66,9 @@ export const knobs: Knob[] = [
     title: "Part of the device",
     steps: ["", "0.95", "0.9", "0.8", "0.7", "0.6", "0.5", "0.4", "0.3"],
     shown: (v) => (v ? `${Math.round(Number(v) * 100)} %` : "all of it"),
-    says: "The most that the process may reserve, as a part of the device's memory. Needs a GPU or a memory to be known.",
+    says:
+      "The most that the process may reserve, as a part of the device's memory. " +
+      "Needs a GPU or a memory to be known.",
   },
 ];
 
@@ -79,7 +89,9 @@ export const written = (settings: ReadonlyMap<string, string>): string =>
     .map(([k, v]) => `${k}:${v}`)
     .join(",");
 
-/** The place of a value among a knob's steps; one that is not among them is put in where it belongs. */
+/**
+ * The place of a value among a knob's steps; one that is not among them is put in where it belongs.
+ */
 export function stepsOf(knob: Knob, value: string): string[] {
   if (knob.steps.includes(value)) return knob.steps;
   const all = [...knob.steps, value],

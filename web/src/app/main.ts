@@ -1,6 +1,7 @@
 // The live web UI:  address ──▶ state ──▶ one page ──▶ its panels, which follow the state.
 //
-// Who opens it is let in first: door.ts. The frame around the page is in frame/: palette, keys, messages, the banner of a server that went away.
+// Who opens it is let in first: door.ts. The frame around the page is in frame/: palette, keys,
+// messages, the banner of a server that went away.
 
 import "uplot/dist/uPlot.min.css";
 import "../style/theme.css";
@@ -86,7 +87,8 @@ app.follow(["path", "params"], ({ path, params }) => {
   stay?.(); // the same page of something else: what had the focus keeps it
   if (stay && !place.contains(document.activeElement)) place.focus({ preventScroll: true });
   if (first || !moved) return;
-  place.focus({ preventScroll: true }); // who listens or uses the keyboard begins at the new page's top
+  // who listens or uses the keyboard begins at the new page's top
+  place.focus({ preventScroll: true });
   announce(document.title);
 });
 

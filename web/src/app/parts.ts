@@ -26,8 +26,8 @@ export const empty = (title: string, text: Child, command = "", ...more: Child[]
   );
 
 /**
- * What the server said, and a button that asks again. Where the server or its data directory is away, the banner says that; the page asks again once
- * it is back.
+ * What the server said, and a button that asks again. Where the server or its data directory is
+ * away, the banner says that; the page asks again once it is back.
  */
 export function failure(problem: unknown, again?: () => void): HTMLElement {
   const text =

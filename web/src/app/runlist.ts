@@ -1,4 +1,5 @@
-// The list of runs as its page shows it: what is searched, filtered, ordered, and in words. Everything here is pure.
+// The list of runs as its page shows it: what is searched, filtered, ordered, and in words.
+// Everything here is pure.
 
 import type { Ending } from "../api";
 import { bytes, commandLine, count, duration, programOf } from "../lib/format";
@@ -83,7 +84,10 @@ export const conditions = Object.values(figures)
   .map((f) => f.example)
   .join(", ");
 
-/** A condition as somebody typed it; the text itself where it cannot be read; null: it is no condition. */
+/**
+ * A condition as somebody typed it; the text itself where it cannot be read; null: it is no
+ * condition.
+ */
 function limitOf(piece: string): Limit | string | null {
   const [, figure = "", is = "", rest = ""] = /^([^<>"]*)([<>]=?)(.*)$/s.exec(piece) ?? [],
     [, number = "", unit = ""] = /^(\d+\.?\d*|\.\d+)([a-z]*)$/i.exec(rest) ?? [];
@@ -100,7 +104,10 @@ function within(run: Run, { figure, is, value }: Limit): boolean {
   return has !== undefined && compared[is]!(has, value);
 }
 
-/** What the reader asked for: words, parts such as state:failed, verb:imagine and tag:model=bert, and conditions; wrong are those that cannot be read. */
+/**
+ * What the reader asked for: words, parts such as state:failed, verb:imagine and tag:model=bert,
+ * and conditions; wrong are those that cannot be read.
+ */
 export interface Query {
   words: string[];
   state: string[];
@@ -147,7 +154,9 @@ export function toggled(text: string, part: Part, value: string): string {
 const tagged = (run: Run, wanted: string) =>
   tagsOf(run).includes(wanted) || (!wanted.includes("=") && run.tags?.[wanted] !== undefined);
 
-/** Whether a run is what a search asks for: one of its states and verbs, all of its tags and words. */
+/**
+ * Whether a run is what a search asks for: one of its states and verbs, all of its tags and words.
+ */
 const matches = (run: Run, { words, state, verb, tag, limits }: Query): boolean =>
   limits.every((l) => within(run, l)) &&
   (state.length === 0 || state.includes(outcome(run))) &&
@@ -267,7 +276,10 @@ export const columns: Record<string, Column> = {
 /** The columns beside the name, where the address names none. */
 export const usual = ["ended", "curve", "peak", "findings", "steps", "duration", "started"];
 
-/** A column by the name that an address has: one of those above, or the values of a tag, as tag.model. */
+/**
+ * A column by the name that an address has: one of those above, or the values of a tag, as
+ * tag.model.
+ */
 export function columnOf(name: string): Column | undefined {
   const tag = /^tag\.(.+)$/.exec(name)?.[1];
   return tag === undefined
@@ -337,7 +349,10 @@ export interface Row extends Run {
 
 const matrixOf = (run: Run) => (run.tags?.cell === undefined ? undefined : run.tags.matrix);
 
-/** The trials of a matrix as one row, where the first of them stands. A search for tag:matrix=NAME has them one by one. */
+/**
+ * The trials of a matrix as one row, where the first of them stands. A search for tag:matrix=NAME
+ * has them one by one.
+ */
 export function grouped(runs: Run[], query: Query): Row[] {
   const of = new Map<string, Run[]>();
   for (const run of runs) {

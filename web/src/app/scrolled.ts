@@ -56,7 +56,8 @@ export function keepScroll(): void {
       if (restoring === mine) restoring = null;
     };
     for (const moves of ["wheel", "touchstart", "pointerdown", "keydown"])
-      addEventListener(moves, end, { capture: true, passive: true, signal: mine.signal }); // the reader goes on
+      // the reader goes on
+      addEventListener(moves, end, { capture: true, passive: true, signal: mine.signal });
     let tall = 0,
       since = began,
       put = -1;

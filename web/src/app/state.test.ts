@@ -5,7 +5,8 @@ test("an address is a permalink: it gives the state that gives the address", () 
   for (const address of [
     "/",
     "/runs/abc",
-    "/snapshots/s1?t=100-2000&at=150&range=120-160&block=7&line=train.py%3A12&category=gradient&q=linear&device=1&process=2&y=0-1000&colour=size&only=0-512&flame=held.inverted",
+    "/snapshots/s1?t=100-2000&at=150&range=120-160&block=7&line=train.py%3A12&category=gradient" +
+      "&q=linear&device=1&process=2&y=0-1000&colour=size&only=0-512&flame=held.inverted",
     "/runs/abc?phase=forward&module=conv1",
     "/diff?a=x&b=y",
   ]) {

@@ -1,4 +1,5 @@
-// One state: what is open and what is selected (state/selection.ts). The address holds it, and every panel follows it.
+// One state: what is open and what is selected (state/selection.ts). The address holds it, and
+// every panel follows it.
 
 import { darkAtFirst } from "../draw/paint";
 import {
@@ -15,7 +16,8 @@ import { newEntry } from "./scrolled";
 
 export interface State extends Page {
   path: string; // /, /runs/ID, /snapshots/ID …
-  params: Readonly<Record<string, string>>; // of the query, those that belong to one view, as a and b of a difference
+  // of the query, those that belong to one view, as a and b of a difference
+  params: Readonly<Record<string, string>>;
 }
 
 export type App = Store<State>;
@@ -43,7 +45,10 @@ export function toAddress(state: Omit<State, "dark" | "cursor" | "shown">): stri
   return text ? `${state.path}?${text}` : state.path;
 }
 
-/** The app's state, kept in step with the address. A step to another page can be gone back, a change of the selection replaces. */
+/**
+ * The app's state, kept in step with the address. A step to another page can be gone back, a change
+ * of the selection replaces.
+ */
 export function appState(): Root {
   const app = store<State>({
     dark: darkAtFirst(),
@@ -61,7 +66,10 @@ export function appState(): Root {
   return { ...app, undo: undoing(app, ({ path }) => path) };
 }
 
-/** The address of another page about the same snapshot, with what is selected; colours and graphs are each page's own. */
+/**
+ * The address of another page about the same snapshot, with what is selected; colours and graphs
+ * are each page's own.
+ */
 export const sameOn = (state: State, path: string): string =>
   toAddress({ ...state, path, params: {}, bytes: null, colour: "", flame: "" });
 

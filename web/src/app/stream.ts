@@ -1,4 +1,5 @@
-// Server-sent events that go on after a restart of the server: from the last event that came, with no gap and nothing twice.
+// Server-sent events that go on after a restart of the server: from the last event that came, with
+// no gap and nothing twice.
 
 import { events } from "../lib/events";
 import { api } from "./door";
@@ -13,9 +14,10 @@ const againMs = 500,
   quickMs = 100;
 
 /**
- * Listens at a path of the API; each event's data is JSON. A broken stream is opened again with the id of the last event, by which the server
- * goes on there; so is one that was left as other tabs listened, or nobody saw the page (turn.ts). The event `end` closes it for good. `of` is
- * what the stream tells of: once the server has it no more, gone is called and nothing is tried again.
+ * Listens at a path of the API; each event's data is JSON. A broken stream is opened again with the
+ * id of the last event, by which the server goes on there; so is one that was left as other tabs
+ * listened, or nobody saw the page (turn.ts). The event `end` closes it for good. `of` is what the
+ * stream tells of: once the server has it no more, gone is called and nothing is tried again.
  */
 export function stream(
   path: string,

@@ -1,8 +1,12 @@
-// Who may listen. A browser has six connections to a server, for all tabs together; those that listen leave two of them for all else.
+// Who may listen. A browser has six connections to a server, for all tabs together; those that
+// listen leave two of them for all else.
 //
-//	hidden ──▶ waits until it is seen ──▶ waits for a place ──▶ listens ──▶ hidden, or another waits for its place: it goes back to the begin
+//	hidden ──▶ waits until it is seen ──▶ waits for a place ──▶ listens ─┐
+//	   ▲                         hidden, or another waits for its place │
+//	   └────────────────────────────────────────────────────────────────┘
 //
-// Where tabs cannot speak with each other, as over plain HTTP from another machine, each that is seen listens.
+// Where tabs cannot speak with each other, as over plain HTTP from another machine, each that is
+// seen listens.
 
 export interface Turn {
   end(): void;
@@ -12,7 +16,10 @@ const places = 4,
   heldMs = 2_000,
   nameOf = (place: number) => `hightide-listens-${place}`;
 
-/** Begins when it is this page's turn, over and over until the end; the signal is given when a turn has passed. */
+/**
+ * Begins when it is this page's turn, over and over until the end; the signal is given when a turn
+ * has passed.
+ */
 export function turn(begin: (signal: AbortSignal) => void): Turn {
   const ending = new AbortController(),
     { signal } = ending;

@@ -1,5 +1,5 @@
-// Files on their way to the server: sent with progress, read there within limits, and opened when they are what they seem. Any page may be
-// left meanwhile.
+// Files on their way to the server: sent with progress, read there within limits, and opened when
+// they are what they seem. Any page may be left meanwhile.
 
 import { bytes } from "../lib/format";
 import { status } from "./api";
@@ -86,7 +86,10 @@ function refusal(file: File, limit: number): string {
   if (limit === 0) return "This server takes no uploads; hightide ui FILE opens the file.";
   if (file.size === 0) return "The file is empty, or a folder. Drop the files in it.";
   if (file.size > limit)
-    return `It has ${bytes(file.size)}, and the server takes ${bytes(limit)}. hightide ui ${file.name} opens it where it is.`;
+    return (
+      `It has ${bytes(file.size)}, and the server takes ${bytes(limit)}. ` +
+      `hightide ui ${file.name} opens it where it is.`
+    );
   return "";
 }
 
@@ -120,7 +123,8 @@ function one(file: File, upload: Upload): Promise<void> {
     });
     request.addEventListener("error", () =>
       fail(
-        `The connection broke off after ${bytes(upload.sent)}. Is hightide ui still running, and the file still there?`,
+        `The connection broke off after ${bytes(upload.sent)}. ` +
+          "Is hightide ui still running, and the file still there?",
       ),
     );
     request.addEventListener("load", () => {

@@ -46,7 +46,8 @@ export function marks(
           const foot = top + height - (3 + row * 14) * ratio;
           ctx.fillStyle = colour("panel");
           ctx.globalAlpha = 0.86;
-          ctx.fillRect(at - 3 * ratio, foot - 13 * ratio, long + 6 * ratio, 13 * ratio); // as it may lie on a band of any colour
+          // as it may lie on a band of any colour
+          ctx.fillRect(at - 3 * ratio, foot - 13 * ratio, long + 6 * ratio, 13 * ratio);
           ctx.globalAlpha = 1;
           ctx.fillStyle = ctx.strokeStyle;
           ctx.textAlign = "left";

@@ -1,4 +1,5 @@
-// A whole in small, with a brush over what is looked at: drag its edges or its middle, or draw a new one. Who uses it draws the whole on the canvas.
+// A whole in small, with a brush over what is looked at: drag its edges or its middle, or draw a
+// new one. Who uses it draws the whole on the canvas.
 
 import { h } from "../views/dom";
 
@@ -70,7 +71,8 @@ export function overview(
     };
     const up = () => {
       element.removeEventListener("pointermove", drag);
-      if (!moved && part === "new" && !whole) move([begun - (b - a) / 2, begun + (b - a) / 2]); // a click brings what is shown there
+      // a click brings what is shown there
+      if (!moved && part === "new" && !whole) move([begun - (b - a) / 2, begun + (b - a) / 2]);
     };
     element.addEventListener("pointermove", drag);
     element.addEventListener("pointerup", up, { once: true });

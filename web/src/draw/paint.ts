@@ -14,7 +14,9 @@ export const elsewhere = (e: KeyboardEvent) =>
   e.metaKey ||
   e.altKey;
 
-/** Keeps the page in the colours that its state asks for; charts follow the event hightide:theme. */
+/**
+ * Keeps the page in the colours that its state asks for; charts follow the event hightide:theme.
+ */
 export function painted(page: Store<{ dark: boolean }>): void {
   const paint = (dark: boolean) => {
     document.documentElement.dataset.theme = dark ? "dark" : "light";

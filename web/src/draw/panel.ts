@@ -1,8 +1,13 @@
-// A panel as a picture: what stands in it (boxes, texts, charts) is drawn once more on a canvas, as it is shown now.
+// A panel as a picture: what stands in it (boxes, texts, charts) is drawn once more on a canvas, as
+// it is shown now.
 
-const left = ".learn, .as-picture, .saves, .copied, .tip, input, button.plain, [hidden]"; // what is there to be clicked
+// what is there to be clicked
+const left = ".learn, .as-picture, .saves, .copied, .tip, input, button.plain, [hidden]";
 
-/** The panel at twice its size. It holds what is in view of scrolling boxes, and not their bars; gradients and shadows are left out. */
+/**
+ * The panel at twice its size. It holds what is in view of scrolling boxes, and not their bars;
+ * gradients and shadows are left out.
+ */
 export async function pictureOf(panel: HTMLElement, caption: string): Promise<Blob | null> {
   const { left: x, top: y, width, height } = panel.getBoundingClientRect(),
     foot = 26,
@@ -140,7 +145,9 @@ function choice(
   );
 }
 
-/** A chart as an image of its own, with the colours and sizes that the style sheet gives its parts. */
+/**
+ * A chart as an image of its own, with the colours and sizes that the style sheet gives its parts.
+ */
 async function still(svg: SVGSVGElement): Promise<HTMLImageElement> {
   const copy = svg.cloneNode(true) as SVGSVGElement,
     { width, height } = svg.getBoundingClientRect();
@@ -165,7 +172,8 @@ async function still(svg: SVGSVGElement): Promise<HTMLImageElement> {
   copy.setAttribute("width", String(width));
   copy.setAttribute("height", String(height));
   const image = new Image();
-  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(new XMLSerializer().serializeToString(copy))}`;
+  const text = new XMLSerializer().serializeToString(copy);
+  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
   await image.decode();
   return image;
 }

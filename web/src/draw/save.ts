@@ -1,4 +1,5 @@
-// What is shown as a file: a picture as SVG or PNG of twice its size, with its title above it; a table as CSV.
+// What is shown as a file: a picture as SVG or PNG of twice its size, with its title above it; a
+// table as CSV.
 
 import { pictureOf } from "./panel";
 import { s, wide } from "./svg";
@@ -73,7 +74,10 @@ export const saveSVG = (text: string, name: string): void =>
 export const saveCSV = (text: string, name: string): void =>
   save(new Blob([text], { type: "text/csv" }), `${name}.csv`);
 
-/** Draws the picture at twice its size. It asks for nothing outside the page: the picture is a data address. */
+/**
+ * Draws the picture at twice its size. It asks for nothing outside the page: the picture is a data
+ * address.
+ */
 export async function savePNG(text: string, name: string): Promise<void> {
   const image = new Image();
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;

@@ -9,8 +9,9 @@ interface Heard {
 const heard = new Map<string, Set<Heard>>();
 
 /**
- * Calls at an event of the window as long as the element is on the page. An element that was on it and is no more is forgotten at the
- * next call, so that a page which is drawn again and again holds nothing of what it replaced.
+ * Calls at an event of the window as long as the element is on the page. An element that was on it
+ * and is no more is forgotten at the next call, so that a page which is drawn again and again holds
+ * nothing of what it replaced.
  */
 export function whileShown(
   element: { isConnected: boolean },
@@ -46,7 +47,10 @@ export const waiting = (event: string): number => heard.get(event)?.size ?? 0;
 const coming = new Map<Element, () => void>();
 let arrivals: MutationObserver | null = null;
 
-/** Calls once an element is on the page, before anything is painted: an animation frame may come after the first picture of it. */
+/**
+ * Calls once an element is on the page, before anything is painted: an animation frame may come
+ * after the first picture of it.
+ */
 export function onceShown(element: Element, then: () => void): void {
   coming.set(element, then);
   arrivals ??= new MutationObserver(() => {

@@ -1,5 +1,6 @@
-// A uPlot plugin: lanes of phases between the plot and the figures of its x axis, in the units of the plot. Zoomed
-// out, a column shows the shares of the phases in it; zoomed in, the phases themselves.
+// A uPlot plugin: lanes of phases between the plot and the figures of its x axis, in the units of
+// the plot. Zoomed out, a column shows the shares of the phases in it; zoomed in, the phases
+// themselves.
 
 import type uPlot from "uplot";
 import { phaseNames, shares, type Stay } from "../lib/phases";
@@ -19,8 +20,8 @@ export const stripHeight = (lanes: Lane[]) =>
   lanes.length === 0 ? 0 : above + lanes.length * (lane(lanes) + gap);
 
 /**
- * Pixels in a column. Where stays have pixels of their own, one; where they are too short, a few, and
- * as many as reach from one kept step of a long run to the next.
+ * Pixels in a column. Where stays have pixels of their own, one; where they are too short, a few,
+ * and as many as reach from one kept step of a long run to the next.
  */
 function column(stays: Stay[], from: number, to: number, width: number, ratio: number): number {
   const pixel = (to - from) / width,
@@ -35,7 +36,10 @@ function column(stays: Stay[], from: number, to: number, width: number, ratio: n
   return Math.round(Math.min(Math.max(4 * ratio, apart), 32 * ratio));
 }
 
-/** Draws stays that do not overlap as one lane in a box of the canvas; ratio is pixels of the canvas in one of the page. Beside the one that is looked at alone, others are faint. */
+/**
+ * Draws stays that do not overlap as one lane in a box of the canvas; ratio is pixels of the canvas
+ * in one of the page. Beside the one that is looked at alone, others are faint.
+ */
 export function paintLane(
   ctx: CanvasRenderingContext2D,
   stays: Stay[],

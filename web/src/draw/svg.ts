@@ -1,4 +1,5 @@
-// Pictures as SVG, in colours as they are (no style sheet), so that what is saved looks like what is seen.
+// Pictures as SVG, in colours as they are (no style sheet), so that what is saved looks like what
+// is seen.
 
 import { tick } from "../lib/format";
 import { ticks } from "../lib/scales";
@@ -65,17 +66,26 @@ export function fitted(text: string, width: number, attributes: Attributes): SVG
   );
 }
 
+function withoutMiddle(text: string, kept: number): string {
+  const head = text.slice(0, Math.floor(kept / 2)),
+    tail = text.slice(text.length - Math.ceil(kept / 2));
+  return `${head.trimEnd()}…${tail.trimStart()}`;
+}
+
 /** A text cut in its middle, where the ends tell it from others, with the whole in its title. */
 export function fittedInside(text: string, width: number, attributes: Attributes): SVGTextElement {
   const size = Number(attributes["font-size"] ?? 12),
     weight = Number(attributes["font-weight"] ?? 400);
   let shown = text;
   for (let kept = text.length - 1; kept > 2 && wide(shown, size, weight) > width; kept--)
-    shown = `${text.slice(0, Math.floor(kept / 2)).trimEnd()}…${text.slice(text.length - Math.ceil(kept / 2)).trimStart()}`;
+    shown = withoutMiddle(text, kept);
   return s("text", attributes, shown, shown !== text && s("title", {}, text));
 }
 
-/** What keeps a text readable on lines that it lies across: an edge in the colour of what is behind it. */
+/**
+ * What keeps a text readable on lines that it lies across: an edge in the colour of what is behind
+ * it.
+ */
 export const halo = (behind: string): Attributes => ({
   "paint-order": "stroke",
   stroke: behind,
@@ -101,10 +111,14 @@ export function readable(on: string, dark: string, light: string, border = 0.195
     const v = parseInt(on.slice(1 + 2 * i, 3 + 2 * i), 16) / 255;
     return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
   };
-  return 0.2126 * channel(0) + 0.7152 * channel(1) + 0.0722 * channel(2) > border ? dark : light; // at 0.195 near black and white have the same contrast
+  // at 0.195 near black and white have the same contrast
+  return 0.2126 * channel(0) + 0.7152 * channel(1) + 0.0722 * channel(2) > border ? dark : light;
 }
 
-/** Colours for the values of something: apart while they are few, a course through the same colours where they are many. */
+/**
+ * Colours for the values of something: apart while they are few, a course through the same colours
+ * where they are many.
+ */
 export function inks(n: number): string[] {
   const colour = theme(),
     base = Array.from({ length: 7 }, (_, i) => colour(`curve-${i}`));
@@ -208,7 +222,9 @@ export function whisker(
   ink: string,
 ): SVGElement {
   return s("path", {
-    d: `M${x.toFixed(1)} ${low.toFixed(1)}V${high.toFixed(1)}M${(x - reach).toFixed(1)} ${low.toFixed(1)}h${2 * reach}M${(x - reach).toFixed(1)} ${high.toFixed(1)}h${2 * reach}`,
+    d:
+      `M${x.toFixed(1)} ${low.toFixed(1)}V${high.toFixed(1)}M${(x - reach).toFixed(1)} ` +
+      `${low.toFixed(1)}h${2 * reach}M${(x - reach).toFixed(1)} ${high.toFixed(1)}h${2 * reach}`,
     stroke: ink,
     "stroke-width": 1.4,
     fill: "none",

@@ -59,7 +59,7 @@ test("snapshots lie over each other by event, on their fullest devices", () => {
   expect(courses(report({}), report({}))).toEqual([]);
 });
 
-test("imagined runs are laid over each other by step first: their time is not the program's", () => {
+test("imagined runs are compared by step first: their time is not the program's", () => {
   const series = [
       {
         name: "device.used",

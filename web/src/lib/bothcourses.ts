@@ -1,4 +1,5 @@
-// Two recordings' memory on one axis: time since each began, optimizer steps, or events of the allocator. Everything here is pure.
+// Two recordings' memory on one axis: time since each began, optimizer steps, or events of the
+// allocator. Everything here is pure.
 
 import type { Label, Report } from "../api";
 import { curves, type Curve } from "../state/curves";
@@ -27,7 +28,8 @@ export function courses(p: Report, q: Report): Courses[] {
     if (a && b) found.push({ along: "step", before: a, after: b });
   }
   if (events[0] && events[1]) found.push({ along: "event", before: events[0], after: events[1] });
-  // no kernel ran on an imagined device: its time is not the program's, so what it did step by step comes first
+  // no kernel ran on an imagined device: its time is not the program's, so what it did step by step
+  // comes first
   return p.imagined || q.imagined
     ? found.sort((a, b) => Number(a.along === "time") - Number(b.along === "time"))
     : found;
@@ -48,7 +50,10 @@ const course = (of: Report, { title, name, x, y }: Curve): Course => {
   return { title, ...(label ? { label } : {}), x: [...x], y: [...y] };
 };
 
-/** A curve over time as one over the steps of the process that took the most; null: there are too few. */
+/**
+ * A curve over time as one over the steps of the process that took the most; null: there are too
+ * few.
+ */
 export function inSteps(report: Report, course: Course): Course | null {
   const of = new Map<number, [step: number, time: number][]>();
   for (const s of report.steps)

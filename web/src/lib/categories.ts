@@ -1,5 +1,5 @@
-// What memory is for, in colours that every picture of a snapshot shares; from what stays to what comes
-// and goes.
+// What memory is for, in colours that every picture of a snapshot shares; from what stays to what
+// comes and goes.
 
 export const categories = [
   "parameters",

@@ -39,7 +39,8 @@ describe("columns", () => {
     expect(small.x.length).toBeLessThanOrEqual(20);
     expect(Math.max(...small.y)).toBe(99);
     expect(shape({ x: [], y: [] }, 5)).toEqual({ x: [], y: [] });
-    expect(shape({ x: [7, 7, 7], y: [1, 2, 3] }, 2)).toEqual({ x: [7], y: [3] }); // no width, no division by it
+    // no width, no division by it
+    expect(shape({ x: [7, 7, 7], y: [1, 2, 3] }, 2)).toEqual({ x: [7], y: [3] });
   });
   test("line finds a slope after the warm-up", () => {
     const points = Array.from({ length: 50 }, (_, i): [number, number] => [

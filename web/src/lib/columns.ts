@@ -15,7 +15,9 @@ export function align(curves: Columns[]): { x: number[]; ys: (number | null)[][]
   return { x: [...x], ys };
 }
 
-/** The value that holds at a moment: the last reading up to it; null before the first. x ascends. */
+/**
+ * The value that holds at a moment: the last reading up to it; null before the first. x ascends.
+ */
 export function valueAt({ x, y }: Columns, at: number): number | null {
   let low = 0,
     high = x.length;
@@ -36,7 +38,10 @@ export function highest({ x, y }: Columns): { x: number; y: number } | null {
   return best < 0 ? null : { x: x[best]!, y: y[best]! };
 }
 
-/** What a counter gained per second between its readings (x in ns); a counter that starts again gains nothing. */
+/**
+ * What a counter gained per second between its readings (x in ns); a counter that starts again
+ * gains nothing.
+ */
 export function rate({ x, y }: Columns): Columns {
   const out: Columns = { x: [], y: [] };
   for (let i = 1; i < x.length; i++) {
@@ -67,7 +72,9 @@ export function shape({ x, y }: Columns, n: number): Columns {
   return out;
 }
 
-/** Least squares through the points after the first fifth, the warm-up; null where they say nothing. */
+/**
+ * Least squares through the points after the first fifth, the warm-up; null where they say nothing.
+ */
 export function line(
   points: [number, number][],
 ): { slope: number; at: (x: number) => number; from: number } | null {

@@ -4,7 +4,10 @@ import type { Cell, Column } from "../api";
 
 const quoted = (text: string) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
 
-/** A text that a spreadsheet would take for a formula is marked as text: names come from the program that was observed. */
+/**
+ * A text that a spreadsheet would take for a formula is marked as text: names come from the program
+ * that was observed.
+ */
 const cell = (value: Cell | undefined) =>
   typeof value === "string"
     ? quoted(/^[=+\-@\t]/.test(value) ? `'${value}` : value)

@@ -1,4 +1,5 @@
-// Two peaks and what lies between them: rows that add up to the difference, and call trees side by side.
+// Two peaks and what lies between them: rows that add up to the difference, and call trees side by
+// side.
 
 import type { Report, StackSet, Table } from "../api";
 import { place } from "./format";
@@ -34,7 +35,10 @@ export function ofTable(table: Table): Difference | null {
   };
 }
 
-/** What two reports say in a table of the same name: its first column names a part, one column has bytes. What the rows do not cover is a part of its own. */
+/**
+ * What two reports say in a table of the same name: its first column names a part, one column has
+ * bytes. What the rows do not cover is a part of its own.
+ */
 export function ofReports(a: Report, b: Report, name: string): Difference | null {
   const [p, q] = [a, b].map((r) => r.tables.find((t) => t.name === name)) as [
     Table | undefined,
@@ -47,7 +51,8 @@ export function ofReports(a: Report, b: Report, name: string): Difference | null
   const part = (t: Table, row: Table["rows"][number]) => {
     // as hightide diff names them
     if (name !== "composition") return String(row[0] ?? "");
-    if (kindOf(t, row) !== "process" && !sampled) return "the process that held most"; // where one heap was not sampled, what it held is not told apart
+    // where one heap was not sampled, what it held is not told apart
+    if (kindOf(t, row) !== "process" && !sampled) return "the process that held most";
     return String(row[t.columns.findIndex((c) => c.name === "part")] ?? "");
   };
   const read = (t: Table) => {
@@ -100,8 +105,9 @@ export function largest(d: Difference, most: number): Part[] {
 }
 
 /**
- * Names of call paths as a picture has room for them, by their whole names: the outermost callers that all of them share are left out, and a file is
- * said once for calls that follow each other in it. Other names stay as they are.
+ * Names of call paths as a picture has room for them, by their whole names: the outermost callers
+ * that all of them share are left out, and a file is said once for calls that follow each other in
+ * it. Other names stay as they are.
  */
 export function shortened(names: string[]): Map<string, string> {
   const paths = names.map((name) => name.split(" ← ")).filter((calls) => calls.length > 1);
@@ -144,7 +150,9 @@ export interface Both {
   children: Both[];
 }
 
-/** Call trees of two sets as one: calls are the same where function and file are, so lines may move. */
+/**
+ * Call trees of two sets as one: calls are the same where function and file are, so lines may move.
+ */
 export function merged(a: StackSet, b: StackSet, figure: StackFigure = "bytes"): Both {
   const root: Both = {
     name: "all stacks",
@@ -196,8 +204,9 @@ type Frame = StackSet["frames"][number];
 const base = (file: string) => file.slice(file.lastIndexOf("/") + 1);
 
 /**
- * The frame by which a stack, its innermost frame first, is what is chosen; -1: it is not. A line is named as the rows of a difference have it: by the
- * functions of the program's own files that the stack passes through, or by the place of a frame.
+ * The frame by which a stack, its innermost frame first, is what is chosen; -1: it is not. A line
+ * is named as the rows of a difference have it: by the functions of the program's own files that
+ * the stack passes through, or by the place of a frame.
  */
 export function namedBy(
   stack: Frame[],

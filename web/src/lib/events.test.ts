@@ -15,7 +15,8 @@ async function read(...pieces: (string | Uint8Array)[]): Promise<Sent[]> {
 
 test("events come whole however the body is cut", async () => {
   const text =
-      'event: samples\ndata: {"x":1}\nid: 17\n\n: nothing\n\ndata: a\r\ndata: b\r\n\r\nevent: end\ndata\n\n',
+      'event: samples\ndata: {"x":1}\nid: 17\n\n: nothing\n\ndata: a\r\ndata: ' +
+      "b\r\n\r\nevent: end\ndata\n\n",
     whole = await read(text);
   expect(whole).toEqual([
     { name: "samples", data: '{"x":1}', id: "17" },
@@ -26,7 +27,7 @@ test("events come whole however the body is cut", async () => {
     expect(await read(text.slice(0, at), text.slice(at))).toEqual(whole);
 });
 
-test("a letter of several bytes may be cut, and an event that is not all there is none", async () => {
+test("a letter of several bytes may be cut, and an event without its end is none", async () => {
   const bytes = new TextEncoder().encode("data: größe\n\n");
   for (let at = 1; at < bytes.length; at++)
     expect(await read(bytes.slice(0, at), bytes.slice(at))).toEqual([

@@ -1,4 +1,5 @@
-// Server-sent events out of a body that is read: as EventSource has them, which cannot send a header.
+// Server-sent events out of a body that is read: as EventSource has them, which cannot send a
+// header.
 
 export interface Sent {
   name: string;

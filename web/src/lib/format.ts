@@ -35,7 +35,10 @@ export function byteTick(value: number): string {
   return `${value < 0 ? "−" : ""}${Number(size.toFixed(2))} ${binary[unit]}`;
 }
 
-/** Bytes beside an axis that goes up to so many, in the unit of that and with as many digits as tell apart ticks of such a step. */
+/**
+ * Bytes beside an axis that goes up to so many, in the unit of that and with as many digits as tell
+ * apart ticks of such a step.
+ */
 export function bytesOf(value: number, top: number, step: number): string {
   if (value === 0) return "0";
   const unit = Math.min(
@@ -43,7 +46,8 @@ export function bytesOf(value: number, top: number, step: number): string {
       binary.length - 1,
     ),
     size = 1024 ** unit;
-  return `${(value / size).toFixed(Math.min(5, Math.max(0, Math.ceil(-Math.log10(step / size) - 1e-9))))} ${binary[unit]}`;
+  const digits = Math.ceil(-Math.log10(step / size) - 1e-9);
+  return `${(value / size).toFixed(Math.min(5, Math.max(0, digits)))} ${binary[unit]}`;
 }
 
 /** A figure beside an axis, in its unit: no more digits than the tick needs. */
@@ -157,6 +161,9 @@ export function toneOf({ kind }: Ending): "good" | "bad" | "live" | "unsure" {
 export const heading = (name: string) =>
   name === "pid" ? "PID" : name.charAt(0).toUpperCase() + name.slice(1);
 
-/** A clause as a sentence of its own: what begins with a word gets a capital, code such as train.py:61 stays as it is. */
+/**
+ * A clause as a sentence of its own: what begins with a word gets a capital, code such as
+ * train.py:61 stays as it is.
+ */
 export const sentence = (clause: string) =>
   /^[a-z]+[ ,]/.test(clause) ? clause[0]!.toUpperCase() + clause.slice(1) : clause;

@@ -1,11 +1,15 @@
-// Finds what somebody means by a few letters: all of them in their order, better at the beginnings of words and side by side.
+// Finds what somebody means by a few letters: all of them in their order, better at the beginnings
+// of words and side by side.
 
 export interface Found {
   score: number;
   at: number[];
 } // at: where the letters stand
 
-/** How well the letters fit a text; null where they are not in it in their order. Spaces ask for words in any order. */
+/**
+ * How well the letters fit a text; null where they are not in it in their order. Spaces ask for
+ * words in any order.
+ */
 export function fuzzy(letters: string, text: string): Found | null {
   const words = letters.toLowerCase().split(/\s+/).filter(Boolean);
   let score = 0;

@@ -9,7 +9,10 @@ const within = (text: string, at: number): boolean =>
 
 const figures = (text: string): number => text.match(figure)?.length ?? 0;
 
-/** The clauses of a headline as one with at most one figure, where it has a seam there, and the rest as a sentence or more. */
+/**
+ * The clauses of a headline as one with at most one figure, where it has a seam there, and the rest
+ * as a sentence or more.
+ */
 export function headed(clauses: string[]): { head: string; rest: string } {
   const [first = "", ...more] = clauses;
   const at =

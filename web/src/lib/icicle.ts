@@ -3,8 +3,9 @@
 import type { StackSet } from "../api";
 
 /**
- * folded: how many calls deep the run is that this one stands for, and the run itself. first: so many events were before its first block.
- * before and after: of a difference, whose value is the larger of both.
+ * folded: how many calls deep the run is that this one stands for, and the run itself. first: so
+ * many events were before its first block. before and after: of a difference, whose value is the
+ * larger of both.
  */
 export interface Call {
   frame: number;
@@ -83,7 +84,9 @@ export function callsOf(set: StackSet, node: number): StackSet["frames"] {
   return calls;
 }
 
-/** The tree with calls in the order of what they allocated first, or with the largest on the left. */
+/**
+ * The tree with calls in the order of what they allocated first, or with the largest on the left.
+ */
 export function ordered(call: Call, by: "largest" | "calls"): Call {
   const before =
     by === "calls"
@@ -114,7 +117,10 @@ const own = (c: Call): [value: number, blocks: number] => [
   c.blocks - c.children.reduce((n, d) => n + d.blocks, 0),
 ];
 
-/** Calls by who allocates: below each are its callers. Innermost calls that are beneath are left out, where a caller is not. */
+/**
+ * Calls by who allocates: below each are its callers. Innermost calls that are beneath are left
+ * out, where a caller is not.
+ */
 export function inverted(root: Call, beneath: (c: Call) => boolean = () => false): Call {
   const all = none();
   const walk = (c: Call, path: Call[]): void => {
@@ -132,7 +138,10 @@ export function inverted(root: Call, beneath: (c: Call) => boolean = () => false
   return ordered(all, "largest");
 }
 
-/** One function, wherever it is called: its callers as a tree that begins with it, and its callees likewise. A call of itself counts once. */
+/**
+ * One function, wherever it is called: its callers as a tree that begins with it, and its callees
+ * likewise. A call of itself counts once.
+ */
 export function sandwich(
   root: Call,
   is: (frame: number) => boolean,
@@ -158,7 +167,10 @@ export function sandwich(
   return { callers: ordered(callers, "largest"), callees: ordered(callees, "largest") };
 }
 
-/** A function: what it allocates itself, and what it has with all that it calls, where a call of itself counts once. */
+/**
+ * A function: what it allocates itself, and what it has with all that it calls, where a call of
+ * itself counts once.
+ */
 export interface Sum {
   frame: number;
   own: number;

@@ -11,7 +11,10 @@ export interface Stay {
 /** What people call a stay. */
 export const called = (stay: Stay): string => stay.name || stay.phase;
 
-/** Phases that the strip shows, in the order of its legend. Modules and whole steps lie around or inside these. */
+/**
+ * Phases that the strip shows, in the order of its legend. Modules and whole steps lie around or
+ * inside these.
+ */
 export const phaseNames = [
   "data",
   "forward",
@@ -22,7 +25,10 @@ export const phaseNames = [
   "user",
 ] as const;
 
-/** Shares of one column of the strip, in the order of phaseNames; they add up to 1, or to 0 where nothing was seen. */
+/**
+ * Shares of one column of the strip, in the order of phaseNames; they add up to 1, or to 0 where
+ * nothing was seen.
+ */
 export type Shares = Float64Array;
 
 /**
@@ -55,7 +61,10 @@ export function shares(stays: Stay[], from: number, to: number, n: number): Shar
   return columns;
 }
 
-/** The phase that a column shows at a height, as a share of it from the foot: the shares lie on each other in the order of phaseNames. */
+/**
+ * The phase that a column shows at a height, as a share of it from the foot: the shares lie on each
+ * other in the order of phaseNames.
+ */
 export function phaseAt(stays: Stay[], from: number, to: number, height: number): string {
   const part = shares(stays, from, to, 1)[0]!;
   let sum = 0;
@@ -64,7 +73,10 @@ export function phaseAt(stays: Stay[], from: number, to: number, height: number)
   return "";
 }
 
-/** Phases of the strip alone, for exclusive and shares: a step or a module would hide the phases it lies around or in. */
+/**
+ * Phases of the strip alone, for exclusive and shares: a step or a module would hide the phases it
+ * lies around or in.
+ */
 export const stripped = <T extends { phase: string }>(stays: T[]): T[] =>
   stays.filter((s) => (phaseNames as readonly string[]).includes(s.phase));
 

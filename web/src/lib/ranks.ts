@@ -1,4 +1,5 @@
-// What ranks are compared in: figures on scales that belong together, the middle one, and who is far from it.
+// What ranks are compared in: figures on scales that belong together, the middle one, and who is
+// far from it.
 
 import type { Label, Rank, Ranks, Suspect, Unit } from "../api";
 
@@ -132,7 +133,10 @@ export interface Compared {
   suspect: number | null;
 }
 
-/** The measures that two ranks have at least; `top` is the highest of all on the same scale, `most` and `suspect` are places in ranks. */
+/**
+ * The measures that two ranks have at least; `top` is the highest of all on the same scale, `most`
+ * and `suspect` are places in ranks.
+ */
 export function compared({ ranks, suspects }: Ranks): Compared[] {
   const all = measures
     .map((measure) => ({ measure, values: ranks.map((r) => r[measure.key] ?? null) }))

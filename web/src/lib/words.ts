@@ -1,6 +1,9 @@
 // A command line as a shell takes it, cut into words. commandLine in format.ts is the way back.
 
-/** The words of a line. Quotes and backslashes are a shell's; nothing is expanded. An error says what is not closed. */
+/**
+ * The words of a line. Quotes and backslashes are a shell's; nothing is expanded. An error says
+ * what is not closed.
+ */
 export function words(line: string): string[] {
   const out: string[] = [];
   let word = "",

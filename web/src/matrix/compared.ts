@@ -1,4 +1,5 @@
-// What the engine found by comparing cells (internal/matrix, Comparison). Cells are places in the matrix's list.
+// What the engine found by comparing cells (internal/matrix, Comparison). Cells are places in the
+// matrix's list.
 
 export interface Interval {
   low: number;
@@ -7,8 +8,8 @@ export interface Interval {
 export type Verdict = "more" | "less" | "same" | "unknown";
 
 /**
- * What is known of the mean of a figure, cell by cell, in columns: how far its interval reaches below and above it, in
- * parts of 100,000 of it; null where no interval is known.
+ * What is known of the mean of a figure, cell by cell, in columns: how far its interval reaches
+ * below and above it, in parts of 100,000 of it; null where no interval is known.
  */
 export interface StatColumns {
   cell: number[];

@@ -1,4 +1,6 @@
-// The page of a matrix:  columns in the page ──▶ model ──▶ view, which the address holds ──▶ sections, which follow it.
+// The page of a matrix:
+//
+//	columns in the page ──▶ model ──▶ view, which the address holds ──▶ sections, which follow it
 
 import "../style/theme.css";
 import "../style/page.css";

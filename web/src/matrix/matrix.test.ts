@@ -95,7 +95,8 @@ describe("view", () => {
   test("what the matrix does not have is left out of an address", () =>
     expect(
       read(
-        "#figure=nothing&only.framework=jax&only.model=lenet&state=odd&group=nowhere&cell=x&at=%3Cb%3E",
+        "#figure=nothing&only.framework=jax&only.model=lenet" +
+          "&state=odd&group=nowhere&cell=x&at=%3Cb%3E",
         start,
         model,
       ),

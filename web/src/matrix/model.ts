@@ -1,5 +1,5 @@
-// A measured matrix as the page works with it: cells, what became of them, and their figures. The page holds it in
-// columns (internal/matrix/html.go); here it is looked up by cell.
+// A measured matrix as the page works with it: cells, what became of them, and their figures. The
+// page holds it in columns (internal/matrix/html.go); here it is looked up by cell.
 
 import type { Label, Unit } from "../api";
 import { meanParts, unpacked, type Comparison, type PackedComparison } from "./compared";
@@ -85,7 +85,10 @@ export interface Cell {
 /** What a bar stands for: which statistic of a trial's samples. */
 export const statistics = ["max", "mean", "median", "min"] as const;
 export type Statistic = (typeof statistics)[number];
-/** What the reader chose; "" is the one that fits the figure: the peak of memory, the median of step times. */
+/**
+ * What the reader chose; "" is the one that fits the figure: the peak of memory, the median of step
+ * times.
+ */
 export type Choice = Statistic | "";
 
 /** A cell's figure: the mean over its trials, and how sure it is. */
@@ -95,7 +98,8 @@ export interface Value {
   high: number;
   each: number[];
   label: Label;
-  spread: "interval" | "range" | "one"; // what low and high are: a 95 % interval, the lowest and highest trial, or there is one trial
+  // what low and high are: a 95 % interval, the lowest and highest trial, or there is one trial
+  spread: "interval" | "range" | "one";
 }
 
 export interface About {
@@ -104,7 +108,9 @@ export interface About {
   says: string;
   usual?: Statistic;
 }
-/** The leading figure of each cell: of a host's or a device's memory, wherever the model computes. */
+/**
+ * The leading figure of each cell: of a host's or a device's memory, wherever the model computes.
+ */
 export const memory = "memory";
 const known: Record<string, About> = {
   pss: {
@@ -245,7 +251,9 @@ export class Model {
       return {
         title: "Memory",
         unit: "bytes",
-        says: `${host} of what computes on the host, ${device[0]!.toLowerCase()}${device.slice(1)} of what computes on a device`,
+        says:
+          `${host} of what computes on the host, ${device[0]!.toLowerCase()}${device.slice(1)} ` +
+          "of what computes on a device",
       };
     }
     return (
@@ -257,7 +265,10 @@ export class Model {
     );
   }
 
-  /** Whether a figure of a cell is the host's beside an imaginary device: of a run that computes nothing. */
+  /**
+   * Whether a figure of a cell is the host's beside an imaginary device: of a run that computes
+   * nothing.
+   */
   idle(cell: Cell, figure: string): boolean {
     return (
       /^imagined:/.test(this.axes[this.device]?.values[cell.at[this.device]!] ?? "") &&
@@ -381,7 +392,9 @@ export class Model {
 
 const rank = (figure: string) => order.indexOf(figure) + 1 || 99;
 
-/** A value with the name of its axis where it says little without: numbers and single letters do. */
+/**
+ * A value with the name of its axis where it says little without: numbers and single letters do.
+ */
 export const named = (model: Model, axis: number, value: number): string => {
   const text = model.shown(axis, value);
   return model.axes[axis]!.labels?.[value] || !/^[\d.e+-]+$/i.test(text)

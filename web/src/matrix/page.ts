@@ -1,4 +1,5 @@
-// The sections of a matrix and the view that its address holds: the one-file page and the live one have the same.
+// The sections of a matrix and the view that its address holds: the one-file page and the live one
+// have the same.
 
 import { store } from "../state/store";
 import type { Model } from "./model";

@@ -21,9 +21,9 @@ export interface Split {
 }
 
 /**
- * Cells in panels: by the axes that a chart does not use, as long as no more than so many panels come of it. An axis
- * that the reader chose is the only one; "none" of them gives one panel. Where cells compute comes first: a mean over
- * hosts and devices says nothing.
+ * Cells in panels: by the axes that a chart does not use, as long as no more than so many panels
+ * come of it. An axis that the reader chose is the only one; "none" of them gives one panel. Where
+ * cells compute comes first: a mean over hosts and devices says nothing.
  */
 export function split(
   model: Model,
@@ -89,7 +89,10 @@ export function spot(model: Model, cells: Cell[], figure: string, statistic: Cho
   };
 }
 
-/** How many panels stand in a row: those that belong together beside each other where there is room, else in rows that are alike. */
+/**
+ * How many panels stand in a row: those that belong together beside each other where there is room,
+ * else in rows that are alike.
+ */
 export function inRow({ panels, inner }: Pick<Split, "panels" | "inner">, room: number): number {
   const most = Math.max(1, Math.min(panels.length, Math.floor(room))),
     whole = Math.floor(most / inner) * inner;

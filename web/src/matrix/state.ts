@@ -1,4 +1,5 @@
-// What the reader chose, and how the address holds it: whoever opens the same address sees the same page.
+// What the reader chose, and how the address holds it: whoever opens the same address sees the same
+// page.
 
 import {
   memory,
@@ -16,7 +17,8 @@ export interface View {
   dark: boolean; // not in the address: it is the reader's, not the view's
   figure: string;
   statistic: Choice;
-  only: Readonly<Record<string, readonly string[]>>; // of an axis the values that are shown; absent: all
+  // of an axis the values that are shown; absent: all
+  only: Readonly<Record<string, readonly string[]>>;
   state: readonly Outcome[]; // empty: all
   group: string; // axes by name; "": none
   colour: string;
@@ -94,7 +96,10 @@ export function written(view: View, start: View): string {
   return out.toString();
 }
 
-/** The view of an address. What the matrix does not have is left out, so that an old address still opens. */
+/**
+ * The view of an address. What the matrix does not have is left out, so that an old address still
+ * opens.
+ */
 export function read(hash: string, start: View, model: Model): View {
   const said = new URLSearchParams(hash.replace(/^#/, "")),
     view: View = { ...start };
@@ -127,7 +132,10 @@ export function read(hash: string, start: View, model: Model): View {
   return view;
 }
 
-/** The cells that the filters leave. Without one of the axes ("state" is one here): what that axis's choices have. */
+/**
+ * The cells that the filters leave. Without one of the axes ("state" is one here): what that axis's
+ * choices have.
+ */
 export function kept(model: Model, view: Pick<View, "only" | "state">, without = ""): Cell[] {
   const tests = model.axes.flatMap((axis, a) => {
     const values = axis.name === without ? undefined : view.only[axis.name];

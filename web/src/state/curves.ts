@@ -1,4 +1,5 @@
-// Which curves the timeline has for a choice of process, in which colours, and which are on at first.
+// Which curves the timeline has for a choice of process, in which colours, and which are on at
+// first.
 
 import type { Report, Series } from "../api";
 import { highest, type Columns } from "../lib/columns";
@@ -104,7 +105,10 @@ function note(s: Series): string {
     .join(", ");
 }
 
-/** Lines of what there is to use. They are on where memory comes near them: far above, they would flatten the curves. */
+/**
+ * Lines of what there is to use. They are on where memory comes near them: far above, they would
+ * flatten the curves.
+ */
 function limits(report: Report, found: Curve[]): Curve[] {
   const host = found.some((c) => /^(tree|host|cgroup)\./.test(c.name)),
     device = found.some((c) => /^(device|allocator)\./.test(c.name));

@@ -1,4 +1,5 @@
-// The selection of a page of one file stands behind the # of its address: a link to the file carries it, wherever the file lies.
+// The selection of a page of one file stands behind the # of its address: a link to the file
+// carries it, wherever the file lies.
 
 import { chosen, isOfSelection, read, write, type Selection } from "./selection";
 import type { Store } from "./store";
@@ -14,7 +15,10 @@ interface Params {
   params?: Readonly<Record<string, string>>;
 }
 
-/** Keeps both in step, with a page's own parameters where it has any. A link to a part of the page leads there, and the selection stays. */
+/**
+ * Keeps both in step, with a page's own parameters where it has any. A link to a part of the page
+ * leads there, and the selection stays.
+ */
 export function inHash<S extends Selection>(page: Store<S>): void {
   const put = () => {
     const words = new URLSearchParams();

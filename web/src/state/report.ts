@@ -50,7 +50,10 @@ export function choices(report: Report): Process[] {
     .sort((a, b) => Number(b.id === main) - Number(a.id === main) || a.id - b.id);
 }
 
-/** The process that phases and steps are shown of when all are chosen: the one that leads the training. */
+/**
+ * The process that phases and steps are shown of when all are chosen: the one that leads the
+ * training.
+ */
 export function leader(report: Report, chosen: number): number {
   if (chosen !== 0) return chosen;
   const tally = new Map<number, number>();

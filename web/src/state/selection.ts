@@ -1,5 +1,5 @@
-// What is selected: one value that every panel obeys, shows and sets. All of it that another reader would need stands in the address, so an
-// address is a permalink.
+// What is selected: one value that every panel obeys, shows and sets. All of it that another reader
+// would need stands in the address, so an address is a permalink.
 
 import type { Store } from "./store";
 
@@ -97,7 +97,10 @@ export function write(of: Selection, words: URLSearchParams): void {
   if (of.process) words.set("process", String(of.process));
 }
 
-/** What something that a panel shows is, as far as the panel knows: undefined is not known, an empty word is known to be none. */
+/**
+ * What something that a panel shows is, as far as the panel knows: undefined is not known, an empty
+ * word is known to be none.
+ */
 export interface Thing {
   line?: string;
   category?: string;
@@ -107,7 +110,10 @@ export interface Thing {
   words?: string;
 }
 
-/** Whether a thing is what is selected ("picked"), is something else ("dim"), or nothing is selected that it could be (""). */
+/**
+ * Whether a thing is what is selected ("picked"), is something else ("dim"), or nothing is selected
+ * that it could be ("").
+ */
 export type Standing = "picked" | "dim" | "";
 
 const words = ["line", "category", "phase", "module"] as const;
@@ -170,7 +176,10 @@ const wordsOf = (params: unknown) =>
       .sort(),
   ).toString();
 
-/** Keeps the selections of the page that is open, with its own parameters where it has any, and goes back to the one before; false where there is none. */
+/**
+ * Keeps the selections of the page that is open, with its own parameters where it has any, and goes
+ * back to the one before; false where there is none.
+ */
 export function undoing<S extends Selection>(
   page: Store<S>,
   path: (of: S) => string = () => "",
@@ -199,7 +208,8 @@ export function undoing<S extends Selection>(
   return () => {
     const before = past.pop() as (Partial<S> & { params?: Record<string, string> }) | undefined;
     if (!before) return false;
-    const { job } = (page.get() as { params?: Record<string, string> }).params ?? {}; // what was begun is not undone
+    // what was begun is not undone
+    const { job } = (page.get() as { params?: Record<string, string> }).params ?? {};
     back = true;
     page.set(before.params && job ? { ...before, params: { ...before.params, job } } : before);
     back = false;

@@ -139,7 +139,7 @@ test("a branch of a branch that has ended is held by neither", () => {
   expect(ended).toBe(1); // held, it would be ended once more
 });
 
-test("a thing is picked by what is known of it, dim where it is something else, and neither where nothing it could be is selected", () => {
+test("a thing is picked by what is known of it, dim if it is something else, else neither", () => {
   const of = { ...none, line: "a.py:1", phase: "forward" };
   expect(standing(none, { line: "a.py:1" })).toBe("");
   expect(standing(of, { line: "a.py:1" })).toBe("picked");

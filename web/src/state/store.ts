@@ -46,7 +46,10 @@ export interface Branch<T> extends Store<T> {
   close(): void;
 }
 
-/** The same value, followed until close. What stopped following is forgotten at once, so that a page whose panels are drawn again and again holds none of those it replaced. */
+/**
+ * The same value, followed until close. What stopped following is forgotten at once, so that a page
+ * whose panels are drawn again and again holds none of those it replaced.
+ */
 export function branch<T>(of: Store<T>): Branch<T> {
   const ends = new Set<() => void>();
   return {

@@ -1,5 +1,6 @@
-// The colours of the theme, measured: text and marks against what they lie on (WCAG 2.2, 1.4.3 and 1.4.11), and the
-// colours of one legend against each other, also as people with protanopia and deuteranopia see them.
+// The colours of the theme, measured: text and marks against what they lie on (WCAG 2.2, 1.4.3 and
+// 1.4.11), and the colours of one legend against each other, also as people with protanopia and
+// deuteranopia see them.
 
 import { describe, expect, test } from "vitest";
 import { readable } from "../draw/svg";
@@ -34,8 +35,9 @@ const contrast = (a: string, b: string) => {
   return (high! + 0.05) / (low! + 0.05);
 };
 
-// Machado, Oliveira and Fernandes, "A Physiologically-based Model for Simulation of Color Vision Deficiency",
-// IEEE Transactions on Visualization and Computer Graphics 15(6), 2009; severity 1.0, on linear RGB.
+// Machado, Oliveira and Fernandes, "A Physiologically-based Model for Simulation of Color Vision
+// Deficiency", IEEE Transactions on Visualization and Computer Graphics 15(6), 2009; severity 1.0,
+// on linear RGB.
 const sights: Record<string, [Three, Three, Three]> = {
   "full colour vision": [
     [1, 0, 0],
@@ -71,8 +73,9 @@ const distance = (a: string, b: string, sight: string) => {
   return Math.hypot(...lab(a, sight).map((v, i) => v - to[i]!));
 };
 
-// A difference of about 2.3 (CIE76) is just noticed where two large patches touch (Mahy, Van Eycken and Oosterlinck, 1994).
-// A legend's sample and its mark are small and lie apart: four times that, rounded up.
+// A difference of about 2.3 (CIE76) is just noticed where two large patches touch (Mahy, Van Eycken
+// and Oosterlinck, 1994). A legend's sample and its mark are small and lie apart: four times that,
+// rounded up.
 const least = 10;
 
 const curves = Array.from({ length: 8 }, (_, i) => `curve-${i}`),
@@ -127,7 +130,8 @@ describe.each(Object.entries(themes))("%s", (_, colours) => {
     ).toEqual([]);
   });
   test("marks stand out from what they lie on: 3 to 1", () => {
-    // of --step-… only the order is held below: a scale that runs from pale to dark cannot stand out at both ends
+    // of --step-… only the order is held below: a scale that runs from pale to dark cannot stand
+    // out at both ends
     expect(
       pale(across([...new Set(Object.values(legends).flat())], ["panel", "raised", "page"]), 3),
     ).toEqual([]);

@@ -1,10 +1,12 @@
-// What the pointer does over the pictures of the tracks: it points, chooses a moment or a stretch, pans, and zooms with the wheel.
+// What the pointer does over the pictures of the tracks: it points, chooses a moment or a stretch,
+// pans, and zooms with the wheel.
 
 import type { Span } from "./look";
 
 export interface Hand {
   seen(): Span;
-  point(share: number | null, at: { x: number; y: number; plot: HTMLElement } | null): void; // where the pointer is, as a share of the width
+  // where the pointer is, as a share of the width
+  point(share: number | null, at: { x: number; y: number; plot: HTMLElement } | null): void;
   choose(time: number, plot: HTMLElement, y: number): void; // y: pixels from the top of the plot
   select(range: Span, done: boolean): void;
   pan(share: number): void;
@@ -130,7 +132,8 @@ export function hand(root: HTMLElement, does: Hand, closed: AbortSignal): void {
       const plot = plotOf(e);
       if (!plot) return;
       const forced = e.ctrlKey || e.metaKey;
-      if (!forced && performance.now() - scrolled < wheelRestMs) return; // the page was being scrolled, and the tracks only came under the pointer
+      // the page was being scrolled, and the tracks only came under the pointer
+      if (!forced && performance.now() - scrolled < wheelRestMs) return;
       const unit = e.deltaMode === 1 ? 16 : 1,
         sideways = e.shiftKey
           ? e.deltaX || e.deltaY

@@ -1,7 +1,8 @@
 // Synchronized timelines of one run: every curve, phase, step and event on one axis of time.
 //
 //	source (what there is) ──▶ model (tracks, groups) ──▶ rows ─┐
-//	store: window, cursor, at, range ─▶ look ◀── hand, keys     ├─▶ one drawing a frame, of the rows in view
+//	store: window, cursor, at, range ─▶ look ◀── hand, keys     ├─▶ one drawing a frame,
+//	                                                            │   of the rows in view
 //	layout: pins, folded groups, finder ────────────────────────┘
 //
 // A report has it with the curves that it carries, the page of a run with those that grow.
@@ -109,7 +110,8 @@ export function tracks(source: Source, page: Store<Page>, layout: Store<Layout>)
       tabindex: "0",
       role: "group",
       "aria-label":
-        "Tracks. Arrow keys move a line through all of them; w and s zoom, a and d pan, f shows the whole run.",
+        "Tracks. Arrow keys move a line through all of them; w and s zoom, a and d pan, " +
+        "f shows the whole run.",
     },
     h(
       "div",
@@ -174,7 +176,10 @@ export function tracks(source: Source, page: Store<Page>, layout: Store<Layout>)
     { rootMargin: "240px 0px" },
   );
 
-  /** The rows anew, of what there is and of how it is arranged. Rows that stay are the same elements. */
+  /**
+   * The rows anew, of what there is and of how it is arranged. Rows that stay are the same
+   * elements.
+   */
   const build = () => {
     const { pins: pinned, open, by: grouping, find: letters } = layout.get();
     all = tracksOf(
@@ -392,7 +397,8 @@ export function tracks(source: Source, page: Store<Page>, layout: Store<Layout>)
       at === null
         ? latest !== null
           ? `The values are those of now, ${duration(source.end)} after the start.`
-          : "The values are the highest readings in view, and a short peak may lie between two; point at the tracks for those of a moment."
+          : "The values are the highest readings in view, and a short peak may lie between " +
+            "two; point at the tracks for those of a moment."
         : pointer !== null
           ? said(at)
           : spoken(at),
@@ -485,7 +491,8 @@ export function tracks(source: Source, page: Store<Page>, layout: Store<Layout>)
                 {},
                 source.marks.length === 1
                   ? "1 event"
-                  : `${count(source.marks.length)} events${source.marks.length > 500 ? ", of which the first 500" : ""}`,
+                  : `${count(source.marks.length)} ` +
+                      `events${source.marks.length > 500 ? ", of which the first 500" : ""}`,
               ),
               h("ol", {}, ...events.map(item)),
             ),
@@ -523,7 +530,8 @@ export function tracks(source: Source, page: Store<Page>, layout: Store<Layout>)
             h("span", {}, hit.mark.text),
           );
           const around = box.getBoundingClientRect();
-          tip.style.left = `${Math.max(0, Math.min(at.x - around.left + 12, around.width - 300))}px`;
+          const left = Math.min(at.x - around.left + 12, around.width - 300);
+          tip.style.left = `${Math.max(0, left)}px`;
           tip.style.top = `${at.y - around.top + 16}px`;
         }
         soon({});
@@ -604,7 +612,9 @@ export function tracks(source: Source, page: Store<Page>, layout: Store<Layout>)
     },
     {
       keys: ["ArrowLeft", "ArrowRight"],
-      does: "with the tracks focused: move the line through all tracks; with shift, choose a stretch",
+      does:
+        "with the tracks focused: move the line through all tracks; with shift, " +
+        "choose a stretch",
     },
   ];
   box.addEventListener("keydown", (e) => {

@@ -1,5 +1,5 @@
-// How the reader arranged the tracks. It stands in the address, not in the browser's memory: keys of tracks belong to one run, and who is sent the
-// address sees the same.
+// How the reader arranged the tracks. It stands in the address, not in the browser's memory: keys
+// of tracks belong to one run, and who is sent the address sees the same.
 
 import type { Grouping } from "./model";
 

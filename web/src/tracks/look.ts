@@ -1,4 +1,5 @@
-// The stretch of time that all tracks show, and how hands and keys move it. Times are ns since the run began.
+// The stretch of time that all tracks show, and how hands and keys move it. Times are ns since the
+// run began.
 
 import { inside } from "../lib/scales";
 

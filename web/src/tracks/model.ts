@@ -1,7 +1,9 @@
-// Which tracks a run has:  curves of a recording ──▶ a track per owner and family of quantities ──▶ groups.
+// Which tracks a run has:
 //
-// A family is what is read together, such as what the framework's allocator reserved and handed out. To give a quantity a place, add it to a
-// family; one that is in none has a track of its own.
+//	curves of a recording ──▶ a track per owner and family of quantities ──▶ groups
+//
+// A family is what is read together, such as what the framework's allocator reserved and handed
+// out. To give a quantity a place, add it to a family; one that is in none has a track of its own.
 
 import type { Process, Series, Subject, Unit } from "../api";
 import { processName } from "../state/report";
@@ -216,7 +218,10 @@ const ownerOf = (c: Subject & { name: string }) =>
         ? `${owners.device}-${c.device}`
         : owners.run;
 
-/** Tracks of the curves, and lanes of phases for the processes that have some. Events are one more, the first. */
+/**
+ * Tracks of the curves, and lanes of phases for the processes that have some. Events are one more,
+ * the first.
+ */
 export function tracksOf(curves: Curve[], withPhases: number[], withEvents: boolean): Track[] {
   const found = new Map<string, Track>();
   for (const c of curves) {
@@ -301,7 +306,10 @@ export type Grouping = (typeof groupings)[number];
 
 const openAtFirst = 4; // groups that are not folded, where no process leads
 
-/** Tracks in groups. A group's key stands in the address, so it does not depend on the order. lead is the process that leads the training. */
+/**
+ * Tracks in groups. A group's key stands in the address, so it does not depend on the order. lead
+ * is the process that leads the training.
+ */
 export function groupsOf(
   tracks: Track[],
   by: Grouping,

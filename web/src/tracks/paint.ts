@@ -1,4 +1,5 @@
-// Draws one track: its curves as the lowest and the highest of each column of pixels, lanes of phases with their steps, or events.
+// Draws one track: its curves as the lowest and the highest of each column of pixels, lanes of
+// phases with their steps, or events.
 
 import type { Mark, StepPoint } from "../api";
 import { severe } from "../draw/marks";
@@ -78,7 +79,9 @@ export function extent(lines: Line[], [from, to]: Span): Span | null {
   return low <= high ? [low, high] : null;
 }
 
-/** The scale of a track: from zero, or fitted to what is in view. Limits near the values are in it. */
+/**
+ * The scale of a track: from zero, or fitted to what is in view. Limits near the values are in it.
+ */
 export function scaleOf([low, high]: Span, fitted: boolean, limits: number[]): Span {
   if (fitted) {
     const room = Math.max((high - low) * 0.08, Math.abs(high) * 1e-6, 1e-9);
@@ -174,7 +177,8 @@ function paintLine(
   const path = new Path2D();
   if (n <= 3 * width) for (let i = first; i < last; i++) path.lineTo(x(xs[i]!), y(ys[i]!));
   else {
-    // as many readings as would hide each other: what a column of pixels has from first to last, and its lowest and highest
+    // as many readings as would hide each other: what a column of pixels has from first to last,
+    // and its lowest and highest
     for (let i = first; i < last;) {
       const column = Math.floor(x(xs[i]!)),
         open = ys[i]!;

@@ -1,4 +1,5 @@
-// The figures of a chosen stretch: what each curve did in it, and which phases, steps and events lie in it.
+// The figures of a chosen stretch: what each curve did in it, and which phases, steps and events
+// lie in it.
 
 import { count, duration } from "../lib/format";
 import { phaseNames } from "../lib/phases";
@@ -9,7 +10,10 @@ import { lastBefore, valueText } from "./paint";
 import { figures } from "./readings";
 import { phasesKnown, type Source } from "./source";
 
-/** The rows of a table: whose, what, lowest, mean, highest, and what changed from beginning to end. A mean of a selection of readings is an estimate. */
+/**
+ * The rows of a table: whose, what, lowest, mean, highest, and what changed from beginning to end.
+ * A mean of a selection of readings is an estimate.
+ */
 function rows(source: Source, tracks: Track[], range: Span): HTMLElement[] {
   return tracks.flatMap((t) =>
     t.curves.flatMap((c) => {

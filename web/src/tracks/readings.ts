@@ -1,4 +1,5 @@
-// The readings of one curve, which grow while a run is recorded and are known more finely where somebody looked.
+// The readings of one curve, which grow while a run is recorded and are known more finely where
+// somebody looked.
 
 import type { Columns } from "../lib/columns";
 
@@ -8,13 +9,18 @@ const most = 20_000; // points kept in memory; the server has the others
 export class Readings {
   shown: Columns = { x: [], y: [] }; // what is drawn: coarse, and finer within detail
   detail: [number, number] | null = null;
-  coarseUntil = -Infinity; // readings up to here are a selection: the lowest and the highest of each part
+  // readings up to here are a selection: the lowest and the highest of each part
+  coarseUntil = -Infinity;
   private coarse: Columns = this.shown;
-  private last: { x: number; y: number } | null = null; // the newest reading of a counter, as it was read
+  // the newest reading of a counter, as it was read
+  private last: { x: number; y: number } | null = null;
 
   constructor(readonly counter: boolean) {}
 
-  /** Everything up to now, of which thinned says whether it is a selection. Readings that came meanwhile and are newer stay. */
+  /**
+   * Everything up to now, of which thinned says whether it is a selection. Readings that came
+   * meanwhile and are newer stay.
+   */
   replace(all: Columns, thinned: boolean): void {
     const newer = this.after(all.x.at(-1) ?? -Infinity);
     this.coarse = this.shown = this.counter ? rates(all) : { x: [...all.x], y: [...all.y] };
@@ -159,7 +165,10 @@ export function highestIn({ x, y }: Columns, [from, to]: [number, number]): numb
   return best;
 }
 
-/** What a curve does in a stretch: lowest, highest, mean over time along its line, and its values at both ends. Null where it has no reading in or around it. */
+/**
+ * What a curve does in a stretch: lowest, highest, mean over time along its line, and its values at
+ * both ends. Null where it has no reading in or around it.
+ */
 export interface Figures {
   low: number;
   high: number;

@@ -30,7 +30,8 @@ export interface Row {
   plot: HTMLElement;
   shown: boolean; // in view, or near it
   outgrown(): boolean; // it was low, and its track is 0 no more
-  draw(seen: Span, width: number, fitted: boolean, phase: string): void; // phase is the one that is selected, or none
+  // phase is the one that is selected, or none
+  draw(seen: Span, width: number, fitted: boolean, phase: string): void;
   values(time: number | null, seen: Span): void;
   events(): { x: number; mark: Mark }[]; // where they were drawn
   drawn(): boolean;
@@ -62,7 +63,10 @@ function limitsOf(t: Track, { host }: Source): { title: string; value: number }[
   return [];
 }
 
-/** Nothing is to be drawn of a track that stayed 0: it is behind a line with others, and its row is low. */
+/**
+ * Nothing is to be drawn of a track that stayed 0: it is behind a line with others, and its row is
+ * low.
+ */
 export const isStill = (t: Track) =>
   t.kind === "curves" && t.curves.every((c) => c.readings.shown.y.every((v) => v === 0));
 

@@ -1,4 +1,5 @@
-// What tracks are drawn from: curves, phases, steps and events of one run. It is all there, as in a report, or it grows.
+// What tracks are drawn from: curves, phases, steps and events of one run. It is all there, as in a
+// report, or it grows.
 
 import type { Mark, PhaseBar, Process, Report, Run, StepPoint } from "../api";
 import { exclusive, stripped, type Stay } from "../lib/phases";
@@ -10,7 +11,8 @@ export interface Source {
   curves: Curve[];
   stays: Map<number, Stay[]>; // phases of each process that has some, in ns, one at a time
   steps: Map<number, StepPoint[]>;
-  observed: Map<number, [recorded: number, all: number]>; // of how many steps of a process the phases were recorded, where that was said
+  // of how many steps of a process the phases were recorded, where that was said
+  observed: Map<number, [recorded: number, all: number]>;
   selected: boolean; // the phases are an even selection of the steps of a long run
   whole: Span | null; // a stretch of which all phases are known nevertheless
   marks: Mark[];
@@ -22,7 +24,10 @@ export interface Source {
   live: boolean;
   /** Called after something has come; `list`: there may be other tracks now. */
   changed: (list: boolean) => void;
-  /** Asks for all there is of a stretch, and of these curves, which are known coarsely there. Absent where there is no more to know. */
+  /**
+   * Asks for all there is of a stretch, and of these curves, which are known coarsely there. Absent
+   * where there is no more to know.
+   */
   refine?: (stretch: Span, curves: Curve[]) => void;
 }
 

@@ -1,4 +1,5 @@
-// Two curves of memory over each other, as a picture that can be saved. A moment and a stretch are chosen on it, and a table has the figures of both.
+// Two curves of memory over each other, as a picture that can be saved. A moment and a stretch are
+// chosen on it, and a table has the figures of both.
 
 import { canvas, fitted, s } from "../draw/svg";
 import { theme } from "../draw/theme";
@@ -24,10 +25,16 @@ const words = {
 };
 const inks = ["curve-7", "curve-0"] as const;
 
-/** The selection counts points of a trace, of which one is before the first event; an axis counts events. */
+/**
+ * The selection counts points of a trace, of which one is before the first event; an axis counts
+ * events.
+ */
 const shifted = (along: Along) => (along === "event" ? 1 : 0);
 
-/** Both over each other, along the axis that is chosen, else the first that is possible. A moment of one axis is none of another. */
+/**
+ * Both over each other, along the axis that is chosen, else the first that is possible. A moment of
+ * one axis is none of another.
+ */
 export function bothCourses(
   all: Courses[],
   name: string,
@@ -92,7 +99,8 @@ function course(
       tabindex: "0",
       role: "group",
       "aria-label":
-        "Memory of both over each other. The arrow keys choose a moment, with shift a stretch; Home and End go to the ends, Escape takes the choice away.",
+        "Memory of both over each other. The arrow keys choose a moment, " +
+        "with shift a stretch; Home and End go to the ends, Escape takes the choice away.",
     },
     picture.element,
   );
@@ -234,13 +242,19 @@ function ends({ along, before, after }: Courses): [number, number] {
 
 const signed = (n: number) => (n === 0 ? "±0 B" : `${n < 0 ? "−" : "+"}${bytes(Math.abs(n))}`);
 
-/** Figures in whole bytes, so that they and their differences agree: between two readings a curve is a straight line. */
+/**
+ * Figures in whole bytes, so that they and their differences agree: between two readings a curve is
+ * a straight line.
+ */
 const whole = <T extends object>(of: T): T =>
   Object.fromEntries(
     Object.entries(of).map(([name, v]) => [name, typeof v === "number" ? Math.round(v) : v]),
   ) as T;
 
-/** What each does in the stretch, else in all of it, and the difference. The readings of a report hold the lowest and the highest of each part, so a mean is about. */
+/**
+ * What each does in the stretch, else in all of it, and the difference. The readings of a report
+ * hold the lowest and the highest of each part, so a mean is about.
+ */
 function figuresOf(of: Courses, at: number | null, range: [number, number] | null): HTMLElement {
   const shift = shifted(of.along),
     stretch = range ?? ends(of),
@@ -345,9 +359,12 @@ function drawn(
   const svg = canvas(
     width,
     tall,
-    `${before.title} before, at most ${bytes(before.y.reduce((n, v) => Math.max(n, v), 0))}, and after, at most ${bytes(after.y.reduce((n, v) => Math.max(n, v), 0))}, by ${words[along]}`,
+    `${before.title} before, at most ${bytes(before.y.reduce((n, v) => Math.max(n, v), 0))}, ` +
+      `and after, at most ${bytes(after.y.reduce((n, v) => Math.max(n, v), 0))}, ` +
+      `by ${words[along]}`,
   );
-  svg.append(s("rect", { x: 0, y: 0, width, height: tall, fill: "transparent" })); // the pointer meets the picture everywhere
+  // the pointer meets the picture everywhere
+  svg.append(s("rect", { x: 0, y: 0, width, height: tall, fill: "transparent" }));
   for (const t of ticks(top, "bytes", 5))
     svg.append(
       s("line", { x1: left, x2: width - right, y1: y(t), y2: y(t), stroke: colour("grid") }),

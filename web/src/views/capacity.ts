@@ -39,13 +39,17 @@ export function capacity(report: Report, page: PageStore): HTMLElement | null {
       "p",
       { class: "hint" },
       badge("imagined"),
-      " Context and libraries beside the allocator are estimates of the catalogue; hightide gpus NAME names their source.",
+      " Context and libraries beside the allocator are estimates of the catalogue; " +
+        "hightide gpus NAME names their source.",
     ),
     allFigures(report, page, ["imagined", "categories"]),
   );
 }
 
-/** The allocated bytes by category. Categories are of the moment of their peak; a rest to the allocator's own peak is shown as such. */
+/**
+ * The allocated bytes by category. Categories are of the moment of their peak; a rest to the
+ * allocator's own peak is shown as such.
+ */
 function tensors(v: Imagined, allocated: number): Part[] {
   const parts = (v.categories ?? []).map((c) => ({
     name: c.name,

@@ -14,7 +14,10 @@ interface Card {
   tone?: string;
 }
 
-/** The figures behind the sentence. What was not observed has no card; on an imaginary GPU time is not observed. */
+/**
+ * The figures behind the sentence. What was not observed has no card; on an imaginary GPU time is
+ * not observed.
+ */
 export function cards(report: Report): HTMLElement | null {
   const {
     peak,
@@ -40,7 +43,8 @@ export function cards(report: Report): HTMLElement | null {
     ...sized(
       "Host peak, PSS",
       peak.host_pss_bytes,
-      `shared pages once${peak.host_pss_error_bytes ? `, ± ${bytes(peak.host_pss_error_bytes)}` : ""}`,
+      "shared pages " +
+        `once${peak.host_pss_error_bytes ? `, ± ${bytes(peak.host_pss_error_bytes)}` : ""}`,
       "estimated",
       "pss",
       "tree.pss",
@@ -88,7 +92,9 @@ export function cards(report: Report): HTMLElement | null {
             ? {
                 title: "Growth",
                 value: head.complete ? "not seen" : "not seen so far",
-                note: `steady growth${least === undefined ? "" : ` from ${bytes(least)} on`}, after warm-up`,
+                note:
+                  `steady growth${least === undefined ? "" : ` from ${bytes(least)} on`}, ` +
+                  "after warm-up",
                 ...(settled ? { tone: "good" } : {}),
               }
             : {
@@ -169,7 +175,8 @@ function spark(series: Series, colour: string, [from, to]: [number, number]): SV
   if (x.length < 3) return null;
   const points = x.map(
     (t, i) =>
-      `${(((t - from) / (to - from)) * 100).toFixed(2)} ${(30 - ((y[i] ?? 0) / top) * 27).toFixed(2)}`,
+      `${(((t - from) / (to - from)) * 100).toFixed(2)} ` +
+      `${(30 - ((y[i] ?? 0) / top) * 27).toFixed(2)}`,
   );
   const first = points[0]!.split(" ")[0],
     last = points[points.length - 1]!.split(" ")[0];

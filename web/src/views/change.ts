@@ -7,7 +7,10 @@ import { told } from "./rows";
 
 const most = 16;
 
-/** What each line, module or category added to a peak or took from it, as bars to the right and to the left. */
+/**
+ * What each line, module or category added to a peak or took from it, as bars to the right and to
+ * the left.
+ */
 export function change(report: Report, page: PageStore): HTMLElement | null {
   const table = report.tables.find((t) => t.name === "diff");
   if (!table) return null;

@@ -1,4 +1,5 @@
-// What is selected, as chips at the lower edge of the page: each says what it is, and a click takes it away.
+// What is selected, as chips at the lower edge of the page: each says what it is, and a click takes
+// it away.
 
 import { commandLine, count, duration } from "../lib/format";
 import { chosen, none, type Selection } from "../state/selection";
@@ -99,6 +100,7 @@ export function chosenBar<S extends Selection>(
       )?.focus({ preventScroll: true });
   };
   page.follow([...chosen], draw);
-  addEventListener("hightide:named", draw); // what processes are called is known once their report is
+  // what processes are called is known once their report is
+  addEventListener("hightide:named", draw);
   return bar;
 }

@@ -1,5 +1,5 @@
-// Two reports beside each other: what the difference of their peaks is made of, both courses, the calls, the table. The live page and a page of
-// one file are made of it.
+// Two reports beside each other: what the difference of their peaks is made of, both courses, the
+// calls, the table. The live page and a page of one file are made of it.
 
 import "../style/jobs.css";
 import type { Label, Report } from "../api";
@@ -22,7 +22,11 @@ const ways: [by: string, title: string][] = [
 ];
 export const ofHost = (by: string) => by === "composition" || by === "sites";
 
-/** What is shown. Told is the report of what differs of what both recorded; device is the report of the difference on the device; where there is none, whyNot says why. A page of one file has it by one thing, deviceBy. */
+/**
+ * What is shown. Told is the report of what differs of what both recorded; device is the report of
+ * the difference on the device; where there is none, whyNot says why. A page of one file has it by
+ * one thing, deviceBy.
+ */
 export interface Comparing {
   before: Report;
   after: Report;
@@ -121,7 +125,8 @@ export function comparison(
           h(
             "p",
             { class: "hint" },
-            "What the processes held is RSS, at the moment of each run's peak; pages that they share count in each.",
+            "What the processes held is RSS, at the moment of each run's peak; " +
+              "pages that they share count in each.",
           ),
         d
           ? waterfallPicture(
@@ -152,7 +157,10 @@ export function comparison(
   };
 }
 
-/** The axis of the curves as a page's parameters have it, so that it is undone and linked to with the rest. */
+/**
+ * The axis of the curves as a page's parameters have it, so that it is undone and linked to with
+ * the rest.
+ */
 export const alongOf = <S extends { params: Readonly<Record<string, string>> }>(
   page: Store<S>,
 ): Store<{ along: string }> => {
@@ -177,7 +185,10 @@ const sums: Readonly<Record<string, string>> = {
 /** Of the device the blocks of its allocator are compared; what the process had of it is more. */
 const allocated = "Peak allocated";
 
-/** What changed, in one breath; the question, where nothing can be compared. The figure is the one by which lists know both. */
+/**
+ * What changed, in one breath; the question, where nothing can be compared. The figure is the one
+ * by which lists know both.
+ */
 function answer(
   told: Report | null,
   d: Difference | null,
@@ -188,7 +199,8 @@ function answer(
   const most = d && largest(d, 1)[0],
     signed = (n: number) => `${n < 0 ? "−" : "+"}${bytes(Math.abs(n))}`,
     largestText = most
-      ? `the largest change ${told ? `of ${sums[by] ?? allocated} ` : ""}is ${most.name.split(" ← ")[0]}, ${signed(most.after - most.before)}`
+      ? `the largest change ${told ? `of ${sums[by] ?? allocated} ` : ""}is ` +
+        `${most.name.split(" ← ")[0]}, ${signed(most.after - most.before)}`
       : "";
   if (told)
     return h(
@@ -204,7 +216,10 @@ function answer(
   return h(
     "h1",
     {},
-    `${sums[by] ?? allocated}${by === "sites" ? " (sampled)" : ""}: ${change === 0 ? `${b} has as much as ${a}` : `${bytes(Math.abs(change))} ${change > 0 ? "more" : "less"} in ${b} than in ${a}`}`,
+    `${sums[by] ?? allocated}${by === "sites" ? " (sampled)" : ""}: `,
+    change === 0
+      ? `${b} has as much as ${a}`
+      : `${bytes(Math.abs(change))} ${change > 0 ? "more" : "less"} in ${b} than in ${a}`,
     h("span", { class: "unseen" }, ". "),
     h(
       "span",

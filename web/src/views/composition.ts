@@ -5,7 +5,10 @@ import { h, section } from "./dom";
 import { stackBar, type Part } from "./stackbar";
 import { selecting } from "./tables";
 
-/** What the largest process held at the peak, in one bar. On imaginary GPUs the device is what matters: no such bar. */
+/**
+ * What the largest process held at the peak, in one bar. On imaginary GPUs the device is what
+ * matters: no such bar.
+ */
 export function composition(report: Report, page: PageStore): HTMLElement | null {
   const table = report.tables.find((t) => t.name === "composition");
   const column = table?.columns.findIndex((c) => c.unit === "bytes") ?? -1,
@@ -35,7 +38,9 @@ export function composition(report: Report, page: PageStore): HTMLElement | null
       h(
         "p",
         { class: "hint" },
-        `${rest.length === 1 ? "1 other process" : `${rest.length} other processes`} held ${bytes(rest.reduce((n, p) => n + p.bytes, 0))} of RSS at the same time; pages that they share are counted in each.`,
+        `${rest.length === 1 ? "1 other process" : `${rest.length} other processes`} held ` +
+          `${bytes(rest.reduce((n, p) => n + p.bytes, 0))} of RSS at the same time; ` +
+          "pages that they share are counted in each.",
       ),
     h(
       "details",
@@ -53,4 +58,5 @@ const inks: Record<string, string> = {
   rest: "curve-7",
   allocations: "heap",
 };
-const names: Record<string, string> = { allocations: "allocations", rest: "rest" }; // shorter than in the table
+// shorter than in the table
+const names: Record<string, string> = { allocations: "allocations", rest: "rest" };

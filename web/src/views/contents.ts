@@ -1,4 +1,5 @@
-// The contents of a page: a row of links to its sections, which stays in view and says which of them is looked at.
+// The contents of a page: a row of links to its sections, which stays in view and says which of
+// them is looked at.
 
 import { h } from "./dom";
 
@@ -17,7 +18,10 @@ interface Entry {
   link: HTMLAnchorElement;
 }
 
-/** Follows what sections a place has; names are short ones by their ids. Where there are fewer than four it is hidden. */
+/**
+ * Follows what sections a place has; names are short ones by their ids. Where there are fewer than
+ * four it is hidden.
+ */
 export function contents(place: HTMLElement, names: ReadonlyMap<string, string>): Contents {
   const element = h("nav", { class: "contents", "aria-label": "On this page", hidden: "" });
   let entries: Entry[] = [],
@@ -113,7 +117,10 @@ function sectionsOf(
 const settlingMs = 2_000;
 let settling = new AbortController();
 
-/** Shows a section, which the keyboard goes on from. Panels on the way are drawn as they come into view: it stays where it was led to meanwhile. */
+/**
+ * Shows a section, which the keyboard goes on from. Panels on the way are drawn as they come into
+ * view: it stays where it was led to meanwhile.
+ */
 function to(section: HTMLElement): void {
   const title = section.querySelector<HTMLElement>("h1, h2") ?? section;
   title.tabIndex = -1;

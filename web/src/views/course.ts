@@ -51,7 +51,9 @@ function course(a: Allocator, page: PageStore, shared: () => boolean): HTMLEleme
     class: "chart",
     tabindex: "0",
     role: "img",
-    "aria-label": `Memory of device ${a.device} over ${count(a.events)} events. Plus and minus zoom, 0 shows everything.`,
+    "aria-label":
+      `Memory of device ${a.device} over ${count(a.events)} events. ` +
+      "Plus and minus zoom, 0 shows everything.",
   });
   const reading = h("p", { class: "reading", role: "status" }),
     legend = h("div", { class: "legend" }),
@@ -61,7 +63,9 @@ function course(a: Allocator, page: PageStore, shared: () => boolean): HTMLEleme
   const summit = highest(bands, t.events, whole).index;
   const say = (i: number) => {
     const when = t.time_ns ? ` · ${duration(t.time_ns[i]!)} after the first` : "";
-    reading.textContent = `after event ${count(Math.max(0, t.events[i]!))}${when} · ${bytes(total(bands, i))}${held}${reserved(t, i)}`;
+    reading.textContent =
+      `after event ${count(Math.max(0, t.events[i]!))}${when} · ` +
+      `${bytes(total(bands, i))}${held}${reserved(t, i)}`;
     entries.forEach(({ figure }, n) => {
       figure.textContent = bytes(bands[n]!.bytes[i]!);
     });
@@ -261,9 +265,14 @@ function titled({ name, device }: Allocator): string {
 }
 
 function steps({ steps: s }: Allocator): string | null {
-  return s && s.steps.length
-    ? `${s.steps.length} steps, ${s.source === "inferred" ? "inferred from what repeats" : s.source === "recorded" ? "as recorded" : "as annotated"}`
-    : null;
+  if (!s || !s.steps.length) return null;
+  const source =
+    s.source === "inferred"
+      ? "inferred from what repeats"
+      : s.source === "recorded"
+        ? "as recorded"
+        : "as annotated";
+  return `${s.steps.length} steps, ${source}`;
 }
 
 /** What stays lies at the bottom, what comes and goes above it. */

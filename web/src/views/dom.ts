@@ -5,7 +5,9 @@ import { lessonOf } from "../lib/learn";
 
 export type Child = Node | string | null | undefined | false | 0;
 
-/** An element with attributes and children. Texts are texts: nothing from a report is ever markup. */
+/**
+ * An element with attributes and children. Texts are texts: nothing from a report is ever markup.
+ */
 export function h<K extends keyof HTMLElementTagNameMap>(
   tag: K,
   attributes: Record<string, string> = {},
@@ -72,7 +74,10 @@ export const explainer = (id: string, title: string): HTMLElement | null =>
       )
     : null;
 
-/** A section with a heading that a link can point at. Where lib/learn.ts has a text, a button explains it (learn.ts) and one saves its picture. */
+/**
+ * A section with a heading that a link can point at. Where lib/learn.ts has a text, a button
+ * explains it (learn.ts) and one saves its picture.
+ */
 export function section(id: string, title: string, ...children: Child[]): HTMLElement {
   const heading = h("h2", { id: `${id}-title` }, title),
     button = explainer(id, title);
@@ -101,7 +106,9 @@ export function section(id: string, title: string, ...children: Child[]): HTMLEl
   );
 }
 
-/** What may be wider than its place: it scrolls, and fades at the right edge while there is more. */
+/**
+ * What may be wider than its place: it scrolls, and fades at the right edge while there is more.
+ */
 export function sideways(attributes: Record<string, string>, ...children: Child[]): HTMLElement {
   const element = h(
     "div",

@@ -22,7 +22,8 @@ const shownAtFirst = 8;
 
 /** What is wrong and what to change, worst first. */
 export function findings(report: Report, page: PageStore): HTMLElement | null {
-  if (report.run.verb === "diff" && report.findings.length === 0) return null; // a difference judges nothing
+  // a difference judges nothing
+  if (report.run.verb === "diff" && report.findings.length === 0) return null;
   const [first, rest] = [
     report.findings.slice(0, shownAtFirst),
     report.findings.slice(shownAtFirst),
@@ -137,7 +138,8 @@ function figures(f: Finding): HTMLElement | null {
     ]);
   if (f.confidence)
     parts.push(["confidence", f.confidence >= 0.995 ? "> 99 %" : percent(f.confidence * 1000)]);
-  if (f.phase) parts.push(["phase", f.phase === "module" ? "forward" : f.phase]); // modules run in forward
+  // modules run in forward
+  if (f.phase) parts.push(["phase", f.phase === "module" ? "forward" : f.phase]);
   return parts.length
     ? h(
         "dl",

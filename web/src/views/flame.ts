@@ -1,5 +1,6 @@
-// The flame graph of every page: calls as bars, as wide as what they and their callees have. A graph is shown as an icicle (the outermost
-// call at the top), as flames (at the foot), by who allocates, or around one function.
+// The flame graph of every page: calls as bars, as wide as what they and their callees have. A
+// graph is shown as an icicle (the outermost call at the top), as flames (at the foot), by who
+// allocates, or around one function.
 //
 //	Graph ──▶ shaped (icicle.ts) ──▶ bars ──▶ buttons in a box
 //	            How, which the reader changes
@@ -15,7 +16,10 @@ import { functionTable } from "./functions";
 
 type Frame = StackSet["frames"][number];
 
-/** What is drawn. figure says a value in its unit; rest is what stacks too small to draw have; counted: the blocks of a call are those of its value. */
+/**
+ * What is drawn. figure says a value in its unit; rest is what stacks too small to draw have;
+ * counted: the blocks of a call are those of its value.
+ */
 export interface Graph {
   title: string;
   frames: Frame[];
@@ -44,11 +48,17 @@ export const plain: How = { view: "icicle", order: "largest", native: false, of:
 export interface Flame {
   element: HTMLElement;
   show(graph: Graph, how: How): void;
-  /** Lights the calls that are what is looked for, and says what they have, or what it is told to say; null ends it. */
+  /**
+   * Lights the calls that are what is looked for, and says what they have, or what it is told to
+   * say; null ends it.
+   */
   search(hit: ((f: Frame) => boolean) | null, said?: string): void;
 }
 
-/** What a flame graph tells: a call that was looked at, a change that the reader wants, and a function to be searched for in all panels. */
+/**
+ * What a flame graph tells: a call that was looked at, a change that the reader wants, and a
+ * function to be searched for in all panels.
+ */
 export interface Told {
   change?(to: Partial<How>): void;
   picked?(frame: number): void;
@@ -93,9 +103,9 @@ export function flame(told: Told = {}): Flame {
   const native = (c: Call) => !!frame(c)?.native;
   const name = (c: Call): string => {
     const f = frame(c);
-    return f
-      ? `${f.function || place(f.file, f.line)}${c.folded ? ` and ${c.folded - 1} more of C++` : ""}`
-      : "all stacks";
+    if (!f) return "all stacks";
+    const folded = c.folded ? ` and ${c.folded - 1} more of C++` : "";
+    return (f.function || place(f.file, f.line)) + folded;
   };
   const where = (c: Call) => {
     const f = frame(c);
@@ -108,11 +118,15 @@ export function flame(told: Told = {}): Flame {
       : null;
   };
   const lineOf = (f: Frame) =>
-    place(f.file, how.view === "sandwich" && calledBy(f) === how.of ? undefined : f.line); // a function has several
-  const figure = (c: Call) =>
-    c.before === undefined
-      ? graph.figure(c.value)
-      : `${graph.figure(c.before)} before, ${graph.figure(c.after ?? 0)} after${c.before === c.after ? "" : `, ${(c.after ?? 0) > c.before ? "+" : "−"}${graph.figure(Math.abs((c.after ?? 0) - c.before))}`}`;
+    // a function has several
+    place(f.file, how.view === "sandwich" && calledBy(f) === how.of ? undefined : f.line);
+  const figure = (c: Call) => {
+    if (c.before === undefined) return graph.figure(c.value);
+    const after = c.after ?? 0,
+      both = `${graph.figure(c.before)} before, ${graph.figure(after)} after`;
+    if (c.before === c.after) return both;
+    return `${both}, ${after > c.before ? "+" : "−"}${graph.figure(Math.abs(after - c.before))}`;
+  };
   const is = (c: Call): boolean => {
     const f = frame(c);
     return wanted !== null && f !== undefined && wanted(f);
@@ -186,7 +200,9 @@ export function flame(told: Told = {}): Flame {
           role: "treeitem",
           class: kind(c),
           title: [name(c), figure(c), frame(c)?.source].filter(Boolean).join("\n"),
-          style: `left:${(left * 100).toFixed(3)}%;width:${(width * 100).toFixed(3)}%${inkOf(c, ink)}`,
+          style:
+            `left:${(left * 100).toFixed(3)}%;` +
+            `width:${(width * 100).toFixed(3)}%${inkOf(c, ink)}`,
         },
         ...(width > 0.03 ? [mark + name(c), where(c), text(c)] : []),
       );
@@ -240,7 +256,8 @@ export function flame(told: Told = {}): Flame {
     const found = matched(graph.root, (c) => c.frame >= 0 && is(c));
     hits.textContent =
       found > 0
-        ? `Calls that match have ${graph.figure(found)}, ${percent((found / graph.root.value) * 1000)} of this graph.`
+        ? `Calls that match have ${graph.figure(found)}, ` +
+          `${percent((found / graph.root.value) * 1000)} of this graph.`
         : "No call matches here.";
   };
   let again = (): void => undefined;
@@ -287,7 +304,14 @@ export function flame(told: Told = {}): Flame {
     if (graph.root.value <= 0) said.textContent = "Nothing is here.";
     share();
     const folds = trees.some(([, [t]]) => t && hasFolds(t));
-    hint.textContent = `${graph.rest ? `${graph.rest} ` : ""}Click a call to look closer, click it again or press Escape to step back.${folds ? " Runs of C++ are folded: click one to unfold it." : ""}${how.view === "inverted" && !how.native ? " The innermost calls of C++ are left out." : ""}`;
+    hint.textContent = [
+      graph.rest,
+      "Click a call to look closer, click it again or press Escape to step back.",
+      folds && "Runs of C++ are folded: click one to unfold it.",
+      how.view === "inverted" && !how.native && "The innermost calls of C++ are left out.",
+    ]
+      .filter(Boolean)
+      .join(" ");
   };
   whileShown(below, "hightide:theme", () => {
     if (graph.root.before !== undefined) again();
@@ -358,7 +382,10 @@ function steps(
   };
 }
 
-/** Colours of a difference: more is orange, less is green, and the deeper the larger the share; faded steps back. */
+/**
+ * Colours of a difference: more is orange, less is green, and the deeper the larger the share;
+ * faded steps back.
+ */
 function change(): (before: number, after: number, faded: boolean) => string {
   const colour = theme(),
     [more, less, panel] = [colour("curve-1"), colour("curve-2"), colour("panel")],
@@ -373,7 +400,10 @@ function change(): (before: number, after: number, faded: boolean) => string {
   };
 }
 
-/** The choices of a flame graph, and what they change, without those of which nothing is known: the order of calls; of a difference also who allocates. */
+/**
+ * The choices of a flame graph, and what they change, without those of which nothing is known: the
+ * order of calls; of a difference also who allocates.
+ */
 export function choices(
   how: () => How,
   change: (to: Partial<How>) => void,

@@ -1,4 +1,5 @@
-// Two call trees as one: a bar is as wide as the larger of what a call held before and after, and coloured by the change.
+// Two call trees as one: a bar is as wide as the larger of what a call held before and after, and
+// coloured by the change.
 
 import type { StackSet } from "../api";
 import { merged, namedBy, type Both, type Chosen } from "../lib/difference";
@@ -45,7 +46,10 @@ export const changeKey = () =>
     h("span", {}, h("i", { style: "background:var(--curve-2)" }), "▼ holds less"),
   );
 
-/** Lights the calls of the line, module or category that is selected and of what is searched for, and says what its stacks hold. */
+/**
+ * Lights the calls of the line, module or category that is selected and of what is searched for,
+ * and says what its stacks hold.
+ */
 export function flameDiff(before: StackSet, after: StackSet, page: PageStore): HTMLElement {
   const graph = flame({
       find: (search) => page.set({ search: page.get().search === search ? "" : search }),
@@ -80,7 +84,10 @@ export function flameDiff(before: StackSet, after: StackSet, page: PageStore): H
 
 type Frame = Graph["frames"][number];
 
-/** The calls that name the stacks of a line, module or category, and what those stacks hold before and after. */
+/**
+ * The calls that name the stacks of a line, module or category, and what those stacks hold before
+ * and after.
+ */
 function chosenCalls(
   { root, frames }: Graph,
   before: StackSet,
@@ -117,7 +124,8 @@ function chosenCalls(
     calls,
     said:
       sums[0] || sums[1]
-        ? `The stacks of what is selected hold ${bytes(sums[0]!)} before and ${bytes(sums[1]!)} after. Stacks too small to draw are left out.`
+        ? `The stacks of what is selected hold ${bytes(sums[0]!)} before and ` +
+          `${bytes(sums[1]!)} after. Stacks too small to draw are left out.`
         : "No stack drawn here belongs to the selection.",
   };
 }

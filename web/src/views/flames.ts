@@ -22,10 +22,16 @@ export function flames(report: Report, page: PageStore): HTMLElement | null {
     : null;
 }
 
-/** What the heap of a process held at a time, in ns since the run began; with from, only what it took after that. */
+/**
+ * What the heap of a process held at a time, in ns since the run began; with from, only what it
+ * took after that.
+ */
 export type HeapAt = (process: number, at: number, from: number | undefined) => Promise<StackSet>;
 
-/** What a page gives that draws its panels again: how each picture was looked at, by its process, and who answers for a moment. */
+/**
+ * What a page gives that draws its panels again: how each picture was looked at, by its process,
+ * and who answers for a moment.
+ */
 export interface Again {
   heapAt: HeapAt;
   looks: Map<number, Look>;
@@ -36,7 +42,10 @@ interface Look {
   atMoment: boolean;
 }
 
-/** The heaps of processes by call stack: at their highest, at the end, what was freed again, and where it can be asked for at a moment that is chosen. */
+/**
+ * The heaps of processes by call stack: at their highest, at the end, what was freed again, and
+ * where it can be asked for at a moment that is chosen.
+ */
 export function heapFlames(report: Report, page: PageStore, again?: Again): HTMLElement | null {
   const sets = setsOf(report, "heap");
   return sets.length
@@ -170,7 +179,8 @@ function picture(set: StackSet, page: PageStore, again?: Again): HTMLElement {
               chose = {
                 set: got,
                 said: range
-                  ? `${bytes(got.total_bytes)}: allocated after ${duration(range[0])}, still held ${read}`
+                  ? `${bytes(got.total_bytes)}: allocated after ${duration(range[0])}, ` +
+                    `still held ${read}`
                   : `${bytes(got.total_bytes)}: bytes held ${read}`,
               };
               moment.textContent = range ? "kept of the stretch" : "at the moment";
@@ -236,8 +246,10 @@ const shortOfHeaps: Record<string, string> = {
   churn: "freed again",
 };
 
-/** One picture of several devices, with a button for each, which names the file where there are several. A picture is drawn when it is
- *  first looked at. */
+/**
+ * One picture of several devices, with a button for each, which names the file where there are
+ * several. A picture is drawn when it is first looked at.
+ */
 export function oneAtATime(
   pictures: [device: string, file: string | undefined, draw: () => HTMLElement][],
   what = "Device",

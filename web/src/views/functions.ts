@@ -1,4 +1,5 @@
-// The functions of a flame graph as a table: what each allocates itself, and with all that it calls. A row leads to its callers and callees.
+// The functions of a flame graph as a table: what each allocates itself, and with all that it
+// calls. A row leads to its callers and callees.
 
 import { percent, place } from "../lib/format";
 import { functions, type Sum } from "../lib/icicle";

@@ -24,7 +24,10 @@ const figures: Figure[] = [
 ];
 const least = 8; // steps, for a picture that says something
 
-/** Memory at the end of each step against the step, with the line through it: what a leak looks like. */
+/**
+ * Memory at the end of each step against the step, with the line through it: what a leak looks
+ * like.
+ */
 export function growth(report: Report, page: PageStore): HTMLElement | null {
   if (!report.processes.some((p) => shown(report, p.id).some((f) => f.points.length >= least)))
     return null;
@@ -118,7 +121,8 @@ export function growth(report: Report, page: PageStore): HTMLElement | null {
     );
     box.setAttribute(
       "aria-label",
-      `Memory at the end of each step: ${some.map((s) => `${s.figure.title} ${s.label}`).join(", ")}`,
+      "Memory at the end of each step: " +
+        `${some.map((s) => `${s.figure.title} ${s.label}`).join(", ")}`,
     );
   };
   queueMicrotask(() => {
@@ -137,12 +141,16 @@ export function growth(report: Report, page: PageStore): HTMLElement | null {
     h(
       "p",
       { class: "hint" },
-      "Lines are least-squares fits of every step after the first fifth, the warm-up. A finding needs more than a slope: memory that is kept, and grows steadily.",
+      "Lines are least-squares fits of every step after the first fifth, the warm-up. " +
+        "A finding needs more than a slope: memory that is kept, and grows steadily.",
     ),
   );
 }
 
-/** The moment and the stretch that are selected, in steps: that in which the moment lies, and those that ended in the stretch. */
+/**
+ * The moment and the stretch that are selected, in steps: that in which the moment lies, and those
+ * that ended in the stretch.
+ */
 function selected(u: uPlot, steps: StepPoint[], { at, range }: Page): void {
   const { ctx } = u,
     { left, top, width, height } = u.bbox,

@@ -49,12 +49,15 @@ export function header(report: Report): HTMLElement {
       h(
         "p",
         { class: "banner no-end", role: "note" },
-        "This recording has no end: the run was still going on, or its recorder was stopped. Everything up to then is here.",
+        "This recording has no end: the run was still going on, or its recorder was stopped. " +
+          "Everything up to then is here.",
       ),
   );
 }
 
-/** The finding that says how an out-of-memory is avoided: its advice stands at the top of the page. */
+/**
+ * The finding that says how an out-of-memory is avoided: its advice stands at the top of the page.
+ */
 export const remedy = ({ findings }: Pick<Report, "findings">): Finding | undefined =>
   findings.find((f) => f.kind === "oom" && f.severity === "critical" && f.advice);
 
@@ -87,7 +90,9 @@ function facts(report: Report): string[] {
     ...frameworks,
     ...pythons,
     git &&
-      `git ${[git.branch, git.commit.slice(0, 9)].filter(Boolean).join(" ")}${git.dirty ? " + changes" : ""}`,
+      ["git", git.branch, git.commit.slice(0, 9), git.dirty && "+ changes"]
+        .filter(Boolean)
+        .join(" "),
   ].filter((f): f is string => Boolean(f));
 }
 
@@ -103,7 +108,9 @@ function traceFacts(all: Allocator[]): string[] {
   ].filter(Boolean);
 }
 
-/** The line of settings that was in force; "" where the files do not tell, or tell different ones. */
+/**
+ * The line of settings that was in force; "" where the files do not tell, or tell different ones.
+ */
 function settings(all: Allocator[]): string {
   const lines = new Set(
     all
@@ -118,7 +125,8 @@ function settings(all: Allocator[]): string {
 }
 
 const mark =
-  "M1 13c3 0 3-3 6-3s3 3 6 3 3-3 6-3 3 3 4 3M1 19c3 0 3-3 6-3s3 3 6 3 3-3 6-3 3 3 4 3M12 2v5m0-5-2.5 2.5M12 2l2.5 2.5";
+  "M1 13c3 0 3-3 6-3s3 3 6 3 3-3 6-3 3 3 4 3M1 19c3 0 3-3 6-3s3 3 6 3 3-3 6-3 3 3 4 3M12 " +
+  "2v5m0-5-2.5 2.5M12 2l2.5 2.5";
 
 /** The bar that stays: the name, the way to each part, light or dark. */
 export function bar(

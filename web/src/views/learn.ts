@@ -1,11 +1,14 @@
-// The buttons beside a panel's title. i says what the panel shows, and what good and bad look like; the other saves it as a picture.
+// The buttons beside a panel's title. i says what the panel shows, and what good and bad look like;
+// the other saves it as a picture.
 
 import { elsewhere } from "../draw/paint";
 import { savePanel } from "../draw/save";
 import { lessonOf } from "../lib/learn";
 import { h } from "./dom";
 
-/** Answers the buttons of all panels, of those too that come later. With `key`, the key i as well. */
+/**
+ * Answers the buttons of all panels, of those too that come later. With `key`, the key i as well.
+ */
 export function teaching(key: boolean): void {
   addEventListener("click", (e) => {
     const button =
@@ -83,7 +86,8 @@ function toggle(button: HTMLElement): void {
     top: `${Math.max(top, 56) + scrollY + 50}px`,
     width: `${Math.min(520, width - 40)}px`,
   });
-  (document.querySelector("main") ?? document.body).append(box); // not into the panel, which a live page draws again
+  // not into the panel, which a live page draws again
+  (document.querySelector("main") ?? document.body).append(box);
   box.focus({ preventScroll: true });
   box.scrollIntoView({ block: "nearest" });
 }

@@ -7,7 +7,10 @@ import { badge, h, rich, section } from "./dom";
 const namedBars = 16,
   mostButtons = 64;
 
-/** The ranks of a distributed program side by side, with who is suspected first. A click on a rank is the selection that all panels obey. */
+/**
+ * The ranks of a distributed program side by side, with who is suspected first. A click on a rank
+ * is the selection that all panels obey.
+ */
 export function ranks(report: Report, page: PageStore): HTMLElement | null {
   const side = report.ranks;
   if (!side || side.ranks.length < 2) return null;
@@ -37,12 +40,16 @@ export function ranks(report: Report, page: PageStore): HTMLElement | null {
     h(
       "p",
       { class: "hint" },
-      "Bars begin at zero; those of host memory, of the device and of time are each drawn to one scale. The dashed line is the median rank.",
+      "Bars begin at zero; those of host memory, of the device and of time are each drawn to " +
+        "one scale. The dashed line is the median rank.",
     ),
   );
 }
 
-/** Who is suspected, in the words of the findings; or what was compared without anybody standing out. */
+/**
+ * Who is suspected, in the words of the findings; or what was compared without anybody standing
+ * out.
+ */
 function suspects(report: Report): HTMLElement {
   const { suspects: all, not_compared: missing = [] } = report.ranks!,
     [first, ...rest] = all;
@@ -56,7 +63,8 @@ function suspects(report: Report): HTMLElement {
         { class: missing.length ? "nothing" : "nothing well" },
         missing.length
           ? "In what was compared no rank stands out."
-          : "No rank stands out: none works much longer, takes much more or failed before the others.",
+          : "No rank stands out: none works much longer, takes much more or failed before the " +
+              "others.",
       ),
       left,
     );
@@ -152,7 +160,11 @@ function picture(
       {
         class: "rank-bars",
         role: "img",
-        "aria-label": `${measure.title} by rank: ${all.length <= mostButtons ? all.map((r, i) => `rank ${r.rank} ${text(values[i] ?? null)}`).join(", ") : `median ${text(middle)}, highest ${text(highest)} of rank ${all[most]!.rank}`}`,
+        "aria-label":
+          `${measure.title} by rank: ` +
+          (all.length <= mostButtons
+            ? all.map((r, i) => `rank ${r.rank} ${text(values[i] ?? null)}`).join(", ")
+            : `median ${text(middle)}, highest ${text(highest)} of rank ${all[most]!.rank}`),
       },
       h("div", {
         class: "rank-middle",

@@ -1,10 +1,14 @@
-// What the rows of a table are: a row of lines can select its line, a row of phases its phase. The names of the columns say it.
+// What the rows of a table are: a row of lines can select its line, a row of phases its phase. The
+// names of the columns say it.
 
 import type { Cell, Report, Table } from "../api";
 import { phaseNames } from "../lib/phases";
 import type { Thing } from "../state/selection";
 
-/** Columns whose value is something that can be selected. A column "what" is what its heading calls it. */
+/**
+ * Columns whose value is something that can be selected. A column "what" is what its heading calls
+ * it.
+ */
 const kinds: Record<string, keyof Thing> = {
   line: "line",
   site: "line",
@@ -14,7 +18,10 @@ const kinds: Record<string, keyof Thing> = {
   process_id: "process",
 };
 
-/** A phase as lanes have it: "evaluation test set" is an evaluation, a module runs in forward. What no lane has, such as a whole step, is none. */
+/**
+ * A phase as lanes have it: "evaluation test set" is an evaluation, a module runs in forward. What
+ * no lane has, such as a whole step, is none.
+ */
 export const laneOf = (phase: string): string =>
   phase === "module"
     ? "forward"
@@ -57,7 +64,8 @@ export function told(t: Table, report?: Report): Told {
     for (const [i, kind] of known)
       if (kind === "process" ? typeof row[i] === "number" : i === first || made[kind] === undefined)
         if (kind !== "phase" || row[i])
-          made[kind] = kind === "phase" ? laneOf(String(row[i])) : (row[i] ?? ""); // no phase is not known to be none: not all are recorded
+          // no phase is not known to be none: not all are recorded
+          made[kind] = kind === "phase" ? laneOf(String(row[i])) : (row[i] ?? "");
     const process = processOf(row);
     return { ...made, ...(process !== undefined ? { process } : {}) } as Thing;
   };

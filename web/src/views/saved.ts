@@ -1,4 +1,5 @@
-// What a panel shows as a file: the button of a table, and a picture that is drawn again when its width or the colours change, with buttons that save it as SVG or PNG.
+// What a panel shows as a file: the button of a table, and a picture that is drawn again when its
+// width or the colours change, with buttons that save it as SVG or PNG.
 
 import type { Cell, Table } from "../api";
 import { alone, fileName, saveCSV, savePNG, saveSVG } from "../draw/save";
@@ -11,7 +12,10 @@ export interface Saved {
   redraw(): void;
 }
 
-/** caption is what stands above the picture in its file. draw is asked for a width in pixels; null: there is nothing yet. */
+/**
+ * caption is what stands above the picture in its file. draw is asked for a width in pixels; null:
+ * there is nothing yet.
+ */
 export function savedPicture(
   name: () => string,
   caption: () => string,
@@ -51,7 +55,10 @@ export function savedPicture(
   return { element, redraw };
 }
 
-/** The button that saves a table: all of its rows in the order that is shown, figures in their units. */
+/**
+ * The button that saves a table: all of its rows in the order that is shown, figures in their
+ * units.
+ */
 export function savedTable(t: Pick<Table, "title" | "columns">, rows: () => Cell[][]): HTMLElement {
   const button = h(
     "button",

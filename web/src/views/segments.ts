@@ -63,6 +63,19 @@ interface Placed {
   address: number;
 }
 
+/** What a segment is, and how much of it is in use. */
+const segmentText = (s: SegmentMap): string =>
+  [
+    bytes(s.size_bytes),
+    s.large ? "large" : "small",
+    s.expandable && "expandable",
+    s.pool,
+    s.stream && `stream ${s.stream}`,
+    `${percent((s.active_bytes / s.size_bytes) * 1000)} in use`,
+  ]
+    .filter(Boolean)
+    .join(", ");
+
 function map(a: Allocator, set: StackSet | undefined, page: PageStore): HTMLElement {
   const all = place_(a.segment_map!),
     whole = a.segment_map!.reduce((n, s) => n + s.size_bytes, 0);
@@ -74,7 +87,9 @@ function map(a: Allocator, set: StackSet | undefined, page: PageStore): HTMLElem
     class: "tape",
     role: "img",
     tabindex: "0",
-    "aria-label": `${a.segment_map!.length} segments of ${bytes(whole)}, ${bytes(a.fragmentation!.stuck_bytes)} cached beside blocks in use`,
+    "aria-label":
+      `${a.segment_map!.length} segments of ${bytes(whole)}, ` +
+      `${bytes(a.fragmentation!.stuck_bytes)} cached beside blocks in use`,
   });
   const tip = h(
     "div",
@@ -93,7 +108,8 @@ function map(a: Allocator, set: StackSet | undefined, page: PageStore): HTMLElem
     };
   };
   let chosen: Placed | null = null;
-  const stacks = new Map<number, { line?: string; words: string }>(); // of nodes: the line that allocates, and all calls
+  // of nodes: the line that allocates, and all calls
+  const stacks = new Map<number, { line?: string; words: string }>();
   const stackOf = (node: number) => {
     if (!set || node < 0) return { words: "" };
     let known = stacks.get(node);
@@ -181,8 +197,7 @@ function map(a: Allocator, set: StackSet | undefined, page: PageStore): HTMLElem
     }
   };
   const tell = (p: Placed) => {
-    const [size, state, category, node] = p.block,
-      kind = p.segment.large ? "large" : "small";
+    const [size, state, category, node] = p.block;
     const what =
       state === 0
         ? p.segment.blocks.length === 1
@@ -200,7 +215,8 @@ function map(a: Allocator, set: StackSet | undefined, page: PageStore): HTMLElem
           category >= 0 &&
           h("i", { style: `background:var(--${inkOf(categories[category] ?? "")})` }),
         h("b", {}, `${bytes(size)} ${what}`),
-        ` at 0x${p.address.toString(16)}, in segment ${count(p.index + 1)}: ${bytes(p.segment.size_bytes)}, ${kind}${p.segment.expandable ? ", expandable" : ""}${p.segment.pool ? `, ${p.segment.pool}` : ""}${p.segment.stream ? `, stream ${p.segment.stream}` : ""}, ${percent((p.segment.active_bytes / p.segment.size_bytes) * 1000)} in use`,
+        ` at 0x${p.address.toString(16)}, in segment ${count(p.index + 1)}: `,
+        segmentText(p.segment),
       ),
       ...(calls.length
         ? [

@@ -75,7 +75,8 @@ export function sitemap(report: Report, page: PageStore): HTMLElement | null {
     if (map.clientWidth === 0) return;
     shown = boxes(kept, total, map.clientWidth, map.clientHeight);
     for (const [s, box] of shown)
-      if (s.file) box.addEventListener("click", () => toggle(page, { line: s.line })); // the table below has the same for the keyboard
+      // the table below has the same for the keyboard
+      if (s.file) box.addEventListener("click", () => toggle(page, { line: s.line }));
     map.replaceChildren(...shown.map(([, box]) => box));
     mark();
   };
@@ -105,7 +106,10 @@ function boxes(sites: Site[], total: number, width: number, height: number): [Si
     const colour = colourOf(item.phase),
       part = (v: number, whole: number) => `${((v / whole) * 100).toFixed(3)}%`;
     const box = h("div", {
-      style: `left:${part(x, width)};top:${part(y, height)};width:${part(w, width)};height:${part(tall, height)};--ink:var(--${colour ? `phase-${colour}` : "muted"})`,
+      style:
+        `left:${part(x, width)};top:${part(y, height)};` +
+        `width:${part(w, width)};height:${part(tall, height)};` +
+        `--ink:var(--${colour ? `phase-${colour}` : "muted"})`,
       title: [
         item.file || item.line,
         item.function,

@@ -99,7 +99,10 @@ export function selecting(t: Table, page: PageStore, report?: Report): Live {
 /** A table that sorts by a click on a heading, shows long ones in part, and filters the longest. */
 export const tableBody = (t: Table): HTMLElement => liveTable(t).element;
 
-/** What a click on a row does, which rows have something to do, and how each stands to what is chosen; the order, where it outlives the table. */
+/**
+ * What a click on a row does, which rows have something to do, and how each stands to what is
+ * chosen; the order, where it outlives the table.
+ */
 export interface Choosing {
   pick(row: Cell[]): void;
   picks?(row: Cell[]): boolean;
@@ -178,7 +181,8 @@ export function liveTable(t: Table, choosing?: Choosing, none = "There is no suc
       choosing && !more.hidden
         ? rows.slice(drawn.length).filter((r) => choosing.stands(r) === "picked").length
         : 0;
-    more.textContent = `Show all ${count(rows.length)} rows${below ? `, ${below} of them selected` : ""}`;
+    const selected = below ? `, ${below} of them selected` : "";
+    more.textContent = `Show all ${count(rows.length)} rows${selected}`;
   };
   more.addEventListener("click", () => {
     all = true;
@@ -277,8 +281,10 @@ function row(
       const attributes: Record<string, string> = {
         class: value === null || value === "" ? `${kind} absent` : kind,
       };
-      if (share)
-        attributes.style = `--share:${share.toFixed(1)}%${change ? `;--bar:var(--${value > 0 ? "more" : "less"})` : ""}`;
+      if (share) {
+        const ink = change ? `;--bar:var(--${value > 0 ? "more" : "less"})` : "";
+        attributes.style = `--share:${share.toFixed(1)}%${ink}`;
+      }
       if (typeof value === "string" && value.length > 24) attributes.title = value;
       if (typeof value === "number" && c.unit === "bytes")
         attributes.title = `${count(value)} bytes`;
@@ -297,7 +303,8 @@ function row(
   );
   if (pickable)
     element.addEventListener("click", (e) => {
-      // the first cell is a button, for the keyboard; who marks a text of the row to copy it selects nothing
+      // the first cell is a button, for the keyboard; who marks a text of the row to copy it
+      // selects nothing
       if (getSelection()?.isCollapsed !== false || (e.target as Element).closest("button"))
         choosing.pick(cells);
     });

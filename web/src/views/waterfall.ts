@@ -31,7 +31,9 @@ export function waterfall(report: Report, page: PageStore): HTMLElement | null {
     : null;
 }
 
-/** What of the selection a part is, by what the difference is made by: a part of the host is none. */
+/**
+ * What of the selection a part is, by what the difference is made by: a part of the host is none.
+ */
 const fieldOf = (by: string) =>
   by === "site" || by === "line"
     ? ("line" as const)
@@ -86,7 +88,8 @@ function drawn(d: Difference, width: number, alone: string): SVGSVGElement {
   const svg = canvas(
     width,
     tall,
-    `From ${bytes(d.before)} to ${bytes(d.after)}: ${parts.map((p) => `${p.name} ${signed(p.after - p.before)}`).join(", ")}`,
+    `From ${bytes(d.before)} to ${bytes(d.after)}: ` +
+      `${parts.map((p) => `${p.name} ${signed(p.after - p.before)}`).join(", ")}`,
   );
   for (const t of ticks(top, "bytes", Math.max(2, plot / 110))) {
     svg.append(

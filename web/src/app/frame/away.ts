@@ -1,4 +1,5 @@
-// Whether the server answers, and can read its data directory. When not, a banner says so and the page comes back by itself.
+// Whether the server answers, and can read its data directory. When not, a banner says so and the
+// page comes back by itself.
 
 import { h } from "../../views/dom";
 import { api } from "../door";
@@ -11,7 +12,10 @@ let away = false,
   asking = false;
 let element: HTMLElement;
 
-/** Told by every request: the status of the answer, 0: there was none. One that does not let this browser in is away too, until it does. */
+/**
+ * Told by every request: the status of the answer, 0: there was none. One that does not let this
+ * browser in is away too, until it does.
+ */
 export function answered(status: number): void {
   const gone = status === 0 || status === 401,
     asks = status === 401;
@@ -26,7 +30,10 @@ export function answered(status: number): void {
 
 export const isUnread = (): boolean => unread !== "";
 
-/** Something could not be read: where that is the whole data directory, the banner says so until it is back. */
+/**
+ * Something could not be read: where that is the whole data directory, the banner says so until it
+ * is back.
+ */
 export const doubt = (): void => {
   if (!asking) ask();
 };

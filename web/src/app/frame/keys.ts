@@ -1,6 +1,10 @@
-// The one list of keys: what the page and the frame do with them, and what the sheet that ? opens shows.
+// The one list of keys: what the page and the frame do with them, and what the sheet that ? opens
+// shows.
 
-/** A key as the sheet shows it ("Ctrl+K", "?", "j") and what it does; run is absent where an element takes it by itself. */
+/**
+ * A key as the sheet shows it ("Ctrl+K", "?", "j") and what it does; run is absent where an element
+ * takes it by itself.
+ */
 export interface Key {
   keys: string[];
   does: string;
@@ -34,7 +38,10 @@ function nameOf(e: KeyboardEvent): string {
       : e.key.length === 1 && (e.ctrlKey || e.metaKey)
         ? e.key.toUpperCase()
         : e.key;
-  return `${e.ctrlKey || e.metaKey ? "Ctrl+" : ""}${e.altKey ? "Alt+" : ""}${e.shiftKey && e.key.length > 1 ? "Shift+" : ""}${key}`;
+  const ctrl = e.ctrlKey || e.metaKey ? "Ctrl+" : "",
+    alt = e.altKey ? "Alt+" : "",
+    shift = e.shiftKey && e.key.length > 1 ? "Shift+" : "";
+  return ctrl + alt + shift + key;
 }
 
 /** Whether a press belongs to a field: texts, and its own undo. Escape and Ctrl+K never do. */
@@ -49,7 +56,9 @@ const typed = (e: KeyboardEvent) => {
   );
 };
 
-/** Hands presses to the first key of the list that has something to do. An open dialog has its own. */
+/**
+ * Hands presses to the first key of the list that has something to do. An open dialog has its own.
+ */
 export function listen(): void {
   addEventListener("keydown", (e) => {
     if (

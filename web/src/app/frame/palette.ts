@@ -16,7 +16,8 @@ export interface Command {
 }
 
 const most = 60;
-let seen: Run[] = []; // the runs as they were asked for last: the palette is never empty while it asks again
+// the runs as they were asked for last: the palette is never empty while it asks again
+let seen: Run[] = [];
 
 /** Opens the palette over what there is now; open leads to a run. */
 export function palette(commands: Command[], open: (run: Run) => void): void {

@@ -85,8 +85,10 @@ export function share(app: App): void {
           "p",
           {},
           at
-            ? "It needs neither the server nor hightide: send it, or attach it to an issue. Paths and the command of the program are in it."
-            : "This page is a list: open a run, a snapshot, a comparison or a matrix, which can be saved.",
+            ? "It needs neither the server nor hightide: send it, or attach it to an issue. " +
+                "Paths and the command of the program are in it."
+            : "This page is a list: open a run, a snapshot, a comparison or a matrix, " +
+                "which can be saved.",
         ),
         save,
       ),

@@ -53,7 +53,10 @@ export const keyCap = (name: string) =>
       .replace("ArrowDown", "↓"),
   );
 
-/** Shows a dialog that goes away when it is closed or the page beside it is clicked; the browser gives the focus back to where it was. */
+/**
+ * Shows a dialog that goes away when it is closed or the page beside it is clicked; the browser
+ * gives the focus back to where it was.
+ */
 export function opened(dialog: HTMLDialogElement): void {
   dialog.addEventListener("click", (e) => {
     if (e.target === dialog) dialog.close();

@@ -1,4 +1,5 @@
-// Short messages at the lower edge. One that can be undone is final only when its time is over: until then nothing was done.
+// Short messages at the lower edge. One that can be undone is final only when its time is over:
+// until then nothing was done.
 
 import { h } from "../../views/dom";
 
@@ -15,8 +16,9 @@ const open: { undo: (() => void) | null }[] = [];
 let shelf: HTMLElement | null = null;
 
 /**
- * Shows a text. With undo it has a button for that (and the key z); `then` is called once when the time is over or the message is closed, and
- * never after undo. The time stands still while the pointer or the focus is on it.
+ * Shows a text. With undo it has a button for that (and the key z); `then` is called once when the
+ * time is over or the message is closed, and never after undo. The time stands still while the
+ * pointer or the focus is on it.
  */
 export function toast(
   text: string,

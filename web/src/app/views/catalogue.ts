@@ -1,4 +1,5 @@
-// The catalogue of GPUs: memory, price, and once something was tried what it leaves free; filters; a click picks one.
+// The catalogue of GPUs: memory, price, and once something was tried what it leaves free; filters;
+// a click picks one.
 
 import { bytes } from "../../lib/format";
 import { h, section } from "../../views/dom";
@@ -27,7 +28,8 @@ export const verdictWords = (verdict: string) =>
       : verdict === "failed" || verdict === "unused"
         ? "no verdict"
         : verdict;
-const order = ["fits", "tight", "conditional", "oom", "out of memory"]; // as the command line lists them
+// as the command line lists them
+const order = ["fits", "tight", "conditional", "oom", "out of memory"];
 const dear = 1e9; // what has no price comes behind what has one
 
 type Key = "gpu" | "memory" | "price" | "each" | "headroom" | "verdict";
@@ -118,7 +120,14 @@ export function cataloguePanel(pick: (gpu: string) => void): {
     }
     for (const cell of table.querySelectorAll<HTMLElement>(".told")) cell.hidden = !found;
     fitting.hidden = !found;
-    said.textContent = `${some.length} of ${all.length} GPUs${cheapest ? `; the cheapest that it fits with room: ${cheapest.name}, ${cheapest.price_usd_per_hour!.toFixed(2)} USD an hour for each (${reserve(cheapest)!.label})` : ""}.${found?.at ? ` Headroom and verdict are ${found.at}.` : ""}`;
+    said.textContent =
+      `${some.length} of ${all.length} GPUs` +
+      (cheapest
+        ? `; the cheapest that it fits with room: ${cheapest.name}, ` +
+          `${cheapest.price_usd_per_hour!.toFixed(2)} USD an hour for each ` +
+          `(${reserve(cheapest)!.label})`
+        : "") +
+      `.${found?.at ? ` Headroom and verdict are ${found.at}.` : ""}`;
   };
   const row = (g: GPU, best: boolean): HTMLElement => {
     const left = reserve(g),

@@ -2,7 +2,8 @@ import { expect, test } from "vitest";
 import { cost } from "./cost";
 
 test("cost: MemoryMark's published savings follow from its hours and its price", () => {
-  const bert = cost(0.6, 1, 200, 22.1, 21.4, 18); // its README: 113.02 to 113.33 USD at 18 times the speed
+  // its README: 113.02 to 113.33 USD at 18 times the speed
+  const bert = cost(0.6, 1, 200, 22.1, 21.4, 18);
   expect(bert.perYear).toBe(120);
   expect(bert.saved).toBeCloseTo(113.33, 2);
   expect(bert.unused).toBeCloseTo(0.0317, 3);

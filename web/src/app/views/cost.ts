@@ -1,4 +1,5 @@
-// What a GPU costs, and what of it is paid for memory that is not used: MemoryMark's waste and yearly cost, with every assumption in sight.
+// What a GPU costs, and what of it is paid for memory that is not used: MemoryMark's waste and
+// yearly cost, with every assumption in sight.
 
 import { bytes, count, percent } from "../../lib/format";
 import { h } from "../../views/dom";
@@ -11,7 +12,8 @@ export interface CostOf {
   sure?: string | undefined; // the label of that, with the error of an estimate
   of: string; // what uses it
   each?: string | undefined; // of several GPUs, which used so much: "on average"
-  batches?: { current: number; best: number; speedup?: number | null } | undefined; // speedup: measured; else not known
+  // speedup: measured; else not known
+  batches?: { current: number; best: number; speedup?: number | null } | undefined;
 }
 
 export interface Cost {
@@ -21,7 +23,10 @@ export interface Cost {
   saved: number | null;
 }
 
-/** Yearly cost, the part of memory that is never used, what that part costs, and what a measured speed-up would save. */
+/**
+ * Yearly cost, the part of memory that is never used, what that part costs, and what a measured
+ * speed-up would save.
+ */
 export function cost(
   price: number,
   gpus: number,
@@ -83,9 +88,15 @@ export function costPanel(of: CostOf): HTMLElement {
     note.textContent = [
       of.used === undefined
         ? ""
-        : `At its peak, ${of.of} uses ${bytes(of.used)}${of.sure ? ` (${of.sure})` : ""} of ${bytes(of.total)}${of.each ? ` of each GPU, ${of.each}` : ""}. Memory that is not used costs as much an hour as memory that is; whether a larger batch or a smaller GPU makes use of it is another question.`,
+        : `At its peak, ${of.of} uses ${bytes(of.used)}${of.sure ? ` (${of.sure})` : ""} of ` +
+          `${bytes(of.total)}${of.each ? ` of each GPU, ${of.each}` : ""}. ` +
+          "Memory that is not used costs as much an hour as memory that is; " +
+          "whether a larger batch or a smaller GPU makes use of it is another question.",
       of.batches && c.saved === null
-        ? `MemoryMark would call the batch of ${of.batches.best} in place of ${of.batches.current} a speed-up of ${(of.batches.best / Math.max(1, of.batches.current)).toFixed(1)}; time is not measured on an imaginary GPU, so nothing is said to be saved.`
+        ? `MemoryMark would call the batch of ${of.batches.best} in place of ` +
+          `${of.batches.current} a speed-up of ` +
+          `${(of.batches.best / Math.max(1, of.batches.current)).toFixed(1)}; ` +
+          "time is not measured on an imaginary GPU, so nothing is said to be saved."
         : "",
     ]
       .filter(Boolean)

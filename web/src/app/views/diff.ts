@@ -1,4 +1,5 @@
-// Two runs or snapshots beside each other: what the difference of their peaks is made of, as pictures and as a table; one file to share.
+// Two runs or snapshots beside each other: what the difference of their peaks is made of, as
+// pictures and as a table; one file to share.
 
 import type { Report } from "../../api";
 import type { Courses } from "../../lib/bothcourses";
@@ -103,7 +104,7 @@ export function diffPage(app: App): Shown {
           })),
           ...(snapshots ?? []).map((o): Choice => ({
             id: o.id,
-            title: `${o.name}${o.devices[0] ? ` · ${bytes(Math.max(...o.devices.map((d) => d.peak_bytes)))}` : ""}`,
+            title: [o.name, ...(o.devices[0] ? [bytes(highest(o))] : [])].join(" · "),
             snapshot: true,
           })),
         ];
@@ -145,7 +146,8 @@ export function diffPage(app: App): Shown {
     body.append(
       empty(
         "Choose two",
-        "Their peaks are compared: on the device block by block where both are snapshots or recorded one, on the host by what the peak was made of.",
+        "Their peaks are compared: on the device block by block where both are snapshots or " +
+          "recorded one, on the host by what the peak was made of.",
         "hightide diff BEFORE AFTER",
       ),
     );
@@ -168,10 +170,20 @@ export function diffPage(app: App): Shown {
   };
 }
 
-const titled = (r: Run) =>
-  `${titleOf(r)} · ${new Date(r.start_wall_ns / 1e6).toISOString().slice(0, 16).replace("T", " ")}${r.figure ? ` · ${bytes(r.figure.bytes)} ${r.figure.what}` : ""}`;
+/** What the fullest device of a snapshot held at most. */
+const highest = ({ devices }: Opened) => Math.max(...devices.map((d) => d.peak_bytes));
 
-/** The report of a run, or of a snapshot: those have ids of sixteen digits, or of their run with a number. */
+const titled = (r: Run) =>
+  [
+    titleOf(r),
+    new Date(r.start_wall_ns / 1e6).toISOString().slice(0, 16).replace("T", " "),
+    ...(r.figure ? [`${bytes(r.figure.bytes)} ${r.figure.what}`] : []),
+  ].join(" · ");
+
+/**
+ * The report of a run, or of a snapshot: those have ids of sixteen digits, or of their run with a
+ * number.
+ */
 async function reportOf(id: string, signal: AbortSignal): Promise<Report> {
   const snapshot = () => get<Report>(`/snapshots/${encodeURIComponent(id)}/report`, signal),
     missing = (e: unknown) => e instanceof Problem && e.status === 404;
@@ -182,7 +194,10 @@ async function reportOf(id: string, signal: AbortSignal): Promise<Report> {
   });
 }
 
-/** Whether there is an allocator's snapshot: a run's report does not carry its blocks, and its row says how many snapshots it keeps. */
+/**
+ * Whether there is an allocator's snapshot: a run's report does not carry its blocks, and its row
+ * says how many snapshots it keeps.
+ */
 const hasBlocks = async (id: string, r: Report, signal: AbortSignal) =>
   (r.allocators?.length ?? 0) > 0 ||
   ((await get<Run>(`/runs/${encodeURIComponent(id)}`, signal)).snapshots ?? 0) > 0;
@@ -203,7 +218,8 @@ async function show(
   const device = without
     ? new Problem(
         0,
-        `${without.run.name || without.run.id} recorded no allocator snapshot; hightide run --snapshot-on exit records one.`,
+        `${without.run.name || without.run.id} recorded no allocator snapshot; ` +
+          "hightide run --snapshot-on exit records one.",
       )
     : await get<Report>(query("/diff", { a, b, by: by && !ofHost(by) ? by : "site" }), signal).then(
         complete,

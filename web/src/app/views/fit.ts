@@ -1,4 +1,5 @@
-// Fit: the largest batch. A form for a model or a command, trials as they come, the curve, the verdict, what it costs.
+// Fit: the largest batch. A form for a model or a command, trials as they come, the curve, the
+// verdict, what it costs.
 
 import "../../style/jobs.css";
 import type { Table } from "../../api";
@@ -398,10 +399,17 @@ function following(
 function soFar(trials: FitTrial[]): string {
   const fits = trials.filter((t) => t.ok).map((t) => t.batch),
     not = trials.filter((t) => !t.ok).map((t) => t.batch);
-  return `So far ${[fits.length && `a batch of ${count(Math.max(...fits))} fits`, not.length && `${fits.length ? "" : "a batch of "}${count(Math.min(...not))} does not`].filter(Boolean).join(" and ")}.`;
+  const known = [
+    fits.length && `a batch of ${count(Math.max(...fits))} fits`,
+    not.length && `${fits.length ? "" : "a batch of "}${count(Math.min(...not))} does not`,
+  ];
+  return `So far ${known.filter(Boolean).join(" and ")}.`;
 }
 
-/** What GPUs leave at the largest batch that was found: the one that was imagined as it was tried, others as the server estimates them. */
+/**
+ * What GPUs leave at the largest batch that was found: the one that was imagined as it was tried,
+ * others as the server estimates them.
+ */
 function headrooms(r: FitResult): Found {
   const t = r.trials.find((one) => one.batch === r.largest_batch),
     used = t?.device_used_bytes,
@@ -423,7 +431,10 @@ function headrooms(r: FitResult): Found {
   };
 }
 
-/** Where one batch of a command is imagined alone: with its run, its findings and what holds its peak. */
+/**
+ * Where one batch of a command is imagined alone: with its run, its findings and what holds its
+ * peak.
+ */
 function alone(r: FitResult, params: Values): HTMLElement | "" {
   if (!r.largest_batch || !r.gpu || params.model || !params.command) return "";
   const same = Object.fromEntries(
@@ -449,6 +460,57 @@ function alone(r: FitResult, params: Values): HTMLElement | "" {
 const labelled = (label: string = "estimated", error?: number): string =>
   error === undefined ? label : `${label} ± ${bytes(error)}`;
 
+/** What the search found, in a sentence. */
+function answerOf(r: FitResult, done: boolean): string {
+  if (!done)
+    return (
+      "It ended before it was found. " +
+      (r.trials.length ? soFar(r.trials) : "No batch was tried to its end.")
+    );
+  if (r.largest_batch === 0) return "Not even the smallest batch fits.";
+  const fails = r.fails_at ? `${count(r.fails_at)} does not` : "none was seen to fail";
+  return `The largest batch that fits is ${count(r.largest_batch)}; ${fails}.`;
+}
+
+/** What the largest batch leaves of the device, and whether that is enough. */
+function leftBy(r: FitResult): { text: string; tight: boolean } {
+  const used = r.trials.find((t) => t.batch === r.largest_batch)?.device_used_bytes;
+  if (r.total_bytes === undefined || used === undefined) return { text: "", tight: false };
+  const left = r.total_bytes - used,
+    wanted = r.tight_below_bytes;
+  if (wanted === undefined || left >= wanted)
+    return { text: `It leaves ${bytes(left)}.`, tight: false };
+  const roomy = r.largest_with_room
+    ? ` A batch of ${count(r.largest_with_room)} leaves that (its memory: ` +
+      `${labelled(r.largest_with_room_label, r.largest_with_room_error_bytes)}).`
+    : "";
+  return {
+    text:
+      `It fits tightly: it leaves ${bytes(left)}, less than the ${bytes(wanted)} ` +
+      `that another driver, setting or version may take.${roomy}`,
+    tight: true,
+  };
+}
+
+/** What a search tells beside its answer: accumulation, unused memory, what it rests on. */
+function besides(r: FitResult, params: Values): string[] {
+  const plan = r.accumulation,
+    unused = r.unused_at_current_bytes,
+    rests = [...new Set(r.trials.flatMap((t) => t.rests_on ?? []))];
+  return [
+    plan &&
+      `A batch of ${count(plan.target_batch)} by accumulation: ` +
+        `${count(plan.accumulation_steps)} steps of ${count(plan.micro_batch)}.`,
+    unused !== undefined &&
+      `At a batch of ${count(r.current_batch)}` +
+        `${params.current ? "" : ", taken as none was given for now"}, ` +
+        `${bytes(unused)} of the device stay unused ` +
+        `(${labelled(r.unused_at_current_label, r.unused_at_current_error_bytes)}).`,
+    rests.length > 0 && `It rests on ${rests.join("; ")}.`,
+    ...r.notes,
+  ].filter((t): t is string => Boolean(t));
+}
+
 function conclude(
   { result: r, state }: Job<FitResult>,
   params: Values,
@@ -466,55 +528,24 @@ function conclude(
     largest: r.largest_batch || undefined,
   });
   show();
-  const largest = r.trials.find((t) => t.batch === r.largest_batch),
-    best = largest?.device_used_bytes,
-    left = r.total_bytes !== undefined && best !== undefined ? r.total_bytes - best : undefined;
-  const answer =
-    state !== "done"
-      ? `It ended before it was found. ${r.trials.length ? soFar(r.trials) : "No batch was tried to its end."}`
-      : r.largest_batch === 0
-        ? "Not even the smallest batch fits."
-        : `The largest batch that fits is ${count(r.largest_batch)}${r.fails_at ? `; ${count(r.fails_at)} does not` : "; none was seen to fail"}.`;
-  const sure =
-    left === undefined
-      ? ""
-      : r.tight_below_bytes !== undefined && left < r.tight_below_bytes
-        ? `It fits tightly: it leaves ${bytes(left)}, less than the ${bytes(r.tight_below_bytes)} that another driver, setting or version may take.${r.largest_with_room ? ` A batch of ${count(r.largest_with_room)} leaves that (its memory: ${labelled(r.largest_with_room_label, r.largest_with_room_error_bytes)}).` : ""}`
-        : `It leaves ${bytes(left)}.`;
-  const plan = r.accumulation,
+  const done = state === "done",
+    left = leftBy(r),
     unused = r.unused_at_current_bytes;
-  const rests = [...new Set(r.trials.flatMap((t) => t.rests_on ?? []))];
+  const [tone, word] = !r.largest_batch
+    ? ["bad", "does not fit"]
+    : left.tight
+      ? ["unsure", "tight"]
+      : ["good", "fits"];
   into.replaceChildren(
     h(
       "p",
       { class: "answer" },
-      state === "done" &&
-        h(
-          "span",
-          {
-            class: `outcome ${r.largest_batch ? (sure.startsWith("It fits tightly") ? "unsure" : "good") : "bad"}`,
-          },
-          r.largest_batch
-            ? sure.startsWith("It fits tightly")
-              ? "tight"
-              : "fits"
-            : "does not fit",
-        ),
+      done && h("span", { class: `outcome ${tone}` }, word),
       badge(r.label),
-      h("b", {}, answer),
+      h("b", {}, answerOf(r, done)),
     ),
     alone(r, params),
-    ...[
-      sure,
-      plan &&
-        `A batch of ${count(plan.target_batch)} by accumulation: ${count(plan.accumulation_steps)} steps of ${count(plan.micro_batch)}.`,
-      unused !== undefined &&
-        `At a batch of ${count(r.current_batch)}${params.current ? "" : ", taken as none was given for now"}, ${bytes(unused)} of the device stay unused (${labelled(r.unused_at_current_label, r.unused_at_current_error_bytes)}).`,
-      rests.length > 0 && `It rests on ${rests.join("; ")}.`,
-      ...r.notes,
-    ]
-      .filter((t): t is string => Boolean(t))
-      .map((t) => h("p", { class: "hint" }, t)),
+    ...[left.text, ...besides(r, params)].filter(Boolean).map((t) => h("p", { class: "hint" }, t)),
   );
   price.replaceChildren(
     r.cost && r.total_bytes

@@ -17,7 +17,10 @@ export interface FitSeen {
 const used = (t: FitTrial) =>
   t.device_used_bytes ?? t.peak_reserved_bytes ?? t.peak_allocated_bytes;
 
-/** Slope and beginning of the straight line through two batches that fit, the two farthest apart; null: there are none. */
+/**
+ * Slope and beginning of the straight line through two batches that fit, the two farthest apart;
+ * null: there are none.
+ */
 function through(trials: FitTrial[]): { slope: number; at: (batch: number) => number } | null {
   const known = trials
       .filter((t) => t.ok && used(t) !== undefined)
@@ -46,7 +49,10 @@ export function fitCurve(seen: FitSeen, width: number): SVGSVGElement {
   const svg = canvas(
     width,
     key.height + tall + 48,
-    `Memory against batch: ${seen.trials.map((t) => `${t.batch} ${t.ok ? bytes(used(t) ?? 0) : "does not fit"}`).join(", ")}`,
+    "Memory against batch: " +
+      seen.trials
+        .map((t) => `${t.batch} ${t.ok ? bytes(used(t) ?? 0) : "does not fit"}`)
+        .join(", "),
   );
   const f: Frame = {
     left: 66,

@@ -1,4 +1,5 @@
-// Imagine: a program on GPUs that are not there. A form, the catalogue, and once it runs its verdict with what it rests on.
+// Imagine: a program on GPUs that are not there. A form, the catalogue, and once it runs its
+// verdict with what it rests on.
 
 import "../../style/jobs.css";
 import { bytes, count, place } from "../../lib/format";
@@ -21,7 +22,9 @@ const fields: Field[] = [
     name: "command",
     flag: "",
     label: "Command",
-    hint: "As you would type it on the machine with the GPU. It runs on the server's machine, unmodified; no kernel does.",
+    hint:
+      "As you would type it on the machine with the GPU. " +
+      "It runs on the server's machine, unmodified; no kernel does.",
     kind: "line",
     example: "python train.py --batch-size 32",
   },
@@ -83,7 +86,9 @@ const fields: Field[] = [
     name: "play",
     flag: "--play",
     label: "Ranks to play",
-    hint: "As 0,1,1023, 0-15 or all. Else all of up to eight, or the first two, a middle one and the last.",
+    hint:
+      "As 0,1,1023, 0-15 or all. Else all of up to eight, or the first two, " +
+      "a middle one and the last.",
     kind: "text",
     example: "0,1,1023",
     more: true,
@@ -230,7 +235,10 @@ function tell(list: HTMLElement, p: Progress): void {
   list.scrollTop = list.scrollHeight;
 }
 
-/** The verdict, its memory in one bar, what it rests on, and what else was tried. Says whether what the program wrote belongs to it. */
+/**
+ * The verdict, its memory in one bar, what it rests on, and what else was tried. Says whether what
+ * the program wrote belongs to it.
+ */
 function show(job: Job<Imagined>, into: HTMLElement, found: (f: Found) => void): boolean {
   const v = job.result;
   if (!v?.verdict) return false;
@@ -259,7 +267,9 @@ function show(job: Job<Imagined>, into: HTMLElement, found: (f: Found) => void):
             "span",
             {},
             best
-              ? `Of ${count(all.length)} GPUs the cheapest that fits is ${best.gpu_name}: ${best.price_usd_per_hour!.toFixed(2)} USD an hour, ${bytes(best.headroom_bytes ?? 0)} free.`
+              ? `Of ${count(all.length)} GPUs the cheapest that fits is ${best.gpu_name}: ` +
+                  `${best.price_usd_per_hour!.toFixed(2)} USD an hour, ` +
+                  `${bytes(best.headroom_bytes ?? 0)} free.`
               : `None of ${count(all.length)} GPUs fits and has a price.`,
           ),
         )
@@ -278,7 +288,11 @@ function show(job: Job<Imagined>, into: HTMLElement, found: (f: Found) => void):
       ? h(
           "p",
           { class: "hint" },
-          `It rests on numbers that only a GPU would compute, read at ${v.undecided!.map((u) => (u.file ? place(u.file, u.line) : "a line that is not known")).join(", ")}.`,
+          "It rests on numbers that only a GPU would compute, read at ",
+          v
+            .undecided!.map((u) => (u.file ? place(u.file, u.line) : "a line that is not known"))
+            .join(", "),
+          ".",
         )
       : "",
     ...(tries.length
@@ -310,7 +324,8 @@ function show(job: Job<Imagined>, into: HTMLElement, found: (f: Found) => void):
                 h(
                   "p",
                   { class: "hint" },
-                  `${count(ranks.length)} of ${count(world)} ranks were played. What the others take is not known from that.`,
+                  `${count(ranks.length)} of ${count(world)} ranks were played. ` +
+                    "What the others take is not known from that.",
                 ),
               ]
             : []),
@@ -354,7 +369,10 @@ function show(job: Job<Imagined>, into: HTMLElement, found: (f: Found) => void):
 
 const fitting = ["fits", "tight", "conditional"];
 
-/** The cheapest GPU that a program fits, surely before tightly or on a condition; null: none that has a price. */
+/**
+ * The cheapest GPU that a program fits, surely before tightly or on a condition; null: none that
+ * has a price.
+ */
 export function cheapest(all: GPUVerdict[]): GPUVerdict | null {
   const priced = all.filter(
       (g) => fitting.includes(g.verdict) && g.price_usd_per_hour !== undefined,
@@ -370,8 +388,15 @@ export function cheapest(all: GPUVerdict[]): GPUVerdict | null {
 function sentence(v: Imagined): string {
   const left = v.headroom_bytes,
     on = v.gpu_count > 1 ? `${count(v.gpu_count)} × ${v.gpu_name}` : v.gpu_name;
-  if (v.verdict === "oom")
-    return `It does not fit ${on}${left !== undefined && left < 0 ? `: ${bytes(-left)} are missing` : v.asked_bytes ? `: a request for ${bytes(v.asked_bytes)} finds none` : ""}${v.failure ? `; ${v.failure}` : ""}.`;
+  if (v.verdict === "oom") {
+    const lacks =
+      left !== undefined && left < 0
+        ? `: ${bytes(-left)} are missing`
+        : v.asked_bytes
+          ? `: a request for ${bytes(v.asked_bytes)} finds none`
+          : "";
+    return `It does not fit ${on}${lacks}${v.failure ? `; ${v.failure}` : ""}.`;
+  }
   if (v.verdict === "failed") return `No verdict on ${on}${v.failure ? `: ${v.failure}` : ""}.`;
   if (v.verdict === "unused")
     return `No verdict on ${on}: the program ${v.failure || "touched no GPU"}.`;
@@ -383,7 +408,8 @@ function sentence(v: Imagined): string {
     used = bytes(v.peak_device_used_bytes ?? v.total_bytes - left);
   const several = v.ranks?.length ?? 0; // a rank, or a device of a process
   return several > 1
-    ? `The fullest of ${count(several)} × ${v.gpu_name} has ${used} in use and ${bytes(left)} free${tight}.`
+    ? `The fullest of ${count(several)} × ${v.gpu_name} has ${used} in use and ${bytes(left)} ` +
+        `free${tight}.`
     : `It takes ${used} of ${on} and leaves ${bytes(left)}${tight}.`;
 }
 

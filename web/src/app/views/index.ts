@@ -17,8 +17,10 @@ import { snapshotsPage } from "./snapshots";
 import { whatIfPage } from "./whatif";
 
 /**
- * A page that is shown: its element, and what ends its streams and timers when another page comes. What it follows of the state ends by itself.
- * process says what a process is called, moments what they are where that depends on what is shown. Its keys stand in the sheet of ? and are dispatched; its commands stand in the palette, asked for when it opens.
+ * A page that is shown: its element, and what ends its streams and timers when another page comes.
+ * What it follows of the state ends by itself. process says what a process is called, moments what
+ * they are where that depends on what is shown. Its keys stand in the sheet of ? and are
+ * dispatched; its commands stand in the palette, asked for when it opens.
  */
 export interface Shown {
   element: HTMLElement;
@@ -33,8 +35,10 @@ export interface PageOf {
   path: RegExp; // its groups are handed to show, as they stand in the address
   title: string; // in the bar; "" where it is not there by itself
   at: string; // where the bar's link leads
-  follows?: boolean | ((before: State["params"], now: State["params"]) => boolean); // it follows a change of the address's parameters itself; others are shown anew
-  selects?: "time" | "event"; // its panels have a selection, whose moments are times, or events of a trace
+  // it follows a change of the address's parameters itself; others are shown anew
+  follows?: boolean | ((before: State["params"], now: State["params"]) => boolean);
+  // its panels have a selection, whose moments are times, or events of a trace
+  selects?: "time" | "event";
   show: (app: App, ...parts: string[]) => Shown;
 }
 

@@ -19,7 +19,8 @@ import { stream } from "../stream";
 /** What the page of a kind adds: its own events, and its result. */
 export interface Kind<Result> {
   told?(name: string, data: unknown): void;
-  done(job: Job<Result>): boolean | void; // with what there is of a result; true: what the program wrote is to be seen with it
+  // with what there is of a result; true: what the program wrote is to be seen with it
+  done(job: Job<Result>): boolean | void;
 }
 
 /** Follows a job to its end. body is the page's own part. */
@@ -56,7 +57,8 @@ export function jobPanel<Result>(
     const from = now.started_ns ?? now.asked_ns,
       to = now.ended_ns ?? Date.now() * 1e6;
     const ns = Math.max(0, to - from);
-    clock.textContent = now.ended_ns || ns >= 59e9 ? duration(ns) : `${Math.round(ns / 1e9)} s`; // it is looked at once a second
+    // it is looked at once a second
+    clock.textContent = now.ended_ns || ns >= 59e9 ? duration(ns) : `${Math.round(ns / 1e9)} s`;
   };
   const timer = setInterval(tick, 1000);
   const show = (j: Job) => {
@@ -78,7 +80,8 @@ export function jobPanel<Result>(
       ].filter((c): c is HTMLElement => Boolean(c)),
     );
     note.textContent =
-      j.note && j.state !== "done" ? `${j.note[0]!.toUpperCase()}${j.note.slice(1)}.` : ""; // of a job that is done the verdict has it
+      // of a job that is done the verdict has it
+      j.note && j.state !== "done" ? `${j.note[0]!.toUpperCase()}${j.note.slice(1)}.` : "";
     note.hidden = !note.textContent;
     problem.replaceChildren(...(j.problem ? [failure(new Error(j.problem))] : []));
     tick();
@@ -138,7 +141,8 @@ export function jobPanel<Result>(
         h(
           "p",
           { class: "banner", role: "note" },
-          "The server knows this job no more: it was started again since. What the job recorded is in ",
+          "The server knows this job no more: it was started again since. " +
+            "What the job recorded is in ",
           h("a", { href: "/" }, "the list of runs"),
           " or in ",
           h("a", { href: "/matrices" }, "the matrices"),

@@ -30,7 +30,8 @@ export function jobsPage(app: App): Shown {
             ? table(all)
             : empty(
                 "No job was asked for yet",
-                "Imagined GPUs, searches of a batch and matrices stand here while they run, and until the server ends.",
+                "Imagined GPUs, searches of a batch and matrices stand here while they run, " +
+                  "and until the server ends.",
                 "hightide ui --allow-exec",
               ),
         );

@@ -71,7 +71,8 @@ export function matricesPage(app: App): Shown {
             ? table(matrices)
             : empty(
                 "No matrix was measured yet",
-                "A matrix is every combination of frameworks, models, batches and devices, each measured several times and compared with intervals.",
+                "A matrix is every combination of frameworks, models, batches and devices, " +
+                  "each measured several times and compared with intervals.",
                 "hightide bench matrix.yaml",
               ),
         );

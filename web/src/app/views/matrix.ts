@@ -1,4 +1,5 @@
-// One matrix: the page that `hightide bench --html` writes, from the server, and live while it is measured.
+// One matrix: the page that `hightide bench --html` writes, from the server, and live while it is
+// measured.
 
 import "../../style/matrix.css";
 import { Model, type Packed } from "../../matrix/model";
@@ -32,7 +33,8 @@ export function matrixPage(app: App, part: string): Shown {
     void get<MatrixPage>(`/matrices/${encodeURIComponent(name)}`, asking.signal).then(
       (m) => {
         const firstTime = changed < 0,
-          back = firstTime || m.changed_ns === changed ? null : keepPlace(body); // before what stands above it comes or goes
+          // before what stands above it comes or goes
+          back = firstTime || m.changed_ns === changed ? null : keepPlace(body);
         waiting.remove();
         body.hidden = false;
         state.replaceChildren(

@@ -19,7 +19,10 @@ export function rankGrid(ranks: Rank[], total: number, node: number): HTMLElemen
     style: `--across:${Math.max(1, Math.min(node || 8, 16, ranks.length))}`,
   });
   const tell = (r: Rank) => {
-    said.textContent = `rank ${r.rank ?? r.process}${r.world_size ? ` of ${r.world_size}` : ""}: ${bytes(r.peak_used_bytes)}, ${percent((r.peak_used_bytes / total) * 1000)} of its device${r.played ? ", played alone" : ""}`;
+    said.textContent =
+      `rank ${r.rank ?? r.process}${r.world_size ? ` of ${r.world_size}` : ""}: ` +
+      `${bytes(r.peak_used_bytes)}, ${percent((r.peak_used_bytes / total) * 1000)} of its ` +
+      `device${r.played ? ", played alone" : ""}`;
   };
   const fill = () => {
     const colour = theme(),

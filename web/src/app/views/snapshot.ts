@@ -1,5 +1,5 @@
-// A snapshot: the answer in one breath with its key figures, its blocks to explore, what else is to be said by the views of the one-file
-// report, and the way to what other settings would do.
+// A snapshot: the answer in one breath with its key figures, its blocks to explore, what else is to
+// be said by the views of the one-file report, and the way to what other settings would do.
 
 import "../../style/jobs.css";
 import type { Report } from "../../api";
@@ -48,7 +48,8 @@ export function snapshotPage(app: App, part: string): Shown {
         body.replaceChildren(failure(e, ask));
       },
     );
-  const blocks = explorer(app, id, ask); // the report takes a server longer than the blocks, which are to be there first
+  // the report takes a server longer than the blocks, which are to be there first
+  const blocks = explorer(app, id, ask);
   const whatIf = h(
     "a",
     { class: "button" },

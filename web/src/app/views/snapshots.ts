@@ -1,4 +1,5 @@
-// The snapshots that can be looked at: files that were named or sent, and those that runs recorded. A file is dropped on the page or chosen.
+// The snapshots that can be looked at: files that were named or sent, and those that runs recorded.
+// A file is dropped on the page or chosen.
 
 import "../../style/jobs.css";
 import { bytes, count, percent } from "../../lib/format";
@@ -80,7 +81,8 @@ export function snapshotsPage(app: App): Shown {
           )
         : empty(
             "No file is open",
-            "Drop one above, or name it when the server starts. torch.cuda.memory._dump_snapshot writes one.",
+            "Drop one above, or name it when the server starts. " +
+              "torch.cuda.memory._dump_snapshot writes one.",
             "hightide ui snapshot.pickle",
           ),
     );
@@ -116,7 +118,8 @@ export function snapshotsPage(app: App): Shown {
           )
         : empty(
             "No run recorded a snapshot",
-            "A run keeps the state of PyTorch's allocator where it is told to, and always where memory runs out on the device.",
+            "A run keeps the state of PyTorch's allocator where it is told to, " +
+              "and always where memory runs out on the device.",
             "hightide run --snapshot-on exit -- python train.py",
           ),
     );
@@ -125,7 +128,8 @@ export function snapshotsPage(app: App): Shown {
         h(
           "p",
           { class: "hint" },
-          `The newest ${count(mostRecorded)} of ${count(from.length)} runs with snapshots are listed.`,
+          `The newest ${count(mostRecorded)} of ${count(from.length)} runs with snapshots ` +
+            "are listed.",
         ),
       );
   };
@@ -191,7 +195,8 @@ export function snapshotsPage(app: App): Shown {
     const now = uploads();
     for (const gone of [...shown.keys()].filter((u) => !now.includes(u))) shown.delete(gone);
     for (const upload of now)
-      if (shown.get(upload)?.tell() !== true) shown.set(upload, sending(upload)); // a row stays while its state does: its button is being pressed
+      // a row stays while its state does: its button is being pressed
+      if (shown.get(upload)?.tell() !== true) shown.set(upload, sending(upload));
     const rows = now.map((u) => shown.get(u)!.element);
     if (rows.length !== under.childElementCount || rows.some((r, i) => under.children[i] !== r))
       under.replaceChildren(...rows);
@@ -231,7 +236,9 @@ export function snapshotsPage(app: App): Shown {
           h(
             "p",
             { class: "hint" },
-            "A recording (run.hightide), a trace of PyTorch's profiler and a profile of TensorFlow are opened too. The file goes to this server alone, and is deleted when that ends.",
+            "A recording (run.hightide), a trace of PyTorch's profiler and a profile of " +
+              "TensorFlow are opened too. The file goes to this server alone, " +
+              "and is deleted when that ends.",
           ),
         ),
         under,
@@ -290,7 +297,9 @@ function sending(upload: Upload): Sending {
     if (upload.state !== state) return false;
     said.textContent = {
       waiting: "waits",
-      sending: `${bytes(upload.sent)} of ${bytes(upload.size)}, ${percent((upload.sent / upload.size) * 1000)}`,
+      sending:
+        `${bytes(upload.sent)} of ${bytes(upload.size)}, ` +
+        `${percent((upload.sent / upload.size) * 1000)}`,
       reading: "the server reads it",
       done: "open",
       failed: upload.problem,

@@ -1,4 +1,5 @@
-// The foot of a form that starts something: the line to copy, and the button where the server may start programs.
+// The foot of a form that starts something: the line to copy, and the button where the server may
+// start programs.
 
 import { commandLine } from "../../lib/format";
 import { copier, h } from "../../views/dom";
@@ -6,7 +7,10 @@ import { status } from "../api";
 import { begin, type JobKind } from "../jobs";
 import { failure } from "../parts";
 
-/** What the form asks for now: the words of the line, and the job's options; a text says what is missing. */
+/**
+ * What the form asks for now: the words of the line, and the job's options; a text says what is
+ * missing.
+ */
 export interface Asked {
   line: string[];
   options: () => object;

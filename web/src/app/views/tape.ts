@@ -1,5 +1,5 @@
-// A segment map as a tape: the segments one after the other by address. Two on one scale show what other settings change: each by itself, or
-// in lanes of the same rows.
+// A segment map as a tape: the segments one after the other by address. Two on one scale show what
+// other settings change: each by itself, or in lanes of the same rows.
 
 import { whileShown } from "../../draw/shown";
 import { theme } from "../../draw/theme";
@@ -8,7 +8,10 @@ import { h } from "../../views/dom";
 
 const gap = 3;
 
-/** A segment as a what-if has it; a block is its size, its state (0 cached, 1 in use, 2 waiting for another stream), its number, and what Paint colours it by. */
+/**
+ * A segment as a what-if has it; a block is its size, its state (0 cached, 1 in use, 2 waiting for
+ * another stream), its number, and what Paint colours it by.
+ */
 export interface Segment {
   size_bytes: number;
   large?: boolean;
@@ -28,6 +31,12 @@ interface Placed {
   lane: number;
 }
 
+function stateOf({ state, segment }: Placed): string {
+  if (state === 2) return "freed, another stream still uses it";
+  if (state !== 0) return "in use";
+  return segment.blocks.every(([, block]) => block === 0) ? "in a free segment" : "cached";
+}
+
 /** Colours of blocks in use by their value, and what is told of the block under the pointer. */
 export interface Paint {
   ink(value: number): string;
@@ -43,7 +52,10 @@ export interface Tape {
 
 const byNumber = (n: number) => (n >= 0 ? `, block ${n.toLocaleString("en")}` : "");
 
-/** Labels are those of its lanes; pick is called with the number of the block under the pointer; −1: it is cached, or not known. named says it in words. */
+/**
+ * Labels are those of its lanes; pick is called with the number of the block under the pointer; −1:
+ * it is cached, or not known. named says it in words.
+ */
 export function tape(
   labels: string[],
   pick: (n: number) => void,
@@ -154,7 +166,9 @@ export function tape(
     const p = placed[at];
     if (p)
       tell(
-        `${labels[p.lane]}: ${bytes(p.size)} ${p.state === 0 ? (p.segment.blocks.every((b) => b[1] === 0) ? "in a free segment" : "cached") : p.state === 2 ? "freed, another stream still uses it" : "in use"}${named(p.n)}, in a ${p.segment.large ? "large" : "small"}${p.segment.expandable ? ", expandable" : ""} segment of ${bytes(p.segment.size_bytes)}`,
+        `${labels[p.lane]}: ${bytes(p.size)} ${stateOf(p)}${named(p.n)}, ` +
+          `in a ${p.segment.large ? "large" : "small"}` +
+          `${p.segment.expandable ? ", expandable" : ""} segment of ${bytes(p.segment.size_bytes)}`,
       );
   };
   canvas.addEventListener("pointermove", (e) => point(under(e.offsetX, e.offsetY)));

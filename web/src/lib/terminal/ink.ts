@@ -1,4 +1,5 @@
-// The colours in which a style is shown: as the program asked for, and always readable (WCAG AA, 4.5 to 1) on the page's own background.
+// The colours in which a style is shown: as the program asked for, and always readable (WCAG AA,
+// 4.5 to 1) on the page's own background.
 
 import { trueColour, type Colour, type Style } from "./style";
 
@@ -91,7 +92,10 @@ const black: Rgb = [0, 0, 0],
   white: Rgb = [255, 255, 255],
   enough = 4.5;
 
-/** The colour itself where it can be read on the background, else the nearest on its way to black or white that can. */
+/**
+ * The colour itself where it can be read on the background, else the nearest on its way to black or
+ * white that can.
+ */
 function readableOn(colour: Rgb, background: Rgb): Rgb {
   if (contrast(colour, background) >= enough) return colour;
   const to = contrast(white, background) > contrast(black, background) ? white : black;

@@ -42,7 +42,9 @@ describe("progress bars", () => {
   test("a screen that is cleared begins below", () =>
     expect(rows(`old\n${esc}[2J${esc}[Hnew${esc}[Hnow`)).toEqual(["old", "", "now"]));
   test("wherever the text is torn, the rows are the same", () => {
-    const text = `\r${esc}[32m 10%${esc}[0m\n漢字 👩‍💻 ${esc}]8;;https://a.org/${esc}\\link${esc}]8;;\x07${esc}[A\r${esc}[Kok\n\nend`;
+    const text =
+      `\r${esc}[32m 10%${esc}[0m\n漢字 👩‍💻 ` +
+      `${esc}]8;;https://a.org/${esc}\\link${esc}]8;;\x07${esc}[A\r${esc}[Kok\n\nend`;
     for (let n = 1; n <= text.length; n++) expect(rows(text, n)).toEqual(rows(text));
   });
   test("a part goes on where the part before ended", () => {
@@ -144,7 +146,8 @@ describe("a stranger's stream", () => {
   test("sequences that are not known, or never ended, show nothing of themselves", () => {
     expect(
       rows(
-        `a${esc}[?1049h${esc}[?25lb${esc}]0;title\x07c${esc}P1;2|data${esc}\\d${esc}(Be${esc}=f\x07\x00\x7fg\u0085h`,
+        `a${esc}[?1049h${esc}[?25lb${esc}]0;title\x07c` +
+          `${esc}P1;2|data${esc}\\d${esc}(Be${esc}=f\x07\x00\x7fg\u0085h`,
       ),
     ).toEqual(["abcdefgh"]);
     expect(rows(`a${esc}]0;never ended\nb`)).toEqual(["a", "b"]);

@@ -1,8 +1,11 @@
-// What a program wrote to a terminal, as rows of text with styles:  text ──▶ Screen ──▶ rows ──▶ app/views/run/output.ts
+// What a program wrote to a terminal, as rows of text with styles:
 //
-// The screen has no end: rows are counted from the program's first, and nothing scrolls away. What moves the cursor within it, as progress
-// bars do, is followed; what has no meaning on paper (modes, titles, sounds, other screens) is dropped. internal/terminal counts rows the
-// same way, so that a part of a long output can be shown without what is before it.
+//	text ──▶ Screen ──▶ rows ──▶ app/views/run/output
+//
+// The screen has no end: rows are counted from the program's first, and nothing scrolls away. What
+// moves the cursor within it, as progress bars do, is followed; what has no meaning on paper
+// (modes, titles, sounds, other screens) is dropped. internal/terminal counts rows the same way, so
+// that a part of a long output can be shown without what is before it.
 
 import { plain, safeLink, same, styled, type Style } from "./style";
 import { columns, continues, turns } from "./width";
@@ -23,8 +26,8 @@ export interface Row {
 export const mostColumns = 10_000;
 /** So far above its lowest row a program can go back, as on the tallest screen. */
 export const tallest = 200;
-const mostMarks = 8,
-  mostSequence = 4096; // marks above and below one letter; characters of a sequence that are looked at
+const mostMarks = 8; // above and below one letter
+const mostSequence = 4096; // characters of a sequence that are looked at
 
 interface Line {
   cells: string[];
@@ -314,7 +317,10 @@ export class Screen {
     }
   }
 
-  /** A program that clears its screen begins below what it wrote so far, so that nothing of that is lost. */
+  /**
+   * A program that clears its screen begins below what it wrote so far, so that nothing of that is
+   * lost.
+   */
   private clear(): void {
     this.page = this.row = this.high = this.high + 1;
     this.column = 0;
@@ -349,7 +355,8 @@ const shows = (style: Style) =>
 
 function frozen({ cells, styles, cut }: Line): Row {
   let end = cells.length;
-  while (end > 0 && cells[end - 1] === " " && !shows(styles[end - 1]!)) end--; // blanks at the end that nobody sees
+  // blanks at the end that nobody sees
+  while (end > 0 && cells[end - 1] === " " && !shows(styles[end - 1]!)) end--;
   const runs: Run[] = [];
   let text = "";
   for (let i = 0; i < end; i++) {

@@ -1,4 +1,5 @@
-// How a character of a terminal looks (SGR), as the program asked for it. What it is shown in is told by ink.ts.
+// How a character of a terminal looks (SGR), as the program asked for it. What it is shown in is
+// told by ink.ts.
 
 /** 0 to 255: of the palette; from trueColour on: red, green and blue. */
 export type Colour = number;
@@ -71,7 +72,9 @@ export function styled(style: Style, parameters: string): Style {
   return to as Style;
 }
 
-/** The address of a link where it is one of the web; a text else. Never javascript:, file: or data:. */
+/**
+ * The address of a link where it is one of the web; a text else. Never javascript:, file: or data:.
+ */
 export function safeLink(address: string): string | undefined {
   if (address.length > 2048 || !/^https?:\/\//i.test(address)) return undefined;
   try {

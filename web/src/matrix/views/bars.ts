@@ -43,7 +43,8 @@ export function bars(model: Model, page: Page): HTMLElement {
     ],
     follow: ["group", "colour", "panels", "free"],
     caption: (view) =>
-      `${figureTitle(model, view)} by ${[view.group, view.colour].filter(Boolean).join(" and ") || "cell"}`,
+      `${figureTitle(model, view)} by ` +
+      `${[view.group, view.colour].filter(Boolean).join(" and ") || "cell"}`,
     draw: (width, view) => draw(model, view, width),
   });
 }

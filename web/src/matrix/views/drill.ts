@@ -1,4 +1,5 @@
-// One cell, looked into: its trials, what they measured, how it differs from its neighbours, and how to see more.
+// One cell, looked into: its trials, what they measured, how it differs from its neighbours, and
+// how to see more.
 
 import { commandLine, count, duration, quantity, wallClock } from "../../lib/format";
 import { badge, copier, h, type Child } from "../../views/dom";
@@ -146,7 +147,8 @@ function figures(model: Model, cell: Cell): Child {
     rows.length > 0 &&
     part(
       "Figures",
-      "Mean, deviation and median of the samples, averaged over the trials; the highest and lowest sample of all.",
+      "Mean, deviation and median of the samples, averaged over the trials; " +
+        "the highest and lowest sample of all.",
       tableBody({
         name: "figures",
         title: "Figures",
@@ -220,7 +222,10 @@ function trials(model: Model, page: Page, cell: Cell): Child {
   );
 }
 
-/** A link to a trial's own report, where it was written beside the page. What is not a relative address is not a link. */
+/**
+ * A link to a trial's own report, where it was written beside the page. What is not a relative
+ * address is not a link.
+ */
 function report(model: Model, run: string): Child {
   const address = model.packed.reports?.[run];
   return address && !/^[a-z][a-z0-9+.-]*:|^\/\//i.test(address)
@@ -303,7 +308,8 @@ function differences(model: Model, page: Page, cell: Cell): Child[] {
         h(
           "p",
           {},
-          `${quantity(Math.abs(d.bytes), unit)} ${d.bytes * sign >= 0 ? "more" : "less"} ${model.about(d.figure).title} than `,
+          `${quantity(Math.abs(d.bytes), unit)} ${d.bytes * sign >= 0 ? "more" : "less"} ` +
+            `${model.about(d.figure).title} than `,
           go,
           ".",
         ),

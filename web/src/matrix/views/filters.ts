@@ -11,7 +11,10 @@ const statisticTitles: Record<Choice, string> = {
   min: "lowest",
 };
 
-/** The figure, and a row of values for each axis. With none chosen all are shown; each click adds one or takes it away. */
+/**
+ * The figure, and a row of values for each axis. With none chosen all are shown; each click adds
+ * one or takes it away.
+ */
 export function filters(model: Model, page: Page): HTMLElement {
   const said = h("p", { class: "hint", role: "status" }),
     reset = h("button", { type: "button", class: "plain" }, "Show all");

@@ -27,8 +27,10 @@ export function header(model: Model, page: Page): HTMLElement {
     title.replaceChildren(
       least && most
         ? least === most || least.value === most.value
-          ? `${figureTitle(model, view)}: ${quantity(most.value, unit)} ${inCells(known.length, model.cells.length)}.`
-          : `${figureTitle(model, view)}: from ${quantity(least.value, unit)} to ${quantity(most.value, unit)}.`
+          ? `${figureTitle(model, view)}: ${quantity(most.value, unit)} ` +
+            `${inCells(known.length, model.cells.length)}.`
+          : `${figureTitle(model, view)}: from ${quantity(least.value, unit)} to ` +
+            `${quantity(most.value, unit)}.`
         : done > 0
           ? `${figureTitle(model, view)} was not measured.`
           : "No cell has been measured.",
@@ -53,7 +55,8 @@ export function header(model: Model, page: Page): HTMLElement {
       "p",
       { class: "facts" },
       ...[
-        `${count(done)} of ${count(model.cells.length)} cells measured${left ? `, ${count(left)} without a figure` : ""}`,
+        `${count(done)} of ${count(model.cells.length)} cells ` +
+          `measured${left ? `, ${count(left)} without a figure` : ""}`,
         axes.join(", "),
         `${count(model.trialCount)} trial${model.trialCount === 1 ? "" : "s"}`,
         took(model),
@@ -85,7 +88,9 @@ function outcomeTags(model: Model, page: Page): HTMLElement[] {
         "button",
         {
           type: "button",
-          class: `outcome ${o === "done" ? "good" : outcomes[o].ink === "critical" ? "bad" : "unsure"}`,
+          class:
+            "outcome " +
+            `${o === "done" ? "good" : outcomes[o].ink === "critical" ? "bad" : "unsure"}`,
           title: "Show these cells alone",
         },
         `${outcomes[o].mark} ${count(counts.get(o)!)} ${outcomes[o].title}`,
@@ -102,18 +107,20 @@ function outcomeTags(model: Model, page: Page): HTMLElement[] {
 
 function took(model: Model): string {
   const trials = model.cells.flatMap((c) => c.trials);
-  return trials.length > 0
-    ? `${duration(Math.max(...trials.map((t) => t.start + t.duration)) - Math.min(...trials.map((t) => t.start)))} from first to last`
-    : "";
+  if (trials.length === 0) return "";
+  const begun = Math.min(...trials.map((t) => t.start)),
+    ended = Math.max(...trials.map((t) => t.start + t.duration));
+  return `${duration(ended - begun)} from first to last`;
 }
 
 function goal(model: Model): string {
   const { figure, within, least, most } = model.packed.goal;
   const repeats =
     least === most ? `${count(least)} repeats` : `${count(least)} to ${count(most)} repeats`;
-  return least > 0
-    ? `${repeats}${within > 0 && figure ? ` until ${model.about(figure).title} is known within ${Number((within * 100).toFixed(2))} %` : ""}`
-    : "";
+  if (least <= 0) return "";
+  if (within <= 0 || !figure) return repeats;
+  const share = Number((within * 100).toFixed(2));
+  return `${repeats} until ${model.about(figure).title} is known within ${share} %`;
 }
 
 const machines = (model: Model): string[] =>
@@ -177,10 +184,14 @@ export function notes(model: Model): HTMLElement | null {
     all.push(
       "The cells of this matrix were not compared: there are no intervals, ratios and fits.",
     );
-  if (packed.digits < 6)
+  if (packed.digits < 6) {
+    const means = Object.values(packed.trials.figures).some((f) => !f.median);
     all.push(
-      `To keep this page small, figures of single trials are rounded to ${packed.digits} digits${Object.values(packed.trials.figures).some((f) => !f.median) ? " and have no median, minimum and deviation" : ""}. \`hightide bench --json\` has all of them.`,
+      "To keep this page small, figures of single trials are rounded to " +
+        `${packed.digits} digits${means ? " and have no median, minimum and deviation" : ""}. ` +
+        "`hightide bench --json` has all of them.",
     );
+  }
   const spec = packed.spec.trim();
   return section(
     "notes",
@@ -213,7 +224,8 @@ export function footer(model: Model): HTMLElement {
     h(
       "span",
       { class: "keys" },
-      " · keys: i explains the charts, t light or dark, in a chart ← → ↑ ↓ and Enter, Escape closes a cell",
+      " · keys: i explains the charts, t light or dark, in a chart ← → ↑ ↓ and Enter, " +
+        "Escape closes a cell",
     ),
   );
 }

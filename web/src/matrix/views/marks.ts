@@ -1,4 +1,5 @@
-// What the marks of every chart have in common: how they are told, and the sign of a cell without a figure.
+// What the marks of every chart have in common: how they are told, and the sign of a cell without a
+// figure.
 
 import { s, wide } from "../../draw/svg";
 import { theme } from "../../draw/theme";
@@ -25,7 +26,8 @@ export function told(
   const lines: string[] = [];
   if (found)
     lines.push(
-      `${figureTitle(model, view)}: ${quantity(found.value, unit)}${cells.length > 1 ? " on average" : ""}`,
+      `${figureTitle(model, view)}: ` +
+        `${quantity(found.value, unit)}${cells.length > 1 ? " on average" : ""}`,
     );
   const value = cells.length === 1 ? model.value(cell, view.figure, view.statistic) : null;
   if (value) lines.push(...sure(value, unit));
@@ -35,7 +37,8 @@ export function told(
     lines.push(
       cells.length === 1
         ? outcomes[cell.outcome].title
-        : `${count(failed.length)} without a figure: ${[...new Set(failed.map((c) => outcomes[c.outcome].title))].join(", ")}`,
+        : `${count(failed.length)} without a figure: ` +
+            `${[...new Set(failed.map((c) => outcomes[c.outcome].title))].join(", ")}`,
     );
   if (cells.length === 1 && cell.reason) lines.push(cell.reason);
   if (!found && failed.length === 0)
@@ -74,7 +77,9 @@ export function failedMark(
       to = Math.min(width, at + height);
     if (to > from)
       lines.push(
-        `M${(x + from).toFixed(1)} ${(y + height - (from - at)).toFixed(1)}L${(x + to).toFixed(1)} ${(y + height - (to - at)).toFixed(1)}`,
+        `M${(x + from).toFixed(1)} ` +
+          `${(y + height - (from - at)).toFixed(1)}L${(x + to).toFixed(1)} ` +
+          `${(y + height - (to - at)).toFixed(1)}`,
       );
   }
   const size = Math.min(13, Math.max(8, width));

@@ -1,5 +1,6 @@
-// A chart's section: heading, what it shows in two sentences, its choices, the picture, and the picture as a file. Its
-// marks stand for cells: they are read by pointing or with the arrow keys, and chosen by a click or Enter.
+// A chart's section: heading, what it shows in two sentences, its choices, the picture, and the
+// picture as a file. Its marks stand for cells: they are read by pointing or with the arrow keys,
+// and chosen by a click or Enter.
 
 import { alone, fileName, savePNG, saveSVG } from "../../draw/save";
 import { filtered, type Page, type View } from "../state";
@@ -191,7 +192,8 @@ function pointed(box: HTMLElement, tip: HTMLElement, drawn: () => Drawn | null, 
   const take = (mark: Mark) => {
     const now = page.get().cell,
       i = mark.cells.findIndex((c) => c.key === now);
-    page.set({ cell: mark.cells[(i + 1) % mark.cells.length]!.key }); // of a mean, one cell after the other
+    // of a mean, one cell after the other
+    page.set({ cell: mark.cells[(i + 1) % mark.cells.length]!.key });
     document.getElementById("cell")?.focus({ preventScroll: true });
   };
   box.addEventListener("pointerover", (e) => tell(of(e)));
@@ -285,7 +287,10 @@ export const axisChoices = (model: Model, none?: string, numeric = false): [stri
   ),
 ];
 
-/** What a reader must know of a chart: what its means are of, and where a figure is not that of a real run. */
+/**
+ * What a reader must know of a chart: what its means are of, and where a figure is not that of a
+ * real run.
+ */
 export const caveats = (
   model: Model,
   view: View,
@@ -295,9 +300,11 @@ export const caveats = (
 ): string =>
   [
     merged.length > 0 &&
-      `What differs only by ${merged.map((a) => model.axes[a]!.name).join(", ")} is drawn as its mean${lines}. Choose values above for single cells.`,
+      `What differs only by ${merged.map((a) => model.axes[a]!.name).join(", ")} is drawn as ` +
+        `its mean${lines}. Choose values above for single cells.`,
     cells.some((c) => model.idle(c, view.figure)) &&
-      `On an imaginary device nothing is computed, so ${model.about(view.figure).title} of these cells is not that of a real run.`,
+      `On an imaginary device nothing is computed, so ${model.about(view.figure).title} of ` +
+        "these cells is not that of a real run.",
   ]
     .filter(Boolean)
     .join(" ");

@@ -10,7 +10,7 @@ import { picture, type Drawn, type Mark } from "./picture";
 
 /** A ratio for people: × 1.25. */
 export const times = (ratio: number): string =>
-  `× ${ratio >= 99.5 ? ratio.toFixed(0) : ratio >= 9.95 ? ratio.toFixed(1) : ratio.toFixed(ratio < 0.095 ? 3 : 2)}`;
+  `× ${ratio.toFixed(ratio >= 99.5 ? 0 : ratio >= 9.95 ? 1 : ratio < 0.095 ? 3 : 2)}`;
 
 const verdicts: Record<Verdict, { title: string; ink: string }> = {
   more: { title: "more", ink: "curve-1" },
@@ -51,7 +51,10 @@ function draw(model: Model, view: View, all: Ratio[], width: number): Drawn | st
   const some = of(model, view, all),
     colour = theme();
   if (some.length === 0)
-    return `No ratio of ${model.about(view.figure).title} is known: ${all.length > 0 ? "choose another figure" : "nothing was compared"}.`;
+    return (
+      `No ratio of ${model.about(view.figure).title} is known: ` +
+      `${all.length > 0 ? "choose another figure" : "nothing was compared"}.`
+    );
   const allowed = new Set(kept(model, view).map((c) => c.index)),
     narrow = width < 560,
     tall = narrow ? 46 : 32;
@@ -66,9 +69,10 @@ function draw(model: Model, view: View, all: Ratio[], width: number): Drawn | st
   ].filter((v) => v > 0);
   const low = Math.min(...ends) / 1.08,
     high = Math.max(...ends) * 1.08;
-  const names = some.map(
-    (r) =>
-      `${r.title}${some.some((o) => o !== r && o.title === r.title) ? ` (${model.about(r.figure).title})` : ""}`,
+  const names = some.map((r) =>
+    some.some((o) => o !== r && o.title === r.title)
+      ? `${r.title} (${model.about(r.figure).title})`
+      : r.title,
   );
   const side = narrow
       ? 0
@@ -151,7 +155,9 @@ function draw(model: Model, view: View, all: Ratio[], width: number): Drawn | st
     if (r.interval)
       svg.append(
         s("path", {
-          d: `M${x(r.interval.low)} ${y}H${x(r.interval.high)}M${x(r.interval.low)} ${y - 5}v10M${x(r.interval.high)} ${y - 5}v10`,
+          d:
+            `M${x(r.interval.low)} ${y}H${x(r.interval.high)}M${x(r.interval.low)} ` +
+            `${y - 5}v10M${x(r.interval.high)} ${y - 5}v10`,
           stroke: ink,
           "stroke-width": 2.5,
           "pointer-events": "none",
@@ -177,7 +183,9 @@ function draw(model: Model, view: View, all: Ratio[], width: number): Drawn | st
     marks,
     ...(filtered(model, view)
       ? {
-          note: "Means and intervals are of the whole matrix; the small points are the pairs that pass the filters.",
+          note:
+            "Means and intervals are of the whole matrix; the small points are the pairs that " +
+            "pass the filters.",
         }
       : {}),
   };
@@ -300,7 +308,9 @@ function pairs(model: Model, page: Page, all: Ratio[]): HTMLElement {
   page.follow(["figure", "only", "state"], (view) => {
     const now = rows(view);
     whole.hidden = now.length === 0;
-    title.textContent = `${count(now.length)} pairs of cells${filtered(model, view) ? " that pass the filters" : ""}`;
+    title.textContent =
+      `${count(now.length)} pairs of ` +
+      `cells${filtered(model, view) ? " that pass the filters" : ""}`;
     live.show(now);
   });
   page.follow(["cell"], () => live.refresh());

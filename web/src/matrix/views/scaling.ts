@@ -199,10 +199,15 @@ function draw(model: Model, view: View, width: number): Drawn | string {
   return { svg, marks, ...(note ? { note } : {}) };
 }
 
-/** Where a curve's line ends in a picture up to some x: a prediction goes no further than the limit. */
+/**
+ * Where a curve's line ends in a picture up to some x: a prediction goes no further than the limit.
+ */
 const endOf = (c: Curve, to: number): number => (limitOf(c) ? Math.min(to, limitOf(c)) : to);
 
-/** The largest batch that is foretold to fit; 0 where none is, or where what was measured says otherwise. */
+/**
+ * The largest batch that is foretold to fit; 0 where none is, or where what was measured says
+ * otherwise.
+ */
 const limitOf = ({ fit }: Curve): number =>
   fit?.limit && !fit.limit.refuted ? fit.limit.batch : 0;
 
@@ -221,7 +226,8 @@ function noFit(model: Model, view: View, asked: boolean, merged: boolean): strin
       ? ""
       : model.axes.some((a) => /^batch([-_ ]size)?$/i.test(a.name))
         ? "No line was fitted: see what is not known."
-        : "Lines are fitted along an axis that is named batch or batch_size, which this matrix does not have.";
+        : "Lines are fitted along an axis that is named batch or batch_size, " +
+          "which this matrix does not have.";
   const figures = [...new Set(fits.map((f) => model.about(f.figure).title))].join(" and ");
   return asked
     ? "Lines are fitted to the usual statistic alone."
@@ -229,7 +235,8 @@ function noFit(model: Model, view: View, asked: boolean, merged: boolean): strin
       ? `Lines are fitted along ${fits[0]!.axis} alone.`
       : fits.some((f) => [f.figure, memory].includes(view.figure))
         ? merged
-          ? "Lines are fitted to single combinations of the other axes: where several are drawn as one, their means are joined."
+          ? "Lines are fitted to single combinations of the other axes: " +
+            "where several are drawn as one, their means are joined."
           : ""
         : `Lines are fitted to ${figures} alone.`;
 }
@@ -252,7 +259,10 @@ function fitOf(model: Model, view: View, cells: Cell[]): Fit | null {
     : null;
 }
 
-/** A fit's curve between two places of the axis, with these as its ends. Beyond its own end it goes on straight, as fits in the batch do. */
+/**
+ * A fit's curve between two places of the axis, with these as its ends. Beyond its own end it goes
+ * on straight, as fits in the batch do.
+ */
 export function stretch(
   { x, fit, low, high }: NonNullable<Fit["curve"]>,
   from: number,
@@ -315,7 +325,10 @@ function below(frame: Frame, to: number, curves: Curve[], name: string): SVGGEle
   return g;
 }
 
-/** The band, the line, dashed where nothing was measured, and the limit. Without a fit, the points joined. */
+/**
+ * The band, the line, dashed where nothing was measured, and the limit. Without a fit, the points
+ * joined.
+ */
 function line(c: Curve, n: number, frame: Frame, to: number, ink: string): SVGGElement {
   const g = s("g", { "pointer-events": "none" }),
     at = (x: number, v: number) =>
@@ -339,14 +352,17 @@ function line(c: Curve, n: number, frame: Frame, to: number, ink: string): SVGGE
   }
   const end = endOf(c, to),
     band = stretch(curve, 0, end).filter((p) => p.low !== undefined);
-  if (band.length > 1)
+  if (band.length > 1) {
+    const above = band.map((p) => at(p.x, p.high!)),
+      below = band.toReversed().map((p) => at(p.x, p.low!));
     g.append(
       s("path", {
-        d: `M${[...band.map((p) => at(p.x, p.high!)), ...band.toReversed().map((p) => at(p.x, p.low!))].join("L")}Z`,
+        d: `M${[...above, ...below].join("L")}Z`,
         fill: ink,
         "fill-opacity": 0.14,
       }),
     );
+  }
   for (const [from, until, dash] of [
     [0, last, undefined],
     [last, end, "5 4"],
@@ -378,7 +394,9 @@ function line(c: Curve, n: number, frame: Frame, to: number, ink: string): SVGGE
         "stroke-dasharray": "2 3",
       }),
       s("path", {
-        d: `M${sideways(frame, limit.high === undefined ? limit.batch : limit.low, to)} ${y}H${sideways(frame, Math.min(limit.high ?? limit.batch, to), to)}`,
+        d:
+          `M${sideways(frame, limit.high === undefined ? limit.batch : limit.low, to)} ` +
+          `${y}H${sideways(frame, Math.min(limit.high ?? limit.batch, to), to)}`,
         stroke: ink,
         "stroke-width": 2,
       }),
@@ -434,10 +452,14 @@ function pointMark(
       fit && p.cells.length === 1
         ? fit.points.find((q) => q.cell === p.cells[0]!.index)?.residual
         : undefined;
-  if (fit)
-    mark.lines.push(
-      `${fit.form}: R² ${fit.r2.toFixed(4)}${residual === undefined ? "" : `, this point lies ${quantity(Math.abs(residual), frame.unit)} ${residual < 0 ? "below" : "above"} the line`}`,
-    );
+  if (fit) {
+    const lies =
+      residual === undefined
+        ? ""
+        : `, this point lies ${quantity(Math.abs(residual), frame.unit)} ` +
+          `${residual < 0 ? "below" : "above"} the line`;
+    mark.lines.push(`${fit.form}: R² ${fit.r2.toFixed(4)}${lies}`);
+  }
   marks.set(element, mark);
   return element;
 }

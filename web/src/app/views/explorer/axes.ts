@@ -44,7 +44,9 @@ export function axes(canvas: HTMLCanvasElement, ...over: HTMLElement[]): Axes {
         h(
           "span",
           {
-            style: `left:${share(e).toFixed(2)}%${share(e) > 96 ? ";transform:translateX(-100%)" : ""}`,
+            style:
+              `left:${share(e).toFixed(2)}%` +
+              (share(e) > 96 ? ";transform:translateX(-100%)" : ""),
           },
           count(e),
         ),

@@ -1,4 +1,5 @@
-// What the panels of the explorer share: the snapshot, what was asked of the server, the colours, and the block under the pointer.
+// What the panels of the explorer share: the snapshot, what was asked of the server, the colours,
+// and the block under the pointer.
 
 import { get, query } from "../../api";
 import { failure, givenUp } from "../../parts";
@@ -43,12 +44,17 @@ export interface Board {
     by?: string;
     only?: string;
   };
-  /** The one value of what colours tell apart that is selected, "" for none, and selects another. */
+  /**
+   * The one value of what colours tell apart that is selected, "" for none, and selects another.
+   */
   alone(): string;
   choose(value: string): void;
   /** How many labels are known already. */
   known(): Known;
-  /** Takes in the labels of an answer, with what was known when it was asked for: several questions may be under way. */
+  /**
+   * Takes in the labels of an answer, with what was known when it was asked for: several questions
+   * may be under way.
+   */
   learn(labels: Labels, known: Known): void;
   /** Ends when it is answered, failed or given up. */
   ask<T>(what: string, path: string, then: (answer: T) => void): Promise<void>;
@@ -62,10 +68,16 @@ export interface Board {
   goTo(point: number): void;
 }
 
-/** A panel of the explorer, which follows the board's state by itself. It marks the page with what it shows, for those who wait for that. */
+/**
+ * A panel of the explorer, which follows the board's state by itself. It marks the page with what
+ * it shows, for those who wait for that.
+ */
 export type Panel = (board: Board, mark: (name: string, value: string) => void) => HTMLElement;
 
-/** Asks for one thing at a time of each kind: a newer question gives the older one up. What fails is said, and what was drawn stays. */
+/**
+ * Asks for one thing at a time of each kind: a newer question gives the older one up. What fails is
+ * said, and what was drawn stays.
+ */
 export function asker(closed: AbortSignal, problem: HTMLElement): Board["ask"] {
   const asked = new Map<string, AbortController>(),
     failed = new Set<string>();

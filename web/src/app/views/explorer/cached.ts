@@ -1,4 +1,5 @@
-// What the allocator held over the window: in use, cached beside blocks in use, cached in free segments. The life of the chosen block lies over it.
+// What the allocator held over the window: in use, cached beside blocks in use, cached in free
+// segments. The life of the chosen block lies over it.
 
 import uPlot from "uplot";
 import { axis, byteAxis, chart } from "../../../draw/chart";
@@ -190,7 +191,10 @@ export function cachedPanel(
   return element;
 }
 
-/** The moment, and the life of the chosen block: from its allocation over the request to free it to the free. */
+/**
+ * The moment, and the life of the chosen block: from its allocation over the request to free it to
+ * the free.
+ */
 function lines(u: uPlot, at: number, block: Block | null): void {
   const { ctx } = u,
     { left, top, width, height } = u.bbox,

@@ -1,4 +1,5 @@
-// What blocks are told apart by: the colours that the reader chooses, the same in every panel, and the legend, which filters.
+// What blocks are told apart by: the colours that the reader chooses, the same in every panel, and
+// the legend, which filters.
 
 import { faint, theme } from "../../../draw/theme";
 import { inkOf } from "../../../lib/categories";
@@ -24,7 +25,10 @@ const limits = {
 const hues = 7; // of --block-0 …, which the colour-blind can tell apart; then paler
 const stepped = (by: By): by is "size" | "age" => by === "size" || by === "age";
 
-/** The value of a block by what blocks are told apart by: the number of a label, bytes, or for how many events it was allocated. */
+/**
+ * The value of a block by what blocks are told apart by: the number of a label, bytes, or for how
+ * many events it was allocated.
+ */
 export function valueOf(by: By, s: Shape, points: number): number {
   return by === "size" ? s.bytes : by === "age" ? (s.end < 0 ? points : s.end) - s.begin : s[by];
 }
@@ -61,11 +65,17 @@ const onlyOf = (by: By, of: number, labels: Labels): string =>
 
 export interface Inks {
   by(): By;
-  /** The colour of a value as valueOf gives it; −1: it stands for several blocks, −2: a filter leaves it out. */
+  /**
+   * The colour of a value as valueOf gives it; −1: it stands for several blocks, −2: a filter
+   * leaves it out.
+   */
   ink(value: number): string;
   of(shape: Shape): string;
   name(value: number): string;
-  /** Tells of the classes in view, by their bytes: those with most get the colours that differ most. What the stack shows comes first. */
+  /**
+   * Tells of the classes in view, by their bytes: those with most get the colours that differ most.
+   * What the stack shows comes first.
+   */
   see(sums: Map<number, number>, stack: boolean): void;
   /** Calls when what was seen before gets its colours. */
   changed(then: () => void): void;
@@ -146,7 +156,9 @@ export function sumsOf(by: By, all: Shape[], points: number): Map<number, number
 
 const mostNamed = 10;
 
-/** The classes with most bytes among what is drawn. A click shows one alone, a second one all again. */
+/**
+ * The classes with most bytes among what is drawn. A click shows one alone, a second one all again.
+ */
 export function legend(
   colours: Inks,
   sums: Map<number, number>,
@@ -168,7 +180,9 @@ export function legend(
       {
         type: "button",
         "aria-pressed": String(only === text),
-        title: `${nameOf(by, c, labels)}: ${bytes(sum)} of the blocks drawn, ${percent((sum / whole) * 1000)}. Click to see it alone.`,
+        title:
+          `${nameOf(by, c, labels)}: ${bytes(sum)} of the blocks drawn, ` +
+          `${percent((sum / whole) * 1000)}. Click to see it alone.`,
       },
       h("i", { style: `background:${colours.ink(value)}` }),
       nameOf(by, c, labels),

@@ -1,4 +1,5 @@
-// The events around the moment, one after the other: a click goes there. More come as the list is scrolled.
+// The events around the moment, one after the other: a click goes there. More come as the list is
+// scrolled.
 
 import { bytes, count } from "../../../lib/format";
 import { h } from "../../../views/dom";
@@ -94,7 +95,9 @@ export function eventList(board: Board, mark: (name: string, value: string) => v
     const element = h(
       "div",
       {
-        class: `event ${e.action}${e.other ? " other" : Object.keys(board.filter()).length ? " found" : ""}`,
+        class:
+          "event " +
+          `${e.action}${e.other ? " other" : Object.keys(board.filter()).length ? " found" : ""}`,
         role: "option",
         id: `event-${e.number}`,
         "aria-selected": "false",
@@ -217,7 +220,8 @@ export function eventList(board: Board, mark: (name: string, value: string) => v
       ({ event }) => {
         said.textContent =
           event < 0
-            ? `There is no “${kinds[of as keyof typeof kinds] ?? of}” ${back ? "before" : "after"} this moment.`
+            ? `There is no “${kinds[of as keyof typeof kinds] ?? of}” ` +
+              `${back ? "before" : "after"} this moment.`
             : "";
         if (event >= 0) board.goTo(event + 1);
       },

@@ -1,4 +1,5 @@
-// What is known of one block, in words: its facts, why it is alive, its stacks and the source of a frame.
+// What is known of one block, in words: its facts, why it is alive, its stacks and the source of a
+// frame.
 
 import { bytes, count, duration, place } from "../../../lib/format";
 import { toggle } from "../../../state/selection";
@@ -55,7 +56,10 @@ const kind = (f: Frame) => (f.user ? "own" : f.native ? "native" : "");
 const said = (f: Frame) => `${f.file}${f.line ? `:${f.line}` : ""} ${f.function ?? ""}`;
 const frame = (f: Frame) => h("li", { class: kind(f), title: said(f) }, ...text(f));
 
-/** The frames of the program and of libraries, innermost first; native ones behind a click. A frame that is clicked shows its source. */
+/**
+ * The frames of the program and of libraries, innermost first; native ones behind a click. A frame
+ * that is clicked shows its source.
+ */
 function stack(frames: Frame[], code: Source): Child[] {
   const one = (f: Frame): HTMLElement => {
     const button = h(
@@ -82,6 +86,13 @@ function stack(frames: Frame[], code: Source): Child[] {
 
 const later = (events: number) => `${count(events)} event${events === 1 ? "" : "s"} later`;
 
+const freedBy = (b: Block) =>
+  b.freed_by === "other"
+    ? ", by the stack below."
+    : b.freed_by === "same"
+      ? ", by the stack that allocated it."
+      : "; by which stack is not recorded.";
+
 /** Why a block is there at a point, as far as the trace tells. */
 function reasons(b: Block, at: number): string[] {
   const event = (point: number) => `event ${count(point - 1)}`,
@@ -105,17 +116,23 @@ function reasons(b: Block, at: number): string[] {
   const ended =
     b.end < 0
       ? "Nothing in the trace frees it: it is alive at the end."
-      : `${b.gone > b.end + 1 || b.gone < 0 ? "Free requested" : "Freed"} by ${event(b.end)}${lived}${span > 0 ? `, ${later(span)}` : ""}${b.freed_by === "other" ? ", by the stack below." : b.freed_by === "same" ? ", by the stack that allocated it." : "; by which stack is not recorded."}`;
+      : `${b.gone > b.end + 1 || b.gone < 0 ? "Free requested" : "Freed"} by ${event(b.end)}` +
+        `${lived}${span > 0 ? `, ${later(span)}` : ""}${freedBy(b)}`;
   const waited =
     b.end >= 0 && b.gone < 0
       ? "The free is not completed in the trace: another stream uses it."
       : b.end >= 0 && b.gone > b.end + 1
-        ? `Free completed by ${event(b.gone)}, ${later(b.gone - b.end)}: until then another stream used it.`
+        ? `Free completed by ${event(b.gone)}, ${later(b.gone - b.end)}: ` +
+          "until then another stream used it."
         : "";
   const kept = b.owner
     ? `The program named it ${b.owner}.`
     : "Which object keeps it is not recorded: a snapshot has no references.";
-  const same = `Its line has ${count(b.siblings.blocks)} block${b.siblings.blocks === 1 ? "" : "s"} of ${bytes(b.siblings.bytes)} in the whole trace; ${b.siblings.lasting === 0 ? "none outlives it" : `${count(b.siblings.lasting)} outlive it`}, and ${bytes(b.siblings.together)} are alive at this moment.`;
+  const { blocks, bytes: sum, lasting, together } = b.siblings;
+  const same =
+    `Its line has ${count(blocks)} block${blocks === 1 ? "" : "s"} of ${bytes(sum)} ` +
+    `in the whole trace; ${lasting === 0 ? "none outlives it" : `${count(lasting)} outlive it`}, ` +
+    `and ${bytes(together)} are alive at this moment.`;
   return [now, made, ended, waited, kept, same].filter(Boolean);
 }
 

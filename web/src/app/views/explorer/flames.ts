@@ -1,4 +1,5 @@
-// The call stacks of what lived at the moment or the peak, of what a stretch allocated, held or freed, or the difference of two moments.
+// The call stacks of what lived at the moment or the peak, of what a stretch allocated, held or
+// freed, or the difference of two moments.
 
 import type { StackSet } from "../../../api";
 import { bytes, count } from "../../../lib/format";
@@ -11,7 +12,10 @@ import { filtering, type Board } from "./board";
 import { source } from "./source";
 import { button } from "./tools";
 
-/** GET /snapshots/{id}/flame: numbers are those of the frames' places, −1 where a frame stands for none. */
+/**
+ * GET /snapshots/{id}/flame: numbers are those of the frames' places, −1 where a frame stands for
+ * none.
+ */
 type Answer = StackSet & { numbers: number[]; point: number };
 
 const whats = {
@@ -23,7 +27,10 @@ const whats = {
   since: "since a moment",
 } as const;
 
-/** What the address says of the graph: words joined by ".", as peak.inverted.calls; since-1000 compares with point 1,000; of: names a function. */
+/**
+ * What the address says of the graph: words joined by ".", as peak.inverted.calls; since-1000
+ * compares with point 1,000; of: names a function.
+ */
 export interface Choice {
   what: keyof typeof whats;
   since: number;
@@ -134,18 +141,21 @@ export function flamePanel(board: Board, mark: (name: string, value: string) => 
           ? path({ at })
           : path({ ...range, of: what });
     if (asked === (asked = `${question} ${since}`)) return;
-    const said = (a: Answer) =>
-      what === "allocated"
-        ? `${bytes(a.total_bytes)} allocated by ${stretch}, freed since or not`
-        : what === "freed"
-          ? `${bytes(a.total_bytes)} freed by ${stretch}, by the calls that had allocated it`
-          : `${bytes(a.total_bytes)} held ${moment(a.point)}${what === "peak" ? ", the peak" : what === "held" ? `, when ${stretch} held most` : ""}`;
+    const said = (a: Answer) => {
+      const sum = bytes(a.total_bytes);
+      if (what === "allocated") return `${sum} allocated by ${stretch}, freed since or not`;
+      if (what === "freed") return `${sum} freed by ${stretch}, by the calls that had allocated it`;
+      const which =
+        what === "peak" ? ", the peak" : what === "held" ? `, when ${stretch} held most` : "";
+      return `${sum} held ${moment(a.point)}${which}`;
+    };
     board.ask<Answer>("flame", question, (a) => {
       if (what !== "since") return took({ graph: of(a), numbers: a.numbers }, said(a));
       board.ask<Answer>("flame", path({ at: since }), (before) =>
         took(
           { graph: { ...graphOf(before, a), title: "Difference of two moments" }, numbers: [] },
-          `${bytes(before.total_bytes)} held ${moment(since)}, ${bytes(a.total_bytes)} ${moment(at)}`,
+          `${bytes(before.total_bytes)} held ${moment(since)}, ${bytes(a.total_bytes)} ` +
+            `${moment(at)}`,
         ),
       );
     });

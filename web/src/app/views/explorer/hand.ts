@@ -1,4 +1,5 @@
-// What the pointer does on the picture: the wheel zooms where it points, a drag pans, a click picks.
+// What the pointer does on the picture: the wheel zooms where it points, a drag pans, a click
+// picks.
 
 import type { Picture } from "./picture";
 import { moved, zoomed, type Range, type Shape } from "./tile";

@@ -1,4 +1,5 @@
-// The explorer of a snapshot: its blocks stacked event by event, the block that is chosen, and the segments at one event.
+// The explorer of a snapshot: its blocks stacked event by event, the block that is chosen, and the
+// segments at one event.
 //
 //	state of the app: window, bytes, at, block, line, category, module, search, colour, only, device
 //	   └──▶ board ──▶ all panels, which ask the server for what they show
@@ -22,7 +23,10 @@ import { stacked, type Stacked } from "./stacked";
 import type { Labels } from "./tile";
 import { tools } from "./tools";
 
-/** The sections of a snapshot's page; they ask for what they show, and tell when the first picture is there or nothing is to be drawn. */
+/**
+ * The sections of a snapshot's page; they ask for what they show, and tell when the first picture
+ * is there or nothing is to be drawn.
+ */
 export function explorer(app: App, id: string, drawn: () => void): Shown {
   const closing = new AbortController(),
     body = h("div", { class: "explorer" }),
@@ -78,7 +82,10 @@ export function explorer(app: App, id: string, drawn: () => void): Shown {
 const fieldOf = (by: By) =>
   by === "site" ? "line" : by === "category" || by === "module" ? by : "only";
 
-/** What the whole picture reaches up to: what was reserved too, unless the blocks would have too little of it. */
+/**
+ * What the whole picture reaches up to: what was reserved too, unless the blocks would have too
+ * little of it.
+ */
 const tallest = (d: Device) => {
   const reserved = d.peak_reserved_bytes ?? 0;
   return reserved > 1.5 * d.peak_bytes ? d.peak_bytes : Math.max(d.peak_bytes, reserved);
@@ -213,7 +220,9 @@ function panels(
         h(
           "p",
           { class: "hint" },
-          "Click a block for its facts. The wheel zooms, with shift in bytes; drag to pan; F shows everything; ← and → step by one event; ↑ and ↓ go from block to block of the picture that has the focus.",
+          "Click a block for its facts. The wheel zooms, with shift in bytes; drag to pan; " +
+            "F shows everything; ← and → step by one event; ↑ and ↓ go from block to block of " +
+            "the picture that has the focus.",
         ),
       );
     else
@@ -289,7 +298,9 @@ function keysOf(app: App, then: (does: (a: Actions) => void) => () => void): Key
         key(["f", "F"], "show everything", (a) => a.fit()),
         {
           keys: ["ArrowUp", "ArrowDown"],
-          does: "with the picture focused: to the block above or below at this moment, of those drawn one by one",
+          does:
+            "with the picture focused: to the block above or below at this moment, " +
+            "of those drawn one by one",
         },
         key(["c"], "colours by the next property", (a) => {
           const all = Object.keys(bys) as By[];

@@ -6,7 +6,10 @@ import type { Shape, Tile } from "./tile";
 
 export type Colours = (name: string) => string;
 
-/** What decides about the colours of shapes: a function for each, and whether what a search did not find is dim. */
+/**
+ * What decides about the colours of shapes: a function for each, and whether what a search did not
+ * find is dim.
+ */
 export interface Inking {
   ink: (s: Shape) => string;
   dim: boolean;
@@ -21,7 +24,10 @@ export interface Drawn {
   by?: Inking["ink"];
 }
 
-/** Where the window begins, in points and bytes, and pixels of each; ratio is pixels of the screen in one of the page. */
+/**
+ * Where the window begins, in points and bytes, and pixels of each; ratio is pixels of the screen
+ * in one of the page.
+ */
 export interface Scale {
   from: number;
   low: number;
@@ -53,7 +59,10 @@ export function boxOf(t: Tile, s: Scale, on: Raster): Box {
   };
 }
 
-/** Paints a tile into a box: what was allocated as an area, where what no block covers are blocks too small to draw; what was reserved as a line. */
+/**
+ * Paints a tile into a box: what was allocated as an area, where what no block covers are blocks
+ * too small to draw; what was reserved as a line.
+ */
 export function paint(
   on: Raster,
   box: Box,
@@ -93,7 +102,8 @@ export function paint(
         top = Math.round(high - (offset[i]! + bytes - low) * perByte);
       if (bottom <= top || bottom <= box.top || top >= box.bottom) continue;
       fill(on, box, left, top, right, bottom, ink);
-      if (bottom - top > 3 * s.ratio) fill(on, box, left, top, right, top + 1, edge); // tells neighbours of one colour apart
+      // tells neighbours of one colour apart
+      if (bottom - top > 3 * s.ratio) fill(on, box, left, top, right, top + 1, edge);
       if (i === steps - 1 && right - left > 4 * s.ratio)
         fill(on, box, right - 1, top, right, bottom, edge);
     }

@@ -1,5 +1,6 @@
-// The canvas of stacked blocks: events to the right, bytes upwards. It draws what it was last given in whatever window is looked at, so it
-// follows the hand before the next answer is there: the newest tile, and around it the whole trace, which is coarser.
+// The canvas of stacked blocks: events to the right, bytes upwards. It draws what it was last given
+// in whatever window is looked at, so it follows the hand before the next answer is there: the
+// newest tile, and around it the whole trace, which is coarser.
 
 import { whileShown } from "../../../draw/chart";
 import { faint, theme } from "../../../draw/theme";
@@ -35,7 +36,9 @@ export function picture(): Picture {
     "aria-roledescription": "picture",
     tabindex: "0",
     "aria-label":
-      "Blocks of the trace, stacked, event by event. Left and right move by one event, up and down from block to block of that moment, Enter selects one. w and s zoom, a and d pan, f shows everything.",
+      "Blocks of the trace, stacked, event by event. " +
+      "Left and right move by one event, up and down from block to block of that moment, " +
+      "Enter selects one. w and s zoom, a and d pan, f shows everything.",
   });
   let newest: Drawn | null = null,
     whole: Drawn | null = null,

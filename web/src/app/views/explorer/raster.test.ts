@@ -7,7 +7,7 @@ const rows = (of: Raster) =>
   );
 const whole = (of: Raster): Box => ({ left: 0, top: 0, right: of.width, bottom: of.height });
 
-test("colours are red, green, blue, opacity from the lowest byte on, mixed with their ground", () => {
+test("colours are red, green, blue, opacity from the lowest byte on, and can be mixed", () => {
   expect(pixel("#123")).toBe(0xff332211 | 0);
   expect(pixel("#102030")).toBe(0xff302010 | 0);
   expect(pixel("#ff000080", pixel("#0000ff"))).toBe(0xff7f0080 | 0);

@@ -1,7 +1,11 @@
-// Rectangles of whole pixels, painted by hand: thousands of them in a frame are too many for a canvas without a graphics card. Edges lie
-// on pixels, so blocks that touch neither overlap nor leave a gap.
+// Rectangles of whole pixels, painted by hand: thousands of them in a frame are too many for a
+// canvas without a graphics card. Edges lie on pixels, so blocks that touch neither overlap nor
+// leave a gap.
 
-/** Pixels, row by row, each a colour of pixel(). Signed, so that a colour is a small integer: Chromium writes those three times as fast. */
+/**
+ * Pixels, row by row, each a colour of pixel(). Signed, so that a colour is a small integer:
+ * Chromium writes those three times as fast.
+ */
 export interface Raster {
   width: number;
   height: number;
@@ -30,7 +34,8 @@ export function pixel(colour: string, ground = 0xff000000 | 0): number {
   const opacity = digits.length > 6 ? part(3) / 255 : 1,
     mixed = (i: number) =>
       Math.round(part(i) * opacity + ((ground >> (8 * i)) & 255) * (1 - opacity));
-  return 0xff000000 | (mixed(2) << 16) | (mixed(1) << 8) | mixed(0); // bytes are red, green, blue, opacity
+  // bytes are red, green, blue, opacity
+  return 0xff000000 | (mixed(2) << 16) | (mixed(1) << 8) | mixed(0);
 }
 
 /** Two pixels mixed: so much of the first. */
@@ -63,7 +68,10 @@ export function fill(
   }
 }
 
-/** Fills a box: in each column from a height downwards with one colour, above with another. tops is by pixel of the whole width. */
+/**
+ * Fills a box: in each column from a height downwards with one colour, above with another. tops is
+ * by pixel of the whole width.
+ */
 export function area(
   on: Raster,
   within: Box,

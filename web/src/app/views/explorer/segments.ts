@@ -1,4 +1,5 @@
-// The segments of the device at one point, by address, with the blocks in them in the colours of the stack.
+// The segments of the device at one point, by address, with the blocks in them in the colours of
+// the stack.
 
 import { bytes, count } from "../../../lib/format";
 import { h } from "../../../views/dom";
@@ -7,8 +8,10 @@ import { filtering, type Board } from "./board";
 import { classOf } from "./colours";
 import type { Labels } from "./tile";
 
-/** GET /snapshots/{id}/moment. A part is its offset, its size, the number of its block and what that is by the colours; a number below −1
- *  stands for −1 − n neighbours. */
+/**
+ * GET /snapshots/{id}/moment. A part is its offset, its size, the number of its block and what that
+ * is by the colours; a number below −1 stands for −1 − n neighbours.
+ */
 export interface Moment {
   point: number;
   event?: { number: number; action: string; size: number; block: number };
@@ -82,7 +85,8 @@ export function segmentMap(board: Board, mark: (name: string, value: string) => 
       })),
       total = all.reduce((sum, s) => sum + s.size_bytes, 0);
     const event = m.event
-      ? `after event ${count(m.event.number)}, ${m.event.action.replaceAll("_", " ")} of ${bytes(m.event.size)}`
+      ? `after event ${count(m.event.number)}, ${m.event.action.replaceAll("_", " ")} of ` +
+        `${bytes(m.event.size)}`
       : "before the first event";
     const parts = [
       `${bytes(m.allocated)} in ${count(m.blocks)} blocks of ${bytes(m.reserved)} reserved`,

@@ -1,4 +1,5 @@
-// The lines around a frame, where their file is readable. The server is asked by the number of the frame's place: no request names a file.
+// The lines around a frame, where their file is readable. The server is asked by the number of the
+// frame's place: no request names a file.
 
 import { h } from "../../../views/dom";
 import type { Board } from "./board";
@@ -17,7 +18,10 @@ export interface Source {
   clear(): void;
 }
 
-/** The lines around a place; quiet: where they can be read, else nothing. what tells its questions from those of another panel. */
+/**
+ * The lines around a place; quiet: where they can be read, else nothing. what tells its questions
+ * from those of another panel.
+ */
 export function source(board: Board, what: string): Source {
   const element = h("div", { class: "source", role: "region", "aria-label": "Source", hidden: "" });
   const lines = (l: Lines) =>

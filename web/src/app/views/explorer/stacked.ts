@@ -1,4 +1,5 @@
-// The picture of stacked blocks with what it says: tooltip and legend. It looks at a window of events and bytes, which stands in the address.
+// The picture of stacked blocks with what it says: tooltip and legend. It looks at a window of
+// events and bytes, which stands in the address.
 //
 //	hand, keys ──▶ look (events, bytes) ──▶ picture, at once
 //	                 ├──▶ tile              one after the other, of where the hand is by then
@@ -42,7 +43,8 @@ export function stacked(
   const unseen = h(
     "p",
     { class: "hint", hidden: "" },
-    "No block that matches is drawn here. Where some match, they are too small or not in view: zoom in, with shift in bytes.",
+    "No block that matches is drawn here. " +
+      "Where some match, they are too small or not in view: zoom in, with shift in bytes.",
   );
   let { events, bytes: high } = lookedAt(board),
     last: Drawn | null = null,
@@ -73,7 +75,8 @@ export function stacked(
   const recolour = () => {
     const sums = sumsOf(colours.by(), last?.all ?? [], board.whole().events[1]);
     colours.see(sums, true);
-    ink = (s) => colours.of(s); // another function: the picture keeps colours as long as it is the same
+    // another function: the picture keeps colours as long as it is the same
+    ink = (s) => colours.of(s);
     look();
     return sums;
   };
@@ -112,7 +115,8 @@ export function stacked(
         ...known,
       }),
       (tile) => {
-        if (board.device().device !== Number(state.split(" ")[0])) return; // its labels are of another device
+        // its labels are of another device
+        if (board.device().device !== Number(state.split(" ")[0])) return;
         board.learn(tile.labels, known);
         if (state === stateOf()) then({ tile, all: shapes(tile) });
       },
@@ -282,7 +286,8 @@ export function stacked(
 /** How many blocks of a window have a shape of their own. */
 const drawnText = (drawn: number, all: number) =>
   drawn < all
-    ? `${count(drawn)} of ${count(all)} blocks are drawn one by one, the rest is too small or not in view`
+    ? `${count(drawn)} of ${count(all)} blocks are drawn one by one, ` +
+      "the rest is too small or not in view"
     : all === 1
       ? "1 block, drawn by itself"
       : `all ${count(all)} blocks are drawn singly`;

@@ -64,6 +64,7 @@ test("keys go from block to block of a moment, and stop at both ends", () => {
   expect(stackAt(all, 110, [1250, 2000]).map((p) => p.shape.n)).toEqual([9]);
   expect([1, -1, -Infinity, Infinity].map((by) => stepped(stack, null, by))).toEqual([0, 1, 0, 1]);
   expect([1, -1, 10, Infinity].map((by) => stepped(stack, stack[0]!, by))).toEqual([1, 0, 1, 1]);
-  expect([1, -1].map((by) => stepped(stack, place(4, 1100), by))).toEqual([1, 0]); // one that lay between them, and is gone
+  // one that lay between them, and is gone
+  expect([1, -1].map((by) => stepped(stack, place(4, 1100), by))).toEqual([1, 0]);
   expect([1, -1].map((by) => stepped([], place(4, 1100), by))).toEqual([-1, -1]);
 });

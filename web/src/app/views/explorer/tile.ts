@@ -1,4 +1,5 @@
-// A tile as GET /snapshots/{id}/blocks answers it (docs/formats/api.md), and the shapes that it draws.
+// A tile as GET /snapshots/{id}/blocks answers it (docs/formats/api.md), and the shapes that it
+// draws.
 
 export interface Site {
   name: string;
@@ -33,7 +34,10 @@ export interface Tile {
   labels: Labels;
 }
 
-/** What numbers of answers stand for; an answer has those that the reader does not know yet, but all streams. */
+/**
+ * What numbers of answers stand for; an answer has those that the reader does not know yet, but all
+ * streams.
+ */
 export interface Labels {
   sites: Site[];
   categories: string[];
@@ -72,7 +76,8 @@ export function shapes(tile: Tile): Shape[] {
       point.push(from + column * step);
       offset.push(low + units * unit);
     }
-    point.push(end < 0 ? to : Math.min(from + Math.ceil((end - from) / step) * step, to)); // it is drawn in columns whose first point it lives at
+    // it is drawn in columns whose first point it lives at
+    point.push(end < 0 ? to : Math.min(from + Math.ceil((end - from) / step) * step, to));
     return {
       n,
       begin: blocks.begin[i]!,
@@ -112,7 +117,10 @@ export const hit = (all: Shape[], point: number, bytes: number): Shape | undefin
 
 export type Range = [from: number, to: number];
 
-/** A range, longer by a factor, that keeps a place where it is; inside the whole, and at least so long. */
+/**
+ * A range, longer by a factor, that keeps a place where it is; inside the whole, and at least so
+ * long.
+ */
 export function zoomed(
   [from, to]: Range,
   place: number,

@@ -61,7 +61,8 @@ function searchBox({ app }: Board): HTMLElement {
     placeholder: "frame, 0x address …",
     "aria-label": "Search blocks",
     title:
-      "A regular expression of frames, categories, modules and attached texts; or an address as 0x7f12c0000000, for the blocks that had it",
+      "A regular expression of frames, categories, modules and attached texts; " +
+      "or an address as 0x7f12c0000000, for the blocks that had it",
   });
   let typing = 0;
   box.addEventListener("input", () => {

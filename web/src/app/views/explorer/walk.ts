@@ -1,4 +1,5 @@
-// The keyboard on the picture: from block to block of those that are there at the moment, as the pointer goes over them.
+// The keyboard on the picture: from block to block of those that are there at the moment, as the
+// pointer goes over them.
 
 import { bytes, count } from "../../../lib/format";
 import { h } from "../../../views/dom";
@@ -21,7 +22,10 @@ export const stackAt = (all: Shape[], point: number, [low, high]: Range): Placed
     })
     .sort((a, b) => a.offset - b.offset);
 
-/** The place in a stack after so many steps from a block, or from where it lay; from nothing the first step is to the foot or to the top. -1: the stack is empty. */
+/**
+ * The place in a stack after so many steps from a block, or from where it lay; from nothing the
+ * first step is to the foot or to the top. -1: the stack is empty.
+ */
 export function stepped(stack: Placed[], from: Placed | null, by: number): number {
   const last = stack.length - 1,
     at = from === null ? -1 : stack.findIndex((p) => p.shape.n === from.shape.n),
@@ -62,8 +66,9 @@ const steps: Record<string, number> = {
 };
 
 /**
- * Takes the keys of a canvas that has the focus. The element says to a screen reader which block it is; moved is called when the moment or the view changed,
- * and offset is where the block lies that was come to.
+ * Takes the keys of a canvas that has the focus. The element says to a screen reader which block it
+ * is; moved is called when the moment or the view changed, and offset is where the block lies that
+ * was come to.
  */
 export function walk(
   canvas: HTMLCanvasElement,
@@ -72,7 +77,9 @@ export function walk(
   const said = h("p", { class: "unseen", role: "status" });
   let here: Placed | null = null;
   const words = ({ shape }: Placed, i: number, of: number) =>
-    `${bytes(shape.bytes)}, ${wants.site(shape)?.name ?? ""}, ${life(shape.begin, shape.end)}. Block ${count(shape.n)}, ${count(i + 1)} of ${count(of)} drawn at this moment, from the foot.`;
+    `${bytes(shape.bytes)}, ${wants.site(shape)?.name ?? ""}, ` +
+    `${life(shape.begin, shape.end)}. Block ${count(shape.n)}, ` +
+    `${count(i + 1)} of ${count(of)} drawn at this moment, from the foot.`;
   const rest = (text: string) => {
     here = null;
     wants.over(null);
@@ -114,7 +121,9 @@ export function walk(
       if (i >= 0) stand(stack, i);
       else {
         wants.over(null);
-        said.textContent = `Block ${count(here.shape.n)} is not there, or not in view: ${life(here.shape.begin, here.shape.end)}.`;
+        said.textContent =
+          `Block ${count(here.shape.n)} is not there, or not in view: ` +
+          `${life(here.shape.begin, here.shape.end)}.`;
       }
     },
   };

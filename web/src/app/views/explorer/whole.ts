@@ -1,4 +1,5 @@
-// The whole trace in small below the picture: what was allocated and reserved, with a brush over what is looked at, and the moment.
+// The whole trace in small below the picture: what was allocated and reserved, with a brush over
+// what is looked at, and the moment.
 
 import { whileShown } from "../../../draw/chart";
 import { overview } from "../../../draw/overview";

@@ -1,7 +1,8 @@
-// What the parts of a run's page are fed with: its row, its report, and the events of its live stream while it is recorded.
+// What the parts of a run's page are fed with: its row, its report, and the events of its live
+// stream while it is recorded.
 //
 //	GET /runs/ID ──▶ row ──▶ begin          of a run that has ended
-//	                  └────▶ live ──▶ state ──▶ begin, then series, processes, samples, spans, steps, marks, output … end
+//	                  └────▶ live ──▶ state ──▶ begin, then series, processes, samples, …, end
 //	GET /runs/ID/report ──▶ report          again as the stream says that there is more to say
 
 import type { Mark, PhaseBar, Process, Report, Series, StepPoint } from "../../../api";
@@ -36,7 +37,10 @@ export interface Feed {
   closed: AbortSignal; // the page is gone: what is asked for with it is given up
   /** Calls with the report as soon as it is there, and again when there is a newer one. */
   report(then: (report: Report) => void): void;
-  /** Calls when what was before can be fetched: once of a run that has ended; of a live one after each `state`, so again after a gap. */
+  /**
+   * Calls when what was before can be fetched: once of a run that has ended; of a live one after
+   * each `state`, so again after a gap.
+   */
   begin(then: (live: boolean) => void): void;
   on<K extends keyof Live>(event: K, then: (data: Live[K]) => void): void;
 }
@@ -63,7 +67,10 @@ export interface Standing {
   shown(report: Report): void;
 }
 
-/** A report whose fields are those of the one before where they say the same: panels tell by that what is new, and none keeps an old report alive. */
+/**
+ * A report whose fields are those of the one before where they say the same: panels tell by that
+ * what is new, and none keeps an old report alive.
+ */
 function sharing(report: Report, before: Report): Report {
   const same = Object.keys(report).filter(
     (key) =>
@@ -75,7 +82,10 @@ function sharing(report: Report, before: Report): Report {
   };
 }
 
-/** Asks and listens until close; parts are told what they asked for in the order in which they asked. */
+/**
+ * Asks and listens until close; parts are told what they asked for in the order in which they
+ * asked.
+ */
 export function feed(id: string, standing: Standing): Feed & { start(): void; close(): void } {
   const path = `/runs/${encodeURIComponent(id)}`,
     asking = new AbortController();
@@ -128,8 +138,10 @@ export function feed(id: string, standing: Standing): Feed & { start(): void; cl
       },
       (problem: unknown) => {
         if (asking.signal.aborted) return;
-        unread = problem instanceof Problem && problem.status === 503; // it is asked for again together with the report
-        if (!unread) for (const then of begins) then(false); // parts that fail too have then been asked
+        // it is asked for again together with the report
+        unread = problem instanceof Problem && problem.status === 503;
+        // parts that fail too have then been asked
+        if (!unread) for (const then of begins) then(false);
       },
     );
   };

@@ -1,4 +1,5 @@
-// The page of one run: its parts in their order. Each part draws itself again when something that it shows has changed.
+// The page of one run: its parts in their order. Each part draws itself again when something that
+// it shows has changed.
 
 import type { Process, Report, StackSet } from "../../../api";
 import { processName } from "../../../state/report";
@@ -29,7 +30,10 @@ import { panel } from "./panels";
 import { rescue } from "./rescue";
 import { tracksPart } from "./tracks";
 
-/** A part: its element, which stays (empty while there is nothing to show), what it adds to the keys and the palette, what ends it, and until when the page waits. */
+/**
+ * A part: its element, which stays (empty while there is nothing to show), what it adds to the keys
+ * and the palette, what ends it, and until when the page waits.
+ */
 export interface Part {
   element: HTMLElement;
   keys?: KeyGroup[];

@@ -1,4 +1,5 @@
-// The panels of a report as parts of a run's page. A panel is drawn again when something that it reads has changed; the others stay as they are.
+// The panels of a report as parts of a run's page. A panel is drawn again when something that it
+// reads has changed; the others stay as they are.
 
 import type { Report } from "../../../api";
 import { branch, type Branch } from "../../../state/store";
@@ -24,7 +25,10 @@ export const panel =
     return { element };
   };
 
-/** A report that notes which of its fields are read, and what was there. Later readings count too: a chart reads when it is drawn. */
+/**
+ * A report that notes which of its fields are read, and what was there. Later readings count too: a
+ * chart reads when it is drawn.
+ */
 function noting(report: Report, read: Map<keyof Report, unknown>): Report {
   return new Proxy(report, {
     get(of, key: keyof Report) {
@@ -36,13 +40,17 @@ function noting(report: Report, read: Map<keyof Report, unknown>): Report {
 
 const focusable = "button, a[href], input, select, summary, [tabindex]";
 
-/** Puts a panel drawn anew in the place of the one before: what is unfolded or typed stays so, the focus stays where it was. */
+/**
+ * Puts a panel drawn anew in the place of the one before: what is unfolded or typed stays so, the
+ * focus stays where it was.
+ */
 function replace(place: HTMLElement, fresh: HTMLElement | null): void {
   const all = <T extends HTMLElement>(selector: string) => [...place.querySelectorAll<T>(selector)];
   const open = all<HTMLDetailsElement>("details").map((d) => d.open),
     typed = all<HTMLInputElement>("input").map((i) => i.value),
     focus = all(focusable).indexOf(document.activeElement as HTMLElement);
-  place.style.minHeight = `${place.offsetHeight}px`; // what is below stays where it is while it is drawn again
+  // what is below stays where it is while it is drawn again
+  place.style.minHeight = `${place.offsetHeight}px`;
   place.replaceChildren(...(fresh ? [fresh] : []));
   requestAnimationFrame(() => {
     place.style.minHeight = "";

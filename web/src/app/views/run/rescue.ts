@@ -1,4 +1,5 @@
-// From a run that ran out of memory to what was in it: the snapshot of that moment, and what other settings would have made of it.
+// From a run that ran out of memory to what was in it: the snapshot of that moment, and what other
+// settings would have made of it.
 
 import { h } from "../../../views/dom";
 import { get, query } from "../../api";
@@ -17,7 +18,8 @@ export const rescue: PartOf = (feed) => {
       feed.closed,
     ).then(
       ({ snapshots }) => {
-        const of = snapshots?.find((s) => s.name.startsWith("oom")) ?? snapshots?.at(-1); // the one that was taken as memory ran out
+        // the one that was taken as memory ran out
+        const of = snapshots?.find((s) => s.name.startsWith("oom")) ?? snapshots?.at(-1);
         if (!of) return;
         const at = `/snapshots/${encodeURIComponent(of.id)}`;
         element.replaceChildren(

@@ -1,4 +1,5 @@
-// The tracks of a run's page: its history in a selection, all of a stretch that is looked at, and what comes while it is recorded.
+// The tracks of a run's page: its history in a selection, all of a stretch that is looked at, and
+// what comes while it is recorded.
 
 import type { Mark, PhaseBar, Report, StepPoint } from "../../../api";
 import { branch, store } from "../../../state/store";
@@ -60,7 +61,9 @@ export function tracksPart(feed: Feed, app: App): Part {
   const history = async (): Promise<void> => {
     const wanted = points(),
       got = await get<History>(query(`${feed.path}/series`, { points: wanted }), feed.closed);
-    for (const s of got.series) curve(s)?.readings.replace(s, s.x.length >= wanted / 8); // the lowest and the highest of a part may be one, so that a selection can have far fewer points than it may
+    // the lowest and the highest of a part may be one, so that a selection can have far fewer
+    // points than it may
+    for (const s of got.series) curve(s)?.readings.replace(s, s.x.length >= wanted / 8);
     source.end = Math.max(source.end, got.at_ns);
     settle();
     changed(true);
@@ -80,14 +83,17 @@ export function tracksPart(feed: Feed, app: App): Part {
       source.curves.filter((c) => c.readings.wants(stretch)),
     );
   };
-  /** What a question about a stretch asks for: some more, so that a little panning needs no other. */
+  /**
+   * What a question about a stretch asks for: some more, so that a little panning needs no other.
+   */
   const around = ([from, to]: Span): Span => {
     const room = (to - from) / 2;
     return [Math.max(0, Math.floor(from - room)), Math.ceil(Math.min(to + room, source.end))];
   };
 
   source.refine = (stretch: Span, rough: Curve[]) => {
-    if (stretch[0] <= 0 && stretch[1] >= source.end) return; // the whole run is known as finely as it is drawn
+    // the whole run is known as finely as it is drawn
+    if (stretch[0] <= 0 && stretch[1] >= source.end) return;
     if (rough.length > 0) finer(around(stretch), [...new Set(rough.map((c) => c.name))]);
     if (!phasesKnown(source, [stretch[0], Math.min(stretch[1], spansUntil)]))
       morePhases(around(stretch));
@@ -122,7 +128,10 @@ export function tracksPart(feed: Feed, app: App): Part {
       changed(true);
     }, quiet);
   };
-  /** The phases that are known: of a stretch that was asked for all, else the report's selection and what came since. */
+  /**
+   * The phases that are known: of a stretch that was asked for all, else the report's selection and
+   * what came since.
+   */
   const phases = () => {
     const of = detail?.of;
     source.whole = of ?? null;

@@ -1,4 +1,5 @@
-// A run's name and tags, changed where they stand. What was changed is sent at once and can be taken back.
+// A run's name and tags, changed where they stand. What was changed is sent at once and can be
+// taken back.
 
 import { h } from "../../../views/dom";
 import { patch, type Run } from "../../api";
@@ -16,7 +17,10 @@ const failed = (e: unknown) => {
   toast((e as Error).message, { bad: true });
 };
 
-/** Puts a field in the place of what a cell shows. done is called once it is closed, changed with the row as the server has it. */
+/**
+ * Puts a field in the place of what a cell shows. done is called once it is closed, changed with
+ * the row as the server has it.
+ */
 export function edit(
   cell: HTMLElement,
   run: Run,

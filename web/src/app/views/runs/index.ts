@@ -1,4 +1,5 @@
-// The list of runs: searched, filtered, ordered, renamed, tagged, compared, deleted; rows follow runs that are recorded just now.
+// The list of runs: searched, filtered, ordered, renamed, tagged, compared, deleted; rows follow
+// runs that are recorded just now.
 
 import "../../../style/runs.css";
 import { count } from "../../../lib/format";
@@ -137,7 +138,8 @@ export function runsPage(app: App): Shown {
       all.length === 0
         ? empty(
             "No runs yet",
-            "A run is the memory of one program from its start to its end, with the lines that hold it. Record the first:",
+            "A run is the memory of one program from its start to its end, " +
+              "with the lines that hold it. Record the first:",
             "hightide run -- python train.py",
             h(
               "p",
@@ -163,7 +165,8 @@ export function runsPage(app: App): Shown {
       : undefined;
     const found = facets(all, query),
       tags = found.filter((f) => f.part === "tag"),
-      kept = opened ? tags : tags.filter((f, i) => f.on || i < tagsAtFirst); // those that are on come first
+      // those that are on come first
+      kept = opened ? tags : tags.filter((f, i) => f.on || i < tagsAtFirst);
     const more = h(
       "button",
       { type: "button", class: "filter more", "aria-expanded": String(opened), "data-of": "more" },

@@ -1,4 +1,5 @@
-// Small curves of the rows in view: asked for in one request, drawn once, and kept as long as the run does not change.
+// Small curves of the rows in view: asked for in one request, drawn once, and kept as long as the
+// run does not change.
 
 import { bytes, quantity } from "../../../lib/format";
 import type { Series } from "../../../api";
@@ -44,7 +45,10 @@ export function sparks(arrived: (ids: string[]) => void): Sparks {
       );
     });
   const key = (run: Run) => `${run.id} ${run.state}`;
-  /** Whether all that lack a curve were asked for in vain: the server reads them, or is away. The pause before they are asked for again grows. */
+  /**
+   * Whether all that lack a curve were asked for in vain: the server reads them, or is away. The
+   * pause before they are asked for again grows.
+   */
   const inVain = () => lacking().every((run) => unanswered.has(key(run)));
   const later = (ms: number) => {
     clearTimeout(timer);
@@ -105,7 +109,8 @@ function drawn(spark: Spark, run: Run): SVGElement {
     pad = 1.5;
   const points = spark.x.map(
     (x, i) =>
-      `${((x / end) * wide).toFixed(1)} ${(tall - pad - (spark.y[i]! / top) * (tall - 2 * pad)).toFixed(1)}`,
+      `${((x / end) * wide).toFixed(1)} ` +
+      `${(tall - pad - (spark.y[i]! / top) * (tall - 2 * pad)).toFixed(1)}`,
   );
   const line = points.length ? `M${points.join("L")}` : "",
     from = ((spark.x[0] ?? 0) / end) * wide;
@@ -117,7 +122,9 @@ function drawn(spark: Spark, run: Run): SVGElement {
     ["curve", line],
   );
   const said = points.length
-    ? `${spark.title}${spark.of ? `, ${spark.of}` : ""}: at most ${spark.unit === "bytes" ? bytes(top) : quantity(top, spark.unit)}, ${spark.label}${run.state === "running" ? ", so far" : ""}`
+    ? `${spark.title}${spark.of ? `, ${spark.of}` : ""}: ` +
+      `at most ${spark.unit === "bytes" ? bytes(top) : quantity(top, spark.unit)}, ` +
+      `${spark.label}${run.state === "running" ? ", so far" : ""}`
     : "No curve was recorded";
   picture.removeAttribute("aria-hidden");
   picture.setAttribute("role", "img");

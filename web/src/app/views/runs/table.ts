@@ -1,4 +1,5 @@
-// The rows of the list. Only those in view are in the document, all of one height, so a thousand runs cost what thirty do.
+// The rows of the list. Only those in view are in the document, all of one height, so a thousand
+// runs cost what thirty do.
 
 import { bytes, commandLine, count, programOf, toneOf, wallClock } from "../../../lib/format";
 import { badge, h } from "../../../views/dom";
@@ -46,6 +47,9 @@ export interface Table {
   cell(id: string): HTMLElement | null;
   close(): void;
 }
+
+/** A word of the search, also where it has blanks. */
+const quoted = (word: string) => (/\s/.test(word) ? `"${word}"` : word);
 
 export function runTable(doing: Doing): Table {
   const head = h("thead"),
@@ -181,7 +185,7 @@ export function runTable(doing: Doing): Table {
           "a",
           {
             class: "name",
-            href: `/?${new URLSearchParams({ q: `tag:${/\s/.test(run.name!) ? `"matrix=${run.name}"` : `matrix=${run.name}`}` })}`,
+            href: `/?${new URLSearchParams({ q: `tag:${quoted(`matrix=${run.name}`)}` })}`,
           },
           run.name,
         ),
@@ -296,7 +300,9 @@ export function runTable(doing: Doing): Table {
         "th",
         {
           scope: "col",
-          class: `${column.number && !curve ? "number" : ""}${i > 0 && spare(name, i - 1) ? " spare" : ""}`,
+          class:
+            (column.number && !curve ? "number" : "") +
+            (i > 0 && spare(name, i - 1) ? " spare" : ""),
           ...(now.name === name && !curve
             ? { "aria-sort": now.down ? "descending" : "ascending" }
             : {}),
@@ -339,7 +345,8 @@ export function runTable(doing: Doing): Table {
     element,
     show(next) {
       const of = (kind: "device" | "host") =>
-        next.runs.reduce((n, r) => (kindOfPeak(r) === kind ? Math.max(n, peakOf(r) ?? 0) : n), 1); // one scale for each kind
+        // one scale for each kind
+        next.runs.reduce((n, r) => (kindOfPeak(r) === kind ? Math.max(n, peakOf(r) ?? 0) : n), 1);
       const highest = { device: of("device"), host: of("host") },
         marks = `${next.columns.join()} ${highest.device} ${highest.host}`;
       if (marks !== drawnFor) rows.clear();
@@ -382,7 +389,10 @@ export function runTable(doing: Doing): Table {
   };
 }
 
-/** A row as it is to be, with the cells that stay: what is pointed at or has the focus is not taken away. */
+/**
+ * A row as it is to be, with the cells that stay: what is pointed at or has the focus is not taken
+ * away.
+ */
 function renewed(
   row: HTMLTableRowElement,
   next: HTMLTableRowElement,

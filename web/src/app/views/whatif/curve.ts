@@ -114,7 +114,8 @@ function marks(u: uPlot, t: Tried | null, at: number | null): void {
     ctx.restore();
   };
   const lacks =
-    t?.replayed.oom ?? (t?.verdict?.outcome === "avoided" ? undefined : t?.verdict?.event); // a request that the record refused ends no replay
+    // a request that the record refused ends no replay
+    t?.replayed.oom ?? (t?.verdict?.outcome === "avoided" ? undefined : t?.verdict?.event);
   if (lacks !== undefined) draw(lacks, colour("critical"), "out of memory");
   if (at !== null) draw(at, colour("text"), `after event ${count(Math.max(0, at - 1))}`);
 }

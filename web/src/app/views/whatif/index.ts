@@ -1,5 +1,6 @@
-// What if: the trace of a snapshot under other allocator settings or on another GPU, replayed while a slider moves. Both curves and both
-// segment maps lie on one scale; they obey and set the selection of the page.
+// What if: the trace of a snapshot under other allocator settings or on another GPU, replayed while
+// a slider moves. Both curves and both segment maps lie on one scale; they obey and set the
+// selection of the page.
 
 import "../../../style/explorer.css";
 import "../../../style/jobs.css";
@@ -123,7 +124,8 @@ function panel(app: App, id: string): Shown & { label: HTMLElement } {
     ).then(
       (t) => {
         if (closed || asking !== own) return;
-        const same = !answer || answer.categories.every((name, i) => name === t.categories[i]); // a server that read the file again may number them otherwise
+        // a server that read the file again may number them otherwise
+        const same = !answer || answer.categories.every((name, i) => name === t.categories[i]);
         if (known && !same) {
           record = null;
           ask(true);
@@ -234,8 +236,11 @@ function panel(app: App, id: string): Shown & { label: HTMLElement } {
         : [h("p", { class: "hint" }, "These are the settings of the record.")]),
     );
     spread.textContent = t.exact
-      ? `Every address of the record comes out of the model (rules of torch ${t.torch}). Addresses of new segments are made up, so ties between equal blocks may turn out otherwise.`
-      : `The model does not place every block of this trace where the record has it, so this is an estimate (rules of torch ${t.torch}).`;
+      ? `Every address of the record comes out of the model (rules of torch ${t.torch}). ` +
+        "Addresses of new segments are made up, so ties between equal blocks may turn out " +
+        "otherwise."
+      : "The model does not place every block of this trace where the record has it, " +
+        `so this is an estimate (rules of torch ${t.torch}).`;
     note.textContent = t.note ?? "";
     legend.replaceChildren(
       ...inks

@@ -49,7 +49,10 @@ function slider(
   return [h("label", { for: about.id! }, k.title, out), input];
 }
 
-/** The knobs, the GPU and the memory. changed is told with true when a slider has come to rest, or a switch was turned. */
+/**
+ * The knobs, the GPU and the memory. changed is told with true when a slider has come to rest, or a
+ * switch was turned.
+ */
 export function knobPanel(
   settings: Map<string, string>,
   changed: (rest: boolean) => void,
@@ -137,7 +140,8 @@ export function knobPanel(
       h(
         "small",
         { id: "knob-gpu-says" },
-        "Its memory, less what a process's context takes, is the limit. As recorded, it is what the allocator could have, where the trace tells.",
+        "Its memory, less what a process's context takes, is the limit. " +
+          "As recorded, it is what the allocator could have, where the trace tells.",
       ),
     ),
     h(

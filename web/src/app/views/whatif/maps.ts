@@ -1,5 +1,6 @@
-// The segments as recorded and as replayed, on one scale: row over row of the same stretch of memory, or one map after the other. Blocks have
-// the colours of what they are for; a click on one in the legend shows it alone.
+// The segments as recorded and as replayed, on one scale: row over row of the same stretch of
+// memory, or one map after the other. Blocks have the colours of what they are for; a click on one
+// in the legend shows it alone.
 
 import { bytes, count } from "../../../lib/format";
 import { inkOf } from "../../../lib/categories";
@@ -50,12 +51,15 @@ export function maps(app: App, apart: boolean, turned: (apart: boolean) => void)
     ] as const;
   const all: Tape[] = [both, ...each];
   const of = (s: Side) =>
-    `${bytes(s.moment.reserved_bytes)} reserved, ${bytes(s.moment.active_bytes)} in use, ${count(s.moment.segments.length)} segments, after event ${count(Math.max(0, s.moment.event))}`;
+    `${bytes(s.moment.reserved_bytes)} reserved, ${bytes(s.moment.active_bytes)} in use, ` +
+    `${count(s.moment.segments.length)} segments, after event ` +
+    `${count(Math.max(0, s.moment.event))}`;
   const draw = () => {
     places.replaceChildren(...(apart ? each.map((e) => e.element) : [both.element]));
     says.textContent = apart
       ? "By address, both on one scale. A click on a block chooses it in every panel."
-      : "By address: in each row the record above and the replay below it, on one scale. A click on a block chooses it in every panel.";
+      : "By address: in each row the record above and the replay below it, on one scale. " +
+        "A click on a block chooses it in every panel.";
     for (const b of choice.querySelectorAll("button"))
       b.setAttribute("aria-pressed", String((b.value === "apart") === apart));
     if (!t) return;

@@ -55,7 +55,8 @@ export function searching(
               ({ result: r, problem }) => {
                 if (!r) return end(problem ?? "It ended without a result.");
                 end(
-                  `${count(r.searched?.settings ?? 0)} settings in ${duration(r.searched?.duration_ns ?? 0)}. ${foundText(r)}`,
+                  `${count(r.searched?.settings ?? 0)} settings in ` +
+                    `${duration(r.searched?.duration_ns ?? 0)}. ${foundText(r)}`,
                 );
                 list.replaceChildren(
                   ...shownOf(r).map((f) => {
@@ -95,12 +96,17 @@ const lines = (conf: string) =>
 /** What a search comes to, in words. */
 function foundText({ best, recorded }: Found): string {
   if (!best) return "No setting is as good as the recorded one in every order of addresses.";
+  const none = "No setting is better than the recorded one.",
+    gain = best.gain_bytes;
   if (best.alloc_conf === recorded.alloc_conf)
-    return `No setting is better than the recorded one.${best.gain_bytes > 0 ? ` From a fresh start these reserve ${bytes(best.gain_bytes)} less than the record, which began with more cached.` : ""}`;
+    return gain > 0
+      ? `${none} From a fresh start these reserve ${bytes(gain)} less than the record, ` +
+          "which began with more cached."
+      : none;
   if (best.verdict) return `The best: ${best.verdict.text}`;
-  return best.gain_bytes > 0
-    ? `The best reserves ${bytes(best.gain_bytes)} less and holds in every order of addresses.`
-    : "No setting is better than the recorded one.";
+  return gain > 0
+    ? `The best reserves ${bytes(gain)} less and holds in every order of addresses.`
+    : none;
 }
 
 const most = 6,

@@ -18,7 +18,10 @@ const mostCopied = 20_000,
   missingTries = 8,
   missingMs = 1000;
 
-/** The address holds the rows that are picked (row=120-140), what is searched for (find=) and whether long rows are wrapped (wrap=1). */
+/**
+ * The address holds the rows that are picked (row=120-140), what is searched for (find=) and
+ * whether long rows are wrapped (wrap=1).
+ */
 interface Asked {
   picked: [number, number] | null;
   words: string;
@@ -152,13 +155,15 @@ export const output: PartOf = (feed: Feed, app: App): Part => {
       .filter(Boolean)
       .join(" · ");
     const { words } = asked(app.get());
+    const chosen = now >= 0 ? `${count(found.indexOf(now) + 1)} of ` : "",
+      more = found.length >= mostFound ? " or more" : "";
     hits.textContent = !words
       ? ""
       : share < 1
         ? `${count(found.length)}, ${Math.floor(share * 100)} % searched`
         : found.length === 0
           ? "nothing found"
-          : `${now >= 0 ? `${count(found.indexOf(now) + 1)} of ` : ""}${count(found.length)}${found.length >= mostFound ? " or more" : ""}`;
+          : chosen + count(found.length) + more;
     previous.disabled = next.disabled = found.length === 0;
     previous.hidden = next.hidden = hits.hidden = !words;
   };
@@ -283,7 +288,8 @@ export const output: PartOf = (feed: Feed, app: App): Part => {
   const missing = () => {
     if (panel.isConnected) return;
     lacks = true;
-    const line = `hightide run --capture -- ${commandLine(report?.run.command ?? []) || "python train.py"}`;
+    const command = commandLine(report?.run.command ?? []) || "python train.py",
+      line = `hightide run --capture -- ${command}`;
     place.replaceChildren(
       section(
         "output",
@@ -291,7 +297,8 @@ export const output: PartOf = (feed: Feed, app: App): Part => {
         h(
           "p",
           { class: "hint" },
-          "What this run wrote to its terminal was not kept. It is kept, colours and all, where the run begins with:",
+          "What this run wrote to its terminal was not kept. " +
+            "It is kept, colours and all, where the run begins with:",
         ),
         copier(line, { class: "command" }, h("code", {}, line)),
       ),
@@ -310,7 +317,8 @@ export const output: PartOf = (feed: Feed, app: App): Part => {
         return;
       }
       if (live && ++tries < missingTries)
-        timer = window.setTimeout(() => void refresh(true), missingMs); // the file may come a moment after the recording
+        // the file may come a moment after the recording
+        timer = window.setTimeout(() => void refresh(true), missingMs);
       else missing();
     }
   };

@@ -156,7 +156,9 @@ export function rowView(
     page: () => Math.max(Math.floor(height() / rowHeight) - 1, 1),
     following: () => follows,
     settle: () => {
-      element.style.height = `min(${Math.max(shows.rows(), 3) * rowHeight + 18}px, ${getComputedStyle(element).getPropertyValue("--tall")})`;
+      element.style.height =
+        `min(${Math.max(shows.rows(), 3) * rowHeight + 18}px, ` +
+        `${getComputedStyle(element).getPropertyValue("--tall")})`;
     },
     wrap: (on) => {
       wraps = on;
@@ -223,7 +225,10 @@ function line(
   return h("div", { class: chosen ? "term-row picked" : "term-row" }, number, text);
 }
 
-/** The runs of a row as elements, cut where what was searched for begins and ends. Whatever is in them is text. */
+/**
+ * The runs of a row as elements, cut where what was searched for begins and ends. Whatever is in
+ * them is text.
+ */
 function pieces(row: Row, words: string, current: boolean, page: Page): Node[] {
   const edges: [number, number][] = [];
   const low = row.text.toLowerCase();

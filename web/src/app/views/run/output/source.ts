@@ -1,6 +1,9 @@
-// What a program wrote, fetched in the parts that are shown:  blocks (GET …/output/rows) ──▶ bytes of one ──▶ Screen ──▶ rows
+// What a program wrote, fetched in the parts that are shown:
 //
-// However much there is, a few blocks are kept. Of a run that is recorded, the last block is written on as the stream tells.
+//	blocks (GET …/output/rows) ──▶ bytes of one ──▶ Screen ──▶ rows
+//
+// However much there is, a few blocks are kept. Of a run that is recorded, the last block is
+// written on as the stream tells.
 
 import { Screen, type Row } from "../../../../lib/terminal/screen";
 import { get, Problem } from "../../../api";
@@ -73,7 +76,8 @@ export function outputOf(
     asking: Promise<void> | null = null,
     again = false,
     timer = 0;
-  let owners: number[] = []; // of each block the first row that it or a later one writes to: ascending
+  // of each block the first row that it or a later one writes to: ascending
+  let owners: number[] = [];
 
   const bytes = async (from: number, to: number): Promise<string> => {
     const asking = await api(

@@ -1,0 +1,124 @@
+"""Hold the lengths of lines and functions: what is longer is named as file:line, and this ends with 1.
+
+    python3 scripts/limits.py
+
+A function's length is what an editor shows: from its first line to its last, with the functions inside it. A table of
+data at the top of a file is no function and may be as long as it has rows. Tests are not held to a length of functions,
+as a group of tests is a function for the language and a list for its reader. Needs web/node_modules.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+WEB = ROOT / "web"
+
+LINE = {".ts": 100}  # columns, by the files' suffix
+FUNCTION = 80  # lines
+# Functions yet to be split, by file. One that is no longer too long has to leave this list.
+LONGER: dict[str, set[str]] = {
+    "web/src/app/fields.ts": {"form"},
+    "web/src/app/frame/palette.ts": {"palette"},
+    "web/src/app/views/catalogue.ts": {"cataloguePanel"},
+    "web/src/app/views/diff.ts": {"diffPage"},
+    "web/src/app/views/explorer/cached.ts": {"cachedPanel"},
+    "web/src/app/views/explorer/events.ts": {"eventList"},
+    "web/src/app/views/explorer/flames.ts": {"flamePanel"},
+    "web/src/app/views/explorer/index.ts": {"boardOf"},
+    "web/src/app/views/explorer/picture.ts": {"picture"},
+    "web/src/app/views/explorer/segments.ts": {"segmentMap"},
+    "web/src/app/views/explorer/stacked.ts": {"stacked"},
+    "web/src/app/views/fitcurve.ts": {"fitCurve"},
+    "web/src/app/views/imagine.ts": {"show"},
+    "web/src/app/views/job.ts": {"jobPanel"},
+    "web/src/app/views/run/feed.ts": {"feed"},
+    "web/src/app/views/run/output/index.ts": {"output"},
+    "web/src/app/views/run/output/rows.ts": {"rowView"},
+    "web/src/app/views/run/output/source.ts": {"outputOf"},
+    "web/src/app/views/run/tracks.ts": {"tracksPart"},
+    "web/src/app/views/runs/columns.ts": {"columnChooser"},
+    "web/src/app/views/runs/index.ts": {"runsPage"},
+    "web/src/app/views/runs/table.ts": {"runTable"},
+    "web/src/app/views/snapshots.ts": {"snapshotsPage"},
+    "web/src/app/views/tape.ts": {"tape"},
+    "web/src/app/views/whatif/curve.ts": {"curve"},
+    "web/src/app/views/whatif/index.ts": {"panel"},
+    "web/src/app/views/whatif/knobpanel.ts": {"knobPanel"},
+    "web/src/app/views/whatif/maps.ts": {"maps"},
+    "web/src/draw/overview.ts": {"overview"},
+    "web/src/matrix/views/bars.ts": {"drawBar", "draw"},
+    "web/src/matrix/views/heat.ts": {"draw"},
+    "web/src/matrix/views/picture.ts": {"picture"},
+    "web/src/matrix/views/ratios.ts": {"draw"},
+    "web/src/matrix/views/scaling.ts": {"draw", "line"},
+    "web/src/tracks/hand.ts": {"hand"},
+    "web/src/tracks/index.ts": {"build", "tracks"},
+    "web/src/tracks/range.ts": {"rangePanel"},
+    "web/src/tracks/rows.ts": {"row"},
+    "web/src/views/bothcourses.ts": {"course", "drawn", "figuresOf"},
+    "web/src/views/cards.ts": {"cards"},
+    "web/src/views/comparison.ts": {"comparison"},
+    "web/src/views/course.ts": {"course", "made"},
+    "web/src/views/flame.ts": {"flame"},
+    "web/src/views/flames.ts": {"picture"},
+    "web/src/views/functions.ts": {"functionTable"},
+    "web/src/views/growth.ts": {"growth"},
+    "web/src/views/segments.ts": {"map"},
+    "web/src/views/sitemap.ts": {"sitemap"},
+    "web/src/views/tables.ts": {"liveTable"},
+    "web/src/views/waterfall.ts": {"drawn"},
+}
+
+
+def sources(folder: Path, suffix: str) -> list[Path]:
+    files = sorted(file for file in folder.rglob(f"*{suffix}") if "node_modules" not in file.parts)
+    if not files:
+        raise SystemExit(f"limits: no {suffix} files in {folder.relative_to(ROOT)}")
+    return files
+
+
+def long_lines(files: list[Path], most: int) -> Iterator[str]:
+    for file in files:
+        for number, line in enumerate(file.read_text("utf-8").splitlines(), 1):
+            if len(line) > most:
+                yield f"{file.relative_to(ROOT)}:{number}: a line of {len(line)} columns; at most {most}"
+
+
+def typescript_functions(files: list[Path]) -> Iterator[tuple[str, int, str]]:
+    """Where each function begins (file:line), how many lines it has, its name."""
+    names = [str(file.relative_to(WEB)) for file in files if not file.name.endswith(".test.ts")]
+    listed = subprocess.run(["node", "functions.mjs", *names], cwd=WEB, check=True, capture_output=True, text=True)
+    for row in listed.stdout.splitlines():
+        place, lines, name = row.split("\t")
+        yield f"web/{place}", int(lines), name
+
+
+def long_functions(found: Iterator[tuple[str, int, str]]) -> Iterator[str]:
+    known = {(file, name) for file, names in LONGER.items() for name in names}
+    long = set()
+    for place, lines, name in found:
+        if lines <= FUNCTION:
+            continue
+        long.add((place.rsplit(":", 1)[0], name))
+        if (place.rsplit(":", 1)[0], name) not in known:
+            yield f"{place}: {name} has {lines} lines; at most {FUNCTION}"
+    for file, name in sorted(known - long):
+        yield f"{file}: {name} is short now: take it off LONGER in scripts/limits.py"
+
+
+def main() -> int:
+    typescript = sources(WEB, ".ts")
+    faults = [
+        *long_lines(typescript, LINE[".ts"]),
+        *long_functions(typescript_functions(typescript)),
+    ]
+    print("\n".join(faults))
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
