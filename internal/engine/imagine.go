@@ -76,7 +76,7 @@ func (e *Engine) imagineSession(ctx context.Context, o *ImagineOptions) (*imagin
 	base.Version, base.Runtime = Version, o.sharing(e.Runtime)
 	s, err := imagine.New(ctx, o.Options, base)
 	if err != nil {
-		return nil, err
+		return nil, refused(err)
 	}
 	helpers, err := e.imagineHelpers()
 	if err != nil {

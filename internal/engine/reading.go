@@ -223,6 +223,9 @@ func Rules(path string) ([]usage.CategoryRule, error) {
 // Replay runs recorded traces of allocations again under other settings or on a smaller device.
 func (e *Engine) Replay(ctx context.Context, refs []string, o replay.Options) (*replay.Result, error) {
 	o.Version, o.Workers = Version, e.Runtime.Cores
+	if err := o.Check(); err != nil {
+		return nil, err
+	}
 	var sources []replay.Source
 	for _, ref := range refs {
 		found, err := e.histories(ctx, ref)

@@ -197,10 +197,18 @@ func (e *Engine) channelDir(result *RunResult) string {
 	return observe.SharedPath(root, result.ID)
 }
 
+// refused gives a command that cannot be started its exit code; any other error stays as it is.
+func refused(err error) error {
+	var launched *launch.Error
+	if errors.As(err, &launched) {
+		return &fail.Error{Code: launched.Code, Err: err, Hint: launched.Hint}
+	}
+	return err
+}
+
 func launchError(err error) error {
-	var refused *launch.Error
-	if errors.As(err, &refused) {
-		return &fail.Error{Code: refused.Code, Err: err, Hint: refused.Hint}
+	if err := refused(err); fail.Code(err) != fail.ExitOwn {
+		return err
 	}
 	return fail.Environment("is there room in shared memory? see df /dev/shm", "start: %w", err)
 }

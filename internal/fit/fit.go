@@ -218,10 +218,6 @@ func (o *Options) check() (*Result, headroom, error) {
 	if err := o.checkModel(); err != nil {
 		return nil, room, err
 	}
-	if o.Device == "cuda" && !hasGPU(o.Env) {
-		return nil, room, fail.Environment("--gpu a10 imagines one (hightide gpus lists them); --device cpu measures on "+
-			"the host", "this machine has no GPU")
-	}
 	room, err := parseHeadroom(o.Headroom)
 	if err != nil {
 		return nil, room, err
@@ -238,6 +234,10 @@ func (o *Options) check() (*Result, headroom, error) {
 		if n < 0 {
 			return nil, room, fail.Usage("", "%s %d: a batch cannot be negative", name, n)
 		}
+	}
+	if o.Device == "cuda" && !hasGPU(o.Env) {
+		return nil, room, fail.Environment("--gpu a10 imagines one (hightide gpus lists them); --device cpu measures on "+
+			"the host", "this machine has no GPU")
 	}
 	return result, room, nil
 }

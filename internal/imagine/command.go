@@ -8,83 +8,126 @@ import (
 	"strings"
 
 	"hightide/internal/allocator"
+	"hightide/internal/fail"
 	"hightide/internal/pythons"
 )
 
-// rankCommand is a command taken apart: what starts the ranks, and what each rank runs.
+// rankCommand is a command taken apart: what each rank runs, and how many ranks its launcher was to start on a node.
 type rankCommand struct {
-	rank    []string // the command of one rank
-	perNode int      // ranks a node, as the launcher was told; 0: it was not, or there is no launcher
+	rank    []string
+	perNode int // 0: it was not said, or there is no launcher
 }
 
-// Flags of launchers that take no value; every other flag takes one, as --flag value or --flag=value.
-var (
-	torchrunSwitches   = []string{"standalone", "module", "m", "no-python", "run-path", "virtual-local-rank"}
-	accelerateSwitches = []string{"cpu", "multi-gpu", "tpu", "use-deepspeed", "use-fsdp", "use-megatron-lm",
-		"use-parallelism-config", "use-xpu", "ipex",
-		"quiet", "q", "module", "m", "no-python", "same-network", "enable-cpu-affinity", "debug", "standalone"}
-)
+// launcher is a program that starts ranks, as its command line is read.
+type launcher struct {
+	switches []string // flags that take no value; every other one takes one, as --flag value or --flag=value
+	perNode  []string // flags that say the ranks of a node
+	nodes    string   // the flag that says the nodes, where perNode says the ranks of all
+	stays    bool     // it says more to a rank than its number, so that the rank starts with it (ranks.py of the agent)
+}
 
-// takeApart finds the script behind torchrun, python -m torch.distributed.run, accelerate launch. A
-// command without a launcher is its own rank. ok is false where a launcher's words make no sense.
-func takeApart(command []string) (l rankCommand, ok bool) {
-	name, python := filepath.Base(command[0]), pythons.OfCommand(command)
+// launchers by the words that start them.
+var launchers = map[string]launcher{
+	"torchrun": {switches: []string{"standalone", "module", "m", "no-python", "run-path", "virtual-local-rank"},
+		perNode: []string{"nproc-per-node"}},
+	"accelerate launch": {switches: []string{"cpu", "multi-gpu", "tpu", "use-deepspeed", "use-fsdp", "use-megatron-lm",
+		"use-parallelism-config", "use-xpu", "ipex", "quiet", "q", "module", "m", "no-python", "same-network",
+		"enable-cpu-affinity", "debug", "standalone"},
+		perNode: []string{"num-processes"}, nodes: "num-machines", stays: true},
+	"deepspeed": {switches: []string{"module", "no-python", "no-local-rank", "no-ssh", "no-ssh-check", "force-multi",
+		"save-pid", "bind-cores-to-rank", "quiet", "q"},
+		perNode: []string{"num-gpus", "num-accelerators"}, stays: true},
+}
+
+// modules are launchers as python -m starts them.
+var modules = map[string]string{
+	"torch.distributed.run": "torchrun", "torch.distributed.launch": "torchrun",
+	"accelerate.commands.launch": "accelerate launch", "deepspeed.launcher.runner": "deepspeed",
+}
+
+// starters start the processes of a cluster, and nothing of ours is in them.
+var starters = []string{"mpirun", "mpiexec", "mpiexec.hydra", "orterun", "prterun", "srun", "jsrun", "aprun",
+	"horovodrun"}
+
+// takeApart finds the script behind a launcher. A command without a launcher is its own rank, and so is one whose
+// launcher stays or does not say its interpreter. An error is of usage.
+func takeApart(command []string) (rankCommand, error) {
+	name, words := launcherOf(command)
+	l, known := launchers[name]
 	switch {
-	case name == "torchrun":
-		return unwrap(python, command[1:], torchrunSwitches)
-	case name == "accelerate" && len(command) > 1 && command[1] == "launch":
-		return unwrap(python, command[2:], accelerateSwitches)
-	case pythons.Named(name):
-		for i, word := range command[1:] {
-			if word == "-m" && i+2 < len(command) {
-				switch command[i+2] {
-				case "torch.distributed.run", "torch.distributed.launch":
-					return unwrap(command[0], command[i+3:], torchrunSwitches)
-				case "accelerate.commands.launch":
-					return unwrap(command[0], command[i+3:], accelerateSwitches)
-				}
-			}
-			if !strings.HasPrefix(word, "-") {
-				break
-			}
+	case slices.Contains(starters, name):
+		return rankCommand{}, fail.Usage("give what each rank runs, as in --world-size 128 -- python train.py",
+			"--world-size starts the ranks itself, and so does %s", name)
+	case !known:
+		return rankCommand{rank: command}, nil
+	}
+	apart, ok := l.unwrap(pythons.OfCommand(command), words)
+	if !ok {
+		return apart, fail.Usage("give the command as "+name+" takes it: "+name+" [flags] train.py", "no script in %s",
+			strings.Join(command, " "))
+	}
+	if l.stays || apart.rank[0] == "" {
+		apart.rank = command
+	}
+	return apart, nil
+}
+
+// launcherOf names the launcher that a command starts with, and the words after it.
+func launcherOf(command []string) (name string, words []string) {
+	name = filepath.Base(command[0])
+	if len(command) > 1 && name == "accelerate" {
+		return name + " " + command[1], command[2:]
+	}
+	if !pythons.Named(name) {
+		return name, command[1:]
+	}
+	for i := 1; i+1 < len(command) && strings.HasPrefix(command[i], "-"); i++ {
+		switch command[i] {
+		case "-m":
+			return modules[command[i+1]], command[i+2:]
+		case "-W", "-X":
+			i++
 		}
 	}
-	return rankCommand{rank: command}, true
+	return "", nil
 }
 
-func unwrap(python string, words, switches []string) (l rankCommand, ok bool) {
+// unwrap is the command of a rank by the words after its launcher; ok is false where there is no script. Of a python
+// that is not known the first word is "".
+func (l *launcher) unwrap(python string, words []string) (apart rankCommand, ok bool) {
 	var module, noPython bool
+	nodes := 1
 	for i := 0; i < len(words); i++ {
 		word := words[i]
 		if !strings.HasPrefix(word, "-") || word == "-" {
+			apart.perNode /= max(1, nodes)
 			switch {
 			case noPython:
-				l.rank = words[i:]
+				apart.rank = words[i:]
 			case module:
-				l.rank = append([]string{python, "-m"}, words[i:]...)
+				apart.rank = append([]string{python, "-m"}, words[i:]...)
 			default:
-				l.rank = append([]string{python}, words[i:]...)
+				apart.rank = append([]string{python}, words[i:]...)
 			}
-			return l, noPython || python != ""
+			return apart, true
 		}
 		flag, value, joined := strings.Cut(strings.TrimLeft(word, "-"), "=")
 		flag = strings.ReplaceAll(flag, "_", "-")
-		switch {
-		case flag == "m" || flag == "module":
-			module = true
-		case flag == "no-python":
-			noPython = true
-		}
-		if !joined && !slices.Contains(switches, flag) {
+		module = module || flag == "m" || flag == "module"
+		noPython = noPython || flag == "no-python"
+		if !joined && !slices.Contains(l.switches, flag) {
 			if i++; i < len(words) {
 				value = words[i]
 			}
 		}
-		if flag == "nproc-per-node" || flag == "num-processes" {
-			l.perNode, _ = strconv.Atoi(value)
+		switch {
+		case slices.Contains(l.perNode, flag):
+			apart.perNode, _ = strconv.Atoi(value)
+		case flag == l.nodes:
+			nodes, _ = strconv.Atoi(value)
 		}
 	}
-	return l, false
+	return apart, false
 }
 
 // batchFlag is where a command says its batch size.

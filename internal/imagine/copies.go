@@ -36,8 +36,8 @@ type copyRequests struct {
 // forks says whether the program can be started once and forked for each GPU: it must be one Python
 // process that the command itself starts.
 func (s *Session) forks(t *trial) bool {
-	apart, ok := takeApart(t.command)
-	return ok && t.count == 1 && len(s.play) == 0 && pythons.Named(t.command[0]) && slices.Equal(apart.rank, t.command)
+	apart, err := takeApart(t.command)
+	return err == nil && t.count == 1 && len(s.play) == 0 && pythons.Named(t.command[0]) && slices.Equal(apart.rank, t.command)
 }
 
 // single has libraries start no threads of their own: a process with threads cannot be forked.

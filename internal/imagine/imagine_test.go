@@ -48,6 +48,42 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// TestWrongWordsComeFirst: what is wrong in what the user typed is said before what this machine lacks: here the
+// program itself is not there.
+func TestWrongWordsComeFirst(t *testing.T) {
+	missing := []string{"torchrun", "train.py"}
+	for want, c := range map[string]struct {
+		o       Options
+		command []string
+	}{
+		`no GPU "nosuch" in the catalogue`: {o: Options{GPU: "nosuch"}},
+		"there is no file /nowhere":        {o: Options{GPU: "a10", Catalogue: []string{"/nowhere/gpus.toml"}}},
+		"--memory 1.00 MiB is less":        {o: Options{GPU: "a10", Memory: mem.MiB}},
+		"--steps some":                     {o: Options{Until: "some"}},
+		"--until tea":                      {o: Options{Reach: []string{"tea"}}},
+		"--data-sizes much":                {o: Options{Sizes: "much"}},
+		"--read-value one":                 {o: Options{ReadValues: []string{"one"}}},
+		"--gpus 17":                        {o: Options{GPUs: 17}},
+		"--world-size -1":                  {o: Options{World: -1}},
+		"--play 0 without":                 {o: Options{PlayList: "0"}},
+		"--play 9":                         {o: Options{World: 8, PlayList: "9"}},
+		"--gpu all imagines":               {o: Options{GPU: AllGPUs, World: 8}},
+		"no script in torchrun":            {o: Options{World: 8}, command: []string{"torchrun"}},
+		"so does mpirun":                   {o: Options{World: 8}, command: []string{"mpirun", "python", "train.py"}},
+		"torchrun: command not found":      {},
+		"./train.sh: no such file":         {command: []string{"./train.sh"}},
+		"python3.99: command not found":    {o: Options{World: 8}, command: []string{"python3.99", "train.py"}},
+	} {
+		if c.command == nil {
+			c.command = missing
+		}
+		_, err := New(context.Background(), c.o, observe.Options{Command: c.command, Env: []string{"PATH=/nowhere"}})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v, %q: %v; want %q", c.o, c.command, err, want)
+		}
+	}
+}
+
 func TestImaginable(t *testing.T) {
 	for _, c := range []struct{ torch, tensorflow, cuda, rocm, note, fails string }{
 		{torch: "2.15.0+cu130", cuda: "13.0"},

@@ -186,15 +186,18 @@ func (s *Session) prepare(ctx context.Context) (trial, error) {
 	if err := o.check(); err != nil {
 		return trial{}, err
 	}
-	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
-		return trial{}, fail.Environment("imagine on a Linux machine or in a container",
-			"imaginary GPUs need Linux on x86-64; this is %s on %s", runtime.GOOS, runtime.GOARCH)
-	}
-	var err error
-	if s.catalogue, err = gpus.Load(o.Catalogue...); err != nil {
+	t, err := s.asked()
+	if err != nil {
 		return trial{}, err
 	}
-	if err := s.findPython(ctx); err != nil {
+	return t, s.machine(ctx)
+}
+
+// asked is the first trial as the user's words say it; nothing of the machine is looked at but the catalogue's files.
+func (s *Session) asked() (trial, error) {
+	o := &s.Options
+	var err error
+	if s.catalogue, err = gpus.Load(o.Catalogue...); err != nil {
 		return trial{}, err
 	}
 	t := trial{command: s.Base.Command, count: max(o.GPUs, 1), env: map[string]string{}}
@@ -222,6 +225,19 @@ func (s *Session) prepare(ctx context.Context) (trial, error) {
 		t.env[allocator.Variable] = o.AllocConf
 	}
 	return t, s.cluster(&t)
+}
+
+// machine refuses what this machine cannot imagine: another platform, a program that is not here, an interpreter
+// without PyTorch.
+func (s *Session) machine(ctx context.Context) error {
+	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
+		return fail.Environment("imagine on a Linux machine or in a container",
+			"imaginary GPUs need Linux on x86-64; this is %s on %s", runtime.GOOS, runtime.GOARCH)
+	}
+	if _, err := launch.Find(s.Base.Command[0], s.Base.Env); err != nil {
+		return err
+	}
+	return s.findPython(ctx)
 }
 
 // check refuses flags that make no sense, and fills in defaults.
@@ -262,7 +278,7 @@ func (o *Options) check() error {
 	return nil
 }
 
-// cluster prepares a trial of a world larger than this machine.
+// cluster prepares a trial of a world larger than this machine, and refuses a command that says no program.
 func (s *Session) cluster(t *trial) (err error) {
 	o := &s.Options
 	if o.World == 0 {
@@ -271,10 +287,9 @@ func (s *Session) cluster(t *trial) (err error) {
 	if s.play, err = parsePlay(o.PlayList, o.World); err != nil {
 		return err
 	}
-	apart, ok := takeApart(t.command)
-	if !ok {
-		return fail.Usage("give the command as torchrun takes it: torchrun [flags] train.py", "no script in %s",
-			strings.Join(t.command, " "))
+	apart, err := takeApart(t.command)
+	if err != nil {
+		return err
 	}
 	t.command = apart.rank
 	if o.GPUs == 0 {

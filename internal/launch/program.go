@@ -59,7 +59,8 @@ func findProgram(name, path string) (string, error) {
 	if denied != nil {
 		return "", denied
 	}
-	return "", &Error{Code: 127, Err: fmt.Errorf("%s: command not found", name)}
+	return "", &Error{Code: 127, Err: fmt.Errorf("%s: command not found", name),
+		Hint: "activate the environment that has it, or give its path, as .venv/bin/" + name}
 }
 
 // interpreted says how a file is run that is not marked as a program.

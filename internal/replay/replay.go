@@ -50,7 +50,7 @@ type Source struct {
 // Run replays recorded traces of allocations under other settings or on a smaller device. Of several
 // sources, as of the ranks of one job, each is replayed for itself; the result sums them up.
 func Run(ctx context.Context, sources []Source, o Options) (*Result, error) {
-	if err := o.check(); err != nil {
+	if err := o.Check(); err != nil {
 		return nil, err
 	}
 	var all []*replaying
@@ -82,7 +82,12 @@ func Run(ctx context.Context, sources []Source, o Options) (*Result, error) {
 }
 
 // check refuses what makes no sense together, and fills in the default.
-func (o *Options) check() error {
+// Check refuses options that make no sense, whatever the trace. Whether PyTorch knew an allocator's setting depends on
+// the trace.
+func (o *Options) Check() error {
+	if _, _, err := o.capacity(); err != nil {
+		return err
+	}
 	o.Policy = cmp.Or(o.Policy, "native")
 	if _, ok := allocator.FindPolicy(o.Policy); !ok {
 		return fail.Choice("--policy", o.Policy, []string{"native", "async", "bfc", "ideal"})

@@ -1,6 +1,6 @@
 """One process plays one rank of many: the real process groups and communicators, and nobody else there.
 
-    torchrun, accelerate ─▶ the launcher becomes the script, as the rank that is played
+    torchrun, accelerate, deepspeed ─▶ the launcher becomes the script, as the rank that is played
     init_process_group ─▶ a store in this process instead of the network ─▶ ProcessGroupNCCL, told made-up ids
     objects of other ranks ─▶ theirs where they are played too (mailbox.py), else what this rank itself would
                               have sent, counted and named by line
@@ -15,7 +15,7 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from typing import Any, Callable, Dict, Iterator, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 from ..calls import given
 from .ledger import Ledger
@@ -39,6 +39,7 @@ def install(ledger: Ledger, torch: Any, watch: Callable[[str, Callable[[Any], No
     place = played()
     if place is not None:
         watch("torch.distributed.launcher.api", lambda module: _launcher(module, place))
+        watch("deepspeed.launcher.runner", lambda module: _deepspeed(module, place))
     if not torch.distributed.is_available():
         return
     watch("torch.distributed.distributed_c10d", lambda module: _fakes(module, ledger))
@@ -123,12 +124,36 @@ def _launcher(module: Any, place: Tuple[int, int]) -> None:
         if callable(entry):
             return {place[0]: entry(*args)}
         local = os.environ["LOCAL_RANK"]
-        command = [entry] + [str(a).replace("${local_rank}", local).replace("$local_rank", local) for a in args]
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os.execvp(command[0], command)
+        _become([entry] + [str(a).replace("${local_rank}", local).replace("$local_rank", local) for a in args])
 
     module.elastic_launch.__call__ = __call__
+
+
+def _deepspeed(module: Any, place: Tuple[int, int]) -> None:
+    """DeepSpeed's own launcher, which tells a rank its place on the machine by an argument too."""
+    original = module.main
+
+    @functools.wraps(original)
+    def main(args: Any = None) -> Any:
+        asked = module.parse_args(args)
+        if getattr(asked, "autotuning", ""):
+            return original(args)
+        local = asked.num_gpus if asked.num_gpus > 0 else int(os.environ.get("LOCAL_WORLD_SIZE", "0") or 0)
+        os.environ.update(environment(*place, local))
+        command = [] if asked.no_python else [sys.executable, "-u", *["-m"] * asked.module]
+        command.append(asked.user_script)
+        if not asked.no_local_rank:
+            command.append("--local_rank=" + os.environ["LOCAL_RANK"])
+        _become(command + asked.user_args)
+
+    module.main = main
+
+
+def _become(command: List[str]) -> None:
+    """Run a command in the place of this process."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execvp(command[0], command)
 
 
 def _groups(module: Any, torch: Any, ledger: Ledger, place: Tuple[int, int]) -> None:
