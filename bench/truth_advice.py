@@ -235,7 +235,7 @@ def torch_pairs() -> list[Pair]:
             "handle = net.register_forward_hook(hook_of(torch.full((262144,), 1.0)))\nhandle.remove()",
         ),
         Pair(
-            "concatenated", r"Collect the parts|preallocat|array made", TORCH + "history = torch.zeros(0)", "global history\nhistory = torch.cat([history, torch.full((131072,), 1.0)])",
+            "concatenated", r"Drop of `history` what is no longer needed", TORCH + "history = torch.zeros(0)", "global history\nhistory = torch.cat([history, torch.full((131072,), 1.0)])",
             (TORCH + "history = torch.zeros(8 * 131072)", "history[(step % 8) * 131072:(step % 8 + 1) * 131072] = 1.0"),
         ),
         Pair(
@@ -250,6 +250,27 @@ def torch_pairs() -> list[Pair]:
     return pairs
 
 
+def block_pairs() -> list[Pair]:
+    """Text, buffers and arrays that are one block of memory, which gets larger."""
+    file, numpy = "dump = open(os.devnull, 'w')", "import numpy as np\n"
+    write = r"[Ww]rite .*to a file"
+    return [
+        Pair("str", write, f"log = ''\n{file}", "global log\nlog += chr(97 + step % 26) * 300000", "dump.write(chr(97 + step % 26) * 300000)"),
+        Pair("str of a dict", write, f"state = {{'log': ''}}\n{file}", "state['log'] += chr(97 + step % 26) * 300000", "dump.write('a' * 300000)"),
+        Pair("bytes", write, f"log = b''\n{file}", "global log\nlog = log + bytes([step % 256]) * 300000", "dump.write('a' * 300000)"),
+        Pair("bytearray", r"del buffer\[:n\]", "received = bytearray()", "received.extend(bytes([step % 256]) * 400000)",
+             "received.extend(bytes([step % 256]) * 400000); del received[:-800000]"),
+        Pair("array.array", r"del values\[:n\]", "import array\nsamples = array.array('d')", "samples.extend([float(step)] * 50000)",
+             "samples.extend([float(step)] * 50000); del samples[:-100000]"),
+        Pair("BytesIO", r"truncate\(\)", "import io\nbuffer = io.BytesIO()", "buffer.write(bytes([step % 256]) * 400000)",
+             "buffer.seek(0); buffer.truncate(); buffer.write(bytes([step % 256]) * 400000)"),
+        Pair("StringIO", r"truncate\(\)", "import io\nlines = io.StringIO()", "print(chr(97 + step % 26) * 300000, file=lines)",
+             "lines.seek(0); lines.truncate(); print(chr(97 + step % 26) * 300000, file=lines)"),
+        Pair("np.append", r"Drop of `seen` what is no longer needed", numpy + "seen = np.zeros(0)", "global seen\nseen = np.append(seen, np.full(50000, 1.0))",
+             "global seen\nseen = np.append(seen, np.full(50000, 1.0))[-200000:].copy()"),
+    ]  # fmt: skip
+
+
 def other_pairs() -> list[Pair]:
     frames = CACHE / "notebook" / "bin" / "python"
     return [
@@ -258,7 +279,7 @@ def other_pairs() -> list[Pair]:
             "kept.append(pd.DataFrame({'a': np.full(131072, 1.0)})); del kept[:-8]", python=frames,
         ),
         Pair(
-            "pandas appended", r"Collect the parts|once at the end", "import numpy as np, pandas as pd\nkept = pd.DataFrame({'a': np.zeros(0)})",
+            "pandas appended", r"Drop of `kept` what is no longer needed", "import numpy as np, pandas as pd\nkept = pd.DataFrame({'a': np.zeros(0)})",
             "global kept\nkept = pd.concat([kept, pd.DataFrame({'a': np.full(131072, 1.0)})])",
             "global kept\nkept = pd.DataFrame({'a': np.full(131072, 1.0)})", python=frames,
         ),
@@ -268,7 +289,7 @@ def other_pairs() -> list[Pair]:
 
 
 def known() -> list[Pair]:
-    return [*numpy_pairs(), *torch_pairs(), *other_pairs()]
+    return [*numpy_pairs(), *torch_pairs(), *block_pairs(), *other_pairs()]
 
 
 @dataclass

@@ -3,6 +3,7 @@ package analyze
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -124,7 +125,7 @@ func (in *Input) growthWords(g *growing, at mem.Location) string {
 	}
 	switch {
 	case len(g.lines) > 0 || g.source != "heap":
-	case g.holder.Kind == kindArray:
+	case oneBlock(*g.holder):
 		b.WriteString(" The figure is from its sizes, as they were seen.")
 	default:
 		b.WriteString(" Its tensors lie in an arena of TensorFlow's own, so the figure is from their sizes, and which " +
@@ -176,9 +177,12 @@ func (in *Input) holderWords(g *growing, at mem.Location, quoted string) string 
 			where = fmt.Sprintf(" (at %s: %s)", lineNames(g.holder), severalLines(g.holder))
 		}
 	}
-	if g.holder.Kind == kindArray {
-		return fmt.Sprintf("The array `%s`%s is replaced again and again by a larger one that is made of it. ",
-			g.holder.Name, where)
+	switch {
+	case slices.Contains(replacedKinds, g.holder.Kind):
+		return fmt.Sprintf("The %s `%s`%s is replaced again and again by a larger one that is made of it. ",
+			g.holder.Kind, g.holder.Name, where)
+	case oneBlock(*g.holder):
+		return fmt.Sprintf("The %s `%s`%s gets larger and larger. ", g.holder.Kind, g.holder.Name, where)
 	}
 	return fmt.Sprintf("The %s `%s`%s gains %s%s. ", g.holder.Kind, g.holder.Name, where, g.items(), contents(g.holder))
 }
@@ -194,7 +198,7 @@ func severalLines(h *mem.Holder) string {
 // bySizes says what a container's items keep by their own sizes, where the sampled heap shows less.
 func (g *growing) bySizes() string {
 	rate := holderRate(*g.holder)
-	if g.graph || len(g.lines) == 0 || g.holder.Kind == kindArray || rate < 1.2*(g.slope+g.half) {
+	if g.graph || len(g.lines) == 0 || oneBlock(*g.holder) || rate < 1.2*(g.slope+g.half) {
 		return ""
 	}
 	all := *g
@@ -327,8 +331,20 @@ func (in *Input) nothingSeen(g *growing) string {
 
 // howTo is what helps, by the kind of the holder.
 var howTo = map[string]string{
-	kindArray: "Collect the parts in a list and join them once at the end, or write them into an array made " +
-		"for all; drop of %s what is no longer needed.",
+	"array": "Drop of %s what is no longer needed, or write it to a file as it comes. Of parts that are all needed a " +
+		"list, joined once at the end, takes no copy at each turn.",
+	"str":         "Write the parts to a file as they come, in place of adding them to %s, or drop what is no longer needed.",
+	"bytes":       "Write the parts to a file as they come, in place of adding them to %s, or drop what is no longer needed.",
+	"bytearray":   "Drop what was used of %s, as with `del buffer[:n]`, or write it to a file as it comes.",
+	"array.array": "Drop what was used of %s, as with `del values[:n]`, or write it to a file as it comes.",
+	"BytesIO":     "Write to a file in place of %s, or empty it when what it has was used: seek(0), then truncate().",
+	"StringIO":    "Write to a file in place of %s, or empty it when what it has was used: seek(0), then truncate().",
+	"backlog of executor": "Submit no more than the pool can do: wait before submit(), as on a semaphore that each " +
+		"task releases, so that what %s has waiting stays bounded.",
+	"backlog of pool": "Hand over no more than the pool can do: wait for results, or on a semaphore that each task " +
+		"releases, so that what %s has waiting stays bounded.",
+	"queue": "Give %s a maxsize, so that put() waits (a SimpleQueue has none: use queue.Queue), or take out as much as is " +
+		"put in.",
 	"lru_cache": "Give the cache of %s a maxsize that fits, or call its cache_clear(). It keeps the arguments " +
 		"of its calls, too.",
 	"hooks": "Keep the handle that registering returns and call its remove(), or register once, before the " +

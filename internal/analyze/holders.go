@@ -118,10 +118,13 @@ func (in *Input) join(process uint32, lines []growingLine) []growing {
 		}
 	}
 	for _, h := range in.holdersOf(process) {
-		if h.Kind == kindArray {
-			j.larger = in.joinArray(&h, j.larger, j.loose, &j.causes)
-		} else {
+		if !oneBlock(h) {
 			j.holders = append(j.holders, &h)
+			continue
+		}
+		j.larger = in.joinArray(&h, j.larger, j.loose, &j.causes)
+		if !used(j.causes, h) { // a block that gets larger where it is looks like one that is kept
+			j.cause(&h, j.take(func(l growingLine) bool { return addsTo(l, h) }))
 		}
 	}
 	defer func() { in.larger = append(in.larger, j.larger...) }()
@@ -136,7 +139,7 @@ func (in *Input) join(process uint32, lines []growingLine) []growing {
 		}
 	}
 	for _, h := range j.holders { // what a container keeps is not replaced, whatever the ages of a few samples say
-		if !keepsGraph(*h) && h.Kind != kindArray && holderRate(*h) > 0 && !used(j.causes, *h) {
+		if !keepsGraph(*h) && !oneBlock(*h) && holderRate(*h) > 0 && !used(j.causes, *h) {
 			j.larger = in.joinArray(h, j.larger, j.loose, &j.causes)
 		}
 	}
@@ -307,7 +310,7 @@ func (in *Input) bySize(p *mem.Process, known []growing) (causes []growing) {
 	arena := p.Facts["tensorflow_arena"] != ""
 	for _, h := range in.holdersOf(p.ID) {
 		bytes := float64(h.Tensors.Or(0))
-		if !(arena && h.Contains == eagerTensor || h.Kind == kindArray) || bytes < leastHeap || used(known, h) ||
+		if !(arena && h.Contains == eagerTensor || oneBlock(h)) || bytes < leastHeap || used(known, h) ||
 			!in.growsToTheEnd(p, h) {
 			continue
 		}
@@ -338,8 +341,16 @@ const (
 	scansThatAgree = 4
 )
 
-// kindArray is a variable whose array is replaced by a larger one that is made of it.
-const kindArray = "array"
+// replacedKinds are those of a variable whose value is replaced by a larger one that is made of it.
+var replacedKinds = []string{"array", "str", "bytes"}
+
+// inPlaceKinds are those of a buffer that gets larger where it is.
+var inPlaceKinds = []string{"bytearray", "array.array", "BytesIO", "StringIO"}
+
+// oneBlock says whether a holder keeps one block of memory that gets larger, and no items.
+func oneBlock(h mem.Holder) bool {
+	return slices.Contains(replacedKinds, h.Kind) || slices.Contains(inPlaceKinds, h.Kind)
+}
 
 // cacheOf says by which library's code the memory of a cache is allocated, where that is not the program's own.
 var cacheOf = map[string][]string{
@@ -351,18 +362,23 @@ var cacheOf = map[string][]string{
 
 // joinArray makes a cause of an array that grows and the line that makes it anew; it returns the other lines.
 func (in *Input) joinArray(h *mem.Holder, larger []growingLine, loose bool, causes *[]growing) []growingLine {
-	at := slices.IndexFunc(larger, func(l growingLine) bool {
-		return l.Site.File == h.Where.File &&
-			l.Site.Line == h.Where.Line
-	})
+	at := slices.IndexFunc(larger, func(l growingLine) bool { return addsTo(l, *h) })
 	if best := in.closest(larger, *h, loose); at < 0 && best != nil {
 		at = slices.IndexFunc(larger, func(l growingLine) bool { return l.Site == best.Site })
 	}
 	if at < 0 {
 		return larger
 	}
-	*causes = append(*causes, growing{holder: h, lines: []growingLine{larger[at]}})
+	lines := []growingLine{larger[at]}
+	*causes = append(*causes, growing{holder: in.settled(h, lines), lines: lines})
 	return slices.Delete(slices.Clone(larger), at, at+1)
+}
+
+// addsTo says whether a line is one of the statements that make a container grow.
+func addsTo(l growingLine, h mem.Holder) bool {
+	return slices.ContainsFunc(append([]mem.Location{h.Where}, h.Others...), func(at mem.Location) bool {
+		return l.Site.File == at.File && l.Site.Line == at.Line
+	})
 }
 
 // passes says whether the line's largest stack goes through the code of a library.
@@ -417,7 +433,7 @@ func (in *Input) sameFunction(l growingLine, where mem.Location) bool {
 // holderOfTotal is the container behind the growth of a whole process where lines are not known: a
 // container of graphs, or one whose tensors account for the growth.
 func (in *Input) holderOfTotal(t total) *mem.Holder {
-	holders := slices.DeleteFunc(in.holdersOf(t.process), func(h mem.Holder) bool { return h.Kind == kindArray })
+	holders := slices.DeleteFunc(in.holdersOf(t.process), oneBlock)
 	if h := firstHolder(holders, func(h mem.Holder) bool {
 		rate := holderRate(h)
 		return !keepsGraph(h) && rate > t.Slope/2 && rate < t.Slope*1.5

@@ -21,10 +21,20 @@ func (in *Input) itemAdvice(g *growing, at mem.Location) string {
 	case len(viewsOf(g.holder)) > 0:
 		return withoutBase(g, at, item)
 	}
-	bound := fmt.Sprintf("Bound `%s`: drop what is no longer needed, as with collections.deque(maxlen=…), or store "+
-		"less per item at %s. ",
-		g.holder.Name, mem.LineName(at))
+	bound := fmt.Sprintf("Bound `%s`: drop what is no longer needed%s, or store less per item at %s. ",
+		g.holder.Name, dropping(g.holder), mem.LineName(at))
 	return mayFill(g.holder) + bound + emptyGraph(g.holder) + g.saves(1)
+}
+
+// dropping says how the oldest of a container's items are dropped.
+func dropping(h *mem.Holder) string {
+	switch h.Kind {
+	case "list", "deque":
+		return ", as with collections.deque(maxlen=…)"
+	case "dict", "OrderedDict", "defaultdict":
+		return ", as its oldest key with `del d[next(iter(d))]`"
+	}
+	return ""
 }
 
 // saves promises a share of a growth.

@@ -123,6 +123,44 @@ func TestLineThatBecomesKnown(t *testing.T) {
 	}
 }
 
+// TestOneBlock: a buffer that gets larger where it is looks like a line whose memory is kept. It is one cause, with
+// the advice for its kind, and what may be in it is bytes, not items.
+func TestOneBlock(t *testing.T) {
+	s := training(12, growsAt(40, 1*mem.MiB))
+	for kind, advice := range map[string]string{"bytearray": "del buffer[:n]", "array.array": "del values[:n]",
+		"BytesIO": "truncate()", "str": "to a file"} {
+		h := mem.Holder{Kind: kind, Name: "log", Where: mem.Location{File: userLine(40)[0].File, Line: 40},
+			Items: 300 * int64(mem.MiB), PerStep: float64(mem.MiB), Contains: "byte",
+			Tensors: mem.Some(300 * int64(mem.MiB))}
+		s.holders = []mem.Holder{h}
+		f := only(t, s.run())
+		if f.Holder != "log" || !strings.Contains(f.Text, "The "+kind+" `log`") || strings.Contains(f.Text, "items") ||
+			!strings.Contains(f.Advice, advice) {
+			t.Errorf("%s: %s → %s", f.Title, f.Text, f.Advice)
+		}
+		near(t, f, 1*mem.MiB, 0.15)
+		s.holders[0].Where.Line = 7
+		if f := only(t, s.run()); f.Holder != "" {
+			t.Errorf("joined to another line: %s", f.Title)
+		}
+	}
+}
+
+// TestAdviceByKind: what helps follows from what the container is.
+func TestAdviceByKind(t *testing.T) {
+	s := training(13, growsAt(40, 1*mem.MiB))
+	for kind, advice := range map[string]string{"list": "deque(maxlen=…)", "dict": "next(iter(d))",
+		"backlog of executor": "semaphore", "queue": "maxsize"} {
+		h := holds("work", 12, 1*mem.MiB)
+		h.Kind = kind
+		s.holders = []mem.Holder{h}
+		f := only(t, s.run())
+		if !strings.Contains(f.Advice, advice) || kind != "list" && strings.Contains(f.Advice, "deque") {
+			t.Errorf("%s: %s", kind, f.Advice)
+		}
+	}
+}
+
 // TestAlike: lists that one statement makes grow, one for each class of a data set, are one container.
 func TestAlike(t *testing.T) {
 	s := training(11, growsAt(40, 1*mem.MiB))

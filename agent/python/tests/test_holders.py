@@ -31,6 +31,11 @@ def fresh():
 """
 
 
+# Bytes a step of what is one block of memory, or characters.
+BLOCKS = {"text": 20000, "bytes of an entry": 20000, "bytearray": 20000, "array of numbers": 24000, "buffer": 20000,
+          "buffer that is printed to": 20001}  # fmt: skip
+
+
 def holders(ring: Ring) -> Dict[str, Dict[str, Any]]:
     """The last word on each holder."""
     return {h["name"]: h for h in ring.all("holder")}
@@ -318,6 +323,49 @@ LEAKS = {
         for i in range(120):
             train(fresh()); Model().features()
         """),
+    "text": ("log", "str", False, """
+        log = ""
+        for i in range(120):
+            train(fresh())
+            log += chr(97 + i % 26) * 20000  # HERE
+        """),
+    "bytes of an entry": ("state['log']", "bytes", False, """
+        state = {"log": b"", "step": 0}
+        for i in range(120):
+            train(fresh())
+            state["step"] += 1
+            state["log"] = state["log"] + bytes([i]) * 20000  # HERE
+        """),
+    "bytearray": ("Log.raw", "bytearray", False, """
+        class Log:
+            def __init__(self):
+                self.raw = bytearray()
+            def write(self, part):
+                self.raw += part  # HERE
+        log = Log()
+        for i in range(120):
+            train(fresh()); log.write(bytes([i]) * 20000)
+        """),
+    "array of numbers": ("samples", "array.array", False, """
+        from array import array
+        samples = array("d")
+        for i in range(120):
+            train(fresh()); samples.frombytes(bytes([i]) * 24000)  # HERE
+        """),
+    "buffer": ("buffer", "BytesIO", False, """
+        import io
+        buffer = io.BytesIO()
+        for i in range(120):
+            train(fresh()); buffer.write(bytes([i]) * 20000)  # HERE
+        """),
+    "buffer that is printed to": ("lines", "StringIO", False, """
+        import io
+        def main():
+            lines = io.StringIO()
+            for i in range(120):
+                train(fresh()); print(chr(97 + i % 26) * 20000, file=lines)  # HERE
+        main()
+        """),
     "the branch that ran": ("kept", "list", False, """
         kept = []
         for i in range(120):
@@ -400,6 +448,10 @@ def test_leak_is_named_with_its_line(programs: Dict[str, Ring], case: str) -> No
     assert (holder["kind"], holder["graph"]) == (kind, graph)
     assert holder["line"] == line_of(text, "# HERE"), holder
     assert holder["file"].endswith("script.py")
+    if case in BLOCKS:  # its items are bytes or characters; of a buffer with what is kept to grow into
+        assert holder["items_per_step"] == pytest.approx(BLOCKS[case], rel=0.2)
+        assert holder.get("tensor_bytes", holder["items"]) == holder["items"]
+        return
     if kind == "array":  # its items are bytes
         assert holder["items"] == holder["tensor_bytes"]
         assert holder["items_per_step"] == pytest.approx(8000 if case.startswith("NumPy") else 4096)

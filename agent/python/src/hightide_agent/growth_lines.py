@@ -20,6 +20,9 @@ GROWERS = frozenset(
 _METHODS = {
     "queue": frozenset(("put", "put_nowait")),
     "backlog of executor": frozenset(("submit", "map")),
+    "BytesIO": frozenset(("write", "writelines")),
+    "StringIO": frozenset(("write", "writelines")),
+    "array.array": GROWERS | {"fromlist", "frombytes", "fromfile", "fromunicode"},
     "backlog of pool": frozenset(("apply_async", "map_async", "starmap_async", "imap", "imap_unordered")),
 }
 # What a program calls to make a library's container grow, by the container's name.
@@ -37,6 +40,7 @@ CALLED = {
     "_children": ("plot", "scatter", "imshow", "bar", "hist", "fill_between", "add_line", "add_artist", "add_patch"),
     "_axstack": ("add_subplot", "add_axes", "subplots"),
 }
+_FILES = frozenset(("BytesIO", "StringIO"))  # that what is called may write to
 NUMBER = "number"
 SURE = 8  # score from which a statement makes it grow, rather than one level down, or only names it
 _FEW = ("append", "appendleft", "add", "put", "put_nowait", "push", "insert", "setdefault", "__setitem__")
@@ -209,6 +213,8 @@ def _methods(sought: Sought) -> FrozenSet[str]:
 
 def _score(node: Any, sought: Sought) -> int:
     """3: makes it grow; 2: makes grow what is in it; 1: defines it; 0: none of these."""
+    if _made_of_itself(node, sought):
+        return 3
     grown = _grown(node, sought)
     if grown is not None:
         if fits(grown, sought.keys):
@@ -219,8 +225,14 @@ def _score(node: Any, sought: Sought) -> int:
     if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         if any(_is(part, sought) for target in targets for part in _assigned(target)):
-            return 3 if _made_of_itself(node, sought) and not sought.keys else 1
-    return 0
+            return 1
+    return 2 if sought.kind in _FILES and _is_handed(node, sought) else 0
+
+
+def _is_handed(node: Any, sought: Sought) -> bool:
+    """Whether it is an argument of a call."""
+    given = [*node.args, *(keyword.value for keyword in node.keywords)] if isinstance(node, ast.Call) else []
+    return any(_leads(argument, sought) for argument in given)
 
 
 def _grown(node: Any, sought: Sought) -> Optional[Path]:
@@ -276,15 +288,21 @@ def _assigned(target: Any) -> List[Any]:
 
 
 def _made_of_itself(node: Any, sought: Sought) -> bool:
-    """Whether node is `name = f(name)` or `name += …`."""
+    """Whether node is `name = f(name)` or `name += …`, or the same of an entry."""
     if isinstance(node, ast.AugAssign):
-        return _is(node.target, sought)
+        return _leads(node.target, sought)
     if not isinstance(node, (ast.Assign, ast.AnnAssign)) or node.value is None:
         return False
     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-    if not any(_is(part, sought) for target in targets for part in _assigned(target)):
+    if not any(_leads(part, sought) for target in targets for part in _assigned(target)):
         return False
-    return any(_is(part, sought) for part in ast.walk(node.value) if part is not node.value)
+    return any(_leads(part, sought) for part in ast.walk(node.value) if part is not node.value)
+
+
+def _leads(node: Any, sought: Sought) -> bool:
+    """Whether an expression is what is sought."""
+    path = path_to(node, sought)
+    return path is not None and fits(path, sought.keys)
 
 
 def _is(node: Any, sought: Sought) -> bool:

@@ -324,7 +324,7 @@ class Holders:
         found, reading = name.sample
         kind = "hooks" if found.leaf.endswith("_hooks") else reading.kind
         record: Dict[str, Any] = {"kind": kind, "contains": reading.contains, "graph": kind == "autograd graph"}
-        if reading.kind == "array":
+        if reading.contains == "byte":
             record["tensor_bytes"] = name.items
         elif not reading.replaced:
             items = newest_items(found.thing, NEWEST)

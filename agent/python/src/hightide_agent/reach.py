@@ -116,7 +116,7 @@ def walk(roots: Iterable[Found], tensors: Mapping[type, Tensors], deadline_ns: i
             return
         thing = found.thing
         kind = type(thing)
-        if kind in _PLAIN or id(thing) in seen:
+        if _is_plain(thing) or id(thing) in seen:
             continue
         seen.add(id(thing))
         if container_base(kind) is not None or kind in tensors:
@@ -130,13 +130,19 @@ def walk(roots: Iterable[Found], tensors: Mapping[type, Tensors], deadline_ns: i
             queue.extend((inner, depth + 1) for inner in _opened(found, kind, tensors))
 
 
+def _is_plain(thing: Any) -> bool:
+    """Whether it has nothing inside, and is not text so long that it may be what grows."""
+    kind = type(thing)
+    return kind in _PLAIN and not (kind in sizes.TEXTS and len(thing) >= sizes.LONG)
+
+
 def _opened(found: Found, kind: type, tensors: Mapping[type, Tensors]) -> List[Found]:
     try:
         if kind in tensors:
             owner = Owner("", "", None, True)
             parts = tensors[kind].attached(found.thing)
             return [Found("%s.%s" % (found.name, name), name, owner, part) for name, part in parts]
-        return [inner for inner in _inside(found, kind) if type(inner.thing) not in _PLAIN]
+        return [inner for inner in _inside(found, kind) if not _is_plain(inner.thing)]
     except (RuntimeError, IndexError):  # another thread changed it meanwhile; the next scan sees it
         return []
 

@@ -1,4 +1,4 @@
-"""What may grow besides containers: caches of functions, arrays that are replaced by larger ones, chains of objects.
+"""What may grow besides containers: caches of functions, arrays, text and buffers, chains of objects.
 
 A reading is a number of items of something that a name leads to. Types are known by their names, so that no library is
 imported; what is called is the library's own, quick, and may raise.
@@ -13,6 +13,8 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 from .insides import named
 
 MAX_CHAIN = 4000  # objects of a chain that are counted
+TEXTS = frozenset((str, bytes, bytearray))
+LONG = 1 << 16  # characters or bytes from which on one of these is looked at
 
 
 class Reading(NamedTuple):
@@ -37,6 +39,11 @@ def _array(thing: Any) -> Reading:
     return Reading("array", array_bytes(thing), "byte", True)
 
 
+def _of_bytes(kind: str, replaced: bool = False) -> Callable[[Any], Reading]:
+    """How text or a buffer is counted: by the memory that it takes, with what is kept to grow into."""
+    return lambda t: Reading(kind, sys.getsizeof(t), "byte", replaced)
+
+
 def _lru_cache(thing: Any) -> Reading:
     info = thing.cache_info()
     bound = info.maxsize or 0
@@ -59,6 +66,13 @@ _COUNTED: Dict[Tuple[str, str], Callable[[Any], Reading]] = {
     ("polars", "DataFrame"): _table,
     ("polars", "Series"): _table,
     ("pyarrow", "Table"): _table,
+    ("builtins", "str"): _of_bytes("str", replaced=True),
+    ("builtins", "bytes"): _of_bytes("bytes", replaced=True),
+    ("builtins", "bytearray"): _of_bytes("bytearray"),
+    ("array", "array"): _of_bytes("array.array"),
+    ("_io", "BytesIO"): _of_bytes("BytesIO"),
+    # Of one to four bytes each, and it does not say how many.
+    ("_io", "StringIO"): lambda t: Reading("StringIO", t.tell(), "character"),
 }
 _ALWAYS: Dict[type, Optional[Callable[[Any], Reading]]] = {
     FunctionType: None,
