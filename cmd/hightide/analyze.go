@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"hightide/internal/analyze"
+	"hightide/internal/analyze/trace"
 	"hightide/internal/engine"
 	"hightide/internal/fail"
 	"hightide/internal/files"
@@ -73,7 +73,7 @@ func (o *analyzeOptions) run(a *app, c *cobra.Command, args []string) error {
 	}
 	o.output = cmp.Or(o.output, o.report)
 	r, err := a.engine().Explain(c.Context(), []string{follow(ref)},
-		analyze.ExplainOptions{At: "peak", By: "site", Pictures: true})
+		trace.Options{At: "peak", By: "site", Pictures: true})
 	var said engine.Message
 	if errors.As(err, &said) && o.output == "" && o.json == "" {
 		_, err := fmt.Fprintln(a.stdout, strings.Join(said, "\n"))

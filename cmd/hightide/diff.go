@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"hightide/internal/analyze"
+	"hightide/internal/analyze/trace"
 	"hightide/internal/engine"
 	"hightide/internal/report"
 )
@@ -39,7 +39,7 @@ Exit codes: 0 fine, 2 wrong usage, 3 a file that cannot be read or compared.`,
 
 func (o *diffOptions) AddFlags(flags *pflag.FlagSet) {
 	o.reportOptions.AddFlags(flags)
-	flags.Var(choice(&o.by, "--by", "site", analyze.Differences), "by", "match by `what`: site, module, category")
+	flags.Var(choice(&o.by, "--by", "site", trace.Differences), "by", "match by `what`: site, module, category")
 }
 
 func (o *diffOptions) run(a *app, c *cobra.Command, args []string) error {
@@ -71,7 +71,7 @@ func (o *diffOptions) run(a *app, c *cobra.Command, args []string) error {
 }
 
 // show writes the difference of two devices' blocks. The page has what both recorded besides.
-func (o *diffOptions) show(a *app, c *cobra.Command, args []string, d *analyze.Difference) error {
+func (o *diffOptions) show(a *app, c *cobra.Command, args []string, d *trace.Difference) error {
 	if !o.asked() {
 		table := d.Table()
 		_, err := fmt.Fprintf(a.stdout, "%s  %s\n", table.Text(textOptions(a.stdout)), table.Note)

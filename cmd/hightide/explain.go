@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"hightide/internal/analyze"
+	"hightide/internal/analyze/trace"
 	"hightide/internal/engine"
 	"hightide/internal/fail"
 	"hightide/internal/report"
@@ -17,7 +17,7 @@ import (
 
 // explainOptions of explain.
 type explainOptions struct {
-	analyze.ExplainOptions
+	trace.Options
 	reportOptions
 }
 
@@ -34,7 +34,7 @@ are those of several ranks. It may also be a recording, a text with an out-of-me
 profile of another tool, smaps of Linux, or - for stdin. Where a trace begins in the middle, its
 beginning is worked out from its end.
 
---by groups blocks by ` + strings.Join(analyze.Groupings, ", ") + `.
+--by groups blocks by ` + strings.Join(trace.Groupings, ", ") + `.
 
 Exit codes: 0 fine, 2 wrong usage, 3 a file that cannot be read.`,
 		Example: `  hightide explain oom.pickle
@@ -57,8 +57,8 @@ func (o *explainOptions) AddFlags(flags *pflag.FlagSet) {
 	o.At = "peak"
 	flags.Var(text{to: &o.At, check: checkMoment}, "at",
 		"`moment`: peak, end, \"event N\", or a time in ns of the wall clock")
-	flags.Var(choice(&o.By, "--by", "site", analyze.Groupings), "by",
-		"group `what`: "+strings.Join(analyze.Groupings, ", "))
+	flags.Var(choice(&o.By, "--by", "site", trace.Groupings), "by",
+		"group `what`: "+strings.Join(trace.Groupings, ", "))
 	flags.IntVar(&o.Top, "top", 0, "list the `N` largest groups; 0: all")
 	flags.Func("filter", "only blocks with a frame (file:function) that matches this `regex`", frames(&o.Filter))
 	flags.Func("rules", "more category rules from this `file`, before the built-in ones", o.addRules)
@@ -68,14 +68,14 @@ func (o *explainOptions) AddFlags(flags *pflag.FlagSet) {
 }
 
 func checkMoment(at string) error {
-	if err := analyze.CheckMoment(at); err != nil {
+	if err := trace.CheckMoment(at); err != nil {
 		return fail.Usage("hightide explain FILE --at \"event 500\"", "--at: %w", err)
 	}
 	return nil
 }
 
 func (o *explainOptions) setRange(events string) error {
-	among, err := analyze.ParseRange(events)
+	among, err := trace.ParseRange(events)
 	if err != nil {
 		return fail.Usage("hightide explain FILE --range 1000:2000", "--range: %w", err)
 	}
@@ -96,9 +96,9 @@ func (o *explainOptions) run(a *app, c *cobra.Command, args []string) error {
 		return fail.Usage("leave one of them out", "--brief makes no flame graph, as --flame asks for")
 	}
 	c.Flags().Visit(func(f *pflag.Flag) { o.Asked = append(o.Asked, f.Name) })
-	o.Asked = slices.DeleteFunc(o.Asked, func(name string) bool { return !slices.Contains(analyze.ExplainFlags, name) })
+	o.Asked = slices.DeleteFunc(o.Asked, func(name string) bool { return !slices.Contains(trace.Flags, name) })
 	o.Pictures = o.html != "" || o.json != ""
-	r, err := a.engine().Explain(c.Context(), args, o.ExplainOptions)
+	r, err := a.engine().Explain(c.Context(), args, o.Options)
 	var said engine.Message
 	if errors.As(err, &said) && len(args) == 1 && !o.asked() {
 		_, err := fmt.Fprintln(a.stdout, strings.Join(said, "\n"))

@@ -1,29 +1,23 @@
 // Package analyze turns a recording or files into a report.Report: what the memory was, who held it, what grows,
 // and what to change.
 //
-//	mem.Run ──▶ Analysis, one file each, listed in All ────────────────┐
-//	mem.AllocatorSnapshot ──▶ Explaining (explain….go, trace….go) ─────┼──▶ report.Report ──▶ terminal, HTML, JSON, CI
-//	mem.Profile, mem.Mappings ──▶ ExplainProfile, ExplainMappings ─────┘
+//	mem.Run ──▶ Analysis, one file each, listed in All ──┐
+//	                                                     ├──▶ report.Report ──▶ terminal, HTML, JSON, CI
+//	snapshots, profiles, mappings ──▶ trace ─────────────┘
 //
 // Analyses are pure functions and know nothing of each other; each adds findings, tables, series.
 // To add one: a file with a func(*Input, *report.Report), and a line in All.
 //
 // Runs and files share what stands on usage.History. That is who held the peak by line, what grows (History.Growing
-// decides; heapgrowth.go and tracegrowth.go say where the readings of each lie), flame graphs, and why memory ran
-// out. What is told twice has a reason:
-// - The peak of a run is the highest reading of a series (peak.go), as RSS and devices have no stacks. That of a
-// trace is the highest
-//
-//	moment of its history.
-//
-// - Lines of a heap have a table with errors (sites.go), groups of blocks one with categories (explaintables.go): a
-// sample has the one
-//
-//	and not the other.
-//
-// - Phases of a run are measured at their edges, in RSS and time (phases.go). Those of a trace are inferred from
-// stacks, and hold blocks.
-//   - The timeline of a run is curves (timeline.go), that of a trace is blocks by category (tracegroups.go).
+// decides; heapgrowth.go and trace/growth.go say where the readings of each lie), flame graphs (graph), and why memory
+// ran out (trace.Shortage). What is told twice has a reason:
+//   - The peak of a run is the highest reading of a series (peak.go), as RSS and devices have no stacks. That of a
+//     trace is the highest moment of its history.
+//   - Lines of a heap have a table with errors (sites.go), groups of blocks one with categories
+//     (trace/explaintables.go): a sample has the one and not the other.
+//   - Phases of a run are measured at their edges, in RSS and time (phases.go). Those of a trace are inferred from
+//     stacks, and hold blocks.
+//   - The timeline of a run is curves (timeline.go), that of a trace is blocks by category (trace/groups.go).
 //   - Only an allocator knows segments, rounding and turnover, so those tables have no counterpart.
 package analyze
 
@@ -103,14 +97,10 @@ func Analyze(run *mem.Run, opts Options) *report.Report {
 		analysis(in, r)
 	}
 	slices.SortStableFunc(r.Findings, func(a, b report.Finding) int {
-		return cmp.Or(cmp.Compare(severityRank(a.Severity), severityRank(b.Severity)),
+		return cmp.Or(cmp.Compare(a.Rank(), b.Rank()),
 			cmp.Compare(b.BytesPerStep.Or(0), a.BytesPerStep.Or(0)), cmp.Compare(b.Bytes.Or(0), a.Bytes.Or(0)))
 	})
 	headline(in, r)
 	r.SayNothing()
 	return r
-}
-
-func severityRank(s string) int {
-	return slices.Index([]string{report.Critical, report.Warning, report.Info}, s)
 }

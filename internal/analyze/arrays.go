@@ -43,7 +43,7 @@ func arrays(in *Input, r *report.Report) {
 
 // buffers are the arrays of a profile by stack; what compiled programs hold of the devices is apart.
 func buffers(p *mem.Profile) (uses []usage.Use, code mem.Bytes) {
-	counts := countKind(p)
+	counts := p.Counts()
 	for _, s := range p.Samples {
 		bytes := mem.Bytes(s.Values[p.Default])
 		if s.Labels["kind"] == "executable" {
@@ -57,16 +57,4 @@ func buffers(p *mem.Profile) (uses []usage.Use, code mem.Bytes) {
 		uses = append(uses, use)
 	}
 	return uses, code
-}
-
-// countKind is the value of a profile that counts what its bytes are in, which stands beside them where there are
-// several; -1: there is none.
-func countKind(p *mem.Profile) int {
-	counts := -1
-	for i, k := range p.Kinds {
-		if k.Unit == mem.UnitCount && i != p.Default && (counts < 0 || i < p.Default) {
-			counts = i
-		}
-	}
-	return counts
 }

@@ -4,39 +4,19 @@ import (
 	"encoding/json"
 	"flag"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"hightide/internal/mem"
 	"hightide/internal/report"
+	"hightide/internal/testkit"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var Update = flag.Bool("update", false, "write the golden files anew")
 
-const goldenFolder = "../../testdata/runs"
-
-// golden compares with a file, or writes it.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
-	file := filepath.Join(goldenFolder, name)
-	if *update {
-		if err := os.MkdirAll(goldenFolder, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatalf("%v: go test ./internal/analyze -update writes it", err)
-	}
-	if string(want) != got {
-		t.Errorf("%s differs; go test ./internal/analyze -update writes it anew. Got:\n%s", name, got)
-	}
+	testkit.Golden(t, "runs/"+name, got, *Update)
 }
 
 // TestGolden: the report of a training that keeps its losses, in every form.

@@ -339,4 +339,4 @@ func (in *Input) growthTable(r *report.Report) {
 }
 
 // bytesPer rounds a rate to whole bytes.
-func bytesPer(rate float64) mem.Bytes { return mem.Bytes(math.Round(rate)) }
+func bytesPer(rate float64) mem.Bytes { return mem.Rounded(rate) }

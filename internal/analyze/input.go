@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"hightide/internal/analyze/trace"
 	"hightide/internal/mem"
 	"hightide/internal/usage"
 )
@@ -21,16 +22,16 @@ type Input struct {
 	clocks     map[uint32]*clock
 	series     map[seriesKey]*mem.Series // the first device of each
 	names      *usage.Names
-	histories  map[uint32]*usage.History // of sampled heaps, by process
-	growing    []growing                 // what growth found, for the headline
-	cards      []card                    // devices that grow as a whole, likewise
-	stopped    []growing                 // what grew and came to rest before the end
-	totals     []total                   // processes whose memory grows as a whole, and
-	tested     map[uint32][]string       // of what of each process that could be told: "rss", "device"
-	leastTold  map[string]float64        // of each of these, the least growth that is told
-	failed     map[uint32]*shortage      // by process: the last request that failed, as an allocator recorded it
-	alive      map[uint32]string         // by process: what its last profile of a device says of who held most
-	larger     []growingLine             // lines that hold more and more and keep nothing
+	histories  map[uint32]*usage.History  // of sampled heaps, by process
+	growing    []growing                  // what growth found, for the headline
+	cards      []card                     // devices that grow as a whole, likewise
+	stopped    []growing                  // what grew and came to rest before the end
+	totals     []total                    // processes whose memory grows as a whole, and
+	tested     map[uint32][]string        // of what of each process that could be told: "rss", "device"
+	leastTold  map[string]float64         // of each of these, the least growth that is told
+	failed     map[uint32]*trace.Shortage // by process: the last request that failed, as an allocator recorded it
+	alive      map[uint32]string          // by process: what its last profile of a device says of who held most
+	larger     []growingLine              // lines that hold more and more and keep nothing
 	pssPeak    pssPeak
 	first      *deadline // what the program runs out of first; nil: of nothing that was seen to grow
 
@@ -46,7 +47,7 @@ func newInput(run *mem.Run, opts Options) *Input {
 	in := &Input{
 		Run: run, Options: opts, start: run.Start(), steps: map[uint32][]mem.Step{}, clocks: map[uint32]*clock{},
 		series: map[seriesKey]*mem.Series{}, names: usage.NewNames(&run.Stacks), histories: map[uint32]*usage.History{},
-		tested: map[uint32][]string{}, leastTold: map[string]float64{}, failed: map[uint32]*shortage{},
+		tested: map[uint32][]string{}, leastTold: map[string]float64{}, failed: map[uint32]*trace.Shortage{},
 		alive: map[uint32]string{},
 	}
 	for process := range run.Heap {

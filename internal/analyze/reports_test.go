@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"hightide/internal/analyze"
+	"hightide/internal/analyze/trace"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 	"hightide/internal/testkit"
@@ -54,18 +55,18 @@ func reportOf(t *testing.T, r *testkit.Recording) string {
 	if r.Explain == nil {
 		return analyze.Analyze(r.Run, analyze.Options{Snapshots: r.Snapshots}).Text(report.TextOptions{Width: 100})
 	}
-	o := analyze.ExplainOptions{At: r.Explain["at"], By: r.Explain["by"], Several: len(r.Snapshots) > 1}
+	o := trace.Options{At: r.Explain["at"], By: r.Explain["by"], Several: len(r.Snapshots) > 1}
 	if text := r.Explain["filter"]; text != "" {
 		o.Filter = regexp.MustCompile(text)
 	}
 	if text := r.Explain["range"]; text != "" {
-		among, err := analyze.ParseRange(text)
+		among, err := trace.ParseRange(text)
 		if err != nil {
 			t.Fatal(err)
 		}
 		o.Range = &among
 	}
-	x := analyze.Explaining{Report: report.New(), Options: o}
+	x := trace.Explaining{Report: report.New(), Options: o}
 	x.Report.Run.Label = mem.Measured
 	for _, file := range r.Run.Snapshots { // in the order in which they are written down
 		if err := x.Add(r.Snapshots[file.Name], file.Name, nil); err != nil {

@@ -7,7 +7,6 @@ import (
 
 	"hightide/internal/mem"
 	"hightide/internal/report"
-	"hightide/internal/usage"
 )
 
 // TestStacks: the tree holds every byte of the peak, its stacks are those of the recording, and
@@ -46,22 +45,6 @@ func TestStacks(t *testing.T) {
 		if got := strings.Join(path, " "); got != "+0x1a2b3c _conv_forward _call_impl forward train main" {
 			t.Errorf("largest stack: %s", got)
 		}
-	}
-}
-
-// TestDeepStack: of a recursion the ends stay.
-func TestDeepStack(t *testing.T) {
-	tree := newStackTree(usage.NewNames(new(mem.StackTable)), report.StackSet{})
-	var stack []mem.Location
-	for i := range 500 {
-		stack = append(stack, mem.Location{File: "deep.py", Line: i + 1})
-	}
-	node, lines := tree.add(stack), []int{}
-	for ; node >= 0; node = tree.set.Parents[node] {
-		lines = append(lines, tree.set.Frames[tree.set.Places[node]].Line)
-	}
-	if len(lines) != deepestOfStack || lines[0] != 1 || lines[len(lines)-1] != 500 {
-		t.Errorf("%d frames, from line %d to %d", len(lines), lines[0], lines[len(lines)-1])
 	}
 }
 

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"hightide/internal/analyze"
+	"hightide/internal/analyze/trace"
 	"hightide/internal/fail"
 	"hightide/internal/mem"
 	"hightide/internal/report"
@@ -112,7 +112,7 @@ var lasting = []string{"parameters", "gradients", "optimizer state"}
 
 // Device adds what one device of a snapshot holds.
 func (a Found) Device(s *mem.AllocatorSnapshot, device int, ref, of string) error {
-	x, err := analyze.ExplainDevice(s, device, ref, analyze.ExplainOptions{By: "category"})
+	x, err := trace.OfDevice(s, device, ref, trace.Options{By: "category"})
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"hightide/internal/analyze"
+	"hightide/internal/analyze/trace"
 	"hightide/internal/explore"
 	"hightide/internal/fail"
 	"hightide/internal/mem"
@@ -421,7 +421,7 @@ func (o *Opened) Report(ctx context.Context, id string) (*report.Report, error) 
 	if read.report != nil {
 		return read.report, nil
 	}
-	x := analyze.Explaining{Report: report.New(), Options: analyze.ExplainOptions{Top: 20, Pictures: true,
+	x := trace.Explaining{Report: report.New(), Options: trace.Options{Top: 20, Pictures: true,
 		Columns: pictureColumns / max(1, len(read.explorers)),
 		Several: len(read.explorers) > 1, Advise: o.engine.adviseOOM}}
 	if err := x.Add(read.snapshot, read.info.Name, read.stepEnds); err != nil {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"hightide/internal/analyze"
+	"hightide/internal/analyze/trace"
 	"hightide/internal/budget"
 	"hightide/internal/fail"
 	"hightide/internal/launch"
@@ -111,12 +112,12 @@ const pictureColumns = 1200
 
 // Explain reads files and runs and says who holds the device memory, in one report. A run also gets
 // its own analyses where it is the only reference.
-func (e *Engine) Explain(ctx context.Context, refs []string, o analyze.ExplainOptions) (*report.Report, error) {
+func (e *Engine) Explain(ctx context.Context, refs []string, o trace.Options) (*report.Report, error) {
 	defer e.Runtime.TuneTo(launch.Explaining)()
 	o.Advise = e.adviseOOM
-	x := analyze.Explaining{Report: report.New()}
+	x := trace.Explaining{Report: report.New()}
 	var names []string
-	var kinds []analyze.FileKind
+	var kinds []trace.FileKind
 	for _, ref := range refs {
 		from, err := e.source(ctx, ref)
 		if err != nil {
@@ -130,12 +131,12 @@ func (e *Engine) Explain(ctx context.Context, refs []string, o analyze.ExplainOp
 		names = append(names, name)
 		switch {
 		case from.Profile != nil:
-			if err := analyze.ExplainProfile(x.Report, from.Profile, name, o); err != nil {
+			if err := trace.OfProfile(x.Report, from.Profile, name, o); err != nil {
 				return nil, fail.Usage("name a device that the file has", "%w", err)
 			}
 			continue
 		case from.Mappings != nil:
-			analyze.ExplainMappings(x.Report, from.Mappings, name, o.MostNames())
+			trace.OfMappings(x.Report, from.Mappings, name, o.MostNames())
 			continue
 		}
 		snapshots, err := from.snapshots()
@@ -171,24 +172,24 @@ func (e *Engine) Explain(ctx context.Context, refs []string, o analyze.ExplainOp
 }
 
 // kind of source, for the options that it answers.
-func (s *source) kind() analyze.FileKind {
+func (s *source) kind() trace.FileKind {
 	switch {
 	case s.Snapshot != nil:
-		return analyze.SnapshotFile
+		return trace.SnapshotFile
 	case s.Recording != nil && len(s.Recording.Snapshots) > 0:
-		return analyze.SnapshotRun
+		return trace.SnapshotRun
 	case s.Recording != nil:
-		return analyze.BareRecording
+		return trace.BareRecording
 	case s.Profile != nil:
-		return analyze.ProfileFile
+		return trace.ProfileFile
 	case s.Mappings != nil:
-		return analyze.MappingsFile
+		return trace.MappingsFile
 	}
-	return analyze.TextFile
+	return trace.TextFile
 }
 
 // unanswered is the error of an option of explain that was asked for and that no file answers.
-func unanswered(o *analyze.ExplainOptions, files []analyze.FileKind) error {
+func unanswered(o *trace.Options, files []trace.FileKind) error {
 	if why := o.Unanswered(files); why != "" {
 		return fail.Usage("leave it out, or name such a file", "%s", why)
 	}
@@ -294,7 +295,7 @@ func (o *Opened) Difference(ctx context.Context, a, b, by string) (*report.Repor
 
 // Diff compares the peaks of two files or runs on the device that holds most in each. Of a run with
 // several snapshots it takes the one that holds most.
-func (e *Engine) Diff(ctx context.Context, a, b, by string) (*analyze.Difference, error) {
+func (e *Engine) Diff(ctx context.Context, a, b, by string) (*trace.Difference, error) {
 	if a == "-" && b == "-" {
 		return nil, fail.Usage("name one of them", "stdin cannot be both sides")
 	}
@@ -309,8 +310,8 @@ func (e *Engine) Diff(ctx context.Context, a, b, by string) (*analyze.Difference
 	return before.diff(after, by)
 }
 
-func (s side) diff(after side, by string) (*analyze.Difference, error) {
-	d, err := analyze.Diff(s.snapshot, after.snapshot, s.device, after.device, by)
+func (s side) diff(after side, by string) (*trace.Difference, error) {
+	d, err := trace.Diff(s.snapshot, after.snapshot, s.device, after.device, by)
 	if err != nil {
 		return nil, fail.Input("hightide diff --help says what can be compared", "%w", err)
 	}
@@ -323,7 +324,7 @@ var ErrNoSnapshot = errors.New("holds no allocator snapshot")
 // Compared is why the peaks of two differ: by their blocks, or, where a side has no snapshot, by what both reports
 // have.
 type Compared struct {
-	Blocks *analyze.Difference
+	Blocks *trace.Difference
 	Report *report.Report // where there is no Blocks
 	Pair   *report.Pair   // that Report was made of
 }

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"hightide/internal/analyze"
+	"hightide/internal/analyze/trace"
 	"hightide/internal/fail"
 	"hightide/internal/fit"
 	"hightide/internal/imagine"
@@ -160,7 +160,7 @@ func (c *stored) read() {
 	}
 	_, _, err := c.Report(ctx, "last")
 	c.must(err)
-	explained, err := c.Explain(ctx, []string{"after"}, analyze.ExplainOptions{})
+	explained, err := c.Explain(ctx, []string{"after"}, trace.Options{})
 	c.must(err)
 	c.say(explained)
 	difference, err := c.Diff(ctx, "before", "after", "")
@@ -248,7 +248,7 @@ func (c *stored) imagine(python string) {
 	c.must(err)
 	c.say([]any{row.Label, row.State, row.Allocated, len(run.Snapshots), result.Verdict.Verdict, result.Verdict.Reserved,
 		result.Verdict.Lines})
-	explained, err := c.Explain(c.Context(), []string{"imagined"}, analyze.ExplainOptions{})
+	explained, err := c.Explain(c.Context(), []string{"imagined"}, trace.Options{})
 	c.must(err)
 	c.say([]any{explained.Allocators[0].Label, explained.Allocators[0].Peak.Allocated})
 }

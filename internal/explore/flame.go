@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"hightide/internal/analyze"
+	"hightide/internal/analyze/graph"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 )
@@ -96,10 +96,10 @@ func (e *Explorer) flame(title string, f Filter, each func(with func(n int))) (F
 		}
 	})
 	flame := Flame{Point: -1, Numbers: []int64{}}
-	flame.StackSet = analyze.StackSetOf(e.Names, report.StackSet{Name: "device", Title: title, Label: e.Label}, uses.All)
+	flame.StackSet = graph.StackSetOf(e.Names, report.StackSet{Name: "device", Title: title, Label: e.Label}, uses.All)
 	for _, frame := range flame.Frames {
 		number := noPlace
-		if !analyze.StandsForNone(frame.Location) {
+		if !graph.StandsForNone(frame.Location) {
 			number = int64(e.Stacks.Location(frame.Location))
 		}
 		flame.Numbers = append(flame.Numbers, number)

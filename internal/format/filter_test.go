@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"hightide/internal/analyze"
+	"hightide/internal/analyze/trace"
 	"hightide/internal/format/torch"
 )
 
@@ -24,7 +24,7 @@ func TestMatching(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o := analyze.ExplainOptions{By: "site", At: "peak"}
+		o := trace.Options{By: "site", At: "peak"}
 		some := explained(t, again, "some", o)
 		o.Filter = filter
 		all := explained(t, whole, "all", o)

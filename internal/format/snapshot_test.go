@@ -15,7 +15,7 @@ import (
 	"strings"
 	"testing"
 
-	"hightide/internal/analyze"
+	"hightide/internal/analyze/trace"
 	"hightide/internal/format/stacks"
 	"hightide/internal/mem"
 	"hightide/internal/report"
@@ -203,9 +203,9 @@ func TestPeakWays(t *testing.T) {
 	}
 }
 
-func explained(t *testing.T, s *mem.AllocatorSnapshot, file string, o analyze.ExplainOptions) *report.Report {
+func explained(t *testing.T, s *mem.AllocatorSnapshot, file string, o trace.Options) *report.Report {
 	t.Helper()
-	x := analyze.Explaining{Report: report.New(), Options: o}
+	x := trace.Explaining{Report: report.New(), Options: o}
 	if err := x.Add(s, file, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +216,7 @@ func explained(t *testing.T, s *mem.AllocatorSnapshot, file string, o analyze.Ex
 func TestMeasures(t *testing.T) {
 	for _, file := range []string{"real/h100-lm-ctx128-train-step.pickle", "imagined/every-field-2.15.pickle"} {
 		s := snapshotFile(t, "../../testdata/"+file)
-		r := explained(t, s, file, analyze.ExplainOptions{Pictures: true})
+		r := explained(t, s, file, trace.Options{Pictures: true})
 		for m, measure := range report.Flames {
 			var want, got int64
 			for _, flames := range r.Stacks {

@@ -3,7 +3,7 @@ package mcp
 import (
 	"context"
 
-	"hightide/internal/analyze"
+	"hightide/internal/analyze/trace"
 	"hightide/internal/event"
 	"hightide/internal/report"
 )
@@ -16,10 +16,10 @@ type diffInput struct {
 }
 
 type diffAnswer struct {
-	Verdict string              `json:"verdict"`
-	Blocks  *analyze.Difference `json:"blocks,omitempty" jsonschema:"by the blocks alive at both peaks, to the byte; absent where a side has no snapshot"`
-	Tables  []report.Table      `json:"tables,omitempty" jsonschema:"where a side has no snapshot: peaks, what the processes held, functions that held the heap"`
-	Notes   []string            `json:"notes,omitempty"`
+	Verdict string            `json:"verdict"`
+	Blocks  *trace.Difference `json:"blocks,omitempty" jsonschema:"by the blocks alive at both peaks, to the byte; absent where a side has no snapshot"`
+	Tables  []report.Table    `json:"tables,omitempty" jsonschema:"where a side has no snapshot: peaks, what the processes held, functions that held the heap"`
+	Notes   []string          `json:"notes,omitempty"`
 }
 
 var diff = tool[diffInput, diffAnswer]{
@@ -27,7 +27,7 @@ var diff = tool[diffInput, diffAnswer]{
 	about: "Explain why the peak of two snapshots or runs differs: to the byte by the functions that allocated where " +
 		"both have a snapshot, else by what both measured.",
 	answer: func(ctx context.Context, d *door, in diffInput, _ event.Sink) (out diffAnswer, text string, err error) {
-		if err := oneOf("by", in.By, analyze.Differences); err != nil {
+		if err := oneOf("by", in.By, trace.Differences); err != nil {
 			return out, "", err
 		}
 		if err := d.readable(in.A, in.B); err != nil {

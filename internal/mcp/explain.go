@@ -6,7 +6,7 @@ import (
 	"regexp"
 	"strings"
 
-	"hightide/internal/analyze"
+	"hightide/internal/analyze/trace"
 	"hightide/internal/engine"
 	"hightide/internal/event"
 	"hightide/internal/fail"
@@ -87,19 +87,19 @@ var explain = tool[explainInput, explainAnswer]{
 	},
 }
 
-func (in *explainInput) options(d *door) (o analyze.ExplainOptions, err error) {
-	o = analyze.ExplainOptions{By: in.By, At: in.At}
+func (in *explainInput) options(d *door) (o trace.Options, err error) {
+	o = trace.Options{By: in.By, At: in.At}
 	if o.Top, err = atMost("top", in.Top, defaultTop); err != nil {
 		return o, err
 	}
 	if len(in.Files) == 0 {
 		return o, fail.Usage("name a snapshot or a run", "there is nothing to explain")
 	}
-	if err := oneOf("by", in.By, analyze.Groupings); err != nil {
+	if err := oneOf("by", in.By, trace.Groupings); err != nil {
 		return o, err
 	}
 	if in.At != "" {
-		if err := analyze.CheckMoment(in.At); err != nil {
+		if err := trace.CheckMoment(in.At); err != nil {
 			return o, fail.Usage("as in event 500", "at: %w", err)
 		}
 	}

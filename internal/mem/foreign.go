@@ -25,6 +25,18 @@ type ProfileSample struct {
 	Labels map[string]string // such as device and kind of buffer; nil where there are none
 }
 
+// Counts is the kind that counts what the bytes of the default one are in, and stands beside them where there are
+// several; -1: there is none.
+func (p *Profile) Counts() int {
+	counts := -1
+	for i, k := range p.Kinds {
+		if k.Unit == UnitCount && i != p.Default && (counts < 0 || i < p.Default) {
+			counts = i
+		}
+	}
+	return counts
+}
+
 // Mappings is the address space of one process, as Linux tells it in smaps.
 type Mappings struct {
 	Rollup bool // only the sums of smaps_rollup, as one mapping

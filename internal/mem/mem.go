@@ -52,6 +52,9 @@ func (b Bytes) String() string {
 	return sign + strconv.FormatFloat(magnitude, 'f', 0, 64) + " B"
 }
 
+// Rounded is a rate or an estimate in whole bytes.
+func Rounded(bytes float64) Bytes { return Bytes(math.Round(bytes)) }
+
 // Label says where a figure comes from. Every figure shown to a person carries one.
 type Label string
 

@@ -87,6 +87,13 @@ func (r *Report) Table(name string) *Table {
 // AddNote adds a sentence on what was not observed, or how it was come by.
 func (r *Report) AddNote(text string) { r.Notes = append(r.Notes, text) }
 
+// AddOnce adds a finding, unless it is nil or one of the same title is there: several files may tell of one thing.
+func (r *Report) AddOnce(f *Finding) {
+	if f != nil && !slices.ContainsFunc(r.Findings, func(other Finding) bool { return other.Title == f.Title }) {
+		r.Findings = append(r.Findings, *f)
+	}
+}
+
 // TextColumn is a column of words.
 func TextColumn(name, title string) Column { return Column{Name: name, Title: title} }
 

@@ -170,6 +170,9 @@ type Finding struct {
 	Label        mem.Label      `json:"label" doc:"Where the figures come from."`
 }
 
+// Rank is the place of a finding by how severe it is: the worst have the lowest.
+func (f *Finding) Rank() int { return slices.Index([]string{Critical, Warning, Info}, f.Severity) }
+
 // Subject is whose memory a table, a curve or a flame graph shows. Zero: the whole run's, or the machine's.
 type Subject struct {
 	Process   uint32       `json:"process,omitempty" doc:"Id in the run; absent: those of the whole run, or of the machine."`

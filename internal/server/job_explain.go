@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
-	"hightide/internal/analyze"
+	"hightide/internal/analyze/trace"
 	"hightide/internal/report"
 )
 
@@ -27,7 +27,7 @@ func beginExplain(s *Server, text json.RawMessage) (work, error) {
 	return work{"explain " + run.ID, nil, func(ctx context.Context, j *job) (any, error) {
 		j.change(func() { j.Run = run.ID })
 		var r *report.Report
-		if r, err = s.engine.Explain(ctx, []string{run.ID}, analyze.ExplainOptions{}); err != nil {
+		if r, err = s.engine.Explain(ctx, []string{run.ID}, trace.Options{}); err != nil {
 			return nil, err
 		}
 		return r, nil

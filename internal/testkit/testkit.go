@@ -39,6 +39,25 @@ func Data(t testing.TB, name string) []byte {
 	return data
 }
 
+// Golden compares with a file of testdata, or writes it anew.
+func Golden(t testing.TB, name, got string, update bool) {
+	t.Helper()
+	file := Path(t, name)
+	if update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatalf("%v: go test with -update writes it", err)
+	}
+	if string(want) != got {
+		t.Errorf("%s differs; go test with -update writes it anew. Got:\n%s", name, got)
+	}
+}
+
 // Snapshot is an allocator snapshot of testdata, without what may lie beside it.
 func Snapshot(t testing.TB, name string) *mem.AllocatorSnapshot {
 	t.Helper()

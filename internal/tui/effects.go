@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"hightide/internal/analyze"
+	"hightide/internal/analyze/trace"
 	"hightide/internal/mem"
 	"hightide/internal/sampler"
 	"hightide/internal/store"
@@ -72,7 +72,7 @@ func (d *doer) report(id string) Reported {
 }
 
 func (d *doer) explain(ref string) Explained {
-	r, err := d.options.Engine.Explain(d.ctx, []string{ref}, analyze.ExplainOptions{Pictures: true})
+	r, err := d.options.Engine.Explain(d.ctx, []string{ref}, trace.Options{Pictures: true})
 	return Explained{Ref: ref, Report: r, Began: time.Now(), Err: err}
 }
 

@@ -1,4 +1,4 @@
-package analyze
+package trace
 
 import (
 	"fmt"
@@ -33,21 +33,21 @@ func TestProfileOfDevices(t *testing.T) {
 	even, uneven := devicesProfile(238, 238, 238, 238, 238, 238, 238, 238), devicesProfile(238, 10, 300, 1)
 	for _, test := range []struct {
 		p    *mem.Profile
-		o    ExplainOptions
+		o    Options
 		says string
 	}{
-		{even, ExplainOptions{}, "x holds 238 MiB on each of 8 devices, in all 1.86 GiB (measured)"},
-		{uneven, ExplainOptions{}, "x holds 300 MiB on TPU_2(process=0,(2,0,0,0)), the fullest of 4 devices, in all 549 MiB"},
-		{uneven, ExplainOptions{Device: mem.Some(1)},
+		{even, Options{}, "x holds 238 MiB on each of 8 devices, in all 1.86 GiB (measured)"},
+		{uneven, Options{}, "x holds 300 MiB on TPU_2(process=0,(2,0,0,0)), the fullest of 4 devices, in all 549 MiB"},
+		{uneven, Options{Device: mem.Some(1)},
 			"x holds 10.0 MiB (measured); the largest part, 10.0 MiB, is of `train.py:2`"},
-		{uneven, ExplainOptions{Device: mem.Some(7)}, "x: it has no device 7, but TPU_0("},
-		{uneven, ExplainOptions{Filter: regexp.MustCompile("model")}, "x with a frame that matches `model` holds 0 B"},
-		{&mem.Profile{Kinds: even.Kinds, Default: 1}, ExplainOptions{Device: mem.Some(0)},
+		{uneven, Options{Device: mem.Some(7)}, "x: it has no device 7, but TPU_0("},
+		{uneven, Options{Filter: regexp.MustCompile("model")}, "x with a frame that matches `model` holds 0 B"},
+		{&mem.Profile{Kinds: even.Kinds, Default: 1}, Options{Device: mem.Some(0)},
 			"does not say which device holds what"},
 	} {
 		r := report.New()
 		said := ""
-		if err := ExplainProfile(r, test.p, "x", test.o); err != nil {
+		if err := OfProfile(r, test.p, "x", test.o); err != nil {
 			said = err.Error()
 		}
 		if said += r.Headline.Verdict; !strings.Contains(said, test.says) {
@@ -55,7 +55,7 @@ func TestProfileOfDevices(t *testing.T) {
 		}
 	}
 	r := report.New()
-	_ = ExplainProfile(r, uneven, "x", ExplainOptions{})
+	_ = OfProfile(r, uneven, "x", Options{})
 	if len(r.Tables) != 3 || fmt.Sprint(r.Tables[1].Rows[0]) != "[TPU_2(process=0,(2,0,0,0)) 314572800 546 1]" ||
 		len(r.Tables[1].Rows) != 4 || len(r.Tables[2].Rows) != 2 {
 		t.Errorf("%v", r.Tables)

@@ -1,4 +1,4 @@
-package analyze
+package trace
 
 import (
 	"cmp"
@@ -75,7 +75,7 @@ func (g *grouper) growth(steps *usage.Steps) []report.TraceGrowth {
 			continue
 		}
 		t := report.TraceGrowth{Name: line.Site.Name, Steps: bins.Steps(line.From), Source: source,
-			PerStep: bytesPer(line.Slope), Grown: bytesPer(line.Growth),
+			PerStep: mem.Rounded(line.Slope), Grown: mem.Rounded(line.Growth),
 			Confidence: line.Confidence(), Frames: g.d.Stacks.Frames(line.Stack)}
 		if source == usage.Stretches {
 			t.Confidence *= doubtOfStretches
@@ -96,9 +96,9 @@ func (g *grouper) largerNotes(steps *usage.Steps, label mem.Label) []string {
 	bins, source := g.d.GrowthBins(steps)
 	var notes []string
 	for _, line := range g.d.Larger(g.names, bins, float64(leastGrowth(g.d.PeakLevels.Allocated)), g.wants) {
-		by := fmt.Sprintf("by %v per step", bytesPer(line.Slope))
+		by := fmt.Sprintf("by %v per step", mem.Rounded(line.Slope))
 		if source == usage.Stretches {
-			by = fmt.Sprintf("by %v over the trace", bytesPer(line.Growth))
+			by = fmt.Sprintf("by %v over the trace", mem.Rounded(line.Growth))
 		}
 		notes = append(notes, fmt.Sprintf("What %s holds gets larger, %s (%s) to %v at the end. Most of what it allocated "+
 			"before was freed: little is kept of it.", line.Site.Name, by, label, line.Held))

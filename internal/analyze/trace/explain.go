@@ -1,4 +1,14 @@
-package analyze
+// Package trace says who holds the memory of a device, by the trace and the state that its allocator left, and what
+// else a file tells that is no recording.
+//
+//	mem.AllocatorSnapshot ──▶ usage.FromTrace ──▶ grouper (groups.go) ──┬──▶ explanation (explain.go) ──▶ Explaining ──▶ report.Report
+//	                                                                    ├──▶ Parts: of a run's snapshots
+//	                                                                    └──▶ Diff: of two peaks
+//	mem.Profile ──▶ OfProfile, mem.Mappings ──▶ OfMappings ──▶ report.Report
+//
+// An explanation is figures, which fragments.go, growth.go, shortage.go and uses.go fill in; explaintables.go and
+// explainreport.go put them into tables and words. Nothing here knows of a run. Read explain.go first.
+package trace
 
 import (
 	"cmp"
@@ -7,13 +17,14 @@ import (
 	"strconv"
 	"strings"
 
+	"hightide/internal/analyze/graph"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 	"hightide/internal/usage"
 )
 
-// ExplainOptions choose what of a snapshot is explained. The zero value: every device, at its peak, by line.
-type ExplainOptions struct {
+// Options choose what of a snapshot is explained. The zero value: every device, at its peak, by line.
+type Options struct {
 	Device mem.Optional
 	Range  *usage.Stretch // of events; nil: the whole trace
 	At     string         // "", "peak", "end", "event N" or ns of the wall clock
@@ -86,7 +97,7 @@ var Groupings = []string{"site", "module", "category", "file", "function", "size
 // explanation is an Allocator in the making.
 type explanation struct {
 	*report.Allocator
-	tree     *stackTree       // the flame graph's
+	tree     *graph.Tree      // the flame graph's
 	nodes    map[uint32]int64 // see mapNode
 	among    string           // the range of events that the peak was looked for in, in words
 	began    mem.Bytes        // in use when the trace began
@@ -109,8 +120,8 @@ type explanation struct {
 // noHistory is what blocks are called of a file that was written without a memory history.
 const noHistory = "not recorded"
 
-// ExplainDevice plays the trace of one device and says who holds its memory.
-func ExplainDevice(s *mem.AllocatorSnapshot, device int, file string, o ExplainOptions) (*report.Allocator, error) {
+// OfDevice plays the trace of one device and says who holds its memory.
+func OfDevice(s *mem.AllocatorSnapshot, device int, file string, o Options) (*report.Allocator, error) {
 	a, err := explainDevice(s, device, file, nil, &o)
 	if err != nil {
 		return nil, err
@@ -119,7 +130,7 @@ func ExplainDevice(s *mem.AllocatorSnapshot, device int, file string, o ExplainO
 }
 
 func explainDevice(s *mem.AllocatorSnapshot, device int, file string, stepEnds []int64,
-	o *ExplainOptions) (*explanation, error) {
+	o *Options) (*explanation, error) {
 	among := usage.Whole
 	if o.Range != nil {
 		among = *o.Range
@@ -190,7 +201,7 @@ func explainDevice(s *mem.AllocatorSnapshot, device int, file string, stepEnds [
 }
 
 // newExplanation is what a history itself says.
-func newExplanation(d *usage.Device, file string, at usage.Moment, o *ExplainOptions) *explanation {
+func newExplanation(d *usage.Device, file string, at usage.Moment, o *Options) *explanation {
 	s := d.Snapshot
 	a := &explanation{Allocator: &report.Allocator{Device: d.Number, File: file, Events: d.Moments,
 		Stacks: s.Stacks.Len() - 1, By: cmp.Or(o.By, "site"), Label: s.Label, Settings: s.Settings,
@@ -254,9 +265,10 @@ func without(d *usage.Device, file, what string) NoEventError {
 	return NoEventError(fmt.Sprintf("device %d of %s has %s, and no %s", d.Number, file, has, what))
 }
 
-// CheckMoment says whether a moment is written as ExplainOptions.At is.
+// CheckMoment says whether a moment is written as Options.At is.
 func CheckMoment(at string) error {
-	if _, err := strconv.ParseInt(strings.TrimPrefix(at, "event "), 10, 64); err != nil && at != "" && at != "peak" && at != "end" {
+	_, err := strconv.ParseInt(strings.TrimPrefix(at, "event "), 10, 64)
+	if err != nil && at != "" && at != "peak" && at != "end" {
 		return fmt.Errorf("%q is not peak, end, event N or a time in ns", at)
 	}
 	return nil

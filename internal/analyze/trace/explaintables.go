@@ -1,4 +1,4 @@
-package analyze
+package trace
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ import (
 const tableRows = 300
 
 // tables adds what there is to read of a device.
-func (a *explanation) tables(r *report.Report, o *ExplainOptions) {
+func (a *explanation) tables(r *report.Report, o *Options) {
 	tables := []report.Table{a.levelTable(o), a.blameTable()}
 	if !o.Brief {
 		tables = append(tables, a.flameTable(o.Flame), a.growthTable())
@@ -45,7 +45,7 @@ func (a *explanation) tables(r *report.Report, o *ExplainOptions) {
 // filteredTables go by blocks, of which a filter leaves some.
 var filteredTables = []string{"blame", "flame", "growth", "turnover", "start", "longest"}
 
-func (a *explanation) levelTable(o *ExplainOptions) report.Table {
+func (a *explanation) levelTable(o *Options) report.Table {
 	t := report.Table{Name: "levels", Title: report.UpperFirst(a.InFile()),
 		Note: fmt.Sprintf("%s, %s", report.Counted(int64(a.Events), "event"),
 			report.Counted(int64(a.Stacks), "call stack")),
@@ -118,9 +118,7 @@ func (a *explanation) stepsText() string {
 	said := "Phases are inferred from the stacks that allocate."
 	if n := len(s.Steps); n > 0 {
 		events := (s.Steps[n-1].To - s.Steps[0].From + 1) / n
-		how := map[string]string{"inferred": "inferred from what repeats", "annotations": "as annotated",
-			"recorded": "as recorded"}[s.Source]
-		said = fmt.Sprintf("%d steps of about %s events (%s). ", n, report.Count(int64(events)), how) + said
+		said = fmt.Sprintf("%d steps of about %s events (%s). ", n, report.Count(int64(events)), stepSources[s.Source]) + said
 	}
 	return said
 }
@@ -199,7 +197,7 @@ func (a *explanation) flameTable(measure string) report.Table {
 	if measure == "" {
 		return report.Table{}
 	}
-	return a.tree.set.FlameTable(measure, a.Title)
+	return a.tree.Set.FlameTable(measure, a.Title)
 }
 
 func (a *explanation) growthTable() report.Table {

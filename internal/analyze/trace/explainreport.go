@@ -1,4 +1,4 @@
-package analyze
+package trace
 
 import (
 	"cmp"
@@ -18,7 +18,7 @@ import (
 // graphs, and what stands in the way. Add each file, then Finish.
 type Explaining struct {
 	Report  *report.Report
-	Options ExplainOptions
+	Options Options
 	devices []*explanation
 	without []error // a NoEventError of each device that was left out
 	files   int
@@ -121,29 +121,12 @@ type lookedOn struct {
 	of   []string
 }
 
-// devicePart is a device of a snapshot; pinned host memory is one in a snapshot of its own.
-type devicePart struct {
-	of     *mem.AllocatorSnapshot
-	device int
-}
-
-// partsOf lists the devices of a snapshot, pinned host memory last.
-func partsOf(s *mem.AllocatorSnapshot) (parts []devicePart) {
-	for _, device := range s.AllDevices() {
-		parts = append(parts, devicePart{s, device})
-	}
-	if host := s.Host(); host != nil {
-		parts = append(parts, devicePart{host, mem.HostDevice})
-	}
-	return parts
-}
-
 // addTo puts what was found of a device into a report.
-func (a *explanation) addTo(r *report.Report, o *ExplainOptions) {
+func (a *explanation) addTo(r *report.Report, o *Options) {
 	a.tables(r, o)
 	r.Allocators = append(r.Allocators, a.Allocator)
 	if a.tree != nil {
-		r.Stacks = append(r.Stacks, a.tree.set)
+		r.Stacks = append(r.Stacks, a.tree.Set)
 	}
 	a.findings(r)
 	if a.Accuracy != nil {
@@ -335,9 +318,9 @@ func groupWords(by, name string) string {
 }
 
 func (a *explanation) findings(r *report.Report) {
-	addOnce(r, a.notRecorded())
+	r.AddOnce(a.notRecorded())
 	if o := a.OOM; o != nil {
-		r.Findings = append(r.Findings, recorded(o, a.failed, a.By, a.Label, a.Name, a.Title).finding())
+		r.Findings = append(r.Findings, recorded(o, a.failed, a.By, a.Label, a.Name, a.Title).Tell())
 	}
 	for _, g := range a.Growth[:min(len(a.Growth), growthFindings)] {
 		r.Findings = append(r.Findings, growthFinding(&g, a.Allocator))
@@ -348,7 +331,7 @@ func (a *explanation) findings(r *report.Report) {
 			Title: fmt.Sprintf("%v of %s are cached beside blocks in use, %s", f.Stuck, a.Name, a.when()),
 			Text:  a.pinText()})
 	}
-	addOnce(r, a.pinned)
+	r.AddOnce(a.pinned)
 }
 
 // notRecorded says how to record what a file lacks that was written without a memory history; nil where there is one.
@@ -397,7 +380,7 @@ func compareFindings(a, b report.Finding) int {
 		if f.Kind == report.KindOOM {
 			return -1
 		}
-		return severityRank(f.Severity)
+		return f.Rank()
 	}
 	return cmp.Compare(order(&a), order(&b))
 }
@@ -415,7 +398,7 @@ func growthFinding(g *report.TraceGrowth, a *report.Allocator) report.Finding {
 	} else {
 		f.BytesPerStep = mem.Some(int64(g.PerStep))
 		f.Text = fmt.Sprintf("%v more per step on average, over %d steps%s, which are %s; confidence %.1f %%.", g.PerStep,
-			g.Steps, fromStep(g), map[string]string{"inferred": "inferred from what repeats"}[g.Source]+map[string]string{"annotations": "as annotated", "recorded": "as recorded"}[g.Source], math.Floor(g.Confidence*1000)/10)
+			g.Steps, fromStep(g), stepSources[g.Source], math.Floor(g.Confidence*1000)/10)
 	}
 	if g.Confidence >= leakConfidence && g.Source != usage.Stretches {
 		f.Kind, f.Severity = report.KindLeak, report.Critical
@@ -439,6 +422,10 @@ func growthFinding(g *report.TraceGrowth, a *report.Allocator) report.Finding {
 	}
 	return f
 }
+
+// stepSources is how steps were come by, in words.
+var stepSources = map[string]string{"inferred": "inferred from what repeats", "annotations": "as annotated",
+	"recorded": "as recorded"}
 
 // fromStep says from which step on something grew that did not before; "": all along.
 func fromStep(g *report.TraceGrowth) string {

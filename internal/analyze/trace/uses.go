@@ -1,10 +1,11 @@
-package analyze
+package trace
 
 import (
 	"cmp"
 	"fmt"
 	"slices"
 
+	"hightide/internal/analyze/graph"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 	"hightide/internal/usage"
@@ -142,19 +143,19 @@ func (u *stackUses) kinds() map[stackOf]map[string]mem.Bytes {
 
 // flames is what each stack did as a tree. Each measure's largest stacks are in it.
 func (u *stackUses) flames(a *explanation) {
-	tree := newStackTree(u.g.names, report.StackSet{Name: "device", Subject: a.Subject(),
+	tree := graph.New(u.g.names, report.StackSet{Name: "device", Subject: a.Subject(),
 		Title: report.UpperFirst(a.InFile()), Event: mem.Some(int64(a.At.Event)),
 		Label: a.Label, Total: a.At.Allocated})
 	if a.Filter != "" {
-		tree.set.Title += fmt.Sprintf(", only what matches %q", a.Filter)
+		tree.Set.Title += fmt.Sprintf(", only what matches %q", a.Filter)
 	}
 	uses, kinds := make([]report.StackUse, len(u.all)), u.kinds()
 	for i, did := range u.all {
 		uses[i] = report.StackUse{Bytes: did.Bytes, Count: did.Blocks, Categories: kinds[stackOf{did.Stack, did.Before}],
 			Average: mem.Bytes(did.Average), Allocations: did.Allocations, Churn: did.Churn}
 	}
-	set := &tree.set
-	set.Measures = tree.fill(uses, report.Flames, stacksShown, 0,
+	set := &tree.Set
+	set.Measures = tree.Fill(uses, report.Flames, graph.StacksShown, 0,
 		func(i int) []mem.Location { return u.all[i].Pictured(u.g.names) })
 	for m, what := range []report.FlameMeasure{
 		{Title: "bytes at the moment explained", Unit: mem.UnitBytes},

@@ -1,4 +1,4 @@
-package analyze
+package trace
 
 import (
 	"strconv"
@@ -29,7 +29,7 @@ func TestPinsAreTheBlocksOfMostlyEmptySegments(t *testing.T) {
 	segment(3<<30, false, 10*mem.MiB, 10*mem.MiB)                    // half in use
 	segment(4<<30, true, mem.MiB, 19*mem.MiB)                        // gives back its pages
 	segment(5<<30, false, 0, 20*mem.MiB)                             // empty: empty_cache returns it
-	a, err := ExplainDevice(s, 0, "", ExplainOptions{})
+	a, err := OfDevice(s, 0, "", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestFragmentationIsOfTheMomentExplained(t *testing.T) {
 		"nothing is stuck there": {allocator.Settings{}, false, "peak", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := reported(t, record(c.settings, c.free), "made.pickle", ExplainOptions{At: c.at})
+			r := reported(t, record(c.settings, c.free), "made.pickle", Options{At: c.at})
 			title := ""
 			for _, f := range r.Findings {
 				if f.Kind == report.KindFragmentation {

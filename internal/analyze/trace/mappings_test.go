@@ -1,4 +1,4 @@
-package analyze
+package trace
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ func TestManyMappings(t *testing.T) {
 		whole += i
 	}
 	r := report.New()
-	ExplainMappings(r, m, "x", 0)
+	OfMappings(r, m, "x", 0)
 	rows, sum := r.Tables[0].Rows, int64(0)
 	for _, row := range rows {
 		sum += row[2].(int64)
@@ -31,7 +31,7 @@ func TestManyMappings(t *testing.T) {
 // TestMappingsWithoutRSS: what is not stated is not told as 0.
 func TestMappingsWithoutRSS(t *testing.T) {
 	r := report.New()
-	ExplainMappings(r, &mem.Mappings{List: []*mem.Mapping{{Name: "x", Count: 1}}}, "x.smaps", 0)
+	OfMappings(r, &mem.Mappings{List: []*mem.Mapping{{Name: "x", Count: 1}}}, "x.smaps", 0)
 	if !strings.Contains(r.Headline.Verdict, "does not say what is resident") {
 		t.Error(r.Headline.Verdict)
 	}

@@ -1,4 +1,4 @@
-package analyze
+package trace
 
 import (
 	"cmp"
@@ -14,9 +14,9 @@ import (
 	"hightide/internal/usage"
 )
 
-// ExplainProfile adds what a memory profile of another tool says: who holds how much, by line, and on which device
+// OfProfile adds what a memory profile of another tool says: who holds how much, by line, and on which device
 // and of which kind where the file tells. Of the options it answers Device, Filter and Top.
-func ExplainProfile(r *report.Report, p *mem.Profile, file string, o ExplainOptions) error {
+func OfProfile(r *report.Report, p *mem.Profile, file string, o Options) error {
 	if len(p.Kinds) == 0 {
 		r.Headline.Say(file + " holds no figures")
 		return nil
@@ -25,7 +25,7 @@ func ExplainProfile(r *report.Report, p *mem.Profile, file string, o ExplainOpti
 	if err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
-	kind, counts := p.Kinds[p.Default], countKind(p)
+	kind, counts := p.Kinds[p.Default], p.Counts()
 	var uses []usage.Use
 	whole := int64(0)
 	for _, s := range samples {
@@ -68,7 +68,7 @@ func ExplainProfile(r *report.Report, p *mem.Profile, file string, o ExplainOpti
 
 // profileTable lists what names hold.
 func profileTable(p *mem.Profile, name, title, of string, whole int64, all []held) report.Table {
-	kind, counts := p.Kinds[p.Default], countKind(p)
+	kind, counts := p.Kinds[p.Default], p.Counts()
 	t := report.Table{Name: name, Title: title, Columns: []report.Column{report.TextColumn("site", of),
 		{Name: "bytes", Title: report.UpperFirst(kind.Name), Unit: kind.Unit, Label: p.Label},
 		{Name: "share", Title: "Share", Unit: mem.UnitMilli, Label: p.Label}}}
@@ -83,7 +83,7 @@ func profileTable(p *mem.Profile, name, title, of string, whole int64, all []hel
 }
 
 // wanted are the samples that the options ask for.
-func wanted(p *mem.Profile, o ExplainOptions) ([]mem.ProfileSample, error) {
+func wanted(p *mem.Profile, o Options) ([]mem.ProfileSample, error) {
 	samples := p.Samples
 	if o.Filter != nil {
 		matches := make([]bool, p.Stacks.Len())

@@ -1,4 +1,4 @@
-package analyze
+package trace
 
 import (
 	"strings"
@@ -29,7 +29,7 @@ func TestReplacedByLargerOnesIsANote(t *testing.T) {
 		add(mem.ActionFreeCompleted, 500, mem.MiB, 7)
 	}
 	s.Traces = []mem.Trace{trace}
-	r := reported(t, s, "x", ExplainOptions{})
+	r := reported(t, s, "x", Options{})
 	notes := strings.Join(r.Notes, "\n")
 	if len(r.Findings) != 0 || strings.Count(notes, "gets larger") != 1 ||
 		!strings.Contains(notes, "What generate.py:9 holds gets larger") || !strings.Contains(notes, "little is kept of it") {

@@ -1,4 +1,4 @@
-package analyze
+package trace
 
 import (
 	"bytes"
@@ -16,7 +16,7 @@ import (
 // TestProfilerWithoutAddresses: old versions of the profiler tell neither addresses nor totals. The running sum of
 // bytes is right all the same, and what is not known is said.
 func TestProfilerWithoutAddresses(t *testing.T) {
-	file, err := os.Open("../format/testdata/profiler-cpu.json.gz")
+	file, err := os.Open("../../format/testdata/profiler-cpu.json.gz")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func TestProfilerWithoutAddresses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return explained(t, s, ExplainOptions{}).Peak.Allocated, s
+		return explained(t, s, Options{}).Peak.Allocated, s
 	}
 	want, _ := peak(whole)
 	got, s := peak(old)

@@ -1,4 +1,4 @@
-package analyze
+package trace
 
 import (
 	"fmt"
@@ -19,16 +19,16 @@ const (
 	TextFile      FileKind = "a text"
 )
 
-// ExplainFlags are the options of explain by the names of its flags. Snapshots answer each, profiles and mappings
+// Flags are the options of explain by the names of its flags. Snapshots answer each, profiles and mappings
 // some. One that no file answers would do nothing, without a word.
 var (
-	ExplainFlags = []string{"device", "range", "at", "by", "top", "filter", "rules", "flame", "brief"}
-	ofProfiles   = []string{"device", "top", "filter"}
-	ofMappings   = []string{"top"}
+	Flags      = []string{"device", "range", "at", "by", "top", "filter", "rules", "flame", "brief"}
+	ofProfiles = []string{"device", "top", "filter"}
+	ofMappings = []string{"top"}
 )
 
 // Unanswered says which of the options that were asked for none of the files answers, and which files do; "": all are.
-func (o *ExplainOptions) Unanswered(files []FileKind) string {
+func (o *Options) Unanswered(files []FileKind) string {
 	for _, option := range o.Asked {
 		if slices.ContainsFunc(files, func(f FileKind) bool { return o.answers(f, option) }) {
 			continue
@@ -53,7 +53,7 @@ func (o *ExplainOptions) Unanswered(files []FileKind) string {
 	return ""
 }
 
-func (o *ExplainOptions) answers(f FileKind, option string) bool {
+func (o *Options) answers(f FileKind, option string) bool {
 	switch f {
 	case SnapshotFile, SnapshotRun:
 		return true
@@ -66,7 +66,7 @@ func (o *ExplainOptions) answers(f FileKind, option string) bool {
 }
 
 // MostNames bounds what a list of mappings shows: --top 0 asks for all.
-func (o *ExplainOptions) MostNames() int {
+func (o *Options) MostNames() int {
 	if o.Top == 0 && slices.Contains(o.Asked, "top") {
 		return -1
 	}

@@ -1,4 +1,4 @@
-package analyze
+package trace
 
 import (
 	"compress/gzip"
@@ -20,7 +20,7 @@ func TestOOMIsExplainedAtItsOwnMoment(t *testing.T) {
 	if end := s.Totals(0); end.Allocated != 0 || end.Reserved != 0 {
 		t.Fatalf("the trace is to end empty, and has %+v", end)
 	}
-	a := explained(t, s, ExplainOptions{})
+	a := explained(t, s, Options{})
 	o := a.OOM
 	if o == nil {
 		t.Fatal("no out-of-memory was found")
@@ -42,7 +42,7 @@ func TestOOMIsExplainedAtItsOwnMoment(t *testing.T) {
 }
 
 func said(a *explanation) string {
-	return recorded(a.OOM, a.failed, a.By, a.Label, a.Name, a.Title).finding().Text
+	return recorded(a.OOM, a.failed, a.By, a.Label, a.Name, a.Title).Tell().Text
 }
 
 // Where the device had room, or one cached piece was large enough, that says what stood in the way.
@@ -51,17 +51,17 @@ func TestOOMThatIsNoLackOfMemory(t *testing.T) {
 	trace := &s.Traces[0]
 	event := slices.Index(trace.Action, mem.ActionOOM)
 	trace.Address[event] = uint64(2 * mem.GiB)
-	if text := said(explained(t, s, ExplainOptions{})); !strings.Contains(text, "one cause") || !strings.Contains(text, "the file does not say") {
+	if text := said(explained(t, s, Options{})); !strings.Contains(text, "one cause") || !strings.Contains(text, "the file does not say") {
 		t.Error(text)
 	}
 	before := s.Settings
 	s.Settings = map[string]string{"PYTORCH_CUDA_ALLOC_CONF": "per_process_memory_fraction:0.9"}
-	if text := said(explained(t, s, ExplainOptions{})); !strings.Contains(text, "the limit of per_process_memory_fraction was reached") {
+	if text := said(explained(t, s, Options{})); !strings.Contains(text, "the limit of per_process_memory_fraction was reached") {
 		t.Error(text)
 	}
 	s.Settings = before
 	trace.Address[event], trace.Size[event] = 0, 100*mem.MiB
-	if text := said(explained(t, s, ExplainOptions{})); !strings.Contains(text, "it belonged to another pool or stream") {
+	if text := said(explained(t, s, Options{})); !strings.Contains(text, "it belonged to another pool or stream") {
 		t.Error(text)
 	}
 	// 6 MiB are taken from the device as a segment of 20 MiB, and no piece of the cache is free.
@@ -75,7 +75,7 @@ func TestOOMThatIsNoLackOfMemory(t *testing.T) {
 // What torch's own message said of the same failures: 21.01 GiB allocated, 12.00 MiB cached, 3.00 GiB asked for. A
 // trace of the profiler does not say what was free, but that of 22.05 GiB.
 func TestOOMOfTheProfiler(t *testing.T) {
-	file, err := os.Open("../format/testdata/profiler-oom.json.gz")
+	file, err := os.Open("../../format/testdata/profiler-oom.json.gz")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestOOMOfTheProfiler(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := reported(t, snapshot, "trace.json", ExplainOptions{})
+	r := reported(t, snapshot, "trace.json", Options{})
 	o := r.Allocators[0].OOM
 	if o == nil || o.Asked != 3*mem.GiB || o.Allocated != 22556966912 || o.Reserved != mem.Some(22569549824) ||
 		o.Cached != mem.Some(int64(12*mem.MiB)) ||

@@ -1,7 +1,8 @@
-package analyze
+package trace
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
 	"regexp"
 	"strings"
@@ -13,7 +14,9 @@ import (
 	"hightide/internal/usage"
 )
 
-func explained(t testing.TB, s *mem.AllocatorSnapshot, o ExplainOptions) *explanation {
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func explained(t testing.TB, s *mem.AllocatorSnapshot, o Options) *explanation {
 	t.Helper()
 	a, err := explainDevice(s, 0, "a.pickle", nil, &o)
 	if err != nil {
@@ -23,7 +26,7 @@ func explained(t testing.TB, s *mem.AllocatorSnapshot, o ExplainOptions) *explan
 }
 
 // reported is the report of one file.
-func reported(t testing.TB, s *mem.AllocatorSnapshot, file string, o ExplainOptions) *report.Report {
+func reported(t testing.TB, s *mem.AllocatorSnapshot, file string, o Options) *report.Report {
 	t.Helper()
 	x := Explaining{Report: report.New(), Options: o}
 	if err := x.Add(s, file, nil); err != nil {
@@ -38,7 +41,7 @@ func reported(t testing.TB, s *mem.AllocatorSnapshot, file string, o ExplainOpti
 // TestExplainedRun: what two snapshots of one process tell is told once, and where a trace shows a leak nobody says
 // that none was looked for.
 func TestExplainedRun(t *testing.T) {
-	x := Explaining{Report: report.New(), Options: ExplainOptions{Several: true}}
+	x := Explaining{Report: report.New(), Options: Options{Several: true}}
 	x.Report.Headline.Say("Does not fit")
 	x.Report.Headline.Peak.Allocated = mem.Some(1)
 	x.Report.Headline.NotLooked = "Leaks were not looked for: too few steps were imagined to tell a growth from a warm-up."
@@ -69,7 +72,7 @@ var realFiles = []string{"h100-lm-ctx128-train-step.pickle", "h100-lm-ctx256-for
 
 // TestExplainGolden is the report of two files as the page gets it; web/test draws it.
 func TestExplainGolden(t *testing.T) {
-	x := Explaining{Report: report.New(), Options: ExplainOptions{Pictures: true, Columns: 120, Several: true}}
+	x := Explaining{Report: report.New(), Options: Options{Pictures: true, Columns: 120, Several: true}}
 	for _, name := range []string{"leak-a10.pickle", "oom-a10-pieces.pickle"} {
 		if err := x.Add(testkit.Snapshot(t, "imagined/"+name), name, nil); err != nil {
 			t.Fatal(err)
@@ -84,12 +87,12 @@ func TestExplainGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "explain.report.json", string(text)+"\n")
-	golden(t, "explain.txt", r.Text(report.TextOptions{Width: 100}))
+	testkit.Golden(t, "runs/explain.report.json", string(text)+"\n", *update)
+	testkit.Golden(t, "runs/explain.txt", r.Text(report.TextOptions{Width: 100}), *update)
 }
 
 func TestStepsAndTheirLeakAreInferred(t *testing.T) {
-	a := explained(t, testkit.Snapshot(t, "imagined/leak-a10.pickle"), ExplainOptions{})
+	a := explained(t, testkit.Snapshot(t, "imagined/leak-a10.pickle"), Options{})
 	if a.Steps == nil || a.Steps.Source != "inferred" || len(a.Steps.Steps) != 8 {
 		t.Fatalf("steps %+v, want 8", a.Steps)
 	}
@@ -99,7 +102,7 @@ func TestStepsAndTheirLeakAreInferred(t *testing.T) {
 	}
 	// Layers and tensors of one step repeat as well, and are not steps.
 	for _, name := range realFiles {
-		a := explained(t, testkit.Snapshot(t, "real/"+name), ExplainOptions{})
+		a := explained(t, testkit.Snapshot(t, "real/"+name), Options{})
 		if len(a.Steps.Steps) != 0 || len(a.Growth) != 0 {
 			t.Errorf("%s: %d steps and %d that grow in one step", name, len(a.Steps.Steps), len(a.Growth))
 		}
@@ -119,7 +122,7 @@ func TestReservedMemoryAddsUp(t *testing.T) {
 	for _, name := range realFiles {
 		s := testkit.Snapshot(t, "real/"+name)
 		for _, at := range []string{"peak", "end", "event 0", "event 3000"} {
-			a := explained(t, s, ExplainOptions{At: at})
+			a := explained(t, s, Options{At: at})
 			f := a.Fragmentation
 			if sum := mem.Bytes(f.Requested.Or(0)+f.Rounding.Or(0)) + f.Waiting + f.Releasable + f.Pooled + f.Stuck; sum != f.Reserved {
 				t.Errorf("%s at %s: parts have %d bytes of %d", name, at, sum, f.Reserved)
@@ -158,7 +161,7 @@ func TestTimelineAddsUpToWhatWasAllocated(t *testing.T) {
 	for _, name := range realFiles {
 		s := testkit.Snapshot(t, "real/"+name)
 		d := usage.FromTrace(s, 0, usage.Whole)
-		line := explained(t, s, ExplainOptions{Pictures: true, Columns: 50}).Timeline
+		line := explained(t, s, Options{Pictures: true, Columns: 50}).Timeline
 		top := mem.Bytes(0)
 		for i, event := range line.Events {
 			want := d.LevelsAt(event).Allocated
@@ -181,24 +184,24 @@ func TestTimelineAddsUpToWhatWasAllocated(t *testing.T) {
 
 func TestFlameMeasures(t *testing.T) {
 	s := testkit.Snapshot(t, "real/"+realFiles[0])
-	a := explained(t, s, ExplainOptions{Flame: "bytes"})
+	a := explained(t, s, Options{Flame: "bytes"})
 	allocations := int64(0)
 	for _, action := range s.Traces[0].Action {
 		if action == mem.ActionAlloc {
 			allocations++
 		}
 	}
-	for _, measure := range a.tree.set.Measures {
+	for _, measure := range a.tree.Set.Measures {
 		sum := measure.Rest
-		for _, use := range a.tree.set.Stacks {
+		for _, use := range a.tree.Set.Stacks {
 			sum += use.Measure(measure.Name)
 		}
 		if sum != measure.Total {
 			t.Errorf("%s: stacks have %d of %d", measure.Name, sum, measure.Total)
 		}
 	}
-	if got := a.tree.set.Measures[2].Total; got != allocations || a.tree.set.Measures[0].Total != int64(a.Peak.Allocated) {
-		t.Errorf("%d allocations, want %d; %d bytes, want %d", got, allocations, a.tree.set.Measures[0].Total,
+	if got := a.tree.Set.Measures[2].Total; got != allocations || a.tree.Set.Measures[0].Total != int64(a.Peak.Allocated) {
+		t.Errorf("%d allocations, want %d; %d bytes, want %d", got, allocations, a.tree.Set.Measures[0].Total,
 			a.Peak.Allocated)
 	}
 	for _, measure := range report.Flames {
@@ -210,7 +213,7 @@ func TestFlameMeasures(t *testing.T) {
 
 // A joined map has the same segments and as many bytes, and fewer blocks.
 func TestPageIsLight(t *testing.T) {
-	r := reported(t, testkit.Snapshot(t, "real/"+realFiles[0]), "a", ExplainOptions{Pictures: true})
+	r := reported(t, testkit.Snapshot(t, "real/"+realFiles[0]), "a", Options{Pictures: true})
 	joined := report.JoinedMap(r.Allocators[0].Map, 500)
 	blocks := 0
 	for i, m := range joined {
@@ -237,7 +240,7 @@ func TestRoundingToPartsOfPowersOfTwo(t *testing.T) {
 		Traces: []mem.Trace{{Action: []mem.Action{mem.ActionSegmentAlloc, mem.ActionAlloc},
 			Address: []uint64{1 << 30, 1 << 30}, Size: []mem.Bytes{20 * mem.MiB, 4*mem.MiB + 512},
 			Stream: []uint64{0, 0}, Stack: []uint32{0, 0}, Time: []int64{1, 2}}}}
-	a := explained(t, s, ExplainOptions{})
+	a := explained(t, s, Options{})
 	if a.Peak.Allocated != 5*mem.MiB || a.Fragmentation.Rounding != mem.Some(int64(mem.MiB-512)) ||
 		a.Unplaced+a.Strange != 0 {
 		t.Errorf("%+v %+v", a.Peak, a.Fragmentation)
@@ -248,7 +251,7 @@ func TestRoundingToPartsOfPowersOfTwo(t *testing.T) {
 // ones that of its source.
 func TestFramesOfTheInterpreterAreNoLinesOfTheProgram(t *testing.T) {
 	for _, version := range []string{"2.6", "2.9", "2.15"} {
-		a := explained(t, testkit.Snapshot(t, "imagined/every-field-"+version+".pickle"), ExplainOptions{})
+		a := explained(t, testkit.Snapshot(t, "imagined/every-field-"+version+".pickle"), Options{})
 		if a.Blame[0].Name != "every-field.py:35" || a.Blame[0].Bytes != 20*mem.MiB {
 			t.Errorf("torch %s: %v by %q, want 20 MiB by the line of the pool", version, a.Blame[0].Bytes, a.Blame[0].Name)
 		}
@@ -263,7 +266,7 @@ func TestFramesOfTheInterpreterAreNoLinesOfTheProgram(t *testing.T) {
 // TestFilteredTablesSaySo, and the others do not.
 func TestFilteredTablesSaySo(t *testing.T) {
 	r := reported(t, testkit.Snapshot(t, "imagined/leak-a10.pickle"), "a.pickle",
-		ExplainOptions{Filter: regexp.MustCompile("leak"), Flame: "churn", Pictures: true})
+		Options{Filter: regexp.MustCompile("leak"), Flame: "churn", Pictures: true})
 	said := 0
 	for _, table := range r.Tables {
 		if strings.Contains(table.Title, `of what matches "leak"`) {
@@ -277,7 +280,7 @@ func TestFilteredTablesSaySo(t *testing.T) {
 }
 
 func TestNothingToExplainTakesNoTime(t *testing.T) {
-	r := reported(t, &mem.AllocatorSnapshot{}, "a.pickle", ExplainOptions{})
+	r := reported(t, &mem.AllocatorSnapshot{}, "a.pickle", Options{})
 	for _, text := range []string{r.Text(report.TextOptions{}), r.Markdown()} {
 		if strings.Contains(text, "0 ns") || !strings.Contains(text, "hold no device memory") {
 			t.Errorf("a snapshot without memory reads\n%s", text)
@@ -287,7 +290,7 @@ func TestNothingToExplainTakesNoTime(t *testing.T) {
 
 // TestLongLivesAreGrouped: the 100 MiB weights of the model are one row, not the whole table.
 func TestLongLivesAreGrouped(t *testing.T) {
-	a := explained(t, testkit.Snapshot(t, "real/"+realFiles[0]), ExplainOptions{})
+	a := explained(t, testkit.Snapshot(t, "real/"+realFiles[0]), Options{})
 	first := a.Longest[0]
 	if first.Blocks != 96 || first.Bytes != 100*mem.MiB || first.Allocated != -1 || first.Freed != nil {
 		t.Errorf("the longest lives are %+v, want 96 blocks of 100 MiB alive throughout", first)
@@ -309,7 +312,7 @@ func TestBlameAddsUpToThePeak(t *testing.T) {
 		"mosaic-synthetic.pickle"} {
 		s := testkit.Snapshot(t, "real/"+name)
 		for _, by := range Groupings {
-			a, err := ExplainDevice(s, 0, name, ExplainOptions{By: by})
+			a, err := OfDevice(s, 0, name, Options{By: by})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -341,7 +344,7 @@ func TestKindsAreSummedBeforeOneIsLargest(t *testing.T) {
 		{"../imagined/oom-a10-pieces.pickle", "site",
 			"the largest part, 19.6 GiB in 26 blocks (mostly unknown), was allocated by `oom-a10-pieces.py:14`"},
 	} {
-		r := reported(t, testkit.Snapshot(t, "real/"+test.file), test.file, ExplainOptions{By: test.by})
+		r := reported(t, testkit.Snapshot(t, "real/"+test.file), test.file, Options{By: test.by})
 		if got := r.Headline.Verdict; !strings.Contains(got, test.want+".") {
 			t.Errorf("%s by %s: %q, want %q and no more of it", test.file, test.by, got, test.want)
 		}
@@ -361,7 +364,7 @@ func TestWhatWasNotLookedForIsSaid(t *testing.T) {
 		"imagined/oom-a10-pieces.pickle":        "179 events are too few",
 		"real/h100-lm-ctx128-train-step.pickle": "within one step",
 	} {
-		r := reported(t, testkit.Snapshot(t, name), "x", ExplainOptions{})
+		r := reported(t, testkit.Snapshot(t, name), "x", Options{})
 		if said := r.Headline.NotLooked; (said == "") != (want == "") || !strings.Contains(said, want) {
 			t.Errorf("%s: %q, want %q", name, said, want)
 		}
@@ -373,21 +376,21 @@ func TestWhatWasNotLookedForIsSaid(t *testing.T) {
 			trace.Size[i] = 512
 		}
 	}
-	small := reported(t, s, "x", ExplainOptions{})
+	small := reported(t, s, "x", Options{})
 	if f := small.Findings; len(f) != 1 || f[0].BytesPerStep != mem.Some(512) || f[0].Severity != report.Info {
 		t.Errorf("%+v", f)
 	}
-	none := reported(t, s, "x", ExplainOptions{Filter: regexp.MustCompile(`leak-a10\.py:6`)})
+	none := reported(t, s, "x", Options{Filter: regexp.MustCompile(`leak-a10\.py:6`)})
 	if said := none.Headline.Looked; len(none.Findings) != 0 || !strings.Contains(said, "64.0 KiB") || !strings.Contains(said, "what matches `leak") || !strings.Contains(strings.Join(strings.Fields(none.Text(report.TextOptions{})), " "), "fragmentation was found. "+said) {
 		t.Errorf("%q, %+v", said, none.Findings)
 	}
 	s.Traces = nil
-	r := reported(t, s, "x", ExplainOptions{})
+	r := reported(t, s, "x", Options{})
 	if when := r.Tables[0].Rows[0][0]; !strings.Contains(r.Headline.NotLooked, "one state") ||
 		fmt.Sprint(when) != "the one state recorded" {
 		t.Errorf("%q, %v", r.Headline.NotLooked, when)
 	}
-	if r := reported(t, testkit.Snapshot(t, "imagined/leak-a10.pickle"), "x", ExplainOptions{Brief: true}); !strings.Contains(r.Headline.NotLooked, "brief") {
+	if r := reported(t, testkit.Snapshot(t, "imagined/leak-a10.pickle"), "x", Options{Brief: true}); !strings.Contains(r.Headline.NotLooked, "brief") {
 		t.Errorf("%q", r.Headline.NotLooked)
 	}
 }
@@ -406,7 +409,7 @@ func TestPrivatePoolsAreNotFragments(t *testing.T) {
 		g.Blocks = append(g.Blocks, mem.Block{Address: address + uint64(used), Size: g.Size - used})
 		s.Segments = append(s.Segments, g)
 	}
-	a := explained(t, s, ExplainOptions{})
+	a := explained(t, s, Options{})
 	f := a.Fragmentation
 	if f.Pooled != 399*mem.MiB || f.Stuck != 198*mem.MiB || f.Releasable != 0 ||
 		f.Reserved != mem.Bytes(f.Requested.Or(0)+f.Rounding.Or(0))+f.Waiting+f.Releasable+f.Pooled+f.Stuck ||
@@ -420,7 +423,7 @@ func TestPrivatePoolsAreNotFragments(t *testing.T) {
 func TestWithoutHistory(t *testing.T) {
 	s := testkit.Snapshot(t, "imagined/leak-a10.pickle")
 	s.Traces = nil
-	for _, f := range reported(t, s, "x", ExplainOptions{}).Findings {
+	for _, f := range reported(t, s, "x", Options{}).Findings {
 		if f.Kind == report.KindGap {
 			t.Errorf("its blocks have stacks: %+v", f)
 		}
@@ -431,7 +434,7 @@ func TestWithoutHistory(t *testing.T) {
 			s.Segments[i].Blocks[j].Stack = 0
 		}
 	}
-	r := reported(t, s, "x", ExplainOptions{})
+	r := reported(t, s, "x", Options{})
 	if len(r.Findings) != 1 || !strings.Contains(r.Findings[0].Advice,
 		"torch.cuda.memory._record_memory_history(max_entries=100000)") ||
 		!strings.Contains(r.Headline.Verdict, "no memory history was recorded") {

@@ -1,4 +1,4 @@
-package analyze
+package trace
 
 import (
 	"testing"
@@ -42,7 +42,7 @@ func TestOwnersComeBeforeRules(t *testing.T) {
 
 func byCategory(t *testing.T, s *mem.AllocatorSnapshot) *report.Allocator {
 	t.Helper()
-	a, err := ExplainDevice(s, 0, "owned", ExplainOptions{By: "category"})
+	a, err := OfDevice(s, 0, "owned", Options{By: "category"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package analyze
+package trace
 
 import (
 	"cmp"
@@ -13,7 +13,7 @@ import (
 // grouper names the group of a block.
 type grouper struct {
 	d       *usage.Device
-	o       *ExplainOptions
+	o       *Options
 	at      int
 	by      string
 	names   *usage.Names
@@ -22,7 +22,7 @@ type grouper struct {
 	regions []openRegion            // see annotation
 }
 
-func newGrouper(d *usage.Device, at int, by string, o *ExplainOptions) *grouper {
+func newGrouper(d *usage.Device, at int, by string, o *Options) *grouper {
 	g := &grouper{d: d, o: o, at: at, by: by, names: usage.NewNames(d.Stacks), sorter: usage.NewCategories(d, o.Rules)}
 	g.wants = func(uint32) bool { return true }
 	if o.Filter != nil {

@@ -1,4 +1,4 @@
-package analyze
+package trace
 
 import (
 	"fmt"
@@ -47,17 +47,4 @@ func pinnedRounding(d *usage.Device, at int) *report.Finding {
 		f.Severity = report.Warning
 	}
 	return f
-}
-
-// addOnce adds a finding unless an earlier snapshot of the report has told the same.
-func addOnce(r *report.Report, f *report.Finding) {
-	if f == nil {
-		return
-	}
-	for i := range r.Findings {
-		if r.Findings[i].Title == f.Title {
-			return
-		}
-	}
-	r.Findings = append(r.Findings, *f)
 }

@@ -1,4 +1,4 @@
-package analyze
+package trace
 
 import (
 	"cmp"
@@ -20,9 +20,9 @@ type held struct {
 // file each.
 const maxMappingNames = 10_000
 
-// ExplainMappings adds what Linux says of a process's address space: what is resident, by file and kind. top bounds
+// OfMappings adds what Linux says of a process's address space: what is resident, by file and kind. top bounds
 // the names; 0: all but the smallest of very many, less than 0: all.
-func ExplainMappings(r *report.Report, m *mem.Mappings, file string, top int) {
+func OfMappings(r *report.Report, m *mem.Mappings, file string, top int) {
 	columns := []struct {
 		name, title string
 		of          func(*mem.Mapping) mem.Optional

@@ -1,4 +1,4 @@
-package analyze
+package trace
 
 import (
 	"cmp"
@@ -126,8 +126,8 @@ func (a *explanation) mapNode(g *grouper, stack uint32) int64 {
 	node, ok := a.nodes[stack]
 	if !ok {
 		node = -1
-		if frames := g.names.Pictured(stack); len(frames) > 0 && len(a.tree.set.Parents) < treeNodes {
-			node = int64(a.tree.add(frames))
+		if frames := g.names.Pictured(stack); len(frames) > 0 && len(a.tree.Set.Parents) < treeNodes {
+			node = int64(a.tree.Add(frames))
 		}
 		if a.nodes == nil {
 			a.nodes = map[uint32]int64{}
