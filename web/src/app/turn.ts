@@ -5,8 +5,9 @@
 //	   ▲                         hidden, or another waits for its place │
 //	   └────────────────────────────────────────────────────────────────┘
 //
-// Where tabs cannot speak with each other, as over plain HTTP from another machine, each that is
-// seen listens.
+// Tabs know of each other by navigator.locks, and where a page has none, by tickets (tickets.ts).
+
+import { drawnTickets, type Locks } from "./tickets";
 
 export interface Turn {
   end(): void;
@@ -49,8 +50,7 @@ async function placed(
   run: (waited: () => Promise<boolean>) => Promise<void>,
   signal: AbortSignal,
 ): Promise<void> {
-  const { locks } = navigator as { locks?: LockManager };
-  if (!locks) return run(() => Promise.resolve(false));
+  const locks = (navigator as { locks?: Locks }).locks ?? drawnTickets;
   const waiting = async (name: string) =>
     (await locks.query()).pending?.filter((l) => l.name === name).length ?? 0;
   const { held = [], pending = [] } = await locks.query(),

@@ -151,8 +151,11 @@ export function copier(
   return button;
 }
 
-/** Pages from a disk may not have the clipboard's interface; the old way still works there. */
-async function copy(text: string): Promise<boolean> {
+/**
+ * Whether it could. Pages from a disk, or over plain HTTP, have no clipboard's interface; the old
+ * way still works there.
+ */
+export async function copy(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
     return true;
@@ -160,7 +163,8 @@ async function copy(text: string): Promise<boolean> {
     const focused = document.activeElement,
       field = h("textarea", { readonly: "", style: "position:fixed;opacity:0" });
     field.value = text;
-    document.body.append(field);
+    // beside a dialog that is open nothing takes the focus
+    (document.querySelector("dialog:modal") ?? document.body).append(field);
     field.select();
     const done = document.execCommand("copy");
     field.remove();

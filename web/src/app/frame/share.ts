@@ -1,6 +1,6 @@
 // A page for others: a link to what it shows, or a file that needs no server.
 
-import { h } from "../../views/dom";
+import { copy, h } from "../../views/dom";
 import { query, saveFile } from "../api";
 import type { App } from "../state";
 import { opened } from "./sheet";
@@ -38,12 +38,8 @@ const files: {
 ];
 
 export async function copyAddress(): Promise<void> {
-  try {
-    await navigator.clipboard.writeText(location.href);
-    toast("The address of this view is copied.");
-  } catch {
-    toast("The browser did not allow it: copy the address from its own bar.", { bad: true });
-  }
+  if (await copy(location.href)) toast("The address of this view is copied.");
+  else toast("The browser did not allow it: copy the address from its own bar.", { bad: true });
 }
 
 /** Opens what a page can be shared as. */

@@ -3,7 +3,7 @@
 import type { Report } from "../../../../api";
 import { whileShown } from "../../../../draw/shown";
 import { bytes, commandLine, count } from "../../../../lib/format";
-import { copier, h, section } from "../../../../views/dom";
+import { copier, copy, h, section } from "../../../../views/dom";
 import { Problem } from "../../../api";
 import { toast } from "../../../frame/toast";
 import { failure, givenUp, saver } from "../../../parts";
@@ -203,17 +203,13 @@ export const output: PartOf = (feed: Feed, app: App): Part => {
       [a, b] = picked ?? [0, from.rows - 1],
       first = Math.max(a, b + 1 - mostCopied);
     try {
-      await navigator.clipboard.writeText(
-        (await from.read(first, b + 1)).map((r) => r.text).join("\n"),
-      );
-      toast(
-        first > a
-          ? `The last ${count(mostCopied)} rows are copied; the download has all.`
-          : `${count(b + 1 - first)} rows are copied.`,
-      );
+      const done = await copy((await from.read(first, b + 1)).map((r) => r.text).join("\n"));
+      if (!done) toast("The browser did not allow it: select the text and copy it.", { bad: true });
+      else if (first > a)
+        toast(`The last ${count(mostCopied)} rows are copied; the download has all.`);
+      else toast(`${count(b + 1 - first)} rows are copied.`);
     } catch (e) {
-      if (!givenUp(e))
-        toast("The browser did not allow it: select the text and copy it.", { bad: true });
+      if (!givenUp(e)) toast("The rows could not be read.", { bad: true });
     }
   };
   let typing = 0;
