@@ -36,7 +36,8 @@ def kernel(tmp_path: Path) -> Any:
     def run(*cells: str) -> List[List[Dict[str, Any]]]:
         import json
 
-        (tmp_path / "cells.json").write_text(json.dumps([textwrap.dedent(cell).strip() for cell in cells]))
+        plain = [textwrap.dedent(cell).strip() if cell.startswith("\n ") else cell for cell in cells]
+        (tmp_path / "cells.json").write_text(json.dumps(plain))
         (tmp_path / "runner.py").write_text(RUNNER)
         env = environment(tmp_path)
         env.update(PYDEVD_DISABLE_FILE_VALIDATION="1", HOME=str(tmp_path), IPYTHONDIR=str(tmp_path / "ipython"))
@@ -110,6 +111,42 @@ def test_a_cell_its_picture_and_its_line(kernel: Any) -> None:
     assert "True 1 " in printed(plain)
     assert re.search(r"cell \[2\]:2 +make +150 MiB", printed(plain)), "the engine calls cells so too"
     assert not re.search(r"ipykernel_\d|\d{6,}\.py", printed(plain))
+
+
+def test_lines_of_a_magic_in_a_cell(kernel: Any) -> None:
+    """A magic's code is the lines of the cell that has it, also where blank lines stand before it or between them."""
+    cells = [
+        "%%hightide\n%%time\n\nheld1 = b'a' * (30 << 20)\n\nheld2 = bytearray(31 << 20)\n",
+        "%%hightide\n%%capture out\n\n%%time\n\nheld3 = b'a' * (33 << 20)\n\nheld4 = bytearray(34 << 20)\n",
+        "%%hightide\nkept = []\nfor n in range(2):\n    %time kept.append(b'c' * (40 << 20))",
+        "%%time\n\nplain = b'd' * (50 << 20)",
+        "\n\nblank = b'e' * (60 << 20)",
+        "%%hightide\n%%time\n\nx = 1\nraise KeyError('mine')",
+        "def fails():\n    %time 1 / 0\nfails()",
+        "%%hightide\n%%timeit -n1 -r1 -q timed = []\ntimed.append(b'f' * (70 << 20)); globals()['timed'] = timed",
+    ]
+    outputs = kernel("%load_ext hightide", *cells, "import hightide; print(hightide.report().text)")
+    _, one, captured, line, _, _, fails, inner, _, told = outputs
+    first = [row[:3] for row in rows(page(one))]
+    assert first == [
+        ["cell [2]:6", "&lt;module&gt;", "held2 = bytearray(31 &lt;&lt; 20)"],
+        ["cell [2]:4", "&lt;module&gt;", "held1 = b&#x27;a&#x27; * (30 &lt;&lt; 20)"],
+    ], page(one)
+    assert [row[0] for row in rows(page(captured))][:2] == ["cell [3]:8", "cell [3]:6"], page(captured)
+    assert rows(page(line))[0][0] == "cell [4]:4", page(line)
+    assert "%time kept.append" in rows(page(line))[0][2], page(line)
+    text = printed(told)
+    assert re.search(r"cell \[5\]:3 .*\b50(\.0)? MiB", text), text
+    assert re.search(r"cell \[6\]:3 .*\b60(\.0)? MiB", text), text
+    assert re.search(r"cell \[9\]:3 .*\b70(\.0)? MiB", text), text
+    assert not re.search(r"<timed|<magic|ipykernel_\d", text), text
+    for outputs_of, where, code in (
+        (fails, "Cell In[7], line 5", "raise KeyError"),
+        (inner, "Cell In[8], line 2", "'1 / 0'"),
+    ):
+        error = next(o for o in outputs_of if o["output_type"] == "error")
+        shown = re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(error["traceback"]))
+        assert where in shown and code in shown, shown
 
 
 def test_a_cell_that_leaks(kernel: Any) -> None:

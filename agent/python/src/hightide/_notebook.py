@@ -7,11 +7,11 @@ each cell  ─▶ which file of the kernel's it is, for the engine: lines are to
 from __future__ import annotations
 
 import html
-import linecache
 from time import monotonic_ns
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, List, Optional, Tuple
 
 from . import _engine, _session
+from ._cells import Cells
 from ._moments import Line, Peak, snapshot
 from ._picture import card, size, svg, table
 from ._runs import Finding, Report, report
@@ -28,7 +28,7 @@ def load_ipython_extension(shell: Any) -> None:
 class _Magics:
     def __init__(self, shell: Any) -> None:
         self.shell = shell
-        self.cells = _Cells(shell.compile)
+        self.cells = Cells(shell.compile, _tell)
 
     def line(self, line: str) -> Optional[Report]:
         """%hightide [RUN]: the report of this notebook's run so far, or of another."""
@@ -52,7 +52,7 @@ class _Magics:
         peak = Peak(f"cell [{number}]")
         start = monotonic_ns()
         with peak:
-            result = self._run(f"%%hightide {line}".rstrip(), cell, number)
+            result = self._run(cell, number)
         end = monotonic_ns()
         self._show(peak, start, end)
         error = result.error_before_exec or result.error_in_exec
@@ -60,12 +60,11 @@ class _Magics:
             error._render_traceback_ = list
             raise error
 
-    def _run(self, magic: str, cell: str, number: int) -> Any:
-        """Run the cell as the one of that number, its lines where the reader sees them: the magic's is the first."""
-        whole = cell if cell.lstrip().startswith("%%") else f"# {magic}\n{cell}"
+    def _run(self, cell: str, number: int) -> Any:
+        """Run the cell as the one of that number."""
         after, self.shell.execution_count = self.shell.execution_count, number
         try:
-            return self.shell.run_cell(whole, store_history=False)
+            return self.shell.run_cell(cell, store_history=False)
         finally:
             self.shell.execution_count = after
 
@@ -78,7 +77,7 @@ class _Magics:
         from IPython.display import HTML, display
 
         rows = [
-            (f"{n.file}:{n.line}" if n.line else n.file, n.function, self.cells.source(n), size(n.bytes), size(n.error))
+            (f"{n.file}:{n.line}" if n.line else n.file, n.function, self._source(n), size(n.bytes), size(n.error))
             for n in peak.lines[:12]
         ]
         picture, verdict, about = "", "", ""
@@ -94,50 +93,24 @@ class _Magics:
         lines = table(("line", "function", "source", "held", "±"), rows, figures=2)
         display(HTML(card(peak.name, _figures(peak), picture, verdict, lines, about)))
 
+    def _source(self, line: Line) -> str:
+        """The text of a line, as far as a table has room for it."""
+        text = self.cells.source(line.file, line.line)
+        return text if len(text) <= 60 else text[:59] + "…"
+
     def _number(self) -> int:
         """Of the cell that runs."""
         inputs = self.shell.user_ns.get("In") or []
         return max(len(inputs) - 1, 0)
 
 
-class _Cells:
-    """Which files of the kernel's are which cells. The engine is told before a cell runs."""
-
-    def __init__(self, compiler: Any) -> None:
-        self.files: Dict[str, str] = {}  # by the names of cells that the engine was told of
-        self._compiler = compiler
-        self._cache: Callable[..., str] = compiler.cache
-        compiler.cache = self.cache
-
-    def cache(self, transformed_code: str, number: int = 0, raw_code: Optional[str] = None) -> str:
-        """In place of the compiler's own, which names the code that is about to run."""
-        file = self._cache(transformed_code, number, raw_code)
-        try:
-            self._tell(file, number)
-        except Exception as error:  # nothing of ours ends a cell
-            _engine.say_once(f"cells are told by their files: {error}")
-        return file
-
-    def tell_all(self) -> None:
-        """Of the cells that ran before the recording began."""
-        known: Dict[str, int] = getattr(self._compiler, "_filename_map", {})
-        told = set(self.files.values())
-        for file, number in known.items():
-            if file not in told:
-                self._tell(file, number)
-
-    def _tell(self, file: str, number: int) -> None:
-        agent = _engine.agent()
-        if agent is None or not _session.recorded():
-            return
-        name = f"cell [{number}]"
-        self.files[name] = file
-        agent.cell(file, name, "".join(linecache.getlines(file)))
-
-    def source(self, line: Line) -> str:
-        """The text of a line, as far as a table has room for it."""
-        text = linecache.getline(self.files.get(line.file, line.file), line.line).strip()
-        return text if len(text) <= 60 else text[:59] + "…"
+def _tell(file: str, name: str, text: str) -> bool:
+    """Whether the engine was told; before the recording begins it is not."""
+    agent = _engine.agent()
+    if agent is None or not _session.recorded():
+        return False
+    agent.cell(file, name, text)
+    return True
 
 
 def _figures(peak: Peak) -> List[Tuple[str, str]]:
