@@ -90,6 +90,7 @@ func parseRule(line string) (CategoryRule, error) {
 type Categories struct {
 	d      *Device
 	rules  []CategoryRule
+	lives  []hints           // by rule: what it wants of a block's life
 	hits   []uint64          // by stack: rules that it fits, as bits; noHits: not looked at yet
 	frames map[uint32]uint64 // location → likewise
 
@@ -104,6 +105,9 @@ func NewCategories(d *Device, extra []CategoryRule) *Categories {
 	rules := append(slices.Clone(extra), BuiltinRules()...)
 	s := &Categories{d: d, rules: rules[:min(len(rules), 63)], hits: make([]uint64, d.Snapshot.Stacks.Len()),
 		frames: map[uint32]uint64{}}
+	for _, rule := range s.rules {
+		s.lives = append(s.lives, hintNames[rule.Life])
+	}
 	for i := range s.hits {
 		s.hits[i] = noHits
 	}
@@ -145,8 +149,8 @@ func (s *Categories) ByRules(span int) string {
 
 func (s *Categories) byRules(span int) string {
 	hits, has := s.fits(s.d.Stack[span]), s.d.hintsOf(span)
-	for i := range s.rules {
-		if want := hintNames[s.rules[i].Life]; hits&(1<<i) != 0 && has&want == want {
+	for i, want := range s.lives {
+		if hits&(1<<i) != 0 && has&want == want {
 			return s.rules[i].Category
 		}
 	}

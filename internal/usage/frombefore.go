@@ -40,18 +40,25 @@ func (s *Categories) FromBefore() FromBefore { return s.before() }
 func (s *Categories) compareBefore() FromBefore {
 	var b FromBefore
 	before := map[mem.Bytes]int{}
+	born := 0 // the first that the trace allocates
+	for ; born < s.d.Len() && s.d.From[born] < 0; born++ {
+		if s.byRules(born) == BeforeTrace {
+			b.Bytes += s.d.Bytes[born]
+			before[s.d.Block.Requested[born]]++
+		}
+	}
+	if len(before) == 0 { // the rest is looked at only for what has their sizes
+		return b
+	}
 	gradients := map[mem.Bytes][]int32{} // by size: 1 + event for each that comes, the negative for each that goes
-	for i, from := range s.d.From {
+	for i := born; i < s.d.Len(); i++ {
 		size := s.d.Block.Requested[i]
-		switch category := s.byRules(i); {
-		case from < 0 && category == BeforeTrace:
-			b.Bytes += s.d.Bytes[i]
-			before[size]++
-		case from >= 0 && category == "gradients":
-			gradients[size] = append(gradients[size], from+1)
-			if to := s.d.To[i]; to != int32(Never) {
-				gradients[size] = append(gradients[size], -to-1)
-			}
+		if before[size] == 0 || s.byRules(i) != "gradients" {
+			continue
+		}
+		gradients[size] = append(gradients[size], s.d.From[i]+1)
+		if to := s.d.To[i]; to != int32(Never) {
+			gradients[size] = append(gradients[size], -to-1)
 		}
 	}
 	for size, n := range before {

@@ -24,6 +24,7 @@ type Phase struct {
 const (
 	leastSteps     = 3
 	leastAnchors   = 3   // things that must happen once in each step
+	leastGap       = 8   // events between two of them
 	microBatches   = 1.5 // times as often as the optimizer or the model is called: then what repeats is not a step
 	mostOptimizers = 2   // that a step calls, one after the other: what repeats more seldom is an epoch or an evaluation
 	evenGaps       = 1.8 // longest gap between two, over their median, of what happens once in each step
@@ -226,26 +227,88 @@ func (d *Device) insideOneCall(from, to int32) bool {
 
 // anchors are the allocations that happen at even distances from one end of the trace to the other.
 func (d *Device) anchors() []anchor {
-	type kind struct {
-		stack uint32
-		size  mem.Bytes
-	}
-	kinds := map[kind][]int32{}
-	for i, action := range d.Trace.Action {
-		if action == mem.ActionAlloc {
-			k := kind{d.Trace.Stack[i], d.Trace.Size[i]}
-			kinds[k] = append(kinds[k], int32(i))
-		}
-	}
 	var all []anchor
 	passes, trains := d.backwardPasses()
-	for _, events := range kinds {
-		if len(events) >= leastSteps && d.even(events) && (!trains || apart(events, passes)) {
+	for _, events := range d.repeated() {
+		if d.even(events) && (!trains || apart(events, passes)) {
 			all = append(all, anchor{events})
 		}
 	}
 	slices.SortFunc(all, func(p, q anchor) int { return cmp.Compare(p.events[0], q.events[0]) })
 	return all
+}
+
+// kinds numbers allocations by stack and size.
+type kinds struct {
+	numbers map[kind]int32
+	sizes   []mem.Bytes // by number
+	lately  []int32     // by stack: 1 + the number that it had last, which most stacks have always
+}
+
+type kind struct {
+	stack uint32
+	size  mem.Bytes
+}
+
+func (k *kinds) of(stack uint32, size mem.Bytes) int32 {
+	if n := k.lately[stack] - 1; n >= 0 && k.sizes[n] == size {
+		return n
+	}
+	n, ok := k.numbers[kind{stack, size}]
+	if !ok {
+		n = int32(len(k.sizes))
+		k.numbers[kind{stack, size}], k.sizes = n, append(k.sizes, size)
+	}
+	k.lately[stack] = n + 1
+	return n
+}
+
+// gaps are the distances between the allocations of one kind.
+type gaps struct{ count, last, least, most int32 }
+
+func (g *gaps) add(event int32) {
+	switch gap := event - g.last; g.count {
+	case 0:
+	case 1:
+		g.least, g.most = gap, gap
+	default:
+		g.least, g.most = min(g.least, gap), max(g.most, gap)
+	}
+	g.last = event
+	g.count++
+}
+
+// mayBeEven is false of what Device.even refuses for sure: the longest gap is below two medians there, and a median
+// below two of the shortest.
+func (g *gaps) mayBeEven(moments int) bool {
+	return g.count >= leastSteps && g.least >= leastGap && g.most <= 4*g.least && int(g.last)+8*int(g.least) >= moments
+}
+
+// repeated are the allocations of each stack and size that may happen at even distances, in the order of the trace.
+// Most of millions do not, and are not kept.
+func (d *Device) repeated() [][]int32 {
+	t, k := d.Trace, kinds{numbers: map[kind]int32{}, lately: make([]int32, d.Snapshot.Stacks.Len())}
+	var all []gaps
+	for i, action := range t.Action {
+		if action != mem.ActionAlloc {
+			continue
+		}
+		n := k.of(t.Stack[i], t.Size[i])
+		if int(n) == len(all) {
+			all = append(all, gaps{})
+		}
+		all[n].add(int32(i))
+	}
+	events := make([][]int32, len(all))
+	for i, action := range t.Action {
+		if action != mem.ActionAlloc {
+			continue
+		}
+		if n := k.of(t.Stack[i], t.Size[i]); all[n].mayBeEven(d.Moments) {
+			events[n] = append(events[n], int32(i))
+		}
+	}
+	return slices.DeleteFunc(events, func(of []int32) bool { return of == nil })
 }
 
 // backwardPasses are the events at which a backward pass begins. What it allocates comes after a forward pass, or in
@@ -290,7 +353,7 @@ func (d *Device) even(events []int32) bool {
 	}
 	slices.Sort(gaps)
 	most := int32(evenGaps * float64(gaps[len(gaps)/2]))
-	return gaps[len(gaps)-1] <= most && gaps[0] >= gaps[len(gaps)/2]/2 && gaps[0] >= 8 &&
+	return gaps[len(gaps)-1] <= most && gaps[0] >= gaps[len(gaps)/2]/2 && gaps[0] >= leastGap &&
 		events[len(events)-1]+2*most >= int32(d.Moments)
 }
 
