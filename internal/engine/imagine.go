@@ -279,7 +279,7 @@ func agentFiles() (map[string][]byte, error) {
 		return err
 	})
 	if library, ok := heap.Library(); ok {
-		files["heap/"+heap.LibraryName] = library
+		files["heap/"+heap.LibraryName+launch.Packed] = library
 	}
 	return files, err
 }
@@ -319,13 +319,13 @@ func deviceFiles() (map[string][]byte, error) {
 	}
 	files := map[string][]byte{}
 	for name, image := range libraries {
-		files["device/"+name] = image
+		files["device/"+name+launch.Packed] = image
 	}
 	for name, text := range device.Programs() {
 		files["device/bin/"+name] = text
 	}
 	for _, name := range []string{"libcuda.so.1", "libcuda.so"} {
-		files["device/"+name] = libraries[device.LibraryName]
+		files["device/"+name+launch.Packed] = libraries[device.LibraryName]
 	}
 	return files, nil
 }

@@ -1,6 +1,8 @@
 package launch
 
 import (
+	"bytes"
+	"compress/gzip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -60,6 +62,23 @@ func TestExtractOnceAndOnlyWhereItIsSafe(t *testing.T) {
 	if again, err := Extract(bundle(), good); err != nil || again != dir {
 		t.Errorf("second time: %q, %v", again, err)
 	}
+	text := bytes.Repeat([]byte("a library\n"), 1000)
+	var packed bytes.Buffer
+	writer := gzip.NewWriter(&packed)
+	_, _ = writer.Write(text)
+	_ = writer.Close()
+	delete(files, "heap/lib.so")
+	files["heap/lib.so.gz"] = packed.Bytes()
+	for range 2 { // extracted, then found
+		dir, err = Extract(bundle(), good)
+		if data, _ := os.ReadFile(filepath.Join(dir, "heap/lib.so")); err != nil || !bytes.Equal(data, text) {
+			t.Errorf("compressed: %d bytes, %v; want %d", len(data), err, len(text))
+		}
+	}
+	if !bundle().Has("heap/lib.so") {
+		t.Error("a compressed file has not its name")
+	}
+	delete(files, "heap/lib.so.gz")
 	files["heap/lib.so"] = []byte{4}
 	if other, err := Extract(bundle(), good); err != nil || other == dir {
 		t.Errorf("other content: %q, %v", other, err)

@@ -1,10 +1,14 @@
 package launch
 
 import (
+	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -20,9 +24,12 @@ import (
 // many programs looks at them once, and keeps none.
 type Bundle struct {
 	sum   string           // of paths and bytes
-	sizes map[string]int64 // by slash-separated path
+	sizes map[string]int64 // of the files as they are extracted, by slash-separated path
 	load  func() (map[string][]byte, error)
 }
+
+// Packed ends the path of a file that is embedded compressed, by gzip. It is extracted under its path without this.
+const Packed = ".gz"
 
 // NewBundle is the files, by slash-separated path, that load returns. They are loaded again where they have to be
 // written.
@@ -33,9 +40,33 @@ func NewBundle(load func() (map[string][]byte, error)) (*Bundle, error) {
 	}
 	b := &Bundle{contentSum(files), map[string]int64{}, load}
 	for path, content := range files {
-		b.sizes[path] = int64(len(content))
+		size := int64(len(content))
+		name, packed := strings.CutSuffix(path, Packed)
+		if packed {
+			if size < 4 {
+				return nil, fmt.Errorf("%s is not compressed", path)
+			}
+			size = int64(binary.LittleEndian.Uint32(content[size-4:])) // RFC 1952: the last field is the size unpacked
+		}
+		b.sizes[name] = size
 	}
 	return b, nil
+}
+
+// unpacked is a file as it is extracted.
+func unpacked(path string, content []byte) (name string, _ []byte, err error) {
+	name, packed := strings.CutSuffix(path, Packed)
+	if !packed {
+		return name, content, nil
+	}
+	reader, err := gzip.NewReader(bytes.NewReader(content))
+	if err == nil {
+		content, err = io.ReadAll(reader)
+	}
+	if err != nil {
+		err = fmt.Errorf("unpack %s: %w", path, err)
+	}
+	return name, content, err
 }
 
 // Has says whether a file is among them.
@@ -160,7 +191,11 @@ func (b *Bundle) extractTo(dir string) error {
 	}
 	defer os.RemoveAll(temporary)
 	for _, path := range slices.Sorted(maps.Keys(files)) {
-		to := filepath.Join(temporary, filepath.FromSlash(path))
+		name, content, err := unpacked(path, files[path])
+		if err != nil {
+			return err
+		}
+		to := filepath.Join(temporary, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 			return err
 		}
@@ -168,7 +203,7 @@ func (b *Bundle) extractTo(dir string) error {
 		if filepath.Base(filepath.Dir(to)) == "bin" {
 			mode = 0o755
 		}
-		if err := os.WriteFile(to, files[path], mode); err != nil {
+		if err := os.WriteFile(to, content, mode); err != nil {
 			return err
 		}
 	}
