@@ -235,6 +235,7 @@ def checks() -> list[Check]:
         Check("prose", [sys.executable, "scripts/prose.py"], lint=True),
         Check("features", [sys.executable, "scripts/features.py", "--check"], lint=True),
         Check("prettier", web("lint"), lint=True),
+        Check("webtypes", [sys.executable, "scripts/webtypes.py", "--check"], lint=True),
         Check("limits", [sys.executable, "scripts/limits.py"], lint=True),
         Check("ruff", [*ruff, "check", "--output-format", "concise", *python_folders()], lint=True),
         Check("ruff-format", [*ruff, "format", "--check", "--output-format", "concise", *python_folders()], lint=True),

@@ -38,10 +38,10 @@ type Opened struct {
 type OpenedSnapshot struct {
 	ID      string         `json:"id" doc:"What requests call it."`
 	Name    string         `json:"name" doc:"Of the file, or what the sender called it."`
-	From    string         `json:"from" doc:"file, upload or run."`
+	From    string         `json:"from" enum:"file,upload,run" doc:"Where it is from."`
 	Run     string         `json:"run,omitempty" doc:"The run that recorded it."`
 	Size    int64          `json:"size_bytes,omitempty" doc:"Of the file."`
-	State   string         `json:"state" doc:"known, reading, ready or failed."`
+	State   string         `json:"state" enum:"known,reading,ready,failed" doc:"What has become of it."`
 	Problem string         `json:"problem,omitempty" doc:"Why it failed, and what to do."`
 	Devices []OpenedDevice `json:"devices" doc:"Once it is ready."`
 }

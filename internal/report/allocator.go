@@ -22,7 +22,7 @@ type Allocator struct {
 	At             TracePeak    `json:"at" doc:"The moment explained."`
 	Highest        Levels       `json:"highest" doc:"The highest of each figure, each at its own moment."`
 	By             string       `json:"by" doc:"What blame is grouped by."`
-	Blame          []Blame      `json:"blame" doc:"Who holds the memory at the moment explained, largest first."`
+	Blame          []Blame      `json:"blame" nullable:"true" doc:"Who holds the memory at the moment explained, largest first; null: left out, as a page shows none."`
 	Segments       mem.Optional `json:"segments,omitzero" doc:"How many segments there are at the end; absent where the file knows blocks alone."`
 	InactiveSplit  mem.Optional `json:"inactive_split_bytes,omitzero" doc:"Bytes cached at the end in segments that are in use elsewhere; absent where the file knows blocks alone."`
 	Rounding       mem.Optional `json:"rounding_bytes,omitzero" doc:"At the moment explained: bytes allocated less bytes requested; absent where the file knows blocks alone."`
@@ -37,16 +37,16 @@ type Allocator struct {
 	MatchingBlocks int          `json:"matching_blocks,omitempty" doc:"How many blocks match it."`
 
 	Accuracy *Accuracy         `json:"category_accuracy,omitempty" doc:"How well stacks tell categories, where the program told the owners of blocks."`
-	Curve    []CurvePoint      `json:"curve" doc:"The course over the trace, thinned."`
+	Curve    []CurvePoint      `json:"curve" nullable:"true" doc:"The course over the trace, thinned; null: left out, as a page shows none."`
 	Label    mem.Label         `json:"label" doc:"Where the figures come from."`
 	Settings map[string]string `json:"settings,omitempty" doc:"The settings of the allocator as the file has them, by their names."`
 
 	Fragmentation *Fragmentation `json:"fragmentation,omitempty" doc:"What the segments are made of at the moment explained."`
 	MapCategories []string       `json:"map_categories,omitempty" doc:"Names of the categories that blocks of the map have by number."`
-	Turnover      []Turnover     `json:"turnover" doc:"What was allocated and freed again by site, most first."`
-	Longest       []LongLife     `json:"longest_lives" doc:"Blocks that lived longest for their size."`
+	Turnover      []Turnover     `json:"turnover" nullable:"true" doc:"What was allocated and freed again by site, most first; null: left out, as a page shows none."`
+	Longest       []LongLife     `json:"longest_lives" nullable:"true" doc:"Blocks that lived longest for their size; null: left out, as a page shows none."`
 	Steps         *usage.Steps   `json:"steps,omitempty" doc:"The steps and phases of the trace; absent: none are seen."`
-	Growth        []TraceGrowth  `json:"growth" doc:"Sites that grow, largest first."`
+	Growth        []TraceGrowth  `json:"growth" nullable:"true" doc:"Sites that grow, largest first; null: left out, as a page shows none."`
 	Timeline      *TraceTimeline `json:"timeline,omitempty" doc:"What was held over the trace by category and by site."`
 }
 
@@ -74,7 +74,7 @@ type Blame struct {
 	Bytes    mem.Bytes      `json:"bytes" doc:"What its blocks hold, in bytes."`
 	Blocks   int            `json:"blocks" doc:"How many blocks it has."`
 	Category string         `json:"category" doc:"What its largest block is for."`
-	Frames   []mem.Location `json:"frames" doc:"The stack of its largest block, innermost first; null: not recorded."`
+	Frames   []mem.Location `json:"frames" nullable:"true" doc:"The stack of its largest block, innermost first; null: not recorded."`
 }
 
 // CurvePoint is the highest of a stretch of events.
@@ -157,7 +157,7 @@ type Pin struct {
 	Bytes  mem.Bytes      `json:"bytes" doc:"The size of its blocks in bytes."`
 	Blocks int            `json:"blocks" doc:"How many blocks there are."`
 	Pinned mem.Bytes      `json:"pinned_bytes" doc:"Bytes cached in the segments where these blocks are the largest."`
-	Frames []mem.Location `json:"frames" doc:"The stack of the block that pins most, innermost first."`
+	Frames []mem.Location `json:"frames" nullable:"true" doc:"The stack of the block that pins most, innermost first; null: not recorded."`
 }
 
 // TraceGrowth is a line that holds more after each step than after the one before.
@@ -169,7 +169,7 @@ type TraceGrowth struct {
 	Since      mem.Optional   `json:"since_step,omitzero" doc:"The step, from 1, at which it began, where it did not grow before."`
 	Confidence float64        `json:"confidence" doc:"How sure that is, from 0 to 1."`
 	Source     string         `json:"source" doc:"What steps were told from: annotations or inferred; stretches: no steps are known."`
-	Frames     []mem.Location `json:"frames" doc:"Its stack, innermost first."`
+	Frames     []mem.Location `json:"frames" nullable:"true" doc:"Its stack, innermost first; null: not recorded."`
 }
 
 // TraceOOM is a request that failed, and what the allocator held at that event. Cached memory counts
@@ -189,7 +189,7 @@ type TraceOOM struct {
 	WouldFit    *bool          `json:"fits_without_fragmentation,omitempty" doc:"Whether what is free and cached would have been enough in one piece."`
 	Contiguous  *bool          `json:"contiguous,omitempty" doc:"Whether one piece alone was large enough."`
 	Blame       []Blame        `json:"blame" doc:"The largest groups that were alive then."`
-	Frames      []mem.Location `json:"frames" doc:"The stack of the request, innermost first."`
+	Frames      []mem.Location `json:"frames" nullable:"true" doc:"The stack of the request, innermost first; null: not recorded."`
 	Failures    int            `json:"failures" doc:"How many requests failed, of which this is the last."`
 	Advice      string         `json:"advice,omitempty" doc:"Settings that avoid it, verified by replay."`
 	Replayed    any            `json:"replayed,omitempty" doc:"The settings that were tried, and what became of them."`
@@ -232,7 +232,7 @@ type Turnover struct {
 	Average     mem.Bytes      `json:"average_bytes" doc:"What it held on average over time, in bytes."`
 	SinceStart  mem.Bytes      `json:"since_start_bytes" doc:"What is alive from before the trace to its end, in bytes."`
 	StartBlocks int            `json:"since_start_blocks" doc:"How many blocks that is."`
-	Frames      []mem.Location `json:"frames" doc:"The stack that freed most again, innermost first."`
+	Frames      []mem.Location `json:"frames" nullable:"true" doc:"The stack that freed most again, innermost first; null: not recorded."`
 }
 
 // LongLife is blocks that occupied much for long: bytes times life-span of one rank them. Blocks are in one if nothing

@@ -44,7 +44,7 @@ const (
 type Suspect struct {
 	Process uint32 `json:"process" doc:"The process, by its id in the run."`
 	Rank    int64  `json:"rank" doc:"Its rank."`
-	Aspect  string `json:"aspect" doc:"In what it differs, for programs."`
+	Aspect  string `json:"aspect" enum:"failed,work,device,host" doc:"In what it differs, for programs."`
 	Title   string `json:"title" doc:"In what it differs, for people."`
 	Text    string `json:"text" doc:"How, with its figures."`
 }

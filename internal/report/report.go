@@ -149,7 +149,7 @@ const (
 // where it is known, else the site of allocation; the site has its own fields.
 type Finding struct {
 	Kind         string         `json:"kind" doc:"What sort it is, as leak, growth or oom."`
-	Severity     string         `json:"severity" doc:"critical, warning or info."`
+	Severity     string         `json:"severity" enum:"critical,warning,info" doc:"How bad it is."`
 	Title        string         `json:"title" doc:"A few words."`
 	Text         string         `json:"text" doc:"What was found, with its figures."`
 	Advice       string         `json:"advice,omitempty" doc:"What to change."`

@@ -31,6 +31,7 @@ func describe(d *huma.OpenAPI) {
 	d.Info.Description = about
 	d.Info.License = &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"}
 	d.Tags = groups
+	completed(d.Components.Schemas.Map())
 	d.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
 		"token": {Type: "http", Scheme: "bearer",
 			Description: "What programs send. It is in the file that hightide ui names as it starts."},

@@ -311,7 +311,7 @@ func (s JobState) over() bool { return s != JobQueued && s != JobRunning }
 // Job is what can be said of a job. Times are ns since 1970.
 type Job struct {
 	ID      string     `json:"id" doc:"What requests call it."`
-	Kind    string     `json:"kind" doc:"imagine, fit, bench, search or explain."`
+	Kind    string     `json:"kind" enum:"imagine,fit,bench,search,explain" doc:"What is done."`
 	Title   string     `json:"title" doc:"What it does, in words."`
 	State   JobState   `json:"state" enum:"queued,running,done,failed,cancelled" doc:"What has become of it."`
 	By      string     `json:"asked_by" doc:"Who asked for it, and from which address: session 1 at 127.0.0.1:40112, or token at one."`

@@ -16,7 +16,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"reflect"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -26,7 +25,6 @@ import (
 
 	"hightide/internal/engine"
 	"hightide/internal/fail"
-	"hightide/internal/mem"
 	"hightide/internal/metrics"
 	"hightide/internal/store"
 )
@@ -118,7 +116,6 @@ func New(given *engine.Engine, o Options) (*Server, http.Handler) {
 	config.DocsPath = "" // its page would load scripts from elsewhere
 	config.CreateHooks = nil
 	config.Components.Schemas = schemas()
-	config.Components.Schemas.RegisterTypeAlias(reflect.TypeFor[mem.Optional](), reflect.TypeFor[*int64]())
 	s.api = humago.New(mux, config)
 	for _, add := range resources {
 		add(s, s.api)

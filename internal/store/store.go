@@ -129,7 +129,7 @@ type Run struct {
 	Label     mem.Label         `json:"label,omitempty" doc:"Where its figures come from: measured or imagined."`
 	Command   []string          `json:"command,omitempty" doc:"Words of the command that was recorded."`
 	Host      string            `json:"host,omitempty" doc:"Name of the machine."`
-	State     State             `json:"state" doc:"running, finished, or cut off: its engine went away before the end."`
+	State     State             `json:"state" enum:"running,finished,cut off" doc:"cut off: its engine went away before the end."`
 	Start     int64             `json:"start_wall_ns" doc:"When it began, in ns since 1970."`
 	Duration  int64             `json:"duration_ns" doc:"Up to the last thing seen."`
 	Ended     mem.Ending        `json:"ended" doc:"How it ended, as its report says it."`
@@ -152,7 +152,7 @@ type Run struct {
 	Damaged   bool              `json:"damaged,omitempty" doc:"A part of the recording cannot be read."`
 	Dir       string            `json:"dir,omitempty" doc:"Its folder on the machine of the server, for people."`
 	File      string            `json:"file,omitempty" doc:"Its recording there, for people."`
-	From      string            `json:"from,omitempty" doc:"file or upload: a recording outside the data directory."`
+	From      string            `json:"from,omitempty" enum:"file,upload" doc:"Of a recording outside the data directory."`
 }
 
 // Filter selects runs; the zero value lets all through.

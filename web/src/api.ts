@@ -1,55 +1,420 @@
-// The report's JSON as internal/report/report.go writes it. Bytes and nanoseconds are integers; a
-// key that is missing was not observed.
+// The API's types, made from docs/openapi.json. To change one, change the Go type, then run make
+// build, scripts/openapi.py and scripts/webtypes.py. Bytes and nanoseconds are integers; a key that
+// is missing was not observed.
 
-export type Unit = "bytes" | "ns" | "count" | "milli" | "celsius" | "mW" | "event" | "";
-export type Label = "measured" | "sampled" | "imagined" | "replayed" | "estimated" | "";
+export interface Accuracy {
+  /** For how many of them the stack alone tells the same. */
+  agreed_blocks: number;
+  /** Bytes of these for which the stack alone tells the same category. */
+  agreed_bytes: number;
+  /** The same by category. */
+  by: CategoryAccuracy[];
+  /** How many blocks those are whose owner the program told. */
+  owned_blocks: number;
+  /** Bytes of blocks whose owner the program told. */
+  owned_bytes: number;
+}
 
-export interface Location {
+export interface Allocator {
+  /** The moment explained. */
+  at: TracePeak;
+  /**
+   * Who holds the memory at the moment explained, largest first; null: left out, as a page shows
+   * none.
+   */
+  blame: Blame[] | null;
+  /** What blame is grouped by. */
+  by: string;
+  /** How well stacks tell categories, where the program told the owners of blocks. */
+  category_accuracy?: Accuracy;
+  /** The course over the trace, thinned; null: left out, as a page shows none. */
+  curve: CurvePoint[] | null;
+  /** The number of the device in the file. */
+  device: number;
+  /** How many events the trace of the device has. */
+  events: number;
+  /** The file. */
   file: string;
-  line?: number;
-  function?: string;
-  native?: boolean;
-}
-
-export interface Peak {
-  host_rss_bytes?: number;
-  host_pss_bytes?: number;
-  host_pss_error_bytes?: number;
-  heap_bytes?: number;
-  device_used_bytes?: number;
-  allocated_bytes?: number;
-  reserved_bytes?: number;
-  time_ns?: number;
-  phase?: string;
-  step?: number;
-  process?: number;
+  /** The expression that blocks of the moment explained were to match. */
+  filter?: string;
+  /** The number of the first event explained. */
+  first_event: number;
+  /** What the segments are made of at the moment explained. */
+  fragmentation?: Fragmentation;
+  /** Sites that grow, largest first; null: left out, as a page shows none. */
+  growth: TraceGrowth[] | null;
+  /** The highest of each figure, each at its own moment. */
+  highest: Levels;
+  /**
+   * Bytes cached at the end in segments that are in use elsewhere; absent where the file knows
+   * blocks alone.
+   */
+  inactive_split_bytes?: number;
+  /** How many events contradict those before them. */
+  inconsistent_events: number;
+  /** Where the figures come from. */
   label: Label;
+  /** The number of the last event explained. */
+  last_event: number;
+  /** Blocks that lived longest for their size; null: left out, as a page shows none. */
+  longest_lives: LongLife[] | null;
+  /** Names of the categories that blocks of the map have by number. */
+  map_categories?: string[];
+  /** How many blocks match it. */
+  matching_blocks?: number;
+  /** Bytes of the blocks that match it. */
+  matching_bytes?: number;
+  /** What the device is called: device 0, or what it is where it is not a GPU. */
+  name: string;
+  /** The last request that found no memory; absent: there is none. */
+  oom?: TraceOOM;
+  /** The number of its event. */
+  oom_event?: number;
+  /** The moment at which most was allocated. */
+  peak: TracePeak;
+  /**
+   * Blocks that keep mostly empty segments at the moment explained, most first; absent where the
+   * file knows blocks alone.
+   */
+  pins?: Pin[];
+  /**
+   * At the moment explained: bytes allocated less bytes requested; absent where the file knows
+   * blocks alone.
+   */
+  rounding_bytes?: number;
+  /** The segments at the moment explained, by address; absent where the file knows blocks alone. */
+  segment_map?: SegmentMap[];
+  /** How many segments there are at the end; absent where the file knows blocks alone. */
+  segments?: number;
+  /** The settings of the allocator as the file has them, by their names. */
+  settings?: Record<string, string>;
+  /** How many distinct stacks the file has. */
+  stacks: number;
+  /** The steps and phases of the trace; absent: none are seen. */
+  steps?: Steps;
+  /** What was held over the trace by category and by site. */
+  timeline?: TraceTimeline;
+  /** The same, with its file where there are several. */
+  title: string;
+  /**
+   * What was allocated and freed again by site, most first; null: left out, as a page shows none.
+   */
+  turnover: Turnover[] | null;
+  /**
+   * How many allocations count with their rounded size, as the place of their block is not known.
+   */
+  unplaced_events: number;
 }
 
-export interface Exception {
-  sentence?: string;
-  class: string;
-  text?: string;
-  from?: string;
-  time_ns: number;
-  process: number;
-  file?: string;
-  line?: number;
-  function?: string;
+export interface Artifacts {
+  /** Files that were kept with the run. */
+  artifacts: Attachment[];
 }
 
-/** The one figure by which a run is known. */
-export interface Figure {
+export interface Attachment {
+  /** The name of the file. */
+  name: string;
+  /** Its size in bytes. */
+  size_bytes: number;
+}
+
+export interface Axis {
+  /** How each value is shown; absent: as given. */
+  labels?: string[];
+  /** The name of the axis. */
+  name: string;
+  /** Its values as given, in that order. */
+  values: string[];
+}
+
+export interface Band {
+  /** What it held at each of the moments, in bytes. */
+  bytes: number[];
+  /** The group. */
+  name: string;
+}
+
+export interface Blame {
+  /** How many blocks it has. */
+  blocks: number;
+  /** What its blocks hold, in bytes. */
   bytes: number;
-  error_bytes?: number;
-  what: string;
-  source: string;
-  label: Label;
-  at_least?: boolean;
+  /** What its largest block is for. */
+  category: string;
+  /** The stack of its largest block, innermost first; null: not recorded. */
+  frames: Location[] | null;
+  /** The group: a line, a module, a category or what else was asked for. */
+  name: string;
 }
 
-/** How a run ended; of one on imaginary GPUs the verdict. */
+export interface Block {
+  /** Where it begins, in hexadecimal. */
+  address: string;
+  /**
+   * The point from which on it was allocated; 0: before the trace. A point is a number of events.
+   */
+  begin: number;
+  /** When it was allocated, in ns since the first event. */
+  begin_ns?: number;
+  /** What it is for. */
+  category: string;
+  /** Which of the allocator's pools serves such a request. */
+  class: string;
+  /** The point from which on it was not; -1: it outlives the trace. */
+  end: number;
+  /** When it was freed, in ns since the first event. */
+  end_ns?: number;
+  /**
+   * The calls of the forward pass that a block of the backward pass belongs to, innermost first.
+   */
+  forward: BlockFrame[];
+  /** The calls that freed it, innermost first, where they differ from those that allocated it. */
+  freed: BlockFrame[];
+  /**
+   * The stack that freed it: the same that allocated it, or another; absent: not recorded, or not
+   * freed.
+   */
+  freed_by?: "same" | "other";
+  /** The point from which on its memory could be used again; -1: it outlives the trace. */
+  gone: number;
+  /** The module of the model that allocated it. */
+  module: string;
+  /** The number of the block in the trace. */
+  n: number;
+  /** Where it lies in the stack of blocks at the point asked about, in bytes. */
+  offset: number;
+  /** Its name, as the program gave it. */
+  owner?: string;
+  /** The line that allocated it. */
+  place: SiteLabel;
+  /** What the program asked for, in bytes. */
+  requested: number;
+  /** The blocks of the same stack. */
+  siblings: SiblingsOfBlock;
+  /** The number of the line that allocated it, among the sites of the labels. */
+  site: number;
+  /** What the allocator gave, in bytes. */
+  size: number;
+  /** The calls that allocated it, innermost first. */
+  stack: BlockFrame[];
+  /** The stream that it belongs to. */
+  stream: string;
+  /** What the program attached to it. */
+  texts: string[];
+}
+
+export interface BlockFrame {
+  /** The file; of native code the library. */
+  file: string;
+  /** The function. */
+  function?: string;
+  /** The line, from 1; absent: not known. */
+  line?: number;
+  /** Whether it is native code, not Python. */
+  native?: boolean;
+  /** The number of the place, by which its source is asked for. */
+  place: number;
+  /** Whether it is the program's own, not an installed package's. */
+  user?: boolean;
+}
+
+export interface Blocks {
+  /** By column: the highest of what was allocated, in bytes. */
+  allocated: number[];
+  /** By column: what was allocated at its first point, which the blocks add up to, in bytes. */
+  at: number[];
+  /** The blocks that are drawn, in lists of one length. */
+  blocks: Drawn;
+  /** The first point. A point is a number of events. */
+  from: number;
+  /** Up to where in the stack of blocks, in bytes. */
+  high: number;
+  /** How many blocks were allocated at some point of the window. */
+  inside: number;
+  /** What the numbers of sites, categories, modules and streams stand for. */
+  labels: Labels;
+  /** From where in the stack of blocks on, in bytes. */
+  low: number;
+  /** By column: the highest of what was reserved, in bytes. */
+  reserved: number[];
+  /** How many points a column stands for. */
+  step: number;
+  /** The point after the last. */
+  to: number;
+  /** Bytes of one in an offset. */
+  unit: number;
+}
+
+export interface Cached {
+  /** By column: bytes of blocks that are in use or wait for another stream. */
+  active: number[];
+  /** By column: bytes of segments with nothing in use. */
+  free: number[];
+  /** The first point. */
+  from: number;
+  /** Whether the file tells of segments; else there are no columns. */
+  known: boolean;
+  /** By column: the point at which most was cached, of which the other columns tell. */
+  point: number[];
+  /** By column: bytes of all segments. */
+  reserved: number[];
+  /** By column: bytes cached in segments that are in use elsewhere (inactive split). */
+  split: number[];
+  /** How many points a column stands for. */
+  step: number;
+  /** The point after the last. */
+  to: number;
+}
+
+export interface Category {
+  /** How much of the peak that is, in bytes. */
+  bytes: number;
+  /** What the memory is for. */
+  name: string;
+}
+
+export interface CategoryAccuracy {
+  /** Bytes of those for which the stack alone tells the same. */
+  agreed_bytes: number;
+  /** What the blocks are for, as the program told. */
+  category: string;
+  /** Bytes of these blocks. */
+  owned_bytes: number;
+}
+
+export type Cell = string | number | null;
+
+export interface ChangeInputBody {
+  /** A new name; empty: none. */
+  name?: string;
+  /** Tags to remove. */
+  remove?: string[];
+  /** Tags to set. */
+  set?: Record<string, string>;
+}
+
+export interface Code {
+  /**
+   * Put behind #code= of an address of this server, within an hour: opens it in one browser, once.
+   */
+  code: string;
+}
+
+export interface Column {
+  /** Where its figures come from. */
+  label?: Label;
+  /** Its name for programs. */
+  name: string;
+  /** Its title for people; empty: it is for programs alone. */
+  title: string;
+  /** The unit of its numbers; absent: it holds text. */
+  unit?: Unit;
+}
+
+export interface Curve {
+  /** As the driver or the framework calls it: nvidia:0, cuda:0. */
+  device?: string;
+  /** Which of the devices of the snapshot. */
+  device_number?: number;
+  /** How far y may be off, to either side, where that is known. */
+  error?: number;
+  /** Of a snapshot. */
+  file?: string;
+  /** Whose allocator it is. */
+  framework?: string;
+  /** Where the figures come from: measured, sampled, imagined, replayed, estimated. */
+  label: Label;
+  /** The newest reading. */
+  last?: number;
+  /** The quantity, as host.rss. */
+  name: string;
+  /** All that in words. */
+  of?: string;
+  /** Id in the run; absent: those of the whole run, or of the machine. */
+  process?: number;
+  /** Its number in the recording. */
+  series: number;
+  /** The quantity in words. */
+  title: string;
+  /** Of y: bytes, ns, count, ppm and so on. */
+  unit: Unit;
+  /** Rising. */
+  x: number[];
+  /** Of x: ns since the run began, or event of a trace. */
+  x_unit: Unit;
+  /** One for each x. */
+  y: number[];
+}
+
+export interface CurveList {
+  /** Up to where the recording was read, since the run began. */
+  at_ns: number;
+  /** The curves. */
+  series: Curve[];
+}
+
+export interface CurvePoint {
+  /** Bytes allocated. */
+  allocated_bytes: number;
+  /** The number of the event. */
+  event: number;
+  /** The most that empty_cache would have given back near it, in bytes. */
+  releasable_bytes?: number;
+  /** Bytes reserved; absent where the file does not tell. */
+  reserved_bytes?: number;
+  /** When, in ns since 1970; absent where the file has no times. */
+  time_ns?: number;
+}
+
+export interface DeleteInputBody {
+  /** Each as in the path of a run. */
+  ids: string[];
+}
+
+export interface Deleted {
+  /** The runs that were deleted. */
+  ids: string[];
+}
+
+export interface Drawn {
+  /** By block: the point from which on it was allocated. */
+  begin: number[];
+  /** By block: its size in bytes. */
+  bytes: number[];
+  /** By block: the number of its category among those of the labels. */
+  category: number[];
+  /** By block: the point from which on it was not; -1: it outlives the trace. */
+  end: number[];
+  /** Positions in these lists of blocks that the window asked for. */
+  first?: number[];
+  /** By block: the number of its module among those of the labels. */
+  module: number[];
+  /** By block: its number in the trace. */
+  n: number[];
+  /** By block: the number of the line that allocated it, among the sites of the labels. */
+  site: number[];
+  /**
+   * For each block the number of its steps. Then for each of them the column, as difference to the
+   * one before, and its offset in units above low, likewise. The first is where it is first drawn.
+   */
+  steps: number[];
+  /** By block: the number of its stream among those of the labels. */
+  stream: number[];
+}
+
+export interface EmptyCache {
+  /** What it would give back at the end, in bytes. */
+  end_bytes: number;
+  /** The number of the event after which it would have given back most. */
+  event: number;
+  /** What it would have given back then, in bytes. */
+  most_bytes: number;
+  /** When that was, in ns since 1970; absent where the file has no times. */
+  time_ns?: number;
+}
+
 export interface Ending {
+  /** How it ended; of a run on imaginary GPUs, its verdict. */
   kind:
     | "running"
     | "cut off"
@@ -62,287 +427,2039 @@ export interface Ending {
     | "tight"
     | "conditional"
     | "no verdict";
+  /** The same in a few words, as: exit 1, IndexError. */
   text: string;
 }
 
-export interface Headline {
-  figure?: Figure;
-  ended?: Ending;
-  verdict: string;
-  clauses: string[];
-  duration_ns: number;
-  steps: number;
-  exit_code?: number;
-  signal?: number;
-  exception?: Exception;
-  stopped?: boolean;
-  left?: boolean;
-  complete: boolean;
-  peak: Peak;
-  growth_bytes_per_step?: number;
-  growth_least_bytes?: number;
-  not_looked_for?: string;
-  looked_for?: string;
-  nothing?: string;
-  well?: boolean;
-  step_time_ns?: number;
-  main_source?: string;
+export interface EnterInputBody {
+  /** The code of an address that hightide ui printed: what stands behind #code=. */
+  code: string;
+}
+
+export interface Entered {
+  /**
+   * The page's secret: what each request of the page carries as X-Hightide-Page, beside the cookie.
+   */
+  page: string;
+}
+
+export interface ErrorDetail {
+  /** Where the error occurred, e.g. 'body.items[3].tags' or 'path.thing-id' */
+  location?: string;
+  /** Error message text */
+  message?: string;
+  /** The value at the given location */
+  value?: unknown;
+}
+
+export interface ErrorModel {
+  /** A human-readable explanation specific to this occurrence of the problem. */
+  detail?: string;
+  /** Optional list of individual error details */
+  errors?: ErrorDetail[];
+  /** A URI reference that identifies the specific occurrence of the problem. */
+  instance?: string;
+  /** HTTP status code */
+  status?: number;
+  /**
+   * A short, human-readable summary of the problem type. This value should not change between
+   * occurrences of the error.
+   */
+  title?: string;
+  /** A URI reference to human-readable documentation for the error. */
+  type?: string;
+}
+
+export interface Event {
+  /**
+   * What the allocator did, as PyTorch names it: alloc, free_requested, segment_alloc and others.
+   */
+  action: string;
+  /** Where, in hexadecimal. */
+  address?: string;
+  /** The number of the block that it allocates or frees; -1: none. */
+  block: number;
+  /** The number of the event in the trace, from 0. */
+  number: number;
+  /** How much, in bytes. */
+  size: number;
+  /** The stream that it is of. */
+  stream?: string;
+  /** When, in ns since the first event. */
+  time_ns?: number;
+}
+
+export interface Events {
+  /** The events, oldest first. */
+  events: Mark[];
+  /** Whether there are more than are given. */
+  more?: boolean;
+}
+
+export interface Exception {
+  /** Its class, without the module. */
+  class: string;
+  /** The file of the innermost line of the user's own, else of the innermost. */
+  file?: string;
+  /** Class and text of the first exception, where this one was raised in its handling. */
+  from?: string;
+  /** Its function. */
+  function?: string;
+  /** That line, from 1. */
+  line?: number;
+  /** The process, by its id in the run. */
+  process: number;
+  /** All of it in a line; absent where the verdict tells of it. */
+  sentence?: string;
+  /** Its text, with secrets masked. */
+  text?: string;
+  /** When, in ns since the run began. */
+  time_ns: number;
+}
+
+export interface ExploreEvents {
+  /** How many events the trace has. */
+  all: number;
+  /** The events, oldest first. */
+  events: ListEvent[];
+  /** The number of the first of these events. */
+  from: number;
+}
+
+export interface FakeWeights {
+  /** How large they are, in bytes. */
+  bytes?: number;
+  /** The model or file. */
+  name: string;
+  /** The process, by its id in the run. */
+  process: number;
+  /** What would have read them: from_pretrained, torch.load or safetensors. */
+  what: string;
+}
+
+export interface Figure {
+  /** Whether processes that lived very shortly may have taken more between two readings. */
+  at_least?: boolean;
+  /** The peak in bytes. */
+  bytes: number;
+  /** How far it may be off to either side, in bytes; absent: exact, or not known. */
+  error_bytes?: number;
+  /** Where it comes from: measured, estimated or imagined. */
+  label: Label;
+  /** The quantity of which it is the peak, as tree.pss. */
+  source: string;
+  /** Of what, in short: RSS, PSS, reserved, allocated, on the device. */
+  what: string;
 }
 
 export interface Finding {
-  kind: string;
-  severity: "critical" | "warning" | "info";
-  title: string;
-  text: string;
+  /** What to change. */
   advice?: string;
-  process?: number;
-  file?: string;
-  line?: number;
-  holder?: string;
-  site_file?: string;
-  site_line?: number;
-  site_function?: string;
-  stack?: Location[];
+  /** Of kind ranks: in what the rank differs. */
+  aspect?: string;
+  /** What it is about, at the peak or the end. */
   bytes?: number;
+  /** Growth. */
   bytes_per_step?: number;
-  error_bytes?: number;
+  /** 0 to 1. */
   confidence?: number;
-  phase?: string;
-  label: Label;
-}
-
-export type Cell = string | number | null;
-export interface Column {
-  name: string;
-  title: string;
-  unit?: Unit;
-  label?: Label;
-}
-/** Whose memory something shows; empty: the whole run's, or the machine's. */
-export interface Subject {
-  process?: number;
-  device?: string;
-  framework?: string;
+  /** Half width of the 95 % interval of bytes_per_step, else of bytes. */
+  error_bytes?: number;
+  /** Where the line to change is. */
   file?: string;
-  device_number?: number;
-  of?: string;
-}
-export interface Table extends Subject {
-  name: string;
+  /** Name of the container that keeps it. */
+  holder?: string;
+  /** What sort it is, as leak, growth or oom. */
+  kind: string;
+  /** Where the figures come from. */
+  label: Label;
+  /** That line. */
+  line?: number;
+  /** In which it is. */
+  phase?: string;
+  /** Id in the run; absent: of no single one. */
+  process?: number;
+  /** How bad it is. */
+  severity: "critical" | "warning" | "info";
+  /** Where it was allocated. */
+  site_file?: string;
+  /** Its function. */
+  site_function?: string;
+  /** The line that allocates, from 1. */
+  site_line?: number;
+  /** The stack that allocates, innermost first. */
+  stack?: Location[];
+  /** What was found, with its figures. */
+  text: string;
+  /** A few words. */
   title: string;
-  note?: string;
-  total_bytes?: number;
-  columns: Column[];
-  rows: Cell[][];
 }
 
-export interface Series extends Subject {
-  name: string;
-  title: string;
-  unit: Unit;
-  x_unit: Unit;
+export interface Findings {
+  /** What was found, worst first. */
+  findings: Finding[];
+}
+
+export interface Flame {
+  /** As the driver or the framework calls it: nvidia:0, cuda:0. */
+  device?: string;
+  /** Which of the devices of the snapshot. */
+  device_number?: number;
+  /** Half the 95 % interval of the total, in bytes. */
+  error_bytes?: number;
+  /** Of a trace: the number of the last event before. */
+  event?: number;
+  /** Of a snapshot. */
+  file?: string;
+  /** Places in code, each once. */
+  frames: FramePlace[];
+  /** Whose allocator it is. */
+  framework?: string;
+  /** Where the figures come from. */
   label: Label;
-  error?: number;
-  x: number[];
-  y: number[];
-}
-export interface PhaseBar {
-  process: number;
-  phase: string;
-  name?: string;
-  step: number;
-  start_ns: number;
-  end_ns: number;
-}
-export interface StepPoint {
-  process: number;
-  step: number;
-  time_ns: number;
-  rss_bytes?: number;
-  kept_bytes?: number;
-  heap_bytes?: number;
-  device_bytes?: number;
-}
-export interface Mark {
-  time_ns: number;
-  kind: string;
-  text: string;
+  /** What the flame graph can show. */
+  measures?: FlameMeasure[];
+  /** heap of a process, or device of a snapshot. */
+  name: string;
+  /**
+   * By frame: the number of its place, by which its source is asked for; -1: it stands for a stack
+   * without frames.
+   */
+  numbers: number[];
+  /** All that in words. */
+  of?: string;
+  /**
+   * The stacks as a tree: by node, the node that called it, which comes before it; -1: it is an
+   * outermost one.
+   */
+  parents: number[];
+  /** By node: the number of its place among the frames. */
+  places: number[];
+  /** The point at which the blocks lived; -1: they are of a range. */
+  point: number;
+  /** Id in the run; absent: those of the whole run, or of the machine. */
   process?: number;
+  /** Bytes of stacks that are too thin to list. */
+  rest_bytes?: number;
+  /** The stacks, most bytes first. */
+  stacks: StackUse[];
+  /** How many steps were completed before. */
+  step?: number;
+  /** The moment, in ns since the run began. */
+  time_ns?: number;
+  /** The same for people. */
+  title: string;
+  /** The sum over all stacks in bytes. */
+  total_bytes: number;
+}
+
+export interface FlameMeasure {
+  /** Of a device bytes, bytes-time, count or churn; of a heap bytes, end or churn. */
+  name: string;
+  /** What stacks that are not listed have of it, in that unit. */
+  rest?: number;
+  /** The same for people. */
+  title: string;
+  /** The sum over all stacks, in that unit. */
+  total: number;
+  /** Its unit. */
+  unit: Unit;
+}
+
+export interface Found {
+  /** The bytes of those that lived at the peak. */
+  at_peak: number;
+  /** How many blocks of the whole trace match. */
+  blocks: number;
+  /** The sum of their sizes in bytes. */
+  bytes: number;
+  /** The largest of them. */
+  largest: FoundOne[];
+  /** Their lines: most bytes at the peak first, then most at all. */
+  sites: FoundSite[];
+}
+
+export interface FoundOne {
+  /** The point from which on it was allocated; 0: before the trace. */
+  begin: number;
+  /** The point from which on it was not; -1: it outlives the trace. */
+  end: number;
+  /** The number of the block in the trace. */
+  n: number;
+  /** The line that allocated it. */
+  site: string;
+  /** Its size in bytes. */
+  size: number;
+}
+
+export interface FoundSite {
+  /** The bytes of those that lived at the peak. */
+  at_peak: number;
+  /** How many of its blocks match. */
+  blocks: number;
+  /** The sum of their sizes in bytes. */
+  bytes: number;
+  /** The file; absent: not recorded. */
+  file?: string;
+  /** The line, from 1. */
+  line?: number;
+  /** The line and its function, as reports show it. */
+  name: string;
+  /** The number of the line among the sites of the labels. */
+  site: number;
+  /** Whether it is the program's own, not an installed package's. */
+  user?: boolean;
+}
+
+export interface Fragmentation {
+  /** When empty_cache would have given back most. */
+  empty_cache: EmptyCache;
+  /** Bytes cached in segments that are in use elsewhere. */
+  inactive_split_bytes: number;
+  /** What is cached beside blocks in use, by the size of the pieces. */
+  inactive_split_classes: SizeClass[];
+  /** Bytes cached in private pools, which keep them while they live. */
+  pooled_bytes: number;
+  /** Bytes that empty_cache would give back. */
+  releasable_bytes: number;
+  /**
+   * Bytes that the program asked for, of blocks in use; absent where the file tells only the
+   * blocks' own sizes.
+   */
+  requested_bytes?: number;
+  /**
+   * Bytes of all segments: the sum of requested, rounding, waiting, releasable, pooled and stuck.
+   */
+  reserved_bytes: number;
+  /** What rounding adds, by site, most first. */
+  rounding_by_site: RoundingWaste[];
+  /** Bytes that rounding adds to them; absent where what was asked for is. */
+  rounding_bytes?: number;
+  /** How many segments there are. */
+  segments: number;
+  /** Bytes cached beside blocks in use. */
+  stuck_bytes: number;
+  /** Bytes that are freed and that another stream still uses. */
+  waiting_bytes: number;
+}
+
+export interface FramePlace {
+  /** The file; of native code the library. */
+  file: string;
+  /** The function. */
+  function?: string;
+  /** The line, from 1; absent: not known. */
+  line?: number;
+  /** Whether it is native code, not Python. */
+  native?: boolean;
+  /**
+   * The text of its line, where the file is on this machine and did not change since the run began.
+   */
+  source?: string;
+  /** Whether it is the program's own, not an installed package's. */
+  user?: boolean;
+}
+
+export interface GPU {
+  /** The version of the driver. */
+  driver?: string;
+  /** Its number on the machine. */
+  index: number;
+  /** Its memory in bytes. */
+  memory_bytes?: number;
+  /** Its name, as the driver tells it. */
+  name: string;
+  /** Its id, as the driver tells it. */
+  uuid?: string;
+  /** Who makes it. */
+  vendor: string;
+}
+
+export interface GPUList {
+  /** The GPUs of the catalogue. */
+  gpus: GpusGPU[];
+}
+
+export interface GPUVerdict {
+  /** The compute capability, as 8.6. */
+  compute_capability?: string;
+  /** What a process takes beside the framework's allocator, in bytes. */
+  context_overhead_bytes: number;
+  /** The GPU's short name in the catalogue. */
+  gpu: string;
+  /** Its full name. */
+  gpu_name: string;
+  /** The memory less its highest use, in bytes; negative: what is missing, where that is known. */
+  headroom_bytes?: number;
+  /** Where the figures come from: imagined or estimated. */
+  label: Label;
+  /** How many multiprocessors it has. */
+  multiprocessors?: number;
+  /** What limits the verdict. */
+  note?: string;
+  /** The highest of what the allocator gave, of the fullest process, in bytes. */
+  peak_allocated_bytes?: number;
+  /** The highest use of the fullest GPU, everything in it, in bytes. */
+  peak_device_used_bytes?: number;
+  /** The highest of what the allocator took from the device, of the fullest process, in bytes. */
+  peak_reserved_bytes?: number;
+  /** A price in USD an hour; absent: none is known. */
+  price_usd_per_hour?: number;
+  /** The GPU's memory as a framework sees it, in bytes. */
+  total_bytes: number;
+  /** fits, tight, conditional, oom, failed, unused, or none: no verdict. */
+  verdict: string;
+}
+
+export interface Git {
+  /** The branch. */
+  branch?: string;
+  /** The commit that was checked out. */
+  commit: string;
+  /** Whether files differed from the commit. */
+  dirty: boolean;
+}
+
+export interface GpusGPU {
+  /** Further names that are understood. */
+  aliases?: string[];
+  /** The architecture's name. */
+  arch?: string;
+  /** The bandwidth of its memory in GB a second, of 10^9 bytes. */
+  bandwidth_gb_per_s?: number;
+  /** The compute capability, as 8.6; of AMD as gfx942. */
+  compute_capability: string;
+  /** How sure the figures of its memory are: high, medium, low, or spec only. */
+  confidence?: string;
+  /** How what a process takes is known. */
+  context_overhead_basis: string;
+  /** What a process takes beside the framework's allocator, in bytes. */
+  context_overhead_bytes: number;
+  /** The highest of that which was seen, in bytes. */
+  context_overhead_high_bytes?: number;
+  /** Whether who asks said what a process takes, so that nothing is left open. */
+  context_overhead_known?: boolean;
+  /** The lowest of that which was seen, in bytes. */
+  context_overhead_low_bytes?: number;
+  /** Its short name, as --gpu takes it. */
+  gpu: string;
+  /** How many multiprocessors it has. */
+  multiprocessors: number;
+  /** Its full name. */
+  name: string;
+  /** What else is to be known of it. */
+  notes?: string;
+  /** Of which day the price is. */
+  price_date?: string;
+  /** Prices elsewhere. */
+  price_other?: string;
+  /** Whose price it is. */
+  price_source?: string;
+  /** A price in USD an hour, on demand; absent: none is known. */
+  price_usd_per_hour?: number;
+  /** Where the row comes from: catalogue, or the user's file. */
+  source: string;
+  /** How the memory is known. */
+  total_basis: string;
+  /** Its memory as a framework sees it, in bytes. */
+  total_bytes: number;
+  /** The lowest that was ever seen of this GPU, in bytes; absent: not known. */
+  total_lowest_bytes?: number;
+  /** Every value that was seen, in GiB, with how often. */
+  total_seen?: string;
+  /** Who makes it. */
+  vendor: string;
+}
+
+export interface Headline {
+  /** Its parts: the peak, then what else there is to say. */
+  clauses: string[];
+  /** Whether the recording has its end. */
+  complete: boolean;
+  /** How long the command ran, in ns. */
+  duration_ns: number;
+  /** A score of 0 to 10 in thousandths; the table of that name says what it is made of. */
+  efficiency_milli?: number;
+  /** How it ended, in lists too. Absent: it is no run. */
+  ended?: Ending;
+  /** What Python said of a program that failed. */
+  exception?: Exception;
+  /** The command's exit code; absent where a signal ended it or its end was not seen. */
+  exit_code?: number;
+  /**
+   * The one figure by which the run is known, in lists too. Absent: none was observed, or it is no
+   * run.
+   */
+  figure?: Figure;
+  /** The line whose blocks are replaced by ever larger ones, as a note says. */
+  gets_larger?: string;
+  /**
+   * Steady growth after the warm-up, in bytes a step; 0: looked for and not seen; absent: too few
+   * steps to tell.
+   */
+  growth_bytes_per_step?: number;
+  /** How the growth is known. */
+  growth_label?: Label;
+  /** Where growth is 0: the least over the run, of a process, that is told, in bytes. */
+  growth_least_bytes?: number;
+  /** Whether a process that ran before the recording went on after it. */
+  left?: boolean;
+  /** From how much on growth would have been told, where none was. */
+  looked_for?: string;
+  /** The series that the picture leads with. */
+  main_source?: string;
+  /** What was not looked for, and why; absent: all was. */
+  not_looked_for?: string;
+  /**
+   * What there is to say of a run in which nothing was found; absent: something was, or it is no
+   * run.
+   */
+  nothing?: string;
+  /** The highest of each figure. */
+  peak: Peak;
+  /** The signal that ended it. */
+  signal?: number;
+  /** The median of a step's time in ns. */
+  step_time_ns?: number;
+  /** How many optimizer steps were completed; 0: there was no training. */
+  steps: number;
+  /** Whether it ended as it was asked to. */
+  stopped?: boolean;
+  /** One sentence for people. */
+  verdict: string;
+  /** Whether that is good news: all was looked for, and the program ended well. */
+  well?: boolean;
+}
+
+export interface HeldLine {
+  /** How many blocks that were. */
+  blocks: number;
+  /** What its blocks held at the peak, in bytes. */
+  bytes: number;
+  /** The file. */
+  file: string;
+  /** Its function. */
+  function?: string;
+  /** The line, from 1. */
+  line: number;
+  /** Whether it is a line of the program, not of a library. */
+  user?: boolean;
+}
+
+export interface Host {
+  /** The model of its processor. */
+  cpu?: string;
+  /** How many processors it has. */
+  cpus: number;
+  /** Its GPUs. */
+  gpus?: GPU[];
+  /** The version of the kernel. */
+  kernel?: string;
+  /** Its memory in bytes. */
+  memory_bytes?: number;
+  /** The limit of the control group in bytes, where there is one. */
+  memory_limit_bytes?: number;
+  /** The name of the machine. */
+  name?: string;
+  /** The operating system. */
+  os: string;
+  /** The size of a page in bytes. */
+  page_bytes: number;
+}
+
+export interface Imagined {
+  /** What the request asked for that failed last, in bytes. */
+  asked_bytes?: number;
+  /** What a fit rests on: steps, and what was not reached. */
+  basis?: string;
+  /** What the peak is made of. */
+  categories?: Category[];
+  /** Bytes of the categories that are told by no more than the stack. */
+  categories_by_stack_bytes?: number;
+  /** The device of these categories. */
+  categories_device?: string;
+  /** The compute capability, as 8.6. */
+  compute_capability?: string;
+  /** What the answer rests on, by name: versions, settings, attention and others. */
+  conditions?: Record<string, string>;
+  /** What a process takes beside the framework's allocator, in bytes. */
+  context_overhead_bytes: number;
+  /** Each GPU that was used. */
+  devices?: ImaginedDevice[];
+  /** How a program without a verdict ended. */
+  failure?: string;
+  /** Weights that were made up in the right shapes. */
+  fake_weights?: FakeWeights[];
+  /** How many steps were completed before the first that ran out of memory. */
+  first_failed_step?: number;
+  /** The GPU's short name in the catalogue. */
+  gpu: string;
+  /** How many GPUs the machine had. */
+  gpu_count: number;
+  /** Its full name. */
+  gpu_name: string;
+  /** The verdict on each GPU, the cheapest that fits first. */
+  gpus?: GPUVerdict[];
+  /** The memory less its highest use, in bytes; negative: what is missing, where that is known. */
+  headroom_bytes?: number;
+  /** Of those, the ones where another number was tried and took the same. */
+  indifferent?: Undecided[];
+  /** Where the figures come from: imagined or estimated. */
+  label: Label;
+  /** How many multiprocessors it has. */
+  multiprocessors?: number;
+  /** What the program did not get to. */
+  not_reached?: Unreached[];
+  /** What limits the verdict. */
+  note?: string;
+  /** The run with other numbers. */
+  other_values?: Try;
+  /** How many requests found no memory. */
+  out_of_memory_errors?: number;
+  /** The highest of what the allocator gave, of the fullest process, in bytes. */
+  peak_allocated_bytes?: number;
+  /** The highest use of the fullest GPU, everything in it, in bytes. */
+  peak_device_used_bytes?: number;
+  /** What lines of the program held at the peak, largest first. */
+  peak_lines?: HeldLine[];
+  /** The phase in which the peak was. */
+  peak_phase?: string;
+  /** The highest of what the allocator took from the device, of the fullest process, in bytes. */
+  peak_reserved_bytes?: number;
+  /** How many steps were completed before the peak. */
+  peak_step?: number;
+  /** Sizes that depend on data, and what was taken for them. */
+  policies?: Policy[];
+  /** A price in USD an hour; absent: none is known. */
+  price_usd_per_hour?: number;
+  /** Why there is no verdict, where that is not the program's own doing. */
+  problem?: string;
+  /** Each process on each device. */
+  ranks?: RankUse[];
+  /** Bytes that the host read and nothing computed. */
+  read_back_bytes_unmodelled: number;
+  /** The lines that read them. */
+  read_backs?: ReadBack[];
+  /** Paths whose writes went to a folder of their own. */
+  redirected_writes?: string[];
+  /** Which of those failed, by name. */
+  refused_calls?: string[];
+  /** Of those, how a routing or a mask spreads, where both ends fit. */
+  spread?: Undecided[];
+  /** Why it was ended before the program would: steady, steps or duration. */
+  stopped?: string;
+  /** The headroom below which a fit is called tight, in bytes. */
+  tight_below_bytes: number;
+  /** The GPU's memory as a framework sees it, in bytes. */
+  total_bytes: number;
+  /** How the GPU's memory is known. */
+  total_label?: Label;
+  /** Further runs, each with one thing changed that might make it fit. */
+  tries?: Try[];
+  /** Numbers that nobody computed and that decide something. */
+  undecided?: Undecided[];
+  /** How often calls did nothing as nobody models them, by name. */
+  unmodelled_calls: Record<string, number>;
+  /** Further runs that were asked for. */
+  variations?: Try[];
+  /** fits, tight, conditional, oom, failed, unused, or none: no verdict. */
+  verdict: string;
+}
+
+export interface ImaginedDevice {
+  /** What a process takes on it beside the framework's allocator, in bytes. */
+  context_overhead_bytes: number;
+  /** How many requests found no memory. */
+  failed_requests: number;
+  /** The GPU's short name in the catalogue. */
+  gpu: string;
+  /** Its number on the machine. */
+  index: number;
+  /** The highest use of it, in bytes. */
+  peak_used_bytes: number;
+  /** The rank that it belonged to, where ranks are played alone. */
+  rank?: number;
+  /** Its memory in bytes. */
+  total_bytes: number;
+}
+
+export interface Job {
+  /** What came of it in a few words: fits, out of memory, at most 64. */
+  answer?: string;
+  /** Who asked for it, and from which address: session 1 at 127.0.0.1:40112, or token at one. */
+  asked_by: string;
+  /** When it was asked for, in ns since 1970. */
+  asked_ns: number;
+  /** When it ended; absent: it did not. */
+  ended_ns?: number;
+  /** What requests call it. */
+  id: string;
+  /** What is done. */
+  kind: "imagine" | "fit" | "bench" | "search" | "explain";
+  /** The matrix that it measures. */
+  matrix?: string;
+  /** Why and where it records outside the data directory; this server does not have that run. */
+  note?: string;
+  /** The same with its kind, as the run that it recorded says it. Absent: it has none. */
+  outcome?: Ending;
+  /** The end of what its programs wrote. */
+  output?: string;
+  /** Why it failed, and what to do. */
+  problem?: string;
+  /** Of the kind, once there is one: docs/formats/api.md. */
+  result?: unknown;
+  /** The run that it recorded. */
+  run?: string;
+  /** When it began; absent: it waits. */
+  started_ns?: number;
+  /** What has become of it. */
+  state: "queued" | "running" | "done" | "failed" | "cancelled";
+  /** What it does, in words. */
+  title: string;
+}
+
+export interface JobEnd {
+  /** What came of it in a few words: fits, out of memory, at most 64. */
+  answer?: string;
+  /** Who asked for it, and from which address: session 1 at 127.0.0.1:40112, or token at one. */
+  asked_by: string;
+  /** When it was asked for, in ns since 1970. */
+  asked_ns: number;
+  /** When it ended; absent: it did not. */
+  ended_ns?: number;
+  /** What requests call it. */
+  id: string;
+  /** What is done. */
+  kind: "imagine" | "fit" | "bench" | "search" | "explain";
+  /** The matrix that it measures. */
+  matrix?: string;
+  /** Why and where it records outside the data directory; this server does not have that run. */
+  note?: string;
+  /** The same with its kind, as the run that it recorded says it. Absent: it has none. */
+  outcome?: Ending;
+  /** The end of what its programs wrote. */
+  output?: string;
+  /** Why it failed, and what to do. */
+  problem?: string;
+  /** Of the kind, once there is one: docs/formats/api.md. */
+  result?: unknown;
+  /** The run that it recorded. */
+  run?: string;
+  /** When it began; absent: it waits. */
+  started_ns?: number;
+  /** What has become of it. */
+  state: "queued" | "running" | "done" | "failed" | "cancelled";
+  /** What it does, in words. */
+  title: string;
+}
+
+export interface JobList {
+  /** The jobs that this server has had. */
+  jobs: Job[];
+}
+
+/** Where a figure comes from; empty: there is none. */
+export type Label = "measured" | "sampled" | "imagined" | "replayed" | "estimated" | "";
+
+export interface Labels {
+  /** What blocks are for, by their numbers. */
+  categories: string[];
+  /** Modules of the model, by their numbers. */
+  modules: string[];
+  /** Lines that allocate, by their numbers. */
+  sites: SiteLabel[];
+  /** Streams, by their numbers. */
+  streams: string[];
+}
+
+export interface Levels {
+  /** The same with blocks that wait for another stream, in bytes. */
+  active_bytes: number;
+  /** Bytes allocated. */
+  allocated_bytes: number;
+  /** Bytes that the program asked for; absent where the file knows blocks alone. */
+  requested_bytes?: number;
+  /** Bytes reserved; absent where the file does not tell. */
+  reserved_bytes?: number;
+}
+
+export interface Lines {
+  /** The file, as the stack names it. */
+  file: string;
+  /** The number of the first line of text, from 1. */
+  first: number;
+  /** The line that was asked for, from 1. */
+  line: number;
+  /** The lines around it. */
+  text: string[];
+  /** Why there are none; absent: there are. */
+  why?: string;
+}
+
+export interface ListEvent {
+  /**
+   * What the allocator did, as PyTorch names it: alloc, free_requested, segment_alloc and others.
+   */
+  action: string;
+  /** Where, in hexadecimal. */
+  address?: string;
+  /** The number of the block that it allocates or frees; -1: none. */
+  block: number;
+  /** The number of the event in the trace, from 0. */
+  number: number;
+  /** Whether a filter leaves it out. */
+  other?: boolean;
+  /** The line that caused it. */
+  place: SiteLabel;
+  /** How much, in bytes. */
+  size: number;
+  /** The stream that it is of. */
+  stream?: string;
+  /** When, in ns since the first event. */
+  time_ns?: number;
+}
+
+export interface Location {
+  /** The file; of native code the library. */
+  file: string;
+  /** The function. */
+  function?: string;
+  /** The line, from 1; absent: not known. */
+  line?: number;
+  /** Whether it is native code, not Python. */
+  native?: boolean;
+}
+
+export interface LongLife {
+  /** The number of the event that allocated it; -1: before the trace. */
+  allocated_event: number;
+  /** How many blocks there are that nothing here tells apart. */
+  blocks: number;
+  /** The size of each block in bytes. */
+  bytes: number;
+  /** What the blocks are for. */
+  category: string;
+  /** The number of the event that freed it; null: alive at the end. */
+  freed_event: number | null;
+  /** How long it lived, in events. */
+  life_events: number;
+  /** How long it lived, in ns. */
+  life_ns?: number;
+  /** The site. */
+  name: string;
+}
+
+export interface Mark {
+  /** alert, oom, exit, gap and so on. */
+  kind: string;
+  /** Id in the run; absent: of no single one. */
+  process?: number;
+  /** What happened. */
+  text: string;
+  /** Since the run began. */
+  time_ns: number;
+}
+
+export interface MatrixList {
+  /** The matrices, the last changed first. */
+  matrices: MatrixRow[];
+}
+
+export interface MatrixPage {
+  /** When it last changed, in ns since 1970. */
+  changed_ns: number;
+  /** The name of the matrix. */
+  name: string;
+  /** What its page draws: the axes, cells and figures as far as they were measured. */
+  page: unknown;
+  /** Whether it is being measured now. */
+  running: boolean;
+}
+
+export interface MatrixRow {
+  /** What its cells differ in. */
+  axes: Axis[];
+  /** How many combinations there are. */
+  cells: number;
+  /** When a trial was last kept, in ns since 1970. */
+  changed_ns: number;
+  /** The name of the matrix. */
+  name: string;
+  /** Why its journal cannot be read; absent: it can. */
+  problem?: string;
+  /** Whether it is being measured now. */
+  running: boolean;
+  /** When it was begun, in ns since 1970. */
+  start_ns: number;
+  /**
+   * How many cells there are by what became of them; under the empty name, those that were not
+   * tried yet.
+   */
+  states: Record<string, number>;
+  /** How many trials were kept. */
+  trials: number;
+}
+
+export interface Moment {
+  /** Bytes of blocks that are in use or wait for another stream. */
+  active_bytes: number;
+  /** The number of the event after which it is. */
+  event: number;
+  /** Bytes of all segments. */
+  reserved_bytes: number;
+  /** The segments, by address. */
+  segments: ReplayMomentSegment[];
+}
+
+export interface MomentAnswer {
+  /** Bytes of blocks that are allocated. */
+  allocated: number;
+  /** How many blocks are allocated. */
+  blocks: number;
+  /** The event just before; absent at point 0. */
+  event?: Event;
+  /** Whether the file tells of segments; else one stands for all blocks. */
+  known: boolean;
+  /** What the numbers of sites, categories, modules and streams stand for. */
+  labels: Labels;
+  /** The point: so many events were before. */
+  point: number;
+  /** What the program asked for of these blocks, before rounding, in bytes. */
+  requested: number;
+  /** Bytes of all segments. */
+  reserved: number;
+  /** How many segments are left out for want of room: the smallest. */
+  rest: number;
+  /** The segments, by address. */
+  segments: MomentSegment[];
+  /** Bytes freed by the program that another stream still uses. */
+  waiting: number;
+}
+
+export interface MomentSegment {
+  /** Where it begins, in hexadecimal. */
+  address: string;
+  /** Whether it is an expandable segment. */
+  expandable?: boolean;
+  /** Whether it serves large requests. */
+  large?: boolean;
+  /**
+   * Parts that are not free, by address: offset and size in bytes, the block's number, and the
+   * number of what was asked for; -2: a filter leaves it out. A part that stands for several
+   * neighbours has -1 less their number, then -1.
+   */
+  parts: [number, number, number, number][];
+  /** Its size in bytes. */
+  size: number;
+  /** The stream that it belongs to. */
+  stream: string;
+  /** Bytes of it that are not free. */
+  used: number;
+}
+
+export interface NewJobInputBody {
+  /** What is to be done. */
+  kind: "imagine" | "fit" | "bench" | "search" | "explain";
+  /** Of the kind: docs/formats/api.md lists them. */
+  options: unknown;
+}
+
+export interface NextEvent {
+  /** The number of the event; -1: there is none. */
+  event: number;
+}
+
+export interface OpenedDevice {
+  /** That its trace tells of, with those from before it. */
+  blocks: number;
+  /** Its number, as requests have it. */
+  device: number;
+  /** Of the trace, where it has times. */
+  duration_ns?: number;
+  /** Of its trace. */
+  events: number;
+  /** What the device is called, where the file says it. */
+  name?: string;
+  /** The point of the peak: so many events before. */
+  peak_at: number;
+  /** Most that was allocated. */
+  peak_bytes: number;
+  /** Most that was reserved. */
+  peak_reserved_bytes: number;
+}
+
+export interface OpenedSnapshot {
+  /** Once it is ready. */
+  devices: OpenedDevice[];
+  /** Where it is from. */
+  from: "file" | "upload" | "run";
+  /** What requests call it. */
+  id: string;
+  /** Of the file, or what the sender called it. */
+  name: string;
+  /** Why it failed, and what to do. */
+  problem?: string;
+  /** The run that recorded it. */
+  run?: string;
+  /** Of the file. */
+  size_bytes?: number;
+  /** What has become of it. */
+  state: "known" | "reading" | "ready" | "failed";
+}
+
+export interface Output {
+  /** Where the text begins, in bytes from the start. */
+  at: number;
+  /**
+   * Where it ends. Bytes that are not UTF-8 are replaced in the text, so its own length does not
+   * tell.
+   */
+  next: number;
+  /** Bytes that are there by now. */
+  size: number;
+  /** What the program printed. */
+  text: string;
+}
+
+export interface OutputRows {
+  /** Where each block begins, in bytes. */
+  at: number[];
+  /** The number of the first block told. */
+  from: number;
+  /** The last row there is at its end. */
+  high: number[];
+  /** The first row that it writes to: a program may go back up. */
+  low: number[];
+  /** Nothing is kept of it, so far: hightide run --capture keeps it. */
+  missing?: boolean;
+  /** In which row. */
+  row: number[];
+  /** Rows up to there. A progress bar that writes over itself is one. */
+  rows: number;
+  /** Bytes whose rows are counted. Where there are more, ask again for the rest. */
+  seen: number;
+  /** Bytes that are there by now. */
+  size: number;
+  /**
+   * By the number of a block: the sequences that set the colours it begins with. Without one it has
+   * none.
+   */
+  styles: Record<string, string>;
+}
+
+export interface Peak {
+  /** The highest of what frameworks' allocators gave, in bytes. */
+  allocated_bytes?: number;
+  /** Whether processes that lived very shortly may have taken more between two readings. */
+  at_least?: boolean;
+  /** The highest use of each device, summed, in bytes. */
+  device_used_bytes?: number;
+  /** The highest live heap, sampled, of all processes, in bytes. */
+  heap_bytes?: number;
+  /** The same with shared pages counted once, in bytes: estimated between readings. */
+  host_pss_bytes?: number;
+  /** How far that may be off to either side, in bytes. */
+  host_pss_error_bytes?: number;
+  /** The highest resident memory of the process tree, in bytes. */
+  host_rss_bytes?: number;
+  /** Where the figures come from. */
+  label: Label;
+  /** The phase in which that was. */
+  phase?: string;
+  /** The process, by its id in the run. */
+  process?: number;
+  /** The highest of what they took from the devices, in bytes. */
+  reserved_bytes?: number;
+  /** How many steps were completed before. */
+  step?: number;
+  /** When the leading figure was highest, in ns since the run began. */
+  time_ns?: number;
+}
+
+export interface PhaseBar {
+  /** Since the run began. */
+  end_ns: number;
+  /** Of a module, or of a span of the program. */
+  name?: string;
+  /** forward, backward, optimizer and so on. */
+  phase: string;
+  /** Id in the run. */
+  process: number;
+  /** Of spans that the program named: the highest reading. */
+  rss_peak_bytes?: number;
+  /** Since the run began. */
+  start_ns: number;
+  /** 0: before the first. */
+  step: number;
+}
+
+export interface Pin {
+  /** How many blocks there are. */
+  blocks: number;
+  /** The size of its blocks in bytes. */
+  bytes: number;
+  /** The stack of the block that pins most, innermost first; null: not recorded. */
+  frames: Location[] | null;
+  /** The site. */
+  name: string;
+  /** Bytes cached in the segments where these blocks are the largest. */
+  pinned_bytes: number;
+}
+
+export interface Policy {
+  /** How often it ran. */
+  count: number;
+  /** The largest size that was given, in elements. */
+  elements?: number;
+  /** The file; empty: no line of the program was running. */
+  file: string;
+  /** The line, from 1. */
+  line: number;
+  /** The operation whose result has a size that depends on data. */
+  op: string;
+  /** What was taken for it: upper, zero, or a fraction. */
+  policy: string;
 }
 
 export interface Process {
-  id: number;
-  pid: number;
-  parent?: number;
-  role?: string;
-  rank?: number;
-  world_size?: number;
-  python?: string;
+  /**
+   * When its interpreter began to end in good order, in ns on the machine's monotonic clock: from
+   * then on it frees everything.
+   */
+  bye_mono_ns?: number;
+  /** Its arguments, with secrets masked. */
   command?: string[];
-  frameworks?: Record<string, string>;
+  /** When it ended, in ns on the machine's monotonic clock; absent: its end was not seen. */
+  end_mono_ns?: number;
+  /** Its exit code; absent where a signal ended it or its end was not seen. */
+  exit_code?: number;
+  /** What else was observed of it, by name, in words. */
   facts?: Record<string, string>;
-}
-export interface Run {
-  id: string;
-  name?: string;
-  verb: string;
-  label: Label;
-  command: string[] | null;
-  cwd?: string;
-  version: string;
-  host: {
-    name?: string;
-    cpu?: string;
-    cpus: number;
-    os?: string;
-    memory_bytes?: number;
-    memory_limit_bytes?: number;
-    kernel?: string;
-    gpus?: { name: string; memory_bytes?: number; driver?: string }[];
-  };
-  git?: { commit: string; branch?: string; dirty: boolean };
-  start_wall_ns: number;
-  tags?: Record<string, string>;
-}
-
-export interface StackSet extends Subject {
-  name: string;
-  title: string;
-  label: Label;
-  time_ns?: number;
-  total_bytes: number;
-  rest_bytes?: number;
-  frames: (Location & { user?: boolean; source?: string })[];
-  parents: number[];
-  places: number[];
-  stacks: {
-    node: number;
-    bytes: number;
-    count: number;
-    categories?: Record<string, number>;
-    average_bytes?: number;
-    allocations?: number;
-    churn_bytes?: number;
-    end_bytes?: number;
-    first?: number;
-  }[];
-  measures?: { name: string; title: string; unit: Unit; total: number; rest?: number }[];
+  /** The versions of its frameworks, by name. */
+  frameworks?: Record<string, string>;
+  /** Its id in the run. */
+  id: number;
+  /** Its rank among those of its machine. */
+  local_rank?: number;
+  /** The kernel's own mark of its highest resident memory (VmHWM or ru_maxrss), in bytes. */
+  maxrss_bytes?: number;
+  /** The id in the run of its parent; absent: the parent is not in the run. */
+  parent?: number;
+  /** Its id on the machine. */
+  pid: number;
+  /** The version of its Python. */
+  python?: string;
+  /** Its rank among all processes of a distributed program. */
+  rank?: number;
+  /** What it is in the run: main, rank, dataloader, launcher, child and others. */
+  role?: string;
+  /** The signal that ended it. */
+  signal?: number;
+  /** When it began, in ns on the machine's monotonic clock. */
+  start_mono_ns: number;
+  /** When it began, in clock ticks since the machine was started. */
+  start_ticks?: number;
+  /** How many ranks the program has. */
+  world_size?: number;
 }
 
-export interface TimelineBand {
-  name: string;
-  bytes: number[];
-}
-export interface SegmentMap {
-  address: number;
-  size_bytes: number;
-  active_bytes: number;
-  large: boolean;
-  expandable?: boolean;
-  stream: number;
-  pool?: string;
-  blocks: [size: number, state: number, category: number, node: number][];
-}
-export interface EventRange {
-  from_event: number;
-  to_event: number;
-}
-export interface Allocator {
-  settings?: Record<string, string>;
-  device: number;
-  file: string;
-  name?: string;
-  events: number;
-  label: Label;
-  oom_event?: number;
-  filter?: string;
-  timeline?: {
-    events: number[];
-    time_ns?: number[];
-    reserved_bytes?: (number | null)[];
-    releasable_bytes?: number[];
-    by_category: TimelineBand[];
-    by_site: TimelineBand[];
-  };
-  steps?: { source: string; steps: EventRange[]; phases: (EventRange & { phase: string })[] };
-  peak: { allocated_bytes: number };
-  segment_map?: SegmentMap[] | null;
-  map_categories?: string[];
-  fragmentation?: {
-    reserved_bytes: number;
-    requested_bytes?: number;
-    rounding_bytes?: number;
-    waiting_bytes: number;
-    releasable_bytes: number;
-    pooled_bytes: number;
-    stuck_bytes: number;
-    inactive_split_bytes: number;
-    empty_cache: { event: number; most_bytes: number; end_bytes: number };
-  };
-}
-
-/** The verdict on a run on imaginary GPUs; of the fullest device. */
-export interface Imagined {
-  gpu_name: string;
-  verdict: string;
-  total_bytes: number;
-  peak_allocated_bytes?: number;
-  peak_reserved_bytes?: number;
-  peak_device_used_bytes?: number;
-  headroom_bytes?: number;
-  categories?: { name: string; bytes: number }[];
-}
-
-/** The processes of a distributed program beside each other; what was not observed is absent. */
 export interface Rank {
-  process: number;
-  rank: number;
-  steps: number;
-  step_time_ns?: number;
-  work_ns?: number;
-  work_error_ns?: number;
+  /**
+   * How long after the first rank it comes to where ranks wait for each other, in a step: the
+   * median, in ns.
+   */
   behind_ns?: number;
-  waiting_ns?: number;
-  peak_rss_bytes?: number;
-  loading_bytes?: number;
-  peak_allocated_bytes?: number;
-  peak_reserved_bytes?: number;
-  peak_device_bytes?: number;
-  growth_bytes_per_step?: number;
-  growth_error_bytes?: number;
+  /** Growth of its use of the device in bytes a step; 0: looked for and not there. */
   device_growth_bytes_per_step?: number;
+  /** Half the 95 % interval of that, in bytes. */
   device_growth_error_bytes?: number;
-  failed_ns?: number;
+  /** Where the figures of the device come from: measured or imagined. */
   device_label: Label;
-}
-export interface Suspect {
+  /** When it failed, in ns since the run began. */
+  failed_ns?: number;
+  /** Growth of its resident memory in bytes a step; 0: looked for and not there. */
+  growth_bytes_per_step?: number;
+  /** Half the 95 % interval of that, in bytes. */
+  growth_error_bytes?: number;
+  /** Its highest resident memory up to the end of the first step, in bytes. */
+  loading_bytes?: number;
+  /** The highest of what its allocator gave, in bytes. */
+  peak_allocated_bytes?: number;
+  /** Its highest use of the device, as the driver tells it, in bytes. */
+  peak_device_bytes?: number;
+  /** The highest of what its allocator took from the device, in bytes. */
+  peak_reserved_bytes?: number;
+  /** Its highest resident memory in bytes. */
+  peak_rss_bytes?: number;
+  /** The process, by its id in the run. */
   process: number;
+  /** Its rank. */
   rank: number;
-  aspect: "failed" | "work" | "device" | "host";
-  title: string;
-  text: string;
+  /** The median of a step's time in ns. */
+  step_time_ns?: number;
+  /** How many optimizer steps it completed. */
+  steps: number;
+  /** How long it waits there for the last rank: the median, in ns. */
+  waiting_ns?: number;
+  /** Half the 95 % interval of that, in ns. */
+  work_error_ns?: number;
+  /**
+   * The median of what it spends in data and forward of a step, in ns, where no other rank is
+   * waited for.
+   */
+  work_ns?: number;
 }
+
+export interface RankUse {
+  /** The device, as the framework calls it. */
+  device: string;
+  /** The number of the device on the machine. */
+  index: number;
+  /** What that is made of beside the allocator, by name, in bytes. */
+  parts_bytes?: Record<string, number>;
+  /** The highest of what its allocator gave, in bytes. */
+  peak_allocated_bytes?: number;
+  /** The highest of what its allocator took from the device, in bytes. */
+  peak_reserved_bytes?: number;
+  /** The highest use of the device by the process, in bytes. */
+  peak_used_bytes: number;
+  /** Whether it ran alone, without the other ranks. */
+  played?: boolean;
+  /** The process, by its id in the run. */
+  process: number;
+  /** Its rank; absent: the program is not distributed. */
+  rank?: number;
+  /** How many ranks the program has. */
+  world_size?: number;
+}
+
 export interface Ranks {
-  ranks: Rank[];
-  suspects: Suspect[];
+  /** What was not compared, and why. */
   not_compared?: string[];
+  /** The ranks by number. */
+  ranks: Rank[];
+  /** Who differs from the others, the likeliest first cause first. */
+  suspects: Suspect[];
+}
+
+export interface ReadBack {
+  /** How much it read, in bytes. */
+  bytes: number;
+  /**
+   * A line that raises unless the number passes, in the file of the function that checks it; which
+   * number passes is not known.
+   */
+  check_line?: number;
+  /** How often it read. */
+  count: number;
+  /** The file. */
+  file: string;
+  /** Its function. */
+  function?: string;
+  /** The line, from 1. */
+  line: number;
+}
+
+export interface ReplayMomentSegment {
+  /**
+   * By address, without gaps: size in bytes; 0 cached, 1 in use, 2 waiting for another stream; the
+   * event that allocated it, -1: none of the trace, -2: it stands for several small neighbours; the
+   * number of its category.
+   */
+  blocks: [number, number, number, number][];
+  /** Whether it is an expandable segment. */
+  expandable?: boolean;
+  /** Whether it serves large requests. */
+  large?: boolean;
+  /** Whether it is of a graph's or a user's pool. */
+  private?: boolean;
+  /** Its size in bytes. */
+  size_bytes: number;
+  /** The stream that it belongs to. */
+  stream?: number;
+}
+
+export interface ReplayVerdict {
+  /** The event that found no memory; where it is avoided, the one of the record. */
+  event?: number;
+  /**
+   * What became of the requests: depends, where only some orders of addresses have memory run out;
+   * avoided, where every request is served that the record refused; fits, in the memory asked for.
+   */
+  outcome: "out of memory" | "depends" | "avoided" | "fits";
+  /**
+   * What the allocator could still have taken at its highest, in bytes; absent where it runs out,
+   * or no limit is known.
+   */
+  spare_bytes?: number;
+  /** The same in words. */
+  text: string;
 }
 
 export interface Report {
-  version: number;
-  run: Run;
-  processes: Process[];
-  headline: Headline;
-  findings: Finding[];
-  tables: Table[];
-  series: Series[];
-  phases: PhaseBar[];
-  steps: StepPoint[];
-  marks: Mark[];
-  notes: string[];
-  dropped: number;
-  stacks?: StackSet[];
+  /** What there is to say of each device of each snapshot. */
   allocators?: Allocator[];
+  /** Records that were lost on the way. */
+  dropped: number;
+  /** What was found, worst first. */
+  findings: Finding[];
+  /** What it came to. */
+  headline: Headline;
+  /** Of a run on imaginary GPUs: whether it fits. */
   imagined?: Imagined;
+  /** Events worth a line on the timeline. */
+  marks: Mark[];
+  /** What was not observed and why, how it was sampled, and damage. */
+  notes: string[];
+  /** Stays in phases for the timeline: an even selection, never more than a few thousand. */
+  phases: PhaseBar[];
+  /** The processes of the run. */
+  processes: Process[];
+  /** Of a distributed program: its processes beside each other. */
   ranks?: Ranks;
+  /** What was recorded, where and how. */
+  run: RunInfo;
+  /** Curves. */
+  series: Series[];
+  /** Memory by whole call stack, for flame graphs. */
+  stacks: StackSet[];
+  /** Memory at the end of steps: an even selection. */
+  steps: StepPoint[];
+  /** Figures in rows. */
+  tables: Table[];
+  /** The version of this form. */
+  version: number;
+}
+
+export interface RoundingWaste {
+  /** How many blocks there are. */
+  blocks: number;
+  /** The site. */
+  name: string;
+  /** Bytes that rounding adds to its blocks. */
+  waste_bytes: number;
+}
+
+export interface Run {
+  /** Words of the command that was recorded. */
+  command?: string[];
+  /** A part of the recording cannot be read. */
+  damaged?: boolean;
+  /** Its folder on the machine of the server, for people. */
+  dir?: string;
+  /** Records that were lost on the way into the recording. */
+  dropped: number;
+  /** Up to the last thing seen. */
+  duration_ns: number;
+  /** How it ended, as its report says it. */
+  ended: Ending;
+  /** Of the main process; absent: not seen, or a signal ended it. */
+  exit_code?: number;
+  /**
+   * The one figure by which it is known: the peak that its report leads with. Absent: none was
+   * observed.
+   */
+  figure?: Figure;
+  /** Its recording there, for people. */
+  file?: string;
+  /** How many the report had that was made at its end; absent: none was made. */
+  findings?: number;
+  /** Of a recording outside the data directory. */
+  from?: "file" | "upload";
+  /** Name of the machine. */
+  host?: string;
+  /** What requests call it. */
+  id: string;
+  /** Where its figures come from: measured or imagined. */
+  label?: Label;
+  /** As run --name or a change of it says; need not be unique. */
+  name?: string;
+  /** How often memory ran out. */
+  ooms: number;
+  /** Most that a framework had handed out on devices. */
+  peak_allocated_bytes?: number;
+  /** Most memory in use on devices. */
+  peak_device_used_bytes?: number;
+  /** The same with shared pages divided by their users, where it was read. */
+  peak_host_pss_bytes?: number;
+  /** Highest resident memory of the process tree; shared pages count once for each process. */
+  peak_host_rss_bytes?: number;
+  /** Most that a framework held on devices. */
+  peak_reserved_bytes?: number;
+  /** How many were seen. */
+  processes: number;
+  /** Number of the signal that ended the main process. */
+  signal?: number;
+  /** On disk, everything in its folder. */
+  size_bytes: number;
+  /** Of allocators, that were recorded whole. */
+  snapshots?: number;
+  /** When it began, in ns since 1970. */
+  start_wall_ns: number;
+  /** cut off: its engine went away before the end. */
+  state: "running" | "finished" | "cut off";
+  /** Optimizer steps that were taken. */
+  steps: number;
+  /** It ended as it was asked to, such as by --duration. */
+  stopped?: boolean;
+  /** Its tags, by name. */
+  tags?: Record<string, string>;
+  /** The command that made it: run, attach, imagine, fit, monitor, bench. */
+  verb?: string;
+}
+
+export interface RunInfo {
+  /** The command's arguments, with secrets masked. */
+  command: string[];
+  /** The folder in which it was started. */
+  cwd?: string;
+  /** Some variables of its environment, with secrets masked. */
+  env?: Record<string, string>;
+  /** The commit of the program's folder; absent: none is known. */
+  git?: Git;
+  /** The machine. */
+  host: Host;
+  /** The id of the run. */
+  id: string;
+  /** Where its figures come from. */
+  label: Label;
+  /** The name that it was given. */
+  name?: string;
+  /** The settings of the recording, by name. */
+  options?: Record<string, string>;
+  /** When it began, in ns on the machine's monotonic clock: the same instant as start_wall_ns. */
+  start_mono_ns: number;
+  /** When it began, in ns since 1970. */
+  start_wall_ns: number;
+  /** Its tags, by name. */
+  tags?: Record<string, string>;
+  /** How it was recorded: run, imagine, attach or replay. */
+  verb: string;
+  /** The version of hightide that recorded it. */
+  version: string;
+}
+
+export interface RunList {
+  /** There may be more: ask again with before=next. */
+  next?: string;
+  /** The runs, the newest first. */
+  runs: Run[];
+}
+
+export interface SegmentMap {
+  /** Bytes of it that are in use or wait for another stream. */
+  active_bytes: number;
+  /** Where it begins, as a number. */
+  address: number;
+  /** Its blocks by address, without gaps. */
+  blocks: [number, number, number, number][];
+  /** Whether it is an expandable segment. */
+  expandable?: boolean;
+  /** Whether it serves large requests. */
+  large: boolean;
+  /** The private pool that it is of; absent: none. */
+  pool?: string;
+  /** Its size in bytes. */
+  size_bytes: number;
+  /** The stream that it belongs to. */
+  stream: number;
+}
+
+export interface Series {
+  /** As the driver or the framework calls it: nvidia:0, cuda:0. */
+  device?: string;
+  /** Which of the devices of the snapshot. */
+  device_number?: number;
+  /** How far y may be off, to either side, where that is known. */
+  error?: number;
+  /** Of a snapshot. */
+  file?: string;
+  /** Whose allocator it is. */
+  framework?: string;
+  /** Where the figures come from: measured, sampled, imagined, replayed, estimated. */
+  label: Label;
+  /** The quantity, as host.rss. */
+  name: string;
+  /** All that in words. */
+  of?: string;
+  /** Id in the run; absent: those of the whole run, or of the machine. */
+  process?: number;
+  /** The quantity in words. */
+  title: string;
+  /** Of y: bytes, ns, count, ppm and so on. */
+  unit: Unit;
+  /** Rising. */
+  x: number[];
+  /** Of x: ns since the run began, or event of a trace. */
+  x_unit: Unit;
+  /** One for each x. */
+  y: number[];
+}
+
+export interface SiblingsOfBlock {
+  /** How many blocks of the whole trace have the same stack. */
+  blocks: number;
+  /** The sum of their sizes in bytes. */
+  bytes: number;
+  /** How many of them outlive the trace. */
+  lasting: number;
+  /** The bytes of those that lived at the point asked about. */
+  together: number;
+}
+
+export interface Side {
+  /** The allocator's settings, as PYTORCH_ALLOC_CONF has them. */
+  alloc_conf: string;
+  /** How often it emptied its cache because the device had no more. */
+  alloc_retries: number;
+  /** What it held over the trace. */
+  curve: TrialCurve;
+  /** What it held at the moment asked for. */
+  moment: Moment;
+  /** The number of the event that found no memory; null: none. */
+  oom: number | null;
+  /** What that asked for, in bytes. */
+  oom_bytes?: number;
+  /** Whether the memory would have been enough in one piece. */
+  oom_fragmented?: boolean;
+  /** The highest of what it gave, in bytes. */
+  peak_allocated_bytes: number;
+  /** The highest of what the allocator took from the device, in bytes. */
+  peak_reserved_bytes: number;
+  /** The model of the allocator, where it is not PyTorch's native one. */
+  policy_name?: string;
+  /** How many requests found no memory, as in the record. */
+  refused?: number;
+  /** How often it asked the device for memory or gave some back. */
+  segment_calls: number;
+}
+
+export interface SiteLabel {
+  /** The file; absent: not recorded. */
+  file?: string;
+  /** The line, from 1. */
+  line?: number;
+  /** The line and its function, as reports show it. */
+  name: string;
+  /** Whether it is the program's own, not an installed package's. */
+  user?: boolean;
+}
+
+export interface SizeClass {
+  /** The sum of its pieces in bytes. */
+  bytes: number;
+  /** The least size of a piece of this class, in bytes. */
+  from_bytes: number;
+  /** How many pieces there are. */
+  pieces: number;
+}
+
+export interface SnapshotList {
+  /** The snapshots that are open. */
+  snapshots: OpenedSnapshot[];
+}
+
+export interface Spans {
+  /** There are others in this stretch of time. */
+  more?: boolean;
+  /** The stays in phases and modules. */
+  spans: PhaseBar[];
+}
+
+export interface Spark {
+  /** As the driver or the framework calls it: nvidia:0, cuda:0. */
+  device?: string;
+  /** Which of the devices of the snapshot. */
+  device_number?: number;
+  /** How far y may be off, to either side, where that is known. */
+  error?: number;
+  /** Of a snapshot. */
+  file?: string;
+  /** Whose allocator it is. */
+  framework?: string;
+  /** The run. */
+  id: string;
+  /** Where the figures come from: measured, sampled, imagined, replayed, estimated. */
+  label: Label;
+  /** The quantity, as host.rss. */
+  name: string;
+  /** All that in words. */
+  of?: string;
+  /** Id in the run; absent: those of the whole run, or of the machine. */
+  process?: number;
+  /** The quantity in words. */
+  title: string;
+  /** Of y: bytes, ns, count, ppm and so on. */
+  unit: Unit;
+  /** Rising. */
+  x: number[];
+  /** Of x: ns since the run began, or event of a trace. */
+  x_unit: Unit;
+  /** One for each x. */
+  y: number[];
+}
+
+export interface SparkList {
+  /** Those that are read; ask again for others. */
+  sparks: Spark[];
+}
+
+export interface StackSet {
+  /** As the driver or the framework calls it: nvidia:0, cuda:0. */
+  device?: string;
+  /** Which of the devices of the snapshot. */
+  device_number?: number;
+  /** Half the 95 % interval of the total, in bytes. */
+  error_bytes?: number;
+  /** Of a trace: the number of the last event before. */
+  event?: number;
+  /** Of a snapshot. */
+  file?: string;
+  /** Places in code, each once. */
+  frames: FramePlace[];
+  /** Whose allocator it is. */
+  framework?: string;
+  /** Where the figures come from. */
+  label: Label;
+  /** What the flame graph can show. */
+  measures?: FlameMeasure[];
+  /** heap of a process, or device of a snapshot. */
+  name: string;
+  /** All that in words. */
+  of?: string;
+  /**
+   * The stacks as a tree: by node, the node that called it, which comes before it; -1: it is an
+   * outermost one.
+   */
+  parents: number[];
+  /** By node: the number of its place among the frames. */
+  places: number[];
+  /** Id in the run; absent: those of the whole run, or of the machine. */
+  process?: number;
+  /** Bytes of stacks that are too thin to list. */
+  rest_bytes?: number;
+  /** The stacks, most bytes first. */
+  stacks: StackUse[];
+  /** How many steps were completed before. */
+  step?: number;
+  /** The moment, in ns since the run began. */
+  time_ns?: number;
+  /** The same for people. */
+  title: string;
+  /** The sum over all stacks in bytes. */
+  total_bytes: number;
+}
+
+export interface StackUse {
+  /** How often it allocated. */
+  allocations?: number;
+  /** Of devices: what it held on average over time, in bytes. */
+  average_bytes?: number;
+  /** What it holds at the moment, in bytes. */
+  bytes: number;
+  /** Of a device: the bytes by what the blocks are for. */
+  categories?: Record<string, number>;
+  /** What it allocated and freed again, in bytes. */
+  churn_bytes?: number;
+  /** How many blocks, or of a heap samples, that is. */
+  count: number;
+  /** Of heaps: what it held when the program ended, or at the last reading, in bytes. */
+  end_bytes?: number;
+  /** Half the 95 % interval of that, in bytes. */
+  error_bytes?: number;
+  /** Of a trace that is explored: how many events were before its first block. */
+  first?: number;
+  /** Its innermost frame in the tree; -1: no frame is known. */
+  node: number;
+  /** The phase in which most of it was allocated. */
+  phase?: string;
+}
+
+export interface Status {
+  /** Whether jobs may start programs (hightide ui --allow-exec). */
+  allow_exec: boolean;
+  /** Where jobs start programs; absent: they start none. */
+  folder?: string;
+  /** The most that a file which is sent may have; absent: the server takes none. */
+  max_upload_bytes?: number;
+  /** Why the data directory cannot be read now; absent: it can. */
+  problem?: string;
+  /** How long the server has run, in ns. */
+  uptime_ns: number;
+  /** The version of hightide. */
+  version: string;
+}
+
+export interface StepPoint {
+  /** Use of the device then, in bytes. */
+  device_bytes?: number;
+  /** Live heap then, sampled, in bytes. */
+  heap_bytes?: number;
+  /**
+   * Resident and swapped memory without what of mapped files the kernel can take back, in bytes;
+   * absent where that tells no more.
+   */
+  kept_bytes?: number;
+  /** The process, by its id in the run. */
+  process: number;
+  /** Resident memory then, in bytes. */
+  rss_bytes?: number;
+  /** The number of the step. */
+  step: number;
+  /** When it ended, in ns since the run began. */
+  time_ns: number;
+}
+
+export interface Steps {
+  /** The phases, always inferred from the stacks that allocate. */
+  phases: UsagePhase[];
+  /** What they were told from: recorded, annotations, or inferred from what repeats. */
+  source: string;
+  /** The steps, in their order. */
+  steps: Stretch[];
+}
+
+export interface Stretch {
+  /** The number of its first event. */
+  from_event: number;
+  /** The number of its last event. */
+  to_event: number;
+}
+
+export interface Suspect {
+  /** In what it differs, for programs. */
+  aspect: "failed" | "work" | "device" | "host";
+  /** The process, by its id in the run. */
+  process: number;
+  /** Its rank. */
+  rank: number;
+  /** How, with its figures. */
+  text: string;
+  /** In what it differs, for people. */
+  title: string;
+}
+
+export interface Table {
+  /** Its columns; one in which nothing was observed is left out. */
+  columns: Column[];
+  /** As the driver or the framework calls it: nvidia:0, cuda:0. */
+  device?: string;
+  /** Which of the devices of the snapshot. */
+  device_number?: number;
+  /** Of a snapshot. */
+  file?: string;
+  /** Whose allocator it is. */
+  framework?: string;
+  /** What it tells: phases, modules, sites, blame and others. */
+  name: string;
+  /** What is to be known of it. */
+  note?: string;
+  /** All that in words. */
+  of?: string;
+  /** Id in the run; absent: those of the whole run, or of the machine. */
+  process?: number;
+  /** A cell is a text, an integer in its column's unit, or null. */
+  rows: Cell[][];
+  /** Its title for people. */
+  title: string;
+  /** What the shares in it are of, in bytes, where rows are missing. */
+  total_bytes?: number;
+}
+
+export interface Told {
+  /** What it tells; docs/formats/api.md has its form by name. */
+  data: unknown;
+  /** As the event is called: ready, trying, trial, progress, matrix, status, alert. */
+  name: string;
+}
+
+export interface TraceGrowth {
+  /** Its growth over the steps looked at, in bytes. */
+  bytes: number;
+  /** The median of its growth in bytes a step. */
+  bytes_per_step: number;
+  /** How sure that is, from 0 to 1. */
+  confidence: number;
+  /** Its stack, innermost first; null: not recorded. */
+  frames: Location[] | null;
+  /** The site. */
+  name: string;
+  /** The step, from 1, at which it began, where it did not grow before. */
+  since_step?: number;
+  /** What steps were told from: annotations or inferred; stretches: no steps are known. */
+  source: string;
+  /** How many steps were looked at. */
+  steps: number;
+}
+
+export interface TraceOOM {
+  /** Settings that avoid it, verified by replay. */
+  advice?: string;
+  /** Bytes allocated then. */
+  allocated_bytes: number;
+  /** What the request asked for, in bytes. */
+  asked_bytes: number;
+  /** The largest groups that were alive then. */
+  blame: Blame[];
+  /** Bytes cached then. */
+  cached_bytes?: number;
+  /** In how many pieces those are; absent where the file knows blocks alone. */
+  cached_pieces?: number;
+  /** Whether one piece alone was large enough. */
+  contiguous?: boolean;
+  /** What the device had free, as it said, in bytes. */
+  device_free_bytes?: number;
+  /** All that the device has, in bytes, where the file says it. */
+  device_total_bytes?: number;
+  /** The number of the event. */
+  event: number;
+  /** How many requests failed, of which this is the last. */
+  failures: number;
+  /** Whether what is free and cached would have been enough in one piece. */
+  fits_without_fragmentation?: boolean;
+  /** The stack of the request, innermost first; null: not recorded. */
+  frames: Location[] | null;
+  /** The largest of these pieces in bytes; absent where the file knows blocks alone. */
+  largest_cached_bytes?: number;
+  /** Whether the file's settings limit the process to a part of the device. */
+  limited?: boolean;
+  /** The settings that were tried, and what became of them. */
+  replayed?: unknown;
+  /** Bytes reserved then. */
+  reserved_bytes?: number;
+  /**
+   * What the allocator asks the device for to serve it, in bytes; where that is not known, what was
+   * asked for.
+   */
+  segment_bytes: number;
+}
+
+export interface TracePeak {
+  /** The same with blocks that wait for another stream, in bytes. */
+  active_bytes: number;
+  /** Bytes allocated. */
+  allocated_bytes: number;
+  /** The number of the event after which it is; -1: before the first. */
+  event: number;
+  /** Bytes that the program asked for; absent where the file knows blocks alone. */
+  requested_bytes?: number;
+  /** Bytes reserved; absent where a profiler did not note it. */
+  reserved_bytes?: number;
+  /** When, in ns since 1970; absent where the file has no times. */
+  time_ns?: number;
+}
+
+export interface TraceTimeline {
+  /** By column: what was allocated, by what it is for. */
+  by_category: Band[];
+  /** By column: what was allocated, by the largest sites and the rest. */
+  by_site: Band[];
+  /** By column: the number of the event, the highest moment of its stretch. */
+  events: number[];
+  /**
+   * By column: the most that empty_cache would have given back in the stretch, in bytes; absent
+   * where the file does not tell.
+   */
+  releasable_bytes?: number[];
+  /** By column: bytes reserved; absent where the file does not tell. */
+  reserved_bytes?: (number | null)[];
+  /** By column: when, in ns since the first event. */
+  time_ns?: number[];
+}
+
+export interface TrialCurve {
+  /** By part: the highest of what was in use or waited for another stream, in bytes. */
+  active_bytes: number[];
+  /** By part: the event of the record with which it begins. */
+  event: number[];
+  /** By part: the highest of what was reserved, in bytes. */
+  reserved_bytes: number[];
+}
+
+export interface Try {
+  /** The command that runs it so. */
+  command?: string;
+  /** The compute capability, as 8.6. */
+  compute_capability?: string;
+  /** What a process takes beside the framework's allocator, in bytes. */
+  context_overhead_bytes: number;
+  /** The GPU's short name in the catalogue. */
+  gpu: string;
+  /** Its full name. */
+  gpu_name: string;
+  /** The memory less its highest use, in bytes; negative: what is missing, where that is known. */
+  headroom_bytes?: number;
+  /** What was changed: allocator, gpu, batch, bf16, checkpointing, memory and others. */
+  kind: string;
+  /** Where the figures come from: imagined or estimated. */
+  label: Label;
+  /** How many multiprocessors it has. */
+  multiprocessors?: number;
+  /** What limits the verdict. */
+  note?: string;
+  /** The highest of what the allocator gave, of the fullest process, in bytes. */
+  peak_allocated_bytes?: number;
+  /** The highest use of the fullest GPU, everything in it, in bytes. */
+  peak_device_used_bytes?: number;
+  /** The highest of what the allocator took from the device, of the fullest process, in bytes. */
+  peak_reserved_bytes?: number;
+  /** A price in USD an hour; absent: none is known. */
+  price_usd_per_hour?: number;
+  /** The GPU's memory as a framework sees it, in bytes. */
+  total_bytes: number;
+  /** fits, tight, conditional, oom, failed, unused, or none: no verdict. */
+  verdict: string;
+  /** The same in words. */
+  what: string;
+}
+
+export interface Turnover {
+  /** How often it allocated. */
+  allocations: number;
+  /** What it held on average over time, in bytes. */
+  average_bytes: number;
+  /** What it allocated and freed again, in bytes. */
+  churn_bytes: number;
+  /** The stack that freed most again, innermost first; null: not recorded. */
+  frames: Location[] | null;
+  /** The site. */
+  name: string;
+  /** How many blocks that is. */
+  since_start_blocks: number;
+  /** What is alive from before the trace to its end, in bytes. */
+  since_start_bytes: number;
+}
+
+export interface Undecided {
+  /** How often it was read. */
+  count: number;
+  /** The file. */
+  file: string;
+  /** Its function. */
+  function?: string;
+  /** The line that reads the number, from 1. */
+  line: number;
+  /**
+   * What it is: bool, int, float; spread: counts of a routing; share: of a mask; size: of what an
+   * operation gave.
+   */
+  number: string;
+  /** The operation that gave it. */
+  op?: string;
+  /** What the second run takes, as JSON, where that is not the other end. */
+  other?: string;
+  /** Whether a second run does not show what the number can do. */
+  unsure?: boolean;
+  /** The largest that it can be. */
+  upper?: number;
+  /** What it decides: branch, loop, size, range, slice, passed on, kept or caught. */
+  use: string;
+  /** The line at which it decides that, from 1. */
+  use_line?: number;
+  /** What the program was given, as JSON. */
+  value: string;
+}
+
+/** What a number counts; milli is thousandths of one whole; empty: it is a text. */
+export type Unit = "bytes" | "ns" | "count" | "milli" | "celsius" | "mW" | "event" | "";
+
+export interface Unreached {
+  /** The file of it. */
+  file?: string;
+  /** The line, from 1. */
+  line?: number;
+  /** Why that matters. */
+  text?: string;
+  /** What was not reached: evaluation, checkpoint, longest batch, steady peak and others. */
+  what: string;
+}
+
+export interface Uploaded {
+  /** Blocks at the end. */
+  blocks: number;
+  /** How many devices it tells of. */
+  devices: number;
+  /** Events of allocators' histories; of a recording, those of its snapshots. */
+  events: number;
+  /** The format that it was read as, by its name in the list of formats. */
+  format: string;
+  /** Of GET /snapshots/{id}; absent where the file is a recording. */
+  id?: string;
+  /** The name of the file as it was given. */
+  name: string;
+  /** Of GET /runs/{id}: the file is a recording. */
+  run?: string;
+  /** Its size in bytes. */
+  size_bytes: number;
+}
+
+export interface UsagePhase {
+  /** The number of its first event. */
+  from_event: number;
+  /** forward, backward or optimizer. */
+  phase: string;
+  /** The number of its last event. */
+  to_event: number;
+}
+
+export interface WhatIf {
+  /** The most that the allocator could have, in bytes; absent: no limit. */
+  capacity_bytes?: number;
+  /** What the numbers of blocks' categories stand for. */
+  categories: string[];
+  /** The number of the device in the file. */
+  device: number;
+  /** How many events were replayed. */
+  events: number;
+  /** Whether every address of the record comes out of the model. */
+  exact: boolean;
+  /** replayed; estimated where the model is not exact to the address. */
+  label: Label;
+  /** What to put before the program's command; empty where nothing is changed. */
+  line: string;
+  /**
+   * What the recorded settings come to from a fresh start, where that is another than the record.
+   */
+  note?: string;
+  /**
+   * The lowest and the highest peak of what is reserved, over what addresses may turn out to be, in
+   * bytes.
+   */
+  peak_reserved_spread_bytes?: [number, number];
+  /** What the settings of the record came to. */
+  recorded: Side;
+  /** What the settings asked for come to. */
+  replayed: Side;
+  /** What is different, in words. */
+  sentence: string;
+  /** The version of PyTorch whose rules apply. */
+  torch: string;
+  /** Whether memory runs out; absent: it is not short, and no limit was asked for. */
+  verdict?: ReplayVerdict;
+}
+
+export interface WhatIfInputBody {
+  /** Device of the snapshot; absent or -1: the one with the highest peak. */
+  device?: number;
+  /** After which event the segments are shown; absent: at the peak, or where memory runs out. */
+  event?: number;
+  /**
+   * GPU of the catalogue whose memory, less a process's context, is the limit. Without it and
+   * memory, what the allocator could have, as the trace says.
+   */
+  gpu?: string;
+  /** The client has the recorded side of this event: its curve and segments are left out. */
+  known?: boolean;
+  /** Blocks of other sites are marked. */
+  line?: string;
+  /** That limit in place of a GPU's, as 24GiB. */
+  memory?: string;
+  /** Blocks of other modules are marked. */
+  module?: string;
+  /** A regular expression as for blocks: others are marked. */
+  q?: string;
+  /** Allocator settings as PYTORCH_ALLOC_CONF has them; absent: as recorded. */
+  settings?: string;
+  /** Also run every order of addresses; three times the work. */
+  spread?: boolean;
 }

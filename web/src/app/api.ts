@@ -1,7 +1,7 @@
 // The client of /api/v1: plain requests, an error that says what to do, and streams that come back
 // after a restart of the server.
 
-import type { Ending, Figure, Label, Report } from "../api";
+import type { Report, RunList, Status } from "../api";
 import { save } from "../draw/save";
 import { api as request } from "./door";
 import { answered, doubt } from "./frame/away";
@@ -14,45 +14,6 @@ export class Problem extends Error {
   ) {
     super(message);
   }
-}
-
-/** A row of GET /runs; docs/formats/json.md says what each field is. */
-export interface Run {
-  id: string;
-  name?: string;
-  tags?: Record<string, string>;
-  verb?: string;
-  label?: Label;
-  command?: string[];
-  host?: string;
-  state: "running" | "finished" | "cut off";
-  start_wall_ns: number;
-  duration_ns: number;
-  exit_code?: number;
-  signal?: number;
-  stopped?: boolean;
-  steps: number;
-  processes: number;
-  ooms: number;
-  findings?: number;
-  ended: Ending;
-  figure?: Figure;
-  peak_host_rss_bytes?: number;
-  peak_host_pss_bytes?: number;
-  peak_device_used_bytes?: number;
-  peak_allocated_bytes?: number;
-  peak_reserved_bytes?: number;
-  size_bytes: number;
-  snapshots?: number;
-  from?: "file" | "upload";
-  file?: string;
-}
-export interface Status {
-  version: string;
-  allow_exec: boolean;
-  folder?: string;
-  max_upload_bytes?: number;
-  uptime_ns: number;
 }
 
 async function ask<T>(
@@ -122,6 +83,6 @@ export const remove = <T>(path: string) => ask<T>("DELETE", path);
 
 export const status = () => get<Status>("/status");
 export const runs = (search: string, signal?: AbortSignal, limit?: number) =>
-  get<{ runs: Run[] }>(query("/runs", { search, limit }), signal);
+  get<RunList>(query("/runs", { search, limit }), signal);
 export const report = (id: string, signal?: AbortSignal) =>
   get<Report>(`/runs/${encodeURIComponent(id)}/report`, signal);

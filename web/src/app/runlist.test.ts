@@ -1,5 +1,5 @@
+import type { Run } from "../api";
 import { expect, test } from "vitest";
-import type { Run } from "./api";
 import {
   chosen,
   columnsOf,
@@ -27,6 +27,7 @@ const run = (id: string, more: Partial<Run> = {}): Run => ({
   steps: 0,
   processes: 1,
   ooms: 0,
+  dropped: 0,
   size_bytes: 1,
   ended: { kind: "done", text: "done" },
   ...more,

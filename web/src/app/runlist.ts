@@ -1,9 +1,8 @@
 // The list of runs as its page shows it: what is searched, filtered, ordered, and in words.
 // Everything here is pure.
 
-import type { Ending } from "../api";
+import type { Ending, Run } from "../api";
 import { bytes, commandLine, count, duration, programOf } from "../lib/format";
-import type { Run } from "./api";
 
 /** How a run ended, as a filter has it. */
 export type Outcome = "live" | "done" | "failed" | "no verdict" | "not known" | "cut off";
@@ -398,6 +397,7 @@ function together(name: string, trials: Run[]): Row {
     steps: sum((t) => t.steps),
     processes: sum((t) => t.processes),
     ooms: sum((t) => t.ooms),
+    dropped: sum((t) => t.dropped),
     size_bytes: sum((t) => t.size_bytes),
   };
 }

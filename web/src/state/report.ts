@@ -2,6 +2,12 @@
 
 import type { Process, Report, Series } from "../api";
 
+/** Whose memory something shows; empty: the whole run's, or the machine's. */
+export type Subject = Pick<
+  Series,
+  "process" | "device" | "framework" | "file" | "device_number" | "of"
+>;
+
 /** Fills what an empty run leaves out, so that views need not ask. */
 export function complete(raw: Report): Report {
   return {

@@ -76,7 +76,7 @@ describe("curves", () => {
         {
           ...empty,
           series: [series("tree.rss", 0, 100)],
-          run: { ...empty.run, host: { cpus: 1, memory_bytes } },
+          run: { ...empty.run, host: { ...empty.run.host, cpus: 1, memory_bytes } },
         },
         0,
       );
@@ -89,7 +89,11 @@ describe("curves", () => {
           series: [series("device.used", 0, 90, { device: "cuda:0" })],
           run: {
             ...empty.run,
-            host: { cpus: 1, memory_bytes: 100, gpus: [{ name: "A10", memory_bytes: 100 }] },
+            host: {
+              ...empty.run.host,
+              memory_bytes: 100,
+              gpus: [{ index: 0, vendor: "nvidia", name: "A10", memory_bytes: 100 }],
+            },
           },
         },
         0,

@@ -5,8 +5,8 @@
 // A family is what is read together, such as what the framework's allocator reserved and handed
 // out. To give a quantity a place, add it to a family; one that is in none has a track of its own.
 
-import type { Process, Series, Subject, Unit } from "../api";
-import { processName } from "../state/report";
+import type { Process, Series, Unit } from "../api";
+import { processName, type Subject } from "../state/report";
 import { Readings } from "./readings";
 
 /** What a curve is, without its points. */

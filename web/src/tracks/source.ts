@@ -1,7 +1,7 @@
 // What tracks are drawn from: curves, phases, steps and events of one run. It is all there, as in a
 // report, or it grows.
 
-import type { Mark, PhaseBar, Process, Report, Run, StepPoint } from "../api";
+import type { Host, Mark, PhaseBar, Process, Report, StepPoint } from "../api";
 import { exclusive, stripped, type Stay } from "../lib/phases";
 import { leader, span } from "../state/report";
 import type { Span } from "./look";
@@ -17,7 +17,7 @@ export interface Source {
   whole: Span | null; // a stretch of which all phases are known nevertheless
   marks: Mark[];
   processes: Process[];
-  host: Partial<Run["host"]>;
+  host: Partial<Host>;
   lead: number; // the process that leads the training
   main: string; // the quantity that the report leads with
   end: number;

@@ -1,5 +1,5 @@
 import uPlot from "uplot";
-import type { Allocator, Report, TimelineBand } from "../api";
+import type { Allocator, Report, Band } from "../api";
 import { axis, byteAxis, chart, type Chart } from "../draw/chart";
 import { marks, type Line } from "../draw/marks";
 import { strip, stripHeight, type Lane } from "../draw/strip";
@@ -278,11 +278,11 @@ function steps({ steps: s }: Allocator): string | null {
 /** What stays lies at the bottom, what comes and goes above it. */
 const rank = (category: string) => (categories as readonly string[]).indexOf(category) + 1 || 99;
 
-const total = (bands: TimelineBand[], i: number) => bands.reduce((sum, b) => sum + b.bytes[i]!, 0);
+const total = (bands: Band[], i: number) => bands.reduce((sum, b) => sum + b.bytes[i]!, 0);
 
 /** The column of a window in which most is allocated. */
 function highest(
-  bands: TimelineBand[],
+  bands: Band[],
   events: number[],
   [from, to]: Window,
 ): { index: number; bytes: number } {
@@ -306,7 +306,7 @@ function lanes(a: Allocator): Lane[] {
 
 function made(
   a: Allocator,
-  bands: TimelineBand[],
+  bands: Band[],
   alone: string,
   window: Window,
   summit: number,

@@ -1,9 +1,10 @@
 // The command palette: everything that the reader can go to or do, found by a few letters.
 
+import type { Run } from "../../api";
 import { search } from "../../lib/fuzzy";
 import { commandLine } from "../../lib/format";
 import { h } from "../../views/dom";
-import { runs, type Run } from "../api";
+import { runs } from "../api";
 import { keyCap, opened } from "./sheet";
 
 /** Something that can be done from the palette. */

@@ -1,11 +1,11 @@
 // The catalogue of GPUs: memory, price, and once something was tried what it leaves free; filters;
 // a click picks one.
 
+import type { GPUVerdict, GpusGPU } from "../../api";
 import { bytes } from "../../lib/format";
 import { h, section } from "../../views/dom";
-import type { GPU, GPUVerdict } from "../jobs";
 
-/** What was found out: verdicts by GPU, and at what size if there are several. */
+/** What was found out: verdicts by GpusGPU, and at what size if there are several. */
 export interface Found {
   by: Map<string, GPUVerdict>;
   at?: string;
@@ -36,11 +36,11 @@ type Key = "gpu" | "memory" | "price" | "each" | "headroom" | "verdict";
 
 export function cataloguePanel(pick: (gpu: string) => void): {
   element: HTMLElement;
-  gpus(all: GPU[]): void;
+  gpus(all: GpusGPU[]): void;
   picked(gpu: string): void;
   found(found: Found | null): void;
 } {
-  let all: GPU[] = [],
+  let all: GpusGPU[] = [],
     chosen = "",
     found: Found | null = null,
     by: Key = "memory",
@@ -67,8 +67,8 @@ export function cataloguePanel(pick: (gpu: string) => void): {
     fitting = h("label", { class: "check", hidden: "" }, fits, "only what it fits");
   const body = h("tbody"),
     said = h("p", { class: "hint", role: "status" });
-  const reserve = (g: GPU): GPUVerdict | undefined => found?.by.get(g.gpu);
-  const value = (g: GPU, key: Key): number | string | null =>
+  const reserve = (g: GpusGPU): GPUVerdict | undefined => found?.by.get(g.gpu);
+  const value = (g: GpusGPU, key: Key): number | string | null =>
     key === "gpu"
       ? g.name
       : key === "memory"
@@ -83,7 +83,7 @@ export function cataloguePanel(pick: (gpu: string) => void): {
               ? (reserve(g)?.headroom_bytes ?? null)
               : ranked(g);
   /** First what it fits, cheapest first. */
-  const ranked = (g: GPU): number | null => {
+  const ranked = (g: GpusGPU): number | null => {
     const at = order.indexOf(reserve(g)?.verdict ?? "");
     return at < 0
       ? null
@@ -129,7 +129,7 @@ export function cataloguePanel(pick: (gpu: string) => void): {
         : "") +
       `.${found?.at ? ` Headroom and verdict are ${found.at}.` : ""}`;
   };
-  const row = (g: GPU, best: boolean): HTMLElement => {
+  const row = (g: GpusGPU, best: boolean): HTMLElement => {
     const left = reserve(g),
       button = h(
         "button",

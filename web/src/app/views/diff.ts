@@ -1,18 +1,17 @@
 // Two runs or snapshots beside each other: what the difference of their peaks is made of, as
 // pictures and as a table; one file to share.
 
-import type { Report } from "../../api";
+import type { OpenedSnapshot, Report, Run } from "../../api";
 import type { Courses } from "../../lib/bothcourses";
 import { bytes, commandLine } from "../../lib/format";
 import { complete } from "../../state/report";
 import { alongOf, comparison, momentsOf, nameOf, ofHost, question } from "../../views/comparison";
 import { copier, h } from "../../views/dom";
-import { get, Problem, query, report, runs as fetchRuns, type Run } from "../api";
+import { get, Problem, query, report, runs as fetchRuns } from "../api";
 import { busy, empty, failure, saver } from "../parts";
 import { titleOf } from "../runlist";
 import type { App } from "../state";
 import type { Shown } from ".";
-import type { Opened } from "./snapshots";
 
 /** What can be compared: a run, or a snapshot that is open. */
 interface Choice {
@@ -89,7 +88,7 @@ export function diffPage(app: App): Shown {
   const list = () =>
     void Promise.all([
       fetchRuns("", asking.signal, 1000),
-      get<{ snapshots: Opened[] | null }>("/snapshots", asking.signal),
+      get<{ snapshots: OpenedSnapshot[] | null }>("/snapshots", asking.signal),
     ]).then(
       ([{ runs }, { snapshots }]) => {
         const titles = runs.map(titled);
@@ -171,7 +170,7 @@ export function diffPage(app: App): Shown {
 }
 
 /** What the fullest device of a snapshot held at most. */
-const highest = ({ devices }: Opened) => Math.max(...devices.map((d) => d.peak_bytes));
+const highest = ({ devices }: OpenedSnapshot) => Math.max(...devices.map((d) => d.peak_bytes));
 
 const titled = (r: Run) =>
   [

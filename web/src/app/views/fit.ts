@@ -2,13 +2,13 @@
 // verdict, what it costs.
 
 import "../../style/jobs.css";
-import type { Table } from "../../api";
+import type { GPUVerdict, Table } from "../../api";
 import { bytes, count } from "../../lib/format";
 import { words } from "../../lib/words";
 import { badge, h, section } from "../../views/dom";
 import { liveTable } from "../../views/tables";
 import { form, flags, options, wrong, type Field, type Values } from "../fields";
-import { catalogue, type FitResult, type FitTrial, type GPUVerdict, type Job } from "../jobs";
+import { catalogue, type FitResult, type FitTrial, type Job } from "../jobs";
 import { failure } from "../parts";
 import type { App } from "../state";
 import type { Shown } from ".";

@@ -1,5 +1,5 @@
+import type { GPUVerdict } from "../../api";
 import { expect, test } from "vitest";
-import type { GPUVerdict } from "../jobs";
 import { cheapest } from "./imagine";
 
 test("the cheapest GPU that fits surely, else the cheapest that fits at all", () => {

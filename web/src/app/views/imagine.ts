@@ -1,13 +1,14 @@
 // Imagine: a program on GPUs that are not there. A form, the catalogue, and once it runs its
 // verdict with what it rests on.
 
+import type { GPUVerdict, Imagined } from "../../api";
 import "../../style/jobs.css";
 import { bytes, count, place } from "../../lib/format";
 import { words } from "../../lib/words";
 import { badge, copier, h, section } from "../../views/dom";
 import { get, query } from "../api";
 import { form, flags, options, wrong, type Field, type Values } from "../fields";
-import { catalogue, type GPUVerdict, type Imagined, type Job, type Progress } from "../jobs";
+import { catalogue, type Job, type Progress, type ImaginedOutcome } from "../jobs";
 import { failure } from "../parts";
 import type { App } from "../state";
 import { cataloguePanel, verdictTone, verdictWords, type Found } from "./catalogue";
@@ -148,7 +149,7 @@ export function imaginePage(app: App): Shown {
   const verdict = h("div", { class: "verdict" }),
     trials = h("ol", { class: "live" });
   const panel = params.job
-    ? jobPanel<Imagined>(
+    ? jobPanel<ImaginedOutcome>(
         params.job,
         {
           told: (name, data) => {
@@ -182,7 +183,7 @@ export function imaginePage(app: App): Shown {
 
 /** Where the run's blocks are seen one by one, if it kept the state of its allocator. */
 async function explorer(
-  job: Job<Imagined>,
+  job: Job<ImaginedOutcome>,
   verdict: HTMLElement,
   signal: AbortSignal,
 ): Promise<void> {
@@ -239,7 +240,7 @@ function tell(list: HTMLElement, p: Progress): void {
  * The verdict, its memory in one bar, what it rests on, and what else was tried. Says whether what
  * the program wrote belongs to it.
  */
-function show(job: Job<Imagined>, into: HTMLElement, found: (f: Found) => void): boolean {
+function show(job: Job<ImaginedOutcome>, into: HTMLElement, found: (f: Found) => void): boolean {
   const v = job.result;
   if (!v?.verdict) return false;
   const tries = v.tries ?? [],

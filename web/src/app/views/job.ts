@@ -1,5 +1,6 @@
 // A job while it works: what it is, how far, what it told so far, and the button that cancels it.
 
+import type { Told } from "../../api";
 import { bytes, count, duration } from "../../lib/format";
 import { h, section, type Child } from "../../views/dom";
 import { failure } from "../parts";
@@ -12,7 +13,6 @@ import {
   type Job,
   type Progress,
   type Running,
-  type Told,
 } from "../jobs";
 import { stream } from "../stream";
 

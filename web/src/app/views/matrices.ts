@@ -1,7 +1,7 @@
 // Matrices: those that were begun, and the form that begins one.
 
+import type { MatrixRow } from "../../api";
 import "../../style/jobs.css";
-import type { Axis } from "../../matrix/model";
 import { count, wallClock } from "../../lib/format";
 import { h, section } from "../../views/dom";
 import { get } from "../api";
@@ -10,18 +10,6 @@ import { busy, empty, failure } from "../parts";
 import { go, type App } from "../state";
 import type { Shown } from ".";
 import { starter } from "./start";
-
-interface Row {
-  name: string;
-  start_ns: number;
-  changed_ns: number;
-  axes: Axis[];
-  cells: number;
-  trials: number;
-  states: Record<string, number> | null;
-  running: boolean;
-  problem?: string;
-}
 
 const example = `axes:
   framework: [pytorch]
@@ -64,7 +52,7 @@ export function matricesPage(app: App): Shown {
     list = h("div", {}),
     waiting = busy();
   const ask = () =>
-    void get<{ matrices: Row[] | null }>("/matrices", asking.signal).then(
+    void get<{ matrices: MatrixRow[] | null }>("/matrices", asking.signal).then(
       ({ matrices }) => {
         answered(
           matrices?.length
@@ -124,8 +112,8 @@ export function matricesPage(app: App): Shown {
   };
 }
 
-function table(rows: Row[]): HTMLElement {
-  const done = (r: Row) => r.states?.done ?? 0;
+function table(rows: MatrixRow[]): HTMLElement {
+  const done = (r: MatrixRow) => r.states?.done ?? 0;
   return h(
     "div",
     { class: "scroll", tabindex: "0", role: "group", "aria-label": "Matrices" },

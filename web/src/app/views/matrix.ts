@@ -1,6 +1,7 @@
 // One matrix: the page that `hightide bench --html` writes, from the server, and live while it is
 // measured.
 
+import type { MatrixPage } from "../../api";
 import "../../style/matrix.css";
 import { Model, type Packed } from "../../matrix/model";
 import { go, linked, opened, parts, type Opened } from "../../matrix/page";
@@ -11,13 +12,6 @@ import { busy, failure } from "../parts";
 import type { App } from "../state";
 import { stream, type Stream } from "../stream";
 import type { Shown } from ".";
-
-interface MatrixPage {
-  name: string;
-  changed_ns: number;
-  running: boolean;
-  page: Packed;
-}
 
 export function matrixPage(app: App, part: string): Shown {
   const asking = new AbortController(),
@@ -48,7 +42,7 @@ export function matrixPage(app: App, part: string): Shown {
         if (m.changed_ns !== changed) {
           changed = m.changed_ns;
           shown?.close();
-          shown = opened(new Model(m.page), app.get().dark);
+          shown = opened(new Model(m.page as Packed), app.get().dark);
           body.replaceChildren(...shown.elements);
           const links = h(
             "div",

@@ -1,14 +1,14 @@
 // The ranks of a cluster as a grid: a row is a node, a cell a rank, as dark as its device is full.
 
+import type { RankUse } from "../../api";
 import { whileShown } from "../../draw/shown";
 import { mix, readable } from "../../draw/svg";
 import { theme } from "../../draw/theme";
 import { bytes, percent } from "../../lib/format";
 import { h } from "../../views/dom";
-import type { Rank } from "../jobs";
 
 /** null: there is one rank, or none. total is each device's memory; a node has so many GPUs. */
-export function rankGrid(ranks: Rank[], total: number, node: number): HTMLElement | null {
+export function rankGrid(ranks: RankUse[], total: number, node: number): HTMLElement | null {
   if (ranks.length < 2 || total <= 0) return null;
   const most = ranks.reduce((a, b) => (a.peak_used_bytes >= b.peak_used_bytes ? a : b)),
     said = h("p", { class: "reading", role: "status" });
@@ -18,7 +18,7 @@ export function rankGrid(ranks: Rank[], total: number, node: number): HTMLElemen
     "aria-label": "Ranks, each with what it has in use of its device at its peak",
     style: `--across:${Math.max(1, Math.min(node || 8, 16, ranks.length))}`,
   });
-  const tell = (r: Rank) => {
+  const tell = (r: RankUse) => {
     said.textContent =
       `rank ${r.rank ?? r.process}${r.world_size ? ` of ${r.world_size}` : ""}: ` +
       `${bytes(r.peak_used_bytes)}, ${percent((r.peak_used_bytes / total) * 1000)} of its ` +

@@ -1,10 +1,11 @@
 // The snapshots that can be looked at: files that were named or sent, and those that runs recorded.
 // A file is dropped on the page or chosen.
 
+import type { OpenedSnapshot, Run } from "../../api";
 import "../../style/jobs.css";
 import { bytes, count, percent } from "../../lib/format";
 import { copier, h, section } from "../../views/dom";
-import { get, query, remove, runs as fetchRuns, type Run } from "../api";
+import { get, query, remove, runs as fetchRuns } from "../api";
 import { openFiles } from "../frame/drop";
 import { toast } from "../frame/toast";
 import { busy, empty, failure } from "../parts";
@@ -12,24 +13,6 @@ import { titleOf, when } from "../runlist";
 import type { App } from "../state";
 import { followUploads, forget, uploads, type Upload } from "../uploads";
 import type { Shown } from ".";
-
-export interface Opened {
-  id: string;
-  name: string;
-  from: string;
-  run?: string;
-  size_bytes?: number;
-  state: string;
-  problem?: string;
-  devices: {
-    device: number;
-    name?: string;
-    events: number;
-    blocks: number;
-    peak_bytes: number;
-    peak_reserved_bytes: number;
-  }[];
-}
 
 const againMs = 700; // while a file is being read
 const small = 16 << 20,
@@ -50,15 +33,15 @@ export function snapshotsPage(app: App): Shown {
   const under = h("div", { class: "uploads" }),
     open = h("div", {}, busy(2)),
     recorded = h("div", {}, busy(2));
-  let listed: Opened[] = [],
+  let listed: OpenedSnapshot[] = [],
     runs: Run[] | null = null,
     timer = 0;
-  const of = new Map<string, Opened>();
+  const of = new Map<string, OpenedSnapshot>();
 
   const draw = () => {
     const mine = listed.filter((o) => o.from !== "run" && !hidden.has(o.id));
     const alike = new Map<string, number>(),
-      told = (o: Opened) => {
+      told = (o: OpenedSnapshot) => {
         const n = (alike.get(o.name) ?? 0) + 1;
         alike.set(o.name, n);
         return n > 1 ? `${o.name} (${n})` : o.name;
@@ -133,7 +116,7 @@ export function snapshotsPage(app: App): Shown {
         ),
       );
   };
-  const closing = (o: Opened) => {
+  const closing = (o: OpenedSnapshot) => {
     hidden.add(o.id);
     draw();
     const back = () => {
@@ -150,7 +133,7 @@ export function snapshotsPage(app: App): Shown {
     });
   };
   const load = () =>
-    void get<{ snapshots: Opened[] | null }>("/snapshots", asking.signal).then(
+    void get<{ snapshots: OpenedSnapshot[] | null }>("/snapshots", asking.signal).then(
       ({ snapshots }) => {
         listed = snapshots ?? [];
         draw();
@@ -173,14 +156,14 @@ export function snapshotsPage(app: App): Shown {
           .filter((r) => (r.snapshots ?? 0) > 0 && r.size_bytes < small)
           .slice(0, mostRead)) {
           // figures of the newest, one after the other
-          const { snapshots } = await get<{ snapshots: Opened[] | null }>(
+          const { snapshots } = await get<{ snapshots: OpenedSnapshot[] | null }>(
             query("/snapshots", { run: run.id }),
             asking.signal,
           );
           for (const o of snapshots ?? [])
             of.set(
               o.id,
-              await get<Opened>(`/snapshots/${encodeURIComponent(o.id)}`, asking.signal),
+              await get<OpenedSnapshot>(`/snapshots/${encodeURIComponent(o.id)}`, asking.signal),
             );
           draw();
         }
@@ -356,7 +339,7 @@ const table = (title: string, heads: string[], rows: HTMLElement[]) =>
 function row(
   name: string,
   id: string,
-  o: Opened | undefined,
+  o: OpenedSnapshot | undefined,
   from: string,
   size: number | undefined,
   more: HTMLElement[],

@@ -4,7 +4,7 @@
 import { commandLine } from "../../lib/format";
 import { copier, h } from "../../views/dom";
 import { status } from "../api";
-import { begin, type JobKind } from "../jobs";
+import { begin, type Job } from "../jobs";
 import { failure } from "../parts";
 
 /**
@@ -18,7 +18,7 @@ export interface Asked {
 }
 
 export function starter(
-  kind: JobKind,
+  kind: Job["kind"],
   title: string,
   began: (job: string) => void,
 ): { element: HTMLElement; show(asked: Asked): void } {

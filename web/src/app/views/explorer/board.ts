@@ -1,33 +1,23 @@
 // What the panels of the explorer share: the snapshot, what was asked of the server, the colours,
 // and the block under the pointer.
 
+import type { Block, Labels, OpenedDevice } from "../../../api";
 import { get, query } from "../../api";
 import { failure, givenUp } from "../../parts";
 import type { App, State } from "../../state";
 import type { Inks } from "./colours";
-import type { Block } from "./facts";
-import type { Labels, Range } from "./tile";
+import type { Range } from "./tile";
 
 /** The fields of the state that filter blocks. */
 export const filtering = ["search", "line", "category", "module", "only", "colour"] as const;
-
-export interface Device {
-  device: number;
-  name?: string;
-  events: number;
-  blocks: number;
-  peak_bytes: number;
-  peak_reserved_bytes?: number;
-  peak_at: number;
-}
 
 export type Known = Record<"sites" | "categories" | "modules", number>;
 
 export interface Board {
   app: App;
   closed: AbortSignal;
-  devices: Device[];
-  device(): Device;
+  devices: OpenedDevice[];
+  device(): OpenedDevice;
   /** The moment that is looked at: so many events before it. */
   at(): number;
   whole(): { events: Range; bytes: Range };

@@ -1,6 +1,7 @@
 // What the allocator held over the window: in use, cached beside blocks in use, cached in free
 // segments. The life of the chosen block lies over it.
 
+import type { Block, Cached } from "../../../api";
 import uPlot from "uplot";
 import { axis, byteAxis, chart } from "../../../draw/chart";
 import { faint, theme } from "../../../draw/theme";
@@ -8,20 +9,6 @@ import { bytes, count } from "../../../lib/format";
 import { fromZero } from "../../../lib/scales";
 import { h } from "../../../views/dom";
 import type { Board } from "./board";
-import type { Block } from "./facts";
-
-/** GET /snapshots/{id}/cached: of each column the point at which most was cached. */
-interface Cached {
-  from: number;
-  to: number;
-  step: number;
-  known: boolean;
-  point: number[];
-  active: number[];
-  split: number[];
-  free: number[];
-  reserved: number[];
-}
 
 const tall = 200,
   restMs = 150;

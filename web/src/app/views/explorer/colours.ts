@@ -1,11 +1,12 @@
 // What blocks are told apart by: the colours that the reader chooses, the same in every panel, and
 // the legend, which filters.
 
+import type { Labels } from "../../../api";
 import { faint, theme } from "../../../draw/theme";
 import { inkOf } from "../../../lib/categories";
 import { byteTick, bytes, count, percent } from "../../../lib/format";
 import { h } from "../../../views/dom";
-import type { Labels, Shape } from "./tile";
+import type { Shape } from "./tile";
 
 /** What the legend and the chooser say; the server knows the same names. */
 export const bys = {

@@ -1,29 +1,11 @@
 // The events around the moment, one after the other: a click goes there. More come as the list is
 // scrolled.
 
+import type { ExploreEvents, ListEvent } from "../../../api";
 import { bytes, count } from "../../../lib/format";
 import { h } from "../../../views/dom";
 import { filtering, type Board } from "./board";
-import type { Site } from "./tile";
 import { button } from "./tools";
-
-/** GET /snapshots/{id}/events. */
-interface Event {
-  number: number;
-  action: string;
-  address?: string;
-  size: number;
-  time_ns?: number;
-  stream?: string;
-  block: number;
-  place: Site;
-  other?: boolean;
-}
-interface Answer {
-  from: number;
-  events: Event[];
-  all: number;
-}
 
 const kinds = {
   alloc: "allocated",
@@ -72,16 +54,16 @@ export function eventList(board: Board, mark: (name: string, value: string) => v
     ...Object.entries(kinds).map(([k, text]) => h("option", { value: k }, text)),
   );
   kind.value = "segment_alloc";
-  let events: Event[] = [],
+  let events: ListEvent[] = [],
     rows: HTMLElement[] = [],
     from = 0,
     all = 0,
     loading = false,
     device = -1;
   const now = () => board.at() - 1; // the event just before the moment
-  const fetchRows = (first: number, n: number, then: (a: Answer) => void) => {
+  const fetchRows = (first: number, n: number, then: (a: ExploreEvents) => void) => {
     loading = true;
-    board.ask<Answer>(
+    board.ask<ExploreEvents>(
       "events",
       board.path("events", { from: Math.max(first, 0), count: n, ...board.filter() }),
       (a) => {
@@ -91,7 +73,7 @@ export function eventList(board: Board, mark: (name: string, value: string) => v
       },
     );
   };
-  const row = (e: Event): HTMLElement => {
+  const row = (e: ListEvent): HTMLElement => {
     const element = h(
       "div",
       {
@@ -146,7 +128,7 @@ export function eventList(board: Board, mark: (name: string, value: string) => v
     if (top < list.scrollTop + high() || top > list.scrollTop + list.clientHeight - 2 * high())
       list.scrollTop = top - list.clientHeight / 2;
   };
-  const fill = (a: Answer) => {
+  const fill = (a: ExploreEvents) => {
     [events, from] = [a.events, a.from];
     rows = events.map(row);
     list.replaceChildren(...rows);

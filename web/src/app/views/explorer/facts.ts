@@ -1,46 +1,12 @@
 // What is known of one block, in words: its facts, why it is alive, its stacks and the source of a
 // frame.
 
+import type { Block, BlockFrame, SiteLabel } from "../../../api";
 import { bytes, count, duration, place } from "../../../lib/format";
 import { toggle } from "../../../state/selection";
 import { h, type Child } from "../../../views/dom";
 import type { Board } from "./board";
 import { source, type Source } from "./source";
-import type { Site } from "./tile";
-
-export interface Frame {
-  file: string;
-  line?: number;
-  function?: string;
-  native?: boolean;
-  user?: boolean;
-  place: number;
-}
-
-/** GET /snapshots/{id}/block. */
-export interface Block {
-  n: number;
-  address: string;
-  size: number;
-  requested: number;
-  class: string;
-  stream: string;
-  category: string;
-  owner?: string;
-  module: string;
-  place: Site;
-  begin: number;
-  end: number;
-  gone: number;
-  begin_ns?: number;
-  end_ns?: number;
-  stack: Frame[];
-  freed: Frame[];
-  freed_by?: "same" | "other";
-  forward: Frame[];
-  texts: string[];
-  siblings: { blocks: number; bytes: number; lasting: number; together: number };
-}
 
 /** How long a block lived, by the points from which on it did and did not. */
 export function life(begin: number, end: number): string {
@@ -48,20 +14,20 @@ export function life(begin: number, end: number): string {
   return end < 0 ? `${from}, never freed in it` : `${from} to ${count(end - 1)}`;
 }
 
-const text = (f: Frame): Child[] => [
+const text = (f: BlockFrame): Child[] => [
   f.native ? (f.function ?? "") : h("b", {}, place(f.file, f.line)),
   f.native ? "" : ` ${f.function ?? ""}`,
 ];
-const kind = (f: Frame) => (f.user ? "own" : f.native ? "native" : "");
-const said = (f: Frame) => `${f.file}${f.line ? `:${f.line}` : ""} ${f.function ?? ""}`;
-const frame = (f: Frame) => h("li", { class: kind(f), title: said(f) }, ...text(f));
+const kind = (f: BlockFrame) => (f.user ? "own" : f.native ? "native" : "");
+const said = (f: BlockFrame) => `${f.file}${f.line ? `:${f.line}` : ""} ${f.function ?? ""}`;
+const frame = (f: BlockFrame) => h("li", { class: kind(f), title: said(f) }, ...text(f));
 
 /**
  * The frames of the program and of libraries, innermost first; native ones behind a click. A frame
  * that is clicked shows its source.
  */
-function stack(frames: Frame[], code: Source): Child[] {
-  const one = (f: Frame): HTMLElement => {
+function stack(frames: BlockFrame[], code: Source): Child[] {
+  const one = (f: BlockFrame): HTMLElement => {
     const button = h(
       "button",
       { type: "button", title: `${said(f)}\nClick for its source` },
@@ -153,7 +119,7 @@ export function facts(board: Board, b: Block): HTMLElement {
     ["Pool", b.class],
     ...b.texts.map((t): [string, string] => ["Attached", t]),
   ];
-  const stacks: [string, Frame[]][] = [
+  const stacks: [string, BlockFrame[]][] = [
     ["Allocated by, innermost first", b.stack],
     ["Freed by, innermost first", b.freed],
     ["Of the forward call", b.forward],
@@ -210,7 +176,7 @@ function selects({ app }: Board, b: Block): [string, HTMLElement][] {
 /** Beside the pointer: the stack comes when the server has answered. */
 export function tip(
   of: { bytes: number; begin: number; end: number },
-  site: Site | undefined,
+  site: SiteLabel | undefined,
   more: string,
   block: Block | undefined,
 ): Child[] {

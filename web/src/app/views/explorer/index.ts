@@ -4,6 +4,7 @@
 //	state of the app: window, bytes, at, block, line, category, module, search, colour, only, device
 //	   └──▶ board ──▶ all panels, which ask the server for what they show
 
+import type { Block, Labels, OpenedDevice } from "../../../api";
 import "../../../style/explorer.css";
 import { h, section } from "../../../views/dom";
 import { get } from "../../api";
@@ -12,15 +13,14 @@ import type { KeyGroup } from "../../frame/keys";
 import type { Command } from "../../frame/palette";
 import type { App } from "../../state";
 import type { Shown } from "..";
-import { asker, pathOf, type Board, type Device, type Panel } from "./board";
+import { asker, pathOf, type Board, type Panel } from "./board";
 import { cachedPanel } from "./cached";
 import { inks, bys, type By } from "./colours";
 import { eventList } from "./events";
-import { facts, type Block } from "./facts";
+import { facts } from "./facts";
 import { flamePanel } from "./flames";
 import { segmentMap } from "./segments";
 import { stacked, type Stacked } from "./stacked";
-import type { Labels } from "./tile";
 import { tools } from "./tools";
 
 /**
@@ -44,7 +44,7 @@ export function explorer(app: App, id: string, drawn: () => void): Shown {
     }
   };
   const ask = () =>
-    void get<{ devices: Device[] | null }>(
+    void get<{ devices: OpenedDevice[] | null }>(
       `/snapshots/${encodeURIComponent(id)}`,
       closing.signal,
     ).then(
@@ -86,7 +86,7 @@ const fieldOf = (by: By) =>
  * What the whole picture reaches up to: what was reserved too, unless the blocks would have too
  * little of it.
  */
-const tallest = (d: Device) => {
+const tallest = (d: OpenedDevice) => {
   const reserved = d.peak_reserved_bytes ?? 0;
   return reserved > 1.5 * d.peak_bytes ? d.peak_bytes : Math.max(d.peak_bytes, reserved);
 };
@@ -108,7 +108,7 @@ const lower: { id: string; title: string; panel: Panel }[] = [
 function boardOf(
   app: App,
   id: string,
-  devices: Device[],
+  devices: OpenedDevice[],
   closed: AbortSignal,
   problem: HTMLElement,
 ): Board {
@@ -198,7 +198,7 @@ function boardOf(
 function panels(
   app: App,
   id: string,
-  devices: Device[],
+  devices: OpenedDevice[],
   body: HTMLElement,
   below: HTMLElement,
   closed: AbortSignal,

@@ -1,8 +1,9 @@
 // Paints a tile on a raster: where what lies, in which colour.
 
+import type { Blocks } from "../../../api";
 import { faint } from "../../../draw/theme";
 import { area, course, fill, mix, pixel, type Box, type Raster } from "./raster";
-import type { Shape, Tile } from "./tile";
+import type { Shape } from "./tile";
 
 export type Colours = (name: string) => string;
 
@@ -17,7 +18,7 @@ export interface Inking {
 
 /** A tile with its shapes, and their colours once they were painted. */
 export interface Drawn {
-  tile: Tile;
+  tile: Blocks;
   all: Shape[];
   inks?: Int32Array;
   inked?: string;
@@ -47,7 +48,7 @@ export function remembered(colour: Colours): Colours {
 }
 
 /** Where a tile lies. */
-export function boxOf(t: Tile, s: Scale, on: Raster): Box {
+export function boxOf(t: Blocks, s: Scale, on: Raster): Box {
   const y = (b: number) => Math.round(on.height - (b - s.low) * s.perByte),
     x = (p: number) => Math.round((p - s.from) * s.perPoint);
   const inside = (v: number, most: number) => Math.min(Math.max(v, 0), most);

@@ -1,39 +1,17 @@
 // The segments of the device at one point, by address, with the blocks in them in the colours of
 // the stack.
 
+import type { MomentAnswer, MomentSegment } from "../../../api";
 import { bytes, count } from "../../../lib/format";
 import { h } from "../../../views/dom";
 import { tape, type Segment } from "../tape";
 import { filtering, type Board } from "./board";
 import { classOf } from "./colours";
-import type { Labels } from "./tile";
-
-/**
- * GET /snapshots/{id}/moment. A part is its offset, its size, the number of its block and what that
- * is by the colours; a number below −1 stands for −1 − n neighbours.
- */
-export interface Moment {
-  point: number;
-  event?: { number: number; action: string; size: number; block: number };
-  allocated: number;
-  reserved: number;
-  waiting: number;
-  blocks: number;
-  known: boolean;
-  rest: number;
-  segments: {
-    size: number;
-    large?: boolean;
-    expandable?: boolean;
-    parts: [offset: number, size: number, n: number, value: number][];
-  }[];
-  labels: Labels;
-}
 
 const rows = 12;
 
 /** Free stretches and blocks of a segment, one after the other. */
-export function filled(of: Moment["segments"][number]): Segment["blocks"] {
+export function filled(of: Pick<MomentSegment, "size" | "parts">): Segment["blocks"] {
   const all: Segment["blocks"] = [];
   let from = 0;
   for (const [offset, size, n, value] of of.parts) {
@@ -68,7 +46,7 @@ export function segmentMap(board: Board, mark: (name: string, value: string) => 
       over: (n) => board.hover(n !== null && n >= 0 ? n : null),
     },
   );
-  const show = (m: Moment) => {
+  const show = (m: MomentAnswer) => {
     const sums = new Map<number, number>();
     for (const s of m.segments)
       for (const [, size, n, value] of s.parts)
@@ -117,7 +95,7 @@ export function segmentMap(board: Board, mark: (name: string, value: string) => 
   );
   board.follow(["at", "device", ...filtering], () => {
     const known = board.known();
-    void board.ask<Moment>(
+    void board.ask<MomentAnswer>(
       "moment",
       board.path("moment", {
         at: board.at(),

@@ -1,16 +1,9 @@
 // The lines around a frame, where their file is readable. The server is asked by the number of the
 // frame's place: no request names a file.
 
+import type { Lines } from "../../../api";
 import { h } from "../../../views/dom";
 import type { Board } from "./board";
-
-interface Lines {
-  file: string;
-  line: number;
-  first: number;
-  text: string[] | null;
-  why?: string;
-}
 
 export interface Source {
   element: HTMLElement;

@@ -5,17 +5,18 @@
 //	                 ├──▶ tile              one after the other, of where the hand is by then
 //	                 └──▶ address           when the hand rests
 
+import type { Block, Blocks } from "../../../api";
 import { bytes, count } from "../../../lib/format";
 import { h } from "../../../views/dom";
 import { filtering, type Board } from "./board";
 import { legend, sumsOf } from "./colours";
-import { tip, type Block } from "./facts";
+import { tip } from "./facts";
 import { hand } from "./hand";
 import { newest } from "./newest";
 import type { Drawn } from "./paint";
 import { picture } from "./picture";
 import { axes } from "./axes";
-import { moved, shapes, type Range, type Shape, type Tile } from "./tile";
+import { moved, shapes, type Range, type Shape } from "./tile";
 import { walk } from "./walk";
 import { wholeTrace } from "./whole";
 
@@ -102,7 +103,7 @@ export function stacked(
   const tileOf = (range: Range, bytes: Range, then: (drawn: Drawn) => void) => {
     const state = stateOf(),
       known = board.known();
-    return board.ask<Tile>(
+    return board.ask<Blocks>(
       "tile",
       board.path("blocks", {
         from: range[0],

@@ -1,8 +1,9 @@
+import type { Blocks } from "../../../api";
 import { expect, test } from "vitest";
-import { hit, moved, offsetAt, shapes, zoomed, type Tile } from "./tile";
+import { hit, moved, offsetAt, shapes, zoomed } from "./tile";
 import { stackAt, stepped } from "./walk";
 
-const tile: Tile = {
+const tile: Blocks = {
   from: 100,
   to: 140,
   step: 4,

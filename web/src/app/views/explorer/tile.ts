@@ -1,49 +1,7 @@
 // A tile as GET /snapshots/{id}/blocks answers it (docs/formats/api.md), and the shapes that it
 // draws.
 
-export interface Site {
-  name: string;
-  file?: string;
-  line?: number;
-  user?: boolean;
-}
-
-export interface Tile {
-  from: number;
-  to: number;
-  step: number; // points; a column is step of them
-  low: number;
-  high: number;
-  unit: number; // bytes
-  allocated: number[];
-  reserved: number[];
-  at: number[];
-  blocks: {
-    n: number[];
-    begin: number[];
-    end: number[];
-    bytes: number[];
-    site: number[];
-    category: number[];
-    module: number[];
-    stream: number[];
-    first?: number[];
-    steps: number[];
-  };
-  inside: number;
-  labels: Labels;
-}
-
-/**
- * What numbers of answers stand for; an answer has those that the reader does not know yet, but all
- * streams.
- */
-export interface Labels {
-  sites: Site[];
-  categories: string[];
-  modules: string[];
-  streams: string[];
-}
+import type { Blocks } from "../../../api";
 
 /** A block of a tile. It lies at offset[i] bytes of the stack from point[i] to point[i + 1]. */
 export interface Shape {
@@ -61,7 +19,7 @@ export interface Shape {
 }
 
 /** The shapes of a tile, in the order in which they lie on each other. */
-export function shapes(tile: Tile): Shape[] {
+export function shapes(tile: Blocks): Shape[] {
   const { blocks, from, step, to, low, unit } = tile,
     found = new Set(blocks.first ?? []);
   let next = 0;

@@ -1,10 +1,11 @@
 // The keyboard on the picture: from block to block of those that are there at the moment, as the
 // pointer goes over them.
 
+import type { SiteLabel } from "../../../api";
 import { bytes, count } from "../../../lib/format";
 import { h } from "../../../views/dom";
 import { life } from "./facts";
-import { offsetAt, type Range, type Shape, type Site } from "./tile";
+import { offsetAt, type Range, type Shape } from "./tile";
 
 export interface Placed {
   shape: Shape;
@@ -51,7 +52,7 @@ export interface Walks {
   at(): number;
   bytes(): Range;
   chosen(): number | null;
-  site(of: Shape): Site | undefined;
+  site(of: Shape): SiteLabel | undefined;
   over(block: Placed | null): void;
   choose(n: number): void;
 }

@@ -1,17 +1,18 @@
 // The whole trace in small below the picture: what was allocated and reserved, with a brush over
 // what is looked at, and the moment.
 
+import type { Blocks } from "../../../api";
 import { whileShown } from "../../../draw/chart";
 import { overview } from "../../../draw/overview";
 import { faint, theme } from "../../../draw/theme";
 import { count } from "../../../lib/format";
-import type { Range, Tile } from "./tile";
+import type { Range } from "./tile";
 
 const high = 44;
 
 export interface Whole {
   element: HTMLElement;
-  show(tile: Tile): void;
+  show(tile: Blocks): void;
   look(events: Range, at: number): void;
 }
 
@@ -21,7 +22,7 @@ export function wholeTrace(end: () => number, move: (to: Range) => void): Whole 
     to: "Last event of what is shown",
     at: (place) => `event ${count(Math.round(place))}`,
   });
-  let tile: Tile | null = null,
+  let tile: Blocks | null = null,
     at = 0,
     asked = 0;
   const draw = () => {

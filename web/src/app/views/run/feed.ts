@@ -5,17 +5,14 @@
 //	                  └────▶ live ──▶ state ──▶ begin, then series, processes, samples, …, end
 //	GET /runs/ID/report ──▶ report          again as the stream says that there is more to say
 
-import type { Mark, PhaseBar, Process, Report, Series, StepPoint } from "../../../api";
+import type { Curve, Mark, PhaseBar, Process, Report, Run, StepPoint } from "../../../api";
 import { complete } from "../../../state/report";
-import { get, Problem, report as fetchReport, type Run } from "../../api";
+import { get, Problem, report as fetchReport } from "../../api";
 import { givenUp } from "../../parts";
 import { stream } from "../../stream";
 
-/** A curve without its points, as the stream and GET /runs/ID/series number it. */
-export interface CurveHead extends Omit<Series, "x" | "y"> {
-  series: number;
-  last?: number;
-}
+/** A curve without its points. */
+export type CurveHead = Omit<Curve, "x" | "y">;
 
 /** The events of the stream; docs/formats/api.md says when each comes. */
 export interface Live {

@@ -1,10 +1,10 @@
 // From a run that ran out of memory to what was in it: the snapshot of that moment, and what other
 // settings would have made of it.
 
+import type { OpenedSnapshot } from "../../../api";
 import { h } from "../../../views/dom";
 import { get, query } from "../../api";
 import { givenUp } from "../../parts";
-import type { Opened } from "../snapshots";
 import type { PartOf } from ".";
 
 export const rescue: PartOf = (feed) => {
@@ -13,7 +13,7 @@ export const rescue: PartOf = (feed) => {
   feed.report(({ findings }) => {
     if (asked || !findings.some((f) => f.kind === "oom")) return;
     asked = true;
-    void get<{ snapshots: Opened[] | null }>(
+    void get<{ snapshots: OpenedSnapshot[] | null }>(
       query("/snapshots", { run: feed.id }),
       feed.closed,
     ).then(

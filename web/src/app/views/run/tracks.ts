@@ -1,7 +1,7 @@
 // The tracks of a run's page: its history in a selection, all of a stretch that is looked at, and
 // what comes while it is recorded.
 
-import type { Mark, PhaseBar, Report, StepPoint } from "../../../api";
+import type { CurveList, Mark, PhaseBar, Report, StepPoint } from "../../../api";
 import { branch, store } from "../../../state/store";
 import { tracks } from "../../../tracks";
 import { layoutOf, paramsOf, type Layout } from "../../../tracks/layout";
@@ -20,11 +20,6 @@ const mostPoints = 300_000,
   finePoints = 3000,
   mostSpans = 20_000,
   keptSpans = 20_000;
-
-interface History {
-  at_ns: number;
-  series: (CurveHead & { x: number[]; y: number[] })[];
-}
 
 export function tracksPart(feed: Feed, app: App): Part {
   const source = emptySource(),
@@ -60,7 +55,7 @@ export function tracksPart(feed: Feed, app: App): Part {
     );
   const history = async (): Promise<void> => {
     const wanted = points(),
-      got = await get<History>(query(`${feed.path}/series`, { points: wanted }), feed.closed);
+      got = await get<CurveList>(query(`${feed.path}/series`, { points: wanted }), feed.closed);
     // the lowest and the highest of a part may be one, so that a selection can have far fewer
     // points than it may
     for (const s of got.series) curve(s)?.readings.replace(s, s.x.length >= wanted / 8);
@@ -107,7 +102,7 @@ export function tracksPart(feed: Feed, app: App): Part {
       ["to_ns", String(wide[1])],
       ["points", String(finePoints)],
     ]);
-    void get<History>(
+    void get<CurveList>(
       `${feed.path}/series?${words}`,
       AbortSignal.any([asked.signal, feed.closed]),
     ).then((got) => {

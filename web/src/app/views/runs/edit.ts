@@ -1,8 +1,9 @@
 // A run's name and tags, changed where they stand. What was changed is sent at once and can be
 // taken back.
 
+import type { Run } from "../../../api";
 import { h } from "../../../views/dom";
-import { patch, type Run } from "../../api";
+import { patch } from "../../api";
 import { toast } from "../../frame/toast";
 import { readTags, tagChange, tagsText } from "../../runlist";
 

@@ -1,10 +1,11 @@
 // The list of runs: searched, filtered, ordered, renamed, tagged, compared, deleted; rows follow
 // runs that are recorded just now.
 
+import type { Run } from "../../../api";
 import "../../../style/runs.css";
 import { count } from "../../../lib/format";
 import { explainer, h } from "../../../views/dom";
-import { post, runs as fetchRuns, type Run } from "../../api";
+import { post, runs as fetchRuns } from "../../api";
 import { doubt } from "../../frame/away";
 import { toast } from "../../frame/toast";
 import { busy, empty, failure } from "../../parts";

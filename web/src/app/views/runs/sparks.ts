@@ -2,13 +2,9 @@
 // run does not change.
 
 import { bytes, quantity } from "../../../lib/format";
-import type { Series } from "../../../api";
+import type { Run, Spark } from "../../../api";
 import { svg } from "../../../views/dom";
-import { get, type Run } from "../../api";
-
-interface Spark extends Series {
-  id: string;
-}
+import { get } from "../../api";
 
 const most = 100,
   soonMs = 60,

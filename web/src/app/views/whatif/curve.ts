@@ -1,17 +1,17 @@
 // The curves of a what-if: reserved memory as recorded and as replayed.
 
+import type { WhatIf } from "../../../api";
 import uPlot from "uplot";
 import { axis, byteAxis, fade } from "../../../draw/chart";
 import { theme } from "../../../draw/theme";
 import { count } from "../../../lib/format";
 import { fromZero } from "../../../lib/scales";
 import type { App } from "../../state";
-import type { Tried } from ".";
 
 /** Both courses event by event, and what is in use; a click chooses a moment, a drag a stretch. */
 export function curve(
   app: App,
-  t: Tried | null,
+  t: WhatIf | null,
 ): { options: Omit<uPlot.Options, "width" | "height">; data: uPlot.AlignedData } {
   const colour = theme(),
     x = t?.replayed.curve.event ?? [],
@@ -94,7 +94,7 @@ export function curve(
 }
 
 /** Where memory ran out, and the chosen moment. */
-function marks(u: uPlot, t: Tried | null, at: number | null): void {
+function marks(u: uPlot, t: WhatIf | null, at: number | null): void {
   const colour = theme(),
     { ctx } = u,
     { top, height } = u.bbox;

@@ -4,7 +4,7 @@
 
 import "../../../style/explorer.css";
 import "../../../style/jobs.css";
-import type { Label } from "../../../api";
+import type { Side, WhatIf } from "../../../api";
 import { chart } from "../../../draw/chart";
 import { bytes, count } from "../../../lib/format";
 import { badge, copier, h, section } from "../../../views/dom";
@@ -14,55 +14,17 @@ import { failure } from "../../parts";
 import { chosen } from "../../../state/selection";
 import { sameOn, type App } from "../../state";
 import type { Shown } from "..";
-import type { Segment } from "../tape";
 import { curve } from "./curve";
 import { knobPanel, type Limit } from "./knobpanel";
 import { maps } from "./maps";
 import { searching } from "./searching";
-
-export interface Figures {
-  alloc_conf: string;
-  peak_reserved_bytes: number;
-  peak_allocated_bytes: number;
-  segment_calls: number;
-  alloc_retries: number;
-  refused?: number;
-  oom: number | null;
-}
-/** Whether memory runs out, as the engine says it. */
-export interface Verdict {
-  outcome: "out of memory" | "depends" | "avoided" | "fits";
-  text: string;
-  event?: number;
-  spare_bytes?: number;
-}
-export interface Side extends Figures {
-  curve: { event: number[]; reserved_bytes: number[]; active_bytes: number[] };
-  moment: { event: number; reserved_bytes: number; active_bytes: number; segments: Segment[] };
-}
-export interface Tried {
-  label: Label;
-  device: number;
-  torch: string;
-  events: number;
-  exact: boolean;
-  capacity_bytes?: number;
-  verdict?: Verdict;
-  recorded: Side;
-  replayed: Side;
-  peak_reserved_spread_bytes?: [number, number];
-  line: string;
-  sentence: string;
-  note?: string;
-  categories: string[];
-}
 
 function panel(app: App, id: string): Shown & { label: HTMLElement } {
   const settings = new Map<string, string>(),
     { settings: first, gpu, memory, maps: placing } = app.get().params;
   let limit: Limit = gpu ? { gpu } : memory ? { memory } : {},
     apart = placing === "apart",
-    answer: Tried | null = null,
+    answer: WhatIf | null = null,
     record: { of: string; side: Side } | null = null,
     asking: AbortController | null = null,
     waiting = false,
@@ -110,7 +72,7 @@ function panel(app: App, id: string): Shown & { label: HTMLElement } {
       },
       of = `${device} ${at} ${JSON.stringify(filter)}`,
       known = record?.of === of ? record.side : null;
-    void post<Tried>(
+    void post<WhatIf>(
       `/snapshots/${encodeURIComponent(id)}/whatif`,
       {
         ...(device ? { device: Number(device) } : {}),

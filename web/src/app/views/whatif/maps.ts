@@ -2,20 +2,20 @@
 // memory, or one map after the other. Blocks have the colours of what they are for; a click on one
 // in the legend shows it alone.
 
+import type { Side, WhatIf } from "../../../api";
 import { bytes, count } from "../../../lib/format";
 import { inkOf } from "../../../lib/categories";
 import { faint, theme } from "../../../draw/theme";
 import { h } from "../../../views/dom";
 import type { App } from "../../state";
 import { tape, type Tape } from "../tape";
-import type { Side, Tried } from ".";
 
 const rows = 12,
   leftOut = -2; // the category of a block that is not what is selected
 
 export interface Maps {
   element: HTMLElement;
-  show(t: Tried): void;
+  show(t: WhatIf): void;
   choose(n: number | null): void;
   category(name: string): void;
   apart(is: boolean): void;
@@ -30,7 +30,7 @@ export function maps(app: App, apart: boolean, turned: (apart: boolean) => void)
     tell = (text: string) => {
       tip.textContent = text;
     };
-  let t: Tried | null = null,
+  let t: WhatIf | null = null,
     alone = app.get().category;
   const paint = {
     ink: (value: number) => {
@@ -82,7 +82,7 @@ export function maps(app: App, apart: boolean, turned: (apart: boolean) => void)
       );
     explain(t);
   };
-  const explain = (t: Tried) => {
+  const explain = (t: WhatIf) => {
     const sums = new Map<number, number>();
     let waits = false;
     for (const side of [t.recorded, t.replayed])

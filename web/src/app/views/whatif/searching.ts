@@ -1,18 +1,18 @@
 // The search for the best settings of a trace, which runs as a job.
 
+import type { ReplayVerdict, Side, Told } from "../../../api";
 import { bytes, count, duration } from "../../../lib/format";
 import { h } from "../../../views/dom";
-import { begin, job as whole, type Progress, type Told } from "../../jobs";
+import { begin, job as whole, type Progress } from "../../jobs";
 import type { App } from "../../state";
 import { stream, type Stream } from "../../stream";
-import type { Figures, Verdict } from ".";
 import type { Limit } from "./knobpanel";
 
 interface Found {
-  search?: Figures[] | null;
-  best?: (Figures & { gain_bytes: number; verdict?: Verdict }) | null;
+  search?: Side[] | null;
+  best?: (Side & { gain_bytes: number; verdict?: ReplayVerdict }) | null;
   searched?: { settings: number; duration_ns: number };
-  recorded: Figures;
+  recorded: Side;
 }
 
 /** The search for the best settings, as a job. */
@@ -113,7 +113,7 @@ const most = 6,
   plainly = "expandable_segments:True"; // which people try first
 
 /** The best, what people try first, and the next best, each once. */
-function shownOf({ best, search }: Found): Figures[] {
+function shownOf({ best, search }: Found): Side[] {
   const all = search ?? [],
     plain = all.find((f) => f.alloc_conf === plainly),
     some = [...(best ? [best] : []), ...(plain ? [plain] : []), ...all];

@@ -5,23 +5,12 @@
 // However much there is, a few blocks are kept. Of a run that is recorded, the last block is
 // written on as the stream tells.
 
+import type { OutputRows } from "../../../../api";
 import { Screen, type Row } from "../../../../lib/terminal/screen";
 import { get, Problem } from "../../../api";
 import { api } from "../../../door";
 import { givenUp } from "../../../parts";
 
-interface Told {
-  missing?: boolean;
-  size: number;
-  seen: number;
-  rows: number;
-  from: number;
-  at: number[];
-  row: number[];
-  low: number[];
-  high: number[];
-  styles: Record<string, string>;
-}
 interface Page {
   rows: Map<number, Row>;
   screen: Screen | null;
@@ -153,7 +142,7 @@ export function outputOf(
     do {
       again = false;
       const from = Math.max(at.length - 1, 0),
-        told = await get<Told>(`${path}/output/rows?from=${from}`, signal);
+        told = await get<OutputRows>(`${path}/output/rows?from=${from}`, signal);
       if (told.missing) throw new Problem(404, "The output was not kept.");
       if (told.seen < seen || told.from !== from) {
         // another file: begin anew
