@@ -12,15 +12,17 @@ import gc
 import sys
 from collections import deque
 from itertools import islice
-from time import thread_time_ns
+from time import process_time_ns, thread_time_ns
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 from . import insides, sizes
 from .agent import Agent
+from .costs import Costs
 from .insides import container_base, length, named, newest
 from .sizes import Reading
 
 if TYPE_CHECKING:  # most programs are over before the first scan
+    from .costs import Held
     from .growth_lines import Place
     from .heapwalk import Walk
     from .measure import Measure
@@ -33,8 +35,6 @@ BUDGET_NS = 15_000_000  # of processor time, of one scan
 FIRST_SCAN = 6  # steps; then 10, 16, 26, 42 …: not multiples, so that a saw-tooth does not seem straight
 SCAN_FACTOR = 1.6
 FREELY = 30  # steps; later scans wait until they are no more than
-SHARE = 0.002  # of the thread's processor time, or where the engine asks for one because memory grows
-SHARE_ASKED = 0.01
 SCANS = 4  # readings that must agree
 EVENNESS = 1.3  # largest ratio between the growth rates of successive scans
 UNEVEN = 3.0  # the same by the clock, since turns of a program are not steps; and of the halves of
@@ -124,10 +124,13 @@ class _Named:
 class Holders:
     """The scans of one process."""
 
-    def __init__(self, agent: Agent) -> None:
+    def __init__(
+        self, agent: Agent, device: Callable[[], Optional[Held]] = lambda: None, over_time: bool = False
+    ) -> None:
         self.agent = agent
         self.tensors: Dict[type, Tensors] = {}
-        self.over_time = False  # scans are by the clock
+        self.over_time = over_time  # scans are by the clock
+        self._device = device  # how to ask what devices hold; None: none is used
         agent.on_renew.append(self.forget)
         self.forget()
 
@@ -151,7 +154,7 @@ class Holders:
         self._windows = self._watched_until = 0
         self._grew: Dict[Told, int] = {}  # items of what the last scan reported
         self._asked = 0
-        self._spent = 0  # ns of processor time in scans
+        self.costs = Costs(self._device, process_time_ns if self.over_time else thread_time_ns)
 
     def step_ended(self, step: int, per_step: float = 1.0) -> int:
         """Scan, if it is time; when it will be. `per_step`: how many training steps one of these steps stands for."""
@@ -160,10 +163,12 @@ class Holders:
         watching = self._watched and step >= self._watched_until
         if step < self.next_scan and asked == self._asked and not watching:
             return self._next()
-        began = thread_time_ns()
-        if not watching and self._too_costly(step, asked, began):
+        is_asked = asked != self._asked
+        if is_asked:
+            self.costs.asked()
+        if not watching and self._too_costly(step, is_asked):
             return self._next()
-        is_asked, self._asked = asked != self._asked, asked
+        self._asked = asked
         if step >= self.next_scan:
             self.next_scan = max(int(SCAN_FACTOR * self.next_scan) + 1, step + 1)
         try:
@@ -174,18 +179,19 @@ class Holders:
             self._watch(step, frame)
         except Exception as error:
             self.agent.log("could not look for growing containers", error)
-        self._spent += thread_time_ns() - began
         return self._next()
 
     def _next(self) -> int:
         return min(self.next_scan, self._watched_until) if self._watched else self.next_scan
 
-    def _too_costly(self, step: int, asked: int, now: int) -> bool:
+    def _too_costly(self, step: int, asked: bool) -> bool:
         told = any(self.reported.values())  # what has stopped growing is to be taken back
-        if asked == self._asked and step >= FREELY and not told and self._spent > SHARE * now:
+        due = step >= self.next_scan
+        if (due and (step < FREELY or told)) or self.costs.affords_scan(asked):
+            return False
+        if due:
             self.next_scan = step + 1 + step // 8  # scans are costly, or steps short
-            return True
-        return asked != self._asked and step < self.next_scan and self._spent > SHARE_ASKED * now
+        return True
 
     def _watch(self, step: int, frame: Any) -> None:
         """See which statements run, where several may be what makes a container grow."""
@@ -214,7 +220,8 @@ class Holders:
 
         trails: Dict[Any, _Trail] = {}
         named: Dict[Told, _Named] = {}
-        deadline = thread_time_ns() + BUDGET_NS
+        began = thread_time_ns()
+        deadline = began + BUDGET_NS
         for found in walk(roots(frames, self._heap.roots() if self._heap else ()), self.tensors, deadline):
             for reading in self._readings(found):
                 # What is replaced by something larger is a new object each time: there the name is the trail.
@@ -233,7 +240,8 @@ class Holders:
             self.agent.fact("scans", "enough to see a container grow")
         self._grew = {}
         self._tell(named, per_unit, at, in_time)
-        if asked and self.scans >= SCANS and not any(self.reported.values()):
+        self.costs.scanned(thread_time_ns() - began)
+        if asked and self.scans >= SCANS and not any(self.reported.values()) and self.costs.affords_look():
             self._walk_heap(at, per_unit)
         forget()
 
@@ -243,7 +251,9 @@ class Holders:
             from .heapwalk import Walk
 
             self._heap = Walk()
+        began = thread_time_ns()
         self._heap.look(at)
+        self.costs.looked(thread_time_ns() - began)
         if self._heap.complete():
             unit = "minute" if self.over_time else "step"
             fast = [(format(round(rate * per_unit, 2), ",g"), what) for what, rate in self._heap.grows.items()]

@@ -42,7 +42,7 @@ class Training:
         self.agent = agent
         self.tracker = Tracker(agent)
         self.steps = Steps(self.tracker)
-        self.holders = Holders(agent)
+        self.holders = Holders(agent, lambda: self.tracker.device)
         self.allocators = Allocators(agent)
         self.snapshots: Dict[str, Callable[[str], Any]] = {}  # by framework: writes an allocator snapshot, for a reason
         self._held: Dict[str, Held] = {}  # by framework

@@ -28,7 +28,8 @@ WARNS = sys.version_info >= (3, 12)  # of forks
 PATIENCE = 1.0  # seconds that the end of the program waits for a scan
 RECENT_NS = 30_000_000_000  # a program that was interrupted has ended by then
 NS_PER_MINUTE = 60_000_000_000
-COST = 50  # times the processor time of a scan go by before the next
+COST = 300  # times the processor time of a scan go by before the next
+COST_RISING = 50  # where memory rises
 
 _scanning = _thread.allocate_lock()  # held while a scan goes through the program
 _held_until = 0  # monotonic: no scan begins before
@@ -141,15 +142,16 @@ class Watcher:
         if self._holders is None:
             from .holders import Holders
 
-            self._holders = Holders(self.agent)
-            self._holders.over_time = True
+            self._holders = Holders(self.agent, self._device, over_time=True)
         if training is not None:
             self._holders.tensors = training.holders.tensors
         me = _thread.get_ident()
         frames = [frame for thread, frame in sys._current_frames().items() if thread != me]
         began = thread_time_ns()
+        self._holders.costs.asked()
         self._holders.scan(now, frames, NS_PER_MINUTE, True)
-        self._next = now + COST * (thread_time_ns() - began)
+        pause = COST_RISING if self._holders.costs.rises() else COST
+        self._next = now + pause * (thread_time_ns() - began)
 
 
 def _threads() -> int:
