@@ -26,7 +26,8 @@ type channel struct {
 	next    shm.Record // read and not yet taken: see drain
 	taken   uint64     // the position behind the last record that was taken
 	broken  error      // why nothing more is read from it
-	told    uint64     // drops last written
+	dropped lost       // by the writer, as last written
+	unread  lost       // by our reader
 	refused bool       // broken was told
 
 	meanings      [][]byte // messages that say what its ids mean
@@ -238,17 +239,27 @@ func (r *Recorder) drops(p *process, c *channel) {
 			r.reached(p, int64(mark))
 		}
 	}
-	lost := w.DroppedRecords + c.reader.Holes + c.reader.Malformed + c.reader.Unknown
-	if lost == c.told {
+	full := c.dropped.rise(lost{w.DroppedRecords, w.DroppedBytes})
+	unread := c.unread.rise(lost{c.reader.Holes + c.reader.Malformed + c.reader.Unknown, c.reader.HoleBytes})
+	if full == (lost{}) && unread == (lost{}) {
 		return
 	}
 	drop := p.dropped["ring"]
 	drop.Process, drop.Place = p.ID, "ring"
-	drop.Records += lost - c.told
-	drop.Bytes = w.DroppedBytes + c.reader.HoleBytes
-	c.told = lost
+	drop.Records += full.records + unread.records
+	drop.Bytes += full.bytes + unread.bytes
 	p.dropped["ring"] = drop
 	r.emit(drop)
+}
+
+// lost is how much of a channel was lost, since its beginning.
+type lost struct{ records, bytes uint64 }
+
+// rise takes in what is lost now, and says how much more that is. The counters are a stranger's: they may fall.
+func (l *lost) rise(now lost) lost {
+	before := *l
+	l.records, l.bytes = max(l.records, now.records), max(l.bytes, now.bytes)
+	return lost{l.records - before.records, l.bytes - before.bytes}
 }
 
 // heapFacts says what the heap library sees of this process, and how.

@@ -172,7 +172,7 @@ func (r *Recorder) continues(p *process, c *channel) {
 		return
 	}
 	c.reader.Skip(s.Position)
-	c.told = s.Drops
+	c.dropped = lost{s.Drops, s.DropBytes}
 	for _, message := range s.Messages {
 		r.message(p, c, &shm.JSON{Data: message})
 	}

@@ -94,6 +94,48 @@ func TestHeapRecordsOfAnAgent(t *testing.T) {
 	}
 }
 
+// TestLostIsAddedUp: a process has several channels, and each one's losses count, records as well as bytes. The engine
+// before us has counted its own, of which the reader of a channel begins anew.
+func TestLostIsAddedUp(t *testing.T) {
+	lost := func(role uint32, records, bytes uint64, content []byte) []byte {
+		file := ringFile(role, 0, uint64(len(content)), content)
+		binary.LittleEndian.PutUint64(file[72:], records)
+		binary.LittleEndian.PutUint64(file[80:], bytes)
+		return file
+	}
+	unknown := ringRecord(999, 0, 1)
+	sink := memorySink{t, mem.NewRun()}
+	l := leftover(t, map[string][]byte{
+		"agent-1-1.ring": lost(1, 3, 100, unknown), "heap-1-1.ring": lost(2, 4, 1000, nil),
+	})
+	if err := Recover(l, mem.NewRun(), t.TempDir(), sink); err != nil {
+		t.Fatal(err)
+	}
+	if got := sink.run.Drops; len(got) != 1 || got[0].Records != 8 || got[0].Bytes != 1100 {
+		t.Errorf("drops %+v, want 8 records and 1100 bytes", got)
+	}
+
+	r := newRecorder(&Options{ID: "x"}, sink)
+	path := filepath.Join(t.TempDir(), "agent-1-1.ring")
+	if err := os.WriteFile(path, lost(1, 5, 140, unknown), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.left = map[string]*savedChannel{"agent-1-1.ring": {Drops: 3, DropBytes: 100}}
+	c, err := openChannel(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.close()
+	p := r.process(c.key)
+	p.dropped["ring"] = mem.Drop{Process: p.ID, Place: "ring", Records: 9, Bytes: 1100} // with six of the old reader
+	r.continues(p, c)
+	c.peek(true) // what is unknown
+	r.drops(p, c)
+	if got := p.dropped["ring"]; got.Records != 9+2+1 || got.Bytes != 1140 {
+		t.Errorf("after an engine before: %+v, want 2 records and 40 bytes more, and what is unknown", got)
+	}
+}
+
 // TestWhatTheHeapLibrarySees: an allocator behind the library hides nothing, one before it all but mappings.
 func TestWhatTheHeapLibrarySees(t *testing.T) {
 	r := newRecorder(&Options{ID: "x"}, memorySink{t, mem.NewRun()})

@@ -61,11 +61,12 @@ type checkpoint struct {
 }
 
 type savedChannel struct {
-	File     string
-	Position uint64
-	Drops    uint64
-	Messages [][]byte // that say what ids mean
-	Maps     []savedMap
+	File      string
+	Position  uint64
+	Drops     uint64 // by its writer
+	DropBytes uint64
+	Messages  [][]byte // that say what ids mean
+	Maps      []savedMap
 }
 
 type savedCode struct {
@@ -225,7 +226,8 @@ func (f *savedFile) process(p *process, all bool) error {
 
 func (c *channel) save(all bool) savedChannel {
 	c.peek(false) // so that `taken` is up to date
-	s := savedChannel{File: filepath.Base(c.path), Position: c.taken, Drops: c.told, Messages: c.meanings}
+	s := savedChannel{File: filepath.Base(c.path), Position: c.taken, Messages: c.meanings}
+	s.Drops, s.DropBytes = c.dropped.records, c.dropped.bytes
 	if !all {
 		s.Messages = c.meanings[c.savedMeanings:]
 	}

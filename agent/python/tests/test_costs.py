@@ -44,7 +44,7 @@ def spends(program: Program, seconds: int) -> float:
             program.costs.scanned(10 * MS)
             if program.costs.affords_look():
                 program.costs.looked(250 * MS)
-    return program.costs.spent / program.time
+    return (program.costs.scans + program.costs.looks) / program.time
 
 
 def test_what_is_asked_for_in_a_program_that_does_not_grow_costs_a_thousandth(program: Program) -> None:

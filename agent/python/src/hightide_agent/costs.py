@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     Held = Callable[[], Tuple[int, int]]  # bytes that devices' allocators hold: allocated, reserved
 
 SHARE = 0.001  # of the processor's time
-SHARE_RISING = 0.01  # where memory rises
+SHARE_RISING = 0.01  # of it, where memory rises; and
+BURST_NS = 150_000_000  # besides, for the scans that it takes to see a container grow
 RISEN = 4 << 20  # bytes since the engine's first request, and at least
 RISEN_PART = 100  # one part in so many of what was held
 MOVED = 1 << 20  # bytes since the last look through the heap
@@ -30,7 +31,7 @@ class Costs:
     def __init__(self, device: Callable[[], Optional[Held]], clock: Callable[[], int]) -> None:
         self._device = device
         self._clock = clock  # ns of processor time of what is slowed down
-        self.spent = 0  # ns of it
+        self.scans = self.looks = 0  # ns of it that they took
         self._scan, self._look = SCAN_NS, LOOK_NS  # what the last one cost
         self._first: Optional[Tuple[int, int]] = None  # memory at the first request
         self._looked: Optional[Tuple[int, int]] = None  # memory at the last look
@@ -42,12 +43,12 @@ class Costs:
 
     def scanned(self, cost: int) -> None:
         """A scan has cost so many ns."""
-        self.spent += cost
+        self.scans += cost
         self._scan = cost
 
     def looked(self, cost: int) -> None:
         """A look through the heap has cost so many ns."""
-        self.spent += cost
+        self.looks += cost
         self._look = cost
         self._looked = self._memory()
 
@@ -59,12 +60,14 @@ class Costs:
 
     def affords_scan(self, asked: bool) -> bool:
         """Whether a scan may begin now. `asked`: the engine asks for it."""
-        share = SHARE_RISING if asked and self.rises() else SHARE
-        return self.spent + self._scan <= share * self._clock()
+        spent, time = self.scans + self._scan, self._clock()
+        if spent + self.looks <= SHARE * time:
+            return True
+        return asked and self.rises() and spent <= SHARE_RISING * time + BURST_NS
 
     def affords_look(self) -> bool:
         """Whether a look through the heap may begin now: in any case where memory has risen, and since the last one."""
-        if self.spent + self._look <= SHARE * self._clock():
+        if self.scans + self.looks + self._look <= SHARE * self._clock():
             return True
         before = self._looked or self._first
         return self.rises() and any(now - then > MOVED for now, then in zip(self._memory(), before or (0, 0)))

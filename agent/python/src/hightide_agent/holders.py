@@ -187,7 +187,9 @@ class Holders:
     def _too_costly(self, step: int, asked: bool) -> bool:
         told = any(self.reported.values())  # what has stopped growing is to be taken back
         due = step >= self.next_scan
-        if (due and (step < FREELY or told)) or self.costs.affords_scan(asked):
+        if due and (step < FREELY or told or (asked and self.costs.rises())):
+            return False
+        if self.costs.affords_scan(asked):
             return False
         if due:
             self.next_scan = step + 1 + step // 8  # scans are costly, or steps short

@@ -68,7 +68,8 @@ class Watcher:
             _scanning = _thread.allocate_lock()  # a fork has no thread that would let go of it
         if self.agent.moving and self._stop is not None:
             self._stop.release()
-        self._holders, self._asked, self._steps, self._stepped, self._next = None, 0, 0, 0, 0
+        self._holders, self._asked, self._steps, self._stepped = None, 0, 0, 0
+        self._cost = self._ended = 0  # ns of processor time of the last scan, and when it was over
         self._stop, self._gone = _thread.allocate_lock(), _thread.allocate_lock()
         self._stop.acquire()
         self._gone.acquire()
@@ -123,7 +124,7 @@ class Watcher:
     def _look(self) -> None:
         channel = self.agent.channel
         now = monotonic_ns()
-        if channel is None or channel.scan_seq() == self._asked or now < max(self._next, _held_until):
+        if channel is None or channel.scan_seq() == self._asked or now < _held_until or self._too_soon(now):
             return
         self._asked = channel.scan_seq()
         training = self.training()
@@ -150,8 +151,13 @@ class Watcher:
         began = thread_time_ns()
         self._holders.costs.asked()
         self._holders.scan(now, frames, NS_PER_MINUTE, True)
-        pause = COST_RISING if self._holders.costs.rises() else COST
-        self._next = now + pause * (thread_time_ns() - began)
+        self._ended, self._cost = monotonic_ns(), thread_time_ns() - began
+
+    def _too_soon(self, now: int) -> bool:
+        """Whether the last scan's cost is still felt."""
+        if not self._cost or now > self._ended + COST * self._cost:
+            return False
+        return now < self._ended + COST_RISING * self._cost or not self._holders.costs.rises()
 
 
 def _threads() -> int:
