@@ -10,6 +10,7 @@ import (
 
 	"hightide/internal/allocator"
 	"hightide/internal/mem"
+	"hightide/internal/pytorch"
 )
 
 // cached is an allocator of many free blocks in both pools, and what is live in it.
@@ -21,7 +22,7 @@ type cached struct {
 
 func newCached() *cached {
 	r := rand.New(rand.NewPCG(1, 2))
-	c := &cached{n: allocator.NewNative(allocator.Settings{}, allocator.RulesOf(2, 9), 0, &allocator.Device{})}
+	c := &cached{n: allocator.NewNative(allocator.Settings{}, allocator.RulesOf(mem.Version{Major: 2, Minor: 9}), 0, &allocator.Device{})}
 	c.next = func() mem.Bytes {
 		if r.IntN(8) == 0 {
 			return mem.Bytes(1<<20 + r.IntN(30<<20))
@@ -137,7 +138,7 @@ func BenchmarkReplaySearch(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		setup := allocator.Setup{Settings: settings, Rules: allocator.RulesOf(2, 15)}
+		setup := allocator.Setup{Settings: settings, Rules: allocator.RulesOf(mem.Version{Major: 2, Minor: 15})}
 		found := allocator.Search(p, setup, runtime.GOMAXPROCS(0), nil)
 		b.ReportMetric(float64(len(found)), "settings")
 	}
@@ -149,7 +150,7 @@ func BenchmarkReplaySearch(b *testing.B) {
 // while gradients come, beside temporaries.
 func trainingTrace(events int) *mem.AllocatorSnapshot {
 	t := mem.Trace{}
-	n := allocator.NewNative(allocator.Settings{}, allocator.RulesOf(2, 15), 0, &allocator.Device{})
+	n := allocator.NewNative(allocator.Settings{}, allocator.RulesOf(mem.Version{Major: 2, Minor: 15}), 0, &allocator.Device{})
 	n.Observe = func(e allocator.Event) {
 		t.Action, t.Address, t.Size = append(t.Action, e.Action), append(t.Address, e.Address), append(t.Size, e.Size)
 		t.Stream, t.Stack, t.Time = append(t.Stream, e.Stream), append(t.Stack, 0), append(t.Time, int64(len(t.Time))*1000)
@@ -179,5 +180,5 @@ func trainingTrace(events int) *mem.AllocatorSnapshot {
 			n.Free(g)
 		}
 	}
-	return &mem.AllocatorSnapshot{Versions: "2.14 or later", Segments: n.State(), Traces: []mem.Trace{t}}
+	return &mem.AllocatorSnapshot{Versions: pytorch.WithHost, Segments: n.State(), Traces: []mem.Trace{t}}
 }

@@ -8,6 +8,7 @@ import (
 
 	"hightide/internal/fail"
 	"hightide/internal/mem"
+	"hightide/internal/pytorch"
 	"hightide/internal/replay"
 	"hightide/internal/report"
 )
@@ -107,9 +108,9 @@ func (o *replayOptions) setGPUs(all string) error {
 }
 
 func checkTorch(version string) error {
-	var major, minor int
-	if n, _ := fmt.Sscanf(version, "%d.%d", &major, &minor); n < 2 || major != 2 {
-		return fail.Usage("as in --torch 2.9", "--torch %s is not a version of PyTorch from 2.0 on", version)
+	v, ok := mem.ParseVersion(version)
+	if !ok || v.Before(pytorch.Oldest) || v.Major != pytorch.Newest.Major {
+		return fail.Usage("as in --torch 2.9", "--torch %s is not a version of PyTorch from %v on", version, pytorch.Oldest)
 	}
 	return nil
 }

@@ -45,7 +45,7 @@ func TestParse(t *testing.T) {
 			t.Errorf("%q: written as %q and read as %+v, %v", test.line, got.String(), again, err)
 		}
 	}
-	older, err := RulesOf(2, 6).Parse("roundup_power2_divisions:[64:8,256:4,>:2]")
+	older, err := RulesOf(minor(6)).Parse("roundup_power2_divisions:[64:8,256:4,>:2]")
 	if err != nil || older.Divisions[8] != 2 || older.Divisions[6] != 8 {
 		t.Errorf("older parsers begin the rest at the last size: %v, %v", older.Divisions, err)
 	}
@@ -119,11 +119,11 @@ func TestRound(t *testing.T) {
 // PyTorch 2.6 and 2.15 did so on an A10.
 func TestFractionOfOne(t *testing.T) {
 	for _, test := range []struct {
-		minor int
-		frees int64
-	}{{6, 2}, {9, 2}, {15, 0}} {
+		version mem.Version
+		frees   int64
+	}{{minor(6), 2}, {minor(9), 2}, {minor(15), 0}} {
 		const memory = 22 * mem.GiB
-		n := NewNative(Settings{GCThreshold: 0.1}, RulesOf(2, test.minor), memory, &Device{Capacity: memory})
+		n := NewNative(Settings{GCThreshold: 0.1}, RulesOf(test.version), memory, &Device{Capacity: memory})
 		n.LimitFraction(1)
 		ask := func(size mem.Bytes) Handle { return n.Malloc(Request{Size: size}) }
 		for _, h := range []Handle{ask(mem.GiB), ask(mem.GiB), ask(mem.GiB)} {
@@ -137,7 +137,7 @@ func TestFractionOfOne(t *testing.T) {
 		}
 		ask(1500 * mem.MiB)
 		if got := n.Usage().DeviceFrees; int64(got) != test.frees {
-			t.Errorf("2.%d gives %d segments back, want %d", test.minor, got, test.frees)
+			t.Errorf("2.%d gives %d segments back, want %d", test.version, got, test.frees)
 		}
 	}
 }

@@ -61,7 +61,7 @@ func TestBetter(t *testing.T) {
 
 // TestReservationTooSmall: a request that no reservation can hold runs out of memory.
 func TestReservationTooSmall(t *testing.T) {
-	small := NewNative(Settings{Expandable: true, ReserveBytes: 20 * mem.MiB}, RulesOf(2, 15), mem.GiB,
+	small := NewNative(Settings{Expandable: true, ReserveBytes: 20 * mem.MiB}, RulesOf(minor(15)), mem.GiB,
 		&Device{Capacity: mem.GiB})
 	if small.Malloc(Request{Size: 30 * mem.MiB}) != 0 || small.Malloc(Request{Size: 20 * mem.MiB}) == 0 ||
 		small.Stats.OOMs != 1 {
@@ -74,7 +74,7 @@ func TestReservationTooSmall(t *testing.T) {
 func TestRejectedAfterARetry(t *testing.T) {
 	for _, maxSplit := range []mem.Bytes{0, 32 * mem.MiB} {
 		settings := Settings{ThrowOnCudaMalloc: true, Fraction: 0.1, MaxSplit: maxSplit}
-		n := NewNative(settings, RulesOf(2, 15), 1000*mem.MiB, &Device{Capacity: 1000 * mem.MiB})
+		n := NewNative(settings, RulesOf(minor(15)), 1000*mem.MiB, &Device{Capacity: 1000 * mem.MiB})
 		n.LimitFraction(0.15)
 		n.Free(n.Malloc(Request{Size: 60 * mem.MiB}))
 		if h := n.Malloc(Request{Size: 140 * mem.MiB}); h != 0 || n.Stats.OOMs != 0 || n.Stats.OOMRejected != 1 || n.total != 0 {
@@ -86,7 +86,7 @@ func TestRejectedAfterARetry(t *testing.T) {
 // TestExpandablePool: what a private pool maps is given back once it has no user, and not before.
 func TestExpandablePool(t *testing.T) {
 	mine, other := mem.PoolID{0, 1}, mem.PoolID{0, 2}
-	n := NewNative(Settings{Expandable: true}, RulesOf(2, 15), mem.GiB, &Device{})
+	n := NewNative(Settings{Expandable: true}, RulesOf(minor(15)), mem.GiB, &Device{})
 	n.UsePool(mine)
 	n.UsePool(other)
 	a, b := n.Malloc(Request{Size: 30 * mem.MiB, Pool: mine}), n.Malloc(Request{Size: 30 * mem.MiB, Pool: other})
@@ -113,7 +113,7 @@ func TestExpandablePool(t *testing.T) {
 // TestCollectionLeavesExpandable: garbage collection counts whole expandable segments, and gives none back.
 func TestCollectionLeavesExpandable(t *testing.T) {
 	settings := Settings{Expandable: true, GCThreshold: 0.1, ReserveBytes: 20 * mem.MiB, Fraction: 0.9}
-	n := NewNative(settings, RulesOf(2, 15), 100*mem.MiB, &Device{})
+	n := NewNative(settings, RulesOf(minor(15)), 100*mem.MiB, &Device{})
 	n.Free(n.Malloc(Request{Size: 20 * mem.MiB}))
 	settings.Expandable = false
 	n.Configure(settings)
@@ -176,15 +176,16 @@ func TestSettingsOfAFile(t *testing.T) {
 
 // TestRulesOfAFile: files of some versions look alike.
 func TestRulesOfAFile(t *testing.T) {
-	for version, want := range map[string][]Rules{
-		"":                 {RulesOf(2, 15), RulesOf(2, 9)},
-		"2.10 to 2.12":     {RulesOf(2, 11), RulesOf(2, 10)},
-		"2.9":              {RulesOf(2, 9)},
-		"2.13 or later":    {RulesOf(2, 13)},
-		"something else 3": {RulesOf(2, 15), RulesOf(2, 9)},
+	for version, want := range map[mem.Versions][]Rules{
+		{}:                                  {RulesOf(minor(15)), RulesOf(minor(9))},
+		{First: minor(10), Last: minor(12)}: {RulesOf(minor(11)), RulesOf(minor(10))},
+		{First: minor(6), Last: minor(8)}:   {RulesOf(minor(6))},
+		{First: minor(9), Last: minor(9)}:   {RulesOf(minor(9))},
+		{First: minor(13)}:                  {RulesOf(minor(13))},
+		{Last: minor(2)}:                    {RulesOf(minor(2))},
 	} {
 		if got := RulesFor(&mem.AllocatorSnapshot{Versions: version}); !slices.Equal(got, want) {
-			t.Errorf("%q: %+v", version, got)
+			t.Errorf("%v: %+v", version, got)
 		}
 	}
 }
@@ -214,7 +215,7 @@ func TestLimits(t *testing.T) {
 
 // TestEmptyRequestsOfAFile: a file may tell of allocations of no bytes, which get no block and are freed all the same.
 func TestEmptyRequestsOfAFile(t *testing.T) {
-	s := recordProgram(Settings{}, RulesOf(2, 9), "2.9", 0, func(n *Native) {
+	s := recordProgram(Settings{}, minor(9), 0, func(n *Native) {
 		n.Free(n.Malloc(Request{Size: mem.MiB}))
 		h := n.Malloc(Request{Size: mem.MiB})
 		n.FreeRequested(h)
@@ -242,7 +243,7 @@ func TestEmptyRequestsOfAFile(t *testing.T) {
 // oversize block from making room.
 func TestOversizeReleaseBesideExpandable(t *testing.T) {
 	settings := Settings{Expandable: true, MaxSplit: 64 * mem.MiB}
-	n := NewNative(settings, RulesOf(2, 15), 0, &Device{Capacity: 104 * mem.MiB})
+	n := NewNative(settings, RulesOf(minor(15)), 0, &Device{Capacity: 104 * mem.MiB})
 	n.Free(n.Malloc(Request{Size: 40 * mem.MiB}))
 	settings.Expandable = false
 	n.Configure(settings)

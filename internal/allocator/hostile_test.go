@@ -18,7 +18,7 @@ func FuzzTrace(f *testing.F) {
 			return
 		}
 		settings := Settings{Expandable: expandable}
-		for _, version := range []string{"2.9", "2.15"} {
+		for _, version := range []mem.Version{minor(9), minor(15)} {
 			s := bytesSnapshot(events, state, version)
 			trace := &s.Traces[0]
 			if _, err := Verify(s, trace, settings, 0); err != nil {
@@ -42,8 +42,8 @@ func FuzzTrace(f *testing.F) {
 
 // bytesSnapshot makes a snapshot of bytes, as consistent as package format demands: no size is negative, segments and
 // blocks are in order and apart. The high bits of an action are its stream.
-func bytesSnapshot(events, state []byte, version string) *mem.AllocatorSnapshot {
-	s := &mem.AllocatorSnapshot{Versions: version, Traces: make([]mem.Trace, 1)}
+func bytesSnapshot(events, state []byte, version mem.Version) *mem.AllocatorSnapshot {
+	s := &mem.AllocatorSnapshot{Versions: only(version), Traces: make([]mem.Trace, 1)}
 	place := func(b byte) uint64 { return 1<<40 + uint64(b)*uint64(mem.MiB) }
 	t := &s.Traces[0]
 	for ; len(events) >= 3; events = events[3:] {

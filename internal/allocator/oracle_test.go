@@ -30,6 +30,10 @@ type oracleProgram struct {
 	Stats    map[string]int64  `json:"stats"`
 }
 
+func (o *oracleProgram) version() mem.Version {
+	return mem.Version{Major: o.Torch[0], Minor: o.Torch[1]}
+}
+
 // Operations, as scripts/oracle.py numbers them.
 const (
 	opAlloc = iota
@@ -204,7 +208,7 @@ func (p *player) settle() {
 }
 
 func (p *player) settings(conf string, old Settings) Settings {
-	s, err := RulesOf(p.Torch[0], p.Torch[1]).Parse(conf)
+	s, err := RulesOf(p.version()).Parse(conf)
 	if err != nil {
 		p.fail("%v", err)
 	}
@@ -218,7 +222,7 @@ func (p *player) settings(conf string, old Settings) Settings {
 
 func (p *player) play() {
 	p.device = &Device{Capacity: p.Capacity, Base: 1 << 60} // beyond what is recorded
-	p.n = NewNative(p.settings(p.Confs[0], Settings{}), RulesOf(p.Torch[0], p.Torch[1]), p.Total,
+	p.n = NewNative(p.settings(p.Confs[0], Settings{}), RulesOf(p.version()), p.Total,
 		recordedAddresses{p.device, p})
 	if p.Limited {
 		p.n.LimitFraction(1)

@@ -183,7 +183,7 @@ func (v *verified) add(o *oracleProgram, t testing.TB) {
 	if len(o.Confs) > 1 || len(o.Pools) > 0 && len(o.Owners) == 0 {
 		return // a file holds the last settings only, and up to 2.9 not whose pool an event belongs to
 	}
-	settings, err := RulesOf(o.Torch[0], o.Torch[1]).Parse(o.Confs[0])
+	settings, err := RulesOf(o.version()).Parse(o.Confs[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +205,7 @@ func (v *verified) add(o *oracleProgram, t testing.TB) {
 			}
 		}
 		if p, err := Compile(s, &s.Traces[0], settings); err == nil {
-			Variants(p, Setup{Settings: settings, Rules: RulesOf(o.Torch[0], o.Torch[1]), Memory: o.Total})
+			Variants(p, Setup{Settings: settings, Rules: RulesOf(o.version()), Memory: o.Total})
 		}
 	}
 }
@@ -222,7 +222,7 @@ func (v *verified) check(t testing.TB) {
 
 // snapshot is what the program would have dumped; with half, its ring lost the first half of the trace.
 func (o *oracleProgram) snapshot(half bool) *mem.AllocatorSnapshot {
-	s := &mem.AllocatorSnapshot{Versions: fmt.Sprintf("%d.%d", o.Torch[0], o.Torch[1]), Traces: make([]mem.Trace, 1),
+	s := &mem.AllocatorSnapshot{Versions: only(o.version()), Traces: make([]mem.Trace, 1),
 		Segments: o.segments()}
 	p := player{oracleProgram: o}
 	first := 0

@@ -102,7 +102,7 @@ func TestPoliciesConserve(t *testing.T) {
 			for _, setup := range []Setup{
 				{},
 				{Capacity: 600 * mem.MiB, Memory: 600 * mem.MiB},
-				{Capacity: 600 * mem.MiB, Memory: 800 * mem.MiB, Settings: Settings{Expandable: true}, Rules: RulesOf(2, 15)},
+				{Capacity: 600 * mem.MiB, Memory: 800 * mem.MiB, Settings: Settings{Expandable: true}, Rules: RulesOf(minor(15))},
 				{Memory: 1000 * mem.MiB, Settings: Settings{Fraction: 0.5, GCThreshold: 0.6, MaxSplit: 32 * mem.MiB}, Down: true},
 			} {
 				u := churn(t, p.Name, setup, seed).Usage()

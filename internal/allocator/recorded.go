@@ -2,12 +2,12 @@ package allocator
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"hightide/internal/mem"
+	"hightide/internal/pytorch"
 )
 
 // What a snapshot says of the allocator that made it, and what it leaves to be worked out.
@@ -45,14 +45,15 @@ func SettingsOf(s *mem.AllocatorSnapshot) (Settings, error) {
 // RulesFor lists the rules that may have made a snapshot, the likelier first: no file says which
 // version of PyTorch wrote it.
 func RulesFor(s *mem.AllocatorSnapshot) []Rules {
-	var major, minor int
-	if n, _ := fmt.Sscanf(s.Versions, "%d.%d", &major, &minor); n != 2 {
-		return []Rules{RulesOf(2, 15), RulesOf(2, 9)}
+	v := s.Versions
+	if !v.Known() {
+		return []Rules{RulesOf(pytorch.Newest), RulesOf(pytorch.WithContext.Last)}
 	}
-	if s.Versions == "2.10 to 2.12" {
-		return []Rules{RulesOf(2, 11), RulesOf(2, 10)}
+	rules := []Rules{RulesOf(v.Bound())}
+	if v.First != (mem.Version{}) && v.Last != (mem.Version{}) && RulesOf(v.Last) != rules[0] {
+		rules = []Rules{RulesOf(v.Last), rules[0]}
 	}
-	return []Rules{RulesOf(major, minor)}
+	return rules
 }
 
 // poolsOf says which pool an event belongs to: as the trace has it, or of the final segment there, from when on what

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 
 	"hightide/internal/mem"
+	"hightide/internal/pytorch"
 )
 
 // Sizes of PyTorch's allocator (c10/core/AllocatorConfig.h, c10/cuda/CUDACachingAllocator.cpp).
@@ -54,11 +55,15 @@ type Rules struct {
 	NoRounding bool
 }
 
-// RulesOf gives the rules of a version such as 2, 6.
-func RulesOf(major, minor int) Rules {
-	at := major*1000 + minor
-	return Rules{OldestFirst: at >= 2011, FractionAlwaysLimits: at < 2015, RestFromLast: at < 2010,
-		NoExpandable: at < 2001, NoRounding: at < 2006}
+// RulesOf gives the rules of a release of PyTorch.
+func RulesOf(v mem.Version) Rules {
+	return Rules{
+		OldestFirst:          !v.Before(pytorch.OldestFirst),
+		FractionAlwaysLimits: v.Before(pytorch.FractionOfOneFrees),
+		RestFromLast:         v.Before(pytorch.RestAfterLast),
+		NoExpandable:         v.Before(pytorch.ExpandableSegments),
+		NoRounding:           v.Before(pytorch.NonSplitRounding),
+	}
 }
 
 // Round is the size of the block that a request of n bytes gets, before any surplus of an unsplit

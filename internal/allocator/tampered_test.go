@@ -25,7 +25,7 @@ func drop(t *mem.Trace, i int) {
 // TestContradictionsAreNamed: what cannot have been is refused, and the reason says what it is.
 func TestContradictionsAreNamed(t *testing.T) {
 	fresh := func() *mem.AllocatorSnapshot {
-		return recordProgram(Settings{}, RulesOf(2, 9), "2.9", 0, func(n *Native) {
+		return recordProgram(Settings{}, minor(9), 0, func(n *Native) {
 			a, b := n.Malloc(Request{Size: 3 * mem.MiB}), n.Malloc(Request{Size: 5 * mem.MiB})
 			n.FreeRequested(a)
 			n.FreeCompleted(a)
@@ -82,7 +82,7 @@ func TestDifferencesAreNamed(t *testing.T) {
 		s        *mem.AllocatorSnapshot
 	}{
 		{"which the model could not", Settings{}, func() *mem.AllocatorSnapshot {
-			s := recordProgram(Settings{}, RulesOf(2, 9), "2.9", 0, func(n *Native) { n.Free(n.Malloc(Request{Size: mem.MiB})) })
+			s := recordProgram(Settings{}, minor(9), 0, func(n *Native) { n.Free(n.Malloc(Request{Size: mem.MiB})) })
 			s.Segments = nil
 			t := &s.Traces[0]
 			t.Action, t.Address, t.Size = append(t.Action, mem.ActionSegmentFree), append(t.Address, t.Address[0]),
@@ -91,13 +91,13 @@ func TestDifferencesAreNamed(t *testing.T) {
 			return s
 		}()},
 		{"is divided otherwise", Settings{}, func() *mem.AllocatorSnapshot {
-			s := recordProgram(Settings{}, RulesOf(2, 9), "2.9", 0, func(n *Native) { n.Free(n.Malloc(Request{Size: mem.MiB})) })
+			s := recordProgram(Settings{}, minor(9), 0, func(n *Native) { n.Free(n.Malloc(Request{Size: mem.MiB})) })
 			g := &s.Segments[0]
 			g.Blocks = []mem.Block{{Address: g.Address, Size: mem.MiB}, {Address: g.Address + uint64(mem.MiB), Size: mem.MiB}}
 			return s
 		}()},
 		{"maps 20971520 bytes", expandable, func() *mem.AllocatorSnapshot {
-			s := recordProgram(expandable, RulesOf(2, 9), "2.9", 0, func(n *Native) {
+			s := recordProgram(expandable, minor(9), 0, func(n *Native) {
 				small := n.Malloc(Request{Size: mem.MiB})
 				n.Free(n.Malloc(Request{Size: 15 * mem.MiB}))
 				n.Free(small)
@@ -111,14 +111,14 @@ func TestDifferencesAreNamed(t *testing.T) {
 			return s
 		}()},
 		{"finds no room", Settings{Expandable: true, ReserveBytes: 20 * mem.MiB},
-			recordProgram(expandable, RulesOf(2, 9), "2.9", 0, func(n *Native) {
+			recordProgram(expandable, minor(9), 0, func(n *Native) {
 				n.Malloc(Request{Size: 30 * mem.MiB})
 			})},
 		{"the record takes 20.0 MiB from the device, the model 32.0 MiB", Settings{LargeSegment: 32 * mem.MiB},
-			recordProgram(Settings{}, RulesOf(2, 9), "2.9", 0, func(n *Native) {
+			recordProgram(Settings{}, minor(9), 0, func(n *Native) {
 				n.Malloc(Request{Size: 3 * mem.MiB})
 			})},
-		{"in cached memory", Settings{MaxSplit: 32 * mem.MiB}, recordProgram(Settings{}, RulesOf(2, 9), "2.9", 0,
+		{"in cached memory", Settings{MaxSplit: 32 * mem.MiB}, recordProgram(Settings{}, minor(9), 0,
 			func(n *Native) {
 				n.Free(n.Malloc(Request{Size: 64 * mem.MiB}))
 				n.Malloc(Request{Size: 30 * mem.MiB})
@@ -134,7 +134,7 @@ func TestDifferencesAreNamed(t *testing.T) {
 // TestGrowthForNothing: a request that had to map twice and failed the second time leaves the first pages mapped.
 func TestGrowthForNothing(t *testing.T) {
 	settings := Settings{Expandable: true}
-	s := recordProgram(settings, RulesOf(2, 9), "2.9", 110*mem.MiB, func(n *Native) {
+	s := recordProgram(settings, minor(9), 110*mem.MiB, func(n *Native) {
 		ask := func(size mem.Bytes) Handle { return n.Malloc(Request{Size: size}) }
 		ask(10 * mem.MiB)
 		b, c, d := ask(40*mem.MiB), ask(1536*mem.KiB), ask(20*mem.MiB)
@@ -163,7 +163,7 @@ func TestGrowthForNothing(t *testing.T) {
 
 // TestSweepBeforeReuse: unmapping in the middle of a call that then finds room without growing is the allocator's own.
 func TestSweepBeforeReuse(t *testing.T) {
-	s := recordProgram(Settings{Expandable: true}, RulesOf(2, 9), "2.9", 0, func(n *Native) {
+	s := recordProgram(Settings{Expandable: true}, minor(9), 0, func(n *Native) {
 		a := n.Malloc(Request{Size: 30 * mem.MiB})
 		n.Malloc(Request{Size: 5 * mem.MiB, Stream: 3})
 		n.Free(a)
@@ -185,7 +185,7 @@ func TestSweepBeforeReuse(t *testing.T) {
 
 // TestCompletionsAlone: recorders that write when a block can be used again, but not when the program let go of it.
 func TestCompletionsAlone(t *testing.T) {
-	s := recordProgram(Settings{}, RulesOf(2, 9), "2.9", 0, func(n *Native) {
+	s := recordProgram(Settings{}, minor(9), 0, func(n *Native) {
 		a, b, c := n.Malloc(Request{Size: 3 * mem.MiB}), n.Malloc(Request{Size: 5 * mem.MiB}),
 			n.Malloc(Request{Size: 7 * mem.MiB})
 		n.FreeRequested(b)
@@ -203,7 +203,7 @@ func TestCompletionsAlone(t *testing.T) {
 		}
 	}
 	for first := range trace.Len() - 1 { // a ring that lost its beginning
-		part := &mem.AllocatorSnapshot{Versions: "2.9", Segments: whole.Segments,
+		part := &mem.AllocatorSnapshot{Versions: only(minor(9)), Segments: whole.Segments,
 			Traces: []mem.Trace{{Action: trace.Action[first:],
 				Address: trace.Address[first:], Size: trace.Size[first:], Stream: trace.Stream[first:], Stack: trace.Stack[first:]}}}
 		v, err := Verify(part, &part.Traces[0], Settings{}, 0)
@@ -224,8 +224,8 @@ func TestCompletionsAlone(t *testing.T) {
 
 // TestOtherDevices: what another device holds at the same addresses is not mixed in.
 func TestOtherDevices(t *testing.T) {
-	s := recordProgram(Settings{}, RulesOf(2, 9), "2.9", 0, pieces)
-	other := recordProgram(Settings{}, RulesOf(2, 9), "2.9", 0, func(n *Native) { n.Malloc(Request{Size: 50 * mem.MiB}) })
+	s := recordProgram(Settings{}, minor(9), 0, pieces)
+	other := recordProgram(Settings{}, minor(9), 0, func(n *Native) { n.Malloc(Request{Size: 50 * mem.MiB}) })
 	for _, g := range other.Segments {
 		g.Device = 1
 		s.Segments = append([]mem.Segment{g}, s.Segments...)
@@ -246,7 +246,7 @@ func TestOtherDevices(t *testing.T) {
 // TestPoolsByTheirSegments: up to 2.9 an event's pool is that of the segment that lies there at the end.
 func TestPoolsByTheirSegments(t *testing.T) {
 	mine := mem.PoolID{0, 1}
-	s := recordProgram(Settings{}, RulesOf(2, 9), "2.9", 0, func(n *Native) {
+	s := recordProgram(Settings{}, minor(9), 0, func(n *Native) {
 		n.UsePool(mine)
 		for i := range mem.Bytes(10) {
 			n.Free(n.Malloc(Request{Size: (1 + i) * 300 * mem.KiB, Pool: mem.PoolID{0, uint64(i % 2)}}))
@@ -264,7 +264,7 @@ func TestPoolsByTheirSegments(t *testing.T) {
 
 // TestRoomToBegin: where not even what was held at the beginning has room, the run ends there, recorded or not.
 func TestRoomToBegin(t *testing.T) {
-	s := recordProgram(Settings{}, RulesOf(2, 9), "2.9", 0, func(n *Native) {
+	s := recordProgram(Settings{}, minor(9), 0, func(n *Native) {
 		n.Malloc(Request{Size: 40 * mem.MiB})
 		n.Free(n.Malloc(Request{Size: 3 * mem.MiB}))
 	})

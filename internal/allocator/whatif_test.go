@@ -7,12 +7,18 @@ import (
 	"hightide/internal/mem"
 )
 
+// minor is a release of PyTorch 2.
+func minor(n int) mem.Version { return mem.Version{Major: 2, Minor: n} }
+
+// only is the range of one release.
+func only(v mem.Version) mem.Versions { return mem.Versions{First: v, Last: v} }
+
 // recordProgram records what do asks of an allocator, as a snapshot of a version.
-func recordProgram(settings Settings, rules Rules, version string, capacity mem.Bytes,
+func recordProgram(settings Settings, version mem.Version, capacity mem.Bytes,
 	do func(*Native)) *mem.AllocatorSnapshot {
 	t := mem.Trace{}
 	device := &Device{Capacity: capacity}
-	n := NewNative(settings, rules, capacity, device)
+	n := NewNative(settings, RulesOf(version), capacity, device)
 	n.Observe = func(e Event) {
 		if e.Action == mem.ActionOOM {
 			e.Address = uint64(capacity - device.Held)
@@ -21,7 +27,7 @@ func recordProgram(settings Settings, rules Rules, version string, capacity mem.
 		t.Stream, t.Stack = append(t.Stream, e.Stream), append(t.Stack, 0)
 	}
 	do(n)
-	return &mem.AllocatorSnapshot{Versions: version, Segments: n.State(), Traces: []mem.Trace{t},
+	return &mem.AllocatorSnapshot{Versions: only(version), Segments: n.State(), Traces: []mem.Trace{t},
 		Settings: map[string]string{"PYTORCH_CUDA_ALLOC_CONF": settings.String()}}
 }
 
@@ -64,7 +70,7 @@ func pieces(n *Native) {
 // served with more.
 func TestOutOfMemoryIsReplayed(t *testing.T) {
 	capacity := 270 * mem.MiB
-	s := recordProgram(Settings{}, RulesOf(2, 9), "2.9", capacity, pieces)
+	s := recordProgram(Settings{}, minor(9), capacity, pieces)
 	p, settings := compile(t, s)
 	event := slices.Index(s.Traces[0].Action, mem.ActionOOM)
 	if event < 0 {
@@ -75,7 +81,7 @@ func TestOutOfMemoryIsReplayed(t *testing.T) {
 	if limited || room > capacity || room < capacity-40*mem.MiB {
 		t.Errorf("room for %v, limited %v", room, limited)
 	}
-	setup := Setup{Settings: settings, Rules: RulesOf(2, 9), Capacity: room}
+	setup := Setup{Settings: settings, Rules: RulesOf(minor(9)), Capacity: room}
 	if o := Run(part, setup); o.OOM == nil || o.OOM.Event != event {
 		t.Errorf("in the same room: %+v", o)
 	}
@@ -94,10 +100,10 @@ func TestOutOfMemoryIsReplayed(t *testing.T) {
 
 // TestSearch: the best is at least as good as what was recorded, all are tried once, and it can be stopped.
 func TestSearch(t *testing.T) {
-	for _, rules := range []Rules{RulesOf(2, 9), RulesOf(2, 15)} {
-		s := recordProgram(Settings{}, rules, "2.9", 0, pieces)
+	for _, release := range []mem.Version{minor(9), minor(15)} {
+		s := recordProgram(Settings{}, release, 0, pieces)
 		p, settings := compile(t, s)
-		setup := Setup{Settings: settings, Rules: rules, Memory: 1 * mem.GiB}
+		setup := Setup{Settings: settings, Rules: RulesOf(release), Memory: 1 * mem.GiB}
 		found := Search(p, setup, 2, nil)
 		seen := map[Settings]bool{}
 		own := -1
@@ -129,9 +135,9 @@ func TestSearch(t *testing.T) {
 
 // TestSpread: where ties decide, the orders of addresses lie apart and the spread covers them.
 func TestSpread(t *testing.T) {
-	s := recordProgram(Settings{}, RulesOf(2, 15), "2.14 or later", 0, pieces)
+	s := recordProgram(Settings{}, minor(15), 0, pieces)
 	p, settings := compile(t, s)
-	for _, rules := range []Rules{RulesOf(2, 9), RulesOf(2, 15)} {
+	for _, rules := range []Rules{RulesOf(minor(9)), RulesOf(minor(15))} {
 		all, spread := Variants(p, Setup{Settings: settings, Rules: rules})
 		if len(all) != 3 || spread.Low > spread.High || spread.Low <= 0 {
 			t.Errorf("%d runs, %+v", len(all), spread)
@@ -146,7 +152,7 @@ func TestSpread(t *testing.T) {
 
 // TestOthersRun: the other allocators run a program with out-of-memory and empty_cache.
 func TestOthersRun(t *testing.T) {
-	s := recordProgram(Settings{}, RulesOf(2, 9), "2.9", 270*mem.MiB, pieces)
+	s := recordProgram(Settings{}, minor(9), 270*mem.MiB, pieces)
 	p, settings := compile(t, s)
 	for _, policy := range Policies {
 		setup := Setup{Settings: settings, Capacity: 600 * mem.MiB}
@@ -162,7 +168,7 @@ func TestOthersRun(t *testing.T) {
 // TestWhoEmptiedTheCache: by stacks it is known, without them told from what was ever held.
 func TestWhoEmptiedTheCache(t *testing.T) {
 	capacity := 100 * mem.MiB
-	s := recordProgram(Settings{}, RulesOf(2, 9), "2.9", capacity, func(n *Native) {
+	s := recordProgram(Settings{}, minor(9), capacity, func(n *Native) {
 		a, b := n.Malloc(Request{Size: 40 * mem.MiB}), n.Malloc(Request{Size: 40 * mem.MiB})
 		n.Free(a)
 		c := n.Malloc(Request{Size: 60 * mem.MiB}) // the allocator gives the first back
@@ -192,10 +198,10 @@ func TestWhoEmptiedTheCache(t *testing.T) {
 // TestContradictions: traces that no allocator makes are refused with their first contradiction.
 func TestContradictions(t *testing.T) {
 	fresh := func() *mem.AllocatorSnapshot {
-		return recordProgram(Settings{Expandable: true}, RulesOf(2, 9), "2.9", 0, pieces)
+		return recordProgram(Settings{Expandable: true}, minor(9), 0, pieces)
 	}
 	plain := func() *mem.AllocatorSnapshot {
-		return recordProgram(Settings{}, RulesOf(2, 9), "2.9", 0, pieces)
+		return recordProgram(Settings{}, minor(9), 0, pieces)
 	}
 	at := func(s *mem.AllocatorSnapshot, a mem.Action) int { return slices.Index(s.Traces[0].Action, a) }
 	for name, s := range map[string]*mem.AllocatorSnapshot{
@@ -236,7 +242,7 @@ func TestContradictions(t *testing.T) {
 func TestPoolsOfATrace(t *testing.T) {
 	mine := mem.PoolID{0, 1}
 	var pools []mem.PoolID
-	s := recordProgram(Settings{}, RulesOf(2, 15), "2.14 or later", 0, func(n *Native) {
+	s := recordProgram(Settings{}, minor(15), 0, func(n *Native) {
 		n.UsePool(mine)
 		observe := n.Observe
 		n.Observe = func(e Event) {
@@ -265,7 +271,7 @@ func TestPoolsOfATrace(t *testing.T) {
 	if err != nil || !v.Exact() || v.AddressesTotal != 21 {
 		t.Fatalf("%+v, %v", v, err)
 	}
-	out, again := Record(p, Setup{Settings: settings, Rules: RulesOf(2, 15)}, s, &s.Traces[0])
+	out, again := Record(p, Setup{Settings: settings, Rules: RulesOf(minor(15))}, s, &s.Traces[0])
 	if out.Usage.PeakReserved != v.Usage.PeakReserved || out.Usage.Reserved != v.Usage.Reserved {
 		t.Errorf("a pool keeps its memory while it is used: replayed %+v, recorded %+v", out.Usage, v.Usage)
 	}
@@ -276,7 +282,7 @@ func TestPoolsOfATrace(t *testing.T) {
 
 // TestFailedGrowth: pages mapped for a request that then failed stay where they are.
 func TestFailedGrowth(t *testing.T) {
-	s := recordProgram(Settings{Expandable: true}, RulesOf(2, 9), "2.9", 100*mem.MiB, func(n *Native) {
+	s := recordProgram(Settings{Expandable: true}, minor(9), 100*mem.MiB, func(n *Native) {
 		a, b := n.Malloc(Request{Size: 19 * mem.MiB}), n.Malloc(Request{Size: 19 * mem.MiB})
 		c := n.Malloc(Request{Size: 38 * mem.MiB})
 		n.Free(a)
@@ -296,7 +302,7 @@ func TestFailedGrowth(t *testing.T) {
 		t.Errorf("%+v, %v", v, err)
 	}
 	for _, capacity := range []mem.Bytes{0, 100 * mem.MiB, 50 * mem.MiB} {
-		Variants(p, Setup{Settings: settings, Rules: RulesOf(2, 9), Capacity: capacity})
+		Variants(p, Setup{Settings: settings, Rules: RulesOf(minor(9)), Capacity: capacity})
 	}
 }
 
@@ -304,7 +310,7 @@ func TestFailedGrowth(t *testing.T) {
 func TestVerifyLearnsWhatIsReserved(t *testing.T) {
 	// 45 MiB of 22 GiB: three pages
 	settings := Settings{Expandable: true, LargeSegment: 20 * mem.MiB, ReserveFraction: 0.002}
-	s := recordProgram(settings, RulesOf(2, 15), "2.15", 22*mem.GiB, func(n *Native) {
+	s := recordProgram(settings, minor(15), 22*mem.GiB, func(n *Native) {
 		var all []Handle
 		for i := range mem.Bytes(40) {
 			all = append(all, n.Malloc(Request{Size: (1 + i%5) * 3 * mem.MiB}),
@@ -331,14 +337,14 @@ func TestVerifyLearnsWhatIsReserved(t *testing.T) {
 
 // TestSearchKnowsTheVersion: what is tried is a setting that the version reads.
 func TestSearchKnowsTheVersion(t *testing.T) {
-	for minor, want := range map[int][2]bool{0: {false, false}, 1: {true, false}, 6: {true, true}} {
-		setup := Setup{Rules: RulesOf(2, minor)}
+	for release, want := range map[mem.Version][2]bool{minor(0): {false, false}, minor(1): {true, false}, minor(6): {true, true}} {
+		setup := Setup{Rules: RulesOf(release)}
 		var got [2]bool
 		for _, s := range append(grid(setup, false), neighbours(Settings{MaxSplit: 64 * mem.MiB}, setup, false)...) {
 			got[0], got[1] = got[0] || s.Expandable, got[1] || s.MaxNonSplitRound > 0
 		}
 		if got != want {
-			t.Errorf("2.%d: expandable_segments and max_non_split_rounding_mb %v, want %v", minor, got, want)
+			t.Errorf("%v: expandable_segments and max_non_split_rounding_mb %v, want %v", release, got, want)
 		}
 	}
 }

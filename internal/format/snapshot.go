@@ -35,7 +35,7 @@ func (s Source) about() any {
 		return s.Run.Info
 	}
 	t := s.Snapshot
-	return aboutSnapshot{t.Format, t.Label, t.Versions, t.Settings, t.Unknown, t.Notes, t.DeviceNames}
+	return aboutSnapshot{t.Format, t.Label, t.Versions.String(), t.Settings, t.Unknown, t.Notes, t.DeviceNames}
 }
 
 func poolCell(pool mem.PoolID) any {

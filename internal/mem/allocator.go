@@ -19,7 +19,7 @@ type AllocatorSnapshot struct {
 	Stacks      StackTable
 	Unknown     []string // keys that were met and kept out of the way, such as "event.colour"
 
-	Versions     string    // of the framework, as far as the file's fields tell: "2.10 to 2.11"
+	Versions     Versions  // of the framework, as far as the file's fields tell
 	HostSegments []Segment // pinned host memory; Device is -1
 	HostTraces   []Trace   // likewise
 	// of devices whose events leave out what was there before: what they count, as "what was allocated in the trace"

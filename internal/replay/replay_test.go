@@ -35,7 +35,7 @@ func TestReplayIsExactOnRealTraces(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			setup := allocator.Setup{Rules: allocator.RulesOf(2, 6)}
+			setup := allocator.Setup{Rules: allocator.RulesOf(mem.Version{Major: 2, Minor: 6})}
 			free := allocator.Run(p, setup)
 			if free.OOM != nil || free.Usage.PeakAllocated != out.Usage.PeakAllocated ||
 				free.Usage.PeakReserved != out.Usage.PeakReserved {

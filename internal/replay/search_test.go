@@ -6,6 +6,7 @@ import (
 
 	"hightide/internal/allocator"
 	"hightide/internal/mem"
+	"hightide/internal/pytorch"
 	"hightide/internal/report"
 )
 
@@ -13,7 +14,7 @@ import (
 func record(capacity mem.Bytes, keep int, do func(ask func(mem.Bytes) allocator.Handle,
 	n *allocator.Native)) *mem.AllocatorSnapshot {
 	t, device := mem.Trace{}, &allocator.Device{Capacity: capacity}
-	n := allocator.NewNative(allocator.Settings{}, allocator.RulesOf(2, 15), capacity, device)
+	n := allocator.NewNative(allocator.Settings{}, allocator.RulesOf(pytorch.Newest), capacity, device)
 	n.Observe = func(e allocator.Event) {
 		if e.Action == mem.ActionOOM {
 			e.Address = uint64(capacity - device.Held)
@@ -25,7 +26,7 @@ func record(capacity mem.Bytes, keep int, do func(ask func(mem.Bytes) allocator.
 	from := max(0, t.Len()-keep)
 	t.Action, t.Address, t.Size, t.Stream, t.Stack = t.Action[from:], t.Address[from:], t.Size[from:], t.Stream[from:],
 		t.Stack[from:]
-	return &mem.AllocatorSnapshot{Versions: "2.15", Segments: n.State(), Traces: []mem.Trace{t},
+	return &mem.AllocatorSnapshot{Versions: mem.Versions{First: pytorch.Newest}, Segments: n.State(), Traces: []mem.Trace{t},
 		Settings: map[string]string{"PYTORCH_CUDA_ALLOC_CONF": ""}}
 }
 

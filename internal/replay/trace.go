@@ -5,6 +5,7 @@ import (
 
 	"hightide/internal/allocator"
 	"hightide/internal/mem"
+	"hightide/internal/pytorch"
 )
 
 // recorded is the history of one device, made ready to run again.
@@ -46,23 +47,25 @@ func openTrace(s *mem.AllocatorSnapshot, device int, torch string, memory mem.By
 	if r.program, err = allocator.Compile(s, r.trace, r.settings); err != nil {
 		return nil, err
 	}
-	major, minor := torchVersion(torch, s.Versions)
-	// 2.10 and 2.11 write the same fields; the order of ties tells
-	if torch == "" && r.verified.OldestFirst && minor < 11 {
-		minor = 11
+	version, said := mem.ParseVersion(torch)
+	if !said {
+		version = tracedBy(s.Versions, r.verified.OldestFirst)
 	}
-	r.torch, r.rules = fmt.Sprintf("%d.%d", major, minor), allocator.RulesOf(major, minor)
+	r.torch, r.rules = version.String(), allocator.RulesOf(version)
 	return r, nil
 }
 
-// torchVersion is the first version that the texts tell, else 2.10, the last before ties went by age.
-func torchVersion(texts ...string) (major, minor int) {
-	for _, text := range texts {
-		if n, _ := fmt.Sscanf(text, "%d.%d", &major, &minor); n == 2 {
-			return major, minor
-		}
+// tracedBy is the oldest release that may have written the trace, else the last one before ties went by age. Some that
+// differ in that write the same fields: the order of ties in the trace tells.
+func tracedBy(file mem.Versions, oldestFirst bool) mem.Version {
+	version := pytorch.WithMetadata.First
+	if file.Known() {
+		version = file.Bound()
 	}
-	return 2, 10
+	if oldestFirst && version.Before(pytorch.OldestFirst) {
+		version = pytorch.OldestFirst
+	}
+	return version
 }
 
 // setup is what the trace was recorded under, on a device without an end.

@@ -398,7 +398,7 @@ func TestWhatWasNotLookedForIsSaid(t *testing.T) {
 // TestPrivatePoolsAreNotFragments: what a captured graph's pool has cached lies there while the graph lives, beside
 // blocks in use or not.
 func TestPrivatePoolsAreNotFragments(t *testing.T) {
-	s := &mem.AllocatorSnapshot{Versions: "2.15"}
+	s := &mem.AllocatorSnapshot{Versions: mem.Versions{First: mem.Version{Major: 2, Minor: 15}}}
 	for i, pool := range []mem.PoolID{{1, 0}, {1, 0}, {}} {
 		address := uint64(1<<40) + uint64(i)<<32
 		g := mem.Segment{Address: address, Size: 200 * mem.MiB, Large: true, Pool: pool}

@@ -39,12 +39,14 @@ func TestPinsAreTheBlocksOfMostlyEmptySegments(t *testing.T) {
 	}
 }
 
+var torch29 = mem.Version{Major: 2, Minor: 9}
+
 // TestFragmentationIsOfTheMomentExplained: expandable segments give back what lies free between their blocks, so less
 // of it is stuck. What is stuck is told of the moment that is explained, not of the end.
 func TestFragmentationIsOfTheMomentExplained(t *testing.T) {
 	record := func(settings allocator.Settings, free bool) *mem.AllocatorSnapshot {
 		trace := mem.Trace{}
-		n := allocator.NewNative(settings, allocator.RulesOf(2, 9), 0, &allocator.Device{})
+		n := allocator.NewNative(settings, allocator.RulesOf(torch29), 0, &allocator.Device{})
 		n.Observe = func(e allocator.Event) {
 			trace.Action, trace.Address, trace.Size = append(trace.Action, e.Action), append(trace.Address, e.Address),
 				append(trace.Size, e.Size)
@@ -67,7 +69,7 @@ func TestFragmentationIsOfTheMomentExplained(t *testing.T) {
 		for i := 0; free && i < len(all); i += 2 {
 			n.Free(all[i])
 		}
-		return &mem.AllocatorSnapshot{Segments: n.State(), Traces: []mem.Trace{trace}, Versions: "2.9",
+		return &mem.AllocatorSnapshot{Segments: n.State(), Traces: []mem.Trace{trace}, Versions: mem.Versions{First: torch29, Last: torch29},
 			Settings: map[string]string{"PYTORCH_CUDA_ALLOC_CONF": settings.String()}}
 	}
 	last := record(allocator.Settings{}, false).Traces[0].Len() - 1

@@ -14,6 +14,7 @@ import (
 
 	"hightide/internal/mem"
 	"hightide/internal/pickle"
+	"hightide/internal/pytorch"
 	"hightide/internal/words"
 )
 
@@ -342,27 +343,26 @@ type versionSigns struct {
 	noRequests  bool // a block that is in use does not tell what was asked for
 }
 
-// versions is the range of PyTorch versions that write these fields; empty where no event could
-// show the difference.
-func (s versionSigns) versions(b *torchBuilder) string {
+// versions are the releases of PyTorch that write these fields; none where no event could show the difference.
+func (s versionSigns) versions(b *torchBuilder) mem.Versions {
 	events := b.rows.n > 0
 	switch {
 	case s.host:
-		return "2.14 or later"
+		return pytorch.WithHost
 	case s.maxRound:
-		return "2.12 to 2.14"
+		return pytorch.WithMaxRound
 	case s.metadata:
-		return "2.10 to 2.12"
+		return pytorch.WithMetadata
 	case s.context:
-		return "2.9"
+		return pytorch.WithContext
 	case s.history:
-		return "2.0 or older"
+		return pytorch.WithHistory
 	case events && b.rows.untimed:
-		return "2.2 or older"
+		return pytorch.WithEvents
 	case events && !s.annotations:
-		return "2.3 to 2.5"
+		return pytorch.WithTimes
 	case events:
-		return "2.6 to 2.8"
+		return pytorch.WithAnnotations
 	}
-	return ""
+	return mem.Versions{}
 }

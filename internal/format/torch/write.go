@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"hightide/internal/mem"
+	"hightide/internal/pytorch"
 )
 
 // pickler writes plain data as Python's pickle, protocol 2: what every viewer reads. Frames, stacks
@@ -292,9 +293,8 @@ func (p *pickler) traces(traces []mem.Trace) {
 }
 
 func (p *pickler) trace(t *mem.Trace) {
-	newest := p.s.Versions == "2.14 or later"
-	metadata := newest || p.s.Versions == "2.10 to 2.12" || p.s.Versions == "2.12 to 2.14"
-	context := metadata || p.s.Versions == "2.9"
+	since := func(v mem.Version) bool { return !p.s.Versions.First.Before(v) }
+	pools, metadata, context := since(pytorch.Pools), since(pytorch.Metadata), since(pytorch.Context)
 	p.list(t.Len(), func(i int) {
 		p.dict(func() {
 			p.field("action", mem.ActionNames[t.Action[i]])
@@ -316,7 +316,7 @@ func (p *pickler) trace(t *mem.Trace) {
 				p.text("frames")
 				p.stack(t.Stack[i])
 			}
-			if newest || t.Pool != nil {
+			if pools || t.Pool != nil {
 				p.text("pool_id")
 				p.pair(mem.At(t.Pool, i))
 			}
