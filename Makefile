@@ -7,7 +7,8 @@
 .DEFAULT_GOAL := build
 SHELL := /bin/bash
 CACHE := $(or $(HIGHTIDE_CACHE),$(HOME)/.cache/hightide)
-PYTHON := $(CACHE)/torch-2.15.0/bin/python
+TORCH := $(shell awk '/^[0-9]/ { print; exit }' requirements/torch.versions)
+PYTHON := $(CACHE)/torch-$(TORCH)/bin/python
 TOOLS := $(CACHE)/tools/bin
 VERSION := $(shell cat VERSION)
 PREFIX ?= $(HOME)/.local
@@ -31,7 +32,7 @@ demo: ## set up, build, record a real PyTorch training that leaks, and imagine o
 	@echo 'Again: bin/hightide show demo, bin/hightide show demo-gpt. To have it on PATH: make install'
 
 test: ## run every test of the project
-	@scripts/setup torch torch26 torch29 frameworks notebook trackers device tools go node chromium slurm ray staticcheck api
+	@scripts/setup torches frameworks notebook trackers device tools go node chromium slurm ray staticcheck api
 	@$(MAKE) --no-print-directory build
 	@$(TOOLS)/python scripts/check.py
 

@@ -23,12 +23,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
+sys.path.append(str(Path(__file__).resolve().parent.parent / "scripts"))
+from torchversions import CACHE as CACHE
+from torchversions import NEWEST, python
+from torchversions import ROOT as ROOT
+
 BENCH = ROOT / "bench"
 RESULTS = BENCH / "results"
-CACHE = Path(os.environ.get("HIGHTIDE_CACHE", Path.home() / ".cache" / "hightide"))
 HIGHTIDE = Path(os.environ.get("HIGHTIDE_BINARY", ROOT / "bin" / "hightide"))
-PYTHON = CACHE / "torch-2.15.0" / "bin" / "python"
+PYTHON = python(NEWEST)
 PROFILERS = CACHE / "bench" / "bin" / "python"  # has memray and scalene
 
 MiB = 1 << 20

@@ -20,8 +20,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-CACHE = Path(os.environ.get("HIGHTIDE_CACHE", Path.home() / ".cache" / "hightide"))
+import torchversions
+
+from common import CACHE, ROOT
+
 LIBRARY = ROOT / "device" / "lib" / "libhightide_device.so"
 SPEC = "name=NVIDIA A10;slug=a10;memory=23729274880;context=360710144;cc=8.6;sms=72"
 BAR = 1.3
@@ -92,10 +94,10 @@ def measure(python: Path, library: Path, steps: int) -> tuple[list[float], int]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--beside", type=Path, help="folder of another device's sources, to compare with")
-    parser.add_argument("--torch", default="2.15.0")
+    parser.add_argument("--torch", default=torchversions.NEWEST)
     parser.add_argument("--steps", type=int, default=40)
     options = parser.parse_args()
-    python = CACHE / f"torch-{options.torch}" / "bin" / "python"
+    python = torchversions.python(options.torch)
     with tempfile.TemporaryDirectory() as folder:
         sides = {"imaginary": LIBRARY}
         if options.beside:

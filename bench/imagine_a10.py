@@ -12,16 +12,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-HIGHTIDE = Path(os.environ.get("HIGHTIDE_BINARY", ROOT / "bin" / "hightide"))
-PYTHON = Path(os.environ.get("HIGHTIDE_CACHE", Path.home() / ".cache" / "hightide")) / "torch-2.15.0" / "bin" / "python"
+from common import HIGHTIDE, PYTHON, ROOT
 
 # model: (largest batch, peak in GiB at it), as published
 PUBLISHED = {"bert": (288, 21.33), "gpt2": (152, 21.3), "resnet": (264, 21.5)}

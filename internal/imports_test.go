@@ -104,7 +104,7 @@ var rooms = map[string][]string{
 		"internal/mem", "internal/report", "internal/engine", "internal/event", "internal/executor", "internal/fail",
 		"internal/fit", "internal/files", "internal/format", "internal/gpus", "internal/imagine", "internal/launch",
 		"internal/matrix", "internal/mcp", "internal/metrics", "internal/observe", "internal/pythons",
-		"internal/replay", "internal/store", "internal/tui", "internal/words"},
+		"internal/pytorch", "internal/replay", "internal/store", "internal/tui", "internal/words"},
 }
 
 // pure rooms may not touch the world, whatever the standard library offers.

@@ -29,10 +29,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-CACHE = Path(os.environ.get("HIGHTIDE_CACHE", Path.home() / ".cache" / "hightide"))
+from torchversions import CACHE, NEWEST, ROOT, python
+
 TOOLS = CACHE / "tools" / "bin"
-TORCH = CACHE / "torch-2.15.0" / "bin" / "python"
+TORCH = python(NEWEST)
 LOGS = ROOT / "build" / "checks"
 
 # Go packages that start goroutines or share memory between them are tested with the race detector, which makes
@@ -162,7 +162,7 @@ def count_unittest(output: str) -> Count:
 
 def python_folders() -> list[str]:
     folders = ("agent", "packaging", "scripts", "examples", "bench", "heap", "device", "testdata")
-    return [f for f in folders if (ROOT / f).exists()]
+    return [*(f for f in folders if (ROOT / f).exists()), "scripts/new-pytorch"]
 
 
 def go_sources(folder: Path, tests: bool) -> list[str]:
@@ -222,7 +222,10 @@ def checks() -> list[Check]:
     ruff = [TOOLS / "ruff"]
     pytest = [TORCH, "-m", "pytest", "-p", "no:cacheprovider", "--durations=0"]
     make = ["make", "--no-print-directory", "-C"]
-    shell = [".ci/run", *(f"scripts/{p.name}" for p in (ROOT / "scripts").iterdir() if p.is_file() and not p.suffix)]
+    shell = [
+        ".ci/run",
+        *(f"scripts/{p.name}" for p in (ROOT / "scripts").iterdir() if p.is_file() and b"bash" in p.read_bytes()[:30]),
+    ]
     go = {check.name: check for check in go_checks()}
     return [
         Check(

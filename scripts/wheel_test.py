@@ -13,11 +13,11 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from torchversions import CACHE, NEWEST, ROOT, python
+
 TOOLS = Path(sys.executable).parent
 VERSION = (ROOT / "VERSION").read_text().strip()
-CACHE = Path(os.environ.get("HIGHTIDE_CACHE", Path.home() / ".cache" / "hightide"))
-TORCH = CACHE / "torch-2.15.0" / "bin" / "python"
+TORCH = python(NEWEST)
 LIBRARY = ROOT / "heap" / "lib" / "libhightide_heap.so"
 
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"hightide/internal/engine"
+	"hightide/internal/testkit"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -21,7 +22,7 @@ func TestMain(m *testing.M) {
 // TestScripts runs the commands as a person types them: testdata/script, one file each.
 func TestScripts(t *testing.T) {
 	interpreter := pythonPath(t)
-	torch := torchPython()
+	torch := testkit.TorchPath(t)
 	testscript.Run(t, testscript.Params{
 		Dir:       filepath.Join("testdata", "script"),
 		Condition: func(name string) (bool, error) { return imaginable(name, torch) },
@@ -47,24 +48,6 @@ func goCache(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return strings.TrimSpace(string(out))
-}
-
-// torchPython is the interpreter of the cached environment with PyTorch (scripts/setup torch); "" where
-// there is none.
-func torchPython() string {
-	cache := os.Getenv("HIGHTIDE_CACHE")
-	if cache == "" {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return ""
-		}
-		cache = filepath.Join(home, ".cache", "hightide")
-	}
-	path := filepath.Join(cache, "torch-2.15.0", "bin", "python")
-	if _, err := os.Stat(path); err != nil {
-		return ""
-	}
-	return path
 }
 
 // python314 is a CPython that takes in code from outside: $HIGHTIDE_TEST_PYTHON314, else one of the cache or on PATH;

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"hightide/internal/engine"
+	"hightide/internal/testkit"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -36,7 +37,7 @@ while True:
 // TestAssistantOverStdio: the program itself as an assistant starts it. What a command prints does not disturb the
 // protocol, progress is told, a call that is given up ends its program, and the end of the input ends the server.
 func TestAssistantOverStdio(t *testing.T) {
-	python := torchPython()
+	python := testkit.TorchPath(t)
 	if python == "" || !engine.CanImagine() {
 		t.Skip("no PyTorch, or a build without the imaginary GPU: scripts/setup torch, make device")
 	}
@@ -104,7 +105,7 @@ func checkReported(t *testing.T, session *sdk.ClientSession, run string) {
 
 // TestAssistantThatGoes: an assistant that ends in the middle of a call takes the server and its program along.
 func TestAssistantThatGoes(t *testing.T) {
-	python := torchPython()
+	python := testkit.TorchPath(t)
 	if python == "" || !engine.CanImagine() {
 		t.Skip("no PyTorch, or a build without the imaginary GPU: scripts/setup torch, make device")
 	}

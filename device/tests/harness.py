@@ -11,11 +11,14 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
 import forkserver
+import torchversions
 
 DEVICE = Path(__file__).resolve().parent.parent
 CACHE = Path(os.environ.get("HIGHTIDE_CACHE", Path.home() / ".cache" / "hightide"))
 LIBRARY = DEVICE / "lib" / "libhightide_device.so"
-VERSIONS = [v for v in ("2.15.0", "2.9.1", "2.6.0") if (CACHE / f"torch-{v}" / "bin" / "python").exists()]
+# HIGHTIDE_TEST_TORCH: one release instead of those that are listed
+LISTED = os.environ.get("HIGHTIDE_TEST_TORCH", "").split() or torchversions.listed()
+VERSIONS = [version for version in LISTED if torchversions.python(version).exists()]
 A10 = "name=NVIDIA A10;slug=a10;memory=23729274880;context=360710144;cc=8.6;sms=72"
 # PyTorch's backward thread wants the interpreter once more after backward returned; a script that ends at that
 # moment is aborted by Python's shutdown. A real GPU's end takes longer than that.
@@ -24,7 +27,7 @@ HEADER, DEVICE_BYTES, DEVICES = 4096, 1024, 16
 
 
 def python(version: str) -> str:
-    return str(CACHE / f"torch-{version}" / "bin" / "python")
+    return str(torchversions.python(version))
 
 
 def environment(table: Path | None = None, spec: str = A10, **more: str) -> dict[str, str]:
@@ -38,7 +41,7 @@ def environment(table: Path | None = None, spec: str = A10, **more: str) -> dict
 
 
 def run(
-    script: str, version: str = "2.15.0", table: Path | None = None, spec: str = A10, fresh: bool = False, **more: str
+    script: str, version: str = LISTED[0], table: Path | None = None, spec: str = A10, fresh: bool = False, **more: str
 ) -> str:
     """What the script printed. A script that fails fails the test, with its last words.
 

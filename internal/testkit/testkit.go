@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"hightide/internal/format/torch"
@@ -83,25 +84,55 @@ func Owned(t testing.TB, name string) *mem.AllocatorSnapshot {
 // the test is skipped.
 func Torch(t testing.TB) string {
 	t.Helper()
-	return environment(t, "torch-2.15.0", "torch")
+	path := TorchPath(t)
+	if path == "" {
+		t.Skip("no environment with PyTorch: scripts/setup torch makes one")
+	}
+	return path
+}
+
+// TorchPath is the same path, and "" where there is none.
+func TorchPath(t testing.TB) string {
+	t.Helper()
+	return environment("torch-" + newestTorch(t))
+}
+
+// newestTorch is the first release of PyTorch that requirements/torch.versions lists.
+func newestTorch(t testing.TB) string {
+	t.Helper()
+	text, err := os.ReadFile(Path(t, "../requirements/torch.versions"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if !strings.HasPrefix(line, "#") {
+			return strings.TrimSpace(line)
+		}
+	}
+	t.Fatal("requirements/torch.versions lists no release")
+	return ""
 }
 
 // Arrow is the interpreter of the cached environment with pyarrow (scripts/setup api); where there is none, the test is
 // skipped.
 func Arrow(t testing.TB) string {
 	t.Helper()
-	return environment(t, "api", "api")
+	path := environment("api")
+	if path == "" {
+		t.Skip("no environment with pyarrow: scripts/setup api makes one")
+	}
+	return path
 }
 
-func environment(t testing.TB, folder, setup string) string {
-	t.Helper()
+// environment is the interpreter of a cached environment; "" where there is none.
+func environment(folder string) string {
 	cache := os.Getenv("HIGHTIDE_CACHE")
 	if home, err := os.UserHomeDir(); cache == "" && err == nil {
 		cache = filepath.Join(home, ".cache", "hightide")
 	}
 	path := filepath.Join(cache, folder, "bin", "python")
 	if _, err := os.Stat(path); err != nil {
-		t.Skipf("no environment %s: scripts/setup %s makes one", folder, setup)
+		return ""
 	}
 	return path
 }

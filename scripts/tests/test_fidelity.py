@@ -27,7 +27,7 @@ H100 = [
 ]
 
 
-@pytest.mark.skipif(not OLD.exists(), reason="PyTorch 2.6 is not installed: scripts/setup torch26")
+@pytest.mark.skipif(not OLD.exists(), reason="PyTorch 2.6 is not installed: scripts/setup torches")
 def test_every_event_of_the_h100(tmp_path: Path) -> None:
     """Both recorded runs, in one process that ran what theirs had run before: all events, their bytes, in order."""
     words = [word for _, profiles, _ in H100 for word in profiles]

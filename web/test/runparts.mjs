@@ -277,8 +277,9 @@ await tab.setViewportSize({ width: 1280, height: 900 });
 
 // Four ranks that train together on this machine's processors. One works longer in its forward, one takes more memory, and none has a GPU.
 // They are forks of one process that has imported PyTorch, as an import takes more computing than all the training.
-const python =
-  process.env.HIGHTIDE_TEST_PYTHON ?? join(homedir(), ".cache/hightide/torch-2.15.0/bin/python");
+const newest = readFileSync(here("../../requirements/torch.versions"), "utf8").match(/^\d.*/m)[0];
+const cache = process.env.HIGHTIDE_CACHE ?? join(homedir(), ".cache/hightide");
+const python = process.env.HIGHTIDE_TEST_PYTHON ?? join(cache, `torch-${newest}`, "bin/python");
 if (existsSync(python)) {
   const train = join(data, "train.py");
   writeFileSync(

@@ -13,7 +13,7 @@ from typing import Any, Dict, List
 
 import pytest
 
-from conftest import SOURCE, forkserver, observed_environment
+from conftest import SOURCE, forkserver, observed_environment, torchversions
 
 LIBRARY = Path(os.environ.get("HIGHTIDE_TEST_DEVICE", str(SOURCE.parents[2] / "device" / "lib")))
 torch = pytest.importorskip("torch", reason="needs torch: scripts/setup puts one in place")
@@ -422,16 +422,13 @@ def test_a_played_rank_waits_for_nobodys_symmetric_memory(imagine: Any) -> None:
     assert "hightide imagine: rank 0 waits for the symmetric memory of 2 others" in result.out, result.out
 
 
-ENVIRONMENTS = Path(os.environ.get("HIGHTIDE_CACHE", Path.home() / ".cache" / "hightide"))
-
-
-@pytest.mark.parametrize("version", ["2.15.0", "2.9.1", "2.6.0"])
+@pytest.mark.parametrize("version", torchversions.listed())
 @pytest.mark.parametrize("backend", ["cpu:gloo,cuda:nccl", "gloo"])
 def test_a_played_rank_has_the_groups_that_it_asks_for(
     observe: Any, tmp_path: Path, version: str, backend: str
 ) -> None:
     """As FSDP2's offload to the host asks for, with the debugging that checks each call with all ranks."""
-    python = ENVIRONMENTS / ("torch-" + version) / "bin" / "python"
+    python = torchversions.python(version)
     if not python.exists():
         pytest.skip("needs PyTorch %s: scripts/setup puts it in place" % version)
     result = observe(
