@@ -308,7 +308,7 @@ func (p *player) release(id mem.PoolID) {
 
 // capturing: up to 2.9 a pool's scope counts as a capture.
 func (p *player) capturing() bool {
-	return p.scope != (mem.PoolID{}) && p.Torch[0]*1000+p.Torch[1] < 2015
+	return p.scope != (mem.PoolID{}) && p.Torch[0]*1000+p.Torch[1] < 2013
 }
 
 func (p *player) alloc(op []int64) {

@@ -34,9 +34,10 @@ type madeBlock struct {
 func newSnapshotText(words []string) *snapshotText {
 	set := settings(words[2:])
 	device := int(number(set["device"]))
+	version, _ := mem.ParseVersion(set["version"])
 	t := &snapshotText{set: set, blocks: map[string]*madeBlock{}, time: 1e18,
 		s: &mem.AllocatorSnapshot{Format: "torch-pickle", Label: mem.Label(cmp.Or(set["label"], "measured")),
-			Versions: set["versions"]}}
+			Versions: mem.Versions{First: version, Last: version}}}
 	t.s.Stacks.Add(nil)
 	t.s.Traces = []mem.Trace{{Device: device}}
 	if set["history"] == "no" {
