@@ -166,7 +166,7 @@ class Recorder:
             self.configure(program.confs[op[1]])
         elif kind == do.FRACTION:
             torch.cuda.set_per_process_memory_fraction(op[1] / 1e6)
-            self.fraction_set = self.version < (2, 15)
+            self.fraction_set = self.version < (2, 13)
         elif kind == do.POOL:
             self.pools[op[1]] = torch.cuda.MemPool()
             self.ids[op[1]] = self.pools[op[1]].id
@@ -238,7 +238,7 @@ class Recorder:
         for name in program.kept:
             if name in self.ids and name not in self.graphs:
                 c._cuda_releasePool(0, self.ids[name])
-        if self.version >= (2, 15) or self.fraction_set:
+        if self.version >= (2, 13) or self.fraction_set:
             torch.cuda.set_per_process_memory_fraction(1.0)
         self.shim.oracle_capacity(0)
         torch.cuda.empty_cache()  # before the settings change, or counts of oversize segments go wrong

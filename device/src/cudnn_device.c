@@ -5,7 +5,7 @@
  * names in the text are those of cuDNN's own log.
  *
  * What takes a handle instead (RNN, dropout and batch normalisation sizes; everything before 9.8) reads
- * of it the same properties. A handle begins with them, in an order that changed twice. Ours is filled
+ * of it the same properties. A handle begins with them, in an order that changed three times. Ours is filled
  * likewise, and what the library then answers to a question whose answer we know shows whether the
  * order is right: if not, the handle stays empty and those calls are refused. */
 #include <pthread.h>
@@ -66,19 +66,29 @@ void *ht_cudnn_properties(int ordinal) {
     return properties == &none ? NULL : properties;
 }
 
-/* The properties at the beginning of a handle: (oldest, whether `oversized` and threads per block, whether
- * the reserved shared memory is there). Seen in 9.1, 9.10 and 9.26. */
-static void fill(char *handle, const struct ht_gpu *gpu, int ordinal, int reserved, int newest) {
+/* What the properties at the beginning of a handle have beside those that all versions know. */
+struct order {
+    unsigned char reserved, oversized, threads; /* reserved and oversized shared memory; threads per block */
+};
+
+static const struct order orders[] = {
+    {1, 1, 1}, /* cuDNN 9.26 */
+    {1, 0, 1}, /* 9.20 */
+    {1, 0, 0}, /* 9.10 */
+    {0, 0, 0}, /* 9.1 */
+};
+
+static void fill(char *handle, const struct ht_gpu *gpu, int ordinal, struct order order) {
     uint32_t head[20] = {2147483647, 65535, 65535, 1024, 1024, 64, 65536 /* registers per block */, gpu->sm_count,
                          32 /* warp */, gpu->shared_per_block, gpu->shared_optin};
     unsigned n = 11;
-    if (newest)
+    if (order.oversized)
         head[n++] = 0;
-    if (reserved)
+    if (order.reserved)
         head[n++] = gpu->cc_major >= 8 ? 1024 : 0;
     head[n++] = 65536; /* registers per multiprocessor */
     head[n++] = gpu->blocks_per_sm;
-    if (newest)
+    if (order.threads)
         head[n++] = 1024;
     head[n++] = gpu->threads_per_sm;
     head[n++] = gpu->pci_device >> 16;
@@ -96,11 +106,10 @@ static void fill(char *handle, const struct ht_gpu *gpu, int ordinal, int reserv
 int ht_cudnn_disguise(int ordinal, void *handle) {
     const struct ht_gpu *gpu = ht_device(ordinal);
     int (*ask)(void *, size_t *) = HT_REAL(cudnnDropoutGetStatesSize);
-    static const char orders[][2] = {{1, 1}, {1, 0}, {0, 0}};
-    for (unsigned i = 0; gpu && ask && i < 3; i++) {
+    for (unsigned i = 0; gpu && ask && i < sizeof orders / sizeof *orders; i++) {
         size_t bytes = 0;
         memset(handle, 0, 256);
-        fill(handle, gpu, ordinal, orders[i][0], orders[i][1]);
+        fill(handle, gpu, ordinal, orders[i]);
         if (!ask(handle, &bytes) && bytes == (size_t)RANDOM_STATE_BYTES * gpu->sm_count * gpu->threads_per_sm)
             return 1;
     }

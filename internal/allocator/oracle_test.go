@@ -306,7 +306,7 @@ func (p *player) release(id mem.PoolID) {
 	}
 }
 
-// capturing: up to 2.9 a pool's scope counts as a capture.
+// capturing: up to 2.12 a pool's scope counts as a capture; known of 2.6, 2.9, 2.13 and 2.15.
 func (p *player) capturing() bool {
 	return p.scope != (mem.PoolID{}) && p.Torch[0]*1000+p.Torch[1] < 2013
 }

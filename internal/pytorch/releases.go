@@ -17,7 +17,7 @@ var (
 	NonSplitRounding   = mem.Version{Major: 2, Minor: 6}  // max_non_split_rounding_mb is one; perhaps since 2.4
 	RestAfterLast      = mem.Version{Major: 2, Minor: 10} // ">" in roundup_power2_divisions begins after the last size
 	OldestFirst        = mem.Version{Major: 2, Minor: 11} // ties between free blocks of one size go by age, then by address
-	FractionOfOneFrees = mem.Version{Major: 2, Minor: 15} // a memory fraction of 1 takes the limit away again
+	FractionOfOneFrees = mem.Version{Major: 2, Minor: 13} // a memory fraction of 1 takes the limit away again
 )
 
 // What a snapshot holds tells its release, which no file states.

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any, Dict, List
 
 import pytest
+import torchversions  # after conftest, which names its folder
 
-from conftest import SOURCE, forkserver, observed_environment, torchversions
+from conftest import SOURCE, forkserver, observed_environment
 
 LIBRARY = Path(os.environ.get("HIGHTIDE_TEST_DEVICE", str(SOURCE.parents[2] / "device" / "lib")))
 torch = pytest.importorskip("torch", reason="needs torch: scripts/setup puts one in place")
