@@ -121,12 +121,12 @@ func (in *Input) againstGaps(s *mem.Series) string {
 	case s.Framework != "torch":
 		return ""
 	case p != nil && p.Facts["torch.hip"] != "":
-		return "Try PYTORCH_HIP_ALLOC_CONF=expandable_segments:True; a build for ROCm that lacks them warns and goes on " +
+		return "Set PYTORCH_HIP_ALLOC_CONF=expandable_segments:True; a build for ROCm that lacks them warns and goes on " +
 			"without."
 	case p != nil && p.Facts["torch.accelerator"] != "":
-		return "Try PYTORCH_ALLOC_CONF=expandable_segments:True, from PyTorch 2.9 on."
+		return "Set PYTORCH_ALLOC_CONF=expandable_segments:True, from PyTorch 2.9 on."
 	}
-	return "Try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."
+	return "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."
 }
 
 // sameAllocator is another quantity of the same allocator, or nil.

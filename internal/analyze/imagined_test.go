@@ -239,6 +239,37 @@ func TestVariations(t *testing.T) {
 	}
 }
 
+// TestTriedAdvice: no finding advises what was tried and is not enough; what fits is told with what it leaves.
+func TestTriedAdvice(t *testing.T) {
+	try := func(kind, what string, verdict mem.Verdict, room int64) mem.Try {
+		v := mem.GPUVerdict{Verdict: verdict, Headroom: mem.Some(room)}
+		return mem.Try{Kind: kind, What: what, GPUVerdict: v}
+	}
+	const setting = "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."
+	for _, test := range []struct {
+		tries       []mem.Try
+		oom, pieces string
+	}{
+		{nil, "general", setting},
+		{[]mem.Try{try("allocator", "expandable segments", mem.VerdictOOM, -1)},
+			"Use a GPU with more memory, or a smaller model, batch or sequence. Tried, and not enough: expandable segments.", ""},
+		{[]mem.Try{try("gpu", "on l4", mem.VerdictFits, 2<<30), try("allocator", "expandable segments", mem.VerdictOOM, -1)},
+			"Run it on l4 (2.00 GiB to spare): that was tried and fits. Tried, and not enough: expandable segments.", ""},
+		{[]mem.Try{try("batch", "batch 4 instead of 8", mem.VerdictTight, 1<<20),
+			try("allocator", "expandable segments", mem.VerdictFits, 1<<30)},
+			"Run it with batch 4 instead of 8 (tight, 1.00 MiB to spare), or with expandable segments (1.00 GiB to spare): " +
+				"each was tried and fits.",
+			"Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: that was tried and fits."},
+	} {
+		r := &report.Report{Findings: []report.Finding{{Kind: report.KindOOM, Label: mem.Imagined, Advice: "general"},
+			{Kind: report.KindFragmentation, Label: mem.Imagined, Advice: setting}}}
+		imagined.Complete(&report.Imagined{Tries: test.tries}, r)
+		if oom, pieces := r.Findings[0].Advice, r.Findings[1].Advice; oom != test.oom || pieces != test.pieces {
+			t.Errorf("%v:\n%s\n%s", test.tries, oom, pieces)
+		}
+	}
+}
+
 // TestImaginedGolden: the report of a program that does not fit, with what was tried.
 func TestImaginedGolden(t *testing.T) {
 	try := func(kind, what string, verdict mem.Verdict, used int64) mem.Frame {

@@ -42,7 +42,7 @@ func TestPreallocated(t *testing.T) {
 // TestGapsOnROCm: the setting that is named is the one that PyTorch for that device reads.
 func TestGapsOnROCm(t *testing.T) {
 	for fact, want := range map[string]string{"torch.hip": "PYTORCH_HIP_ALLOC_CONF",
-		"torch.accelerator": "Try PYTORCH_ALLOC_CONF", "torch.cuda": "PYTORCH_CUDA_ALLOC_CONF"} {
+		"torch.accelerator": "Set PYTORCH_ALLOC_CONF", "torch.cuda": "PYTORCH_CUDA_ALLOC_CONF"} {
 		run := mem.NewRun()
 		run.Add(mem.RunInfo{StartMono: 0})
 		run.Add(mem.Process{ID: 1, Role: "main", Facts: map[string]string{fact: "6.4"}})

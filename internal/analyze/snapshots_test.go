@@ -1,6 +1,7 @@
 package analyze
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -64,7 +65,39 @@ func TestSnapshotOfAnOOM(t *testing.T) {
 	if f := found[report.KindFragmentation]; f.Bytes.Or(0) != 1<<30 {
 		t.Errorf("fragmentation: %+v", f)
 	}
-	if !strings.Contains(r.Markdown(), "Who holds device 0") {
-		t.Error("the report has no table of who holds the device")
+	if text := r.Markdown(); strings.Count(text, "Who holds device 0") != 1 ||
+		!strings.Contains(text, "Who holds device 0 (oom.pickle, exit.pickle)") {
+		t.Errorf("what held the device at both moments is not told once: %s", text)
+	}
+}
+
+// TestLinesOfThePeakInSnapshots: what a snapshot of an imagined run holds stands beside the peak, each line once.
+func TestLinesOfThePeakInSnapshots(t *testing.T) {
+	row := func(line string, bytes int64) []report.Cell { return []report.Cell{line, "build", bytes, int64(2)} }
+	columns := []report.Column{report.TextColumn("site", "Line"), report.TextColumn("function", "Function"),
+		report.BytesColumn("bytes", "Holds", mem.Imagined), report.CountColumn("blocks", "Blocks")}
+	device := func(file string, rows ...[]report.Cell) report.Table {
+		return report.Table{Name: "device", Title: "Who holds device 0 (" + file + ")", Columns: columns, Rows: rows,
+			Subject: report.Subject{File: file, Number: mem.Some(int64(0))}}
+	}
+	r := &report.Report{Imagined: &report.Imagined{Devices: make([]mem.ImaginedDevice, 1)}, Tables: []report.Table{
+		{Name: "peak-lines", Columns: slices.Clone(columns), Rows: [][]report.Cell{row("a.py:3", 7), row("a.py:4", 5)}}}}
+	var held []heldIn
+	for _, file := range []string{"oom.pickle", "exit.pickle"} {
+		held = agreeing(held, device(file, row("a.py:3", 6), row("a.py:9", 1)))
+	}
+	if len(held) != 1 || !held[0].besidePeak(r) {
+		t.Fatalf("%+v", held)
+	}
+	peak := r.Tables[0]
+	want := [][]report.Cell{append(row("a.py:3", 7), int64(6)), append(row("a.py:4", 5), nil),
+		{"a.py:9", "build", nil, nil, int64(1)}}
+	if title := peak.Columns[4].Title; !slices.EqualFunc(peak.Rows, want, slices.Equal) ||
+		title != "in oom.pickle, exit.pickle" {
+		t.Errorf("%s: %v", title, peak.Rows)
+	}
+	r.Imagined.Devices = make([]mem.ImaginedDevice, 2)
+	if held[0].besidePeak(r) {
+		t.Error("the lines of two devices are told as one's")
 	}
 }

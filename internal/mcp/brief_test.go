@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"hightide/internal/engine"
+	"hightide/internal/fit"
 	"hightide/internal/mem"
 	"hightide/internal/store"
 )
@@ -61,6 +62,27 @@ func TestReportIsBrief(t *testing.T) {
 	answer, text, failed = ask("report", `{"full": true}`)
 	if all := len(answer["findings"].([]any)); failed || all <= some || answer["omitted"] != nil || len(text) < 4<<10 {
 		t.Errorf("full: %d findings, %v is left out, %d bytes of text", all, answer["omitted"], len(text))
+	}
+}
+
+// TestBriefAdviceIsWhole: what to set can be set, however long it is.
+func TestBriefAdviceIsWhole(t *testing.T) {
+	advice := "Set PYTORCH_CUDA_ALLOC_CONF=" + strings.Repeat("roundup_power2_divisions:[256:1,512:2,1024:4,>:8],", 12) +
+		"expandable_segments:True."
+	long := strings.Repeat("It was so. ", 200)
+	a := reportAnswer{Findings: []finding{{Title: long, Text: long, Advice: advice}}}
+	if text := a.brief(); len(a.Findings) != 1 || a.Findings[0].Advice != advice {
+		t.Errorf("%+v\n%s", a.Findings, text)
+	}
+}
+
+// TestFitTextIsWhole: the table of a fit is as wide as what stands in it.
+func TestFitTextIsWhole(t *testing.T) {
+	why := "CUDA error with PYTORCH_CUDA_ALLOC_CONF=" + strings.Repeat("roundup_power2_divisions:[256:1,512:2],", 12) +
+		"expandable_segments:True"
+	r := &fit.Result{Label: mem.Imagined, Device: "cuda", Trials: []fit.Trial{{Batch: 4, Problem: why}}}
+	if text := r.Text(plain); !strings.Contains(text, strings.TrimPrefix(why, "CUDA ")) {
+		t.Errorf("%s", text)
 	}
 }
 

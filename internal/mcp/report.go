@@ -72,7 +72,7 @@ func (a *reportAnswer) brief() string {
 	a.Command, a.Verdict = report.Shorten(a.Command, 300), report.Shorten(a.Verdict, 700)
 	for _, f := range found {
 		f.Title, f.Text = report.Shorten(f.Title, 160), report.Shorten(f.Text, 500)
-		f.Advice, f.File = report.Shorten(f.Advice, 300), report.Shorten(f.File, 200)
+		f.File = report.Shorten(f.File, 200) // advice is whole: half a setting is none
 		if a.Findings = append(a.Findings, f); a.size() > briefBytes {
 			a.Findings = a.Findings[:len(a.Findings)-1]
 			break

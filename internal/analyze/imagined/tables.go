@@ -32,12 +32,14 @@ func sentence(v *report.Imagined) []string {
 		}
 		asked, knows := v.Asked.Get()
 		switch {
+		case knows && !v.Used.Known(): // while it runs: what was in use is told at the end
+			text += fmt.Sprintf(", %v asked for of a device of %v", mem.Bytes(asked), v.Total)
 		case knows && v.Shortages > 1: // the peak and the last of them are two moments
 			text += fmt.Sprintf(" and %s more, %v in use of %v at most and %v asked for last", report.Times(v.Shortages-1),
 				used, v.Total, mem.Bytes(asked))
 		case knows:
 			text += fmt.Sprintf(", %v in use of %v and %v asked for", used, v.Total, mem.Bytes(asked))
-		default:
+		case v.Used.Known():
 			text += fmt.Sprintf(", %v in use of %v", used, v.Total)
 		}
 		return []string{text + fmt.Sprintf(" (%s)", v.Label), v.How, topHolder(v)}
@@ -490,8 +492,12 @@ func limited[T any](all []T, n int) []T { return slices.Clone(all[:min(len(all),
 func Complete(v *report.Imagined, r *report.Report) {
 	h := &r.Headline
 	for i := range r.Findings {
-		if f := &r.Findings[i]; f.Kind == report.KindOOM && f.Label == mem.Imagined {
+		switch f := &r.Findings[i]; {
+		case f.Label != mem.Imagined:
+		case f.Kind == report.KindOOM:
 			f.Advice = triedAdvice(v, f.Advice)
+		case f.Kind == report.KindFragmentation:
+			triedPieces(v, f)
 		}
 	}
 	var allocated, reserved, used mem.Optional
@@ -516,24 +522,55 @@ func triedAdvice(v *report.Imagined, general string) string {
 		switch {
 		case try.Kind == mem.TryMemory:
 		case try.Fits():
-			text := try.What
-			if room, ok := try.Headroom.Get(); ok {
-				text += fmt.Sprintf(" (%s, %v to spare)", verdictWord(try.Verdict), mem.Bytes(room))
-			}
-			fits = append(fits, text)
+			fits = append(fits, fittingTry(&try))
 		case try.Verdict == mem.VerdictOOM:
 			not = append(not, try.What)
 		}
 	}
-	if len(fits) == 0 && len(not) == 0 {
+	switch {
+	case len(fits) == 0 && len(not) == 0:
 		return general
+	case len(fits) == 0:
+		return "Use a GPU with more memory, or a smaller model, batch or sequence. Tried, and not enough: " +
+			strings.Join(not, ", ") + "."
 	}
-	text := ""
-	if len(fits) > 0 {
-		text = "Tried, and it fits with: " + strings.Join(fits, "; ") + "."
+	text := "Run it " + strings.Join(fits, ", or ") + ": "
+	if len(fits) == 1 {
+		text += "that was tried and fits."
+	} else {
+		text += "each was tried and fits."
 	}
 	if len(not) > 0 {
 		text += " Tried, and not enough: " + strings.Join(not, ", ") + "."
 	}
-	return strings.TrimSpace(text)
+	return text
+}
+
+// fittingTry is what to run the program with, or on, and what that leaves.
+func fittingTry(try *mem.Try) string {
+	text := try.What
+	if !strings.HasPrefix(text, "on ") && !strings.HasPrefix(text, "without ") {
+		text = "with " + text
+	}
+	room, ok := try.Headroom.Get()
+	switch {
+	case ok && try.Verdict == mem.VerdictFits:
+		text += fmt.Sprintf(" (%v to spare)", mem.Bytes(room))
+	case ok:
+		text += fmt.Sprintf(" (%s, %v to spare)", verdictWord(try.Verdict), mem.Bytes(room))
+	}
+	return text
+}
+
+// triedPieces is the advice against fragmentation, as far as it was tried.
+func triedPieces(v *report.Imagined, f *report.Finding) {
+	at := slices.IndexFunc(v.Tries, func(t mem.Try) bool { return t.Kind == "allocator" })
+	switch {
+	case at < 0:
+	case v.Tries[at].Fits():
+		f.Advice = strings.TrimSuffix(f.Advice, ".") + ": that was tried and fits."
+	case v.Tries[at].Verdict == mem.VerdictOOM:
+		f.Advice = ""
+		f.Text += " With " + v.Tries[at].What + " memory ran out too, as was tried."
+	}
 }

@@ -135,7 +135,8 @@ func cause(o *report.TraceOOM) (why, advice string) {
 		why = " One cached piece alone was large enough, so it belonged to another pool or stream."
 	case *o.WouldFit:
 		return " Together that is enough, but no piece alone was: fragmentation.",
-			"Try `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`, which joins free memory of different sizes (not verified)."
+			"Set `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True`, which joins free memory of different sizes. Whether it " +
+				"is enough was not tried."
 	default:
 		why = " All of it together was not enough."
 	}
@@ -199,5 +200,5 @@ func (s *Shortage) Scattered() *report.Finding {
 		Text: fmt.Sprintf("%v were cached and unused and %v free on the device, more than the %v asked for; the largest "+
 			"piece was %v.",
 			mem.Bytes(o.Cached.Or(0)), mem.Bytes(o.DeviceFree.Or(0)), o.Asked, mem.Bytes(o.LargestFree.Or(0))),
-		Advice: "Try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."}
+		Advice: "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."}
 }
