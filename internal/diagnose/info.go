@@ -295,6 +295,9 @@ func imagineAbility(p *pythons.Interpreter) Ability {
 	case p.Frameworks["torch"] == "" || p.CUDA == "":
 		return partly("this Python has no CUDA build of PyTorch; a command names its own",
 			"pip install torch; it needs no GPU")
+	case p.RuntimeInside:
+		return partly("torch "+p.Frameworks["torch"]+" of this Python has CUDA's runtime inside its own library; a command "+
+			"names its own", "install PyTorch 2.0 or newer")
 	}
 	return yes(fmt.Sprintf("hightide imagine runs torch %s on any GPU of the catalogue", p.Frameworks["torch"]))
 }

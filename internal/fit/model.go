@@ -14,7 +14,7 @@ import (
 
 // modelTrials starts the worker that builds the model once and forks for each trial.
 func modelTrials(ctx context.Context, o *Options, result *Result, host Host) (Try, func(), error) {
-	python, err := pythons.WithTorch(ctx, o.Python, o.Device != "cpu")
+	python, err := pythons.WithTorch(ctx, o.Python, o.Device)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -26,7 +26,9 @@ func TestRefusals(t *testing.T) {
 		"tensorflow": {`{"version":"3.12.1","frameworks":{"tensorflow":"2.20"}}`, "TensorFlow 2.20"},
 		"cpu":        {`{"version":"3.12.1","frameworks":{"torch":"2.15.0+cpu"}}`, "built for the CPU alone"},
 		"rocm":       {`{"version":"3.12.1","frameworks":{"torch":"2.15.0"},"hip":"7.0"}`, "built for ROCm"},
-		"cuda":       {`{"version":"3.12.1","frameworks":{"torch":"2.15.0"},"cuda":"13.0"}`, ""},
+		"inside": {`{"version":"3.10.13","frameworks":{"torch":"1.13.1"},"cuda":"11.7","runtime_inside":true}`,
+			"CUDA's runtime inside its own library"},
+		"cuda": {`{"version":"3.12.1","frameworks":{"torch":"2.15.0"},"cuda":"13.0"}`, ""},
 	} {
 		python := filepath.Join(t.TempDir(), "python3")
 		if err := os.WriteFile(python, []byte("#!/bin/sh\necho '"+c.answer+"'\n"), 0o755); err != nil {

@@ -331,6 +331,8 @@ func imaginable(p *pythons.Interpreter) (note string, err error) {
 	case p.CUDA == "":
 		return "", fail.Environment("install a CUDA build (pip install torch on Linux gives one; it needs no GPU)",
 			"torch %s of %s is built for the CPU alone", torch, p.Path)
+	case p.RuntimeInside:
+		return "", pythons.RuntimeInside(torch, p.Path)
 	}
 	var major, minor int
 	if n, _ := fmt.Sscanf(torch, "%d.%d", &major, &minor); n == 2 && (major < 2 || major == 2 && minor < 4) {
@@ -347,6 +349,9 @@ func (s *Session) usable(main *Result) error {
 	}
 	torch, other := "", ""
 	for _, p := range main.run.Processes {
+		if p.Facts["torch.runtime"] == "inside" {
+			return pythons.RuntimeInside(p.Frameworks["torch"], slices.Concat(p.Command, []string{"the program"})[0])
+		}
 		torch = cmp.Or(torch, p.Frameworks["torch"])
 		for name := range p.Frameworks {
 			if name != "torch" {

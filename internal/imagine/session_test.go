@@ -4,12 +4,15 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
+	"hightide/internal/fail"
 	"hightide/internal/launch"
 	"hightide/internal/mem"
 	"hightide/internal/observe"
+	"hightide/internal/report"
 )
 
 // kept is a sink that keeps what it gets.
@@ -103,5 +106,18 @@ func TestLargeWorldsWaitForNobody(t *testing.T) {
 	device := o.Helpers[len(o.Helpers)-1]
 	if got := device.Env["TORCH_NCCL_RANKS_PER_ROOT"]; got != "256" {
 		t.Errorf("ranks that share a root: %q", got)
+	}
+}
+
+// TestRuntimeInside: a script whose PyTorch keeps CUDA's runtime to itself is seen when it runs. The signal that ends it
+// is not the answer.
+func TestRuntimeInside(t *testing.T) {
+	run := mem.NewRun()
+	run.Processes = append(run.Processes, &mem.Process{Command: []string{"python", "train.py"},
+		Frameworks: map[string]string{"torch": "1.13.1"}, Facts: map[string]string{"torch.runtime": "inside"}})
+	main := &Result{run: run, Imagined: &report.Imagined{GPUVerdict: mem.GPUVerdict{Verdict: mem.VerdictFailed}}}
+	err := (&Session{}).usable(main)
+	if fail.Code(err) != fail.ExitEnvironment || !strings.Contains(err.Error(), "torch 1.13.1 of python has CUDA's runtime inside") {
+		t.Error(err)
 	}
 }

@@ -31,7 +31,9 @@ type Interpreter struct {
 	Frameworks   map[string]string `json:"frameworks,omitempty"`
 	CUDA         string            `json:"torch_cuda,omitempty"` // that torch was built for
 	ROCm         string            `json:"torch_rocm,omitempty"`
-	Problem      string            `json:"problem,omitempty"`
+	// RuntimeInside says that torch's own library has CUDA's runtime in it, as the wheels before 2.0 do.
+	RuntimeInside bool   `json:"torch_runtime_inside,omitempty"`
+	Problem       string `json:"problem,omitempty"`
 
 	prefix string
 }
@@ -39,7 +41,7 @@ type Interpreter struct {
 // probe prints what we want to know, with the standard library only. torch's version.py is read as
 // text: importing torch takes a second and hundreds of megabytes.
 const probe = `
-import json, re, sys, sysconfig
+import json, os, re, sys, sysconfig
 out = {"version": "%d.%d.%d" % sys.version_info[:3], "prefix": sys.prefix, "path": sys.executable,
        "free_threaded": bool(sysconfig.get_config_var("Py_GIL_DISABLED")), "frameworks": {}}
 try:
@@ -55,6 +57,10 @@ try:
         with open(folder + "/version.py") as f:
             for key, value in re.findall(r"^(cuda|hip)\b[^=\n]*= *'([^']*)'", f.read(), re.M):
                 out[key] = value
+        library = folder + "/lib/libc10_cuda.so"
+        if "cuda" in out and os.path.exists(library):
+            with open(library, "rb") as f:
+                out["runtime_inside"] = b"libcudart.so" not in f.read()
 except Exception as error:
     out["problem"] = str(error)
 print(json.dumps(out))
@@ -166,6 +172,7 @@ func (p *Interpreter) Ask(ctx context.Context) {
 		Frameworks   map[string]string `json:"frameworks"`
 		CUDA         string            `json:"cuda"`
 		HIP          string            `json:"hip"`
+		Inside       bool              `json:"runtime_inside"`
 		Problem      string            `json:"problem"`
 	}
 	if err == nil {
@@ -180,7 +187,7 @@ func (p *Interpreter) Ask(ctx context.Context) {
 	}
 	p.Version, p.FreeThreaded, p.Frameworks, p.Problem = answer.Version, answer.FreeThreaded, answer.Frameworks,
 		answer.Problem
-	p.CUDA, p.ROCm, p.prefix = answer.CUDA, answer.HIP, answer.Prefix
+	p.CUDA, p.ROCm, p.RuntimeInside, p.prefix = answer.CUDA, answer.HIP, answer.Inside, answer.Prefix
 }
 
 func problemOf(ctx context.Context, err error) string {
@@ -195,9 +202,16 @@ func problemOf(ctx context.Context, err error) string {
 	return err.Error()
 }
 
-// WithTorch is the path of the interpreter to build a model with: the one named, else the best that has torch. With
-// cuda a build for the CPU alone will not do.
-func WithTorch(ctx context.Context, named string, cuda bool) (string, error) {
+// RuntimeInside refuses a PyTorch whose calls of CUDA stay within its own library: no imaginary GPU would get them, and
+// a signal would end the program.
+func RuntimeInside(torch, where string) error {
+	return fail.Environment("install PyTorch 2.0 or newer into an environment of its own: its wheels load CUDA's runtime",
+		"torch %s of %s has CUDA's runtime inside its own library, where no imaginary GPU can stand in", torch, where)
+}
+
+// WithTorch is the path of the interpreter to build a model with: the one named, else the best that has torch. For
+// another device than "cpu" a build for the CPU alone will not do.
+func WithTorch(ctx context.Context, named, device string) (string, error) {
 	for _, p := range toTry(ctx, named) {
 		wanted := p.Source == "--python"
 		switch {
@@ -207,9 +221,11 @@ func WithTorch(ctx context.Context, named string, cuda bool) (string, error) {
 		case p.Frameworks["torch"] == "" && (wanted || p.Source == "$VIRTUAL_ENV"):
 			return "", fail.Environment("install torch there, or name another with --python", "%s has no torch", p.Path)
 		case p.Frameworks["torch"] == "":
-		case cuda && p.CUDA == "":
+		case device != "cpu" && p.CUDA == "":
 			return "", fail.Environment("install the CUDA build (it needs no GPU to be imagined), or use --device cpu",
 				"%s has torch %s, which was built without CUDA", p.Path, p.Frameworks["torch"])
+		case device == "imaginary" && p.RuntimeInside:
+			return "", RuntimeInside(p.Frameworks["torch"], p.Path)
 		default:
 			return p.Path, nil
 		}

@@ -19,9 +19,9 @@ import pytest
 from conftest import SOURCE, forkserver
 from hightide_agent.imagine import breakdown, settle, truncated
 from hightide_agent.imagine.mailbox import Mailbox
-from hightide_agent.imagine.reads import Reads
 from hightide_agent.imagine.steady import Steady
 from hightide_agent.imagine.together import Together
+from hightide_agent.imagine.undecided import Reads
 from hightide_agent.tracker import BACKWARD, DATA, EVALUATION, STEP
 
 pytest.importorskip("torch", reason="needs torch: scripts/setup puts one in place")
@@ -327,3 +327,25 @@ def test_nothing_is_changed_where_nothing_is_imagined(observe: Any) -> None:
         """
     )
     assert not result.main.all("written")
+
+
+@pytest.mark.parametrize(
+    ("version", "library", "told"),
+    [
+        ("1.13.1+cu117", b"\x7fELF...libc10.so\0librt.so.1\0", {"torch.runtime": "inside"}),
+        ("1.13.1", b"\x7fELF...libcudart.so.11.0\0", {}),  # of conda: a library of its own
+        ("2.0.1", None, {}),
+    ],
+)
+def test_a_runtime_of_cuda_inside_torch_is_told(
+    version: str, library: "bytes | None", told: "dict[str, str]", tmp_path: Path
+) -> None:
+    from hightide_agent import imagine
+
+    if library is not None:
+        (tmp_path / "lib").mkdir()
+        (tmp_path / "lib/libc10_cuda.so").write_bytes(library)
+    facts: "dict[str, str]" = {}
+    agent: Any = types.SimpleNamespace(fact=facts.__setitem__)
+    imagine._inside(agent, types.SimpleNamespace(__version__=version, __file__=str(tmp_path / "__init__.py")))
+    assert facts == told

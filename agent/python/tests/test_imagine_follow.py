@@ -8,7 +8,8 @@ from typing import Any, List
 
 import pytest
 
-from hightide_agent.imagine.follow import Use, follow, followed
+from hightide_agent.imagine.undecided.follow import follow, followed
+from hightide_agent.imagine.undecided.uses import Use
 
 FOUND: List[Use] = []
 FRAMES: List[Any] = []

@@ -24,7 +24,7 @@ sys.path.insert(0, sys.argv[1])
 from hightide_agent import frames, kept, oom, places, ran, reach, roots
 from hightide_agent.growth_lines import Place
 from hightide_agent.holders import Holders
-from hightide_agent.imagine import checks, follow, scopes
+from hightide_agent.imagine.undecided import checks, follow, scopes
 from hightide_agent.measure import Measure
 from hightide_agent.xla import donation
 gc.disable()

@@ -76,6 +76,7 @@ def install(training: Training, parts: Parts, watch: Callable[[str, Callable[[An
     from .ledger import Ledger
 
     agent = training.agent
+    _part(agent, "runtime inside", lambda: _inside(agent, parts.torch))
     _part(agent, "garbage", Collector(agent, lambda: training.tracker.device).install)
     atexit.register(settle)
     ledger = Ledger(agent, parts.torch)
@@ -114,6 +115,15 @@ def _values(ledger: Any, device: Any, torch: Any, watch: Any) -> None:
     from . import known, sizes
 
     sizes.install(ledger, device, known.install(device, torch, watch), torch)
+
+
+def _inside(agent: Agent, torch: Any) -> None:
+    """Say of a PyTorch before 2.0 that CUDA's runtime lies in its own library, where its calls do not reach the
+    imaginary device: a signal ends the program at the first one."""
+    if torch.__version__.startswith("1."):
+        with open(os.path.join(os.path.dirname(torch.__file__), "lib", "libc10_cuda.so"), "rb") as file:
+            if b"libcudart.so" not in file.read():
+                agent.fact("torch.runtime", "inside")
 
 
 def settle() -> None:

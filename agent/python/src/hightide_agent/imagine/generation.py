@@ -10,7 +10,7 @@ import functools
 from typing import Any, Callable, Dict
 
 from .ledger import Ledger
-from .reads import policy
+from .undecided import policy
 
 UNLIMITED = 256  # new tokens where nothing limits the length
 

@@ -118,7 +118,7 @@ class Known:
         self.kinds = frozenset(getattr(torch, kind) for kind in kinds if hasattr(torch, kind))
         self.twins = Twins(device, torch)
         self.plain = Plain(self.twins, torch)
-        self.reads: Any = None  # answers what the host reads and nobody knows: reads.py
+        self.reads: Any = None  # answers what the host reads and nobody knows: the room undecided
         self.even = False  # rows of a routing choose in turn
         self._here = threading.local()
         self._told = False

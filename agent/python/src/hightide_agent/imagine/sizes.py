@@ -18,7 +18,7 @@ from typing import Any, Callable, Dict, Optional
 from .device import Device
 from .known import Known
 from .ledger import Ledger
-from .reads import Reads, bits, policy
+from .undecided import Reads, bits, policy
 
 
 def install(ledger: Ledger, device: Device, known: Known, torch: Any) -> None:

@@ -18,9 +18,10 @@ import struct
 import sys
 from typing import Any, Dict, List, Optional, Tuple
 
-from ..places import caller, is_library
-from .follow import Use, followed, reader
-from .ledger import Ledger
+from ...places import caller, is_library
+from ..ledger import Ledger
+from .follow import followed, reader
+from .uses import Use
 
 SKEWED, EVEN = "all in one place", "spread evenly"  # of what a routing sends to its experts
 TURNS = 1000  # reads after which a loop that waits for a truth value gets the other one

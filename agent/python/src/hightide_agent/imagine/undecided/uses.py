@@ -1,13 +1,11 @@
-"""Where a number goes that the host has just read from the device: whether it can decide how much memory is taken.
+"""What a number decides in one function, read from the function's source.
 
-    the reading frame ─▶ the expression that reads (by its instruction) ─▶ what that stands in ─▶ a name ─▶ its uses
-                                                                              └ return ─▶ the caller's expression
+    the expression that reads (by its instruction) ─▶ what that stands in ─▶ a name ─▶ its uses
 
-Read from the source of the function that reads, and of those that get the number as its result. A size, a range, a
-slice or a branch is a use that decides; a number that is only summed up, compared in no branch, printed or logged
-decides nothing. What cannot be told is taken to decide for whole numbers. Floating-point numbers are followed into
-functions and methods of the program's own files, by the names of parameters, attributes and globals. Where they are
-compared, the result is followed as a whole number. Each place is looked at once.
+A size, a range, a slice or a branch is a use that decides. A number that is only summed up, compared in no branch,
+printed or logged decides nothing. Floating-point numbers are followed into functions and methods of the program's own
+files, by the names of parameters, attributes and globals. Where they are compared, the result is followed as a whole
+number.
 """
 
 from __future__ import annotations
@@ -16,59 +14,14 @@ import ast
 import sys
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
 
-from ..places import is_library
-from .checks import caught, exception, passes
-from .choices import Test, place
-from .scopes import callee, of, own_files, takes_back
-from .source import FUNCTIONS, function_of, is_parameter, local, parts, position, text_of, tree_of
+from ...places import is_library
+from ..source import FUNCTIONS, function_of, is_parameter, local, parts, text_of, tree_of
+from .checks import exception, passes
+from .comparison import Test, place
+from .scopes import callee, own_files
+from .words import ABOUT, ARRAYS, FINITE, GIVES, NUMBERS, READS, SIZES, STORES, TELLS
 
-DEEPEST = 6  # callers
 CALLEES = 3  # functions below each other that a number is given to
-
-TELLS = frozenset((
-    "print", "repr", "str", "format", "log", "debug", "info", "warning", "warn", "error", "exception", "critical",
-    "write", "writelines", "display", "echo", "set_postfix", "set_postfix_str", "set_description", "add_scalar",
-    "add_scalars", "log_metric", "log_metrics", "log_dict", "report", "isinstance", "type", "id", "hash", "len",
-))  # fmt: skip
-"""Functions that show a number, by the last part of their name."""
-NUMBERS = frozenset((
-    "int", "float", "bool", "abs", "max", "min", "round", "sum", "pow", "divmod", "complex", "mean", "sqrt",
-    "exp", "log1p", "log2", "log10", "isnan", "isinf", "isfinite", "floor", "ceil", "item", "tolist", "numpy",
-    "cpu", "detach", "long", "double", "array", "asarray", "sorted", "list", "tuple", "set", "dict", "zip",
-    "enumerate", "any", "all", "tensor", "as_tensor", "stack", "cat", "next",
-))  # fmt: skip
-"""Functions that make another number of it."""
-ARRAYS = ("np", "numpy", "math", "statistics", "scipy")
-"""Libraries whose functions do: np.percentile(scores, 99)."""
-FINITE = ("isnan", "isinf", "isfinite")
-STORES = frozenset((
-    "append", "extend", "add", "appendleft", "insert", "update", "setdefault", "put",
-))  # fmt: skip
-SIZES = frozenset((
-    "empty", "zeros", "ones", "full", "rand", "randn", "randint", "arange", "new_empty", "new_zeros", "new_ones",
-    "new_full", "view", "reshape", "expand", "repeat", "narrow", "split", "chunk", "pad", "resize_",
-    "repeat_interleave", "topk", "linspace", "eye", "tile", "unfold", "bytearray",
-))  # fmt: skip
-
-
-OF_TORCH = ("/torch/_tensor.py", "/torch/_ops.py", "/torch/functional.py")
-WRITES = (
-    "/torch/_tensor_str.py", "/torch/serialization.py", "/torch/storage.py", "/safetensors/torch.py",
-    "/torch/distributed/distributed_c10d.py",  # how long an object is that ranks send each other
-)  # fmt: skip
-ABOUT = frozenset((
-    "shape", "dtype", "device", "ndim", "itemsize", "nbytes", "is_cuda", "requires_grad", "layout", "size", "numel",
-    "dim", "stride", "data_ptr", "element_size", "is_contiguous", "grad", "untyped_storage", "is_floating_point",
-))  # fmt: skip
-"""What a tensor or an array is, whatever its numbers are."""
-GIVES = frozenset((
-    *NUMBERS, *TELLS, "equal", "allclose", "is_nonzero", "to", "copy_", "range", "index", "count", "remove", "filter",
-    "map", "reversed", "__bool__", "__int__", "__index__", "__float__", "__contains__", "deepcopy", "getattr",
-    "bincount", "multinomial", "unique", "nonzero", "masked_select",  # their sizes are asked for: sizes.py
-))  # fmt: skip
-"""Functions whose result is what they read, or an answer to it. Others that are not of Python read it for themselves,
-as one_hot does to know how many classes there are, or a script of TorchScript."""
-READS = ("item", "tolist", "int", "float", "bool", "cpu", "numpy", "any", "all")
 TESTS = (ast.If, ast.While, ast.Assert)
 MATCHES = (ast.Match, ast.match_case) if sys.version_info >= (3, 10) else ()
 DECIDING = (*TESTS, ast.IfExp, ast.BoolOp, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -90,51 +43,7 @@ class Use(NamedTuple):
 NOTHING = Use("", 0)
 
 
-def follow(frame: Any, floating: bool) -> Use:
-    """What the number decides that is being read in this frame."""
-    return followed(frame, floating)[0]
-
-
-def followed(frame: Any, floating: bool) -> Tuple[Use, Any]:
-    """As follow, with the frame in which it decides, or in which it is compared."""
-    test, at, stored = None, None, ""
-    for depth in range(DEEPEST):
-        if frame is None:
-            break
-        code = frame.f_code
-        key = (code, frame.f_lasti, floating, stored)
-        found = _seen.get(key)
-        if found is None:
-            found = _look(frame, floating, bool(depth), stored)
-            if found.passes is not None:
-                found = found._replace(caught=caught(found.raises, frame))
-            _seen[key] = found
-        if found.kind != "returned":
-            return (found, frame) if found.test is not None or test is None else (found._replace(test=test), at)
-        if found.test is not None and test is None:
-            test, at = found.test, frame
-        if not found.stored and takes_back(frame):
-            return NOTHING, frame
-        frame, stored = frame.f_back, found.stored
-    return (NOTHING if floating else Use("passed on", 0)), frame
-
-
-_seen: Dict[Tuple[Any, int, bool, str], Use] = {}
-
-
-def _look(frame: Any, floating: bool, result: bool, stored: str) -> Use:
-    """One frame. `result`: what is read came back from a call at this place; `stored`: in this parameter of it."""
-    code, line = frame.f_code, frame.f_lineno or 0
-    function = function_of(code)
-    if function is None:  # no source: an interpreter's prompt
-        return NOTHING if floating else Use("passed on", line)
-    tree = None if is_library(code.co_filename) else tree_of(code.co_filename)
-    return _Function(function, floating, tree, scopes=of(frame)).uses(
-        position(code, frame.f_lasti, line), result, stored
-    )
-
-
-class _Function:
+class Function:
     """The uses of a number in one function."""
 
     def __init__(self, function: Any, floating: bool, tree: Any = None, depth: int = 0, scopes: Any = ()) -> None:
@@ -217,7 +126,7 @@ class _Function:
                 continue
             for function in (tree, *(node for node in nodes if isinstance(node, FUNCTIONS))):
                 if function is not self.function:
-                    yield from _Function(function, True, tree, CALLEES).elsewhere(self.kept, shared)
+                    yield from Function(function, True, tree, CALLEES).elsewhere(self.kept, shared)
 
     def elsewhere(self, kept: Set[str], shared: Set[str]) -> Iterator[Use]:
         """What a number decides here that another function keeps as an attribute, or in a global."""
@@ -426,7 +335,7 @@ class _Function:
                 at = call.args.index(node)
                 keyword = names[at] if at < len(names) else arguments.vararg.arg if arguments.vararg else None
             if keyword is not None:
-                found.extend(_Function(function, True, tree, self.depth + 1, scopes).of_name(keyword))
+                found.extend(Function(function, True, tree, self.depth + 1, scopes).of_name(keyword))
         deciding = [use for use in found if use.kind not in ("", "returned")]
         if found and not deciding:  # it comes back, as it is or nearly so
             self.numbers.add(call)
@@ -527,16 +436,3 @@ def _last(function: Any) -> str:
 
 def _text(node: Any) -> bool:
     return isinstance(node, ast.JoinedStr) or isinstance(getattr(node, "value", None), str)
-
-
-def reader(frame: Any) -> Any:
-    """The innermost frame, from this one outwards, that is neither the agent's nor PyTorch's own reading; None: the
-    number is read to be printed, or saved."""
-    while frame is not None:
-        name = frame.f_code.co_filename
-        if name.endswith(WRITES):
-            return None
-        if "hightide_agent" not in name and not name.endswith(OF_TORCH):
-            return frame
-        frame = frame.f_back
-    return None

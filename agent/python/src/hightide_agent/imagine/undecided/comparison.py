@@ -1,6 +1,6 @@
 """Which number makes a comparison true, or false: so that both ways of a branch are tried.
 
-    if value < self.best:      the comparison, as follow.py found it; the frame that runs
+    if value < self.best:      the comparison, as uses.py found it; the frame that runs
         ─▶ candidates ─▶ the comparison's value with each ─▶ the first one that gives what is wanted
 
 Only plain arithmetic of numbers is worked out, from what names and attributes hold; nothing of the program is called.

@@ -7,9 +7,9 @@ import sys
 import types
 from typing import Any, Iterator, Optional, Sequence, Tuple
 
-from ..frames import variables
-from ..places import is_library
-from .source import function_of, position
+from ...frames import variables
+from ...places import is_library
+from ..source import function_of, position
 
 FILES = 20  # of the program's own that are looked through for a name
 

@@ -6,9 +6,9 @@ import ast
 import builtins
 from typing import Any, Optional
 
-from ..places import is_library
+from ...places import is_library
+from ..source import tree_of
 from .scopes import Unknown, held, of
-from .source import tree_of
 
 OUTWARDS = 12  # frames in which an exception may be caught
 
