@@ -7,7 +7,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from harness import A10, VERSIONS, DeviceTable, environment, forkserver, python, run, used_now
+from harness import A10, CACHE, LIBRARY, VERSIONS, DeviceTable, environment, forkserver, python, run, used_now
 
 H100 = "name=NVIDIA H100 80GB HBM3;slug=h100-sxm;memory=84929347584;cc=9.0;sms=132"
 EXTRA = """
@@ -70,6 +70,24 @@ class Libraries(unittest.TestCase):
         for version in VERSIONS:
             with self.subTest(version):
                 self.assertIn("done", run(script, version))
+
+    def test_each_order_of_cudnns_handle(self) -> None:
+        """PyTorch 2.11 to 2.14 bring cuDNN 9.19 to 9.24, whose handle begins otherwise than that of any release here."""
+        found = next((CACHE / "device").glob("lib/python3*/site-packages/nvidia/cudnn/lib"), None)
+        assert found, "no cuDNN 9.20: scripts/setup device"
+        script = (
+            "import torch\n"
+            "print(torch.backends.cudnn.version())\n"
+            "x, _ = torch.nn.LSTM(128, 256, 2, dropout=0.1).cuda()(torch.randn(8, 4, 128, device='cuda'))\n"
+            "x.sum().backward()\n"
+            "norm = torch.nn.Sequential(torch.nn.Conv2d(3, 16, 3), torch.nn.BatchNorm2d(16)).cuda()\n"
+            "norm(torch.randn(2, 3, 32, 32, device='cuda')).sum().backward()\n"
+            "print('done')\n"
+        )
+        with_cuda_12 = next((version for version in VERSIONS if version.startswith("2.9.")), None)
+        assert with_cuda_12, "no PyTorch 2.9: scripts/setup torches"
+        said = run(script, with_cuda_12, fresh=True, LD_LIBRARY_PATH=f"{LIBRARY.parent}:{found}")
+        self.assertEqual(said.split(), ["92000", "done"])
 
     def ranks(self, version: str, count: int, *what: str, **more: str) -> None:
         script = Path(__file__).with_name("libraries_ranks.py")
