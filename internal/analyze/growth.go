@@ -25,6 +25,7 @@ type growing struct {
 	points   int     // that tell so, see usage.Trend
 	kept     float64 // by the end
 	keptHalf float64 // half width of its 95 % interval
+	seen     float64 // bytes per step (or minute) in the sampled heap, where the sizes of the items say more; 0: not so
 	whole    float64 // of a cause whose lines are known: by how much its process grows as a whole, where that is much more
 	source   string  // "heap", "rss", "device"
 	label    mem.Label
@@ -73,6 +74,7 @@ func growth(in *Input, r *report.Report) {
 	tree, tested := in.totalGrowth()
 	in.totals = in.goingOn(tree)
 	in.growing = append(in.growing, in.unexplained(in.totals, causes)...)
+	in.sizedGrowth()
 	slices.SortStableFunc(in.growing, func(a, b growing) int {
 		if in.ends(&a) != in.ends(&b) { // what goes on comes first
 			return map[bool]int{true: 1, false: -1}[in.ends(&a)]
@@ -85,6 +87,7 @@ func growth(in *Input, r *report.Report) {
 	for i := range in.stopped {
 		r.Findings = append(r.Findings, in.stoppedFinding(&in.stopped[i]))
 	}
+	in.emptiedFindings(r)
 	in.growthTable(r)
 	in.headlineGrowth(r, tested)
 	if heaps == 0 && !tested {

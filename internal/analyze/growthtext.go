@@ -26,6 +26,9 @@ func (in *Input) growthFinding(g *growing) report.Finding {
 		f.Error = mem.Optional{}
 		f.Confidence = math.Round(f.Confidence*doubtOverTime*1000) / 1000
 	}
+	if g.halfWords() == "" {
+		f.Error = mem.Optional{}
+	}
 	if g.holder != nil {
 		f.Holder = g.holder.Name
 	}
@@ -85,20 +88,16 @@ func (g *growing) title(at mem.Location) string {
 // growthWords says what grows, how fast, by which evidence.
 func (in *Input) growthWords(g *growing, at mem.Location) string {
 	var b strings.Builder
-	amount := fmt.Sprintf("%s (%s, ± %v), %v%s by the end", g.rate(), g.label, bytesPer(g.half), bytesPer(g.kept),
+	amount := fmt.Sprintf("%s (%s%s), %v%s by the end", g.rate(), g.label, g.halfWords(), bytesPer(g.kept),
 		within(g.keptHalf))
-	quoted := ""
-	if text := in.source(at); text != "" {
-		quoted = ": `" + text + "`"
-	}
 	switch {
 	case g.holder != nil:
-		b.WriteString(in.holderWords(g, at, quoted))
+		b.WriteString(in.holderWords(g, at))
 		if g.graph {
 			fmt.Fprintf(&b, "Each keeps the autograd graph of its step, and with it the activations saved for backward: %s.",
 				amount)
 		} else {
-			fmt.Fprintf(&b, "It keeps %s.%s", amount, g.bySizes())
+			fmt.Fprintf(&b, "It keeps %s.%s%s", amount, g.bySizes(), g.seenOfIt())
 		}
 	case g.graph:
 		fmt.Fprintf(&b, "What the forward pass saves for backward is never freed: %s. Something keeps the autograd graph "+
@@ -116,7 +115,7 @@ func (in *Input) growthWords(g *growing, at mem.Location) string {
 	case at.Native:
 		fmt.Fprintf(&b, "Memory allocated inside %s%s is never freed: %s.", at.File, during(g.lines[0].Phase), amount)
 	default:
-		fmt.Fprintf(&b, "Memory allocated at %s%s%s is never freed: %s.%s", mem.LineName(at), quoted,
+		fmt.Fprintf(&b, "Memory allocated at %s%s%s is never freed: %s.%s", mem.LineName(at), in.quoted(at),
 			during(g.lines[0].Phase), amount, in.nothingSeen(g))
 	}
 	if g.minutes && len(g.lines) > 0 {
@@ -140,6 +139,9 @@ func (in *Input) growthWords(g *growing, at mem.Location) string {
 	}
 	b.WriteString(in.sinceSteps(g))
 	b.WriteString(in.boundWords(g))
+	if g.holder != nil && g.holder.EmptiedBy != "" && g.holder.Falls == 0 && !g.holder.Bound.Known() {
+		fmt.Fprintf(&b, " %s would empty it, and was not seen to while it grew.", g.holder.EmptiedBy)
+	}
 	b.WriteString(in.among(g))
 	return b.String()
 }
@@ -160,6 +162,14 @@ func (in *Input) sinceSteps(g *growing) string {
 // afterSteps is the part of a run without steps at its end that is worth a word.
 const afterSteps = 0.05
 
+// halfWords is ", ± 90.1 KiB"; empty of what was not measured, whose error is not known.
+func (g *growing) halfWords() string {
+	if g.label == mem.Estimated && g.half == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", ± %v", bytesPer(g.half))
+}
+
 // within is " ± 1.20 MiB"; empty where no error is known, or it is too small for a word.
 func within(half float64) string {
 	if half < 1 {
@@ -169,14 +179,8 @@ func within(half float64) string {
 }
 
 // holderWords says which container grows, and by how much.
-func (in *Input) holderWords(g *growing, at mem.Location, quoted string) string {
-	where := ""
-	if at.File != "" && g.holder.Where.Line > 0 {
-		where = fmt.Sprintf(" (%s%s)", mem.LineName(at), quoted)
-		if len(g.holder.Others) > 0 {
-			where = fmt.Sprintf(" (at %s: %s)", lineNames(g.holder), severalLines(g.holder))
-		}
-	}
+func (in *Input) holderWords(g *growing, at mem.Location) string {
+	where := in.atLine(g, at)
 	switch {
 	case slices.Contains(replacedKinds, g.holder.Kind):
 		return fmt.Sprintf("The %s `%s`%s is replaced again and again by a larger one that is made of it. ",
@@ -185,6 +189,25 @@ func (in *Input) holderWords(g *growing, at mem.Location, quoted string) string 
 		return fmt.Sprintf("The %s `%s`%s gets larger and larger. ", g.holder.Kind, g.holder.Name, where)
 	}
 	return fmt.Sprintf("The %s `%s`%s gains %s%s. ", g.holder.Kind, g.holder.Name, where, g.items(), contents(g.holder))
+}
+
+// atLine is " (train.py:11: `kept.append(x)`)", the statement that makes a container grow; empty where it is not known.
+func (in *Input) atLine(g *growing, at mem.Location) string {
+	switch {
+	case at.File == "" || g.holder.Where.Line <= 0:
+		return ""
+	case len(g.holder.Others) > 0:
+		return fmt.Sprintf(" (at %s: %s)", lineNames(g.holder), severalLines(g.holder))
+	}
+	return fmt.Sprintf(" (%s%s)", mem.LineName(at), in.quoted(at))
+}
+
+// quoted is ": `kept.append(x)`", the text of a line; empty where it is not known.
+func (in *Input) quoted(at mem.Location) string {
+	if text := in.source(at); text != "" {
+		return ": `" + text + "`"
+	}
+	return ""
 }
 
 // severalLines says what is known of the statements that may make a container grow.
@@ -205,6 +228,46 @@ func (g *growing) bySizes() string {
 	all.slope = rate
 	return fmt.Sprintf(" By the sizes of its newest items it is %s (%s): the sampler does not see all that a library "+
 		"allocates.", all.rate(), mem.Estimated)
+}
+
+// seenOfIt says how much of a growth that is told by the sizes of items the sampled heap shows.
+func (g *growing) seenOfIt() string {
+	if g.seen == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" That is by the sizes of its newest items, and the process grows as fast. The sampled heap shows "+
+		"%v of it: the sampler does not see all that a library allocates.", bytesPer(g.seen))
+}
+
+// sizedGrowth takes the rates of containers from the sizes of their items where the sampled heap shows much less, and
+// the growth of the process as a whole says that the sizes are right.
+func (in *Input) sizedGrowth() {
+	for i := range in.growing {
+		g := &in.growing[i]
+		if g.holder == nil || g.bySizes() == "" || len(g.shares) != 1 {
+			continue
+		}
+		rate := holderRate(*g.holder)
+		if whole := in.totalOf(g.process, g.minutes); whole < agrees*rate {
+			continue
+		}
+		g.kept, g.keptHalf = g.kept*rate/g.slope, 0
+		g.seen, g.slope, g.half, g.whole, g.label = g.slope, rate, 0, 0, mem.Estimated
+		g.shares = []share{{process: g.process, slope: rate}}
+	}
+}
+
+// agrees is the part of a rate that the growth of the whole process must have, so that the rate is believed.
+const agrees = 0.85
+
+// totalOf is how fast the host memory of a process grows as a whole; 0: not known, or not steadily.
+func (in *Input) totalOf(process uint32, minutes bool) float64 {
+	for _, t := range in.totals {
+		if t.process == process && t.source == "rss" && t.minutes == minutes {
+			return t.Slope
+		}
+	}
+	return 0
 }
 
 // lineNames is "train.py:10", or "train.py:10 or 12".

@@ -46,9 +46,31 @@ func (g *growing) saves(share float64) string {
 
 // withoutGraph keeps the values of what has a graph: the number of one element, the tensor of more.
 func (in *Input) withoutGraph(g *growing, at mem.Location, item string) string {
-	var write []string
-	var stays, all int64
-	for _, p := range g.holder.Parts {
+	write, stays, all := ungraphed(g.holder, item)
+	advice := toStore(write, at)
+	if len(write) == 0 {
+		return advice + g.saves(1)
+	}
+	saved, known := g.holder.Saved.Get()
+	if !known || stays == 0 {
+		return advice + g.saves(1)
+	}
+	advice += g.saves(float64(saved+all-stays) / float64(saved+all))
+	return advice + fmt.Sprintf(" The tensors themselves stay, %v an item.", mem.Bytes(stays))
+}
+
+// toStore says what to write in place of what has a graph.
+func toStore(write []string, at mem.Location) string {
+	if len(write) == 0 {
+		return fmt.Sprintf("Keep no graph: at %s store `.item()` of what is one number, and `.detach()` of other tensors. ",
+			mem.LineName(at))
+	}
+	return fmt.Sprintf("Keep the values, not the graph: at %s store %s. ", mem.LineName(at), strings.Join(write, " and "))
+}
+
+// ungraphed are expressions of the parts of an item without their graphs, with the bytes that stay so, and all.
+func ungraphed(h *mem.Holder, item string) (write []string, stays, all int64) {
+	for _, p := range h.Parts {
 		all += p.Storage
 		switch {
 		case p.GradFn == "":
@@ -60,18 +82,7 @@ func (in *Input) withoutGraph(g *growing, at mem.Location, item string) string {
 			stays += p.Storage
 		}
 	}
-	if len(write) == 0 {
-		return fmt.Sprintf("Keep no graph: at %s store `.item()` of what is one number, and `.detach()` of other tensors. "+
-			"%s", mem.LineName(at), g.saves(1))
-	}
-	advice := fmt.Sprintf("Keep the values, not the graph: at %s store %s. ", mem.LineName(at),
-		strings.Join(write, " and "))
-	saved, known := g.holder.Saved.Get()
-	if !known || stays == 0 {
-		return advice + g.saves(1)
-	}
-	advice += g.saves(float64(saved+all-stays) / float64(saved+all))
-	return advice + fmt.Sprintf(" The tensors themselves stay, %v an item.", mem.Bytes(stays))
+	return write, stays, all
 }
 
 // withoutBase copies views, so that what they are views of is freed.

@@ -49,6 +49,20 @@ func TestLessIsSampledThanIsHeld(t *testing.T) {
 	}
 }
 
+// TestSizesAgreeWithTheWhole: where the process as a whole grows as fast as the sizes of the items say, these are the
+// figure.
+func TestSizesAgreeWithTheWhole(t *testing.T) {
+	s := training(5, growsAt(40, 1*mem.MiB))
+	s.holders = []mem.Holder{holds("kept", 12, 3*mem.MiB)}
+	s.kinds = map[mem.Quantity]func(int) mem.Bytes{
+		mem.SeriesRSSShared: func(step int) mem.Bytes { return mem.Bytes(step) * 2 * mem.MiB }}
+	f := only(t, s.run())
+	if f.BytesPerStep.Or(0) != int64(3*mem.MiB) || f.Label != mem.Estimated || f.Error.Known() ||
+		!strings.Contains(f.Text, "The sampled heap shows 1.") || !strings.Contains(f.Advice, "saves 3.00 MiB per step") {
+		t.Errorf("%s: %s → %s", f.Title, f.Text, f.Advice)
+	}
+}
+
 // TestSeveralStatements: of those that may be it, the one that the allocation went through is named; else all of
 // them, and that it is not known.
 func TestSeveralStatements(t *testing.T) {

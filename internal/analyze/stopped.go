@@ -129,21 +129,16 @@ func (in *Input) grewBy(g *growing, at mem.Location) string {
 
 // grew is "The list `kept` (train.py:11: `kept.append(x)`) grew by".
 func (in *Input) grew(g *growing, at mem.Location) string {
-	quoted := ""
-	if text := in.source(at); text != "" {
-		quoted = ": `" + text + "`"
-	}
 	switch {
-	case g.holder != nil && at.File != "" && g.holder.Where.Line > 0:
-		return fmt.Sprintf("The %s `%s` (%s%s) gained %s%s, and grew by", g.holder.Kind, g.holder.Name, mem.LineName(at),
-			quoted, g.items(), contents(g.holder))
+	case g.holder != nil && oneBlock(*g.holder):
+		return fmt.Sprintf("The %s `%s`%s grew by", g.holder.Kind, g.holder.Name, in.atLine(g, at))
 	case g.holder != nil:
-		return fmt.Sprintf("The %s `%s` gained %s%s, and grew by", g.holder.Kind, g.holder.Name, g.items(),
-			contents(g.holder))
+		return fmt.Sprintf("The %s `%s`%s gained %s%s, and grew by", g.holder.Kind, g.holder.Name, in.atLine(g, at),
+			g.items(), contents(g.holder))
 	case at.Native:
 		return fmt.Sprintf("Memory allocated inside %s grew by", at.File)
 	}
-	return fmt.Sprintf("Memory allocated at %s%s grew by", mem.LineName(at), quoted)
+	return fmt.Sprintf("Memory allocated at %s%s grew by", mem.LineName(at), in.quoted(at))
 }
 
 func (in *Input) stoppedAdvice(g *growing, at mem.Location) string {

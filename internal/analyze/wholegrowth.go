@@ -41,10 +41,10 @@ func (in *Input) totalGrowth() (all []total, tested bool) {
 			least := max(leastTotal, in.leastShareOf(p.ID, m.source)*slices.Max(k.Y))
 			in.leastTold[m.source] = max(in.leastTold[m.source], least)
 			t := total{usage.TrendOf(k, usage.Noise{}, least), p.ID, m.source, m.device, c.minutes, 0, 0}
-			if t.Steady {
-				if sampled {
-					t.Refine(usage.Binned(ends.times, ends.values, from, to, usage.MostBins, c.at))
-				}
+			if t.Steady && sampled {
+				t.Refine(usage.Binned(ends.times, ends.values, from, to, usage.MostBins, c.at))
+			}
+			if t.Steady && t.Slope > t.Half { // a saw-tooth may rise by less than its error
 				passed := c.at(to) - c.at(from)
 				t.kept, t.keptHalf = keptOver(k, t.Slope, passed), t.Half*passed
 				all = append(all, t)

@@ -262,6 +262,12 @@ type Holder struct {
 	Bound    Optional `json:"bound_items,omitzero"`       // that it never has more of, where that is known
 	BoundBy  string   `json:"bound_by,omitempty"`         // what bounds it: "maxlen=10000"
 
+	// the line that empties it, as the source has it: "train.py:18"; empty: none is known
+	EmptiedBy string `json:"emptied_by,omitempty"`
+	// the most items that it was seen with before it fell, and how often it was seen to fall to half or less
+	Highest Optional `json:"highest_items,omitzero"`
+	Falls   int64    `json:"falls,omitempty"`
+
 	// the arrays of one item, those that keep most first; empty: none, or not known
 	Parts []HeldPart `json:"parts,omitempty"`
 	// living tensors that an item's graph saved for backward; absent: not known

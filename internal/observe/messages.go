@@ -70,6 +70,9 @@ type message struct {
 	Saved    mem.Optional   `json:"saved_bytes"`
 	Bound    mem.Optional   `json:"bound_items"`
 	BoundBy  string         `json:"bound_by"`
+	Emptied  string         `json:"emptied_by"`
+	Highest  mem.Optional   `json:"highest_items"`
+	Falls    int64          `json:"falls"`
 	Others   []mem.Location `json:"others"`
 	Ran      bool           `json:"ran"`
 	Text     string         `json:"text"`
@@ -164,7 +167,8 @@ func (r *Recorder) message(p *process, c *channel, record *shm.JSON) {
 		r.emit(mem.Holder{Process: p.ID, Time: at, Step: uint64(m.Step.Or(0)), Kind: m.Kind, Name: m.Name,
 			Where: mem.Location{File: m.File, Line: m.Line, Function: m.Function},
 			Items: m.Items, PerStep: m.PerStep, PerMin: m.PerMin, Contains: m.Contains, Tensors: m.Tensors, Graph: m.Graph,
-			Parts: m.Parts, Saved: m.Saved, Bound: m.Bound, BoundBy: m.BoundBy, Others: m.Others, Ran: m.Ran})
+			Parts: m.Parts, Saved: m.Saved, Bound: m.Bound, BoundBy: m.BoundBy, Others: m.Others, Ran: m.Ran,
+			EmptiedBy: m.Emptied, Highest: m.Highest, Falls: m.Falls})
 	case "bye":
 		if mark, ok := m.MaxRSS.Get(); ok {
 			p.bye = true

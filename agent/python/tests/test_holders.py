@@ -483,6 +483,39 @@ def test_innocents_are_not_accused(programs: Dict[str, Ring], case: str) -> None
     assert holders(programs[case]) == {}
 
 
+TEETH = {
+    "clear": ("outputs", "outputs = []", "outputs.append(y)", "outputs.clear()"),
+    "a new one": ("Metric.seen", "class Metric:\n    def __init__(self): self.seen = []\n"
+                  "    def reset(self): self.seen = []\nmetric = Metric()", "metric.seen.append(y)", "metric.reset()"),
+    "local": ("kept", "", "kept[i] = y", "kept = {}"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", TEETH)
+def test_what_is_emptied_each_epoch_is_told_as_that(observe: Any, case: str) -> None:
+    name, setup, adds, empties = TEETH[case]
+    ring: Ring = observe(
+        LOOP
+        + setup
+        + f"""
+def main():
+    i = 0
+    for epoch in range(40):
+        {empties if case == "local" else "pass"}
+        for step in range(25):
+            y = torch.zeros(64, 1024); train(fresh()); i += 1
+            {adds}
+        {empties if case != "local" else "pass"}
+main()
+"""
+    ).main
+    told = [holder for holder in ring.all("holder") if holder["name"] == name]
+    assert told and told[-1]["items_per_step"] == 0
+    assert told[-1]["falls"] >= 1 and 12 <= told[-1]["highest_items"] <= 25
+    assert told[-1]["emptied_by"].startswith("script.py:")
+    assert told[-1]["tensor_bytes"] == told[-1]["items"] * 64 * 1024 * 4
+
+
 def test_what_stops_is_taken_back(observe: Any) -> None:
     text = "kept = []\nfor i in range(220):\n    x = fresh(); train(x)\n    if i < 60: kept.append(x)\n"
     assert holders(observe(LOOP + text).main)["kept"]["items_per_step"] == 0.0

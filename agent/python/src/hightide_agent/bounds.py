@@ -1,5 +1,7 @@
 """How many entries a container has at most, where the program says so beside the statement that adds to it.
 
+Also what empties it: x.clear(), x[:] = [], or a new one in its place, x = [].
+
     del log[:-300]      log = log[-300:]      if len(log) > 300: log.pop(0)      while len(log) >= SIZE: log.popitem()
 
 A bound is told only where its number is known. What takes entries out under another condition is none.
@@ -13,10 +15,13 @@ import sys
 from types import ModuleType
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
-from .growth_lines import Sought, fits, grows, is_meant, path_to
+from .growth_lines import Sought, fits, grows, is_meant, of_another, path_to
 from .insides import copied, instance_dict
 from .sources import Node, nodes
 
+_EMPTY = frozenset(
+    ("list", "dict", "set", "bytearray", "deque", "defaultdict", "OrderedDict", "Counter", "BytesIO", "StringIO")
+)
 _DROPS = frozenset(("pop", "popleft", "popitem", "remove", "discard", "clear"))
 _OPERATORS: Dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv,
@@ -45,6 +50,49 @@ def cut(file: str, sought: Sought, of: Any) -> Optional[Cut]:
             if items is not None and items > 0:
                 found.append(Cut(items, at.node.lineno))
     return max(found, default=None)
+
+
+def emptied(file: str, sought: Sought) -> int:
+    """The first line of a file that empties it, or puts an empty one in its place later than at first; 0: none does."""
+    lines = [at.node.lineno for at in nodes(file) if _empties(at, sought)]
+    return min(lines, default=0)
+
+
+def _empties(at: Node, sought: Sought) -> bool:
+    node = at.node
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("clear", "truncate"):
+        return _fits(node.func.value, sought) and is_meant(at, sought, 3) and not of_another(at, sought)
+    targets: List[Any] = []
+    if isinstance(node, ast.Assign):
+        targets = node.targets if _is_empty(node.value) else []
+    elif isinstance(node, ast.AnnAssign) and node.value is not None:
+        targets = [node.target] if _is_empty(node.value) else []
+    elif isinstance(node, ast.Delete):
+        targets = [target for target in node.targets if _is_all(target)]
+    if not any(_fits(t.value if _is_all(t) else t, sought) for t in targets):
+        return False
+    later = any(_is_all(t) for t in targets) or at.in_loop or _is_later(at, sought)
+    return later and is_meant(at, sought, 3) and not of_another(at, sought)
+
+
+def _is_later(at: Node, sought: Sought) -> bool:
+    """Whether an assignment that is in no loop is not the first: that of a local is, each time its function runs."""
+    if not at.functions or sought.inside is not None:
+        return False
+    return at.functions[-1].name not in ("__init__", "__new__", "__post_init__", "__setstate__", "setup")
+
+
+def _is_empty(value: Any) -> bool:
+    """Whether an expression makes something empty."""
+    if isinstance(value, ast.Constant):
+        return value.value in ("", b"", None)
+    if isinstance(value, (ast.List, ast.Set, ast.Tuple)):
+        return not value.elts
+    if isinstance(value, ast.Dict):
+        return not value.keys
+    named = getattr(value, "func", None)
+    name = getattr(named, "attr", getattr(named, "id", ""))
+    return name in _EMPTY and (name in ("deque", "defaultdict") or not (value.args or value.keywords))
 
 
 def _beside(at: Node, grown: List[Node], sought: Sought) -> bool:

@@ -96,7 +96,7 @@ def _statements(file: str, every: List[Node], sought: Sought) -> List[Place]:
     for at in every:
         score = _score(at.node, sought)
         if score and is_meant(at, sought, score):
-            found.append((_place(file, at, score, sought), not _of_another(at, sought)))
+            found.append((_place(file, at, score, sought), not of_another(at, sought)))
     best = max((place.score for place, _ in found), default=0)
     if best < SURE:  # one stands for all
         return [next(place for place, _ in found if place.score == best)] if found else []
@@ -133,7 +133,7 @@ def grows(at: Node, sought: Sought) -> bool:
     return _score(at.node, sought) == 3 and is_meant(at, sought, 3)
 
 
-def _of_another(at: Node, sought: Sought) -> bool:
+def of_another(at: Node, sought: Sought) -> bool:
     """Whether it is an attribute of the objects of another class."""
     if not sought.klass or at.klass in ("", sought.klass):
         return False

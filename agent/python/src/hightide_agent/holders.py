@@ -15,11 +15,12 @@ from itertools import islice
 from time import process_time_ns, thread_time_ns
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
-from . import insides, sizes
+from . import insides, sizes, teeth
 from .agent import Agent
 from .costs import Costs
 from .insides import container_base, length, named, newest
 from .sizes import Reading
+from .teeth import Teeth
 
 if TYPE_CHECKING:  # most programs are over before the first scan
     from .costs import Held
@@ -47,6 +48,7 @@ MAX_TRAILS = 20_000
 NEWEST = 4  # items whose size stands for all
 LAST = 16  # items that are held against the statements that ran last
 WINDOWS = (2, 8, 32)  # steps for which statements are watched, until some were seen to run
+LEAST_TOOTH = 1 << 20  # bytes of what is emptied again and again, when it was fullest
 LEAST_PART = 0.05  # of the bytes added meanwhile, for a statement to count
 
 
@@ -108,6 +110,7 @@ class _Named:
         self._lately = lately
         self.sample: Any = None  # (found, reading) of the one that grows fastest, else of the last
         self._fastest = 0.0
+        self.tooth = teeth.NONE
 
     def add(self, found: Found, reading: Reading, rate: float, trail: _Trail) -> None:
         """One more of the name."""
@@ -153,6 +156,7 @@ class Holders:
         self._heap: Optional[Walk] = None
         self._windows = self._watched_until = 0
         self._grew: Dict[Told, int] = {}  # items of what the last scan reported
+        self._teeth = Teeth()
         self._asked = 0
         self.costs = Costs(self._device, process_time_ns if self.over_time else thread_time_ns)
 
@@ -240,6 +244,9 @@ class Holders:
         self.scans += 1
         if self.scans == SCANS:
             self.agent.fact("scans", "enough to see a container grow")
+        for told, name in named.items():
+            if name.objects == 1:
+                name.tooth = self._teeth.see(told, name.items)
         self._grew = {}
         self._tell(named, per_unit, at, in_time)
         self.costs.scanned(thread_time_ns() - began)
@@ -268,7 +275,7 @@ class Holders:
         deadline = thread_time_ns() + BUDGET_NS
         for told, name in sorted(named.items(), key=lambda item: (item[1].rate > 0, -item[1].rate)):
             stopped = self.reported.get(told, 0) > 0 and in_time and not name.rises
-            if name.rate > 0 or stopped:
+            if name.rate > 0 or stopped or name.tooth.falls >= teeth.FALLS:
                 self._report(name, name.rate * per_unit, at)
             if thread_time_ns() > deadline:
                 return
@@ -315,9 +322,11 @@ class Holders:
         if record is None:
             return
         self.reported[told] = rate
-        self._grew[told] = reading.items
+        if rate > 0:
+            self._grew[told] = reading.items
         record.update(type="holder", step=0 if self.over_time else at, name=found.name, items=name.items)
         record["items_per_minute" if self.over_time else "items_per_step"] = round(rate, 4)
+        record.update(name.tooth.told())
         self._say_where(record, told, name)
         if name.objects == 1:
             record.update(self._bound(told, found, reading))
@@ -338,6 +347,8 @@ class Holders:
         record: Dict[str, Any] = {"kind": kind, "contains": reading.contains, "graph": kind == "autograd graph"}
         if reading.contains == "byte":
             record["tensor_bytes"] = name.items
+            if rate <= 0 and name.tooth.falls and name.tooth.highest < LEAST_TOOTH:
+                return None
         elif not reading.replaced:
             items = newest_items(found.thing, NEWEST)
             measure = self._measured(items)
@@ -346,12 +357,18 @@ class Holders:
             small = rate * max(measure.total(), each) < self.small()
             if rate > 0 and small and not (measure.graph or unknown or found.kind):
                 return None
+            if rate <= 0 and told not in self.reported and not self._is_full(name.tooth, max(measure.total(), each)):
+                return None
             held = 0 if small and unknown else int(max(measure.data(), each) * name.items)
             record.update(self._described(told, items), graph=measure.graph)
             record["contains"] = reading.contains or (type(items[0]).__name__ if items else "")
             if held:
                 record["tensor_bytes"] = held
         return record
+
+    def _is_full(self, tooth: teeth.Tooth, each: float) -> bool:
+        """Whether what is emptied again and again had much in it."""
+        return tooth.highest * each >= LEAST_TOOTH
 
     def _candidates(self, told: Told, found: Found, reading: Reading) -> List[Place]:
         """Statements that may make it grow."""

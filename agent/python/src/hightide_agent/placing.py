@@ -60,20 +60,29 @@ def where(place: Place) -> Dict[str, Any]:
 
 
 def bound(found: Found, reading: Reading, places: List[Place]) -> Dict[str, Any]:
-    """Entries that it has at most, and what says so, in words of the record; empty: nothing is known to."""
+    """Entries that it has at most, and what says so, or what empties it, in words of the record; none: nothing does."""
     if reading.bound:
         return {"bound_items": reading.bound, "bound_by": reading.bound_by}
     if found.bound:
         return {"bound_items": found.bound, "bound_by": "maxsize=%d" % found.bound}
-    if reading.replaced or not _sure(places):
+    if not _sure(places):
         return {}
-    from .bounds import cut
+    from .bounds import cut, emptied
 
-    for file in dict.fromkeys(place.file for place in places):
-        least = cut(file, _sought(found, reading), found.of)
+    sought, files = _sought(found, reading), list(dict.fromkeys(place.file for place in places))
+    for file in files if not reading.replaced else ():
+        least = cut(file, sought, found.of)
         if least is not None:
-            return {"bound_items": least.items, "bound_by": "cut at %s:%d" % (file.rpartition("/")[2], least.line)}
+            return {"bound_items": least.items, "bound_by": "cut at " + _line_name(file, least.line)}
+    for file in files:
+        line = emptied(file, sought)
+        if line:
+            return {"emptied_by": _line_name(file, line)}
     return {}
+
+
+def _line_name(file: str, line: int) -> str:
+    return "%s:%d" % (file.rpartition("/")[2], line)
 
 
 def _sought(found: Found, reading: Reading) -> Sought:
