@@ -135,6 +135,9 @@ func TestArrayBySize(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	near(t, f, 256*mem.KiB, 0.01)
+	if kept := f.Bytes.Or(0); kept <= 70<<20 || strings.Contains(f.Text, "± 0 B") {
+		t.Errorf("%v at the end, of 70 MiB before: %s", mem.Bytes(kept), f.Text)
+	}
 	for name, holders := range map[string][]mem.Holder{
 		"taken back":    {seen(8e9, 40<<20, 1<<18), seen(9e9, 50<<20, 1<<18), seen(11e9, 50<<20, 0)},
 		"the same":      {seen(8e9, 40<<20, 1<<18), seen(10e9, 50<<20, 1<<18), seen(11e9, 50<<20, 1<<17)},

@@ -308,13 +308,17 @@ func keptByGraph(l growingLine) bool {
 // by a larger one that what its line holds is seldom seen whole. What lines were joined with is among known.
 func (in *Input) bySize(p *mem.Process, known []growing) (causes []growing) {
 	arena := p.Facts["tensorflow_arena"] != ""
+	c := in.clockOf(p.ID)
+	_, to := c.window(p, in.end)
 	for _, h := range in.holdersOf(p.ID) {
 		bytes := float64(h.Tensors.Or(0))
 		if !(arena && h.Contains == eagerTensor || oneBlock(h)) || bytes < leastHeap || used(known, h) ||
 			!in.growsToTheEnd(p, h) {
 			continue
 		}
-		causes = append(causes, growing{holder: &h, slope: holderRate(h), kept: bytes, points: scansThatAgree})
+		since := max(c.at(to)-c.at(h.Time), 0)
+		causes = append(causes, growing{holder: &h, slope: holderRate(h), kept: bytes + holderRate(h)*since,
+			points: scansThatAgree})
 	}
 	return causes
 }

@@ -483,6 +483,14 @@ def test_innocents_are_not_accused(programs: Dict[str, Ring], case: str) -> None
     assert holders(programs[case]) == {}
 
 
+def test_a_statement_on_the_line_of_its_test_is_not_said_to_run(observe: Any) -> None:
+    text = (
+        "kept = []\nfor i in range(120):\n    x = fresh(); train(x)\n    if i < 0: kept.append(x)\n    kept.append(x)\n"
+    )
+    holder = holders(observe(LOOP + text).main)["kept"]
+    assert holder["others"] and "ran" not in holder
+
+
 TEETH = {
     "clear": ("outputs", "outputs = []", "outputs.append(y)", "outputs.clear()"),
     "a new one": ("Metric.seen", "class Metric:\n    def __init__(self): self.seen = []\n"

@@ -64,6 +64,7 @@ class Place(NamedTuple):
     again: bool = False  # it is assigned what is made of itself
     last: int = 0  # line of the statement
     adds: str = ""  # type of what is added, where the text tells
+    tested: bool = False  # on the line of the test under which it stands, so that a line that ran need not be it
 
 
 class Sought(NamedTuple):
@@ -110,7 +111,8 @@ def _place(file: str, at: Node, score: int, sought: Sought) -> Place:
     score = score * 4 + 2 * bool(at.functions) + at.in_loop
     line = getattr(node, "lineno", 0)
     last = getattr(node, "end_lineno", None) or line
-    return Place(file, line, at.qualified, score, _made_of_itself(node, sought), last, _added(node))
+    tested = any(test.lineno == line for test in at.tests)
+    return Place(file, line, at.qualified, score, _made_of_itself(node, sought), last, _added(node), tested)
 
 
 def is_meant(at: Node, sought: Sought, score: int) -> bool:

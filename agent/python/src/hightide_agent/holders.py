@@ -392,7 +392,7 @@ class Holders:
             others = [place for place in places if place.line != best.line or place.file != best.file]
             if others:
                 record["others"] = [placing.where(other) for other in others[:MAX_LINES]]
-        if seen:
+        if seen and not any(place.tested for place in seen):
             record["ran"] = True
 
     def _added(self, told: Told, name: _Named, places: List[Place]) -> List[Place]:
