@@ -3,10 +3,6 @@
 import "uplot/dist/uPlot.min.css";
 import "./style/theme.css";
 import "./style/page.css";
-import "./style/tracks.css";
-import "./style/ranks.css";
-import "./style/learn.css";
-import "./style/print.css";
 import type { Report } from "./api";
 import { darkAtFirst, elsewhere, painted } from "./draw/paint";
 import type { Courses } from "./lib/bothcourses";
@@ -29,6 +25,7 @@ import { bar } from "./views/header";
 import { contents } from "./views/contents";
 import { teaching } from "./views/learn";
 import { shortNames, views } from "./views";
+import "./style/print.css";
 
 const app = document.getElementById("app")!;
 const raw = await embedded<Report | { compared: Compared }>("hightide-report");

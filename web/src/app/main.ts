@@ -6,14 +6,6 @@
 import "uplot/dist/uPlot.min.css";
 import "../style/theme.css";
 import "../style/page.css";
-import "../style/tracks.css";
-import "../style/ranks.css";
-import "../style/learn.css";
-import "../style/print.css";
-import "../style/app.css";
-import "../style/frame.css";
-import "../style/snapshots.css";
-import "../style/output.css";
 import { painted } from "../draw/paint";
 import { branch, type Branch } from "../state/store";
 import { chosenBar } from "../views/chosen";
@@ -36,6 +28,9 @@ import { keepPlace } from "./keepplace";
 import { keepScroll } from "./scrolled";
 import { appState, fromAddress, go, type State } from "./state";
 import { pages, type Shown } from "./views";
+import "./app.css";
+import "./frame/frame.css";
+import "../style/print.css";
 
 const place = document.getElementById("app")!,
   refused = await enter();

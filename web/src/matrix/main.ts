@@ -4,9 +4,6 @@
 
 import "../style/theme.css";
 import "../style/page.css";
-import "../style/learn.css";
-import "../style/print.css";
-import "../style/matrix.css";
 import { darkAtFirst, painted } from "../draw/paint";
 import { embedded } from "../lib/embedded";
 import { h } from "../views/dom";
@@ -14,6 +11,8 @@ import { bar } from "../views/header";
 import { teaching } from "../views/learn";
 import { Model, type Packed } from "./model";
 import { go, linked, opened, parts } from "./page";
+import "./matrix.css";
+import "../style/print.css";
 
 const app = document.getElementById("app")!;
 const packed = await embedded<Packed>("hightide-matrix");

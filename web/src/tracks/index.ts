@@ -33,6 +33,7 @@ import { clean, laneHeight, lastBefore, paintAxis } from "./paint";
 import { rangePanel } from "./range";
 import { isStill, moves, row, type Row } from "./rows";
 import type { Source } from "./source";
+import "./tracks.css";
 
 export interface Key {
   keys: string[];

@@ -18,7 +18,7 @@ import { waterfall } from "./waterfall";
 
 export type View = (report: Report, page: PageStore) => HTMLElement | null;
 
-/** The views in the order in which a page has them. Add yours here. */
+/** The views in the order in which a page has them: a folder each. Add yours here. */
 export const views: View[] = [
   header,
   cards,

@@ -1,4 +1,4 @@
-// The pages of the app. A page is one file and one line in pages.
+// The pages of the app. A page is one folder, with a style sheet of its own, and one line in pages.
 
 import type { Command } from "../frame/palette";
 import type { KeyGroup } from "../frame/keys";

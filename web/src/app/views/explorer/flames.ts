@@ -6,8 +6,16 @@ import { bytes, count } from "../../../lib/format";
 import { grow } from "../../../lib/icicle";
 import { patternOf } from "../../../state/selection";
 import { h } from "../../../views/dom";
-import { calledBy, choices, flame, plain, views, type Graph, type How } from "../../../views/flame";
-import { changeKey, graphOf } from "../../../views/flamediff";
+import {
+  calledBy,
+  choices,
+  flame,
+  plain,
+  views,
+  type Graph,
+  type How,
+} from "../../../views/flames/flame";
+import { changeKey, graphOf } from "../../../views/flames/difference";
 import { filtering, type Board } from "./board";
 import { source } from "./source";
 import { button } from "./tools";

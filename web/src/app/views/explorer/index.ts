@@ -5,7 +5,7 @@
 //	   └──▶ board ──▶ all panels, which ask the server for what they show
 
 import type { Block, Labels, OpenedDevice } from "../../../api";
-import "../../../style/explorer.css";
+import "./explorer.css";
 import { h, section } from "../../../views/dom";
 import { get } from "../../api";
 import { failure, givenUp } from "../../parts";

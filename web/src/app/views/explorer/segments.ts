@@ -4,7 +4,7 @@
 import type { MomentAnswer, MomentSegment } from "../../../api";
 import { bytes, count } from "../../../lib/format";
 import { h } from "../../../views/dom";
-import { tape, type Segment } from "../tape";
+import { tape, type Segment } from "../../panels/tape";
 import { filtering, type Board } from "./board";
 import { classOf } from "./colours";
 

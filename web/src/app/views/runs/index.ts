@@ -2,7 +2,7 @@
 // runs that are recorded just now.
 
 import type { Run } from "../../../api";
-import "../../../style/runs.css";
+import "./runs.css";
 import { count } from "../../../lib/format";
 import { explainer, h } from "../../../views/dom";
 import { post, runs as fetchRuns } from "../../api";

@@ -2,8 +2,8 @@
 // a slider moves. Both curves and both segment maps lie on one scale; they obey and set the
 // selection of the page.
 
-import "../../../style/explorer.css";
-import "../../../style/jobs.css";
+import "../explorer/explorer.css";
+import "../../../style/forms.css";
 import type { Side, WhatIf } from "../../../api";
 import { chart } from "../../../draw/chart";
 import { bytes, count } from "../../../lib/format";
@@ -18,6 +18,7 @@ import { curve } from "./curve";
 import { knobPanel, type Limit } from "./knobpanel";
 import { maps } from "./maps";
 import { searching } from "./searching";
+import "./whatif.css";
 
 function panel(app: App, id: string): Shown & { label: HTMLElement } {
   const settings = new Map<string, string>(),

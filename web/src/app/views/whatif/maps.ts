@@ -8,7 +8,7 @@ import { inkOf } from "../../../lib/categories";
 import { faint, theme } from "../../../draw/theme";
 import { h } from "../../../views/dom";
 import type { App } from "../../state";
-import { tape, type Tape } from "../tape";
+import { tape, type Tape } from "../../panels/tape";
 
 const rows = 12,
   leftOut = -2; // the category of a block that is not what is selected

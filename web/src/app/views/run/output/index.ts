@@ -12,6 +12,7 @@ import type { Feed } from "../feed";
 import type { Part, PartOf } from "..";
 import { rowView } from "./rows";
 import { outputOf } from "./source";
+import "./output.css";
 
 const mostCopied = 20_000,
   mostFound = 100_000,

@@ -1,0 +1,294 @@
+import type { Report, StackSet } from "../../api";
+import { bytes, duration, place, quantity } from "../../lib/format";
+import { figures, grow } from "../../lib/icicle";
+import { patternOf } from "../../state/selection";
+import type { PageStore } from "../../state/store";
+import { badge, h, section, type Child } from "../dom";
+import { calledBy, choices, flame, plain, type How } from "./flame";
+
+const restMs = 120;
+
+/** Device memory by call stack: the outermost call at the top, as wide as what it holds. */
+export function flames(report: Report, page: PageStore): HTMLElement | null {
+  const sets = setsOf(report, "device");
+  return sets.length
+    ? section(
+        "flames",
+        "Who holds the device's memory",
+        ...oneAtATime(
+          sets.map((s) => [`device ${s.device_number}`, s.file, () => picture(s, page)]),
+        ),
+      )
+    : null;
+}
+
+/**
+ * What the heap of a process held at a time, in ns since the run began; with from, only what it
+ * took after that.
+ */
+export type HeapAt = (process: number, at: number, from: number | undefined) => Promise<StackSet>;
+
+/**
+ * What a page gives that draws its panels again: how each picture was looked at, by its process,
+ * and who answers for a moment.
+ */
+export interface Again {
+  heapAt: HeapAt;
+  looks: Map<number, Look>;
+}
+interface Look {
+  how: How;
+  measure: string | undefined;
+  atMoment: boolean;
+}
+
+/**
+ * The heaps of processes by call stack: at their highest, at the end, what was freed again, and
+ * where it can be asked for at a moment that is chosen.
+ */
+export function heapFlames(report: Report, page: PageStore, again?: Again): HTMLElement | null {
+  const sets = setsOf(report, "heap");
+  return sets.length
+    ? section(
+        "heap-flames",
+        "Who holds the host's memory",
+        ...oneAtATime(
+          sets.map((s) => [s.of ?? s.title, undefined, () => picture(s, page, again)]),
+          "Process",
+        ),
+      )
+    : null;
+}
+
+const setsOf = (report: Report, name: string) =>
+  (report.stacks ?? []).filter(
+    (s) => s.name === name && (s.total_bytes > 0 || s.measures?.some((m) => m.total > 0)),
+  );
+
+function picture(set: StackSet, page: PageStore, again?: Again): HTMLElement {
+  const measures = set.measures?.filter((m) => m.total > 0) ?? [];
+  const title = h("span", {});
+  const sources = new Map(set.frames.map((f) => [place(f.file, f.line) + f.file, f.source]));
+  const before = again?.looks.get(set.process ?? 0);
+  let measure = measures.find((m) => m.name === before?.measure) ?? measures[0],
+    how = before?.how ?? plain,
+    atMoment = false,
+    chose: { set: StackSet; said: string } | null = null,
+    waiting = 0,
+    asked = 0,
+    first = before !== undefined;
+  const draw = () => {
+    again?.looks.set(set.process ?? 0, { how, measure: measure?.name, atMoment });
+    for (const [name, button] of tabs)
+      button.setAttribute(
+        "aria-pressed",
+        String(atMoment ? name === "moment" : name === measure?.name),
+      );
+    if (atMoment && chose) {
+      const { set: at, said } = chose;
+      title.textContent = said;
+      return graph.show(
+        {
+          title: said,
+          frames: at.frames,
+          root: grow(at, "bytes"),
+          figure: bytes,
+          ...(at.rest_bytes
+            ? { rest: `Stacks too small to draw have ${bytes(at.rest_bytes)} more.` }
+            : {}),
+        },
+        how,
+      );
+    }
+    const of = measure,
+      what =
+        of?.name === "bytes-time"
+          ? " on average"
+          : of?.name === "count"
+            ? " allocations"
+            : of?.name === "churn"
+              ? " freed again"
+              : "";
+    graph.show(
+      {
+        title: set.title,
+        frames: set.frames,
+        root: grow(set, figures[of?.name ?? ""] ?? "bytes"),
+        figure: (n) => quantity(n, of?.unit ?? "bytes") + what,
+        counted: set.name === "device" && of === measures[0],
+        ...(of?.rest
+          ? { rest: `Stacks too small to draw have ${quantity(of.rest, of.unit)} more.` }
+          : {}),
+      },
+      how,
+    );
+    title.textContent =
+      set.name === "heap" && of ? `${quantity(of.total, of.unit)}: ${of.title}` : set.title;
+    chosen.follow();
+  };
+  const changed = (to: Partial<How>) => {
+    how = { ...how, ...to };
+    draw();
+  };
+  const tab = (name: string, text: string, then: () => void): [string, HTMLButtonElement] => {
+    const button = h("button", { type: "button" }, text);
+    button.addEventListener("click", then);
+    return [name, button];
+  };
+  const tabs = measures.map((m) =>
+    tab(m.name, (set.name === "heap" ? shortOfHeaps : short)[m.name] ?? m.name, () => {
+      measure = m;
+      atMoment = false;
+      draw();
+    }),
+  );
+  const moment = tab("moment", "", () => {
+    atMoment = true;
+    draw();
+  })[1];
+  moment.hidden = true;
+  tabs.push(["moment", moment]);
+  const ask = (at: number | null, range: [number, number] | null) => {
+    const mine = ++asked,
+      [from, to] = range ?? [undefined, at ?? 0];
+    clearTimeout(waiting);
+    if (at === null && !range) {
+      moment.hidden = true;
+      chose = null;
+      if (atMoment) {
+        atMoment = false;
+        draw();
+      }
+      return;
+    }
+    waiting = window.setTimeout(
+      () =>
+        again!
+          .heapAt(set.process!, Math.round(to), from === undefined ? undefined : Math.round(from))
+          .then(
+            (got) => {
+              if (mine !== asked) return;
+              const read =
+                got.time_ns === undefined
+                  ? "before the first reading"
+                  : `at ${duration(got.time_ns)}`;
+              for (const f of got.frames) {
+                const text = sources.get(place(f.file, f.line) + f.file);
+                if (f.user && text) f.source = text;
+              }
+              chose = {
+                set: got,
+                said: range
+                  ? `${bytes(got.total_bytes)}: allocated after ${duration(range[0])}, ` +
+                    `still held ${read}`
+                  : `${bytes(got.total_bytes)}: bytes held ${read}`,
+              };
+              moment.textContent = range ? "kept of the stretch" : "at the moment";
+              moment.hidden = false;
+              atMoment = !first || before!.atMoment; // drawn again, it stays what it was
+              first = false;
+              draw();
+            },
+            () => {
+              if (mine === asked) {
+                moment.hidden = true;
+                chose = null;
+                atMoment = false;
+                draw();
+              }
+            },
+          ),
+      restMs,
+    );
+  };
+  const graph = flame({
+      change: changed,
+      find: (search) => page.set({ search: page.get().search === search ? "" : search }),
+    }),
+    chosen = choices(() => how, changed, ["order"]);
+  draw();
+  if (again) page.follow(["at", "range"], ({ at, range }) => ask(at, range));
+  page.follow(["line", "search"], ({ line, search }) => {
+    const pattern = patternOf(search);
+    graph.search(
+      line ? (f) => place(f.file, f.line) === line : pattern && ((f) => pattern.test(calledBy(f))),
+    );
+  });
+  return h(
+    "figure",
+    {},
+    h(
+      "figcaption",
+      {},
+      title,
+      set.name === "heap" && badge(set.label),
+      tabs.length > 2 &&
+        h(
+          "span",
+          { class: "switch", role: "group", "aria-label": "Measure" },
+          ...tabs.map(([, button]) => button),
+        ),
+    ),
+    chosen.element,
+    graph.element,
+  );
+}
+
+const short: Record<string, string> = {
+  bytes: "bytes held",
+  "bytes-time": "bytes × time",
+  count: "allocations",
+  churn: "churn",
+};
+const shortOfHeaps: Record<string, string> = {
+  bytes: "held at the peak",
+  end: "held at the end",
+  churn: "freed again",
+};
+
+/**
+ * One picture of several devices, with a button for each, which names the file where there are
+ * several. A picture is drawn when it is first looked at.
+ */
+export function oneAtATime(
+  pictures: [device: string, file: string | undefined, draw: () => HTMLElement][],
+  what = "Device",
+): Child[] {
+  if (pictures.length < 2) return pictures.map(([, , draw]) => draw());
+  const drawn: HTMLElement[] = [],
+    place = h("div", {}),
+    files = new Set(pictures.map(([, file]) => file)).size;
+  const show = (i: number) => place.replaceChildren((drawn[i] ??= pictures[i]![2]()));
+  show(0);
+  return [
+    h(
+      "p",
+      { class: "tabs" },
+      switcher(
+        what,
+        pictures.map(([device, file], i): [string, () => void] => [
+          files > 1 ? `${device} of ${file}` : device,
+          () => show(i),
+        ]),
+      ),
+    ),
+    place,
+  ];
+}
+
+/** Buttons of which one is on. */
+export function switcher(label: string, choices: [title: string, then: () => void][]): HTMLElement {
+  const buttons = choices.map(([title, then], i) => {
+    const button = h("button", { type: "button", "aria-pressed": String(i === 0) }, title);
+    button.addEventListener("click", () => {
+      buttons.forEach((b) => b.setAttribute("aria-pressed", String(b === button)));
+      then();
+    });
+    return button;
+  });
+  return h(
+    "span",
+    { class: "switch", role: "group", "aria-label": label },
+    ...(buttons as Child[]),
+  );
+}
