@@ -20,110 +20,7 @@ interface Card {
  * not observed.
  */
 export function cards(report: Report): HTMLElement | null {
-  const {
-    peak,
-    growth_bytes_per_step: growth,
-    growth_least_bytes: least,
-    ...head
-  } = report.headline;
-  const find = (...names: string[]) =>
-    names.map((n) => most(report.series.filter((s) => s.name === n))).find(Boolean);
-  const sized = (
-    title: string,
-    value: number | undefined,
-    note: string,
-    label: Label,
-    colour: string,
-    ...names: string[]
-  ): Card[] =>
-    value === undefined
-      ? []
-      : [{ title, value: bytes(value), note, label, series: find(...names), colour }];
-  const settled = head.complete && !(head.ended && toneOf(head.ended) === "bad");
-  const all: Card[] = [
-    ...sized(
-      "Host peak, PSS",
-      peak.host_pss_bytes,
-      "shared pages " +
-        `once${peak.host_pss_error_bytes ? `, ± ${bytes(peak.host_pss_error_bytes)}` : ""}`,
-      "estimated",
-      "pss",
-      "tree.pss",
-    ),
-    ...sized(
-      "Host peak, RSS",
-      peak.host_rss_bytes,
-      report.processes.length > 1 ? "shared pages once per process" : "resident memory",
-      "measured",
-      "rss",
-      "tree.rss",
-      "host.rss",
-    ),
-    ...sized("Heap peak", peak.heap_bytes, "live allocations", "sampled", "heap", "heap.live"),
-    ...sized(
-      "Device peak",
-      peak.device_used_bytes,
-      "in use on the device",
-      peak.label,
-      "device",
-      "device.used",
-      "device.process",
-    ),
-    ...sized(
-      "Allocated",
-      peak.allocated_bytes,
-      "by tensors, at the peak",
-      peak.label,
-      "allocated",
-      "allocator.allocated",
-    ),
-    ...sized(
-      "Reserved",
-      peak.reserved_bytes,
-      "by the allocator, at the peak",
-      peak.label,
-      "reserved",
-      "allocator.reserved",
-    ),
-    ...ofTrace(report),
-    ...(growth === undefined
-      ? []
-      : [
-          growth === 0
-            ? {
-                title: "Growth",
-                value: head.complete ? "not seen" : "not seen so far",
-                note:
-                  `steady growth${least === undefined ? "" : ` from ${bytes(least)} on`}, ` +
-                  "after warm-up",
-                ...(settled ? { tone: "good" } : {}),
-              }
-            : {
-                title: "Growth",
-                value: `${growth > 0 ? "+" : ""}${bytes(growth)}`,
-                note: "per step, after warm-up",
-                tone: growth > 0 ? "bad" : "good",
-              },
-        ]),
-    ...(head.step_time_ns === undefined || report.imagined
-      ? []
-      : [
-          {
-            title: "Step time",
-            value: duration(head.step_time_ns),
-            note: `median of ${count(head.steps)} steps`,
-          },
-        ]),
-    ...(head.duration_ns > 0 && !report.imagined
-      ? [
-          {
-            title: "Duration",
-            value: duration(head.duration_ns),
-            note: head.steps > 0 ? `${count(head.steps)} steps` : "no training step seen",
-          },
-        ]
-      : []),
-  ];
+  const all = [...peaks(report), ...ofTrace(report), ...growth(report), ...times(report)];
   if (all.length === 0) return null;
   return h(
     "div",
@@ -139,6 +36,104 @@ export function cards(report: Report): HTMLElement | null {
       ),
     ),
   );
+}
+
+/** The highest of each figure, with its curve where there is one. */
+function peaks({ headline: { peak }, processes, series }: Report): Card[] {
+  const find = (...names: string[]) =>
+    names.map((n) => most(series.filter((s) => s.name === n))).find(Boolean);
+  const card = (
+    title: string,
+    value: number | undefined,
+    note: string,
+    label: Label,
+    colour: string,
+    ...names: string[]
+  ): Card[] =>
+    value === undefined
+      ? []
+      : [{ title, value: bytes(value), note, label, series: find(...names), colour }];
+  const error = peak.host_pss_error_bytes ? `, ± ${bytes(peak.host_pss_error_bytes)}` : "",
+    shared = processes.length > 1 ? "shared pages once per process" : "resident memory",
+    { host_pss_bytes: pss, host_rss_bytes: rss, heap_bytes: heap } = peak,
+    { device_used_bytes: used, allocated_bytes: allocated, reserved_bytes: reserved } = peak,
+    { label } = peak;
+  return [
+    card("Host peak, PSS", pss, `shared pages once${error}`, "estimated", "pss", "tree.pss"),
+    card("Host peak, RSS", rss, shared, "measured", "rss", "tree.rss", "host.rss"),
+    card("Heap peak", heap, "live allocations", "sampled", "heap", "heap.live"),
+    card(
+      "Device peak",
+      used,
+      "in use on the device",
+      label,
+      "device",
+      "device.used",
+      "device.process",
+    ),
+    card(
+      "Allocated",
+      allocated,
+      "by tensors, at the peak",
+      label,
+      "allocated",
+      "allocator.allocated",
+    ),
+    card(
+      "Reserved",
+      reserved,
+      "by the allocator, at the peak",
+      label,
+      "reserved",
+      "allocator.reserved",
+    ),
+  ].flat();
+}
+
+/** Steady growth; none where there were too few steps to tell. */
+function growth({ headline: head }: Report): Card[] {
+  const { growth_bytes_per_step: perStep, growth_least_bytes: least } = head,
+    title = "Growth";
+  if (perStep === undefined) return [];
+  if (perStep !== 0)
+    return [
+      {
+        title,
+        value: `${perStep > 0 ? "+" : ""}${bytes(perStep)}`,
+        note: "per step, after warm-up",
+        tone: perStep > 0 ? "bad" : "good",
+      },
+    ];
+  const settled = head.complete && !(head.ended && toneOf(head.ended) === "bad"),
+    from = least === undefined ? "" : ` from ${bytes(least)} on`;
+  return [
+    {
+      title,
+      value: head.complete ? "not seen" : "not seen so far",
+      note: `steady growth${from}, after warm-up`,
+      ...(settled ? { tone: "good" } : {}),
+    },
+  ];
+}
+
+/** How long a step and the whole run took. */
+function times({ headline: head, imagined }: Report): Card[] {
+  if (imagined) return [];
+  const all: Card[] = [],
+    steps = `${count(head.steps)} steps`;
+  if (head.step_time_ns !== undefined)
+    all.push({
+      title: "Step time",
+      value: duration(head.step_time_ns),
+      note: `median of ${steps}`,
+    });
+  if (head.duration_ns > 0)
+    all.push({
+      title: "Duration",
+      value: duration(head.duration_ns),
+      note: head.steps > 0 ? steps : "no training step seen",
+    });
+  return all;
 }
 
 /** What a snapshot says of the device that leads. */

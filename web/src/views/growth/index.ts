@@ -31,83 +31,15 @@ const least = 8; // steps, for a picture that says something
 export function growth(report: Report, page: PageStore): HTMLElement | null {
   if (!report.processes.some((p) => shown(report, p.id).some((f) => f.points.length >= least)))
     return null;
-  const box = h("div", { class: "chart", role: "img" });
-  const legend = h("p", { class: "phases" }),
-    whose = h("span", { class: "hint" });
-  const of = () => leader(report, page.get().process);
-  const make = () => {
-    const colour = theme(),
-      some = shown(report, of());
-    const x = [...new Set(some.flatMap((f) => f.points.map((p) => p[0])))].sort((a, b) => a - b);
-    const series: uPlot.Series[] = [{}],
-      data: (number | null)[][] = [x];
-    for (const { figure, points, fit } of some) {
-      const at = new Map(points),
-        ink = colour(figure.colour);
-      series.push({
-        stroke: faint(ink, 0.75),
-        width: 0,
-        paths: () => null,
-        points: { show: true, size: points.length > 400 ? 3 : 5, width: 0, fill: faint(ink, 0.55) },
-      });
-      data.push(x.map((s) => at.get(s) ?? null));
-      if (fit) {
-        series.push({ stroke: ink, width: 2, points: { show: false } });
-        data.push(x.map((s) => (s >= fit.from ? fit.at(s) : null)));
-      }
-    }
-    const options: Omit<uPlot.Options, "width" | "height"> = {
-      padding: [10, 26, 0, 0],
-      legend: { show: false },
-      cursor: { drag: { x: true, y: false }, y: false, points: { show: false } },
-      scales: { x: { time: false }, y: { range: (_, low, high) => fromZero(low, high) } },
-      axes: [
-        axis({
-          values: (_, ticks) => ticks.map((t) => (Number.isInteger(t) ? count(t) : "")),
-          space: 64,
-          gap: 7,
-          size: 30,
-          label: "optimizer steps completed",
-          labelSize: 18,
-          labelFont: "12px system-ui, sans-serif",
-        }),
-        byteAxis(),
-      ],
-      series,
-      hooks: {
-        draw: [
-          (u) =>
-            selected(
-              u,
-              report.steps.filter((s) => s.process === of()),
-              page.get(),
-            ),
-        ],
-        ready: [
-          (u) =>
-            u.over.addEventListener("click", (e) => {
-              if (u.select.width > 0) return; // it ends a drag, which zooms
-              const wanted = u.posToVal(e.offsetX, "x"),
-                near = report.steps
-                  .filter((s) => s.process === of())
-                  .reduce<StepPoint | null>(
-                    (a, s) => (a && Math.abs(a.step - wanted) <= Math.abs(s.step - wanted) ? a : s),
-                    null,
-                  );
-              if (near) toggle(page, { at: near.time_ns });
-            }),
-        ],
-      },
-    };
-    return { options, data: data as uPlot.AlignedData };
-  };
+  const box = h("div", { class: "chart", role: "img" }),
+    legend = h("p", { class: "phases" }),
+    whose = h("span", { class: "hint" }),
+    of = () => leader(report, page.get().process);
   const describe = () => {
     const some = shown(report, of()),
-      p = report.processes.find((o) => o.id === of());
-    whose.textContent =
-      page.get().process === 0 && p && report.processes.length > 1
-        ? processName(p, report.processes)
-        : "";
+      p = report.processes.find((o) => o.id === of()),
+      every = page.get().process === 0 && report.processes.length > 1;
+    whose.textContent = every && p ? processName(p, report.processes) : "";
     legend.replaceChildren(
       ...some.map(({ figure, fit, label }) =>
         h(
@@ -119,14 +51,11 @@ export function growth(report: Report, page: PageStore): HTMLElement | null {
         ),
       ),
     );
-    box.setAttribute(
-      "aria-label",
-      "Memory at the end of each step: " +
-        `${some.map((s) => `${s.figure.title} ${s.label}`).join(", ")}`,
-    );
+    const figures = some.map((s) => `${s.figure.title} ${s.label}`).join(", ");
+    box.setAttribute("aria-label", `Memory at the end of each step: ${figures}`);
   };
   queueMicrotask(() => {
-    const drawn = chart(box, 270, make);
+    const drawn = chart(box, 270, () => plotted(report, page, of()));
     page.follow(["process"], () => {
       describe();
       drawn.redraw();
@@ -145,6 +74,64 @@ export function growth(report: Report, page: PageStore): HTMLElement | null {
         "A finding needs more than a slope: memory that is kept, and grows steadily.",
     ),
   );
+}
+
+/** The chart of a process: dots for the steps of each figure, and the line through them. */
+function plotted(report: Report, page: PageStore, process: number) {
+  const colour = theme(),
+    some = shown(report, process),
+    own = report.steps.filter((s) => s.process === process);
+  const x = [...new Set(some.flatMap((f) => f.points.map((p) => p[0])))].sort((a, b) => a - b);
+  const series: uPlot.Series[] = [{}],
+    data: (number | null)[][] = [x];
+  for (const { figure, points, fit } of some) {
+    const at = new Map(points),
+      ink = colour(figure.colour);
+    series.push({
+      stroke: faint(ink, 0.75),
+      width: 0,
+      paths: () => null,
+      points: { show: true, size: points.length > 400 ? 3 : 5, width: 0, fill: faint(ink, 0.55) },
+    });
+    data.push(x.map((s) => at.get(s) ?? null));
+    if (fit) {
+      series.push({ stroke: ink, width: 2, points: { show: false } });
+      data.push(x.map((s) => (s >= fit.from ? fit.at(s) : null)));
+    }
+  }
+  const options: Omit<uPlot.Options, "width" | "height"> = {
+    padding: [10, 26, 0, 0],
+    legend: { show: false },
+    cursor: { drag: { x: true, y: false }, y: false, points: { show: false } },
+    scales: { x: { time: false }, y: { range: (_, low, high) => fromZero(low, high) } },
+    axes: [
+      axis({
+        values: (_, ticks) => ticks.map((t) => (Number.isInteger(t) ? count(t) : "")),
+        space: 64,
+        gap: 7,
+        size: 30,
+        label: "optimizer steps completed",
+        labelSize: 18,
+        labelFont: "12px system-ui, sans-serif",
+      }),
+      byteAxis(),
+    ],
+    series,
+    hooks: {
+      draw: [(u) => selected(u, own, page.get())],
+      ready: [(u) => u.over.addEventListener("click", (e) => choose(u, own, e, page))],
+    },
+  };
+  return { options, data: data as uPlot.AlignedData };
+}
+
+/** A click chooses the moment of the nearest step. */
+function choose(u: uPlot, steps: StepPoint[], e: MouseEvent, page: PageStore): void {
+  if (u.select.width > 0) return; // it ends a drag, which zooms
+  const wanted = u.posToVal(e.offsetX, "x"),
+    away = (s: StepPoint) => Math.abs(s.step - wanted);
+  const near = steps.reduce<StepPoint | null>((a, s) => (a && away(a) <= away(s) ? a : s), null);
+  if (near) toggle(page, { at: near.time_ns });
 }
 
 /**
