@@ -21,7 +21,7 @@ const (
 
 // Variable is the environment variable that holds the settings. Every version of PyTorch reads it, and before
 // PYTORCH_ALLOC_CONF, which 2.9 already asks for and does not read.
-const Variable = "PYTORCH_CUDA_ALLOC_CONF"
+const Variable = mem.AllocConf
 
 // Settings are the knobs of PYTORCH_CUDA_ALLOC_CONF that move memory. The zero value is the default.
 type Settings struct {

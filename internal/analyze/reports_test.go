@@ -69,7 +69,7 @@ func reportOf(t *testing.T, r *testkit.Recording) string {
 	x := trace.Explaining{Report: report.New(), Options: o}
 	x.Report.Run.Label = mem.Measured
 	for _, file := range r.Run.Snapshots { // in the order in which they are written down
-		if err := x.Add(r.Snapshots[file.Name], file.Name, nil); err != nil {
+		if err := x.Add(trace.File{AllocatorSnapshot: r.Snapshots[file.Name], Name: file.Name}); err != nil {
 			return err.Error() + "\n"
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"hightide/internal/explore"
 	"hightide/internal/fail"
 	"hightide/internal/mem"
+	"hightide/internal/replay"
 	"hightide/internal/report"
 	"hightide/internal/store"
 	"hightide/internal/usage"
@@ -187,7 +188,7 @@ func (o *Opened) OfRun(ctx context.Context, id string) ([]OpenedSnapshot, error)
 	all := []OpenedSnapshot{}
 	decoded, _ := recordedSnapshots(run)
 	for k, s := range decoded {
-		all = append(all, o.add(OpenedSnapshot{ID: id + "-" + strconv.Itoa(k), Name: s.name, From: "run", Run: id}, id, k,
+		all = append(all, o.add(OpenedSnapshot{ID: id + "-" + strconv.Itoa(k), Name: s.Name, From: "run", Run: id}, id, k,
 			nil))
 	}
 	return all, nil
@@ -309,7 +310,7 @@ func (e *Engine) readInto(ctx context.Context, one *openedOne) error {
 		}
 		explorers[device] = explore.New(usage.FromTrace(s.AllocatorSnapshot, device, usage.Whole))
 	}
-	one.snapshot, one.stepEnds, one.explorers = s.AllocatorSnapshot, s.stepEnds, explorers
+	one.snapshot, one.stepEnds, one.explorers = s.AllocatorSnapshot, s.StepEnds, explorers
 	return nil
 }
 
@@ -423,8 +424,8 @@ func (o *Opened) Report(ctx context.Context, id string) (*report.Report, error) 
 	}
 	x := trace.Explaining{Report: report.New(), Options: trace.Options{Top: 20, Pictures: true,
 		Columns: pictureColumns / max(1, len(read.explorers)),
-		Several: len(read.explorers) > 1, Advise: o.engine.adviseOOM}}
-	if err := x.Add(read.snapshot, read.info.Name, read.stepEnds); err != nil {
+		Several: len(read.explorers) > 1, Replayer: replay.Adviser{Workers: o.engine.Runtime.Cores}}}
+	if err := x.Add(trace.File{AllocatorSnapshot: read.snapshot, Name: read.info.Name, StepEnds: read.stepEnds}); err != nil {
 		return nil, err
 	}
 	if err := x.Finish(); err != nil {

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -63,7 +62,7 @@ func analyzed(run *mem.Run, source func(file string, line int) string) *report.R
 		Profiles: map[string]*mem.Profile{}}
 	decoded, failed := recordedSnapshots(run)
 	for _, s := range decoded {
-		options.Snapshots[s.name] = s.AllocatorSnapshot
+		options.Snapshots[s.Name] = s.AllocatorSnapshot
 	}
 	failed = append(failed, recordedProfiles(run, options.Profiles)...)
 	r := analyze.Analyze(run, options)
@@ -114,7 +113,7 @@ const pictureColumns = 1200
 // its own analyses where it is the only reference.
 func (e *Engine) Explain(ctx context.Context, refs []string, o trace.Options) (*report.Report, error) {
 	defer e.Runtime.TuneTo(launch.Explaining)()
-	o.Advise = e.adviseOOM
+	o.Replayer = replay.Adviser{Workers: e.Runtime.Cores}
 	x := trace.Explaining{Report: report.New()}
 	var names []string
 	var kinds []trace.FileKind
@@ -154,7 +153,7 @@ func (e *Engine) Explain(ctx context.Context, refs []string, o trace.Options) (*
 		o.Several = len(refs) > 1 || len(snapshots) > 1
 		x.Options = o
 		for _, s := range snapshots {
-			if err := x.Add(s.AllocatorSnapshot, s.name, s.stepEnds); err != nil {
+			if err := x.Add(s); err != nil {
 				return nil, fail.Input("hightide explain --help says what can be chosen", "%w", err)
 			}
 		}
@@ -196,15 +195,6 @@ func unanswered(o *trace.Options, files []trace.FileKind) error {
 	return nil
 }
 
-// adviseOOM says which settings would have avoided an out-of-memory, in words and for programs.
-func (e *Engine) adviseOOM(s *mem.AllocatorSnapshot, device int) (string, any) {
-	advice, err := replay.Advise(s, device, e.Runtime.Cores)
-	if err != nil || advice == nil {
-		return "", nil // such a trace cannot be replayed
-	}
-	return advice.Text(), advice
-}
-
 // Rules reads a file of category rules; "" is none.
 func Rules(path string) ([]usage.CategoryRule, error) {
 	if path == "" {
@@ -238,19 +228,16 @@ func (e *Engine) Replay(ctx context.Context, refs []string, o replay.Options) (*
 	return replay.Run(ctx, sources, o)
 }
 
-// rankOf finds the rank in the name of a run's snapshot; a later one of a rank replaces the earlier.
-var rankOf = regexp.MustCompile(`rank\d+`)
-
-// histories are the snapshots of a file, or the last of each rank of a run, that hold an allocator's history.
+// histories are the snapshots of a file, or the last of each process of a run, that hold an allocator's history.
 func (e *Engine) histories(ctx context.Context, ref string) ([]replay.Source, error) {
 	_, all, err := e.snapshotsOf(ctx, ref)
 	if err != nil {
 		return nil, err
 	}
-	last := map[string]snapshot{}
+	last := map[uint32]snapshot{}
 	for _, s := range all {
 		if len(s.Traces) > 0 {
-			last[rankOf.FindString(s.name)] = s
+			last[s.Process] = s
 		}
 	}
 	if len(last) == 0 {
@@ -259,12 +246,12 @@ func (e *Engine) histories(ctx context.Context, ref string) ([]replay.Source, er
 			"%s cannot be replayed: it holds no history of an allocator", ref)
 	}
 	var sources []replay.Source
-	for _, rank := range slices.Sorted(maps.Keys(last)) {
+	for _, process := range slices.Sorted(maps.Keys(last)) {
 		name := ref
 		if len(last) > 1 {
-			name = ref + " " + last[rank].name
+			name = ref + " " + last[process].Name
 		}
-		sources = append(sources, replay.Source{Name: name, Snapshot: last[rank].AllocatorSnapshot})
+		sources = append(sources, replay.Source{Name: name, Snapshot: last[process].AllocatorSnapshot})
 	}
 	return sources, nil
 }
@@ -478,7 +465,7 @@ func (e *Engine) measured(ctx context.Context, ref string) (budget.Found, error)
 				of = fmt.Sprintf("device %d", device)
 			}
 			if len(all) > 1 {
-				of = strings.TrimPrefix(of+" of "+s.name, " of ")
+				of = strings.TrimPrefix(of+" of "+s.Name, " of ")
 			}
 			if err := found.Device(s.AllocatorSnapshot, device, ref, of); err != nil {
 				return nil, err

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"hightide/internal/analyze/trace"
 	"hightide/internal/fail"
 	"hightide/internal/format"
 	"hightide/internal/format/stacks"
@@ -211,11 +212,7 @@ func lastLine(text []byte) string {
 }
 
 // snapshot is an allocator snapshot, with what it is called and what its run knows of it.
-type snapshot struct {
-	*mem.AllocatorSnapshot
-	name     string
-	stepEnds []int64 // as recorded, ns of the wall clock
-}
+type snapshot = trace.File
 
 // Message is a pasted out-of-memory message, explained in sentences. It is an error where a report was asked for.
 type Message []string
@@ -227,7 +224,7 @@ func (m Message) Error() string { return strings.Join(m, " ") }
 func (s *source) snapshots() (all []snapshot, err error) {
 	switch {
 	case s.Snapshot != nil:
-		all = []snapshot{{s.Snapshot, fileName(s.ref), nil}}
+		all = []snapshot{{AllocatorSnapshot: s.Snapshot, Name: fileName(s.ref)}}
 	case s.Recording != nil:
 		all, _ = recordedSnapshots(s.Recording)
 	case len(s.Words) > 0:
@@ -256,7 +253,7 @@ func (e *Engine) snapshotsOf(ctx context.Context, ref string) (*source, []snapsh
 
 // addOwners adds what the agent wrote beside a snapshot (docs/formats/imagined.md), if it did.
 func addOwners(s snapshot, open opener) error {
-	name := s.name + ".owners.json"
+	name := s.Name + ".owners.json"
 	file, err := open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -285,7 +282,8 @@ func recordedSnapshots(run *mem.Run) (all []snapshot, failed []error) {
 		if l := run.Info.Label; l == mem.Imagined || l == mem.Replayed {
 			s.Label = l
 		}
-		all = append(all, snapshot{s, file.Name, stepEnds(run, file.Process)})
+		all = append(all, snapshot{AllocatorSnapshot: s, Name: file.Name, StepEnds: stepEnds(run, file.Process),
+			Process: file.Process})
 	}
 	return all, failed
 }

@@ -206,7 +206,7 @@ func TestPeakWays(t *testing.T) {
 func explained(t *testing.T, s *mem.AllocatorSnapshot, file string, o trace.Options) *report.Report {
 	t.Helper()
 	x := trace.Explaining{Report: report.New(), Options: o}
-	if err := x.Add(s, file, nil); err != nil {
+	if err := x.Add(trace.File{AllocatorSnapshot: s, Name: file}); err != nil {
 		t.Fatal(err)
 	}
 	return x.Report

@@ -128,7 +128,7 @@ func (v *Verdict) spareText(setup *allocator.Setup) string {
 	switch limit := setup.Limit(); {
 	case !known:
 		return "."
-	case mem.Bytes(bytes) < limit/leastSpare:
+	case mem.Bytes(bytes) < limit/mem.LeastSpare:
 		return fmt.Sprintf(", but with only %v to spare of %v: too little to go on.", mem.Bytes(bytes), limit)
 	default:
 		return fmt.Sprintf(", %v to spare.", mem.Bytes(bytes))

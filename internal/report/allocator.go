@@ -192,7 +192,7 @@ type TraceOOM struct {
 	Frames      []mem.Location `json:"frames" nullable:"true" doc:"The stack of the request, innermost first; null: not recorded."`
 	Failures    int            `json:"failures" doc:"How many requests failed, of which this is the last."`
 	Advice      string         `json:"advice,omitempty" doc:"Settings that avoid it, verified by replay."`
-	Replayed    any            `json:"replayed,omitempty" doc:"The settings that were tried, and what became of them."`
+	Replayed    *mem.Advice    `json:"replayed,omitempty" doc:"The settings that were tried, and what became of them."`
 }
 
 // Accuracy compares what the rules say with what the program said, for the blocks whose owner it named

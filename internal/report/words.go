@@ -16,6 +16,14 @@ func UpperFirst(s string) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
+// LowerFirst goes on with a sentence after a comma or a colon.
+func LowerFirst(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToLower(s[:1]) + s[1:]
+}
+
 // FirstLine is the first line of a text, without its full stop and not longer than limit.
 func FirstLine(s string, limit int) string {
 	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")

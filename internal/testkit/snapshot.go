@@ -30,12 +30,12 @@ type madeBlock struct {
 }
 
 // newSnapshotText begins one: "snapshot exit.pickle process=1 device=0 label=measured total=24GiB". With history=no,
-// it has no trace.
+// it has no trace. Its events are a millisecond apart from begin=1h on, counted from the year 2001.
 func newSnapshotText(words []string) *snapshotText {
 	set := settings(words[2:])
 	device := int(number(set["device"]))
 	version, _ := mem.ParseVersion(set["version"])
-	t := &snapshotText{set: set, blocks: map[string]*madeBlock{}, time: 1e18,
+	t := &snapshotText{set: set, blocks: map[string]*madeBlock{}, time: 1e18 + number(set["begin"]),
 		s: &mem.AllocatorSnapshot{Format: "torch-pickle", Label: mem.Label(cmp.Or(set["label"], "measured")),
 			Versions: mem.Versions{First: version, Last: version}}}
 	t.s.Stacks.Add(nil)

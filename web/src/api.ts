@@ -15,6 +15,50 @@ export interface Accuracy {
   owned_bytes: number;
 }
 
+export interface Advice {
+  /** Bytes that were asked for. */
+  asked_bytes: number;
+  /** Bytes that the allocator had on the device then. */
+  capacity_bytes: number;
+  /** The event of the request. */
+  event: number;
+  /** Whether the model places every block where the record has it. */
+  exact: boolean;
+  /** Whether no setting can do. */
+  hopeless: boolean;
+  /**
+   * Where none can: bytes by which what is in use, in one piece, and the request are more than
+   * there are.
+   */
+  lacking_bytes?: number;
+  /**
+   * Whether the device had room: a memory limit was set, of which capacity_bytes is the lower
+   * bound.
+   */
+  memory_limit: boolean;
+  /** The least capacity that serves the request under the recorded settings, in bytes. */
+  needed_bytes: number;
+  /** Whether it runs out of memory at this very event under the recorded settings. */
+  reproduced: boolean;
+  /** The settings that were tried, those that avoid it first, the simplest first. */
+  tries: AdviceTry[];
+}
+
+export interface AdviceTry {
+  /** The settings, as PYTORCH_CUDA_ALLOC_CONF has them. */
+  alloc_conf: string;
+  /** How often the cache had to be emptied first. */
+  alloc_retries: number;
+  /** Whether they avoid it, in every order in which addresses may turn out. */
+  avoids: boolean;
+  /** Whether they avoid it in some of those orders only. */
+  depends_on_addresses?: boolean;
+  /** Bytes reserved at most, up to the request. */
+  peak_reserved_bytes: number;
+  /** How often the device was asked for segments or given them back. */
+  segment_calls: number;
+}
+
 export interface Allocator {
   /** The moment explained. */
   at: TracePeak;
@@ -2224,7 +2268,7 @@ export interface TraceOOM {
   /** Whether the file's settings limit the process to a part of the device. */
   limited?: boolean;
   /** The settings that were tried, and what became of them. */
-  replayed?: unknown;
+  replayed?: Advice;
   /** Bytes reserved then. */
   reserved_bytes?: number;
   /**

@@ -47,8 +47,7 @@ type Options struct {
 	Asked []string
 	Flame string // of Flames: also as a table; "": none
 
-	// Advise says which settings would have avoided the failed request of a device, in words and for programs.
-	Advise func(s *mem.AllocatorSnapshot, device int) (words string, all any)
+	Replayer mem.Replayer // says which settings would have avoided a request that failed; nil: nobody is asked
 }
 
 // ParseRange reads "a:b", "a:" or ":b".

@@ -29,7 +29,7 @@ func explained(t testing.TB, s *mem.AllocatorSnapshot, o Options) *explanation {
 func reported(t testing.TB, s *mem.AllocatorSnapshot, file string, o Options) *report.Report {
 	t.Helper()
 	x := Explaining{Report: report.New(), Options: o}
-	if err := x.Add(s, file, nil); err != nil {
+	if err := x.Add(File{AllocatorSnapshot: s, Name: file}); err != nil {
 		t.Fatal(err)
 	}
 	if err := x.Finish(); err != nil {
@@ -45,8 +45,9 @@ func TestExplainedRun(t *testing.T) {
 	x.Report.Headline.Say("Does not fit")
 	x.Report.Headline.Peak.Allocated = mem.Some(1)
 	x.Report.Headline.NotLooked = "Leaks were not looked for: too few steps were imagined to tell a growth from a warm-up."
-	for _, name := range []string{"oom-1-rank0-4711.pickle", "exit-rank0-4711.pickle", "exit-rank1-4712.pickle"} {
-		if err := x.Add(testkit.Snapshot(t, "imagined/leak-a10.pickle"), name, nil); err != nil {
+	for name, process := range map[string]uint32{"oom-1-rank0-4711.pickle": 1, "exit-rank0-4711.pickle": 1,
+		"exit-rank1-4712.pickle": 2} {
+		if err := x.Add(File{testkit.Snapshot(t, "imagined/leak-a10.pickle"), name, nil, process}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -63,7 +64,7 @@ func TestExplainedRun(t *testing.T) {
 		t.Errorf("%d findings of a leak that two processes have", leaks)
 	}
 	if said := x.Report.Headline.NotLooked; !strings.HasPrefix(said,
-		"Growth was looked for in the traces of devices alone: too few steps") {
+		"Outside the traces of devices, leaks were not looked for: too few steps") {
 		t.Errorf("%q", said)
 	}
 }
@@ -74,7 +75,7 @@ var realFiles = []string{"h100-lm-ctx128-train-step.pickle", "h100-lm-ctx256-for
 func TestExplainGolden(t *testing.T) {
 	x := Explaining{Report: report.New(), Options: Options{Pictures: true, Columns: 120, Several: true}}
 	for _, name := range []string{"leak-a10.pickle", "oom-a10-pieces.pickle"} {
-		if err := x.Add(testkit.Snapshot(t, "imagined/"+name), name, nil); err != nil {
+		if err := x.Add(File{AllocatorSnapshot: testkit.Snapshot(t, "imagined/"+name), Name: name}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"path"
 	"slices"
 	"strings"
 
@@ -23,7 +22,16 @@ type Explaining struct {
 	without []error // a NoEventError of each device that was left out
 	files   int
 	notes   mem.Tally[string, fileNote]
-	told    map[string]bool // findings, by what they say
+	told    map[toldOnce]bool
+	first   []*mem.AllocatorSnapshot // of each process whose number is not known, a snapshot
+}
+
+// File is a snapshot, and what is known of it beside what it says.
+type File struct {
+	*mem.AllocatorSnapshot
+	Name     string
+	StepEnds []int64 // as recorded, ns of the wall clock
+	Process  uint32  // that wrote it, by its id in the run; 0: not known
 }
 
 // fileNote is what there is to know of some files: what is so of all of them is said once.
@@ -32,17 +40,17 @@ type fileNote struct {
 	of   []string
 }
 
-// Add explains the devices of a file that the options choose. stepEnds are those that were recorded, ns of the wall
-// clock.
-func (x *Explaining) Add(s *mem.AllocatorSnapshot, file string, stepEnds []int64) error {
+// Add explains the devices of a file that the options choose.
+func (x *Explaining) Add(f File) error {
 	r, o, found := x.Report, &x.Options, false
+	s, file, process := f.AllocatorSnapshot, f.Name, x.process(&f)
 	parts := partsOf(s)
 	for _, part := range parts {
 		if want, ok := o.Device.Get(); ok && int(want) != part.device {
 			continue
 		}
 		found = true
-		a, err := explainDevice(part.of, part.device, file, stepEnds, o)
+		a, err := explainDevice(part.of, part.device, file, f.StepEnds, o)
 		if errors.As(err, new(NoEventError)) {
 			x.without = append(x.without, err)
 			r.AddNote(fmt.Sprintf("Left out: %v.", err))
@@ -57,7 +65,7 @@ func (x *Explaining) Add(s *mem.AllocatorSnapshot, file string, stepEnds []int64
 		x.devices = append(x.devices, a)
 		before := len(r.Findings)
 		a.addTo(r, o)
-		r.Findings = append(r.Findings[:before], x.once(r.Findings[before:], a)...)
+		r.Findings = append(r.Findings[:before], x.once(r.Findings[before:], process, a.Device)...)
 	}
 	if want, ok := o.Device.Get(); ok && !found && int(want) == mem.HostDevice {
 		return fmt.Errorf("%s says nothing about pinned host memory, which PyTorch records from 2.14 on where it is asked "+
@@ -69,23 +77,67 @@ func (x *Explaining) Add(s *mem.AllocatorSnapshot, file string, stepEnds []int64
 	return nil
 }
 
-// once leaves out what an earlier snapshot of the same process has told: a trace goes on to have its beginning. The
-// snapshots of a process of a run end alike, as oom-1-rank0-4711.pickle and exit-rank0-4711.pickle.
-func (x *Explaining) once(found []report.Finding, a *explanation) []report.Finding {
-	_, process, ranked := strings.Cut(path.Base(a.File), "rank")
-	if !ranked {
-		return found
-	}
+// toldOnce is what a finding is about. Two of them about one thing are one.
+type toldOnce struct {
+	process, device int
+	kind            string
+	at              mem.Location
+	bytes, perStep  mem.Optional
+}
+
+// once leaves out what an earlier snapshot of the same process has told: a trace goes on to have its beginning.
+func (x *Explaining) once(found []report.Finding, process, device int) []report.Finding {
 	if x.told == nil {
-		x.told = map[string]bool{}
+		x.told = map[toldOnce]bool{}
 	}
 	return slices.DeleteFunc(slices.Clone(found), func(f report.Finding) bool {
-		key := fmt.Sprint(process, f.Kind, f.File, f.Line, f.Bytes, f.BytesPerStep,
-			strings.ReplaceAll(f.Text, a.InFile(), a.Name))
-		twice := x.told[key]
-		x.told[key] = true
+		about := toldOnce{process, device, f.Kind, mem.Location{File: f.File, Line: f.Line}, f.Bytes, f.BytesPerStep}
+		twice := x.told[about]
+		x.told[about] = true
 		return twice
 	})
+}
+
+// process is a number for whoever wrote a snapshot. Files that were named alone are of one process where a trace of
+// the one has the last event of a trace of the other: no two processes have an event of one time in common.
+func (x *Explaining) process(f *File) int {
+	if f.Process != 0 {
+		return int(f.Process)
+	}
+	i := slices.IndexFunc(x.first, func(s *mem.AllocatorSnapshot) bool { return goesOn(s, f.AllocatorSnapshot) })
+	if i < 0 {
+		i = len(x.first)
+		x.first = append(x.first, f.AllocatorSnapshot)
+	}
+	return -1 - i
+}
+
+// goesOn says whether one of two snapshots has what the other ends with.
+func goesOn(a, b *mem.AllocatorSnapshot) bool {
+	for i := range a.Traces {
+		for j := range b.Traces {
+			p, q := &a.Traces[i], &b.Traces[j]
+			if p.Device == q.Device && (has(p, q) || has(q, p)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// has says whether a trace has the last event of another.
+func has(t, other *mem.Trace) bool {
+	last := len(other.Time) - 1
+	if last < 0 {
+		return false
+	}
+	i, _ := slices.BinarySearch(t.Time, other.Time[last])
+	for ; i < len(t.Time) && t.Time[i] == other.Time[last]; i++ {
+		if t.Action[i] == other.Action[last] && t.Address[i] == other.Address[last] && t.Size[i] == other.Size[last] {
+			return true
+		}
+	}
+	return false
 }
 
 // looked says what growth was looked for, and where it was not, and why.
@@ -110,7 +162,7 @@ func sentences(said []lookedOn, byName bool) string {
 		if !byName {
 			return on.text
 		}
-		all = append(all, report.UpperFirst(strings.Join(on.of, ", "))+": "+strings.ToLower(on.text[:1])+on.text[1:])
+		all = append(all, report.UpperFirst(strings.Join(on.of, ", "))+": "+report.LowerFirst(on.text))
 	}
 	return strings.Join(all, " ")
 }
@@ -177,8 +229,7 @@ func (x *Explaining) Finish() error {
 		len(x.devices) > 0 && !p.HostRSS.Known() && !p.Allocated.Known() && !p.Reserved.Known() {
 		x.lead() // a replay's recording has nothing but its snapshot
 	} else if did, _ := x.looked(); did != "" && r.Headline.NotLooked != "" {
-		r.Headline.NotLooked = strings.Replace(r.Headline.NotLooked, "Leaks were not looked for",
-			"Growth was looked for in the traces of devices alone", 1)
+		r.Headline.NotLooked = "Outside the traces of devices, " + report.LowerFirst(r.Headline.NotLooked)
 		r.Headline.Looked = strings.TrimSpace(did + " " + r.Headline.Looked)
 	}
 	r.SayNothing()

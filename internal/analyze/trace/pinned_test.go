@@ -24,7 +24,7 @@ func TestPinnedRounding(t *testing.T) {
 			HostSegments: []mem.Segment{{Device: mem.HostDevice, Address: 1 << 40, Size: test.size,
 				Blocks: []mem.Block{{Address: 1 << 40, Size: test.size, Requested: test.size, State: mem.BlockAllocated}}}}}
 		x := Explaining{Report: report.New(), Options: Options{}}
-		if err := x.Add(s, "x", nil); err != nil {
+		if err := x.Add(File{AllocatorSnapshot: s, Name: "x"}); err != nil {
 			t.Fatal(err)
 		}
 		if err := x.Finish(); err != nil {
@@ -65,7 +65,7 @@ func TestPinnedHostMemoryIsADeviceOfItsOwn(t *testing.T) {
 		t.Errorf("alone it reads %q", alone.Headline.Verdict)
 	}
 	x := Explaining{Report: report.New(), Options: Options{Device: mem.Some(int64(mem.HostDevice))}}
-	if err := x.Add(testkit.OutOfPieces(), "b.pickle", nil); err == nil || !strings.Contains(err.Error(), "says nothing about pinned host memory") {
+	if err := x.Add(File{AllocatorSnapshot: testkit.OutOfPieces(), Name: "b.pickle"}); err == nil || !strings.Contains(err.Error(), "says nothing about pinned host memory") {
 		t.Errorf("a file without it: %v", err)
 	}
 }

@@ -38,8 +38,10 @@ func outOfDeviceMemory(d *usage.Device, g *grouper) (*report.TraceOOM, []group) 
 		}
 	}
 	judge(oom, d)
-	if g.o.Advise != nil {
-		oom.Advice, oom.Replayed = g.o.Advise(d.Snapshot, d.Number)
+	if g.o.Replayer != nil {
+		if oom.Replayed = g.o.Replayer.Advise(d.Snapshot, d.Number); oom.Replayed != nil {
+			oom.Advice = oom.Replayed.Text()
+		}
 	}
 	return oom, held
 }
