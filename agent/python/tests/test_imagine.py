@@ -338,14 +338,14 @@ def test_nothing_is_changed_where_nothing_is_imagined(observe: Any) -> None:
     ],
 )
 def test_a_runtime_of_cuda_inside_torch_is_told(
-    version: str, library: "bytes | None", told: "dict[str, str]", tmp_path: Path
+    version: str, library: bytes | None, told: dict[str, str], tmp_path: Path
 ) -> None:
     from hightide_agent import imagine
 
     if library is not None:
         (tmp_path / "lib").mkdir()
         (tmp_path / "lib/libc10_cuda.so").write_bytes(library)
-    facts: "dict[str, str]" = {}
+    facts: dict[str, str] = {}
     agent: Any = types.SimpleNamespace(fact=facts.__setitem__)
     imagine._inside(agent, types.SimpleNamespace(__version__=version, __file__=str(tmp_path / "__init__.py")))
     assert facts == told

@@ -56,6 +56,8 @@ import torch.distributed.launcher.api, torch.distributed.fsdp, torch.distributed
 import torch._inductor.runtime.triton_heuristics, torch.distributed._functional_collectives, ctypes
 try: import transformers.modeling_utils, transformers.trainer, transformers.models.auto.auto_factory, safetensors.torch
 except ImportError: pass
+try: import transformers.generation.utils
+except ImportError: pass
 """
 FRAMEWORKS = {
     "jax": "import jax; jax.jit(lambda x: x + 1)(1)",
@@ -63,6 +65,11 @@ FRAMEWORKS = {
     "tensorflow": "import tensorflow as tf; tf.function(lambda x: x + 1)(1)",
     "lightning": "import torch, lightning.pytorch",
 }
+BESIDE = {
+    "frameworks": ("import torch, lightning.pytorch", "lightning.pytorch.trainer.trainer Trainer.fit"),
+    "deepspeed": ("import torch, deepspeed.launcher.runner", "deepspeed.launcher.runner main"),
+}
+"""Environments of libraries that are wrapped where GPUs are imagined alone, and one function of each."""
 EVERYTHING = {
     "HIGHTIDE_IMAGINE_FAKE_WEIGHTS": "1", "HIGHTIDE_IMAGINE_SWITCH": "bf16", "HIGHTIDE_IMAGINE_LONGEST": "1",
     "HIGHTIDE_IMAGINE_UNTIL": "evaluation,checkpoint", "HIGHTIDE_IMAGINE_STEPS": "auto",
@@ -148,6 +155,21 @@ def test_what_is_wrapped_of_pytorch_takes_the_same_calls(tmp_path: Path, how: st
     least = {"observed": 8, "imagined": 50, "played": 60}[how]
     assert len(ours) >= least, sorted(ours)
     wrong = check(ours, signatures(sys.executable, TORCH, {}, list(ours), tmp_path))
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("environment", list(BESIDE))
+def test_what_is_wrapped_of_libraries_on_imaginary_gpus_takes_the_same_calls(tmp_path: Path, environment: str) -> None:
+    python = CACHE / environment / "bin" / "python"
+    if not python.exists():
+        pytest.skip("needs %s: scripts/setup puts it in place" % environment)
+    if not (LIBRARY / "libhightide_device.so").exists():
+        pytest.skip("device/lib is not built: make device")
+    script, one = BESIDE[environment]
+    more = {**device(tmp_path, 2), **EVERYTHING, "HIGHTIDE_IMAGINE_PLAY": "0/2", "HIGHTIDE_DEVICE_PLAY": "1"}
+    ours = signatures(str(python), script, observed(tmp_path, **more), [], tmp_path)
+    assert one in ours, sorted(ours)
+    wrong = check(ours, signatures(str(python), script, {}, list(ours), tmp_path))
     assert not wrong, "\n".join(wrong)
 
 

@@ -120,6 +120,12 @@ class Agent:
             self._logged.add(text)
             self.record({"type": "log", "level": level, "text": text})
 
+    def end(self) -> None:
+        """Tell what is told at the end, and say bye."""
+        for function in self.at_end:
+            function()
+        self.bye()
+
     def bye(self) -> None:
         """Say that the interpreter ends in an orderly way."""
         if os.getpid() != self.pid or self.channel is None:

@@ -59,9 +59,7 @@ def _end() -> None:
             ending.report(agent)
     except Exception as error:
         agent.log("could not report how the program ended", error)
-    for function in agent.at_end:
-        function()
-    agent.bye()
+    agent.end()
     if watcher is not None and ending is not None and ending.interrupted() and watcher.scanned():
         ending.interrupt_again()
 

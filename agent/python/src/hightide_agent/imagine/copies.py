@@ -123,7 +123,7 @@ class Copies:
 
     def _become(self, number: int, copy: Dict[str, Any]) -> None:
         """Be the copy: its output, its variables, its writes; and no end but its own."""
-        from .. import control, start
+        from .. import control
         from . import sandbox
 
         output = os.open(copy["output"], os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
@@ -141,7 +141,7 @@ class Copies:
         def now(stop: control.Stop, step: int, reason: str) -> None:
             """End at once: what the others still need is not to be cleared away."""
             stop.agent.record({"type": "stop", "step": step, "reason": reason})
-            start._end()
+            stop.agent.end()
             sys.stdout.flush()
             os._exit(0)
 

@@ -237,15 +237,6 @@ class Function:
                     test, floating, truth, alone = self._test(parent), False, True, None
                 else:
                     truth = None
-            elif isinstance(parent, ast.Attribute) and parent.attr in ABOUT:
-                return
-            elif isinstance(parent, ast.Subscript):
-                if node is parent.slice:
-                    yield Use("slice", node.lineno, None, test)
-                    return
-            elif isinstance(parent, ast.Slice):
-                yield Use("slice", node.lineno, None, test)
-                return
             elif isinstance(parent, ast.Call):
                 verdict = self._call(parent, node, floating, test)
                 if verdict is not None and not (verdict and verdict[0].kind == "returned"):
@@ -257,15 +248,24 @@ class Function:
                 yield from self._assigned(parent, floating, test)
                 if not isinstance(parent, ast.NamedExpr):
                     return
-            elif isinstance(parent, (ast.Return, ast.Lambda)):
-                yield Use("returned", 0, None, test)
-                return
-            elif isinstance(parent, (ast.Yield, ast.YieldFrom)):
-                yield Use("returned", 0, None, test) if floating else Use("passed on", node.lineno, None, test)
-                return
-            elif isinstance(parent, (ast.FormattedValue, ast.JoinedStr, ast.stmt)):
-                return
+            else:
+                ends = self._ends(parent, node, floating, test)
+                if ends is not None:
+                    yield from ends
+                    return
             node = parent
+
+    def _ends(self, parent: Any, node: Any, floating: bool, test: Optional[Test]) -> Optional[List[Use]]:
+        """The use where the way outwards ends by the form of what the number stands in; None: it goes on."""
+        if isinstance(parent, ast.Slice) or (isinstance(parent, ast.Subscript) and node is parent.slice):
+            return [Use("slice", node.lineno, None, test)]
+        gives = isinstance(parent, (ast.Yield, ast.YieldFrom))
+        if isinstance(parent, (ast.Return, ast.Lambda)) or (floating and gives):
+            return [Use("returned", 0, None, test)]
+        if gives:
+            return [Use("passed on", node.lineno, None, test)]
+        shown = isinstance(parent, (ast.FormattedValue, ast.JoinedStr, ast.stmt))
+        return [] if shown or (isinstance(parent, ast.Attribute) and parent.attr in ABOUT) else None
 
     def _walked(self, loop: Any, node: Any, floating: bool, test: Optional[Test]) -> Iterator[Use]:
         """Of what a loop walks over, or what a comprehension tests. Of a list of floating-point numbers the length is
