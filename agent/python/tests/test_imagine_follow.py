@@ -88,6 +88,9 @@ def test_whole_numbers(program: str, tmp_path: Any) -> None:
     assert run(program, tmp_path, False).kind == PROGRAMS[program]
 
 
+GATE = "class Gate:\n    %s\ngate = Gate()\ngate.score = x.item()\n"
+
+
 @pytest.mark.parametrize(("program", "kind"), [
     ("losses = []; losses.append(x.item()); print(sum(losses))", ""), ("unknown(x.item())", ""),
     ("held = zeros; held.n = x.item()", ""), ("sizes = x.tolist()\nfor s in sizes: print(s)", ""),
@@ -106,6 +109,12 @@ def test_whole_numbers(program: str, tmp_path: Any) -> None:
     ("def put(): STATE['loss'] = x.item()\nput()\ndef look(): return zeros(int(STATE['loss']))", "size"),
     ("class Kept: total = 0\nkept = Kept()\nkept.losses = []\nkept.losses.append(x.item())\n"
      "def look(): return zeros(int(kept.losses[0]))", "size"),
+    (GATE % "def opens(s): return s.score > 2" + "if gate.opens(): pass", "branch"),
+    (GATE % "def opens(s): return s.score * 2" + "if gate.opens() > 3: pass", "branch"),
+    (GATE % "opens = property(lambda s: s.score > 2)" + "if gate.score > 2: pass", "branch"),
+    (GATE % "@property\n    def opens(s): return s.score > 2" + "if gate.opens: pass", "branch"),
+    (GATE % "def opens(s): return s.score > 2" + "print(gate.opens())", ""),
+    (GATE % "def get(s): return s.score" + "if {}.get(1): pass", ""),
     ("class Kept: total = 0\nclass Sum:\n    def total(s): return 3\nKept.total = x.item()\n"
      "if Sum().total() > 2: pass", ""),
 ])  # fmt: skip

@@ -21,6 +21,8 @@ from .comparison import Test, place
 from .scopes import callee, own_files
 from .words import ABOUT, ARRAYS, FINITE, GIVES, NUMBERS, READS, SIZES, STORES, TELLS
 
+COMMON = frozenset(("get", "pop", "forward", "__call__", "__getattr__", "__getitem__", *GIVES, *STORES))
+"""Names of functions that say nothing of which one a call runs."""
 CALLEES = 3  # functions below each other that a number is given to
 TESTS = (ast.If, ast.While, ast.Assert)
 MATCHES = (ast.Match, ast.match_case) if sys.version_info >= (3, 10) else ()
@@ -125,8 +127,31 @@ class Function:
             if not any(getattr(n, "attr", "") in self.kept or getattr(n, "id", "") in shared for n in nodes):
                 continue
             for function in (tree, *(node for node in nodes if isinstance(node, FUNCTIONS))):
-                if function is not self.function:
-                    yield from Function(function, True, tree, CALLEES).elsewhere(self.kept, shared)
+                if function is self.function:
+                    continue
+                for use in Function(function, True, tree, CALLEES).elsewhere(self.kept, shared):
+                    if use.kind != "returned":
+                        yield use
+                    elif getattr(function, "name", "get") not in COMMON:
+                        yield from self._called(function.name, use.test)
+
+    def _called(self, name: str, test: Optional[Test]) -> Iterator[Use]:
+        """What a kept number decides where a function that returns it, or a comparison of it, is called by this name;
+        also where it is a property. What that one returns in turn is not followed."""
+        for tree in self._trees():
+            for function in (tree, *(node for node in ast.walk(tree) if isinstance(node, FUNCTIONS))):
+                yield from Function(function, True, tree, CALLEES).of_calls(name, test)
+
+    def of_calls(self, name: str, test: Optional[Test]) -> Iterator[Use]:
+        """What the result of a function of this name decides in this one."""
+        for node in list(parts(self.function)):
+            called = isinstance(node, ast.Call) and _last(node.func) == name
+            read = isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Load)
+            parent = self.parents.get(node)
+            if called or (read and not (isinstance(parent, ast.Call) and parent.func is node)):
+                self.numbers.add(node)
+                yield from (use for use in self._climb(node, test is None, test) if use.kind != "returned")
+        yield from (use for use in self._by_names() if use.kind != "returned")
 
     def elsewhere(self, kept: Set[str], shared: Set[str]) -> Iterator[Use]:
         """What a number decides here that another function keeps as an attribute, or in a global."""
@@ -140,8 +165,8 @@ class Function:
             elif not (isinstance(node, ast.Name) and node.id in shared and not local(node.id, self.function)):
                 continue
             self.numbers.add(node)
-            yield from (use for use in self._climb(node, True) if use.kind != "returned")
-        yield from (use for use in self._by_names() if use.kind != "returned")
+            yield from self._climb(node, True)
+        yield from self._by_names()
 
     def _trees(self) -> Iterator[Any]:
         """Of the program's own files, this one first."""
