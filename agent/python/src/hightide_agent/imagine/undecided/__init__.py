@@ -15,6 +15,7 @@ What it promises:
 - The same element that is read twice is answered alike.
 
 What it cannot see:
+- Which function runs where a number comes back by a name that says little, as get(); and what that returns in turn.
 - Functions of libraries, but for the names in words.py: what they do with a floating-point number decides nothing.
 - Programs without source, for floating-point numbers: an interpreter's prompt, compiled modules, exec.
 - Values that another thread or process takes out of a queue, and names that are set by setattr or in C.
