@@ -253,8 +253,8 @@ func TestTriedAdvice(t *testing.T) {
 		{nil, "general", setting},
 		{[]mem.Try{try("allocator", "expandable segments", mem.VerdictOOM, -1)},
 			"Use a GPU with more memory, or a smaller model, batch or sequence. Tried, and not enough: expandable segments.", ""},
-		{[]mem.Try{try("gpu", "on l4", mem.VerdictFits, 2<<30), try("allocator", "expandable segments", mem.VerdictOOM, -1)},
-			"Run it on l4 (2.00 GiB to spare): that was tried and fits. Tried, and not enough: expandable segments.", ""},
+		{[]mem.Try{try("gpu", "on l4 ($0.80 an hour)", mem.VerdictFits, 2<<30), try("allocator", "expandable segments", mem.VerdictOOM, -1)},
+			"Run it on l4 ($0.80 an hour; 2.00 GiB to spare): that was tried and fits. Tried, and not enough: expandable segments.", ""},
 		{[]mem.Try{try("batch", "batch 4 instead of 8", mem.VerdictTight, 1<<20),
 			try("allocator", "expandable segments", mem.VerdictFits, 1<<30)},
 			"Run it with batch 4 instead of 8 (tight, 1.00 MiB to spare), or with expandable segments (1.00 GiB to spare): " +

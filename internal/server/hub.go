@@ -225,7 +225,7 @@ func (h *hub) report(e *engine.Engine) (*report.Report, []byte, error) {
 	h.reporting.Lock()
 	defer h.reporting.Unlock()
 	h.mu.RLock()
-	at, ended, from := h.at, h.ended, h.row.From
+	at, ended, from, goesOn := h.at, h.ended, h.row.From, h.row.State == store.Running
 	h.mu.RUnlock()
 	last := &h.reported
 	switch {
@@ -240,7 +240,7 @@ func (h *hub) report(e *engine.Engine) (*report.Report, []byte, error) {
 	}
 	began := time.Now()
 	r := engine.AnalyzeFrom(from, h.view())
-	if ended == nil && r.Headline.Ended.Kind == mem.EndCutOff {
+	if ended == nil && goesOn && r.Headline.Ended.Kind == mem.EndCutOff {
 		r.Headline.Ended = mem.StillRunning
 		r.SayNothing()
 	}

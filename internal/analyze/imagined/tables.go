@@ -553,13 +553,17 @@ func fittingTry(try *mem.Try) string {
 		text = "with " + text
 	}
 	room, ok := try.Headroom.Get()
-	switch {
-	case ok && try.Verdict == mem.VerdictFits:
-		text += fmt.Sprintf(" (%v to spare)", mem.Bytes(room))
-	case ok:
-		text += fmt.Sprintf(" (%s, %v to spare)", verdictWord(try.Verdict), mem.Bytes(room))
+	if !ok {
+		return text
 	}
-	return text
+	left := fmt.Sprintf("%v to spare)", mem.Bytes(room))
+	if try.Verdict != mem.VerdictFits {
+		left = verdictWord(try.Verdict) + ", " + left
+	}
+	if priced, ok := strings.CutSuffix(text, ")"); ok {
+		return priced + "; " + left
+	}
+	return text + " (" + left
 }
 
 // triedPieces is the advice against fragmentation, as far as it was tried.

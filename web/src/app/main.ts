@@ -13,6 +13,7 @@ import { contents } from "../views/contents";
 import { h } from "../views/dom";
 import { differenceParts } from "../views/comparison";
 import { explainHere, teaching } from "../views/learn";
+import { parts as matrixParts } from "../matrix/page";
 import { shortNames } from "../views";
 import { announce } from "./frame/announce";
 import { awayBanner } from "./frame/away";
@@ -46,7 +47,7 @@ const app = appState();
 painted(app);
 teaching(false);
 place.tabIndex = -1;
-const onPage = contents(place, new Map([...shortNames, ...differenceParts]));
+const onPage = contents(place, new Map([...shortNames, ...differenceParts, ...matrixParts]));
 place.before(
   bar(app, { find: () => find(), keys: keySheet, share: () => share(app) }),
   onPage.element,

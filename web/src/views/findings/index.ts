@@ -91,7 +91,9 @@ function finding(f: Finding, page: PageStore, top: Finding | undefined): HTMLEle
 
 /** said: its advice stands at the top of the page. */
 function article(f: Finding, said: boolean): HTMLElement {
-  const site = f.site_file && (f.site_file !== f.file || f.site_line !== f.line);
+  const site = f.site_file && (f.site_file !== f.file || f.site_line !== f.line),
+    short = f.kind === "oom",
+    holds = short && site ? "holds the most" : "";
   return h(
     "article",
     { class: `finding ${f.severity}` },
@@ -102,12 +104,12 @@ function article(f: Finding, said: boolean): HTMLElement {
       badge(f.label),
     ),
     h("h3", {}, ...rich(f.title)),
-    f.file && where(f.file, f.line, f.holder ? "keeps it: " : "", f.holder ?? ""),
+    f.file && where(f.file, f.line, f.holder ? "keeps it: " : holds, f.holder ?? ""),
     site &&
       where(
         f.site_file!,
         f.site_line,
-        "allocates it",
+        short ? "asked for it" : "allocates it",
         f.site_function ? `in ${f.site_function}` : "",
       ),
     figures(f),

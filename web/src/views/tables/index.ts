@@ -12,6 +12,10 @@ import { sitemap } from "./sitemap";
 const rowsAtFirst = 12,
   worthFiltering = 15;
 
+/** Tables of figures that a picture above has, or that seldom matter: folded, below the others. */
+const further = new Set(["growth", "shapes", "processes", "faults", "devices", "efficiency"]),
+  fewRows = 8;
+
 /** Every table of the report, in its order. Those that belong to a picture stand below that. */
 export function tables(report: Report, page: PageStore): HTMLElement | null {
   const pictured = (report.allocators ?? []).some((a) => a.fragmentation && a.segment_map?.length),
@@ -20,22 +24,29 @@ export function tables(report: Report, page: PageStore): HTMLElement | null {
       ...(pictured ? ["reserved"] : []),
       ...(report.imagined?.peak_device_used_bytes === undefined ? [] : ["imagined", "categories"]),
     ];
-  const shown = report.tables.filter((t) => t.rows.length > 0 && !below.includes(t.name));
-  return shown.length
-    ? h(
-        "div",
-        { id: "tables" },
-        ...shown.map((t) =>
-          section(
-            `table-${[t.name, t.file, t.device_number].filter((p) => p !== undefined).join("-")}`,
-            t.title,
-            t.note && h("p", { class: "hint" }, t.note),
-            t.name === "sites" && sitemap(report, page),
-            byProcess(report, t, page),
-          ),
-        ),
-      )
-    : null;
+  const shown = report.tables.filter((t) => t.rows.length > 0 && !below.includes(t.name)),
+    folded = shown.filter((t) => further.has(t.name) && t.rows.length <= fewRows),
+    part = (t: Table) =>
+      section(
+        `table-${[t.name, t.file, t.device_number].filter((p) => p !== undefined).join("-")}`,
+        t.title,
+        t.note && h("p", { class: "hint" }, t.note),
+        t.name === "sites" && sitemap(report, page),
+        byProcess(report, t, page),
+      );
+  if (shown.length === 0) return null;
+  return h(
+    "div",
+    { id: "tables" },
+    ...shown.filter((t) => !folded.includes(t)).map(part),
+    folded.length > 0 &&
+      h(
+        "details",
+        { class: "further" },
+        h("summary", {}, h("b", {}, "More figures"), ` ${folded.map((t) => t.title).join(" · ")}`),
+        ...folded.map(part),
+      ),
+  );
 }
 
 /** The tables of these names below their picture, folded; null where there are none. */

@@ -4,7 +4,7 @@
 import type { MatrixPage } from "../../../api";
 import "../../../matrix/matrix.css";
 import { Model, type Packed } from "../../../matrix/model";
-import { go, linked, opened, parts, type Opened } from "../../../matrix/page";
+import { go, opened, type Opened } from "../../../matrix/page";
 import { h } from "../../../views/dom";
 import { get, Problem } from "../../api";
 import { keepPlace } from "../../keepplace";
@@ -18,8 +18,7 @@ export function matrixPage(app: App, part: string): Shown {
     name = decodeURIComponent(part),
     waiting = busy(),
     body = h("div", { hidden: "" }),
-    state = h("p", { class: "live-matrix", role: "status" }),
-    nav = h("nav", { class: "parts-nav", "aria-label": "Parts of this page" });
+    state = h("p", { class: "live-matrix", role: "status" });
   let shown: Opened | null = null,
     changed = -1,
     live: Stream | null = null;
@@ -44,15 +43,6 @@ export function matrixPage(app: App, part: string): Shown {
           shown?.close();
           shown = opened(new Model(m.page as Packed), app.get().dark);
           body.replaceChildren(...shown.elements);
-          const links = h(
-            "div",
-            {},
-            ...parts
-              .filter(([id]) => body.querySelector(`#${id}`))
-              .map(([id, title]) => h("a", { href: `#${id}` }, title)),
-          );
-          linked(links, shown.page);
-          nav.replaceChildren(links);
           if (firstTime) setTimeout(() => go(shown!.page.get().at, "instant"));
           back?.();
         }
@@ -78,7 +68,7 @@ export function matrixPage(app: App, part: string): Shown {
   app.follow(["dark"], ({ dark }) => shown?.page.set({ dark }));
   ask();
   return {
-    element: h("div", { class: "matrix-page" }, state, nav, waiting, body),
+    element: h("div", { class: "matrix-page" }, state, waiting, body),
     close: () => {
       asking.abort();
       live?.close();
