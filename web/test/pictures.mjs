@@ -152,9 +152,7 @@ try {
     if (from)
       await tab
         .locator(from)
-        .evaluate((e) =>
-          scrollTo({ top: e.getBoundingClientRect().top + scrollY - 60, behavior: "instant" }),
-        );
+        .evaluate((e) => e.scrollIntoView({ block: "start", behavior: "instant" }));
     await tab.evaluate(
       () => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 400))),
     );
