@@ -41,7 +41,7 @@ func TestEmptied(t *testing.T) {
 		"fell between looks": {[]mem.Holder{outputs(2, 9, 0, 2, 16), outputs(3, 5, 0, 3, 18)}, "train.py:20",
 			[]string{"18 items (18.0 MiB, estimated)", "3 times", "train.py:20 empties it"}},
 		"at the very end": {[]mem.Holder{outputs(1, 40, 1, 0, 0), outputs(2, 70, 1, 0, 0)}, "train.py:20",
-			[]string{"70 items", "was not seen with fewer; train.py:20 empties it"}},
+			[]string{"70 items", "was not seen with fewer; train.py:20 empties it."}},
 	} {
 		s := training(3, steady...)
 		for _, h := range test.seen {
@@ -63,6 +63,20 @@ func TestEmptied(t *testing.T) {
 	s.holders = []mem.Holder{outputs(1, 40, 1, 0, 0), outputs(2, 70, 1, 0, 0)}
 	if found := bounded(Analyze(s.run(), Options{})); len(found) != 0 {
 		t.Errorf("nothing says that it is emptied: %+v", found)
+	}
+}
+
+// TestUntilEmptied: of a growth whose lines are not known, what a container takes until it is emptied is told.
+func TestUntilEmptied(t *testing.T) {
+	s := training(3, source{stack: userLine(40), step: leakOf(0, mem.KiB)})
+	s.kinds = map[mem.Quantity]func(int) mem.Bytes{
+		mem.SeriesRSSShared: func(step int) mem.Bytes { return mem.Bytes(step) * 3 * mem.MiB }}
+	full := outputs(2, 70, 1, 0, 0)
+	full.EmptiedBy = "train.py:20"
+	s.holders = []mem.Holder{full}
+	f := only(t, s.run())
+	if !strings.Contains(f.Text, "`outputs` takes 1.00 MiB per step of it (estimated) until it is emptied") {
+		t.Errorf("%s", f.Text)
 	}
 }
 

@@ -301,6 +301,9 @@ func (in *Input) whyNoLine(g *growing) string {
 	if in.Run.Heap[g.process] == nil {
 		return "Which lines allocate it is not known: the heap was not sampled."
 	}
+	if part := in.untilEmptied(g); part != "" && g.source == "rss" {
+		return part + in.tracedMeanwhile(g.process)
+	}
 	return "The sampled heap does not show it: it is in mappings, in an allocator's own reserve, or spread over many " +
 		"lines." + in.tracedMeanwhile(g.process)
 }

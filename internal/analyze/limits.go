@@ -16,10 +16,12 @@ import (
 // supply is something of which there is only so much, and what is used of it.
 type supply struct {
 	name    string // "open files"
-	process uint32 // whose it is; 0: all processes together
+	process uint32 // whose it is; 0: the run, or the machine
 	use     *mem.Series
 	used    int64 // of the limit, at the end: others may use it, too
 	limit   mem.Optional
+	whose   string  // if of no process: "the run's processes together"
+	counted string  // of whom used is, where that is not who use is of: "on the machine"
 	source  string  // of the limit: "that the process may have (`ulimit -n`)"
 	others  bool    // besides use, others count to the limit that are not seen
 	least   float64 // of a growth that is told
@@ -98,6 +100,7 @@ func (in *Input) supplies() (all []supply) {
 	add(threads)
 	shared, source := in.sharedLimit()
 	add(supply{name: sharedMemory, use: in.find(0, mem.SeriesShmUsed), limit: shared, source: source, least: leastTotal,
+		whose: "the machine, whichever program has it,",
 		ended: "No space left on device",
 		advice: "Call unlink() of each multiprocessing.shared_memory.SharedMemory that is no longer needed, in one " +
 			"process; close() alone keeps its memory. In a container, --shm-size sets how much there is."})
@@ -135,17 +138,18 @@ func (in *Input) threadLimit() (nearest supply) {
 		used, limit mem.Optional
 		source      string
 		others      bool
+		counted     string
 	}{
-		{tree, user, "that the user's processes may have (`ulimit -u`)", true},
+		{tree, user, "that the user's processes may have (`ulimit -u`)", true, ""},
 		{in.lastOf(0, mem.SeriesCgroupThreads), in.lastOf(0, mem.SeriesCgroupThreadsLimit),
-			"that the control group may have (pids.max)", false},
+			"that the control group may have (pids.max)", false, " in the control group"},
 		{in.lastOf(0, mem.SeriesSystemThreads), in.lastOf(0, mem.SeriesSystemThreadsLimit),
-			"that the machine may have (kernel.pid_max, kernel.threads-max)", false},
+			"that the machine may have (kernel.pid_max, kernel.threads-max)", false, " on the machine"},
 	} {
 		used, ok1 := s.used.Get()
 		limit, ok2 := s.limit.Get()
 		if ok1 && ok2 && (!nearest.limit.Known() || limit-used < nearest.limit.Or(0)-nearest.used) {
-			nearest = supply{used: used, limit: mem.Some(limit), source: s.source, others: s.others}
+			nearest = supply{used: used, limit: mem.Some(limit), source: s.source, others: s.others, counted: s.counted}
 		}
 	}
 	return nearest
@@ -269,14 +273,17 @@ func (d *deadline) title() string {
 // supplyWords: "The open files of main grow by 2 per step (measured, ± 0.01): 576 at the end, of 1,024 that the
 // process may have (`ulimit -n`). At this pace there are none left in about 220 steps (estimated)."
 func (in *Input) supplyWords(d *deadline) string {
-	whose := "all processes together"
+	whose := cmp.Or(d.whose, "the run's processes together")
 	if d.process != 0 {
 		whose = in.processName(d.process)
 	}
 	var b strings.Builder
 	if d.slope > 0 {
-		fmt.Fprintf(&b, "The %s of %s %s by %s per %s (%s, ± %s): %s at the last reading", d.name, whose, d.verb("grow"),
-			d.amount(d.slope), d.per(), mem.Measured, d.amount(d.half), d.amount(float64(d.used)))
+		fmt.Fprintf(&b, "The %s of %s %s by %s per %s (%s, ± %s): %s%s at the last reading", d.name, whose, d.verb("grow"),
+			d.amount(d.slope), d.per(), mem.Measured, d.amount(d.half), d.amount(float64(d.used)), d.counted)
+	} else if d.counted != "" || d.whose != "" {
+		fmt.Fprintf(&b, "Of %s there were %s%s at the last reading", d.name, d.amount(float64(d.used)),
+			cmp.Or(d.counted, " on the machine"))
 	} else {
 		fmt.Fprintf(&b, "Of %s, %s had %s at the last reading", d.name, whose, d.amount(float64(d.used)))
 	}

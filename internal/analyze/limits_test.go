@@ -124,6 +124,10 @@ func TestThreads(t *testing.T) {
 		!strings.Contains(v, "of 600 that the control group may have (pids.max), and 1 more per step") {
 		t.Error(v)
 	}
+	if found := resources(r); len(found) != 1 || !strings.Contains(found[0].Text, "The threads of the run's processes") ||
+		!strings.Contains(found[0].Text, " in the control group at the last reading") {
+		t.Errorf("%+v", found)
+	}
 }
 
 // TestSharedMemory: a block a step in /dev/shm that nobody maps takes no process's memory. It ends with the file
@@ -134,6 +138,7 @@ func TestSharedMemory(t *testing.T) {
 	readings(run, 0, mem.SeriesShmTotal, mem.UnitBytes, func(int) int64 { return 1 << 30 })
 	r := Analyze(run, Options{})
 	if found := resources(r); len(found) != 1 || !strings.Contains(found[0].Advice, "unlink()") ||
+		!strings.Contains(found[0].Text, "of the machine, whichever program has it, grows by") ||
 		!strings.Contains(found[0].Title, "grows 1.00 MiB per step: 299 MiB of 1.00 GiB") {
 		t.Errorf("%+v", found)
 	}

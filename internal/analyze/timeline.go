@@ -93,6 +93,8 @@ func (in *Input) quiet(s *mem.Series) bool {
 	case mem.SeriesRSSFile: // every process has some: its libraries
 		_, _, rose := in.filesRose(s.Process)
 		return !rose
+	case mem.SeriesPSS: // one reading is no course: it may be from any moment, far from the highest
+		return len(s.Values) < 2
 	case mem.SeriesRSSShared:
 		return float64(s.Values[s.Peak()]) < leastTotal
 	case mem.SeriesSwap, mem.SeriesMajorFaults, mem.SeriesInactiveSplit, mem.SeriesAllocated, mem.SeriesReserved,

@@ -86,10 +86,8 @@ describe("tracks", () => {
     all = tracksOf(source.curves, [...source.stays.keys()], true);
   test("what is read together is one track, of each process and device", () => {
     expect(all.slice(0, 3).map((t) => t.key)).toEqual(["events", "phases/1", "host/0"]);
-    expect(all.find((t) => t.key === "host/1")?.curves.map((c) => c.name)).toEqual([
-      "host.rss",
-      "host.pss",
-    ]);
+    expect(all.find((t) => t.key === "host/0")?.curves.length).toBeGreaterThan(1);
+    expect(all.find((t) => t.key === "host/1")?.curves.map((c) => c.name)).toEqual(["host.rss"]);
     expect(new Set(all.map((t) => t.key)).size).toBe(all.length);
   });
   test("the run and the process that leads are open, the others folded", () => {
