@@ -195,7 +195,7 @@ func (c *compiler) alloc(kind OpKind, i int, id int32) {
 	pool := c.pool(i)
 	c.op(kind, i, id)
 	// What is asked of a private pool is asked during a capture, where the allocator must not wait.
-	c.p.Ops[len(c.p.Ops)-1].Request = Request{Size: c.t.Size[i], Stream: c.t.Stream[i], Pool: pool,
+	c.p.Ops[len(c.p.Ops)-1].Request = Request{Size: c.t.Size[i], Stream: mem.At(c.t.Stream, i), Pool: pool,
 		Capturing: pool != (mem.PoolID{})}
 }
 

@@ -144,7 +144,7 @@ const unknownSize = -1
 
 // block is what an event of freeing says of the block.
 func (f *freesOf) block(t *mem.Trace, i int, state mem.BlockState) LooseBlock {
-	b := LooseBlock{mem.Block{Address: t.Address[i], Size: unknownSize, Requested: t.Size[i], State: state}, t.Stream[i],
+	b := LooseBlock{mem.Block{Address: t.Address[i], Size: unknownSize, Requested: t.Size[i], State: state}, mem.At(t.Stream, i),
 		f.pool(i)}
 	if f.stacks {
 		b.Stack = t.Stack[i]

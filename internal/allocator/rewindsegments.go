@@ -98,7 +98,7 @@ func (r *rewind) undoSegment(i int) {
 		if _, ok := r.remove(address); ok {
 			r.contradicts(i, "segment %#x of %d bytes is freed while a later one lies there", address, int64(size))
 		}
-		r.add(mem.Segment{Device: t.Device, Address: address, Size: size, Stream: t.Stream[i], Large: size > smallSegment,
+		r.add(mem.Segment{Device: t.Device, Address: address, Size: size, Stream: mem.At(t.Stream, i), Large: size > smallSegment,
 			Pool: r.poolOf(i), Stack: t.Stack[i]})
 	case mem.ActionSegmentMap:
 		if !r.cut(address, address+uint64(size)) {
@@ -106,7 +106,7 @@ func (r *rewind) undoSegment(i int) {
 				int64(size))
 		}
 	case mem.ActionSegmentUnmap:
-		g := mem.Segment{Device: t.Device, Address: address, Size: size, Stream: t.Stream[i], Expandable: true,
+		g := mem.Segment{Device: t.Device, Address: address, Size: size, Stream: mem.At(t.Stream, i), Expandable: true,
 			Pool: r.poolOf(i)}
 		g.Large = r.large(&g, r.settings)
 		r.put(g)

@@ -197,7 +197,7 @@ func (f *follower) alloc(i, from int) {
 	}
 	exact := 0
 	for j, e := range seen {
-		if from+j < i && e == (Event{f.t.Action[from+j], f.t.Address[from+j], f.t.Size[from+j], f.t.Stream[from+j]}) {
+		if from+j < i && e == (Event{f.t.Action[from+j], f.t.Address[from+j], f.t.Size[from+j], mem.At(f.t.Stream, from+j)}) {
 			exact++
 		}
 	}
@@ -243,7 +243,7 @@ func (f *follower) reachedEnd(a *ask, b int32, from int, seen []Event) {
 }
 
 func (f *follower) ask(i int) *ask {
-	r := Request{Size: f.t.Size[i], Stream: f.t.Stream[i], Pool: f.pool(i)}
+	r := Request{Size: f.t.Size[i], Stream: mem.At(f.t.Stream, i), Pool: f.pool(i)}
 	if r.Pool != (mem.PoolID{}) {
 		f.n.UsePool(r.Pool)
 	}
@@ -368,7 +368,7 @@ func (f *follower) sweep(i int) int {
 	full := false
 	for j := i; j < i+n; j++ {
 		f.v.SegmentsTotal++
-		e := Event{f.t.Action[j], f.t.Address[j], f.t.Size[j], f.t.Stream[j]}
+		e := Event{f.t.Action[j], f.t.Address[j], f.t.Size[j], mem.At(f.t.Stream, j)}
 		at := slices.Index(want, e)
 		if at < 0 && !f.releasePrivateAt(e) {
 			f.v.mismatch(j, "the record gives %d bytes at %#x back, which the model could not", int64(e.Size), e.Address)
@@ -407,7 +407,7 @@ func (f *follower) mapAt(i int) bool {
 	for _, p := range f.n.pools() {
 		for _, list := range p.streams {
 			for _, b := range list.unmapped {
-				if f.n.blocks[b].address == f.t.Address[i] && f.n.blocks[b].size >= f.t.Size[i] && list.stream == f.t.Stream[i] {
+				if f.n.blocks[b].address == f.t.Address[i] && f.n.blocks[b].size >= f.t.Size[i] && list.stream == mem.At(f.t.Stream, i) {
 					return f.n.mapBlock(b, f.t.Size[i])
 				}
 			}

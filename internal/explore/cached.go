@@ -70,7 +70,7 @@ func (e *Explorer) heldAt(point int) held {
 		h.add(g.Address, g.Size, g.Expandable)
 	}
 	e.eachAt(point, func(n int) bool {
-		h.use(e.Block.Address[n], e.Bytes[n])
+		h.use(e.AddressOf(n), e.Bytes[n])
 		return true
 	})
 	return h
@@ -87,7 +87,7 @@ func (e *Explorer) hold(h *held, event int) {
 	case mem.ActionSegmentFree, mem.ActionSegmentUnmap:
 		h.remove(t.Address[event], t.Size[event], func(from, to uint64) (used mem.Bytes) {
 			e.eachAt(event+1, func(n int) bool {
-				if a := e.Block.Address[n]; a >= from && a < to {
+				if a := e.AddressOf(n); a >= from && a < to {
 					used += e.Bytes[n]
 				}
 				return true
@@ -97,15 +97,15 @@ func (e *Explorer) hold(h *held, event int) {
 	}
 	if n := e.spanOf[event]; n != noBlock {
 		if int(e.From[n]) == event {
-			h.use(e.Block.Address[n], e.Bytes[n])
+			h.use(e.AddressOf(int(n)), e.Bytes[n])
 		}
 		if int(e.Block.Gone[n]) == event {
-			h.use(e.Block.Address[n], -e.Bytes[n])
+			h.use(e.AddressOf(int(n)), -e.Bytes[n])
 		}
 	}
 	for _, n := range e.ends[event] {
 		if int(e.Block.Gone[n]) == event {
-			h.use(e.Block.Address[n], -e.Bytes[n])
+			h.use(e.AddressOf(int(n)), -e.Bytes[n])
 		}
 	}
 }

@@ -22,7 +22,7 @@ func TestCached(t *testing.T) {
 			for _, g := range segments {
 				used := mem.Bytes(0)
 				e.eachAt(int(p), func(n int) bool {
-					if a := e.Block.Address[n]; a >= g.Address && a < g.Address+uint64(g.Size) {
+					if a := e.AddressOf(n); a >= g.Address && a < g.Address+uint64(g.Size) {
 						used += e.Bytes[n]
 					}
 					return true

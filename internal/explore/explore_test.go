@@ -233,7 +233,7 @@ func TestMoment(t *testing.T) {
 				t.Fatalf("point %d: segment %+v, want %+v", point, s, want[i])
 			}
 			for k, part := range s.Parts {
-				if int(part[2]) != want[i].Spans[k] || part[0] != int64(e.Block.Address[part[2]]-want[i].Address) {
+				if int(part[2]) != want[i].Spans[k] || part[0] != int64(e.AddressOf(int(part[2]))-want[i].Address) {
 					t.Fatalf("point %d: part %v, want block %d", point, part, want[i].Spans[k])
 				}
 			}
@@ -346,14 +346,14 @@ func TestSearchOfBlocks(t *testing.T) {
 	last := e.Len() - 1
 	inside := func(at uint64) int {
 		n := 0
-		for k, begin := range e.Block.Address {
-			if begin <= at && at < begin+uint64(e.Bytes[k]) {
+		for k := range e.Len() {
+			if begin := e.AddressOf(k); begin <= at && at < begin+uint64(e.Bytes[k]) {
 				n++
 			}
 		}
 		return n
 	}
-	for _, at := range []uint64{e.Block.Address[last], e.Block.Address[last] + uint64(e.Bytes[last]) - 1, 1} {
+	for _, at := range []uint64{e.AddressOf(last), e.AddressOf(last) + uint64(e.Bytes[last]) - 1, 1} {
 		if found := search(t, e, "(?i)"+address(at)); found.Blocks != inside(at) {
 			t.Errorf("%d blocks had %s, want %d", found.Blocks, address(at), inside(at))
 		}

@@ -20,7 +20,7 @@ type Event struct {
 
 func (e *Explorer) eventOf(i int) *Event {
 	t := e.Trace
-	v := &Event{Number: i, Action: mem.ActionNames[t.Action[i]], Size: t.Size[i], Stream: streamName(t.Stream[i]),
+	v := &Event{Number: i, Action: mem.ActionNames[t.Action[i]], Size: t.Size[i], Stream: streamName(mem.At(t.Stream, i)),
 		Block: int(e.spanOf[i]), Time: e.since(i)}
 	if t.Action[i] != mem.ActionOOM {
 		v.Address = address(t.Address[i])
@@ -112,8 +112,8 @@ func (e *Explorer) BlockAt(n, point int) Block {
 	if !e.allocated(n, point) {
 		point = int(e.From[n]) + 1
 	}
-	b := Block{N: n, Address: address(e.Block.Address[n]), Size: e.Bytes[n], Requested: e.Block.Requested[n],
-		Class:  classOf(e.Block.Requested[n]),
+	b := Block{N: n, Address: address(e.AddressOf(n)), Size: e.Bytes[n], Requested: e.RequestedOf(n),
+		Class:  classOf(e.RequestedOf(n)),
 		Stream: laneName(e.Lanes[e.Block.Lane[n]]), Begin: int(e.From[n]) + 1, End: e.pointOf(e.To[n]),
 		Gone:  e.pointOf(e.Block.Gone[n]),
 		Freed: []BlockFrame{}, Forward: []BlockFrame{}, Texts: []string{}}
@@ -185,7 +185,7 @@ func (e *Explorer) ownerOf(n int) string {
 		return ""
 	}
 	for _, o := range e.Snapshot.Owners {
-		if o.Device == e.Number && o.Address == e.Block.Address[n] && e.Covers(n, o.Seen) {
+		if o.Device == e.Number && o.Address == e.AddressOf(n) && e.Covers(n, o.Seen) {
 			return o.Name
 		}
 	}

@@ -169,7 +169,7 @@ func (e *Explorer) matcher(pattern *regexp.Regexp) func(n int) bool {
 	place, isAddress := addressIn(pattern)
 	return func(n int) bool {
 		return stacks(n) || byCategory && pattern.MatchString(e.categories.Of(n)) || attached(n) ||
-			isAddress && place-e.Block.Address[n] < uint64(e.Bytes[n])
+			isAddress && place-e.AddressOf(n) < uint64(e.Bytes[n])
 	}
 }
 

@@ -53,7 +53,7 @@ func (e *Explorer) onlySegments() segmentTrace {
 		}
 		s.events = append(s.events, int32(i))
 		c.Action, c.Address, c.Size = append(c.Action, action), append(c.Address, t.Address[i]), append(c.Size, t.Size[i])
-		c.Stream, c.Stack = append(c.Stream, t.Stream[i]), append(c.Stack, t.Stack[i])
+		c.Stream, c.Stack = append(c.Stream, mem.At(t.Stream, i)), append(c.Stack, t.Stack[i])
 		if t.Pool != nil {
 			c.Pool = append(c.Pool, t.Pool[i])
 		}
@@ -85,14 +85,14 @@ func (e *Explorer) Moment(point, pixels int, by By, f Filter) (Moment, error) {
 	var blocks []int32
 	e.eachAt(point, func(n int) bool {
 		blocks = append(blocks, int32(n))
-		m.Requested += e.Block.Requested[n]
+		m.Requested += e.RequestedOf(int(n))
 		if !e.allocated(n, point) {
 			m.Waiting += e.Bytes[n]
 		}
 		return true
 	})
 	m.Blocks = len(blocks)
-	slices.SortStableFunc(blocks, func(p, q int32) int { return cmp.Compare(e.Block.Address[p], e.Block.Address[q]) })
+	slices.SortStableFunc(blocks, func(p, q int32) int { return cmp.Compare(e.AddressOf(int(p)), e.AddressOf(int(q))) })
 	segments := e.segmentsAt(point)
 	if !m.Known || len(segments) == 0 {
 		segments = e.oneSegment(blocks)
@@ -133,9 +133,9 @@ func (e *Explorer) oneSegment(blocks []int32) []mem.Segment {
 	if len(blocks) == 0 {
 		return nil
 	}
-	low, high := e.Block.Address[blocks[0]], uint64(0)
+	low, high := e.AddressOf(int(blocks[0])), uint64(0)
 	for _, n := range blocks {
-		high = max(high, e.Block.Address[n]+uint64(e.Bytes[n]))
+		high = max(high, e.AddressOf(int(n))+uint64(e.Bytes[n]))
 	}
 	return []mem.Segment{{Address: low, Size: mem.Bytes(high - low)}}
 }
@@ -167,12 +167,12 @@ func (e *Explorer) segment(g *mem.Segment, blocks []int32, next *int, least mem.
 	s := MomentSegment{Address: address(g.Address), Size: g.Size, Stream: streamName(g.Stream), Large: g.Large,
 		Expandable: g.Expandable, Parts: [][4]int64{}}
 	until := g.Address + uint64(g.Size)
-	for *next < len(blocks) && e.Block.Address[blocks[*next]] < g.Address {
+	for *next < len(blocks) && e.AddressOf(int(blocks[*next])) < g.Address {
 		*next++
 	}
-	for end := g.Address; *next < len(blocks) && e.Block.Address[blocks[*next]] < until; *next++ {
+	for end := g.Address; *next < len(blocks) && e.AddressOf(int(blocks[*next])) < until; *next++ {
 		n := blocks[*next]
-		begin, size := e.Block.Address[n], e.Bytes[n]
+		begin, size := e.AddressOf(int(n)), e.Bytes[n]
 		if begin < end || begin+uint64(size) > until {
 			continue // it contradicts another
 		}

@@ -184,16 +184,15 @@ func (o *perfettoOut) blocks(d *usage.Device, number int, began int64) {
 			blocks = append(blocks, n)
 		}
 	}
-	requested := d.Block.Requested
-	slices.SortStableFunc(blocks, func(a, b int) int { return cmp.Compare(requested[b], requested[a]) })
+	slices.SortStableFunc(blocks, func(a, b int) int { return cmp.Compare(d.RequestedOf(b), d.RequestedOf(a)) })
 	where := placesIn(d.Stacks)
 	for id, n := range blocks[:min(len(blocks), perfettoBlocks)] {
-		place, size := where.of(d.Stack[n]), requested[n]
+		place, size := where.of(d.Stack[n]), d.RequestedOf(n)
 		name := size.String()
 		if function, ok := place[2].(string); ok {
 			name += " " + function
 		}
-		args := map[string]any{"size_bytes": size, "address": fmt.Sprintf("%#x", d.Block.Address[n]), "file": place[0],
+		args := map[string]any{"size_bytes": size, "address": fmt.Sprintf("%#x", d.AddressOf(n)), "file": place[0],
 			"line": place[1]}
 		end := min(int(d.Block.Gone[n]), d.Moments-1)
 		o.write(traceEvent{Name: name, Phase: "b", Category: "block", ID: number<<20 + id + 1, Process: number,

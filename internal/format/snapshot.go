@@ -60,7 +60,7 @@ func allocatorEvents(s *mem.AllocatorSnapshot, add func(...any)) {
 			}
 			place := where.of(trace.Stack[i])
 			add(int64(i), int64(trace.Device), time, mem.ActionNames[action], address, int64(trace.Size[i]),
-				int64(trace.Stream[i]),
+				int64(mem.At(trace.Stream, i)),
 				poolCell(mem.At(trace.Pool, i)), positive(trace.Stack[i]), text(s.Text(mem.At(trace.Category, i))),
 				text(s.Text(mem.At(trace.Metadata, i))),
 				text(s.Text(mem.At(trace.Context, i))), place[0], place[1], place[2])
@@ -105,10 +105,10 @@ func allocatorPeak(s *mem.AllocatorSnapshot, add func(...any)) {
 		event, time := eventCell(int64(d.Peak.Moment)), positive(d.Peak.Time)
 		var held []int
 		d.Each(d.Peak.Moment, func(span int) { held = append(held, span) })
-		slices.SortStableFunc(held, func(a, b int) int { return cmp.Compare(d.Block.Address[a], d.Block.Address[b]) })
+		slices.SortStableFunc(held, func(a, b int) int { return cmp.Compare(d.AddressOf(a), d.AddressOf(b)) })
 		for _, n := range held {
 			place := where.of(d.Stack[n])
-			add(int64(device), event, time, int64(d.Block.Address[n]), int64(d.Bytes[n]), int64(d.Block.Requested[n]),
+			add(int64(device), event, time, int64(d.AddressOf(n)), int64(d.Bytes[n]), int64(d.RequestedOf(n)),
 				eventCell(int64(d.From[n])),
 				positive(d.Stack[n]), place[0], place[1], place[2])
 		}

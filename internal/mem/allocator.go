@@ -123,8 +123,8 @@ type Trace struct {
 	Action  []Action
 	Address []uint64 // of an oom: bytes the device said were free, or FreeUnknown
 	Size    []Bytes  // as asked for; of an oom: rounded
-	Stream  []uint64
-	Time    []int64 // ns of the wall clock; empty where the file has no times
+	Stream  []uint64 // empty where all are 0, the default stream
+	Time    []int64  // ns of the wall clock; empty where the file has no times
 	Stack   []uint32
 	Pool    []PoolID // empty where all are the default pool
 

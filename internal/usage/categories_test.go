@@ -88,7 +88,7 @@ func TestBackwardOfTheProgramsOwn(t *testing.T) {
 			for i := range d.Bytes {
 				if d.Stack[i] == 0 && sorter.Of(i) == "gradients" {
 					found++
-					if gradient[d.Block.Address[i]] {
+					if gradient[d.AddressOf(i)] {
 						right++
 					}
 				}

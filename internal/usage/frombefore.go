@@ -44,7 +44,7 @@ func (s *Categories) compareBefore() FromBefore {
 	for ; born < s.d.Len() && s.d.From[born] < 0; born++ {
 		if s.byRules(born) == BeforeTrace {
 			b.Bytes += s.d.Bytes[born]
-			before[s.d.Block.Requested[born]]++
+			before[s.d.RequestedOf(born)]++
 		}
 	}
 	if len(before) == 0 { // the rest is looked at only for what has their sizes
@@ -52,7 +52,7 @@ func (s *Categories) compareBefore() FromBefore {
 	}
 	gradients := map[mem.Bytes][]int32{} // by size: 1 + event for each that comes, the negative for each that goes
 	for i := born; i < s.d.Len(); i++ {
-		size := s.d.Block.Requested[i]
+		size := s.d.RequestedOf(i)
 		if before[size] == 0 || s.byRules(i) != "gradients" {
 			continue
 		}

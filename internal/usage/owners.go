@@ -22,8 +22,8 @@ func (d *Device) own() {
 		return
 	}
 	d.Block.owner = make([]uint8, d.Len())
-	for i, address := range d.Block.Address {
-		for _, o := range byAddress[address] {
+	for i := range d.Len() {
+		for _, o := range byAddress[d.AddressOf(i)] {
 			if d.Covers(i, o.Seen) {
 				d.Block.owner[i] = ownerCategory(o.Category)
 			}

@@ -67,16 +67,13 @@ func (p *pairs) of(event int) int32 {
 func roomFor(blocks int) (room func() (Spans, Blocks)) {
 	n := blocks + blocks/8 + 1024
 	s := Spans{make([]uint32, 0, n), make([]mem.Bytes, 0, n), make([]int32, 0, n), make([]int32, 0, n)}
-	b := Blocks{Address: make([]uint64, 0, n), Requested: make([]mem.Bytes, 0, n), Gone: make([]int32, 0, n),
-		Lane: make([]uint32, 0, n)}
+	b := Blocks{Gone: make([]int32, 0, n), Lane: make([]uint32, 0, n)}
 	done := make(chan struct{})
 	go func() {
 		touch(s.Stack, blocks)
 		touch(s.Bytes, blocks)
 		touch(s.From, blocks)
 		touch(s.To, blocks)
-		touch(b.Address, blocks)
-		touch(b.Requested, blocks)
 		touch(b.Gone, blocks)
 		touch(b.Lane, blocks)
 		close(done)

@@ -51,11 +51,33 @@ type Device struct {
 
 // Blocks are what else is known of spans that are blocks, in columns.
 type Blocks struct {
-	Address   []uint64
-	Requested []mem.Bytes // before rounding
-	Gone      []int32     // the event from which on it may be reused: other streams may use it for longer than the program
-	Lane      []uint32    // index of Device.Lanes
-	owner     []uint8     // what the program said it is for: ownerCategories
+	Gone  []int32  // the event from which on it may be reused: other streams may use it for longer than the program
+	Lane  []uint32 // index of Device.Lanes
+	owner []uint8  // what the program said it is for: ownerCategories
+
+	// Of the blocks that were there before the trace, which come first. The event that allocated it tells of any other.
+	before []blockBefore
+}
+
+type blockBefore struct {
+	address   uint64
+	requested mem.Bytes
+}
+
+// AddressOf is where the block of a span lies.
+func (d *Device) AddressOf(span int) uint64 {
+	if span < len(d.Block.before) {
+		return d.Block.before[span].address
+	}
+	return d.Trace.Address[d.From[span]]
+}
+
+// RequestedOf is what was asked for, before rounding.
+func (d *Device) RequestedOf(span int) mem.Bytes {
+	if span < len(d.Block.before) {
+		return d.Block.before[span].requested
+	}
+	return d.Trace.Size[d.From[span]]
 }
 
 // Lane is where a block was asked for. There are few, and millions of blocks.
@@ -153,14 +175,14 @@ func (d *Device) before(block mem.Block, of Lane) {
 		d.Begin.Allocated += block.Size
 	}
 	d.live.Set(block.Address, int32(d.Len()))
-	d.add(block.Address, block.Size, block.Requested, block.Stack, d.laneOf(of), Beginning, freed)
+	d.Block.before = append(d.Block.before, blockBefore{block.Address, block.Requested})
+	d.add(block.Size, block.Stack, d.laneOf(of), Beginning, freed)
 }
 
-func (d *Device) add(address uint64, size, requested mem.Bytes, stack, lane uint32, from Moment, to int32) {
+func (d *Device) add(size mem.Bytes, stack, lane uint32, from Moment, to int32) {
 	s, b := &d.Spans, &d.Block
 	s.Stack, s.Bytes = append(s.Stack, stack), append(s.Bytes, size)
 	s.From, s.To = append(s.From, int32(from)), append(s.To, to)
-	b.Address, b.Requested = append(b.Address, address), append(b.Requested, requested)
 	b.Gone, b.Lane = append(b.Gone, int32(Never)), append(b.Lane, lane)
 }
 
@@ -231,7 +253,7 @@ func (d *Device) event(i Moment, n int32, at *Levels) {
 			d.gone(n, i, at)
 		}
 		block := d.sizeOf(address, size)
-		d.add(address, block, size, t.Stack[i], d.laneAt(i), i, int32(Never))
+		d.add(block, t.Stack[i], d.laneAt(i), i, int32(Never))
 		at.Allocated += block
 		at.Active += block
 		at.Requested += size
@@ -283,12 +305,12 @@ func (d *Device) gone(n int32, i Moment, at *Levels) {
 	}
 	d.Block.Gone[n] = int32(i)
 	at.Active -= d.Bytes[n]
-	at.Requested -= d.Block.Requested[n]
+	at.Requested -= d.RequestedOf(int(n))
 }
 
 // laneAt numbers the lane of an event.
 func (d *Device) laneAt(i Moment) uint32 {
-	at := Lane{Stream: d.Trace.Stream[i]}
+	at := Lane{Stream: mem.At(d.Trace.Stream, i)}
 	if d.Trace.Pool != nil {
 		at.Pool = d.Trace.Pool[i]
 	}
@@ -325,7 +347,7 @@ func (d *Device) LevelsAt(at Moment) Levels {
 		}
 		if int(d.Block.Gone[i]) > at {
 			l.Active += d.Bytes[i]
-			l.Requested += d.Block.Requested[i]
+			l.Requested += d.RequestedOf(i)
 		}
 	}
 	if d.Trace.Reserved != nil && at >= 0 {
@@ -398,18 +420,18 @@ func (d *Device) SegmentsAfter(at Moment) []HeldSegment {
 			blocks = append(blocks, i)
 		}
 	}
-	address := d.Block.Address
-	slices.SortStableFunc(blocks, func(p, q int) int { return cmp.Compare(address[p], address[q]) })
+	slices.SortStableFunc(blocks, func(p, q int) int { return cmp.Compare(d.AddressOf(p), d.AddressOf(q)) })
 	var all []HeldSegment
 	next := 0
 	for _, s := range allocator.SegmentsAfter(d.Snapshot, d.Trace, d.Settings, at) {
-		for next < len(blocks) && address[blocks[next]] < s.Address {
+		for next < len(blocks) && d.AddressOf(blocks[next]) < s.Address {
 			next++
 		}
 		p, end, until := HeldSegment{Segment: s}, s.Address, s.Address+uint64(s.Size)
-		for ; next < len(blocks) && address[blocks[next]] < until; next++ {
-			if n := blocks[next]; address[n] >= end && address[n]+uint64(d.Bytes[n]) <= until { // else it contradicts another
-				p.Spans, end = append(p.Spans, n), address[n]+uint64(d.Bytes[n])
+		for ; next < len(blocks) && d.AddressOf(blocks[next]) < until; next++ {
+			n := blocks[next]
+			if begin := d.AddressOf(n); begin >= end && begin+uint64(d.Bytes[n]) <= until { // else it contradicts another
+				p.Spans, end = append(p.Spans, n), begin+uint64(d.Bytes[n])
 			}
 		}
 		all = append(all, p)

@@ -21,7 +21,7 @@ func TestHistoryEndsInTheFinalState(t *testing.T) {
 				d.Contradictions)
 		}
 		sizes := map[uint64]mem.Bytes{}
-		d.Each(d.Moments-1, func(n int) { sizes[d.Block.Address[n]] = d.Bytes[n] })
+		d.Each(d.Moments-1, func(n int) { sizes[d.AddressOf(n)] = d.Bytes[n] })
 		for _, segment := range s.Segments {
 			for _, block := range segment.Blocks {
 				if block.State == mem.BlockAllocated && sizes[block.Address] != block.Size {

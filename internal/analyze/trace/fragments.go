@@ -28,8 +28,8 @@ func (a *explanation) fragments(d *usage.Device, at int, g *grouper, pictures bo
 	}
 	var requested, rounding mem.Bytes
 	d.Each(at, func(n int) {
-		lost := d.Bytes[n] - d.Block.Requested[n]
-		requested += d.Block.Requested[n]
+		lost := d.Bytes[n] - d.RequestedOf(n)
+		requested += d.RequestedOf(n)
 		rounding += lost
 		if lost == 0 {
 			return
@@ -82,7 +82,7 @@ func (a *explanation) segment(d *usage.Device, s *usage.HeldSegment, at int, g *
 		}
 	}
 	for _, n := range s.Spans {
-		address, size := d.Block.Address[n], d.Bytes[n]
+		address, size := d.AddressOf(n), d.Bytes[n]
 		free(address)
 		block := report.MapBlock{int64(size), int64(mem.BlockAllocated), -1, -1}
 		if !d.HeldAt(n, at) {

@@ -74,7 +74,7 @@ func (g *grouper) blame(at int) ([]group, mem.Bytes, error) {
 		of.Name, of.Category = key.name, category
 		of.Bytes += d.Bytes[n]
 		of.Blocks++
-		waste += d.Bytes[n] - d.Block.Requested[n]
+		waste += d.Bytes[n] - d.RequestedOf(n)
 		if d.Bytes[n] > of.largest {
 			of.largest, of.stack = d.Bytes[n], d.Stack[n]
 		}
@@ -157,7 +157,7 @@ func (g *grouper) name(n int, category string) string {
 	case "category":
 		return category
 	case "size":
-		return "from " + sizeClass(g.d.Block.Requested[n]).String()
+		return "from " + sizeClass(g.d.RequestedOf(n)).String()
 	case "stream":
 		return fmt.Sprintf("stream %d", g.lane(n).Stream)
 	case "pool":

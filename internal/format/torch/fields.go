@@ -81,7 +81,7 @@ func (b *torchBuilder) events(d *pickle.Decoder, l *layout, columns []pickle.Col
 				r.Size[at+i] = mem.Bytes(v)
 			}
 		case colStream:
-			copy(r.Stream[at:], col)
+			set(&r.Stream, at, r.room, col, func(v uint64) uint64 { return v })
 		case colTime:
 			timed = true
 			set(&r.Time, at, r.room, col, func(v uint64) int64 { return int64(v) * 1000 })

@@ -25,7 +25,6 @@ func (r *rows) provide() {
 			populate(columns.Action, at, to)
 			populate(columns.Address, at, to)
 			populate(columns.Size, at, to)
-			populate(columns.Stream, at, to)
 			populate(columns.Stack, at, to)
 			populate(time, at, to)
 			at = to

@@ -7,7 +7,7 @@ import (
 )
 
 // rows are the events of all devices in the order of the file; n of room rows are filled. Columns
-// beyond the first five exist once an event has something to put there.
+// beyond action, address, size and stack exist once an event has something to put there.
 type rows struct {
 	mem.Trace
 	n, room int
@@ -39,8 +39,8 @@ func (r *rows) grow(n int, offset, size int64) {
 	r.Action = widen(r.Action, room)
 	r.Address = widen(r.Address, room)
 	r.Size = widen(r.Size, room)
-	r.Stream = widen(r.Stream, room)
 	r.Stack = widen(r.Stack, room)
+	widenIf(&r.Stream, room)
 	widenIf(&r.Time, room)
 	widenIf(&r.Pool, room)
 	widenIf(&r.Metadata, room)
@@ -66,7 +66,7 @@ func widenIf[T any](column *[]T, room int) {
 // cut takes rows [first, end) as the trace of a device.
 func (r *rows) cut(device, first, end int) mem.Trace {
 	t := mem.Trace{Device: device, Action: r.Action[first:end:end], Address: r.Address[first:end:end],
-		Size: r.Size[first:end:end], Stream: r.Stream[first:end:end], Stack: r.Stack[first:end:end]}
+		Size: r.Size[first:end:end], Stream: nonzero(r.Stream, first, end), Stack: r.Stack[first:end:end]}
 	if !r.untimed && r.Time != nil {
 		t.Time = r.Time[first:end:end]
 	}

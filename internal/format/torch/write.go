@@ -308,7 +308,7 @@ func (p *pickler) trace(t *mem.Trace) {
 			}
 			p.number("size", int64(t.Size[i]))
 			p.text("stream")
-			p.unsigned(t.Stream[i])
+			p.unsigned(mem.At(t.Stream, i))
 			if t.Time != nil {
 				p.number("time_us", t.Time[i]/1000)
 			}
