@@ -332,6 +332,15 @@ uint64_t ht_managed_alloc(int ordinal, uint64_t bytes) {
     return at;
 }
 
+/* What is owed for a range that is in the list no more. */
+static void give_back(const struct range *gone) {
+    ht_written(gone->base, gone->size);
+    if (!gone->owner)
+        ht_refund(gone->device, gone->account, gone->size);
+    if (gone->kind == HT_PLACE_MANAGED)
+        unmap_host(gone->base, gone->size);
+}
+
 int ht_device_free(uint64_t address) {
     pthread_mutex_lock(&ht_memory_lock);
     struct range *range = find(address);
@@ -344,27 +353,39 @@ int ht_device_free(uint64_t address) {
     if (gone.owner)
         free_small(gone.owner, gone.base, gone.size);
     pthread_mutex_unlock(&ht_memory_lock);
-    ht_written(gone.base, gone.size);
-    if (!gone.owner)
-        ht_refund(gone.device, gone.account, gone.size);
-    if (gone.kind == HT_PLACE_MANAGED)
-        unmap_host(gone.base, gone.size);
+    give_back(&gone);
     return 1;
 }
 
-/* cudaDeviceReset: what cudaMalloc gave on this device; mappings and pools go with their owners. */
+static int goes_with(const struct range *range, int ordinal) {
+    return range->device == ordinal && (range->kind == HT_PLACE_DEVICE || range->kind == HT_PLACE_MANAGED);
+}
+
+/* cudaDeviceReset: what cudaMalloc gave on this device; mappings and pools go with their owners. What stays moves to a
+ * list of its own, so that a hundred thousand ranges are not each erased from the middle of the others. 0: there is no
+ * memory for that list, and nothing is freed. */
 int ht_memory_reset(int ordinal) {
-    for (;;) {
-        uint64_t at = 0;
-        pthread_mutex_lock(&ht_memory_lock);
-        for (size_t i = 0; i < count && !at; i++)
-            if (ranges[i].device == ordinal && (ranges[i].kind == HT_PLACE_DEVICE || ranges[i].kind == HT_PLACE_MANAGED))
-                at = ranges[i].base;
+    pthread_mutex_lock(&ht_memory_lock);
+    struct range *old = ranges, *kept = room ? ht_new(room * sizeof *kept) : NULL;
+    size_t all = count, had = room;
+    if (had && !kept) {
         pthread_mutex_unlock(&ht_memory_lock);
-        if (!at)
-            return 1;
-        ht_device_free(at);
+        return 0;
     }
+    count = 0;
+    for (size_t i = 0; i < all; i++)
+        if (!goes_with(&old[i], ordinal))
+            kept[count++] = old[i];
+    ranges = kept;
+    for (size_t i = all; i-- > 0;) /* the newest page is the first of its list */
+        if (goes_with(&old[i], ordinal) && old[i].owner)
+            free_small(old[i].owner, old[i].base, old[i].size);
+    pthread_mutex_unlock(&ht_memory_lock);
+    for (size_t i = 0; i < all; i++)
+        if (goes_with(&old[i], ordinal))
+            give_back(&old[i]);
+    ht_drop(old, had * sizeof *old);
+    return 1;
 }
 
 /* ---- pinned host memory: real, and resident only where touched */

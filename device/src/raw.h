@@ -50,7 +50,7 @@ void ht_count_shadow(int64_t kept, uint64_t dropped);
 int ht_forwarding(void); /* this thread is inside a real library that must see no device */
 
 /* ---- memory.c */
-int ht_memory_reset(int ordinal);                     /* frees everything on it */
+int ht_memory_reset(int ordinal);                     /* frees everything on it; 0: no memory to do so */
 uint64_t ht_reserve(uint64_t bytes, uint64_t align);  /* address space alone; 0: none */
 void ht_unreserve(uint64_t base, uint64_t bytes);
 int ht_range_add(uint64_t base, uint64_t size, int device, enum ht_place_kind kind, void *owner);

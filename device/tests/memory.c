@@ -1,6 +1,7 @@
 /* memory.c: what device memory costs, where it lies, how it fails, and which bytes of it are known. */
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 
 #include "cuda.h"
 
@@ -170,6 +171,24 @@ static void counted_by_name(void) {
     CHECK(refused, "and is counted by name");
 }
 
+/* Processor time of a reset that gives back so many small blocks, in ns. */
+static int64_t reset_of(int blocks) {
+    for (int i = 0; i < blocks; i++)
+        take(512);
+    struct timespec before, after;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &before);
+    OK(cudaDeviceReset());
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &after);
+    return (after.tv_sec - before.tv_sec) * 1000000000 + after.tv_nsec - before.tv_nsec;
+}
+
+static void reset_is_linear(void) {
+    reset_of(8000); /* its pages are there from now on */
+    int64_t some = reset_of(8000), more = reset_of(64000);
+    CHECK(more < 24 * some, "eight times the blocks take some eight times as long, and not 64 times");
+    CHECK(gpu_of(0)->used == 0, "all are given back");
+}
+
 int main(void) {
     unsetenv("HIGHTIDE_DEVICE_TABLE");
     unsetenv("CUDA_VISIBLE_DEVICES");
@@ -181,6 +200,7 @@ int main(void) {
     host_memory();
     known_bytes();
     counted_by_name();
+    reset_is_linear();
     uint64_t left = take(5 * MIB);
     OK(cudaDeviceReset());
     CHECK(gpu_of(0)->used == 0, "a reset gives back everything");
