@@ -174,11 +174,11 @@ func (o *Opened) Warm(ctx context.Context, failed func(error)) {
 
 // OfRun opens the snapshots that a run recorded. The id is one of the store's, never a path.
 func (o *Opened) OfRun(ctx context.Context, id string) ([]OpenedSnapshot, error) {
-	rows, err := o.engine.Runs(ctx, store.Filter{})
+	rows, err := o.engine.Runs(ctx, store.Filter{IDs: []string{id}})
 	if err != nil {
 		return nil, err
 	}
-	if !slices.ContainsFunc(rows, func(r store.Run) bool { return r.ID == id }) {
+	if len(rows) == 0 {
 		return nil, fail.Input("hightide ls lists them", "there is no run %q", id)
 	}
 	_, run, err := o.engine.Load(ctx, id)

@@ -37,7 +37,7 @@ type hub struct {
 	used  time.Time   // when the last of them went away; likewise
 	idle  *time.Timer // gives it up some time later; likewise
 
-	reporting sync.Mutex // of those below: one makes the report, others wait for it
+	reporting chan struct{} // room for one: who has put something there makes the report, others wait for it
 	reported  reported
 }
 
@@ -221,9 +221,16 @@ const reportLoad = 5
 
 // report is what is to be said of the run as it stands: made anew where the recording has grown, and not more often
 // than costs a fifth of a core.
-func (h *hub) report(e *engine.Engine) (*report.Report, []byte, error) {
-	h.reporting.Lock()
-	defer h.reporting.Unlock()
+func (h *hub) report(ctx context.Context, e *engine.Engine) (*report.Report, []byte, error) {
+	select {
+	case h.reporting <- struct{}{}:
+		defer func() { <-h.reporting }()
+	case <-ctx.Done(): // who asked has gone, while another's report is made
+		return nil, nil, ctx.Err()
+	}
+	if err := ctx.Err(); err != nil { // both may be so: then nobody would read what is made
+		return nil, nil, err
+	}
 	h.mu.RLock()
 	at, ended, from, goesOn := h.at, h.ended, h.row.From, h.row.State == store.Running
 	h.mu.RUnlock()

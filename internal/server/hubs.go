@@ -53,7 +53,8 @@ func (s *hubs) use(row store.Run) *hub {
 	h := s.all[row.ID]
 	if h == nil || h.outdated(row) {
 		ctx, stop := context.WithCancel(s.ctx)
-		h = &hub{id: row.ID, stop: stop, gone: make(chan struct{}), caught: make(chan struct{}), run: mem.NewRun(),
+		h = &hub{id: row.ID, stop: stop, gone: make(chan struct{}), caught: make(chan struct{}),
+			reporting: make(chan struct{}, 1), run: mem.NewRun(),
 			row: row, rowAt: time.Now(), feed: newFeed()}
 		s.all[row.ID] = h
 		s.gone.Go(func() { defer close(h.gone); h.follow(ctx, s.engine) })

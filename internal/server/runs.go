@@ -190,5 +190,5 @@ func (s *Server) report(ctx context.Context, ref string) (*report.Report, []byte
 		return nil, nil, err
 	}
 	defer release()
-	return h.report(s.engine)
+	return h.report(ctx, s.engine)
 }
