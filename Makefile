@@ -48,6 +48,12 @@ bench: ## measure every bar; figures go to bench/results, see bench/README.md
 	@$(MAKE) --no-print-directory build
 	@$(PYTHON) bench/all.py
 
+bench-beside: ## REF=COMMIT: did commands become slower since? Both builds in turns; ends with 1 where one did by 5 %
+	@test -n "$(REF)" || { echo 'name the commit: make bench-beside REF=COMMIT'; exit 2; }
+	@scripts/setup torch node
+	@$(MAKE) --no-print-directory build
+	@$(PYTHON) bench/commands.py $(REF)
+
 bench-fidelity: ## run the fidelity suite, every workload twice on imaginary GPUs; SMALL=1: in small sizes
 	@scripts/setup torch fidelity node
 	@$(MAKE) --no-print-directory build
@@ -98,4 +104,4 @@ clean: ## remove what was built here; the environments in ~/.cache/hightide stay
 	rm -rf bin dist build web/node_modules bench/results
 	find web/dist -mindepth 1 -not -name PLACEHOLDER -delete
 
-.PHONY: help build pictures install demo test fuzz lint bench bench-fidelity wheel heap device web binary clean
+.PHONY: help build pictures install demo test fuzz lint bench bench-beside bench-fidelity wheel heap device web binary clean
