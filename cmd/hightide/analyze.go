@@ -15,6 +15,7 @@ import (
 	"hightide/internal/engine"
 	"hightide/internal/fail"
 	"hightide/internal/files"
+	"hightide/internal/options"
 	"hightide/internal/report"
 )
 
@@ -50,8 +51,8 @@ func (o *analyzeOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.input, "input", "", "the `file` to analyze, where it is not an argument")
 	outputFlag(flags, &o.output, "write the report into this `file` in place of the terminal")
 	flags.StringVar(&o.report, "report", "", "the same as --output")
-	flags.Var(choice(&o.format, "--format", "", []string{"txt", "json", "html", "md"}), "format",
-		"of the report: txt, json, html or md (default: as the file's name ends, else txt)")
+	addSettings(flags, options.Setting{Name: "format", To: &o.format, Among: []string{"txt", "json", "html", "md"},
+		Help: "of the report: txt, json, html or md (default: as the file's name ends, else txt)"})
 	flags.BoolVar(&o.pictures, "visualization", false, "also write the page with the curves into a folder")
 	flags.BoolVar(&o.pictures, "visualize", false, "the same as --visualization")
 	flags.StringVar(&o.plots, "plot-dir", "plots", "the `folder` of --visualization")

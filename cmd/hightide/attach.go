@@ -6,7 +6,6 @@ import (
 	"os"
 	"strconv"
 	"syscall"
-	"time"
 
 	"hightide/internal/engine"
 	"hightide/internal/event"
@@ -19,7 +18,8 @@ import (
 
 // attachOptions of attach.
 type attachOptions struct {
-	recording
+	engine.RunOptions
+	shown
 	inject, outside, detach bool
 	readyFD                 int
 
@@ -56,16 +56,18 @@ ended, or it is recorded already; 4 it may not be looked at, or there is no plac
 }
 
 func (o *attachOptions) AddFlags(flags *pflag.FlagSet) {
-	o.recording.AddFlags(flags)
+	o.shown.AddFlags(flags)
 	flags.SetInterspersed(true)
+	addSettings(flags, o.Shared()...)
+	hiddenFile(flags, &o.Out, "out")
+	for _, name := range []string{"interval", "alert", "no-stacks"} {
+		addSettings(flags, *o.Settings().Find(name))
+	}
 	flags.Lookup("duration").Usage = "end the recording after that time, as in 90s or 2h"
 	flags.Lookup("json").Usage = "print the result as JSON; with =`FILE` into a file"
-	o.Interval = 100 * time.Millisecond
-	flags.Var(span{&o.Interval, time.Millisecond}, "interval", "sampling interval")
-	flags.Func("alert", "say when a `limit` is passed, as 'host.rss > 8GiB'; may be given several times", o.addAlert)
+	flags.Lookup("no-stacks").Usage = "with the agent: do not sample the host heap"
 	flags.BoolVar(&o.inject, "inject", false, "load the agent into the process (Python 3.14 and later)")
 	flags.BoolVar(&o.outside, "no-inject", false, "watch from outside only, and do not ask")
-	flags.BoolVar(&o.NoStacks, "no-stacks", false, "with the agent: do not sample the host heap")
 	flags.BoolVar(&o.detach, "detach", false, "record in the background, and return once the recording has begun")
 	flags.IntVar(&o.readyFD, "ready-fd", -1,
 		"for programs: write a line of JSON to this descriptor `N` once the recording has begun; -1: to none")
@@ -95,11 +97,7 @@ func (o *attachOptions) record(a *app, c *cobra.Command, args []string) (*engine
 	if o.detach {
 		return nil, o.inBackground(a)
 	}
-	o.HTML, o.JSONOnStdout = true, o.json == toStdout
-	if !o.JSONOnStdout {
-		o.JSONFile = o.json
-	}
-	outliveReader()
+	o.leave(&o.RunOptions)
 	view := newView(a.stderr, o.quiet, o.live)
 	o.Events = func(e event.Event) {
 		o.also.Tell(e)

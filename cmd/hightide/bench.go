@@ -5,11 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
-	"strconv"
-	"strings"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -78,26 +74,16 @@ failed. A signal that interrupted it ends hightide too.`,
 }
 
 func (o *benchOptions) AddFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&o.Name, "name", "", "`name` of the matrix (default that of the file)")
-	flags.IntVar(&o.Jobs, "jobs", 0, "at most this `number` of trials at once, as memory allows; times are then not "+
-		"comparable (default 1; of a cluster 200)")
-	flags.StringVar(&o.Executor, "executor", "local", "`where` trials run: local, or as jobs of a cluster: slurm, ray")
-	flags.Var(resources{&o.Resources}, "resources", "`what` each job of a cluster asks for, as cpus=2,memory=8GiB,gpus=1")
-	flags.StringArrayVar(&o.Only, "only", nil,
-		"only cells with this `axis=value`, or axis=value,value; may be given several times")
-	flags.IntVar(&o.Repeats, "repeats", 0, "exactly this `number` of trials of each cell (default as the file says)")
-	flags.Var(span{&o.Timeout, time.Second}, "timeout", "of each trial, as in 90s or 5m (default as the file says)")
+	addSettings(flags, o.Settings()...)
 	flags.BoolVar(&o.dryRun, "dry-run", false, "show the cells, their order and an estimate; start nothing")
 	flags.BoolVar(&o.resume, "resume", false, "only go on: fail where nothing was measured yet")
-	flags.BoolVar(&o.Again, "again", false, "measure everything again")
-	catalogueFlag(flags, &o.Catalogue)
 	o.out.AddFlags(flags)
 	flags.BoolVarP(&o.quiet, "quiet", "q", false, "no progress and no tables")
 }
 
 func (o *benchOptions) run(a *app, c *cobra.Command, args []string) error {
 	o.File, o.Env = args[0], os.Environ()
-	if err := o.check(a, c); err != nil {
+	if err := o.check(); err != nil {
 		return err
 	}
 	if o.dryRun || o.resume {
@@ -138,16 +124,10 @@ func (o *benchOptions) run(a *app, c *cobra.Command, args []string) error {
 }
 
 // check refuses what cannot be before anything is started.
-func (o *benchOptions) check(a *app, c *cobra.Command) error {
+func (o *benchOptions) check() error {
 	switch {
-	case !slices.Contains(bench.Executors(), o.Executor):
-		return fail.Choice("--executor", o.Executor, bench.Executors())
 	case o.Executor == "local" && o.Resources != (executor.Resources{}):
 		return fail.Usage("name one with --executor", "--resources are asked of a cluster")
-	case c.Flags().Changed("jobs") && o.Jobs < 1:
-		return fail.Usage("one at a time is --jobs 1", "--jobs %d is less than 1", o.Jobs)
-	case o.Repeats < 0 || c.Flags().Changed("repeats") && o.Repeats == 0:
-		return fail.Usage("as in --repeats 5", "--repeats %d is less than 1", o.Repeats)
 	case o.resume && o.Again:
 		return fail.Usage("leave one of them out", "--resume continues and --again starts over")
 	}
@@ -233,37 +213,6 @@ func (a *app) printOutlook(o *matrix.Outlook) error {
 	fmt.Fprintf(a.stdout, ".\nOrder (seed %d):\n", o.Seed)
 	for i, key := range o.Next {
 		fmt.Fprintf(a.stdout, "%5d  %s\n", i+1, key)
-	}
-	return nil
-}
-
-// resources is a flag for what a job asks for.
-type resources struct{ of *executor.Resources }
-
-func (r resources) Type() string { return "resources" }
-
-func (r resources) String() string { return "" }
-
-func (r resources) Set(text string) error {
-	const such = "as in --resources cpus=2,memory=8GiB,gpus=1"
-	for part := range strings.SplitSeq(text, ",") {
-		name, value, _ := strings.Cut(part, "=")
-		var err error
-		switch name {
-		case "cpus":
-			r.of.CPUs, err = strconv.Atoi(value)
-		case "gpus":
-			r.of.GPUs, err = strconv.Atoi(value)
-		case "memory":
-			var bytes mem.Bytes
-			bytes, err = mem.ParseBytes(value)
-			r.of.Memory = int64(bytes)
-		default:
-			return fail.Usage(such, "%q is none of cpus, gpus, memory", name)
-		}
-		if err != nil || r.of.CPUs < 0 || r.of.GPUs < 0 || r.of.Memory < 0 {
-			return fail.Usage(such, "%q says no number or size", part)
-		}
 	}
 	return nil
 }

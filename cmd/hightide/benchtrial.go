@@ -2,7 +2,6 @@ package main
 
 import (
 	"os"
-	"time"
 
 	"hightide/internal/bench"
 
@@ -31,9 +30,9 @@ func benchTrialCommand(a *app) *cobra.Command {
 }
 
 func (o *benchTrialOptions) AddFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&o.Name, "name", "", "name of the matrix (default that of the file)")
-	flags.Var(span{&o.Timeout, time.Second}, "timeout", "of the trial (default as the file says)")
-	catalogueFlag(flags, &o.Catalogue)
+	for _, name := range []string{"name", "timeout", "catalogue"} {
+		addSettings(flags, *o.Settings().Find(name))
+	}
 	flags.StringVar(&o.Cell, "cell", "", "the cell, as \"framework=pytorch batch=16\"")
 	flags.IntVar(&o.Repeat, "repeat", 1, "which of its trials")
 	flags.Uint64Var(&o.Seed, "seed", 0, "of the matrix")

@@ -33,8 +33,8 @@ func (a *app) completeArguments(c *cobra.Command) {
 	}
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		offer := valuesOf[f.Name]
-		if t, ok := f.Value.(text); ok && t.among != nil {
-			offer = offerWords(t.among...)
+		if s, ok := f.Value.(flagOf); ok && s.Among != nil {
+			offer = offerWords(s.Among...)
 		}
 		if offer != nil {
 			_ = c.RegisterFlagCompletionFunc(f.Name, offer) // fails for a flag that has one already
@@ -44,13 +44,8 @@ func (a *app) completeArguments(c *cobra.Command) {
 
 // valuesOf are the flags whose values are known, by name: a name means the same for every command.
 var valuesOf = map[string]cobra.CompletionFunc{
-	"gpu":       completeGPUs,
-	"dtype":     offerWords("fp32", "tf32", "bf16", "fp16"),
-	"amp":       offerWords("bf16", "fp16"),
-	"optimizer": offerWords("none", "sgd", "adam", "adamw", "adafactor"),
-	"policy":    offerWords("native", "async", "bfc", "ideal"),
-	"executor":  offerWords("local", "slurm", "ray"),
-	"until":     offerWords("evaluation", "checkpoint", "epoch"),
+	"gpu":    completeGPUs,
+	"policy": offerWords("native", "async", "bfc", "ideal"),
 }
 
 func offerWords(words ...string) cobra.CompletionFunc {

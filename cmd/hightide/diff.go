@@ -8,6 +8,7 @@ import (
 
 	"hightide/internal/analyze/trace"
 	"hightide/internal/engine"
+	"hightide/internal/options"
 	"hightide/internal/report"
 )
 
@@ -39,7 +40,8 @@ Exit codes: 0 fine, 2 wrong usage, 3 a file that cannot be read or compared.`,
 
 func (o *diffOptions) AddFlags(flags *pflag.FlagSet) {
 	o.reportOptions.AddFlags(flags)
-	flags.Var(choice(&o.by, "--by", "site", trace.Differences), "by", "match by `what`: site, module, category")
+	addSettings(flags, options.Setting{Name: "by", To: &o.by, Default: "site", Among: trace.Differences,
+		Help: "match by `what`: site, module, category"})
 }
 
 func (o *diffOptions) run(a *app, c *cobra.Command, args []string) error {

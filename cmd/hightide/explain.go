@@ -12,6 +12,7 @@ import (
 	"hightide/internal/analyze/trace"
 	"hightide/internal/engine"
 	"hightide/internal/fail"
+	"hightide/internal/options"
 	"hightide/internal/report"
 )
 
@@ -54,16 +55,16 @@ func (o *explainOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.Func("device", "only this device `N`, or host: pinned host memory", deviceOrHost(&o.Device))
 	flags.Func("range", "look for the peak among the events `a:b` only, both included; a: and :b are ranges too",
 		o.setRange)
-	o.At = "peak"
-	flags.Var(text{to: &o.At, check: checkMoment}, "at",
-		"`moment`: peak, end, \"event N\", or a time in ns of the wall clock")
-	flags.Var(choice(&o.By, "--by", "site", trace.Groupings), "by",
-		"group `what`: "+strings.Join(trace.Groupings, ", "))
+	addSettings(flags,
+		options.Setting{Name: "at", To: &o.At, Default: "peak", Check: checkMoment,
+			Help: "`moment`: peak, end, \"event N\", or a time in ns of the wall clock"},
+		options.Setting{Name: "by", To: &o.By, Default: "site", Among: trace.Groupings,
+			Help: "group `what`: " + strings.Join(trace.Groupings, ", ")},
+		options.Setting{Name: "flame", To: &o.Flame, Among: report.Flames,
+			Help: "also the flame graph, by `measure`: " + strings.Join(report.Flames, ", ")})
 	flags.IntVar(&o.Top, "top", 0, "list the `N` largest groups; 0: all")
 	flags.Func("filter", "only blocks with a frame (file:function) that matches this `regex`", frames(&o.Filter))
 	flags.Func("rules", "more category rules from this `file`, before the built-in ones", o.addRules)
-	flags.Var(choice(&o.Flame, "--flame", "", report.Flames), "flame",
-		"also the flame graph, by `measure`: "+strings.Join(report.Flames, ", "))
 	flags.BoolVar(&o.Brief, "brief", false, "only the peak and who holds it: the fastest way through a file of gigabytes")
 }
 

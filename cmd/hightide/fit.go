@@ -24,7 +24,7 @@ import (
 type fitOptions struct {
 	fit.Options
 	json            string
-	quiet, eval     bool
+	quiet           bool
 	serve, imagined bool
 }
 
@@ -57,36 +57,7 @@ or the step fails by itself, 4 the environment lacks something.`,
 
 func (o *fitOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.SetInterspersed(false) // what follows the command belongs to it
-	m := &o.Options.Model
-	flags.StringVar(&m.Model, "model", "", "model to build, by `name`; or a config file, or module:function")
-	flags.StringVar(&m.Size, "size", "", "`preset` of a model type, as 8b of llama")
-	flags.StringVar(&o.GPU, "gpu", "", "`name` of the GPU to imagine, as hightide gpus lists them")
-	catalogueFlag(flags, &o.Catalogue)
-	flags.StringVar(&o.Memory, "memory", "",
-		"`size` of the GPU's memory in place of the catalogue's, as 24GiB; with --device cpu the limit")
-	flags.StringVar(&o.Device, "device", "",
-		"`where` to run: imaginary, cuda or cpu (default imaginary with --gpu, else cuda)")
-	flags.StringVar(&o.Python, "python", "",
-		"`interpreter` for --model (default that of $VIRTUAL_ENV, else the first with torch)")
-	flags.StringVar(&o.AllocConf, "alloc-conf", "", "`settings` of PyTorch's allocator, as expandable_segments:True")
-	flags.StringVar(&m.DType, "dtype", "fp32", "`type` of weights and activations: fp32, tf32, bf16 or fp16")
-	flags.StringVar(&m.AMP, "amp", "", "autocast to this `type`: bf16 or fp16")
-	flags.StringVar(&m.Optimizer, "optimizer", "none", "`name` of the optimizer: none, sgd, adam, adamw or adafactor")
-	flags.BoolVar(&m.Train, "train", false, "training mode (dropout, batch statistics)")
-	flags.BoolVar(&o.eval, "eval", false, "eval mode (the default); the backward pass runs in it as in --train")
-	flags.BoolVar(&m.Inference, "inference", false, "no gradients; a language model fills its KV cache to --seq-len")
-	flags.IntVar(&m.SeqLen, "seq-len", 128, "`tokens` of a sequence")
-	flags.IntVar(&m.ImageSize, "image-size", 224, "`pixels` of an image's side")
-	flags.BoolVar(&m.Checkpointing, "checkpointing", false, "gradient checkpointing, where the model offers it")
-	flags.BoolVar(&m.Compile, "compile", false, "torch.compile the model")
-	flags.BoolVar(&o.Backward, "validate-backward", false, "compare the peak with that of the forward pass alone")
-	flags.IntVar(&o.Granularity, "step", 1, "try only multiples of this `number`")
-	flags.IntVar(&o.Start, "start", 0, "`batch` to begin with (default --current)")
-	flags.IntVar(&o.Most, "most", 0, "never try a larger `batch` than this")
-	flags.IntVar(&o.Current, "current", 0, "`batch` in use now, to say what it leaves unused (default 16)")
-	flags.StringVar(&o.Headroom, "headroom", "", "leave this `part` of the device free, as 5% or 1GiB")
-	flags.IntVar(&o.TargetBatch, "grad-accum", 0, "plan gradient accumulation to this `batch`")
-	flags.Float64Var(&o.Price, "price", 0, "price of the GPU in `USD` an hour (default the catalogue's)")
+	addSettings(flags, o.Settings()...)
 	jsonFlag(flags, &o.json)
 	flags.BoolVarP(&o.quiet, "quiet", "q", false, "no progress and no table")
 	flags.BoolVar(&o.serve, "serve", false, "plan for a program that runs the trials: hightide.fit of the Python package")
@@ -99,18 +70,12 @@ func (o *fitOptions) run(a *app, c *cobra.Command, args []string) error {
 	if o.serve {
 		return o.plan(c.Context(), a)
 	}
-	if err := atLeastOne(c, "step", "start", "most", "current", "grad-accum", "seq-len", "image-size"); err != nil {
-		return err
-	}
 	o.Command, o.Env = args, os.Environ()
 	if c.ArgsLenAtDash() < 0 && len(args) > 0 && o.Options.Model.Model != "" {
 		return fail.Usage("flags go before it; a command stands after --", "unexpected %q", args[0])
 	}
 	if err := o.commandSays(c); err != nil {
 		return err
-	}
-	if o.eval && o.Options.Model.Train {
-		return fail.Usage("leave one of them out", "--train and --eval are opposites")
 	}
 	view := newView(a.stderr, o.quiet, false)
 	if !o.quiet {
@@ -141,13 +106,9 @@ func (o *fitOptions) run(a *app, c *cobra.Command, args []string) error {
 	return nil
 }
 
-// ofModels are the flags that say how a model's step is run; a command says such things itself.
-var ofModels = []string{"size", "dtype", "amp", "optimizer", "train", "eval", "inference", "seq-len", "image-size",
-	"checkpointing", "compile", "validate-backward", "python"}
-
 // commandSays refuses flags that a command would not hear of.
 func (o *fitOptions) commandSays(c *cobra.Command) error {
-	for _, name := range ofModels {
+	for _, name := range o.OfModels() {
 		if len(o.Command) > 0 && o.Options.Model.Model == "" && c.Flags().Changed(name) {
 			return fail.Usage("pass it to the command itself, after --", "--%s is for --model: a command does not get it", name)
 		}

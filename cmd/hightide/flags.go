@@ -3,14 +3,13 @@ package main
 import (
 	"fmt"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"hightide/internal/fail"
 	"hightide/internal/mem"
+	"hightide/internal/options"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -19,14 +18,14 @@ import (
 // Flags that take more than a plain value check it as they read it, so that a command begins with what it can
 // use, wherever a value comes from. Their errors are those of package fail.
 
-// options are what the flags of a command set, and what it does with them.
-type options interface {
+// work is what the flags of a command set, and what it does with them.
+type work interface {
 	AddFlags(*pflag.FlagSet)
 	run(a *app, c *cobra.Command, args []string) error
 }
 
 // command gives a command its flags and its work.
-func (a *app) command(c *cobra.Command, o options) *cobra.Command {
+func (a *app) command(c *cobra.Command, o work) *cobra.Command {
 	o.AddFlags(c.Flags())
 	c.RunE = func(c *cobra.Command, args []string) error {
 		c.Flags().Visit(func(flag *pflag.Flag) {
@@ -79,124 +78,39 @@ func hiddenFile(flags *pflag.FlagSet, to *string, name string) {
 	_ = flags.MarkHidden(name)
 }
 
-// atLeastOne refuses a number below 1 that was given to one of some flags, where 0 means that none was.
-func atLeastOne(c *cobra.Command, flags ...string) error {
-	for _, name := range flags {
-		if n, err := c.Flags().GetInt(name); err == nil && n < 1 && c.Flags().Changed(name) {
-			return fail.Usage("it takes a whole number of 1 or more", "--%s %d is less than 1", name, n)
+// addSettings makes flags of settings, with their defaults.
+func addSettings(flags *pflag.FlagSet, all ...options.Setting) {
+	list := options.List(all).Of(options.Command)
+	list.Fill()
+	for i := range list {
+		s := flagOf{&list[i]}
+		flag := flags.VarPF(s, s.Name, s.Short, s.Help)
+		if s.Type() == "bool" {
+			flag.NoOptDefVal = "true"
 		}
 	}
-	return nil
 }
 
-func catalogueFlag(flags *pflag.FlagSet, to *[]string) {
-	flags.StringArrayVar(to, "catalogue", nil, "a `file` with more GPUs, TOML or CSV; may be given several times")
-}
+// flagOf is a setting as a flag.
+type flagOf struct{ *options.Setting }
 
-// text is a flag of a word that may have to pass a check.
-type text struct {
-	to    *string
-	check func(string) error // nil: takes any
-	among []string           // the words it takes; nil: others too
-}
-
-func (t text) String() string { return *t.to }
-func (t text) Type() string   { return "string" }
-
-func (t text) Set(word string) error {
-	if t.check != nil {
-		if err := t.check(word); err != nil {
-			return err
-		}
+// Type is what help calls a value that its text does not name, and in words what it takes.
+func (f flagOf) Type() string {
+	switch f.To.(type) {
+	case *string:
+		return "string"
+	case *bool, options.Off:
+		return "bool"
+	case *int:
+		return "int"
+	case *uint64:
+		return "uint64"
+	case *float64:
+		return "float64"
+	case *time.Duration:
+		return "duration"
 	}
-	*t.to = word
-	return nil
-}
-
-// choice is a flag that takes one of some words; otherwise is what it is where it is not given.
-func choice(to *string, flag, otherwise string, among []string) text {
-	*to = otherwise
-	return text{to, func(word string) error {
-		if !slices.Contains(among, word) {
-			return fail.Choice(flag, word, among)
-		}
-		return nil
-	}, among}
-}
-
-// size takes a number of bytes as people write it.
-func size(to *mem.Bytes, such string) func(string) error {
-	return func(text string) error {
-		bytes, err := mem.ParseBytes(text)
-		if err == nil && bytes < 1 {
-			err = fmt.Errorf("%q is not a size", text)
-		}
-		if err != nil {
-			return fail.Usage("write it as "+such, "%w", err)
-		}
-		*to = bytes
-		return nil
-	}
-}
-
-// span is a flag of a time, with its unit, that is no less than some other.
-type span struct {
-	to    *time.Duration
-	least time.Duration
-}
-
-func (s span) String() string {
-	if s.to == nil || *s.to == 0 {
-		return ""
-	}
-	return s.to.String()
-}
-
-func (s span) Type() string { return "duration" }
-
-func (s span) Set(word string) error {
-	d, err := time.ParseDuration(word)
-	switch {
-	case err != nil || word == "0" || strings.HasPrefix(word, "+"):
-		return fail.Usage("write it as 90s, 100ms or 2h", "%q is not a time", word)
-	case d < s.least:
-		return fail.Usage("write it as 90s, 100ms or 2h", "%s is too short: %v is the least", word, s.least)
-	}
-	*s.to = d
-	return nil
-}
-
-// runName is a flag of a name for a run, by which other commands find it.
-func runName(to *string) text {
-	return text{to: to, check: func(name string) error {
-		switch {
-		case name == "last":
-			return fail.Usage("choose another name", "last means the newest run, whatever it is called")
-		case name == "" || strings.TrimSpace(name) != name:
-			return fail.Usage("choose another name", "a name is not empty, and neither begins nor ends with a space: %q", name)
-		case strings.ContainsFunc(name, unicode.IsControl):
-			return fail.Usage("choose another name", "a name has no line breaks or other control characters: %q", name)
-		}
-		return nil
-	}}
-}
-
-// tag takes key=value, and where bare keys will do, key.
-func tag(to *map[string]string, bare bool) func(string) error {
-	return func(text string) error {
-		key, value, ok := strings.Cut(text, "=")
-		if strings.ContainsFunc(text, unicode.IsControl) {
-			return fail.Usage("write it as model=bert", "a tag has no line breaks or other control characters: %q", text)
-		}
-		if key == "" || !ok && !bare {
-			return fail.Usage("write it as model=bert", "tag %q is not of the form key=value", text)
-		}
-		if *to == nil {
-			*to = map[string]string{}
-		}
-		(*to)[key] = value
-		return nil
-	}
+	return "value"
 }
 
 // device takes the number of one.

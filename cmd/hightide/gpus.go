@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"hightide/internal/gpus"
+	"hightide/internal/options"
 	"hightide/internal/report"
 )
 
@@ -36,7 +37,7 @@ Exit codes: 0 fine, 2 wrong usage, 3 no such GPU (or several of that name), or a
 }
 
 func (o *gpusOptions) AddFlags(flags *pflag.FlagSet) {
-	catalogueFlag(flags, &o.catalogue)
+	addSettings(flags, options.Catalogue(&o.catalogue))
 	jsonFlag(flags, &o.json)
 }
 

@@ -9,15 +9,13 @@ import (
 	"hightide/internal/engine"
 	"hightide/internal/event"
 	"hightide/internal/fail"
-	"hightide/internal/imagine"
 	"hightide/internal/mem"
 )
 
 // imagineOptions of imagine.
 type imagineOptions struct {
-	recording
-	imagine.Options
-	stacks, suggest bool
+	engine.ImagineOptions
+	shown
 }
 
 func imagineCommand(a *app) *cobra.Command {
@@ -56,49 +54,15 @@ A signal that ended the program ends hightide too.`,
 }
 
 func (o *imagineOptions) AddFlags(flags *pflag.FlagSet) {
-	o.recording.AddFlags(flags)
-	catalogueFlag(flags, &o.Catalogue)
-	flags.StringVar(&o.GPU, "gpu", "", "`name` of a GPU as in hightide gpus, or all (default h100-sxm)")
-	flags.IntVar(&o.GPUs, "gpus", 0, "`number` of these GPUs in the machine (default 1)")
-	flags.Func("memory", "`size` of the GPU's memory in place of the catalogue's, as 24GiB",
-		size(&o.Memory, "--memory 24GiB"))
-	flags.Func("context", "`size` of device memory that a process takes beside PyTorch's allocator, as 900MiB; "+
-		"hightide info --calibrate measures it", size(&o.Context, "--context 900MiB"))
-	flags.StringVar(&o.Until, "steps", "auto",
-		"stop after this `number` of optimizer steps; auto: once the peak is steady; 0: run to the end")
-	flags.StringSliceVar(&o.Reach, "until", nil,
-		"do not stop before this `part` of the training: evaluation, checkpoint, epoch, several with commas; data loaders "+
-			"are cut short to get there early")
-	flags.BoolVar(&o.Longest, "longest", false, "put the largest sample of a data set into the first batch")
-	flags.StringVar(&o.AllocConf, "alloc-conf", "", "`settings` of PyTorch's allocator, as expandable_segments:True")
-	flags.BoolVar(&o.Sandbox, "sandbox", false, "let the program write into a folder that is deleted afterwards")
-	flags.BoolVar(&o.FakeWeights, "fake-weights", false,
-		"where weights are not on this machine, make up some of the right shapes")
-	flags.StringVar(&o.Sizes, "data-sizes", "upper",
-		"sizes that depend on data: upper (their upper bound), zero, or a `fraction` of the bound")
-	flags.StringArrayVar(&o.ReadValues, "read-value", nil,
-		"value that the program reads where a GPU would have computed it: a number for all lines, or `LINE=VALUE`; may be "+
-			"given several times")
-	flags.IntVar(&o.World, "world-size", 0,
-		"imagine a cluster of this `number` of ranks and play some of them, a process each")
-	flags.StringVar(&o.PlayList, "play", "",
-		"which `ranks` to play, as 0,1,127, 0-15, 0-120/8 or all; each kind once, at most 64 (default all of up to eight, "+
-			"else the first two, a middle one and the last)")
-	flags.BoolVar(&o.Vary, "vary", false, "also run with other settings that change the peak: allocator, attention, "+
-		"compile caches, data-dependent sizes, a GPU that is behind the host")
-	flags.BoolVar(&o.suggest, "suggest", true, "where it does not fit, try what would make it fit")
-	flags.BoolVar(&o.NoSuggest, "no-suggest", false, "do not try what would make it fit")
-	flags.BoolVar(&o.stacks, "stacks", false, "also sample the host heap with Python stacks")
+	o.shown.AddFlags(flags)
+	addSettings(flags, o.Settings()...)
+	hiddenFile(flags, &o.Out, "out")
 }
 
 func (o *imagineOptions) run(a *app, c *cobra.Command, args []string) error {
-	if err := atLeastOne(c, "gpus", "world-size"); err != nil {
+	if err := o.of(c, args, &o.RunOptions); err != nil {
 		return err
 	}
-	if err := o.of(c, args); err != nil {
-		return err
-	}
-	o.NoSuggest, o.NoStacks = o.NoSuggest || !o.suggest, !o.stacks
 	view := newView(a.stderr, o.quiet, false)
 	ctx, release, cancel := interruptible(c.Context())
 	defer cancel()
@@ -108,7 +72,7 @@ func (o *imagineOptions) run(a *app, c *cobra.Command, args []string) error {
 		}
 		view.tell(e)
 	}
-	result, err := a.engine().Imagine(ctx, engine.ImagineOptions{RunOptions: o.RunOptions, Options: o.Options})
+	result, err := a.engine().Imagine(ctx, o.ImagineOptions)
 	view.hide()
 	if err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 
 	"hightide/internal/fail"
 	"hightide/internal/mem"
+	"hightide/internal/options"
 	"hightide/internal/report"
 	"hightide/internal/store"
 )
@@ -48,10 +49,12 @@ Exit codes: 0 fine, 2 wrong usage, 4 the list cannot be written.`,
 }
 
 func (o *lsOptions) AddFlags(flags *pflag.FlagSet) {
-	flags.Func("tag", "only runs with this tag, `key` or key=value; may be given several times", tag(&o.Tags, true))
 	flags.StringVar(&o.Name, "name", "", "only runs of this `name`")
-	flags.Var(choice((*string)(&o.State), "--state", "", []string{"running", "finished", "cut off"}), "state",
-		"only runs of this `state`: running, finished, 'cut off'")
+	addSettings(flags,
+		options.Setting{Name: "tag", To: options.Tags{To: &o.Tags, Bare: true},
+			Help: "only runs with this tag, `key` or key=value; may be given several times"},
+		options.Setting{Name: "state", To: (*string)(&o.State), Among: []string{"running", "finished", "cut off"},
+			Help: "only runs of this `state`: running, finished, 'cut off'"})
 	flags.IntVarP(&o.Limit, "limit", "n", 0, "at most this `number` of runs; 0: all")
 	jsonFlag(flags, &o.json)
 }

@@ -21,6 +21,7 @@ import (
 	"hightide/internal/files"
 	"hightide/internal/mem"
 	"hightide/internal/observe"
+	"hightide/internal/options"
 )
 
 // monitorOptions of monitor, and with thresholds of track: attach, with readings shown as they come and saved at the
@@ -55,14 +56,14 @@ func (o *monitorOptions) AddFlags(flags *pflag.FlagSet) {
 	o.attachOptions.AddFlags(flags)
 	for name, to := range map[string]*time.Duration{"duration": &o.Duration, "interval": &o.Interval} {
 		flag := flags.Lookup(name)
-		flag.Value = seconds{span{to, time.Millisecond}}
+		flag.Value = seconds{flagOf{&options.Setting{Name: name, To: to, Least: 1e6}}}
 		flag.Usage += "; a number without a unit is seconds"
 	}
 	file := flags.Lookup("output")
-	file.Value, file.Usage = text{to: &o.output},
+	file.Value, file.Usage = flagOf{&options.Setting{Name: "output", To: &o.output}},
 		"also leave the readings in this `file`, or in one that ends in .hightide the recording"
-	flags.Var(choice(&o.format, "--format", "", []string{"csv", "json"}), "format",
-		"of the readings: csv or json (default: as the file's name ends, else csv)")
+	addSettings(flags, options.Setting{Name: "format", To: &o.format, Among: []string{"csv", "json"},
+		Help: "of the readings: csv or json (default: as the file's name ends, else csv)"})
 	flags.Func("threshold",
 		"say when a GPU, or the processes together, hold this `size`; a number without a unit is MiB", o.setThreshold)
 	olderFlags(flags, "all GPUs are recorded", "device=")
@@ -70,20 +71,21 @@ func (o *monitorOptions) AddFlags(flags *pflag.FlagSet) {
 }
 
 // seconds is a span that is also given as a number of seconds.
-type seconds struct{ span }
+type seconds struct{ flagOf }
 
 func (s seconds) Set(word string) error {
 	if _, err := strconv.ParseFloat(word, 64); err == nil {
 		word += "s"
 	}
-	return s.span.Set(word)
+	return s.flagOf.Set(word)
 }
 
 func (o *monitorOptions) setThreshold(word string) error {
 	if _, err := strconv.ParseFloat(word, 64); err == nil {
 		word += "MiB"
 	}
-	return size(&o.threshold, "--threshold 4000 or 4GiB")(word)
+	limit := options.Setting{Name: "threshold", To: &o.threshold, Example: "4000 or 4GiB"}
+	return limit.Set(word)
 }
 
 // beyond is the threshold as alerts; none is given: there are none.
@@ -105,7 +107,7 @@ func (o *monitorOptions) run(a *app, c *cobra.Command, args []string) error {
 // watch records as attach does, shows readings where they are wanted, and saves them at the end.
 func (o *monitorOptions) watch(a *app, c *cobra.Command, args, limits []string, shows bool) error {
 	for _, limit := range limits {
-		if err := o.addAlert(limit); err != nil {
+		if err := o.RunOptions.Settings().Find("alert").Set(limit); err != nil {
 			return err
 		}
 	}

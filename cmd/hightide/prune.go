@@ -12,6 +12,7 @@ import (
 
 	"hightide/internal/fail"
 	"hightide/internal/mem"
+	"hightide/internal/options"
 	"hightide/internal/report"
 	"hightide/internal/store"
 )
@@ -40,8 +41,8 @@ Exit codes: 0 fine, also where the answer was no; 2 wrong usage, or no terminal 
 
 func (o *pruneOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.Func("older-than", "delete runs that began longer ago than a `time`, as in 12h, 30d, 8w", o.setAge)
-	flags.Func("max-size", "delete the oldest until the rest takes no more than a `size`, as in 500MiB, 10GiB",
-		size(&o.Bytes, "500MiB or 10GiB"))
+	addSettings(flags, options.Setting{Name: "max-size", To: &o.Bytes, Example: "500MiB or 10GiB",
+		Help: "delete the oldest until the rest takes no more than a `size`, as in 500MiB, 10GiB"})
 	flags.BoolVar(&o.Preview, "dry-run", false, "only say what would be deleted")
 	flags.BoolVarP(&o.yes, "yes", "y", false, "delete without asking")
 	jsonFlag(flags, &o.json)

@@ -8,6 +8,7 @@ import (
 
 	"hightide/internal/fail"
 	"hightide/internal/mem"
+	"hightide/internal/options"
 	"hightide/internal/pytorch"
 	"hightide/internal/replay"
 	"hightide/internal/report"
@@ -58,15 +59,15 @@ func (o *replayOptions) AddFlags(flags *pflag.FlagSet) {
 		"catalogue the trace fits", o.setGPU)
 	flags.Func("gpus", "with `all`: the same as --gpu all", o.setGPUs)
 	_ = flags.MarkHidden("gpus")
-	catalogueFlag(flags, &o.Catalogue)
+	addSettings(flags, options.Catalogue(&o.Catalogue))
 	flags.StringVar(&o.Memory, "memory", "", "`size` of the allocator's limit, as 24GiB")
 	flags.BoolVar(&o.Fresh, "fresh", false,
 		"begin with an empty cache, as --search does: without what was cached before the trace")
 	o.Device = -1
 	flags.Func("device",
 		"`number` of the device in the file (default the one with the longest history; with --verify all)", o.setDevice)
-	flags.Var(text{to: &o.Torch, check: checkTorch}, "torch",
-		"`version` of PyTorch whose rules apply (default as the file tells)")
+	addSettings(flags, options.Setting{Name: "torch", To: &o.Torch, Check: checkTorch,
+		Help: "`version` of PyTorch whose rules apply (default as the file tells)"})
 	flags.BoolVar(&o.Verify, "verify", false,
 		"replay with the recorded settings, and compare every address and segment with the recording")
 	flags.BoolVar(&o.Search, "search", false, "try a grid of settings and list the best")

@@ -5,29 +5,26 @@ import (
 	"io"
 	"os"
 	"syscall"
-	"time"
 
 	"hightide/internal/engine"
 	"hightide/internal/fail"
 	"hightide/internal/launch"
-	"hightide/internal/mem"
-	"hightide/internal/observe"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
-// recording is what run and imagine have in common: what is recorded, and what is shown of it.
-type recording struct {
-	engine.RunOptions
+// shown is what run, imagine and attach have in common: what is shown of a recording.
+type shown struct {
 	json        string
 	quiet, open bool
 }
 
 // runOptions of run.
 type runOptions struct {
-	recording
-	stacks, live, ui bool
+	engine.RunOptions
+	shown
+	live, ui bool
 }
 
 func runCommand(a *app) *cobra.Command {
@@ -54,81 +51,44 @@ be written, 4 no place to record to, 125 hightide itself failed.`,
 	}, &runOptions{})
 }
 
-// AddFlags adds those that run and imagine share.
-func (o *recording) AddFlags(flags *pflag.FlagSet) {
+// AddFlags adds them.
+func (o *shown) AddFlags(flags *pflag.FlagSet) {
 	flags.SetInterspersed(false) // what follows the command belongs to it
-	flags.Var(runName(&o.Name), "name", "`name` of the run, for later commands")
-	flags.Func("tag", "tag as `key=value`; may be given several times", tag(&o.Tags, false))
-	outputFlag(flags, &o.Out, "also leave the recording in this `file`")
-	hiddenFile(flags, &o.Out, "out")
-	flags.Var(span{&o.Duration, time.Millisecond}, "duration", "stop after that time, as in 90s or 2h")
 	fileFlag(flags, &o.json, "json", "print the result as JSON")
 	flags.Lookup("json").Usage += " (alone, the program's standard output goes to standard error)"
 	flags.BoolVarP(&o.quiet, "quiet", "q", false, "no status line and no report on the terminal")
 	flags.BoolVar(&o.open, "open", false, "open the HTML report in a browser")
 }
 
-const (
-	captureLimit = int64(256 * mem.MiB)
-	leastCapture = 64 * mem.KiB
-)
-
 func (o *runOptions) AddFlags(flags *pflag.FlagSet) {
-	o.recording.AddFlags(flags)
-	o.Interval = 100 * time.Millisecond
-	flags.Var(span{&o.Interval, time.Millisecond}, "interval", "sampling interval")
-	flags.Uint64Var(&o.Steps, "steps", 0, "stop after this `number` of optimizer steps")
-	flags.StringVar(&o.SnapshotOn, "snapshot-on", "oom",
-		"`when` to take an allocator snapshot, or JAX's profile of live arrays: oom, exit, step:N, never; several with "+
-			"commas")
-	flags.BoolVar(&o.stacks, "stacks", true, "sample the host heap with Python stacks")
-	flags.BoolVar(&o.NoStacks, "no-stacks", false, "do not sample the host heap")
-	flags.Func("alert", "say when a `limit` is passed, as 'host.rss > 8GiB', 'host.rss > 80%', 'host.rss > "+
-		"50MiB/step'; may be given several times", o.addAlert)
+	o.shown.AddFlags(flags)
+	addSettings(flags, o.Settings()...)
+	hiddenFile(flags, &o.Out, "out")
 	flags.BoolVar(&o.ui, "ui", false, "open the run's page in a browser while it runs")
 	flags.BoolVar(&o.live, "live", false,
 		"show hightide top while it runs; the program's output is a view of it, and is printed at the end")
-	flags.BoolVar(&o.KeepOutput, "capture", false, "keep what the program writes with the run, as well as showing it")
-	o.KeepLimit = captureLimit
-	flags.Func("capture-limit", "keep about `size` of it at most: of a longer output the beginning and the end, half "+
-		"each; none keeps all (default 256MiB)", func(text string) error {
-		if text == "none" {
-			o.KeepLimit = 0
-			return nil
-		}
-		limit, err := mem.ParseBytes(text)
-		if err != nil || limit < leastCapture {
-			return fail.Usage("as in --capture-limit 64MiB, or none", "--capture-limit takes a size of %v or more, not %q",
-				mem.Bytes(leastCapture), text)
-		}
-		o.KeepLimit = int64(limit)
-		return nil
-	})
-}
-
-func (o *recording) addAlert(text string) error {
-	alert, err := observe.ParseAlert(text)
-	if err != nil {
-		return fail.Usage("as in --alert 'host.rss > 8GiB'", "%w", err)
-	}
-	o.Alerts = append(o.Alerts, alert)
-	return nil
 }
 
 // of takes in the command, and what its recording needs besides.
-func (o *recording) of(c *cobra.Command, args []string) (err error) {
-	if o.Command, err = jsonFile(c, &o.json, args); err != nil {
+func (o *shown) of(c *cobra.Command, args []string, run *engine.RunOptions) (err error) {
+	if run.Command, err = jsonFile(c, &o.json, args); err != nil {
 		return err
 	}
-	if len(o.Command) == 0 {
+	if len(run.Command) == 0 {
 		return fail.Usage("for example: hightide "+c.Name()+" -- python train.py", "no command to %s", c.Name())
 	}
-	o.Env, o.HTML, o.JSONOnStdout = os.Environ(), true, o.json == toStdout
-	if !o.JSONOnStdout {
-		o.JSONFile = o.json
+	run.Env = os.Environ()
+	o.leave(run)
+	return nil
+}
+
+// leave says what a recording leaves.
+func (o *shown) leave(run *engine.RunOptions) {
+	run.HTML, run.JSONOnStdout = true, o.json == toStdout
+	if !run.JSONOnStdout {
+		run.JSONFile = o.json
 	}
 	outliveReader()
-	return nil
 }
 
 func (o *runOptions) run(a *app, c *cobra.Command, args []string) error {
@@ -139,10 +99,9 @@ func (o *runOptions) run(a *app, c *cobra.Command, args []string) error {
 		return fail.Usage("choose one; hightide ui shows any run",
 			"--live shows the run in this terminal and --ui in a browser")
 	}
-	if err := o.of(c, args); err != nil {
+	if err := o.of(c, args, &o.RunOptions); err != nil {
 		return err
 	}
-	o.NoStacks = o.NoStacks || !o.stacks
 	result, err := o.record(a, c)
 	if err != nil {
 		return err
@@ -170,7 +129,7 @@ func (o *runOptions) record(a *app, c *cobra.Command) (*engine.RunResult, error)
 
 // end turns how the command ended into how we end. A stop that was asked for is a result of its own, the same however
 // hard the command had to be told.
-func (o *recording) end(result *engine.RunResult) error {
+func (o *shown) end(result *engine.RunResult) error {
 	if result.Outcome.Stopped {
 		return nil
 	}
@@ -182,7 +141,7 @@ func (o *recording) end(result *engine.RunResult) error {
 
 // print shows the result: the report on stderr, which is not the program's, and JSON where it was
 // asked for.
-func (o *recording) print(a *app, result *engine.RunResult, summary any) error {
+func (o *shown) print(a *app, result *engine.RunResult, summary any) error {
 	for _, note := range result.Notes {
 		fmt.Fprintf(a.stderr, "hightide: %s\n", note)
 	}

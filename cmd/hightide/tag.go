@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"hightide/internal/options"
 	"hightide/internal/report"
 	"hightide/internal/store"
 )
@@ -46,12 +47,16 @@ func (o *tagOptions) setName(name string) error {
 	if name == "" {
 		return nil
 	}
-	return runName(o.name).Set(name)
+	if err := options.RunName(name); err != nil {
+		return err
+	}
+	*o.name = name
+	return nil
 }
 
 func (o *tagOptions) run(a *app, c *cobra.Command, args []string) error {
 	for _, text := range args[1:] {
-		if err := tag(&o.set, true)(text); err != nil {
+		if err := (options.Tags{To: &o.set, Bare: true}).Set(text); err != nil {
 			return err
 		}
 	}

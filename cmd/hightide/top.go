@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"hightide/internal/fail"
+	"hightide/internal/options"
 	"hightide/internal/tui"
 )
 
@@ -43,8 +44,8 @@ Exit codes: 0 fine, 2 wrong usage, 3 no such run or file, 4 the terminal or the 
 }
 
 func (o *topOptions) AddFlags(flags *pflag.FlagSet) {
-	o.every = time.Second
-	flags.Var(span{&o.every, 100 * time.Millisecond}, "interval", "time between two readings of the machine")
+	addSettings(flags, options.Setting{Name: "interval", To: &o.every, Default: "1s", Least: 1e8,
+		Help: "time between two readings of the machine"})
 	flags.StringVar(&o.filter, "filter", "", "show only runs and processes with these `letters`, in order")
 	flags.BoolVar(&o.noMouse, "no-mouse", false, "leave clicks and the wheel to the terminal, as for selecting text")
 	flags.BoolVar(&o.once, "once", false, "print once, as plain lines, and end")

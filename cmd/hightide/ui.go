@@ -22,6 +22,7 @@ import (
 	"hightide/internal/engine"
 	"hightide/internal/fail"
 	"hightide/internal/metrics"
+	"hightide/internal/options"
 	"hightide/internal/server"
 
 	"github.com/spf13/cobra"
@@ -89,7 +90,8 @@ func (o *uiOptions) AddFlags(flags *pflag.FlagSet) {
 		"a token that reads /metrics and nothing else is in this `file`, which is made where there is none")
 	flags.BoolVar(&o.open, "open", false, "open it in a browser")
 	flags.BoolVar(&o.AllowExec, "allow-exec", false, "let who may ask start programs: imagined runs, fits, matrices")
-	flags.Var(span{&o.idle, time.Second}, "idle", "end when nobody has looked for that `time`, as 10m")
+	addSettings(flags, options.Setting{Name: "idle", To: &o.idle, Least: 1e9,
+		Help: "end when nobody has looked for that `time`, as 10m"})
 	flags.IntVar(&o.readyFD, "ready-fd", -1, "write the address to this descriptor")
 	flags.BoolVar(&o.describe, "openapi", false, "print the description of the API (OpenAPI 3.1) and end")
 	_ = flags.MarkHidden("ready-fd")
@@ -369,9 +371,11 @@ func (o *outsideOptions) AddFlags(flags *pflag.FlagSet) {
 		"push metrics to this `URL` by OpenTelemetry over HTTP, as http://localhost:4318/v1/metrics")
 	flags.StringArrayVar(&o.Headers, "push-header", nil,
 		"also send this `header`, as 'X-Scope-OrgID: team'; may be given several times")
-	flags.Var(span{&o.Every, metrics.LeastPause}, "push-every", "how often to push (default 15s)")
-	flags.Var(choice(&o.compat, "--compat", "", []string{memoryMark}), "compat",
-		"serve another tool's `API` in place of this one's: memorymark, on port 5001")
+	addSettings(flags,
+		options.Setting{Name: "push-every", To: &o.Every, Least: int64(metrics.LeastPause),
+			Help: "how often to push (default 15s)"},
+		options.Setting{Name: "compat", To: &o.compat, Among: []string{memoryMark},
+			Help: "serve another tool's `API` in place of this one's: memorymark, on port 5001"})
 	flags.StringSliceVar(&o.origins, "origin", nil,
 		"with --compat, pages of this `origin` may ask, as http://localhost:3000; may be given several times")
 }

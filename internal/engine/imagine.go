@@ -20,6 +20,7 @@ import (
 	"hightide/internal/launch"
 	"hightide/internal/mem"
 	"hightide/internal/observe"
+	"hightide/internal/options"
 	"hightide/internal/report"
 )
 
@@ -28,6 +29,19 @@ import (
 type ImagineOptions struct {
 	RunOptions
 	imagine.Options
+	Stacks bool // sample the host heap with Python stacks; NoStacks is not looked at
+}
+
+// Settings are what a user can set of an imagined run.
+func (o *ImagineOptions) Settings() options.List {
+	list := options.List{options.Words(&o.Command,
+		"the program and its arguments, a word each, as you would type it on the machine with the GPU; it runs here, unmodified, and no "+
+			"kernel does", "python train.py --batch-size 32")}
+	list[0].Required = true
+	list = append(list, o.Options.Settings()...)
+	list = append(list, options.Setting{Name: "stacks", Help: "also sample the host heap with Python stacks", To: &o.Stacks,
+		Label: "Host stacks"})
+	return append(list, o.Shared()...)
 }
 
 // ImagineResult is what came of it. Verdict is nil where the recording could not be read back.
@@ -40,6 +54,7 @@ type ImagineResult struct {
 // Imagine runs a program on GPUs that are not there, records it and says whether it fits. An
 // error means that there is no run; what came of a run that there was is in the result.
 func (e *Engine) Imagine(ctx context.Context, o ImagineOptions) (*ImagineResult, error) {
+	o.NoStacks = !o.Stacks
 	if err := o.RunOptions.check(); err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"strings"
 	"time"
 
 	"hightide/internal/event"
@@ -15,6 +16,7 @@ import (
 	"hightide/internal/launch"
 	"hightide/internal/mem"
 	"hightide/internal/observe"
+	"hightide/internal/options"
 	"hightide/internal/report"
 	"hightide/internal/store"
 )
@@ -33,6 +35,55 @@ type RunOptions struct {
 
 	Loaded func(*mem.Run) // takes the recording before it is explained; nil: nobody does
 	guest  *guest         // of a Target: what the agent is brought into; nil: it is not
+}
+
+// Shared are the settings of every recording.
+func (o *RunOptions) Shared() options.List {
+	return append(o.Options.Shared(), options.Setting{Name: "output", Short: "o", To: &o.Out,
+		Help: "also leave the recording in this `file`", Not: options.CommandOnly, Why: "it names a file that is written"})
+}
+
+// Settings are what a user can set of a recorded run. There is no door to one but the command, and hightide.init,
+// which joins a program that runs already.
+func (o *RunOptions) Settings() options.List {
+	list := append(o.Options.Settable(), options.List{
+		*o.Shared().Find("output"),
+		{Name: "capture", Help: "keep what the program writes with the run, as well as showing it", To: &o.KeepOutput},
+		{Name: "capture-limit", Help: "keep about `size` of it at most: of a longer output the beginning and the end, half " +
+			"each; none keeps all", To: keepLimit{&o.KeepLimit}, Default: "256MiB"},
+	}...)
+	for i := range list {
+		if s := &list[i]; s.Name != "name" && s.Name != "tag" && s.Name != "interval" {
+			s.Not |= options.Python // hightide.alert takes the limits of alert
+		}
+	}
+	return list.Without(options.HTTP|options.MCP|options.Form, "only a command begins a recorded run")
+}
+
+// keepLimit reads how much of an output is kept.
+type keepLimit struct{ to *int64 }
+
+const leastKept = 64 * mem.KiB
+
+func (k keepLimit) String() string {
+	if *k.to == 0 {
+		return ""
+	}
+	return strings.ReplaceAll(mem.Bytes(*k.to).String(), " ", "")
+}
+
+func (k keepLimit) Set(text string) error {
+	if text == "none" {
+		*k.to = 0
+		return nil
+	}
+	limit, err := mem.ParseBytes(text)
+	if err != nil || limit < leastKept {
+		return fail.Usage("as in --capture-limit 64MiB, or none", "--capture-limit takes a size of %v or more, not %q",
+			leastKept, text)
+	}
+	*k.to = int64(limit)
+	return nil
 }
 
 // RunResult is what came of a run.

@@ -46,6 +46,7 @@ type Options struct {
 	Headroom    string // share of the device to leave free, "5%"; or bytes, "1GiB"
 	TargetBatch int    // plan gradient accumulation towards it; 0: no
 	Backward    bool   // compare forward alone with forward and backward
+	Eval        bool   // Model.Train is off, which it is in any case
 	Price       float64
 
 	Events event.Sink // Ready, then Trying and Trial in turn
@@ -207,7 +208,8 @@ func fitError(err error) error {
 // check refuses what cannot be and resolves names before anything is started.
 func (o *Options) check() (*Result, headroom, error) {
 	var room headroom
-	result := &Result{Version: 1, Label: mem.Measured, Granularity: max(o.Granularity, 1), Current: o.Current,
+	o.Settings().Fill()
+	result := &Result{Version: 1, Label: mem.Measured, Granularity: o.Granularity, Current: o.Current,
 		Trials: []Trial{}, Notes: []string{}}
 	if result.Current <= 0 {
 		result.Current = defaultCurrentBatch
@@ -309,16 +311,6 @@ func hasGPU(env []string) bool {
 	return false
 }
 
-var fitChoices = []struct {
-	flag  string
-	value func(*Model) string
-	known []string
-}{
-	{"--dtype", func(m *Model) string { return m.DType }, []string{"fp32", "tf32", "bf16", "fp16"}},
-	{"--amp", func(m *Model) string { return m.AMP }, []string{"", "bf16", "fp16"}},
-	{"--optimizer", func(m *Model) string { return m.Optimizer }, []string{"none", "sgd", "adam", "adamw", "adafactor"}},
-}
-
 func (o *Options) checkModel() error {
 	if len(o.Command) > 0 {
 		if o.Model.Model != "" {
@@ -334,14 +326,13 @@ func (o *Options) checkModel() error {
 		return fail.Usage("as in hightide fit --gpu a10 --model bert, or -- python train.py --batch-size {batch}",
 			"nothing to fit: name a model or a command")
 	}
-	m := &o.Model
-	for _, choice := range fitChoices {
-		if !slices.Contains(choice.known, choice.value(m)) {
-			known := slices.DeleteFunc(slices.Clone(choice.known), func(s string) bool { return s == "" })
-			return fail.Choice(choice.flag, choice.value(m), known)
-		}
+	if err := o.ofModel().Verify(); err != nil {
+		return err
 	}
+	m := &o.Model
 	switch {
+	case o.Eval && m.Train:
+		return fail.Usage("leave one of them out", "--train and --eval are opposites")
 	case m.SeqLen < 1 || m.ImageSize < 1:
 		return fail.Usage("both are at least 1", "a sequence length of %d and an image size of %d", m.SeqLen, m.ImageSize)
 	case m.Inference && (m.Optimizer != "none" || m.Train):
@@ -406,8 +397,9 @@ func Serve(ctx context.Context, o Options, in io.Reader, out io.Writer, imagined
 	if err != nil {
 		return nil, fail.Input("hightide.fit of the Python package speaks with it", "%w", err)
 	}
-	result := &Result{Version: 1, Label: mem.Measured, Granularity: max(o.Granularity, 1), Current: defaultCurrentBatch,
-		Device: worker.Ready.Device, Worker: worker.Ready, Trials: []Trial{}, Notes: []string{}}
+	result := &Result{Version: 1, Label: mem.Measured, Granularity: max(o.Granularity, 1),
+		Current: cmp.Or(o.Current, defaultCurrentBatch),
+		Device:  worker.Ready.Device, Worker: worker.Ready, Trials: []Trial{}, Notes: []string{}}
 	if imagined {
 		result.Label = mem.Imagined
 	}

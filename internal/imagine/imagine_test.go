@@ -321,7 +321,7 @@ func TestReadValue(t *testing.T) {
 		"x=1": false, "3=[": false, "3=\"a\"": false, "-1.5": true, "1e38": true, "nan": false, "inf": false, "-Inf": false,
 		"1e39": false, "one": false} {
 		o := &Options{ReadValues: []string{value}}
-		if err := o.check(); good != (err == nil) {
+		if err := o.Check(); good != (err == nil) {
 			t.Errorf("--read-value %s: %v", value, err)
 		}
 	}

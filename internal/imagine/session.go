@@ -183,7 +183,7 @@ func (s *Session) prepare(ctx context.Context) (trial, error) {
 		o.GPU = defaultGPU
 		s.Notes = append(s.Notes, "no --gpu was given: imagining the default, "+defaultGPU+"; --gpu all tries every GPU")
 	}
-	if err := o.check(); err != nil {
+	if err := o.Check(); err != nil {
 		return trial{}, err
 	}
 	t, err := s.asked()
@@ -240,9 +240,9 @@ func (s *Session) machine(ctx context.Context) error {
 	return s.findPython(ctx)
 }
 
-// check refuses flags that make no sense, and fills in defaults.
-func (o *Options) check() error {
-	o.Until, o.Sizes = cmp.Or(o.Until, "auto"), cmp.Or(o.Sizes, "upper")
+// Check refuses settings that make no sense, and fills in defaults.
+func (o *Options) Check() error {
+	o.Settings().Fill()
 	if _, err := strconv.ParseUint(o.Until, 10, 32); err != nil && o.Until != "auto" {
 		return fail.Usage("--steps auto, --steps 20, or --steps 0 for all of them", "--steps %s is not a number of steps",
 			o.Until)

@@ -15,6 +15,7 @@ import (
 	"hightide/internal/event"
 	"hightide/internal/fail"
 	"hightide/internal/mem"
+	"hightide/internal/options"
 	"hightide/internal/report"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -27,6 +28,8 @@ type tool[In, Out any] struct {
 
 	starts bool // programs, and recordings of them; else it only reads
 
+	takes options.List // its input, where In is the text of it; nil: In says it
+
 	// answer is the typed answer and the text that a person reads.
 	answer func(context.Context, *door, In, event.Sink) (Out, string, error)
 }
@@ -34,10 +37,13 @@ type tool[In, Out any] struct {
 // add puts the tool into a server.
 func (t tool[In, Out]) add(server *sdk.Server, d *door) {
 	anything := t.starts // what a command does is its own affair
-	names := parametersOf[In]()
+	names, input := ofSettings(t.takes)
+	if t.takes == nil {
+		names, input = parametersOf[In](), schema[In]()
+	}
 	d.inputs[t.name] = names
 	sdk.AddTool(server, &sdk.Tool{
-		Name: t.name, Title: t.title, Description: t.about, InputSchema: schema[In](), OutputSchema: schema[Out](),
+		Name: t.name, Title: t.title, Description: t.about, InputSchema: input, OutputSchema: schema[Out](),
 		Annotations: &sdk.ToolAnnotations{ReadOnlyHint: !t.starts, DestructiveHint: &anything, OpenWorldHint: &anything,
 			IdempotentHint: !t.starts},
 	}, func(ctx context.Context, request *sdk.CallToolRequest, in In) (*sdk.CallToolResult, Out, error) {
@@ -156,6 +162,29 @@ func parametersOf[In any]() parameters {
 
 // flag is one of the command line; in a whole command, which an assistant may pass on, it stays as it is.
 var flag = regexp.MustCompile(`\bhightide [a-z]+ [^;,()]*|--([a-z][a-z-]*)`)
+
+// ofSettings are the inputs of a tool of a use case, and their schema. Package options reads them, and says what is wrong
+// with one.
+func ofSettings(l options.List) (parameters, *jsonschema.Schema) {
+	names, s := parameters{}, &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{}}
+	for _, one := range l.Of(options.MCP) {
+		property := &jsonschema.Schema{Type: one.Kind(), Description: one.About()}
+		switch text := (&jsonschema.Schema{Type: "string"}); property.Type {
+		case "array":
+			property.Items = text
+		case "object":
+			property.AdditionalProperties = text
+		}
+		s.Properties[one.Key()], names[one.Key()] = property, true
+		if one.Required {
+			s.Required = append(s.Required, one.Key())
+		}
+		if one.Older != "" {
+			names[one.Older] = true
+		}
+	}
+	return names, s
+}
 
 // inWords is an error's text and hint with the tool's parameters in place of the flags of the same name. A flag that
 // is no parameter is said to be of the command line. Only the text of an error of usage is known to be ours, and not

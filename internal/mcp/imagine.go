@@ -2,24 +2,14 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
 
 	"hightide/internal/engine"
 	"hightide/internal/event"
-	"hightide/internal/imagine"
 	"hightide/internal/mem"
-	"hightide/internal/observe"
+	"hightide/internal/options"
 	"hightide/internal/report"
 )
-
-type imagineInput struct {
-	Command   []string `json:"command" jsonschema:"the program and its arguments, a word each, as python, train.py, --batch-size, 32"`
-	GPU       string   `json:"gpu,omitempty" jsonschema:"GPU as in gpus, or all; default h100-sxm"`
-	GPUs      int      `json:"gpu_count,omitempty" jsonschema:"how many the machine has; default 1"`
-	Memory    string   `json:"memory,omitempty" jsonschema:"another size of their memory, as 24GiB"`
-	Steps     string   `json:"steps,omitempty" jsonschema:"stop after that many optimizer steps; auto (default): once the peak is steady; 0: run to the end"`
-	AllocConf string   `json:"alloc_conf,omitempty" jsonschema:"settings of PyTorch's allocator, as expandable_segments:True"`
-	Suggest   *bool    `json:"suggest,omitempty" jsonschema:"where it does not fit, try what would make it fit; default true"`
-}
 
 // imagineAnswer is the verdict; the rest of the report is what the tool report says of the run.
 type imagineAnswer struct {
@@ -42,25 +32,22 @@ type try struct {
 	verdict
 }
 
-var imagineRun = tool[imagineInput, imagineAnswer]{
+var imagineRun = tool[json.RawMessage, imagineAnswer]{
 	name: "imagine", title: "Run a program on an imaginary GPU", starts: true,
+	takes: new(engine.ImagineOptions).Settings(),
 	about: "Run a PyTorch program, unmodified, on GPUs that are not there, and say whether it fits in their memory and " +
 		"why not. Runs the command; the user must have allowed that.",
-	answer: func(ctx context.Context, d *door, in imagineInput, tell event.Sink) (out imagineAnswer, text string,
+	answer: func(ctx context.Context, d *door, in json.RawMessage, tell event.Sink) (out imagineAnswer, text string,
 		err error) {
 		if err := d.mayStart("running a command"); err != nil {
 			return out, "", err
 		}
-		memory, err := bytesOf("memory", in.Memory)
-		if err != nil {
+		o := engine.ImagineOptions{}
+		if err := o.Settings().Read(options.MCP, in); err != nil {
 			return out, "", err
 		}
-		result, err := d.engine.Imagine(ctx, engine.ImagineOptions{
-			RunOptions: engine.RunOptions{Options: observe.Options{Command: in.Command, Env: d.Env, NoStacks: true,
-				Events: tell}},
-			Options: imagine.Options{GPU: in.GPU, GPUs: in.GPUs, Memory: memory, Until: in.Steps, AllocConf: in.AllocConf,
-				Sizes: "upper", NoSuggest: in.Suggest != nil && !*in.Suggest},
-		})
+		o.Env, o.Events = d.Env, tell
+		result, err := d.engine.Imagine(ctx, o)
 		if err != nil {
 			return out, "", err
 		}

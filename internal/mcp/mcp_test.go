@@ -219,7 +219,7 @@ func TestRefusals(t *testing.T) {
 // TestFlagsInWords: parameters in place of flags, whole commands as they are, and quotes of what a program said
 // untouched.
 func TestFlagsInWords(t *testing.T) {
-	names := parametersOf[imagineInput]()
+	names, _ := ofSettings(imagineRun.takes)
 	for _, test := range []struct {
 		err  error
 		want string

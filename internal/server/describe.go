@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"hightide/internal/options"
 )
 
 // about is what the description of the API begins with.
@@ -40,6 +42,7 @@ func describe(d *huma.OpenAPI) {
 		"page": {Type: "apiKey", In: "header", Name: pageHeader,
 			Description: "What POST /api/v1/session answered: a session is worth nothing without it."},
 	}
+	describeJobs(d.Components.Schemas.Map())
 	d.Security = []map[string][]string{{"token": {}}, {"session": {}, "page": {}}}
 	for path, item := range d.Paths {
 		for method, o := range map[string]*huma.Operation{http.MethodGet: item.Get, http.MethodPost: item.Post,
@@ -49,6 +52,49 @@ func describe(d *huma.OpenAPI) {
 			}
 		}
 	}
+}
+
+// describeJobs adds what the options of each kind of job are. They are read, and refused, by package options: what
+// stands here is for readers, so it is no part of the schema that requests are held against.
+func describeJobs(all map[string]*huma.Schema) {
+	var kinds []any
+	for _, kind := range jobKinds {
+		name := strings.ToUpper(kind.name[:1]) + kind.name[1:] + "Options"
+		all[name] = optionsSchema(kind)
+		kinds = append(kinds, map[string]string{"$ref": "#/components/schemas/" + name})
+	}
+	all["NewJobInputBody"].Properties["options"].Extensions = map[string]any{"oneOf": kinds}
+}
+
+func optionsSchema(kind jobKind) *huma.Schema {
+	schema := &huma.Schema{Type: huma.TypeObject, AdditionalProperties: false, Properties: map[string]*huma.Schema{},
+		Description: "Options of the kind " + kind.name + ": " + kind.short + "."}
+	for _, s := range kind.takes.Of(options.HTTP) {
+		one := &huma.Schema{Type: s.Kind(), Description: s.About()}
+		if s.Least > 0 && one.Type == huma.TypeInteger {
+			least := float64(s.Least)
+			one.Minimum = &least
+		}
+		text := &huma.Schema{Type: huma.TypeString, Enum: words(s.Among)}
+		switch one.Type {
+		case huma.TypeArray:
+			one.Items = text
+		case huma.TypeObject:
+			one.AdditionalProperties = text
+		case huma.TypeString:
+			one.Enum = text.Enum
+		}
+		schema.Properties[s.Key()] = one
+	}
+	return schema
+}
+
+// words are those of an enumeration.
+func words(all []string) (any []any) {
+	for _, word := range all {
+		any = append(any, word)
+	}
+	return any
 }
 
 // operationName is how a client calls an operation: get-runs, get-run, get-run-series, get-run-artifact, delete-run.

@@ -5,32 +5,17 @@ import (
 	"encoding/json"
 
 	"hightide/internal/bench"
-	"hightide/internal/fail"
+	"hightide/internal/options"
 )
 
 // benchJob is `hightide bench`.
-var benchJob = jobKind{"bench", "measure a matrix, or go on with one", true, beginBench}
-
-// benchAsked are the options of a bench job. The spec is text: no path of a request is opened.
-type benchAsked struct {
-	Spec    string   `json:"spec"`
-	Name    string   `json:"name"`
-	Only    []string `json:"only"`
-	Repeats int      `json:"repeats"`
-	Jobs    int      `json:"jobs"`
-	Again   bool     `json:"again"`
-}
+var benchJob = jobKind{"bench", "measure a matrix, or go on with one", true, new(bench.Options).Settings(), beginBench}
 
 func beginBench(s *Server, text json.RawMessage) (work, error) {
-	asked, err := options[benchAsked](text)
-	if err != nil {
+	o := bench.Options{Env: s.options.Env}
+	if err := o.Settings().Read(options.HTTP, text); err != nil {
 		return work{}, err
 	}
-	if asked.Repeats < 0 || asked.Jobs < 0 {
-		return work{}, fail.Usage("leave them out for one at a time, as the spec says", "repeats and jobs cannot be negative")
-	}
-	o := bench.Options{Text: []byte(asked.Spec), Name: asked.Name, Only: asked.Only, Repeats: asked.Repeats,
-		Jobs: asked.Jobs, Again: asked.Again, Env: s.options.Env}
 	name, command, err := bench.Named(o)
 	if err != nil {
 		return work{}, err

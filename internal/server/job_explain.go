@@ -5,22 +5,23 @@ import (
 	"encoding/json"
 
 	"hightide/internal/analyze/trace"
+	"hightide/internal/options"
 	"hightide/internal/report"
 )
 
 // explainJob is `hightide explain` of a run: for those that are too large for a request.
-var explainJob = jobKind{"explain", "explain a run and its snapshots", false, beginExplain}
+var explainJob = jobKind{"explain", "explain a run and its snapshots", false, runToExplain(new(string)), beginExplain}
 
-type explainAsked struct {
-	Run string `json:"run"`
+func runToExplain(to *string) options.List {
+	return options.List{{Name: "run", Help: "id of the run", To: to}}
 }
 
 func beginExplain(s *Server, text json.RawMessage) (work, error) {
-	asked, err := options[explainAsked](text)
-	if err != nil {
+	var id string
+	if err := runToExplain(&id).Read(options.HTTP, text); err != nil {
 		return work{}, err
 	}
-	run, err := s.find(context.Background(), asked.Run)
+	run, err := s.find(context.Background(), id)
 	if err != nil {
 		return work{}, err
 	}

@@ -6,38 +6,49 @@ import (
 	"fmt"
 
 	"hightide/internal/event"
+	"hightide/internal/options"
 	"hightide/internal/replay"
 )
 
 // searchJob is `hightide replay --search` on a snapshot that is open.
-var searchJob = jobKind{"search", "try many allocator settings on a snapshot's trace", false, beginSearch}
+var searchJob = jobKind{"search", "try many allocator settings on a snapshot's trace", false,
+	new(searchAsked).settings(), beginSearch}
 
 type searchAsked struct {
-	Snapshot string `json:"snapshot"`
-	Device   *int   `json:"device"`
-	GPU      string `json:"gpu"`
-	Memory   string `json:"memory"`
+	replay.Trial
+	snapshot string
+	device   int
+}
+
+func (a *searchAsked) settings() options.List {
+	a.device = -1
+	return options.List{
+		{Name: "snapshot", Help: "id of the snapshot", To: &a.snapshot},
+		{Name: "device", Help: "number of the device; -1: the one with the highest peak", To: &a.device},
+		{Name: "gpu", Help: "name of another GPU, as hightide gpus lists them", To: &a.GPU},
+		{Name: "memory", Help: "another size of its memory, as 24GiB", To: &a.Memory},
+	}
 }
 
 func beginSearch(s *Server, text json.RawMessage) (work, error) {
-	asked, err := options[searchAsked](text)
-	if err != nil {
+	var asked searchAsked
+	if err := asked.settings().Read(options.HTTP, text); err != nil {
 		return work{}, err
 	}
-	snapshot, err := s.opened.Info(context.Background(), asked.Snapshot)
+	snapshot, err := s.opened.Info(context.Background(), asked.snapshot)
 	if err != nil {
 		return work{}, err
 	}
 	title := "search settings for " + snapshot.Name
-	if device := orMain(asked.Device); device >= 0 {
-		title += fmt.Sprintf(", device %d", device)
+	if asked.device >= 0 {
+		title += fmt.Sprintf(", device %d", asked.device)
 	}
 	return work{title, nil, func(ctx context.Context, j *job) (any, error) {
-		w, err := s.whatIf(ctx, asked.Snapshot, asked.Device)
+		w, err := s.whatIf(ctx, asked.snapshot, asked.device)
 		if err != nil {
 			return nil, err
 		}
-		found, err := w.Search(ctx, replay.Trial{GPU: asked.GPU, Memory: asked.Memory}, s.engine.Runtime.Cores,
+		found, err := w.Search(ctx, asked.Trial, s.engine.Runtime.Cores,
 			func(done, all int) {
 				j.tell(event.Progress{Done: done, All: all, Text: "settings"})
 			})

@@ -1,13 +1,10 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -21,6 +18,7 @@ import (
 	"hightide/internal/fail"
 	"hightide/internal/mem"
 	"hightide/internal/observe"
+	"hightide/internal/options"
 )
 
 // A jobKind is a use case that takes longer than a request: one file, and one line below.
@@ -28,6 +26,7 @@ type jobKind struct {
 	name  string
 	short string // what it does, for the API's description
 	exec  bool   // it starts programs
+	takes options.List
 	// begin reads the options and says what is to be done; an error refuses the job at once.
 	begin func(s *Server, options json.RawMessage) (work, error)
 }
@@ -173,7 +172,7 @@ type jobInput struct {
 type newJobInput struct {
 	Body struct {
 		Kind    string          `json:"kind" enum:"imagine,fit,bench,search,explain" doc:"What is to be done."`
-		Options json.RawMessage `json:"options" doc:"Of the kind: docs/formats/api.md lists them."`
+		Options json.RawMessage `json:"options" doc:"Of the kind."`
 	}
 }
 
@@ -260,38 +259,6 @@ func (s *Server) logJob(j *job, command []string) {
 		runs = fmt.Sprintf(", which runs %q", mem.CommandLine(mem.MaskArgs(command)))
 	}
 	s.options.Audit(fmt.Sprintf("%s %s began %s, %q%s", now(), j.By, j.ID, j.Title, runs))
-}
-
-// options reads a kind's options; what is not known is refused, as a setting that is not heard of would not be missed.
-func options[T any](text json.RawMessage) (o T, err error) {
-	if len(text) == 0 {
-		text = json.RawMessage("{}")
-	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&o); err != nil {
-		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-			return o, fail.Usage("docs/formats/api.md lists them", "options: %s is a %s, not %s", wrong.Field, wrong.Value,
-				kindWords(wrong.Type.Kind()))
-		}
-		return o, fail.Usage("docs/formats/api.md lists them", "options: %s", strings.TrimPrefix(err.Error(), "json: "))
-	}
-	return o, nil
-}
-
-// kindWords says what an option of a kind takes.
-func kindWords(kind reflect.Kind) string {
-	switch kind {
-	case reflect.Int:
-		return "a whole number"
-	case reflect.Float64:
-		return "a number"
-	case reflect.Bool:
-		return "true or false"
-	case reflect.Slice:
-		return "a list of words"
-	}
-	return "a text"
 }
 
 // JobState is how far a job is.

@@ -36,7 +36,7 @@ func (s *Server) whatif(api huma.API) {
 		if err != nil {
 			return nil, err
 		}
-		w, err := s.whatIf(ctx, in.ID, in.Body.Device)
+		w, err := s.whatIf(ctx, in.ID, orMain(in.Body.Device))
 		if err != nil {
 			return nil, err
 		}
@@ -111,8 +111,8 @@ const tracesKept = 4
 
 // whatIf gives the trace of a snapshot's device, made ready once; without a device, of the one that the other pages
 // show.
-func (s *Server) whatIf(ctx context.Context, id string, device *int) (*replay.WhatIf, error) {
-	x, err := s.opened.Explorer(ctx, id, orMain(device))
+func (s *Server) whatIf(ctx context.Context, id string, device int) (*replay.WhatIf, error) {
+	x, err := s.opened.Explorer(ctx, id, device)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"hightide/internal/bench"
+	"hightide/internal/engine"
+	"hightide/internal/fit"
+	"hightide/internal/options"
+
+	"github.com/spf13/pflag"
+)
+
+// uses are the use cases whose settings have several doors.
+var uses = []options.Use{
+	{Name: "imagine", List: new(engine.ImagineOptions).Settings()},
+	{Name: "fit", List: new(fit.Options).Settings()},
+	{Name: "bench", List: new(bench.Options).Settings()},
+	{Name: "run", List: new(engine.RunOptions).Settings()},
+}
+
+// ofCommands are flags that say what a command shows or leaves, and set nothing of its use case.
+var ofCommands = []string{"json", "quiet", "open", "help", "out", // an earlier name of output
+	"live", "ui", // run
+	"serve", "imagined", // fit: the protocol of the Python package
+	"dry-run", "resume", "html", "markdown", "reports", "csv", "parquet", "junit", "github", "baseline", "fail-over", "strict", "seed-csv",
+	"seed-results"} // bench: what is made of the result
+
+// TestDoors: each setting is a flag of its command, and each flag is a setting; a door that leaves one out says why.
+// What is described or written for the other doors is what the lists say.
+func TestDoors(t *testing.T) {
+	root := (&app{stdin: strings.NewReader(""), stdout: io.Discard, stderr: io.Discard}).root()
+	for _, use := range uses {
+		c, _, err := root.Find([]string{use.Name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range use.List {
+			if has := c.Flags().Lookup(s.Name) != nil; has != (s.Not&options.Command == 0) {
+				t.Errorf("%s: that --%s is a flag is %v", use.Name, s.Name, has)
+			}
+			if s.Not != 0 && s.Why == "" {
+				t.Errorf("%s: %s does not say why a door leaves it out", use.Name, s.Name)
+			}
+			if s.Not&options.Form == 0 && s.Label == "" {
+				t.Errorf("%s: %s has no label in the form", use.Name, s.Name)
+			}
+		}
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if use.Find(f.Name) == nil && !slices.Contains(ofCommands, f.Name) && c.InheritedFlags().Lookup(f.Name) == nil {
+				t.Errorf("%s --%s is a setting of no list: other doors do not know it", use.Name, f.Name)
+			}
+		})
+	}
+	described(t)
+}
+
+// described holds the description of the API, and its page, against the lists.
+func described(t *testing.T) {
+	text, err := os.ReadFile("../../docs/openapi.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var api struct {
+		Components struct {
+			Schemas map[string]struct {
+				Properties map[string]struct{ Description string }
+			}
+		}
+	}
+	if err := json.Unmarshal(text, &api); err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile("../../docs/formats/api.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, use := range uses[:3] {
+		schema := api.Components.Schemas[strings.ToUpper(use.Name[:1])+use.Name[1:]+"Options"].Properties
+		row := regexp.MustCompile("(?m)^\\| `" + use.Name + "` .*$").Find(page)
+		taken := use.Of(options.HTTP)
+		for _, s := range taken {
+			if schema[s.Key()].Description != s.About() {
+				t.Errorf("docs/openapi.json: %s of %s: %q; scripts/openapi.py writes it", s.Key(), use.Name,
+					schema[s.Key()].Description)
+			}
+			if !strings.Contains(string(row), "`"+s.Key()+"`") {
+				t.Errorf("docs/formats/api.md does not name %s of %s", s.Key(), use.Name)
+			}
+		}
+		if len(schema) != len(taken) {
+			t.Errorf("docs/openapi.json has %d settings of %s, want %d", len(schema), use.Name, len(taken))
+		}
+	}
+}
