@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"flag"
 	"io"
 	"os"
 	"regexp"
@@ -18,11 +20,11 @@ import (
 )
 
 // uses are the use cases whose settings have several doors.
-var uses = []options.Use{
-	{Name: "imagine", List: new(engine.ImagineOptions).Settings()},
-	{Name: "fit", List: new(fit.Options).Settings()},
-	{Name: "bench", List: new(bench.Options).Settings()},
-	{Name: "run", List: new(engine.RunOptions).Settings()},
+var uses = []use{
+	{name: "imagine", List: new(engine.ImagineOptions).Settings()},
+	{name: "fit", List: new(fit.Options).Settings()},
+	{name: "bench", List: new(bench.Options).Settings()},
+	{name: "run", List: new(engine.RunOptions).Settings()},
 }
 
 // ofCommands are flags that say what a command shows or leaves, and set nothing of its use case.
@@ -37,28 +39,45 @@ var ofCommands = []string{"json", "quiet", "open", "help", "out", // an earlier 
 func TestDoors(t *testing.T) {
 	root := (&app{stdin: strings.NewReader(""), stdout: io.Discard, stderr: io.Discard}).root()
 	for _, use := range uses {
-		c, _, err := root.Find([]string{use.Name})
+		c, _, err := root.Find([]string{use.name})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, s := range use.List {
 			if has := c.Flags().Lookup(s.Name) != nil; has != (s.Not&options.Command == 0) {
-				t.Errorf("%s: that --%s is a flag is %v", use.Name, s.Name, has)
+				t.Errorf("%s: that --%s is a flag is %v", use.name, s.Name, has)
 			}
 			if s.Not != 0 && s.Why == "" {
-				t.Errorf("%s: %s does not say why a door leaves it out", use.Name, s.Name)
+				t.Errorf("%s: %s does not say why a door leaves it out", use.name, s.Name)
 			}
 			if s.Not&options.Form == 0 && s.Label == "" {
-				t.Errorf("%s: %s has no label in the form", use.Name, s.Name)
+				t.Errorf("%s: %s has no label in the form", use.name, s.Name)
 			}
 		}
 		c.Flags().VisitAll(func(f *pflag.Flag) {
 			if use.Find(f.Name) == nil && !slices.Contains(ofCommands, f.Name) && c.InheritedFlags().Lookup(f.Name) == nil {
-				t.Errorf("%s --%s is a setting of no list: other doors do not know it", use.Name, f.Name)
+				t.Errorf("%s --%s is a setting of no list: other doors do not know it", use.name, f.Name)
 			}
 		})
 	}
 	described(t)
+	written(t, "../../web/src/app/settings.json", formFields(uses[:3]))
+	written(t, "../../agent/python/src/hightide/_settings.py", keywords([]use{uses[0], uses[1], uses[3]}))
+}
+
+// update writes the files that are made of the lists.
+var update = flag.Bool("update", false, "write the generated files anew")
+
+// written holds a generated file against the lists.
+func written(t *testing.T, path string, want []byte) {
+	if *update {
+		if err := os.WriteFile(path, want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%s is not what the settings say, %v: go test ./cmd/hightide -run Doors -update writes it", path, err)
+	}
 }
 
 // described holds the description of the API, and its page, against the lists.
@@ -82,20 +101,20 @@ func described(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, use := range uses[:3] {
-		schema := api.Components.Schemas[strings.ToUpper(use.Name[:1])+use.Name[1:]+"Options"].Properties
-		row := regexp.MustCompile("(?m)^\\| `" + use.Name + "` .*$").Find(page)
+		schema := api.Components.Schemas[strings.ToUpper(use.name[:1])+use.name[1:]+"Options"].Properties
+		row := regexp.MustCompile("(?m)^\\| `" + use.name + "` .*$").Find(page)
 		taken := use.Of(options.HTTP)
 		for _, s := range taken {
 			if schema[s.Key()].Description != s.About() {
-				t.Errorf("docs/openapi.json: %s of %s: %q; scripts/openapi.py writes it", s.Key(), use.Name,
+				t.Errorf("docs/openapi.json: %s of %s: %q; scripts/openapi.py writes it", s.Key(), use.name,
 					schema[s.Key()].Description)
 			}
 			if !strings.Contains(string(row), "`"+s.Key()+"`") {
-				t.Errorf("docs/formats/api.md does not name %s of %s", s.Key(), use.Name)
+				t.Errorf("docs/formats/api.md does not name %s of %s", s.Key(), use.name)
 			}
 		}
 		if len(schema) != len(taken) {
-			t.Errorf("docs/openapi.json has %d settings of %s, want %d", len(schema), use.Name, len(taken))
+			t.Errorf("docs/openapi.json has %d settings of %s, want %d", len(schema), use.name, len(taken))
 		}
 	}
 }

@@ -108,9 +108,10 @@ func (o *fitOptions) run(a *app, c *cobra.Command, args []string) error {
 
 // commandSays refuses flags that a command would not hear of.
 func (o *fitOptions) commandSays(c *cobra.Command) error {
-	for _, name := range o.OfModels() {
-		if len(o.Command) > 0 && o.Options.Model.Model == "" && c.Flags().Changed(name) {
-			return fail.Usage("pass it to the command itself, after --", "--%s is for --model: a command does not get it", name)
+	for _, s := range o.Settings() {
+		if s.Part == "model" && len(o.Command) > 0 && o.Options.Model.Model == "" && c.Flags().Changed(s.Name) {
+			return fail.Usage("pass it to the command itself, after --", "--%s is for --model: a command does not get it",
+				s.Name)
 		}
 	}
 	return nil

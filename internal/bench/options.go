@@ -14,12 +14,14 @@ import (
 func (o *Options) Settings() options.List {
 	const cluster = "jobs of a cluster read the spec from a file"
 	return options.List{
+		{Name: "name", Help: "`name` of the matrix (default that of the file)", To: &o.Name, Label: "Name",
+			Hint:    "Letters, digits, dots, dashes and underscores. The same name goes on where it was.",
+			Example: "nightly", First: true},
 		{Name: "spec", Help: "YAML: axes, whose combinations are the cells; docs/bench.md has every key",
 			To: specText{&o.Text}, Label: "Spec", First: true, Not: options.Command, Why: "FILE names it"},
-		{Name: "name", Help: "`name` of the matrix (default that of the file)", To: &o.Name, Label: "Name",
-			Example: "nightly", First: true},
 		{Name: "jobs", Help: "at most this `number` of trials at once, as memory allows; times are then not comparable " +
-			"(default 1; of a cluster 200)", To: &o.Jobs, Least: 1, Label: "At once", Example: "1", First: true},
+			"(default 1; of a cluster 200)", To: &o.Jobs, Least: 1, Label: "At once",
+			Hint: "Trials beside each other disturb each other's times.", Example: "1", First: true},
 		{Name: "executor", Help: "`where` trials run: local, or as jobs of a cluster: slurm, ray", To: &o.Executor,
 			Default: "local", Among: Executors(), Not: options.CommandOnly, Why: cluster},
 		{Name: "resources", Help: "`what` each job of a cluster asks for, as cpus=2,memory=8GiB,gpus=1",

@@ -35,7 +35,7 @@ type ImagineOptions struct {
 // Settings are what a user can set of an imagined run.
 func (o *ImagineOptions) Settings() options.List {
 	list := options.List{options.Words(&o.Command,
-		"the program and its arguments, a word each, as you would type it on the machine with the GPU; it runs here, unmodified, and no "+
+		"the program and its arguments, as you would type it on the machine with the GPU; it runs here, unmodified, and no "+
 			"kernel does", "python train.py --batch-size 32")}
 	list[0].Required = true
 	list = append(list, o.Options.Settings()...)

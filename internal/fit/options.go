@@ -5,7 +5,7 @@ import "hightide/internal/options"
 // ofModel are the settings of a model's step; a command says such things itself.
 func (o *Options) ofModel() options.List {
 	m := &o.Model
-	return options.List{
+	list := options.List{
 		{Name: "size", Help: "`preset` of a model type, as 8b of llama", To: &m.Size, Label: "Size", Example: "8b"},
 		{Name: "dtype", Help: "`type` of weights and activations: fp32, tf32, bf16 or fp16", To: &m.DType, Default: "fp32",
 			Among: []string{"fp32", "tf32", "bf16", "fp16"}, Label: "Number format"},
@@ -31,6 +31,10 @@ func (o *Options) ofModel() options.List {
 			To: &o.Python, Label: "Python", Example: "/usr/bin/python3", Not: options.MCP,
 			Why: "it names a program, and a model by its name is built without the user's leave"},
 	}
+	for i := range list {
+		list[i].Part = "model"
+	}
+	return list
 }
 
 // Settings are what a user can set of a search.
@@ -39,9 +43,10 @@ func (o *Options) Settings() options.List {
 		{Name: "model", Help: "model to build, by `name`; or a config file, or module:function", To: &o.Model.Model,
 			More:  "bert, gpt2, resnet, a name of torchvision, or a model type of transformers; in place of a command",
 			Label: "Model", First: true},
-		options.Words(&o.Command, "a training command, a word each, with {batch} where the batch size goes; in place of a model",
+		options.Words(&o.Command, "a training command with {batch} where the batch size goes; in place of a model",
 			"python train.py --batch-size {batch}"),
 		{Name: "gpu", Help: "`name` of the GPU to imagine, as hightide gpus lists them", To: &o.GPU,
+			Hint: "To imagine; choose one below.",
 			More: "without one the machine's own is used", Label: "GPU", Example: "a10", First: true},
 		{Name: "memory", Help: "`size` of the GPU's memory in place of the catalogue's, as 24GiB; with --device cpu the limit",
 			To: &o.Memory, Label: "Memory", Example: "24GiB"},
@@ -68,13 +73,4 @@ func (o *Options) Settings() options.List {
 	}
 	const own = "hightide.fit runs the program's own step, on the device that this uses"
 	return append(append(here.Without(options.Python, own), search...), o.ofModel().Without(options.Python, own)...)
-}
-
-// OfModels are the names of the settings that a command would not hear of.
-func (o *Options) OfModels() []string {
-	var names []string
-	for _, s := range o.ofModel() {
-		names = append(names, s.Name)
-	}
-	return names
 }

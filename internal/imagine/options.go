@@ -8,6 +8,7 @@ import (
 func (o *Options) Settings() options.List {
 	return options.List{
 		{Name: "gpu", Help: "`name` of a GPU as in hightide gpus, or all (default h100-sxm)", To: &o.GPU, Label: "GPU",
+			Hint:    "Choose one below. Without, h100-sxm is taken.",
 			Example: "h100-sxm", First: true},
 		{Name: "gpus", Help: "`number` of these GPUs in the machine (default 1)", To: &o.GPUs, Least: 1, Label: "How many",
 			Example: "1", First: true, Older: "gpu_count"},

@@ -3,7 +3,7 @@
 //	engine.ImagineOptions.Settings() ──▶ List ──▶ flags of the command            (cmd/hightide/flags.go)
 //	fit.Options.Settings()                   ├──▶ options of a job, with OpenAPI  (internal/server/settings.go)
 //	bench.Options.Settings()                 ├──▶ input of a tool, with its schema (internal/mcp/settings.go)
-//	engine.RunOptions.Settings()             └──▶ fields of the web form, Python keywords (written.go)
+//	engine.RunOptions.Settings()             └──▶ fields of the web form, Python keywords (cmd/hightide/doors_test.go)
 //
 // A Setting is bound to the field that it sets, so that a list is made of a value of options, and reading one changes
 // that value. To add a setting: one entry in the list of its use case. It is then a flag, an option of a job, a
@@ -55,8 +55,10 @@ type Setting struct {
 	Commas  bool               // a list may be given as one text, its parts separated by commas
 
 	Label   string // of the form's field
+	Hint    string // below it, in place of Help: a sentence
 	Example string // of a value
 	First   bool   // among the form's fields that are seen without a click
+	Part    string // of the list, as model: what a command says itself
 	Keyword string // of the Python package, where that has had another name since it was made
 	Older   string // an earlier name in JSON
 	Short   string // the flag's letter
@@ -424,7 +426,8 @@ func Catalogue(to *[]string) Setting {
 
 // Words is the setting of a command, a word each.
 func Words(to *[]string, help, example string) Setting {
-	return Setting{Name: "command", Help: help, To: to, Label: "Command", Example: example, First: true,
+	return Setting{Name: "command", Help: help, To: to, More: "a list, a word each", Label: "Command",
+		Example: example, First: true,
 		Not: Command | Python, Why: "it is what stands after the flags, or the function"}
 }
 

@@ -75,7 +75,7 @@ func optionsSchema(kind jobKind) *huma.Schema {
 			least := float64(s.Least)
 			one.Minimum = &least
 		}
-		text := &huma.Schema{Type: huma.TypeString, Enum: words(s.Among)}
+		text := &huma.Schema{Type: huma.TypeString, Enum: anyOf(s.Among)}
 		switch one.Type {
 		case huma.TypeArray:
 			one.Items = text
@@ -89,12 +89,12 @@ func optionsSchema(kind jobKind) *huma.Schema {
 	return schema
 }
 
-// words are those of an enumeration.
-func words(all []string) (any []any) {
+// anyOf are words of an enumeration.
+func anyOf(all []string) (words []any) {
 	for _, word := range all {
-		any = append(any, word)
+		words = append(words, word)
 	}
-	return any
+	return words
 }
 
 // operationName is how a client calls an operation: get-runs, get-run, get-run-series, get-run-artifact, delete-run.

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { flags, options, wrong, type Field } from "./fields";
+import { described, flags, options, wrong, type Field } from "./fields";
 
 const fields: Field[] = [
   { name: "command", flag: "", label: "", hint: "", kind: "line" },
@@ -20,6 +20,34 @@ test("one list of fields makes the line to copy and the job's options", () => {
   expect(flags(fields, { command: "x", gpu: "", vary: "" })).toEqual([]);
   expect(options(fields, { gpu: " " })).toEqual({});
   expect(() => options(fields, { command: "python 'x" })).toThrow("not closed");
+});
+
+test("a list, pairs, and a choice of which the usual one is not said", () => {
+  const some = described([
+    { name: "until", flag: "--until", label: "", hint: "", kind: "array" },
+    { name: "tag", flag: "--tag", label: "", hint: "", kind: "object" },
+    {
+      name: "dtype",
+      flag: "--dtype",
+      label: "",
+      hint: "",
+      kind: "choice",
+      choices: ["fp32", "bf16"],
+      usual: "fp32",
+    },
+  ]);
+  const values = { until: "epoch  checkpoint", tag: "model=a=b keep", dtype: "" };
+  expect(flags(some, values)).toEqual(
+    "--until epoch --until checkpoint --tag model=a=b --tag keep".split(" "),
+  );
+  expect(options(some, values)).toEqual({
+    until: ["epoch", "checkpoint"],
+    tag: { model: "a=b", keep: "" },
+  });
+  expect(some[2]!.choices).toEqual([
+    ["", "fp32"],
+    ["bf16", "bf16"],
+  ]);
 });
 
 test("a number that cannot be is named before anything is started", () => {

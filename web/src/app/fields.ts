@@ -9,7 +9,8 @@ export interface Field {
   flag: string; // of the command line, as --gpu; "" for what is not a flag
   label: string;
   hint: string; // a sentence
-  kind: "line" | "text" | "number" | "check" | "choice";
+  kind: "line" | "text" | "number" | "check" | "choice" | "array" | "object";
+  part?: string; // of the form: model, what a command says itself
   choices?: [value: string, title: string][];
   example?: string;
   least?: number; // of a number that is whole
@@ -17,6 +18,31 @@ export interface Field {
 }
 
 // what is empty was not filled in; a check is "1"
+/** A field as settings.json describes it, which is made of the settings of the commands. */
+interface Described extends Omit<Field, "choices" | "kind"> {
+  kind: string;
+  choices?: string[];
+  usual?: string; // the choice that is not said
+}
+
+export const described = (all: Described[]): Field[] =>
+  all.map(({ choices, usual, ...f }) => ({
+    ...f,
+    kind: f.kind as Field["kind"],
+    ...(choices
+      ? { choices: choices.map((word) => [word === usual ? "" : word, word || "none"]) }
+      : {}),
+  }));
+
+/** The words of a list, between spaces. */
+const several = (value: string): string[] => value.split(/\s+/).filter(Boolean);
+
+/** What stands left and right of a word's first "=". */
+function pair(word: string): [string, string] {
+  const at = word.indexOf("=");
+  return at < 0 ? [word, ""] : [word.slice(0, at), word.slice(at + 1)];
+}
+
 export type Values = Readonly<Record<string, string>>;
 
 /** The flags that values make, in the fields' order. */
@@ -24,6 +50,8 @@ export const flags = (fields: Field[], values: Values): string[] =>
   fields.flatMap((f) => {
     const value = values[f.name] ?? "";
     if (!f.flag || !value) return [];
+    if (f.kind === "array" || f.kind === "object")
+      return several(value).flatMap((word) => [f.flag, word]);
     return f.kind === "check" ? [f.flag] : [f.flag, value];
   });
 
@@ -40,7 +68,11 @@ export function options(fields: Field[], values: Values): Record<string, unknown
           ? true
           : f.kind === "line"
             ? words(value)
-            : value;
+            : f.kind === "array"
+              ? several(value)
+              : f.kind === "object"
+                ? Object.fromEntries(several(value).map(pair))
+                : value;
   }
   return out;
 }

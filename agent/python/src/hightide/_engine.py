@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 from time import monotonic, sleep
-from typing import Any, Dict, List, Optional, Set, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Set, Tuple
 
 _said: Set[str] = set()
 _old = False
@@ -72,6 +72,25 @@ def ask(*arguments: str, data: str = "") -> str:
 def words(err: str) -> str:
     """The sentence in which the program said what went wrong."""
     return err.strip().rpartition("hightide: ")[2].partition("\n")[0]
+
+
+def flags(known: Mapping[str, str], given: Mapping[str, Any]) -> List[str]:
+    """Settings as flags of a command, by the names that the module _settings has.
+
+    Raises:
+        ValueError: there is no such setting.
+    """
+    words: List[str] = []
+    for name, value in given.items():
+        if name not in known:
+            raise ValueError(f"there is no setting {name}; there are {', '.join(known)}")
+        values = [f"{key}={one}" for key, one in value.items()] if isinstance(value, Mapping) else value
+        for one in values if isinstance(values, (list, tuple)) else [values]:
+            if one is True:
+                words.append(known[name])
+            elif one is not None and one != "":
+                words.append(f"{known[name]}={'false' if one is False else one}")
+    return words
 
 
 def apart(command: List[str], more: Optional[Dict[str, str]] = None, given: str = "") -> Tuple[int, str, str]:

@@ -14,7 +14,7 @@ import tempfile
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
-from . import _engine
+from . import _engine, _settings
 from ._moments import Line
 
 OUT_OF_MEMORY = 1  # the command's exit code
@@ -69,7 +69,13 @@ class Imagined:
 
 
 def imagine(
-    function: Callable[..., Any], *arguments: Any, gpu: str = "a10", gpus: int = 1, memory: str = "", **named: Any
+    function: Callable[..., Any],
+    *arguments: Any,
+    gpu: str = "a10",
+    gpus: int = 1,
+    memory: str = "",
+    settings: Optional[_settings.ImagineSettings] = None,
+    **named: Any,
 ) -> Imagined:
     """Run function(*arguments) in a process of its own, on GPUs that only account for memory: does it fit?
 
@@ -80,25 +86,30 @@ def imagine(
         gpu: a name as in `hightide gpus`.
         gpus: how many of them the machine has.
         memory: another size of their memory, as "24GiB".
+        settings: what else `hightide imagine` takes, by the names of its flags, as {"alloc_conf":
+            "expandable_segments:True", "steps": "20"}. What would make it fit is tried with {"suggest": True} alone.
     Raises:
-        ValueError: there is no such GPU, or the function cannot be sent.
+        ValueError: there is no such GPU or setting, or the function cannot be sent.
         RuntimeError: the function failed for a reason of its own, or nothing can be imagined here.
         FileNotFoundError: hightide's program is not installed with this package.
         TypeError: what was given is not a function.
     """
     if not callable(function):
         raise TypeError(f"imagine runs a function, and {function!r} cannot be called")
+    options = _engine.flags(_settings.IMAGINE, settings or {})
     with tempfile.TemporaryDirectory(prefix="hightide-") as folder:
         call = os.path.join(folder, "call")
         with open(call, "wb") as file:
             pickle.dump(_packed(function, arguments, named), file)
         command = [sys.executable, "-m", "hightide._call", call]
-        return run_imagined(command, gpu, gpus, memory, {"PYTHONPATH": _path()})
+        return run_imagined(command, gpu, gpus, memory, {"PYTHONPATH": _path()}, options)
 
 
-def run_imagined(command: List[str], gpu: str, gpus: int, memory: str, env: Dict[str, str]) -> Imagined:
+def run_imagined(
+    command: List[str], gpu: str, gpus: int, memory: str, env: Dict[str, str], options: Sequence[str] = ()
+) -> Imagined:
     """Run a command on imaginary GPUs. Raises as imagine does; `env`: what it gets besides."""
-    found, out, err = ask(command, gpu, gpus, memory, env)
+    found, out, err = ask(command, gpu, gpus, memory, env, options)
     if found.get("verdict") not in ("fits", "tight", "conditional", "oom", "unused"):
         raise RuntimeError(found.get("failure") or found.get("problem") or (err.strip() or out)[-2000:])
     return Imagined(
@@ -125,7 +136,8 @@ def ask(
         answer = os.path.join(folder, "answer.json")
         whole = [hightide.binary(), "imagine", "--gpu", gpu, "--gpus", str(gpus), f"--json={answer}", "--quiet"]
         whole += ["--memory", memory] if memory else []
-        code, out, err = _engine.apart([*whole, *options, "--no-suggest", "--", *command], env)
+        quick = [] if "--suggest" in options else ["--no-suggest"]
+        code, out, err = _engine.apart([*whole, *options, *quick, "--", *command], env)
         if not os.path.exists(answer):
             problem = _engine.words(err) or f"hightide imagine ended with {code}"
             raise (ValueError if code in (2, 3) else RuntimeError)(problem)

@@ -12,6 +12,7 @@ import sys
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, Optional
 
+from .. import _engine, _settings
 from . import trial
 
 
@@ -71,6 +72,9 @@ def fit(
     most: int = 0,
     headroom: float = 0.0,
     steps: int = 2,
+    current: int = 0,
+    grad_accum: int = 0,
+    price: float = 0.0,
 ) -> Fit:
     """Find the largest batch for which step(batch) runs, on the device it uses.
 
@@ -83,6 +87,9 @@ def fit(
         most: never beyond; 0: no limit.
         headroom: share of the device to leave free, 0.05 for 5 %.
         steps: how often to run a step before its peak counts.
+        current: the batch in use now, to say what it leaves unused; 0: 16.
+        grad_accum: the batch that gradient accumulation is to be planned towards; 0: none.
+        price: of the GPU in USD an hour; 0: the catalogue's.
     Returns:
         The answer with its trials; imagined where the device is one of hightide's imaginary GPUs.
     Raises:
@@ -93,9 +100,11 @@ def fit(
     """
     if not callable(step):
         raise TypeError(f"fit runs step(batch), and {step!r} cannot be called")
-    if granularity < 1 or first < 1 or steps < 1 or most < 0 or not 0 <= headroom < 1:
+    least = {"most": most, "current": current, "grad_accum": grad_accum, "price": price}
+    if granularity < 1 or first < 1 or steps < 1 or min(least.values()) < 0 or not 0 <= headroom < 1:
         raise ValueError(
-            "granularity, first and steps are at least 1, most at least 0, and headroom a share of the device, as 0.05"
+            f"granularity, first and steps are at least 1, {', '.join(least)} at least 0, and headroom a share of the "
+            "device, as 0.05"
         )
     try:
         import torch
@@ -106,9 +115,9 @@ def fit(
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
     imagined = "HIGHTIDE_DEVICE_SPEC" in os.environ and device == "cuda"
-    flags = ["--step", str(granularity), "--start", str(first), "--headroom", f"{100 * headroom}%"]
-    flags += ["--most", str(most)] if most else []
-    flags += ["--imagined"] if imagined else []
+    given = {"granularity": granularity, "first": first, "headroom": f"{100 * headroom}%"}
+    given.update({name: value for name, value in least.items() if value})
+    flags = _engine.flags(_settings.FIT, given) + (["--imagined"] if imagined else [])
     planner = subprocess.Popen(
         [hightide.binary(), "fit", "--serve", *flags], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )

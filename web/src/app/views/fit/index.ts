@@ -7,9 +7,10 @@ import { bytes, count } from "../../../lib/format";
 import { words } from "../../../lib/words";
 import { badge, h, section } from "../../../views/dom";
 import { liveTable } from "../../../views/tables";
-import { form, flags, options, wrong, type Field, type Values } from "../../fields";
+import { described, flags, form, options, wrong, type Field, type Values } from "../../fields";
 import { catalogue, type FitResult, type FitTrial, type Job } from "../../jobs";
 import { failure } from "../../parts";
+import settings from "../../settings.json";
 import type { App } from "../../state";
 import type { Shown } from "..";
 import { cataloguePanel, type Found } from "../../panels/catalogue";
@@ -31,201 +32,9 @@ const models: [string, string][] = [
   ["vit", "ViT"],
   ["resnet18", "ResNet-18 of torchvision"],
 ];
-const ofModels: Field[] = [
-  {
-    name: "size",
-    flag: "--size",
-    label: "Size",
-    hint: "Preset of a model type.",
-    kind: "text",
-    example: "8b",
-    more: true,
-  },
-  {
-    name: "dtype",
-    flag: "--dtype",
-    label: "Number format",
-    hint: "Of weights and activations.",
-    kind: "choice",
-    choices: [
-      ["", "fp32"],
-      ["tf32", "tf32"],
-      ["bf16", "bf16"],
-      ["fp16", "fp16"],
-    ],
-    more: true,
-  },
-  {
-    name: "amp",
-    flag: "--amp",
-    label: "Autocast",
-    hint: "To a shorter format.",
-    kind: "choice",
-    choices: [
-      ["", "none"],
-      ["bf16", "bf16"],
-      ["fp16", "fp16"],
-    ],
-    more: true,
-  },
-  {
-    name: "optimizer",
-    flag: "--optimizer",
-    label: "Optimizer",
-    hint: "Its state takes memory too.",
-    kind: "choice",
-    choices: [
-      ["", "none"],
-      ["sgd", "sgd"],
-      ["adam", "adam"],
-      ["adamw", "adamw"],
-      ["adafactor", "adafactor"],
-    ],
-    more: true,
-  },
-  {
-    name: "seq_len",
-    flag: "--seq-len",
-    label: "Sequence",
-    hint: "Tokens.",
-    kind: "number",
-    least: 1,
-    example: "128",
-    more: true,
-  },
-  {
-    name: "image_size",
-    flag: "--image-size",
-    label: "Image",
-    hint: "Pixels of a side.",
-    kind: "number",
-    least: 1,
-    example: "224",
-    more: true,
-  },
-  {
-    name: "train",
-    flag: "--train",
-    label: "Training mode",
-    hint: "Dropout, batch statistics.",
-    kind: "check",
-    more: true,
-  },
-  {
-    name: "inference",
-    flag: "--inference",
-    label: "Inference",
-    hint: "No gradients.",
-    kind: "check",
-    more: true,
-  },
-  {
-    name: "checkpointing",
-    flag: "--checkpointing",
-    label: "Checkpointing",
-    hint: "Of activations, where the model offers it.",
-    kind: "check",
-    more: true,
-  },
-];
-const fields: Field[] = [
-  {
-    name: "model",
-    flag: "--model",
-    label: "Model",
-    hint: "One that hightide builds, or your command.",
-    kind: "choice",
-    choices: models,
-  },
-  {
-    name: "command",
-    flag: "",
-    label: "Command",
-    hint: "With {batch} where the batch goes.",
-    kind: "line",
-    example: "python train.py --batch-size {batch}",
-  },
-  {
-    name: "gpu",
-    flag: "--gpu",
-    label: "GPU",
-    hint: "To imagine; choose one below.",
-    kind: "text",
-    example: "a10",
-  },
-  {
-    name: "current",
-    flag: "--current",
-    label: "Batch now",
-    hint: "What you train with, to say what it leaves unused. Without, 16 is taken.",
-    kind: "number",
-    least: 1,
-    example: "16",
-  },
-  {
-    name: "step",
-    flag: "--step",
-    label: "Multiples of",
-    hint: "Only such batches are tried.",
-    kind: "number",
-    least: 1,
-    example: "1",
-  },
-  {
-    name: "headroom",
-    flag: "--headroom",
-    label: "Leave free",
-    hint: "A part of the memory, or a size.",
-    kind: "text",
-    example: "5%",
-    more: true,
-  },
-  {
-    name: "most",
-    flag: "--most",
-    label: "At most",
-    hint: "Never try more.",
-    kind: "number",
-    least: 1,
-    more: true,
-  },
-  {
-    name: "grad_accum",
-    flag: "--grad-accum",
-    label: "Batch to reach",
-    hint: "By gradient accumulation.",
-    kind: "number",
-    least: 1,
-    example: "1024",
-    more: true,
-  },
-  {
-    name: "price",
-    flag: "--price",
-    label: "USD an hour",
-    hint: "In place of the catalogue's.",
-    kind: "number",
-    more: true,
-  },
-  {
-    name: "memory",
-    flag: "--memory",
-    label: "Memory",
-    hint: "In place of the catalogue's.",
-    kind: "text",
-    example: "24GiB",
-    more: true,
-  },
-  {
-    name: "alloc_conf",
-    flag: "--alloc-conf",
-    label: "Allocator settings",
-    hint: "As PYTORCH_CUDA_ALLOC_CONF has them.",
-    kind: "text",
-    more: true,
-  },
-  ...ofModels,
-];
+const fields = described(settings.fit).map((f): Field =>
+  f.name === "model" ? { ...f, kind: "choice", choices: models } : f,
+);
 
 export function fitPage(app: App): Shown {
   const { params } = app.get(),
@@ -266,7 +75,7 @@ function asked(values: Values) {
     ? { ...values, command: "" }
     : Object.fromEntries(
         Object.entries(values).filter(
-          ([name]) => name !== "model" && !ofModels.some((f) => f.name === name),
+          ([name]) => !fields.some((f) => f.name === name && (f.part ?? name) === "model"),
         ),
       );
   let command: string[] = [],

@@ -7,9 +7,10 @@ import { bytes, count, place } from "../../../lib/format";
 import { words } from "../../../lib/words";
 import { badge, copier, h, section } from "../../../views/dom";
 import { get, query } from "../../api";
-import { form, flags, options, wrong, type Field, type Values } from "../../fields";
+import { described, flags, form, options, wrong, type Values } from "../../fields";
 import { catalogue, type Job, type Progress, type ImaginedOutcome } from "../../jobs";
 import { failure } from "../../parts";
+import settings from "../../settings.json";
 import type { App } from "../../state";
 import { cataloguePanel, verdictTone, verdictWords, type Found } from "../../panels/catalogue";
 import type { Shown } from "..";
@@ -18,116 +19,7 @@ import { jobPanel } from "../../panels/job";
 import { rankGrid } from "./rankgrid";
 import { starter } from "../../panels/start";
 
-const fields: Field[] = [
-  {
-    name: "command",
-    flag: "",
-    label: "Command",
-    hint:
-      "As you would type it on the machine with the GPU. " +
-      "It runs on the server's machine, unmodified; no kernel does.",
-    kind: "line",
-    example: "python train.py --batch-size 32",
-  },
-  {
-    name: "gpu",
-    flag: "--gpu",
-    label: "GPU",
-    hint: "Choose one below. Without, h100-sxm is taken.",
-    kind: "text",
-    example: "h100-sxm",
-  },
-  {
-    name: "gpus",
-    flag: "--gpus",
-    label: "How many",
-    hint: "GPUs of this machine.",
-    kind: "number",
-    least: 1,
-    example: "1",
-  },
-  {
-    name: "memory",
-    flag: "--memory",
-    label: "Memory",
-    hint: "In place of the catalogue's.",
-    kind: "text",
-    example: "24GiB",
-    more: true,
-  },
-  {
-    name: "steps",
-    flag: "--steps",
-    label: "Steps",
-    hint: "auto: until the peak is steady; 0: to the program's end.",
-    kind: "text",
-    example: "auto",
-    more: true,
-  },
-  {
-    name: "alloc_conf",
-    flag: "--alloc-conf",
-    label: "Allocator settings",
-    hint: "As PYTORCH_CUDA_ALLOC_CONF has them.",
-    kind: "text",
-    example: "expandable_segments:True",
-    more: true,
-  },
-  {
-    name: "world_size",
-    flag: "--world-size",
-    label: "Ranks of a cluster",
-    hint: "Imagine so many and play some of them, a process each.",
-    kind: "number",
-    least: 1,
-    example: "1024",
-    more: true,
-  },
-  {
-    name: "play",
-    flag: "--play",
-    label: "Ranks to play",
-    hint:
-      "As 0,1,1023, 0-15 or all. Else all of up to eight, or the first two, " +
-      "a middle one and the last.",
-    kind: "text",
-    example: "0,1,1023",
-    more: true,
-  },
-  {
-    name: "data_sizes",
-    flag: "--data-sizes",
-    label: "Sizes that depend on data",
-    hint: "upper: their bound; zero; or a fraction.",
-    kind: "text",
-    example: "upper",
-    more: true,
-  },
-  {
-    name: "vary",
-    flag: "--vary",
-    label: "Vary",
-    hint: "Also run with conditions changed that matter.",
-    kind: "check",
-    more: true,
-  },
-  {
-    name: "sandbox",
-    flag: "--sandbox",
-    label: "Sandbox",
-    hint: "What the program writes goes to a folder that is deleted.",
-    kind: "check",
-    more: true,
-  },
-  {
-    name: "fake_weights",
-    flag: "--fake-weights",
-    label: "Made-up weights",
-    hint: "Weights that are not here are made up in the right shapes.",
-    kind: "check",
-    more: true,
-  },
-];
+const fields = described(settings.imagine);
 
 export function imaginePage(app: App): Shown {
   const { params } = app.get(),

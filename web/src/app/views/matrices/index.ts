@@ -5,8 +5,9 @@ import "../../../style/forms.css";
 import { count, wallClock } from "../../../lib/format";
 import { h, section } from "../../../views/dom";
 import { get } from "../../api";
-import { form, wrong, type Field } from "../../fields";
+import { described, flags, form, options, wrong } from "../../fields";
 import { busy, empty, failure } from "../../parts";
+import settings from "../../settings.json";
 import { go, type App } from "../../state";
 import type { Shown } from "..";
 import { starter } from "../../panels/start";
@@ -20,32 +21,7 @@ const example = `axes:
 repeats: {least: 3, most: 10, figure: rss, within: 3%}
 timeout: 5m
 `;
-const fields: Field[] = [
-  {
-    name: "name",
-    flag: "--name",
-    label: "Name",
-    hint: "Letters, digits, dots, dashes and underscores. The same name goes on where it was.",
-    kind: "text",
-    example: "nightly",
-  },
-  {
-    name: "spec",
-    flag: "",
-    label: "Spec",
-    hint: "YAML: axes, whose combinations are the cells. docs/bench.md has every key.",
-    kind: "line",
-  },
-  {
-    name: "jobs",
-    flag: "--jobs",
-    label: "At once",
-    hint: "Trials beside each other disturb each other's times.",
-    kind: "number",
-    least: 1,
-    example: "1",
-  },
-];
+const fields = described(settings.bench);
 
 export function matricesPage(app: App): Shown {
   const asking = new AbortController(),
@@ -72,18 +48,14 @@ export function matricesPage(app: App): Shown {
   const start = starter("bench", "Measure it", (job) => go(app, "/jobs", { job }));
   const made = form("bench", fields, { spec: example, ...app.get().params }, (values) =>
     start.show({
-      line: [
-        "hightide",
-        "bench",
-        "matrix.yaml",
-        ...(values.name ? ["--name", values.name] : []),
-        ...(values.jobs ? ["--jobs", values.jobs] : []),
-      ],
+      line: ["hightide", "bench", "matrix.yaml", ...flags(fields, values)],
       missing: values.name ? wrong(fields, values) : "Give it a name.",
       options: () => ({
+        ...options(
+          fields.filter((f) => f.name !== "spec"),
+          values,
+        ),
         spec: `${values.spec}\n`,
-        name: values.name,
-        ...(values.jobs ? { jobs: Number(values.jobs) } : {}),
       }),
     }),
   );

@@ -1,30 +1,33 @@
-package options
+package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"hightide/internal/options"
 )
 
-// Use is one use case with its settings.
-type Use struct {
-	Name string // of the command
-	List
+// use is one use case with its settings.
+type use struct {
+	name string // of the command
+	options.List
 }
 
-// Fields are the fields of the web page's forms, by use case, as web/src/app/settings.json has them.
-func Fields(uses ...Use) []byte {
+// formFields are the fields of the web page's forms, by use case, as web/src/app/settings.json has them.
+func formFields(uses []use) []byte {
 	var text bytes.Buffer
 	text.WriteString("{")
 	for i, use := range uses {
-		fmt.Fprintf(&text, "%s\n  %q: [", comma(i), use.Name)
-		for n, s := range use.byFirst() {
+		fmt.Fprintf(&text, "%s\n  %q: [", comma(i), use.name)
+		for n, s := range byFirst(use.List) {
 			fmt.Fprintf(&text, "%s\n    {", comma(n))
-			for n, pair := range s.field() {
+			for n, pair := range field(&s) {
 				fmt.Fprintf(&text, "%s\n      %q: %s", comma(n), pair.key, inJSON(pair.value))
 			}
 			text.WriteString("\n    }")
@@ -43,9 +46,9 @@ func comma(before int) string {
 }
 
 // byFirst are the form's settings, those first that are seen without a click.
-func (l List) byFirst() List {
-	l = l.Of(Form)
-	slices.SortStableFunc(l, func(a, b Setting) int {
+func byFirst(l options.List) options.List {
+	l = l.Of(options.Form)
+	slices.SortStableFunc(l, func(a, b options.Setting) int {
 		if a.First == b.First {
 			return 0
 		} else if a.First {
@@ -62,27 +65,31 @@ type pair struct {
 }
 
 // field is one of a form: what is not said of it is absent.
-func (s *Setting) field() []pair {
+func field(s *options.Setting) []pair {
 	flag := "--" + s.Name
-	if s.Not&Command != 0 {
+	if s.Not&options.Command != 0 {
 		flag = ""
 	}
-	about := s.About()
+	s.More = "" // the page shows what it has to choose from
+	about := strings.ReplaceAll(s.About(), "may be given several times", "several with spaces between")
 	first, size := utf8.DecodeRuneInString(about)
-	about = string(unicode.ToUpper(first)) + about[size:] + "."
-	all := []pair{{"name", s.Key()}, {"flag", flag}, {"label", s.Label}, {"hint", about}, {"kind", s.fieldKind()}}
-	if s.fieldKind() == "choice" {
+	about = cmp.Or(s.Hint, string(unicode.ToUpper(first))+about[size:]+".")
+	all := []pair{{"name", s.Key()}, {"flag", flag}, {"label", s.Label}, {"hint", about}, {"kind", fieldKind(s)}}
+	if fieldKind(s) == "choice" {
 		choices := s.Among
 		if s.Default == "" {
 			choices = append([]string{""}, choices...)
 		}
-		all = append(all, pair{"choices", choices})
+		all = append(all, pair{"choices", choices}, pair{"usual", s.Default})
 	}
 	if s.Example != "" {
 		all = append(all, pair{"example", s.Example})
 	}
 	if s.Least > 0 && s.Kind() == "integer" {
 		all = append(all, pair{"least", s.Least})
+	}
+	if s.Part != "" {
+		all = append(all, pair{"part", s.Part})
 	}
 	if !s.First {
 		all = append(all, pair{"more", true})
@@ -91,7 +98,7 @@ func (s *Setting) field() []pair {
 }
 
 // fieldKind is how a form asks for a value.
-func (s *Setting) fieldKind() string {
+func fieldKind(s *options.Setting) string {
 	switch kind := s.Kind(); {
 	case kind == "boolean":
 		return "check"
@@ -118,33 +125,36 @@ func inJSON(value any) string {
 	return strings.ReplaceAll(strings.TrimSpace(text.String()), `","`, `", "`)
 }
 
-// Keywords is the Python module hightide/_settings.py: for each use case its keywords with their flags, and of those
+// keywords is the Python module hightide/_settings.py: for each use case its keywords with their flags, and of those
 // that are given as one mapping the type of that.
-func Keywords(by string, uses ...Use) []byte {
+func keywords(uses []use) []byte {
 	var text bytes.Buffer
-	fmt.Fprintf(&text, `"""The settings of the commands that this package passes on.
+	text.WriteString(`"""The settings of the commands that this package passes on.
 
-Written by %s from the lists in Go: change those.
+Written by: go test ./cmd/hightide -run Doors -update, from the lists in Go: change those.
 """
 
 from __future__ import annotations
 
 from typing import Dict, List, TypedDict
-`, by)
+`)
 	for _, use := range uses {
-		settings := use.Of(Python)
-		slices.SortFunc(settings, func(a, b Setting) int { return strings.Compare(a.keyword(), b.keyword()) })
-		fmt.Fprintf(&text, "\n\nclass %sSettings(TypedDict, total=False):\n    \"\"\"What `hightide %s` can be told.\"\"\"\n\n",
-			strings.ToUpper(use.Name[:1])+use.Name[1:], use.Name)
-		for _, s := range settings {
-			for _, line := range wrapped(s.About(), 110) {
-				fmt.Fprintf(&text, "    # %s\n", line)
+		settings := use.Of(options.Python)
+		slices.SortFunc(settings, func(a, b options.Setting) int { return strings.Compare(keyword(&a), keyword(&b)) })
+		if use.name == "imagine" { // the other two have a keyword for each
+			text.WriteString("\n\nclass ImagineSettings(TypedDict, total=False):\n" +
+				"    \"\"\"What imagine() can be told besides.\"\"\"\n\n")
+			for _, s := range settings {
+				for _, line := range wrapped(s.About(), 110) {
+					fmt.Fprintf(&text, "    # %s\n", line)
+				}
+				fmt.Fprintf(&text, "    %s: %s\n", keyword(&s), pythonTypes[s.Kind()])
 			}
-			fmt.Fprintf(&text, "    %s: %s\n", s.keyword(), pythonTypes[s.Kind()])
+			text.WriteString("\n")
 		}
-		fmt.Fprintf(&text, "\n\n%s: Dict[str, str] = {\n", strings.ToUpper(use.Name))
+		fmt.Fprintf(&text, "\n%s: Dict[str, str] = {\n", strings.ToUpper(use.name))
 		for _, s := range settings {
-			fmt.Fprintf(&text, "    %q: \"--%s\",\n", s.keyword(), s.Name)
+			fmt.Fprintf(&text, "    %q: \"--%s\",\n", keyword(&s), s.Name)
 		}
 		text.WriteString("}\n")
 	}
@@ -155,7 +165,7 @@ var pythonTypes = map[string]string{"string": "str", "boolean": "bool", "integer
 	"array": "List[str]", "object": "Dict[str, str]"}
 
 // keyword is what the Python package calls the setting.
-func (s *Setting) keyword() string {
+func keyword(s *options.Setting) string {
 	if s.Keyword != "" {
 		return s.Keyword
 	}
