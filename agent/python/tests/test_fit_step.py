@@ -12,7 +12,16 @@ from hightide._fit.names import Unknown
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"granularity": -3}, {"first": 0}, {"most": -1}, {"steps": 0}, {"headroom": 1.0}, {"headroom": -0.1}]
+    "wrong",
+    [
+        {"granularity": -3},
+        {"first": 0},
+        {"most": -1},
+        {"steps": 0},
+        {"headroom": 1.0},
+        {"headroom": -0.1},
+        {"current": -1},
+    ],
 )
 def test_arguments_that_cannot_be_meant_are_refused(wrong: Dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="headroom a share of the device"):

@@ -252,9 +252,12 @@ def test_imagine_a_function(recorded: Any) -> None:
             assert 9 in [l.line for l in small.lines if l.file.endswith("program.py")], small.lines
             large = hightide.imagine(train, 8 << 20, gpu="a10", memory="2GiB")
             assert not large and large.verdict == "oom" and large.headroom_bytes is None, large
+            set_up = hightide.imagine(train, 64, settings={"alloc_conf": "expandable_segments:True", "name": "set up"})
+            assert set_up and hightide.runs()[0].id == set_up.run and hightide.runs()[0].name == "set up", set_up
             sys.modules["cloudpickle"] = None  # as where it is not installed
             for wrong, call in (ValueError, lambda: hightide.imagine(train, 1, gpu="no-such-gpu")), (
                 RuntimeError, lambda: hightide.imagine(train, 1, fails=True)), (
+                ValueError, lambda: hightide.imagine(train, 1, settings={"steps": "some"})), (
                 ValueError, lambda: hightide.imagine(lambda: None)):
                 try:
                     call()
@@ -267,7 +270,7 @@ def test_imagine_a_function(recorded: Any) -> None:
     )
     assert done.code == 0, done.err
     lines = done.out.splitlines()
-    assert "no-such-gpu" in lines[0] and "KeyError" in lines[1] and "cloudpickle" in lines[2], lines
+    assert "no-such-gpu" in lines[0] and "KeyError" in lines[1] and "steps some" in lines[2] and "cloudpickle" in lines[3], lines
 
 
 def test_init_starts_an_engine(recorded: Any) -> None:
