@@ -178,6 +178,27 @@ export interface Band {
   name: string;
 }
 
+/** Options of the kind bench: measure a matrix, or go on with one. */
+export interface BenchOptions {
+  /** measure everything again */
+  again?: boolean;
+  /**
+   * at most this number of trials at once, as memory allows; times are then not comparable (default
+   * 1; of a cluster 200)
+   */
+  jobs?: number;
+  /** name of the matrix (default that of the file) */
+  name?: string;
+  /** only cells with this axis=value, or axis=value,value; may be given several times */
+  only?: string[];
+  /** exactly this number of trials of each cell (default as the file says) */
+  repeats?: number;
+  /** YAML: axes, whose combinations are the cells; docs/bench.md has every key */
+  spec?: string;
+  /** of each trial, as in 90s or 5m (default as the file says) */
+  timeout?: string;
+}
+
 export interface Blame {
   /** How many blocks it has. */
   blocks: number;
@@ -561,6 +582,12 @@ export interface Exception {
   time_ns: number;
 }
 
+/** Options of the kind explain: explain a run and its snapshots. */
+export interface ExplainOptions {
+  /** id of the run */
+  run?: string;
+}
+
 export interface ExploreEvents {
   /** How many events the trace has. */
   all: number;
@@ -642,6 +669,68 @@ export interface Finding {
 export interface Findings {
   /** What was found, worst first. */
   findings: Finding[];
+}
+
+/** Options of the kind fit: find the largest batch that fits. */
+export interface FitOptions {
+  /** settings of PyTorch's allocator, as expandable_segments:True */
+  alloc_conf?: string;
+  /** autocast to this type: bf16 or fp16 */
+  amp?: "bf16" | "fp16";
+  /** gradient checkpointing, where the model offers it */
+  checkpointing?: boolean;
+  /**
+   * a training command with {batch} where the batch size goes; in place of a model; a list, a word
+   * each
+   */
+  command?: string[];
+  /** torch.compile the model */
+  compile?: boolean;
+  /** batch in use now, to say what it leaves unused (default 16) */
+  current?: number;
+  /** where to run: imaginary, cuda or cpu (default imaginary with gpu, else cuda) */
+  device?: string;
+  /** type of weights and activations: fp32, tf32, bf16 or fp16 (default fp32) */
+  dtype?: "fp32" | "tf32" | "bf16" | "fp16";
+  /**
+   * name of the GPU to imagine, as hightide gpus lists them; without one the machine's own is used
+   */
+  gpu?: string;
+  /** plan gradient accumulation to this batch */
+  grad_accum?: number;
+  /** leave this part of the device free, as 5% or 1GiB */
+  headroom?: string;
+  /** pixels of an image's side (default 224) */
+  image_size?: number;
+  /** no gradients; a language model fills its KV cache to seq_len */
+  inference?: boolean;
+  /** size of the GPU's memory in place of the catalogue's, as 24GiB; with device cpu the limit */
+  memory?: string;
+  /**
+   * model to build, by name; or a config file, or module:function; bert, gpt2, resnet, a name of
+   * torchvision, or a model type of transformers; in place of a command
+   */
+  model?: string;
+  /** never try a larger batch than this */
+  most?: number;
+  /** name of the optimizer: none, sgd, adam, adamw or adafactor (default none) */
+  optimizer?: "none" | "sgd" | "adam" | "adamw" | "adafactor";
+  /** price of the GPU in USD an hour (default the catalogue's) */
+  price?: number;
+  /** interpreter for model (default that of $VIRTUAL_ENV, else the first with torch) */
+  python?: string;
+  /** tokens of a sequence (default 128) */
+  seq_len?: number;
+  /** preset of a model type, as 8b of llama */
+  size?: string;
+  /** batch to begin with (default current) */
+  start?: number;
+  /** try only multiples of this number (default 1) */
+  step?: number;
+  /** training mode (dropout, batch statistics) */
+  train?: boolean;
+  /** compare the peak with that of the forward pass alone */
+  validate_backward?: boolean;
 }
 
 export interface Flame {
@@ -1009,6 +1098,78 @@ export interface Host {
   os: string;
   /** The size of a page in bytes. */
   page_bytes: number;
+}
+
+/** Options of the kind imagine: run a program on GPUs that are not there. */
+export interface ImagineOptions {
+  /** settings of PyTorch's allocator, as expandable_segments:True */
+  alloc_conf?: string;
+  /**
+   * the program and its arguments, as you would type it on the machine with the GPU; it runs here,
+   * unmodified, and no kernel does; a list, a word each
+   */
+  command?: string[];
+  /**
+   * size of device memory that a process takes beside PyTorch's allocator, as 900MiB; hightide info
+   * --calibrate measures it
+   */
+  context?: string;
+  /**
+   * sizes that depend on data: upper (their upper bound), zero, or a fraction of the bound (default
+   * upper)
+   */
+  data_sizes?: string;
+  /** stop after that time, as in 90s or 2h */
+  duration?: string;
+  /** where weights are not on this machine, make up some of the right shapes */
+  fake_weights?: boolean;
+  /** name of a GPU as in hightide gpus, or all (default h100-sxm) */
+  gpu?: string;
+  /** number of these GPUs in the machine (default 1) */
+  gpus?: number;
+  /** put the largest sample of a data set into the first batch */
+  longest?: boolean;
+  /** size of the GPU's memory in place of the catalogue's, as 24GiB */
+  memory?: string;
+  /** name of the run, for later commands */
+  name?: string;
+  /** do not try what would make it fit */
+  no_suggest?: boolean;
+  /**
+   * which ranks to play, as 0,1,127, 0-15, 0-120/8 or all; each kind once, at most 64 (default all
+   * of up to eight, else the first two, a middle one and the last)
+   */
+  play?: string;
+  /**
+   * value that the program reads where a GPU would have computed it: a number for all lines, or
+   * LINE=VALUE; may be given several times
+   */
+  read_value?: string[];
+  /** let the program write into a folder that is deleted afterwards */
+  sandbox?: boolean;
+  /** also sample the host heap with Python stacks */
+  stacks?: boolean;
+  /**
+   * stop after this number of optimizer steps; auto: once the peak is steady; 0: run to the end
+   * (default auto)
+   */
+  steps?: string;
+  /** where it does not fit, try what would make it fit (default true) */
+  suggest?: boolean;
+  /** tag as key=value; may be given several times */
+  tag?: Record<string, string>;
+  /**
+   * do not stop before this part of the training: evaluation, checkpoint, epoch, several with
+   * commas; data loaders are cut short to get there early
+   */
+  until?: ("evaluation" | "checkpoint" | "epoch")[];
+  /**
+   * also run with other settings that change the peak: allocator, attention, compile caches,
+   * data-dependent sizes, a GPU that is behind the host
+   */
+  vary?: boolean;
+  /** imagine a cluster of this number of ranks and play some of them, a process each */
+  world_size?: number;
 }
 
 export interface Imagined {
@@ -1404,7 +1565,7 @@ export interface MomentSegment {
 export interface NewJobInputBody {
   /** What is to be done. */
   kind: "imagine" | "fit" | "bench" | "search" | "explain";
-  /** Of the kind: docs/formats/api.md lists them. */
+  /** Of the kind. */
   options: unknown;
 }
 
@@ -1888,6 +2049,18 @@ export interface RunList {
   next?: string;
   /** The runs, the newest first. */
   runs: Run[];
+}
+
+/** Options of the kind search: try many allocator settings on a snapshot's trace. */
+export interface SearchOptions {
+  /** number of the device; -1: the one with the highest peak */
+  device?: number;
+  /** name of another GPU, as hightide gpus lists them */
+  gpu?: string;
+  /** another size of its memory, as 24GiB */
+  memory?: string;
+  /** id of the snapshot */
+  snapshot?: string;
 }
 
 export interface SegmentMap {
