@@ -31,7 +31,7 @@ var rooms = map[string][]string{
 	"internal/terminal":         {},
 	"internal/usage":            {"internal/mem", "internal/allocator", "internal/words"},
 	"internal/live":             {"internal/mem"},
-	"internal/analyze/imagined": {"internal/mem", "internal/report"},
+	"internal/analyze/imagined": {"internal/mem", "internal/report", "internal/usage"},
 	"internal/analyze/graph":    {"internal/mem", "internal/report", "internal/usage"},
 	"internal/analyze/trace":    {"internal/analyze/graph", "internal/mem", "internal/report", "internal/usage"},
 	"internal/analyze": {"internal/analyze/imagined", "internal/analyze/graph", "internal/analyze/trace",
