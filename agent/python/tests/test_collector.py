@@ -142,3 +142,30 @@ def test_what_leads_back(saved: List[Any]) -> None:
     gc.collect()
     found = collector.cycle(list(saved))
     assert found is not None and found["name"].endswith("Watched.callback (its closure's self)")
+
+
+def test_looks_at_young_collections_follow_what_they_cost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many collections a second are looked at now and then, and each one of all objects still is."""
+    now, reads = [10**12], [0]
+
+    def rss() -> int:
+        reads[0] += 1
+        now[0] += 15_000
+        return 1 << 30
+
+    monkeypatch.setattr(collector, "monotonic_ns", lambda: now[0])
+    monkeypatch.setattr(collector, "rss", rss)
+    agent: Any = SimpleNamespace(record=lambda fields: True, log=lambda *what: pytest.fail(str(what)))
+    watched = collector.Collector(agent, lambda: None)
+    began = now[0]
+    for _ in range(10_000):
+        for phase in ("start", "stop"):
+            watched._called(phase, {"generation": 0, "collected": 1})
+        now[0] += 1_000_000
+    assert reads[0] > 100 and reads[0] * 15_000 <= (now[0] - began) / collector.SHARE + 200_000
+    reads[0] = 0
+    for _ in range(100):
+        for phase in ("start", "stop"):
+            watched._called(phase, {"generation": 2, "collected": 1})
+        now[0] += collector.PERIOD_NS
+    assert reads[0] == 200

@@ -4,7 +4,8 @@
     the end, if cycles held much or memory grew ─▶ one collection more, and `cycle`: of which class, through what
 
 The engine adds up what the heap freed between start and stop, by line. A collection that is looked at costs two
-readings of the resident set; at most one in PERIOD_NS is.
+readings of the resident set. One of all objects is looked at unless there was a look within PERIOD_NS. Those of young
+objects are many: looks at them take at most one part in SHARE of the time.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ from .places import is_library
 from .resident import rss
 
 PERIOD_NS = 20_000_000
+SHARE = 2000
+LOOK_NS = 100_000  # what a look counts for at most: where it took longer, others had the processor meanwhile
+OLDEST = 2  # the generation that has all objects
 TOLD_NS = 200_000_000  # between two that freed little
 MUCH = 1 << 20  # bytes of memory that are told at once
 WORTH = 16 << 20  # at which the end is looked at
@@ -36,9 +40,10 @@ class Collector:
     def __init__(self, agent: Agent, device: Callable[[], Optional[Held]]) -> None:
         self.agent = agent
         self._device = device  # how to ask what devices hold; None: none is used
-        self._began = self._next = self._told = 0
+        self._began = self._next = self._young = self._told = 0
         self._before = (-1, -1)
         self._most = 0  # bytes that one collection freed
+        self._cost = 0  # ns that the look at a start took
         self._quiet = False
 
     def install(self) -> None:
@@ -50,14 +55,18 @@ class Collector:
         try:
             now = monotonic_ns()
             if phase == "start":
-                self._began = now if now >= self._next and not self._quiet else 0
+                due = self._next if info.get("generation") == OLDEST else self._young
+                self._began = now if now >= due and not self._quiet else 0
                 if self._began:
                     self._before = self._memory()
+                    self._cost = monotonic_ns() - now
             elif self._began:
                 began, self._began = self._began, 0
                 self._next = now + PERIOD_NS
                 if info["collected"]:
                     self._tell(began, now, info)
+                cost = min(self._cost + monotonic_ns() - now, LOOK_NS)
+                self._young = now + max(PERIOD_NS, SHARE * cost)
         except Exception as error:
             self.agent.log("could not look at a collection of garbage", error)
 
@@ -95,7 +104,7 @@ class Collector:
         finally:
             del gc.garbage[known:]
             gc.set_debug(flags)
-            self._quiet, self._next, self._told = False, 0, 0
+            self._quiet, self._next, self._young, self._told = False, 0, 0, 0
             gc.collect()
 
 

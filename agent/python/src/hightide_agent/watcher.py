@@ -1,6 +1,6 @@
 """Scans for growing containers where no steps are taken: asked for by the engine when memory grows with time.
 
-    every PERIOD: did the engine ask, and does nobody step? ─▶ holders.scan, by the clock
+    every PERIOD, or LONG_PERIOD: did the engine ask, and does nobody step? ─▶ holders.scan, by the clock
 
 A thread of our own sleeps and looks at one word of the channel. It is not one of threading's: nobody waits for it.
 From Python 3.12 a fork warns where there are several threads; so it ends before one if it would be the only reason.
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .training import Training
 
 PERIOD = 0.25  # seconds
+LONG_PERIOD = 2.0  # while steps are taken: each look takes the interpreter from the thread that trains
 STEPPING_NS = 5_000_000_000  # since the last step, within which scans are left to the ends of steps
 WARNS = sys.version_info >= (3, 12)  # of forks
 PATIENCE = 1.0  # seconds that the end of the program waits for a scan
@@ -97,9 +98,10 @@ class Watcher:
         return self._scanned != 0 and monotonic_ns() - self._scanned < RECENT_NS
 
     def _run(self, stop: Any, gone: Any) -> None:
-        first = True
-        while not stop.acquire(True, PERIOD):
+        first, pause = True, PERIOD
+        while not stop.acquire(True, pause):
             try:
+                pause = LONG_PERIOD if self._stepping(monotonic_ns()) else PERIOD
                 if first:
                     first = False
                     self._watch_collector()
@@ -128,15 +130,21 @@ class Watcher:
             return
         self._asked = channel.scan_seq()
         training = self.training()
-        if training is not None:
-            steps = training.tracker.steps_now()
-            if steps != self._steps:
-                self._steps, self._stepped = steps, now
-            if self._stepped and now - self._stepped < STEPPING_NS:
-                return
+        if self._stepping(now):
+            return
         with _scanning:
             if now >= _held_until:  # still
                 self._scan(training, now)
+
+    def _stepping(self, now: int) -> bool:
+        """Whether a step has ended within STEPPING_NS, as far as was seen."""
+        training = self.training()
+        if training is None:
+            return False
+        steps = training.tracker.steps_now()
+        if steps != self._steps:
+            self._steps, self._stepped = steps, now
+        return self._stepped != 0 and now - self._stepped < STEPPING_NS
 
     def _scan(self, training: Optional[Training], now: int) -> None:
         self._scanned = monotonic_ns()
