@@ -13,7 +13,7 @@ struct ht_rate {
 };
 
 #define HT_WINDOW_NS 100000000u    /* 100 ms */
-#define HT_BUDGET_NS 500000u       /* 0.5 % of one core by our own clock */
+#define HT_BUDGET_NS 250000u       /* 0.25 % of one core by our own clock */
 #define HT_CALM_NS (HT_BUDGET_NS * 2 / 5) /* below, half the mean stays within the budget */
 #define HT_SAMPLE_CAP_NS 20000u    /* a sample that took longer was interrupted: it counts as this */
 #define HT_CALM_WINDOWS 10u
