@@ -31,9 +31,9 @@ import { columnChooser } from "./columns";
 import { edit, tagAll } from "./edit";
 import { sparks } from "./sparks";
 import { runTable } from "./table";
+import { showFilters } from "./filters";
 
-const most = 10_000,
-  tagsAtFirst = 5;
+const most = 10_000;
 
 /** The rows that are runs. */
 const singles = (rows: Row[]): Run[] => rows.filter((r) => !r.trials);
@@ -117,41 +117,21 @@ export function runsPage(app: App): Shown {
     for (const id of picked) if (!known.has(id) || hidden.has(id)) picked.delete(id);
     const found = chosen(all, query, sort);
     shown = chosen(grouped(found, query), readQuery(""), sort);
-    const live = all.filter((run) => run.state === "running").length;
-    total.textContent = [
-      picked.size
-        ? `${count(picked.size)} selected`
-        : found.length === all.length
-          ? `${count(all.length)} run${all.length === 1 ? "" : "s"}`
-          : `${count(found.length)} of ${count(all.length)} runs`,
-      ...query.wrong.map((text) => `“${text}” is no condition: they are as ${conditions}`),
-      live > 0 && `${count(live)} live`,
-      all.length >= most && `the newest ${count(most)} are listed`,
-    ]
-      .filter(Boolean)
-      .join(", ");
+    total.textContent = totalText(all, found.length, picked.size, query.wrong);
     compare.disabled = picked.size !== 2;
     compare.title = picked.size === 2 ? "Compare the two (key c)" : "Select two runs";
     retag.disabled = drop.disabled = picked.size === 0;
-    filters(all, query);
+    showFilters(chips, facets(all, query), opened, {
+      toggle: (part, value) => ask(toggled(text, part, value)),
+      open: () => {
+        opened = !opened;
+        draw();
+      },
+    });
     chooser.show(columns, [...new Set(all.flatMap((r) => Object.keys(r.tags ?? {})))].sort());
     const content =
       all.length === 0
-        ? empty(
-            "No runs yet",
-            "A run is the memory of one program from its start to its end, " +
-              "with the lines that hold it. Record the first:",
-            "hightide run -- python train.py",
-            h(
-              "p",
-              { class: "hint" },
-              "No GPU at hand? ",
-              h("a", { href: "/imagine" }, "Run it on an imaginary one"),
-              ". A snapshot of PyTorch's allocator? ",
-              h("a", { href: "/snapshots" }, "Drop it here"),
-              ".",
-            ),
-          )
+        ? noRuns()
         : shown.length === 0
           ? empty("No run matches", "Search for fewer words, or take a filter away.")
           : table.element;
@@ -160,51 +140,6 @@ export function runsPage(app: App): Shown {
     if (place.firstElementChild !== content) place.replaceChildren(content);
     if (content === table.element) table.show({ runs: shown, columns, sort, picked });
   };
-  const filters = (all: Run[], query: ReturnType<typeof readQuery>) => {
-    const focused = chips.contains(document.activeElement)
-      ? (document.activeElement as HTMLElement).dataset.of
-      : undefined;
-    const found = facets(all, query),
-      tags = found.filter((f) => f.part === "tag"),
-      // those that are on come first
-      kept = opened ? tags : tags.filter((f, i) => f.on || i < tagsAtFirst);
-    const more = h(
-      "button",
-      { type: "button", class: "filter more", "aria-expanded": String(opened), "data-of": "more" },
-      opened ? "fewer tags" : `+${count(tags.length - kept.length)}`,
-    );
-    if (!opened) more.setAttribute("aria-label", `+${count(tags.length - kept.length)} more tags`);
-    more.addEventListener("click", () => {
-      opened = !opened;
-      draw();
-    });
-    chips.replaceChildren(
-      ...[...found.filter((f) => f.part !== "tag"), ...kept].map(
-        ({ part, value, count: n, on }) => {
-          const chip = h(
-            "button",
-            {
-              type: "button",
-              class: `filter ${part} ${value.replace(" ", "-")}`,
-              "aria-pressed": String(on),
-              "data-of": `${part}:${value}`,
-            },
-            value,
-            " ",
-            h("b", {}, count(n)),
-          );
-          chip.addEventListener("click", () => ask(toggled(text, part, value)));
-          return chip;
-        },
-      ),
-      ...((opened ? tags.length > tagsAtFirst : tags.length > kept.length) ? [more] : []),
-    );
-    if (focused)
-      [...chips.children]
-        .find((c): c is HTMLElement => (c as HTMLElement).dataset.of === focused)
-        ?.focus();
-  };
-
   const editing = (
     what: "name" | "tags",
     id = shown[table.at()]?.id ?? (picked.size === 1 ? [...picked][0]! : ""),
@@ -220,51 +155,17 @@ export function runsPage(app: App): Shown {
   const tagging = () => {
     // of several: what is added and removed; of one: all it has
     if (picked.size < 2) return editing("tags");
-    const field = h("input", {
-      type: "text",
-      class: "editing",
-      placeholder: "team=nlp -old",
-      "aria-label": `Tags for ${picked.size} runs; - before one removes it`,
-      spellcheck: "false",
-    });
-    const form = h(
-      "form",
-      { class: "tag-all" },
-      field,
-      h(
-        "small",
-        { class: "hint" },
-        `for ${count(picked.size)} runs; - before a tag removes it, Enter does it`,
-      ),
-    );
-    let ended = false; // a field that goes away loses the focus, which would end it again
-    const end = () => {
-      if (!ended) {
-        ended = true;
-        form.remove();
-        retag.hidden = false;
-      }
-    };
-    form.addEventListener("submit", (e) => {
-      e.preventDefault();
-      end();
-      void tagAll(
-        [...picked].flatMap((id) => known.get(id) ?? []),
-        field.value,
-        changed,
-      );
-    });
-    field.addEventListener("keydown", (e) => {
-      e.stopPropagation();
-      if (e.key === "Escape") {
-        end();
-        retag.focus();
-      }
-    });
-    field.addEventListener("blur", end);
     retag.hidden = true;
-    retag.after(form);
-    field.focus();
+    askTags(
+      retag,
+      picked.size,
+      (words) =>
+        void tagAll(
+          [...picked].flatMap((id) => known.get(id) ?? []),
+          words,
+          changed,
+        ),
+    );
   };
   const comparing = () => {
     if (picked.size !== 2) return void toast("Select two runs to compare them: x selects.");
@@ -446,4 +347,74 @@ export function runsPage(app: App): Shown {
       })),
     ],
   };
+}
+
+/** What stands where there is no run yet. */
+const noRuns = () =>
+  empty(
+    "No runs yet",
+    "A run is the memory of one program from its start to its end, " +
+      "with the lines that hold it. Record the first:",
+    "hightide run -- python train.py",
+    h(
+      "p",
+      { class: "hint" },
+      "No GPU at hand? ",
+      h("a", { href: "/imagine" }, "Run it on an imaginary one"),
+      ". A snapshot of PyTorch's allocator? ",
+      h("a", { href: "/snapshots" }, "Drop it here"),
+      ".",
+    ),
+  );
+
+/** How many runs there are, are found, selected and live, and which words are no condition. */
+function totalText(all: Run[], found: number, picked: number, wrong: string[]): string {
+  const live = all.filter((run) => run.state === "running").length,
+    runs =
+      found === all.length
+        ? `${count(all.length)} run${all.length === 1 ? "" : "s"}`
+        : `${count(found)} of ${count(all.length)} runs`;
+  return [
+    picked ? `${count(picked)} selected` : runs,
+    ...wrong.map((text) => `“${text}” is no condition: they are as ${conditions}`),
+    live > 0 && `${count(live)} live`,
+    all.length >= most && `the newest ${count(most)} are listed`,
+  ]
+    .filter(Boolean)
+    .join(", ");
+}
+
+/** A field for tags in place of a button, which comes back when it is answered or left. */
+function askTags(button: HTMLElement, runs: number, then: (words: string) => void): void {
+  const field = h("input", {
+    type: "text",
+    class: "editing",
+    placeholder: "team=nlp -old",
+    "aria-label": `Tags for ${runs} runs; - before one removes it`,
+    spellcheck: "false",
+  });
+  const hint = `for ${count(runs)} runs; - before a tag removes it, Enter does it`,
+    form = h("form", { class: "tag-all" }, field, h("small", { class: "hint" }, hint));
+  let ended = false; // a field that goes away loses the focus, which would end it again
+  const end = () => {
+    if (ended) return;
+    ended = true;
+    form.remove();
+    button.hidden = false;
+  };
+  form.addEventListener("submit", (e) => {
+    e.preventDefault();
+    end();
+    then(field.value);
+  });
+  field.addEventListener("keydown", (e) => {
+    e.stopPropagation();
+    if (e.key === "Escape") {
+      end();
+      button.focus();
+    }
+  });
+  field.addEventListener("blur", end);
+  button.after(form);
+  field.focus();
 }
