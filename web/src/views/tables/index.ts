@@ -13,9 +13,8 @@ const rowsAtFirst = 12,
   worthFiltering = 15;
 
 /** Tables of figures that a picture above has, or that seldom matter: folded, below the others. */
-const further = new Set(["growth", "shapes", "processes", "faults", "devices", "efficiency"]),
-  // of several processes a row selects one
-  mostFolded = (name: string) => (name === "processes" ? 1 : 8);
+const further = new Set(["growth", "shapes", "faults", "devices", "efficiency"]),
+  fewRows = 8;
 
 /** Every table of the report, in its order. Those that belong to a picture stand below that. */
 export function tables(report: Report, page: PageStore): HTMLElement | null {
@@ -26,7 +25,7 @@ export function tables(report: Report, page: PageStore): HTMLElement | null {
       ...(report.imagined?.peak_device_used_bytes === undefined ? [] : ["imagined", "categories"]),
     ];
   const shown = report.tables.filter((t) => t.rows.length > 0 && !below.includes(t.name)),
-    folded = shown.filter((t) => further.has(t.name) && t.rows.length <= mostFolded(t.name)),
+    folded = shown.filter((t) => further.has(t.name) && t.rows.length <= fewRows),
     part = (t: Table) =>
       section(
         `table-${[t.name, t.file, t.device_number].filter((p) => p !== undefined).join("-")}`,
