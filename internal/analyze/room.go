@@ -1,6 +1,7 @@
 package analyze
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -28,14 +29,51 @@ func (in *Input) among(g *growing) (said string) {
 	processes, devices := g.among()
 	switch {
 	case processes > 1:
-		said = fmt.Sprintf(" The same in %d processes; the figures are their sum.", processes)
+		said = fmt.Sprintf(" %s %d processes; the figures are their sum%s.", g.alike("in"), processes, g.most(in))
 	case devices > 1:
-		said = fmt.Sprintf(" The same on %d devices; the figures are their sum.", devices)
+		said = fmt.Sprintf(" %s %d devices; the figures are their sum%s.", g.alike("on"), devices, g.most(in))
 	}
 	if processes == 1 && g.process != in.leader && len(g.lines) > 0 {
 		said += fmt.Sprintf(" It is in %s.", in.processName(g.process))
 	}
 	return said
+}
+
+// alike begins what is said of several processes or devices: whether each grows as much, to a tenth.
+func (g *growing) alike(where string) string {
+	least, most := g.extremes()
+	if least.slope >= 0.9*most.slope {
+		return "The same " + where
+	}
+	return "It grows " + where
+}
+
+// most names the one that grows most where they differ.
+func (g *growing) most(in *Input) string {
+	least, most := g.extremes()
+	if least.slope >= 0.9*most.slope {
+		return ""
+	}
+	where := "in " + in.processName(most.process)
+	if processes, _ := g.among(); processes == 1 {
+		where = "on " + most.device
+	}
+	return fmt.Sprintf(", most %s: %v a %s", where, bytesPer(most.slope), g.unit())
+}
+
+// extremes are the process, or its device, that grows least, and the one that grows most.
+func (g *growing) extremes() (least, most share) {
+	var each []share
+	for _, s := range g.shares {
+		same := func(o share) bool { return o.process == s.process && o.device == s.device }
+		if i := slices.IndexFunc(each, same); i >= 0 {
+			each[i].slope += s.slope
+			continue
+		}
+		each = append(each, s)
+	}
+	by := func(a, b share) int { return cmp.Compare(a.slope, b.slope) }
+	return slices.MinFunc(each, by), slices.MaxFunc(each, by)
 }
 
 // onDevice is " on cuda:1" of what grows on one device that is known.
