@@ -332,7 +332,7 @@ uint64_t ht_managed_alloc(int ordinal, uint64_t bytes) {
     return at;
 }
 
-/* What is owed for a range that is in the list no more. */
+/* What is pending of a range that is in the list no more. */
 static void give_back(const struct range *gone) {
     ht_written(gone->base, gone->size);
     if (!gone->owner)

@@ -94,6 +94,7 @@ func growth(in *Input, r *report.Report) {
 		r.Headline.NotLooked = in.whyNotLooked()
 	} else {
 		r.Headline.Looked = in.lookedFor(heaps > 0, tested)
+		r.Headline.NotLooked = in.gaining(r)
 	}
 	in.largerNotes(r)
 	in.fileNotes(r)

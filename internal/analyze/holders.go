@@ -2,12 +2,14 @@ package analyze
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
 	"time"
 
 	"hightide/internal/mem"
+	"hightide/internal/report"
 	"hightide/internal/usage"
 	"hightide/internal/words"
 )
@@ -335,6 +337,28 @@ func (in *Input) growsToTheEnd(p *mem.Process, h mem.Holder) bool {
 	}
 	return (last.PerStep > 0 || last.PerMin > 0) && last.Items > before.Items &&
 		last.Time >= from+int64(toTheEnd*float64(to-from))
+}
+
+// gaining says which container gained items to the end, where memory rose and no growth was found: what comes in few
+// large steps has no rate.
+func (in *Input) gaining(r *report.Report) string {
+	p, rss := in.Run.Process(in.leader), in.find(in.leader, mem.SeriesRSS)
+	if len(r.Findings) > 0 || rss == nil {
+		return ""
+	}
+	from, to := in.clockOf(p.ID).window(p, in.end)
+	if valueAt(rss, to)-valueAt(rss, from+(to-from)/2) < int64(leastTotal) {
+		return ""
+	}
+	for _, h := range in.holdersOf(p.ID) {
+		if h.Bound.Known() || h.Falls > 0 || !in.growsToTheEnd(p, h) {
+			continue
+		}
+		return fmt.Sprintf("Whether the %s `%s` (%s) keeps what memory rose by is not known: it gained items to the end "+
+			"(%s), but memory rose too unevenly for a rate.",
+			h.Kind, h.Name, mem.LineName(h.Where), report.Counted(h.Items, cmp.Or(h.Contains, "item")))
+	}
+	return ""
 }
 
 const (

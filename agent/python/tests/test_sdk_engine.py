@@ -270,7 +270,9 @@ def test_imagine_a_function(recorded: Any) -> None:
     )
     assert done.code == 0, done.err
     lines = done.out.splitlines()
-    assert "no-such-gpu" in lines[0] and "KeyError" in lines[1] and "steps some" in lines[2] and "cloudpickle" in lines[3], lines
+    assert (
+        "no-such-gpu" in lines[0] and "KeyError" in lines[1] and "steps some" in lines[2] and "cloudpickle" in lines[3]
+    ), lines
 
 
 def test_init_starts_an_engine(recorded: Any) -> None:
