@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"reflect"
 	"regexp"
@@ -107,21 +106,6 @@ func atMost(field string, n, usual int) (int, error) {
 		return 0, fail.Usage("leave it out for the usual number", "%s: %d is not a number of rows", field, n)
 	}
 	return cmp.Or(n, usual), nil
-}
-
-// bytesOf reads a size as people write it; "" is 0.
-func bytesOf(field, text string) (mem.Bytes, error) {
-	if text == "" {
-		return 0, nil
-	}
-	n, err := mem.ParseBytes(text)
-	if err == nil && n < 1 {
-		err = fmt.Errorf("%q is not a size", text)
-	}
-	if err != nil {
-		return 0, fail.Usage("write it as 24GiB", "%s: %w", field, err)
-	}
-	return n, nil
 }
 
 // checkNames answers a call with arguments that a tool does not have by those that it has.

@@ -159,12 +159,20 @@ func (l List) Find(name string) *Setting {
 // Fill sets what is zero to its default.
 func (l List) Fill() {
 	for i := range l {
-		if s := &l[i]; s.Default != "" && slices.Contains([]string{"", "0", "false"}, s.String()) {
+		if s := &l[i]; s.Default != "" && s.unset() {
 			if err := s.Set(s.Default); err != nil {
 				panic(err) // a mistake in a list: each test that makes one finds it
 			}
 		}
 	}
+}
+
+// unset says whether it has its zero value. Of a text "0" is a value, as of steps: all of them.
+func (s *Setting) unset() bool {
+	if text, ok := s.To.(*string); ok {
+		return *text == ""
+	}
+	return slices.Contains([]string{"", "0", "false"}, s.String())
 }
 
 // Verify refuses words that a setting does not take, in options that no door has read.

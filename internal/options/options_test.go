@@ -104,3 +104,13 @@ func TestOff(t *testing.T) {
 		t.Error(off)
 	}
 }
+
+// TestFill: what is zero gets its default. A text "0" is no zero value: --steps 0 is all of them.
+func TestFill(t *testing.T) {
+	steps, sizes, n := "0", "", 0
+	List{{Name: "steps", To: &steps, Default: "auto"}, {Name: "sizes", To: &sizes, Default: "upper"},
+		{Name: "count", To: &n, Default: "3"}}.Fill()
+	if steps != "0" || sizes != "upper" || n != 3 {
+		t.Errorf("steps %q, sizes %q, count %d", steps, sizes, n)
+	}
+}
