@@ -435,16 +435,12 @@ func mayFill(h *mem.Holder) string {
 		"Otherwise: ", h.Name)
 }
 
-// growthSeverity: critical where memory runs out within twenty times what was run.
+// growthSeverity: critical where memory runs out within a few times what was run.
 func (in *Input) growthSeverity(g *growing) string {
 	left, ok := in.left(g.shares, g.source)
-	done := float64(in.Run.StepCount())
-	if g.minutes {
-		done = float64(in.end-in.start) / 60e9
-	}
 	peak := float64(in.hostPeak().Or(0))
 	switch {
-	case ok && left.turns < 20*done:
+	case ok && left.turns < soonTimes*in.turns(g.minutes):
 		return report.Critical
 	case g.kept > 0.01*peak || g.kept > float64(64*mem.MiB):
 		return report.Warning

@@ -206,7 +206,15 @@ func (in *Input) memoryDeadline(r *report.Report) (d deadline, ok bool) {
 
 // soon says whether a supply ends within a few times what was run.
 func (in *Input) soon(d *deadline) bool {
-	return d.gone || d.time < soonTimes*float64(in.end-in.start)
+	return d.gone || d.left < soonTimes*in.turns(d.minutes)
+}
+
+// turns are the steps of the run, or its minutes.
+func (in *Input) turns(minutes bool) float64 {
+	if minutes {
+		return float64(in.end-in.start) / 60e9
+	}
+	return float64(in.Run.StepCount())
 }
 
 // tellSupply adds the finding; a leak that the same container keeps becomes a part of it.

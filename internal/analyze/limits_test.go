@@ -75,6 +75,20 @@ func TestMemoryFirst(t *testing.T) {
 	}
 }
 
+// TestSoonIsInSteps: how soon a supply ends is counted in steps, as of memory, also where much of a short run was its
+// start and end.
+func TestSoonIsInSteps(t *testing.T) {
+	training := training(1)
+	training.steps, training.stepTime = 276, 5*ms
+	run := training.run()
+	readings(run, 1, mem.SeriesFiles, mem.UnitCount, func(step int) int64 { return 24 + 2*int64(step) })
+	readings(run, 1, mem.SeriesFilesLimit, mem.UnitCount, func(int) int64 { return 20_000 })
+	run.End.Time += 6e9
+	if found := resources(Analyze(run, Options{})); len(found) != 1 || found[0].Severity != report.Warning {
+		t.Errorf("%+v", found)
+	}
+}
+
 // TestNoDeadline: what is opened once, comes and goes, or stopped growing well before the end, is no finding.
 func TestNoDeadline(t *testing.T) {
 	for name, of := range map[string]func(int) int64{
