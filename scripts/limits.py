@@ -2,6 +2,7 @@
 
     python3 scripts/limits.py
 
+Lines are those of TypeScript (gofmt and ruff hold the other languages'), functions those of TypeScript, Python and C.
 A function's length is what an editor shows: from its first line to its last, with the functions inside it. A table of
 data at the top of a file is no function and may be as long as it has rows. Tests are not held to a length of functions,
 as a group of tests is a function for the language and a list for its reader. Needs web/node_modules.
@@ -9,13 +10,18 @@ as a group of tests is a function for the language and a list for its reader. Ne
 
 from __future__ import annotations
 
+import ast
+import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 WEB = ROOT / "web"
+PYTHON = ("agent", "bench", "device", "heap", "packaging", "scripts")
+C = ("common", "device", "heap", "internal")
 
 LINE = {".ts": 100}  # columns, by the files' suffix
 FUNCTION = 80  # lines
@@ -70,10 +76,16 @@ LONGER: dict[str, set[str]] = {
 
 
 def sources(folder: Path, suffix: str) -> list[Path]:
-    files = sorted(file for file in folder.rglob(f"*{suffix}") if "node_modules" not in file.parts)
+    made = {"node_modules", "build"}
+    files = sorted(file for file in folder.rglob(f"*{suffix}") if not made.intersection(file.parts))
     if not files:
         raise SystemExit(f"limits: no {suffix} files in {folder.relative_to(ROOT)}")
     return files
+
+
+def production(folders: Iterable[str], suffix: str) -> list[Path]:
+    files = (file for folder in folders for file in sources(ROOT / folder, suffix))
+    return [file for file in files if "tests" not in file.parts]
 
 
 def long_lines(files: list[Path], most: int) -> Iterator[str]:
@@ -92,6 +104,26 @@ def typescript_functions(files: list[Path]) -> Iterator[tuple[str, int, str]]:
         yield f"web/{place}", int(lines), name
 
 
+def python_functions(files: list[Path]) -> Iterator[tuple[str, int, str]]:
+    for file in files:
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                lines = (node.end_lineno or node.lineno) - node.lineno + 1
+                yield f"{file.relative_to(ROOT)}:{node.lineno}", lines, node.name
+
+
+# From the line that a function begins on to the brace, alone on its line, that ends it.
+C_FUNCTION = re.compile(r"^[A-Za-z_][^;{}=#]*?(\w+)\s*\([^;{}=#]*\)\s*\{[^}\n]*\n.*?^\}$", re.MULTILINE | re.DOTALL)
+
+
+def c_functions(files: list[Path]) -> Iterator[tuple[str, int, str]]:
+    for file in files:
+        text = file.read_text("utf-8")
+        for found in C_FUNCTION.finditer(text):
+            begin = text.count("\n", 0, found.start()) + 1
+            yield f"{file.relative_to(ROOT)}:{begin}", found[0].count("\n") + 1, found[1]
+
+
 def long_functions(found: Iterator[tuple[str, int, str]]) -> Iterator[str]:
     known = {(file, name) for file, names in LONGER.items() for name in names}
     long = set()
@@ -107,10 +139,12 @@ def long_functions(found: Iterator[tuple[str, int, str]]) -> Iterator[str]:
 
 def main() -> int:
     typescript = sources(WEB, ".ts")
-    faults = [
-        *long_lines(typescript, LINE[".ts"]),
-        *long_functions(typescript_functions(typescript)),
-    ]
+    functions = chain(
+        typescript_functions(typescript),
+        python_functions(production(PYTHON, ".py")),
+        c_functions(production(C, ".c")),
+    )
+    faults = [*long_lines(typescript, LINE[".ts"]), *long_functions(functions)]
     print("\n".join(faults))
     return 1 if faults else 0
 
