@@ -82,7 +82,7 @@ var rooms = map[string][]string{
 	"internal/engine": {"agent", "device", "heap", "internal/allocator", "internal/analyze",
 		"internal/analyze/trace", "internal/budget", "internal/event", "internal/explore", "internal/fail",
 		"internal/files", "internal/fit", "internal/format", "internal/format/stacks", "internal/format/torch",
-		"internal/gpus", "internal/imagine", "internal/launch", "internal/mem", "internal/observe",
+		"internal/gpus", "internal/imagine", "internal/launch", "internal/live", "internal/mem", "internal/observe",
 		"internal/pickle", "internal/replay", "internal/report", "internal/sampler", "internal/store",
 		"internal/usage", "internal/wire", "internal/options"},
 	"internal/budget": {"internal/fail", "internal/analyze/trace", "internal/matrix", "internal/mem",

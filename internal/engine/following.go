@@ -18,6 +18,7 @@ import (
 	"hightide/internal/analyze"
 	"hightide/internal/fail"
 	"hightide/internal/launch"
+	"hightide/internal/live"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 	"hightide/internal/store"
@@ -90,37 +91,49 @@ func newest(s *mem.Series) mem.Optional {
 	return mem.Some(s.Values[len(s.Values)-1])
 }
 
-// Since hands on the frames that a run's recording holds from a place on, 0 for all, as far as it is written. It
-// says, too, from where to go on next time. Unlike Follow it does not wait, and does not have the run write more
-// often. Only an id finds the run.
-func (e *Engine) Since(ctx context.Context, id string, from int64, take func(mem.Frame)) (next int64, err error) {
-	return inStore(ctx, e, func(s store.Store) (int64, error) {
-		file, err := s.Open(id, store.Recording)
-		if errors.Is(err, fs.ErrNotExist) {
-			return from, &store.Error{Kind: store.ErrNotFound, Text: fmt.Sprintf("there is no run %s", id),
-				Hint: "hightide ls lists the runs"}
-		}
+// Watched is a run that is looked at now and then: each look reads only what was written since the one before. The zero
+// value has read nothing.
+type Watched struct {
+	*live.Run
+	next int64 // the place in the recording behind what was read
+}
+
+// Look brings a watched run up to date, as far as its recording is written. Unlike Follow it does not wait, and does
+// not have the run write more often. What was read when the context ends stays. Only an id finds the run.
+func (e *Engine) Look(ctx context.Context, id string, w *Watched) error {
+	_, err := inStore(ctx, e, func(s store.Store) (struct{}, error) { return struct{}{}, w.readOn(ctx, s, id) })
+	return err
+}
+
+func (w *Watched) readOn(ctx context.Context, s store.Store, id string) error {
+	if w.Run == nil {
+		w.Run = live.New()
+	}
+	file, err := s.Open(id, store.Recording)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &store.Error{Kind: store.ErrNotFound, Text: fmt.Sprintf("there is no run %s", id),
+			Hint: "hightide ls lists the runs"}
+	}
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	data, size, err := extent(file)
+	if err != nil {
+		return err
+	}
+	tail := wire.NewTail(data, w.next)
+	for ctx.Err() == nil {
+		batch, err := tail.Next(size)
 		if err != nil {
-			return from, err
+			return notEnd(err)
 		}
-		defer file.Close()
-		data, size, err := extent(file)
-		if err != nil {
-			return from, err
+		for _, frame := range batch.Frames {
+			w.Add(frame)
 		}
-		tail := wire.NewTail(data, from)
-		for ctx.Err() == nil {
-			batch, err := tail.Next(size)
-			if err != nil {
-				return from, notEnd(err)
-			}
-			for _, frame := range batch.Frames {
-				take(frame)
-			}
-			from = batch.Next
-		}
-		return from, ctx.Err()
-	})
+		w.next = batch.Next
+	}
+	return ctx.Err()
 }
 
 // extent is the content of a recording, and how much of it there is now.
@@ -175,10 +188,9 @@ type Sparks struct {
 
 // spark is one in the making.
 type spark struct {
+	Watched
 	size   int64 // of the run on disk when its recording was read to the end; -1: not yet
-	next   int64 // the place in the recording behind what was read
 	caught bool  // all was read that was there
-	run    *mem.Run
 	read   time.Time
 	made   Spark
 }
@@ -187,7 +199,6 @@ const (
 	sparkPoints = 64
 	sparksKept  = 5000                   // runs; one takes about a kilobyte
 	sparkEvery  = time.Second            // how often that of a run which goes on is read on, at most
-	sparkWait   = 10 * time.Millisecond  // for more of a run that goes on
 	sparkBudget = 250 * time.Millisecond // of one answer
 )
 
@@ -196,14 +207,13 @@ const (
 func (s *Sparks) Of(ctx context.Context, e *Engine, rows []store.Run) ([]Spark, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	until := time.Now().Add(sparkBudget)
 	s.trim(rows)
 	_, err := inStore(ctx, e, func(kept store.Store) (struct{}, error) {
-		for _, live := range []bool{false, true} { // a run that goes on may have one wait
-			for _, row := range rows {
-				if (row.State == store.Running) == live && time.Now().Before(until) {
-					s.readOn(ctx, kept, row, until)
-				}
+		within, stop := context.WithTimeout(ctx, sparkBudget)
+		defer stop()
+		for _, row := range rows {
+			if within.Err() == nil {
+				s.readOn(within, kept, row)
 			}
 		}
 		return struct{}{}, ctx.Err()
@@ -225,59 +235,33 @@ func (s *Sparks) trim(rows []store.Run) {
 }
 
 // readOn brings one up to date.
-func (s *Sparks) readOn(ctx context.Context, kept store.Store, row store.Run, until time.Time) {
-	known, live := s.known[row.ID], row.State == store.Running
-	if known != nil && known.size >= 0 && (known.size != row.Size || live) { // it was changed, or goes on after all
+func (s *Sparks) readOn(ctx context.Context, kept store.Store, row store.Run) {
+	known, goesOn := s.known[row.ID], row.State == store.Running
+	if known != nil && known.size >= 0 && (known.size != row.Size || goesOn) { // it was changed, or goes on after all
 		known = nil
 	}
 	if known == nil {
-		known = &spark{size: -1, run: mem.NewRun()}
+		known = &spark{size: -1}
 		s.known[row.ID] = known
 	}
-	if known.size >= 0 || live && known.caught && time.Since(known.read) < sparkEvery {
+	if known.size >= 0 || goesOn && known.caught && time.Since(known.read) < sparkEvery {
 		return
 	}
-	if soon := time.Now().Add(sparkWait); live && known.caught && soon.Before(until) {
-		until = soon
+	_ = known.Watched.readOn(ctx, kept, row.ID) // of one that cannot be read, what could be of it
+	if ctx.Err() != nil {
+		return
 	}
-	ctx, stop := context.WithDeadline(ctx, until)
-	defer stop()
-	for batch, err := range kept.Follow(ctx, row.ID, known.next) {
-		if err != nil {
-			known.caught = known.caught || ctx.Err() == nil // what can be read of it was
-			break
-		}
-		known.take(batch)
-		if batch.Left == 0 {
-			known.caught = true
-			break
-		}
+	known.make(row)
+	if !goesOn {
+		known.size, known.Watched = row.Size, Watched{}
 	}
-	if !live && ctx.Err() == nil {
-		known.caught = true
-	}
-	if known.caught {
-		known.make(row)
-	}
-	if known.caught && !live {
-		known.size, known.run = row.Size, nil
-	}
-}
-
-// take keeps what a curve is made of.
-func (k *spark) take(batch store.Batch) {
-	for _, f := range batch.Frames {
-		switch f.(type) {
-		case mem.RunInfo, mem.Process, mem.SeriesDef, mem.Samples, mem.StepTotal:
-			_ = k.run.Add(f)
-		}
-	}
-	k.next = batch.Next
 }
 
 func (k *spark) make(row store.Run) {
-	k.read, k.made = time.Now(), Spark{ID: row.ID, Series: report.Series{X: []int64{}, Y: []int64{}}}
-	if main := analyze.MainCurve(k.run); main != nil {
-		k.made.Series = analyze.Between(k.run, main, 0, math.MaxInt64, sparkPoints)
+	k.caught, k.read = true, time.Now()
+	k.made = Spark{ID: row.ID, Series: report.Series{X: []int64{}, Y: []int64{}}}
+	run := k.Outline()
+	if main := analyze.MainCurve(run); main != nil {
+		k.made.Series = analyze.Between(run, main, 0, math.MaxInt64, sparkPoints)
 	}
 }

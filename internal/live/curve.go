@@ -1,23 +1,23 @@
 package live
 
-import (
-	"cmp"
+import "hightide/internal/mem"
 
-	"hightide/internal/mem"
-)
-
-// Curve is a history of a figure in a bounded number of points: all of it thinned, by keeping the highest of
-// neighbours, and the last of it whole.
+// Curve is a history of a figure in a bounded number of points: of the whole time the lowest and the highest reading of
+// each part, and the last of it whole.
 type Curve struct {
-	All    []Point // of the whole time
 	Recent []Point // the newest, as they were read
 	Peak   mem.Optional
 
-	every, since int // readings that make a point of All; those in its last
+	first        Point
+	parts        []part // of the whole time
+	every, since int    // readings that make a part; those in its last
 }
 
 // Point is a reading.
 type Point struct{ Time, Value int64 }
+
+// part is what is kept of neighbouring readings.
+type part struct{ low, high Point }
 
 const (
 	points = 512
@@ -26,27 +26,65 @@ const (
 
 // Add takes in a reading; times do not decrease.
 func (c *Curve) Add(time, value int64) {
+	read := Point{time, value}
+	if len(c.parts) == 0 {
+		c.first, c.every = read, 1
+	}
 	c.Peak.Raise(mem.Some(value))
-	c.Recent = newest(append(c.Recent, Point{time, value}), recent)
-	c.every = cmp.Or(c.every, 1)
-	if last := len(c.All) - 1; c.since%c.every != 0 && last >= 0 {
-		c.All[last] = Point{time, max(c.All[last].Value, value)}
+	c.Recent = newest(append(c.Recent, read), recent)
+	if one := (part{read, read}); c.since > 0 {
+		last := len(c.parts) - 1
+		c.parts[last] = c.parts[last].with(one)
 	} else {
-		c.All = append(c.All, Point{time, value})
+		c.parts = append(c.parts, one)
 	}
 	if c.since++; c.since >= c.every {
 		c.since = 0
 	}
-	if len(c.All) >= 2*points {
+	if len(c.parts) >= 2*points {
 		c.halve()
 	}
 }
 
 func (c *Curve) halve() {
-	for i := 0; i+1 < len(c.All); i += 2 {
-		c.All[i/2] = Point{c.All[i+1].Time, max(c.All[i].Value, c.All[i+1].Value)}
+	for i := 0; i+1 < len(c.parts); i += 2 {
+		c.parts[i/2] = c.parts[i].with(c.parts[i+1])
 	}
-	c.All, c.every, c.since = c.All[:len(c.All)/2], c.every*2, 0
+	c.parts, c.every, c.since = c.parts[:len(c.parts)/2], c.every*2, 0
+}
+
+// with is both of two neighbours in one.
+func (p part) with(later part) part {
+	if later.low.Value < p.low.Value {
+		p.low = later.low
+	}
+	if later.high.Value > p.high.Value {
+		p.high = later.high
+	}
+	return p
+}
+
+// All are the points that are kept of the whole time, by time, with the first reading and the newest.
+func (c *Curve) All() []Point {
+	if len(c.parts) == 0 {
+		return nil
+	}
+	all := make([]Point, 0, 2*len(c.parts)+2)
+	keep := func(p Point) {
+		if last := len(all) - 1; last < 0 || all[last] != p {
+			all = append(all, p)
+		}
+	}
+	keep(c.first)
+	for _, p := range c.parts {
+		if p.high.Time < p.low.Time {
+			p.low, p.high = p.high, p.low
+		}
+		keep(p.low)
+		keep(p.high)
+	}
+	keep(c.Recent[len(c.Recent)-1])
+	return all
 }
 
 // Last is the newest reading.
@@ -64,9 +102,9 @@ func (c *Curve) Highest(begin, end int64, n int) []int64 {
 	for i := range out {
 		out[i] = -1
 	}
-	from := c.All
-	if len(c.Recent) > 0 && begin >= c.Recent[0].Time {
-		from = c.Recent
+	from := c.Recent
+	if len(from) > 0 && begin < from[0].Time {
+		from = c.All()
 	}
 	before, last := int64(-1), -1
 	for _, p := range from {

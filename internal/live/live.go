@@ -32,7 +32,8 @@ type Run struct {
 	Models    []mem.ModelUse
 	Heap      map[uint32]mem.HeapUse // by process, without its sites
 	Holders   []mem.Holder
-	Events    []mem.Event // the newest
+	Events    []mem.Event    // the newest
+	Kinds     map[string]int // how many events there were since the run began, by kind
 	Drops     []mem.Drop
 	Damage    []mem.Damage
 	End       *mem.End
@@ -51,7 +52,8 @@ type Series struct {
 
 // New is a run of which nothing is known.
 func New() *Run {
-	return &Run{Totals: map[uint32]mem.StepTotal{}, Heap: map[uint32]mem.HeapUse{}, series: map[uint32]*Series{}}
+	return &Run{Totals: map[uint32]mem.StepTotal{}, Heap: map[uint32]mem.HeapUse{}, Kinds: map[string]int{},
+		series: map[uint32]*Series{}}
 }
 
 // Add takes in a frame. What does not concern a view, or makes no sense, is passed over.
@@ -106,6 +108,7 @@ func (r *Run) addRare(frame mem.Frame) {
 		})
 	case mem.Event:
 		r.Events = newest(append(r.Events, f), keptEvents)
+		r.Kinds[f.Kind]++
 		r.at(f.Time)
 	case mem.Drop:
 		r.Drops = keep(r.Drops, f, func(o mem.Drop) bool { return o.Process == f.Process && o.Place == f.Place })
@@ -197,4 +200,28 @@ func Of(recorded *mem.Run) *Run {
 		r.Add(*recorded.End)
 	}
 	return r
+}
+
+// Outline is a recording of what is kept of a run's processes, steps and curves: for what is said of a recording by its
+// curves, without having all of it.
+func (r *Run) Outline() *mem.Run {
+	out := mem.NewRun()
+	frames := []mem.Frame{r.Info}
+	for _, p := range r.Processes {
+		frames = append(frames, *p)
+	}
+	for _, t := range r.Totals {
+		frames = append(frames, t)
+	}
+	for _, s := range r.Series {
+		samples := mem.Samples{Series: s.ID}
+		for _, p := range s.All() {
+			samples.Times, samples.Values = append(samples.Times, p.Time), append(samples.Values, p.Value)
+		}
+		frames = append(frames, s.SeriesDef, samples)
+	}
+	for _, f := range frames {
+		_ = out.Add(f) // one that makes no sense is passed over, as everywhere here
+	}
+	return out
 }

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"slices"
 	"testing"
 
@@ -12,19 +13,31 @@ func TestCurveIsBounded(t *testing.T) {
 	var c Curve
 	for i := range int64(100_000) {
 		value := i % 1000
-		if i == 70_001 {
+		switch i {
+		case 70_001:
 			value = 5_000_000
+		case 80_002:
+			value = -7
 		}
 		c.Add(i, value)
 	}
-	if len(c.All) > 2*points || len(c.Recent) > 2*recent {
-		t.Errorf("%d and %d points are kept", len(c.All), len(c.Recent))
+	if len(c.All()) > 4*points+2 || len(c.Recent) > 2*recent {
+		t.Errorf("%d and %d points are kept", len(c.All()), len(c.Recent))
 	}
 	if highest := slices.Max(c.Highest(0, 100_000, 50)); highest != 5_000_000 || c.Peak != mem.Some(5_000_000) {
 		t.Errorf("the highest is %d, the peak %v", highest, c.Peak)
 	}
 	if c.Last() != mem.Some(999) {
 		t.Errorf("the newest is %v", c.Last())
+	}
+	all := c.All()
+	for _, kept := range []Point{{0, 0}, {70_001, 5_000_000}, {80_002, -7}, {99_999, 999}} {
+		if !slices.Contains(all, kept) {
+			t.Errorf("of the whole, %v is not kept", kept)
+		}
+	}
+	if !slices.IsSortedFunc(all, func(a, b Point) int { return cmp.Compare(a.Time, b.Time) }) {
+		t.Error("the whole is not in order of time")
 	}
 }
 
@@ -61,6 +74,12 @@ func TestRunTakesTheNewest(t *testing.T) {
 		r.Phase() != mem.PhaseForward {
 		t.Errorf("RSS %v, steps %d, elapsed %d, leader %d, phase %q", r.Last(1, mem.SeriesRSS), r.StepCount(), r.Elapsed(),
 			r.Leader(), r.Phase())
+	}
+	outline := r.Outline()
+	if s := outline.Series; len(s) != 1 || !slices.Equal(s[0].Times, []int64{110, 120}) ||
+		!slices.Equal(s[0].Values, []int64{5, 6}) || outline.Start() != 100 || len(outline.Processes) != 2 ||
+		outline.Totals[1].Steps != 4 {
+		t.Errorf("the outline: %+v", outline)
 	}
 	if alive := r.Alive(); len(alive) != 1 || alive[0].PID != 7 {
 		t.Errorf("alive: %v", alive)

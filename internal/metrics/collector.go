@@ -70,7 +70,7 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	}
 	gauge(to, unreadableDesc, float64(c.live.unreadable))
 	for id, r := range c.live.runs {
-		t := telling{to, id, r, r.processes()}
+		t := telling{to, id, r.Run, processes(r.Run)}
 		t.series(c.descs)
 		t.facts()
 	}
@@ -80,7 +80,7 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 type telling struct {
 	to        chan<- prometheus.Metric
 	id        string
-	run       *run
+	run       *live.Run
 	processes map[uint32]*mem.Process // that have not ended
 }
 
@@ -171,7 +171,7 @@ func (t *telling) facts() {
 		number, _ := t.number(drop.Process)
 		counter(t.to, dropsDesc, float64(drop.Records), t.id, number, drop.Place)
 	}
-	for kind, n := range t.run.events {
+	for kind, n := range t.run.Kinds {
 		counter(t.to, eventsDesc, float64(n), t.id, kind)
 	}
 }

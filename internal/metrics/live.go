@@ -16,21 +16,14 @@ type watched struct {
 	engine *engine.Engine
 
 	lock       sync.Mutex
-	runs       map[string]*run
+	runs       map[string]*engine.Watched
 	unreadable int
 	states     map[store.State]int // runs that there are, by state
 }
 
-// run is the newest of a recording.
-type run struct {
-	*live.Run
-	next   int64          // where reading goes on
-	events map[string]int // since the run began, by kind
+func newWatched(e *engine.Engine) *watched {
+	return &watched{engine: e, runs: map[string]*engine.Watched{}}
 }
-
-func newWatched(e *engine.Engine) *watched { return &watched{engine: e, runs: map[string]*run{}} }
-
-func newRun() *run { return &run{Run: live.New(), events: map[string]int{}} }
 
 // look brings the runs up to date. A run that has ended is forgotten; one that cannot be read is counted.
 func (l *watched) look(ctx context.Context) error {
@@ -39,7 +32,7 @@ func (l *watched) look(ctx context.Context) error {
 		return err
 	}
 	l.states, l.unreadable = map[store.State]int{store.Running: 0, store.Finished: 0, store.CutOff: 0}, 0
-	recorded := map[string]*run{}
+	recorded := map[string]*engine.Watched{}
 	for _, row := range rows {
 		l.states[row.State]++
 		if row.State != store.Running {
@@ -47,9 +40,9 @@ func (l *watched) look(ctx context.Context) error {
 		}
 		r := l.runs[row.ID]
 		if r == nil {
-			r = newRun()
+			r = &engine.Watched{}
 		}
-		if r.next, err = l.engine.Since(ctx, row.ID, r.next, r.take); err != nil {
+		if err := l.engine.Look(ctx, row.ID, r); err != nil {
 			l.unreadable++
 			continue
 		}
@@ -59,15 +52,8 @@ func (l *watched) look(ctx context.Context) error {
 	return ctx.Err()
 }
 
-func (r *run) take(frame mem.Frame) {
-	r.Add(frame)
-	if f, ok := frame.(mem.Event); ok {
-		r.events[f.Kind]++
-	}
-}
-
 // processes are those that have not ended, by their number in the run; the figures of others are of the past.
-func (r *run) processes() map[uint32]*mem.Process {
+func processes(r *live.Run) map[uint32]*mem.Process {
 	all := map[uint32]*mem.Process{}
 	for _, p := range r.Alive() {
 		all[p.ID] = p

@@ -143,7 +143,8 @@ func processView(s *State, width, height int) []string {
 
 // plotted is all of a curve, up to its highest or at least so high.
 func plotted(c *live.Curve, unit mem.Unit, least int64, width, margin, height int) []string {
-	values := c.Highest(c.All[0].Time, c.All[len(c.All)-1].Time, max(width-margin-2, 1))
+	all := c.All()
+	values := c.Highest(all[0].Time, all[len(all)-1].Time, max(width-margin-2, 1))
 	return scaled(values, max(slices.Max(values), least), unit, margin, height)
 }
 
