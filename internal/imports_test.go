@@ -34,8 +34,9 @@ var rooms = map[string][]string{
 	"internal/analyze/imagined": {"internal/mem", "internal/report", "internal/usage"},
 	"internal/analyze/graph":    {"internal/mem", "internal/report", "internal/usage"},
 	"internal/analyze/trace":    {"internal/analyze/graph", "internal/mem", "internal/report", "internal/usage"},
+	"internal/analyze/facts":    {"internal/mem", "internal/analyze/imagined", "internal/usage", "internal/report"},
 	"internal/analyze": {"internal/analyze/imagined", "internal/analyze/graph", "internal/analyze/trace",
-		"internal/mem", "internal/usage", "internal/report", "internal/words"},
+		"internal/analyze/facts", "internal/mem", "internal/usage", "internal/report", "internal/words"},
 	"internal/explore": {"internal/mem", "internal/analyze/graph", "internal/usage", "internal/allocator",
 		"internal/report", "internal/fail"},
 	"internal/format/protobuf": {},
@@ -58,7 +59,7 @@ var rooms = map[string][]string{
 		"internal/format/oomtext", "internal/format/telemetry"},
 	"internal/sampler":      {"internal/mem", "internal/sampler/nvml"},
 	"internal/sampler/nvml": {},
-	"internal/store":        {"internal/analyze", "internal/mem", "internal/wire", "internal/words"},
+	"internal/store":        {"internal/mem", "internal/analyze/facts", "internal/wire", "internal/words"},
 	"internal/event":        {},
 	"internal/launch":       {},
 	"internal/observe": {"internal/event", "internal/launch", "internal/mem", "internal/sampler", "internal/shm",
@@ -84,7 +85,7 @@ var rooms = map[string][]string{
 		"internal/files", "internal/fit", "internal/format", "internal/format/stacks", "internal/format/torch",
 		"internal/gpus", "internal/imagine", "internal/launch", "internal/live", "internal/mem", "internal/observe",
 		"internal/pickle", "internal/replay", "internal/report", "internal/sampler", "internal/store",
-		"internal/usage", "internal/wire", "internal/options"},
+		"internal/usage", "internal/wire", "internal/options", "internal/analyze/facts"},
 	"internal/budget": {"internal/fail", "internal/analyze/trace", "internal/matrix", "internal/mem",
 		"internal/report", "internal/usage", "internal/words"},
 	"internal/diagnose": {"heap", "internal/engine", "internal/fail", "internal/format", "internal/mem",
@@ -93,9 +94,10 @@ var rooms = map[string][]string{
 		"internal/files", "internal/gpus", "internal/imagine", "internal/launch", "internal/matrix", "internal/mem",
 		"internal/observe", "internal/pythons", "internal/report", "internal/sampler", "internal/store", "internal/options"},
 	"internal/server": {"internal/bench", "internal/engine", "internal/analyze", "internal/analyze/trace",
-		"internal/event", "internal/explore", "internal/fit", "internal/launch", "internal/gpus", "internal/imagine",
-		"internal/mem", "internal/metrics", "internal/observe", "internal/replay", "internal/fail",
-		"internal/format", "internal/report", "internal/store", "internal/terminal", "web", "internal/options"},
+		"internal/analyze/facts", "internal/event", "internal/explore", "internal/fit", "internal/launch",
+		"internal/gpus", "internal/imagine", "internal/mem", "internal/metrics", "internal/observe",
+		"internal/replay", "internal/fail", "internal/format", "internal/report", "internal/store",
+		"internal/terminal", "web", "internal/options"},
 	"internal/metrics": {"internal/engine", "internal/fail", "internal/format/protobuf", "internal/live",
 		"internal/mem", "internal/store"},
 	"internal/mcp": {"internal/engine", "internal/analyze/trace", "internal/event", "internal/fail",
@@ -113,7 +115,7 @@ var (
 	pure = []string{"internal/mem", "internal/live", "internal/interned", "internal/terminal", "internal/words",
 		"internal/fail", "internal/options", "internal/pickle", "internal/shm", "internal/wire", "internal/allocator", "internal/usage",
 		"internal/explore", "internal/report", "internal/analyze", "internal/analyze/graph", "internal/analyze/imagined",
-		"internal/analyze/trace"}
+		"internal/analyze/trace", "internal/analyze/facts"}
 	worldly  = []string{"os", "net", "net/http", "os/exec", "log", "syscall", "path/filepath", "io/ioutil"}
 	external = map[string][]string{"internal/wire": {"github.com/klauspost/compress"}}
 )

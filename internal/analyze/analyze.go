@@ -1,9 +1,9 @@
 // Package analyze turns a recording or files into a report.Report: what the memory was, who held it, what grows,
 // and what to change.
 //
-//	mem.Run ──▶ Analysis, one file each, listed in All ──┐
-//	                                                     ├──▶ report.Report ──▶ terminal, HTML, JSON, CI
-//	snapshots, profiles, mappings ──▶ trace ─────────────┘
+//	mem.Run ──▶ facts ──▶ Analysis, one file each, in All ──┐
+//	                                                        ├──▶ report.Report ──▶ terminal, HTML, JSON, CI
+//	snapshots, profiles, mappings ──▶ trace ────────────────┘
 //
 // Analyses are pure functions and know nothing of each other; each adds findings, tables, series.
 // To add one: a file with a func(*Input, *report.Report), and a line in All.
@@ -25,6 +25,8 @@ import (
 	"cmp"
 	"slices"
 
+	"hightide/internal/analyze/facts"
+	"hightide/internal/analyze/trace"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 )
@@ -41,6 +43,29 @@ type Options struct {
 
 	// Profiles are those of them that are not snapshots but memory by line, as JAX writes it.
 	Profiles map[string]*mem.Profile
+}
+
+// Input is the facts of a run, with what analyses found that others tell of too.
+type Input struct {
+	*facts.Facts
+	Options   Options
+	growing   []growing                  // what growth found, for the headline
+	cards     []card                     // devices that grow as a whole, likewise
+	stopped   []growing                  // what grew and came to rest before the end
+	totals    []total                    // processes whose memory grows as a whole, and
+	tested    map[uint32][]string        // of what of each process that could be told: "rss", "device"
+	leastTold map[string]float64         // of each of these, the least growth that is told
+	failed    map[uint32]*trace.Shortage // by process: the last request that failed, as an allocator recorded it
+	alive     map[uint32]string          // by process: what its last profile of a device says of who held most
+	larger    []growingLine              // lines that hold more and more and keep nothing
+	first     *deadline                  // what the program runs out of first; nil: of nothing that was seen to grow
+
+	filesClause string // of the headline: what RSS rose by that is no growth; empty: nothing
+}
+
+func newInput(run *mem.Run, opts Options) *Input {
+	return &Input{Facts: facts.Of(run, opts.Source), Options: opts, tested: map[uint32][]string{},
+		leastTold: map[string]float64{}, failed: map[uint32]*trace.Shortage{}, alive: map[uint32]string{}}
 }
 
 // All are the analyses in the order people read them: each looks at a run and adds what it finds to the report. Add

@@ -24,7 +24,7 @@ func arrays(in *Input, r *report.Report) {
 			whole, count = whole+g.Bytes, count+g.Blocks
 		}
 		t := report.Table{Name: "arrays", Subject: report.Subject{Process: file.Process, File: file.Name, Of: file.Name},
-			Title: fmt.Sprintf("Arrays that were alive after %s (%s)", report.Duration(in.since(file.Time)), file.Name),
+			Title: fmt.Sprintf("Arrays that were alive after %s (%s)", report.Duration(in.Since(file.Time)), file.Name),
 			Note: fmt.Sprintf("%v in %d arrays; programs hold %v besides. As the framework's own profile of its devices has "+
 				"it.", whole, count, code),
 			Columns: []report.Column{report.TextColumn("site", "Line"), report.TextColumn("function", "Function"),

@@ -11,7 +11,7 @@ import (
 
 // attached says of a process that ran before its recording what is not known of it.
 func attached(in *Input, r *report.Report) {
-	if !in.attached() {
+	if !in.Attached() {
 		return
 	}
 	main := in.Run.Process(1)
@@ -26,7 +26,7 @@ func attached(in *Input, r *report.Report) {
 	if mark := before(main); mark > 0 {
 		since += fmt.Sprintf(", but for the kernel's mark: it had up to %v resident", mem.Bytes(mark))
 	}
-	if s := in.find(main.ID, mem.SeriesRSS); s != nil {
+	if s := in.Find(main.ID, mem.SeriesRSS); s != nil {
 		since += fmt.Sprintf("; when the recording began it had %v", mem.Bytes(s.Values[0]))
 	}
 	r.AddNote(since + ".")
@@ -37,17 +37,6 @@ func attached(in *Input, r *report.Report) {
 	if !in.inside() {
 		r.AddNote("Watched from outside" + in.whyOutside() + ": steps, phases and lines were not looked for.")
 	}
-}
-
-// attached says whether the process ran before the recording.
-func (in *Input) attached() bool { return in.Run.Info.Verb == "attach" }
-
-// beginning is what times are counted from, in a sentence.
-func (in *Input) beginning() string {
-	if in.attached() {
-		return "the recording began"
-	}
-	return "the start"
 }
 
 // before is the kernel's mark of a process from before the recording, in bytes; 0: there was none.
@@ -86,12 +75,12 @@ func (in *Input) whyOutside() string {
 }
 
 // beforeClause is what the headline says of a time that took more than the recording shows; "" where none did.
-func (in *Input) beforeClause(r *report.Report) string {
+func (in *Input) beforeClause() string {
 	most := int64(0)
 	for _, p := range in.Run.Processes {
 		most = max(most, before(p))
 	}
-	if most <= r.Headline.Peak.HostRSS.Or(0) {
+	if most <= in.Peak.HostRSS.Or(0) {
 		return ""
 	}
 	return fmt.Sprintf("before the recording it had up to %v resident", mem.Bytes(most))

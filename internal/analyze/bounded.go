@@ -24,10 +24,10 @@ func (in *Input) filling(g *growing) (f filling, ok bool) {
 		return f, false
 	}
 	processes, _ := g.among()
-	c := in.clockOf(g.process)
-	_, to := c.window(in.Run.Process(g.process), in.end)
+	c := in.ClockOf(g.process)
+	_, to := c.Window(in.Run.Process(g.process), in.End)
 	each := g.holder.PerStep / float64(max(processes, 1))
-	has := float64(g.holder.Items) + max(c.at(to)-c.at(g.holder.Time), 0)*each
+	has := float64(g.holder.Items) + max(c.At(to)-c.At(g.holder.Time), 0)*each
 	f.turns = max(float64(bound)-has, 0) / each
 	f.more = bytesPer(f.turns * max(g.slope, holderRate(*g.holder))) // the sampler may not see all of an item
 	left, known := in.left(g.shares, g.source)

@@ -60,13 +60,13 @@ func cards(in *Input, r *report.Report) {
 	}
 	slices.SortStableFunc(in.cards, func(a, b card) int { return int(math.Copysign(1, b.trend.Slope-a.trend.Slope)) })
 	for i := range in.cards {
-		r.Findings = append(r.Findings, in.cards[i].finding(in.label()))
+		r.Findings = append(r.Findings, in.cards[i].finding(in.Label()))
 	}
 	r.Headline.NotLooked = ""
 	if len(looked) == 0 {
 		r.Headline.NotLooked = fmt.Sprintf("Growth was not looked for: %s over %s are too few to tell it. It takes %d "+
 			"over %s.",
-			report.Counted(int64(readings), "reading"), report.Duration(in.end-in.start), leastLogged,
+			report.Counted(int64(readings), "reading"), report.Duration(in.End-in.Start), leastLogged,
 			report.Duration(int64(leastLifeRSS)))
 		return
 	}

@@ -3,6 +3,7 @@ package analyze
 import (
 	"testing"
 
+	"hightide/internal/analyze/facts"
 	"hightide/internal/mem"
 )
 
@@ -62,7 +63,7 @@ func TestEndings(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if got := Conclude(run).Ending; got != test.want {
+		if got := facts.Conclude(run).Ending; got != test.want {
 			t.Errorf("%s: %+v, not %+v", name, got, test.want)
 		}
 		if got := Analyze(run, Options{}).Headline.Ended; got != test.want {

@@ -52,7 +52,7 @@ func copies(in *Input, r *report.Report) {
 // took the place of the one that was shared. Each copy is a page fault.
 func (in *Input) copier(p *mem.Process) (c copier, ok bool) {
 	parent := in.Run.Process(p.Parent)
-	uss, rss, faults := in.find(p.ID, mem.SeriesUSS), in.find(p.ID, mem.SeriesRSS), in.find(p.ID, mem.SeriesMinorFaults)
+	uss, rss, faults := in.Find(p.ID, mem.SeriesUSS), in.Find(p.ID, mem.SeriesRSS), in.Find(p.ID, mem.SeriesMinorFaults)
 	if parent == nil || uss == nil || rss == nil || faults == nil ||
 		mem.CommandLine(parent.Command) != mem.CommandLine(p.Command) {
 		return c, false
@@ -95,7 +95,7 @@ func (in *Input) copiesFinding(parent uint32, workers []copier, sum mem.Bytes) r
 	f.Text = fmt.Sprintf("%s took %v of pages for themselves that they did not allocate, up to %v in one (measured: "+
 		"USS less the growth of RSS). They are copies of what %s had made before it forked them: a page is copied when "+
 		"one of both writes to it.",
-		who, sum, most.copied, in.processName(parent))
+		who, sum, most.copied, in.ProcessName(parent))
 	data := in.datasetOf(parent)
 	if data == nil {
 		f.Text += " Python writes a reference count into each object that is looked at, and its collector into each that " +

@@ -27,9 +27,9 @@ func cycles(in *Input, r *report.Report) {
 		fact := func(name string) int64 { n, _ := strconv.ParseInt(e.Facts[name], 10, 64); return n }
 		host, device := mem.Bytes(e.Bytes.Or(0)), mem.Bytes(fact("device_bytes"))
 		switch {
-		case device >= leastGarbage && int64(device) >= in.allocatedBy(p.ID).Or(0)/garbageShare:
+		case device >= leastGarbage && int64(device) >= in.AllocatedBy(p.ID).Or(0)/garbageShare:
 			r.Findings = append(r.Findings, in.cycleFinding(e, device, fact("device_often"), true))
-		case host >= leastGarbage && int64(host) >= in.processPeak(p).Or(0)/garbageShare:
+		case host >= leastGarbage && int64(host) >= in.ProcessPeak(p).Or(0)/garbageShare:
 			f := in.cycleFinding(e, host, fact("often"), false)
 			if !in.ofLeak(r, &f, host) {
 				r.Findings = append(r.Findings, f)
@@ -78,7 +78,7 @@ func (in *Input) cycleFinding(e *mem.Event, most mem.Bytes, often int64, device 
 	}
 	where := "host"
 	if device {
-		where, f.Label = "device", in.label()
+		where, f.Label = "device", in.Label()
 	} else if in.Run.Heap[e.Process] == nil {
 		f.Label = mem.Measured
 	}
@@ -108,7 +108,7 @@ func (in *Input) cycleFinding(e *mem.Event, most mem.Bytes, often int64, device 
 	}
 	if stack, _ := strconv.ParseUint(e.Facts["stack"], 10, 32); stack != 0 && !device {
 		locations := in.Run.Stacks.Frames(uint32(stack))
-		site := in.names.Search(locations)
+		site := in.Names.Search(locations)
 		f.Stack, f.SiteFile, f.SiteLine, f.SiteFunction = locations, site.File, site.Line, site.Function
 		if f.File == "" && !site.Native {
 			f.File, f.Line = site.File, site.Line

@@ -13,11 +13,11 @@ func devices(in *Input, r *report.Report) {
 	t := report.Table{
 		Name: "devices", Title: "Devices",
 		Columns: []report.Column{report.TextColumn("device", "device"), report.TextColumn("process", "process"),
-			report.TextColumn("framework", "framework"), report.BytesColumn("allocated", "peak allocated", in.label()),
-			report.BytesColumn("reserved", "peak reserved", in.label()),
-			report.BytesColumn("process_used", "peak of process", in.label()),
-			report.BytesColumn("used", "peak used", in.label()), report.BytesColumn("inactive", "peak unusable gaps",
-				in.label()), report.CountColumn("retries", "retries")},
+			report.TextColumn("framework", "framework"), report.BytesColumn("allocated", "peak allocated", in.Label()),
+			report.BytesColumn("reserved", "peak reserved", in.Label()),
+			report.BytesColumn("process_used", "peak of process", in.Label()),
+			report.BytesColumn("used", "peak used", in.Label()), report.BytesColumn("inactive", "peak unusable gaps",
+				in.Label()), report.CountColumn("retries", "retries")},
 	}
 	type key struct {
 		process           uint32
@@ -39,7 +39,7 @@ func devices(in *Input, r *report.Report) {
 			index[k] = i
 			process := ""
 			if s.Process != 0 {
-				process = in.processName(s.Process)
+				process = in.ProcessName(s.Process)
 			}
 			t.Add(s.Device, process, s.Framework)
 		}
@@ -144,7 +144,7 @@ func (in *Input) sameAllocator(s *mem.Series, name mem.Quantity) *mem.Series {
 // workspaces, other allocators.
 func (in *Input) gap(r *report.Report) {
 	for _, p := range in.Run.Processes {
-		used, reserved := in.find(p.ID, mem.SeriesDeviceProcess), in.find(p.ID, mem.SeriesReserved)
+		used, reserved := in.Find(p.ID, mem.SeriesDeviceProcess), in.Find(p.ID, mem.SeriesReserved)
 		if used == nil || reserved == nil {
 			continue
 		}
@@ -158,7 +158,7 @@ func (in *Input) gap(r *report.Report) {
 			Title: fmt.Sprintf("%v on %s is outside the framework's allocator", beyond, used.Device),
 			Text: fmt.Sprintf("The device puts %v down to %s, its allocator holds %v: the difference of %v (%s) is the "+
 				"context, libraries' workspaces and other allocators.",
-				mem.Bytes(used.Values[used.Peak()]), in.processName(p.ID), mem.Bytes(reserved.At(at).Or(0)), beyond, used.Label),
+				mem.Bytes(used.Values[used.Peak()]), in.ProcessName(p.ID), mem.Bytes(reserved.At(at).Or(0)), beyond, used.Label),
 		})
 	}
 }

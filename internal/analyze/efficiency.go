@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"hightide/internal/analyze/facts"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 )
@@ -11,8 +12,8 @@ import (
 // efficiency is a score from 0 to 10 of how well a run uses the memory that it needs to have. It is the mean of those
 // of four parts that are known, each from 0 to 1. It compares runs of one program; docs/observed.md has the formula.
 func efficiency(in *Input, r *report.Report) {
-	l := in.leadingSeries()
-	if l.series == nil || len(l.series.Values) < 2 || r.Imagined != nil {
+	l := in.Lead
+	if l.Series == nil || len(l.Series.Values) < 2 || r.Imagined != nil {
 		return
 	}
 	t := report.Table{
@@ -26,7 +27,7 @@ func efficiency(in *Input, r *report.Report) {
 		sum += share
 		t.Add(part, what, int64(share*1000+0.5))
 	}
-	values := slices.Sorted(slices.Values(l.series.Values))
+	values := slices.Sorted(slices.Values(l.Series.Values))
 	peak, half := values[len(values)-1], values[len(values)/2]
 	if peak <= 0 {
 		return
@@ -43,7 +44,7 @@ func efficiency(in *Input, r *report.Report) {
 	}
 	if lost, ok := in.lostToFaults(); ok {
 		add("faults", fmt.Sprintf("%s went into page faults", report.Duration(lost)),
-			1-float64(lost)/float64(max(in.end-in.start, 1)))
+			1-float64(lost)/float64(max(in.End-in.Start, 1)))
 	}
 	r.Headline.Efficiency = mem.Some(int64(10*sum/float64(len(t.Rows))*1000 + 0.5))
 	r.AddTable(t)
@@ -58,17 +59,17 @@ func (in *Input) keptByEnd() (kept int64) {
 }
 
 // idleAtPeak is what an allocator had and nobody used when the leading curve was highest, and of how much.
-func (in *Input) idleAtPeak(l lead) (idle, of int64, ok bool) {
-	at := l.series.Times[l.series.Peak()]
-	if l.name == mem.SeriesReserved {
-		if allocated := in.sameAllocator(l.series, mem.SeriesAllocated); allocated != nil {
-			of = l.series.Values[l.series.Peak()]
+func (in *Input) idleAtPeak(l facts.Lead) (idle, of int64, ok bool) {
+	at := l.Series.Times[l.Series.Peak()]
+	if l.Name == mem.SeriesReserved {
+		if allocated := in.sameAllocator(l.Series, mem.SeriesAllocated); allocated != nil {
+			of = l.Series.Values[l.Series.Peak()]
 			return of - allocated.At(at).Or(of), of, of > 0
 		}
 		return 0, 0, false
 	}
-	if rss, found := in.rssAt(in.leader, at); found {
-		if free, known := in.holesAt(in.leader, at).Get(); known {
+	if rss, found := in.RssAt(in.Leader, at); found {
+		if free, known := in.HolesAt(in.Leader, at).Get(); known {
 			return free, rss, rss > 0
 		}
 	}
@@ -78,7 +79,7 @@ func (in *Input) idleAtPeak(l lead) (idle, of int64, ok bool) {
 // lostToFaults is an estimate of the time that page faults of all processes took.
 func (in *Input) lostToFaults() (lost int64, ok bool) {
 	for _, p := range in.Run.Processes {
-		minor, major := in.lastOf(p.ID, mem.SeriesMinorFaults), in.lastOf(p.ID, mem.SeriesMajorFaults)
+		minor, major := in.LastOf(p.ID, mem.SeriesMinorFaults), in.LastOf(p.ID, mem.SeriesMajorFaults)
 		ok = ok || minor.Known() || major.Known()
 		lost += minor.Or(0)*int64(minorFaultCost) + major.Or(0)*int64(majorFaultCost)
 	}

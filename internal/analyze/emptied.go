@@ -27,9 +27,9 @@ const leastEmptied = 0.01
 func (in *Input) emptiedContainers(p *mem.Process) (all []emptied) {
 	type key struct{ kind, name string }
 	index := map[key]int{}
-	least := max(leastHeap, leastEmptied*float64(in.processPeak(p).Or(0)))
+	least := max(leastHeap, leastEmptied*float64(in.ProcessPeak(p).Or(0)))
 	for _, h := range in.Run.Holders {
-		if h.Process != p.ID || h.Time > in.end {
+		if h.Process != p.ID || h.Time > in.End {
 			continue
 		}
 		i, known := index[key{h.Kind, h.Name}]

@@ -54,7 +54,7 @@ func (in *Input) meetings(all []*rank) (meetings [][]int64) {
 	for _, gate := range gates {
 		steps := moments{}
 		for i, k := range all {
-			s := in.find(k.ID, gate)
+			s := in.Find(k.ID, gate)
 			if s == nil {
 				break
 			}

@@ -32,7 +32,7 @@ func alerts(in *Input, r *report.Report) {
 			Kind: report.KindAlert, Severity: report.Warning, Process: e.Process, Bytes: e.Bytes, Label: mem.Measured,
 			Title: report.FirstLine(e.Text, 120),
 			Text: fmt.Sprintf("%s (measured)%s, %s after %s.", report.FirstLine(e.Text, 200), step,
-				report.Duration(in.since(e.Time)), in.beginning()),
+				report.Duration(in.Since(e.Time)), in.Beginning()),
 		})
 	}
 	for name, i := range index {
@@ -75,7 +75,7 @@ func drops(in *Input, r *report.Report) {
 		r.AddNote(fmt.Sprintf("The recorder was killed: samples of memory end %s after %s. What the processes told "+
 			"themselves goes on, as does the "+
 			"kernel's mark of each that ended in order; what others took after that is not known.",
-			report.Duration(in.since(in.lastSampled())), in.beginning()))
+			report.Duration(in.Since(in.lastSampled())), in.Beginning()))
 	}
 	if in.Run.End == nil {
 		r.AddNote("The recording has no end: the run was still going on, or the recorder was killed. Everything up to " +
@@ -135,19 +135,19 @@ func lostAt(places ...string) string {
 
 // lastSampled is when the host's memory was read last.
 func (in *Input) lastSampled() int64 {
-	if s := in.find(0, mem.SeriesTreeRSS); s != nil {
+	if s := in.Find(0, mem.SeriesTreeRSS); s != nil {
 		return s.Times[len(s.Times)-1]
 	}
-	return in.start
+	return in.Start
 }
 
 // samplingNote says how the heap was sampled and how wide its error is.
 func (in *Input) samplingNote(r *report.Report) {
-	h := in.Run.Heap[in.leader]
+	h := in.Run.Heap[in.Leader]
 	if h == nil || h.Peak == nil {
 		return
 	}
 	r.AddNote(fmt.Sprintf("The heap was sampled by bytes (mean distance %v; blocks of 4 MiB and more all): %v ± %v at "+
 		"its peak (95 %%).",
-		mem.Bytes(usage.SamplingOf(in.Run, in.leader).Mean), h.Peak.Live, usage.Half95(h.Peak.Variance, h.Peak.Live)))
+		mem.Bytes(usage.SamplingOf(in.Run, in.Leader).Mean), h.Peak.Live, usage.Half95(h.Peak.Variance, h.Peak.Live)))
 }

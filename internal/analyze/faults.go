@@ -2,7 +2,6 @@ package analyze
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"hightide/internal/mem"
@@ -27,7 +26,7 @@ func faults(in *Input, r *report.Report) {
 			{Name: "cost", Title: "time lost", Unit: mem.UnitNanoseconds, Label: mem.Estimated}},
 	}
 	for _, p := range in.Run.Processes {
-		minor, major := in.lastOf(p.ID, mem.SeriesMinorFaults), in.lastOf(p.ID, mem.SeriesMajorFaults)
+		minor, major := in.LastOf(p.ID, mem.SeriesMinorFaults), in.LastOf(p.ID, mem.SeriesMajorFaults)
 		if !minor.Known() && !major.Known() || len(t.Rows) >= processesShown {
 			continue
 		}
@@ -36,12 +35,12 @@ func faults(in *Input, r *report.Report) {
 		if ok {
 			rate = mem.Some(int64(perStep))
 		}
-		swap := in.maxOf(p.ID, mem.SeriesSwap)
+		swap := in.MaxOf(p.ID, mem.SeriesSwap)
 		cost := minor.Or(0)*int64(minorFaultCost) + major.Or(0)*int64(majorFaultCost)
 		t.Add(role(p), minor, rate, major, swap, cost)
 		in.swapFinding(r, p, swap)
 		in.majorFinding(r, p, major)
-		if ok && p.ID == in.leader {
+		if ok && p.ID == in.Leader {
 			in.refaultNote(r, perStep)
 		}
 	}
@@ -50,15 +49,15 @@ func faults(in *Input, r *report.Report) {
 
 // faultsPerStep is the rate of minor faults over the later half of the steps, after warm-up.
 func (in *Input) faultsPerStep(process uint32) (float64, bool) {
-	c, s := in.clockOf(process), in.find(process, mem.SeriesMinorFaults)
-	if c.minutes || s == nil {
+	c, s := in.ClockOf(process), in.Find(process, mem.SeriesMinorFaults)
+	if c.Minutes || s == nil {
 		return 0, false
 	}
-	to := c.times[len(c.times)-1]
-	from := c.times[len(c.times)/2]
+	to := c.Times[len(c.Times)-1]
+	from := c.Times[len(c.Times)/2]
 	a, ok1 := s.At(from).Get()
 	b, ok2 := s.At(to).Get()
-	steps := c.at(to) - c.at(from)
+	steps := c.At(to) - c.At(from)
 	if !ok1 || !ok2 || steps < 5 || b < a {
 		return 0, false
 	}
@@ -67,7 +66,7 @@ func (in *Input) faultsPerStep(process uint32) (float64, bool) {
 
 // refaultNote: memory that is given back and faulted in again every step.
 func (in *Input) refaultNote(r *report.Report, perStep float64) {
-	step, ok := in.stepTime(in.leader).Get()
+	step, ok := in.StepTime(in.Leader).Get()
 	if !ok || perStep < 1000 || step <= 0 {
 		return
 	}
@@ -85,22 +84,22 @@ func (in *Input) refaultNote(r *report.Report, perStep float64) {
 const leastSwap = 64 * mem.MiB
 
 func (in *Input) swapFinding(r *report.Report, p *mem.Process, swap mem.Optional) {
-	s := in.find(p.ID, mem.SeriesSwap)
+	s := in.Find(p.ID, mem.SeriesSwap)
 	if s == nil || mem.Bytes(swap.Or(0)-s.Values[0]) < leastSwap {
 		return
 	}
 	at := s.Times[s.Peak()]
-	phase, step := in.phaseAt(p.ID, at)
+	phase, step := in.PhaseAt(p.ID, at)
 	where := ""
 	if n, ok := step.Get(); ok {
 		where = fmt.Sprintf(" in step %d", n+1)
 	}
 	r.Findings = append(r.Findings, report.Finding{
 		Kind: report.KindSwap, Severity: report.Warning, Process: p.ID, Phase: phase, Bytes: swap, Label: mem.Measured,
-		Title: fmt.Sprintf("%v of %s went to swap", mem.Bytes(swap.Or(0)), in.processName(p.ID)),
+		Title: fmt.Sprintf("%v of %s went to swap", mem.Bytes(swap.Or(0)), in.ProcessName(p.ID)),
 		Text: fmt.Sprintf("%v of %s was swapped out%s (measured): the machine had no room left, and every touch of it "+
 			"waits for the disk.",
-			mem.Bytes(swap.Or(0)), in.processName(p.ID), where),
+			mem.Bytes(swap.Or(0)), in.ProcessName(p.ID), where),
 		Advice: "Give the job more memory, or take less: a smaller batch, fewer DataLoader workers, or the lines listed " +
 			"below.",
 	})
@@ -108,7 +107,7 @@ func (in *Input) swapFinding(r *report.Report, p *mem.Process, swap mem.Optional
 
 // majorFinding: major faults that go on after the program was loaded from disk.
 func (in *Input) majorFinding(r *report.Report, p *mem.Process, major mem.Optional) {
-	s := in.find(p.ID, mem.SeriesMajorFaults)
+	s := in.Find(p.ID, mem.SeriesMajorFaults)
 	if s == nil || len(s.Times) < 20 {
 		return
 	}
@@ -120,25 +119,10 @@ func (in *Input) majorFinding(r *report.Report, p *mem.Process, major mem.Option
 	}
 	r.Findings = append(r.Findings, report.Finding{
 		Kind: report.KindFaults, Severity: report.Warning, Process: p.ID, Label: mem.Measured,
-		Title: fmt.Sprintf("%s keeps waiting for pages from disk", in.processName(p.ID)),
+		Title: fmt.Sprintf("%s keeps waiting for pages from disk", in.ProcessName(p.ID)),
 		Text: fmt.Sprintf("%d major page faults (measured), %d of them in the later half of the run: pages are read from "+
 			"disk again and again, as when mapped files or swapped memory do not fit.",
 			major.Or(0), late),
 		Advice: "Leave more memory for the page cache, or read the data in the order in which it lies on disk.",
 	})
-}
-
-// stepTime is the median time of a step.
-func (in *Input) stepTime(process uint32) mem.Optional {
-	var durations []int64
-	for _, s := range in.steps[process] {
-		if s.Duration > 0 {
-			durations = append(durations, s.Duration)
-		}
-	}
-	if len(durations) == 0 {
-		return mem.Optional{}
-	}
-	slices.Sort(durations)
-	return mem.Some(durations[len(durations)/2])
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"hightide/internal/analyze/facts"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 )
@@ -103,15 +104,15 @@ func growth(in *Input, r *report.Report) {
 // heapCauses finds the causes that the sampled heap of one process shows; looked says whether there was enough of it
 // to tell.
 func (in *Input) heapCauses(p *mem.Process) (causes []growing, looked bool) {
-	c := in.clockOf(p.ID)
-	from, to := c.window(p, in.end)
-	if c.minutes && time.Duration(to-from) < leastLifeHeap {
+	c := in.ClockOf(p.ID)
+	from, to := c.Window(p, in.End)
+	if c.Minutes && time.Duration(to-from) < leastLifeHeap {
 		return nil, false
 	}
 	lines, looked := in.growingLines(p.ID, leastLine)
 	joined := in.join(p.ID, lines)
 	for _, g := range append(joined, in.bySize(p, joined)...) {
-		g.process, g.source, g.label, g.minutes = p.ID, "heap", mem.Sampled, c.minutes
+		g.process, g.source, g.label, g.minutes = p.ID, "heap", mem.Sampled, c.Minutes
 		if len(g.lines) > 0 {
 			g.sum(c, to)
 		} else {
@@ -133,13 +134,13 @@ func (in *Input) lookedFor(heap, whole bool) string {
 	}
 	if whole {
 		said = append(said, fmt.Sprintf("%v or more of a process or device (%g %% of its peak where that is more)",
-			mem.Bytes(leastTotal), 100*in.leastShareOf(in.leader, "rss")))
+			mem.Bytes(leastTotal), 100*in.leastShareOf(in.Leader, "rss")))
 	}
 	looked := "Looked for steady growth: " + strings.Join(said, ", and ") + "."
 	switch {
 	case whole:
 		return looked
-	case in.clockOf(in.leader).minutes:
+	case in.ClockOf(in.Leader).Minutes:
 		return looked + fmt.Sprintf(" Growth of a whole process, which alone shows memory that the sampler does not see, "+
 			"was not looked for: without steps that takes %s.", report.Duration(int64(leastLifeRSS)))
 	}
@@ -149,18 +150,18 @@ func (in *Input) lookedFor(heap, whole bool) string {
 
 // whyNotLooked says why nothing was looked at that could tell a leak.
 func (in *Input) whyNotLooked() string {
-	p := in.Run.Process(in.leader)
-	c := in.clockOf(in.leader)
-	from, to := c.window(p, in.end)
+	p := in.Run.Process(in.Leader)
+	c := in.ClockOf(in.Leader)
+	from, to := c.Window(p, in.End)
 	life := report.Duration(max(to-from, 0))
-	heap := in.Run.Heap[in.leader] != nil
+	heap := in.Run.Heap[in.Leader] != nil
 	switch {
-	case !c.minutes && c.steps[len(c.steps)-1] >= leastEnds:
+	case !c.Minutes && c.Steps[len(c.Steps)-1] >= leastEnds:
 		return fmt.Sprintf("Leaks were not looked for: memory was read at the ends of too few of the %s to tell a growth "+
-			"from a warm-up.", report.Counted(int64(c.steps[len(c.steps)-1]), "step"))
-	case in.label() == mem.Imagined:
+			"from a warm-up.", report.Counted(int64(c.Steps[len(c.Steps)-1]), "step"))
+	case in.Label() == mem.Imagined:
 		return "Leaks were not looked for: too few steps were imagined to tell a growth from a warm-up."
-	case !c.minutes:
+	case !c.Minutes:
 		return "Leaks were not looked for: too few steps were observed to tell a growth from a warm-up."
 	case heap && time.Duration(to-from) < leastLifeHeap:
 		return fmt.Sprintf("Leaks were not looked for: no steps were seen, and %s are too short to tell growth over time "+
@@ -173,15 +174,15 @@ func (in *Input) whyNotLooked() string {
 }
 
 // sum adds up the lines of a cause, at a moment.
-func (g *growing) sum(c *clock, at int64) {
+func (g *growing) sum(c *facts.Clock, at int64) {
 	var variance float64
-	passed := c.at(at)
+	passed := c.At(at)
 	g.slope, g.kept = 0, 0
 	for _, l := range g.lines {
 		g.slope += l.Slope
 		since := 0.0
-		if l.Read > 0 && !c.minutes {
-			since = max(passed-c.at(l.Read), 0)
+		if l.Read > 0 && !c.Minutes {
+			since = max(passed-c.At(l.Read), 0)
 		}
 		g.kept += l.kept(passed-since) + l.Slope*since
 		g.points = max(g.points, l.Points)
@@ -263,7 +264,7 @@ func (g *growing) where() mem.Location {
 func (in *Input) headlineGrowth(r *report.Report, tested bool) {
 	lead := leadSource(r)
 	shares, of := in.wholeShares(lead)
-	if len(shares) > 0 || tested && !in.clockOf(in.leader).minutes {
+	if len(shares) > 0 || tested && !in.ClockOf(in.Leader).Minutes {
 		r.Headline.Growth, r.Headline.GrowthLabel = mem.Some(int64(bytesPer(sumOf(shares)))), in.labelOf(lead)
 		if of == "heap" {
 			r.Headline.GrowthLabel = mem.Sampled
@@ -336,7 +337,7 @@ func (in *Input) growthTable(r *report.Report) {
 				step, minute = nil, step
 			}
 			t.Add(l.Site.Name, l.Site.Function, step, bytesPer(l.Half), minute,
-				l.Held, l.Phase, holder, in.processName(l.process), l.Site.File)
+				l.Held, l.Phase, holder, in.ProcessName(l.process), l.Site.File)
 		}
 	}
 	r.AddTable(t)

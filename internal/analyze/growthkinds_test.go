@@ -153,14 +153,15 @@ func TestArrayBySize(t *testing.T) {
 // TestStepsSeldomRecorded: steps that are short are recorded in full ever more rarely; what was seen of RSS until
 // long before the end tells no growth to the end.
 func TestStepsSeldomRecorded(t *testing.T) {
-	in := Input{Run: mem.NewRun(), steps: map[uint32][]mem.Step{1: nil}, clocks: map[uint32]*clock{}}
+	run := mem.NewRun()
 	for n := int64(1); n <= 100; n++ {
 		s := mem.Step{Process: 1, Number: uint64(n), Time: n * 1e9}
 		if n <= 70 {
 			s.RSS = mem.Some(n << 20)
 		}
-		in.steps[1] = append(in.steps[1], s)
+		run.Steps = append(run.Steps, s)
 	}
+	in := newInput(run, Options{})
 	m := in.memories(1)[0]
 	if c, _ := in.totalCurve(m, in.atEnds(m), 1e9, 100e9); len(c.X) != 0 {
 		t.Errorf("%d points to the 70th of 100 steps", len(c.X))

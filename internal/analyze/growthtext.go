@@ -107,7 +107,7 @@ func (in *Input) growthWords(g *growing, at mem.Location) string {
 		if g.source == "device" {
 			what = "The device memory"
 		}
-		fmt.Fprintf(&b, "%s of %s%s grows steadily after warm-up: %s. %s", what, in.processName(g.process), g.onDevice(),
+		fmt.Fprintf(&b, "%s of %s%s grows steadily after warm-up: %s. %s", what, in.ProcessName(g.process), g.onDevice(),
 			amount, in.whyNoLine(g))
 	case at.File == mem.TensorFlowArena:
 		fmt.Fprintf(&b, "%s grows, and gives nothing back: %s. %s asked for more than it had; what keeps the tensors in "+
@@ -148,12 +148,12 @@ func (in *Input) growthWords(g *growing, at mem.Location) string {
 
 // sinceSteps says that a growth with the steps ended with them, well before the program did.
 func (in *Input) sinceSteps(g *growing) string {
-	c := in.clockOf(g.process)
-	if c.minutes {
+	c := in.ClockOf(g.process)
+	if c.Minutes {
 		return ""
 	}
-	since := in.end - c.times[len(c.times)-1]
-	if since < int64(time.Second) || float64(since) < afterSteps*float64(in.end-in.start) {
+	since := in.End - c.Times[len(c.Times)-1]
+	if since < int64(time.Second) || float64(since) < afterSteps*float64(in.End-in.Start) {
 		return ""
 	}
 	return fmt.Sprintf(" It grows with the steps: the last one ended %s before the end.", report.Duration(since))
@@ -204,7 +204,7 @@ func (in *Input) atLine(g *growing, at mem.Location) string {
 
 // quoted is ": `kept.append(x)`", the text of a line; empty where it is not known.
 func (in *Input) quoted(at mem.Location) string {
-	if text := in.source(at); text != "" {
+	if text := in.Source(at); text != "" {
 		return ": `" + text + "`"
 	}
 	return ""
@@ -313,11 +313,11 @@ func (in *Input) tracedMeanwhile(process uint32) string {
 	for _, f := range in.tracings() {
 		if f.process == process && f.goesOn() && f.library {
 			return fmt.Sprintf(" Meanwhile %s traced functions of its own %d times at %s.", frameworkName(f.framework),
-				f.count, in.names.Search([]mem.Location{f.where}).Name)
+				f.count, in.Names.Search([]mem.Location{f.where}).Name)
 		}
 		if f.process == process && f.goesOn() {
 			return fmt.Sprintf(" Meanwhile `%s` (%s) was traced or compiled %d times, and %s keeps a graph or program of each.",
-				f.where.Function, in.names.Search([]mem.Location{f.where}).Name, f.count, frameworkName(f.framework))
+				f.where.Function, in.Names.Search([]mem.Location{f.where}).Name, f.count, frameworkName(f.framework))
 		}
 	}
 	return ""
@@ -368,7 +368,7 @@ func (in *Input) growthAdvice(g *growing, at mem.Location) string {
 		if in.Run.Info.Verb == "imagine" {
 			return "Run again with --stacks to see the lines."
 		}
-		if in.attached() {
+		if in.Attached() {
 			return "To see the lines, record it with the agent in it: hightide run, hightide attach --inject, or " +
 				"hightide.init() in the program."
 		}
@@ -438,7 +438,7 @@ func mayFill(h *mem.Holder) string {
 // growthSeverity: critical where memory runs out within a few times what was run.
 func (in *Input) growthSeverity(g *growing) string {
 	left, ok := in.left(g.shares, g.source)
-	peak := float64(in.hostPeak().Or(0))
+	peak := float64(in.HostPeak().Or(0))
 	switch {
 	case ok && left.turns < soonTimes*in.turns(g.minutes):
 		return report.Critical

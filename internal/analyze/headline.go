@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"hightide/internal/analyze/facts"
 	"hightide/internal/analyze/imagined"
 	"hightide/internal/mem"
 	"hightide/internal/report"
@@ -17,17 +18,17 @@ import (
 // found.
 func headline(in *Input, r *report.Report) {
 	h := &r.Headline
-	h.Duration = in.end - in.start
+	h.Duration = in.End - in.Start
 	h.Steps = in.Run.StepCount()
 	h.Complete = in.Run.End != nil
 	if in.Run.End != nil {
 		h.ExitCode, h.Signal, h.Stopped = in.Run.End.ExitCode, in.Run.End.Signal, in.Run.End.Reason == "stopped"
 		h.Left = in.Run.End.Reason == "left"
 	}
-	h.Ended = in.ending(r.Imagined)
+	h.Ended = in.Ending()
 	h.Exception = in.exception(r)
-	if in.label() != mem.Imagined { // where no kernel ran, a step's time is that of the host alone
-		h.StepTime = in.stepTime(in.leader)
+	if in.Label() != mem.Imagined { // where no kernel ran, a step's time is that of the host alone
+		h.StepTime = in.StepTime(in.Leader)
 	}
 	if r.Imagined != nil {
 		imagined.Complete(r.Imagined, r)
@@ -36,8 +37,8 @@ func headline(in *Input, r *report.Report) {
 	}
 	var b strings.Builder
 	in.verdictOOM(&b, r)
-	in.verdictPeak(&b, r)
-	h.Say(b.String(), in.firstClause(), in.beforeClause(r), in.growthClause(r), in.filesClause)
+	in.verdictPeak(&b)
+	h.Say(b.String(), in.firstClause(), in.beforeClause(), in.growthClause(r), in.filesClause)
 }
 
 // exception is one that nobody caught in a program that failed; nil where there was none.
@@ -50,7 +51,7 @@ func (in *Input) exception(r *report.Report) *report.Exception {
 	if !ok {
 		return nil
 	}
-	found := &report.Exception{Class: e.Facts["class"], Text: e.Text, From: e.Facts["from"], Time: e.Time - in.start,
+	found := &report.Exception{Class: e.Facts["class"], Text: e.Text, From: e.Facts["from"], Time: e.Time - in.Start,
 		Process: e.Process}
 	if e.Where != nil {
 		found.File, found.Line, found.Function = e.Where.File, e.Where.Line, e.Where.Function
@@ -69,7 +70,7 @@ func (in *Input) exceptionText(e *report.Exception) string {
 	if e.File != "" {
 		text += " at " + mem.LineName(mem.Location{File: e.File, Line: e.Line})
 	}
-	if who := in.processName(e.Process); who != "main" {
+	if who := in.ProcessName(e.Process); who != "main" {
 		text += " in " + who
 	}
 	if said := report.FirstLine(e.Text, 200); said != "" {
@@ -98,8 +99,8 @@ func (in *Input) verdictOOM(b *strings.Builder, r *report.Report) {
 }
 
 // verdictPeak: "Peak 1.34 GiB RSS (measured) in backward of step 212".
-func (in *Input) verdictPeak(b *strings.Builder, r *report.Report) {
-	p, f := r.Headline.Peak, r.Headline.Figure
+func (in *Input) verdictPeak(b *strings.Builder) {
+	p, f := in.Peak, in.Figure
 	if !f.Known() {
 		b.WriteString("No memory was observed")
 		return
@@ -110,7 +111,7 @@ func (in *Input) verdictPeak(b *strings.Builder, r *report.Report) {
 		what += " on the device"
 	case mem.SeriesDeviceUsed:
 		what += ", by all programs together"
-		if all, ok := in.memoryOf(in.fullestDevice().Device).Get(); ok && int64(value) <= all {
+		if all, ok := in.memoryOf(in.FullestDevice().Device).Get(); ok && int64(value) <= all {
 			what = fmt.Sprintf("of %v %s", mem.Bytes(all), what)
 		}
 	}
@@ -144,7 +145,7 @@ func (in *Input) verdictPeak(b *strings.Builder, r *report.Report) {
 	in.peakMoment(b, &p)
 	if p.AtLeast {
 		fmt.Fprintf(b, "; %d of the processes lived less than %s or were read less than three times: between two readings "+
-			"they may have taken more", in.shortLived(value), report.Duration(shortLife))
+			"they may have taken more", in.ShortLived, report.Duration(facts.ShortLife))
 	}
 }
 
@@ -152,7 +153,7 @@ func (in *Input) verdictPeak(b *strings.Builder, r *report.Report) {
 func (in *Input) aliveAt(moment mem.Optional) (n int) {
 	since, known := moment.Get()
 	for _, p := range in.Run.Processes {
-		if at := in.start + since; !known || p.Start <= at && p.End.Or(at) >= at {
+		if at := in.Start + since; !known || p.Start <= at && p.End.Or(at) >= at {
 			n++
 		}
 	}
@@ -190,11 +191,11 @@ func (in *Input) peakMoment(b *strings.Builder, p *report.Peak) {
 	case p.Phase != "":
 		fmt.Fprintf(b, " in %s", p.Phase)
 	case p.Time.Known():
-		fmt.Fprintf(b, ", %s after %s", report.Duration(p.Time.Or(0)), in.beginning())
+		fmt.Fprintf(b, ", %s after %s", report.Duration(p.Time.Or(0)), in.Beginning())
 	case p.HostRSS.Known() && len(in.Run.Series) > 0:
 		b.WriteString(", by the kernel's mark; when is not recorded")
 	}
-	if stepped && in.attached() { // how many there were before it nobody knows
+	if stepped && in.Attached() { // how many there were before it nobody knows
 		b.WriteString(" of the recording")
 	}
 }
@@ -264,7 +265,7 @@ func toldFrom(least mem.Optional) string {
 // named is "`history.append(loss)` (train.py:61)", or the container's name where the line's text is
 // not known.
 func (in *Input) named(g *growing, at mem.Location) string {
-	quoted := cmp.Or(in.source(at), g.holder.Name)
+	quoted := cmp.Or(in.Source(at), g.holder.Name)
 	return fmt.Sprintf("`%s` (%s)", quoted, mem.LineName(at))
 }
 

@@ -23,10 +23,10 @@ func TestPeakOfThoseAlive(t *testing.T) {
 		30e8: "Peak 800 MiB PSS of 1 process (estimated; the highest RSS of the run is 1.50 GiB, where pages that other " +
 			"processes use too count in full), 3 s after",
 	} {
-		r := &report.Report{Headline: report.Headline{Figure: mem.Figure{Bytes: 800 << 20, What: "PSS",
-			Source: mem.SeriesTreePSS}, Peak: report.Peak{HostRSS: mem.Some(1536 << 20), Time: mem.Some(at)}}}
+		in.Figure = mem.Figure{Bytes: 800 << 20, What: "PSS", Source: mem.SeriesTreePSS}
+		in.Peak = report.Peak{HostRSS: mem.Some(1536 << 20), Time: mem.Some(at)}
 		var b strings.Builder
-		if in.verdictPeak(&b, r); !strings.HasPrefix(b.String(), want) {
+		if in.verdictPeak(&b); !strings.HasPrefix(b.String(), want) {
 			t.Errorf("%s\nwant %s", b.String(), want)
 		}
 	}

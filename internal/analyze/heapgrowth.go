@@ -6,6 +6,7 @@ import (
 	"sort"
 	"time"
 
+	"hightide/internal/analyze/facts"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 	"hightide/internal/usage"
@@ -21,16 +22,16 @@ type growingLine struct {
 // first. looked says whether there are readings enough to tell. What is allocated while modules are imported is left
 // out, which happens once.
 func (in *Input) growingLines(process uint32, least float64) (lines []growingLine, looked bool) {
-	h := in.histories[process]
+	h := in.Histories[process]
 	if h == nil {
 		return nil, false
 	}
-	c, p := in.clockOf(process), in.Run.Process(process)
-	bins := heapBins(h, c, p, in.end, in.imported(h, c))
+	c, p := in.ClockOf(process), in.Run.Process(process)
+	bins := heapBins(h, c, p, in.End, in.imported(h, c))
 	if len(bins.X) < leastReadings {
 		return nil, false
 	}
-	for _, g := range h.Growing(in.names, bins, least, in.heapTrend(process, h, bins, least), in.notImporting) {
+	for _, g := range h.Growing(in.Names, bins, least, in.heapTrend(process, h, bins, least), in.notImporting) {
 		lines = append(lines, growingLine{g, process})
 	}
 	return lines, true
@@ -38,9 +39,9 @@ func (in *Input) growingLines(process uint32, least float64) (lines []growingLin
 
 // imported is when a process without steps had imported most of its modules, whose time tells nothing of what
 // follows; 0: not known.
-func (in *Input) imported(h *usage.History, c *clock) int64 {
+func (in *Input) imported(h *usage.History, c *facts.Clock) int64 {
 	const most = 0.95
-	if !c.minutes {
+	if !c.Minutes {
 		return 0
 	}
 	importing := func(span int) bool { return !in.notImporting(h.Stack[span]) }
@@ -89,7 +90,7 @@ func (in *Input) largerNotes(r *report.Report) {
 			r.Headline.Larger = l.Site.Name
 		}
 		unit := "step"
-		if in.clockOf(l.process).minutes {
+		if in.ClockOf(l.process).Minutes {
 			unit = "minute"
 		}
 		r.AddNote(fmt.Sprintf("What %s allocates gets larger, by %v per %s (%s) to %v when it was read last. Most of what "+
@@ -100,8 +101,8 @@ func (in *Input) largerNotes(r *report.Report) {
 }
 
 // heapBins cuts the readings of a heap into bins, inside the window of the clock.
-func heapBins(h *usage.History, c *clock, p *mem.Process, end, imported int64) (bins usage.Bins) {
-	from, to := c.window(p, end)
+func heapBins(h *usage.History, c *facts.Clock, p *mem.Process, end, imported int64) (bins usage.Bins) {
+	from, to := c.Window(p, end)
 	if time.Duration(to-imported) >= leastLifeHeap {
 		from = max(from, imported)
 	}
@@ -110,14 +111,14 @@ func heapBins(h *usage.History, c *clock, p *mem.Process, end, imported int64) (
 	n := min(usage.MostBins, beyond-first)
 	for b := range n {
 		at := first + b*(beyond-first)/n
-		x := c.at(h.Times[at])
+		x := c.At(h.Times[at])
 		if last := len(bins.X) - 1; last >= 0 {
 			if x <= bins.X[last] {
 				continue
 			}
 			bins.Stretches[last].To = at - 1
 		}
-		bins.ToTheEnd = c.minutes
+		bins.ToTheEnd = c.Minutes
 		bins.Stretches, bins.X = append(bins.Stretches, usage.Stretch{From: at, To: beyond - 1}), append(bins.X, x)
 	}
 	return bins
@@ -127,25 +128,25 @@ func heapBins(h *usage.History, c *clock, p *mem.Process, end, imported int64) (
 // every sampling interval, also where its sites were written only a few times.
 func (in *Input) heapTrend(process uint32, h *usage.History, bins usage.Bins, least float64) usage.Trend {
 	var times, values []int64
-	for _, s := range in.steps[process] {
+	for _, s := range in.Steps[process] {
 		if v, ok := s.Heap.Get(); ok {
 			times, values = append(times, s.Time), append(values, v)
 		}
 	}
 	if len(times) == 0 {
-		s := in.find(process, mem.SeriesHeapLive)
+		s := in.Find(process, mem.SeriesHeapLive)
 		if s == nil {
 			return usage.Trend{Why: "too short"}
 		}
 		times, values = s.Times, s.Values
 	}
 	from := h.Times[bins.Stretches[0].From]
-	_, to := in.clockOf(process).window(in.Run.Process(process), in.end)
+	_, to := in.ClockOf(process).Window(in.Run.Process(process), in.End)
 	history := in.Run.Heap[process].History
 	if len(history) == 0 || len(values) == 0 {
 		return usage.Trend{Why: "too short"}
 	}
 	variance := min(history[len(history)-1].Variance, float64(values[len(values)-1])*usage.DefaultMean)
-	return usage.TrendOf(usage.Binned(times, values, from, to, usage.MostBins, in.clockOf(process).at),
+	return usage.TrendOf(usage.Binned(times, values, from, to, usage.MostBins, in.ClockOf(process).At),
 		usage.Noise{Variance: variance}, least)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"hightide/internal/analyze/facts"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 	"hightide/internal/usage"
@@ -24,14 +25,14 @@ import (
 // that was seen to shrink is none of them, nor one that was at rest well before the end. One that is at rest at the
 // end may just be idle.
 func (in *Input) holdersOf(process uint32) []mem.Holder {
-	c := in.clockOf(process)
-	from, to := c.window(in.Run.Process(process), in.end)
+	c := in.ClockOf(process)
+	from, to := c.Window(in.Run.Process(process), in.End)
 	late := from + int64(stillGrows*float64(to-from))
 	type key struct{ kind, name string } // the line may be known better the next time
 	index := map[key]int{}
 	var out []mem.Holder
 	for _, h := range in.Run.Holders {
-		if h.Process != process || h.Time > in.end {
+		if h.Process != process || h.Time > in.End {
 			continue
 		}
 		k := key{h.Kind, h.Name}
@@ -42,7 +43,7 @@ func (in *Input) holdersOf(process uint32) []mem.Holder {
 			}
 			continue
 		}
-		c.pace(&h)
+		pace(c, &h)
 		if known {
 			h.Graph = h.Graph || out[i].Graph
 			out[i] = h
@@ -90,13 +91,13 @@ func alike(holders []mem.Holder) (out []mem.Holder) {
 var inBrackets = words.Lazy(`\[[^\[\]]*\]`)
 
 // pace brings the rate of a holder to the unit of the clock.
-func (c *clock) pace(h *mem.Holder) {
-	n := len(c.times)
+func pace(c *facts.Clock, h *mem.Holder) {
+	n := len(c.Times)
 	switch {
-	case c.minutes && h.PerMin > 0:
+	case c.Minutes && h.PerMin > 0:
 		h.PerStep = h.PerMin
-	case !c.minutes && h.PerStep <= 0 && c.times[n-1] > c.times[0]:
-		h.PerStep = h.PerMin * float64(c.times[n-1]-c.times[0]) / float64(time.Minute) / (c.steps[n-1] - c.steps[0])
+	case !c.Minutes && h.PerStep <= 0 && c.Times[n-1] > c.Times[0]:
+		h.PerStep = h.PerMin * float64(c.Times[n-1]-c.Times[0]) / float64(time.Minute) / (c.Steps[n-1] - c.Steps[0])
 	}
 }
 
@@ -111,7 +112,7 @@ func holderRate(h mem.Holder) float64 {
 
 // join makes causes of a process's growing lines.
 func (in *Input) join(process uint32, lines []growingLine) []growing {
-	j := &joining{in: in, loose: in.clockOf(process).minutes}
+	j := &joining{in: in, loose: in.ClockOf(process).Minutes}
 	for _, l := range lines {
 		if l.Larger {
 			j.larger = append(j.larger, l)
@@ -310,15 +311,15 @@ func keptByGraph(l growingLine) bool {
 // by a larger one that what its line holds is seldom seen whole. What lines were joined with is among known.
 func (in *Input) bySize(p *mem.Process, known []growing) (causes []growing) {
 	arena := p.Facts["tensorflow_arena"] != ""
-	c := in.clockOf(p.ID)
-	_, to := c.window(p, in.end)
+	c := in.ClockOf(p.ID)
+	_, to := c.Window(p, in.End)
 	for _, h := range in.holdersOf(p.ID) {
 		bytes := float64(h.Tensors.Or(0))
 		if !(arena && h.Contains == eagerTensor || oneBlock(h)) || bytes < leastHeap || used(known, h) ||
 			!in.growsToTheEnd(p, h) {
 			continue
 		}
-		since := max(c.at(to)-c.at(h.Time), 0)
+		since := max(c.At(to)-c.At(h.Time), 0)
 		causes = append(causes, growing{holder: &h, slope: holderRate(h), kept: bytes + holderRate(h)*since,
 			points: scansThatAgree})
 	}
@@ -328,7 +329,7 @@ func (in *Input) bySize(p *mem.Process, known []growing) (causes []growing) {
 // growsToTheEnd says whether the last that was seen of a container is that it is larger than before, and that late
 // enough.
 func (in *Input) growsToTheEnd(p *mem.Process, h mem.Holder) bool {
-	from, to := in.clockOf(p.ID).window(p, in.end)
+	from, to := in.ClockOf(p.ID).Window(p, in.End)
 	var before, last mem.Holder
 	for _, seen := range in.Run.Holders {
 		if seen.Process == p.ID && seen.Kind == h.Kind && seen.Name == h.Name {
@@ -342,11 +343,11 @@ func (in *Input) growsToTheEnd(p *mem.Process, h mem.Holder) bool {
 // gaining says which container gained items to the end, where memory rose and no growth was found: what comes in few
 // large steps has no rate.
 func (in *Input) gaining(r *report.Report) string {
-	p, rss := in.Run.Process(in.leader), in.find(in.leader, mem.SeriesRSS)
+	p, rss := in.Run.Process(in.Leader), in.Find(in.Leader, mem.SeriesRSS)
 	if len(r.Findings) > 0 || rss == nil {
 		return ""
 	}
-	from, to := in.clockOf(p.ID).window(p, in.end)
+	from, to := in.ClockOf(p.ID).Window(p, in.End)
 	if valueAt(rss, to)-valueAt(rss, from+(to-from)/2) < int64(leastTotal) {
 		return ""
 	}
@@ -452,7 +453,7 @@ func (in *Input) sameFunction(l growingLine, where mem.Location) bool {
 		if frame.File == where.File && (frame.Line == where.Line ||
 			where.Function != "" && frame.Function == where.Function) {
 			// the agent names these where they are the program's
-			return in.names.Kind(frame.File) == usage.UserFile || strings.HasPrefix(frame.File, "<")
+			return in.Names.Kind(frame.File) == usage.UserFile || strings.HasPrefix(frame.File, "<")
 		}
 	}
 	return false

@@ -141,7 +141,7 @@ var stored = words.Lazy(`^[A-Za-z_][\w.\[\]'"]*(?:\.(?:append|add|appendleft|put
 // itemName is what the program calls what it stores, or "item".
 func (in *Input) itemName(h *mem.Holder, at mem.Location) string {
 	if len(h.Others) == 0 {
-		if m := stored.FindStringSubmatch(in.source(at)); m != nil {
+		if m := stored.FindStringSubmatch(in.Source(at)); m != nil {
 			return m[1] + m[2]
 		}
 	}

@@ -83,31 +83,31 @@ func (in *Input) supplies() (all []supply) {
 		}
 	}
 	for _, p := range in.Run.Processes {
-		add(supply{name: "open files", process: p.ID, use: in.find(p.ID, mem.SeriesFiles),
-			limit:  in.lastOf(p.ID, mem.SeriesFilesLimit),
+		add(supply{name: "open files", process: p.ID, use: in.Find(p.ID, mem.SeriesFiles),
+			limit:  in.LastOf(p.ID, mem.SeriesFilesLimit),
 			source: "that the process may have (`ulimit -n`)", least: leastCount, ended: "Too many open files"})
-		add(supply{name: "address space", process: p.ID, use: in.find(p.ID, mem.SeriesVMS),
-			limit:  in.lastOf(p.ID, mem.SeriesVMSLimit),
+		add(supply{name: "address space", process: p.ID, use: in.Find(p.ID, mem.SeriesVMS),
+			limit:  in.LastOf(p.ID, mem.SeriesVMSLimit),
 			source: "that the process may have (`ulimit -v`)", least: leastTotal, silent: true,
 			advice: "Raise the limit of address space (`ulimit -v`), or find what keeps mapping memory: files, shared " +
 				"memory, threads' stacks."})
 	}
 	threads := in.threadLimit()
-	threads.name, threads.use, threads.least, threads.ended = "threads", in.find(0, mem.SeriesTreeThreads), leastCount,
+	threads.name, threads.use, threads.least, threads.ended = "threads", in.Find(0, mem.SeriesTreeThreads), leastCount,
 		"can't start new thread"
 	threads.advice = "Reuse one pool of threads or processes, and shut down each executor, loader and process that is " +
 		"no longer needed: join() or wait() for it."
 	add(threads)
 	shared, source := in.sharedLimit()
-	add(supply{name: sharedMemory, use: in.find(0, mem.SeriesShmUsed), limit: shared, source: source, least: leastTotal,
+	add(supply{name: sharedMemory, use: in.Find(0, mem.SeriesShmUsed), limit: shared, source: source, least: leastTotal,
 		whose: "the machine, whichever program has it,",
 		ended: "No space left on device",
 		advice: "Call unlink() of each multiprocessing.shared_memory.SharedMemory that is no longer needed, in one " +
 			"process; close() alone keeps its memory. In a container, --shm-size sets how much there is."})
 	for i := range all {
 		if s := &all[i]; s.used == 0 {
-			of := cmp.Or(s.process, in.leader)
-			_, to := in.clockOf(of).window(in.Run.Process(of), in.end) // a process that ends gives all back
+			of := cmp.Or(s.process, in.Leader)
+			_, to := in.ClockOf(of).Window(in.Run.Process(of), in.End) // a process that ends gives all back
 			s.used = s.use.At(to).Or(s.use.Values[0])
 		}
 	}
@@ -117,8 +117,8 @@ func (in *Input) supplies() (all []supply) {
 // sharedLimit is how much there may be in /dev/shm: what its file system has, or less where the machine or the
 // control group has less memory left, which it takes.
 func (in *Input) sharedLimit() (limit mem.Optional, source string) {
-	limit, source = in.lastOf(0, mem.SeriesShmTotal), "that the file system has (`df /dev/shm`)"
-	used, ok1 := in.lastOf(0, mem.SeriesShmUsed).Get()
+	limit, source = in.LastOf(0, mem.SeriesShmTotal), "that the file system has (`df /dev/shm`)"
+	used, ok1 := in.LastOf(0, mem.SeriesShmUsed).Get()
 	if room, _ := in.hostRoom(); ok1 && room.Known() && used+room.Or(0) < limit.Or(0) {
 		return mem.Some(used + room.Or(0)), "that it can have with the memory that was free"
 	}
@@ -127,10 +127,10 @@ func (in *Input) sharedLimit() (limit mem.Optional, source string) {
 
 // threadLimit is the nearest of the limits of threads: of the user, the control group, the machine.
 func (in *Input) threadLimit() (nearest supply) {
-	tree := in.lastOf(0, mem.SeriesTreeThreads)
+	tree := in.LastOf(0, mem.SeriesTreeThreads)
 	var user mem.Optional
 	for _, p := range in.Run.Processes {
-		if limit, ok := in.lastOf(p.ID, mem.SeriesThreadsLimit).Get(); ok && limit < user.Or(math.MaxInt64) {
+		if limit, ok := in.LastOf(p.ID, mem.SeriesThreadsLimit).Get(); ok && limit < user.Or(math.MaxInt64) {
 			user = mem.Some(limit)
 		}
 	}
@@ -141,9 +141,9 @@ func (in *Input) threadLimit() (nearest supply) {
 		counted     string
 	}{
 		{tree, user, "that the user's processes may have (`ulimit -u`)", true, ""},
-		{in.lastOf(0, mem.SeriesCgroupThreads), in.lastOf(0, mem.SeriesCgroupThreadsLimit),
+		{in.LastOf(0, mem.SeriesCgroupThreads), in.LastOf(0, mem.SeriesCgroupThreadsLimit),
 			"that the control group may have (pids.max)", false, " in the control group"},
-		{in.lastOf(0, mem.SeriesSystemThreads), in.lastOf(0, mem.SeriesSystemThreadsLimit),
+		{in.LastOf(0, mem.SeriesSystemThreads), in.LastOf(0, mem.SeriesSystemThreadsLimit),
 			"that the machine may have (kernel.pid_max, kernel.threads-max)", false, " on the machine"},
 	} {
 		used, ok1 := s.used.Get()
@@ -157,23 +157,23 @@ func (in *Input) threadLimit() (nearest supply) {
 
 // deadlineOf says how the use of a supply grows; ok where it does, or where there was none left.
 func (in *Input) deadlineOf(s supply) (d deadline, ok bool) {
-	of := cmp.Or(s.process, in.leader)
-	c := in.clockOf(of)
-	from, to := c.window(in.Run.Process(of), in.end)
-	d = deadline{supply: s, minutes: c.minutes, left: math.Inf(1), time: math.Inf(1)}
+	of := cmp.Or(s.process, in.Leader)
+	c := in.ClockOf(of)
+	from, to := c.Window(in.Run.Process(of), in.End)
+	d = deadline{supply: s, minutes: c.Minutes, left: math.Inf(1), time: math.Inf(1)}
 	limit, limited := s.limit.Get()
 	d.gone = limited && s.use.Values[s.use.Peak()] > s.use.Values[0] && in.endedBy(s)
-	if c.minutes && to-from < int64(leastLifeHeap) {
+	if c.Minutes && to-from < int64(leastLifeHeap) {
 		return d, d.gone
 	}
-	t := usage.TrendOf(usage.Binned(s.use.Times, s.use.Values, from, to, usage.MostBins, c.at), usage.Noise{}, s.least)
+	t := usage.TrendOf(usage.Binned(s.use.Times, s.use.Values, from, to, usage.MostBins, c.At), usage.Noise{}, s.least)
 	if !t.Steady {
 		return d, d.gone
 	}
 	d.slope, d.half = t.Slope, t.Half
 	if limited {
 		d.left = math.Max(float64(limit-s.used), 0) / t.Slope
-		d.time = d.left * float64(to-from) / math.Max(c.at(to)-c.at(from), 1e-9)
+		d.time = d.left * float64(to-from) / math.Max(c.At(to)-c.At(from), 1e-9)
 	}
 	if d.gone {
 		d.left, d.time = 0, 0
@@ -198,9 +198,9 @@ func (in *Input) memoryDeadline(r *report.Report) (d deadline, ok bool) {
 	shares, source, _ := in.ofTheWhole(r, worst)
 	d = deadline{slope: sumOf(shares), minutes: worst.minutes, memory: true}
 	left, ok := in.left(shares, source)
-	c := in.clockOf(worst.process)
-	from, to := c.window(in.Run.Process(worst.process), in.end)
-	d.left, d.time = left.turns, left.turns*float64(to-from)/math.Max(c.at(to)-c.at(from), 1e-9)
+	c := in.ClockOf(worst.process)
+	from, to := c.Window(in.Run.Process(worst.process), in.End)
+	d.left, d.time = left.turns, left.turns*float64(to-from)/math.Max(c.At(to)-c.At(from), 1e-9)
 	return d, ok
 }
 
@@ -212,7 +212,7 @@ func (in *Input) soon(d *deadline) bool {
 // turns are the steps of the run, or its minutes.
 func (in *Input) turns(minutes bool) float64 {
 	if minutes {
-		return float64(in.end-in.start) / 60e9
+		return float64(in.End-in.Start) / 60e9
 	}
 	return float64(in.Run.StepCount())
 }
@@ -283,7 +283,7 @@ func (d *deadline) title() string {
 func (in *Input) supplyWords(d *deadline) string {
 	whose := cmp.Or(d.whose, "the run's processes together")
 	if d.process != 0 {
-		whose = in.processName(d.process)
+		whose = in.ProcessName(d.process)
 	}
 	var b strings.Builder
 	if d.slope > 0 {

@@ -3,8 +3,6 @@ package analyze
 import (
 	"fmt"
 	"math"
-	"sort"
-	"time"
 
 	"hightide/internal/mem"
 	"hightide/internal/report"
@@ -18,56 +16,6 @@ const (
 	leastHoles = 128 * mem.MiB
 	holesShare = 5 // a fifth
 )
-
-// countNear is how long after a moment a count may be that says what was so then.
-const countNear = int64(2 * time.Second)
-
-// holesAt is what lay free and resident inside malloc's arenas at a moment, by the last count before it; absent
-// where there was none. Blocks may have come into the holes since. So of the next count, where as much was resident,
-// the smaller counts.
-func (in *Input) holesAt(process uint32, at int64) mem.Optional {
-	free := in.find(process, mem.SeriesMallocFree)
-	if free == nil {
-		return mem.Optional{}
-	}
-	after := sort.Search(len(free.Times), func(i int) bool { return free.Times[i] > at })
-	if after == 0 {
-		return mem.Optional{}
-	}
-	least := in.freeResident(process, free.Times[after-1], free.Values[after-1])
-	if after < len(free.Times) && free.Times[after]-at <= countNear {
-		then, _ := in.rssAt(process, at)
-		if next, ok := in.rssAfter(process, free.Times[after]); ok && next >= then-then/holdsStill {
-			least = min(least, in.freeResident(process, free.Times[after], free.Values[after]))
-		}
-	}
-	return mem.Some(least)
-}
-
-// rssAfter is the first reading of a process' RSS that is not older.
-func (in *Input) rssAfter(process uint32, at int64) (int64, bool) {
-	s := in.find(process, mem.SeriesRSS)
-	if s == nil {
-		return 0, false
-	}
-	i := sort.Search(len(s.Times), func(i int) bool { return s.Times[i] >= at })
-	if i == len(s.Times) {
-		return 0, false
-	}
-	return s.Values[i], true
-}
-
-// holdsStill is the part of the resident set by which it may fall and be as it was.
-const holdsStill = 50
-
-// freeResident is how much of the free bytes of a count was resident.
-func (in *Input) freeResident(process uint32, t, free int64) int64 {
-	resident := in.find(process, mem.SeriesMallocResident)
-	if resident == nil {
-		return free
-	}
-	return min(free, resident.At(t).Or(free))
-}
 
 // againstHoles is what was tried, on bench/truth/figures/holes_torch.py: the peaks are in bench/README.md. There the
 // main arena has the holes, between blocks of 1 MiB.
@@ -84,7 +32,7 @@ const againstThreads = "Try MALLOC_ARENA_MAX=1 in the environment: all threads t
 
 // holesAdvice follows from whose arenas have the holes.
 func (in *Input) holesAdvice(process uint32, at, free int64) string {
-	if threads := in.find(process, mem.SeriesMallocThreads); threads != nil && threads.At(at).Or(0) > free/2 {
+	if threads := in.Find(process, mem.SeriesMallocThreads); threads != nil && threads.At(at).Or(0) > free/2 {
 		return againstThreads
 	}
 	return againstHoles
@@ -104,7 +52,7 @@ func highestBefore(s *mem.Series, end int64) (top int, ok bool) {
 // holes: a large part of a process' peak is free memory that the C library's malloc keeps.
 func holes(in *Input, r *report.Report) {
 	for _, p := range in.Run.Processes {
-		rss := in.find(p.ID, mem.SeriesRSS)
+		rss := in.Find(p.ID, mem.SeriesRSS)
 		if rss == nil {
 			continue
 		}
@@ -113,9 +61,9 @@ func holes(in *Input, r *report.Report) {
 			continue
 		}
 		peak := rss.Values[top]
-		free := in.holesAt(p.ID, rss.Times[top]).Or(0)
+		free := in.HolesAt(p.ID, rss.Times[top]).Or(0)
 		// the two are counted at different moments: as the table of the peak has it
-		if heap, ok := in.heapAt(p.ID, rss.Times[top], peak); ok {
+		if heap, ok := in.HeapAt(p.ID, rss.Times[top], peak); ok {
 			free = min(free, max(peak-int64(heap.Live), 0))
 		}
 		if mem.Bytes(free) < leastHoles || free < peak/holesShare {
@@ -126,7 +74,7 @@ func holes(in *Input, r *report.Report) {
 			Title: fmt.Sprintf("%v of the peak are holes in malloc's arenas", mem.Bytes(free)),
 			Text: fmt.Sprintf("When %s had %v resident, %v of it (%d %%, estimated) lay free inside the arenas of the C "+
 				"library's malloc, between blocks in use. No line holds that memory, and the kernel does not get it back.",
-				in.processName(p.ID), mem.Bytes(peak), mem.Bytes(free), free*100/peak),
+				in.ProcessName(p.ID), mem.Bytes(peak), mem.Bytes(free), free*100/peak),
 			Advice: in.holesAdvice(p.ID, rss.Times[top], free),
 		})
 	}

@@ -57,8 +57,8 @@ func outOfMemory(in *Input, r *report.Report) {
 	for _, process := range slices.Sorted(maps.Keys(in.failed)) {
 		r.Findings = append(r.Findings, in.failed[process].Tell())
 	}
-	kills := in.lastOf(0, mem.SeriesCgroupOOMKill).Or(0)
-	if s := in.find(0, mem.SeriesCgroupOOMKill); s != nil {
+	kills := in.LastOf(0, mem.SeriesCgroupOOMKill).Or(0)
+	if s := in.Find(0, mem.SeriesCgroupOOMKill); s != nil {
 		kills -= s.Values[0]
 	}
 	for _, e := range in.Run.Events {
@@ -94,30 +94,30 @@ func (a *again) text() string {
 // raised is a shortage as the program's own error told of it.
 func (in *Input) raised(e mem.Event) *trace.Shortage {
 	source, s := cmp.Or(e.Facts["source"], "the program"), &trace.Shortage{}
-	s.Severity, s.Process, s.Bytes, s.Label, s.Title = report.Critical, e.Process, e.Bytes, in.label(),
+	s.Severity, s.Process, s.Bytes, s.Label, s.Title = report.Critical, e.Process, e.Bytes, in.Label(),
 		"Out of memory: "+source
 	if bytes, ok := e.Bytes.Get(); ok {
 		s.Title = fmt.Sprintf("Out of memory: %s could not get %v", source, mem.Bytes(bytes))
 	}
 	if stack, err := strconv.ParseUint(e.Facts["stack"], 10, 32); err == nil && e.Where == nil {
-		e.Where = &in.names.Of(uint32(stack)).Location
+		e.Where = &in.Names.Of(uint32(stack)).Location
 	}
 	s.Advice = in.lessMemory(&e)
 	s.Told = s.Title
 	if e.Where != nil && e.Where.File != "" {
 		s.At = *e.Where
 		s.Told += " at " + mem.LineName(s.At)
-		if quoted := in.source(s.At); quoted != "" {
+		if quoted := in.Source(s.At); quoted != "" {
 			s.Told += fmt.Sprintf(" (`%s`)", quoted)
 		}
 	}
 	if step, ok := e.Step.Get(); ok {
 		s.Told += fmt.Sprintf(", in step %d", step+1)
 	}
-	if s.Phase, _ = in.phaseAt(e.Process, e.Time); s.Phase != "" {
+	if s.Phase, _ = in.PhaseAt(e.Process, e.Time); s.Phase != "" {
 		s.Told += ", in " + string(s.Phase)
 	}
-	s.Told += fmt.Sprintf(", %s after %s", report.Duration(in.since(e.Time)), in.beginning())
+	s.Told += fmt.Sprintf(", %s after %s", report.Duration(in.Since(e.Time)), in.Beginning())
 	switch {
 	case source == "malloc":
 		s.Severity, s.After = report.Warning, " The program went on: it caught the error, or asked for less."
@@ -174,7 +174,7 @@ func (in *Input) killFinding(what string, process uint32, where *mem.Location) r
 
 // hostLimit is how much the job may take: the control group's limit, else the machine's memory.
 func (in *Input) hostLimit() mem.Optional {
-	limit := in.lastOf(0, mem.SeriesCgroupLimit)
+	limit := in.LastOf(0, mem.SeriesCgroupLimit)
 	if !limit.Known() {
 		limit = in.Run.Info.Host.Limit
 	}

@@ -24,7 +24,7 @@ func phases(in *Input, r *report.Report) {
 		Name: "phases", Title: "Phases",
 		Note: phasesNote + in.observedSteps(),
 		Columns: append([]report.Column{report.TextColumn("phase", "phase"), report.TextColumn("process", "process"),
-			report.ShareColumn("share", "share"), report.CountColumn("process_id", "")}, stayColumns(in.label())...),
+			report.ShareColumn("share", "share"), report.CountColumn("process_id", "")}, stayColumns(in.Label())...),
 	}
 	ofDevice, several := "", in.severalSteppers()
 	shared := []mem.Phase{mem.PhaseData, mem.PhaseForward, mem.PhaseBackward, mem.PhaseOptimizer}
@@ -52,7 +52,7 @@ func phases(in *Input, r *report.Report) {
 		if slices.Contains(shared, s.Phase) && whole[s.Process] > 0 {
 			share = mem.Some(int64(math.Round(float64(s.Total) * 1000 / float64(whole[s.Process]))))
 		}
-		t.Add(append([]any{name, in.whose(s.Process, several), share, s.Process}, stayCells(s)...)...)
+		t.Add(append([]any{name, in.Whose(s.Process, several), share, s.Process}, stayCells(s)...)...)
 		if len(t.Rows) == 40 {
 			break
 		}
@@ -77,7 +77,7 @@ func (in *Input) observedSteps() string {
 	}
 	text := fmt.Sprintf(" %s of the %s steps were observed in full: \"observed\" and \"time\" count those alone.",
 		report.Count(int64(observed)), report.Count(int64(all)))
-	if took, ok := in.stepTime(in.leader).Get(); ok && took <= shortStep {
+	if took, ok := in.StepTime(in.Leader).Get(); ok && took <= shortStep {
 		text += " They are an even selection, as steps are short here."
 	}
 	return text
@@ -151,8 +151,8 @@ func modules(in *Input, r *report.Report) {
 		Note: "The root module's direct children, during their forward pass." + in.observedSteps(),
 		Columns: append([]report.Column{report.TextColumn("module", "module"), report.TextColumn("class", "class"),
 			report.TextColumn("process", "process"),
-			report.BytesColumn("parameters", "parameters", in.label()), report.BytesColumn("buffers", "buffers", in.label()),
-			report.CountColumn("process_id", "")}, stayColumns(in.label())...),
+			report.BytesColumn("parameters", "parameters", in.Label()), report.BytesColumn("buffers", "buffers", in.Label()),
+			report.CountColumn("process_id", "")}, stayColumns(in.Label())...),
 	}
 	type key struct {
 		process uint32
@@ -165,7 +165,7 @@ func modules(in *Input, r *report.Report) {
 		}
 	}
 	for _, m := range in.Run.Modules {
-		row := []any{cmp.Or(m.Name, "(root)"), m.Class, in.whose(m.Process, several), m.Parameters, m.Buffers, m.Process}
+		row := []any{cmp.Or(m.Name, "(root)"), m.Class, in.Whose(m.Process, several), m.Parameters, m.Buffers, m.Process}
 		if s := stats[key{m.Process, m.Name}]; s != nil {
 			row = append(row, stayCells(s)...)
 		}

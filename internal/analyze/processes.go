@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 
+	"hightide/internal/analyze/facts"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 )
@@ -16,7 +18,7 @@ func processes(in *Input, r *report.Report) {
 	all := slices.Clone(in.Run.Processes)
 	high := map[uint32]int64{}
 	for _, p := range all {
-		high[p.ID] = in.processPeak(p).Or(-1)
+		high[p.ID] = in.ProcessPeak(p).Or(-1)
 	}
 	slices.SortStableFunc(all, func(a, b *mem.Process) int { return cmp.Compare(high[b.ID], high[a.ID]) })
 	t := report.Table{
@@ -27,61 +29,25 @@ func processes(in *Input, r *report.Report) {
 			report.BytesColumn("rss", "peak RSS", mem.Measured),
 			report.BytesColumn("pss", "peak PSS", mem.Measured), report.BytesColumn("uss", "peak USS", mem.Measured),
 			report.BytesColumn("heap", "peak heap", mem.Sampled), report.BytesColumn("swap", "peak swap", mem.Measured),
-			report.BytesColumn("allocated", "peak allocated", in.label()),
+			report.BytesColumn("allocated", "peak allocated", in.Label()),
 			report.TimeColumn("cpu", "CPU"), report.CountColumn("threads", "threads"), report.TimeColumn("life", "life"),
 			report.TextColumn("exit", "exit"), report.TextColumn("command", "command")},
 	}
 	for _, p := range all[:min(len(all), processesShown)] {
-		peak, rss := in.processPeak(p), in.find(p.ID, mem.SeriesRSS)
-		seldom := func(name mem.Quantity) mem.Optional { return readNearPeak(in.find(p.ID, name), rss, peak) }
-		t.Add(role(p), itoa(int64(p.PID)), peak, seldom(mem.SeriesPSS), seldom(mem.SeriesUSS), in.heapPeak(p.ID),
-			nonZero(in.maxOf(p.ID, mem.SeriesSwap)), in.allocatedBy(p.ID),
-			in.lastOf(p.ID, mem.SeriesCPU), in.maxOf(p.ID, mem.SeriesThreads), max(p.End.Or(in.end)-p.Start, 0),
+		peak, rss := in.ProcessPeak(p), in.Find(p.ID, mem.SeriesRSS)
+		seldom := func(name mem.Quantity) mem.Optional { return readNearPeak(in.Find(p.ID, name), rss, peak) }
+		t.Add(role(p), itoa(int64(p.PID)), peak, seldom(mem.SeriesPSS), seldom(mem.SeriesUSS), in.HeapPeak(p.ID),
+			facts.NonZero(in.MaxOf(p.ID, mem.SeriesSwap)), in.AllocatedBy(p.ID),
+			in.LastOf(p.ID, mem.SeriesCPU), in.MaxOf(p.ID, mem.SeriesThreads), max(p.End.Or(in.End)-p.Start, 0),
 			ending(p), commandLine(p.Command))
 	}
-	if in.attached() {
+	if in.Attached() {
 		t.Note += " Of a process that ran before, life is from the beginning of the recording."
 	}
 	if left := len(all) - processesShown; left > 0 {
 		t.Note += fmt.Sprintf(" The %d that took most; %d more are left out.", processesShown, left)
 	}
 	r.AddTable(t)
-}
-
-// allocatedBy is what a process allocated on its devices, each at its peak: as the process itself said at the end
-// of an imagined run, else the highest sample. A process that used no device has none.
-func (in *Input) allocatedBy(process uint32) mem.Optional {
-	return in.peakOnDevices(process, mem.SeriesAllocated, func(p mem.DevicePeak) mem.Optional { return p.Allocated })
-}
-
-// peakOnDevices sums the peaks of a quantity over the devices of a process.
-func (in *Input) peakOnDevices(process uint32, name mem.Quantity,
-	imagined func(mem.DevicePeak) mem.Optional) mem.Optional {
-	peaks := map[string]mem.Optional{}
-	for _, s := range in.Run.Series {
-		if s.Process == process && s.Name == name && len(s.Values) > 0 {
-			peaks[s.Device] = mem.Some(peaks[s.Device].Or(0) + s.Values[s.Peak()]) // each framework's allocator has its own
-		}
-	}
-	for _, p := range in.Run.Imagined.Peaks {
-		if p.Process == process {
-			peak := peaks[p.Device]
-			peak.Raise(imagined(p))
-			peaks[p.Device] = peak
-		}
-	}
-	var sum mem.Optional
-	for _, peak := range peaks {
-		sum = sum.Plus(peak)
-	}
-	return nonZero(sum)
-}
-
-// processPeak is the highest RSS of a process: of the samples, and the kernel's own mark.
-func (in *Input) processPeak(p *mem.Process) mem.Optional {
-	high := p.MaxRSS
-	high.Raise(in.maxOf(p.ID, mem.SeriesRSS))
-	return high
 }
 
 // readNearPeak is the highest of readings that are taken seldom, absent where the RSS was then so much
@@ -95,14 +61,6 @@ func readNearPeak(readings, rss *mem.Series, peak mem.Optional) mem.Optional {
 		return mem.Optional{}
 	}
 	return mem.Some(readings.Values[highest])
-}
-
-// nonZero leaves out a zero that says nothing.
-func nonZero(o mem.Optional) mem.Optional {
-	if o.Or(0) == 0 {
-		return mem.Optional{}
-	}
-	return o
 }
 
 func role(p *mem.Process) string {
@@ -130,3 +88,5 @@ func commandLine(command []string) string {
 	}
 	return line
 }
+
+func itoa(n int64) string { return strconv.FormatInt(n, 10) }

@@ -34,15 +34,15 @@ func programs(in *Input, r *report.Report) {
 			"temporaries, less the outputs that lie in donated arguments. Functions that need less than 1.00 MiB are left out.",
 		Columns: []report.Column{report.TextColumn("function", "function"), report.TextColumn("line", "line"),
 			report.CountColumn("count", "programs"),
-			report.BytesColumn("needs", "needs", in.label()), report.BytesColumn("temp_bytes", "temporaries", in.label()),
-			report.BytesColumn("argument_bytes", "arguments", in.label()),
-			report.BytesColumn("output_bytes", "outputs", in.label()),
-			report.BytesColumn("alias_bytes", "in donated", in.label()),
-			report.BytesColumn("code_bytes", "code of all", in.label()),
+			report.BytesColumn("needs", "needs", in.Label()), report.BytesColumn("temp_bytes", "temporaries", in.Label()),
+			report.BytesColumn("argument_bytes", "arguments", in.Label()),
+			report.BytesColumn("output_bytes", "outputs", in.Label()),
+			report.BytesColumn("alias_bytes", "in donated", in.Label()),
+			report.BytesColumn("code_bytes", "code of all", in.Label()),
 			report.TextColumn("device", "device"), report.TextColumn("arguments", "")},
 	}
 	for _, p := range all[:min(len(all), programRows)] {
-		t.Add(p.where.Function, in.names.Search([]mem.Location{p.where}).Name, p.count, p.needs, p.temp, p.argument,
+		t.Add(p.where.Function, in.Names.Search([]mem.Location{p.where}).Name, p.count, p.needs, p.temp, p.argument,
 			p.output, p.alias, p.code, p.device, p.arguments)
 	}
 	r.AddTable(t)
@@ -108,8 +108,8 @@ func (in *Input) donation(e mem.Event) report.Finding {
 		Text: fmt.Sprintf("The old and the new are both held while %s runs. It takes %s (%s, %s) of the same shapes and "+
 			"types as outputs, which were let go of as the result came. That was seen at the call that compiled it: nothing "+
 			"but the result's assignment ran between (%s). Donated, it needs up to %v less.",
-			function, arrays, cmp.Or(argument, "argument without a name"), e.Facts["device"], in.label(), bytes),
-		Advice: advice, Process: e.Process, File: e.Where.File, Line: e.Where.Line, Bytes: e.Bytes, Label: in.label(),
+			function, arrays, cmp.Or(argument, "argument without a name"), e.Facts["device"], in.Label(), bytes),
+		Advice: advice, Process: e.Process, File: e.Where.File, Line: e.Where.Line, Bytes: e.Bytes, Label: in.Label(),
 	}
 }
 

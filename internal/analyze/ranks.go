@@ -53,7 +53,7 @@ func ranks(in *Input, r *report.Report) {
 			report.TimeColumn("work", "work / step"), report.TimeColumn("behind", "behind / step"),
 			report.TimeColumn("waiting", "waits / step"), report.BytesColumn("rss", "peak RSS", mem.Measured),
 			report.BytesColumn("load", "loading", mem.Measured),
-			report.BytesColumn("allocated", "peak allocated", in.label())},
+			report.BytesColumn("allocated", "peak allocated", in.Label())},
 	}
 	for _, k := range all[:min(len(all), processesShown)] {
 		t.Add(itoa(k.number), itoa(int64(k.PID)), int64(in.Run.Totals[k.ID].Steps), k.step, k.work, k.behind, k.waiting,
@@ -65,7 +65,7 @@ func ranks(in *Input, r *report.Report) {
 		in.straggler(r, all)
 	}
 	in.imbalance(r, all, "host memory", report.AspectHost, func(k *rank) mem.Optional { return k.host }, mem.Measured)
-	in.imbalance(r, all, "device memory", report.AspectDevice, func(k *rank) mem.Optional { return k.device }, in.label())
+	in.imbalance(r, all, "device memory", report.AspectDevice, func(k *rank) mem.Optional { return k.device }, in.Label())
 	in.firstCause(r, all)
 	in.side(r, all)
 }
@@ -75,11 +75,11 @@ func (in *Input) ranks() (all []*rank) {
 	for _, p := range in.Run.Processes {
 		number, ok := p.Rank.Get()
 		failed := in.failedAt(p)
-		if !ok || p.Role == "dataloader" || len(in.steps[p.ID]) == 0 && !failed.Known() {
+		if !ok || p.Role == "dataloader" || len(in.Steps[p.ID]) == 0 && !failed.Known() {
 			continue
 		}
-		k := &rank{Process: p, number: number, step: in.stepTime(p.ID), host: in.processPeak(p),
-			device: in.allocatedBy(p.ID), failed: failed}
+		k := &rank{Process: p, number: number, step: in.StepTime(p.ID), host: in.ProcessPeak(p),
+			device: in.AllocatedBy(p.ID), failed: failed}
 		k.load, k.rest = in.loadOf(p.ID)
 		all = append(all, k)
 	}
@@ -129,7 +129,7 @@ func workOf(own map[uint64]float64) (work, half mem.Optional) {
 
 // loadOf is the highest RSS of a process up to the end of its first step, and the middle one of its later steps.
 func (in *Input) loadOf(process uint32) (load, rest mem.Optional) {
-	steps, rss := in.steps[process], in.find(process, mem.SeriesRSS)
+	steps, rss := in.Steps[process], in.Find(process, mem.SeriesRSS)
 	if len(steps) < 2 || rss == nil {
 		return mem.Optional{}, mem.Optional{}
 	}
@@ -310,11 +310,11 @@ func (in *Input) side(r *report.Report, all []*rank) {
 	for _, k := range all {
 		row := report.Rank{Process: k.ID, Rank: k.number, Steps: in.Run.Totals[k.ID].Steps, RSS: k.host, Loading: k.load,
 			Allocated:   k.device,
-			Reserved:    in.peakOnDevices(k.ID, mem.SeriesReserved, func(p mem.DevicePeak) mem.Optional { return p.Reserved }),
-			Device:      in.maxOf(k.ID, mem.SeriesDeviceProcess),
-			DeviceLabel: in.label()}
+			Reserved:    in.PeakOnDevices(k.ID, mem.SeriesReserved, func(p mem.DevicePeak) mem.Optional { return p.Reserved }),
+			Device:      in.MaxOf(k.ID, mem.SeriesDeviceProcess),
+			DeviceLabel: in.Label()}
 		if at, ok := k.failed.Get(); ok {
-			row.Failed = mem.Some(in.since(at))
+			row.Failed = mem.Some(in.Since(at))
 		}
 		if r.Imagined == nil { // else no kernel ran, so times say nothing
 			row.Step, row.Work, row.WorkError = k.step, k.work, k.workHalf
@@ -331,7 +331,7 @@ func (in *Input) side(r *report.Report, all []*rank) {
 
 // growthOf is what a process keeps with each step: 0 where that was looked for and is not there.
 func (in *Input) growthOf(process uint32, source string) (slope, half mem.Optional) {
-	if in.clockOf(process).minutes || !slices.Contains(in.tested[process], source) {
+	if in.ClockOf(process).Minutes || !slices.Contains(in.tested[process], source) {
 		return
 	}
 	for _, t := range in.totals {

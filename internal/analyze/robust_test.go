@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"hightide/internal/analyze/facts"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 )
@@ -56,7 +57,7 @@ func nonsense(rng *rand.Rand) *mem.Run {
 			return mem.Process{ID: id(), Parent: id(), Role: "dataloader", Start: number(rng), End: some(), MaxRSS: some(),
 				Facts: map[string]string{"heap_mean_bytes": "-1"}}
 		case 1:
-			return mem.SeriesDef{ID: id() + 1, Process: id(), Name: curveNames[rng.IntN(len(curveNames))].name,
+			return mem.SeriesDef{ID: id() + 1, Process: id(), Name: facts.CurveNames[rng.IntN(len(facts.CurveNames))].Name,
 				Unit: mem.UnitBytes}
 		case 2:
 			n := rng.IntN(60)

@@ -33,8 +33,8 @@ func (in *Input) among(g *growing) (said string) {
 	case devices > 1:
 		said = fmt.Sprintf(" %s %d devices; the figures are their sum%s.", g.alike("on"), devices, g.most(in))
 	}
-	if processes == 1 && g.process != in.leader && len(g.lines) > 0 {
-		said += fmt.Sprintf(" It is in %s.", in.processName(g.process))
+	if processes == 1 && g.process != in.Leader && len(g.lines) > 0 {
+		said += fmt.Sprintf(" It is in %s.", in.ProcessName(g.process))
 	}
 	return said
 }
@@ -54,7 +54,7 @@ func (g *growing) most(in *Input) string {
 	if least.slope >= 0.9*most.slope {
 		return ""
 	}
-	where := "in " + in.processName(most.process)
+	where := "in " + in.ProcessName(most.process)
 	if processes, _ := g.among(); processes == 1 {
 		where = "on " + most.device
 	}
@@ -196,14 +196,14 @@ func (in *Input) deviceRoom(device string) mem.Optional {
 
 // hostRoom is what was left of the host's memory, and of what: of the machine's, or of the limit of the control group.
 func (in *Input) hostRoom() (room mem.Optional, of string) {
-	if s := in.find(0, mem.SeriesSystemAvailable); s != nil {
+	if s := in.Find(0, mem.SeriesSystemAvailable); s != nil {
 		low := s.Values[0]
 		for _, v := range s.Values {
 			low = min(low, v)
 		}
 		room, of = mem.Some(low), "of the machine's memory"
 	}
-	limit, limited := in.lastOf(0, mem.SeriesCgroupLimit).Get()
+	limit, limited := in.LastOf(0, mem.SeriesCgroupLimit).Get()
 	if high, used := in.groupKeeps().Get(); limited && used && limit-high < room.Or(math.MaxInt64) {
 		room, of = mem.Some(max(limit-high, 0)), fmt.Sprintf("of the control group's %v", mem.Bytes(limit))
 	}
@@ -213,7 +213,7 @@ func (in *Input) hostRoom() (room mem.Optional, of string) {
 // groupKeeps is the most that the control group was charged with and that the kernel cannot take back: without pages
 // of files.
 func (in *Input) groupKeeps() (most mem.Optional) {
-	used, file := in.find(0, mem.SeriesCgroupUsed), in.find(0, mem.SeriesCgroupFile)
+	used, file := in.Find(0, mem.SeriesCgroupUsed), in.Find(0, mem.SeriesCgroupFile)
 	if used == nil {
 		return most
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"hightide/internal/analyze/facts"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 	"hightide/internal/usage"
@@ -29,13 +30,13 @@ func shapes(in *Input, r *report.Report) {
 			report.TextColumn("changes", "changes"), report.TextColumn("label", "label")},
 	}
 	for _, s := range in.shaped() {
-		times, values := in.whileWorking(cmp.Or(s.Process, in.leader), s.Times, s.Values)
+		times, values := in.whileWorking(cmp.Or(s.Process, in.Leader), s.Times, s.Values)
 		shape := usage.ShapeOf(times, values)
 		if shape.Kind == "" || len(t.Rows) >= shapesShown {
 			continue
 		}
 		sorted := slices.Sorted(slices.Values(values))
-		t.Add(in.curveName(s), shape.Kind, nonZero(mem.Some(shape.Period)), sorted[0], sorted[len(sorted)/2],
+		t.Add(in.curveName(s), shape.Kind, facts.NonZero(mem.Some(shape.Period)), sorted[0], sorted[len(sorted)/2],
 			sorted[len(sorted)-1], in.changes(shape), string(s.Label))
 	}
 	r.AddTable(t)
@@ -43,7 +44,7 @@ func shapes(in *Input, r *report.Report) {
 
 // shapeSpan says what part of a run the patterns are of.
 func (in *Input) shapeSpan() string {
-	if in.clockOf(in.leader).minutes {
+	if in.ClockOf(in.Leader).Minutes {
 		return "From the beginning to the end."
 	}
 	return "From the end of the first step to that of the last."
@@ -52,7 +53,7 @@ func (in *Input) shapeSpan() string {
 // whileWorking cuts a curve to the time in which a process worked: what it loads before its first step and gives back
 // at its end is no pattern of its work.
 func (in *Input) whileWorking(process uint32, times, values []int64) ([]int64, []int64) {
-	from, to := in.clockOf(process).window(in.Run.Process(process), in.end)
+	from, to := in.ClockOf(process).Window(in.Run.Process(process), in.End)
 	first, _ := slices.BinarySearch(times, from)
 	beyond, _ := slices.BinarySearch(times, to+1)
 	beyond = max(first, beyond)
@@ -66,11 +67,11 @@ func (in *Input) shaped() (all []*mem.Series) {
 		case mem.SeriesTreePSS, mem.SeriesTreeRSS, mem.SeriesDeviceUsed:
 			all = append(all, s)
 		case mem.SeriesRSSFile:
-			if _, _, rose := in.filesRose(s.Process); rose && s.Process == in.leader {
+			if _, _, rose := in.filesRose(s.Process); rose && s.Process == in.Leader {
 				all = append(all, s)
 			}
 		case mem.SeriesHeapLive, mem.SeriesAllocated, mem.SeriesReserved:
-			if s.Process == in.leader {
+			if s.Process == in.Leader {
 				all = append(all, s)
 			}
 		}
@@ -80,9 +81,9 @@ func (in *Input) shaped() (all []*mem.Series) {
 
 // curveName is what a curve is of, and of whom where that is not the whole run.
 func (in *Input) curveName(s *mem.Series) string {
-	name := cmp.Or(knownTitle(s.Name), string(s.Name))
+	name := cmp.Or(facts.KnownTitle(s.Name), string(s.Name))
 	if s.Process != 0 {
-		name += " of " + in.processName(s.Process)
+		name += " of " + in.ProcessName(s.Process)
 	}
 	if s.Device != "" {
 		name += " on " + s.Device
@@ -106,7 +107,7 @@ func (in *Input) changes(s usage.Shape) string {
 	slices.SortFunc(all, func(a, b change) int { return int(a.at - b.at) })
 	var texts []string
 	for _, c := range all {
-		texts = append(texts, fmt.Sprintf("%s: %v to %v", report.Duration(in.since(c.at)), c.from, c.to))
+		texts = append(texts, fmt.Sprintf("%s: %v to %v", report.Duration(in.Since(c.at)), c.from, c.to))
 	}
 	if left > 0 {
 		texts = append(texts, fmt.Sprintf("%d smaller ones", left))
@@ -117,14 +118,14 @@ func (in *Input) changes(s usage.Shape) string {
 // shapeNote is of the memory that the process which matters has at the ends of its steps; without steps, of all its
 // samples. Mapped files whose pages the kernel can take back are left out, as of its growth.
 func (in *Input) shapeNote(r *report.Report) {
-	times, values, at := in.atSteps(in.leader)
-	of := "RSS of " + in.processName(in.leader)
-	if _, _, rose := in.filesRose(in.leader); rose { // which are read with the samples, not at the ends of steps
-		s := in.find(in.leader, mem.SeriesRSS)
+	times, values, at := in.atSteps(in.Leader)
+	of := "RSS of " + in.ProcessName(in.Leader)
+	if _, _, rose := in.filesRose(in.Leader); rose { // which are read with the samples, not at the ends of steps
+		s := in.Find(in.Leader, mem.SeriesRSS)
 		times, values, at = s.Times, s.Values, "over time"
 		of += ", without mapped files,"
 	}
-	times, values = in.whileWorking(in.leader, times, in.notTakenBack(in.leader, levels{times, values}))
+	times, values = in.whileWorking(in.Leader, times, in.notTakenBack(in.Leader, levels{times, values}))
 	if text := in.shapeText(usage.ShapeOf(times, values)); text != "" {
 		r.AddNote("Pattern of the " + of + " " + at + ": " + text + " (measured).")
 	}
@@ -132,7 +133,7 @@ func (in *Input) shapeNote(r *report.Report) {
 
 // atSteps is the RSS of a process at the ends of its steps, or at all times.
 func (in *Input) atSteps(process uint32) (times, values []int64, at string) {
-	for _, s := range in.steps[process] {
+	for _, s := range in.Steps[process] {
 		if v, ok := s.RSS.Get(); ok {
 			times, values = append(times, s.Time), append(values, v)
 		}
@@ -140,7 +141,7 @@ func (in *Input) atSteps(process uint32) (times, values []int64, at string) {
 	if len(times) > 0 {
 		return times, values, "at the end of each step"
 	}
-	if s := in.find(process, mem.SeriesRSS); s != nil {
+	if s := in.Find(process, mem.SeriesRSS); s != nil {
 		return s.Times, s.Values, "over time"
 	}
 	return nil, nil, ""
@@ -151,7 +152,7 @@ func (in *Input) shapeText(s usage.Shape) string {
 	case usage.Steady:
 		return "steady after warm-up"
 	case usage.WarmUp:
-		return "a rise until " + report.Duration(in.since(s.At)) + " after the start, then steady"
+		return "a rise until " + report.Duration(in.Since(s.At)) + " after the start, then steady"
 	case usage.SawTooth:
 		if s.Period > 0 {
 			return "a saw-tooth: it fills and is given back about every " + report.Duration(s.Period)
@@ -160,9 +161,9 @@ func (in *Input) shapeText(s usage.Shape) string {
 	case usage.Spikes:
 		if s.Times > 1 {
 			return fmt.Sprintf("flat but for %d spikes, %s together: that at %s decides the peak", s.Times,
-				report.Duration(s.Lasts), report.Duration(in.since(s.At)))
+				report.Duration(s.Lasts), report.Duration(in.Since(s.At)))
 		}
-		return "flat but for a spike: " + report.Duration(s.Lasts) + " at " + report.Duration(in.since(s.At)) +
+		return "flat but for a spike: " + report.Duration(s.Lasts) + " at " + report.Duration(in.Since(s.At)) +
 			" decide the peak"
 	case usage.Staircase:
 		return fmt.Sprintf("a staircase: it rises %d times and stays there", len(s.Levels)-1)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"hightide/internal/analyze/facts"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 	"hightide/internal/usage"
@@ -28,12 +29,12 @@ func sites(in *Input, r *report.Report) {
 	var all []holding
 	var total mem.Bytes
 	for _, p := range in.Run.Processes {
-		h := in.histories[p.ID]
+		h := in.Histories[p.ID]
 		if h == nil {
 			continue
 		}
 		total += h.Peak.Bytes
-		for _, g := range usage.Groups(in.names, h.AtPeak()) {
+		for _, g := range usage.Groups(in.Names, h.AtPeak()) {
 			all = append(all, holding{g, p.ID})
 		}
 	}
@@ -61,9 +62,9 @@ func sites(in *Input, r *report.Report) {
 			report.TextColumn("phase", "phase"), report.TextColumn("process", "process"), report.TextColumn("file", "file")},
 	}
 	several := in.severalHeaps()
-	if p := in.pssPeak; several && p.bytes > 0 && int64(total) > p.bytes+p.half {
+	if p := in.PSSPeak; several && p.Bytes > 0 && int64(total) > p.Bytes+p.Half {
 		t.Note += fmt.Sprintf(" Together they are more than the %v that the processes took at one moment: each process is "+
-			"shown at its own peak, and shared memory counts in each that maps it.", mem.Bytes(p.bytes))
+			"shown at its own peak, and shared memory counts in each that maps it.", mem.Bytes(p.Bytes))
 	}
 	for _, h := range all[:min(len(all), sitesShown)] {
 		share := int64(0)
@@ -71,7 +72,7 @@ func sites(in *Input, r *report.Report) {
 			share = int64(h.Bytes) * 1000 / int64(total)
 		}
 		t.Add(h.Site.Name, h.Site.Function, h.Bytes, usage.Half95(h.Variance, h.Bytes), share,
-			nonZero(mem.Some(int64(h.Absent))), h.Blocks, h.Phase, in.whose(h.process, several), h.Site.File)
+			facts.NonZero(mem.Some(int64(h.Absent))), h.Blocks, h.Phase, in.Whose(h.process, several), h.Site.File)
 	}
 	r.AddTable(t)
 	in.threadsOfJAX(r, all, total)

@@ -37,13 +37,13 @@ func userSpans(in *Input, r *report.Report) {
 	t := report.Table{
 		Name: "spans", Title: "Spans",
 		Columns: append([]report.Column{report.TextColumn("span", "span"), report.TextColumn("process", "process"),
-			report.CountColumn("process_id", "")}, stayColumns(in.label())...),
+			report.CountColumn("process_id", "")}, stayColumns(in.Label())...),
 	}
 	for _, s := range all[:min(len(all), spansShown)] {
 		if s.DevicePeak.Known() {
 			ofDevice = deviceNote
 		}
-		t.Add(append([]any{s.Name, in.whose(s.Process, several), s.Process}, stayCells(s)...)...)
+		t.Add(append([]any{s.Name, in.Whose(s.Process, several), s.Process}, stayCells(s)...)...)
 	}
 	t.Note = note + ofDevice
 	r.AddTable(t)
@@ -71,15 +71,15 @@ func (in *Input) spanLines(r *report.Report, several bool) {
 			report.TextColumn("file", "file"), report.CountColumn("number", ""), report.CountColumn("process_id", "")},
 	}
 	for _, rise := range in.spanRises() {
-		h := in.histories[rise.span.Process]
+		h := in.Histories[rise.span.Process]
 		shown := 0
-		for _, g := range usage.Groups(in.names, usage.Rise(h, rise.from, rise.to)) {
+		for _, g := range usage.Groups(in.Names, usage.Rise(h, rise.from, rise.to)) {
 			error := usage.Half95(g.Variance, g.Bytes)
 			if g.Bytes <= error || float64(g.Bytes) < leastSpanShare*float64(rise.bytes) || shown == spanLinesShown {
 				continue
 			}
 			shown++
-			t.Add(rise.span.Name, g.Site.Name, g.Site.Function, g.Bytes, error, in.whose(rise.span.Process, several),
+			t.Add(rise.span.Name, g.Site.Name, g.Site.Function, g.Bytes, error, in.Whose(rise.span.Process, several),
 				g.Site.File, g.Site.Line, rise.span.Process)
 		}
 	}
@@ -97,7 +97,7 @@ func (in *Input) spanRises() []spanRise {
 	best := map[key]int{}
 	var all []spanRise
 	for s := range in.Run.Spans.User() {
-		h := in.histories[s.Process]
+		h := in.Histories[s.Process]
 		if h == nil {
 			continue
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"hightide/internal/analyze/facts"
 	"hightide/internal/analyze/graph"
 	"hightide/internal/mem"
 	"hightide/internal/report"
@@ -19,7 +20,7 @@ const (
 func stacks(in *Input, r *report.Report) {
 	var all []report.StackSet
 	for _, p := range in.Run.Processes {
-		if h := in.histories[p.ID]; h != nil && h.Peak.Bytes > 0 {
+		if h := in.Histories[p.ID]; h != nil && h.Peak.Bytes > 0 {
 			all = append(all, in.stackSet(p, h))
 		}
 	}
@@ -28,10 +29,10 @@ func stacks(in *Input, r *report.Report) {
 }
 
 func (in *Input) stackSet(p *mem.Process, h *usage.History) report.StackSet {
-	tree := graph.New(in.names, report.StackSet{Name: "heap",
-		Subject: report.Subject{Process: p.ID, Of: in.processName(p.ID)}, Title: "Heap by call stack",
-		Time: mem.Some(in.since(h.Peak.Time)), Step: mem.Some(int64(h.Peak.Step)), Label: h.Label})
-	tree.Source = in.source
+	tree := graph.New(in.Names, report.StackSet{Name: "heap",
+		Subject: report.Subject{Process: p.ID, Of: in.ProcessName(p.ID)}, Title: "Heap by call stack",
+		Time: mem.Some(in.Since(h.Peak.Time)), Step: mem.Some(int64(h.Peak.Step)), Label: h.Label})
+	tree.Source = in.Source
 	var all mem.Tally[uint32, report.StackUse]
 	variance := 0.0
 	for _, u := range h.AtPeak() {
@@ -43,7 +44,7 @@ func (in *Input) stackSet(p *mem.Process, h *usage.History) report.StackSet {
 	if p.Bye.Known() { // what it frees after that, it kept to its end
 		reading += " before the program ended"
 	}
-	if end := h.MomentAt(p.Bye.Or(p.End.Or(in.end))); end > usage.Beginning {
+	if end := h.MomentAt(p.Bye.Or(p.End.Or(in.End))); end > usage.Beginning {
 		measures = report.HeapFlames
 		for _, u := range h.Held(end) {
 			use := all.At(u.Stack)
@@ -79,7 +80,7 @@ func HeapAt(run *mem.Run, process uint32, at int64, from mem.Optional) *report.S
 	began := run.Start()
 	moment := h.MomentAt(began + at)
 	set := report.StackSet{Name: "heap", Subject: report.Subject{Process: process,
-		Of: processName(run.Process(process))}, Title: "Heap at a moment, by call stack", Label: h.Label}
+		Of: facts.ProcessName(run.Process(process))}, Title: "Heap at a moment, by call stack", Label: h.Label}
 	if moment > usage.Beginning {
 		set.Time = mem.Some(max(h.TimeOf(moment)-began, 0))
 	}

@@ -25,14 +25,14 @@ const (
 // stoppedCauses finds what grew in the sampled heaps and came to rest before the end, the largest first.
 func (in *Input) stoppedCauses() (causes []growing) {
 	for _, p := range in.Run.Processes {
-		h := in.histories[p.ID]
+		h := in.Histories[p.ID]
 		if h == nil {
 			continue
 		}
-		c := in.clockOf(p.ID)
-		bins := heapBins(h, c, p, in.end, 0)
-		least := max(leastStopped, leastStoppedShare*float64(in.processPeak(p).Or(0)))
-		rested := in.atRest(p.ID, h.Stopped(in.names, bins, leastLine, in.notImporting))
+		c := in.ClockOf(p.ID)
+		bins := heapBins(h, c, p, in.End, 0)
+		least := max(leastStopped, leastStoppedShare*float64(in.ProcessPeak(p).Or(0)))
+		rested := in.atRest(p.ID, h.Stopped(in.Names, bins, leastLine, in.notImporting))
 		for n := 0; len(rested) > 0 && n < stopsTold; n++ {
 			last := rested[0].At + sameStop
 			beyond := slices.IndexFunc(rested, func(s usage.Stopped) bool { return s.At > last })
@@ -70,8 +70,7 @@ func sameSite(a, b *usage.Site) bool { return a.File == b.File && a.Line == b.Li
 // upTo is the run as it was until a moment.
 func (in *Input) upTo(end int64) *Input {
 	then := *in
-	then.end = min(end, in.end)
-	then.larger = nil
+	then.Facts, then.larger = in.Until(end), nil
 	return &then
 }
 
@@ -103,7 +102,7 @@ func (in *Input) stoppedFinding(g *growing) report.Finding {
 	f.Title = "Grew by " + in.grewBy(g, at) + ", then stopped"
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %v (%s, ± %v), until about %s after %s, and then no more. It is still held at the end.",
-		in.grew(g, at), bytesPer(g.kept), g.label, bytesPer(g.keptHalf), report.Duration(in.since(g.stopped)), in.beginning())
+		in.grew(g, at), bytesPer(g.kept), g.label, bytesPer(g.keptHalf), report.Duration(in.Since(g.stopped)), in.Beginning())
 	if g.holder != nil && g.holder.Bound.Known() {
 		fmt.Fprintf(&b, " It takes at most %s (%s).", report.Counted(g.holder.Bound.Or(0), "item"), g.holder.BoundBy)
 	}

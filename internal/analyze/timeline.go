@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"hightide/internal/analyze/facts"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 )
@@ -29,35 +30,15 @@ func timeline(in *Input, r *report.Report) {
 	in.marks(r)
 }
 
-// curveName is a series, and how it is called.
-type curveName struct {
-	name  mem.Quantity
-	title string
-}
-
-// curveNames are the series that the picture can show, most wanted first.
-var curveNames = []curveName{
-	{mem.SeriesTreeRSS, "RSS, all processes"}, {mem.SeriesTreePSS, "PSS, all processes"},
-	{mem.SeriesAllocated, "allocated"},
-	{mem.SeriesReserved, "reserved"}, {mem.SeriesDeviceUsed, "device, used"}, {mem.SeriesDeviceProcess, "device, process"},
-	{mem.SeriesRSS, "RSS"}, {mem.SeriesRSSFile, "RSS, mapped files"}, {mem.SeriesRSSShared, "RSS, shared memory"},
-	{mem.SeriesHeapLive, "heap, live"}, {mem.SeriesTreeUSS, "USS, all processes"},
-	{mem.SeriesCgroupUsed, "control group, used"},
-	{mem.SeriesCgroupLimit, "control group, limit"}, {mem.SeriesSystemAvailable, "system, available"},
-	{mem.SeriesSwap, "swap"},
-	{mem.SeriesPSS, "PSS"}, {mem.SeriesDeviceUtilisation, "utilisation"}, {mem.SeriesDeviceTemperature, "temperature"},
-	{mem.SeriesDevicePower, "power"}, {mem.SeriesInactiveSplit, "unusable gaps"}, {mem.SeriesMajorFaults, "major faults"},
-}
-
 func (in *Input) curves(r *report.Report) {
 	large := in.largestProcesses(processesCurved)
 	rank := map[mem.Quantity]int{}
-	for i, c := range curveNames {
-		rank[c.name] = i
+	for i, c := range facts.CurveNames {
+		rank[c.Name] = i
 	}
 	var chosen []*mem.Series
 	for _, s := range in.Run.Series {
-		if settled := in.find(0, mem.SeriesTreePSS); s.Name == mem.SeriesTreePSS && s.Process == 0 && settled != nil &&
+		if settled := in.Find(0, mem.SeriesTreePSS); s.Name == mem.SeriesTreePSS && s.Process == 0 && settled != nil &&
 			settled.ID == s.ID {
 			s = settled
 		}
@@ -80,10 +61,7 @@ func (in *Input) curves(r *report.Report) {
 		if i == 0 {
 			points = leadPoints
 		}
-		curve := Curve(in.Run, s)
-		curve.X, curve.Y = thin(s.Times, s.Values, points)
-		since(curve.X, in.start)
-		r.Series = append(r.Series, curve)
+		r.Series = append(r.Series, facts.Thinned(in.Run, s, points))
 	}
 }
 
@@ -108,10 +86,10 @@ func (in *Input) largestProcesses(n int) map[uint32]bool {
 	all := slices.Clone(in.Run.Processes)
 	high := map[uint32]int64{}
 	for _, p := range all {
-		high[p.ID] = in.processPeak(p).Or(0)
+		high[p.ID] = in.ProcessPeak(p).Or(0)
 	}
 	slices.SortStableFunc(all, func(a, b *mem.Process) int { return cmp.Compare(high[b.ID], high[a.ID]) })
-	chosen := map[uint32]bool{in.leader: true}
+	chosen := map[uint32]bool{in.Leader: true}
 	for _, p := range all {
 		if len(chosen) >= n {
 			break
@@ -119,38 +97,6 @@ func (in *Input) largestProcesses(n int) map[uint32]bool {
 		chosen[p.ID] = true
 	}
 	return chosen
-}
-
-// thin keeps at most n points of a curve, at least four. These are the first, the last, and of each stretch of time its
-// lowest and its highest, so that no peak is lost. It returns fresh slices.
-func thin(times, values []int64, n int) ([]int64, []int64) {
-	if len(times) <= n {
-		return slices.Clone(times), slices.Clone(values)
-	}
-	buckets := (n - 2) / 2
-	x, y := make([]int64, 0, n), make([]int64, 0, n)
-	keep := func(i int) { x, y = append(x, times[i]), append(y, values[i]) }
-	keep(0)
-	first, last := times[0], times[len(times)-1]
-	width := max((last-first)/int64(buckets)+1, 1)
-	for i := 1; i < len(times)-1; {
-		bucket := (times[i] - first) / width
-		low, high := i, i
-		for ; i < len(times)-1 && (times[i]-first)/width == bucket; i++ {
-			if values[i] < values[low] {
-				low = i
-			}
-			if values[i] > values[high] {
-				high = i
-			}
-		}
-		keep(min(low, high))
-		if low != high {
-			keep(max(low, high))
-		}
-	}
-	keep(len(times) - 1)
-	return x, y
 }
 
 // bars selects spans for the timeline: all, or those of whole steps at even distances. Modules lie
@@ -188,7 +134,7 @@ func (in *Input) bars(r *report.Report) {
 			}
 		}
 		r.Phases = append(r.Phases, report.PhaseBar{Process: s.Process, Phase: s.Phase, Name: s.Name, Step: s.Step,
-			Start: in.since(s.Start), End: in.since(s.End)})
+			Start: in.Since(s.Start), End: in.Since(s.End)})
 	}
 	in.userBars(r)
 	slices.SortStableFunc(r.Phases, func(a, b report.PhaseBar) int {
@@ -206,7 +152,7 @@ func (in *Input) userBars(r *report.Report) {
 	slices.SortStableFunc(spans, func(a, b mem.Span) int { return cmp.Compare(b.End-b.Start, a.End-a.Start) })
 	for _, s := range spans[:min(len(spans), most)] {
 		r.Phases = append(r.Phases, report.PhaseBar{Process: s.Process, Phase: s.Phase, Name: s.Name, Step: s.Step,
-			Start: in.since(s.Start), End: in.since(s.End), RSSPeak: s.RSSPeak})
+			Start: in.Since(s.Start), End: in.Since(s.End), RSSPeak: s.RSSPeak})
 	}
 }
 
@@ -247,7 +193,7 @@ func (in *Input) spansOfSteps() (steps []stepSpans, total int) {
 func (in *Input) stepPoints(r *report.Report) {
 	large := in.largestProcesses(processesCurved)
 	total := 0
-	for id, steps := range in.steps {
+	for id, steps := range in.Steps {
 		if large[id] {
 			total += len(steps)
 		}
@@ -257,11 +203,11 @@ func (in *Input) stepPoints(r *report.Report) {
 		if !large[p.ID] {
 			continue
 		}
-		steps := in.steps[p.ID]
+		steps := in.Steps[p.ID]
 		_, _, files := in.filesRose(p.ID)
 		for i, s := range steps {
 			if i%max(stride, 1) == 0 || i == len(steps)-1 {
-				point := report.StepPoint{Process: s.Process, Step: s.Number, Time: in.since(s.Time), RSS: s.RSS, Heap: s.Heap,
+				point := report.StepPoint{Process: s.Process, Step: s.Number, Time: in.Since(s.Time), RSS: s.RSS, Heap: s.Heap,
 					Device: s.Device}
 				if rss, ok := s.RSS.Get(); ok && files {
 					point.Kept = mem.Some(in.notTakenBack(p.ID, levels{[]int64{s.Time}, []int64{rss}})[0])
@@ -281,15 +227,15 @@ func (in *Input) marks(r *report.Report) {
 			continue
 		}
 		if len(r.Marks) < marksShown {
-			r.Marks = append(r.Marks, report.Mark{Time: in.since(e.Time), Kind: e.Kind, Text: report.FirstLine(e.Text, 160),
+			r.Marks = append(r.Marks, report.Mark{Time: in.Since(e.Time), Kind: e.Kind, Text: report.FirstLine(e.Text, 160),
 				Process: e.Process})
 		}
 	}
-	if t, ok := r.Headline.Peak.Time.Get(); ok {
-		r.Marks = append(r.Marks, report.Mark{Time: t, Kind: "peak", Text: "peak", Process: r.Headline.Peak.Process})
+	if t, ok := in.Peak.Time.Get(); ok {
+		r.Marks = append(r.Marks, report.Mark{Time: t, Kind: "peak", Text: "peak", Process: in.Peak.Process})
 	}
 	for _, s := range in.Run.Snapshots {
-		r.Marks = append(r.Marks, report.Mark{Time: in.since(s.Time), Kind: "snapshot", Text: s.Name, Process: s.Process})
+		r.Marks = append(r.Marks, report.Mark{Time: in.Since(s.Time), Kind: "snapshot", Text: s.Name, Process: s.Process})
 	}
 	slices.SortStableFunc(r.Marks, func(a, b report.Mark) int { return cmp.Compare(a.Time, b.Time) })
 }

@@ -3,36 +3,10 @@ package analyze
 import (
 	"encoding/json"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"hightide/internal/mem"
 )
-
-// TestThin: however a curve is thinned, its highest, lowest, first and last value stay, and time
-// runs on.
-func TestThin(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	for _, n := range []int{0, 1, 2, 1999, 2000, 2001, 50000} {
-		times, values := make([]int64, n), make([]int64, n)
-		at := int64(0)
-		for i := range times {
-			at += rng.Int64N(1000)
-			times[i], values[i] = at, rng.Int64N(1e9)
-		}
-		x, y := thin(times, values, 2000)
-		if len(x) != len(y) || len(x) > 2000 || !slices.IsSorted(x) {
-			t.Fatalf("%d samples: %d points", n, len(x))
-		}
-		if n == 0 {
-			continue
-		}
-		if slices.Max(y) != slices.Max(values) || slices.Min(y) != slices.Min(values) || x[0] != times[0] ||
-			x[len(x)-1] != times[n-1] {
-			t.Errorf("%d samples: a peak or an end was lost", n)
-		}
-	}
-}
 
 // hourRun is an hour of 8 ranks, sampled every 100 ms: 12 series each, 20,000 kept steps, 4,000 spans
 // and 1,000 allocation sites a process.

@@ -41,9 +41,9 @@ func traced(in *Input, r *report.Report) {
 	}
 	for _, f := range all {
 		if f.count > 1 && len(t.Rows) < tracedRows {
-			t.Add(f.function, in.names.Search([]mem.Location{f.where}).Name, f.framework, f.count, f.change())
+			t.Add(f.function, in.Names.Search([]mem.Location{f.where}).Name, f.framework, f.count, f.change())
 		}
-		own := !f.library || in.names.Kind(f.where.File) == usage.UserFile // otherwise no line of the program's is known
+		own := !f.library || in.Names.Kind(f.where.File) == usage.UserFile // otherwise no line of the program's is known
 		if f.goesOn() && own {
 			r.Findings = append(r.Findings, in.tracedFinding(f))
 		}
@@ -61,7 +61,7 @@ func (in *Input) tracings() []*tracing {
 	}
 	known := map[key]*tracing{}
 	var all []*tracing
-	middle := in.start + (in.end-in.start)/2
+	middle := in.Start + (in.End-in.Start)/2
 	for _, e := range in.Run.Events {
 		if e.Kind != "traced" || e.Where == nil {
 			continue
@@ -131,7 +131,7 @@ func (in *Input) tracedFinding(f *tracing) report.Finding {
 
 // roseMeanwhile adds what RSS rose by between the first tracing and the last.
 func (in *Input) roseMeanwhile(f *tracing, finding *report.Finding) {
-	rss := in.find(f.process, mem.SeriesRSS)
+	rss := in.Find(f.process, mem.SeriesRSS)
 	if rss == nil {
 		return
 	}
@@ -146,7 +146,7 @@ func (in *Input) roseMeanwhile(f *tracing, finding *report.Finding) {
 
 // libraryTraced tells of functions that the program did not write: what it may change is the line that runs them.
 func (in *Input) libraryTraced(f *tracing) report.Finding {
-	line := in.names.Search([]mem.Location{f.where}).Name
+	line := in.Names.Search([]mem.Location{f.where}).Name
 	finding := report.Finding{
 		Kind: report.KindTracing, Severity: report.Info, Process: f.process, File: f.where.File, Line: f.where.Line,
 		Label: mem.Measured,
@@ -156,7 +156,7 @@ func (in *Input) libraryTraced(f *tracing) report.Finding {
 			frameworkName(f.framework), f.function, f.count, line, f.count-f.early),
 		Advice: "If this line makes a model, a dataset or a function anew each time, make it once, before the loop.",
 	}
-	if source := in.source(f.where); strings.Contains(source, ".predict(") || strings.Contains(source, ".evaluate(") {
+	if source := in.Source(f.where); strings.Contains(source, ".predict(") || strings.Contains(source, ".evaluate(") {
 		finding.Advice = "Each call of predict or evaluate makes a dataset, and traces its functions. For few inputs call " +
 			"the model itself, as model(x, training=False), or pass all inputs in one call."
 	}

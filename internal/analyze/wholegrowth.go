@@ -25,27 +25,27 @@ type total struct {
 // was enough of anything to tell.
 func (in *Input) totalGrowth() (all []total, tested bool) {
 	for _, p := range in.Run.Processes {
-		c := in.clockOf(p.ID)
-		from, to := c.window(p, in.end)
-		if c.minutes && time.Duration(to-from) < leastLifeRSS {
+		c := in.ClockOf(p.ID)
+		from, to := c.Window(p, in.End)
+		if c.Minutes && time.Duration(to-from) < leastLifeRSS {
 			continue
 		}
 		for _, m := range in.memories(p.ID) {
 			ends := in.atEnds(m)
 			k, sampled := in.totalCurve(m, ends, from, to)
-			if len(k.X) < leastEnds || !c.minutes && k.X[len(k.X)-1]-k.X[0] < leastEnds {
+			if len(k.X) < leastEnds || !c.Minutes && k.X[len(k.X)-1]-k.X[0] < leastEnds {
 				continue
 			}
 			tested = true
 			in.tested[p.ID] = append(in.tested[p.ID], m.source)
 			least := max(leastTotal, in.leastShareOf(p.ID, m.source)*slices.Max(k.Y))
 			in.leastTold[m.source] = max(in.leastTold[m.source], least)
-			t := total{usage.TrendOf(k, usage.Noise{}, least), p.ID, m.source, m.device, c.minutes, 0, 0}
+			t := total{usage.TrendOf(k, usage.Noise{}, least), p.ID, m.source, m.device, c.Minutes, 0, 0}
 			if t.Steady && sampled {
-				t.Refine(usage.Binned(ends.times, ends.values, from, to, usage.MostBins, c.at))
+				t.Refine(usage.Binned(ends.times, ends.values, from, to, usage.MostBins, c.At))
 			}
 			if t.Steady && t.Slope > t.Half { // a saw-tooth may rise by less than its error
-				passed := c.at(to) - c.at(from)
+				passed := c.At(to) - c.At(from)
 				t.kept, t.keptHalf = keptOver(k, t.Slope, passed), t.Half*passed
 				all = append(all, t)
 			}
@@ -63,7 +63,7 @@ func keptOver(k usage.Curve, slope, passed float64) float64 {
 
 // leastShareOf is the part of its peak from which on the growth of a process as a whole is told.
 func (in *Input) leastShareOf(process uint32, source string) float64 {
-	if source == "rss" && in.histories[process] != nil {
+	if source == "rss" && in.Histories[process] != nil {
 		return leastUnseen
 	}
 	return leastShare
@@ -81,7 +81,7 @@ type memory struct {
 // memories are those of a process. The ends of steps have what was allocated on the device that was the current one:
 // where a process uses several, samples alone say which is which.
 func (in *Input) memories(process uint32) []memory {
-	all := []memory{{process: process, source: "rss", series: in.find(process, mem.SeriesRSS), atEnds: true}}
+	all := []memory{{process: process, source: "rss", series: in.Find(process, mem.SeriesRSS), atEnds: true}}
 	var used []*mem.Series
 	for _, s := range in.Run.Series {
 		if s.Process == process && s.Name == mem.SeriesAllocated && len(s.Values) > 0 && s.Values[s.Peak()] > 0 {
@@ -102,7 +102,7 @@ type levels struct{ times, values []int64 }
 
 // atEnds is the memory of a process at the ends of its own steps, of those that were recorded with it.
 func (in *Input) atEnds(m memory) (l levels) {
-	for _, s := range in.steps[m.process] {
+	for _, s := range in.Steps[m.process] {
 		v, ok := s.RSS.Get()
 		if m.source == "device" {
 			v, ok = s.Device.Get()
@@ -124,7 +124,7 @@ func (in *Input) atEnds(m memory) (l levels) {
 // the kernel counts them so. Of locked pages it says only how many there are: those beyond all other memory must be
 // of files.
 func (in *Input) notTakenBack(process uint32, rss levels) []int64 {
-	kept, swap := slices.Clone(rss.values), in.find(process, mem.SeriesSwap)
+	kept, swap := slices.Clone(rss.values), in.Find(process, mem.SeriesSwap)
 	for i, at := range rss.times {
 		kept[i] += valueAt(swap, at) - in.takenBack(process, at, rss.values[i])
 	}
@@ -134,14 +134,14 @@ func (in *Input) notTakenBack(process uint32, rss levels) []int64 {
 // takenBack are the resident bytes of mapped files that the kernel can take back, of a process that has so much
 // resident.
 func (in *Input) takenBack(process uint32, at, rss int64) int64 {
-	files, locked := in.find(process, mem.SeriesRSSFile), in.find(process, mem.SeriesLocked)
+	files, locked := in.Find(process, mem.SeriesRSSFile), in.Find(process, mem.SeriesLocked)
 	return max(min(in.between(files, process, at), rss-valueAt(locked, at), rss), 0)
 }
 
 // between is a series at a moment between two readings of its process: it is recorded where it changed, and read with
 // the RSS.
 func (in *Input) between(s *mem.Series, process uint32, at int64) int64 {
-	read := in.find(process, mem.SeriesRSS)
+	read := in.Find(process, mem.SeriesRSS)
 	before := valueAt(s, at)
 	if s == nil || read == nil {
 		return before
@@ -158,11 +158,11 @@ func (in *Input) between(s *mem.Series, process uint32, at int64) int64 {
 // filesRose is by how much the resident pages of mapped files of a process rose to the end, after warm-up; ok where
 // that is worth a word.
 func (in *Input) filesRose(process uint32) (rise, end mem.Bytes, ok bool) {
-	rss := in.find(process, mem.SeriesRSS)
+	rss := in.Find(process, mem.SeriesRSS)
 	if rss == nil {
 		return 0, 0, false
 	}
-	from, to := in.clockOf(process).window(in.Run.Process(process), in.end)
+	from, to := in.ClockOf(process).Window(in.Run.Process(process), in.End)
 	from += int64(usage.WarmUpPart * float64(to-from))
 	first, last := in.takenBack(process, from, valueAt(rss, from)), in.takenBack(process, to, valueAt(rss, to))
 	return mem.Bytes(last - first), mem.Bytes(last), float64(last-first) >= max(leastTotal,
@@ -179,11 +179,11 @@ func (in *Input) fileNotes(r *report.Report) {
 		}
 		rose = max(rose, rise)
 		r.AddNote(fmt.Sprintf("The resident pages of mapped files of %s rose by %v to %v (%s). "+
-			"The kernel takes them back when memory is short, so they do not count as growth.", in.processName(p.ID), rise,
+			"The kernel takes them back when memory is short, so they do not count as growth.", in.ProcessName(p.ID), rise,
 			end, mem.Measured))
 	}
 	in.filesClause = ""
-	if peak := in.hostPeak().Or(0); rose > 0 && float64(rose) >= leastClause*float64(peak) && !r.Headline.MainSource.OfDevice() {
+	if peak := in.HostPeak().Or(0); rose > 0 && float64(rose) >= leastClause*float64(peak) && !r.Headline.MainSource.OfDevice() {
 		in.filesClause = fmt.Sprintf("RSS rises by %v of mapped files, which the kernel takes back when memory is short",
 			rose)
 	}
@@ -216,7 +216,7 @@ func (in *Input) totalCurve(m memory, ends levels, from, to int64) (c usage.Curv
 	if m.source == "rss" && !seenToTheEnd(l.times, from, to) { // it may have stopped
 		return usage.Curve{}, false
 	}
-	return usage.Binned(l.times, l.values, from, to, usage.MostBins, in.clockOf(m.process).at), sampled
+	return usage.Binned(l.times, l.values, from, to, usage.MostBins, in.ClockOf(m.process).At), sampled
 }
 
 // The part of a process's growth from which on its lines explain it, or are at least one cause with it: a sampler
@@ -256,7 +256,7 @@ const (
 // labelOf is how sure a growth is: host memory is measured where only the GPU is imagined.
 func (in *Input) labelOf(source string) mem.Label {
 	if source == "device" {
-		return in.label()
+		return in.Label()
 	}
 	return mem.Measured
 }

@@ -15,7 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"hightide/internal/analyze"
+	"hightide/internal/analyze/facts"
 	"hightide/internal/fail"
 	"hightide/internal/launch"
 	"hightide/internal/live"
@@ -55,11 +55,11 @@ func Curves(run *mem.Run, o CurveOptions) []Curve {
 	curves := []Curve{}
 	var main *mem.Series
 	if slices.Contains(o.Names, MainCurve) {
-		main = analyze.MainCurve(run)
+		main = facts.MainCurve(run)
 	}
 	for _, s := range run.Series {
 		if s == main || o.wants(s) {
-			curves = append(curves, Curve{s.ID, analyze.Between(run, s, from, to, points), newest(s)})
+			curves = append(curves, Curve{s.ID, facts.Between(run, s, from, to, points), newest(s)})
 		}
 	}
 	return curves
@@ -70,7 +70,7 @@ func CurveHeads(run *mem.Run, ids ...uint32) []Curve {
 	curves := []Curve{}
 	for _, s := range run.Series {
 		if len(ids) == 0 || slices.Contains(ids, s.ID) {
-			head := analyze.Curve(run, s)
+			head := facts.Curve(run, s)
 			head.X, head.Y = []int64{}, []int64{}
 			curves = append(curves, Curve{s.ID, head, newest(s)})
 		}
@@ -261,7 +261,7 @@ func (k *spark) make(row store.Run) {
 	k.caught, k.read = true, time.Now()
 	k.made = Spark{ID: row.ID, Series: report.Series{X: []int64{}, Y: []int64{}}}
 	run := k.Outline()
-	if main := analyze.MainCurve(run); main != nil {
-		k.made.Series = analyze.Between(run, main, 0, math.MaxInt64, sparkPoints)
+	if main := facts.MainCurve(run); main != nil {
+		k.made.Series = facts.Between(run, main, 0, math.MaxInt64, sparkPoints)
 	}
 }

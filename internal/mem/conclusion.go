@@ -1,7 +1,7 @@
 package mem
 
 // Conclusion is what a run comes to in one line. It follows from the recording alone, by one function
-// (analyze.Conclude), so that lists, pages, comparisons and every interface say the same of a run.
+// (facts.Conclude), so that lists, pages, comparisons and every interface say the same of a run.
 type Conclusion struct {
 	Figure Figure
 	Ending Ending

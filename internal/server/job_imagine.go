@@ -5,7 +5,7 @@ import (
 	"context"
 	"encoding/json"
 
-	"hightide/internal/analyze"
+	"hightide/internal/analyze/facts"
 	"hightide/internal/engine"
 	"hightide/internal/fail"
 	"hightide/internal/mem"
@@ -58,9 +58,9 @@ type imagineOutcome struct {
 
 func (o imagineOutcome) ended() mem.Ending {
 	if o.Imagined == nil {
-		return analyze.EndOf(mem.VerdictNone)
+		return facts.EndOf(mem.VerdictNone)
 	}
-	return analyze.EndOf(o.Verdict)
+	return facts.EndOf(o.Verdict)
 }
 
 // aside runs a use case with programs that have no terminal; the end of what they write is the job's output.

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"hightide/internal/analyze"
+	"hightide/internal/analyze/facts"
 	"hightide/internal/mem"
 	"hightide/internal/wire"
 )
@@ -84,7 +84,7 @@ func (r *rollup) samples(f mem.Samples) {
 // row is what the run looks like so far. State is Finished or CutOff: who still runs is not in the
 // recording.
 func (r *rollup) row() Run {
-	run, said := r.run, analyze.Conclude(r.run)
+	run, said := r.run, facts.Conclude(r.run)
 	row := Run{
 		ID: run.Info.ID, Name: run.Info.Name, Tags: maps.Clone(run.Info.Tags), Verb: run.Info.Verb, Label: run.Info.Label,
 		Command: run.Info.Command, Host: run.Info.Host.Name, Start: run.Info.StartWall, Steps: run.StepCount(),

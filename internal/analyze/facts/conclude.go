@@ -1,4 +1,4 @@
-package analyze
+package facts
 
 import (
 	"cmp"
@@ -15,36 +15,38 @@ import (
 // and no others. It takes no spans, stacks, heaps or contents of snapshots, so a run that was read without them gives
 // the same.
 func Conclude(run *mem.Run) mem.Conclusion {
-	in := &Input{Run: run, start: run.Start(), series: map[seriesKey]*mem.Series{}}
-	in.index()
-	in.end = in.lastMoment()
-	in.leader = in.findLeader()
-	var v *report.Imagined
+	in := ofFigure(run)
+	in.conclude()
+	return mem.Conclusion{Figure: in.Figure, Ending: in.Ending()}
+}
+
+// conclude finds the verdict of an imagined run, and the one figure of any.
+func (in *Facts) conclude() {
 	if in.judged() {
-		v = imagined.Judge(run)
+		in.Verdict = imagined.Judge(in.Run)
 	}
-	return mem.Conclusion{Figure: in.figure(v), Ending: in.ending(v)}
+	in.Figure = in.figureOf(in.Verdict)
 }
 
 // judged says whether the run is one of which a verdict is told.
-func (in *Input) judged() bool { return in.label() == mem.Imagined && in.Run.Info.Verb == "imagine" }
+func (in *Facts) judged() bool { return in.Label() == mem.Imagined && in.Run.Info.Verb == "imagine" }
 
-// figure is the peak of what the report leads with. v is the verdict, nil where there is none.
-func (in *Input) figure(v *report.Imagined) mem.Figure {
-	lead := in.leadingSeries()
-	f := mem.Figure{Source: lead.name, Label: in.label(), What: "RSS"}
-	value := in.hostPeak()
-	switch lead.name {
+// figureOf is the peak of what the report leads with. v is the verdict, nil where there is none.
+func (in *Facts) figureOf(v *report.Imagined) mem.Figure {
+	lead := in.Lead
+	f := mem.Figure{Source: lead.Name, Label: in.Label(), What: "RSS"}
+	value := in.HostPeak()
+	switch lead.Name {
 	case mem.SeriesReserved:
-		value, f.What = in.sumOfPeaks(lead.name), "reserved"
+		value, f.What = in.sumOfPeaks(lead.Name), "reserved"
 	case mem.SeriesAllocated:
-		value, f.What = in.sumOfPeaks(lead.name), "allocated"
+		value, f.What = in.sumOfPeaks(lead.Name), "allocated"
 	case mem.SeriesDeviceProcess:
-		value, f.What = in.sumOfPeaks(lead.name), "on the device"
+		value, f.What = in.sumOfPeaks(lead.Name), "on the device"
 	case mem.SeriesDeviceUsed:
-		value, f.What = mem.Some(lead.series.Values[lead.series.Peak()]), "in use on "+lead.series.Device
+		value, f.What = mem.Some(lead.Series.Values[lead.Series.Peak()]), "in use on "+lead.Series.Device
 	case mem.SeriesTreePSS:
-		value, f.Error = mem.Some(in.pssPeak.bytes), in.pssPeak.half
+		value, f.Error = mem.Some(in.PSSPeak.Bytes), in.PSSPeak.Half
 		f.What, f.Label = "PSS", mem.Estimated
 	}
 	if v != nil { // its sentence tells of the fullest device
@@ -55,15 +57,16 @@ func (in *Input) figure(v *report.Imagined) mem.Figure {
 		return mem.Figure{}
 	}
 	f.Bytes = bytes
-	if v == nil && (lead.name == mem.SeriesTreePSS || lead.name == mem.SeriesTreeRSS) {
-		f.AtLeast = in.shortLived(bytes) > 0
+	if v == nil && (lead.Name == mem.SeriesTreePSS || lead.Name == mem.SeriesTreeRSS) {
+		in.ShortLived = in.countShortLived(bytes)
+		f.AtLeast = in.ShortLived > 0
 	}
 	return f
 }
 
-// ending is how the run ended, of an imagined one what the verdict is.
-func (in *Input) ending(v *report.Imagined) mem.Ending {
-	end := in.Run.End
+// Ending is how the run ended, of an imagined one what the verdict is.
+func (in *Facts) Ending() mem.Ending {
+	end, v := in.Run.End, in.Verdict
 	switch {
 	case end == nil:
 		return mem.Ending{Kind: mem.EndCutOff, Text: "cut off"}
@@ -95,7 +98,7 @@ func (in *Input) ending(v *report.Imagined) mem.Ending {
 }
 
 // failing is the end of a program that failed, with its signal or exit code in words.
-func (in *Input) failing(text string) mem.Ending {
+func (in *Facts) failing(text string) mem.Ending {
 	e, raised := in.Run.Uncaught()
 	switch {
 	case raised && in.shortage(&e), in.killed():
@@ -122,7 +125,7 @@ var endOfVerdict = map[mem.Verdict]mem.Ending{
 func EndOf(v mem.Verdict) mem.Ending { return endOfVerdict[cmp.Or(v, mem.VerdictFailed)] }
 
 // shortages is how often memory ran out and an exception said so.
-func (in *Input) shortages() (n int) {
+func (in *Facts) shortages() (n int) {
 	for i := range in.Run.Events {
 		if in.Run.Events[i].RanOut() {
 			n++
@@ -133,7 +136,7 @@ func (in *Input) shortages() (n int) {
 
 // shortage says whether an exception that nobody caught tells that memory ran out, as a framework, Python or NumPy
 // words it.
-func (in *Input) shortage(e *mem.Event) bool {
+func (in *Facts) shortage(e *mem.Event) bool {
 	if e.Shortage() || strings.HasSuffix(e.Facts["class"], "MemoryError") {
 		return true
 	}
@@ -146,6 +149,6 @@ func (in *Input) shortage(e *mem.Event) bool {
 }
 
 // killed says whether the kernel ended the run's main process for lack of memory.
-func (in *Input) killed() bool {
+func (in *Facts) killed() bool {
 	return slices.ContainsFunc(in.Run.Events, func(e mem.Event) bool { return e.Kind == "kill" })
 }

@@ -1,4 +1,4 @@
-package analyze
+package facts
 
 import (
 	"slices"
@@ -42,11 +42,11 @@ func TestBoundPSS(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			in := newInput(run, Options{})
-			if in.pssPeak != (pssPeak{test.peak, test.error}) {
-				t.Errorf("peak %+v, want %d ± %d", in.pssPeak, test.peak, test.error)
+			in := Of(run, nil)
+			if in.PSSPeak != (PSSPeak{test.peak, test.error}) {
+				t.Errorf("peak %+v, want %d ± %d", in.PSSPeak, test.peak, test.error)
 			}
-			if curve := in.find(0, mem.SeriesTreePSS); curve.Values[curve.Peak()] != test.peak {
+			if curve := in.Find(0, mem.SeriesTreePSS); curve.Values[curve.Peak()] != test.peak {
 				t.Errorf("curve %v", curve.Values)
 			}
 		})

@@ -1,4 +1,4 @@
-package analyze
+package facts
 
 import (
 	"slices"
@@ -16,16 +16,16 @@ import (
 //
 // The curve that is shown goes through the middle of the bounds, and no higher than the middle of the peak's.
 
-// pssPeak is the highest PSS of the tree, and how far it may be off to either side.
-type pssPeak struct{ bytes, half int64 }
+// PSSPeak is the highest PSS of the tree, and how far it may be off to either side.
+type PSSPeak struct{ Bytes, Half int64 }
 
 // leastPSSError is the part of a PSS that it may always be off by: processes are read one after the other while they
 // run.
 const leastPSSError = 0.005
 
 // boundPSS finds that peak, and replaces the curve by one that has it.
-func (in *Input) boundPSS() {
-	pss, half := in.find(0, mem.SeriesTreePSS), in.find(0, mem.SeriesTreePSSError)
+func (in *Facts) boundPSS() {
+	pss, half := in.Find(0, mem.SeriesTreePSS), in.Find(0, mem.SeriesTreePSSError)
 	if pss == nil {
 		return
 	}
@@ -40,15 +40,15 @@ func (in *Input) boundPSS() {
 	}
 	in.boundByLater(pss.Times, least, most)
 	low, high := slices.Max(least), slices.Max(most)
-	in.pssPeak = pssPeak{low + (high-low)/2, (high - low + 1) / 2}
-	in.pssPeak.half = max(in.pssPeak.half, int64(leastPSSError*float64(in.pssPeak.bytes)))
-	in.series[seriesKey{0, mem.SeriesTreePSS}] = through(pss, least, most, in.pssPeak.bytes)
+	in.PSSPeak = PSSPeak{low + (high-low)/2, (high - low + 1) / 2}
+	in.PSSPeak.Half = max(in.PSSPeak.Half, int64(leastPSSError*float64(in.PSSPeak.Bytes)))
+	in.series[seriesKey{0, mem.SeriesTreePSS}] = through(pss, least, most, in.PSSPeak.Bytes)
 }
 
 // boundByLater lowers upper bounds by what later moments tell of sharing. Where that contradicts the lower bound,
 // both are off by as much.
-func (in *Input) boundByLater(times, least, most []int64) {
-	pages, segments := laterOf(in.find(0, mem.SeriesTreeShared)), laterOf(in.find(0, mem.SeriesTreeSegments))
+func (in *Facts) boundByLater(times, least, most []int64) {
+	pages, segments := laterOf(in.Find(0, mem.SeriesTreeShared)), laterOf(in.Find(0, mem.SeriesTreeSegments))
 	for i, t := range times {
 		bound := most[i] - pages.rise(t) - segments.rise(t)
 		most[i] = max(bound, least[i])

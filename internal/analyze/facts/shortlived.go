@@ -1,4 +1,4 @@
-package analyze
+package facts
 
 import (
 	"cmp"
@@ -12,43 +12,43 @@ import (
 // highest, when it is read. What many of them took together can have been more than any reading.
 
 const (
-	shortLife   = int64(500 * time.Millisecond)
+	ShortLife   = int64(500 * time.Millisecond)
 	fewReadings = 3 // of a process in its life, as where a busy machine lets a second pass between two
 	fewestShort = 4
 	missedShare = 10 // a tenth of the peak
 )
 
 // readings is how often the tree was read while a process lived, as far as that matters.
-func (in *Input) readings(p *mem.Process) int {
-	s := in.find(0, mem.SeriesTreeRSS)
+func (in *Facts) readings(p *mem.Process) int {
+	s := in.Find(0, mem.SeriesTreeRSS)
 	if s == nil {
 		return fewReadings
 	}
 	from, _ := slices.BinarySearch(s.Times, p.Start)
-	to, _ := slices.BinarySearch(s.Times, p.End.Or(in.end))
+	to, _ := slices.BinarySearch(s.Times, p.End.Or(in.End))
 	return to - from
 }
 
-// shortLived says how many processes lived so shortly, or were read so seldom, that the peak may have been missed by
+// countShortLived says how many processes lived so shortly, or were read so seldom, that the peak may have been missed by
 // what they took. Those that lived at a time can have had, by the kernel's marks, more than a tenth of it. 0: the
 // readings are good enough.
-func (in *Input) shortLived(peak int64) int {
+func (in *Facts) countShortLived(peak int64) int {
 	type change struct{ time, bytes int64 }
 	var changes []change
 	var known, sum int64
 	var short []*mem.Process
 	for _, p := range in.Run.Processes {
-		if !p.End.Known() || p.End.Or(0)-p.Start >= shortLife && in.readings(p) >= fewReadings {
+		if !p.End.Known() || p.End.Or(0)-p.Start >= ShortLife && in.readings(p) >= fewReadings {
 			continue
 		}
 		short = append(short, p)
-		if mark, ok := in.processPeak(p).Get(); ok {
+		if mark, ok := in.ProcessPeak(p).Get(); ok {
 			known, sum = known+1, sum+mark
 		}
 	}
 	for _, p := range short { // one that nobody has looked at is taken to be like the others
-		mark := in.processPeak(p).Or(sum / max(known, 1))
-		changes = append(changes, change{p.Start, mark}, change{p.End.Or(in.end), -mark})
+		mark := in.ProcessPeak(p).Or(sum / max(known, 1))
+		changes = append(changes, change{p.Start, mark}, change{p.End.Or(in.End), -mark})
 	}
 	slices.SortFunc(changes, func(a, b change) int {
 		return cmp.Or(cmp.Compare(a.time, b.time),

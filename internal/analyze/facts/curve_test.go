@@ -1,4 +1,4 @@
-package analyze
+package facts
 
 import (
 	"math/rand/v2"
@@ -51,4 +51,29 @@ func at64(s *mem.Series, time int64) (values []int64) {
 		}
 	}
 	return values
+}
+
+// TestThin: however a curve is thinned, its highest, lowest, first and last value stay, and time
+// runs on.
+func TestThin(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for _, n := range []int{0, 1, 2, 1999, 2000, 2001, 50000} {
+		times, values := make([]int64, n), make([]int64, n)
+		at := int64(0)
+		for i := range times {
+			at += rng.Int64N(1000)
+			times[i], values[i] = at, rng.Int64N(1e9)
+		}
+		x, y := thin(times, values, 2000)
+		if len(x) != len(y) || len(x) > 2000 || !slices.IsSorted(x) {
+			t.Fatalf("%d samples: %d points", n, len(x))
+		}
+		if n == 0 {
+			continue
+		}
+		if slices.Max(y) != slices.Max(values) || slices.Min(y) != slices.Min(values) || x[0] != times[0] ||
+			x[len(x)-1] != times[n-1] {
+			t.Errorf("%d samples: a peak or an end was lost", n)
+		}
+	}
 }
