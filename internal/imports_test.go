@@ -3,11 +3,13 @@ package internal_test
 
 import (
 	"bytes"
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,6 +24,7 @@ var rooms = map[string][]string{
 	"internal/interned":         {},
 	"internal/words":            {},
 	"internal/fail":             {"internal/words"},
+	"internal/frameworks":       {"internal/fail", "internal/mem"},
 	"internal/options":          {"internal/fail", "internal/mem"},
 	"internal/shm":              {"internal/mem"},
 	"internal/wire":             {"internal/mem"},
@@ -29,14 +32,16 @@ var rooms = map[string][]string{
 	"internal/allocator":        {"internal/mem", "internal/pytorch"},
 	"internal/report":           {"internal/mem", "internal/usage", "web"},
 	"internal/terminal":         {},
-	"internal/usage":            {"internal/mem", "internal/allocator", "internal/words"},
+	"internal/usage":            {"internal/mem", "internal/allocator", "internal/words", "internal/frameworks"},
 	"internal/live":             {"internal/mem"},
-	"internal/analyze/imagined": {"internal/mem", "internal/report", "internal/usage"},
+	"internal/analyze/imagined": {"internal/mem", "internal/report", "internal/usage", "internal/frameworks"},
 	"internal/analyze/graph":    {"internal/mem", "internal/report", "internal/usage"},
-	"internal/analyze/trace":    {"internal/analyze/graph", "internal/mem", "internal/report", "internal/usage"},
-	"internal/analyze/facts":    {"internal/mem", "internal/analyze/imagined", "internal/usage", "internal/report"},
+	"internal/analyze/trace": {"internal/analyze/graph", "internal/mem", "internal/report", "internal/usage",
+		"internal/frameworks"},
+	"internal/analyze/facts": {"internal/mem", "internal/analyze/imagined", "internal/usage", "internal/report"},
 	"internal/analyze": {"internal/analyze/imagined", "internal/analyze/graph", "internal/analyze/trace",
-		"internal/analyze/facts", "internal/mem", "internal/usage", "internal/report", "internal/words"},
+		"internal/analyze/facts", "internal/mem", "internal/usage", "internal/report", "internal/words",
+		"internal/frameworks"},
 	"internal/explore": {"internal/mem", "internal/analyze/graph", "internal/usage", "internal/allocator",
 		"internal/report", "internal/fail"},
 	"internal/format/protobuf": {},
@@ -50,10 +55,11 @@ var rooms = map[string][]string{
 
 	"internal/files": {"internal/fail"},
 	"internal/replay": {"internal/mem", "internal/allocator", "internal/format/torch", "internal/fail",
-		"internal/files", "internal/gpus", "internal/pytorch", "internal/report", "internal/wire"},
-	"internal/pythons": {"internal/fail"},
+		"internal/files", "internal/gpus", "internal/pytorch", "internal/report", "internal/wire",
+		"internal/frameworks"},
+	"internal/pythons": {"internal/fail", "internal/frameworks"},
 	"internal/gpus": {"internal/mem", "internal/report", "internal/words", "internal/fail", "internal/sampler",
-		"internal/pythons"},
+		"internal/pythons", "internal/frameworks"},
 	"internal/format": {"internal/mem", "internal/words", "internal/pickle", "internal/wire", "internal/usage",
 		"internal/format/torch", "internal/format/profiler", "internal/format/stacks", "internal/format/smaps",
 		"internal/format/oomtext", "internal/format/telemetry"},
@@ -63,36 +69,39 @@ var rooms = map[string][]string{
 	"internal/event":        {},
 	"internal/launch":       {},
 	"internal/observe": {"internal/event", "internal/launch", "internal/mem", "internal/sampler", "internal/shm",
-		"internal/words", "internal/fail", "internal/options"},
+		"internal/words", "internal/fail", "internal/options", "internal/frameworks"},
 	"agent":             {},
 	"heap":              {},
 	"device":            {},
 	"web":               {},
 	"internal/executor": {"internal/fail"},
 	"internal/matrix": {"internal/mem", "internal/words", "internal/fail", "internal/event", "internal/files",
-		"internal/format", "internal/gpus", "internal/report", "web"},
+		"internal/format", "internal/gpus", "internal/report", "web", "internal/frameworks"},
 	"internal/fit": {"internal/event", "internal/mem", "internal/fail", "internal/gpus", "internal/pythons",
-		"internal/report", "internal/options"},
+		"internal/report", "internal/options", "internal/frameworks"},
 	"internal/imagine": {"internal/event", "internal/mem", "internal/allocator", "internal/analyze/imagined",
 		"internal/fail", "internal/gpus", "internal/format/torch", "internal/launch", "internal/observe",
-		"internal/pythons", "internal/replay", "internal/report", "internal/sampler", "internal/shm", "internal/options"},
+		"internal/pythons", "internal/replay", "internal/report", "internal/sampler", "internal/shm", "internal/options",
+		"internal/frameworks"},
 	// for tests alone: checkFile lets nothing import it
 	"internal/testkit": {"internal/mem", "internal/format/torch"},
 	"internal/tui": {"internal/engine", "internal/analyze/trace", "internal/launch", "internal/live",
-		"internal/mem", "internal/report", "internal/sampler", "internal/store"},
+		"internal/mem", "internal/report", "internal/sampler", "internal/store", "internal/frameworks"},
 	"internal/engine": {"agent", "device", "heap", "internal/allocator", "internal/analyze",
 		"internal/analyze/trace", "internal/budget", "internal/event", "internal/explore", "internal/fail",
 		"internal/files", "internal/fit", "internal/format", "internal/format/stacks", "internal/format/torch",
 		"internal/gpus", "internal/imagine", "internal/launch", "internal/live", "internal/mem", "internal/observe",
 		"internal/pickle", "internal/replay", "internal/report", "internal/sampler", "internal/store",
-		"internal/usage", "internal/wire", "internal/options", "internal/analyze/facts"},
+		"internal/usage", "internal/wire", "internal/options", "internal/analyze/facts",
+		"internal/frameworks"},
 	"internal/budget": {"internal/fail", "internal/analyze/trace", "internal/matrix", "internal/mem",
 		"internal/report", "internal/usage", "internal/words"},
 	"internal/diagnose": {"heap", "internal/engine", "internal/fail", "internal/format", "internal/mem",
-		"internal/pythons", "internal/report", "internal/sampler", "internal/store"},
+		"internal/pythons", "internal/report", "internal/sampler", "internal/store", "internal/frameworks"},
 	"internal/bench": {"internal/engine", "internal/event", "internal/executor", "internal/fail",
 		"internal/files", "internal/gpus", "internal/imagine", "internal/launch", "internal/matrix", "internal/mem",
-		"internal/observe", "internal/pythons", "internal/report", "internal/sampler", "internal/store", "internal/options"},
+		"internal/observe", "internal/pythons", "internal/report", "internal/sampler", "internal/store", "internal/options",
+		"internal/frameworks"},
 	"internal/server": {"internal/bench", "internal/engine", "internal/analyze", "internal/analyze/trace",
 		"internal/analyze/facts", "internal/event", "internal/explore", "internal/fit", "internal/launch",
 		"internal/gpus", "internal/imagine", "internal/mem", "internal/metrics", "internal/observe",
@@ -107,13 +116,15 @@ var rooms = map[string][]string{
 		"internal/mem", "internal/report", "internal/engine", "internal/event", "internal/executor", "internal/fail",
 		"internal/fit", "internal/files", "internal/format", "internal/gpus", "internal/launch",
 		"internal/matrix", "internal/mcp", "internal/metrics", "internal/observe", "internal/pythons",
-		"internal/options", "internal/pytorch", "internal/replay", "internal/store", "internal/tui", "internal/words"},
+		"internal/options", "internal/pytorch", "internal/replay", "internal/store", "internal/tui", "internal/words",
+		"internal/frameworks"},
 }
 
 // pure rooms may not touch the world, whatever the standard library offers.
 var (
 	pure = []string{"internal/mem", "internal/live", "internal/interned", "internal/terminal", "internal/words",
-		"internal/fail", "internal/options", "internal/pickle", "internal/shm", "internal/wire", "internal/allocator", "internal/usage",
+		"internal/fail", "internal/frameworks",
+		"internal/options", "internal/pickle", "internal/shm", "internal/wire", "internal/allocator", "internal/usage",
 		"internal/explore", "internal/report", "internal/analyze", "internal/analyze/graph", "internal/analyze/imagined",
 		"internal/analyze/trace", "internal/analyze/facts"}
 	worldly  = []string{"os", "net", "net/http", "os/exec", "log", "syscall", "path/filepath", "io/ioutil"}
@@ -196,6 +207,58 @@ func checkFile(t *testing.T, path string, used map[string]map[string]bool) {
 			t.Errorf("%s imports %s: %s uses only the standard library", path, name, room)
 		}
 	}
+}
+
+// TestFrameworksAreData: what is known of a framework stands in its file of internal/frameworks, what its files and
+// messages look like in internal/format, and what differs between PyTorch's releases in internal/pytorch.
+func TestFrameworksAreData(t *testing.T) {
+	named := regexp.MustCompile(`\btorch\.[a-z_]|tensorflow|\bjax\b|^"torch"$`)
+	places := []string{"internal/frameworks", "internal/format", "internal/pytorch", "internal/testkit"}
+	looked := 0
+	for room := range rooms {
+		if startsWithAny(room, places) {
+			continue
+		}
+		paths, err := filepath.Glob("../" + room + "/*.go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range paths {
+			if !strings.HasSuffix(path, "_test.go") {
+				looked++
+				literals(t, path, func(at token.Position, text string) {
+					help := room == "cmd/hightide" && text[0] == '`' // what a person reads of a command
+					if named.MatchString(text) && !help {
+						t.Errorf("%s names a framework: %s", at, text)
+					}
+				})
+			}
+		}
+	}
+	if looked < 100 {
+		t.Errorf("only %d files were looked at", looked)
+	}
+}
+
+// literals are the texts of a file, without the tags of its fields.
+func literals(t *testing.T, path string, each func(at token.Position, text string)) {
+	places := token.NewFileSet()
+	file, err := parser.ParseFile(places, path, nil, 0)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	ast.Inspect(file, func(node ast.Node) bool {
+		switch node := node.(type) {
+		case *ast.Field:
+			node.Tag = nil
+		case *ast.BasicLit:
+			if node.Kind == token.STRING {
+				each(places.Position(node.Pos()), node.Value)
+			}
+		}
+		return true
+	})
 }
 
 func startsWithAny(name string, prefixes []string) bool {

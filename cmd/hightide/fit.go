@@ -15,6 +15,7 @@ import (
 
 	"hightide/internal/fail"
 	"hightide/internal/fit"
+	"hightide/internal/frameworks"
 	"hightide/internal/launch"
 	"hightide/internal/mem"
 	"hightide/internal/report"
@@ -132,7 +133,7 @@ func readyLine(r fit.Ready) string {
 	if n, ok := r.Parameters.Get(); ok {
 		line += fmt.Sprintf(", %.1f M parameters", float64(n)/1e6)
 	}
-	if v := r.Versions["torch"]; v != "" {
+	if v := r.Versions[frameworks.Torch]; v != "" {
 		line += ", torch " + v
 	}
 	return report.Clean(strings.TrimPrefix(line, ", ")) // a command has no description

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"hightide/internal/diagnose"
+	"hightide/internal/frameworks"
 	"hightide/internal/gpus"
 	"hightide/internal/mem"
 	"hightide/internal/pythons"
@@ -182,21 +184,18 @@ func printPythons(p *page, list []pythons.Interpreter) {
 	}
 }
 
-// frameworkList names the frameworks, torch first.
+// frameworkList names the frameworks, in the order in which people see them everywhere.
 func frameworkList(python pythons.Interpreter) string {
 	var names []string
 	for name := range python.Frameworks {
 		names = append(names, name)
 	}
 	slices.SortFunc(names, func(a, b string) int {
-		if (a == "torch") != (b == "torch") {
-			return map[bool]int{true: -1, false: 1}[a == "torch"]
-		}
-		return strings.Compare(a, b)
+		return cmp.Or(cmp.Compare(frameworks.Rank(a), frameworks.Rank(b)), strings.Compare(a, b))
 	})
 	for i, name := range names {
 		names[i] = name + " " + python.Frameworks[name]
-		if name == "torch" && python.CUDA != "" {
+		if name == frameworks.Torch && python.CUDA != "" {
 			names[i] += " (CUDA " + python.CUDA + ")"
 		}
 	}

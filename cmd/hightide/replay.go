@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"hightide/internal/fail"
+	"hightide/internal/frameworks"
 	"hightide/internal/mem"
 	"hightide/internal/options"
 	"hightide/internal/pytorch"
@@ -66,7 +67,7 @@ func (o *replayOptions) AddFlags(flags *pflag.FlagSet) {
 	o.Device = -1
 	flags.Func("device",
 		"`number` of the device in the file (default the one with the longest history; with --verify all)", o.setDevice)
-	addSettings(flags, options.Setting{Name: "torch", To: &o.Torch, Check: checkTorch,
+	addSettings(flags, options.Setting{Name: frameworks.Torch, To: &o.Torch, Check: checkTorch,
 		Help: "`version` of PyTorch whose rules apply (default as the file tells)"})
 	flags.BoolVar(&o.Verify, "verify", false,
 		"replay with the recorded settings, and compare every address and segment with the recording")

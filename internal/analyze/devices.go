@@ -3,6 +3,7 @@ package analyze
 import (
 	"fmt"
 
+	"hightide/internal/frameworks"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 )
@@ -49,7 +50,7 @@ func devices(in *Input, r *report.Report) {
 		}
 	}
 	for _, p := range in.Run.Imagined.Peaks { // between two readings there was more, and the process itself knows
-		if i, ok := index[key{p.Process, p.Device, "torch"}]; ok {
+		if i, ok := index[key{p.Process, p.Device, frameworks.Torch}]; ok {
 			raise(t.Rows[i], 3, p.Allocated)
 			raise(t.Rows[i], 4, p.Reserved)
 		}
@@ -93,10 +94,11 @@ func (in *Input) fragmentation(r *report.Report, s *mem.Series) {
 	})
 }
 
-// preallocated tells what JAX took of a device as it started from what it used: nothing else can have the rest.
+// preallocated tells what a framework took of a device as it started from what it used: nothing else can have the rest.
 func (in *Input) preallocated(r *report.Report) {
 	for _, pool := range in.Run.Series {
-		if pool.Name != mem.SeriesReserved || pool.Framework != "jax" || len(pool.Values) == 0 {
+		of := frameworks.Of(pool.Framework)
+		if pool.Name != mem.SeriesReserved || of.Preallocates == "" || len(pool.Values) == 0 {
 			continue
 		}
 		used := in.sameAllocator(pool, mem.SeriesAllocated)
@@ -107,26 +109,22 @@ func (in *Input) preallocated(r *report.Report) {
 		if pool.Values[0] < whole/10*9 || most >= whole/2 {
 			continue
 		}
-		r.AddNote(fmt.Sprintf("JAX had %v of %s from its first reading on, of which arrays and programs used at most %v "+
-			"at any reading (%s). It takes three quarters of a device as it starts, whatever it needs, unless "+
-			"XLA_PYTHON_CLIENT_PREALLOCATE=false.",
-			mem.Bytes(whole), pool.Device, mem.Bytes(most), pool.Label))
+		r.AddNote(fmt.Sprintf("%s had %v of %s from its first reading on, of which arrays and programs used at most %v "+
+			"at any reading (%s). %s", of.Title, mem.Bytes(whole), pool.Device, mem.Bytes(most), pool.Label, of.Preallocates))
 	}
 }
 
 // againstGaps is what to try where a framework's allocator cannot use what it has cached.
 func (in *Input) againstGaps(s *mem.Series) string {
-	p := in.Run.Process(s.Process)
-	switch {
-	case s.Framework != "torch":
+	of := frameworks.Of(s.Framework)
+	if of.AgainstGaps == nil {
 		return ""
-	case p != nil && p.Facts["torch.hip"] != "":
-		return "Set PYTORCH_HIP_ALLOC_CONF=expandable_segments:True; a build for ROCm that lacks them warns and goes on " +
-			"without."
-	case p != nil && p.Facts["torch.accelerator"] != "":
-		return "Set PYTORCH_ALLOC_CONF=expandable_segments:True, from PyTorch 2.9 on."
 	}
-	return "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."
+	var facts map[string]string
+	if p := in.Run.Process(s.Process); p != nil {
+		facts = p.Facts
+	}
+	return of.AgainstGaps(facts)
 }
 
 // sameAllocator is another quantity of the same allocator, or nil.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"hightide/internal/frameworks"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 	"hightide/internal/usage"
@@ -312,12 +313,12 @@ func (in *Input) whyNoLine(g *growing) string {
 func (in *Input) tracedMeanwhile(process uint32) string {
 	for _, f := range in.tracings() {
 		if f.process == process && f.goesOn() && f.library {
-			return fmt.Sprintf(" Meanwhile %s traced functions of its own %d times at %s.", frameworkName(f.framework),
+			return fmt.Sprintf(" Meanwhile %s traced functions of its own %d times at %s.", frameworks.Of(f.framework).Title,
 				f.count, in.Names.Search([]mem.Location{f.where}).Name)
 		}
 		if f.process == process && f.goesOn() {
 			return fmt.Sprintf(" Meanwhile `%s` (%s) was traced or compiled %d times, and %s keeps a graph or program of each.",
-				f.where.Function, in.Names.Search([]mem.Location{f.where}).Name, f.count, frameworkName(f.framework))
+				f.where.Function, in.Names.Search([]mem.Location{f.where}).Name, f.count, frameworks.Of(f.framework).Title)
 		}
 	}
 	return ""
@@ -354,8 +355,8 @@ func contents(h *mem.Holder) string {
 func (in *Input) growthAdvice(g *growing, at mem.Location) string {
 	saves := g.saves(1)
 	switch {
-	case g.holder != nil && howTo[g.holder.Kind] != "":
-		return fmt.Sprintf(howTo[g.holder.Kind], "`"+g.holder.Name+"`") + " " + saves
+	case g.holder != nil && helps(g.holder.Kind) != "":
+		return fmt.Sprintf(helps(g.holder.Kind), "`"+g.holder.Name+"`") + " " + saves
 	case g.holder != nil:
 		return in.itemAdvice(g, at)
 	case g.graph:
@@ -395,6 +396,14 @@ func (in *Input) nothingSeen(g *growing) string {
 	return within + ". The rest of Python's heap was not looked through."
 }
 
+// helps is what to do about a kind of holder, with %s for its name; "" where that depends on what it keeps.
+func helps(kind string) string {
+	if cache := frameworks.CacheOf(kind); cache != nil {
+		return cache.Advice
+	}
+	return howTo[kind]
+}
+
 // howTo is what helps, by the kind of the holder.
 var howTo = map[string]string{
 	"array": "Drop of %s what is no longer needed, or write it to a file as it comes. Of parts that are all needed a " +
@@ -416,13 +425,7 @@ var howTo = map[string]string{
 	"hooks": "Keep the handle that registering returns and call its remove(), or register once, before the " +
 		"loop: %s.",
 	"open figures": "Close each figure when it is drawn: plt.close(fig). pyplot keeps all others in %s.",
-	"traced graphs": "Pass tensors to %s where Python numbers differ from call to call, or give it an " +
-		"input_signature: each new number is traced again.",
-	"compiled programs": "Call %s with few shapes and dtypes, as by padding, and without static arguments that differ: " +
-		"each is compiled again. jax.clear_caches() drops them.",
-	"compiled graphs": "Call %s with few shapes and without Python numbers that differ from call to call, or with " +
-		"dynamic=True: each is compiled again. torch.compiler.reset() drops them.",
-	"chain": "Each object of %s keeps the one before it: store what is needed of that, not the object.",
+	"chain":        "Each object of %s keeps the one before it: store what is needed of that, not the object.",
 }
 
 // mayFill says what no recording can tell: whether a table that still grows at its end is a cache that has

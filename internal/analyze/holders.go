@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"hightide/internal/analyze/facts"
+	"hightide/internal/frameworks"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 	"hightide/internal/usage"
@@ -132,8 +133,8 @@ func (in *Input) join(process uint32, lines []growingLine) []growing {
 	}
 	defer func() { in.larger = append(in.larger, j.larger...) }()
 	for _, h := range j.holders {
-		if through := cacheOf[h.Kind]; through != nil {
-			j.cause(h, j.take(func(l growingLine) bool { return in.passes(l, through) }))
+		if cache := cacheOf(h.Kind); cache != nil {
+			j.cause(h, j.take(func(l growingLine) bool { return in.passes(l, cache) }))
 		}
 	}
 	for _, h := range j.holders {
@@ -310,7 +311,7 @@ func keptByGraph(l growingLine) bool {
 // They are of tensors that lie in an arena of the framework's own. Others are of an array that is replaced so often
 // by a larger one that what its line holds is seldom seen whole. What lines were joined with is among known.
 func (in *Input) bySize(p *mem.Process, known []growing) (causes []growing) {
-	arena := p.Facts["tensorflow_arena"] != ""
+	arena := p.Facts[frameworks.FactArena] != ""
 	c := in.ClockOf(p.ID)
 	_, to := c.Window(p, in.End)
 	for _, h := range in.holdersOf(p.ID) {
@@ -381,13 +382,16 @@ func oneBlock(h mem.Holder) bool {
 	return slices.Contains(replacedKinds, h.Kind) || slices.Contains(inPlaceKinds, h.Kind)
 }
 
-// cacheOf says by which library's code the memory of a cache is allocated, where that is not the program's own.
-var cacheOf = map[string][]string{
-	"traced graphs":     {"/tensorflow/", "libtensorflow"},
-	"compiled programs": {"/jax/", "libjax", "_jax.so", "_xla.so", "libstdc++"}, // compiled on threads without Python
-	"compiled graphs":   {"/torch/_", "/torch/fx/"},
-	"open figures":      {"/matplotlib/"},
+// cacheOf is the cache of a library's that a holder is, whose memory code of that library allocates; nil: none.
+func cacheOf(kind string) *frameworks.Cache {
+	if kind == openFigures {
+		return &frameworks.Cache{Code: []string{"/matplotlib/"}}
+	}
+	return frameworks.CacheOf(kind)
 }
+
+// openFigures are what pyplot keeps.
+const openFigures = "open figures"
 
 // joinArray makes a cause of an array that grows and the line that makes it anew; it returns the other lines.
 func (in *Input) joinArray(h *mem.Holder, larger []growingLine, loose bool, causes *[]growing) []growingLine {
@@ -410,11 +414,9 @@ func addsTo(l growingLine, h mem.Holder) bool {
 	})
 }
 
-// passes says whether the line's largest stack goes through the code of a library.
-func (in *Input) passes(l growingLine, library []string) bool {
-	return slices.ContainsFunc(in.Run.Stacks.Frames(l.Stack), func(at mem.Location) bool {
-		return slices.ContainsFunc(library, func(part string) bool { return strings.Contains(at.File, part) })
-	})
+// passes says whether the line's largest stack goes through code that allocates for a cache.
+func (in *Input) passes(l growingLine, cache *frameworks.Cache) bool {
+	return slices.ContainsFunc(in.Run.Stacks.Frames(l.Stack), cache.Allocates)
 }
 
 // closest is the line whose growth fits the rate of a holder. Of lines that fit, one in the holder's own function

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hightide/internal/frameworks"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 	"hightide/internal/usage"
@@ -377,7 +378,7 @@ func descriptorAdvice(kind string) string {
 	case strings.HasPrefix(kind, "/dev/shm/torch_"), strings.HasPrefix(kind, "/dev/shm/") &&
 		strings.HasSuffix(kind, "(deleted)"):
 		return "Each tensor that a DataLoader worker sent and that is kept holds a file of shared memory open: keep a " +
-			"clone() of it, or call torch.multiprocessing.set_sharing_strategy('file_system')."
+			"clone() of it, or " + frameworks.ShareFiles + "."
 	case kind == "socket":
 		return "Close each connection, or use one session or pool for all requests."
 	case kind == "pipe":

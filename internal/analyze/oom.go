@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"hightide/internal/analyze/trace"
+	"hightide/internal/frameworks"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 )
@@ -127,7 +128,7 @@ func (in *Input) raised(e mem.Event) *trace.Shortage {
 			s.After = strings.TrimSuffix(s.After, ".") + "." + limited
 			s.Advice = "Raise that limit (ulimit -v, RLIMIT_AS). " + s.Advice
 		}
-		if alive := in.alive[e.Process]; alive != "" && source == "jax" {
+		if alive := in.alive[e.Process]; alive != "" && source == frameworks.JAX {
 			s.After = strings.TrimSuffix(s.After, ".") + "." + alive
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hightide/internal/frameworks"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 )
@@ -93,11 +94,6 @@ func number64(text string) int64 {
 // donation tells of arguments that a program could have written its outputs over.
 func (in *Input) donation(e mem.Event) report.Finding {
 	bytes, function, argument := mem.Bytes(e.Bytes.Or(0)), e.Where.Function, e.Facts["argument"]
-	advice := "Name it in donate_argnums of jax.jit, and compare what the function needs before and after."
-	if argument != "" {
-		advice = fmt.Sprintf("jax.jit(%s, donate_argnames=%s), then compare what %s needs before and after: XLA may want "+
-			"the place for temporaries.", function, quotedNames(argument), function)
-	}
 	arrays := fmt.Sprintf("an array of %v", bytes)
 	if count := number64(e.Facts["count"]); count > 1 {
 		arrays = fmt.Sprintf("%d arrays of together %v", count, bytes)
@@ -109,12 +105,16 @@ func (in *Input) donation(e mem.Event) report.Finding {
 			"types as outputs, which were let go of as the result came. That was seen at the call that compiled it: nothing "+
 			"but the result's assignment ran between (%s). Donated, it needs up to %v less.",
 			function, arrays, cmp.Or(argument, "argument without a name"), e.Facts["device"], in.Label(), bytes),
-		Advice: advice, Process: e.Process, File: e.Where.File, Line: e.Where.Line, Bytes: e.Bytes, Label: in.Label(),
+		Advice: frameworks.Donate(function, quotedNames(argument)), Process: e.Process, File: e.Where.File,
+		Line: e.Where.Line, Bytes: e.Bytes, Label: in.Label(),
 	}
 }
 
 // quotedNames writes names, of which there may be several with commas, as Python takes them.
 func quotedNames(names string) string {
+	if names == "" {
+		return ""
+	}
 	all := strings.Split(names, ", ")
 	for i := range all {
 		all[i] = strconv.Quote(all[i])

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"hightide/internal/frameworks"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 )
@@ -192,8 +193,7 @@ func (in *Input) loading(r *report.Report, all []*rank) {
 			"together (measured). That is what happens where every rank reads the whole checkpoint, builds the whole model "+
 			"or prepares all data for itself.",
 			listed(names), mem.Bytes(least.Or(0)), given),
-		Advice: "Load with torch.load(…, mmap=True) so that ranks share the file's pages, or on one rank and broadcast. " +
-			"Build the model on the meta device.",
+		Advice: frameworks.LoadShared + " Build the model on the meta device.",
 	})
 }
 

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"hightide/internal/analyze/facts"
+	"hightide/internal/frameworks"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 	"hightide/internal/usage"
@@ -90,23 +90,19 @@ func (in *Input) threadsOfJAX(r *report.Report, all []holding, total mem.Bytes) 
 	var native mem.Bytes
 	for _, h := range all {
 		// Keras imports jax, whatever it runs on: what counts is whose code allocates.
-		if p := in.Run.Process(h.process); h.Site.Native && p != nil && p.Frameworks["jax"] != "" && in.ofJAX(h.Stack) {
+		if p := in.Run.Process(h.process); h.Site.Native && p != nil && p.Frameworks[frameworks.JAX] != "" && in.ofJAX(h.Stack) {
 			native += h.Bytes
 		}
 	}
 	if native > total/10 {
-		r.AddNote(fmt.Sprintf("%v of the heap were allocated by JAX's own threads, which run no Python: with "+
-			"jax.config.update(\"jax_cpu_enable_async_dispatch\", False) before the first computation they are blamed on "+
-			"lines. --snapshot-on exit lists by line the arrays that are alive at the end.", native))
+		r.AddNote(fmt.Sprintf("%v of the heap were allocated by JAX's own threads, which run no Python: %s. "+
+			"--snapshot-on exit lists by line the arrays that are alive at the end.", native, frameworks.LinesOfThreads))
 	}
 }
 
 // ofJAX says whether a native stack goes through JAX's own library.
 func (in *Input) ofJAX(stack uint32) bool {
-	return slices.ContainsFunc(in.Run.Stacks.Frames(stack), func(at mem.Location) bool {
-		return strings.HasPrefix(at.File, "libjax") || strings.HasPrefix(at.File, "xla_extension") ||
-			strings.HasPrefix(at.File, "_jax.")
-	})
+	return slices.ContainsFunc(in.Run.Stacks.Frames(stack), frameworks.Of(frameworks.JAX).Owns)
 }
 
 func (in *Input) severalHeaps() bool {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hightide/internal/frameworks"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 	"hightide/internal/usage"
@@ -110,7 +111,7 @@ func (in *Input) tracedFinding(f *tracing) report.Finding {
 	}
 	text := fmt.Sprintf("%s was traced %d times, %d of them in the second half of the run. %s keeps a graph or program "+
 		"of each. ",
-		f.function, f.count, f.count-f.early, frameworkName(f.framework))
+		f.function, f.count, f.count-f.early, frameworks.Of(f.framework).Title)
 	switch {
 	case f.eager:
 		text += "It is an operation that this line runs outside of any jitted function, so it is compiled for each shape " +
@@ -150,10 +151,10 @@ func (in *Input) libraryTraced(f *tracing) report.Finding {
 	finding := report.Finding{
 		Kind: report.KindTracing, Severity: report.Info, Process: f.process, File: f.where.File, Line: f.where.Line,
 		Label: mem.Measured,
-		Title: fmt.Sprintf("%s makes %s trace functions of its own again and again", line, frameworkName(f.framework)),
+		Title: fmt.Sprintf("%s makes %s trace functions of its own again and again", line, frameworks.Of(f.framework).Title),
 		Text: fmt.Sprintf("%s traced functions of its own, as %s, %d times at %s, %d of them in the second half of the "+
 			"run. Each takes time; whether their graphs are kept was not seen.",
-			frameworkName(f.framework), f.function, f.count, line, f.count-f.early),
+			frameworks.Of(f.framework).Title, f.function, f.count, line, f.count-f.early),
 		Advice: "If this line makes a model, a dataset or a function anew each time, make it once, before the loop.",
 	}
 	if source := in.Source(f.where); strings.Contains(source, ".predict(") || strings.Contains(source, ".evaluate(") {
@@ -165,30 +166,8 @@ func (in *Input) libraryTraced(f *tracing) report.Finding {
 }
 
 func (f *tracing) advice() string {
-	anew := f.argument == ""
-	value := !strings.Contains(f.after, "(") && !strings.Contains(f.after, "[")
-	switch {
-	case f.eager:
-		return "Pad to a few shapes, or make and change arrays of ever other shapes with NumPy."
-	case anew && f.framework == "jax":
-		return "Apply jax.jit once, outside of the loop, to a function that is defined once."
-	case anew:
-		return "Apply tf.function once, outside of the loop."
-	case f.framework == "jax":
-		return "Pad inputs to a few shapes. Declare static only those arguments that seldom change."
-	case value:
-		return "Pass Python numbers and strings that change as tensors (tf.constant)."
+	if retraced := frameworks.Of(f.framework).Retraced; retraced != nil {
+		return retraced(frameworks.Retracing{Eager: f.eager, Anew: f.argument == "", After: f.after})
 	}
-	return "Pad batches to a few shapes, or give tf.function an input_signature with None where sizes differ, or " +
-		"reduce_retracing=True."
-}
-
-func frameworkName(name string) string {
-	switch name {
-	case "jax":
-		return "JAX"
-	case "tensorflow":
-		return "TensorFlow"
-	}
-	return name
+	return ""
 }

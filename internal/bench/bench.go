@@ -29,6 +29,7 @@ import (
 	"hightide/internal/event"
 	"hightide/internal/executor"
 	"hightide/internal/fail"
+	"hightide/internal/frameworks"
 	"hightide/internal/gpus"
 	"hightide/internal/imagine"
 	"hightide/internal/launch"
@@ -441,9 +442,6 @@ func (b *bench) prepare() error {
 	return b.failed
 }
 
-// packages of the frameworks.
-var packages = map[string]string{"pytorch": "torch", "tensorflow": "tensorflow", "keras": "keras", "jax": "jax"}
-
 // home puts the user's folder in place of a leading ~/, as a shell does.
 func (b *bench) home(path string) string {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {
@@ -462,13 +460,14 @@ func (b *bench) python(ctx context.Context, cell *matrix.Cell, named string) (pa
 	if framework == "" {
 		framework = matrix.Frameworks[0]
 	}
+	wanted := frameworks.OfBench(framework).Name
 	b.looked.Do(func() { b.found = pythons.Find(ctx, "") })
 	for _, p := range b.found {
-		if p.Problem == "" && p.Frameworks[packages[framework]] != "" {
+		if p.Problem == "" && p.Frameworks[wanted] != "" {
 			return p.Path, ""
 		}
 	}
-	return "", fmt.Sprintf("no Python with %s was found; name one under environments: python", packages[framework])
+	return "", fmt.Sprintf("no Python with %s was found; name one under environments: python", wanted)
 }
 
 func thisMachine() matrix.Machine {

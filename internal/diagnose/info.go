@@ -16,6 +16,7 @@ import (
 
 	"hightide/heap"
 	"hightide/internal/engine"
+	"hightide/internal/frameworks"
 	"hightide/internal/mem"
 	"hightide/internal/pythons"
 	"hightide/internal/sampler"
@@ -195,11 +196,11 @@ func agentAbility(p *pythons.Interpreter) Ability {
 			"install Python 3.8 or newer, or name one with --python")
 	case minor(p.Version) < 8:
 		return no("Python "+p.Version+" is older than 3.8: watched from outside only", "")
-	case p.Frameworks["torch"] == "":
+	case p.Frameworks[frameworks.Torch] == "":
 		return partly("the agent runs, but without PyTorch there are no steps to mark",
 			"install torch, or activate the environment that has it")
 	}
-	return yes("PyTorch " + p.Frameworks["torch"] + " in Python " + p.Version)
+	return yes("PyTorch " + p.Frameworks[frameworks.Torch] + " in Python " + p.Version)
 }
 
 // heapAbility preloads the library into a small program, as a run would.
@@ -275,7 +276,7 @@ func deviceAbility(vendor string, open []sampler.Vendor) Ability {
 func historyAbility(p *pythons.Interpreter, host mem.Host) Ability {
 	nvidia := slices.ContainsFunc(host.GPUs, func(gpu mem.GPU) bool { return gpu.Vendor == "NVIDIA" })
 	switch {
-	case p == nil || p.Frameworks["torch"] == "":
+	case p == nil || p.Frameworks[frameworks.Torch] == "":
 		return no("PyTorch's allocator history needs PyTorch", "")
 	case p.CUDA == "" && p.ROCm == "":
 		return no("this PyTorch is built for the CPU only: there is no caching allocator to follow", "")
@@ -292,14 +293,14 @@ func imagineAbility(p *pythons.Interpreter) Ability {
 		return no("this hightide was built without its device library", "build it with make")
 	case p == nil || p.Version == "":
 		return partly("no Python was found; a command names its own", "")
-	case p.Frameworks["torch"] == "" || p.CUDA == "":
+	case p.Frameworks[frameworks.Torch] == "" || p.CUDA == "":
 		return partly("this Python has no CUDA build of PyTorch; a command names its own",
 			"pip install torch; it needs no GPU")
 	case p.RuntimeInside:
-		return partly("torch "+p.Frameworks["torch"]+" of this Python has CUDA's runtime inside its own library; a command "+
+		return partly("torch "+p.Frameworks[frameworks.Torch]+" of this Python has CUDA's runtime inside its own library; a command "+
 			"names its own", "install PyTorch 2.0 or newer")
 	}
-	return yes(fmt.Sprintf("hightide imagine runs torch %s on any GPU of the catalogue", p.Frameworks["torch"]))
+	return yes(fmt.Sprintf("hightide imagine runs torch %s on any GPU of the catalogue", p.Frameworks[frameworks.Torch]))
 }
 
 func gitAbility() Ability {

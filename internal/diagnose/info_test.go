@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"hightide/internal/engine"
+	"hightide/internal/frameworks"
 	"hightide/internal/mem"
 	"hightide/internal/pythons"
 )
@@ -45,8 +46,8 @@ func TestFlightRecorder(t *testing.T) {
 	}{
 		{nil, gpu, No},
 		{&pythons.Interpreter{Frameworks: torch}, gpu, No},
-		{&pythons.Interpreter{Frameworks: torch, CUDA: "12.8"}, mem.Host{}, No},
-		{&pythons.Interpreter{Frameworks: torch, CUDA: "12.8"}, gpu, Yes},
+		{&pythons.Interpreter{Frameworks: torch, Build: frameworks.Build{CUDA: "12.8"}}, mem.Host{}, No},
+		{&pythons.Interpreter{Frameworks: torch, Build: frameworks.Build{CUDA: "12.8"}}, gpu, Yes},
 	} {
 		if a := historyAbility(test.python, test.host); a.Can != test.want {
 			t.Errorf("%+v: %+v", test.python, a)

@@ -15,6 +15,7 @@ import (
 	"hightide/internal/allocator"
 	"hightide/internal/fail"
 	"hightide/internal/fit"
+	"hightide/internal/frameworks"
 	"hightide/internal/gpus"
 	"hightide/internal/imagine"
 	"hightide/internal/launch"
@@ -157,7 +158,7 @@ func (e *Engine) fitImagined(ctx context.Context, o *fit.Options, result *fit.Re
 		return nil, err
 	}
 	s.Base.ID = "fit"
-	result.Worker.Versions = map[string]string{"torch": s.Python.Frameworks["torch"]}
+	result.Worker.Versions = map[string]string{frameworks.Torch: s.Python.Frameworks[frameworks.Torch]}
 	result.Worker.Python = s.Python.Path
 	return func(ask fit.Ask) (fit.Trial, error) {
 		done, err := s.Try(ctx, fit.WithBatch(o.Command, ask.Batch))

@@ -16,6 +16,7 @@ import (
 	"hightide/internal/analyze/trace"
 	"hightide/internal/explore"
 	"hightide/internal/fail"
+	"hightide/internal/frameworks"
 	"hightide/internal/mem"
 	"hightide/internal/replay"
 	"hightide/internal/report"
@@ -401,7 +402,7 @@ func (o *Opened) Explorer(ctx context.Context, id string, device int) (*explore.
 		}
 	}
 	if best == nil {
-		return nil, fail.Input("was recording on? torch.cuda.memory._record_memory_history()",
+		return nil, fail.Input(frameworks.WasHistoryOn,
 			"%s holds nothing about a device", one.info.Name)
 	}
 	return best, nil

@@ -17,6 +17,7 @@ import (
 	"hightide/internal/analyze/trace"
 	"hightide/internal/budget"
 	"hightide/internal/fail"
+	"hightide/internal/frameworks"
 	"hightide/internal/launch"
 	"hightide/internal/mem"
 	"hightide/internal/replay"
@@ -241,8 +242,7 @@ func (e *Engine) histories(ctx context.Context, ref string) ([]replay.Source, er
 		}
 	}
 	if len(last) == 0 {
-		return nil, fail.Input("hightide run --snapshot-on exit records one; torch.cuda.memory._record_memory_history "+
-			"must be on",
+		return nil, fail.Input(frameworks.SnapshotsOrHistory,
 			"%s cannot be replayed: it holds no history of an allocator", ref)
 	}
 	var sources []replay.Source
@@ -377,7 +377,7 @@ func (o *Opened) side(ctx context.Context, id string) (side, error) {
 		}
 	}
 	if best.device < 0 {
-		return side{}, fail.Input("was recording on? torch.cuda.memory._record_memory_history()",
+		return side{}, fail.Input(frameworks.WasHistoryOn,
 			"%s holds nothing about a device", one.info.Name)
 	}
 	return best, nil

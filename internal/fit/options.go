@@ -1,6 +1,9 @@
 package fit
 
-import "hightide/internal/options"
+import (
+	"hightide/internal/frameworks"
+	"hightide/internal/options"
+)
 
 // ofModel are the settings of a model's step; a command says such things itself.
 func (o *Options) ofModel() options.List {
@@ -24,7 +27,7 @@ func (o *Options) ofModel() options.List {
 			Label: "Inference"},
 		{Name: "checkpointing", Help: "gradient checkpointing, where the model offers it", To: &m.Checkpointing,
 			Label: "Checkpointing"},
-		{Name: "compile", Help: "torch.compile the model", To: &m.Compile, Label: "Compile"},
+		{Name: "compile", Help: frameworks.Compile + " the model", To: &m.Compile, Label: "Compile"},
 		{Name: "validate-backward", Help: "compare the peak with that of the forward pass alone", To: &o.Backward,
 			Label: "Forward alone"},
 		{Name: "python", Help: "`interpreter` for --model (default that of $VIRTUAL_ENV, else the first with torch)",

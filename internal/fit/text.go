@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"hightide/internal/frameworks"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 )
@@ -131,7 +132,7 @@ func (r *Result) remarks() []string {
 	if r.Label == mem.Imagined {
 		add("Memory is the framework's own on an imaginary device; time is not measured there, so no speed-up is stated.")
 	}
-	if v := r.Worker.Versions["torch"]; v != "" {
+	if v := r.Worker.Versions[frameworks.Torch]; v != "" {
 		add("%s in %s; torch %s of %s.", report.Counted(int64(len(r.Trials)), "trial"), report.Duration(r.Duration), v,
 			r.Worker.Python)
 	}

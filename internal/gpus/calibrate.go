@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"hightide/internal/fail"
+	"hightide/internal/frameworks"
 	"hightide/internal/mem"
 	"hightide/internal/pythons"
 	"hightide/internal/sampler"
@@ -39,23 +40,6 @@ type CalibratedGPU struct {
 	Known     mem.Optional `json:"catalogue_overhead_bytes,omitzero"`
 }
 
-// calibration uses each card as a small training would (context, cuBLAS, cuDNN, autograd), then prints
-// what the driver says is in use and what the allocator holds.
-const calibration = `
-import json, torch
-out = []
-for i in range(torch.cuda.device_count()):
-    p = torch.cuda.get_device_properties(i)
-    with torch.cuda.device(i):
-        net = torch.nn.Sequential(torch.nn.Conv2d(3, 16, 3), torch.nn.Flatten(), torch.nn.LazyLinear(16)).cuda()
-        net(torch.rand(8, 3, 32, 32, device="cuda")).sum().backward()
-        torch.cuda.synchronize()
-        free, total = torch.cuda.mem_get_info()
-        out.append({"index": i, "uuid": str(getattr(p, "uuid", "")), "name": p.name, "compute_capability": "%d.%d" % (p.major, p.minor), "multiprocessors": p.multi_processor_count,
-                    "total_bytes": p.total_memory, "used_bytes": total - free, "reserved_bytes": torch.cuda.memory_reserved()})
-print(json.dumps({"torch": torch.__version__, "gpus": out}))
-`
-
 // Calibrate measures the cards of this machine with the interpreter that has torch; python names one to
 // prefer. It was written against NVML and PyTorch's documentation and has not run on hardware yet.
 func Calibrate(ctx context.Context, python string) (*Calibration, error) {
@@ -70,18 +54,18 @@ func Calibrate(ctx context.Context, python string) (*Calibration, error) {
 		return nil, fail.Environment("run it on the machine that has the card", "there is no NVIDIA GPU here to calibrate")
 	}
 	all := pythons.Find(ctx, python)
-	at := slices.IndexFunc(all, func(p pythons.Interpreter) bool { return p.Frameworks["torch"] != "" && p.CUDA != "" })
+	at := slices.IndexFunc(all, func(p pythons.Interpreter) bool { return p.Frameworks[frameworks.Torch] != "" && p.CUDA != "" })
 	if at < 0 {
 		return nil, fail.Environment("name one with --python", "no Python with a CUDA build of PyTorch was found")
 	}
 	before := deviceUse(vendors[i])
-	c := exec.CommandContext(ctx, all[at].Path, "-c", calibration)
+	c := exec.CommandContext(ctx, all[at].Path, "-c", frameworks.Calibration)
 	var problem bytes.Buffer
 	c.Stderr = &problem
 	text, err := c.Output()
 	if err != nil {
 		lines := strings.Split(strings.TrimSpace(problem.String()), "\n")
-		return nil, fail.Environment("does torch see the card? python -c 'import torch; print(torch.cuda.is_available())'",
+		return nil, fail.Environment(frameworks.SeesCard,
 			"calibrate with %s: %w: %s", all[at].Path, err, lines[len(lines)-1])
 	}
 	return readCalibration(text, all[at], before, deviceUse(vendors[i]))

@@ -9,6 +9,7 @@ import (
 
 	"hightide/internal/allocator"
 	"hightide/internal/fail"
+	"hightide/internal/frameworks"
 	"hightide/internal/pythons"
 )
 
@@ -16,33 +17,6 @@ import (
 type rankCommand struct {
 	rank    []string
 	perNode int // 0: it was not said, or there is no launcher
-}
-
-// launcher is a program that starts ranks, as its command line is read.
-type launcher struct {
-	switches []string // flags that take no value; every other one takes one, as --flag value or --flag=value
-	perNode  []string // flags that say the ranks of a node
-	nodes    string   // the flag that says the nodes, where perNode says the ranks of all
-	stays    bool     // it says more to a rank than its number, so that the rank starts with it (ranks.py of the agent)
-}
-
-// launchers by the words that start them.
-var launchers = map[string]launcher{
-	"torchrun": {switches: []string{"standalone", "module", "m", "no-python", "run-path", "virtual-local-rank"},
-		perNode: []string{"nproc-per-node"}},
-	"accelerate launch": {switches: []string{"cpu", "multi-gpu", "tpu", "use-deepspeed", "use-fsdp", "use-megatron-lm",
-		"use-parallelism-config", "use-xpu", "ipex", "quiet", "q", "module", "m", "no-python", "same-network",
-		"enable-cpu-affinity", "debug", "standalone"},
-		perNode: []string{"num-processes"}, nodes: "num-machines", stays: true},
-	"deepspeed": {switches: []string{"module", "no-python", "no-local-rank", "no-ssh", "no-ssh-check", "force-multi",
-		"save-pid", "bind-cores-to-rank", "quiet", "q"},
-		perNode: []string{"num-gpus", "num-accelerators"}, stays: true},
-}
-
-// modules are launchers as python -m starts them.
-var modules = map[string]string{
-	"torch.distributed.run": "torchrun", "torch.distributed.launch": "torchrun",
-	"accelerate.commands.launch": "accelerate launch", "deepspeed.launcher.runner": "deepspeed",
 }
 
 // starters start the processes of a cluster, and nothing of ours is in them.
@@ -53,20 +27,20 @@ var starters = []string{"mpirun", "mpiexec", "mpiexec.hydra", "orterun", "prteru
 // launcher stays or does not say its interpreter. An error is of usage.
 func takeApart(command []string) (rankCommand, error) {
 	name, words := launcherOf(command)
-	l, known := launchers[name]
+	l := frameworks.LauncherOf(name)
 	switch {
 	case slices.Contains(starters, name):
 		return rankCommand{}, fail.Usage("give what each rank runs, as in --world-size 128 -- python train.py",
 			"--world-size starts the ranks itself, and so does %s", name)
-	case !known:
+	case l == nil:
 		return rankCommand{rank: command}, nil
 	}
-	apart, ok := l.unwrap(pythons.OfCommand(command), words)
+	apart, ok := unwrap(l, pythons.OfCommand(command), words)
 	if !ok {
 		return apart, fail.Usage("give the command as "+name+" takes it: "+name+" [flags] train.py", "no script in %s",
 			strings.Join(command, " "))
 	}
-	if l.stays || apart.rank[0] == "" {
+	if l.Stays || apart.rank[0] == "" {
 		apart.rank = command
 	}
 	return apart, nil
@@ -84,7 +58,7 @@ func launcherOf(command []string) (name string, words []string) {
 	for i := 1; i+1 < len(command) && strings.HasPrefix(command[i], "-"); i++ {
 		switch command[i] {
 		case "-m":
-			return modules[command[i+1]], command[i+2:]
+			return frameworks.LauncherModule(command[i+1]), command[i+2:]
 		case "-W", "-X":
 			i++
 		}
@@ -94,7 +68,7 @@ func launcherOf(command []string) (name string, words []string) {
 
 // unwrap is the command of a rank by the words after its launcher; ok is false where there is no script. Of a python
 // that is not known the first word is "".
-func (l *launcher) unwrap(python string, words []string) (apart rankCommand, ok bool) {
+func unwrap(l *frameworks.Launcher, python string, words []string) (apart rankCommand, ok bool) {
 	var module, noPython bool
 	nodes := 1
 	for i := 0; i < len(words); i++ {
@@ -115,15 +89,15 @@ func (l *launcher) unwrap(python string, words []string) (apart rankCommand, ok 
 		flag = strings.ReplaceAll(flag, "_", "-")
 		module = module || flag == "m" || flag == "module"
 		noPython = noPython || flag == "no-python"
-		if !joined && !slices.Contains(l.switches, flag) {
+		if !joined && !slices.Contains(l.Switches, flag) {
 			if i++; i < len(words) {
 				value = words[i]
 			}
 		}
 		switch {
-		case slices.Contains(l.perNode, flag):
+		case slices.Contains(l.PerNode, flag):
 			apart.perNode, _ = strconv.Atoi(value)
-		case flag == l.nodes:
+		case flag == l.Nodes:
 			nodes, _ = strconv.Atoi(value)
 		}
 	}

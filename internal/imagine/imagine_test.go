@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"hightide/internal/fail"
+	"hightide/internal/frameworks"
 	"hightide/internal/gpus"
 	"hightide/internal/mem"
 	"hightide/internal/observe"
@@ -25,10 +26,10 @@ func TestRefusals(t *testing.T) {
 		"no torch":   {`{"version":"3.12.1","frameworks":{}}`, "has no PyTorch"},
 		"tensorflow": {`{"version":"3.12.1","frameworks":{"tensorflow":"2.20"}}`, "TensorFlow 2.20"},
 		"cpu":        {`{"version":"3.12.1","frameworks":{"torch":"2.15.0+cpu"}}`, "built for the CPU alone"},
-		"rocm":       {`{"version":"3.12.1","frameworks":{"torch":"2.15.0"},"hip":"7.0"}`, "built for ROCm"},
-		"inside": {`{"version":"3.10.13","frameworks":{"torch":"1.13.1"},"cuda":"11.7","runtime_inside":true}`,
+		"rocm":       {`{"version":"3.12.1","frameworks":{"torch":"2.15.0"},"torch_rocm":"7.0"}`, "built for ROCm"},
+		"inside": {`{"version":"3.10.13","frameworks":{"torch":"1.13.1"},"torch_cuda":"11.7","torch_runtime_inside":true}`,
 			"CUDA's runtime inside its own library"},
-		"cuda": {`{"version":"3.12.1","frameworks":{"torch":"2.15.0"},"cuda":"13.0"}`, ""},
+		"cuda": {`{"version":"3.12.1","frameworks":{"torch":"2.15.0"},"torch_cuda":"13.0"}`, ""},
 	} {
 		python := filepath.Join(t.TempDir(), "python3")
 		if err := os.WriteFile(python, []byte("#!/bin/sh\necho '"+c.answer+"'\n"), 0o755); err != nil {
@@ -87,7 +88,7 @@ func TestWrongWordsComeFirst(t *testing.T) {
 }
 
 func TestImaginable(t *testing.T) {
-	for _, c := range []struct{ torch, tensorflow, cuda, rocm, note, fails string }{
+	for _, c := range []struct{ torch, tensorflow, jax, cuda, rocm, note, fails string }{
 		{torch: "2.15.0+cu130", cuda: "13.0"},
 		{torch: "2.4.0", cuda: "12.1"},
 		{torch: "2.3.1", cuda: "12.1", note: "cuDNN 8"},
@@ -97,11 +98,13 @@ func TestImaginable(t *testing.T) {
 		{torch: "2.6.0+cpu", fails: "built for the CPU alone"},
 		{torch: "2.6.0", rocm: "6.2", fails: "built for ROCm"},
 		{tensorflow: "2.20.0", fails: "TensorFlow 2.20.0, which cannot be imagined"},
+		{jax: "0.7.2", fails: "JAX 0.7.2, which cannot be imagined"},
+		{tensorflow: "2.20.0", jax: "0.7.2", torch: "2.15.0", cuda: "13.0"},
 		{fails: "has no PyTorch"},
 	} {
-		p := &pythons.Interpreter{Path: "python", Version: "3.11.7", Frameworks: map[string]string{}, CUDA: c.cuda,
-			ROCm: c.rocm}
-		for name, version := range map[string]string{"torch": c.torch, "tensorflow": c.tensorflow} {
+		p := &pythons.Interpreter{Path: "python", Version: "3.11.7", Frameworks: map[string]string{},
+			Build: frameworks.Build{CUDA: c.cuda, ROCm: c.rocm}}
+		for name, version := range map[string]string{"torch": c.torch, "tensorflow": c.tensorflow, "jax": c.jax} {
 			if version != "" {
 				p.Frameworks[name] = version
 			}

@@ -27,6 +27,7 @@ import (
 	"hightide/internal/allocator"
 	"hightide/internal/event"
 	"hightide/internal/fail"
+	"hightide/internal/frameworks"
 	"hightide/internal/gpus"
 	"hightide/internal/launch"
 	"hightide/internal/mem"
@@ -315,31 +316,10 @@ func (s *Session) findPython(ctx context.Context) error {
 
 // imaginable says why an interpreter's programs cannot use an imaginary GPU, or what of them cannot.
 func imaginable(p *pythons.Interpreter) (note string, err error) {
-	torch := p.Frameworks["torch"]
-	switch {
-	case p.Version == "":
+	if p.Version == "" {
 		return "", nil // it does not answer: let the run say why
-	case torch == "" && p.Frameworks["tensorflow"] != "":
-		return "", fail.Environment("the host's memory: hightide run -- ...",
-			"imaginary GPUs serve PyTorch; %s has TensorFlow %s, which cannot be imagined", p.Path, p.Frameworks["tensorflow"])
-	case torch == "":
-		return "", fail.Environment("name the interpreter of the environment you train in, or install torch into it",
-			"%s has no PyTorch", p.Path)
-	case p.ROCm != "":
-		return "", fail.Environment("install a CUDA build of torch into an environment of its own; it needs no GPU",
-			"torch %s of %s is built for ROCm, and imaginary GPUs are NVIDIA's", torch, p.Path)
-	case p.CUDA == "":
-		return "", fail.Environment("install a CUDA build (pip install torch on Linux gives one; it needs no GPU)",
-			"torch %s of %s is built for the CPU alone", torch, p.Path)
-	case p.RuntimeInside:
-		return "", pythons.RuntimeInside(torch, p.Path)
 	}
-	var major, minor int
-	if n, _ := fmt.Sscanf(torch, "%d.%d", &major, &minor); n == 2 && (major < 2 || major == 2 && minor < 4) {
-		note = fmt.Sprintf("PyTorch %s brings cuDNN 8, and imaginary GPUs know 9 alone: convolutions and recurrent layers "+
-			"fail. From 2.4 on they work.", torch)
-	}
-	return note, nil
+	return frameworks.Imaginable(p.Frameworks, p.Build, p.Path)
 }
 
 // usable says why a first run has no verdict, where that lies in the environment.
@@ -347,14 +327,16 @@ func (s *Session) usable(main *Result) error {
 	if main.Verdict != mem.VerdictUnused && main.Verdict != mem.VerdictFailed || len(main.Devices) > 0 {
 		return nil
 	}
-	torch, other := "", ""
+	served, other := false, ""
 	for _, p := range main.run.Processes {
-		if p.Facts["torch.runtime"] == "inside" {
-			return pythons.RuntimeInside(p.Frameworks["torch"], slices.Concat(p.Command, []string{"the program"})[0])
+		if p.Facts[frameworks.FactRuntime] == frameworks.RuntimeIsInside {
+			return frameworks.RuntimeInside(p.Frameworks[frameworks.Torch],
+				slices.Concat(p.Command, []string{"the program"})[0])
 		}
-		torch = cmp.Or(torch, p.Frameworks["torch"])
 		for name := range p.Frameworks {
-			if name != "torch" {
+			if frameworks.Of(name).Imagined != nil {
+				served = true
+			} else if other == "" || frameworks.Rank(name) < frameworks.Rank(other) {
 				other = name
 			}
 		}
@@ -365,8 +347,9 @@ func (s *Session) usable(main *Result) error {
 				"imaginary GPUs cannot be preloaded into %s: %s", e.Facts["program"], e.Facts["why"])
 		}
 	}
-	if main.Verdict == mem.VerdictUnused && torch == "" && other != "" {
-		return fail.Environment("imaginary GPUs serve PyTorch", "the program used %s and no PyTorch", other)
+	if main.Verdict == mem.VerdictUnused && !served && other != "" {
+		return fail.Environment("imaginary GPUs serve "+frameworks.Served(), "the program used %s and no %s",
+			frameworks.Of(other).Title, frameworks.Served())
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ func (k *kept) Flush() error { return nil }
 // its own, and the trials of one that is cancelled end while the other's go on.
 func TestTwoSessionsAtOnce(t *testing.T) {
 	python := filepath.Join(t.TempDir(), "python3")
-	if err := os.WriteFile(python, []byte("#!/bin/sh\necho '{\"version\":\"3.12.1\",\"frameworks\":{\"torch\":\"2.15.0\"},\"cuda\":\"13.0\"}'\n"), 0o755); err != nil {
+	if err := os.WriteFile(python, []byte("#!/bin/sh\necho '{\"version\":\"3.12.1\",\"frameworks\":{\"torch\":\"2.15.0\"},\"torch_cuda\":\"13.0\"}'\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	shared := t.TempDir()

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"hightide/internal/fail"
+	"hightide/internal/frameworks"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -175,7 +176,7 @@ func (s *Spec) Arguments(cell *Cell, seed uint64) []string {
 // What the built-in workloads know. They are a Python program of the agent's; a test holds these lists equal to its
 // own.
 var (
-	Frameworks = []string{"pytorch", "tensorflow", "keras", "jax"}
+	Frameworks = frameworks.Benched()
 	Models     = []string{"lenet", "resnet18", "transformer6", "transformer6-base"}
 	Modes      = []string{"train", "inference"}
 	DTypes     = []string{"fp32", "bf16", "fp16"}

@@ -421,7 +421,7 @@ func (w *comparing) baseline(axis int) string {
 	if value, ok := w.options.Baselines[a.Name]; ok && slices.Contains(a.Values, value) {
 		return value
 	}
-	usual := map[kind]string{kindFramework: "pytorch", kindMode: "inference", kindDevice: "cpu"}[w.kinds[axis]]
+	usual := map[kind]string{kindFramework: Frameworks[0], kindMode: "inference", kindDevice: "cpu"}[w.kinds[axis]]
 	if slices.Contains(a.Values, usual) {
 		return usual
 	}

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"hightide/internal/event"
+	"hightide/internal/frameworks"
 	"hightide/internal/launch"
 	"hightide/internal/mem"
 	"hightide/internal/sampler"
@@ -374,7 +375,7 @@ func (r *Recorder) sampleHeap(now int64) {
 		}
 		r.columns.put(seriesKey{process: p.ID, name: mem.SeriesHeapLive}, mem.UnitBytes, mem.Sampled, now, int64(p.heap.live))
 		held := int64(p.heap.live)
-		if p.facts["tensorflow_arena"] != "" { // which grows by leaps, its pages one by one
+		if p.facts[frameworks.FactArena] != "" {
 			held = p.rss.Or(held)
 		}
 		p.overTime.addOver(now, held)

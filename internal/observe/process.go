@@ -3,6 +3,7 @@ package observe
 import (
 	"maps"
 
+	"hightide/internal/frameworks"
 	"hightide/internal/mem"
 	"hightide/internal/shm"
 )
@@ -154,7 +155,7 @@ func (r *Recorder) take(p *process, c *channel, record shm.Record) {
 func (p *process) stackOf(c *channel, a *shm.Alloc) uint32 {
 	const leastRegion = 1 << 20
 	if a.Size >= leastRegion && a.Size&(a.Size-1) == 0 && a.Origin == shm.OriginAligned &&
-		p.facts["tensorflow_arena"] != "" {
+		p.facts[frameworks.FactArena] != "" {
 		return c.stacks.ofArena(a.Frames)
 	}
 	return c.stacks.id(a.Frames)

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hightide/internal/frameworks"
 	"hightide/internal/mem"
 	"hightide/internal/shm"
 )
@@ -153,9 +154,7 @@ func (r *stackReader) id(frames []shm.Frame) uint32 {
 // TensorFlow.
 func (r *stackReader) ofArena(frames []shm.Frame) uint32 {
 	places := r.locations(frames)
-	if !slices.ContainsFunc(places, func(l mem.Location) bool {
-		return strings.Contains(l.File, "/tensorflow/") || strings.HasPrefix(l.File, "libtensorflow")
-	}) {
+	if !slices.ContainsFunc(places, frameworks.TensorFlow().Owns) {
 		return r.id(frames)
 	}
 	return r.table.id(append([]mem.Location{{File: mem.TensorFlowArena, Native: true}}, places...))

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"hightide/internal/fail"
+	"hightide/internal/frameworks"
 )
 
 // Interpreter is a Python that was found, with the frameworks it would import. They are read from
@@ -29,17 +30,13 @@ type Interpreter struct {
 	Version      string            `json:"version,omitempty"` // absent where it did not answer
 	FreeThreaded bool              `json:"free_threaded,omitempty"`
 	Frameworks   map[string]string `json:"frameworks,omitempty"`
-	CUDA         string            `json:"torch_cuda,omitempty"` // that torch was built for
-	ROCm         string            `json:"torch_rocm,omitempty"`
-	// RuntimeInside says that torch's own library has CUDA's runtime in it, as the wheels before 2.0 do.
-	RuntimeInside bool   `json:"torch_runtime_inside,omitempty"`
-	Problem       string `json:"problem,omitempty"`
+	frameworks.Build
+	Problem string `json:"problem,omitempty"`
 
 	prefix string
 }
 
-// probe prints what we want to know, with the standard library only. torch's version.py is read as
-// text: importing torch takes a second and hundreds of megabytes.
+// probe prints what we want to know of the packages that it is given, with the standard library only.
 const probe = `
 import json, os, re, sys, sysconfig
 out = {"version": "%d.%d.%d" % sys.version_info[:3], "prefix": sys.prefix, "path": sys.executable,
@@ -47,24 +44,25 @@ out = {"version": "%d.%d.%d" % sys.version_info[:3], "prefix": sys.prefix, "path
 try:
     from importlib.metadata import version
     from importlib.util import find_spec
-    for name in ("torch", "tensorflow", "jax", "keras", "lightning", "pytorch-lightning", "transformers", "accelerate", "numpy"):
+    for name in sys.argv[1:]:
         try:
             out["frameworks"][name] = version(name)
         except Exception:
             pass
-    spec = find_spec("torch") if "torch" in out["frameworks"] else None
-    for folder in (spec.submodule_search_locations or []) if spec else []:
-        with open(folder + "/version.py") as f:
-            for key, value in re.findall(r"^(cuda|hip)\b[^=\n]*= *'([^']*)'", f.read(), re.M):
-                out[key] = value
-        library = folder + "/lib/libc10_cuda.so"
-        if "cuda" in out and os.path.exists(library):
-            with open(library, "rb") as f:
-                out["runtime_inside"] = b"libcudart.so" not in f.read()
+` + frameworks.Probe + `
 except Exception as error:
     out["problem"] = str(error)
 print(json.dumps(out))
 `
+
+// probed are the packages that an interpreter is asked for.
+func probed() []string {
+	var names []string
+	for _, f := range frameworks.All() {
+		names = append(names, f.Name)
+	}
+	return append(names, "numpy")
+}
 
 // Patience is how long an interpreter may take to answer. One can hang, and on a busy machine starting one takes
 // seconds.
@@ -98,7 +96,7 @@ func Find(ctx context.Context, named string) []Interpreter {
 			return 1
 		case p.Source == "cache":
 			return 3
-		case p.Frameworks["torch"] != "":
+		case p.Frameworks[frameworks.Torch] != "":
 			return 2
 		}
 		return 4
@@ -154,7 +152,7 @@ func (p *Interpreter) Ask(ctx context.Context) {
 	if p.Problem != "" {
 		return
 	}
-	c := exec.CommandContext(ctx, p.Path, "-c", probe)
+	c := exec.CommandContext(ctx, p.Path, append([]string{"-c", probe}, probed()...)...)
 	c.WaitDelay = time.Second
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	for _, entry := range os.Environ() {
@@ -170,10 +168,8 @@ func (p *Interpreter) Ask(ctx context.Context) {
 		Path         string            `json:"path"`
 		FreeThreaded bool              `json:"free_threaded"`
 		Frameworks   map[string]string `json:"frameworks"`
-		CUDA         string            `json:"cuda"`
-		HIP          string            `json:"hip"`
-		Inside       bool              `json:"runtime_inside"`
 		Problem      string            `json:"problem"`
+		frameworks.Build
 	}
 	if err == nil {
 		err = json.Unmarshal(text, &answer)
@@ -187,7 +183,7 @@ func (p *Interpreter) Ask(ctx context.Context) {
 	}
 	p.Version, p.FreeThreaded, p.Frameworks, p.Problem = answer.Version, answer.FreeThreaded, answer.Frameworks,
 		answer.Problem
-	p.CUDA, p.ROCm, p.RuntimeInside, p.prefix = answer.CUDA, answer.HIP, answer.Inside, answer.Prefix
+	p.Build, p.prefix = answer.Build, answer.Prefix
 }
 
 func problemOf(ctx context.Context, err error) string {
@@ -202,13 +198,6 @@ func problemOf(ctx context.Context, err error) string {
 	return err.Error()
 }
 
-// RuntimeInside refuses a PyTorch whose calls of CUDA stay within its own library: no imaginary GPU would get them, and
-// a signal would end the program.
-func RuntimeInside(torch, where string) error {
-	return fail.Environment("install PyTorch 2.0 or newer into an environment of its own: its wheels load CUDA's runtime",
-		"torch %s of %s has CUDA's runtime inside its own library, where no imaginary GPU can stand in", torch, where)
-}
-
 // WithTorch is the path of the interpreter to build a model with: the one named, else the best that has torch. For
 // another device than "cpu" a build for the CPU alone will not do.
 func WithTorch(ctx context.Context, named, device string) (string, error) {
@@ -218,14 +207,14 @@ func WithTorch(ctx context.Context, named, device string) (string, error) {
 		case p.Problem != "" && wanted: // never passed over
 			return "", fail.Environment("name an interpreter of Python that has torch", "%s: %s", p.Path, p.Problem)
 		case p.Problem != "":
-		case p.Frameworks["torch"] == "" && (wanted || p.Source == "$VIRTUAL_ENV"):
+		case p.Frameworks[frameworks.Torch] == "" && (wanted || p.Source == "$VIRTUAL_ENV"):
 			return "", fail.Environment("install torch there, or name another with --python", "%s has no torch", p.Path)
-		case p.Frameworks["torch"] == "":
+		case p.Frameworks[frameworks.Torch] == "":
 		case device != "cpu" && p.CUDA == "":
 			return "", fail.Environment("install the CUDA build (it needs no GPU to be imagined), or use --device cpu",
-				"%s has torch %s, which was built without CUDA", p.Path, p.Frameworks["torch"])
+				"%s has torch %s, which was built without CUDA", p.Path, p.Frameworks[frameworks.Torch])
 		case device == "imaginary" && p.RuntimeInside:
-			return "", RuntimeInside(p.Frameworks["torch"], p.Path)
+			return "", frameworks.RuntimeInside(p.Frameworks[frameworks.Torch], p.Path)
 		default:
 			return p.Path, nil
 		}
@@ -241,7 +230,7 @@ func toTry(ctx context.Context, named string) []Interpreter {
 	defer cancel()
 	if all := candidates(named); len(all) > 0 {
 		all[0].Ask(short)
-		if named != "" || all[0].Problem == "" && all[0].Frameworks["torch"] != "" {
+		if named != "" || all[0].Problem == "" && all[0].Frameworks[frameworks.Torch] != "" {
 			return all[:1]
 		}
 	}

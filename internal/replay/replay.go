@@ -16,6 +16,7 @@ import (
 
 	"hightide/internal/allocator"
 	"hightide/internal/fail"
+	"hightide/internal/frameworks"
 	"hightide/internal/gpus"
 	"hightide/internal/mem"
 )
@@ -158,7 +159,7 @@ func open(source Source, o Options) (*replaying, error) {
 		return nil, errVerifyAlone
 	}
 	if err != nil {
-		return nil, fail.Input("record it with torch.cuda.memory._record_memory_history", "%s cannot be replayed: %w",
+		return nil, fail.Input(frameworks.RecordWithHistory, "%s cannot be replayed: %w",
 			source.Name, err)
 	}
 	r := &replaying{recorded: trace, o: o, asked: trace.setup(),

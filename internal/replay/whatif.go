@@ -10,6 +10,7 @@ import (
 
 	"hightide/internal/allocator"
 	"hightide/internal/fail"
+	"hightide/internal/frameworks"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 )
@@ -100,7 +101,7 @@ func NewWhatIf(s *mem.AllocatorSnapshot, device int) (*WhatIf, error) {
 	}
 	trace, err := openTrace(s, device, "", 0)
 	if err != nil {
-		return nil, fail.Input("record it with torch.cuda.memory._record_memory_history", "it cannot be replayed: %w", err)
+		return nil, fail.Input(frameworks.RecordWithHistory, "it cannot be replayed: %w", err)
 	}
 	w := &WhatIf{trace: trace, room: trace.program.Room(trace.trace)}
 	w.fresh = sync.OnceValue(func() *Figures { return trace.fresh(w.room) })

@@ -5,18 +5,15 @@ import (
 	"slices"
 	"strings"
 
+	"hightide/internal/frameworks"
 	"hightide/internal/live"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 )
 
-// framework is what hightide calls one, and how its view reads.
-type framework struct{ name, title string }
-
-// frameworkView makes the view of a framework, by what hightide calls it and how it is written. It shows what it
-// holds in each process of the run: its allocators, its model, its phases.
-func frameworkView(name, title string) func(s *State, width, height int) []string {
-	of := framework{name, title}
+// frameworkView makes the view of a framework. It shows what it holds in each process of the run: its allocators, its
+// model, its phases.
+func frameworkView(of *frameworks.Framework) func(s *State, width, height int) []string {
 	return func(s *State, width, _ int) []string {
 		lines := s.runLine(width)
 		_, view := s.shownRun()
@@ -24,9 +21,9 @@ func frameworkView(name, title string) func(s *State, width, height int) []strin
 			return lines
 		}
 		found := slices.DeleteFunc(slices.Clone(view.Processes),
-			func(p *mem.Process) bool { return p.Frameworks[of.name] == "" })
+			func(p *mem.Process) bool { return p.Frameworks[of.Name] == "" })
 		if len(found) == 0 {
-			return append(lines, "  No process of this run has imported "+of.title+", as far as is recorded.", "",
+			return append(lines, "  No process of this run has imported "+of.Title+", as far as is recorded.", "",
 				paint(faint, "  [ and ] go to another run."))
 		}
 		alive := slices.DeleteFunc(slices.Clone(found), func(p *mem.Process) bool { return p.End.Known() })
@@ -53,9 +50,9 @@ func who(p *mem.Process) string {
 }
 
 // processFacts are versions and settings, one process a line.
-func processFacts(of framework, found []*mem.Process, view *live.Run, width int) []string {
+func processFacts(of *frameworks.Framework, found []*mem.Process, view *live.Run, width int) []string {
 	columns := []column{{title: "PROCESS", width: 12}, {title: "PID", width: 7, right: true},
-		{title: of.title, width: 12}, {title: "STEPS", width: 7, right: true},
+		{title: of.Title, width: 12}, {title: "STEPS", width: 7, right: true},
 		{title: "RSS", width: 8, right: true}, {title: "HEAP ~", width: 8, right: true},
 		{title: "TREND", width: 12, least: 100}, {title: "SETTINGS", grows: true, width: 6}}
 	var rows [][]cell
@@ -68,7 +65,7 @@ func processFacts(of framework, found []*mem.Process, view *live.Run, width int)
 		if use, ok := view.Heap[p.ID]; ok {
 			heap = mem.Some(int64(use.Live))
 		}
-		rows = append(rows, []cell{text(who(p)), text(fmt.Sprint(p.PID)), text(p.Frameworks[of.name]),
+		rows = append(rows, []cell{text(who(p)), text(fmt.Sprint(p.PID)), text(p.Frameworks[of.Name]),
 			text(report.Count(int64(view.Totals[p.ID].Steps))),
 			text(size(view.Last(p.ID, mem.SeriesRSS))), text(size(heap)), inked(cyan, curve), dimmed(facts(p.Facts))})
 	}
@@ -88,7 +85,7 @@ func facts(all map[string]string) string {
 }
 
 // allocators are the figures of the framework's own allocators, one device a line.
-func allocators(of framework, found []*mem.Process, view *live.Run, width int) []string {
+func allocators(of *frameworks.Framework, found []*mem.Process, view *live.Run, width int) []string {
 	type place struct {
 		process uint32
 		device  string
@@ -96,7 +93,7 @@ func allocators(of framework, found []*mem.Process, view *live.Run, width int) [
 	var places []place
 	figures := map[place]map[mem.Quantity]*live.Series{}
 	for _, series := range view.Series {
-		if !strings.HasPrefix(string(series.Name), "allocator.") || series.Framework != of.name && series.Framework != "" ||
+		if !strings.HasPrefix(string(series.Name), "allocator.") || series.Framework != of.Name && series.Framework != "" ||
 			!holds(found, series.Process) {
 			continue
 		}
@@ -109,7 +106,7 @@ func allocators(of framework, found []*mem.Process, view *live.Run, width int) [
 	}
 	if len(places) == 0 {
 		return []string{paint(faint,
-			"  "+of.title+" reported no allocator on a device in this run: it works in host memory."), ""}
+			"  "+of.Title+" reported no allocator on a device in this run: it works in host memory."), ""}
 	}
 	columns := []column{{title: "ALLOCATOR", width: 12}, {title: "ON", width: 8},
 		{title: "ALLOCATED", width: 9, right: true}, {title: "RESERVED", width: 8, right: true},

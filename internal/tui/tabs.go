@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 
+	"hightide/internal/frameworks"
+
 	"github.com/charmbracelet/x/ansi"
 )
 
@@ -17,17 +19,19 @@ type tab struct {
 
 // tabs lists the views in the order of their keys.
 func tabs() []tab {
-	return []tab{
-		{"Overview", "Overview", overview, moveOverview},
-		{"PyTorch", "Torch", frameworkView("torch", "PyTorch"), nil},
-		{"TensorFlow", "TF", frameworkView("tensorflow", "TensorFlow"), nil},
-		{"JAX", "JAX", frameworkView("jax", "JAX"), nil},
+	all := []tab{{"Overview", "Overview", overview, moveOverview}}
+	for _, f := range frameworks.All() {
+		if f.Short != "" {
+			all = append(all, tab{f.Title, f.Short, frameworkView(f), nil})
+		}
+	}
+	return append(all, []tab{
 		{"Timeline", "Time", timeline, moveTimeline},
 		{"Analysis", "Analysis", analysisView, moveAnalysis},
 		{"Diagnostics", "Diag", diagnostics, moveDiagnostics},
 		{"Heap", "Heap", heap, moveHeap},
 		{"Output", "Output", output, moveOutput},
-	}
+	}...)
 }
 
 // tab is the one in front.

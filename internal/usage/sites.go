@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hightide/internal/frameworks"
 	"hightide/internal/mem"
 	"hightide/internal/words"
 )
@@ -177,9 +178,8 @@ func launcher(l *mem.Location) bool {
 }
 
 // carriers are libraries that run the modules and loops of others: whose memory it is, those say.
-var carriers = []string{"torch", "functorch", "torchgen", "triton", "numpy", "lightning", "lightning_fabric",
-	"pytorch_lightning", "accelerate", "deepspeed", "peft",
-	"bitsandbytes", "jsonargparse", "click", "typer", "fire", "hydra", "docstring_parser"}
+var carriers = append(frameworks.Carriers(), "numpy", "peft", "bitsandbytes", "jsonargparse", "click", "typer",
+	"fire", "hydra", "docstring_parser")
 
 // library is the line of a stack without a frame of the user's. Of the outermost library that owns a model (it has a
 // forward method there), else of the outermost one: its innermost line. Where only frameworks are there it is the
@@ -270,9 +270,8 @@ var (
 )
 
 // plumbing are native frames of the interpreter and the unwinder, which every stack has: what they begin with.
-var plumbing = []string{"torch::unwind::unwind", "torch::CapturedTraceback::gather", "_start", "__libc_", "Py", "_Py",
-	"pymain_", "pyrun_", "run_mod", "run_eval",
-	"method_vectorcall", "cfunction_", "slot_tp_", "partial_"}
+var plumbing = append(frameworks.Unwinders(), "_start", "__libc_", "Py", "_Py", "pymain_", "pyrun_", "run_mod", "run_eval",
+	"method_vectorcall", "cfunction_", "slot_tp_", "partial_")
 
 func machinery(l mem.Location) bool {
 	return l.File == "" && l.Function == "" || l.Native &&

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"hightide/internal/frameworks"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 )
@@ -156,7 +157,7 @@ func isMain(run *mem.Run, process uint32) bool {
 
 // usedTorch says whether any process imported PyTorch.
 func usedTorch(run *mem.Run) bool {
-	return slices.ContainsFunc(run.Processes, func(p *mem.Process) bool { return p.Frameworks["torch"] != "" })
+	return slices.ContainsFunc(run.Processes, func(p *mem.Process) bool { return p.Frameworks[frameworks.Torch] != "" })
 }
 
 // cancelled says how far a program had come that somebody stopped before its peak was known.

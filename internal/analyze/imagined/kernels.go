@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hightide/internal/frameworks"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 )
@@ -19,8 +20,8 @@ type Built struct {
 // BuiltWith reads it off a recording.
 func BuiltWith(run *mem.Run) (b Built) {
 	for _, p := range run.Processes {
-		b.CUDA = cmp.Or(b.CUDA, p.Facts["torch.cuda"])
-		b.Architectures = cmp.Or(b.Architectures, p.Facts["torch.arch_list"])
+		b.CUDA = cmp.Or(b.CUDA, p.Facts[frameworks.FactCUDA])
+		b.Architectures = cmp.Or(b.Architectures, p.Facts[frameworks.FactArchitectures])
 	}
 	return b
 }

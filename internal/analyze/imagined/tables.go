@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"hightide/internal/frameworks"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 )
@@ -230,7 +231,7 @@ func Tell(run *mem.Run, v *report.Imagined, r *report.Report) {
 
 // conditionNames are in the order people read them: what most often changes the answer first.
 func conditionNames(conditions map[string]string) []string {
-	first := []string{"torch", "allocator setting", "attention", "compile cache", "data-dependent sizes",
+	first := []string{frameworks.Torch, "allocator setting", "attention", "compile cache", "data-dependent sizes",
 		"values read back", "matmul precision"}
 	names := slices.DeleteFunc(slices.Clone(first), func(name string) bool { return conditions[name] == "" })
 	for _, name := range slices.Sorted(maps.Keys(conditions)) {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"hightide/internal/frameworks"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 )
@@ -149,9 +150,9 @@ func conditions(run *mem.Run, v *report.Imagined) {
 			set(name, version)
 		}
 		set("python", p.Python)
-		set("CUDA of torch", p.Facts["torch.cuda"])
+		set("CUDA of torch", p.Facts[frameworks.FactCUDA])
 		set("amp", p.Facts["amp"])
-		if p.Frameworks["torch"] != "" {
+		if p.Frameworks[frameworks.Torch] != "" {
 			set("interpreter", p.Facts["executable"])
 		}
 	}
@@ -217,7 +218,7 @@ func ranks(run *mem.Run, v *report.Imagined) {
 // fakeRank is which rank of how many a process is whose program made a world of PyTorch's fake backend: nobody else
 // is there.
 func fakeRank(p *mem.Process) (rank, world int64, ok bool) {
-	n, err := fmt.Sscanf(p.Facts["torch.fake_ranks"], "%d/%d", &rank, &world)
+	n, err := fmt.Sscanf(p.Facts[frameworks.FactFakeRanks], "%d/%d", &rank, &world)
 	return rank, world, err == nil && n == 2 && 0 <= rank && rank < world
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"hightide/internal/frameworks"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 	"hightide/internal/usage"
@@ -395,8 +396,8 @@ func (a *explanation) notRecorded() *report.Finding {
 		Title: "no memory history was recorded",
 		Text: "The file says how large each block is, and not which line allocated it, when, or what was there before: " +
 			"PyTorch keeps that only while its memory history is on.",
-		Advice: "Call torch.cuda.memory._record_memory_history(max_entries=100000) before the model is built, and " +
-			"torch.cuda.memory._dump_snapshot(\"snapshot.pickle\") " +
+		Advice: "Call " + frameworks.RecordHistory + "(max_entries=100000) before the model is built, and " +
+			frameworks.DumpSnapshot + "(\"snapshot.pickle\") " +
 			"after some steps, or where the out-of-memory error is caught. hightide run --snapshot-on exit,oom -- python " +
 			"train.py does both without a change to the program."}
 }

@@ -3,6 +3,7 @@ package trace
 import (
 	"cmp"
 	"fmt"
+	"hightide/internal/frameworks"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 	"hightide/internal/usage"
@@ -120,7 +121,7 @@ func heldText(held []group, by string) string {
 // cause says why a request failed that an allocator recorded, as far as it tells, and what may help.
 func cause(o *report.TraceOOM) (why, advice string) {
 	if !o.Pieces.Known() && o.Reserved.Known() {
-		advice = "A snapshot of the allocator (`torch.cuda.memory._dump_snapshot`) says more: in which pieces memory was " +
+		advice = "A snapshot of the allocator (`" + frameworks.DumpSnapshot + "`) says more: in which pieces memory was " +
 			"free, and which setting avoids this."
 	}
 	free := mem.Bytes(o.DeviceFree.Or(-1))

@@ -1,0 +1,43 @@
+package frameworks
+
+import "fmt"
+
+// JAX is how recordings and interpreters call it.
+const JAX = "jax"
+
+// LinesOfThreads says how to have lines where JAX allocates on threads of its own, which run no Python.
+const LinesOfThreads = `with jax.config.update("jax_cpu_enable_async_dispatch", False) before the first computation ` +
+	"they are blamed on lines"
+
+var jax = Framework{
+	Name: JAX, Title: "JAX", Short: "JAX", Bench: "jax",
+	Code:     []string{"/jax/", "libjax", "xla_extension", "_jax.", "_xla.so"},
+	Retraced: jaxRetraced,
+	Freed: map[string]Cache{"compiled programs": {
+		Code: []string{"/jax/", "libjax", "_jax.so", "_xla.so", "libstdc++"}, // compiled on threads without Python
+		Advice: "Call %s with few shapes and dtypes, as by padding, and without static arguments that differ: " +
+			"each is compiled again. jax.clear_caches() drops them.",
+	}},
+	Preallocates: "It takes three quarters of a device as it starts, whatever it needs, unless " +
+		"XLA_PYTHON_CLIENT_PREALLOCATE=false.",
+}
+
+func jaxRetraced(r Retracing) string {
+	switch {
+	case r.Eager:
+		return padEager
+	case r.Anew:
+		return "Apply jax.jit once, outside of the loop, to a function that is defined once."
+	}
+	return "Pad inputs to a few shapes. Declare static only those arguments that seldom change."
+}
+
+// Donate says how to have a compiled function write its outputs over arguments; their names, as Python has them, are ""
+// where they are not known.
+func Donate(function, arguments string) string {
+	if arguments == "" {
+		return "Name it in donate_argnums of jax.jit, and compare what the function needs before and after."
+	}
+	return fmt.Sprintf("jax.jit(%s, donate_argnames=%s), then compare what %s needs before and after: XLA may want "+
+		"the place for temporaries.", function, arguments, function)
+}

@@ -1,0 +1,142 @@
+package frameworks
+
+import (
+	"fmt"
+
+	"hightide/internal/fail"
+)
+
+// Torch is how recordings and interpreters call PyTorch.
+const Torch = "torch"
+
+// What its processes tell of it, as names of facts.
+const (
+	FactCUDA          = "torch.cuda"        // the version of CUDA that it was built for: 13.2
+	FactArchitectures = "torch.arch_list"   // what it has kernels for: sm_75 sm_80 compute_90
+	FactHIP           = "torch.hip"         // the version of ROCm that it was built for
+	FactAccelerator   = "torch.accelerator" // which other accelerator it was built for
+	FactRuntime       = "torch.runtime"     // RuntimeIsInside, or absent
+	FactFakeRanks     = "torch.fake_ranks"  // a rank and its world, of which nobody else is there: 3/8
+
+	RuntimeIsInside = "inside"
+)
+
+// How its allocator's history is recorded, and written to a file.
+const (
+	RecordHistory = "torch.cuda.memory._record_memory_history"
+	DumpSnapshot  = "torch.cuda.memory._dump_snapshot"
+)
+
+// Hints for a file or run that lacks that history.
+const (
+	WasHistoryOn       = "was recording on? " + RecordHistory + "()"
+	RecordWithHistory  = "record it with " + RecordHistory
+	SnapshotsOrHistory = "hightide run --snapshot-on exit records one; " + RecordHistory + " must be on"
+)
+
+// Advice on how tensors are shared between processes.
+const (
+	LoadShared = "Load with torch.load(…, mmap=True) so that ranks share the file's pages, or on one rank and broadcast."
+	ShareFiles = "call torch.multiprocessing.set_sharing_strategy('file_system')"
+)
+
+// Compile is what compiles a model.
+const Compile = "torch.compile"
+
+// Build is what an interpreter's PyTorch was built for.
+type Build struct {
+	CUDA string `json:"torch_cuda,omitempty"` // that it was built for
+	ROCm string `json:"torch_rocm,omitempty"`
+	// RuntimeInside says that its own library has CUDA's runtime in it, as the wheels before 2.0 do.
+	RuntimeInside bool `json:"torch_runtime_inside,omitempty"`
+}
+
+// Probe is Python that adds to `out` how PyTorch was built, under the names of Build's answer. version.py is read as
+// text: importing torch takes a second and hundreds of megabytes.
+const Probe = `
+    spec = find_spec("torch") if "torch" in out["frameworks"] else None
+    for folder in (spec.submodule_search_locations or []) if spec else []:
+        with open(folder + "/version.py") as f:
+            for key, value in re.findall(r"^(cuda|hip)\b[^=\n]*= *'([^']*)'", f.read(), re.M):
+                out[{"cuda": "torch_cuda", "hip": "torch_rocm"}[key]] = value
+        library = folder + "/lib/libc10_cuda.so"
+        if "torch_cuda" in out and os.path.exists(library):
+            with open(library, "rb") as f:
+                out["torch_runtime_inside"] = b"libcudart.so" not in f.read()
+`
+
+var torch = Framework{
+	Name: Torch, Title: "PyTorch", Short: "Torch", Bench: "pytorch",
+	Code:     []string{"/torch/"},
+	Carriers: []string{"torch", "functorch", "torchgen", "triton"},
+	Unwinder: []string{"torch::unwind::unwind", "torch::CapturedTraceback::gather"},
+	Freed: map[string]Cache{"compiled graphs": {
+		Code: []string{"/torch/_", "/torch/fx/"},
+		Advice: "Call %s with few shapes and without Python numbers that differ from call to call, or with " +
+			"dynamic=True: each is compiled again. torch.compiler.reset() drops them.",
+	}},
+	Launcher: &Launcher{Name: "torchrun", Modules: []string{"torch.distributed.run", "torch.distributed.launch"},
+		Switches: []string{"standalone", "module", "m", "no-python", "run-path", "virtual-local-rank"},
+		PerNode:  []string{"nproc-per-node"}},
+	AgainstGaps: expandable,
+	Imagined:    torchImagined,
+}
+
+// expandable is the setting by which the caching allocator has few gaps, as the build takes it.
+func expandable(facts map[string]string) string {
+	switch {
+	case facts[FactHIP] != "":
+		return "Set PYTORCH_HIP_ALLOC_CONF=expandable_segments:True; a build for ROCm that lacks them warns and goes on " +
+			"without."
+	case facts[FactAccelerator] != "":
+		return "Set PYTORCH_ALLOC_CONF=expandable_segments:True, from PyTorch 2.9 on."
+	}
+	return "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."
+}
+
+func torchImagined(version string, b Build, path string) (note string, err error) {
+	switch {
+	case b.ROCm != "":
+		return "", fail.Environment("install a CUDA build of torch into an environment of its own; it needs no GPU",
+			"torch %s of %s is built for ROCm, and imaginary GPUs are NVIDIA's", version, path)
+	case b.CUDA == "":
+		return "", fail.Environment("install a CUDA build (pip install torch on Linux gives one; it needs no GPU)",
+			"torch %s of %s is built for the CPU alone", version, path)
+	case b.RuntimeInside:
+		return "", RuntimeInside(version, path)
+	}
+	var major, minor int
+	if n, _ := fmt.Sscanf(version, "%d.%d", &major, &minor); n == 2 && (major < 2 || major == 2 && minor < 4) {
+		note = fmt.Sprintf("PyTorch %s brings cuDNN 8, and imaginary GPUs know 9 alone: convolutions and recurrent layers "+
+			"fail. From 2.4 on they work.", version)
+	}
+	return note, nil
+}
+
+// RuntimeInside refuses a PyTorch whose calls of CUDA stay within its own library: no imaginary GPU would get them, and
+// a signal would end the program.
+func RuntimeInside(version, where string) error {
+	return fail.Environment("install PyTorch 2.0 or newer into an environment of its own: its wheels load CUDA's runtime",
+		"torch %s of %s has CUDA's runtime inside its own library, where no imaginary GPU can stand in", version, where)
+}
+
+// Calibration is a program that uses each card as a small training would (context, cuBLAS, cuDNN, autograd), then
+// prints what the driver says is in use and what the allocator holds.
+const Calibration = `
+import json, torch
+out = []
+for i in range(torch.cuda.device_count()):
+    p = torch.cuda.get_device_properties(i)
+    with torch.cuda.device(i):
+        net = torch.nn.Sequential(torch.nn.Conv2d(3, 16, 3), torch.nn.Flatten(), torch.nn.LazyLinear(16)).cuda()
+        net(torch.rand(8, 3, 32, 32, device="cuda")).sum().backward()
+        torch.cuda.synchronize()
+        free, total = torch.cuda.mem_get_info()
+        out.append({"index": i, "uuid": str(getattr(p, "uuid", "")), "name": p.name,
+                    "compute_capability": "%d.%d" % (p.major, p.minor), "multiprocessors": p.multi_processor_count,
+                    "total_bytes": p.total_memory, "used_bytes": total - free, "reserved_bytes": torch.cuda.memory_reserved()})
+print(json.dumps({"torch": torch.__version__, "gpus": out}))
+`
+
+// SeesCard is how to ask whether it sees a card.
+const SeesCard = "does torch see the card? python -c 'import torch; print(torch.cuda.is_available())'"
