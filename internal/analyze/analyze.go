@@ -5,8 +5,8 @@
 //	                                                        ├──▶ report.Report ──▶ terminal, HTML, JSON, CI
 //	snapshots, profiles, mappings ──▶ trace ────────────────┘
 //
-// Analyses are pure functions and know nothing of each other; each adds findings, tables, series.
-// To add one: a file with a func(*Input, *report.Report), and a line in All.
+// Analyses are pure functions and know nothing of each other; each returns findings, tables, series. What several of
+// them tell of is made once, in newInput. To add one: a file with a func(*Input) report.Part, and a line in All.
 //
 // Runs and files share what stands on usage.History. That is who held the peak by line, what grows (History.Growing
 // decides; heapgrowth.go and trace/growth.go say where the readings of each lie), flame graphs (graph), and why memory
@@ -26,7 +26,6 @@ import (
 	"slices"
 
 	"hightide/internal/analyze/facts"
-	"hightide/internal/analyze/trace"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 )
@@ -45,35 +44,54 @@ type Options struct {
 	Profiles map[string]*mem.Profile
 }
 
-// Input is the facts of a run, with what analyses found that others tell of too.
+// Input is what analyses are handed: the facts of a run, and what several of them tell of. Each value is made of those
+// above it, and nothing changes once it is made.
 type Input struct {
 	*facts.Facts
-	Options   Options
-	growing   []growing                  // what growth found, for the headline
-	cards     []card                     // devices that grow as a whole, likewise
-	stopped   []growing                  // what grew and came to rest before the end
-	totals    []total                    // processes whose memory grows as a whole, and
-	tested    map[uint32][]string        // of what of each process that could be told: "rss", "device"
-	leastTold map[string]float64         // of each of these, the least growth that is told
-	failed    map[uint32]*trace.Shortage // by process: the last request that failed, as an allocator recorded it
-	alive     map[uint32]string          // by process: what its last profile of a device says of who held most
-	larger    []growingLine              // lines that hold more and more and keep nothing
-	first     *deadline                  // what the program runs out of first; nil: of nothing that was seen to grow
-
-	filesClause string // of the headline: what RSS rose by that is no growth; empty: nothing
+	taken             taken               // by snapshots of allocators
+	profiled          profiled            // by frameworks
+	grown             *report.Report      // what growth says, and
+	growing           []growing           // what it found
+	stopped           []growing           // what grew and came to rest before the end
+	totals            []total             // processes whose memory grows as a whole, and
+	tested            map[uint32][]string // of what of each process that could be told: "rss", "device"
+	leastTold         map[string]float64  // of each of these, the least growth that is told
+	larger            []growingLine       // lines that hold more and more and keep nothing
+	filesClause       string              // of the headline: what RSS rose by that is no growth; empty: nothing
+	waiting           []report.Finding    // in reference cycles for Python's collector
+	log               log                 // of whole devices
+	looked, notLooked string              // for growth, of the headline
+	ending            []deadline          // supplies that come to their end
+	first             *deadline           // what the program runs out of first; nil: of nothing that was seen to grow
+	scored            scored              // the efficiency
 }
 
 func newInput(run *mem.Run, opts Options) *Input {
-	return &Input{Facts: facts.Of(run, opts.Source), Options: opts, tested: map[uint32][]string{},
-		leastTold: map[string]float64{}, failed: map[uint32]*trace.Shortage{}, alive: map[uint32]string{}}
+	in := &Input{Facts: facts.Of(run, opts.Source), tested: map[uint32][]string{}, leastTold: map[string]float64{}}
+	in.taken = readSnapshots(run, opts.Snapshots)
+	in.profiled = readProfiles(in.Facts, opts.Profiles)
+	if in.Verdict != nil {
+		in.Verdict.Lines = peakLines(run, in.Verdict, opts.Snapshots)
+	}
+	in.grown = &report.Report{Headline: report.Headline{MainSource: in.Lead.Name}}
+	growth(in, in.grown)
+	in.looked, in.notLooked = in.grown.Headline.Looked, in.grown.Headline.NotLooked
+	in.waiting = in.findCycles(in.grown.Findings)
+	if len(run.Processes) == 0 {
+		in.log = in.readLog()
+		in.looked, in.notLooked = in.log.looked, in.log.notLooked
+	}
+	in.ending, in.first = in.deadlines()
+	in.scored = in.score()
+	return in
 }
 
-// All are the analyses in the order people read them: each looks at a run and adds what it finds to the report. Add
-// yours here.
-var All = []func(*Input, *report.Report){
+// All are the analyses in the order people read them. Each looks at a run and returns what it has to say. Add yours
+// here.
+var All = []func(*Input) report.Part{
 	imaginedRun, // whether a run on imaginary GPUs fits, and what that rests on
 	peak,        // how high memory rose, when, and who held it
-	growth,      // what only ever grows, and which line keeps it
+	grows,       // what only ever grows, and which line keeps it
 	cycles,      // what waits in reference cycles for Python's collector
 	copies,      // what forked workers copy of their parent's memory, and why
 	limits,      // what else than memory the program runs out of, and what of all ends it first
@@ -105,13 +123,8 @@ var All = []func(*Input, *report.Report){
 // Analyze runs all analyses on a recording. It changes nothing in it, and the same recording gives
 // the same report.
 func Analyze(run *mem.Run, opts Options) *report.Report {
-	in := newInput(run, opts)
-	r := &report.Report{
-		Version: report.Version, Run: run.Info, Processes: []mem.Process{}, Findings: []report.Finding{},
-		Tables: []report.Table{},
-		Series: []report.Series{}, Phases: []report.PhaseBar{}, Steps: []report.StepPoint{}, Marks: []report.Mark{},
-		Stacks: []report.StackSet{}, Notes: []string{}, Headline: report.Headline{Clauses: []string{}},
-	}
+	in, r := newInput(run, opts), report.New()
+	r.Run, r.Headline.Complete = run.Info, false
 	if r.Run.Command == nil {
 		r.Run.Command = []string{}
 	}
@@ -119,7 +132,7 @@ func Analyze(run *mem.Run, opts Options) *report.Report {
 		r.Processes = append(r.Processes, *p)
 	}
 	for _, analysis := range All {
-		analysis(in, r)
+		r.Add(analysis(in))
 	}
 	slices.SortStableFunc(r.Findings, func(a, b report.Finding) int {
 		return cmp.Or(cmp.Compare(a.Rank(), b.Rank()),
@@ -129,3 +142,6 @@ func Analyze(run *mem.Run, opts Options) *report.Report {
 	r.SayNothing()
 	return r
 }
+
+// grows is what grew, and what came to rest.
+func grows(in *Input) report.Part { return in.grown.Part }

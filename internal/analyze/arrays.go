@@ -3,6 +3,7 @@ package analyze
 import (
 	"fmt"
 
+	"hightide/internal/analyze/facts"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 	"hightide/internal/usage"
@@ -10,10 +11,17 @@ import (
 
 const arrayLines = 20
 
-// arrays tells which lines made the arrays that were alive when a framework wrote a profile of its devices.
-func arrays(in *Input, r *report.Report) {
+// profiled is what a framework's own profiles of its devices tell.
+type profiled struct {
+	tables []report.Table
+	alive  map[uint32]string // by process: what its last one says of who held most
+}
+
+// readProfiles finds which lines made the arrays that were alive when a framework wrote a profile of its devices.
+func readProfiles(in *facts.Facts, profiles map[string]*mem.Profile) profiled {
+	all := profiled{alive: map[uint32]string{}}
 	for _, file := range in.Run.Snapshots {
-		p := in.Options.Profiles[file.Name]
+		p := profiles[file.Name]
 		if p == nil || len(p.Kinds) == 0 {
 			continue
 		}
@@ -33,12 +41,21 @@ func arrays(in *Input, r *report.Report) {
 		for _, g := range groups[:min(len(groups), arrayLines)] {
 			t.Add(g.Site.Name, g.Site.Function, g.Bytes, g.Blocks)
 		}
-		r.AddTable(t)
+		all.tables = append(all.tables, t)
 		if len(groups) > 0 && groups[0].Bytes > 0 {
-			in.alive[file.Process] = fmt.Sprintf(" Of %v in arrays that were alive then, most was held by %s: %v.", whole,
+			all.alive[file.Process] = fmt.Sprintf(" Of %v in arrays that were alive then, most was held by %s: %v.", whole,
 				groups[0].Site.Name, groups[0].Bytes)
 		}
 	}
+	return all
+}
+
+// arrays shows those lines.
+func arrays(in *Input) (r report.Part) {
+	for _, t := range in.profiled.tables {
+		r.AddTable(t)
+	}
+	return r
 }
 
 // buffers are the arrays of a profile by stack; what compiled programs hold of the devices is apart.

@@ -10,13 +10,13 @@ import (
 )
 
 // attached says of a process that ran before its recording what is not known of it.
-func attached(in *Input, r *report.Report) {
+func attached(in *Input) (r report.Part) {
 	if !in.Attached() {
-		return
+		return r
 	}
 	main := in.Run.Process(1)
 	if main == nil {
-		return
+		return r
 	}
 	since := "The recording began when the process had run for some time."
 	if age, ok := in.age(); ok {
@@ -37,6 +37,7 @@ func attached(in *Input, r *report.Report) {
 	if !in.inside() {
 		r.AddNote("Watched from outside" + in.whyOutside() + ": steps, phases and lines were not looked for.")
 	}
+	return r
 }
 
 // before is the kernel's mark of a process from before the recording, in bytes; 0: there was none.

@@ -24,54 +24,58 @@ type card struct {
 	all    mem.Optional // what the device has
 }
 
-// cards looks at logs of whole devices, as nvidia-smi writes them: what grows over time, and when the device is full.
-// Where a process was recorded, growth tells of it.
-func cards(in *Input, r *report.Report) {
-	if len(in.Run.Processes) > 0 {
-		return
-	}
-	for _, s := range in.Run.Series {
-		if all, ok := in.memoryOf(s.Device).Get(); ok && s.Name == mem.SeriesDeviceUsed && len(s.Values) > 0 &&
-			s.Values[s.Peak()] > all {
-			r.AddNote(fmt.Sprintf("The file contradicts itself: %s had %v in use, and has %v in all.", s.Device,
-				mem.Bytes(s.Values[s.Peak()]), mem.Bytes(all)))
-		}
-	}
+// log is what logs of whole devices tell, as nvidia-smi writes them.
+type log struct {
+	cards             []card // that grow over time, the fastest first
+	looked, notLooked string // of the headline
+	contradicting     []string
+}
+
+// readLog looks at a recording that has no process: where one was recorded, growth tells of it.
+func (in *Input) readLog() (all log) {
 	var looked []string
 	least, readings := leastTotal, 0
 	for _, s := range in.Run.Series {
 		if s.Name != mem.SeriesDeviceUsed || len(s.Values) == 0 {
 			continue
 		}
+		c := card{device: s.Device, peak: s.Values[s.Peak()], last: s.Values[len(s.Values)-1], all: in.memoryOf(s.Device)}
+		if whole, ok := c.all.Get(); ok && c.peak > whole {
+			all.contradicting = append(all.contradicting, fmt.Sprintf("The file contradicts itself: %s had %v in use, and "+
+				"has %v in all.", s.Device, mem.Bytes(c.peak), mem.Bytes(whole)))
+		}
 		readings = max(readings, len(s.Values))
-		if span := s.Times[len(s.Times)-1] - s.Times[0]; time.Duration(span) < leastLifeRSS || len(s.Values) < leastLogged {
+		from, to := s.Times[0], s.Times[len(s.Times)-1]
+		if time.Duration(to-from) < leastLifeRSS || len(s.Values) < leastLogged {
 			continue
 		}
-		c, from := card{device: s.Device, peak: s.Values[s.Peak()], last: s.Values[len(s.Values)-1],
-			all: in.memoryOf(s.Device)}, s.Times[0]
 		minutes := func(at int64) float64 { return float64(at-from) / float64(time.Minute) }
 		floor := max(leastTotal, leastShare*float64(c.peak))
-		c.trend = usage.TrendOf(usage.Binned(s.Times, s.Values, from, s.Times[len(s.Times)-1], usage.MostBins, minutes),
-			usage.Noise{}, floor)
+		c.trend = usage.TrendOf(usage.Binned(s.Times, s.Values, from, to, usage.MostBins, minutes), usage.Noise{}, floor)
 		looked, least = append(looked, s.Device), max(least, floor)
 		if c.trend.Steady {
-			in.cards = append(in.cards, c)
+			all.cards = append(all.cards, c)
 		}
 	}
-	slices.SortStableFunc(in.cards, func(a, b card) int { return int(math.Copysign(1, b.trend.Slope-a.trend.Slope)) })
-	for i := range in.cards {
-		r.Findings = append(r.Findings, in.cards[i].finding(in.Label()))
-	}
-	r.Headline.NotLooked = ""
+	slices.SortStableFunc(all.cards, func(a, b card) int { return int(math.Copysign(1, b.trend.Slope-a.trend.Slope)) })
 	if len(looked) == 0 {
-		r.Headline.NotLooked = fmt.Sprintf("Growth was not looked for: %s over %s are too few to tell it. It takes %d "+
-			"over %s.",
+		all.notLooked = fmt.Sprintf("Growth was not looked for: %s over %s are too few to tell it. It takes %d over %s.",
 			report.Counted(int64(readings), "reading"), report.Duration(in.End-in.Start), leastLogged,
 			report.Duration(int64(leastLifeRSS)))
-		return
+		return all
 	}
-	r.Headline.Looked = fmt.Sprintf("Looked for steady growth over time: %v or more of %s.", mem.Bytes(least),
+	all.looked = fmt.Sprintf("Looked for steady growth over time: %v or more of %s.", mem.Bytes(least),
 		strings.Join(looked, ", "))
+	return all
+}
+
+// cards tells what grows over time on whole devices, and when they are full.
+func cards(in *Input) (r report.Part) {
+	r.Notes = in.log.contradicting
+	for i := range in.log.cards {
+		r.Findings = append(r.Findings, in.log.cards[i].finding(in.Label()))
+	}
+	return r
 }
 
 // finding puts the growth of a device into words.

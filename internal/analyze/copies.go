@@ -24,7 +24,7 @@ type copier struct {
 
 // copies finds forked workers whose own pages grow while they allocate nothing, and says what of a dataset is read
 // there.
-func copies(in *Input, r *report.Report) {
+func copies(in *Input) (r report.Part) {
 	byParent := map[uint32][]copier{}
 	var parents []uint32
 	for _, p := range in.Run.Processes {
@@ -46,6 +46,7 @@ func copies(in *Input, r *report.Report) {
 			r.Findings = append(r.Findings, in.copiesFinding(parent, workers, sum))
 		}
 	}
+	return r
 }
 
 // copier says what a process copied of its parent's pages. What it allocated itself raised its RSS, a copied page

@@ -17,8 +17,14 @@ const (
 	garbageShare = 20           // a twentieth of the peak
 )
 
-// cycles says what waited for the collector, of the host and of devices.
-func cycles(in *Input, r *report.Report) {
+// cycles says what waited for the collector, where no leak tells of it.
+func cycles(in *Input) (r report.Part) {
+	r.Findings = in.waiting
+	return r
+}
+
+// findCycles finds what waited for the collector, of the host and of devices. What explains a leak joins it.
+func (in *Input) findCycles(leaks []report.Finding) (found []report.Finding) {
 	for _, p := range in.Run.Processes {
 		e := in.garbageOf(p.ID)
 		if e == nil {
@@ -28,20 +34,21 @@ func cycles(in *Input, r *report.Report) {
 		host, device := mem.Bytes(e.Bytes.Or(0)), mem.Bytes(fact("device_bytes"))
 		switch {
 		case device >= leastGarbage && int64(device) >= in.AllocatedBy(p.ID).Or(0)/garbageShare:
-			r.Findings = append(r.Findings, in.cycleFinding(e, device, fact("device_often"), true))
+			found = append(found, in.cycleFinding(e, device, fact("device_often"), true))
 		case host >= leastGarbage && int64(host) >= in.ProcessPeak(p).Or(0)/garbageShare:
 			f := in.cycleFinding(e, host, fact("often"), false)
-			if !in.ofLeak(r, &f, host) {
-				r.Findings = append(r.Findings, f)
+			if !in.ofLeak(leaks, &f, host) {
+				found = append(found, f)
 			}
 		}
 	}
+	return found
 }
 
 // ofLeak joins what was found in cycles with a leak of the same line, that it explains; false where there is none.
-func (in *Input) ofLeak(r *report.Report, f *report.Finding, freed mem.Bytes) bool {
-	for i := range r.Findings {
-		leak := &r.Findings[i]
+func (in *Input) ofLeak(leaks []report.Finding, f *report.Finding, freed mem.Bytes) bool {
+	for i := range leaks {
+		leak := &leaks[i]
 		if leak.Kind != report.KindLeak || leak.Process != f.Process || leak.SiteFile != f.SiteFile ||
 			leak.SiteLine != f.SiteLine || freed < mem.Bytes(leak.Bytes.Or(0))/2 {
 			continue

@@ -10,7 +10,7 @@ import (
 
 // devices compares what a device has in use with what each framework's allocator holds, and what
 // the allocator holds with what it has handed out.
-func devices(in *Input, r *report.Report) {
+func devices(in *Input) (r report.Part) {
 	t := report.Table{
 		Name: "devices", Title: "Devices",
 		Columns: []report.Column{report.TextColumn("device", "device"), report.TextColumn("process", "process"),
@@ -46,7 +46,7 @@ func devices(in *Input, r *report.Report) {
 		}
 		t.Rows[i][at] = s.Values[s.Peak()]
 		if s.Name == mem.SeriesInactiveSplit {
-			in.fragmentation(r, s)
+			in.fragmentation(&r, s)
 		}
 	}
 	for _, p := range in.Run.Imagined.Peaks { // between two readings there was more, and the process itself knows
@@ -56,10 +56,11 @@ func devices(in *Input, r *report.Report) {
 		}
 	}
 	r.AddTable(t)
-	in.preallocated(r)
-	if r.Imagined == nil { // else the devices say what each byte is for
-		in.gap(r)
+	in.preallocated(&r)
+	if in.Verdict == nil { // else the devices say what each byte is for
+		in.gap(&r)
 	}
+	return r
 }
 
 // raise sets a figure of a row to a higher one.
@@ -75,7 +76,7 @@ const (
 )
 
 // fragmentation: memory that the allocator has cached in pieces it cannot give to others.
-func (in *Input) fragmentation(r *report.Report, s *mem.Series) {
+func (in *Input) fragmentation(r *report.Part, s *mem.Series) {
 	reserved := in.sameAllocator(s, mem.SeriesReserved)
 	if reserved == nil {
 		return
@@ -95,7 +96,7 @@ func (in *Input) fragmentation(r *report.Report, s *mem.Series) {
 }
 
 // preallocated tells what a framework took of a device as it started from what it used: nothing else can have the rest.
-func (in *Input) preallocated(r *report.Report) {
+func (in *Input) preallocated(r *report.Part) {
 	for _, pool := range in.Run.Series {
 		of := frameworks.Of(pool.Framework)
 		if pool.Name != mem.SeriesReserved || of.Preallocates == "" || len(pool.Values) == 0 {
@@ -140,7 +141,7 @@ func (in *Input) sameAllocator(s *mem.Series, name mem.Quantity) *mem.Series {
 
 // gap: what a process takes of a device beyond its framework's allocator: the context, libraries'
 // workspaces, other allocators.
-func (in *Input) gap(r *report.Report) {
+func (in *Input) gap(r *report.Part) {
 	for _, p := range in.Run.Processes {
 		used, reserved := in.Find(p.ID, mem.SeriesDeviceProcess), in.Find(p.ID, mem.SeriesReserved)
 		if used == nil || reserved == nil {

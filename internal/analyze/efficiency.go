@@ -9,14 +9,25 @@ import (
 	"hightide/internal/report"
 )
 
-// efficiency is a score from 0 to 10 of how well a run uses the memory that it needs to have. It is the mean of those
+// scored is a score from 0 to 10 of how well a run uses the memory that it needs to have. It is the mean of those
 // of four parts that are known, each from 0 to 1. It compares runs of one program; docs/observed.md has the formula.
-func efficiency(in *Input, r *report.Report) {
+type scored struct {
+	milli mem.Optional // thousandths; absent: nothing is known to score
+	parts report.Table
+}
+
+// efficiency shows what the score is made of.
+func efficiency(in *Input) (r report.Part) {
+	r.AddTable(in.scored.parts)
+	return r
+}
+
+func (in *Input) score() (all scored) {
 	l := in.Lead
-	if l.Series == nil || len(l.Series.Values) < 2 || r.Imagined != nil {
-		return
+	if l.Series == nil || len(l.Series.Values) < 2 || in.Verdict != nil {
+		return all
 	}
-	t := report.Table{
+	all.parts = report.Table{
 		Name: "efficiency", Title: "Efficiency",
 		Columns: []report.Column{report.TextColumn("part", "part"), report.TextColumn("what", "what"),
 			{Name: "score", Title: "score", Unit: mem.UnitMilli, Label: mem.Estimated}},
@@ -25,16 +36,16 @@ func efficiency(in *Input, r *report.Report) {
 	add := func(part, what string, share float64) {
 		share = min(max(share, 0), 1)
 		sum += share
-		t.Add(part, what, int64(share*1000+0.5))
+		all.parts.Add(part, what, int64(share*1000+0.5))
 	}
 	values := slices.Sorted(slices.Values(l.Series.Values))
 	peak, half := values[len(values)-1], values[len(values)/2]
 	if peak <= 0 {
-		return
+		return scored{}
 	}
 	add("use", fmt.Sprintf("half of the samples have at least %v of the peak of %v", mem.Bytes(half), mem.Bytes(peak)),
 		float64(half)/float64(peak))
-	if r.Headline.NotLooked == "" {
+	if in.notLooked == "" {
 		kept := in.keptByEnd()
 		add("growth", fmt.Sprintf("%v were kept by what grows", mem.Bytes(kept)), 1-float64(kept)/float64(peak))
 	}
@@ -46,8 +57,8 @@ func efficiency(in *Input, r *report.Report) {
 		add("faults", fmt.Sprintf("%s went into page faults", report.Duration(lost)),
 			1-float64(lost)/float64(max(in.End-in.Start, 1)))
 	}
-	r.Headline.Efficiency = mem.Some(int64(10*sum/float64(len(t.Rows))*1000 + 0.5))
-	r.AddTable(t)
+	all.milli = mem.Some(int64(10*sum/float64(len(all.parts.Rows))*1000 + 0.5))
+	return all
 }
 
 // keptByEnd is what growing lines and containers of all processes kept.

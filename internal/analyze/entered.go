@@ -93,7 +93,7 @@ func median(values []int64) int64 {
 }
 
 // lateRank tells of a rank that the others wait for; false where it was not seen when ranks come to where they meet.
-func (in *Input) lateRank(r *report.Report, all []*rank) bool {
+func (in *Input) lateRank(r *report.Part, all []*rank) bool {
 	late := all[0]
 	for _, k := range all {
 		if !k.behind.Known() {

@@ -12,7 +12,7 @@ import (
 )
 
 // alerts reports the limits that somebody set and that were passed: the first time of each.
-func alerts(in *Input, r *report.Report) {
+func alerts(in *Input) (r report.Part) {
 	index, times := map[string]int{}, map[string]int{}
 	for _, e := range in.Run.Events {
 		if e.Kind != "alert" {
@@ -40,11 +40,12 @@ func alerts(in *Input, r *report.Report) {
 			r.Findings[i].Text += fmt.Sprintf(" It was passed %d times.", n)
 		}
 	}
+	return r
 }
 
 // drops says what was lost on the way, what could not be observed, and where the recording is
 // damaged, so that nobody takes a gap for a zero.
-func drops(in *Input, r *report.Report) {
+func drops(in *Input) (r report.Part) {
 	byPlace := map[string]uint64{}
 	var order []string
 	for _, d := range in.Run.Drops {
@@ -66,7 +67,7 @@ func drops(in *Input, r *report.Report) {
 			Text: fmt.Sprintf("%s lost on the way (%s): %s.", records(r.Dropped), strings.Join(order, ", "), lostAt(order...)),
 		})
 	}
-	in.unobserved(r)
+	in.unobserved(&r)
 	for _, d := range in.Run.Damage {
 		r.AddNote(fmt.Sprintf("The recording is damaged at byte %d (%d bytes): %s. What stood there is missing here.",
 			d.Offset, d.Bytes, d.Text))
@@ -81,11 +82,12 @@ func drops(in *Input, r *report.Report) {
 		r.AddNote("The recording has no end: the run was still going on, or the recorder was killed. Everything up to " +
 			"then is here.")
 	}
-	in.samplingNote(r)
+	in.samplingNote(&r)
+	return r
 }
 
 // unobserved notes what could not be seen, each reason once: of processes that share one, the first is named.
-func (in *Input) unobserved(r *report.Report) {
+func (in *Input) unobserved(r *report.Part) {
 	const most = 20
 	var reasons []string
 	first, times := map[string]string{}, map[string]int{}
@@ -142,7 +144,7 @@ func (in *Input) lastSampled() int64 {
 }
 
 // samplingNote says how the heap was sampled and how wide its error is.
-func (in *Input) samplingNote(r *report.Report) {
+func (in *Input) samplingNote(r *report.Part) {
 	h := in.Run.Heap[in.Leader]
 	if h == nil || h.Peak == nil {
 		return

@@ -16,7 +16,7 @@ const (
 )
 
 // faults tells the story of page faults and swap.
-func faults(in *Input, r *report.Report) {
+func faults(in *Input) (r report.Part) {
 	t := report.Table{
 		Name: "faults", Title: "Page faults and swap",
 		Note: fmt.Sprintf("The time is an estimate: %v a minor fault, %v a major one.", minorFaultCost, majorFaultCost),
@@ -38,13 +38,14 @@ func faults(in *Input, r *report.Report) {
 		swap := in.MaxOf(p.ID, mem.SeriesSwap)
 		cost := minor.Or(0)*int64(minorFaultCost) + major.Or(0)*int64(majorFaultCost)
 		t.Add(role(p), minor, rate, major, swap, cost)
-		in.swapFinding(r, p, swap)
-		in.majorFinding(r, p, major)
+		in.swapFinding(&r, p, swap)
+		in.majorFinding(&r, p, major)
 		if ok && p.ID == in.Leader {
-			in.refaultNote(r, perStep)
+			in.refaultNote(&r, perStep)
 		}
 	}
 	r.AddTable(t)
+	return r
 }
 
 // faultsPerStep is the rate of minor faults over the later half of the steps, after warm-up.
@@ -65,7 +66,7 @@ func (in *Input) faultsPerStep(process uint32) (float64, bool) {
 }
 
 // refaultNote: memory that is given back and faulted in again every step.
-func (in *Input) refaultNote(r *report.Report, perStep float64) {
+func (in *Input) refaultNote(r *report.Part, perStep float64) {
 	step, ok := in.StepTime(in.Leader).Get()
 	if !ok || perStep < 1000 || step <= 0 {
 		return
@@ -83,7 +84,7 @@ func (in *Input) refaultNote(r *report.Report, perStep float64) {
 
 const leastSwap = 64 * mem.MiB
 
-func (in *Input) swapFinding(r *report.Report, p *mem.Process, swap mem.Optional) {
+func (in *Input) swapFinding(r *report.Part, p *mem.Process, swap mem.Optional) {
 	s := in.Find(p.ID, mem.SeriesSwap)
 	if s == nil || mem.Bytes(swap.Or(0)-s.Values[0]) < leastSwap {
 		return
@@ -106,7 +107,7 @@ func (in *Input) swapFinding(r *report.Report, p *mem.Process, swap mem.Optional
 }
 
 // majorFinding: major faults that go on after the program was loaded from disk.
-func (in *Input) majorFinding(r *report.Report, p *mem.Process, major mem.Optional) {
+func (in *Input) majorFinding(r *report.Part, p *mem.Process, major mem.Optional) {
 	s := in.Find(p.ID, mem.SeriesMajorFaults)
 	if s == nil || len(s.Times) < 20 {
 		return

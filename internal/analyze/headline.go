@@ -18,6 +18,11 @@ import (
 // found.
 func headline(in *Input, r *report.Report) {
 	h := &r.Headline
+	h.MainSource, h.Figure, h.Peak, h.Efficiency = in.Lead.Name, in.Figure, in.Peak, in.scored.milli
+	h.Looked, h.NotLooked = in.looked, in.notLooked
+	h.Growth, h.GrowthLabel, h.GrowthLeast = in.grown.Headline.Growth, in.grown.Headline.GrowthLabel,
+		in.grown.Headline.GrowthLeast
+	h.Larger = in.grown.Headline.Larger
 	h.Duration = in.End - in.Start
 	h.Steps = in.Run.StepCount()
 	h.Complete = in.Run.End != nil
@@ -30,9 +35,8 @@ func headline(in *Input, r *report.Report) {
 	if in.Label() != mem.Imagined { // where no kernel ran, a step's time is that of the host alone
 		h.StepTime = in.StepTime(in.Leader)
 	}
-	if r.Imagined != nil {
-		imagined.Complete(r.Imagined, r)
-		h.Say(imagined.Sentence(r.Imagined)...)
+	if in.Verdict != nil {
+		h.Say(imagined.Sentence(in.Verdict)...)
 		return
 	}
 	var b strings.Builder
@@ -58,7 +62,7 @@ func (in *Input) exception(r *report.Report) *report.Exception {
 	}
 	told := e.Shortage() && slices.ContainsFunc(r.Findings,
 		func(f report.Finding) bool { return f.Kind == report.KindOOM })
-	if !told && r.Imagined == nil {
+	if !told && in.Verdict == nil {
 		found.Sentence = in.exceptionText(found)
 	}
 	return found
@@ -203,27 +207,27 @@ func (in *Input) peakMoment(b *strings.Builder, p *report.Peak) {
 // growthClause says whether memory grows with the steps, and why; "" where that is not known.
 func (in *Input) growthClause(r *report.Report) string {
 	var b strings.Builder
-	if len(in.growing) == 0 && len(in.cards) > 0 {
-		return in.cards[0].clause()
+	if len(in.growing) == 0 && len(in.log.cards) > 0 {
+		return in.log.cards[0].clause()
 	}
 	if len(in.growing) == 0 && len(in.stopped) > 0 {
 		past := &in.stopped[0]
 		return fmt.Sprintf("grew by %s (%s), then stopped", in.grewBy(past, past.where()), past.label)
 	}
 	if len(in.growing) == 0 {
-		if g, ok := r.Headline.Growth.Get(); ok && g == 0 && len(in.larger) == 0 {
+		if g, ok := in.grown.Headline.Growth.Get(); ok && g == 0 && len(in.larger) == 0 {
 			if in.Run.End == nil {
-				return "no steady growth with the steps is seen so far" + toldFrom(r.Headline.GrowthLeast)
+				return "no steady growth with the steps is seen so far" + toldFrom(in.grown.Headline.GrowthLeast)
 			}
-			return "no steady growth with the steps is seen" + toldFrom(r.Headline.GrowthLeast)
+			return "no steady growth with the steps is seen" + toldFrom(in.grown.Headline.GrowthLeast)
 		}
 		return ""
 	}
 	worst := &in.growing[0]
 	at := worst.where()
-	shares, source, more := in.ofTheWhole(r, worst)
+	shares, source, more := in.ofTheWhole(in.grown, worst)
 	if more {
-		fmt.Fprintf(&b, "grows %v per step (%s), %v of it (%s)", bytesPer(sumOf(shares)), r.Headline.GrowthLabel,
+		fmt.Fprintf(&b, "grows %v per step (%s), %v of it (%s)", bytesPer(sumOf(shares)), in.grown.Headline.GrowthLabel,
 			bytesPer(worst.slope), worst.label)
 	} else {
 		fmt.Fprintf(&b, "grows %s (%s)", worst.rate(), worst.label)

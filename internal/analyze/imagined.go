@@ -4,27 +4,32 @@ import (
 	"slices"
 
 	"hightide/internal/analyze/imagined"
+	"hightide/internal/mem"
 	"hightide/internal/report"
 )
 
-// imaginedRun judges a run on imaginary GPUs; other runs it leaves alone.
-func imaginedRun(in *Input, r *report.Report) {
+// imaginedRun tells the verdict of a run on imaginary GPUs; of other runs it has nothing to say.
+func imaginedRun(in *Input) (r report.Part) {
 	if in.Verdict == nil {
-		return
+		return r
 	}
-	r.Imagined = in.Verdict
-	in.peakLines(r.Imagined)
-	imagined.Tell(in.Run, r.Imagined, r)
-}
-
-// peakLines gives a verdict the lines that held the peak of the fullest device. Without a snapshot there is nothing to
-// say.
-func (in *Input) peakLines(v *report.Imagined) {
-	process, device := imagined.Fullest(v)
-	for _, file := range slices.Backward(in.Run.Snapshots) { // the newest has all that those before it had
-		if s := in.Options.Snapshots[file.Name]; s != nil && file.Process == process {
-			v.Lines = imagined.Lines(s, device)
-			return
+	r = imagined.Tell(in.Run, in.Verdict)
+	for i := range in.taken.held {
+		if held := &in.taken.held[i]; in.besidePeak(held) {
+			held.beside(r.Table("peak-lines"))
 		}
 	}
+	return r
+}
+
+// peakLines are those that held the peak of the fullest device of an imagined run. Without a snapshot there is nothing
+// to say.
+func peakLines(run *mem.Run, v *report.Imagined, snapshots map[string]*mem.AllocatorSnapshot) []report.HeldLine {
+	process, device := imagined.Fullest(v)
+	for _, file := range slices.Backward(run.Snapshots) { // the newest has all that those before it had
+		if s := snapshots[file.Name]; s != nil && file.Process == process {
+			return imagined.Lines(s, device)
+		}
+	}
+	return nil
 }

@@ -261,10 +261,10 @@ func TestTriedAdvice(t *testing.T) {
 				"each was tried and fits.",
 			"Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: that was tried and fits."},
 	} {
-		r := &report.Report{Findings: []report.Finding{{Kind: report.KindOOM, Label: mem.Imagined, Advice: "general"},
-			{Kind: report.KindFragmentation, Label: mem.Imagined, Advice: setting}}}
-		imagined.Complete(&report.Imagined{Tries: test.tries}, r)
-		if oom, pieces := r.Findings[0].Advice, r.Findings[1].Advice; oom != test.oom || pieces != test.pieces {
+		found := []report.Finding{{Kind: report.KindOOM, Label: mem.Imagined, Advice: "general"},
+			{Kind: report.KindFragmentation, Label: mem.Imagined, Advice: setting}}
+		imagined.Tried(&report.Imagined{Tries: test.tries}, found)
+		if oom, pieces := found[0].Advice, found[1].Advice; oom != test.oom || pieces != test.pieces {
 			t.Errorf("%v:\n%s\n%s", test.tries, oom, pieces)
 		}
 	}

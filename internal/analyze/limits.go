@@ -50,15 +50,23 @@ const (
 	soonTimes  = 20   // a deadline within so many times what was run is critical
 )
 
-// limits finds what else than memory grows with the steps, how long it lasts, and what of all ends the program first.
-func limits(in *Input, r *report.Report) {
-	var first *deadline
+// limits tells what else than memory grows with the steps, and how long it lasts.
+func limits(in *Input) (r report.Part) {
+	for i := range in.ending {
+		r.Findings = append(r.Findings, in.supplyFinding(&in.ending[i]))
+	}
+	return r
+}
+
+// deadlines are those of supplies that are worth telling, and that of all that ends the program first; nil: nothing was
+// seen to end.
+func (in *Input) deadlines() (told []deadline, first *deadline) {
 	sooner := func(d *deadline) {
 		if first == nil || d.time < first.time {
 			first = d
 		}
 	}
-	if d, ok := in.memoryDeadline(r); ok {
+	if d, ok := in.memoryDeadline(); ok {
 		sooner(&d)
 	}
 	for _, s := range in.supplies() {
@@ -70,10 +78,10 @@ func limits(in *Input, r *report.Report) {
 			sooner(&d)
 		}
 		if !d.silent || in.soon(&d) && first != nil && first.name == d.name {
-			in.tellSupply(r, &d)
+			told = append(told, d)
 		}
 	}
-	in.first = first
+	return told, first
 }
 
 // supplies are those whose use was recorded.
@@ -191,12 +199,12 @@ func (in *Input) endedBy(s supply) bool {
 }
 
 // memoryDeadline is when memory runs out, by the growth that is told first.
-func (in *Input) memoryDeadline(r *report.Report) (d deadline, ok bool) {
+func (in *Input) memoryDeadline() (d deadline, ok bool) {
 	if len(in.growing) == 0 || in.ends(&in.growing[0]) {
 		return d, false
 	}
 	worst := &in.growing[0]
-	shares, source, _ := in.ofTheWhole(r, worst)
+	shares, source, _ := in.ofTheWhole(in.grown, worst)
 	d = deadline{slope: sumOf(shares), minutes: worst.minutes, memory: true}
 	left, ok := in.left(shares, source)
 	c := in.ClockOf(worst.process)
@@ -218,8 +226,9 @@ func (in *Input) turns(minutes bool) float64 {
 	return float64(in.Run.StepCount())
 }
 
-// tellSupply adds the finding; a leak that the same container keeps becomes a part of it.
-func (in *Input) tellSupply(r *report.Report, d *deadline) {
+// supplyFinding puts a deadline into words, with the container that keeps what uses the supply, and with what was left
+// behind of shared memory.
+func (in *Input) supplyFinding(d *deadline) report.Finding {
 	f := report.Finding{Kind: report.KindResource, Severity: report.Warning, Process: d.process, Label: mem.Measured,
 		Title: d.title(), Text: in.supplyWords(d), Advice: d.advice}
 	if in.soon(d) {
@@ -240,7 +249,12 @@ func (in *Input) tellSupply(r *report.Report, d *deadline) {
 				f.Advice
 		}
 	}
-	r.Findings = append(r.Findings, f)
+	if d.name == sharedMemory {
+		for _, left := range in.sharedLeft() {
+			f.Text, f.Bytes = f.Text+" "+left.Text, left.Bytes
+		}
+	}
+	return f
 }
 
 // amount writes how much of a supply something is.

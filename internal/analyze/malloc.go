@@ -50,7 +50,7 @@ func highestBefore(s *mem.Series, end int64) (top int, ok bool) {
 }
 
 // holes: a large part of a process' peak is free memory that the C library's malloc keeps.
-func holes(in *Input, r *report.Report) {
+func holes(in *Input) (r report.Part) {
 	for _, p := range in.Run.Processes {
 		rss := in.Find(p.ID, mem.SeriesRSS)
 		if rss == nil {
@@ -78,4 +78,5 @@ func holes(in *Input, r *report.Report) {
 			Advice: in.holesAdvice(p.ID, rss.Times[top], free),
 		})
 	}
+	return r
 }

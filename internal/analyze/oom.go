@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hightide/internal/analyze/imagined"
 	"hightide/internal/analyze/trace"
 	"hightide/internal/frameworks"
 	"hightide/internal/mem"
@@ -17,8 +18,9 @@ import (
 
 // outOfMemory reports every time memory ran out: raised by a framework, by Python, recorded by an allocator, or the
 // kernel's own killing. A framework's error and the record of its allocator are one finding.
-func outOfMemory(in *Input, r *report.Report) {
+func outOfMemory(in *Input) (r report.Part) {
 	more, seen := map[mem.Location]*again{}, 0
+	failed := maps.Clone(in.taken.failed) // those that no error of the program tells of
 	for _, e := range in.Run.Events {
 		if e.Kind != "oom" {
 			continue
@@ -37,12 +39,12 @@ func outOfMemory(in *Input, r *report.Report) {
 		}
 		seen++
 		more[at] = &again{len(r.Findings), 0, math.MaxInt64, 0}
-		told := in.failed[e.Process]
+		told := failed[e.Process]
 		if told == nil || e.Facts["source"] == "malloc" {
 			r.Findings = append(r.Findings, in.raised(e).Tell())
 			continue
 		}
-		delete(in.failed, e.Process)
+		delete(failed, e.Process)
 		if e.Bytes = told.Bytes; told.At.File != "" {
 			e.Where = &told.At
 		}
@@ -55,23 +57,30 @@ func outOfMemory(in *Input, r *report.Report) {
 			r.Findings[a.finding].Text += a.text()
 		}
 	}
-	for _, process := range slices.Sorted(maps.Keys(in.failed)) {
-		r.Findings = append(r.Findings, in.failed[process].Tell())
+	for _, process := range slices.Sorted(maps.Keys(failed)) {
+		r.Findings = append(r.Findings, failed[process].Tell())
+	}
+	r.Findings = append(r.Findings, in.kills()...)
+	imagined.Tried(in.Verdict, r.Findings)
+	return r
+}
+
+// kills are what the kernel ended for lack of memory.
+func (in *Input) kills() []report.Finding {
+	for _, e := range in.Run.Events {
+		if e.Kind == "kill" {
+			return []report.Finding{in.killFinding(e.Text, e.Process, e.Where)}
+		}
 	}
 	kills := in.LastOf(0, mem.SeriesCgroupOOMKill).Or(0)
 	if s := in.Find(0, mem.SeriesCgroupOOMKill); s != nil {
 		kills -= s.Values[0]
 	}
-	for _, e := range in.Run.Events {
-		if e.Kind == "kill" {
-			r.Findings = append(r.Findings, in.killFinding(e.Text, e.Process, e.Where))
-			return
-		}
+	if kills <= 0 {
+		return nil
 	}
-	if kills > 0 {
-		r.Findings = append(r.Findings,
-			in.killFinding(fmt.Sprintf("the kernel killed %d process(es) of the control group for memory", kills), 0, nil))
-	}
+	return []report.Finding{in.killFinding(fmt.Sprintf("the kernel killed %d process(es) of the control group for memory",
+		kills), 0, nil)}
 }
 
 // again is what a line asked for in vain after its first time, as where a program tries smaller batches.
@@ -128,7 +137,7 @@ func (in *Input) raised(e mem.Event) *trace.Shortage {
 			s.After = strings.TrimSuffix(s.After, ".") + "." + limited
 			s.Advice = "Raise that limit (ulimit -v, RLIMIT_AS). " + s.Advice
 		}
-		if alive := in.alive[e.Process]; alive != "" && source == frameworks.JAX {
+		if alive := in.profiled.alive[e.Process]; alive != "" && source == frameworks.JAX {
 			s.After = strings.TrimSuffix(s.After, ".") + "." + alive
 		}
 	}

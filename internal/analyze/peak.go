@@ -12,16 +12,16 @@ import (
 )
 
 // peak says of what the high-water marks were made.
-func peak(in *Input, r *report.Report) {
-	r.Headline.MainSource, r.Headline.Figure, r.Headline.Peak = in.Lead.Name, in.Figure, in.Peak
+func peak(in *Input) (r report.Part) {
 	if in.Lead.Series != nil {
-		in.composition(r, in.Lead.Series.Times[in.Lead.Series.Peak()], in.Lead)
+		in.composition(&r, in.Lead.Series.Times[in.Lead.Series.Peak()], in.Lead)
 	}
+	return r
 }
 
 // composition says what the peak of the host's memory was made of. The rows add up to the process
 // tree; each figure says how it was come by.
-func (in *Input) composition(r *report.Report, at int64, l facts.Lead) {
+func (in *Input) composition(r *report.Part, at int64, l facts.Lead) {
 	process := in.LargestAt(at, facts.Lead{})
 	if l.Process != 0 {
 		process = l.Process

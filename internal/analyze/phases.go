@@ -19,7 +19,7 @@ const phasesNote = "RSS of the process, read at the edges of each phase and by s
 const deviceNote = " Device memory is what was allocated at edges alone: within a phase it may have been more."
 
 // phases shows each phase of a step: how long, how high, what it leaves behind.
-func phases(in *Input, r *report.Report) {
+func phases(in *Input) (r report.Part) {
 	t := report.Table{
 		Name: "phases", Title: "Phases",
 		Note: phasesNote + in.observedSteps(),
@@ -59,6 +59,7 @@ func phases(in *Input, r *report.Report) {
 	}
 	t.Note += ofDevice
 	r.AddTable(t)
+	return r
 }
 
 // shortStep is about what a step takes at most where only every nth is told of, so that telling takes none of its time.
@@ -145,7 +146,7 @@ func (in *Input) severalSteppers() bool {
 }
 
 // modules shows the root module's children: their parameters, and what memory does while each runs.
-func modules(in *Input, r *report.Report) {
+func modules(in *Input) (r report.Part) {
 	t := report.Table{
 		Name: "modules", Title: "Modules",
 		Note: "The root module's direct children, during their forward pass." + in.observedSteps(),
@@ -175,4 +176,5 @@ func modules(in *Input, r *report.Report) {
 		}
 	}
 	r.AddTable(t)
+	return r
 }

@@ -14,7 +14,7 @@ import (
 const processesShown = 40
 
 // processes shows every process of the tree: its own high-water marks and what it was for.
-func processes(in *Input, r *report.Report) {
+func processes(in *Input) (r report.Part) {
 	all := slices.Clone(in.Run.Processes)
 	high := map[uint32]int64{}
 	for _, p := range all {
@@ -48,6 +48,7 @@ func processes(in *Input, r *report.Report) {
 		t.Note += fmt.Sprintf(" The %d that took most; %d more are left out.", processesShown, left)
 	}
 	r.AddTable(t)
+	return r
 }
 
 // readNearPeak is the highest of readings that are taken seldom, absent where the RSS was then so much

@@ -27,7 +27,7 @@ type program struct {
 }
 
 // programs tells what each compiled function needs at once, by kind, and which could do with less.
-func programs(in *Input, r *report.Report) {
+func programs(in *Input) (r report.Part) {
 	all := in.programs()
 	t := report.Table{
 		Name: "programs", Title: "What compiled functions need",
@@ -52,6 +52,7 @@ func programs(in *Input, r *report.Report) {
 			r.Findings = append(r.Findings, in.donation(e))
 		}
 	}
+	return r
 }
 
 // programs are the largest of each function, those that need most first.

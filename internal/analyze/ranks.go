@@ -39,10 +39,10 @@ type rank struct {
 
 // ranks compares the processes of a distributed program: which works longest, takes most, failed first, and what
 // loading took.
-func ranks(in *Input, r *report.Report) {
+func ranks(in *Input) (r report.Part) {
 	all := in.ranks()
 	if len(all) < 2 {
-		return
+		return r
 	}
 	t := report.Table{
 		Name: "ranks", Title: "Ranks",
@@ -61,14 +61,15 @@ func ranks(in *Input, r *report.Report) {
 			k.host, k.load, k.device)
 	}
 	r.AddTable(t)
-	in.loading(r, all)
-	if r.Imagined == nil { // else no kernel ran, so times say nothing
-		in.straggler(r, all)
+	in.loading(&r, all)
+	if in.Verdict == nil { // else no kernel ran, so times say nothing
+		in.straggler(&r, all)
 	}
-	in.imbalance(r, all, "host memory", report.AspectHost, func(k *rank) mem.Optional { return k.host }, mem.Measured)
-	in.imbalance(r, all, "device memory", report.AspectDevice, func(k *rank) mem.Optional { return k.device }, in.Label())
-	in.firstCause(r, all)
-	in.side(r, all)
+	in.imbalance(&r, all, "host memory", report.AspectHost, func(k *rank) mem.Optional { return k.host }, mem.Measured)
+	in.imbalance(&r, all, "device memory", report.AspectDevice, func(k *rank) mem.Optional { return k.device }, in.Label())
+	in.firstCause(&r, all)
+	in.side(&r, all)
+	return r
 }
 
 // ranks are the processes that have a rank and took steps or failed, by number.
@@ -166,7 +167,7 @@ func (in *Input) failedAt(p *mem.Process) mem.Optional {
 }
 
 // loading: several ranks had far more host memory before their first step than they need later.
-func (in *Input) loading(r *report.Report, all []*rank) {
+func (in *Input) loading(r *report.Part, all []*rank) {
 	var names []string
 	var given mem.Bytes
 	least := mem.Optional{}
@@ -198,7 +199,7 @@ func (in *Input) loading(r *report.Report, all []*rank) {
 }
 
 // straggler: one rank works longer than the others, who wait for it.
-func (in *Input) straggler(r *report.Report, all []*rank) {
+func (in *Input) straggler(r *report.Part, all []*rank) {
 	if in.lateRank(r, all) {
 		return
 	}
@@ -225,7 +226,7 @@ func (in *Input) straggler(r *report.Report, all []*rank) {
 }
 
 // imbalance: one rank takes more than the others.
-func (in *Input) imbalance(r *report.Report, all []*rank, what, aspect string, of func(*rank) mem.Optional,
+func (in *Input) imbalance(r *report.Part, all []*rank, what, aspect string, of func(*rank) mem.Optional,
 	label mem.Label) {
 	most, middle := extreme(all, of)
 	if most == nil {
@@ -245,7 +246,7 @@ func (in *Input) imbalance(r *report.Report, all []*rank, what, aspect string, o
 }
 
 // firstCause: of several ranks that failed, the one that did first; what the others say may only follow from it.
-func (in *Input) firstCause(r *report.Report, all []*rank) {
+func (in *Input) firstCause(r *report.Part, all []*rank) {
 	failed := slices.DeleteFunc(slices.Clone(all), func(k *rank) bool { return !k.failed.Known() })
 	if len(failed) < 2 {
 		return
@@ -305,7 +306,7 @@ func listed(names []string) string {
 }
 
 // side sets ranks beside each other in figures, with what findings say of single ones.
-func (in *Input) side(r *report.Report, all []*rank) {
+func (in *Input) side(r *report.Part, all []*rank) {
 	out := &report.Ranks{Ranks: []report.Rank{}, Suspects: []report.Suspect{}}
 	for _, k := range all {
 		row := report.Rank{Process: k.ID, Rank: k.number, Steps: in.Run.Totals[k.ID].Steps, RSS: k.host, Loading: k.load,
@@ -316,7 +317,7 @@ func (in *Input) side(r *report.Report, all []*rank) {
 		if at, ok := k.failed.Get(); ok {
 			row.Failed = mem.Some(in.Since(at))
 		}
-		if r.Imagined == nil { // else no kernel ran, so times say nothing
+		if in.Verdict == nil { // else no kernel ran, so times say nothing
 			row.Step, row.Work, row.WorkError = k.step, k.work, k.workHalf
 			row.Behind, row.Waiting = k.behind, k.waiting
 		}
@@ -325,7 +326,7 @@ func (in *Input) side(r *report.Report, all []*rank) {
 		out.Ranks = append(out.Ranks, row)
 	}
 	out.Suspects = suspects(r, all)
-	out.NotCompared = in.notCompared(r, all)
+	out.NotCompared = in.notCompared(all)
 	r.Ranks = out
 }
 
@@ -343,7 +344,7 @@ func (in *Input) growthOf(process uint32, source string) (slope, half mem.Option
 }
 
 // suspects are the findings on single ranks. A failure comes before what may only have been slow or large.
-func suspects(r *report.Report, all []*rank) []report.Suspect {
+func suspects(r *report.Part, all []*rank) []report.Suspect {
 	order := []string{report.AspectFailed, report.AspectWork, report.AspectDevice, report.AspectHost}
 	out := []report.Suspect{}
 	for _, f := range r.Findings {
@@ -360,7 +361,7 @@ func suspects(r *report.Report, all []*rank) []report.Suspect {
 }
 
 // notCompared says what the ranks were not compared in.
-func (in *Input) notCompared(r *report.Report, all []*rank) (out []string) {
+func (in *Input) notCompared(all []*rank) (out []string) {
 	left, devices := notWorked(all), 0
 	for _, k := range all {
 		if k.device.Known() {
@@ -368,7 +369,7 @@ func (in *Input) notCompared(r *report.Report, all []*rank) (out []string) {
 		}
 	}
 	switch {
-	case r.Imagined != nil:
+	case in.Verdict != nil:
 		out = append(out, "Times were not compared: no kernel ran on the imaginary GPUs.")
 	case len(all)-len(left) < 2:
 		out = append(out, fmt.Sprintf("Work was not compared: that takes %d steps of two ranks that were observed in full.",
@@ -377,7 +378,7 @@ func (in *Input) notCompared(r *report.Report, all []*rank) (out []string) {
 		out = append(out, fmt.Sprintf("The work of these ranks was not compared, which takes %d steps that were observed "+
 			"in full: %s.", leastObserved, listed(left)))
 	}
-	if r.Imagined == nil && !slices.ContainsFunc(all, func(k *rank) bool { return k.behind.Known() }) {
+	if in.Verdict == nil && !slices.ContainsFunc(all, func(k *rank) bool { return k.behind.Known() }) {
 		out = append(out, fmt.Sprintf("Who waits for whom was not told: that takes %d steps of each rank in which it was "+
 			"seen to come to a collective.", leastObserved))
 	}

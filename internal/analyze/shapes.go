@@ -18,8 +18,8 @@ const (
 )
 
 // shapes says what memory did as a whole: of the process that matters in words, of each curve in a table.
-func shapes(in *Input, r *report.Report) {
-	in.shapeNote(r)
+func shapes(in *Input) (r report.Part) {
+	in.shapeNote(&r)
 	t := report.Table{
 		Name: "shapes", Title: "Curves", Note: in.shapeSpan() +
 			" Changes are where a curve went to another level and stayed there.",
@@ -40,6 +40,7 @@ func shapes(in *Input, r *report.Report) {
 			sorted[len(sorted)-1], in.changes(shape), string(s.Label))
 	}
 	r.AddTable(t)
+	return r
 }
 
 // shapeSpan says what part of a run the patterns are of.
@@ -117,7 +118,7 @@ func (in *Input) changes(s usage.Shape) string {
 
 // shapeNote is of the memory that the process which matters has at the ends of its steps; without steps, of all its
 // samples. Mapped files whose pages the kernel can take back are left out, as of its growth.
-func (in *Input) shapeNote(r *report.Report) {
+func (in *Input) shapeNote(r *report.Part) {
 	times, values, at := in.atSteps(in.Leader)
 	of := "RSS of " + in.ProcessName(in.Leader)
 	if _, _, rose := in.filesRose(in.Leader); rose { // which are read with the samples, not at the ends of steps

@@ -2,8 +2,8 @@ package analyze
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
-	"strings"
 
 	"hightide/internal/mem"
 	"hightide/internal/report"
@@ -13,37 +13,34 @@ import (
 const leastLeft = 16 * mem.MiB
 
 // sharedLeft says which blocks of /dev/shm nobody uses any more: their memory stays until somebody removes them, and
-// no process has it.
-func sharedLeft(in *Input, r *report.Report) {
+// no process has it. Where shared memory grows, that finding tells of the blocks of the run.
+func sharedLeft(in *Input) (r report.Part) {
+	if !slices.ContainsFunc(in.ending, func(d deadline) bool { return d.name == sharedMemory }) {
+		r.Findings = append(r.Findings, in.sharedLeft()...)
+	}
 	for _, e := range in.Run.Events {
-		if e.Kind != mem.EventSharedLeft {
-			continue
-		}
 		before, _ := strconv.ParseInt(e.Facts["before_bytes"], 10, 64)
-		if fresh := mem.Bytes(e.Bytes.Or(0)); fresh >= leastLeft {
-			joined(r, leftFinding(fresh, e.Facts["blocks"], e.Facts["largest"], "made or written to while the program ran",
-				"Call unlink() of each multiprocessing.shared_memory.SharedMemory when it is done, in one process; close() "+
-					"alone keeps its memory. A program that is killed leaves its blocks behind."))
-		}
-		if mem.Bytes(before) >= leastLeft {
+		if e.Kind == mem.EventSharedLeft && mem.Bytes(before) >= leastLeft {
 			r.Findings = append(r.Findings, leftFinding(mem.Bytes(before), e.Facts["before_blocks"], e.Facts["before_largest"],
 				"there before the program began",
 				"They are most likely left by programs that were killed. Look at them with ls -l /dev/shm, and remove those "+
 					"that nothing will open by name any more."))
 		}
 	}
+	return r
 }
 
-// joined adds a finding, to that of the growth of shared memory where there is one.
-func joined(r *report.Report, left report.Finding) {
-	for i := range r.Findings {
-		if grows := &r.Findings[i]; grows.Kind == report.KindResource && strings.HasPrefix(grows.Title, sharedMemory) {
-			grows.Text += " " + left.Text
-			grows.Bytes = left.Bytes
-			return
+// sharedLeft are the blocks that the run left.
+func (in *Input) sharedLeft() (found []report.Finding) {
+	for _, e := range in.Run.Events {
+		if fresh := mem.Bytes(e.Bytes.Or(0)); e.Kind == mem.EventSharedLeft && fresh >= leastLeft {
+			found = append(found, leftFinding(fresh, e.Facts["blocks"], e.Facts["largest"],
+				"made or written to while the program ran",
+				"Call unlink() of each multiprocessing.shared_memory.SharedMemory when it is done, in one process; close() "+
+					"alone keeps its memory. A program that is killed leaves its blocks behind."))
 		}
 	}
-	r.Findings = append(r.Findings, left)
+	return found
 }
 
 func leftFinding(bytes mem.Bytes, blocks, largest, when, advice string) report.Finding {

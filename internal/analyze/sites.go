@@ -25,7 +25,7 @@ type holding struct {
 }
 
 // sites lists the lines of the program that held the heap at its highest.
-func sites(in *Input, r *report.Report) {
+func sites(in *Input) (r report.Part) {
 	var all []holding
 	var total mem.Bytes
 	for _, p := range in.Run.Processes {
@@ -39,7 +39,7 @@ func sites(in *Input, r *report.Report) {
 		}
 	}
 	if len(all) == 0 {
-		return
+		return r
 	}
 	slices.SortStableFunc(all, func(a, b holding) int {
 		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Site.File, b.Site.File),
@@ -75,7 +75,8 @@ func sites(in *Input, r *report.Report) {
 			facts.NonZero(mem.Some(int64(h.Absent))), h.Blocks, h.Phase, in.Whose(h.process, several), h.Site.File)
 	}
 	r.AddTable(t)
-	in.threadsOfJAX(r, all, total)
+	in.threadsOfJAX(&r, all, total)
+	return r
 }
 
 // withoutNoise leaves out lines of little weight that are less than their error: another run would show others.
@@ -86,7 +87,7 @@ func withoutNoise(all []holding, total mem.Bytes) []holding {
 }
 
 // threadsOfJAX says how to have lines where JAX allocates on threads of its own, which run no Python.
-func (in *Input) threadsOfJAX(r *report.Report, all []holding, total mem.Bytes) {
+func (in *Input) threadsOfJAX(r *report.Part, all []holding, total mem.Bytes) {
 	var native mem.Bytes
 	for _, h := range all {
 		// Keras imports jax, whatever it runs on: what counts is whose code allocates.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"hightide/internal/analyze/imagined"
 	"hightide/internal/analyze/trace"
 	"hightide/internal/mem"
 	"hightide/internal/report"
@@ -28,14 +29,41 @@ func agreeing(all []heldIn, t report.Table) []heldIn {
 	return append(all, heldIn{t, []string{t.File}})
 }
 
-// besidePeak makes what held the device in snapshots a column of the table of the lines that held its peak; false:
-// there is none, or it is of several devices.
-func (h *heldIn) besidePeak(r *report.Report) bool {
-	at := slices.IndexFunc(r.Tables, func(t report.Table) bool { return t.Name == "peak-lines" })
-	if at < 0 || len(r.Imagined.Devices) != 1 || h.table.Number.Or(mem.HostDevice) == mem.HostDevice {
-		return false
+// taken is what the allocator snapshots that travel in a recording tell.
+type taken struct {
+	held   []heldIn                   // who held a device's memory then
+	pinned []*report.Finding          // blocks that keep segments
+	failed map[uint32]*trace.Shortage // by process: the last request that failed, as an allocator recorded it
+}
+
+// readSnapshots reads each snapshot once.
+func readSnapshots(run *mem.Run, decoded map[string]*mem.AllocatorSnapshot) taken {
+	all := taken{failed: map[uint32]*trace.Shortage{}}
+	for _, file := range run.Snapshots {
+		s := decoded[file.Name]
+		if s == nil {
+			continue
+		}
+		for _, part := range trace.Parts(s, file.Name) {
+			all.held = agreeing(all.held, part.Table)
+			all.pinned = append(all.pinned, part.Pinned)
+			if part.Failed != nil {
+				part.Failed.Process = file.Process
+				all.failed[file.Process] = part.Failed
+			}
+		}
 	}
-	peak := &r.Tables[at]
+	return all
+}
+
+// besidePeak says whether what held a device in snapshots is a column of the table of the lines that held its peak.
+func (in *Input) besidePeak(h *heldIn) bool {
+	v := in.Verdict
+	return v != nil && len(v.Lines) > 0 && len(v.Devices) == 1 && h.table.Number.Or(mem.HostDevice) != mem.HostDevice
+}
+
+// beside makes what held the device in snapshots a column of that table.
+func (h *heldIn) beside(peak *report.Table) {
 	width, from := len(peak.Columns), h.table.Columns
 	peak.Columns = append(peak.Columns, report.BytesColumn("in_snapshot", "in "+strings.Join(h.files, ", "),
 		from[2].Label))
@@ -50,35 +78,23 @@ func (h *heldIn) besidePeak(r *report.Report) bool {
 		}
 		peak.Rows[i][width] = row[2]
 	}
-	return true
 }
 
-// snapshots reads the allocator snapshots that travel in the recording. They tell who held the device's
-// memory at that moment, and, where it had run out, what was asked and what was in the way.
-func snapshots(in *Input, r *report.Report) {
-	var held []heldIn
-	for _, file := range in.Run.Snapshots {
-		s := in.Options.Snapshots[file.Name]
-		if s == nil {
-			continue
-		}
-		for _, part := range trace.Parts(s, file.Name) {
-			held = agreeing(held, part.Table)
-			r.AddOnce(part.Pinned)
-			if part.Failed != nil {
-				part.Failed.Process = file.Process
-				in.failed[file.Process] = part.Failed
-			}
+// snapshots tell who held a device's memory when they were taken, and what was in the way where it had run out.
+func snapshots(in *Input) (r report.Part) {
+	for _, f := range in.taken.pinned {
+		r.AddOnce(f)
+	}
+	for i := range in.taken.held {
+		if held := &in.taken.held[i]; !in.besidePeak(held) {
+			r.AddTable(held.table)
 		}
 	}
-	for i := range held {
-		if !held[i].besidePeak(r) {
-			r.AddTable(held[i].table)
-		}
-	}
-	for _, process := range slices.Sorted(maps.Keys(in.failed)) { // once, however many snapshots tell of it
-		if f := in.failed[process].Scattered(); f != nil {
+	for _, process := range slices.Sorted(maps.Keys(in.taken.failed)) { // once, however many snapshots tell of it
+		if f := in.taken.failed[process].Scattered(); f != nil {
 			r.Findings = append(r.Findings, *f)
 		}
 	}
+	imagined.Tried(in.Verdict, r.Findings)
+	return r
 }

@@ -80,24 +80,26 @@ func TestLinesOfThePeakInSnapshots(t *testing.T) {
 		return report.Table{Name: "device", Title: "Who holds device 0 (" + file + ")", Columns: columns, Rows: rows,
 			Subject: report.Subject{File: file, Number: mem.Some(int64(0))}}
 	}
-	r := &report.Report{Imagined: &report.Imagined{Devices: make([]mem.ImaginedDevice, 1)}, Tables: []report.Table{
-		{Name: "peak-lines", Columns: slices.Clone(columns), Rows: [][]report.Cell{row("a.py:3", 7), row("a.py:4", 5)}}}}
+	peak := report.Table{Name: "peak-lines", Columns: slices.Clone(columns),
+		Rows: [][]report.Cell{row("a.py:3", 7), row("a.py:4", 5)}}
+	in := newInput(mem.NewRun(), Options{})
+	in.Verdict = &report.Imagined{Devices: make([]mem.ImaginedDevice, 1), Lines: make([]report.HeldLine, 2)}
 	var held []heldIn
 	for _, file := range []string{"oom.pickle", "exit.pickle"} {
 		held = agreeing(held, device(file, row("a.py:3", 6), row("a.py:9", 1)))
 	}
-	if len(held) != 1 || !held[0].besidePeak(r) {
+	if len(held) != 1 || !in.besidePeak(&held[0]) {
 		t.Fatalf("%+v", held)
 	}
-	peak := r.Tables[0]
+	held[0].beside(&peak)
 	want := [][]report.Cell{append(row("a.py:3", 7), int64(6)), append(row("a.py:4", 5), nil),
 		{"a.py:9", "build", nil, nil, int64(1)}}
 	if title := peak.Columns[4].Title; !slices.EqualFunc(peak.Rows, want, slices.Equal) ||
 		title != "in oom.pickle, exit.pickle" {
 		t.Errorf("%s: %v", title, peak.Rows)
 	}
-	r.Imagined.Devices = make([]mem.ImaginedDevice, 2)
-	if held[0].besidePeak(r) {
+	in.Verdict.Devices = make([]mem.ImaginedDevice, 2)
+	if in.besidePeak(&held[0]) {
 		t.Error("the lines of two devices are told as one's")
 	}
 }

@@ -24,10 +24,10 @@ const spansNote = "What the program named with hightide.span. A rise is from a s
 	"pass left behind, on average. Memory is that of the whole process: what other threads did meanwhile is in it."
 
 // userSpans shows the spans that the program named, and the lines that held what memory rose by in them.
-func userSpans(in *Input, r *report.Report) {
+func userSpans(in *Input) (r report.Part) {
 	all := in.sortedStats(func(s *mem.PhaseStats) bool { return s.Phase == mem.PhaseUser })
 	if len(all) == 0 {
-		return
+		return r
 	}
 	slices.SortStableFunc(all, func(a, b *mem.PhaseStats) int {
 		return cmp.Or(cmp.Compare(a.Process, b.Process), cmp.Compare(b.Total, a.Total))
@@ -47,7 +47,8 @@ func userSpans(in *Input, r *report.Report) {
 	}
 	t.Note = note + ofDevice
 	r.AddTable(t)
-	in.spanLines(r, several)
+	in.spanLines(&r, several)
+	return r
 }
 
 // spanRise is the stay of one span in which the heap rose most, of those whose beginning was read.
@@ -58,7 +59,7 @@ type spanRise struct {
 }
 
 // spanLines lists, for the stay of each span in which the heap rose most, the lines that it rose by.
-func (in *Input) spanLines(r *report.Report, several bool) {
+func (in *Input) spanLines(r *report.Part, several bool) {
 	t := report.Table{
 		Name: "span-lines", Title: "Lines that held what spans took",
 		Note: "Of each span the stay in which the heap rose most: what each line held at its highest beyond what it held " +

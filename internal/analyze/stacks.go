@@ -17,7 +17,7 @@ const (
 )
 
 // stacks gives each process's heap by whole stack: at its highest, when the program ended, and what was freed before.
-func stacks(in *Input, r *report.Report) {
+func stacks(in *Input) (r report.Part) {
 	var all []report.StackSet
 	for _, p := range in.Run.Processes {
 		if h := in.Histories[p.ID]; h != nil && h.Peak.Bytes > 0 {
@@ -26,6 +26,7 @@ func stacks(in *Input, r *report.Report) {
 	}
 	slices.SortStableFunc(all, func(a, b report.StackSet) int { return cmp.Compare(b.Total, a.Total) })
 	r.Stacks = append(r.Stacks, all[:min(len(all), stackSets)]...)
+	return r
 }
 
 func (in *Input) stackSet(p *mem.Process, h *usage.History) report.StackSet {

@@ -23,14 +23,15 @@ const (
 
 // timeline makes the picture: curves thinned without losing their peaks, an even selection of phases
 // and steps, and marks for what happened.
-func timeline(in *Input, r *report.Report) {
-	in.curves(r)
-	in.bars(r)
-	in.stepPoints(r)
-	in.marks(r)
+func timeline(in *Input) (r report.Part) {
+	in.curves(&r)
+	in.bars(&r)
+	in.stepPoints(&r)
+	in.marks(&r)
+	return r
 }
 
-func (in *Input) curves(r *report.Report) {
+func (in *Input) curves(r *report.Part) {
 	large := in.largestProcesses(processesCurved)
 	rank := map[mem.Quantity]int{}
 	for i, c := range facts.CurveNames {
@@ -101,7 +102,7 @@ func (in *Input) largestProcesses(n int) map[uint32]bool {
 
 // bars selects spans for the timeline: all, or those of whole steps at even distances. Modules lie
 // inside forward and are left out where they would crowd out whole steps.
-func (in *Input) bars(r *report.Report) {
+func (in *Input) bars(r *report.Part) {
 	inSteps, total := in.spansOfSteps()
 	withModules := in.Run.Spans.Len()
 	stride := uint64(1)
@@ -143,7 +144,7 @@ func (in *Input) bars(r *report.Report) {
 }
 
 // userBars adds the longest of the spans that the program named.
-func (in *Input) userBars(r *report.Report) {
+func (in *Input) userBars(r *report.Part) {
 	const most = 1000
 	var spans []mem.Span
 	for s := range in.Run.Spans.User() {
@@ -190,7 +191,7 @@ func (in *Input) spansOfSteps() (steps []stepSpans, total int) {
 	return steps, total
 }
 
-func (in *Input) stepPoints(r *report.Report) {
+func (in *Input) stepPoints(r *report.Part) {
 	large := in.largestProcesses(processesCurved)
 	total := 0
 	for id, steps := range in.Steps {
@@ -219,7 +220,7 @@ func (in *Input) stepPoints(r *report.Report) {
 }
 
 // marks are the events worth a line on the timeline.
-func (in *Input) marks(r *report.Report) {
+func (in *Input) marks(r *report.Part) {
 	for _, e := range in.Run.Events {
 		switch e.Kind {
 		case "oom", "kill", "alert", "exception", "stop", "gap", "mark":

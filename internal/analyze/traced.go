@@ -32,7 +32,7 @@ type tracing struct {
 }
 
 // traced tells which functions were traced again and again, each time keeping another graph or program.
-func traced(in *Input, r *report.Report) {
+func traced(in *Input) (r report.Part) {
 	all := in.tracings()
 	t := report.Table{
 		Name: "tracings", Title: "Functions traced more than once",
@@ -50,6 +50,7 @@ func traced(in *Input, r *report.Report) {
 		}
 	}
 	r.AddTable(t)
+	return r
 }
 
 // tracings are the functions of the run, the most often traced first.

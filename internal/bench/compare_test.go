@@ -23,7 +23,7 @@ func TestHostHoldings(t *testing.T) {
 	lines.Add("at::mm", 600)
 	other := report.Table{Name: "phases", Columns: lines.Columns}
 	other.Add("forward", 1)
-	got := hostHoldings(&report.Report{Tables: []report.Table{parts, lines, other}})
+	got := hostHoldings(&report.Report{Part: report.Part{Tables: []report.Table{parts, lines, other}}})
 	want := []matrix.Holding{
 		{By: "part", Name: "allocations", Bytes: 700, Label: mem.Sampled},
 		{By: "part", Name: "DataLoader workers", Bytes: 50, Label: mem.Measured},

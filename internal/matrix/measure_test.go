@@ -83,8 +83,9 @@ func TestMeasureImagined(t *testing.T) {
 	run := recorded(t, mem.RunInfo{ID: "r", Label: mem.Imagined, StartMono: 1}, mem.Process{ID: 1},
 		mem.StepTotal{Process: 1, Steps: 3},
 		mem.Steps{{Process: 1, Number: 3, Duration: 5}})
-	r := &report.Report{Imagined: &report.Imagined{GPUVerdict: mem.GPUVerdict{Allocated: mem.Some(50),
-		Reserved: mem.Some(60), Used: mem.Some(70)}}}
+	r := report.New()
+	r.Imagined = &report.Imagined{GPUVerdict: mem.GPUVerdict{Allocated: mem.Some(50), Reserved: mem.Some(60),
+		Used: mem.Some(70)}}
 	got := Measure(run, r, 0)
 	if len(got) != 3 || got[Allocated].Max != 50 || got[Reserved].Max != 60 || got[DeviceUsed].Max != 70 ||
 		got[DeviceUsed].Label != mem.Imagined {

@@ -47,7 +47,7 @@ func cellOf(value any) Cell {
 }
 
 // AddTable adds a table unless it is empty; columns in which no row has anything are left out.
-func (r *Report) AddTable(t Table) {
+func (r *Part) AddTable(t Table) {
 	if len(t.Rows) == 0 {
 		return
 	}
@@ -77,7 +77,7 @@ func (r *Report) AddTable(t Table) {
 }
 
 // Table is the table of a name; nil: there is none.
-func (r *Report) Table(name string) *Table {
+func (r *Part) Table(name string) *Table {
 	if i := slices.IndexFunc(r.Tables, func(t Table) bool { return t.Name == name }); i >= 0 {
 		return &r.Tables[i]
 	}
@@ -85,10 +85,10 @@ func (r *Report) Table(name string) *Table {
 }
 
 // AddNote adds a sentence on what was not observed, or how it was come by.
-func (r *Report) AddNote(text string) { r.Notes = append(r.Notes, text) }
+func (r *Part) AddNote(text string) { r.Notes = append(r.Notes, text) }
 
 // AddOnce adds a finding, unless it is nil or one of the same title is there: several files may tell of one thing.
-func (r *Report) AddOnce(f *Finding) {
+func (r *Part) AddOnce(f *Finding) {
 	if f != nil && !slices.ContainsFunc(r.Findings, func(other Finding) bool { return other.Title == f.Title }) {
 		r.Findings = append(r.Findings, *f)
 	}

@@ -15,6 +15,7 @@
 package report
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -31,30 +32,50 @@ type Report struct {
 	Run       mem.RunInfo   `json:"run" doc:"What was recorded, where and how."`
 	Processes []mem.Process `json:"processes" doc:"The processes of the run."`
 	Headline  Headline      `json:"headline" doc:"What it came to."`
-	Findings  []Finding     `json:"findings" doc:"What was found, worst first."`
-	Tables    []Table       `json:"tables" doc:"Figures in rows."`
-	Series    []Series      `json:"series" doc:"Curves."`
-	Phases    []PhaseBar    `json:"phases" doc:"Stays in phases for the timeline: an even selection, never more than a few thousand."`
-	Steps     []StepPoint   `json:"steps" doc:"Memory at the end of steps: an even selection."`
-	Marks     []Mark        `json:"marks" doc:"Events worth a line on the timeline."`
-	Stacks    []StackSet    `json:"stacks" doc:"Memory by whole call stack, for flame graphs."`
-	Notes     []string      `json:"notes" doc:"What was not observed and why, how it was sampled, and damage."`
-	Dropped   uint64        `json:"dropped" doc:"Records that were lost on the way."`
-	Imagined  *Imagined     `json:"imagined,omitempty" doc:"Of a run on imaginary GPUs: whether it fits."`
-
-	Ranks *Ranks `json:"ranks,omitempty" doc:"Of a distributed program: its processes beside each other."`
-
+	Part
 	Allocators []*Allocator `json:"allocators,omitempty" doc:"What there is to say of each device of each snapshot."`
+}
+
+// Part is what one analysis has to say; a report is made of all of them.
+type Part struct {
+	Findings []Finding   `json:"findings" doc:"What was found, worst first."`
+	Tables   []Table     `json:"tables" doc:"Figures in rows."`
+	Series   []Series    `json:"series" doc:"Curves."`
+	Phases   []PhaseBar  `json:"phases" doc:"Stays in phases for the timeline: an even selection, never more than a few thousand."`
+	Steps    []StepPoint `json:"steps" doc:"Memory at the end of steps: an even selection."`
+	Marks    []Mark      `json:"marks" doc:"Events worth a line on the timeline."`
+	Stacks   []StackSet  `json:"stacks" doc:"Memory by whole call stack, for flame graphs."`
+	Notes    []string    `json:"notes" doc:"What was not observed and why, how it was sampled, and damage."`
+	Dropped  uint64      `json:"dropped" doc:"Records that were lost on the way."`
+	Imagined *Imagined   `json:"imagined,omitempty" doc:"Of a run on imaginary GPUs: whether it fits."`
+	Ranks    *Ranks      `json:"ranks,omitempty" doc:"Of a distributed program: its processes beside each other."`
+}
+
+// Add puts another part below what there is.
+func (p *Part) Add(o Part) {
+	p.Findings = append(p.Findings, o.Findings...)
+	p.Tables = append(p.Tables, o.Tables...)
+	p.Series = append(p.Series, o.Series...)
+	p.Phases = append(p.Phases, o.Phases...)
+	p.Steps = append(p.Steps, o.Steps...)
+	p.Marks = append(p.Marks, o.Marks...)
+	p.Stacks = append(p.Stacks, o.Stacks...)
+	p.Notes = append(p.Notes, o.Notes...)
+	p.Dropped += o.Dropped
+	p.Imagined, p.Ranks = cmp.Or(o.Imagined, p.Imagined), cmp.Or(o.Ranks, p.Ranks)
+}
+
+// emptyPart has no list that is absent: the JSON form has none that is null.
+func emptyPart() Part {
+	return Part{Findings: []Finding{}, Tables: []Table{}, Series: []Series{}, Phases: []PhaseBar{}, Steps: []StepPoint{},
+		Marks: []Mark{}, Stacks: []StackSet{}, Notes: []string{}}
 }
 
 // New is a report of files alone, without anything in it yet.
 func New() *Report {
 	return &Report{
 		Version: Version, Run: mem.RunInfo{Command: []string{}, Verb: "explain", Label: mem.Measured},
-		Processes: []mem.Process{},
-		Findings:  []Finding{}, Tables: []Table{}, Series: []Series{}, Phases: []PhaseBar{}, Steps: []StepPoint{},
-		Marks:  []Mark{},
-		Stacks: []StackSet{}, Notes: []string{}, Headline: Headline{Complete: true, Clauses: []string{}},
+		Processes: []mem.Process{}, Part: emptyPart(), Headline: Headline{Complete: true, Clauses: []string{}},
 	}
 }
 

@@ -98,7 +98,7 @@ func TestLineThatAsked(t *testing.T) {
 	f := Finding{Kind: KindOOM, Severity: Critical, Label: "measured", File: "/home/me/train.py", Line: 35,
 		SiteFile: "/home/me/train.py", SiteLine: 41, Bytes: mem.Some(16 << 30), Text: "Text."}
 	head := func() string {
-		text := (&Report{Findings: []Finding{f}}).Text(TextOptions{Width: 95})
+		text := (&Report{Part: Part{Findings: []Finding{f}}}).Text(TextOptions{Width: 95})
 		_, rest, _ := strings.Cut(text, "■ ")
 		line, _, _ := strings.Cut(rest, "\n")
 		return strings.Join(strings.Fields(line), " ")

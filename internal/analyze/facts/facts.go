@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"hightide/internal/analyze/imagined"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 	"hightide/internal/usage"
@@ -73,6 +74,9 @@ func Of(run *mem.Run, line func(file string, line int) string) *Facts {
 	}
 	in.conclude()
 	in.Peak = in.peaks()
+	if in.Verdict != nil {
+		imagined.Exact(in.Verdict, &in.Peak)
+	}
 	return in
 }
 

@@ -199,7 +199,8 @@ func Sentence(v *report.Imagined) []string {
 }
 
 // Tell puts the verdict into tables and notes.
-func Tell(run *mem.Run, v *report.Imagined, r *report.Report) {
+func Tell(run *mem.Run, v *report.Imagined) (r report.Part) {
+	r.Imagined = v
 	r.AddTable(gpuVerdictTable("gpus", "On every GPU of the catalogue, cheapest that fits first", v.All))
 	r.AddTable(usageTable(v))
 	if len(v.Categories) > 0 {
@@ -226,7 +227,8 @@ func Tell(run *mem.Run, v *report.Imagined, r *report.Report) {
 		r.AddTable(tryTable("variations", "With one condition changed", append([]mem.Try{asked}, v.Variations...)))
 	}
 	r.AddTable(rankTable(v.Ranks))
-	notes(run, v, r)
+	notes(run, v, &r)
+	return r
 }
 
 // conditionNames are in the order people read them: what most often changes the answer first.
@@ -404,7 +406,7 @@ func linesTable(lines []report.HeldLine) report.Table {
 }
 
 // notes name what the answer rests on and what it leaves open.
-func notes(run *mem.Run, v *report.Imagined, r *report.Report) {
+func notes(run *mem.Run, v *report.Imagined, r *report.Part) {
 	if len(v.Conditions) > 0 {
 		var parts []string
 		for _, key := range conditionNames(v.Conditions) {
@@ -488,19 +490,9 @@ func policyWords(policy string) string {
 
 func limited[T any](all []T, n int) []T { return slices.Clone(all[:min(len(all), n)]) }
 
-// Complete puts what was tried into the advice, and the exact high-water marks where the samples have
-// theirs: a peak between two samples is no less one.
-func Complete(v *report.Imagined, r *report.Report) {
-	h := &r.Headline
-	for i := range r.Findings {
-		switch f := &r.Findings[i]; {
-		case f.Label != mem.Imagined:
-		case f.Kind == report.KindOOM:
-			f.Advice = triedAdvice(v, f.Advice)
-		case f.Kind == report.KindFragmentation:
-			triedPieces(v, f)
-		}
-	}
+// Exact raises high-water marks to those that the devices' tables tell, where samples are lower: a peak between two
+// samples is no less one. Where the verdict does not say in which phase the peak was, the samples do.
+func Exact(v *report.Imagined, peak *report.Peak) {
 	var allocated, reserved, used mem.Optional
 	for _, rank := range v.Ranks {
 		allocated, reserved = allocated.Plus(rank.Allocated), reserved.Plus(rank.Reserved)
@@ -508,11 +500,24 @@ func Complete(v *report.Imagined, r *report.Report) {
 	for _, d := range v.Devices {
 		used = used.Plus(mem.Some(int64(d.Used)))
 	}
-	h.Peak.Allocated.Raise(allocated)
-	h.Peak.Reserved.Raise(reserved)
-	h.Peak.DeviceUsed.Raise(used)
+	peak.Allocated.Raise(allocated)
+	peak.Reserved.Raise(reserved)
+	peak.DeviceUsed.Raise(used)
 	if v.PeakPhase == "" {
-		v.PeakPhase, v.PeakStep = h.Peak.Phase, h.Peak.Step
+		v.PeakPhase, v.PeakStep = peak.Phase, peak.Step
+	}
+}
+
+// Tried puts what was tried into the advice of findings on imaginary devices. v: nil where none was used.
+func Tried(v *report.Imagined, findings []report.Finding) {
+	for i := range findings {
+		switch f := &findings[i]; {
+		case v == nil || f.Label != mem.Imagined:
+		case f.Kind == report.KindOOM:
+			f.Advice = triedAdvice(v, f.Advice)
+		case f.Kind == report.KindFragmentation:
+			triedPieces(v, f)
+		}
 	}
 }
 

@@ -197,7 +197,7 @@ func otherText(v *report.Imagined, other *mem.Try) string {
 }
 
 // undecidedNotes name each such line, and how to answer it.
-func undecidedNotes(v *report.Imagined, r *report.Report) {
+func undecidedNotes(v *report.Imagined, r *report.Part) {
 	for i := range limited(v.Undecided, 12) {
 		u := &v.Undecided[i]
 		if u.Number == report.NumberSize || u.Number == report.NumberShare {
