@@ -128,42 +128,11 @@ func (r *Run) Add(f Frame) error {
 	case RunInfo:
 		r.Info = f
 	case Process:
-		if f.ID == 0 {
-			return fmt.Errorf("process %d has no id", f.PID)
-		}
-		old := r.processes[f.ID]
-		switch {
-		case old == nil:
-			old = &f
-			r.processes[f.ID] = old
-			r.Processes = append(r.Processes, old)
-		default:
-			*old = f
-		}
-		if f.Role == RoleAside {
-			r.Processes = slices.DeleteFunc(r.Processes, func(p *Process) bool { return p == old })
-		}
+		return r.addProcess(f)
 	case SeriesDef:
-		if f.ID == 0 {
-			return fmt.Errorf("series %q has no id", f.Name)
-		}
-		if old := r.series[f.ID]; old != nil {
-			old.SeriesDef = f
-			return nil
-		}
-		s := &Series{SeriesDef: f}
-		r.series[f.ID] = s
-		r.Series = append(r.Series, s)
+		return r.define(f)
 	case Samples:
-		s := r.series[f.Series]
-		if s == nil {
-			return fmt.Errorf("samples for series %d, which is not defined", f.Series)
-		}
-		if len(f.Times) != len(f.Values) {
-			return fmt.Errorf("series %d: %d times but %d values", f.Series, len(f.Times), len(f.Values))
-		}
-		r.addTimes(s, f.Times)
-		s.Values = append(room(s.Values, len(f.Values)), f.Values...)
+		return r.addSamples(f)
 	case Spans:
 		r.Spans.Append(f...)
 	case PhaseStats:
@@ -206,6 +175,53 @@ func (r *Run) Add(f Frame) error {
 			return fmt.Errorf("frame of unknown type %T", f)
 		}
 	}
+	return nil
+}
+
+// addProcess takes in a process, or what is newly known of it.
+func (r *Run) addProcess(f Process) error {
+	if f.ID == 0 {
+		return fmt.Errorf("process %d has no id", f.PID)
+	}
+	old := r.processes[f.ID]
+	if old == nil {
+		old = &f
+		r.processes[f.ID] = old
+		r.Processes = append(r.Processes, old)
+	} else {
+		*old = f
+	}
+	if f.Role == RoleAside {
+		r.Processes = slices.DeleteFunc(r.Processes, func(p *Process) bool { return p == old })
+	}
+	return nil
+}
+
+// define says what a series is; its samples follow.
+func (r *Run) define(f SeriesDef) error {
+	if f.ID == 0 {
+		return fmt.Errorf("series %q has no id", f.Name)
+	}
+	if old := r.series[f.ID]; old != nil {
+		old.SeriesDef = f
+		return nil
+	}
+	s := &Series{SeriesDef: f}
+	r.series[f.ID] = s
+	r.Series = append(r.Series, s)
+	return nil
+}
+
+func (r *Run) addSamples(f Samples) error {
+	s := r.series[f.Series]
+	if s == nil {
+		return fmt.Errorf("samples for series %d, which is not defined", f.Series)
+	}
+	if len(f.Times) != len(f.Values) {
+		return fmt.Errorf("series %d: %d times but %d values", f.Series, len(f.Times), len(f.Values))
+	}
+	r.addTimes(s, f.Times)
+	s.Values = append(room(s.Values, len(f.Values)), f.Values...)
 	return nil
 }
 

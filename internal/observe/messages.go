@@ -164,26 +164,9 @@ func (r *Recorder) message(p *process, c *channel, record *shm.JSON) {
 		r.emit(mem.ModelUse{Process: p.ID, Step: uint64(m.Step.Or(0)), Device: text(m.Device),
 			Parameters: m.Parameters, Gradients: m.Gradients, Optimizer: m.Optimizer})
 	case "holder":
-		r.emit(mem.Holder{Process: p.ID, Time: at, Step: uint64(m.Step.Or(0)), Kind: m.Kind, Name: m.Name,
-			Where: mem.Location{File: m.File, Line: m.Line, Function: m.Function},
-			Items: m.Items, PerStep: m.PerStep, PerMin: m.PerMin, Contains: m.Contains, Tensors: m.Tensors, Graph: m.Graph,
-			Parts: m.Parts, Saved: m.Saved, Bound: m.Bound, BoundBy: m.BoundBy, Others: m.Others, Ran: m.Ran,
-			EmptiedBy: m.Emptied, Highest: m.Highest, Falls: m.Falls})
+		r.holder(p, &m, at)
 	case "bye":
-		if mark, ok := m.MaxRSS.Get(); ok {
-			p.bye = true
-			r.reached(p, mark)
-			p.touchedSince(mark, at)
-		}
-		p.Bye = mem.Some(at)
-		if p.heap != nil { // what the interpreter frees from here on says nothing of the program
-			r.emit(p.heap.use(at, p.lastStep, true))
-			r.useAges(p, at)
-		}
-		if cpu, ok := m.CPU.Get(); ok {
-			p.fact("agent_cpu_ns", text(cpu))
-		}
-		p.dirty = true
+		r.bye(p, &m, at)
 	case "collected":
 		p.garbage.collected(&m)
 	case "skipped":
@@ -196,6 +179,33 @@ func (r *Recorder) message(p *process, c *channel, record *shm.JSON) {
 			r.eventMessage(p, &m, at)
 		}
 	}
+}
+
+// holder takes in a container that grows, as the agent saw it.
+func (r *Recorder) holder(p *process, m *message, at int64) {
+	r.emit(mem.Holder{Process: p.ID, Time: at, Step: uint64(m.Step.Or(0)), Kind: m.Kind, Name: m.Name,
+		Where: mem.Location{File: m.File, Line: m.Line, Function: m.Function},
+		Items: m.Items, PerStep: m.PerStep, PerMin: m.PerMin, Contains: m.Contains, Tensors: m.Tensors, Graph: m.Graph,
+		Parts: m.Parts, Saved: m.Saved, Bound: m.Bound, BoundBy: m.BoundBy, Others: m.Others, Ran: m.Ran,
+		EmptiedBy: m.Emptied, Highest: m.Highest, Falls: m.Falls})
+}
+
+// bye takes in the last that a process says of itself.
+func (r *Recorder) bye(p *process, m *message, at int64) {
+	if mark, ok := m.MaxRSS.Get(); ok {
+		p.bye = true
+		r.reached(p, mark)
+		p.touchedSince(mark, at)
+	}
+	p.Bye = mem.Some(at)
+	if p.heap != nil { // what the interpreter frees from here on says nothing of the program
+		r.emit(p.heap.use(at, p.lastStep, true))
+		r.useAges(p, at)
+	}
+	if cpu, ok := m.CPU.Get(); ok {
+		p.fact("agent_cpu_ns", text(cpu))
+	}
+	p.dirty = true
 }
 
 // eventMessage takes in what becomes an event.

@@ -185,18 +185,7 @@ func (s *Server) snapshots(api huma.API) {
 			return s.opened.Report(ctx, in.ID)
 		})
 	get(api, "/snapshots/{id}/blocks", "Its blocks in a window, stacked", s.blocks)
-	get(api, "/snapshots/{id}/moment", "What lay where at a point",
-		func(ctx context.Context, in *momentInput) (*MomentAnswer, error) {
-			x, filter, err := s.filtered(ctx, in.DeviceInput, &FilterInput{in.Search, in.By, in.Only, in.SelectedInput})
-			if err != nil {
-				return nil, err
-			}
-			if in.Only == "" {
-				filter.By = ""
-			}
-			m, err := x.Moment(in.At, in.Width, explore.By(in.By), filter)
-			return &MomentAnswer{m, x.LabelsFrom(in.Sites, in.Categories, in.Modules)}, err
-		})
+	get(api, "/snapshots/{id}/moment", "What lay where at a point", s.moment)
 	get(api, "/snapshots/{id}/events", "Events of the trace, one after the other",
 		func(ctx context.Context, in *eventsInput) (*explore.Events, error) {
 			x, filter, err := s.filtered(ctx, in.DeviceInput, &in.FilterInput)
@@ -231,6 +220,18 @@ func (s *Server) snapshots(api huma.API) {
 		func(ctx context.Context, in *sourceInput) (*engine.Lines, error) {
 			return s.opened.Source(ctx, in.ID, in.Place)
 		})
+}
+
+func (s *Server) moment(ctx context.Context, in *momentInput) (*MomentAnswer, error) {
+	x, filter, err := s.filtered(ctx, in.DeviceInput, &FilterInput{in.Search, in.By, in.Only, in.SelectedInput})
+	if err != nil {
+		return nil, err
+	}
+	if in.Only == "" {
+		filter.By = ""
+	}
+	m, err := x.Moment(in.At, in.Width, explore.By(in.By), filter)
+	return &MomentAnswer{m, x.LabelsFrom(in.Sites, in.Categories, in.Modules)}, err
 }
 
 // snapshotIdle is how long a snapshot that nobody looks at is held. A large one takes seconds to be read again, and a
