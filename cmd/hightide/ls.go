@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"hightide/internal/bench"
 	"hightide/internal/fail"
 	"hightide/internal/mem"
 	"hightide/internal/options"
@@ -157,16 +158,44 @@ func (a *app) printRuns(runs []store.Run, now time.Time) error {
 		}
 	}
 	options := textOptions(a.stdout)
-	if err := report.WriteList(a.stdout, columns, rows, options.Width, options.Color); err != nil || terminal(a.stdout) == nil {
+	err := report.WriteList(a.stdout, columns, rows, options.Width, options.Color)
+	if err != nil || terminal(a.stdout) == nil {
 		return err
+	}
+	for _, text := range notOneFigure(runs) {
+		fmt.Fprintf(a.stdout, "\n%s\n", text)
 	}
 	var size int64
 	for _, r := range runs {
 		size += r.Size
 	}
-	_, err := fmt.Fprintf(a.stdout, "\n%s, %v in %s\n", report.Counted(int64(len(runs)), "run"), mem.Bytes(size),
+	_, err = fmt.Fprintf(a.stdout, "\n%s, %v in %s\n", report.Counted(int64(len(runs)), "run"), mem.Bytes(size),
 		a.engine().Dir())
 	return err
+}
+
+// notOneFigure names the matrices whose trials are known by figures of different kinds: a trial of one process by its
+// RSS, one of several by their PSS.
+func notOneFigure(runs []store.Run) (texts []string) {
+	kinds := map[string][]string{}
+	var order []string
+	for _, r := range runs {
+		name := r.Tags[bench.TagMatrix]
+		if name == "" || !r.Figure.Known() || slices.Contains(kinds[name], r.Figure.What) {
+			continue
+		}
+		if kinds[name] == nil {
+			order = append(order, name)
+		}
+		kinds[name] = append(kinds[name], r.Figure.What)
+	}
+	for _, name := range order {
+		if all := kinds[name]; len(all) > 1 {
+			texts = append(texts, fmt.Sprintf("PEAK of the trials of %s is %s: do not compare one kind with another. What "+
+				"hightide bench prints compares each kind by itself.", name, strings.Join(all, " or ")))
+		}
+	}
+	return texts
 }
 
 func nonZero(n int64) string {

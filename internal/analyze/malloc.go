@@ -19,14 +19,14 @@ const (
 
 // againstHoles is what was tried, on bench/truth/figures/holes_torch.py: the peaks are in bench/README.md. There the
 // main arena has the holes, between blocks of 1 MiB.
-const againstHoles = "Try MALLOC_MMAP_THRESHOLD_=131072 in the environment, or ctypes.CDLL(None).malloc_trim(0) " +
-	"where much was freed. " +
+const againstHoles = "Set MALLOC_MMAP_THRESHOLD_=131072 in the environment, or call " +
+	"ctypes.CDLL(None).malloc_trim(0) where much was freed. " +
 	"On a PyTorch program with such holes each lowered a peak of 1.54 GiB to 1.21 GiB; jemalloc, preloaded, to 1.38 " +
 	"GiB; MALLOC_ARENA_MAX=1 changed nothing there."
 
 // againstThreads is what helps where threads have arenas of their own, each with its holes. What it saves is in
 // bench/README.md.
-const againstThreads = "Try MALLOC_ARENA_MAX=1 in the environment: all threads then use one arena, and fill each " +
+const againstThreads = "Set MALLOC_ARENA_MAX=1 in the environment: all threads then use one arena, and fill each " +
 	"other's holes, at some cost where " +
 	"many allocate at once. ctypes.CDLL(None).malloc_trim(0) gives back what is free at that moment."
 

@@ -68,7 +68,7 @@ type Result struct {
 
 // The tags by which the runs of a matrix are known.
 const (
-	tagMatrix = "matrix"
+	TagMatrix = "matrix"
 	tagCell   = "cell"
 	tagRepeat = "repeat"
 )
@@ -216,7 +216,7 @@ func forget(ctx context.Context, e *engine.Engine, name string, j *matrix.Journa
 	if len(j.Trials) == 0 && j.New {
 		return nil
 	}
-	runs, err := e.Runs(ctx, store.Filter{Tags: map[string]string{tagMatrix: name}})
+	runs, err := e.Runs(ctx, store.Filter{Tags: map[string]string{TagMatrix: name}})
 	if err != nil {
 		return err
 	}
@@ -385,7 +385,7 @@ func (b *bench) run(ctx context.Context, cell *matrix.Cell, repeat int, seed uin
 	}
 	return engine.RunOptions{HTML: true, Options: observe.Options{Command: command, Env: launch.With(b.options.Env, set),
 		Name:     b.spec.Name,
-		Tags:     map[string]string{tagMatrix: b.spec.Name, tagCell: cell.Key, tagRepeat: fmt.Sprint(repeat)},
+		Tags:     map[string]string{TagMatrix: b.spec.Name, tagCell: cell.Key, tagRepeat: fmt.Sprint(repeat)},
 		NoStacks: !b.spec.Stacks, Duration: b.spec.Timeout, Grace: benchGrace, Patience: benchPatience,
 		SnapshotOn: "never"}}, "", nil
 }

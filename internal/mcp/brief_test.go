@@ -4,9 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"hightide/internal/engine"
 	"hightide/internal/fit"
@@ -133,5 +137,33 @@ func TestSettingsAreWhole(t *testing.T) {
 		map[string]any{"files": []string{snapshot}, "alloc_conf": settings})
 	if failed || !strings.Contains(text, "32768:8], gc 0.85") || strings.Contains(text, "…") {
 		t.Errorf("%v: %s", failed, text)
+	}
+}
+
+// TestSizesInDocs: docs/mcp.md says how long two answers are, and they are so.
+func TestSizesInDocs(t *testing.T) {
+	page, err := os.ReadFile("../../docs/mcp.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := regexp.MustCompile(`snapshot of 19,770 events\s+takes (\d+) KB, the list of tools (\d+) KB`).FindSubmatch(page)
+	if said == nil {
+		t.Fatal("docs/mcp.md does not say it")
+	}
+	session := assistant(t, Options{})
+	tools, err := session.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	explained, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "explain",
+		Arguments: json.RawMessage(`{"files": ["../../testdata/real/h100-lm-ctx128-train-step.pickle"]}`)})
+	if err != nil || explained.IsError {
+		t.Fatalf("%v, %+v", err, explained)
+	}
+	for i, answer := range []any{explained, tools} {
+		text, err := json.Marshal(answer)
+		if kb := fmt.Sprint((len(text) + 500) / 1000); err != nil || kb != string(said[i+1]) {
+			t.Errorf("it takes %s KB, docs/mcp.md says %s; %v", kb, said[i+1], err)
+		}
 	}
 }

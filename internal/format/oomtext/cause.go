@@ -43,7 +43,7 @@ func cause(m *mem.OOMMessage) string {
 			"was freed before the message was made: it does not tell."
 	case m.Unused.Known() && of(m.Unused) >= asked:
 		line := fmt.Sprintf("The unused %v would have held the request if they lay in one piece: this is fragmentation, "+
-			"unless they belong to other streams or pools. Try %s.", of(m.Unused), unfragment(m))
+			"unless they belong to other streams or pools. Set %s.", of(m.Unused), unfragment(m))
 		if outside(m) > of(m.Allocated) {
 			line += " " + fullness(m)
 		}
@@ -52,7 +52,7 @@ func cause(m *mem.OOMMessage) string {
 		return fullness(m)
 	case m.Unused.Known() && room(m).Known() && of(m.Unused)+of(room(m)) >= asked:
 		return fmt.Sprintf("The unused %v and the %v that PyTorch could still take would have held the request together, "+
-			"and neither alone: this is fragmentation, unless the unused memory belongs to other streams or pools. Try %s.",
+			"and neither alone: this is fragmentation, unless the unused memory belongs to other streams or pools. Set %s.",
 			of(m.Unused), of(room(m)), unfragment(m))
 	case others.Or(0) > 0 && m.Free.Known() && of(others)+of(m.Free) >= asked && of(others) > of(m.Reserved)/4:
 		return fmt.Sprintf("Other processes held %v: without them the request would have fit.", of(others))

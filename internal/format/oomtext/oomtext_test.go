@@ -97,7 +97,7 @@ func TestWords(t *testing.T) {
 			"fragmentation.",
 			[]string{"asked for 2.00 GiB on GPU 1", "1.00 GiB short", "Tensors held 17.0 GiB", "kept 5.00 GiB more",
 				"614 MiB of this process were outside", "this is fragmentation, unless they belong to other streams or pools. " +
-					"Try PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"}},
+					"Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"}},
 		{"larger than the device", "RuntimeError: CUDA out of memory. Tried to allocate 166.42 GiB (GPU 0; 23.69 GiB " +
 			"total capacity; 11.34 GiB already allocated; 10.20 GiB free; 12.25 GiB reserved in total by PyTorch)",
 			[]string{"1.4 to 2.0", "alone is larger than the device", "kept 932 MiB more", "the other 1.24 GiB were outside"}},
