@@ -35,6 +35,7 @@ import (
 	"hightide/internal/fail"
 	"hightide/internal/launch"
 	"hightide/internal/mem"
+	"hightide/internal/quote"
 	"hightide/internal/sampler"
 	"hightide/internal/store"
 
@@ -174,8 +175,8 @@ func processError(err error, pid int, what string) error {
 // Source is a Python file in lines, secrets masked, for someone who reads a report of what began then. Nil where it
 // is not here, has changed since, or is not a source.
 func (e *Engine) Source(file string, began time.Time) []string {
-	q := quotes{map[string][][]byte{}, began, e.MayRead}
-	if !q.quotable(file) {
+	q := quote.New(began, e.MayRead)
+	if !q.Quotable(file) {
 		return nil
 	}
 	text, err := os.ReadFile(file)

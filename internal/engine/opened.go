@@ -18,6 +18,7 @@ import (
 	"hightide/internal/fail"
 	"hightide/internal/frameworks"
 	"hightide/internal/mem"
+	"hightide/internal/quote"
 	"hightide/internal/replay"
 	"hightide/internal/report"
 	"hightide/internal/store"
@@ -466,25 +467,15 @@ func (o *Opened) Source(ctx context.Context, id string, place int) (*Lines, erro
 	}
 	at := all[place]
 	lines := &Lines{File: at.File, Line: at.Line, First: max(at.Line-linesAround, 1), Text: []string{}}
-	switch quotes := (quotes{map[string][][]byte{}, one.wrote, nil}); {
+	switch quotes := quote.New(one.wrote, nil); {
 	case at.Native || at.Line == 0:
 		lines.Why = "native code: no line is known"
 	case one.wrote.IsZero():
 		lines.Why = "the sources of uploads and of recorded runs are not read"
-	case !quotes.quotable(at.File):
+	case !quotes.Quotable(at.File):
 		lines.Why = "the file is not on this machine, is not Python, or changed after the snapshot was written"
 	default:
-		lines.Text = quotes.around(at.File, lines.First, at.Line+linesAround)
+		lines.Text = quotes.Around(at.File, lines.First, at.Line+linesAround)
 	}
 	return lines, nil
-}
-
-// around gives lines of a file with their indentation.
-func (q *quotes) around(file string, first, last int) []string {
-	q.line(file, first)
-	text := []string{}
-	for n := first; n <= last && n <= len(q.files[file]); n++ {
-		text = append(text, mem.MaskText(strings.TrimRight(string(q.files[file][n-1]), " \t\r")))
-	}
-	return text
 }

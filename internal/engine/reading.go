@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +19,7 @@ import (
 	"hightide/internal/frameworks"
 	"hightide/internal/launch"
 	"hightide/internal/mem"
+	"hightide/internal/quote"
 	"hightide/internal/replay"
 	"hightide/internal/report"
 	"hightide/internal/store"
@@ -51,11 +51,11 @@ func analyzeFrom(from string, run *mem.Run, may func(path string) error) *report
 	if from == store.FromUpload {
 		may = func(string) error { return fs.ErrPermission }
 	}
-	quotes := quotes{map[string][][]byte{}, time.Unix(0, run.Info.StartWall), may}
+	quotes := quote.New(time.Unix(0, run.Info.StartWall), may)
 	for _, cell := range run.Cells { // their text is in the recording
-		quotes.files[cell.Name] = bytes.Split([]byte(cell.Text), []byte("\n"))
+		quotes.Know(cell.Name, cell.Text)
 	}
-	return analyzed(run, quotes.line)
+	return analyzed(run, quotes.Line)
 }
 
 func analyzed(run *mem.Run, source func(file string, line int) string) *report.Report {
@@ -71,40 +71,6 @@ func analyzed(run *mem.Run, source func(file string, line int) string) *report.R
 		r.AddNote(err.Error())
 	}
 	return r
-}
-
-// quotes are lines of Python files, each read once. A file that changed after the run began
-// shows other lines than those that ran, so it is not quoted. Nor is what is not a source at all: the
-// paths come from a recording, which may be a stranger's.
-type quotes struct {
-	files map[string][][]byte
-	began time.Time
-	may   func(path string) error // why one may not be read; nil: any may
-}
-
-const maxSource = 4 << 20 // bytes; larger files are not sources
-
-func (q *quotes) line(file string, line int) string {
-	lines, seen := q.files[file]
-	if !seen {
-		if q.quotable(file) {
-			data, _ := os.ReadFile(file)
-			lines = bytes.Split(data, []byte("\n"))
-		}
-		q.files[file] = lines
-	}
-	if line < 1 || line > len(lines) {
-		return ""
-	}
-	return mem.MaskText(string(bytes.TrimSpace(lines[line-1])))
-}
-
-func (q *quotes) quotable(file string) bool {
-	if !strings.HasSuffix(file, ".py") || !filepath.IsAbs(file) || q.may != nil && q.may(file) != nil {
-		return false
-	}
-	info, err := os.Stat(file)
-	return err == nil && info.Mode().IsRegular() && info.Size() <= maxSource && !info.ModTime().After(q.began)
 }
 
 // pictureColumns is how many columns the courses of all devices have together: a page is to stay below 1 MB.

@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,6 +19,7 @@ import (
 	"hightide/internal/format/torch"
 	"hightide/internal/launch"
 	"hightide/internal/mem"
+	"hightide/internal/memray"
 	"hightide/internal/pickle"
 	"hightide/internal/store"
 	"hightide/internal/wire"
@@ -97,9 +97,17 @@ func (e *Engine) document(ctx context.Context, path string) (*format.Document, e
 	defer file.Close()
 	defer context.AfterFunc(ctx, func() { file.Close() })() // what still reads it fails
 	document, err := e.decode(ctx, file, path)
-	if errors.Is(err, stacks.ErrMemray) {
-		return e.memrayDocument(ctx, path)
+	if !errors.Is(err, stacks.ErrMemray) {
+		return document, err
 	}
+	if e.NoPrograms {
+		return nil, fail.Input("memray transform csv makes a table of it that can be read",
+			"%s is a capture of memray, and starting memray to read it is not allowed here", path)
+	}
+	err = memray.Table(ctx, path, func(table io.Reader) (err error) {
+		document, err = e.decode(ctx, table, path)
+		return err
+	})
 	return document, err
 }
 
@@ -144,71 +152,6 @@ func isSmall(r io.Reader) bool {
 	}
 	info, err := file.Stat()
 	return err == nil && info.Mode().IsRegular() && info.Size() < 16<<20
-}
-
-// memrayDocument has memray itself make a table of its capture.
-func (e *Engine) memrayDocument(ctx context.Context, path string) (*format.Document, error) {
-	const hint = "pip install memray, in the environment that recorded it or any other on PATH"
-	if e.NoPrograms {
-		return nil, fail.Input("memray transform csv makes a table of it that can be read",
-			"%s is a capture of memray, and starting memray to read it is not allowed here", path)
-	}
-	memray, err := exec.LookPath("memray")
-	if err != nil {
-		return nil, fail.Environment(hint, "%s is a capture of memray, which is not installed here", path)
-	}
-	dir, err := os.MkdirTemp("", "hightide-memray-")
-	if err != nil {
-		return nil, fail.Environment("is there room in the temporary folder?", "read %s: %w", path, err)
-	}
-	defer os.RemoveAll(dir)
-	whole, err := filepath.Abs(path)
-	if err != nil {
-		return nil, fail.Environment("name the file from the root", "read %s: %w", path, err)
-	}
-	table := filepath.Join(dir, "table.csv")
-	if said, err := exec.CommandContext(ctx, memray, "transform", "csv", "--force", "-o", table, whole).CombinedOutput(); err != nil {
-		return nil, memrayRefused(ctx, memray, path, dir, lastLine(said))
-	}
-	file, err := os.Open(table)
-	if err != nil {
-		return nil, fail.Environment("is memray whole?", "memray made no table of %s: %w", path, err)
-	}
-	defer file.Close()
-	return e.decode(ctx, file, path)
-}
-
-// memrayRefused says why memray did not read a capture: a memray reads one format, which a capture of its own tells.
-func memrayRefused(ctx context.Context, memray, path, dir, said string) error {
-	probe := filepath.Join(dir, "probe.bin")
-	// without it the format stays unknown
-	_ = exec.CommandContext(ctx, memray, "run", "--quiet", "--force", "-o", probe, "-c", "pass").Run()
-	has, reads := memrayFormat(path), memrayFormat(probe)
-	if has == 0 || reads == 0 || has == reads {
-		return fail.Input("was it copied whole, and had the program ended?", "memray cannot read %s: %s", path, said)
-	}
-	age := "an older"
-	if has > reads {
-		age = "a newer"
-	}
-	return fail.Input("run `memray transform csv` of the memray that recorded it: its table can be read",
-		"%s is of memray's format %d, and %s reads format %d: it was recorded by %s memray", path, has, memray, reads, age)
-}
-
-func memrayFormat(path string) uint32 {
-	file, err := os.Open(path)
-	if err != nil {
-		return 0
-	}
-	defer file.Close()
-	head := make([]byte, 64)
-	n, _ := io.ReadFull(file, head)
-	return stacks.MemrayFormat(head[:n])
-}
-
-func lastLine(text []byte) string {
-	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-	return strings.TrimSpace(lines[len(lines)-1])
 }
 
 // snapshot is an allocator snapshot, with what it is called and what its run knows of it.

@@ -2,7 +2,9 @@ package imagined
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 
 	"hightide/internal/mem"
 	"hightide/internal/report"
@@ -24,4 +26,33 @@ func Lines(s *mem.AllocatorSnapshot, device int) (lines []report.HeldLine) {
 		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
 	})
 	return lines[:min(len(lines), mostLines)]
+}
+
+// topHolder is what held most at the peak, and if that is none of the program's lines, the first of those.
+func topHolder(v *report.Imagined) string {
+	if len(v.Lines) == 0 {
+		return ""
+	}
+	most := v.Lines[0]
+	text := fmt.Sprintf("%s held the most: %v", heldName(&most), most.Bytes)
+	own := slices.IndexFunc(v.Lines, func(l report.HeldLine) bool { return l.User })
+	if own > 0 {
+		text += fmt.Sprintf(", and of the program's lines %s: %v", heldName(&v.Lines[own]), v.Lines[own].Bytes)
+	}
+	return text
+}
+
+func heldName(l *report.HeldLine) string {
+	if l.Line > 0 {
+		return lineName(l)
+	}
+	return "what has " + cmp.Or(l.Function, mem.NoFrames)
+}
+
+// lineName is a line for people: of a library with its folder, as model.py says little and litgpt/model.py does.
+func lineName(l *report.HeldLine) string {
+	if _, inside, ok := strings.Cut(l.File, "/site-packages/"); ok && !l.User && l.Line > 0 {
+		return fmt.Sprintf("%s:%d", inside, l.Line)
+	}
+	return mem.LineName(mem.Location{File: l.File, Line: l.Line})
 }

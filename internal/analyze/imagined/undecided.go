@@ -236,3 +236,5 @@ func places(all []report.Undecided) string {
 	}
 	return strings.Join(names, ", ")
 }
+
+func limited[T any](all []T, n int) []T { return slices.Clone(all[:min(len(all), n)]) }

@@ -448,3 +448,21 @@ func failedOtherwise(run *mem.Run, v *report.Imagined) bool {
 	last, ok := run.Uncaught()
 	return ok && len(v.Ranks) == 1 && isMain(run, last.Process) && !last.Shortage() && !mem.TellsOfChild(last)
 }
+
+// Exact raises high-water marks to those that the devices' tables tell, where samples are lower: a peak between two
+// samples is no less one. Where the verdict does not say in which phase the peak was, the samples do.
+func Exact(v *report.Imagined, peak *report.Peak) {
+	var allocated, reserved, used mem.Optional
+	for _, rank := range v.Ranks {
+		allocated, reserved = allocated.Plus(rank.Allocated), reserved.Plus(rank.Reserved)
+	}
+	for _, d := range v.Devices {
+		used = used.Plus(mem.Some(int64(d.Used)))
+	}
+	peak.Allocated.Raise(allocated)
+	peak.Reserved.Raise(reserved)
+	peak.DeviceUsed.Raise(used)
+	if v.PeakPhase == "" {
+		v.PeakPhase, v.PeakStep = peak.Phase, peak.Step
+	}
+}

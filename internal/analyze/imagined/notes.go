@@ -1,0 +1,147 @@
+package imagined
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"hightide/internal/frameworks"
+	"hightide/internal/mem"
+	"hightide/internal/report"
+)
+
+// conditionNames are in the order people read them: what most often changes the answer first.
+func conditionNames(conditions map[string]string) []string {
+	first := []string{frameworks.Torch, "allocator setting", "attention", "compile cache", "data-dependent sizes",
+		"values read back", "matmul precision"}
+	names := slices.DeleteFunc(slices.Clone(first), func(name string) bool { return conditions[name] == "" })
+	for _, name := range slices.Sorted(maps.Keys(conditions)) {
+		if !slices.Contains(first, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// spreadText is what changing the conditions changed, over the variations that ran.
+func spreadText(v *report.Imagined) string {
+	low, high, changed, ran := v.Used.Or(0), v.Used.Or(0), 0, 0
+	for _, try := range v.Variations {
+		if try.Verdict == mem.VerdictNone {
+			continue
+		}
+		ran++
+		if used, ok := try.Used.Get(); ok && try.Fits() {
+			low, high = min(low, used), max(high, used)
+		}
+		if try.Fits() != v.Fits() {
+			changed++
+		}
+	}
+	if ran == 0 || low == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("With one condition changed at a time, what is in use at the peak lies between %v and %v (%s).",
+		mem.Bytes(low), mem.Bytes(high), v.Label)
+	if changed > 0 {
+		text += fmt.Sprintf(" In %d of %d variations the verdict is another one.", changed, ran)
+	}
+	return text
+}
+
+// cachedText says how much of the answer rests on the allocator's settings, where those are the default and it is
+// much. The script that starts a real job often sets others, and the program that it starts does not show them.
+func cachedText(v *report.Imagined) string {
+	reserved, cached := v.Reserved.Or(0), v.Reserved.Or(0)-v.Allocated.Or(v.Reserved.Or(0))
+	if v.Conditions["allocator setting"] != "default" || cached < int64(mem.GiB) || cached*20 < reserved {
+		return ""
+	}
+	return fmt.Sprintf("The allocator reserved %v more at its peak than tensors took at theirs, under its default "+
+		"settings. Where the script that starts the real job sets PYTORCH_CUDA_ALLOC_CONF, imagine that script, or say "+
+		"--alloc-conf: other settings keep more or less.",
+		mem.Bytes(cached))
+}
+
+// notes name what the answer rests on and what it leaves open.
+func notes(run *mem.Run, v *report.Imagined, r *report.Part) {
+	if len(v.Conditions) > 0 {
+		var parts []string
+		for _, key := range conditionNames(v.Conditions) {
+			parts = append(parts, key+" "+v.Conditions[key])
+		}
+		r.AddNote("Conditions of this answer: " + strings.Join(parts, ", ") + ".")
+	}
+	for _, text := range []string{spreadText(v), cachedText(v)} {
+		if text != "" {
+			r.AddNote(text)
+		}
+	}
+	for _, p := range limited(v.Policies, 12) {
+		r.AddNote(fmt.Sprintf("The size of %s at %s depends on data that was never computed: %s was taken, %s.", p.Op,
+			mem.LineName(mem.Location{File: p.File, Line: p.Line}), policyWords(p.Policy), report.Times(p.Count)))
+	}
+	for _, b := range limited(v.ReadBacks, 8) {
+		what := "nothing was seen there that it decides."
+		if b.Check > 0 {
+			what = fmt.Sprintf("line %d raises unless a number passes that follows from it, and which one does is not known. "+
+				"--read-value %s=VALUE answers it.", b.Check, b.Place())
+		}
+		r.AddNote(fmt.Sprintf("The host read %v, %s, that no kernel computed, at %s: %s", b.Bytes, report.Times(b.Count),
+			b.Place(), what))
+	}
+	undecidedNotes(v, r)
+	if v.Verdict == mem.VerdictFailed && len(v.ReadBacks) > 0 && v.Other == nil {
+		r.AddNote("If it failed over such a value, as a loss of zero: --read-value 1 has it read ones.")
+	}
+	if text := tooManyRanks(run, v); text != "" {
+		r.AddNote(text)
+	}
+	answered := slices.DeleteFunc(slices.Sorted(maps.Keys(v.Calls)),
+		func(name string) bool { return slices.Contains(v.Refused, name) })
+	if len(answered) > 0 {
+		r.AddNote("Calls that were answered without being modelled: " + callsText(v, answered) + ".")
+	}
+	if len(v.Refused) > 0 {
+		r.AddNote("Calls that failed by name, because their output is not modelled: " + callsText(v, v.Refused) + ".")
+	}
+	for _, f := range limited(v.FakeWeights, 6) {
+		r.AddNote(fmt.Sprintf("Weights made up in the right shapes: %s by %s.", f.Name, f.What))
+	}
+	if len(v.Redirected) > 0 {
+		r.AddNote("Writes that went to the sandbox: " + strings.Join(limited(v.Redirected, 5), ", ") + ".")
+	}
+	for _, n := range limited(v.NotReached, 8) {
+		where := ""
+		if n.File != "" {
+			where = " (" + mem.LineName(mem.Location{File: n.File, Line: n.Line}) + ")"
+		}
+		note := "Not reached: " + n.What + where
+		if n.Text != "" {
+			note += ". " + report.UpperFirst(report.FirstLine(n.Text, 160))
+		}
+		r.AddNote(note + ".")
+	}
+	switch v.StoppedFor {
+	case "steady":
+		r.AddNote("Stopped early: the peak was steady over three optimizer steps.")
+	case report.StoppedForDuration:
+		r.AddNote("Stopped early, after the time of --duration: what the program would take later is not in these figures.")
+	}
+	if seen := run.Imagined.Setup.Contexts; seen.High > 0 && v.Used.Or(0) > 0 {
+		r.AddNote(fmt.Sprintf("Of the context beside the allocator %v were taken; what was seen on such GPUs lies between "+
+			"%v and %v, by driver, loaded modules and libraries. --context says what yours takes.",
+			run.Imagined.Setup.Context, seen.Low, seen.High))
+	}
+	r.AddNote("Kernels were not run: values are zeros, and times say nothing about the GPU.")
+}
+
+func policyWords(policy string) string {
+	switch policy {
+	case "upper":
+		return "its upper bound"
+	case "zero":
+		return "nothing"
+	}
+	return policy + " of its upper bound"
+}

@@ -1,0 +1,168 @@
+package imagined
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"hightide/internal/mem"
+	"hightide/internal/report"
+)
+
+// sentence is the verdict for people.
+func sentence(v *report.Imagined) []string {
+	on := machine(v)
+	used, room := mem.Bytes(v.Used.Or(0)), mem.Bytes(v.Headroom.Or(0))
+	switch v.Verdict {
+	case mem.VerdictFits:
+		return []string{fmt.Sprintf("Fits on %s: %v of %v in use at the peak%s; %v to spare (%s)", on, used, v.Total,
+			strings.TrimSuffix(fullest(v)+peakWhen(v), ","), room, v.Label), v.Basis, topHolder(v)}
+	case mem.VerdictTight:
+		return []string{fmt.Sprintf("Fits on %s, but tightly: %v of %v in use at the peak%s leaves %v, less than the %v "+
+			"below which other drivers, settings or versions may not fit (%s)",
+			on, used, v.Total, fullest(v)+peakWhen(v), room, v.Tight, v.Label), v.Basis, topHolder(v)}
+	case mem.VerdictConditional:
+		return conditionalSentence(v, on)
+	case mem.VerdictOOM:
+		text := fmt.Sprintf("Does not fit on %s: out of memory", on)
+		if step, ok := v.FailedStep.Get(); ok {
+			text += fmt.Sprintf(" in step %d", step+1)
+		}
+		asked, knows := v.Asked.Get()
+		switch {
+		case knows && !v.Used.Known(): // while it runs: what was in use is told at the end
+			text += fmt.Sprintf(", %v asked for of a device of %v", mem.Bytes(asked), v.Total)
+		case knows && v.Shortages > 1: // the peak and the last of them are two moments
+			text += fmt.Sprintf(" and %s more, %v in use of %v at most and %v asked for last", report.Times(v.Shortages-1),
+				used, v.Total, mem.Bytes(asked))
+		case knows:
+			text += fmt.Sprintf(", %v in use of %v and %v asked for", used, v.Total, mem.Bytes(asked))
+		case v.Used.Known():
+			text += fmt.Sprintf(", %v in use of %v", used, v.Total)
+		}
+		return []string{text + fmt.Sprintf(" (%s)", v.Label), v.How, topHolder(v)}
+	case mem.VerdictUnused:
+		return []string{fmt.Sprintf("No verdict: the program %s, though it could see %s", cmp.Or(v.How, "touched no GPU"),
+			on)}
+	}
+	if v.Broken != "" {
+		return []string{fmt.Sprintf("No verdict on %s: what the imaginary GPUs recorded cannot be read (%s)", on, v.Broken)}
+	}
+	return []string{fmt.Sprintf("No verdict on %s: %s", on, cmp.Or(v.How, "the program failed for a reason of its own"))}
+}
+
+// fullest is " of rank 3", whose peak is told, where ranks take different amounts.
+func fullest(v *report.Imagined) string {
+	if len(v.Ranks) < 2 {
+		return ""
+	}
+	most, least := slices.MaxFunc(v.Ranks, byUsed), slices.MinFunc(v.Ranks, byUsed)
+	if rank, ok := most.Rank.Get(); ok && least.Used < most.Used && mem.Some(int64(most.Used)) == v.Used {
+		return fmt.Sprintf(" of rank %d", rank)
+	}
+	return ""
+}
+
+func byUsed(a, b report.RankUse) int { return cmp.Compare(a.Used, b.Used) }
+
+// machine is what the verdict is about: "8 × NVIDIA H100"; where not all ranks of the world ran, which of how many.
+func machine(v *report.Imagined) string {
+	var ranks []string
+	world := int64(0)
+	for _, r := range v.Ranks {
+		if r.Rank.Known() && (r.Played || r.World.Or(0) > int64(len(v.Ranks))) {
+			ranks, world = append(ranks, fmt.Sprint(r.Rank.Or(0))), r.World.Or(0)
+		}
+	}
+	switch {
+	case len(ranks) == 1:
+		return fmt.Sprintf("%s as rank %s of %d", v.GPUName, ranks[0], world)
+	case len(ranks) > 1:
+		if left := len(ranks) - 6; left > 0 {
+			ranks = append(ranks[:6], fmt.Sprintf("%d more", left))
+		}
+		return fmt.Sprintf("%s as each of ranks %s of %d", v.GPUName, strings.Join(ranks, ", "), world)
+	case v.GPUs > 1:
+		used := map[int]bool{}
+		for _, r := range v.Ranks {
+			used[r.Index] = true
+		}
+		if len(used) > 0 && len(used) < v.GPUs {
+			return fmt.Sprintf("%s, %d of %d used", v.GPUName, len(used), v.GPUs)
+		}
+		return fmt.Sprintf("%d × %s", v.GPUs, v.GPUName)
+	}
+	return v.GPUName
+}
+
+// peakWhen is ", in backward of step 2", "" where it is not known.
+func peakWhen(v *report.Imagined) string {
+	step, stepped := v.PeakStep.Get()
+	switch {
+	case v.PeakPhase == mem.PhaseEvaluation && stepped && step > 0:
+		return fmt.Sprintf(", in the evaluation after step %d,", step)
+	case v.PeakPhase == mem.PhaseEvaluation && stepped:
+		return ", in the evaluation before step 1,"
+	case v.PeakPhase != "" && v.PeakPhase != mem.PhaseStep && stepped:
+		return fmt.Sprintf(", in %s of step %d,", v.PeakPhase, step+1)
+	case stepped:
+		return fmt.Sprintf(", in step %d,", step+1)
+	case v.PeakPhase != "":
+		return fmt.Sprintf(", in %s,", v.PeakPhase)
+	}
+	return ""
+}
+
+// callsText is "cusparseSpMM (3 times) and 2 more".
+func callsText(v *report.Imagined, names []string) string {
+	const most = 8
+	var shown []string
+	for _, name := range limited(names, most) {
+		shown = append(shown, fmt.Sprintf("%s (%s)", name, report.Times(int64(v.Calls[name]))))
+	}
+	text := strings.Join(shown, ", ")
+	if left := len(names) - len(shown); left > 0 {
+		text += fmt.Sprintf(" and %d more", left)
+	}
+	return text
+}
+
+// Sentence is the verdict in clauses, over a catalogue where there is one.
+func Sentence(v *report.Imagined) []string {
+	fits, judged := 0, 0
+	var cheapest, smallest *mem.GPUVerdict
+	for i := range v.All {
+		g := &v.All[i]
+		if g.Verdict == mem.VerdictNone || g.Verdict == mem.VerdictFailed || g.Verdict == mem.VerdictUnused {
+			continue
+		}
+		judged++
+		if !g.Fits() {
+			continue
+		}
+		fits++
+		if g.Verdict == mem.VerdictFits && g.Price > 0 && (cheapest == nil || g.Price < cheapest.Price) {
+			cheapest = g
+		}
+		if smallest == nil || g.Total < smallest.Total {
+			smallest = g
+		}
+	}
+	if judged == 0 {
+		return sentence(v)
+	}
+	if len(v.Undecided) > 0 && fits > 0 {
+		return []string{fmt.Sprintf("Fits on %d of %d GPUs if %s as taken (%s)", fits, judged, conditionOf(v.Undecided),
+			v.Label)}
+	}
+	clauses := []string{fmt.Sprintf("Fits on %d of %d GPUs (%s)", fits, judged, v.Label)}
+	if cheapest != nil {
+		clauses = append(clauses, fmt.Sprintf("the cheapest with room to spare is %s at $%.2f an hour", cheapest.GPU,
+			cheapest.Price))
+	}
+	if smallest != nil && (cheapest == nil || smallest.GPU != cheapest.GPU) {
+		clauses = append(clauses, fmt.Sprintf("the smallest is %s with %v", smallest.GPU, smallest.Total))
+	}
+	return clauses
+}
