@@ -28,9 +28,9 @@ func Matrix(w io.Writer, matrixJSON []byte) error { return fill(w, "matrix", mat
 
 // fill writes a page with its data in it, into the element of the page's name.
 func fill(w io.Writer, name string, json []byte) error {
-	page, err := dist.ReadFile("dist/" + name + ".html")
+	page, err := unpacked(name)
 	if err != nil {
-		return ErrNotBuilt
+		return err
 	}
 	slot := []byte(`id="hightide-` + name + `"></script>`)
 	at := bytes.Index(page, slot)
@@ -51,6 +51,20 @@ func fill(w io.Writer, name string, json []byte) error {
 		}
 	}
 	return nil
+}
+
+// unpacked is a page as it was built: the binary holds those that are files of their own compressed.
+func unpacked(name string) ([]byte, error) {
+	file, err := dist.Open("dist/" + name + ".html.gz")
+	if err != nil {
+		return nil, ErrNotBuilt
+	}
+	defer file.Close()
+	reader, err := gzip.NewReader(file)
+	if err != nil {
+		return nil, fmt.Errorf("unpack the %s page: %w", name, err)
+	}
+	return io.ReadAll(reader)
 }
 
 // App is the live web UI: app.html and the files that it loads.
