@@ -11,19 +11,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"runtime"
 	"strings"
 
-	"hightide/internal/engine"
+	"github.com/spf13/cobra"
+
 	"hightide/internal/fail"
 	"hightide/internal/launch"
 	"hightide/internal/report"
 	"hightide/internal/words"
-
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 // commands lists every command in the order that help shows them.
@@ -61,26 +58,6 @@ func commands(a *app) []*cobra.Command {
 		manCommand(a),
 	}
 }
-
-// app is what the commands share: where to print and where the recordings are.
-type app struct {
-	stdin  io.Reader
-	stdout io.Writer
-	stderr io.Writer
-
-	runtime launch.Runtime // of this process
-	dataDir string         // --data-dir; empty: the default
-}
-
-// engine is the product behind the flags.
-func (a *app) engine() *engine.Engine {
-	return &engine.Engine{DataDir: a.dataDir, Runtime: a.runtime}
-}
-
-// exitStatus ends the program with the code of an observed command, without a message.
-type exitStatus int
-
-func (e exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
 func main() {
 	a := &app{stdin: os.Stdin, stdout: &printed{file: os.Stdout}, stderr: os.Stderr, runtime: launch.Runtime{
@@ -187,76 +164,6 @@ func optionalFile(flags string) string {
 	return strings.ReplaceAll(flags, pflags, typed+strings.Repeat(" ", len(pflags)-len(typed)))
 }
 
-// flagError says which flag was meant, where one is near.
-func flagError(c *cobra.Command, err error) error {
-	help := "see hightide " + helpName(c) + "--help"
-	var invalid *pflag.InvalidValueError
-	var checked *fail.Error
-	switch errors.As(err, &invalid); {
-	case errors.As(err, &checked) && (invalid == nil || strings.Contains(checked.Error(), invalid.GetFlag().Name)):
-		return checked
-	case checked != nil:
-		return &fail.Error{Code: checked.Code, Err: fmt.Errorf("--%s: %w", invalid.GetFlag().Name, checked.Err),
-			Hint: checked.Hint}
-	case invalid != nil:
-		return badValue(help, invalid)
-	}
-	var unknown *pflag.NotExistError
-	if !errors.As(err, &unknown) || len(unknown.GetSpecifiedName()) < 2 {
-		return fail.Usage(help, "%w", err)
-	}
-	if near := nearFlag(c, unknown.GetSpecifiedName()); near != "" {
-		return fail.Usage(help, "%w; did you mean --%s?", err, near)
-	}
-	if others := commandsWith(c.Root(), unknown.GetSpecifiedName()); len(others) > 0 {
-		help += fmt.Sprintf("; --%s is a flag of hightide %s", unknown.GetSpecifiedName(), strings.Join(others, ", "))
-	}
-	return fail.Usage(help, "%w", err)
-}
-
-// nearFlag is the flag of a command that an unknown one most likely meant: one that begins with it, or is spelt much
-// like it; "" for none.
-func nearFlag(c *cobra.Command, name string) string {
-	var flags []string
-	begun := ""
-	c.Flags().VisitAll(func(f *pflag.Flag) {
-		flags = append(flags, f.Name)
-		if begun == "" && strings.HasPrefix(f.Name, name) {
-			begun = f.Name
-		}
-	})
-	if begun == "" {
-		return words.Near(name, flags)
-	}
-	return begun
-}
-
-// commandsWith are the other commands that have a flag.
-func commandsWith(root *cobra.Command, flag string) []string {
-	var names []string
-	for _, c := range root.Commands() {
-		if !c.Hidden && c.Flags().Lookup(flag) != nil {
-			names = append(names, c.Name())
-		}
-	}
-	return names
-}
-
-// badValue says what a flag takes, in words of people and not of the parser.
-func badValue(help string, err *pflag.InvalidValueError) error {
-	flag := err.GetFlag()
-	if wants(flag) == "" {
-		return fail.Usage(help, "%w", err)
-	}
-	return fail.Usage(help, "--%s %s: it %s", flag.Name, err.GetValue(), wants(flag))
-}
-
-// wants says what a flag of a plain type takes; "" of another one.
-func wants(flag *pflag.Flag) string {
-	return map[string]string{"bool": "is a switch and takes no value", "int": "takes a whole number, as 20",
-		"uint64": "takes a whole number of 0 or more, as 200", "float64": "takes a number"}[flag.Value.Type()]
-}
-
 // helpCommand shows a command's help, and knows which commands there are.
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
@@ -283,13 +190,6 @@ func choose(c *cobra.Command, args []string) error {
 		names = append(names, sub.Name())
 	}
 	return fail.Choice(c.Name(), args[0], names)
-}
-
-func helpName(c *cobra.Command) string {
-	if c.HasParent() {
-		return c.Name() + " "
-	}
-	return ""
 }
 
 func noSuchCommand(c *cobra.Command, args []string) error {

@@ -79,7 +79,7 @@ func (in *Input) idleAtPeak(l facts.Lead) (idle, of int64, ok bool) {
 		}
 		return 0, 0, false
 	}
-	if rss, found := in.RssAt(in.Leader, at); found {
+	if rss, found := in.RSSAt(in.Leader, at); found {
 		if free, known := in.HolesAt(in.Leader, at).Get(); known {
 			return free, rss, rss > 0
 		}

@@ -26,7 +26,7 @@ func (in *Input) composition(r *report.Part, at int64, l facts.Lead) {
 	if l.Process != 0 {
 		process = l.Process
 	}
-	rss, ok := in.RssAt(process, at)
+	rss, ok := in.RSSAt(process, at)
 	if !ok {
 		return
 	}
@@ -68,7 +68,7 @@ func (in *Input) composition(r *report.Part, at int64, l facts.Lead) {
 		if p.ID == process {
 			continue
 		}
-		if v, ok := in.RssAt(p.ID, at); ok && p.Start <= at && p.End.Or(at) >= at {
+		if v, ok := in.RSSAt(p.ID, at); ok && p.Start <= at && p.End.Or(at) >= at {
 			addRow(&t, "process", facts.ProcessKind(p),
 				"process "+facts.ProcessName(p)+" (RSS: pages it shares count again)", v, -1, mem.Measured)
 		}

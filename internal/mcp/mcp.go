@@ -11,23 +11,10 @@ import (
 	"context"
 	"io"
 
-	"hightide/internal/engine"
-
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"hightide/internal/engine"
 )
-
-// Options say what an assistant may do; the zero value starts no program of the user's.
-type Options struct {
-	// AllowExec lets tools run commands that the assistant names, with the rights of this process.
-	AllowExec bool
-
-	// Env is the environment of what is started.
-	Env []string
-
-	// Folders are those whose files may be read, besides the one in which the server was started and that of the
-	// recordings.
-	Folders []string
-}
 
 // tools lists what an assistant can ask, in the order in which it is told.
 var tools = []func(*sdk.Server, *door){
@@ -48,13 +35,6 @@ const instructions = `hightide tells how much memory a machine-learning job take
 Sizes are integers in bytes, times in nanoseconds; an absent field was not observed. "label" says how a figure was obtained:
 measured, imagined, replayed or estimated. A run is named by its id, a unique beginning of it, its name, or "last".
 Which GPU is large enough, or why it ran out of memory: explain a snapshot, imagine a command, or fit a batch.`
-
-// door is what the tools share.
-type door struct {
-	Options
-	engine *engine.Engine
-	inputs map[string]parameters // by tool
-}
 
 // New is a server with all tools. The engine's streams must not be those of the protocol.
 func New(e *engine.Engine, o Options) *sdk.Server {

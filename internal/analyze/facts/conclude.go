@@ -6,27 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"hightide/internal/analyze/imagined"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 )
-
-// Conclude says what a run comes to: its one figure, and how it ended. Every list, page and comparison shows these
-// and no others. It takes no spans, stacks, heaps or contents of snapshots, so a run that was read without them gives
-// the same.
-func Conclude(run *mem.Run) mem.Conclusion {
-	in := ofFigure(run)
-	in.conclude()
-	return mem.Conclusion{Figure: in.Figure, Ending: in.Ending()}
-}
-
-// conclude finds the verdict of an imagined run, and the one figure of any.
-func (in *Facts) conclude() {
-	if in.judged() {
-		in.Verdict = imagined.Judge(in.Run)
-	}
-	in.Figure = in.figureOf(in.Verdict)
-}
 
 // judged says whether the run is one of which a verdict is told.
 func (in *Facts) judged() bool { return in.Label() == mem.Imagined && in.Run.Info.Verb == "imagine" }

@@ -80,11 +80,6 @@ func subjectOf(run *mem.Run, s *mem.Series) report.Subject {
 	return report.Subject{Process: s.Process, Device: s.Device, Framework: s.Framework, Of: of}
 }
 
-// MainCurve is the series that a report of the run leads with; nil: it has none.
-func MainCurve(run *mem.Run) *mem.Series {
-	return ofFigure(run).Lead.Series
-}
-
 // curveName is a series, and how it is called.
 type curveName struct {
 	Name  mem.Quantity

@@ -1,10 +1,3 @@
-// Package facts has what is so of a run, whatever is made of it: its processes' names, its clocks, curves, peaks, its
-// one figure and how it ended. They are found once, as values, and analyses are handed them.
-//
-//	mem.Run ──▶ Of ──▶ Facts ──▶ growth, analyses
-//	       └──▶ Conclude, Curve: what a list, or a page that follows a run, needs
-//
-// Read facts.go first.
 package facts
 
 import (
@@ -13,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"hightide/internal/analyze/imagined"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 	"hightide/internal/usage"
@@ -43,61 +35,6 @@ type Facts struct {
 type seriesKey struct {
 	process uint32
 	name    mem.Quantity
-}
-
-// Of are the facts of a run, all that analyses need. Line returns the text of a line of the observed program, "" where
-// it is not known; nil: no line's text is known.
-func Of(run *mem.Run, line func(file string, line int) string) *Facts {
-	in := &Facts{
-		Run: run, line: line, Start: run.Start(), Steps: map[uint32][]mem.Step{}, clocks: map[uint32]*Clock{},
-		series: map[seriesKey]*mem.Series{}, Names: usage.NewNames(&run.Stacks), Histories: map[uint32]*usage.History{},
-	}
-	for process := range run.Heap {
-		in.Histories[process] = usage.FromHeap(run, process)
-	}
-	counts := map[uint32]int{}
-	for _, s := range run.Steps {
-		counts[s.Process]++
-	}
-	for process, n := range counts {
-		in.Steps[process] = make([]mem.Step, 0, n)
-	}
-	for _, s := range run.Steps {
-		in.Steps[s.Process] = append(in.Steps[s.Process], s)
-	}
-	for _, steps := range in.Steps {
-		sort.SliceStable(steps, func(i, j int) bool { return steps[i].Time < steps[j].Time })
-	}
-	in.index()
-	for _, p := range run.Processes {
-		in.clocks[p.ID] = in.newClock(p.ID)
-	}
-	in.conclude()
-	in.Peak = in.peaks()
-	if in.Verdict != nil {
-		imagined.Exact(in.Verdict, &in.Peak)
-	}
-	return in
-}
-
-// ofFigure are the facts that a run's one figure and its curve need. Spans, stacks, heaps and steps need not be there.
-func ofFigure(run *mem.Run) *Facts {
-	in := &Facts{Run: run, Start: run.Start(), series: map[seriesKey]*mem.Series{}}
-	in.index()
-	return in
-}
-
-// index finds the series that have readings, what the PSS of the tree can have been, and what the run is known by.
-func (in *Facts) index() {
-	for _, s := range in.Run.Series {
-		if key := (seriesKey{s.Process, s.Name}); in.series[key] == nil && len(s.Times) > 0 {
-			in.series[key] = s
-		}
-	}
-	in.boundPSS()
-	in.End = in.lastMoment()
-	in.Leader = in.findLeader()
-	in.Lead = in.leadingSeries()
 }
 
 // Until are the facts of a run as if it had ended at a moment.
@@ -314,4 +251,14 @@ func (in *Facts) Source(l mem.Location) string {
 		text = string(runes[:59]) + "…"
 	}
 	return strings.ReplaceAll(text, "`", "'")
+}
+
+// PSSPeak is the highest PSS of the tree, and how far it may be off to either side.
+type PSSPeak struct{ Bytes, Half int64 }
+
+// Lead is the series that the picture leads with.
+type Lead struct {
+	Name    mem.Quantity
+	Process uint32
+	Series  *mem.Series
 }

@@ -16,9 +16,6 @@ import (
 //
 // The curve that is shown goes through the middle of the bounds, and no higher than the middle of the peak's.
 
-// PSSPeak is the highest PSS of the tree, and how far it may be off to either side.
-type PSSPeak struct{ Bytes, Half int64 }
-
 // leastPSSError is the part of a PSS that it may always be off by: processes are read one after the other while they
 // run.
 const leastPSSError = 0.005

@@ -24,7 +24,7 @@ func (in *Facts) HolesAt(process uint32, at int64) mem.Optional {
 	}
 	least := in.freeResident(process, free.Times[after-1], free.Values[after-1])
 	if after < len(free.Times) && free.Times[after]-at <= countNear {
-		then, _ := in.RssAt(process, at)
+		then, _ := in.RSSAt(process, at)
 		if next, ok := in.rssAfter(process, free.Times[after]); ok && next >= then-then/holdsStill {
 			least = min(least, in.freeResident(process, free.Times[after], free.Values[after]))
 		}

@@ -94,13 +94,6 @@ func (in *Facts) sumOfPeaks(name mem.Quantity) mem.Optional {
 	return sum
 }
 
-// Lead is the series that the picture leads with.
-type Lead struct {
-	Name    mem.Quantity
-	Process uint32
-	Series  *mem.Series
-}
-
 // leadingSeries: a device where one was used, else the host memory of the tree, else of the leader.
 func (in *Facts) leadingSeries() Lead {
 	names := []mem.Quantity{mem.SeriesReserved, mem.SeriesAllocated, mem.SeriesDeviceProcess}
@@ -196,8 +189,8 @@ func (in *Facts) firstDuration(process uint32) int64 {
 	return 0
 }
 
-// RssAt is the RSS of a process at a moment.
-func (in *Facts) RssAt(process uint32, at int64) (int64, bool) {
+// RSSAt is the RSS of a process at a moment.
+func (in *Facts) RSSAt(process uint32, at int64) (int64, bool) {
 	s := in.Find(process, mem.SeriesRSS)
 	if s == nil {
 		return 0, false

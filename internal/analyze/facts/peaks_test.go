@@ -1,8 +1,9 @@
 package facts
 
 import (
-	"hightide/internal/mem"
 	"testing"
+
+	"hightide/internal/mem"
 )
 
 // TestAllocatedBy: a process that uses its own GPU of several is given what it took there, and an imagined one the

@@ -7,117 +7,19 @@
 //	mem.Profile ──▶ OfProfile, mem.Mappings ──▶ OfMappings ──▶ report.Report
 //
 // An explanation is figures, which fragments.go, growth.go, shortage.go and uses.go fill in; explaintables.go and
-// explainreport.go put them into tables and words. Nothing here knows of a run. Read explain.go first.
+// explainreport.go put them into tables and words. Nothing here knows of a run. Read options.go, then explain.go.
 package trace
 
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
-	"hightide/internal/analyze/graph"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 	"hightide/internal/usage"
 )
-
-// Options choose what of a snapshot is explained. The zero value: every device, at its peak, by line.
-type Options struct {
-	Device mem.Optional
-	Range  *usage.Stretch // of events; nil: the whole trace
-	At     string         // "", "peak", "end", "event N" or ns of the wall clock
-	By     string         // one of Groupings; "": site
-	Top    int            // groups listed; 0: all
-	Filter *regexp.Regexp
-	Rules  []usage.CategoryRule
-
-	// Pictures adds what only pictures and programs need: the course of the memory by category and site, and
-	// every block of the segment map. Columns is how many parts that course has, at most; 0: 600.
-	Pictures bool
-	Columns  int
-
-	// Brief stops at the peak and who holds it: no steps, growth, turnover and fragmentation, which together
-	// take longer than the file does to read.
-	Brief bool
-
-	Several bool // other files are in the report
-	// of Top, Device and so on those that were asked for, by the names of their flags: what no file answers is an error
-	Asked []string
-	Flame string // of Flames: also as a table; "": none
-
-	Replayer mem.Replayer // says which settings would have avoided a request that failed; nil: nobody is asked
-}
-
-// ParseRange reads "a:b", "a:" or ":b".
-func ParseRange(text string) (usage.Stretch, error) {
-	r := usage.Whole
-	from, to, ok := strings.Cut(text, ":")
-	for _, end := range []struct {
-		text string
-		to   *int
-	}{{from, &r.From}, {to, &r.To}} {
-		if end.text == "" {
-			continue
-		}
-		n, err := strconv.ParseInt(end.text, 10, 32)
-		if err != nil || n < 0 {
-			return r, fmt.Errorf("%q is not a range of events such as 1000:2000", text)
-		}
-		*end.to = int(n)
-	}
-	if !ok {
-		return r, fmt.Errorf("%q is not a range of events such as 1000:2000", text)
-	}
-	if r.From > r.To {
-		return r, fmt.Errorf("%q ends before it begins", text)
-	}
-	return r, nil
-}
-
-// rangeWords is " among events 1,000 to 2,000", "" for the whole trace.
-func rangeWords(r usage.Stretch) string {
-	switch {
-	case r == usage.Whole:
-		return ""
-	case r.From < 0:
-		return fmt.Sprintf(" up to event %s", report.Count(int64(r.To)))
-	case r.To == usage.Never:
-		return fmt.Sprintf(" from event %s on", report.Count(int64(r.From)))
-	}
-	return fmt.Sprintf(" among events %s to %s", report.Count(int64(r.From)), report.Count(int64(r.To)))
-}
-
-// Groupings are what blocks can be grouped by.
-var Groupings = []string{"site", "module", "category", "file", "function", "size", "stream", "pool", "annotation",
-	"age"}
-
-// explanation is an Allocator in the making.
-type explanation struct {
-	*report.Allocator
-	tree     *graph.Tree      // the flame graph's
-	nodes    map[uint32]int64 // see mapNode
-	among    string           // the range of events that the peak was looked for in, in words
-	began    mem.Bytes        // in use when the trace began
-	most     bulk             // what holds most
-	kind     bool             // that is blocks of one kind, from several lines
-	failed   []group          // what was held when memory ran out, largest first
-	bare     bool             // its file knows nothing of segments
-	unlooked string           // that growth was not looked for, and why; "": it was
-	counts   string           // what of the device's memory the file tells of, in words; "": all
-	looked   string           // what growth would have been told; "": it was not looked for
-	pinned   *report.Finding  // what rounding may take of pinned host memory; nil: nothing to tell
-	larger   []string         // notes on lines whose blocks are replaced by larger ones
-	noStacks bool             // no allocation has frames
-	rounds   bool             // blocks are rounded as the settings say that were in force when the file was written
-	filtered bool             // its file holds only some blocks, as export left them
-
-	before usage.FromBefore // of no bytes where --filter leaves that out
-}
-
-// noHistory is what blocks are called of a file that was written without a memory history.
-const noHistory = "not recorded"
 
 // OfDevice plays the trace of one device and says who holds its memory.
 func OfDevice(s *mem.AllocatorSnapshot, device int, file string, o Options) (*report.Allocator, error) {
@@ -235,22 +137,6 @@ func newExplanation(d *usage.Device, file string, at usage.Moment, o *Options) *
 	return a
 }
 
-// hostName is what pinned host memory is called among devices.
-const hostName = "host (pinned)"
-
-func tracePeak(d *usage.Device, event usage.Moment, l usage.Levels) report.TracePeak {
-	return report.TracePeak{Event: event, Time: d.TimeOf(event), Allocated: l.Allocated, Active: l.Active,
-		Reserved: d.ReservedAt(event, l), Requested: ofRequests(d, l.Requested)}
-}
-
-// ofRequests is a figure that only a file can give which knows what was asked for.
-func ofRequests(d *usage.Device, n mem.Bytes) mem.Optional {
-	if d.Snapshot.Bare || d.Snapshot.NoRequests {
-		return mem.Optional{}
-	}
-	return mem.Some(int64(n))
-}
-
 // NoEventError says that a device has none of the events asked for; others may have.
 type NoEventError string
 
@@ -262,15 +148,6 @@ func without(d *usage.Device, file, what string) NoEventError {
 		has = "events 0 to " + report.Count(int64(n-1))
 	}
 	return NoEventError(fmt.Sprintf("device %d of %s has %s, and no %s", d.Number, file, has, what))
-}
-
-// CheckMoment says whether a moment is written as Options.At is.
-func CheckMoment(at string) error {
-	_, err := strconv.ParseInt(strings.TrimPrefix(at, "event "), 10, 64)
-	if err != nil && at != "" && at != "peak" && at != "end" {
-		return fmt.Errorf("%q is not peak, end, event N or a time in ns", at)
-	}
-	return nil
 }
 
 // momentOf is the event after which the memory is looked at.

@@ -437,9 +437,6 @@ func compareFindings(a, b report.Finding) int {
 	return cmp.Compare(order(&a), order(&b))
 }
 
-// growthFindings is how many lines that grow are findings of their own.
-const growthFindings = 5
-
 func growthFinding(g *report.TraceGrowth, a *report.Allocator) report.Finding {
 	f := report.Finding{Kind: report.KindGrowth, Severity: report.Warning, Label: a.Label, Stack: g.Frames,
 		Bytes: mem.Some(int64(g.Grown)), Confidence: g.Confidence,
@@ -474,10 +471,6 @@ func growthFinding(g *report.TraceGrowth, a *report.Allocator) report.Finding {
 	}
 	return f
 }
-
-// stepSources is how steps were come by, in words.
-var stepSources = map[string]string{"inferred": "inferred from what repeats", "annotations": "as annotated",
-	"recorded": "as recorded"}
 
 // fromStep says from which step on something grew that did not before; "": all along.
 func fromStep(g *report.TraceGrowth) string {

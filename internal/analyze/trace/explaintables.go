@@ -158,14 +158,6 @@ func (a *explanation) filterNote() string {
 		a.At.Allocated)
 }
 
-// bytesInBlocks is "2.00 GiB in 3 blocks".
-func bytesInBlocks(bytes mem.Bytes, blocks int) string {
-	if blocks == 1 {
-		return fmt.Sprintf("%v in 1 block", bytes)
-	}
-	return fmt.Sprintf("%v in %s blocks", bytes, report.Count(int64(blocks)))
-}
-
 func (a *explanation) categoryNote() string {
 	c := a.Accuracy
 	if c == nil || c.OwnedBlocks == 0 {

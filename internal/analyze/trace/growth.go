@@ -105,3 +105,10 @@ func (g *grouper) largerNotes(steps *usage.Steps, label mem.Label) []string {
 	}
 	return notes[:min(len(notes), growthFindings)]
 }
+
+// growthFindings is how many lines that grow are findings of their own.
+const growthFindings = 5
+
+// stepSources is how steps were come by, in words.
+var stepSources = map[string]string{"inferred": "inferred from what repeats", "annotations": "as annotated",
+	"recorded": "as recorded"}

@@ -2,10 +2,11 @@ package trace
 
 import (
 	"fmt"
+	"slices"
+
 	"hightide/internal/mem"
 	"hightide/internal/report"
 	"hightide/internal/usage"
-	"slices"
 )
 
 // Part is what a snapshot says of one of its devices, for the report of a run.

@@ -3,6 +3,7 @@ package trace
 import (
 	"cmp"
 	"fmt"
+
 	"hightide/internal/frameworks"
 	"hightide/internal/mem"
 	"hightide/internal/report"
