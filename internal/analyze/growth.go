@@ -52,7 +52,7 @@ const (
 
 	leastEnds = 16 // steps, and readings at their ends, that a process or a device as a whole is told from
 
-	leastLifeHeap = 4 * time.Second // where there are no steps
+	leastLifeHeap = 1 * time.Second // where there are no steps
 	leastLifeRSS  = 2 * time.Minute
 	doubtOverTime = 0.8 // how sure a growth is where there are no steps
 )

@@ -2,6 +2,7 @@ package analyze
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"sort"
 	"time"
@@ -44,18 +45,24 @@ func (in *Input) imported(h *usage.History, c *facts.Clock) int64 {
 	if !c.Minutes {
 		return 0
 	}
-	importing := func(span int) bool { return !in.notImporting(h.Stack[span]) }
+	// Each stack counts when it first held something: what it holds is written anew as pages come to be resident.
+	first, bytes := map[uint32]int32{}, map[int32]mem.Bytes{}
 	var all, sum mem.Bytes
 	for i := range h.Len() {
-		if importing(i) {
+		from, known := first[h.Stack[i]]
+		if !known && in.notImporting(h.Stack[i]) {
+			from = -1
+		} else if !known {
+			from = h.From[i]
+		}
+		if first[h.Stack[i]] = from; from >= 0 {
+			bytes[from] += h.Bytes[i]
 			all += h.Bytes[i]
 		}
 	}
-	for i := range h.Len() {
-		if importing(i) {
-			if sum += h.Bytes[i]; float64(sum) >= most*float64(all) {
-				return h.TimeOf(int(h.From[i]))
-			}
+	for _, from := range slices.Sorted(maps.Keys(bytes)) {
+		if sum += bytes[from]; float64(sum) >= most*float64(all) {
+			return h.TimeOf(int(from))
 		}
 	}
 	return 0

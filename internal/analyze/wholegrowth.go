@@ -47,6 +47,9 @@ func (in *Input) totalGrowth() (all []total, tested bool) {
 			if t.Steady && t.Slope > t.Half { // a saw-tooth may rise by less than its error
 				passed := c.At(to) - c.At(from)
 				t.kept, t.keptHalf = keptOver(k, t.Slope, passed), t.Half*passed
+				if m.source == "rss" && in.Histories[p.ID] != nil && t.kept-t.keptHalf < leastTotal {
+					continue // what lines do not show is told only where it is surely as much
+				}
 				all = append(all, t)
 			}
 		}

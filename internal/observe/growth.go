@@ -27,11 +27,11 @@ const (
 
 // pause between two looks. It takes four or more to see a container grow, and what grows after a long import, or
 // late, is to be seen as well. So there are about a dozen in every doubling of the time. Over time, where turns are
-// less even, there are twice as many.
+// less even and a program may be over in two seconds, there are twice as many, and the first come sooner.
 func (g *growth) pause(now int64) int64 {
 	least, share := int64(1e9), int64(16)
 	if g.overTime {
-		least, share = least/2, 2*share
+		least, share = least/4, 2*share
 	}
 	return max(least, (now-g.since)/share)
 }

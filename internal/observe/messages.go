@@ -2,6 +2,7 @@ package observe
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -197,7 +198,7 @@ func (r *Recorder) bye(p *process, m *message, at int64) {
 		r.reached(p, mark)
 		p.touchedSince(mark, at)
 	}
-	p.Bye = mem.Some(at)
+	p.Bye = mem.Some(min(cmp.Or(m.Ended, at), at))
 	if p.heap != nil { // what the interpreter frees from here on says nothing of the program
 		r.emit(p.heap.use(at, p.lastStep, true))
 		r.useAges(p, at)

@@ -96,8 +96,67 @@ func TrendOf(c Curve, of Noise, least float64) Trend {
 	if t.Why == "" && restsAtEnd(x, kept, max(grainsInRise*of.Grain, 2.5*roughness(x, kept))) {
 		t.Why = "stops"
 	}
+	if t.Why != "" && of.Grain > 0 {
+		t.stairs(x, kept, max(grainsInRise*of.Grain, 2.5*roughness(x, kept)), least)
+	}
 	t.Steady = t.Why == ""
 	return t
+}
+
+// stairs judges a growth by its rises where these are few and even: segments of equal length hold one, two or none.
+func (t *Trend) stairs(x, kept []float64, noise, least float64) {
+	rises := risesOf(x, kept, max((kept[len(kept)-1]-kept[0])/50, noise))
+	n := len(rises)
+	if n < leastStairs {
+		return
+	}
+	low, high := math.Inf(1), 0.0
+	shortest, longest, rests := math.Inf(1), 0.0, 0.0
+	for i, r := range rises {
+		low, high = min(low, r.by), max(high, r.by)
+		if i > 0 {
+			apart := r.from - rises[i-1].from
+			shortest, longest = min(shortest, apart), max(longest, apart)
+			rests += r.from - rises[i-1].to
+		}
+	}
+	span := rises[n-1].from - rises[0].from
+	grown := kept[len(kept)-1] - kept[0] - rises[0].by
+	if high > evenStairs*low || longest > evenStairs*shortest || rests < span/2 || grown < least ||
+		x[len(x)-1]-rises[n-1].from > stairRest*longest {
+		return
+	}
+	t.Why, t.Slope, t.Points = "", grown/span, n
+	t.Half = max(1.96*noise, (high-low)/2) / span
+}
+
+// What it takes to call few rises even.
+const (
+	leastStairs = 4
+	evenStairs  = 2.0 // the largest of their sizes, and of the times between them, over the smallest
+	stairRest   = 1.3 // the time since the last began, over the longest between two
+)
+
+// stair is a rise of a curve that rests before and after it.
+type stair struct{ from, to, by float64 }
+
+// risesOf are the rises of a curve by more than noise, those of neighbouring points as one.
+func risesOf(x, kept []float64, noise float64) (rises []stair) {
+	last := -1 // point at which the last one ended
+	for i := 1; i < len(x); i++ {
+		by := kept[i] - kept[i-1]
+		if by <= noise/2 {
+			continue
+		}
+		if last == i-1 {
+			r := &rises[len(rises)-1]
+			r.to, r.by = x[i], r.by+by
+		} else {
+			rises = append(rises, stair{x[i-1], x[i], by})
+		}
+		last = i
+	}
+	return slices.DeleteFunc(rises, func(r stair) bool { return r.by < noise })
 }
 
 // restsAtEnd says whether a curve has not risen for far longer at its end than ever before: a buffer that became full

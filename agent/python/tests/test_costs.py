@@ -86,3 +86,9 @@ def test_memory_that_cannot_be_read_does_not_rise(program: Program) -> None:
     program.rss = program.device = -1
     program.costs.asked()
     assert not program.costs.rises()
+
+
+def test_the_first_scans_that_it_takes_to_see_a_container_grow_are_paid_once(program: Program) -> None:
+    while program.costs.few_scans():
+        program.costs.scanned(20 * MS)
+    assert costs.BURST_NS < program.costs.scans <= costs.BURST_NS + 20 * MS

@@ -32,6 +32,7 @@ class Agent:
         self.on_renew: list[Callable[[], None]] = []  # called in a new process before its first record
         self.at_end: list[Callable[[], None]] = []  # called when the interpreter ends
         self.cpu_ns = 0  # of our own thread
+        self.ended = 0  # monotonic: the program's last line was over, libraries' exit handlers follow; 0: not known
         self.facts: dict[str, Any] = {}
         self.moving = False  # on_renew is called in the same process, for another recording of it
         self._frameworks: list[dict[str, Any]] = []
@@ -71,7 +72,7 @@ class Agent:
 
     def renew(self) -> None:
         """Start anew in a forked child, or in another recording."""
-        self.facts = {}
+        self.facts, self.ended = {}, 0
         if self.moving:
             self._logged = set()
         else:
@@ -131,6 +132,8 @@ class Agent:
         if os.getpid() != self.pid or self.channel is None:
             return
         fields: dict[str, Any] = {"type": "bye", "cpu_ns": self.cpu_ns}
+        if self.ended:
+            fields["ended_ns"] = self.ended
         peak = _peak_rss()
         if peak is not None:
             fields["maxrss_bytes"] = peak

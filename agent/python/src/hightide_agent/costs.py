@@ -58,6 +58,10 @@ class Costs:
             return False
         return any(now - then > max(RISEN, then // RISEN_PART) for now, then in zip(self._memory(), self._first))
 
+    def few_scans(self) -> bool:
+        """Whether scans have cost no more so far than it takes to see a container grow."""
+        return self.scans <= BURST_NS
+
     def affords_scan(self, asked: bool) -> bool:
         """Whether a scan may begin now. `asked`: the engine asks for it."""
         spent, time = self.scans + self._scan, self._clock()

@@ -213,13 +213,16 @@ class Holders:
             self._watched, self._watched_until = unsure, step + WINDOWS[self._windows]
         self._windows += 1
 
-    def scan(self, at: int, frames: Iterable[Any], per_unit: float, asked: bool = False) -> None:
+    def scan(
+        self, at: int, frames: Iterable[Any], per_unit: float, asked: bool = False, last: bool = False
+    ) -> None:  # fmt: skip
         """Take sizes of all that is in reach of threads; report what has been growing.
 
         Args:
             at: the step, or the time in ns.
             per_unit: what rates are told by, in steps or ns.
             asked: the engine asks, since memory grows.
+            last: the program ends, so that one reading less must do.
         """
         from .reach import walk
         from .roots import roots
@@ -233,7 +236,9 @@ class Holders:
                 # What is replaced by something larger is a new object each time: there the name is the trail.
                 key = (reading.kind, hash(found.name) if reading.replaced else id(found.thing))
                 trails[key] = trail = self._continued(self.trails.get(key), found.name, at, reading.items)
-                rate = steady_rate(trail.sizes, UNEVEN if self.over_time else EVENNESS)
+                if last and len(trail.sizes) < SCANS - 1:
+                    continue  # it was not seen to grow, or what ends the program has emptied it
+                rate = steady_rate(trail.sizes, UNEVEN if self.over_time else EVENNESS, SCANS - last)
                 name = named.setdefault((found.name, reading.kind), _Named(SCANS - 1 if self.over_time else SCANS - 2))
                 name.add(found, reading, rate, trail)
         in_time = thread_time_ns() < deadline
@@ -250,7 +255,7 @@ class Holders:
         self._grew = {}
         self._tell(named, per_unit, at, in_time)
         self.costs.scanned(thread_time_ns() - began)
-        if asked and self.scans >= SCANS and not any(self.reported.values()) and self.costs.affords_look():
+        if asked and not last and self.scans >= SCANS and not any(self.reported.values()) and self.costs.affords_look():
             self._walk_heap(at, per_unit)
         forget()
 
@@ -468,11 +473,11 @@ def forget() -> None:
         sources.forget()
 
 
-def steady_rate(sizes: List[Tuple[int, int]], evenness: float = EVENNESS) -> float:
-    """Items a step (or ns), if the last SCANS readings (step, items) grew evenly, or all as a whole; else 0."""
-    if len(sizes) < SCANS:
+def steady_rate(sizes: List[Tuple[int, int]], evenness: float = EVENNESS, scans: int = SCANS) -> float:
+    """Items a step (or ns), if the last readings (step, items), so many, grew evenly, or all as a whole; else 0."""
+    if len(sizes) < scans:
         return 0.0
-    last = sizes[-SCANS:]
+    last = sizes[-scans:]
     rates = [_rate(a, b) for a, b in zip(last, last[1:])]
     if min(rates) > 0 and max(rates) <= evenness * min(rates):
         return _rate(last[0], last[-1])

@@ -9,6 +9,7 @@ From Python 3.12 a fork warns where there are several threads; so it ends before
 from __future__ import annotations
 
 import _thread
+import atexit
 import os
 import sys
 from time import monotonic_ns, thread_time_ns
@@ -30,7 +31,7 @@ PATIENCE = 1.0  # seconds that the end of the program waits for a scan
 RECENT_NS = 30_000_000_000  # a program that was interrupted has ended by then
 NS_PER_MINUTE = 60_000_000_000
 COST = 300  # times the processor time of a scan go by before the next
-COST_RISING = 50  # where memory rises
+COST_RISING = 50  # where memory rises, but for the first few scans
 
 _scanning = _thread.allocate_lock()  # held while a scan goes through the program
 _held_until = 0  # monotonic: no scan begins before
@@ -71,6 +72,8 @@ class Watcher:
             self._stop.release()
         self._holders, self._asked, self._steps, self._stepped = None, 0, 0, 0
         self._cost = self._ended = 0  # ns of processor time of the last scan, and when it was over
+        self._next_look = 0  # monotonic: no look through the heap before
+        self._main, self._is_gone = _thread.get_ident(), True
         self._stop, self._gone = _thread.allocate_lock(), _thread.allocate_lock()
         self._stop.acquire()
         self._gone.acquire()
@@ -82,20 +85,21 @@ class Watcher:
 
     def rest(self) -> None:
         """Before a fork: end the thread where the program has none of its own."""
-        if self._stop is None or _threads() > 2:
-            return
-        self._stop.release()
-        self._stop = None
-        self._gone.acquire()  # it ends at once, or after its scan
+        if self._stop is not None and _threads() <= 2:
+            self._end_thread(-1)  # it ends at once, or after its scan
 
     def scanned(self) -> bool:
         """At the end of the program: whether a scan may have come between its last line and now. Ends the thread."""
-        if self._stop is None:
-            return False
-        self._stop.release()
-        self._stop = None
-        self._gone.acquire(True, PATIENCE)
+        self._end_thread()
         return self._scanned != 0 and monotonic_ns() - self._scanned < RECENT_NS
+
+    def _end_thread(self, patience: float = PATIENCE) -> bool:
+        """Gives whether it is gone, after so many seconds at most."""
+        if self._stop is not None:
+            self._stop.release()
+            self._stop = None
+            self._is_gone = self._gone.acquire(True, patience)
+        return self._is_gone
 
     def _run(self, stop: Any, gone: Any) -> None:
         first, pause = True, PERIOD
@@ -128,13 +132,28 @@ class Watcher:
         now = monotonic_ns()
         if channel is None or channel.scan_seq() == self._asked or now < _held_until or self._too_soon(now):
             return
-        self._asked = channel.scan_seq()
         training = self.training()
         if self._stepping(now):
+            self._asked = channel.scan_seq()
             return
+        if _importing(sys._current_frames().get(self._main)):
+            return  # that takes memory, but makes no container of the program grow
+        self._asked = channel.scan_seq()
         with _scanning:
             if now >= _held_until:  # still
                 self._scan(training, now)
+
+    def _look_last(self) -> None:
+        """The program ends: what grew until now is seen a last time, where a short run was seen too seldom so far."""
+        now = monotonic_ns()
+        if self._holders is None or now < _held_until or self._stepping(now):
+            return
+        self.agent.ended = now
+        try:
+            if self._end_thread():
+                self._scan(self.training(), now, last=True)
+        except Exception as error:
+            self.agent.log("could not look for growing containers", error)
 
     def _stepping(self, now: int) -> bool:
         """Whether a step has ended within STEPPING_NS, as far as was seen."""
@@ -146,8 +165,11 @@ class Watcher:
             self._steps, self._stepped = steps, now
         return self._stepped != 0 and now - self._stepped < STEPPING_NS
 
-    def _scan(self, training: Optional[Training], now: int) -> None:
+    def _scan(self, training: Optional[Training], now: int, last: bool = False) -> None:
         self._scanned = monotonic_ns()
+        if not last:  # once more after what was imported meanwhile, whose handlers tear down what it has
+            atexit.unregister(self._look_last)
+            atexit.register(self._look_last)
         if self._holders is None:
             from .holders import Holders
 
@@ -156,16 +178,34 @@ class Watcher:
             self._holders.tensors = training.holders.tensors
         me = _thread.get_ident()
         frames = [frame for thread, frame in sys._current_frames().items() if thread != me]
-        began = thread_time_ns()
-        self._holders.costs.asked()
-        self._holders.scan(now, frames, NS_PER_MINUTE, True)
-        self._ended, self._cost = monotonic_ns(), thread_time_ns() - began
+        began, costs = thread_time_ns(), self._holders.costs
+        costs.asked()
+        looks = costs.looks
+        self._holders.scan(now, frames, NS_PER_MINUTE, now >= self._next_look, last)
+        looked = costs.looks - looks  # a look through the heap takes far longer than the scan that it is part of
+        self._ended, self._cost = monotonic_ns(), thread_time_ns() - began - looked
+        if looked:
+            self._next_look = self._ended + COST_RISING * looked
 
     def _too_soon(self, now: int) -> bool:
         """Whether the last scan's cost is still felt."""
         if not self._cost or now > self._ended + COST * self._cost:
             return False
-        return now < self._ended + COST_RISING * self._cost or not self._holders.costs.rises()
+        costs = self._holders.costs
+        if not costs.rises():
+            return True
+        return not costs.few_scans() and now < self._ended + COST_RISING * self._cost
+
+
+def _importing(frame: Any) -> bool:
+    """Whether a thread imports a library: its innermost code that is the program's waits for that."""
+    from .places import is_users
+
+    while frame is not None and not is_users(frame.f_code, frame.f_globals):
+        if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _threads() -> int:

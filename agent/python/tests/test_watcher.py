@@ -1,0 +1,56 @@
+"""Looks for growing containers by the clock: the last one at the program's end, none while a library is imported."""
+
+from __future__ import annotations
+
+import builtins
+import importlib
+import sys
+from pathlib import Path
+from typing import Any, List
+
+import pytest
+
+from conftest import SOURCE  # noqa: F401  (puts the agent on the path)
+from hightide_agent.watcher import _importing
+
+SHORT = """
+    import atexit, sys
+    from time import monotonic_ns
+    from hightide_agent import holders
+    holders.UNEVEN = 1e9  # what is looked at is whether it is told, not how evenly a busy machine runs
+    holders.SMALL_MINUTE = 0
+    watcher = sys.modules["hightide_agent.start"].watcher
+    kept = []
+    def grow():
+        kept.extend(bytearray(1 << 20) for _ in range(4))
+    atexit.register({before})
+    for _ in range(2):
+        grow()
+        watcher._scan(None, monotonic_ns())
+    grow()
+    atexit.register({after})
+    """
+
+
+def test_what_grew_in_a_run_that_was_seen_twice_is_told_at_its_end(observe: Any) -> None:
+    """Exit handlers of what was imported before come after: these empty what the program kept."""
+    ring = observe(SHORT.format(before="kept.clear", after="int")).main
+    (told,) = ring.all("holder")
+    assert (told["name"], told["items"]) == ("kept", 12) and told["items_per_minute"] > 0
+    assert ring.one("bye")["ended_ns"] > 0
+
+
+def test_what_the_program_empties_as_it_ends_is_not_told(observe: Any) -> None:
+    assert observe(SHORT.format(before="int", after="kept.clear")).main.all("holder") == []
+
+
+def test_a_library_that_is_imported_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: List[bool] = []
+    monkeypatch.setattr(builtins, "probe", lambda: seen.append(_importing(sys._getframe(1))), raising=False)
+    for place in ("site-packages", "project"):
+        (tmp_path / place).mkdir()
+        monkeypatch.syspath_prepend(str(tmp_path / place))
+    (tmp_path / "site-packages" / "some_library.py").write_text("probe()\n")
+    (tmp_path / "project" / "training_of_its_own.py").write_text("probe()\nimport some_library\n")
+    importlib.import_module("training_of_its_own")
+    assert seen == [False, True]
