@@ -145,7 +145,7 @@ class Recorder:
                         self.raw[name] = c._cuda_cudaCachingAllocator_raw_alloc(size, self.streams[stream].cuda_stream)
                 else:
                     self.raw[name] = c._cuda_cudaCachingAllocator_raw_alloc(size, self.streams[stream].cuda_stream)
-            except torch.OutOfMemoryError:
+            except torch.cuda.OutOfMemoryError:
                 pass
         elif kind == do.FREE:
             if op[1] in self.live:

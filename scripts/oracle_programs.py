@@ -100,7 +100,8 @@ class Program:
             parts.append(
                 f"max_split_size_mb:{r.choice([least, large + 1, 32, 48, 64, 100]) if large <= 32 else large + 8}"
             )
-            if r.random() < 0.4 or self.version < (2, 11):  # earlier ones keep what was set before
+            # Up to 2.10 what was set before stays.
+            if (r.random() < 0.4 or self.version < (2, 11)) and self.version >= (2, 6):
                 parts.append(f"max_non_split_rounding_mb:{least + r.choice([0, 1, 12, 100])}")
         if r.random() < 0.35:
             one = str(r.choice([1, 2, 4, 8, 16]))
@@ -122,7 +123,7 @@ class Program:
             known = [setting for setting in known if not setting.startswith("graph_capture")]
         if self.fresh:
             known.append("backend:native")
-        return r.sample(known, 2)
+        return r.sample(known, min(2, len(known)))
 
     def fresh_only(self) -> list[str]:
         """Settings that count from a process's beginning, or cannot be undone."""

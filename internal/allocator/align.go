@@ -69,8 +69,43 @@ func (n *Native) freeAt(list *streamBlocks, address uint64) int32 {
 	return 0
 }
 
-// makeOlder gives a loaded segment an age just before another's.
-func (n *Native) makeOlder(segment, than int32) {
+// ageless says that a block is as old as the trace's beginning or older, so that its age counts for ties and is in no
+// file.
+func (n *Native) ageless(b int32) bool {
+	switch n.rules.Ties {
+	case ByBlock:
+		return n.blocks[b].made <= n.before
+	case BySegment:
+		return n.segmentOf(b).age <= n.loaded
+	}
+	return false
+}
+
+// apart says that the ages of two ageless blocks may turn out either way.
+func (n *Native) apart(b, c int32) bool {
+	return n.rules.Ties == ByBlock || n.blocks[b].segment != n.blocks[c].segment && !n.segmentOf(c).expandable
+}
+
+// makeOlder makes the last of some free ageless blocks, which are in their order, the oldest.
+func (n *Native) makeOlder(blocks []int32) {
+	first, last := blocks[0], blocks[len(blocks)-1]
+	if n.rules.Ties == BySegment {
+		n.makeSegmentOlder(n.blocks[last].segment, n.blocks[first].segment)
+		return
+	}
+	ages := make([]uint64, len(blocks))
+	for i, b := range blocks {
+		n.removeFree(b)
+		ages[i] = n.blocks[b].made
+	}
+	for i, b := range blocks {
+		n.blocks[b].made = ages[(i+1)%len(ages)]
+	}
+	n.putBack(blocks)
+}
+
+// makeSegmentOlder gives a loaded segment an age just before another's.
+func (n *Native) makeSegmentOlder(segment, than int32) {
 	age := n.segments[than].age
 	before := uint32(0)
 	for i := range n.segments {
@@ -80,7 +115,7 @@ func (n *Native) makeOlder(segment, than int32) {
 	}
 	if age-before < 2 {
 		n.spreadAges()
-		n.makeOlder(segment, than)
+		n.makeSegmentOlder(segment, than)
 		return
 	}
 	n.reage(segment, before+(age-before)/2)

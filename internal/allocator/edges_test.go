@@ -178,7 +178,7 @@ func TestSettingsOfAFile(t *testing.T) {
 func TestRulesOfAFile(t *testing.T) {
 	for version, want := range map[mem.Versions][]Rules{
 		{}:                                  {RulesOf(minor(15)), RulesOf(minor(9))},
-		{First: minor(10), Last: minor(12)}: {RulesOf(minor(11)), RulesOf(minor(10))},
+		{First: minor(10), Last: minor(12)}: {RulesOf(minor(12)), RulesOf(minor(11)), RulesOf(minor(10))},
 		{First: minor(6), Last: minor(8)}:   {RulesOf(minor(6))},
 		{First: minor(9), Last: minor(9)}:   {RulesOf(minor(9))},
 		{First: minor(13)}:                  {RulesOf(minor(13))},

@@ -89,10 +89,10 @@ func (n *Native) mapBlock(b int32, size mem.Bytes) bool {
 
 // cut divides a block that is in no list and returns the part after the first bytes, in no list.
 func (n *Native) cut(b int32, size mem.Bytes) int32 {
-	rest := n.newBlock()
+	whole := n.blocks[b]
+	rest := n.newBlock(block{address: whole.address + uint64(size), size: whole.size - size, prev: b, next: whole.next,
+		segment: whole.segment})
 	front := &n.blocks[b]
-	n.blocks[rest] = block{address: front.address + uint64(size), size: front.size - size, prev: b, next: front.next,
-		segment: front.segment, state: taken}
 	if front.next != 0 {
 		n.blocks[front.next].prev = rest
 	}
@@ -147,10 +147,9 @@ func (n *Native) unmap(b int32) bool {
 
 // keepBefore makes the first bytes of a block a free block of their own.
 func (n *Native) keepBefore(b int32, size mem.Bytes) {
-	front := n.newBlock()
+	was := n.blocks[b]
+	front := n.newBlock(block{address: was.address, size: size, prev: was.prev, next: b, segment: was.segment})
 	whole := &n.blocks[b]
-	n.blocks[front] = block{address: whole.address, size: size, prev: whole.prev, next: b, segment: whole.segment,
-		state: taken}
 	n.blocks[whole.prev].next = front // there is one: segments begin with a page
 	whole.prev = front
 	whole.address += uint64(size)

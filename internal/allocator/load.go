@@ -39,7 +39,7 @@ func (n *Native) Load(b *Beginning) []Handle {
 		}
 		handles = append(handles, n.loadBlocks(first, &g, p)...)
 	}
-	n.loaded = n.age
+	n.loaded, n.before = n.age, n.made
 	return handles
 }
 

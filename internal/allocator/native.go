@@ -29,6 +29,8 @@ type Native struct {
 	unused   []int32 // likewise for segments
 	age      uint32  // of the newest segment
 	loaded   uint32  // of the newest that was there before the trace
+	made     uint64  // blocks so far
+	before   uint64  // of them before the trace
 
 	small, large *pool
 	private      []*privatePool // by creation
@@ -42,6 +44,7 @@ type block struct {
 	size       mem.Bytes
 	requested  mem.Bytes
 	calls      uint64 // of its pool when it became free
+	made       uint64 // how many blocks there were when it was made, itself among them
 	prev, next int32
 	segment    int32
 	state      state
@@ -320,9 +323,7 @@ func (n *Native) newSegment(list *streamBlocks, address uint64, size mem.Bytes) 
 	} else {
 		n.segments = append(n.segments, s)
 	}
-	b := n.newBlock()
-	n.blocks[b] = block{address: address, size: size, segment: index, state: taken}
-	return b
+	return n.newBlock(block{address: address, size: size, segment: index})
 }
 
 func (n *Native) dropSegment(index int32) {
@@ -330,13 +331,22 @@ func (n *Native) dropSegment(index int32) {
 	n.unused = append(n.unused, index)
 }
 
-func (n *Native) newBlock() int32 {
+// newBlock makes a block that is in no list.
+func (n *Native) newBlock(b block) int32 {
+	n.made++
+	b.made, b.state = n.made, taken
+	return n.place(b)
+}
+
+// place finds an index for a block.
+func (n *Native) place(b block) int32 {
 	if last := len(n.spare) - 1; last >= 0 {
-		b := n.spare[last]
+		index := n.spare[last]
 		n.spare = n.spare[:last]
-		return b
+		n.blocks[index] = b
+		return index
 	}
-	n.blocks = append(n.blocks, block{})
+	n.blocks = append(n.blocks, b)
 	return int32(len(n.blocks) - 1)
 }
 
@@ -386,6 +396,7 @@ func (n *Native) handOut(a *ask, b int32) int32 {
 // splitAfter cuts a block that is in no list; what follows the first bytes goes into the pool.
 func (n *Native) splitAfter(b int32, size mem.Bytes) int32 {
 	rest := n.cut(b, size)
+	n.blocks[b].made, n.blocks[rest].made = n.blocks[rest].made, n.blocks[b].made // the front is the new one
 	n.insertFree(rest)
 	return rest
 }
@@ -395,8 +406,11 @@ func (n *Native) segmentOf(b int32) *segment { return &n.segments[n.blocks[b].se
 // keyOf is a block's place among the free ones.
 func (n *Native) keyOf(b int32) key {
 	block := &n.blocks[b]
-	if !n.rules.OldestFirst {
+	switch n.rules.Ties {
+	case ByAddress:
 		return key{uint64(block.size), block.address}
+	case ByBlock:
+		return key{uint64(block.size), block.made}
 	}
 	s := &n.segments[block.segment]
 	return key{uint64(block.size), uint64(s.age)<<32 | (block.address-s.base)/minBlock}

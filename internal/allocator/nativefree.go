@@ -147,8 +147,7 @@ func (n *Native) completeAll(owner *privatePool) {
 			n.pending = append(n.pending, b)
 			continue
 		}
-		moved := n.newBlock()
-		n.blocks[moved] = n.blocks[b]
+		moved := n.place(n.blocks[b])
 		if prev := n.blocks[b].prev; prev != 0 {
 			n.blocks[prev].next = moved
 		}

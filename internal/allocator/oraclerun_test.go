@@ -3,6 +3,7 @@ package allocator
 import (
 	"bufio"
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -148,6 +149,34 @@ func TestOracle(t *testing.T) {
 				t.Errorf("%d programs have fewer than 200 events", sum.short)
 			}
 			t.Logf("%s: %v", filepath.Base(t.Name()), sum)
+			sum.verified.check(t)
+		})
+	}
+}
+
+// TestOracleReleases plays programs that releases recorded which the tests do not install, so that their rules stay
+// held. Each file: scripts/oracle.py --programs 30.
+func TestOracleReleases(t *testing.T) {
+	files, _ := filepath.Glob("testdata/oracle/*.jsonl.gz")
+	if len(files) == 0 {
+		t.Fatal("no recorded programs")
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".jsonl.gz"), func(t *testing.T) {
+			t.Parallel()
+			in, err := os.Open(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer in.Close()
+			lines, err := gzip.NewReader(in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum := playAll(lines, t)
+			if sum.programs != 30 {
+				t.Errorf("%d programs", sum.programs)
+			}
 			sum.verified.check(t)
 		})
 	}

@@ -49,9 +49,14 @@ func RulesFor(s *mem.AllocatorSnapshot) []Rules {
 	if !v.Known() {
 		return []Rules{RulesOf(pytorch.Newest), RulesOf(pytorch.WithContext.Last)}
 	}
-	rules := []Rules{RulesOf(v.Bound())}
-	if v.First != (mem.Version{}) && v.Last != (mem.Version{}) && RulesOf(v.Last) != rules[0] {
-		rules = []Rules{RulesOf(v.Last), rules[0]}
+	if v.First == (mem.Version{}) || v.Last == (mem.Version{}) {
+		return []Rules{RulesOf(v.Bound())}
+	}
+	var rules []Rules
+	for at := v.Last; !at.Before(v.First); at.Minor-- {
+		if r := RulesOf(at); !slices.Contains(rules, r) {
+			rules = append(rules, r)
+		}
 	}
 	return rules
 }

@@ -266,12 +266,12 @@ type Spread struct{ Low, High mem.Bytes }
 // age. The first Outcome is that of the setup itself.
 func Variants(p *Program, setup Setup) ([]*Outcome, Spread) {
 	up, down, age := setup, setup, setup
-	up.Rules.OldestFirst, up.Down = false, false
-	down.Rules.OldestFirst, down.Down = false, true
-	age.Rules.OldestFirst = true
-	order := []Setup{up, down, age}
-	if setup.Rules.OldestFirst {
-		order = []Setup{age, up, down}
+	up.Rules.Ties, up.Down = ByAddress, false
+	down.Rules.Ties, down.Down = ByAddress, true
+	order := []Setup{age, up, down}
+	if setup.Rules.Ties == ByAddress {
+		age.Rules.Ties = BySegment
+		order = []Setup{up, down, age}
 	}
 	var all []*Outcome
 	spread := Spread{Low: -1}

@@ -42,7 +42,7 @@ func Search(p *Program, setup Setup, workers int, stop func() bool) []Candidate 
 // SearchTelling is a Search that tells, one call at a time, how many settings were run of those that are known to be
 // tried.
 func SearchTelling(p *Program, setup Setup, workers int, stop func() bool, tell func(done, all int)) []Candidate {
-	largeSegments := setup.Rules.OldestFirst // large_segment_size_mb came with the same version
+	largeSegments := !setup.Rules.NoLargeSegment
 	s := &search{p: p, setup: setup, seen: map[Settings]bool{}, workers: max(workers, 1), stop: stop, tell: tell}
 	s.try(append([]Settings{setup.Settings}, grid(setup, largeSegments)...))
 	for range 4 {

@@ -40,9 +40,8 @@ type Settings struct {
 
 // Rules are what differs between versions of PyTorch.
 type Rules struct {
-	// OldestFirst breaks ties between free blocks of one size by the age of their segments and only
-	// then by address (2.11 and later).
-	OldestFirst bool
+	// Ties says which of several free blocks of one size is taken.
+	Ties Ties
 	// FractionAlwaysLimits keeps a memory limit once a fraction was set, were it 1 (up to 2.9). The
 	// limit also switches garbage collection on.
 	FractionAlwaysLimits bool
@@ -53,16 +52,42 @@ type Rules struct {
 	NoExpandable bool
 	// NoRounding says so of max_non_split_rounding_mb (before 2.6, perhaps 2.4).
 	NoRounding bool
+	// NoLargeSegment says so of large_segment_size_mb (before 2.11).
+	NoLargeSegment bool
+}
+
+// Ties is an order between free blocks of one size.
+type Ties uint8
+
+const (
+	// ByAddress takes the lowest (up to 2.11).
+	ByAddress Ties = iota
+	// ByBlock takes the one that was made first, by whatever made it: a segment, or a split, whose
+	// front is the new block (2.12).
+	ByBlock
+	// BySegment takes the lowest of the oldest segment (2.13 and later).
+	BySegment
+)
+
+func tiesOf(v mem.Version) Ties {
+	switch {
+	case v.Before(pytorch.TiesByBlock):
+		return ByAddress
+	case v.Before(pytorch.TiesBySegment):
+		return ByBlock
+	}
+	return BySegment
 }
 
 // RulesOf gives the rules of a release of PyTorch.
 func RulesOf(v mem.Version) Rules {
 	return Rules{
-		OldestFirst:          !v.Before(pytorch.OldestFirst),
+		Ties:                 tiesOf(v),
 		FractionAlwaysLimits: v.Before(pytorch.FractionOfOneFrees),
 		RestFromLast:         v.Before(pytorch.RestAfterLast),
 		NoExpandable:         v.Before(pytorch.ExpandableSegments),
 		NoRounding:           v.Before(pytorch.NonSplitRounding),
+		NoLargeSegment:       v.Before(pytorch.LargeSegmentSize),
 	}
 }
 

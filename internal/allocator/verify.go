@@ -15,7 +15,7 @@ type Verification struct {
 	// record agrees with one of the choices.
 	Ambiguous, Realigned         int
 	SegmentsTotal, SegmentsExact int
-	OldestFirst                  bool // the rule for ties that was used
+	Ties                         Ties // the rule that was used
 
 	// First is the first disagreement, in words; "" where there is none.
 	First      string
@@ -47,6 +47,9 @@ func Verify(s *mem.AllocatorSnapshot, t *mem.Trace, settings Settings, memory me
 		}
 		if best == nil || v.score() > best.score() {
 			best = v
+		}
+		if best.Exact() && best.Realigned == 0 {
+			break
 		}
 	}
 	return best, nil
@@ -105,7 +108,7 @@ func (f *follower) Free(mem.Bytes)                  {}
 func (f *follower) run(begin *Beginning, settings Settings, rules Rules, memory mem.Bytes) *Verification {
 	settings.Fraction = 0 // a limit shows only in what the trace has
 	f.n = NewNative(settings, rules, memory, f)
-	f.v.OldestFirst = rules.OldestFirst
+	f.v.Ties = rules.Ties
 	handles := f.n.Load(begin)
 	for _, g := range begin.Segments {
 		for _, b := range g.Blocks {
@@ -315,37 +318,34 @@ func (f *follower) retried(a *ask, i int) bool {
 		f.n.blocks[b].address == f.t.Address[i]
 }
 
-// judgeTie counts a choice between equal blocks of segments of unknown age, and learns from the
-// record which is older.
+// judgeTie counts a choice between equal blocks of which the trace does not tell what is older, and learns it from the
+// record.
 func (f *follower) judgeTie(a *ask, b int32, i int) {
-	if !f.v.OldestFirst || f.n.segmentOf(b).age > f.n.loaded {
+	if !f.n.ageless(b) {
 		return
 	}
-	size := f.n.blocks[b].size
-	var chosen int32
-	tied := false
-	at, ok := a.list.free.find(key{size: uint64(size)})
-	for ; ok; at, ok = a.list.free.next(at) {
+	equal := []int32{b} // up to the one that the record chose
+	tied, chosen := false, false
+	at, ok := a.list.free.find(f.n.keyOf(b))
+	for at, ok = a.list.free.next(at); ok && !chosen; at, ok = a.list.free.next(at) {
 		c := a.list.free.at(at).block
-		if f.n.blocks[c].size != size {
+		if f.n.blocks[c].size != f.n.blocks[b].size {
 			break
 		}
-		if s := f.n.segmentOf(c); s.age <= f.n.loaded && f.n.blocks[c].segment != f.n.blocks[b].segment && !s.expandable {
-			tied = true
-			if f.n.blocks[c].address == f.t.Address[i] {
-				chosen = c
-			}
+		if f.n.ageless(c) && f.n.apart(b, c) {
+			equal = append(equal, c)
+			tied, chosen = true, f.n.blocks[c].address == f.t.Address[i]
 		}
 	}
 	if tied {
 		f.v.Ambiguous++
 	}
-	if chosen == 0 {
+	if !chosen {
 		return
 	}
 	f.v.Realigned++
 	f.v.AddressesExact++ // as good as told
-	f.n.makeOlder(f.n.blocks[chosen].segment, f.n.blocks[b].segment)
+	f.n.makeOlder(equal)
 }
 
 // force gives the program the block that the record shows.

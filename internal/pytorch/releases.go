@@ -16,7 +16,9 @@ var (
 	ExpandableSegments = mem.Version{Major: 2, Minor: 1}  // expandable_segments is a setting
 	NonSplitRounding   = mem.Version{Major: 2, Minor: 6}  // max_non_split_rounding_mb is one; perhaps since 2.4
 	RestAfterLast      = mem.Version{Major: 2, Minor: 10} // ">" in roundup_power2_divisions begins after the last size
-	OldestFirst        = mem.Version{Major: 2, Minor: 11} // ties between free blocks of one size go by age, then by address
+	LargeSegmentSize   = mem.Version{Major: 2, Minor: 11} // large_segment_size_mb is a setting
+	TiesByBlock        = mem.Version{Major: 2, Minor: 12} // between free blocks of one size: by their age, not by address
+	TiesBySegment      = mem.Version{Major: 2, Minor: 13} // by the age of their segments, then by address
 	FractionOfOneFrees = mem.Version{Major: 2, Minor: 13} // a memory fraction of 1 takes the limit away again
 )
 

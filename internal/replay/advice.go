@@ -110,7 +110,7 @@ func simpleSettings(setup allocator.Setup) []allocator.Settings {
 			}
 		})
 	}
-	if setup.Rules.OldestFirst { // the versions that know large_segment_size_mb
+	if !setup.Rules.NoLargeSegment {
 		for _, large := range []mem.Bytes{32, 64, 128} {
 			add(func(s *allocator.Settings) { s.LargeSegment = large * mem.MiB })
 		}

@@ -233,8 +233,8 @@ func (r *replaying) tellVerified() {
 				v.AddressesExact, v.AddressesTotal, v.SegmentsExact, v.SegmentsTotal, v.First))
 		out.Label = mem.Estimated
 	case v.Ambiguous > 0:
-		out.Notes = append(out.Notes, fmt.Sprintf("%d placements chose between equal blocks of segments whose age the "+
-			"trace does not hold (from torch 2.11 on the oldest comes first); %d were re-aligned to the record.",
+		out.Notes = append(out.Notes, fmt.Sprintf("%d placements chose between equal blocks whose age the trace does not "+
+			"hold (from torch 2.12 on the oldest comes first); %d were re-aligned to the record.",
 			v.Ambiguous, v.Realigned))
 	}
 	if !out.Verified.Exact() && r.ofDevice {

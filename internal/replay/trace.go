@@ -49,21 +49,28 @@ func openTrace(s *mem.AllocatorSnapshot, device int, torch string, memory mem.By
 	}
 	version, said := mem.ParseVersion(torch)
 	if !said {
-		version = tracedBy(s.Versions, r.verified.OldestFirst)
+		version = tracedBy(s.Versions, r.verified.Ties)
 	}
 	r.torch, r.rules = version.String(), allocator.RulesOf(version)
 	return r, nil
 }
 
-// tracedBy is the oldest release that may have written the trace, else the last one before ties went by age. Some that
-// differ in that write the same fields: the order of ties in the trace tells.
-func tracedBy(file mem.Versions, oldestFirst bool) mem.Version {
+// tracedBy is the oldest release that may have written the trace. Some that differ in the order of ties write the same
+// fields: the order in the trace tells.
+func tracedBy(file mem.Versions, ties allocator.Ties) mem.Version {
 	version := pytorch.WithMetadata.First
 	if file.Known() {
 		version = file.Bound()
 	}
-	if oldestFirst && version.Before(pytorch.OldestFirst) {
-		version = pytorch.OldestFirst
+	since := mem.Version{}
+	switch ties {
+	case allocator.ByBlock:
+		since = pytorch.TiesByBlock
+	case allocator.BySegment:
+		since = pytorch.TiesBySegment
+	}
+	if version.Before(since) {
+		return since
 	}
 	return version
 }
