@@ -50,7 +50,8 @@ class Program:
         self.style = r.choice(["mixed", "training", "stack", "serving", "small", "tight", "tight"])
         self.streams = r.choice([1, 1, 2, 4])
         self.record = self.streams > 1 and r.random() < 0.6
-        self.uses_pools = r.random() < (0.5 if fresh else 0.25)
+        # Before 2.6 a pool serves one stream, by another entry point.
+        self.uses_pools = r.random() < (0.5 if fresh else 0.25) and version >= (2, 6)
         self.captures = self.uses_pools and version >= (2, 15) and r.random() < 0.5
         if self.captures:  # an event recorded in a capture cannot be asked for
             self.streams = min(self.streams, CAPTURE_STREAM)

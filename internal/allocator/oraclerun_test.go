@@ -155,7 +155,7 @@ func TestOracle(t *testing.T) {
 }
 
 // TestOracleReleases plays programs that releases recorded which the tests do not install, so that their rules stay
-// held. Each file: scripts/oracle.py --programs 30.
+// held. Each file: scripts/oracle.py --programs 12 --seed N, where a rule is met.
 func TestOracleReleases(t *testing.T) {
 	files, _ := filepath.Glob("testdata/oracle/*.jsonl.gz")
 	if len(files) == 0 {
@@ -174,7 +174,7 @@ func TestOracleReleases(t *testing.T) {
 				t.Fatal(err)
 			}
 			sum := playAll(lines, t)
-			if sum.programs != 30 {
+			if sum.programs != 12 {
 				t.Errorf("%d programs", sum.programs)
 			}
 			sum.verified.check(t)

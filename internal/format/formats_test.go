@@ -244,12 +244,12 @@ func TestSchemas(t *testing.T) {
 	}{
 		{"2.0", snapshot(event(""), oldBlock, ""), "2.0 or older",
 			func(s *mem.AllocatorSnapshot) bool { return s.Traces[0].Time == nil }},
-		{"2.2", snapshot(event(""), block, ""), "2.2 or older", nil},
-		{"2.3", snapshot(event(`, "time_us": 5`), block, ""), "2.3 to 2.5",
+		{"2.1", snapshot(event(""), block, ""), "2.1 or older", nil},
+		{"2.3", snapshot(event(`, "time_us": 5`), block, ""), "2.2 to 2.4",
 			func(s *mem.AllocatorSnapshot) bool { return s.Traces[0].Time[0] == 5000 }},
-		{"2.6", snapshot(event(`, "time_us": 5`), block, annotations), "2.6 to 2.8",
+		{"2.6", snapshot(event(`, "time_us": 5`), block, annotations), "2.5 to 2.7",
 			func(s *mem.AllocatorSnapshot) bool { return len(s.Annotations) == 2 && s.Annotations[1].End }},
-		{"2.9", snapshot(event(`, "time_us": 5, "compile_context": "Torch-Compiled Region: 0/0"`), block, annotations), "2.9",
+		{"2.9", snapshot(event(`, "time_us": 5, "compile_context": "Torch-Compiled Region: 0/0"`), block, annotations), "2.8 to 2.9",
 			func(s *mem.AllocatorSnapshot) bool {
 				return s.Text(s.Traces[0].Context[0]) == "Torch-Compiled Region: 0/0"
 			}},
@@ -259,7 +259,7 @@ func TestSchemas(t *testing.T) {
 				return s.Text(s.Traces[0].Metadata[0]) == "step:3" && s.Traces[0].Context == nil
 			}},
 		{"2.13", snapshot(event(`, "time_us": 5, "compile_context": "N/A", "user_metadata": ""`), block,
-			annotations+`, "allocator_settings": {"max_round_threshold": -1, "roundup_power2_divisions": {"1": 0, "2": 4}}`), "2.12 to 2.14",
+			annotations+`, "allocator_settings": {"max_round_threshold": -1, "roundup_power2_divisions": {"1": 0, "2": 4}}`), "2.13",
 			func(s *mem.AllocatorSnapshot) bool { return s.Settings["roundup_power2_divisions"] == "1:0,2:4" }},
 		{"2.15", snapshot(event(`, "time_us": 5, "pool_id": [0, 3], "forward_frames": ["  File \"m.py\", line 12, in forward\n    x = y"], "internal_metadata": "mallocWithAddress"`), block,
 			`, "host_segments": [{"device": -1, "address": 1, "total_size": 10, "blocks": []}], "host_traces": [`+event(`, "time_us": 1`)+`]`), "2.14 or later",
@@ -271,16 +271,16 @@ func TestSchemas(t *testing.T) {
 					len(s.HostSegments) == 1 && s.HostTraces[0].Device == -1
 			}},
 		{"profiler", `{"device_traces": [[` + event(`, "category": "gradient"`) +
-			`], []], "segments": [{"device": 1, "address": 0, "total_size": 30, "stream": 0, "blocks": [{"size": 30, "state": "inactive"}]}]}`, "2.2 or older",
+			`], []], "segments": [{"device": 1, "address": 0, "total_size": 30, "stream": 0, "blocks": [{"size": 30, "state": "inactive"}]}]}`, "2.1 or older",
 			func(s *mem.AllocatorSnapshot) bool { return s.Text(s.Traces[0].Category[0]) == "gradient" }},
 		{"bare list", `[{"device": 0, "address": 4096, "total_size": 2097152, "stream": 0, "segment_type": "small", "blocks": [` + block + `]}]`, "", nil},
 		{"unknown keys", snapshot(event(`, "colour": "red", "time_us": 5`), block, annotations+`, "weather": []`),
-			"2.6 to 2.8",
+			"2.5 to 2.7",
 			func(s *mem.AllocatorSnapshot) bool {
 				return reflect.DeepEqual(s.Unknown, []string{"event.colour", "weather"})
 			}},
 		{"generated code", snapshot(strings.Replace(event(`, "time_us": 5`), `"step"}`,
-			`"step", "fx_node_op": "call_function", "fx_node_name": "mm", "fx_node_target": null}`, 1), block, annotations), "2.6 to 2.8",
+			`"step", "fx_node_op": "call_function", "fx_node_name": "mm", "fx_node_target": null}`, 1), block, annotations), "2.5 to 2.7",
 			func(s *mem.AllocatorSnapshot) bool { return len(s.FX) == 1 }},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -22,15 +22,15 @@ var (
 	FractionOfOneFrees = mem.Version{Major: 2, Minor: 13} // a memory fraction of 1 takes the limit away again
 )
 
-// What a snapshot holds tells its release, which no file states.
+// What a snapshot holds tells its release, which no file states. testdata/imagined has one of each.
 var (
 	WithHost        = mem.Versions{First: mem.Version{Major: 2, Minor: 14}} // host_segments or host_traces
-	WithMaxRound    = between(12, 14)                                       // max_round_threshold among the settings
+	WithMaxRound    = between(13, 13)                                       // max_round_threshold among the settings
 	WithMetadata    = between(10, 12)                                       // user_metadata on events
-	WithContext     = between(9, 9)                                         // compile_context on events
-	WithAnnotations = between(6, 8)                                         // external_annotations, and none of these
-	WithTimes       = between(3, 5)                                         // times on events, and none of these
-	WithEvents      = mem.Versions{Last: mem.Version{Major: 2, Minor: 2}}   // events without times
+	WithContext     = between(8, 9)                                         // compile_context on events
+	WithAnnotations = between(5, 7)                                         // external_annotations, and none of these
+	WithTimes       = between(2, 4)                                         // times on events, and none of these
+	WithEvents      = mem.Versions{Last: mem.Version{Major: 2, Minor: 1}}   // events without times
 	WithHistory     = mem.Versions{Last: mem.Version{Major: 2, Minor: 0}}   // blocks with a history instead of frames
 )
 

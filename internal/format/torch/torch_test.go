@@ -188,6 +188,10 @@ func TestVersions(t *testing.T) {
 		if bare {
 			want = []string{"25165824 of 25165824", "5242880 of 5242880"}
 		}
+		wrote, _ := mem.ParseVersion(strings.TrimPrefix(version, "version-"))
+		if v := s.Versions; wrote.Before(v.First) || v.Last != (mem.Version{}) && v.Last.Before(wrote) {
+			t.Errorf("%s is said to be of %v", path, v)
+		}
 		if !slices.Equal(lines, want) || s.NoRequests != bare || len(s.Unknown) > 0 {
 			t.Errorf("%s: %q, requests unknown %v, keys unknown %q; want %q, %v", path, lines, s.NoRequests, s.Unknown, want,
 				bare)
