@@ -326,8 +326,8 @@ func (f *follower) judgeTie(a *ask, b int32, i int) {
 	}
 	equal := []int32{b} // up to the one that the record chose
 	tied, chosen := false, false
-	at, ok := a.list.free.find(f.n.keyOf(b))
-	for at, ok = a.list.free.next(at); ok && !chosen; at, ok = a.list.free.next(at) {
+	own, _ := a.list.free.find(f.n.keyOf(b))
+	for at, ok := a.list.free.next(own); ok && !chosen; at, ok = a.list.free.next(at) {
 		c := a.list.free.at(at).block
 		if f.n.blocks[c].size != f.n.blocks[b].size {
 			break
