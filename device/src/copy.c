@@ -7,6 +7,18 @@
 
 #include "runtime.h"
 
+void ht_copy(void *to, const void *from, size_t n) {
+    int to_device = ht_on_device(to), from_device = ht_on_device(from);
+    if (to_device && from_device)
+        ht_copied((uint64_t)to, (uint64_t)from, n);
+    else if (to_device)
+        ht_host_wrote((uint64_t)to, from, n);
+    else if (from_device)
+        ht_host_reads((uint64_t)from, to, n);
+    else
+        memmove(to, from, n);
+}
+
 /* Address and size may be had while a stream is captured only in relaxed mode, as with CUDA. */
 int ht_malloc(uint64_t *address, uint64_t bytes) {
     if (!address)

@@ -306,15 +306,3 @@ HT_EXPORT int cudaDeviceDisablePeerAccess(int to) { return ht_fail(ht_peer_set(h
 HT_EXPORT int cudaDeviceGetP2PAttribute(int *value, int attribute, int from, int to) {
     return ht_fail(ht_peer_attribute(value, attribute, from, to));
 }
-
-/* ---- entry points of the driver, asked by name */
-HT_EXPORT int cudaGetDriverEntryPointByVersion(const char *name, void **entry, unsigned version, unsigned long long flags, int *status) {
-    (void)version, (void)flags;
-    *entry = ht_driver_symbol(name);
-    if (status)
-        *status = *entry ? 0 : 1; /* symbol not found: not an error of the call */
-    return CUDA_OK;
-}
-HT_EXPORT int cudaGetDriverEntryPoint(const char *name, void **entry, unsigned long long flags, int *status) {
-    return cudaGetDriverEntryPointByVersion(name, entry, 0, flags, status);
-}

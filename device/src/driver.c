@@ -477,3 +477,15 @@ HT_EXPORT int cuGetProcAddress_v2(const char *name, void **entry, int version, u
         *status = *entry ? 0 : 1;
     return *entry ? CUDA_OK : CUDA_NOT_FOUND;
 }
+
+/* ---- the runtime's way to ask for them by name */
+HT_EXPORT int cudaGetDriverEntryPointByVersion(const char *name, void **entry, unsigned version, unsigned long long flags, int *status) {
+    (void)version, (void)flags;
+    *entry = ht_driver_symbol(name);
+    if (status)
+        *status = *entry ? 0 : 1; /* symbol not found: not an error of the call */
+    return CUDA_OK;
+}
+HT_EXPORT int cudaGetDriverEntryPoint(const char *name, void **entry, unsigned long long flags, int *status) {
+    return cudaGetDriverEntryPointByVersion(name, entry, 0, flags, status);
+}

@@ -84,14 +84,12 @@ int ht_graph_instantiate(void **out, void *handle, unsigned long long flags) {
     return CUDA_OK;
 }
 
-int ht_graph_launch(void *handle, void *stream) {
-    struct exec *exec = handle;
-    if (!ht_is(exec, EXEC_MAGIC))
-        return CUDA_INVALID_VALUE;
-    if (!ht_stream_work(stream, 4))
-        for (size_t i = 0; i < exec->calls; i++)
-            exec->list[i].call(exec->list[i].data);
-    return CUDA_OK;
+int ht_graph_can_run(const void *exec) { return ht_is(exec, EXEC_MAGIC); }
+
+void ht_graph_run(const void *handle) {
+    const struct exec *exec = handle;
+    for (size_t i = 0; i < exec->calls; i++)
+        exec->list[i].call(exec->list[i].data);
 }
 
 int ht_graph_exec_delete(void *handle) {
@@ -200,7 +198,6 @@ HT_EXPORT int cudaGraphExecGetFlags(void *exec, unsigned long long *flags) {
     *flags = ((struct exec *)exec)->flags;
     return CUDA_OK;
 }
-HT_EXPORT int cudaGraphLaunch(void *exec, void *stream) { HT_NEED_CONTEXT(); return ht_fail(ht_graph_launch(exec, stream)); }
 HT_EXPORT int cudaGraphUpload(void *exec, void *stream) { (void)stream; return ht_is(exec, EXEC_MAGIC) ? CUDA_OK : ht_fail(CUDA_INVALID_VALUE); }
 struct update_result { int result; void *error_node, *error_from; };
 HT_EXPORT int cudaGraphExecUpdate(void *exec, void *graph, struct update_result *result) {

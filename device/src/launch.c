@@ -174,3 +174,14 @@ HT_EXPORT int cudaGetSymbolAddress(void **address, const void *symbol) { *addres
 HT_EXPORT int cudaLibraryLoadData(void **library, const void *code) { *library = (void *)code; return CUDA_OK; }
 HT_EXPORT int cudaLibraryUnload(void *library) { (void)library; return CUDA_OK; }
 HT_EXPORT int cudaLibraryGetKernel(void **kernel, void *library, const char *name) { (void)library; *kernel = (void *)name; return CUDA_OK; }
+
+/* ---- a graph is launched like a kernel: captured, it is a node of another graph */
+
+int ht_graph_launch(void *exec, void *stream) {
+    if (!ht_graph_can_run(exec))
+        return CUDA_INVALID_VALUE;
+    if (!ht_stream_work(stream, 4))
+        ht_graph_run(exec);
+    return CUDA_OK;
+}
+HT_EXPORT int cudaGraphLaunch(void *exec, void *stream) { HT_NEED_CONTEXT(); return ht_fail(ht_graph_launch(exec, stream)); }

@@ -237,17 +237,9 @@ HT_EXPORT const char *ncclGetErrorString(int status) {
     return status >= 0 && status < (int)(sizeof texts / sizeof *texts) ? texts[status] : "unknown result code";
 }
 
-static __thread char trouble[400];
-
-void ht_nccl_trouble(const char *path, int error) {
-    const char *hint = error == ENOSPC ? ". Shared memory is full: give it more room (docker run --shm-size)" : "";
-    snprintf(trouble, sizeof trouble, "hightide: %s: %s%s", path, strerror(error), hint);
-    ht_say("nccl: %s", trouble);
-}
-
 HT_EXPORT const char *ncclGetLastError(void *handle) {
     struct comm *comm = ours(handle);
-    return comm && comm->error == NCCL_REMOTE_ERROR ? "a rank of this communicator has ended" : trouble;
+    return comm && comm->error == NCCL_REMOTE_ERROR ? "a rank of this communicator has ended" : ht_wire_trouble();
 }
 
 HT_EXPORT int ncclCommMemStats(void *handle, int which, uint64_t *value) {

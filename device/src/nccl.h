@@ -32,8 +32,6 @@ struct comm {
 };
 static inline struct comm *ht_nccl_comm(void *handle) { return ht_is(handle, NCCL_COMM_MAGIC) ? handle : NULL; }
 int ht_nccl_charge(struct comm *comm, uint64_t bytes);
-/* What ncclGetLastError tells the calling thread: an errno at a file of shared memory. */
-void ht_nccl_trouble(const char *path, int error);
 
 /* ---- nccl_group.c: gathers `n` bytes of every rank, host to host; for splitting. A played rank's own only. */
 int ht_nccl_meet(struct comm *comm, const void *mine, void *all, size_t n);
@@ -44,6 +42,7 @@ int ht_nccl_drop_op(int op);
 /* ---- nccl_wire.c. Ranks number 0..n-1; all calls of one collective carry the same number `round`,
  * which counts from 0. Nothing waits at opening. */
 struct wire *ht_wire_open(const uint64_t name[2], int n, int rank);
+const char *ht_wire_trouble(void); /* what went wrong at the file of shared memory, for the calling thread */
 void ht_wire_leave(struct wire *wire); /* nobody waits for this rank any more; the mapping stays */
 void ht_wire_close(struct wire *wire); /* leaves, if it has not */
 /* Puts up this rank's part of a round; known 0: the bytes are not known. WIRE_FULL: no room for them. */

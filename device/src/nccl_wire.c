@@ -162,6 +162,16 @@ static void *map_file(struct wire *wire) {
     return NULL;
 }
 
+static __thread char trouble[640];
+
+static void tell(const char *path, int error) {
+    const char *hint = error == ENOSPC ? ". Shared memory is full: give it more room (docker run --shm-size)" : "";
+    snprintf(trouble, sizeof trouble, "hightide: %s: %s%s", path, strerror(error), hint);
+    ht_say("nccl: %s", trouble);
+}
+
+const char *ht_wire_trouble(void) { return trouble; }
+
 struct wire *ht_wire_open(const uint64_t name[2], int n, int rank) {
     const char *folder = ht_shared_folder();
     struct wire *wire = n > 0 && n <= RANKS && rank >= 0 && rank < n ? ht_new(sizeof *wire) : NULL;
@@ -180,7 +190,7 @@ struct wire *ht_wire_open(const uint64_t name[2], int n, int rank) {
     wire->file = length < sizeof wire->path ? open_shared(wire->path) : -1;
     void *map = map_file(wire);
     if (!map) {
-        ht_nccl_trouble(wire->path, errno);
+        tell(wire->path, errno);
         if (wire->file >= 0)
             close(wire->file);
         ht_drop(wire, sizeof *wire);
@@ -220,7 +230,7 @@ void ht_wire_close(struct wire *wire) {
 }
 
 static int no_room(const struct wire *wire) {
-    ht_nccl_trouble(wire->path, ENOSPC);
+    tell(wire->path, ENOSPC);
     return WIRE_FULL;
 }
 

@@ -138,6 +138,17 @@ static struct part *find(struct pool *pool, uint64_t size) {
     return fresh ? take(fresh->first, size) : NULL;
 }
 
+/* At a synchronisation goes what the release threshold lets go. */
+static void trim_all(int ordinal) {
+    pthread_mutex_lock(&ht_pools_lock);
+    if (defaults[ordinal % HT_GPU_DEVICES].chunks)
+        trim(default_of(ordinal), default_of(ordinal)->threshold);
+    for (struct pool *pool = made; pool; pool = pool->next)
+        if (pool->device == ordinal)
+            trim(pool, pool->threshold);
+    pthread_mutex_unlock(&ht_pools_lock);
+}
+
 static int allocate(uint64_t *at, uint64_t bytes, struct pool *pool) {
     *at = 0;
     if (!pool)
@@ -146,6 +157,7 @@ static int allocate(uint64_t *at, uint64_t bytes, struct pool *pool) {
         return CUDA_OK;
     if (!ht_context(pool->device))
         return CUDA_OUT_OF_MEMORY;
+    ht_stream_at_sync(trim_all);
     pthread_mutex_lock(&ht_pools_lock);
     struct part *part = find(pool, ht_round(bytes, 512));
     if (part && ht_range_add(part->at, part->size, pool->device, HT_PLACE_POOL, part)) {
@@ -190,16 +202,6 @@ int ht_pool_free(uint64_t address) {
         }
     pthread_mutex_unlock(&ht_pools_lock);
     return 1;
-}
-
-void ht_pool_trim_all(int ordinal) {
-    pthread_mutex_lock(&ht_pools_lock);
-    if (defaults[ordinal % HT_GPU_DEVICES].chunks)
-        trim(default_of(ordinal), default_of(ordinal)->threshold);
-    for (struct pool *pool = made; pool; pool = pool->next)
-        if (pool->device == ordinal)
-            trim(pool, pool->threshold);
-    pthread_mutex_unlock(&ht_pools_lock);
 }
 
 static struct pool *current_of(int ordinal) {

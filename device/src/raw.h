@@ -19,6 +19,7 @@ void ht_table_in_child(void);
 
 /* ---- spec.c */
 /* Fills header->device_count and the devices from the text; 0 and a line on stderr: it says nothing usable. */
+uint64_t ht_spec_number(const char *text, const char *key, uint64_t absent); /* of the first kind of device */
 int ht_spec_read(const char *text, struct ht_gpu_header *header, struct ht_gpu *gpus);
 
 /* ---- table.c */
@@ -62,7 +63,6 @@ int ht_host_free(uint64_t address);
 
 /* ---- pool.c: cudaMallocAsync */
 int ht_pool_free(uint64_t address);
-void ht_pool_trim_all(int ordinal); /* at a synchronisation: what the release threshold lets go */
 
 /* ---- python.c: where the calling thread's script is; line 0: not known */
 struct ht_line { int32_t line; char file[160]; char function[72]; };

@@ -60,6 +60,7 @@ int ht_capture_end(void *stream, void **graph);
 int ht_capture_info(void *stream, int *status, uint64_t *id, void **graph, const void ***deps, size_t *n);
 /* Work given to a stream: if it is being captured a node is added to its graph, and 1 is given. */
 int ht_stream_work(void *stream, int node_type);
+void ht_stream_at_sync(void (*call)(int ordinal)); /* what a synchronisation of a device calls */
 typedef void (*ht_host_call)(void *);
 int ht_stream_call(void *stream, ht_host_call call, void *data);
 
@@ -73,7 +74,9 @@ void *ht_graph_new(void);
 int ht_graph_delete(void *graph);
 int ht_graph_nodes(void *graph, void **nodes, size_t *n);
 int ht_graph_instantiate(void **exec, void *graph, unsigned long long flags);
-int ht_graph_launch(void *exec, void *stream);
+int ht_graph_can_run(const void *exec); /* whether it is one */
+void ht_graph_run(const void *exec);    /* the host's calls in it; there is nothing else to do */
+int ht_graph_launch(void *exec, void *stream); /* launch.c */
 int ht_graph_exec_delete(void *exec);
 void *ht_graph_add(void *graph, int node_type, ht_host_call call, void *data); /* call NULL: nothing for the host */
 #endif

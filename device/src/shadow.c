@@ -311,20 +311,6 @@ void ht_copied(uint64_t to, uint64_t from, size_t n) {
     unlock();
 }
 
-static int unreachable(const void *address) { return ht_on_device(address); }
-
-void ht_copy(void *to, const void *from, size_t n) {
-    int to_device = unreachable(to), from_device = unreachable(from);
-    if (to_device && from_device)
-        ht_copied((uint64_t)to, (uint64_t)from, n);
-    else if (to_device)
-        ht_host_wrote((uint64_t)to, from, n);
-    else if (from_device)
-        ht_host_reads((uint64_t)from, to, n);
-    else
-        memmove(to, from, n);
-}
-
 /* ---- kernels */
 
 typedef uint64_t __attribute__((may_alias, aligned(1))) any_word;

@@ -24,7 +24,7 @@ static long find(const char *text, const char *key, const char **value) {
     return -1;
 }
 
-static uint64_t number(const char *text, const char *key, uint64_t absent) {
+uint64_t ht_spec_number(const char *text, const char *key, uint64_t absent) {
     const char *value;
     if (find(text, key, &value) <= 0)
         return absent;
@@ -44,11 +44,6 @@ static void copy_text(char *into, size_t room, const char *text, const char *key
         n = (long)room - 1;
     memcpy(into, value, (size_t)n);
     into[n] = 0;
-}
-
-uint64_t ht_figure(int ordinal, const char *key, uint64_t absent) {
-    const struct ht_gpu *gpu = ht_device(ordinal);
-    return gpu ? number(gpu->spec, key, absent) : absent;
 }
 
 /* What the CUDA programming guide's table of technical specifications gives for a compute capability. */
@@ -83,24 +78,24 @@ static void fill(struct ht_gpu *gpu, const char *text) {
     copy_text(gpu->name, sizeof gpu->name, text, "name", "Imaginary GPU");
     copy_text(gpu->slug, sizeof gpu->slug, text, "slug", "");
     copy_text(gpu->driver_name, sizeof gpu->driver_name, text, "driver_name", "595.58.03");
-    gpu->total = number(text, "memory", 24ull << 30);
-    gpu->reserved = number(text, "reserved", 0);
-    gpu->context = number(text, "context", 0);
+    gpu->total = ht_spec_number(text, "memory", 24ull << 30);
+    gpu->reserved = ht_spec_number(text, "reserved", 0);
+    gpu->context = ht_spec_number(text, "context", 0);
     capability(gpu, text);
     struct limits limits = limits_of(gpu->cc_major * 10 + gpu->cc_minor);
-    gpu->sm_count = (uint32_t)number(text, "sms", 80);
-    gpu->threads_per_sm = (uint32_t)number(text, "threads_per_sm", limits.threads);
-    gpu->blocks_per_sm = (uint32_t)number(text, "blocks_per_sm", limits.blocks);
-    gpu->shared_per_block = (uint32_t)number(text, "shared_per_block", 48u << 10);
-    gpu->shared_optin = (uint32_t)number(text, "shared_optin", limits.optin << 10);
-    gpu->shared_per_sm = (uint32_t)number(text, "shared_per_sm", limits.shared_sm << 10);
-    gpu->l2_bytes = (uint32_t)number(text, "l2", 6u << 20);
-    gpu->clock_khz = (uint32_t)number(text, "clock_khz", 1500000);
-    gpu->memory_khz = (uint32_t)number(text, "memory_khz", 6000000);
-    gpu->bus_bits = (uint32_t)number(text, "bus_bits", 384);
-    gpu->driver = (uint32_t)number(text, "driver", 13020);
-    gpu->ecc = (uint32_t)number(text, "ecc", 0);
-    gpu->pci_device = (uint32_t)number(text, "pci_device", 0x10de);
+    gpu->sm_count = (uint32_t)ht_spec_number(text, "sms", 80);
+    gpu->threads_per_sm = (uint32_t)ht_spec_number(text, "threads_per_sm", limits.threads);
+    gpu->blocks_per_sm = (uint32_t)ht_spec_number(text, "blocks_per_sm", limits.blocks);
+    gpu->shared_per_block = (uint32_t)ht_spec_number(text, "shared_per_block", 48u << 10);
+    gpu->shared_optin = (uint32_t)ht_spec_number(text, "shared_optin", limits.optin << 10);
+    gpu->shared_per_sm = (uint32_t)ht_spec_number(text, "shared_per_sm", limits.shared_sm << 10);
+    gpu->l2_bytes = (uint32_t)ht_spec_number(text, "l2", 6u << 20);
+    gpu->clock_khz = (uint32_t)ht_spec_number(text, "clock_khz", 1500000);
+    gpu->memory_khz = (uint32_t)ht_spec_number(text, "memory_khz", 6000000);
+    gpu->bus_bits = (uint32_t)ht_spec_number(text, "bus_bits", 384);
+    gpu->driver = (uint32_t)ht_spec_number(text, "driver", 13020);
+    gpu->ecc = (uint32_t)ht_spec_number(text, "ecc", 0);
+    gpu->pci_device = (uint32_t)ht_spec_number(text, "pci_device", 0x10de);
     size_t n = strcspn(text, "|");
     if (n >= sizeof gpu->spec)
         n = sizeof gpu->spec - 1;
@@ -118,7 +113,7 @@ static void place(struct ht_gpu *gpu, uint32_t index) {
 int ht_spec_read(const char *text, struct ht_gpu_header *header, struct ht_gpu *gpus) {
     uint32_t made = 0;
     for (const char *at = text; *at; at += *at == '|') {
-        uint64_t count = number(at, "count", 1);
+        uint64_t count = ht_spec_number(at, "count", 1);
         for (uint64_t i = 0; i < count && made < HT_GPU_DEVICES; i++, made++) {
             fill(&gpus[made], at);
             place(&gpus[made], made);

@@ -128,6 +128,15 @@ static void host_waits(void) {
         __atomic_store_n(&waited, __atomic_load_n(&recorded, __ATOMIC_ACQUIRE), __ATOMIC_RELEASE);
 }
 
+static void (*at_sync)(int ordinal);
+void ht_stream_at_sync(void (*call)(int ordinal)) { __atomic_store_n(&at_sync, call, __ATOMIC_RELEASE); }
+
+static void synchronised(int ordinal) {
+    void (*call)(int) = __atomic_load_n(&at_sync, __ATOMIC_ACQUIRE);
+    if (call)
+        call(ordinal);
+}
+
 /* Waiting for a stream that is being captured is an error, and ends the capture's usefulness. */
 int ht_stream_sync(void *stream) {
     if (bad_stream(stream))
@@ -136,7 +145,7 @@ int ht_stream_sync(void *stream) {
     if (capture)
         return invalidate(capture);
     host_waits();
-    ht_pool_trim_all(ht_stream_device(stream));
+    synchronised(ht_stream_device(stream));
     return CUDA_OK;
 }
 int ht_stream_query(void *stream) {
@@ -164,7 +173,7 @@ int ht_device_sync(void) {
     if (!ht_capture_allows())
         return CUDA_CAPTURE_UNSUPPORTED;
     host_waits();
-    ht_pool_trim_all(ht_device_current());
+    synchronised(ht_device_current());
     return CUDA_OK;
 }
 

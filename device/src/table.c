@@ -248,6 +248,11 @@ const struct ht_gpu *ht_device(int ordinal) {
     return index < 0 ? NULL : &table.gpus[index];
 }
 
+uint64_t ht_figure(int ordinal, const char *key, uint64_t absent) {
+    const struct ht_gpu *gpu = ht_device(ordinal);
+    return gpu ? ht_spec_number(gpu->spec, key, absent) : absent;
+}
+
 /* ---- charging */
 
 static void note_oom(struct ht_gpu_process *slot, int index, enum ht_gpu_kind kind, uint64_t bytes, const struct ht_line *line) {

@@ -297,7 +297,7 @@ __attribute__((constructor)) static void start(int argc, char **argv, char **env
     int late = ht_variable(environment, "HIGHTIDE_HEAP_LATE") != NULL;
     if (late)
         ht_real_late();
-    ht_process_start(environment);
+    ht_process_start(environment, (struct ht_opening){ht_sample_reset, ht_sample_flags});
     if (ht_process_off())
         return;
     if (late) {

@@ -11,7 +11,6 @@
 #include "maps.h"
 #include "python.h"
 #include "rate.h"
-#include "sample.h"
 #include "../../common/sys.h"
 #include "table.h"
 
@@ -30,6 +29,7 @@ static struct state {
 } *state;
 enum { NOT_YET, ON, NEVER };
 static int started; /* NOT_YET until the constructor has run */
+static struct ht_opening at_opening;
 static int torn;
 static uint32_t writers; /* threads that write at this moment */
 
@@ -92,7 +92,10 @@ static int configure(char **environment) {
     return ON;
 }
 
-void ht_process_start(char **environment) { __atomic_store_n(&started, configure(environment), __ATOMIC_RELEASE); }
+void ht_process_start(char **environment, struct ht_opening calls) {
+    at_opening = calls;
+    __atomic_store_n(&started, configure(environment), __ATOMIC_RELEASE);
+}
 
 int ht_process_started(void) { return __atomic_load_n(&started, __ATOMIC_ACQUIRE) != NOT_YET; }
 
@@ -110,7 +113,7 @@ static int open_channel(void) {
     ht_late_reset();
     ht_code_reset();
     ht_python_reset();
-    ht_sample_reset();
+    at_opening.reset();
     return 1;
 }
 
@@ -126,7 +129,7 @@ static int open_once(uint32_t pid) {
     int open = open_channel() && ht_channel_open(&fresh, ht_config.folder, ht_config.ring, inherited) == 0;
     if (open) {
         ht_channel = fresh;
-        ht_sample_flags();
+        at_opening.opened();
     } else if (inherited) { /* never the parent's again */
         sys_mmap(inherited, HT_HEADER_BYTES + ht_config.ring, PROT_READ | PROT_WRITE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);

@@ -9,6 +9,8 @@
 #define HT_PROCESS_H
 #include "channel.h"
 
+#define HT_DEFAULT_MEAN (512u << 10)
+
 struct ht_config {
     char folder[400];
     uint64_t mean;  /* bytes; HIGHTIDE_HEAP_MEAN, default 512 KiB */
@@ -21,8 +23,14 @@ extern struct ht_channel ht_channel;
 
 enum ht_process { HT_PROCESS_IDLE = 0, HT_PROCESS_OPENING, HT_PROCESS_OPEN, HT_PROCESS_OFF };
 
+/* What is called as a channel opens: before, when all begins anew, and once it is there. */
+struct ht_opening {
+    void (*reset)(void);
+    void (*opened)(void);
+};
+
 /* Reads the environment; called once, before main. */
-void ht_process_start(char **environment);
+void ht_process_start(char **environment, struct ht_opening calls);
 
 /* The value of a variable; NULL: it is not set. */
 const char *ht_variable(char **environment, const char *name);

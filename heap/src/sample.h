@@ -13,7 +13,6 @@
 #include "table.h"
 
 #define HT_ALWAYS (4u << 20)
-#define HT_DEFAULT_MEAN (512u << 10)
 
 /* Of each thread; initial-exec, so one instruction away. */
 struct ht_thread {

@@ -94,7 +94,7 @@ int main(void) {
     char channels[64];
     snprintf(channels, sizeof channels, "HIGHTIDE_CHANNELS=%s", folder);
     char *environment[] = {channels, "HIGHTIDE_HEAP_MEAN=4096", "HIGHTIDE_HEAP_ADAPT=0", "HIGHTIDE_HEAP_RING=262144", NULL};
-    ht_process_start(environment);
+    ht_process_start(environment, (struct ht_opening){ht_sample_reset, ht_sample_flags});
     CHECK(ht_process_ready(1), "a channel");
     pthread_t threads[THREADS];
     for (uintptr_t i = 0; i < THREADS; i++)
