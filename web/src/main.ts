@@ -10,7 +10,8 @@ import { embedded } from "./lib/embedded";
 import { inHash } from "./state/hash";
 import { complete, processName } from "./state/report";
 import { none, undoing } from "./state/selection";
-import { branch, store, type Page } from "./state/store";
+import type { Page } from "./state/page";
+import { branch, store } from "./state/store";
 import { chosenBar, type Units } from "./views/chosen";
 import {
   alongOf,

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { gzipSync } from "node:zlib";
+import { gunzipSync, gzipSync } from "node:zlib";
 import { launch, screenshots, shot, shown } from "./kit.mjs";
 import { matrices } from "./matrix.mjs";
 import {
@@ -23,7 +23,7 @@ const folder = screenshots("e2e");
 const pages = Object.fromEntries(
   ["report", "matrix"].map((kind) => [
     kind,
-    readFileSync(new URL(`../dist/${kind}.html`, import.meta.url), "utf8"),
+    gunzipSync(readFileSync(new URL(`../dist/${kind}.html.gz`, import.meta.url))).toString(),
   ]),
 );
 

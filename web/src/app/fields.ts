@@ -94,6 +94,44 @@ export function wrong(fields: Field[], values: Values): string {
     : `${f.label}: a whole number from ${f.least} on.`;
 }
 
+type Input = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement;
+
+/** What a field is entered in, with what it has at first. */
+function inputOf(f: Field, common: Record<string, string>, given: string): Input {
+  if (f.kind === "choice") {
+    const input = h(
+      "select",
+      common,
+      ...(f.choices ?? []).map(([value, title]) => h("option", { value }, title)),
+    );
+    input.value = given || f.choices?.[0]?.[0] || "";
+    return input;
+  }
+  if (f.kind === "line") {
+    const input = h("textarea", {
+      ...common,
+      rows: "2",
+      spellcheck: "false",
+      autocapitalize: "off",
+      placeholder: f.example ?? "",
+    });
+    input.value = given;
+    return input;
+  }
+  const input = h("input", {
+    ...common,
+    type: f.kind === "check" ? "checkbox" : f.kind === "number" ? "number" : "text",
+    spellcheck: "false",
+    placeholder: f.example ?? "",
+    ...(f.kind === "number"
+      ? { min: String(f.least ?? 0), step: f.least === undefined ? "any" : "1" }
+      : {}),
+  });
+  if (f.kind === "check") input.checked = given === "1";
+  else input.value = given;
+  return input;
+}
+
 /** The form. told is called now and at every change. */
 export function form(
   id: string,
@@ -101,41 +139,12 @@ export function form(
   first: Values,
   told: (values: Values) => void,
 ): { element: HTMLElement; values(): Values; set(name: string, value: string): void } {
-  const inputs = new Map<string, HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement>();
+  const inputs = new Map<string, Input>();
   const one = (f: Field): HTMLElement => {
     const about = `${id}-${f.name}-hint`,
       given = first[f.name] ?? "";
     const common = { id: `${id}-${f.name}`, name: f.name, "aria-describedby": about };
-    let input: HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement;
-    if (f.kind === "choice") {
-      input = h(
-        "select",
-        common,
-        ...(f.choices ?? []).map(([value, title]) => h("option", { value }, title)),
-      );
-      input.value = given || f.choices?.[0]?.[0] || "";
-    } else if (f.kind === "line") {
-      input = h("textarea", {
-        ...common,
-        rows: "2",
-        spellcheck: "false",
-        autocapitalize: "off",
-        placeholder: f.example ?? "",
-      });
-      input.value = given;
-    } else {
-      input = h("input", {
-        ...common,
-        type: f.kind === "check" ? "checkbox" : f.kind === "number" ? "number" : "text",
-        spellcheck: "false",
-        placeholder: f.example ?? "",
-        ...(f.kind === "number"
-          ? { min: String(f.least ?? 0), step: f.least === undefined ? "any" : "1" }
-          : {}),
-      });
-      if (f.kind === "check") (input as HTMLInputElement).checked = given === "1";
-      else input.value = given;
-    }
+    const input = inputOf(f, common, given);
     inputs.set(f.name, input);
     input.addEventListener(f.kind === "choice" || f.kind === "check" ? "change" : "input", () =>
       told(values()),

@@ -11,7 +11,8 @@ import {
   write,
   type Selection,
 } from "../state/selection";
-import { store, type Page, type Store } from "../state/store";
+import type { Page } from "../state/page";
+import { store, type Store } from "../state/store";
 import { newEntry } from "./scrolled";
 
 export interface State extends Page {

@@ -43,41 +43,7 @@ export function overview(
     const box = element.getBoundingClientRect();
     return Math.min(Math.max((clientX - box.left) / Math.max(box.width, 1), 0), 1) * end();
   };
-  element.addEventListener("pointerdown", (e) => {
-    if (e.button !== 0) return;
-    e.preventDefault();
-    element.setPointerCapture(e.pointerId);
-    const begun = placeAt(e.clientX),
-      [a, b] = shown,
-      near = (6 / Math.max(element.clientWidth, 1)) * end(),
-      whole = a <= 0 && b >= end();
-    const part =
-      Math.abs(begun - a) < near && !whole
-        ? "from"
-        : Math.abs(begun - b) < near && !whole
-          ? "to"
-          : begun > a && begun < b && !whole
-            ? "middle"
-            : "new";
-    let moved = false;
-    const drag = (m: PointerEvent) => {
-      const now = placeAt(m.clientX);
-      if (Math.abs(m.clientX - e.clientX) < 3 && !moved) return;
-      moved = true;
-      if (part === "from") move([Math.min(now, b), Math.max(now, b)]);
-      else if (part === "to") move([Math.min(a, now), Math.max(a, now)]);
-      else if (part === "middle") move([a + now - begun, b + now - begun]);
-      else move([Math.min(begun, now), Math.max(begun, now)]);
-    };
-    const up = () => {
-      element.removeEventListener("pointermove", drag);
-      // a click brings what is shown there
-      if (!moved && part === "new" && !whole) move([begun - (b - a) / 2, begun + (b - a) / 2]);
-    };
-    element.addEventListener("pointermove", drag);
-    element.addEventListener("pointerup", up, { once: true });
-    element.addEventListener("pointercancel", up, { once: true });
-  });
+  dragged(element, end, placeAt, () => shown, move);
   element.addEventListener("dblclick", () => move([0, end()]));
   brush.addEventListener("keydown", (e) => {
     const by =
@@ -117,4 +83,49 @@ export function overview(
       }
     },
   };
+}
+
+/** A hand on the element: it moves an edge, the middle, or draws a new stretch. */
+function dragged(
+  element: HTMLElement,
+  end: () => number,
+  placeAt: (clientX: number) => number,
+  shown: () => Span,
+  move: (to: [number, number]) => void,
+): void {
+  element.addEventListener("pointerdown", (e) => {
+    if (e.button !== 0) return;
+    e.preventDefault();
+    element.setPointerCapture(e.pointerId);
+    const begun = placeAt(e.clientX),
+      [a, b] = shown(),
+      near = (6 / Math.max(element.clientWidth, 1)) * end(),
+      whole = a <= 0 && b >= end();
+    const part =
+      Math.abs(begun - a) < near && !whole
+        ? "from"
+        : Math.abs(begun - b) < near && !whole
+          ? "to"
+          : begun > a && begun < b && !whole
+            ? "middle"
+            : "new";
+    let moved = false;
+    const drag = (m: PointerEvent) => {
+      const now = placeAt(m.clientX);
+      if (Math.abs(m.clientX - e.clientX) < 3 && !moved) return;
+      moved = true;
+      if (part === "from") move([Math.min(now, b), Math.max(now, b)]);
+      else if (part === "to") move([Math.min(a, now), Math.max(a, now)]);
+      else if (part === "middle") move([a + now - begun, b + now - begun]);
+      else move([Math.min(begun, now), Math.max(begun, now)]);
+    };
+    const up = () => {
+      element.removeEventListener("pointermove", drag);
+      // a click brings what is shown there
+      if (!moved && part === "new" && !whole) move([begun - (b - a) / 2, begun + (b - a) / 2]);
+    };
+    element.addEventListener("pointermove", drag);
+    element.addEventListener("pointerup", up, { once: true });
+    element.addEventListener("pointercancel", up, { once: true });
+  });
 }

@@ -2,16 +2,10 @@
 // panel's section; a new panel adds its text here or in lessons/, and its section gets the button
 // for it.
 
+import type { Lesson } from "./lessons/lesson";
 import { matrixLessons } from "./lessons/matrix";
 import { pageLessons } from "./lessons/pages";
 import { tableLessons } from "./lessons/tables";
-
-export interface Lesson {
-  is: string;
-  good: string;
-  bad: string;
-  terms?: Record<string, string>;
-}
 
 const rss =
   "Resident set size: the pages of a process that are in memory now. " +

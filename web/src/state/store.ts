@@ -1,13 +1,5 @@
 // What the reader chose: one value, changed in one place, that views follow.
 
-import type { Selection } from "./selection";
-
-export interface Page extends Selection {
-  dark: boolean;
-  cursor: number | null; // ns since the run began: where the pointer is
-  shown: Readonly<Record<string, boolean>>; // curves that were switched on or off by hand, by key
-}
-
 export interface Store<T> {
   get(): T;
   set(change: Partial<T>): void;
@@ -69,5 +61,3 @@ export function branch<T>(of: Store<T>): Branch<T> {
     },
   };
 }
-
-export type PageStore = Store<Page>;

@@ -3,7 +3,8 @@
 import { elsewhere } from "../draw/paint";
 import type { Stay } from "../lib/phases";
 import { toggle } from "../state/selection";
-import type { Page, Store } from "../state/store";
+import type { Page } from "../state/page";
+import type { Store } from "../state/store";
 import type { Layout } from "./layout";
 import { following, panned, shownAs, zoomed, type Look, type Span } from "./look";
 import type { Source } from "./source";

@@ -142,31 +142,34 @@ export function rangePanel(
           .map((m) => m.text || m.kind)
           .join("; ")}${events.length > 5 ? " …" : ""}`,
       ),
-    h(
-      "div",
-      {
-        class: "scroll",
-        tabindex: "0",
-        role: "region",
-        "aria-label": "Figures of the chosen stretch",
-      },
-      h(
-        "table",
-        {},
-        h(
-          "thead",
-          {},
-          h(
-            "tr",
-            {},
-            h("th", { scope: "col" }, "Curve"),
-            ...["Lowest", "Mean", "Highest", "Change"].map((t) =>
-              h("th", { scope: "col", class: "number" }, t),
-            ),
-          ),
-        ),
-        h("tbody", {}, ...rows(source, tracks, range)),
-      ),
-    ),
+    figureTable(rows(source, tracks, range)),
   );
 }
+
+const figureTable = (rows: HTMLElement[]): HTMLElement =>
+  h(
+    "div",
+    {
+      class: "scroll",
+      tabindex: "0",
+      role: "region",
+      "aria-label": "Figures of the chosen stretch",
+    },
+    h(
+      "table",
+      {},
+      h(
+        "thead",
+        {},
+        h(
+          "tr",
+          {},
+          h("th", { scope: "col" }, "Curve"),
+          ...["Lowest", "Mean", "Highest", "Change"].map((t) =>
+            h("th", { scope: "col", class: "number" }, t),
+          ),
+        ),
+      ),
+      h("tbody", {}, ...rows),
+    ),
+  );

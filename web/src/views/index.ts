@@ -1,5 +1,5 @@
 import type { Report } from "../api";
-import type { PageStore } from "../state/store";
+import type { PageStore } from "../state/page";
 import { capacity } from "./capacity";
 import { cards } from "./cards";
 import { change } from "./change";

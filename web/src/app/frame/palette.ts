@@ -24,33 +24,13 @@ let seen: Run[] = [];
 export function palette(commands: Command[], open: (run: Run) => void): void {
   if (document.querySelector("dialog.palette")) return;
   const list = h("ul", { role: "listbox", id: "palette-list", "aria-label": "Commands" });
-  const field = h("input", {
-    type: "text",
-    role: "combobox",
-    "aria-expanded": "true",
-    "aria-controls": "palette-list",
-    "aria-autocomplete": "list",
-    "aria-label": "Find a page, a run, a panel or an action",
-    placeholder: "Find a page, run, panel or action",
-    autocomplete: "off",
-    spellcheck: "false",
-  });
+  const field = fieldOfLetters();
   const dialog = h(
     "dialog",
     { class: "palette", "aria-label": "Command palette" },
     field,
     list,
-    h(
-      "p",
-      { class: "palette-foot" },
-      keyCap("ArrowUp"),
-      keyCap("ArrowDown"),
-      " choose ",
-      keyCap("Enter"),
-      " do it ",
-      keyCap("Esc"),
-      " close",
-    ),
+    foot(),
   );
   let found: Command[] = [],
     at = 0;
@@ -77,13 +57,7 @@ export function palette(commands: Command[], open: (run: Run) => void): void {
     at = Math.min(at, Math.max(0, found.length - 1));
     list.replaceChildren(...hits.map(({ item, at: letters }, i) => row(item, letters, i)));
     if (found.length === 0) {
-      list.append(
-        h(
-          "li",
-          { class: "none", role: "option", "aria-disabled": "true", "aria-selected": "false" },
-          "Nothing matches these letters.",
-        ),
-      );
+      list.append(nothing());
       field.removeAttribute("aria-activedescendant");
     }
     mark();
@@ -93,16 +67,15 @@ export function palette(commands: Command[], open: (run: Run) => void): void {
     dialog.close();
     command?.run();
   };
-  list.addEventListener("click", (e) => {
-    const i = [...list.children].findIndex((row) => row.contains(e.target as Node));
-    if (i >= 0 && i < found.length) pick(i);
-  });
-  list.addEventListener("pointermove", (e) => {
-    const i = [...list.children].findIndex((row) => row.contains(e.target as Node));
-    if (i >= 0 && i < found.length && i !== at) {
+  pointed(list, {
+    over: (i) => {
+      if (i >= found.length || i === at) return;
       at = i;
       mark();
-    }
+    },
+    pick: (i) => {
+      if (i < found.length) pick(i);
+    },
   });
   field.addEventListener("input", () => {
     at = 0;
@@ -127,17 +100,68 @@ export function palette(commands: Command[], open: (run: Run) => void): void {
   fill();
   opened(dialog);
   field.focus();
+  askRuns(dialog, fill);
+}
+
+const nothing = (): HTMLElement =>
+  h(
+    "li",
+    { class: "none", role: "option", "aria-disabled": "true", "aria-selected": "false" },
+    "Nothing matches these letters.",
+  );
+
+/** Asks for the runs as they are now. */
+function askRuns(dialog: HTMLDialogElement, then: () => void): void {
   const asking = new AbortController();
   dialog.addEventListener("close", () => asking.abort());
   void runs("", asking.signal).then(
     (answer) => {
       seen = answer.runs;
-      if (dialog.open) fill();
+      if (dialog.open) then();
     },
     () => {
       /* the banner tells */
     },
   );
+}
+
+const fieldOfLetters = (): HTMLInputElement =>
+  h("input", {
+    type: "text",
+    role: "combobox",
+    "aria-expanded": "true",
+    "aria-controls": "palette-list",
+    "aria-autocomplete": "list",
+    "aria-label": "Find a page, a run, a panel or an action",
+    placeholder: "Find a page, run, panel or action",
+    autocomplete: "off",
+    spellcheck: "false",
+  });
+
+const foot = (): HTMLElement =>
+  h(
+    "p",
+    { class: "palette-foot" },
+    keyCap("ArrowUp"),
+    keyCap("ArrowDown"),
+    " choose ",
+    keyCap("Enter"),
+    " do it ",
+    keyCap("Esc"),
+    " close",
+  );
+
+/** Tells the number of the row that the pointer is over, and of the one that is clicked. */
+function pointed(list: HTMLElement, on: { over(i: number): void; pick(i: number): void }): void {
+  const rowAt = (e: Event) => [...list.children].findIndex((row) => row.contains(e.target as Node));
+  list.addEventListener("click", (e) => {
+    const i = rowAt(e);
+    if (i >= 0) on.pick(i);
+  });
+  list.addEventListener("pointermove", (e) => {
+    const i = rowAt(e);
+    if (i >= 0) on.over(i);
+  });
 }
 
 function row({ title, kind, key, more }: Command, letters: number[], i: number): HTMLElement {

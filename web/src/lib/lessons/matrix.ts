@@ -1,6 +1,6 @@
 // The lessons of the page of a matrix.
 
-import type { Lesson } from "../learn";
+import type { Lesson } from "./lesson";
 
 const interval =
     "The 95 % confidence interval of a mean: " +

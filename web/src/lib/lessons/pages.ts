@@ -1,6 +1,6 @@
 // The lessons of the live pages: lists, forms, what if, differences.
 
-import type { Lesson } from "../learn";
+import type { Lesson } from "./lesson";
 
 const peak = "The most memory that was held at one moment.",
   headroom = "What is left of the device's memory at the peak.";

@@ -1,7 +1,7 @@
 // The lessons of tables, by "table-" and the table's name. Those of the usual recording stand in
 // learn.ts.
 
-import type { Lesson } from "../learn";
+import type { Lesson } from "./lesson";
 
 const stuck =
   "Cached pieces in a segment that also has a block in use: " +

@@ -1,7 +1,6 @@
 import {
   canvas,
   fitted,
-  fittedInside,
   grid,
   inks,
   legend,
@@ -14,11 +13,11 @@ import {
 import { theme } from "../../draw/theme";
 import { fromZero } from "../../lib/scales";
 import { quantity } from "../../lib/format";
-import { failuresOf, outcomes, type Cell, type Model } from "../model";
+import { type Cell, type Model } from "../model";
 import { inRow, present, split, spot, type Panel, type Spot } from "../panels";
 import { figureTitle, kept, type Page, type View } from "../state";
 import { axisChoices, caveats, picture, select, toggle, type Drawn, type Mark } from "./picture";
-import { failedMark, told } from "./marks";
+import { failedMark, failureKeys, titleOf, told } from "./marks";
 
 const reach = "; the line on it goes from the lowest to the highest cell";
 const scaleRoom = 66,
@@ -75,39 +74,17 @@ function draw(model: Model, view: View, width: number): Drawn | string {
   const found = panels.map((p) => barsOf(model, view, p, groups, colours, group, colourAxis));
   const top = (bars: Bar[]) => fromZero(0, Math.max(0, ...bars.map((b) => b.spot?.high ?? 0)))[1];
   const shared = top(found.flat());
-  const least = Math.max(
-    panels.length > 1 ? 215 : 130,
-    groups.length * (colours.length * 9 + 8),
-    ...(panels.length > 1 ? [] : [width - scaleRoom]),
-  );
-  const across = inRow(
-    parts,
-    (width - (view.free ? 0 : scaleRoom) + between) /
-      (least + between + (view.free ? scaleRoom : 0)),
-  );
-  const down = Math.ceil(panels.length / across),
-    tall = panels.length === 1 ? 300 : down > 2 ? 150 : 200;
-  const colour = theme(),
-    failures = failuresOf(cells);
+  const layout = layoutOf(parts, view.free, width, groups.length, colours.length),
+    { across, down, each, tall, own, room } = layout;
   const key = legend(
     [
       ...(colourAxis < 0
         ? []
         : colours.map((c) => ({ ink: all[c]!, text: model.shown(colourAxis, c) }))),
-      ...failures.map((o) => ({
-        ink: colour(outcomes[o].ink),
-        text: outcomes[o].title,
-        mark: outcomes[o].mark,
-      })),
+      ...failureKeys(cells),
     ],
     width,
   );
-  const room = view.free ? 0 : scaleRoom,
-    each = Math.max(
-      least,
-      (width - room - (across - 1) * between) / across - (view.free ? scaleRoom : 0),
-    );
-  const whole = room + across * (each + (view.free ? scaleRoom : 0)) + (across - 1) * between;
   const names = group < 0 ? [] : groups.map((g) => model.shown(group, g)),
     lines = names.map((n) => lined(n, each / groups.length));
   const turned = lines.some(
@@ -116,7 +93,7 @@ function draw(model: Model, view: View, width: number): Drawn | string {
   const below = group < 0 ? 8 : turned ? 66 : 14 + 14 * Math.max(...lines.map((l) => l.length)),
     row = titleRoom + tall + below;
   const svg = canvas(
-    Math.max(width, whole),
+    Math.max(width, layout.whole),
     key.height + down * row,
     `${figureTitle(model, view)}: bars of ${cells.length} cells`,
   );
@@ -125,8 +102,7 @@ function draw(model: Model, view: View, width: number): Drawn | string {
   panels.forEach((panel, i) => {
     const at = i % across,
       y = key.height + Math.floor(i / across) * row;
-    const left =
-      room + at * (each + between + (view.free ? scaleRoom : 0)) + (view.free ? scaleRoom : 0);
+    const left = room + at * (each + between + own) + own;
     const frame: Frame = {
       left,
       top: y + titleRoom,
@@ -135,21 +111,43 @@ function draw(model: Model, view: View, width: number): Drawn | string {
       top_value: view.free ? top(found[i]!) : shared,
       unit: model.about(view.figure).unit,
     };
-    if (panel.title)
-      svg.append(
-        fittedInside(panel.title, each, {
-          x: left,
-          y: y + 15,
-          "font-weight": 620,
-          fill: colour("text"),
-        }),
-      );
+    if (panel.title) svg.append(titleOf(panel.title, each, left, y + 15));
     svg.append(grid(frame, view.free || at === 0), labels(names, frame, turned));
     for (const bar of found[i]!)
       svg.append(drawBar(model, view, bar, frame, groups, colours, all, marks));
   });
   const note = caveats(model, view, cells, merged, reach);
   return { svg, marks, ...(note ? { note } : {}) };
+}
+
+/** How the panels lie: so many in a row, so wide and tall, with a scale each or one for all. */
+function layoutOf(
+  parts: ReturnType<typeof split>,
+  free: boolean,
+  width: number,
+  groups: number,
+  colours: number,
+) {
+  const { panels } = parts,
+    own = free ? scaleRoom : 0,
+    room = free ? 0 : scaleRoom;
+  const least = Math.max(
+    panels.length > 1 ? 215 : 130,
+    groups * (colours * 9 + 8),
+    ...(panels.length > 1 ? [] : [width - scaleRoom]),
+  );
+  const across = inRow(parts, (width - room + between) / (least + between + own)),
+    down = Math.ceil(panels.length / across),
+    each = Math.max(least, (width - room - (across - 1) * between) / across - own);
+  return {
+    across,
+    down,
+    each,
+    own,
+    room,
+    tall: panels.length === 1 ? 300 : down > 2 ? 150 : 200,
+    whole: room + across * (each + own) + (across - 1) * between,
+  };
 }
 
 function barsOf(
@@ -259,58 +257,38 @@ function drawBar(
       "data-edge": "",
     }),
   );
-  const spread = up(frame, Math.min(...bar.spot.each)) - up(frame, Math.max(...bar.spot.each));
-  if (width >= 16 && spread > 5 && bar.cells.length === 1) {
-    const { each } = bar.spot,
-      apart = Math.min(8, width / (each.length + 1));
-    each.forEach((v, i) =>
-      element.append(
-        s("circle", {
-          cx: middle + (i - (each.length - 1) / 2) * apart,
-          cy: up(frame, v),
-          r: 2,
-          fill: colour("text"),
-          "fill-opacity": 0.6,
-        }),
-      ),
-    );
-  }
+  if (width >= 16 && bar.cells.length === 1)
+    element.append(...repeats(bar.spot, frame, middle, width));
   if (high > low)
     element.append(
       whisker(middle, up(frame, low), up(frame, high), Math.min(5, width / 3), colour("text")),
     );
-  if (width >= 30) {
-    const text = quantity(value, frame.unit),
-      fits = wide(text, 11) + 4 <= (colours.length > 1 ? slot : step);
-    if (fits)
-      element.append(
-        s(
-          "text",
-          {
-            x: middle,
-            y: up(frame, high) - 6,
-            "text-anchor": "middle",
-            "font-size": 11,
-            fill: colour("text"),
-          },
-          text,
-        ),
-      );
-  }
+  if (
+    width >= 30 &&
+    wide(quantity(value, frame.unit), 11) + 4 <= (colours.length > 1 ? slot : step)
+  )
+    element.append(above(middle, up(frame, high) - 6, colour("text"), quantity(value, frame.unit)));
   if (bar.cells.some((c) => c.outcome !== "done"))
-    element.append(
-      s(
-        "text",
-        {
-          x: middle,
-          y: floor - 5,
-          "text-anchor": "middle",
-          "font-size": 11,
-          fill: colour("panel"),
-        },
-        "!",
-      ),
-    );
+    element.append(above(middle, floor - 5, colour("panel"), "!"));
   marks.set(element, told(model, view, bar.cells, bar.spot, middle, (y + floor) / 2));
   return element;
 }
+
+/** The single repeats, where they lie apart. */
+function repeats({ each }: Spot, frame: Frame, middle: number, width: number): SVGElement[] {
+  const spread = up(frame, Math.min(...each)) - up(frame, Math.max(...each)),
+    apart = Math.min(8, width / (each.length + 1));
+  if (spread <= 5) return [];
+  return each.map((v, i) =>
+    s("circle", {
+      cx: middle + (i - (each.length - 1) / 2) * apart,
+      cy: up(frame, v),
+      r: 2,
+      fill: theme()("text"),
+      "fill-opacity": 0.6,
+    }),
+  );
+}
+
+const above = (x: number, y: number, fill: string, text: string): SVGElement =>
+  s("text", { x, y, "text-anchor": "middle", "font-size": 11, fill }, text);

@@ -1,10 +1,10 @@
-import { canvas, fitted, fittedInside, mix, readable, s, wide } from "../../draw/svg";
+import { canvas, fitted, mix, readable, s, wide } from "../../draw/svg";
 import { theme } from "../../draw/theme";
 import { quantity } from "../../lib/format";
 import { outcomes, type Cell, type Model } from "../model";
 import { inRow, present, split, spot, type Panel } from "../panels";
 import { figureTitle, kept, type Page, type View } from "../state";
-import { failedMark, told } from "./marks";
+import { failedMark, titleOf, told } from "./marks";
 import { axisChoices, caveats, picture, select, type Drawn, type Mark } from "./picture";
 
 const mostPanels = 24,
@@ -75,25 +75,11 @@ function draw(model: Model, view: View, width: number): Drawn | string {
   panels.forEach((panel, i) => {
     const left = side + (i % across) * (each + between),
       top = keyRoom + Math.floor(i / across) * row;
-    if (panel.title)
-      svg.append(
-        fittedInside(panel.title, each, {
-          x: left,
-          y: top + 15,
-          "font-weight": 620,
-          fill: colour("text"),
-        }),
-      );
-    columns.forEach((c, n) =>
-      svg.append(
-        fitted(model.shown(columnAxis, c), field[0] - 2, {
-          x: left + (n + 0.5) * field[0],
-          y: top + titleRoom + 15,
-          "text-anchor": "middle",
-          fill: colour("muted"),
-        }),
-      ),
-    );
+    if (panel.title) svg.append(titleOf(panel.title, each, left, top + 15));
+    columns.forEach((c, n) => {
+      const name = model.shown(columnAxis, c);
+      svg.append(head(name, field[0] - 2, left + (n + 0.5) * field[0], top + titleRoom + 15));
+    });
     if (i % across === 0)
       names.forEach((name, n) =>
         svg.append(
@@ -115,26 +101,22 @@ function draw(model: Model, view: View, width: number): Drawn | string {
       const element = found
         ? full(quantity(found.value, unit), depth(found.value), x, y, w, tall)
         : failedMark(place.cells[0]!, x, y, w, tall);
-      if (found && failed)
-        element.append(
-          s(
-            "text",
-            {
-              x: x + w - 3,
-              y: y + 11,
-              "font-size": 10,
-              "text-anchor": "end",
-              fill: colour(outcomes[failed.outcome].ink),
-            },
-            outcomes[failed.outcome].mark,
-          ),
-        );
+      if (found && failed) element.append(corner(failed, x + w - 3, y + 11));
       svg.append(element);
       marks.set(element, told(model, view, place.cells, found, x + w / 2, y + tall / 2));
     }
   });
   const note = caveats(model, view, cells, merged);
   return { svg, marks, ...(note ? { note } : {}) };
+}
+
+const head = (name: string, width: number, x: number, y: number): SVGElement =>
+  fitted(name, width, { x, y, "text-anchor": "middle", fill: theme()("muted") });
+
+/** Says of a field with a figure that a cell in it failed. */
+function corner({ outcome }: Cell, x: number, y: number): SVGElement {
+  const { ink, mark } = outcomes[outcome];
+  return s("text", { x, y, "font-size": 10, "text-anchor": "end", fill: theme()(ink) }, mark);
 }
 
 interface Place {

@@ -1,10 +1,10 @@
 // What the marks of every chart have in common: how they are told, and the sign of a cell without a
 // figure.
 
-import { s, wide } from "../../draw/svg";
+import { fittedInside, s, wide } from "../../draw/svg";
 import { theme } from "../../draw/theme";
 import { count, quantity } from "../../lib/format";
-import { outcomes, type Cell, type Model } from "../model";
+import { failuresOf, outcomes, type Cell, type Model } from "../model";
 import type { Spot } from "../panels";
 import { figureTitle, type View } from "../state";
 import type { Mark } from "./picture";
@@ -111,3 +111,15 @@ export function failedMark(
       ),
   );
 }
+
+/** What each kind of failure among the cells is drawn as, for a legend. */
+export const failureKeys = (cells: Cell[]): { ink: string; text: string; mark: string }[] =>
+  failuresOf(cells).map((o) => ({
+    ink: theme()(outcomes[o].ink),
+    text: outcomes[o].title,
+    mark: outcomes[o].mark,
+  }));
+
+/** The title of a panel among several. */
+export const titleOf = (title: string, width: number, x: number, y: number): SVGElement =>
+  fittedInside(title, width, { x, y, "font-weight": 620, fill: theme()("text") });

@@ -70,37 +70,10 @@ export function picture(model: Model, page: Page, chart: Chart): HTMLElement {
     if (focused && at) again?.focus({ preventScroll: true });
     choose(drawn, view.cell);
   };
-  let waiting = false;
-  const soon = () => {
-    // several changes, one picture
-    if (waiting) return;
-    waiting = true;
-    requestAnimationFrame(() => {
-      waiting = false;
-      redraw();
-    });
-  };
-  const save = (kind: "SVG" | "PNG") => {
-    const button = h(
-      "button",
-      { type: "button", class: "plain", title: `Save this chart as ${kind}` },
-      kind,
-    );
-    button.addEventListener("click", () => {
-      if (!drawn) return;
-      const view = page.get(),
-        text = alone(
-          drawn.svg,
-          `${model.packed.name ? `${model.packed.name}: ` : ""}${chart.caption(view)}`,
-          [filtered(model, view), drawn.note ?? ""].filter(Boolean),
-        );
-      const name = fileName(model.packed.name, chart.id, view.figure);
-      if (kind === "SVG") saveSVG(text, name);
-      else void savePNG(text, name);
-    });
-    return button;
-  };
-  const saves = [save("SVG"), save("PNG")];
+  const soon = together(redraw);
+  const saves = (["SVG", "PNG"] as const).map((kind) =>
+    saver(model, page, chart, kind, () => drawn),
+  );
   pointed(box, tip, () => drawn, page);
   queueMicrotask(() => {
     page.follow([...always, ...chart.follow], soon);
@@ -123,6 +96,48 @@ export function picture(model: Model, page: Page, chart: Chart): HTMLElement {
     h("div", { class: "stage" }, h("div", { class: "sideways" }, box), tip),
     note,
   );
+}
+
+/** Several changes, one picture. */
+function together(redraw: () => void): () => void {
+  let waiting = false;
+  return () => {
+    if (waiting) return;
+    waiting = true;
+    requestAnimationFrame(() => {
+      waiting = false;
+      redraw();
+    });
+  };
+}
+
+/** A button that saves what is drawn then. */
+function saver(
+  model: Model,
+  page: Page,
+  chart: Chart,
+  kind: "SVG" | "PNG",
+  now: () => Drawn | null,
+): HTMLElement {
+  const button = h(
+    "button",
+    { type: "button", class: "plain", title: `Save this chart as ${kind}` },
+    kind,
+  );
+  button.addEventListener("click", () => {
+    const drawn = now();
+    if (!drawn) return;
+    const view = page.get(),
+      text = alone(
+        drawn.svg,
+        `${model.packed.name ? `${model.packed.name}: ` : ""}${chart.caption(view)}`,
+        [filtered(model, view), drawn.note ?? ""].filter(Boolean),
+      );
+    const name = fileName(model.packed.name, chart.id, view.figure);
+    if (kind === "SVG") saveSVG(text, name);
+    else void savePNG(text, name);
+  });
+  return button;
 }
 
 /** A section with buttons beside its title. */

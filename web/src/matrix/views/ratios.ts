@@ -69,11 +69,7 @@ function draw(model: Model, view: View, all: Ratio[], width: number): Drawn | st
   ].filter((v) => v > 0);
   const low = Math.min(...ends) / 1.08,
     high = Math.max(...ends) * 1.08;
-  const names = some.map((r) =>
-    some.some((o) => o !== r && o.title === r.title)
-      ? `${r.title} (${model.about(r.figure).title})`
-      : r.title,
-  );
+  const names = some.map((r) => nameOf(model, r, some));
   const side = narrow
       ? 0
       : Math.min(width * 0.34, Math.max(...names.map((n) => wide(n, 12, 600))) + 16),
@@ -83,28 +79,7 @@ function draw(model: Model, view: View, all: Ratio[], width: number): Drawn | st
   const svg = canvas(width, some.length * tall + 34, `Ratios: ${names.join(", ")}`),
     marks = new Map<SVGElement, Mark>();
   const foot = some.length * tall + 4;
-  for (const v of logTicks(low, high, plot / 50)) {
-    svg.append(
-      s("line", {
-        x1: x(v),
-        x2: x(v),
-        y1: 2,
-        y2: foot,
-        stroke: colour(v === 1 ? "muted" : "grid"),
-        "stroke-width": v === 1 ? 1.5 : 1,
-      }),
-      s(
-        "text",
-        {
-          x: x(v),
-          y: foot + 16,
-          "text-anchor": "middle",
-          fill: colour(v === 1 ? "text" : "muted"),
-        },
-        `× ${v}`,
-      ),
-    );
-  }
+  for (const v of logTicks(low, high, plot / 50)) svg.append(...gridLine(v, x(v), foot));
   some.forEach((r, i) => {
     const y = i * tall + (narrow ? 31 : tall / 2),
       ink = colour(verdicts[r.verdict].ink);
@@ -138,57 +113,88 @@ function draw(model: Model, view: View, all: Ratio[], width: number): Drawn | st
         "data-edge": "",
       });
       svg.append(dot);
-      marks.set(dot, {
-        title: model.title(cellOf(model, p)),
-        lines: [
-          `${r.title}: ${times(p.ratio)}`,
-          p.interval
-            ? `95 % interval ${times(p.interval.low)} to ${times(p.interval.high)}`
-            : "no interval: one trial",
-          verdicts[p.verdict].title,
-        ],
-        cells: [cellOf(model, p)],
-        x: x(p.ratio),
-        y,
-      });
+      marks.set(dot, pairMark(model, r, p, x(p.ratio), y));
     }
-    if (r.interval)
-      svg.append(
-        s("path", {
-          d:
-            `M${x(r.interval.low)} ${y}H${x(r.interval.high)}M${x(r.interval.low)} ` +
-            `${y - 5}v10M${x(r.interval.high)} ${y - 5}v10`,
-          stroke: ink,
-          "stroke-width": 2.5,
-          "pointer-events": "none",
-        }),
-      );
-    svg.append(
-      s("rect", {
-        x: x(r.ratio) - 5.5,
-        y: y - 5.5,
-        width: 11,
-        height: 11,
-        rx: 2.5,
-        transform: `rotate(45 ${x(r.ratio)} ${y})`,
-        fill: ink,
-        stroke: colour("panel"),
-        "stroke-width": 1.5,
-        "pointer-events": "none",
-      }),
-    );
+    svg.append(...middle(r, x, y, ink));
   });
-  return {
-    svg,
-    marks,
-    ...(filtered(model, view)
-      ? {
-          note:
-            "Means and intervals are of the whole matrix; the small points are the pairs that " +
-            "pass the filters.",
-        }
-      : {}),
-  };
+  return { svg, marks, ...(filtered(model, view) ? { note: whole } : {}) };
+}
+
+const whole =
+  "Means and intervals are of the whole matrix; " +
+  "the small points are the pairs that pass the filters.";
+
+/** Its title, with its figure where another has the same. */
+const nameOf = (model: Model, r: Ratio, all: Ratio[]): string =>
+  all.some((o) => o !== r && o.title === r.title)
+    ? `${r.title} (${model.about(r.figure).title})`
+    : r.title;
+
+/** A ratio of the scale. */
+function gridLine(v: number, at: number, foot: number): SVGElement[] {
+  const colour = theme();
+  return [
+    s("line", {
+      x1: at,
+      x2: at,
+      y1: 2,
+      y2: foot,
+      stroke: colour(v === 1 ? "muted" : "grid"),
+      "stroke-width": v === 1 ? 1.5 : 1,
+    }),
+    s(
+      "text",
+      {
+        x: at,
+        y: foot + 16,
+        "text-anchor": "middle",
+        fill: colour(v === 1 ? "text" : "muted"),
+      },
+      `× ${v}`,
+    ),
+  ];
+}
+
+/** What is told of one pair of cells. */
+const pairMark = (model: Model, r: Ratio, p: Pair, x: number, y: number): Mark => ({
+  title: model.title(cellOf(model, p)),
+  lines: [
+    `${r.title}: ${times(p.ratio)}`,
+    p.interval
+      ? `95 % interval ${times(p.interval.low)} to ${times(p.interval.high)}`
+      : "no interval: one trial",
+    verdicts[p.verdict].title,
+  ],
+  cells: [cellOf(model, p)],
+  x,
+  y,
+});
+
+/** The ratio itself, with its interval. */
+function middle(r: Ratio, x: (v: number) => number, y: number, ink: string): SVGElement[] {
+  const interval =
+    r.interval &&
+    s("path", {
+      d:
+        `M${x(r.interval.low)} ${y}H${x(r.interval.high)}M${x(r.interval.low)} ` +
+        `${y - 5}v10M${x(r.interval.high)} ${y - 5}v10`,
+      stroke: ink,
+      "stroke-width": 2.5,
+      "pointer-events": "none",
+    });
+  const point = s("rect", {
+    x: x(r.ratio) - 5.5,
+    y: y - 5.5,
+    width: 11,
+    height: 11,
+    rx: 2.5,
+    transform: `rotate(45 ${x(r.ratio)} ${y})`,
+    fill: ink,
+    stroke: theme()("panel"),
+    "stroke-width": 1.5,
+    "pointer-events": "none",
+  });
+  return interval ? [interval, point] : [point];
 }
 
 /** Round ratios between two, 1 among them, no closer than one of so many equal parts. */

@@ -1,25 +1,13 @@
-import {
-  canvas,
-  fittedInside,
-  grid,
-  halo,
-  inks,
-  legend,
-  s,
-  up,
-  whisker,
-  wide,
-  type Frame,
-} from "../../draw/svg";
+import { canvas, grid, halo, inks, legend, s, up, whisker, wide, type Frame } from "../../draw/svg";
 import { theme } from "../../draw/theme";
 import { bytes, count, quantity, tick } from "../../lib/format";
 import { fromZero, ticks } from "../../lib/scales";
 import { h } from "../../views/dom";
 import type { Fit } from "../compared";
-import { failuresOf, memory, outcomes, type Cell, type Model } from "../model";
+import { memory, type Cell, type Model } from "../model";
 import { inRow, present, split, spot, type Spot } from "../panels";
 import { figureTitle, kept, type Page, type View } from "../state";
-import { failedMark, told } from "./marks";
+import { failedMark, failureKeys, titleOf, told } from "./marks";
 import { axisChoices, caveats, picture, select, toggle, type Drawn, type Mark } from "./picture";
 
 const spanned = "; the line on it goes from the lowest to the highest cell";
@@ -101,30 +89,16 @@ function draw(model: Model, view: View, width: number): Drawn | string {
   const colours = present(cells, colourAxis),
     all = colourAxis < 0 ? [theme()("curve-0")] : inks(model.axes[colourAxis]!.values.length);
   const found = panels.map((p) =>
-    colours.flatMap((c): Curve[] => {
+    colours.flatMap((c) => {
       const some = p.cells.filter((x) => colourAxis < 0 || x.at[colourAxis] === c);
-      const points = present(some, along).map((v): Point => {
-        const of = some.filter((x) => x.at[along] === v);
-        return { x: numbers[v]!, cells: of, spot: spot(model, of, view.figure, view.statistic) };
-      });
-      return some.length > 0
-        ? [
-            {
-              colour: colourAxis < 0 ? 0 : c,
-              points: points.sort((a, b) => a.x - b.x),
-              fit: fitOf(model, view, some),
-            },
-          ]
+      return some.length
+        ? [curveOf(model, view, some, along, numbers, colourAxis < 0 ? 0 : c)]
         : [];
     }),
   );
   const unit = model.about(view.figure).unit,
     colour = theme();
-  const reach = (curves: Curve[]) =>
-    Math.max(...curves.flatMap((c) => [...c.points.map((p) => p.x), view.far ? limitOf(c) : 0])) *
-    1.06;
-  const top = (curves: Curve[], to: number) =>
-    fromZero(0, Math.max(0, ...curves.map((c) => summit(c, to))))[1];
+  const reach = (curves: Curve[]) => reachOf(curves, view.far);
   const farthest = reach(found.flat()),
     highest = view.far
       ? Math.max(...found.map((c) => top(c, reach(c))))
@@ -136,19 +110,14 @@ function draw(model: Model, view: View, width: number): Drawn | string {
     down = Math.ceil(panels.length / across);
   const each = (width - room - (across - 1) * between) / across - own,
     tall = panels.length === 1 ? 320 : down > 2 ? 150 : 190;
-  const failures = failuresOf(cells),
-    lines = found.flat().some((c) => c.fit);
+  const lines = found.flat().some((c) => c.fit);
   const key = legend(
     [
       ...(colourAxis < 0
         ? []
         : colours.map((c) => ({ ink: all[c]!, text: model.shown(colourAxis, c) }))),
       ...(lines ? [{ ink: colour("muted"), text: "prediction", dash: true }] : []),
-      ...failures.map((o) => ({
-        ink: colour(outcomes[o].ink),
-        text: outcomes[o].title,
-        mark: outcomes[o].mark,
-      })),
+      ...failureKeys(cells),
     ],
     width,
   );
@@ -173,15 +142,7 @@ function draw(model: Model, view: View, width: number): Drawn | string {
       top_value: view.free ? top(curves, to) : highest,
       unit,
     };
-    if (panel.title)
-      svg.append(
-        fittedInside(panel.title, each, {
-          x: left,
-          y: y + 15,
-          "font-weight": 620,
-          fill: colour("text"),
-        }),
-      );
+    if (panel.title) svg.append(titleOf(panel.title, each, left, y + 15));
     svg.append(grid(frame, view.free || i % across === 0), below(frame, to, curves, view.along));
     for (const [n, c] of curves.entries()) svg.append(line(c, n, frame, to, all[c.colour]!));
     for (const [n, c] of curves.entries())
@@ -189,14 +150,41 @@ function draw(model: Model, view: View, width: number): Drawn | string {
         svg.append(pointMark(model, view, c, n, p, frame, to, all[c.colour]!, marks));
     svg.append(...svg.querySelectorAll("[data-above]")); // texts lie on the lines of all curves
   });
-  const asked = model.statistic(view.figure, view.statistic) !== model.statistic(view.figure, ""),
-    note = [
-      caveats(model, view, cells, merged, spanned),
-      !lines && noFit(model, view, asked, merged.length > 0),
-    ]
-      .filter(Boolean)
-      .join(" ");
+  const note = [
+    caveats(model, view, cells, merged, spanned),
+    !lines && noFit(model, view, isAsked(model, view), merged.length > 0),
+  ]
+    .filter(Boolean)
+    .join(" ");
   return { svg, marks, ...(note ? { note } : {}) };
+}
+
+/** How far to the right a picture goes; far: up to the batch that is foretold to fit. */
+const reachOf = (curves: Curve[], far: boolean): number =>
+  Math.max(...curves.flatMap((c) => [...c.points.map((p) => p.x), far ? limitOf(c) : 0])) * 1.06;
+
+/** The upper end of the scale of a picture up to some x. */
+const top = (curves: Curve[], to: number): number =>
+  fromZero(0, Math.max(0, ...curves.map((c) => summit(c, to))))[1];
+
+/** Whether another statistic than the usual one was chosen. */
+const isAsked = (model: Model, view: View): boolean =>
+  model.statistic(view.figure, view.statistic) !== model.statistic(view.figure, "");
+
+/** The points of some cells along an axis of numbers, with the prediction that is made of them. */
+function curveOf(
+  model: Model,
+  view: View,
+  cells: Cell[],
+  along: number,
+  numbers: number[],
+  colour: number,
+): Curve {
+  const points = present(cells, along).map((v): Point => {
+    const of = cells.filter((x) => x.at[along] === v);
+    return { x: numbers[v]!, cells: of, spot: spot(model, of, view.figure, view.statistic) };
+  });
+  return { colour, points: points.sort((a, b) => a.x - b.x), fit: fitOf(model, view, cells) };
 }
 
 /**
@@ -379,46 +367,56 @@ function line(c: Curve, n: number, frame: Frame, to: number, ink: string): SVGGE
           "stroke-dasharray": dash,
         }),
       );
-  if (limit && !limit.refuted && limit.batch > 0 && limit.batch <= to) {
-    const x = sideways(frame, limit.batch, to),
-      y = up(frame, limit.memory_bytes),
-      text = `${count(limit.batch)} in ${bytes(limit.memory_bytes)}`,
-      long = wide(text, 11, 600);
-    g.append(
-      s("line", {
-        x1: x,
-        x2: x,
-        y1: y,
-        y2: frame.top + frame.height,
-        stroke: ink,
-        "stroke-dasharray": "2 3",
-      }),
-      s("path", {
-        d:
-          `M${sideways(frame, limit.high === undefined ? limit.batch : limit.low, to)} ` +
-          `${y}H${sideways(frame, Math.min(limit.high ?? limit.batch, to), to)}`,
-        stroke: ink,
-        "stroke-width": 2,
-      }),
-      s("circle", { cx: x, cy: y, r: 4, fill: theme()("panel"), stroke: ink, "stroke-width": 2 }),
-      s(
-        "text",
-        {
-          x: x - long - 10 > frame.left ? x - 8 : x + 8,
-          y: y + 18 + n * 15,
-          "text-anchor": x - long - 10 > frame.left ? "end" : "start",
-          "font-size": 11,
-          "font-weight": 600,
-          fill: ink,
-          "data-above": "",
-          "pointer-events": "none",
-          ...halo(theme()("panel")),
-        },
-        text,
-      ),
-    );
-  }
+  if (limit && !limit.refuted && limit.batch > 0 && limit.batch <= to)
+    g.append(...limitMark(limit, n, frame, to, ink));
   return g;
+}
+
+/** The largest batch that is foretold to fit, and between which it lies. */
+function limitMark(
+  limit: NonNullable<Fit["limit"]>,
+  n: number,
+  frame: Frame,
+  to: number,
+  ink: string,
+): SVGElement[] {
+  const x = sideways(frame, limit.batch, to),
+    y = up(frame, limit.memory_bytes),
+    text = `${count(limit.batch)} in ${bytes(limit.memory_bytes)}`,
+    long = wide(text, 11, 600);
+  return [
+    s("line", {
+      x1: x,
+      x2: x,
+      y1: y,
+      y2: frame.top + frame.height,
+      stroke: ink,
+      "stroke-dasharray": "2 3",
+    }),
+    s("path", {
+      d:
+        `M${sideways(frame, limit.high === undefined ? limit.batch : limit.low, to)} ` +
+        `${y}H${sideways(frame, Math.min(limit.high ?? limit.batch, to), to)}`,
+      stroke: ink,
+      "stroke-width": 2,
+    }),
+    s("circle", { cx: x, cy: y, r: 4, fill: theme()("panel"), stroke: ink, "stroke-width": 2 }),
+    s(
+      "text",
+      {
+        x: x - long - 10 > frame.left ? x - 8 : x + 8,
+        y: y + 18 + n * 15,
+        "text-anchor": x - long - 10 > frame.left ? "end" : "start",
+        "font-size": 11,
+        "font-weight": 600,
+        fill: ink,
+        "data-above": "",
+        "pointer-events": "none",
+        ...halo(theme()("panel")),
+      },
+      text,
+    ),
+  ];
 }
 
 function pointMark(

@@ -1,5 +1,5 @@
 import type { Imagined, Report } from "../../api";
-import type { PageStore } from "../../state/store";
+import type { PageStore } from "../../state/page";
 import { badge, h, section } from "../dom";
 import { stackBar, type Part } from "../stackbar";
 import { allFigures } from "../tables";

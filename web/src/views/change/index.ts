@@ -1,7 +1,7 @@
 import type { Report } from "../../api";
 import { bytes } from "../../lib/format";
 import { followed, standing } from "../../state/selection";
-import type { PageStore } from "../../state/store";
+import type { PageStore } from "../../state/page";
 import { h, section } from "../dom";
 import { told } from "../rows";
 

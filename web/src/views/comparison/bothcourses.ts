@@ -6,7 +6,8 @@ import { theme } from "../../draw/theme";
 import type { Along, Course, Courses } from "../../lib/bothcourses";
 import { byteTick, bytes, count } from "../../lib/format";
 import { moment, ticks } from "../../lib/scales";
-import type { PageStore, Store } from "../../state/store";
+import type { PageStore } from "../../state/page";
+import type { Store } from "../../state/store";
 import { between, figures } from "../../tracks/readings";
 import { momentText, stretchText } from "../chosen";
 import { badge, h, section, sideways } from "../dom";
@@ -136,6 +137,25 @@ function course(
     table.replaceChildren(figuresOf(of, at, range));
   };
 
+  pointed(box, picture.element, whole, { chosen, choose, say });
+  keyed(box, xs, { chosen, choose });
+  follow();
+  return { element: h("div", {}, box, reading, table), follow };
+}
+
+/** What can be chosen on the picture, on its axis. */
+interface Choice {
+  chosen(): { at: number | null; range: [number, number] | null };
+  choose(at: number | null, range: [number, number] | null): void;
+}
+
+/** A click chooses a moment, a drag a stretch; say tells of the place under the pointer. */
+function pointed(
+  box: HTMLElement,
+  picture: HTMLElement,
+  whole: [number, number],
+  { chosen, choose, say }: Choice & { say(x: number | null): void },
+): void {
   const xAt = (e: PointerEvent): number => {
     const { left: begin, width } = box.querySelector("svg")!.getBoundingClientRect();
     return (
@@ -144,11 +164,11 @@ function course(
         (whole[1] - whole[0])
     );
   };
-  picture.element.addEventListener("pointermove", (e) => {
+  picture.addEventListener("pointermove", (e) => {
     if ((e.target as Element).closest("svg")) say(xAt(e));
   });
-  picture.element.addEventListener("pointerleave", () => say(null));
-  picture.element.addEventListener("pointerdown", (e) => {
+  picture.addEventListener("pointerleave", () => say(null));
+  picture.addEventListener("pointerdown", (e) => {
     if (e.button !== 0 || !(e.target as Element).closest("svg")) return;
     const begun = xAt(e),
       from = e.clientX,
@@ -184,12 +204,16 @@ function course(
       (m) => {
         over.abort();
         band.remove();
-        if (Math.abs(m.clientX - from) < slack) choose(begun, page.get().range && chosen().range);
+        if (Math.abs(m.clientX - from) < slack) choose(begun, chosen().range);
         else choose(chosen().at, [begun, xAt(m)]);
       },
       { signal },
     );
   });
+}
+
+/** The arrow keys choose a moment, with shift a stretch. */
+function keyed(box: HTMLElement, xs: number[], { chosen, choose }: Choice): void {
   let anchor: number | null = null; // of a stretch that shift and the arrow keys grow
   box.addEventListener("keydown", (e) => {
     if (e.target !== box || e.ctrlKey || e.metaKey || e.altKey) return;
@@ -225,8 +249,6 @@ function course(
     anchor ??= stands ?? xs[0]!;
     choose(xs[to]!, [anchor, xs[to]!]);
   });
-  follow();
-  return { element: h("div", {}, box, reading, table), follow };
 }
 
 /** The number in an ascending list that is nearest to a value. */
@@ -291,15 +313,7 @@ function figuresOf(of: Courses, at: number | null, range: [number, number] | nul
   const less = (b?: number | null, a?: number | null) =>
     a === undefined || a === null || b === undefined || b === null ? undefined : b - a;
   const [p, q] = both as [(typeof both)[number], (typeof both)[number]],
-    c = less(change(q), change(p)),
-    whose = (of: Course, when: string, ink: string) =>
-      h(
-        "span",
-        { title: of.title },
-        h("i", { class: "swatch", style: `background:var(--${ink})` }),
-        `${when} `,
-        badge(of.label ?? ""),
-      );
+    c = less(change(q), change(p));
   const difference = {
     at: less(q.at, p.at) ?? null,
     low: less(q.low, p.low),
@@ -317,18 +331,7 @@ function figuresOf(of: Courses, at: number | null, range: [number, number] | nul
         ? `In the stretch: ${stretchText([range[0] + shift, range[1] + shift], of.along)}`
         : "All of it",
     ),
-    h(
-      "thead",
-      {},
-      h(
-        "tr",
-        {},
-        h("th", { scope: "col" }, "Curve"),
-        ...["At the moment", "Lowest", "Mean", "Highest", "Change"].map((t) =>
-          h("th", { scope: "col", class: "number" }, t),
-        ),
-      ),
-    ),
+    figureHead(),
     h(
       "tbody",
       {},
@@ -339,114 +342,162 @@ function figuresOf(of: Courses, at: number | null, range: [number, number] | nul
   );
 }
 
+const figureHead = (): HTMLElement =>
+  h(
+    "thead",
+    {},
+    h(
+      "tr",
+      {},
+      h("th", { scope: "col" }, "Curve"),
+      ...["At the moment", "Lowest", "Mean", "Highest", "Change"].map((t) =>
+        h("th", { scope: "col", class: "number" }, t),
+      ),
+    ),
+  );
+
+const whose = (of: Course, when: string, ink: string): HTMLElement =>
+  h(
+    "span",
+    { title: of.title },
+    h("i", { class: "swatch", style: `background:var(--${ink})` }),
+    `${when} `,
+    badge(of.label ?? ""),
+  );
+
+/** Where the figures of both lie in the picture. */
+interface Plan {
+  of: Courses;
+  width: number;
+  ends: [number, number];
+  top: number; // bytes at the upper edge
+  x(v: number): number;
+  y(v: number): number;
+}
+
+function planOf(of: Courses, width: number): Plan {
+  const [from, to] = ends(of),
+    top = Math.max(1, highest(of.before), highest(of.after)) * 1.04;
+  return {
+    of,
+    width,
+    ends: [from, to],
+    top,
+    x: (v) => left + ((v - from) / (to - from || 1)) * (width - left - right),
+    y: (v) => head + (1 - v / top) * (tall - head - foot),
+  };
+}
+
+const highest = (c: Course): number => c.y.reduce((n, v) => Math.max(n, v), 0);
+
 function drawn(
   of: Courses,
   width: number,
   { at, range }: { at: number | null; range: [number, number] | null },
 ): SVGSVGElement {
   const { along, before, after } = of,
-    colour = theme(),
-    scale = along === "time" ? 1e9 : 1;
-  const [from, to] = ends(of),
-    top =
-      Math.max(
-        1,
-        [before, after].reduce((n, c) => c.y.reduce((m, v) => Math.max(m, v), n), 0),
-      ) * 1.04;
-  const x = (v: number) => left + ((v - from) / (to - from || 1)) * (width - left - right),
-    y = (v: number) => head + (1 - v / top) * (tall - head - foot),
-    within = (v: number) => Math.min(Math.max(x(v), left), width - right);
+    plan = planOf(of, width),
+    [from, to] = plan.ends;
   const svg = canvas(
     width,
     tall,
-    `${before.title} before, at most ${bytes(before.y.reduce((n, v) => Math.max(n, v), 0))}, ` +
-      `and after, at most ${bytes(after.y.reduce((n, v) => Math.max(n, v), 0))}, ` +
+    `${before.title} before, at most ${bytes(highest(before))}, ` +
+      `and after, at most ${bytes(highest(after))}, ` +
       `by ${words[along]}`,
   );
-  // the pointer meets the picture everywhere
-  svg.append(s("rect", { x: 0, y: 0, width, height: tall, fill: "transparent" }));
-  for (const t of ticks(top, "bytes", 5))
-    svg.append(
-      s("line", { x1: left, x2: width - right, y1: y(t), y2: y(t), stroke: colour("grid") }),
-      s(
-        "text",
-        { x: left - 8, y: y(t) + 4, fill: colour("muted"), "font-size": 11, "text-anchor": "end" },
-        byteTick(t),
-      ),
-    );
-  if (range)
-    svg.append(
-      s("rect", {
-        class: "stretch",
-        x: within(range[0]),
-        y: head,
-        width: Math.max(within(range[1]) - within(range[0]), 1),
-        height: tall - head - foot,
-        fill: colour("accent"),
-        "fill-opacity": 0.15,
-      }),
-    );
+  svg.append(
+    // the pointer meets the picture everywhere
+    s("rect", { x: 0, y: 0, width, height: tall, fill: "transparent" }),
+    ...grid(plan),
+    ...(range ? [stretch(plan, range)] : []),
+    ...axisOf(plan),
+    ...curves(plan),
+    ...(at !== null && at >= from && at <= to ? momentOf(plan, at) : []),
+    ...legend(plan),
+  );
+  return svg;
+}
+
+function grid({ width, top, y }: Plan): SVGElement[] {
+  const colour = theme();
+  return ticks(top, "bytes", 5).flatMap((t) => [
+    s("line", { x1: left, x2: width - right, y1: y(t), y2: y(t), stroke: colour("grid") }),
+    s(
+      "text",
+      { x: left - 8, y: y(t) + 4, fill: colour("muted"), "font-size": 11, "text-anchor": "end" },
+      byteTick(t),
+    ),
+  ]);
+}
+
+function stretch({ width, x }: Plan, range: [number, number]): SVGElement {
+  const within = (v: number) => Math.min(Math.max(x(v), left), width - right);
+  return s("rect", {
+    class: "stretch",
+    x: within(range[0]),
+    y: head,
+    width: Math.max(within(range[1]) - within(range[0]), 1),
+    height: tall - head - foot,
+    fill: theme()("accent"),
+    "fill-opacity": 0.15,
+  });
+}
+
+/** The numbers below, and what they count. */
+function axisOf({ of: { along }, width, ends: [from, to], x }: Plan): SVGElement[] {
+  const fill = theme()("muted"),
+    scale = along === "time" ? 1e9 : 1;
   const steps = ticks(to - from, along === "time" ? "ns" : "count", Math.max(2, width / 150)).map(
       (t) => t / scale,
     ),
     apart = (steps[1] ?? 1) - (steps[0] ?? 0);
-  for (const t of steps)
-    svg.append(
+  return [
+    ...steps.map((t) =>
       s(
         "text",
-        {
-          x: x(from + t * scale),
-          y: tall - 36,
-          fill: colour("muted"),
-          "font-size": 11,
-          "text-anchor": "middle",
-        },
+        { x: x(from + t * scale), y: tall - 36, fill, "font-size": 11, "text-anchor": "middle" },
         along === "time" ? moment(t, apart) : count(from + t),
       ),
-    );
-  svg.append(
+    ),
     s(
       "text",
-      {
-        x: width - right,
-        y: tall - 22,
-        fill: colour("muted"),
-        "font-size": 11,
-        "text-anchor": "end",
-      },
+      { x: width - right, y: tall - 22, fill, "font-size": 11, "text-anchor": "end" },
       words[along],
     ),
+  ];
+}
+
+function curves({ of, x, y }: Plan): SVGElement[] {
+  const colour = theme();
+  return [of.before, of.after].map((c, i) =>
+    s("path", {
+      d: c.x.map((v, k) => `${k ? "L" : "M"}${x(v).toFixed(1)} ${y(c.y[k]!).toFixed(1)}`).join(""),
+      fill: "none",
+      stroke: colour(inks[i]!),
+      "stroke-width": 1.75,
+      "stroke-linejoin": "round",
+      ...(i ? {} : { "stroke-dasharray": "6 3" }),
+    }),
   );
-  [before, after].forEach((c, i) =>
-    svg.append(
-      s("path", {
-        d: c.x
-          .map((v, k) => `${k ? "L" : "M"}${x(v).toFixed(1)} ${y(c.y[k]!).toFixed(1)}`)
-          .join(""),
-        fill: "none",
-        stroke: colour(inks[i]!),
-        "stroke-width": 1.75,
-        "stroke-linejoin": "round",
-        ...(i ? {} : { "stroke-dasharray": "6 3" }),
-      }),
-    ),
-  );
-  if (at !== null && at >= from && at <= to) {
-    svg.append(
-      s("line", {
-        class: "moment",
-        x1: x(at),
-        x2: x(at),
-        y1: head,
-        y2: tall - foot,
-        stroke: colour("accent"),
-        "stroke-width": 1.5,
-      }),
-    );
-    [before, after].forEach((c, i) => {
-      const v = between(c.x, c.y, at);
-      if (v !== null)
-        svg.append(
+}
+
+/** The chosen moment, and what each curve has there. */
+function momentOf({ of, x, y }: Plan, at: number): SVGElement[] {
+  const colour = theme();
+  const line = s("line", {
+    class: "moment",
+    x1: x(at),
+    x2: x(at),
+    y1: head,
+    y2: tall - foot,
+    stroke: colour("accent"),
+    "stroke-width": 1.5,
+  });
+  const points = [of.before, of.after].flatMap((c, i) => {
+    const v = between(c.x, c.y, at);
+    return v === null
+      ? []
+      : [
           s("circle", {
             cx: x(at),
             cy: y(v),
@@ -455,12 +506,16 @@ function drawn(
             stroke: colour("panel"),
             "stroke-width": 1.5,
           }),
-        );
-    });
-  }
-  [before, after].forEach((c, i) => {
+        ];
+  });
+  return [line, ...points];
+}
+
+function legend({ of, width }: Plan): SVGElement[] {
+  const colour = theme();
+  return [of.before, of.after].flatMap((c, i) => {
     const at = i ? width / 2 : width < 560 ? 4 : left;
-    svg.append(
+    return [
       s("line", {
         x1: at,
         x2: at + 18,
@@ -476,7 +531,6 @@ function drawn(
         fill: colour("text"),
         "font-size": 11,
       }),
-    );
+    ];
   });
-  return svg;
 }

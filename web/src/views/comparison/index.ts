@@ -2,11 +2,12 @@
 // calls, the table. The live page and a page of one file are made of it.
 
 import "../../style/forms.css";
-import type { Label, Report } from "../../api";
+import type { Label, Report, StackSet, Table } from "../../api";
 import { courses, type Courses } from "../../lib/bothcourses";
 import { largest, ofReports, ofTable, type Difference } from "../../lib/difference";
 import { bytes, duration, sentence } from "../../lib/format";
-import type { PageStore, Store } from "../../state/store";
+import type { PageStore } from "../../state/page";
+import type { Store } from "../../state/store";
 import { bothCourses } from "./bothcourses";
 import { badge, h, section, type Child } from "../dom";
 import { flameDiff } from "../flames/difference";
@@ -61,6 +62,48 @@ export const differenceParts: [id: string, title: string][] = [
 export const nameOf = (p: Report, q: Report) =>
   `${p.run.name || p.run.id} → ${q.run.name || q.run.id}`;
 
+/** Buttons for the ways to compare. */
+const switcher = (
+  ways: (readonly [way: string, title: string])[],
+  chosen: string,
+  choose: (way: string) => void,
+): HTMLElement =>
+  h(
+    "div",
+    { class: "switch", role: "group", "aria-label": "By" },
+    ...ways.map(([way, title]) => {
+      const button = h("button", { type: "button", "aria-pressed": String(way === chosen) }, title);
+      button.addEventListener("click", () => choose(way));
+      return button;
+    }),
+  );
+
+/** Stacks of both that are of the same memory, the device's first; null: there are none. */
+function flamesOf(p: Report, q: Report): readonly [StackSet, StackSet] | null {
+  const stacks = (r: Report, where: string) =>
+    r.stacks?.filter((s) => s.name === where).sort((x, y) => y.total_bytes - x.total_bytes)[0];
+  const where =
+    stacks(p, "device") && stacks(q, "device")
+      ? "device"
+      : p.stacks?.find((s) => stacks(q, s.name))?.name;
+  return where ? [stacks(p, where)!, stacks(q, where)!] : null;
+}
+
+/** The parts of a difference as a table, what changed most first. */
+const tableOf = (d: Difference): Table => ({
+  name: "diff",
+  title: `By ${d.by}`,
+  columns: [
+    { name: "what", title: d.by },
+    { name: "delta", title: "Change", unit: "bytes" },
+    { name: "a", title: "Before", unit: "bytes" },
+    { name: "b", title: "After", unit: "bytes" },
+  ],
+  rows: d.parts
+    .map((x) => [x.name, x.after - x.before, x.before, x.after] as (string | number)[])
+    .sort((x, y) => Math.abs(Number(y[1])) - Math.abs(Number(x[1]))),
+});
+
 export function comparison(
   { before: p, after: q, told, device, whyNot, deviceBy, by, choose, along, facts }: Comparing,
   page: PageStore,
@@ -74,42 +117,8 @@ export function comparison(
     d: Difference | null = ofHost(chosen) ? ofReports(p, q, chosen) : table ? ofTable(table) : null;
   const name = nameOf(p, q),
     over = courses(p, q);
-  const switcher = h(
-    "div",
-    { class: "switch", role: "group", "aria-label": "By" },
-    ...ways
-      .filter(([way]) => known(way))
-      .map(([way, title]) => {
-        const button = h(
-          "button",
-          { type: "button", "aria-pressed": String(way === chosen) },
-          title,
-        );
-        button.addEventListener("click", () => choose(way));
-        return button;
-      }),
-  );
-  const stacks = (r: Report, where: string) =>
-    r.stacks?.filter((s) => s.name === where).sort((x, y) => y.total_bytes - x.total_bytes)[0];
-  const where =
-      stacks(p, "device") && stacks(q, "device")
-        ? "device"
-        : p.stacks?.find((s) => stacks(q, s.name))?.name,
-    flames = where ? ([stacks(p, where)!, stacks(q, where)!] as const) : null;
-  const rows = d &&
-    !table && {
-      name: "diff",
-      title: `By ${d.by}`,
-      columns: [
-        { name: "what", title: d.by },
-        { name: "delta", title: "Change", unit: "bytes" as const },
-        { name: "a", title: "Before", unit: "bytes" as const },
-        { name: "b", title: "After", unit: "bytes" as const },
-      ],
-      rows: d.parts
-        .map((x) => [x.name, x.after - x.before, x.before, x.after] as (string | number)[])
-        .sort((x, y) => Math.abs(Number(y[1])) - Math.abs(Number(x[1]))),
-    };
+  const flames = flamesOf(p, q);
+  const shown = table ?? (d && tableOf(d));
   return {
     answer: answer(told, d, chosen, p, q),
     over,
@@ -118,7 +127,15 @@ export function comparison(
         "difference",
         name,
         headline(told, d, chosen, p, q, table?.columns.find((c) => c.name === "a")?.label ?? ""),
-        h("div", { class: "tools" }, switcher),
+        h(
+          "div",
+          { class: "tools" },
+          switcher(
+            ways.filter(([way]) => known(way)),
+            chosen,
+            choose,
+          ),
+        ),
         device === null &&
           h("p", { class: "hint" }, `The device's blocks cannot be compared: ${whyNot}`),
         chosen === "composition" &&
@@ -141,18 +158,16 @@ export function comparison(
       ...(flames
         ? [section("flamediff", "Who holds more, who less", flameDiff(flames[0], flames[1], page))]
         : []),
-      ...(table
+      ...(shown
         ? [
             section(
               "difftable",
-              table.title,
-              table.note && h("p", { class: "hint" }, table.note),
-              selecting(table, page).element,
+              shown.title,
+              shown.note && h("p", { class: "hint" }, shown.note),
+              selecting(shown, page).element,
             ),
           ]
-        : rows
-          ? [section("difftable", rows.title, selecting(rows, page).element)]
-          : []),
+        : []),
     ],
   };
 }

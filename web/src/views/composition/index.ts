@@ -1,6 +1,6 @@
 import type { Report } from "../../api";
 import { bytes } from "../../lib/format";
-import type { PageStore } from "../../state/store";
+import type { PageStore } from "../../state/page";
 import { h, section } from "../dom";
 import { stackBar, type Part } from "../stackbar";
 import { selecting } from "../tables";

@@ -8,7 +8,7 @@ import { bandInk, categories } from "../../lib/categories";
 import { bytes, commandLine, count, duration } from "../../lib/format";
 import { fromZero, inside } from "../../lib/scales";
 import { toggle } from "../../state/selection";
-import type { PageStore } from "../../state/store";
+import type { PageStore } from "../../state/page";
 import { copier, h, section } from "../dom";
 import { oneAtATime, switcher } from "../flames";
 

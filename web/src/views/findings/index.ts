@@ -1,7 +1,7 @@
 import type { Finding, Location, Report } from "../../api";
 import { basename, bytes, percent, place } from "../../lib/format";
 import { followed, standing, toggle } from "../../state/selection";
-import type { PageStore } from "../../state/store";
+import type { PageStore } from "../../state/page";
 import { badge, copier, h, rich, section } from "../dom";
 import { remedy } from "../header";
 import { laneOf } from "../rows";

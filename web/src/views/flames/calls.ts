@@ -3,7 +3,7 @@
 import { count, percent, place } from "../../lib/format";
 import type { Call } from "../../lib/icicle";
 import { h } from "../dom";
-import type { Frame, Graph, How } from "./flame";
+import type { Frame, Graph, How } from "./graph";
 
 /** What a search looks at, as the server does: FILE:FUNCTION. */
 export const calledBy = (f: Frame): string => `${f.file}:${f.function ?? ""}`;

@@ -6,7 +6,7 @@ import { merged, namedBy, type Both, type Chosen } from "../../lib/difference";
 import { bytes } from "../../lib/format";
 import type { Call } from "../../lib/icicle";
 import { h } from "../dom";
-import type { PageStore } from "../../state/store";
+import type { PageStore } from "../../state/page";
 import { patternOf } from "../../state/selection";
 import { calledBy, choices, flame, plain, type Graph, type How } from "./flame";
 

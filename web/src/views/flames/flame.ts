@@ -5,7 +5,6 @@
 //	Graph ──▶ shaped (icicle.ts) ──▶ bars ──▶ buttons in a box
 //	            How, which the reader changes
 
-import type { StackSet } from "../../api";
 import { whileShown } from "../../draw/shown";
 import { percent, place } from "../../lib/format";
 import { fold, inverted, matched, ordered, sandwich, type Call } from "../../lib/icicle";
@@ -13,39 +12,10 @@ import { h } from "../dom";
 import { draw, type Tree } from "./bars";
 import { calledBy, frameOf, isHit, isNative, isWanted, saidOf, type Looked } from "./calls";
 import { functionTable } from "./functions";
+import { plain, views, type Frame, type Graph, type How } from "./graph";
 
 export { calledBy } from "./calls";
-
-export type Frame = StackSet["frames"][number];
-
-/**
- * What is drawn. figure says a value in its unit; rest is what stacks too small to draw have;
- * counted: the blocks of a call are those of its value.
- */
-export interface Graph {
-  title: string;
-  frames: Frame[];
-  root: Call;
-  figure(value: number): string;
-  rest?: string;
-  counted?: boolean;
-}
-
-/** How it is drawn; of is the function that a sandwich is about, as calledBy gives it. */
-export interface How {
-  view: keyof typeof views;
-  order: "largest" | "calls";
-  native: boolean;
-  of: string;
-}
-
-export const views = {
-  icicle: "icicle",
-  flame: "flames",
-  inverted: "by who allocates",
-  sandwich: "functions",
-} as const;
-export const plain: How = { view: "icicle", order: "largest", native: false, of: "" };
+export { plain, views, type Frame, type Graph, type How } from "./graph";
 
 export interface Flame {
   element: HTMLElement;

@@ -4,7 +4,7 @@
 import { percent, place } from "../../lib/format";
 import { functions, type Sum } from "../../lib/icicle";
 import { h } from "../dom";
-import type { Graph } from "./flame";
+import type { Graph } from "./graph";
 
 type Frame = Graph["frames"][number];
 
@@ -78,22 +78,24 @@ export function functionTable(of: (f: Frame) => string, pick: (of: string) => vo
     element: h(
       "div",
       { class: "functions" },
-      h(
-        "div",
-        { class: "rows", tabindex: "0", role: "region", "aria-label": "Functions" },
-        h(
-          "table",
-          {},
-          h(
-            "thead",
-            {},
-            h("tr", {}, h("th", { scope: "col" }, "Function"), ...heads.map((t) => t.cell)),
-          ),
-          body,
-        ),
+      tableOf(
+        heads.map((t) => t.cell),
+        body,
       ),
       said,
     ),
     show,
   };
 }
+
+const tableOf = (heads: HTMLElement[], body: HTMLElement): HTMLElement =>
+  h(
+    "div",
+    { class: "rows", tabindex: "0", role: "region", "aria-label": "Functions" },
+    h(
+      "table",
+      {},
+      h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Function"), ...heads)),
+      body,
+    ),
+  );

@@ -2,7 +2,7 @@ import type { Report, StackSet } from "../../api";
 import { bytes, duration, place, quantity } from "../../lib/format";
 import { figures, grow } from "../../lib/icicle";
 import { patternOf } from "../../state/selection";
-import type { PageStore } from "../../state/store";
+import type { PageStore } from "../../state/page";
 import { badge, h, section, type Child } from "../dom";
 import { calledBy, choices, flame, plain, type How } from "./flame";
 

@@ -7,7 +7,7 @@ import { bytes, count } from "../../lib/format";
 import { fromZero } from "../../lib/scales";
 import { choices, leader, processName } from "../../state/report";
 import { toggle } from "../../state/selection";
-import type { Page, PageStore } from "../../state/store";
+import type { Page, PageStore } from "../../state/page";
 import { h, section } from "../dom";
 
 interface Figure {

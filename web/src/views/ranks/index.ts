@@ -1,7 +1,7 @@
 import type { Rank, Report } from "../../api";
 import { duration, quantity } from "../../lib/format";
 import { compared, type Compared } from "../../lib/ranks";
-import type { PageStore } from "../../state/store";
+import type { PageStore } from "../../state/page";
 import { badge, h, rich, section } from "../dom";
 import "./ranks.css";
 

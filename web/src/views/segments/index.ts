@@ -5,7 +5,7 @@ import { inkOf } from "../../lib/categories";
 import { bytes, count, percent, place } from "../../lib/format";
 import { callsOf } from "../../lib/icicle";
 import { standing, toggle } from "../../state/selection";
-import type { PageStore } from "../../state/store";
+import type { PageStore } from "../../state/page";
 import { h, section } from "../dom";
 import { oneAtATime } from "../flames";
 import { allFigures } from "../tables";

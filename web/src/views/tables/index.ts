@@ -3,7 +3,7 @@ import { sorted } from "../../lib/columns";
 import { count, heading, quantity } from "../../lib/format";
 import { processName } from "../../state/report";
 import { followed, standing, toggle, type Standing } from "../../state/selection";
-import type { PageStore } from "../../state/store";
+import type { PageStore } from "../../state/page";
 import { h, section, sideways } from "../dom";
 import { told } from "../rows";
 import { savedTable } from "../saved";

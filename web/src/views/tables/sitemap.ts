@@ -3,7 +3,7 @@ import { bytes, percent } from "../../lib/format";
 import { phaseNames } from "../../lib/phases";
 import { treemap } from "../../lib/treemap";
 import { followed, standing, toggle } from "../../state/selection";
-import type { PageStore } from "../../state/store";
+import type { PageStore } from "../../state/page";
 import { h } from "../dom";
 import { laneOf } from "../rows";
 
@@ -17,32 +17,44 @@ interface Site {
 
 const mostBoxes = 24;
 
+/** The rows of the table that hold something, the largest first. */
+function sitesOf(table: Report["tables"][number]): Site[] {
+  const at = (name: string) => table.columns.findIndex((c) => c.name === name);
+  const text = (v: unknown) => (typeof v === "string" ? v : "");
+  return table.rows.flatMap((r): Site[] => {
+    const size = r[at("bytes")];
+    return typeof size === "number" && size > 0
+      ? [
+          {
+            line: text(r[at("line")]),
+            function: text(r[at("function")]),
+            bytes: size,
+            phase: text(r[at("phase")]),
+            file: text(r[at("file")]),
+          },
+        ]
+      : [];
+  });
+}
+
+const legend = (phases: readonly string[]): HTMLElement =>
+  h(
+    "p",
+    { class: "phases" },
+    ...phases.map((n) => h("span", {}, h("i", { style: `background:var(--phase-${n})` }), n)),
+    h(
+      "span",
+      {},
+      h("i", { style: "background:var(--muted)" }),
+      "outside the phases, or not recorded which",
+    ),
+  );
+
 /** The lines that hold the heap, as areas; the colour is the phase in which they allocate. */
 export function sitemap(report: Report, page: PageStore): HTMLElement | null {
   const table = report.tables.find((t) => t.name === "sites");
   if (!table) return null;
-  const at = (name: string) => table.columns.findIndex((c) => c.name === name);
-  const [line, fn, size, phase, file] = ["line", "function", "bytes", "phase", "file"].map(at) as [
-    number,
-    number,
-    number,
-    number,
-    number,
-  ];
-  const text = (v: unknown) => (typeof v === "string" ? v : "");
-  const sites = table.rows.flatMap((r): Site[] =>
-    typeof r[size] === "number" && r[size] > 0
-      ? [
-          {
-            line: text(r[line]),
-            function: text(r[fn]),
-            bytes: r[size],
-            phase: text(r[phase]),
-            file: text(r[file]),
-          },
-        ]
-      : [],
-  );
+  const sites = sitesOf(table);
   if (sites.length < 3) return null;
   const whole = table.total_bytes ?? 0;
   const kept = sites.slice(0, mostBoxes),
@@ -82,22 +94,7 @@ export function sitemap(report: Report, page: PageStore): HTMLElement | null {
   };
   new ResizeObserver(draw).observe(map);
   page.follow([...followed], mark);
-  return h(
-    "figure",
-    { class: "sitemap" },
-    map,
-    h(
-      "p",
-      { class: "phases" },
-      ...present.map((n) => h("span", {}, h("i", { style: `background:var(--phase-${n})` }), n)),
-      h(
-        "span",
-        {},
-        h("i", { style: "background:var(--muted)" }),
-        "outside the phases, or not recorded which",
-      ),
-    ),
-  );
+  return h("figure", { class: "sitemap" }, map, legend(present));
 }
 
 /** Places are in per cent, so that a print of another width keeps them. */

@@ -1,7 +1,8 @@
 // Memory over time, and everything else that a report has readings of, as tracks on one axis.
 
 import type { Report } from "../../api";
-import { store, type PageStore } from "../../state/store";
+import type { PageStore } from "../../state/page";
+import { store } from "../../state/store";
 import { tracks } from "../../tracks";
 import { plain, type Layout } from "../../tracks/layout";
 import { reportSource } from "../../tracks/source";

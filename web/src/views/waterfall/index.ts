@@ -7,7 +7,7 @@ import { largest, ofTable, shortened, type Difference } from "../../lib/differen
 import { byteTick, bytes } from "../../lib/format";
 import { ticks } from "../../lib/scales";
 import { toggle } from "../../state/selection";
-import type { PageStore } from "../../state/store";
+import type { PageStore } from "../../state/page";
 import { section } from "../dom";
 import { savedPicture } from "../saved";
 
@@ -91,74 +91,17 @@ function drawn(d: Difference, width: number, alone: string): SVGSVGElement {
     `From ${bytes(d.before)} to ${bytes(d.after)}: ` +
       `${parts.map((p) => `${p.name} ${signed(p.after - p.before)}`).join(", ")}`,
   );
-  for (const t of ticks(top, "bytes", Math.max(2, plot / 110))) {
-    svg.append(
-      s("line", { x1: x(t), x2: x(t), y1: 0, y2: tall - 20, stroke: colour("grid") }),
-      s(
-        "text",
-        {
-          x: x(t),
-          y: tall - 5,
-          fill: colour("muted"),
-          "font-size": 11,
-          "text-anchor": t === 0 ? "start" : "middle",
-        },
-        byteTick(t),
-      ),
-    );
-  }
-  const bar = (
-    i: number,
-    title: string,
-    a: number,
-    b: number,
-    ink: string,
-    text: string,
-    bold: boolean,
-    part = "",
-  ) => {
-    const y = i * step,
-      left = x(Math.min(a, b)),
-      long = Math.max(Math.abs(x(b) - x(a)), 1.5),
-      at = narrow ? y + 18 : y;
-    const label = fitted(short.get(title) ?? title, narrow ? width - 6 : names - 12, {
-      x: narrow ? 0 : names - 8,
-      y: y + (narrow ? 13 : 17),
-      "text-anchor": narrow ? "start" : "end",
-      fill: colour("text"),
-      "font-weight": bold ? 680 : 400,
-    });
-    if (label.textContent !== title)
-      label.replaceChildren(label.firstChild!, s("title", {}, title));
-    svg.append(
-      label,
-      s(
-        "rect",
-        {
-          x: left,
-          y: at + 4,
-          width: long,
-          height: row - 8,
-          rx: 3,
-          fill: ink,
-          ...(alone && part && part !== alone ? { "fill-opacity": 0.25 } : {}),
-          ...(part ? { "data-part": part, cursor: "pointer" } : {}),
-        },
-        s("title", {}, `${title}: ${text}`),
-      ),
-      s(
-        "text",
-        {
-          x: Math.max(left + long, x(0)) + 7,
-          y: at + 17,
-          fill: colour(bold ? "text" : "muted"),
-          "font-weight": bold ? 680 : 500,
-        },
-        text,
-      ),
-    );
-  };
-  bar(0, "before", 0, d.before, colour("curve-7"), bytes(d.before), true);
+  svg.append(...grid(x, ticks(top, "bytes", Math.max(2, plot / 110)), tall));
+  const plan: Plan = { width, names, narrow, step, x, short, alone };
+  const bar = (i: number, of: Bar) => svg.append(...barOf(plan, i, of));
+  const ends = { from: 0, bold: true };
+  bar(0, {
+    ...ends,
+    title: "before",
+    to: d.before,
+    ink: colour("curve-7"),
+    text: bytes(d.before),
+  });
   let at = d.before;
   parts.forEach((p, i) => {
     const delta = p.after - p.before;
@@ -172,20 +115,111 @@ function drawn(d: Difference, width: number, alone: string): SVGSVGElement {
         "stroke-dasharray": "2 2",
       }),
     );
-    bar(
-      i + 1,
-      p.name,
-      at,
-      at + delta,
-      colour(delta > 0 ? "curve-1" : "curve-2"),
-      signed(delta),
-      false,
-      p.name,
-    );
+    bar(i + 1, {
+      title: p.name,
+      from: at,
+      to: at + delta,
+      ink: colour(delta > 0 ? "curve-1" : "curve-2"),
+      text: signed(delta),
+      part: p.name,
+    });
     at += delta;
   });
-  bar(parts.length + 1, "after", 0, d.after, colour("curve-0"), bytes(d.after), true);
+  bar(parts.length + 1, {
+    ...ends,
+    title: "after",
+    to: d.after,
+    ink: colour("curve-0"),
+    text: bytes(d.after),
+  });
   return svg;
+}
+
+/** Where the bars lie: names to their left, or above them where it is narrow. */
+interface Plan {
+  width: number;
+  names: number;
+  narrow: boolean;
+  step: number;
+  x(v: number): number;
+  short: Map<string, string>;
+  alone: string; // the one part that is selected, "" for none
+}
+
+interface Bar {
+  title: string;
+  from: number;
+  to: number;
+  ink: string;
+  text: string;
+  bold?: boolean;
+  part?: string;
+}
+
+function grid(x: (v: number) => number, at: number[], tall: number): SVGElement[] {
+  const colour = theme();
+  return at.flatMap((t) => [
+    s("line", { x1: x(t), x2: x(t), y1: 0, y2: tall - 20, stroke: colour("grid") }),
+    s(
+      "text",
+      {
+        x: x(t),
+        y: tall - 5,
+        fill: colour("muted"),
+        "font-size": 11,
+        "text-anchor": t === 0 ? "start" : "middle",
+      },
+      byteTick(t),
+    ),
+  ]);
+}
+
+/** The name of the i-th bar, the bar, and its figure. */
+function barOf(
+  { width, names, narrow, step, x, short, alone }: Plan,
+  i: number,
+  { title, from, to, ink, text, bold = false, part = "" }: Bar,
+): SVGElement[] {
+  const colour = theme(),
+    y = i * step,
+    left = x(Math.min(from, to)),
+    long = Math.max(Math.abs(x(to) - x(from)), 1.5),
+    at = narrow ? y + 18 : y;
+  const label = fitted(short.get(title) ?? title, narrow ? width - 6 : names - 12, {
+    x: narrow ? 0 : names - 8,
+    y: y + (narrow ? 13 : 17),
+    "text-anchor": narrow ? "start" : "end",
+    fill: colour("text"),
+    "font-weight": bold ? 680 : 400,
+  });
+  if (label.textContent !== title) label.replaceChildren(label.firstChild!, s("title", {}, title));
+  return [
+    label,
+    s(
+      "rect",
+      {
+        x: left,
+        y: at + 4,
+        width: long,
+        height: row - 8,
+        rx: 3,
+        fill: ink,
+        ...(alone && part && part !== alone ? { "fill-opacity": 0.25 } : {}),
+        ...(part ? { "data-part": part, cursor: "pointer" } : {}),
+      },
+      s("title", {}, `${title}: ${text}`),
+    ),
+    s(
+      "text",
+      {
+        x: Math.max(left + long, x(0)) + 7,
+        y: at + 17,
+        fill: colour(bold ? "text" : "muted"),
+        "font-weight": bold ? 680 : 500,
+      },
+      text,
+    ),
+  ];
 }
 
 const signed = (n: number) => `${n < 0 ? "−" : "+"}${bytes(Math.abs(n))}`;

@@ -18,7 +18,7 @@ import { get, Problem, query, report, runs as fetchRuns } from "../../api";
 import { busy, empty, failure, saver } from "../../parts";
 import { titleOf } from "../../runlist";
 import type { App } from "../../state";
-import type { Shown } from "..";
+import type { Shown } from "../page";
 
 /** What can be compared: a run, or a snapshot that is open. */
 interface Choice {
@@ -37,13 +37,8 @@ export function diffPage(app: App): Shown {
         Object.entries({ ...app.get().params, ...change }).filter(([, v]) => v),
       ),
     });
-  const choose = (side: "a" | "b", title: string) => {
-    const select = h("select", { "aria-label": title }, h("option", { value: "" }, "choose one"));
-    select.addEventListener("change", () => set({ [side]: select.value }));
-    return { select, element: h("label", { class: "choose" }, `${title} `, select) };
-  };
-  const before = choose("a", "Before"),
-    after = choose("b", "After"),
+  const before = listOf("Before", (a) => set({ a })),
+    after = listOf("After", (b) => set({ b })),
     swap = h("button", { type: "button", class: "button", "aria-keyshortcuts": "s" }, "Swap");
   const find = h("input", {
       type: "search",
@@ -57,38 +52,8 @@ export function diffPage(app: App): Shown {
       some = all.filter((c) =>
         words.every((w) => c.title.toLowerCase().includes(w) || c.id.includes(w)),
       );
-    for (const [pick, value] of [
-      [before, a],
-      [after, b],
-    ] as const) {
-      const group = (title: string, of: Choice[]) =>
-        of.length > 0 &&
-        h("optgroup", { label: title }, ...of.map((c) => h("option", { value: c.id }, c.title)));
-      const known = all.find((c) => c.id === value),
-        kept =
-          value && !some.some((c) => c.id === value)
-            ? h("option", { value }, known?.title ?? value)
-            : null;
-      pick.select.replaceChildren(
-        ...[
-          h(
-            "option",
-            { value: "" },
-            some.length || !words.length ? "choose one" : "nothing is called so",
-          ),
-          kept,
-          group(
-            "Runs",
-            some.filter((c) => !c.snapshot),
-          ),
-          group(
-            "Snapshots",
-            some.filter((c) => c.snapshot),
-          ),
-        ].filter((e) => e instanceof Node),
-      );
-      pick.select.value = value;
-    }
+    offer(before.select, a, some, all, words.length > 0);
+    offer(after.select, b, some, all, words.length > 0);
   };
   find.addEventListener("input", fill);
   swap.addEventListener("click", exchange);
@@ -98,22 +63,7 @@ export function diffPage(app: App): Shown {
       get<{ snapshots: OpenedSnapshot[] | null }>("/snapshots", asking.signal),
     ]).then(
       ([{ runs }, { snapshots }]) => {
-        const titles = runs.map(titled);
-        all = [
-          ...runs.map((r, i): Choice => ({
-            id: r.id,
-            title:
-              titles.filter((t) => t === titles[i]).length > 1
-                ? `${titles[i]} · ${r.id}`
-                : titles[i]!,
-            snapshot: false,
-          })),
-          ...(snapshots ?? []).map((o): Choice => ({
-            id: o.id,
-            title: [o.name, ...(o.devices[0] ? [bytes(highest(o))] : [])].join(" · "),
-            snapshot: true,
-          })),
-        ];
+        all = [...runChoices(runs), ...(snapshots ?? []).map(snapshotChoice)];
         fill();
       },
       (e: unknown) => {
@@ -128,16 +78,13 @@ export function diffPage(app: App): Shown {
     body,
   );
   let over: Courses[] = [];
-  const named = () => {
-    dispatchEvent(new Event("hightide:named"));
-  }; // what a moment is depends on the curves
   const ask = () => {
     body.replaceChildren(busy());
     void show(app, a, b, by, asking.signal).then(
       (made) => {
         over = made.over;
         body.replaceChildren(made.answer, ...made.parts);
-        named();
+        dispatchEvent(new Event("hightide:named")); // what a moment is depends on the curves
       },
       (e: unknown) => {
         if (!asking.signal.aborted) body.replaceChildren(failure(e, again));
@@ -148,15 +95,7 @@ export function diffPage(app: App): Shown {
     list();
     if (a && b) ask();
   };
-  if (!a || !b)
-    body.append(
-      empty(
-        "Choose two",
-        "Their peaks are compared: on the device block by block where both are snapshots or " +
-          "recorded one, on the host by what the peak was made of.",
-        "hightide diff BEFORE AFTER",
-      ),
-    );
+  if (!a || !b) body.append(chooseTwo());
   again();
   return {
     element,
@@ -175,6 +114,71 @@ export function diffPage(app: App): Shown {
       a || b ? [{ title: "Swap before and after", kind: "action", key: "s", run: exchange }] : [],
   };
 }
+
+/** A list of what can be compared, with its title. */
+function listOf(title: string, chosen: (id: string) => void) {
+  const select = h("select", { "aria-label": title }, h("option", { value: "" }, "choose one"));
+  select.addEventListener("change", () => chosen(select.value));
+  return { select, element: h("label", { class: "choose" }, `${title} `, select) };
+}
+
+const chooseTwo = (): HTMLElement =>
+  empty(
+    "Choose two",
+    "Their peaks are compared: on the device block by block where both are snapshots or " +
+      "recorded one, on the host by what the peak was made of.",
+    "hightide diff BEFORE AFTER",
+  );
+
+/** Fills a list with the choices that match, and the chosen one whether it does or not. */
+function offer(
+  select: HTMLSelectElement,
+  value: string,
+  some: Choice[],
+  all: Choice[],
+  searched: boolean,
+): void {
+  const group = (title: string, of: Choice[]) =>
+    of.length > 0 &&
+    h("optgroup", { label: title }, ...of.map((c) => h("option", { value: c.id }, c.title)));
+  const known = all.find((c) => c.id === value),
+    kept =
+      value && !some.some((c) => c.id === value)
+        ? h("option", { value }, known?.title ?? value)
+        : null;
+  const none = some.length || !searched ? "choose one" : "nothing is called so";
+  select.replaceChildren(
+    ...[
+      h("option", { value: "" }, none),
+      kept,
+      group(
+        "Runs",
+        some.filter((c) => !c.snapshot),
+      ),
+      group(
+        "Snapshots",
+        some.filter((c) => c.snapshot),
+      ),
+    ].filter((e) => e instanceof Node),
+  );
+  select.value = value;
+}
+
+/** Runs by their titles, with their ids where several have the same. */
+function runChoices(runs: Run[]): Choice[] {
+  const titles = runs.map(titled);
+  return runs.map((r, i): Choice => ({
+    id: r.id,
+    title: titles.filter((t) => t === titles[i]).length > 1 ? `${titles[i]} · ${r.id}` : titles[i]!,
+    snapshot: false,
+  }));
+}
+
+const snapshotChoice = (o: OpenedSnapshot): Choice => ({
+  id: o.id,
+  title: [o.name, ...(o.devices[0] ? [bytes(highest(o))] : [])].join(" · "),
+  snapshot: true,
+});
 
 /** What the fullest device of a snapshot held at most. */
 const highest = ({ devices }: OpenedSnapshot) => Math.max(...devices.map((d) => d.peak_bytes));

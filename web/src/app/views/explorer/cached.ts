@@ -9,6 +9,7 @@ import { bytes, count } from "../../../lib/format";
 import { fromZero } from "../../../lib/scales";
 import { h } from "../../../views/dom";
 import type { Board } from "./board";
+import { whenSeen } from "./seen";
 
 const tall = 200,
   restMs = 150;
@@ -31,67 +32,24 @@ export function cachedPanel(
     said = h("p", { class: "reading", role: "status" }, "Asked for when it is in view.");
   let shown: Cached | null = null,
     block: Block | null = null,
-    seen = false,
-    waiting = 0,
     asked = "";
   const tell = (i: number) => {
-    const c = shown;
-    if (!c || i < 0 || i >= c.point.length) return;
-    said.textContent = [
-      `${c.point[i] === 0 ? "before the first event" : `after event ${count(c.point[i]! - 1)}`}`,
-      `${bytes(c.active[i]!)} in use`,
-      `${bytes(c.split[i]!)} cached beside blocks in use`,
-      `${bytes(c.free[i]!)} in free segments`,
-      `${bytes(c.reserved[i]!)} reserved`,
-    ].join(" · ");
+    if (shown && i >= 0 && i < shown.point.length) said.textContent = saidOf(shown, i);
   };
   const plot = () => {
-    const colour = theme(),
-      c = shown,
-      window = app.get().window ?? board.whole().events;
-    const sums = c
-      ? [c.point, c.reserved, c.reserved.map((r, i) => r - c.free[i]!), c.active]
-      : [
-          [0, 1],
-          [null, null],
-          [null, null],
-          [null, null],
-        ];
-    const options: Omit<uPlot.Options, "width" | "height"> = {
-      padding: [10, 14, 0, 0],
-      legend: { show: false },
-      cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
-      scales: {
-        x: {
-          time: false,
-          auto: false,
-          min: window[0],
-          max: Math.max(window[1] - 1, window[0] + 1),
-        },
-        y: { range: (_, low, high) => fromZero(low, high) },
-      },
-      axes: [axis({ values: (_, ticks) => ticks.map((v) => count(v)), space: 90 }), byteAxis()],
-      series: [
-        {},
-        ...parts.map(([name, ink, label], i) => ({
-          label,
-          stroke: i === 0 ? colour("reserved") : colour(ink),
-          width: i === 0 ? 1.5 : 1,
-          fill: faint(colour(ink), name === "free" ? 0.35 : 0.92),
-        })),
-      ],
-      hooks: {
-        draw: [(u) => lines(u, board.at(), block)],
-        setCursor: [(u) => tell(u.cursor.idx ?? -1)],
-        ready: [
-          (u) =>
-            u.over.addEventListener("click", (e) =>
-              board.goTo(Math.round(u.posToVal(e.offsetX, "x"))),
-            ),
-        ],
-      },
+    const c = shown,
+      sums = c
+        ? [c.point, c.reserved, c.reserved.map((r, i) => r - c.free[i]!), c.active]
+        : [
+            [0, 1],
+            [null, null],
+            [null, null],
+            [null, null],
+          ];
+    return {
+      options: optionsOf(board, app.get().window ?? board.whole().events, tell, () => block),
+      data: sums as unknown as uPlot.AlignedData,
     };
-    return { options, data: sums as unknown as uPlot.AlignedData };
   };
   let drawn: ReturnType<typeof chart> | null = null;
   const again = () => {
@@ -114,23 +72,12 @@ export function cachedPanel(
           ),
         );
       again();
-      const most = c.point.reduce(
-        (best, _, i) =>
-          c.reserved[i]! - c.active[i]! > c.reserved[best]! - c.active[best]! ? i : best,
-        0,
-      );
-      tell(most);
+      tell(mostCached(c));
       mark("cached", `${from}-${to}`);
     });
   };
-  const follow = () => {
-    clearTimeout(waiting);
-    if (seen)
-      waiting = window.setTimeout(() => {
-        if (!board.closed.aborted) ask();
-      }, restMs);
-  };
-  board.follow(["window", "device"], follow);
+  const seen = whenSeen(board, restMs, ask);
+  board.follow(["window", "device"], seen.again);
   board.follow(["at"], () => drawn?.plot()?.redraw(false));
   board.follow(["block", "device"], () => {
     const n = app.get().block;
@@ -148,34 +95,81 @@ export function cachedPanel(
         "life",
       );
   });
-  const element = h(
-    "div",
-    { class: "cached-panel" },
-    box,
-    said,
-    h(
-      "p",
-      { class: "phases" },
-      ...[...parts]
-        .reverse()
-        .map(([, ink, text]) => h("span", {}, h("i", { style: `background:var(--${ink})` }), text)),
-      h("span", {}, h("i", { style: "background:var(--reserved)" }), "reserved"),
-      h("span", {}, "of each column the event at which most was cached"),
-    ),
-  );
-  const watch = new IntersectionObserver(
-    ([e]) => {
-      if (e?.isIntersecting) {
-        watch.disconnect();
-        seen = true;
-        follow();
-      }
-    },
-    { rootMargin: "200px" },
-  );
-  watch.observe(element);
-  board.closed.addEventListener("abort", () => watch.disconnect());
+  const element = h("div", { class: "cached-panel" }, box, said, legend());
+  seen.watch(element);
   return element;
+}
+
+/** One column in words. */
+const saidOf = (c: Cached, i: number): string =>
+  [
+    `${c.point[i] === 0 ? "before the first event" : `after event ${count(c.point[i]! - 1)}`}`,
+    `${bytes(c.active[i]!)} in use`,
+    `${bytes(c.split[i]!)} cached beside blocks in use`,
+    `${bytes(c.free[i]!)} in free segments`,
+    `${bytes(c.reserved[i]!)} reserved`,
+  ].join(" · ");
+
+/** The column in which most was cached. */
+const mostCached = (c: Cached): number =>
+  c.point.reduce(
+    (best, _, i) =>
+      c.reserved[i]! - c.active[i]! > c.reserved[best]! - c.active[best]! ? i : best,
+    0,
+  );
+
+const legend = (): HTMLElement =>
+  h(
+    "p",
+    { class: "phases" },
+    ...[...parts]
+      .reverse()
+      .map(([, ink, text]) => h("span", {}, h("i", { style: `background:var(--${ink})` }), text)),
+    h("span", {}, h("i", { style: "background:var(--reserved)" }), "reserved"),
+    h("span", {}, "of each column the event at which most was cached"),
+  );
+
+function optionsOf(
+  board: Board,
+  window: readonly [number, number],
+  tell: (i: number) => void,
+  block: () => Block | null,
+): Omit<uPlot.Options, "width" | "height"> {
+  const colour = theme();
+  return {
+    padding: [10, 14, 0, 0],
+    legend: { show: false },
+    cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
+    scales: {
+      x: {
+        time: false,
+        auto: false,
+        min: window[0],
+        max: Math.max(window[1] - 1, window[0] + 1),
+      },
+      y: { range: (_, low, high) => fromZero(low, high) },
+    },
+    axes: [axis({ values: (_, ticks) => ticks.map((v) => count(v)), space: 90 }), byteAxis()],
+    series: [
+      {},
+      ...parts.map(([name, ink, label], i) => ({
+        label,
+        stroke: i === 0 ? colour("reserved") : colour(ink),
+        width: i === 0 ? 1.5 : 1,
+        fill: faint(colour(ink), name === "free" ? 0.35 : 0.92),
+      })),
+    ],
+    hooks: {
+      draw: [(u) => lines(u, board.at(), block())],
+      setCursor: [(u) => tell(u.cursor.idx ?? -1)],
+      ready: [
+        (u) =>
+          u.over.addEventListener("click", (e) =>
+            board.goTo(Math.round(u.posToVal(e.offsetX, "x"))),
+          ),
+      ],
+    },
+  };
 }
 
 /**

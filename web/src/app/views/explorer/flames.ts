@@ -17,6 +17,7 @@ import {
 } from "../../../views/flames/flame";
 import { changeKey, graphOf } from "../../../views/flames/difference";
 import { filtering, type Board } from "./board";
+import { whenSeen } from "./seen";
 import { source } from "./source";
 import { button } from "./tools";
 
@@ -79,26 +80,37 @@ export function written({ what, since, how }: Choice): string {
 
 const restMs = 120;
 
-export function flamePanel(board: Board, mark: (name: string, value: string) => void): HTMLElement {
-  const { app } = board,
-    now = () => parsed(app.get().flame),
-    change = (to: Partial<Choice>) => app.set({ flame: written({ ...now(), ...to }) });
-  const how = (to: Partial<How>) => change({ how: { ...now().how, ...to } });
-  let shown: { graph: Graph; numbers: number[] } | null = null,
-    seen = false,
-    waiting = 0,
-    asked = "";
-  const code = source(board, "flame"),
-    graph = flame({
-      change: how,
-      picked: (frame) => code.show(shown?.numbers[frame] ?? -1),
-      find: (search) => app.set({ search: app.get().search === search ? "" : search }),
-    });
-  const chosen = choices(() => now().how, how),
-    title = h("p", { class: "hint", role: "status" }, "Asked for when it is in view."),
-    key = changeKey();
-  key.hidden = true;
-  const tabs = Object.entries(whats).map(([what, text]) => {
+const graphOfOne = (a: Answer): Graph => ({
+  title: a.title,
+  frames: a.frames,
+  root: grow(a, "bytes"),
+  figure: bytes,
+  counted: true,
+  ...(a.rest_bytes ? { rest: `Stacks too small to draw have ${bytes(a.rest_bytes)} more.` } : {}),
+});
+
+const moment = (point: number): string =>
+  point === 0 ? "before the first event" : `after event ${count(point - 1)}`;
+
+/** What an answer is of, in words. */
+function saidOf(a: Answer, what: Choice["what"], range: { from: number; to: number }): string {
+  const sum = bytes(a.total_bytes),
+    stretch = `the ${count(range.to - range.from)} events in view`;
+  if (what === "allocated") return `${sum} allocated by ${stretch}, freed since or not`;
+  if (what === "freed") return `${sum} freed by ${stretch}, by the calls that had allocated it`;
+  const which =
+    what === "peak" ? ", the peak" : what === "held" ? `, when ${stretch} held most` : "";
+  return `${sum} held ${moment(a.point)}${which}`;
+}
+
+const tabGroup = { class: "switch", role: "group", "aria-label": "What the graph shows" };
+
+/** The buttons for what the graph shows. */
+const tabsOf = (
+  board: Board,
+  change: (to: Partial<Choice>) => void,
+): { what: string; tab: HTMLElement }[] =>
+  Object.entries(whats).map(([what, text]) => {
     const tab = button(
       text,
       () =>
@@ -113,17 +125,28 @@ export function flamePanel(board: Board, mark: (name: string, value: string) => 
     );
     return { what, tab };
   });
+
+export function flamePanel(board: Board, mark: (name: string, value: string) => void): HTMLElement {
+  const { app } = board,
+    now = () => parsed(app.get().flame),
+    change = (to: Partial<Choice>) => app.set({ flame: written({ ...now(), ...to }) });
+  const how = (to: Partial<How>) => change({ how: { ...now().how, ...to } });
+  let shown: { graph: Graph; numbers: number[] } | null = null,
+    asked = "";
+  const code = source(board, "flame"),
+    graph = flame({
+      change: how,
+      picked: (frame) => code.show(shown?.numbers[frame] ?? -1),
+      find: (search) => app.set({ search: app.get().search === search ? "" : search }),
+    });
+  const chosen = choices(() => now().how, how),
+    title = h("p", { class: "hint", role: "status" }, "Asked for when it is in view."),
+    key = changeKey();
+  key.hidden = true;
+  const tabs = tabsOf(board, change);
   const draw = () => {
     if (shown) graph.show(shown.graph, now().how);
   };
-  const of = (a: Answer): Graph => ({
-    title: a.title,
-    frames: a.frames,
-    root: grow(a, "bytes"),
-    figure: bytes,
-    counted: true,
-    ...(a.rest_bytes ? { rest: `Stacks too small to draw have ${bytes(a.rest_bytes)} more.` } : {}),
-  });
   const took = (next: typeof shown, text: string) => {
     shown = next;
     title.textContent = text;
@@ -139,26 +162,14 @@ export function flamePanel(board: Board, mark: (name: string, value: string) => 
       range = { from: window[0], to: Math.min(window[1], board.whole().events[1]) };
     const path = (more: Record<string, string | number | undefined>) =>
       board.path("flame", { ...more, ...filter });
-    const moment = (p: number) =>
-        p === 0 ? "before the first event" : `after event ${count(p - 1)}`,
-      stretch = `the ${count(range.to - range.from)} events in view`;
     const question =
-      what === "peak"
-        ? path({ at: board.device().peak_at })
-        : what === "moment" || what === "since"
-          ? path({ at })
-          : path({ ...range, of: what });
+      what === "moment" || what === "since" || what === "peak"
+        ? path({ at: what === "peak" ? board.device().peak_at : at })
+        : path({ ...range, of: what });
     if (asked === (asked = `${question} ${since}`)) return;
-    const said = (a: Answer) => {
-      const sum = bytes(a.total_bytes);
-      if (what === "allocated") return `${sum} allocated by ${stretch}, freed since or not`;
-      if (what === "freed") return `${sum} freed by ${stretch}, by the calls that had allocated it`;
-      const which =
-        what === "peak" ? ", the peak" : what === "held" ? `, when ${stretch} held most` : "";
-      return `${sum} held ${moment(a.point)}${which}`;
-    };
     board.ask<Answer>("flame", question, (a) => {
-      if (what !== "since") return took({ graph: of(a), numbers: a.numbers }, said(a));
+      if (what !== "since")
+        return took({ graph: graphOfOne(a), numbers: a.numbers }, saidOf(a, what, range));
       board.ask<Answer>("flame", path({ at: since }), (before) =>
         took(
           { graph: { ...graphOf(before, a), title: "Difference of two moments" }, numbers: [] },
@@ -168,19 +179,12 @@ export function flamePanel(board: Board, mark: (name: string, value: string) => 
       );
     });
   };
-  const follow = () => {
-    // what is not looked at is not asked for
-    clearTimeout(waiting);
-    if (seen)
-      waiting = window.setTimeout(() => {
-        if (!board.closed.aborted) ask();
-      }, restMs);
-  };
-  board.follow(["at", "window", "device", ...filtering], follow);
+  const seen = whenSeen(board, restMs, ask);
+  board.follow(["at", "window", "device", ...filtering], seen.again);
   board.follow(["flame"], () => {
     chosen.follow();
     for (const t of tabs) t.tab.setAttribute("aria-pressed", String(t.what === now().what));
-    follow();
+    seen.again();
     draw();
   });
   board.follow(["search"], () => {
@@ -190,32 +194,13 @@ export function flamePanel(board: Board, mark: (name: string, value: string) => 
   const element = h(
     "div",
     { class: "flame-panel" },
-    h(
-      "div",
-      { class: "tools" },
-      h(
-        "span",
-        { class: "switch", role: "group", "aria-label": "What the graph shows" },
-        ...tabs.map((t) => t.tab),
-      ),
-    ),
+    h("div", { class: "tools" }, h("span", tabGroup, ...tabs.map((t) => t.tab))),
     chosen.element,
     title,
     graph.element,
     key,
     code.element,
   );
-  const watch = new IntersectionObserver(
-    ([e]) => {
-      if (e?.isIntersecting) {
-        watch.disconnect();
-        seen = true;
-        follow();
-      }
-    },
-    { rootMargin: "200px" },
-  );
-  watch.observe(element);
-  board.closed.addEventListener("abort", () => watch.disconnect());
+  seen.watch(element);
   return element;
 }

@@ -12,7 +12,7 @@ import { failure, givenUp } from "../../parts";
 import type { KeyGroup } from "../../frame/keys";
 import type { Command } from "../../frame/palette";
 import type { App } from "../../state";
-import type { Shown } from "..";
+import type { Shown } from "../page";
 import { asker, pathOf, type Board, type Panel } from "./board";
 import { cachedPanel } from "./cached";
 import { inks, bys, type By } from "./colours";
@@ -119,12 +119,10 @@ function boardOf(
     bytes: [0, Math.ceil(Math.max(tallest(device()) * 1.03, 1))],
   });
   const labels: Labels = { sites: [], categories: [], modules: [], streams: [] },
-    blocks = new Map<number, Block>(),
-    hovering: ((n: number | null) => void)[] = [];
+    blocks = new Map<number, Block>();
   const by = (): By => (app.get().colour in bys ? (app.get().colour as By) : "site"),
     ask = asker(closed, problem);
-  let of = device().device,
-    under: number | null = null;
+  let of = device().device;
   const board: Board = {
     app,
     closed,
@@ -136,16 +134,7 @@ function boardOf(
     colours: inks(by, labels, () => whole().events[1], closed),
     at: () => Math.min(app.get().at ?? device().peak_at ?? device().events, device().events),
     path: (rest, asked = {}) => pathOf(id, rest, { device: device().device, ...asked }),
-    filter: () => {
-      const { search, line, category, module, only } = app.get();
-      return {
-        ...(search ? { q: search } : {}),
-        ...(line ? { line } : {}),
-        ...(category ? { category } : {}),
-        ...(module ? { module } : {}),
-        ...(only ? { by: by(), only } : {}),
-      };
-    },
+    filter: () => filterOf(app, by()),
     alone: () => app.get()[fieldOf(by())],
     choose: (value) => app.set({ [fieldOf(by())]: value }),
     known: () => ({
@@ -170,15 +159,7 @@ function boardOf(
           then(b);
         });
     },
-    hover: (n) => {
-      if (n !== under) {
-        under = n;
-        for (const then of hovering) then(n);
-      }
-    },
-    hovered: (then) => {
-      hovering.push(then);
-    },
+    ...hovers(),
     follow: (fields, then) => {
       app.follow(fields, () => {
         if (!closed.aborted) then();
@@ -193,6 +174,34 @@ function boardOf(
     blocks.clear();
   });
   return board;
+}
+
+/** Which blocks are looked at, as the server is asked for them. */
+function filterOf(app: App, by: By): ReturnType<Board["filter"]> {
+  const { search, line, category, module, only } = app.get();
+  return {
+    ...(search ? { q: search } : {}),
+    ...(line ? { line } : {}),
+    ...(category ? { category } : {}),
+    ...(module ? { module } : {}),
+    ...(only ? { by, only } : {}),
+  };
+}
+
+/** The block under the pointer, in whichever panel that is. */
+function hovers(): Pick<Board, "hover" | "hovered"> {
+  const hovering: ((n: number | null) => void)[] = [];
+  let under: number | null = null;
+  return {
+    hover: (n) => {
+      if (n === under) return;
+      under = n;
+      for (const then of hovering) then(n);
+    },
+    hovered: (then) => {
+      hovering.push(then);
+    },
+  };
 }
 
 function panels(

@@ -30,27 +30,32 @@ export interface Picture {
   covered(point: number, bytes: number): boolean;
 }
 
+/** What a screen reader is told of the picture. */
+const spoken = {
+  role: "application",
+  "aria-roledescription": "picture",
+  tabindex: "0",
+  "aria-label":
+    "Blocks of the trace, stacked, event by event. " +
+    "Left and right move by one event, up and down from block to block of that moment, " +
+    "Enter selects one. w and s zoom, a and d pan, f shows everything.",
+};
+
+const nothing: Look = {
+  events: [0, 1],
+  bytes: [0, 1],
+  at: 0,
+  peak: 0,
+  block: null,
+  dim: false,
+  ink: () => "#000",
+};
+
 export function picture(): Picture {
-  const canvas = h("canvas", {
-    role: "application",
-    "aria-roledescription": "picture",
-    tabindex: "0",
-    "aria-label":
-      "Blocks of the trace, stacked, event by event. " +
-      "Left and right move by one event, up and down from block to block of that moment, " +
-      "Enter selects one. w and s zoom, a and d pan, f shows everything.",
-  });
+  const canvas = h("canvas", spoken);
   let newest: Drawn | null = null,
     whole: Drawn | null = null,
-    now: Look = {
-      events: [0, 1],
-      bytes: [0, 1],
-      at: 0,
-      peak: 0,
-      block: null,
-      dim: false,
-      ink: () => "#000",
-    },
+    now = nothing,
     over: number | null = null,
     asked = 0,
     paper = raster(0, 0);
@@ -67,12 +72,7 @@ export function picture(): Picture {
       colour = remembered(theme()),
       ctx = canvas.getContext("2d")!;
     if (!newest || !width) return;
-    const wide = Math.round(width * ratio),
-      high = Math.round(height * ratio);
-    if (canvas.width !== wide || canvas.height !== high) {
-      canvas.width = wide;
-      canvas.height = high;
-    }
+    const [wide, high] = sized(canvas, ratio);
     if (paper.width !== wide || paper.height !== high) paper = raster(wide, high);
     const {
         events: [from, to],
@@ -88,9 +88,7 @@ export function picture(): Picture {
     ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
     const x = (p: number) => ((p - from) / (to - from)) * width,
       y = (b: number) => height - ((b - low) / (top - low)) * height;
-    ctx.fillStyle = faint(colour("text"), 0.09);
-    for (const b of rows(now.bytes, height)) ctx.fillRect(0, Math.round(y(b)) - 0.5, width, 1);
-    for (const p of columns(now.events, width)) ctx.fillRect(Math.round(x(p)) - 0.5, 0, 1, height);
+    lines(ctx, now, { x, y, width, height }, colour);
     for (const [n, ink] of [
       [over, "muted"],
       [now.block, "text"],
@@ -98,17 +96,7 @@ export function picture(): Picture {
       const s = n === null ? undefined : shapes(newest, whole).find((one) => one.n === n);
       if (s) outline(ctx, s, x, y, colour(ink));
     }
-    if (now.peak >= from && now.peak < to && now.peak !== now.at) {
-      ctx.strokeStyle = colour("critical");
-      ctx.setLineDash([5, 4]);
-      ctx.beginPath();
-      ctx.moveTo(x(now.peak), 0);
-      ctx.lineTo(x(now.peak), height);
-      ctx.stroke();
-      ctx.setLineDash([]);
-    }
-    ctx.fillStyle = colour("accent");
-    ctx.fillRect(x(now.at) - 0.75, 0, 1.5, height);
+    moments(ctx, now, x, height, colour);
   };
   whileShown(canvas, "hightide:theme", redraw);
   new ResizeObserver(redraw).observe(canvas);
@@ -126,14 +114,7 @@ export function picture(): Picture {
       now = to;
       redraw();
     },
-    covered: (point, bytes) => {
-      const tile = newest?.tile;
-      return (
-        tile !== undefined &&
-        bytes >= 0 &&
-        bytes < (tile.at[Math.floor((point - tile.from) / tile.step)] ?? 0)
-      );
-    },
+    covered: (point, bytes) => !!newest && isUnder(newest.tile, point, bytes),
     hover: (n) => {
       if (n !== over) {
         over = n;
@@ -141,15 +122,71 @@ export function picture(): Picture {
       }
     },
     place: (px, py) => {
-      const {
-        events: [from, to],
-        bytes: [low, high],
-      } = now;
-      const point = from + (px / canvas.clientWidth) * (to - from),
-        bytes = low + (1 - py / canvas.clientHeight) * (high - low);
+      const [point, bytes] = spotOf(now, px / canvas.clientWidth, py / canvas.clientHeight);
       return { point, bytes, shape: hit(newest?.all ?? [], point, bytes) };
     },
   };
+}
+
+/** Whether an offset is below the top of what a tile has at a point. */
+const isUnder = (tile: Drawn["tile"], point: number, bytes: number): boolean =>
+  bytes >= 0 && bytes < (tile.at[Math.floor((point - tile.from) / tile.step)] ?? 0);
+
+/** The point and the offset at a place, by its shares of the width and of the height. */
+const spotOf = (
+  { events: [from, to], bytes: [low, high] }: Look,
+  across: number,
+  down: number,
+): [point: number, bytes: number] => [from + across * (to - from), low + (1 - down) * (high - low)];
+
+/** Gives a canvas as many pixels as it takes on the screen, and says how many these are. */
+function sized(canvas: HTMLCanvasElement, ratio: number): [wide: number, high: number] {
+  const wide = Math.round(canvas.clientWidth * ratio),
+    high = Math.round(canvas.clientHeight * ratio);
+  if (canvas.width !== wide || canvas.height !== high) {
+    canvas.width = wide;
+    canvas.height = high;
+  }
+  return [wide, high];
+}
+
+interface Scales {
+  x(point: number): number;
+  y(bytes: number): number;
+  width: number;
+  height: number;
+}
+
+function lines(
+  ctx: CanvasRenderingContext2D,
+  now: Look,
+  { x, y, width, height }: Scales,
+  colour: (name: string) => string,
+): void {
+  ctx.fillStyle = faint(colour("text"), 0.09);
+  for (const b of rows(now.bytes, height)) ctx.fillRect(0, Math.round(y(b)) - 0.5, width, 1);
+  for (const p of columns(now.events, width)) ctx.fillRect(Math.round(x(p)) - 0.5, 0, 1, height);
+}
+
+/** The chosen moment, and that of the peak. */
+function moments(
+  ctx: CanvasRenderingContext2D,
+  { events: [from, to], peak, at }: Look,
+  x: (point: number) => number,
+  height: number,
+  colour: (name: string) => string,
+): void {
+  if (peak >= from && peak < to && peak !== at) {
+    ctx.strokeStyle = colour("critical");
+    ctx.setLineDash([5, 4]);
+    ctx.beginPath();
+    ctx.moveTo(x(peak), 0);
+    ctx.lineTo(x(peak), height);
+    ctx.stroke();
+    ctx.setLineDash([]);
+  }
+  ctx.fillStyle = colour("accent");
+  ctx.fillRect(x(at) - 0.75, 0, 1.5, height);
 }
 
 const shapes = (newest: Drawn, whole: Drawn | null) =>

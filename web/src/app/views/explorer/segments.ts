@@ -6,7 +6,7 @@ import { bytes, count } from "../../../lib/format";
 import { h } from "../../../views/dom";
 import { tape, type Segment } from "../../panels/tape";
 import { filtering, type Board } from "./board";
-import { classOf } from "./colours";
+import { classOf, type By } from "./colours";
 
 const rows = 12;
 
@@ -21,6 +21,33 @@ export function filled(of: Pick<MomentSegment, "size" | "parts">): Segment["bloc
   }
   if (from < of.size) all.push([of.size - from, 0, -1]);
   return all;
+}
+
+/** What the blocks take, by the class that their colour stands for. */
+function sumsOf(m: MomentAnswer, by: By): Map<number, number> {
+  const sums = new Map<number, number>();
+  for (const s of m.segments)
+    for (const [, size, n, value] of s.parts)
+      if (n >= 0 && value >= 0) {
+        const c = classOf(by, value);
+        sums.set(c, (sums.get(c) ?? 0) + size);
+      }
+  return sums;
+}
+
+/** The moment in words. */
+function saidOf(m: MomentAnswer): string {
+  const event = m.event
+    ? `after event ${count(m.event.number)}, ${m.event.action.replaceAll("_", " ")} of ` +
+      `${bytes(m.event.size)}`
+    : "before the first event";
+  const parts = [
+    `${bytes(m.allocated)} in ${count(m.blocks)} blocks of ${bytes(m.reserved)} reserved`,
+    m.waiting ? `${bytes(m.waiting)} freed, another stream still uses it` : "",
+    m.rest ? `${count(m.rest)} of the smallest segments are not drawn` : "",
+    m.known ? "" : "the file tells of no segments",
+  ];
+  return [event, ...parts.filter(Boolean)].join(" · ");
 }
 
 export function segmentMap(board: Board, mark: (name: string, value: string) => void): HTMLElement {
@@ -47,14 +74,7 @@ export function segmentMap(board: Board, mark: (name: string, value: string) => 
     },
   );
   const show = (m: MomentAnswer) => {
-    const sums = new Map<number, number>();
-    for (const s of m.segments)
-      for (const [, size, n, value] of s.parts)
-        if (n >= 0 && value >= 0) {
-          const c = classOf(colours.by(), value);
-          sums.set(c, (sums.get(c) ?? 0) + size);
-        }
-    colours.see(sums, false); // what the stack does not show has a colour too
+    colours.see(sumsOf(m, colours.by()), false); // what the stack does not show has a colour too
     const all = m.segments.map((s): Segment => ({
         size_bytes: s.size,
         ...(s.large ? { large: true } : {}),
@@ -62,21 +82,11 @@ export function segmentMap(board: Board, mark: (name: string, value: string) => 
         blocks: filled(s),
       })),
       total = all.reduce((sum, s) => sum + s.size_bytes, 0);
-    const event = m.event
-      ? `after event ${count(m.event.number)}, ${m.event.action.replaceAll("_", " ")} of ` +
-        `${bytes(m.event.size)}`
-      : "before the first event";
-    const parts = [
-      `${bytes(m.allocated)} in ${count(m.blocks)} blocks of ${bytes(m.reserved)} reserved`,
-      m.waiting ? `${bytes(m.waiting)} freed, another stream still uses it` : "",
-      m.rest ? `${count(m.rest)} of the smallest segments are not drawn` : "",
-      m.known ? "" : "the file tells of no segments",
-    ];
     map.show(
       [all],
       Math.max(total / rows, 1),
       m.known ? "Segments" : "Blocks by address",
-      [event, ...parts.filter(Boolean)].join(" · "),
+      saidOf(m),
     );
     said.textContent = "";
   };

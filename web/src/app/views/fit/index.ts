@@ -12,7 +12,7 @@ import { catalogue, type FitResult, type FitTrial, type Job } from "../../jobs";
 import { failure } from "../../parts";
 import settings from "../../settings.json";
 import type { App } from "../../state";
-import type { Shown } from "..";
+import type { Shown } from "../page";
 import { cataloguePanel, type Found } from "../../panels/catalogue";
 import { costPanel } from "../../panels/cost";
 import { fitCurve, type FitSeen } from "./curve";

@@ -13,7 +13,7 @@ import { failure } from "../../parts";
 import settings from "../../settings.json";
 import type { App } from "../../state";
 import { cataloguePanel, verdictTone, verdictWords, type Found } from "../../panels/catalogue";
-import type { Shown } from "..";
+import type { Shown } from "../page";
 import { costPanel } from "../../panels/cost";
 import { jobPanel } from "../../panels/job";
 import { rankGrid } from "./rankgrid";
@@ -128,6 +128,59 @@ function tell(list: HTMLElement, p: Progress): void {
   list.scrollTop = list.scrollHeight;
 }
 
+const cheapestText = (all: GPUVerdict[], best: GPUVerdict | null): string =>
+  best
+    ? `Of ${count(all.length)} GPUs the cheapest that fits is ${best.gpu_name}: ` +
+      `${best.price_usd_per_hour!.toFixed(2)} USD an hour, ` +
+      `${bytes(best.headroom_bytes ?? 0)} free.`
+    : `None of ${count(all.length)} GPUs fits and has a price.`;
+
+const tryList = (tries: NonNullable<Imagined["tries"]>): HTMLElement =>
+  h(
+    "ul",
+    { class: "tries" },
+    ...tries.map((t) =>
+      h(
+        "li",
+        {},
+        h("span", { class: `outcome ${verdictTone(t.verdict)}` }, verdictWords(t.verdict)),
+        " ",
+        t.what,
+        t.peak_device_used_bytes !== undefined && `: ${bytes(t.peak_device_used_bytes)}`,
+        t.command && copier(t.command, { class: "command" }, h("code", {}, t.command)),
+      ),
+    ),
+  );
+
+/** What the cheapest GPU costs, else the one that was asked for, where it fits and has a price. */
+function costOf(v: Imagined, best: GPUVerdict | null, rented: number): HTMLElement | null {
+  if (best)
+    return costPanel({
+      price: best.price_usd_per_hour!,
+      gpus: rented,
+      total: best.total_bytes,
+      used: best.peak_device_used_bytes,
+      of: `this program on ${best.gpu_name}`,
+    });
+  if (!fitting.includes(v.verdict) || !v.price_usd_per_hour) return null;
+  const devices = v.devices ?? [];
+  return costPanel({
+    price: v.price_usd_per_hour,
+    gpus: rented,
+    total: v.total_bytes,
+    ...(rented > 1 && devices.length === rented
+      ? {
+          used: devices.reduce((sum, d) => sum + d.peak_used_bytes, 0) / rented,
+          each: "on average",
+        }
+      : {
+          used: v.peak_device_used_bytes,
+          ...(rented > 1 ? { each: "as the fullest of those played" } : {}),
+        }),
+    of: "this program",
+  });
+}
+
 /**
  * The verdict, its memory in one bar, what it rests on, and what else was tried. Says whether what
  * the program wrote belongs to it.
@@ -142,8 +195,7 @@ function show(job: Job<ImaginedOutcome>, into: HTMLElement, found: (f: Found) =>
   const all = (v.gpus ?? []).filter((g) => fitting.includes(g.verdict) || g.verdict === "oom"),
     best = all.length > 1 ? cheapest(all) : null;
   const fits = fitting.includes(v.verdict),
-    rented = Math.max(v.gpu_count, world),
-    devices = v.devices ?? [];
+    rented = Math.max(v.gpu_count, world);
   into.replaceChildren(
     h(
       "p",
@@ -152,21 +204,7 @@ function show(job: Job<ImaginedOutcome>, into: HTMLElement, found: (f: Found) =>
       badge(v.label),
       h("b", {}, sentence(v)),
     ),
-    all.length > 1
-      ? h(
-          "p",
-          { class: "facts" },
-          h(
-            "span",
-            {},
-            best
-              ? `Of ${count(all.length)} GPUs the cheapest that fits is ${best.gpu_name}: ` +
-                  `${best.price_usd_per_hour!.toFixed(2)} USD an hour, ` +
-                  `${bytes(best.headroom_bytes ?? 0)} free.`
-              : `None of ${count(all.length)} GPUs fits and has a price.`,
-          ),
-        )
-      : "",
+    all.length > 1 ? h("p", { class: "facts" }, h("span", {}, cheapestText(all, best))) : "",
     ((fits || v.verdict === "oom") && bar(v)) || "",
     ...[v.basis, v.problem, ...(v.notes ?? [])]
       .filter(Boolean)
@@ -188,26 +226,7 @@ function show(job: Job<ImaginedOutcome>, into: HTMLElement, found: (f: Found) =>
           ".",
         )
       : "",
-    ...(tries.length
-      ? [
-          h("h3", {}, "What was tried to make it fit"),
-          h(
-            "ul",
-            { class: "tries" },
-            ...tries.map((t) =>
-              h(
-                "li",
-                {},
-                h("span", { class: `outcome ${verdictTone(t.verdict)}` }, verdictWords(t.verdict)),
-                " ",
-                t.what,
-                t.peak_device_used_bytes !== undefined && `: ${bytes(t.peak_device_used_bytes)}`,
-                t.command && copier(t.command, { class: "command" }, h("code", {}, t.command)),
-              ),
-            ),
-          ),
-        ]
-      : []),
+    ...(tries.length ? [h("h3", {}, "What was tried to make it fit"), tryList(tries)] : []),
     ...(grid
       ? [
           h("h3", {}, "Ranks"),
@@ -224,31 +243,7 @@ function show(job: Job<ImaginedOutcome>, into: HTMLElement, found: (f: Found) =>
             : []),
         ]
       : []),
-    best
-      ? costPanel({
-          price: best.price_usd_per_hour!,
-          gpus: rented,
-          total: best.total_bytes,
-          used: best.peak_device_used_bytes,
-          of: `this program on ${best.gpu_name}`,
-        })
-      : fits && v.price_usd_per_hour
-        ? costPanel({
-            price: v.price_usd_per_hour,
-            gpus: rented,
-            total: v.total_bytes,
-            ...(rented > 1 && devices.length === rented
-              ? {
-                  used: devices.reduce((sum, d) => sum + d.peak_used_bytes, 0) / rented,
-                  each: "on average",
-                }
-              : {
-                  used: v.peak_device_used_bytes,
-                  ...(rented > 1 ? { each: "as the fullest of those played" } : {}),
-                }),
-            of: "this program",
-          })
-        : "",
+    costOf(v, best, rented) ?? "",
   );
   found({
     by: new Map(

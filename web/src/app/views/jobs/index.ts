@@ -6,7 +6,7 @@ import { h, section } from "../../../views/dom";
 import { jobs, over, toneOfJob, wordOfJob, type Job } from "../../jobs";
 import { empty, failure } from "../../parts";
 import type { App } from "../../state";
-import type { Shown } from "..";
+import type { Shown } from "../page";
 import { jobPanel } from "../../panels/job";
 
 const again = 2000;

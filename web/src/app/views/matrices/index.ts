@@ -9,7 +9,7 @@ import { described, flags, form, options, wrong } from "../../fields";
 import { busy, empty, failure } from "../../parts";
 import settings from "../../settings.json";
 import { go, type App } from "../../state";
-import type { Shown } from "..";
+import type { Shown } from "../page";
 import { starter } from "../../panels/start";
 
 const example = `axes:

@@ -11,7 +11,7 @@ import { keepPlace } from "../../keepplace";
 import { busy, failure } from "../../parts";
 import type { App } from "../../state";
 import { stream, type Stream } from "../../stream";
-import type { Shown } from "..";
+import type { Shown } from "../page";
 
 export function matrixPage(app: App, part: string): Shown {
   const asking = new AbortController(),

@@ -79,6 +79,32 @@ function sharing(report: Report, before: Report): Report {
   };
 }
 
+type Heard = Record<keyof Live, ((data: never) => void)[]>;
+
+/** What hands each event on to those who hear it. */
+const telling = (heard: Heard): Record<string, (data: never) => void> =>
+  Object.fromEntries(
+    events.map((name) => [
+      name,
+      (data: never) => {
+        for (const then of heard[name]) then(data);
+      },
+    ]),
+  );
+
+/** Hears whether a run that has ended is removed; returns what ends that. */
+const removal = (id: string, path: string, gone: () => void): (() => void) =>
+  stream(
+    "/live",
+    path,
+    {
+      runs: ({ removed }: { removed: string[] | null }) => {
+        if (removed?.includes(id)) gone();
+      },
+    },
+    gone,
+  ).close;
+
 /**
  * Asks and listens until close; parts are told what they asked for in the order in which they
  * asked.
@@ -88,10 +114,7 @@ export function feed(id: string, standing: Standing): Feed & { start(): void; cl
     asking = new AbortController();
   const reports: ((report: Report) => void)[] = [],
     begins: ((live: boolean) => void)[] = [];
-  const heard = Object.fromEntries(events.map((name) => [name, []])) as unknown as Record<
-    keyof Live,
-    ((data: never) => void)[]
-  >;
+  const heard = Object.fromEntries(events.map((name) => [name, []])) as unknown as Heard;
   let sequence = 0,
     newest: Report | null = null,
     closing = () => {},
@@ -121,16 +144,7 @@ export function feed(id: string, standing: Standing): Feed & { start(): void; cl
         if (row.state === "running") follow();
         else {
           for (const then of begins) then(false);
-          ({ close: closing } = stream(
-            "/live",
-            path,
-            {
-              runs: ({ removed }: { removed: string[] | null }) => {
-                if (removed?.includes(row.id)) standing.gone();
-              },
-            },
-            standing.gone,
-          ));
+          closing = removal(row.id, path, standing.gone);
         }
       },
       (problem: unknown) => {
@@ -144,11 +158,6 @@ export function feed(id: string, standing: Standing): Feed & { start(): void; cl
   };
   const follow = () => {
     standing.live();
-    const tell: Record<string, (data: never) => void> = {};
-    for (const name of events)
-      tell[name] = (data) => {
-        for (const then of heard[name]) then(data);
-      };
     heard.state.push(() => {
       for (const then of begins) then(true);
     });
@@ -157,7 +166,7 @@ export function feed(id: string, standing: Standing): Feed & { start(): void; cl
       standing.ended(text);
       void load();
     });
-    ({ close: closing } = stream(`${path}/live`, path, tell, standing.gone));
+    ({ close: closing } = stream(`${path}/live`, path, telling(heard), standing.gone));
   };
   return {
     id,
@@ -167,17 +176,13 @@ export function feed(id: string, standing: Standing): Feed & { start(): void; cl
       reports.push(then);
       if (newest) then(newest);
     },
-    begin: (then) => {
-      begins.push(then);
-    },
-    on: (event, then) => {
-      heard[event].push(then as (data: never) => void);
-    },
-    start() {
+    begin: (then) => void begins.push(then),
+    on: (event, then) => void heard[event].push(then as (data: never) => void),
+    start: () => {
       void load();
       row();
     },
-    close() {
+    close: () => {
       asking.abort();
       closing();
     },

@@ -19,29 +19,15 @@ import { segments } from "../../../views/segments";
 import { tables } from "../../../views/tables";
 import { waterfall } from "../../../views/waterfall";
 import { get, query } from "../../api";
-import type { KeyGroup } from "../../frame/keys";
-import type { Command } from "../../frame/palette";
 import { busy, failure } from "../../parts";
 import type { App } from "../../state";
-import type { Shown } from "..";
-import { feed, type Feed } from "./feed";
+import type { Shown } from "../page";
+import { feed } from "./feed";
 import { output } from "./output";
 import { panel } from "./panels";
+import type { PartOf } from "./part";
 import { rescue } from "./rescue";
 import { tracksPart } from "./tracks";
-
-/**
- * A part: its element, which stays (empty while there is nothing to show), what it adds to the keys
- * and the palette, what ends it, and until when the page waits.
- */
-export interface Part {
-  element: HTMLElement;
-  keys?: KeyGroup[];
-  commands?: () => Command[];
-  close?: () => void;
-  ready?: Promise<void>;
-}
-export type PartOf = (feed: Feed, app: App) => Part;
 
 /** The heap by call stack follows the moment or the stretch that is chosen on the timelines. */
 const heap: PartOf = (feed, app) => {

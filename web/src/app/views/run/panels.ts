@@ -7,7 +7,7 @@ import { h } from "../../../views/dom";
 import type { View } from "../../../views";
 import type { App, State } from "../../state";
 import type { Feed } from "./feed";
-import type { PartOf } from ".";
+import type { PartOf } from "./part";
 
 /** A part that shows what a view of the report shows. */
 export const panel =

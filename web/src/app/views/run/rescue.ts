@@ -5,7 +5,7 @@ import type { OpenedSnapshot } from "../../../api";
 import { h } from "../../../views/dom";
 import { get, query } from "../../api";
 import { givenUp } from "../../parts";
-import type { PartOf } from ".";
+import type { PartOf } from "./part";
 
 export const rescue: PartOf = (feed) => {
   const element = h("p", { class: "ways", hidden: "" });

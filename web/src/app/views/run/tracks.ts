@@ -12,7 +12,7 @@ import { get, query } from "../../api";
 import { givenUp } from "../../parts";
 import type { App } from "../../state";
 import type { CurveHead, Feed } from "./feed";
-import type { Part } from ".";
+import type { Part } from "./part";
 
 const mostPoints = 300_000,
   pointsAtMost = 1500,

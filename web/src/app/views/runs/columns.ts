@@ -24,42 +24,7 @@ export function columnChooser(choose: (names: string[]) => void): Chooser {
       ...Object.keys(columns).filter((n) => n !== "name"),
       ...tags.map((t) => `tag.${t}`),
     ].filter((n) => !chosen.includes(n));
-    list.replaceChildren(
-      ...[...chosen, ...others].map((name) => {
-        const place = chosen.indexOf(name),
-          on = place >= 0,
-          tick = h("input", { type: "checkbox" });
-        tick.checked = on;
-        tick.addEventListener("change", () =>
-          choose(tick.checked ? [...chosen, name] : chosen.filter((n) => n !== name)),
-        );
-        const title = `${columnOf(name)!.title}${name.startsWith("tag.") ? " (tag)" : ""}`;
-        const move = (step: number, sign: string) => {
-          const button = h(
-            "button",
-            {
-              type: "button",
-              class: "plain",
-              "aria-label": `Move ${title} ${step < 0 ? "to the left" : "to the right"}`,
-              ...(on && place + step >= 0 && place + step < chosen.length ? {} : { disabled: "" }),
-            },
-            sign,
-          );
-          button.addEventListener("click", () => {
-            const next = chosen.filter((n) => n !== name);
-            next.splice(place + step, 0, name);
-            choose(next);
-          });
-          return button;
-        };
-        return h(
-          "li",
-          { "data-column": name },
-          h("label", { class: "check" }, tick, ` ${title}`),
-          on && h("span", {}, move(-1, "↑"), move(1, "↓")),
-        );
-      }),
-    );
+    list.replaceChildren(...[...chosen, ...others].map((name) => rowOf(name, chosen, choose)));
   };
   reset.addEventListener("click", () => choose(usual));
   box.addEventListener("keydown", (e) => {
@@ -92,4 +57,40 @@ export function columnChooser(choose: (names: string[]) => void): Chooser {
         )?.focus();
     },
   };
+}
+
+/** The row of a column: whether the list has it and, if it does, what moves it. */
+function rowOf(name: string, chosen: string[], choose: (names: string[]) => void): HTMLElement {
+  const place = chosen.indexOf(name),
+    on = place >= 0,
+    tick = h("input", { type: "checkbox" });
+  tick.checked = on;
+  tick.addEventListener("change", () =>
+    choose(tick.checked ? [...chosen, name] : chosen.filter((n) => n !== name)),
+  );
+  const title = `${columnOf(name)!.title}${name.startsWith("tag.") ? " (tag)" : ""}`;
+  const move = (step: number, sign: string) => {
+    const button = h(
+      "button",
+      {
+        type: "button",
+        class: "plain",
+        "aria-label": `Move ${title} ${step < 0 ? "to the left" : "to the right"}`,
+        ...(on && place + step >= 0 && place + step < chosen.length ? {} : { disabled: "" }),
+      },
+      sign,
+    );
+    button.addEventListener("click", () => {
+      const next = chosen.filter((n) => n !== name);
+      next.splice(place + step, 0, name);
+      choose(next);
+    });
+    return button;
+  };
+  return h(
+    "li",
+    { "data-column": name },
+    h("label", { class: "check" }, tick, ` ${title}`),
+    on && h("span", {}, move(-1, "↑"), move(1, "↓")),
+  );
 }

@@ -26,7 +26,7 @@ import {
 } from "../../runlist";
 import { go, type App } from "../../state";
 import { stream } from "../../stream";
-import type { Shown } from "..";
+import type { Shown } from "../page";
 import { columnChooser } from "./columns";
 import { edit, tagAll } from "./edit";
 import { sparks } from "./sparks";

@@ -3,10 +3,19 @@
 import { bytes, commandLine, count, programOf, toneOf, wallClock } from "../../../lib/format";
 import { badge, h } from "../../../views/dom";
 import { columnOf, kindOfPeak, peakOf, tagsOf, titleOf, type Row as Run } from "../../runlist";
-import type { Doing } from "./table";
 
 const tagsAtFirst = 3; // of a row
 const narrowColumns = ["ended", "peak"]; // what a telephone has room for
+
+export interface Doing {
+  order(column: string): void;
+  pick(id: string, on: boolean, range: boolean): void;
+  pickAll(on: boolean): void;
+  tag(text: string): void;
+  edit(id: string, what: "name" | "tags"): void;
+  spark(run: Run): SVGElement | null;
+  view(runs: Run[]): void; // those that are in view now
+}
 
 /** What all rows share: the columns, the scale of each kind of peak, where all tags are shown. */
 export interface Look {

@@ -3,19 +3,9 @@
 
 import { h } from "../../../views/dom";
 import { columnOf, kindOfPeak, peakOf, sortOf, type Row as Run } from "../../runlist";
-import { isSpare, numbered, renewed, rowOf } from "./row";
+import { isSpare, numbered, renewed, rowOf, type Doing } from "./row";
 
 const beside = 6; // rows above and below the view that are there already
-
-export interface Doing {
-  order(column: string): void;
-  pick(id: string, on: boolean, range: boolean): void;
-  pickAll(on: boolean): void;
-  tag(text: string): void;
-  edit(id: string, what: "name" | "tags"): void;
-  spark(run: Run): SVGElement | null;
-  view(runs: Run[]): void; // those that are in view now
-}
 
 export interface Shown {
   runs: Run[];

@@ -14,7 +14,7 @@ import { get, query } from "../../api";
 import { busy, failure } from "../../parts";
 import { chosen } from "../../../state/selection";
 import { sameOn, type App } from "../../state";
-import type { Shown } from "..";
+import type { Shown } from "../page";
 import { explorer } from "../explorer";
 
 /** The explorer has the course of the memory and the segments. */

@@ -12,7 +12,7 @@ import { busy, empty, failure } from "../../parts";
 import { titleOf, when } from "../../runlist";
 import type { App } from "../../state";
 import { followUploads, forget, uploads, type Upload } from "../../uploads";
-import type { Shown } from "..";
+import type { Shown } from "../page";
 import "./snapshots.css";
 
 const againMs = 700; // while a file is being read

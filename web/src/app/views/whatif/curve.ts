@@ -13,8 +13,7 @@ export function curve(
   app: App,
   t: WhatIf | null,
 ): { options: Omit<uPlot.Options, "width" | "height">; data: uPlot.AlignedData } {
-  const colour = theme(),
-    x = t?.replayed.curve.event ?? [],
+  const x = t?.replayed.curve.event ?? [],
     r = t?.recorded.curve,
     cap = t?.capacity_bytes;
   const known = new Map(r?.event.map((e, i) => [e, i])),
@@ -39,26 +38,7 @@ export function curve(
       y: { range: (_, low, high) => fromZero(low, high) },
     },
     axes: [axis({ values: (_, ticks) => ticks.map((v) => count(v)), space: 90 }), byteAxis()],
-    series: [
-      {},
-      { label: "reserved, as recorded", stroke: colour("curve-7"), width: 2, spanGaps: true },
-      {
-        label: "reserved, as replayed",
-        stroke: colour("curve-0"),
-        width: 2,
-        fill: fade(colour("curve-0"), 0.2, 0.02),
-        spanGaps: true,
-      },
-      { label: "in use", stroke: colour("curve-2"), width: 1.25, spanGaps: true },
-      {
-        label: "the device",
-        stroke: colour("limit"),
-        width: 1.25,
-        dash: [6, 4],
-        spanGaps: true,
-        show: cap !== undefined,
-      },
-    ],
+    series: seriesOf(cap !== undefined),
     hooks: {
       draw: [(u) => marks(u, t, app.get().at)],
       ready: [
@@ -91,6 +71,31 @@ export function curve(
       xs.map(() => cap ?? null),
     ] as uPlot.AlignedData,
   };
+}
+
+/** How the curves look; capacity says whether the device's is known. */
+function seriesOf(capacity: boolean): uPlot.Series[] {
+  const colour = theme();
+  return [
+    {},
+    { label: "reserved, as recorded", stroke: colour("curve-7"), width: 2, spanGaps: true },
+    {
+      label: "reserved, as replayed",
+      stroke: colour("curve-0"),
+      width: 2,
+      fill: fade(colour("curve-0"), 0.2, 0.02),
+      spanGaps: true,
+    },
+    { label: "in use", stroke: colour("curve-2"), width: 1.25, spanGaps: true },
+    {
+      label: "the device",
+      stroke: colour("limit"),
+      width: 1.25,
+      dash: [6, 4],
+      spanGaps: true,
+      show: capacity,
+    },
+  ];
 }
 
 /** Where memory ran out, and the chosen moment. */

@@ -13,7 +13,7 @@ import { written } from "../../knobs";
 import { failure } from "../../parts";
 import { chosen } from "../../../state/selection";
 import { sameOn, type App } from "../../state";
-import type { Shown } from "..";
+import type { Shown } from "../page";
 import { curve } from "./curve";
 import { knobPanel, type Limit } from "./knobpanel";
 import { maps } from "./maps";

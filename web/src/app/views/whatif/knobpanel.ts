@@ -49,6 +49,59 @@ function slider(
   return [h("label", { for: about.id! }, k.title, out), input];
 }
 
+/** One setting of the allocator: a switch where it has two values, else a slider. */
+function knobOf(k: Knob, own: string, set: (value: string, rest: boolean) => void): HTMLElement {
+  const steps = stepsOf(k, own),
+    id = `knob-${k.name}`,
+    about = { id, "aria-describedby": `${id}-says` },
+    says = h("small", { id: `${id}-says` }, k.says);
+  const turn = (value: string, rest: boolean) => {
+    whole.classList.toggle("changed", value !== "");
+    set(value, rest);
+  };
+  const whole = h(
+    "div",
+    { class: own ? "knob changed" : "knob" },
+    ...(steps.length === 2 ? onOff(k, own, about, turn) : slider(k, own, steps, about, turn)),
+    says,
+  );
+  return whole;
+}
+
+/** Adds the GPUs of the catalogue that PyTorch's allocator runs on, the smallest first. */
+async function fillGPUs(select: HTMLSelectElement): Promise<void> {
+  const all = await catalogue();
+  select.append(
+    ...all
+      .filter((g) => g.vendor.toLowerCase() === "nvidia")
+      .sort((a, b) => a.total_bytes - b.total_bytes)
+      .map((g) => h("option", { value: g.gpu }, `${g.name}, ${bytes(g.total_bytes)}`)),
+  );
+}
+
+/** The two ways to say how much memory there is. */
+const limits = (gpu: HTMLElement, memory: HTMLElement): HTMLElement[] => [
+  h(
+    "div",
+    { class: "knob" },
+    h("label", { for: "knob-gpu" }, "GPU"),
+    gpu,
+    h(
+      "small",
+      { id: "knob-gpu-says" },
+      "Its memory, less what a process's context takes, is the limit. " +
+        "As recorded, it is what the allocator could have, where the trace tells.",
+    ),
+  ),
+  h(
+    "div",
+    { class: "knob" },
+    h("label", { for: "knob-memory" }, "Or so much memory"),
+    memory,
+    h("small", { id: "knob-memory-says" }, "What the allocator can have, as 24GiB."),
+  ),
+];
+
 /**
  * The knobs, the GPU and the memory. changed is told with true when a slider has come to rest, or a
  * switch was turned.
@@ -66,26 +119,13 @@ export function knobPanel(
   };
   const build = () =>
     places.replaceChildren(
-      ...knobs.map((k) => {
-        const own = settings.get(k.name) ?? "",
-          steps = stepsOf(k, own),
-          id = `knob-${k.name}`,
-          about = { id, "aria-describedby": `${id}-says` },
-          says = h("small", { id: `${id}-says` }, k.says);
-        const turn = (value: string, rest: boolean) => {
+      ...knobs.map((k) =>
+        knobOf(k, settings.get(k.name) ?? "", (value, rest) => {
           if (value) settings.set(k.name, value);
           else settings.delete(k.name);
-          whole.classList.toggle("changed", value !== "");
           changed(rest);
-        };
-        const whole = h(
-          "div",
-          { class: own ? "knob changed" : "knob" },
-          ...(steps.length === 2 ? onOff(k, own, about, turn) : slider(k, own, steps, about, turn)),
-          says,
-        );
-        return whole;
-      }),
+        }),
+      ),
     );
   const gpu = h(
       "select",
@@ -99,21 +139,12 @@ export function knobPanel(
       spellcheck: "false",
       "aria-describedby": "knob-memory-says",
     });
-  void catalogue()
-    .then((all) =>
-      gpu.append(
-        ...all
-          .filter((g) => g.vendor.toLowerCase() === "nvidia")
-          .sort((a, b) => a.total_bytes - b.total_bytes)
-          .map((g) => h("option", { value: g.gpu }, `${g.name}, ${bytes(g.total_bytes)}`)),
-      ),
-    )
-    .then(
-      () => {
-        gpu.value = now.gpu ?? "";
-      },
-      () => undefined,
-    );
+  void fillGPUs(gpu).then(
+    () => {
+      gpu.value = now.gpu ?? "";
+    },
+    () => undefined,
+  );
   gpu.addEventListener("change", () => {
     memory.value = "";
     turned(gpu.value ? { gpu: gpu.value } : {});
@@ -132,25 +163,7 @@ export function knobPanel(
   const element = h(
     "div",
     { class: "knobs" },
-    h(
-      "div",
-      { class: "knob" },
-      h("label", { for: "knob-gpu" }, "GPU"),
-      gpu,
-      h(
-        "small",
-        { id: "knob-gpu-says" },
-        "Its memory, less what a process's context takes, is the limit. " +
-          "As recorded, it is what the allocator could have, where the trace tells.",
-      ),
-    ),
-    h(
-      "div",
-      { class: "knob" },
-      h("label", { for: "knob-memory" }, "Or so much memory"),
-      memory,
-      h("small", { id: "knob-memory-says" }, "What the allocator can have, as 24GiB."),
-    ),
+    ...limits(gpu, memory),
     places,
     h("div", { class: "knobs-end" }, back),
   );

@@ -33,13 +33,7 @@ export function maps(app: App, apart: boolean, turned: (apart: boolean) => void)
   let t: WhatIf | null = null,
     alone = app.get().category;
   const paint = {
-    ink: (value: number) => {
-      if (value === leftOut) return faint(theme()("muted"), 0.25);
-      const name = t?.categories[value],
-        colour = theme(),
-        ink = colour(name === undefined ? "muted" : inkOf(name));
-      return alone && name !== alone ? faint(ink, 0.22) : ink;
-    },
+    ink: (value: number) => inkOfBlock(t?.categories, value, alone),
     over: () => undefined,
   };
   const named = (n: number) =>
@@ -50,10 +44,6 @@ export function maps(app: App, apart: boolean, turned: (apart: boolean) => void)
       tape(["as replayed"], pick, tell, named, paint),
     ] as const;
   const all: Tape[] = [both, ...each];
-  const of = (s: Side) =>
-    `${bytes(s.moment.reserved_bytes)} reserved, ${bytes(s.moment.active_bytes)} in use, ` +
-    `${count(s.moment.segments.length)} segments, after event ` +
-    `${count(Math.max(0, s.moment.event))}`;
   const draw = () => {
     places.replaceChildren(...(apart ? each.map((e) => e.element) : [both.element]));
     says.textContent = apart
@@ -63,62 +53,8 @@ export function maps(app: App, apart: boolean, turned: (apart: boolean) => void)
     for (const b of choice.querySelectorAll("button"))
       b.setAttribute("aria-pressed", String((b.value === "apart") === apart));
     if (!t) return;
-    const { recorded: a, replayed: b } = t,
-      per = Math.max(a.moment.reserved_bytes, b.moment.reserved_bytes, 1) / rows;
-    if (apart) {
-      each[0].show([a.moment.segments], per, "As recorded", of(a));
-      each[1].show(
-        [b.moment.segments],
-        per,
-        b.oom === null ? "As replayed" : "As replayed, where memory runs out",
-        of(b),
-      );
-    } else
-      both.show(
-        [a.moment.segments, b.moment.segments],
-        per,
-        "As recorded, above, and as replayed, below",
-        `${of(a)}; ${b.oom === null ? "" : "where memory runs out: "}${of(b)}`,
-      );
-    explain(t);
-  };
-  const explain = (t: WhatIf) => {
-    const sums = new Map<number, number>();
-    let waits = false;
-    for (const side of [t.recorded, t.replayed])
-      for (const s of side.moment.segments)
-        for (const [size, state, , value] of s.blocks) {
-          if (state === 1 && value !== undefined) sums.set(value, (sums.get(value) ?? 0) + size);
-          waits ||= state === 2;
-        }
-    const swatch = (style: string, text: string) =>
-      h("span", {}, h("i", style ? { style } : { class: "free" }), text);
-    legend.replaceChildren(
-      ...[...sums]
-        .sort((a, b) => b[1] - a[1])
-        .map(([value, sum]) => {
-          const name = t.categories[value];
-          if (value === leftOut)
-            return swatch(`background:${faint(theme()("muted"), 0.25)}`, "not what is selected");
-          if (name === undefined) return swatch("background:var(--muted)", "several small blocks");
-          const entry = h(
-            "button",
-            {
-              type: "button",
-              "aria-pressed": String(alone === name),
-              title: `${bytes(sum)} on both sides together. Click to see it alone.`,
-            },
-            h("i", { style: `background:var(--${inkOf(name)})` }),
-            name,
-          );
-          entry.addEventListener("click", () => app.set({ category: alone === name ? "" : name }));
-          return entry;
-        }),
-      ...(waits
-        ? [swatch("background:var(--warning)", "freed, another stream still uses it")]
-        : []),
-      swatch("", "cached"),
-    );
+    drawTapes(t, apart, both, each);
+    legend.replaceChildren(...entries(app, t, alone));
   };
   const turn = (text: string, to: boolean) => {
     const b = h("button", { type: "button", value: to ? "apart" : "together" }, text);
@@ -164,4 +100,90 @@ export function maps(app: App, apart: boolean, turned: (apart: boolean) => void)
       }
     },
   };
+}
+
+/** The colour of a block by its category; alone: the one that is selected. */
+function inkOfBlock(categories: string[] | undefined, value: number, alone: string): string {
+  const colour = theme();
+  if (value === leftOut) return faint(colour("muted"), 0.25);
+  const name = categories?.[value],
+    ink = colour(name === undefined ? "muted" : inkOf(name));
+  return alone && name !== alone ? faint(ink, 0.22) : ink;
+}
+
+const of = (s: Side): string =>
+  `${bytes(s.moment.reserved_bytes)} reserved, ${bytes(s.moment.active_bytes)} in use, ` +
+  `${count(s.moment.segments.length)} segments, after event ` +
+  `${count(Math.max(0, s.moment.event))}`;
+
+/** The bytes in use by category on both sides, and whether some wait for another stream. */
+function sumsOf(t: WhatIf): { sums: Map<number, number>; waits: boolean } {
+  const sums = new Map<number, number>();
+  let waits = false;
+  for (const side of [t.recorded, t.replayed])
+    for (const s of side.moment.segments)
+      for (const [size, state, , value] of s.blocks) {
+        if (state === 1 && value !== undefined) sums.set(value, (sums.get(value) ?? 0) + size);
+        waits ||= state === 2;
+      }
+  return { sums, waits };
+}
+
+const swatch = (style: string, text: string): HTMLElement =>
+  h("span", {}, h("i", style ? { style } : { class: "free" }), text);
+
+/** The legend: a click on a category shows it alone. */
+function entries(app: App, t: WhatIf, alone: string): HTMLElement[] {
+  const { sums, waits } = sumsOf(t);
+  const categories = [...sums]
+    .sort((a, b) => b[1] - a[1])
+    .map(([value, sum]) => {
+      const name = t.categories[value];
+      if (value === leftOut)
+        return swatch(`background:${faint(theme()("muted"), 0.25)}`, "not what is selected");
+      if (name === undefined) return swatch("background:var(--muted)", "several small blocks");
+      const entry = h(
+        "button",
+        {
+          type: "button",
+          "aria-pressed": String(alone === name),
+          title: `${bytes(sum)} on both sides together. Click to see it alone.`,
+        },
+        h("i", { style: `background:var(--${inkOf(name)})` }),
+        name,
+      );
+      entry.addEventListener("click", () => app.set({ category: alone === name ? "" : name }));
+      return entry;
+    });
+  return [
+    ...categories,
+    ...(waits ? [swatch("background:var(--warning)", "freed, another stream still uses it")] : []),
+    swatch("", "cached"),
+  ];
+}
+
+/** Draws both sides on one scale. */
+function drawTapes(
+  { recorded: a, replayed: b }: WhatIf,
+  apart: boolean,
+  both: Tape,
+  [left, right]: readonly [Tape, Tape],
+): void {
+  const per = Math.max(a.moment.reserved_bytes, b.moment.reserved_bytes, 1) / rows;
+  if (!apart)
+    both.show(
+      [a.moment.segments, b.moment.segments],
+      per,
+      "As recorded, above, and as replayed, below",
+      `${of(a)}; ${b.oom === null ? "" : "where memory runs out: "}${of(b)}`,
+    );
+  else {
+    left.show([a.moment.segments], per, "As recorded", of(a));
+    right.show(
+      [b.moment.segments],
+      per,
+      b.oom === null ? "As replayed" : "As replayed, where memory runs out",
+      of(b),
+    );
+  }
 }

@@ -9,7 +9,7 @@ import { toast } from "../../../frame/toast";
 import { failure, givenUp, saver } from "../../../parts";
 import type { App } from "../../../state";
 import type { Feed } from "../feed";
-import type { Part, PartOf } from "..";
+import type { Part, PartOf } from "../part";
 import { rowView } from "./rows";
 import { outputOf } from "./source";
 import "./output.css";
