@@ -5,14 +5,13 @@
 //	     ──▶ whether its programs can be imagined
 //
 // A framework that only the agent has an adapter for needs nothing here: its figures appear everywhere by the name that
-// the adapter gives. To say more of one: a file, and a line in list.
+// the adapter gives. To say more of one: a file, and a line in list.go.
 package frameworks
 
 import (
 	"slices"
 	"strings"
 
-	"hightide/internal/fail"
 	"hightide/internal/mem"
 )
 
@@ -55,60 +54,6 @@ type Cache struct {
 	Advice string   // with %s for the function
 }
 
-// list is in the order in which people see them.
-var list = []*Framework{&torch, &tensorflow, &keras, &jax, &lightning, &pytorchLightning, &transformers, &accelerate,
-	&deepspeed}
-
-// All are the frameworks that something is known of.
-func All() []*Framework { return list }
-
-// Of is the framework of a name. Of one that nothing is known of it has the name alone.
-func Of(name string) *Framework {
-	if f := find(func(f *Framework) bool { return f.Name == name }); f != nil {
-		return f
-	}
-	return &Framework{Name: name, Title: name}
-}
-
-// OfBench is the framework that bench calls so, else Of that name.
-func OfBench(name string) *Framework {
-	if f := find(func(f *Framework) bool { return f.Bench == name && name != "" }); f != nil {
-		return f
-	}
-	return Of(name)
-}
-
-// Benched are the names of those that bench has models for; the first is its default.
-func Benched() (names []string) {
-	for _, f := range list {
-		if f.Bench != "" {
-			names = append(names, f.Bench)
-		}
-	}
-	return names
-}
-
-// Rank is where a framework stands among those that something is known of; behind them all if nothing is.
-func Rank(name string) int {
-	if i := slices.IndexFunc(list, func(f *Framework) bool { return f.Name == name }); i >= 0 {
-		return i
-	}
-	return len(list)
-}
-
-// Carriers are the packages of all frameworks that run the modules and loops of others.
-func Carriers() []string { return joined(func(f *Framework) []string { return f.Carriers }) }
-
-// Unwinders are what the names of native functions begin with that every stack has.
-func Unwinders() []string { return joined(func(f *Framework) []string { return f.Unwinder }) }
-
-func joined(of func(*Framework) []string) (all []string) {
-	for _, f := range list {
-		all = append(all, of(f)...)
-	}
-	return all
-}
-
 // Owns says whether a place is in the framework's own code.
 func (f *Framework) Owns(at mem.Location) bool { return within(f.Code, at) }
 
@@ -117,47 +62,4 @@ func (c *Cache) Allocates(at mem.Location) bool { return within(c.Code, at) }
 
 func within(code []string, at mem.Location) bool {
 	return slices.ContainsFunc(code, func(part string) bool { return strings.Contains(at.File, part) })
-}
-
-// CacheOf is the cache of graphs or programs that the agent calls so; nil: no framework's.
-func CacheOf(kind string) *Cache {
-	for _, f := range list {
-		if c, ok := f.Freed[kind]; ok {
-			return &c
-		}
-	}
-	return nil
-}
-
-// Imaginable says why an interpreter's programs cannot use an imaginary GPU, or what of them cannot, by the versions of
-// the frameworks that it has.
-func Imaginable(versions map[string]string, b Build, path string) (note string, err error) {
-	has := func(f *Framework) bool { return versions[f.Name] != "" }
-	if f := find(func(f *Framework) bool { return has(f) && f.Imagined != nil }); f != nil {
-		return f.Imagined(versions[f.Name], b, path)
-	}
-	if f := find(func(f *Framework) bool { return has(f) && f.Short != "" }); f != nil {
-		return "", fail.Environment("the host's memory: hightide run -- ...",
-			"imaginary GPUs serve %s; %s has %s %s, which cannot be imagined", Served(), path, f.Title, versions[f.Name])
-	}
-	return "", fail.Environment("name the interpreter of the environment you train in, or install torch into it",
-		"%s has no %s", path, Served())
-}
-
-// Served names the frameworks whose programs can be imagined.
-func Served() string {
-	var titles []string
-	for _, f := range list {
-		if f.Imagined != nil {
-			titles = append(titles, f.Title)
-		}
-	}
-	return strings.Join(titles, " and ")
-}
-
-func find(is func(*Framework) bool) *Framework {
-	if i := slices.IndexFunc(list, is); i >= 0 {
-		return list[i]
-	}
-	return nil
 }

@@ -43,14 +43,6 @@ const (
 // Compile is what compiles a model.
 const Compile = "torch.compile"
 
-// Build is what an interpreter's PyTorch was built for.
-type Build struct {
-	CUDA string `json:"torch_cuda,omitempty"` // that it was built for
-	ROCm string `json:"torch_rocm,omitempty"`
-	// RuntimeInside says that its own library has CUDA's runtime in it, as the wheels before 2.0 do.
-	RuntimeInside bool `json:"torch_runtime_inside,omitempty"`
-}
-
 // Probe is Python that adds to `out` how PyTorch was built, under the names of Build's answer. version.py is read as
 // text: importing torch takes a second and hundreds of megabytes.
 const Probe = `

@@ -125,3 +125,11 @@ func (c *Curve) Highest(begin, end int64, n int) []int64 {
 	}
 	return out
 }
+
+// newest cuts a list to its last n, now and then.
+func newest[T any](all []T, n int) []T {
+	if len(all) > 2*n {
+		return append(all[:0], all[len(all)-n:]...)
+	}
+	return all
+}

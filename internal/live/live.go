@@ -161,14 +161,6 @@ func keep[F mem.Frame](all []F, f F, same func(F) bool) []F {
 	return append(all, f)
 }
 
-// newest cuts a list to its last n, now and then.
-func newest[T any](all []T, n int) []T {
-	if len(all) > 2*n {
-		return append(all[:0], all[len(all)-n:]...)
-	}
-	return all
-}
-
 // Of is what a recording that was read looks like.
 func Of(recorded *mem.Run) *Run {
 	r := New()

@@ -1,7 +1,5 @@
 package frameworks
 
-import "slices"
-
 // Launcher is a program that starts ranks, as its command line is read.
 type Launcher struct {
 	Name     string   // the words that start it
@@ -10,22 +8,4 @@ type Launcher struct {
 	PerNode  []string // flags that say the ranks of a node
 	Nodes    string   // the flag that says the nodes, where PerNode says the ranks of all
 	Stays    bool     // it says more to a rank than its number, so that the rank starts with it (ranks.py of the agent)
-}
-
-// LauncherOf is the one that these words start; nil: they start none.
-func LauncherOf(name string) *Launcher {
-	if f := find(func(f *Framework) bool { return f.Launcher != nil && f.Launcher.Name == name }); f != nil {
-		return f.Launcher
-	}
-	return nil
-}
-
-// LauncherModule names the launcher that python -m starts by a module; "": none.
-func LauncherModule(module string) string {
-	for _, f := range list {
-		if f.Launcher != nil && slices.Contains(f.Launcher.Modules, module) {
-			return f.Launcher.Name
-		}
-	}
-	return ""
 }

@@ -1,0 +1,9 @@
+package frameworks
+
+// Build is what an interpreter's PyTorch was built for.
+type Build struct {
+	CUDA string `json:"torch_cuda,omitempty"` // that it was built for
+	ROCm string `json:"torch_rocm,omitempty"`
+	// RuntimeInside says that its own library has CUDA's runtime in it, as the wheels before 2.0 do.
+	RuntimeInside bool `json:"torch_runtime_inside,omitempty"`
+}
