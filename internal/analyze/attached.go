@@ -58,8 +58,8 @@ func (in *Input) attachment() mem.Event {
 
 // age is how long the process had run.
 func (in *Input) age() (ns int64, known bool) {
-	ns, err := strconv.ParseInt(in.attachment().Facts["age_ns"], 10, 64)
-	return ns, err == nil
+	e := in.attachment()
+	return e.Number("age_ns").Get()
 }
 
 // inside says whether any process told something itself.

@@ -113,9 +113,9 @@ func (in *Input) copiesFinding(parent uint32, workers []copier, sum mem.Bytes) r
 	if f.File != "" {
 		at = " (" + mem.LineName(*data.Where) + ")"
 	}
-	f.Text += fmt.Sprintf(" The %s `%s`%s of the dataset holds %s items (%s), about %v with them (estimated). Python "+
+	f.Text += fmt.Sprintf(" The %s `%s`%s of the dataset holds %d items (%s), about %v with them (estimated). Python "+
 		"writes a reference count into each object that is looked at, so reading it copies it into each worker.",
-		data.Facts["kind"], f.Holder, at, data.Facts["items"], data.Facts["contains"], mem.Bytes(data.Bytes.Or(0)))
+		data.Facts["kind"], f.Holder, at, data.Numbers["items"], data.Facts["contains"], mem.Bytes(data.Bytes.Or(0)))
 	f.Advice = fmt.Sprintf("Keep `%s` in few objects: a NumPy array (np.array(…), of strings dtype \"S\" or one bytes "+
 		"object with offsets), a tensor, or an Arrow table. That saves up to %v in each worker.",
 		f.Holder, most.copied)

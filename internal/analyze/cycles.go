@@ -2,7 +2,6 @@ package analyze
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"hightide/internal/mem"
@@ -30,13 +29,12 @@ func (in *Input) findCycles(leaks []report.Finding) (found []report.Finding) {
 		if e == nil {
 			continue
 		}
-		fact := func(name string) int64 { n, _ := strconv.ParseInt(e.Facts[name], 10, 64); return n }
-		host, device := mem.Bytes(e.Bytes.Or(0)), mem.Bytes(fact("device_bytes"))
+		host, device := mem.Bytes(e.Bytes.Or(0)), mem.Bytes(e.Numbers["device_bytes"])
 		switch {
 		case device >= leastGarbage && int64(device) >= in.AllocatedBy(p.ID).Or(0)/garbageShare:
-			found = append(found, in.cycleFinding(e, device, fact("device_often"), true))
+			found = append(found, in.cycleFinding(e, device, e.Numbers["device_often"], true))
 		case host >= leastGarbage && int64(host) >= in.ProcessPeak(p).Or(0)/garbageShare:
-			f := in.cycleFinding(e, host, fact("often"), false)
+			f := in.cycleFinding(e, host, e.Numbers["often"], false)
 			if !in.ofLeak(leaks, &f, host) {
 				found = append(found, f)
 			}
@@ -113,7 +111,7 @@ func (in *Input) cycleFinding(e *mem.Event, most mem.Bytes, often int64, device 
 		fmt.Fprintf(&b, " At the end most of it was objects of the class `%s`%s: `%s` is the object again.", f.Holder, at,
 			cycle.Facts["name"])
 	}
-	if stack, _ := strconv.ParseUint(e.Facts["stack"], 10, 32); stack != 0 && !device {
+	if stack := e.Numbers["stack"]; stack != 0 && !device {
 		locations := in.Run.Stacks.Frames(uint32(stack))
 		site := in.Names.Search(locations)
 		f.Stack, f.SiteFile, f.SiteLine, f.SiteFunction = locations, site.File, site.Line, site.Function
@@ -124,7 +122,7 @@ func (in *Input) cycleFinding(e *mem.Event, most mem.Bytes, often int64, device 
 	}
 	f.Text = b.String()
 	longest := ""
-	if took, err := strconv.ParseInt(e.Facts["longest_ns"], 10, 64); err == nil && took > 0 {
+	if took := e.Numbers["longest_ns"]; took > 0 {
 		longest = "; the longest collection took " + report.Duration(took)
 	}
 	f.Advice = fmt.Sprintf("Break the cycle: make %s a weakref.ref(…), or set it to None when the object is done. Or "+

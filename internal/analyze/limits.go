@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"hightide/internal/frameworks"
@@ -369,9 +368,7 @@ func (in *Input) descriptors(process uint32) (kind string, count int64) {
 		if e.Process != process || e.Kind != mem.EventDescriptors {
 			continue
 		}
-		number, name, _ := strings.Cut(e.Facts["1"], " ")
-		count, _ = strconv.ParseInt(number, 10, 64)
-		kind = name
+		kind, count = e.Facts["1"], e.Numbers["1"]
 	}
 	return kind, count
 }

@@ -163,9 +163,11 @@ func TestUntouchedBlocks(t *testing.T) {
 func TestAddressSpace(t *testing.T) {
 	for mapped, want := range map[string]bool{"1900000000": true, "1000000000": false, "": false} {
 		run := training(3).run()
-		run.Events = append(run.Events, mem.Event{Time: 5e9, Process: 1, Kind: "oom", Text: "Unable to allocate 191 MiB",
-			Bytes: mem.Some(200e6),
+		err := run.Add(mem.Event{Time: 5e9, Process: 1, Kind: "oom", Text: "Unable to allocate 191 MiB", Bytes: mem.Some(200e6),
 			Facts: map[string]string{"source": "MemoryError", "device": "cpu", "limit": "2000000000", "mapped": mapped}})
+		if err != nil {
+			t.Fatal(err)
+		}
 		f := Analyze(run, Options{}).Findings[0]
 		if got := strings.Contains(f.Text, "may map 1.86 GiB of address space and had mapped 1.77 GiB: that limit was "+
 			"reached"); got != want || strings.Contains(f.Advice, "ulimit -v") != want {

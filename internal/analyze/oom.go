@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"hightide/internal/analyze/imagined"
@@ -109,7 +108,7 @@ func (in *Input) raised(e mem.Event) *trace.Shortage {
 	if bytes, ok := e.Bytes.Get(); ok {
 		s.Title = fmt.Sprintf("Out of memory: %s could not get %v", source, mem.Bytes(bytes))
 	}
-	if stack, err := strconv.ParseUint(e.Facts["stack"], 10, 32); err == nil && e.Where == nil {
+	if stack, ok := e.Number("stack").Get(); ok && e.Where == nil {
 		e.Where = &in.Names.Of(uint32(stack)).Location
 	}
 	s.Advice = in.lessMemory(&e)
@@ -158,10 +157,10 @@ func (in *Input) lessMemory(e *mem.Event) string {
 
 // addressSpace says that a limit of the process's own was reached, as ulimit -v sets it; "" where it was not.
 func addressSpace(e *mem.Event) string {
-	limit, err := strconv.ParseInt(e.Facts["limit"], 10, 64)
-	mapped, wrong := strconv.ParseInt(e.Facts["mapped"], 10, 64)
+	limit, limited := e.Number("limit").Get()
+	mapped, counted := e.Number("mapped").Get()
 	asked, known := e.Bytes.Get()
-	if err != nil || wrong != nil || !known || mapped+asked <= limit {
+	if !limited || !counted || !known || mapped+asked <= limit {
 		return ""
 	}
 	return fmt.Sprintf(" The process may map %v of address space and had mapped %v: that limit was reached, whatever "+

@@ -75,7 +75,7 @@ func (in *Input) programs() []*program {
 			known[k] = p
 			all = append(all, p)
 		}
-		size := func(name string) int64 { return max(0, number64(e.Facts[name])) }
+		size := func(name string) int64 { return max(0, e.Numbers[name]) }
 		*p = program{where: *e.Where, device: k.device, arguments: e.Facts["arguments"], count: size("count"),
 			argument: size("argument_bytes"), output: size("output_bytes"), alias: size("alias_bytes"), temp: size("temp_bytes")}
 		p.needs = p.argument + p.output - p.alias + p.temp
@@ -87,16 +87,11 @@ func (in *Input) programs() []*program {
 	return all
 }
 
-func number64(text string) int64 {
-	n, _ := strconv.ParseInt(text, 10, 64)
-	return n
-}
-
 // donation tells of arguments that a program could have written its outputs over.
 func (in *Input) donation(e mem.Event) report.Finding {
 	bytes, function, argument := mem.Bytes(e.Bytes.Or(0)), e.Where.Function, e.Facts["argument"]
 	arrays := fmt.Sprintf("an array of %v", bytes)
-	if count := number64(e.Facts["count"]); count > 1 {
+	if count := e.Numbers["count"]; count > 1 {
 		arrays = fmt.Sprintf("%d arrays of together %v", count, bytes)
 	}
 	return report.Finding{

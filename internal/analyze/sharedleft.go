@@ -3,7 +3,6 @@ package analyze
 import (
 	"fmt"
 	"slices"
-	"strconv"
 
 	"hightide/internal/mem"
 	"hightide/internal/report"
@@ -19,9 +18,9 @@ func sharedLeft(in *Input) (r report.Part) {
 		r.Findings = append(r.Findings, in.sharedLeft()...)
 	}
 	for _, e := range in.Run.Events {
-		before, _ := strconv.ParseInt(e.Facts["before_bytes"], 10, 64)
-		if e.Kind == mem.EventSharedLeft && mem.Bytes(before) >= leastLeft {
-			r.Findings = append(r.Findings, leftFinding(mem.Bytes(before), e.Facts["before_blocks"], e.Facts["before_largest"],
+		before := mem.Bytes(e.Numbers["before_bytes"])
+		if e.Kind == mem.EventSharedLeft && before >= leastLeft {
+			r.Findings = append(r.Findings, leftFinding(before, e.Numbers["before_blocks"], e.Facts["before_largest"],
 				"there before the program began",
 				"They are most likely left by programs that were killed. Look at them with ls -l /dev/shm, and remove those "+
 					"that nothing will open by name any more."))
@@ -34,7 +33,7 @@ func sharedLeft(in *Input) (r report.Part) {
 func (in *Input) sharedLeft() (found []report.Finding) {
 	for _, e := range in.Run.Events {
 		if fresh := mem.Bytes(e.Bytes.Or(0)); e.Kind == mem.EventSharedLeft && fresh >= leastLeft {
-			found = append(found, leftFinding(fresh, e.Facts["blocks"], e.Facts["largest"],
+			found = append(found, leftFinding(fresh, e.Numbers["blocks"], e.Facts["largest"],
 				"made or written to while the program ran",
 				"Call unlink() of each multiprocessing.shared_memory.SharedMemory when it is done, in one process; close() "+
 					"alone keeps its memory. A program that is killed leaves its blocks behind."))
@@ -43,12 +42,11 @@ func (in *Input) sharedLeft() (found []report.Finding) {
 	return found
 }
 
-func leftFinding(bytes mem.Bytes, blocks, largest, when, advice string) report.Finding {
-	n, _ := strconv.ParseInt(blocks, 10, 64)
+func leftFinding(bytes mem.Bytes, blocks int64, largest, when, advice string) report.Finding {
 	return report.Finding{Kind: report.KindResource, Severity: report.Warning, Label: mem.Measured,
 		Bytes: mem.Some(int64(bytes)), Advice: advice,
 		Title: fmt.Sprintf("%v of /dev/shm are left that no process uses", bytes),
 		Text: fmt.Sprintf("%v of memory (measured at the end) are in %s of /dev/shm, %s, that no process which could be "+
 			"looked at maps or has open. The largest is `%s`. They take memory until they are removed.",
-			bytes, report.Counted(n, "block"), when, largest)}
+			bytes, report.Counted(blocks, "block"), when, largest)}
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"hightide/internal/frameworks"
@@ -75,8 +74,7 @@ func (in *Input) tracings() []*tracing {
 			known[k] = f
 			all = append(all, f)
 		}
-		count, _ := strconv.ParseInt(e.Facts["count"], 10, 64)
-		f.count, f.last = max(f.count, count), e.Time
+		f.count, f.last = max(f.count, e.Numbers["count"]), e.Time
 		if e.Time <= middle {
 			f.early = f.count
 		}

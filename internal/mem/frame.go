@@ -307,33 +307,6 @@ type ModelUse struct {
 	Optimizer  Optional `json:"optimizer_bytes,omitzero"`
 }
 
-// Event is something that happened once. Kinds: start, end, exit, oom, alert, drop, gap, log,
-// process-start, process-end, unobserved, kill, EventDescriptors.
-type Event struct {
-	Time    int64             `json:"time_ns"`
-	Process uint32            `json:"process,omitempty"`
-	Kind    string            `json:"kind"`
-	Text    string            `json:"text,omitempty"`
-	Step    Optional          `json:"step,omitzero"`
-	Bytes   Optional          `json:"bytes,omitzero"`
-	Where   *Location         `json:"where,omitempty"`
-	Facts   map[string]string `json:"facts,omitempty"`
-}
-
-// EventDescriptors is the kind of an event whose facts say how many open descriptors of each kind a process has, the
-// most frequent as "1": "3 socket", "1 pipe", "560 /data/*.txt".
-const EventDescriptors = "descriptors"
-
-// EventSharedLeft is the kind of an event that says at the end what of /dev/shm no process maps or has open: Bytes of
-// blocks that were made or written to meanwhile; as facts how many, the largest one's name, and the same of those
-// from before.
-const EventSharedLeft = "shared-left"
-
-// EventGarbage is the kind of an event that says what Python's collector freed at most at once: Bytes of the host; as
-// facts of devices, how often a quarter of that or more, and the stack that allocated most of it. A later one of a
-// process replaces the earlier.
-const EventGarbage = "garbage"
-
 // Snapshot is a piece of an allocator snapshot, as the framework wrote it. Pieces of one Name
 // follow each other; Last marks the end.
 type Snapshot struct {
@@ -384,7 +357,6 @@ func (Holder) frame()     {}
 func (Cell) frame()       {}
 func (Module) frame()     {}
 func (ModelUse) frame()   {}
-func (Event) frame()      {}
 func (Snapshot) frame()   {}
 func (Drop) frame()       {}
 func (End) frame()        {}

@@ -161,7 +161,7 @@ func (r *Run) Add(f Frame) error {
 	case ModelUse:
 		keep(r, &r.Models, f, frameKey{kind: "model", process: f.Process, name: f.Device})
 	case Event:
-		r.Events = append(r.Events, f)
+		r.Events = append(r.Events, f.withNumbers())
 	case Snapshot:
 		r.addSnapshot(f)
 	case Drop:

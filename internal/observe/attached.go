@@ -60,8 +60,8 @@ func (r *Recorder) begun() {
 		return
 	}
 	age := max(r.info.StartMono-ticksToMono(t.StartTicks), 0)
-	r.emit(mem.Event{Time: r.now(), Kind: "attach", Facts: facts("age_ns", strconv.FormatInt(age, 10), "why_not_inside",
-		t.Foreign),
+	r.emit(mem.Event{Time: r.now(), Kind: "attach", Facts: facts("why_not_inside", t.Foreign),
+		Numbers: map[string]int64{"age_ns": age},
 		Text: fmt.Sprintf("process %d, %s, had run for %v", t.PID, mem.CommandLine(r.info.Command),
 			time.Duration(age).Round(time.Second))})
 }

@@ -2,7 +2,6 @@ package observe
 
 import (
 	"slices"
-	"strconv"
 
 	"hightide/internal/mem"
 )
@@ -128,12 +127,10 @@ func often(all []mem.Bytes) (n int) {
 }
 
 func (g *garbage) event(process uint32, now int64) mem.Event {
-	number := func(n int64) string { return strconv.FormatInt(n, 10) }
 	return mem.Event{Time: now, Process: process, Kind: mem.EventGarbage, Bytes: mem.Some(int64(mostOf(g.heap))),
-		Facts: facts(
-			"often", number(int64(often(g.heap))), "device_bytes", number(int64(mostOf(g.device))), "device_often",
-			number(int64(often(g.device))),
-			"collections", number(int64(g.count)), "objects", number(int64(g.objects)), "longest_ns", number(g.longest),
-			"spent_ns", number(g.spent),
-			"stack", number(int64(g.stack)), "stack_bytes", number(int64(g.most)))}
+		Numbers: map[string]int64{
+			"often": int64(often(g.heap)), "device_bytes": int64(mostOf(g.device)), "device_often": int64(often(g.device)),
+			"collections": int64(g.count), "objects": int64(g.objects), "longest_ns": g.longest, "spent_ns": g.spent,
+			"stack": int64(g.stack), "stack_bytes": int64(g.most),
+		}}
 }

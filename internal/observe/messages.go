@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"strconv"
 
 	"hightide/internal/mem"
 	"hightide/internal/shm"
@@ -219,8 +218,8 @@ func (r *Recorder) eventMessage(p *process, m *message, at int64) {
 	case "oom":
 		p.explained(m.Bytes)
 		event.Step, event.Bytes = m.Step, m.Bytes
-		event.Facts = facts("source", m.Source, "device", text(m.Device), "limit", digits(m.Limit), "mapped",
-			digits(m.Mapped))
+		event.Facts = facts("source", m.Source, "device", text(m.Device))
+		event.Numbers = numbers(number{"limit", m.Limit}, number{"mapped", m.Mapped})
 	case "exception":
 		event.Facts = facts("class", m.Class, "from", mem.MaskText(m.From))
 	case "mark":
@@ -231,20 +230,25 @@ func (r *Recorder) eventMessage(p *process, m *message, at int64) {
 		}
 		event.Step, event.Text = m.Step, m.Reason
 	case "traced":
-		event.Facts = facts("framework", m.Framework, "count", strconv.FormatUint(m.Count, 10),
-			"argument", m.Argument, "before", mem.MaskText(m.Before), "after", mem.MaskText(m.After), "eager", m.Eager,
-			"library", m.Library)
+		event.Facts = facts("framework", m.Framework, "argument", m.Argument, "before", mem.MaskText(m.Before),
+			"after", mem.MaskText(m.After), "eager", m.Eager, "library", m.Library)
+		event.Numbers = numbers(m.counted())
 	case "program":
-		event.Facts = m.program()
+		event.Facts = facts("framework", m.Framework, "device", text(m.Device), "arguments", mem.MaskText(m.Arguments))
+		event.Numbers = numbers(m.counted(), number{"argument_bytes", m.ArgumentBytes},
+			number{"output_bytes", m.OutputBytes}, number{"alias_bytes", m.AliasBytes}, number{"temp_bytes", m.TempBytes},
+			number{"code_bytes", m.CodeBytes}, number{"code_total_bytes", m.CodeTotal})
 	case "donation":
 		event.Bytes = m.Bytes
-		event.Facts = facts("framework", m.Framework, "device", text(m.Device), "argument", m.Argument, "count",
-			strconv.FormatUint(m.Count, 10))
+		event.Facts = facts("framework", m.Framework, "device", text(m.Device), "argument", m.Argument)
+		event.Numbers = numbers(m.counted())
 	case "cycle":
-		event.Facts = facts("class", m.Class, "name", mem.MaskText(m.Name), "count", strconv.FormatUint(m.Count, 10))
+		event.Facts = facts("class", m.Class, "name", mem.MaskText(m.Name))
+		event.Numbers = numbers(m.counted())
 	case "dataset":
 		event.Bytes = m.Bytes
-		event.Facts = facts("name", m.Name, "kind", m.Kind, "items", strconv.FormatInt(m.Items, 10), "contains", m.Contains)
+		event.Facts = facts("name", m.Name, "kind", m.Kind, "contains", m.Contains)
+		event.Numbers = numbers(number{"items", mem.Some(m.Items)})
 	case "log":
 		event.Facts = facts("level", m.Level)
 	case "snapshot":
@@ -254,23 +258,6 @@ func (r *Recorder) eventMessage(p *process, m *message, at int64) {
 		return
 	}
 	r.emit(event)
-}
-
-// program are the facts of one that a framework compiled: sizes as decimal numbers of bytes.
-func (m *message) program() map[string]string {
-	found := facts("framework", m.Framework, "device", text(m.Device), "arguments", mem.MaskText(m.Arguments), "count",
-		strconv.FormatUint(m.Count, 10))
-	for _, size := range []struct {
-		name string
-		of   mem.Optional
-	}{{"argument_bytes", m.ArgumentBytes}, {"output_bytes", m.OutputBytes}, {"alias_bytes", m.AliasBytes},
-		{"temp_bytes", m.TempBytes},
-		{"code_bytes", m.CodeBytes}, {"code_total_bytes", m.CodeTotal}} {
-		if bytes, ok := size.of.Get(); ok && found != nil {
-			found[size.name] = strconv.FormatInt(bytes, 10)
-		}
-	}
-	return found
 }
 
 func (r *Recorder) hello(p *process, m *message) {
@@ -347,13 +334,28 @@ func facts(pairs ...string) map[string]string {
 	return m
 }
 
-// digits writes a number that may be absent; "" where it is.
-func digits(o mem.Optional) string {
-	if n, ok := o.Get(); ok {
-		return strconv.FormatInt(n, 10)
-	}
-	return ""
+// number is one of an event's integers.
+type number struct {
+	name string
+	of   mem.Optional
 }
+
+// numbers are those that are known; nil: none is.
+func numbers(all ...number) map[string]int64 {
+	var m map[string]int64
+	for _, n := range all {
+		if v, ok := n.of.Get(); ok {
+			if m == nil {
+				m = map[string]int64{}
+			}
+			m[n.name] = v
+		}
+	}
+	return m
+}
+
+// counted is how often, or how many, a message tells.
+func (m *message) counted() number { return number{"count", mem.Some(int64(m.Count))} }
 
 // drop counts what was lost at a place of our own.
 func (r *Recorder) drop(p *process, place string, records uint64) {

@@ -316,13 +316,13 @@ func (w watcher) Sample(s *sampler.Process, device string, name mem.Quantity, ti
 // Descriptors implements sampler.Sink.
 func (w watcher) Descriptors(s *sampler.Process, now int64, kinds map[string]int64) {
 	e := mem.Event{Time: now, Process: w.process(procKey{s.PID, s.StartTicks}).ID, Kind: mem.EventDescriptors,
-		Facts: map[string]string{}}
+		Facts: map[string]string{}, Numbers: map[string]int64{}}
 	most := slices.SortedFunc(maps.Keys(kinds), func(a,
 		b string) int {
 		return cmp.Or(cmp.Compare(kinds[b], kinds[a]), cmp.Compare(a, b))
 	})
 	for i, kind := range most {
-		e.Facts[strconv.Itoa(i+1)] = strconv.FormatInt(kinds[kind], 10) + " " + kind
+		e.Facts[strconv.Itoa(i+1)], e.Numbers[strconv.Itoa(i+1)] = kind, kinds[kind]
 	}
 	w.emit(e)
 }
@@ -338,7 +338,7 @@ func (w watcher) SharedLeft(now int64, left []sampler.Left) {
 			old = append(old, block)
 		}
 	}
-	count := func(blocks []sampler.Left) (bytes int64, n, name string) {
+	count := func(blocks []sampler.Left) (bytes, n int64, name string) {
 		most := int64(-1)
 		for _, block := range blocks {
 			bytes += block.Bytes
@@ -346,13 +346,13 @@ func (w watcher) SharedLeft(now int64, left []sampler.Left) {
 				most, name = block.Bytes, block.Name
 			}
 		}
-		return bytes, strconv.Itoa(len(blocks)), name
+		return bytes, int64(len(blocks)), name
 	}
 	bytes, blocks, name := count(fresh)
 	before, blocksBefore, nameBefore := count(old)
 	e.Bytes = mem.Some(bytes)
-	e.Facts = facts("blocks", blocks, "largest", name, "before_bytes", strconv.FormatInt(before, 10), "before_blocks",
-		blocksBefore, "before_largest", nameBefore)
+	e.Facts = facts("largest", name, "before_largest", nameBefore)
+	e.Numbers = map[string]int64{"blocks": blocks, "before_bytes": before, "before_blocks": blocksBefore}
 	w.emit(e)
 }
 

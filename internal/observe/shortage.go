@@ -1,8 +1,6 @@
 package observe
 
 import (
-	"strconv"
-
 	"hightide/internal/mem"
 	"hightide/internal/shm"
 )
@@ -72,8 +70,8 @@ func (r *Recorder) tellShortages(p *process, now int64, last bool) {
 			continue
 		}
 		r.emit(mem.Event{Time: f.time, Process: p.ID, Kind: "oom", Step: f.step, Bytes: mem.Some(f.bytes),
-			Facts: facts("source", "malloc", "stack", strconv.FormatUint(uint64(f.stack), 10)),
-			Text:  "the program went on"})
+			Facts: facts("source", "malloc"), Numbers: map[string]int64{"stack": int64(f.stack)},
+			Text: "the program went on"})
 	}
 	p.shortages = kept
 }

@@ -1,0 +1,84 @@
+package mem
+
+import (
+	"maps"
+	"strconv"
+	"strings"
+)
+
+// Event is something that happened once. Kinds: start, end, exit, oom, alert, drop, gap, log,
+// process-start, process-end, unobserved, kill, EventDescriptors.
+type Event struct {
+	Time    int64             `json:"time_ns"`
+	Process uint32            `json:"process,omitempty"`
+	Kind    string            `json:"kind"`
+	Text    string            `json:"text,omitempty"`
+	Step    Optional          `json:"step,omitzero"`
+	Bytes   Optional          `json:"bytes,omitzero"`
+	Where   *Location         `json:"where,omitempty"`
+	Facts   map[string]string `json:"facts,omitempty"`
+	Numbers map[string]int64  `json:"numbers,omitempty"` // as Facts, of integers: bytes, ns and counts, by what they are of
+}
+
+// Number is one of the event's integers; absent: it does not have it.
+func (e *Event) Number(name string) Optional {
+	if n, ok := e.Numbers[name]; ok {
+		return Some(n)
+	}
+	return Optional{}
+}
+
+// textNumbers are the integers that events of a kind had among their facts, in recordings of before there were Numbers.
+var textNumbers = map[string][]string{
+	"oom":      {"limit", "mapped", "stack"},
+	"traced":   {"count"},
+	"program":  {"count", "argument_bytes", "output_bytes", "alias_bytes", "temp_bytes", "code_bytes", "code_total_bytes"},
+	"donation": {"count"}, "cycle": {"count"}, "dataset": {"items"}, "attach": {"age_ns"},
+	EventGarbage: {"often", "device_bytes", "device_often", "collections", "objects", "longest_ns", "spent_ns", "stack",
+		"stack_bytes"},
+	EventSharedLeft: {"blocks", "before_bytes", "before_blocks"},
+}
+
+// withNumbers is an event as it is recorded now: what was an integer in words is one. A number that is none is left out.
+func (e Event) withNumbers() Event {
+	if len(e.Facts) == 0 || len(e.Numbers) > 0 {
+		return e
+	}
+	facts, numbers := maps.Clone(e.Facts), map[string]int64{}
+	take := func(name, text string) {
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+			numbers[name] = n
+		}
+	}
+	for _, name := range textNumbers[e.Kind] {
+		take(name, facts[name])
+		delete(facts, name)
+	}
+	if e.Kind == EventDescriptors { // "560 /data/*.txt"
+		for name, text := range facts {
+			count, kind, _ := strings.Cut(text, " ")
+			take(name, count)
+			facts[name] = kind
+		}
+	}
+	if len(numbers) > 0 {
+		e.Facts, e.Numbers = facts, numbers
+	}
+	return e
+}
+
+// EventDescriptors is the kind of an event that says how many open descriptors of each kind a process has. The most
+// frequent kind is the fact "1", as socket, pipe or /data/*.txt; the number of that name is how many there are.
+const EventDescriptors = "descriptors"
+
+// EventSharedLeft is the kind of an event that says at the end what of /dev/shm no process maps or has open: Bytes of
+// blocks that were made or written to meanwhile; as a number how many, as a fact the largest one's name, and the same of
+// those from before.
+const EventSharedLeft = "shared-left"
+
+// EventGarbage is the kind of an event that says what Python's collector freed at most at once: Bytes of the host; as
+// numbers those of devices, how often a quarter of that or more, and the stack that allocated most of it. A later one of a
+// process replaces the earlier.
+const EventGarbage = "garbage"
+
+func (Event) frame() {}
