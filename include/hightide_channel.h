@@ -54,7 +54,8 @@ struct ht_header {
     uint64_t heap_mean_bytes; /* 224 mean of the Poisson sample wanted; 0: the default */
     uint64_t scan_seq;        /* 232 bumped to ask the agent to look for growing containers */
     uint64_t malloc_seq;      /* 240 bumped to ask the heap library for an HT_HEAP_MALLOC record */
-    uint64_t pad2[1];         /* 248 */
+    uint64_t waiting;         /* 248 of 65,536 parts of the last second: those in which the first thread could run and
+                               * waited for a processor. Kept up to date without control_seq */
     /* the word: what the training is doing now. The agent writes it into its own header and, where
      * the heap library is loaded, into the heap's as well. For that libhightide_heap.so exports
      * `uint64_t *hightide_heap_word(void)`, the address of this field in the heap's header of this

@@ -33,8 +33,14 @@ static void next_window(struct ht_rate *rate, uint64_t now) {
     set(&rate->spent, 0);
 }
 
-void ht_rate_spend(struct ht_rate *rate, uint64_t began, uint64_t now) {
-    uint64_t cost = now - began < HT_SAMPLE_CAP_NS ? now - began : HT_SAMPLE_CAP_NS;
+static uint64_t cost_of(uint64_t ns, uint64_t waiting) {
+    const uint64_t most = HT_WHOLE_TIME - HT_LEAST_TIME;
+    ns = ns < HT_SAMPLE_CAP_NS ? ns : HT_SAMPLE_CAP_NS;
+    return ns * HT_WHOLE_TIME / (HT_WHOLE_TIME - (waiting < most ? waiting : most));
+}
+
+void ht_rate_spend(struct ht_rate *rate, uint64_t began, uint64_t now, uint64_t waiting) {
+    uint64_t cost = cost_of(now - began, waiting);
     uint64_t spent = __atomic_add_fetch(&rate->spent, cost, __ATOMIC_RELAXED);
     uint64_t mean = get(&rate->mean), age = now - get(&rate->window);
     if (spent > HT_BUDGET_NS && age < HT_WINDOW_NS) { /* do not wait for the end of the window */

@@ -13,18 +13,21 @@ struct ht_rate {
 };
 
 #define HT_WINDOW_NS 100000000u    /* 100 ms */
-#define HT_BUDGET_NS 250000u       /* 0.25 % of one core by our own clock */
+#define HT_BUDGET_NS 250000u       /* 0.25 % of the time by our own clock, see HT_WHOLE_TIME */
 #define HT_CALM_NS (HT_BUDGET_NS * 2 / 5) /* below, half the mean stays within the budget */
 #define HT_SAMPLE_CAP_NS 20000u    /* a sample that took longer was interrupted: it counts as this */
 #define HT_CALM_WINDOWS 10u
+#define HT_WHOLE_TIME 65536u       /* the unit of `waiting` */
+#define HT_LEAST_TIME 4096u        /* of it, that a program has a processor: less is not believed */
 
 uint64_t ht_mean_within(uint64_t mean);
 void ht_rate_start(struct ht_rate *rate, uint64_t base, uint64_t now);
 void ht_rate_want(struct ht_rate *rate, uint64_t base);
 
 /* Accounts for a sample that ran from `began` to `now`, adapting the mean where a window is over
- * or its budget is spent. Racing threads may lose a sample's cost, never the bounds of the mean. */
-void ht_rate_spend(struct ht_rate *rate, uint64_t began, uint64_t now);
+ * or its budget is spent. `waiting`: of HT_WHOLE_TIME, what the program waits for a processor: what is spent weighs more
+ * in the rest. Racing threads may lose a sample's cost, never the bounds of the mean. */
+void ht_rate_spend(struct ht_rate *rate, uint64_t began, uint64_t now, uint64_t waiting);
 
 /* A draw from the exponential distribution with that mean, in bytes; *random is xorshift64*'s state. */
 uint64_t ht_draw(uint64_t *random, uint64_t mean);

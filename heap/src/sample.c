@@ -155,7 +155,7 @@ static void account(uint64_t began) {
     if (wanted)
         ht_rate_want(&rate, wanted);
     if (ht_config.adapt)
-        ht_rate_spend(&rate, began, ht_now());
+        ht_rate_spend(&rate, began, ht_now(), __atomic_load_n(&header->waiting, __ATOMIC_RELAXED));
     __atomic_store_n(&header->heap_mean_now, __atomic_load_n(&rate.mean, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
     ht_sample_flags();
 }

@@ -61,14 +61,19 @@ static void rate_follows_the_budget(void) {
     uint64_t now = 1000000000;
     ht_rate_start(&rate, base, now);
     for (int i = 0; i < 200; i++, now += 1000) /* 200 samples of 10 us at once */
-        ht_rate_spend(&rate, now, now + 10000);
+        ht_rate_spend(&rate, now, now + 10000, 0);
     CHECK(rate.mean > base && rate.mean <= base << 2000000 / HT_BUDGET_NS, "mean %lu under load", rate.mean);
     for (int i = 0; i < 2000; i++, now += 100000000)
-        ht_rate_spend(&rate, now, now + 3000);
+        ht_rate_spend(&rate, now, now + 3000, 0);
     CHECK(rate.mean == base, "mean %lu after the load", rate.mean);
     uint64_t before = rate.spent;
-    ht_rate_spend(&rate, now, now + 1000000000); /* stopped for a second inside a sample */
+    ht_rate_spend(&rate, now, now + 1000000000, 0); /* stopped for a second inside a sample */
     CHECK(rate.spent - before <= HT_SAMPLE_CAP_NS || rate.spent == 0, "an interruption is not our cost");
+    ht_rate_start(&rate, base, now);
+    for (int i = 0; i < 2000; i++, now += 1000000) /* 0.2 % of the time, 1.6 % of an eighth of it */
+        ht_rate_spend(&rate, now, now + 2000, HT_WHOLE_TIME / 8 * 7);
+    CHECK(rate.mean >= base * 4, "mean %lu of a program that has a processor for an eighth of the time", rate.mean);
+    ht_rate_spend(&rate, now, now + 2000, UINT64_MAX); /* the header is shared memory */
     ht_rate_want(&rate, 1 << 20);
     CHECK(rate.mean == 1 << 20, "what the engine asked for");
     ht_rate_want(&rate, 1);

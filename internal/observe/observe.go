@@ -295,6 +295,7 @@ func (w watcher) Sample(s *sampler.Process, device string, name mem.Quantity, ti
 			p.rss, p.rssAt, p.highest = mem.Some(value), time, max(p.highest, value)
 			p.spans.sample(time, value)
 			p.pages.read(value, time)
+			p.waits(s.Usage.Queued, s.Usage.QueuedAt)
 			p.MaxRSS.Raise(mem.Some(value)) // the kernel's mark, read once a second, is no less
 			p.MaxRSS.Raise(s.Usage.MaxRSS)
 			w.ranBefore(p, s.Usage.Earlier)

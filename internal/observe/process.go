@@ -39,6 +39,8 @@ type process struct {
 
 	rss          mem.Optional // newest
 	rssAt        int64        // when that was
+	queued       int64        // ns that its first thread had waited for a processor
+	queuedAt     int64        // when that was; 0: not known
 	together     [2]int64     // RSS and PSS of the tree when it was last a part of it; 0: not known
 	highest      int64        // of its RSS samples
 	summed       int64        // the highest that what the tree had together knows of
@@ -94,6 +96,25 @@ func (r *Recorder) process(key procKey) *process {
 	r.byPID[key.pid] = p
 	r.order = append(r.order, p)
 	return p
+}
+
+// waits tells the helpers inside what part of the last second the process waited for a processor: what they allow
+// themselves is a share of the time that it has one.
+func (p *process) waits(queued, at int64) {
+	since, before := at-p.queuedAt, p.queuedAt
+	if since <= 0 {
+		return
+	}
+	waited := max(queued-p.queued, 0)
+	p.queued, p.queuedAt = queued, at
+	if before == 0 {
+		return
+	}
+	for _, c := range p.channels {
+		if c.mapping != nil {
+			c.reader.Waiting(uint64(min(waited, since)) * shm.WholeTime / uint64(since))
+		}
+	}
 }
 
 // fact notes something about a process; the last one said of a key stands.

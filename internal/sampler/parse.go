@@ -106,6 +106,16 @@ func parseStatus(text []byte) (s status) {
 	return s
 }
 
+// parseQueued is how long a thread could run and waited for a processor, in ns: the second figure of
+// /proc/PID/schedstat, see sched-stats.rst of the kernel.
+func parseQueued(text []byte) (ns int64, ok bool) {
+	_, rest, ok := bytes.Cut(text, []byte{' '})
+	if !ok || len(rest) == 0 || rest[0] < '0' || rest[0] > '9' {
+		return 0, false
+	}
+	return number(rest), true
+}
+
 // number reads leading decimal digits; what is none or overflows is 0.
 func number(text []byte) int64 {
 	var value int64

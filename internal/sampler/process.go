@@ -29,6 +29,7 @@ type Process struct {
 	image     int64 // as in stat
 	statFile  int   // kept open: a read costs a third of open, read, close
 	status    int
+	schedstat int
 	filesDir  int
 	listFiles bool  // the kernel is too old to count them for us
 	listed    int64 // descriptors that were open when their kinds were told last
@@ -73,6 +74,8 @@ type Usage struct {
 	SwapRead    bool         // Swap is of Time, not older
 	FilesRead   bool
 	PSS, USS    mem.Optional
+	Queued      int64        // ns that its first thread could run and waited for a processor, once a second
+	QueuedAt    int64        // when that was read; 0: this kernel does not tell
 	MaxRSS      mem.Optional // the kernel's high-water mark (VmHWM)
 	// what that was when the process, which ran before, was first looked at; MaxRSS is absent until it rises
 	Earlier mem.Optional
@@ -88,7 +91,7 @@ const clockTick = 10_000_000 // ns; USER_HZ is 100 on every Linux we build for
 // openProcess looks at a pid; errGone where it ended meanwhile or is a zombie.
 func openProcess(root string, pid int, page []byte) (*Process, error) {
 	p := &Process{PID: pid, page: page, dir: filepath.Join(root, "proc", strconv.Itoa(pid)), statFile: -1, status: -1,
-		filesDir: -1, real: root == "/"}
+		schedstat: -1, filesDir: -1, real: root == "/"}
 	file, err := openFile(p.dir+"/stat", 0)
 	if err != nil {
 		return nil, errGone
@@ -149,6 +152,9 @@ func (p *Process) read(now int64, slow bool) (renamed bool, err error) {
 		p.statRSS = rss
 		p.readStatus()
 	}
+	if slow {
+		p.readQueued(now)
+	}
 	if u.FilesRead = slow || !p.listFiles; u.FilesRead {
 		p.countFiles()
 	}
@@ -194,6 +200,20 @@ func (p *Process) readStatus() {
 	}
 	p.parts, p.locked = s.parts, s.locked
 	p.partsKnown = s.partsKnown || p.partsKnown && s.rss == 0 // of one that just ended there is nothing to tell
+}
+
+// readQueued reads how long the first thread waited for a processor.
+func (p *Process) readQueued(now int64) {
+	if p.schedstat < 0 {
+		p.schedstat, _ = openFile(p.dir+"/schedstat", 0)
+	}
+	n, err := pread(p.schedstat, p.page)
+	if err != nil {
+		return
+	}
+	if queued, ok := parseQueued(p.page[:n]); ok {
+		p.Usage.Queued, p.Usage.QueuedAt = queued, now
+	}
 }
 
 // countFiles counts open descriptors: from Linux 6.2 the folder's size says it.
@@ -307,7 +327,7 @@ func (p *Process) gone(err error) bool {
 }
 
 func (p *Process) close() {
-	for _, fd := range []*int{&p.statFile, &p.status, &p.filesDir} {
+	for _, fd := range []*int{&p.statFile, &p.status, &p.schedstat, &p.filesDir} {
 		if *fd >= 0 {
 			syscall.Close(*fd)
 			*fd = -1

@@ -147,6 +147,9 @@ func TestProcess(t *testing.T) {
 	near("threads", get(mem.SeriesThreads), kernel("Threads"), 0)
 	// it may touch pages in between, as for RSS
 	near("high-water mark", s.tree.Find(pid).Usage.MaxRSS.Or(0), kernel("VmHWM"), 1<<20)
+	if u := s.tree.Find(pid).Usage; u.QueuedAt == 0 || u.Queued < 0 || u.Queued > monotonic() {
+		t.Errorf("it waited %d ns for a processor, as read at %d", u.Queued, u.QueuedAt)
+	}
 	files, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
 	near("files", get(mem.SeriesFiles), int64(len(files)), 0)
 	if get(mem.SeriesFiles) < 10 { // standard ones and seven
@@ -179,6 +182,19 @@ func TestProcess(t *testing.T) {
 }
 
 // TestSampleGrowing: what a process takes fast is seen between two ticks, too.
+func TestParseQueued(t *testing.T) {
+	for text, want := range map[string]int64{"5389877866 7655489940 3106\n": 7655489940, "1 0 1\n": 0, "": -1, "12": -1,
+		"12 ": -1, "12 x\n": -1} {
+		got, ok := parseQueued([]byte(text))
+		if !ok {
+			got = -1
+		}
+		if got != want {
+			t.Errorf("%q: %d, want %d", text, got, want)
+		}
+	}
+}
+
 func TestSampleGrowing(t *testing.T) {
 	c, _ := start(t, "python3", "-c", `
 import signal, sys

@@ -49,6 +49,7 @@ const (
 	offStopAtStep     = 200
 	offScanSeq        = 232
 	offMallocSeq      = 240
+	offWaiting        = 248
 	offHeapSampled    = 320
 	offHeapMeanNow    = 328
 	offHeapUntracked  = 336

@@ -83,6 +83,16 @@ func (c *Channel) CountMalloc() {
 	c.set(offMallocSeq, c.control[2])
 }
 
+// WholeTime is all of a stretch of time, in the parts that Waiting is told in.
+const WholeTime = 1 << 16
+
+// Waiting tells the writer, which allows itself a share of the program's time, how much of that the program waited for
+// a processor: so many parts of WholeTime.
+func (c *Channel) Waiting(parts uint64) {
+	defer caught(debug.SetPanicOnFault(true), c.mapping, &c.broken)
+	store64(c.mapping, offWaiting, min(parts, WholeTime))
+}
+
 // MaxAlerts is how many alerts a process may ask for.
 const MaxAlerts = 64
 

@@ -29,7 +29,7 @@ func TestLayout(t *testing.T) {
 		"created_wall_ns": offCreatedWall, "head": offHead, "dropped_records": offDroppedRecords,
 		"dropped_bytes": offDroppedBytes, "tail": offTail, "engine_pid": offEnginePID,
 		"engine_beat_ns": offEngineBeat, "control_seq": offControlSeq, "stop_at_step": offStopAtStep,
-		"scan_seq": offScanSeq, "malloc_seq": offMallocSeq, "heap_sampled": offHeapSampled, "heap_mean_now": offHeapMeanNow,
+		"scan_seq": offScanSeq, "malloc_seq": offMallocSeq, "waiting": offWaiting, "heap_sampled": offHeapSampled, "heap_mean_now": offHeapMeanNow,
 		"heap_untracked": offHeapUntracked, "heap_flags": offHeapFlags, "heap_peak_rss": offHeapPeakRSS,
 		"alert_state": offAlertState, "alert_count": offAlertCount, "alert_value": offAlertValue,
 	} {

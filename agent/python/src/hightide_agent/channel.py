@@ -35,7 +35,8 @@ MAX_REENTERED = 1000  # records refused in a row before a lock counts as lost
 
 # Indexes of 8-byte words in the header.
 _RING, _HEAD, _DROPPED, _DROPPED_BYTES, _STATE, _TAIL = 4, 8, 9, 10, 11, 16
-CONTROL_SEQ, _STOP, _SNAPSHOT, _INTERVAL, _SCAN, _WORD = 24, 25, 26, 27, 29, 32
+CONTROL_SEQ, _STOP, _SNAPSHOT, _INTERVAL, _SCAN, _WAITING, _WORD = 24, 25, 26, 27, 29, 31, 32
+_WHOLE_TIME, _LEAST_TIME = 65536, 4096  # the unit of waiting, and what of it a program is believed to run
 
 _IDENTITY = struct.Struct("=QIIIIQQQQQ")  # magic … flags
 _MAGIC = 0x31304E4148435448
@@ -98,6 +99,10 @@ class Channel:
     def interval_ns(self) -> int:
         """Sampling interval wanted; 0: the writer's default."""
         return int(self.words[_INTERVAL])
+
+    def running(self) -> float:
+        """The part of the last second, above 0 and at most 1, in which the process did not wait for a processor."""
+        return max(_WHOLE_TIME - int(self.words[_WAITING]), _LEAST_TIME) / _WHOLE_TIME
 
     def alert_state(self, alert: int) -> int:
         """0: not answered yet, ALERT_TAKEN or ALERT_REFUSED."""

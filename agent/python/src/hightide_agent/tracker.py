@@ -27,8 +27,10 @@ from .quick import QuickSteps
 
 NONE, STEP, DATA, FORWARD, BACKWARD, OPTIMIZER, EVALUATION, CHECKPOINT, MODULE, USER = range(10)
 SKIPPED = 1  # flag of a step: a scaler found inf or nan
-SHARE = 0.0004  # of the time of all steps that edges, and putting hooks on for them, may see of themselves: side by
-# side with a program that is not recorded they cost five times that, as they drive others' data from the caches
+# Of the time of all steps, without waits for a processor, that edges, and putting hooks on for them, may see of
+# themselves: side by side with a program that is not recorded they cost five times that, as they drive others' data
+# from the caches.
+SHARE = 0.0004
 HOOKING_NS = 5000  # what an edge costs outside of its own clock: wrappers, torch's slower call path
 EDGE_NS = 100_000  # what an edge counts for at most: where it took longer, others had the processor meanwhile
 ALWAYS_STEPS = 8  # the first steps are all recorded in full
@@ -71,7 +73,7 @@ class Tracker:
         self.owner = get_ident()
         self.tid = get_native_id()
         self.rss = -1  # at the end of the last recorded step
-        self.typical_step_ns = 0  # an exponential mean; 0: not known yet
+        self.typical_step_ns = 0  # an exponential mean, without waits for a processor; 0: not known yet
         self.every = 1  # one in so many steps is recorded in full
         self._spent = 0  # ns in edges since the step began
         self._switched = 0  # ns of putting hooks on and taking them off, since the last recorded step
@@ -164,7 +166,7 @@ class Tracker:
         if recorded:
             took = monotonic_ns() - now
             self._spent += took if took < EDGE_NS else EDGE_NS
-        self._pace(duration, recorded)
+        self._pace(int(duration * channel.running()) if channel is not None else duration, recorded)
         due = self.steps + self.every - self.steps % self.every
         for callback in self.at_step_end:
             try:
