@@ -210,31 +210,22 @@ type part struct {
 	variance float64
 }
 
-// comparedSide is the rows of one table of a report by name, and what they add up to.
+// comparedSide is what one run held by name, and what that adds up to.
 type comparedSide struct {
 	parts map[string]part
 	total int64
 }
 
-// rowsOf gathers a table's rows by name; false: the report has no such table.
-func rowsOf(r *report.Report, table string, name func(t *report.Table, row []report.Cell) string) (comparedSide, bool) {
-	t := r.Table(table)
-	if t == nil {
-		return comparedSide{}, false
-	}
+// sideOf gathers what was held by name.
+func sideOf(all []report.Holding, name func(*report.Holding) string) comparedSide {
 	side := comparedSide{parts: map[string]part{}}
-	for _, row := range t.Rows {
-		bytes, ok := t.Cell(row, "bytes").(int64)
-		if !ok {
-			continue
-		}
-		half, _ := t.Cell(row, "error").(int64)
-		key := name(t, row)
-		p := side.parts[key]
-		side.parts[key] = part{p.bytes + bytes, p.variance + float64(half)*float64(half)}
-		side.total += bytes
+	for i := range all {
+		h := &all[i]
+		p := side.parts[name(h)]
+		side.parts[name(h)] = part{p.bytes + h.Bytes, p.variance + float64(h.Half)*float64(h.Half)}
+		side.total += h.Bytes
 	}
-	return side, true
+	return side
 }
 
 // changes fills a table from two sides; what a side's rows leave out of its total is in the last row.
@@ -271,19 +262,17 @@ func changes(t *report.Table, a, b comparedSide, wholeA, wholeB int64, rest stri
 // run to run.
 func parts(a, b *report.Report) report.Table {
 	t := report.Table{Name: "parts", Title: "What they held at the peak", Columns: changeColumns("Part", mem.Estimated)}
-	sampled := hasKind(a, "allocations") && hasKind(b, "allocations")
-	name := func(t *report.Table, row []report.Cell) string {
-		if t.Cell(row, "kind") != "process" && !sampled { // where one heap was not sampled, what it held is not told apart
+	sampled := knowsAllocations(a) && knowsAllocations(b)
+	name := func(h *report.Holding) string {
+		if h.Kind != "process" && !sampled { // where one heap was not sampled, what it held is not told apart
 			return mainProcess
 		}
-		part, _ := t.Cell(row, "part").(string)
-		return part
+		return h.Name
 	}
-	before, ok := rowsOf(a, "composition", name)
-	after, too := rowsOf(b, "composition", name)
-	if !ok || !too {
+	if len(a.Parts) == 0 || len(b.Parts) == 0 {
 		return t
 	}
+	before, after := sideOf(a.Parts, name), sideOf(b.Parts, name)
 	for _, side := range []comparedSide{before, after} {
 		if p, ok := side.parts[mainProcess]; ok { // its RSS was read; only which part is what is estimated
 			side.parts[mainProcess] = part{bytes: p.bytes}
@@ -295,10 +284,9 @@ func parts(a, b *report.Report) report.Table {
 
 const mainProcess = "the process that held most"
 
-// hasKind says whether the composition of a report has a row of a kind.
-func hasKind(r *report.Report, kind string) bool {
-	t := r.Table("composition")
-	return t != nil && slices.ContainsFunc(t.Rows, func(row []report.Cell) bool { return t.Cell(row, "kind") == kind })
+// knowsAllocations says whether the heap of the process that held most was sampled.
+func knowsAllocations(r *report.Report) bool {
+	return slices.ContainsFunc(r.Parts, func(h report.Holding) bool { return h.Kind == "allocations" })
 }
 
 const unlisted = "functions that a run does not list"
@@ -307,22 +295,17 @@ const unlisted = "functions that a run does not list"
 func lines(a, b *report.Report) report.Table {
 	t := report.Table{Name: "lines", Title: "Functions that held the heap at its highest",
 		Columns: changeColumns("Function", mem.Sampled)}
-	name := func(t *report.Table, row []report.Cell) string {
-		line, _ := t.Cell(row, "line").(string)
-		function, _ := t.Cell(row, "function").(string)
-		file, _ := t.Cell(row, "file").(string)
-		if function == "" || file == "" {
-			return line
+	name := func(h *report.Holding) string {
+		if h.Function == "" || h.File == "" {
+			return h.Name
 		}
-		return path.Base(file) + ":" + function
+		return path.Base(h.File) + ":" + h.Function
 	}
-	before, ok := rowsOf(a, "sites", name)
-	after, too := rowsOf(b, "sites", name)
-	if !ok || !too {
+	if a.Lines == nil || b.Lines == nil {
 		return t
 	}
-	changes(&t, before, after, max(a.Table("sites").Total.Or(0), before.total),
-		max(b.Table("sites").Total.Or(0), after.total), unlisted)
+	before, after := sideOf(a.Lines.Lines, name), sideOf(b.Lines.Lines, name)
+	changes(&t, before, after, max(a.Lines.Total, before.total), max(b.Lines.Total, after.total), unlisted)
 	return t
 }
 
@@ -359,7 +342,7 @@ func compareNotes(a, b *report.Report) (notes []string) {
 		if !side.r.Headline.Complete {
 			note("The recording of the run %s has no end: what came later is not known.", side.which)
 		}
-		if side.r.Table("sites") == nil {
+		if side.r.Lines == nil {
 			note("The run %s names no lines that held the heap, so lines are not compared.", side.which)
 		}
 	}

@@ -11,26 +11,16 @@ import (
 )
 
 // compared is a report with a PSS, the parts of its peak and the lines of its heap.
-func compared(name string, pss, half int64, parts, lines [][]any, total int64) *report.Report {
+func compared(name string, pss, half int64, parts, lines []report.Holding, total int64) *report.Report {
 	r := report.New()
 	r.Run.Name, r.Run.Verb = name, "run"
 	r.Headline.MainSource = mem.SeriesTreePSS
 	r.Headline.Peak = report.Peak{HostPSS: mem.Some(pss), PSSError: mem.Some(half), HostRSS: mem.Some(2 * pss),
 		Label: mem.Measured}
-	composition := report.Table{Name: "composition", Columns: []report.Column{report.TextColumn("what", ""),
-		report.BytesColumn("bytes", "", ""), report.BytesColumn("error", "", ""), report.TextColumn("part", ""),
-		report.TextColumn("kind", "")}}
-	for _, row := range parts {
-		composition.Add(row...)
+	r.Parts = parts
+	if len(lines) > 0 {
+		r.Lines = &report.HoldingLines{Lines: lines, Total: total}
 	}
-	sites := report.Table{Name: "sites", Total: mem.Some(total),
-		Columns: []report.Column{report.TextColumn("line", ""), report.TextColumn("function", ""),
-			report.BytesColumn("bytes", "", ""), report.BytesColumn("error", "", ""), report.TextColumn("file", "")}}
-	for _, row := range lines {
-		sites.Add(row...)
-	}
-	r.AddTable(composition)
-	r.AddTable(sites)
 	return r
 }
 
@@ -64,15 +54,15 @@ func equal(t *testing.T, what string, got []report.Cell, want ...report.Cell) {
 // does not list is not zero.
 func TestCompare(t *testing.T) {
 	before := compared("a", 1000, 30,
-		[][]any{{"other allocations (activations, data)", 500, 30, "allocations", "allocations"},
-			{"process worker (pid 7) (RSS: pages it shares count again)", 200, nil, "process worker", "process"},
-			{"process worker (pid 9) (RSS: pages it shares count again)", 100, nil, "process worker", "process"}},
-		[][]any{{"train.py:3", "train", 300, 30, "/a/train.py"}, {"train.py:5", "train", 100, 40, "/a/train.py"},
-			{"gone.py:1", "gone", 50, 0, "/a/gone.py"}}, 500)
+		[]report.Holding{{Kind: "allocations", Name: "allocations", Bytes: 500, Half: 30},
+			{Kind: "process", Name: "process worker", Bytes: 200}, {Kind: "process", Name: "process worker", Bytes: 100}},
+		[]report.Holding{{Name: "train.py:3", Function: "train", Bytes: 300, Half: 30, File: "/a/train.py"},
+			{Name: "train.py:5", Function: "train", Bytes: 100, Half: 40, File: "/a/train.py"},
+			{Name: "gone.py:1", Function: "gone", Bytes: 50, File: "/a/gone.py"}}, 500)
 	after := compared("b", 1400, 40,
-		[][]any{{"allocations", 900, 40, "allocations", "allocations"},
-			{"process worker (pid 17) (RSS: pages it shares count again)", 250, nil, "process worker", "process"}},
-		[][]any{{"train.py:4", "train", 700, 120, "/b/train.py"}}, 720)
+		[]report.Holding{{Kind: "allocations", Name: "allocations", Bytes: 900, Half: 40},
+			{Kind: "process", Name: "process worker", Bytes: 250}},
+		[]report.Holding{{Name: "train.py:4", Function: "train", Bytes: 700, Half: 120, File: "/b/train.py"}}, 720)
 	r := analyze.Compare(&report.Pair{Before: before, After: after})
 	if want := "The peak, PSS of all processes, rose by 400 B: 1000 B before, 1.37 KiB after (estimated)."; r.Headline.Verdict != want {
 		t.Errorf("headline %q, want %q", r.Headline.Verdict, want)
@@ -102,10 +92,10 @@ func TestCompareWithinError(t *testing.T) {
 
 // TestCompareOneHeap: where one heap was not sampled, its allocations are in the rest, and nothing rose.
 func TestCompareOneHeap(t *testing.T) {
-	before := compared("a", 1000, 0, [][]any{{"rest: interpreter, libraries", 900, nil, "rest", "rest"},
-		{"model parameters", 100, nil, "model parameters", "parameters"}}, nil, 0)
-	after := compared("b", 1000, 0, [][]any{{"allocations", 700, 10, "allocations", "allocations"},
-		{"rest: interpreter, libraries", 300, nil, "rest", "rest"}}, nil, 0)
+	before := compared("a", 1000, 0, []report.Holding{{Kind: "rest", Name: "rest", Bytes: 900},
+		{Kind: "parameters", Name: "model parameters", Bytes: 100}}, nil, 0)
+	after := compared("b", 1000, 0, []report.Holding{{Kind: "allocations", Name: "allocations", Bytes: 700, Half: 10},
+		{Kind: "rest", Name: "rest", Bytes: 300}}, nil, 0)
 	parts := rows(t, analyze.Compare(&report.Pair{Before: before, After: after}), "parts")
 	if len(parts) != 1 {
 		t.Errorf("parts %v", parts)

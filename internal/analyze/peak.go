@@ -30,12 +30,12 @@ func (in *Input) composition(r *report.Part, at int64, l facts.Lead) {
 	if !ok {
 		return
 	}
-	t := report.Table{
+	t := composition{Table: report.Table{
 		Name: "composition", Title: fmt.Sprintf("What %s held at the %s", in.ProcessName(process), in.peakName()),
 		Columns: []report.Column{report.TextColumn("what", "what"), report.BytesColumn("bytes", "bytes", mem.Measured),
 			report.BytesColumn("error", "±", mem.Sampled), report.TextColumn("label", "label"), report.TextColumn("part", ""),
 			report.TextColumn("kind", "")},
-	}
+	}}
 	model := in.modelRows(&t, process)
 	rest, label := rss-model, mem.Measured
 	if heap, ok := in.HeapAt(process, at, rss); ok {
@@ -45,31 +45,31 @@ func (in *Input) composition(r *report.Part, at int64, l facts.Lead) {
 		if model > 0 {
 			what = "other allocations (activations, data, optimizer's temporaries)"
 		}
-		addRow(&t, "allocations", "allocations", what, other, int64(usage.Half95(heap.Variance, heap.Live)), mem.Sampled)
+		t.add("allocations", "allocations", what, other, int64(usage.Half95(heap.Variance, heap.Live)), mem.Sampled)
 		rest, label = rss-model-other, mem.Estimated
 	}
 	if free := min(in.HolesAt(process, at).Or(0), rest); free > 0 {
-		addRow(&t, "free", "free inside malloc's arenas", "free inside malloc's arenas: holes between blocks in use", free,
+		t.add("free", "free inside malloc's arenas", "free inside malloc's arenas: holes between blocks in use", free,
 			-1, mem.Estimated)
 		rest -= free
 	}
 	files, shared := in.kindsAt(process, at, rss, rss-rest)
 	if files = min(files, rest); files > 0 {
-		addRow(&t, "files", "mapped files", "mapped files: libraries, and data read through mmap", files, -1, mem.Measured)
+		t.add("files", "mapped files", "mapped files: libraries, and data read through mmap", files, -1, mem.Measured)
 		rest -= files
 	}
 	if shared = min(shared, rest); shared > 0 {
-		addRow(&t, "shared", "shared memory", "shared memory that no line is known of, at least", shared, -1, mem.Measured)
+		t.add("shared", "shared memory", "shared memory that no line is known of, at least", shared, -1, mem.Measured)
 		rest -= shared
 	}
-	addRow(&t, "rest", "rest", in.restName(process, files > 0), max(rest, 0), -1, label)
+	t.add("rest", "rest", in.restName(process, files > 0), max(rest, 0), -1, label)
 	own := len(t.Rows)
 	for _, p := range in.Run.Processes {
 		if p.ID == process {
 			continue
 		}
 		if v, ok := in.RSSAt(p.ID, at); ok && p.Start <= at && p.End.Or(at) >= at {
-			addRow(&t, "process", facts.ProcessKind(p),
+			t.add("process", facts.ProcessKind(p),
 				"process "+facts.ProcessName(p)+" (RSS: pages it shares count again)", v, -1, mem.Measured)
 		}
 		if len(t.Rows) > 24 {
@@ -79,7 +79,8 @@ func (in *Input) composition(r *report.Part, at int64, l facts.Lead) {
 	if len(t.Rows) > own {
 		t.Title += ", and the other processes"
 	}
-	r.AddTable(t)
+	r.AddTable(t.Table)
+	r.Parts = t.parts
 }
 
 // kindsAt is what of a process' resident memory was of mapped files, and what was shared memory beyond all that is
@@ -128,17 +129,24 @@ func (in *Input) peakName() string {
 	return "highest sample"
 }
 
-// addRow adds a row; part is what it is called beside another run, where numbers of processes and remarks differ.
-func addRow(t *report.Table, kind, part, what string, bytes, half int64, label mem.Label) {
+// composition is what the peak was made of, as a table and for who compares.
+type composition struct {
+	report.Table
+	parts []report.Holding
+}
+
+// add adds a row; part is what it is called beside another run, where numbers of processes and remarks differ.
+func (t *composition) add(kind, part, what string, bytes, half int64, label mem.Label) {
 	var e mem.Optional
 	if half >= 0 {
 		e = mem.Some(half)
 	}
 	t.Add(what, bytes, e, label, part, kind)
+	t.parts = append(t.parts, report.Holding{Kind: kind, Name: part, Bytes: bytes, Half: max(half, 0), Label: label})
 }
 
 // modelRows adds the model's own tensors that live in host memory, and returns their sum.
-func (in *Input) modelRows(t *report.Table, process uint32) int64 {
+func (in *Input) modelRows(t *composition, process uint32) int64 {
 	var sum int64
 	for _, m := range in.Run.Models {
 		if m.Process != process || m.Device != "cpu" {
@@ -150,7 +158,7 @@ func (in *Input) modelRows(t *report.Table, process uint32) int64 {
 		}{{"parameters", "model parameters", m.Parameters}, {"gradients", "gradients", m.Gradients},
 			{"optimizer", "optimizer state", m.Optimizer}} {
 			if v, ok := part.bytes.Get(); ok && v > 0 {
-				addRow(t, part.kind, part.name, part.name, v, -1, mem.Measured)
+				t.add(part.kind, part.name, part.name, v, -1, mem.Measured)
 				sum += v
 			}
 		}

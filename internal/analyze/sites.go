@@ -66,12 +66,16 @@ func sites(in *Input) (r report.Part) {
 		t.Note += fmt.Sprintf(" Together they are more than the %v that the processes took at one moment: each process is "+
 			"shown at its own peak, and shared memory counts in each that maps it.", mem.Bytes(p.Bytes))
 	}
+	r.Lines = &report.HoldingLines{Total: int64(total)}
 	for _, h := range all[:min(len(all), sitesShown)] {
 		share := int64(0)
 		if total > 0 {
 			share = int64(h.Bytes) * 1000 / int64(total)
 		}
-		t.Add(h.Site.Name, h.Site.Function, h.Bytes, usage.Half95(h.Variance, h.Bytes), share,
+		half := usage.Half95(h.Variance, h.Bytes)
+		r.Lines.Lines = append(r.Lines.Lines, report.Holding{Name: h.Site.Name, File: h.Site.File, Function: h.Site.Function,
+			Bytes: int64(h.Bytes), Half: int64(half), Label: mem.Sampled})
+		t.Add(h.Site.Name, h.Site.Function, h.Bytes, half, share,
 			facts.NonZero(mem.Some(int64(h.Absent))), h.Blocks, h.Phase, in.Whose(h.process, several), h.Site.File)
 	}
 	r.AddTable(t)

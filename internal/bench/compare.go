@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"hightide/internal/engine"
@@ -101,28 +100,16 @@ func holdings(ctx context.Context, e *engine.Engine) matrix.Holdings {
 	}
 }
 
-// hostHoldings are the rows of the report's tables of what the peak was made of, and which lines held the heap.
+// hostHoldings are what the peak was made of, and which lines held the heap.
 func hostHoldings(r *report.Report) (all []matrix.Holding) {
-	names := map[string]string{"composition": "part", "sites": "line"} // the column by table
-	for i := range r.Tables {
-		t := &r.Tables[i]
-		by := names[t.Name]
-		bytes := slices.IndexFunc(t.Columns, func(c report.Column) bool { return c.Name == "bytes" })
-		if by == "" || bytes < 0 {
-			continue
+	add := func(by string, held []report.Holding) {
+		for _, h := range held {
+			all = append(all, matrix.Holding{By: by, Name: h.Name, Bytes: mem.Bytes(h.Bytes), Label: h.Label})
 		}
-		for _, row := range t.Rows {
-			name, _ := t.Cell(row, by).(string)
-			size, ok := row[bytes].(int64)
-			if !ok || name == "" {
-				continue
-			}
-			label := t.Columns[bytes].Label
-			if own, ok := t.Cell(row, "label").(string); ok { // each row's own
-				label = mem.Label(own)
-			}
-			all = append(all, matrix.Holding{By: by, Name: name, Bytes: mem.Bytes(size), Label: label})
-		}
+	}
+	add("part", r.Parts)
+	if r.Lines != nil {
+		add("line", r.Lines.Lines)
 	}
 	return all
 }

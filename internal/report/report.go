@@ -49,6 +49,26 @@ type Part struct {
 	Dropped  uint64      `json:"dropped" doc:"Records that were lost on the way."`
 	Imagined *Imagined   `json:"imagined,omitempty" doc:"Of a run on imaginary GPUs: whether it fits."`
 	Ranks    *Ranks      `json:"ranks,omitempty" doc:"Of a distributed program: its processes beside each other."`
+
+	Parts []Holding     `json:"peak_parts,omitempty" doc:"What the processes held at the peak, as the table composition shows it."`
+	Lines *HoldingLines `json:"heap_lines,omitempty" doc:"Which lines held the heap at its highest, as the table sites shows it."`
+}
+
+// Holding is what one part of a run held.
+type Holding struct {
+	Kind     string    `json:"kind,omitempty" doc:"Of a part: allocations, free, files, shared, rest, process, or what of the model."`
+	Name     string    `json:"name" doc:"As it is called beside another run's: without numbers of processes."`
+	File     string    `json:"file,omitempty" doc:"Of a line: its file."`
+	Function string    `json:"function,omitempty" doc:"Of a line: its function."`
+	Bytes    int64     `json:"bytes" doc:"What it held, in bytes."`
+	Half     int64     `json:"error_bytes,omitempty" doc:"Half width of the 95 % interval; absent: exact, or not known."`
+	Label    mem.Label `json:"label" doc:"Where the figure comes from."`
+}
+
+// HoldingLines are the lines that held most of a heap, and all that it held.
+type HoldingLines struct {
+	Lines []Holding `json:"lines" doc:"The largest first."`
+	Total int64     `json:"total_bytes" doc:"All that the heap held, in bytes."`
 }
 
 // Add puts another part below what there is.
@@ -62,6 +82,7 @@ func (p *Part) Add(o Part) {
 	p.Stacks = append(p.Stacks, o.Stacks...)
 	p.Notes = append(p.Notes, o.Notes...)
 	p.Dropped += o.Dropped
+	p.Parts, p.Lines = append(p.Parts, o.Parts...), cmp.Or(o.Lines, p.Lines)
 	p.Imagined, p.Ranks = cmp.Or(o.Imagined, p.Imagined), cmp.Or(o.Ranks, p.Ranks)
 }
 

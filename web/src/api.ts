@@ -1079,6 +1079,30 @@ export interface HeldLine {
   user?: boolean;
 }
 
+export interface Holding {
+  /** What it held, in bytes. */
+  bytes: number;
+  /** Half width of the 95 % interval; absent: exact, or not known. */
+  error_bytes?: number;
+  /** Of a line: its file. */
+  file?: string;
+  /** Of a line: its function. */
+  function?: string;
+  /** Of a part: allocations, free, files, shared, rest, process, or what of the model. */
+  kind?: string;
+  /** Where the figure comes from. */
+  label: Label;
+  /** As it is called beside another run's: without numbers of processes. */
+  name: string;
+}
+
+export interface HoldingLines {
+  /** The largest first. */
+  lines: Holding[];
+  /** All that the heap held, in bytes. */
+  total_bytes: number;
+}
+
 export interface Host {
   /** The model of its processor. */
   cpu?: string;
@@ -1910,12 +1934,16 @@ export interface Report {
   findings: Finding[];
   /** What it came to. */
   headline: Headline;
+  /** Which lines held the heap at its highest, as the table sites shows it. */
+  heap_lines?: HoldingLines;
   /** Of a run on imaginary GPUs: whether it fits. */
   imagined?: Imagined;
   /** Events worth a line on the timeline. */
   marks: Mark[];
   /** What was not observed and why, how it was sampled, and damage. */
   notes: string[];
+  /** What the processes held at the peak, as the table composition shows it. */
+  peak_parts?: Holding[];
   /** Stays in phases for the timeline: an even selection, never more than a few thousand. */
   phases: PhaseBar[];
   /** The processes of the run. */
