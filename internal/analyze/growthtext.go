@@ -89,8 +89,11 @@ func (g *growing) title(at mem.Location) string {
 // growthWords says what grows, how fast, by which evidence.
 func (in *Input) growthWords(g *growing, at mem.Location) string {
 	var b strings.Builder
-	amount := fmt.Sprintf("%s (%s%s), %v%s by the end", g.rate(), g.label, g.halfWords(), bytesPer(g.kept),
-		within(g.keptHalf))
+	end, freed := "by the end", "never freed"
+	if in.ClockOf(g.process).GivesBackAtItsEnd() {
+		end, freed = "shortly before its end", "not freed before its end"
+	}
+	amount := fmt.Sprintf("%s (%s%s), %v%s %s", g.rate(), g.label, g.halfWords(), bytesPer(g.kept), within(g.keptHalf), end)
 	switch {
 	case g.holder != nil:
 		b.WriteString(in.holderWords(g, at))
@@ -114,10 +117,10 @@ func (in *Input) growthWords(g *growing, at mem.Location) string {
 		fmt.Fprintf(&b, "%s grows, and gives nothing back: %s. %s asked for more than it had; what keeps the tensors in "+
 			"it was not seen.", at.File, amount, g.lines[0].Site.Name)
 	case at.Native:
-		fmt.Fprintf(&b, "Memory allocated inside %s%s is never freed: %s.", at.File, during(g.lines[0].Phase), amount)
+		fmt.Fprintf(&b, "Memory allocated inside %s%s is %s: %s.", at.File, during(g.lines[0].Phase), freed, amount)
 	default:
-		fmt.Fprintf(&b, "Memory allocated at %s%s%s is never freed: %s.%s", mem.LineName(at), in.quoted(at),
-			during(g.lines[0].Phase), amount, in.nothingSeen(g))
+		fmt.Fprintf(&b, "Memory allocated at %s%s%s is %s: %s.%s", mem.LineName(at), in.quoted(at),
+			during(g.lines[0].Phase), freed, amount, in.nothingSeen(g))
 	}
 	if g.minutes && len(g.lines) > 0 {
 		b.WriteString(" No steps were seen, so this is growth over time, which went on to the end: a program that only " +

@@ -184,22 +184,16 @@ func pssText(value, half int64) string {
 
 // peakMoment: " in backward of step 212".
 func (in *Input) peakMoment(b *strings.Builder, p *report.Peak) {
-	step, stepped := p.Step.Get()
+	moment := mem.MomentText(p.Phase, p.Step, int64(in.Run.StepCount()))
 	switch {
-	case p.Phase == mem.PhaseEvaluation && stepped && step > 0:
-		fmt.Fprintf(b, " in the evaluation after step %d", step)
-	case p.Phase != "" && p.Phase != mem.PhaseStep && stepped:
-		fmt.Fprintf(b, " in %s of step %d", p.Phase, step+1)
-	case stepped:
-		fmt.Fprintf(b, " in step %d", step+1)
-	case p.Phase != "":
-		fmt.Fprintf(b, " in %s", p.Phase)
+	case moment != "":
+		b.WriteString(" " + moment)
 	case p.Time.Known():
 		fmt.Fprintf(b, ", %s after %s", report.Duration(p.Time.Or(0)), in.Beginning())
 	case p.HostRSS.Known() && len(in.Run.Series) > 0:
 		b.WriteString(", by the kernel's mark; when is not recorded")
 	}
-	if stepped && in.Attached() { // how many there were before it nobody knows
+	if p.Step.Known() && in.Attached() { // how many there were before it nobody knows
 		b.WriteString(" of the recording")
 	}
 }

@@ -100,6 +100,28 @@ const (
 var Phases = []Phase{PhaseNone, PhaseStep, PhaseData, PhaseForward, PhaseBackward, PhaseOptimizer,
 	PhaseEvaluation, PhaseCheckpoint, PhaseModule, PhaseUser}
 
+// MomentText says when something was: "in backward of step 2"; "" where that is not known. Step is how many steps were
+// completed before, done how many there were in all; 0: not known.
+func MomentText(phase Phase, step Optional, done int64) string {
+	n, stepped := step.Get()
+	between := phase == PhaseEvaluation || phase == PhaseCheckpoint
+	switch {
+	case between && stepped && n > 0:
+		return fmt.Sprintf("in the %s after step %d", phase, n)
+	case between && stepped:
+		return fmt.Sprintf("in the %s before step 1", phase)
+	case phase != "" && phase != PhaseStep && stepped:
+		return fmt.Sprintf("in %s of step %d", phase, n+1)
+	case stepped && n > 0 && n == done: // another one may have begun: nothing tells
+		return fmt.Sprintf("after step %d", n)
+	case stepped:
+		return fmt.Sprintf("in step %d", n+1)
+	case phase != "":
+		return fmt.Sprintf("in %s", phase)
+	}
+	return ""
+}
+
 // Optional is an integer that may not have been observed. The zero value is absent.
 type Optional struct {
 	value int64

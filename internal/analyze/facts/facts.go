@@ -162,6 +162,7 @@ type Clock struct {
 	Steps   []float64
 	Minutes bool
 	start   int64
+	ending  mem.Optional // from when on the process only gives back, in minutes
 }
 
 // ClockOf is the clock by which a process's memory is looked at: its own steps; else those of the
@@ -184,9 +185,31 @@ func (in *Facts) newClock(id uint32) *Clock {
 		c.Steps = append(c.Steps, float64(s.Number))
 	}
 	if len(c.Times) < 2 {
-		c.Minutes = true
+		c.Minutes, c.ending = true, in.ending(id)
 	}
 	return c
+}
+
+// endingShare is the last part of a process's life in which a fall from its peak is of its end: a function returns, a
+// pool is closed.
+const endingShare = 0.03
+
+// ending is from when on a process that has ended only gave back.
+func (in *Facts) ending(id uint32) mem.Optional {
+	p, s := in.Run.Process(id), in.Find(id, mem.SeriesRSS)
+	if p == nil || s == nil || !p.Bye.Known() && !p.End.Known() || len(s.Times) < 2 {
+		return mem.Optional{}
+	}
+	highest, last := 0, len(s.Times)-1
+	for i, v := range s.Values {
+		if v >= s.Values[highest] {
+			highest = i
+		}
+	}
+	if highest == last || float64(s.Times[last]-s.Times[highest]) > endingShare*float64(s.Times[last]-s.Times[0]) {
+		return mem.Optional{}
+	}
+	return mem.Some(s.Times[highest])
 }
 
 // stepper is the process whose steps drive this one: itself, its nearest ancestor, or the leader.
@@ -223,9 +246,12 @@ func (c *Clock) At(t int64) float64 {
 	return c.Steps[i-1] + (c.Steps[i]-c.Steps[i-1])*float64(t-t0)/float64(t1-t0)
 }
 
-// Window is when the clock runs: from the first to the last step, or the life of the process.
+// GivesBackAtItsEnd says that the process freed memory in its last moments, after its peak.
+func (c *Clock) GivesBackAtItsEnd() bool { return c.ending.Known() }
+
+// Window is when the clock runs: from the first to the last step, or the life of the process up to its ending.
 func (c *Clock) Window(p *mem.Process, end int64) (from, to int64) {
-	from, to = c.start, end
+	from, to = c.start, c.ending.Or(end)
 	if !c.Minutes {
 		from, to = c.Times[0], c.Times[len(c.Times)-1]
 	}

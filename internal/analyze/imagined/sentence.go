@@ -98,18 +98,8 @@ func machine(v *report.Imagined) string {
 
 // peakWhen is ", in backward of step 2", "" where it is not known.
 func peakWhen(v *report.Imagined) string {
-	step, stepped := v.PeakStep.Get()
-	switch {
-	case v.PeakPhase == mem.PhaseEvaluation && stepped && step > 0:
-		return fmt.Sprintf(", in the evaluation after step %d,", step)
-	case v.PeakPhase == mem.PhaseEvaluation && stepped:
-		return ", in the evaluation before step 1,"
-	case v.PeakPhase != "" && v.PeakPhase != mem.PhaseStep && stepped:
-		return fmt.Sprintf(", in %s of step %d,", v.PeakPhase, step+1)
-	case stepped:
-		return fmt.Sprintf(", in step %d,", step+1)
-	case v.PeakPhase != "":
-		return fmt.Sprintf(", in %s,", v.PeakPhase)
+	if moment := mem.MomentText(v.PeakPhase, v.PeakStep, 0); moment != "" {
+		return ", " + moment + ","
 	}
 	return ""
 }
