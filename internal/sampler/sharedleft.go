@@ -19,24 +19,38 @@ type Left struct {
 // leftBlocks lists them; where not all processes can be looked at, those of this user alone. since: ns of the wall
 // clock.
 func leftBlocks(root string, since int64) (left []Left) {
-	folder := filepath.Join(root, "dev/shm")
-	entries, err := os.ReadDir(folder)
-	if err != nil || len(entries) == 0 {
-		return nil
+	blocks := sharedBlocks(root)
+	if len(blocks) == 0 {
+		return nil // nor is there a need to look at all processes of the machine, which takes tens of milliseconds
 	}
 	used, known := usedBlocks(root)
-	for _, entry := range entries {
-		var info syscall.Stat_t
-		if syscall.Lstat(filepath.Join(folder, entry.Name()), &info) != nil ||
-			info.Mode&syscall.S_IFMT != syscall.S_IFREG || used[info.Ino] {
-			continue
-		}
+	for _, b := range blocks {
 		// one's own processes can be looked at
-		if bytes := info.Blocks * 512; bytes > 0 && (known || int(info.Uid) == os.Geteuid()) {
-			left = append(left, Left{entry.Name(), bytes, info.Mtim.Nano() >= since || info.Ctim.Nano() >= since})
+		if !used[b.info.Ino] && (known || int(b.info.Uid) == os.Geteuid()) {
+			fresh := b.info.Mtim.Nano() >= since || b.info.Ctim.Nano() >= since
+			left = append(left, Left{b.name, b.info.Blocks * 512, fresh})
 		}
 	}
 	return left
+}
+
+type sharedBlock struct {
+	name string
+	info syscall.Stat_t
+}
+
+// sharedBlocks are the files of /dev/shm that take memory.
+func sharedBlocks(root string) (blocks []sharedBlock) {
+	folder := filepath.Join(root, "dev/shm")
+	entries, _ := os.ReadDir(folder) // none: there is no such folder here
+	for _, entry := range entries {
+		var info syscall.Stat_t
+		if syscall.Lstat(filepath.Join(folder, entry.Name()), &info) == nil &&
+			info.Mode&syscall.S_IFMT == syscall.S_IFREG && info.Blocks > 0 {
+			blocks = append(blocks, sharedBlock{entry.Name(), info})
+		}
+	}
+	return blocks
 }
 
 // usedBlocks are the files of /dev/shm that processes map or have open, by number; known is false where one could not
