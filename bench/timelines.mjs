@@ -5,7 +5,7 @@ import { createRequire } from "node:module";
 import { letIn } from "../web/test/kit.mjs";
 import { hour } from "../web/test/reports.mjs";
 import { readFileSync, writeFileSync } from "node:fs";
-import { gunzipSync, gzipSync } from "node:zlib";
+import { gzipSync } from "node:zlib";
 
 const { chromium } = createRequire(
   new URL("../web/package.json", import.meta.url),
@@ -80,14 +80,13 @@ await tools.detach();
 const slot = 'id="hightide-report"><';
 writeFileSync(
   report,
-  gunzipSync(
-    readFileSync(new URL("../web/dist/report.html.gz", import.meta.url)),
-  )
-    .toString()
-    .replace(
-      slot,
-      `${slot.slice(0, -1)}${gzipSync(JSON.stringify(hour)).toString("base64")}<`,
-    ),
+  readFileSync(
+    new URL("../web/dist/report.html", import.meta.url),
+    "utf8",
+  ).replace(
+    slot,
+    `${slot.slice(0, -1)}${gzipSync(JSON.stringify(hour)).toString("base64")}<`,
+  ),
 );
 await tab.goto(`file://${report}`);
 await tab.locator("#timeline .track").first().waitFor();

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path"
 )
 
 //go:embed all:dist
@@ -28,7 +29,10 @@ func Matrix(w io.Writer, matrixJSON []byte) error { return fill(w, "matrix", mat
 
 // fill writes a page with its data in it, into the element of the page's name.
 func fill(w io.Writer, name string, json []byte) error {
-	page, err := unpacked(name)
+	page, err := fs.ReadFile(unpacking{dist}, "dist/"+name+".html")
+	if errors.Is(err, fs.ErrNotExist) {
+		return ErrNotBuilt
+	}
 	if err != nil {
 		return err
 	}
@@ -53,20 +57,6 @@ func fill(w io.Writer, name string, json []byte) error {
 	return nil
 }
 
-// unpacked is a page as it was built: the binary holds those that are files of their own compressed.
-func unpacked(name string) ([]byte, error) {
-	file, err := dist.Open("dist/" + name + ".html.gz")
-	if err != nil {
-		return nil, ErrNotBuilt
-	}
-	defer file.Close()
-	reader, err := gzip.NewReader(file)
-	if err != nil {
-		return nil, fmt.Errorf("unpack the %s page: %w", name, err)
-	}
-	return io.ReadAll(reader)
-}
-
 // App is the live web UI: app.html and the files that it loads.
 func App() (fs.FS, error) {
 	files, err := fs.Sub(dist, "dist/app")
@@ -76,5 +66,46 @@ func App() (fs.FS, error) {
 	if _, err := fs.Stat(files, "app.html"); err != nil {
 		return nil, ErrNotBuilt
 	}
-	return files, nil
+	return unpacking{files}, nil
 }
+
+// unpacking has files as they were built. The binary holds some compressed by gzip: large ones that few commands need.
+type unpacking struct{ packed fs.FS }
+
+// Open implements fs.FS.
+func (u unpacking) Open(name string) (fs.File, error) {
+	file, err := u.packed.Open(name)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return file, err
+	}
+	packed, err := u.packed.Open(name + ".gz")
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	defer packed.Close()
+	info, err := packed.Stat()
+	if err != nil {
+		return nil, err
+	}
+	reader, err := gzip.NewReader(packed)
+	if err != nil {
+		return nil, fmt.Errorf("unpack %s: %w", name, err)
+	}
+	data, err := io.ReadAll(reader)
+	if err != nil {
+		return nil, fmt.Errorf("unpack %s: %w", name, err)
+	}
+	return &unpacked{bytes.NewReader(data), info, path.Base(name)}, nil
+}
+
+// unpacked is a file of unpacking in memory, and what is said of it: that of the packed one, but name and size.
+type unpacked struct {
+	*bytes.Reader
+	fs.FileInfo
+	name string
+}
+
+func (u *unpacked) Stat() (fs.FileInfo, error) { return u, nil }
+func (u *unpacked) Close() error               { return nil }
+func (u *unpacked) Name() string               { return u.name }
+func (u *unpacked) Size() int64                { return u.Reader.Size() }

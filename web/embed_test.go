@@ -7,9 +7,15 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"path"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 func TestPages(t *testing.T) {
@@ -53,5 +59,42 @@ func standsAlone(t *testing.T, name string, write func(io.Writer, []byte) error)
 		if strings.Contains(text, outside) {
 			t.Errorf("the page needs something outside it: %s", outside)
 		}
+	}
+}
+
+// TestApp: what is compressed in the binary is served as it was built, by the names that the page has for it.
+func TestApp(t *testing.T) {
+	files, err := App()
+	if errors.Is(err, ErrNotBuilt) {
+		t.Skip("web/dist is not built: make web")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := fs.ReadFile(files, "app.html")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := regexp.MustCompile(`assets/[\w.-]+\.(?:js|css)`).FindAllString(string(page), -1)
+	if len(names) < 2 {
+		t.Fatalf("the page loads %v", names)
+	}
+	for _, name := range names {
+		answer := httptest.NewRecorder()
+		request := httptest.NewRequest("GET", "/"+name, nil)
+		request.Header.Set("Range", "bytes=10-19")
+		http.FileServerFS(files).ServeHTTP(answer, request)
+		text, err := fs.ReadFile(files, name)
+		if err != nil || !utf8.Valid(text) || answer.Code != http.StatusPartialContent ||
+			answer.Body.String() != string(text[10:20]) {
+			t.Errorf("%s: %v, status %d, %d bytes", name, err, answer.Code, answer.Body.Len())
+		}
+		if info, err := fs.Stat(files, name); err != nil || info.Size() != int64(len(text)) ||
+			info.Name() != path.Base(name) {
+			t.Errorf("%s: %v, %v", name, info, err)
+		}
+	}
+	if _, err := files.Open("assets/none.js"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a file that is not there: %v", err)
 	}
 }
