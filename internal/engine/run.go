@@ -372,30 +372,30 @@ func copyRecording(to string, s store.Store, id string) error {
 // Summary is what `run --json` prints; docs/formats/json.md documents it. What was not observed is
 // absent, never 0.
 type Summary struct {
-	Version  int          `json:"version"`
-	RunID    string       `json:"run_id"`
-	Name     string       `json:"name,omitempty"`
-	ExitCode mem.Optional `json:"exit_code"` // null where a signal ended it
-	Signal   mem.Optional `json:"signal,omitzero"`
-	Stopped  bool         `json:"stopped_as_asked,omitempty"`
+	Version  int          `json:"version" doc:"The version of this form."`
+	RunID    string       `json:"run_id" doc:"The id of the run, for later commands."`
+	Name     string       `json:"name,omitempty" doc:"The name that it was given."`
+	ExitCode mem.Optional `json:"exit_code" doc:"The command's exit code; null where a signal ended it."`
+	Signal   mem.Optional `json:"signal,omitzero" doc:"The signal that ended it."`
+	Stopped  bool         `json:"stopped_as_asked,omitempty" doc:"Whether --steps or --duration ended it, in good order or by the signal that followed. Of attach: the recording ended so, and the process went on."`
 
-	Exception *report.Exception `json:"exception,omitempty"`
+	Exception *report.Exception `json:"exception,omitempty" doc:"Of a program that failed: the Python exception that nobody caught, of the main process, else of a child."`
 
-	Duration  int64            `json:"duration_ns"`
-	Steps     uint64           `json:"steps"`
-	Peak      report.Peak      `json:"peak"`
-	PerStep   mem.Optional     `json:"growth_bytes_per_step,omitzero"`
-	Least     mem.Optional     `json:"growth_least_bytes,omitzero"`
-	NotLooked string           `json:"not_looked_for,omitempty"`
-	Looked    string           `json:"looked_for,omitempty"`
-	StepTime  mem.Optional     `json:"step_time_ns,omitzero"`
-	Findings  []report.Finding `json:"findings"`
-	Dropped   uint64           `json:"dropped"`
-	Label     mem.Label        `json:"label"`
-	Complete  bool             `json:"complete"`
-	Recording string           `json:"recording,omitempty"`
-	HTML      string           `json:"html,omitempty"`
-	Notes     []string         `json:"notes,omitempty"`
+	Duration  int64            `json:"duration_ns" doc:"From the start to the end of the command, in ns."`
+	Steps     uint64           `json:"steps" doc:"How many optimizer steps were completed; 0: there was no training."`
+	Peak      report.Peak      `json:"peak" doc:"The highest of each figure."`
+	PerStep   mem.Optional     `json:"growth_bytes_per_step,omitzero" doc:"Steady growth after the warm-up, in bytes a step; 0: looked for and not seen; absent: too few steps to tell."`
+	Least     mem.Optional     `json:"growth_least_bytes,omitzero" doc:"Where growth is 0: the least over the run, of a process, that is told, in bytes."`
+	NotLooked string           `json:"not_looked_for,omitempty" doc:"What was not looked for, and why: then an empty list of findings says nothing of it."`
+	Looked    string           `json:"looked_for,omitempty" doc:"From how much on growth would have been told, where none was."`
+	StepTime  mem.Optional     `json:"step_time_ns,omitzero" doc:"The median of a step's time in ns; absent without steps, and on imaginary GPUs, where no kernel runs."`
+	Findings  []report.Finding `json:"findings" doc:"What was found, worst first."`
+	Dropped   uint64           `json:"dropped" doc:"Records that were lost on the way."`
+	Label     mem.Label        `json:"label" doc:"Where the peak comes from."`
+	Complete  bool             `json:"complete" doc:"Whether the recording has its end."`
+	Recording string           `json:"recording,omitempty" doc:"The path of the recording."`
+	HTML      string           `json:"html,omitempty" doc:"The path of the HTML report."`
+	Notes     []string         `json:"notes,omitempty" doc:"What was not observed and why, for people."`
 }
 
 // Summary of a run that ended.

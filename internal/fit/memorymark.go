@@ -11,28 +11,27 @@ import (
 // MemoryMark holds the fields of MemoryMark's API, of the same meaning. What it computes from batch
 // sizes alone and calls speed-up is here only where time was measured.
 type MemoryMark struct {
-	Model        string   `json:"model_name"`
-	Device       string   `json:"device"`
-	TotalGB      float64  `json:"gpu_total_gb"`
-	OptimalBatch int      `json:"optimal_batch_size"`
-	OptimalGB    float64  `json:"optimal_memory_gb"`
-	CurrentBatch int      `json:"current_batch_size"`
-	CurrentGB    *float64 `json:"current_memory_gb"` // nil: not known
-	// where it is an estimate, with its error; MemoryMark has neither
-	CurrentLabel   mem.Label        `json:"current_memory_label,omitempty"`
-	CurrentErrorGB *float64         `json:"current_memory_error_gb,omitempty"`
-	WasteGB        float64          `json:"waste_gb"`
-	WastePercent   float64          `json:"waste_percent"`
-	Speedup        *float64         `json:"speedup"`
-	SavingsPerYear *float64         `json:"cost_savings_annual"`
-	Results        []MemoryMarkSize `json:"results"`
+	Model          string           `json:"model_name" doc:"The model."`
+	Device         string           `json:"device" doc:"The device: cuda, or cpu where there is no GPU."`
+	TotalGB        float64          `json:"gpu_total_gb" doc:"The device's memory in GB."`
+	OptimalBatch   int              `json:"optimal_batch_size" doc:"The largest batch that fits."`
+	OptimalGB      float64          `json:"optimal_memory_gb" doc:"What it takes, in GB."`
+	CurrentBatch   int              `json:"current_batch_size" doc:"The batch in use now."`
+	CurrentGB      *float64         `json:"current_memory_gb" doc:"What that takes, in GB; null: not known."`
+	CurrentLabel   mem.Label        `json:"current_memory_label,omitempty" doc:"How that is known, where it is an estimate; MemoryMark has no such field."`
+	CurrentErrorGB *float64         `json:"current_memory_error_gb,omitempty" doc:"The error of that estimate in GB; MemoryMark has no such field."`
+	WasteGB        float64          `json:"waste_gb" doc:"What the batch in use leaves, in GB."`
+	WastePercent   float64          `json:"waste_percent" doc:"The same in percent of the device."`
+	Speedup        *float64         `json:"speedup" doc:"How much faster the largest batch is; null: time was not measured."`
+	SavingsPerYear *float64         `json:"cost_savings_annual" doc:"What that saves in a year, in USD; null: time was not measured."`
+	Results        []MemoryMarkSize `json:"results" doc:"Its trials."`
 }
 
 // MemoryMarkSize is one of its trials.
 type MemoryMarkSize struct {
-	Batch   int      `json:"batch_size"`
-	GB      *float64 `json:"memory_gb"`
-	Success bool     `json:"success"`
+	Batch   int      `json:"batch_size" doc:"The batch."`
+	GB      *float64 `json:"memory_gb" doc:"What it took, in GB; null: not known."`
+	Success bool     `json:"success" doc:"Whether it fits."`
 }
 
 // memoryMarkHours are the GPU hours of MemoryMark's year: its published savings at 0.60 USD an hour

@@ -11,68 +11,66 @@ import (
 	"hightide/internal/report"
 )
 
-// Result is what `fit --json` prints; docs/formats/json.md documents it.
+// Result is what `fit --json` prints.
 type Result struct {
-	Version     int          `json:"version"`
-	Label       mem.Label    `json:"label"`
-	Device      string       `json:"device"`
-	GPU         *gpus.GPU    `json:"gpu_facts,omitempty"`
-	Slug        string       `json:"gpu,omitempty"`
-	Total       mem.Optional `json:"total_bytes,omitzero"`
-	Worker      Ready        `json:"model"`
-	Command     []string     `json:"command,omitempty"`
-	Granularity int          `json:"granularity"`
-	Largest     int          `json:"largest_batch"`      // 0: not even the smallest fits
-	Fails       int          `json:"fails_at,omitempty"` // absent: nothing was seen to fail
-	// of the catalogue: with less room other drivers, settings or versions may not fit
-	Tight mem.Optional `json:"tight_below_bytes,omitzero"`
-	// where Largest leaves less: the largest batch that leaves so much
-	Roomy       int            `json:"largest_with_room,omitempty"`
-	RoomyLabel  mem.Label      `json:"largest_with_room_label,omitempty"` // estimated where it was not run
-	RoomyError  mem.Optional   `json:"largest_with_room_error_bytes,omitzero"`
-	Trials      []Trial        `json:"trials"`
-	Current     int            `json:"current_batch"`
-	Unused      mem.Optional   `json:"unused_at_current_bytes,omitzero"`
-	UnusedLabel mem.Label      `json:"unused_at_current_label,omitempty"`
-	UnusedError mem.Optional   `json:"unused_at_current_error_bytes,omitzero"` // of an estimate
-	Plan        *Accumulation  `json:"accumulation,omitempty"`
-	Backward    *BackwardCheck `json:"validate_backward,omitempty"`
-	Cost        *Cost          `json:"cost,omitempty"`
-	Throughput  []Throughput   `json:"throughput,omitempty"` // measured devices only
-	Knee        int            `json:"knee_batch,omitempty"` // beyond it a larger batch gains little speed
-	MemoryMark  *MemoryMark    `json:"memorymark,omitempty"`
-	Duration    int64          `json:"duration_ns"`
-	Notes       []string       `json:"notes"`
+	Version     int            `json:"version" doc:"The version of this form."`
+	Label       mem.Label      `json:"label" doc:"Where the figures come from: imagined or measured."`
+	Device      string         `json:"device" doc:"Where it ran: imaginary, cuda or cpu."`
+	GPU         *gpus.GPU      `json:"gpu_facts,omitempty" doc:"The row of the catalogue, of an imaginary device."`
+	Slug        string         `json:"gpu,omitempty" doc:"The short name of that GPU."`
+	Total       mem.Optional   `json:"total_bytes,omitzero" doc:"The memory of the device in bytes."`
+	Worker      Ready          `json:"model" doc:"What was run, with which Python and versions."`
+	Command     []string       `json:"command,omitempty" doc:"The command, with {batch} in it; absent: a model was built."`
+	Granularity int            `json:"granularity" doc:"Only multiples of this batch were tried."`
+	Largest     int            `json:"largest_batch" doc:"The largest batch that fits; 0: not even the smallest."`
+	Fails       int            `json:"fails_at,omitempty" doc:"The least batch that was seen to fail; absent: none was."`
+	Tight       mem.Optional   `json:"tight_below_bytes,omitzero" doc:"Room in bytes below which a fit is called tight: other drivers, settings or versions may not fit."`
+	Roomy       int            `json:"largest_with_room,omitempty" doc:"Where the largest batch leaves less room than that: the largest that leaves it."`
+	RoomyLabel  mem.Label      `json:"largest_with_room_label,omitempty" doc:"How that is known: estimated where that batch was not run."`
+	RoomyError  mem.Optional   `json:"largest_with_room_error_bytes,omitzero" doc:"How far the memory of that batch may be off, in bytes."`
+	Trials      []Trial        `json:"trials" doc:"What was tried, in that order."`
+	Current     int            `json:"current_batch" doc:"The batch in use now."`
+	Unused      mem.Optional   `json:"unused_at_current_bytes,omitzero" doc:"What that batch leaves of the device, in bytes."`
+	UnusedLabel mem.Label      `json:"unused_at_current_label,omitempty" doc:"How that is known: estimated, where that batch was not run, from the line between those that were."`
+	UnusedError mem.Optional   `json:"unused_at_current_error_bytes,omitzero" doc:"The error of an estimate in bytes: the distance to the further of the two that were run."`
+	Plan        *Accumulation  `json:"accumulation,omitempty" doc:"With --grad-accum: how to reach that batch."`
+	Backward    *BackwardCheck `json:"validate_backward,omitempty" doc:"With --validate-backward: the peak beside that of the forward pass alone."`
+	Cost        *Cost          `json:"cost,omitempty" doc:"What the GPU costs."`
+	Throughput  []Throughput   `json:"throughput,omitempty" doc:"Of measured devices: samples a second by batch."`
+	Knee        int            `json:"knee_batch,omitempty" doc:"Of measured devices: beyond this batch a larger one gains little speed."`
+	MemoryMark  *MemoryMark    `json:"memorymark,omitempty" doc:"The same in the fields of MemoryMark."`
+	Duration    int64          `json:"duration_ns" doc:"How long the search took, in ns."`
+	Notes       []string       `json:"notes" doc:"What else is to be known, for people."`
 }
 
 // Accumulation is how to reach a batch that does not fit at once.
 type Accumulation struct {
-	Target int `json:"target_batch"`
-	Micro  int `json:"micro_batch"`
-	Steps  int `json:"accumulation_steps"`
-	Batch  int `json:"effective_batch"` // at least the target, where it does not divide evenly
+	Target int `json:"target_batch" doc:"The batch asked for."`
+	Micro  int `json:"micro_batch" doc:"The batch of one pass."`
+	Steps  int `json:"accumulation_steps" doc:"How many passes make an optimizer step."`
+	Batch  int `json:"effective_batch" doc:"Their product: at least the target, where it does not divide evenly."`
 }
 
 // BackwardCheck compares a forward pass with one that is followed by its backward pass.
 type BackwardCheck struct {
-	Batch   int          `json:"batch"`
-	Forward mem.Optional `json:"forward_peak_allocated_bytes,omitzero"`
-	Both    mem.Optional `json:"peak_allocated_bytes,omitzero"`
+	Batch   int          `json:"batch" doc:"The batch that was run."`
+	Forward mem.Optional `json:"forward_peak_allocated_bytes,omitzero" doc:"The peak of the forward pass alone, in bytes."`
+	Both    mem.Optional `json:"peak_allocated_bytes,omitzero" doc:"The peak of both passes, in bytes."`
 }
 
 // Cost is what the GPU costs while it is rented.
 type Cost struct {
-	PerHour float64 `json:"usd_per_hour"`
-	PerYear float64 `json:"usd_per_year"` // of continuous use
-	PerRun  float64 `json:"usd_per_million_samples,omitempty"`
-	Source  string  `json:"source"`
-	Date    string  `json:"date,omitempty"` // when that price was listed
+	PerHour float64 `json:"usd_per_hour" doc:"The price in USD an hour."`
+	PerYear float64 `json:"usd_per_year" doc:"The price in USD of a year of continuous use."`
+	PerRun  float64 `json:"usd_per_million_samples,omitempty" doc:"The price in USD of a million samples, where time was measured."`
+	Source  string  `json:"source" doc:"Whose price it is."`
+	Date    string  `json:"date,omitempty" doc:"Of which day it is."`
 }
 
 // Throughput of one batch size.
 type Throughput struct {
-	Batch     int     `json:"batch"`
-	PerSecond float64 `json:"samples_per_s"`
+	Batch     int     `json:"batch" doc:"The batch."`
+	PerSecond float64 `json:"samples_per_s" doc:"Samples a second."`
 }
 
 const hoursPerYear = 365 * 24

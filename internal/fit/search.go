@@ -11,19 +11,17 @@ import (
 
 // Trial is what one batch size took. Bytes are absent where nobody could tell.
 type Trial struct {
-	Batch     int          `json:"batch"`
-	OK        bool         `json:"ok"`
-	Allocated mem.Optional `json:"peak_allocated_bytes,omitzero"` // highest of the framework's tensors
-	Reserved  mem.Optional `json:"peak_reserved_bytes,omitzero"`  // highest the allocator held
-	// allocator, context and libraries, at the peak of reserved
-	Used     mem.Optional `json:"device_used_bytes,omitzero"`
-	Capacity mem.Optional `json:"capacity_bytes,omitzero"` // what the allocator could have had
-	Total    mem.Optional `json:"total_bytes,omitzero"`    // of the device
-	StepTime mem.Optional `json:"step_time_ns,omitzero"`   // median; only where time was measured
-	Problem  string       `json:"problem,omitempty"`       // why it did not fit, in the framework's words
-	// numbers that decide and that no kernel computed, for people
-	Rests []string  `json:"rests_on,omitempty"`
-	Label mem.Label `json:"label"`
+	Batch     int          `json:"batch" doc:"The batch."`
+	OK        bool         `json:"ok" doc:"Whether it fits."`
+	Allocated mem.Optional `json:"peak_allocated_bytes,omitzero" doc:"The highest of what the framework's allocator gave, in bytes."`
+	Reserved  mem.Optional `json:"peak_reserved_bytes,omitzero" doc:"The highest of what it took from the device, in bytes."`
+	Used      mem.Optional `json:"device_used_bytes,omitzero" doc:"Memory in use on the device then, with context and libraries, in bytes."`
+	Capacity  mem.Optional `json:"capacity_bytes,omitzero" doc:"What the allocator could have had, in bytes."`
+	Total     mem.Optional `json:"total_bytes,omitzero" doc:"The memory of the device in bytes."`
+	StepTime  mem.Optional `json:"step_time_ns,omitzero" doc:"The median of a step's time in ns, where time was measured."`
+	Problem   string       `json:"problem,omitempty" doc:"Why it did not fit, in the framework's words: at most 1,000 characters, then how many more there were."`
+	Rests     []string     `json:"rests_on,omitempty" doc:"Numbers that decide and that no kernel computed, for people."`
+	Label     mem.Label    `json:"label" doc:"Where the figures come from."`
 }
 
 // EventName implements event.Event.

@@ -13,17 +13,16 @@ import (
 
 // Ready is the first line of a worker: what it will measure, and with what.
 type Ready struct {
-	Model       string            `json:"model,omitempty"`
-	Description string            `json:"description,omitempty"`
-	Parameters  mem.Optional      `json:"parameters,omitzero"`
-	Versions    map[string]string `json:"versions,omitempty"` // "torch": "2.15.0+cu130"
-	Python      string            `json:"python,omitempty"`   // the interpreter
-	Device      string            `json:"device,omitempty"`   // as the framework calls it
-	// what its build has kernels for, "sm_80 sm_90", where it is known
-	Built   string `json:"arch_list,omitempty"`
-	CUDA    string `json:"cuda,omitempty"`    // the version that it was built with
-	Problem string `json:"problem,omitempty"` // it cannot: why, and nothing follows
-	Hint    string `json:"hint,omitempty"`
+	Model       string            `json:"model,omitempty" doc:"The name of the model; absent: it is a command."`
+	Description string            `json:"description,omitempty" doc:"What it is, for people."`
+	Parameters  mem.Optional      `json:"parameters,omitzero" doc:"How many parameters it has."`
+	Versions    map[string]string `json:"versions,omitempty" doc:"Versions by package."`
+	Python      string            `json:"python,omitempty" doc:"The interpreter."`
+	Device      string            `json:"device,omitempty" doc:"The device as the framework calls it."`
+	Built       string            `json:"arch_list,omitempty" doc:"What its build has kernels for, as sm_80 sm_90."`
+	CUDA        string            `json:"cuda,omitempty" doc:"The CUDA version that it was built with."`
+	Problem     string            `json:"problem,omitempty" doc:"Why nothing can be measured."`
+	Hint        string            `json:"hint,omitempty" doc:"What to do about that."`
 }
 
 // EventName implements event.Event.

@@ -7,79 +7,75 @@ import (
 	"hightide/internal/mem"
 )
 
-// Result is what `replay --json` prints; docs/formats/json.md documents it.
+// Result is what `replay --json` prints.
 type Result struct {
-	Version  int        `json:"version"`
-	Label    mem.Label  `json:"label"`
-	File     string     `json:"file"`
-	Device   int        `json:"device"`
-	Torch    string     `json:"torch"`
-	Policy   string     `json:"policy"`
-	Capacity mem.Bytes  `json:"capacity_bytes,omitempty"`
-	Anew     bool       `json:"fresh_start,omitempty"` // it begins with an empty cache, as was asked for
-	Verified *Agreement `json:"verified,omitempty"`
+	Version  int        `json:"version" doc:"The version of this form."`
+	Label    mem.Label  `json:"label" doc:"replayed; estimated where the trace does not verify, and of policies other than native."`
+	File     string     `json:"file" doc:"The file."`
+	Device   int        `json:"device" doc:"The number of the device in the file."`
+	Torch    string     `json:"torch" doc:"The version of PyTorch whose rules apply."`
+	Policy   string     `json:"policy" doc:"The model of the allocator."`
+	Capacity mem.Bytes  `json:"capacity_bytes,omitempty" doc:"What the allocator can have, in bytes; absent: no limit is known."`
+	Anew     bool       `json:"fresh_start,omitempty" doc:"Whether it began with an empty cache, as --fresh asks."`
+	Verified *Agreement `json:"verified,omitempty" doc:"What verifying gave; the same fields stand at the top."`
 
 	several       bool      // devices with a history in the file
 	recordedLabel mem.Label // of the snapshot: its own figures may be an imaginary GPU's
 	DeviceUnknown bool      `json:"-"` // see DeviceUnknownText
 	*Agreement              // the same fields at the top
-	Verdict       *Verdict  `json:"verdict,omitempty"` // nil: memory is not short, and no limit was asked for
-	Recorded      Figures   `json:"recorded"`
+	Verdict       *Verdict  `json:"verdict,omitempty" doc:"Whether memory runs out; absent: it is not short, and no limit was asked for."`
+	Recorded      Figures   `json:"recorded" doc:"The figures of the record."`
 	Figures
-	Spread   [2]mem.Bytes `json:"peak_reserved_spread_bytes"` // over what addresses may turn out to be
-	Search   []Figures    `json:"search,omitempty"`           // best first
-	Searched Searched     `json:"searched,omitzero"`
-	Fresh    *Figures     `json:"fresh,omitempty"` // of a search: the default settings from a fresh start
-	// FreshSpread is the least and the most that these reserve, as addresses turn out.
-	FreshSpread [2]mem.Bytes `json:"fresh_spread_bytes,omitzero"`
-	Best        *Best        `json:"best,omitempty"` // nil: none holds that is no worse than the record
-	Policies    []Figures    `json:"policies,omitempty"`
-	GPUs        []GPU        `json:"gpus,omitempty"`  // smallest first
-	Files       []*Result    `json:"files,omitempty"` // where there are several: each of them
-	Notes       []string     `json:"notes"`
+	Spread      [2]mem.Bytes `json:"peak_reserved_spread_bytes" doc:"The lowest and highest peak, in bytes, with ascending and descending addresses and ties by age."`
+	Search      []Figures    `json:"search,omitempty" doc:"Settings that were tried, best first; those that lead to the same stand once."`
+	Searched    Searched     `json:"searched,omitzero" doc:"How much was searched."`
+	Fresh       *Figures     `json:"fresh,omitempty" doc:"Of a search: the default settings from a fresh start."`
+	FreshSpread [2]mem.Bytes `json:"fresh_spread_bytes,omitzero" doc:"The least and the most that those reserve, in bytes, as addresses turn out."`
+	Best        *Best        `json:"best,omitempty" doc:"The best settings; absent: none is at least as good as the record."`
+	Policies    []Figures    `json:"policies,omitempty" doc:"Of --compare: each model of an allocator."`
+	GPUs        []GPU        `json:"gpus,omitempty" doc:"Of --gpu all: GPUs, smallest first."`
+	Files       []*Result    `json:"files,omitempty" doc:"Of several files: each of them. At the top counts of addresses and segments are sums, other figures the highest."`
+	Notes       []string     `json:"notes" doc:"What else is to be known, for people."`
 
 	Curve, RecordedCurve []allocator.Point `json:"-"`
 }
 
 // Searched says how much was searched.
 type Searched struct {
-	Settings    int   `json:"settings"`
-	Nanoseconds int64 `json:"duration_ns"`
-	// what the allocator can have, as asked for or as the trace tells
-	Capacity mem.Bytes `json:"capacity_bytes,omitempty"`
+	Settings    int       `json:"settings" doc:"How many settings were tried."`
+	Nanoseconds int64     `json:"duration_ns" doc:"How long that took, in ns."`
+	Capacity    mem.Bytes `json:"capacity_bytes,omitempty" doc:"What the allocator can have, in bytes, as asked for or as the trace says; absent: neither does."`
 }
 
 // Best is the best settings of a search on one trace: what they gain and what they cost.
 type Best struct {
 	Figures
-	Verdict   *Verdict          `json:"verdict,omitempty"` // as of Result
-	Spread    [2]mem.Bytes      `json:"peak_reserved_spread_bytes"`
+	Verdict   *Verdict          `json:"verdict,omitempty" doc:"Whether memory runs out with them."`
+	Spread    [2]mem.Bytes      `json:"peak_reserved_spread_bytes" doc:"The lowest and highest peak, in bytes, as addresses turn out."`
 	Curve     []allocator.Point `json:"-"`
-	Gain      mem.Bytes         `json:"gain_bytes"`         // of reserved memory, against the record
-	GainFresh mem.Bytes         `json:"gain_fresh_bytes"`   // and against the default settings from a fresh start
-	MoreCalls int64             `json:"more_segment_calls"` // of the driver
+	Gain      mem.Bytes         `json:"gain_bytes" doc:"How much less is reserved than in the record, in bytes."`
+	GainFresh mem.Bytes         `json:"gain_fresh_bytes" doc:"How much less than by the default settings from a fresh start, in bytes."`
+	MoreCalls int64             `json:"more_segment_calls" doc:"How many more calls of the driver that takes."`
 }
 
 // GPU is one GPU of the catalogue.
 type GPU struct {
-	GPU      string    `json:"gpu"`
-	Fits     bool      `json:"fits"`
-	Capacity mem.Bytes `json:"capacity_bytes"`
-	Price    float64   `json:"price_usd_per_hour,omitempty"`
+	GPU      string    `json:"gpu" doc:"The short name in the catalogue."`
+	Fits     bool      `json:"fits" doc:"Whether the requests fit."`
+	Capacity mem.Bytes `json:"capacity_bytes" doc:"What the allocator can have there, in bytes."`
+	Price    float64   `json:"price_usd_per_hour,omitempty" doc:"A price in USD an hour; absent: none is known."`
 	Figures
 }
 
 // Agreement counts what landed where the record has it.
 type Agreement struct {
-	Addresses      int `json:"addresses_total"`
-	AddressesExact int `json:"addresses_exact"`
-	Segments       int `json:"segments_total"`
-	SegmentsExact  int `json:"segments_exact"`
-	// Ambiguous placements chose between equal blocks of segments whose age the trace does not tell;
-	// Realigned ones turned out otherwise than by address and count as exact.
-	Ambiguous int    `json:"addresses_ambiguous"`
-	Realigned int    `json:"addresses_realigned"`
-	First     string `json:"first_mismatch,omitempty"`
+	Addresses      int    `json:"addresses_total" doc:"How many allocations there are."`
+	AddressesExact int    `json:"addresses_exact" doc:"How many lie where the record has them."`
+	Segments       int    `json:"segments_total" doc:"How many calls for segments there are."`
+	SegmentsExact  int    `json:"segments_exact" doc:"How many are as recorded."`
+	Ambiguous      int    `json:"addresses_ambiguous" doc:"Choices between equal blocks whose segments are of an age that the trace does not hold."`
+	Realigned      int    `json:"addresses_realigned" doc:"Of these, those that were not as assumed; they count as exact."`
+	First          string `json:"first_mismatch,omitempty" doc:"The first difference, for people."`
 }
 
 // Exact says that nothing differs.

@@ -2,11 +2,15 @@ package server
 
 import (
 	"net/http"
+	"reflect"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"hightide/internal/engine"
 	"hightide/internal/options"
+	"hightide/internal/replay"
+	"hightide/internal/report"
 )
 
 // about is what the description of the API begins with.
@@ -33,6 +37,7 @@ func describe(d *huma.OpenAPI) {
 	d.Info.Description = about
 	d.Info.License = &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"}
 	d.Tags = groups
+	results := resultsOf(d.Components.Schemas)
 	completed(d.Components.Schemas.Map())
 	d.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
 		"token": {Type: "http", Scheme: "bearer",
@@ -43,6 +48,9 @@ func describe(d *huma.OpenAPI) {
 			Description: "What POST /api/v1/session answered: a session is worth nothing without it."},
 	}
 	describeJobs(d.Components.Schemas.Map())
+	for _, job := range []string{"Job", "JobEnd"} {
+		d.Components.Schemas.Map()[job].Properties["result"].OneOf = results
+	}
 	d.Security = []map[string][]string{{"token": {}}, {"session": {}, "page": {}}}
 	for path, item := range d.Paths {
 		for method, o := range map[string]*huma.Operation{http.MethodGet: item.Get, http.MethodPost: item.Post,
@@ -52,6 +60,17 @@ func describe(d *huma.OpenAPI) {
 			}
 		}
 	}
+}
+
+// resultsOf adds what jobs end with. The commands print the same with --json, as hightide run prints a summary.
+func resultsOf(all huma.Registry) (results []*huma.Schema) {
+	all.Schema(reflect.TypeFor[engine.Summary](), true, "")
+	for _, t := range []reflect.Type{reflect.TypeFor[imagineOutcome](), reflect.TypeFor[fitOutcome](),
+		reflect.TypeFor[benchSummary](), reflect.TypeFor[replay.Result](), reflect.TypeFor[report.Report]()} {
+		results = append(results, all.Schema(t, true, ""))
+	}
+	all.Map()["ImagineOutcome"].Required = all.Map()["Summary"].Required // a run may have no verdict
+	return results
 }
 
 // describeJobs adds what the options of each kind of job are. They are read, and refused, by package options: what

@@ -33,8 +33,8 @@ func beginBench(s *Server, text json.RawMessage) (work, error) {
 
 // benchSummary is what came of a bench job; the matrix itself is under /matrices.
 type benchSummary struct {
-	Matrix string   `json:"matrix"`
-	States any      `json:"cells_by_state"`
-	Trials int      `json:"trials"`
-	Notes  []string `json:"notes,omitempty"`
+	Matrix string   `json:"matrix" doc:"The name of the matrix."`
+	States any      `json:"cells_by_state" doc:"How many cells are in each state."`
+	Trials int      `json:"trials" doc:"How many trials were made."`
+	Notes  []string `json:"notes,omitempty" doc:"What else is to be known, for people."`
 }

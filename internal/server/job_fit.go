@@ -50,7 +50,7 @@ func beginFit(s *Server, text json.RawMessage) (work, error) {
 // fitOutcome is the result of a fit job.
 type fitOutcome struct {
 	*fit.Result
-	Others []mem.GPUVerdict `json:"other_gpus,omitempty"` // estimates
+	Others []mem.GPUVerdict `json:"other_gpus,omitempty" doc:"What other GPUs would leave, as estimated."`
 }
 
 func (o fitOutcome) ended() mem.Ending {

@@ -53,7 +53,7 @@ func beginImagine(s *Server, text json.RawMessage) (work, error) {
 // imagineOutcome is the result of an imagine job.
 type imagineOutcome struct {
 	engine.ImagineSummary
-	Others []mem.GPUVerdict `json:"other_gpus,omitempty"` // estimates
+	Others []mem.GPUVerdict `json:"other_gpus,omitempty" doc:"What other GPUs would leave, as estimated."`
 }
 
 func (o imagineOutcome) ended() mem.Ending {

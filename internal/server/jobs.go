@@ -292,7 +292,7 @@ type Job struct {
 	Output  string     `json:"output,omitempty" doc:"The end of what its programs wrote."`
 	Answer  string     `json:"answer,omitempty" doc:"What came of it in a few words: fits, out of memory, at most 64."`
 	Outcome mem.Ending `json:"outcome,omitzero" doc:"The same with its kind, as the run that it recorded says it. Absent: it has none."`
-	Result  any        `json:"result,omitempty" doc:"Of the kind, once there is one: docs/formats/api.md."`
+	Result  any        `json:"result,omitempty" doc:"What its command prints with --json, once there is one."`
 }
 
 // JobEnd is a job that has ended: nothing is told of it any more.

@@ -12,7 +12,7 @@ import (
 )
 
 // schemas names the types of the API's description. Two packages may have a type of one name: the second one is then
-// called with its package's name before it.
+// called with its package's name before it, as is a result.
 func schemas() huma.Registry {
 	taken := map[string]reflect.Type{}
 	registry := huma.NewMapRegistry("#/components/schemas/", func(t reflect.Type, hint string) string {
@@ -20,7 +20,7 @@ func schemas() huma.Registry {
 		for t.Kind() == reflect.Pointer {
 			t = t.Elem()
 		}
-		if of, ok := taken[name]; ok && of != t {
+		if of, ok := taken[name]; ok && of != t || name == "Result" {
 			packaged := path.Base(t.PkgPath())
 			name = strings.ToUpper(packaged[:min(1, len(packaged))]) + packaged[min(1, len(packaged)):] + name
 		}

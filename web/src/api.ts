@@ -2,6 +2,17 @@
 // build, scripts/openapi.py and scripts/webtypes.py. Bytes and nanoseconds are integers; a key that
 // is missing was not observed.
 
+export interface Accumulation {
+  /** How many passes make an optimizer step. */
+  accumulation_steps: number;
+  /** Their product: at least the target, where it does not divide evenly. */
+  effective_batch: number;
+  /** The batch of one pass. */
+  micro_batch: number;
+  /** The batch asked for. */
+  target_batch: number;
+}
+
 export interface Accuracy {
   /** For how many of them the stack alone tells the same. */
   agreed_blocks: number;
@@ -57,6 +68,23 @@ export interface AdviceTry {
   peak_reserved_bytes: number;
   /** How often the device was asked for segments or given them back. */
   segment_calls: number;
+}
+
+export interface Agreement {
+  /** Choices between equal blocks whose segments are of an age that the trace does not hold. */
+  addresses_ambiguous: number;
+  /** How many lie where the record has them. */
+  addresses_exact: number;
+  /** Of these, those that were not as assumed; they count as exact. */
+  addresses_realigned: number;
+  /** How many allocations there are. */
+  addresses_total: number;
+  /** The first difference, for people. */
+  first_mismatch?: string;
+  /** How many are as recorded. */
+  segments_exact: number;
+  /** How many calls for segments there are. */
+  segments_total: number;
 }
 
 export interface Allocator {
@@ -171,6 +199,15 @@ export interface Axis {
   values: string[];
 }
 
+export interface BackwardCheck {
+  /** The batch that was run. */
+  batch: number;
+  /** The peak of the forward pass alone, in bytes. */
+  forward_peak_allocated_bytes?: number;
+  /** The peak of both passes, in bytes. */
+  peak_allocated_bytes?: number;
+}
+
 export interface Band {
   /** What it held at each of the moments, in bytes. */
   bytes: number[];
@@ -197,6 +234,50 @@ export interface BenchOptions {
   spec?: string;
   /** of each trial, as in 90s or 5m (default as the file says) */
   timeout?: string;
+}
+
+export interface BenchSummary {
+  /** How many cells are in each state. */
+  cells_by_state: unknown;
+  /** The name of the matrix. */
+  matrix: string;
+  /** What else is to be known, for people. */
+  notes?: string[];
+  /** How many trials were made. */
+  trials: number;
+}
+
+export interface Best {
+  /** The allocator's settings, as PYTORCH_ALLOC_CONF has them. */
+  alloc_conf: string;
+  /** How often it emptied its cache because the device had no more. */
+  alloc_retries: number;
+  /** How much less is reserved than in the record, in bytes. */
+  gain_bytes: number;
+  /** How much less than by the default settings from a fresh start, in bytes. */
+  gain_fresh_bytes: number;
+  /** How many more calls of the driver that takes. */
+  more_segment_calls: number;
+  /** The number of the event that found no memory; null: none. */
+  oom: number | null;
+  /** What that asked for, in bytes. */
+  oom_bytes?: number;
+  /** Whether the memory would have been enough in one piece. */
+  oom_fragmented?: boolean;
+  /** The highest of what it gave, in bytes. */
+  peak_allocated_bytes: number;
+  /** The highest of what the allocator took from the device, in bytes. */
+  peak_reserved_bytes: number;
+  /** The lowest and highest peak, in bytes, as addresses turn out. */
+  peak_reserved_spread_bytes: [number, number];
+  /** The model of the allocator, where it is not PyTorch's native one. */
+  policy_name?: string;
+  /** How many requests found no memory, as in the record. */
+  refused?: number;
+  /** How often it asked the device for memory or gave some back. */
+  segment_calls: number;
+  /** Whether memory runs out with them. */
+  verdict?: ReplayVerdict;
 }
 
 export interface Blame {
@@ -374,6 +455,19 @@ export interface Column {
   title: string;
   /** The unit of its numbers; absent: it holds text. */
   unit?: Unit;
+}
+
+export interface Cost {
+  /** Of which day it is. */
+  date?: string;
+  /** Whose price it is. */
+  source: string;
+  /** The price in USD an hour. */
+  usd_per_hour: number;
+  /** The price in USD of a million samples, where time was measured. */
+  usd_per_million_samples?: number;
+  /** The price in USD of a year of continuous use. */
+  usd_per_year: number;
 }
 
 export interface Curve {
@@ -623,6 +717,29 @@ export interface Figure {
   what: string;
 }
 
+export interface Figures {
+  /** The allocator's settings, as PYTORCH_ALLOC_CONF has them. */
+  alloc_conf: string;
+  /** How often it emptied its cache because the device had no more. */
+  alloc_retries: number;
+  /** The number of the event that found no memory; null: none. */
+  oom: number | null;
+  /** What that asked for, in bytes. */
+  oom_bytes?: number;
+  /** Whether the memory would have been enough in one piece. */
+  oom_fragmented?: boolean;
+  /** The highest of what it gave, in bytes. */
+  peak_allocated_bytes: number;
+  /** The highest of what the allocator took from the device, in bytes. */
+  peak_reserved_bytes: number;
+  /** The model of the allocator, where it is not PyTorch's native one. */
+  policy_name?: string;
+  /** How many requests found no memory, as in the record. */
+  refused?: number;
+  /** How often it asked the device for memory or gave some back. */
+  segment_calls: number;
+}
+
 export interface Finding {
   /** What to change. */
   advice?: string;
@@ -731,6 +848,73 @@ export interface FitOptions {
   train?: boolean;
   /** compare the peak with that of the forward pass alone */
   validate_backward?: boolean;
+}
+
+export interface FitOutcome {
+  /** With --grad-accum: how to reach that batch. */
+  accumulation?: Accumulation;
+  /** The command, with {batch} in it; absent: a model was built. */
+  command?: string[];
+  /** What the GPU costs. */
+  cost?: Cost;
+  /** The batch in use now. */
+  current_batch: number;
+  /** Where it ran: imaginary, cuda or cpu. */
+  device: string;
+  /** How long the search took, in ns. */
+  duration_ns: number;
+  /** The least batch that was seen to fail; absent: none was. */
+  fails_at?: number;
+  /** The short name of that GPU. */
+  gpu?: string;
+  /** The row of the catalogue, of an imaginary device. */
+  gpu_facts?: GpusGPU;
+  /** Only multiples of this batch were tried. */
+  granularity: number;
+  /** Of measured devices: beyond this batch a larger one gains little speed. */
+  knee_batch?: number;
+  /** Where the figures come from: imagined or measured. */
+  label: Label;
+  /** The largest batch that fits; 0: not even the smallest. */
+  largest_batch: number;
+  /** Where the largest batch leaves less room than that: the largest that leaves it. */
+  largest_with_room?: number;
+  /** How far the memory of that batch may be off, in bytes. */
+  largest_with_room_error_bytes?: number;
+  /** How that is known: estimated where that batch was not run. */
+  largest_with_room_label?: Label;
+  /** The same in the fields of MemoryMark. */
+  memorymark?: MemoryMark;
+  /** What was run, with which Python and versions. */
+  model: Ready;
+  /** What else is to be known, for people. */
+  notes: string[];
+  /** What other GPUs would leave, as estimated. */
+  other_gpus?: GPUVerdict[];
+  /** Of measured devices: samples a second by batch. */
+  throughput?: Throughput[];
+  /**
+   * Room in bytes below which a fit is called tight: other drivers, settings or versions may not
+   * fit.
+   */
+  tight_below_bytes?: number;
+  /** The memory of the device in bytes. */
+  total_bytes?: number;
+  /** What was tried, in that order. */
+  trials: Trial[];
+  /** What that batch leaves of the device, in bytes. */
+  unused_at_current_bytes?: number;
+  /** The error of an estimate in bytes: the distance to the further of the two that were run. */
+  unused_at_current_error_bytes?: number;
+  /**
+   * How that is known: estimated, where that batch was not run, from the line between those that
+   * were.
+   */
+  unused_at_current_label?: Label;
+  /** With --validate-backward: the peak beside that of the forward pass alone. */
+  validate_backward?: BackwardCheck;
+  /** The version of this form. */
+  version: number;
 }
 
 export interface Flame {
@@ -1196,6 +1380,161 @@ export interface ImagineOptions {
   world_size?: number;
 }
 
+export interface ImagineOutcome {
+  /** What the request asked for that failed last, in bytes. */
+  asked_bytes?: number;
+  /** What a fit rests on: steps, and what was not reached. */
+  basis?: string;
+  /** What the peak is made of. */
+  categories?: Category[];
+  /** Bytes of the categories that are told by no more than the stack. */
+  categories_by_stack_bytes?: number;
+  /** The device of these categories. */
+  categories_device?: string;
+  /** Whether the recording has its end. */
+  complete: boolean;
+  /** The compute capability, as 8.6. */
+  compute_capability?: string;
+  /** What the answer rests on, by name: versions, settings, attention and others. */
+  conditions?: Record<string, string>;
+  /** What a process takes beside the framework's allocator, in bytes. */
+  context_overhead_bytes?: number;
+  /** Each GPU that was used. */
+  devices?: ImaginedDevice[];
+  /** Records that were lost on the way. */
+  dropped: number;
+  /** From the start to the end of the command, in ns. */
+  duration_ns: number;
+  /**
+   * Of a program that failed: the Python exception that nobody caught, of the main process, else of
+   * a child.
+   */
+  exception?: Exception;
+  /** The command's exit code; null where a signal ended it. */
+  exit_code: number | null;
+  /** How a program without a verdict ended. */
+  failure?: string;
+  /** Weights that were made up in the right shapes. */
+  fake_weights?: FakeWeights[];
+  /** What was found, worst first. */
+  findings: Finding[];
+  /** How many steps were completed before the first that ran out of memory. */
+  first_failed_step?: number;
+  /** The GPU's short name in the catalogue. */
+  gpu?: string;
+  /** How many GPUs the machine had. */
+  gpu_count?: number;
+  /** Its full name. */
+  gpu_name?: string;
+  /** The verdict on each GPU, the cheapest that fits first. */
+  gpus?: GPUVerdict[];
+  /**
+   * Steady growth after the warm-up, in bytes a step; 0: looked for and not seen; absent: too few
+   * steps to tell.
+   */
+  growth_bytes_per_step?: number;
+  /** Where growth is 0: the least over the run, of a process, that is told, in bytes. */
+  growth_least_bytes?: number;
+  /** The memory less its highest use, in bytes; negative: what is missing, where that is known. */
+  headroom_bytes?: number;
+  /** The path of the HTML report. */
+  html?: string;
+  /** Of those, the ones where another number was tried and took the same. */
+  indifferent?: Undecided[];
+  /** Where the peak comes from. */
+  label: Label;
+  /** From how much on growth would have been told, where none was. */
+  looked_for?: string;
+  /** How many multiprocessors it has. */
+  multiprocessors?: number;
+  /** The name that it was given. */
+  name?: string;
+  /** What was not looked for, and why: then an empty list of findings says nothing of it. */
+  not_looked_for?: string;
+  /** What the program did not get to. */
+  not_reached?: Unreached[];
+  /** What limits the verdict. */
+  note?: string;
+  /** What was not observed and why, for people. */
+  notes?: string[];
+  /** What other GPUs would leave, as estimated. */
+  other_gpus?: GPUVerdict[];
+  /** The run with other numbers. */
+  other_values?: Try;
+  /** How many requests found no memory. */
+  out_of_memory_errors?: number;
+  /** The highest of each figure. */
+  peak: Peak;
+  /** The highest of what the allocator gave, of the fullest process, in bytes. */
+  peak_allocated_bytes?: number;
+  /** The highest use of the fullest GPU, everything in it, in bytes. */
+  peak_device_used_bytes?: number;
+  /** What lines of the program held at the peak, largest first. */
+  peak_lines?: HeldLine[];
+  /** The phase in which the peak was. */
+  peak_phase?: string;
+  /** The highest of what the allocator took from the device, of the fullest process, in bytes. */
+  peak_reserved_bytes?: number;
+  /** How many steps were completed before the peak. */
+  peak_step?: number;
+  /** Sizes that depend on data, and what was taken for them. */
+  policies?: Policy[];
+  /** A price in USD an hour; absent: none is known. */
+  price_usd_per_hour?: number;
+  /** Why there is no verdict, where that is not the program's own doing. */
+  problem?: string;
+  /** Each process on each device. */
+  ranks?: RankUse[];
+  /** Bytes that the host read and nothing computed. */
+  read_back_bytes_unmodelled?: number;
+  /** The lines that read them. */
+  read_backs?: ReadBack[];
+  /** The path of the recording. */
+  recording?: string;
+  /** Paths whose writes went to a folder of their own. */
+  redirected_writes?: string[];
+  /** Which of those failed, by name. */
+  refused_calls?: string[];
+  /** The id of the run, for later commands. */
+  run_id: string;
+  /** The signal that ended it. */
+  signal?: number;
+  /** Of those, how a routing or a mask spreads, where both ends fit. */
+  spread?: Undecided[];
+  /**
+   * The median of a step's time in ns; absent without steps, and on imaginary GPUs, where no kernel
+   * runs.
+   */
+  step_time_ns?: number;
+  /** How many optimizer steps were completed; 0: there was no training. */
+  steps: number;
+  /** Why it was ended before the program would: steady, steps or duration. */
+  stopped?: string;
+  /**
+   * Whether --steps or --duration ended it, in good order or by the signal that followed. Of
+   * attach: the recording ended so, and the process went on.
+   */
+  stopped_as_asked?: boolean;
+  /** The headroom below which a fit is called tight, in bytes. */
+  tight_below_bytes?: number;
+  /** The GPU's memory as a framework sees it, in bytes. */
+  total_bytes?: number;
+  /** How the GPU's memory is known. */
+  total_label?: Label;
+  /** Further runs, each with one thing changed that might make it fit. */
+  tries?: Try[];
+  /** Numbers that nobody computed and that decide something. */
+  undecided?: Undecided[];
+  /** How often calls did nothing as nobody models them, by name. */
+  unmodelled_calls?: Record<string, number>;
+  /** Further runs that were asked for. */
+  variations?: Try[];
+  /** fits, tight, conditional, oom, failed, unused, or none: no verdict. */
+  verdict?: string;
+  /** The version of this form. */
+  version: number;
+}
+
 export interface Imagined {
   /** What the request asked for that failed last, in bytes. */
   asked_bytes?: number;
@@ -1335,7 +1674,7 @@ export interface Job {
   output?: string;
   /** Why it failed, and what to do. */
   problem?: string;
-  /** Of the kind, once there is one: docs/formats/api.md. */
+  /** What its command prints with --json, once there is one. */
   result?: unknown;
   /** The run that it recorded. */
   run?: string;
@@ -1370,7 +1709,7 @@ export interface JobEnd {
   output?: string;
   /** Why it failed, and what to do. */
   problem?: string;
-  /** Of the kind, once there is one: docs/formats/api.md. */
+  /** What its command prints with --json, once there is one. */
   result?: unknown;
   /** The run that it recorded. */
   run?: string;
@@ -1527,6 +1866,46 @@ export interface MatrixRow {
   states: Record<string, number>;
   /** How many trials were kept. */
   trials: number;
+}
+
+export interface MemoryMark {
+  /** What that saves in a year, in USD; null: time was not measured. */
+  cost_savings_annual: number | null;
+  /** The batch in use now. */
+  current_batch_size: number;
+  /** The error of that estimate in GB; MemoryMark has no such field. */
+  current_memory_error_gb?: number;
+  /** What that takes, in GB; null: not known. */
+  current_memory_gb: number | null;
+  /** How that is known, where it is an estimate; MemoryMark has no such field. */
+  current_memory_label?: Label;
+  /** The device: cuda, or cpu where there is no GPU. */
+  device: string;
+  /** The device's memory in GB. */
+  gpu_total_gb: number;
+  /** The model. */
+  model_name: string;
+  /** The largest batch that fits. */
+  optimal_batch_size: number;
+  /** What it takes, in GB. */
+  optimal_memory_gb: number;
+  /** Its trials. */
+  results: MemoryMarkSize[];
+  /** How much faster the largest batch is; null: time was not measured. */
+  speedup: number | null;
+  /** What the batch in use leaves, in GB. */
+  waste_gb: number;
+  /** The same in percent of the device. */
+  waste_percent: number;
+}
+
+export interface MemoryMarkSize {
+  /** The batch. */
+  batch_size: number;
+  /** What it took, in GB; null: not known. */
+  memory_gb: number | null;
+  /** Whether it fits. */
+  success: boolean;
 }
 
 export interface Moment {
@@ -1889,6 +2268,60 @@ export interface ReadBack {
   line: number;
 }
 
+export interface Ready {
+  /** What its build has kernels for, as sm_80 sm_90. */
+  arch_list?: string;
+  /** The CUDA version that it was built with. */
+  cuda?: string;
+  /** What it is, for people. */
+  description?: string;
+  /** The device as the framework calls it. */
+  device?: string;
+  /** What to do about that. */
+  hint?: string;
+  /** The name of the model; absent: it is a command. */
+  model?: string;
+  /** How many parameters it has. */
+  parameters?: number;
+  /** Why nothing can be measured. */
+  problem?: string;
+  /** The interpreter. */
+  python?: string;
+  /** Versions by package. */
+  versions?: Record<string, string>;
+}
+
+export interface ReplayGPU {
+  /** The allocator's settings, as PYTORCH_ALLOC_CONF has them. */
+  alloc_conf: string;
+  /** How often it emptied its cache because the device had no more. */
+  alloc_retries: number;
+  /** What the allocator can have there, in bytes. */
+  capacity_bytes: number;
+  /** Whether the requests fit. */
+  fits: boolean;
+  /** The short name in the catalogue. */
+  gpu: string;
+  /** The number of the event that found no memory; null: none. */
+  oom: number | null;
+  /** What that asked for, in bytes. */
+  oom_bytes?: number;
+  /** Whether the memory would have been enough in one piece. */
+  oom_fragmented?: boolean;
+  /** The highest of what it gave, in bytes. */
+  peak_allocated_bytes: number;
+  /** The highest of what the allocator took from the device, in bytes. */
+  peak_reserved_bytes: number;
+  /** The model of the allocator, where it is not PyTorch's native one. */
+  policy_name?: string;
+  /** A price in USD an hour; absent: none is known. */
+  price_usd_per_hour?: number;
+  /** How many requests found no memory, as in the record. */
+  refused?: number;
+  /** How often it asked the device for memory or gave some back. */
+  segment_calls: number;
+}
+
 export interface ReplayMomentSegment {
   /**
    * By address, without gaps: size in bytes; 0 cached, 1 in use, 2 waiting for another stream; the
@@ -1906,6 +2339,88 @@ export interface ReplayMomentSegment {
   size_bytes: number;
   /** The stream that it belongs to. */
   stream?: number;
+}
+
+export interface ReplayResult {
+  /** Choices between equal blocks whose segments are of an age that the trace does not hold. */
+  addresses_ambiguous: number;
+  /** How many lie where the record has them. */
+  addresses_exact: number;
+  /** Of these, those that were not as assumed; they count as exact. */
+  addresses_realigned: number;
+  /** How many allocations there are. */
+  addresses_total: number;
+  /** The allocator's settings, as PYTORCH_ALLOC_CONF has them. */
+  alloc_conf: string;
+  /** How often it emptied its cache because the device had no more. */
+  alloc_retries: number;
+  /** The best settings; absent: none is at least as good as the record. */
+  best?: Best;
+  /** What the allocator can have, in bytes; absent: no limit is known. */
+  capacity_bytes?: number;
+  /** The number of the device in the file. */
+  device: number;
+  /** The file. */
+  file: string;
+  /**
+   * Of several files: each of them. At the top counts of addresses and segments are sums, other
+   * figures the highest.
+   */
+  files?: ReplayResult[];
+  /** The first difference, for people. */
+  first_mismatch?: string;
+  /** Of a search: the default settings from a fresh start. */
+  fresh?: Figures;
+  /** The least and the most that those reserve, in bytes, as addresses turn out. */
+  fresh_spread_bytes?: [number, number];
+  /** Whether it began with an empty cache, as --fresh asks. */
+  fresh_start?: boolean;
+  /** Of --gpu all: GPUs, smallest first. */
+  gpus?: ReplayGPU[];
+  /** replayed; estimated where the trace does not verify, and of policies other than native. */
+  label: Label;
+  /** What else is to be known, for people. */
+  notes: string[];
+  /** The number of the event that found no memory; null: none. */
+  oom: number | null;
+  /** What that asked for, in bytes. */
+  oom_bytes?: number;
+  /** Whether the memory would have been enough in one piece. */
+  oom_fragmented?: boolean;
+  /** The highest of what it gave, in bytes. */
+  peak_allocated_bytes: number;
+  /** The highest of what the allocator took from the device, in bytes. */
+  peak_reserved_bytes: number;
+  /**
+   * The lowest and highest peak, in bytes, with ascending and descending addresses and ties by age.
+   */
+  peak_reserved_spread_bytes: [number, number];
+  /** Of --compare: each model of an allocator. */
+  policies?: Figures[];
+  /** The model of the allocator. */
+  policy: string;
+  /** The figures of the record. */
+  recorded: Figures;
+  /** How many requests found no memory, as in the record. */
+  refused?: number;
+  /** Settings that were tried, best first; those that lead to the same stand once. */
+  search?: Figures[];
+  /** How much was searched. */
+  searched?: Searched;
+  /** How often it asked the device for memory or gave some back. */
+  segment_calls: number;
+  /** How many are as recorded. */
+  segments_exact: number;
+  /** How many calls for segments there are. */
+  segments_total: number;
+  /** The version of PyTorch whose rules apply. */
+  torch: string;
+  /** Whether memory runs out; absent: it is not short, and no limit was asked for. */
+  verdict?: ReplayVerdict;
+  /** What verifying gave; the same fields stand at the top. */
+  verified?: Agreement;
+  /** The version of this form. */
+  version: number;
 }
 
 export interface ReplayVerdict {
@@ -2089,6 +2604,17 @@ export interface SearchOptions {
   memory?: string;
   /** id of the snapshot */
   snapshot?: string;
+}
+
+export interface Searched {
+  /**
+   * What the allocator can have, in bytes, as asked for or as the trace says; absent: neither does.
+   */
+  capacity_bytes?: number;
+  /** How long that took, in ns. */
+  duration_ns: number;
+  /** How many settings were tried. */
+  settings: number;
 }
 
 export interface SegmentMap {
@@ -2371,6 +2897,65 @@ export interface Stretch {
   to_event: number;
 }
 
+export interface Summary {
+  /** Whether the recording has its end. */
+  complete: boolean;
+  /** Records that were lost on the way. */
+  dropped: number;
+  /** From the start to the end of the command, in ns. */
+  duration_ns: number;
+  /**
+   * Of a program that failed: the Python exception that nobody caught, of the main process, else of
+   * a child.
+   */
+  exception?: Exception;
+  /** The command's exit code; null where a signal ended it. */
+  exit_code: number | null;
+  /** What was found, worst first. */
+  findings: Finding[];
+  /**
+   * Steady growth after the warm-up, in bytes a step; 0: looked for and not seen; absent: too few
+   * steps to tell.
+   */
+  growth_bytes_per_step?: number;
+  /** Where growth is 0: the least over the run, of a process, that is told, in bytes. */
+  growth_least_bytes?: number;
+  /** The path of the HTML report. */
+  html?: string;
+  /** Where the peak comes from. */
+  label: Label;
+  /** From how much on growth would have been told, where none was. */
+  looked_for?: string;
+  /** The name that it was given. */
+  name?: string;
+  /** What was not looked for, and why: then an empty list of findings says nothing of it. */
+  not_looked_for?: string;
+  /** What was not observed and why, for people. */
+  notes?: string[];
+  /** The highest of each figure. */
+  peak: Peak;
+  /** The path of the recording. */
+  recording?: string;
+  /** The id of the run, for later commands. */
+  run_id: string;
+  /** The signal that ended it. */
+  signal?: number;
+  /**
+   * The median of a step's time in ns; absent without steps, and on imaginary GPUs, where no kernel
+   * runs.
+   */
+  step_time_ns?: number;
+  /** How many optimizer steps were completed; 0: there was no training. */
+  steps: number;
+  /**
+   * Whether --steps or --duration ended it, in good order or by the signal that followed. Of
+   * attach: the recording ended so, and the process went on.
+   */
+  stopped_as_asked?: boolean;
+  /** The version of this form. */
+  version: number;
+}
+
 export interface Suspect {
   /** In what it differs, for programs. */
   aspect: "failed" | "work" | "device" | "host";
@@ -2409,6 +2994,13 @@ export interface Table {
   title: string;
   /** What the shares in it are of, in bytes, where rows are missing. */
   total_bytes?: number;
+}
+
+export interface Throughput {
+  /** The batch. */
+  batch: number;
+  /** Samples a second. */
+  samples_per_s: number;
 }
 
 export interface Told {
@@ -2510,6 +3102,34 @@ export interface TraceTimeline {
   reserved_bytes?: (number | null)[];
   /** By column: when, in ns since the first event. */
   time_ns?: number[];
+}
+
+export interface Trial {
+  /** The batch. */
+  batch: number;
+  /** What the allocator could have had, in bytes. */
+  capacity_bytes?: number;
+  /** Memory in use on the device then, with context and libraries, in bytes. */
+  device_used_bytes?: number;
+  /** Where the figures come from. */
+  label: Label;
+  /** Whether it fits. */
+  ok: boolean;
+  /** The highest of what the framework's allocator gave, in bytes. */
+  peak_allocated_bytes?: number;
+  /** The highest of what it took from the device, in bytes. */
+  peak_reserved_bytes?: number;
+  /**
+   * Why it did not fit, in the framework's words: at most 1,000 characters, then how many more
+   * there were.
+   */
+  problem?: string;
+  /** Numbers that decide and that no kernel computed, for people. */
+  rests_on?: string[];
+  /** The median of a step's time in ns, where time was measured. */
+  step_time_ns?: number;
+  /** The memory of the device in bytes. */
+  total_bytes?: number;
 }
 
 export interface TrialCurve {

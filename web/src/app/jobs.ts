@@ -1,16 +1,18 @@
 // Jobs of the server: imagine, fit, bench, search, explain. docs/formats/api.md says what each is
 // asked and tells.
 
-import type { GPUList, GPUVerdict, GpusGPU, Imagined, Job as AnyJob, JobList, Label } from "../api";
+import type { GPUList, GPUVerdict, Imagined, Job as AnyJob, JobList } from "../api";
 import { toneOf } from "../lib/format";
 import { get, post, remove } from "./api";
+
+export type { FitOutcome, Trial as FitTrial } from "../api";
 
 /** A job, of which the kind says what its result is. */
 export interface Job<Result = unknown> extends AnyJob {
   result?: Result;
 }
 
-/** The result of a job that imagined: with what other GPUs would leave, as estimated. */
+/** Of a job that imagined and has a verdict: with what other GPUs would leave, as estimated. */
 export interface ImaginedOutcome extends Imagined {
   notes?: string[];
   other_gpus?: GPUVerdict[];
@@ -29,56 +31,6 @@ export interface Progress {
   done: number;
   all: number;
   text?: string;
-}
-
-export interface FitTrial {
-  batch: number;
-  ok: boolean;
-  peak_allocated_bytes?: number;
-  peak_reserved_bytes?: number;
-  device_used_bytes?: number;
-  capacity_bytes?: number;
-  total_bytes?: number;
-  step_time_ns?: number;
-  problem?: string;
-  rests_on?: string[];
-  label: Label;
-}
-export interface FitResult {
-  other_gpus?: GPUVerdict[];
-  label: Label;
-  device: string;
-  gpu?: string;
-  gpu_facts?: GpusGPU;
-  total_bytes?: number;
-  largest_batch: number;
-  fails_at?: number;
-  tight_below_bytes?: number;
-  largest_with_room?: number;
-  largest_with_room_label?: Label;
-  trials: FitTrial[];
-  current_batch: number;
-  unused_at_current_bytes?: number;
-  unused_at_current_label?: Label;
-  unused_at_current_error_bytes?: number;
-  largest_with_room_error_bytes?: number;
-  accumulation?: {
-    target_batch: number;
-    micro_batch: number;
-    accumulation_steps: number;
-    effective_batch: number;
-  };
-  cost?: { usd_per_hour: number; usd_per_year: number; source: string; date?: string };
-  memorymark?: {
-    speedup: number | null;
-    cost_savings_annual: number | null;
-    waste_gb: number;
-    waste_percent: number;
-    optimal_batch_size: number;
-    current_batch_size: number;
-  };
-  knee_batch?: number;
-  notes: string[];
 }
 
 export const catalogue = (signal?: AbortSignal) =>

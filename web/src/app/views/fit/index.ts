@@ -8,7 +8,7 @@ import { words } from "../../../lib/words";
 import { badge, h, section } from "../../../views/dom";
 import { liveTable } from "../../../views/tables";
 import { described, flags, form, options, wrong, type Field, type Values } from "../../fields";
-import { catalogue, type FitResult, type FitTrial, type Job } from "../../jobs";
+import { catalogue, type FitOutcome, type FitTrial, type Job } from "../../jobs";
 import { failure } from "../../parts";
 import settings from "../../settings.json";
 import type { App } from "../../state";
@@ -165,7 +165,7 @@ function following(
     );
     whole.replaceChildren(...wholes(seen.trials));
   };
-  return jobPanel<FitResult>(
+  return jobPanel<FitOutcome>(
     id,
     {
       told: (name, data) => {
@@ -219,7 +219,7 @@ function soFar(trials: FitTrial[]): string {
  * What GPUs leave at the largest batch that was found: the one that was imagined as it was tried,
  * others as the server estimates them.
  */
-function headrooms(r: FitResult): Found {
+function headrooms(r: FitOutcome): Found {
   const t = r.trials.find((one) => one.batch === r.largest_batch),
     used = t?.device_used_bytes,
     gpu = r.gpu_facts;
@@ -244,7 +244,7 @@ function headrooms(r: FitResult): Found {
  * Where one batch of a command is imagined alone: with its run, its findings and what holds its
  * peak.
  */
-function alone(r: FitResult, params: Values): HTMLElement | "" {
+function alone(r: FitOutcome, params: Values): HTMLElement | "" {
   if (!r.largest_batch || !r.gpu || params.model || !params.command) return "";
   const same = Object.fromEntries(
     ["memory", "alloc_conf"].flatMap((name) => (params[name] ? [[name, params[name]!]] : [])),
@@ -270,7 +270,7 @@ const labelled = (label: string = "estimated", error?: number): string =>
   error === undefined ? label : `${label} ± ${bytes(error)}`;
 
 /** What the search found, in a sentence. */
-function answerOf(r: FitResult, done: boolean): string {
+function answerOf(r: FitOutcome, done: boolean): string {
   if (!done)
     return (
       "It ended before it was found. " +
@@ -282,7 +282,7 @@ function answerOf(r: FitResult, done: boolean): string {
 }
 
 /** What the largest batch leaves of the device, and whether that is enough. */
-function leftBy(r: FitResult): { text: string; tight: boolean } {
+function leftBy(r: FitOutcome): { text: string; tight: boolean } {
   const used = r.trials.find((t) => t.batch === r.largest_batch)?.device_used_bytes;
   if (r.total_bytes === undefined || used === undefined) return { text: "", tight: false };
   const left = r.total_bytes - used,
@@ -302,7 +302,7 @@ function leftBy(r: FitResult): { text: string; tight: boolean } {
 }
 
 /** What a search tells beside its answer: accumulation, unused memory, what it rests on. */
-function besides(r: FitResult, params: Values): string[] {
+function besides(r: FitOutcome, params: Values): string[] {
   const plan = r.accumulation,
     unused = r.unused_at_current_bytes,
     rests = [...new Set(r.trials.flatMap((t) => t.rests_on ?? []))];
@@ -321,7 +321,7 @@ function besides(r: FitResult, params: Values): string[] {
 }
 
 function conclude(
-  { result: r, state }: Job<FitResult>,
+  { result: r, state }: Job<FitOutcome>,
   params: Values,
   seen: FitSeen,
   into: HTMLElement,
