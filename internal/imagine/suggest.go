@@ -154,13 +154,18 @@ var attentionKernels = []string{"math", "efficient", "flash", "cudnn"}
 
 // attends says whether the program computed attention in one of these ways.
 func (r *Result) attends() bool {
-	return slices.ContainsFunc(attentionKernels,
-		func(kernel string) bool { return strings.Contains(r.Conditions["attention"], kernel) })
+	return slices.ContainsFunc(attentionKernels, r.called)
+}
+
+// called says whether a process called a kernel of attention.
+func (r *Result) called(kernel string) bool {
+	return slices.ContainsFunc(r.run.Imagined.Conditions,
+		func(c mem.Condition) bool { return slices.Contains(c.Kernels, kernel) })
 }
 
 // switched says whether the agent could throw a switch, and a kernel of attention was really taken.
 func (r *Result) switched(name string) bool {
-	if kernel, ok := strings.CutPrefix(name, attentionSwitch); ok && !strings.Contains(r.Conditions["attention"], kernel) {
+	if kernel, ok := strings.CutPrefix(name, attentionSwitch); ok && !r.called(kernel) {
 		return false
 	}
 	return slices.ContainsFunc(r.run.Imagined.Switches, func(s mem.Switch) bool { return s.Name == name && s.Applied })

@@ -166,6 +166,8 @@ type Condition struct {
 	Process uint32 `json:"process"`
 	Name    string `json:"name"`
 	Value   string `json:"value"`
+
+	Kernels []string `json:"kernels,omitempty"` // of attention: those that were called, as math and flash
 }
 
 // EventDeviceUnread is the kind of the event that says why the imaginary GPUs' state cannot be read.

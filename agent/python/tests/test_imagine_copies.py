@@ -32,7 +32,8 @@ def test_what_is_known_stays_known_and_attention_is_named(imagine: Any) -> None:
     assert result.code == 0
     said = {r["name"]: r["value"] for r in result.main.all("condition")}
     assert said["attention"] in ("flash", "cudnn") and "compile cache" not in said
-    assert imagine(KNOWN, HIGHTIDE_IMAGINE_SWITCH="attention:math").main.one("condition")["value"] == "math"
+    asked = imagine(KNOWN, HIGHTIDE_IMAGINE_SWITCH="attention:math").main.one("condition")
+    assert asked["value"] == "math" and asked["kernels"] == ["math"]
 
 
 SPEC = "count=1;name=%s;slug=%s;memory=%d;context=300000000;cc=8.6;sms=72"

@@ -65,7 +65,10 @@ class Conditions:
             ("cudnn benchmark", BENCHMARK if self.parts.torch.backends.cudnn.benchmark else ""),
         ):
             if value:
-                self.agent.record({"type": "condition", "name": name, "value": value})
+                record: Dict[str, Any] = {"type": "condition", "name": name, "value": value}
+                if name == "attention":
+                    record["kernels"] = sorted(self.attention)
+                self.agent.record(record)
 
     def _allocator(self) -> str:
         """The setting in force: the program may have made it. An older PyTorch cannot be asked, but its environment."""
