@@ -1,4 +1,4 @@
-"""Check that every relative link, named heading and Go test that the project's Markdown names exists.
+"""Check that every relative link, heading, Go test and file that the project's Markdown names exists.
 
     python3 scripts/links.py [FOLDER]
 
@@ -13,8 +13,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import unquote
 
-LINK = re.compile(r"!?\[[^\]]*\]\(\s*<?([^)\s>]+)>?[^)]*\)|^\[[^\]]+\]:\s*<?(\S+?)>?\s*$|<img[^>]+src=\"([^\"]+)\"")
+LINK = re.compile(
+    r"!?\[[^\]]*\]\(\s*<?([^)\s>]+)>?[^)]*\)|^\[[^\]]+\]:\s*<?(\S+?)>?\s*$|<img[^>]+src=\"([^\"]+)\"", re.MULTILINE
+)
 GO_TEST = re.compile(r"go test\b[^`\n]*?-(?:run|bench|fuzz) ['\"]?([A-Za-z]\w{2,})[^`\n]*")  # `-run xx` names none
+NAMED = re.compile(r"`([\w.-]+/[\w./-]+)`")  # a file in code, which readers look for from the project's folder
 HEADING = re.compile(r"^#{1,6}\s+(.*?)\s*#*$")
 
 
@@ -48,8 +51,13 @@ def anchors(path: Path) -> set[str]:
 
 def broken(path: Path, root: Path) -> Iterator[tuple[int, str, str]]:
     """Yield (line, target, reason) for each link of the file that leads nowhere."""
-    for number, line in lines_outside_code(path.read_text(encoding="utf-8")):
-        for match in LINK.finditer(re.sub(r"`[^`]*`", "", line)):
+    lines = [(n, re.sub(r"`[^`]*`", "", line)) for n, line in lines_outside_code(path.read_text(encoding="utf-8"))]
+    for (number, line), (_, more) in zip(
+        lines, [*lines[1:], (0, "")], strict=True
+    ):  # a link may go over the line's end
+        for match in LINK.finditer(f"{line}\n{more}"):
+            if match.start() > len(line):
+                break
             target = unquote(next(group for group in match.groups() if group))
             if re.match(r"[a-z][a-z0-9+.-]*:", target):
                 continue
@@ -75,15 +83,32 @@ def untested(path: Path, root: Path) -> Iterator[tuple[int, str, str]]:
                 yield number, match[1], "no such test"
 
 
+def unnamed(path: Path, root: Path, folders: set[str]) -> Iterator[tuple[int, str, str]]:
+    """Yield (line, name, reason) for each file in code, below one of the project's folders, that there is not."""
+    for number, line in lines_outside_code(path.read_text(encoding="utf-8")):
+        for match in NAMED.finditer(line):
+            file = root / match[1]
+            if match[1].split("/")[0] in folders and not file.exists() and not ignored(file, root):
+                yield number, match[1], "no such file"
+
+
+def ignored(file: Path, root: Path) -> bool:
+    """Whether the file is one that a command leaves, which git does not keep."""
+    return subprocess.run(["git", "-C", root, "check-ignore", "-q", file], check=False).returncode == 0
+
+
 def main(root: Path) -> int:
     listed = subprocess.run(
         ["git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "*.md"],
         check=True, capture_output=True, text=True,
     )  # fmt: skip
     files = [root / name for name in listed.stdout.split("\0") if name and (root / name).exists()]
+    folders = {folder.name for folder in root.iterdir() if folder.is_dir()}
     bad = 0
     for file in sorted(files):
-        for number, target, reason in itertools.chain(broken(file, root), untested(file, root)):
+        for number, target, reason in itertools.chain(
+            broken(file, root), untested(file, root), unnamed(file, root, folders)
+        ):
             print(f"{file.relative_to(root)}:{number}: {target}: {reason}")
             bad += 1
     print(f"{len(files)} files, {bad} broken links")

@@ -46,7 +46,10 @@ def test_broken_links_are_found(tmp_path: Path) -> None:
         "[gone](nowhere.md) [no heading](there.md#other) [web](https://example.org/x)\n"
         "```\n[not a link](code.md)\n```\n![picture](missing.png) `[code](x.md)`\n"
         "`go test ./room -run There` `go test ./room -run Renamed -update` `go test ./room -run xx`\n"
+        "`room/it_test.go` `room/renamed.go` `elsewhere/file.go` `room/made.json`\n"
+        "[a link that goes\non](over.md) [ok](there.md)\n"
     )
+    (tmp_path / ".gitignore").write_text("made.json\n")
     (tmp_path / "room").mkdir()
     (tmp_path / "room" / "it_test.go").write_text("package room\n\nfunc TestThere() {}\n")
     subprocess.run(["git", "init", "-q", tmp_path], check=True)
@@ -56,8 +59,10 @@ def test_broken_links_are_found(tmp_path: Path) -> None:
         "page.md:2: nowhere.md: no such file",
         "page.md:2: there.md#other: no such heading",
         "page.md:6: missing.png: no such file",
+        "page.md:9: over.md: no such file",
         "page.md:7: Renamed: no such test",
-        "2 files, 4 broken links",
+        "page.md:8: room/renamed.go: no such file",
+        "2 files, 6 broken links",
     ]
 
 
