@@ -39,9 +39,11 @@ var rooms = map[string][]string{
 	"internal/analyze/trace": {"internal/analyze/graph", "internal/mem", "internal/report", "internal/usage",
 		"internal/frameworks"},
 	"internal/analyze/facts": {"internal/mem", "internal/analyze/imagined", "internal/usage", "internal/report"},
+	"internal/analyze/growth": {"internal/mem", "internal/analyze/facts", "internal/frameworks",
+		"internal/report", "internal/usage", "internal/words"},
 	"internal/analyze": {"internal/analyze/imagined", "internal/analyze/graph", "internal/analyze/trace",
-		"internal/analyze/facts", "internal/mem", "internal/usage", "internal/report", "internal/words",
-		"internal/frameworks"},
+		"internal/analyze/facts", "internal/mem", "internal/usage", "internal/report",
+		"internal/frameworks", "internal/analyze/growth"},
 	"internal/explore": {"internal/mem", "internal/analyze/graph", "internal/usage", "internal/allocator",
 		"internal/report", "internal/fail"},
 	"internal/format/protobuf": {},
@@ -128,7 +130,7 @@ var (
 		"internal/fail", "internal/frameworks",
 		"internal/options", "internal/pickle", "internal/shm", "internal/wire", "internal/allocator", "internal/usage",
 		"internal/explore", "internal/report", "internal/analyze", "internal/analyze/graph", "internal/analyze/imagined",
-		"internal/analyze/trace", "internal/analyze/facts"}
+		"internal/analyze/trace", "internal/analyze/facts", "internal/analyze/growth"}
 	worldly  = []string{"os", "net", "net/http", "os/exec", "log", "syscall", "path/filepath", "io/ioutil"}
 	external = map[string][]string{"internal/wire": {"github.com/klauspost/compress"}}
 )

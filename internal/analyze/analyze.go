@@ -1,15 +1,15 @@
 // Package analyze turns a recording or files into a report.Report: what the memory was, who held it, what grows,
 // and what to change.
 //
-//	mem.Run ──▶ facts ──▶ Analysis, one file each, in All ──┐
-//	                                                        ├──▶ report.Report ──▶ terminal, HTML, JSON, CI
-//	snapshots, profiles, mappings ──▶ trace ────────────────┘
+//	mem.Run ──▶ facts ──▶ growth ──▶ Analysis, one file each, in All ──┐
+//	                                                                   ├──▶ report.Report ──▶ terminal, HTML, JSON, CI
+//	snapshots, profiles, mappings ──▶ trace ───────────────────────────┘
 //
 // Analyses are pure functions and know nothing of each other; each returns findings, tables, series. What several of
 // them tell of is made once, in newInput. To add one: a file with a func(*Input) report.Part, and a line in All.
 //
 // Runs and files share what stands on usage.History. That is who held the peak by line, what grows (History.Growing
-// decides; heapgrowth.go and trace/growth.go say where the readings of each lie), flame graphs (graph), and why memory
+// decides; growth/heap.go and trace/growth.go say where the readings of each lie), flame graphs (graph), and why memory
 // ran out (trace.Shortage). What is told twice has a reason:
 //   - The peak of a run is the highest reading of a series (peak.go), as RSS and devices have no stacks. That of a
 //     trace is the highest moment of its history.
@@ -26,6 +26,7 @@ import (
 	"slices"
 
 	"hightide/internal/analyze/facts"
+	"hightide/internal/analyze/growth"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 )
@@ -48,39 +49,22 @@ type Options struct {
 // above it, and nothing changes once it is made.
 type Input struct {
 	*facts.Facts
-	taken             taken               // by snapshots of allocators
-	profiled          profiled            // by frameworks
-	grown             *report.Report      // what growth says, and
-	growing           []growing           // what it found
-	stopped           []growing           // what grew and came to rest before the end
-	totals            []total             // processes whose memory grows as a whole, and
-	tested            map[uint32][]string // of what of each process that could be told: "rss", "device"
-	leastTold         map[string]float64  // of each of these, the least growth that is told
-	larger            []growingLine       // lines that hold more and more and keep nothing
-	filesClause       string              // of the headline: what RSS rose by that is no growth; empty: nothing
-	waiting           []report.Finding    // in reference cycles for Python's collector
-	log               log                 // of whole devices
-	looked, notLooked string              // for growth, of the headline
-	ending            []deadline          // supplies that come to their end
-	first             *deadline           // what the program runs out of first; nil: of nothing that was seen to grow
-	scored            scored              // the efficiency
+	taken    taken         // by snapshots of allocators
+	profiled profiled      // by frameworks
+	grown    *growth.Found // what grows
+	ending   []deadline    // supplies that come to their end
+	first    *deadline     // what the program runs out of first; nil: of nothing that was seen to grow
+	scored   scored        // the efficiency
 }
 
 func newInput(run *mem.Run, opts Options) *Input {
-	in := &Input{Facts: facts.Of(run, opts.Source), tested: map[uint32][]string{}, leastTold: map[string]float64{}}
+	in := &Input{Facts: facts.Of(run, opts.Source)}
 	in.taken = readSnapshots(run, opts.Snapshots)
 	in.profiled = readProfiles(in.Facts, opts.Profiles)
 	if in.Verdict != nil {
 		in.Verdict.Lines = peakLines(run, in.Verdict, opts.Snapshots)
 	}
-	in.grown = &report.Report{Headline: report.Headline{MainSource: in.Lead.Name}}
-	growth(in, in.grown)
-	in.looked, in.notLooked = in.grown.Headline.Looked, in.grown.Headline.NotLooked
-	in.waiting = in.findCycles(in.grown.Findings)
-	if len(run.Processes) == 0 {
-		in.log = in.readLog()
-		in.looked, in.notLooked = in.log.looked, in.log.notLooked
-	}
+	in.grown = growth.Find(in.Facts)
 	in.ending, in.first = in.deadlines()
 	in.scored = in.score()
 	return in
@@ -91,12 +75,10 @@ func newInput(run *mem.Run, opts Options) *Input {
 var All = []func(*Input) report.Part{
 	imaginedRun, // whether a run on imaginary GPUs fits, and what that rests on
 	peak,        // how high memory rose, when, and who held it
-	grows,       // what only ever grows, and which line keeps it
-	cycles,      // what waits in reference cycles for Python's collector
+	grows,       // what only ever grows, and which line or cycle keeps it; of whole devices too
 	copies,      // what forked workers copy of their parent's memory, and why
 	limits,      // what else than memory the program runs out of, and what of all ends it first
 	sharedLeft,  // what of /dev/shm was left behind that nobody uses
-	cards,       // what grows on devices that only logs of whole devices tell of
 	shapes,      // what each curve does as a whole: steady, a saw-tooth, a staircase, and when it changed
 	sites,       // which lines of the program held the heap at its highest
 	stacks,      // which call stacks held it
@@ -144,4 +126,4 @@ func Analyze(run *mem.Run, opts Options) *report.Report {
 }
 
 // grows is what grew, and what came to rest.
-func grows(in *Input) report.Part { return in.grown.Part }
+func grows(in *Input) report.Part { return in.grown.Said }

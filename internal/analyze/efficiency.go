@@ -45,8 +45,8 @@ func (in *Input) score() (all scored) {
 	}
 	add("use", fmt.Sprintf("half of the samples have at least %v of the peak of %v", mem.Bytes(half), mem.Bytes(peak)),
 		float64(half)/float64(peak))
-	if in.notLooked == "" {
-		kept := in.keptByEnd()
+	if in.grown.NotLooked == "" {
+		kept := in.grown.Kept()
 		add("growth", fmt.Sprintf("%v were kept by what grows", mem.Bytes(kept)), 1-float64(kept)/float64(peak))
 	}
 	if idle, of, ok := in.idleAtPeak(l); ok {
@@ -59,14 +59,6 @@ func (in *Input) score() (all scored) {
 	}
 	all.milli = mem.Some(int64(10*sum/float64(len(all.parts.Rows))*1000 + 0.5))
 	return all
-}
-
-// keptByEnd is what growing lines and containers of all processes kept.
-func (in *Input) keptByEnd() (kept int64) {
-	for _, g := range slices.Concat(in.growing, in.stopped) {
-		kept += int64(g.kept)
-	}
-	return kept
 }
 
 // idleAtPeak is what an allocator had and nobody used when the leading curve was highest, and of how much.

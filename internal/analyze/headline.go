@@ -1,12 +1,9 @@
 package analyze
 
 import (
-	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"hightide/internal/analyze/facts"
 	"hightide/internal/analyze/imagined"
@@ -19,10 +16,8 @@ import (
 func headline(in *Input, r *report.Report) {
 	h := &r.Headline
 	h.MainSource, h.Figure, h.Peak, h.Efficiency = in.Lead.Name, in.Figure, in.Peak, in.scored.milli
-	h.Looked, h.NotLooked = in.looked, in.notLooked
-	h.Growth, h.GrowthLabel, h.GrowthLeast = in.grown.Headline.Growth, in.grown.Headline.GrowthLabel,
-		in.grown.Headline.GrowthLeast
-	h.Larger = in.grown.Headline.Larger
+	h.Looked, h.NotLooked, h.Larger = in.grown.Looked, in.grown.NotLooked, in.grown.Larger
+	h.Growth, h.GrowthLabel, h.GrowthLeast = in.grown.Rate, in.grown.RateLabel, in.grown.LeastTold
 	h.Duration = in.End - in.Start
 	h.Steps = in.Run.StepCount()
 	h.Complete = in.Run.End != nil
@@ -42,7 +37,8 @@ func headline(in *Input, r *report.Report) {
 	var b strings.Builder
 	in.verdictOOM(&b, r)
 	in.verdictPeak(&b)
-	h.Say(b.String(), in.firstClause(), in.beforeClause(), in.growthClause(r), in.filesClause)
+	h.Say(b.String(), in.firstClause(), in.beforeClause(),
+		in.grown.Clause(!oomed(r) && (in.first == nil || in.first.memory)), in.grown.FilesClause())
 }
 
 // exception is one that nobody caught in a program that failed; nil where there was none.
@@ -115,7 +111,7 @@ func (in *Input) verdictPeak(b *strings.Builder) {
 		what += " on the device"
 	case mem.SeriesDeviceUsed:
 		what += ", by all programs together"
-		if all, ok := in.memoryOf(in.FullestDevice().Device).Get(); ok && int64(value) <= all {
+		if all, ok := in.MemoryOf(in.FullestDevice().Device).Get(); ok && int64(value) <= all {
 			what = fmt.Sprintf("of %v %s", mem.Bytes(all), what)
 		}
 	}
@@ -198,84 +194,6 @@ func (in *Input) peakMoment(b *strings.Builder, p *report.Peak) {
 	}
 }
 
-// growthClause says whether memory grows with the steps, and why; "" where that is not known.
-func (in *Input) growthClause(r *report.Report) string {
-	var b strings.Builder
-	if len(in.growing) == 0 && len(in.log.cards) > 0 {
-		return in.log.cards[0].clause()
-	}
-	if len(in.growing) == 0 && len(in.stopped) > 0 {
-		past := &in.stopped[0]
-		return fmt.Sprintf("grew by %s (%s), then stopped", in.grewBy(past, past.where()), past.label)
-	}
-	if len(in.growing) == 0 {
-		if g, ok := in.grown.Headline.Growth.Get(); ok && g == 0 && len(in.larger) == 0 {
-			if in.Run.End == nil {
-				return "no steady growth with the steps is seen so far" + toldFrom(in.grown.Headline.GrowthLeast)
-			}
-			return "no steady growth with the steps is seen" + toldFrom(in.grown.Headline.GrowthLeast)
-		}
-		return ""
-	}
-	worst := &in.growing[0]
-	at := worst.where()
-	shares, source, more := in.ofTheWhole(in.grown, worst)
-	if more {
-		fmt.Fprintf(&b, "grows %v per step (%s), %v of it (%s)", bytesPer(sumOf(shares)), in.grown.Headline.GrowthLabel,
-			bytesPer(worst.slope), worst.label)
-	} else {
-		fmt.Fprintf(&b, "grows %s (%s)", worst.rate(), worst.label)
-	}
-	switch {
-	case in.ends(worst):
-		fmt.Fprintf(&b, " as %s fills up to its bound (%s)", in.named(worst, at), worst.holder.BoundBy)
-		return b.String()
-	case worst.holder != nil && worst.graph:
-		fmt.Fprintf(&b, " because %s keeps the graph of every step", in.named(worst, at))
-	case worst.holder != nil:
-		fmt.Fprintf(&b, " because %s keeps growing", in.named(worst, at))
-	case worst.graph:
-		fmt.Fprintf(&b, " because something keeps the graph of every step (most of it from %s)", mem.LineName(at))
-	case worst.cycles:
-		fmt.Fprintf(&b, ", allocated at %s: it waits in reference cycles for Python's collector", mem.LineName(at))
-	case at.File != "":
-		fmt.Fprintf(&b, ", allocated at %s and never freed", mem.LineName(at))
-	}
-	if left, ok := in.left(shares, source); ok && !oomed(r) && (in.first == nil || in.first.memory) {
-		when := round(left.turns) + " steps"
-		if worst.minutes {
-			when = report.Duration(int64(left.turns * float64(time.Minute)))
-		}
-		fmt.Fprintf(&b, ": out of memory in about %s (estimated; %v %s were left)", when, left.room, left.of)
-	}
-	return b.String()
-}
-
-// toldFrom is how much growth is told, in parentheses.
-func toldFrom(least mem.Optional) string {
-	bytes, ok := least.Get()
-	if !ok {
-		return ""
-	}
-	return fmt.Sprintf(" (it is reported from %v on)", mem.Bytes(bytes))
-}
-
-// named is "`history.append(loss)` (train.py:61)", or the container's name where the line's text is
-// not known.
-func (in *Input) named(g *growing, at mem.Location) string {
-	quoted := cmp.Or(in.Source(at), g.holder.Name)
-	return fmt.Sprintf("`%s` (%s)", quoted, mem.LineName(at))
-}
-
 func oomed(r *report.Report) bool {
 	return slices.ContainsFunc(r.Findings, func(f report.Finding) bool { return f.Kind == report.KindOOM })
-}
-
-// round writes a number with two significant digits and thousands apart: "7,400".
-func round(v float64) string {
-	if v > 1e15 {
-		return "more than 10^15"
-	}
-	unit := math.Pow(10, max(math.Floor(math.Log10(max(v, 1)))-1, 0))
-	return report.Count(int64(math.Round(v/unit) * unit))
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"hightide/internal/analyze/facts"
+	"hightide/internal/analyze/growth"
 	"hightide/internal/frameworks"
 	"hightide/internal/mem"
 	"hightide/internal/report"
@@ -46,7 +48,6 @@ const sharedMemory = "shared memory (/dev/shm)"
 const (
 	leastCount = 32   // of descriptors or threads
 	nearLimit  = 0.99 // of it
-	soonTimes  = 20   // a deadline within so many times what was run is critical
 )
 
 // limits tells what else than memory grows with the steps, and how long it lasts.
@@ -65,8 +66,10 @@ func (in *Input) deadlines() (told []deadline, first *deadline) {
 			first = d
 		}
 	}
-	if d, ok := in.memoryDeadline(); ok {
-		sooner(&d)
+	memory := deadline{memory: true}
+	var ok bool
+	if memory.slope, memory.left, memory.time, memory.minutes, ok = in.grown.Deadline(); ok {
+		sooner(&memory)
 	}
 	for _, s := range in.supplies() {
 		d, ok := in.deadlineOf(s)
@@ -96,7 +99,7 @@ func (in *Input) supplies() (all []supply) {
 			source: "that the process may have (`ulimit -n`)", least: leastCount, ended: "Too many open files"})
 		add(supply{name: "address space", process: p.ID, use: in.Find(p.ID, mem.SeriesVMS),
 			limit:  in.LastOf(p.ID, mem.SeriesVMSLimit),
-			source: "that the process may have (`ulimit -v`)", least: leastTotal, silent: true,
+			source: "that the process may have (`ulimit -v`)", least: facts.LeastTotal, silent: true,
 			advice: "Raise the limit of address space (`ulimit -v`), or find what keeps mapping memory: files, shared " +
 				"memory, threads' stacks."})
 	}
@@ -107,7 +110,7 @@ func (in *Input) supplies() (all []supply) {
 		"no longer needed: join() or wait() for it."
 	add(threads)
 	shared, source := in.sharedLimit()
-	add(supply{name: sharedMemory, use: in.Find(0, mem.SeriesShmUsed), limit: shared, source: source, least: leastTotal,
+	add(supply{name: sharedMemory, use: in.Find(0, mem.SeriesShmUsed), limit: shared, source: source, least: facts.LeastTotal,
 		whose: "the machine, whichever program has it,",
 		ended: "No space left on device",
 		advice: "Call unlink() of each multiprocessing.shared_memory.SharedMemory that is no longer needed, in one " +
@@ -127,7 +130,7 @@ func (in *Input) supplies() (all []supply) {
 func (in *Input) sharedLimit() (limit mem.Optional, source string) {
 	limit, source = in.LastOf(0, mem.SeriesShmTotal), "that the file system has (`df /dev/shm`)"
 	used, ok1 := in.LastOf(0, mem.SeriesShmUsed).Get()
-	if room, _ := in.hostRoom(); ok1 && room.Known() && used+room.Or(0) < limit.Or(0) {
+	if room, _ := in.HostRoom(); ok1 && room.Known() && used+room.Or(0) < limit.Or(0) {
 		return mem.Some(used + room.Or(0)), "that it can have with the memory that was free"
 	}
 	return limit, source
@@ -171,7 +174,7 @@ func (in *Input) deadlineOf(s supply) (d deadline, ok bool) {
 	d = deadline{supply: s, minutes: c.Minutes, left: math.Inf(1), time: math.Inf(1)}
 	limit, limited := s.limit.Get()
 	d.gone = limited && s.use.Values[s.use.Peak()] > s.use.Values[0] && in.endedBy(s)
-	if c.Minutes && to-from < int64(leastLifeHeap) {
+	if c.Minutes && to-from < int64(growth.LeastLifeHeap) {
 		return d, d.gone
 	}
 	t := usage.TrendOf(usage.Binned(s.use.Times, s.use.Values, from, to, usage.MostBins, c.At), usage.Noise{}, s.least)
@@ -197,32 +200,9 @@ func (in *Input) endedBy(s supply) bool {
 		(full || s.name == "open files" || s.name == "threads")
 }
 
-// memoryDeadline is when memory runs out, by the growth that is told first.
-func (in *Input) memoryDeadline() (d deadline, ok bool) {
-	if len(in.growing) == 0 || in.ends(&in.growing[0]) {
-		return d, false
-	}
-	worst := &in.growing[0]
-	shares, source, _ := in.ofTheWhole(in.grown, worst)
-	d = deadline{slope: sumOf(shares), minutes: worst.minutes, memory: true}
-	left, ok := in.left(shares, source)
-	c := in.ClockOf(worst.process)
-	from, to := c.Window(in.Run.Process(worst.process), in.End)
-	d.left, d.time = left.turns, left.turns*float64(to-from)/math.Max(c.At(to)-c.At(from), 1e-9)
-	return d, ok
-}
-
 // soon says whether a supply ends within a few times what was run.
 func (in *Input) soon(d *deadline) bool {
-	return d.gone || d.left < soonTimes*in.turns(d.minutes)
-}
-
-// turns are the steps of the run, or its minutes.
-func (in *Input) turns(minutes bool) float64 {
-	if minutes {
-		return float64(in.End-in.Start) / 60e9
-	}
-	return float64(in.Run.StepCount())
+	return d.gone || d.left < growth.SoonTimes*in.Turns(d.minutes)
 }
 
 // supplyFinding puts a deadline into words, with the container that keeps what uses the supply, and with what was left
@@ -242,8 +222,8 @@ func (in *Input) supplyFinding(d *deadline) report.Finding {
 		}
 		if h := in.keeperOf(d); h != nil {
 			f.File, f.Line, f.Holder = h.Where.File, h.Where.Line, h.Name
-			f.Text += fmt.Sprintf(" The %s `%s` (%s) gains %s%s.", h.Kind, h.Name, mem.LineName(h.Where),
-				(&growing{holder: h, minutes: d.minutes}).items(), contents(h))
+			f.Text += fmt.Sprintf(" The %s `%s` (%s) gains %s.", h.Kind, h.Name, mem.LineName(h.Where),
+				growth.Gains(h, d.minutes))
 			f.Advice = fmt.Sprintf("Close what `%s` keeps, or drop it from there, when it is no longer needed. ", h.Name) +
 				f.Advice
 		}
@@ -338,7 +318,7 @@ func (d *deadline) leftText() string {
 	if d.left < 2 {
 		return about + report.Counted(int64(math.Ceil(d.left)), "step")
 	}
-	return about + round(d.left) + " steps"
+	return about + report.About(d.left) + " steps"
 }
 
 // firstClause says what ends the program first, where that is not memory.
@@ -406,7 +386,7 @@ var descriptorTypes = []string{"TextIOWrapper", "BufferedReader", "BufferedWrite
 
 // keeperOf is the container that gains what holds descriptors, as fast as these grow; nil where none was seen.
 func (in *Input) keeperOf(d *deadline) *mem.Holder {
-	holders := in.holdersOf(d.process)
+	holders := in.grown.HoldersOf(d.process)
 	for i := range holders {
 		h := &holders[i]
 		if slices.Contains(descriptorTypes, h.Contains) && h.PerStep < 2*d.slope && h.PerStep > d.slope/4 {

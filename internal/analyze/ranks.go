@@ -321,26 +321,13 @@ func (in *Input) side(r *report.Part, all []*rank) {
 			row.Step, row.Work, row.WorkError = k.step, k.work, k.workHalf
 			row.Behind, row.Waiting = k.behind, k.waiting
 		}
-		row.Growth, row.GrowthError = in.growthOf(k.ID, "rss")
-		row.DeviceGrowth, row.DeviceError = in.growthOf(k.ID, "device")
+		row.Growth, row.GrowthError = in.grown.OfProcess(k.ID, "rss")
+		row.DeviceGrowth, row.DeviceError = in.grown.OfProcess(k.ID, "device")
 		out.Ranks = append(out.Ranks, row)
 	}
 	out.Suspects = suspects(r, all)
 	out.NotCompared = in.notCompared(all)
 	r.Ranks = out
-}
-
-// growthOf is what a process keeps with each step: 0 where that was looked for and is not there.
-func (in *Input) growthOf(process uint32, source string) (slope, half mem.Optional) {
-	if in.ClockOf(process).Minutes || !slices.Contains(in.tested[process], source) {
-		return
-	}
-	for _, t := range in.totals {
-		if t.process == process && t.source == source {
-			return mem.Some(int64(t.Slope)), mem.Some(int64(t.Half))
-		}
-	}
-	return mem.Some(0), mem.Optional{}
 }
 
 // suspects are the findings on single ranks. A failure comes before what may only have been slow or large.

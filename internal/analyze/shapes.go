@@ -68,7 +68,7 @@ func (in *Input) shaped() (all []*mem.Series) {
 		case mem.SeriesTreePSS, mem.SeriesTreeRSS, mem.SeriesDeviceUsed:
 			all = append(all, s)
 		case mem.SeriesRSSFile:
-			if _, _, rose := in.filesRose(s.Process); rose && s.Process == in.Leader {
+			if _, _, rose := in.FilesRose(s.Process); rose && s.Process == in.Leader {
 				all = append(all, s)
 			}
 		case mem.SeriesHeapLive, mem.SeriesAllocated, mem.SeriesReserved:
@@ -121,12 +121,12 @@ func (in *Input) changes(s usage.Shape) string {
 func (in *Input) shapeNote(r *report.Part) {
 	times, values, at := in.atSteps(in.Leader)
 	of := "RSS of " + in.ProcessName(in.Leader)
-	if _, _, rose := in.filesRose(in.Leader); rose { // which are read with the samples, not at the ends of steps
+	if _, _, rose := in.FilesRose(in.Leader); rose { // which are read with the samples, not at the ends of steps
 		s := in.Find(in.Leader, mem.SeriesRSS)
 		times, values, at = s.Times, s.Values, "over time"
 		of += ", without mapped files,"
 	}
-	times, values = in.whileWorking(in.Leader, times, in.notTakenBack(in.Leader, levels{times, values}))
+	times, values = in.whileWorking(in.Leader, times, in.NotTakenBack(in.Leader, facts.Levels{Times: times, Values: values}))
 	if text := in.shapeText(usage.ShapeOf(times, values)); text != "" {
 		r.AddNote("Pattern of the " + of + " " + at + ": " + text + " (measured).")
 	}
@@ -169,7 +169,7 @@ func (in *Input) shapeText(s usage.Shape) string {
 	case usage.Staircase:
 		return fmt.Sprintf("a staircase: it rises %d times and stays there", len(s.Levels)-1)
 	case usage.Growth:
-		if len(in.growing) == 0 {
+		if !in.grown.Grows() {
 			return "higher at its end than at its beginning" // by less than is told as a growth
 		}
 		return "steady growth"

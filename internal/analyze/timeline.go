@@ -70,12 +70,12 @@ func (in *Input) curves(r *report.Part) {
 func (in *Input) quiet(s *mem.Series) bool {
 	switch s.Name {
 	case mem.SeriesRSSFile: // every process has some: its libraries
-		_, _, rose := in.filesRose(s.Process)
+		_, _, rose := in.FilesRose(s.Process)
 		return !rose
 	case mem.SeriesPSS: // one reading is no course: it may be from any moment, far from the highest
 		return len(s.Values) < 2
 	case mem.SeriesRSSShared:
-		return float64(s.Values[s.Peak()]) < leastTotal
+		return float64(s.Values[s.Peak()]) < facts.LeastTotal
 	case mem.SeriesSwap, mem.SeriesMajorFaults, mem.SeriesInactiveSplit, mem.SeriesAllocated, mem.SeriesReserved,
 		mem.SeriesDeviceProcess:
 		return s.Values[s.Peak()] == 0
@@ -205,13 +205,13 @@ func (in *Input) stepPoints(r *report.Part) {
 			continue
 		}
 		steps := in.Steps[p.ID]
-		_, _, files := in.filesRose(p.ID)
+		_, _, files := in.FilesRose(p.ID)
 		for i, s := range steps {
 			if i%max(stride, 1) == 0 || i == len(steps)-1 {
 				point := report.StepPoint{Process: s.Process, Step: s.Number, Time: in.Since(s.Time), RSS: s.RSS, Heap: s.Heap,
 					Device: s.Device}
 				if rss, ok := s.RSS.Get(); ok && files {
-					point.Kept = mem.Some(in.notTakenBack(p.ID, levels{[]int64{s.Time}, []int64{rss}})[0])
+					point.Kept = mem.Some(in.NotTakenBack(p.ID, facts.Levels{Times: []int64{s.Time}, Values: []int64{rss}})[0])
 				}
 				r.Steps = append(r.Steps, point)
 			}

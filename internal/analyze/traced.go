@@ -1,38 +1,21 @@
 package analyze
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
+	"hightide/internal/analyze/facts"
 	"hightide/internal/frameworks"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 	"hightide/internal/usage"
 )
 
-const (
-	tracedOften = 8 // tracings of one function that make a finding, if they do not stop
-	tracedRows  = 20
-)
-
-// tracing is what a run tells of one function that a framework traced or compiled.
-type tracing struct {
-	process             uint32
-	framework, function string
-	where               mem.Location
-	count, early        int64 // in all, and up to the middle of the run
-	first, last         int64 // times
-	argument            string
-	before, after       string
-	eager               bool // an operation of the framework's own, outside of any compiled function
-	library             bool // functions of a library's own, by the line that ran them
-}
+const tracedRows = 20
 
 // traced tells which functions were traced again and again, each time keeping another graph or program.
 func traced(in *Input) (r report.Part) {
-	all := in.tracings()
+	all := in.Tracings()
 	t := report.Table{
 		Name: "tracings", Title: "Functions traced more than once",
 		Columns: []report.Column{report.TextColumn("function", "function"), report.TextColumn("line", "line"),
@@ -40,11 +23,11 @@ func traced(in *Input) (r report.Part) {
 			report.CountColumn("count", "times"), report.TextColumn("changed", "what changed last")},
 	}
 	for _, f := range all {
-		if f.count > 1 && len(t.Rows) < tracedRows {
-			t.Add(f.function, in.Names.Search([]mem.Location{f.where}).Name, f.framework, f.count, f.change())
+		if f.Count > 1 && len(t.Rows) < tracedRows {
+			t.Add(f.Function, in.Names.Search([]mem.Location{f.Where}).Name, f.Framework, f.Count, changedIn(f))
 		}
-		own := !f.library || in.Names.Kind(f.where.File) == usage.UserFile // otherwise no line of the program's is known
-		if f.goesOn() && own {
+		own := !f.Library || in.Names.Kind(f.Where.File) == usage.UserFile // otherwise no line of the program's is known
+		if f.GoesOn() && own {
 			r.Findings = append(r.Findings, in.tracedFinding(f))
 		}
 	}
@@ -52,91 +35,50 @@ func traced(in *Input) (r report.Part) {
 	return r
 }
 
-// tracings are the functions of the run, the most often traced first.
-func (in *Input) tracings() []*tracing {
-	type key struct {
-		process             uint32
-		framework, function string
-		file                string
-		line                int
-	}
-	known := map[key]*tracing{}
-	var all []*tracing
-	middle := in.Start + (in.End-in.Start)/2
-	for _, e := range in.Run.Events {
-		if e.Kind != "traced" || e.Where == nil {
-			continue
-		}
-		k := key{e.Process, e.Facts["framework"], e.Where.Function, e.Where.File, e.Where.Line}
-		f := known[k]
-		if f == nil {
-			f = &tracing{process: e.Process, framework: k.framework, function: k.function, where: *e.Where, first: e.Time}
-			known[k] = f
-			all = append(all, f)
-		}
-		f.count, f.last = max(f.count, e.Numbers["count"]), e.Time
-		if e.Time <= middle {
-			f.early = f.count
-		}
-		f.argument, f.before, f.after = e.Facts["argument"], e.Facts["before"], e.Facts["after"]
-		f.eager, f.library = e.Facts["eager"] != "", e.Facts["library"] != ""
-	}
-	slices.SortStableFunc(all, func(a, b *tracing) int {
-		if a.eager != b.eager && a.count == b.count {
-			return map[bool]int{true: 1, false: -1}[a.eager] // the program's own functions first
-		}
-		return cmp.Compare(b.count, a.count)
-	})
-	return all
-}
-
-// goesOn says whether it was traced often, and not only as the program warmed up.
-func (f *tracing) goesOn() bool { return f.count >= tracedOften && f.count-f.early >= f.count/4 }
-
-// change is what made the function be traced again.
-func (f *tracing) change() string {
+// changedIn is what made the function be traced again.
+func changedIn(f *facts.Tracing) string {
 	switch {
-	case f.argument == "" && f.eager:
+	case f.Argument == "" && f.Eager:
 		return "a shape"
-	case f.argument == "":
+	case f.Argument == "":
 		return "no argument"
 	}
-	return fmt.Sprintf("%s: %s to %s", f.argument, f.before, f.after)
+	return fmt.Sprintf("%s: %s to %s", f.Argument, f.Before, f.After)
 }
 
-func (in *Input) tracedFinding(f *tracing) report.Finding {
-	if f.library {
+func (in *Input) tracedFinding(f *facts.Tracing) report.Finding {
+	if f.Library {
 		return in.libraryTraced(f)
 	}
 	text := fmt.Sprintf("%s was traced %d times, %d of them in the second half of the run. %s keeps a graph or program "+
 		"of each. ",
-		f.function, f.count, f.count-f.early, frameworks.Of(f.framework).Title)
+		f.Function, f.Count, f.Count-f.Early, frameworks.Of(f.Framework).Title)
 	switch {
-	case f.eager:
+	case f.Eager:
 		text += "It is an operation that this line runs outside of any jitted function, so it is compiled for each shape " +
 			"by itself."
-	case f.argument == "":
+	case f.Argument == "":
 		text += "Its arguments were of the same types each time, so it is likely to be made again before each call."
 	default:
-		text += fmt.Sprintf("The last time, its argument %s changed from %s to %s.", f.argument, f.before, f.after)
+		text += fmt.Sprintf("The last time, its argument %s changed from %s to %s.", f.Argument, f.Before, f.After)
 	}
 	finding := report.Finding{
-		Kind: report.KindTracing, Severity: report.Info, Title: fmt.Sprintf("%s is traced again and again", f.function),
-		Text: text, Advice: f.advice(),
-		Process: f.process, File: f.where.File, Line: f.where.Line, Label: mem.Measured,
+		Kind: report.KindTracing, Severity: report.Info, Title: fmt.Sprintf("%s is traced again and again", f.Function),
+		Text: text, Advice: retracedAdvice(f),
+		Process: f.Process, File: f.Where.File, Line: f.Where.Line, Label: mem.Measured,
 	}
 	in.roseMeanwhile(f, &finding)
 	return finding
 }
 
 // roseMeanwhile adds what RSS rose by between the first tracing and the last.
-func (in *Input) roseMeanwhile(f *tracing, finding *report.Finding) {
-	rss := in.Find(f.process, mem.SeriesRSS)
+func (in *Input) roseMeanwhile(f *facts.Tracing, finding *report.Finding) {
+	rss := in.Find(f.Process, mem.SeriesRSS)
 	if rss == nil {
 		return
 	}
-	first, ok1 := rss.At(f.first).Get()
-	last, ok2 := rss.At(f.last).Get()
+	first, ok1 := rss.At(f.First).Get()
+	last, ok2 := rss.At(f.Last).Get()
 	if rose := last - first; ok1 && ok2 && rose > 16<<20 {
 		finding.Severity = report.Warning
 		finding.Text += fmt.Sprintf(" RSS rose by %v between the first tracing and the last, for this or other reasons "+
@@ -145,18 +87,18 @@ func (in *Input) roseMeanwhile(f *tracing, finding *report.Finding) {
 }
 
 // libraryTraced tells of functions that the program did not write: what it may change is the line that runs them.
-func (in *Input) libraryTraced(f *tracing) report.Finding {
-	line := in.Names.Search([]mem.Location{f.where}).Name
+func (in *Input) libraryTraced(f *facts.Tracing) report.Finding {
+	line := in.Names.Search([]mem.Location{f.Where}).Name
 	finding := report.Finding{
-		Kind: report.KindTracing, Severity: report.Info, Process: f.process, File: f.where.File, Line: f.where.Line,
+		Kind: report.KindTracing, Severity: report.Info, Process: f.Process, File: f.Where.File, Line: f.Where.Line,
 		Label: mem.Measured,
-		Title: fmt.Sprintf("%s makes %s trace functions of its own again and again", line, frameworks.Of(f.framework).Title),
+		Title: fmt.Sprintf("%s makes %s trace functions of its own again and again", line, frameworks.Of(f.Framework).Title),
 		Text: fmt.Sprintf("%s traced functions of its own, as %s, %d times at %s, %d of them in the second half of the "+
 			"run. Each takes time; whether their graphs are kept was not seen.",
-			frameworks.Of(f.framework).Title, f.function, f.count, line, f.count-f.early),
+			frameworks.Of(f.Framework).Title, f.Function, f.Count, line, f.Count-f.Early),
 		Advice: "If this line makes a model, a dataset or a function anew each time, make it once, before the loop.",
 	}
-	if source := in.Source(f.where); strings.Contains(source, ".predict(") || strings.Contains(source, ".evaluate(") {
+	if source := in.Source(f.Where); strings.Contains(source, ".predict(") || strings.Contains(source, ".evaluate(") {
 		finding.Advice = "Each call of predict or evaluate makes a dataset, and traces its functions. For few inputs call " +
 			"the model itself, as model(x, training=False), or pass all inputs in one call."
 	}
@@ -164,9 +106,9 @@ func (in *Input) libraryTraced(f *tracing) report.Finding {
 	return finding
 }
 
-func (f *tracing) advice() string {
-	if retraced := frameworks.Of(f.framework).Retraced; retraced != nil {
-		return retraced(frameworks.Retracing{Eager: f.eager, Anew: f.argument == "", After: f.after})
+func retracedAdvice(f *facts.Tracing) string {
+	if retraced := frameworks.Of(f.Framework).Retraced; retraced != nil {
+		return retraced(frameworks.Retracing{Eager: f.Eager, Anew: f.Argument == "", After: f.After})
 	}
 	return ""
 }

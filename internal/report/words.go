@@ -54,6 +54,15 @@ func Count(n int64) string {
 	return sign + digits
 }
 
+// About writes a number with two significant digits and thousands apart: "7,400".
+func About(v float64) string {
+	if v > 1e15 {
+		return "more than 10^15"
+	}
+	unit := math.Pow(10, max(math.Floor(math.Log10(max(v, 1)))-1, 0))
+	return Count(int64(math.Round(v/unit) * unit))
+}
+
 // Counted is "1 step", "3 steps", "2 processes".
 func Counted(n int64, one string) string {
 	if n == 1 {

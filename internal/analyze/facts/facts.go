@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"fmt"
 	"sort"
 	"strconv"
 	"strings"
@@ -117,6 +118,14 @@ func (in *Facts) Beginning() string {
 
 // ProcessName is what a process is called in a sentence.
 func (in *Facts) ProcessName(id uint32) string { return ProcessName(in.Run.Process(id)) }
+
+// Turns are the steps of the run, or its minutes.
+func (in *Facts) Turns(minutes bool) float64 {
+	if minutes {
+		return float64(in.End-in.Start) / 60e9
+	}
+	return float64(in.Run.StepCount())
+}
 
 // Whose is a process's name for a table of several; "" where there is only one.
 func (in *Facts) Whose(id uint32, several bool) string {
@@ -287,4 +296,14 @@ type Lead struct {
 	Name    mem.Quantity
 	Process uint32
 	Series  *mem.Series
+}
+
+// MemoryOf is what a device has in all, by the name that series have it under.
+func (in *Facts) MemoryOf(device string) mem.Optional {
+	for _, gpu := range in.Run.Info.Host.GPUs {
+		if device == gpu.Name || device == fmt.Sprintf("gpu:%d", gpu.Index) {
+			return gpu.Memory
+		}
+	}
+	return mem.Optional{}
 }

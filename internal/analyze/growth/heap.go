@@ -1,6 +1,7 @@
-package analyze
+package growth
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,20 +10,13 @@ import (
 
 	"hightide/internal/analyze/facts"
 	"hightide/internal/mem"
-	"hightide/internal/report"
 	"hightide/internal/usage"
 )
-
-// growingLine is a line of a process whose heap grows steadily.
-type growingLine struct {
-	usage.Growing
-	process uint32
-}
 
 // growingLines finds the lines of a process whose heap grows steadily, or whose blocks get ever larger, fastest
 // first. looked says whether there are readings enough to tell. What is allocated while modules are imported is left
 // out, which happens once.
-func (in *Input) growingLines(process uint32, least float64) (lines []growingLine, looked bool) {
+func (in *Found) growingLines(process uint32, least float64) (lines []growingLine, looked bool) {
 	h := in.Histories[process]
 	if h == nil {
 		return nil, false
@@ -40,7 +34,7 @@ func (in *Input) growingLines(process uint32, least float64) (lines []growingLin
 
 // imported is when a process without steps had imported most of its modules, whose time tells nothing of what
 // follows; 0: not known.
-func (in *Input) imported(h *usage.History, c *facts.Clock) int64 {
+func (in *Found) imported(h *usage.History, c *facts.Clock) int64 {
 	const most = 0.95
 	if !c.Minutes {
 		return 0
@@ -72,13 +66,13 @@ func (in *Input) imported(h *usage.History, c *facts.Clock) int64 {
 const leastReadings = 4
 
 // notImporting says that a stack is not of the import of a module.
-func (in *Input) notImporting(stack uint32) bool {
+func (in *Found) notImporting(stack uint32) bool {
 	return !slices.ContainsFunc(in.Run.Stacks.Numbers(stack),
 		func(n uint32) bool { return in.Run.Stacks.Locations[n].File == "<frozen importlib._bootstrap>" })
 }
 
 // largerRate is how fast lines of a process grow that keep nothing.
-func (in *Input) largerRate(process uint32) (rate float64) {
+func (in *Found) largerRate(process uint32) (rate float64) {
 	for _, l := range in.larger {
 		if l.process == process {
 			rate += l.Slope
@@ -88,19 +82,17 @@ func (in *Input) largerRate(process uint32) (rate float64) {
 }
 
 // largerNotes says of what each step needs more and more. That is not a leak, but may run out of memory all the same.
-func (in *Input) largerNotes(r *report.Report) {
+func (in *Found) largerNotes() {
 	for _, l := range in.larger[:min(len(in.larger), 3)] {
 		if l.Growth < leastHeap {
 			continue
 		}
-		if r.Headline.Larger == "" {
-			r.Headline.Larger = l.Site.Name
-		}
+		in.Larger = cmp.Or(in.Larger, l.Site.Name)
 		unit := "step"
 		if in.ClockOf(l.process).Minutes {
 			unit = "minute"
 		}
-		r.AddNote(fmt.Sprintf("What %s allocates gets larger, by %v per %s (%s) to %v when it was read last. Most of what "+
+		in.Said.AddNote(fmt.Sprintf("What %s allocates gets larger, by %v per %s (%s) to %v when it was read last. Most of what "+
 			"it allocated before was freed: as where one buffer or array grows, little is held beside its newest blocks. It "+
 			"needs ever more.",
 			l.Site.Name, bytesPer(l.Slope), unit, mem.Sampled, l.Held))
@@ -110,7 +102,7 @@ func (in *Input) largerNotes(r *report.Report) {
 // heapBins cuts the readings of a heap into bins, inside the window of the clock.
 func heapBins(h *usage.History, c *facts.Clock, p *mem.Process, end, imported int64) (bins usage.Bins) {
 	from, to := c.Window(p, end)
-	if time.Duration(to-imported) >= leastLifeHeap {
+	if time.Duration(to-imported) >= LeastLifeHeap {
 		from = max(from, imported)
 	}
 	first := sort.Search(h.Moments, func(i int) bool { return h.Times[i] >= from })
@@ -133,7 +125,7 @@ func heapBins(h *usage.History, c *facts.Clock, p *mem.Process, end, imported in
 
 // heapTrend is the growth of a process's whole heap. Of that there are readings at every step and
 // every sampling interval, also where its sites were written only a few times.
-func (in *Input) heapTrend(process uint32, h *usage.History, bins usage.Bins, least float64) usage.Trend {
+func (in *Found) heapTrend(process uint32, h *usage.History, bins usage.Bins, least float64) usage.Trend {
 	var times, values []int64
 	for _, s := range in.Steps[process] {
 		if v, ok := s.Heap.Get(); ok {
@@ -156,4 +148,29 @@ func (in *Input) heapTrend(process uint32, h *usage.History, bins usage.Bins, le
 	variance := min(history[len(history)-1].Variance, float64(values[len(values)-1])*usage.DefaultMean)
 	return usage.TrendOf(usage.Binned(times, values, from, to, usage.MostBins, in.ClockOf(process).At),
 		usage.Noise{Variance: variance}, least)
+}
+
+// heapCauses finds the causes that the sampled heap of one process shows; looked says whether there was enough of it
+// to tell.
+func (in *Found) heapCauses(p *mem.Process) (causes []growing, looked bool) {
+	c := in.ClockOf(p.ID)
+	from, to := c.Window(p, in.End)
+	if c.Minutes && time.Duration(to-from) < LeastLifeHeap {
+		return nil, false
+	}
+	lines, looked := in.growingLines(p.ID, leastLine)
+	joined := in.join(p.ID, lines)
+	for _, g := range append(joined, in.bySize(p, joined)...) {
+		g.process, g.source, g.label, g.minutes = p.ID, "heap", mem.Sampled, c.Minutes
+		if len(g.lines) > 0 {
+			g.sum(c, to)
+		} else {
+			g.label = mem.Estimated
+		}
+		g.shares = []share{{process: p.ID, slope: g.slope}}
+		if len(g.lines) == 0 || g.growth() >= leastHeap {
+			causes = append(causes, g)
+		}
+	}
+	return causes, looked
 }

@@ -1,4 +1,4 @@
-package analyze
+package growth
 
 import (
 	"cmp"
@@ -25,7 +25,7 @@ func (g *growing) among() (processes, devices int) {
 }
 
 // among says which processes and devices a growth is of, where these are several or another than the leading one.
-func (in *Input) among(g *growing) (said string) {
+func (in *Found) among(g *growing) (said string) {
 	processes, devices := g.among()
 	switch {
 	case processes > 1:
@@ -49,7 +49,7 @@ func (g *growing) alike(where string) string {
 }
 
 // most names the one that grows most where they differ.
-func (g *growing) most(in *Input) string {
+func (g *growing) most(in *Found) string {
 	least, most := g.extremes()
 	if least.slope >= 0.9*most.slope {
 		return ""
@@ -93,9 +93,9 @@ type lasting struct {
 
 // left is how long it takes until memory is full, at the rates of some shares: of the host, or of the device that is
 // full first. Where one of the devices is not known by what its driver says, nothing is.
-func (in *Input) left(shares []share, source string) (lasting, bool) {
+func (in *Found) left(shares []share, source string) (lasting, bool) {
 	if source != "device" {
-		room, of := in.hostRoom()
+		room, of := in.HostRoom()
 		return timeTo(room, of, sumOf(shares))
 	}
 	byCard := map[string][]share{}
@@ -137,7 +137,7 @@ func timeTo(room mem.Optional, of string, slope float64) (lasting, bool) {
 // cardOf is what is in use on the device that a process's framework calls by a name: the driver's series of the name
 // itself, else of the one device that the driver has the process on, else of the one with the same number, unless the
 // program is shown only some of them.
-func (in *Input) cardOf(process uint32, name string) (*mem.Series, bool) {
+func (in *Found) cardOf(process uint32, name string) (*mem.Series, bool) {
 	var cards []*mem.Series
 	has := map[string]bool{}
 	for _, s := range in.Run.Series {
@@ -177,7 +177,7 @@ func numberOf(device string) int {
 }
 
 // deviceRoom is what was left of a device when most of it was in use.
-func (in *Input) deviceRoom(device string) mem.Optional {
+func (in *Found) deviceRoom(device string) mem.Optional {
 	vendor, _, _ := strings.Cut(device, ":")
 	for _, gpu := range in.Run.Info.Host.GPUs {
 		all, known := gpu.Memory.Get()
@@ -192,37 +192,4 @@ func (in *Input) deviceRoom(device string) mem.Optional {
 		}
 	}
 	return mem.Optional{}
-}
-
-// hostRoom is what was left of the host's memory, and of what: of the machine's, or of the limit of the control group.
-func (in *Input) hostRoom() (room mem.Optional, of string) {
-	if s := in.Find(0, mem.SeriesSystemAvailable); s != nil {
-		low := s.Values[0]
-		for _, v := range s.Values {
-			low = min(low, v)
-		}
-		room, of = mem.Some(low), "of the machine's memory"
-	}
-	limit, limited := in.LastOf(0, mem.SeriesCgroupLimit).Get()
-	if high, used := in.groupKeeps().Get(); limited && used && limit-high < room.Or(math.MaxInt64) {
-		room, of = mem.Some(max(limit-high, 0)), fmt.Sprintf("of the control group's %v", mem.Bytes(limit))
-	}
-	return room, of
-}
-
-// groupKeeps is the most that the control group was charged with and that the kernel cannot take back: without pages
-// of files.
-func (in *Input) groupKeeps() (most mem.Optional) {
-	used, file := in.Find(0, mem.SeriesCgroupUsed), in.Find(0, mem.SeriesCgroupFile)
-	if used == nil {
-		return most
-	}
-	for i, at := range used.Times {
-		if file == nil {
-			most.Raise(mem.Some(used.Values[i]))
-		} else if pages, known := file.At(at).Get(); known {
-			most.Raise(mem.Some(max(used.Values[i]-pages, 0)))
-		}
-	}
-	return most
 }

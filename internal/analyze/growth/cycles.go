@@ -1,4 +1,4 @@
-package analyze
+package growth
 
 import (
 	"fmt"
@@ -16,14 +16,8 @@ const (
 	garbageShare = 20           // a twentieth of the peak
 )
 
-// cycles says what waited for the collector, where no leak tells of it.
-func cycles(in *Input) (r report.Part) {
-	r.Findings = in.waiting
-	return r
-}
-
-// findCycles finds what waited for the collector, of the host and of devices. What explains a leak joins it.
-func (in *Input) findCycles(leaks []report.Finding) (found []report.Finding) {
+// cycles finds what waited for the collector, of the host and of devices. What explains a leak joins it.
+func (in *Found) cycles(leaks []report.Finding) (found []report.Finding) {
 	for _, p := range in.Run.Processes {
 		e := in.garbageOf(p.ID)
 		if e == nil {
@@ -44,7 +38,7 @@ func (in *Input) findCycles(leaks []report.Finding) (found []report.Finding) {
 }
 
 // ofLeak joins what was found in cycles with a leak of the same line, that it explains; false where there is none.
-func (in *Input) ofLeak(leaks []report.Finding, f *report.Finding, freed mem.Bytes) bool {
+func (in *Found) ofLeak(leaks []report.Finding, f *report.Finding, freed mem.Bytes) bool {
 	for i := range leaks {
 		leak := &leaks[i]
 		if leak.Kind != report.KindLeak || leak.Process != f.Process || leak.SiteFile != f.SiteFile ||
@@ -65,7 +59,7 @@ func (in *Input) ofLeak(leaks []report.Finding, f *report.Finding, freed mem.Byt
 }
 
 // garbageOf is what the collector of a process freed, all told; nil where nothing of it was.
-func (in *Input) garbageOf(process uint32) (last *mem.Event) {
+func (in *Found) garbageOf(process uint32) (last *mem.Event) {
 	for i := range in.Run.Events {
 		if e := &in.Run.Events[i]; e.Process == process && e.Kind == mem.EventGarbage {
 			last = e
@@ -75,7 +69,7 @@ func (in *Input) garbageOf(process uint32) (last *mem.Event) {
 }
 
 // cycleFinding puts it into words.
-func (in *Input) cycleFinding(e *mem.Event, most mem.Bytes, often int64, device bool) report.Finding {
+func (in *Found) cycleFinding(e *mem.Event, most mem.Bytes, often int64, device bool) report.Finding {
 	f := report.Finding{Kind: report.KindCycles, Severity: report.Warning, Process: e.Process,
 		Bytes: mem.Some(int64(most)), Label: mem.Sampled}
 	if often < 2 {
@@ -131,7 +125,7 @@ func (in *Input) cycleFinding(e *mem.Event, most mem.Bytes, often int64, device 
 }
 
 // cycleOf says which objects the garbage of a process was at its end; nil where that was not looked at.
-func (in *Input) cycleOf(process uint32) *mem.Event {
+func (in *Found) cycleOf(process uint32) *mem.Event {
 	for i := range in.Run.Events {
 		if e := &in.Run.Events[i]; e.Process == process && e.Kind == "cycle" {
 			return e

@@ -1,4 +1,4 @@
-package analyze
+package growth
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"hightide/internal/analyze/facts"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 	"hightide/internal/usage"
@@ -15,31 +16,15 @@ import (
 // leastLogged of a device that its growth is told from, where there are no steps.
 const leastLogged = 16
 
-// card is a device that a log tells of as a whole, whoever used it.
-type card struct {
-	device string
-	trend  usage.Trend // per minute
-	peak   int64
-	last   int64
-	all    mem.Optional // what the device has
-}
-
-// log is what logs of whole devices tell, as nvidia-smi writes them.
-type log struct {
-	cards             []card // that grow over time, the fastest first
-	looked, notLooked string // of the headline
-	contradicting     []string
-}
-
 // readLog looks at a recording that has no process: where one was recorded, growth tells of it.
-func (in *Input) readLog() (all log) {
+func (in *Found) readLog() (all log, said, notLooked string) {
 	var looked []string
-	least, readings := leastTotal, 0
+	least, readings := facts.LeastTotal, 0
 	for _, s := range in.Run.Series {
 		if s.Name != mem.SeriesDeviceUsed || len(s.Values) == 0 {
 			continue
 		}
-		c := card{device: s.Device, peak: s.Values[s.Peak()], last: s.Values[len(s.Values)-1], all: in.memoryOf(s.Device)}
+		c := card{device: s.Device, peak: s.Values[s.Peak()], last: s.Values[len(s.Values)-1], all: in.MemoryOf(s.Device)}
 		if whole, ok := c.all.Get(); ok && c.peak > whole {
 			all.contradicting = append(all.contradicting, fmt.Sprintf("The file contradicts itself: %s had %v in use, and "+
 				"has %v in all.", s.Device, mem.Bytes(c.peak), mem.Bytes(whole)))
@@ -50,7 +35,7 @@ func (in *Input) readLog() (all log) {
 			continue
 		}
 		minutes := func(at int64) float64 { return float64(at-from) / float64(time.Minute) }
-		floor := max(leastTotal, leastShare*float64(c.peak))
+		floor := max(facts.LeastTotal, facts.LeastShare*float64(c.peak))
 		c.trend = usage.TrendOf(usage.Binned(s.Times, s.Values, from, to, usage.MostBins, minutes), usage.Noise{}, floor)
 		looked, least = append(looked, s.Device), max(least, floor)
 		if c.trend.Steady {
@@ -59,23 +44,21 @@ func (in *Input) readLog() (all log) {
 	}
 	slices.SortStableFunc(all.cards, func(a, b card) int { return int(math.Copysign(1, b.trend.Slope-a.trend.Slope)) })
 	if len(looked) == 0 {
-		all.notLooked = fmt.Sprintf("Growth was not looked for: %s over %s are too few to tell it. It takes %d over %s.",
+		return all, "", fmt.Sprintf("Growth was not looked for: %s over %s are too few to tell it. It takes %d over %s.",
 			report.Counted(int64(readings), "reading"), report.Duration(in.End-in.Start), leastLogged,
 			report.Duration(int64(leastLifeRSS)))
-		return all
 	}
-	all.looked = fmt.Sprintf("Looked for steady growth over time: %v or more of %s.", mem.Bytes(least),
-		strings.Join(looked, ", "))
-	return all
+	return all, fmt.Sprintf("Looked for steady growth over time: %v or more of %s.", mem.Bytes(least),
+		strings.Join(looked, ", ")), ""
 }
 
-// cards tells what grows over time on whole devices, and when they are full.
-func cards(in *Input) (r report.Part) {
-	r.Notes = in.log.contradicting
+// ofLog tells what grows over time on whole devices, and when they are full.
+func (in *Found) ofLog() {
+	in.log, in.Looked, in.NotLooked = in.readLog()
+	in.Said.Notes = append(in.Said.Notes, in.log.contradicting...)
 	for i := range in.log.cards {
-		r.Findings = append(r.Findings, in.log.cards[i].finding(in.Label()))
+		in.Said.Findings = append(in.Said.Findings, in.log.cards[i].finding(in.Label()))
 	}
-	return r
 }
 
 // finding puts the growth of a device into words.
@@ -115,14 +98,4 @@ func (c *card) clause() string {
 		text += fmt.Sprintf(": full in about %s (estimated)", report.Duration(left))
 	}
 	return text
-}
-
-// memoryOf is what a device has in all, by the name that series have it under.
-func (in *Input) memoryOf(device string) mem.Optional {
-	for _, gpu := range in.Run.Info.Host.GPUs {
-		if device == gpu.Name || device == fmt.Sprintf("gpu:%d", gpu.Index) {
-			return gpu.Memory
-		}
-	}
-	return mem.Optional{}
 }

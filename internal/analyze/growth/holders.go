@@ -1,4 +1,4 @@
-package analyze
+package growth
 
 import (
 	"cmp"
@@ -22,10 +22,10 @@ import (
 // are known must keep about as much as the line grows. Any other must be the only candidate, or
 // stand in the function that allocates.
 
-// holdersOf is the containers of a process that kept growing, each as it was seen last, at the pace of its clock. One
+// HoldersOf is the containers of a process that kept growing, each as it was seen last, at the pace of its clock. One
 // that was seen to shrink is none of them, nor one that was at rest well before the end. One that is at rest at the
 // end may just be idle.
-func (in *Input) holdersOf(process uint32) []mem.Holder {
+func (in *Found) HoldersOf(process uint32) []mem.Holder {
 	c := in.ClockOf(process)
 	from, to := c.Window(in.Run.Process(process), in.End)
 	late := from + int64(stillGrows*float64(to-from))
@@ -112,7 +112,7 @@ func holderRate(h mem.Holder) float64 {
 }
 
 // join makes causes of a process's growing lines.
-func (in *Input) join(process uint32, lines []growingLine) []growing {
+func (in *Found) join(process uint32, lines []growingLine) []growing {
 	j := &joining{in: in, loose: in.ClockOf(process).Minutes}
 	for _, l := range lines {
 		if l.Larger {
@@ -121,7 +121,7 @@ func (in *Input) join(process uint32, lines []growingLine) []growing {
 			j.free = append(j.free, l)
 		}
 	}
-	for _, h := range in.holdersOf(process) {
+	for _, h := range in.HoldersOf(process) {
 		if !oneBlock(h) {
 			j.holders = append(j.holders, &h)
 			continue
@@ -169,7 +169,7 @@ func (in *Input) join(process uint32, lines []growingLine) []growing {
 
 // joining is lines and containers of one process that are put together.
 type joining struct {
-	in           *Input
+	in           *Found
 	loose        bool // there are no steps
 	holders      []*mem.Holder
 	free, larger []growingLine // that no container keeps so far
@@ -250,7 +250,7 @@ func allowed(rate, half float64, loose bool) float64 {
 
 // settled is the container with the one statement that the lines it keeps went through, where several may be what
 // makes it grow.
-func (in *Input) settled(h *mem.Holder, lines []growingLine) *mem.Holder {
+func (in *Found) settled(h *mem.Holder, lines []growingLine) *mem.Holder {
 	if h == nil || len(h.Others) == 0 {
 		return h
 	}
@@ -269,7 +269,7 @@ func (in *Input) settled(h *mem.Holder, lines []growingLine) *mem.Holder {
 }
 
 // through says whether the line's largest stack goes through a statement.
-func (in *Input) through(l growingLine, at mem.Location) bool {
+func (in *Found) through(l growingLine, at mem.Location) bool {
 	return slices.ContainsFunc(in.Run.Stacks.Frames(l.Stack), func(frame mem.Location) bool {
 		return frame.File == at.File && frame.Line == at.Line
 	})
@@ -310,11 +310,11 @@ func keptByGraph(l growingLine) bool {
 // bySize makes causes of the containers of a process that no line shows to grow, by the sizes they were seen with.
 // They are of tensors that lie in an arena of the framework's own. Others are of an array that is replaced so often
 // by a larger one that what its line holds is seldom seen whole. What lines were joined with is among known.
-func (in *Input) bySize(p *mem.Process, known []growing) (causes []growing) {
+func (in *Found) bySize(p *mem.Process, known []growing) (causes []growing) {
 	arena := p.Facts[frameworks.FactArena] != ""
 	c := in.ClockOf(p.ID)
 	_, to := c.Window(p, in.End)
-	for _, h := range in.holdersOf(p.ID) {
+	for _, h := range in.HoldersOf(p.ID) {
 		bytes := float64(h.Tensors.Or(0))
 		if !(arena && h.Contains == eagerTensor || oneBlock(h)) || bytes < leastHeap || used(known, h) ||
 			!in.growsToTheEnd(p, h) {
@@ -329,7 +329,7 @@ func (in *Input) bySize(p *mem.Process, known []growing) (causes []growing) {
 
 // growsToTheEnd says whether the last that was seen of a container is that it is larger than before, and that late
 // enough.
-func (in *Input) growsToTheEnd(p *mem.Process, h mem.Holder) bool {
+func (in *Found) growsToTheEnd(p *mem.Process, h mem.Holder) bool {
 	from, to := in.ClockOf(p.ID).Window(p, in.End)
 	var before, last mem.Holder
 	for _, seen := range in.Run.Holders {
@@ -343,16 +343,16 @@ func (in *Input) growsToTheEnd(p *mem.Process, h mem.Holder) bool {
 
 // gaining says which container gained items to the end, where memory rose and no growth was found: what comes in few
 // large steps has no rate.
-func (in *Input) gaining(r *report.Report) string {
+func (in *Found) gaining() string {
 	p, rss := in.Run.Process(in.Leader), in.Find(in.Leader, mem.SeriesRSS)
-	if len(r.Findings) > 0 || rss == nil {
+	if len(in.Said.Findings) > 0 || rss == nil {
 		return ""
 	}
 	from, to := in.ClockOf(p.ID).Window(p, in.End)
-	if valueAt(rss, to)-valueAt(rss, from+(to-from)/2) < int64(leastTotal) {
+	if facts.ValueAt(rss, to)-facts.ValueAt(rss, from+(to-from)/2) < int64(facts.LeastTotal) {
 		return ""
 	}
-	for _, h := range in.holdersOf(p.ID) {
+	for _, h := range in.HoldersOf(p.ID) {
 		if h.Bound.Known() || h.Falls > 0 || !in.growsToTheEnd(p, h) {
 			continue
 		}
@@ -394,7 +394,7 @@ func cacheOf(kind string) *frameworks.Cache {
 const openFigures = "open figures"
 
 // joinArray makes a cause of an array that grows and the line that makes it anew; it returns the other lines.
-func (in *Input) joinArray(h *mem.Holder, larger []growingLine, loose bool, causes *[]growing) []growingLine {
+func (in *Found) joinArray(h *mem.Holder, larger []growingLine, loose bool, causes *[]growing) []growingLine {
 	at := slices.IndexFunc(larger, func(l growingLine) bool { return addsTo(l, *h) })
 	if best := in.closest(larger, *h, loose); at < 0 && best != nil {
 		at = slices.IndexFunc(larger, func(l growingLine) bool { return l.Site == best.Site })
@@ -415,13 +415,13 @@ func addsTo(l growingLine, h mem.Holder) bool {
 }
 
 // passes says whether the line's largest stack goes through code that allocates for a cache.
-func (in *Input) passes(l growingLine, cache *frameworks.Cache) bool {
+func (in *Found) passes(l growingLine, cache *frameworks.Cache) bool {
 	return slices.ContainsFunc(in.Run.Stacks.Frames(l.Stack), cache.Allocates)
 }
 
 // closest is the line whose growth fits the rate of a holder. Of lines that fit, one in the holder's own function
 // comes first.
-func (in *Input) closest(lines []growingLine, h mem.Holder, loose bool) *growingLine {
+func (in *Found) closest(lines []growingLine, h mem.Holder, loose bool) *growingLine {
 	rate := holderRate(h)
 	var best *growingLine
 	fits := func(l *growingLine) float64 {
@@ -450,7 +450,7 @@ func mayHoldMuch(h mem.Holder) bool {
 }
 
 // sameFunction says whether the line's largest stack goes through the function the holder stands in.
-func (in *Input) sameFunction(l growingLine, where mem.Location) bool {
+func (in *Found) sameFunction(l growingLine, where mem.Location) bool {
 	for _, frame := range in.Run.Stacks.Frames(l.Stack) {
 		if frame.File == where.File && (frame.Line == where.Line ||
 			where.Function != "" && frame.Function == where.Function) {
@@ -463,8 +463,8 @@ func (in *Input) sameFunction(l growingLine, where mem.Location) bool {
 
 // holderOfTotal is the container behind the growth of a whole process where lines are not known: a
 // container of graphs, or one whose tensors account for the growth.
-func (in *Input) holderOfTotal(t total) *mem.Holder {
-	holders := slices.DeleteFunc(in.holdersOf(t.process), oneBlock)
+func (in *Found) holderOfTotal(t total) *mem.Holder {
+	holders := slices.DeleteFunc(in.HoldersOf(t.process), oneBlock)
 	if h := firstHolder(holders, func(h mem.Holder) bool {
 		rate := holderRate(h)
 		return !keepsGraph(h) && rate > t.Slope/2 && rate < t.Slope*1.5

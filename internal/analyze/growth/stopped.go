@@ -1,4 +1,4 @@
-package analyze
+package growth
 
 import (
 	"cmp"
@@ -23,7 +23,7 @@ const (
 )
 
 // stoppedCauses finds what grew in the sampled heaps and came to rest before the end, the largest first.
-func (in *Input) stoppedCauses() (causes []growing) {
+func (in *Found) stoppedCauses() (causes []growing) {
 	for _, p := range in.Run.Processes {
 		h := in.Histories[p.ID]
 		if h == nil {
@@ -54,7 +54,7 @@ func (in *Input) stoppedCauses() (causes []growing) {
 }
 
 // atRest leaves out the lines that grow to the end.
-func (in *Input) atRest(process uint32, all []usage.Stopped) []usage.Stopped {
+func (in *Found) atRest(process uint32, all []usage.Stopped) []usage.Stopped {
 	return slices.DeleteFunc(all, func(s usage.Stopped) bool {
 		return slices.ContainsFunc(in.growing, func(g growing) bool {
 			return slices.ContainsFunc(g.lines, func(l growingLine) bool {
@@ -68,14 +68,14 @@ func (in *Input) atRest(process uint32, all []usage.Stopped) []usage.Stopped {
 func sameSite(a, b *usage.Site) bool { return a.File == b.File && a.Line == b.Line && a.Name == b.Name }
 
 // upTo is the run as it was until a moment.
-func (in *Input) upTo(end int64) *Input {
+func (in *Found) upTo(end int64) *Found {
 	then := *in
 	then.Facts, then.larger = in.Until(end), nil
 	return &then
 }
 
 // grownUntilThen are the causes of growth among some lines that rest from now on.
-func (in *Input) grownUntilThen(p *mem.Process, rest []usage.Stopped, least float64) (causes []growing) {
+func (in *Found) grownUntilThen(p *mem.Process, rest []usage.Stopped, least float64) (causes []growing) {
 	found, _ := in.heapCauses(p)
 	for _, g := range found {
 		g.kept = 0
@@ -94,7 +94,7 @@ func (in *Input) grownUntilThen(p *mem.Process, rest []usage.Stopped, least floa
 }
 
 // stoppedFinding puts a growth that stopped into words.
-func (in *Input) stoppedFinding(g *growing) report.Finding {
+func (in *Found) stoppedFinding(g *growing) report.Finding {
 	at := g.where()
 	f := in.growthFinding(g)
 	f.Kind, f.Severity, f.BytesPerStep, f.Error = report.KindBounded, report.Info, mem.Optional{},
@@ -116,7 +116,7 @@ func (in *Input) stoppedFinding(g *growing) report.Finding {
 }
 
 // grewBy is "400 MiB at train.py:11".
-func (in *Input) grewBy(g *growing, at mem.Location) string {
+func (in *Found) grewBy(g *growing, at mem.Location) string {
 	switch {
 	case at.Native:
 		return fmt.Sprintf("%v inside %s", bytesPer(g.kept), at.File)
@@ -127,7 +127,7 @@ func (in *Input) grewBy(g *growing, at mem.Location) string {
 }
 
 // grew is "The list `kept` (train.py:11: `kept.append(x)`) grew by".
-func (in *Input) grew(g *growing, at mem.Location) string {
+func (in *Found) grew(g *growing, at mem.Location) string {
 	switch {
 	case g.holder != nil && oneBlock(*g.holder):
 		return fmt.Sprintf("The %s `%s`%s grew by", g.holder.Kind, g.holder.Name, in.atLine(g, at))
@@ -140,7 +140,7 @@ func (in *Input) grew(g *growing, at mem.Location) string {
 	return fmt.Sprintf("Memory allocated at %s%s grew by", mem.LineName(at), in.quoted(at))
 }
 
-func (in *Input) stoppedAdvice(g *growing, at mem.Location) string {
+func (in *Found) stoppedAdvice(g *growing, at mem.Location) string {
 	if g.holder != nil {
 		if g.holder.Bound.Known() {
 			return ""

@@ -1,4 +1,4 @@
-package analyze
+package growth
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 // would save nothing.
 
 // itemAdvice is for a growth whose container is known.
-func (in *Input) itemAdvice(g *growing, at mem.Location) string {
+func (in *Found) itemAdvice(g *growing, at mem.Location) string {
 	item := in.itemName(g.holder, at)
 	switch {
 	case g.graph:
@@ -45,7 +45,7 @@ func (g *growing) saves(share float64) string {
 }
 
 // withoutGraph keeps the values of what has a graph: the number of one element, the tensor of more.
-func (in *Input) withoutGraph(g *growing, at mem.Location, item string) string {
+func (in *Found) withoutGraph(g *growing, at mem.Location, item string) string {
 	write, stays, all := ungraphed(g.holder, item)
 	advice := toStore(write, at)
 	if len(write) == 0 {
@@ -139,7 +139,7 @@ func emptyGraph(h *mem.Holder) string {
 var stored = words.Lazy(`^[A-Za-z_][\w.\[\]'"]*(?:\.(?:append|add|appendleft|put|put_nowait)\(([A-Za-z_][\w.]*(?:\[[^\]]*\])?)\)|\s*=\s*([A-Za-z_][\w.]*))$`)
 
 // itemName is what the program calls what it stores, or "item".
-func (in *Input) itemName(h *mem.Holder, at mem.Location) string {
+func (in *Found) itemName(h *mem.Holder, at mem.Location) string {
 	if len(h.Others) == 0 {
 		if m := stored.FindStringSubmatch(in.Source(at)); m != nil {
 			return m[1] + m[2]

@@ -1,4 +1,4 @@
-package analyze
+package growth
 
 import (
 	"fmt"
@@ -15,7 +15,7 @@ type filling struct {
 }
 
 // filling is that of the container of a growth; ok where it has a bound. Of several processes each has one of its own.
-func (in *Input) filling(g *growing) (f filling, ok bool) {
+func (in *Found) filling(g *growing) (f filling, ok bool) {
 	if g.holder == nil || g.holder.PerStep <= 0 {
 		return f, false
 	}
@@ -36,13 +36,13 @@ func (in *Input) filling(g *growing) (f filling, ok bool) {
 }
 
 // ends says whether a growth comes to an end of its own, for which memory lasts.
-func (in *Input) ends(g *growing) bool {
+func (in *Found) ends(g *growing) bool {
 	f, ok := in.filling(g)
 	return ok && f.fits
 }
 
 // boundWords say where a container with a bound ends.
-func (in *Input) boundWords(g *growing) string {
+func (in *Found) boundWords(g *growing) string {
 	f, ok := in.filling(g)
 	if !ok {
 		return ""
@@ -58,7 +58,7 @@ func (in *Input) boundWords(g *growing) string {
 	case !f.fits:
 		return said + fmt.Sprintf(": until then it takes another %v, for which there is no room.", f.more)
 	}
-	return said + fmt.Sprintf(": that is another %v, in about %s %s (%s). Then it stops.", f.more, round(f.turns), unit,
+	return said + fmt.Sprintf(": that is another %v, in about %s %s (%s). Then it stops.", f.more, report.About(f.turns), unit,
 		mem.Estimated)
 }
 

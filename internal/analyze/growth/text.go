@@ -1,4 +1,4 @@
-package analyze
+package growth
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ import (
 )
 
 // growthFinding puts a cause of growth into words.
-func (in *Input) growthFinding(g *growing) report.Finding {
+func (in *Found) growthFinding(g *growing) report.Finding {
 	at := g.where()
 	f := report.Finding{
 		Kind: report.KindLeak, Process: g.process, File: at.File, Line: at.Line, Bytes: mem.Some(int64(g.kept)),
@@ -53,19 +53,6 @@ func (in *Input) growthFinding(g *growing) report.Finding {
 	return f
 }
 
-// unit is what the rates of a growth are by.
-func (g *growing) unit() string {
-	if g.minutes {
-		return "minute"
-	}
-	return "step"
-}
-
-// rate is "1.19 MiB per step".
-func (g *growing) rate() string {
-	return bytesPer(g.slope).String() + " per " + g.unit()
-}
-
 func (g *growing) title(at mem.Location) string {
 	switch {
 	case g.holder != nil:
@@ -87,7 +74,7 @@ func (g *growing) title(at mem.Location) string {
 }
 
 // growthWords says what grows, how fast, by which evidence.
-func (in *Input) growthWords(g *growing, at mem.Location) string {
+func (in *Found) growthWords(g *growing, at mem.Location) string {
 	var b strings.Builder
 	end, freed := "by the end", "never freed"
 	if in.ClockOf(g.process).GivesBackAtItsEnd() {
@@ -151,7 +138,7 @@ func (in *Input) growthWords(g *growing, at mem.Location) string {
 }
 
 // sinceSteps says that a growth with the steps ended with them, well before the program did.
-func (in *Input) sinceSteps(g *growing) string {
+func (in *Found) sinceSteps(g *growing) string {
 	c := in.ClockOf(g.process)
 	if c.Minutes {
 		return ""
@@ -183,7 +170,7 @@ func within(half float64) string {
 }
 
 // holderWords says which container grows, and by how much.
-func (in *Input) holderWords(g *growing, at mem.Location) string {
+func (in *Found) holderWords(g *growing, at mem.Location) string {
 	where := in.atLine(g, at)
 	switch {
 	case slices.Contains(replacedKinds, g.holder.Kind):
@@ -195,110 +182,7 @@ func (in *Input) holderWords(g *growing, at mem.Location) string {
 	return fmt.Sprintf("The %s `%s`%s gains %s%s. ", g.holder.Kind, g.holder.Name, where, g.items(), contents(g.holder))
 }
 
-// atLine is " (train.py:11: `kept.append(x)`)", the statement that makes a container grow; empty where it is not known.
-func (in *Input) atLine(g *growing, at mem.Location) string {
-	switch {
-	case at.File == "" || g.holder.Where.Line <= 0:
-		return ""
-	case len(g.holder.Others) > 0:
-		return fmt.Sprintf(" (at %s: %s)", lineNames(g.holder), severalLines(g.holder))
-	}
-	return fmt.Sprintf(" (%s%s)", mem.LineName(at), in.quoted(at))
-}
-
-// quoted is ": `kept.append(x)`", the text of a line; empty where it is not known.
-func (in *Input) quoted(at mem.Location) string {
-	if text := in.Source(at); text != "" {
-		return ": `" + text + "`"
-	}
-	return ""
-}
-
-// severalLines says what is known of the statements that may make a container grow.
-func severalLines(h *mem.Holder) string {
-	if h.Ran {
-		return "each of these was seen to add to it"
-	}
-	return "which of these adds what is kept was not seen"
-}
-
-// bySizes says what a container's items keep by their own sizes, where the sampled heap shows less.
-func (g *growing) bySizes() string {
-	rate := holderRate(*g.holder)
-	if g.graph || len(g.lines) == 0 || oneBlock(*g.holder) || rate < 1.2*(g.slope+g.half) {
-		return ""
-	}
-	all := *g
-	all.slope = rate
-	return fmt.Sprintf(" By the sizes of its newest items it is %s (%s): the sampler does not see all that a library "+
-		"allocates.", all.rate(), mem.Estimated)
-}
-
-// seenOfIt says how much of a growth that is told by the sizes of items the sampled heap shows.
-func (g *growing) seenOfIt() string {
-	if g.seen == 0 {
-		return ""
-	}
-	return fmt.Sprintf(" That is by the sizes of its newest items, and the process grows as fast. The sampled heap shows "+
-		"%v of it: the sampler does not see all that a library allocates.", bytesPer(g.seen))
-}
-
-// sizedGrowth takes the rates of containers from the sizes of their items where the sampled heap shows much less, and
-// the growth of the process as a whole says that the sizes are right.
-func (in *Input) sizedGrowth() {
-	for i := range in.growing {
-		g := &in.growing[i]
-		if g.holder == nil || g.bySizes() == "" || len(g.shares) != 1 {
-			continue
-		}
-		rate := holderRate(*g.holder)
-		if whole := in.totalOf(g.process, g.minutes); whole < agrees*rate {
-			continue
-		}
-		g.kept, g.keptHalf = g.kept*rate/g.slope, 0
-		g.seen, g.slope, g.half, g.whole, g.label = g.slope, rate, 0, 0, mem.Estimated
-		g.shares = []share{{process: g.process, slope: rate}}
-	}
-}
-
-// agrees is the part of a rate that the growth of the whole process must have, so that the rate is believed.
-const agrees = 0.85
-
-// totalOf is how fast the host memory of a process grows as a whole; 0: not known, or not steadily.
-func (in *Input) totalOf(process uint32, minutes bool) float64 {
-	for _, t := range in.totals {
-		if t.process == process && t.source == "rss" && t.minutes == minutes {
-			return t.Slope
-		}
-	}
-	return 0
-}
-
-// lineNames is "train.py:10", or "train.py:10 or 12".
-func lineNames(h *mem.Holder) string {
-	names := mem.LineName(h.Where)
-	for _, other := range h.Others {
-		if other.File == h.Where.File {
-			names += fmt.Sprintf(" or %d", other.Line)
-		} else {
-			names += " or " + mem.LineName(other)
-		}
-	}
-	return names
-}
-
-func (in *Input) siteWords(g *growing) string {
-	names := map[string]bool{}
-	for _, l := range g.lines {
-		names[l.Site.Name] = true
-	}
-	if len(names) == 1 {
-		return fmt.Sprintf(" The bytes are allocated at %s.", g.lines[0].Site.Name)
-	}
-	return fmt.Sprintf(" The bytes are allocated at %d lines, most of them at %s.", len(names), g.lines[0].Site.Name)
-}
-
-func (in *Input) whyNoLine(g *growing) string {
+func (in *Found) whyNoLine(g *growing) string {
 	if g.source == "device" {
 		return "Which lines allocate it is not known without a snapshot of the allocator."
 	}
@@ -313,49 +197,22 @@ func (in *Input) whyNoLine(g *growing) string {
 }
 
 // tracedMeanwhile names the function of a process that was traced or compiled most, where that went on.
-func (in *Input) tracedMeanwhile(process uint32) string {
-	for _, f := range in.tracings() {
-		if f.process == process && f.goesOn() && f.library {
-			return fmt.Sprintf(" Meanwhile %s traced functions of its own %d times at %s.", frameworks.Of(f.framework).Title,
-				f.count, in.Names.Search([]mem.Location{f.where}).Name)
+func (in *Found) tracedMeanwhile(process uint32) string {
+	for _, f := range in.Tracings() {
+		if f.Process == process && f.GoesOn() && f.Library {
+			return fmt.Sprintf(" Meanwhile %s traced functions of its own %d times at %s.", frameworks.Of(f.Framework).Title,
+				f.Count, in.Names.Search([]mem.Location{f.Where}).Name)
 		}
-		if f.process == process && f.goesOn() {
+		if f.Process == process && f.GoesOn() {
 			return fmt.Sprintf(" Meanwhile `%s` (%s) was traced or compiled %d times, and %s keeps a graph or program of each.",
-				f.where.Function, in.Names.Search([]mem.Location{f.where}).Name, f.count, frameworks.Of(f.framework).Title)
+				f.Where.Function, in.Names.Search([]mem.Location{f.Where}).Name, f.Count, frameworks.Of(f.Framework).Title)
 		}
 	}
 	return ""
 }
 
-func during(p mem.Phase) string {
-	if p == mem.PhaseNone || p == mem.PhaseStep {
-		return ""
-	}
-	return " during " + string(p)
-}
-
-// items is "1 item per step".
-func (g *growing) items() string {
-	per := g.unit()
-	n := math.Round(g.holder.PerStep*100) / 100
-	if n >= 100 {
-		n = math.Round(n)
-	}
-	if n == 1 {
-		return "1 item per " + per
-	}
-	return fmt.Sprintf("%g items per %s", n, per)
-}
-
-func contents(h *mem.Holder) string {
-	if h.Contains == "" {
-		return ""
-	}
-	return " (" + h.Contains + ")"
-}
-
 // growthAdvice says what to change, where, and what that saves.
-func (in *Input) growthAdvice(g *growing, at mem.Location) string {
+func (in *Found) growthAdvice(g *growing, at mem.Location) string {
 	saves := g.saves(1)
 	switch {
 	case g.holder != nil && helps(g.holder.Kind) != "":
@@ -382,8 +239,8 @@ func (in *Input) growthAdvice(g *growing, at mem.Location) string {
 }
 
 // nothingSeen says that the containers were looked at in vain, where they were.
-func (in *Input) nothingSeen(g *growing) string {
-	if p := in.Run.Process(g.process); p == nil || p.Facts["scans"] == "" || len(in.holdersOf(g.process)) > 0 {
+func (in *Found) nothingSeen(g *growing) string {
+	if p := in.Run.Process(g.process); p == nil || p.Facts["scans"] == "" || len(in.HoldersOf(g.process)) > 0 {
 		return ""
 	}
 	walked := in.Run.Process(g.process).Facts
@@ -399,54 +256,15 @@ func (in *Input) nothingSeen(g *growing) string {
 	return within + ". The rest of Python's heap was not looked through."
 }
 
-// helps is what to do about a kind of holder, with %s for its name; "" where that depends on what it keeps.
-func helps(kind string) string {
-	if cache := frameworks.CacheOf(kind); cache != nil {
-		return cache.Advice
-	}
-	return howTo[kind]
-}
-
-// howTo is what helps, by the kind of the holder.
-var howTo = map[string]string{
-	"array": "Drop of %s what is no longer needed, or write it to a file as it comes. Of parts that are all needed a " +
-		"list, joined once at the end, takes no copy at each turn.",
-	"str":         "Write the parts to a file as they come, in place of adding them to %s, or drop what is no longer needed.",
-	"bytes":       "Write the parts to a file as they come, in place of adding them to %s, or drop what is no longer needed.",
-	"bytearray":   "Drop what was used of %s, as with `del buffer[:n]`, or write it to a file as it comes.",
-	"array.array": "Drop what was used of %s, as with `del values[:n]`, or write it to a file as it comes.",
-	"BytesIO":     "Write to a file in place of %s, or empty it when what it has was used: seek(0), then truncate().",
-	"StringIO":    "Write to a file in place of %s, or empty it when what it has was used: seek(0), then truncate().",
-	"backlog of executor": "Submit no more than the pool can do: wait before submit(), as on a semaphore that each " +
-		"task releases, so that what %s has waiting stays bounded.",
-	"backlog of pool": "Hand over no more than the pool can do: wait for results, or on a semaphore that each task " +
-		"releases, so that what %s has waiting stays bounded.",
-	"queue": "Give %s a maxsize, so that put() waits (a SimpleQueue has none: use queue.Queue), or take out as much as is " +
-		"put in.",
-	"lru_cache": "Give the cache of %s a maxsize that fits, or call its cache_clear(). It keeps the arguments " +
-		"of its calls, too.",
-	"hooks": "Keep the handle that registering returns and call its remove(), or register once, before the " +
-		"loop: %s.",
-	"open figures": "Close each figure when it is drawn: plt.close(fig). pyplot keeps all others in %s.",
-	"chain":        "Each object of %s keeps the one before it: store what is needed of that, not the object.",
-}
-
-// mayFill says what no recording can tell: whether a table that still grows at its end is a cache that has
-// a bound it did not reach.
-func mayFill(h *mem.Holder) string {
-	if h.Graph || h.Kind == "list" || h.Kind == "deque" {
-		return ""
-	}
-	return fmt.Sprintf("If `%s` is a cache with a bound, it had not reached it by the end: a longer run would show. "+
-		"Otherwise: ", h.Name)
-}
+// SoonTimes what was run is how soon a deadline is critical.
+const SoonTimes = 20
 
 // growthSeverity: critical where memory runs out within a few times what was run.
-func (in *Input) growthSeverity(g *growing) string {
+func (in *Found) growthSeverity(g *growing) string {
 	left, ok := in.left(g.shares, g.source)
 	peak := float64(in.HostPeak().Or(0))
 	switch {
-	case ok && left.turns < soonTimes*in.turns(g.minutes):
+	case ok && left.turns < SoonTimes*in.Turns(g.minutes):
 		return report.Critical
 	case g.kept > 0.01*peak || g.kept > float64(64*mem.MiB):
 		return report.Warning

@@ -1,9 +1,10 @@
-package analyze
+package growth
 
 import (
 	"strings"
 	"testing"
 
+	"hightide/internal/analyze/facts"
 	"hightide/internal/mem"
 )
 
@@ -45,7 +46,7 @@ func TestItemAdvice(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := test.holder
 			h.Name, h.Kind, h.Where = "kept", "list", mem.Location{File: "train.py", Line: 7}
-			in := newInput(mem.NewRun(), Options{Source: func(string, int) string { return test.source }})
+			in := Find(facts.Of(mem.NewRun(), func(string, int) string { return test.source }))
 			g := growing{holder: &h, slope: MiB, kept: 100 * MiB, graph: keepsGraph(h), source: "heap"}
 			said := in.itemAdvice(&g, h.Where)
 			for _, want := range test.want {

@@ -1,4 +1,4 @@
-package analyze
+package growth
 
 import (
 	"cmp"
@@ -24,7 +24,7 @@ type emptied struct {
 const leastEmptied = 0.01
 
 // emptiedContainers are those of a process that are no growth of their own, the fullest first.
-func (in *Input) emptiedContainers(p *mem.Process) (all []emptied) {
+func (in *Found) emptiedContainers(p *mem.Process) (all []emptied) {
 	type key struct{ kind, name string }
 	index := map[key]int{}
 	least := max(leastHeap, leastEmptied*float64(in.ProcessPeak(p).Or(0)))
@@ -65,7 +65,7 @@ func (e *emptied) see(h mem.Holder) {
 
 // untilEmptied says what of a growth whose lines are not known is of containers that are emptied, each of which is a
 // good part of it; empty: nothing.
-func (in *Input) untilEmptied(g *growing) string {
+func (in *Found) untilEmptied(g *growing) string {
 	p := in.Run.Process(g.process)
 	if p == nil || g.minutes {
 		return ""
@@ -81,15 +81,16 @@ func (in *Input) untilEmptied(g *growing) string {
 }
 
 // emptiedFindings tell the containers that are filled and emptied.
-func (in *Input) emptiedFindings(r *report.Report) {
+func (in *Found) emptiedFindings() (found []report.Finding) {
 	for _, p := range in.Run.Processes {
 		for _, e := range in.emptiedContainers(p) {
-			r.Findings = append(r.Findings, in.emptiedFinding(&e))
+			found = append(found, in.emptiedFinding(&e))
 		}
 	}
+	return found
 }
 
-func (in *Input) emptiedFinding(e *emptied) report.Finding {
+func (in *Found) emptiedFinding(e *emptied) report.Finding {
 	h, at := &e.holder, e.holder.Where
 	f := report.Finding{Kind: report.KindBounded, Severity: report.Info, Process: e.process, Holder: h.Name,
 		Bytes: mem.Some(int64(bytesPer(e.bytes))), Label: mem.Estimated}
@@ -144,7 +145,7 @@ func times(n int64) string {
 }
 
 // emptiedAdvice says what would lower what it has when it is fullest.
-func (in *Input) emptiedAdvice(e *emptied) string {
+func (in *Found) emptiedAdvice(e *emptied) string {
 	at := e.holder.Where
 	write, _, _ := ungraphed(&e.holder, in.itemName(&e.holder, at))
 	switch {

@@ -1,0 +1,195 @@
+package growth
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"hightide/internal/analyze/facts"
+	"hightide/internal/mem"
+	"hightide/internal/report"
+	"hightide/internal/usage"
+)
+
+// growing is one cause of growth: lines whose memory is kept, and the container that keeps it.
+type growing struct {
+	process  uint32
+	shares   []share // of the processes and devices that show the same, summed
+	holder   *mem.Holder
+	graph    bool // autograd graphs are what is kept
+	cycles   bool // it waits in reference cycles for Python's collector
+	lines    []growingLine
+	slope    float64 // bytes per step (or minute)
+	half     float64
+	points   int     // that tell so, see usage.Trend
+	kept     float64 // by the end
+	keptHalf float64 // half width of its 95 % interval
+	seen     float64 // bytes per step (or minute) in the sampled heap, where the sizes of the items say more; 0: not so
+	whole    float64 // of a cause whose lines are known: by how much its process grows as a whole, where that is much more
+	source   string  // "heap", "rss", "device"
+	label    mem.Label
+	minutes  bool
+	stopped  int64 // when it came to rest, mono ns; 0: it went on to the end
+}
+
+// share is what one process adds to a growth, of the host or of one device.
+type share struct {
+	process uint32
+	device  string // as its allocator calls it: "cuda:1"; empty: of the host, or not known
+	slope   float64
+}
+
+// The least growth worth a word.
+const (
+	leastLine = float64(1 * mem.MiB) // kept by a line, before lines are put together
+	leastHeap = float64(4 * mem.MiB) // kept by a cause, seen in the sampled heap
+	// of the peak of the RSS of a process whose sampled heap shows its lines: malloc and threads take some without a cause
+	leastUnseen = 0.03
+
+	leastEnds = 16 // steps, and readings at their ends, that a process or a device as a whole is told from
+
+	LeastLifeHeap = 1 * time.Second // where there are no steps
+	leastLifeRSS  = 2 * time.Minute
+	doubtOverTime = 0.8 // how sure a growth is where there are no steps
+)
+
+// Found is what grows in a run, or grew and came to rest, and what is said of it.
+type Found struct {
+	*facts.Facts
+	Said report.Part // findings, the worst first, tables and notes
+
+	Rate, LeastTold   mem.Optional // per step of the whole run, and where that is 0 from how much on it is told
+	RateLabel         mem.Label
+	Looked, NotLooked string // from how much on growth would have been told; what was not looked for, and why
+	Larger            string // the line whose blocks are replaced by larger ones
+
+	growing, stopped []growing           // the causes
+	totals           []total             // processes whose memory grows as a whole, and
+	tested           map[uint32][]string // of what of each process that could be told: "rss", "device"
+	leastTold        map[string]float64  // of each of these, the least growth that is told
+	larger           []growingLine       // lines that hold more and more and keep nothing
+	log              log                 // of whole devices
+	filesClause      string              // what RSS rose by that is no growth; empty: nothing
+}
+
+// bytesPer rounds a rate to whole bytes.
+func bytesPer(rate float64) mem.Bytes { return mem.Rounded(rate) }
+
+// growingLine is a line of a process whose heap grows steadily.
+type growingLine struct {
+	usage.Growing
+	process uint32
+}
+
+// total is the growth of one process as a whole.
+type total struct {
+	usage.Trend
+	process  uint32
+	source   string // "rss", "device"
+	device   string // "cuda:1"; empty: of the host, or not known
+	minutes  bool
+	kept     float64 // by the end
+	keptHalf float64
+}
+
+// sum adds up the lines of a cause, at a moment.
+func (g *growing) sum(c *facts.Clock, at int64) {
+	var variance float64
+	passed := c.At(at)
+	g.slope, g.kept = 0, 0
+	for _, l := range g.lines {
+		g.slope += l.Slope
+		since := 0.0
+		if l.Read > 0 && !c.Minutes {
+			since = max(passed-c.At(l.Read), 0)
+		}
+		g.kept += l.kept(passed-since) + l.Slope*since
+		g.points = max(g.points, l.Points)
+		variance += l.Half * l.Half
+	}
+	g.half = math.Sqrt(variance)
+	g.keptHalf = g.half * passed
+}
+
+// kept is what a line's growth has come to in so many steps or minutes: it may hold something else besides.
+func (l *growingLine) kept(passed float64) float64 {
+	if held := float64(l.Held); held <= (l.Slope+2*l.Half)*passed {
+		return held
+	}
+	return l.Slope * passed
+}
+
+// growth over the window that was looked at.
+func (g *growing) growth() float64 {
+	var sum float64
+	for _, l := range g.lines {
+		sum += l.Growth
+	}
+	return sum
+}
+
+// merged puts the same cause in several processes together, as in every rank or every worker, or on several devices.
+// What grows on the host and what grows on a device are never one.
+func merged(causes []growing) []growing {
+	type key struct {
+		source  string
+		file    string
+		line    int
+		holder  string
+		minutes bool
+	}
+	index := map[key]int{}
+	var out []growing
+	for _, g := range causes {
+		at, holder := g.where(), ""
+		if g.holder != nil {
+			holder = g.holder.Name
+		}
+		k := key{g.source, at.File, at.Line, holder, g.minutes}
+		i, ok := index[k]
+		if !ok {
+			index[k] = len(out)
+			out = append(out, g)
+			continue
+		}
+		o := &out[i]
+		o.slope, o.kept = o.slope+g.slope, o.kept+g.kept
+		o.half, o.keptHalf = math.Hypot(o.half, g.half), math.Hypot(o.keptHalf, g.keptHalf)
+		if g.holder != nil {
+			both := *o.holder
+			both.PerStep += g.holder.PerStep
+			o.holder = &both
+		}
+		o.shares = append(o.shares, g.shares...)
+		o.lines = append(o.lines, g.lines...)
+		slices.SortStableFunc(o.lines, func(a, b growingLine) int { return cmp.Compare(b.Slope, a.Slope) })
+	}
+	return out
+}
+
+// where is the line a person should look at: the holder's, else where the bytes come from.
+func (g *growing) where() mem.Location {
+	if g.holder != nil && g.holder.Where.File != "" && g.holder.Where.Line > 0 {
+		return g.holder.Where
+	}
+	if len(g.lines) > 0 {
+		return g.lines[0].Site.Location
+	}
+	return mem.Location{}
+}
+
+// card is a device that a log tells of as a whole, whoever used it.
+type card struct {
+	device string
+	trend  usage.Trend // per minute
+	peak   int64
+	last   int64
+	all    mem.Optional // what the device has
+}
+
+// log is what logs of whole devices tell, as nvidia-smi writes them.
+type log struct {
+	cards         []card // that grow over time, the fastest first
+	contradicting []string
+}

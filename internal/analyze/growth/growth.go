@@ -1,0 +1,150 @@
+// Package growth finds what grows in a run, what keeps it, and when memory runs out by it.
+//
+//	facts.Facts ──▶ lines of the heap (heap.go) ⨯ containers (holders.go) ──┐
+//	           └──▶ processes and devices as a whole (whole.go) ────────────┴──▶ Found ──▶ findings (text.go), clause.go
+//
+// What came to rest before the end is told apart (stopped.go), as is what fills up to a bound (bounded.go), is emptied
+// again (emptied.go) or waits for Python's collector (cycles.go). Logs of whole devices have cards.go. Read found.go,
+// then growth.go.
+package growth
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"hightide/internal/analyze/facts"
+	"hightide/internal/mem"
+	"hightide/internal/report"
+)
+
+// Find finds what grows steadily, joins it with the containers that keep it, and says what it will come to.
+func Find(f *facts.Facts) *Found {
+	in := &Found{Facts: f, tested: map[uint32][]string{}, leastTold: map[string]float64{}}
+	heaps := in.causes()
+	tested := len(in.tested) > 0
+	for i := range in.growing {
+		in.Said.Findings = append(in.Said.Findings, in.growthFinding(&in.growing[i]))
+	}
+	for i := range in.stopped {
+		in.Said.Findings = append(in.Said.Findings, in.stoppedFinding(&in.stopped[i]))
+	}
+	in.Said.Findings = append(in.Said.Findings, in.emptiedFindings()...)
+	in.Said.AddTable(in.growthTable())
+	in.wholeRate(tested)
+	if heaps == 0 && !tested {
+		in.NotLooked = in.whyNotLooked()
+	} else {
+		in.Looked, in.NotLooked = in.lookedFor(heaps > 0, tested), in.gaining()
+	}
+	in.largerNotes()
+	in.fileNotes()
+	in.Said.Findings = append(in.Said.Findings, in.cycles(in.Said.Findings)...)
+	if len(f.Run.Processes) == 0 {
+		in.ofLog()
+	}
+	return in
+}
+
+// causes finds what grows and what came to rest; heaps is how many were looked at.
+func (in *Found) causes() (heaps int) {
+	for _, p := range in.Run.Processes {
+		found, looked := in.heapCauses(p)
+		in.growing = append(in.growing, found...)
+		if looked {
+			heaps++
+		}
+	}
+	in.growing = merged(in.growing)
+	in.stopped = in.stoppedCauses()
+	in.totals = in.goingOn(in.totalGrowth())
+	in.growing = append(in.growing, in.unexplained(in.totals, in.growing)...)
+	in.sizedGrowth()
+	slices.SortStableFunc(in.growing, func(a, b growing) int {
+		if in.ends(&a) != in.ends(&b) { // what goes on comes first
+			return map[bool]int{true: 1, false: -1}[in.ends(&a)]
+		}
+		return cmp.Compare(b.slope, a.slope)
+	})
+	return heaps
+}
+
+// lookedFor says what growth would have been told.
+func (in *Found) lookedFor(heap, whole bool) string {
+	var said []string
+	if heap {
+		said = append(said, fmt.Sprintf("%v or more kept by lines of the sampled heap", mem.Bytes(leastHeap)))
+	}
+	if whole {
+		said = append(said, fmt.Sprintf("%v or more of a process or device (%g %% of its peak where that is more)",
+			mem.Bytes(facts.LeastTotal), 100*in.leastShareOf(in.Leader, "rss")))
+	}
+	looked := "Looked for steady growth: " + strings.Join(said, ", and ") + "."
+	switch {
+	case whole:
+		return looked
+	case in.ClockOf(in.Leader).Minutes:
+		return looked + fmt.Sprintf(" Growth of a whole process, which alone shows memory that the sampler does not see, "+
+			"was not looked for: without steps that takes %s.", report.Duration(int64(leastLifeRSS)))
+	}
+	return looked + " Growth of a whole process, which alone shows memory that the sampler does not see, was not " +
+		"looked for: too few ends of steps were read."
+}
+
+// whyNotLooked says why nothing was looked at that could tell a leak.
+func (in *Found) whyNotLooked() string {
+	p := in.Run.Process(in.Leader)
+	c := in.ClockOf(in.Leader)
+	from, to := c.Window(p, in.End)
+	life := report.Duration(max(to-from, 0))
+	heap := in.Run.Heap[in.Leader] != nil
+	switch {
+	case !c.Minutes && c.Steps[len(c.Steps)-1] >= leastEnds:
+		return fmt.Sprintf("Leaks were not looked for: memory was read at the ends of too few of the %s to tell a growth "+
+			"from a warm-up.", report.Counted(int64(c.Steps[len(c.Steps)-1]), "step"))
+	case in.Label() == mem.Imagined:
+		return "Leaks were not looked for: too few steps were imagined to tell a growth from a warm-up."
+	case !c.Minutes:
+		return "Leaks were not looked for: too few steps were observed to tell a growth from a warm-up."
+	case heap && time.Duration(to-from) < LeastLifeHeap:
+		return fmt.Sprintf("Leaks were not looked for: no steps were seen, and %s are too short to tell growth over time "+
+			"(it takes %s).", life, report.Duration(int64(LeastLifeHeap)))
+	case heap:
+		return "Leaks were not looked for: no steps were seen, and the heap was read too seldom to tell growth over time."
+	}
+	return fmt.Sprintf("Leaks were not looked for: no steps were seen and the heap was not sampled, so it takes a run "+
+		"of %s.", report.Duration(int64(leastLifeRSS)))
+}
+
+// growthTable has a row for each line of each cause.
+func (in *Found) growthTable() report.Table {
+	t := report.Table{
+		Name: "growth", Title: "What grows, line by line",
+		Note: "Steady growth after warm-up, from the sampled heap; ± is half the 95 % interval.",
+		Columns: []report.Column{report.TextColumn("line", "line"), report.TextColumn("function", "function"),
+			report.BytesColumn("per_step", "per step", mem.Sampled),
+			report.BytesColumn("error", "±", mem.Sampled), report.BytesColumn("per_minute", "per minute", mem.Sampled),
+			report.BytesColumn("kept", "kept at the end", mem.Sampled), report.TextColumn("phase", "phase"),
+			report.TextColumn("holder", "kept by"), report.TextColumn("process", "process"), report.TextColumn("file", "file")},
+	}
+	for _, g := range in.growing {
+		holder := ""
+		if g.holder != nil {
+			holder = g.holder.Name
+		}
+		for _, l := range g.lines {
+			if len(t.Rows) >= 60 {
+				break
+			}
+			step, minute := any(bytesPer(l.Slope)), any(nil)
+			if g.minutes {
+				step, minute = nil, step
+			}
+			t.Add(l.Site.Name, l.Site.Function, step, bytesPer(l.Half), minute,
+				l.Held, l.Phase, holder, in.ProcessName(l.process), l.Site.File)
+		}
+	}
+	return t
+}

@@ -1,0 +1,49 @@
+package growth
+
+import (
+	"fmt"
+
+	"hightide/internal/mem"
+)
+
+// bySizes says what a container's items keep by their own sizes, where the sampled heap shows less.
+func (g *growing) bySizes() string {
+	rate := holderRate(*g.holder)
+	if g.graph || len(g.lines) == 0 || oneBlock(*g.holder) || rate < 1.2*(g.slope+g.half) {
+		return ""
+	}
+	all := *g
+	all.slope = rate
+	return fmt.Sprintf(" By the sizes of its newest items it is %s (%s): the sampler does not see all that a library "+
+		"allocates.", all.rate(), mem.Estimated)
+}
+
+// seenOfIt says how much of a growth that is told by the sizes of items the sampled heap shows.
+func (g *growing) seenOfIt() string {
+	if g.seen == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" That is by the sizes of its newest items, and the process grows as fast. The sampled heap shows "+
+		"%v of it: the sampler does not see all that a library allocates.", bytesPer(g.seen))
+}
+
+// sizedGrowth takes the rates of containers from the sizes of their items where the sampled heap shows much less, and
+// the growth of the process as a whole says that the sizes are right.
+func (in *Found) sizedGrowth() {
+	for i := range in.growing {
+		g := &in.growing[i]
+		if g.holder == nil || g.bySizes() == "" || len(g.shares) != 1 {
+			continue
+		}
+		rate := holderRate(*g.holder)
+		if whole := in.totalOf(g.process, g.minutes); whole < agrees*rate {
+			continue
+		}
+		g.kept, g.keptHalf = g.kept*rate/g.slope, 0
+		g.seen, g.slope, g.half, g.whole, g.label = g.slope, rate, 0, 0, mem.Estimated
+		g.shares = []share{{process: g.process, slope: rate}}
+	}
+}
+
+// agrees is the part of a rate that the growth of the whole process must have, so that the rate is believed.
+const agrees = 0.85

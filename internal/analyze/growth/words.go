@@ -1,0 +1,142 @@
+package growth
+
+import (
+	"fmt"
+	"math"
+
+	"hightide/internal/frameworks"
+	"hightide/internal/mem"
+)
+
+// unit is what the rates of a growth are by.
+func (g *growing) unit() string {
+	if g.minutes {
+		return "minute"
+	}
+	return "step"
+}
+
+// rate is "1.19 MiB per step".
+func (g *growing) rate() string {
+	return bytesPer(g.slope).String() + " per " + g.unit()
+}
+
+// atLine is " (train.py:11: `kept.append(x)`)", the statement that makes a container grow; empty where it is not known.
+func (in *Found) atLine(g *growing, at mem.Location) string {
+	switch {
+	case at.File == "" || g.holder.Where.Line <= 0:
+		return ""
+	case len(g.holder.Others) > 0:
+		return fmt.Sprintf(" (at %s: %s)", lineNames(g.holder), severalLines(g.holder))
+	}
+	return fmt.Sprintf(" (%s%s)", mem.LineName(at), in.quoted(at))
+}
+
+// quoted is ": `kept.append(x)`", the text of a line; empty where it is not known.
+func (in *Found) quoted(at mem.Location) string {
+	if text := in.Source(at); text != "" {
+		return ": `" + text + "`"
+	}
+	return ""
+}
+
+// severalLines says what is known of the statements that may make a container grow.
+func severalLines(h *mem.Holder) string {
+	if h.Ran {
+		return "each of these was seen to add to it"
+	}
+	return "which of these adds what is kept was not seen"
+}
+
+// lineNames is "train.py:10", or "train.py:10 or 12".
+func lineNames(h *mem.Holder) string {
+	names := mem.LineName(h.Where)
+	for _, other := range h.Others {
+		if other.File == h.Where.File {
+			names += fmt.Sprintf(" or %d", other.Line)
+		} else {
+			names += " or " + mem.LineName(other)
+		}
+	}
+	return names
+}
+
+func (in *Found) siteWords(g *growing) string {
+	names := map[string]bool{}
+	for _, l := range g.lines {
+		names[l.Site.Name] = true
+	}
+	if len(names) == 1 {
+		return fmt.Sprintf(" The bytes are allocated at %s.", g.lines[0].Site.Name)
+	}
+	return fmt.Sprintf(" The bytes are allocated at %d lines, most of them at %s.", len(names), g.lines[0].Site.Name)
+}
+
+func during(p mem.Phase) string {
+	if p == mem.PhaseNone || p == mem.PhaseStep {
+		return ""
+	}
+	return " during " + string(p)
+}
+
+// items is "1 item per step".
+func (g *growing) items() string {
+	per := g.unit()
+	n := math.Round(g.holder.PerStep*100) / 100
+	if n >= 100 {
+		n = math.Round(n)
+	}
+	if n == 1 {
+		return "1 item per " + per
+	}
+	return fmt.Sprintf("%g items per %s", n, per)
+}
+
+func contents(h *mem.Holder) string {
+	if h.Contains == "" {
+		return ""
+	}
+	return " (" + h.Contains + ")"
+}
+
+// helps is what to do about a kind of holder, with %s for its name; "" where that depends on what it keeps.
+func helps(kind string) string {
+	if cache := frameworks.CacheOf(kind); cache != nil {
+		return cache.Advice
+	}
+	return howTo[kind]
+}
+
+// howTo is what helps, by the kind of the holder.
+var howTo = map[string]string{
+	"array": "Drop of %s what is no longer needed, or write it to a file as it comes. Of parts that are all needed a " +
+		"list, joined once at the end, takes no copy at each turn.",
+	"str":         "Write the parts to a file as they come, in place of adding them to %s, or drop what is no longer needed.",
+	"bytes":       "Write the parts to a file as they come, in place of adding them to %s, or drop what is no longer needed.",
+	"bytearray":   "Drop what was used of %s, as with `del buffer[:n]`, or write it to a file as it comes.",
+	"array.array": "Drop what was used of %s, as with `del values[:n]`, or write it to a file as it comes.",
+	"BytesIO":     "Write to a file in place of %s, or empty it when what it has was used: seek(0), then truncate().",
+	"StringIO":    "Write to a file in place of %s, or empty it when what it has was used: seek(0), then truncate().",
+	"backlog of executor": "Submit no more than the pool can do: wait before submit(), as on a semaphore that each " +
+		"task releases, so that what %s has waiting stays bounded.",
+	"backlog of pool": "Hand over no more than the pool can do: wait for results, or on a semaphore that each task " +
+		"releases, so that what %s has waiting stays bounded.",
+	"queue": "Give %s a maxsize, so that put() waits (a SimpleQueue has none: use queue.Queue), or take out as much as is " +
+		"put in.",
+	"lru_cache": "Give the cache of %s a maxsize that fits, or call its cache_clear(). It keeps the arguments " +
+		"of its calls, too.",
+	"hooks": "Keep the handle that registering returns and call its remove(), or register once, before the " +
+		"loop: %s.",
+	"open figures": "Close each figure when it is drawn: plt.close(fig). pyplot keeps all others in %s.",
+	"chain":        "Each object of %s keeps the one before it: store what is needed of that, not the object.",
+}
+
+// mayFill says what no recording can tell: whether a table that still grows at its end is a cache that has
+// a bound it did not reach.
+func mayFill(h *mem.Holder) string {
+	if h.Graph || h.Kind == "list" || h.Kind == "deque" {
+		return ""
+	}
+	return fmt.Sprintf("If `%s` is a cache with a bound, it had not reached it by the end: a longer run would show. "+
+		"Otherwise: ", h.Name)
+}
