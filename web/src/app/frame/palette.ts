@@ -43,14 +43,7 @@ export function palette(commands: Command[], open: (run: Run) => void): void {
       run: () => open(run),
     })),
   ];
-  const mark = () =>
-    [...list.children].forEach((row, i) => {
-      row.setAttribute("aria-selected", String(i === at));
-      if (i === at) {
-        row.scrollIntoView({ block: "nearest" });
-        field.setAttribute("aria-activedescendant", row.id);
-      }
-    });
+  const mark = () => selected(list, field, at);
   const fill = () => {
     const hits = search(field.value, all(), (c) => `${c.title} ${c.more ?? ""}`).slice(0, most);
     found = hits.map((f) => f.item);
@@ -124,6 +117,15 @@ function askRuns(dialog: HTMLDialogElement, then: () => void): void {
     },
   );
 }
+
+/** Marks the chosen row, which the field then stands for. */
+const selected = (list: HTMLElement, field: HTMLElement, at: number): void =>
+  [...list.children].forEach((row, i) => {
+    row.setAttribute("aria-selected", String(i === at));
+    if (i !== at) return;
+    row.scrollIntoView({ block: "nearest" });
+    field.setAttribute("aria-activedescendant", row.id);
+  });
 
 const fieldOfLetters = (): HTMLInputElement =>
   h("input", {

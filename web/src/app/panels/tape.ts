@@ -52,6 +52,116 @@ export interface Tape {
 
 const byNumber = (n: number) => (n >= 0 ? `, block ${n.toLocaleString("en")}` : "");
 
+/** Where memory lies on the canvas: so many bytes a row, of which each lane has its height. */
+interface Plan {
+  ctx: CanvasRenderingContext2D;
+  width: number;
+  per: number;
+  row: number;
+  high: number;
+}
+
+/** Paints a stretch of memory, row by row. */
+function put(
+  { per, width, row, high }: Plan,
+  { from, size, lane }: Pick<Placed, "from" | "size" | "lane">,
+  paint: (x: number, y: number, w: number) => void,
+): void {
+  for (let p = from; p < from + size - 1e-6;) {
+    const line = Math.floor(p / per + 1e-9),
+      end = Math.min(from + size, (line + 1) * per);
+    paint(
+      ((p - line * per) / per) * width,
+      line * row + lane * (high + 1),
+      ((end - p) / per) * width,
+    );
+    p = end;
+  }
+}
+
+function drawBlocks(
+  plan: Plan,
+  placed: Placed[],
+  chosen: number | null,
+  painted: Paint | undefined,
+): void {
+  const colour = theme(),
+    inks = [colour("track"), colour("curve-0"), colour("warning")],
+    bright = colour("curve-1");
+  for (const p of placed)
+    put(plan, p, (x, y, w) => {
+      plan.ctx.fillStyle =
+        p.state === 1 && p.value !== undefined && painted
+          ? painted.ink(p.value)
+          : chosen !== null && p.n === chosen && p.state
+            ? bright
+            : inks[p.state]!;
+      plan.ctx.fillRect(x, y, Math.max(w - (w > 3 ? 0.6 : 0), 0.3), plan.high);
+    });
+}
+
+/** Where each segment begins. */
+function drawEdges({ ctx, width, per, row, high }: Plan, lanes: Segment[][]): void {
+  ctx.fillStyle = theme()("muted");
+  for (const [lane, segments] of lanes.entries())
+    for (let from = 0, i = 0; i < segments.length; i++) {
+      const s = segments[i]!,
+        line = Math.floor(from / per + 1e-9);
+      if ((s.size_bytes / per) * width > 3)
+        ctx.fillRect(((from - line * per) / per) * width, line * row + lane * (high + 1), 1, high);
+      from += s.size_bytes;
+    }
+}
+
+function outline(plan: Plan, one: Placed | undefined, ink: string, wide: number): void {
+  if (!one) return;
+  put(plan, one, (x, y, w) => {
+    plan.ctx.strokeStyle = theme()(ink);
+    plan.ctx.lineWidth = wide;
+    plan.ctx.strokeRect(x, y, Math.max(w, 2), plan.high);
+  });
+}
+
+/** Every block of some lanes, the number of the first of each lane, and how many rows they take. */
+function laid(
+  lanes: Segment[][],
+  per: number,
+): { placed: Placed[]; first: number[]; rows: number } {
+  const placed: Placed[] = [],
+    first: number[] = [];
+  let rows = 1;
+  for (const [lane, segments] of lanes.entries()) {
+    let from = 0;
+    first.push(placed.length);
+    for (const segment of segments)
+      for (const [size, state, n, value] of segment.blocks) {
+        placed.push({ from, size, state, n, value, segment, lane });
+        from += size;
+      }
+    rows = Math.max(rows, Math.ceil(from / per - 1e-9));
+  }
+  return { placed, first, rows };
+}
+
+/** The number of the last block of a lane that begins at an offset or before it; −1: none holds it. */
+function blockAt(placed: Placed[], first: number[], lane: number, offset: number): number {
+  let low = first[lane] ?? 0,
+    last = (first[lane + 1] ?? placed.length) - 1;
+  while (low < last) {
+    const middle = (low + last + 1) >> 1;
+    if (placed[middle]!.from <= offset) low = middle;
+    else last = middle - 1;
+  }
+  const p = placed[low];
+  return p && p.lane === lane && offset < p.from + p.size ? low : -1;
+}
+
+/** A block in words. */
+const saidOf = (p: Placed, label: string, named: (n: number) => string): string =>
+  `${label}: ${bytes(p.size)} ${stateOf(p)}${named(p.n)}, ` +
+  `in a ${p.segment.large ? "large" : "small"}` +
+  `${p.segment.expandable ? ", expandable" : ""} segment of ${bytes(p.segment.size_bytes)}`;
+
 /**
  * Labels are those of its lanes; pick is called with the number of the block under the pointer; −1:
  * it is cached, or not known. named says it in words.
@@ -70,93 +180,32 @@ export function tape(
     row = (high + 1) * labels.length - 1 + gap;
   let placed: Placed[] = [],
     first: number[] = [],
-    per = 1,
-    chosen: number | null = null,
     lanes: Segment[][] = [],
-    rows = 1,
-    at = -1,
+    [per, rows, at] = [1, 1, -1],
+    chosen: number | null = null,
     marked: number | null = null;
   const draw = () => {
     const width = canvas.clientWidth,
-      ratio = devicePixelRatio || 1,
-      colour = theme();
+      ratio = devicePixelRatio || 1;
     if (!width) return;
     canvas.width = width * ratio;
     canvas.height = rows * row * ratio;
     canvas.style.height = `${rows * row}px`;
     const ctx = canvas.getContext("2d")!;
     ctx.scale(ratio, ratio);
-    const put = (
-      from: number,
-      size: number,
-      lane: number,
-      paint: (x: number, y: number, w: number) => void,
-    ) => {
-      for (let p = from; p < from + size - 1e-6;) {
-        const line = Math.floor(p / per + 1e-9),
-          end = Math.min(from + size, (line + 1) * per);
-        paint(
-          ((p - line * per) / per) * width,
-          line * row + lane * (high + 1),
-          ((end - p) / per) * width,
-        );
-        p = end;
-      }
-    };
-    const inks = [colour("track"), colour("curve-0"), colour("warning")],
-      edge = colour("muted"),
-      text = colour("text"),
-      bright = colour("curve-1");
-    for (const p of placed)
-      put(p.from, p.size, p.lane, (x, y, w) => {
-        ctx.fillStyle =
-          p.state === 1 && p.value !== undefined && painted
-            ? painted.ink(p.value)
-            : chosen !== null && p.n === chosen && p.state
-              ? bright
-              : inks[p.state]!;
-        ctx.fillRect(x, y, Math.max(w - (w > 3 ? 0.6 : 0), 0.3), high);
-      });
-    ctx.fillStyle = edge;
-    for (const [lane, segments] of lanes.entries())
-      for (let from = 0, i = 0; i < segments.length; i++) {
-        const s = segments[i]!,
-          line = Math.floor(from / per + 1e-9);
-        if ((s.size_bytes / per) * width > 3)
-          ctx.fillRect(
-            ((from - line * per) / per) * width,
-            line * row + lane * (high + 1),
-            1,
-            high,
-          );
-        from += s.size_bytes;
-      }
+    const plan: Plan = { ctx, width, per, row, high };
+    drawBlocks(plan, placed, chosen, painted);
+    drawEdges(plan, lanes);
     const found = (n: number | null) =>
       n === null ? undefined : placed.find((p) => p.n === n && p.state);
-    for (const [one, ink, wide] of [
-      [at >= 0 ? placed[at] : found(marked), edge, 2],
-      [found(chosen), text, 2.5],
-    ] as const)
-      if (one)
-        put(one.from, one.size, one.lane, (x, y, w) => {
-          ctx.strokeStyle = ink;
-          ctx.lineWidth = wide;
-          ctx.strokeRect(x, y, Math.max(w, 2), high);
-        });
+    outline(plan, at >= 0 ? placed[at] : found(marked), "muted", 2);
+    outline(plan, found(chosen), "text", 2.5);
   };
   const under = (x: number, y: number): number => {
     const offset =
       (Math.floor(y / row) + Math.min(Math.max(x / canvas.clientWidth, 0), 0.99999)) * per;
     const lane = Math.min(Math.floor((y % row) / (high + 1)), labels.length - 1);
-    let low = first[lane] ?? 0,
-      last = (first[lane + 1] ?? placed.length) - 1;
-    while (low < last) {
-      const middle = (low + last + 1) >> 1;
-      if (placed[middle]!.from <= offset) low = middle;
-      else last = middle - 1;
-    }
-    const p = placed[low];
-    return p && p.lane === lane && offset < p.from + p.size ? low : -1;
+    return blockAt(placed, first, lane, offset);
   };
   const point = (to: number) => {
     if (to === at) return;
@@ -164,25 +213,19 @@ export function tape(
     painted?.over(placed[at]?.state ? placed[at]!.n : null);
     draw();
     const p = placed[at];
-    if (p)
-      tell(
-        `${labels[p.lane]}: ${bytes(p.size)} ${stateOf(p)}${named(p.n)}, ` +
-          `in a ${p.segment.large ? "large" : "small"}` +
-          `${p.segment.expandable ? ", expandable" : ""} segment of ${bytes(p.segment.size_bytes)}`,
-      );
+    if (p) tell(saidOf(p, labels[p.lane]!, named));
+  };
+  const choose = (p: Placed | undefined) => {
+    if (p) pick(p.state ? p.n : -1);
   };
   canvas.addEventListener("pointermove", (e) => point(under(e.offsetX, e.offsetY)));
   canvas.addEventListener("pointerleave", () => point(-1));
-  canvas.addEventListener("click", (e) => {
-    const p = placed[under(e.offsetX, e.offsetY)];
-    if (p) pick(p.state ? p.n : -1);
-  });
+  canvas.addEventListener("click", (e) => choose(placed[under(e.offsetX, e.offsetY)]));
   canvas.addEventListener("keydown", (e) => {
     const step = e.key === "ArrowRight" ? 1 : e.key === "ArrowLeft" ? -1 : 0;
     if (step) point(Math.min(Math.max(at + step, 0), placed.length - 1));
-    else if (e.key === "Enter" && placed[at]) pick(placed[at]!.state ? placed[at]!.n : -1);
-    else return;
-    e.preventDefault();
+    else if (e.key === "Enter") choose(placed[at]);
+    if (step || (e.key === "Enter" && placed[at])) e.preventDefault();
   });
   new ResizeObserver(draw).observe(canvas);
   whileShown(canvas, "hightide:theme", draw);
@@ -193,24 +236,13 @@ export function tape(
       draw();
     },
     mark: (n) => {
-      if (n !== marked) {
-        marked = n;
-        if (at < 0) draw();
-      }
+      if (n === marked) return;
+      marked = n;
+      if (at < 0) draw();
     },
     show: (all, perRow, title, note) => {
       [lanes, per, at] = [all, perRow, -1];
-      [placed, first, rows] = [[], [], 1];
-      for (const [lane, segments] of all.entries()) {
-        let from = 0;
-        first.push(placed.length);
-        for (const segment of segments)
-          for (const [size, state, n, value] of segment.blocks) {
-            placed.push({ from, size, state, n, value, segment, lane });
-            from += size;
-          }
-        rows = Math.max(rows, Math.ceil(from / per - 1e-9));
-      }
+      ({ placed, first, rows } = laid(all, per));
       canvas.setAttribute("aria-label", `${title}: ${note}`);
       head.replaceChildren(title, h("span", {}, note));
       draw();

@@ -103,13 +103,7 @@ function draw(model: Model, view: View, width: number): Drawn | string {
     highest = view.far
       ? Math.max(...found.map((c) => top(c, reach(c))))
       : top(found.flat(), farthest);
-  const own = view.free ? scaleRoom : 0,
-    room = view.free ? 0 : scaleRoom,
-    least = 230;
-  const across = inRow(parts, (width - room + between) / (least + between + own)),
-    down = Math.ceil(panels.length / across);
-  const each = (width - room - (across - 1) * between) / across - own,
-    tall = panels.length === 1 ? 320 : down > 2 ? 150 : 190;
+  const { own, room, across, down, each, tall } = layoutOf(parts, view.free, width);
   const lines = found.flat().some((c) => c.fit);
   const key = legend(
     [
@@ -134,14 +128,8 @@ function draw(model: Model, view: View, width: number): Drawn | string {
       to = view.free || view.far ? reach(curves) : farthest,
       left = room + (i % across) * (each + between + own) + own,
       y = key.height + Math.floor(i / across) * row;
-    const frame: Frame = {
-      left,
-      top: y + titleRoom,
-      width: each,
-      height: tall,
-      top_value: view.free ? top(curves, to) : highest,
-      unit,
-    };
+    const top_value = view.free ? top(curves, to) : highest,
+      frame: Frame = { left, top: y + titleRoom, width: each, height: tall, top_value, unit };
     if (panel.title) svg.append(titleOf(panel.title, each, left, y + 15));
     svg.append(grid(frame, view.free || i % across === 0), below(frame, to, curves, view.along));
     for (const [n, c] of curves.entries()) svg.append(line(c, n, frame, to, all[c.colour]!));
@@ -157,6 +145,18 @@ function draw(model: Model, view: View, width: number): Drawn | string {
     .filter(Boolean)
     .join(" ");
   return { svg, marks, ...(note ? { note } : {}) };
+}
+
+/** How the panels lie: so many in a row, so wide and tall, with a scale each or one for all. */
+function layoutOf(parts: ReturnType<typeof split>, free: boolean, width: number) {
+  const own = free ? scaleRoom : 0,
+    room = free ? 0 : scaleRoom,
+    least = 230,
+    across = inRow(parts, (width - room + between) / (least + between + own)),
+    down = Math.ceil(parts.panels.length / across),
+    each = (width - room - (across - 1) * between) / across - own,
+    tall = parts.panels.length === 1 ? 320 : down > 2 ? 150 : 190;
+  return { own, room, across, down, each, tall };
 }
 
 /** How far to the right a picture goes; far: up to the batch that is foretold to fit. */

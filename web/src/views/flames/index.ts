@@ -4,7 +4,7 @@ import { figures, grow } from "../../lib/icicle";
 import { patternOf } from "../../state/selection";
 import type { PageStore } from "../../state/page";
 import { badge, h, section, type Child } from "../dom";
-import { calledBy, choices, flame, plain, type How } from "./flame";
+import { calledBy, choices, flame, plain, type Graph, type How } from "./flame";
 
 const restMs = 120;
 
@@ -85,55 +85,19 @@ function picture(set: StackSet, page: PageStore, again?: Again): HTMLElement {
         String(atMoment ? name === "moment" : name === measure?.name),
       );
     if (atMoment && chose) {
-      const { set: at, said } = chose;
-      title.textContent = said;
-      return graph.show(
-        {
-          title: said,
-          frames: at.frames,
-          root: grow(at, "bytes"),
-          figure: bytes,
-          ...(at.rest_bytes
-            ? { rest: `Stacks too small to draw have ${bytes(at.rest_bytes)} more.` }
-            : {}),
-        },
-        how,
-      );
+      title.textContent = chose.said;
+      return graph.show(momentGraph(chose.set, chose.said), how);
     }
-    const of = measure,
-      what =
-        of?.name === "bytes-time"
-          ? " on average"
-          : of?.name === "count"
-            ? " allocations"
-            : of?.name === "churn"
-              ? " freed again"
-              : "";
-    graph.show(
-      {
-        title: set.title,
-        frames: set.frames,
-        root: grow(set, figures[of?.name ?? ""] ?? "bytes"),
-        figure: (n) => quantity(n, of?.unit ?? "bytes") + what,
-        counted: set.name === "device" && of === measures[0],
-        ...(of?.rest
-          ? { rest: `Stacks too small to draw have ${quantity(of.rest, of.unit)} more.` }
-          : {}),
-      },
-      how,
-    );
+    graph.show(graphOf(set, measure, measure === measures[0]), how);
     title.textContent =
-      set.name === "heap" && of ? `${quantity(of.total, of.unit)}: ${of.title}` : set.title;
+      set.name === "heap" && measure
+        ? `${quantity(measure.total, measure.unit)}: ${measure.title}`
+        : set.title;
     chosen.follow();
   };
   const changed = (to: Partial<How>) => {
     how = { ...how, ...to };
     draw();
-  };
-  const tab = (name: string, text: string, then: () => void): [string, HTMLButtonElement] => {
-    const button = h("button", { type: "button" }, text);
-    button.addEventListener("click", then);
-    return [name, button];
   };
   const tabs = measures.map((m) =>
     tab(m.name, (set.name === "heap" ? shortOfHeaps : short)[m.name] ?? m.name, () => {
@@ -148,58 +112,42 @@ function picture(set: StackSet, page: PageStore, again?: Again): HTMLElement {
   })[1];
   moment.hidden = true;
   tabs.push(["moment", moment]);
+  const none = () => {
+    moment.hidden = true;
+    chose = null;
+    if (atMoment) {
+      atMoment = false;
+      draw();
+    }
+  };
+  const took = (got: StackSet, range: [number, number] | null) => {
+    for (const f of got.frames) {
+      const text = sources.get(place(f.file, f.line) + f.file);
+      if (f.user && text) f.source = text;
+    }
+    chose = { set: got, said: saidOf(got, range) };
+    moment.textContent = range ? "kept of the stretch" : "at the moment";
+    moment.hidden = false;
+    atMoment = !first || before!.atMoment; // drawn again, it stays what it was
+    first = false;
+    draw();
+  };
   const ask = (at: number | null, range: [number, number] | null) => {
     const mine = ++asked,
       [from, to] = range ?? [undefined, at ?? 0];
     clearTimeout(waiting);
-    if (at === null && !range) {
-      moment.hidden = true;
-      chose = null;
-      if (atMoment) {
-        atMoment = false;
-        draw();
-      }
-      return;
-    }
-    waiting = window.setTimeout(
-      () =>
-        again!
-          .heapAt(set.process!, Math.round(to), from === undefined ? undefined : Math.round(from))
-          .then(
-            (got) => {
-              if (mine !== asked) return;
-              const read =
-                got.time_ns === undefined
-                  ? "before the first reading"
-                  : `at ${duration(got.time_ns)}`;
-              for (const f of got.frames) {
-                const text = sources.get(place(f.file, f.line) + f.file);
-                if (f.user && text) f.source = text;
-              }
-              chose = {
-                set: got,
-                said: range
-                  ? `${bytes(got.total_bytes)}: allocated after ${duration(range[0])}, ` +
-                    `still held ${read}`
-                  : `${bytes(got.total_bytes)}: bytes held ${read}`,
-              };
-              moment.textContent = range ? "kept of the stretch" : "at the moment";
-              moment.hidden = false;
-              atMoment = !first || before!.atMoment; // drawn again, it stays what it was
-              first = false;
-              draw();
-            },
-            () => {
-              if (mine === asked) {
-                moment.hidden = true;
-                chose = null;
-                atMoment = false;
-                draw();
-              }
-            },
-          ),
-      restMs,
-    );
+    if (at === null && !range) return none();
+    const since = from === undefined ? undefined : Math.round(from);
+    waiting = window.setTimeout(() => {
+      void again!.heapAt(set.process!, Math.round(to), since).then(
+        (got) => {
+          if (mine === asked) took(got, range);
+        },
+        () => {
+          if (mine === asked) none();
+        },
+      );
+    }, restMs);
   };
   const graph = flame({
       change: changed,
@@ -214,25 +162,64 @@ function picture(set: StackSet, page: PageStore, again?: Again): HTMLElement {
       line ? (f) => place(f.file, f.line) === line : pattern && ((f) => pattern.test(calledBy(f))),
     );
   });
+  const heading = [title, set.name === "heap" && badge(set.label)];
   return h(
     "figure",
     {},
-    h(
-      "figcaption",
-      {},
-      title,
-      set.name === "heap" && badge(set.label),
-      tabs.length > 2 &&
-        h(
-          "span",
-          { class: "switch", role: "group", "aria-label": "Measure" },
-          ...tabs.map(([, button]) => button),
-        ),
-    ),
+    h("figcaption", {}, ...heading, tabs.length > 2 && tabBox(tabs.map(([, button]) => button))),
     chosen.element,
     graph.element,
   );
 }
+
+const tab = (name: string, text: string, then: () => void): [string, HTMLButtonElement] => {
+  const button = h("button", { type: "button" }, text);
+  button.addEventListener("click", then);
+  return [name, button];
+};
+
+const tabBox = (tabs: HTMLElement[]): HTMLElement =>
+  h("span", { class: "switch", role: "group", "aria-label": "Measure" }, ...tabs);
+
+/** What was held at a moment, or is kept of a stretch, in words. */
+function saidOf(got: StackSet, range: [number, number] | null): string {
+  const read =
+    got.time_ns === undefined ? "before the first reading" : `at ${duration(got.time_ns)}`;
+  return range
+    ? `${bytes(got.total_bytes)}: allocated after ${duration(range[0])}, still held ${read}`
+    : `${bytes(got.total_bytes)}: bytes held ${read}`;
+}
+
+const momentGraph = (at: StackSet, title: string): Graph => ({
+  title,
+  frames: at.frames,
+  root: grow(at, "bytes"),
+  figure: bytes,
+  ...(at.rest_bytes ? { rest: `Stacks too small to draw have ${bytes(at.rest_bytes)} more.` } : {}),
+});
+
+/** What a figure of a measure is of, behind its number. */
+const behind: Record<string, string> = {
+  "bytes-time": " on average",
+  count: " allocations",
+  churn: " freed again",
+};
+
+/** The stacks by a measure; main says that it is the first of them. */
+const graphOf = (
+  set: StackSet,
+  of: NonNullable<StackSet["measures"]>[number] | undefined,
+  main: boolean,
+): Graph => ({
+  title: set.title,
+  frames: set.frames,
+  root: grow(set, figures[of?.name ?? ""] ?? "bytes"),
+  figure: (n) => quantity(n, of?.unit ?? "bytes") + (behind[of?.name ?? ""] ?? ""),
+  counted: set.name === "device" && main,
+  ...(of?.rest
+    ? { rest: `Stacks too small to draw have ${quantity(of.rest, of.unit)} more.` }
+    : {}),
+});
 
 const short: Record<string, string> = {
   bytes: "bytes held",

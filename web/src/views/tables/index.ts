@@ -134,10 +134,11 @@ export interface Order {
   chosen(by: string, down: boolean): void;
 }
 
-/** A table whose rows can change, and be chosen. */
-export function liveTable(t: Table, choosing?: Choosing, none = "There is no such row."): Live {
-  const body = h("tbody");
-  let drawn: [Cell[], HTMLElement][] = [];
+/**
+ * The column of bytes that has a bar, -1 for none, and the largest figure in it. A difference has
+ * one for its change.
+ */
+function barOf(t: Table): { bar: number; largest: number } {
   const bar = t.columns.findIndex(
     (c, i) =>
       c.unit === "bytes" &&
@@ -146,8 +147,54 @@ export function liveTable(t: Table, choosing?: Choosing, none = "There is no suc
       tells(t.rows.map((r) => r[i] ?? null)),
   );
   const change = t.columns[bar]?.name === "delta",
-    size = (v: Cell | undefined) => (typeof v === "number" ? (change ? Math.abs(v) : v) : 0),
-    largest = bar < 0 ? 0 : Math.max(...t.rows.map((r) => size(r[bar])));
+    size = (v: Cell | undefined) => (typeof v === "number" ? (change ? Math.abs(v) : v) : 0);
+  return { bar, largest: bar < 0 ? 0 : Math.max(...t.rows.map((r) => size(r[bar]))) };
+}
+
+/** A row that says something in place of others. */
+const said = (t: Table, text: string): HTMLElement =>
+  h("tr", {}, h("td", { colspan: String(t.columns.length) }, text));
+
+/** Shows how a row stands to what is chosen. */
+function stand(row: HTMLElement, is: Standing): void {
+  row.classList.toggle("picked", is === "picked");
+  row.classList.toggle("dim", is === "dim");
+  row.querySelector(".pick")?.setAttribute("aria-pressed", String(is === "picked"));
+}
+
+/** A heading with the button that sorts by its column; down: how rows are sorted by it, null: they are not. */
+function headOf(c: Table["columns"][number], down: boolean | null) {
+  const sort = h("button", { type: "button", title: "Sort by this column" }, heading(c.title!));
+  const head = h(
+    "th",
+    {
+      scope: "col",
+      class: c.unit ? "number" : "text",
+      ...(down === null ? {} : { "aria-sort": down ? "descending" : "ascending" }),
+    },
+    sort,
+    c.label && c.label !== "measured" ? h("small", {}, c.label) : null,
+  );
+  return { head, sort };
+}
+
+/** The field that filters a long table; told has the words in small letters. */
+function filterOf(t: Table, told: (words: string) => void): HTMLElement | false {
+  if (t.rows.length <= worthFiltering) return false;
+  const filter = h("input", {
+    type: "search",
+    placeholder: `Filter ${count(t.rows.length)} rows`,
+    "aria-label": `Filter ${t.title}`,
+  });
+  filter.addEventListener("input", () => told(filter.value.trim().toLowerCase()));
+  return filter;
+}
+
+/** A table whose rows can change, and be chosen. */
+export function liveTable(t: Table, choosing?: Choosing, none = "There is no such row."): Live {
+  const body = h("tbody");
+  let drawn: [Cell[], HTMLElement][] = [];
+  const { bar, largest } = barOf(t);
   const order = choosing?.order;
   let given = t.rows,
     words = "",
@@ -165,29 +212,13 @@ export function liveTable(t: Table, choosing?: Choosing, none = "There is no suc
       row(t.columns, r, bar, largest, choosing),
     ]);
     body.replaceChildren(...drawn.map(([, element]) => element));
-    if (kept.length === 0)
-      body.append(
-        h(
-          "tr",
-          {},
-          h(
-            "td",
-            { colspan: String(t.columns.length) },
-            words ? "No row contains these words." : none,
-          ),
-        ),
-      );
+    if (kept.length === 0) body.append(said(t, words ? "No row contains these words." : none));
     more.hidden = all || kept.length <= rowsAtFirst;
     refresh();
   };
   /** How the rows stand to what is chosen; they stay the same elements, so that the focus does. */
   const refresh = () => {
-    for (const [cells, element] of drawn) {
-      const is = choosing?.stands(cells) ?? "";
-      element.classList.toggle("picked", is === "picked");
-      element.classList.toggle("dim", is === "dim");
-      element.querySelector(".pick")?.setAttribute("aria-pressed", String(is === "picked"));
-    }
+    for (const [cells, element] of drawn) stand(element, choosing?.stands(cells) ?? "");
     const below =
       choosing && !more.hidden
         ? rows.slice(drawn.length).filter((r) => choosing.stands(r) === "picked").length
@@ -201,17 +232,7 @@ export function liveTable(t: Table, choosing?: Choosing, none = "There is no suc
   });
   const heads = t.columns.flatMap((c, i) => {
     if (!c.title) return []; // for programs
-    const sort = h("button", { type: "button", title: "Sort by this column" }, heading(c.title));
-    const head = h(
-      "th",
-      {
-        scope: "col",
-        class: c.unit ? "number" : "text",
-        ...(i === by ? { "aria-sort": down ? "descending" : "ascending" } : {}),
-      },
-      sort,
-      c.label && c.label !== "measured" ? h("small", {}, c.label) : null,
-    );
+    const { head, sort } = headOf(c, i === by ? down : null);
     sort.addEventListener("click", () => {
       down = by === i ? !down : Boolean(c.unit);
       by = i;
@@ -223,18 +244,10 @@ export function liveTable(t: Table, choosing?: Choosing, none = "There is no suc
     });
     return [head];
   });
-  const filter =
-    t.rows.length > worthFiltering &&
-    h("input", {
-      type: "search",
-      placeholder: `Filter ${count(t.rows.length)} rows`,
-      "aria-label": `Filter ${t.title}`,
-    });
-  if (filter)
-    filter.addEventListener("input", () => {
-      words = filter.value.trim().toLowerCase();
-      fill();
-    });
+  const filter = filterOf(t, (wanted) => {
+    words = wanted;
+    fill();
+  });
   fill();
   const element = h(
     "div",

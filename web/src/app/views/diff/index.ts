@@ -18,6 +18,7 @@ import { get, Problem, query, report, runs as fetchRuns } from "../../api";
 import { busy, empty, failure, saver } from "../../parts";
 import { titleOf } from "../../runlist";
 import type { App } from "../../state";
+import type { KeyGroup } from "../../frame/keys";
 import type { Shown } from "../page";
 
 /** What can be compared: a run, or a snapshot that is open. */
@@ -101,19 +102,21 @@ export function diffPage(app: App): Shown {
     element,
     close: () => asking.abort(),
     moments: () => momentsOf(over, app.get().params.along ?? ""),
-    keys: [
-      {
-        title: "Compare",
-        keys: [
-          { keys: ["s"], does: "swap before and after", run: exchange },
-          { keys: ["/"], does: "find a run or a snapshot", run: () => find.focus() },
-        ],
-      },
-    ],
+    keys: keysOf(exchange, () => find.focus()),
     commands: () =>
       a || b ? [{ title: "Swap before and after", kind: "action", key: "s", run: exchange }] : [],
   };
 }
+
+const keysOf = (exchange: () => void, find: () => void): KeyGroup[] => [
+  {
+    title: "Compare",
+    keys: [
+      { keys: ["s"], does: "swap before and after", run: exchange },
+      { keys: ["/"], does: "find a run or a snapshot", run: find },
+    ],
+  },
+];
 
 /** A list of what can be compared, with its title. */
 function listOf(title: string, chosen: (id: string) => void) {

@@ -45,24 +45,10 @@ export function rowView(
     { class: "term", tabindex: "0", role: "group", "aria-label": "Rows of the terminal output" },
     space,
   );
-  let at = 0,
-    follows = true,
-    set = -1,
-    wraps = false,
-    drawn: { rows: (Row | undefined)[]; from: number; key: string } | null = null,
+  const place = standing(element, () => shows.rows());
+  let wraps = false,
+    drawn: Drawn | null = null,
     waiting = 0;
-  const height = () => element.clientHeight;
-  const whole = () => shows.rows() * rowHeight;
-  const shown = () => Math.max(Math.min(whole(), tallestPixels), height());
-  const most = () => Math.max(whole() - height(), 0);
-  const place = (pixels: number) => {
-    // of the rows, from the first
-    at = Math.min(Math.max(pixels, 0), most());
-    const reach = shown() - height();
-    set = most() > 0 && reach > 0 ? at * (reach / most()) : 0;
-    if (Math.abs(element.scrollTop - set) >= 1) element.scrollTop = set;
-    set = element.scrollTop;
-  };
   const later = () => {
     waiting ||= requestAnimationFrame(() => {
       waiting = 0;
@@ -71,12 +57,12 @@ export function rowView(
   };
 
   const paint = () => {
-    space.style.height = `${shown()}px`;
-    view.style.height = `${height()}px`;
-    if (follows) place(most());
+    space.style.height = `${place.shown()}px`;
+    view.style.height = `${place.height()}px`;
+    if (place.follows()) place.end();
     const rows = shows.rows(),
-      fits = Math.ceil(height() / rowHeight) + 1,
-      from = Math.min(Math.floor(at / rowHeight), Math.max(rows - fits, 0));
+      fits = Math.ceil(place.height() / rowHeight) + 1,
+      from = Math.min(Math.floor(place.at() / rowHeight), Math.max(rows - fits, 0));
     const some = Array.from({ length: Math.min(fits, rows - from) }, (_, i) => shows.row(from + i)),
       picked = shows.picked();
     const key = JSON.stringify([
@@ -85,13 +71,7 @@ export function rowView(
       shows.now(),
       document.documentElement.dataset.theme,
     ]);
-    if (
-      !drawn ||
-      drawn.from !== from ||
-      drawn.key !== key ||
-      drawn.rows.length !== some.length ||
-      some.some((r, i) => !alike(r, drawn!.rows[i]))
-    ) {
+    if (!drawn || !same(drawn, { rows: some, from, key })) {
       drawn = { rows: some, from, key };
       const page = colours();
       list.style.setProperty("--digits", String(count(Math.max(rows, 1)).length));
@@ -101,64 +81,35 @@ export function rowView(
     }
     const last = from + some.length >= rows;
     list.style.transform =
-      wraps && last && follows
-        ? `translateY(${Math.min(height() - list.offsetHeight, 0)}px)`
-        : `translateY(${from * rowHeight - at}px)`;
+      wraps && last && place.follows()
+        ? `translateY(${Math.min(place.height() - list.offsetHeight, 0)}px)`
+        : `translateY(${from * rowHeight - place.at()}px)`;
     on.moved();
   };
-  element.addEventListener(
-    "scroll",
-    () => {
-      if (Math.abs(element.scrollTop - set) < 1) return; // it was this view itself
-      set = element.scrollTop;
-      const reach = shown() - height();
-      at = reach > 0 ? set * (most() / reach) : 0;
-      follows = at >= most() - 2;
-      later();
-    },
-    { passive: true },
-  );
-  element.addEventListener(
-    "wheel",
-    (e) => {
-      if (
-        whole() <= tallestPixels ||
-        e.ctrlKey ||
-        e.shiftKey ||
-        Math.abs(e.deltaX) > Math.abs(e.deltaY)
-      )
-        return; // the browser's own scrolling is exact
-      e.preventDefault();
-      move(at + e.deltaY * (e.deltaMode === 1 ? rowHeight : e.deltaMode === 2 ? height() : 1));
-    },
-    { passive: false },
-  );
+  scrolls(element, place, later);
   list.addEventListener("click", (e) => {
     const number = (e.target as Element).closest<HTMLElement>(".term-number");
     if (number) on.pick(Number(number.dataset.row), e.shiftKey);
   });
   const move = (pixels: number) => {
-    place(pixels);
-    follows = at >= most() - 2;
+    place.move(pixels);
     later();
   };
   new ResizeObserver(later).observe(element);
   return {
     element,
     draw: later,
-    goTo: (row) => move((row + 0.5) * rowHeight - height() / 2),
-    by: (rows) => move(at + rows * rowHeight),
+    goTo: (row) => move((row + 0.5) * rowHeight - place.height() / 2),
+    by: (rows) => move(place.at() + rows * rowHeight),
     end: () => {
-      follows = true;
+      place.end();
       later();
     },
-    first: () => Math.floor(at / rowHeight),
-    page: () => Math.max(Math.floor(height() / rowHeight) - 1, 1),
-    following: () => follows,
+    first: () => Math.floor(place.at() / rowHeight),
+    page: () => Math.max(Math.floor(place.height() / rowHeight) - 1, 1),
+    following: () => place.follows(),
     settle: () => {
-      element.style.height =
-        `min(${Math.max(shows.rows(), 3) * rowHeight + 18}px, ` +
-        `${getComputedStyle(element).getPropertyValue("--tall")})`;
+      element.style.height = `min(${Math.max(shows.rows(), 3) * rowHeight + 18}px, ${tallOf(element)})`;
     },
     wrap: (on) => {
       wraps = on;
@@ -167,6 +118,97 @@ export function rowView(
       later();
     },
   };
+}
+
+/** What is drawn: the rows from one on, and what else they depend on. */
+interface Drawn {
+  rows: (Row | undefined)[];
+  from: number;
+  key: string;
+}
+
+const same = (a: Drawn, b: Drawn): boolean =>
+  a.from === b.from &&
+  a.key === b.key &&
+  a.rows.length === b.rows.length &&
+  a.rows.every((r, i) => alike(r, b.rows[i]));
+
+const tallOf = (element: HTMLElement): string =>
+  getComputedStyle(element).getPropertyValue("--tall");
+
+/** Where a window onto many rows stands, in pixels of them from the first. */
+interface Standing {
+  at(): number;
+  height(): number;
+  shown(): number; // pixels that the browser lays out
+  exact(): boolean; // they are all there are
+  follows(): boolean; // the end is what is shown, whatever is added
+  end(): void;
+  move(pixels: number): void;
+  scrolled(): boolean; // takes over where the browser scrolled to; false: it did not
+}
+
+function standing(element: HTMLElement, rows: () => number): Standing {
+  let at = 0,
+    follows = true,
+    set = -1;
+  const height = () => element.clientHeight;
+  const whole = () => rows() * rowHeight;
+  const shown = () => Math.max(Math.min(whole(), tallestPixels), height());
+  const most = () => Math.max(whole() - height(), 0);
+  const place = (pixels: number) => {
+    at = Math.min(Math.max(pixels, 0), most());
+    const reach = shown() - height();
+    set = most() > 0 && reach > 0 ? at * (reach / most()) : 0;
+    if (Math.abs(element.scrollTop - set) >= 1) element.scrollTop = set;
+    set = element.scrollTop;
+  };
+  return {
+    at: () => at,
+    height,
+    shown,
+    exact: () => whole() <= tallestPixels,
+    follows: () => follows,
+    end: () => {
+      follows = true;
+      place(most());
+    },
+    move: (pixels) => {
+      place(pixels);
+      follows = at >= most() - 2;
+    },
+    scrolled: () => {
+      if (Math.abs(element.scrollTop - set) < 1) return false; // it was this view itself
+      set = element.scrollTop;
+      const reach = shown() - height();
+      at = reach > 0 ? set * (most() / reach) : 0;
+      follows = at >= most() - 2;
+      return true;
+    },
+  };
+}
+
+/** The browser's own scrolling, and the wheel where that is not exact. */
+function scrolls(element: HTMLElement, place: Standing, later: () => void): void {
+  element.addEventListener(
+    "scroll",
+    () => {
+      if (place.scrolled()) later();
+    },
+    { passive: true },
+  );
+  element.addEventListener(
+    "wheel",
+    (e) => {
+      if (place.exact() || e.ctrlKey || e.shiftKey || Math.abs(e.deltaX) > Math.abs(e.deltaY))
+        return;
+      e.preventDefault();
+      const one = e.deltaMode === 1 ? rowHeight : e.deltaMode === 2 ? place.height() : 1;
+      place.move(place.at() + e.deltaY * one);
+      later();
+    },
+    { passive: false },
+  );
 }
 
 const alike = (a: Row | undefined, b: Row | undefined) =>
