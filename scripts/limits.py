@@ -28,30 +28,6 @@ GO = ("agent", "cmd", "device", "heap", "internal", "web")
 LINE = {".ts": 100, ".go": 120}  # characters, by the files' suffix
 LONG_GO = 0.005  # of Go's lines may be longer
 FUNCTION = 80  # lines
-# Functions yet to be split, by file. One that is no longer too long has to leave this list.
-LONGER: dict[str, set[str]] = {
-    "web/src/app/frame/palette.ts": {"palette"},
-    "web/src/app/panels/catalogue.ts": {"cataloguePanel"},
-    "web/src/app/panels/job.ts": {"jobPanel"},
-    "web/src/app/panels/tape.ts": {"tape"},
-    "web/src/app/views/diff/index.ts": {"diffPage"},
-    "web/src/app/views/explorer/events.ts": {"eventList"},
-    "web/src/app/views/explorer/stacked.ts": {"stacked"},
-    "web/src/app/views/fit/curve.ts": {"fitCurve"},
-    "web/src/app/views/run/output/index.ts": {"output"},
-    "web/src/app/views/run/output/rows.ts": {"rowView"},
-    "web/src/app/views/run/output/source.ts": {"outputOf"},
-    "web/src/app/views/run/tracks.ts": {"tracksPart"},
-    "web/src/app/views/runs/index.ts": {"runsPage"},
-    "web/src/app/views/snapshots/index.ts": {"snapshotsPage"},
-    "web/src/app/views/whatif/index.ts": {"panel"},
-    "web/src/matrix/views/scaling.ts": {"draw"},
-    "web/src/tracks/rows.ts": {"row"},
-    "web/src/views/course/index.ts": {"course", "made"},
-    "web/src/views/flames/index.ts": {"picture"},
-    "web/src/views/segments/index.ts": {"map"},
-    "web/src/views/tables/index.ts": {"liveTable"},
-}
 
 
 def sources(folder: Path, suffix: str) -> list[Path]:
@@ -124,17 +100,10 @@ def long_go_lines(files: list[Path]) -> Iterator[str]:
         yield f"{len(long)} of {lines} lines of Go are longer; at most {LONG_GO:.1%} may be"
 
 
-def long_functions(found: Iterator[tuple[str, int, str]]) -> Iterator[str]:
-    known = {(file, name) for file, names in LONGER.items() for name in names}
-    long = set()
+def long_functions(found: Iterable[tuple[str, int, str]]) -> Iterator[str]:
     for place, lines, name in found:
-        if lines <= FUNCTION:
-            continue
-        long.add((place.rsplit(":", 1)[0], name))
-        if (place.rsplit(":", 1)[0], name) not in known:
+        if lines > FUNCTION:
             yield f"{place}: {name} has {lines} lines; at most {FUNCTION}"
-    for file, name in sorted(known - long):
-        yield f"{file}: {name} is short now: take it off LONGER in scripts/limits.py"
 
 
 def main() -> int:

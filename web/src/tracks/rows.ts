@@ -94,36 +94,10 @@ export function row(
     );
   const cells = track.kind === "curves" ? track.curves.map(() => h("b")) : [h("b"), h("b")],
     owner = ownerName(track, source.processes),
-    limits = limitsOf(track, source);
+    values = limitsOf(track, source).map((l) => l.value);
   const still = isStill(track);
-  const height = summary
-    ? summaryHeight
-    : track.kind === "phases"
-      ? phasesHeight
-      : track.kind === "events"
-        ? eventsHeight
-        : still
-          ? stillHeight + curveHeight * (track.curves.length - 1)
-          : Math.max(leastHeight, headHeight + curveHeight * track.curves.length);
+  const height = summary ? summaryHeight : heightOf(track, still);
   const title = [track.title, named && owner].filter(Boolean).join(", ");
-  const button =
-    pin &&
-    h(
-      "button",
-      {
-        type: "button",
-        class: "pin",
-        "aria-pressed": String(pin.on),
-        "aria-label": `Pin ${title}`,
-        title: pin.on ? "Put back into its group" : "Pin to the top",
-      },
-      svg("", 16, 16, ["", "M5 2h6l-1 5 3 3H3l3-3zM8 10v5"]),
-    );
-  button?.addEventListener("click", () => pin!.toggle());
-  const label = (c: Track["curves"][number]) =>
-    [c.label === "measured" ? "" : c.label, c.error ? `± ${bytes(c.error)}` : ""]
-      .filter(Boolean)
-      .join(", ");
   const element = summary
     ? plot
     : h(
@@ -133,56 +107,11 @@ export function row(
           role: "listitem",
           "data-key": track.key,
         },
-        h(
-          "div",
-          { class: "gutter" },
-          h(
-            "div",
-            { class: "track-head" },
-            h(
-              "span",
-              { class: "track-title", title },
-              track.title,
-              named && owner ? h("small", {}, owner) : null,
-            ),
-            button,
-          ),
-          track.kind === "curves"
-            ? h(
-                "dl",
-                {},
-                ...track.curves.map((c, i) =>
-                  h(
-                    "div",
-                    { title: label(c) || "measured" },
-                    h(
-                      "dt",
-                      {},
-                      h("i", { class: "swatch", style: `background:var(--${c.colour})` }),
-                      c.short,
-                      label(c) && h("small", {}, c.label),
-                    ),
-                    h("dd", {}, cells[i]!),
-                  ),
-                ),
-              )
-            : h("p", { class: "now" }, ...cells),
-        ),
+        gutter(track, named ? owner : "", title, cells, pin && pinButton(title, pin)),
         plot,
       );
   plot.style.height = `${height}px`;
   let placed: { x: number; mark: Mark }[] = [];
-  const lines = (): Line[] => {
-    const colour = theme();
-    return track.curves
-      .filter((c) => c.readings.shown.x.length > 0)
-      .map((c, i) => ({
-        columns: c.readings.shown,
-        ink: colour(c.colour),
-        dash: c.name.endsWith(".limit") || c.name === "system.total",
-        fill: i === 0 && !c.name.endsWith(".limit"),
-      }));
-  };
   return {
     element,
     track,
@@ -198,61 +127,21 @@ export function row(
         return;
       }
       if (track.kind === "phases") {
-        paintPhases(
-          ctx,
-          source.stays.get(track.process) ?? [],
-          source.steps.get(track.process) ?? [],
-          seen,
-          box,
-          phase,
-        );
+        const { stays, steps } = phasesOf(source, track);
+        paintPhases(ctx, stays, steps, seen, box, phase);
         return;
       }
       if (phase)
         paintPhase(ctx, source.stays.get(track.process || source.lead) ?? [], phase, seen, box);
-      const all = lines(),
+      const all = linesOf(track),
         reach = extent(all, seen);
       if (reach && !still)
-        paintCurves(
-          ctx,
-          track,
-          all,
-          limits.map((l) => l.value),
-          seen,
-          scaleOf(
-            reach,
-            fitted && !summary,
-            limits.map((l) => l.value),
-          ),
-          box,
-        );
+        paintCurves(ctx, track, all, values, seen, scaleOf(reach, fitted && !summary, values), box);
       if (!summary) paintEventLines(ctx, source.marks, seen, box);
     },
     values(time, seen) {
-      if (track.kind === "curves")
-        track.curves.forEach((c, i) => {
-          const { shown } = c.readings,
-            v =
-              time !== null
-                ? within(shown.x, time)
-                  ? valueAt(shown, time)
-                  : null
-                : highestIn(shown, seen);
-          set(cells[i]!, v === null ? "–" : valueText(track, v));
-        });
-      else if (track.kind === "phases") {
-        const stays = source.stays.get(track.process) ?? [],
-          steps = source.steps.get(track.process) ?? [];
-        if (time === null) {
-          set(cells[0]!, stepsText(source, track.process));
-          set(cells[1]!, "");
-          return;
-        }
-        const stay = stays[lastBefore(stays, time)],
-          next = steps.find((s) => s.time_ns >= time);
-        set(cells[0]!, stay && stay.to >= time ? called(stay) : "–");
-        set(cells[1]!, next ? `step ${count(next.step + 1)}` : "");
-      } else set(cells[0]!, `${source.marks.length} event${source.marks.length === 1 ? "" : "s"}`);
+      const texts = textsOf(source, track, time, seen);
+      texts.forEach((text, i) => set(cells[i]!, text));
     },
     events: () => placed,
     drawn: () => canvas.width > 0 && canvas.dataset.drawn !== undefined,
@@ -260,6 +149,109 @@ export function row(
       if (canvas.width) canvas.width = canvas.height = 0;
     },
   };
+}
+
+const heightOf = (track: Track, still: boolean): number =>
+  track.kind === "phases"
+    ? phasesHeight
+    : track.kind === "events"
+      ? eventsHeight
+      : still
+        ? stillHeight + curveHeight * (track.curves.length - 1)
+        : Math.max(leastHeight, headHeight + curveHeight * track.curves.length);
+
+function pinButton(title: string, pin: { on: boolean; toggle(): void }): HTMLElement {
+  const button = h(
+    "button",
+    {
+      type: "button",
+      class: "pin",
+      "aria-pressed": String(pin.on),
+      "aria-label": `Pin ${title}`,
+      title: pin.on ? "Put back into its group" : "Pin to the top",
+    },
+    svg("", 16, 16, ["", "M5 2h6l-1 5 3 3H3l3-3zM8 10v5"]),
+  );
+  button.addEventListener("click", () => pin.toggle());
+  return button;
+}
+
+/** What stands to the left of a track: its title, and the figures in their cells. */
+function gutter(
+  track: Track,
+  owner: string,
+  title: string,
+  cells: HTMLElement[],
+  pin: HTMLElement | undefined,
+): HTMLElement {
+  const label = (c: Track["curves"][number]) =>
+    [c.label === "measured" ? "" : c.label, c.error ? `± ${bytes(c.error)}` : ""]
+      .filter(Boolean)
+      .join(", ");
+  const curve = (c: Track["curves"][number], cell: HTMLElement) =>
+    h(
+      "div",
+      { title: label(c) || "measured" },
+      h(
+        "dt",
+        {},
+        h("i", { class: "swatch", style: `background:var(--${c.colour})` }),
+        c.short,
+        label(c) && h("small", {}, c.label),
+      ),
+      h("dd", {}, cell),
+    );
+  return h(
+    "div",
+    { class: "gutter" },
+    h(
+      "div",
+      { class: "track-head" },
+      h("span", { class: "track-title", title }, track.title, owner ? h("small", {}, owner) : null),
+      pin,
+    ),
+    track.kind === "curves"
+      ? h("dl", {}, ...track.curves.map((c, i) => curve(c, cells[i]!)))
+      : h("p", { class: "now" }, ...cells),
+  );
+}
+
+function linesOf(track: Track): Line[] {
+  const colour = theme();
+  return track.curves
+    .filter((c) => c.readings.shown.x.length > 0)
+    .map((c, i) => ({
+      columns: c.readings.shown,
+      ink: colour(c.colour),
+      dash: c.name.endsWith(".limit") || c.name === "system.total",
+      fill: i === 0 && !c.name.endsWith(".limit"),
+    }));
+}
+
+const phasesOf = (source: Source, track: Track) => ({
+  stays: source.stays.get(track.process) ?? [],
+  steps: source.steps.get(track.process) ?? [],
+});
+
+/** What the cells of a track say of a moment, or of the stretch that is seen. */
+function textsOf(source: Source, track: Track, time: number | null, seen: Span): string[] {
+  if (track.kind === "curves")
+    return track.curves.map(({ readings: { shown } }) => {
+      const v =
+        time === null
+          ? highestIn(shown, seen)
+          : within(shown.x, time)
+            ? valueAt(shown, time)
+            : null;
+      return v === null ? "–" : valueText(track, v);
+    });
+  if (track.kind !== "phases")
+    return [`${source.marks.length} event${source.marks.length === 1 ? "" : "s"}`];
+  if (time === null) return [stepsText(source, track.process), ""];
+  const { stays, steps } = phasesOf(source, track),
+    stay = stays[lastBefore(stays, time)],
+    next = steps.find((s) => s.time_ns >= time);
+  return [stay && stay.to >= time ? called(stay) : "–", next ? `step ${count(next.step + 1)}` : ""];
 }
 
 /** How many steps there are, and of how many the phases were recorded. */

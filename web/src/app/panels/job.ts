@@ -53,9 +53,7 @@ export function jobPanel<Result>(
   const output = written();
   const stop = stopper(id, problem);
   let now: Job | null = null;
-  const tick = () => {
-    if (now) clock.textContent = timeOf(now);
-  };
+  const tick = () => void (now && (clock.textContent = timeOf(now)));
   const timer = setInterval(tick, 1000);
   const show = (j: Job) => {
     now = j;
@@ -103,18 +101,13 @@ export function jobPanel<Result>(
       clearInterval(timer);
     },
   );
-  const element = section(
-    "job",
-    "The job",
-    h("div", { class: "job-head" }, h("div", { class: "job-name" }, title, state, clock), stop),
-    links,
-    bar,
-    said,
-    note,
-    problem,
-    ...body,
-    output.element,
-  );
+  const head = h("div", { class: "job-name" }, title, state, clock),
+    element = section(
+      "job",
+      "The job",
+      h("div", { class: "job-head" }, head, stop),
+      ...[links, bar, said, note, problem, ...body, output.element],
+    );
   return {
     element,
     close: () => {

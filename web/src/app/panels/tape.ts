@@ -156,6 +156,9 @@ function blockAt(placed: Placed[], first: number[], lane: number, offset: number
   return p && p.lane === lane && offset < p.from + p.size ? low : -1;
 }
 
+const numbered = (placed: Placed[], n: number | null): Placed | undefined =>
+  n === null ? undefined : placed.find((p) => p.n === n && p.state);
+
 /** A block in words. */
 const saidOf = (p: Placed, label: string, named: (n: number) => string): string =>
   `${label}: ${bytes(p.size)} ${stateOf(p)}${named(p.n)}, ` +
@@ -173,8 +176,7 @@ export function tape(
   named = byNumber,
   painted?: Paint,
 ): Tape {
-  const canvas = h("canvas", { role: "img", tabindex: "0" }),
-    head = h("h3", {}),
+  const [canvas, head] = [h("canvas", { role: "img", tabindex: "0" }), h("h3", {})],
     element = h("div", { class: "tape-box" }, head, canvas);
   const high = labels.length > 1 ? 11 : 13,
     row = (high + 1) * labels.length - 1 + gap;
@@ -196,23 +198,21 @@ export function tape(
     const plan: Plan = { ctx, width, per, row, high };
     drawBlocks(plan, placed, chosen, painted);
     drawEdges(plan, lanes);
-    const found = (n: number | null) =>
-      n === null ? undefined : placed.find((p) => p.n === n && p.state);
-    outline(plan, at >= 0 ? placed[at] : found(marked), "muted", 2);
-    outline(plan, found(chosen), "text", 2.5);
+    outline(plan, at >= 0 ? placed[at] : numbered(placed, marked), "muted", 2);
+    outline(plan, numbered(placed, chosen), "text", 2.5);
   };
   const under = (x: number, y: number): number => {
-    const offset =
-      (Math.floor(y / row) + Math.min(Math.max(x / canvas.clientWidth, 0), 0.99999)) * per;
+    const across = Math.min(Math.max(x / canvas.clientWidth, 0), 0.99999),
+      offset = (Math.floor(y / row) + across) * per;
     const lane = Math.min(Math.floor((y % row) / (high + 1)), labels.length - 1);
     return blockAt(placed, first, lane, offset);
   };
   const point = (to: number) => {
     if (to === at) return;
     at = to;
-    painted?.over(placed[at]?.state ? placed[at]!.n : null);
-    draw();
     const p = placed[at];
+    painted?.over(p?.state ? p.n : null);
+    draw();
     if (p) tell(saidOf(p, labels[p.lane]!, named));
   };
   const choose = (p: Placed | undefined) => {
@@ -232,13 +232,13 @@ export function tape(
   return {
     element,
     choose: (n) => {
-      chosen = n !== null && n >= 0 ? n : null;
+      chosen = n === null || n < 0 ? null : n;
       draw();
     },
     mark: (n) => {
-      if (n === marked) return;
+      const fresh = n !== marked;
       marked = n;
-      if (at < 0) draw();
+      if (fresh && at < 0) draw();
     },
     show: (all, perRow, title, note) => {
       [lanes, per, at] = [all, perRow, -1];

@@ -68,22 +68,16 @@ const setsOf = (report: Report, name: string) =>
 function picture(set: StackSet, page: PageStore, again?: Again): HTMLElement {
   const measures = set.measures?.filter((m) => m.total > 0) ?? [];
   const title = h("span", {});
-  const sources = new Map(set.frames.map((f) => [place(f.file, f.line) + f.file, f.source]));
   const before = again?.looks.get(set.process ?? 0);
   let measure = measures.find((m) => m.name === before?.measure) ?? measures[0],
     how = before?.how ?? plain,
     atMoment = false,
     chose: { set: StackSet; said: string } | null = null,
-    waiting = 0,
-    asked = 0,
     first = before !== undefined;
   const draw = () => {
     again?.looks.set(set.process ?? 0, { how, measure: measure?.name, atMoment });
     for (const [name, button] of tabs)
-      button.setAttribute(
-        "aria-pressed",
-        String(atMoment ? name === "moment" : name === measure?.name),
-      );
+      button.setAttribute("aria-pressed", String(name === (atMoment ? "moment" : measure?.name)));
     if (atMoment && chose) {
       title.textContent = chose.said;
       return graph.show(momentGraph(chose.set, chose.said), how);
@@ -115,16 +109,12 @@ function picture(set: StackSet, page: PageStore, again?: Again): HTMLElement {
   const none = () => {
     moment.hidden = true;
     chose = null;
-    if (atMoment) {
-      atMoment = false;
-      draw();
-    }
+    if (!atMoment) return;
+    atMoment = false;
+    draw();
   };
   const took = (got: StackSet, range: [number, number] | null) => {
-    for (const f of got.frames) {
-      const text = sources.get(place(f.file, f.line) + f.file);
-      if (f.user && text) f.source = text;
-    }
+    withSources(got, set);
     chose = { set: got, said: saidOf(got, range) };
     moment.textContent = range ? "kept of the stretch" : "at the moment";
     moment.hidden = false;
@@ -132,23 +122,7 @@ function picture(set: StackSet, page: PageStore, again?: Again): HTMLElement {
     first = false;
     draw();
   };
-  const ask = (at: number | null, range: [number, number] | null) => {
-    const mine = ++asked,
-      [from, to] = range ?? [undefined, at ?? 0];
-    clearTimeout(waiting);
-    if (at === null && !range) return none();
-    const since = from === undefined ? undefined : Math.round(from);
-    waiting = window.setTimeout(() => {
-      void again!.heapAt(set.process!, Math.round(to), since).then(
-        (got) => {
-          if (mine === asked) took(got, range);
-        },
-        () => {
-          if (mine === asked) none();
-        },
-      );
-    }, restMs);
-  };
+  const ask = asker((at, since) => again!.heapAt(set.process!, at, since), { none, took });
   const graph = flame({
       change: changed,
       find: (search) => page.set({ search: page.get().search === search ? "" : search }),
@@ -177,6 +151,41 @@ const tab = (name: string, text: string, then: () => void): [string, HTMLButtonE
   button.addEventListener("click", then);
   return [name, button];
 };
+
+/** Gives the user's lines of a moment their text, which the report of the run has. */
+function withSources(got: StackSet, report: StackSet): void {
+  const sources = new Map(report.frames.map((f) => [place(f.file, f.line) + f.file, f.source]));
+  for (const f of got.frames) {
+    const text = sources.get(place(f.file, f.line) + f.file);
+    if (f.user && text) f.source = text;
+  }
+}
+
+/** Asks for the heap at a moment or of a stretch, once the choice has rested. */
+function asker(
+  heapAt: (at: number, since: number | undefined) => Promise<StackSet>,
+  { none, took }: { none(): void; took(got: StackSet, range: [number, number] | null): void },
+): (at: number | null, range: [number, number] | null) => void {
+  let waiting = 0,
+    asked = 0;
+  return (at, range) => {
+    const mine = ++asked;
+    clearTimeout(waiting);
+    if (at === null && !range) return none();
+    const to = Math.round(range ? range[1] : (at ?? 0)),
+      since = range ? Math.round(range[0]) : undefined;
+    waiting = window.setTimeout(() => {
+      void heapAt(to, since).then(
+        (got) => {
+          if (mine === asked) took(got, range);
+        },
+        () => {
+          if (mine === asked) none();
+        },
+      );
+    }, restMs);
+  };
+}
 
 const tabBox = (tabs: HTMLElement[]): HTMLElement =>
   h("span", { class: "switch", role: "group", "aria-label": "Measure" }, ...tabs);

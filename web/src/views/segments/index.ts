@@ -79,53 +79,17 @@ const segmentText = (s: SegmentMap): string =>
 function map(a: Allocator, set: StackSet | undefined, page: PageStore): HTMLElement {
   const all = place_(a.segment_map!),
     whole = a.segment_map!.reduce((n, s) => n + s.size_bytes, 0);
-  const rows = Math.max(
-    fewestRows,
-    Math.min(mostRows, Math.round(Math.sqrt(a.segment_map!.length) * 1.6)),
-  );
-  const canvas = h("canvas", {
-    class: "tape",
-    role: "img",
-    tabindex: "0",
-    "aria-label":
-      `${a.segment_map!.length} segments of ${bytes(whole)}, ` +
-      `${bytes(a.fragmentation!.stuck_bytes)} cached beside blocks in use`,
-  });
-  const tip = h(
-    "div",
-    { class: "tip", role: "status" },
-    "Point at a block: its size, what it is for and which calls allocated it.",
-  );
+  const rows = rowsOf(a.segment_map!.length),
+    canvas = h("canvas", {
+      class: "tape",
+      role: "img",
+      tabindex: "0",
+      "aria-label": spoken(a, whole),
+    });
+  const tip = h("div", { class: "tip", role: "status" }, pointAt);
   const categories = a.map_categories ?? [];
-  const colours = () => {
-    const colour = theme();
-    return {
-      of: categories.map((c) => colour(inkOf(c))),
-      free: colour("track"),
-      wait: colour("warning"),
-      edge: colour("muted"),
-      text: colour("text"),
-    };
-  };
   let chosen: Placed | null = null;
-  // of nodes: the line that allocates, and all calls
-  const stacks = new Map<number, { line?: string; words: string }>();
-  const stackOf = (node: number) => {
-    if (!set || node < 0) return { words: "" };
-    let known = stacks.get(node);
-    if (!known) {
-      const calls = callsOf(set, node),
-        own = calls.find((l) => l.user) ?? calls.find((l) => l.line && !l.native);
-      stacks.set(
-        node,
-        (known = {
-          ...(own ? { line: place(own.file, own.line) } : {}),
-          words: calls.map((l) => `${l.file}:${l.function ?? ""}`).join("\n"),
-        }),
-      );
-    }
-    return known;
-  };
+  const stackOf = stackReader(set);
   const stands = ({ block: [, , category, node] }: Placed) => {
     const { line, words } = stackOf(node),
       name = categories[category] ?? "";
@@ -134,113 +98,32 @@ function map(a: Allocator, set: StackSet | undefined, page: PageStore): HTMLElem
   const draw = () => {
     const ratio = devicePixelRatio || 1,
       width = canvas.clientWidth || 1100,
-      ink = colours();
+      ink = inksOf(categories);
     canvas.width = width * ratio;
     canvas.height = rows * row * ratio;
     canvas.style.height = `${rows * row}px`;
     const ctx = canvas.getContext("2d")!,
       part = whole / rows;
     ctx.scale(ratio, ratio);
-    const put = (from: number, size: number, paint: (x: number, y: number, w: number) => void) => {
-      for (let at = from; at < from + size - 1e-6;) {
-        const line = Math.min(Math.floor(at / part + 1e-9), rows - 1),
-          end = Math.min(from + size, line === rows - 1 ? Infinity : (line + 1) * part);
-        paint(((at - line * part) / part) * width, line * row, ((end - at) / part) * width);
-        at = end;
-      }
-    };
-    for (const p of all)
-      put(p.from, p.block[0], (x, y, w) => {
-        const own =
-          p.block[1] === 0
-            ? ink.free
-            : p.block[1] === 2
-              ? ink.wait
-              : (ink.of[p.block[2]] ?? ink.edge);
-        ctx.fillStyle = p.block[1] !== 0 && stands(p) === "dim" ? faint(own, 0.22) : own;
-        ctx.fillRect(x, y, Math.max(w - (w > 3 ? 0.6 : 0), 0.3), row - gap);
-      });
-    let from = 0;
-    ctx.fillStyle = ink.edge;
-    for (const s of a.segment_map!) {
-      // where a segment begins
-      const line = Math.min(Math.floor(from / part + 1e-9), rows - 1);
-      if ((s.size_bytes / part) * width > 4)
-        ctx.fillRect(((from - line * part) / part) * width, line * row, 1, row - gap);
-      from += s.size_bytes;
-    }
+    const plan: Plan = { ctx, width, rows, part };
+    drawBlocks(plan, all, ink, (p) => stands(p) === "dim");
+    drawEdges(plan, a.segment_map!, ink.edge);
     if (chosen)
-      put(chosen.from, chosen.block[0], (x, y, w) => {
+      put(plan, chosen.from, chosen.block[0], (x, y, w) => {
         ctx.strokeStyle = ink.text;
         ctx.lineWidth = 2;
         ctx.strokeRect(x, y, Math.max(w, 2), row - gap);
       });
   };
   const at = (x: number, y: number): Placed | null => {
-    const offset =
-      (Math.floor(y / row) + Math.min(Math.max(x / canvas.clientWidth, 0), 0.99999)) *
-      (whole / rows);
-    let low = 0,
-      high = all.length - 1;
-    while (low < high) {
-      const middle = (low + high + 1) >> 1;
-      if (all[middle]!.from <= offset) low = middle;
-      else high = middle - 1;
-    }
-    return all[low] ?? null;
+    const across = Math.min(Math.max(x / canvas.clientWidth, 0), 0.99999);
+    return placedAt(all, (Math.floor(y / row) + across) * (whole / rows));
   };
   const choose = (p: Placed | null) => {
-    if (p && p !== chosen) {
-      chosen = p;
-      draw();
-      tell(p);
-    }
-  };
-  const tell = (p: Placed) => {
-    const [size, state, category, node] = p.block;
-    const what =
-      state === 0
-        ? p.segment.blocks.length === 1
-          ? "a free segment"
-          : "cached"
-        : state === 2
-          ? "freed, another stream still uses it"
-          : (categories[category] ?? "in use");
-    const calls = set && node >= 0 ? callsOf(set, node).slice(0, stackShown) : [];
-    tip.replaceChildren(
-      h(
-        "p",
-        {},
-        state !== 0 &&
-          category >= 0 &&
-          h("i", { style: `background:var(--${inkOf(categories[category] ?? "")})` }),
-        h("b", {}, `${bytes(size)} ${what}`),
-        ` at 0x${p.address.toString(16)}, in segment ${count(p.index + 1)}: `,
-        segmentText(p.segment),
-      ),
-      ...(calls.length
-        ? [
-            h(
-              "ol",
-              { class: "stack" },
-              ...calls.map((l) =>
-                h(
-                  "li",
-                  { class: l.user ? "own" : "installed" },
-                  l.file
-                    ? h(
-                        "code",
-                        { title: l.line ? `${l.file}:${l.line}` : l.file },
-                        place(l.file, l.line),
-                      )
-                    : null,
-                  ` ${(l.function ?? "").slice(0, 90)}`,
-                ),
-              ),
-            ),
-          ]
-        : []),
-    );
+    if (!p || p === chosen) return;
+    chosen = p;
+    draw();
+    tip.replaceChildren(...told(p, categories, set));
   };
   canvas.addEventListener("pointermove", (e) => choose(at(e.offsetX, e.offsetY)));
   canvas.addEventListener("click", () => pick());
@@ -251,27 +134,14 @@ function map(a: Allocator, set: StackSet | undefined, page: PageStore): HTMLElem
   canvas.addEventListener("keydown", (e) => {
     if (e.key === "Enter") pick();
     const step = e.key === "ArrowRight" ? 1 : e.key === "ArrowLeft" ? -1 : 0;
-    if (step) {
-      choose(
-        all[Math.min(Math.max((chosen ? all.indexOf(chosen) : -1) + step, 0), all.length - 1)] ??
-          null,
-      );
-      e.preventDefault();
-    }
+    if (!step) return;
+    choose(neighbour(all, chosen, step));
+    e.preventDefault();
   });
   new ResizeObserver(draw).observe(canvas);
   whileShown(canvas, "hightide:theme", draw);
   const present = categories.filter((_, i) => all.some((p) => p.block[2] === i)),
-    entries = present.map((c) => {
-      const b = h(
-        "button",
-        { type: "button", "aria-pressed": "false", title: "Click to see it alone in every panel" },
-        h("i", { style: `background:var(--${inkOf(c)})` }),
-        c,
-      );
-      b.addEventListener("click", () => toggle(page, { category: c }));
-      return b;
-    });
+    entries = present.map((c) => entryOf(c, page));
   page.follow(["category", "line", "search"], ({ category }) => {
     entries.forEach((b, i) => b.setAttribute("aria-pressed", String(present[i] === category)));
     draw();
@@ -279,22 +149,193 @@ function map(a: Allocator, set: StackSet | undefined, page: PageStore): HTMLElem
   return h(
     "figure",
     {},
-    h(
-      "figcaption",
-      {},
-      `Device ${a.device} of ${a.file}: ${count(a.segment_map!.length)} segments, ${bytes(whole)}`,
-    ),
+    h("figcaption", {}, titleOf(a, whole)),
     parts(a),
     canvas,
-    h(
-      "p",
-      { class: "phases picks" },
-      ...entries,
-      h("span", {}, h("i", { class: "free" }), "cached"),
-      h("span", {}, "by address; a thin line begins a segment"),
-    ),
+    legend(entries),
     tip,
   );
+}
+
+const pointAt = "Point at a block: its size, what it is for and which calls allocated it.";
+
+const titleOf = (a: Allocator, whole: number): string =>
+  `Device ${a.device} of ${a.file}: ${count(a.segment_map!.length)} segments, ${bytes(whole)}`;
+
+const spoken = (a: Allocator, whole: number): string =>
+  `${a.segment_map!.length} segments of ${bytes(whole)}, ` +
+  `${bytes(a.fragmentation!.stuck_bytes)} cached beside blocks in use`;
+
+/** How many rows the tape of so many segments has. */
+const rowsOf = (segments: number): number =>
+  Math.max(fewestRows, Math.min(mostRows, Math.round(Math.sqrt(segments) * 1.6)));
+
+const legend = (entries: HTMLElement[]): HTMLElement =>
+  h(
+    "p",
+    { class: "phases picks" },
+    ...entries,
+    h("span", {}, h("i", { class: "free" }), "cached"),
+    h("span", {}, "by address; a thin line begins a segment"),
+  );
+
+/** The button of a category in the legend. */
+function entryOf(category: string, page: PageStore): HTMLElement {
+  const b = h(
+    "button",
+    { type: "button", "aria-pressed": "false", title: "Click to see it alone in every panel" },
+    h("i", { style: `background:var(--${inkOf(category)})` }),
+    category,
+  );
+  b.addEventListener("click", () => toggle(page, { category }));
+  return b;
+}
+
+interface Inks {
+  of: string[]; // by category
+  free: string;
+  wait: string;
+  edge: string;
+  text: string;
+}
+
+function inksOf(categories: string[]): Inks {
+  const colour = theme();
+  return {
+    of: categories.map((c) => colour(inkOf(c))),
+    free: colour("track"),
+    wait: colour("warning"),
+    edge: colour("muted"),
+    text: colour("text"),
+  };
+}
+
+/** Where memory lies on the canvas: so many bytes a row. */
+interface Plan {
+  ctx: CanvasRenderingContext2D;
+  width: number;
+  rows: number;
+  part: number;
+}
+
+/** Paints a stretch of memory, row by row. */
+function put(
+  { width, rows, part }: Plan,
+  from: number,
+  size: number,
+  paint: (x: number, y: number, w: number) => void,
+): void {
+  for (let at = from; at < from + size - 1e-6;) {
+    const line = Math.min(Math.floor(at / part + 1e-9), rows - 1),
+      end = Math.min(from + size, line === rows - 1 ? Infinity : (line + 1) * part);
+    paint(((at - line * part) / part) * width, line * row, ((end - at) / part) * width);
+    at = end;
+  }
+}
+
+function drawBlocks(plan: Plan, all: Placed[], ink: Inks, dim: (p: Placed) => boolean): void {
+  for (const p of all)
+    put(plan, p.from, p.block[0], (x, y, w) => {
+      const [, state, category] = p.block,
+        own = state === 0 ? ink.free : state === 2 ? ink.wait : (ink.of[category] ?? ink.edge);
+      plan.ctx.fillStyle = state !== 0 && dim(p) ? faint(own, 0.22) : own;
+      plan.ctx.fillRect(x, y, Math.max(w - (w > 3 ? 0.6 : 0), 0.3), row - gap);
+    });
+}
+
+/** Where each segment begins. */
+function drawEdges({ ctx, width, rows, part }: Plan, map: SegmentMap[], ink: string): void {
+  let from = 0;
+  ctx.fillStyle = ink;
+  for (const s of map) {
+    const line = Math.min(Math.floor(from / part + 1e-9), rows - 1);
+    if ((s.size_bytes / part) * width > 4)
+      ctx.fillRect(((from - line * part) / part) * width, line * row, 1, row - gap);
+    from += s.size_bytes;
+  }
+}
+
+/** The block at an offset. */
+function placedAt(all: Placed[], offset: number): Placed | null {
+  let low = 0,
+    high = all.length - 1;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (all[middle]!.from <= offset) low = middle;
+    else high = middle - 1;
+  }
+  return all[low] ?? null;
+}
+
+/** The block before or behind one, by address. */
+const neighbour = (all: Placed[], of: Placed | null, step: number): Placed | null =>
+  all[Math.min(Math.max((of ? all.indexOf(of) : -1) + step, 0), all.length - 1)] ?? null;
+
+/** Of a node of the stacks the line that allocates, and all calls; each is read once. */
+function stackReader(set: StackSet | undefined) {
+  const stacks = new Map<number, { line?: string; words: string }>();
+  return (node: number): { line?: string; words: string } => {
+    if (!set || node < 0) return { words: "" };
+    let known = stacks.get(node);
+    if (!known) {
+      const calls = callsOf(set, node),
+        own = calls.find((l) => l.user) ?? calls.find((l) => l.line && !l.native);
+      known = {
+        ...(own ? { line: place(own.file, own.line) } : {}),
+        words: calls.map((l) => `${l.file}:${l.function ?? ""}`).join("\n"),
+      };
+      stacks.set(node, known);
+    }
+    return known;
+  };
+}
+
+/** A block in words, with the calls that allocated it. */
+function told(p: Placed, categories: string[], set: StackSet | undefined): HTMLElement[] {
+  const [size, state, category, node] = p.block;
+  const what =
+    state === 0
+      ? p.segment.blocks.length === 1
+        ? "a free segment"
+        : "cached"
+      : state === 2
+        ? "freed, another stream still uses it"
+        : (categories[category] ?? "in use");
+  const calls = set && node >= 0 ? callsOf(set, node).slice(0, stackShown) : [];
+  return [
+    h(
+      "p",
+      {},
+      state !== 0 &&
+        category >= 0 &&
+        h("i", { style: `background:var(--${inkOf(categories[category] ?? "")})` }),
+      h("b", {}, `${bytes(size)} ${what}`),
+      ` at 0x${p.address.toString(16)}, in segment ${count(p.index + 1)}: `,
+      segmentText(p.segment),
+    ),
+    ...(calls.length
+      ? [
+          h(
+            "ol",
+            { class: "stack" },
+            ...calls.map((l) =>
+              h(
+                "li",
+                { class: l.user ? "own" : "installed" },
+                l.file
+                  ? h(
+                      "code",
+                      { title: l.line ? `${l.file}:${l.line}` : l.file },
+                      place(l.file, l.line),
+                    )
+                  : null,
+                ` ${(l.function ?? "").slice(0, 90)}`,
+              ),
+            ),
+          ),
+        ]
+      : []),
+  ];
 }
 
 /** Offsets along the tape. */

@@ -40,189 +40,14 @@ export interface EventList {
 }
 
 export function eventList(board: Board, mark: (name: string, value: string) => void): EventList {
-  const { app } = board,
-    list = h("div", {
-      class: "event-rows",
-      role: "listbox",
-      tabindex: "0",
-      "aria-label": "Events of the trace",
-    }),
-    said = h("span", { class: "hint", role: "status" });
+  const rows = new Listed(board, mark);
   const kind = h(
     "select",
     { "aria-label": "Kind of event" },
     ...Object.entries(kinds).map(([k, text]) => h("option", { value: k }, text)),
   );
   kind.value = "segment_alloc";
-  let events: ListEvent[] = [],
-    rows: HTMLElement[] = [],
-    from = 0,
-    all = 0,
-    loading = false,
-    device = -1;
-  const now = () => board.at() - 1; // the event just before the moment
-  const fetchRows = (first: number, n: number, then: (a: ExploreEvents) => void) => {
-    loading = true;
-    board.ask<ExploreEvents>(
-      "events",
-      board.path("events", { from: Math.max(first, 0), count: n, ...board.filter() }),
-      (a) => {
-        loading = false;
-        all = a.all;
-        then(a);
-      },
-    );
-  };
-  const row = (e: ListEvent): HTMLElement => {
-    const element = h(
-      "div",
-      {
-        class:
-          "event " +
-          `${e.action}${e.other ? " other" : Object.keys(board.filter()).length ? " found" : ""}`,
-        role: "option",
-        id: `event-${e.number}`,
-        "aria-selected": "false",
-        title: [e.address, e.stream, e.place.file && `${e.place.file}:${e.place.line ?? ""}`]
-          .filter(Boolean)
-          .join(" · "),
-      },
-      h("span", { class: "n" }, count(e.number)),
-      h(
-        "span",
-        {},
-        h("i", { "aria-hidden": "true" }, marks[e.action] ?? ""),
-        kinds[e.action as keyof typeof kinds] ?? e.action,
-      ),
-      h(
-        "span",
-        { class: "n" },
-        e.action === "annotate" || e.action === "snapshot" ? "" : bytes(e.size),
-      ),
-      h("span", { class: "event-line" }, e.place.name),
-    );
-    element.addEventListener("click", () =>
-      app.set({ at: e.number + 1, ...(e.block >= 0 ? { block: e.block } : {}) }),
-    );
-    element.addEventListener("pointerenter", () => board.hover(e.block >= 0 ? e.block : null));
-    return element;
-  };
-  list.addEventListener("pointerleave", () => board.hover(null));
-  const high = () => rows[0]?.offsetHeight || 24;
-  const choose = () => {
-    const n = now(),
-      block = app.get().block,
-      at = n - from;
-    rows.forEach((r, i) => {
-      r.setAttribute("aria-selected", String(i === at));
-      r.classList.toggle("of-block", block !== null && events[i]!.block === block);
-    });
-    const one = rows[at];
-    if (!one) {
-      list.scrollTop = 0;
-      list.removeAttribute("aria-activedescendant");
-      return;
-    }
-    list.setAttribute("aria-activedescendant", one.id);
-    const top = at * high();
-    if (top < list.scrollTop + high() || top > list.scrollTop + list.clientHeight - 2 * high())
-      list.scrollTop = top - list.clientHeight / 2;
-  };
-  const fill = (a: ExploreEvents) => {
-    [events, from] = [a.events, a.from];
-    rows = events.map(row);
-    list.replaceChildren(...rows);
-  };
-  const reach = () => {
-    // the moment has rows around it
-    const n = now();
-    if (
-      device === board.device().device &&
-      n >= from &&
-      n < from + events.length &&
-      (n - from > near || from === 0)
-    ) {
-      choose();
-      return void mark("events", String(n));
-    }
-    device = board.device().device;
-    fetchRows(n - some / 2, some * 1.5, (a) => {
-      fill(a);
-      choose();
-      mark("events", String(now()));
-    });
-  };
-  list.addEventListener("scroll", () => {
-    if (loading) return;
-    const top = list.scrollTop,
-      end = list.scrollHeight - top - list.clientHeight,
-      edge = near * high();
-    if (top < edge && from > 0) {
-      const first = Math.max(from - some, 0);
-      fetchRows(first, from - first, (a) => {
-        const more = a.events.map(row);
-        [events, rows, from] = [
-          [...a.events, ...events].slice(0, most),
-          [...more, ...rows].slice(0, most),
-          a.from,
-        ];
-        const before = list.scrollTop;
-        list.replaceChildren(...rows);
-        list.scrollTop = before + more.length * high();
-      });
-    } else if (end < edge && from + events.length < all) {
-      fetchRows(from + events.length, some, (a) => {
-        const drop = Math.max(events.length + a.events.length - most, 0),
-          before = list.scrollTop;
-        [events, rows, from] = [
-          [...events, ...a.events].slice(drop),
-          [...rows, ...a.events.map(row)].slice(drop),
-          from + drop,
-        ];
-        list.replaceChildren(...rows);
-        list.scrollTop = before - drop * high();
-      });
-    }
-  });
-  list.addEventListener("keydown", (e) => {
-    if (e.key === "Enter" && e.target === list) {
-      const one = events[now() - from];
-      if (one && one.block >= 0) app.set({ block: one.block });
-      return;
-    }
-    const by = { ArrowUp: -1, ArrowDown: 1, PageUp: -10, PageDown: 10 }[e.key];
-    if (by === undefined) return;
-    e.preventDefault();
-    board.goTo(board.at() + by);
-  });
-  const next = (of: string, back = false) =>
-    board.ask<{ event: number }>(
-      "next",
-      board.path("next", { action: of, after: now(), ...(back ? { back: "true" } : {}) }),
-      ({ event }) => {
-        said.textContent =
-          event < 0
-            ? `There is no “${kinds[of as keyof typeof kinds] ?? of}” ` +
-              `${back ? "before" : "after"} this moment.`
-            : "";
-        if (event >= 0) board.goTo(event + 1);
-      },
-    );
   const peak = () => board.goTo(board.device().peak_at);
-  board.follow(["at", "device"], () => {
-    said.textContent = "";
-    reach();
-  });
-  board.follow(["block"], () => {
-    if (rows.length) choose();
-  });
-  let asked = JSON.stringify(board.filter());
-  board.follow([...filtering], () => {
-    if (asked !== (asked = JSON.stringify(board.filter()))) {
-      device = -1;
-      reach();
-    }
-  });
   return {
     element: h(
       "section",
@@ -233,13 +58,229 @@ export function eventList(board: Board, mark: (name: string, value: string) => v
         h("h4", {}, "Events"),
         button("to the peak", peak),
         kind,
-        button("←", () => next(kind.value, true), { "aria-label": "The last of this kind before" }),
-        button("→", () => next(kind.value), { "aria-label": "The next of this kind" }),
+        button("←", () => rows.next(kind.value, true), {
+          "aria-label": "The last of this kind before",
+        }),
+        button("→", () => rows.next(kind.value), { "aria-label": "The next of this kind" }),
       ),
-      list,
-      said,
+      rows.element,
+      rows.said,
     ),
     peak,
-    next,
+    next: (of, back) => rows.next(of, back),
   };
+}
+
+/** An event as a row; found: a filter is set, which it passes. */
+function rowOf(e: ListEvent, found: boolean): HTMLElement {
+  return h(
+    "div",
+    {
+      class: "event " + `${e.action}${e.other ? " other" : found ? " found" : ""}`,
+      role: "option",
+      id: `event-${e.number}`,
+      "aria-selected": "false",
+      title: [e.address, e.stream, e.place.file && `${e.place.file}:${e.place.line ?? ""}`]
+        .filter(Boolean)
+        .join(" · "),
+    },
+    h("span", { class: "n" }, count(e.number)),
+    h(
+      "span",
+      {},
+      h("i", { "aria-hidden": "true" }, marks[e.action] ?? ""),
+      kinds[e.action as keyof typeof kinds] ?? e.action,
+    ),
+    h(
+      "span",
+      { class: "n" },
+      e.action === "annotate" || e.action === "snapshot" ? "" : bytes(e.size),
+    ),
+    h("span", { class: "event-line" }, e.place.name),
+  );
+}
+
+/** The rows around the moment, and what keeps them there. */
+class Listed {
+  readonly said = h("span", { class: "hint", role: "status" });
+  private readonly list = h("div", {
+    class: "event-rows",
+    role: "listbox",
+    tabindex: "0",
+    "aria-label": "Events of the trace",
+  });
+  private events: ListEvent[] = [];
+  private rows: HTMLElement[] = [];
+  private from = 0;
+  private all = 0;
+  private loading = false;
+  private device = -1;
+  private readonly board: Board;
+  private readonly mark: (name: string, value: string) => void;
+
+  constructor(board: Board, mark: (name: string, value: string) => void) {
+    [this.board, this.mark] = [board, mark];
+    const { list } = this;
+    list.addEventListener("pointerleave", () => board.hover(null));
+    list.addEventListener("scroll", () => this.scrolled());
+    list.addEventListener("keydown", (e) => this.key(e));
+    board.follow(["at", "device"], () => {
+      this.said.textContent = "";
+      this.reach();
+    });
+    board.follow(["block"], () => {
+      if (this.rows.length) this.choose();
+    });
+    let asked = JSON.stringify(board.filter());
+    board.follow([...filtering], () => {
+      if (asked === (asked = JSON.stringify(board.filter()))) return;
+      this.device = -1;
+      this.reach();
+    });
+  }
+
+  get element(): HTMLElement {
+    return this.list;
+  }
+
+  private readonly now = () => this.board.at() - 1; // the event just before the moment
+
+  private fetchRows(first: number, n: number, then: (a: ExploreEvents) => void) {
+    this.loading = true;
+    this.board.ask<ExploreEvents>(
+      "events",
+      this.board.path("events", { from: Math.max(first, 0), count: n, ...this.board.filter() }),
+      (a) => {
+        this.loading = false;
+        this.all = a.all;
+        then(a);
+      },
+    );
+  }
+
+  private readonly row = (e: ListEvent): HTMLElement => {
+    const element = rowOf(e, Object.keys(this.board.filter()).length > 0),
+      block = e.block >= 0 ? e.block : null;
+    element.addEventListener("click", () =>
+      this.board.app.set({ at: e.number + 1, ...(block === null ? {} : { block }) }),
+    );
+    element.addEventListener("pointerenter", () => this.board.hover(block));
+    return element;
+  };
+
+  private readonly high = () => this.rows[0]?.offsetHeight || 24;
+
+  private choose() {
+    const n = this.now(),
+      block = this.board.app.get().block,
+      at = n - this.from;
+    this.rows.forEach((r, i) => {
+      r.setAttribute("aria-selected", String(i === at));
+      r.classList.toggle("of-block", block !== null && this.events[i]!.block === block);
+    });
+    const one = this.rows[at];
+    if (!one) {
+      this.list.scrollTop = 0;
+      this.list.removeAttribute("aria-activedescendant");
+      return;
+    }
+    this.list.setAttribute("aria-activedescendant", one.id);
+    const top = at * this.high();
+    if (
+      top < this.list.scrollTop + this.high() ||
+      top > this.list.scrollTop + this.list.clientHeight - 2 * this.high()
+    )
+      this.list.scrollTop = top - this.list.clientHeight / 2;
+  }
+
+  private fill(a: ExploreEvents) {
+    [this.events, this.from] = [a.events, a.from];
+    this.rows = this.events.map(this.row);
+    this.list.replaceChildren(...this.rows);
+  }
+
+  private reach() {
+    // the moment has rows around it
+    const n = this.now();
+    if (
+      this.device === this.board.device().device &&
+      n >= this.from &&
+      n < this.from + this.events.length &&
+      (n - this.from > near || this.from === 0)
+    ) {
+      this.choose();
+      return void this.mark("events", String(n));
+    }
+    this.device = this.board.device().device;
+    this.fetchRows(n - some / 2, some * 1.5, (a) => {
+      this.fill(a);
+      this.choose();
+      this.mark("events", String(this.now()));
+    });
+  }
+
+  /** More rows come as an end of those that are there is near. */
+  private scrolled(): void {
+    if (this.loading) return;
+    const top = this.list.scrollTop,
+      end = this.list.scrollHeight - top - this.list.clientHeight,
+      edge = near * this.high();
+    if (top < edge && this.from > 0) this.before();
+    else if (end < edge && this.from + this.events.length < this.all) this.after();
+  }
+
+  private before(): void {
+    const first = Math.max(this.from - some, 0);
+    this.fetchRows(first, this.from - first, (a) => {
+      const more = a.events.map(this.row);
+      [this.events, this.rows, this.from] = [
+        [...a.events, ...this.events].slice(0, most),
+        [...more, ...this.rows].slice(0, most),
+        a.from,
+      ];
+      const before = this.list.scrollTop;
+      this.list.replaceChildren(...this.rows);
+      this.list.scrollTop = before + more.length * this.high();
+    });
+  }
+
+  private after(): void {
+    this.fetchRows(this.from + this.events.length, some, (a) => {
+      const drop = Math.max(this.events.length + a.events.length - most, 0),
+        before = this.list.scrollTop;
+      [this.events, this.rows, this.from] = [
+        [...this.events, ...a.events].slice(drop),
+        [...this.rows, ...a.events.map(this.row)].slice(drop),
+        this.from + drop,
+      ];
+      this.list.replaceChildren(...this.rows);
+      this.list.scrollTop = before - drop * this.high();
+    });
+  }
+
+  readonly next = (of: string, back = false) =>
+    this.board.ask<{ event: number }>(
+      "next",
+      this.board.path("next", { action: of, after: this.now(), ...(back ? { back: "true" } : {}) }),
+      ({ event }) => {
+        this.said.textContent =
+          event < 0
+            ? `There is no “${kinds[of as keyof typeof kinds] ?? of}” ` +
+              `${back ? "before" : "after"} this moment.`
+            : "";
+        if (event >= 0) this.board.goTo(event + 1);
+      },
+    );
+
+  private key(e: KeyboardEvent): void {
+    if (e.key === "Enter" && e.target === this.list) {
+      const one = this.events[this.now() - this.from];
+      if (one && one.block >= 0) this.board.app.set({ block: one.block });
+      return;
+    }
+    const by = { ArrowUp: -1, ArrowDown: 1, PageUp: -10, PageDown: 10 }[e.key];
+    if (by === undefined) return;
+    e.preventDefault();
+    this.board.goTo(this.board.at() + by);
+  }
 }

@@ -37,55 +37,203 @@ export function stacked(
   mark: (name: string, value: string) => void,
   drawn: () => void,
 ): Stacked {
-  const { app, closed, colours, labels } = board,
-    drawing = picture(),
-    floating = h("div", { class: "float", hidden: "" }),
-    key = h("p", { class: "phases sites" });
-  const unseen = h(
+  const stack = new Stack(board, mark, drawn);
+  return stack.made();
+}
+
+class Stack {
+  private readonly drawing = picture();
+  private readonly floating = h("div", { class: "float", hidden: "" });
+  private readonly key = h("p", { class: "phases sites" });
+  private readonly unseen = h(
     "p",
     { class: "hint", hidden: "" },
     "No block that matches is drawn here. " +
       "Where some match, they are too small or not in view: zoom in, with shift in bytes.",
   );
-  let { events, bytes: high } = lookedAt(board),
-    last: Drawn | null = null,
-    behind = "",
-    shown = "",
-    rest = 0; // behind: what was asked for when what is drawn there was
+  private readonly small: ReturnType<typeof wholeTrace>;
+  private readonly tile: () => void;
+  private readonly walking: ReturnType<typeof walk>;
+  private readonly around: ReturnType<typeof axes>;
+  private events: Range;
+  private high: Range;
+  private last: Drawn | null = null;
+  private behind = ""; // what was asked for when what is drawn behind the tile was
+  private shown = "";
+  private rest = 0;
+  private ink: Board["colours"]["of"];
+  private readonly board: Board;
+  private readonly mark: (name: string, value: string) => void;
 
-  const small = wholeTrace(
-    () => board.whole().events[1],
-    (to) => moveTo({ events: hand.span(to, board.whole().events) }),
-  );
-
-  const filtered = () => Object.keys(board.filter()).length > 0;
-  let ink = colours.of;
-  const look = () => {
-    drawing.look({
-      events,
-      bytes: high,
-      at: board.at(),
-      peak: board.device().peak_at,
-      block: app.get().block,
-      dim: filtered(),
-      ink,
+  constructor(board: Board, mark: (name: string, value: string) => void, drawn: () => void) {
+    [this.board, this.mark, this.ink] = [board, mark, board.colours.of];
+    ({ events: this.events, bytes: this.high } = lookedAt(board));
+    this.small = wholeTrace(
+      () => board.whole().events[1],
+      (to) => this.moveTo({ events: hand.span(to, board.whole().events) }),
+    );
+    this.tile = newest(
+      () => this.fetch(),
+      () => {
+        this.explain();
+        drawn();
+      },
+    );
+    board.hovered((n) => this.drawing.hover(n));
+    hand(
+      this.drawing,
+      {
+        look: () => ({ events: this.events, bytes: this.high }),
+        whole: board.whole,
+        moveTo: (to) => this.moveTo(to),
+        over: (shape, x, y) => this.over(shape, x, y),
+        pick: (point, offset, shape) => this.pick(point, offset, shape),
+      },
+      board.closed,
+    );
+    this.walking = walk(this.drawing.canvas, {
+      all: () => this.last?.all ?? [],
+      at: () => this.board.at(),
+      bytes: () => this.high,
+      chosen: () => this.board.app.get().block,
+      site: (s) => this.board.labels.sites[s.site],
+      choose: (n) => this.board.app.set({ block: n }),
+      over: (block) =>
+        this.over(
+          block?.shape,
+          this.x(this.board.at()),
+          block ? Math.max(this.y(block.offset), 0) : 0,
+        ),
     });
-    around.look(events, high);
-    small.look(events, board.at());
+    this.around = axes(this.drawing.canvas, this.floating, this.walking.element);
+    this.follow();
+  }
+
+  private x(point: number): number {
+    const [from, to] = this.events;
+    return ((point - from) / (to - from)) * this.drawing.canvas.clientWidth;
+  }
+
+  private y(bytes: number): number {
+    const [low, high] = this.high;
+    return (1 - (bytes - low) / (high - low)) * this.drawing.canvas.clientHeight;
+  }
+
+  made(): Stacked {
+    const parts = [this.around.element, this.small.element, this.key, this.unseen];
+    return {
+      element: h("div", { class: "stack-panel" }, ...parts),
+      fit: () => this.moveTo(this.board.whole()),
+      zoom: (factor) =>
+        this.moveTo({
+          events: hand.zoom(
+            this.events,
+            middle(this.events, this.board.at()),
+            factor,
+            this.board.whole().events,
+          ),
+        }),
+      tall: (factor) =>
+        this.moveTo({
+          bytes: hand.tall(
+            this.high,
+            middle(this.high, this.walking.offset()),
+            factor,
+            this.board.whole().bytes,
+          ),
+        }),
+      pan: (share) =>
+        this.moveTo({
+          events: moved(
+            this.events,
+            share * (this.events[1] - this.events[0]),
+            this.board.whole().events,
+          ),
+        }),
+      lift: (share) =>
+        this.moveTo({
+          bytes: moved(this.high, share * (this.high[1] - this.high[0]), this.board.whole().bytes),
+        }),
+    };
+  }
+
+  private follow(): void {
+    const { board } = this;
+    let device = board.device().device;
+    board.follow(["window", "bytes", "device"], () => {
+      const { window, bytes } = board.app.get(),
+        now = JSON.stringify({ window, bytes });
+      if (now === this.shown && device === board.device().device) return;
+      [this.shown, device] = [now, board.device().device];
+      ({ events: this.events, bytes: this.high } = lookedAt(this.board));
+      this.look();
+      queueMicrotask(this.tile);
+    });
+    board.follow(["at", "block"], this.look);
+    let before = board.at();
+    board.follow(["at"], () => {
+      // a step, or a jump, takes the window along; an address may have a moment beside its window
+      const at = board.at(),
+        [from, to] = this.events;
+      if (at === before) return;
+      before = at;
+      if (
+        (at < from || at >= to) &&
+        (this.rest !== 0 ||
+          JSON.stringify(board.app.get().window) ===
+            JSON.stringify(within(this.events, board.whole().events)))
+      )
+        this.moveTo({ events: moved(this.events, at - (from + to) / 2, board.whole().events) });
+      this.walking.moved();
+    });
+    let asked = filterOf(this.board);
+    board.follow([...filtering], () => {
+      if (asked === (asked = filterOf(this.board))) return this.explain();
+      this.look();
+      this.tile();
+    });
+  }
+
+  private readonly filtered = () => Object.keys(this.board.filter()).length > 0;
+
+  private readonly look = () => {
+    this.drawing.look({
+      events: this.events,
+      bytes: this.high,
+      at: this.board.at(),
+      peak: this.board.device().peak_at,
+      block: this.board.app.get().block,
+      dim: this.filtered(),
+      ink: this.ink,
+    });
+    this.around.look(this.events, this.high);
+    this.small.look(this.events, this.board.at());
   };
-  const recolour = () => {
-    const sums = sumsOf(colours.by(), last?.all ?? [], board.whole().events[1]);
-    colours.see(sums, true);
+
+  private recolour() {
+    const sums = sumsOf(
+      this.board.colours.by(),
+      this.last?.all ?? [],
+      this.board.whole().events[1],
+    );
+    this.board.colours.see(sums, true);
     // another function: the picture keeps colours as long as it is the same
-    ink = (s) => colours.of(s);
-    look();
+    this.ink = (s) => this.board.colours.of(s);
+    this.look();
     return sums;
-  };
-  const explain = () => {
-    if (!last) return;
-    const { all, tile } = last;
-    key.replaceChildren(
-      ...legend(colours, recolour(), labels, board.alone(), board.choose),
+  }
+
+  private explain() {
+    if (!this.last) return;
+    const { all, tile } = this.last;
+    this.key.replaceChildren(
+      ...legend(
+        this.board.colours,
+        this.recolour(),
+        this.board.labels,
+        this.board.alone(),
+        this.board.choose,
+      ),
       h("span", {}, h("i", { class: "line-mark peak" }), "the peak"),
       ...(tile.reserved.some((b) => b > 0)
         ? [h("span", {}, h("i", { class: "line-mark" }), "reserved")]
@@ -97,191 +245,119 @@ export function stacked(
         drawnText(all.length, tile.inside),
       ),
     );
-    unseen.hidden = !filtered() || all.some((s) => s.found);
-  };
-  const stateOf = () => `${board.device().device} ${filterOf(board)}`;
-  const tileOf = (range: Range, bytes: Range, then: (drawn: Drawn) => void) => {
-    const state = stateOf(),
-      known = board.known();
-    return board.ask<Blocks>(
+    this.unseen.hidden = !this.filtered() || all.some((s) => s.found);
+  }
+
+  private readonly stateOf = () => `${this.board.device().device} ${filterOf(this.board)}`;
+
+  private tileOf(range: Range, bytes: Range, then: (drawn: Drawn) => void) {
+    const state = this.stateOf(),
+      known = this.board.known();
+    return this.board.ask<Blocks>(
       "tile",
-      board.path("blocks", {
+      this.board.path("blocks", {
         from: range[0],
         to: range[1],
         low: Math.round(bytes[0]),
         high: Math.round(bytes[1]),
-        width: drawing.canvas.clientWidth,
-        height: drawing.canvas.clientHeight,
-        ...board.filter(),
+        width: this.drawing.canvas.clientWidth,
+        height: this.drawing.canvas.clientHeight,
+        ...this.board.filter(),
         ...known,
       }),
       (tile) => {
         // its labels are of another device
-        if (board.device().device !== Number(state.split(" ")[0])) return;
-        board.learn(tile.labels, known);
-        if (state === stateOf()) then({ tile, all: shapes(tile) });
+        if (this.board.device().device !== Number(state.split(" ")[0])) return;
+        this.board.learn(tile.labels, known);
+        if (state === this.stateOf()) then({ tile, all: shapes(tile) });
       },
     );
-  };
-  const tile = newest(
-    async () => {
-      const whole = board.whole(),
-        range: Range = [Math.floor(events[0]), Math.ceil(events[1])],
-        state = stateOf();
-      const everything = !within(events, whole.events) && !within(high, whole.bytes),
-        keep = (drawn: Drawn) => {
-          behind = state;
-          drawing.behind(drawn);
-          small.show(drawn.tile);
-        };
-      await tileOf(range, high, (drawn) => {
-        last = drawn;
-        drawing.show(drawn);
-        recolour();
-        if (everything) keep(drawn);
-        mark("tile", range.join("-"));
-        walking.moved();
-      });
-      if (last && behind !== state && !closed.aborted)
-        await tileOf(whole.events, whole.bytes, keep); // for where the hand goes next
-    },
-    () => {
-      explain();
-      drawn();
-    },
-  );
+  }
 
-  const over = (shape: Shape | undefined, x: number, y: number) => {
-    board.hover(shape?.n ?? null);
-    floating.hidden = !shape;
+  /** Fetches what is looked at, and then the whole for where the hand goes next. */
+  private async fetch(): Promise<void> {
+    const whole = this.board.whole(),
+      range: Range = [Math.floor(this.events[0]), Math.ceil(this.events[1])],
+      state = this.stateOf();
+    const everything = !within(this.events, whole.events) && !within(this.high, whole.bytes),
+      keep = (drawn: Drawn) => {
+        this.behind = state;
+        this.drawing.behind(drawn);
+        this.small.show(drawn.tile);
+      };
+    await this.tileOf(range, this.high, (drawn) => {
+      this.last = drawn;
+      this.drawing.show(drawn);
+      this.recolour();
+      if (everything) keep(drawn);
+      this.mark("tile", range.join("-"));
+      this.walking.moved();
+    });
+    if (this.last && this.behind !== state && !this.board.closed.aborted)
+      await this.tileOf(whole.events, whole.bytes, keep); // for where the hand goes next
+  }
+
+  private over(shape: Shape | undefined, x: number, y: number) {
+    this.board.hover(shape?.n ?? null);
+    this.floating.hidden = !shape;
     if (!shape) return;
-    const more = [labels.categories[shape.category], labels.modules[shape.module]]
+    const more = [
+      this.board.labels.categories[shape.category],
+      this.board.labels.modules[shape.module],
+    ]
       .filter(Boolean)
       .join(" · ");
     const fill = (b?: Block) =>
-      floating.replaceChildren(
-        ...tip(shape, labels.sites[shape.site], more, b).filter(
+      this.floating.replaceChildren(
+        ...tip(shape, this.board.labels.sites[shape.site], more, b).filter(
           (c): c is Node => c instanceof Node,
         ),
       );
-    if (floating.dataset.n !== String(shape.n) || !floating.hasChildNodes()) {
-      floating.dataset.n = String(shape.n);
+    if (this.floating.dataset.n !== String(shape.n) || !this.floating.hasChildNodes()) {
+      this.floating.dataset.n = String(shape.n);
       fill();
-      board.block(
+      this.board.block(
         shape.n,
         (b) => {
-          if (floating.dataset.n === String(b.n)) fill(b);
+          if (this.floating.dataset.n === String(b.n)) fill(b);
         },
         "hover",
       );
     }
-    const wide = drawing.canvas.clientWidth,
-      w = floating.offsetWidth;
-    floating.style.left = `${Math.max(0, Math.min(x + 14, wide - w))}px`;
-    floating.style.top = `${y + 16}px`;
-  };
-  board.hovered((n) => drawing.hover(n));
+    const wide = this.drawing.canvas.clientWidth,
+      w = this.floating.offsetWidth;
+    this.floating.style.left = `${Math.max(0, Math.min(x + 14, wide - w))}px`;
+    this.floating.style.top = `${y + 16}px`;
+  }
 
-  const moveTo = (to: { events?: Range; bytes?: Range }) => {
-    [events, high] = [to.events ?? events, to.bytes ?? high];
-    look();
-    tile();
-    clearTimeout(rest);
-    rest = window.setTimeout(() => {
+  private readonly moveTo = (to: { events?: Range; bytes?: Range }) => {
+    [this.events, this.high] = [to.events ?? this.events, to.bytes ?? this.high];
+    this.look();
+    this.tile();
+    clearTimeout(this.rest);
+    this.rest = window.setTimeout(() => {
       // the address follows when the hand rests
-      rest = 0;
-      if (closed.aborted) return;
-      const whole = board.whole(),
-        now = { window: within(events, whole.events), bytes: within(high, whole.bytes) };
-      shown = JSON.stringify(now);
-      app.set(now);
+      this.rest = 0;
+      if (this.board.closed.aborted) return;
+      const whole = this.board.whole(),
+        now = { window: within(this.events, whole.events), bytes: within(this.high, whole.bytes) };
+      this.shown = JSON.stringify(now);
+      this.board.app.set(now);
     }, restMs);
   };
-  hand(
-    drawing,
-    {
-      look: () => ({ events, bytes: high }),
-      whole: board.whole,
-      moveTo,
-      over,
-      pick: (point, offset, shape) => {
-        const at = Math.min(Math.max(Math.floor(point), 0), board.device().events);
-        app.set({ at, block: shape?.n ?? null });
-        if (!shape && drawing.covered(point, offset))
-          void board.ask<Block>(
-            "picked",
-            board.path("block", { at, offset: Math.floor(offset) }),
-            (b) => {
-              if (app.get().at === at) app.set({ block: b.n });
-            },
-          ); // too small to draw, but there
-      },
-    },
-    closed,
-  );
 
-  const x = (point: number) =>
-      ((point - events[0]) / (events[1] - events[0])) * drawing.canvas.clientWidth,
-    y = (b: number) => (1 - (b - high[0]) / (high[1] - high[0])) * drawing.canvas.clientHeight;
-  const walking = walk(drawing.canvas, {
-    all: () => last?.all ?? [],
-    at: board.at,
-    bytes: () => high,
-    chosen: () => app.get().block,
-    site: (s) => labels.sites[s.site],
-    choose: (n) => app.set({ block: n }),
-    over: (block) => over(block?.shape, x(board.at()), block ? Math.max(y(block.offset), 0) : 0),
-  });
-  const around = axes(drawing.canvas, floating, walking.element);
-
-  let device = board.device().device;
-  board.follow(["window", "bytes", "device"], () => {
-    const { window, bytes } = app.get(),
-      now = JSON.stringify({ window, bytes });
-    if (now === shown && device === board.device().device) return;
-    [shown, device] = [now, board.device().device];
-    ({ events, bytes: high } = lookedAt(board));
-    look();
-    queueMicrotask(tile);
-  });
-  board.follow(["at", "block"], look);
-  let before = board.at();
-  board.follow(["at"], () => {
-    // a step, or a jump, takes the window along; an address may have a moment beside its window
-    const at = board.at(),
-      [from, to] = events;
-    if (at === before) return;
-    before = at;
-    if (
-      (at < from || at >= to) &&
-      (rest !== 0 ||
-        JSON.stringify(app.get().window) === JSON.stringify(within(events, board.whole().events)))
-    )
-      moveTo({ events: moved(events, at - (from + to) / 2, board.whole().events) });
-    walking.moved();
-  });
-  let asked = filterOf(board);
-  board.follow([...filtering], () => {
-    if (asked === (asked = filterOf(board))) return explain();
-    look();
-    tile();
-  });
-  return {
-    element: h("div", { class: "stack-panel" }, around.element, small.element, key, unseen),
-    fit: () => moveTo(board.whole()),
-    zoom: (factor) =>
-      moveTo({
-        events: hand.zoom(events, middle(events, board.at()), factor, board.whole().events),
-      }),
-    tall: (factor) =>
-      moveTo({
-        bytes: hand.tall(high, middle(high, walking.offset()), factor, board.whole().bytes),
-      }),
-    pan: (share) =>
-      moveTo({ events: moved(events, share * (events[1] - events[0]), board.whole().events) }),
-    lift: (share) =>
-      moveTo({ bytes: moved(high, share * (high[1] - high[0]), board.whole().bytes) }),
-  };
+  private pick(point: number, offset: number, shape: Shape | undefined): void {
+    const at = Math.min(Math.max(Math.floor(point), 0), this.board.device().events);
+    this.board.app.set({ at, block: shape?.n ?? null });
+    if (!shape && this.drawing.covered(point, offset))
+      void this.board.ask<Block>(
+        "picked",
+        this.board.path("block", { at, offset: Math.floor(offset) }),
+        (b) => {
+          if (this.board.app.get().at === at) this.board.app.set({ block: b.n });
+        },
+      ); // too small to draw, but there
+  }
 }
 
 /** How many blocks of a window have a shape of their own. */

@@ -21,64 +21,222 @@ import { searching } from "./searching";
 import "./whatif.css";
 
 function panel(app: App, id: string): Shown & { label: HTMLElement } {
-  const settings = new Map<string, string>(),
-    { settings: first, gpu, memory, maps: placing } = app.get().params;
-  let limit: Limit = gpu ? { gpu } : memory ? { memory } : {},
-    apart = placing === "apart",
-    answer: WhatIf | null = null,
-    record: { of: string; side: Side } | null = null,
-    asking: AbortController | null = null,
-    waiting = false,
-    closed = false,
-    touched = first !== undefined;
-  const verdict = h("p", { class: "verdict-line", role: "status" }),
-    said = h("p", { class: "said", role: "status" }),
-    facts = h("dl", { class: "figures" }),
-    line = h("div", { class: "line-to-copy" }),
-    problem = h("div", {}),
-    spread = h("p", { class: "hint" }),
-    note = h("p", { class: "hint" }),
-    label = h("span", {});
-  const box = h("div", {
+  const tried = new Tried(app, id);
+  return { element: tried.element, label: tried.label, close: () => tried.close() };
+}
+
+const inks = [
+  ["curve-7", "reserved, as recorded"],
+  ["curve-0", "reserved, as replayed"],
+  ["curve-2", "in use"],
+  ["limit", "the device"],
+] as const;
+
+const limitOf = ({ gpu, memory }: Readonly<Record<string, string>>): Limit =>
+  gpu ? { gpu } : memory ? { memory } : {};
+
+const plain = (text: string, then: () => void): HTMLElement => {
+  const b = h("button", { type: "button", class: "plain", hidden: "" }, text);
+  b.addEventListener("click", then);
+  return b;
+};
+
+function filterOf(app: App): Record<string, string> {
+  const { line, module, search } = app.get();
+  return {
+    ...(line ? { line } : {}),
+    ...(module ? { module } : {}),
+    ...(search ? { q: search } : {}),
+  };
+}
+
+/** The figures of the replay, with what differs from the record. */
+function figures(t: WhatIf): HTMLElement[] {
+  const delta = (a: number, b: number, as: (n: number) => string) =>
+      `${as(b)}${a === b ? "" : ` (${b > a ? "+" : "−"}${as(Math.abs(b - a))})`}`,
+    waste = (s: Side) => s.peak_reserved_bytes - s.peak_allocated_bytes;
+  return (
+    [
+      [
+        "Peak reserved",
+        delta(t.recorded.peak_reserved_bytes, t.replayed.peak_reserved_bytes, bytes),
+      ],
+      ["Above what tensors hold", delta(waste(t.recorded), waste(t.replayed), bytes)],
+      ["Calls of the driver", delta(t.recorded.segment_calls, t.replayed.segment_calls, count)],
+      [
+        "Cache emptied for lack of memory",
+        delta(t.recorded.alloc_retries, t.replayed.alloc_retries, count),
+      ],
+      ...(t.recorded.refused || t.replayed.refused
+        ? [["Requests refused", delta(t.recorded.refused ?? 0, t.replayed.refused ?? 0, count)]]
+        : []),
+    ] as [string, string][]
+  ).map(([k, v]) => h("div", {}, h("dt", {}, k), h("dd", {}, v)));
+}
+
+const spreadOf = (t: WhatIf): string =>
+  t.exact
+    ? `Every address of the record comes out of the model (rules of torch ${t.torch}). ` +
+      "Addresses of new segments are made up, so ties between equal blocks may turn out " +
+      "otherwise."
+    : "The model does not place every block of this trace where the record has it, " +
+      `so this is an estimate (rules of torch ${t.torch}).`;
+
+class Tried {
+  readonly element: HTMLElement;
+  readonly label = h("span", {});
+  private readonly verdict = h("p", { class: "verdict-line", role: "status" });
+  private readonly said = h("p", { class: "said", role: "status" });
+  private readonly facts = h("dl", { class: "figures" });
+  private readonly line = h("div", { class: "line-to-copy" });
+  private readonly problem = h("div", {});
+  private readonly spread = h("p", { class: "hint" });
+  private readonly note = h("p", { class: "hint" });
+  private readonly box = h("div", {
     class: "chart",
     role: "img",
     "aria-label": "Reserved memory as recorded and as replayed, event by event",
   });
-  const inks = [
-      ["curve-7", "reserved, as recorded"],
-      ["curve-0", "reserved, as replayed"],
-      ["curve-2", "in use"],
-      ["limit", "the device"],
-    ] as const,
-    legend = h("p", { class: "phases" });
-  const whole = h("button", { type: "button", class: "plain", hidden: "" }, "Show the peaks");
-  whole.addEventListener("click", () => app.set({ at: null }));
-  const everything = h("button", { type: "button", class: "plain", hidden: "" }, "Show all events");
-  everything.addEventListener("click", () => app.set({ window: null }));
+  private readonly legend = h("p", { class: "phases" });
+  private readonly whole = plain("Show the peaks", () => this.app.set({ at: null }));
+  private readonly everything = plain("Show all events", () => this.app.set({ window: null }));
 
-  // one request at a time while a slider moves, the last position when it comes to rest
-  const ask = (now = false): void => {
-    if (asking && !now) {
-      waiting = true;
+  private readonly settings = new Map<string, string>();
+  private limit: Limit;
+  private apart: boolean;
+  private touched: boolean; // the form is not as the record has it
+  private answer: WhatIf | null = null;
+  private record: { of: string; side: Side } | null = null;
+  private asking: AbortController | null = null;
+  private waiting = false;
+  private closed = false;
+  // the form stands in the address: what is read from there is not written again
+  private inAddress: Readonly<Record<string, string>>;
+  private readonly knobs: ReturnType<typeof knobPanel>;
+  private readonly segments: ReturnType<typeof maps>;
+  private readonly found: ReturnType<typeof searching>;
+  private drawn: { redraw(): void } | null = null;
+  private readonly app: App;
+  private readonly id: string;
+
+  constructor(app: App, id: string) {
+    [this.app, this.id, this.inAddress] = [app, id, app.get().params];
+    const { params } = app.get();
+    [this.limit, this.apart] = [limitOf(params), params.maps === "apart"];
+    this.touched = params.settings !== undefined;
+    this.knobs = knobPanel(this.settings, this.changed, (to) => {
+      this.limit = to;
+      this.ask(true);
+      this.remember();
+    });
+    if (params.settings !== undefined) this.knobs.adopt(params.settings);
+    this.knobs.limit(this.limit);
+    this.segments = maps(app, this.apart, (to) => {
+      this.apart = to;
+      this.remember();
+    });
+    this.found = searching(
+      app,
+      id,
+      () => this.limit,
+      (line) => {
+        this.knobs.adopt(line);
+        this.changed(true);
+      },
+    );
+    this.followForm();
+    queueMicrotask(() => {
+      if (!this.closed) this.drawn = chart(this.box, 280, () => curve(app, this.answer));
+    });
+    this.followPage();
+    this.ask(true);
+    this.element = this.made();
+  }
+
+  close(): void {
+    this.closed = true;
+    this.asking?.abort();
+    this.found.close();
+  }
+
+  private made(): HTMLElement {
+    const answer = [this.verdict, this.said, this.problem, this.line, this.facts, this.note];
+    return section(
+      "whatif",
+      "What if the allocator were set otherwise?",
+      h(
+        "div",
+        { class: "whatif" },
+        h("div", { class: "answer-part" }, ...answer),
+        h(
+          "div",
+          { class: "result" },
+          h("div", { class: "tools" }, this.legend, this.everything, this.whole),
+          ...[this.box, this.segments.element, this.spread],
+        ),
+        h("div", { class: "knobs" }, this.found.element, this.knobs.element),
+      ),
+    );
+  }
+
+  /** The reader went back: the form is as the address has it. */
+  private followForm(): void {
+    this.app.follow(["params"], ({ params }) => {
+      if (params === this.inAddress) return;
+      this.inAddress = params;
+      [this.limit, this.apart] = [limitOf(params), params.maps === "apart"];
+      this.touched = params.settings !== undefined;
+      this.knobs.adopt(params.settings ?? this.answer?.recorded.alloc_conf ?? "");
+      this.knobs.limit(this.limit);
+      this.segments.apart(this.apart);
+      this.ask(true);
+    });
+  }
+
+  private followPage(): void {
+    const { app } = this;
+    let filter = "",
+      { at, device } = app.get();
+    app.follow(["line", "module", "search"], ({ line, module, search }) => {
+      const now = JSON.stringify([line, module, search]),
+        first = filter === "";
+      if (now === filter) return;
+      filter = now;
+      if (!first) this.ask(true);
+    });
+    app.follow(["at", "device"], (s) => {
+      if (s.at === at && s.device === device) return;
+      if (s.device !== device) this.answer = null;
+      [at, device] = [s.at, s.device];
+      this.ask(true);
+    });
+    app.follow(["window"], ({ window }) => {
+      this.everything.hidden = window === null;
+      this.drawn?.redraw();
+    });
+    app.follow(["block"], ({ block }) => this.segments.choose(block));
+    app.follow(["category"], ({ category }) => this.segments.category(category));
+  }
+
+  /** One request at a time while a slider moves, the last position when it comes to rest. */
+  private ask(now = false): void {
+    if (this.asking && !now) {
+      this.waiting = true;
       return;
     }
-    asking?.abort();
-    waiting = false;
-    const own = (asking = new AbortController()),
-      { at, device, line, module, search } = app.get(),
-      filter = {
-        ...(line ? { line } : {}),
-        ...(module ? { module } : {}),
-        ...(search ? { q: search } : {}),
-      },
+    this.asking?.abort();
+    this.waiting = false;
+    const own = (this.asking = new AbortController()),
+      { at, device } = this.app.get(),
+      filter = filterOf(this.app),
       of = `${device} ${at} ${JSON.stringify(filter)}`,
-      known = record?.of === of ? record.side : null;
+      known = this.record?.of === of ? this.record.side : null;
     void post<WhatIf>(
-      `/snapshots/${encodeURIComponent(id)}/whatif`,
+      `/snapshots/${encodeURIComponent(this.id)}/whatif`,
       {
         ...(device ? { device: Number(device) } : {}),
-        ...(touched ? { settings: written(settings) } : {}),
-        ...limit,
+        ...(this.touched ? { settings: written(this.settings) } : {}),
+        ...this.limit,
         ...filter,
         ...(at !== null ? { event: Math.max(0, at - 1) } : {}),
         ...(known ? { known: true } : {}),
@@ -86,195 +244,80 @@ function panel(app: App, id: string): Shown & { label: HTMLElement } {
       own.signal,
     ).then(
       (t) => {
-        if (closed || asking !== own) return;
-        // a server that read the file again may number them otherwise
-        const same = !answer || answer.categories.every((name, i) => name === t.categories[i]);
-        if (known && !same) {
-          record = null;
-          ask(true);
-          return;
-        }
-        if (known) t.recorded = known; // it does not change with the settings: it comes once
-        record = { of, side: t.recorded };
-        asking = null;
-        problem.replaceChildren();
-        if (!answer && !touched) adopt(t.recorded.alloc_conf);
-        answer = t;
-        show();
-        if (waiting) ask();
+        if (!this.closed && this.asking === own) this.took(t, of, known);
       },
       (e: unknown) => {
-        if (own.signal.aborted || closed || asking !== own) return;
-        asking = null;
-        problem.replaceChildren(failure(e));
-        if (waiting) ask();
+        if (own.signal.aborted || this.closed || this.asking !== own) return;
+        this.asking = null;
+        this.problem.replaceChildren(failure(e));
+        if (this.waiting) this.ask();
       },
     );
-  };
-  // the form stands in the address: what is read from there is not written again
-  let inAddress = app.get().params;
-  const remember = () => {
-    const { settings: _, gpu: __, memory: ___, maps: ____, ...others } = app.get().params;
-    app.set({
-      params: (inAddress = {
+  }
+
+  /** Shows an answer; known: the side of the record, which was not asked for again. */
+  private took(t: WhatIf, of: string, known: Side | null): void {
+    // a server that read the file again may number them otherwise
+    const same =
+      !this.answer || this.answer.categories.every((name, i) => name === t.categories[i]);
+    if (known && !same) {
+      this.record = null;
+      this.ask(true);
+      return;
+    }
+    if (known) t.recorded = known; // it does not change with the settings: it comes once
+    this.record = { of, side: t.recorded };
+    this.asking = null;
+    this.problem.replaceChildren();
+    if (!this.answer && !this.touched) this.knobs.adopt(t.recorded.alloc_conf);
+    this.answer = t;
+    this.show();
+    if (this.waiting) this.ask();
+  }
+
+  private remember() {
+    const { settings: _, gpu: __, memory: ___, maps: ____, ...others } = this.app.get().params;
+    this.app.set({
+      params: (this.inAddress = {
         ...others,
-        ...(touched ? { settings: written(settings) } : {}),
-        ...limit,
-        ...(apart ? { maps: "apart" } : {}),
+        ...(this.touched ? { settings: written(this.settings) } : {}),
+        ...this.limit,
+        ...(this.apart ? { maps: "apart" } : {}),
       }),
     });
-  };
-  const changed = (now: boolean) => {
-    touched = true;
-    ask(now);
-    if (now) remember();
-  };
-  const {
-    element: form,
-    adopt,
-    limit: adoptLimit,
-  } = knobPanel(settings, changed, (to) => {
-    limit = to;
-    ask(true);
-    remember();
-  });
-  if (first !== undefined) adopt(first);
-  adoptLimit(limit);
-  const segments = maps(app, apart, (to) => {
-    apart = to;
-    remember();
-  });
-  app.follow(["params"], ({ params }) => {
-    // the reader went back
-    if (params === inAddress) return;
-    inAddress = params;
-    [limit, apart, touched] = [
-      params.gpu ? { gpu: params.gpu } : params.memory ? { memory: params.memory } : {},
-      params.maps === "apart",
-      params.settings !== undefined,
-    ];
-    adopt(params.settings ?? answer?.recorded.alloc_conf ?? "");
-    adoptLimit(limit);
-    segments.apart(apart);
-    ask(true);
-  });
+  }
 
-  let drawn: { redraw(): void } | null = null;
-  queueMicrotask(() => {
-    if (!closed) drawn = chart(box, 280, () => curve(app, answer));
-  });
-  const show = () => {
-    const t = answer!;
-    verdict.hidden = !t.verdict;
-    verdict.dataset.outcome = t.verdict?.outcome ?? "";
+  private readonly changed = (now: boolean) => {
+    this.touched = true;
+    this.ask(now);
+    if (now) this.remember();
+  };
+
+  private show() {
+    const t = this.answer!;
+    this.verdict.hidden = !t.verdict;
+    this.verdict.dataset.outcome = t.verdict?.outcome ?? "";
     const [first = "", ...rest] = (t.verdict?.text ?? "").split(/(?<=[.]) (?=[A-Z])/);
-    verdict.replaceChildren(h("b", {}, first), ...(rest.length ? [` ${rest.join(" ")}`] : []));
-    said.textContent = t.sentence;
-    segments.show(t);
-    const delta = (a: number, b: number, as: (n: number) => string) =>
-        `${as(b)}${a === b ? "" : ` (${b > a ? "+" : "−"}${as(Math.abs(b - a))})`}`,
-      waste = (s: Side) => s.peak_reserved_bytes - s.peak_allocated_bytes;
-    facts.replaceChildren(
-      ...(
-        [
-          [
-            "Peak reserved",
-            delta(t.recorded.peak_reserved_bytes, t.replayed.peak_reserved_bytes, bytes),
-          ],
-          ["Above what tensors hold", delta(waste(t.recorded), waste(t.replayed), bytes)],
-          ["Calls of the driver", delta(t.recorded.segment_calls, t.replayed.segment_calls, count)],
-          [
-            "Cache emptied for lack of memory",
-            delta(t.recorded.alloc_retries, t.replayed.alloc_retries, count),
-          ],
-          ...(t.recorded.refused || t.replayed.refused
-            ? [["Requests refused", delta(t.recorded.refused ?? 0, t.replayed.refused ?? 0, count)]]
-            : []),
-        ] as [string, string][]
-      ).map(([k, v]) => h("div", {}, h("dt", {}, k), h("dd", {}, v))),
-    );
-    line.replaceChildren(
+    this.verdict.replaceChildren(h("b", {}, first), ...(rest.length ? [` ${rest.join(" ")}`] : []));
+    this.said.textContent = t.sentence;
+    this.segments.show(t);
+    this.facts.replaceChildren(...figures(t));
+    this.line.replaceChildren(
       ...(t.line
         ? [copier(t.line, { class: "command" }, h("code", {}, t.line))]
         : [h("p", { class: "hint" }, "These are the settings of the record.")]),
     );
-    spread.textContent = t.exact
-      ? `Every address of the record comes out of the model (rules of torch ${t.torch}). ` +
-        "Addresses of new segments are made up, so ties between equal blocks may turn out " +
-        "otherwise."
-      : "The model does not place every block of this trace where the record has it, " +
-        `so this is an estimate (rules of torch ${t.torch}).`;
-    note.textContent = t.note ?? "";
-    legend.replaceChildren(
+    this.spread.textContent = spreadOf(t);
+    this.note.textContent = t.note ?? "";
+    this.legend.replaceChildren(
       ...inks
         .filter(([ink]) => ink !== "limit" || t.capacity_bytes)
         .map(([ink, text]) => h("span", {}, h("i", { style: `background:var(--${ink})` }), text)),
     );
-    whole.hidden = app.get().at === null;
-    label.replaceChildren(badge(t.label) ?? "");
-    drawn?.redraw();
-  };
-  let filter = "";
-  app.follow(["line", "module", "search"], ({ line, module, search }) => {
-    const now = JSON.stringify([line, module, search]),
-      first = filter === "";
-    if (now !== filter) {
-      filter = now;
-      if (!first) ask(true);
-    }
-  });
-  let at = app.get().at,
-    device = app.get().device;
-  app.follow(["at", "device"], (s) => {
-    if (s.at !== at || s.device !== device) {
-      if (s.device !== device) answer = null;
-      [at, device] = [s.at, s.device];
-      ask(true);
-    }
-  });
-  app.follow(["window"], ({ window }) => {
-    everything.hidden = window === null;
-    drawn?.redraw();
-  });
-  app.follow(["block"], ({ block }) => segments.choose(block));
-  app.follow(["category"], ({ category }) => segments.category(category));
-  const found = searching(
-    app,
-    id,
-    () => limit,
-    (line) => {
-      adopt(line);
-      changed(true);
-    },
-  );
-  ask(true);
-  const element = section(
-    "whatif",
-    "What if the allocator were set otherwise?",
-    h(
-      "div",
-      { class: "whatif" },
-      h("div", { class: "answer-part" }, verdict, said, problem, line, facts, note),
-      h(
-        "div",
-        { class: "result" },
-        h("div", { class: "tools" }, legend, everything, whole),
-        box,
-        segments.element,
-        spread,
-      ),
-      h("div", { class: "knobs" }, found.element, form),
-    ),
-  );
-  return {
-    element,
-    label,
-    close: () => {
-      closed = true;
-      asking?.abort();
-      found.close();
-    },
-  };
+    this.whole.hidden = this.app.get().at === null;
+    this.label.replaceChildren(badge(t.label) ?? "");
+    this.drawn?.redraw();
+  }
 }
 
 /** The panel as a page of its own. */

@@ -50,13 +50,10 @@ export function rowView(
     drawn: Drawn | null = null,
     waiting = 0;
   const later = () => {
-    waiting ||= requestAnimationFrame(() => {
-      waiting = 0;
-      paint();
-    });
+    waiting ||= requestAnimationFrame(paint);
   };
-
   const paint = () => {
+    waiting = 0;
     space.style.height = `${place.shown()}px`;
     view.style.height = `${place.height()}px`;
     if (place.follows()) place.end();
@@ -65,14 +62,11 @@ export function rowView(
       from = Math.min(Math.floor(place.at() / rowHeight), Math.max(rows - fits, 0));
     const some = Array.from({ length: Math.min(fits, rows - from) }, (_, i) => shows.row(from + i)),
       picked = shows.picked();
-    const key = JSON.stringify([
-      picked,
-      shows.words(),
-      shows.now(),
-      document.documentElement.dataset.theme,
-    ]);
-    if (!drawn || !same(drawn, { rows: some, from, key })) {
-      drawn = { rows: some, from, key };
+    const dark = document.documentElement.dataset.theme,
+      key = JSON.stringify([picked, shows.words(), shows.now(), dark]);
+    const fresh: Drawn = { rows: some, from, key };
+    if (!drawn || !same(drawn, fresh)) {
+      drawn = fresh;
       const page = colours();
       list.style.setProperty("--digits", String(count(Math.max(rows, 1)).length));
       list.replaceChildren(
@@ -112,8 +106,7 @@ export function rowView(
       element.style.height = `min(${Math.max(shows.rows(), 3) * rowHeight + 18}px, ${tallOf(element)})`;
     },
     wrap: (on) => {
-      wraps = on;
-      element.classList.toggle("wraps", on);
+      element.classList.toggle("wraps", (wraps = on));
       drawn = null;
       later();
     },

@@ -46,218 +46,263 @@ export interface Output {
 const nothing: Row = { runs: [], text: "", cut: 0 };
 
 /** The output of a run. failed is told of what went wrong; changed that there is more to show. */
-export function outputOf(
+export const outputOf = (
   path: string,
   signal: AbortSignal,
   changed: () => void,
   failed: (problem: unknown) => void,
-): Output {
-  const at: number[] = [],
-    row: number[] = [],
-    low: number[] = [],
-    high: number[] = [],
-    styles = new Map<number, string>();
-  const pages = new Map<number, Page>(),
-    asked = new Set<number>();
-  let size = 0,
-    seen = 0,
-    rows = 0,
-    asking: Promise<void> | null = null,
-    again = false,
-    timer = 0;
-  // of each block the first row that it or a later one writes to: ascending
-  let owners: number[] = [];
+): Output => new Fetched(path, signal, changed, failed);
 
-  const bytes = async (from: number, to: number): Promise<string> => {
-    const asking = await api(
-      `${path}/output?from=${from}&limit=${Math.max(Math.min(to - from, mostBytes), 1)}`,
-      { headers: { Accept: "text/plain" }, signal },
+class Fetched implements Output {
+  size = 0;
+  seen = 0;
+  rows = 0;
+
+  // by block: where it begins, its first row, the lowest and the highest that it writes to
+  private readonly at: number[] = [];
+  private readonly first: number[] = [];
+  private readonly low: number[] = [];
+  private readonly high: number[] = [];
+  private readonly styles = new Map<number, string>();
+  // of each block the first row that it or a later one writes to: ascending
+  private owners: number[] = [];
+  private readonly pages = new Map<number, Page>();
+  private readonly asked = new Set<number>();
+  private asking: Promise<void> | null = null;
+  private again = false;
+  private timer = 0;
+  private readonly path: string;
+  private readonly signal: AbortSignal;
+  private readonly changed: () => void;
+  private readonly failed: (problem: unknown) => void;
+
+  constructor(
+    path: string,
+    signal: AbortSignal,
+    changed: () => void,
+    failed: (problem: unknown) => void,
+  ) {
+    [this.path, this.signal, this.changed, this.failed] = [path, signal, changed, failed];
+    signal.addEventListener("abort", () => clearTimeout(this.timer));
+  }
+
+  private async bytes(from: number, to: number): Promise<string> {
+    const answer = await api(
+      `${this.path}/output?from=${from}&limit=${Math.max(Math.min(to - from, mostBytes), 1)}`,
+      { headers: { Accept: "text/plain" }, signal: this.signal },
     );
-    if (!asking.ok) throw new Problem(asking.status, "The output cannot be read any more.");
-    return new TextDecoder("utf-8").decode(await asking.arrayBuffer());
-  };
-  const endOf = (block: number) => at[block + 1] ?? seen;
+    if (!answer.ok) throw new Problem(answer.status, "The output cannot be read any more.");
+    return new TextDecoder("utf-8").decode(await answer.arrayBuffer());
+  }
+
+  private readonly endOf = (block: number) => this.at[block + 1] ?? this.seen;
+
   /** The block that wrote a row last. */
-  const owner = (n: number): number => {
+  private owner(n: number): number {
     let a = 0,
-      b = owners.length;
+      b = this.owners.length;
     while (a < b) {
       const m = (a + b) >> 1;
-      if (owners[m]! <= n) a = m + 1;
+      if (this.owners[m]! <= n) a = m + 1;
       else b = m;
     }
     return a - 1;
-  };
-  const own = () => {
-    owners = low.slice();
-    for (let i = owners.length - 2; i >= 0; i--) owners[i] = Math.min(owners[i]!, owners[i + 1]!);
-  };
+  }
+
+  private own() {
+    this.owners = this.low.slice();
+    for (let i = this.owners.length - 2; i >= 0; i--)
+      this.owners[i] = Math.min(this.owners[i]!, this.owners[i + 1]!);
+  }
+
   /** Draws a block, with the one before it: what it writes over stands there. */
-  const fetchPage = async (block: number): Promise<Page> => {
+  private async fetchPage(block: number): Promise<Page> {
     const first = Math.max(block - 1, 0),
-      end = endOf(block),
-      last = block === at.length - 1;
-    const screen = new Screen(row[first], first > 0 ? high[first - 1] : 0, styles.get(first) ?? "");
-    screen.write(await bytes(at[first]!, at[block]! > at[first]! ? at[block]! : end));
-    if (first < block) screen.write(await bytes(at[block]!, end));
+      end = this.endOf(block),
+      last = block === this.at.length - 1;
+    const screen = new Screen(
+      this.first[first],
+      first > 0 ? this.high[first - 1] : 0,
+      this.styles.get(first) ?? "",
+    );
+    screen.write(
+      await this.bytes(this.at[first]!, this.at[block]! > this.at[first]! ? this.at[block]! : end),
+    );
+    if (first < block) screen.write(await this.bytes(this.at[block]!, end));
     const page: Page = { rows: new Map(), screen: last ? screen : null, end };
     if (!last)
-      for (const n of screen.lines.keys()) if (n >= low[block]!) page.rows.set(n, screen.at(n)!);
+      for (const n of screen.lines.keys())
+        if (n >= this.low[block]!) page.rows.set(n, screen.at(n)!);
     return page;
-  };
-  const keep = (block: number, page: Page) => {
-    pages.delete(block);
-    pages.set(block, page);
-    for (const old of pages.keys()) {
-      if (pages.size <= mostPages) break;
-      if (old !== at.length - 1) pages.delete(old);
+  }
+
+  private keep(block: number, page: Page) {
+    this.pages.delete(block);
+    this.pages.set(block, page);
+    for (const old of this.pages.keys()) {
+      if (this.pages.size <= mostPages) break;
+      if (old !== this.at.length - 1) this.pages.delete(old);
     }
-  };
-  const load = async (block: number): Promise<void> => {
-    if (asked.has(block)) return;
-    asked.add(block);
+  }
+
+  private async load(block: number): Promise<void> {
+    if (this.asked.has(block)) return;
+    this.asked.add(block);
     try {
-      const page = await fetchPage(block);
-      keep(block, page);
-      changed();
+      const page = await this.fetchPage(block);
+      this.keep(block, page);
+      this.changed();
     } catch (problem) {
-      if (!givenUp(problem)) failed(problem);
+      if (!givenUp(problem)) this.failed(problem);
     } finally {
-      asked.delete(block);
+      this.asked.delete(block);
     }
-  };
+  }
+
   /** What a page has of a row; a row that a later block only passed by belongs to one before. */
-  const lookup = (n: number): { row: Row } | { block: number } => {
-    for (let block = owner(n), tries = 0; block >= 0 && tries < 4; block--, tries++) {
-      if (low[block]! > n || high[block]! < n) continue;
-      const page = pages.get(block);
+  private lookup(n: number): { row: Row } | { block: number } {
+    for (let block = this.owner(n), tries = 0; block >= 0 && tries < 4; block--, tries++) {
+      if (this.low[block]! > n || this.high[block]! < n) continue;
+      const page = this.pages.get(block);
       if (!page) return { block };
       const found = page.screen ? page.screen.at(n) : page.rows.get(n);
       if (found) return { row: found };
     }
     return { row: nothing };
-  };
+  }
 
-  const ask = async (): Promise<void> => {
+  private async ask(): Promise<void> {
     do {
-      again = false;
-      const from = Math.max(at.length - 1, 0),
-        told = await get<OutputRows>(`${path}/output/rows?from=${from}`, signal);
+      this.again = false;
+      const from = Math.max(this.at.length - 1, 0),
+        told = await get<OutputRows>(`${this.path}/output/rows?from=${from}`, this.signal);
       if (told.missing) throw new Problem(404, "The output was not kept.");
-      if (told.seen < seen || told.from !== from) {
-        // another file: begin anew
-        for (const list of [at, row, low, high]) list.length = 0;
-        styles.clear();
-        pages.clear();
-        seen = 0;
-        again = true;
+      if (told.seen < this.seen || told.from !== from) {
+        this.anew();
         continue;
       }
-      const tail = at.length - 1,
-        grown = told.seen > seen;
-      for (const [list, fresh] of [
-        [at, told.at],
-        [row, told.row],
-        [low, told.low],
-        [high, told.high],
-      ] as const) {
-        list.length = from;
-        for (const v of fresh) list.push(v);
+      const tail = this.at.length - 1,
+        grown = told.seen > this.seen;
+      this.take(told);
+      const page = this.pages.get(tail);
+      if (page && grown && (this.at.length - 1 > tail || page.end < this.seen)) {
+        this.pages.delete(tail);
+        await this.load(tail);
       }
-      for (const [block, style] of Object.entries(told.styles)) styles.set(Number(block), style);
-      ({ size, seen, rows } = told);
-      own();
-      const page = pages.get(tail);
-      if (page && grown && (at.length - 1 > tail || page.end < seen)) {
-        pages.delete(tail);
-        await load(tail);
-      }
-      changed();
-      if (seen < size) again = true;
-    } while (again && !signal.aborted);
-  };
-  const refresh = (): Promise<void> => {
-    if (asking) {
-      again = true;
-      return asking;
+      this.changed();
+      if (this.seen < this.size) this.again = true;
+    } while (this.again && !this.signal.aborted);
+  }
+
+  /** It is another file: begins anew. */
+  private anew(): void {
+    for (const list of [this.at, this.first, this.low, this.high]) list.length = 0;
+    this.styles.clear();
+    this.pages.clear();
+    this.seen = 0;
+    this.again = true;
+  }
+
+  /** Takes where the blocks begin from one on, and which rows they write to. */
+  private take(told: OutputRows): void {
+    for (const [list, fresh] of [
+      [this.at, told.at],
+      [this.first, told.row],
+      [this.low, told.low],
+      [this.high, told.high],
+    ] as const) {
+      list.length = told.from;
+      for (const v of fresh) list.push(v);
     }
-    return (asking = ask().finally(() => {
-      asking = null;
+    for (const [block, style] of Object.entries(told.styles)) this.styles.set(Number(block), style);
+    ({ size: this.size, seen: this.seen, rows: this.rows } = told);
+    this.own();
+  }
+
+  refresh(): Promise<void> {
+    if (this.asking) {
+      this.again = true;
+      return this.asking;
+    }
+    return (this.asking = this.ask().finally(() => {
+      this.asking = null;
     }));
-  };
-  const later = () => {
-    timer ||= window.setTimeout(() => {
-      timer = 0;
-      refresh().catch((e: unknown) => {
-        if (!givenUp(e)) failed(e);
+  }
+
+  private later() {
+    this.timer ||= window.setTimeout(() => {
+      this.timer = 0;
+      this.refresh().catch((e: unknown) => {
+        if (!givenUp(e)) this.failed(e);
       });
     }, againMs);
-  };
-  signal.addEventListener("abort", () => clearTimeout(timer));
+  }
 
-  return {
-    get rows() {
-      return rows;
-    },
-    get size() {
-      return size;
-    },
-    get seen() {
-      return seen;
-    },
-    row(n) {
-      const found = lookup(n);
-      if ("row" in found) return found.row;
-      void load(found.block);
-      return undefined;
-    },
-    async read(from, to) {
-      const all: Row[] = [];
-      for (let n = from; n < to; n++) {
-        let found = lookup(n);
-        for (let tries = 0; !("row" in found) && tries < 3; tries++) {
-          keep(found.block, await fetchPage(found.block));
-          found = lookup(n);
-        }
-        all.push("row" in found ? found.row : nothing);
+  row(n: number): Row | undefined {
+    const found = this.lookup(n);
+    if ("row" in found) return found.row;
+    void this.load(found.block);
+    return undefined;
+  }
+
+  async read(from: number, to: number): Promise<Row[]> {
+    const all: Row[] = [];
+    for (let n = from; n < to; n++) {
+      let found = this.lookup(n);
+      for (let tries = 0; !("row" in found) && tries < 3; tries++) {
+        this.keep(found.block, await this.fetchPage(found.block));
+        found = this.lookup(n);
       }
-      return all;
-    },
-    async find(words, from, stop, found) {
-      const needle = words.toLowerCase(),
-        first = Math.max(owner(from), 0),
-        all = at.length;
-      for (let i = 0; i < all && !stop.aborted; i++) {
-        const block = (first + i) % all,
-          text = await bytes(at[block]!, endOf(block)),
-          hits: number[] = [];
-        if (text.includes("\x1b") || text.includes("\r") || text.toLowerCase().includes(needle)) {
-          const screen = new Screen(row[block], block > 0 ? high[block - 1] : 0),
-            over = owners[block + 1] ?? Infinity; // rows from there on belong to a later block
-          screen.write(text);
-          for (const n of screen.lines.keys())
-            if (n < over && screen.at(n)!.text.toLowerCase().includes(needle)) hits.push(n);
-        }
-        if (!stop.aborted) found(hits, (i + 1) / all);
+      all.push("row" in found ? found.row : nothing);
+    }
+    return all;
+  }
+
+  async find(
+    words: string,
+    from: number,
+    stop: AbortSignal,
+    found: (rows: number[], share: number) => void,
+  ): Promise<void> {
+    const needle = words.toLowerCase(),
+      first = Math.max(this.owner(from), 0),
+      all = this.at.length;
+    for (let i = 0; i < all && !stop.aborted; i++) {
+      const block = (first + i) % all,
+        text = await this.bytes(this.at[block]!, this.endOf(block)),
+        hits: number[] = [];
+      if (text.includes("\x1b") || text.includes("\r") || text.toLowerCase().includes(needle)) {
+        const screen = new Screen(this.first[block], block > 0 ? this.high[block - 1] : 0),
+          over = this.owners[block + 1] ?? Infinity; // rows from there on belong to a later block
+        screen.write(text);
+        for (const n of screen.lines.keys())
+          if (n < over && screen.at(n)!.text.toLowerCase().includes(needle)) hits.push(n);
       }
-    },
-    told({ at: from, next, text }) {
-      const tail = at.length - 1,
-        page = pages.get(tail);
-      size = Math.max(size, next);
-      if (!page?.screen || from !== page.end || next - (at[tail] ?? 0) > longTail || asking) {
-        later();
-        return;
-      }
-      page.screen.write(text);
-      page.end = seen = next;
-      rows = Math.max(rows, page.screen.high + 1);
-      high[tail] = page.screen.high;
-      low[tail] = Math.min(low[tail]!, page.screen.low);
-      owners[tail] = low[tail]!;
-      for (let i = tail - 1; i >= 0 && owners[i]! > owners[i + 1]!; i--) owners[i] = owners[i + 1]!;
-      changed();
-    },
-    refresh,
-  };
+      if (!stop.aborted) found(hits, (i + 1) / all);
+    }
+  }
+
+  told({ at: from, next, text }: { at: number; next: number; text: string }): void {
+    const tail = this.at.length - 1,
+      page = this.pages.get(tail);
+    this.size = Math.max(this.size, next);
+    if (
+      !page?.screen ||
+      from !== page.end ||
+      next - (this.at[tail] ?? 0) > longTail ||
+      this.asking
+    ) {
+      this.later();
+      return;
+    }
+    page.screen.write(text);
+    page.end = this.seen = next;
+    this.rows = Math.max(this.rows, page.screen.high + 1);
+    this.high[tail] = page.screen.high;
+    this.low[tail] = Math.min(this.low[tail]!, page.screen.low);
+    this.owners[tail] = this.low[tail]!;
+    for (let i = tail - 1; i >= 0 && this.owners[i]! > this.owners[i + 1]!; i--)
+      this.owners[i] = this.owners[i + 1]!;
+    this.changed();
+  }
 }
