@@ -104,6 +104,7 @@ func checkFormat(t *testing.T, f Format, kind Kinds, table *Table, name string) 
 	if !reflect.DeepEqual(from, source()) {
 		t.Error("redaction changed the source")
 	}
+	readsBack(t, f, from, table)
 	if !f.Binary {
 		golden(t, name, first)
 	}

@@ -25,18 +25,25 @@ type Reading struct {
 	Value   int64
 }
 
-// Vendors lists every vendor: each function returns nil where it has no device on this machine.
-var Vendors = []func(root string) Vendor{
-	openNVIDIA,
-	openAMD,
-	openIntel,
+// Vendors lists every vendor, by its Name: each function returns nil where it has no device on this machine. Add yours
+// here, and to answering in contract_test.go what the suite of all vendors is to open.
+var Vendors = []Maker{
+	{"NVIDIA", openNVIDIA},
+	{"AMD", openAMD},
+	{"Intel", openIntel},
+}
+
+// Maker is a vendor that may have devices here.
+type Maker struct {
+	Name string
+	Open func(root string) Vendor
 }
 
 // OpenVendors opens those that have devices here.
 func OpenVendors(root string) []Vendor {
 	vendors := []Vendor{} // not nil: none was found, rather than not looked for
-	for _, open := range Vendors {
-		if v := open(root); v != nil {
+	for _, maker := range Vendors {
+		if v := maker.Open(root); v != nil {
 			vendors = append(vendors, v)
 		}
 	}

@@ -143,7 +143,7 @@ function laid(
   return { placed, first, rows };
 }
 
-/** The number of the last block of a lane that begins at an offset or before it; −1: none holds it. */
+/** The number of the block of a lane that holds an offset; −1: none does. */
 function blockAt(placed: Placed[], first: number[], lane: number, offset: number): number {
   let low = first[lane] ?? 0,
     last = (first[lane + 1] ?? placed.length) - 1;

@@ -162,7 +162,7 @@ function stand(row: HTMLElement, is: Standing): void {
   row.querySelector(".pick")?.setAttribute("aria-pressed", String(is === "picked"));
 }
 
-/** A heading with the button that sorts by its column; down: how rows are sorted by it, null: they are not. */
+/** A heading with the button that sorts by its column; down is null where rows are not. */
 function headOf(c: Table["columns"][number], down: boolean | null) {
   const sort = h("button", { type: "button", title: "Sort by this column" }, heading(c.title!));
   const head = h(

@@ -103,7 +103,8 @@ export function rowView(
     page: () => Math.max(Math.floor(place.height() / rowHeight) - 1, 1),
     following: () => place.follows(),
     settle: () => {
-      element.style.height = `min(${Math.max(shows.rows(), 3) * rowHeight + 18}px, ${tallOf(element)})`;
+      const tall = Math.max(shows.rows(), 3) * rowHeight + 18;
+      element.style.height = `min(${tall}px, ${tallOf(element)})`;
     },
     wrap: (on) => {
       element.classList.toggle("wraps", (wraps = on));
