@@ -33,7 +33,7 @@ func TestList(t *testing.T) {
 			t.Errorf("%q starts another launcher", f.Launcher.Name)
 		}
 	}
-	if f := Of("toy"); f.Title != "toy" || f.Imagined != nil || Rank("toy") <= Rank("deepspeed") {
+	if f := Of("unheard"); f.Title != "unheard" || f.Imagined != nil || Rank("unheard") <= Rank("deepspeed") {
 		t.Errorf("of a framework that nothing is known of: %+v", f)
 	}
 }
