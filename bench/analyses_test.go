@@ -7,7 +7,7 @@ import (
 	"runtime"
 	"testing"
 
-	"hightide/internal/analyze"
+	analyze "hightide/internal/analyze/run"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 	"hightide/internal/wire"

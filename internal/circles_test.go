@@ -79,7 +79,6 @@ func (h *house) base(at token.Pos) string { return filepath.Base(h.files.Positio
 var tangled = map[string]int{
 	"cmd/hightide":              7,
 	"internal/allocator":        11,
-	"internal/analyze":          27,
 	"internal/bench":            2,
 	"internal/engine":           7,
 	"internal/explore":          8,

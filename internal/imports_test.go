@@ -41,7 +41,7 @@ var rooms = map[string][]string{
 	"internal/analyze/facts": {"internal/mem", "internal/analyze/imagined", "internal/usage", "internal/report"},
 	"internal/analyze/growth": {"internal/mem", "internal/analyze/facts", "internal/frameworks",
 		"internal/report", "internal/usage", "internal/words"},
-	"internal/analyze": {"internal/analyze/imagined", "internal/analyze/graph", "internal/analyze/trace",
+	"internal/analyze/run": {"internal/analyze/imagined", "internal/analyze/graph", "internal/analyze/trace",
 		"internal/analyze/facts", "internal/mem", "internal/usage", "internal/report",
 		"internal/frameworks", "internal/analyze/growth"},
 	"internal/explore": {"internal/mem", "internal/analyze/graph", "internal/usage", "internal/allocator",
@@ -91,7 +91,7 @@ var rooms = map[string][]string{
 	"internal/testkit": {"internal/mem", "internal/format/torch"},
 	"internal/tui": {"internal/engine", "internal/analyze/trace", "internal/launch", "internal/live",
 		"internal/mem", "internal/report", "internal/sampler", "internal/store", "internal/frameworks"},
-	"internal/engine": {"agent", "device", "heap", "internal/allocator", "internal/analyze",
+	"internal/engine": {"agent", "device", "heap", "internal/allocator", "internal/analyze/run",
 		"internal/analyze/trace", "internal/budget", "internal/event", "internal/explore", "internal/fail",
 		"internal/files", "internal/fit", "internal/format", "internal/format/stacks", "internal/format/torch",
 		"internal/gpus", "internal/imagine", "internal/launch", "internal/live", "internal/mem", "internal/observe",
@@ -106,7 +106,7 @@ var rooms = map[string][]string{
 		"internal/files", "internal/gpus", "internal/imagine", "internal/launch", "internal/matrix", "internal/mem",
 		"internal/observe", "internal/pythons", "internal/report", "internal/sampler", "internal/store", "internal/options",
 		"internal/frameworks"},
-	"internal/server": {"internal/bench", "internal/engine", "internal/analyze", "internal/analyze/trace",
+	"internal/server": {"internal/bench", "internal/engine", "internal/analyze/run", "internal/analyze/trace",
 		"internal/analyze/facts", "internal/event", "internal/explore", "internal/fit", "internal/launch",
 		"internal/gpus", "internal/imagine", "internal/mem", "internal/metrics", "internal/observe",
 		"internal/replay", "internal/fail", "internal/format", "internal/report", "internal/store",
@@ -129,7 +129,7 @@ var (
 	pure = []string{"internal/mem", "internal/live", "internal/interned", "internal/terminal", "internal/words",
 		"internal/fail", "internal/frameworks",
 		"internal/options", "internal/pickle", "internal/shm", "internal/wire", "internal/allocator", "internal/usage",
-		"internal/explore", "internal/report", "internal/analyze", "internal/analyze/graph", "internal/analyze/imagined",
+		"internal/explore", "internal/report", "internal/analyze/run", "internal/analyze/graph", "internal/analyze/imagined",
 		"internal/analyze/trace", "internal/analyze/facts", "internal/analyze/growth"}
 	worldly  = []string{"os", "net", "net/http", "os/exec", "log", "syscall", "path/filepath", "io/ioutil"}
 	external = map[string][]string{"internal/wire": {"github.com/klauspost/compress"}}

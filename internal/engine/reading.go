@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"hightide/internal/analyze"
+	analyze "hightide/internal/analyze/run"
 	"hightide/internal/analyze/trace"
 	"hightide/internal/budget"
 	"hightide/internal/fail"

@@ -7,7 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"hightide/internal/analyze"
+	analyze "hightide/internal/analyze/run"
 	"hightide/internal/engine"
 	"hightide/internal/fail"
 	"hightide/internal/report"

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"hightide/internal/analyze"
+	analyze "hightide/internal/analyze/run"
 	"hightide/internal/mem"
 	"hightide/internal/store"
 )

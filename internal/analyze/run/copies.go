@@ -1,0 +1,135 @@
+package run
+
+import (
+	"fmt"
+	"strings"
+
+	"hightide/internal/mem"
+	"hightide/internal/report"
+)
+
+// A forked process shares its parent's pages until one of both writes to them. So a worker that only reads a list of
+// Python objects copies it: each look writes a reference count.
+
+const (
+	leastCopies = 48 * mem.MiB // of all workers together
+	leastEach   = 24 * mem.MiB // of one: what any worker of PyTorch writes to is less
+)
+
+// copier is a forked process that has copies of its parent's pages.
+type copier struct {
+	*mem.Process
+	own, copied mem.Bytes // what no other process shares; and what of that it did not allocate itself
+}
+
+// copies finds forked workers whose own pages grow while they allocate nothing, and says what of a dataset is read
+// there.
+func copies(in *Input) (r report.Part) {
+	byParent := map[uint32][]copier{}
+	var parents []uint32
+	for _, p := range in.Run.Processes {
+		c, ok := in.copier(p)
+		if !ok {
+			continue
+		}
+		if byParent[p.Parent] == nil {
+			parents = append(parents, p.Parent)
+		}
+		byParent[p.Parent] = append(byParent[p.Parent], c)
+	}
+	for _, parent := range parents {
+		workers, sum := byParent[parent], mem.Bytes(0)
+		for _, c := range workers {
+			sum += c.copied
+		}
+		if sum >= leastCopies {
+			r.Findings = append(r.Findings, in.copiesFinding(parent, workers, sum))
+		}
+	}
+	return r
+}
+
+// copier says what a process copied of its parent's pages. What it allocated itself raised its RSS, a copied page
+// took the place of the one that was shared. Each copy is a page fault.
+func (in *Input) copier(p *mem.Process) (c copier, ok bool) {
+	parent := in.Run.Process(p.Parent)
+	uss, rss, faults := in.Find(p.ID, mem.SeriesUSS), in.Find(p.ID, mem.SeriesRSS), in.Find(p.ID, mem.SeriesMinorFaults)
+	if parent == nil || uss == nil || rss == nil || faults == nil ||
+		mem.CommandLine(parent.Command) != mem.CommandLine(p.Command) {
+		return c, false
+	}
+	if end, ended := parent.End.Get(); ended && end < uss.Times[0] {
+		return c, false // nobody shares with it any more
+	}
+	for i, own := range uss.Values {
+		if end, ended := parent.End.Get(); ended && uss.Times[i] >= end {
+			break
+		}
+		allocated := max(rss.At(uss.Times[i]).Or(rss.Values[0])-rss.Values[0], 0)
+		if copied := mem.Bytes(own - allocated); copied > c.copied {
+			c.own, c.copied = mem.Bytes(own), copied
+		}
+	}
+	c.Process = p
+	faulted := mem.Bytes(faults.Values[faults.Peak()]) * mem.Bytes(max(in.Run.Info.Host.PageSize, 1))
+	return c, c.copied >= leastEach && faulted >= c.copied/2
+}
+
+// copiesFinding puts it into words.
+func (in *Input) copiesFinding(parent uint32, workers []copier, sum mem.Bytes) report.Finding {
+	kind, most := "forked process", workers[0]
+	if workers[0].Role == "dataloader" {
+		kind = "DataLoader worker"
+	}
+	for _, c := range workers {
+		if c.copied > most.copied {
+			most = c
+		}
+	}
+	who := report.Counted(int64(len(workers)), kind)
+	f := report.Finding{Kind: report.KindCopies, Severity: report.Warning, Process: most.ID, Bytes: mem.Some(int64(sum)),
+		Label: mem.Measured,
+		Title: fmt.Sprintf("%s copied %v of their parent's memory", who, sum)}
+	if len(workers) == 1 {
+		f.Title = strings.Replace(f.Title, "their", "its", 1)
+	}
+	f.Text = fmt.Sprintf("%s took %v of pages for themselves that they did not allocate, up to %v in one (measured: "+
+		"USS less the growth of RSS). They are copies of what %s had made before it forked them: a page is copied when "+
+		"one of both writes to it.",
+		who, sum, most.copied, in.ProcessName(parent))
+	data := in.datasetOf(parent)
+	if data == nil {
+		f.Text += " Python writes a reference count into each object that is looked at, and its collector into each that " +
+			"it visits. What they read was not seen."
+		f.Advice = "Keep large data that workers read in NumPy arrays, tensors or memory-mapped files, which are one " +
+			"object each. Call gc.freeze() before the workers are started."
+		return f
+	}
+	if data.Where != nil {
+		f.File, f.Line = data.Where.File, data.Where.Line
+	}
+	f.Holder = data.Facts["name"]
+	at := ""
+	if f.File != "" {
+		at = " (" + mem.LineName(*data.Where) + ")"
+	}
+	f.Text += fmt.Sprintf(" The %s `%s`%s of the dataset holds %d items (%s), about %v with them (estimated). Python "+
+		"writes a reference count into each object that is looked at, so reading it copies it into each worker.",
+		data.Facts["kind"], f.Holder, at, data.Numbers["items"], data.Facts["contains"], mem.Bytes(data.Bytes.Or(0)))
+	f.Advice = fmt.Sprintf("Keep `%s` in few objects: a NumPy array (np.array(…), of strings dtype \"S\" or one bytes "+
+		"object with offsets), a tensor, or an Arrow table. That saves up to %v in each worker.",
+		f.Holder, most.copied)
+	return f
+}
+
+// datasetOf is the largest container of Python objects in a dataset that a process gave to workers; nil where none
+// was seen.
+func (in *Input) datasetOf(process uint32) (found *mem.Event) {
+	for i := range in.Run.Events {
+		e := &in.Run.Events[i]
+		if e.Process == process && e.Kind == "dataset" && (found == nil || e.Bytes.Or(0) > found.Bytes.Or(0)) {
+			found = e
+		}
+	}
+	return found
+}

@@ -1,0 +1,190 @@
+package run
+
+import (
+	"strings"
+	"testing"
+
+	"hightide/internal/mem"
+)
+
+// holds is a list that gains an item of so many bytes each step.
+func holds(name string, line int, each mem.Bytes) mem.Holder {
+	return mem.Holder{Kind: "list", Name: name, Where: mem.Location{File: "/p/train.py", Line: line}, Items: 300,
+		PerStep: 1, Contains: "Model",
+		Tensors: mem.Some(300 * int64(each))}
+}
+
+func growsAt(line int, each mem.Bytes) source {
+	return source{stack: userLine(line), step: leakOf(each, 32*mem.KiB)}
+}
+
+// TestItemOverTwoLines: the bytes of one container's items may come from several lines, as weights and gradients do.
+// Lines that do not add up to it are others' causes.
+func TestItemOverTwoLines(t *testing.T) {
+	s := training(4, growsAt(40, 1*mem.MiB), growsAt(41, 1*mem.MiB))
+	s.holders = []mem.Holder{holds("trials", 12, 2*mem.MiB)}
+	f := only(t, s.run())
+	if f.Holder != "trials" || f.Line != 12 || !strings.Contains(f.Text, "allocated at 2 lines") {
+		t.Errorf("%s: %s", f.Title, f.Text)
+	}
+	near(t, f, 2*mem.MiB, 0.15)
+
+	s.holders = []mem.Holder{holds("trials", 12, 16*mem.MiB)}
+	if found := leaks(Analyze(s.run(), Options{})); len(found) != 2 || found[0].Holder+found[1].Holder != "" {
+		t.Errorf("joined to what they do not add up to: %+v", found)
+	}
+}
+
+// TestLessIsSampledThanIsHeld: of a library's own allocator the sampler sees a part. The one line is the one
+// container's, and both figures are told.
+func TestLessIsSampledThanIsHeld(t *testing.T) {
+	s := training(5, growsAt(40, 1*mem.MiB))
+	s.holders = []mem.Holder{holds("kept", 12, 3*mem.MiB)}
+	if f := only(t, s.run()); f.Holder != "kept" || !strings.Contains(f.Text, "it is 3.00 MiB per step (estimated)") {
+		t.Errorf("%s: %s", f.Title, f.Text)
+	}
+	s.holders = []mem.Holder{holds("kept", 12, mem.MiB/4)}
+	if f := only(t, s.run()); f.Holder != "" {
+		t.Errorf("joined to a container that keeps less than the line: %s", f.Title)
+	}
+}
+
+// TestSizesAgreeWithTheWhole: where the process as a whole grows as fast as the sizes of the items say, these are the
+// figure.
+func TestSizesAgreeWithTheWhole(t *testing.T) {
+	s := training(5, growsAt(40, 1*mem.MiB))
+	s.holders = []mem.Holder{holds("kept", 12, 3*mem.MiB)}
+	s.kinds = map[mem.Quantity]func(int) mem.Bytes{
+		mem.SeriesRSSShared: func(step int) mem.Bytes { return mem.Bytes(step) * 2 * mem.MiB }}
+	f := only(t, s.run())
+	if f.BytesPerStep.Or(0) != int64(3*mem.MiB) || f.Label != mem.Estimated || f.Error.Known() ||
+		!strings.Contains(f.Text, "The sampled heap shows 1.") || !strings.Contains(f.Advice, "saves 3.00 MiB per step") {
+		t.Errorf("%s: %s → %s", f.Title, f.Text, f.Advice)
+	}
+}
+
+// TestSeveralStatements: of those that may be it, the one that the allocation went through is named; else all of
+// them, and that it is not known.
+func TestSeveralStatements(t *testing.T) {
+	s := training(6, growsAt(40, 1*mem.MiB))
+	h := holds("kept", 12, 1*mem.MiB)
+	h.Others = []mem.Location{{File: "/p/train.py", Line: 14}}
+	s.holders = []mem.Holder{h}
+	f := only(t, s.run())
+	if !strings.Contains(f.Title, "train.py:12 or 14") ||
+		!strings.Contains(f.Text, "which of these adds what is kept was not seen") {
+		t.Errorf("%s: %s", f.Title, f.Text)
+	}
+	s.holders[0].Ran = true
+	if f := only(t, s.run()); !strings.Contains(f.Text, "each of these was seen to add") {
+		t.Errorf("%s", f.Text)
+	}
+	through := userLine(40)[0]
+	s.holders[0].Others = []mem.Location{{File: through.File, Line: 40}}
+	if f := only(t, s.run()); f.Line != 40 || strings.Contains(f.Title, " or ") {
+		t.Errorf("%s", f.Title)
+	}
+}
+
+// TestFreedGraph: items whose graph backward has freed keep no activations, so that they explain no other line's
+// growth.
+func TestFreedGraph(t *testing.T) {
+	s := training(7, growsAt(40, 1*mem.MiB))
+	losses := mem.Holder{Kind: "list", Name: "losses", Where: mem.Location{File: "/p/train.py", Line: 7}, Items: 300,
+		PerStep: 1, Contains: "Tensor",
+		Graph: true, Tensors: mem.Some(1200), Saved: mem.Some(0)}
+	s.holders = []mem.Holder{losses}
+	if f := only(t, s.run()); f.Holder != "" {
+		t.Errorf("%s", f.Title)
+	}
+	s.holders[0].Saved = mem.Some(int64(mem.MiB))
+	if f := only(t, s.run()); f.Holder != "losses" || !strings.Contains(f.Text, "activations") {
+		t.Errorf("%s", f.Title)
+	}
+}
+
+// TestWhereWasLooked: native code is named only where all of Python's heap was looked through.
+func TestWhereWasLooked(t *testing.T) {
+	said := func(facts map[string]string) string {
+		run := training(9, growsAt(40, 1*mem.MiB)).run()
+		for key, value := range facts {
+			run.Processes[0].Facts[key] = value
+		}
+		return only(t, run).Text
+	}
+	if text := said(nil); strings.Contains(text, "No container") {
+		t.Errorf("never looked: %s", text)
+	}
+	if text := said(map[string]string{"scans": "4"}); strings.Contains(text, "ative code") || !strings.Contains(text, "was not looked through") {
+		t.Errorf("%s", text)
+	}
+	if text := said(map[string]string{"scans": "4", "heap_walk": "123,456"}); !strings.Contains(text, "Native code may keep it") || !strings.Contains(text, "123,456 objects") {
+		t.Errorf("%s", text)
+	}
+	if text := said(map[string]string{"scans": "4", "heap_walk": "1", "heap_grows": "1 Node per step"}); strings.Contains(text, "ative code") || !strings.Contains(text, "1 Node per step") {
+		t.Errorf("%s", text)
+	}
+}
+
+// TestLineThatBecomesKnown: a container is one, although its statement is known better the next time that it is seen.
+func TestLineThatBecomesKnown(t *testing.T) {
+	s := training(10, growsAt(40, 1*mem.MiB))
+	first, later := holds("kept", 12, 1*mem.MiB), holds("kept", 14, 1*mem.MiB)
+	first.Others, later.Ran = []mem.Location{later.Where}, true
+	s.holders = []mem.Holder{first, later}
+	if f := only(t, s.run()); f.Line != 14 || strings.Contains(f.Title, " or ") {
+		t.Errorf("%s", f.Title)
+	}
+}
+
+// TestOneBlock: a buffer that gets larger where it is looks like a line whose memory is kept. It is one cause, with
+// the advice for its kind, and what may be in it is bytes, not items.
+func TestOneBlock(t *testing.T) {
+	s := training(12, growsAt(40, 1*mem.MiB))
+	for kind, advice := range map[string]string{"bytearray": "del buffer[:n]", "array.array": "del values[:n]",
+		"BytesIO": "truncate()", "str": "to a file"} {
+		h := mem.Holder{Kind: kind, Name: "log", Where: mem.Location{File: userLine(40)[0].File, Line: 40},
+			Items: 300 * int64(mem.MiB), PerStep: float64(mem.MiB), Contains: "byte",
+			Tensors: mem.Some(300 * int64(mem.MiB))}
+		s.holders = []mem.Holder{h}
+		f := only(t, s.run())
+		if f.Holder != "log" || !strings.Contains(f.Text, "The "+kind+" `log`") || strings.Contains(f.Text, "items") ||
+			!strings.Contains(f.Advice, advice) {
+			t.Errorf("%s: %s → %s", f.Title, f.Text, f.Advice)
+		}
+		near(t, f, 1*mem.MiB, 0.15)
+		s.holders[0].Where.Line = 7
+		if f := only(t, s.run()); f.Holder != "" {
+			t.Errorf("joined to another line: %s", f.Title)
+		}
+	}
+}
+
+// TestAdviceByKind: what helps follows from what the container is.
+func TestAdviceByKind(t *testing.T) {
+	s := training(13, growsAt(40, 1*mem.MiB))
+	for kind, advice := range map[string]string{"list": "deque(maxlen=…)", "dict": "next(iter(d))",
+		"backlog of executor": "semaphore", "queue": "maxsize"} {
+		h := holds("work", 12, 1*mem.MiB)
+		h.Kind = kind
+		s.holders = []mem.Holder{h}
+		f := only(t, s.run())
+		if !strings.Contains(f.Advice, advice) || kind != "list" && strings.Contains(f.Advice, "deque") {
+			t.Errorf("%s: %s", kind, f.Advice)
+		}
+	}
+}
+
+// TestAlike: lists that one statement makes grow, one for each class of a data set, are one container.
+func TestAlike(t *testing.T) {
+	s := training(11, growsAt(40, 1*mem.MiB))
+	for _, key := range []string{"0", "1", "2"} {
+		h := holds("by_class["+key+"]", 12, 1*mem.MiB)
+		h.PerStep, h.Items, h.Tensors = 1.0/3, 100, mem.Some(100*int64(mem.MiB))
+		s.holders = append(s.holders, h)
+	}
+	if f := only(t, s.run()); f.Holder != "by_class[…]" || f.Line != 12 ||
+		!strings.Contains(f.Text, "gains 1 item per step") {
+		t.Errorf("%s: %s", f.Title, f.Text)
+	}
+}

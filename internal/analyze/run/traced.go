@@ -1,0 +1,114 @@
+package run
+
+import (
+	"fmt"
+	"strings"
+
+	"hightide/internal/analyze/facts"
+	"hightide/internal/frameworks"
+	"hightide/internal/mem"
+	"hightide/internal/report"
+	"hightide/internal/usage"
+)
+
+const tracedRows = 20
+
+// traced tells which functions were traced again and again, each time keeping another graph or program.
+func traced(in *Input) (r report.Part) {
+	all := in.Tracings()
+	t := report.Table{
+		Name: "tracings", Title: "Functions traced more than once",
+		Columns: []report.Column{report.TextColumn("function", "function"), report.TextColumn("line", "line"),
+			report.TextColumn("framework", "framework"),
+			report.CountColumn("count", "times"), report.TextColumn("changed", "what changed last")},
+	}
+	for _, f := range all {
+		if f.Count > 1 && len(t.Rows) < tracedRows {
+			t.Add(f.Function, in.Names.Search([]mem.Location{f.Where}).Name, f.Framework, f.Count, changedIn(f))
+		}
+		own := !f.Library || in.Names.Kind(f.Where.File) == usage.UserFile // otherwise no line of the program's is known
+		if f.GoesOn() && own {
+			r.Findings = append(r.Findings, in.tracedFinding(f))
+		}
+	}
+	r.AddTable(t)
+	return r
+}
+
+// changedIn is what made the function be traced again.
+func changedIn(f *facts.Tracing) string {
+	switch {
+	case f.Argument == "" && f.Eager:
+		return "a shape"
+	case f.Argument == "":
+		return "no argument"
+	}
+	return fmt.Sprintf("%s: %s to %s", f.Argument, f.Before, f.After)
+}
+
+func (in *Input) tracedFinding(f *facts.Tracing) report.Finding {
+	if f.Library {
+		return in.libraryTraced(f)
+	}
+	text := fmt.Sprintf("%s was traced %d times, %d of them in the second half of the run. %s keeps a graph or program "+
+		"of each. ",
+		f.Function, f.Count, f.Count-f.Early, frameworks.Of(f.Framework).Title)
+	switch {
+	case f.Eager:
+		text += "It is an operation that this line runs outside of any jitted function, so it is compiled for each shape " +
+			"by itself."
+	case f.Argument == "":
+		text += "Its arguments were of the same types each time, so it is likely to be made again before each call."
+	default:
+		text += fmt.Sprintf("The last time, its argument %s changed from %s to %s.", f.Argument, f.Before, f.After)
+	}
+	finding := report.Finding{
+		Kind: report.KindTracing, Severity: report.Info, Title: fmt.Sprintf("%s is traced again and again", f.Function),
+		Text: text, Advice: retracedAdvice(f),
+		Process: f.Process, File: f.Where.File, Line: f.Where.Line, Label: mem.Measured,
+	}
+	in.roseMeanwhile(f, &finding)
+	return finding
+}
+
+// roseMeanwhile adds what RSS rose by between the first tracing and the last.
+func (in *Input) roseMeanwhile(f *facts.Tracing, finding *report.Finding) {
+	rss := in.Find(f.Process, mem.SeriesRSS)
+	if rss == nil {
+		return
+	}
+	first, ok1 := rss.At(f.First).Get()
+	last, ok2 := rss.At(f.Last).Get()
+	if rose := last - first; ok1 && ok2 && rose > 16<<20 {
+		finding.Severity = report.Warning
+		finding.Text += fmt.Sprintf(" RSS rose by %v between the first tracing and the last, for this or other reasons "+
+			"(measured).", mem.Bytes(rose))
+	}
+}
+
+// libraryTraced tells of functions that the program did not write: what it may change is the line that runs them.
+func (in *Input) libraryTraced(f *facts.Tracing) report.Finding {
+	line := in.Names.Search([]mem.Location{f.Where}).Name
+	finding := report.Finding{
+		Kind: report.KindTracing, Severity: report.Info, Process: f.Process, File: f.Where.File, Line: f.Where.Line,
+		Label: mem.Measured,
+		Title: fmt.Sprintf("%s makes %s trace functions of its own again and again", line, frameworks.Of(f.Framework).Title),
+		Text: fmt.Sprintf("%s traced functions of its own, as %s, %d times at %s, %d of them in the second half of the "+
+			"run. Each takes time; whether their graphs are kept was not seen.",
+			frameworks.Of(f.Framework).Title, f.Function, f.Count, line, f.Count-f.Early),
+		Advice: "If this line makes a model, a dataset or a function anew each time, make it once, before the loop.",
+	}
+	if source := in.Source(f.Where); strings.Contains(source, ".predict(") || strings.Contains(source, ".evaluate(") {
+		finding.Advice = "Each call of predict or evaluate makes a dataset, and traces its functions. For few inputs call " +
+			"the model itself, as model(x, training=False), or pass all inputs in one call."
+	}
+	in.roseMeanwhile(f, &finding)
+	return finding
+}
+
+func retracedAdvice(f *facts.Tracing) string {
+	if retraced := frameworks.Of(f.Framework).Retraced; retraced != nil {
+		return retraced(frameworks.Retracing{Eager: f.Eager, Anew: f.Argument == "", After: f.After})
+	}
+	return ""
+}
