@@ -110,7 +110,7 @@ var rooms = map[string][]string{
 		"internal/analyze/facts", "internal/event", "internal/explore", "internal/fit", "internal/launch",
 		"internal/gpus", "internal/imagine", "internal/mem", "internal/metrics", "internal/observe",
 		"internal/replay", "internal/fail", "internal/format", "internal/report", "internal/store",
-		"internal/terminal", "web", "internal/options"},
+		"internal/terminal", "internal/matrix", "web", "internal/options"},
 	"internal/metrics": {"internal/engine", "internal/fail", "internal/format/protobuf", "internal/live",
 		"internal/mem", "internal/store"},
 	"internal/mcp": {"internal/engine", "internal/analyze/trace", "internal/event", "internal/fail",

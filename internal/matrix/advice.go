@@ -13,9 +13,9 @@ import (
 
 // Advice is a recommendation: a sentence that is true of this matrix, and the cells that it speaks of.
 type Advice struct {
-	Kind     string `json:"kind"` // that of the axis, or: item, room, repeats
-	Sentence string `json:"sentence"`
-	Cells    []int  `json:"cells,omitempty"` // in Comparison.Cells
+	Kind     string `json:"kind" doc:"Of which kind of axis it is, or item, room or repeats."`
+	Sentence string `json:"sentence" doc:"What to make of it."`
+	Cells    []int  `json:"cells,omitempty" doc:"The places of the cells that it speaks of."`
 }
 
 // advise makes sentences of what the ratios, the fits and the runs say. Each rests on the interval of every single

@@ -54,26 +54,26 @@ func figureNames() (names []string) {
 
 // Regression is a matrix beside a baseline, cell by cell.
 type Regression struct {
-	Version  int                `json:"version"`
-	Name     string             `json:"name"`
-	Level    float64            `json:"level"`
-	FailOver map[Figure]float64 `json:"fail_over"`
-	Changes  []Change           `json:"changes"` // worst first
-	Counts   map[Standing]int   `json:"counts"`
-	Notes    []string           `json:"notes"`
+	Version  int                `json:"version" doc:"The version of this form."`
+	Name     string             `json:"name" doc:"The name of the matrix."`
+	Level    float64            `json:"level" doc:"Of every interval: 0.95."`
+	FailOver map[Figure]float64 `json:"fail_over" doc:"How much more is allowed, as a part, by figure."`
+	Changes  []Change           `json:"changes" doc:"What became of each figure of each cell, worst first."`
+	Counts   map[Standing]int   `json:"counts" doc:"How many there are by standing."`
+	Notes    []string           `json:"notes" doc:"What else is to be known, as of another machine."`
 }
 
 // Change is what became of a figure of a cell.
 type Change struct {
-	Cell     string    `json:"cell"` // its key
-	Figure   Figure    `json:"figure"`
-	Standing Standing  `json:"standing"`
-	Was      float64   `json:"was,omitempty"`
-	Is       float64   `json:"is,omitempty"`
-	Ratio    float64   `json:"ratio,omitempty"`
-	Interval *Interval `json:"interval,omitempty"` // of the ratio
-	Limit    float64   `json:"limit"`              // how much more is allowed, as a part
-	Sentence string    `json:"sentence"`
+	Cell     string    `json:"cell" doc:"The key of the cell."`
+	Figure   Figure    `json:"figure" doc:"The figure."`
+	Standing Standing  `json:"standing" doc:"worse, unknown, gone, better, same or new."`
+	Was      float64   `json:"was,omitempty" doc:"What the baseline has."`
+	Is       float64   `json:"is,omitempty" doc:"What there is."`
+	Ratio    float64   `json:"ratio,omitempty" doc:"That over what was."`
+	Interval *Interval `json:"interval,omitempty" doc:"The 95 % interval of the ratio; absent: not known."`
+	Limit    float64   `json:"limit" doc:"How much more is allowed, as a part."`
+	Sentence string    `json:"sentence" doc:"The same in words."`
 }
 
 // Standing is how a cell stands beside the baseline.

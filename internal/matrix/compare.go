@@ -40,44 +40,44 @@ func (r Room) of(f Figure) int64 {
 
 // Comparison is what a matrix says, for people and for the page.
 type Comparison struct {
-	Version     int          `json:"version"`
-	Name        string       `json:"name"`
-	Figure      Figure       `json:"figure"`        // that ratios and curves lead with, of cells on the host
-	Device      Figure       `json:"device_figure"` // likewise of cells on a device; empty: there are none
-	Level       float64      `json:"level"`         // of each interval
-	Axes        []Axis       `json:"axes"`
-	Figures     []FigureInfo `json:"figures"`
-	Cells       []CellStats  `json:"cells"`
-	Ratios      []Ratio      `json:"ratios"`
-	Fits        []Fit        `json:"fits"`
-	Differences []Difference `json:"differences"`
-	Advice      []Advice     `json:"advice"` // recommendations, sentences with their figures
-	Notes       []string     `json:"notes"`  // what is not known, and why
+	Version     int          `json:"version" doc:"The version of this form."`
+	Name        string       `json:"name" doc:"The name of the matrix."`
+	Figure      Figure       `json:"figure" doc:"The figure that ratios and lines lead with, of cells on the host."`
+	Device      Figure       `json:"device_figure" doc:"The same of cells on a device; empty: there are none."`
+	Level       float64      `json:"level" doc:"Of every interval: 0.95."`
+	Axes        []Axis       `json:"axes" doc:"What was varied."`
+	Figures     []FigureInfo `json:"figures" doc:"What the figures are."`
+	Cells       []CellStats  `json:"cells" doc:"What is known of each cell, in the order of the result."`
+	Ratios      []Ratio      `json:"ratios" doc:"How much more one value of an axis takes than another."`
+	Fits        []Fit        `json:"fits" doc:"Memory by batch."`
+	Differences []Difference `json:"differences" doc:"What explains the largest differences."`
+	Advice      []Advice     `json:"advice" doc:"Recommendations."`
+	Notes       []string     `json:"notes" doc:"What is not known, and why."`
 
-	Regression *Regression `json:"regression,omitempty"` // beside a baseline, where there is one
+	Regression *Regression `json:"regression,omitempty" doc:"With a baseline: what became of each cell."`
 
 	kinds []kind // of the axes
 }
 
 // FigureInfo says what the values of a figure are.
 type FigureInfo struct {
-	Name      Figure    `json:"name"`
-	Title     string    `json:"title"`
-	Unit      mem.Unit  `json:"unit"`
-	Statistic string    `json:"statistic"` // of a trial's samples, which then is averaged over trials
-	Label     mem.Label `json:"label"`
+	Name      Figure    `json:"name" doc:"Its name."`
+	Title     string    `json:"title" doc:"Its name for people."`
+	Unit      mem.Unit  `json:"unit" doc:"Its unit."`
+	Statistic string    `json:"statistic" doc:"Of a trial's samples: max, mean or median, which is averaged over trials."`
+	Label     mem.Label `json:"label" doc:"Where it comes from."`
 }
 
 // CellStats is a cell with what is known of it.
 type CellStats struct {
-	Key     string          `json:"key"`
-	Values  []string        `json:"values"`
-	State   State           `json:"state"` // done where a trial is
-	Reason  string          `json:"reason,omitempty"`
-	Trials  int             `json:"trials"`
-	Done    int             `json:"done"`
-	Runs    []string        `json:"runs,omitempty"` // recordings of those that are done
-	Figures map[Figure]Stat `json:"figures,omitempty"`
+	Key     string          `json:"key" doc:"Its key."`
+	Values  []string        `json:"values" doc:"A value of each axis."`
+	State   State           `json:"state" doc:"done where a trial is."`
+	Reason  string          `json:"reason,omitempty" doc:"Why none is."`
+	Trials  int             `json:"trials" doc:"How many trials it has."`
+	Done    int             `json:"done" doc:"How many of them are done."`
+	Runs    []string        `json:"runs,omitempty" doc:"The recordings of those."`
+	Figures map[Figure]Stat `json:"figures,omitempty" doc:"Its figures, by name."`
 }
 
 // figures lists all figures in the order of people's interest.

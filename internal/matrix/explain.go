@@ -22,29 +22,29 @@ type Holdings func(run string, onDevice bool) ([]Holding, bool)
 
 // Difference is what explains that a cell needs more than another one.
 type Difference struct {
-	Axis   string          `json:"axis"` // in which they differ
-	Cell   int             `json:"cell"`
-	Base   int             `json:"base"`
-	Figure Figure          `json:"figure"`
-	Bytes  float64         `json:"bytes"` // by how much the means differ
-	Parts  []Part          `json:"parts"` // largest difference first
-	Rest   []DifferenceSum `json:"rest"`
-	Note   string          `json:"note,omitempty"`
+	Axis   string          `json:"axis" doc:"In which the cells differ."`
+	Cell   int             `json:"cell" doc:"The place of the cell that needs more."`
+	Base   int             `json:"base" doc:"The place of the other."`
+	Figure Figure          `json:"figure" doc:"The figure."`
+	Bytes  float64         `json:"bytes" doc:"By how much the means differ, in bytes."`
+	Parts  []Part          `json:"parts" doc:"What both held at their peaks, largest difference first."`
+	Rest   []DifferenceSum `json:"rest" doc:"How much all parts of one kind explain."`
+	Note   string          `json:"note,omitempty" doc:"What is not known."`
 }
 
 // Part is one thing that both cells may hold.
 type Part struct {
-	By    string    `json:"by"`
-	Name  string    `json:"name"`
-	Cell  mem.Bytes `json:"cell_bytes"`
-	Base  mem.Bytes `json:"base_bytes"`
-	Label mem.Label `json:"label"`
+	By    string    `json:"by" doc:"What kind of part it is: line, part or category."`
+	Name  string    `json:"name" doc:"Its name."`
+	Cell  mem.Bytes `json:"cell_bytes" doc:"What the cell held, in bytes."`
+	Base  mem.Bytes `json:"base_bytes" doc:"What the other held, in bytes."`
+	Label mem.Label `json:"label" doc:"Where that comes from."`
 }
 
 // DifferenceSum is how much of a difference the parts of one kind explain.
 type DifferenceSum struct {
-	By        string    `json:"by"`
-	Explained mem.Bytes `json:"explained_bytes"`
+	By        string    `json:"by" doc:"The kind of parts."`
+	Explained mem.Bytes `json:"explained_bytes" doc:"How much they explain, in bytes."`
 }
 
 // Limits of what is explained.

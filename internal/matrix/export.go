@@ -39,12 +39,15 @@ var Exports = []Export{
 // SeedCSV is the name of the form that one other project's dashboard reads: it has no column for every axis.
 const SeedCSV = "seed-csv"
 
+// Compared is a result, with what it says beside it.
+type Compared struct {
+	*Result
+	Comparison *Comparison `json:"comparison,omitempty" doc:"What it says."`
+}
+
 // WriteJSON writes a result, with what it says beside it.
 func WriteJSON(w io.Writer, r *Result, c *Comparison) error {
-	text, err := json.Marshal(struct {
-		*Result
-		Comparison *Comparison `json:"comparison,omitempty"`
-	}{r, c})
+	text, err := json.Marshal(Compared{r, c})
 	if err != nil {
 		return fmt.Errorf("write the matrix as JSON: %w", err)
 	}

@@ -12,34 +12,34 @@ import (
 
 // Ratio compares two values of an axis, over all pairs of cells that differ in nothing else.
 type Ratio struct {
-	Kind       string    `json:"kind"`  // framework, model, batch, device, mode, sequence, axis
-	Axis       string    `json:"axis"`  //
-	Value      string    `json:"value"` // over
-	Base       string    `json:"base"`
-	Title      string    `json:"title"` // "TensorFlow / PyTorch"
-	Figure     Figure    `json:"figure"`
-	BaseFigure Figure    `json:"base_figure"` // of the base; another one where host and device are compared
-	Ratio      float64   `json:"ratio"`       // geometric mean over the pairs
-	Interval   *Interval `json:"interval,omitempty"`
-	Verdict    Verdict   `json:"verdict"`
-	Least      float64   `json:"least"` // of the pairs' ratios
-	Most       float64   `json:"most"`
-	Pairs      int       `json:"pairs"`
-	More       int       `json:"more"` // pairs with that verdict
-	Less       int       `json:"less"`
-	Same       int       `json:"same"`
-	Left       int       `json:"left"` // pairs that are not in it: one side was not measured, or only once
-	Sentence   string    `json:"sentence"`
-	Of         []Pair    `json:"of,omitempty"` // of the leading figures alone
+	Kind       string    `json:"kind" doc:"What the axis is: framework, model, batch, device, mode, sequence, or axis."`
+	Axis       string    `json:"axis" doc:"The axis."`
+	Value      string    `json:"value" doc:"Its value that is compared."`
+	Base       string    `json:"base" doc:"The value that it is compared with."`
+	Title      string    `json:"title" doc:"Both for people."`
+	Figure     Figure    `json:"figure" doc:"The figure of the value."`
+	BaseFigure Figure    `json:"base_figure" doc:"That of the base, which is another one where host and device are compared."`
+	Ratio      float64   `json:"ratio" doc:"The geometric mean over the pairs."`
+	Interval   *Interval `json:"interval,omitempty" doc:"Its 95 % interval; absent: not known."`
+	Verdict    Verdict   `json:"verdict" doc:"What the interval allows to say: more, less, same or unknown."`
+	Least      float64   `json:"least" doc:"The least of the pairs' ratios."`
+	Most       float64   `json:"most" doc:"The most."`
+	Pairs      int       `json:"pairs" doc:"How many pairs of cells differ in nothing else."`
+	More       int       `json:"more" doc:"How many of them have that verdict."`
+	Less       int       `json:"less" doc:"How many have that one."`
+	Same       int       `json:"same" doc:"How many have that one."`
+	Left       int       `json:"left" doc:"Pairs that are not in it: one side was not measured, or only once."`
+	Sentence   string    `json:"sentence" doc:"The same in words."`
+	Of         []Pair    `json:"of,omitempty" doc:"Of the leading figures: the pairs."`
 }
 
 // Pair is two cells that differ in one axis.
 type Pair struct {
-	Cell     int       `json:"cell"` // in Comparison.Cells
-	Base     int       `json:"base"`
-	Ratio    float64   `json:"ratio"`
-	Interval *Interval `json:"interval,omitempty"`
-	Verdict  Verdict   `json:"verdict"`
+	Cell     int       `json:"cell" doc:"The place of the cell in cells."`
+	Base     int       `json:"base" doc:"The place of the other."`
+	Ratio    float64   `json:"ratio" doc:"Their ratio."`
+	Interval *Interval `json:"interval,omitempty" doc:"Its 95 % interval; absent: not known."`
+	Verdict  Verdict   `json:"verdict" doc:"What the interval allows to say: more, less, same or unknown."`
 }
 
 // Verdict is what an interval of a ratio says.

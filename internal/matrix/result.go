@@ -18,15 +18,15 @@ const ResultVersion = 1
 
 // Result is a matrix as far as it was measured. It is what is saved, compared with a baseline, and drawn.
 type Result struct {
-	Version   int       `json:"version"`
-	Name      string    `json:"name"`
-	StartWall int64     `json:"start_wall_ns"` // of its first trial
-	Axes      []Axis    `json:"axes"`
-	Cells     []Cell    `json:"cells"`
-	Trials    []Trial   `json:"trials"`
-	Machines  []Machine `json:"machines"`
-	Goal      Goal      `json:"goal"`
-	Spec      string    `json:"spec"` // the file's text
+	Version   int       `json:"version" doc:"The version of this form."`
+	Name      string    `json:"name" doc:"The name of the matrix."`
+	StartWall int64     `json:"start_wall_ns" doc:"When its first trial began, in ns since 1970."`
+	Axes      []Axis    `json:"axes" doc:"What was varied."`
+	Cells     []Cell    `json:"cells" doc:"Its combinations."`
+	Trials    []Trial   `json:"trials" doc:"Its trials, in the order in which they were kept."`
+	Machines  []Machine `json:"machines" doc:"Where they ran."`
+	Goal      Goal      `json:"goal" doc:"How exactly each cell was to be known."`
+	Spec      string    `json:"spec" doc:"The text of its file."`
 }
 
 // Axis is one thing that is varied.
@@ -38,16 +38,16 @@ type Axis struct {
 
 // Goal is how exactly which figure of each cell is to be known.
 type Goal struct {
-	Figure Figure  `json:"figure"`
-	Within float64 `json:"within"` // half of the 95 % interval's width, as a part of the mean; 0: none is asked
-	Least  int     `json:"least"`  // repeats of each cell
-	Most   int     `json:"most"`
+	Figure Figure  `json:"figure" doc:"The figure of each cell that was to be known."`
+	Within float64 `json:"within" doc:"Half the width of its 95 % interval that was asked for, as a part of the mean; 0: none."`
+	Least  int     `json:"least" doc:"The least repeats of each cell."`
+	Most   int     `json:"most" doc:"The most."`
 }
 
 // Cell is one combination: a value of each axis.
 type Cell struct {
-	Key    string   `json:"key"`    // "framework=pytorch batch=16", in the order of the axes
-	Values []string `json:"values"` // one for each axis of the result
+	Key    string   `json:"key" doc:"framework=pytorch batch=16 and so on, in the order of the axes."`
+	Values []string `json:"values" doc:"A value of each axis."`
 }
 
 // State is what became of a trial.
@@ -65,23 +65,23 @@ const (
 
 // Trial is one run of a cell.
 type Trial struct {
-	Cell      string             `json:"cell"` // its key
-	Repeat    int                `json:"repeat"`
-	State     State              `json:"state"`
-	Reason    string             `json:"reason,omitempty"` // one sentence, where it is not done
-	Run       string             `json:"run,omitempty"`    // id of the recording
-	Machine   string             `json:"machine"`          // name in Result.Machines
-	StartWall int64              `json:"start_wall_ns"`
-	Duration  int64              `json:"duration_ns"`
-	Figures   map[Figure]Summary `json:"figures,omitempty"` // what was not measured is absent
+	Cell      string             `json:"cell" doc:"The key of its cell."`
+	Repeat    int                `json:"repeat" doc:"Which repeat of the cell it is, from 1."`
+	State     State              `json:"state" doc:"What became of it: done, failed, oom, timeout, unavailable or lost."`
+	Reason    string             `json:"reason,omitempty" doc:"Why it is not done, in a sentence."`
+	Run       string             `json:"run,omitempty" doc:"The id of its recording."`
+	Machine   string             `json:"machine" doc:"The name of the machine."`
+	StartWall int64              `json:"start_wall_ns" doc:"When it began, in ns since 1970."`
+	Duration  int64              `json:"duration_ns" doc:"How long it took, in ns."`
+	Figures   map[Figure]Summary `json:"figures,omitempty" doc:"What was measured, by figure: rss, vms, pss, swap, allocated, reserved and device_used in bytes, step_time in ns, cpu in thousandths of a processor, minor_faults, major_faults and parameters as counts."`
 }
 
 // Machine is where trials ran.
 type Machine struct {
-	Name       string `json:"name"`
-	Kernel     string `json:"kernel,omitempty"`
-	Processors int    `json:"processors"`
-	Memory     int64  `json:"memory_bytes"`
+	Name       string `json:"name" doc:"Its name."`
+	Kernel     string `json:"kernel,omitempty" doc:"Its kernel."`
+	Processors int    `json:"processors" doc:"How many processors may be used."`
+	Memory     int64  `json:"memory_bytes" doc:"Its memory in bytes."`
 }
 
 // Figure names what was measured of a trial.
@@ -105,12 +105,12 @@ const (
 
 // Summary is one figure over the samples of one trial.
 type Summary struct {
-	Max    int64     `json:"max"`
-	Min    int64     `json:"min"`
-	Mean   float64   `json:"mean"`
-	Median float64   `json:"median"`
-	StdDev float64   `json:"std_dev"`
-	Count  int       `json:"count"` // samples
-	Label  mem.Label `json:"label"`
-	Error  int64     `json:"error,omitempty"` // of the max, where it is estimated
+	Max    int64     `json:"max" doc:"The largest sample."`
+	Min    int64     `json:"min" doc:"The smallest."`
+	Mean   float64   `json:"mean" doc:"Their mean."`
+	Median float64   `json:"median" doc:"Their median."`
+	StdDev float64   `json:"std_dev" doc:"Their standard deviation."`
+	Count  int       `json:"count" doc:"How many samples there are."`
+	Label  mem.Label `json:"label" doc:"Where they come from."`
+	Error  int64     `json:"error,omitempty" doc:"How far the largest may be off, where it is estimated."`
 }

@@ -11,57 +11,57 @@ import (
 // Fit is how memory goes with the batch, and the length of sequences where that is varied, with everything else the
 // same.
 type Fit struct {
-	Figure   Figure     `json:"figure"`
-	Axis     string     `json:"axis"`               // of batches
-	Sequence string     `json:"sequence,omitempty"` // axis of lengths; absent: they are not varied
-	Values   []string   `json:"values"`             // of each axis; empty of those two
-	Form     string     `json:"form"`               // "a + b × batch"
-	Terms    []Term     `json:"terms"`              // a, b, …
-	R2       float64    `json:"r2"`
-	Straight bool       `json:"straight"` // what is left over is no more than the noise of the runs
-	Judged   bool       `json:"judged"`   // whether that can be told: there are cells enough, and that noise is known
-	Freedom  int        `json:"freedom"`  // points beyond as many as there are terms: 0 says nothing of the form
-	Points   []FitPoint `json:"points"`
-	Curve    *Curve     `json:"curve,omitempty"` // of the longest sequences
-	Limit    *Limit     `json:"limit,omitempty"`
-	Sentence string     `json:"sentence"`
+	Figure   Figure     `json:"figure" doc:"The figure."`
+	Axis     string     `json:"axis" doc:"The axis of batches."`
+	Sequence string     `json:"sequence,omitempty" doc:"The axis of lengths of sequences; absent: they are not varied."`
+	Values   []string   `json:"values" doc:"The values of the other axes; empty at those two."`
+	Form     string     `json:"form" doc:"The form, as a + b × batch."`
+	Terms    []Term     `json:"terms" doc:"Its terms."`
+	R2       float64    `json:"r2" doc:"The coefficient of determination."`
+	Straight bool       `json:"straight" doc:"Whether what is left over is no more than the noise of the runs."`
+	Judged   bool       `json:"judged" doc:"Whether that can be told: there are cells enough, and the noise is known."`
+	Freedom  int        `json:"freedom" doc:"How many points there are beyond the number of terms; 0 says nothing of the form."`
+	Points   []FitPoint `json:"points" doc:"The cells."`
+	Curve    *Curve     `json:"curve,omitempty" doc:"The line to be drawn, of the longest sequences."`
+	Limit    *Limit     `json:"limit,omitempty" doc:"The largest batch that memory is predicted to hold."`
+	Sentence string     `json:"sentence" doc:"The same in words."`
 }
 
 // Term is one of a fit.
 type Term struct {
-	Name     string    `json:"name"` // "fixed", "batch", "batch × seq²"
-	Value    float64   `json:"value"`
-	Interval *Interval `json:"interval,omitempty"` // absent: not known
+	Name     string    `json:"name" doc:"What it is of: fixed, batch, batch × seq²."`
+	Value    float64   `json:"value" doc:"Its value."`
+	Interval *Interval `json:"interval,omitempty" doc:"Its 95 % interval; absent: not known."`
 }
 
 // FitPoint is a cell in a fit.
 type FitPoint struct {
-	Cell     int     `json:"cell"`
-	Batch    float64 `json:"batch"`
-	Sequence float64 `json:"sequence,omitempty"`
-	Value    float64 `json:"value"`
-	Residual float64 `json:"residual"` // measured less fitted
+	Cell     int     `json:"cell" doc:"The place of the cell in cells."`
+	Batch    float64 `json:"batch" doc:"Its batch."`
+	Sequence float64 `json:"sequence,omitempty" doc:"Its length of sequences."`
+	Value    float64 `json:"value" doc:"What was measured."`
+	Residual float64 `json:"residual" doc:"That less what the form gives."`
 }
 
 // Curve is a fit to be drawn, in columns. Low and high are absent where no interval is known.
 type Curve struct {
-	X    []float64 `json:"x"`
-	Fit  []float64 `json:"fit"`
-	Low  []float64 `json:"low,omitempty"`
-	High []float64 `json:"high,omitempty"`
+	X    []float64 `json:"x" doc:"Batches."`
+	Fit  []float64 `json:"fit" doc:"What the form gives there."`
+	Low  []float64 `json:"low,omitempty" doc:"The lower end of its interval; absent: not known."`
+	High []float64 `json:"high,omitempty" doc:"The upper end."`
 }
 
 // Limit is the largest batch that memory is foretold to hold.
 type Limit struct {
-	Of        string  `json:"of"` // device, or machine
-	Memory    int64   `json:"memory_bytes"`
-	Batch     int64   `json:"batch"`
-	Low       int64   `json:"low"`                 // that many fit as far as is known
-	High      *int64  `json:"high,omitempty"`      // more than that do not; absent: not known
-	Failed    *int64  `json:"failed,omitempty"`    // the least batch that ran out of memory
-	Times     float64 `json:"times"`               // over the largest one measured
-	Unlimited bool    `json:"unlimited,omitempty"` // memory was not seen to grow
-	Refuted   bool    `json:"refuted,omitempty"`   // a batch that should fit did not
+	Of        string  `json:"of" doc:"Whose memory: device or machine."`
+	Memory    int64   `json:"memory_bytes" doc:"How much that is, in bytes."`
+	Batch     int64   `json:"batch" doc:"The largest batch."`
+	Low       int64   `json:"low" doc:"So many fit as far as is known."`
+	High      *int64  `json:"high,omitempty" doc:"More than so many do not; absent: not known."`
+	Failed    *int64  `json:"failed,omitempty" doc:"The least batch that ran out of memory."`
+	Times     float64 `json:"times" doc:"How many times the largest batch measured that is."`
+	Unlimited bool    `json:"unlimited,omitempty" doc:"Whether memory was not seen to grow."`
+	Refuted   bool    `json:"refuted,omitempty" doc:"Whether a batch that should fit did not."`
 }
 
 // forms are what memory may be made of. The first one alone is used where lengths of sequences are not varied.

@@ -7,15 +7,15 @@ import (
 
 // Stat is one figure of one cell over its repeats. Of each repeat it takes one value (see Statistic).
 type Stat struct {
-	Count    int       `json:"count"` // repeats that have the figure
-	Mean     float64   `json:"mean"`
-	Median   float64   `json:"median"`
-	StdDev   float64   `json:"std_dev"`
-	Min      float64   `json:"min"`
-	Max      float64   `json:"max"`
-	Interval *Interval `json:"interval,omitempty"` // of the mean; absent: not known
-	Basis    Basis     `json:"basis"`              // what the interval rests on
-	Error    float64   `json:"error,omitempty"`    // of each value, where it is estimated; the interval has it in it
+	Count    int       `json:"count" doc:"How many repeats have the figure."`
+	Mean     float64   `json:"mean" doc:"The mean over repeats."`
+	Median   float64   `json:"median" doc:"The median."`
+	StdDev   float64   `json:"std_dev" doc:"The standard deviation."`
+	Min      float64   `json:"min" doc:"The smallest."`
+	Max      float64   `json:"max" doc:"The largest."`
+	Interval *Interval `json:"interval,omitempty" doc:"The 95 % interval of the mean; absent: not known."`
+	Basis    Basis     `json:"basis" doc:"What that rests on: own repeats of the cell, pooled ones of cells that are alike, identical repeats, or one run, which gives none."`
+	Error    float64   `json:"error,omitempty" doc:"How far each value may be off, where it is estimated; the interval includes it."`
 
 	variance float64 // of the mean, relative to its square
 	df       float64
@@ -25,8 +25,8 @@ type Stat struct {
 
 // Interval holds the truth in 95 of 100 such statements.
 type Interval struct {
-	Low  float64 `json:"low"`
-	High float64 `json:"high"`
+	Low  float64 `json:"low" doc:"Its lower end."`
+	High float64 `json:"high" doc:"Its upper end."`
 }
 
 // Basis says what an interval rests on.

@@ -8,6 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"hightide/internal/engine"
+	"hightide/internal/matrix"
 	"hightide/internal/options"
 	"hightide/internal/replay"
 	"hightide/internal/report"
@@ -62,13 +63,14 @@ func describe(d *huma.OpenAPI) {
 	}
 }
 
-// resultsOf adds what jobs end with. The commands print the same with --json, as hightide run prints a summary.
+// resultsOf adds what jobs end with, which commands print with --json, and what run and bench print.
 func resultsOf(all huma.Registry) (results []*huma.Schema) {
 	all.Schema(reflect.TypeFor[engine.Summary](), true, "")
 	for _, t := range []reflect.Type{reflect.TypeFor[imagineOutcome](), reflect.TypeFor[fitOutcome](),
 		reflect.TypeFor[benchSummary](), reflect.TypeFor[replay.Result](), reflect.TypeFor[report.Report]()} {
 		results = append(results, all.Schema(t, true, ""))
 	}
+	all.Schema(reflect.TypeFor[matrix.Compared](), true, "")
 	all.Map()["ImagineOutcome"].Required = all.Map()["Summary"].Required // a run may have no verdict
 	return results
 }

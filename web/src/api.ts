@@ -430,6 +430,46 @@ export interface CategoryAccuracy {
 
 export type Cell = string | number | null;
 
+export interface CellStats {
+  /** How many of them are done. */
+  done: number;
+  /** Its figures, by name. */
+  figures?: Record<string, Stat>;
+  /** Its key. */
+  key: string;
+  /** Why none is. */
+  reason?: string;
+  /** The recordings of those. */
+  runs?: string[];
+  /** done where a trial is. */
+  state: string;
+  /** How many trials it has. */
+  trials: number;
+  /** A value of each axis. */
+  values: string[];
+}
+
+export interface Change {
+  /** The key of the cell. */
+  cell: string;
+  /** The figure. */
+  figure: string;
+  /** The 95 % interval of the ratio; absent: not known. */
+  interval?: Interval;
+  /** What there is. */
+  is?: number;
+  /** How much more is allowed, as a part. */
+  limit: number;
+  /** That over what was. */
+  ratio?: number;
+  /** The same in words. */
+  sentence: string;
+  /** worse, unknown, gone, better, same or new. */
+  standing: string;
+  /** What the baseline has. */
+  was?: number;
+}
+
 export interface ChangeInputBody {
   /** A new name; empty: none. */
   name?: string;
@@ -455,6 +495,60 @@ export interface Column {
   title: string;
   /** The unit of its numbers; absent: it holds text. */
   unit?: Unit;
+}
+
+export interface Compared {
+  /** What was varied. */
+  axes: Axis[];
+  /** Its combinations. */
+  cells: MatrixCell[];
+  /** What it says. */
+  comparison?: Comparison;
+  /** How exactly each cell was to be known. */
+  goal: Goal;
+  /** Where they ran. */
+  machines: Machine[];
+  /** The name of the matrix. */
+  name: string;
+  /** The text of its file. */
+  spec: string;
+  /** When its first trial began, in ns since 1970. */
+  start_wall_ns: number;
+  /** Its trials, in the order in which they were kept. */
+  trials: MatrixTrial[];
+  /** The version of this form. */
+  version: number;
+}
+
+export interface Comparison {
+  /** Recommendations. */
+  advice: MatrixAdvice[];
+  /** What was varied. */
+  axes: Axis[];
+  /** What is known of each cell, in the order of the result. */
+  cells: CellStats[];
+  /** The same of cells on a device; empty: there are none. */
+  device_figure: string;
+  /** What explains the largest differences. */
+  differences: Difference[];
+  /** The figure that ratios and lines lead with, of cells on the host. */
+  figure: string;
+  /** What the figures are. */
+  figures: FigureInfo[];
+  /** Memory by batch. */
+  fits: Fit[];
+  /** Of every interval: 0.95. */
+  level: number;
+  /** The name of the matrix. */
+  name: string;
+  /** What is not known, and why. */
+  notes: string[];
+  /** How much more one value of an axis takes than another. */
+  ratios: Ratio[];
+  /** With a baseline: what became of each cell. */
+  regression?: Regression;
+  /** The version of this form. */
+  version: number;
 }
 
 export interface Cost {
@@ -533,6 +627,32 @@ export interface DeleteInputBody {
 export interface Deleted {
   /** The runs that were deleted. */
   ids: string[];
+}
+
+export interface Difference {
+  /** In which the cells differ. */
+  axis: string;
+  /** The place of the other. */
+  base: number;
+  /** By how much the means differ, in bytes. */
+  bytes: number;
+  /** The place of the cell that needs more. */
+  cell: number;
+  /** The figure. */
+  figure: string;
+  /** What is not known. */
+  note?: string;
+  /** What both held at their peaks, largest difference first. */
+  parts: Part[];
+  /** How much all parts of one kind explain. */
+  rest: DifferenceSum[];
+}
+
+export interface DifferenceSum {
+  /** The kind of parts. */
+  by: string;
+  /** How much they explain, in bytes. */
+  explained_bytes: number;
 }
 
 export interface Drawn {
@@ -717,6 +837,19 @@ export interface Figure {
   what: string;
 }
 
+export interface FigureInfo {
+  /** Where it comes from. */
+  label: Label;
+  /** Its name. */
+  name: string;
+  /** Of a trial's samples: max, mean or median, which is averaged over trials. */
+  statistic: string;
+  /** Its name for people. */
+  title: string;
+  /** Its unit. */
+  unit: Unit;
+}
+
 export interface Figures {
   /** The allocator's settings, as PYTORCH_ALLOC_CONF has them. */
   alloc_conf: string;
@@ -786,6 +919,37 @@ export interface Finding {
 export interface Findings {
   /** What was found, worst first. */
   findings: Finding[];
+}
+
+export interface Fit {
+  /** The axis of batches. */
+  axis: string;
+  /** The line to be drawn, of the longest sequences. */
+  curve?: MatrixCurve;
+  /** The figure. */
+  figure: string;
+  /** The form, as a + b × batch. */
+  form: string;
+  /** How many points there are beyond the number of terms; 0 says nothing of the form. */
+  freedom: number;
+  /** Whether that can be told: there are cells enough, and the noise is known. */
+  judged: boolean;
+  /** The largest batch that memory is predicted to hold. */
+  limit?: Limit;
+  /** The cells. */
+  points: FitPoint[];
+  /** The coefficient of determination. */
+  r2: number;
+  /** The same in words. */
+  sentence: string;
+  /** The axis of lengths of sequences; absent: they are not varied. */
+  sequence?: string;
+  /** Whether what is left over is no more than the noise of the runs. */
+  straight: boolean;
+  /** Its terms. */
+  terms: Term[];
+  /** The values of the other axes; empty at those two. */
+  values: string[];
 }
 
 /** Options of the kind fit: find the largest batch that fits. */
@@ -915,6 +1079,19 @@ export interface FitOutcome {
   validate_backward?: BackwardCheck;
   /** The version of this form. */
   version: number;
+}
+
+export interface FitPoint {
+  /** Its batch. */
+  batch: number;
+  /** The place of the cell in cells. */
+  cell: number;
+  /** That less what the form gives. */
+  residual: number;
+  /** Its length of sequences. */
+  sequence?: number;
+  /** What was measured. */
+  value: number;
 }
 
 export interface Flame {
@@ -1135,6 +1312,17 @@ export interface Git {
   commit: string;
   /** Whether files differed from the commit. */
   dirty: boolean;
+}
+
+export interface Goal {
+  /** The figure of each cell that was to be known. */
+  figure: string;
+  /** The least repeats of each cell. */
+  least: number;
+  /** The most. */
+  most: number;
+  /** Half the width of its 95 % interval that was asked for, as a part of the mean; 0: none. */
+  within: number;
 }
 
 export interface GpusGPU {
@@ -1651,6 +1839,13 @@ export interface ImaginedDevice {
   total_bytes: number;
 }
 
+export interface Interval {
+  /** Its upper end. */
+  high: number;
+  /** Its lower end. */
+  low: number;
+}
+
 export interface Job {
   /** What came of it in a few words: fits, out of memory, at most 64. */
   answer?: string;
@@ -1751,6 +1946,27 @@ export interface Levels {
   reserved_bytes?: number;
 }
 
+export interface Limit {
+  /** The largest batch. */
+  batch: number;
+  /** The least batch that ran out of memory. */
+  failed?: number;
+  /** More than so many do not; absent: not known. */
+  high?: number;
+  /** So many fit as far as is known. */
+  low: number;
+  /** How much that is, in bytes. */
+  memory_bytes: number;
+  /** Whose memory: device or machine. */
+  of: string;
+  /** Whether a batch that should fit did not. */
+  refuted?: boolean;
+  /** How many times the largest batch measured that is. */
+  times: number;
+  /** Whether memory was not seen to grow. */
+  unlimited?: boolean;
+}
+
 export interface Lines {
   /** The file, as the stack names it. */
   file: string;
@@ -1817,6 +2033,17 @@ export interface LongLife {
   name: string;
 }
 
+export interface Machine {
+  /** Its kernel. */
+  kernel?: string;
+  /** Its memory in bytes. */
+  memory_bytes: number;
+  /** Its name. */
+  name: string;
+  /** How many processors may be used. */
+  processors: number;
+}
+
 export interface Mark {
   /** alert, oom, exit, gap and so on. */
   kind: string;
@@ -1826,6 +2053,33 @@ export interface Mark {
   text: string;
   /** Since the run began. */
   time_ns: number;
+}
+
+export interface MatrixAdvice {
+  /** The places of the cells that it speaks of. */
+  cells?: number[];
+  /** Of which kind of axis it is, or item, room or repeats. */
+  kind: string;
+  /** What to make of it. */
+  sentence: string;
+}
+
+export interface MatrixCell {
+  /** framework=pytorch batch=16 and so on, in the order of the axes. */
+  key: string;
+  /** A value of each axis. */
+  values: string[];
+}
+
+export interface MatrixCurve {
+  /** What the form gives there. */
+  fit: number[];
+  /** The upper end. */
+  high?: number[];
+  /** The lower end of its interval; absent: not known. */
+  low?: number[];
+  /** Batches. */
+  x: number[];
 }
 
 export interface MatrixList {
@@ -1866,6 +2120,50 @@ export interface MatrixRow {
   states: Record<string, number>;
   /** How many trials were kept. */
   trials: number;
+}
+
+export interface MatrixSummary {
+  /** How many samples there are. */
+  count: number;
+  /** How far the largest may be off, where it is estimated. */
+  error?: number;
+  /** Where they come from. */
+  label: Label;
+  /** The largest sample. */
+  max: number;
+  /** Their mean. */
+  mean: number;
+  /** Their median. */
+  median: number;
+  /** The smallest. */
+  min: number;
+  /** Their standard deviation. */
+  std_dev: number;
+}
+
+export interface MatrixTrial {
+  /** The key of its cell. */
+  cell: string;
+  /** How long it took, in ns. */
+  duration_ns: number;
+  /**
+   * What was measured, by figure: rss, vms, pss, swap, allocated, reserved and device_used in
+   * bytes, step_time in ns, cpu in thousandths of a processor, minor_faults, major_faults and
+   * parameters as counts.
+   */
+  figures?: Record<string, MatrixSummary>;
+  /** The name of the machine. */
+  machine: string;
+  /** Why it is not done, in a sentence. */
+  reason?: string;
+  /** Which repeat of the cell it is, from 1. */
+  repeat: number;
+  /** The id of its recording. */
+  run?: string;
+  /** When it began, in ns since 1970. */
+  start_wall_ns: number;
+  /** What became of it: done, failed, oom, timeout, unavailable or lost. */
+  state: string;
 }
 
 export interface MemoryMark {
@@ -2053,6 +2351,32 @@ export interface OutputRows {
    * none.
    */
   styles: Record<string, string>;
+}
+
+export interface Pair {
+  /** The place of the other. */
+  base: number;
+  /** The place of the cell in cells. */
+  cell: number;
+  /** Its 95 % interval; absent: not known. */
+  interval?: Interval;
+  /** Their ratio. */
+  ratio: number;
+  /** What the interval allows to say: more, less, same or unknown. */
+  verdict: string;
+}
+
+export interface Part {
+  /** What the other held, in bytes. */
+  base_bytes: number;
+  /** What kind of part it is: line, part or category. */
+  by: string;
+  /** What the cell held, in bytes. */
+  cell_bytes: number;
+  /** Where that comes from. */
+  label: Label;
+  /** Its name. */
+  name: string;
 }
 
 export interface Peak {
@@ -2250,6 +2574,47 @@ export interface Ranks {
   suspects: Suspect[];
 }
 
+export interface Ratio {
+  /** The axis. */
+  axis: string;
+  /** The value that it is compared with. */
+  base: string;
+  /** That of the base, which is another one where host and device are compared. */
+  base_figure: string;
+  /** The figure of the value. */
+  figure: string;
+  /** Its 95 % interval; absent: not known. */
+  interval?: Interval;
+  /** What the axis is: framework, model, batch, device, mode, sequence, or axis. */
+  kind: string;
+  /** The least of the pairs' ratios. */
+  least: number;
+  /** Pairs that are not in it: one side was not measured, or only once. */
+  left: number;
+  /** How many have that one. */
+  less: number;
+  /** How many of them have that verdict. */
+  more: number;
+  /** The most. */
+  most: number;
+  /** Of the leading figures: the pairs. */
+  of?: Pair[];
+  /** How many pairs of cells differ in nothing else. */
+  pairs: number;
+  /** The geometric mean over the pairs. */
+  ratio: number;
+  /** How many have that one. */
+  same: number;
+  /** The same in words. */
+  sentence: string;
+  /** Both for people. */
+  title: string;
+  /** Its value that is compared. */
+  value: string;
+  /** What the interval allows to say: more, less, same or unknown. */
+  verdict: string;
+}
+
 export interface ReadBack {
   /** How much it read, in bytes. */
   bytes: number;
@@ -2289,6 +2654,23 @@ export interface Ready {
   python?: string;
   /** Versions by package. */
   versions?: Record<string, string>;
+}
+
+export interface Regression {
+  /** What became of each figure of each cell, worst first. */
+  changes: Change[];
+  /** How many there are by standing. */
+  counts: Record<string, number>;
+  /** How much more is allowed, as a part, by figure. */
+  fail_over: Record<string, number>;
+  /** Of every interval: 0.95. */
+  level: number;
+  /** The name of the matrix. */
+  name: string;
+  /** What else is to be known, as of another machine. */
+  notes: string[];
+  /** The version of this form. */
+  version: number;
 }
 
 export interface ReplayGPU {
@@ -2846,6 +3228,30 @@ export interface StackUse {
   phase?: string;
 }
 
+export interface Stat {
+  /**
+   * What that rests on: own repeats of the cell, pooled ones of cells that are alike, identical
+   * repeats, or one run, which gives none.
+   */
+  basis: string;
+  /** How many repeats have the figure. */
+  count: number;
+  /** How far each value may be off, where it is estimated; the interval includes it. */
+  error?: number;
+  /** The 95 % interval of the mean; absent: not known. */
+  interval?: Interval;
+  /** The largest. */
+  max: number;
+  /** The mean over repeats. */
+  mean: number;
+  /** The median. */
+  median: number;
+  /** The smallest. */
+  min: number;
+  /** The standard deviation. */
+  std_dev: number;
+}
+
 export interface Status {
   /** Whether jobs may start programs (hightide ui --allow-exec). */
   allow_exec: boolean;
@@ -2994,6 +3400,15 @@ export interface Table {
   title: string;
   /** What the shares in it are of, in bytes, where rows are missing. */
   total_bytes?: number;
+}
+
+export interface Term {
+  /** Its 95 % interval; absent: not known. */
+  interval?: Interval;
+  /** What it is of: fixed, batch, batch × seq². */
+  name: string;
+  /** Its value. */
+  value: number;
 }
 
 export interface Throughput {
