@@ -9,7 +9,7 @@ func (o *Options) Settings() options.List {
 	return options.List{
 		{Name: "gpu", Help: "`name` of a GPU as in hightide gpus, or all (default h100-sxm)", To: &o.GPU, Label: "GPU",
 			Hint:    "Choose one below. Without, h100-sxm is taken.",
-			Example: "h100-sxm", First: true},
+			Example: "h100-sxm", First: true, Once: "name one, or all of the catalogue by --gpu all"},
 		{Name: "gpus", Help: "`number` of these GPUs in the machine (default 1)", To: &o.GPUs, Least: 1, Label: "How many",
 			Example: "1", First: true, Older: "gpu_count"},
 		{Name: "memory", Help: "`size` of the GPU's memory in place of the catalogue's, as 24GiB", To: &o.Memory,

@@ -135,6 +135,7 @@ type Unreached struct {
 	Process uint32 `json:"process"`
 	What    string `json:"what"`
 	Text    string `json:"text,omitempty"`
+	Perhaps bool   `json:"perhaps,omitempty"` // whether it was reached is not known
 	Location
 }
 

@@ -52,6 +52,7 @@ type Setting struct {
 	Among   []string           // the words that a text may be, or a list should have; nil: any
 	Least   int64              // of a number that is given: count, or ns
 	Check   func(string) error // of a text
+	Once    string             // of a text that means one: what to do instead of giving it twice
 	Commas  bool               // a list may be given as one text, its parts separated by commas
 
 	Label   string // of the form's field
@@ -226,6 +227,9 @@ func (s *Setting) String() string {
 func (s *Setting) Set(text string) (err error) {
 	switch to := s.To.(type) {
 	case *string:
+		if s.Once != "" && *to != "" && *to != text {
+			return fail.Usage(s.Once, "--%s is given twice: %s and %s", s.Name, *to, text)
+		}
 		if err = s.verify(text); err == nil {
 			*to = text
 		}

@@ -198,6 +198,8 @@ func (p *Policy) OfData() bool {
 type Unreached struct {
 	What string `json:"what" doc:"What was not reached: evaluation, checkpoint, longest batch, steady peak and others."`
 	Text string `json:"text,omitempty" doc:"Why that matters."`
-	File string `json:"file,omitempty" doc:"The file of it."`
-	Line int    `json:"line,omitempty" doc:"The line, from 1."`
+	// Perhaps is of what may have been reached.
+	Perhaps bool   `json:"perhaps,omitempty" doc:"Whether it was reached is not known."`
+	File    string `json:"file,omitempty" doc:"The file of it."`
+	Line    int    `json:"line,omitempty" doc:"The line, from 1."`
 }

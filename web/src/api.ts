@@ -3648,6 +3648,8 @@ export interface Unreached {
   file?: string;
   /** The line, from 1. */
   line?: number;
+  /** Whether it was reached is not known. */
+  perhaps?: boolean;
   /** Why that matters. */
   text?: string;
   /** What was not reached: evaluation, checkpoint, longest batch, steady peak and others. */

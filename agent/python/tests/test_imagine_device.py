@@ -173,6 +173,11 @@ def test_what_was_not_reached_is_what_the_program_has(imagine: Any) -> None:
     assert built.main.one("not_reached")["what"] == "training"
 
 
+def test_an_evaluation_in_training_mode_is_not_called_missing(imagine: Any) -> None:
+    result = imagine(TRAIN + "with torch.no_grad():\n    net(torch.ones(1, 1))\n")
+    assert [r["perhaps"] for r in result.main.all("not_reached") if r["what"] == "evaluation"] == [True]
+
+
 def test_a_permutation_that_is_turned_around_is_known(imagine: Any) -> None:
     result = imagine("""
         import torch

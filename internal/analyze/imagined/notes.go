@@ -117,6 +117,9 @@ func notes(run *mem.Run, v *report.Imagined, r *report.Part) {
 			where = " (" + mem.LineName(mem.Location{File: n.File, Line: n.Line}) + ")"
 		}
 		note := "Not reached: " + n.What + where
+		if n.Perhaps {
+			note = "Perhaps not reached: " + n.What + where
+		}
 		if n.Text != "" {
 			note += ". " + report.UpperFirst(report.FirstLine(n.Text, 160))
 		}

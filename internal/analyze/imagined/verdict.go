@@ -54,7 +54,8 @@ func takeIn(run *mem.Run, v *report.Imagined) {
 	}
 	v.FakeWeights = facts.Weights
 	for _, u := range facts.Unreached {
-		v.NotReached = append(v.NotReached, report.Unreached{What: u.What, Text: u.Text, File: u.File, Line: u.Line})
+		v.NotReached = append(v.NotReached, report.Unreached{What: u.What, Text: u.Text, Perhaps: u.Perhaps, File: u.File,
+			Line: u.Line})
 	}
 	for _, r := range facts.Redirected {
 		v.Redirected = append(v.Redirected, r.Path)
@@ -367,7 +368,7 @@ func untrained(v *report.Imagined) bool {
 // basis is what a fit rests on: "judged over 4 steps, without its evaluation"; "" where that is all that the program
 // does.
 func basis(run *mem.Run, v *report.Imagined) string {
-	var parts, without []string
+	var parts, without, perhaps []string
 	if steps := run.StepCount(); steps > 0 {
 		parts = append(parts, "over "+report.Counted(int64(steps), "step"))
 	}
@@ -375,11 +376,11 @@ func basis(run *mem.Run, v *report.Imagined) string {
 		parts = append(parts, "after "+report.Counted(v.Shortages, "out-of-memory error")+" that it caught")
 	}
 	for _, u := range v.NotReached {
-		switch u.What {
-		case "longest batch":
-			without = append(without, "perhaps its longest batch")
-		case "steady peak":
+		switch {
+		case u.What == "steady peak":
 			parts = append(parts, "at whose end its peak still rose")
+		case u.Perhaps || u.What == "longest batch":
+			perhaps = append(perhaps, "its "+u.What)
 		default:
 			without = append(without, "its "+u.What)
 		}
@@ -403,6 +404,9 @@ func basis(run *mem.Run, v *report.Imagined) string {
 	}
 	if len(without) > 0 {
 		parts = append(parts, "without "+strings.Join(without, " and "))
+	}
+	if len(perhaps) > 0 {
+		parts = append(parts, "perhaps without "+strings.Join(perhaps, " and "))
 	}
 	if len(parts) == 0 {
 		return ""

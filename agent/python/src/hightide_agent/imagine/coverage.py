@@ -21,6 +21,7 @@ SETTINGS = r"(?!ion_strategy|strategy|steps|batch|accumulation|delay|on_|do_|tot
 EVALUATES = re.compile(
     r"\.eval ?\(|evaluat%s|validat|no_grad|inference_mode|\beval_%s|\bval_|\btest_" % (SETTINGS, SETTINGS)
 )
+EVAL_MODE = re.compile(r"\.eval ?\(")
 SAVES = re.compile(r"\bsave ?\(|save_%s|checkpoint(?!ing)|state_dict ?\(\)" % SETTINGS)
 """What the source of a program has that evaluates, or saves, and is not a setting of a trainer."""
 
@@ -65,8 +66,11 @@ class Coverage:
 
     def report(self) -> None:
         """Say what was not reached; called when the training is ended by us."""
-        if not self.seen[EVALUATION] and self._has(EVALUATES, "eval_strategy"):
+        if not self.seen[EVALUATION] and self._has(EVAL_MODE, "eval_strategy"):
             self._say("evaluation", "no evaluation ran before the end: what it takes is not in these figures")
+        elif not self.seen[EVALUATION] and self._has(EVALUATES, "eval_strategy"):
+            self._say("evaluation", "no module was in eval mode before the end: what is evaluated without it, as under "
+                      "no_grad, is not told from the rest", perhaps=True)  # fmt: skip
         if not self.seen[CHECKPOINT] and self._has(SAVES, "save_strategy"):
             self._say("checkpoint", "no checkpoint was saved before the end: what saving takes is not in these figures")
         for seen, total, shapes, _ in self.loader.values():
@@ -74,7 +78,7 @@ class Coverage:
                 of = "" if total is None else " of %d" % total
                 largest = max(shapes, key=lambda s: shapes[s])
                 self._say("longest batch", "batches differ in size: %d%s seen, the largest %s; a larger one may follow"
-                          % (seen, of, largest))  # fmt: skip
+                          % (seen, of, largest), perhaps=True)  # fmt: skip
                 break
 
     def still_rising(self, rose: int, step: int) -> None:
@@ -96,8 +100,9 @@ class Coverage:
                 self._say("training", "an optimizer was built and took no step: a training takes more")
                 return
 
-    def _say(self, what: str, text: str) -> None:
-        self.agent.record({"type": "not_reached", "what": what, "text": text})
+    def _say(self, what: str, text: str, perhaps: bool = False) -> None:
+        """Record what was not reached; perhaps: whether it was is not known."""
+        self.agent.record({"type": "not_reached", "what": what, "text": text, "perhaps": perhaps})
 
     def _batch(self, iterator: Any, batch: Any) -> None:
         key = id(getattr(iterator, "_dataset", iterator))
