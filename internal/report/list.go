@@ -1,7 +1,6 @@
 package report
 
 import (
-	"fmt"
 	"io"
 	"strings"
 	"unicode/utf8"
@@ -39,6 +38,7 @@ func WriteList(w io.Writer, columns []ListColumn, rows [][]string, width int, bo
 			}
 		}
 	}
+	var list strings.Builder // one write for all: each is a call of the system
 	for i := range lines {
 		line := strings.TrimRight(lines[i].String(), " ")
 		if width > 20 {
@@ -47,11 +47,10 @@ func WriteList(w io.Writer, columns []ListColumn, rows [][]string, width int, bo
 		if i == 0 {
 			line = paint(boldTitles, bold, line)
 		}
-		if _, err := fmt.Fprintln(w, line); err != nil {
-			return err
-		}
+		list.WriteString(line + "\n")
 	}
-	return nil
+	_, err := io.WriteString(w, list.String())
+	return err
 }
 
 // sparks are the levels of a Sparkline.

@@ -25,19 +25,26 @@ type column struct {
 	value      func(*entry) any
 }
 
-// columns are all but the tags, which have a table of their own. Names are those of `hightide ls --json`.
+// columns are all but the tags, which have a table of their own. Names are those of `hightide ls --json`, a
+// part of a value behind its name.
 var columns = []column{
 	{"id", "TEXT PRIMARY KEY", func(e *entry) any { return &e.run.ID }},
 	{"name", "TEXT NOT NULL", func(e *entry) any { return &e.run.Name }},
 	{"verb", "TEXT NOT NULL", func(e *entry) any { return &e.run.Verb }},
 	{"label", "TEXT NOT NULL", func(e *entry) any { return &e.run.Label }},
-	{"command", "TEXT NOT NULL", func(e *entry) any { return asJSON{&e.run.Command} }},
+	{"command", "TEXT NOT NULL", func(e *entry) any { return wordList{&e.run.Command} }},
 	{"host", "TEXT NOT NULL", func(e *entry) any { return &e.run.Host }},
 	{"state", "TEXT NOT NULL", func(e *entry) any { return &e.run.State }},
 	{"start_wall_ns", "INTEGER NOT NULL", func(e *entry) any { return &e.run.Start }},
 	{"duration_ns", "INTEGER NOT NULL", func(e *entry) any { return &e.run.Duration }},
-	{"ended", "TEXT NOT NULL", func(e *entry) any { return asJSON{&e.run.Ended} }},
-	{"figure", "TEXT NOT NULL", func(e *entry) any { return asJSON{&e.run.Figure} }},
+	{"ended_kind", "TEXT NOT NULL", func(e *entry) any { return &e.run.Ended.Kind }},
+	{"ended_text", "TEXT NOT NULL", func(e *entry) any { return &e.run.Ended.Text }},
+	{"figure_bytes", "INTEGER NOT NULL", func(e *entry) any { return &e.run.Figure.Bytes }},
+	{"figure_error_bytes", "INTEGER NOT NULL", func(e *entry) any { return &e.run.Figure.Error }},
+	{"figure_what", "TEXT NOT NULL", func(e *entry) any { return &e.run.Figure.What }},
+	{"figure_source", "TEXT NOT NULL", func(e *entry) any { return &e.run.Figure.Source }},
+	{"figure_label", "TEXT NOT NULL", func(e *entry) any { return &e.run.Figure.Label }},
+	{"figure_at_least", "INTEGER NOT NULL", func(e *entry) any { return &e.run.Figure.AtLeast }},
 	{"exit_code", "INTEGER", func(e *entry) any { return optional{&e.run.ExitCode} }},
 	{"signal", "INTEGER", func(e *entry) any { return optional{&e.run.Signal} }},
 	{"stopped", "INTEGER NOT NULL", func(e *entry) any { return &e.run.Stopped }},
@@ -314,15 +321,15 @@ func (c count) Scan(src any) error {
 	return err
 }
 
-// asJSON is a column of a value that has parts.
-type asJSON struct{ of any }
+// wordList is a column of a list of words, as JSON.
+type wordList struct{ of *[]string }
 
-func (a asJSON) Value() (driver.Value, error) {
-	text, err := json.Marshal(a.of)
+func (w wordList) Value() (driver.Value, error) {
+	text, err := json.Marshal(*w.of)
 	return string(text), err
 }
 
-func (a asJSON) Scan(src any) error {
+func (w wordList) Scan(src any) error {
 	text, _ := src.(string)
-	return json.Unmarshal([]byte(text), a.of)
+	return json.Unmarshal([]byte(text), w.of)
 }
