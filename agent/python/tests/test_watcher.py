@@ -54,3 +54,17 @@ def test_a_library_that_is_imported_is_waited_for(tmp_path: Path, monkeypatch: p
     (tmp_path / "project" / "training_of_its_own.py").write_text("probe()\nimport some_library\n")
     importlib.import_module("training_of_its_own")
     assert seen == [False, True]
+
+
+def test_what_a_variable_of_another_threads_context_holds_is_reached(observe: Any) -> None:
+    script = """
+        import contextvars, threading
+        from hightide_agent.reach import walk
+        from hightide_agent.roots import roots
+        state = contextvars.ContextVar("state")
+        state.set([1, 2, 3])
+        def look():
+            print([len(f.thing) for f in walk(roots([]), {}, 1 << 62) if f.name == "state" and type(f.thing) is list])
+        thread = threading.Thread(target=look); thread.start(); thread.join()
+        """
+    assert observe(script).out == "[3]\n"

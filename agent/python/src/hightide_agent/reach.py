@@ -12,7 +12,7 @@ import _thread
 import gc
 import sys
 from collections import OrderedDict, defaultdict, deque
-from contextvars import ContextVar
+from contextvars import Context, ContextVar
 from functools import partial
 from itertools import islice
 from time import thread_time_ns
@@ -165,8 +165,7 @@ def _inside(found: Found, kind: type) -> Iterator[Found]:
     elif kind in WAITING:
         yield from _of_waiting(thing, kind)
     elif kind is ContextVar:
-        value = thing.get(None)  # as the thread that scans has it
-        yield found._replace(thing=value, keys=())
+        yield from (found._replace(thing=value, keys=()) for value in _values(thing))
     elif kind in _AROUND or named(kind)[0] == "itertools":
         yield from (found._replace(thing=part, keys=()) for part in gc.get_referents(thing) if part is not kind)
     elif issubclass(kind, _thread._local):
@@ -178,6 +177,17 @@ def _inside(found: Found, kind: type) -> Iterator[Found]:
         yield found._replace(thing=thing.get_coro(), keys=())
     elif not issubclass(kind, ModuleType):
         yield from _instance(found, kind)
+
+
+def _values(variable: ContextVar[Any]) -> List[Any]:
+    """What it is in the thread that scans, else in each context, as those of other threads."""
+    value = variable.get(variable)
+    if value is not variable:
+        return [value]
+    from . import collected
+
+    contexts = [context for context in collected.of_types((Context,)) if variable in context]
+    return list({id(context[variable]): context[variable] for context in contexts[:WIDE]}.values())
 
 
 def _entries(found: Found, base: type) -> Iterator[Found]:
