@@ -22,6 +22,7 @@ type Trend struct {
 	Half   float64 // half width of its 95 % interval
 	Growth float64 // bytes kept over the window
 	Points int     // of the curve that were looked at
+	Early  float64 // slope of the first half, where it rose much faster than the second: then Slope is of the second; 0
 	Why    string  // of what is not steady: "flat", "stops", "jumps", "comes and goes", "too short"
 }
 
@@ -100,8 +101,28 @@ func TrendOf(c Curve, of Noise, least float64) Trend {
 		t.stairs(x, kept, max(grainsInRise*of.Grain, 2.5*roughness(x, kept)), least)
 	}
 	t.Steady = t.Why == ""
+	if t.Steady && of == (Noise{}) {
+		t.settled(x, kept)
+	}
 	return t
 }
+
+// settled takes the slope from the second half where the first rose much faster, and by more than its points stray: a
+// warm-up that goes on is in the mean.
+func (t *Trend) settled(x, kept []float64) {
+	last, middle := len(x)-1, len(x)/2
+	first := (kept[middle] - kept[0]) / (x[middle] - x[0])
+	second := (kept[last] - kept[middle]) / (x[last] - x[middle])
+	off := 2 * scatter(x[middle:], kept[middle:])
+	if second <= 0 || first < settles*second || kept[middle]-kept[0]-second*(x[middle]-x[0]) < off {
+		return
+	}
+	t.Early, t.Slope = first, second
+	t.Half = 1.96 * math.Sqrt2 * scatter(x[middle:], kept[middle:]) / (x[last] - x[middle])
+}
+
+// settles is how much faster the first half of a warm-up rises than what follows it.
+const settles = 1.3
 
 // stairs judges a growth by its rises where these are few and even: segments of equal length hold one, two or none.
 func (t *Trend) stairs(x, kept []float64, noise, least float64) {

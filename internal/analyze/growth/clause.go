@@ -23,6 +23,9 @@ func (in *Found) Clause(runsOut bool) string {
 		past := &in.stopped[0]
 		return fmt.Sprintf("grew by %s (%s), then stopped", in.grewBy(past, past.where()), past.label)
 	}
+	if in.unevenly != nil {
+		return fmt.Sprintf("`%s` (%s) grew to the end", in.unevenly.Name, lineNames(in.unevenly))
+	}
 	if len(in.growing) == 0 {
 		if g, ok := in.Rate.Get(); ok && g == 0 && len(in.larger) == 0 {
 			if in.Run.End == nil {

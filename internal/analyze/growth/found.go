@@ -27,6 +27,7 @@ type growing struct {
 	keptHalf float64 // half width of its 95 % interval
 	seen     float64 // bytes per step (or minute) in the sampled heap, where the sizes of the items say more; 0: not so
 	whole    float64 // of a cause whose lines are known: by how much its process grows as a whole, where that is much more
+	early    float64 // bytes per step of the first half of a process as a whole, where that was a warm-up; 0: it was none
 	source   string  // "heap", "rss", "device"
 	label    mem.Label
 	minutes  bool
@@ -69,6 +70,7 @@ type Found struct {
 	tested           map[uint32][]string // of what of each process that could be told: "rss", "device"
 	leastTold        map[string]float64  // of each of these, the least growth that is told
 	larger           []growingLine       // lines that hold more and more and keep nothing
+	unevenly         *mem.Holder         // gained items to the end, without a rate; nil: none
 	log              log                 // of whole devices
 	filesClause      string              // what RSS rose by that is no growth; empty: nothing
 }

@@ -37,7 +37,8 @@ func Find(f *facts.Facts) *Found {
 	if heaps == 0 && !tested {
 		in.NotLooked = in.whyNotLooked()
 	} else {
-		in.Looked, in.NotLooked = in.lookedFor(heaps > 0, tested), in.gaining()
+		in.Looked = in.lookedFor(heaps > 0, tested)
+		in.uneven()
 	}
 	in.largerNotes()
 	in.fileNotes()
@@ -62,6 +63,7 @@ func (in *Found) causes() (heaps int) {
 	in.totals = in.goingOn(in.totalGrowth())
 	in.growing = append(in.growing, in.unexplained(in.totals, in.growing)...)
 	in.sizedGrowth()
+	in.resting()
 	slices.SortStableFunc(in.growing, func(a, b growing) int {
 		if in.ends(&a) != in.ends(&b) { // what goes on comes first
 			return map[bool]int{true: 1, false: -1}[in.ends(&a)]

@@ -27,7 +27,9 @@ func (in *Found) growingLines(process uint32, least float64) (lines []growingLin
 		return nil, false
 	}
 	for _, g := range h.Growing(in.Names, bins, least, in.heapTrend(process, h, bins, least), in.notImporting) {
-		lines = append(lines, growingLine{g, process})
+		if g.Site.Name != usage.OwnAgent { // it is bounded, and nobody's line
+			lines = append(lines, growingLine{g, process})
+		}
 	}
 	return lines, true
 }

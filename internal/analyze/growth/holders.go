@@ -2,7 +2,6 @@ package growth
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -11,7 +10,6 @@ import (
 	"hightide/internal/analyze/facts"
 	"hightide/internal/frameworks"
 	"hightide/internal/mem"
-	"hightide/internal/report"
 	"hightide/internal/usage"
 	"hightide/internal/words"
 )
@@ -331,43 +329,34 @@ func (in *Found) bySize(p *mem.Process, known []growing) (causes []growing) {
 // enough.
 func (in *Found) growsToTheEnd(p *mem.Process, h mem.Holder) bool {
 	from, to := in.ClockOf(p.ID).Window(p, in.End)
-	var before, last mem.Holder
-	for _, seen := range in.Run.Holders {
-		if seen.Process == p.ID && seen.Kind == h.Kind && seen.Name == h.Name {
-			before, last = last, seen
+	var seen []mem.Holder
+	for _, other := range in.Run.Holders {
+		if other.Process == p.ID && other.Kind == h.Kind && other.Name == h.Name && other.Time <= in.End {
+			seen = append(seen, other)
+		}
+	}
+	if len(seen) == 0 {
+		return false
+	}
+	last := seen[len(seen)-1]
+	var before mem.Holder
+	for _, other := range seen {
+		if float64(last.Time-other.Time) >= lookApart*float64(to-from) {
+			before = other
 		}
 	}
 	return (last.PerStep > 0 || last.PerMin > 0) && last.Items > before.Items &&
 		last.Time >= from+int64(toTheEnd*float64(to-from))
 }
 
-// gaining says which container gained items to the end, where memory rose and no growth was found: what comes in few
-// large steps has no rate.
-func (in *Found) gaining() string {
-	p, rss := in.Run.Process(in.Leader), in.Find(in.Leader, mem.SeriesRSS)
-	if len(in.Said.Findings) > 0 || rss == nil {
-		return ""
-	}
-	from, to := in.ClockOf(p.ID).Window(p, in.End)
-	if facts.ValueAt(rss, to)-facts.ValueAt(rss, from+(to-from)/2) < int64(facts.LeastTotal) {
-		return ""
-	}
-	for _, h := range in.HoldersOf(p.ID) {
-		if h.Bound.Known() || h.Falls > 0 || !in.growsToTheEnd(p, h) {
-			continue
-		}
-		return fmt.Sprintf("Whether the %s `%s` (%s) keeps what memory rose by is not known: it gained items to the end "+
-			"(%s), but memory rose too unevenly for a rate.",
-			h.Kind, h.Name, mem.LineName(h.Where), report.Counted(h.Items, cmp.Or(h.Contains, "item")))
-	}
-	return ""
-}
-
 const (
 	eagerTensor = "EagerTensor"
 	stillGrows  = 0.6 // of the time, before which a container that rests has stopped
-	// of the time, after which one that no line shows must have been seen to grow: scans are this far apart at most
-	toTheEnd       = 0.75
+	// of the time, after which a container that no line shows must have been seen to grow: scans are this far apart at
+	// most
+	toTheEnd = 0.75
+	// of the time, that lies between two looks that tell so: the last one comes at the program's end, right after another
+	lookApart      = 0.05
 	scansThatAgree = 4
 )
 

@@ -124,9 +124,16 @@ func (in *Found) growthWords(g *growing, at mem.Location) string {
 	if site := len(g.lines); site > 0 && (g.holder != nil || site > 1) {
 		b.WriteString(in.siteWords(g))
 	}
+	if g.early > 0 {
+		fmt.Fprintf(&b, " The process rose by %v a %s (%s) in the first half, as in a warm-up: the rate is that of the "+
+			"second half.", bytesPer(g.early), g.unit(), g.label)
+	}
+	if g.whole > 0 && len(g.lines) == 0 {
+		b.WriteString(" The figure is from the sizes of its newest items.")
+	}
 	if g.whole > 0 {
 		fmt.Fprintf(&b, " As a whole the process grows by %v a %s (%s): the rest is in mappings, between blocks in "+
-			"malloc's arenas, or not seen by the sampler.", bytesPer(g.whole), g.unit(), mem.Measured)
+			"malloc's arenas, or %s.", bytesPer(g.whole), g.unit(), mem.Measured, in.unseen(g))
 	}
 	b.WriteString(in.sinceSteps(g))
 	b.WriteString(in.boundWords(g))
@@ -135,6 +142,14 @@ func (in *Found) growthWords(g *growing, at mem.Location) string {
 	}
 	b.WriteString(in.among(g))
 	return b.String()
+}
+
+// unseen is what else the memory of a process may be in.
+func (in *Found) unseen(g *growing) string {
+	if in.Run.Heap[g.process] == nil {
+		return "at lines that are not known: the heap was not sampled"
+	}
+	return "not seen by the sampler"
 }
 
 // sinceSteps says that a growth with the steps ended with them, well before the program did.

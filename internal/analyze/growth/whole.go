@@ -29,7 +29,7 @@ func (in *Found) totalGrowth() (all []total) {
 			least := max(facts.LeastTotal, in.leastShareOf(p.ID, m.source)*slices.Max(k.Y))
 			in.leastTold[m.source] = max(in.leastTold[m.source], least)
 			t := total{usage.TrendOf(k, usage.Noise{}, least), p.ID, m.source, m.device, c.Minutes, 0, 0}
-			if t.Steady && sampled {
+			if t.Steady && sampled && t.Early == 0 {
 				t.Refine(usage.Binned(ends.Times, ends.Values, from, to, usage.MostBins, c.At))
 			}
 			if t.Steady && t.Slope > t.Half { // a saw-tooth may rise by less than its error
@@ -188,6 +188,16 @@ func (in *Found) labelOf(source string) mem.Label {
 	return mem.Measured
 }
 
+// onlyPart makes the growth of a whole process that of its container, where that surely keeps less.
+func (g *growing) onlyPart(rate float64) {
+	if rate >= g.slope-g.half {
+		return
+	}
+	g.kept, g.keptHalf = g.kept*rate/g.slope, 0
+	g.whole, g.slope, g.half, g.early, g.label = g.slope, rate, 0, 0, mem.Estimated
+	g.shares = []share{{process: g.process, slope: rate}}
+}
+
 // unexplained turns the growth of whole processes into causes where the heap did not explain it:
 // with the container that keeps it where one was seen, else without a line.
 func (in *Found) unexplained(all []total, known []growing) []growing {
@@ -213,13 +223,16 @@ func (in *Found) unexplained(all []total, known []growing) []growing {
 			}
 		}
 		g := growing{process: t.process, slope: t.Slope, half: t.Half, points: t.Points, kept: t.kept, keptHalf: t.keptHalf,
-			source: t.source, label: in.labelOf(t.source), minutes: t.minutes}
+			early: t.Early, source: t.source, label: in.labelOf(t.source), minutes: t.minutes}
 		if t.source == "rss" {
 			g.slope -= explained[t.process]
 		}
 		g.shares = []share{{t.process, t.device, g.slope}}
 		g.holder = in.holderOfTotal(t)
 		g.graph = g.holder != nil && keepsGraph(*g.holder)
+		if g.holder != nil && !g.graph && t.source == "rss" {
+			g.onlyPart(holderRate(*g.holder))
+		}
 		out = append(out, g)
 	}
 	return merged(out)

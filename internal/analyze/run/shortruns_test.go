@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
 
 // importing is a library whose import takes memory at the steps given, a twentieth of it each time.
@@ -56,5 +57,46 @@ func TestImportThatIsReadAgain(t *testing.T) {
 		source{stack: userLine(leakLine), step: leakOf(1*mem.MiB, 64*mem.MiB)})
 	if f := only(t, run); f.Line != leakLine {
 		t.Errorf("%+v", f)
+	}
+}
+
+// cached is a run of ten seconds in which a container gains four blocks a second up to a moment, and is looked at
+// twice as it ends.
+func cached(until int) *mem.Run {
+	run := overTime(2000, source{stack: userLine(leakLine), step: func(step int, _ *rand.Rand, alloc func(mem.Bytes, int)) {
+		if step%50 == 0 && step < until {
+			alloc(always, forever)
+		}
+	}})
+	for _, step := range []int{900, 1200, 1500, 1800, 1998, 2000} {
+		items := int64(min(step, until) / 50)
+		run.Holders = append(run.Holders, mem.Holder{Process: 1, Time: 3e9 + int64(step)*5*ms, Kind: "dict", Name: "cache",
+			Where: mem.Location{File: "/home/me/project/train.py", Line: leakLine}, Items: items, PerMin: 240,
+			Contains: "ndarray", Tensors: mem.Some(items * int64(always))})
+	}
+	return run
+}
+
+// TestCacheThatIsFullAtTheEnd: a container that gained nothing for longer than an item takes has stopped. One that goes
+// on is a leak, also where it was looked at twice as the program ended.
+func TestCacheThatIsFullAtTheEnd(t *testing.T) {
+	if f := only(t, cached(2000)); f.Holder != "cache" || f.Line != leakLine {
+		t.Errorf("%+v", f)
+	}
+	r := Analyze(cached(1800), Options{})
+	if found := leaks(r); len(found) > 0 {
+		t.Errorf("full, and accused: %s", found[0].Title)
+	}
+	if len(r.Findings) != 1 || r.Findings[0].Kind != report.KindBounded || r.Findings[0].Holder != "cache" {
+		t.Errorf("%+v", r.Findings)
+	}
+}
+
+// TestAgentsOwnMemory: what the agent keeps for itself is nobody's leak.
+func TestAgentsOwnMemory(t *testing.T) {
+	run := overTime(2000, source{stack: []mem.Location{{File: "/x/hightide_agent/holders.py", Line: 9, Function: "scan"}},
+		step: leakOf(16*mem.KiB, 16*mem.KiB)})
+	if found := leaks(Analyze(run, Options{})); len(found) > 0 {
+		t.Error(found[0].Title)
 	}
 }

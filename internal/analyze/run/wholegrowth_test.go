@@ -1,6 +1,7 @@
 package run
 
 import (
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -145,5 +146,39 @@ func TestRoomOfAGroup(t *testing.T) {
 	}
 	if said := Analyze(run, Options{}).Headline.Verdict; !strings.Contains(said, "out of memory in about 3,") && !strings.Contains(said, "out of memory in about 2,9") {
 		t.Errorf("%s", said)
+	}
+}
+
+// TestContainerKeepsPart: a container that keeps half of what a process grows by is told with its half, and the whole
+// beside it.
+func TestContainerKeepsPart(t *testing.T) {
+	s := training(1, source{stack: userLine(leakLine), step: leakOf(500*mem.KiB, 32*mem.KiB)})
+	s.noHeap = true
+	s.holders = []mem.Holder{{Kind: "list", Name: "outputs", Where: mem.Location{File: "/p/train.py", Line: 7},
+		Items: 300, PerStep: 1, Contains: "Tensor", Tensors: mem.Some(int64(300 * 270 * mem.KiB))}}
+	f := only(t, s.run())
+	near(t, f, 270*mem.KiB, 0.01)
+	if f.Line != 7 || f.Label != mem.Estimated || !strings.Contains(f.Text, "As a whole the process grows by 49") &&
+		!strings.Contains(f.Text, "As a whole the process grows by 50") {
+		t.Errorf("%s\n%s", f.Title, f.Text)
+	}
+	if v := Analyze(s.run(), Options{}).Headline.Verdict; !strings.Contains(v, "270 KiB of it (estimated) because") {
+		t.Error(v)
+	}
+}
+
+// TestWarmUpInTheFirstHalf: a warm-up that goes on for a third of the steps is not in the rate, and is said.
+func TestWarmUpInTheFirstHalf(t *testing.T) {
+	s := training(1, source{stack: userLine(leakLine), step: leakOf(200*mem.KiB, 32*mem.KiB)},
+		source{stack: userLine(70), step: func(step int, _ *rand.Rand, alloc func(mem.Bytes, int)) {
+			if step < 100 {
+				alloc(mem.Bytes(100-step)*8*mem.KiB, forever)
+			}
+		}})
+	s.noHeap = true
+	f := only(t, s.run())
+	near(t, f, 200*mem.KiB, 0.1)
+	if !strings.Contains(f.Text, "in the first half, as in a warm-up") {
+		t.Error(f.Text)
 	}
 }
