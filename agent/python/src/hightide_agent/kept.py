@@ -14,7 +14,7 @@ from . import sizes
 from .insides import instance_variables
 
 if TYPE_CHECKING:
-    from .holders import Tensors
+    from .tensors import Tensors
 
 MOST = 4  # parts of an item that are told, those that keep most
 DEEP = 8  # levels inside it

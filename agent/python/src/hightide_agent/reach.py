@@ -43,7 +43,7 @@ from .insides import (
 from .places import is_users
 
 if TYPE_CHECKING:
-    from .holders import Tensors
+    from .tensors import Tensors
 
 MAX_DEPTH = 6
 WIDE = 64  # items of a longer container are not all opened, only the newest FEW

@@ -19,12 +19,13 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Optional, Tuple
 from . import control, oom
 from .agent import Agent
 from .allocators import ALLOCATED, RESERVED, Allocators
-from .holders import Holders, Tensors
+from .holders import Holders
 from .steps import Steps
 from .tracker import BACKWARD, CHECKPOINT, EVALUATION, MODULE, Tracker
 
 if TYPE_CHECKING:
     from .allocators import Read
+    from .tensors import Tensors
     from .tracker import AtStepEnd
 
     Held = Callable[[], Tuple[int, int]]  # bytes allocated and reserved now; -1 where not known

@@ -1,7 +1,7 @@
 """Toy: its functions are wrapped, and its device's counters are read."""
 
 from ..allocators import ALLOCATED, INACTIVE_SPLIT, RESERVED
-from ..holders import Tensors
+from ..tensors import Tensors
 from ..tracker import BACKWARD, DATA, FORWARD
 
 

@@ -196,7 +196,7 @@ class Cuda:
 
     def _watch_history(self) -> None:
         try:
-            self.history = History(self)
+            self.history = History(self.torch, self.entries, self.snapshot)
             self.history.watch()
         except Exception as error:  # a very old torch
             self.history = None

@@ -12,10 +12,7 @@ from __future__ import annotations
 
 import os
 from time import time_ns
-from typing import TYPE_CHECKING, Any, Callable, List, Tuple
-
-if TYPE_CHECKING:
-    from .cuda import Cuda
+from typing import Any, Callable, List, Tuple
 
 CONTEXTS = ("alloc", "all")  # that have the stack of each allocation, as ours must
 
@@ -33,9 +30,11 @@ def _knows_pinned(memory: Any) -> bool:
 class History:
     """Records for us and for the program. Replaces two functions of torch._C that torch.cuda.memory calls."""
 
-    def __init__(self, cuda: Cuda) -> None:
-        self.cuda = cuda
-        self.core = cuda.torch._C
+    def __init__(self, torch: Any, entries: Callable[[], int], snapshot: Callable[[str], Any]) -> None:
+        self.torch = torch
+        self.core = torch._C
+        self._wanted = entries  # how many events we want
+        self._keep = snapshot  # writes what was recorded as a file, for a reason
         self.began = 0  # us of the wall clock: when the program's own began; 0: it records none
         self.most = 0  # events that it asked for
         self.skipped: List[str] = []  # kinds of events that it does not want
@@ -63,20 +62,20 @@ class History:
         """The whole state and history."""
         self._ours = True
         try:
-            return self.cuda.torch.cuda.memory._snapshot()
+            return self.torch.cuda.memory._snapshot()
         finally:
             self._ours = False
 
     @property
     def entries(self) -> int:
         """How many events are kept for us."""
-        return self.cuda.entries()
+        return self._wanted()
 
     def _begin(self, enabled: Any) -> None:
         """By PyTorch's own front door, which knows what else its version wants to be told."""
         self._ours = True
         try:
-            memory = self.cuda.torch.cuda.memory
+            memory = self.torch.cuda.memory
             more = {"record_pinned_host_memory": True} if enabled and _knows_pinned(memory) else {}
             memory._record_memory_history(enabled, context="alloc", stacks="python", max_entries=self.entries, **more)
         finally:
@@ -120,7 +119,7 @@ class History:
         larger, self.began, self.skipped = self.began and self.most > self.entries, 0, []
         self.devices, self.pinned = True, False
         if larger:
-            self.cuda.snapshot("recorded")
+            self._keep("recorded")
             self._begin(None)
         self._begin("all")
 

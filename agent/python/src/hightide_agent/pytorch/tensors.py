@@ -5,7 +5,7 @@ from __future__ import annotations
 from time import thread_time_ns
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-from ..holders import Tensors
+from ..tensors import Tensors
 
 _HOOKS = ("_backward_hooks", "_post_accumulate_grad_hooks")
 MAX_GRAPH = 4000  # nodes of an autograd graph that are counted
