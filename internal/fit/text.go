@@ -15,11 +15,11 @@ import (
 func (r *Result) Text(o report.TextOptions) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	line("%s", r.answer())
+	line("%s", strings.Join(report.Wrap(r.answer(), o.Width), "\n"))
 	b.WriteString(r.Table().Text(o))
 	line("")
 	for _, text := range r.remarks() {
-		line("  %s", text)
+		line("  %s", strings.Join(report.Wrap(text, max(o.Width-2, 0)), "\n  "))
 	}
 	return b.String()
 }
