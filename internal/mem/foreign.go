@@ -73,6 +73,7 @@ type OOMMessage struct {
 	Other     Optional // MPS: allocations that are not PyTorch's
 	Processes []OOMProcess
 	PID       Optional // the process that was killed
+	Tokens    Optional // the longest sequence that the message says would fit
 	Name      string   // of what was killed, or of the memory that ran out
 	Shape     []int64  // TensorFlow: of the tensor
 	Type      string   // TensorFlow: its type

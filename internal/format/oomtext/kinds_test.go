@@ -139,9 +139,9 @@ var kinds = []struct {
 		[]string{"wants 21.3 GiB of the GPU's 23.7 GiB"}},
 	{"vllm-kv", "ValueError: To serve at least one request with the models's max seq len (32768), (4.00 GiB KV cache " +
 		"is needed, which is larger than the available KV cache memory (2.31 GiB). Based on the available memory, the " +
-		"estimated maximum model length is 18944.", []string{"needs 4.00 GiB of KV cache; 2.31 GiB are left"}},
+		"estimated maximum model length is 18944.", []string{"needs 4.00 GiB of KV cache; 2.31 GiB are left", "Lower max_model_len to 18944,"}},
 	{"vllm-kv-tokens", "ValueError: The model's max seq len (4096) is larger than the maximum number of tokens that " +
-		"can be stored in KV cache (3664).", []string{"The longest request allowed does not fit"}},
+		"can be stored in KV cache (3664).", []string{"The longest request allowed does not fit", "Lower max_model_len to 3664,"}},
 	{"vllm-no-blocks", "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` " +
 		"when initializing the engine.", []string{"no memory left for the KV cache"}},
 	{"sglang", "RuntimeError: Not enough memory. Please try to increase --mem-fraction-static.", []string{"SGLang"}},

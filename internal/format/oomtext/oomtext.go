@@ -75,6 +75,7 @@ func unused(m *mem.OOMMessage) *mem.Optional    { return &m.Unused }
 func private(m *mem.OOMMessage) *mem.Optional   { return &m.Private }
 func other(m *mem.OOMMessage) *mem.Optional     { return &m.Other }
 func pid(m *mem.OOMMessage) *mem.Optional       { return &m.PID }
+func tokens(m *mem.OOMMessage) *mem.Optional    { return &m.Tokens }
 func name(m *mem.OOMMessage) *string            { return &m.Name }
 
 // wordings are those of the frameworks that print figures, the more particular first.

@@ -287,14 +287,15 @@ var onDevices = []wording{
 			"Something else holds the rest: look at nvidia-smi, or lower gpu_memory_utilization."}},
 	{name: "vllm-kv", framework: "vllm",
 		match: words.Lazy(`KV cache is needed, which is larger than the available KV cache memory`), parts: []part{
-			find(`\(SIZE KV cache is needed`, requested), find(`KV cache is needed, [^)]*KV cache memory \(SIZE\)`, free)}, says: []string{
+			find(`\(SIZE KV cache is needed`, requested), find(`KV cache is needed, [^)]*KV cache memory \(SIZE\)`, free),
+			findNumber(`estimated maximum model length is (\d+)`, tokens)}, says: []string{
 			"One request of the longest length needs {asked} of KV cache; {free} are left for it beside the weights. | One " +
 				"request of the longest length needs more KV cache than is left beside the weights.",
-			"Lower max_model_len, raise gpu_memory_utilization, or use an 8-bit KV cache (kv_cache_dtype)."}},
+			lowerLength}},
 	{name: "vllm-kv-tokens", framework: "vllm",
-		match: words.Lazy(`larger than the maximum number of tokens that can be stored in KV cache`), says: []string{
-			"The longest request allowed does not fit into the KV cache that is left beside the weights.",
-			"Lower max_model_len, raise gpu_memory_utilization, or use an 8-bit KV cache (kv_cache_dtype)."}},
+		match: words.Lazy(`larger than the maximum number of tokens that can be stored in KV cache`),
+		parts: []part{findNumber(`can be stored in KV cache \((\d+)\)`, tokens)}, says: []string{
+			"The longest request allowed does not fit into the KV cache that is left beside the weights.", lowerLength}},
 	{name: "vllm-no-blocks", framework: "vllm", match: words.Lazy(`No available memory for the cache blocks`),
 		says: []string{
 			"vLLM has no memory left for the KV cache: weights and activations take the whole share that it may use.",
@@ -375,6 +376,11 @@ var onDevices = []wording{
 		"The message does not say how much it asked for."}},
 }
 
+// lowerLength is what helps where one sequence is too long for vLLM's KV cache.
+const lowerLength = "Lower max_model_len to {tokens}, which the message says fits, raise gpu_memory_utilization, or use " +
+	"an 8-bit KV cache (kv_cache_dtype). | Lower max_model_len, raise gpu_memory_utilization, or use an 8-bit KV cache " +
+	"(kv_cache_dtype)."
+
 var placeholder = regexp.MustCompile(`\{\w+\}`)
 
 // figureOf is a figure of a message in words, by its name in sentences; "": the message does not state it.
@@ -383,6 +389,9 @@ func figureOf(m *mem.OOMMessage, figure string) string {
 		return m.Name
 	}
 	if n, ok := m.PID.Get(); ok && figure == "pid" {
+		return fmt.Sprint(n)
+	}
+	if n, ok := m.Tokens.Get(); ok && figure == "tokens" {
 		return fmt.Sprint(n)
 	}
 	size := map[string]mem.Optional{"asked": m.Requested, "free": m.Free, "limit": m.Allowed, "total": m.Total,
