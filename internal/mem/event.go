@@ -82,3 +82,22 @@ const EventSharedLeft = "shared-left"
 const EventGarbage = "garbage"
 
 func (Event) frame() {}
+
+// withNumbers is a process as it is recorded now, likewise.
+func (p Process) withNumbers() Process {
+	cloned := false
+	for name, to := range map[string]*Optional{"peak_before_bytes": &p.PeakBefore, "heap_mean_bytes": &p.HeapMean} {
+		text, old := p.Facts[name]
+		if !old {
+			continue
+		}
+		if !cloned {
+			p.Facts, cloned = maps.Clone(p.Facts), true
+		}
+		delete(p.Facts, name)
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+			*to = Some(n)
+		}
+	}
+	return p
+}

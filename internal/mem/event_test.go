@@ -24,6 +24,13 @@ func TestNumbersOfOldRecordings(t *testing.T) {
 		if err := run.Add(Event{Kind: kind, Facts: maps.Clone(test.facts)}); err != nil {
 			t.Fatal(err)
 		}
+		if err := run.Add(Process{ID: 1, Facts: map[string]string{"heap": "sampled", "heap_mean_bytes": "524288",
+			"peak_before_bytes": "much"}}); err != nil {
+			t.Fatal(err)
+		}
+		if p := run.Processes[0]; p.HeapMean != Some(512*int64(KiB)) || p.PeakBefore.Known() || len(p.Facts) != 1 {
+			t.Errorf("%+v", p)
+		}
 		if e := run.Events[0]; !maps.Equal(e.Facts, test.left) || !maps.Equal(e.Numbers, test.numbers) {
 			t.Errorf("%s: %v, %v", kind, e.Facts, e.Numbers)
 		}

@@ -75,6 +75,8 @@ type Process struct {
 	ExitCode   Optional          `json:"exit_code,omitzero" doc:"Its exit code; absent where a signal ended it or its end was not seen."`
 	Signal     Optional          `json:"signal,omitzero" doc:"The signal that ended it."`
 	MaxRSS     Optional          `json:"maxrss_bytes,omitzero" doc:"The kernel's own mark of its highest resident memory (VmHWM or ru_maxrss), in bytes."`
+	PeakBefore Optional          `json:"peak_before_bytes,omitzero" doc:"The kernel's mark of what it had resident before the recording, in bytes; absent: it began in it."`
+	HeapMean   Optional          `json:"heap_mean_bytes,omitzero" doc:"How many bytes of its heap were allocated between two samples, on average; absent: it was not sampled."`
 	Bye        Optional          `json:"bye_mono_ns,omitzero" doc:"When its interpreter began to end in good order, in ns on the machine's monotonic clock: from then on it frees everything."`
 }
 

@@ -183,6 +183,7 @@ func (r *Run) addProcess(f Process) error {
 	if f.ID == 0 {
 		return fmt.Errorf("process %d has no id", f.PID)
 	}
+	f = f.withNumbers()
 	old := r.processes[f.ID]
 	if old == nil {
 		old = &f

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -70,7 +69,7 @@ func (r *Recorder) begun() {
 func (r *Recorder) ranBefore(p *process, mark mem.Optional) {
 	if bytes, ok := mark.Get(); ok && p.earlier == 0 {
 		p.earlier = bytes
-		p.fact("peak_before_bytes", strconv.FormatInt(bytes, 10))
+		p.PeakBefore, p.dirty = mem.Some(bytes), true
 	}
 }
 

@@ -280,9 +280,8 @@ func (p *process) heapFacts(w shm.WriterStats) {
 	if w.HeapFlags&shm.HeapLate != 0 {
 		p.fact("heap_late", "the library was loaded while it ran")
 	}
-	if w.HeapMean > 0 && w.HeapMean != p.heapMean {
-		p.heapMean = w.HeapMean
-		p.fact("heap_mean_bytes", strconv.FormatUint(w.HeapMean, 10))
+	if mean := mem.Some(int64(w.HeapMean)); w.HeapMean > 0 && mean != p.HeapMean {
+		p.HeapMean, p.dirty = mean, true
 	}
 	if w.HeapUntracked > 0 {
 		p.fact("heap_untracked", strconv.FormatUint(w.HeapUntracked, 10))

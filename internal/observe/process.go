@@ -56,9 +56,8 @@ type process struct {
 	garbage      garbage           // that was in reference cycles
 	shortages    []shortage        // that the agent may still tell of
 	shortAt      map[shortKey]bool // that were told
-	heapMean     uint64
-	lastUse      int64 // when HeapUse was last written
-	atSpans      int   // how often that was for the edge of a span
+	lastUse      int64             // when HeapUse was last written
+	atSpans      int               // how often that was for the edge of a span
 	lastPeak     int64
 	lastAges     int64
 	unaged       bool // a picture of the peak was written, and no ages with it

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"sort"
-	"strconv"
 
 	"hightide/internal/mem"
 )
@@ -198,15 +197,15 @@ type Sampling struct{ Mean float64 }
 func SamplingOf(run *mem.Run, process uint32) Sampling {
 	mean := DefaultMean
 	if p := run.Process(process); p != nil {
-		if v, err := strconv.ParseFloat(p.Facts["heap_mean_bytes"], 64); err == nil && v > 0 {
-			mean = v
+		if v := p.HeapMean.Or(0); v > 0 {
+			mean = float64(v)
 		}
 	}
 	return Sampling{calibrate(run.Heap[process], mean)}
 }
 
 // calibrate raises the mean where the recorder's own variance at the peak says that it was larger:
-// it adapts to the load, and the fact holds only its last value.
+// it adapts to the load, and the process has only its last value.
 func calibrate(heap *mem.Heap, mean float64) float64 {
 	if heap == nil || heap.Peak == nil || heap.Peak.Variance <= 0 {
 		return mean

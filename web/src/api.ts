@@ -2469,6 +2469,11 @@ export interface Process {
   facts?: Record<string, string>;
   /** The versions of its frameworks, by name. */
   frameworks?: Record<string, string>;
+  /**
+   * How many bytes of its heap were allocated between two samples, on average; absent: it was not
+   * sampled.
+   */
+  heap_mean_bytes?: number;
   /** Its id in the run. */
   id: number;
   /** Its rank among those of its machine. */
@@ -2477,6 +2482,11 @@ export interface Process {
   maxrss_bytes?: number;
   /** The id in the run of its parent; absent: the parent is not in the run. */
   parent?: number;
+  /**
+   * The kernel's mark of what it had resident before the recording, in bytes; absent: it began in
+   * it.
+   */
+  peak_before_bytes?: number;
   /** Its id on the machine. */
   pid: number;
   /** The version of its Python. */

@@ -3,7 +3,6 @@ package run
 import (
 	"fmt"
 	"slices"
-	"strconv"
 
 	"hightide/internal/mem"
 	"hightide/internal/report"
@@ -42,8 +41,7 @@ func attached(in *Input) (r report.Part) {
 
 // before is the kernel's mark of a process from before the recording, in bytes; 0: there was none.
 func before(p *mem.Process) int64 {
-	bytes, _ := strconv.ParseInt(p.Facts["peak_before_bytes"], 10, 64)
-	return bytes
+	return p.PeakBefore.Or(0)
 }
 
 // attachment is the event that notes how a process was found.
