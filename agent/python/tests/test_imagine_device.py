@@ -471,6 +471,20 @@ def test_the_device_is_read_at_the_end_of_each_step(imagine: Any) -> None:
     assert [later - before for before, later in zip(held[1:], held[2:])] == [MIB] * 58
 
 
+SUMMED = """
+import torch
+w = torch.zeros(4 << 20, device="cuda", requires_grad=True)
+torch.cuda.reset_peak_memory_stats()
+((w * 2).sum() + (w * 3).sum()).backward()
+print(torch.cuda.max_memory_allocated() >> 20)
+"""
+
+
+def test_gradients_whose_elements_are_known_are_summed_in_place(imagine: Any) -> None:
+    """The parameter and two gradients, as on a GPU: nothing of ours owns the memory into which they are summed."""
+    assert imagine(SUMMED).out == "48\n"
+
+
 RANKS = """
 import os, sys, torch, torch.distributed as dist
 from torch.distributed.device_mesh import init_device_mesh

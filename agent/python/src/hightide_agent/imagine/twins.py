@@ -68,6 +68,7 @@ class Twins:
         self.weak = StorageWeakRef
         # Its storage as Python has it would be a second owner, and autograd then sums into new memory (PyTorch 2.15).
         self.place = getattr(torch._C, "_storage_address", None) or (lambda tensor: tensor.untyped_storage()._cdata)
+        self._owned = _has_second_owner(torch)
         self._all: Dict[int, Twin] = {}
         self._bytes = 0
         self._sweep = 256
@@ -116,10 +117,11 @@ class Twins:
 
     def keep(self, tensor: Any, host: Any, assumed: bool = False, most: Optional[int] = None) -> None:
         """From now on the tensor holds what `host` does."""
-        storage = tensor.untyped_storage()
-        size = storage.nbytes()
         self.forget(tensor)
-        if not self.whole(tensor) or size > LARGEST or tensor.dtype != host.dtype or tensor.shape != host.shape:
+        if not self.whole(tensor):
+            return
+        size = tensor.untyped_storage().nbytes()
+        if size > LARGEST or tensor.dtype != host.dtype or tensor.shape != host.shape:
             return
         twin = self._new(tensor)
         if twin is None:
@@ -353,8 +355,19 @@ class Twins:
             self._bytes += twin.bytes
         return self._over(host, tensor)
 
+    def _summed(self, tensor: Any) -> bool:
+        """Whether it may be a gradient that autograd sums others into: asked for its storage, it could not any more."""
+        return bool(
+            self._owned
+            and tensor.dtype.is_floating_point
+            and self.torch._C._current_graph_task_id() >= 0
+            and self.place(tensor) not in self._all
+        )
+
     def whole(self, tensor: Any) -> bool:
         """Whether the tensor's elements are all that its storage has, each once."""
+        if self._summed(tensor):
+            return False
         if tensor.numel() * tensor.element_size() != tensor.untyped_storage().nbytes() or not tensor.numel():
             return False
         if tensor.is_contiguous():
@@ -365,6 +378,13 @@ class Twins:
                 return False
             expected *= size
         return True
+
+
+def _has_second_owner(torch: Any) -> bool:
+    """Whether a storage is owned twice once Python was asked for it."""
+    tensor = torch.empty(1)
+    place = tensor.untyped_storage()._cdata
+    return hasattr(torch._C, "_storage_address") and bool(torch._C._storage_Use_Count(place) > 1)
 
 
 def _extent(tensor: Any) -> Any:
