@@ -2,6 +2,7 @@
 // other settings change: each by itself, or in lanes of the same rows.
 
 import { whileShown } from "../../draw/shown";
+import { edges, lastAt, put as stretch, type Tape as Rows } from "../../draw/tape";
 import { theme } from "../../draw/theme";
 import { bytes } from "../../lib/format";
 import { h } from "../../views/dom";
@@ -52,32 +53,17 @@ export interface Tape {
 
 const byNumber = (n: number) => (n >= 0 ? `, block ${n.toLocaleString("en")}` : "");
 
-/** Where memory lies on the canvas: so many bytes a row, of which each lane has its height. */
-interface Plan {
-  ctx: CanvasRenderingContext2D;
-  width: number;
-  per: number;
-  row: number;
+/** A tape whose rows have lanes, each of its height. */
+interface Plan extends Rows {
   high: number;
 }
 
-/** Paints a stretch of memory, row by row. */
-function put(
-  { per, width, row, high }: Plan,
+/** Paints a stretch of memory in its lane. */
+const put = (
+  plan: Plan,
   { from, size, lane }: Pick<Placed, "from" | "size" | "lane">,
   paint: (x: number, y: number, w: number) => void,
-): void {
-  for (let p = from; p < from + size - 1e-6;) {
-    const line = Math.floor(p / per + 1e-9),
-      end = Math.min(from + size, (line + 1) * per);
-    paint(
-      ((p - line * per) / per) * width,
-      line * row + lane * (high + 1),
-      ((end - p) / per) * width,
-    );
-    p = end;
-  }
-}
+): void => stretch(plan, from, size, (x, y, w) => paint(x, y + lane * (plan.high + 1), w));
 
 function drawBlocks(
   plan: Plan,
@@ -101,16 +87,10 @@ function drawBlocks(
 }
 
 /** Where each segment begins. */
-function drawEdges({ ctx, width, per, row, high }: Plan, lanes: Segment[][]): void {
-  ctx.fillStyle = theme()("muted");
+function drawEdges(plan: Plan, lanes: Segment[][]): void {
+  plan.ctx.fillStyle = theme()("muted");
   for (const [lane, segments] of lanes.entries())
-    for (let from = 0, i = 0; i < segments.length; i++) {
-      const s = segments[i]!,
-        line = Math.floor(from / per + 1e-9);
-      if ((s.size_bytes / per) * width > 3)
-        ctx.fillRect(((from - line * per) / per) * width, line * row + lane * (high + 1), 1, high);
-      from += s.size_bytes;
-    }
+    edges(plan, segments, { least: 3, y: lane * (plan.high + 1), high: plan.high });
 }
 
 function outline(plan: Plan, one: Placed | undefined, ink: string, wide: number): void {
@@ -145,15 +125,9 @@ function laid(
 
 /** The number of the block of a lane that holds an offset; −1: none does. */
 function blockAt(placed: Placed[], first: number[], lane: number, offset: number): number {
-  let low = first[lane] ?? 0,
-    last = (first[lane + 1] ?? placed.length) - 1;
-  while (low < last) {
-    const middle = (low + last + 1) >> 1;
-    if (placed[middle]!.from <= offset) low = middle;
-    else last = middle - 1;
-  }
-  const p = placed[low];
-  return p && p.lane === lane && offset < p.from + p.size ? low : -1;
+  const i = lastAt(placed, offset, first[lane] ?? 0, (first[lane + 1] ?? placed.length) - 1),
+    p = placed[i];
+  return p && p.lane === lane && offset < p.from + p.size ? i : -1;
 }
 
 const numbered = (placed: Placed[], n: number | null): Placed | undefined =>
@@ -195,7 +169,7 @@ export function tape(
     canvas.style.height = `${rows * row}px`;
     const ctx = canvas.getContext("2d")!;
     ctx.scale(ratio, ratio);
-    const plan: Plan = { ctx, width, per, row, high };
+    const plan: Plan = { ctx, width, per, row, rows: Infinity, high };
     drawBlocks(plan, placed, chosen, painted);
     drawEdges(plan, lanes);
     outline(plan, at >= 0 ? placed[at] : numbered(placed, marked), "muted", 2);

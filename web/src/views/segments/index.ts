@@ -1,5 +1,6 @@
 import type { Allocator, Report, SegmentMap, StackSet } from "../../api";
 import { whileShown } from "../../draw/shown";
+import { edges, lastAt, put, type Tape } from "../../draw/tape";
 import { faint, theme } from "../../draw/theme";
 import { inkOf } from "../../lib/categories";
 import { bytes, count, percent, place } from "../../lib/format";
@@ -80,12 +81,8 @@ function map(a: Allocator, set: StackSet | undefined, page: PageStore): HTMLElem
   const all = place_(a.segment_map!),
     whole = a.segment_map!.reduce((n, s) => n + s.size_bytes, 0);
   const rows = rowsOf(a.segment_map!.length),
-    canvas = h("canvas", {
-      class: "tape",
-      role: "img",
-      tabindex: "0",
-      "aria-label": spoken(a, whole),
-    });
+    label = { role: "img", "aria-label": spoken(a, whole) },
+    canvas = h("canvas", { class: "tape", tabindex: "0", ...label });
   const tip = h("div", { class: "tip", role: "status" }, pointAt);
   const categories = a.map_categories ?? [];
   let chosen: Placed | null = null;
@@ -103,11 +100,11 @@ function map(a: Allocator, set: StackSet | undefined, page: PageStore): HTMLElem
     canvas.height = rows * row * ratio;
     canvas.style.height = `${rows * row}px`;
     const ctx = canvas.getContext("2d")!,
-      part = whole / rows;
+      plan: Tape = { ctx, width, per: whole / rows, row, rows };
     ctx.scale(ratio, ratio);
-    const plan: Plan = { ctx, width, rows, part };
     drawBlocks(plan, all, ink, (p) => stands(p) === "dim");
-    drawEdges(plan, a.segment_map!, ink.edge);
+    ctx.fillStyle = ink.edge;
+    edges(plan, a.segment_map!, { least: 4, y: 0, high: row - gap });
     if (chosen)
       put(plan, chosen.from, chosen.block[0], (x, y, w) => {
         ctx.strokeStyle = ink.text;
@@ -117,7 +114,7 @@ function map(a: Allocator, set: StackSet | undefined, page: PageStore): HTMLElem
   };
   const at = (x: number, y: number): Placed | null => {
     const across = Math.min(Math.max(x / canvas.clientWidth, 0), 0.99999);
-    return placedAt(all, (Math.floor(y / row) + across) * (whole / rows));
+    return all[lastAt(all, (Math.floor(y / row) + across) * (whole / rows))] ?? null;
   };
   const choose = (p: Placed | null) => {
     if (!p || p === chosen) return;
@@ -210,30 +207,7 @@ function inksOf(categories: string[]): Inks {
   };
 }
 
-/** Where memory lies on the canvas: so many bytes a row. */
-interface Plan {
-  ctx: CanvasRenderingContext2D;
-  width: number;
-  rows: number;
-  part: number;
-}
-
-/** Paints a stretch of memory, row by row. */
-function put(
-  { width, rows, part }: Plan,
-  from: number,
-  size: number,
-  paint: (x: number, y: number, w: number) => void,
-): void {
-  for (let at = from; at < from + size - 1e-6;) {
-    const line = Math.min(Math.floor(at / part + 1e-9), rows - 1),
-      end = Math.min(from + size, line === rows - 1 ? Infinity : (line + 1) * part);
-    paint(((at - line * part) / part) * width, line * row, ((end - at) / part) * width);
-    at = end;
-  }
-}
-
-function drawBlocks(plan: Plan, all: Placed[], ink: Inks, dim: (p: Placed) => boolean): void {
+function drawBlocks(plan: Tape, all: Placed[], ink: Inks, dim: (p: Placed) => boolean): void {
   for (const p of all)
     put(plan, p.from, p.block[0], (x, y, w) => {
       const [, state, category] = p.block,
@@ -241,30 +215,6 @@ function drawBlocks(plan: Plan, all: Placed[], ink: Inks, dim: (p: Placed) => bo
       plan.ctx.fillStyle = state !== 0 && dim(p) ? faint(own, 0.22) : own;
       plan.ctx.fillRect(x, y, Math.max(w - (w > 3 ? 0.6 : 0), 0.3), row - gap);
     });
-}
-
-/** Where each segment begins. */
-function drawEdges({ ctx, width, rows, part }: Plan, map: SegmentMap[], ink: string): void {
-  let from = 0;
-  ctx.fillStyle = ink;
-  for (const s of map) {
-    const line = Math.min(Math.floor(from / part + 1e-9), rows - 1);
-    if ((s.size_bytes / part) * width > 4)
-      ctx.fillRect(((from - line * part) / part) * width, line * row, 1, row - gap);
-    from += s.size_bytes;
-  }
-}
-
-/** The block at an offset. */
-function placedAt(all: Placed[], offset: number): Placed | null {
-  let low = 0,
-    high = all.length - 1;
-  while (low < high) {
-    const middle = (low + high + 1) >> 1;
-    if (all[middle]!.from <= offset) low = middle;
-    else high = middle - 1;
-  }
-  return all[low] ?? null;
 }
 
 /** The block before or behind one, by address. */
