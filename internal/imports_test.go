@@ -86,7 +86,7 @@ var rooms = map[string][]string{
 	"internal/imagine": {"internal/event", "internal/mem", "internal/allocator", "internal/analyze/imagined",
 		"internal/fail", "internal/gpus", "internal/format/torch", "internal/launch", "internal/observe",
 		"internal/pythons", "internal/replay", "internal/report", "internal/sampler", "internal/shm", "internal/options",
-		"internal/frameworks"},
+		"internal/frameworks", "internal/words"},
 	// for tests alone: checkFile lets nothing import it
 	"internal/testkit": {"internal/mem", "internal/format/torch"},
 	"internal/tui": {"internal/engine", "internal/analyze/trace", "internal/launch", "internal/live",

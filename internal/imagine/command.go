@@ -2,7 +2,6 @@ package imagine
 
 import (
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"hightide/internal/fail"
 	"hightide/internal/frameworks"
 	"hightide/internal/pythons"
+	"hightide/internal/words"
 )
 
 // rankCommand is a command taken apart: what each rank runs, and how many ranks its launcher was to start on a node.
@@ -113,9 +113,9 @@ type batchFlag struct {
 
 var (
 	batchName  = `(?:[\w.-]*[._-])?(?:batch[_-]?size|batch|bs|mbs)`
-	batchWord  = regexp.MustCompile(`^(?:-{1,2}` + batchName + `|-b|-B)$`)
-	batchEqual = regexp.MustCompile(`^((?:-{1,2}|\+{0,2})` + batchName + `=)(\d+)$`)
-	notTrain   = regexp.MustCompile(`(?i)(eval|val|valid|test|log|print|global|total)[._-]`)
+	batchWord  = words.Lazy(`^(?:-{1,2}` + batchName + `|-b|-B)$`)
+	batchEqual = words.Lazy(`^((?:-{1,2}|\+{0,2})` + batchName + `=)(\d+)$`)
+	notTrain   = words.Lazy(`(?i)(eval|val|valid|test|log|print|global|total)[._-]`)
 )
 
 // findBatch finds the batch size in a command: --batch-size 32, -b 32, --train.batch_size=32,

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,7 +24,7 @@ type Alert struct {
 	PerStep bool
 }
 
-var alertForm = regexp.MustCompile(`^\s*([a-z][a-z0-9._]*)\s*(>=?|<=?)\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*|%)\s*(/\s*step)?\s*$`)
+var alertForm = words.Lazy(`^\s*([a-z][a-z0-9._]*)\s*(>=?|<=?)\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*|%)\s*(/\s*step)?\s*$`)
 
 // alertNames are the short names and what they mean. What is said of the host is of the whole process tree, as in
 // the report's headline.

@@ -4,17 +4,17 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"hightide/internal/launch"
 	"hightide/internal/mem"
+	"hightide/internal/words"
 )
 
 // pythonImage is what files of interpreters are called, with the version where it is said.
-var pythonImage = regexp.MustCompile(`^(?:python|pypy)([0-9]+)?(?:\.([0-9]+))?[a-z]*$`)
+var pythonImage = words.Lazy(`^(?:python|pypy)([0-9]+)?(?:\.([0-9]+))?[a-z]*$`)
 
 // listen looks, once for each program image, whether a process that has said nothing runs Python, and keeps why it may
 // be silent; once it is gone nobody can tell.

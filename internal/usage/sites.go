@@ -3,7 +3,6 @@ package usage
 import (
 	"cmp"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -58,7 +57,7 @@ const (
 
 // installed matches the folders where Python keeps what is not the user's own, and what torch.compile and
 // TensorFlow's autograph generated, wherever that is.
-var installed = regexp.MustCompile(`(^|/)(site-packages|dist-packages)/|(^|/)lib(64)?/python\d(\.\d+)?t?/|(^|/)python\d+\.zip/|^[A-Za-z]:/.*(?i:python\d*|conda\d*|envs/[^/]+|venv)/Lib/(site-packages/)?|(^|/)c[a-z2-7]{51}\.py$|(^|/)__autograph_generated_file[^/]*$`)
+var installed = words.Lazy(`(^|/)(site-packages|dist-packages)/|(^|/)lib(64)?/python\d(\.\d+)?t?/|(^|/)python\d+\.zip/|^[A-Za-z]:/.*(?i:python\d*|conda\d*|envs/[^/]+|venv)/Lib/(site-packages/)?|(^|/)c[a-z2-7]{51}\.py$|(^|/)__autograph_generated_file[^/]*$`)
 
 // Kind says whose a file is.
 func (t *Names) Kind(file string) FileKind {
@@ -238,7 +237,7 @@ func (t *Names) lineName(l mem.Location, user bool) string {
 func (t *Names) shortName(file string) string {
 	name, ok := t.short[file]
 	if !ok {
-		if at := installed.FindAllStringIndex(file, -1); len(at) > 0 && at[len(at)-1][1] < len(file) {
+		if at := installed.Regexp().FindAllStringIndex(file, -1); len(at) > 0 && at[len(at)-1][1] < len(file) {
 			name = strings.TrimPrefix(strings.TrimPrefix(file[at[len(at)-1][1]:], "site-packages/"), "dist-packages/")
 		}
 		t.short[file] = name

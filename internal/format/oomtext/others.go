@@ -2,7 +2,6 @@ package oomtext
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -381,7 +380,7 @@ const lowerLength = "Lower max_model_len to {tokens}, which the message says fit
 	"an 8-bit KV cache (kv_cache_dtype). | Lower max_model_len, raise gpu_memory_utilization, or use an 8-bit KV cache " +
 	"(kv_cache_dtype)."
 
-var placeholder = regexp.MustCompile(`\{\w+\}`)
+var placeholder = words.Lazy(`\{\w+\}`)
 
 // figureOf is a figure of a message in words, by its name in sentences; "": the message does not state it.
 func figureOf(m *mem.OOMMessage, figure string) string {
@@ -409,7 +408,7 @@ func figureOf(m *mem.OOMMessage, figure string) string {
 func say(sentence string, m *mem.OOMMessage) string {
 	for alternative := range strings.SplitSeq(sentence, " | ") {
 		complete := true
-		text := placeholder.ReplaceAllStringFunc(alternative, func(figure string) string {
+		text := placeholder.Regexp().ReplaceAllStringFunc(alternative, func(figure string) string {
 			text := figureOf(m, figure[1:len(figure)-1])
 			complete = complete && text != ""
 			return text

@@ -1,7 +1,6 @@
 package oomtext
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -133,4 +132,4 @@ func shortened(line string) string {
 }
 
 // grouped is a number whose commas part thousands.
-var grouped = regexp.MustCompile(`^\d{1,3}(?:,\d{3})+(?:\.|$)`)
+var grouped = words.Lazy(`^\d{1,3}(?:,\d{3})+(?:\.|$)`)
