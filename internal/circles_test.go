@@ -93,7 +93,6 @@ var tangled = map[string]int{
 	"internal/matrix":           14,
 	"internal/mcp":              2,
 	"internal/mem":              2,
-	"internal/metrics":          7,
 	"internal/observe":          26,
 	"internal/pickle":           10,
 	"internal/replay":           8,

@@ -1,8 +1,10 @@
 package metrics
 
 import (
+	"context"
 	"strconv"
 	"strings"
+	"time"
 
 	"hightide/internal/live"
 	"hightide/internal/mem"
@@ -190,4 +192,11 @@ func clean(labels ...string) []string {
 		labels[i] = strings.ToValidUTF8(l, "�")
 	}
 	return labels
+}
+
+// collectWithin is how long reading the recordings may take: the first look at a long one reads all of it.
+const collectWithin = 20 * time.Second
+
+func collecting() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), collectWithin)
 }

@@ -3,17 +3,15 @@
 //	recordings ──▶ live.go: the newest figure of each series ──▶ collector.go, by the table in names.go ──▶ Registry
 //	                                                                                                          │
 //	                                          GET /metrics (Prometheus, OpenMetrics) ◀── Handler ◀────────────┤
-//	   receiver ◀── push.go: retry ◀── queue.go: on disk, bounded ◀── remotewrite.go, otlp.go: a request ◀────┘
+//	   receiver ◀── sender.go: retry ◀─ queue.go: on disk, bounded ◀ remotewrite.go, otlp.go: a request ◀─────┘
 //
 // What is pushed is what /metrics has. A new metric is a line in names.go; a new protocol is one file and a line in
-// protocols.
+// Start.
 package metrics
 
 import (
-	"context"
 	"net/http"
 	"runtime"
-	"time"
 
 	"hightide/internal/engine"
 
@@ -26,9 +24,6 @@ import (
 type Exporter struct {
 	registry *prometheus.Registry
 }
-
-// collectWithin is how long reading the recordings may take: the first look at a long one reads all of it.
-const collectWithin = 20 * time.Second
 
 // New makes an exporter. Recordings are read when somebody asks for the metrics, and not before.
 func New(e *engine.Engine) *Exporter {
@@ -48,8 +43,4 @@ func (x *Exporter) Handler() http.Handler {
 	return promhttp.HandlerFor(x.registry, promhttp.HandlerOpts{
 		EnableOpenMetrics: true, ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: 4, Registry: x.registry,
 	})
-}
-
-func collecting() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.Background(), collectWithin)
 }
