@@ -101,9 +101,8 @@ func (o *explainOptions) run(a *app, c *cobra.Command, args []string) error {
 	o.Pictures = o.html != "" || o.json != ""
 	r, err := a.engine().Explain(c.Context(), args, o.Options)
 	var said engine.Message
-	if errors.As(err, &said) && len(args) == 1 && !o.asked() {
-		_, err := fmt.Fprintln(a.stdout, strings.Join(said, "\n"))
-		return err
+	if errors.As(err, &said) && len(args) == 1 && o.html == "" && o.markdown == "" && !o.open {
+		return o.message(a, said)
 	}
 	if err != nil {
 		return err
@@ -113,4 +112,16 @@ func (o *explainOptions) run(a *app, c *cobra.Command, args []string) error {
 		return err
 	}
 	return o.write(a, r, "explain", r.ExplainJSON)
+}
+
+// message prints what an out-of-memory message says.
+func (o *explainOptions) message(a *app, said engine.Message) error {
+	if o.json != "" {
+		return a.writeJSON(o.json, struct {
+			Version int `json:"version"`
+			engine.Message
+		}{1, said})
+	}
+	_, err := fmt.Fprintln(a.stdout, strings.Join(said.Sentences, "\n"))
+	return err
 }

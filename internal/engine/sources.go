@@ -158,9 +158,12 @@ func isSmall(r io.Reader) bool {
 type snapshot = trace.File
 
 // Message is a pasted out-of-memory message, explained in sentences. It is an error where a report was asked for.
-type Message []string
+type Message struct {
+	Sentences []string        `json:"message"`
+	Figures   *mem.OOMMessage `json:"figures,omitempty"`
+}
 
-func (m Message) Error() string { return strings.Join(m, " ") }
+func (m Message) Error() string { return strings.Join(m.Sentences, " ") }
 
 // snapshots gives the allocator snapshots of a file or run, with their owners where there are some. A file of
 // another kind that says nothing of an allocator is an input error.
@@ -171,7 +174,7 @@ func (s *source) snapshots() (all []snapshot, err error) {
 	case s.Recording != nil:
 		all, _ = recordedSnapshots(s.Recording)
 	case len(s.Words) > 0:
-		return nil, fail.Input("explain it alone", "%s is a message: %w", fileName(s.ref), Message(s.Words))
+		return nil, fail.Input("explain it alone", "%s is a message: %w", fileName(s.ref), Message{s.Words, s.OOM})
 	default:
 		return nil, fail.Input("hightide explain "+s.ref+" shows it", "%s is %s, which holds no allocator snapshot", s.ref,
 			s.Format)

@@ -72,8 +72,8 @@ var explain = tool[explainInput, explainAnswer]{
 		r, err := d.engine.Explain(ctx, in.Files, o)
 		var said engine.Message
 		if errors.As(err, &said) && len(in.Files) == 1 {
-			return explainAnswer{Verdict: strings.Join(said, " "), Devices: []heldDevice{}, Findings: []finding{},
-				Notes: []string{}}, strings.Join(said, "\n"), nil
+			return explainAnswer{Verdict: said.Error(), Devices: []heldDevice{}, Findings: []finding{},
+				Notes: []string{}}, strings.Join(said.Sentences, "\n"), nil
 		}
 		if err != nil {
 			return out, "", err

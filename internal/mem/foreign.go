@@ -56,56 +56,57 @@ type Mapping struct {
 // OOMMessage is what a framework said when it ran out of memory, in figures. A figure that the
 // message does not state is absent.
 type OOMMessage struct {
-	Framework string // who says so: "pytorch", "jax", "tensorflow", "kernel", "slurm"; "" is nobody in particular
-	Backend   string // whose memory: "cuda", "hip", "xpu", "mps", "cpu", "xla", "tpu"; "host", "cgroup", "shm" and so on
-	Wording   string // "torch2-sentence" and so on: one of the wordings that package format knows
-	Versions  string // of the framework, as far as the wording tells; may be empty
-	Device    Optional
-	Requested Optional
-	Total     Optional // capacity of the device
-	Free      Optional // of the device
-	Allowed   Optional // where a limit below the capacity is set
-	InUse     Optional // by this process, what is not PyTorch's included
-	Allocated Optional // by the framework's tensors
-	Reserved  Optional // by the framework's allocator, allocated included
-	Unused    Optional // reserved but unallocated
-	Private   Optional // allocated in private pools (CUDA graphs)
-	Other     Optional // MPS: allocations that are not PyTorch's
-	Processes []OOMProcess
-	PID       Optional // the process that was killed
-	Tokens    Optional // the longest sequence that the message says would fit
-	Name      string   // of what was killed, or of the memory that ran out
-	Shape     []int64  // TensorFlow: of the tensor
-	Type      string   // TensorFlow: its type
-	Allocator string   // TensorFlow: such as "GPU_0_bfc"
-	Parts     []OOMPart
-	Largest   []OOMBuffer // XLA: what it lists as the largest, in its order
-	Rounding  Bytes       // largest error of a figure that was printed with two decimals
-	Advice    []string    // settings that the message itself names
-	Cut       bool        // the message ends early
+	Framework string       `json:"framework"`          // who says so: "pytorch", "jax", "tensorflow", "kernel", "slurm"; "" is nobody in particular
+	Backend   string       `json:"backend"`            // whose memory: "cuda", "hip", "xpu", "mps", "cpu", "xla", "tpu"; "host", "cgroup", "shm" and so on
+	Wording   string       `json:"wording"`            // "torch2-sentence" and so on: one of the wordings that package format knows
+	Versions  string       `json:"versions,omitempty"` // of the framework, as far as the wording tells; may be empty
+	Device    Optional     `json:"device,omitzero"`
+	Requested Optional     `json:"requested_bytes,omitzero"`
+	Total     Optional     `json:"total_bytes,omitzero"`         // capacity of the device
+	Free      Optional     `json:"free_bytes,omitzero"`          // of the device
+	Allowed   Optional     `json:"allowed_bytes,omitzero"`       // where a limit below the capacity is set
+	InUse     Optional     `json:"process_bytes,omitzero"`       // by this process, what is not PyTorch's included
+	Allocated Optional     `json:"allocated_bytes,omitzero"`     // by the framework's tensors
+	Reserved  Optional     `json:"reserved_bytes,omitzero"`      // by the framework's allocator, allocated included
+	Unused    Optional     `json:"unused_bytes,omitzero"`        // reserved but unallocated
+	Private   Optional     `json:"private_pools_bytes,omitzero"` // allocated in private pools (CUDA graphs)
+	Other     Optional     `json:"other_bytes,omitzero"`         // MPS: allocations that are not PyTorch's
+	Processes []OOMProcess `json:"processes,omitempty"`
+	PID       Optional     `json:"pid,omitzero"`        // the process that was killed
+	Tokens    Optional     `json:"tokens,omitzero"`     // the longest sequence that the message says would fit
+	Name      string       `json:"name,omitempty"`      // of what was killed, or of the memory that ran out
+	Shape     []int64      `json:"shape,omitempty"`     // TensorFlow: of the tensor
+	Type      string       `json:"type,omitempty"`      // TensorFlow: its type
+	Allocator string       `json:"allocator,omitempty"` // TensorFlow: such as "GPU_0_bfc"
+	Parts     []OOMPart    `json:"parts,omitempty"`
+	Largest   []OOMBuffer  `json:"largest,omitempty"`        // XLA: what it lists as the largest, in its order
+	Rounding  Bytes        `json:"rounding_bytes,omitempty"` // largest error of a figure that was printed with two decimals
+	Advice    []string     `json:"advice,omitempty"`         // settings that the message itself names
+	Cut       bool         `json:"cut,omitempty"`            // the message ends early
 	// the beginning of another message in the text, on host memory where this is on a device's, and the other way round
-	Elsewhere string
-	Text      string
+	Elsewhere string `json:"elsewhere,omitempty"`
+	Text      string `json:"-"`
 }
 
 // OOMProcess is a process that the message says holds memory of the device.
 type OOMProcess struct {
-	PID  int64
-	Used Bytes
-	Name string // its command, where the message says
+	PID  int64  `json:"pid"`
+	Used Bytes  `json:"used_bytes"`
+	Name string `json:"name,omitempty"` // its command, where the message says
 }
 
 // OOMBuffer is one of the largest buffers of a program, as XLA lists them.
 type OOMBuffer struct {
-	Size            Bytes
-	File            string // of the program's source; "": not told
-	Line            int
-	Operator, Shape string
-	Kind            string // such as "HLO temp"
+	Size     Bytes  `json:"size_bytes"`
+	File     string `json:"file,omitempty"` // of the program's source; "": not told
+	Line     int    `json:"line,omitempty"`
+	Operator string `json:"operator,omitempty"`
+	Shape    string `json:"shape,omitempty"`
+	Kind     string `json:"kind,omitempty"` // such as "HLO temp"
 }
 
 // OOMPart is one line of XLA's table of what the program needs.
 type OOMPart struct {
-	Name string
-	Size Bytes
+	Name string `json:"name"`
+	Size Bytes  `json:"size_bytes"`
 }
