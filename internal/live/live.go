@@ -3,7 +3,7 @@
 //
 //	store.Batch ──▶ mem.Frame ──▶ Run.Add ──▶ newest values, curves, events ──▶ a view
 //
-// It is for those who watch. What is said of a recording (package analyze) is made of the whole of it. Everything is
+// It is for those who watch. What is said of a recording (analyze/run) is made of the whole of it. Everything is
 // a plain value.
 package live
 

@@ -9,7 +9,7 @@ package sampler
 //	page faults, and what was given back since ──▶ how much less it may be by now
 //
 // But for forks it only becomes less. What is shared at the end was so all the time: a later sample tells of earlier
-// moments, too (shared, and analyze/footprint.go).
+// moments, too (shared, and analyze/facts/footprint.go).
 type lineage struct {
 	members []*Process
 	twice   bounds // bytes that are counted more than once, but for what members lost since they were looked at
