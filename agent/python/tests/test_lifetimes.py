@@ -227,3 +227,17 @@ def test_a_trainings_objects_live_no_longer(observe: Any, tmp_path: Path, how: s
     if how == "with a goal":
         env["HIGHTIDE_IMAGINE_UNTIL"] = "evaluation,checkpoint"
     assert observe(TRAINING, env=env, logs=True).out == "done\n"
+
+
+def test_what_the_program_has_of_its_names_is_left_to_it() -> None:
+    """Emptied is what nobody else has, and that in one call: no other thread runs between the look and the emptying."""
+    from hightide_agent.frames import variables
+
+    def names(asks: bool) -> int:
+        number, frame = 1, sys._getframe()
+        own = locals() if asks else {"number": number}
+        assert variables(frame)["number"] == 1
+        return len(own)
+
+    for _ in range(200):
+        assert names(True) >= 3 and names(False) == 1
