@@ -351,7 +351,10 @@ sys.exit("\\n".join(f"exit {rank.returncode}: {rank.stderr}" for rank in ended i
     .locator(".rank-bar")
     .evaluateAll((all) => all.map((e) => e.querySelector("i")?.offsetHeight ?? Infinity)); // none where too few steps were observed
   const others = [heights[0], heights[1], heights[3]]; // of which another may come last in some steps of a busy machine
-  assert.ok(heights[2] <= Math.min(...others) && heights[2] < Math.max(...others), `waiting ${heights}`);
+  assert.ok(
+    heights[2] <= Math.min(...others) && heights[2] < Math.max(...others),
+    `waiting ${heights}`,
+  );
   await tab.locator("#ranks .hint", { hasText: "Device memory was not compared" }).waitFor();
   ok("the straggler is suspected first, and the others wait for it");
   await tab
