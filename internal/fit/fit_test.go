@@ -49,7 +49,7 @@ func TestResultSaysWhatIsNotRun(t *testing.T) {
 	if got := r.Unused.Or(-1); got != 550 || r.UnusedLabel != mem.Estimated {
 		t.Errorf("unused at 32: %d (%s), want 550 on the line between 16 and 64, estimated", got, r.UnusedLabel)
 	}
-	if text := r.Text(report.TextOptions{Width: 1000}) // its sentences on a line each; r.UnusedError != mem.Some(400) || !strings.Contains(text, "(estimated ± 400 B)") {
+	if text := r.Text(report.TextOptions{Width: 300}); r.UnusedError != mem.Some(400) || !strings.Contains(text, "(estimated ± 400 B)") {
 		t.Errorf("± %v, want the 400 to the batch of 64:\n%s", r.UnusedError, text)
 	} else if !strings.Contains(text, "Tried to allocate 48.00 MiB …\n") || !strings.Contains(text, "ends with … is cut; --json has the whole") {
 		t.Errorf("a reason is cut without a mark, or not said where the whole is:\n%s", text)
@@ -88,7 +88,7 @@ func TestTightBatches(t *testing.T) {
 	if r.Roomy != 88 || r.RoomyLabel != mem.Estimated || r.Tight != mem.Some(50<<20) {
 		t.Errorf("%d (%s), tight below %v", r.Roomy, r.RoomyLabel, r.Tight)
 	}
-	text := r.Text(report.TextOptions{Width: 1000}) // its sentences on a line each
+	text := r.Text(report.TextOptions{Width: 1000})
 	for _, want := range []string{"is 96; 104 does not",
 		"It fits tightly: it leaves 20.0 MiB. With less than 50.0 MiB, it may not fit",
 		"A batch of 88 leaves that, on a line between the trials: it takes 900 MiB (estimated ± 240 MiB).", "98 % tight\n",
