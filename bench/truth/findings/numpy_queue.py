@@ -21,7 +21,8 @@ def produce():
 def consume():
     for _ in range(35):
         jobs.get().sum()
-        time.sleep(0.2)
+        for _ in range(10):
+            time.sleep(0.02)
 
 
 threads = [threading.Thread(target=produce), threading.Thread(target=consume)]

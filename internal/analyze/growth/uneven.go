@@ -21,7 +21,7 @@ const (
 )
 
 // restsSince is when a container of a program without steps came to rest, as far as its last look shows, which came at
-// the end: longer ago than one item takes, so that it is none of two rises.
+// the end: longer ago than one item takes, and than it ever rested between two rises.
 func (in *Found) restsSince(process uint32, h *mem.Holder) (since int64, ok bool) {
 	c := in.ClockOf(process)
 	from, to := c.Window(in.Run.Process(process), in.End)
@@ -29,14 +29,24 @@ func (in *Found) restsSince(process uint32, h *mem.Holder) (since int64, ok bool
 		return 0, false
 	}
 	since = h.Time
+	var items, first, longest int64 // of the count before, when it was seen first, and the time to the next
 	for _, other := range in.Run.Holders {
-		if other.Process == process && other.Kind == h.Kind && other.Name == h.Name && other.Items == h.Items {
+		if other.Process != process || other.Kind != h.Kind || other.Name != h.Name || other.Time > h.Time {
+			continue
+		}
+		if other.Items == h.Items {
 			since = min(since, other.Time)
+		}
+		if other.Items != items {
+			if items > 0 {
+				longest = max(longest, other.Time-first)
+			}
+			items, first = other.Items, other.Time
 		}
 	}
 	rest := h.Time - since
 	missed := h.PerMin * float64(rest) / float64(time.Minute)
-	return since, missed >= missedItems && float64(rest) >= lookApart*float64(to-from)
+	return since, missed >= missedItems && rest >= longest && float64(rest) >= lookApart*float64(to-from)
 }
 
 // resting takes the causes whose containers are at rest at the end out of those that grow: they stopped.

@@ -60,16 +60,18 @@ func TestImportThatIsReadAgain(t *testing.T) {
 	}
 }
 
-// cached is a run of ten seconds in which a container gains four blocks a second up to a moment, and is looked at
-// twice as it ends.
-func cached(until int) *mem.Run {
+// cached is a run of ten seconds in which a container gains four blocks a second up to a moment, in turns so far
+// apart, and is looked at twice as it ends.
+func cached(until, each int) *mem.Run {
 	run := overTime(2000, source{stack: userLine(leakLine), step: func(step int, _ *rand.Rand, alloc func(mem.Bytes, int)) {
-		if step%50 == 0 && step < until {
-			alloc(always, forever)
+		if step%each == 0 && step < until {
+			for range each / 50 {
+				alloc(always, forever)
+			}
 		}
 	}})
-	for _, step := range []int{900, 1200, 1500, 1800, 1998, 2000} {
-		items := int64(min(step, until) / 50)
+	for _, step := range []int{900, 1000, 1100, 1200, 1300, 1400, 1500, 1600, 1700, 1800, 1900, 1998, 2000} {
+		items := int64(min(step, until) / each * each / 50)
 		run.Holders = append(run.Holders, mem.Holder{Process: 1, Time: 3e9 + int64(step)*5*ms, Kind: "dict", Name: "cache",
 			Where: mem.Location{File: "/home/me/project/train.py", Line: leakLine}, Items: items, PerMin: 240,
 			Contains: "ndarray", Tensors: mem.Some(items * int64(always))})
@@ -80,10 +82,13 @@ func cached(until int) *mem.Run {
 // TestCacheThatIsFullAtTheEnd: a container that gained nothing for longer than an item takes has stopped. One that goes
 // on is a leak, also where it was looked at twice as the program ended.
 func TestCacheThatIsFullAtTheEnd(t *testing.T) {
-	if f := only(t, cached(2000)); f.Holder != "cache" || f.Line != leakLine {
+	if f := only(t, cached(2000, 50)); f.Holder != "cache" || f.Line != leakLine {
 		t.Errorf("%+v", f)
 	}
-	r := Analyze(cached(1800), Options{})
+	if f := only(t, cached(1850, 250)); f.Holder != "cache" { // five at a time: the next were due as it ended
+		t.Errorf("%+v", f)
+	}
+	r := Analyze(cached(1800, 50), Options{})
 	if found := leaks(r); len(found) > 0 {
 		t.Errorf("full, and accused: %s", found[0].Title)
 	}

@@ -30,7 +30,7 @@ def variables(frame: FrameType) -> Dict[str, Any]:
 
 
 def _empty(shown: Dict[str, Any], most: int) -> None:
-    """Empty a dict to which no more than so many refer: within one call in C, and the program does not run meanwhile."""
+    """Empty a dict to which no more than so many refer: in one call in C, and the program does not run meanwhile."""
     one = (shown,)
     deque(map(dict.clear, compress(one, map(most.__ge__, map(sys.getrefcount, one)))), 0)
 
