@@ -94,7 +94,7 @@ MUTANTS = [
     Mutant("growth takes the lowest place", "expandable.go", "if room >= a.rounded {\n\t\t\treturn b", "if room >= 2*a.rounded {\n\t\t\treturn b"),
     Mutant("mapping in whole pages", "expandable.go", "size = roundUp(size, page)\n", "size = roundUp(size, 2*page)\n"),
     Mutant("only whole pages are unmapped", "expandable.go", "(block.address-s.base+page-1)/page*page", "(block.address-s.base)/page*page"),
-    Mutant("mapped blocks join the one before", "expandable.go", "\tn.join(b, n.blocks[b].prev, free)\n", ""),
+    Mutant("mapped blocks join the one before", "expandable.go", "\tn.joinNeighbour(b, n.blocks[b].prev, free)\n", ""),
     Mutant("a reservation must hold the request", "expandable.go", "if size < a.rounded {", "if false {"),
     Mutant("reservations free of memory are given back", "nativefree.go", "n.unmap(b) && n.whole(b) {\n\t\t\tn.releaseReservation(b)", "n.unmap(b) && false {\n\t\t\tn.releaseReservation(b)"),
     Mutant("peaks", "stats.go", "s.Peak = max(s.Peak, s.Current)", "s.Peak = max(s.Peak, s.Current-n)"),

@@ -105,7 +105,7 @@ func (o *attachOptions) record(a *app, c *cobra.Command, args []string) (*engine
 			o.begun(view, pid, begun)
 			return
 		}
-		view.tell(e)
+		view.showEvent(e)
 	}
 	attach := engine.AttachOptions{RunOptions: o.RunOptions, PID: pid, Inject: o.inject}
 	if !o.outside && !o.quiet && o.readyFD < 0 && a.canAsk() {
@@ -128,7 +128,7 @@ func (o *attachOptions) begun(view *view, pid int, told engine.Attached) {
 	if o.readyFD >= 0 {
 		o.ready(told)
 	} else if !o.quiet {
-		view.say(fmt.Sprintf("recording process %d as %s; Ctrl-C ends the recording, the process goes on", pid, told.RunID))
+		view.printAbove(fmt.Sprintf("recording process %d as %s; Ctrl-C ends the recording, the process goes on", pid, told.RunID))
 	}
 }
 

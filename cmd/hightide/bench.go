@@ -99,7 +99,7 @@ func (o *benchOptions) run(a *app, c *cobra.Command, args []string) error {
 		}
 	}
 	view := newBenchView(a.stderr, o.quiet)
-	o.Events = view.tell
+	o.Events = view.showEvent
 	ctx, _, cancel := interruptible(c.Context())
 	defer cancel()
 	result, err := bench.Run(ctx, a.engine(), o.Options)

@@ -20,8 +20,8 @@ type benchCells struct {
 	changes int
 }
 
-// take keeps rows that changed; the first ones are all there are.
-func (b *benchCells) take(rows []matrix.CellRow) {
+// takeRows keeps rows that changed; the first ones are all there are.
+func (b *benchCells) takeRows(rows []matrix.CellRow) {
 	if b.place == nil && len(rows) > 0 {
 		b.place, b.rows, b.touched = map[string]int{}, slices.Clone(rows), make([]int, len(rows))
 		for i := range rows {

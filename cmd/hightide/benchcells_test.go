@@ -18,9 +18,9 @@ func TestBenchTable(t *testing.T) {
 	for i := range 10 {
 		all = append(all, matrix.CellRow{Key: fmt.Sprintf("batch=%d", i), Left: 3})
 	}
-	b.take(all)
+	b.takeRows(all)
 	now := time.Unix(1000, 0)
-	b.take([]matrix.CellRow{{Key: "batch=2", State: matrix.Done, Trials: 2, Left: 1, Figure: matrix.RSS,
+	b.takeRows([]matrix.CellRow{{Key: "batch=2", State: matrix.Done, Trials: 2, Left: 1, Figure: matrix.RSS,
 		Unit: mem.UnitBytes, Value: float64(mem.GiB), Within: &matrix.Interval{Low: float64(mem.GiB - mem.MiB),
 			High: float64(mem.GiB + mem.MiB)}},
 		{Key: "batch=7", State: matrix.Failed, Reason: "exit code 7", Trials: 1, Left: 1}})

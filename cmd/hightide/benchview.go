@@ -60,7 +60,7 @@ func (v *benchView) clock() {
 	}
 }
 
-func (v *benchView) tell(e event.Event) {
+func (v *benchView) showEvent(e event.Event) {
 	p, ok := e.(matrix.Progress)
 	if !ok || v.quiet {
 		return
@@ -68,7 +68,7 @@ func (v *benchView) tell(e event.Event) {
 	v.lock.Lock()
 	defer v.lock.Unlock()
 	v.last = p
-	v.cells.take(p.Rows)
+	v.cells.takeRows(p.Rows)
 	if v.out == nil {
 		if p.Last != nil {
 			fmt.Fprintln(v.plain, v.trialLine(p.Last)+v.farLine())

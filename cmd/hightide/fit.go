@@ -80,7 +80,7 @@ func (o *fitOptions) run(a *app, c *cobra.Command, args []string) error {
 	}
 	view := newView(a.stderr, o.quiet, false)
 	if !o.quiet {
-		o.Events = view.tell
+		o.Events = view.showEvent
 	}
 	ctx, _, cancel := interruptible(c.Context())
 	defer cancel()

@@ -70,7 +70,7 @@ func (o *imagineOptions) run(a *app, c *cobra.Command, args []string) error {
 		if _, ok := e.(event.Reporting); ok {
 			release() // there is nothing left to clean up
 		}
-		view.tell(e)
+		view.showEvent(e)
 	}
 	result, err := a.engine().Imagine(ctx, o.ImagineOptions)
 	view.hide()

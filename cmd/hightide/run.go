@@ -118,9 +118,9 @@ func (o *runOptions) record(a *app, c *cobra.Command) (*engine.RunResult, error)
 		return o.watched(a, c.Context(), screen)
 	}
 	view := newView(a.stderr, o.quiet, o.live)
-	o.Events = view.tell
+	o.Events = view.showEvent
 	if o.ui {
-		o.Events = a.opening(view.tell)
+		o.Events = a.opening(view.showEvent)
 	}
 	result, err := a.engine().Run(c.Context(), o.RunOptions)
 	view.hide()

@@ -67,7 +67,7 @@ func (o *runOptions) watched(a *app, ctx context.Context, screen *os.File) (*eng
 	}
 	l := &liveRun{messages: make(chan any), left: make(chan struct{}), started: make(chan struct{}),
 		done: make(chan struct{})}
-	o.OutputApart, o.Events = true, l.tell
+	o.OutputApart, o.Events = true, l.takeEvent
 	go func() {
 		defer close(l.done)
 		l.result, l.err = e.Run(ctx, o.RunOptions)
@@ -101,8 +101,8 @@ func (l *liveRun) show(ctx context.Context, e *engine.Engine, screen, keys *os.F
 // interruptGroup does what Ctrl-C does where the terminal sees it: everything in our group is interrupted.
 func interruptGroup() { _ = syscall.Kill(0, syscall.SIGINT) }
 
-// tell takes the events of the run.
-func (l *liveRun) tell(e event.Event) {
+// takeEvent takes the events of the run.
+func (l *liveRun) takeEvent(e event.Event) {
 	l.mutex.Lock()
 	foot := l.foot
 	l.mutex.Unlock()
@@ -131,7 +131,7 @@ func (l *liveRun) tell(e event.Event) {
 		}
 	}
 	if foot != nil {
-		foot.tell(e)
+		foot.showEvent(e)
 	}
 }
 
@@ -213,7 +213,7 @@ func (l *liveRun) leave(a *app, quiet bool) {
 	l.mutex.Lock()
 	l.foot = newView(a.stderr, quiet, false)
 	for _, text := range l.alerts {
-		l.foot.say(text)
+		l.foot.printAbove(text)
 	}
 	l.mutex.Unlock()
 	defer l.foot.hide()
@@ -227,7 +227,7 @@ func (l *liveRun) leave(a *app, quiet bool) {
 	from, err := l.begun.Output()
 	if err != nil {
 		<-l.done
-		l.foot.say(err.Error())
+		l.foot.printAbove(err.Error())
 		return
 	}
 	defer from.Close()
@@ -248,7 +248,7 @@ func skipTo(say *view, file *os.File) {
 		return
 	}
 	if _, err := file.Seek(-printedAgain, io.SeekEnd); err == nil {
-		say.say(fmt.Sprintf("the program wrote %v; this is the end of it, all of it is kept with the run as %s",
+		say.printAbove(fmt.Sprintf("the program wrote %v; this is the end of it, all of it is kept with the run as %s",
 			mem.Bytes(info.Size()), engine.OutputFile))
 	}
 }

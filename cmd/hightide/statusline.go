@@ -51,22 +51,22 @@ func newView(stderr io.Writer, quiet, live bool) *view {
 	return v
 }
 
-// tell shows what happens.
-func (v *view) tell(e event.Event) {
+// showEvent shows what happens.
+func (v *view) showEvent(e event.Event) {
 	switch e := e.(type) {
 	case observe.Status:
 		v.status(e)
 	case event.Alert:
-		v.say(e.Text)
+		v.printAbove(e.Text)
 	case event.Paused, event.Reporting:
 		v.hide()
 	case event.Progress:
 		v.hide()
 		v.progress(e)
 	case fit.Ready:
-		v.say(readyLine(e))
+		v.printAbove(readyLine(e))
 	case fit.Trial:
-		v.say(trialLine(e))
+		v.printAbove(trialLine(e))
 	}
 }
 
@@ -133,7 +133,7 @@ func (v *view) compiling(s observe.Status) {
 		v.told = 0
 	} else if v.out == nil && !v.quiet && minutes > 0 && minutes >= 2*v.told {
 		v.told = minutes
-		v.say(compilingText(s.Compiling))
+		v.printAbove(compilingText(s.Compiling))
 	}
 }
 
@@ -162,8 +162,8 @@ func (v *view) hide() {
 	}
 }
 
-// say prints a message above the foot.
-func (v *view) say(text string) { fmt.Fprintf(v.plain, "hightide: %s\n", text) }
+// printAbove prints a message above the foot.
+func (v *view) printAbove(text string) { fmt.Fprintf(v.plain, "hightide: %s\n", text) }
 
 func (v *view) foreground() bool {
 	group, err := unix.IoctlGetInt(int(v.out.Fd()), unix.TIOCGPGRP)

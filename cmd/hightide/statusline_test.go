@@ -20,7 +20,7 @@ func TestCompilingIsTold(t *testing.T) {
 	var out bytes.Buffer
 	v := newView(&out, false, false)
 	for s := 0; s < 300; s++ {
-		v.tell(at(time.Duration(s) * time.Second))
+		v.showEvent(at(time.Duration(s) * time.Second))
 	}
 	if want := "hightide: compiling: 41 kernels so far, 1 min\nhightide: compiling: 41 kernels so far, 2 " +
 		"min\nhightide: compiling: 41 kernels so far, 4 min\n"; out.String() != want {

@@ -61,7 +61,7 @@ func (o *topOptions) run(a *app, c *cobra.Command, args []string) error {
 			"hightide top %s needs a terminal", args[0])
 	}
 	if plain {
-		return o.say(a, c)
+		return o.printSnapshot(a, c)
 	}
 	options := tui.Options{Engine: a.engine(), Every: o.every, Filter: o.filter, In: os.Stdin, Out: screen,
 		Color: text.Color, ASCII: text.ASCII, Console: kernelConsole(), Mouse: !o.noMouse}
@@ -71,8 +71,8 @@ func (o *topOptions) run(a *app, c *cobra.Command, args []string) error {
 	return tui.Run(c.Context(), options)
 }
 
-// say prints the snapshot.
-func (o *topOptions) say(a *app, c *cobra.Command) error {
+// printSnapshot prints the snapshot.
+func (o *topOptions) printSnapshot(a *app, c *cobra.Command) error {
 	now, err := tui.Once(c.Context(), a.engine())
 	if err != nil {
 		return err

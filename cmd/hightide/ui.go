@@ -134,12 +134,12 @@ func (o *uiOptions) run(a *app, c *cobra.Command, args []string) error {
 	o.Warn = o.Audit
 	s, handler := server.New(e, o.Options)
 	defer s.Close()
-	handler, stop, err := o.outside.begin(ctx, a, s, handler, o.Options)
+	handler, stop, err := o.outside.startPushing(ctx, a, s, handler, o.Options)
 	if err != nil {
 		return err
 	}
 	defer stop()
-	address, leave := o.tell(a, s, listener, pageOf(named))
+	address, leave := o.announce(a, s, listener, pageOf(named))
 	defer leave()
 	if o.idle > 0 {
 		go func() { s.WaitIdle(ctx, o.idle); cancel() }()
@@ -152,8 +152,8 @@ func (o *uiOptions) run(a *app, c *cobra.Command, args []string) error {
 	return serve(ctx, listener, handler, o.Room)
 }
 
-// tell says where the server is: to other programs of this account until leave is called, then to who started it.
-func (o *uiOptions) tell(a *app, s *server.Server, listener net.Listener, page string) (address string, leave func()) {
+// announce says where the server is: to other programs of this account until leave is called, then to who started it.
+func (o *uiOptions) announce(a *app, s *server.Server, listener net.Listener, page string) (address string, leave func()) {
 	base := o.base(listener)
 	at, ok := listener.Addr().(*net.TCPAddr)
 	reached := !ok || !at.IP.IsLoopback() // from other machines
@@ -387,8 +387,8 @@ func (o *outsideOptions) choose(c *cobra.Command, addr *string) {
 	}
 }
 
-// begin starts to push, and says what is to be served. stop ends it.
-func (o *outsideOptions) begin(ctx context.Context, a *app, s *server.Server, ours http.Handler,
+// startPushing starts to push, and says what is to be served. stop ends it.
+func (o *outsideOptions) startPushing(ctx context.Context, a *app, s *server.Server, ours http.Handler,
 	so server.Options) (handler http.Handler, stop func(), err error) {
 	handler = ours
 	if o.compat == memoryMark {

@@ -77,8 +77,8 @@ func (n *Native) mapBlock(b int32, size mem.Bytes) bool {
 	if size < block.size {
 		n.insertUnmapped(n.cut(b, size))
 	}
-	n.join(b, n.blocks[b].prev, free)
-	n.join(b, n.blocks[b].next, free)
+	n.joinNeighbour(b, n.blocks[b].prev, free)
+	n.joinNeighbour(b, n.blocks[b].next, free)
 	n.insertFree(b)
 	n.total += size
 	n.both(list.pool, func(f *Figures) { f.ReservedBytes.up(int64(size)) })
@@ -132,8 +132,8 @@ func (n *Native) unmap(b int32) bool {
 		n.insertFree(n.cut(b, size))
 	}
 	n.blocks[b].state = unmapped
-	n.join(b, n.blocks[b].prev, unmapped)
-	n.join(b, n.blocks[b].next, unmapped)
+	n.joinNeighbour(b, n.blocks[b].prev, unmapped)
+	n.joinNeighbour(b, n.blocks[b].next, unmapped)
 	n.insertUnmapped(b)
 	n.total -= size
 	n.both(list.pool, func(f *Figures) { f.ReservedBytes.down(int64(size)) })

@@ -52,7 +52,7 @@ type bin struct {
 
 func (b *bin) lower(k key) (leaf, at int, ok bool) {
 	if b.many != nil {
-		return b.many.find(k)
+		return b.many.lowerBound(k)
 	}
 	for at < len(b.few) && b.few[at].before(k) {
 		at++
@@ -121,8 +121,8 @@ func (b *bins) until(i int) int {
 	return -1
 }
 
-// find is the first entry not below k; ok is false where there is none.
-func (f *freeList) find(k key) (p place, ok bool) {
+// lowerBound is the first entry not below k; ok is false where there is none.
+func (f *freeList) lowerBound(k key) (p place, ok bool) {
 	if k.size < binned && f.bins != nil {
 		i := int(k.size / binStep)
 		if f.bins.words[i/64]>>(i%64)&1 != 0 {
@@ -134,11 +134,11 @@ func (f *freeList) find(k key) (p place, ok bool) {
 			return place{bin: i + 1}, true
 		}
 	}
-	p.leaf, p.at, ok = f.large.find(k)
+	p.leaf, p.at, ok = f.large.lowerBound(k)
 	return p, ok
 }
 
-func (f *freeList) first() (place, bool) { return f.find(key{}) }
+func (f *freeList) first() (place, bool) { return f.lowerBound(key{}) }
 
 func (f *freeList) at(p place) *entry {
 	if p.bin == 0 {
@@ -245,7 +245,7 @@ func (f *freeList) insert(k key, block int32) {
 // remove takes out the entry of a key, which must be there.
 func (f *freeList) remove(k key) {
 	if k.size >= binned {
-		leaf, at, _ := f.large.find(k)
+		leaf, at, _ := f.large.lowerBound(k)
 		f.removeAt(place{0, leaf, at})
 		return
 	}

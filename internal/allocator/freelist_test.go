@@ -34,7 +34,7 @@ func TestFreeList(t *testing.T) {
 			}
 			probe := key{size + uint64(r.IntN(1025)), r.Uint64() % (1 << 40)}
 			at, _ := slices.BinarySearchFunc(want, entry{key: probe}, order)
-			p, ok := list.find(probe)
+			p, ok := list.lowerBound(probe)
 			if ok != (at < len(want)) || ok && *list.at(p) != want[at] {
 				t.Fatalf("sizes %v, step %d: finds %v for %v", sizes, i, ok, probe)
 			}

@@ -100,17 +100,17 @@ func (l *Layout) joinFree(n int32) {
 	l.Releasable -= l.gives(&l.pieces[n])
 	if next := l.pieces[n].next; next >= 0 && l.pieces[next].free {
 		l.Releasable -= l.gives(&l.pieces[next])
-		l.join(n, next)
+		l.joinParts(n, next)
 	}
 	if prev := l.pieces[n].prev; prev >= 0 && l.pieces[prev].free {
 		l.Releasable -= l.gives(&l.pieces[prev])
-		l.join(prev, n)
+		l.joinParts(prev, n)
 		n = prev
 	}
 	l.Releasable += l.gives(&l.pieces[n])
 }
 
-func (l *Layout) join(n, next int32) {
+func (l *Layout) joinParts(n, next int32) {
 	l.pieces[n].size += l.pieces[next].size
 	if l.pieces[n].next = l.pieces[next].next; l.pieces[n].next >= 0 {
 		l.pieces[l.pieces[n].next].prev = n

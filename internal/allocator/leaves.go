@@ -50,8 +50,8 @@ func (l *leaf) lower(k key) int {
 	return at
 }
 
-// find is the first entry not below k; ok is false where there is none.
-func (f *leaves) find(k key) (leaf, at int, ok bool) {
+// lowerBound is the first entry not below k; ok is false where there is none.
+func (f *leaves) lowerBound(k key) (leaf, at int, ok bool) {
 	if len(f.all) == 0 {
 		return 0, 0, false
 	}

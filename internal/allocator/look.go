@@ -78,11 +78,11 @@ func newLooking(p *Program, setup Setup, look Look) *looking {
 }
 
 func (l *looking) run() *Outcome {
-	if l.begin() {
+	if l.takeOverBeginning() {
 		l.follow()
 	}
 	if l.out.OOM != nil && (l.seen == nil || l.look.Event < 0) {
-		l.keep(l.out.OOM.Event, 0)
+		l.keepPoint(l.out.OOM.Event, 0)
 	}
 	return l.finish()
 }
@@ -128,10 +128,10 @@ func (l *looking) keepBefore(i int) {
 	if i > 0 {
 		event = int(l.p.Ops[i-1].Event)
 	}
-	l.keep(event, i)
+	l.keepPoint(event, i)
 }
 
-func (l *looking) keep(event, ops int) {
+func (l *looking) keepPoint(event, ops int) {
 	s := &Seen{Event: event, Ops: ops, Usage: l.native.Usage(), Segments: l.native.State()}
 	made := make(map[uint64]int32, len(l.made))
 	for id, h := range l.handles {

@@ -177,11 +177,11 @@ func (n *Native) takeFree(a *ask) int32 {
 	if !ok {
 		return 0
 	}
-	return n.take(a, at)
+	return n.takeBlock(a, at)
 }
 
-// take takes a block out of its pool.
-func (n *Native) take(a *ask, at place) int32 {
+// takeBlock takes a block out of its pool.
+func (n *Native) takeBlock(a *ask, at place) int32 {
 	b := a.list.free.at(at).block
 	a.list.free.removeAt(at)
 	n.blocks[b].state = taken
@@ -192,7 +192,7 @@ func (n *Native) take(a *ask, at place) int32 {
 // rule for ties.
 func (n *Native) findFree(a *ask) (place, bool) {
 	list := &a.list.free
-	at, ok := list.find(key{size: uint64(a.rounded)})
+	at, ok := list.lowerBound(key{size: uint64(a.rounded)})
 	if !ok {
 		return at, false
 	}

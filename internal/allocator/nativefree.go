@@ -57,7 +57,7 @@ func (n *Native) complete(b int32) {
 	var parts int64
 	var cached mem.Bytes
 	for _, neighbour := range [2]int32{block.prev, block.next} {
-		if joined := n.join(b, neighbour, free); joined > 0 {
+		if joined := n.joinNeighbour(b, neighbour, free); joined > 0 {
 			parts--
 			cached -= joined
 		}
@@ -75,8 +75,8 @@ func (n *Native) complete(b int32) {
 	}
 }
 
-// join swallows a neighbour that is in the same condition, and returns its size.
-func (n *Native) join(b, neighbour int32, condition state) mem.Bytes {
+// joinNeighbour swallows a neighbour that is in the same condition, and returns its size.
+func (n *Native) joinNeighbour(b, neighbour int32, condition state) mem.Bytes {
 	if neighbour == 0 || n.blocks[neighbour].state != condition {
 		return 0
 	}
@@ -221,7 +221,7 @@ func (n *Native) releaseOversize(a *ask) bool {
 	}
 	wanted := max(a.rounded, n.maxSplit)
 	list := &a.list.free
-	at, ok := list.find(key{size: uint64(wanted)})
+	at, ok := list.lowerBound(key{size: uint64(wanted)})
 	if ok && !n.segmentOf(list.at(at).block).expandable {
 		n.releaseBlock(list.at(at).block)
 		return true

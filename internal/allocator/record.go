@@ -13,7 +13,7 @@ import (
 func Record(p *Program, setup Setup, of *mem.AllocatorSnapshot, t *mem.Trace) (*Outcome, *mem.AllocatorSnapshot) {
 	r := newRunner(p, newPolicy("native", setup), setup)
 	rec := &recorder{from: t, out: mem.Trace{Device: t.Device}, blocks: map[uint64]origin{}, segments: map[uint64]uint32{}}
-	if !r.begin() {
+	if !r.takeOverBeginning() {
 		return r.finish(), snapshotLike(of, setup.Settings)
 	}
 	rec.beginning(r)

@@ -50,9 +50,9 @@ func (c *chunks) grow(size mem.Bytes) bool {
 	return true
 }
 
-// take hands out the best fit, or 0.
-func (c *chunks) take(wanted, requested mem.Bytes) Handle {
-	at, ok := c.free.find(key{size: uint64(wanted)})
+// takeBestFit hands out the best fit, or 0.
+func (c *chunks) takeBestFit(wanted, requested mem.Bytes) Handle {
+	at, ok := c.free.lowerBound(key{size: uint64(wanted)})
 	if !ok {
 		return 0
 	}
@@ -86,7 +86,7 @@ func (c *chunks) FreeCompleted(h Handle) {
 	}
 	if prev := c.all[i].prev; prev != 0 && !c.all[prev].used {
 		c.free.remove(c.key(prev))
-		c.join(prev, i)
+		c.joinNeighbours(prev, i)
 		i = prev
 	}
 	c.free.insert(c.key(i), i)
@@ -94,11 +94,11 @@ func (c *chunks) FreeCompleted(h Handle) {
 
 func (c *chunks) swallow(i, next int32) {
 	c.free.remove(c.key(next))
-	c.join(i, next)
+	c.joinNeighbours(i, next)
 }
 
-// join makes two neighbours one.
-func (c *chunks) join(i, next int32) {
+// joinNeighbours makes two neighbours one.
+func (c *chunks) joinNeighbours(i, next int32) {
 	c.all[i].size += c.all[next].size
 	c.all[i].next = c.all[next].next
 	if after := c.all[i].next; after != 0 {
@@ -150,14 +150,14 @@ func (b *bfc) Malloc(r Request) Handle {
 		return 0
 	}
 	wanted := roundUp(r.Size, bfcStep)
-	if h := b.take(wanted, r.Size); h != 0 {
+	if h := b.takeBestFit(wanted, r.Size); h != 0 {
 		return h
 	}
 	if !b.extend(wanted) {
 		b.u.OOMs++
 		return 0
 	}
-	return b.take(wanted, r.Size)
+	return b.takeBestFit(wanted, r.Size)
 }
 
 func (b *bfc) extend(wanted mem.Bytes) bool {
@@ -199,7 +199,7 @@ func (a *async) Malloc(r Request) Handle {
 		return 0
 	}
 	wanted := roundUp(r.Size, minBlock)
-	if h := a.take(wanted, r.Size); h != 0 {
+	if h := a.takeBestFit(wanted, r.Size); h != 0 {
 		return h
 	}
 	if !a.grow(roundUp(wanted, asyncRegion)) {
@@ -210,7 +210,7 @@ func (a *async) Malloc(r Request) Handle {
 			return 0
 		}
 	}
-	return a.take(wanted, r.Size)
+	return a.takeBestFit(wanted, r.Size)
 }
 
 // EmptyCache gives unused regions back.

@@ -107,7 +107,7 @@ func (r *rewind) undoBlocks() {
 	for _, g := range r.s.Segments {
 		for _, b := range g.Blocks {
 			if g.Device == t.Device && b.State != mem.BlockInactive {
-				r.hold(LooseBlock{b, g.Stream, g.Pool})
+				r.holdBlock(LooseBlock{b, g.Stream, g.Pool})
 			}
 		}
 	}
@@ -157,7 +157,7 @@ func (r *rewind) undoCompleted(i int, frees *freesOf) {
 		r.contradicts(i, "block %#x of %d bytes is freed while a later one lives there", r.t.Address[i], int64(r.t.Size[i]))
 		r.spare = append(r.spare, n)
 	}
-	r.hold(frees.block(r.t, i, frees.state))
+	r.holdBlock(frees.block(r.t, i, frees.state))
 }
 
 func (r *rewind) undoRequested(i int, frees *freesOf) {
@@ -166,7 +166,7 @@ func (r *rewind) undoRequested(i int, frees *freesOf) {
 	case !ok:
 		r.contradicts(i, "block %#x of %d bytes is freed, never completely, and not in the final state", r.t.Address[i],
 			int64(r.t.Size[i]))
-		r.hold(frees.block(r.t, i, mem.BlockAllocated))
+		r.holdBlock(frees.block(r.t, i, mem.BlockAllocated))
 	case r.blocks[n].State != mem.BlockPendingFree:
 		r.contradicts(i, "block %#x of %d bytes is freed, and lives on", r.t.Address[i], int64(r.t.Size[i]))
 	default:
@@ -174,8 +174,8 @@ func (r *rewind) undoRequested(i int, frees *freesOf) {
 	}
 }
 
-// hold adds a block in use.
-func (r *rewind) hold(b LooseBlock) {
+// holdBlock adds a block in use.
+func (r *rewind) holdBlock(b LooseBlock) {
 	n := int32(len(r.blocks))
 	if last := len(r.spare) - 1; last >= 0 {
 		n, r.spare = r.spare[last], r.spare[:last]

@@ -109,7 +109,7 @@ func (r *rewind) undoSegment(i int) {
 		g := mem.Segment{Device: t.Device, Address: address, Size: size, Stream: mem.At(t.Stream, i), Expandable: true,
 			Pool: r.poolOf(i)}
 		g.Large = r.large(&g, r.settings)
-		r.put(g)
+		r.putRange(g)
 	}
 }
 
@@ -137,8 +137,8 @@ func (h *segments) cut(from, to uint64) (whole bool) {
 	return whole
 }
 
-// put adds an expandable range, joined with its neighbours of the same stream and pool.
-func (h *segments) put(g mem.Segment) {
+// putRange adds an expandable range, joined with its neighbours of the same stream and pool.
+func (h *segments) putRange(g mem.Segment) {
 	at, _ := slices.BinarySearchFunc(h.ranges, g, byAddress)
 	first, last := at, at
 	if at > 0 && joins(&h.ranges[at-1], &g) {

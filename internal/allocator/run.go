@@ -55,7 +55,7 @@ func Run(p *Program, setup Setup) *Outcome {
 // RunOn runs a Program under one of Policies.
 func RunOn(p *Program, policy string, setup Setup) *Outcome {
 	r := newRunner(p, newPolicy(policy, setup), setup)
-	if r.begin() {
+	if r.takeOverBeginning() {
 		r.loop()
 	}
 	return r.finish()
@@ -112,9 +112,9 @@ func (r *runner) finish() *Outcome {
 	return &r.out
 }
 
-// begin takes over what was held before the trace, as it was. Other settings, another allocator or too
+// takeOverBeginning takes over what was held before the trace, as it was. Other settings, another allocator or too
 // small a device would have laid it out otherwise: there the live blocks are asked for anew, by address.
-func (r *runner) begin() bool {
+func (r *runner) takeOverBeginning() bool {
 	if r.native != nil && !r.setup.Anew && r.setup.Settings == r.p.Settings && r.takeOver() {
 		return true
 	}

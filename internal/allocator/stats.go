@@ -69,11 +69,11 @@ func (f *Figures) reusable(size, requested mem.Bytes) {
 
 // change moves the figure of cached parts of segments; the two counters move on their own.
 func (f *Figures) change(blocks int64, size mem.Bytes) {
-	move(&f.InactiveSplit, blocks)
-	move(&f.InactiveBytes, int64(size))
+	moveStat(&f.InactiveSplit, blocks)
+	moveStat(&f.InactiveBytes, int64(size))
 }
 
-func move(s *Stat, by int64) {
+func moveStat(s *Stat, by int64) {
 	if by > 0 {
 		s.up(by)
 	} else if by < 0 {

@@ -286,7 +286,7 @@ func (f *follower) cached(a *ask, i int) {
 	f.judgeTie(a, b, i)
 	if f.n.blocks[b].address == want {
 		f.v.AddressesExact++
-		f.n.take(a, at)
+		f.n.takeBlock(a, at)
 		f.live[want] = Handle(f.n.handOut(a, b))
 		return
 	}
@@ -326,7 +326,7 @@ func (f *follower) judgeTie(a *ask, b int32, i int) {
 	}
 	equal := []int32{b} // up to the one that the record chose
 	tied, chosen := false, false
-	own, _ := a.list.free.find(f.n.keyOf(b))
+	own, _ := a.list.free.lowerBound(f.n.keyOf(b))
 	for at, ok := a.list.free.next(own); ok && !chosen; at, ok = a.list.free.next(at) {
 		c := a.list.free.at(at).block
 		if f.n.blocks[c].size != f.n.blocks[b].size {

@@ -219,7 +219,7 @@ func (c *cluster) submit(ctx context.Context) {
 	for i, job := range jobs {
 		if err == nil {
 			job.Handle = handles[i]
-			err = job.keep()
+			err = job.writeState()
 		}
 		if job.fault = err; err != nil {
 			job.over <- executor.Status{}
@@ -333,15 +333,15 @@ func (c *cluster) job(key trialKey, seed uint64) (*clusterJob, error) {
 		return nil, err
 	}
 	job := &clusterJob{trialKey: key, dir: dir, over: make(chan executor.Status, 1)}
-	if err := errors.Join(job.keep(), os.WriteFile(filepath.Join(dir, jobScript), []byte(c.script(job, seed)), 0o600)); err != nil {
+	if err := errors.Join(job.writeState(), os.WriteFile(filepath.Join(dir, jobScript), []byte(c.script(job, seed)), 0o600)); err != nil {
 		return nil, err
 	}
 	c.waiting = append(c.waiting, job)
 	return job, nil
 }
 
-// keep writes what is known of a job; a reader sees the old text or the new.
-func (j *clusterJob) keep() error {
+// writeState writes what is known of a job; a reader sees the old text or the new.
+func (j *clusterJob) writeState() error {
 	text, err := json.Marshal(j)
 	if err != nil {
 		return err
@@ -385,14 +385,14 @@ func (c *cluster) collect(job *clusterJob, status executor.Status, trial matrix.
 		if err := json.Unmarshal(text, &result); err != nil {
 			return trial, machine, fmt.Errorf("%s: %w", job.Handle, err)
 		}
-		return c.take(job, &result)
+		return c.moveRecording(job, &result)
 	}
 	trial.State, trial.Reason = c.without(job, status)
 	return trial, machine, nil
 }
 
-// take moves a recording into the collector's data directory.
-func (c *cluster) take(job *clusterJob, result *clusterResult) (matrix.Trial, matrix.Machine, error) {
+// moveRecording moves a recording into the collector's data directory.
+func (c *cluster) moveRecording(job *clusterJob, result *clusterResult) (matrix.Trial, matrix.Machine, error) {
 	trial := result.Trial
 	if trial.Run == "" {
 		return trial, result.Machine, nil

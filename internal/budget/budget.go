@@ -60,7 +60,7 @@ func Read(text []byte) (*File, error) {
 		return nil, fmt.Errorf("1:1: there is no budget")
 	}
 	f := &File{}
-	return f, f.read(root.Content[0], "", budgetKeys, false)
+	return f, f.readNode(root.Content[0], "", budgetKeys, false)
 }
 
 // Relative says whether any limit needs a baseline.
@@ -68,7 +68,7 @@ func (f *File) Relative() bool {
 	return slices.ContainsFunc(f.Limits, func(l Limit) bool { return l.Relative })
 }
 
-func (f *File) read(node *yaml.Node, prefix string, keys []string, relative bool) error {
+func (f *File) readNode(node *yaml.Node, prefix string, keys []string, relative bool) error {
 	if node.Kind != yaml.MappingNode {
 		return fmt.Errorf("%d:%d: there must be budgets, one \"name: bytes\" a line", node.Line, node.Column)
 	}
@@ -85,9 +85,9 @@ func (f *File) read(node *yaml.Node, prefix string, keys []string, relative bool
 		var err error
 		switch {
 		case prefix == "" && key.Value == "categories":
-			err = f.read(value, "category ", Categories, relative)
+			err = f.readNode(value, "category ", Categories, relative)
 		case prefix == "" && key.Value == "baseline":
-			err = f.read(value, "", baselineKeys, true)
+			err = f.readNode(value, "", baselineKeys, true)
 		case prefix == "" && key.Value == "file":
 			f.Baseline = value.Value
 		default:

@@ -104,7 +104,7 @@ func announcing(to event.Sink, options *observe.Options, p *place, g *guest) fun
 		if g == nil {
 			return nil
 		}
-		return g.bring(told)
+		return g.loadAgent(told)
 	}
 }
 
@@ -162,8 +162,8 @@ func (g *guest) interpreter(code string, args ...string) (string, error) {
 	return string(out), err
 }
 
-// bring has the process take the agent in. It does so when its main thread runs its next line of Python.
-func (g *guest) bring(told Attached) error {
+// loadAgent has the process take the agent in. It does so when its main thread runs its next line of Python.
+func (g *guest) loadAgent(told Attached) error {
 	script := filepath.Join(g.shared, fmt.Sprintf("bring-%s.py", told.RunID))
 	text, err := bringing(told, script)
 	if err != nil {

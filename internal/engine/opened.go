@@ -108,7 +108,7 @@ func (o *Opened) Upload(path, name string, drop func()) OpenedSnapshot {
 // Close forgets a snapshot. A file that was uploaded is deleted with it, any other stays where it is; that of a run
 // goes with its run.
 func (o *Opened) Close(ctx context.Context, id string) error {
-	one, err := o.find(ctx, id)
+	one, err := o.findOpened(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -196,8 +196,8 @@ func (o *Opened) OfRun(ctx context.Context, id string) ([]OpenedSnapshot, error)
 	return all, nil
 }
 
-// find is one that is open; that of a run is opened where an id of an earlier server names it.
-func (o *Opened) find(ctx context.Context, id string) (*openedOne, error) {
+// findOpened is one that is open; that of a run is opened where an id of an earlier server names it.
+func (o *Opened) findOpened(ctx context.Context, id string) (*openedOne, error) {
 	if one := o.known(id); one != nil {
 		return one, nil
 	}
@@ -225,7 +225,7 @@ func (o *Opened) known(id string) *openedOne {
 
 // Info is one as a list has it.
 func (o *Opened) Info(ctx context.Context, id string) (OpenedSnapshot, error) {
-	one, err := o.find(ctx, id)
+	one, err := o.findOpened(ctx, id)
 	if err != nil {
 		return OpenedSnapshot{}, err
 	}
@@ -236,16 +236,16 @@ func (o *Opened) Info(ctx context.Context, id string) (OpenedSnapshot, error) {
 
 // Snapshot is the file, read.
 func (o *Opened) Snapshot(ctx context.Context, id string) (*mem.AllocatorSnapshot, error) {
-	one, err := o.read(ctx, id)
+	one, err := o.readOpened(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	return one.snapshot, nil
 }
 
-// read gives one that is read, as it was then: what is given away later stays with who has it.
-func (o *Opened) read(ctx context.Context, id string) (*openedOne, error) {
-	one, err := o.find(ctx, id)
+// readOpened gives one that is read, as it was then: what is given away later stays with who has it.
+func (o *Opened) readOpened(ctx context.Context, id string) (*openedOne, error) {
+	one, err := o.findOpened(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -384,7 +384,7 @@ func (one *openedOne) size() (sum mem.Bytes) {
 
 // Explorer is a device of a snapshot, to be looked at; device -1: of those with a trace, the one with the highest peak.
 func (o *Opened) Explorer(ctx context.Context, id string, device int) (*explore.Explorer, error) {
-	one, err := o.read(ctx, id)
+	one, err := o.readOpened(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -411,13 +411,13 @@ func (o *Opened) Explorer(ctx context.Context, id string, device int) (*explore.
 
 // Report explains a snapshot, as hightide explain does.
 func (o *Opened) Report(ctx context.Context, id string) (*report.Report, error) {
-	one, err := o.find(ctx, id)
+	one, err := o.findOpened(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	one.reporting.Lock()
 	defer one.reporting.Unlock()
-	read, err := o.read(ctx, id)
+	read, err := o.readOpened(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -456,7 +456,7 @@ const linesAround = 8
 // Source quotes the source of a place that stacks of a snapshot name, by its number. Only Python files that stacks of
 // a local file name are read, which did not change since it was written: of an upload or a run none is.
 func (o *Opened) Source(ctx context.Context, id string, place int) (*Lines, error) {
-	one, err := o.read(ctx, id)
+	one, err := o.readOpened(ctx, id)
 	if err != nil {
 		return nil, err
 	}

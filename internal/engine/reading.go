@@ -331,7 +331,7 @@ func (o *Opened) side(ctx context.Context, id string) (side, error) {
 			return o.engine.fullest(ctx, run.ID)
 		}
 	}
-	one, err := o.read(ctx, id)
+	one, err := o.readOpened(ctx, id)
 	if err != nil {
 		return side{}, err
 	}

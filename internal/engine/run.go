@@ -318,7 +318,7 @@ func (e *Engine) create(info mem.RunInfo) (*place, error) {
 // close ends the recording; of a command that did not run nothing is kept.
 func (p *place) close(result *RunResult, ran bool) {
 	result.note(p.writer.Close())
-	result.note(p.engine.keep(p.store, result.ID))
+	result.note(p.engine.keepLeftovers(p.store, result.ID))
 	if !ran {
 		_ = p.engine.remove(p.store, result.ID) // there is nothing in it
 	}

@@ -307,8 +307,8 @@ func (e *Engine) scratchDir() string {
 	return dir
 }
 
-// keep attaches to a run what is left in its scratch folder, for other tools, and removes the folder.
-func (e *Engine) keep(s store.Store, id string) error {
+// keepLeftovers attaches to a run what is left in its scratch folder, for other tools, and removes the folder.
+func (e *Engine) keepLeftovers(s store.Store, id string) error {
 	dir := e.scratch(id)
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, os.ErrNotExist) {
@@ -366,7 +366,7 @@ func (e *Engine) recover(s store.Store) {
 		}
 		_ = observe.Recover(left, recording, e.scratch(left.ID), writer)
 		_ = writer.Close()
-		_ = e.keep(s, left.ID)
+		_ = e.keepLeftovers(s, left.ID)
 	})
 	e.keepAbandoned(s)
 }
@@ -386,7 +386,7 @@ func (e *Engine) keepAbandoned(s store.Store) {
 		case errors.Is(err, store.ErrNotFound) || err == nil && run.ID != entry.Name():
 			_ = os.RemoveAll(e.scratch(entry.Name()))
 		case err == nil && run.State != store.Running:
-			_ = e.keep(s, run.ID)
+			_ = e.keepLeftovers(s, run.ID)
 		}
 	}
 }

@@ -315,7 +315,7 @@ func (e *Engine) gatherFolder(ctx context.Context, g *Gathered, folder string) e
 	found := 0
 	for _, entry := range entries {
 		path := filepath.Join(folder, entry.Name())
-		switch kind, _, err := tell(path); {
+		switch kind, _, err := tellFormat(path); {
 		case err != nil || !isFile(path):
 		case kind.Name == recordingFormat || slices.Contains(snapshotFormats, kind.Name):
 			if err := e.gatherFile(ctx, g, path); err != nil {
@@ -334,7 +334,7 @@ func (e *Engine) gatherFolder(ctx context.Context, g *Gathered, folder string) e
 const recordingFormat = "recording"
 
 func (e *Engine) gatherFile(ctx context.Context, g *Gathered, path string) error {
-	kind, compressed, err := tell(path)
+	kind, compressed, err := tellFormat(path)
 	switch {
 	case errors.Is(err, format.ErrUnknown):
 		return fail.Input("hightide reads "+format.Known(), "%s: %w", path, err)
@@ -375,7 +375,7 @@ func (e *Engine) Visit(ctx context.Context, path, from string, drop func()) (sto
 	return run, err
 }
 
-func tell(path string) (*format.Format, bool, error) {
+func tellFormat(path string) (*format.Format, bool, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, false, err

@@ -72,7 +72,7 @@ func (s *Slurm) array(ctx context.Context, jobs []Job) ([]string, error) {
 		fmt.Fprintf(&script, "%d) exec /bin/sh %s ;;\n", i, quoted(job.Script))
 	}
 	script.WriteString("esac\n")
-	file, err := s.keep(script.String())
+	file, err := s.writeScript(script.String())
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func (s *Slurm) resources() (options []string) {
 // Close implements Executor.
 func (s *Slurm) Close() {}
 
-func (s *Slurm) keep(script string) (string, error) {
+func (s *Slurm) writeScript(script string) (string, error) {
 	file, err := os.CreateTemp(s.Dir, "array-*.sh")
 	if err != nil {
 		return "", err

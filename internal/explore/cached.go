@@ -34,7 +34,7 @@ func (e *Explorer) Cached(from, to, columns int) Cached {
 	held := e.heldAt(w.From)
 	for p := w.From; p < w.To; p++ {
 		if p > w.From {
-			e.hold(&held, p-1)
+			e.applyEvent(&held, p-1)
 		}
 		last := len(c.Point) - 1
 		if (p-w.From)%step == 0 {
@@ -76,8 +76,8 @@ func (e *Explorer) heldAt(point int) held {
 	return h
 }
 
-// hold applies an event.
-func (e *Explorer) hold(h *held, event int) {
+// applyEvent applies an event.
+func (e *Explorer) applyEvent(h *held, event int) {
 	t := e.Trace
 	switch t.Action[event] {
 	case mem.ActionSegmentAlloc:

@@ -58,7 +58,7 @@ const longestLine = 1 << 20
 func NewWorker(to io.Writer, from io.Reader) (*Worker, error) {
 	w := &Worker{to: to, from: bufio.NewScanner(from)}
 	w.from.Buffer(make([]byte, 0, 4096), longestLine)
-	return w, w.read(&w.Ready)
+	return w, w.readAnswer(&w.Ready)
 }
 
 // TrialError is a trial that failed for another reason than memory: the search makes no sense then.
@@ -76,7 +76,7 @@ func (w *Worker) Try(ask Ask, label mem.Label) (Trial, error) {
 		return Trial{}, fmt.Errorf("%w: %w", ErrWorker, err)
 	}
 	var got answer
-	if err := w.read(&got); err != nil {
+	if err := w.readAnswer(&got); err != nil {
 		return Trial{}, err
 	}
 	if got.Error != "" {
@@ -89,7 +89,7 @@ func (w *Worker) Try(ask Ask, label mem.Label) (Trial, error) {
 	return got.Trial, nil
 }
 
-func (w *Worker) read(into any) error {
+func (w *Worker) readAnswer(into any) error {
 	if !w.from.Scan() {
 		if err := w.from.Err(); err != nil {
 			return fmt.Errorf("%w: %w", ErrWorker, err)

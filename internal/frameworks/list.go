@@ -16,7 +16,7 @@ func All() []*Framework { return list }
 
 // Of is the framework of a name. Of one that nothing is known of it has the name alone.
 func Of(name string) *Framework {
-	if f := find(func(f *Framework) bool { return f.Name == name }); f != nil {
+	if f := findFramework(func(f *Framework) bool { return f.Name == name }); f != nil {
 		return f
 	}
 	return &Framework{Name: name, Title: name}
@@ -24,7 +24,7 @@ func Of(name string) *Framework {
 
 // OfBench is the framework that bench calls so, else Of that name.
 func OfBench(name string) *Framework {
-	if f := find(func(f *Framework) bool { return f.Bench == name && name != "" }); f != nil {
+	if f := findFramework(func(f *Framework) bool { return f.Bench == name && name != "" }); f != nil {
 		return f
 	}
 	return Of(name)
@@ -75,10 +75,10 @@ func CacheOf(kind string) *Cache {
 // the frameworks that it has.
 func Imaginable(versions map[string]string, b Build, path string) (note string, err error) {
 	has := func(f *Framework) bool { return versions[f.Name] != "" }
-	if f := find(func(f *Framework) bool { return has(f) && f.Imagined != nil }); f != nil {
+	if f := findFramework(func(f *Framework) bool { return has(f) && f.Imagined != nil }); f != nil {
 		return f.Imagined(versions[f.Name], b, path)
 	}
-	if f := find(func(f *Framework) bool { return has(f) && f.Short != "" }); f != nil {
+	if f := findFramework(func(f *Framework) bool { return has(f) && f.Short != "" }); f != nil {
 		return "", fail.Environment("the host's memory: hightide run -- ...",
 			"imaginary GPUs serve %s; %s has %s %s, which cannot be imagined", Served(), path, f.Title, versions[f.Name])
 	}
@@ -97,7 +97,7 @@ func Served() string {
 	return strings.Join(titles, " and ")
 }
 
-func find(is func(*Framework) bool) *Framework {
+func findFramework(is func(*Framework) bool) *Framework {
 	if i := slices.IndexFunc(list, is); i >= 0 {
 		return list[i]
 	}
@@ -106,7 +106,7 @@ func find(is func(*Framework) bool) *Framework {
 
 // LauncherOf is the one that these words start; nil: they start none.
 func LauncherOf(name string) *Launcher {
-	if f := find(func(f *Framework) bool { return f.Launcher != nil && f.Launcher.Name == name }); f != nil {
+	if f := findFramework(func(f *Framework) bool { return f.Launcher != nil && f.Launcher.Name == name }); f != nil {
 		return f.Launcher
 	}
 	return nil

@@ -62,9 +62,9 @@ func (v *imaginary) Name() string { return "imaginary" }
 // Devices implements sampler.Vendor.
 func (v *imaginary) Devices() []mem.GPU { return v.spec }
 
-// open maps the table once it is there. The file is the observed program's: only a regular one of
+// mapTable maps the table once it is there. The file is the observed program's: only a regular one of
 // a sensible size is mapped, and read-only.
-func (b *deviceState) open() error {
+func (b *deviceState) mapTable() error {
 	if b.table != nil {
 		return nil
 	}
@@ -97,10 +97,10 @@ func (b *deviceState) open() error {
 
 const maxTable = 1 << 30 // bytes
 
-// look reads GPUs and processes as they were at one moment. ok is false where there is nothing to
+// readMoment reads GPUs and processes as they were at one moment. ok is false where there is nothing to
 // tell yet.
-func (b *deviceState) look() (gpus []shm.GPU, processes []shm.DeviceProcess, ok bool, err error) {
-	if err := b.open(); err != nil {
+func (b *deviceState) readMoment() (gpus []shm.GPU, processes []shm.DeviceProcess, ok bool, err error) {
+	if err := b.mapTable(); err != nil {
 		if errors.Is(err, os.ErrNotExist) || errors.Is(err, shm.ErrNotReady) {
 			err = nil // no process has touched a GPU
 		}
@@ -127,7 +127,7 @@ func (v *imaginary) Sample(live []*sampler.Process) ([]sampler.Reading, error) {
 	v.readings = v.readings[:0]
 	var problem error
 	for _, b := range v.states {
-		gpus, processes, ok, err := b.look()
+		gpus, processes, ok, err := b.readMoment()
 		if err != nil {
 			problem = err
 		}
@@ -135,7 +135,7 @@ func (v *imaginary) Sample(live []*sampler.Process) ([]sampler.Reading, error) {
 			continue
 		}
 		for _, g := range gpus {
-			v.tell(b, b.device(g.Index), nil, mem.SeriesDeviceUsed, g.Used, g.Peak, g.PeakTime)
+			v.tellReading(b, b.device(g.Index), nil, mem.SeriesDeviceUsed, g.Used, g.Peak, g.PeakTime)
 		}
 		for i := range processes {
 			p := &processes[i]
@@ -145,7 +145,7 @@ func (v *imaginary) Sample(live []*sampler.Process) ([]sampler.Reading, error) {
 				}
 				for device := range p.Devices {
 					if use := &p.Devices[device]; use.Peak > 0 {
-						v.tell(b, b.device(device), alive, mem.SeriesDeviceProcess, use.Sum(), use.Peak, use.PeakTime)
+						v.tellReading(b, b.device(device), alive, mem.SeriesDeviceProcess, use.Sum(), use.Peak, use.PeakTime)
 					}
 				}
 			}
@@ -163,8 +163,8 @@ func (b *deviceState) device(index int) string {
 	return name
 }
 
-// tell adds a reading, and before it the peak where that is new.
-func (v *imaginary) tell(b *deviceState, device string, p *sampler.Process, name mem.Quantity, now, peak uint64,
+// tellReading adds a reading, and before it the peak where that is new.
+func (v *imaginary) tellReading(b *deviceState, device string, p *sampler.Process, name mem.Quantity, now, peak uint64,
 	at int64) {
 	key := device + " " + string(name)
 	if p != nil {
@@ -188,7 +188,7 @@ func (v *imaginary) Close() {
 	v.closed = true
 	for _, b := range v.states {
 		b.mixed = 99 // nobody writes any more
-		gpus, processes, ok, err := b.look()
+		gpus, processes, ok, err := b.readMoment()
 		if err != nil {
 			v.problem = err
 		}

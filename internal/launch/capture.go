@@ -37,14 +37,14 @@ func (c *Capture) take() {
 	buffer := make([]byte, 64<<10)
 	for {
 		n, err := c.from.Read(buffer)
-		c.keep(buffer[:n])
+		c.keepText(buffer[:n])
 		if err != nil {
 			return
 		}
 	}
 }
 
-func (c *Capture) keep(text []byte) {
+func (c *Capture) keepText(text []byte) {
 	c.total += int64(len(text))
 	if room := keptOutput - len(c.head); room > 0 {
 		n := min(room, len(text))

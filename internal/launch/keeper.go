@@ -47,7 +47,7 @@ func Keep(r *Runtime, file *os.File, shows bool, limit int64) (*Kept, error) {
 		if to = *stream; device != 0 && !shows {
 			to = nil
 		}
-		end, err := k.keep(image, file, to, device != 0, *stream, limit)
+		end, err := k.startKeeper(image, file, to, device != 0, *stream, limit)
 		if err != nil {
 			k.Close(0)
 			return nil, err
@@ -58,8 +58,8 @@ func Keep(r *Runtime, file *os.File, shows bool, limit int64) (*Kept, error) {
 	return k, nil
 }
 
-// keep starts one keeper and returns the program's end.
-func (k *Kept) keep(image []byte, file, to *os.File, terminal bool, like *os.File, limit int64) (end *os.File,
+// startKeeper starts one keeper and returns the program's end.
+func (k *Kept) startKeeper(image []byte, file, to *os.File, terminal bool, like *os.File, limit int64) (end *os.File,
 	err error) {
 	var source *os.File
 	if terminal {

@@ -182,7 +182,7 @@ func sameCell(names []string, axes []Axis, values []string) string {
 	for _, name := range names {
 		parts = append(parts, values[slices.IndexFunc(axes, func(a Axis) bool { return a.Name == name })])
 	}
-	return join(parts)
+	return joinKey(parts)
 }
 
 // changes are those of the figures of one cell that have a limit and say something of it.

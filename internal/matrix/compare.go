@@ -114,7 +114,7 @@ func Value(f Figure, s Summary) float64 { return info(f).value(s) }
 // the cell's own repeats tell, it takes their variance for no less than the median one. Those that lie close together
 // by chance would end too early.
 func Exactness(r *Result, f Figure) map[string]float64 {
-	w := begin(r, Options{})
+	w := gatherCells(r, Options{})
 	w.settle(info(f))
 	known := map[string]float64{}
 	for _, c := range w.Cells {
@@ -151,7 +151,7 @@ type comparing struct {
 }
 
 func newComparing(r *Result, o Options) *comparing {
-	w := begin(r, o)
+	w := gatherCells(r, o)
 	for _, f := range figures {
 		if label, ok := w.settle(f); ok {
 			f.Label = label
@@ -162,8 +162,8 @@ func newComparing(r *Result, o Options) *comparing {
 	return w
 }
 
-// begin has the cells, before anything is made of them.
-func begin(r *Result, o Options) *comparing {
+// gatherCells has the cells, before anything is made of them.
+func gatherCells(r *Result, o Options) *comparing {
 	w := &comparing{result: r, options: o, quantiles: newQuantiles(Level), at: map[string]int{},
 		noise: map[Figure]noise{}, paired: map[[3]string][][2]int{},
 		Comparison: &Comparison{Version: ComparisonVersion, Name: r.Name, Level: Level, Axes: r.Axes, Figures: []FigureInfo{},
@@ -197,7 +197,7 @@ func (w *comparing) cells() {
 	byKey := make(map[string]int, len(w.result.Cells))
 	for i, c := range w.result.Cells {
 		byKey[c.Key] = i
-		w.at[join(c.Values)] = i
+		w.at[joinKey(c.Values)] = i
 		w.Cells = append(w.Cells, CellStats{Key: c.Key, Values: c.Values, Figures: map[Figure]Stat{}})
 	}
 	values := make([]map[Figure][]float64, len(w.Cells))
@@ -444,8 +444,8 @@ func numbersOf(values []string) ([]float64, bool) {
 	return numbers, len(values) > 0
 }
 
-// join makes a key of values, which hold any character but this.
-func join(values []string) string { return strings.Join(values, "\x00") }
+// joinKey makes a key of values, which hold any character but this.
+func joinKey(values []string) string { return strings.Join(values, "\x00") }
 
 // digits of figures in the JSON.
 const digits = 7

@@ -68,21 +68,21 @@ func OpenJournal(dir string, spec *Spec, seed uint64, now int64, again bool) (*J
 			err)
 	}
 	j := &Journal{Dir: dir, Seed: seed, StartWall: now}
-	if err := j.hold(spec.Name); err != nil {
+	if err := j.lockFolder(spec.Name); err != nil {
 		return nil, err
 	}
 	if again {
 		j.setAside()
 	}
-	if err := j.open(spec); err != nil {
+	if err := j.openFile(spec); err != nil {
 		j.Close()
 		return nil, err
 	}
 	return j, nil
 }
 
-// hold locks the folder. The lock ends with this process, however that does.
-func (j *Journal) hold(name string) error {
+// lockFolder locks the folder. The lock ends with this process, however that does.
+func (j *Journal) lockFolder(name string) error {
 	lock, err := os.OpenFile(filepath.Join(j.Dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return fail.Environment("use another folder: --data-dir FOLDER, or set HIGHTIDE_DATA", "keep the matrix: %w", err)
@@ -121,8 +121,8 @@ func digest(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// open reads what is there, and begins where there is nothing. A last line that was not written whole is taken away.
-func (j *Journal) open(spec *Spec) error {
+// openFile reads what is there, and begins where there is nothing. A last line that was not written whole is taken away.
+func (j *Journal) openFile(spec *Spec) error {
 	path := filepath.Join(j.Dir, journalFile)
 	text, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -132,7 +132,7 @@ func (j *Journal) open(spec *Spec) error {
 	if j.file, err = os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600); err != nil {
 		return fail.Environment("", "keep the matrix: %w", err)
 	}
-	head, err := j.read(text[:whole])
+	head, err := j.readLines(text[:whole])
 	if err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func (j *Journal) open(spec *Spec) error {
 		return fail.Input("--again measures everything again", "%s cannot be read: its first line is damaged", path)
 	}
 	if head == nil {
-		return j.begin(spec)
+		return j.writeHeader(spec)
 	}
 	if err := j.same(head, spec); err != nil {
 		return err
@@ -170,15 +170,15 @@ func PeekJournal(dir string, spec *Spec, seed uint64) ([]Trial, uint64, error) {
 		return nil, seed, nil // there is none
 	}
 	j := &Journal{Dir: dir}
-	head, err := j.read(text[:bytes.LastIndexByte(text, '\n')+1])
+	head, err := j.readLines(text[:bytes.LastIndexByte(text, '\n')+1])
 	if err != nil || head == nil {
 		return nil, seed, err
 	}
 	return j.Trials, head.Seed, j.same(head, spec)
 }
 
-// begin writes the first line, and the spec beside it.
-func (j *Journal) begin(spec *Spec) error {
+// writeHeader writes the first line, and the spec beside it.
+func (j *Journal) writeHeader(spec *Spec) error {
 	j.Trials, j.Machines, j.Damaged, j.New = nil, nil, 0, true
 	if err := j.file.Truncate(0); err != nil {
 		return fail.Environment("", "keep the matrix: %w", err)
@@ -189,8 +189,8 @@ func (j *Journal) begin(spec *Spec) error {
 	return j.append(line{Matrix: &header{ResultVersion, spec.Name, digest(spec.Text), j.Seed, j.StartWall}})
 }
 
-// read takes in whole lines; nil: there is no first one.
-func (j *Journal) read(text []byte) (*header, error) {
+// readLines takes in whole lines; nil: there is no first one.
+func (j *Journal) readLines(text []byte) (*header, error) {
 	var head *header
 	for one := range bytes.Lines(text) {
 		var l line
@@ -305,7 +305,7 @@ func ReadKept(dir string, catalogue *gpus.Catalogue) (*Kept, error) {
 		return nil, fail.Environment("may the data directory be read?", "read matrix %s: %w", name, err)
 	}
 	j := &Journal{Dir: dir}
-	head, err := j.read(lines[:bytes.LastIndexByte(lines, '\n')+1])
+	head, err := j.readLines(lines[:bytes.LastIndexByte(lines, '\n')+1])
 	if err != nil {
 		return nil, err
 	}

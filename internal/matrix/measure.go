@@ -43,11 +43,11 @@ type measuring struct {
 // series takes one that is of the whole process tree.
 func (m *measuring) series(to Figure, name mem.Quantity) {
 	if s := m.run.Find(0, name); s != nil {
-		m.put(to, s.Values, s.Label)
+		m.putFigure(to, s.Values, s.Label)
 	}
 }
 
-func (m *measuring) put(to Figure, values []int64, label mem.Label) {
+func (m *measuring) putFigure(to Figure, values []int64, label mem.Label) {
 	if len(values) > 0 {
 		m.figures[to] = summarize(values, label)
 	}
@@ -63,7 +63,7 @@ func (m *measuring) summedOver(to Figure, name mem.Quantity) {
 // summed adds up a quantity over all processes and devices that have it, at each moment at which one of them was read.
 func (m *measuring) summed(to Figure, name mem.Quantity) {
 	if _, values, label := sums(m.run, name); len(values) > 0 {
-		m.put(to, values, label)
+		m.putFigure(to, values, label)
 	}
 }
 
@@ -172,7 +172,7 @@ func (m *measuring) steps(warmup int) {
 			took = append(took, step.Duration)
 		}
 	}
-	m.put(StepTime, took, mem.Measured)
+	m.putFigure(StepTime, took, mem.Measured)
 }
 
 // parameters is what a program says its model has, as a fact.

@@ -179,7 +179,7 @@ func (w *comparing) sides(a int, value, base string) [][2]int {
 		}
 		other := slices.Clone(c.Values)
 		other[a] = base
-		if j, ok := w.at[join(other)]; ok {
+		if j, ok := w.at[joinKey(other)]; ok {
 			pairs = append(pairs, [2]int{i, j})
 		}
 	}

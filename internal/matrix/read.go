@@ -146,8 +146,8 @@ func (n *node) child(i int) *node { return (&node{n.Content[i], n.root}).resolve
 
 func (n *node) isScalar() bool { return n.Kind == yaml.ScalarNode }
 
-// find is the value of a key in a mapping; nil where it is not there.
-func (n *node) find(key string) *node {
+// findKey is the value of a key in a mapping; nil where it is not there.
+func (n *node) findKey(key string) *node {
 	if n == nil || n.Kind != yaml.MappingNode {
 		return nil
 	}

@@ -132,7 +132,7 @@ func (r *runner) run(parent context.Context) error {
 func (r *runner) start(ctx context.Context, cell *Cell, repeat int) {
 	one := &started{cell: cell, repeat: repeat, since: r.host.Now(), expected: r.plan.expects(cell).Memory}
 	r.running = append(r.running, one)
-	r.tell(nil)
+	r.tellProgress(nil)
 	go func() {
 		watch := func(bytes mem.Bytes) {
 			select {
@@ -160,7 +160,7 @@ func (r *runner) end(e ending) {
 	}
 	r.plan.add(e.trial)
 	r.rows = []CellRow{r.plan.row(e.of.cell.Key)}
-	r.tell(&e.trial)
+	r.tellProgress(&e.trial)
 }
 
 // spare is what cells that run beside each other may be off by: of what each is expected to take, a part more.
@@ -198,7 +198,7 @@ func (r *runner) may(cell *Cell) bool {
 	return wanted <= free
 }
 
-func (r *runner) tell(last *Trial) {
+func (r *runner) tellProgress(last *Trial) {
 	trials, left, sure := r.plan.left()
 	p := Progress{Cells: len(r.spec.Cells), States: r.plan.counts(), Last: last, Sure: sure, Running: r.runningNow(),
 		Rows: r.rows}

@@ -121,7 +121,7 @@ func (w *comparing) fits() {
 		if seq >= 0 {
 			values[seq] = ""
 		}
-		key := join(values)
+		key := joinKey(values)
 		if groups[key] == nil {
 			order = append(order, key)
 		}

@@ -97,7 +97,7 @@ func ReadSpec(file string, text []byte, catalogue *gpus.Catalogue) (*Spec, error
 		Timeout: defaultTimeout, catalogue: catalogue, Name: nameOf(file)}
 	root := r.document(text)
 	if root != nil {
-		s.read(r, root)
+		s.readFile(r, root)
 	}
 	if len(r.problems) > 0 {
 		return nil, fail.Input("hightide bench --help shows such a file; nothing was started", "%w", r.error())
@@ -122,8 +122,8 @@ func CheckName(name string) string {
 	return ""
 }
 
-// read takes in the whole file. What needs the axes comes after them, wherever it stands.
-func (s *Spec) read(r *reader, root *node) {
+// readFile takes in the whole file. What needs the axes comes after them, wherever it stands.
+func (s *Spec) readFile(r *reader, root *node) {
 	parts := r.mapping(root, "the file", specKeys)
 	if parts["axes"] == nil {
 		if len(r.problems) == 0 {
@@ -183,8 +183,8 @@ func (s *Spec) axes(r *reader, n *node) {
 
 // inEnvironments says whether an environment chooses by that axis: "torch: [2.6.0, 2.9.1]" is a name for interpreters.
 func (s *Spec) inEnvironments(axes *node, name string) bool {
-	return slices.ContainsFunc(axes.root.find("environments").items(),
-		func(env *node) bool { return env.find("when").find(name) != nil })
+	return slices.ContainsFunc(axes.root.findKey("environments").items(),
+		func(env *node) bool { return env.findKey("when").findKey(name) != nil })
 }
 
 func (s *Spec) axis(name string) int {
@@ -371,8 +371,8 @@ func (s *Spec) known(r *reader, entry entry) []string {
 
 // included says whether an include adds that value to an axis.
 func (s *Spec) included(root *node, axis, text string) bool {
-	for _, one := range root.find("include").items() {
-		if slices.ContainsFunc(one.find(axis).items(), func(n *node) bool { return s.alias(axis, n.Value) == text }) {
+	for _, one := range root.findKey("include").items() {
+		if slices.ContainsFunc(one.findKey(axis).items(), func(n *node) bool { return s.alias(axis, n.Value) == text }) {
 			return true
 		}
 	}

@@ -63,7 +63,7 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	defer c.live.lock.Unlock()
 	ctx, done := collecting()
 	defer done()
-	if err := c.live.look(ctx); err != nil {
+	if err := c.live.update(ctx); err != nil {
 		to <- prometheus.NewInvalidMetric(runsDesc, err)
 		return
 	}

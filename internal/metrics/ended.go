@@ -25,7 +25,7 @@ func withEnded(before, now []*dto.MetricFamily) []*dto.MetricFamily {
 	for _, family := range before {
 		for _, m := range family.GetMetric() {
 			if _, ok := number(m); ok && !there[identity(family, m)] {
-				add(gone, family, m)
+				addFamily(gone, family, m)
 			}
 		}
 	}
@@ -44,8 +44,8 @@ func withEnded(before, now []*dto.MetricFamily) []*dto.MetricFamily {
 	return all
 }
 
-// add puts a series into the family of its name, as ended.
-func add(to map[string]*dto.MetricFamily, family *dto.MetricFamily, m *dto.Metric) {
+// addFamily puts a series into the family of its name, as ended.
+func addFamily(to map[string]*dto.MetricFamily, family *dto.MetricFamily, m *dto.Metric) {
 	of := to[family.GetName()]
 	if of == nil {
 		of = &dto.MetricFamily{Name: family.Name, Help: family.Help, Type: family.Type}

@@ -25,8 +25,8 @@ func newWatched(e *engine.Engine) *watched {
 	return &watched{engine: e, runs: map[string]*engine.Watched{}}
 }
 
-// look brings the runs up to date. A run that has ended is forgotten; one that cannot be read is counted.
-func (l *watched) look(ctx context.Context) error {
+// update brings the runs up to date. A run that has ended is forgotten; one that cannot be read is counted.
+func (l *watched) update(ctx context.Context) error {
 	rows, err := l.engine.Runs(ctx, store.Filter{})
 	if err != nil {
 		return err

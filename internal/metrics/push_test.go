@@ -98,7 +98,7 @@ func senderTo(t *testing.T, address, dir string) *sender {
 func put(t *testing.T, s *sender, bodies ...string) {
 	t.Helper()
 	for _, body := range bodies {
-		if err := s.queue.put([]byte(body)); err != nil {
+		if err := s.queue.putRequest([]byte(body)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -222,7 +222,7 @@ func TestFullQueue(t *testing.T) {
 	}
 	defer q.close()
 	for n := range 5 {
-		if err := q.put([]byte(fmt.Sprintf("%04d", n))); err != nil {
+		if err := q.putRequest([]byte(fmt.Sprintf("%04d", n))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -232,7 +232,7 @@ func TestFullQueue(t *testing.T) {
 	if requests, bytes, dropped := q.state(); requests != 2 || bytes != 8 || dropped != 3 {
 		t.Errorf("%d requests of %d bytes, %d dropped", requests, bytes, dropped)
 	}
-	if err := q.put(make([]byte, 11)); err == nil {
+	if err := q.putRequest(make([]byte, 11)); err == nil {
 		t.Error("a request larger than the queue was taken")
 	}
 }

@@ -53,7 +53,7 @@ func openQueue(dir string, limit int64) (*queue, error) {
 		err = errTaken
 	}
 	if err == nil {
-		err = q.find()
+		err = q.findRequests()
 	}
 	if err != nil {
 		owned.Close()
@@ -62,8 +62,8 @@ func openQueue(dir string, limit int64) (*queue, error) {
 	return q, nil
 }
 
-// find takes what an earlier process left, but for what it was writing when it died.
-func (q *queue) find() error {
+// findRequests takes what an earlier process left, but for what it was writing when it died.
+func (q *queue) findRequests() error {
 	entries, err := os.ReadDir(q.dir)
 	if err != nil {
 		return err
@@ -101,7 +101,7 @@ func (q *queue) takeOver(dir string) {
 	}
 	defer other.close()
 	for number, body, ok := other.first(); ok; number, body, ok = other.first() {
-		if q.put(body) != nil {
+		if q.putRequest(body) != nil {
 			return // it stays there
 		}
 		other.done(number)
@@ -112,8 +112,8 @@ func (q *queue) path(number uint64, suffix string) string {
 	return filepath.Join(q.dir, fmt.Sprintf("%020d%s", number, suffix))
 }
 
-// put adds a request at the end. Where the disk is full, or the request larger than the queue, it is not taken.
-func (q *queue) put(body []byte) error {
+// putRequest adds a request at the end. Where the disk is full, or the request larger than the queue, it is not taken.
+func (q *queue) putRequest(body []byte) error {
 	q.lock.Lock()
 	defer q.lock.Unlock()
 	size := int64(len(body))

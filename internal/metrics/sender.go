@@ -77,7 +77,7 @@ func newSender(p protocol, address string, push *Push) (*sender, error) {
 func (s *sender) add(families []*dto.MetricFamily, at int64) {
 	body, err := s.encode(families, at, s.of)
 	if err == nil {
-		err = s.queue.put(body)
+		err = s.queue.putRequest(body)
 	}
 	switch {
 	case err != nil:

@@ -169,7 +169,7 @@ func (r *Recorder) sound(a *alertState, key seriesKey, time, value int64) {
 		frame.Step = mem.Some(int64(steps))
 	}
 	r.emit(frame)
-	a.asker.tell(value)
+	a.asker.answer(value)
 	r.opts.Events.Tell(event.Alert{Text: text})
 }
 

@@ -83,7 +83,7 @@ func TestAlertOnAnAllocatorsCounter(t *testing.T) {
 		Data: []byte(`{"type":"framework","name":"toy","version":"1","device_memory":{"toy:0":2100}}`)})
 	r.message(p, c, &shm.JSON{Time: 1, Data: []byte(`{"type":"series","id":1,"name":"allocator.allocated","framework":"toy","unit":"bytes","device":"toy:0"}`)})
 	for i, value := range []int64{1000, 2000} {
-		r.take(p, c, &shm.Counters{Time: shm.Time(i + 2), Counters: []shm.Counter{{Series: 1, Value: value}}})
+		r.takeRecord(p, c, &shm.Counters{Time: shm.Time(i + 2), Counters: []shm.Counter{{Series: 1, Value: value}}})
 	}
 	r.alertsNever()
 	r.flush(true)
@@ -132,7 +132,7 @@ func TestAlertOnGrowth(t *testing.T) {
 	p.heap = newLiveHeap(p.ID)
 	for i := range uint64(60) { // the heap grows, RSS does not
 		p.heap.alloc(&shm.Alloc{Address: i + 1, Size: 2 << 20}, 1)
-		r.take(p, &channel{}, &shm.Step{Time: shm.Time(i), Step: i + 1, RSS: mem.Some(1 << 30)})
+		r.takeRecord(p, &channel{}, &shm.Step{Time: shm.Time(i), Step: i + 1, RSS: mem.Some(1 << 30)})
 		r.alertGrowth(p, int64(i))
 	}
 	r.alertsNever()
@@ -163,7 +163,7 @@ func TestAlertsThatAreNeverCompared(t *testing.T) {
 	r, run := alerting(t, "reserved > 90%")
 	p, c := r.process(procKey{100, 7}), &channel{}
 	r.message(p, c, &shm.JSON{Time: 1, Data: []byte(`{"type":"series","id":1,"name":"allocator.reserved","framework":"toy","unit":"bytes","device":"toy:0"}`)})
-	r.take(p, c, &shm.Counters{Time: 2, Counters: []shm.Counter{{Series: 1, Value: 5}}})
+	r.takeRecord(p, c, &shm.Counters{Time: 2, Counters: []shm.Counter{{Series: 1, Value: 5}}})
 	r.alertsNever()
 	if len(run.Events) != 1 || !strings.Contains(run.Events[0].Text, "how much memory toy:0 has is not known") {
 		t.Errorf("%+v", run.Events)

@@ -65,8 +65,8 @@ func (r *Recorder) askedFor(p *process, c *channel, m *message) {
 	r.alerts = append(r.alerts, state)
 }
 
-// tell lets the process that asked know.
-func (a asker) tell(value int64) {
+// answer lets the process that asked know.
+func (a asker) answer(value int64) {
 	if a.channel != nil && a.channel.mapping != nil {
 		a.channel.reader.Sound(a.id, value)
 	}

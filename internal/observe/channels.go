@@ -166,7 +166,7 @@ func (r *Recorder) drain(p *process, final bool) {
 		record := first.next
 		first.next = nil
 		p.until(record.When())
-		r.take(p, first, record)
+		r.takeRecord(p, first, record)
 	}
 	p.until(until)
 	p.spans.settle(until)

@@ -61,8 +61,8 @@ func (c *column) add(time, value int64) {
 	c.values = append(c.values, value)
 }
 
-// put is column and add in one.
-func (c *columns) put(key seriesKey, unit mem.Unit, label mem.Label, time, value int64) {
+// putSample is column and add in one.
+func (c *columns) putSample(key seriesKey, unit mem.Unit, label mem.Label, time, value int64) {
 	c.column(key, unit, label).add(time, value)
 }
 

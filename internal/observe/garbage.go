@@ -63,7 +63,7 @@ func (g *garbage) collected(m *message) {
 func (r *Recorder) tellGarbage(p *process, now int64, last bool) {
 	g, more := &p.garbage, false
 	for len(g.pending) > 0 && (last || now-g.pending[0].to > settled) {
-		more = g.take(p.heap, g.pending[0]) || more
+		more = g.takeCollection(p.heap, g.pending[0]) || more
 		g.pending = g.pending[1:]
 	}
 	if most := max(mostOf(g.heap), mostOf(g.device)); most >= mem.MiB && (most > g.told+g.told/4 || last && more) {
@@ -72,8 +72,8 @@ func (r *Recorder) tellGarbage(p *process, now int64, last bool) {
 	}
 }
 
-// take adds up one collection.
-func (g *garbage) take(heap *liveHeap, c collection) bool {
+// takeCollection adds up one collection.
+func (g *garbage) takeCollection(heap *liveHeap, c collection) bool {
 	g.count, g.objects = g.count+1, g.objects+c.objects
 	g.spent, g.longest = g.spent+c.to-c.from, max(g.longest, c.to-c.from)
 	bytes, byStack := mem.Bytes(0), map[uint32]mem.Bytes{}

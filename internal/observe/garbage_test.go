@@ -20,7 +20,7 @@ func TestGarbage(t *testing.T) {
 	}{{90, 1, 1 << 30}, {100, 1, 30 << 20}, {150, 2, 50 << 20}, {200, 2, 5 << 20}, {201, 2, 1 << 30}} {
 		heap.recent.add(block{weight: f.bytes, site: site(f.stack)}, f.at)
 	}
-	g.take(heap, g.pending[0])
+	g.takeCollection(heap, g.pending[0])
 	if mostOf(g.heap) != 85*mem.MiB || g.stack != 2 || g.most != 55*mem.MiB || g.objects != 7 || g.longest != 100 {
 		t.Errorf("%+v", g)
 	}

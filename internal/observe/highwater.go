@@ -23,7 +23,7 @@ func (r *Recorder) reached(p *process, mark int64) {
 	}
 	now := p.End.Or(r.now()) // it was there then, at the latest
 	put := func(key seriesKey, label mem.Label, value int64) {
-		r.columns.put(key, mem.UnitBytes, label, now, value)
+		r.columns.putSample(key, mem.UnitBytes, label, now, value)
 		r.observe(key, now, value)
 	}
 	if mark > p.highest {

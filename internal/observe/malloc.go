@@ -56,7 +56,7 @@ func (p *process) askForCount(now int64) {
 // mallocCounted takes in a count.
 func (r *Recorder) mallocCounted(p *process, m *shm.Malloc) {
 	put := func(name mem.Quantity, label mem.Label, value int64) {
-		r.columns.put(seriesKey{process: p.ID, name: name}, mem.UnitBytes, label, m.When(), value)
+		r.columns.putSample(seriesKey{process: p.ID, name: name}, mem.UnitBytes, label, m.When(), value)
 	}
 	put(mem.SeriesMallocUsed, mem.Measured, m.Used)
 	put(mem.SeriesMallocFree, mem.Measured, m.Free)

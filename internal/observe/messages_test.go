@@ -20,7 +20,7 @@ func told(t *testing.T, texts ...string) (*mem.Run, *Recorder) {
 	for i, text := range texts {
 		r.message(p, c, &shm.JSON{Time: shm.Time(i + 1), Data: []byte(text)})
 	}
-	r.take(p, c, &shm.Counters{Time: 50, Counters: []shm.Counter{{Series: 4, Value: 1234}, {Series: 5, Value: 1}}})
+	r.takeRecord(p, c, &shm.Counters{Time: 50, Counters: []shm.Counter{{Series: 4, Value: 1234}, {Series: 5, Value: 1}}})
 	r.flush(true)
 	return sink.run, r
 }

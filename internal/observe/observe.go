@@ -167,7 +167,7 @@ func (r *Recorder) flush(last bool) {
 		}
 		r.tellShortages(p, r.now(), last || p.gone)
 		r.tellGarbage(p, r.now(), last || p.gone)
-		spans, stats := p.spans.take()
+		spans, stats := p.spans.takeChanges()
 		if len(spans) > 0 {
 			r.emit(spans)
 		}
@@ -176,7 +176,7 @@ func (r *Recorder) flush(last bool) {
 		}
 		if changed := p.steps.changed; changed {
 			total := p.steps.total
-			if steps := p.steps.take(); len(steps) > 0 {
+			if steps := p.steps.takeKept(); len(steps) > 0 {
 				r.emit(steps)
 			}
 			r.emit(total)
@@ -294,7 +294,7 @@ func (w watcher) Sample(s *sampler.Process, device string, name mem.Quantity, ti
 		if name == mem.SeriesRSS {
 			p.rss, p.rssAt, p.highest = mem.Some(value), time, max(p.highest, value)
 			p.spans.sample(time, value)
-			p.pages.read(value, time)
+			p.pages.readResident(value, time)
 			p.waits(s.Usage.Queued, s.Usage.QueuedAt)
 			p.MaxRSS.Raise(mem.Some(value)) // the kernel's mark, read once a second, is no less
 			p.MaxRSS.Raise(s.Usage.MaxRSS)
@@ -309,7 +309,7 @@ func (w watcher) Sample(s *sampler.Process, device string, name mem.Quantity, ti
 	case mem.SeriesTreePSS:
 		w.partOf(1, time, value)
 	}
-	w.columns.put(key, unitOf(name), label, time, value)
+	w.columns.putSample(key, unitOf(name), label, time, value)
 	w.latest[key] = value
 	w.observe(key, time, value)
 }
@@ -374,7 +374,7 @@ func (r *Recorder) sampleHeap(now int64) {
 		if p.heap == nil || len(p.channels) == 0 {
 			continue
 		}
-		r.columns.put(seriesKey{process: p.ID, name: mem.SeriesHeapLive}, mem.UnitBytes, mem.Sampled, now, int64(p.heap.live))
+		r.columns.putSample(seriesKey{process: p.ID, name: mem.SeriesHeapLive}, mem.UnitBytes, mem.Sampled, now, int64(p.heap.live))
 		held := int64(p.heap.live)
 		if p.facts[frameworks.FactArena] != "" {
 			held = p.rss.Or(held)

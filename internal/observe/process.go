@@ -134,8 +134,8 @@ func (p *process) frame() mem.Process {
 	return f
 }
 
-// take hands one record of a channel to that state.
-func (r *Recorder) take(p *process, c *channel, record shm.Record) {
+// takeRecord hands one record of a channel to that state.
+func (r *Recorder) takeRecord(p *process, c *channel, record shm.Record) {
 	if r.recovering {
 		r.lastKnown = max(r.lastKnown, record.When())
 	}

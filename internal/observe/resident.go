@@ -49,8 +49,8 @@ type pagemap struct {
 	noScan bool // the kernel does not tell runs
 }
 
-// read takes in how much is resident now.
-func (m *pagemap) read(rss, now int64) {
+// readResident takes in how much is resident now.
+func (m *pagemap) readResident(rss, now int64) {
 	if rss > m.since.value {
 		m.since = reading{time: now, value: rss}
 	}
@@ -69,9 +69,9 @@ func (m *pagemap) restart() {
 	*m = pagemap{buffer: m.buffer, runs: m.runs, noScan: m.noScan}
 }
 
-// look asks for the blocks of every process that may not be resident, as often as its cost allows. In between the
+// lookAtResident asks for the blocks of every process that may not be resident, as often as its cost allows. In between the
 // resident set tells what was touched since.
-func (r *Recorder) look(now int64) {
+func (r *Recorder) lookAtResident(now int64) {
 	for _, p := range r.order {
 		p.confirm(now)
 	}
@@ -88,11 +88,11 @@ func (r *Recorder) look(now int64) {
 		if p.heap == nil || len(p.channels) == 0 || p.gone {
 			continue
 		}
-		p.look(now)
+		p.lookAtResident(now)
 	}
 }
 
-func (p *process) look(now int64) {
+func (p *process) lookAtResident(now int64) {
 	b, rss := p.heap, p.rss.Or(0)
 	if int64(b.live) > rss && rss > 0 { // some that was resident is no more
 		b.openAll()
@@ -179,8 +179,8 @@ func (p *process) touched(rss, now int64) {
 	}
 	then.counted += touched
 	slices.SortFunc(b.open, func(x, y uint64) int {
-		first, _, _ := b.find(x)
-		second, _, _ := b.find(y)
+		first, _, _ := b.findBlock(x)
+		second, _, _ := b.findBlock(y)
 		return cmp.Compare(second.number, first.number)
 	})
 	for _, address := range b.open {
@@ -245,7 +245,7 @@ type looked struct{ address, number, absent uint64 }
 // lookAt says whether the block at an address is to be looked at again: it is not resident in full. What is found
 // resident counts at once, as the block may be freed by the next visit.
 func (p *process) lookAt(address uint64, now int64, left *int) bool {
-	k, _, ok := p.heap.find(address)
+	k, _, ok := p.heap.findBlock(address)
 	if !ok {
 		return false
 	}
@@ -265,15 +265,15 @@ func (p *process) lookAt(address uint64, now int64, left *int) bool {
 // that was freed meanwhile were gone because of that.
 func (p *process) confirm(now int64) {
 	for _, l := range p.looked {
-		if k, _, ok := p.heap.find(l.address); ok && k.number == l.number {
+		if k, _, ok := p.heap.findBlock(l.address); ok && k.number == l.number {
 			p.heap.change(l.address, now, p.lastStep, func(block) uint64 { return l.absent })
 		}
 	}
 	p.looked = p.looked[:0]
 }
 
-// find returns the block at an address, and which of the mappings it is, else -1; none where it was freed.
-func (b *liveHeap) find(address uint64) (k block, region int, ok bool) {
+// findBlock returns the block at an address, and which of the mappings it is, else -1; none where it was freed.
+func (b *liveHeap) findBlock(address uint64) (k block, region int, ok bool) {
 	if k, ok = b.blocks[address]; ok {
 		return k, -1, true
 	}
@@ -285,7 +285,7 @@ func (b *liveHeap) find(address uint64) (k block, region int, ok bool) {
 
 // change says how much of the block at an address is not resident; nothing where it was freed.
 func (b *liveHeap) change(address uint64, now int64, step uint64, absent func(block) uint64) {
-	k, region, ok := b.find(address)
+	k, region, ok := b.findBlock(address)
 	if !ok {
 		return
 	}

@@ -37,7 +37,7 @@ func TestResident(t *testing.T) {
 		}
 	}
 	look := func(now int64) {
-		p.look(now)
+		p.lookAtResident(now)
 		p.confirm(now)
 	}
 	touch(0, size/4)
@@ -90,7 +90,7 @@ func TestResident(t *testing.T) {
 	near("given back", b.live, 0)
 	b.alloc(&shm.Alloc{Address: address, Size: size, Weight: size, Origin: shm.OriginMalloc}, 1)
 	p.rss = mem.Some(1 << 30)
-	p.look(30 + 2*littleEvery)
+	p.lookAtResident(30 + 2*littleEvery)
 	b.free(&shm.Free{Address: address})
 	p.confirm(30 + 2*littleEvery)
 	near("the peak of what was freed while it was looked at", b.peak, size)
@@ -113,7 +113,7 @@ func TestTouchedAndFreed(t *testing.T) {
 		t.Cleanup(p.pages.close)
 		address := uint64(uintptr(unsafe.Pointer(&memory[0])))
 		p.heap.alloc(&shm.Alloc{Address: address, Size: size, Weight: size, Origin: shm.OriginMalloc}, 1)
-		p.look(10)
+		p.lookAtResident(10)
 		if p.pages.failed {
 			t.Skip("the kernel shows no pages here")
 		}
@@ -132,8 +132,8 @@ func TestTouchedAndFreed(t *testing.T) {
 	t.Run("a reading in between", func(t *testing.T) {
 		p, _, address := begin(t)
 		p.confirm(15)
-		p.pages.read(p.pages.then.rss+size, 20)
-		p.pages.read(p.pages.then.rss, 25)
+		p.pages.readResident(p.pages.then.rss+size, 20)
+		p.pages.readResident(p.pages.then.rss, 25)
 		p.until(19)
 		if p.heap.live != 0 {
 			t.Errorf("%v held before the reading", p.heap.live)
@@ -144,7 +144,7 @@ func TestTouchedAndFreed(t *testing.T) {
 	})
 	t.Run("a reading before the look is confirmed", func(t *testing.T) {
 		p, _, address := begin(t)
-		p.pages.read(p.pages.then.rss+size, 20)
+		p.pages.readResident(p.pages.then.rss+size, 20)
 		p.until(30)
 		p.confirm(31)
 		p.heap.free(&shm.Free{Address: address})
@@ -181,7 +181,7 @@ func TestTouchedAndFreed(t *testing.T) {
 		p, _, address := begin(t)
 		p.confirm(15)
 		p.pages.then.allocated += mem.MiB
-		p.pages.read(p.pages.then.rss+size, 20)
+		p.pages.readResident(p.pages.then.rss+size, 20)
 		p.until(30)
 		p.heap.free(&shm.Free{Address: address})
 		atPeak(t, p, size)
@@ -193,13 +193,13 @@ func TestTouchedAndFreed(t *testing.T) {
 		p.heap.alloc(&shm.Alloc{Address: other, Size: size, Weight: size, Origin: shm.OriginMalloc}, 2)
 		p.heap.free(&shm.Free{Address: other})
 		p.pages.then.allocated = p.heap.live + p.heap.absent
-		p.pages.read(p.pages.then.rss+size/2, 20)
+		p.pages.readResident(p.pages.then.rss+size/2, 20)
 		p.until(30)
 		if p.heap.live != size/2 {
 			t.Errorf("%v taken for touched", p.heap.live)
 		}
 		p.rss = mem.Some(before + size/2)
-		p.look(20 + littleEvery)
+		p.lookAtResident(20 + littleEvery)
 		p.confirm(30 + littleEvery)
 		use, _ := p.heap.peakUse(0)
 		if p.heap.live != 0 || use.Live != size || len(use.Sites) != 2 || use.Sites[0].Live != size ||
@@ -214,7 +214,7 @@ func TestTouchedAndFreed(t *testing.T) {
 			memory[i] = 1
 		}
 		p.rss = mem.Some(before + size)
-		p.look(20)
+		p.lookAtResident(20)
 		p.heap.free(&shm.Free{Address: address})
 		p.confirm(30)
 		atPeak(t, p, size)

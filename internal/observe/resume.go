@@ -92,7 +92,7 @@ func (r *Recorder) apply(entry *checkpoint) {
 		return
 	}
 	for _, s := range entry.Channels {
-		r.left[s.File] = r.left[s.File].join(s)
+		r.left[s.File] = r.left[s.File].joinLater(s)
 	}
 	p := r.byID(entry.Process)
 	if p == nil {
@@ -106,8 +106,8 @@ func (r *Recorder) apply(entry *checkpoint) {
 	p.spans.resume(entry.Open)
 }
 
-// join adds a later entry of the same channel.
-func (s *savedChannel) join(later savedChannel) *savedChannel {
+// joinLater adds a later entry of the same channel.
+func (s *savedChannel) joinLater(later savedChannel) *savedChannel {
 	if s != nil {
 		later.Messages = append(s.Messages, later.Messages...)
 		if later.Maps == nil {

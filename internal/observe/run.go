@@ -34,7 +34,7 @@ func Run(ctx context.Context, opts *Options, sink Sink) (Outcome, error) {
 	if vendors == nil {
 		vendors = sampler.OpenVendors("/")
 	}
-	l, err := begin(ctx, opts, vendors, sink)
+	l, err := startCommand(ctx, opts, vendors, sink)
 	if err != nil {
 		for _, v := range vendors {
 			v.Close()
@@ -46,9 +46,9 @@ func Run(ctx context.Context, opts *Options, sink Sink) (Outcome, error) {
 	return l.run(ctx), nil
 }
 
-// begin starts the command. Where that fails it leaves nothing behind but the vendors, which are the caller's until
+// startCommand starts the command. Where that fails it leaves nothing behind but the vendors, which are the caller's until
 // then.
-func begin(ctx context.Context, opts *Options, vendors []sampler.Vendor, sink Sink) (*loop, error) {
+func startCommand(ctx context.Context, opts *Options, vendors []sampler.Vendor, sink Sink) (*loop, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -241,9 +241,9 @@ func (l *loop) visit() {
 	}
 	l.scan()
 	l.drainAll()
-	l.join(now)
+	l.joinSpeakers(now)
 	if sampled { // with what was allocated until now
-		l.look(now)
+		l.lookAtResident(now)
 		l.sampleHeap(now)
 	}
 	if due(&l.nextSlow, now, int64(time.Second/4)) {
@@ -357,8 +357,8 @@ func (l *loop) askToStop() {
 	}
 }
 
-// join has the sampler look at processes that speak here and that it cannot find by their parents.
-func (l *loop) join(now int64) {
+// joinSpeakers has the sampler look at processes that speak here and that it cannot find by their parents.
+func (l *loop) joinSpeakers(now int64) {
 	for _, p := range l.order {
 		if len(p.channels) == 0 || p.watched || p.gone || p.joined {
 			continue

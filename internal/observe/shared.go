@@ -118,14 +118,14 @@ func Leftovers(r *launch.Runtime, visit func(Leftover)) {
 			continue
 		}
 		if info, err := entry.Info(); err == nil {
-			look(dir, lock, r.Time().Sub(info.ModTime()), visit)
+			lookAtFolder(dir, lock, r.Time().Sub(info.ModTime()), visit)
 		}
 		lock.Close()
 	}
 }
 
-// look decides what becomes of a folder that no engine holds.
-func look(dir string, lock *os.File, age time.Duration, visit func(Leftover)) {
+// lookAtFolder decides what becomes of a folder that no engine holds.
+func lookAtFolder(dir string, lock *os.File, age time.Duration, visit func(Leftover)) {
 	text, err := os.ReadFile(filepath.Join(dir, ownerFile)) // again: somebody may have just come for it
 	owner := strings.Split(string(text), "\n")
 	if err != nil || len(owner) != 4 {

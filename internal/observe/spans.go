@@ -169,8 +169,8 @@ func (b *openSpans) count(open *openSpan) {
 	net(&stats.DeviceNet, s.DeviceStart, s.DeviceEnd)
 }
 
-// take returns the kept spans and the sums that changed since the last call.
-func (b *openSpans) take() (mem.Spans, []mem.PhaseStats) {
+// takeChanges returns the kept spans and the sums that changed since the last call.
+func (b *openSpans) takeChanges() (mem.Spans, []mem.PhaseStats) {
 	spans := b.out
 	b.out = nil
 	var stats []mem.PhaseStats

@@ -33,7 +33,7 @@ func TestSpansNestAndCarryTheirPeak(t *testing.T) {
 	b.edge(leave(380, mem.PhaseForward, 0, 15))
 	b.settle(1000)
 
-	spans, stats := b.take()
+	spans, stats := b.takeChanges()
 	if len(spans) != 2 || spans[0].Name != "encoder" || spans[1].Phase != mem.PhaseForward {
 		t.Fatalf("spans %+v", spans)
 	}
@@ -55,7 +55,7 @@ func TestSpansForgiveMissingEdges(t *testing.T) {
 	b.edge(enter(100, mem.PhaseForward, 0, 1))
 	b.edge(enter(110, mem.PhaseModule, 0, 1)) // its end was dropped
 	b.edge(leave(200, mem.PhaseForward, 0, 1))
-	spans, stats := b.take()
+	spans, stats := b.takeChanges()
 	if len(spans) != 1 || len(stats) != 1 || spans[0].Phase != mem.PhaseForward || b.phase() != mem.PhaseNone {
 		t.Errorf("spans %+v, sums %+v, phase %q", spans, stats, b.phase())
 	}
@@ -75,9 +75,9 @@ func TestLongRunsStaySmall(t *testing.T) {
 		}
 		steps.add(mem.Step{Process: 1, Number: i + 1, Time: at})
 		if i%10_000 == 0 || i == n-1 {
-			out, _ := spans.take()
+			out, _ := spans.takeChanges()
 			kept += len(out)
-			for _, s := range steps.take() {
+			for _, s := range steps.takeKept() {
 				keptSteps = append(keptSteps, s.Number)
 			}
 		}

@@ -210,13 +210,13 @@ type mapped struct {
 // location names one address. The maps are read again for an address that is in none of them, but
 // not over and over for one that never will be: code made at run time.
 func (n *nativeNames) location(address uint64) mem.Location {
-	m, ok := n.find(address)
+	m, ok := n.findMapping(address)
 	if !ok && n.missing < 64 {
 		n.missing++
 		if maps := readMaps(n.pid); len(maps) > 0 {
 			n.maps = maps
 		}
-		m, ok = n.find(address)
+		m, ok = n.findMapping(address)
 	}
 	if !ok {
 		return mem.Location{File: "<native>", Native: true}
@@ -224,7 +224,7 @@ func (n *nativeNames) location(address uint64) mem.Location {
 	return mem.Location{File: filepath.Base(m.file), Function: fmt.Sprintf("+%#x", address-m.start+m.offset), Native: true}
 }
 
-func (n *nativeNames) find(address uint64) (mapped, bool) {
+func (n *nativeNames) findMapping(address uint64) (mapped, bool) {
 	at, ok := slices.BinarySearchFunc(n.maps, address, func(m mapped, a uint64) int {
 		switch {
 		case m.end <= a:

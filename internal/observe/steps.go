@@ -34,8 +34,8 @@ func (b *stepSelection) add(s mem.Step) {
 	}
 }
 
-// take returns the kept steps since the last call.
-func (b *stepSelection) take() mem.Steps {
+// takeKept returns the kept steps since the last call.
+func (b *stepSelection) takeKept() mem.Steps {
 	steps := b.out
 	b.out, b.changed = nil, false
 	return steps

@@ -29,7 +29,7 @@ func TestUserSpansOverlap(t *testing.T) {
 	b.edge(stay(500, 2, 1, true, 40))
 	b.edge(stay(510, 3, 1, true, 40)) // of another name: not that span's end
 	b.edge(stay(520, 9, 1, true, 40)) // entered before we looked
-	spans, stats := b.take()
+	spans, stats := b.takeChanges()
 	if len(spans) != 3 || spans[0].Start != 100 || spans[0].End != 150 || spans[2].Start != 120 || spans[2].End != 500 {
 		t.Fatalf("spans %+v", spans)
 	}
@@ -52,7 +52,7 @@ func TestUserSpansOnlyCounted(t *testing.T) {
 	b.edge(stay(100, 1, 1, false, 10))
 	b.edge(stay(300, 1, 1, true, 15))
 	b.counted([]spanMessage{{ID: 1, Count: 1000, Total: 5000, Max: 70}})
-	_, stats := b.take()
+	_, stats := b.takeChanges()
 	if len(stats) != 1 || stats[0].Count != 1001 || stats[0].Total != 5200 || stats[0].Max != 200 ||
 		stats[0].RSSNet.Or(0) != 5 {
 		t.Errorf("sums %+v", stats)
@@ -68,7 +68,7 @@ func TestUserSpansLeftOpen(t *testing.T) {
 	p.spans.edge(stay(100, 2, 1, false, 10))
 	p.spans.edge(stay(200, 3, 2, false, 10))
 	r.spansLeft(p, 900)
-	spans, stats := p.spans.take()
+	spans, stats := p.spans.takeChanges()
 	if len(spans) != 3 || spans[2].End != 900 || spans[2].RSSEnd.Known() || len(stats) != 2 || stats[0].Count != 2 {
 		t.Errorf("spans %+v, sums %+v", spans, stats)
 	}
@@ -89,7 +89,7 @@ func TestUserSpansStayFew(t *testing.T) {
 		if i%10_000 == 0 {
 			b.edge(stay(i*1_000_000, 2, 2, false, 1))
 			b.edge(stay(i*1_000_000+1, 2, 2, true, 1))
-			spans, _ := b.take()
+			spans, _ := b.takeChanges()
 			for _, s := range spans {
 				kept[s.Name]++
 			}
@@ -137,16 +137,16 @@ func TestHeapWithinASpan(t *testing.T) {
 			p.heap.alloc(&shm.Alloc{Time: shm.Time(from + i), Address: uint64(i+1) << 32, Size: size, Weight: size}, 1)
 		}
 		for i := range int64(4) {
-			r.take(p, c, &shm.Free{Time: shm.Time(from + 10 + i), Address: uint64(i+1) << 32})
+			r.takeRecord(p, c, &shm.Free{Time: shm.Time(from + 10 + i), Address: uint64(i+1) << 32})
 		}
 	}
 	takeAndFree(100)
 	if most, uses := highest(); most != 0 || uses > 1 {
 		t.Errorf("without a span %v in %d frames", most, uses)
 	}
-	r.take(p, c, stay(200, 1, 1, false, 10))
+	r.takeRecord(p, c, stay(200, 1, 1, false, 10))
 	takeAndFree(300)
-	r.take(p, c, stay(400, 1, 1, true, 10))
+	r.takeRecord(p, c, stay(400, 1, 1, true, 10))
 	if most, uses := highest(); most != 4*size || uses > 5 {
 		t.Errorf("within a span %v in %d frames", most, uses)
 	}

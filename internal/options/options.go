@@ -346,7 +346,7 @@ func (l List) Read(door Door, text []byte) error {
 		if at < 0 {
 			return l.unknown(door, key)
 		}
-		if err := known[at].read(given[key]); err != nil {
+		if err := known[at].readJSON(given[key]); err != nil {
 			return err
 		}
 	}
@@ -376,8 +376,8 @@ func (l List) unknown(door Door, key string) error {
 	return fail.Choice("options:", key, names)
 }
 
-// read sets a value of JSON.
-func (s *Setting) read(raw json.RawMessage) (err error) {
+// readJSON sets a value of JSON.
+func (s *Setting) readJSON(raw json.RawMessage) (err error) {
 	var all []string
 	switch s.Kind() {
 	case "boolean":

@@ -100,14 +100,14 @@ func (d *Decoder) add(target Value, values []Value) error {
 	}
 	s := &d.slots[id]
 	before := len(s.items)
-	s.take(values, d.merge)
+	s.takeValues(values, d.merge)
 	s.depth = max(s.depth, depth)
 	d.waiting += int64(len(s.items) - before)
 	return nil
 }
 
-// take appends values, those of a list merged with the one before where the Builder can.
-func (s *slot) take(values []Value, merge Merger) {
+// takeValues appends values, those of a list merged with the one before where the Builder can.
+func (s *slot) takeValues(values []Value, merge Merger) {
 	if merge == nil || s.dict {
 		s.items = append(s.items, values...)
 		return

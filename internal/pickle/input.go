@@ -132,8 +132,8 @@ func (in *input) short() error {
 	return ErrTruncated
 }
 
-// take returns the next n bytes, valid until the next call.
-func (in *input) take(n int) ([]byte, error) {
+// takeBytes returns the next n bytes, valid until the next call.
+func (in *input) takeBytes(n int) ([]byte, error) {
 	if in.end-in.at < n && !in.need(n) {
 		return nil, in.short()
 	}
@@ -143,7 +143,7 @@ func (in *input) take(n int) ([]byte, error) {
 
 // uint reads n bytes, little endian.
 func (in *input) uint(n int) (uint64, error) {
-	b, err := in.take(n)
+	b, err := in.takeBytes(n)
 	if err != nil {
 		return 0, err
 	}
@@ -159,7 +159,7 @@ func (in *input) line(limit int) ([]byte, error) {
 	for scanned := 0; ; {
 		i := bytes.IndexByte(in.buf[in.at+scanned:in.end], '\n')
 		if i >= 0 && scanned+i <= limit {
-			b, err := in.take(scanned + i + 1)
+			b, err := in.takeBytes(scanned + i + 1)
 			return b[:len(b)-1], err
 		}
 		scanned = in.end - in.at

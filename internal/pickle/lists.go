@@ -38,8 +38,8 @@ func keyOf(seed maphash.Seed, raw []byte) listKey {
 	return listKey{maphash.Bytes(seed, raw), ends(raw)}
 }
 
-// find returns what bytes stood for; 0: not known.
-func (l *lists) find(key listKey) Value {
+// findValue returns what bytes stood for; 0: not known.
+func (l *lists) findValue(key listKey) Value {
 	if l.table == nil {
 		l.table = make([]listEntry, listTable)
 	}
@@ -55,7 +55,7 @@ func (l *lists) find(key listKey) Value {
 // findAll looks many up, so that waiting for memory overlaps.
 func (l *lists) findAll(all []listBytes) {
 	for i := range all {
-		all[i].v = uint32(l.find(all[i].listKey))
+		all[i].v = uint32(l.findValue(all[i].listKey))
 	}
 }
 

@@ -123,7 +123,7 @@ func (d *Decoder) step(code byte) error {
 	case 'j': // LONG_BINGET
 		return d.get(d.in.uint(4))
 	case 0x94: // MEMOIZE
-		return d.put(d.memo.count, nil)
+		return d.memoize(d.memo.count, nil)
 	case 'K': // BININT1
 		return d.number(d.in.uint(1))
 	case 'M': // BININT2
@@ -155,7 +155,7 @@ func (d *Decoder) step(code byte) error {
 	case 'N':
 		return d.push(tagged(None, 0))
 	case 'G': // BINFLOAT
-		b, err := d.in.take(8)
+		b, err := d.in.takeBytes(8)
 		if err != nil {
 			return err
 		}
@@ -168,7 +168,7 @@ func (d *Decoder) step(code byte) error {
 		}
 		return nil
 	case 0x95: // FRAME
-		_, err := d.in.take(8)
+		_, err := d.in.takeBytes(8)
 		return err
 	}
 	return d.rare(code)
@@ -177,9 +177,9 @@ func (d *Decoder) step(code byte) error {
 func (d *Decoder) rare(code byte) error {
 	switch code {
 	case 'q': // BINPUT
-		return d.put(d.in.uint(1))
+		return d.memoize(d.in.uint(1))
 	case 'r': // LONG_BINPUT
-		return d.put(d.in.uint(4))
+		return d.memoize(d.in.uint(4))
 	case 0x8b: // LONG4
 		return d.long(d.in.uint(4))
 	case 0x8d, 0x8e: // BINUNICODE8, BINBYTES8
@@ -268,7 +268,7 @@ func (d *Decoder) textual(code byte) error {
 	if code == 'g' {
 		return d.get(id, nil)
 	}
-	return d.put(id, nil)
+	return d.memoize(id, nil)
 }
 
 func (d *Decoder) decimal(line []byte) error {
@@ -349,7 +349,7 @@ func (d *Decoder) long(n uint64, err error) error {
 	if n > 9 {
 		return fmt.Errorf("%w: an integer of %d bytes", ErrLimit, n)
 	}
-	b, err := d.in.take(int(n))
+	b, err := d.in.takeBytes(int(n))
 	if err != nil {
 		return err
 	}
@@ -373,7 +373,7 @@ func (d *Decoder) text(n uint64, err error) error {
 	if n > uint64(d.limits.StringBytes) {
 		return fmt.Errorf("%w: a string of %d bytes", ErrLimit, n)
 	}
-	b, err := d.in.take(int(n))
+	b, err := d.in.takeBytes(int(n))
 	if err != nil {
 		return err
 	}

@@ -69,7 +69,7 @@ func (d *Decoder) get(id uint64, err error) error {
 	return d.push(v)
 }
 
-func (d *Decoder) put(id uint64, err error) error {
+func (d *Decoder) memoize(id uint64, err error) error {
 	if err != nil {
 		return err
 	}

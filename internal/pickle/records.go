@@ -154,7 +154,7 @@ func (d *Decoder) record() (done bool, at int64, err error) {
 		d.news = false
 	}
 	if r, row := in.rowAhead(); r != nil && r.generation == d.generation {
-		return d.take(r, row)
+		return d.takeRows(r, row)
 	}
 	if in.end-in.at < recordRoom {
 		in.need(recordRoom)
@@ -166,7 +166,7 @@ func (d *Decoder) record() (done bool, at int64, err error) {
 		if s.rows(r, shape, shape.raw, d.batch(shape)); r.n == 0 {
 			continue
 		}
-		if done, at, err = d.take(r, 0); !done {
+		if done, at, err = d.takeRows(r, 0); !done {
 			continue
 		}
 		copy(d.order[1:nth+1], d.order[:nth]) // next time first
@@ -176,8 +176,8 @@ func (d *Decoder) record() (done bool, at int64, err error) {
 	return false, 0, nil
 }
 
-// take hands the Builder the rows of a run, from one on.
-func (d *Decoder) take(r *run, from int) (done bool, at int64, err error) {
+// takeRows hands the Builder the rows of a run, from one on.
+func (d *Decoder) takeRows(r *run, from int) (done bool, at int64, err error) {
 	n := d.resolve(r, from, d.batch(r.shape))
 	if n == 0 {
 		return false, 0, nil

@@ -10,7 +10,7 @@ func (d *Decoder) resolve(r *run, from, most int) (n int) {
 		d.lists.findAll(r.lists)
 	}
 	for row := from; row < r.n && row < from+most; row++ {
-		if d.memo.count+maxPuts > uint64(d.limits.Memo) || !d.resolveRow(r, row) || !d.keep(r, row) {
+		if d.memo.count+maxPuts > uint64(d.limits.Memo) || !d.resolveRow(r, row) || !d.keepRow(r, row) {
 			break
 		}
 		d.pushed += int64(r.ops[row])
@@ -76,9 +76,9 @@ func (d *Decoder) pair(integers [2]int64) (Value, error) {
 	return d.build.Tuple(d, values[:])
 }
 
-// keep makes the memo entries of a row, if it may make them all. That of a record which is taken alone
+// keepRow makes the memo entries of a row, if it may make them all. That of a record which is taken alone
 // waits for its Value.
-func (d *Decoder) keep(r *run, row int) bool {
+func (d *Decoder) keepRow(r *run, row int) bool {
 	first := int32(0)
 	if row > 0 {
 		first = r.until[row-1]
@@ -114,7 +114,7 @@ func (d *Decoder) keep(r *run, row int) bool {
 
 // listOf makes a list, or finds it where it was made before.
 func (d *Decoder) listOf(r *run, l *listBytes) (Value, bool) {
-	if v := d.lists.find(l.listKey); v != 0 {
+	if v := d.lists.findValue(l.listKey); v != 0 {
 		return v, true
 	}
 	raw, items := r.b[l.begin:][:l.size], d.scratch[:0]

@@ -89,7 +89,7 @@ func (s *scan) dict(n int) bool {
 		return false
 	}
 	if i++; b[i] != '(' {
-		if s.i = i; !s.put(itself) || b[s.i] != '(' {
+		if s.i = i; !s.scanMemo(itself) || b[s.i] != '(' {
 			return false
 		}
 		i = s.i
@@ -139,8 +139,8 @@ func (s *scan) dict(n int) bool {
 	return true
 }
 
-// put reads BINPUT, LONG_BINPUT or MEMOIZE, if one is next.
-func (s *scan) put(column int) bool {
+// scanMemo reads BINPUT, LONG_BINPUT or MEMOIZE, if one is next.
+func (s *scan) scanMemo(column int) bool {
 	if s.i+valueRoom > len(s.b) {
 		return false
 	}
@@ -229,7 +229,7 @@ func (s *scan) number(k int, to *uint64) bool {
 	s.ops += 2
 	*to = uint64(len(s.r.pairs))<<4 | uint64(paired)
 	s.r.pairs = append(s.r.pairs, [2]int64{v, second})
-	return s.put(k)
+	return s.scanMemo(k)
 }
 
 func (s *scan) text(k int, to *uint64) bool {
@@ -242,12 +242,12 @@ func (s *scan) text(k int, to *uint64) bool {
 	}
 	*to = (uint64(at)<<32|uint64(n))<<4 | uint64(spelt)
 	s.i = at + n
-	return s.put(k)
+	return s.scanMemo(k)
 }
 
 // list reads: ] put? ( reference* e, or: ] put? reference a, or: ] put?
 func (s *scan) list(k int, to *uint64) bool {
-	if s.i++; !s.put(k) || s.i+valueRoom > len(s.b) {
+	if s.i++; !s.scanMemo(k) || s.i+valueRoom > len(s.b) {
 		return false
 	}
 	b, i := s.b, s.i

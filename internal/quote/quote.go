@@ -35,7 +35,7 @@ func (f *Files) Know(name, text string) { f.lines[name] = bytes.Split([]byte(tex
 
 // Line is the text of a line, from 1, without its indentation and with secrets masked; "" where it is not known.
 func (f *Files) Line(file string, line int) string {
-	lines := f.read(file)
+	lines := f.readLines(file)
 	if line < 1 || line > len(lines) {
 		return ""
 	}
@@ -44,14 +44,14 @@ func (f *Files) Line(file string, line int) string {
 
 // Around gives the lines from first to last, with their indentation.
 func (f *Files) Around(file string, first, last int) []string {
-	lines, text := f.read(file), []string{}
+	lines, text := f.readLines(file), []string{}
 	for n := first; n <= min(last, len(lines)); n++ {
 		text = append(text, mem.MaskText(strings.TrimRight(string(lines[n-1]), " \t\r")))
 	}
 	return text
 }
 
-func (f *Files) read(file string) [][]byte {
+func (f *Files) readLines(file string) [][]byte {
 	lines, seen := f.lines[file]
 	if !seen {
 		if f.Quotable(file) {

@@ -59,7 +59,7 @@ func Run(ctx context.Context, sources []Source, o Options) (*Result, error) {
 		for _, device := range o.devices(source.Snapshot) {
 			of := o
 			of.Device, of.chosen = device, o.Device < 0 && !o.Verify
-			r, err := open(source, of)
+			r, err := openSource(source, of)
 			if err != nil {
 				return nil, err
 			}
@@ -145,7 +145,7 @@ func traced(s *mem.AllocatorSnapshot) (devices []int) {
 	return devices
 }
 
-func open(source Source, o Options) (*replaying, error) {
+func openSource(source Source, o Options) (*replaying, error) {
 	memory, capacity, err := o.capacity()
 	if err != nil {
 		return nil, err

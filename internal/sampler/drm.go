@@ -128,7 +128,7 @@ func (d *drm) processes(live []*Process) {
 	for _, p := range live {
 		files := d.clients[p]
 		if files == nil || d.last-files.seen >= 10 {
-			files = &drmFiles{d.find(p), d.last}
+			files = &drmFiles{d.findDescriptors(p), d.last}
 			d.clients[p] = files
 		}
 		if len(files.fds) == 0 {
@@ -174,8 +174,8 @@ func (d *drm) process(c *card, p *Process, bytes int64) {
 	d.readings = append(d.readings, Reading{Device: c.device, Process: p, Name: mem.SeriesDeviceProcess, Value: bytes})
 }
 
-// find lists the descriptors of p that are open on a card.
-func (d *drm) find(p *Process) []string {
+// findDescriptors lists the descriptors of p that are open on a card.
+func (d *drm) findDescriptors(p *Process) []string {
 	dir, err := openFile(p.dir+"/fd", syscall.O_DIRECTORY)
 	if err != nil {
 		return nil

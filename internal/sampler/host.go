@@ -26,11 +26,11 @@ type hostReader struct {
 // zones and processors for it, which costs as much as a process does.
 const availableEvery = 4
 
-// open prepares to read; pid is of the process whose control group counts, 0: ours.
-func (h *hostReader) open(root string, pid int) {
+// openFiles prepares to read; pid is of the process whose control group counts, 0: ours.
+func (h *hostReader) openFiles(root string, pid int) {
 	h.meminfo, _ = openFile(filepath.Join(root, "proc/meminfo"), 0)
 	h.cgroup = OpenCgroup(root, pid)
-	h.limited.open(root, pid)
+	h.limited.openFiles(root, pid)
 }
 
 func (h *hostReader) close() {

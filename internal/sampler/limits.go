@@ -68,7 +68,7 @@ type limited struct {
 	fs   unix.Statfs_t
 }
 
-func (l *limited) open(root string, pid int) {
+func (l *limited) openFiles(root string, pid int) {
 	l.root = root
 	l.dirs, _ = cgroupDirs(root, pid, "pids", map[int]string{1: "pids.current", 2: "pids.current"})
 	l.shm, _ = openFile(filepath.Join(root, "dev/shm"), syscall.O_DIRECTORY)

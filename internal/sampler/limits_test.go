@@ -92,7 +92,7 @@ func TestGroupThreads(t *testing.T) {
 		}
 		sink := newSeen()
 		var l limited
-		l.open(root, 0)
+		l.openFiles(root, 0)
 		l.sample(sink, 1, true)
 		l.close()
 		if used, most := sink.last["0  "+string(mem.SeriesCgroupThreads)],

@@ -234,7 +234,7 @@ func (m *Machine) process(pid int, now int64) {
 			asked: &Process{PID: pid, dir: filepath.Join(m.root, "proc", strconv.Itoa(pid))}}
 		m.known[pid] = seen
 	}
-	seen.take(&s, now-m.time)
+	seen.takeReading(&s, now-m.time)
 	seen.round = m.round
 	if seen.Name != string(s.comm) || seen.image != s.image {
 		seen.Name, seen.image = string(s.comm), s.image
@@ -242,8 +242,8 @@ func (m *Machine) process(pid int, now int64) {
 	}
 }
 
-// take takes in a reading, since ns after the one before.
-func (s *Seen) take(now *stat, since int64) {
+// takeReading takes in a reading, since ns after the one before.
+func (s *Seen) takeReading(now *stat, since int64) {
 	s.Busy = mem.Optional{}
 	if s.ticks >= 0 && since > 0 {
 		s.Busy = mem.Some(max(now.cpuTicks-s.ticks, 0) * clockTick * 1000 / since)

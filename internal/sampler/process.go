@@ -123,8 +123,8 @@ func (p *Process) stat() (stat, error) {
 	return s, nil
 }
 
-// read takes the cheap figures, and once a second the slow ones. renamed: it called exec.
-func (p *Process) read(now int64, slow bool) (renamed bool, err error) {
+// readFigures takes the cheap figures, and once a second the slow ones. renamed: it called exec.
+func (p *Process) readFigures(now int64, slow bool) (renamed bool, err error) {
 	s, err := p.stat()
 	if err != nil {
 		return false, err

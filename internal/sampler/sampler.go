@@ -108,7 +108,7 @@ func New(options Options, sink Sink) *Sampler {
 	if options.Running {
 		group = options.Leader
 	}
-	s.host.open(options.Root, group)
+	s.host.openFiles(options.Root, group)
 	if s.vendors == nil {
 		s.vendors = OpenVendors(options.Root)
 	}
@@ -174,7 +174,7 @@ func (s *Sampler) Tick(now int64) {
 func (s *Sampler) Last(now int64) {
 	s.discover(now)
 	for _, p := range s.live {
-		s.read(p, now, true)
+		s.readProcess(p, now, true)
 	}
 	s.sums(now)
 	s.footprint(now, true)
@@ -221,7 +221,7 @@ func (s *Sampler) discover(now int64) {
 func (s *Sampler) meet(p *Process, now int64) {
 	p.FirstSeen = now
 	s.sink.Process(p)
-	s.read(p, now, true) // it may be gone when its turn comes
+	s.readProcess(p, now, true) // it may be gone when its turn comes
 	if parent := s.parentOf(p); parent != nil && p.partsKnown {
 		s.shared.forked(p, parent)
 	}
@@ -231,7 +231,7 @@ func (s *Sampler) meet(p *Process, now int64) {
 // Join looks from here on at a process that began at startTicks and whose parents may be gone or none of ours. A
 // daemon is forked twice, and a shell may end before its background jobs do.
 func (s *Sampler) Join(pid int, startTicks uint64, now int64) {
-	if p := s.tree.join(pid, startTicks); p != nil {
+	if p := s.tree.joinProcess(pid, startTicks); p != nil {
 		p.joined = true
 		s.meet(p, now)
 	}
@@ -248,13 +248,13 @@ func (s *Sampler) readProcesses(now int64, slow bool) {
 				largest = p
 			}
 		}
-		s.read(largest, now, slow)
+		s.readProcess(largest, now, slow)
 		s.unobserved("every process at every interval",
 			"reading all would take more than the sampling budget: the smaller ones take turns")
 	}
 	for i := range n {
 		if p := s.live[(s.cursor+i)%len(s.live)]; p.Usage.Time != now {
-			s.read(p, now, slow)
+			s.readProcess(p, now, slow)
 		}
 	}
 	if s.cursor += n; s.cursor >= len(s.live) {
@@ -263,9 +263,9 @@ func (s *Sampler) readProcesses(now int64, slow bool) {
 	s.sums(now)
 }
 
-// read takes one process' figures, or its end where it is gone.
-func (s *Sampler) read(p *Process, now int64, slow bool) {
-	renamed, err := p.read(now, slow)
+// readProcess takes one process' figures, or its end where it is gone.
+func (s *Sampler) readProcess(p *Process, now int64, slow bool) {
+	renamed, err := p.readFigures(now, slow)
 	if err != nil {
 		s.end(p, now)
 		return

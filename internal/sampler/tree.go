@@ -226,12 +226,12 @@ func (t *Tree) add(pid int) bool {
 		t.leave(pid)
 		return false
 	}
-	t.take(p)
+	t.takeProcess(p)
 	return true
 }
 
-// join takes in a process that is not found by its parents; nil where it is in the tree, has left it or is gone.
-func (t *Tree) join(pid int, startTicks uint64) *Process {
+// joinProcess takes in a process that is not found by its parents; nil where it is in the tree, has left it or is gone.
+func (t *Tree) joinProcess(pid int, startTicks uint64) *Process {
 	if m := t.known[pid]; m.process != nil || m.left {
 		return nil
 	}
@@ -243,11 +243,11 @@ func (t *Tree) join(pid int, startTicks uint64) *Process {
 		p.close()
 		return nil
 	}
-	t.take(p)
+	t.takeProcess(p)
 	return p
 }
 
-func (t *Tree) take(p *Process) {
+func (t *Tree) takeProcess(p *Process) {
 	t.known[p.PID] = member{process: p, round: t.round}
 	t.live = append(t.live, p)
 	t.bornList = append(t.bornList, p)

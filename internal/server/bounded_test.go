@@ -107,7 +107,7 @@ func TestTooMany(t *testing.T) {
 	s := newSite(t, Options{})
 	ends := make([]func(), requestsAtOnce)
 	for i := range ends {
-		_, ends[i] = s.made.looked.begin(true)
+		_, ends[i] = s.made.looked.beginRequest(true)
 	}
 	if got, text := s.ask(http.MethodGet, "/api/v1/status", ""); got != http.StatusServiceUnavailable || !strings.Contains(text, `"detail"`) {
 		t.Errorf("%d %s", got, text)

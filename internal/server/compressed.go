@@ -38,7 +38,7 @@ func (c *compressing) WriteHeader(status int) { c.status = status }
 
 func (c *compressing) Write(p []byte) (int, error) {
 	if !c.begun {
-		c.begin(len(p))
+		c.beginBody(len(p))
 	}
 	if c.zip != nil {
 		return c.zip.Write(p)
@@ -49,12 +49,12 @@ func (c *compressing) Write(p []byte) (int, error) {
 // FlushError is what http.ResponseController calls for a stream of events.
 func (c *compressing) FlushError() error {
 	if !c.begun {
-		c.begin(0)
+		c.beginBody(0)
 	}
 	return http.NewResponseController(c.ResponseWriter).Flush()
 }
 
-func (c *compressing) begin(size int) {
+func (c *compressing) beginBody(size int) {
 	c.begun = true
 	header := c.Header()
 	if size >= largeAnswer && strings.HasPrefix(header.Get("Content-Type"), "application/json") {

@@ -88,7 +88,7 @@ func (s *Server) facts(api huma.API) {
 		})
 	get(api, "/runs/{id}/artifacts", "Files that are kept with a run",
 		func(ctx context.Context, in *RunInput) (*Artifacts, error) {
-			row, err := s.find(ctx, in.ID)
+			row, err := s.findRun(ctx, in.ID)
 			if err != nil {
 				return nil, err
 			}
@@ -101,7 +101,7 @@ func (s *Server) facts(api huma.API) {
 
 // factsOf reads a run for what a viewer of it would have been told.
 func (s *Server) factsOf(ctx context.Context, ref string, read func(*news)) error {
-	h, release, err := s.open(ctx, ref)
+	h, release, err := s.openRun(ctx, ref)
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (w *within[T]) add(one T, begin, end int64) bool {
 
 // artifact gives a file to be saved: shown as a page of this server, one of a stranger's could ask in its name.
 func (s *Server) artifact(ctx context.Context, in *artifactInput) (serving, error) {
-	row, err := s.find(ctx, in.ID)
+	row, err := s.findRun(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}

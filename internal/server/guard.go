@@ -27,7 +27,7 @@ func (s *Server) guard(next http.Handler, open func(*http.Request) bool, refuse 
 		w, r := s.bounded(plain, asked)
 		who := s.door.who(r, time.Now())
 		defer func() { s.audit(w, r, who) }()
-		now, ended := s.looked.begin(who != "")
+		now, ended := s.looked.beginRequest(who != "")
 		defer ended()
 		header := w.Header()
 		header.Set("Content-Security-Policy", policy)

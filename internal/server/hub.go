@@ -78,7 +78,7 @@ func (h *hub) follow(ctx context.Context, e *engine.Engine) {
 			why = err
 			break
 		}
-		if h.take(batch); batch.Left == 0 {
+		if h.takeBatch(batch); batch.Left == 0 {
 			read()
 		}
 	}
@@ -115,8 +115,8 @@ func (h *hub) catchUp() {
 	}
 }
 
-// take adds a batch to the run, and encodes it for the viewers.
-func (h *hub) take(batch store.Batch) {
+// takeBatch adds a batch to the run, and encodes it for the viewers.
+func (h *hub) takeBatch(batch store.Batch) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	fresh, told := news{run: h.run}, batch.Left <= farBehind
@@ -140,7 +140,7 @@ func (h *hub) take(batch store.Batch) {
 	if told {
 		h.push(message{from, h.at, fresh.events(h.at)})
 	} else {
-		h.feed.change(func(r *ring) { r.begin(h.at) })
+		h.feed.change(func(r *ring) { r.restartAt(h.at) })
 	}
 	if batch.Left == 0 {
 		h.catchUp()

@@ -33,8 +33,8 @@ func newHubs(ctx context.Context, e *engine.Engine) *hubs {
 	return &hubs{engine: e, ctx: ctx, all: map[string]*hub{}}
 }
 
-// open gives the hub of a run, which has read all that was there. Give it back after use.
-func (s *hubs) open(ctx context.Context, row store.Run) (*hub, func(), error) {
+// openHub gives the hub of a run, which has read all that was there. Give it back after use.
+func (s *hubs) openHub(ctx context.Context, row store.Run) (*hub, func(), error) {
 	h := s.use(row)
 	release := sync.OnceFunc(func() { s.release(h) })
 	select {

@@ -13,9 +13,9 @@ type looked struct {
 	until time.Time
 }
 
-// begin notes that a request began, and says how many are under way with it; call end when that has ended. Who is not
+// beginRequest notes that a request began, and says how many are under way with it; call end when that has ended. Who is not
 // known does not look.
-func (l *looked) begin(known bool) (now int, end func()) {
+func (l *looked) beginRequest(known bool) (now int, end func()) {
 	add := func(n int) int {
 		l.mu.Lock()
 		defer l.mu.Unlock()

@@ -22,7 +22,7 @@ func beginBench(s *Server, text json.RawMessage) (work, error) {
 	}
 	return work{"bench " + name, command, func(ctx context.Context, j *job) (any, error) {
 		j.change(func() { j.Matrix = name })
-		o.Events = j.tell
+		o.Events = j.takeEvent
 		result, err := bench.Run(ctx, s.engine, o)
 		if result == nil || result.Result == nil {
 			return nil, err

@@ -21,7 +21,7 @@ func beginExplain(s *Server, text json.RawMessage) (work, error) {
 	if err := runToExplain(&id).Read(options.HTTP, text); err != nil {
 		return work{}, err
 	}
-	run, err := s.find(context.Background(), id)
+	run, err := s.findRun(context.Background(), id)
 	if err != nil {
 		return work{}, err
 	}

@@ -36,7 +36,7 @@ func beginFit(s *Server, text json.RawMessage) (work, error) {
 	}
 	return work{title, o.Command, func(ctx context.Context, j *job) (any, error) {
 		return j.aside(s.engine, func(e *engine.Engine) (any, error) {
-			o.Events = j.tell
+			o.Events = j.takeEvent
 			result, err := e.Fit(ctx, o)
 			if result == nil {
 				return nil, err // an untyped nil: there is no result

@@ -34,7 +34,7 @@ func beginImagine(s *Server, text json.RawMessage) (work, error) {
 	}
 	return work{title, o.Command, func(ctx context.Context, j *job) (any, error) {
 		return j.aside(s.engine, func(e *engine.Engine) (any, error) {
-			o.Events = j.tell
+			o.Events = j.takeEvent
 			done, err := e.Imagine(ctx, o)
 			if done == nil {
 				return nil, err

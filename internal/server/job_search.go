@@ -50,7 +50,7 @@ func beginSearch(s *Server, text json.RawMessage) (work, error) {
 		}
 		found, err := w.Search(ctx, asked.Trial, s.engine.Runtime.Cores,
 			func(done, all int) {
-				j.tell(event.Progress{Done: done, All: all, Text: "settings"})
+				j.takeEvent(event.Progress{Done: done, All: all, Text: "settings"})
 			})
 		if found == nil {
 			return nil, err

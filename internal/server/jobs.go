@@ -138,7 +138,7 @@ func (js *jobs) startNext() {
 	}
 }
 
-func (js *jobs) find(id string) (*job, error) {
+func (js *jobs) findJob(id string) (*job, error) {
 	js.lock.Lock()
 	defer js.lock.Unlock()
 	for _, j := range js.all {
@@ -188,7 +188,7 @@ func (s *Server) jobs(api huma.API) {
 	})
 	get(api, "/jobs/{id}", "One job, with its result once it has one",
 		func(_ context.Context, in *jobInput) (*Job, error) {
-			j, err := s.work.find(in.ID)
+			j, err := s.work.findJob(in.ID)
 			if err != nil {
 				return nil, err
 			}
@@ -199,7 +199,7 @@ func (s *Server) jobs(api huma.API) {
 		o.Summary, o.DefaultStatus = "Begin a job: "+kindsText(), http.StatusCreated
 	})
 	huma.Delete(api, "/api/v1/jobs/{id}", answering(func(_ context.Context, in *jobInput) (*Job, error) {
-		j, err := s.work.find(in.ID)
+		j, err := s.work.findJob(in.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -211,7 +211,7 @@ func (s *Server) jobs(api huma.API) {
 		Summary: "What a job tells while it works"},
 		map[string]any{"job": Job{}, "told": Told{}, "end": JobEnd{}},
 		func(ctx context.Context, in *jobEventsInput, send sse.Sender) {
-			if j, err := s.work.find(in.ID); err == nil {
+			if j, err := s.work.findJob(in.ID); err == nil {
 				j.stream(ctx, max(in.After, in.From), send)
 			}
 		})
@@ -426,8 +426,8 @@ func (j *job) cancelled() {
 	}
 }
 
-// tell is the job's event.Sink.
-func (j *job) tell(e event.Event) {
+// takeEvent is the job's event.Sink.
+func (j *job) takeEvent(e event.Event) {
 	switch known := e.(type) {
 	case engine.Begun:
 		j.change(func() {

@@ -240,8 +240,8 @@ func TestJobTellsThoseWhoComeLater(t *testing.T) {
 	go_on := make(chan struct{})
 	j, err := js.add("test", work{"a test", nil, func(ctx context.Context, j *job) (any, error) {
 		for i := range 5 {
-			j.tell(event.Progress{Done: i, All: 5})
-			j.tell(event.Alert{Text: fmt.Sprint(i)})
+			j.takeEvent(event.Progress{Done: i, All: 5})
+			j.takeEvent(event.Alert{Text: fmt.Sprint(i)})
 		}
 		<-go_on
 		return nil, errors.New("at the end")

@@ -18,8 +18,8 @@ type list struct {
 	stop    context.CancelFunc // of who looks; nil: nobody does
 }
 
-// join begins to look, if nobody does. What changes after it has returned is told.
-func (l *list) join(s *Server) {
+// startLooking begins to look, if nobody does. What changes after it has returned is told.
+func (l *list) startLooking(s *Server) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.viewers++; l.stop != nil {
@@ -32,7 +32,7 @@ func (l *list) join(s *Server) {
 	if _, err := s.changes(ctx, known); err != nil {
 		problem = line(err) // whoever joins is told as it asks for the runs
 	}
-	go l.look(ctx, s, known, problem)
+	go l.watchRuns(ctx, s, known, problem)
 }
 
 func (l *list) leave() {
@@ -51,8 +51,8 @@ const (
 	longestPause = 10 * time.Second
 )
 
-// look tells what changes, and why nothing is known of it where the runs cannot be listed.
-func (l *list) look(ctx context.Context, s *Server, known map[string]store.Run, problem string) {
+// watchRuns tells what changes, and why nothing is known of it where the runs cannot be listed.
+func (l *list) watchRuns(ctx context.Context, s *Server, known map[string]store.Run, problem string) {
 	next := time.NewTimer(listEvery)
 	defer next.Stop()
 	for {

@@ -34,7 +34,7 @@ type liveInput struct {
 func (s *Server) live(api huma.API) {
 	stream(api, "/runs/{id}/live", "A run while it is recorded, as server-sent events",
 		func(ctx context.Context, in *liveInput) (serving, error) {
-			h, release, err := s.open(ctx, in.ID)
+			h, release, err := s.openRun(ctx, in.ID)
 			if err != nil {
 				return nil, err
 			}
@@ -58,7 +58,7 @@ func (s *Server) watchRun(ctx context.Context, w http.ResponseWriter, h *hub, la
 		return
 	}
 	v := answerEvents(w)
-	begin := func(resync bool) ([]byte, int64) { return h.begin(h.current(ctx, s.engine), resync) }
+	begin := func(resync bool) ([]byte, int64) { return h.firstMessage(h.current(ctx, s.engine), resync) }
 	number, there := h.feed.behind(place)
 	if !resumes || !there {
 		var text []byte
@@ -78,8 +78,8 @@ func (h *hub) over(place int64) bool {
 	return h.ended != nil && place >= h.at
 }
 
-// begin is what a viewer is sent first, and the number of the message to go on with.
-func (h *hub) begin(row store.Run, resync bool) ([]byte, int64) {
+// firstMessage is what a viewer is sent first, and the number of the message to go on with.
+func (h *hub) firstMessage(row store.Run, resync bool) ([]byte, int64) {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
 	number := h.feed.end()
@@ -112,7 +112,7 @@ type rowsNews struct {
 // watchRuns sends a viewer the rows that change.
 func (s *Server) watchRuns(ctx context.Context, w http.ResponseWriter) {
 	begin := func() ([]byte, int64) { return eventText("open", struct{}{}, -1), s.list.feed.end() }
-	s.list.join(s)
+	s.list.startLooking(s)
 	defer s.list.leave()
 	v := answerEvents(w)
 	text, number := begin()

@@ -35,7 +35,7 @@ func (s *Server) output(api huma.API) {
 	kinds["text/plain"] = &huma.MediaType{Schema: &huma.Schema{Type: "string"}}
 	served(api, "/runs/{id}/output", "What the program wrote to its terminal", kinds,
 		func(ctx context.Context, in *outputInput) (serving, error) {
-			row, err := s.find(ctx, in.ID)
+			row, err := s.findRun(ctx, in.ID)
 			if err != nil {
 				return nil, err
 			}

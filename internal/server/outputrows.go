@@ -38,7 +38,7 @@ type rowsInput struct {
 func (s *Server) outputRows(api huma.API) {
 	get(api, "/runs/{id}/output/rows", "Where the rows of what the program wrote are",
 		func(ctx context.Context, in *rowsInput) (*OutputRows, error) {
-			row, err := s.find(ctx, in.ID)
+			row, err := s.findRun(ctx, in.ID)
 			if err != nil {
 				return nil, err
 			}

@@ -55,8 +55,8 @@ func (r *ring) skip(m message) {
 	}
 }
 
-// begin forgets all: what comes next begins at a place of the recording.
-func (r *ring) begin(at int64) {
+// restartAt forgets all: what comes next begins at a place of the recording.
+func (r *ring) restartAt(at int64) {
 	r.first += int64(len(r.messages))
 	r.messages, r.start, r.bytes = nil, at, 0
 }

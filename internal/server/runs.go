@@ -57,7 +57,7 @@ type Deleted struct {
 func (s *Server) runs(api huma.API) {
 	get(api, "/runs", "The runs, newest first", s.listRuns)
 	get(api, "/runs/{id}", "One run", func(ctx context.Context, in *RunInput) (*store.Run, error) {
-		run, err := s.find(ctx, in.ID)
+		run, err := s.findRun(ctx, in.ID)
 		return &run, err
 	})
 	change(api, http.MethodPatch, "/runs/{id}", "Rename or tag a run", s.tagRun)
@@ -142,7 +142,7 @@ func (s *Server) listRuns(ctx context.Context, in *runsInput) (*RunList, error) 
 }
 
 func (s *Server) tagRun(ctx context.Context, in *changeInput) (*store.Run, error) {
-	run, err := s.find(ctx, in.ID)
+	run, err := s.findRun(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +154,7 @@ func (s *Server) tagRun(ctx context.Context, in *changeInput) (*store.Run, error
 func (s *Server) remove(ctx context.Context, refs ...string) (*Deleted, error) {
 	var ids []string
 	for _, ref := range refs {
-		run, err := s.find(ctx, ref)
+		run, err := s.findRun(ctx, ref)
 		if err != nil {
 			return nil, err
 		}
@@ -169,23 +169,23 @@ func (s *Server) remove(ctx context.Context, refs ...string) (*Deleted, error) {
 	return gone, err
 }
 
-// find finds a run by what a request calls it, in the store alone: a request never names a file.
-func (s *Server) find(ctx context.Context, ref string) (store.Run, error) {
+// findRun finds a run by what a request calls it, in the store alone: a request never names a file.
+func (s *Server) findRun(ctx context.Context, ref string) (store.Run, error) {
 	return s.engine.Find(ctx, ref)
 }
 
-// open gives a run in memory, as it stands; release it after use.
-func (s *Server) open(ctx context.Context, ref string) (h *hub, release func(), err error) {
-	row, err := s.find(ctx, ref)
+// openRun gives a run in memory, as it stands; release it after use.
+func (s *Server) openRun(ctx context.Context, ref string) (h *hub, release func(), err error) {
+	row, err := s.findRun(ctx, ref)
 	if err != nil {
 		return nil, nil, err
 	}
-	return s.hubs.open(ctx, row)
+	return s.hubs.openHub(ctx, row)
 }
 
 // report of a run as it stands, and the same as JSON.
 func (s *Server) report(ctx context.Context, ref string) (*report.Report, []byte, error) {
-	h, release, err := s.open(ctx, ref)
+	h, release, err := s.openRun(ctx, ref)
 	if err != nil {
 		return nil, nil, err
 	}

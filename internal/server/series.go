@@ -71,7 +71,7 @@ func (s *Server) series(api huma.API) {
 	}
 	served(api, "/runs/{id}/series", "Curves of a run, thinned to what a screen shows", kinds,
 		func(ctx context.Context, in *seriesInput) (serving, error) {
-			h, release, err := s.open(ctx, in.ID)
+			h, release, err := s.openRun(ctx, in.ID)
 			if err != nil {
 				return nil, err
 			}

@@ -247,7 +247,7 @@ func (s *Server) rest(ctx context.Context, idle time.Duration) {
 		case <-time.After(idle / 6):
 		}
 		if s.opened.Rest(time.Now().Add(-idle)) {
-			s.tried.keep(s.opened.Holds)
+			s.tried.dropUnheld(s.opened.Holds)
 			s.engine.Runtime.TuneTo(launch.Forgetting)()
 		}
 	}

@@ -76,7 +76,7 @@ func (s *Server) upload(api huma.API) {
 		RequestBody: &huma.RequestBody{Required: true,
 			Content: map[string]*huma.MediaType{"application/octet-stream": {Schema: file}}},
 	}, answering(func(ctx context.Context, in *UploadInput) (*Uploaded, error) {
-		path, size, facts, err := s.uploads.take(ctx, in.body, in.size)
+		path, size, facts, err := s.uploads.keepFile(ctx, in.body, in.size)
 		if err != nil {
 			return nil, err
 		}
@@ -109,9 +109,9 @@ func displayName(given string) string {
 	return given
 }
 
-// take keeps a file that is an allocator snapshot or a recording, under a name that nobody chose. Of any other
+// keepFile keeps a file that is an allocator snapshot or a recording, under a name that nobody chose. Of any other
 // nothing is left.
-func (u *uploads) take(ctx context.Context, body io.Reader, announced int64) (path string, size int64,
+func (u *uploads) keepFile(ctx context.Context, body io.Reader, announced int64) (path string, size int64,
 	facts *engine.FileFacts, err error) {
 	if u.check == nil {
 		return "", 0, nil, fail.Usage("hightide ui FILE opens one", "this server takes no uploads")
@@ -177,7 +177,7 @@ func (u *uploads) reserve(bytes int64) (dir string, err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.dir == nil {
-		if err := u.begin(); err != nil {
+		if err := u.makeFolder(); err != nil {
 			return "", fail.Environment("is the data directory full? see df", "keep uploads: %w", err)
 		}
 	}
@@ -202,9 +202,9 @@ func (u *uploads) drop(path string, size int64) {
 	u.free(size)
 }
 
-// begin makes the folder of this server, and removes those of servers that were killed: a server holds a lock on its
+// makeFolder makes the folder of this server, and removes those of servers that were killed: a server holds a lock on its
 // own.
-func (u *uploads) begin() error {
+func (u *uploads) makeFolder() error {
 	root, err := u.root("uploads")
 	if err != nil {
 		return err

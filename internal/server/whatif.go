@@ -150,8 +150,8 @@ func (k *whatIfs) get(of *mem.AllocatorSnapshot, device int) func() (*replay.Wha
 	return one.ready
 }
 
-// keep drops the traces of snapshots that are no longer held.
-func (k *whatIfs) keep(held func(*mem.AllocatorSnapshot) bool) {
+// dropUnheld drops the traces of snapshots that are no longer held.
+func (k *whatIfs) dropUnheld(held func(*mem.AllocatorSnapshot) bool) {
 	k.lock.Lock()
 	defer k.lock.Unlock()
 	k.kept = slices.DeleteFunc(k.kept, func(one keptTrace) bool { return !held(one.of) })

@@ -144,7 +144,7 @@ func (s *Files) Create(info mem.RunInfo) (Writer, error) {
 		return nil, s.badPlace("write to", err)
 	}
 	r := s.write(id, file, out, encoder, newRollup(false))
-	r.begin(info)
+	r.writeInfo(info)
 	if err := os.Rename(s.unborn(id), s.recording(id)); err != nil { // from here on it is a run, and says of what
 		file.Close()
 		os.RemoveAll(s.runDir(id))
@@ -180,7 +180,7 @@ func (s *Files) clear(id string) {
 func (s *Files) write(id string, file *os.File, out *blockFile, encoder *wire.Writer, roll *rollup) *recording {
 	s.holdReserve(id)
 	r := &recording{id: id, out: out, wire: encoder, roll: roll}
-	r.place = &onDisk{recording: r, store: s, file: file, index: s.index.begin()}
+	r.place = &onDisk{recording: r, store: s, file: file, index: s.index.startIndexer()}
 	return r
 }
 

@@ -28,8 +28,8 @@ type index struct {
 
 func newIndex(path string) *index { return &index{path: path} }
 
-// open returns the database, making it where there is none.
-func (x *index) open() (*sql.DB, error) {
+// openDatabase returns the database, making it where there is none.
+func (x *index) openDatabase() (*sql.DB, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.db != nil || x.err != nil {
@@ -127,22 +127,22 @@ type indexer struct {
 	cancel context.CancelFunc
 }
 
-// begin starts the goroutine, which ends with close.
-func (x *index) begin() *indexer {
+// startIndexer starts the goroutine, which ends with close.
+func (x *index) startIndexer() *indexer {
 	ctx, cancel := context.WithCancel(context.Background())
 	i := &indexer{rows: make(chan entry, 1), done: make(chan struct{}), cancel: cancel}
 	go func() {
 		defer close(i.done)
 		for e := range i.rows {
 			if ctx.Err() == nil {
-				_ = x.put(e) // best effort: List looks at the recording where the row is missing or old
+				_ = x.putRuns(e) // best effort: List looks at the recording where the row is missing or old
 			}
 		}
 	}()
 	return i
 }
 
-func (i *indexer) put(e entry) {
+func (i *indexer) putEntry(e entry) {
 	for {
 		select {
 		case i.rows <- e:

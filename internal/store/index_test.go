@@ -21,7 +21,7 @@ func TestOlderAndBrokenIndexes(t *testing.T) {
 		},
 		"older schema": func(t *testing.T, dir string) {
 			x := newIndex(filepath.Join(dir, "index.sqlite"))
-			db, err := x.open()
+			db, err := x.openDatabase()
 			must(t, err)
 			_, err = db.Exec("DROP TABLE runs; CREATE TABLE runs (id TEXT, old INTEGER); INSERT INTO runs VALUES ('zzz', 1); " +
 				"PRAGMA user_version = 0")
@@ -33,7 +33,7 @@ func TestOlderAndBrokenIndexes(t *testing.T) {
 		},
 		"newer schema": func(t *testing.T, dir string) {
 			x := newIndex(filepath.Join(dir, "index.sqlite"))
-			db, err := x.open()
+			db, err := x.openDatabase()
 			must(t, err)
 			_, err = db.Exec("PRAGMA user_version = 99")
 			must(t, err)
@@ -41,7 +41,7 @@ func TestOlderAndBrokenIndexes(t *testing.T) {
 		},
 		"a row too many": func(t *testing.T, dir string) {
 			x := newIndex(filepath.Join(dir, "index.sqlite"))
-			must(t, x.put(entry{run: Run{ID: "gone"}}))
+			must(t, x.putRuns(entry{run: Run{ID: "gone"}}))
 			must(t, x.close())
 		},
 	} {

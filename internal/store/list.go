@@ -69,7 +69,7 @@ func (c *comparison) enter(x *index) error {
 	if c.fault != nil {
 		return c.fault
 	}
-	return errors.Join(x.put(c.changed...), x.resize(c.resized...), x.remove(c.gone...))
+	return errors.Join(x.putRuns(c.changed...), x.resize(c.resized...), x.remove(c.gone...))
 }
 
 func (c *comparison) answer(x *index, filter Filter) ([]Run, error) {
@@ -99,7 +99,7 @@ func (s *Files) compare(all bool, ids []string, progress func(done, total int)) 
 	known, fault := s.index.states(ids)
 	c.fault = fault
 	for i, id := range some {
-		if validID(id) && s.look(&c, id, known[id], all) {
+		if validID(id) && s.lookAtRun(&c, id, known[id], all) {
 			c.runs++
 			delete(known, id)
 		}
@@ -130,9 +130,9 @@ func newestFirst(a, b Run) int {
 	return cmp.Or(cmp.Compare(b.Start, a.Start), strings.Compare(b.ID, a.ID))
 }
 
-// look compares one run with its row, and makes the row anew where it is not right any more; false: it is
+// lookAtRun compares one run with its row, and makes the row anew where it is not right any more; false: it is
 // no run.
-func (s *Files) look(c *comparison, id string, known entry, all bool) bool {
+func (s *Files) lookAtRun(c *comparison, id string, known entry, all bool) bool {
 	path := s.recording(id)
 	file, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {

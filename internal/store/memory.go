@@ -71,7 +71,7 @@ func (m *Memory) Create(info mem.RunInfo) (Writer, error) {
 		return nil, err
 	}
 	run.writer = &recording{id: info.ID, place: run, out: out, wire: encoder, roll: newRollup(true)}
-	run.writer.begin(info)
+	run.writer.writeInfo(info)
 	return run.writer, nil
 }
 

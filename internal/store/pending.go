@@ -56,8 +56,8 @@ func about(f mem.Frame) any {
 	return nil
 }
 
-// put keeps a frame and says whether it did.
-func (p *pending) put(f mem.Frame) bool {
+// putFrame keeps a frame and says whether it did.
+func (p *pending) putFrame(f mem.Frame) bool {
 	thing := about(f)
 	if thing == nil {
 		return false

@@ -108,8 +108,8 @@ var insert = "INSERT INTO runs (" + names("%s") + ", text) VALUES (" + strings.R
 	"?) ON CONFLICT (id) DO UPDATE SET " +
 	names("%s = excluded.%[1]s") + ", text = excluded.text"
 
-// put enters runs, or replaces them.
-func (x *index) put(entries ...entry) error {
+// putRuns enters runs, or replaces them.
+func (x *index) putRuns(entries ...entry) error {
 	return x.change(len(entries), func(tx *sql.Tx) error {
 		for _, e := range entries {
 			if err := putRun(tx, &e); err != nil {
@@ -164,7 +164,7 @@ func (x *index) change(changes int, work func(*sql.Tx) error) error {
 	if changes == 0 {
 		return nil
 	}
-	db, err := x.open()
+	db, err := x.openDatabase()
 	if err != nil {
 		return err
 	}
@@ -216,7 +216,7 @@ func (x *index) list(filter Filter) ([]Run, error) {
 }
 
 func (x *index) query(text string, args []any, take func(*sql.Rows) error) error {
-	db, err := x.open()
+	db, err := x.openDatabase()
 	if err != nil {
 		return err
 	}

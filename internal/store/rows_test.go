@@ -43,7 +43,7 @@ func TestRowsComeBack(t *testing.T) {
 	plain := Run{ID: "plain", Dropped: math.MaxUint64}
 	x := newIndex(filepath.Join(t.TempDir(), "index.sqlite"))
 	defer x.close()
-	must(t, x.put(entry{want, "1", "2"}, entry{run: plain}))
+	must(t, x.putRuns(entry{want, "1", "2"}, entry{run: plain}))
 	plain.Dropped = math.MaxInt64
 	got, err := x.list(Filter{})
 	must(t, err)
@@ -52,7 +52,7 @@ func TestRowsComeBack(t *testing.T) {
 	}
 	again := want
 	again.Tags, again.Findings = nil, mem.Optional{}
-	must(t, x.put(entry{again, "1", "2"}))
+	must(t, x.putRuns(entry{again, "1", "2"}))
 	if got, err = x.list(Filter{Ref: want.ID}); err != nil || len(got) != 1 || !reflect.DeepEqual(got[0], again) {
 		t.Errorf("replaced: %v %+v\nwant %+v", err, got, again)
 	}

@@ -84,7 +84,7 @@ type visited struct {
 	also *Visitors
 }
 
-func (v *Visitors) find(id string) *visitor {
+func (v *Visitors) findVisitor(id string) *visitor {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for _, one := range v.all {
@@ -135,7 +135,7 @@ func (s visited) List(filter Filter) ([]Run, error) {
 
 // Remove implements Store.
 func (s visited) Remove(id string) error {
-	one := s.also.find(id)
+	one := s.also.findVisitor(id)
 	switch {
 	case one == nil:
 		return s.Store.Remove(id)
@@ -156,7 +156,7 @@ func elsewhere(hint string) error {
 
 // Reopen implements Store.
 func (s visited) Reopen(id string) (Writer, error) {
-	if s.also.find(id) != nil {
+	if s.also.findVisitor(id) != nil {
 		return nil, elsewhere("copy its folder into the data directory")
 	}
 	return s.Store.Reopen(id)
@@ -164,7 +164,7 @@ func (s visited) Reopen(id string) (Writer, error) {
 
 // Attach implements Store.
 func (s visited) Attach(id, name string, write func(io.Writer) error) (string, error) {
-	if s.also.find(id) != nil {
+	if s.also.findVisitor(id) != nil {
 		return "", elsewhere("copy its folder into the data directory")
 	}
 	return s.Store.Attach(id, name, write)
@@ -172,7 +172,7 @@ func (s visited) Attach(id, name string, write func(io.Writer) error) (string, e
 
 // Open implements Store.
 func (s visited) Open(id, name string) (io.ReadCloser, error) {
-	one := s.also.find(id)
+	one := s.also.findVisitor(id)
 	switch {
 	case one == nil:
 		return s.Store.Open(id, name)
@@ -184,7 +184,7 @@ func (s visited) Open(id, name string) (io.ReadCloser, error) {
 
 // Attached implements Store.
 func (s visited) Attached(id string) ([]Attachment, error) {
-	if s.also.find(id) != nil {
+	if s.also.findVisitor(id) != nil {
 		return []Attachment{}, nil
 	}
 	return s.Store.Attached(id)
@@ -192,7 +192,7 @@ func (s visited) Attached(id string) ([]Attachment, error) {
 
 // Follow implements Store.
 func (s visited) Follow(ctx context.Context, id string, from int64) iter.Seq2[Batch, error] {
-	one := s.also.find(id)
+	one := s.also.findVisitor(id)
 	if one == nil {
 		return s.Store.Follow(ctx, id, from)
 	}

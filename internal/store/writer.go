@@ -80,19 +80,19 @@ func (r *recording) write(f mem.Frame) {
 	r.roll.add(f)
 	r.rewrite()
 	if !r.waits {
-		r.put(f)
+		r.putFrame(f)
 		return
 	}
-	if !r.lost.put(f) {
+	if !r.lost.putFrame(f) {
 		r.loss.Frames++
 	}
 }
 
-// put adds a frame to the block in the making, which may end the block.
-func (r *recording) put(f mem.Frame) {
+// putFrame adds a frame to the block in the making, which may end the block.
+func (r *recording) putFrame(f mem.Frame) {
 	before, writes := r.wire.Buffered(), r.out.writes
 	err := r.wire.Write(f)
-	if !r.current.put(f) {
+	if !r.current.putFrame(f) {
 		r.many++
 		r.bytes += uint64(max(0, r.wire.Buffered()-before))
 	}
@@ -108,7 +108,7 @@ func (r *recording) settle(err error, writes uint64) {
 		r.loss.Err = err
 		r.told = 0 // what was said of it is lost too, and will be said anew
 		for _, f := range r.current.frames {
-			if !ofLoss(f) && !r.lost.put(f) {
+			if !ofLoss(f) && !r.lost.putFrame(f) {
 				r.loss.Frames++
 			}
 		}
@@ -128,10 +128,10 @@ func (r *recording) rewrite() {
 	lost := r.lost
 	r.lost = pending{}
 	for i, f := range lost.frames {
-		r.put(f)
+		r.putFrame(f)
 		if len(r.lost.frames) > 0 { // a block was full, and refused
 			for _, f := range lost.frames[i+1:] {
-				r.lost.put(f)
+				r.lost.putFrame(f)
 			}
 			r.waits = true
 			return
@@ -266,8 +266,8 @@ func (r *recording) Close() error {
 	return r.place.close()
 }
 
-// begin writes what is known of a new run, so that whoever looks sees what runs, also where we die at once.
-func (r *recording) begin(info mem.RunInfo) {
+// writeInfo writes what is known of a new run, so that whoever looks sees what runs, also where we die at once.
+func (r *recording) writeInfo(info mem.RunInfo) {
 	if len(info.Command) > 0 {
 		r.write(info)
 		r.flush()
@@ -295,7 +295,7 @@ func (w *onDisk) paths() (dir, file string) { return w.store.runDir(w.id), w.sto
 func (w *onDisk) flushed() {
 	if now := time.Now(); now.After(w.next) {
 		w.next = now.Add(indexEvery)
-		w.index.put(entry{run: w.row()}) // no stamp: were we to die, the row would be an old one
+		w.index.putEntry(entry{run: w.row()}) // no stamp: were we to die, the row would be an old one
 	}
 }
 
@@ -307,7 +307,7 @@ func (w *onDisk) close() error {
 	row := w.store.sumUpFile(w.id, w.store.recording(w.id)) // from what is in the file, as whoever makes the index anew
 	row.Size = w.store.size(w.id)
 	if info, err := w.file.Stat(); err == nil {
-		w.index.put(entry{row, stampOf(info), w.store.folderStamp(w.id)})
+		w.index.putEntry(entry{row, stampOf(info), w.store.folderStamp(w.id)})
 	}
 	w.index.close()
 	if err := w.file.Close(); err != nil {

@@ -66,7 +66,7 @@ func (x *Index) Rows() int64 {
 func (x *Index) Write(p []byte) (int, error) {
 	n := len(p)
 	if len(x.Blocks) == 0 && n > 0 {
-		x.begin()
+		x.beginBlock()
 	}
 	for len(p) > 0 {
 		if x.state != inText {
@@ -82,7 +82,7 @@ func (x *Index) Write(p []byte) (int, error) {
 		}
 		x.text(p[:escape])
 		if x.Size-x.Blocks[len(x.Blocks)-1].At >= BlockBytes+soon { // sequences alone make no text that could end it
-			x.begin()
+			x.beginBlock()
 		}
 		p = p[escape:]
 		if n := x.common(p); n > 0 {
@@ -101,7 +101,7 @@ func (x *Index) Write(p []byte) (int, error) {
 func (x *Index) Skip(n int64) {
 	x.Size += n
 	x.state = inText
-	x.begin()
+	x.beginBlock()
 }
 
 // common takes a sequence of numbers that is there as a whole, and gives its length; 0: it is not one. Nearly all are.
@@ -132,7 +132,7 @@ func (x *Index) text(p []byte) {
 		x.Size += int64(n)
 		p = p[n:]
 		if full {
-			x.begin()
+			x.beginBlock()
 		}
 	}
 }
@@ -153,8 +153,8 @@ func (x *Index) ends(p []byte) (n int, full bool) {
 	return len(p), false
 }
 
-// begin begins a block here.
-func (x *Index) begin() {
+// beginBlock begins a block here.
+func (x *Index) beginBlock() {
 	x.Blocks = append(x.Blocks, Block{At: x.Size, Row: x.row, Low: x.row, High: x.high, Style: string(x.style)})
 }
 

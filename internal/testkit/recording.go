@@ -304,13 +304,13 @@ func assign(v reflect.Value, name, text string) error {
 			short = strings.TrimSuffix(short, unit)
 		}
 		if name == tag || name == short && short != "" && name != "" || field.Anonymous && name == "at" {
-			return put(v.Field(i), rest, text)
+			return setField(v.Field(i), rest, text)
 		}
 	}
 	return fmt.Errorf("%s has no field %q", v.Type(), name)
 }
 
-func put(v reflect.Value, rest, text string) error {
+func setField(v reflect.Value, rest, text string) error {
 	switch v.Interface().(type) {
 	case mem.Location:
 		v.Set(reflect.ValueOf(place(text)))
@@ -341,7 +341,7 @@ func put(v reflect.Value, rest, text string) error {
 	case reflect.Slice:
 		for _, word := range strings.Fields(text) {
 			item := reflect.New(v.Type().Elem()).Elem()
-			if err := put(item, "", word); err != nil {
+			if err := setField(item, "", word); err != nil {
 				return err
 			}
 			v.Set(reflect.Append(v, item))
@@ -351,7 +351,7 @@ func put(v reflect.Value, rest, text string) error {
 			v.Set(reflect.MakeMap(v.Type()))
 		}
 		item := reflect.New(v.Type().Elem()).Elem()
-		if err := put(item, "", text); err != nil {
+		if err := setField(item, "", text); err != nil {
 			return err
 		}
 		v.SetMapIndex(reflect.ValueOf(rest), item)

@@ -76,5 +76,5 @@ func enter(s *State) []ask {
 		s.Message = "choose a row first, with the arrow keys"
 		return nil
 	}
-	return append(s.show(id), s.open(numberOf("Timeline"))...)
+	return append(s.show(id), s.openTab(numberOf("Timeline"))...)
 }

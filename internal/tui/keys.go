@@ -22,9 +22,9 @@ func bindings() []binding {
 
 func general() []binding {
 	return []binding{
-		{[]string{"tab"}, "Tab", "next view", "", func(s *State) []ask { return s.open((s.Tab + 1) % s.tabCount()) }},
+		{[]string{"tab"}, "Tab", "next view", "", func(s *State) []ask { return s.openTab((s.Tab + 1) % s.tabCount()) }},
 		{[]string{"shift+tab"}, "Shift-Tab", "view before", "",
-			func(s *State) []ask { return s.open((s.Tab + s.tabCount() - 1) % s.tabCount()) }},
+			func(s *State) []ask { return s.openTab((s.Tab + s.tabCount() - 1) % s.tabCount()) }},
 		{[]string{"1", "2", "3", "4", "5", "6", "7", "8", "9"}, "1 … 9", "a view", "", nil},
 		{[]string{"]", "n"}, "] n", "next run", "", func(s *State) []ask { return s.nextRun(1) }},
 		{[]string{"[", "p"}, "[ p", "run before", "", func(s *State) []ask { return s.nextRun(-1) }},
@@ -64,7 +64,7 @@ func (s *State) key(name, text string) []ask {
 		return s.typed(name, text)
 	}
 	if len(name) == 1 && name[0] >= '1' && name[0] <= '9' {
-		return s.open(int(name[0] - '1'))
+		return s.openTab(int(name[0] - '1'))
 	}
 	if name == "esc" {
 		s.escape()
@@ -127,8 +127,8 @@ func (s *State) escape() {
 	}
 }
 
-// open goes to a view; a filter is of the view in which it was typed.
-func (s *State) open(tab int) []ask {
+// openTab goes to a view; a filter is of the view in which it was typed.
+func (s *State) openTab(tab int) []ask {
 	if tab < s.tabCount() && tab != s.Tab {
 		s.Tab, s.Filter = tab, ""
 	}

@@ -76,7 +76,7 @@ func (s *State) processKey(name string) []ask {
 		if p := s.process(); p != nil {
 			if id, _ := s.runOf(p); id != "" {
 				s.Dialog = noDialog
-				return append(s.show(id), s.open(numberOf("Timeline"))...)
+				return append(s.show(id), s.openTab(numberOf("Timeline"))...)
 			}
 		}
 		s.Message = "no run records this process; hightide attach PID does"

@@ -21,12 +21,12 @@ func (d *Device) pair() *pairs {
 	for range pairsWaited {
 		p.empty <- make([]int32, pairedOnce)
 	}
-	go p.find(d.Trace, &d.live, int32(d.Len()))
+	go p.numberSpans(d.Trace, &d.live, int32(d.Len()))
 	return p
 }
 
-// find numbers the spans that begin in the trace from born on.
-func (p *pairs) find(t *mem.Trace, live *mem.AddressMap, born int32) {
+// numberSpans numbers the spans that begin in the trace from born on.
+func (p *pairs) numberSpans(t *mem.Trace, live *mem.AddressMap, born int32) {
 	for first := 0; first < t.Len(); first += pairedOnce {
 		of := (<-p.empty)[:min(pairedOnce, t.Len()-first)]
 		for i := range of {

@@ -126,7 +126,7 @@ func FromTrace(s *mem.AllocatorSnapshot, device int, among Stretch) *Device {
 	for d.FailedAt = d.Trace.Len() - 1; d.FailedAt >= 0 && d.Trace.Action[d.FailedAt] != mem.ActionOOM; d.FailedAt-- {
 	}
 	d.Settings, _ = allocator.SettingsOf(s) // the defaults where the file's own cannot be read
-	d.begin()
+	d.takeOverBeginning()
 	d.Releasable = ReleasePoint{Beginning, d.layout.Releasable}
 	d.PeakLevels, d.Most = d.Begin, d.Begin
 	d.Peak.Moment = Beginning
@@ -136,9 +136,9 @@ func FromTrace(s *mem.AllocatorSnapshot, device int, among Stretch) *Device {
 	return d
 }
 
-// begin takes over the state before the first event. Room for the blocks to come, which is hundreds of megabytes, is
+// takeOverBeginning takes over the state before the first event. Room for the blocks to come, which is hundreds of megabytes, is
 // got on another core meanwhile.
-func (d *Device) begin() {
+func (d *Device) takeOverBeginning() {
 	allocations := 0
 	for _, action := range d.Trace.Action {
 		if action == mem.ActionAlloc {

@@ -149,7 +149,7 @@ func (r *Reader) nextBlock() error {
 			if damaged >= 0 {
 				r.note(damaged, r.offset-damaged, why)
 			}
-			return r.open(h, payload, damaged >= 0)
+			return r.openBlock(h, payload, damaged >= 0)
 		}
 		if damaged < 0 {
 			damaged, why = r.offset, problem
@@ -220,8 +220,8 @@ func (r *Reader) resync() {
 	}
 }
 
-// open takes the frames out of a block and goes on behind it.
-func (r *Reader) open(h header, payload []byte, afterDamage bool) error {
+// openBlock takes the frames out of a block and goes on behind it.
+func (r *Reader) openBlock(h header, payload []byte, afterDamage bool) error {
 	r.at = r.offset
 	size := blockHeaderSize + len(payload)
 	defer func() { r.skip(size) }()

@@ -97,7 +97,7 @@ func (t *Tail) cutBack(size int64) Batch {
 // block reads the next block.
 func (t *Tail) block() (Batch, error) {
 	r := &t.reader
-	if err := t.begin(); err != nil {
+	if err := t.readStart(); err != nil {
 		return Batch{}, err
 	}
 	if err := r.nextBlock(); err != nil {
@@ -126,8 +126,8 @@ func (t *Tail) block() (Batch, error) {
 // maxBatchWeight bounds the memory that the frames of one block may take.
 const maxBatchWeight = 256 << 20
 
-// begin reads the start of the file, then goes where reading is to begin.
-func (t *Tail) begin() error {
+// readStart reads the start of the file, then goes where reading is to begin.
+func (t *Tail) readStart() error {
 	if t.begun {
 		return nil
 	}

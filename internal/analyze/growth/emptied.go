@@ -38,7 +38,7 @@ func (in *Found) emptiedContainers(p *mem.Process) (all []emptied) {
 			index[key{h.Kind, h.Name}] = i
 			all = append(all, emptied{process: p.ID, holder: h})
 		}
-		all[i].see(h)
+		all[i].seeMoment(h)
 	}
 	all = slices.DeleteFunc(all, func(e emptied) bool {
 		over := e.falls > 0 || e.holder.EmptiedBy != ""
@@ -48,8 +48,8 @@ func (in *Found) emptiedContainers(p *mem.Process) (all []emptied) {
 	return all
 }
 
-// see takes in what was said of the container at one moment.
-func (e *emptied) see(h mem.Holder) {
+// seeMoment takes in what was said of the container at one moment.
+func (e *emptied) seeMoment(h mem.Holder) {
 	e.falls = max(e.falls, h.Falls)
 	e.perStep = max(e.perStep, h.PerStep)
 	items := max(h.Items, h.Highest.Or(0))

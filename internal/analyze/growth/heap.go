@@ -161,7 +161,7 @@ func (in *Found) heapCauses(p *mem.Process) (causes []growing, looked bool) {
 		return nil, false
 	}
 	lines, looked := in.growingLines(p.ID, leastLine)
-	joined := in.join(p.ID, lines)
+	joined := in.joinLines(p.ID, lines)
 	for _, g := range append(joined, in.bySize(p, joined)...) {
 		g.process, g.source, g.label, g.minutes = p.ID, "heap", mem.Sampled, c.Minutes
 		if len(g.lines) > 0 {

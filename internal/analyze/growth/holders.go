@@ -109,8 +109,8 @@ func holderRate(h mem.Holder) float64 {
 	return float64(bytes) / float64(h.Items) * h.PerStep
 }
 
-// join makes causes of a process's growing lines.
-func (in *Found) join(process uint32, lines []growingLine) []growing {
+// joinLines makes causes of a process's growing lines.
+func (in *Found) joinLines(process uint32, lines []growingLine) []growing {
 	j := &joining{in: in, loose: in.ClockOf(process).Minutes}
 	for _, l := range lines {
 		if l.Larger {
@@ -126,13 +126,13 @@ func (in *Found) join(process uint32, lines []growingLine) []growing {
 		}
 		j.larger = in.joinArray(&h, j.larger, j.loose, &j.causes)
 		if !used(j.causes, h) { // a block that gets larger where it is looks like one that is kept
-			j.cause(&h, j.take(func(l growingLine) bool { return addsTo(l, h) }))
+			j.cause(&h, j.takeLines(func(l growingLine) bool { return addsTo(l, h) }))
 		}
 	}
 	defer func() { in.larger = append(in.larger, j.larger...) }()
 	for _, h := range j.holders {
 		if cache := cacheOf(h.Kind); cache != nil {
-			j.cause(h, j.take(func(l growingLine) bool { return in.passes(l, cache) }))
+			j.cause(h, j.takeLines(func(l growingLine) bool { return in.passes(l, cache) }))
 		}
 	}
 	for _, h := range j.holders {
@@ -146,21 +146,21 @@ func (in *Found) join(process uint32, lines []growingLine) []growing {
 		}
 	}
 	if i := slices.IndexFunc(j.holders, func(h *mem.Holder) bool { return keepsGraph(*h) }); i >= 0 {
-		j.cause(j.holders[i], j.take(func(growingLine) bool { return true }))
+		j.cause(j.holders[i], j.takeLines(func(growingLine) bool { return true }))
 	}
 	for _, h := range j.holders {
 		if !keepsGraph(*h) && holderRate(*h) == 0 && mayHoldMuch(*h) {
-			j.cause(h, j.take(func(l growingLine) bool { return in.sameFunction(l, h.Where) }))
+			j.cause(h, j.takeLines(func(l growingLine) bool { return in.sameFunction(l, h.Where) }))
 		}
 	}
 	j.onlyOne()
 	// no container was seen, but this is what graphs look like
 	if activations := count(j.free, keptByGraph); activations >= 3 {
-		j.causes = append(j.causes, growing{graph: true, lines: j.take(keptByGraph)})
+		j.causes = append(j.causes, growing{graph: true, lines: j.takeLines(keptByGraph)})
 	}
 	for len(j.free) > 0 {
 		first := j.free[0].Site
-		j.cause(nil, j.take(func(l growingLine) bool { return l.Site == first }))
+		j.cause(nil, j.takeLines(func(l growingLine) bool { return l.Site == first }))
 	}
 	return j.causes
 }
@@ -174,8 +174,8 @@ type joining struct {
 	causes       []growing
 }
 
-// take takes lines out of those that are free.
-func (j *joining) take(pick func(growingLine) bool) (taken []growingLine) {
+// takeLines takes lines out of those that are free.
+func (j *joining) takeLines(pick func(growingLine) bool) (taken []growingLine) {
 	rest := j.free[:0:0]
 	for _, l := range j.free {
 		if pick(l) {
@@ -200,7 +200,7 @@ func (j *joining) cause(h *mem.Holder, taken []growingLine) {
 func (j *joining) fitting(h *mem.Holder) []growingLine {
 	if best := j.in.closest(j.free, *h, j.loose); best != nil {
 		site := best.Site
-		return j.take(func(l growingLine) bool { return l.Site == site })
+		return j.takeLines(func(l growingLine) bool { return l.Site == site })
 	}
 	var sum, variance float64
 	rate := holderRate(*h)
@@ -216,7 +216,7 @@ func (j *joining) fitting(h *mem.Holder) []growingLine {
 	if len(together) < 2 || math.Abs(sum-rate) > allowed(rate, math.Sqrt(variance), j.loose)/2 {
 		return nil
 	}
-	return j.take(func(l growingLine) bool { return together[l.Site.Location] })
+	return j.takeLines(func(l growingLine) bool { return together[l.Site.Location] })
 }
 
 // onlyOne joins the one line that is left with the one container that is, if that may hold as much: the sampler does
@@ -229,7 +229,7 @@ func (j *joining) onlyOne() {
 		return
 	}
 	if rate := holderRate(*open[0]); rate == 0 || j.free[0].Slope <= rate+allowed(rate, j.free[0].Half, j.loose) {
-		j.cause(open[0], j.take(func(growingLine) bool { return true }))
+		j.cause(open[0], j.takeLines(func(growingLine) bool { return true }))
 	}
 }
 

@@ -404,8 +404,8 @@ func figureOf(m *mem.OOMMessage, figure string) string {
 	return of(size).String()
 }
 
-// say fills a sentence's figures in; "": of no alternative the message states all.
-func say(sentence string, m *mem.OOMMessage) string {
+// fillIn fills a sentence's figures in; "": of no alternative the message states all.
+func fillIn(sentence string, m *mem.OOMMessage) string {
 	for alternative := range strings.SplitSeq(sentence, " | ") {
 		complete := true
 		text := placeholder.Regexp().ReplaceAllStringFunc(alternative, func(figure string) string {

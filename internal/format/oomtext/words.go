@@ -14,7 +14,7 @@ func Words(m *mem.OOMMessage) []string {
 	var out []string
 	if says := sayings(m.Wording); says != nil {
 		for _, sentence := range says {
-			if text := say(sentence, m); text != "" {
+			if text := fillIn(sentence, m); text != "" {
 				out = append(out, text)
 			}
 		}

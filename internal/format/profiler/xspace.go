@@ -213,7 +213,7 @@ func (x *xspace) event(p *xplane, thread string, line float64, data []byte) erro
 
 // step takes in a step that the program named: tf.profiler.experimental.Trace("train", step_num=7).
 func (x *xspace) step(p *xplane, name string, at, duration float64, stats [][]byte) error {
-	s, err := p.read(stats)
+	s, err := p.readStats(stats)
 	if err == nil && s.step != "" {
 		name += " " + s.step
 		x.Out.Annotations = append(x.Out.Annotations, mem.Annotation{Name: name, Time: x.At(at)},
@@ -225,7 +225,7 @@ func (x *xspace) step(p *xplane, name string, at, duration float64, stats [][]by
 var gpuAllocator = words.Lazy(`^(?i)gpu_(\d+)_bfc$`)
 
 func (x *xspace) memory(p *xplane, thread string, at float64, taken bool, stats [][]byte) error {
-	s, err := p.read(stats)
+	s, err := p.readStats(stats)
 	if err != nil {
 		return err
 	}
@@ -252,7 +252,7 @@ func (x *xspace) memory(p *xplane, thread string, at float64, taken bool, stats 
 	return nil
 }
 
-func (p *xplane) read(stats [][]byte) (s xstats, err error) {
+func (p *xplane) readStats(stats [][]byte) (s xstats, err error) {
 	for _, data := range stats {
 		var name, text string
 		var number int64

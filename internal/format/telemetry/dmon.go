@@ -90,7 +90,7 @@ func ReadMonitor(r io.Reader) (*mem.Run, error) {
 	if err := in.Err(); err != nil {
 		return nil, err
 	}
-	out, err := run(events)
+	out, err := recordingOf(events)
 	if err == nil && m.at("Time") < 0 {
 		_ = out.Add(mem.Event{Time: out.Info.StartMono, Kind: "unobserved",
 			Text: "the times of the readings: without -o DT nvidia-smi writes none, so one reading a second is assumed"})

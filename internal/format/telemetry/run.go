@@ -19,8 +19,8 @@ type builder struct {
 	order     []mem.SeriesDef
 }
 
-// run makes a recording of events, in the order of their times.
-func run(events []Event) (*mem.Run, error) {
+// recordingOf makes a recording of events, in the order of their times.
+func recordingOf(events []Event) (*mem.Run, error) {
 	if len(events) == 0 {
 		return nil, errors.New("it holds no readings")
 	}

@@ -168,7 +168,7 @@ func (r *shownReader) rocm(line string) {
 	if err != nil || bytes > int64(mem.MaxSize) {
 		return
 	}
-	r.moment("rocm-smi", number(m[1]) == 0 && m[2] == "").put(number(m[1]), m[2] != "", mem.Bytes(bytes))
+	r.moment("rocm-smi", number(m[1]) == 0 && m[2] == "").putFigure(number(m[1]), m[2] != "", mem.Bytes(bytes))
 }
 
 // number of a GPU or process; what is too long to be one is -1.
@@ -180,8 +180,8 @@ func number(text string) int64 {
 	return n
 }
 
-// put takes one of two figures of a GPU.
-func (s *Shown) put(number int64, used bool, bytes mem.Bytes) {
+// putFigure takes one of two figures of a GPU.
+func (s *Shown) putFigure(number int64, used bool, bytes mem.Bytes) {
 	i := slices.IndexFunc(s.GPUs, func(g ShownGPU) bool { return g.Number == number })
 	if i < 0 {
 		i = len(s.GPUs)
@@ -216,7 +216,7 @@ func rocmJSON(text []byte) ([]Shown, error) {
 		}
 		for key, used := range map[string]bool{"VRAM Total Memory (B)": false, "VRAM Total Used Memory (B)": true} {
 			if bytes, err := strconv.ParseInt(fmt.Sprint(figures[key]), 10, 64); err == nil && bytes >= 0 && bytes <= int64(mem.MaxSize) {
-				s.put(n, used, mem.Bytes(bytes))
+				s.putFigure(n, used, mem.Bytes(bytes))
 			}
 		}
 	}
@@ -244,7 +244,7 @@ func OverTime(all []Shown) *mem.Run {
 	if len(all) < 2 {
 		return nil
 	}
-	out, err := run(events)
+	out, err := recordingOf(events)
 	if err != nil {
 		return nil
 	}

@@ -54,14 +54,14 @@ func ReadSMI(r io.Reader) (*mem.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	events, names, err := columns.read(table)
+	events, names, err := columns.readRows(table)
 	if err != nil {
 		return nil, err
 	}
 	if lost := columns.lost; lost > 0 && len(events) == lost {
 		return nil, fmt.Errorf("nvidia-smi had no figure for any of the %d readings", lost)
 	}
-	out, err := run(events)
+	out, err := recordingOf(events)
 	if err != nil {
 		return nil, err
 	}
@@ -126,8 +126,8 @@ func smiColumns(header []string) (t smiTable, err error) {
 	return t, nil
 }
 
-// read gives the readings, and the names of the GPUs.
-func (t *smiTable) read(table *csv.Reader) (events []Event, names map[int]string, err error) {
+// readRows gives the readings, and the names of the GPUs.
+func (t *smiTable) readRows(table *csv.Reader) (events []Event, names map[int]string, err error) {
 	numbers := map[string]int64{} // of GPUs that have no index, in the order they come
 	names = map[int]string{}
 	for {

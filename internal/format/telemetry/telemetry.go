@@ -68,7 +68,7 @@ func Read(r io.Reader) (*mem.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	return run(events)
+	return recordingOf(events)
 }
 
 // firstByte is the first that is not space.

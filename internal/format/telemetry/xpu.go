@@ -47,7 +47,7 @@ func ReadXPU(r io.Reader) (*mem.Run, error) {
 	for {
 		row, err := table.Read()
 		if errors.Is(err, io.EOF) {
-			return run(events)
+			return recordingOf(events)
 		}
 		if err != nil {
 			return nil, err

@@ -179,7 +179,7 @@ func IsJSON(head []byte) bool {
 // ReadJSON reads a snapshot that was saved as JSON. Positions in errors are of the JSON.
 func ReadJSON(r io.Reader) (*mem.AllocatorSnapshot, error) {
 	text := newJSONPickle(r)
-	snapshot, err := read(text, 0, "torch-json")
+	snapshot, err := readSnapshot(text, 0, "torch-json")
 	if text.fault != nil {
 		return nil, text.fault
 	}

@@ -71,7 +71,7 @@ func ReadTrace(r io.Reader) (*mem.AllocatorSnapshot, error) {
 	t := &chromeTrace{Trace: profiler.New("profiler-trace")}
 	t.SinceAsked = true
 	in := json.NewDecoder(bufio.NewReaderSize(r, 256<<10))
-	if err := t.read(in); err != nil {
+	if err := t.readTrace(in); err != nil {
 		return nil, fmt.Errorf("JSON at byte %d: %w", in.InputOffset(), err)
 	}
 	if len(t.Events) == 0 {
@@ -88,8 +88,8 @@ func ReadTrace(r io.Reader) (*mem.AllocatorSnapshot, error) {
 	return t.Out, nil
 }
 
-// read walks the outermost object, or the bare list of events that some tools write.
-func (t *chromeTrace) read(in *json.Decoder) error {
+// readTrace walks the outermost object, or the bare list of events that some tools write.
+func (t *chromeTrace) readTrace(in *json.Decoder) error {
 	first, err := in.Token()
 	if err != nil {
 		return err

@@ -24,10 +24,10 @@ func Read(r io.Reader) (*mem.AllocatorSnapshot, error) { return ReadSized(r, pic
 
 // ReadSized is Read of a file whose size in bytes is known; 0: it is not.
 func ReadSized(r io.Reader, size int64) (*mem.AllocatorSnapshot, error) {
-	return read(r, size, "torch-pickle")
+	return readSnapshot(r, size, "torch-pickle")
 }
 
-func read(r io.Reader, size int64, format string) (*mem.AllocatorSnapshot, error) {
+func readSnapshot(r io.Reader, size int64, format string) (*mem.AllocatorSnapshot, error) {
 	b := &torchBuilder{out: &mem.AllocatorSnapshot{Format: format, Label: mem.Measured}, size: size}
 	root, d, err := pickle.Decode(r, b, pickle.Limits{})
 	b.rows.provider.end()
@@ -192,8 +192,8 @@ func (b *torchBuilder) faulty(part string) error {
 	return err
 }
 
-// keep bounds what waits to be understood: genuine snapshots have little of it.
-func (b *torchBuilder) keep(d *pickle.Decoder, values []pickle.Value) ([]pickle.Value, error) {
+// boundPending bounds what waits to be understood: genuine snapshots have little of it.
+func (b *torchBuilder) boundPending(d *pickle.Decoder, values []pickle.Value) ([]pickle.Value, error) {
 	if b.kept += len(values) + 3; b.kept > maxKept {
 		return nil, fmt.Errorf("more than %d values that belong to no part of a snapshot", maxKept)
 	}
@@ -215,7 +215,7 @@ func (b *torchBuilder) Dict(d *pickle.Decoder, pairs []pickle.Value) (pickle.Val
 	case has(d, pairs, "stage"):
 		return b.annotation(d, pairs)
 	}
-	kept, err := b.keep(d, pairs)
+	kept, err := b.boundPending(d, pairs)
 	b.dicts = append(b.dicts, kept)
 	return made(isDict, len(b.dicts)-1), err
 }
@@ -227,7 +227,7 @@ func (b *torchBuilder) List(d *pickle.Decoder, items []pickle.Value) (pickle.Val
 	if k, _ := unmade(items[0]); k == isFrame {
 		return b.stack(items)
 	}
-	kept, err := b.keep(d, items)
+	kept, err := b.boundPending(d, items)
 	b.lists = append(b.lists, kept)
 	return made(isList, len(b.lists)-1), err
 }

@@ -35,8 +35,8 @@ func (p *pickler) little(op byte, v uint32) {
 	p.op(b[:]...)
 }
 
-// put remembers the top of the stack and returns its entry.
-func (p *pickler) put() uint32 {
+// memoize remembers the top of the stack and returns its entry.
+func (p *pickler) memoize() uint32 {
 	id := p.memo
 	p.memo++
 	if id < 256 {
@@ -61,7 +61,7 @@ func (p *pickler) text(s string) {
 		return
 	}
 	p.string(s)
-	p.strings[s] = p.put()
+	p.strings[s] = p.memoize()
 }
 
 // string writes a text that is not to be remembered.
@@ -152,7 +152,7 @@ func (p *pickler) stack(stack uint32) {
 	}
 	locations := p.s.Stacks.Numbers(stack)
 	p.list(len(locations), func(i int) { p.frame(locations[i]) })
-	p.stacks[stack] = p.put()
+	p.stacks[stack] = p.memoize()
 }
 
 func (p *pickler) frame(location uint32) {
@@ -175,7 +175,7 @@ func (p *pickler) frame(location uint32) {
 			}
 		}
 	})
-	p.frames[location] = p.put()
+	p.frames[location] = p.memoize()
 }
 
 func (p *pickler) field(key, value string) {
