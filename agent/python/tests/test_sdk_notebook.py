@@ -99,7 +99,8 @@ def test_a_cell_its_picture_and_its_line(kernel: Any) -> None:
     assert told[1][0] == "cell [3]:5" and told[1][2:4] == ["other = b&quot;y&quot; * (40 &lt;&lt; 20)", "40 MiB"], text
     peaks = re.findall(r"([\d.]+ MiB)</b> peak RSS", text) + re.findall(r">([\d.]+ MiB)</text>", text)
     assert len(peaks) == 2 and peaks[0] == peaks[1], "one peak in words and picture"
-    assert "too short to tell growth over time" in text and "Nothing" not in text
+    known = "too short to tell growth over time", "No steady growth is seen at its lines so far"  # of a second and more
+    assert any(sentence in text for sentence in known) and "Nothing" not in text
     assert re.search(r"hightide: [\d.]+ MiB resident", printed(shot))
     error, again = [o for o in fails if o["output_type"] == "error"]
     assert error["traceback"] and not again["traceback"], "shown once"
