@@ -8,6 +8,7 @@ may measure time, or write what another one reads. --busy 2 has two processes co
 pass on a machine with other work. A check's output goes to build/checks/NAME.log; of one that fails, the end is shown.
 Up to three tests of a check that failed are run once more, by themselves. One that passes then is named as unsteady. It
 hangs on the machine's moment, which is a fault of it or of the product, but of another kind. --strict runs nothing again.
+A check that has not ended after LIMIT is ended and failed; pytest shows where a test stands after HANGS seconds.
 Needs what scripts/setup puts in place, and bin/hightide.
 """
 
@@ -23,6 +24,8 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -98,6 +101,8 @@ class Check:
 
 
 MOST_AGAIN = 3  # tests of a check; more are not chance
+LIMIT = 2400  # seconds that a check may take: five times the longest on two cores
+HANGS = 900  # seconds after which a test hangs
 
 
 def again_go(command: Sequence[object], output: str) -> list[Sequence[object]]:
@@ -220,7 +225,7 @@ def checks() -> list[Check]:
     """All checks: what takes a moment, then the longest first, so that none of those is left alone at the end. A new one
     is a line here."""
     ruff = [TOOLS / "ruff"]
-    pytest = [TORCH, "-m", "pytest", "-p", "no:cacheprovider", "--durations=0"]
+    pytest = [TORCH, "-m", "pytest", "-p", "no:cacheprovider", "--durations=0", "-o", f"faulthandler_timeout={HANGS}"]
     make = ["make", "--no-print-directory", "-C"]
     shell = [
         ".ci/run",
@@ -302,6 +307,12 @@ def counted(check: Check, output: str, code: int) -> Count:
     return count
 
 
+def end(command: subprocess.Popen[bytes], how: signal.Signals) -> None:
+    """End a command, and what it has started."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(command.pid, how)
+
+
 class Runner:
     """Runs checks, keeps their logs, says how they went."""
 
@@ -319,9 +330,10 @@ class Runner:
                 for check, result in results:
                     yield check, result.result()
             except BaseException:
+                print(f"ended while these ran: {', '.join(self.running)}", flush=True)
                 lanes.shutdown(wait=False, cancel_futures=True)
                 for command in list(self.running.values()):
-                    command.terminate()
+                    end(command, signal.SIGTERM)
                 raise
 
     def run(self, check: Check) -> Count:
@@ -365,19 +377,24 @@ class Runner:
             "QUICK_END": "1",
             "HIGHTIDE_TEST_PYTHON": str(TORCH),
         }
-        command = subprocess.Popen(
-            [str(word) for word in words], cwd=ROOT, env={**os.environ, **own, **check.env},
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        )  # fmt: skip
-        self.running[check.name] = command
-        self.show_running()
-        assert command.stdout
-        output = command.stdout.read().decode(errors="replace")
-        _, status, used = os.wait4(command.pid, 0)
-        command.returncode = os.waitstatus_to_exitcode(status)
-        del self.running[check.name]
-        self.cpu[check.name] += used.ru_utime + used.ru_stime
-        return output, command.returncode
+        with tempfile.TemporaryFile() as printed:  # a pipe would be waited for as long as anybody has it open
+            command = subprocess.Popen(
+                [str(word) for word in words], cwd=ROOT, env={**os.environ, **own, **check.env},
+                stdin=subprocess.DEVNULL, stdout=printed, stderr=subprocess.STDOUT, start_new_session=True,
+            )  # fmt: skip
+            self.running[check.name] = command
+            self.show_running()
+            limit = threading.Timer(LIMIT, end, (command, signal.SIGKILL))
+            limit.start()
+            _, status, used = os.wait4(command.pid, 0)
+            over = not limit.is_alive()
+            limit.cancel()
+            command.returncode = os.waitstatus_to_exitcode(status)
+            del self.running[check.name]
+            self.cpu[check.name] += used.ru_utime + used.ru_stime
+            printed.seek(0)
+            output = printed.read().decode(errors="replace")
+        return output + (f"\nended after {LIMIT} s: it hangs\n" if over else ""), command.returncode
 
     def show_running(self) -> None:
         if sys.stdout.isatty() and self.running:
@@ -416,6 +433,7 @@ def main() -> int:
         signal.signal(
             signal.SIGINT, signal.default_int_handler
         )  # a shell starts what runs behind it so; tests interrupt
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     LOGS.mkdir(parents=True, exist_ok=True)
     begin, total, broken = time.monotonic(), Count(), []
     runner = Runner(options.lanes, options.strict)

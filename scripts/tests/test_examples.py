@@ -16,7 +16,7 @@ def record(example: str, data: Path) -> "dict[str, Any]":
     script = ROOT / "examples" / example
     done = subprocess.run(
         [HIGHTIDE, "run", "--data-dir", data, "--json", "--", sys.executable, script],
-        capture_output=True, text=True, cwd=data, env={**os.environ, "HOME": str(data)},
+        capture_output=True, text=True, cwd=data, env={**os.environ, "HOME": str(data)}, timeout=900,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert "accuracy 0.9" in done.stderr, "the training's own output goes to stderr beside --json"

@@ -68,3 +68,27 @@ def test_what_a_variable_of_another_threads_context_holds_is_reached(observe: An
         thread = threading.Thread(target=look); thread.start(); thread.join()
         """
     assert observe(script).out == "[3]\n"
+
+
+def test_no_fork_comes_while_our_thread_imports(observe: Any) -> None:
+    """The child would wait for ever for a module whose lock a thread holds that it does not have."""
+    script = """
+        import os, signal, sys, threading, time
+        reached = threading.Event()
+        class Slow:
+            def find_spec(self, name, path=None, target=None):
+                if name == "hightide_agent.reach" and threading.current_thread() is not threading.main_thread():
+                    reached.set()
+                    time.sleep(0.5)
+        sys.meta_path.insert(0, Slow())
+        start = sys.modules["hightide_agent.start"]
+        type(start.agent.channel).scan_seq = lambda channel: 1  # as the engine asks
+        reached.wait()
+        child = os.fork()
+        if child == 0:
+            signal.alarm(20)
+            import hightide_agent.reach
+            os._exit(7)
+        print(os.waitpid(child, 0)[1] >> 8)
+        """
+    assert observe(script).out == "7\n"

@@ -77,6 +77,7 @@ class Agent:
             self._logged = set()
         else:
             self._place = None
+            forks.work.renew()
         for forget in self.on_renew:
             try:
                 forget()

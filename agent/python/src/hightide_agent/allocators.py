@@ -14,6 +14,7 @@ from time import monotonic_ns, sleep, thread_time_ns
 from typing import TYPE_CHECKING, Dict, Tuple
 
 from .agent import Agent
+from .forks import work
 
 if TYPE_CHECKING:
     from typing import Callable, Iterable
@@ -93,7 +94,8 @@ class Allocators:
     def _run(self) -> None:
         while self.reads:
             before = thread_time_ns()
-            self.sample()
+            with work:
+                self.sample()
             cost = thread_time_ns() - before
             self.agent.cpu_ns += cost
             channel = self.agent.channel

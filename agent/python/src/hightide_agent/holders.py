@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, NamedTupl
 from . import insides, sizes, teeth
 from .agent import Agent
 from .costs import Costs
+from .forks import work
 from .insides import container_base, length, named, newest
 from .sizes import Reading
 from .teeth import Teeth
@@ -136,10 +137,11 @@ class Holders:
             self.next_scan = max(int(SCAN_FACTOR * self.next_scan) + 1, step + 1)
         try:
             frame = sys._getframe(1)
-            if watching and self._window is not None:
-                self._window.end(frame)
-            self.scan(step, [frame], per_step, is_asked)
-            self._watch(step, frame)
+            with work:
+                if watching and self._window is not None:
+                    self._window.end(frame)
+                self.scan(step, [frame], per_step, is_asked)
+                self._watch(step, frame)
         except Exception as error:
             self.agent.log("could not look for growing containers", error)
         return self._next()

@@ -10,6 +10,7 @@ import atexit
 import os
 import sys
 
+from . import forks
 from .agent import Agent
 
 TYPE_CHECKING = False  # for type checkers only: importing typing takes longer than all the rest of the start
@@ -31,7 +32,8 @@ def start() -> None:
     agent = Agent(folder)
     agent.open()
     if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=agent.renew)
+        work = forks.work
+        os.register_at_fork(before=work.before_fork, after_in_parent=work.after_fork, after_in_child=agent.renew)
     atexit.register(_end)  # first in, last out: the script's own exit handlers run before
     from . import adapters, imports
 

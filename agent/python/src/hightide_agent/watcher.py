@@ -15,6 +15,7 @@ import sys
 from time import monotonic_ns, thread_time_ns
 
 from . import imports
+from .forks import work
 
 TYPE_CHECKING = False  # for type checkers only: importing typing takes longer than all the rest of the start
 if TYPE_CHECKING:
@@ -27,13 +28,12 @@ PERIOD = 0.25  # seconds
 LONG_PERIOD = 2.0  # while steps are taken: each look takes the interpreter from the thread that trains
 STEPPING_NS = 5_000_000_000  # since the last step, within which scans are left to the ends of steps
 WARNS = sys.version_info >= (3, 12)  # of forks
-PATIENCE = 1.0  # seconds that the end of the program waits for a scan
+PATIENCE = 1.0  # seconds that the end of the program, or who holds scans back, waits for one
 RECENT_NS = 30_000_000_000  # a program that was interrupted has ended by then
 NS_PER_MINUTE = 60_000_000_000
 COST = 300  # times the processor time of a scan go by before the next
 COST_RISING = 50  # where memory rises, but for the first few scans
 
-_scanning = _thread.allocate_lock()  # held while a scan goes through the program
 _held_until = 0  # monotonic: no scan begins before
 
 
@@ -44,8 +44,7 @@ def hold_scans(ns: int) -> None:
     """
     global _held_until
     _held_until = monotonic_ns() + ns
-    if _scanning.acquire(True, PATIENCE):
-        _scanning.release()
+    work.wait(PATIENCE)
 
 
 class Watcher:
@@ -61,13 +60,10 @@ class Watcher:
         self._scanned = 0  # when a scan last began
         agent.on_renew.append(self.start)
         if WARNS:
-            os.register_at_fork(before=self.rest)
+            os.register_at_fork(before=self.rest)  # registered last, it is called before `work` is held
 
     def start(self) -> None:
         """Begin to watch; in a forked child, or another recording, anew."""
-        global _scanning
-        if not self.agent.moving:
-            _scanning = _thread.allocate_lock()  # a fork has no thread that would let go of it
         if self.agent.moving and self._stop is not None:
             self._stop.release()
         self._holders, self._asked, self._steps, self._stepped = None, 0, 0, 0
@@ -105,12 +101,13 @@ class Watcher:
         first, pause = True, PERIOD
         while not stop.acquire(True, pause):
             try:
-                pause = LONG_PERIOD if self._stepping(monotonic_ns()) else PERIOD
-                if first:
-                    first = False
-                    self._watch_collector()
-                imports.look_again()
-                self._look()
+                with work:
+                    pause = LONG_PERIOD if self._stepping(monotonic_ns()) else PERIOD
+                    if first:
+                        first = False
+                        self._watch_collector()
+                    imports.look_again()
+                    self._look()
             except Exception as error:
                 self.agent.log("could not look for growing containers", error)
         gone.release()
@@ -139,9 +136,7 @@ class Watcher:
         if _importing(sys._current_frames().get(self._main)):
             return  # that takes memory, but makes no container of the program grow
         self._asked = channel.scan_seq()
-        with _scanning:
-            if now >= _held_until:  # still
-                self._scan(training, now)
+        self._scan(training, now)
 
     def _look_last(self) -> None:
         """The program ends: what grew until now is seen a last time, where a short run was seen too seldom so far."""
