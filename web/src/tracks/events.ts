@@ -8,22 +8,37 @@ import { h } from "../views/dom";
 const mostListed = 500,
   openUpTo = 4; // so few are shown at once
 
-/** Fills the list where there are other events than it has; go leads to one. */
+/** Fills the list where there are other events than it has; go leads to one. Items that remain stay under the pointer. */
 export function listEvents(list: HTMLElement, marks: Mark[], go: (time: number) => void): void {
   if (list.dataset.n === `${marks.length}`) return;
   list.dataset.n = `${marks.length}`;
-  const before = list.querySelector("details"),
-    open = before ? before.open : marks.length <= openUpTo;
   if (marks.length === 0) return list.replaceChildren();
-  const more = marks.length > mostListed ? `, of which the first ${mostListed}` : "";
-  list.replaceChildren(
-    h(
-      "details",
-      { class: "events", ...(open && { open: "" }) },
-      h("summary", {}, marks.length === 1 ? "1 event" : `${count(marks.length)} events${more}`),
-      h("ol", {}, ...marks.slice(0, mostListed).map((m) => item(m, go))),
+  const box = list.querySelector("details") ?? emptyList(marks.length <= openUpTo);
+  if (!box.isConnected) list.replaceChildren(box);
+  const more = marks.length > mostListed ? `, of which the first ${mostListed}` : "",
+    items = box.querySelector("ol")!,
+    shown = marks.slice(0, mostListed),
+    same = [...items.children].findIndex(
+      (e, i) => (e as HTMLElement).dataset.key !== keyOf(shown[i]),
     ),
+    kept = same < 0 ? items.childElementCount : same;
+  box.querySelector("summary")!.textContent =
+    marks.length === 1 ? "1 event" : `${count(marks.length)} events${more}`;
+  while (items.childElementCount > kept) items.lastChild!.remove();
+  items.append(...shown.slice(kept).map((m) => item(m, go)));
+}
+
+function emptyList(open: boolean): HTMLElement {
+  return h(
+    "details",
+    { class: "events", ...(open && { open: "" }) },
+    h("summary", {}),
+    h("ol", {}),
   );
+}
+
+function keyOf(m: Mark | undefined): string {
+  return m ? `${m.time_ns} ${m.kind} ${m.text}` : "";
 }
 
 function item(m: Mark, go: (time: number) => void): HTMLElement {
@@ -35,7 +50,7 @@ function item(m: Mark, go: (time: number) => void): HTMLElement {
   button.addEventListener("click", () => go(m.time_ns));
   return h(
     "li",
-    {},
+    { "data-key": keyOf(m) },
     button,
     " ",
     h("b", { class: severe.includes(m.kind) ? "critical" : "warning" }, m.kind),
