@@ -51,10 +51,11 @@ void ht_rate_spend(struct ht_rate *rate, uint64_t began, uint64_t now, uint64_t 
     }
     if (age < HT_WINDOW_NS)
         return;
-    /* The window may be long over: what counts is the cost in each 100 ms of it. */
-    int calm = spent * HT_WINDOW_NS / age < HT_CALM_NS;
-    uint32_t windows = calm ? __atomic_add_fetch(&rate->calm, 1, __ATOMIC_RELAXED) : 0;
-    if (windows >= HT_CALM_WINDOWS && mean > get(&rate->base)) {
+    /* The window may be long over: what counts is the cost in each 100 ms of it, and how many these are. */
+    uint64_t each = spent * HT_WINDOW_NS / age, passed = age / HT_WINDOW_NS;
+    uint32_t more = passed < HT_CALM_WINDOWS ? (uint32_t)passed : HT_CALM_WINDOWS;
+    uint32_t windows = each < HT_CALM_NS ? __atomic_add_fetch(&rate->calm, more, __ATOMIC_RELAXED) : 0;
+    if (windows >= (each < HT_IDLE_NS ? 1 : HT_CALM_WINDOWS) && mean > get(&rate->base)) {
         set(&rate->mean, mean / 2 > get(&rate->base) ? mean / 2 : get(&rate->base));
         windows = 0;
     }

@@ -15,6 +15,7 @@ struct ht_rate {
 #define HT_WINDOW_NS 100000000u    /* 100 ms */
 #define HT_BUDGET_NS 250000u       /* 0.25 % of the time by our own clock, see HT_WHOLE_TIME */
 #define HT_CALM_NS (HT_BUDGET_NS * 2 / 5) /* below, half the mean stays within the budget */
+#define HT_IDLE_NS (HT_CALM_NS / 4) /* below, a burst is over: one window of it is enough */
 #define HT_SAMPLE_CAP_NS 20000u    /* a sample that took longer was interrupted: it counts as this */
 #define HT_CALM_WINDOWS 10u
 #define HT_WHOLE_TIME 65536u       /* the unit of `waiting` */

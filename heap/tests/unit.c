@@ -63,9 +63,19 @@ static void rate_follows_the_budget(void) {
     for (int i = 0; i < 200; i++, now += 1000) /* 200 samples of 10 us at once */
         ht_rate_spend(&rate, now, now + 10000, 0);
     CHECK(rate.mean > base && rate.mean <= base << 2000000 / HT_BUDGET_NS, "mean %lu under load", rate.mean);
-    for (int i = 0; i < 2000; i++, now += 100000000)
+    for (int i = 0; i < 10; i++, now += 100000000)
         ht_rate_spend(&rate, now, now + 3000, 0);
-    CHECK(rate.mean == base, "mean %lu after the load", rate.mean);
+    CHECK(rate.mean == base, "mean %lu a second after the load", rate.mean);
+    ht_rate_start(&rate, base, now);
+    for (int i = 0; i < 30; i++, now += 1000)
+        ht_rate_spend(&rate, now, now + 10000, 0);
+    CHECK(rate.mean == base * 2, "mean %lu after 0.3 ms at once", rate.mean);
+    for (int i = 0; i < 90; i++, now += 10000000) /* 50 us in 100 ms: twice that is within the budget, but not far */
+        ht_rate_spend(&rate, now, now + 5000, 0);
+    CHECK(rate.mean == base * 2, "mean %lu after 0.9 s of calm", rate.mean);
+    for (int i = 0; i < 40; i++, now += 10000000)
+        ht_rate_spend(&rate, now, now + 5000, 0);
+    CHECK(rate.mean == base, "mean %lu after 1.3 s of calm", rate.mean);
     uint64_t before = rate.spent;
     ht_rate_spend(&rate, now, now + 1000000000, 0); /* stopped for a second inside a sample */
     CHECK(rate.spent - before <= HT_SAMPLE_CAP_NS || rate.spent == 0, "an interruption is not our cost");
