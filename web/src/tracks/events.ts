@@ -8,7 +8,7 @@ import { h } from "../views/dom";
 const mostListed = 500,
   openUpTo = 4; // so few are shown at once
 
-/** Fills the list where there are other events than it has; go leads to one. Items that remain stay under the pointer. */
+/** Fills the list where there are other events than it has; go leads to one. What stays is kept. */
 export function listEvents(list: HTMLElement, marks: Mark[], go: (time: number) => void): void {
   if (list.dataset.n === `${marks.length}`) return;
   list.dataset.n = `${marks.length}`;
