@@ -64,7 +64,9 @@ private = Private()
 sub = Sub((i, i) for i in range(19))
 generator = waits(); next(generator)
 local = threading.local(); local.rows = [0] * 21
-of_another = threading.Thread(target=lambda: (setattr(local, "theirs", [0] * 22), busy.wait()))
+of_another = threading.Thread(target=lambda: (setattr(local, "theirs", [0] * 22), elsewhere.set([0] * 35), busy.wait()))
+elsewhere = contextvars.ContextVar("elsewhere"); elsewhere.set([0])
+given = contextvars.ContextVar("given", default=[0] * 34); given.set([0])
 of_another.start()
 variable = contextvars.ContextVar("variable"); variable.set([0] * 23)
 weak = weakref.WeakKeyDictionary()
@@ -98,6 +100,7 @@ WANT = {
     21: "list local.rows 0", 22: "list local.theirs 0", 23: "list variable 0", 24: "WeakKeyDictionary weak 0",
     25: "list partial[…] 0", 26: "Counter counts 0", 27: "deque recent 30", 28: "lru_cache cached 100",
     29: "list __hidden 0", 31: "list nested['a'][…]['b'] 0", 32: "queue simple 0",
+    34: "list given 0", 35: "list elsewhere 0",
 }  # fmt: skip
 
 

@@ -180,14 +180,13 @@ def _inside(found: Found, kind: type) -> Iterator[Found]:
 
 
 def _values(variable: ContextVar[Any]) -> List[Any]:
-    """What it is in the thread that scans, else in each context, as those of other threads."""
-    value = variable.get(variable)
-    if value is not variable:
-        return [value]
+    """What it is in each context, as those of other threads and tasks, and where none has set it."""
     from . import collected
 
     contexts = [context for context in collected.of_types((Context,)) if variable in context]
-    return list({id(context[variable]): context[variable] for context in contexts[:WIDE]}.values())
+    values = [context[variable] for context in contexts[:WIDE]]
+    values += (default for default in gc.get_referents(variable) if default is not variable.name)
+    return list({id(value): value for value in values}.values())
 
 
 def _entries(found: Found, base: type) -> Iterator[Found]:
