@@ -69,10 +69,14 @@ type Growing struct {
 	// Larger says that nothing is kept for good. What is freed is followed by something larger, as where each step works
 	// on more, or a whole table is copied to be extended. Then it is not Steady.
 	Larger bool
+
+	// Touched says that its blocks are old, and ever more of them is resident: they are used long after they were
+	// allocated. Then it is not Steady.
+	Touched bool
 }
 
-// Growing finds the sites that hold more and more, fastest first, and those whose blocks only get larger. least is
-// the smallest growth that matters, in bytes. Of a sampled heap that was read too seldom to see the course of a site,
+// Growing finds the sites that hold more and more, fastest first, and those whose blocks only get larger or come to be
+// used. least is the smallest growth that matters, in bytes. Of a sampled heap that was read too seldom to see the course of a site,
 // whole is that of all of it. What an exact history held at its beginning only ever goes, and does not count; wants
 // lets stacks through, nil: all.
 func (h *History) Growing(names *Names, bins Bins, least float64, whole Trend,
@@ -102,7 +106,7 @@ func (h *History) Growing(names *Names, bins Bins, least float64, whole Trend,
 			h.lasting(&g, sites.stacks[n], h.TimeOf(bins.Stretches[part.from].From), h.TimeOf(bins.Stretches[part.to].From), c)
 		}
 		g.Every = risesInEach(c)
-		if g.Steady || g.Larger {
+		if g.Steady || g.Larger || g.Touched {
 			found = append(found, g)
 		}
 	}

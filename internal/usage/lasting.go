@@ -17,7 +17,8 @@ const (
 )
 
 // lasting asks the ages of a site's blocks whether its growth between two moments, in ns, is of blocks that stay. One
-// whose blocks are all young holds ever larger ones, and keeps none. One of which old blocks are freed is a buffer
+// whose blocks are all young holds ever larger ones, and keeps none. One whose old blocks hold more than at first only
+// comes to be used. One of which old blocks are freed is a buffer
 // that became full, if it grew no more since: what it freed says how long that was.
 func (h *History) lasting(g *Growing, stacks []uint32, from, to int64, c Curve) {
 	ages, ok := h.agesAt(from, to)
@@ -26,13 +27,14 @@ func (h *History) lasting(g *Growing, stacks []uint32, from, to int64, c Curve) 
 	}
 	span := float64(ages.Time - from)
 	begin, end := from+int64(unsettled*span), ages.Time-int64(unsettled*span)
-	var stayed float64
+	var stayed, before float64
 	known := 0
 	for _, stack := range stacks {
 		for i := range ages.Sites {
 			if site := &ages.Sites[i]; site.Stack == stack {
 				known++
 				stayed += bornBetween(ages, site, begin, end)
+				before += bornBetween(ages, site, ages.From, begin)
 			}
 		}
 	}
@@ -42,6 +44,9 @@ func (h *History) lasting(g *Growing, stacks []uint32, from, to int64, c Curve) 
 	expected := g.Growth * float64(end-begin) / float64(to-from)
 	if stayed < keptLeast*expected {
 		g.Steady, g.Larger, g.Why = false, true, "replaced"
+		if before-c.Y[0] >= keptLeast*g.Growth {
+			g.Larger, g.Touched, g.Why = false, true, "touched"
+		}
 		return
 	}
 	// as at the program's last line: what was freed until the end is told there

@@ -71,6 +71,19 @@ func TestKeptForGood(t *testing.T) {
 	}
 }
 
+// TestTouchedLate: memory that was allocated at first and is used bit by bit is neither kept anew nor replaced.
+func TestTouchedLate(t *testing.T) {
+	first := func(bin int) mem.Bytes {
+		if bin > 0 {
+			return 0
+		}
+		return 792 * mem.MiB
+	}
+	if g := course(t, rising, first, 0); len(g) != 1 || g[0].Steady || g[0].Larger || !g[0].Touched {
+		t.Errorf("%+v", g)
+	}
+}
+
 // TestBufferFullLate: a buffer that was filled for five sixths of the time is none that grows.
 func TestBufferFullLate(t *testing.T) {
 	full := func(i int) mem.Bytes { return rising(min(i, 84)) }

@@ -84,16 +84,23 @@ func (in *Found) largerRate(process uint32) (rate float64) {
 }
 
 // largerNotes says of what each step needs more and more. That is not a leak, but may run out of memory all the same.
+// Memory that comes to be used long after it was allocated ends with what was allocated.
 func (in *Found) largerNotes() {
 	for _, l := range in.larger[:min(len(in.larger), 3)] {
 		if l.Growth < leastHeap {
 			continue
 		}
-		in.Larger = cmp.Or(in.Larger, l.Site.Name)
 		unit := "step"
 		if in.ClockOf(l.process).Minutes {
 			unit = "minute"
 		}
+		if l.Touched {
+			in.Said.AddNote(fmt.Sprintf("Memory that %s allocated early comes to be used: %v more per %s (%s), %v of it when it "+
+				"was read last. That ends when all of it is in use.",
+				l.Site.Name, bytesPer(l.Slope), unit, mem.Sampled, l.Held))
+			continue
+		}
+		in.Larger = cmp.Or(in.Larger, l.Site.Name)
 		in.Said.AddNote(fmt.Sprintf("What %s allocates gets larger, by %v per %s (%s) to %v when it was read last. Most of what "+
 			"it allocated before was freed: as where one buffer or array grows, little is held beside its newest blocks. It "+
 			"needs ever more.",

@@ -113,9 +113,12 @@ func holderRate(h mem.Holder) float64 {
 func (in *Found) joinLines(process uint32, lines []growingLine) []growing {
 	j := &joining{in: in, loose: in.ClockOf(process).Minutes}
 	for _, l := range lines {
-		if l.Larger {
+		switch {
+		case l.Touched:
+			in.larger = append(in.larger, l)
+		case l.Larger:
 			j.larger = append(j.larger, l)
-		} else {
+		default:
 			j.free = append(j.free, l)
 		}
 	}
