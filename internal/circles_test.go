@@ -89,7 +89,7 @@ var tangled = map[string]int{
 	"internal/format/torch":     8,
 	"internal/gpus":             2,
 	"internal/imagine":          8,
-	"internal/launch":           5,
+	"internal/launch":           3,
 	"internal/matrix":           14,
 	"internal/mcp":              2,
 	"internal/mem":              2,

@@ -5,15 +5,14 @@ import (
 	"fmt"
 	"os"
 	"strconv"
-	"syscall"
 
 	"hightide/internal/engine"
 	"hightide/internal/event"
 	"hightide/internal/fail"
+	"hightide/internal/system"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"golang.org/x/sys/unix"
 )
 
 // attachOptions of attach.
@@ -144,11 +143,10 @@ func (o *attachOptions) checkReady() error {
 	if o.readyFD == -1 {
 		return nil
 	}
-	if _, err := unix.FcntlInt(uintptr(o.readyFD), unix.F_GETFD, 0); err != nil || o.readyFD < 3 {
+	if o.readyFD < 3 || !system.CanOpen(o.readyFD) {
 		return fail.Usage("pass the writing end of a pipe, of a number above 2",
 			"--ready-fd %d is not a descriptor that can be written to", o.readyFD)
 	}
-	syscall.CloseOnExec(o.readyFD)
 	return nil
 }
 

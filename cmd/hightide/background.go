@@ -8,10 +8,10 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"syscall"
 
 	"hightide/internal/engine"
 	"hightide/internal/fail"
+	"hightide/internal/system"
 )
 
 // inBackground starts the same command in a session of its own, without our streams, so that neither the terminal nor
@@ -31,7 +31,7 @@ func (o *attachOptions) inBackground(a *app) error {
 		"--ready-fd=3")...)
 	engine.Args[0] = os.Args[0]
 	engine.ExtraFiles = []*os.File{ready}
-	engine.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	engine.SysProcAttr = system.OwnSession()
 	err := engine.Start()
 	ready.Close()
 	if err != nil {

@@ -4,10 +4,10 @@ import (
 	"os"
 
 	"hightide/internal/bench"
+	"hightide/internal/system"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"golang.org/x/sys/unix"
 )
 
 // benchTrialOptions of bench-trial.
@@ -43,7 +43,7 @@ func (o *benchTrialOptions) AddFlags(flags *pflag.FlagSet) {
 func (o *benchTrialOptions) run(a *app, c *cobra.Command, args []string) error {
 	o.File, o.Env = args[0], os.Environ()
 	// Ray kills what a task started without a word, and not what that started.
-	_ = unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGTERM), 0, 0, 0)
+	system.EndWithParent()
 	ctx, _, cancel := interruptible(c.Context())
 	defer cancel()
 	return bench.RunTrial(ctx, a.engine(), o.Options, o.Trial)

@@ -12,8 +12,7 @@ import (
 	"hightide/internal/matrix"
 	"hightide/internal/mem"
 	"hightide/internal/report"
-
-	"golang.org/x/sys/unix"
+	"hightide/internal/system"
 )
 
 // benchView shows how far a matrix is: on a terminal a table of its cells that stays below what was printed,
@@ -103,8 +102,8 @@ func (v *benchView) clear() {
 
 func (v *benchView) draw() {
 	width, rows := 80, 24
-	if size, err := unix.IoctlGetWinsize(int(v.out.Fd()), unix.TIOCGWINSZ); err == nil && size.Col > 20 {
-		width, rows = int(size.Col), int(size.Row)
+	if columns, high := system.TerminalSize(v.out); columns > 20 {
+		width, rows = columns, high
 	}
 	lines := v.cells.lines(&v.last, strings.TrimPrefix(v.farLine(), "  "), time.Now(), rows-2)
 	v.clear()

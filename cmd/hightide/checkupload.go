@@ -9,15 +9,14 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"syscall"
 	"time"
 
 	"hightide/internal/engine"
 	"hightide/internal/fail"
+	"hightide/internal/system"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"golang.org/x/sys/unix"
 )
 
 // What reading a stranger's file may take: memory is that of a snapshot of 2 GB and some, time that of one on a busy
@@ -51,14 +50,9 @@ func (o *checkUploadOptions) AddFlags(flags *pflag.FlagSet) {
 }
 
 func (o *checkUploadOptions) run(a *app, c *cobra.Command, args []string) error {
-	for kind, limit := range map[int]uint64{
-		unix.RLIMIT_DATA: o.memory, unix.RLIMIT_CPU: o.cpu, unix.RLIMIT_FSIZE: 0, unix.RLIMIT_NOFILE: 64, unix.RLIMIT_CORE: 0,
-	} {
-		if err := unix.Setrlimit(kind, &unix.Rlimit{Cur: limit, Max: limit}); err != nil {
-			return fail.Environment("", "limit the resources of the reader: %w", err)
-		}
+	if err := system.Confine(system.Limits{Memory: o.memory, CPU: o.cpu, Files: 64}); err != nil {
+		return fail.Environment("", "limit the resources of the reader: %w", err)
 	}
-	_ = unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) // before Linux 3.5 there is none
 	facts, err := a.engine().CheckFile(c.Context(), args[0])
 	if err != nil {
 		return err
@@ -76,7 +70,7 @@ func (a *app) checkUpload(ctx context.Context, path string) (*engine.FileFacts, 
 	defer done()
 	child := exec.CommandContext(ctx, self, "check-upload", path)
 	child.Env = []string{"PATH=/nowhere", "GOMEMLIMIT=" + fmt.Sprint(checkMemory/4*3), "GOTRACEBACK=none"}
-	child.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // Ctrl-C is for the server, which then ends this
+	child.SysProcAttr = system.OwnSession() // Ctrl-C is for the server, which then ends this
 	var told bytes.Buffer
 	complaint := &firstBytes{most: 4 << 10}
 	child.Stdout, child.Stderr = &told, complaint

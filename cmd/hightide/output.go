@@ -14,11 +14,10 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"hightide/internal/fail"
 	"hightide/internal/files"
 	"hightide/internal/report"
+	"hightide/internal/system"
 )
 
 // printed is standard output that remembers what could not be written, so that no command has to look after
@@ -90,7 +89,7 @@ func terminal(w io.Writer) *os.File {
 	if !ok {
 		return nil
 	}
-	if _, err := unix.IoctlGetTermios(int(file.Fd()), unix.TCGETS); err != nil {
+	if !system.IsTerminal(file) {
 		return nil
 	}
 	return file
@@ -116,16 +115,14 @@ func textOptions(w io.Writer) report.TextOptions {
 		return o
 	}
 	o.Color = os.Getenv("NO_COLOR") == "" && !plainTerminal()
-	if size, err := unix.IoctlGetWinsize(int(file.Fd()), unix.TIOCGWINSZ); err == nil {
-		o.Width = int(size.Col)
-	}
+	o.Width, _ = system.TerminalSize(file)
 	return o
 }
 
 // openInBrowser shows a file to the user; it does not wait.
 func (a *app) openInBrowser(path string) {
 	c := exec.Command("xdg-open", path)
-	c.SysProcAttr = &unix.SysProcAttr{Setsid: true}
+	c.SysProcAttr = system.OwnSession()
 	if err := c.Start(); err != nil {
 		fmt.Fprintf(a.stderr, "hightide: cannot open a browser: %v\n", err)
 	}

@@ -10,11 +10,10 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"hightide/internal/engine"
 	"hightide/internal/event"
 	"hightide/internal/mem"
+	"hightide/internal/system"
 	"hightide/internal/tui"
 )
 
@@ -29,7 +28,7 @@ func (a *app) screen() *os.File {
 	if screen == nil || plainTerminal() {
 		return nil
 	}
-	if group, err := unix.IoctlGetInt(int(screen.Fd()), unix.TIOCGPGRP); err == nil && group != unix.Getpgrp() {
+	if !system.InForeground(screen) {
 		return nil
 	}
 	return screen
@@ -99,7 +98,7 @@ func (l *liveRun) show(ctx context.Context, e *engine.Engine, screen, keys *os.F
 }
 
 // interruptGroup does what Ctrl-C does where the terminal sees it: everything in our group is interrupted.
-func interruptGroup() { _ = syscall.Kill(0, syscall.SIGINT) }
+func interruptGroup() { _ = system.Kill(0, syscall.SIGINT) }
 
 // takeEvent takes the events of the run.
 func (l *liveRun) takeEvent(e event.Event) {
@@ -163,7 +162,7 @@ func (l *liveRun) resized(columns, rows int) {
 			l.begun.Resize(columns, rows)
 		}
 		if !first {
-			_ = syscall.Kill(0, syscall.SIGWINCH)
+			_ = system.Kill(0, system.SIGWINCH)
 		}
 	}
 }

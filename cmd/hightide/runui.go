@@ -7,11 +7,11 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"syscall"
 	"time"
 
 	"hightide/internal/engine"
 	"hightide/internal/event"
+	"hightide/internal/system"
 )
 
 // run --ui: the page of the run, while it runs and for as long afterwards as somebody looks at it.
@@ -65,7 +65,7 @@ func (a *app) uiInBackground() (string, error) {
 		"--data-dir", a.engine().Dir())
 	server.Args[0] = os.Args[0]
 	server.ExtraFiles = []*os.File{ready}
-	server.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	server.SysProcAttr = system.OwnSession()
 	err = server.Start()
 	ready.Close()
 	if err != nil {

@@ -7,13 +7,12 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"hightide/internal/event"
 	"hightide/internal/fit"
 	"hightide/internal/mem"
 	"hightide/internal/observe"
 	"hightide/internal/report"
+	"hightide/internal/system"
 )
 
 // view shows a run in brief at the foot of the terminal, and nothing where standard error is no
@@ -92,8 +91,8 @@ func (v *view) status(s observe.Status) {
 	if v.out == nil || !v.foreground() {
 		return
 	}
-	size, err := unix.IoctlGetWinsize(int(v.out.Fd()), unix.TIOCGWINSZ)
-	if err != nil || int(size.Row) <= v.height+2 || size.Col < 20 {
+	columns, rows := system.TerminalSize(v.out)
+	if rows <= v.height+2 || columns < 20 {
 		return
 	}
 	if rss, ok := s.RSS.Get(); ok {
@@ -104,11 +103,11 @@ func (v *view) status(s observe.Status) {
 	}
 	lines := []string{statusLine(s)}
 	if v.live {
-		lines = v.liveLines(s, int(size.Col))
+		lines = v.liveLines(s, columns)
 	}
 	var b strings.Builder
-	if v.rows != int(size.Row) {
-		v.rows = int(size.Row)
+	if v.rows != rows {
+		v.rows = rows
 		// Scroll up to make room, then keep the foot out of the scrolling region.
 		b.WriteString(strings.Repeat("\n", v.height) + fmt.Sprintf("\x1b[%dA", v.height))
 		b.WriteString(saveCursor + fmt.Sprintf("\x1b[1;%dr", v.rows-v.height) + restoreCursor)
@@ -119,7 +118,7 @@ func (v *view) status(s observe.Status) {
 		if i < len(lines) {
 			line = lines[i]
 		}
-		fmt.Fprintf(&b, "\x1b[%d;1H%s%s%s%s", v.rows-v.height+1+i, clearLine, dim, report.Shorten(line, int(size.Col)),
+		fmt.Fprintf(&b, "\x1b[%d;1H%s%s%s%s", v.rows-v.height+1+i, clearLine, dim, report.Shorten(line, columns),
 			plainText)
 	}
 	b.WriteString(restoreCursor)
@@ -166,8 +165,7 @@ func (v *view) hide() {
 func (v *view) printAbove(text string) { fmt.Fprintf(v.plain, "hightide: %s\n", text) }
 
 func (v *view) foreground() bool {
-	group, err := unix.IoctlGetInt(int(v.out.Fd()), unix.TIOCGPGRP)
-	return err != nil || group == unix.Getpgrp()
+	return system.InForeground(v.out)
 }
 
 // statusLine is the run in one line.

@@ -24,10 +24,10 @@ import (
 	"hightide/internal/metrics"
 	"hightide/internal/options"
 	"hightide/internal/server"
+	"hightide/internal/system"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"golang.org/x/sys/unix"
 )
 
 // uiOptions of ui.
@@ -216,13 +216,13 @@ func (o *uiOptions) readTokens() (err error) {
 	return err
 }
 
-// room is what this process can serve at once. Go has raised its limit of descriptors to one below what is allowed.
+// room is what this process can serve at once.
 func room() server.Room {
-	var limit unix.Rlimit
-	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {
+	most := system.MaxFiles()
+	if most == 0 {
 		return server.Room{}
 	}
-	return server.RoomOf(int(min(limit.Cur+1, limit.Max, 1<<20)))
+	return server.RoomOf(int(min(most, 1<<20)))
 }
 
 // listen opens the address.

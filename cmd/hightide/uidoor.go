@@ -20,8 +20,7 @@ import (
 	"time"
 
 	"hightide/internal/fail"
-
-	"golang.org/x/sys/unix"
+	"hightide/internal/system"
 )
 
 // How other programs of this account come to a server that runs:
@@ -66,7 +65,7 @@ func (a *app) leaveDoor(listener net.Listener, scheme, token string) (path strin
 		return "", remove, err
 	}
 	path = filepath.Join(dir, fmt.Sprintf("server-%d.json", at.Port))
-	err = errors.Join(json.NewEncoder(file).Encode(door), unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB),
+	err = errors.Join(json.NewEncoder(file).Encode(door), system.Lock(file, false),
 		os.Rename(file.Name(), path))
 	if err != nil {
 		file.Close()
@@ -80,13 +79,13 @@ func (a *app) leaveDoor(listener net.Listener, scheme, token string) (path strin
 func (a *app) doors() (all []doorFile) {
 	found, _ := filepath.Glob(filepath.Join(a.engine().Folder(), "ui", "server-*.json"))
 	for _, path := range found {
-		file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW, 0)
+		file, err := os.OpenFile(path, os.O_RDONLY|system.NoFollow, 0)
 		if err != nil {
 			continue
 		}
 		var door doorFile
 		ours := json.NewDecoder(io.LimitReader(file, 64<<10)).Decode(&door) == nil && door.Where == network()
-		gone := unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB) == nil
+		gone := system.Lock(file, true) == nil
 		file.Close()
 		switch {
 		case ours && gone:

@@ -40,6 +40,7 @@ import (
 	"hightide/internal/report"
 	"hightide/internal/sampler"
 	"hightide/internal/store"
+	"hightide/internal/system"
 )
 
 // Options of Run; only File is needed.
@@ -148,6 +149,9 @@ func Run(ctx context.Context, e *engine.Engine, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := engine.CheckObserves("bench"); err != nil {
+		return nil, err
+	}
 	journal, err := matrix.OpenJournal(matrixDir(e, spec.Name), spec, newSeed(spec), e.Runtime.Time().UnixNano(), o.Again)
 	if err != nil {
 		return nil, err
@@ -247,7 +251,7 @@ func endMarked(mark string) {
 		}
 		var pid int
 		if _, err := fmt.Sscanf(path, "/proc/%d/environ", &pid); err == nil && pid != os.Getpid() {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
+			_ = system.Kill(pid, syscall.SIGKILL)
 		}
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"hightide/heap"
@@ -20,6 +19,7 @@ import (
 	"hightide/internal/mem"
 	"hightide/internal/pythons"
 	"hightide/internal/sampler"
+	"hightide/internal/system"
 )
 
 // Info is what this machine has and what hightide can observe on it. Its JSON form is printed by
@@ -112,11 +112,10 @@ func (i *Info) Chosen() *pythons.Interpreter {
 
 // freeBytes is the room for this user on the file system of a folder; unknown where there is no folder.
 func freeBytes(dir string) mem.Optional {
-	var s syscall.Statfs_t
-	if syscall.Statfs(dir, &s) != nil {
-		return mem.Optional{}
+	if free, err := system.FreeBytes(dir); err == nil {
+		return mem.Some(free)
 	}
-	return mem.Some(int64(s.Bavail) * s.Bsize)
+	return mem.Optional{}
 }
 
 // existing is a folder, or the first one above it that exists.
@@ -180,7 +179,7 @@ func channelAbility(p Place) Ability {
 }
 
 func dataAbility(p Place) Ability {
-	if err := syscall.Access(existing(p.Path), 2); err != nil { // W_OK
+	if err := system.MayWrite(existing(p.Path)); err != nil {
 		return no(p.Path+" cannot be written: "+reason(err), "name another folder with --data-dir or $HIGHTIDE_DATA")
 	}
 	if free, ok := p.Free.Get(); ok && free < 256<<20 {

@@ -38,8 +38,7 @@ import (
 	"hightide/internal/quote"
 	"hightide/internal/sampler"
 	"hightide/internal/store"
-
-	"golang.org/x/sys/unix"
+	"hightide/internal/system"
 )
 
 // Version of hightide, set by the build with -ldflags "-X hightide/internal/engine.Version=…".
@@ -114,6 +113,15 @@ func (e *Engine) stdin() io.Reader {
 	return e.Runtime.Stdin
 }
 
+// CheckObserves says what to do where programs cannot be observed. Files are read on every system.
+func CheckObserves(what string) error {
+	if system.Observes {
+		return nil
+	}
+	return fail.Environment("record on Linux (a virtual machine, a container, WSL 2); hightide show FILE reads the recording here",
+		"%s takes Linux: on %s, hightide only reads what was recorded", what, system.Name)
+}
+
 // What runs on this machine, recorded or not.
 
 // Machine gives a picture of the machine at once and then at every interval, until the context ends. One that is
@@ -125,7 +133,7 @@ func (e *Engine) Machine(ctx context.Context, every time.Duration) iter.Seq[samp
 		ticks := time.NewTicker(every)
 		defer ticks.Stop()
 		for {
-			if !yield(machine.Read(sinceBoot())) {
+			if !yield(machine.Read(system.Monotonic())) {
 				return
 			}
 			select {
@@ -135,13 +143,6 @@ func (e *Engine) Machine(ctx context.Context, every time.Duration) iter.Seq[samp
 			}
 		}
 	}
-}
-
-// sinceBoot is CLOCK_MONOTONIC in ns, the clock of recordings.
-func sinceBoot() int64 {
-	var now unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now)
-	return now.Nano()
 }
 
 // Environ is the environment that a process began with, secrets masked.

@@ -22,7 +22,6 @@ import (
 	"hightide/internal/mem"
 	"hightide/internal/observe"
 	"hightide/internal/options"
-	"hightide/internal/plan"
 	"hightide/internal/report"
 )
 
@@ -58,6 +57,9 @@ type ImagineResult struct {
 func (e *Engine) Imagine(ctx context.Context, o ImagineOptions) (*ImagineResult, error) {
 	o.NoStacks = !o.Stacks
 	if err := o.RunOptions.check(); err != nil {
+		return nil, err
+	}
+	if err := CheckObserves("imagine"); err != nil {
 		return nil, err
 	}
 	s, err := e.imagineSession(ctx, &o)
@@ -110,15 +112,12 @@ func (e *Engine) imagineSession(ctx context.Context, o *ImagineOptions) (*imagin
 	return s, nil
 }
 
-// Plan tells from a model's files which GPUs hold it.
-func (e *Engine) Plan(ctx context.Context, o plan.Options) (*plan.Result, error) {
-	o.MayRead = e.MayRead
-	return plan.Run(ctx, o)
-}
-
 // Fit searches the largest batch that fits. Trials that ran before an error are in the result, which
 // is then not nil.
 func (e *Engine) Fit(ctx context.Context, o fit.Options) (*fit.Result, error) {
+	if err := CheckObserves("fit"); err != nil {
+		return nil, err
+	}
 	stderr := io.Discard
 	if e.Runtime.Stderr != nil {
 		stderr = e.Runtime.Stderr

@@ -10,10 +10,10 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"hightide/internal/fail"
+	"hightide/internal/system"
 )
 
 // Ray submits tasks with requests of resources, by a Python program that speaks to the cluster that RAY_ADDRESS names.
@@ -109,7 +109,7 @@ func (r *Ray) Close() {
 func (r *Ray) start() error {
 	r.command = exec.Command("python3", r.Script)
 	r.command.Env = append(r.Env, "RAY_USAGE_STATS_ENABLED=0", "PYTHONDONTWRITEBYTECODE=1")
-	r.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	r.command.SysProcAttr = system.OwnGroup()
 	r.said = &bytes.Buffer{}
 	r.command.Stderr = r.said
 	in, err1 := r.command.StdinPipe()

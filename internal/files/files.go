@@ -14,8 +14,7 @@ import (
 	"syscall"
 
 	"hightide/internal/fail"
-
-	"golang.org/x/sys/unix"
+	"hightide/internal/system"
 )
 
 // Write makes a file of what write writes, whole or not at all: what was there stays until all is written.
@@ -99,7 +98,7 @@ func CheckFolder(path, what string) error {
 	if _, err := os.Stat(path); err != nil { // it is made there
 		path = folder
 	}
-	if err := unix.Faccessat(unix.AT_FDCWD, path, unix.W_OK, unix.AT_EACCESS); err != nil {
+	if err := system.MayWrite(path); err != nil {
 		return fail.Input("name a file that can be written", "write %s to %s: %w", what, path, err)
 	}
 	return nil

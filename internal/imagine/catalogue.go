@@ -11,8 +11,6 @@ import (
 	"sync"
 	"syscall"
 
-	"golang.org/x/sys/unix"
-
 	"hightide/internal/analyze/imagined"
 	"hightide/internal/event"
 	"hightide/internal/gpus"
@@ -20,6 +18,7 @@ import (
 	"hightide/internal/mem"
 	"hightide/internal/report"
 	"hightide/internal/sampler"
+	"hightide/internal/system"
 )
 
 // everyGPU judges every GPU of the catalogue. Kernels, workspaces and scratch depend on the compute
@@ -138,7 +137,7 @@ func (r *Result) noted() mem.GPUVerdict {
 	case v.Verdict == mem.VerdictFailed:
 		v.Note = fmt.Sprintf("exit code %d", r.Outcome.ExitCode.Or(0))
 		if signal, ok := r.Outcome.Signal.Get(); ok {
-			v.Note = "ended by " + unix.SignalName(syscall.Signal(signal))
+			v.Note = "ended by " + system.SignalName(syscall.Signal(signal))
 		}
 		if r.Said != "" {
 			v.Note += ", last Said: " + shortened(r.Said, 120)

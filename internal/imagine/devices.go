@@ -8,11 +8,11 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"syscall"
 
 	"hightide/internal/mem"
 	"hightide/internal/sampler"
 	"hightide/internal/shm"
+	"hightide/internal/system"
 )
 
 // imaginary is the vendor of a run's imaginary GPUs. It reads the state that the preloaded library
@@ -68,7 +68,7 @@ func (b *deviceState) mapTable() error {
 	if b.table != nil {
 		return nil
 	}
-	f, err := os.OpenFile(b.path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	f, err := os.OpenFile(b.path, os.O_RDONLY|system.NoFollow|system.NonBlock, 0)
 	if err != nil {
 		return err
 	}
@@ -83,12 +83,12 @@ func (b *deviceState) mapTable() error {
 	if info.Size() == 0 {
 		return shm.ErrNotReady
 	}
-	mapping, err := syscall.Mmap(int(f.Fd()), 0, int(info.Size()), syscall.PROT_READ, syscall.MAP_SHARED)
+	mapping, err := system.Map(f, int(info.Size()), false)
 	if err != nil {
 		return fmt.Errorf("map device table: %w", err)
 	}
 	if b.table, err = shm.OpenDeviceTable(mapping); err != nil {
-		_ = syscall.Munmap(mapping)
+		_ = system.Unmap(mapping)
 		return err
 	}
 	b.mapping = mapping
@@ -202,7 +202,7 @@ func (v *imaginary) Close() {
 			v.conclude(b, gpus, processes)
 		}
 		if b.mapping != nil {
-			_ = syscall.Munmap(b.mapping)
+			_ = system.Unmap(b.mapping)
 			b.table, b.mapping = nil, nil
 		}
 	}

@@ -6,9 +6,6 @@ import (
 	"strconv"
 	"syscall"
 	"time"
-	"unsafe"
-
-	"golang.org/x/sys/unix"
 )
 
 // Attach takes a process that runs already for a Child. It is never sent a signal, and what this process is sent that
@@ -61,18 +58,11 @@ func (t *Target) ends(done <-chan struct{}) bool {
 		<-done
 		wake.Close()
 	}()
-	fds := []unix.PollFd{{Fd: int32(t.pidfd), Events: unix.POLLIN}, {Fd: int32(woken.Fd()), Events: unix.POLLIN}}
-	for {
-		if _, err := unix.Poll(fds, -1); err != nil && err != unix.EINTR {
-			return t.looksGone(done)
-		}
-		switch {
-		case fds[0].Revents != 0:
-			return true
-		case fds[1].Revents != 0:
-			return false
-		}
+	gone, err := awaitEnd(t.pidfd, woken)
+	if err != nil {
+		return t.looksGone(done)
 	}
+	return gone
 }
 
 func (t *Target) looksGone(done <-chan struct{}) bool {
@@ -96,22 +86,8 @@ func (t *Target) exitStatus() (syscall.WaitStatus, bool) {
 		t.Env != nil {
 		// 0 also where it may not be read: then Env is nil
 		if code, err := strconv.ParseUint(fields[fieldExitCode], 10, 32); err == nil {
-			return syscall.WaitStatus(code), true
+			return statusOf(uint32(code)), true
 		}
 	}
-	info := pidfdInfo{Mask: pidfdInfoExit}
-	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, uintptr(t.pidfd), pidfdGetInfo, uintptr(unsafe.Pointer(&info)))
-	return syscall.WaitStatus(info.ExitCode), t.pidfd >= 0 && errno == 0 && info.Mask&pidfdInfoExit != 0
+	return exitOf(t.pidfd)
 }
-
-// pidfdInfo is the beginning of the kernel's struct pidfd_info, whose size is in the number of the request.
-type pidfdInfo struct {
-	Mask, Cgroup uint64
-	_            [11]uint32 // numbers of the process and its user
-	ExitCode     int32
-}
-
-const (
-	pidfdInfoExit = 1 << 3     // once the parent has asked, from Linux 6.15 on
-	pidfdGetInfo  = 0xC040FF0B // _IOWR(0xFF, 11, 64 bytes)
-)

@@ -8,6 +8,8 @@ import (
 	"os/signal"
 	"sync"
 	"syscall"
+
+	"hightide/internal/system"
 )
 
 // Error says that a command could not be started, with the code a shell would end with: 127 not
@@ -45,6 +47,9 @@ type Change struct {
 	Usage  syscall.Rusage
 }
 
+// MaxRSS is the most that the command had resident, in bytes.
+func (c *Change) MaxRSS() int64 { return maxRSS(&c.Usage) }
+
 // Start runs the program with a command's words and environment, which is complete. Errors are an
 // *Error, or that it cannot have the runtime's streams.
 func (p Program) Start(argv, env []string, r *Runtime) (*Child, error) {
@@ -60,11 +65,11 @@ func (p Program) Start(argv, env []string, r *Runtime) (*Child, error) {
 	}
 	attr := &syscall.ProcAttr{Env: env, Files: files}
 	if r.Own {
-		attr.Sys = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+		attr.Sys = ownAndLast()
 	}
-	c.PID, err = syscall.ForkExec(p.Path, argv, attr)
+	c.PID, err = start(p.Path, argv, attr)
 	if errors.Is(err, syscall.ENOEXEC) { // a script without #!: what a shell would do
-		c.PID, err = syscall.ForkExec("/bin/sh", append([]string{"sh", p.Path}, argv[1:]...), attr)
+		c.PID, err = start("/bin/sh", append([]string{"sh", p.Path}, argv[1:]...), attr)
 	}
 	if err != nil {
 		c.Close()
@@ -85,10 +90,10 @@ func (p Program) Start(argv, env []string, r *Runtime) (*Child, error) {
 // Signal sends a signal to the command; to all of its group, where it leads one of its own.
 func (c *Child) Signal(s syscall.Signal) {
 	if c.group {
-		_ = syscall.Kill(-c.PID, s)
+		_ = system.Kill(-c.PID, s)
 		return
 	}
-	_ = syscall.Kill(c.PID, s)
+	_ = system.Kill(c.PID, s)
 }
 
 // watch reports every stop, and at last the end. It waits for this child alone: others of this process
@@ -97,11 +102,7 @@ func (c *Child) watch(changes chan<- Change) {
 	defer close(changes)
 	for {
 		var change Change
-		_, err := syscall.Wait4(c.PID, &change.Status, syscall.WUNTRACED, &change.Usage)
-		if err == syscall.EINTR {
-			continue
-		}
-		if err != nil { // somebody else took the status: as good as an end without one
+		if err := waitFor(c.PID, &change.Status, &change.Usage); err != nil { // somebody else took the status: as good as an end without one
 			return
 		}
 		changes <- change
@@ -142,7 +143,7 @@ func streams(r *Runtime) (files []uintptr, done func(), err error) {
 		return nil, nil, err
 	}
 	for _, f := range []*os.File{r.Stdin, r.Stdout, r.Stderr} {
-		fd, err := descriptor(cmp.Or(f, null))
+		fd, err := system.Descriptor(cmp.Or(f, null))
 		if err != nil {
 			null.Close()
 			return nil, nil, fmt.Errorf("a stream of the command: %w", err)
@@ -150,13 +151,4 @@ func streams(r *Runtime) (files []uintptr, done func(), err error) {
 		files = append(files, fd)
 	}
 	return files, func() { null.Close() }, nil
-}
-
-// descriptor of a file. Unlike Fd it leaves the file's flags alone, which others may share.
-func descriptor(f *os.File) (fd uintptr, err error) {
-	conn, err := f.SyscallConn()
-	if err != nil {
-		return 0, err
-	}
-	return fd, conn.Control(func(number uintptr) { fd = number })
 }

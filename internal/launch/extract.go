@@ -15,9 +15,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
-	"golang.org/x/sys/unix"
+	"hightide/internal/system"
 )
 
 // Bundle is files that are embedded in the program. It knows what they are without holding them: a process that starts
@@ -116,9 +115,8 @@ func compare(a, b bool) int {
 // system may be mounted noexec.
 func Runs(dir string) bool {
 	for {
-		var s unix.Statfs_t
-		if unix.Statfs(dir, &s) == nil {
-			return s.Flags&unix.ST_NOEXEC == 0
+		if runs, known := system.RunsPrograms(dir); known {
+			return runs
 		}
 		parent := filepath.Dir(dir)
 		if parent == dir {
@@ -169,8 +167,8 @@ func Private(dir string) error {
 
 // private says whether a file is ours and nobody else can write it.
 func private(info fs.FileInfo) bool {
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	return ok && int(stat.Uid) == os.Getuid() && info.Mode().Perm()&0o022 == 0
+	user, ok := system.Owner(info)
+	return ok && user == os.Getuid() && info.Mode().Perm()&0o022 == 0
 }
 
 func (b *Bundle) extractTo(dir string) error {

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"hightide/internal/system"
 )
 
 //go:embed all:keeper/lib
@@ -71,22 +71,22 @@ func (k *Kept) startKeeper(image []byte, file, to *os.File, terminal bool, like 
 		return nil, err
 	}
 	defer source.Close()
-	program, err := memoryProgram("hightide-keeper", image)
+	program, err := system.MemoryFile("hightide-keeper", image)
 	if err != nil {
 		return nil, err
 	}
 	defer program.Close()
 	files := []uintptr{source.Fd(), file.Fd()}
 	if to != nil {
-		fd, err := descriptor(to)
+		fd, err := system.Descriptor(to)
 		if err != nil {
 			return nil, err
 		}
 		files = append(files, fd)
 	}
-	pid, err := syscall.ForkExec(fmt.Sprintf("/proc/self/fd/%d", program.Fd()),
+	pid, err := start(fmt.Sprintf("/proc/self/fd/%d", program.Fd()),
 		[]string{"hightide-keeper", strconv.FormatInt(limit, 10)},
-		&syscall.ProcAttr{Dir: "/", Files: files, Sys: &syscall.SysProcAttr{Setsid: true}})
+		&syscall.ProcAttr{Dir: "/", Files: files, Sys: system.OwnSession()})
 	if err != nil {
 		end.Close()
 		return nil, fmt.Errorf("start what keeps the output: %w", err)
@@ -96,11 +96,7 @@ func (k *Kept) startKeeper(image []byte, file, to *os.File, terminal bool, like 
 	k.ended = append(k.ended, ended)
 	go func() {
 		defer close(ended)
-		for {
-			if _, err := syscall.Wait4(pid, nil, 0, nil); err != syscall.EINTR {
-				return
-			}
-		}
+		waitForEnd(pid)
 	}()
 	return end, nil
 }
@@ -124,75 +120,6 @@ func (k *Kept) Close(patience time.Duration) {
 // Resize gives the program's terminal another size.
 func (k *Kept) Resize(columns, rows int) {
 	for _, f := range k.ours {
-		_ = unix.IoctlSetWinsize(int(f.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: uint16(rows), Col: uint16(columns)})
+		resize(f, columns, rows)
 	}
-}
-
-// terminalOf is the device of a terminal, 0 of what is none.
-func terminalOf(f *os.File) uint64 {
-	fd, err := descriptor(f)
-	if err != nil {
-		return 0
-	}
-	var info unix.Stat_t
-	if _, err := unix.IoctlGetTermios(int(fd), unix.TCGETS); err != nil || unix.Fstat(int(fd), &info) != nil {
-		return 0
-	}
-	return info.Rdev
-}
-
-// openTerminal makes a terminal of the size of another. It leaves every byte as the program writes it, and is
-// nobody's controlling one.
-func openTerminal(like *os.File) (source, end *os.File, err error) {
-	master, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, nil, fmt.Errorf("open a terminal for the program: %w", err)
-	}
-	source = os.NewFile(uintptr(master), "/dev/ptmx")
-	number, err := unix.IoctlGetInt(master, unix.TIOCGPTN)
-	if err == nil {
-		err = unix.IoctlSetPointerInt(master, unix.TIOCSPTLCK, 0)
-	}
-	slave := -1
-	if err == nil {
-		slave, err = unix.Open(fmt.Sprintf("/dev/pts/%d", number), unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
-	}
-	if err != nil {
-		source.Close()
-		return nil, nil, fmt.Errorf("open a terminal for the program: %w", err)
-	}
-	if mode, err := unix.IoctlGetTermios(slave, unix.TCGETS); err == nil {
-		mode.Oflag &^= unix.OPOST
-		mode.Lflag &^= unix.ECHO
-		_ = unix.IoctlSetTermios(slave, unix.TCSETS, mode)
-	}
-	if fd, err := descriptor(like); err == nil {
-		if size, err := unix.IoctlGetWinsize(int(fd), unix.TIOCGWINSZ); err == nil {
-			_ = unix.IoctlSetWinsize(slave, unix.TIOCSWINSZ, size)
-		}
-	}
-	return source, os.NewFile(uintptr(slave), "/dev/pts"), nil
-}
-
-// blockingPipe is a pipe whose ends wait, as programs expect of theirs.
-func blockingPipe() (source, end *os.File, err error) {
-	var fds [2]int
-	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
-		return nil, nil, fmt.Errorf("make a pipe for the program's output: %w", err)
-	}
-	return os.NewFile(uintptr(fds[0]), "pipe"), os.NewFile(uintptr(fds[1]), "pipe"), nil
-}
-
-// memoryProgram is a program that lies in memory alone.
-func memoryProgram(name string, image []byte) (*os.File, error) {
-	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC)
-	if err != nil {
-		return nil, fmt.Errorf("put %s into memory: %w", name, err)
-	}
-	program := os.NewFile(uintptr(fd), name)
-	if _, err := program.Write(image); err != nil {
-		program.Close()
-		return nil, fmt.Errorf("put %s into memory: %w", name, err)
-	}
-	return program, nil
 }

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"syscall"
 
-	"golang.org/x/sys/unix"
+	"hightide/internal/system"
 )
 
 // Program is a program that can be started.
@@ -80,7 +80,7 @@ func runnable(path string) error {
 		return &Error{Code: 126, Err: fmt.Errorf("%s: cannot be looked at: %w", path, err)}
 	case info.IsDir():
 		return &Error{Code: 126, Err: fmt.Errorf("%s: is a folder", path)}
-	case unix.Faccessat(unix.AT_FDCWD, path, unix.X_OK, unix.AT_EACCESS) != nil:
+	case system.MayRun(path) != nil:
 		return &Error{Code: 126, Err: fmt.Errorf("%s: no permission to run it", path), Hint: interpreted(path)}
 	}
 	return nil

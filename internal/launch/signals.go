@@ -5,9 +5,8 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
-	"unsafe"
 
-	"golang.org/x/sys/unix"
+	"hightide/internal/system"
 )
 
 // What the terminal sends to the whole process group the command has already got; what somebody
@@ -15,8 +14,8 @@ import (
 // and go on when it goes on.
 var (
 	ending   = []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT}
-	stopping = []os.Signal{syscall.SIGTSTP}
-	others   = []os.Signal{syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGCONT,
+	stopping = []os.Signal{system.SIGTSTP}
+	others   = []os.Signal{syscall.SIGHUP, system.SIGUSR1, system.SIGUSR2, syscall.SIGALRM, system.SIGCONT,
 		syscall.SIGPIPE}
 )
 
@@ -44,9 +43,9 @@ func (c *Child) Pass(got os.Signal) {
 	}
 	switch s {
 	case syscall.SIGPIPE:
-	case syscall.SIGCONT:
+	case system.SIGCONT:
 		if processState(c.PID) == 'T' {
-			_ = syscall.Kill(c.PID, s)
+			_ = system.Kill(c.PID, s)
 		}
 	default:
 		c.deciding.Go(func() { c.signalUnlessSeen(s) })
@@ -63,9 +62,9 @@ func (c *Child) signalUnlessSeen(s syscall.Signal) {
 	}
 	switch state := processState(c.PID); {
 	case state == 'Z' || state == 0:
-	case state == 'T' && s == syscall.SIGTSTP: // it would stop once more when it goes on
+	case state == 'T' && s == system.SIGTSTP: // it would stop once more when it goes on
 	default:
-		_ = syscall.Kill(c.PID, s)
+		_ = system.Kill(c.PID, s)
 	}
 }
 
@@ -75,7 +74,7 @@ const sendingTakes = 20 * time.Millisecond
 // fromTerminal says whether a signal is one that the terminal sends to the whole group, as far as we can tell.
 func (c *Child) fromTerminal(s syscall.Signal) bool {
 	switch s {
-	case syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTSTP:
+	case syscall.SIGINT, syscall.SIGQUIT, system.SIGTSTP:
 		return foreground()
 	case syscall.SIGHUP: // else it did not hang up
 		return c.hadTerminal && !hasTerminal()
@@ -88,7 +87,7 @@ func (c *Child) fromTerminal(s syscall.Signal) bool {
 // where nobody can type fg, is watched while it stands still.
 func (c *Child) Follows(s syscall.Signal) bool {
 	switch s {
-	case syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU:
+	case system.SIGTSTP, system.SIGTTIN, system.SIGTTOU:
 		return c.Ending != nil && hasTerminal()
 	}
 	return false
@@ -99,7 +98,7 @@ func (c *Child) Follows(s syscall.Signal) bool {
 func (c *Child) FollowStop() {
 	c.forgetStops()
 	c.deciding.Wait()
-	_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+	_ = system.Kill(os.Getpid(), system.SIGSTOP)
 	c.forgetStops()
 }
 
@@ -108,7 +107,7 @@ func (c *Child) forgetStops() {
 	for len(c.Stopping) > 0 {
 		<-c.Stopping
 	}
-	c.witness.forget(syscall.SIGTSTP)
+	c.witness.forget(system.SIGTSTP)
 }
 
 // processState is the state letter of a process, 0 where it is gone.
@@ -120,52 +119,6 @@ func processState(pid int) byte {
 	return fields[fieldState][0]
 }
 
-// hasTerminal says whether the process has a controlling terminal that is still there.
-func hasTerminal() bool {
-	fd, err := unix.Open("/dev/tty", unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
-	if err != nil {
-		return false
-	}
-	_ = unix.Close(fd)
-	return true
-}
-
-// foreground says whether our process group is the one the terminal talks to.
-func foreground() bool {
-	fd, err := unix.Open("/dev/tty", unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
-	if err != nil {
-		return false
-	}
-	defer unix.Close(fd)
-	group, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
-	return err == nil && group == unix.Getpgrp()
-}
-
-// Die ends this process by a signal, as the command ended. It returns only where the signal cannot
-// kill; then the caller ends with 128 + signal. No core is written: it would be ours.
-func Die(s syscall.Signal) {
-	_ = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
-	swapAction(s, sigaction{})
-	_ = syscall.Kill(os.Getpid(), s)
-	time.Sleep(50 * time.Millisecond)
-}
-
 // StopByTerminal stops this process as Ctrl-Z stops one that does not catch SIGTSTP: not where no shell could let it
 // go on. It returns when the process goes on.
-func StopByTerminal() {
-	before := swapAction(syscall.SIGTSTP, sigaction{})
-	_ = syscall.Kill(os.Getpid(), syscall.SIGTSTP)
-	time.Sleep(sendingTakes)
-	swapAction(syscall.SIGTSTP, before)
-}
-
-// sigaction is the kernel's: handler (0: the default), flags, restorer, mask.
-type sigaction [4]uint64
-
-// swapAction sets what a signal does behind the back of Go's runtime, whose own handlers print a traceback for some
-// signals and drop others where the default is wanted.
-func swapAction(s syscall.Signal, to sigaction) (before sigaction) {
-	_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(s), uintptr(unsafe.Pointer(&to)),
-		uintptr(unsafe.Pointer(&before)), 8, 0, 0)
-	return before
-}
+func StopByTerminal() { stopByTerminal(sendingTakes) }

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"syscall"
 
-	"golang.org/x/sys/unix"
+	"hightide/internal/system"
 )
 
 // Target is a process that runs already and is not ours, as far as it may be looked at.
@@ -41,7 +41,7 @@ func Look(pid int) (*Target, error) {
 			Hint: "name the process that is to be recorded"}
 	}
 	t := &Target{PID: pid, pidfd: -1}
-	if fd, err := unix.PidfdOpen(pid, 0); err == nil {
+	if fd, err := openProcess(pid); err == nil {
 		t.pidfd = fd // before all else: from here on the pid is of this process, or of none
 	}
 	err := t.identify()
@@ -59,7 +59,7 @@ func Look(pid int) (*Target, error) {
 // Close gives back what Look opened.
 func (t *Target) Close() {
 	if t.pidfd >= 0 {
-		_ = unix.Close(t.pidfd)
+		_ = closeProcess(t.pidfd)
 		t.pidfd = -1
 	}
 }
@@ -108,7 +108,7 @@ func ended(fields []string) bool {
 
 // missing says why there is no such process here.
 func missing(pid int) error {
-	if err := syscall.Kill(pid, 0); err == nil || errors.Is(err, syscall.EPERM) {
+	if err := system.Kill(pid, 0); err == nil || errors.Is(err, syscall.EPERM) {
 		return &NoTarget{Denied: true, Text: fmt.Sprintf("process %d is hidden: /proc shows only your own processes", pid),
 			Hint: "as its user, or as root, it can be recorded"}
 	}
@@ -147,7 +147,7 @@ func (t *Target) foreign() string {
 	if err != nil {
 		return "it may not be looked at"
 	}
-	if stat, ok := info.Sys().(*syscall.Stat_t); ok && int(stat.Uid) != os.Getuid() {
+	if user, ok := system.Owner(info); ok && user != os.Getuid() {
 		return "it is another user's"
 	}
 	for _, kind := range []string{"pid", "mnt"} {

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"hightide/internal/system"
 )
 
 //go:embed all:witness/lib
@@ -35,7 +37,7 @@ func startWitness() *witness {
 	if err != nil {
 		return nil
 	}
-	program, err := memoryProgram("hightide-witness", image)
+	program, err := system.MemoryFile("hightide-witness", image)
 	if err != nil {
 		return nil
 	}
@@ -58,7 +60,7 @@ func startWitness() *witness {
 		// Fd makes them wait when they are read, as the program expects
 		files := []uintptr{stdin.Fd(), stdout.Fd(), null.Fd()}
 		path := fmt.Sprintf("/proc/self/fd/%d", program.Fd())
-		if w.pid, err = syscall.ForkExec(path, []string{"hightide-witness"}, &syscall.ProcAttr{Dir: "/", Files: files}); err == nil {
+		if w.pid, err = start(path, []string{"hightide-witness"}, &syscall.ProcAttr{Dir: "/", Files: files}); err == nil {
 			return w
 		}
 	}
@@ -120,14 +122,10 @@ func (w *witness) end() {
 func (w *witness) wait() (status syscall.WaitStatus) {
 	w.ask.Close()
 	w.answer.Close()
-	ended, _ := syscall.Wait4(w.pid, &status, syscall.WNOHANG, nil)
-	if ended == 0 { // it may be stopped, where closing its input does nothing
-		_ = syscall.Kill(w.pid, syscall.SIGKILL)
-		for {
-			if _, err := syscall.Wait4(w.pid, &status, 0, nil); err != syscall.EINTR {
-				break
-			}
-		}
+	ended := false
+	if status, ended = endedAlready(w.pid); !ended { // it may be stopped, where closing its input does nothing
+		_ = system.Kill(w.pid, syscall.SIGKILL)
+		status = waitForEnd(w.pid)
 	}
 	w.pid = 0
 	return status

@@ -13,11 +13,11 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"hightide/internal/fail"
 	"hightide/internal/files"
 	"hightide/internal/gpus"
+	"hightide/internal/system"
 )
 
 // Journal is what is kept of a matrix while it is measured: one line a trial, on the disk before the next one begins. A
@@ -87,11 +87,11 @@ func (j *Journal) lockFolder(name string) error {
 	if err != nil {
 		return fail.Environment("use another folder: --data-dir FOLDER, or set HIGHTIDE_DATA", "keep the matrix: %w", err)
 	}
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	if err := system.Lock(lock, false); err != nil {
 		who := make([]byte, 20)
 		n, _ := lock.ReadAt(who, 0)
 		lock.Close()
-		if !errors.Is(err, syscall.EWOULDBLOCK) {
+		if !errors.Is(err, system.ErrLocked) {
 			return fail.Environment("is the data directory on a file system with locks?", "lock %s: %w", j.Dir, err)
 		}
 		return fail.Input("wait for it, or give this one another name: --name "+name+"-2",
@@ -336,7 +336,7 @@ func held(dir string) bool {
 		return false
 	}
 	defer lock.Close()
-	return errors.Is(syscall.Flock(int(lock.Fd()), syscall.LOCK_SH|syscall.LOCK_NB), syscall.EWOULDBLOCK)
+	return errors.Is(system.Lock(lock, true), system.ErrLocked)
 }
 
 // PageJSON is what the matrix page is made of (web/src/matrix). Reports are addresses by run.

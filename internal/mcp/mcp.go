@@ -27,7 +27,6 @@ var tools = []func(*sdk.Server, *door){
 	check.add,
 	imagineRun.add,
 	fitBatch.add,
-	planModel.add,
 	listGPUs.add,
 }
 

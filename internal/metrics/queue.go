@@ -10,7 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
+
+	"hightide/internal/system"
 )
 
 // queue keeps requests on disk, in order, until a receiver has taken them. It outlives this process, killed or not: a
@@ -49,7 +50,7 @@ func openQueue(dir string, limit int64) (*queue, error) {
 		return nil, err
 	}
 	q := &queue{dir: dir, limit: limit, owned: owned, filled: make(chan struct{}, 1)}
-	if err = syscall.Flock(int(owned.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); errors.Is(err, syscall.EWOULDBLOCK) {
+	if err = system.Lock(owned, false); errors.Is(err, system.ErrLocked) {
 		err = errTaken
 	}
 	if err == nil {

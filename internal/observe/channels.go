@@ -7,11 +7,11 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"hightide/internal/mem"
 	"hightide/internal/shm"
+	"hightide/internal/system"
 )
 
 // channel is one mapped channel of an observed process, drained by one goroutine.
@@ -36,7 +36,7 @@ type channel struct {
 
 // openChannel maps a file of the channel folder. Errors: shm.ErrNotReady, or why it is not a channel.
 func openChannel(path string) (*channel, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|syscall.O_NOFOLLOW, 0)
+	f, err := os.OpenFile(path, os.O_RDWR|system.NoFollow, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -51,14 +51,13 @@ func openChannel(path string) (*channel, error) {
 	if info.Size() < shm.HeaderBytes {
 		return nil, shm.ErrNotReady
 	}
-	mapping, err := syscall.Mmap(int(f.Fd()), 0, int(info.Size()), syscall.PROT_READ|syscall.PROT_WRITE,
-		syscall.MAP_SHARED)
+	mapping, err := system.Map(f, int(info.Size()), true)
 	if err != nil {
 		return nil, fmt.Errorf("map %s: %w", path, err)
 	}
 	reader, err := shm.Open(mapping)
 	if err != nil {
-		_ = syscall.Munmap(mapping)
+		_ = system.Unmap(mapping)
 		return nil, err
 	}
 	return &channel{path: path, key: procKey{reader.PID, reader.ProcessStart}, role: reader.Role, mapping: mapping,
@@ -69,7 +68,7 @@ const maxChannel = 1<<30 + shm.HeaderBytes
 
 // close unmaps the channel.
 func (c *channel) close() {
-	_ = syscall.Munmap(c.mapping)
+	_ = system.Unmap(c.mapping)
 	c.mapping, c.next = nil, nil
 }
 
@@ -89,7 +88,7 @@ func (r *Recorder) scan() {
 	if err != nil {
 		return
 	}
-	if changed == r.scanned && wallClock()-changed > int64(50*time.Millisecond) {
+	if changed == r.scanned && system.WallClock()-changed > int64(50*time.Millisecond) {
 		return
 	}
 	r.scanned = changed

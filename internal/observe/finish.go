@@ -7,8 +7,7 @@ import (
 
 	"hightide/internal/launch"
 	"hightide/internal/mem"
-
-	"golang.org/x/sys/unix"
+	"hightide/internal/system"
 )
 
 // finish records the end. Processes that the command leaves behind are given a moment: workers end
@@ -73,7 +72,7 @@ func (l *loop) mainEnded(last launch.Change, ok bool, end int64, outcome Outcome
 	l.ended(p, end)
 	p.End, p.ExitCode, p.Signal = mem.Some(end), outcome.ExitCode, outcome.Signal
 	if ok {
-		l.highWater(last.Usage.Maxrss << 10)
+		l.highWater(last.MaxRSS())
 	}
 	l.alertMarks(p, end)
 	event := mem.Event{Time: end, Process: p.ID, Kind: "exit", Text: "it ended; how is not known here"}
@@ -81,7 +80,7 @@ func (l *loop) mainEnded(last launch.Change, ok bool, end int64, outcome Outcome
 		event.Text = fmt.Sprintf("exit code %d", code)
 	}
 	if signal, ok := outcome.Signal.Get(); ok {
-		event.Text = "ended by " + unix.SignalName(syscall.Signal(signal))
+		event.Text = "ended by " + system.SignalName(syscall.Signal(signal))
 	}
 	l.emit(event)
 	if code, _ := outcome.ExitCode.Get(); outcome.Signal.Or(0) == int64(syscall.SIGKILL) || code == 137 {

@@ -1,8 +1,6 @@
 package observe
 
 import (
-	"syscall"
-
 	"hightide/internal/mem"
 )
 
@@ -84,12 +82,3 @@ func (r *Recorder) highWater(kernel int64) {
 
 // markError: the kernel counts pages for each processor, and its two marks of one process differ by up to this part.
 const markError = 500
-
-// ownMaxRSS is the most that hightide itself has had resident, in bytes.
-func ownMaxRSS() int64 {
-	var usage syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &usage) != nil {
-		return 0
-	}
-	return usage.Maxrss << 10
-}

@@ -27,6 +27,7 @@ import (
 	"hightide/internal/launch"
 	"hightide/internal/mem"
 	"hightide/internal/sampler"
+	"hightide/internal/system"
 )
 
 // Sink takes the frames of one recording. Flush makes what was written so far survive our death. One that
@@ -137,7 +138,7 @@ type Recorder struct {
 
 // now is the clock of the recording. It is the kernel's and no one's to choose: what is observed stamps what it
 // tells by the same one.
-func (r *Recorder) now() int64 { return monotonic() }
+func (r *Recorder) now() int64 { return system.Monotonic() }
 
 func newRecorder(opts *Options, sink Sink) *Recorder {
 	r := &Recorder{

@@ -11,6 +11,7 @@ import (
 	"hightide/internal/launch"
 	"hightide/internal/mem"
 	"hightide/internal/sampler"
+	"hightide/internal/system"
 )
 
 // channelVars are the variables that every helper reads.
@@ -73,7 +74,7 @@ func identify(o *Options, vendors []sampler.Vendor) mem.RunInfo {
 	return mem.RunInfo{
 		ID: o.ID, Name: o.Name, Tags: o.Tags, Verb: o.Verb, Label: o.Label, Command: mem.MaskArgs(command), Cwd: cwd,
 		Env: mem.AllowedEnv(env), Version: o.Version, Host: sampler.Host("/", leader, vendors), Options: o.Settings,
-		StartMono: monotonic(), StartWall: o.Runtime.Time().UnixNano(),
+		StartMono: system.Monotonic(), StartWall: o.Runtime.Time().UnixNano(),
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"hightide/internal/launch"
 	"hightide/internal/mem"
 	"hightide/internal/sampler"
+	"hightide/internal/system"
 )
 
 // Outcome is how the command ended.
@@ -386,7 +387,7 @@ func (l *loop) stopHarder(now int64) {
 func (l *loop) stopRest() {
 	for _, p := range l.sampler.Processes() {
 		if procAlive(p.PID, p.StartTicks) {
-			_ = syscall.Kill(p.PID, syscall.SIGTERM)
+			_ = system.Kill(p.PID, syscall.SIGTERM)
 		}
 	}
 }

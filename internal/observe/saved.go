@@ -11,9 +11,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
 
 	"hightide/internal/mem"
+	"hightide/internal/system"
 )
 
 // The recording says what every line holds, not which block is at which address. Who comes after us,
@@ -172,7 +172,7 @@ func (f *savedFile) save(processes []*process, path string, anew bool) error {
 	if anew {
 		name, flags = path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC
 	}
-	file, err := os.OpenFile(name, flags|syscall.O_NOFOLLOW, 0o600)
+	file, err := os.OpenFile(name, flags|system.NoFollow, 0o600)
 	if err != nil {
 		return err
 	}

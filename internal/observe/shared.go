@@ -7,10 +7,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"hightide/internal/launch"
+	"hightide/internal/system"
 )
 
 // Shared is a folder in shared memory through which an engine and the programs it runs work together.
@@ -67,16 +67,16 @@ var errHeld = errors.New("held by an engine that lives")
 
 // lockFolder takes the lock, which ends with the process.
 func lockFolder(path string) (*os.File, error) {
-	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
+	file, err := os.OpenFile(path, os.O_RDONLY|system.Folder|system.NoFollow, 0)
 	if err != nil {
 		return nil, err
 	}
-	switch err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); {
-	case errors.Is(err, syscall.EWOULDBLOCK):
+	switch err := system.Lock(file, false); {
+	case errors.Is(err, system.ErrLocked):
 		file.Close()
 		return nil, errHeld
 	// a disk without locks, where nobody looks
-	case err != nil && !errors.Is(err, syscall.ENOLCK) && !errors.Is(err, syscall.ENOTSUP):
+	case err != nil && !system.NoLocks(err):
 		file.Close()
 		return nil, err
 	}

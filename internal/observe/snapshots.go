@@ -7,8 +7,7 @@ import (
 	"path/filepath"
 
 	"hightide/internal/mem"
-
-	"golang.org/x/sys/unix"
+	"hightide/internal/system"
 )
 
 // snapshots copies allocator snapshots, which the agent leaves as files in the run's folder, into
@@ -79,7 +78,7 @@ func openSnapshot(folder, path string) (*os.File, error) {
 	if inside, err := filepath.Rel(folder, path); err != nil || !filepath.IsLocal(inside) {
 		return nil, os.ErrPermission
 	}
-	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	file, err := os.OpenFile(path, os.O_RDONLY|system.NoFollow|system.NonBlock, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -14,11 +14,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"hightide/internal/fail"
 	"hightide/internal/frameworks"
+	"hightide/internal/system"
 )
 
 // Interpreter is a Python that was found, with the frameworks it would import. They are read from
@@ -154,7 +154,7 @@ func (p *Interpreter) Ask(ctx context.Context) {
 	}
 	c := exec.CommandContext(ctx, p.Path, append([]string{"-c", probe}, probed()...)...)
 	c.WaitDelay = time.Second
-	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	c.SysProcAttr = system.OwnGroup()
 	for _, entry := range os.Environ() {
 		if name, _, _ := strings.Cut(entry, "="); name != "LD_PRELOAD" && name != "PYTHONSTARTUP" &&
 			!strings.HasPrefix(name, "HIGHTIDE_") {

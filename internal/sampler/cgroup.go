@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"hightide/internal/mem"
 )
@@ -180,7 +179,7 @@ func quantityIn(dir, name string) (int64, bool) {
 // Close gives back the descriptor.
 func (c *Cgroup) Close() {
 	if c.Version != 0 && c.used >= 0 {
-		syscall.Close(c.used)
+		closeFile(c.used)
 		c.used = -1
 	}
 }

@@ -10,8 +10,6 @@ import (
 	"syscall"
 
 	"hightide/internal/mem"
-
-	"golang.org/x/sys/unix"
 )
 
 // Details is what is read of one process when somebody asks for it, as some of it costs: its PSS tens of milliseconds
@@ -64,21 +62,7 @@ func ReadDetails(root string, pid int, startTicks uint64) (*Details, error) {
 // Signal sends a signal to the process that began at startTicks. A descriptor of the process is taken first, so that
 // a number which became another's in between is never signalled.
 func Signal(pid int, startTicks uint64, signal syscall.Signal) error {
-	fd, err := unix.PidfdOpen(pid, 0)
-	if errors.Is(err, unix.ENOSYS) { // before Linux 5.3
-		if !sameProcess("/", pid, startTicks) {
-			return ErrGone
-		}
-		return signalError(syscall.Kill(pid, signal))
-	}
-	if err != nil {
-		return signalError(err)
-	}
-	defer unix.Close(fd)
-	if !sameProcess("/", pid, startTicks) {
-		return ErrGone
-	}
-	return signalError(unix.PidfdSendSignal(fd, signal, nil, 0))
+	return signalError(sendIf(pid, signal, func() bool { return sameProcess("/", pid, startTicks) }))
 }
 
 func signalError(err error) error {

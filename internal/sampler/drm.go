@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"hightide/internal/mem"
+	"hightide/internal/system"
 )
 
 // drm is a vendor whose kernel driver publishes devices in /sys/class/drm and the share of each
@@ -176,25 +176,20 @@ func (d *drm) process(c *card, p *Process, bytes int64) {
 
 // findDescriptors lists the descriptors of p that are open on a card.
 func (d *drm) findDescriptors(p *Process) []string {
-	dir, err := openFile(p.dir+"/fd", syscall.O_DIRECTORY)
+	dir, err := openFile(p.dir+"/fd", system.Folder)
 	if err != nil {
 		return nil
 	}
-	defer syscall.Close(dir)
+	defer closeFile(dir)
 	var found []string
 	var buffer [8192]byte
-	for {
-		n, err := syscall.ReadDirent(dir, buffer[:])
-		if err != nil || n <= 0 {
-			return found
+	_ = eachName(dir, buffer[:], func(name []byte) { // what was found until it ended counts
+		target, err := os.Readlink(p.dir + "/fd/" + string(name))
+		if err == nil && strings.HasPrefix(target, "/dev/dri/") {
+			found = append(found, p.dir+"/fdinfo/"+string(name))
 		}
-		eachEntry(buffer[:n], func(name []byte) {
-			target, err := os.Readlink(p.dir + "/fd/" + string(name))
-			if err == nil && strings.HasPrefix(target, "/dev/dri/") {
-				found = append(found, p.dir+"/fdinfo/"+string(name))
-			}
-		})
-	}
+	})
+	return found
 }
 
 func (d *drm) card(pci string) *card {

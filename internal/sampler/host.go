@@ -8,10 +8,10 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"syscall"
 	"time"
 
 	"hightide/internal/mem"
+	"hightide/internal/system"
 )
 
 // hostReader samples what concerns the whole machine and the control group.
@@ -35,7 +35,7 @@ func (h *hostReader) openFiles(root string, pid int) {
 
 func (h *hostReader) close() {
 	if h.meminfo >= 0 {
-		syscall.Close(h.meminfo)
+		closeFile(h.meminfo)
 	}
 	h.cgroup.Close()
 	h.limited.close()
@@ -155,7 +155,7 @@ func ReadGit(ctx context.Context, dir string) *mem.Git {
 		"--no-optional-locks",
 		"status", "--porcelain=v2", "--branch", "--untracked-files=no", "--ignore-submodules=dirty")
 	c.Dir = dir
-	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a Ctrl-C is meant for the training
+	c.SysProcAttr = system.OwnGroup() // a Ctrl-C is meant for the training
 	c.WaitDelay = 100 * time.Millisecond
 	for _, entry := range os.Environ() {
 		// A hook that starts a training hands down the repository it belongs to, and the preloads

@@ -3,12 +3,9 @@ package sampler
 import (
 	"bytes"
 	"path/filepath"
-	"syscall"
-	"unsafe"
 
 	"hightide/internal/mem"
-
-	"golang.org/x/sys/unix"
+	"hightide/internal/system"
 )
 
 // Memory is not all that a program runs out of. Here is what else there is only so much of, and how much.
@@ -33,8 +30,7 @@ func (p *Process) limits(sink Sink, now int64) {
 	}
 	tell(mem.SeriesVMSLimit, p.most.space, most.space)
 	tell(mem.SeriesFilesLimit, p.most.files, most.files)
-	var info syscall.Stat_t
-	if syscall.Stat(p.dir, &info) == nil && info.Uid != 0 { // fork(2) does not count the superuser's
+	if user, ok := ownerOf(p.dir); ok && user != 0 { // fork(2) does not count the superuser's
 		tell(mem.SeriesThreadsLimit, p.most.threads, most.threads)
 	}
 	p.most = most
@@ -65,13 +61,13 @@ type limited struct {
 	root string
 	dirs []string // of the group of the controller "pids", and those around it
 	shm  int      // the folder, open
-	fs   unix.Statfs_t
+	fs   fileSystem
 }
 
 func (l *limited) openFiles(root string, pid int) {
 	l.root = root
 	l.dirs, _ = cgroupDirs(root, pid, "pids", map[int]string{1: "pids.current", 2: "pids.current"})
-	l.shm, _ = openFile(filepath.Join(root, "dev/shm"), syscall.O_DIRECTORY)
+	l.shm, _ = openFile(filepath.Join(root, "dev/shm"), system.Folder)
 }
 
 func (l *limited) close() {
@@ -92,13 +88,10 @@ func (l *limited) sample(sink Sink, now int64, slow bool) {
 
 // sharedMemory reads the file system /dev/shm; where that is a folder of another, it has no limit of its own.
 func (l *limited) sharedMemory(sink Sink, now int64) {
-	fs := &l.fs
-	_, _, errno := syscall.RawSyscall(syscall.SYS_FSTATFS, uintptr(l.shm), uintptr(unsafe.Pointer(fs)), 0)
-	if errno != 0 || fs.Type != unix.TMPFS_MAGIC || fs.Blocks == 0 {
-		return
+	if used, total := l.fs.inMemory(l.shm); total > 0 {
+		sink.Sample(nil, "", mem.SeriesShmUsed, now, used)
+		sink.Sample(nil, "", mem.SeriesShmTotal, now, total)
 	}
-	sink.Sample(nil, "", mem.SeriesShmUsed, now, int64(fs.Blocks-fs.Bfree)*fs.Bsize)
-	sink.Sample(nil, "", mem.SeriesShmTotal, now, int64(fs.Blocks)*fs.Bsize)
 }
 
 // groupThreads reads the control group that comes nearest to its limit of threads.

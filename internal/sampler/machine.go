@@ -8,9 +8,9 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"hightide/internal/mem"
+	"hightide/internal/system"
 )
 
 // Machine looks at everything that runs on a machine, at the pace of a person who watches. A Sampler follows one
@@ -99,7 +99,7 @@ func OpenMachine(root string) *Machine {
 	m := &Machine{root: root, known: map[int]*Seen{}, kernel: map[int]uint64{}, vendors: OpenVendors(root),
 		cgroup: OpenCgroup(root, 0)}
 	m.last = make([][]Card, len(m.vendors))
-	m.procDir, _ = openFile(filepath.Join(root, "proc"), syscall.O_DIRECTORY)
+	m.procDir, _ = openFile(filepath.Join(root, "proc"), system.Folder)
 	return m
 }
 
@@ -172,19 +172,12 @@ func parseCPU(text []byte) (t cpuTimes) {
 // processes reads all that /proc lists.
 func (m *Machine) processes(now int64) {
 	m.round++
-	if _, err := syscall.Seek(m.procDir, 0, 0); err != nil {
-		return
-	}
-	for {
-		n, err := syscall.ReadDirent(m.procDir, m.entries[:])
-		if err != nil || n <= 0 {
-			break
+	if eachName(m.procDir, m.entries[:], func(name []byte) {
+		if name[0] >= '0' && name[0] <= '9' {
+			m.process(int(number(name)), now)
 		}
-		eachEntry(m.entries[:n], func(name []byte) {
-			if name[0] >= '0' && name[0] <= '9' {
-				m.process(int(number(name)), now)
-			}
-		})
+	}) != nil {
+		return
 	}
 	if len(m.kernel) > manyThreads {
 		clear(m.kernel)
@@ -255,9 +248,8 @@ func (s *Seen) takeReading(now *stat, since int64) {
 
 // identify reads what only changes with another program.
 func (s *Seen) identify(m *Machine) {
-	var info syscall.Stat_t
-	if syscall.Stat(s.asked.dir, &info) == nil {
-		s.User = info.Uid
+	if user, ok := ownerOf(s.asked.dir); ok {
+		s.User = user
 	}
 	s.Command = nil
 	n, err := readFile(s.asked.dir+"/cmdline", m.page[:]) // longer ones are cut

@@ -15,8 +15,7 @@ import (
 
 	"hightide/internal/mem"
 	"hightide/internal/sampler/nvml"
-
-	"golang.org/x/sys/unix"
+	"hightide/internal/system"
 )
 
 // nvidia asks a helper process, which can load NVIDIA's library where we, being linked statically,
@@ -81,7 +80,7 @@ func (v *nvidia) start(image []byte, libraries string) error {
 	if image == nil {
 		return errors.New("this hightide was built without its NVML helper (make -C internal/sampler/nvml)")
 	}
-	file, err := memoryFile("hightide-nvml", image)
+	file, err := system.MemoryFile("hightide-nvml", image)
 	if err != nil {
 		return fmt.Errorf("put the NVML helper into memory: %w", err)
 	}
@@ -89,8 +88,8 @@ func (v *nvidia) start(image []byte, libraries string) error {
 	c := exec.Command("/proc/self/fd/3")
 	c.Args = []string{"hightide-nvml"}
 	c.ExtraFiles = []*os.File{file}
-	c.Env = []string{"LD_LIBRARY_PATH=" + libraries}    // and no LD_PRELOAD
-	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a Ctrl-C is meant for the training
+	c.Env = []string{"LD_LIBRARY_PATH=" + libraries} // and no LD_PRELOAD
+	c.SysProcAttr = system.OwnGroup()                // a Ctrl-C is meant for the training
 	if v.stdin, err = c.StdinPipe(); err != nil {
 		return err
 	}
@@ -261,7 +260,7 @@ func (v *nvidia) attribute(answer nvmlAnswer, live []*Process) error {
 				v.add(r)
 			}
 		}
-		if r.Process == nil && syscall.Kill(value.pid, 0) == syscall.ESRCH {
+		if r.Process == nil && errors.Is(system.Kill(value.pid, 0), syscall.ESRCH) {
 			strangers++
 		}
 	}
@@ -299,18 +298,4 @@ func (v *nvidia) Close() {
 	case <-time.After(200 * time.Millisecond):
 		v.program.Process.Kill() // a process stuck in the kernel goes when the driver lets it
 	}
-}
-
-// memoryFile makes a file that has no name in any folder: nothing to extract or to clean up.
-func memoryFile(name string, content []byte) (*os.File, error) {
-	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC)
-	if err != nil {
-		return nil, err
-	}
-	file := os.NewFile(uintptr(fd), name)
-	if _, err := file.Write(content); err != nil {
-		file.Close()
-		return nil, err
-	}
-	return file, nil
 }

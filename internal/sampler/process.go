@@ -7,11 +7,9 @@ import (
 	"path/filepath"
 	"strconv"
 	"syscall"
-	"unsafe"
 
 	"hightide/internal/mem"
-
-	"golang.org/x/sys/unix"
+	"hightide/internal/system"
 )
 
 // Process is one process of the tree. PID and StartTicks together are its identity: pids are reused.
@@ -164,7 +162,7 @@ func (p *Process) readFigures(now int64, slow bool) (renamed bool, err error) {
 // cpu is processor time in ns: from the process' own clock, to the tick from stat elsewhere.
 func (p *Process) cpu(ticks int64) int64 {
 	if p.real {
-		if ns, ok := clock(^p.PID<<3 | 2); ok { // CPUCLOCK_SCHED of a pid: see clock_getcpuclockid(3)
+		if ns, ok := clock(clockOf(p.PID)); ok {
 			return ns
 		}
 	}
@@ -219,33 +217,23 @@ func (p *Process) readQueued(now int64) {
 // countFiles counts open descriptors: from Linux 6.2 the folder's size says it.
 func (p *Process) countFiles() {
 	if p.filesDir < 0 {
-		fd, err := openFile(p.dir+"/fd", syscall.O_DIRECTORY)
+		fd, err := openFile(p.dir+"/fd", system.Folder)
 		if err != nil {
 			return // another user's process
 		}
 		p.filesDir = fd
 	}
-	var info syscall.Stat_t
-	if !p.listFiles && fstat(p.filesDir, &info) && info.Size > 0 {
-		p.Usage.Files = mem.Some(info.Size)
-		return
-	}
-	p.listFiles = true
-	if _, err := syscall.Seek(p.filesDir, 0, 0); err != nil {
-		return
-	}
-	count := int64(0)
-	for {
-		n, err := syscall.ReadDirent(p.filesDir, p.page)
-		if err != nil {
+	if !p.listFiles {
+		if size := sizeOf(p.filesDir); size > 0 {
+			p.Usage.Files = mem.Some(size)
 			return
 		}
-		if n <= 0 {
-			break
-		}
-		eachEntry(p.page[:n], func([]byte) { count++ })
 	}
-	p.Usage.Files = mem.Some(count)
+	p.listFiles = true
+	count := int64(0)
+	if eachName(p.filesDir, p.page, func([]byte) { count++ }) == nil {
+		p.Usage.Files = mem.Some(count)
+	}
 }
 
 // readCommand reads the argument vector; true where it is not what it was.
@@ -329,56 +317,11 @@ func (p *Process) gone(err error) bool {
 func (p *Process) close() {
 	for _, fd := range []*int{&p.statFile, &p.status, &p.schedstat, &p.filesDir} {
 		if *fd >= 0 {
-			syscall.Close(*fd)
+			closeFile(*fd)
 			*fd = -1
 		}
 	}
 }
-
-// openFile, pread and readFile go around os.File: a tick opens nothing it keeps and allocates nothing. What
-// the kernel answers at once (all but smaps_rollup) is asked raw. The runtime's monitor, which wakes up
-// for an ordinary system call and polls for as long as we work, costs more than the answer.
-func openFile(path string, flags int) (int, error) {
-	name, err := syscall.BytePtrFromString(path)
-	if err != nil {
-		return -1, err
-	}
-	at := unix.AT_FDCWD
-	for {
-		fd, _, errno := syscall.RawSyscall6(syscall.SYS_OPENAT, uintptr(at), uintptr(unsafe.Pointer(name)),
-			uintptr(syscall.O_RDONLY|syscall.O_CLOEXEC|flags), 0, 0, 0)
-		switch errno {
-		case 0:
-			return int(fd), nil
-		case syscall.EINTR:
-		default:
-			return -1, errno
-		}
-	}
-}
-
-func pread(fd int, buffer []byte) (int, error) { return preadAt(fd, buffer, 0) }
-
-func preadAt(fd int, buffer []byte, offset int64) (int, error) {
-	for {
-		n, _, errno := syscall.RawSyscall6(syscall.SYS_PREAD64, uintptr(fd),
-			uintptr(unsafe.Pointer(unsafe.SliceData(buffer))), uintptr(len(buffer)), uintptr(offset), 0, 0)
-		switch errno {
-		case 0:
-			return int(n), nil
-		case syscall.EINTR:
-		default:
-			return 0, errno
-		}
-	}
-}
-
-func fstat(fd int, info *syscall.Stat_t) bool {
-	_, _, errno := syscall.RawSyscall(syscall.SYS_FSTAT, uintptr(fd), uintptr(unsafe.Pointer(info)), 0)
-	return errno == 0
-}
-
-func closeFile(fd int) { _, _, _ = syscall.RawSyscall(syscall.SYS_CLOSE, uintptr(fd), 0, 0) }
 
 // readFile reads the beginning of a file, as much as the buffer holds.
 func readFile(path string, buffer []byte) (int, error) {
@@ -390,31 +333,9 @@ func readFile(path string, buffer []byte) (int, error) {
 	return pread(fd, buffer)
 }
 
-// readSlowly is readFile of what takes the kernel long.
-func readSlowly(path string, buffer []byte) (int, error) {
-	fd, err := openFile(path, 0)
-	if err != nil {
-		return 0, err
-	}
-	defer closeFile(fd)
-	for {
-		n, err := syscall.Pread(fd, buffer, 0)
-		if err != syscall.EINTR {
-			return n, err
-		}
-	}
-}
-
-// clock reads a clock in ns.
-func clock(id int) (int64, bool) {
-	var t syscall.Timespec
-	_, _, errno := syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, uintptr(id), uintptr(unsafe.Pointer(&t)), 0)
-	return t.Nano(), errno == 0
-}
-
 // ThreadCPU is the calling thread's processor time in ns.
 func ThreadCPU() int64 {
-	ns, _ := clock(3) // CLOCK_THREAD_CPUTIME_ID
+	ns, _ := clock(threadClock)
 	return ns
 }
 
@@ -428,7 +349,7 @@ func Resident(pid int) (rss, mark int64) {
 
 // ownUsage is our own processor time in ns and resident bytes.
 func ownUsage() (cpu, rss int64) {
-	cpu, _ = clock(2) // CLOCK_PROCESS_CPUTIME_ID
+	cpu, _ = clock(processClock)
 	var buffer [256]byte
 	if n, err := readFile("/proc/self/statm", buffer[:]); err == nil {
 		if i := bytes.IndexByte(buffer[:n], ' '); i >= 0 {

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 )
 
 // Left is a block of /dev/shm that no process maps or has open: its memory stays until somebody removes it.
@@ -26,17 +25,19 @@ func leftBlocks(root string, since int64) (left []Left) {
 	used, known := usedBlocks(root)
 	for _, b := range blocks {
 		// one's own processes can be looked at
-		if !used[b.info.Ino] && (known || int(b.info.Uid) == os.Geteuid()) {
-			fresh := b.info.Mtim.Nano() >= since || b.info.Ctim.Nano() >= since
-			left = append(left, Left{b.name, b.info.Blocks * 512, fresh})
+		if !used[b.inode] && (known || b.user == os.Geteuid()) {
+			left = append(left, Left{b.name, b.bytes, b.changed >= since})
 		}
 	}
 	return left
 }
 
 type sharedBlock struct {
-	name string
-	info syscall.Stat_t
+	name    string
+	inode   uint64
+	user    int
+	bytes   int64 // of memory
+	changed int64 // ns of the wall clock: its content, or what is known of it
 }
 
 // sharedBlocks are the files of /dev/shm that take memory.
@@ -44,10 +45,9 @@ func sharedBlocks(root string) (blocks []sharedBlock) {
 	folder := filepath.Join(root, "dev/shm")
 	entries, _ := os.ReadDir(folder) // none: there is no such folder here
 	for _, entry := range entries {
-		var info syscall.Stat_t
-		if syscall.Lstat(filepath.Join(folder, entry.Name()), &info) == nil &&
-			info.Mode&syscall.S_IFMT == syscall.S_IFREG && info.Blocks > 0 {
-			blocks = append(blocks, sharedBlock{entry.Name(), info})
+		if inode, user, bytes, changed, ok := memoryOf(filepath.Join(folder, entry.Name())); ok &&
+			entry.Type().IsRegular() && bytes > 0 {
+			blocks = append(blocks, sharedBlock{entry.Name(), inode, user, bytes, changed})
 		}
 	}
 	return blocks
@@ -67,9 +67,11 @@ func usedBlocks(root string) (used map[uint64]bool, known bool) {
 		}
 		names, _ := os.ReadDir(dir + "/fd")
 		for _, name := range names {
-			var info syscall.Stat_t
-			if target, err := os.Readlink(dir + "/fd/" + name.Name()); err == nil && strings.HasPrefix(target, "/dev/shm/") && syscall.Stat(dir+"/fd/"+name.Name(), &info) == nil {
-				used[info.Ino] = true
+			open := dir + "/fd/" + name.Name()
+			if target, err := os.Readlink(open); err == nil && strings.HasPrefix(target, "/dev/shm/") {
+				if inode, ok := inodeOf(open); ok {
+					used[inode] = true
+				}
 			}
 		}
 	}

@@ -2,10 +2,10 @@ package sampler
 
 import (
 	"bytes"
-	"encoding/binary"
 	"path/filepath"
 	"strconv"
-	"syscall"
+
+	"hightide/internal/system"
 )
 
 // Tree is the set of descendants of one process. Once in it a process stays until it ends, also
@@ -45,7 +45,7 @@ const enoughLooks = 2
 // NewTree watches the descendants of a leader, and the leader itself on request.
 func NewTree(o Options) *Tree {
 	t := &Tree{root: o.Root, leader: o.Leader, known: map[int]member{}, lastPid: -1}
-	t.procDir, _ = openFile(filepath.Join(o.Root, "proc"), syscall.O_DIRECTORY)
+	t.procDir, _ = openFile(filepath.Join(o.Root, "proc"), system.Folder)
 	t.loadavg, _ = openFile(filepath.Join(o.Root, "proc/loadavg"), 0)
 	if o.WatchLeader {
 		t.add(o.Leader)
@@ -141,32 +141,23 @@ func (t *Tree) list() bool {
 	t.fresh = t.fresh[:0]
 	t.round++
 	t.listed = 0
-	if _, err := syscall.Seek(t.procDir, 0, 0); err != nil {
-		return false
-	}
-	for {
-		n, err := syscall.ReadDirent(t.procDir, t.entries[:])
-		if err != nil {
-			return false
+	err := eachName(t.procDir, t.entries[:], func(name []byte) {
+		if name[0] < '0' || name[0] > '9' {
+			return
 		}
-		if n <= 0 {
-			break
-		}
-		eachEntry(t.entries[:n], func(name []byte) {
-			if name[0] < '0' || name[0] > '9' {
+		pid := int(number(name))
+		t.listed++
+		if m, ok := t.known[pid]; ok {
+			m.round = t.round
+			t.known[pid] = m
+			if m.process != nil || m.looks >= enoughLooks {
 				return
 			}
-			pid := int(number(name))
-			t.listed++
-			if m, ok := t.known[pid]; ok {
-				m.round = t.round
-				t.known[pid] = m
-				if m.process != nil || m.looks >= enoughLooks {
-					return
-				}
-			}
-			t.fresh = append(t.fresh, pid)
-		})
+		}
+		t.fresh = append(t.fresh, pid)
+	})
+	if err != nil {
+		return false
 	}
 	for pid, m := range t.known {
 		if m.round == t.round {
@@ -277,25 +268,7 @@ func (t *Tree) close() {
 	}
 	for _, fd := range []int{t.procDir, t.loadavg} {
 		if fd >= 0 {
-			syscall.Close(fd)
+			closeFile(fd)
 		}
-	}
-}
-
-// eachEntry visits the names in a buffer of struct linux_dirent64, without "." and "..".
-func eachEntry(buffer []byte, visit func(name []byte)) {
-	for len(buffer) > 19 {
-		size := int(binary.NativeEndian.Uint16(buffer[16:]))
-		if size <= 19 || size > len(buffer) {
-			return
-		}
-		name := buffer[19:size]
-		if end := bytes.IndexByte(name, 0); end >= 0 {
-			name = name[:end]
-		}
-		if len(name) > 0 && name[0] != '.' {
-			visit(name)
-		}
-		buffer = buffer[size:]
 	}
 }

@@ -11,14 +11,15 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
-	"golang.org/x/sys/unix"
 
 	"hightide/internal/engine"
 	"hightide/internal/fail"
 	"hightide/internal/store"
+	"hightide/internal/system"
 )
 
 // POST /snapshots ──▶ uploads: a file of a name of our own ──▶ Options.Check: another process, with limits, reads it
@@ -161,7 +162,7 @@ func (u *uploads) receive(body io.Reader, announced int64) (path string, size in
 	switch {
 	case size > u.limit:
 		return path, size, u.tooLarge()
-	case err != nil && errors.Is(err, unix.ENOSPC), closing != nil:
+	case err != nil && errors.Is(err, syscall.ENOSPC), closing != nil:
 		return path, size, fail.Environment("is the data directory full? see df", "keep the upload: %w",
 			errors.Join(err, closing))
 	case err != nil:
@@ -212,7 +213,7 @@ func (u *uploads) makeFolder() error {
 	others, _ := os.ReadDir(root)
 	for _, other := range others {
 		if dir, err := os.Open(filepath.Join(root, other.Name())); err == nil {
-			if unix.Flock(int(dir.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
+			if system.Lock(dir, false) == nil {
 				_ = os.RemoveAll(dir.Name())
 			}
 			dir.Close()
@@ -225,7 +226,7 @@ func (u *uploads) makeFolder() error {
 	if u.dir, err = os.Open(path); err != nil {
 		return err
 	}
-	return unix.Flock(int(u.dir.Fd()), unix.LOCK_EX)
+	return system.Lock(u.dir, false)
 }
 
 // close deletes what was uploaded.

@@ -16,9 +16,8 @@ import (
 	"time"
 
 	"hightide/internal/mem"
+	"hightide/internal/system"
 	"hightide/internal/wire"
-
-	"golang.org/x/sys/unix"
 )
 
 // Files is the store in a data directory:
@@ -118,9 +117,8 @@ func (s *Files) Create(info mem.RunInfo) (Writer, error) {
 	if err := s.prepare(); err != nil {
 		return nil, err
 	}
-	var disk unix.Statfs_t
-	if unix.Statfs(s.dir, &disk) == nil && disk.Blocks > 0 && disk.Bavail*uint64(disk.Bsize) < leastRoom {
-		return nil, s.badPlace("write to", unix.ENOSPC)
+	if free, err := system.FreeBytes(s.dir); err == nil && free < leastRoom {
+		return nil, s.badPlace("write to", syscall.ENOSPC)
 	}
 	id, err := s.makeRunDir(info.ID)
 	if err != nil {
@@ -322,8 +320,8 @@ func (s *Files) Open(id, name string) (io.ReadCloser, error) {
 // openPlain opens a file of a run's folder: no link, which may lead out of it, and no pipe or device, which may never
 // end. A data directory can come from elsewhere, and a server hands out what lies in it.
 func openPlain(path string, flags int) (*os.File, error) {
-	file, err := os.OpenFile(path, flags|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0) // without waiting for who writes a pipe
-	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENXIO) {
+	file, err := os.OpenFile(path, flags|system.NoFollow|system.NonBlock, 0) // without waiting for who writes a pipe
+	if errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENXIO) {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: errNotPlain}
 	}
 	if err != nil {
@@ -361,12 +359,12 @@ func (s *Files) Attached(id string) ([]Attachment, error) {
 func lock(file *os.File) error {
 	var err error
 	for range 20 {
-		if err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err == nil || !errors.Is(err, syscall.EWOULDBLOCK) {
+		if err = system.Lock(file, false); !errors.Is(err, system.ErrLocked) {
 			break
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	if errors.Is(err, syscall.ENOLCK) || errors.Is(err, syscall.ENOTSUP) || errors.Is(err, syscall.ENOSYS) {
+	if system.NoLocks(err) {
 		return nil // a file system without locks: runs then look cut off until they have ended
 	}
 	return err

@@ -8,13 +8,11 @@ import (
 	"io/fs"
 	"iter"
 	"os"
-	"syscall"
 	"time"
 
 	"hightide/internal/mem"
+	"hightide/internal/system"
 	"hightide/internal/wire"
-
-	"golang.org/x/sys/unix"
 )
 
 //	Follow ──▶ wire.Tail ──▶ Batch, Batch, …        engine ──▶ Writer ──▶ Flush, more often while Followed
@@ -111,7 +109,7 @@ func (s *Files) Follow(ctx context.Context, id string, from int64) iter.Seq2[Bat
 			return
 		}
 		defer file.Close() // and with it the mark
-		announce(file)
+		system.Follow(file)
 		follow(ctx, id, fileSource{file}, from)(yield)
 	}
 }
@@ -142,36 +140,17 @@ func (f fileSource) look() (look, error) {
 	if err != nil {
 		return look{}, err
 	}
-	inode, ok := info.Sys().(*syscall.Stat_t)
-	return look{size: info.Size(), writing: writing, removed: ok &&
-		inode.Nlink == 0, silent: time.Since(info.ModTime())}, nil
+	return look{size: info.Size(), writing: writing, removed: system.Removed(info),
+		silent: time.Since(info.ModTime())}, nil
 }
 
 // locked says whether an engine writes the recording.
 func (f fileSource) locked() bool {
-	err := syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
+	err := system.Lock(f.File, true)
 	if err == nil {
-		_ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN)
+		_ = system.Unlock(f.File)
 	}
-	return errors.Is(err, syscall.EWOULDBLOCK)
+	return errors.Is(err, system.ErrLocked)
 }
 
-// followMark is the byte, far behind the end of any recording, on which followers hold a shared lock. The
-// system gives it back for one that is killed, and a writer sees it in any process. File systems
-// without such locks only make followers see frames later.
-const followMark = 1 << 62
-
-func mark(kind int16) unix.Flock_t {
-	return unix.Flock_t{Type: kind, Start: followMark, Len: 1}
-}
-
-// announce tells the writer of a recording that it is followed, until the file is closed.
-func announce(file *os.File) {
-	lock := mark(unix.F_RDLCK)
-	_ = unix.FcntlFlock(file.Fd(), unix.F_OFD_SETLK, &lock)
-}
-
-func (w *onDisk) followed() bool {
-	lock := mark(unix.F_WRLCK)
-	return unix.FcntlFlock(w.file.Fd(), unix.F_OFD_GETLK, &lock) == nil && lock.Type != unix.F_UNLCK
-}
+func (w *onDisk) followed() bool { return system.Followed(w.file) }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+
+	"hightide/internal/system"
 )
 
 // Visitors are recordings that lie outside a store and are to be looked at as if they were in it. The zero value has
@@ -203,7 +205,7 @@ func (s visited) Follow(ctx context.Context, id string, from int64) iter.Seq2[Ba
 			return
 		}
 		defer file.Close()
-		announce(file)
+		system.Follow(file)
 		follow(ctx, id, fileSource{file}, from)(yield)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"hightide/internal/mem"
+	"hightide/internal/system"
 	"hightide/internal/wire"
 )
 
@@ -331,7 +332,7 @@ func (s *Files) holdReserve(id string) {
 		return
 	}
 	defer file.Close()
-	if syscall.Fallocate(int(file.Fd()), 0, 0, reserveBytes) != nil {
+	if system.Reserve(file, reserveBytes) != nil {
 		_, _ = file.Write(make([]byte, reserveBytes))
 	}
 }

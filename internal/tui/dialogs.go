@@ -6,6 +6,7 @@ import (
 	"syscall"
 
 	"hightide/internal/mem"
+	"hightide/internal/system"
 )
 
 // signalling is the question whether to send a signal.
@@ -24,11 +25,11 @@ var signals = []struct {
 	{syscall.SIGINT, "SIGINT", "interrupt it, as Ctrl-C does"},
 	{syscall.SIGTERM, "SIGTERM", "ask it to end"},
 	{syscall.SIGKILL, "SIGKILL", "end it at once; it saves nothing"},
-	{syscall.SIGSTOP, "SIGSTOP", "stop it until SIGCONT"},
-	{syscall.SIGCONT, "SIGCONT", "let it go on"},
+	{system.SIGSTOP, "SIGSTOP", "stop it until SIGCONT"},
+	{system.SIGCONT, "SIGCONT", "let it go on"},
 	{syscall.SIGHUP, "SIGHUP", "hang up"},
-	{syscall.SIGUSR1, "SIGUSR1", "what the program makes of it"},
-	{syscall.SIGUSR2, "SIGUSR2", "what the program makes of it"},
+	{system.SIGUSR1, "SIGUSR1", "what the program makes of it"},
+	{system.SIGUSR2, "SIGUSR2", "what the program makes of it"},
 }
 
 func openSignals(s *State) []ask {

@@ -8,10 +8,10 @@ import (
 	"syscall"
 	"time"
 
-	tea "charm.land/bubbletea/v2"
-	"golang.org/x/sys/unix"
-
 	"hightide/internal/launch"
+	"hightide/internal/system"
+
+	tea "charm.land/bubbletea/v2"
 )
 
 // What job control does to views. Before the process is stopped the terminal is given back as it was. When the
@@ -64,15 +64,14 @@ func (d *doer) away(wait func()) tea.Cmd {
 
 // foreground says whether the terminal talks to our process group.
 func foreground(screen *os.File) bool {
-	group, err := unix.IoctlGetInt(int(screen.Fd()), unix.TIOCGPGRP)
-	return err != nil || group == unix.Getpgrp()
+	return system.InForeground(screen)
 }
 
 // stop does what job control asks for.
 func (d *doer) stop(a ask) tea.Cmd {
 	switch a := a.(type) {
 	case askStopJob:
-		return func() tea.Msg { _ = syscall.Kill(0, syscall.SIGTSTP); return nil }
+		return func() tea.Msg { _ = system.Kill(0, system.SIGTSTP); return nil }
 	case askStopSelf:
 		return d.away(launch.StopByTerminal)
 	case askTerminal:
@@ -92,9 +91,9 @@ func (d *doer) stop(a ask) tea.Cmd {
 // signals takes what is sent to this process until the views are left: of run --live only SIGCONT, for the others are
 // the program's. What was ignored when this process began stays ignored.
 func (d *doer) signals() {
-	wanted := []os.Signal{syscall.SIGCONT}
+	wanted := []os.Signal{system.SIGCONT}
 	if d.options.Launch == nil {
-		wanted = append(wanted, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGTSTP)
+		wanted = append(wanted, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, system.SIGTSTP)
 	}
 	for _, s := range wanted {
 		if !signal.Ignored(s) {
@@ -108,9 +107,9 @@ func (d *doer) signals() {
 			return
 		case s := <-d.jobs.caught:
 			switch s {
-			case syscall.SIGTSTP:
+			case system.SIGTSTP:
 				d.send(stopWanted{})
-			case syscall.SIGCONT:
+			case system.SIGCONT:
 				if !d.jobs.away.Load() {
 					d.send(continued{})
 				}
