@@ -5,13 +5,10 @@
 #include <stddef.h>
 
 __asm__(".symver old_dlsym, dlsym@GLIBC_2.2.5");
-__asm__(".symver old_dlopen, dlopen@GLIBC_2.2.5");
 __asm__(".symver old_getspecific, pthread_getspecific@GLIBC_2.2.5");
 extern void *old_dlsym(void *, const char *) __attribute__((weak));
-extern void *old_dlopen(const char *, int) __attribute__((weak));
 extern void *old_getspecific(pthread_key_t) __attribute__((weak));
 
 void *ht_dlsym(void *handle, const char *name) { return old_dlsym ? old_dlsym(handle, name) : NULL; }
-void *ht_dlopen(const char *path, int flags) { return old_dlopen ? old_dlopen(path, flags) : NULL; }
 void *ht_getspecific(pthread_key_t key) { return old_getspecific ? old_getspecific(key) : NULL; }
 void *ht_symbol(const char *name) { return ht_dlsym(RTLD_DEFAULT, name); }

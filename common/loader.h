@@ -6,7 +6,6 @@
 
 /* NULL also where the process has no loader to ask: a program may have been linked without it. */
 void *ht_dlsym(void *handle, const char *name);
-void *ht_dlopen(const char *path, int flags);
 void *ht_getspecific(pthread_key_t key);
 
 void *ht_symbol(const char *name); /* a symbol of this process, or NULL */

@@ -14,7 +14,7 @@ enum {
     CUDA_NOT_READY = 600, CUDA_PEER_ENABLED = 704, CUDA_PEER_NOT_ENABLED = 705, CUDA_HOST_REGISTERED = 712,
     CUDA_HOST_NOT_REGISTERED = 713, CUDA_PEER_UNSUPPORTED = 217, CUDA_NOT_SUPPORTED = 801, CUDA_CAPTURE_UNSUPPORTED = 900,
     CUDA_CAPTURE_INVALIDATED = 901, CUDA_CAPTURE_UNMATCHED = 903, CUDA_CAPTURE_UNJOINED = 904, CUDA_CAPTURE_IMPLICIT = 906,
-    CUDA_CAPTURED_EVENT = 907, CUDA_ILLEGAL_STATE = 401
+    CUDA_CAPTURED_EVENT = 907, CUDA_GRAPH_UPDATE_FAILED = 910, CUDA_ILLEGAL_STATE = 401
 };
 
 /* The fields of cudaDeviceProp, in order. B both, O 12 only, N 13 only. */
@@ -76,6 +76,40 @@ struct cu_launch_config { /* CUlaunchConfig */
     unsigned grid[3], block[3], dynamic_shared;
     void *stream, *attributes;
     unsigned attribute_count;
+};
+
+struct cu_kernel_node { /* CUDA_KERNEL_NODE_PARAMS_v2; the first version ends with extra */
+    void *function;
+    unsigned grid[3], block[3], dynamic_shared;
+    void **arguments, **extra, *kernel, *context;
+};
+struct cu_memset_node { uint64_t to; size_t pitch; unsigned value, element_bytes; size_t width, height; }; /* CUDA_MEMSET_NODE_PARAMS */
+struct cu_copy_3d { /* CUDA_MEMCPY3D */
+    size_t src_at[4];
+    int src_type;
+    const void *src_host;
+    uint64_t src_device;
+    void *src_array, *reserved0;
+    size_t src_pitch, src_height, dst_at[4];
+    int dst_type;
+    void *dst_host;
+    uint64_t dst_device;
+    void *dst_array, *reserved1;
+    size_t dst_pitch, dst_height, width, height, depth;
+};
+struct cu_conditional_node { unsigned long long handle; int type; unsigned size; void **graphs, *context; }; /* CUDA_CONDITIONAL_NODE_PARAMS */
+struct cu_node { /* CUgraphNodeParams: its first field says which of the others it is */
+    int type, reserved0[3];
+    union {
+        long long room[29];
+        struct cu_kernel_node kernel;
+        struct { int flags, reserved; void *context; struct cu_copy_3d copy; } copy;
+        struct cu_memset_node set;
+        struct { void (*call)(void *); void *data; } host;
+        struct { void *graph; } child;
+        struct cu_conditional_node conditional;
+    };
+    long long reserved1;
 };
 
 struct cuda_location { int type, id; }; /* type 1: device */

@@ -102,7 +102,7 @@ int ht_stream_device(void *stream); /* ordinal; the current device for the defau
 
 /* ---- the library itself */
 /* The address of a symbol in the real library that is loaded in this process ("libcudnn.so.9",
- * "cudnnBackendFinalize"), found past our own; NULL: not loaded, or it has none. */
+ * "cudnnBackendFinalize"), found past our own; NULL: not loaded, or it has none. "libcublas.so." is any version. */
 void *ht_real_symbol(const char *library, const char *symbol);
 /* A thread that is inside a real library we forward to: our driver says "no device" to it meanwhile,
  * as on the machine that it runs on. Nests. */

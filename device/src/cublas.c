@@ -110,19 +110,16 @@ HT_EXPORT int cublasGetVersion(void *handle, int *version) { return cublasGetVer
 
 __attribute__((used)) static int absent(void) { return NOT_INITIALIZED; }
 __attribute__((used)) static const char *absent_text(void) { return "cuBLAS is not loaded"; }
-#define FORWARD(file, function, otherwise) \
-    __attribute__((used, visibility("hidden"))) struct ht_forward ht_forward_##function = {0, file, #function, (void *)otherwise}; \
-    HT_FORWARD_CODE(function)
-FORWARD("libcublas.so.", cublasGetProperty, absent)
-FORWARD("libcublas.so.", cublasGetCudartVersion, absent)
-FORWARD("libcublas.so.", cublasGetStatusName, absent_text)
-FORWARD("libcublas.so.", cublasGetStatusString, absent_text)
-#define LT(function) FORWARD("libcublasLt.so.", function, absent)
+HT_FORWARD_TO("libcublas.so.", cublasGetProperty, absent)
+HT_FORWARD_TO("libcublas.so.", cublasGetCudartVersion, absent)
+HT_FORWARD_TO("libcublas.so.", cublasGetStatusName, absent_text)
+HT_FORWARD_TO("libcublas.so.", cublasGetStatusString, absent_text)
+#define LT(function) HT_FORWARD_TO("libcublasLt.so.", function, absent)
 LT(cublasLtGetVersion)
 LT(cublasLtGetCudartVersion)
 LT(cublasLtGetProperty)
-FORWARD("libcublasLt.so.", cublasLtGetStatusName, absent_text)
-FORWARD("libcublasLt.so.", cublasLtGetStatusString, absent_text)
+HT_FORWARD_TO("libcublasLt.so.", cublasLtGetStatusName, absent_text)
+HT_FORWARD_TO("libcublasLt.so.", cublasLtGetStatusString, absent_text)
 LT(cublasLtMatmulDescCreate)
 LT(cublasLtMatmulDescInit_internal)
 LT(cublasLtMatmulDescDestroy)

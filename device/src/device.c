@@ -273,11 +273,20 @@ HT_EXPORT int cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
 }
 
 /* ---- peers: every device reaches every other, unless the SPEC says peers=0 */
-static int reaches(int from, int to) { return from != to && ht_figure(from, "peers", 1) && ht_figure(to, "peers", 1); }
+int ht_reaches(const struct ht_gpu *from, const struct ht_gpu *to) {
+    return from && to && from != to && ht_spec_number(from->spec, "peers", 1) && ht_spec_number(to->spec, "peers", 1);
+}
+int ht_nvlink(const struct ht_gpu *gpu) {
+    static const char *const marks[] = {"SXM", "HBM3", "NVL", "B200", "B300", "GH200", "DGX", "V100-SXM"};
+    int marked = 0;
+    for (size_t i = 0; gpu && i < sizeof marks / sizeof *marks; i++)
+        marked |= strstr(gpu->name, marks[i]) != NULL;
+    return gpu && ht_spec_number(gpu->spec, "nvlink", (uint64_t)marked);
+}
 int ht_peer_set(int from, int to, int on) {
     if (ht_device_index(from) < 0 || ht_device_index(to) < 0 || from == to)
         return CUDA_INVALID_DEVICE;
-    if (!reaches(from, to))
+    if (!ht_reaches(ht_device(from), ht_device(to)))
         return CUDA_PEER_UNSUPPORTED;
     if (peers[from][to] == on)
         return on ? CUDA_PEER_ENABLED : CUDA_PEER_NOT_ENABLED;
@@ -287,7 +296,7 @@ int ht_peer_set(int from, int to, int on) {
 int ht_peer_can(int *can, int from, int to) {
     if (ht_device_index(from) < 0 || ht_device_index(to) < 0)
         return CUDA_INVALID_DEVICE;
-    *can = reaches(from, to);
+    *can = ht_reaches(ht_device(from), ht_device(to));
     return CUDA_OK;
 }
 int ht_peer_attribute(int *value, int attribute, int from, int to) {

@@ -12,30 +12,16 @@
 int ht_launch(const unsigned grid[3], const unsigned block[3], void **arguments, size_t shared, void *stream);
 int ht_occupancy(int threads, size_t shared);
 
-__asm__(".symver old_dladdr, dladdr@GLIBC_2.2.5");
-extern int old_dladdr(const void *, Dl_info *);
-
 /* ---- start, devices */
 
 HT_EXPORT int cuInit(unsigned flags) {
     (void)flags;
     return ht_forwarding() || !ht_device_count() ? CUDA_NO_DEVICE : CUDA_OK;
 }
-/* Whether code is part of a real CUDA library. Each carries a runtime of its own inside, which must see
- * no device: it would look into a driver that has nothing inside. */
-static int in_real_library(const void *code) {
-    static const char *const names[] = {"/libcudnn", "/libcublas", "/libcufft", "/libcusparse", "/libcusolver", "/libcurand", "/libnccl"};
-    Dl_info info;
-    const char *slash = old_dladdr(code, &info) && info.dli_fname ? strrchr(info.dli_fname, '/') : NULL;
-    for (unsigned i = 0; slash && i < sizeof names / sizeof *names; i++)
-        if (strncmp(slash, names[i], strlen(names[i])) == 0)
-            return 1;
-    return 0;
-}
-/* It asks for the version first; of one too old to be used it looks no further. */
+/* A real library asks for the version first; of one too old to be used it looks no further. */
 HT_EXPORT int cuDriverGetVersion(int *version) {
     const struct ht_gpu *gpu = ht_device(0);
-    if (ht_forwarding() || in_real_library(__builtin_return_address(0)))
+    if (ht_forwarding() || ht_in_real_library(__builtin_return_address(0)))
         *version = 0;
     else
         *version = gpu ? (int)gpu->driver : ht_cuda_version();
@@ -442,9 +428,8 @@ HT_EXPORT int cuLogsDumpToMemory(unsigned *iterator, char *text, size_t *bytes, 
 
 static void *self(void) {
     static void *handle;
-    Dl_info info;
-    if (!handle && old_dladdr((void *)(uintptr_t)cuInit, &info))
-        handle = ht_dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+    if (!handle)
+        handle = ht_own_handle();
     return handle;
 }
 
@@ -467,12 +452,12 @@ void *ht_driver_symbol(const char *name) {
 }
 HT_EXPORT int cuGetProcAddress(const char *name, void **entry, int version, uint64_t flags) {
     (void)version, (void)flags;
-    *entry = in_real_library(__builtin_return_address(0)) ? NULL : ht_driver_symbol(name);
+    *entry = ht_in_real_library(__builtin_return_address(0)) ? NULL : ht_driver_symbol(name);
     return *entry ? CUDA_OK : CUDA_NOT_FOUND;
 }
 HT_EXPORT int cuGetProcAddress_v2(const char *name, void **entry, int version, uint64_t flags, int *status) {
     (void)version, (void)flags;
-    *entry = in_real_library(__builtin_return_address(0)) ? NULL : ht_driver_symbol(name);
+    *entry = ht_in_real_library(__builtin_return_address(0)) ? NULL : ht_driver_symbol(name);
     if (status)
         *status = *entry ? 0 : 1;
     return *entry ? CUDA_OK : CUDA_NOT_FOUND;

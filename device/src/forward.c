@@ -1,15 +1,8 @@
 /* forward.c: the first call of an entry point that the real library answers (forward.h). */
-#include <stdio.h>
-#include <string.h>
-
 #include "forward.h"
 
 void *ht_forward_find(struct ht_forward *forward) {
-    char file[64];
-    size_t length = strlen(forward->library);
-    int open_end = forward->library[length - 1] == '.';
-    snprintf(file, sizeof file, open_end ? "%s%d" : "%s", forward->library, ht_cuda_version() / 1000);
-    void *real = ht_real_symbol(file, forward->name);
+    void *real = ht_real_symbol(forward->library, forward->name);
     if (!real)
         return forward->absent; /* asked again next time: the library may come later */
     __atomic_store_n(&forward->at, real, __ATOMIC_RELEASE);

@@ -9,7 +9,8 @@
  *     #define HT_FORWARD_ABSENT cudnn_absent
  *     HT_FORWARD(cudnnCreateTensorDescriptor)
  *
- * A library's name that ends in "so." is completed with CUDA's major version.
+ * A library's name that ends in "so." is whichever version of it is loaded.
+ * HT_FORWARD_TO(library, name, absent) is the same where a file forwards to several.
  *
  * HT_REAL(name) is the real function as a pointer of the type of `name`; NULL where there is none. */
 #ifndef HT_FORWARD_H
@@ -23,9 +24,9 @@ struct ht_forward { /* the jump's code knows where `at` is: it is first */
 };
 void *ht_forward_find(struct ht_forward *forward); /* sets and returns `at` */
 
-#define HT_FORWARD(function) \
-    __attribute__((used, visibility("hidden"))) struct ht_forward ht_forward_##function = { \
-        0, HT_FORWARD_LIBRARY, #function, (void *)HT_FORWARD_ABSENT}; \
+#define HT_FORWARD(function) HT_FORWARD_TO(HT_FORWARD_LIBRARY, function, HT_FORWARD_ABSENT)
+#define HT_FORWARD_TO(file, function, otherwise) \
+    __attribute__((used, visibility("hidden"))) struct ht_forward ht_forward_##function = {0, file, #function, (void *)otherwise}; \
     HT_FORWARD_CODE(function)
 #define HT_FORWARD_CODE(function) \
     __asm__(".text\n.globl " #function "\n.type " #function ", @function\n" #function ":\n" \

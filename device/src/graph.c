@@ -1,6 +1,6 @@
 /* graph.c: graphs as objects: nodes that are counted and can be listed, executables that can be
- * launched. A launch makes the host's calls in it and nothing else, as kernels do nothing: what the
- * graph writes was forgotten when it was captured.
+ * launched. A launch makes the host's calls in it, and forgets what is known at the addresses that nodes
+ * added by hand were given. What captured work writes was forgotten when it was captured.
  */
 #include <string.h>
 
@@ -11,9 +11,26 @@
 #define EXEC_MAGIC 0x6578656367726974ull
 
 struct node { HT_HANDLE; int type; ht_host_call call; void *data; struct node *next; struct graph *graph; };
-struct graph { HT_HANDLE; struct node *first, *last; size_t count; };
+struct graph { HT_HANDLE; struct node *first, *last; size_t count; struct ht_written_list written; };
 struct call { ht_host_call call; void *data; };
-struct exec { HT_HANDLE; unsigned long long flags; size_t nodes, calls; struct call *list; };
+struct exec { HT_HANDLE; unsigned long long flags; size_t nodes, calls; struct call *list; struct ht_written_list written; };
+
+/* Addresses that a graph's nodes were given. The newest of too many stay. */
+static void note(struct ht_written_list *list, uint64_t address) {
+    enum { MOST = 8192 };
+    if (list->count == list->room && list->room < MOST) {
+        size_t room = list->room ? 2 * list->room : 16;
+        uint64_t *more = ht_new(room * sizeof *more);
+        if (!more)
+            return;
+        if (list->count)
+            memcpy(more, list->at, list->count * sizeof *more);
+        ht_drop(list->at, list->room * sizeof *more);
+        list->at = more;
+        list->room = room;
+    }
+    list->at[list->count < list->room ? list->count++ : list->next++ % list->room] = address;
+}
 
 static struct graph *graph_of(void *graph) { return ht_is(graph, GRAPH_MAGIC) ? graph : NULL; }
 
@@ -47,6 +64,7 @@ int ht_graph_delete(void *handle) {
         next = node->next;
         ht_drop(node, sizeof *node);
     }
+    ht_drop(graph->written.at, graph->written.room * sizeof *graph->written.at);
     ht_drop(graph, sizeof *graph);
     return CUDA_OK;
 }
@@ -80,6 +98,11 @@ int ht_graph_instantiate(void **out, void *handle, unsigned long long flags) {
         if (node->call)
             exec->list[n++] = (struct call){node->call, node->data};
     exec->calls = n;
+    for (size_t i = 0; i < graph->written.count; i++)
+        note(&exec->written, graph->written.at[i]);
+    for (struct node *node = graph->first; node; node = node->next)
+        for (void **body = node->type == HT_NODE_CONDITIONAL ? node->data : NULL; body && *body; body++)
+            ht_graph_part(exec, *body);
     *out = exec;
     return CUDA_OK;
 }
@@ -88,8 +111,60 @@ int ht_graph_can_run(const void *exec) { return ht_is(exec, EXEC_MAGIC); }
 
 void ht_graph_run(const void *handle) {
     const struct exec *exec = handle;
+    for (size_t i = 0; i < exec->written.count; i++)
+        ht_written(exec->written.at[i], 0);
     for (size_t i = 0; i < exec->calls; i++)
         exec->list[i].call(exec->list[i].data);
+}
+
+int ht_graph_writes(void *handle, uint64_t address) {
+    if (!ht_is(handle, GRAPH_MAGIC) && !ht_is(handle, EXEC_MAGIC))
+        return CUDA_INVALID_VALUE;
+    if (ht_on_device((const void *)(uintptr_t)address))
+        note(ht_is(handle, GRAPH_MAGIC) ? &((struct graph *)handle)->written : &((struct exec *)handle)->written, address);
+    return CUDA_OK;
+}
+
+int ht_graph_part(void *handle, void *child) {
+    struct graph *part = graph_of(child);
+    for (size_t i = 0; part && i < part->written.count; i++)
+        ht_graph_writes(handle, part->written.at[i]);
+    return part ? CUDA_OK : CUDA_INVALID_VALUE;
+}
+
+int ht_graph_node_type(const void *node, int *type) {
+    if (!ht_is(node, NODE_MAGIC) || !type)
+        return CUDA_INVALID_VALUE;
+    *type = ((const struct node *)node)->type;
+    return CUDA_OK;
+}
+
+int ht_graph_exec_flags(const void *exec, unsigned long long *flags) {
+    if (!ht_is(exec, EXEC_MAGIC))
+        return CUDA_INVALID_VALUE;
+    *flags = ((const struct exec *)exec)->flags;
+    return CUDA_OK;
+}
+
+void *ht_graph_clone(void *handle) {
+    struct graph *graph = graph_of(handle);
+    void *copy = graph ? ht_graph_new() : NULL;
+    for (struct node *node = copy ? graph->first : NULL; node; node = node->next)
+        ht_graph_add(copy, node->type, node->call, node->data);
+    if (copy)
+        ht_graph_part(copy, graph);
+    return copy;
+}
+
+/* Takes on the graph's parameters. As on hardware, a graph with other nodes is refused. */
+int ht_graph_update(void *handle, void *from) {
+    struct exec *exec = handle;
+    struct graph *graph = graph_of(from);
+    if (!ht_is(exec, EXEC_MAGIC) || !graph)
+        return CUDA_INVALID_VALUE;
+    if (exec->nodes != graph->count)
+        return CUDA_GRAPH_UPDATE_FAILED;
+    return ht_graph_part(exec, graph);
 }
 
 int ht_graph_exec_delete(void *handle) {
@@ -97,6 +172,7 @@ int ht_graph_exec_delete(void *handle) {
     if (!ht_is(exec, EXEC_MAGIC))
         return CUDA_INVALID_VALUE;
     ht_drop(exec->list, exec->calls * sizeof *exec->list);
+    ht_drop(exec->written.at, exec->written.room * sizeof *exec->written.at);
     ht_drop(exec, sizeof *exec);
     return CUDA_OK;
 }
@@ -140,12 +216,7 @@ HT_EXPORT int cudaGraphNodeGetDependencies_v2(void *node, void **deps, void *edg
 HT_EXPORT int cudaGraphNodeGetDependentNodes(void *node, void **deps, size_t *n12, size_t *n13) {
     return cudaGraphNodeGetDependencies(node, deps, n12, n13);
 }
-HT_EXPORT int cudaGraphNodeGetType(void *node, int *type) {
-    if (!ht_is(node, NODE_MAGIC))
-        return ht_fail(CUDA_INVALID_VALUE);
-    *type = ((struct node *)node)->type;
-    return CUDA_OK;
-}
+HT_EXPORT int cudaGraphNodeGetType(void *node, int *type) { return ht_fail(ht_graph_node_type(node, type)); }
 static int add_node(void **node, void *graph, int type) {
     *node = ht_graph_add(graph, type, NULL, NULL);
     return *node ? CUDA_OK : ht_fail(CUDA_INVALID_VALUE);
@@ -165,11 +236,8 @@ HT_EXPORT int cudaGraphAddChildGraphNode(void **node, void *graph) { return add_
 HT_EXPORT int cudaGraphAddEmptyNode(void **node, void *graph) { return add_node(node, graph, 5); }
 HT_EXPORT int cudaGraphAddEventWaitNode(void **node, void *graph) { return add_node(node, graph, 6); }
 HT_EXPORT int cudaGraphAddEventRecordNode(void **node, void *graph) { return add_node(node, graph, 7); }
-HT_EXPORT int cudaGraphClone(void **out, void *handle) {
-    struct graph *graph = graph_of(handle);
-    *out = graph ? ht_graph_new() : NULL;
-    for (struct node *node = *out ? graph->first : NULL; node; node = node->next)
-        ht_graph_add(*out, node->type, node->call, node->data);
+HT_EXPORT int cudaGraphClone(void **out, void *graph) {
+    *out = ht_graph_clone(graph);
     return *out ? CUDA_OK : ht_fail(CUDA_INVALID_VALUE);
 }
 HT_EXPORT int cudaGraphConditionalHandleCreate(unsigned long long *handle) {
@@ -192,20 +260,13 @@ HT_EXPORT int cudaGraphInstantiateWithParams(void **exec, void *graph, struct in
     return ht_fail(ht_graph_instantiate(exec, graph, params->flags));
 }
 HT_EXPORT int cudaGraphExecDestroy(void *exec) { return ht_fail(ht_graph_exec_delete(exec)); }
-HT_EXPORT int cudaGraphExecGetFlags(void *exec, unsigned long long *flags) {
-    if (!ht_is(exec, EXEC_MAGIC))
-        return ht_fail(CUDA_INVALID_VALUE);
-    *flags = ((struct exec *)exec)->flags;
-    return CUDA_OK;
-}
+HT_EXPORT int cudaGraphExecGetFlags(void *exec, unsigned long long *flags) { return ht_fail(ht_graph_exec_flags(exec, flags)); }
 HT_EXPORT int cudaGraphUpload(void *exec, void *stream) { (void)stream; return ht_is(exec, EXEC_MAGIC) ? CUDA_OK : ht_fail(CUDA_INVALID_VALUE); }
 struct update_result { int result; void *error_node, *error_from; };
 HT_EXPORT int cudaGraphExecUpdate(void *exec, void *graph, struct update_result *result) {
-    if (!ht_is(exec, EXEC_MAGIC) || !graph_of(graph))
-        return ht_fail(CUDA_INVALID_VALUE);
-    int same = ((struct exec *)exec)->nodes == graph_of(graph)->count;
-    *result = (struct update_result){same ? 0 : 2 /* the topology changed */, NULL, NULL};
-    return same ? CUDA_OK : ht_fail(910);
+    int error = ht_graph_update(exec, graph);
+    *result = (struct update_result){error == CUDA_GRAPH_UPDATE_FAILED ? 2 /* the topology changed */ : 0, NULL, NULL};
+    return ht_fail(error);
 }
 
 /* ---- objects whose end is told to their owner */

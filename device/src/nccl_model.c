@@ -14,19 +14,11 @@
 #include <string.h>
 
 #include "nccl.h"
+#include "runtime.h"
 
 #define CONNECTION (14 * 1048576ull)
 #define PAGE_BYTES (2 * 1048576ull)
 #define HOST_CONNECTION (2 * 1048576ull) /* over PCIe through host memory: flags and staging only */
-
-static int has_nvlink(int device) {
-    const struct ht_gpu *gpu = ht_device(device);
-    static const char *const marks[] = {"SXM", "HBM3", "NVL", "B200", "B300", "GH200", "DGX", "V100-SXM"};
-    for (size_t i = 0; gpu && i < sizeof marks / sizeof *marks; i++)
-        if (strstr(gpu->name, marks[i]))
-            return (int)ht_figure(device, "nvlink", 1);
-    return (int)ht_figure(device, "nvlink", 0);
-}
 
 static uint64_t setting(const char *name, uint64_t absent) {
     const char *text = getenv(name);
@@ -45,7 +37,7 @@ static uint64_t connection(int device) {
     uint64_t simple = setting("NCCL_BUFFSIZE", 4u << 20);
     uint64_t other = 524288 + 4915200;
     uint64_t receive = (simple + other + (2u << 20) - 1) & ~((2ull << 20) - 1);
-    return has_nvlink(device) ? receive + CONNECTION - (10u << 20) : HOST_CONNECTION;
+    return ht_nvlink(ht_device(device)) ? receive + CONNECTION - (10u << 20) : HOST_CONNECTION;
 }
 
 uint64_t ht_nccl_base(int device, int ranks) {
@@ -57,7 +49,7 @@ uint64_t ht_nccl_collectives(int device, int ranks) {
     if (ranks < 2)
         return 0;
     const struct ht_gpu *gpu = ht_device(device);
-    int nvlink = has_nvlink(device), hopper = gpu && gpu->cc_major >= 9;
+    int nvlink = ht_nvlink(ht_device(device)), hopper = gpu && gpu->cc_major >= 9;
     uint64_t channels = within(nvlink ? 24 : 4), bytes = channels * connection(device);
     if (nvlink && ranks > 8) /* between machines: a network buffer per channel and direction */
         bytes += channels * 2 * (5u << 20);
@@ -70,7 +62,7 @@ uint64_t ht_nccl_peer(int device, int ranks, int ways) {
     const struct ht_gpu *gpu = ht_device(device);
     if (ranks < 2 || !ways)
         return 0;
-    int nvlink = has_nvlink(device);
+    int nvlink = ht_nvlink(ht_device(device));
     uint64_t channels = within(nvlink ? (gpu && gpu->cc_major >= 9 ? 32 : 16) : 2), bytes = connection(device);
     if (nvlink && ways == HT_SENDS)
         bytes = 2 * PAGE_BYTES;

@@ -181,7 +181,44 @@ HT_EXPORT int nvmlDeviceGetPersistenceMode(const void *handle, int *mode) { GPU(
 HT_EXPORT int nvmlDeviceGetComputeMode(const void *handle, int *mode) { GPU(handle); *mode = 0; return NVML_OK; }
 HT_EXPORT int nvmlDeviceGetEccMode(const void *handle, int *now, int *pending) { GPU(handle); *now = *pending = (int)gpu->ecc; return NVML_OK; }
 HT_EXPORT int nvmlDeviceGetMigMode(const void *handle, unsigned *now, unsigned *pending) { GPU(handle); *now = *pending = 0; return NVML_OK; }
-HT_EXPORT int nvmlDeviceGetNvLinkState(const void *handle, unsigned link, int *active) { GPU(handle); (void)link; *active = 0; return NVML_OK; }
+
+/* ---- how devices reach each other: what decides on all-reduce of an engine's own, symmetric memory and cost models */
+static unsigned links(const struct ht_gpu *gpu) { return gpu->cc_major < 8 ? 6 : gpu->cc_major < 9 ? 12 : 18; } /* V100, A100, H100 */
+static int linked(const struct ht_gpu *gpu) { return ht_gpu_count() > 1 && ht_nvlink(gpu); }
+HT_EXPORT int nvmlDeviceGetNvLinkState(const void *handle, unsigned link, int *active) {
+    GPU(handle);
+    *active = linked(gpu);
+    return link < links(gpu) ? NVML_OK : NVML_INVALID_ARGUMENT;
+}
+HT_EXPORT int nvmlDeviceGetP2PStatus(const void *from, const void *to, int what, int *status) {
+    enum { P2P_OK = 0, P2P_NOT_SUPPORTED = 5, P2P_OVER_NVLINK = 2, P2P_KINDS = 5 };
+    const struct ht_gpu *one = gpu_of(from), *other = gpu_of(to);
+    if (!one || !other || !status || what < 0 || what >= P2P_KINDS)
+        return NVML_INVALID_ARGUMENT;
+    int reach = one != other && ht_reaches(one, other) && (what != P2P_OVER_NVLINK || (linked(one) && linked(other)));
+    *status = reach ? P2P_OK : P2P_NOT_SUPPORTED;
+    return NVML_OK;
+}
+/* All in one NUMA node. */
+HT_EXPORT int nvmlDeviceGetTopologyCommonAncestor(const void *from, const void *to, int *level) {
+    enum { INTERNAL = 0, SAME_NODE = 40 };
+    const struct ht_gpu *one = gpu_of(from), *other = gpu_of(to);
+    if (!one || !other || !level)
+        return NVML_INVALID_ARGUMENT;
+    *level = one == other ? INTERNAL : SAME_NODE;
+    return NVML_OK;
+}
+/* By architecture: Volta and Turing 3, Ampere and Ada 4, Hopper and later 5; 16 lanes, as data centre cards have. */
+HT_EXPORT int nvmlDeviceGetMaxPcieLinkGeneration(const void *handle, unsigned *generation) {
+    GPU(handle);
+    *generation = gpu->cc_major < 8 ? 3 : gpu->cc_major < 9 ? 4 : 5;
+    return NVML_OK;
+}
+HT_EXPORT int nvmlDeviceGetCurrPcieLinkGeneration(const void *handle, unsigned *generation) { return nvmlDeviceGetMaxPcieLinkGeneration(handle, generation); }
+HT_EXPORT int nvmlDeviceGetGpuMaxPcieLinkGeneration(const void *handle, unsigned *generation) { return nvmlDeviceGetMaxPcieLinkGeneration(handle, generation); }
+HT_EXPORT int nvmlDeviceGetMaxPcieLinkWidth(const void *handle, unsigned *lanes) { GPU(handle); *lanes = 16; return NVML_OK; }
+HT_EXPORT int nvmlDeviceGetCurrPcieLinkWidth(const void *handle, unsigned *lanes) { GPU(handle); *lanes = 16; return NVML_OK; }
+
 /* Not part of a fabric of switches: all zeros say so, as a single H100 does. (Drivers refuse the question for older
  * GPUs, and PyTorch warns of that where segments can expand.) The version's low bits are the structure's size. */
 HT_EXPORT int nvmlDeviceGetGpuFabricInfoV(const void *handle, unsigned *version) {

@@ -2,7 +2,6 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <link.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,8 +46,9 @@ struct search { const char *file; char path[1024]; };
 static int see_library(struct dl_phdr_info *info, size_t size, void *data) {
     struct search *search = data;
     const char *slash = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
+    size_t length = strlen(search->file);
     (void)size;
-    if (!slash || strcmp(slash + 1, search->file) != 0)
+    if (!slash || (search->file[length - 1] == '.' ? strncmp(slash + 1, search->file, length) : strcmp(slash + 1, search->file)))
         return 0;
     snprintf(search->path, sizeof search->path, "%s", info->dlpi_name);
     return 1;
@@ -58,7 +58,7 @@ void *ht_real_symbol(const char *library, const char *symbol) {
     struct search search = {library, ""};
     if (!dl_iterate_phdr(see_library, &search))
         return NULL;
-    void *handle = ht_dlopen(search.path, RTLD_LAZY | RTLD_NOLOAD);
+    void *handle = ht_open_real(search.path, RTLD_LAZY | RTLD_NOLOAD);
     return handle ? ht_dlsym(handle, symbol) : NULL;
 }
 
@@ -66,21 +66,3 @@ static __thread int forwarding;
 void ht_forward_enter(void) { forwarding++; }
 void ht_forward_leave(void) { forwarding--; }
 int ht_forwarding(void) { return forwarding > 0; }
-
-void ht_say(const char *format, ...) {
-    static int known = -1;
-    int loud = __atomic_load_n(&known, __ATOMIC_RELAXED);
-    if (loud < 0) {
-        const char *text = getenv("HIGHTIDE_DEVICE_VERBOSE");
-        loud = text && *text && *text != '0';
-        __atomic_store_n(&known, loud, __ATOMIC_RELAXED);
-    }
-    if (!loud)
-        return;
-    va_list more;
-    char line[400];
-    va_start(more, format);
-    vsnprintf(line, sizeof line, format, more);
-    va_end(more);
-    fprintf(stderr, "hightide device: %s\n", line);
-}

@@ -50,6 +50,15 @@ void ht_count_shadow(int64_t kept, uint64_t dropped);
 /* ---- process.c */
 int ht_forwarding(void); /* this thread is inside a real library that must see no device */
 
+/* ---- opened.c */
+#define HT_PASS_ON ((void *)-1)
+void *ht_opened(const char *name, int flags, const void *caller); /* what dlopen returns; HT_PASS_ON: what the loader's does */
+void *ht_open_real(const char *path, int flags);                  /* the loader's dlopen */
+void *ht_own_handle(void);
+/* Whether code is part of a real CUDA library. Each carries a runtime of its own inside, which must see no device: it
+ * would look into a driver that has nothing inside. */
+int ht_in_real_library(const void *code);
+
 /* ---- memory.c */
 int ht_memory_reset(int ordinal);                     /* frees everything on it; 0: no memory to do so */
 uint64_t ht_reserve(uint64_t bytes, uint64_t align);  /* address space alone; 0: none */
@@ -72,4 +81,6 @@ void ht_python_line(struct ht_line *line);
 void ht_host_set(uint64_t address, uint8_t value, size_t n); /* memset */
 void ht_scan(const void *from, size_t bytes); /* a kernel was given these bytes: addresses in them are written */
 void ht_scan_arguments(void **arguments);     /* of a launch */
+#define HT_MOST_ARGUMENTS 256
+size_t ht_arguments(void **arguments, uint64_t *into, size_t room); /* the first 8 bytes of each; how many */
 #endif

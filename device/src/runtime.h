@@ -29,6 +29,8 @@ int ht_malloc(uint64_t *address, uint64_t bytes);
 int ht_copy_on(void *to, const void *from, size_t n, void *stream);
 int ht_copy_2d(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height, void *stream);
 int ht_set_on(uint64_t to, const void *value, size_t width, size_t n, void *stream); /* n values of `width` bytes */
+int ht_reaches(const struct ht_gpu *from, const struct ht_gpu *to); /* by address, over whichever link */
+int ht_nvlink(const struct ht_gpu *gpu); /* by its name, or as the SPEC says: nvlink=0, 1 */
 int ht_ipc_export(void *handle, uint64_t address);
 int ht_ipc_import(uint64_t *address, const void *handle);
 int ht_ipc_close(uint64_t address);
@@ -38,6 +40,8 @@ int ht_host_unregister(void *at);
 /* ---- stream.c */
 struct ht_stream;
 struct ht_event;
+struct instantiate_params;
+struct update_result;
 int ht_stream_new(void **stream, unsigned flags, int priority);
 int ht_stream_delete(void *stream);
 int ht_stream_flags(void *stream, unsigned *flags);
@@ -78,5 +82,19 @@ int ht_graph_can_run(const void *exec); /* whether it is one */
 void ht_graph_run(const void *exec);    /* the host's calls in it; there is nothing else to do */
 int ht_graph_launch(void *exec, void *stream); /* launch.c */
 int ht_graph_exec_delete(void *exec);
+/* The runtime's forms, which the driver's are over. */
+int cudaGraphConditionalHandleCreate(unsigned long long *handle);
+int cudaGraphGetRootNodes(void *graph, void **nodes, size_t *n);
+int cudaGraphInstantiateWithParams(void **exec, void *graph, struct instantiate_params *params);
+int cudaGraphExecUpdate(void *exec, void *graph, struct update_result *result);
+int cudaThreadExchangeStreamCaptureMode(int *mode);
+void *ht_graph_clone(void *graph);
+int ht_graph_update(void *exec, void *from);
+int ht_graph_node_type(const void *node, int *type);
+int ht_graph_exec_flags(const void *exec, unsigned long long *flags);
+enum { HT_NODE_CONDITIONAL = 13 }; /* a node's type; its data are its bodies, which NULL ends */
+struct ht_written_list { uint64_t *at; size_t count, room, next; };
+int ht_graph_writes(void *graph_or_exec, uint64_t address); /* a launch writes there */
+int ht_graph_part(void *graph_or_exec, void *child);        /* a launch writes where the child does */
 void *ht_graph_add(void *graph, int node_type, ht_host_call call, void *data); /* call NULL: nothing for the host */
 #endif

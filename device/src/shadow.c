@@ -352,16 +352,30 @@ static const char *stack_end(void) {
 
 #define PARAMETERS 4608 /* bytes: a kernel takes at most 4 KiB, and the compiler puts them in one frame */
 
+/* Of a launcher that keeps its array elsewhere than on the stack, as XLA's does: as many words as what the array points to
+ * lies near it and can be read. There may be more than parameters: what lies behind the array. */
+FOREIGN size_t ht_arguments(void **arguments, uint64_t *into, size_t room) {
+    enum { FEWEST = 2, NEAR = 64 << 20 }; /* NEAR: of the same thread's heap */
+    size_t n = 0;
+    for (; arguments && n < room && sys_readable(arguments + n); n++) {
+        const char *at = arguments[n];
+        ptrdiff_t away = at - (const char *)arguments;
+        if (!at || (n >= FEWEST && (away < -NEAR || away > NEAR)) || !sys_readable(at))
+            break;
+        into[n] = *(const any_word *)at;
+    }
+    return n;
+}
+
 /* A launch gives an array of addresses, one for each parameter, without their number or sizes. Both
  * lie in the frame of the compiled launcher, with the parameters above or a little below the array. */
 FOREIGN void ht_scan_arguments(void **arguments) {
     const char *from = (const char *)arguments, *here = __builtin_frame_address(0), *end = stack_end();
     if (!arguments || !__atomic_load_n(&highest, __ATOMIC_RELAXED))
         return;
-    if (from < here || from >= end) { /* not on this stack (a launcher of its own): the first few alone */
-        for (int i = 0; i < 2; i++)
-            if (sys_readable(arguments + i) && arguments[i] && sys_readable(arguments[i]))
-                ht_scan(arguments[i], 8);
+    if (from < here || from >= end) {
+        uint64_t words[HT_MOST_ARGUMENTS];
+        ht_scan(words, 8 * ht_arguments(arguments, words, HT_MOST_ARGUMENTS));
         return;
     }
     const char *low = from;

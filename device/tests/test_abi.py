@@ -46,6 +46,16 @@ STRUCTS: dict[str, list[tuple[str, str, str, bool, str]]] = {
     "cuda.h": [
         ("abi.h", "cu_launch_config", "CUlaunchConfig", True,
          "grid=gridDimX block=blockDimX dynamic_shared=sharedMemBytes stream=hStream attributes=attrs attribute_count=numAttrs"),
+        ("abi.h", "cu_kernel_node", "CUDA_KERNEL_NODE_PARAMS_v2", True,
+         "function=func grid=gridDimX block=blockDimX dynamic_shared=sharedMemBytes arguments=kernelParams extra kernel=kern "
+         "context=ctx"),
+        ("abi.h", "cu_memset_node", "CUDA_MEMSET_NODE_PARAMS", True, "to=dst pitch value element_bytes=elementSize width height"),
+        ("abi.h", "cu_copy_3d", "CUDA_MEMCPY3D", True,
+         "src_at=srcXInBytes src_type=srcMemoryType src_host=srcHost src_device=srcDevice src_array=srcArray src_pitch=srcPitch "
+         "src_height=srcHeight dst_at=dstXInBytes dst_type=dstMemoryType dst_host=dstHost dst_device=dstDevice "
+         "dst_array=dstArray dst_pitch=dstPitch dst_height=dstHeight width=WidthInBytes height=Height depth=Depth"),
+        ("abi.h", "cu_conditional_node", "CUDA_CONDITIONAL_NODE_PARAMS", False, "handle type size graphs=phGraph_out"),
+        ("graph_driver.c", "host_node", "CUDA_HOST_NODE_PARAMS", True, "call=fn data=userData"),
         ("abi.h", "cuda_location", "CUmemLocation", True, "type id"),
         ("abi.h", "cuda_access", "CUmemAccessDesc", True, "location flags"),
         ("abi.h", "cu_alloc_prop", "CUmemAllocationProp", True,
@@ -132,7 +142,8 @@ NUMBERS = {
     "cufile.h": "5022=CU_FILE_INVALID_VALUE 1=CU_FILE_HANDLE_TYPE_OPAQUE_FD",
     "nvml.h": (
         "2=NVML_ERROR_INVALID_ARGUMENT 3=NVML_ERROR_NOT_SUPPORTED 6=NVML_ERROR_NOT_FOUND 7=NVML_ERROR_INSUFFICIENT_SIZE "
-        "9=NVML_ERROR_DRIVER_NOT_LOADED 25=NVML_ERROR_ARGUMENT_VERSION_MISMATCH"
+        "9=NVML_ERROR_DRIVER_NOT_LOADED 25=NVML_ERROR_ARGUMENT_VERSION_MISMATCH 0=NVML_P2P_STATUS_OK "
+        "5=NVML_P2P_STATUS_NOT_SUPPORTED 2=NVML_P2P_CAPS_INDEX_NVLINK 0=NVML_TOPOLOGY_INTERNAL 40=NVML_TOPOLOGY_NODE"
     ),
 }
 

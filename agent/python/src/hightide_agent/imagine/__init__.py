@@ -72,7 +72,7 @@ def install(training: Training, parts: Parts, watch: Callable[[str, Callable[[An
         truncated,
         weights,
     )
-    from .device import Device, runtimes
+    from .device import Device
     from .ledger import Ledger
 
     agent = training.agent
@@ -88,7 +88,6 @@ def install(training: Training, parts: Parts, watch: Callable[[str, Callable[[An
     # An optimizer imports the compiler at its first step, which takes as long as the import of torch.
     watch("torch._dynamo", lambda module: agent.fact("imports", module.__name__))
     device = Device()
-    _part(agent, "runtimes by ctypes", runtimes)
     seen = coverage.Coverage(training, parts.torch)
     _part(agent, "coverage", lambda: watch("torch.utils.data.dataloader", seen.loaders))
     goals = reach.Reach(training, seen, parts.torch)

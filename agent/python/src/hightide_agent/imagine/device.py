@@ -101,20 +101,6 @@ class Device:
             self._answer(0, 0)
 
 
-def runtimes() -> None:
-    """A program that loads libcudart by ctypes gets the imaginary one, which stands first in the process. The real one
-    asks the driver for tables that an imaginary driver has not."""
-    import os
-
-    opening = ctypes._dlopen  # type: ignore[attr-defined]
-
-    def _dlopen(name: Any, *rest: Any) -> Any:
-        file = os.path.basename(os.fspath(name)) if isinstance(name, (str, os.PathLike)) else ""
-        return opening(None if file.startswith("libcudart.so") else name, *rest)
-
-    ctypes._dlopen = _dlopen  # type: ignore[attr-defined]
-
-
 def _find(library: Any, name: str, result: Any, *arguments: Any) -> Any:
     try:
         function = getattr(library, name)
