@@ -51,6 +51,7 @@ var rooms = map[string][]string{
 	"internal/format/torch": {"internal/mem", "internal/pickle", "internal/pytorch", "internal/words",
 		"internal/format/profiler"},
 	"internal/format/stacks":    {"internal/mem", "internal/report", "internal/format/protobuf"},
+	"internal/modelfile":        {"internal/mem"},
 	"internal/format/smaps":     {"internal/mem", "internal/words"},
 	"internal/format/oomtext":   {"internal/mem", "internal/words"},
 	"internal/format/telemetry": {"internal/mem", "internal/words"},
@@ -82,6 +83,9 @@ var rooms = map[string][]string{
 	"internal/executor": {"internal/system", "internal/fail"},
 	"internal/matrix": {"internal/system", "internal/mem", "internal/words", "internal/fail", "internal/event", "internal/files",
 		"internal/format", "internal/gpus", "internal/report", "web", "internal/frameworks"},
+	"internal/hub": {"internal/fail"},
+	"internal/plan": {"internal/fail", "internal/gpus", "internal/hub", "internal/mem", "internal/modelfile",
+		"internal/options", "internal/report"},
 	"internal/fit": {"internal/event", "internal/mem", "internal/fail", "internal/gpus", "internal/pythons",
 		"internal/report", "internal/options", "internal/frameworks"},
 	"internal/imagine": {"internal/system", "internal/event", "internal/mem", "internal/allocator", "internal/analyze/imagined",
@@ -98,7 +102,7 @@ var rooms = map[string][]string{
 		"internal/gpus", "internal/imagine", "internal/launch", "internal/live", "internal/mem", "internal/observe",
 		"internal/pickle", "internal/replay", "internal/report", "internal/sampler", "internal/store",
 		"internal/usage", "internal/wire", "internal/options", "internal/analyze/facts",
-		"internal/frameworks", "internal/memray", "internal/quote"},
+		"internal/frameworks", "internal/memray", "internal/plan", "internal/quote"},
 	"internal/budget": {"internal/fail", "internal/analyze/trace", "internal/matrix", "internal/mem",
 		"internal/report", "internal/usage", "internal/words"},
 	"internal/diagnose": {"internal/system", "heap", "internal/engine", "internal/fail", "internal/format", "internal/mem",
@@ -115,13 +119,13 @@ var rooms = map[string][]string{
 	"internal/metrics": {"internal/system", "internal/engine", "internal/fail", "internal/format/protobuf", "internal/live",
 		"internal/mem", "internal/store"},
 	"internal/mcp": {"internal/engine", "internal/analyze/trace", "internal/event", "internal/fail",
-		"internal/fit", "internal/gpus", "internal/mem", "internal/observe", "internal/replay",
+		"internal/fit", "internal/gpus", "internal/mem", "internal/observe", "internal/plan", "internal/replay",
 		"internal/report", "internal/store", "internal/options"},
 	"cmd/hightide": {"internal/system", "internal/bench", "internal/analyze/trace", "internal/diagnose", "internal/server",
 		"internal/mem", "internal/report", "internal/engine", "internal/event", "internal/executor", "internal/fail",
 		"internal/fit", "internal/files", "internal/format", "internal/gpus", "internal/launch",
 		"internal/matrix", "internal/mcp", "internal/metrics", "internal/observe", "internal/pythons",
-		"internal/options", "internal/pytorch", "internal/replay", "internal/store", "internal/tui", "internal/words",
+		"internal/options", "internal/plan", "internal/pytorch", "internal/replay", "internal/store", "internal/tui", "internal/words",
 		"internal/frameworks"},
 }
 
@@ -130,7 +134,7 @@ var (
 	pure = []string{"internal/mem", "internal/live", "internal/interned", "internal/terminal", "internal/words",
 		"internal/fail", "internal/frameworks",
 		"internal/options", "internal/pickle", "internal/shm", "internal/wire", "internal/allocator", "internal/usage",
-		"internal/explore", "internal/report", "internal/analyze/run", "internal/analyze/graph", "internal/analyze/imagined",
+		"internal/explore", "internal/modelfile", "internal/report", "internal/analyze/run", "internal/analyze/graph", "internal/analyze/imagined",
 		"internal/analyze/trace", "internal/analyze/facts", "internal/analyze/growth"}
 	worldly  = []string{"os", "net", "net/http", "os/exec", "log", "syscall", "path/filepath", "io/ioutil"}
 	external = map[string][]string{"internal/wire": {"github.com/klauspost/compress"}}

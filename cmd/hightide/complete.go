@@ -59,7 +59,7 @@ func completeGPUs(c *cobra.Command, args []string, begun string) ([]string, cobr
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	var words []string
-	if c.Name() == "imagine" || c.Name() == "replay" {
+	if c.Name() == "imagine" || c.Name() == "replay" || c.Name() == "plan" {
 		words = append(words, "all\tevery GPU of the catalogue")
 	}
 	for _, gpu := range catalogue.GPUs {

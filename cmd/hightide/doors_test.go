@@ -15,6 +15,7 @@ import (
 	"hightide/internal/engine"
 	"hightide/internal/fit"
 	"hightide/internal/options"
+	"hightide/internal/plan"
 
 	"github.com/spf13/pflag"
 )
@@ -25,6 +26,7 @@ var uses = []use{
 	{name: "fit", List: new(fit.Options).Settings()},
 	{name: "bench", List: new(bench.Options).Settings()},
 	{name: "run", List: new(engine.RunOptions).Settings()},
+	{name: "plan", List: new(plan.Options).Settings()},
 }
 
 // ofCommands are flags that say what a command shows or leaves, and set nothing of its use case.

@@ -32,6 +32,7 @@ func commands(a *app) []*cobra.Command {
 		trackCommand(a),
 		fitCommand(a),
 		imagineCommand(a),
+		planCommand(a),
 		benchCommand(a),
 		benchTrialCommand(a),
 		explainCommand(a),
@@ -115,6 +116,7 @@ func (a *app) root() *cobra.Command {
   hightide top                                     watch runs, processes and GPUs
   hightide imagine --gpu all -- python train.py    would it fit, on GPUs that are not there
   hightide fit --gpu a10 --model bert              the largest batch that fits
+  hightide plan ./Llama-3.1-8B --users 20          which GPU serves or trains it, from its files
   hightide bench matrix.yaml                       measure every combination, compare
   hightide explain snapshot.pickle                 who holds a GPU's memory, and what to change
   hightide replay snapshot.pickle --search         the allocator setting that would have served best

@@ -22,6 +22,7 @@ import (
 	"hightide/internal/mem"
 	"hightide/internal/observe"
 	"hightide/internal/options"
+	"hightide/internal/plan"
 	"hightide/internal/report"
 )
 
@@ -110,6 +111,12 @@ func (e *Engine) imagineSession(ctx context.Context, o *ImagineOptions) (*imagin
 		return outcome, err
 	}
 	return s, nil
+}
+
+// Plan tells from a model's files which GPUs hold it.
+func (e *Engine) Plan(ctx context.Context, o plan.Options) (*plan.Result, error) {
+	o.MayRead = e.MayRead
+	return plan.Run(ctx, o)
 }
 
 // Fit searches the largest batch that fits. Trials that ran before an error are in the result, which

@@ -259,8 +259,8 @@ func (in *Found) nothingSeen(g *growing) string {
 		return ""
 	}
 	walked := in.Run.Process(g.process).Facts
-	const within = " No container was seen to gain items among those that the program's variables, objects, queues and " +
-		"tasks lead to"
+	const within = " No container was seen to gain items that may hold as much among those that the program's variables, " +
+		"objects, queues and tasks lead to"
 	switch {
 	case walked["heap_grows"] != "":
 		return within + ", but Python's heap gains " + walked["heap_grows"] + ". What holds them was not found."

@@ -7,8 +7,10 @@ Nothing of the program is called: built-in types are opened by hand, the rest by
 from __future__ import annotations
 
 import _thread
+import builtins
 import gc
 import sys
+import types
 from collections import deque
 from types import (
     AsyncGeneratorType,
@@ -36,6 +38,8 @@ _LEAVES = frozenset((int, float, bool, complex, type(None), type, ModuleType, Co
 _SMALL = frozenset(
     ("builtins", "types", "re", "datetime", "decimal", "_decimal", "_weakref", "_thread", "numpy", "torch")
 )
+# The interpreter's own by name: a library's type whose name has no module says that it is of builtins, too.
+_OWN = frozenset(kind for module in (builtins, types) for kind in vars(module).values() if isinstance(kind, type))
 _traceback = BaseException.__dict__["__traceback__"]
 _FRAMES = {GeneratorType: "gi_frame", CoroutineType: "cr_frame", AsyncGeneratorType: "ag_frame"}
 
@@ -149,7 +153,8 @@ class Measure:
 def _is_foreign(kind: type) -> bool:
     """Whether objects of a type that lead nowhere may yet hold much: a library may keep memory in them unseen."""
     made_of = [base for base in type.__dict__["__mro__"].__get__(kind) if not is_users_type(base)]
-    return named(made_of[0])[0].partition(".")[0] not in _SMALL
+    module = named(made_of[0])[0].partition(".")[0]
+    return made_of[0] not in _OWN if module == "builtins" else module not in _SMALL
 
 
 def _running() -> Set[int]:

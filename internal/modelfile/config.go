@@ -1,0 +1,118 @@
+package modelfile
+
+import (
+	"fmt"
+	"strings"
+)
+
+// config is a configuration: the decoder's part of it, and what it says besides.
+type config struct {
+	fields
+	shape  Shape
+	family family
+	known  bool // family is that of the kind
+	tied   bool // the output shares the embedding's weights
+}
+
+// typeOf is the first type that a configuration names; 16 bits where it names none, as published models have.
+func typeOf(names ...string) Type {
+	for _, name := range names {
+		switch strings.TrimPrefix(name, "torch.") {
+		case "float32":
+			return F32
+		case "float16":
+			return F16
+		case "bfloat16":
+			return BF16
+		}
+	}
+	return BF16
+}
+
+// sizes reads the numbers of the decoder, by the names that architectures have for them.
+func (c *config) sizes() {
+	s := &c.shape
+	s.Layers = c.int("num_hidden_layers", "n_layer", "n_layers", "num_layers")
+	s.NextLayers = c.int("num_nextn_predict_layers", "mtp_num_hidden_layers")
+	s.Hidden = c.int("hidden_size", "n_embd", "d_model")
+	s.Vocabulary = c.int("vocab_size", "padded_vocab_size")
+	s.Context = c.int("max_position_embeddings", "n_positions", "max_sequence_length", "seq_length", "n_ctx")
+	s.Heads = c.int("num_attention_heads", "n_head", "n_heads")
+	s.KVHeads = c.int("num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num")
+	if c.bool("multi_query", false) && !c.bool("new_decoder_architecture", false) {
+		s.KVHeads = 1
+	}
+	if s.KVHeads == 0 {
+		s.KVHeads = s.Heads
+	}
+	if s.HeadDim = c.int("head_dim", "attention_head_dim", "kv_channels", "d_kv"); s.HeadDim == 0 {
+		if s.HeadDim = c.family.headDim; s.HeadDim == 0 && s.Heads > 0 {
+			s.HeadDim = s.Hidden / s.Heads
+		}
+	}
+	s.Intermediate = c.int("intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size", "d_ff")
+	s.Gated = c.family.gated || !c.known
+	if s.Intermediate == 0 {
+		s.Intermediate = 4 * s.Hidden
+	}
+	if c.known && !c.family.rotary() {
+		return
+	}
+	part := c.float("partial_rotary_factor")
+	if part == 0 {
+		part = c.object("rope_parameters").float("partial_rotary_factor")
+	}
+	if part == 0 {
+		part = c.float("rotary_pct")
+	}
+	if part <= 0 || part > 1 {
+		part = 1
+	}
+	s.RotaryDim = int(float64(s.HeadDim) * part)
+	if n := c.int("qk_rope_head_dim"); n > 0 {
+		s.RotaryDim = n
+	}
+}
+
+// experts reads how the MLPs of a mixture of experts are made.
+func (c *config) experts() {
+	s := &c.shape
+	s.Experts = c.int("num_local_experts", "n_routed_experts", "num_experts", "moe_num_experts")
+	if s.Experts == 0 {
+		return
+	}
+	s.ExpertsUsed = c.int("num_experts_per_tok", "num_experts_per_token", "moe_k", "moe_topk", "top_k")
+	if s.ExpertsUsed == 0 {
+		s.ExpertsUsed = 1
+	}
+	s.ExpertWidth = c.int("moe_intermediate_size")
+	if s.ExpertWidth == 0 {
+		s.ExpertWidth = s.Intermediate
+	}
+	s.SharedWidth = c.int("shared_expert_intermediate_size", "shared_intermediate_size")
+	if n := c.int("n_shared_experts", "num_shared_experts"); n > 0 && s.SharedWidth == 0 {
+		s.SharedWidth = n * s.ExpertWidth
+	}
+}
+
+// check refuses numbers with which nothing can be computed.
+func (c *config) check() error {
+	s := &c.shape
+	for name, n := range map[string]int{"num_hidden_layers": s.Layers, "hidden_size": s.Hidden, "vocab_size": s.Vocabulary} {
+		if n == 0 {
+			return &Error{Offset: -1, Err: fmt.Errorf("a configuration of %s without a %s that hightide understands",
+				short(s.Kind), name)}
+		}
+	}
+	for _, n := range []int{s.Layers, s.NextLayers, s.Heads, s.KVHeads, s.HeadDim, s.Experts} {
+		if n > 1<<16 {
+			return &Error{Offset: -1, Err: fmt.Errorf("a configuration with the size %d", n)}
+		}
+	}
+	for _, n := range []int{s.Hidden, s.Intermediate, s.ExpertWidth, s.SharedWidth} {
+		if n > most {
+			return &Error{Offset: -1, Err: fmt.Errorf("a configuration with the size %d", n)}
+		}
+	}
+	return nil
+}

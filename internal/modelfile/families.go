@@ -1,0 +1,76 @@
+package modelfile
+
+// family is how the weights of an architecture follow from its configuration.
+type family struct {
+	gated    bool // the MLP has a gate beside its first matrix
+	qkv, out bool // the attention's matrices have biases; a field attention_bias overrides it
+	mlp      bool // the MLP's have; a field mlp_bias overrides it
+	norms    int  // of a layer
+	normBias bool
+	qkNorm   int // 1: queries and keys are normed by head, 2: all heads together
+	learned  int // positions are learned, and so many more than the configuration says; 0: they are not, or are rotary
+	fixed    bool
+	headDim  int  // where the configuration does not say it
+	tied     bool // the output is the embedding's, where the configuration does not say it
+	headBias bool // the output has a bias
+	embNorm  bool // the embedding is normed
+	latent   bool // keys and values come from a latent vector
+	sinks    bool // a number for each head
+	router   bool // the choice of experts has a bias
+	sum      Type // of one that is added to the scores; zero: there is none
+	experts  bool // their matrices have biases
+	gate     bool // what every token uses has a gate
+	always   bool // every layer has experts
+}
+
+// rotary says whether positions are turned into the queries and keys.
+func (f *family) rotary() bool { return f.learned == 0 && !f.fixed }
+
+// families are those whose weights are computed where no file has them. What each has is held against the classes of
+// transformers by a test.
+var families = map[string]family{
+	"llama":            {gated: true, norms: 2},
+	"mistral":          {gated: true, norms: 2},
+	"ministral":        {gated: true, norms: 2},
+	"granite":          {gated: true, norms: 2},
+	"smollm3":          {gated: true, norms: 2, tied: true},
+	"phi3":             {gated: true, norms: 2},
+	"qwen2":            {gated: true, norms: 2, qkv: true},
+	"qwen3":            {gated: true, norms: 2, qkNorm: 1},
+	"gemma":            {gated: true, norms: 2, tied: true, headDim: 256},
+	"gemma2":           {gated: true, norms: 4, tied: true, headDim: 256},
+	"gemma3_text":      {gated: true, norms: 4, tied: true, headDim: 256, qkNorm: 1},
+	"olmo2":            {gated: true, norms: 2, qkNorm: 2},
+	"olmo3":            {gated: true, norms: 2, qkNorm: 2},
+	"cohere":           {gated: true, norms: 1, tied: true},
+	"cohere2":          {gated: true, norms: 1, tied: true},
+	"glm4":             {gated: true, norms: 4},
+	"stablelm":         {gated: true, norms: 2, normBias: true},
+	"starcoder2":       {norms: 2, normBias: true, qkv: true, out: true, mlp: true, tied: true},
+	"gpt_neox":         {norms: 2, normBias: true, qkv: true, out: true, mlp: true},
+	"gpt2":             {norms: 2, normBias: true, qkv: true, out: true, mlp: true, learned: 1, tied: true},
+	"gpt_bigcode":      {norms: 2, normBias: true, qkv: true, out: true, mlp: true, learned: 1, tied: true},
+	"opt":              {norms: 2, normBias: true, qkv: true, out: true, mlp: true, learned: 3, tied: true},
+	"bloom":            {norms: 2, normBias: true, qkv: true, out: true, mlp: true, fixed: true, tied: true, embNorm: true},
+	"phi":              {norms: 1, normBias: true, qkv: true, out: true, mlp: true, headBias: true},
+	"falcon":           {norms: 1, normBias: true, tied: true},
+	"mixtral":          {gated: true, norms: 2, always: true},
+	"qwen2_moe":        {gated: true, norms: 2, qkv: true, gate: true},
+	"qwen3_moe":        {gated: true, norms: 2, qkNorm: 1},
+	"olmoe":            {gated: true, norms: 2, qkNorm: 2, always: true},
+	"gpt_oss":          {gated: true, norms: 2, qkv: true, out: true, sinks: true, router: true, experts: true, always: true},
+	"deepseek_v2":      {gated: true, norms: 2, latent: true},
+	"deepseek_v3":      {gated: true, norms: 2, latent: true, sum: BF16},
+	"kimi_k2":          {gated: true, norms: 2, latent: true, sum: BF16},
+	"glm4_moe":         {gated: true, norms: 2, sum: F32},
+	"granitemoe":       {gated: true, norms: 2, always: true},
+	"seed_oss":         {gated: true, norms: 2, qkv: true},
+	"exaone4":          {gated: true, norms: 2, qkNorm: 1},
+	"ernie4_5":         {gated: true, norms: 2},
+	"helium":           {gated: true, norms: 2},
+	"arcee":            {norms: 2},
+	"nemotron":         {norms: 2, normBias: true},
+	"codegen":          {norms: 1, normBias: true, mlp: true, headBias: true},
+	"gptj":             {norms: 1, normBias: true, mlp: true, headBias: true},
+	"hunyuan_v1_dense": {gated: true, norms: 2, qkNorm: 1},
+}

@@ -1,0 +1,89 @@
+package modelfile
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+// truths are what transformers says of models: testdata/truth.py writes them.
+type truths struct {
+	Cases []struct {
+		Kind   string
+		Config map[string]json.RawMessage
+		Bytes  int64            // of the parameters; 0: they do not follow from the configuration
+		Cached map[string]int64 `json:"cached_numbers"` // by the tokens of a prompt
+	}
+}
+
+func readTruths(t *testing.T) truths {
+	t.Helper()
+	text, err := os.ReadFile("testdata/truth.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all truths
+	if err := json.Unmarshal(text, &all); err != nil || len(all.Cases) < 50 {
+		t.Fatalf("%d cases, %v", len(all.Cases), err)
+	}
+	return all
+}
+
+// TestWeightsAndCachesOfFamilies: what follows from a configuration is what transformers builds from it, to the byte;
+// also where the list of the layers' kinds is not in it, as in older files.
+func TestWeightsAndCachesOfFamilies(t *testing.T) {
+	for _, c := range readTruths(t).Cases {
+		for _, older := range []bool{false, true} {
+			config := map[string]json.RawMessage{}
+			for key, value := range c.Config {
+				if !older || key != "layer_types" && !strings.HasSuffix(key, "_pattern_") {
+					config[key] = value
+				}
+			}
+			if _, listed := c.Config["layer_types"]; older && (!listed || c.Kind == "lfm2") {
+				continue
+			}
+			text, _ := json.Marshal(config)
+			if c.Bytes > 0 {
+				m, err := Read(fstest.MapFS{"config.json": {Data: text}}, "")
+				if err != nil {
+					t.Errorf("%s: %v", c.Kind, err)
+					continue
+				}
+				if got := int64(Bytes(m.Tensors)); got != c.Bytes {
+					t.Errorf("%s: %d bytes of weights, want %d", c.Kind, got, c.Bytes)
+				}
+			}
+			held, err := readConfig(text)
+			if err != nil {
+				t.Errorf("%s: %v", c.Kind, err)
+				continue
+			}
+			for tokens, want := range c.Cached {
+				var n int64
+				_ = json.Unmarshal([]byte(tokens), &n)
+				if c.Kind == "falcon" && held.shape.KVHeads > 1 {
+					want = want / int64(held.shape.Heads) * int64(held.shape.KVHeads) // transformers repeats them; servers do not
+				}
+				if got := numbers(&held.shape, n); got != want {
+					t.Errorf("%s, older %v: %d numbers for %s tokens, want %d: %+v", c.Kind, older, got, tokens, want,
+						held.shape.Caches)
+				}
+			}
+		}
+	}
+}
+
+// numbers is what a prompt leaves in caches of tokens. transformers keeps one token less than the window.
+func numbers(s *Shape, tokens int64) (total int64) {
+	for _, c := range s.Caches {
+		kept := tokens
+		if c.Window > 0 {
+			kept = min(kept, int64(c.Window)-1)
+		}
+		total += int64(c.Layers) * kept * c.Numbers()
+	}
+	return total
+}

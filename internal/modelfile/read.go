@@ -1,0 +1,351 @@
+package modelfile
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// The names that files of a model have.
+const (
+	configFile = "config.json"
+	indexFile  = "model.safetensors.index.json"
+)
+
+// ErrNothing is that of a place without files of a model.
+var ErrNothing = errors.New("no config.json, *.safetensors or *.gguf")
+
+// Read reads the model in a file system: name is one of its files, or "" for all of it. A file of weights is read with
+// the config.json beside it, and with the other parts where it is one of several.
+func Read(files fs.FS, name string) (*Model, error) {
+	switch {
+	case strings.HasSuffix(name, ".gguf"):
+		return readGGUFs(files, name)
+	case strings.HasSuffix(name, ".safetensors"):
+		return withConfig(files, []string{name})
+	case strings.HasSuffix(name, ".safetensors.index.json"):
+		parts, err := partsOf(files, name)
+		if err != nil {
+			return nil, err
+		}
+		return withConfig(files, parts)
+	case name != "":
+		return readConfigAlone(files, name)
+	}
+	parts, err := weightFiles(files)
+	if err != nil {
+		return nil, err
+	}
+	if len(parts) > 0 {
+		return withConfig(files, parts)
+	}
+	if _, err := fs.Stat(files, configFile); err == nil {
+		return readConfigAlone(files, configFile)
+	}
+	return readOnlyGGUF(files)
+}
+
+// readOnlyGGUF reads the GGUF of a folder that has nothing else.
+func readOnlyGGUF(files fs.FS) (*Model, error) {
+	found, err := matching(files, ".gguf")
+	if err != nil {
+		return nil, err
+	}
+	found = slices.DeleteFunc(found, func(name string) bool {
+		first, _, of := sharded(name)
+		return of > 0 && name != first || strings.HasPrefix(path.Base(name), "mmproj")
+	})
+	switch len(found) {
+	case 0:
+		return nil, ErrNothing
+	case 1:
+		return readGGUFs(files, found[0])
+	}
+	return nil, &SeveralError{Files: found}
+}
+
+// SeveralError is that of a place with several models: one of them is to be named.
+type SeveralError struct{ Files []string }
+
+func (e *SeveralError) Error() string {
+	return fmt.Sprintf("%d models: %s", len(e.Files), strings.Join(e.Files[:min(6, len(e.Files))], ", "))
+}
+
+// weightFiles are the files of safetensors that hold a model: those of its index, or the one of the usual name, or all.
+func weightFiles(files fs.FS) ([]string, error) {
+	if _, err := fs.Stat(files, indexFile); err == nil {
+		return partsOf(files, indexFile)
+	}
+	if _, err := fs.Stat(files, "model.safetensors"); err == nil {
+		return []string{"model.safetensors"}, nil
+	}
+	indexes, err := matching(files, ".safetensors.index.json")
+	if err != nil {
+		return nil, err
+	}
+	if len(indexes) == 1 {
+		return partsOf(files, indexes[0])
+	}
+	found, err := matching(files, ".safetensors")
+	found = slices.DeleteFunc(found, func(name string) bool {
+		return strings.HasPrefix(name, "consolidated") || strings.HasPrefix(name, "adapter_model")
+	})
+	if len(found) > maxFiles {
+		return nil, fmt.Errorf("more than %d files of weights", maxFiles)
+	}
+	return found, err
+}
+
+// matching are the files of a folder whose names end so.
+func matching(files fs.FS, end string) (found []string, err error) {
+	entries, err := fs.ReadDir(files, ".")
+	for _, e := range entries {
+		if !e.IsDir() && strings.HasSuffix(e.Name(), end) {
+			found = append(found, e.Name())
+		}
+	}
+	return found, err
+}
+
+// partsOf are the files that an index names.
+func partsOf(files fs.FS, index string) ([]string, error) {
+	text, err := readAll(files, index, maxHeader)
+	if err != nil {
+		return nil, err
+	}
+	var file struct {
+		Weights map[string]string `json:"weight_map"`
+	}
+	if err := json.Unmarshal(text, &file); err != nil {
+		return nil, &Error{File: index, Offset: -1, Err: inHeader(err)}
+	}
+	seen := map[string]bool{}
+	for _, name := range file.Weights {
+		name = path.Join(path.Dir(index), name)
+		if !fs.ValidPath(name) || !strings.HasSuffix(name, ".safetensors") {
+			return nil, &Error{File: index, Offset: -1, Err: fmt.Errorf("it names %q as a file of weights", short(name))}
+		}
+		seen[name] = true
+	}
+	if len(seen) == 0 || len(seen) > maxFiles {
+		return nil, &Error{File: index, Offset: -1, Err: fmt.Errorf("it names %d files of weights", len(seen))}
+	}
+	var parts []string
+	for name := range seen {
+		parts = append(parts, name)
+	}
+	slices.Sort(parts)
+	return parts, nil
+}
+
+func readConfigAlone(files fs.FS, name string) (*Model, error) {
+	c, err := configOf(files, name)
+	if err != nil {
+		return nil, err
+	}
+	tensors, err := c.compute()
+	if err != nil {
+		return nil, &Error{File: name, Offset: -1, Err: err}
+	}
+	return &Model{Format: FormatConfig, Shape: c.shape, Tensors: tensors}, nil
+}
+
+func configOf(files fs.FS, name string) (*config, error) {
+	text, err := readAll(files, name, maxConfig)
+	if err != nil {
+		return nil, err
+	}
+	c, err := readConfig(text)
+	return c, inFile(name, err)
+}
+
+// readConfig reads a config.json of Hugging Face.
+func readConfig(text []byte) (*config, error) {
+	all, err := decodeFields(text)
+	if err != nil {
+		return nil, err
+	}
+	c := &config{fields: all}
+	s := &c.shape
+	for _, part := range []string{"text_config", "llm_config", "language_config"} {
+		if inner := all.object(part); inner != nil {
+			c.fields, s.Partial = inner, true
+			break
+		}
+	}
+	if s.Kind = c.text("model_type"); s.Kind == "" {
+		s.Kind = all.text("model_type")
+	}
+	if s.Kind == "" {
+		return nil, &Error{Offset: -1, Err: errors.New(`no configuration of a model: it has no "model_type"`)}
+	}
+	c.family, c.known = families[s.Kind]
+	c.tied = c.bool("tie_word_embeddings", all.bool("tie_word_embeddings", c.family.tied))
+	s.Type = typeOf(c.text("dtype"), c.text("torch_dtype"), all.text("dtype"), all.text("torch_dtype"))
+	s.Quantization = all.object("quantization_config").text("quant_method")
+	c.sizes()
+	c.experts()
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	s.Caches = c.caches()
+	return c, nil
+}
+
+// withConfig reads the headers of weights, and the configuration beside them where there is one.
+func withConfig(files fs.FS, parts []string) (*Model, error) {
+	m := &Model{Format: FormatSafetensors, Files: parts}
+	beside := path.Join(path.Dir(parts[0]), configFile)
+	c, err := configOf(files, beside)
+	switch {
+	case err == nil:
+		m.Shape = c.shape
+	case errors.Is(err, fs.ErrNotExist):
+		m.Shape.Unknown = []string{"there is no config.json beside the weights: what a sequence keeps is not known"}
+	default:
+		return nil, err
+	}
+	m.Tensors, err = readParts(files, parts)
+	return m, err
+}
+
+// atOnce is how many headers are read at the same time: of a server each takes a while.
+const atOnce = 8
+
+// readParts reads the headers of all files.
+func readParts(files fs.FS, parts []string) ([]Tensor, error) {
+	var keep budget
+	all, errs := make([][]Tensor, len(parts)), make([]error, len(parts))
+	slots := make(chan struct{}, atOnce)
+	var wait sync.WaitGroup
+	for i, name := range parts {
+		slots <- struct{}{}
+		wait.Go(func() {
+			defer func() { <-slots }()
+			errs[i] = open(files, name, func(r io.ReaderAt, size int64) (err error) {
+				all[i], err = readSafetensors(r, size, &keep)
+				return err
+			})
+		})
+	}
+	wait.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return unique(slices.Concat(all...))
+}
+
+// unique refuses tensors of one name: which one is loaded would be a guess.
+func unique(tensors []Tensor) ([]Tensor, error) {
+	seen := make(map[string]bool, len(tensors))
+	for i := range tensors {
+		name := tensors[i].Name
+		if seen[name] {
+			return nil, fmt.Errorf("two tensors are called %q", short(name))
+		}
+		seen[name] = true
+	}
+	return tensors, nil
+}
+
+// part is the end of the name of a GGUF file that is one of several.
+var part = regexp.MustCompile(`^(.*-)(\d{5})-of-(\d{5})\.gguf$`)
+
+// sharded is the first of the parts that a name belongs to, the beginning of their names, and how many there are; 0: it
+// is whole.
+func sharded(name string) (first, begin string, of int) {
+	found := part.FindStringSubmatch(name)
+	if found == nil {
+		return name, "", 0
+	}
+	_, _ = fmt.Sscanf(found[3], "%d", &of)
+	return fmt.Sprintf("%s%05d-of-%s.gguf", found[1], 1, found[3]), found[1], of
+}
+
+// readGGUFs reads the header of a GGUF file and those of its other parts. The first has what they share.
+func readGGUFs(files fs.FS, name string) (*Model, error) {
+	names := []string{name}
+	if _, begin, of := sharded(name); of > 0 {
+		if of > maxFiles {
+			return nil, fmt.Errorf("%s is one of more than %d files", short(name), maxFiles)
+		}
+		names = nil
+		for i := range of {
+			names = append(names, fmt.Sprintf("%s%05d-of-%05d.gguf", begin, i+1, of))
+		}
+	}
+	m := &Model{Format: FormatGGUF, Files: names}
+	var keep budget
+	var head *gguf
+	for _, name := range names {
+		err := open(files, name, func(r io.ReaderAt, size int64) error {
+			file, err := readGGUF(r, size, &keep)
+			if err == nil {
+				m.Tensors = append(m.Tensors, file.tensors...)
+			}
+			if head == nil {
+				head = file
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	m.Shape = head.shape(m.Tensors)
+	var err error
+	m.Tensors, err = unique(m.Tensors)
+	return m, err
+}
+
+// open lets a file be read at any place. Its size is -1 where that is not known.
+func open(files fs.FS, name string, read func(io.ReaderAt, int64) error) error {
+	file, err := files.Open(name)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	at, ok := file.(io.ReaderAt)
+	if !ok || info.IsDir() {
+		return &Error{File: name, Offset: -1, Err: errors.New("no file that can be read at any place")}
+	}
+	return inFile(name, read(at, info.Size()))
+}
+
+func readAll(files fs.FS, name string, most int64) ([]byte, error) {
+	file, err := files.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, most+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(text)) > most {
+		return nil, &Error{File: name, Offset: most, Err: fmt.Errorf("larger than the %d bytes that hightide reads of it", most)}
+	}
+	return text, nil
+}
+
+// inFile adds the file's name to an error of its content.
+func inFile(name string, err error) error {
+	var own *Error
+	if errors.As(err, &own) && own.File == "" {
+		own.File = name
+	}
+	return err
+}

@@ -1,0 +1,106 @@
+"""Writes the small files of weights beside it, and files.json: what the libraries of both formats say of them.
+
+    python -m venv /tmp/files && /tmp/files/bin/pip install gguf==0.19.0 safetensors==0.8.0
+    /tmp/files/bin/python internal/modelfile/testdata/files.py
+"""
+
+import json
+import os
+
+import gguf
+import numpy
+import safetensors
+import safetensors.numpy
+from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+NUMPY = ["float64", "float32", "float16", "int64", "int32", "int16", "int8", "uint8", "uint16", "uint32", "uint64", "bool"]
+
+
+def safetensors_file(path):
+    tensors = {f"layers.{i}.{name}.weight": numpy.zeros((3, i + 1), dtype=name) for i, name in enumerate(NUMPY)}
+    tensors["empty"] = numpy.zeros((0, 4), dtype="float32")
+    tensors["scalar"] = numpy.zeros((), dtype="float16")
+    safetensors.numpy.save_file(tensors, path, metadata={"format": "np"})
+    said = []
+    with safetensors.safe_open(path, framework="numpy") as file:
+        for name in file.keys():
+            part = file.get_slice(name)
+            said.append([name, part.get_dtype(), part.get_shape(), file.get_tensor(name).nbytes])
+    return said
+
+
+def low_bits(path):
+    """Types that NumPy does not have, written by the library's own function."""
+    data = {
+        "a": ("bfloat16", [2, 3], 12),
+        "b": ("float8_e4m3fn", [4, 4], 16),
+        "c": ("float8_e5m2", [5], 5),
+        "d": ("float8_e8m0fnu", [7], 7),
+        "e": ("float4_e2m1fn_x2", [2, 8], 16),  # the library counts two for each
+    }
+    held = {name: numpy.zeros(size, dtype="uint8") for name, (_, _, size) in data.items()}
+    text = safetensors.serialize(
+        {
+            name: safetensors.TensorSpec(dtype=kind, shape=shape, data_ptr=held[name].ctypes.data, data_len=size)
+            for name, (kind, shape, size) in data.items()
+        }
+    )
+    with open(path, "wb") as file:
+        file.write(text)
+    with safetensors.safe_open(path, framework="numpy") as file:
+        slices = {k: file.get_slice(k) for k in file.keys()}
+        return [[k, s.get_dtype(), s.get_shape(), data[k][2]] for k, s in slices.items()]
+
+
+def gguf_file(path, endian=gguf.GGUFEndian.LITTLE):
+    writer = gguf.GGUFWriter(path, "llama", endianess=endian)
+    writer.add_block_count(3)
+    writer.add_embedding_length(256)
+    writer.add_feed_forward_length(512)
+    writer.add_head_count(8)
+    writer.add_head_count_kv(2)
+    writer.add_context_length(2048)
+    writer.add_rope_dimension_count(32)
+    writer.add_token_list([f"token {i}" for i in range(50)])
+    writer.add_token_scores([float(i) for i in range(50)])
+    writer.add_array("llama.some.flags", [True, False, True])
+    writer.add_float64("llama.some.number", 0.5)
+    for kind, (block, size) in GGML_QUANT_SIZES.items():
+        if kind in (GGMLQuantizationType.Q8_1,):
+            continue  # no file has it, and the library and ggml differ on its size
+        if block == 1:
+            plain = {"F32": "float32", "F16": "float16", "F64": "float64", "I8": "int8", "I16": "int16", "I32": "int32",
+                     "I64": "int64"}.get(kind.name)
+            if plain is None:
+                writer.add_tensor("blk.0.BF16", numpy.zeros((3, 16), dtype="uint8"), raw_dtype=kind)
+            else:
+                writer.add_tensor(f"blk.0.{kind.name}", numpy.zeros((3, 8), dtype=plain))
+            continue
+        writer.add_tensor(f"blk.0.{kind.name}", numpy.zeros((2, 2 * size), dtype="uint8"), raw_dtype=kind)
+    writer.add_tensor("token_embd.weight", numpy.zeros((50, 8), dtype="float32"))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return [
+        [t.name, t.tensor_type.name, [int(n) for n in reversed(t.shape)], int(t.n_bytes)]
+        for t in gguf.GGUFReader(path).tensors
+    ]
+
+
+def main():
+    said = {}
+    for name, write in {
+        "numpy.safetensors": safetensors_file,
+        "low.safetensors": low_bits,
+        "little.gguf": gguf_file,
+        "big.gguf": lambda path: gguf_file(path, gguf.GGUFEndian.BIG),
+    }.items():
+        said[name] = write(os.path.join(HERE, name))
+    with open(os.path.join(HERE, "files.json"), "w", encoding="utf-8") as file:
+        rows = ",\n".join(json.dumps(name) + ": [\n " + ",\n ".join(map(json.dumps, r)) + "\n]" for name, r in said.items())
+        file.write("{" + rows + "}\n")
+
+
+main()

@@ -1,0 +1,239 @@
+package modelfile
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// weights computes the tensors of a model from its configuration.
+type weights struct {
+	*config
+	kind    Type
+	tensors []Tensor
+	err     error
+}
+
+// compute makes the tensors that a model of this configuration has.
+func (c *config) compute() ([]Tensor, error) {
+	s := &c.shape
+	switch {
+	case s.Partial:
+		return nil, errors.New("the configuration describes several parts, as of images: their weights do not follow from it")
+	case !c.known:
+		return nil, fmt.Errorf("hightide does not know how the weights of %s follow from its configuration", short(s.Kind))
+	case s.Quantization != "" && s.Quantization != "fp8":
+		return nil, fmt.Errorf("the weights are packed by %s: how many bytes that takes is only in their files",
+			short(s.Quantization))
+	case s.Heads == 0 || s.HeadDim == 0:
+		return nil, errors.New("the configuration has no number of attention heads")
+	case s.Layers*max(1, s.Experts) > maxTensors*16:
+		return nil, errors.New("a model of so many layers and experts is larger than any")
+	}
+	w := &weights{config: c, kind: s.Type}
+	w.whole()
+	if w.err != nil {
+		return nil, w.err
+	}
+	return w.tensors, nil
+}
+
+// add makes a tensor, and with bias another of its rows.
+func (w *weights) add(name string, bias bool, shape ...int) {
+	w.typed(w.kind, name+".weight", shape...)
+	if bias {
+		w.vector(name+".bias", shape[len(shape)-2])
+	}
+}
+
+// vector makes a tensor of one dimension, or of one for each expert.
+func (w *weights) vector(name string, shape ...int) { w.typed(w.shape.Type, name, shape...) }
+
+// typed makes a tensor of a type.
+func (w *weights) typed(kind Type, name string, shape ...int) {
+	t := Tensor{Name: name, Type: kind}
+	for _, n := range shape {
+		t.Shape = append(t.Shape, int64(n))
+	}
+	var err error
+	if t.Bytes, err = kind.size(t.Shape); err != nil {
+		w.err = err
+	}
+	w.tensors = append(w.tensors, t)
+}
+
+// linear makes a matrix, packed where the model is.
+func (w *weights) linear(name string, bias bool, shape ...int) {
+	if w.shape.Quantization != "fp8" {
+		w.add(name, bias, shape...)
+		return
+	}
+	w.kind = FP8
+	w.add(name, bias, shape...)
+	w.kind = w.shape.Type
+	block := list[int](w.object("quantization_config"), "weight_block_size")
+	if len(block) != 2 || block[0] < 1 || block[1] < 1 {
+		block = []int{128, 128}
+	}
+	rows, columns := shape[len(shape)-2], shape[len(shape)-1]
+	scales := append(slices.Clone(shape[:len(shape)-2]), (rows+block[0]-1)/block[0], (columns+block[1]-1)/block[1])
+	w.typed(F32, name+".weight_scale_inv", scales...)
+}
+
+func (w *weights) norm(name string, n int) {
+	w.vector(name+".weight", n)
+	if w.family.normBias {
+		w.vector(name+".bias", n)
+	}
+}
+
+// whole makes all tensors.
+func (w *weights) whole() {
+	s, f := &w.shape, &w.family
+	width := s.Hidden
+	if n := w.int("word_embed_proj_dim"); n > 0 {
+		width = n
+	}
+	w.add("model.embed_tokens", false, s.Vocabulary, width)
+	if width != s.Hidden {
+		w.add("model.project_in", false, s.Hidden, width)
+		w.add("model.project_out", false, width, s.Hidden)
+	}
+	if f.learned > 0 {
+		w.add("model.embed_positions", false, s.Context+f.learned-1, s.Hidden)
+	}
+	if f.embNorm {
+		w.norm("model.embed_norm", s.Hidden)
+	}
+	for i := range s.Layers {
+		w.layer(fmt.Sprintf("model.layers.%d", i), i)
+	}
+	if w.bool("do_layer_norm_before", true) && !w.bool("_remove_final_layer_norm", false) {
+		w.norm("model.norm", s.Hidden)
+	}
+	if !w.tied {
+		w.add("lm_head", f.headBias, s.Vocabulary, width)
+	}
+}
+
+func (w *weights) layer(name string, i int) {
+	s, f := &w.shape, &w.family
+	norms := f.norms
+	if s.Kind == "falcon" && (w.bool("new_decoder_architecture", false) || !w.bool("parallel_attn", true)) {
+		norms = 2
+	}
+	if s.Kind == "stablelm" && w.bool("use_parallel_residual", false) {
+		norms = 1
+	}
+	for n := range norms {
+		w.norm(fmt.Sprintf("%s.norm%d", name, n), s.Hidden)
+	}
+	if f.latent {
+		w.latent(name + ".self_attn")
+	} else {
+		w.attention(name + ".self_attn")
+	}
+	if s.Experts == 0 || !w.sparse(i) {
+		bias := w.bool("mlp_bias", w.bool("use_bias", w.bool("bias", f.mlp)))
+		w.mlp(name+".mlp", bias, s.Intermediate)
+		return
+	}
+	w.mixture(name + ".mlp")
+}
+
+// attention makes the matrices of queries, keys, values and the output.
+func (w *weights) attention(name string) {
+	s, f := &w.shape, &w.family
+	queries, keys := s.Heads*s.HeadDim, s.KVHeads*s.HeadDim
+	qkv := w.bool("attention_bias", w.bool("use_qkv_bias", w.bool("use_bias", w.bool("bias", f.qkv))))
+	out := w.bool("use_bias", w.bool("bias", f.out))
+	switch s.Kind {
+	case "llama", "mistral", "granite", "nemotron", "cohere", "ministral", "hunyuan_v1_dense", "qwen3",
+		"qwen3_moe", "olmo2", "olmo3", "olmoe", "granitemoe", "gemma", "gemma2", "gemma3_text", "smollm3", "cohere2":
+		out = w.bool("attention_bias", f.out)
+	case "seed_oss":
+		out = w.bool("attention_out_bias", false)
+	case "opt":
+		qkv = w.bool("enable_bias", true)
+		out = qkv
+	}
+	w.linear(name+".q_proj", qkv, queries, s.Hidden)
+	w.linear(name+".k_proj", qkv, keys, s.Hidden)
+	w.linear(name+".v_proj", qkv, keys, s.Hidden)
+	w.linear(name+".o_proj", out, s.Hidden, queries)
+	switch {
+	case f.qkNorm == 1, s.Kind == "glm4_moe" && w.bool("use_qk_norm", false):
+		w.vector(name+".q_norm.weight", s.HeadDim)
+		w.vector(name+".k_norm.weight", s.HeadDim)
+	case f.qkNorm == 2, s.Kind == "cohere" && w.bool("use_qk_norm", false):
+		w.vector(name+".q_norm.weight", queries)
+		w.vector(name+".k_norm.weight", keys)
+	}
+	if f.sinks {
+		w.vector(name+".sinks", s.Heads)
+	}
+}
+
+// latent makes the matrices of attention over a latent vector.
+func (w *weights) latent(name string) {
+	s := &w.shape
+	rope, nope, value := w.int("qk_rope_head_dim"), w.int("qk_nope_head_dim"), w.int("v_head_dim")
+	rank := w.int("kv_lora_rank")
+	bias := w.bool("attention_bias", false)
+	if n := w.int("q_lora_rank"); n > 0 {
+		w.linear(name+".q_a_proj", bias, n, s.Hidden)
+		w.vector(name+".q_a_layernorm.weight", n)
+		w.linear(name+".q_b_proj", false, s.Heads*(nope+rope), n)
+	} else {
+		w.linear(name+".q_proj", false, s.Heads*(nope+rope), s.Hidden)
+	}
+	w.linear(name+".kv_a_proj_with_mqa", bias, rank+rope, s.Hidden)
+	w.vector(name+".kv_a_layernorm.weight", rank)
+	w.linear(name+".kv_b_proj", false, s.Heads*(nope+value), rank)
+	w.linear(name+".o_proj", bias, s.Hidden, s.Heads*value)
+}
+
+// sparse says whether a layer has experts.
+func (w *weights) sparse(i int) bool {
+	switch {
+	case w.family.always:
+		return true
+	case i < w.int("first_k_dense_replace"), contains(list[int](w.fields, "mlp_only_layers"), i):
+		return false
+	}
+	step := max(w.int("decoder_sparse_step", "moe_layer_freq"), 1)
+	if w.int("decoder_sparse_step") > 0 {
+		return (i+1)%step == 0
+	}
+	return i%step == 0
+}
+
+func (w *weights) mlp(name string, bias bool, width int) {
+	hidden := w.shape.Hidden
+	if w.family.gated {
+		w.linear(name+".gate_proj", bias, width, hidden)
+	}
+	w.linear(name+".up_proj", bias, width, hidden)
+	w.linear(name+".down_proj", bias, hidden, width)
+}
+
+// mixture makes the experts of a layer, and what chooses among them.
+func (w *weights) mixture(name string) {
+	s, f := &w.shape, &w.family
+	w.add(name+".gate", f.router, s.Experts, s.Hidden)
+	if f.sum.Bytes > 0 {
+		w.typed(f.sum, name+".gate.e_score_correction_bias", s.Experts)
+	}
+	w.linear(name+".experts.gate_up_proj", false, s.Experts, 2*s.ExpertWidth, s.Hidden)
+	w.linear(name+".experts.down_proj", false, s.Experts, s.Hidden, s.ExpertWidth)
+	if f.experts {
+		w.vector(name+".experts.gate_up_proj_bias", s.Experts, 2*s.ExpertWidth)
+		w.vector(name+".experts.down_proj_bias", s.Experts, s.Hidden)
+	}
+	if s.SharedWidth > 0 {
+		w.mlp(name+".shared_expert", false, s.SharedWidth)
+	}
+	if f.gate {
+		w.add(name+".shared_expert_gate", false, 1, s.Hidden)
+	}
+}

@@ -1,0 +1,98 @@
+package plan
+
+import (
+	"hightide/internal/fail"
+	"hightide/internal/options"
+)
+
+// Use is what a model is used for, and how.
+type Use struct {
+	For         string  `json:"for" doc:"serve, infer, full, lora, qlora, dpo or grpo."`
+	Seq         int     `json:"seq" doc:"Tokens of a sequence."`
+	Users       int     `json:"users,omitempty" doc:"Sequences that are held at once, when served."`
+	Batch       int     `json:"batch,omitempty" doc:"Sequences in a batch on each GPU, otherwise."`
+	GPUs        int     `json:"gpus" doc:"GPUs together."`
+	Weights     string  `json:"dtype" doc:"Type of the weights: auto, bf16, fp16, fp32, fp8, int4."`
+	Cache       string  `json:"kv_dtype" doc:"Type of the cache: auto, fp8."`
+	Optimizer   string  `json:"optimizer,omitempty" doc:"Of a training: adamw, adamw-8bit or sgd."`
+	Rank        int     `json:"lora_rank,omitempty" doc:"Rank of the adapters."`
+	KeepAll     bool    `json:"no_checkpointing,omitempty" doc:"Whether a training keeps all activations for the backward pass."`
+	Utilization float64 `json:"utilization,omitempty" doc:"The part of a GPU's memory that the server takes."`
+}
+
+// Options say what to plan.
+type Options struct {
+	Model     string
+	GPU       []string
+	Catalogue []string
+	Offline   bool
+	Use
+
+	// MayRead says why a file may not be read; nil: any may.
+	MayRead func(path string) error
+}
+
+// The uses.
+const (
+	Serve = "serve"
+	Infer = "infer"
+	Full  = "full"
+	LoRA  = "lora"
+	QLoRA = "qlora"
+	DPO   = "dpo"
+	GRPO  = "grpo"
+)
+
+var uses = []string{Serve, Infer, Full, LoRA, QLoRA, DPO, GRPO}
+
+// Settings are what a user can set of a plan.
+func (o *Options) Settings() options.List {
+	list := options.List{
+		{Name: "model", Help: "a folder or file: config.json, safetensors, GGUF; or a name of the Hugging Face hub", To: &o.Model,
+			Required: true, Not: options.Command, Why: "it is the command's argument"},
+		{Name: "for", Help: "`use`: serve, infer, full, lora, qlora, dpo or grpo", To: &o.For, Default: Serve, Among: uses},
+		{Name: "seq", Help: "`tokens` of a sequence, prompt and answer together (default 4096, or what the model has)",
+			To: &o.Seq, Least: 1},
+		{Name: "users", Help: "`number` of sequences that a server holds at once", To: &o.Users, Default: "1", Least: 1},
+		{Name: "batch", Help: "`number` of sequences in a batch on each GPU, of other uses", To: &o.Batch, Default: "1", Least: 1},
+		{Name: "gpu", Help: "`names` of GPUs, as hightide gpus lists them, separated by commas; or all (the default)",
+			To: &o.GPU, Commas: true},
+		{Name: "gpus", Help: "`number` of GPUs that hold it together", To: &o.GPUs, Default: "1", Least: 1},
+		{Name: "dtype", Help: "`type` of the weights: auto (as stored), bf16, fp16, fp32, fp8 or int4", To: &o.Weights,
+			Default: "auto", Among: []string{"auto", "bf16", "fp16", "fp32", "fp8", "int4"}},
+		{Name: "kv-dtype", Help: "`type` of the cache: auto (16 bits) or fp8", To: &o.Cache, Default: "auto",
+			Among: []string{"auto", "fp8"}},
+		{Name: "optimizer", Help: "`name` of the optimizer: adamw, adamw-8bit or sgd", To: &o.Optimizer, Default: "adamw",
+			Among: []string{"adamw", "adamw-8bit", "sgd"}},
+		{Name: "lora-rank", Help: "`rank` of the adapters", To: &o.Rank, Default: "16", Least: 1},
+		{Name: "no-checkpointing", Help: "keep all activations for the backward pass", To: &o.KeepAll},
+		{Name: "utilization", Help: "`part` of a GPU's memory that the server takes (default 0.9, as vLLM does)",
+			To: &o.Utilization},
+		{Name: "offline", Help: "ask no hub: files and the local cache alone", To: &o.Offline, Not: options.MCP,
+			Why: "an assistant's plans ask no hub"},
+		options.Catalogue(&o.Catalogue),
+	}
+	return list.Without(options.HTTP|options.Form|options.Python, "the command and assistants plan")
+}
+
+// check refuses what makes no sense.
+func (o *Options) check() error {
+	if o.Model == "" {
+		return fail.Usage("as in hightide plan ./Llama-3.1-8B --for serve --users 20", "there is no model to plan")
+	}
+	if o.Utilization < 0 || o.Utilization > 1 {
+		return fail.Usage("as in --utilization 0.9", "--utilization %v is no part of one", o.Utilization)
+	}
+	for name, n := range map[string]int{"seq": o.Seq, "users": o.Users, "batch": o.Batch} {
+		if n > 1<<24 {
+			return fail.Usage("give a smaller number", "--%s %d is more than hightide plans with", name, n)
+		}
+	}
+	switch {
+	case o.GPUs > 1024:
+		return fail.Usage("give a smaller number", "--gpus %d is more than hightide plans with", o.GPUs)
+	case o.Rank > 1<<14:
+		return fail.Usage("give a smaller number", "--lora-rank %d is more than hightide plans with", o.Rank)
+	}
+	return o.Settings().Verify()
+}

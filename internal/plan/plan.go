@@ -1,0 +1,111 @@
+// Package plan tells from a model's files how much memory a use of it takes, and which GPUs have that: no engine or
+// framework runs, and nothing is imagined.
+//
+//	Options ──▶ hub: the files ──▶ modelfile.Model ──▶ facts (facts.go)
+//	                                                     │
+//	            serve.go, train.go: Parts on one GPU ◀───┘
+//	                        │
+//	   gpus.Catalogue ──▶ Row: verdict, room, tokens, users or batch (rows.go) ──▶ Result ──▶ text.go, JSON
+//	                        └──▶ advice.go: the cheapest, and the smallest change for a cheaper one
+//
+// Every figure says how it is known: exact, from the files; computed, from fields of the configuration; estimated, with
+// an interval and what it rests on. Read Estimate, then serve.go.
+package plan
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"strings"
+
+	"hightide/internal/fail"
+	"hightide/internal/gpus"
+	"hightide/internal/hub"
+	"hightide/internal/modelfile"
+)
+
+// Run answers.
+func Run(ctx context.Context, o Options) (*Result, error) {
+	o.Settings().Fill()
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	catalogue, err := gpus.Load(o.Catalogue...)
+	if err != nil {
+		return nil, err
+	}
+	chosen, err := o.chosen(catalogue)
+	if err != nil {
+		return nil, err
+	}
+	place, err := hub.Open(ctx, o.Model, hub.Options{Offline: o.Offline, MayRead: o.MayRead})
+	if err != nil {
+		return nil, err
+	}
+	model, err := modelfile.Read(place.Files, place.Name)
+	if err != nil {
+		return nil, unreadable(o.Model, err)
+	}
+	return Make(model, place, o.Use, chosen)
+}
+
+// Make is the pure part of Run: the answer for a model, a use and some GPUs.
+func Make(model *modelfile.Model, place *hub.Place, use Use, chosen []gpus.GPU) (*Result, error) {
+	f := newFacts(model, use)
+	if err := f.possible(); err != nil {
+		return nil, err
+	}
+	r := &Result{Version: Version, Use: f.use, Model: f.info(), Rows: []Row{}, Changes: []Change{}}
+	if place != nil {
+		r.Model.Name, r.Model.Source = place.Asked, place.Source
+	}
+	for i := range chosen {
+		r.Rows = append(r.Rows, f.row(&chosen[i]))
+	}
+	sortRows(r.Rows)
+	r.conclude()
+	r.Changes = f.changes(r, chosen)
+	r.Notes = f.notes()
+	return r, nil
+}
+
+// unreadable is an error of a model's files with what to do about it.
+func unreadable(name string, err error) error {
+	var own *modelfile.Error
+	var several *modelfile.SeveralError
+	var known *fail.Error
+	switch {
+	case errors.As(err, &known):
+		return err
+	case errors.As(err, &several):
+		return fail.Input("name one of them: hightide plan "+strings.TrimSuffix(name, "/")+"/"+several.Files[0],
+			"%s holds %w", name, err)
+	case errors.Is(err, modelfile.ErrNothing):
+		return fail.Input("give a config.json, a folder with one, or a file of safetensors or GGUF", "%s: %w", name, err)
+	case errors.As(err, &own):
+		return fail.Input("give the model's safetensors or GGUF, or a config.json of a kind that hightide knows (docs/plan.md)",
+			"%w", err)
+	case errors.Is(err, fs.ErrNotExist):
+		return fail.Input("is the model here whole?", "%s: %w", name, err)
+	}
+	return fail.Input("", "%s: %w", name, err)
+}
+
+// chosen are the GPUs that were asked for.
+func (o *Options) chosen(catalogue *gpus.Catalogue) ([]gpus.GPU, error) {
+	var chosen []gpus.GPU
+	for _, name := range o.GPU {
+		if name == "all" {
+			return catalogue.GPUs, nil
+		}
+		g, err := catalogue.Named(name)
+		if err != nil {
+			return nil, err
+		}
+		chosen = append(chosen, *g)
+	}
+	if chosen == nil {
+		return catalogue.GPUs, nil
+	}
+	return chosen, nil
+}

@@ -1,0 +1,241 @@
+package plan
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+	"testing/fstest"
+
+	"hightide/internal/gpus"
+	"hightide/internal/hub"
+	"hightide/internal/mem"
+	"hightide/internal/modelfile"
+)
+
+// Configurations as they are published, without what plays no part here.
+const (
+	llama3 = `{"model_type":"llama","vocab_size":128256,"hidden_size":4096,"intermediate_size":14336,"num_hidden_layers":32,
+		"num_attention_heads":32,"num_key_value_heads":8,"max_position_embeddings":8192,"torch_dtype":"bfloat16"}`
+	llama31 = `{"model_type":"llama","vocab_size":128256,"hidden_size":4096,"intermediate_size":14336,"num_hidden_layers":32,
+		"num_attention_heads":32,"num_key_value_heads":8,"max_position_embeddings":131072,"torch_dtype":"bfloat16"}`
+	llama2 = `{"model_type":"llama","vocab_size":32000,"hidden_size":4096,"intermediate_size":11008,"num_hidden_layers":32,
+		"num_attention_heads":32,"num_key_value_heads":32,"max_position_embeddings":4096,"torch_dtype":"float16"}`
+	qwen3moe = `{"model_type":"qwen3_moe","vocab_size":151936,"hidden_size":4096,"intermediate_size":12288,
+		"moe_intermediate_size":1536,"num_experts":128,"num_experts_per_tok":8,"decoder_sparse_step":1,"mlp_only_layers":[],
+		"num_hidden_layers":94,"num_attention_heads":64,"num_key_value_heads":4,"head_dim":128,"max_position_embeddings":40960,
+		"tie_word_embeddings":false,"torch_dtype":"bfloat16",
+		"quantization_config":{"quant_method":"fp8","weight_block_size":[128,128]}}`
+	deepseek = `{"model_type":"deepseek_v3","vocab_size":129280,"hidden_size":7168,"intermediate_size":18432,
+		"moe_intermediate_size":2048,"num_hidden_layers":61,"num_nextn_predict_layers":1,"num_attention_heads":128,
+		"num_key_value_heads":128,"n_shared_experts":1,"n_routed_experts":256,"num_experts_per_tok":8,"first_k_dense_replace":3,
+		"moe_layer_freq":1,"kv_lora_rank":512,"q_lora_rank":1536,"qk_rope_head_dim":64,"qk_nope_head_dim":128,"v_head_dim":128,
+		"max_position_embeddings":163840,"tie_word_embeddings":false,"torch_dtype":"bfloat16",
+		"quantization_config":{"quant_method":"fp8","weight_block_size":[128,128]}}`
+)
+
+// planned is the answer for a configuration.
+func planned(t *testing.T, config string, use Use, cards ...string) *Result {
+	t.Helper()
+	model, err := modelfile.Read(fstest.MapFS{"config.json": {Data: []byte(config)}}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Use: use, GPU: cards}
+	o.Settings().Fill()
+	chosen, err := o.chosen(gpus.Builtin())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Make(model, &hub.Place{Asked: "model", Source: "file"}, o.Use, chosen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func part(t *testing.T, r *Row, name string) Part {
+	t.Helper()
+	i := slices.IndexFunc(r.Parts, func(p Part) bool { return p.Name == name })
+	if i < 0 {
+		t.Fatalf("%s has no part %s: %+v", r.GPU, name, r.Parts)
+	}
+	return r.Parts[i]
+}
+
+// TestPublishedServers: what engines' logs said of the models, in public threads. Weights are those of the table of
+// rotary embeddings, too. The cache lies in our interval.
+func TestPublishedServers(t *testing.T) {
+	gib := func(n float64) mem.Bytes { return mem.Bytes(n * float64(mem.GiB)) }
+	for name, test := range map[string]struct {
+		config string
+		card   string
+		gpus   int
+		weight float64 // GiB, as published; 0: not said
+		digits float64 // half of the last digit of that, in GiB
+		tokens int64   // of the cache
+	}{
+		"Llama-3.1-8B on an RTX 3090, Dec 2024": {llama31, "rtx3090", 1, 14.9888, 0.0001, 0},
+		"Llama-3-8B on an 80 GB card, Dec 2024": {llama3, "h100-sxm", 1, 14.96, 0.005, 436_551},
+		"the same, 2 of them":                   {llama3, "h100-sxm", 2, 7.48, 0.005, 0},
+		"Llama-2-7B on an A100 80GB, Dec 2023":  {llama2, "a100-80g", 1, 0, 0, 7351 * 16},
+	} {
+		row := planned(t, test.config, Use{For: Serve, Seq: 2048, GPUs: test.gpus}, test.card).Rows[0]
+		held := part(t, &row, "weights").Bytes + part(t, &row, "rotary table").Bytes
+		if off := held - gib(test.weight); test.weight > 0 && (off > gib(test.digits) || off < -gib(test.digits)) {
+			t.Errorf("%s: weights of %.4f GiB, published %v", name, float64(held)/float64(mem.GiB), test.weight)
+		}
+		if n := test.tokens; n > 0 && (n < row.Tokens.Low || n > row.Tokens.High) {
+			t.Errorf("%s: %d to %d tokens, published %d", name, row.Tokens.Low, row.Tokens.High, n)
+		}
+	}
+}
+
+// TestCacheByToken: bytes of a token in the cache against published sizes of caches with their tokens.
+func TestCacheByToken(t *testing.T) {
+	for name, test := range map[string]struct {
+		config string
+		gpus   int64
+		token  int64
+	}{
+		"grouped heads": {llama3, 1, 131072},         // 53.29 GiB hold 436,560 tokens or so
+		"all heads":     {llama2, 1, 524288},         // 7,351 blocks of 16 tokens
+		"on 4 GPUs":     {qwen3moe, 4, 48128},        // 178,880 tokens in 8.11 GiB, within 2 %
+		"latent":        {deepseek, 8, 576 * 61 * 2}, // each of the GPUs has all of it
+	} {
+		model, err := modelfile.Read(fstest.MapFS{"config.json": {Data: []byte(test.config)}}, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := newFacts(model, Use{For: Serve, Seq: 1000, GPUs: int(test.gpus)})
+		if got := f.sequence(1); got != exactly(mem.Bytes(test.token)) {
+			t.Errorf("%s: %+v a token, want %d", name, got, test.token)
+		}
+	}
+	const published = 8.11 * float64(mem.GiB) / 178_880
+	if off := published/48128 - 1; off < -0.02 || off > 0.02 {
+		t.Errorf("the published cache of Qwen3-235B has %.0f bytes a token", published)
+	}
+}
+
+// TestParametersOfPublishedModels: the counts that their makers state.
+func TestParametersOfPublishedModels(t *testing.T) {
+	for config, want := range map[string]int64{llama3: 8_030_261_248, llama2: 6_738_415_616} {
+		if got := planned(t, config, Use{For: Serve}, "h200").Model.Elements; got != want {
+			t.Errorf("%d parameters, want %d", got, want)
+		}
+	}
+}
+
+// TestVerdictsFollowFromIntervals: no row says more than its interval.
+func TestVerdictsFollowFromIntervals(t *testing.T) {
+	for _, use := range []string{Serve, Infer, Full, LoRA, QLoRA, DPO, GRPO} {
+		r := planned(t, llama31, Use{For: use, Seq: 2048, Users: 8}, "all")
+		seen := map[Verdict]bool{}
+		for _, row := range r.Rows {
+			seen[row.Verdict] = true
+			if row.Note != "" {
+				continue
+			}
+			need := sum(row.Parts)
+			if row.Cache != nil {
+				need = need.plus(*row.Cache)
+			}
+			if fits := row.Budget.Low >= need.High; fits != (row.Verdict == Fits) {
+				t.Errorf("%s on %s: %s with %v of %v", use, row.GPU, row.Verdict, need, row.Budget)
+			}
+			if possible := row.Budget.High >= need.Low; possible == (row.Verdict == No) {
+				t.Errorf("%s on %s: %s with %v of %v", use, row.GPU, row.Verdict, need, row.Budget)
+			}
+			for _, p := range row.Parts {
+				if p.Low > p.Bytes || p.Bytes > p.High || p.Basis == "" || p.Low != p.High && p.Label != mem.Estimated {
+					t.Errorf("%s on %s: part %+v", use, row.GPU, p)
+				}
+			}
+		}
+		if !seen[Fits] && use != Full && use != DPO && use != GRPO || !seen[No] && use != QLoRA {
+			t.Errorf("%s: only %v", use, seen)
+		}
+	}
+}
+
+// TestCapacityAgreesWithVerdict: as many users as a row promises fit, and one more does not for sure; the same of batches.
+func TestCapacityAgreesWithVerdict(t *testing.T) {
+	for _, use := range []string{Serve, Infer, LoRA, QLoRA} {
+		for _, card := range []string{"rtx4090", "a100-80g", "h200"} {
+			asked := Use{For: use, Seq: 1024, Users: 1, Batch: 1}
+			row := planned(t, llama31, asked, card).Rows[0]
+			at := func(n int64) Verdict {
+				u := asked
+				u.Users, u.Batch = int(n), int(n)
+				return planned(t, llama31, u, card).Rows[0].Verdict
+			}
+			most := row.Users
+			if most == nil {
+				most = row.Batch
+			}
+			if low := most.Low; low > 0 && at(low) != Fits || at(low+1) == Fits {
+				t.Errorf("%s on %s: %d is said to be the most: %s, one more: %s", use, card, low, at(low), at(low+1))
+			}
+			if high := most.High; at(high+1) != No {
+				t.Errorf("%s on %s: %d is said to be too many: %s", use, card, high+1, at(high+1))
+			}
+		}
+	}
+}
+
+// TestChangesDoWhatTheySay: each change that is proposed lets the GPU named do, when it is planned by itself.
+func TestChangesDoWhatTheySay(t *testing.T) {
+	model, err := modelfile.Read(fstest.MapFS{"config.json": {Data: []byte(llama31)}}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for _, use := range []Use{{For: Serve, Users: 20, Seq: 8192}, {For: Full, Seq: 2048}, {For: LoRA, Batch: 8, Seq: 2048},
+		{For: Infer, Batch: 16, Seq: 4096}, {For: LoRA, KeepAll: true, Seq: 8192}} {
+		o := Options{Use: use}
+		o.Settings().Fill()
+		all := gpus.Builtin().GPUs
+		f := newFacts(model, o.Use)
+		r, err := Make(model, nil, o.Use, all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, change := range r.Changes {
+			seen++
+			g, err := gpus.Builtin().Find(change.GPU)
+			if err != nil {
+				t.Fatal(err)
+			}
+			row := f.row(g)
+			if row.Verdict == Fits {
+				t.Errorf("%+v: %s fits without a change", use, change.GPU)
+			}
+			i := slices.IndexFunc(f.variations(g, &row), func(v variation) bool { return v.flags == change.Flags })
+			if i < 0 {
+				t.Fatalf("%+v: no variation %s", use, change.Flags)
+			}
+			if then := newFacts(model, f.variations(g, &row)[i].use).row(g); then.Verdict != Fits || then.Room != change.Room {
+				t.Errorf("%+v: %s on %s: %+v", use, change.Flags, change.GPU, then)
+			}
+			if best := r.row(r.Cheapest); best != nil && change.Price >= best.Price {
+				t.Errorf("%+v: %s costs %v, the best %v", use, change.Flags, change.Price, best.Price)
+			}
+		}
+	}
+	if seen < 5 {
+		t.Errorf("only %d changes were proposed", seen)
+	}
+}
+
+// TestJSON: the answer is read back as it was.
+func TestJSON(t *testing.T) {
+	r := planned(t, llama31, Use{For: Serve, Users: 4}, "a10", "l4")
+	text, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back Result
+	if err := json.Unmarshal(text, &back); err != nil || len(back.Rows) != 2 || back.Rows[0].Room != r.Rows[0].Room {
+		t.Errorf("%v: %s", err, text)
+	}
+}
