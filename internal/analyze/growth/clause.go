@@ -50,6 +50,8 @@ func (in *Found) Clause(runsOut bool) string {
 		return b.String()
 	case worst.holder != nil && worst.graph:
 		fmt.Fprintf(&b, " because %s keeps the graph of every step", in.named(worst, at))
+	case worst.holder != nil && len(worst.beside) > 0:
+		fmt.Fprintf(&b, " because %s (%s) keep growing", worst.holderNames(), worst.holderLines(at))
 	case worst.holder != nil:
 		fmt.Fprintf(&b, " because %s keeps growing", in.named(worst, at))
 	case worst.graph:

@@ -17,8 +17,9 @@ type growing struct {
 	process  uint32
 	shares   []share // of the processes and devices that show the same, summed
 	holder   *mem.Holder
-	graph    bool // autograd graphs are what is kept
-	cycles   bool // it waits in reference cycles for Python's collector
+	beside   []keeper // other containers that keep a part of it
+	graph    bool     // autograd graphs are what is kept
+	cycles   bool     // it waits in reference cycles for Python's collector
 	lines    []growingLine
 	slope    float64 // bytes per step (or minute)
 	half     float64
@@ -32,6 +33,12 @@ type growing struct {
 	label    mem.Label
 	minutes  bool
 	stopped  int64 // when it came to rest, mono ns; 0: it went on to the end
+}
+
+// keeper is a container that keeps a part of what the lines of a cause allocate, beside the holder of that cause.
+type keeper struct {
+	*mem.Holder
+	part float64 // of the growth, by the sizes of the newest items
 }
 
 // share is what one process adds to a growth, of the host or of one device.

@@ -1,6 +1,6 @@
 // Package growth finds what grows in a run, what keeps it, and when memory runs out by it.
 //
-//	facts.Facts ──▶ lines of the heap (heap.go) ⨯ containers (holders.go) ──┐
+//	facts.Facts ──▶ lines of the heap (heap.go) ⨯ containers (joining.go) ──┐
 //	           └──▶ processes and devices as a whole (whole.go) ────────────┴──▶ Found ──▶ findings (text.go), clause.go
 //
 // What came to rest before the end is told apart (stopped.go), as is what fills up to a bound (bounded.go), is emptied
@@ -134,7 +134,7 @@ func (in *Found) growthTable() report.Table {
 	for _, g := range in.growing {
 		holder := ""
 		if g.holder != nil {
-			holder = g.holder.Name
+			holder = strings.ReplaceAll(g.holderNames(), "`", "")
 		}
 		for _, l := range g.lines {
 			if len(t.Rows) >= 60 {

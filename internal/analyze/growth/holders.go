@@ -29,7 +29,7 @@ func (in *Found) HoldersOf(process uint32) []mem.Holder {
 	late := from + int64(stillGrows*float64(to-from))
 	type key struct{ kind, name string } // the line may be known better the next time
 	index := map[key]int{}
-	var out []mem.Holder
+	var out, firsts []mem.Holder
 	for _, h := range in.Run.Holders {
 		if h.Process != process || h.Time > in.End {
 			continue
@@ -45,11 +45,12 @@ func (in *Found) HoldersOf(process uint32) []mem.Holder {
 		pace(c, &h)
 		if known {
 			h.Graph = h.Graph || out[i].Graph
+			firsts[i] = overAll(c, firsts[i], out[i].Items, &h)
 			out[i] = h
 			continue
 		}
 		index[k] = len(out)
-		out = append(out, h)
+		out, firsts = append(out, h), append(firsts, h)
 	}
 	out = alike(slices.DeleteFunc(out, func(h mem.Holder) bool {
 		return h.PerStep <= 0 || h.PerMin > 0 && h.Time < late // by the clock they are looked at to the end
@@ -100,6 +101,18 @@ func pace(c *facts.Clock, h *mem.Holder) {
 	}
 }
 
+// overAll takes the rate of a container by the clock from all looks since the first: the last few may be of a time in
+// which the program had no processor. It returns the first look, which is this one where it had more before.
+func overAll(c *facts.Clock, first mem.Holder, before int64, h *mem.Holder) mem.Holder {
+	if before <= 0 || h.Items < before {
+		return *h
+	}
+	if passed := c.At(h.Time) - c.At(first.Time); c.Minutes && passed > 0 && h.Items > first.Items {
+		h.PerStep = float64(h.Items-first.Items) / passed
+	}
+	return first
+}
+
 // holderRate is what a container's items add per step, as far as they are tensors.
 func holderRate(h mem.Holder) float64 {
 	bytes, ok := h.Tensors.Get()
@@ -107,65 +120,6 @@ func holderRate(h mem.Holder) float64 {
 		return 0
 	}
 	return float64(bytes) / float64(h.Items) * h.PerStep
-}
-
-// joinLines makes causes of a process's growing lines.
-func (in *Found) joinLines(process uint32, lines []growingLine) []growing {
-	j := &joining{in: in, loose: in.ClockOf(process).Minutes}
-	for _, l := range lines {
-		switch {
-		case l.Touched:
-			in.larger = append(in.larger, l)
-		case l.Larger:
-			j.larger = append(j.larger, l)
-		default:
-			j.free = append(j.free, l)
-		}
-	}
-	for _, h := range in.HoldersOf(process) {
-		if !oneBlock(h) {
-			j.holders = append(j.holders, &h)
-			continue
-		}
-		j.larger = in.joinArray(&h, j.larger, j.loose, &j.causes)
-		if !used(j.causes, h) { // a block that gets larger where it is looks like one that is kept
-			j.cause(&h, j.takeLines(func(l growingLine) bool { return addsTo(l, h) }))
-		}
-	}
-	defer func() { in.larger = append(in.larger, j.larger...) }()
-	for _, h := range j.holders {
-		if cache := cacheOf(h.Kind); cache != nil {
-			j.cause(h, j.takeLines(func(l growingLine) bool { return in.passes(l, cache) }))
-		}
-	}
-	for _, h := range j.holders {
-		if !keepsGraph(*h) && holderRate(*h) > 0 {
-			j.cause(h, j.fitting(h))
-		}
-	}
-	for _, h := range j.holders { // what a container keeps is not replaced, whatever the ages of a few samples say
-		if !keepsGraph(*h) && !oneBlock(*h) && holderRate(*h) > 0 && !used(j.causes, *h) {
-			j.larger = in.joinArray(h, j.larger, j.loose, &j.causes)
-		}
-	}
-	if i := slices.IndexFunc(j.holders, func(h *mem.Holder) bool { return keepsGraph(*h) }); i >= 0 {
-		j.cause(j.holders[i], j.takeLines(func(growingLine) bool { return true }))
-	}
-	for _, h := range j.holders {
-		if !keepsGraph(*h) && holderRate(*h) == 0 && mayHoldMuch(*h) {
-			j.cause(h, j.takeLines(func(l growingLine) bool { return in.sameFunction(l, h.Where) }))
-		}
-	}
-	j.onlyOne()
-	// no container was seen, but this is what graphs look like
-	if activations := count(j.free, keptByGraph); activations >= 3 {
-		j.causes = append(j.causes, growing{graph: true, lines: j.takeLines(keptByGraph)})
-	}
-	for len(j.free) > 0 {
-		first := j.free[0].Site
-		j.cause(nil, j.takeLines(func(l growingLine) bool { return l.Site == first }))
-	}
-	return j.causes
 }
 
 // joining is lines and containers of one process that are put together.
@@ -290,10 +244,12 @@ func firstHolder(holders []mem.Holder, want func(mem.Holder) bool) *mem.Holder {
 
 func used(causes []growing, h mem.Holder) bool {
 	return slices.ContainsFunc(causes, func(g growing) bool {
-		return g.holder != nil && g.holder.Name == h.Name &&
-			g.holder.Kind == h.Kind
+		return g.holder != nil && (sameHolder(g.holder, &h) ||
+			slices.ContainsFunc(g.beside, func(k keeper) bool { return sameHolder(k.Holder, &h) }))
 	})
 }
+
+func sameHolder(a, b *mem.Holder) bool { return a.Name == b.Name && a.Kind == b.Kind }
 
 func count(lines []growingLine, want func(growingLine) bool) (n int) {
 	for _, l := range lines {

@@ -18,11 +18,11 @@ func (in *Found) itemAdvice(g *growing, at mem.Location) string {
 	switch {
 	case g.graph:
 		return in.withoutGraph(g, at, item)
-	case len(viewsOf(g.holder)) > 0:
+	case len(viewsOf(g.holder)) > 0 && len(g.beside) == 0:
 		return withoutBase(g, at, item)
 	}
-	bound := fmt.Sprintf("Bound `%s`: drop what is no longer needed%s, or store less per item at %s. ",
-		g.holder.Name, dropping(g.holder), mem.LineName(at))
+	bound := fmt.Sprintf("Bound %s: drop what is no longer needed%s, or store less per item at %s. ",
+		g.holderNames(), dropping(g.holder), g.holderLines(at))
 	return mayFill(g.holder) + bound + emptyGraph(g.holder) + g.saves(1)
 }
 

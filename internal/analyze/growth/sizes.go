@@ -3,19 +3,35 @@ package growth
 import (
 	"fmt"
 
+	"hightide/internal/analyze/facts"
 	"hightide/internal/mem"
 )
 
-// bySizes says what a container's items keep by their own sizes, where the sampled heap shows less.
-func (g *growing) bySizes() string {
-	rate := holderRate(*g.holder)
-	if g.graph || len(g.lines) == 0 || oneBlock(*g.holder) || rate < 1.2*(g.slope+g.half) {
+// bySizes says what a container's items keep by their own sizes, where the sampled heap shows less and the memory of
+// the process rose by as much. Else they share memory, with each other or with what another container keeps.
+func (in *Found) bySizes(g *growing) string {
+	if !g.largerBySizes() || !in.roseBy(g.process, holderRate(*g.holder)) {
 		return ""
 	}
 	all := *g
-	all.slope = rate
+	all.slope = holderRate(*g.holder)
 	return fmt.Sprintf(" By the sizes of its newest items it is %s (%s): the sampler does not see all that a library "+
 		"allocates.", all.rate(), mem.Estimated)
+}
+
+// largerBySizes says whether the items of the one container of a growth are larger than what the sampled heap shows.
+func (g *growing) largerBySizes() bool {
+	return g.holder != nil && !g.graph && len(g.lines) > 0 && len(g.beside) == 0 && !oneBlock(*g.holder) &&
+		holderRate(*g.holder) >= 1.2*(g.slope+g.half)
+}
+
+// roseBy says whether the resident memory of a process rose at a rate over the second half of its time.
+func (in *Found) roseBy(process uint32, rate float64) bool {
+	rss, c := in.Find(process, mem.SeriesRSS), in.ClockOf(process)
+	from, to := c.Window(in.Run.Process(process), in.End)
+	middle := from + (to-from)/2
+	rose := facts.ValueAt(rss, to) - facts.ValueAt(rss, middle)
+	return float64(rose) >= agrees*rate*(c.At(to)-c.At(middle))
 }
 
 // seenOfIt says how much of a growth that is told by the sizes of items the sampled heap shows.
@@ -32,7 +48,7 @@ func (g *growing) seenOfIt() string {
 func (in *Found) sizedGrowth() {
 	for i := range in.growing {
 		g := &in.growing[i]
-		if g.holder == nil || g.bySizes() == "" || len(g.shares) != 1 {
+		if !g.largerBySizes() || len(g.shares) != 1 {
 			continue
 		}
 		rate := holderRate(*g.holder)

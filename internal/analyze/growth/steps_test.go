@@ -1,6 +1,7 @@
 package growth
 
 import (
+	"math"
 	"testing"
 
 	"hightide/internal/analyze/facts"
@@ -25,5 +26,25 @@ func TestStepsSeldomRecorded(t *testing.T) {
 	}
 	if c, _ := in.totalCurve(m, in.atEnds(m), 1e9, 72e9); len(c.X) == 0 {
 		t.Error("no points")
+	}
+}
+
+// TestHolderThatSlowsDownAtTheEnd: by the clock a container's rate is that of all its looks, since in the last few the
+// program may have had no processor. Where it had more before, it is that of the looks since then.
+func TestHolderThatSlowsDownAtTheEnd(t *testing.T) {
+	run := mem.NewRun()
+	run.Processes = []*mem.Process{{ID: 1}}
+	look := func(second, items int64, perMin float64) {
+		run.Holders = append(run.Holders, mem.Holder{Process: 1, Kind: "list", Name: "kept", Time: second * 1e9, Items: items,
+			PerMin: perMin})
+	}
+	look(3, 90, 600)
+	look(4, 10, 600)
+	look(8, 50, 600)
+	look(10, 52, 60)
+	run.End = &mem.End{Time: 10e9}
+	in := Find(facts.Of(run, nil))
+	if all := in.HoldersOf(1); len(all) != 1 || math.Round(all[0].PerStep) != 420 {
+		t.Errorf("%+v", all)
 	}
 }

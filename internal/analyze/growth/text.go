@@ -55,6 +55,8 @@ func (in *Found) growthFinding(g *growing) report.Finding {
 
 func (g *growing) title(at mem.Location) string {
 	switch {
+	case g.holder != nil && len(g.beside) > 0:
+		return fmt.Sprintf("%s (%s) keep %s", g.holderNames(), g.holderLines(at), g.rate())
 	case g.holder != nil:
 		line := mem.LineName(at)
 		if g.holder.Where == at {
@@ -88,7 +90,7 @@ func (in *Found) growthWords(g *growing, at mem.Location) string {
 			fmt.Fprintf(&b, "Each keeps the autograd graph of its step, and with it the activations saved for backward: %s.",
 				amount)
 		} else {
-			fmt.Fprintf(&b, "It keeps %s.%s%s", amount, g.bySizes(), g.seenOfIt())
+			fmt.Fprintf(&b, "%s %s.%s%s%s", g.keep(), amount, g.parts(), in.bySizes(g), g.seenOfIt())
 		}
 	case g.graph:
 		fmt.Fprintf(&b, "What the forward pass saves for backward is never freed: %s. Something keeps the autograd graph "+
@@ -194,7 +196,8 @@ func (in *Found) holderWords(g *growing, at mem.Location) string {
 	case oneBlock(*g.holder):
 		return fmt.Sprintf("The %s `%s`%s gets larger and larger. ", g.holder.Kind, g.holder.Name, where)
 	}
-	return fmt.Sprintf("The %s `%s`%s gains %s%s. ", g.holder.Kind, g.holder.Name, where, g.items(), contents(g.holder))
+	return fmt.Sprintf("The %s `%s`%s gains %s%s%s. ", g.holder.Kind, g.holder.Name, where, g.items(), contents(g.holder),
+		g.besideWords())
 }
 
 func (in *Found) whyNoLine(g *growing) string {
@@ -231,7 +234,7 @@ func (in *Found) growthAdvice(g *growing, at mem.Location) string {
 	saves := g.saves(1)
 	switch {
 	case g.holder != nil && helps(g.holder.Kind) != "":
-		return fmt.Sprintf(helps(g.holder.Kind), "`"+g.holder.Name+"`") + " " + saves
+		return fmt.Sprintf(helps(g.holder.Kind), g.holderNames()) + " " + saves
 	case g.holder != nil:
 		return in.itemAdvice(g, at)
 	case g.graph:

@@ -3,6 +3,8 @@ package growth
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"hightide/internal/frameworks"
 	"hightide/internal/mem"
@@ -139,4 +141,76 @@ func mayFill(h *mem.Holder) string {
 	}
 	return fmt.Sprintf("If `%s` is a cache with a bound, it had not reached it by the end: a longer run would show. "+
 		"Otherwise: ", h.Name)
+}
+
+// holderNames is "`train`", or "`train` and `test`".
+func (g *growing) holderNames() string {
+	return listed(g.ofKeepers(func(h *mem.Holder) string { return "`" + h.Name + "`" }))
+}
+
+// holderLines are the lines where the containers of a cause grow, each once; the first is that of the cause.
+func (g *growing) holderLines(at mem.Location) string {
+	var lines []string
+	for _, line := range g.ofKeepers(func(h *mem.Holder) string {
+		if h == g.holder {
+			return mem.LineName(at)
+		}
+		return lineNames(h)
+	}) {
+		if !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	return listed(lines)
+}
+
+// ofKeepers says something of each container of a cause.
+func (g *growing) ofKeepers(say func(*mem.Holder) string) []string {
+	said := []string{say(g.holder)}
+	for _, k := range g.beside {
+		said = append(said, say(k.Holder))
+	}
+	return said
+}
+
+// listed is "a", or "a, b and c".
+func listed(all []string) string {
+	last := len(all) - 1
+	if last == 0 {
+		return all[0]
+	}
+	return strings.Join(all[:last], ", ") + " and " + all[last]
+}
+
+// besideWords say what the other containers of a cause gain.
+func (g *growing) besideWords() (said string) {
+	for _, k := range g.beside {
+		other := growing{holder: k.Holder, minutes: g.minutes}
+		said += fmt.Sprintf(", the %s `%s` (%s) gains %s%s", k.Kind, k.Name, lineNames(k.Holder), other.items(),
+			contents(k.Holder))
+	}
+	return said
+}
+
+// keep begins what the containers of a cause keep.
+func (g *growing) keep() string {
+	if len(g.beside) == 0 {
+		return "It keeps"
+	}
+	return "Together they keep"
+}
+
+// parts say how much of a growth each of several containers keeps; "" of one.
+func (g *growing) parts() string {
+	if len(g.beside) == 0 {
+		return ""
+	}
+	own, parts := 1.0, map[*mem.Holder]float64{}
+	for _, k := range g.beside {
+		parts[k.Holder] = k.part
+		own -= k.part
+	}
+	parts[g.holder] = own
+	return fmt.Sprintf(" By the sizes of their newest items (%s) that is %s.", mem.Estimated,
+		listed(g.ofKeepers(func(h *mem.Holder) string { return fmt.Sprintf("%.0f %% in `%s`", 100*parts[h], h.Name) })))
 }

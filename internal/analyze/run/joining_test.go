@@ -35,14 +35,46 @@ func TestItemOverTwoLines(t *testing.T) {
 	}
 }
 
+// TestOneLineOfSeveralContainers: a helper's line may allocate what several containers keep. The figure is of them all,
+// whether one of them nearly fits or none does.
+func TestOneLineOfSeveralContainers(t *testing.T) {
+	s := training(4, growsAt(40, 4*mem.MiB))
+	s.holders = []mem.Holder{holds("test", 12, 3*mem.MiB), holds("train", 14, 1*mem.MiB)}
+	f := only(t, s.run())
+	near(t, f, 4*mem.MiB, 0.15)
+	for _, want := range []string{"the list `train` (train.py:14) gains 1 item per step", "Together they keep 4.",
+		"75 % in `test`"} {
+		if !strings.Contains(f.Text, want) {
+			t.Errorf("%q is not in %s", want, f.Text)
+		}
+	}
+	if f.Holder != "test" || !strings.Contains(f.Advice, "Bound `test` and `train`") {
+		t.Errorf("%s → %s", f.Title, f.Advice)
+	}
+	s.holders = []mem.Holder{holds("a", 12, 1*mem.MiB), holds("b", 13, 1*mem.MiB), holds("c", 14, 2*mem.MiB)}
+	if f := only(t, s.run()); f.Holder != "c" || !strings.Contains(f.Text, "50 % in `c`, 25 % in `a` and 25 % in `b`") {
+		t.Errorf("%s: %s", f.Title, f.Text)
+	}
+	s.holders = []mem.Holder{holds("all", 12, 4*mem.MiB), holds("same", 14, 4*mem.MiB)}
+	if f := only(t, s.run()); strings.Contains(f.Text, "Together") {
+		t.Errorf("items that two containers share: %s", f.Text)
+	}
+}
+
 // TestLessIsSampledThanIsHeld: of a library's own allocator the sampler sees a part. The one line is the one
-// container's, and both figures are told.
+// container's, and both figures are told where the process grew as much; else the items share memory.
 func TestLessIsSampledThanIsHeld(t *testing.T) {
 	s := training(5, growsAt(40, 1*mem.MiB))
 	s.holders = []mem.Holder{holds("kept", 12, 3*mem.MiB)}
+	if f := only(t, s.run()); f.Holder != "kept" || strings.Contains(f.Text, "By the sizes") {
+		t.Errorf("%s: %s", f.Title, f.Text)
+	}
+	s.kinds = map[mem.Quantity]func(int) mem.Bytes{
+		mem.SeriesRSSShared: func(step int) mem.Bytes { return mem.Bytes(step/200) * 400 * mem.MiB }} // at once: no rate
 	if f := only(t, s.run()); f.Holder != "kept" || !strings.Contains(f.Text, "it is 3.00 MiB per step (estimated)") {
 		t.Errorf("%s: %s", f.Title, f.Text)
 	}
+	s.kinds = nil
 	s.holders = []mem.Holder{holds("kept", 12, mem.MiB/4)}
 	if f := only(t, s.run()); f.Holder != "" {
 		t.Errorf("joined to a container that keeps less than the line: %s", f.Title)
