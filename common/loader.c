@@ -4,8 +4,14 @@
 #include <dlfcn.h>
 #include <stddef.h>
 
-__asm__(".symver old_dlsym, dlsym@GLIBC_2.2.5");
-__asm__(".symver old_getspecific, pthread_getspecific@GLIBC_2.2.5");
+/* The first that each platform had: newer ones are not in every libc. */
+#if defined(__x86_64__)
+#define FIRST "GLIBC_2.2.5"
+#else
+#define FIRST "GLIBC_2.17"
+#endif
+__asm__(".symver old_dlsym, dlsym@" FIRST);
+__asm__(".symver old_getspecific, pthread_getspecific@" FIRST);
 extern void *old_dlsym(void *, const char *) __attribute__((weak));
 extern void *old_getspecific(pthread_key_t) __attribute__((weak));
 

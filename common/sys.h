@@ -2,7 +2,7 @@
  *
  * libc's wrappers write errno, some are newer than GLIBC_2.17 (fstat, gettid), and mmap is one of
  * the functions we stand in for. Every call here returns what the kernel returned: a value >= 0,
- * or -errno. x86-64 Linux only, like the channel.
+ * or -errno. Linux on x86-64 and on arm64, which has only the calls that take a folder (openat).
  */
 #ifndef HT_SYS_H
 #define HT_SYS_H
@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 
+#if defined(__x86_64__)
 static inline long sys6(long number, long a, long b, long c, long d, long e, long f) {
     long result;
     register long r10 __asm__("r10") = d;
@@ -24,14 +25,36 @@ static inline long sys6(long number, long a, long b, long c, long d, long e, lon
                      : "rcx", "r11", "memory");
     return result;
 }
+#elif defined(__aarch64__)
+static inline long sys6(long number, long a, long b, long c, long d, long e, long f) {
+    register long x8 __asm__("x8") = number;
+    register long x0 __asm__("x0") = a;
+    register long x1 __asm__("x1") = b;
+    register long x2 __asm__("x2") = c;
+    register long x3 __asm__("x3") = d;
+    register long x4 __asm__("x4") = e;
+    register long x5 __asm__("x5") = f;
+    __asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5) : "memory");
+    return x0;
+}
+#endif
+
+/* Lets another thread of the core go first, in a loop that waits. */
+static inline void sys_pause(void) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#else
+    __asm__ volatile("yield");
+#endif
+}
 
 static inline long sys_getpid(void) { return sys6(SYS_getpid, 0, 0, 0, 0, 0, 0); }
 static inline long sys_gettid(void) { return sys6(SYS_gettid, 0, 0, 0, 0, 0, 0); }
 static inline long sys_close(int fd) { return sys6(SYS_close, fd, 0, 0, 0, 0, 0); }
-static inline long sys_unlink(const char *path) { return sys6(SYS_unlink, (long)path, 0, 0, 0, 0, 0); }
-static inline long sys_exists(const char *path) { return sys6(SYS_access, (long)path, 0, 0, 0, 0, 0) == 0; }
+static inline long sys_unlink(const char *path) { return sys6(SYS_unlinkat, AT_FDCWD, (long)path, 0, 0, 0, 0); }
+static inline long sys_exists(const char *path) { return sys6(SYS_faccessat, AT_FDCWD, (long)path, 0, 0, 0, 0) == 0; }
 static inline long sys_open(const char *path, int flags, int mode) {
-    return sys6(SYS_open, (long)path, flags, mode, 0, 0, 0);
+    return sys6(SYS_openat, AT_FDCWD, (long)path, flags, mode, 0, 0);
 }
 static inline long sys_read(int fd, void *into, size_t bytes) {
     return sys6(SYS_read, fd, (long)into, (long)bytes, 0, 0, 0);
@@ -40,7 +63,7 @@ static inline long sys_fchmod(int fd, int mode) { return sys6(SYS_fchmod, fd, mo
 static inline long sys_rename_new(const char *from, const char *to) {
     long result = sys6(SYS_renameat2, AT_FDCWD, (long)from, AT_FDCWD, (long)to, 1 /* RENAME_NOREPLACE */, 0);
     if (result == -ENOSYS || result == -EINVAL)
-        result = sys6(SYS_rename, (long)from, (long)to, 0, 0, 0, 0);
+        result = sys6(SYS_renameat, AT_FDCWD, (long)from, AT_FDCWD, (long)to, 0, 0);
     return result;
 }
 static inline long sys_mmap(void *at, size_t bytes, int protection, int flags, int fd, long offset) {

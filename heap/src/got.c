@@ -16,6 +16,12 @@
  * objects wait, or else we would take its right to write from under it. Slots elsewhere it may overwrite; then they are
  * written again, for an object is looked at until it is finished. */
 
+#if defined(__x86_64__)
+enum { CALL = R_X86_64_JUMP_SLOT, ADDRESS = R_X86_64_GLOB_DAT, DATA = R_X86_64_64 };
+#else
+enum { CALL = R_AARCH64_JUMP_SLOT, ADDRESS = R_AARCH64_GLOB_DAT, DATA = R_AARCH64_ABS64 };
+#endif
+
 #define OBJECTS 4096
 #define UNFINISHED_NS 10000000000u /* whose pages are writable for so long is not an object that is being loaded */
 
@@ -53,11 +59,11 @@ static long protect(const struct ht_object *object, int protection) {
 /* The slot of a relocation that names one of our functions; NULL: it names none. */
 static void **slot_of(const struct ht_object *object, const ElfW(Rela) *relocation, void **ours) {
     unsigned type = ELF64_R_TYPE(relocation->r_info);
-    if (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT && type != R_X86_64_64)
+    if (type != CALL && type != ADDRESS && type != DATA)
         return NULL;
     const struct ht_hook *hook = hook_of(object->names + object->symbols[ELF64_R_SYM(relocation->r_info)].st_name);
     void **slot = (void **)(object->base + relocation->r_offset);
-    if (!hook || (type == R_X86_64_64 && *slot != hook->real)) /* data, which the program may have changed */
+    if (!hook || (type == DATA && *slot != hook->real)) /* data, which the program may have changed */
         return NULL;
     *ours = hook->ours;
     return slot;

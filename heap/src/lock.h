@@ -4,13 +4,15 @@
 #define HT_LOCK_H
 #include <stdint.h>
 
+#include "../../common/sys.h"
+
 struct ht_lock { uint8_t held; };
 
 static inline int ht_lock(struct ht_lock *lock) {
     for (int spin = 0; spin < 10000; spin++) {
         if (!__atomic_test_and_set(&lock->held, __ATOMIC_ACQUIRE))
             return 1;
-        __builtin_ia32_pause();
+        sys_pause();
     }
     return 0;
 }

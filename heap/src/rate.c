@@ -1,7 +1,5 @@
 #include "rate.h"
 
-#include <immintrin.h>
-
 #include "numbers.h"
 
 uint64_t ht_mean_within(uint64_t mean) {
@@ -63,28 +61,39 @@ void ht_rate_spend(struct ht_rate *rate, uint64_t began, uint64_t now, uint64_t 
     next_window(rate, now);
 }
 
-/* The program may run with rounding modes or floating-point traps of its own. */
-static uint32_t enter_float(void) {
-    uint32_t saved = _mm_getcsr();
-    _mm_setcsr(0x1f80);
+/* The program may run with rounding modes or floating-point traps of its own: those of a new process meanwhile. */
+#if defined(__x86_64__)
+static uint64_t enter_float(void) {
+    uint32_t saved = __builtin_ia32_stmxcsr();
+    __builtin_ia32_ldmxcsr(0x1f80);
     return saved;
 }
+static void leave_float(uint64_t saved) { __builtin_ia32_ldmxcsr((uint32_t)saved); }
+#else
+static void leave_float(uint64_t saved) { __asm__ volatile("msr fpcr, %0" : : "r"(saved)); }
+static uint64_t enter_float(void) {
+    uint64_t saved;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(saved));
+    leave_float(0);
+    return saved;
+}
+#endif
 
 uint64_t ht_draw(uint64_t *random, uint64_t mean) {
     *random ^= *random >> 12;
     *random ^= *random << 25;
     *random ^= *random >> 27;
     uint64_t bits = (*random * 0x2545F4914F6CDD1Dull) >> 11;
-    uint32_t saved = enter_float();
+    uint64_t saved = enter_float();
     /* u in (0, 1], so the draw is finite: at most 36.7 means. */
     double draw = -ht_log((double)(bits + 1) * (1.0 / 9007199254740992.0)) * (double)mean;
-    _mm_setcsr(saved);
+    leave_float(saved);
     return (uint64_t)draw;
 }
 
 uint64_t ht_weight(uint64_t size, uint64_t mean) {
-    uint32_t saved = enter_float();
+    uint64_t saved = enter_float();
     double weight = (double)size / ht_one_minus_exp((double)size / (double)mean);
-    _mm_setcsr(saved);
+    leave_float(saved);
     return (uint64_t)(weight + 0.5);
 }
