@@ -76,7 +76,7 @@ type Growing struct {
 }
 
 // Growing finds the sites that hold more and more, fastest first, and those whose blocks only get larger or come to be
-// used. least is the smallest growth that matters, in bytes. Of a sampled heap that was read too seldom to see the course of a site,
+// used; of a sampled history those that are Unsure, too. least is the smallest growth that matters, in bytes. Of a sampled heap that was read too seldom to see the course of a site,
 // whole is that of all of it. What an exact history held at its beginning only ever goes, and does not count; wants
 // lets stacks through, nil: all.
 func (h *History) Growing(names *Names, bins Bins, least float64, whole Trend,
@@ -102,11 +102,15 @@ func (h *History) Growing(names *Names, bins Bins, least float64, whole Trend,
 		if g.Trend = TrendOf(c, noise, least); g.Why == "too short" {
 			g.Trend = shareOf(whole, c, noise, least)
 		}
-		if g.Steady {
+		unsure := g.Why == Unsure && !h.Exact()
+		if g.Steady || unsure {
 			h.lasting(&g, sites.stacks[n], h.TimeOf(bins.Stretches[part.from].From), h.TimeOf(bins.Stretches[part.to].From), c)
 		}
 		g.Every = risesInEach(c)
-		if g.Steady || g.Larger || g.Touched {
+		if unsure && g.Why != Unsure {
+			continue // and its blocks say that it is none
+		}
+		if g.Steady || g.Larger || g.Touched || unsure {
 			found = append(found, g)
 		}
 	}

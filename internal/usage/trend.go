@@ -23,8 +23,11 @@ type Trend struct {
 	Growth float64 // bytes kept over the window
 	Points int     // of the curve that were looked at
 	Early  float64 // slope of the first half, where it rose much faster than the second: then Slope is of the second; 0
-	Why    string  // of what is not steady: "flat", "stops", "jumps", "comes and goes", "too short"
+	Why    string  // of what is not steady: "flat", "stops", "jumps", "comes and goes", "too short", Unsure
 }
+
+// Unsure is why a growth is not steady that has the shape of one, and is too near its noise to be told from that.
+const Unsure = "unsure"
 
 // What it takes to call a growth steady. The figures were set by simulation (growth_test.go): planted
 // leaks of 64 KiB to 20 MiB a step against warm-up, caches that stop, saw-teeth and data loaded once.
@@ -36,6 +39,7 @@ const (
 	mostSegments = 8
 	needRising   = 0.75 // of the segments
 	significance = 4.0  // standard errors of the growth
+	worthALook   = 2.0  // likewise, from which on what is seen elsewhere may tell that it is one
 	laterRises   = 3.0  // standard errors of the growth in the later half
 	leastRises   = 6    // that tell how long a curve rests between two
 	leastRest    = 0.06 // of the window
@@ -85,17 +89,17 @@ func TrendOf(c Curve, of Noise, least float64) Trend {
 		t.Half = max(t.Half, bent)
 	}
 	t.Why = shape(rises, total)
-	if t.Why == "" && total < significance*deviation {
-		t.Why = "flat"
-	}
-	if t.Why == "" && sum(rises[len(rises)/2:]) < laterRises*math.Sqrt(of.Later) {
-		t.Why = "stops"
-	}
 	if t.Why == "" && total < least {
 		t.Why = "jumps"
 	}
 	if t.Why == "" && restsAtEnd(x, kept, max(grainsInRise*of.Grain, 2.5*roughness(x, kept))) {
 		t.Why = "stops"
+	}
+	if t.Why == "" && total < worthALook*deviation {
+		t.Why = "flat"
+	}
+	if t.Why == "" && (total < significance*deviation || sum(rises[len(rises)/2:]) < laterRises*math.Sqrt(of.Later)) {
+		t.Why = Unsure
 	}
 	if t.Why != "" && of.Grain > 0 {
 		t.stairs(x, kept, max(grainsInRise*of.Grain, 2.5*roughness(x, kept)), least)

@@ -77,6 +77,7 @@ type Found struct {
 	tested           map[uint32][]string // of what of each process that could be told: "rss", "device"
 	leastTold        map[string]float64  // of each of these, the least growth that is told
 	larger           []growingLine       // lines that hold more and more and keep nothing
+	unsure           []growingLine       // lines that may grow, too near the noise of their samples
 	unevenly         *mem.Holder         // gained items to the end, without a rate; nil: none
 	log              log                 // of whole devices
 	filesClause      string              // what RSS rose by that is no growth; empty: nothing

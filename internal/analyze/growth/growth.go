@@ -39,6 +39,7 @@ func Find(f *facts.Facts) *Found {
 	} else {
 		in.Looked = in.lookedFor(heaps > 0, tested)
 		in.uneven()
+		in.unsureLine()
 	}
 	in.largerNotes()
 	in.fileNotes()

@@ -108,6 +108,27 @@ func (in *Found) largerNotes() {
 	}
 }
 
+// unsureLine says of the line that rose most that it may grow, where nothing else is said.
+func (in *Found) unsureLine() {
+	if len(in.Said.Findings) > 0 || in.NotLooked != "" {
+		return
+	}
+	most := growingLine{}
+	for _, l := range in.unsure {
+		if l.Growth > most.Growth && l.Slope > worthAWord*l.Half {
+			most = l
+		}
+	}
+	if most.Growth >= leastHeap {
+		in.NotLooked = fmt.Sprintf("Whether %s keeps more and more is not known: what it holds rose by %v (%s, ± %v), and so "+
+			"few samples may do so by chance. A longer run tells.", most.Site.Name, bytesPer(most.Growth), mem.Sampled,
+			bytesPer(most.Growth*most.Half/most.Slope))
+	}
+}
+
+// worthAWord is how often its error a growth has, from which on it is said that it may be one.
+const worthAWord = 1.25
+
 // heapBins cuts the readings of a heap into bins, inside the window of the clock.
 func heapBins(h *usage.History, c *facts.Clock, p *mem.Process, end, imported int64) (bins usage.Bins) {
 	from, to := c.Window(p, end)

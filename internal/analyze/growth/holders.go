@@ -21,8 +21,8 @@ import (
 // stand in the function that allocates.
 
 // HoldersOf is the containers of a process that kept growing, each as it was seen last, at the pace of its clock. One
-// that was seen to shrink is none of them, nor one that was at rest well before the end. One that is at rest at the
-// end may just be idle.
+// that was seen to shrink is one of them as far as it has more than at first; one that was at rest well before the end
+// is none. One that is at rest at the end may just be idle.
 func (in *Found) HoldersOf(process uint32) []mem.Holder {
 	c := in.ClockOf(process)
 	from, to := c.Window(in.Run.Process(process), in.End)
@@ -37,8 +37,11 @@ func (in *Found) HoldersOf(process uint32) []mem.Holder {
 		k := key{h.Kind, h.Name}
 		i, known := index[k]
 		if h.PerStep <= 0 && h.PerMin <= 0 {
-			if known && (h.Items < out[i].Items || h.Time < late) {
-				out[i].PerStep, out[i].Items = 0, 0
+			switch {
+			case known && h.Items < out[i].Items:
+				out[i].PerStep, out[i].Items, out[i].Time = netRate(c, firsts[i], h), h.Items, h.Time
+			case known && h.Time < late:
+				out[i].PerStep = 0
 			}
 			continue
 		}
@@ -104,13 +107,21 @@ func pace(c *facts.Clock, h *mem.Holder) {
 // overAll takes the rate of a container by the clock from all looks since the first: the last few may be of a time in
 // which the program had no processor. It returns the first look, which is this one where it had more before.
 func overAll(c *facts.Clock, first mem.Holder, before int64, h *mem.Holder) mem.Holder {
-	if before <= 0 || h.Items < before {
+	if h.Items < before {
 		return *h
 	}
-	if passed := c.At(h.Time) - c.At(first.Time); c.Minutes && passed > 0 && h.Items > first.Items {
-		h.PerStep = float64(h.Items-first.Items) / passed
+	if rate := netRate(c, first, *h); c.Minutes && rate > 0 {
+		h.PerStep = rate
 	}
 	return first
+}
+
+// netRate is what a container gained from one look to another, whatever it was emptied of between them; 0: nothing.
+func netRate(c *facts.Clock, first, last mem.Holder) float64 {
+	if passed := c.At(last.Time) - c.At(first.Time); passed > 0 && last.Items > first.Items {
+		return float64(last.Items-first.Items) / passed
+	}
+	return 0
 }
 
 // holderRate is what a container's items add per step, as far as they are tensors.
@@ -128,6 +139,7 @@ type joining struct {
 	loose        bool // there are no steps
 	holders      []*mem.Holder
 	free, larger []growingLine // that no container keeps so far
+	unsure       []growingLine // likewise, too near the noise of their samples
 	causes       []growing
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"hightide/internal/mem"
+	"hightide/internal/usage"
 )
 
 // joinLines makes causes of a process's growing lines.
@@ -12,6 +13,8 @@ func (in *Found) joinLines(process uint32, lines []growingLine) []growing {
 	j := &joining{in: in, loose: in.ClockOf(process).Minutes}
 	for _, l := range lines {
 		switch {
+		case l.Why == usage.Unsure:
+			j.unsure = append(j.unsure, l)
 		case l.Touched:
 			in.larger = append(in.larger, l)
 		case l.Larger:
@@ -30,7 +33,7 @@ func (in *Found) joinLines(process uint32, lines []growingLine) []growing {
 			j.cause(&h, j.takeLines(func(l growingLine) bool { return addsTo(l, h) }))
 		}
 	}
-	defer func() { in.larger = append(in.larger, j.larger...) }()
+	defer func() { in.larger, in.unsure = append(in.larger, j.larger...), append(in.unsure, j.unsure...) }()
 	for _, h := range j.holders {
 		if cache := cacheOf(h.Kind); cache != nil {
 			j.cause(h, j.takeLines(func(l growingLine) bool { return in.passes(l, cache) }))
@@ -55,6 +58,7 @@ func (in *Found) joinLines(process uint32, lines []growingLine) []growing {
 		}
 	}
 	j.together()
+	j.sureByCount()
 	j.onlyOne()
 	// no container was seen, but this is what graphs look like
 	if activations := count(j.free, keptByGraph); activations >= 3 {
@@ -95,6 +99,21 @@ func (j *joining) together() {
 		if keepers := j.addingUp(j.ofSite(first)); len(keepers) > 1 {
 			j.cause(keepers[0], j.takeLines(func(l growingLine) bool { return l.Site == first.Site }))
 			j.causes[len(j.causes)-1].keptBy(keepers)
+		}
+	}
+}
+
+// sureByCount makes causes of lines that are too near the noise of their samples, where a container was seen to gain
+// items that hold as much: their number has no noise.
+func (j *joining) sureByCount() {
+	for _, h := range j.open() {
+		rate := holderRate(*h)
+		at := slices.IndexFunc(j.unsure, func(l growingLine) bool {
+			return math.Abs(l.Slope-rate) <= max(rate/3, l.Half)
+		})
+		if at >= 0 {
+			j.cause(h, []growingLine{j.unsure[at]})
+			j.unsure = slices.Delete(j.unsure, at, at+1)
 		}
 	}
 }

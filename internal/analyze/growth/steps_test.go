@@ -48,3 +48,24 @@ func TestHolderThatSlowsDownAtTheEnd(t *testing.T) {
 		t.Errorf("%+v", all)
 	}
 }
+
+// TestHolderThatIsPartlyEmptied: a container that was seen to shrink gains what it has more than at first.
+func TestHolderThatIsPartlyEmptied(t *testing.T) {
+	for _, test := range []struct{ after, want float64 }{{40, 300}, {9, 0}} {
+		run := mem.NewRun()
+		run.Processes = []*mem.Process{{ID: 1}}
+		run.Holders = []mem.Holder{
+			{Process: 1, Kind: "list", Name: "kept", Time: 4e9, Items: 10, PerMin: 600},
+			{Process: 1, Kind: "list", Name: "kept", Time: 9e9, Items: 60, PerMin: 600},
+			{Process: 1, Kind: "list", Name: "kept", Time: 10e9, Items: int64(test.after)},
+		}
+		run.End = &mem.End{Time: 10e9}
+		var got float64
+		for _, h := range Find(facts.Of(run, nil)).HoldersOf(1) {
+			got = h.PerStep
+		}
+		if math.Round(got) != test.want {
+			t.Errorf("of 10, then 60, then %g items: %g a minute, want %g", test.after, got, test.want)
+		}
+	}
+}

@@ -70,7 +70,7 @@ func sameSite(a, b *usage.Site) bool { return a.File == b.File && a.Line == b.Li
 // upTo is the run as it was until a moment.
 func (in *Found) upTo(end int64) *Found {
 	then := *in
-	then.Facts, then.larger = in.Until(end), nil
+	then.Facts, then.larger, then.unsure = in.Until(end), nil, nil
 	return &then
 }
 

@@ -258,7 +258,7 @@ func (in *Found) growthAdvice(g *growing, at mem.Location) string {
 
 // nothingSeen says that the containers were looked at in vain, where they were.
 func (in *Found) nothingSeen(g *growing) string {
-	if p := in.Run.Process(g.process); p == nil || p.Facts["scans"] == "" || len(in.HoldersOf(g.process)) > 0 {
+	if p := in.Run.Process(g.process); p == nil || p.Facts["scans"] == "" || in.sawHolders(g.process) {
 		return ""
 	}
 	walked := in.Run.Process(g.process).Facts
@@ -272,6 +272,13 @@ func (in *Found) nothingSeen(g *growing) string {
 			" objects of Python's heap, which gains none of any type. Native code may keep it, as that of a C extension."
 	}
 	return within + ". The rest of Python's heap was not looked through."
+}
+
+// sawHolders says whether a container of a process was seen to gain items, at any time.
+func (in *Found) sawHolders(process uint32) bool {
+	return slices.ContainsFunc(in.Run.Holders, func(h mem.Holder) bool {
+		return h.Process == process && h.Time <= in.End && (h.PerStep > 0 || h.PerMin > 0)
+	})
 }
 
 // SoonTimes what was run is how soon a deadline is critical.

@@ -220,3 +220,32 @@ func TestAlike(t *testing.T) {
 		t.Errorf("%s: %s", f.Title, f.Text)
 	}
 }
+
+// TestFewSamples: a growth that is too near the noise of its samples is one where a container is seen to gain items that
+// hold as much; else it is said that it is not known.
+func TestFewSamples(t *testing.T) {
+	unsure, sure := 0, 0
+	for seed := range uint64(30) {
+		s := training(seed, growsAt(40, 40*mem.KiB))
+		s.mean, s.real = 1*mem.MiB, 0
+		r := Analyze(s.run(), Options{})
+		if len(leaks(r)) > 0 || !strings.Contains(r.Headline.Nothing, "Whether train.py:40 keeps more and more is not known") {
+			continue
+		}
+		unsure++
+		if r.Headline.Well {
+			t.Errorf("seed %d: all is well, and not known: %s", seed, r.Headline.Nothing)
+		}
+		s.holders = []mem.Holder{holds("kept", 12, 40*mem.KiB)}
+		if found := leaks(Analyze(s.run(), Options{})); len(found) == 1 && found[0].Holder == "kept" {
+			sure++
+		}
+		s.holders = []mem.Holder{holds("other", 12, 4*mem.KiB)}
+		if found := leaks(Analyze(s.run(), Options{})); len(found) > 0 {
+			t.Errorf("seed %d: joined to what keeps less: %s", seed, found[0].Title)
+		}
+	}
+	if t.Logf("%d of 30 unsure, %d of them told by the container", unsure, sure); unsure < 5 || sure < unsure {
+		t.Errorf("%d of 30 unsure, %d of them told by the container", unsure, sure)
+	}
+}
