@@ -1,7 +1,10 @@
 // Package hub finds the files of a model: a folder, a file, or what the Hugging Face hub's library keeps on this machine.
 //
 //	name ──▶ Open ──▶ a folder or file of this machine ─┬─▶ Place ──▶ modelfile.Read
-//	              └─▶ the cache of huggingface_hub ─────┘
+//	              ├─▶ the cache of huggingface_hub ─────┤
+//	              └─▶ the hub, ranges of files alone ───┘ (remote.go)
+//
+// HF_HOME, HF_HUB_CACHE, HF_ENDPOINT, HF_TOKEN and HF_HUB_OFFLINE mean what they mean to the hub's library.
 package hub
 
 import (
@@ -9,9 +12,12 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+	"syscall"
 
 	"hightide/internal/fail"
 )
@@ -19,7 +25,7 @@ import (
 // Place is where a model's files are.
 type Place struct {
 	Asked  string // as it was named
-	Source string // folder, file or cache
+	Source string // folder, file, cache or hub
 	Files  fs.FS
 	Name   string // of the one file among them that was named; "": all
 }
@@ -30,11 +36,17 @@ type Options struct {
 	MayRead func(path string) error // says why a file may not be read; nil: any may
 }
 
-// repository is a name of the hub, with a revision behind @ or without.
-var repository = regexp.MustCompile(`^([A-Za-z0-9][\w.-]*)/([A-Za-z0-9][\w.-]*)(?:@([\w./-]+))?$`)
+// repository is a name of the hub: owner and model, a revision behind @, and either one of its files or a word of the name
+// of its GGUF, as Q4_K_M.
+var repository = regexp.MustCompile(`^([A-Za-z0-9][\w.-]*)/([A-Za-z0-9][\w.-]*)(?:@([\w.-]+))?(?:/([\w./-]+)|:([\w.-]+))?$`)
 
-// Open finds the files that a name means.
-func Open(_ context.Context, name string, o Options) (*Place, error) {
+// wanted is what such a name means.
+type wanted struct {
+	asked, owner, model, revision, file, word string
+}
+
+// Open finds the files that a name means. What is here comes first; the hub is asked for what is not.
+func Open(ctx context.Context, name string, o Options) (*Place, error) {
 	info, err := os.Stat(name)
 	if err == nil {
 		if o.MayRead != nil {
@@ -51,39 +63,98 @@ func Open(_ context.Context, name string, o Options) (*Place, error) {
 		}
 		return &Place{name, "file", os.DirFS(dir), file}, nil
 	}
-	if !errors.Is(err, fs.ErrNotExist) {
+	found := repository.FindStringSubmatch(name)
+	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
 		return nil, fail.Unread("a folder or file of a model", err)
 	}
-	found := repository.FindStringSubmatch(name)
 	if found == nil {
 		return nil, fail.Input("give a config.json, a folder with one, a file of safetensors or GGUF, or a name of the hub as org/model",
 			"there is no file %s", name)
 	}
-	if place := cached(name, found[1], found[2], found[3]); place != nil {
-		return place, nil
+	w := wanted{name, found[1], found[2], found[3], found[4], found[5]}
+	if w.revision == "" {
+		w.revision = "main"
 	}
-	return nil, fail.Input("give its config.json, or the folder or GGUF that it was downloaded to",
-		"there is no folder %s, and the cache of huggingface_hub does not have a model of that name", name)
+	return w.find(ctx, o)
 }
 
-// cached is a model that the hub's library has downloaded; nil: it has not.
-func cached(asked, owner, model, revision string) *Place {
-	if revision == "" {
-		revision = "main"
+// find looks into the cache, then asks the hub, but not where what is here does.
+func (w *wanted) find(ctx context.Context, o Options) (*Place, error) {
+	here, dir := w.cached()
+	if here != nil && o.MayRead != nil {
+		if err := o.MayRead(dir); err != nil {
+			return nil, err
+		}
 	}
-	root := filepath.Join(cacheDir(), "models--"+owner+"--"+model)
-	commit := revision
-	if text, err := os.ReadFile(filepath.Join(root, "refs", filepath.FromSlash(revision))); err == nil && len(text) < 100 {
+	if offline := o.Offline || isOn("HF_HUB_OFFLINE") || isOn("TRANSFORMERS_OFFLINE"); here != nil && (offline || w.enough(here)) {
+		return w.place("cache", here)
+	} else if offline {
+		return nil, fail.Input("give its config.json, or the folder or GGUF that it was downloaded to",
+			"there is no folder %s, and the cache of huggingface_hub does not have a model of that name", w.asked)
+	}
+	files, err := openRemote(ctx, w.owner+"/"+w.model, w.revision)
+	switch {
+	case err == nil:
+		return w.place("hub", files)
+	case here != nil && fail.Code(err) == fail.ExitEnvironment:
+		return w.place("cache", here) // the hub is not reached: what is here has to do
+	}
+	return nil, err
+}
+
+// isOn says whether a variable of the hub's library switches something on.
+func isOn(name string) bool {
+	return slices.Contains([]string{"1", "ON", "YES", "TRUE"}, strings.ToUpper(os.Getenv(name)))
+}
+
+// enough says whether files have weights, or the one that is wanted: a configuration alone is often all that was
+// downloaded.
+func (w *wanted) enough(files fs.FS) bool {
+	if w.file != "" {
+		_, err := fs.Stat(files, w.file)
+		return err == nil
+	}
+	entries, _ := fs.ReadDir(files, ".") // none: nothing is here
+	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
+		end := path.Ext(e.Name())
+		return end == ".safetensors" && w.word == "" || end == ".gguf"
+	})
+}
+
+// place is what was found, with the one file of it that is wanted.
+func (w *wanted) place(source string, files fs.FS) (*Place, error) {
+	if w.word == "" {
+		return &Place{w.asked, source, files, w.file}, nil
+	}
+	entries, err := fs.ReadDir(files, ".")
+	if err != nil {
+		return nil, fail.Unread("is it a model?", err)
+	}
+	for _, e := range entries { // the first part of several comes first
+		name := e.Name()
+		if path.Ext(name) == ".gguf" && strings.Contains(strings.ToLower(name), strings.ToLower(w.word)) {
+			return &Place{w.asked, source, files, name}, nil
+		}
+	}
+	return nil, fail.Input("leave out what stands behind the colon, to see which there are",
+		"%s/%s has no GGUF whose name has %s in it", w.owner, w.model, w.word)
+}
+
+// cached is what the hub's library has downloaded of a model, and where; nil: nothing.
+func (w *wanted) cached() (files fs.FS, dir string) {
+	root := filepath.Join(cacheDir(), "models--"+w.owner+"--"+w.model)
+	commit := w.revision
+	if text, err := os.ReadFile(filepath.Join(root, "refs", w.revision)); err == nil && len(text) < 100 {
 		commit = strings.TrimSpace(string(text))
 	}
 	if strings.Contains(commit, "..") || strings.ContainsAny(commit, `/\`) {
-		return nil
+		return nil, ""
 	}
-	dir := filepath.Join(root, "snapshots", commit)
+	dir = filepath.Join(root, "snapshots", commit)
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return nil
+		return nil, ""
 	}
-	return &Place{asked, "cache", os.DirFS(dir), ""}
+	return os.DirFS(dir), dir
 }
 
 // cacheDir is where the hub's library keeps what it downloads.
