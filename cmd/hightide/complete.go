@@ -62,7 +62,11 @@ func completeGPUs(c *cobra.Command, args []string, begun string) ([]string, cobr
 	if c.Name() == "imagine" || c.Name() == "replay" || c.Name() == "plan" {
 		words = append(words, "all\tevery GPU of the catalogue")
 	}
-	for _, gpu := range catalogue.GPUs {
+	list := catalogue.Real()
+	if c.Name() == "gpus" || c.Name() == "plan" {
+		list = catalogue.GPUs
+	}
+	for _, gpu := range list {
 		words = append(words, gpu.Slug+"\t"+gpu.Name+", "+gpu.Total.String())
 	}
 	return beginning(words, begun), cobra.ShellCompDirectiveNoFileComp

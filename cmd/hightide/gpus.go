@@ -21,9 +21,11 @@ type gpusOptions struct {
 func gpusCommand(a *app) *cobra.Command {
 	return a.command(&cobra.Command{
 		Use:   "gpus [NAME]",
-		Short: "List the GPUs that can be imagined: memory, capability, price, how sure that is",
-		Long: `List the GPUs that can be imagined: memory as a framework sees it, what a process takes beside
-its allocator, compute capability, multiprocessors, price, and how sure the figures are.
+		Short: "List the GPUs of the catalogue: memory, capability, price, how sure that is",
+		Long: `List the GPUs of the catalogue: memory as a framework sees it, what a process takes beside its
+allocator, compute capability, multiprocessors, price, and how sure the figures are.
+
+Those whose memory is a formula are for hightide plan alone; others are imagined.
 
 With NAME: that GPU with the sources of its figures. Add your own GPUs in gpus.toml in hightide's
 configuration folder (~/.config/hightide), or in a file given with --catalogue.

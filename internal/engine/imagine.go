@@ -223,7 +223,7 @@ func (r *ImagineResult) OtherGPUs() ([]mem.GPUVerdict, error) {
 	if err != nil {
 		return nil, err
 	}
-	return imagine.Others(known.GPUs, r.built, &r.Verdict.GPUVerdict,
+	return imagine.Others(known.Common(), r.built, &r.Verdict.GPUVerdict,
 		max(1, len(r.Verdict.Ranks)/max(1, len(r.Verdict.Devices)))), nil
 }
 

@@ -52,8 +52,18 @@ type GPU struct {
 	PriceOther  string  `json:"price_other,omitempty" doc:"Prices elsewhere."`
 	Confidence  string  `json:"confidence,omitempty" doc:"How sure the figures of its memory are: high, medium, low, or spec only."`
 	Notes       string  `json:"notes,omitempty" doc:"What else is to be known of it."`
+	Scope       Scope   `json:"scope,omitempty" doc:"Absent: it is looked at wherever all are; named: where it is named, and by plan; formula: by plan alone, as no real figure of its memory is known."`
 	Source      string  `json:"source" doc:"Where the row comes from: catalogue, or the user's file."`
 }
+
+// Scope says where a GPU is looked at.
+type Scope string
+
+// The scopes but that of all.
+const (
+	ScopeNamed   Scope = "named"   // by name: each runs a program once more
+	ScopeFormula Scope = "formula" // never run: its memory is a formula
+)
 
 // CUDA says whether a CUDA build of a framework can use it.
 func (g *GPU) CUDA() bool { return strings.EqualFold(g.Vendor, "NVIDIA") }
@@ -120,6 +130,16 @@ func Builtin() *Catalogue {
 		panic(err) // embedded, and a test reads it
 	}
 	return &Catalogue{slices.Clone(rows)}
+}
+
+// Common are the GPUs that a program is imagined on where all are wanted.
+func (c *Catalogue) Common() []GPU {
+	return slices.DeleteFunc(slices.Clone(c.GPUs), func(g GPU) bool { return g.Scope != "" })
+}
+
+// Real are those whose memory is no formula.
+func (c *Catalogue) Real() []GPU {
+	return slices.DeleteFunc(slices.Clone(c.GPUs), func(g GPU) bool { return g.Scope == ScopeFormula })
 }
 
 // Add puts rows in front of those of the same slug, or at the end.
@@ -200,7 +220,8 @@ func (r *record) gpu(source string) GPU {
 		OverheadBasis: v["overhead_basis"],
 		Bandwidth:     r.number("bandwidth_GBps"), Price: r.number("price_usd_per_hour"), PriceSource: v["price_source"],
 		PriceDate:  v["price_date"],
-		PriceOther: v["price_other"], Confidence: v["confidence"], Notes: v["notes"], Source: source,
+		PriceOther: v["price_other"], Confidence: v["confidence"], Notes: v["notes"],
+		Scope: Scope(v["scope"]), Source: source,
 	}
 	for alias := range strings.SplitSeq(v["aliases"], ";") {
 		if alias = strings.TrimSpace(alias); alias != "" {
@@ -222,6 +243,8 @@ func (g *GPU) check() error {
 		return fmt.Errorf("%s: memory of %v; it is between 1 GiB and 4 TiB", g.Slug, g.Total)
 	case g.CUDA() && !capability:
 		return fmt.Errorf("%s: compute capability %q; write it as 8.6", g.Slug, g.Compute)
+	case g.Scope != "" && g.Scope != ScopeNamed && g.Scope != ScopeFormula:
+		return fmt.Errorf("%s: the scope %q is not known", g.Slug, g.Scope)
 	case g.SMs <= 0 || g.SMs > 1<<12:
 		return fmt.Errorf("%s: %d multiprocessors", g.Slug, g.SMs)
 	case g.Overhead >= g.Total:

@@ -57,6 +57,10 @@ func (c *Catalogue) Named(name string) (*GPU, error) {
 // Imaginable is Named for those that CUDA programs can be imagined on.
 func (c *Catalogue) Imaginable(name string) (*GPU, error) {
 	g, err := c.Named(name)
+	if err == nil && g.Scope == ScopeFormula {
+		return nil, fail.Input("hightide plan computes with it; for a card of your own, put a row into a file (docs/imagine.md)",
+			"the memory of %s is a formula, and none is imagined by it", g.Slug)
+	}
 	if err == nil && !g.CUDA() {
 		return nil, fail.Input("name an NVIDIA GPU; hightide gpus lists them",
 			"%s is not a GPU that a CUDA build can use, and only those can be imagined", g.Slug)

@@ -11,7 +11,7 @@ import (
 
 // Table shows the list for people.
 func (l *List) Table() *report.Table {
-	t := &report.Table{Name: "gpus", Title: "GPUs that can be imagined", Columns: []report.Column{
+	t := &report.Table{Name: "gpus", Title: "GPUs", Columns: []report.Column{
 		{Name: "gpu", Title: "gpu"}, {Name: "name", Title: "name"}, {Name: "memory", Title: "memory", Unit: mem.UnitBytes},
 		{Name: "overhead", Title: "context", Unit: mem.UnitBytes},
 		{Name: "uncertainty", Title: "uncertain", Unit: mem.UnitBytes},
@@ -24,7 +24,9 @@ func (l *List) Table() *report.Table {
 		if g.Source != "catalogue" {
 			known = filepath.Base(g.Source)
 		}
-		if !g.CUDA() {
+		if g.Scope == ScopeFormula {
+			known = strings.TrimSpace(known + ", for plan alone")
+		} else if !g.CUDA() {
 			known = strings.TrimSpace(known + ", not with CUDA builds")
 		}
 		t.Add(g.Slug, g.Name, g.Total, g.Overhead, g.Uncertainty(), g.Compute, g.SMs, price(g.Price), known)

@@ -102,11 +102,6 @@ func (w *wanted) find(ctx context.Context, o Options) (*Place, error) {
 	return nil, err
 }
 
-// isOn says whether a variable of the hub's library switches something on.
-func isOn(name string) bool {
-	return slices.Contains([]string{"1", "ON", "YES", "TRUE"}, strings.ToUpper(os.Getenv(name)))
-}
-
 // enough says whether files have weights, or the one that is wanted: a configuration alone is often all that was
 // downloaded.
 func (w *wanted) enough(files fs.FS) bool {
@@ -155,29 +150,4 @@ func (w *wanted) cached() (files fs.FS, dir string) {
 		return nil, ""
 	}
 	return os.DirFS(dir), dir
-}
-
-// cacheDir is where the hub's library keeps what it downloads.
-func cacheDir() string {
-	for _, name := range []string{"HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"} {
-		if dir := os.Getenv(name); dir != "" {
-			return dir
-		}
-	}
-	return filepath.Join(home(), "hub")
-}
-
-// home is the hub library's folder.
-func home() string {
-	if dir := os.Getenv("HF_HOME"); dir != "" {
-		return dir
-	}
-	if dir := os.Getenv("XDG_CACHE_HOME"); dir != "" {
-		return filepath.Join(dir, "huggingface")
-	}
-	dir, err := os.UserHomeDir()
-	if err != nil {
-		return ""
-	}
-	return filepath.Join(dir, ".cache", "huggingface")
 }

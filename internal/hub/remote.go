@@ -11,7 +11,6 @@ import (
 	"net/url"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -67,24 +66,6 @@ func openRemote(ctx context.Context, repo, revision string) (*remote, error) {
 		}
 	}
 	return r, nil
-}
-
-// token is what the user has for the hub; "": nothing.
-func token() string {
-	for _, name := range []string{"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"} {
-		if text := strings.TrimSpace(os.Getenv(name)); text != "" {
-			return text
-		}
-	}
-	file := os.Getenv("HF_TOKEN_PATH")
-	if file == "" {
-		file = filepath.Join(home(), "token")
-	}
-	text, err := os.ReadFile(file)
-	if err != nil || len(text) > 4096 {
-		return ""
-	}
-	return strings.TrimSpace(string(text))
 }
 
 // get asks for an address, or for a range of it, and turns what is no success into an error with what to do about it.

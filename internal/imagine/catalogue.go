@@ -31,8 +31,7 @@ func (s *Session) everyGPU(ctx context.Context, t trial, main *Result) []mem.GPU
 	usable := s.usableBy(main)
 	groups := map[string][]gpus.GPU{}
 	var verdicts []mem.GPUVerdict
-	for i := range s.catalogue.GPUs {
-		g := s.catalogue.GPUs[i]
+	for _, g := range s.catalogue.Common() {
 		if why := usable(&g); why != "" {
 			verdicts = append(verdicts, mem.GPUVerdict{GPU: g.Slug, GPUName: g.Name, Compute: g.Compute, SMs: g.SMs,
 				Verdict: mem.VerdictNone,

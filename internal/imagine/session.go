@@ -376,7 +376,7 @@ func (h *Helpers) with(agent, device map[string]string, heap bool) []launch.Help
 // largest is the GPU to begin with where all are wanted: the one with most memory of a generation that
 // every PyTorch of the last years knows.
 func (s *Session) largest() gpus.GPU {
-	list := slices.DeleteFunc(slices.Clone(s.catalogue.GPUs), func(g gpus.GPU) bool {
+	list := slices.DeleteFunc(s.catalogue.Common(), func(g gpus.GPU) bool {
 		major, _, ok := g.Capability()
 		return !ok || !g.CUDA() || major < 8 || major > 9
 	})

@@ -174,7 +174,7 @@ func (r *Result) switched(name string) bool {
 // otherGPUs are the cheapest GPU and the smallest one that have what the program takes.
 func (s *Session) otherGPUs(t trial, need mem.Bytes) []attempt {
 	var fitting []gpus.GPU
-	for _, g := range s.catalogue.GPUs {
+	for _, g := range s.catalogue.Common() {
 		if major, _, ok := g.Capability(); ok && major >= 7 && g.CUDA() && g.Total > t.gpu.Total &&
 			need-t.gpu.Overhead+g.Overhead <= g.Total-g.Tight() && (imagined.Built{CUDA: s.Python.CUDA}).Knows(major, 5) {
 			fitting = append(fitting, g)

@@ -29,7 +29,7 @@ type gpuFacts struct {
 
 var listGPUs = tool[gpusInput, gpusAnswer]{
 	name: "gpus", title: "Catalogue of GPUs",
-	about: "GPUs that can be imagined: memory as a framework sees it, context overhead, compute capability, price an " +
+	about: "GPUs of the catalogue: memory as a framework sees it, context overhead, compute capability, price an " +
 		"hour.",
 	answer: func(_ context.Context, _ *door, in gpusInput, _ event.Sink) (out gpusAnswer, text string, err error) {
 		found, err := gpus.Listed(nil, in.Name)

@@ -8,6 +8,7 @@ import (
 // config is a configuration: the decoder's part of it, and what it says besides.
 type config struct {
 	fields
+	whole  fields // the decoder's part lies in them, or is them
 	shape  Shape
 	family family
 	known  bool // family is that of the kind
@@ -52,6 +53,13 @@ func (c *config) sizes() {
 	}
 	s.Intermediate = c.int("intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size", "d_ff")
 	s.Gated = c.family.gated || !c.known
+	s.LayerNorm = c.family.normBias
+	switch c.text("activation_function") + c.text("hidden_act") {
+	case "gelu_new", "gelu_fast", "quick_gelu":
+		s.Composed = true
+	case "":
+		s.Composed = c.family.composed
+	}
 	if s.Intermediate == 0 {
 		s.Intermediate = 4 * s.Hidden
 	}

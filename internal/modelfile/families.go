@@ -20,6 +20,7 @@ type family struct {
 	sum      Type // of one that is added to the scores; zero: there is none
 	experts  bool // their matrices have biases
 	gate     bool // what every token uses has a gate
+	composed bool // the activation is made of several operations, where the configuration does not name it
 	always   bool // every layer has experts
 }
 
@@ -48,11 +49,11 @@ var families = map[string]family{
 	"stablelm":         {gated: true, norms: 2, normBias: true},
 	"starcoder2":       {norms: 2, normBias: true, qkv: true, out: true, mlp: true, tied: true},
 	"gpt_neox":         {norms: 2, normBias: true, qkv: true, out: true, mlp: true},
-	"gpt2":             {norms: 2, normBias: true, qkv: true, out: true, mlp: true, learned: 1, tied: true},
+	"gpt2":             {norms: 2, normBias: true, qkv: true, out: true, mlp: true, learned: 1, tied: true, composed: true},
 	"gpt_bigcode":      {norms: 2, normBias: true, qkv: true, out: true, mlp: true, learned: 1, tied: true},
 	"opt":              {norms: 2, normBias: true, qkv: true, out: true, mlp: true, learned: 3, tied: true},
 	"bloom":            {norms: 2, normBias: true, qkv: true, out: true, mlp: true, fixed: true, tied: true, embNorm: true},
-	"phi":              {norms: 1, normBias: true, qkv: true, out: true, mlp: true, headBias: true},
+	"phi":              {norms: 1, normBias: true, qkv: true, out: true, mlp: true, headBias: true, composed: true},
 	"falcon":           {norms: 1, normBias: true, tied: true},
 	"mixtral":          {gated: true, norms: 2, always: true},
 	"qwen2_moe":        {gated: true, norms: 2, qkv: true, gate: true},
@@ -70,7 +71,7 @@ var families = map[string]family{
 	"helium":           {gated: true, norms: 2},
 	"arcee":            {norms: 2},
 	"nemotron":         {norms: 2, normBias: true},
-	"codegen":          {norms: 1, normBias: true, mlp: true, headBias: true},
-	"gptj":             {norms: 1, normBias: true, mlp: true, headBias: true},
+	"codegen":          {norms: 1, normBias: true, mlp: true, headBias: true, composed: true},
+	"gptj":             {norms: 1, normBias: true, mlp: true, headBias: true, composed: true},
 	"hunyuan_v1_dense": {gated: true, norms: 2, qkNorm: 1},
 }

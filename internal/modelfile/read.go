@@ -172,7 +172,7 @@ func readConfig(text []byte) (*config, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &config{fields: all}
+	c := &config{fields: all, whole: all}
 	s := &c.shape
 	for _, part := range []string{"text_config", "llm_config", "language_config"} {
 		if inner := all.object(part); inner != nil {

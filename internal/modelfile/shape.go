@@ -9,9 +9,11 @@ type Shape struct {
 	Layers       int // of the decoder
 	NextLayers   int // behind those, which predict further tokens and are loaded on request
 	Hidden       int
-	Intermediate int // of a dense layer's MLP
-	Gated        bool
-	Heads        int // of the queries
+	Intermediate int  // of a dense layer's MLP
+	Gated        bool // the MLP has a gate
+	Composed     bool // its activation is made of several operations, each of which keeps what it reads
+	LayerNorm    bool // norms are a kernel of their own, and not made of operations in 32 bits
+	Heads        int  // of the queries
 	KVHeads      int
 	HeadDim      int
 	RotaryDim    int // numbers of a head that rotary embeddings turn; 0: it has none

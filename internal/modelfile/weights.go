@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // weights computes the tensors of a model from its configuration.
 type weights struct {
 	*config
 	kind    Type
+	packing *packing
 	tensors []Tensor
 	err     error
 }
@@ -22,16 +24,17 @@ func (c *config) compute() ([]Tensor, error) {
 		return nil, errors.New("the configuration describes several parts, as of images: their weights do not follow from it")
 	case !c.known:
 		return nil, fmt.Errorf("hightide does not know how the weights of %s follow from its configuration", short(s.Kind))
-	case s.Quantization != "" && s.Quantization != "fp8":
-		return nil, fmt.Errorf("the weights are packed by %s: how many bytes that takes is only in their files",
-			short(s.Quantization))
 	case s.Heads == 0 || s.HeadDim == 0:
 		return nil, errors.New("the configuration has no number of attention heads")
 	case s.Layers*max(1, s.Experts) > maxTensors*16:
 		return nil, errors.New("a model of so many layers and experts is larger than any")
 	}
-	w := &weights{config: c, kind: s.Type}
-	w.whole()
+	p, err := c.packed()
+	if err != nil {
+		return nil, err
+	}
+	w := &weights{config: c, kind: s.Type, packing: p}
+	w.decoder()
 	if w.err != nil {
 		return nil, w.err
 	}
@@ -64,21 +67,68 @@ func (w *weights) typed(kind Type, name string, shape ...int) {
 
 // linear makes a matrix, packed where the model is.
 func (w *weights) linear(name string, bias bool, shape ...int) {
-	if w.shape.Quantization != "fp8" {
+	p := w.packing
+	if p == nil || p.experts && !strings.Contains(name, ".experts.") {
 		w.add(name, bias, shape...)
 		return
 	}
-	w.kind = FP8
+	w.kind = p.kind
 	w.add(name, bias, shape...)
 	w.kind = w.shape.Type
-	block := list[int](w.object("quantization_config"), "weight_block_size")
-	if len(block) != 2 || block[0] < 1 || block[1] < 1 {
-		block = []int{128, 128}
+	before, rows, columns := shape[:len(shape)-2], shape[len(shape)-2], shape[len(shape)-1]
+	down, across := 1, columns
+	if p.rows > 0 {
+		down = p.rows
 	}
-	rows, columns := shape[len(shape)-2], shape[len(shape)-1]
-	scales := append(slices.Clone(shape[:len(shape)-2]), (rows+block[0]-1)/block[0], (columns+block[1]-1)/block[1])
-	w.typed(F32, name+".weight_scale_inv", scales...)
+	if p.columns > 0 {
+		across = p.columns
+	}
+	scales := append(slices.Clone(before), (rows+down-1)/down, (columns+across-1)/across)
+	w.typed(p.scale, name+".weight_scale", scales...)
+	if p.zeros {
+		w.typed(p.kind, name+".weight_zeros", scales...)
+	}
 }
+
+// packing is how the matrices of the layers are packed: the type of their numbers, and for so many of them, rows and
+// columns, a scale. No columns: a whole row.
+type packing struct {
+	kind          Type
+	scale         Type
+	rows, columns int
+	zeros         bool // a number besides, of the type that is packed
+	experts       bool // only experts' matrices are
+}
+
+// packed is the packing that a configuration names; nil: none. An error says that how many bytes it takes stands only
+// in the files.
+func (c *config) packed() (*packing, error) {
+	s, q := &c.shape, c.whole.object("quantization_config")
+	bits, group := q.int("bits", "w_bit"), q.int("group_size", "q_group_size")
+	switch s.Quantization {
+	case "":
+		return nil, nil
+	case "fp8":
+		p := &packing{kind: FP8, scale: F32, rows: 128, columns: 128}
+		if block := list[int](q, "weight_block_size"); len(block) == 2 && block[0] > 0 && block[1] > 0 {
+			p.rows, p.columns = block[0], block[1]
+		} else {
+			p.rows, p.columns = most, most // one scale for all
+		}
+		return p, nil
+	case "mxfp4":
+		return &packing{kind: Type{"F4", 2, 1}, scale: Type{"F8_E8M0", 1, 1}, columns: 32, experts: s.Kind == "gpt_oss"}, nil
+	case "awq", "gptq":
+		if bits == 4 && s.Experts == 0 {
+			return &packing{kind: int4, scale: F16, columns: group, zeros: true}, nil
+		}
+	}
+	return nil, fmt.Errorf("the weights are packed by %s: how many bytes that takes is only in their files",
+		short(s.Quantization))
+}
+
+// int4 is that of two numbers in a byte.
+var int4 = Type{"INT4", 2, 1}
 
 func (w *weights) norm(name string, n int) {
 	w.vector(name+".weight", n)
@@ -87,8 +137,8 @@ func (w *weights) norm(name string, n int) {
 	}
 }
 
-// whole makes all tensors.
-func (w *weights) whole() {
+// decoder makes all tensors.
+func (w *weights) decoder() {
 	s, f := &w.shape, &w.family
 	width := s.Hidden
 	if n := w.int("word_embed_proj_dim"); n > 0 {

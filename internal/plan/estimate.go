@@ -39,10 +39,11 @@ type Part struct {
 	Basis string `json:"basis" doc:"Where the figure comes from, and what is assumed."`
 }
 
-// Range is a number between two; they are equal where nothing is open.
+// Range is a number with the interval that it is expected in; the three are equal where nothing is open.
 type Range struct {
-	Low  int64 `json:"low" doc:"The least."`
-	High int64 `json:"high" doc:"The most."`
+	Low    int64 `json:"low" doc:"The least."`
+	Figure int64 `json:"figure" doc:"The figure."`
+	High   int64 `json:"high" doc:"The most."`
 }
 
 // Verdict says whether a use fits.
@@ -67,4 +68,11 @@ func verdictOf(left Estimate) Verdict {
 		return Unlikely
 	}
 	return No
+}
+
+func sum(parts []Part) (e Estimate) {
+	for _, p := range parts {
+		e = e.plus(p.Estimate)
+	}
+	return e
 }

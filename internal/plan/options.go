@@ -75,6 +75,9 @@ func (o *Options) Settings() options.List {
 	return list.Without(options.HTTP|options.Form|options.Python, "the command and assistants plan")
 }
 
+// mostOfAny is the largest number of tokens, users or sequences that is planned with.
+const mostOfAny = 1 << 24
+
 // check refuses what makes no sense.
 func (o *Options) check() error {
 	if o.Model == "" {
@@ -84,7 +87,7 @@ func (o *Options) check() error {
 		return fail.Usage("as in --utilization 0.9", "--utilization %v is no part of one", o.Utilization)
 	}
 	for name, n := range map[string]int{"seq": o.Seq, "users": o.Users, "batch": o.Batch} {
-		if n > 1<<24 {
+		if n > mostOfAny {
 			return fail.Usage("give a smaller number", "--%s %d is more than hightide plans with", name, n)
 		}
 	}

@@ -25,6 +25,13 @@ const (
 		"num_hidden_layers":94,"num_attention_heads":64,"num_key_value_heads":4,"head_dim":128,"max_position_embeddings":40960,
 		"tie_word_embeddings":false,"torch_dtype":"bfloat16",
 		"quantization_config":{"quant_method":"fp8","weight_block_size":[128,128]}}`
+	gptoss = `{"model_type":"gpt_oss","vocab_size":201088,"hidden_size":2880,"intermediate_size":2880,"num_hidden_layers":24,
+		"num_attention_heads":64,"num_key_value_heads":8,"head_dim":64,"num_local_experts":32,"num_experts_per_tok":4,
+		"sliding_window":128,"max_position_embeddings":131072,"attention_bias":true,"tie_word_embeddings":false,
+		"torch_dtype":"bfloat16","quantization_config":{"quant_method":"mxfp4"}}`
+	qwen3 = `{"model_type":"qwen3","vocab_size":151936,"hidden_size":5120,"intermediate_size":17408,"num_hidden_layers":40,
+		"num_attention_heads":40,"num_key_value_heads":8,"head_dim":128,"max_position_embeddings":40960,
+		"tie_word_embeddings":false,"torch_dtype":"bfloat16"}`
 	deepseek = `{"model_type":"deepseek_v3","vocab_size":129280,"hidden_size":7168,"intermediate_size":18432,
 		"moe_intermediate_size":2048,"num_hidden_layers":61,"num_nextn_predict_layers":1,"num_attention_heads":128,
 		"num_key_value_heads":128,"n_shared_experts":1,"n_routed_experts":256,"num_experts_per_tok":8,"first_k_dense_replace":3,
@@ -73,16 +80,27 @@ func TestPublishedServers(t *testing.T) {
 		weight float64 // GiB, as published; 0: not said
 		digits float64 // half of the last digit of that, in GiB
 		tokens int64   // of the cache
+		share  float64 // of the card that the engine took; 0: 0.9
 	}{
-		"Llama-3.1-8B on an RTX 3090, Dec 2024": {llama31, "rtx3090", 1, 14.9888, 0.0001, 0},
-		"Llama-3-8B on an 80 GB card, Dec 2024": {llama3, "h100-sxm", 1, 14.96, 0.005, 436_551},
-		"the same, 2 of them":                   {llama3, "h100-sxm", 2, 7.48, 0.005, 0},
-		"Llama-2-7B on an A100 80GB, Dec 2023":  {llama2, "a100-80g", 1, 0, 0, 7351 * 16},
+		"Llama-3.1-8B on an RTX 3090, Dec 2024": {llama31, "rtx3090", 1, 14.9888, 0.0001, 0, 0},
+		"Llama-3-8B on an 80 GB card, Dec 2024": {llama3, "h100-sxm", 1, 14.96, 0.005, 436_551, 0}, // 53.29 GiB
+		"the same, 2 of them":                   {llama3, "h100-sxm", 2, 7.48, 0.005, 0, 0},
+		"Llama-2-7B on an A100 80GB, Dec 2023":  {llama2, "a100-80g", 1, 0, 0, 7351 * 16, 0},
+		"Llama-3.1-8B in vLLM 0.11, imagined":   {llama31, "a100-80g", 1, 14.9889, 0.00015, 450_560, 0},
+		"Llama-3.1-8B in vLLM 0.33, imagined":   {llama31, "a100-80g", 1, 0, 0, 449_104, 0},
+		"Qwen3-14B on an A100 40GB":             {qwen3, "a100-40g", 1, 0, 0, 42_656, 0},
+		"gpt-oss-20b":                           {gptoss, "h100-sxm", 1, 13.72, 0.05, 0, 0},
+		"Qwen3-235B in FP8 on 4 H100":           {qwen3moe, "h100-sxm", 4, 0, 0, 178_880, 0},
+		"DeepSeek-R1 in FP8 on 8 H200, SGLang":  {deepseek, "h200", 8, 0, 0, 509_000, 0.82},
 	} {
-		row := planned(t, test.config, Use{For: Serve, Seq: 2048, GPUs: test.gpus}, test.card).Rows[0]
+		row := planned(t, test.config, Use{For: Serve, Seq: 2048, GPUs: test.gpus, Utilization: test.share}, test.card).Rows[0]
 		held := part(t, &row, "weights").Bytes + part(t, &row, "rotary table").Bytes
 		if off := held - gib(test.weight); test.weight > 0 && (off > gib(test.digits) || off < -gib(test.digits)) {
 			t.Errorf("%s: weights of %.4f GiB, published %v", name, float64(held)/float64(mem.GiB), test.weight)
+		}
+		if test.tokens > 0 {
+			t.Logf("%s: %d tokens, published %d: %+.1f %%", name, row.Tokens.Figure, test.tokens,
+				100*(float64(row.Tokens.Figure)/float64(test.tokens)-1))
 		}
 		if n := test.tokens; n > 0 && (n < row.Tokens.Low || n > row.Tokens.High) {
 			t.Errorf("%s: %d to %d tokens, published %d", name, row.Tokens.Low, row.Tokens.High, n)
@@ -119,10 +137,17 @@ func TestCacheByToken(t *testing.T) {
 
 // TestParametersOfPublishedModels: the counts that their makers state.
 func TestParametersOfPublishedModels(t *testing.T) {
-	for config, want := range map[string]int64{llama3: 8_030_261_248, llama2: 6_738_415_616} {
+	for config, want := range map[string]int64{llama3: 8_030_261_248, llama2: 6_738_415_616, qwen3: 14_768_307_200} {
 		if got := planned(t, config, Use{For: Serve}, "h200").Model.Elements; got != want {
 			t.Errorf("%d parameters, want %d", got, want)
 		}
+	}
+}
+
+// TestBytesOfPublishedFiles: what the index of gpt-oss-20b states of its files.
+func TestBytesOfPublishedFiles(t *testing.T) {
+	if got := planned(t, gptoss, Use{For: Serve}, "h200").Model.Bytes; got != 13_761_264_768 {
+		t.Errorf("%d bytes", got)
 	}
 }
 

@@ -15,7 +15,9 @@ func (f *facts) row(g *gpus.GPU) Row {
 	r := Row{GPU: g.Slug, Name: g.Name, Label: mem.Estimated, Total: g.Total, Price: g.Price * n, Source: g.PriceSource,
 		Date: g.PriceDate}
 	r.Budget = Estimate{cmp.Or(g.Lowest, g.Total), g.Total, g.Total}
-	r.Budget.Low = min(r.Budget.Low, g.Total)
+	if r.Budget.Low = min(r.Budget.Low, g.Total); g.Label() == mem.Estimated {
+		r.Budget.Low = min(r.Budget.Low, g.Total/100*97) // nobody has seen it
+	}
 	if f.serves() {
 		f.serve(&r, g)
 	} else {
@@ -40,53 +42,39 @@ func (f *facts) serve(r *Row, g *gpus.GPU) {
 	r.Cache = &cache
 	r.Room = left.minus(cache)
 	if one.Low > 0 {
-		low, high := float64(left.Low)/float64(one.High), float64(left.High)/float64(one.Low)
-		r.Users = &Range{whole(low), whole(high)}
+		low, mid, high := float64(left.Low)/float64(one.High), float64(left.Bytes)/float64(one.Bytes),
+			float64(left.High)/float64(one.Low)
+		r.Users = &Range{whole(low), whole(mid), whole(high)}
 		const block = 16 // tokens that servers keep together
-		tokens := float64(f.seq())
-		r.Tokens = &Range{whole(low*tokens) / block * block, whole(high*tokens) / block * block}
+		n := float64(f.seq()) / block
+		r.Tokens = &Range{whole(low*n) * block, whole(mid*n) * block, whole(high*n) * block}
 	}
 }
 
 // run fills in what another use takes.
 func (f *facts) run(r *Row, g *gpus.GPU) {
-	fixed, each := f.fixedParts(g), f.batchParts()
-	b := float64(f.batch())
-	for i := range each {
-		r.Parts = append(r.Parts, each[i])
-		r.Parts[i].Estimate = each[i].times(b, b, b)
-	}
-	r.Parts = append(fixed, r.Parts...)
-	if f.trains() {
-		r.Parts = append(r.Parts, allocator(sum(r.Parts)))
-	}
+	room := func(n int64) Estimate { return r.Budget.minus(sum(f.batchParts(g, n))) }
+	r.Parts = f.batchParts(g, f.batch())
 	r.Room = r.Budget.minus(sum(r.Parts))
-	budget, one := r.Budget, sum(each)
-	if f.trains() {
-		budget = budget.times(1/(1+wasteHigh), 1/(1+wasteMid), 1)
-	}
-	left := budget.minus(sum(fixed))
-	if one.Low > 0 {
-		r.Batch = &Range{whole(float64(left.Low) / float64(one.High)), whole(float64(left.High) / float64(one.Low))}
-	}
+	r.Batch = &Range{largest(func(n int64) bool { return room(n).Low >= 0 }),
+		largest(func(n int64) bool { return room(n).Bytes >= 0 }), largest(func(n int64) bool { return room(n).High >= 0 })}
 }
 
-// What a caching allocator keeps beyond what is allocated, as a part of that.
-const (
-	wasteMid  = 0.02
-	wasteHigh = 0.08
-)
-
-func allocator(all Estimate) Part {
-	return Part{"kept by the allocator", mem.Estimated, all.times(0, wasteMid, wasteHigh),
-		"reserved beyond what is allocated: 0 to 8 %, 2 % as a rule"}
-}
-
-func sum(parts []Part) (e Estimate) {
-	for _, p := range parts {
-		e = e.plus(p.Estimate)
+// largest is the largest number for which something holds that holds for all smaller ones; 0: for none.
+func largest(holds func(int64) bool) int64 {
+	high := int64(1)
+	for holds(high) && high < mostOfAny {
+		high *= 2
 	}
-	return e
+	low := high / 2
+	for low+1 < high {
+		if middle := (low + high) / 2; holds(middle) {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return low
 }
 
 // against is what keeps a use from running on a GPU, whatever its memory; "": nothing known.
@@ -96,6 +84,10 @@ func (f *facts) against(g *gpus.GPU) string {
 	switch {
 	case f.gguf():
 		return ""
+	case g.Vendor == "Apple" && f.serves():
+		return "vLLM does not run on it; plan a GGUF"
+	case g.Vendor == "Apple" && f.trains():
+		return "trainings are not planned for it"
 	case nvidia && f.serves() && major < 7:
 		return fmt.Sprintf("vLLM needs compute capability 7.0, it has %s", g.Compute)
 	case nvidia && f.use.Weights == "fp8" && major < 8:

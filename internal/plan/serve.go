@@ -76,7 +76,7 @@ func (f *facts) largestBatch(g *gpus.GPU) Part {
 
 // graphs are recorded passes.
 func graphs() Part {
-	return Part{"CUDA graphs", mem.Estimated, Estimate{0, 512 * mem.MiB, mem.GiB},
+	return Part{"CUDA graphs", mem.Estimated, Estimate{0, 256 * mem.MiB, mem.GiB},
 		"nothing with --enforce-eager; else what servers' logs say"}
 }
 

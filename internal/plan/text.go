@@ -157,7 +157,8 @@ func (r *Result) Table() *report.Table {
 	}}
 	serves := r.Use.For == Serve
 	if serves {
-		t.Columns = append(t.Columns, report.Column{Name: "tokens", Title: "tokens"}, report.Column{Name: "users", Title: "users"})
+		t.Columns = append(t.Columns, report.Column{Name: "tokens", Title: "tokens, about"},
+			report.Column{Name: "users", Title: "users"})
 	} else {
 		t.Columns = append(t.Columns, report.Column{Name: "batch", Title: "largest batch"})
 	}
@@ -166,7 +167,7 @@ func (r *Result) Table() *report.Table {
 		row := &r.Rows[i]
 		cells := []any{row.GPU, row.Total, string(row.Verdict), row.Room.Low.String(), row.Room.High.String()}
 		if serves {
-			cells = append(cells, row.Tokens.text(), row.Users.text())
+			cells = append(cells, row.Tokens.figure(), row.Users.text())
 		} else {
 			cells = append(cells, row.Batch.text())
 		}
@@ -188,6 +189,14 @@ func (r *Range) text() string {
 		return report.Count(r.Low)
 	}
 	return report.Count(r.Low) + " to " + report.Count(r.High)
+}
+
+// figure is the figure of a range for people.
+func (r *Range) figure() string {
+	if r == nil {
+		return ""
+	}
+	return report.Count(r.Figure)
 }
 
 // remarks are what takes memory on the best GPU, what would be cheaper, and what was assumed.

@@ -7,10 +7,10 @@ import (
 	"hightide/internal/mem"
 )
 
-// fixedParts are what a use other than serving takes on one GPU, whatever the batch.
-func (f *facts) fixedParts(g *gpus.GPU) []Part {
+// batchParts are what a use other than serving takes on one GPU with a batch of n sequences.
+func (f *facts) batchParts(g *gpus.GPU, n int64) []Part {
 	if f.use.For == Infer {
-		return []Part{f.weights(f.use.Weights), process(g)}
+		return append([]Part{f.weights(f.use.Weights), process(g)}, f.inferParts(n)...)
 	}
 	var parts []Part
 	if f.adapts() {
@@ -18,11 +18,11 @@ func (f *facts) fixedParts(g *gpus.GPU) []Part {
 	} else {
 		parts = f.fullParts()
 	}
-	parts = append(parts, process(g))
+	parts = append(parts, f.working(n), process(g))
 	if f.gpus() > 1 {
 		parts = append(parts, f.gathered())
 	}
-	return parts
+	return append(parts, allocator(sum(parts)))
 }
 
 // each is so many bytes for each of some numbers, split among the GPUs.
@@ -31,65 +31,108 @@ func (f *facts) each(numbers int64, low, mid, high float64) Estimate {
 	return Estimate{mem.Rounded(n * low), mem.Rounded(n * mid), mem.Rounded(n * high)}
 }
 
-// fullParts are those of a training of all weights. In 32 bits each takes 4 bytes, its gradient 4; autocast keeps a
-// copy of the matrices in 16 bits, which frameworks with a copy of their own in 16 bits have in place of it.
-func (f *facts) fullParts() []Part {
-	pure := f.use.Weights == "bf16" || f.use.Weights == "fp16"
-	weights := Part{"weights", Computed, f.each(f.elements, 4, 4, 4), "4 bytes each: trained in 32 bits"}
-	grads := Part{"gradients", Computed, f.each(f.elements, 4, 4, 4), "4 bytes each"}
-	if pure {
-		weights = Part{"weights", Computed, f.each(f.elements, 2, 2, 2), "2 bytes each: trained in 16 bits alone"}
-		grads = Part{"gradients", Computed, f.each(f.elements, 2, 2, 2), "2 bytes each"}
+// trained is how many numbers are trained.
+func (f *facts) trained() int64 {
+	if f.adapts() {
+		return f.adapter * int64(f.use.Rank)
 	}
-	parts := []Part{weights, grads, f.states(f.elements, pure)}
-	if !pure {
+	return f.elements
+}
+
+// pure says whether all weights are trained in 16 bits alone.
+func (f *facts) pure() bool {
+	return !f.adapts() && (f.use.Weights == "bf16" || f.use.Weights == "fp16")
+}
+
+// width is how many bytes a number that is trained takes, and its gradient.
+func (f *facts) width() float64 {
+	if f.pure() {
+		return 2
+	}
+	return 4
+}
+
+// split is so many bytes for each number that is trained. Those of adapters are few, and each GPU has all.
+func (f *facts) split(low, mid, high float64) Estimate {
+	if f.adapts() {
+		one := *f
+		one.use.GPUs = 1
+		return one.each(f.trained(), low, mid, high)
+	}
+	return f.each(f.trained(), low, mid, high)
+}
+
+// fullParts are those of a training of all weights, but what a batch takes. In 32 bits autocast keeps a copy of the
+// matrices in 16, which frameworks with a copy of their own in 16 bits have in place of it.
+func (f *facts) fullParts() []Part {
+	w := f.width()
+	parts := []Part{{"weights", Computed, f.split(w, w, w), fmt.Sprintf("%.0f bytes for each number", w)}, f.states()}
+	if !f.pure() {
 		parts = append(parts, Part{"autocast's copies", mem.Estimated, f.each(f.linear, 0, 2, 2),
-			"2 bytes for each number of the layers' matrices, kept over a step; none with a copy in 16 bits beside the optimizer"})
+			"2 bytes for each number of the layers' matrices, kept over a step; none where gradients have 16 bits"})
 	}
 	if f.use.For == DPO {
 		parts = append(parts, Part{"reference model", mem.Estimated, f.each(f.elements, 2, 4, 4),
-			"a frozen copy in 16 or 32 bits; none where its answers are computed before"})
+			"a frozen copy in 16 or 32 bits"})
 	}
 	return parts
 }
 
-// states are what the optimizer keeps of so many numbers.
-func (f *facts) states(numbers int64, pure bool) Part {
+// workspaces are what libraries of kernels take of the allocator, and inputs.
+const workspaces = 64 * mem.MiB
+
+// working is what a step takes for a batch. Gradients come as activations go, so that the larger of the two counts,
+// and both where gradients of several batches are added up. An optimizer that works on all weights at once takes as
+// much as those beside the gradients, when the activations have gone.
+func (f *facts) working(n int64) Part {
+	tokens := n * f.seq()
+	if f.use.For == DPO {
+		tokens *= 2 // the chosen answer and the other
+	}
+	kept := f.activations(tokens).plus(f.logits(tokens))
+	w := f.width()
+	gradients, atOnce := f.split(w, w, w), f.split(0, 0, w)
+	if f.use.Optimizer != "adamw" {
+		atOnce = Estimate{}
+	}
+	e := Estimate{max(kept.Low, gradients.Low), max(kept.Bytes, gradients.Bytes),
+		max(kept.High, atOnce.High) + gradients.High + workspaces}
+	return Part{"gradients, activations, loss", mem.Estimated, e,
+		fmt.Sprintf("gradients take %v, what the backward pass needs %s; the most is with both, as where batches are added "+
+			"up, or with an optimizer that is not fused", gradients.Bytes, kept.text())}
+}
+
+// states are what the optimizer keeps.
+func (f *facts) states() Part {
 	p := Part{Name: "optimizer", Label: Computed}
 	switch {
 	case f.use.Optimizer == "sgd":
 		p.Basis = "SGD without momentum keeps nothing"
 	case f.use.Optimizer == "adamw-8bit":
 		const byBlock = 1 + 4.0/256
-		p.Estimate, p.Basis = f.each(numbers, 2*byBlock, 2*byBlock, 2*byBlock), "two averages of 8 bits, with a scale for 256 of them"
-	case pure:
-		p.Estimate, p.Basis = f.each(numbers, 4, 4, 4), "AdamW's two averages in 16 bits, as the weights"
+		p.Estimate = f.split(2*byBlock, 2*byBlock, 2*byBlock)
+		p.Basis = "two averages of 8 bits, with a scale for 256 of them"
 	default:
-		p.Estimate, p.Basis = f.each(numbers, 8, 8, 8), "AdamW's two averages in 32 bits"
+		w := 2 * f.width()
+		p.Estimate, p.Basis = f.split(w, w, w), fmt.Sprintf("AdamW's two averages, of %.0f bytes each", f.width())
 	}
 	return p
 }
 
-// adapterParts are those of a training of adapters over frozen weights.
+// adapterParts are those of a training of adapters over frozen weights, but what a batch takes.
 func (f *facts) adapterParts() []Part {
 	base := f.weights(f.use.Weights)
-	base.Name = "frozen weights"
 	if f.use.For == QLoRA {
 		one := *f
 		one.use.GPUs = 1 // each GPU has all of them
 		base = one.weights("nf4")
-		rest := mem.Bytes(f.elements - f.linear)
-		base.Name, base.Label = "frozen weights", mem.Estimated
-		base.High += 2 * rest
-		base.Basis = "the layers' matrices in NF4 with double quantization; the rest in 16 bits, or at most in 32, as peft casts it"
+		base.Label = mem.Estimated
+		base.High += 2 * mem.Bytes(f.elements-f.linear)
+		base.Basis = "the layers' matrices in NF4 with double quantization; the rest in 16 bits, at most in 32, as peft casts it"
 	}
-	numbers := f.adapter * int64(f.use.Rank)
-	one := *f
-	one.use.GPUs = 1 // adapters are small, and not split
-	states := one.states(numbers, false)
-	parts := []Part{base, {"adapters", Computed, one.each(numbers, 8, 8, 8),
-		fmt.Sprintf("rank %d on every matrix of the layers but experts: %d numbers, with gradients, in 32 bits", f.use.Rank, numbers)},
-		states}
+	base.Name = "frozen weights"
+	parts := []Part{base, {"adapters", Computed, f.split(4, 4, 4), fmt.Sprintf(
+		"rank %d on every matrix of the layers but experts': %d numbers of 32 bits", f.use.Rank, f.trained())}, f.states()}
 	if f.use.For == QLoRA {
 		parts = append(parts, Part{"one matrix unpacked", mem.Estimated, Estimate{mem.Bytes(2 * f.largest),
 			mem.Bytes(2 * f.largest), mem.Bytes(4 * f.largest)}, "the largest in 16 bits, while it is used"})
@@ -105,51 +148,58 @@ func (f *facts) gathered() Part {
 		"weights, gradients and optimizer split among the GPUs as by ZeRO-3 or FSDP; of a layer or two each GPU has all"}
 }
 
-// batchParts are what one sequence of the batch takes.
-func (f *facts) batchParts() []Part {
-	if f.use.For == Infer {
-		return f.inferParts()
-	}
-	tokens := f.seq()
-	if f.use.For == DPO {
-		tokens *= 2 // the chosen answer and the other
-	}
-	return []Part{f.activations(tokens), f.logits(tokens)}
+func (f *facts) inferParts(n int64) []Part {
+	batch := float64(n)
+	token := float64(2 * f.perTokenWidth() * f.seq() * n)
+	return []Part{{"cache", Computed, f.sequence(f.seq()).times(batch, batch, batch), "keys and values of all tokens"},
+		{"activations", mem.Estimated, Estimate{mem.Rounded(0.5 * token), mem.Rounded(token),
+			mem.Rounded(2.5*token) + workspaces},
+			"a pass over the whole prompt, which computes the logits of its last token alone, as generate() does"}}
 }
 
-func (f *facts) inferParts() []Part {
-	cache := Part{"cache", Computed, f.sequence(f.seq()), "keys and values of all tokens"}
-	token := float64(2 * f.perTokenWidth() * f.seq())
-	return []Part{cache, {"activations", mem.Estimated, Estimate{mem.Rounded(0.5 * token), mem.Rounded(token),
-		mem.Rounded(2*token) + mem.Bytes(6*f.seq()*int64(f.shape.Vocabulary))},
-		"a pass over the whole prompt; the most with logits of all its tokens"}}
-}
-
-// activations are what a forward pass keeps for the backward pass.
-func (f *facts) activations(tokens int64) Part {
+// activations are what a forward pass keeps for the backward pass: all layers' inputs in 16 bits, of norms in 32, where
+// attention keeps no scores; with checkpointing each layer's input, and all of the one that is computed again.
+func (f *facts) activations(tokens int64) Estimate {
 	s := f.shape
 	hidden, heads := f.hidden(), int64(s.Heads*s.HeadDim)
 	mlp := 4 * int64(s.Intermediate)
-	if !s.Gated {
+	switch {
+	case s.Gated:
+	case s.Composed:
+		mlp = 6 * int64(s.Intermediate)
+	default:
 		mlp = 2 * int64(s.Intermediate)
 	}
 	if s.Experts > 0 {
 		mlp = int64(s.ExpertsUsed)*(4*int64(s.ExpertWidth)+2*hidden) + 4*int64(s.SharedWidth)
 	}
-	layer := float64(2 * tokens * (10*hidden + 3*heads + 2*int64(s.KVHeads*s.HeadDim) + mlp))
+	norms := int64(10)
+	if s.LayerNorm {
+		norms = 5
+	}
+	layer := float64(2 * tokens * (norms*hidden + 3*heads + 2*int64(s.KVHeads*s.HeadDim) + mlp))
 	layers := float64(s.Layers)
 	if f.use.KeepAll {
-		return Part{"activations", mem.Estimated, Estimate{mem.Rounded(0.8 * layers * layer), mem.Rounded(layers * layer),
-			mem.Rounded(1.5 * layers * layer)}, "all layers' inputs, in 16 bits and of norms in 32; attention keeps no scores"}
+		return exactly(mem.Rounded(layers*layer)).times(0.7, 1, 1.25)
 	}
 	kept := layers * float64(2*tokens*hidden)
-	return Part{"activations", mem.Estimated, Estimate{mem.Rounded(kept + 0.8*layer), mem.Rounded(kept + 1.5*layer),
-		mem.Rounded(2*kept + 3*layer)}, "the input of each layer, and all of the layer that is computed again"}
+	return Estimate{mem.Rounded(kept + 0.7*layer), mem.Rounded(kept + 1.5*layer), mem.Rounded(1.25*kept + 2.5*layer)}
 }
 
-// logits are the outputs of all tokens with the loss of them.
-func (f *facts) logits(tokens int64) Part {
+// logits are the outputs of all tokens with the loss of them: in 16 bits, in 32 for the loss, and their gradients. The
+// least is with a fused loss.
+func (f *facts) logits(tokens int64) Estimate {
 	n := float64(tokens * int64(f.shape.Vocabulary))
-	return Part{"logits and loss", mem.Estimated, Estimate{mem.Rounded(4 * n), mem.Rounded(12 * n), mem.Rounded(16 * n)},
-		"logits in 16 bits, in 32 for the loss, and their gradients; the least with a fused loss"}
+	return Estimate{mem.Rounded(2 * n), mem.Rounded(12 * n), mem.Rounded(14 * n)}
+}
+
+// What a caching allocator keeps beyond what is allocated, as a part of that.
+const (
+	wasteMid  = 0.02
+	wasteHigh = 0.08
+)
+
+func allocator(all Estimate) Part {
+	return Part{"kept by the allocator", mem.Estimated, all.times(0, wasteMid, wasteHigh),
+		"reserved beyond what is allocated: 0 to 8 %, 2 % as a rule"}
 }

@@ -297,8 +297,9 @@ func (r *replaying) gpus(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	slices.SortStableFunc(c.GPUs, func(a, b gpus.GPU) int { return cmp.Compare(a.Total-a.Overhead, b.Total-b.Overhead) })
-	for _, g := range c.GPUs {
+	all := c.Common()
+	slices.SortStableFunc(all, func(a, b gpus.GPU) int { return cmp.Compare(a.Total-a.Overhead, b.Total-b.Overhead) })
+	for _, g := range all {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}

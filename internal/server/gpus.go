@@ -10,7 +10,7 @@ import (
 
 // GPUList is the catalogue.
 type GPUList struct {
-	GPUs []gpus.GPU `json:"gpus" doc:"The GPUs of the catalogue."`
+	GPUs []gpus.GPU `json:"gpus" doc:"The GPUs of the catalogue, but those whose memory is a formula."`
 }
 
 func (s *Server) gpus(api huma.API) {
@@ -20,6 +20,6 @@ func (s *Server) gpus(api huma.API) {
 			if err != nil {
 				return nil, err
 			}
-			return &GPUList{known.GPUs}, nil
+			return &GPUList{known.Real()}, nil
 		})
 }

@@ -73,5 +73,5 @@ func others(r *fit.Result) ([]mem.GPUVerdict, error) {
 	t := &r.Trials[at]
 	own := mem.GPUVerdict{GPU: r.Slug, Verdict: mem.VerdictFits, Context: r.GPU.Overhead, Allocated: t.Allocated,
 		Reserved: t.Reserved, Used: t.Used}
-	return imagine.Others(known.GPUs, imagine.Built{Architectures: r.Worker.Built, CUDA: r.Worker.CUDA}, &own, 1), nil
+	return imagine.Others(known.Common(), imagine.Built{Architectures: r.Worker.Built, CUDA: r.Worker.CUDA}, &own, 1), nil
 }

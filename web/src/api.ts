@@ -1270,7 +1270,7 @@ export interface GPU {
 }
 
 export interface GPUList {
-  /** The GPUs of the catalogue. */
+  /** The GPUs of the catalogue, but those whose memory is a formula. */
   gpus: GpusGPU[];
 }
 
@@ -1362,6 +1362,11 @@ export interface GpusGPU {
   price_source?: string;
   /** A price in USD an hour, on demand; absent: none is known. */
   price_usd_per_hour?: number;
+  /**
+   * Absent: it is looked at wherever all are; named: where it is named, and by plan; formula: by
+   * plan alone, as no real figure of its memory is known.
+   */
+  scope?: string;
   /** Where the row comes from: catalogue, or the user's file. */
   source: string;
   /** How the memory is known. */
