@@ -265,6 +265,7 @@ def checks() -> list[Check]:
         Check("vet", ["go", "vet", "-trimpath", "./..."], lint=True, env=AS_BUILT),
         Check("mypy", [sys.executable, "scripts/typecheck.py"], lint=True),
         go["go-race-some"],
+        Check("platforms", [sys.executable, "scripts/platforms.py"], count=count_words),
         Check("wheel", [sys.executable, "scripts/wheel_test.py"], count=count_words),
         Check("openapi", [sys.executable, "scripts/openapi.py", "--check"], lint=True),
         Check("api", [sys.executable, "bench/api.py", "--quick"]),

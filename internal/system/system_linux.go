@@ -2,6 +2,7 @@ package system
 
 import (
 	"os"
+	"runtime"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -10,8 +11,8 @@ import (
 // Name is what people call this system, and Observes whether programs are observed on it: what looks at them is written
 // for Linux.
 const (
-	Name     = "Linux"
-	Observes = true
+	Name     = "Linux on " + runtime.GOARCH
+	Observes = runtime.GOARCH == "amd64" // for which the libraries are built that are brought into a program
 )
 
 // followMark is the byte, far behind the end of any file, on which followers hold a shared lock. The system gives it
