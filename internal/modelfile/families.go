@@ -13,6 +13,8 @@ type family struct {
 	headDim  int  // where the configuration does not say it
 	tied     bool // the output is the embedding's, where the configuration does not say it
 	headBias bool // the output has a bias
+	fused    bool // queries, keys and values come from one matrix
+	fusedMLP bool // the gate and what it gates, too
 	embNorm  bool // the embedding is normed
 	latent   bool // keys and values come from a latent vector
 	sinks    bool // a number for each head
@@ -35,7 +37,7 @@ var families = map[string]family{
 	"ministral":        {gated: true, norms: 2},
 	"granite":          {gated: true, norms: 2},
 	"smollm3":          {gated: true, norms: 2, tied: true},
-	"phi3":             {gated: true, norms: 2},
+	"phi3":             {gated: true, norms: 2, fused: true, fusedMLP: true},
 	"qwen2":            {gated: true, norms: 2, qkv: true},
 	"qwen3":            {gated: true, norms: 2, qkNorm: 1},
 	"gemma":            {gated: true, norms: 2, tied: true, headDim: 256},
@@ -45,16 +47,16 @@ var families = map[string]family{
 	"olmo3":            {gated: true, norms: 2, qkNorm: 2},
 	"cohere":           {gated: true, norms: 1, tied: true},
 	"cohere2":          {gated: true, norms: 1, tied: true},
-	"glm4":             {gated: true, norms: 4},
+	"glm4":             {gated: true, norms: 4, fusedMLP: true},
 	"stablelm":         {gated: true, norms: 2, normBias: true},
 	"starcoder2":       {norms: 2, normBias: true, qkv: true, out: true, mlp: true, tied: true},
-	"gpt_neox":         {norms: 2, normBias: true, qkv: true, out: true, mlp: true},
-	"gpt2":             {norms: 2, normBias: true, qkv: true, out: true, mlp: true, learned: 1, tied: true, composed: true},
-	"gpt_bigcode":      {norms: 2, normBias: true, qkv: true, out: true, mlp: true, learned: 1, tied: true},
+	"gpt_neox":         {norms: 2, normBias: true, qkv: true, out: true, mlp: true, fused: true},
+	"gpt2":             {norms: 2, normBias: true, qkv: true, out: true, mlp: true, learned: 1, tied: true, composed: true, fused: true},
+	"gpt_bigcode":      {norms: 2, normBias: true, qkv: true, out: true, mlp: true, learned: 1, tied: true, fused: true},
 	"opt":              {norms: 2, normBias: true, qkv: true, out: true, mlp: true, learned: 3, tied: true},
-	"bloom":            {norms: 2, normBias: true, qkv: true, out: true, mlp: true, fixed: true, tied: true, embNorm: true},
+	"bloom":            {norms: 2, normBias: true, qkv: true, out: true, mlp: true, fixed: true, tied: true, embNorm: true, fused: true},
 	"phi":              {norms: 1, normBias: true, qkv: true, out: true, mlp: true, headBias: true, composed: true},
-	"falcon":           {norms: 1, normBias: true, tied: true},
+	"falcon":           {norms: 1, normBias: true, tied: true, fused: true},
 	"mixtral":          {gated: true, norms: 2, always: true},
 	"qwen2_moe":        {gated: true, norms: 2, qkv: true, gate: true},
 	"qwen3_moe":        {gated: true, norms: 2, qkNorm: 1},
@@ -71,7 +73,7 @@ var families = map[string]family{
 	"helium":           {gated: true, norms: 2},
 	"arcee":            {norms: 2},
 	"nemotron":         {norms: 2, normBias: true},
-	"codegen":          {norms: 1, normBias: true, mlp: true, headBias: true, composed: true},
+	"codegen":          {norms: 1, normBias: true, mlp: true, headBias: true, composed: true, fused: true},
 	"gptj":             {norms: 1, normBias: true, mlp: true, headBias: true, composed: true},
 	"hunyuan_v1_dense": {gated: true, norms: 2, qkNorm: 1},
 }

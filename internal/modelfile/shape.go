@@ -28,7 +28,7 @@ type Shape struct {
 	Quantization string // how weights are packed, as the configuration says it; "": they are not
 
 	Caches  []Cache
-	Unknown []string // what the cache does not count, and what was assumed of the kind: sentences
+	Unknown []string // what is not counted of the cache, or taken as other models have it: sentences
 	Partial bool     // the configuration also describes parts whose weights do not follow from it, as of images
 }
 

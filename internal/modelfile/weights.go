@@ -207,9 +207,13 @@ func (w *weights) attention(name string) {
 		qkv = w.bool("enable_bias", true)
 		out = qkv
 	}
-	w.linear(name+".q_proj", qkv, queries, s.Hidden)
-	w.linear(name+".k_proj", qkv, keys, s.Hidden)
-	w.linear(name+".v_proj", qkv, keys, s.Hidden)
+	if f.fused {
+		w.linear(name+".qkv_proj", qkv, queries+2*keys, s.Hidden)
+	} else {
+		w.linear(name+".q_proj", qkv, queries, s.Hidden)
+		w.linear(name+".k_proj", qkv, keys, s.Hidden)
+		w.linear(name+".v_proj", qkv, keys, s.Hidden)
+	}
 	w.linear(name+".o_proj", out, s.Hidden, queries)
 	switch {
 	case f.qkNorm == 1, s.Kind == "glm4_moe" && w.bool("use_qk_norm", false):
@@ -260,10 +264,15 @@ func (w *weights) sparse(i int) bool {
 
 func (w *weights) mlp(name string, bias bool, width int) {
 	hidden := w.shape.Hidden
-	if w.family.gated {
+	switch {
+	case w.family.fusedMLP:
+		w.linear(name+".gate_up_proj", bias, 2*width, hidden)
+	case w.family.gated:
 		w.linear(name+".gate_proj", bias, width, hidden)
+		fallthrough
+	default:
+		w.linear(name+".up_proj", bias, width, hidden)
 	}
-	w.linear(name+".up_proj", bias, width, hidden)
 	w.linear(name+".down_proj", bias, hidden, width)
 }
 

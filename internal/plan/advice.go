@@ -204,6 +204,7 @@ func (f *facts) notes() []string {
 	case f.serves():
 		say("served by vLLM, which takes %s of each GPU (--utilization); prefixes that users share take less",
 			percent(f.use.Utilization))
+		f.started(say)
 	case f.use.For == Full || f.use.For == DPO:
 		say("trained by Hugging Face's Trainer in mixed precision; the optimizer is --optimizer %s", f.use.Optimizer)
 	case f.use.For == GRPO:
@@ -213,13 +214,27 @@ func (f *facts) notes() []string {
 	if f.trains() {
 		say("attention keeps no table of scores, as FlashAttention or SDPA")
 	}
-	if f.gpus() > 1 && f.serves() {
+	switch {
+	case f.gpus() > 1 && f.serves():
 		say("on %d GPUs each has a part of every matrix (tensor parallel)", f.gpus())
+	case f.gpus() > 1 && f.use.For == Infer:
+		say("on %d GPUs each has as many layers and heads", f.gpus())
 	}
 	if f.left > 0 {
 		say("%v of the files are not loaded: layers that predict further tokens, or constants", f.left)
 	}
 	return notes
+}
+
+// started says how the server has to be started for the plan to hold.
+func (f *facts) started(say func(string, ...any)) {
+	if c := f.shape.Context; c > f.use.Seq {
+		say("start it with --max-model-len %d; without it vLLM wants room for a sequence of %s tokens", f.use.Seq,
+			report.Count(int64(c)))
+	}
+	if f.use.Users > fewestSequences {
+		say("vLLM takes 256 sequences at once by default, 1,024 on the largest GPUs; --max-num-seqs changes it")
+	}
 }
 
 // percent is a part of one, for people.

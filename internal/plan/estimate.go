@@ -17,6 +17,14 @@ type Estimate struct {
 
 func exactly(b mem.Bytes) Estimate { return Estimate{b, b, b} }
 
+// label says how a figure is known that follows from a configuration: where it is an interval, something is open.
+func (e Estimate) label() mem.Label {
+	if e.Low != e.High {
+		return mem.Estimated
+	}
+	return Computed
+}
+
 func (e Estimate) plus(o Estimate) Estimate {
 	return Estimate{e.Low + o.Low, e.Bytes + o.Bytes, e.High + o.High}
 }

@@ -87,7 +87,7 @@ func (f *facts) count(t *modelfile.Tensor) {
 	}
 	f.linear += n
 	f.largest = max(f.largest, n)
-	if len(t.Shape) == 2 && !strings.Contains(t.Name, "expert") {
+	if len(t.Shape) == 2 && (!strings.Contains(t.Name, "expert") || strings.Contains(t.Name, "shared_expert")) {
 		f.adapter += t.Shape[0] + t.Shape[1]
 	}
 }
@@ -95,7 +95,7 @@ func (f *facts) count(t *modelfile.Tensor) {
 // isLinear says whether a tensor is a matrix of a layer, or of all its experts: no embedding, no output, no norm, and
 // not what chooses among experts.
 func isLinear(t *modelfile.Tensor) bool {
-	if len(t.Shape) < 2 || len(t.Shape) > 3 || t.Shape[len(t.Shape)-1] < 2 || t.Shape[len(t.Shape)-2] < 2 {
+	if len(t.Shape) < 2 || len(t.Shape) > 3 || t.Shape[len(t.Shape)-1] < 2 {
 		return false
 	}
 	if !strings.HasSuffix(t.Name, ".weight") && !strings.Contains(t.Name, "expert") {
@@ -145,6 +145,8 @@ func (f *facts) possible() error {
 		return fail.Input("put the model's config.json beside the weights", "without a configuration a training is not planned")
 	case f.quantizes() && (f.packed || f.gguf()):
 		return fail.Usage("leave --dtype out", "--dtype %s: the weights are packed already", f.use.Weights)
+	case f.gguf() && f.use.Cache != "auto" && f.use.Cache != "":
+		return fail.Usage("leave --kv-dtype out", "--kv-dtype %s is vLLM's, and a GGUF is served by llama.cpp", f.use.Cache)
 	case f.use.GPUs > 1 && f.serves() && s.Heads > 0 && s.Heads%f.use.GPUs != 0:
 		return fail.Usage(fmt.Sprintf("a number that divides %d", s.Heads),
 			"--gpus %d: %d attention heads cannot be split evenly", f.use.GPUs, s.Heads)

@@ -23,7 +23,9 @@ func (f *facts) row(g *gpus.GPU) Row {
 	} else {
 		f.run(&r, g)
 	}
-	r.Verdict = verdictOf(r.Room)
+	if r.Verdict = verdictOf(r.Room); r.Verdict == Fits && len(f.shape.Unknown) > 0 {
+		r.Verdict = Likely // something is not counted, or taken as other models have it
+	}
 	if r.Note = f.against(g); r.Note != "" {
 		r.Verdict = No
 	}

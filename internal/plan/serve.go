@@ -55,8 +55,11 @@ func tokensAtOnce(g *gpus.GPU) (low, mid, high, sequences int64) {
 	if g.Total >= 70*mem.GiB && g.Arch != "Ampere" {
 		return 8192, 8192, 16384, 1024
 	}
-	return 2048, 2048, 8192, 256
+	return 2048, 2048, 8192, fewestSequences
 }
+
+// fewestSequences is how many sequences vLLM takes at once where the GPU is not one of the largest.
+const fewestSequences = 256
 
 // largestBatch is what activations take in the pass by which the server measures how much is left: the largest batch
 // of a prompt, or the logits of all sequences with what sampling makes of them.

@@ -42,7 +42,7 @@ func (m *ModelInfo) text() string {
 		if m.PerToken > 0 {
 			text += fmt.Sprintf(", %v a further token", m.PerToken)
 		}
-		text += fmt.Sprintf(" (%s)", Computed)
+		text += fmt.Sprintf(" (%s)", s.label())
 	}
 	return text + "."
 }
@@ -126,7 +126,7 @@ func (r *Result) Breakdown() *report.Table {
 		add(p.Name, p.Estimate, p.Label, p.Basis)
 	}
 	if best.Cache != nil {
-		add("cache", *best.Cache, Computed, "keys and values of "+report.Counted(int64(r.Use.Users), "user"))
+		add("cache", *best.Cache, best.Cache.label(), "keys and values of "+report.Counted(int64(r.Use.Users), "user"))
 	}
 	add("may be taken", best.Budget, mem.Measured, "of the GPU's memory, as the catalogue has it")
 	return t

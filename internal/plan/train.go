@@ -151,7 +151,8 @@ func (f *facts) gathered() Part {
 func (f *facts) inferParts(n int64) []Part {
 	batch := float64(n)
 	token := float64(2 * f.perTokenWidth() * f.seq() * n)
-	return []Part{{"cache", Computed, f.sequence(f.seq()).times(batch, batch, batch), "keys and values of all tokens"},
+	cache := f.sequence(f.seq()).times(batch, batch, batch)
+	return []Part{{"cache", cache.label(), cache, "keys and values of all tokens"},
 		{"activations", mem.Estimated, Estimate{mem.Rounded(0.5 * token), mem.Rounded(token),
 			mem.Rounded(2.5*token) + workspaces},
 			"a pass over the whole prompt, which computes the logits of its last token alone, as generate() does"}}

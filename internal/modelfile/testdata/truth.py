@@ -142,6 +142,11 @@ def truth(kind, fields, weighed):
     case = {"kind": kind, "config": json.loads(config.to_json_string(use_diff=False))}
     if weighed:
         kept = [b for n, b in model.named_buffers() if n in model.state_dict()]  # what a file has besides
+        case["adapters"] = sum(
+            sum(m.weight.shape)
+            for n, m in model.named_modules()
+            if type(m).__name__ in ("Linear", "Conv1D") and (".layers." in n or ".h." in n)
+        )
         case["bytes"] = sum(t.numel() * t.element_size() for t in [*model.parameters(), *kept])
     cache = {}
     if config.hidden_size <= 96 and not kind.startswith(("falcon_mamba", "mamba2", "codegen", "gptj", "bamba", "jamba")):
