@@ -163,3 +163,22 @@ func TestWhatIsOpen(t *testing.T) {
 		}
 	}
 }
+
+// TestInstances: each machine has a GPU of the catalogue, and a source and a day for its price.
+func TestInstances(t *testing.T) {
+	seen := map[string]bool{}
+	for _, i := range Instances() {
+		g, err := Builtin().Find(i.GPU)
+		if err != nil || g.Slug != i.GPU {
+			t.Errorf("%s: %v", i.Name, err)
+		}
+		if seen[i.Name] || i.Count < 1 || i.VCPUs < 1 || i.Memory < mem.GiB || i.Price <= 0 || i.Source == "" ||
+			len(i.Date) != len("2026-01-01") || i.Provider == "" {
+			t.Errorf("%+v", i)
+		}
+		seen[i.Name] = true
+	}
+	if len(seen) < 25 {
+		t.Errorf("%d machines", len(seen))
+	}
+}

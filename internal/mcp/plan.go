@@ -23,6 +23,8 @@ type planAnswer struct {
 
 type planRow struct {
 	GPU     string       `json:"gpu"`
+	Machine string       `json:"instance,omitempty"`
+	Count   int          `json:"gpus"`
 	Verdict plan.Verdict `json:"verdict" jsonschema:"fits, likely, unlikely or no"`
 	Room    mem.Bytes    `json:"room_low_bytes" jsonschema:"what is left at least"`
 	Tokens  *plan.Range  `json:"tokens,omitempty" jsonschema:"that a server's cache holds"`
@@ -50,7 +52,11 @@ var planModel = tool[json.RawMessage, planAnswer]{
 			Smallest: r.Smallest, GPUs: []planRow{}, Changes: r.Changes, Notes: r.Notes}
 		for i := range r.Rows {
 			row := &r.Rows[i]
-			out.GPUs = append(out.GPUs, planRow{row.GPU, row.Verdict, row.Room.Low, row.Tokens, row.Users, row.Batch, row.Price,
+			machine := ""
+			if row.Machine != nil {
+				machine = row.Machine.Name
+			}
+			out.GPUs = append(out.GPUs, planRow{row.GPU, machine, row.Count, row.Verdict, row.Room.Low, row.Tokens, row.Users, row.Batch, row.Price,
 				row.Note})
 		}
 		return out, r.Text(plain), nil

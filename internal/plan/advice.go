@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"hightide/internal/gpus"
 	"hightide/internal/report"
 )
 
@@ -23,7 +22,7 @@ const mostChanges = 5
 
 // changes are what would let a cheaper GPU do; where nothing fits, any GPU. Each kind of change is told once, those
 // first that change least in what the model answers: with the GPU on which least has to change, of these the cheapest.
-func (f *facts) changes(r *Result, chosen []gpus.GPU) []Change {
+func (f *facts) changes(r *Result, places []Place) []Change {
 	limit := 0.0
 	if best := r.row(r.Cheapest); best != nil {
 		limit = best.Price
@@ -32,14 +31,14 @@ func (f *facts) changes(r *Result, chosen []gpus.GPU) []Change {
 	}
 	var found []Change
 	var ways []variation
-	for i := range chosen {
-		g := &chosen[i]
-		row := f.row(g)
+	for i := range places {
+		p := &places[i]
+		row := f.at(p)
 		if row.Verdict == Fits || limit > 0 && (row.Price == 0 || row.Price >= limit) {
 			continue
 		}
-		for _, v := range f.variations(g, &row) {
-			c, ok := f.try(g, v)
+		for _, v := range f.variations(p, &row) {
+			c, ok := f.try(p, v)
 			if !ok || limit > 0 && c.Price >= limit {
 				continue
 			}
@@ -62,13 +61,13 @@ func (f *facts) changes(r *Result, chosen []gpus.GPU) []Change {
 }
 
 // try plans another use on a GPU; false: it does not fit for sure.
-func (f *facts) try(g *gpus.GPU, v variation) (Change, bool) {
+func (f *facts) try(p *Place, v variation) (Change, bool) {
 	changed := f.of(v.use)
 	if changed.possible() != nil {
 		return Change{}, false
 	}
-	row := changed.row(g)
-	return Change{row.GPU, row.Price, v.flags, v.says, row.Room}, row.Verdict == Fits
+	row := changed.at(p)
+	return Change{row.key(), row.Price, v.flags, v.says, row.Room}, row.Verdict == Fits
 }
 
 // The kinds of changes, those first that change least.
@@ -91,7 +90,7 @@ var kinds = []string{byGPUs, byCheckpointing, byCache, byOptimizer, byWeights, b
 	byLoRA, byQLoRA}
 
 // variations are uses that ask for less.
-func (f *facts) variations(g *gpus.GPU, row *Row) (all []variation) {
+func (f *facts) variations(p *Place, row *Row) (all []variation) {
 	add := func(kind, flags, says string, amount int, change func(*Use)) {
 		v := variation{f.use, kind, amount, flags, says}
 		change(&v.use)
@@ -108,12 +107,12 @@ func (f *facts) variations(g *gpus.GPU, row *Row) (all []variation) {
 		n := int(row.Batch.Low)
 		add(byBatch, fmt.Sprintf("--batch %d", n), fmt.Sprintf("a batch of %d", n), n, func(u *Use) { u.Batch = n })
 	}
-	if n := f.shorter(g); n > 0 {
+	if n := f.shorter(p); n > 0 {
 		add(bySeq, fmt.Sprintf("--seq %d", n), fmt.Sprintf("sequences of %s tokens", report.Count(int64(n))), n,
 			func(u *Use) { u.Seq = n })
 	}
 	for _, n := range []int{2, 4, 8} {
-		if n > f.use.GPUs {
+		if n > f.use.GPUs && p.Machine == nil {
 			add(byGPUs, fmt.Sprintf("--gpus %d", n), fmt.Sprintf("%d of them together", n), 0, func(u *Use) { u.GPUs = n })
 		}
 	}
@@ -165,12 +164,12 @@ func (f *facts) lessTraining(add adding) {
 const shortest = 4
 
 // shorter is the longest sequence that fits on a GPU, in steps of 256 tokens; 0: none from a quarter of the length on.
-func (f *facts) shorter(g *gpus.GPU) int {
+func (f *facts) shorter(p *Place) int {
 	const step = 256
 	fits := func(n int) bool {
 		use := f.use
 		use.Seq = n * step
-		row := f.of(use).row(g)
+		row := f.of(use).at(p)
 		return row.Verdict == Fits
 	}
 	low, high := 0, (f.use.Seq-1)/step

@@ -25,6 +25,7 @@ type Options struct {
 	Model     string
 	GPU       []string
 	Catalogue []string
+	Instances bool
 	Offline   bool
 	Use
 
@@ -68,6 +69,8 @@ func (o *Options) Settings() options.List {
 		{Name: "no-checkpointing", Help: "keep all activations for the backward pass", To: &o.KeepAll},
 		{Name: "utilization", Help: "`part` of a GPU's memory that the server takes (default 0.9, as vLLM does)",
 			To: &o.Utilization},
+		{Name: "instances", Help: "plan with machines that clouds rent, their host memory and prices, in place of single GPUs",
+			To: &o.Instances},
 		{Name: "offline", Help: "ask no hub: files and the local cache alone", To: &o.Offline, Not: options.MCP,
 			Why: "an assistant's plans ask no hub"},
 		options.Catalogue(&o.Catalogue),

@@ -38,33 +38,34 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	place, err := hub.Open(ctx, o.Model, hub.Options{Offline: o.Offline, MayRead: o.MayRead})
+	places := placesOf(chosen, o.Instances)
+	source, err := hub.Open(ctx, o.Model, hub.Options{Offline: o.Offline, MayRead: o.MayRead})
 	if err != nil {
 		return nil, err
 	}
-	model, err := modelfile.Read(place.Files, place.Name)
+	model, err := modelfile.Read(source.Files, source.Name)
 	if err != nil {
 		return nil, unreadable(o.Model, err)
 	}
-	return Make(model, place, o.Use, chosen)
+	return Make(model, source, o.Use, places)
 }
 
-// Make is the pure part of Run: the answer for a model, a use and some GPUs.
-func Make(model *modelfile.Model, place *hub.Place, use Use, chosen []gpus.GPU) (*Result, error) {
+// Make is the pure part of Run: the answer for a model, a use and some places.
+func Make(model *modelfile.Model, source *hub.Place, use Use, places []Place) (*Result, error) {
 	f := newFacts(model, use)
 	if err := f.possible(); err != nil {
 		return nil, err
 	}
 	r := &Result{Version: Version, Use: f.use, Model: f.info(), Rows: []Row{}, Changes: []Change{}}
-	if place != nil {
-		r.Model.Name, r.Model.Source = place.Asked, place.Source
+	if source != nil {
+		r.Model.Name, r.Model.Source = source.Asked, source.Source
 	}
-	for i := range chosen {
-		r.Rows = append(r.Rows, f.row(&chosen[i]))
+	for i := range places {
+		r.Rows = append(r.Rows, f.at(&places[i]))
 	}
 	sortRows(r.Rows)
 	r.conclude()
-	r.Changes = f.changes(r, chosen)
+	r.Changes = f.changes(r, places)
 	r.Notes = f.notes()
 	return r, nil
 }

@@ -53,7 +53,7 @@ func planned(t *testing.T, config string, use Use, cards ...string) *Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Make(model, &hub.Place{Asked: "model", Source: "file"}, o.Use, chosen)
+	r, err := Make(model, &hub.Place{Asked: "model", Source: "file"}, o.Use, placesOf(chosen, false))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +221,7 @@ func TestChangesDoWhatTheySay(t *testing.T) {
 		o.Settings().Fill()
 		all := gpus.Builtin().GPUs
 		f := newFacts(model, o.Use)
-		r, err := Make(model, nil, o.Use, all)
+		r, err := Make(model, nil, o.Use, placesOf(all, false))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -231,15 +231,16 @@ func TestChangesDoWhatTheySay(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			row := f.row(g)
+			p := &Place{GPU: g}
+			row := f.at(p)
 			if row.Verdict == Fits {
 				t.Errorf("%+v: %s fits without a change", use, change.GPU)
 			}
-			i := slices.IndexFunc(f.variations(g, &row), func(v variation) bool { return v.flags == change.Flags })
+			i := slices.IndexFunc(f.variations(p, &row), func(v variation) bool { return v.flags == change.Flags })
 			if i < 0 {
 				t.Fatalf("%+v: no variation %s", use, change.Flags)
 			}
-			if then := newFacts(model, f.variations(g, &row)[i].use).row(g); then.Verdict != Fits || then.Room != change.Room {
+			if then := newFacts(model, f.variations(p, &row)[i].use).at(p); then.Verdict != Fits || then.Room != change.Room {
 				t.Errorf("%+v: %s on %s: %+v", use, change.Flags, change.GPU, then)
 			}
 			if best := r.row(r.Cheapest); best != nil && change.Price >= best.Price {

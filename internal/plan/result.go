@@ -11,7 +11,7 @@ type Result struct {
 	Model    ModelInfo `json:"model" doc:"What the files say."`
 	Use      Use       `json:"use" doc:"What was asked."`
 	Rows     []Row     `json:"rows" doc:"A GPU each: those that fit first, the cheapest first."`
-	Cheapest string    `json:"cheapest,omitempty" doc:"The GPU of the catalogue with the lowest known price among those that fit; absent: none does."`
+	Cheapest string    `json:"cheapest,omitempty" doc:"The GPU, or the machine, with the lowest known price among those that fit; absent: none does."`
 	Smallest string    `json:"smallest,omitempty" doc:"The one with the least memory among those that fit."`
 	Changes  []Change  `json:"changes" doc:"What would let a cheaper GPU do, or where none fits, a GPU at all: each was computed."`
 	Notes    []string  `json:"notes" doc:"What was assumed, and what is not known."`
@@ -51,6 +51,8 @@ const Version = 1
 // Row is the answer for one GPU, or several of a kind together.
 type Row struct {
 	GPU     string    `json:"gpu" doc:"Its short name."`
+	Count   int       `json:"gpus" doc:"How many are used together."`
+	Machine *Machine  `json:"machine,omitempty" doc:"With --instances: the machine that has them."`
 	Name    string    `json:"name" doc:"Its full name."`
 	Verdict Verdict   `json:"verdict" doc:"fits, likely, unlikely or no, by the room that is left."`
 	Label   mem.Label `json:"label" doc:"estimated: of all verdicts here."`
@@ -68,9 +70,28 @@ type Row struct {
 	Note    string    `json:"note,omitempty" doc:"What stands against it besides memory."`
 }
 
+// Machine is what a cloud rents.
+type Machine struct {
+	Name     string    `json:"instance" doc:"As its provider calls it."`
+	Provider string    `json:"provider" doc:"Who rents it."`
+	GPUs     int       `json:"gpus" doc:"GPUs in it."`
+	VCPUs    int       `json:"vcpus" doc:"Virtual processors."`
+	Memory   mem.Bytes `json:"host_bytes" doc:"Memory of the host, in bytes."`
+	Host     Part      `json:"host" doc:"What the processes take of it."`
+	Notes    string    `json:"notes,omitempty" doc:"What else is to be known of it."`
+}
+
+// key is by what a row is named in an answer: its machine, else its GPU.
+func (r *Row) key() string {
+	if r.Machine != nil {
+		return r.Machine.Name
+	}
+	return r.GPU
+}
+
 // Change is another way to use a model, and the GPU on which it fits then.
 type Change struct {
-	GPU   string   `json:"gpu" doc:"The GPU on which it fits."`
+	GPU   string   `json:"gpu" doc:"The GPU, or the machine, on which it fits."`
 	Price float64  `json:"price_usd_per_hour,omitempty" doc:"Of all GPUs together in USD an hour; absent: none is known."`
 	Flags string   `json:"flags" doc:"What to change of the command, as --kv-dtype fp8."`
 	Says  string   `json:"says" doc:"The same in words."`
@@ -86,10 +107,10 @@ func (r *Result) conclude() {
 			continue
 		}
 		if r.Cheapest == "" && row.Price > 0 {
-			r.Cheapest = row.GPU
+			r.Cheapest = row.key()
 		}
 		if least == 0 || row.Total < least {
-			least, r.Smallest = row.Total, row.GPU
+			least, r.Smallest = row.Total, row.key()
 		}
 	}
 }

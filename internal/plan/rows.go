@@ -12,7 +12,7 @@ import (
 // row computes what one GPU has of a use.
 func (f *facts) row(g *gpus.GPU) Row {
 	n := float64(f.gpus())
-	r := Row{GPU: g.Slug, Name: g.Name, Label: mem.Estimated, Total: g.Total, Price: g.Price * n, Source: g.PriceSource,
+	r := Row{GPU: g.Slug, Name: g.Name, Count: int(f.gpus()), Label: mem.Estimated, Total: g.Total, Price: g.Price * n, Source: g.PriceSource,
 		Date: g.PriceDate}
 	r.Budget = Estimate{cmp.Or(g.Lowest, g.Total), g.Total, g.Total}
 	if r.Budget.Low = min(r.Budget.Low, g.Total); g.Label() == mem.Estimated {

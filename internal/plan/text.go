@@ -74,18 +74,18 @@ func (u *Use) text() string {
 // answer is the result in a sentence.
 func (r *Result) answer() string {
 	if row := r.row(r.Cheapest); row != nil {
-		return fmt.Sprintf("%s the cheapest GPU that fits is %s, $%.2f an hour (%s); it leaves %v at least.", r.Use.text()+",",
-			row.called(&r.Use), row.Price, row.Label, row.Room.Low)
+		return fmt.Sprintf("%s the cheapest %s that fits is %s, $%.2f an hour (%s); it leaves %v at least.", r.Use.text()+",",
+			r.what(), row.called(), row.Price, row.Label, row.Room.Low)
 	}
 	if row := r.row(r.Smallest); row != nil {
 		return fmt.Sprintf("%s the smallest GPU that fits is %s (%s); it leaves %v at least. Its price is not known.",
-			r.Use.text()+",", row.called(&r.Use), row.Label, row.Room.Low)
+			r.Use.text()+",", row.called(), row.Label, row.Room.Low)
 	}
 	if len(r.Rows) == 0 {
 		return "There is no GPU to look at."
 	}
 	if best := &r.Rows[0]; best.Verdict == Likely {
-		return fmt.Sprintf("%s no GPU is sure to fit; %s likely does (%s): it leaves %s.", r.Use.text()+",", best.called(&r.Use),
+		return fmt.Sprintf("%s no GPU is sure to fit; %s likely does (%s): it leaves %s.", r.Use.text()+",", best.called(),
 			best.Label, best.Room.text())
 	}
 	return fmt.Sprintf("%s no GPU looked at fits (%s).", r.Use.text()+",", mem.Estimated)
@@ -110,7 +110,7 @@ func (r *Result) Breakdown() *report.Table {
 	if best == nil {
 		return nil
 	}
-	t := &report.Table{Name: "parts", Title: "On " + best.called(&r.Use) + ", of each GPU", Columns: []report.Column{
+	t := &report.Table{Name: "parts", Title: "On " + best.called() + ", of each GPU", Columns: []report.Column{
 		{Name: "part", Title: "part"}, {Name: "bytes", Title: "takes", Unit: mem.UnitBytes},
 		{Name: "low", Title: "at least", Unit: mem.UnitBytes}, {Name: "high", Title: "at most", Unit: mem.UnitBytes},
 		{Name: "label", Title: "known"}, {Name: "basis", Title: "because"},
@@ -128,21 +128,36 @@ func (r *Result) Breakdown() *report.Table {
 	if best.Cache != nil {
 		add("cache", *best.Cache, best.Cache.label(), "keys and values of "+report.Counted(int64(r.Use.Users), "user"))
 	}
+	if m := best.Machine; m != nil {
+		add("host memory", m.Host.Estimate, m.Host.Label, m.Host.Basis)
+	}
 	add("may be taken", best.Budget, mem.Measured, "of the GPU's memory, as the catalogue has it")
 	return t
 }
 
-// called is a GPU with how many of it.
-func (r *Row) called(u *Use) string {
-	if u.GPUs > 1 {
-		return fmt.Sprintf("%d × %s", u.GPUs, r.GPU)
+// what is what the rows are of.
+func (r *Result) what() string {
+	if len(r.Rows) > 0 && r.Rows[0].Machine != nil {
+		return "machine"
 	}
-	return r.GPU
+	return "GPU"
+}
+
+// called is a GPU with how many of it.
+func (r *Row) called() string {
+	called := r.GPU
+	if r.Count > 1 {
+		called = fmt.Sprintf("%d × %s", r.Count, r.GPU)
+	}
+	if r.Machine != nil {
+		return fmt.Sprintf("%s of %s (%s)", r.Machine.Name, r.Machine.Provider, called)
+	}
+	return called
 }
 
 func (r *Result) row(slug string) *Row {
 	for i := range r.Rows {
-		if r.Rows[i].GPU == slug {
+		if r.Rows[i].key() == slug {
 			return &r.Rows[i]
 		}
 	}
@@ -151,33 +166,58 @@ func (r *Result) row(slug string) *Row {
 
 // Table shows the rows for people.
 func (r *Result) Table() *report.Table {
-	t := &report.Table{Name: "plan", Title: "GPUs", Columns: []report.Column{
-		{Name: "gpu", Title: "gpu"}, {Name: "memory", Title: "memory", Unit: mem.UnitBytes},
-		{Name: "verdict", Title: "verdict"}, {Name: "left", Title: "left, at least"}, {Name: "most", Title: "at most"},
-	}}
-	serves := r.Use.For == Serve
-	if serves {
-		t.Columns = append(t.Columns, report.Column{Name: "tokens", Title: "tokens, about"},
-			report.Column{Name: "users", Title: "users"})
-	} else {
-		t.Columns = append(t.Columns, report.Column{Name: "batch", Title: "largest batch"})
+	machines, serves := r.what() == "machine", r.Use.For == Serve
+	t := &report.Table{Name: "plan", Title: "GPUs"}
+	column := func(name, title string, unit mem.Unit) {
+		t.Columns = append(t.Columns, report.Column{Name: name, Title: title, Unit: unit})
 	}
-	t.Columns = append(t.Columns, report.Column{Name: "price", Title: "$/h"}, report.Column{Name: "note", Title: "note"})
+	if machines {
+		t.Title = "Machines"
+		column("instance", "machine", "")
+		column("count", "GPUs", mem.UnitCount)
+	}
+	column("gpu", "gpu", "")
+	column("memory", "memory", mem.UnitBytes)
+	column("verdict", "verdict", "")
+	column("price", "$/h", "")
+	if serves {
+		column("users", "users", "")
+		column("tokens", "tokens, about", "")
+	} else {
+		column("batch", "largest batch", "")
+	}
+	column("left", "left, at least", "")
+	column("most", "at most", "")
+	if machines {
+		column("host", "host", mem.UnitBytes)
+	}
+	column("note", "note", "")
 	for i := range r.Rows {
-		row := &r.Rows[i]
-		cells := []any{row.GPU, row.Total, string(row.Verdict), row.Room.Low.String(), row.Room.High.String()}
-		if serves {
-			cells = append(cells, row.Tokens.figure(), row.Users.text())
-		} else {
-			cells = append(cells, row.Batch.text())
-		}
-		price := ""
-		if row.Price > 0 {
-			price = fmt.Sprintf("%.2f", row.Price)
-		}
-		t.Add(append(cells, price, row.Note)...)
+		t.Add(r.Rows[i].cells(machines, serves)...)
 	}
 	return t
+}
+
+// cells are a row of the table.
+func (r *Row) cells(machines, serves bool) (cells []any) {
+	if machines {
+		cells = append(cells, r.Machine.Name, r.Count)
+	}
+	price := ""
+	if r.Price > 0 {
+		price = fmt.Sprintf("%.2f", r.Price)
+	}
+	cells = append(cells, r.GPU, r.Total, string(r.Verdict), price)
+	if serves {
+		cells = append(cells, r.Users.text(), r.Tokens.figure())
+	} else {
+		cells = append(cells, r.Batch.text())
+	}
+	cells = append(cells, r.Room.Low.String(), r.Room.High.String())
+	if machines {
+		cells = append(cells, r.Machine.Memory)
+	}
+	return append(cells, r.Note)
 }
 
 // text is a range for people.
@@ -203,7 +243,7 @@ func (r *Range) figure() string {
 func (r *Result) remarks() (all []string) {
 	if best := r.best(); best != nil {
 		if best.Price > 0 {
-			all = append(all, fmt.Sprintf("The price of %s: %s, %s.", best.GPU, best.Source, best.Date))
+			all = append(all, fmt.Sprintf("The price of %s: %s, %s.", best.key(), best.Source, best.Date))
 		}
 	}
 	if text := r.cheaper(); text != "" {
