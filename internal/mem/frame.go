@@ -259,7 +259,7 @@ type Holder struct {
 	PerStep  float64  `json:"items_per_step"`
 	PerMin   float64  `json:"items_per_minute,omitempty"` // in place of PerStep where the process takes no steps
 	Contains string   `json:"contains,omitempty"`         // type of the newest item
-	Tensors  Optional `json:"tensor_bytes,omitzero"`      // held by its items, where they are tensors
+	Tensors  Optional `json:"tensor_bytes,omitzero"`      // held by its items, where that is known
 	Graph    bool     `json:"graph,omitempty"`            // items hold an autograd graph
 	Bound    Optional `json:"bound_items,omitzero"`       // that it never has more of, where that is known
 	BoundBy  string   `json:"bound_by,omitempty"`         // what bounds it: "maxlen=10000"

@@ -393,6 +393,15 @@ LEAKS = {
             history["states"][i] = x  # HERE
             history["last"] = x
         """),
+    "plain numbers": ("vocabulary", "dict", False, """
+        vocabulary = {}
+        def main():
+            for i in range(120):
+                train(fresh())
+                for n in range(50):
+                    vocabulary["token %d of %d" % (n, i)] = 1000 * i + n  # HERE
+        main()
+        """),
     "array made of itself": ("predictions", "array", False, """
         predictions = torch.empty(0, 16)
         for i in range(120):
@@ -451,6 +460,10 @@ def test_leak_is_named_with_its_line(programs: Dict[str, Ring], case: str) -> No
     if case in BLOCKS:  # its items are bytes or characters; of a buffer with what is kept to grow into
         assert holder["items_per_step"] == pytest.approx(BLOCKS[case], rel=0.2)
         assert holder.get("tensor_bytes", holder["items"]) == holder["items"]
+        return
+    if case == "plain numbers":  # key, value and what the table has for them
+        assert holder["items_per_step"] == pytest.approx(50)
+        assert 28 + 60 + 16 < holder["tensor_bytes"] / holder["items"] < 28 + 70 + 120
         return
     if kind == "array":  # its items are bytes
         assert holder["items"] == holder["tensor_bytes"]
@@ -646,6 +659,32 @@ def test_what_a_library_keeps_unseen_is_no_small_thing() -> None:
     # whose type says that it is of builtins, as any does whose name in C has no module: an image of PIL
     assert opaque(datetime.datetime_CAPI)
     assert not opaque([1.5, "text", None, int, {}, range(3), ..., ValueError()])
+
+
+def test_plain_numbers_and_text_are_counted() -> None:
+    """A list of numbers takes what sys.getsizeof says of it and of them; what the interpreter shares is nobody's."""
+    from hightide_agent.measure import Measure
+
+    def bytes_of(*item: Any) -> float:
+        measure = Measure({})
+        measure.add(*item)
+        assert not measure.rough
+        return measure.total()
+
+    rows = [i + 0.5 for i in range(5000)]
+    assert bytes_of(rows) == pytest.approx(sys.getsizeof(rows) + 5000 * 24)
+    assert bytes_of([7] * 10) == sys.getsizeof([7] * 10)
+    assert bytes_of(1 << 40, "a key of a dict") == pytest.approx(
+        sys.getsizeof(1 << 40) + sys.getsizeof("a key of a dict"), abs=2
+    )
+    nested = {"row": [1.5, 2.5]}
+    assert bytes_of(nested) == pytest.approx(
+        sys.getsizeof(nested) + sys.getsizeof("row") + sys.getsizeof([1, 2]) + 48, abs=20
+    )
+    for item in (object(), [object()], ["text"] * 300):
+        rough = Measure({})
+        rough.add(item)
+        assert rough.rough, item
 
 
 def test_nothing_waits_for_the_collector_after_a_measure() -> None:

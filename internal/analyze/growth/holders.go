@@ -400,8 +400,11 @@ func (in *Found) closest(lines []growingLine, h mem.Holder, loose bool) *growing
 	return best
 }
 
-// mayHoldMuch leaves out containers of plain numbers, which cannot hold much per item.
+// mayHoldMuch leaves out containers of plain numbers, which cannot hold much per item, but as far as it is known.
 func mayHoldMuch(h mem.Holder) bool {
+	if holderRate(h) > 0 {
+		return true
+	}
 	switch strings.ToLower(h.Contains) {
 	case "float", "int", "bool", "nonetype", "complex":
 		return false

@@ -8,6 +8,7 @@ import (
 
 	"hightide/internal/frameworks"
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
 
 // unit is what the rates of a growth are by.
@@ -86,7 +87,7 @@ func (g *growing) items() string {
 	per := g.unit()
 	n := math.Round(g.holder.PerStep*100) / 100
 	if n >= 100 {
-		n = math.Round(n)
+		return report.Counted(int64(math.Round(n)), "item") + " per " + per
 	}
 	if n == 1 {
 		return "1 item per " + per

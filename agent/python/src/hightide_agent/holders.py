@@ -11,9 +11,9 @@ from __future__ import annotations
 import gc
 import sys
 from collections import deque
-from itertools import islice
+from itertools import islice, zip_longest
 from time import process_time_ns, thread_time_ns
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from . import insides, sizes, teeth
 from .agent import Agent
@@ -231,8 +231,10 @@ class Holders:
         self.costs.looked(thread_time_ns() - began)
         if self._heap.complete():
             unit = "minute" if self.over_time else "step"
-            fast = [(format(round(rate * per_unit, 2), ",g"), what) for what, rate in self._heap.grows.items()]
-            rates = ["%s %s per %s" % (rate, what, unit) for rate, what in fast]
+            fast = [(rate * per_unit, what) for what, rate in self._heap.grows.items()]
+            rates = [
+                "%s %s per %s" % (format(rate, ",.3g" if rate < 100 else ",.0f"), what, unit) for rate, what in fast
+            ]
             self.agent.fact("heap_walk", format(self._heap.objects, ","))
             self.agent.fact("heap_grows", ", ".join(rates[:3]))
 
@@ -317,15 +319,17 @@ class Holders:
                 return None
         elif not reading.replaced:
             items = newest_items(found.thing, NEWEST)
-            measure = self._measured(items)
+            measure = self._measured(items, insides.newest_keys(found.thing, NEWEST))
+            own = measure.total() + insides.slot(found.thing)
             each = reading.bytes / max(reading.items, 1)
             unknown = measure.opaque or (measure.empty() and not reading.bytes)  # how large an item is
-            small = rate * max(measure.total(), each) < self.small()
+            small = rate * max(own, each) < self.small()
             if rate > 0 and small and not (measure.graph or unknown or found.kind):
                 return None
-            if rate <= 0 and told not in self.reported and not self._is_full(name.tooth, max(measure.total(), each)):
+            if rate <= 0 and told not in self.reported and not self._is_full(name.tooth, max(own, each)):
                 return None
-            held = 0 if small and unknown else int(max(measure.data(), each) * name.items)
+            surely = measure.data() if measure.rough or 2 * measure.data() > own else own
+            held = 0 if small and unknown else int(max(surely, each) * name.items)
             record.update(self._described(told, items), graph=measure.graph)
             record["contains"] = reading.contains or (type(items[0]).__name__ if items else "")
             if held:
@@ -389,12 +393,12 @@ class Holders:
         """Bytes per step, or minute, below which growth is not told."""
         return SMALL_MINUTE if self.over_time else SMALL
 
-    def _measured(self, items: List[Any]) -> Measure:
+    def _measured(self, items: List[Any], keys: Sequence[Any] = ()) -> Measure:
         from .measure import Measure
 
         measure = Measure(self.tensors)
-        for item in items:
-            measure.add(item)
+        for item in zip_longest(items, keys):
+            measure.add(*item)
         return measure
 
     def _described(self, told: Told, items: List[Any]) -> Dict[str, Any]:

@@ -42,6 +42,20 @@ def newest(thing: Any, most: int) -> List[Any]:
     return [value for value, _ in zip(values, range(most))]
 
 
+def newest_keys(thing: Any, most: int) -> List[Any]:
+    """The keys of what newest gives of a dict; none of another container. May raise RuntimeError."""
+    base = container_base(type(thing))
+    if base is None or not issubclass(base, dict):
+        return []
+    return [key for key, _ in zip(reversed(dict.keys(thing)), range(most))]
+
+
+def slot(thing: Any) -> float:
+    """Bytes that a container takes for an entry, beside what is in it; 0 of what is none."""
+    base: Any = container_base(type(thing))
+    return 0.0 if base is None else base.__sizeof__(thing) / max(base.__len__(thing), 1)
+
+
 def copied(thing: Any) -> List[Tuple[Any, Any]]:
     """A dict's items; none where other threads change it all the time."""
     for _ in range(3):

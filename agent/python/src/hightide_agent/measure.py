@@ -33,6 +33,8 @@ DEEP = 12  # levels inside an item that are measured: a module in a module has i
 VISITS = 2000
 WIDE = 256  # items of one container
 LARGE = 512  # bytes from which text and bytes count as data
+_NUMBERS = frozenset((int, float, complex))
+_TABLES = frozenset((list, tuple, set, frozenset, dict))
 _LEAVES = frozenset((int, float, bool, complex, type(None), type, ModuleType, CodeType, BuiltinFunctionType, range))
 # Modules whose objects hold no more than meets the eye, or are measured above.
 _SMALL = frozenset(
@@ -51,18 +53,19 @@ class Measure:
         self.known = tensors
         self.graph = False
         self.opaque = False  # an item leads to something of which nothing is known
+        self.rough = False  # or to what is not counted to the end, or by a guess: beside the data it is not known
         self._bytes: Dict[Any, float] = {}
         self._data: Set[Any] = set()  # of those, which are arrays and the like
         self._owners: Dict[Any, int] = {}
         self._items = 0
         self._running = _running()
 
-    def add(self, item: Any) -> None:
-        """Measure one item."""
+    def add(self, *item: Any) -> None:
+        """Measure one item, as a value with its key."""
         self._items += 1
         self._visits = 0
         self._seen: Set[Any] = set()
-        pending = deque([(item, 0)])
+        pending = deque((part, 0) for part in item)
         try:
             while pending:  # the nearest first
                 thing, depth = pending.popleft()
@@ -95,6 +98,9 @@ class Measure:
         """What a thing leads to, once it is counted."""
         self._visits += 1
         kind = type(thing)
+        self.rough = self.rough or self._visits > VISITS
+        if kind in _NUMBERS:
+            self._count(id(thing), _number(thing))
         if id(thing) in self._seen or self._visits > VISITS or kind in _LEAVES or isinstance(thing, type):
             return []
         tensors = self.known.get(kind)
@@ -109,12 +115,28 @@ class Measure:
             self._seen.add(id(thing))
             self._count(("array", shared), size, True)
             return []
-        self._count(id(thing), 32.0)
+        if kind in _TABLES:
+            self._count(id(thing), sys.getsizeof(thing) + self._beyond(thing))
+        else:
+            self._count(id(thing), 32.0)
+            self.rough = True
         if depth >= DEEP:
+            self.rough = True
             return []
         parts = [part for part in self._parts(thing, kind) if not isinstance(part, type)]
         self.opaque = self.opaque or (not parts and _is_foreign(kind))
         return parts
+
+    def _beyond(self, table: Any) -> float:
+        """Bytes of the numbers of a table beyond those that are opened, if it has nothing else."""
+        beyond = len(table) - WIDE
+        if beyond <= 0:
+            return 0.0
+        some = list(table)[:WIDE]
+        if type(table) is dict or not all(type(part) in _NUMBERS for part in some):
+            self.rough = True
+            return 0.0
+        return beyond * sum(map(_number, some)) / WIDE
 
     def _tensor(self, tensors: Any, tensor: Any) -> List[Any]:
         self.graph = self.graph or tensors.has_graph(tensor)
@@ -129,7 +151,7 @@ class Measure:
         if kind in (list, tuple, set, frozenset):
             return list(thing)[:WIDE]
         if kind is dict:
-            return [] if "__builtins__" in thing else list(thing.values())[:WIDE]
+            return [] if "__builtins__" in thing else [*list(thing.values())[:WIDE], *list(thing)[:WIDE]]
         if kind is FunctionType:
             return [*(thing.__closure__ or ()), *(thing.__defaults__ or ()), *thing.__dict__.values()]
         if kind in _FRAMES:
@@ -148,6 +170,11 @@ class Measure:
         if not frame.f_code.co_flags & OPTIMIZED or id(frame) in self._running:
             return []
         return list(variables(frame).values())
+
+
+def _number(number: Any) -> int:
+    """Bytes of a number; small ones are there once."""
+    return 0 if type(number) is int and -5 <= number <= 256 else sys.getsizeof(number)
 
 
 def _is_foreign(kind: type) -> bool:
