@@ -62,7 +62,8 @@ GO_TEST = ["go", "test", "-trimpath", "-json", "-vet=off", "-exec", "env -u GOGC
 IMAGINE = sorted(str(file.relative_to(ROOT)) for file in (ROOT / "agent/python/tests").glob("test_imagine*.py"))
 AGENT = ["agent/python/tests", *(f"--ignore={file}" for file in IMAGINE)]
 FRAMEWORKS = ["scripts/tests/test_callbacks.py", "scripts/tests/test_frameworks.py"]
-EXAMPLES = ["scripts/tests", *(f"--ignore={file}" for file in FRAMEWORKS)]
+SERVING = ["scripts/tests/test_serving.py"]
+EXAMPLES = ["scripts/tests", *(f"--ignore={file}" for file in [*FRAMEWORKS, *SERVING])]
 CONCURRENT = re.compile(
     r"^\s*go (func\b|[\w.]+\()|\.Go\(|\bsync\.(Mutex|RWMutex|WaitGroup|Cond|Map)\b|\batomic\.", re.MULTILINE
 )
@@ -253,6 +254,7 @@ def checks() -> list[Check]:
         Check("examples", [*pytest, *EXAMPLES], count=count_words, again=again_pytest),
         Check("frameworks", [*pytest, *FRAMEWORKS], count=count_words, again=again_pytest),
         Check("imagine", [*pytest, *IMAGINE], count=count_words, again=again_pytest),
+        Check("serving", [*pytest, *SERVING], count=count_words, again=again_pytest),
         go["go-race"],
         Check("device", [*make, "device", "test"], count=count_unittest),
         Check("heap", [*make, "heap", "test"], count=count_unittest),

@@ -19,7 +19,7 @@ func (o *Options) Settings() options.List {
 		{Name: "steps", Help: "stop after this `number` of optimizer steps; auto: once the peak is steady; 0: run to the end",
 			To: &o.Until, Default: "auto", Label: "Steps", Example: "auto"},
 		{Name: "until", Help: "do not stop before this `part` of the training: evaluation, checkpoint, epoch, several with " +
-			"commas; data loaders are cut short to get there early", To: &o.Reach, Commas: true, Among: Goals,
+			"commas; data loaders are cut short to get there early; ready: stop an LLM server once its engine has started", To: &o.Reach, Commas: true, Among: Goals,
 			Label: "Reach", Example: "evaluation,checkpoint"},
 		{Name: "longest", Help: "put the largest sample of a data set into the first batch", To: &o.Longest,
 			Label: "Largest sample"},

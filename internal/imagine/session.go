@@ -57,8 +57,8 @@ type Options struct {
 	NoSuggest   bool
 }
 
-// Goals are what a training can be made to come to early.
-var Goals = []string{"evaluation", "checkpoint", "epoch"}
+// Goals are what a training can be made to come to early, and what ends a server.
+var Goals = []string{"evaluation", "checkpoint", "epoch", mem.StopReady}
 
 // Session is one program on imaginary GPUs. Its exported fields are set before Run or Try.
 type Session struct {
@@ -251,7 +251,7 @@ func (o *Options) Check() error {
 	for _, goal := range o.Reach {
 		if !slices.Contains(Goals, goal) {
 			return fail.Usage("one or more of "+strings.Join(Goals, ", ")+", separated by commas",
-				"--until %s is not a point that a training reaches", goal)
+				"--until %s is not a point that a program reaches", goal)
 		}
 	}
 	if fraction, err := strconv.ParseFloat(o.Sizes, 64); o.Sizes != "upper" && o.Sizes != "zero" && (err != nil || !(fraction >= 0 && fraction <= 1)) {

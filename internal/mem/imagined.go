@@ -281,6 +281,7 @@ type ImaginedFacts struct {
 	Redirected []Redirected     `json:"redirected,omitempty"`
 	Switches   []Switch         `json:"switches,omitempty"`
 	Conditions []Condition      `json:"conditions,omitempty"`
+	Serving    []Serving        `json:"serving,omitempty"`
 	Trials     []Trial          `json:"trials,omitempty"`
 }
 
@@ -318,6 +319,8 @@ func (r *Run) addImagined(f Frame) bool {
 		keep(r, &all.Switches, f, frameKey{kind: "switch", process: f.Process, name: f.Name})
 	case Condition:
 		keep(r, &all.Conditions, f, frameKey{kind: "condition", process: f.Process, name: f.Name})
+	case Serving:
+		keep(r, &all.Serving, f, frameKey{kind: "serving", process: f.Process})
 	case Trial:
 		if f.Set != TrialCatalogue {
 			all.Trials = append(all.Trials, f)
@@ -338,7 +341,8 @@ func (all *ImaginedFacts) Frames(yield func(Frame) bool) {
 	_ = each(all.Devices, yield) && each(all.Uses, yield) && each(all.Calls, yield) && each(all.Reads, yield) &&
 		each(all.Peaks, yield) &&
 		each(all.Parts, yield) && each(all.Sizes, yield) && each(all.Unreached, yield) && each(all.Weights, yield) &&
-		each(all.Redirected, yield) && each(all.Switches, yield) && each(all.Conditions, yield) && each(all.Trials, yield)
+		each(all.Redirected, yield) && each(all.Switches, yield) && each(all.Conditions, yield) &&
+		each(all.Serving, yield) && each(all.Trials, yield)
 }
 
 func each[F Frame](frames []F, yield func(Frame) bool) bool {

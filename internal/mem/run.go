@@ -361,8 +361,14 @@ func (s *Series) Peak() int {
 // ofChild are exceptions that say no more than that a child failed, as launchers raise them.
 var ofChild = []string{"ChildFailedError", "ProcessRaisedException", "ProcessExitedException", "CalledProcessError"}
 
+// rootCause is how servers say that the reason is one of their processes'.
+var rootCause = []string{"root cause above", "for root cause", "for the root cause"}
+
 // TellsOfChild says whether an exception says no more than that a child failed.
-func TellsOfChild(e Event) bool { return slices.Contains(ofChild, e.Facts["class"]) }
+func TellsOfChild(e Event) bool {
+	return slices.Contains(ofChild, e.Facts["class"]) ||
+		slices.ContainsFunc(rootCause, func(said string) bool { return strings.Contains(e.Text, said) })
+}
 
 // Shortage says whether an exception tells that memory ran out, or was raised in the handling of one that does.
 func (e *Event) Shortage() bool {

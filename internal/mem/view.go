@@ -66,6 +66,6 @@ func (all *ImaginedFacts) view() ImaginedFacts {
 		slices.Clone(all.Peaks),
 		slices.Clone(all.Parts), slices.Clone(all.Sizes), slices.Clone(all.Unreached), slices.Clone(all.Weights),
 		slices.Clone(all.Redirected),
-		slices.Clone(all.Switches), slices.Clone(all.Conditions), slices.Clone(all.Trials),
+		slices.Clone(all.Switches), slices.Clone(all.Conditions), slices.Clone(all.Serving), slices.Clone(all.Trials),
 	}
 }

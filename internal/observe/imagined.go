@@ -19,6 +19,7 @@ var imaginedFrames = map[string]func([]byte) (mem.Frame, error){
 	"redirected":  frameOf[mem.Redirected],
 	"switch":      frameOf[mem.Switch],
 	"condition":   frameOf[mem.Condition],
+	"serving":     frameOf[mem.Serving],
 }
 
 func frameOf[F mem.Frame](data []byte) (mem.Frame, error) {

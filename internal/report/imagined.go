@@ -13,6 +13,7 @@ import (
 type Imagined struct {
 	mem.GPUVerdict
 	GPUs          int                  `json:"gpu_count" doc:"How many GPUs the machine had."`
+	Serving       *Serving             `json:"serving,omitempty" doc:"Of an LLM server: what it serves, or how far its start came."`
 	PeakPhase     mem.Phase            `json:"peak_phase,omitempty" doc:"The phase in which the peak was."`
 	PeakStep      mem.Optional         `json:"peak_step,omitzero" doc:"How many steps were completed before the peak."`
 	Tight         mem.Bytes            `json:"tight_below_bytes" doc:"The headroom below which a fit is called tight, in bytes."`
@@ -46,6 +47,16 @@ type Imagined struct {
 	Tries         []mem.Try            `json:"tries,omitempty" doc:"Further runs, each with one thing changed that might make it fit."`
 	Variations    []mem.Try            `json:"variations,omitempty" doc:"Further runs that were asked for."`
 	All           []mem.GPUVerdict     `json:"gpus,omitempty" doc:"The verdict on each GPU, the cheapest that fits first."`
+}
+
+// Serving is an LLM server, its processes taken together.
+type Serving struct {
+	Engine  string `json:"engine" doc:"The engine."`
+	Version string `json:"version,omitempty" doc:"Its version."`
+	Ready   bool   `json:"ready" doc:"Whether it has all its memory and takes requests."`
+	Answers bool   `json:"answers" doc:"Whether it was seen to take requests: its HTTP port was open, or a call for texts returned."`
+	Step    string `json:"step,omitempty" doc:"What its start was at last: device, weights, profiling, kv_cache, warm-up, graphs or ready."`
+	mem.ServingFigures
 }
 
 // StoppedForDuration: --duration ended a program that came to no step at which it could be asked to end.

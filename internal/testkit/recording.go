@@ -44,7 +44,8 @@ type Recording struct {
 var frames = []mem.Frame{mem.RunInfo{}, mem.Process{}, mem.PhaseStats{}, mem.StepTotal{}, mem.Holder{}, mem.Module{},
 	mem.ModelUse{}, mem.Event{}, mem.Drop{}, mem.Found{}, mem.End{}, mem.Cell{}, mem.ImaginedSetup{},
 	mem.ImaginedDevice{}, mem.DeviceUse{}, mem.LibraryCall{}, mem.ReadBack{}, mem.DevicePeak{}, mem.PeakParts{},
-	mem.DataSize{}, mem.Unreached{}, mem.FakeWeights{}, mem.Redirected{}, mem.Switch{}, mem.Condition{}}
+	mem.DataSize{}, mem.Unreached{}, mem.FakeWeights{}, mem.Redirected{}, mem.Switch{}, mem.Condition{},
+	mem.Serving{}}
 
 func frameOf(word string) reflect.Type {
 	if word == "run" {

@@ -32,6 +32,9 @@ type Site struct {
 
 // Names gives the stacks of a table their sites, each once.
 type Names struct {
+	// A library that owns a model comes before the program's lines: a program that starts a server does nothing else.
+	LibraryFirst bool
+
 	stacks *mem.StackTable
 	known  []*Site // by stack
 	files  map[string]FileKind
@@ -137,8 +140,11 @@ func (t *Names) place(frames []mem.Location) (at mem.Location, user bool) {
 	if t.IsOwn(frames) {
 		return mem.Location{File: OwnAgent}, false
 	}
+	if library, owner := t.library(frames); t.LibraryFirst && owner != "" {
+		return *library, false
+	}
 	var native, started *mem.Location
-	withoutFile := len(frames) > 0 && frames[len(frames)-1].File == commandText
+	withoutFile := len(frames) > 0 && frames[len(frames)-1].File == commandText && !spawned(frames)
 	for i := range frames {
 		l := &frames[i]
 		if l.Native {
@@ -166,6 +172,11 @@ func (t *Names) place(frames []mem.Location) (at mem.Location, user bool) {
 		return mem.Location{File: native.File, Native: true}, false
 	}
 	return mem.Location{File: mem.UnknownPlace, Native: true}, false
+}
+
+// spawned says whether a stack begins with the command by which multiprocessing starts an interpreter.
+func spawned(frames []mem.Location) bool {
+	return len(frames) > 1 && strings.Contains(frames[len(frames)-2].File, "/multiprocessing/")
 }
 
 // launcher says whether a frame is of a program that was installed with a library: its script does nothing but call

@@ -80,11 +80,13 @@ func TestProgramsWithoutAFile(t *testing.T) {
 	numpy, inner, module := at("/env/lib/python3.11/site-packages/numpy/core.py", 9, "full"), at("<string>", 5, "main"),
 		at("<string>", 7, "<module>")
 	generated, script := at("<string>", 3, "__init__"), at("/home/me/train.py", 61, "<module>")
+	spawn := at("/usr/lib/python3.11/multiprocessing/spawn.py", 122, "spawn_main")
 	names := NewNames(stacks)
 	for _, test := range []struct {
 		stack []uint32
 		name  string
 	}{
+		{[]uint32{numpy, script, spawn, module}, "train.py:61"},
 		{[]uint32{numpy, inner, module}, "<string>:5"},
 		{[]uint32{module}, "<string>:7"},
 		{[]uint32{numpy, generated, script}, "train.py:61"},
@@ -92,6 +94,29 @@ func TestProgramsWithoutAFile(t *testing.T) {
 		if s := names.Of(stacks.Add(test.stack)); s.Name != test.name || !s.User {
 			t.Errorf("%q, of the user %v; want %q", s.Name, s.User, test.name)
 		}
+	}
+	if s := names.Of(stacks.Add([]uint32{numpy, spawn, module})); s.Name != "numpy/core.py:9" || s.User {
+		t.Errorf("%q, of the user %v, of a process that multiprocessing started", s.Name, s.User)
+	}
+}
+
+// TestLibraryFirst: of a program that starts a server, the lines of the engine are named.
+func TestLibraryFirst(t *testing.T) {
+	in := func(file, function string, line int) mem.Location {
+		return mem.Location{File: "/env/lib/python3.11/site-packages/" + file, Line: line, Function: function}
+	}
+	stack := []mem.Location{in("torch/_tensor.py", "zeros", 9), in("vllm/worker.py", "allocate", 7),
+		in("vllm/engine.py", "start", 5), {File: "/home/me/serve.py", Line: 3, Function: "<module>"}}
+	names := NewNames(new(mem.StackTable))
+	if s := names.Search(stack); s.Name != "serve.py:3" {
+		t.Errorf("got %q", s.Name)
+	}
+	names.LibraryFirst = true
+	if s := names.Search(stack); s.Name != "vllm/worker.py:7" || s.User {
+		t.Errorf("got %q", s.Name)
+	}
+	if s := names.Search(stack[3:]); s.Name != "serve.py:3" {
+		t.Errorf("got %q where no library is", s.Name)
 	}
 }
 

@@ -53,6 +53,7 @@ var jsonFrames = []jsonFrame{
 	asJSON[mem.Trial](26),
 	asJSON[mem.HeapAges](27),
 	asJSON[mem.Cell](28),
+	asJSON[mem.Serving](29),
 }
 
 // jsonFrame is a type of frame that is written as JSON, with its number.

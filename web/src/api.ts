@@ -1561,9 +1561,10 @@ export interface ImagineOptions {
   tag?: Record<string, string>;
   /**
    * do not stop before this part of the training: evaluation, checkpoint, epoch, several with
-   * commas; data loaders are cut short to get there early
+   * commas; data loaders are cut short to get there early; ready: stop an LLM server once its
+   * engine has started
    */
-  until?: ("evaluation" | "checkpoint" | "epoch")[];
+  until?: ("evaluation" | "checkpoint" | "epoch" | "ready")[];
   /**
    * also run with other settings that change the peak: allocator, attention, compile caches,
    * data-dependent sizes, a GPU that is behind the host
@@ -1690,6 +1691,8 @@ export interface ImagineOutcome {
   refused_calls?: string[];
   /** The id of the run, for later commands. */
   run_id: string;
+  /** Of an LLM server: what it serves, or how far its start came. */
+  serving?: Serving;
   /** The signal that ended it. */
   signal?: number;
   /** Of those, how a routing or a mask spreads, where both ends fit. */
@@ -1805,6 +1808,8 @@ export interface Imagined {
   redirected_writes?: string[];
   /** Which of those failed, by name. */
   refused_calls?: string[];
+  /** Of an LLM server: what it serves, or how far its start came. */
+  serving?: Serving;
   /** Of those, how a routing or a mask spreads, where both ends fit. */
   spread?: Undecided[];
   /** Why it was ended before the program would: steady, steps or duration. */
@@ -3062,6 +3067,67 @@ export interface Series {
   x_unit: Unit;
   /** One for each x. */
   y: number[];
+}
+
+export interface Serving {
+  /** Beside the weights, what the engine's profiling pass took at its peak, in bytes. */
+  activation_bytes?: number;
+  /** Whether it was seen to take requests: its HTTP port was open, or a call for texts returned. */
+  answers: boolean;
+  /** Tokens of a block. */
+  block_size?: number;
+  /** That share in bytes. */
+  budget_bytes?: number;
+  /** Whether the engine is set to capture CUDA graphs. */
+  cuda_graphs?: boolean;
+  /** The engine. */
+  engine: string;
+  /** What was free when the engine started, in bytes. */
+  free_bytes?: number;
+  /**
+   * What capturing CUDA graphs took of the device, in bytes. What a driver keeps for each node is
+   * not in it.
+   */
+  graph_bytes?: number;
+  /** What is left of the share for the KV cache, in bytes. */
+  kv_available_bytes?: number;
+  /** The blocks of the KV cache. */
+  kv_blocks?: number;
+  /** The KV cache in bytes, of one GPU. */
+  kv_bytes?: number;
+  /** The type of keys and values, as the engine calls it; auto: that of the model. */
+  kv_dtype?: string;
+  /** The KV cache of one sequence of the greatest length, in bytes of one GPU. */
+  kv_needed_bytes?: number;
+  /** How many tokens the KV cache holds. */
+  kv_tokens?: number;
+  /**
+   * Where that is more than there is: the longest sequence that there is room for, in tokens, as
+   * the engine says it.
+   */
+  longest_model_len?: number;
+  /** How many sequences of the greatest length the KV cache holds, as the engine says it. */
+  max_concurrency?: number;
+  /** The greatest length of a sequence, in tokens. */
+  max_model_len?: number;
+  /** Tokens of the largest batch. */
+  max_num_batched_tokens?: number;
+  /** How many sequences the engine runs at once. */
+  max_num_seqs?: number;
+  /** What the engine found in use beside PyTorch's allocator, in bytes. */
+  non_torch_bytes?: number;
+  /** Whether it has all its memory and takes requests. */
+  ready: boolean;
+  /** What its start was at last: device, weights, profiling, kv_cache, warm-up, graphs or ready. */
+  step?: string;
+  /** How many GPUs share each layer. */
+  tensor_parallel_size?: number;
+  /** The share of the GPU's memory that the engine may use. */
+  utilization?: number;
+  /** Its version. */
+  version?: string;
+  /** The weights in bytes, as the engine measured them on one GPU. */
+  weights_bytes?: number;
 }
 
 export interface SiblingsOfBlock {

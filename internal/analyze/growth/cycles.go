@@ -18,6 +18,9 @@ const (
 
 // cycles finds what waited for the collector, of the host and of devices. What explains a leak joins it.
 func (in *Found) cycles(leaks []report.Finding) (found []report.Finding) {
+	if len(in.Run.Imagined.Serving) > 0 { // a server's objects go when it ends, and are its engine's
+		return nil
+	}
 	for _, p := range in.Run.Processes {
 		e := in.garbageOf(p.ID)
 		if e == nil {

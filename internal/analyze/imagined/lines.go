@@ -15,10 +15,12 @@ import (
 const mostLines = 20
 
 // Lines says which lines of the program held a device's peak, those that held most first: the blocks alive then, from
-// the history that the allocator kept.
-func Lines(s *mem.AllocatorSnapshot, device int) (lines []report.HeldLine) {
+// the history that the allocator kept. Of a server they are lines of its engine.
+func Lines(s *mem.AllocatorSnapshot, device int, server bool) (lines []report.HeldLine) {
 	d := usage.FromTrace(s, device, usage.Whole)
-	for _, g := range usage.Groups(usage.NewNames(d.Stacks), d.AtPeak()) {
+	names := usage.NewNames(d.Stacks)
+	names.LibraryFirst = server
+	for _, g := range usage.Groups(names, d.AtPeak()) {
 		lines = append(lines, report.HeldLine{File: g.Site.File, Line: g.Site.Line, Function: g.Site.Function,
 			User: g.Site.User && g.Site.Line > 0, Bytes: g.Bytes, Blocks: int64(g.Blocks)})
 	}

@@ -13,6 +13,9 @@ import (
 // sentence is the verdict for people.
 func sentence(v *report.Imagined) []string {
 	on := machine(v)
+	if v.Serving != nil && (v.Verdict == mem.VerdictFits || v.Verdict == mem.VerdictTight) {
+		return servingSentence(v, on)
+	}
 	used, room := mem.Bytes(v.Used.Or(0)), mem.Bytes(v.Headroom.Or(0))
 	switch v.Verdict {
 	case mem.VerdictFits:
@@ -25,6 +28,9 @@ func sentence(v *report.Imagined) []string {
 	case mem.VerdictConditional:
 		return conditionalSentence(v, on)
 	case mem.VerdictOOM:
+		if v.Serving != nil {
+			return []string{fmt.Sprintf("Does not serve on %s: %s (%s)", on, refusal(v), v.Label)}
+		}
 		text := fmt.Sprintf("Does not fit on %s: out of memory", on)
 		if step, ok := v.FailedStep.Get(); ok {
 			text += fmt.Sprintf(" in step %d", step+1)
@@ -50,6 +56,26 @@ func sentence(v *report.Imagined) []string {
 		return []string{fmt.Sprintf("No verdict on %s: what the imaginary GPUs recorded cannot be read (%s)", on, v.Broken)}
 	}
 	return []string{fmt.Sprintf("No verdict on %s: %s", on, cmp.Or(v.How, "the program failed for a reason of its own"))}
+}
+
+// servingSentence is the verdict on a server that ran.
+func servingSentence(v *report.Imagined, on string) []string {
+	s := v.Serving
+	capacity := s.Engine + " is ready" // as a model has that keeps no keys and values
+	if tokens, ok := s.KVTokens.Get(); ok {
+		capacity = fmt.Sprintf("%s tokens of KV cache", report.Count(tokens))
+		if length, ok := s.MaxModelLen.Get(); ok && s.MaxConcurrency > 0 {
+			capacity += ", " + atOnce(s, length)
+		}
+	}
+	text := fmt.Sprintf("Serves on %s: %s (%s)", on, capacity, v.Label)
+	room := fmt.Sprintf("%v of %v in use at the peak%s, %v to spare", mem.Bytes(v.Used.Or(0)), v.Total, fullest(v),
+		mem.Bytes(v.Headroom.Or(0)))
+	if v.Verdict == mem.VerdictTight {
+		text = fmt.Sprintf("Serves on %s, but tightly: %s (%s)", on, capacity, v.Label)
+		room += fmt.Sprintf(", less than the %v below which other drivers, settings or versions may not fit", v.Tight)
+	}
+	return []string{text, servingParts(s), room, v.Basis}
 }
 
 // fullest is " of rank 3", whose peak is told, where ranks take different amounts.

@@ -12,6 +12,9 @@ import (
 func Tell(run *mem.Run, v *report.Imagined) (r report.Part) {
 	r.Imagined = v
 	r.AddTable(gpuVerdictTable("gpus", "On every GPU of the catalogue, cheapest that fits first", v.All))
+	if v.Serving != nil {
+		r.AddTable(servingTable(v))
+	}
 	r.AddTable(usageTable(v))
 	if len(v.Categories) > 0 {
 		t := report.Table{Name: "categories", Title: "What the peak of " + v.CategoryBasis + " was made of",
@@ -25,8 +28,11 @@ func Tell(run *mem.Run, v *report.Imagined) (r report.Part) {
 			t.Add(c.Name, c.Bytes, c.Bytes*1000/max(sum, 1))
 		}
 		if v.ByStack > 0 {
-			r.Notes = append(r.Notes, fmt.Sprintf("What %v of the peak is for is inferred from the stacks that allocated it "+
-				"alone: no step had shown the model's phases yet.", v.ByStack))
+			note := fmt.Sprintf("What %v of the peak is for is inferred from the stacks that allocated it alone", v.ByStack)
+			if v.Serving == nil {
+				note += ": no step had shown the model's phases yet"
+			}
+			r.Notes = append(r.Notes, note+".")
 		}
 		r.AddTable(t)
 	}

@@ -26,6 +26,7 @@ func Judge(run *mem.Run) *report.Imagined {
 	v.Label = mem.Imagined
 	takeIn(run, v)
 	conditions(run, v)
+	v.Serving = serving(run)
 	ranks(run, v)
 	peaks(run, v)
 	peakMoment(run, v)
@@ -331,6 +332,9 @@ func judge(run *mem.Run, v *report.Imagined) {
 		case !usedTorch(run):
 			v.How = "imported no PyTorch, so it touched no GPU"
 		}
+	case ended && code == 0 && v.Serving != nil && !v.Serving.Ready && !oom:
+		v.Verdict, v.Headroom = mem.VerdictFailed, mem.Optional{}
+		v.How = unready(v)
 	case ended && code == 0 && untrained(v) && oom:
 		v.Verdict, v.Headroom = mem.VerdictOOM, mem.Optional{}
 		v.How = "the program caught it and took no step"
@@ -341,11 +345,14 @@ func judge(run *mem.Run, v *report.Imagined) {
 		v.Verdict = mem.VerdictTight
 	case ended && code == 0:
 		v.Verdict = mem.VerdictFits
-	case oom && !failedOtherwise(run, v):
+	case oom && !failedOtherwise(run, v) || short(v.Serving) > 0:
 		v.Verdict = mem.VerdictOOM
 		v.Headroom = mem.Optional{}
 	default:
 		v.Verdict, v.How = mem.VerdictFailed, failure(run)
+		if v.Serving != nil && !v.Serving.Ready {
+			v.How += ", " + while[v.Serving.Step]
+		}
 		v.Headroom = mem.Optional{}
 	}
 }

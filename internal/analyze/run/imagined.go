@@ -28,7 +28,7 @@ func peakLines(run *mem.Run, v *report.Imagined, snapshots map[string]*mem.Alloc
 	process, device := imagined.Fullest(v)
 	for _, file := range slices.Backward(run.Snapshots) { // the newest has all that those before it had
 		if s := snapshots[file.Name]; s != nil && file.Process == process {
-			return imagined.Lines(s, device)
+			return imagined.Lines(s, device, v.Serving != nil)
 		}
 	}
 	return nil

@@ -51,7 +51,7 @@ class ImagineSettings(TypedDict, total=False):
     # tag as key=value; may be given several times
     tags: Dict[str, str]
     # do not stop before this part of the training: evaluation, checkpoint, epoch, several with commas; data loaders
-    # are cut short to get there early
+    # are cut short to get there early; ready: stop an LLM server once its engine has started
     until: List[str]
     # also run with other settings that change the peak: allocator, attention, compile caches, data-dependent sizes,
     # a GPU that is behind the host

@@ -38,8 +38,12 @@ def interrupt_again() -> None:
 def report(agent: Agent) -> None:
     """Record the exception that ended the program."""
     error: Optional[BaseException] = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
-    if error is None or isinstance(error, SystemExit):
-        return
+    if error is not None and not isinstance(error, SystemExit):
+        tell(agent, error)
+
+
+def tell(agent: Agent, error: BaseException) -> None:
+    """Record an exception that ended the program, or a process of multiprocessing."""
     oom.notice(agent, error)
     file, line, function = where(error)
     record = {"type": "exception", "class": type(error).__name__, "text": text_of(error), "file": file, "line": line,

@@ -36,6 +36,14 @@ class _Finder:
             self._training = Training(self.agent)
         return self._training
 
+    def wait(self, name: str, callback: Callback) -> None:
+        """Call back with a module once it has been imported, or now."""
+        module = sys.modules.get(name)
+        if module is not None:
+            callback(module)
+        else:
+            self.waiting.setdefault(name, []).append(callback)
+
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         """Find a watched module through the other finders, and watch its loader."""
         if name not in self.waiting:
@@ -116,19 +124,12 @@ def watch(agent: Agent, frameworks: dict[str, Optional[str]]) -> Callable[[], Op
     global finder
     found = finder = _Finder(agent)
 
-    def wait(name: str, callback: Callback) -> None:
-        module = sys.modules.get(name)
-        if module is not None:
-            callback(module)
-        else:
-            found.waiting.setdefault(name, []).append(callback)
-
     def load(framework: str, adapter: Optional[str]) -> Callback:
         def loaded(module: Any) -> None:
             agent.framework(framework, str(module.__dict__.get("__version__", "")))
             if adapter is not None:
                 __import__("%s.adapters.%s" % (__package__, adapter))
-                sys.modules["%s.adapters.%s" % (__package__, adapter)].install(found.training(), module, wait)
+                sys.modules["%s.adapters.%s" % (__package__, adapter)].install(found.training(), module, found.wait)
 
         return loaded
 

@@ -23,12 +23,14 @@ def text_of(error: BaseException) -> str:
 
 def where(error: BaseException) -> tuple[str, int, str]:
     """File, line and function of the innermost frame that is the user's own, else the innermost."""
-    found = ("", 0, "")
+    found, seen = ("", 0, ""), False
     trace: Any = error.__traceback__
     while trace is not None:
         code = trace.tb_frame.f_code
-        if not found[0] or is_users(code, trace.tb_frame.f_globals):
+        users = is_users(code, trace.tb_frame.f_globals)
+        if users or not seen:
             found = (code.co_filename, trace.tb_lineno or 0, getattr(code, "co_qualname", code.co_name))
+        seen = seen or users
         trace = trace.tb_next
     return found
 

@@ -43,6 +43,8 @@ def start() -> None:
 
         imagine.begin(agent)
     training = imports.watch(agent, adapters.ADAPTERS)
+    if imports.finder is not None:
+        imports.finder.wait("multiprocessing.util", _processes)
     if imagined:
         return  # it is forked for each GPU, which a thread of ours would forbid, and ends once its steps are steady
     from .watcher import Watcher
@@ -64,6 +66,23 @@ def _end() -> None:
     agent.end()
     if watcher is not None and ending is not None and ending.interrupted() and watcher.scanned():
         ending.interrupt_again()
+
+
+def _processes(util: Any) -> None:
+    """A process of multiprocessing prints the exception that ended it, and forgets it. Its last call before that is
+    this one, while the exception is on its way; a frame of ours would be in what is printed."""
+    leave = util._exit_function
+
+    def _exit_function(*arguments: Any, **named: Any) -> Any:
+        error = sys.exc_info()[1]
+        if agent is not None and isinstance(error, Exception):
+            try:
+                _ending().tell(agent, error)
+            except Exception as trouble:
+                agent.log("could not report how a process ended", trouble)
+        return leave(*arguments, **named)
+
+    util._exit_function = _exit_function
 
 
 def _ending() -> Any:

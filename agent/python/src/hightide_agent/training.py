@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import functools
 import weakref
-from typing import TYPE_CHECKING, Any, Callable, Dict, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 from . import control, oom
 from .agent import Agent
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     Held = Callable[[], Tuple[int, int]]  # bytes allocated and reserved now; -1 where not known
     Described = Tuple[str, str, int, int]  # name, class, bytes of parameters and of buffers
+    Owned = Tuple[str, str, Any]  # category of pytorch/owners.py, name, tensor
     Function = Callable[..., Any]
     Part = Tuple[str, Callable[[], Any]]
 
@@ -46,6 +47,9 @@ class Training:
         self.holders = Holders(agent, lambda: self.tracker.device)
         self.allocators = Allocators(agent)
         self.snapshots: Dict[str, Callable[[str], Any]] = {}  # by framework: writes an allocator snapshot, for a reason
+        self.owned: List[Callable[[], Iterator[Owned]]] = []  # what owns tensors beside the modules of a model
+        self.at_ready: List[Callable[[], None]] = []  # called when a server has all its memory
+        self.trains: Callable[[], bool] = lambda: False  # whether the program is going to take steps
         self._held: Dict[str, Held] = {}  # by framework
         self.tracker.at_step_end += [self.holders.step_ended, control.stopper(agent)]
         agent.on_renew.append(self._forget)

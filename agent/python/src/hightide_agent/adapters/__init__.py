@@ -18,6 +18,7 @@ ADAPTERS: dict[str, Optional[str]] = {
     "tensorflow": "tensorflow",
     "jax": "jax",
     "keras": "keras",
+    "vllm": "vllm",
     "lightning": None,
     "pytorch_lightning": None,
     "transformers": None,

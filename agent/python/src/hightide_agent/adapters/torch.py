@@ -38,7 +38,7 @@ def install(training: Training, torch: Any, watch: Watch) -> None:
     steps = optimizers.Optimizers(training, torch)
     models = model.Model(training, roots, torch)
     training.at_step_end(models.step_ended)
-    device = cuda.Cuda(training, torch, owners.Owners(models, torch))
+    device = cuda.Cuda(training, torch, owners.Owners(models, torch, training.owned))
     compiling = compiled.Compiling(agent)
     training.install_parts(
         "PyTorch",

@@ -13,6 +13,7 @@ from bisect import bisect_right
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from ..places import is_library
+from ..pytorch.owners import CACHE
 from ..tracker import BACKWARD, DATA, EVALUATION, FORWARD, NONE, OPTIMIZER, STEP
 
 ROUND = 512  # bytes: what the allocator rounds a block to
@@ -29,8 +30,10 @@ PHASES = ("", "step", "data", "forward", "backward", "optimizer", "evaluation", 
 
 Edges = List[Tuple[int, int, int]]
 # Address, bytes, allocated us (0: before the history), freed us (0: never), lives for good or for one call only, and
-# the event that allocated it (-1: before the history).
-Block = Tuple[int, int, int, int, bool, int]
+# the stack that allocated it (empty where that is not known).
+Block = Tuple[int, int, int, int, bool, List[Any]]
+# Address, bytes, and the stack that allocated it, which a block keeps that lives longer than the history reaches back.
+Live = Tuple[int, int, List[Any]]
 
 
 def at_peak(snapshot: Any, owners: Any, peaks: List[Any], edges: Edges) -> Iterator[Dict[str, Any]]:
@@ -41,11 +44,11 @@ def at_peak(snapshot: Any, owners: Any, peaks: List[Any], edges: Edges) -> Itera
         if not events or len(events) > MAX_EVENTS or "time_us" not in events[0]:
             continue
         live = [
-            (b["address"], b["size"])
+            (b["address"], b["size"], b.get("frames") or [])
             for s in snapshot["segments"] if s.get("device", 0) == peak.device
             for b in _placed(s) if b["state"] == "active_allocated"
         ]  # fmt: skip
-        total, index = _highest(events, sum(size for _, size in live))
+        total, index = _highest(events, sum(size for _, size, _ in live))
         if index is None or abs(total - peak.allocated) > TOLERANCE * peak.allocated:
             continue
         sums, at, by_stack = _classify(_blocks(events, live, index), owners, peak.device, events, index, edges)
@@ -89,9 +92,10 @@ def _highest(events: List[Any], now: int) -> Tuple[int, Optional[int]]:
     return best, at
 
 
-def _blocks(events: List[Any], live: List[Tuple[int, int]], index: int) -> List[Block]:
+def _blocks(events: List[Any], live: List[Live], index: int) -> List[Block]:
     """The blocks that lived right after the event at `index`."""
-    blocks: Dict[int, Tuple[int, int, int]] = {address: (size, 0, len(events)) for address, size in live}
+    blocks: Dict[int, Tuple[int, int, int]] = {address: (size, 0, len(events)) for address, size, _ in live}
+    stacks = {address: frames for address, _, frames in live}
     for i in range(len(events) - 1, index, -1):
         event = events[i]
         if event["action"] == "alloc":
@@ -106,7 +110,8 @@ def _blocks(events: List[Any], live: List[Tuple[int, int]], index: int) -> List[
     whole = []
     for address, (size, freed, end) in blocks.items():
         us, start = began.get(address, (0, -1))
-        whole.append((address, size, us, freed, not freed or end - start <= ONE_CALL, start))
+        frames = (events[start].get("frames") or []) if start >= 0 else [] if freed else stacks[address]
+        whole.append((address, size, us, freed, not freed or end - start <= ONE_CALL, frames))
     return whole
 
 
@@ -120,21 +125,29 @@ def _classify(
         at = bisect_right(times, us) - 1
         return (edges[at][1], edges[at][2]) if at >= 0 else (NONE, 0)
 
-    owned: Dict[int, List[Tuple[str, List[int]]]] = {}
-    for (where, address, _, category, _), seen in owners.seen.items():
+    owned: Dict[int, List[Tuple[str, int, List[int]]]] = {}
+    for (where, address, bytes_, category, _), seen in owners.seen.items():
         if where == "cuda:%d" % device:
-            owned.setdefault(address, []).append((category, [owners.times[n] for n in seen]))
+            owned.setdefault(address, []).append((category, bytes_, [owners.times[n] for n in seen]))
     peak = phase(events[index]["time_us"])
     sums: Dict[str, int] = {}
     by_stack = 0
-    for address, size, began, freed, brief, start in blocks:
-        category = next(
-            (c for c, seen in owned.get(address, ()) if any(began <= t and (not freed or t <= freed) for t in seen)), ""
+    kept = any(category == CACHE for _, _, _, category, _ in owners.seen)  # then nothing else is
+    for address, size, began, freed, brief, frames in blocks:
+        category, bytes_ = next(
+            (
+                (named, whole)
+                for named, whole, seen in owned.get(address, ())
+                if any(began <= t and (not freed or t <= freed) for t in seen)
+            ),
+            ("", size),
         )
-        category = category or (start >= 0 and _named(events[start].get("frames") or [])) or ""
+        if category == CACHE:  # an engine says how large its cache is; what the allocator adds is no part of it
+            size = bytes_
+        category = category or _named(frames, kept)
         category = category or _unowned(size, phase(began) if began else (NONE, 0), brief, peak)
-        if category == "other" and start >= 0:
-            category = _of_stack(events[start].get("frames") or [])
+        if category == "other":
+            category = _of_stack(frames)
             by_stack += size if category != "other" else 0
         sums[category] = sums.get(category, 0) + size
     return sums, peak, by_stack
@@ -155,12 +168,12 @@ def _unowned(size: int, born: Tuple[int, int], brief: bool, peak: Tuple[int, int
     return "other"
 
 
-def _named(frames: List[Any]) -> str:
-    """What a block is for by the name of who allocated it, whatever the phase."""
+def _named(frames: List[Any], kept: bool) -> str:
+    """What a block is for by the name of who allocated it, whatever the phase. kept: the KV cache is known."""
     for frame in frames:
         place = "%s:%s" % (frame["filename"], frame["name"])
-        if KEPT_KEYS.search(place):
-            return "kv_cache"
+        if not kept and KEPT_KEYS.search(place):
+            return CACHE
         if "dequant" in frame["name"].lower():
             return "temporaries"
     return ""

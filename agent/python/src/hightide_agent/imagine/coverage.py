@@ -94,11 +94,8 @@ class Coverage:
 
     def untrained(self, torch: Any) -> None:
         """The program ended without a step; say so if it was going to take some."""
-        kinds = collected.types().values()
-        for thing in collected.of_types(kind for kind in kinds if issubclass(kind, torch.optim.Optimizer)):
-            if any(p.is_cuda for group in thing.param_groups for p in group["params"]):
-                self._say("training", "an optimizer was built and took no step: a training takes more")
-                return
+        if trains(torch):
+            self._say("training", "an optimizer was built and took no step: a training takes more")
 
     def _say(self, what: str, text: str, perhaps: bool = False) -> None:
         """Record what was not reached; perhaps: whether it was is not known."""
@@ -122,6 +119,17 @@ class Coverage:
         text = ", ".join(shapes[:4]) + more or type(batch).__name__
         if len(entry[2]) < MAX_SHAPES or text in entry[2]:
             entry[2][text] = size
+
+
+def trains(torch: Any) -> bool:
+    """Whether the program has an optimizer of what lies on a GPU."""
+    kinds = collected.types().values()
+    return any(
+        parameter.is_cuda
+        for optimizer in collected.of_types(kind for kind in kinds if issubclass(kind, torch.optim.Optimizer))
+        for group in optimizer.param_groups
+        for parameter in group["params"]
+    )
 
 
 def _in_source(pattern: Any) -> bool:

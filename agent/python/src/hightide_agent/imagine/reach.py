@@ -17,6 +17,7 @@ import os
 import weakref
 from typing import Any, Callable, Dict, List, Set, Tuple
 
+from ..serving import READY
 from ..tracker import CHECKPOINT, EVALUATION
 from ..training import Training
 from .coverage import Coverage
@@ -34,7 +35,7 @@ class Reach:
         self.tracker = training.tracker
         self.seen = seen
         self.torch = torch
-        self.goals: Set[str] = set(filter(None, os.environ.get("HIGHTIDE_IMAGINE_UNTIL", "").split(",")))
+        self.goals: Set[str] = set(filter(None, os.environ.get("HIGHTIDE_IMAGINE_UNTIL", "").split(","))) - {READY}
         self._epoch = False
         self._evaluating = False  # the module that was set last is not to train
         self._forced: Set[str] = set()

@@ -20,7 +20,7 @@ from ..tracker import BACKWARD, EVALUATION, NONE, STEP
 from ..training import Training
 from . import breakdown
 from .breakdown import PHASES
-from .coverage import Coverage
+from .coverage import Coverage, trains
 from .ledger import Ledger
 from .reach import Reach
 from .together import Together
@@ -52,6 +52,8 @@ def install(training: Training, ledger: Ledger, seen: Coverage, parts: Any, reac
     parts.torch.cuda._lazy_call(steady.started)
     training.at_step_end(steady.step_ended)
     training.agent.at_end.insert(0, steady.program_ended)
+    training.at_ready.append(steady.ready)
+    training.trains = lambda: trains(parts.torch)
 
 
 class Steady:
@@ -70,6 +72,7 @@ class Steady:
         self.lines: Dict[int, Tuple[str, int, str]] = {}  # where phases were entered last
         self.live = False
         self._ended = False
+        self._reported: Dict[int, Tuple[int, int]] = {}  # the peaks whose breakdown was told
         self._done = 0
         self._gap = 0  # most steps between two rises, of those after the first steps
         self._began: Optional[float] = None  # processor time at the end of the first step
@@ -141,6 +144,11 @@ class Steady:
             return False
         return 2 * quiet >= 3 * self._gap or spent >= WAITED_SECONDS
 
+    def ready(self) -> None:
+        """A server has all its memory. It is told now what the peak was made of: a parent may kill this process."""
+        self._report()
+        self._ended = False
+
     def program_ended(self) -> None:
         """The script came to its end before we ended it."""
         if self.live and not self._ended and not self._done and not self.tracker.steps_now():
@@ -161,6 +169,10 @@ class Steady:
             for device in range(self.parts.torch._C._cuda_getDeviceCount()):
                 self._look(device, self._passed())
             self._tell()
+            now = {device: (peak.allocated, peak.reserved) for device, peak in self.peaks.items()}
+            if now == self._reported:  # the server has taken no more since
+                return
+            self._reported = now
             snapshot = self.cuda.snapshot("exit") if self.peaks and not self.cuda.wanted.never else None
             self.cuda.wanted.at_exit = False
             if snapshot is not None:

@@ -13,9 +13,12 @@ from __future__ import annotations
 import os
 import re
 from time import time_ns
-from typing import Any, Dict, Iterator, List, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Tuple
 
 from ..encode import encode
+
+if TYPE_CHECKING:
+    from ..training import Owned
 
 MAX_LOOKS = 64
 MAX_OWNERS = 200_000
@@ -32,9 +35,10 @@ Key = Tuple[str, int, int, str, str]  # device, address, bytes, category, name
 class Owners:
     """What was seen, over the life of the process."""
 
-    def __init__(self, model: Any, torch: Any) -> None:
+    def __init__(self, model: Any, torch: Any, more: List[Callable[[], Iterator[Owned]]]) -> None:
         self.model = model
         self.torch = torch
+        self.more = more
         self.times: List[int] = []
         self.seen: Dict[Key, List[int]] = {}  # indexes of times
 
@@ -66,6 +70,8 @@ class Owners:
         os.rename(path + ".owners.json.new", path + ".owners.json")
 
     def _all(self, search: bool) -> Iterator[Tuple[str, str, Any]]:
+        for owned in self.more:
+            yield from owned()
         names: Dict[int, str] = {}
         parameters: List[Tuple[str, Any]] = []
         buffers: List[Tuple[str, Any]] = []

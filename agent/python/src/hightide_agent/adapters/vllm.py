@@ -1,0 +1,166 @@
+"""vLLM, its engine V1. What it serves stands in its own configuration objects; none of its arithmetic is done again.
+
+    Worker (one for each GPU)   init_device ─▶ load_model ─▶ determine_available_memory ─▶ initialize_from_config
+                                ─▶ compile_or_warm_up_model, capture_model          each is a step of the start
+    EngineCore (a process of its own, or the program's)  ─▶ blocks, tokens, sequences at once
+    uvicorn, or LLM.generate and its like (the program's process)  ─▶ it answers
+
+What a version lacks is left out; each part is installed for itself.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any, Callable, Dict, Iterator, Tuple
+
+from ..serving import READY, Serving
+from ..training import Training
+
+Watch = Callable[[str, Callable[[Any], None]], None]
+
+CALLS = ("generate", "chat", "beam_search", "encode", "embed", "classify", "reward", "score")
+KV_CACHE = "kv_cache"
+
+
+def install(training: Training, vllm: Any, watch: Watch) -> None:
+    """Observe this process's part of a server whose GPUs are imaginary. A real one needs nothing: PyTorch's adapter
+    sees what it takes."""
+    if os.environ.get("HIGHTIDE_IMAGINE") != "1":
+        return
+    engine = Vllm(training, str(getattr(vllm, "__version__", "")))
+    serving = engine.serving
+    training.install_parts(
+        "vLLM",
+        ("the worker", lambda: watch("vllm.v1.worker.gpu_worker", engine.worker)),
+        ("CUDA graphs", lambda: watch("vllm.v1.worker.gpu_model_runner", engine.runner)),
+        ("the engine's core", lambda: watch("vllm.v1.engine.core", engine.core)),
+        ("the size of the KV cache", lambda: watch("vllm.v1.core.kv_cache_utils", engine.sizes)),
+        ("HTTP", lambda: watch("uvicorn.server", serving.http)),
+        ("calls", lambda: watch("vllm.entrypoints.llm", lambda module: serving.calls(module.LLM, CALLS))),
+    )
+
+
+class Vllm:
+    """What is read of vLLM's objects."""
+
+    def __init__(self, training: Training, version: str) -> None:
+        self.training = training
+        self.serving = Serving(training, "vLLM", version)
+        self._runner: Any = None
+
+    def worker(self, module: Any) -> None:
+        """The steps of one GPU's start."""
+        method = self.serving.method
+        method(module.Worker, "init_device", self._device, "device")
+        method(module.Worker, "load_model", self._weights, "weights")
+        method(module.Worker, "determine_available_memory", self._profiled, "profiling")
+        method(module.Worker, "initialize_from_config", self._allocated, KV_CACHE)
+        method(module.Worker, "compile_or_warm_up_model", self._warm, "warm-up")
+
+    def runner(self, module: Any) -> None:
+        """CUDA graphs: what they took of the device, as vLLM measured it."""
+        self.serving.method(module.GPUModelRunner, "capture_model", self._captured, "graphs")
+
+    def core(self, module: Any) -> None:
+        """The engine's core: it has been started once it can schedule requests."""
+        self.serving.method(module.EngineCore, "__init__", self._started)
+
+    def sizes(self, module: Any) -> None:
+        """How much KV cache one sequence takes at most, and which is the longest that there is memory for."""
+        guarded = self.serving.guarded
+        estimate, check = module.estimate_max_model_len, module.check_enough_kv_cache_memory
+
+        def estimate_max_model_len(*arguments: Any) -> Any:
+            longest = estimate(*arguments)
+            guarded(lambda: self.serving.tell(longest_model_len=longest))
+            return longest
+
+        def check_enough_kv_cache_memory(config: Any, specs: Any, available: int) -> Any:
+            guarded(lambda: self._needed(config, module.max_memory_usage_bytes(config, specs.values()), available))
+            return check(config, specs, available)
+
+        module.estimate_max_model_len = estimate_max_model_len
+        module.check_enough_kv_cache_memory = check_enough_kv_cache_memory
+
+    def _needed(self, config: Any, needed: int, available: int) -> None:
+        self.serving.tell(
+            at=KV_CACHE, kv_needed_bytes=int(needed), kv_available_bytes=int(available), **_settings(config)
+        )
+
+    def _device(self, worker: Any, result: Any, *_: Any) -> None:
+        snapshot, requested = getattr(worker, "init_snapshot", None), getattr(worker, "requested_memory", None)
+        self.serving.tell(free_bytes=_whole(getattr(snapshot, "free_memory", None)), budget_bytes=_whole(requested),
+                          **_settings(worker.vllm_config))  # fmt: skip
+
+    def _weights(self, worker: Any, result: Any, *_: Any) -> None:
+        self.serving.tell(weights_bytes=_whole(getattr(worker.model_runner, "model_memory_usage", None)))
+
+    def _profiled(self, worker: Any, result: Any, *_: Any) -> None:
+        available = result if isinstance(result, int) else getattr(worker, "available_kv_cache_memory_bytes", None)
+        self.serving.tell(
+            activation_bytes=_whole(getattr(worker, "peak_activation_memory", None)),
+            non_torch_bytes=_whole(getattr(worker, "non_torch_memory", None)),
+            kv_available_bytes=_whole(available),
+        )
+
+    def _allocated(self, worker: Any, result: Any, config: Any = None, *_: Any) -> None:
+        if isinstance(result, BaseException):
+            return
+        self._runner = worker.model_runner
+        self.training.owned.append(self._caches)
+        tensors = getattr(config, "kv_cache_tensors", ())
+        self.serving.tell(kv_bytes=sum(int(tensor.size) for tensor in tensors))
+
+    def _captured(self, runner: Any, result: Any, *_: Any) -> None:
+        self.serving.tell(graph_bytes=_whole(result) if isinstance(result, (int, float)) else None, at="warm-up")
+
+    def _warm(self, worker: Any, result: Any, *_: Any) -> None:
+        if not isinstance(result, BaseException):
+            self.serving.tell(at=READY)
+            self.serving.taken()
+
+    def _started(self, core: Any, result: Any, *_: Any) -> None:
+        if isinstance(result, BaseException):
+            return
+        config = core.vllm_config
+        cache = getattr(core.scheduler, "kv_cache_config", None)
+        self.serving.tell(at=READY, **{**_settings(config), **(_capacity(config, cache) if cache is not None else {})})
+
+    def _caches(self) -> Iterator[Tuple[str, str, Any]]:
+        for number, tensor in enumerate(getattr(self._runner, "kv_caches", ())):
+            for part in tensor if isinstance(tensor, (list, tuple)) else (tensor,):
+                yield KV_CACHE, "kv_caches.%d" % number, part
+
+
+def _settings(config: Any) -> Dict[str, Any]:
+    """What decides the figures and what a user can set."""
+    cache, model, scheduler = config.cache_config, config.model_config, config.scheduler_config
+    return {
+        "utilization": float(cache.gpu_memory_utilization),
+        "block_size": cache.block_size,
+        "max_model_len": model.max_model_len,
+        "max_num_seqs": scheduler.max_num_seqs,
+        "max_num_batched_tokens": scheduler.max_num_batched_tokens,
+        "tensor_parallel_size": config.parallel_config.tensor_parallel_size,
+        "kv_dtype": str(cache.cache_dtype),
+        "cuda_graphs": not model.enforce_eager,
+    }
+
+
+def _capacity(config: Any, cache: Any) -> Dict[str, Any]:
+    """Blocks and tokens, as vLLM's log counts them (get_kv_cache_config_from_groups), and sequences at once."""
+    groups = cache.kv_cache_groups
+    if not groups:
+        return {}
+    block = min(group.kv_cache_spec.block_size for group in groups)
+    tokens = cache.num_blocks // len(groups) * block
+    for name in ("decode_context_parallel_size", "prefill_context_parallel_size"):
+        tokens *= getattr(config.parallel_config, name, 1)
+    sizes = sys.modules["vllm.v1.core.kv_cache_utils"]
+    return {"kv_blocks": cache.num_blocks, "block_size": block, "kv_tokens": tokens,
+            "max_concurrency": float(sizes.get_max_concurrency_for_kv_cache_config(config, cache))}  # fmt: skip
+
+
+def _whole(number: Any) -> Any:
+    return None if number is None else int(number)

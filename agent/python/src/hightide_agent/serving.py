@@ -1,0 +1,124 @@
+"""What an LLM server says of its start, whichever engine it is: one Serving for each process.
+
+    adapter of the engine ─▶ step: what the start does now       tell: its figures, from its own objects
+                             taken: this process has all its memory ─▶ peak and breakdown, before a parent kills it
+                             answers: requests can come ─▶ the end of an imagined run
+
+Every telling is a `serving` record with all that this process knows; the engine of hightide puts processes together.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from typing import TYPE_CHECKING, Any, Callable, Dict
+
+from . import control
+
+if TYPE_CHECKING:
+    from .training import Training
+
+    Watch = Callable[[str, Callable[[Any], None]], None]
+
+READY = "ready"
+
+
+class Serving:
+    """The server, or the part of one, that is this process."""
+
+    def __init__(self, training: Training, engine: str, version: str) -> None:
+        self.training = training
+        self.agent = training.agent
+        self.facts: Dict[str, Any] = {"engine": engine, "version": version}
+        self._inside = 0
+        self.agent.on_renew.append(self._forget)
+
+    def tell(self, **facts: Any) -> None:
+        """Add figures, which replace those of the same name. None: not known, and left out."""
+        self.facts.update({name: fact for name, fact in facts.items() if fact is not None})
+        self.agent.record({"type": "serving", **self.facts})
+
+    def taken(self) -> None:
+        """All memory of this process is taken: say what its peak was made of."""
+        for report in self.training.at_ready:
+            report()
+
+    def answers(self, step: int = 0) -> bool:
+        """Requests can come: say so; whether the program is to end here."""
+        self.tell(answers=True)
+        if os.environ.get("HIGHTIDE_IMAGINE_STEPS") == "0":
+            return False
+        self.agent.record({"type": "stop", "step": step, "reason": READY})
+        return True
+
+    def method(self, owner: Any, name: str, after: Callable[..., None], step: str = "") -> None:
+        """Call after(this, result, *arguments) at the return of a method, which is a step of the start.
+
+        Where the method raises, the result is its exception. An owner without the method is of another version.
+        """
+        original = owner.__dict__.get(name)
+        if original is None:
+            return
+
+        @functools.wraps(original)
+        def method(*arguments: Any, **named: Any) -> Any:
+            if step:
+                self.guarded(self.tell, at=step)
+            try:
+                result = original(*arguments, **named)
+            except BaseException as error:
+                self.guarded(after, arguments[0], error, *arguments[1:])
+                raise
+            self.guarded(after, arguments[0], result, *arguments[1:])
+            return result
+
+        setattr(owner, name, method)
+
+    def http(self, module: Any) -> None:
+        """uvicorn, which most engines answer with: it listens once its main loop begins."""
+        original = module.Server.main_loop
+
+        @functools.wraps(original)
+        async def main_loop(server: Any) -> None:
+            if self.answers():
+                server.should_exit = True
+            await original(server)
+
+        module.Server.main_loop = main_loop
+
+    def calls(self, owner: Any, names: Any) -> None:
+        """Methods of an engine without a server, by which a program has texts made: the first call that returns shows
+        that it serves, and ends a program that does nothing else. One with an optimizer trains. Where `ready` was asked
+        for, the engine's own start ends it."""
+        asked = READY in os.environ.get("HIGHTIDE_IMAGINE_UNTIL", "").split(",")
+        for name in ("__init__",) if asked else names:
+            original = owner.__dict__.get(name)
+            if original is not None:
+                setattr(owner, name, self._call(original))
+
+    def _call(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """Wrap one of them. Of calls within a call the outermost counts."""
+        stop = control.Stop(self.agent)
+
+        @functools.wraps(original)
+        def call(*arguments: Any, **named: Any) -> Any:
+            self._inside += 1
+            try:
+                result = original(*arguments, **named)
+            finally:
+                self._inside -= 1
+            if not self._inside and not self.training.trains() and self.answers():
+                stop.now(0, READY)
+            return result
+
+        return call
+
+    def guarded(self, function: Callable[..., None], *arguments: Any, **named: Any) -> None:
+        """Call it; what it raises is none of the server's."""
+        try:
+            function(*arguments, **named)
+        except Exception as error:
+            self.agent.log("could not look at the server", error)
+
+    def _forget(self) -> None:
+        self.facts = {name: self.facts[name] for name in ("engine", "version")}

@@ -1,0 +1,173 @@
+package imagined
+
+import (
+	"fmt"
+	"strings"
+
+	"hightide/internal/mem"
+	"hightide/internal/report"
+)
+
+// serving takes the processes of an LLM server together; nil where the program is none, or trains.
+func serving(run *mem.Run) *report.Serving {
+	if len(run.Imagined.Serving) == 0 || run.StepCount() > 0 {
+		return nil
+	}
+	s := &report.Serving{}
+	var last int64
+	failed, ended := run.Uncaught()
+	for _, part := range run.Imagined.Serving {
+		s.Engine, s.Version = part.Engine, part.Version
+		s.Answers = s.Answers || part.Answers
+		s.Ready = s.Ready || part.Step == mem.ServingReady && part.KVTokens.Known()
+		switch {
+		case part.Step == "":
+		case ended && failed.Process == part.Process:
+			s.Step, last = part.Step, 1<<62
+		case part.Time >= last:
+			s.Step, last = part.Step, part.Time
+		}
+		s.ServingFigures = largest(s.ServingFigures, part.ServingFigures)
+	}
+	if s.Ready {
+		s.Step = mem.ServingReady
+	}
+	return s
+}
+
+// largest has of each figure the larger one. Ranks that share a model take nearly the same, and the fullest decides;
+// settings are the same everywhere.
+func largest(a, b mem.ServingFigures) mem.ServingFigures {
+	for _, pair := range []struct{ to, from *mem.Optional }{{&a.KVTokens, &b.KVTokens}, {&a.KVBytes, &b.KVBytes},
+		{&a.KVBlocks, &b.KVBlocks}, {&a.BlockSize, &b.BlockSize}, {&a.MaxModelLen, &b.MaxModelLen},
+		{&a.MaxSeqs, &b.MaxSeqs}, {&a.MaxBatched, &b.MaxBatched}, {&a.Weights, &b.Weights},
+		{&a.Activations, &b.Activations}, {&a.Graphs, &b.Graphs}, {&a.NonTorch, &b.NonTorch}, {&a.Budget, &b.Budget},
+		{&a.KVNeeded, &b.KVNeeded}, {&a.LongestLen, &b.LongestLen}, {&a.TensorParallel, &b.TensorParallel}} {
+		pair.to.Raise(*pair.from)
+	}
+	for _, pair := range []struct{ to, from *mem.Optional }{{&a.Free, &b.Free}, {&a.KVAvailable, &b.KVAvailable}} {
+		if least, ok := pair.from.Get(); ok && least <= pair.to.Or(least) { // the GPU with least room decides
+			*pair.to = *pair.from
+		}
+	}
+	a.MaxConcurrency, a.Utilization = max(a.MaxConcurrency, b.MaxConcurrency), max(a.Utilization, b.Utilization)
+	if a.KVType == "" {
+		a.KVType = b.KVType
+	}
+	a.CUDAGraphs = a.CUDAGraphs || b.CUDAGraphs
+	return a
+}
+
+// short is how much memory a server's start lacks that its engine refused; 0 where it did not.
+func short(s *report.Serving) mem.Bytes {
+	switch {
+	case s == nil || s.Ready:
+		return 0
+	case s.Step == mem.ServingKVCache && s.KVNeeded.Known() && s.KVAvailable.Known():
+		return max(0, mem.Bytes(s.KVNeeded.Or(0)-s.KVAvailable.Or(0)))
+	case s.Step == mem.ServingDevice && s.Budget.Known() && s.Free.Known():
+		return max(0, mem.Bytes(s.Budget.Or(0)-s.Free.Or(0)))
+	}
+	return 0
+}
+
+// atOnce is "13 sequences of 32,768 tokens at once". An engine may be set to run fewer than there is room for.
+func atOnce(s *report.Serving, length int64) string {
+	whole := int64(s.MaxConcurrency)
+	text := fmt.Sprintf("%s of %s tokens at once", report.Counted(whole, "sequence"), report.Count(length))
+	if most, ok := s.MaxSeqs.Get(); ok && most < whole {
+		text += fmt.Sprintf(", of which max_num_seqs runs %s", report.Count(most))
+	}
+	return text
+}
+
+// servingParts is what the memory is for: "weights 15.0 GiB, KV cache 55.0 GiB, …".
+func servingParts(s *report.Serving) string {
+	var parts []string
+	for _, part := range servingMemory(s) {
+		if bytes, ok := part.bytes.Get(); ok {
+			parts = append(parts, fmt.Sprintf("%s %v", part.name, mem.Bytes(bytes)))
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	text := strings.Join(parts, ", ")
+	if s.TensorParallel.Or(1) > 1 {
+		text = "on each GPU " + text
+	}
+	return text
+}
+
+type servingPart struct {
+	name  string
+	bytes mem.Optional
+}
+
+// servingMemory is what an engine says of its memory, in the order people read it.
+func servingMemory(s *report.Serving) []servingPart {
+	return []servingPart{{"weights", s.Weights}, {"KV cache", s.KVBytes}, {"activations of the largest batch", s.Activations},
+		{"CUDA graphs", s.Graphs}, {"beside the allocator", s.NonTorch}}
+}
+
+// refusal is why a server does not start, by the step that lacked memory: "" where another step failed.
+func refusal(v *report.Imagined) string {
+	s := v.Serving
+	asked := ""
+	if bytes, ok := v.Asked.Get(); ok {
+		asked = fmt.Sprintf(", %v in use of %v and %v asked for", mem.Bytes(v.Used.Or(0)), v.Total, mem.Bytes(bytes))
+	}
+	switch lack := short(s); {
+	case lack > 0 && s.Step == mem.ServingDevice:
+		return fmt.Sprintf("%s is to use %.0f %% of the memory, %v, and %v are free at its start: %v are missing", s.Engine,
+			100*s.Utilization, mem.Bytes(s.Budget.Or(0)), mem.Bytes(s.Free.Or(0)), lack)
+	case lack > 0 && s.KVAvailable.Or(0) <= 0:
+		return fmt.Sprintf("nothing is left for the KV cache of one sequence of %s tokens, %v: %v are missing of the %v that "+
+			"%s may use", report.Count(s.MaxModelLen.Or(0)), mem.Bytes(s.KVNeeded.Or(0)), lack, mem.Bytes(s.Budget.Or(0)),
+			s.Engine)
+	case lack > 0:
+		return fmt.Sprintf("the KV cache of one sequence of %s tokens takes %v, and %v are left for it: %v are missing",
+			report.Count(s.MaxModelLen.Or(0)), mem.Bytes(s.KVNeeded.Or(0)), mem.Bytes(s.KVAvailable.Or(0)), lack)
+	case v.Verdict != mem.VerdictOOM:
+		return ""
+	case s.Ready:
+		return "out of memory once it served" + asked
+	}
+	return "out of memory " + while[s.Step] + asked
+}
+
+// while says what a start was doing.
+var while = map[string]string{"": "at its start", mem.ServingDevice: "when it looked at the GPU",
+	mem.ServingWeights: "while it loaded the weights", mem.ServingProfiling: "while it profiled the largest batch",
+	mem.ServingKVCache: "while it allocated the KV cache", mem.ServingWarmUp: "while it warmed up",
+	mem.ServingGraphs: "while it captured CUDA graphs", mem.ServingReady: "after a GPU's start"}
+
+// servingTable is the server in figures.
+func servingTable(v *report.Imagined) report.Table {
+	s := v.Serving
+	t := report.Table{Name: "serving", Title: strings.TrimSpace("What " + s.Engine + " " + s.Version + " serves"),
+		Columns: []report.Column{report.TextColumn("what", "what"), report.BytesColumn("bytes", "bytes", mem.Imagined),
+			{Name: "count", Title: "tokens, sequences", Unit: mem.UnitCount, Label: mem.Imagined}}}
+	for _, part := range servingMemory(s) {
+		if part.bytes.Known() {
+			t.Add(part.name, part.bytes, mem.Optional{})
+		}
+	}
+	for _, count := range []servingPart{{"tokens of KV cache", s.KVTokens}, {"tokens of a block", s.BlockSize},
+		{"longest sequence, in tokens", s.MaxModelLen}, {"sequences at once, by max_num_seqs", s.MaxSeqs},
+		{"tokens of the largest batch", s.MaxBatched}} {
+		if count.bytes.Known() {
+			t.Add(count.name, mem.Optional{}, count.bytes)
+		}
+	}
+	return t
+}
+
+// unready says how far a server had come that was ended, or ended itself, before it could serve.
+func unready(v *report.Imagined) string {
+	how := "it ended"
+	if v.StoppedFor == report.StoppedForDuration {
+		how = "it was stopped by --duration"
+	}
+	return fmt.Sprintf("%s before %s was ready, %s", how, v.Serving.Engine, while[v.Serving.Step])
+}

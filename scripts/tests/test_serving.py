@@ -1,0 +1,254 @@
+"""LLM servers on GPUs that are not there: the real engines, with weights made up by themselves and a config alone.
+
+The truth is what the engine logs and what the KV cache of the model comes to by its shape. 'scripts/setup serving' gets
+the engines.
+"""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+HIGHTIDE = ROOT / "bin" / "hightide"
+CACHE = Path(os.environ.get("HIGHTIDE_CACHE", Path.home() / ".cache" / "hightide"))
+VLLM = CACHE / "serving-vllm-0.11.0" / "bin"
+GiB = 1 << 30
+
+pytestmark = pytest.mark.skipif(not VLLM.exists(), reason="vLLM is not there: scripts/setup serving")
+
+TINY = {
+    "architectures": ["LlamaForCausalLM"],
+    "model_type": "llama",
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+    "hidden_act": "silu",
+    "hidden_size": 512,
+    "intermediate_size": 1024,
+    "max_position_embeddings": 131072,
+    "num_attention_heads": 8,
+    "num_hidden_layers": 2,
+    "num_key_value_heads": 4,
+    "rms_norm_eps": 1e-5,
+    "tie_word_embeddings": False,
+    "torch_dtype": "bfloat16",
+    "vocab_size": 32000,
+}
+LLAMA_8B = {
+    **TINY,
+    "hidden_size": 4096,
+    "intermediate_size": 14336,
+    "num_attention_heads": 32,
+    "num_hidden_layers": 32,
+    "num_key_value_heads": 8,
+    "vocab_size": 128256,
+}
+
+
+def token_bytes(config: "dict[str, Any]") -> int:
+    """What one token takes in the KV cache: a key and a value for each head of each layer, in bfloat16."""
+    head = config["hidden_size"] // config["num_attention_heads"]
+    return int(2 * config["num_hidden_layers"] * config["num_key_value_heads"] * head * 2)
+
+
+def weights(config: "dict[str, Any]") -> int:
+    """Bytes of the model's parameters in bfloat16."""
+    hidden, inner = config["hidden_size"], config["intermediate_size"]
+    heads = hidden + 2 * config["num_key_value_heads"] * (hidden // config["num_attention_heads"])
+    layer = hidden * heads + hidden * hidden + 3 * hidden * inner + 2 * hidden
+    return int(2 * (config["num_hidden_layers"] * layer + 2 * config["vocab_size"] * hidden + hidden))
+
+
+def port() -> int:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        return int(listening.getsockname()[1])
+
+
+@dataclass
+class Ran:
+    code: int
+    verdict: "dict[str, Any]"
+    out: str
+
+    @property
+    def serving(self) -> "dict[str, Any]":
+        found: dict[str, Any] = self.verdict["serving"]
+        return found
+
+
+class Server:
+    """Models and recordings of a folder, and how servers are imagined there."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.env = {
+            **os.environ,
+            "HOME": str(folder),
+            "OMP_NUM_THREADS": "1",
+            "HF_HUB_OFFLINE": "1",
+            "VLLM_NO_USAGE_STATS": "1",
+            "VLLM_CACHE_ROOT": str(folder / "vllm"),
+        }
+
+    def model(self, config: "dict[str, Any]") -> Path:
+        folder = self.folder / "model"
+        folder.mkdir(exist_ok=True)
+        (folder / "config.json").write_text(json.dumps(config))
+        return folder
+
+    def command(self, *flags: str, command: "tuple[str, ...]" = ()) -> "list[str]":
+        words = (
+            HIGHTIDE,
+            "imagine",
+            "--data-dir",
+            self.folder / "data",
+            f"--json={self.folder / 'verdict.json'}",
+            *flags,
+        )
+        return [str(word) for word in (*words, "--", *command)]
+
+    def serve(self, config: "dict[str, Any]", *options: str) -> "tuple[str, ...]":
+        command = (VLLM / "vllm", "serve", self.model(config), "--load-format", "dummy", "--skip-tokenizer-init",
+                   "--port", port(), *options)  # fmt: skip
+        return tuple(str(word) for word in command)
+
+    def imagine(self, *flags: str, command: "tuple[str, ...]") -> Ran:
+        done = subprocess.run(
+            self.command(*flags, command=command),
+            capture_output=True,
+            text=True,
+            env=self.env,
+            cwd=self.folder,
+            timeout=600,
+        )
+        return self.ran(done.returncode, done.stdout + done.stderr)
+
+    def ran(self, code: int, out: str) -> Ran:
+        verdict = self.folder / "verdict.json"
+        assert verdict.exists(), out[-4000:]
+        return Ran(code, json.loads(verdict.read_text()), out)
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Server:
+    return Server(tmp_path)
+
+
+def logged(pattern: str, out: str) -> str:
+    found = re.search(pattern, out)
+    assert found, f"the engine did not log {pattern}:\n{out[-4000:]}"
+    return found[1].replace(",", "")
+
+
+def categories(ran: Ran) -> "dict[str, int]":
+    return {c["name"]: c["bytes"] for c in ran.verdict["categories"]}
+
+
+def test_server_ends_once_it_answers(server: Server) -> None:
+    """With torch.compile and CUDA graphs, the engine's core in a process of its own."""
+    ran = server.imagine("--gpu", "a10", command=server.serve(TINY, "--max-model-len", "4096"))
+    assert ran.code == 0, ran.out[-4000:]
+    serving = ran.serving
+    assert (serving["engine"], serving["version"]) == ("vLLM", "0.11.0") and serving["ready"] and serving["answers"]
+    assert serving["kv_tokens"] == int(logged(r"GPU KV cache size: ([\d,]+) tokens", ran.out))
+    assert serving["kv_bytes"] == serving["kv_tokens"] * token_bytes(TINY) == categories(ran)["KV cache"]
+    assert serving["kv_tokens"] == serving["kv_blocks"] * serving["block_size"]
+    assert f"{serving['max_concurrency']:.2f}" == logged(
+        r"Maximum concurrency for 4,096 tokens per request: ([\d.,]+)x", ran.out
+    )
+    assert abs(serving["weights_bytes"] - weights(TINY)) < 32 << 20, "rotary tables, and blocks of the allocator's"
+    assert serving["graph_bytes"] > 0 and serving["activation_bytes"] > 0 and serving["utilization"] == 0.9
+    assert ran.verdict["stopped"] == "ready"
+    assert f"Serves on NVIDIA A10: {serving['kv_tokens']:,} tokens of KV cache" in " ".join(ran.out.split())
+    assert "evaluation" not in ran.out.partition("hightide  ")[2] and "<string>" not in ran.out
+    lines = ran.verdict["peak_lines"]
+    assert "/vllm/v1/worker/" in lines[0]["file"], lines[:3]
+    assert 0 <= lines[0]["bytes"] - serving["kv_bytes"] < 1 << 20, "a block's end that the allocator does not split off"
+
+
+SCRIPT = """
+from vllm import LLM, SamplingParams
+
+if __name__ == "__main__":
+    llm = LLM({model!r}, load_format="dummy", skip_tokenizer_init=True, max_model_len=2048, enforce_eager=True)
+    print("blocks", llm.llm_engine.vllm_config.cache_config.num_gpu_blocks, flush=True)
+    prompts = [{{"prompt_token_ids": list(range(100, 200))}}] * 2
+    llm.generate(prompts, SamplingParams(max_tokens=4, detokenize=False, ignore_eos=True))
+    print("not reached", flush=True)
+"""
+
+
+@pytest.mark.parametrize("processes", ["0", "1"])
+def test_script_ends_once_it_has_generated(server: Server, processes: str) -> None:
+    """The engine in the script's own process, and in one of its own."""
+    script = server.folder / "serve.py"
+    script.write_text(SCRIPT.format(model=str(server.model(LLAMA_8B))))
+    server.env["VLLM_ENABLE_V1_MULTIPROCESSING"] = processes
+    ran = server.imagine("--gpu", "a100-80g", command=(str(VLLM / "python"), str(script)))
+    assert ran.code == 0 and "not reached" not in ran.out, ran.out[-4000:]
+    serving = ran.serving
+    assert serving["kv_blocks"] == int(logged(r"\nblocks (\d+)", ran.out))
+    assert serving["kv_bytes"] == serving["kv_blocks"] * 16 * token_bytes(LLAMA_8B) == categories(ran)["KV cache"]
+    assert abs(serving["weights_bytes"] - weights(LLAMA_8B)) < 64 << 20
+    lines = ran.verdict["peak_lines"]
+    assert all("/vllm/" in line["file"] for line in lines[:2]), lines[:3]
+
+
+def test_cache_smaller_than_one_sequence(server: Server) -> None:
+    """The engine's own exception, of its own process, says how much is missing."""
+    ran = server.imagine(
+        "--gpu", "a10", "--no-suggest", command=server.serve(LLAMA_8B, "--max-model-len", "131072", "--enforce-eager")
+    )
+    assert ran.code == 1 and ran.verdict["verdict"] == "oom", ran.out[-4000:]
+    serving = ran.serving
+    assert not serving["ready"] and serving["step"] == "kv_cache"
+    assert serving["kv_needed_bytes"] == 131072 * token_bytes(LLAMA_8B)
+    assert f"{serving['kv_available_bytes'] / GiB:.2f}" == logged(
+        r"available KV cache memory \(([\d.]+) GiB\)", ran.out
+    )
+    assert serving["longest_model_len"] == int(logged(r"estimated maximum model length is (\d+)", ran.out))
+    told = " ".join(ran.out.partition("\nhightide  ")[2].split())
+    assert "Does not serve on NVIDIA A10: the KV cache of one sequence of 131,072 tokens takes 16.0 GiB" in told
+
+
+def test_weights_do_not_fit(server: Server) -> None:
+    ran = server.imagine(
+        "--gpu",
+        "t4",
+        "--no-suggest",
+        command=server.serve(LLAMA_8B, "--dtype", "half", "--enforce-eager", "--max-model-len", "2048"),
+    )
+    assert ran.code == 1 and ran.verdict["verdict"] == "oom" and ran.serving["step"] == "weights", ran.out[-4000:]
+    assert "Does not serve on Tesla T4: out of memory while it loaded the weights" in " ".join(ran.out.split())
+
+
+def test_other_failure_is_told_by_the_engines_own_exception(server: Server) -> None:
+    ran = server.imagine("--gpu", "a10", command=server.serve({**TINY, "num_attention_heads": 7}, "--enforce-eager"))
+    assert ran.code == 5 and ran.verdict["verdict"] == "failed", ran.out[-4000:]
+    failure = ran.verdict["failure"]
+    assert "root cause" not in failure and "signal" not in failure, failure
+
+
+def test_interrupt_of_hightide_alone(server: Server) -> None:
+    """SIGINT to its process id, while the server starts: it ends, and says what is known."""
+    command = server.command("--gpu", "a10", command=server.serve(TINY))
+    with (server.folder / "out").open("w") as out:
+        run = subprocess.Popen(
+            command, stdout=out, stderr=subprocess.STDOUT, env=server.env, cwd=server.folder, start_new_session=True
+        )
+        until = time.monotonic() + 300
+        while "EngineCore" not in (server.folder / "out").read_text() and time.monotonic() < until:
+            time.sleep(0.05)
+        run.send_signal(signal.SIGINT)
+        assert run.wait(60) != 0
+    told = (server.folder / "out").read_text()
+    assert "No verdict" in told and "interrupted" in told, told[-3000:]
