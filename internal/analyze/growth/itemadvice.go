@@ -21,9 +21,19 @@ func (in *Found) itemAdvice(g *growing, at mem.Location) string {
 	case len(viewsOf(g.holder)) > 0 && len(g.beside) == 0:
 		return withoutBase(g, at, item)
 	}
+	if advice := toRelease[g.holder.Contains]; advice != "" && len(g.beside) == 0 {
+		return fmt.Sprintf(advice, g.holderNames()) + " " + g.saves(1)
+	}
 	bound := fmt.Sprintf("Bound %s: drop what is no longer needed%s, or store less per item at %s. ",
 		g.holderNames(), dropping(g.holder), g.holderLines(at))
 	return mayFill(g.holder) + bound + emptyGraph(g.holder) + g.saves(1)
+}
+
+// toRelease is what frees items that hold more than Python's memory, by their type, with %s for the container: dropping
+// them is not enough.
+var toRelease = map[string]string{
+	"SharedMemory": "Call close() and, in one process, unlink() of what %s no longer needs, and drop it from there: without " +
+		"unlink() the block stays in /dev/shm.",
 }
 
 // dropping says how the oldest of a container's items are dropped.

@@ -15,8 +15,8 @@ func (in *Found) bySizes(g *growing) string {
 	}
 	all := *g
 	all.slope = holderRate(*g.holder)
-	return fmt.Sprintf(" By the sizes of its newest items it is %s (%s): the sampler does not see all that a library "+
-		"allocates.", all.rate(), mem.Estimated)
+	return fmt.Sprintf(" By the sizes of its newest items it is %s (%s), and the process rose by as much: %s.", all.rate(),
+		mem.Estimated, leftOut)
 }
 
 // largerBySizes says whether the items of the one container of a growth are larger than what the sampled heap shows.
@@ -34,13 +34,16 @@ func (in *Found) roseBy(process uint32, rate float64) bool {
 	return float64(rose) >= agrees*rate*(c.At(to)-c.At(middle))
 }
 
+// leftOut is why the rate of a line may be less than what its container gains: a table that doubles is a jump.
+const leftOut = "the sampled rate leaves out single jumps, and what a library allocates unseen"
+
 // seenOfIt says how much of a growth that is told by the sizes of items the sampled heap shows.
 func (g *growing) seenOfIt() string {
 	if g.seen == 0 {
 		return ""
 	}
 	return fmt.Sprintf(" That is by the sizes of its newest items, and the process grows as fast. The sampled heap shows "+
-		"%v of it: the sampler does not see all that a library allocates.", bytesPer(g.seen))
+		"%v of it: %s.", bytesPer(g.seen), leftOut)
 }
 
 // sizedGrowth takes the rates of containers from the sizes of their items where the sampled heap shows much less, and

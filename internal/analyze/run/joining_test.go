@@ -249,3 +249,16 @@ func TestFewSamples(t *testing.T) {
 		t.Errorf("%d of 30 unsure, %d of them told by the container", unsure, sure)
 	}
 }
+
+// TestItemsToRelease: a block of shared memory outlives the object that stands for it, so that dropping that is no
+// advice.
+func TestItemsToRelease(t *testing.T) {
+	s := training(14, growsAt(40, 1*mem.MiB))
+	h := holds("blocks", 12, 1*mem.MiB)
+	h.Contains = "SharedMemory"
+	s.holders = []mem.Holder{h}
+	if f := only(t, s.run()); !strings.Contains(f.Advice, "unlink() of what `blocks` no longer needs") ||
+		strings.Contains(f.Advice, "deque") {
+		t.Errorf("%s", f.Advice)
+	}
+}
