@@ -46,7 +46,8 @@ func (g *gguf) shape(tensors []Tensor) Shape {
 
 // caches groups the layers by what they keep, as llama.cpp does.
 func (g *gguf) caches(s *Shape, key func(string) string) {
-	if s.Layers == 0 || s.Layers > 1<<16 || s.Heads == 0 || s.Hidden == 0 {
+	recurrent := g.int(key("ssm.inner_size")) > 0 && s.Heads == 0
+	if s.Layers == 0 || s.Layers > 1<<16 || s.Heads == 0 && !recurrent || s.Hidden == 0 {
 		s.Unknown = append(s.Unknown, "the header does not say how many layers and heads there are: the cache is not known")
 		return
 	}
@@ -63,14 +64,18 @@ func (g *gguf) caches(s *Shape, key func(string) string) {
 	s.HeadDim = width
 	latent := g.int(key("attention.kv_lora_rank"))
 	window := g.int(key("attention.sliding_window"))
-	for i := range s.Layers {
+	for i := range s.Layers - min(g.int(key("attention.shared_kv_layers")), s.Layers) {
 		heads := g.ofLayer(key("attention.head_count_kv"), i, s.KVHeads)
 		if latent > 0 && g.int(key("attention.key_length_mla")) > 0 {
 			s.Caches = count(s.Caches, Cache{Kind: CacheLatent, Layers: 1, Heads: 1, Key: width, Value: 0})
 			continue
 		}
 		if heads == 0 || g.recurrent(key, i) {
-			s.Caches = count(s.Caches, Cache{Kind: CacheState, Layers: 1, State: g.state(key)})
+			n := g.state(key)
+			if n == 0 {
+				s.Unknown = []string{"the state of some layers is not counted: the header does not tell its size"}
+			}
+			s.Caches = count(s.Caches, Cache{Kind: CacheState, Layers: 1, State: n})
 			continue
 		}
 		one := Cache{Kind: CacheAttention, Layers: 1, Heads: heads, Key: width, Value: value}

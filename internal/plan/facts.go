@@ -177,12 +177,27 @@ func (f *facts) weights(kind string) Part {
 		p.Basis, p.Label = "stored in 32 bits, loaded in 16", Computed
 	}
 	p.Estimate = exactly(up(split, f.gpus()) + whole)
+	if f.gguf() {
+		f.beside(&p)
+	}
 	if f.padded > 0 && f.serves() && kind == "auto" {
 		padding := exactly(up(f.padded, f.gpus())).times(0, 0.09, 0.14)
 		p.Estimate, p.Label = p.plus(padding), mem.Estimated
 		p.Basis += "; vLLM pads experts in MXFP4 to the sizes that its kernels take, by 0 to 14 %"
 	}
 	return p
+}
+
+// beside takes off what llama.cpp leaves in the host's memory: the table of the input, where the output is another.
+func (f *facts) beside(p *Part) {
+	find := func(name string) int {
+		return slices.IndexFunc(f.tensors, func(t modelfile.Tensor) bool { return t.Name == name })
+	}
+	if i := find("token_embd.weight"); i >= 0 && find("output.weight") >= 0 {
+		table := up(f.tensors[i].Bytes, f.gpus())
+		p.Low, p.Bytes, p.Label = p.Low-table, p.Bytes-table, mem.Estimated
+		p.Basis = fmt.Sprintf("as the files have them; llama.cpp leaves the table of the input, %v, on the host", table)
+	}
 }
 
 // heldAs is what the tensors take when they are loaded as a kind: those that GPUs share among them, and those of one
