@@ -113,7 +113,7 @@ var rooms = map[string][]string{
 		"internal/frameworks"},
 	"internal/server": {"internal/system", "internal/bench", "internal/engine", "internal/analyze/run", "internal/analyze/trace",
 		"internal/analyze/facts", "internal/event", "internal/explore", "internal/fit", "internal/launch",
-		"internal/gpus", "internal/imagine", "internal/mem", "internal/metrics", "internal/observe",
+		"internal/gpus", "internal/imagine", "internal/mem", "internal/metrics", "internal/observe", "internal/plan",
 		"internal/replay", "internal/fail", "internal/format", "internal/report", "internal/store",
 		"internal/terminal", "internal/matrix", "web", "internal/options"},
 	"internal/metrics": {"internal/system", "internal/engine", "internal/fail", "internal/format/protobuf", "internal/live",

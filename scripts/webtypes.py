@@ -73,9 +73,11 @@ def comment(text: str, indent: str) -> list[str]:
 
 
 def one_or_several(begin: str, union: str, indent: str) -> list[str]:
-    """A declaration on one line where it fits, else each alternative on its own, as the formatter has it."""
+    """A declaration on one line where it fits, or two, else each alternative on its own, as the formatter has it."""
     if len(line := f"{begin} {union};") <= COLUMNS:
         return [line]
+    if len(line := f"{indent}  {union};") <= COLUMNS and begin.endswith("="):
+        return [begin, line]
     *values, last = (f"{indent}  | {value}" for value in union.split(" | "))
     return [begin, *values, f"{last};"]
 

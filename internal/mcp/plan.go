@@ -11,14 +11,14 @@ import (
 )
 
 type planAnswer struct {
-	Label    mem.Label     `json:"label"`
-	Weights  mem.Bytes     `json:"weights_bytes" jsonschema:"as stored"`
-	PerToken mem.Bytes     `json:"cache_bytes_per_token,omitempty"`
-	Cheapest string        `json:"cheapest,omitempty" jsonschema:"of the GPUs that fit, the one with the lowest known price"`
-	Smallest string        `json:"smallest,omitempty" jsonschema:"of the GPUs that fit, the one with the least memory"`
-	GPUs     []planRow     `json:"gpus" jsonschema:"those that fit first, the cheapest first"`
-	Changes  []plan.Change `json:"changes" jsonschema:"with which a cheaper GPU would do; each was computed"`
-	Notes    []string      `json:"notes"`
+	Label    mem.Label          `json:"label"`
+	Weights  mem.Bytes          `json:"weights_bytes" jsonschema:"as stored"`
+	PerToken mem.Bytes          `json:"cache_bytes_per_token,omitempty"`
+	Cheapest string             `json:"cheapest,omitempty" jsonschema:"of the GPUs that fit, the one with the lowest known price"`
+	Smallest string             `json:"smallest,omitempty" jsonschema:"of the GPUs that fit, the one with the least memory"`
+	GPUs     []planRow          `json:"gpus" jsonschema:"those that fit first, the cheapest first"`
+	Changes  []plan.Alternative `json:"changes" jsonschema:"with which a cheaper GPU would do; each was computed"`
+	Notes    []string           `json:"notes"`
 }
 
 type planRow struct {

@@ -150,9 +150,25 @@ func readConfigAlone(files fs.FS, name string) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	m, err := c.model()
+	return m, inFile(name, err)
+}
+
+// OfConfig is the model that the text of a config.json describes.
+func OfConfig(text []byte) (*Model, error) {
+	c, err := readConfig(text)
+	if err != nil {
+		return nil, inFile(configFile, err)
+	}
+	m, err := c.model()
+	return m, inFile(configFile, err)
+}
+
+// model is what follows from a configuration alone.
+func (c *config) model() (*Model, error) {
 	tensors, err := c.compute()
 	if err != nil {
-		return nil, &Error{File: name, Offset: -1, Err: err}
+		return nil, &Error{Offset: -1, Err: err}
 	}
 	return &Model{Format: FormatConfig, Shape: c.shape, Tensors: tensors}, nil
 }

@@ -22,14 +22,14 @@ const mostChanges = 5
 
 // changes are what would let a cheaper GPU do; where nothing fits, any GPU. Each kind of change is told once, those
 // first that change least in what the model answers: with the GPU on which least has to change, of these the cheapest.
-func (f *facts) changes(r *Result, places []Place) []Change {
+func (f *facts) changes(r *Result, places []Place) []Alternative {
 	limit := 0.0
 	if best := r.row(r.Cheapest); best != nil {
 		limit = best.Price
 	} else if r.Smallest != "" {
-		return []Change{} // no price is known: nothing is cheaper
+		return []Alternative{} // no price is known: nothing is cheaper
 	}
-	var found []Change
+	var found []Alternative
 	var ways []variation
 	for i := range places {
 		p := &places[i]
@@ -51,23 +51,23 @@ func (f *facts) changes(r *Result, places []Place) []Change {
 			}
 		}
 	}
-	order := func(c Change) int {
-		at := slices.IndexFunc(found, func(o Change) bool { return o == c })
+	order := func(c Alternative) int {
+		at := slices.IndexFunc(found, func(o Alternative) bool { return o == c })
 		return slices.Index(kinds, ways[at].kind)
 	}
 	sorted := slices.Clone(found)
-	slices.SortStableFunc(sorted, func(a, b Change) int { return cmp.Compare(order(a), order(b)) })
-	return slices.Clip(append([]Change{}, sorted[:min(mostChanges, len(sorted))]...))
+	slices.SortStableFunc(sorted, func(a, b Alternative) int { return cmp.Compare(order(a), order(b)) })
+	return slices.Clip(append([]Alternative{}, sorted[:min(mostChanges, len(sorted))]...))
 }
 
 // try plans another use on a GPU; false: it does not fit for sure.
-func (f *facts) try(p *Place, v variation) (Change, bool) {
+func (f *facts) try(p *Place, v variation) (Alternative, bool) {
 	changed := f.of(v.use)
 	if changed.possible() != nil {
-		return Change{}, false
+		return Alternative{}, false
 	}
 	row := changed.at(p)
-	return Change{row.key(), row.Price, v.flags, v.says, row.Room}, row.Verdict == Fits
+	return Alternative{row.key(), row.Price, v.flags, v.says, row.Room}, row.Verdict == Fits
 }
 
 // The kinds of changes, those first that change least.

@@ -39,8 +39,8 @@ func (e Estimate) times(low, mid, high float64) Estimate {
 		mem.Rounded(float64(e.High) * high)}
 }
 
-// Part is what takes memory on one GPU.
-type Part struct {
+// Portion is what takes memory on one GPU.
+type Portion struct {
 	Name  string    `json:"name" doc:"What it is."`
 	Label mem.Label `json:"label" doc:"exact, computed or estimated."`
 	Estimate
@@ -78,7 +78,7 @@ func verdictOf(left Estimate) Verdict {
 	return No
 }
 
-func sum(parts []Part) (e Estimate) {
+func sum(parts []Portion) (e Estimate) {
 	for _, p := range parts {
 		e = e.plus(p.Estimate)
 	}

@@ -164,8 +164,8 @@ const nf4 = 0.5 + 1.0/64 + 4.0/(64*256)
 const int4 = 0.5 + 2.5/128
 
 // weights are those that one GPU holds when they are not trained.
-func (f *facts) weights(kind string) Part {
-	p := Part{Name: "weights", Label: f.label, Basis: "as the files have them"}
+func (f *facts) weights(kind string) Portion {
+	p := Portion{Name: "weights", Label: f.label, Basis: "as the files have them"}
 	if f.label == Computed {
 		p.Basis = "the sizes of the matrices follow from the configuration"
 	}
@@ -189,7 +189,7 @@ func (f *facts) weights(kind string) Part {
 }
 
 // beside takes off what llama.cpp leaves in the host's memory: the table of the input, where the output is another.
-func (f *facts) beside(p *Part) {
+func (f *facts) beside(p *Portion) {
 	find := func(name string) int {
 		return slices.IndexFunc(f.tensors, func(t modelfile.Tensor) bool { return t.Name == name })
 	}

@@ -43,7 +43,7 @@ func (f *facts) at(p *Place) Row {
 	r := f.row(p.GPU)
 	r.Price, r.Source, r.Date = m.Price, m.Source, m.Date
 	host := f.host()
-	r.Machine = &Machine{m.Name, m.Provider, m.Count, m.VCPUs, m.Memory, host, m.Notes}
+	r.Machine = &Rental{m.Name, m.Provider, m.Count, m.VCPUs, m.Memory, host, m.Notes}
 	left := exactly(m.Memory - m.Memory/20).minus(host.Estimate) // the system has a part
 	if v := verdictOf(left); rank[v] > rank[r.Verdict] {
 		r.Verdict = v
@@ -54,7 +54,7 @@ func (f *facts) at(p *Place) Row {
 
 // host is what the processes take of the host's memory: a process for each GPU, with its libraries, and weights while
 // they are loaded.
-func (f *facts) host() Part {
+func (f *facts) host() Portion {
 	n := mem.Bytes(f.gpus())
 	e := Estimate{2*mem.GiB + n*mem.GiB, 3*mem.GiB + 3*n*mem.GiB, 4*mem.GiB + 6*n*mem.GiB}
 	basis := "a process for each GPU, 1 to 6 GiB each; weights are mapped from their files"
@@ -67,5 +67,5 @@ func (f *facts) host() Part {
 		e = e.plus(Estimate{0, weights, n * weights})
 		basis = "a process for each GPU, 1 to 6 GiB each; one or all of them hold the weights while they load"
 	}
-	return Part{"host memory", mem.Estimated, e, basis}
+	return Portion{"host memory", mem.Estimated, e, basis}
 }

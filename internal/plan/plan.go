@@ -3,7 +3,7 @@
 //
 //	Options ──▶ hub: the files ──▶ modelfile.Model ──▶ facts (facts.go)
 //	                                                     │
-//	            serve.go, train.go: Parts on one GPU ◀───┘
+//	            serve.go, train.go: portions of one GPU ◀───┘
 //	                        │
 //	   gpus.Catalogue ──▶ Row: verdict, room, tokens, users or batch (rows.go) ──▶ Result ──▶ text.go, JSON
 //	                        └──▶ advice.go: the cheapest, and the smallest change for a cheaper one
@@ -26,6 +26,36 @@ import (
 
 // Run answers.
 func Run(ctx context.Context, o Options) (*Result, error) {
+	places, err := o.places()
+	if err != nil {
+		return nil, err
+	}
+	source, err := hub.Open(ctx, o.Model, hub.Options{Offline: o.Offline, MayRead: o.MayRead})
+	if err != nil {
+		return nil, err
+	}
+	model, err := modelfile.Read(source.Files, source.Name)
+	if err != nil {
+		return nil, unreadable(o.Model, err)
+	}
+	return Make(model, source, o.Use, places)
+}
+
+// OfConfig answers for the text of a config.json, which somebody sends; the model in the options is its name.
+func OfConfig(text []byte, o Options) (*Result, error) {
+	places, err := o.places()
+	if err != nil {
+		return nil, err
+	}
+	model, err := modelfile.OfConfig(text)
+	if err != nil {
+		return nil, unreadable(o.Model, err)
+	}
+	return Make(model, &hub.Place{Asked: o.Model, Source: "text"}, o.Use, places)
+}
+
+// places are where a use is planned, its settings checked and filled in.
+func (o *Options) places() ([]Place, error) {
 	o.Settings().Fill()
 	if err := o.check(); err != nil {
 		return nil, err
@@ -38,16 +68,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	places := placesOf(chosen, o.Instances)
-	source, err := hub.Open(ctx, o.Model, hub.Options{Offline: o.Offline, MayRead: o.MayRead})
-	if err != nil {
-		return nil, err
-	}
-	model, err := modelfile.Read(source.Files, source.Name)
-	if err != nil {
-		return nil, unreadable(o.Model, err)
-	}
-	return Make(model, source, o.Use, places)
+	return placesOf(chosen, o.Instances), nil
 }
 
 // Make is the pure part of Run: the answer for a model, a use and some places.
@@ -56,7 +77,7 @@ func Make(model *modelfile.Model, source *hub.Place, use Use, places []Place) (*
 	if err := f.possible(); err != nil {
 		return nil, err
 	}
-	r := &Result{Version: Version, Use: f.use, Model: f.info(), Rows: []Row{}, Changes: []Change{}}
+	r := &Result{Version: Version, Use: f.use, Model: f.info(), Rows: []Row{}, Changes: []Alternative{}}
 	if source != nil {
 		r.Model.Name, r.Model.Source = source.Asked, source.Source
 	}

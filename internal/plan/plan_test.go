@@ -60,9 +60,9 @@ func planned(t *testing.T, config string, use Use, cards ...string) *Result {
 	return r
 }
 
-func part(t *testing.T, r *Row, name string) Part {
+func part(t *testing.T, r *Row, name string) Portion {
 	t.Helper()
-	i := slices.IndexFunc(r.Parts, func(p Part) bool { return p.Name == name })
+	i := slices.IndexFunc(r.Parts, func(p Portion) bool { return p.Name == name })
 	if i < 0 {
 		t.Fatalf("%s has no part %s: %+v", r.GPU, name, r.Parts)
 	}

@@ -7,20 +7,20 @@ import (
 
 // Result is the answer.
 type Result struct {
-	Version  int       `json:"version" doc:"The version of this form."`
-	Model    ModelInfo `json:"model" doc:"What the files say."`
-	Use      Use       `json:"use" doc:"What was asked."`
-	Rows     []Row     `json:"rows" doc:"A GPU each: those that fit first, the cheapest first."`
-	Cheapest string    `json:"cheapest,omitempty" doc:"The GPU, or the machine, with the lowest known price among those that fit; absent: none does."`
-	Smallest string    `json:"smallest,omitempty" doc:"The one with the least memory among those that fit."`
-	Changes  []Change  `json:"changes" doc:"What would let a cheaper GPU do, or where none fits, a GPU at all: each was computed."`
-	Notes    []string  `json:"notes" doc:"What was assumed, and what is not known."`
+	Version  int           `json:"version" doc:"The version of this form."`
+	Model    ModelInfo     `json:"model" doc:"What the files say."`
+	Use      Use           `json:"use" doc:"What was asked."`
+	Rows     []Row         `json:"rows" doc:"A GPU each: those that fit first, the cheapest first."`
+	Cheapest string        `json:"cheapest,omitempty" doc:"The GPU, or the machine, with the lowest known price among those that fit; absent: none does."`
+	Smallest string        `json:"smallest,omitempty" doc:"The one with the least memory among those that fit."`
+	Changes  []Alternative `json:"changes" doc:"What would let a cheaper GPU do, or where none fits, a GPU at all: each was computed."`
+	Notes    []string      `json:"notes" doc:"What was assumed, and what is not known."`
 }
 
 // ModelInfo is what the files of a model say.
 type ModelInfo struct {
 	Name         string           `json:"name" doc:"As it was given."`
-	Source       string           `json:"source" doc:"Where the files were: folder, file, cache or hub."`
+	Source       string           `json:"source" doc:"Where the files were: folder, file, cache or hub; text: the configuration was sent."`
 	Format       modelfile.Format `json:"format" doc:"safetensors, gguf, or config: no weights were read."`
 	Kind         string           `json:"kind,omitempty" doc:"The architecture, as llama."`
 	Files        int              `json:"files" doc:"Files with weights."`
@@ -52,13 +52,13 @@ const Version = 1
 type Row struct {
 	GPU     string    `json:"gpu" doc:"Its short name."`
 	Count   int       `json:"gpus" doc:"How many are used together."`
-	Machine *Machine  `json:"machine,omitempty" doc:"With --instances: the machine that has them."`
+	Machine *Rental   `json:"machine,omitempty" doc:"With --instances: the machine that has them."`
 	Name    string    `json:"name" doc:"Its full name."`
 	Verdict Verdict   `json:"verdict" doc:"fits, likely, unlikely or no, by the room that is left."`
 	Label   mem.Label `json:"label" doc:"estimated: of all verdicts here."`
 	Total   mem.Bytes `json:"total_bytes" doc:"The memory of one GPU, in bytes."`
 	Budget  Estimate  `json:"budget" doc:"Of that, what may be taken."`
-	Parts   []Part    `json:"parts" doc:"What takes memory on one GPU, but a server's cache."`
+	Parts   []Portion `json:"parts" doc:"What takes memory on one GPU, but a server's cache."`
 	Cache   *Estimate `json:"cache,omitempty" doc:"Of a server: what all users' sequences take in the cache."`
 	Room    Estimate  `json:"room" doc:"What is left of the budget; negative: what is missing."`
 	Tokens  *Range    `json:"tokens,omitempty" doc:"Of a server: tokens that the cache holds, where each sequence has the length asked."`
@@ -70,14 +70,14 @@ type Row struct {
 	Note    string    `json:"note,omitempty" doc:"What stands against it besides memory."`
 }
 
-// Machine is what a cloud rents.
-type Machine struct {
+// Rental is what a cloud rents.
+type Rental struct {
 	Name     string    `json:"instance" doc:"As its provider calls it."`
 	Provider string    `json:"provider" doc:"Who rents it."`
 	GPUs     int       `json:"gpus" doc:"GPUs in it."`
 	VCPUs    int       `json:"vcpus" doc:"Virtual processors."`
 	Memory   mem.Bytes `json:"host_bytes" doc:"Memory of the host, in bytes."`
-	Host     Part      `json:"host" doc:"What the processes take of it."`
+	Host     Portion   `json:"host" doc:"What the processes take of it."`
 	Notes    string    `json:"notes,omitempty" doc:"What else is to be known of it."`
 }
 
@@ -89,8 +89,8 @@ func (r *Row) key() string {
 	return r.GPU
 }
 
-// Change is another way to use a model, and the GPU on which it fits then.
-type Change struct {
+// Alternative is another way to use a model, and the GPU on which it fits then.
+type Alternative struct {
 	GPU   string   `json:"gpu" doc:"The GPU, or the machine, on which it fits."`
 	Price float64  `json:"price_usd_per_hour,omitempty" doc:"Of all GPUs together in USD an hour; absent: none is known."`
 	Flags string   `json:"flags" doc:"What to change of the command, as --kv-dtype fp8."`

@@ -8,8 +8,8 @@ import (
 )
 
 // serveParts are what a server takes on one GPU beside the cache: vLLM's, or of a GGUF llama.cpp's.
-func (f *facts) serveParts(g *gpus.GPU) []Part {
-	parts := []Part{f.weights(f.use.Weights)}
+func (f *facts) serveParts(g *gpus.GPU) []Portion {
+	parts := []Portion{f.weights(f.use.Weights)}
 	if f.gguf() {
 		return append(parts, f.computeBuffer(), process(g))
 	}
@@ -24,12 +24,12 @@ func (f *facts) serveParts(g *gpus.GPU) []Part {
 }
 
 // rotary is the table of rotary embeddings that vLLM keeps: a sine and a cosine for each position.
-func (f *facts) rotary() (Part, bool) {
+func (f *facts) rotary() (Portion, bool) {
 	s := f.shape
 	if s.RotaryDim == 0 || s.Context == 0 || f.gguf() {
-		return Part{}, false
+		return Portion{}, false
 	}
-	return Part{"rotary table", Computed, exactly(mem.Bytes(2 * int64(s.RotaryDim) * int64(s.Context))),
+	return Portion{"rotary table", Computed, exactly(mem.Bytes(2 * int64(s.RotaryDim) * int64(s.Context))),
 		fmt.Sprintf("%d positions × %d numbers of 16 bits, as vLLM keeps it", s.Context, s.RotaryDim)}, true
 }
 
@@ -63,7 +63,7 @@ const fewestSequences = 256
 
 // largestBatch is what activations take in the pass by which the server measures how much is left: the largest batch
 // of a prompt, or the logits of all sequences with what sampling makes of them.
-func (f *facts) largestBatch(g *gpus.GPU) Part {
+func (f *facts) largestBatch(g *gpus.GPU) Portion {
 	low, mid, high, sequences := tokensAtOnce(g)
 	token := float64(2 * f.perTokenWidth())
 	logits := float64(sequences * int64(f.shape.Vocabulary) * 4)
@@ -72,19 +72,19 @@ func (f *facts) largestBatch(g *gpus.GPU) Part {
 		mem.Rounded(max(float64(mid)*token, 6*logits)),
 		mem.Rounded(max(1.2*float64(high)*token, 10*logits)),
 	}
-	return Part{"activations", mem.Estimated, e,
+	return Portion{"activations", mem.Estimated, e,
 		fmt.Sprintf("passes of %d to %d tokens, logits of up to %d sequences: vLLM's defaults, which --max-num-batched-tokens "+
 			"and --max-num-seqs change", low, high, sequences)}
 }
 
 // graphs are recorded passes.
-func graphs() Part {
-	return Part{"CUDA graphs", mem.Estimated, Estimate{0, 256 * mem.MiB, mem.GiB},
+func graphs() Portion {
+	return Portion{"CUDA graphs", mem.Estimated, Estimate{0, 256 * mem.MiB, mem.GiB},
 		"nothing with --enforce-eager; else what servers' logs say"}
 }
 
 // process is what one takes beside its allocator.
-func process(g *gpus.GPU) Part {
+func process(g *gpus.GPU) Portion {
 	e := Estimate{g.OverheadLow, g.Overhead, g.OverheadHigh}
 	if g.OverheadHigh <= g.OverheadLow { // a single figure: such is the spread where there are many
 		e = Estimate{g.Overhead / 2, g.Overhead, 2 * g.Overhead}
@@ -93,26 +93,26 @@ func process(g *gpus.GPU) Part {
 	case g.OverheadKnown:
 		e = exactly(g.Overhead)
 	case g.Overhead == 0:
-		return Part{"context and libraries", mem.Estimated, Estimate{128 * mem.MiB, 512 * mem.MiB, 2 * mem.GiB},
+		return Portion{"context and libraries", mem.Estimated, Estimate{128 * mem.MiB, 512 * mem.MiB, 2 * mem.GiB},
 			"not known of this GPU: between what other GPUs take"}
 	}
-	return Part{"context and libraries", mem.Estimated, e, g.OverheadBasis}
+	return Portion{"context and libraries", mem.Estimated, e, g.OverheadBasis}
 }
 
 // between is what libraries for several GPUs take.
-func between() Part {
-	return Part{"buffers between GPUs", mem.Estimated, Estimate{256 * mem.MiB, 800 * mem.MiB, 2 * mem.GiB},
+func between() Portion {
+	return Portion{"buffers between GPUs", mem.Estimated, Estimate{256 * mem.MiB, 800 * mem.MiB, 2 * mem.GiB},
 		"NCCL's channels and buffers of custom all-reduce, as servers' logs say"}
 }
 
 // computeBuffer is what llama.cpp's graph takes for a batch of 512 tokens: logits in 32 bits, and the widest layer.
-func (f *facts) computeBuffer() Part {
+func (f *facts) computeBuffer() Portion {
 	const batch = 512
 	s := f.shape
 	logits := float64(batch * int64(s.Vocabulary) * 4)
 	layer := float64(batch * 4 * f.perTokenWidth())
 	scores := float64(batch * f.seq() * int64(s.Heads) * 4) // without flash attention
-	return Part{"compute buffer", mem.Estimated, Estimate{mem.Rounded(0.8 * max(logits, layer)),
+	return Portion{"compute buffer", mem.Estimated, Estimate{mem.Rounded(0.8 * max(logits, layer)),
 		mem.Rounded(logits + layer), mem.Rounded(1.2*(logits+layer) + scores)},
 		"llama.cpp's for 512 tokens at once; the most is without flash attention"}
 }

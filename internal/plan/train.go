@@ -8,11 +8,11 @@ import (
 )
 
 // batchParts are what a use other than serving takes on one GPU with a batch of n sequences.
-func (f *facts) batchParts(g *gpus.GPU, n int64) []Part {
+func (f *facts) batchParts(g *gpus.GPU, n int64) []Portion {
 	if f.use.For == Infer {
-		return append([]Part{f.weights(f.use.Weights), process(g)}, f.inferParts(n)...)
+		return append([]Portion{f.weights(f.use.Weights), process(g)}, f.inferParts(n)...)
 	}
-	var parts []Part
+	var parts []Portion
 	if f.adapts() {
 		parts = f.adapterParts()
 	} else {
@@ -64,15 +64,15 @@ func (f *facts) split(low, mid, high float64) Estimate {
 
 // fullParts are those of a training of all weights, but what a batch takes. In 32 bits autocast keeps a copy of the
 // matrices in 16, which frameworks with a copy of their own in 16 bits have in place of it.
-func (f *facts) fullParts() []Part {
+func (f *facts) fullParts() []Portion {
 	w := f.width()
-	parts := []Part{{"weights", Computed, f.split(w, w, w), fmt.Sprintf("%.0f bytes for each number", w)}, f.states()}
+	parts := []Portion{{"weights", Computed, f.split(w, w, w), fmt.Sprintf("%.0f bytes for each number", w)}, f.states()}
 	if !f.pure() {
-		parts = append(parts, Part{"autocast's copies", mem.Estimated, f.each(f.linear, 0, 2, 2),
+		parts = append(parts, Portion{"autocast's copies", mem.Estimated, f.each(f.linear, 0, 2, 2),
 			"2 bytes for each number of the layers' matrices, kept over a step; none where gradients have 16 bits"})
 	}
 	if f.use.For == DPO {
-		parts = append(parts, Part{"reference model", mem.Estimated, f.each(f.elements, 2, 4, 4),
+		parts = append(parts, Portion{"reference model", mem.Estimated, f.each(f.elements, 2, 4, 4),
 			"a frozen copy in 16 or 32 bits"})
 	}
 	return parts
@@ -84,7 +84,7 @@ const workspaces = 64 * mem.MiB
 // working is what a step takes for a batch. Gradients come as activations go, so that the larger of the two counts,
 // and both where gradients of several batches are added up. An optimizer that works on all weights at once takes as
 // much as those beside the gradients, when the activations have gone.
-func (f *facts) working(n int64) Part {
+func (f *facts) working(n int64) Portion {
 	tokens := n * f.seq()
 	if f.use.For == DPO {
 		tokens *= 2 // the chosen answer and the other
@@ -97,14 +97,14 @@ func (f *facts) working(n int64) Part {
 	}
 	e := Estimate{max(kept.Low, gradients.Low), max(kept.Bytes, gradients.Bytes),
 		max(kept.High, atOnce.High) + gradients.High + workspaces}
-	return Part{"gradients, activations, loss", mem.Estimated, e,
+	return Portion{"gradients, activations, loss", mem.Estimated, e,
 		fmt.Sprintf("gradients take %v, what the backward pass needs %s; the most is with both, as where batches are added "+
 			"up, or with an optimizer that is not fused", gradients.Bytes, kept.text())}
 }
 
 // states are what the optimizer keeps.
-func (f *facts) states() Part {
-	p := Part{Name: "optimizer", Label: Computed}
+func (f *facts) states() Portion {
+	p := Portion{Name: "optimizer", Label: Computed}
 	switch {
 	case f.use.Optimizer == "sgd":
 		p.Basis = "SGD without momentum keeps nothing"
@@ -120,7 +120,7 @@ func (f *facts) states() Part {
 }
 
 // adapterParts are those of a training of adapters over frozen weights, but what a batch takes.
-func (f *facts) adapterParts() []Part {
+func (f *facts) adapterParts() []Portion {
 	base := f.weights(f.use.Weights)
 	if f.use.For == QLoRA {
 		one := *f
@@ -131,28 +131,28 @@ func (f *facts) adapterParts() []Part {
 		base.Basis = "the layers' matrices in NF4 with double quantization; the rest in 16 bits, at most in 32, as peft casts it"
 	}
 	base.Name = "frozen weights"
-	parts := []Part{base, {"adapters", Computed, f.split(4, 4, 4), fmt.Sprintf(
+	parts := []Portion{base, {"adapters", Computed, f.split(4, 4, 4), fmt.Sprintf(
 		"rank %d on every matrix of the layers but experts': %d numbers of 32 bits", f.use.Rank, f.trained())}, f.states()}
 	if f.use.For == QLoRA {
-		parts = append(parts, Part{"one matrix unpacked", mem.Estimated, Estimate{mem.Bytes(2 * f.largest),
+		parts = append(parts, Portion{"one matrix unpacked", mem.Estimated, Estimate{mem.Bytes(2 * f.largest),
 			mem.Bytes(2 * f.largest), mem.Bytes(4 * f.largest)}, "the largest in 16 bits, while it is used"})
 	}
 	return parts
 }
 
 // gathered is what a GPU has of weights that are split, while it uses them.
-func (f *facts) gathered() Part {
+func (f *facts) gathered() Portion {
 	layer := mem.Bytes(2 * f.linear / int64(max(1, f.shape.Layers)))
 	embedding := mem.Bytes(2 * int64(f.shape.Vocabulary) * f.hidden())
-	return Part{"gathered weights", mem.Estimated, Estimate{layer, 2*layer + embedding, 4*layer + 2*embedding},
+	return Portion{"gathered weights", mem.Estimated, Estimate{layer, 2*layer + embedding, 4*layer + 2*embedding},
 		"weights, gradients and optimizer split among the GPUs as by ZeRO-3 or FSDP; of a layer or two each GPU has all"}
 }
 
-func (f *facts) inferParts(n int64) []Part {
+func (f *facts) inferParts(n int64) []Portion {
 	batch := float64(n)
 	token := float64(2 * f.perTokenWidth() * f.seq() * n)
 	cache := f.sequence(f.seq()).times(batch, batch, batch)
-	return []Part{{"cache", cache.label(), cache, "keys and values of all tokens"},
+	return []Portion{{"cache", cache.label(), cache, "keys and values of all tokens"},
 		{"activations", mem.Estimated, Estimate{mem.Rounded(0.5 * token), mem.Rounded(token),
 			mem.Rounded(2.5*token) + workspaces},
 			"a pass over the whole prompt, which computes the logits of its last token alone, as generate() does"}}
@@ -200,7 +200,7 @@ const (
 	wasteHigh = 0.08
 )
 
-func allocator(all Estimate) Part {
-	return Part{"kept by the allocator", mem.Estimated, all.times(0, wasteMid, wasteHigh),
+func allocator(all Estimate) Portion {
+	return Portion{"kept by the allocator", mem.Estimated, all.times(0, wasteMid, wasteHigh),
 		"reserved beyond what is allocated: 0 to 8 %, 2 % as a rule"}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"hightide/internal/mem"
+	"hightide/internal/plan"
 )
 
 // schemas names the types of the API's description. Two packages may have a type of one name: the second one is then
@@ -40,7 +41,8 @@ type (
 
 func (labelSchema) Schema(r huma.Registry) *huma.Schema {
 	return words(r, "Label", "Where a figure comes from; empty: there is none.",
-		mem.Measured, mem.Sampled, mem.Imagined, mem.Replayed, mem.Estimated, "")
+		mem.Measured, mem.Sampled, mem.Imagined, mem.Replayed, mem.Estimated, plan.Exact,
+		plan.Computed, "")
 }
 
 func (unitSchema) Schema(r huma.Registry) *huma.Schema {

@@ -88,6 +88,7 @@ var resources = []func(*Server, huma.API){
 	(*Server).diff,
 	(*Server).snapshots,
 	(*Server).whatif,
+	(*Server).plan,
 }
 
 // New makes the handler of the web UI and its API. Close it when the server has stopped.

@@ -178,6 +178,19 @@ export interface Allocator {
   unplaced_events: number;
 }
 
+export interface Alternative {
+  /** What to change of the command, as --kv-dtype fp8. */
+  flags: string;
+  /** The GPU, or the machine, on which it fits. */
+  gpu: string;
+  /** Of all GPUs together in USD an hour; absent: none is known. */
+  price_usd_per_hour?: number;
+  /** What is left then. */
+  room: Estimate;
+  /** The same in words. */
+  says: string;
+}
+
 export interface Artifacts {
   /** Files that were kept with the run. */
   artifacts: Attachment[];
@@ -389,6 +402,23 @@ export interface Blocks {
   to: number;
   /** Bytes of one in an offset. */
   unit: number;
+}
+
+export interface Cache {
+  /** Heads of keys and values. */
+  heads?: number;
+  /** Numbers of a key in a head. */
+  key?: number;
+  /** attention, window, latent or state. */
+  kind: string;
+  /** How many layers are of this kind. */
+  layers: number;
+  /** Numbers that a sequence takes in a layer, however long it is. */
+  state?: number;
+  /** Numbers of a value in a head. */
+  value?: number;
+  /** Tokens that are looked back on; absent: all. */
+  window?: number;
 }
 
 export interface Cached {
@@ -747,6 +777,15 @@ export interface ErrorModel {
   title?: string;
   /** A URI reference to human-readable documentation for the error. */
   type?: string;
+}
+
+export interface Estimate {
+  /** The figure, in bytes. */
+  bytes: number;
+  /** The most, in bytes. */
+  high_bytes: number;
+  /** The least, in bytes. */
+  low_bytes: number;
 }
 
 export interface Event {
@@ -1932,7 +1971,8 @@ export interface JobList {
 }
 
 /** Where a figure comes from; empty: there is none. */
-export type Label = "measured" | "sampled" | "imagined" | "replayed" | "estimated" | "";
+export type Label =
+  "measured" | "sampled" | "imagined" | "replayed" | "estimated" | "exact" | "computed" | "";
 
 export interface Labels {
   /** What blocks are for, by their numbers. */
@@ -2216,6 +2256,41 @@ export interface MemoryMarkSize {
   success: boolean;
 }
 
+export interface ModelInfo {
+  /** What they take as stored, in bytes. */
+  bytes: number;
+  /** What a further token of a long sequence takes in the cache, all GPUs together, in bytes. */
+  cache_bytes_per_token?: number;
+  /** What a sequence of the length asked takes in the cache. */
+  cache_per_sequence: Estimate;
+  /** What the layers keep of a sequence, by kind. */
+  caches: Cache[];
+  /** The most tokens of a sequence. */
+  context?: number;
+  /** Numbers in them as stored: of a packed type several weights may share one. */
+  elements: number;
+  /** Files with weights. */
+  files: number;
+  /** safetensors, gguf, or config: no weights were read. */
+  format: string;
+  /** The architecture, as llama. */
+  kind?: string;
+  /** exact: read from the files; computed: from the configuration. */
+  label: Label;
+  /** As it was given. */
+  name: string;
+  /** What the files hold besides, in bytes. */
+  not_loaded_bytes?: number;
+  /** How the weights are packed, as the configuration says it. */
+  quantization?: string;
+  /** Where the files were: folder, file, cache or hub; text: the configuration was sent. */
+  source: string;
+  /** Tensors that are loaded. */
+  tensors: number;
+  /** The same by type, the largest first. */
+  types: TypeInfo[];
+}
+
 export interface Moment {
   /** Bytes of blocks that are in use or wait for another stream. */
   active_bytes: number;
@@ -2448,6 +2523,60 @@ export interface Pin {
   pinned_bytes: number;
 }
 
+export interface PlanInputBody {
+  /** Sequences in a batch on each GPU, of other uses; default 1. */
+  batch?: number;
+  /** A config.json of Hugging Face, as it is. */
+  config: unknown;
+  /** Type of the weights: auto, bf16, fp16, fp32, fp8 or int4. */
+  dtype?: string;
+  /** serve (the default), infer, full, lora, qlora, dpo or grpo. */
+  for?: string;
+  /** Names of GPUs; default all. */
+  gpu?: string[];
+  /** GPUs that hold it together; default 1. */
+  gpus?: number;
+  /** Whether to plan with machines that clouds rent. */
+  instances?: boolean;
+  /** Type of the cache: auto or fp8. */
+  kv_dtype?: string;
+  /** Rank of the adapters; default 16. */
+  lora_rank?: number;
+  /** How to call the model. */
+  name?: string;
+  /** Whether all activations are kept for the backward pass. */
+  no_checkpointing?: boolean;
+  /** adamw, adamw-8bit or sgd. */
+  optimizer?: string;
+  /** Tokens of a sequence; default 4096, or what the model has. */
+  seq?: number;
+  /** Sequences that a server holds at once; default 1. */
+  users?: number;
+  /** The part of a GPU's memory that the server takes; default 0.9. */
+  utilization?: number;
+}
+
+export interface PlanResult {
+  /** What would let a cheaper GPU do, or where none fits, a GPU at all: each was computed. */
+  changes: Alternative[];
+  /**
+   * The GPU, or the machine, with the lowest known price among those that fit; absent: none does.
+   */
+  cheapest?: string;
+  /** What the files say. */
+  model: ModelInfo;
+  /** What was assumed, and what is not known. */
+  notes: string[];
+  /** A GPU each: those that fit first, the cheapest first. */
+  rows: Row[];
+  /** The one with the least memory among those that fit. */
+  smallest?: string;
+  /** What was asked. */
+  use: Use;
+  /** The version of this form. */
+  version: number;
+}
+
 export interface Policy {
   /** How often it ran. */
   count: number;
@@ -2461,6 +2590,21 @@ export interface Policy {
   op: string;
   /** What was taken for it: upper, zero, or a fraction. */
   policy: string;
+}
+
+export interface Portion {
+  /** Where the figure comes from, and what is assumed. */
+  basis: string;
+  /** The figure, in bytes. */
+  bytes: number;
+  /** The most, in bytes. */
+  high_bytes: number;
+  /** exact, computed or estimated. */
+  label: Label;
+  /** The least, in bytes. */
+  low_bytes: number;
+  /** What it is. */
+  name: string;
 }
 
 export interface Process {
@@ -2513,6 +2657,15 @@ export interface Process {
   start_ticks?: number;
   /** How many ranks the program has. */
   world_size?: number;
+}
+
+export interface Range {
+  /** The figure. */
+  figure: number;
+  /** The most. */
+  high: number;
+  /** The least. */
+  low: number;
 }
 
 export interface Rank {
@@ -2691,6 +2844,23 @@ export interface Regression {
   notes: string[];
   /** The version of this form. */
   version: number;
+}
+
+export interface Rental {
+  /** GPUs in it. */
+  gpus: number;
+  /** What the processes take of it. */
+  host: Portion;
+  /** Memory of the host, in bytes. */
+  host_bytes: number;
+  /** As its provider calls it. */
+  instance: string;
+  /** What else is to be known of it. */
+  notes?: string;
+  /** Who rents it. */
+  provider: string;
+  /** Virtual processors. */
+  vcpus: number;
 }
 
 export interface ReplayGPU {
@@ -2888,6 +3058,45 @@ export interface RoundingWaste {
   name: string;
   /** Bytes that rounding adds to its blocks. */
   waste_bytes: number;
+}
+
+export interface Row {
+  /** Of other uses: the largest batch on each GPU; low: at the upper ends of the estimates. */
+  batch?: Range;
+  /** Of that, what may be taken. */
+  budget: Estimate;
+  /** Of a server: what all users' sequences take in the cache. */
+  cache?: Estimate;
+  /** Its short name. */
+  gpu: string;
+  /** How many are used together. */
+  gpus: number;
+  /** estimated: of all verdicts here. */
+  label: Label;
+  /** With --instances: the machine that has them. */
+  machine?: Rental;
+  /** Its full name. */
+  name: string;
+  /** What stands against it besides memory. */
+  note?: string;
+  /** What takes memory on one GPU, but a server's cache. */
+  parts: Portion[];
+  /** Of which day the price is. */
+  price_date?: string;
+  /** Whose price it is. */
+  price_source?: string;
+  /** Of all GPUs together in USD an hour; absent: none is known. */
+  price_usd_per_hour?: number;
+  /** What is left of the budget; negative: what is missing. */
+  room: Estimate;
+  /** Of a server: tokens that the cache holds, where each sequence has the length asked. */
+  tokens?: Range;
+  /** The memory of one GPU, in bytes. */
+  total_bytes: number;
+  /** Of a server: sequences of that length at once. */
+  users?: Range;
+  /** fits, likely, unlikely or no, by the room that is left. */
+  verdict: string;
 }
 
 export interface Run {
@@ -3691,6 +3900,15 @@ export interface Turnover {
   since_start_bytes: number;
 }
 
+export interface TypeInfo {
+  /** In bytes. */
+  bytes: number;
+  /** Numbers as stored. */
+  elements: number;
+  /** As BF16 or Q4_K. */
+  type: string;
+}
+
 export interface Undecided {
   /** How often it was read. */
   count: number;
@@ -3763,6 +3981,31 @@ export interface UsagePhase {
   phase: string;
   /** The number of its last event. */
   to_event: number;
+}
+
+export interface Use {
+  /** Sequences in a batch on each GPU, otherwise. */
+  batch?: number;
+  /** Type of the weights: auto, bf16, fp16, fp32, fp8, int4. */
+  dtype: string;
+  /** serve, infer, full, lora, qlora, dpo or grpo. */
+  for: string;
+  /** GPUs together. */
+  gpus: number;
+  /** Type of the cache: auto, fp8. */
+  kv_dtype: string;
+  /** Rank of the adapters. */
+  lora_rank?: number;
+  /** Whether a training keeps all activations for the backward pass. */
+  no_checkpointing?: boolean;
+  /** Of a training: adamw, adamw-8bit or sgd. */
+  optimizer?: string;
+  /** Tokens of a sequence. */
+  seq: number;
+  /** Sequences that are held at once, when served. */
+  users?: number;
+  /** The part of a GPU's memory that the server takes. */
+  utilization?: number;
 }
 
 export interface WhatIf {
