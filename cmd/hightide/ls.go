@@ -108,14 +108,14 @@ func lsColumns(now time.Time) []lsColumn {
 	return []lsColumn{
 		{report.ListColumn{Title: "RUN"}, func(r store.Run) string { return r.ID }},
 		{report.ListColumn{Title: "NAME"}, func(r store.Run) string { return r.Name }},
-		{report.ListColumn{Title: "STARTED"}, func(r store.Run) string { return ago(now, time.Unix(0, r.Start)) }},
-		{report.ListColumn{Title: "TIME", Right: true},
+		{report.ListColumn{Title: "STARTED", Spare: 3}, func(r store.Run) string { return ago(now, time.Unix(0, r.Start)) }},
+		{report.ListColumn{Title: "TIME", Right: true, Spare: 1},
 			func(r store.Run) string { return shortDuration(time.Duration(r.Duration)) }},
-		{report.ListColumn{Title: "STEPS", Right: true}, func(r store.Run) string { return nonZero(int64(r.Steps)) }},
+		{report.ListColumn{Title: "STEPS", Right: true, Spare: 2}, func(r store.Run) string { return nonZero(int64(r.Steps)) }},
 		{report.ListColumn{Title: "PEAK"}, func(r store.Run) string { return r.Figure.String() }},
 		{report.ListColumn{Title: "RESULT"}, result},
 		{report.ListColumn{Title: "FINDINGS", Right: true}, func(r store.Run) string { return nonZero(r.Findings.Or(0)) }},
-		{report.ListColumn{Title: "SIZE", Right: true}, func(r store.Run) string { return mem.Bytes(r.Size).String() }},
+		{report.ListColumn{Title: "SIZE", Right: true, Spare: 4}, func(r store.Run) string { return mem.Bytes(r.Size).String() }},
 		{report.ListColumn{Title: "TAGS"}, tagsText},
 		{report.ListColumn{Title: "COMMAND"}, func(r store.Run) string { return mem.CommandLine(mem.Program(r.Command)) }},
 	}

@@ -59,7 +59,7 @@ func (t *Table) markdown(b *strings.Builder) {
 		if c.Label != "" && c.Label != mem.Measured {
 			title += " (" + string(c.Label) + ")"
 		}
-		columns = append(columns, ListColumn{title, c.Unit != ""})
+		columns = append(columns, ListColumn{Title: title, Right: c.Unit != ""})
 		for n := range rows {
 			rows[n] = append(rows[n], c.format(t.Rows[n][i]))
 		}
