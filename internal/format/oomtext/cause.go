@@ -85,6 +85,14 @@ func outside(m *mem.OOMMessage) mem.Bytes {
 	return max(of(rest), of(own)+of(others))
 }
 
+// ofItsOwn says how much holding less can do where others hold more.
+func ofItsOwn(m *mem.OOMMessage) string {
+	if allocated := of(m.Allocated); allocated >= of(m.Requested) {
+		return fmt.Sprintf("A smaller batch frees a part of the %v that tensors held, and no more.", allocated)
+	}
+	return "A smaller batch alone frees little."
+}
+
 // fullness says who holds the device, where nothing but its size is in the way.
 func fullness(m *mem.OOMMessage) string {
 	const less = "Hold less at once (a smaller batch, checkpointed activations, a lighter optimizer state), or use a " +
@@ -103,13 +111,13 @@ func fullness(m *mem.OOMMessage) string {
 		return fmt.Sprintf("Tensors took %s of %s. %s", percent(allocated, total), whole, less)
 	case outside > allocated && of(own) > of(others):
 		return fmt.Sprintf("%v of the %v were this process's, but not in PyTorch's allocator: a context, libraries, "+
-			"another framework in the process. A smaller batch alone frees little.", of(own), total)
+			"another framework in the process. %s", of(own), total, ofItsOwn(m))
 	case outside > allocated && own.Known() && others.Known():
-		return fmt.Sprintf("%v of the %v were held by other processes: `nvidia-smi` names them. A smaller batch alone "+
-			"frees little.", of(others), total)
+		return fmt.Sprintf("%v of the %v were held by other processes: `nvidia-smi` names them. %s", of(others), total,
+			ofItsOwn(m))
 	case outside > allocated:
 		return fmt.Sprintf("%v of the %v were not in PyTorch's allocator: other processes (`nvidia-smi` names them), the "+
-			"context, libraries. A smaller batch alone frees little.", outside, total)
+			"context, libraries. %s", outside, total, ofItsOwn(m))
 	case allocated > total/2 && full(m, total):
 		return fmt.Sprintf("Tensors alone took %s of %s: it is full, not fragmented. %s", percent(allocated, total), whole,
 			less)

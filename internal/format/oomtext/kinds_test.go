@@ -25,7 +25,13 @@ var kinds = []struct {
 		"memory in use. Of the allocated memory 930.14 MiB is allocated by PyTorch, and 65.86 MiB is reserved by PyTorch " +
 		"but unallocated.",
 		[]string{"9.77 GiB of the 10.8 GiB were this process's, but not in PyTorch's allocator",
-			"A smaller batch alone frees little", "! Hold less at once"}},
+			"A smaller batch frees a part of the 930 MiB that tensors held, and no more", "! Hold less at once"}},
+	{"torch2-sentence", "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 3 has a total " +
+		"capacity of 79.11 GiB of which 1.14 GiB is free. Including non-PyTorch memory, this process has 40.00 GiB memory " +
+		"in use. Process 991 has 37.90 GiB memory in use. Of the allocated memory 35.10 GiB is allocated by PyTorch, and " +
+		"3.90 GiB is reserved by PyTorch but unallocated.",
+		[]string{"37.9 GiB of the 79.1 GiB were held by other processes", "a part of the 35.1 GiB that tensors held",
+			"! frees little"}},
 	{"torch2-sentence", "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.15 GiB of " +
 		"which 593.25 MiB is free. Process 3456 has 78.56 GiB memory in use. Of the allocated memory 77.90 GiB is " +
 		"allocated by PyTorch, and 127.50 MiB is reserved by PyTorch but unallocated.",
