@@ -24,7 +24,8 @@ func processes(in *Input) (r report.Part) {
 	t := report.Table{
 		Name: "processes", Title: "Processes",
 		Note: "RSS counts shared pages in every process that maps them; PSS divides them among their users, USS leaves " +
-			"them out; both are read seldom, and not shown where that was far from the peak.",
+			"them out; both are read seldom, and not shown where that was far from the peak. Threads are the kernel's count, " +
+			"with those that hightide has in the process.",
 		Columns: []report.Column{report.TextColumn("process", "process"), report.TextColumn("pid", "pid"),
 			report.BytesColumn("rss", "peak RSS", mem.Measured),
 			report.BytesColumn("pss", "peak PSS", mem.Measured), report.BytesColumn("uss", "peak USS", mem.Measured),
