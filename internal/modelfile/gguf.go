@@ -32,7 +32,9 @@ type ggufReader struct {
 	in    *bufio.Reader
 	order binary.ByteOrder
 	at    int64
+	kept  int   // bytes of values
 	end   int64 // of what may be read
+	word  [8]byte
 	err   error
 }
 
@@ -115,7 +117,14 @@ func (g *ggufReader) begin() (tensors, values uint64) {
 func (g *ggufReader) pair(into map[string]any) {
 	key := g.text(1 << 12)
 	value := g.value(g.uint32(), 0)
-	if value != nil && len(into) < 4096 {
+	g.kept += len(key) + 64
+	switch v := value.(type) {
+	case string:
+		g.kept += len(v)
+	case []any:
+		g.kept += 32 * len(v)
+	}
+	if value != nil && g.kept < maxValues {
 		into[key] = value
 	}
 }
@@ -124,7 +133,7 @@ func (g *ggufReader) pair(into map[string]any) {
 func (g *ggufReader) value(kind uint32, depth int) any {
 	switch kind {
 	case ggufString:
-		return g.text(1 << 16)
+		return g.text(1 << 10)
 	case ggufArray:
 		return g.array(depth + 1)
 	}
@@ -133,7 +142,7 @@ func (g *ggufReader) value(kind uint32, depth int) any {
 		g.fail(fmt.Errorf("a value of the unknown type %d", kind))
 		return nil
 	}
-	raw := g.bytes(n)
+	raw := g.fixed(n)
 	if g.err != nil {
 		return nil
 	}
@@ -176,7 +185,7 @@ func (g *ggufReader) array(depth int) any {
 	if g.err != nil {
 		return nil
 	}
-	if fixed && n > 4096 {
+	if fixed && (n > 4096 || g.kept >= maxValues) {
 		g.skip(int64(n) * int64(width))
 		return nil
 	}
@@ -235,14 +244,14 @@ func (g *ggufReader) tensor() (t Tensor, offset uint64) {
 }
 
 func (g *ggufReader) uint32() uint32 {
-	if raw := g.bytes(4); g.err == nil {
+	if raw := g.fixed(4); g.err == nil {
 		return g.order.Uint32(raw)
 	}
 	return 0
 }
 
 func (g *ggufReader) uint64() uint64 {
-	if raw := g.bytes(8); g.err == nil {
+	if raw := g.fixed(8); g.err == nil {
 		return g.order.Uint64(raw)
 	}
 	return 0
@@ -261,17 +270,26 @@ func (g *ggufReader) text(most uint64) string {
 	return string(g.bytes(int(n)))
 }
 
+// fixed reads a number of up to 8 bytes, which are good until the next is read.
+func (g *ggufReader) fixed(n int) []byte { return g.into(g.word[:n]) }
+
 // bytes reads a few.
 func (g *ggufReader) bytes(n int) []byte {
 	if g.err != nil {
 		return nil
 	}
-	raw := make([]byte, n)
+	return g.into(make([]byte, n))
+}
+
+func (g *ggufReader) into(raw []byte) []byte {
+	if g.err != nil {
+		return nil
+	}
 	if _, err := io.ReadFull(g.in, raw); err != nil {
 		g.fail(err)
 		return nil
 	}
-	g.at += int64(n)
+	g.at += int64(len(raw))
 	return raw
 }
 

@@ -4,7 +4,8 @@
 //	config.json ───────────────▶ Shape ──┐ (config.go, caches.go)
 //	   no weights: weights.go ───▶ Tensors ┤
 //	*.safetensors, headers ─────▶ Tensors ┼──▶ Model ──▶ package plan
-//	*.gguf, header ───▶ Tensors, Shape ───┘ (gguf.go, ggufshape.go)
+//	*.gguf, header ───▶ Tensors, Shape ───┤ (gguf.go, ggufshape.go)
+//	*.onnx, the graph ──────────▶ Tensors ┘
 //
 // Files come from an fs.FS whose files can be read at any place: a folder, or a repository on a server. A header may be
 // a stranger's: each length in it is checked before it is used, and what is kept is bounded. Errors say the file and
@@ -32,6 +33,7 @@ type Format string
 const (
 	FormatSafetensors Format = "safetensors"
 	FormatGGUF        Format = "gguf"
+	FormatONNX        Format = "onnx"
 	FormatConfig      Format = "config" // no weights were read: their shapes follow from the configuration
 )
 

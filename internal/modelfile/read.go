@@ -1,11 +1,13 @@
 package modelfile
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -28,6 +30,8 @@ func Read(files fs.FS, name string) (*Model, error) {
 	switch {
 	case strings.HasSuffix(name, ".gguf"):
 		return readGGUFs(files, name)
+	case strings.HasSuffix(name, ".onnx"):
+		return readGraph(files, name)
 	case strings.HasSuffix(name, ".safetensors"):
 		return withConfig(files, []string{name})
 	case strings.HasSuffix(name, ".safetensors.index.json"):
@@ -116,33 +120,92 @@ func matching(files fs.FS, end string) (found []string, err error) {
 
 // partsOf are the files that an index names.
 func partsOf(files fs.FS, index string) ([]string, error) {
-	text, err := readAll(files, index, maxHeader)
+	file, err := files.Open(index)
 	if err != nil {
 		return nil, err
 	}
-	var file struct {
-		Weights map[string]string `json:"weight_map"`
+	defer file.Close()
+	seen := map[string]bool{}
+	err = weightMap(json.NewDecoder(io.LimitReader(file, maxIndex)), func(name string) error {
+		name = path.Join(path.Dir(index), name)
+		switch seen[name] = true; {
+		case !fs.ValidPath(name) || !strings.HasSuffix(name, ".safetensors"):
+			return fmt.Errorf("it names %q as a file of weights", short(name))
+		case len(seen) > maxFiles:
+			return fmt.Errorf("it names more than %d files of weights", maxFiles)
+		}
+		return nil
+	})
+	if err == nil && len(seen) == 0 {
+		err = errors.New("it names no file of weights")
 	}
-	if err := json.Unmarshal(text, &file); err != nil {
+	if err != nil {
 		return nil, &Error{File: index, Offset: -1, Err: inHeader(err)}
 	}
-	seen := map[string]bool{}
-	for _, name := range file.Weights {
-		name = path.Join(path.Dir(index), name)
-		if !fs.ValidPath(name) || !strings.HasSuffix(name, ".safetensors") {
-			return nil, &Error{File: index, Offset: -1, Err: fmt.Errorf("it names %q as a file of weights", short(name))}
+	return slices.Sorted(maps.Keys(seen)), nil
+}
+
+// weightMap walks through an index: each tensor has a file.
+func weightMap(in *json.Decoder, each func(file string) error) error {
+	if first, err := in.Token(); err != nil || first != json.Delim('{') {
+		return cmp.Or(err, errors.New("no JSON object"))
+	}
+	for in.More() {
+		key, err := in.Token()
+		if err != nil {
+			return err
 		}
-		seen[name] = true
+		if key != "weight_map" {
+			var other json.RawMessage
+			if err := in.Decode(&other); err != nil {
+				return err
+			}
+			continue
+		}
+		if first, err := in.Token(); err != nil || first != json.Delim('{') {
+			return cmp.Or(err, errors.New("its weight_map is no object"))
+		}
+		for in.More() {
+			if _, err := in.Token(); err != nil {
+				return err
+			}
+			name, err := in.Token()
+			if err != nil {
+				return err
+			}
+			text, _ := name.(string)
+			if err := each(text); err != nil {
+				return err
+			}
+		}
+		if _, err := in.Token(); err != nil {
+			return err
+		}
 	}
-	if len(seen) == 0 || len(seen) > maxFiles {
-		return nil, &Error{File: index, Offset: -1, Err: fmt.Errorf("it names %d files of weights", len(seen))}
+	_, err := in.Token()
+	return err
+}
+
+// readGraph reads the weights of a file of ONNX.
+func readGraph(files fs.FS, name string) (*Model, error) {
+	m := &Model{Format: FormatONNX, Files: []string{name}}
+	m.Shape.Unknown = []string{"what the graph takes besides its weights is not computed"}
+	err := open(files, name, func(r io.ReaderAt, size int64) (err error) {
+		m.Tensors, err = readONNX(r, size, new(budget))
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
-	var parts []string
-	for name := range seen {
-		parts = append(parts, name)
+	return m.some(name)
+}
+
+// some refuses a model without weights: nothing would be said of it.
+func (m *Model) some(name string) (*Model, error) {
+	if len(m.Tensors) == 0 {
+		return nil, &Error{File: name, Offset: -1, Err: errors.New("it holds no weights")}
 	}
-	slices.Sort(parts)
-	return parts, nil
+	return m, nil
 }
 
 func readConfigAlone(files fs.FS, name string) (*Model, error) {
@@ -228,8 +291,10 @@ func withConfig(files fs.FS, parts []string) (*Model, error) {
 	default:
 		return nil, err
 	}
-	m.Tensors, err = readParts(files, parts)
-	return m, err
+	if m.Tensors, err = readParts(files, parts); err != nil {
+		return nil, err
+	}
+	return m.some(parts[0])
 }
 
 // atOnce is how many headers are read at the same time: of a server each takes a while.
@@ -318,9 +383,10 @@ func readGGUFs(files fs.FS, name string) (*Model, error) {
 		}
 	}
 	m.Shape = head.shape(m.Tensors)
-	var err error
-	m.Tensors, err = unique(m.Tensors)
-	return m, err
+	if _, err := unique(m.Tensors); err != nil {
+		return nil, err
+	}
+	return m.some(name)
 }
 
 // open lets a file be read at any place. Its size is -1 where that is not known.

@@ -12,9 +12,9 @@ import (
 
 // entry is what the header of a file of safetensors says of one tensor.
 type entry struct {
-	Type    string   `json:"dtype"`
-	Shape   []int64  `json:"shape"`
-	Offsets [2]int64 `json:"data_offsets"`
+	Type    string          `json:"dtype"`
+	Shape   json.RawMessage `json:"shape"`
+	Offsets [2]int64        `json:"data_offsets"`
 }
 
 // readSafetensors reads the header of a file of safetensors: 8 bytes with its length, then JSON. The tensors must lie
@@ -91,7 +91,7 @@ func decodeHeader(in *json.Decoder, keep *budget) (tensors []Tensor, spans []spa
 		}
 		name, _ := key.(string)
 		if name == "__metadata__" {
-			var texts map[string]string
+			var texts json.RawMessage // nobody needs them
 			if err := in.Decode(&texts); err != nil {
 				return damaged(err)
 			}
@@ -117,14 +117,20 @@ func decodeEntry(in *json.Decoder, name string) (Tensor, span, error) {
 	if err := in.Decode(&e); err != nil {
 		return Tensor{}, span{}, err
 	}
-	t := Tensor{Name: name, Shape: e.Shape}
+	t := Tensor{Name: name}
+	if len(e.Shape) > 256 {
+		return t, span{}, fmt.Errorf("tensor %q has a shape of %d bytes", short(name), len(e.Shape))
+	}
+	if err := json.Unmarshal(e.Shape, &t.Shape); err != nil || t.Shape == nil {
+		return t, span{}, fmt.Errorf("tensor %q has no shape", short(name))
+	}
 	kind, known := safetensorsTypes[e.Type]
 	if !known {
 		return t, span{}, fmt.Errorf("tensor %q is of an unknown type %q", short(name), short(e.Type))
 	}
 	t.Type = kind
 	var err error
-	if t.Bytes, err = kind.size(e.Shape); err != nil {
+	if t.Bytes, err = kind.size(t.Shape); err != nil {
 		return t, span{}, fmt.Errorf("tensor %q: %w", short(name), err)
 	}
 	s := span{e.Offsets[0], e.Offsets[1]}

@@ -57,6 +57,8 @@ const (
 	maxNames   = 32 << 20  // bytes of names of tensors
 	maxConfig  = 8 << 20   // bytes of a config.json
 	maxHeader  = 32 << 20  // bytes of a JSON header or index
+	maxIndex   = 128 << 20 // bytes of an index, of which the names of files are kept
+	maxValues  = 4 << 20   // bytes of values of a GGUF header
 	maxFiles   = 4096      // with weights
 	maxGGUF    = 256 << 20 // bytes of a GGUF header, most of which is a vocabulary that is passed over
 )

@@ -73,10 +73,10 @@ func (f *facts) of(use Use) *facts {
 func (f *facts) count(t *modelfile.Tensor) {
 	n := t.Elements()
 	f.elements += n
-	if !f.gguf() && len(t.Shape) > 1 && t.Type.Float() && t.Type.Bytes > 2 {
+	if !f.gguf() && f.model.Format != modelfile.FormatONNX && len(t.Shape) > 1 && t.Type.Float() && t.Type.Bytes > 2 {
 		f.halved = true
 	}
-	if !t.Type.Float() && t.Type.Name != "BOOL" && len(t.Shape) > 1 {
+	if f.model.Format != modelfile.FormatONNX && !t.Type.Float() && t.Type.Name != "BOOL" && len(t.Shape) > 1 {
 		f.packed = true
 	}
 	if f.shape.Quantization == "mxfp4" && !t.Type.Float() && strings.Contains(t.Name, "expert") {
@@ -115,6 +115,9 @@ func isLinear(t *modelfile.Tensor) bool {
 	return false
 }
 
+// blind says that only the weights are known.
+func (f *facts) blind() bool { return f.shape.Hidden == 0 }
+
 func (f *facts) gguf() bool    { return f.model.Format == modelfile.FormatGGUF }
 func (f *facts) serves() bool  { return f.use.For == Serve }
 func (f *facts) trains() bool  { return f.use.For != Serve && f.use.For != Infer }
@@ -136,6 +139,8 @@ func (f *facts) share() float64 {
 func (f *facts) possible() error {
 	s := f.shape
 	switch {
+	case f.model.Format == modelfile.FormatONNX && f.use.For != Infer:
+		return fail.Usage("--for infer", "a file of ONNX is run, and neither served by vLLM nor trained")
 	case f.trains() && f.gguf():
 		return fail.Input("give the safetensors that it was made from, or their config.json", "a GGUF is not trained on")
 	case f.trains() && f.packed:
@@ -219,7 +224,7 @@ func (f *facts) heldAs(kind string) (split, whole mem.Bytes) {
 
 // converted is what a tensor takes when it is loaded as a kind.
 func (f *facts) converted(t *modelfile.Tensor, kind string) mem.Bytes {
-	if !t.Type.Float() || f.gguf() {
+	if !t.Type.Float() || f.gguf() || f.model.Format == modelfile.FormatONNX {
 		return t.Bytes
 	}
 	n := t.Elements()

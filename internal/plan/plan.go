@@ -77,7 +77,7 @@ func Make(model *modelfile.Model, source *hub.Place, use Use, places []Place) (*
 	if err := f.possible(); err != nil {
 		return nil, err
 	}
-	r := &Result{Version: Version, Use: f.use, Model: f.info(), Rows: []Row{}, Changes: []Alternative{}}
+	r := &Result{Version: Version, Use: f.use, Alone: f.blind(), Model: f.info(), Rows: []Row{}, Changes: []Alternative{}}
 	if source != nil {
 		r.Model.Name, r.Model.Source = source.Asked, source.Source
 	}

@@ -253,6 +253,29 @@ func TestChangesDoWhatTheySay(t *testing.T) {
 	}
 }
 
+// TestWeightsAlone: where the files tell of weights alone, nothing fits for sure, and no capacity is promised.
+func TestWeightsAlone(t *testing.T) {
+	m := &modelfile.Model{Format: modelfile.FormatSafetensors, Files: []string{"a"}, Shape: modelfile.Shape{
+		Unknown: []string{"there is no config.json"}},
+		Tensors: []modelfile.Tensor{{Name: "a", Type: modelfile.BF16, Shape: []int64{4, 4}, Bytes: 32}}}
+	for _, use := range []string{Serve, Infer} {
+		o := Options{Use: Use{For: use}}
+		o.Settings().Fill()
+		r, err := Make(m, nil, o.Use, placesOf(gpus.Builtin().GPUs, false))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range r.Rows {
+			if row.Verdict == Fits || row.Users != nil || row.Tokens != nil || row.Batch != nil || row.Cache != nil {
+				t.Errorf("%s on %s: %+v", use, row.GPU, row)
+			}
+		}
+		if !r.Alone || r.Cheapest != "" || r.Smallest != "" || len(r.Changes) > 0 {
+			t.Errorf("%s: %+v", use, r)
+		}
+	}
+}
+
 // TestJSON: the answer is read back as it was.
 func TestJSON(t *testing.T) {
 	r := planned(t, llama31, Use{For: Serve, Users: 4}, "a10", "l4")

@@ -10,6 +10,7 @@ type Result struct {
 	Version  int           `json:"version" doc:"The version of this form."`
 	Model    ModelInfo     `json:"model" doc:"What the files say."`
 	Use      Use           `json:"use" doc:"What was asked."`
+	Alone    bool          `json:"weights_alone,omitempty" doc:"Whether only the weights are known, and nothing else is counted."`
 	Rows     []Row         `json:"rows" doc:"A GPU each: those that fit first, the cheapest first."`
 	Cheapest string        `json:"cheapest,omitempty" doc:"The GPU, or the machine, with the lowest known price among those that fit; absent: none does."`
 	Smallest string        `json:"smallest,omitempty" doc:"The one with the least memory among those that fit."`

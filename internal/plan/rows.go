@@ -41,7 +41,9 @@ func (f *facts) serve(r *Row, g *gpus.GPU) {
 	one := f.sequence(f.seq())
 	users := float64(f.use.Users)
 	cache := one.times(users, users, users)
-	r.Cache = &cache
+	if !f.blind() {
+		r.Cache = &cache
+	}
 	r.Room = left.minus(cache)
 	if one.Low > 0 {
 		low, mid, high := float64(left.Low)/float64(one.High), float64(left.Bytes)/float64(one.Bytes),
@@ -58,6 +60,9 @@ func (f *facts) run(r *Row, g *gpus.GPU) {
 	room := func(n int64) Estimate { return r.Budget.minus(sum(f.batchParts(g, n))) }
 	r.Parts = f.batchParts(g, f.batch())
 	r.Room = r.Budget.minus(sum(r.Parts))
+	if f.blind() {
+		return
+	}
 	r.Batch = &Range{largest(func(n int64) bool { return room(n).Low >= 0 }),
 		largest(func(n int64) bool { return room(n).Bytes >= 0 }), largest(func(n int64) bool { return room(n).High >= 0 })}
 }

@@ -10,6 +10,9 @@ import (
 // serveParts are what a server takes on one GPU beside the cache: vLLM's, or of a GGUF llama.cpp's.
 func (f *facts) serveParts(g *gpus.GPU) []Portion {
 	parts := []Portion{f.weights(f.use.Weights)}
+	if f.blind() {
+		return append(parts, process(g))
+	}
 	if f.gguf() {
 		return append(parts, f.computeBuffer(), process(g))
 	}

@@ -66,29 +66,37 @@ func (u *Use) text() string {
 	case Serve:
 		return fmt.Sprintf("To serve %s of %s at once%s", report.Counted(int64(u.Users), "user"), seq, on)
 	case Infer:
-		return fmt.Sprintf("For a batch of %d sequences of %s%s", u.Batch, seq, on)
+		return fmt.Sprintf("For a batch of %s of %s%s", report.Counted(int64(u.Batch), "sequence"), seq, on)
 	}
 	return fmt.Sprintf("To train (%s) with a batch of %d × %s%s", u.For, u.Batch, seq, on)
+}
+
+// asked is what was asked, as far as it is answered.
+func (r *Result) asked() string {
+	if r.Alone {
+		return "To hold the weights alone"
+	}
+	return r.Use.text()
 }
 
 // answer is the result in a sentence.
 func (r *Result) answer() string {
 	if row := r.row(r.Cheapest); row != nil {
-		return fmt.Sprintf("%s the cheapest %s that fits is %s, $%.2f an hour (%s); it leaves %v at least.", r.Use.text()+",",
+		return fmt.Sprintf("%s the cheapest %s that fits is %s, $%.2f an hour (%s); it leaves %v at least.", r.asked()+",",
 			r.what(), row.called(), row.Price, row.Label, row.Room.Low)
 	}
 	if row := r.row(r.Smallest); row != nil {
 		return fmt.Sprintf("%s the smallest GPU that fits is %s (%s); it leaves %v at least. Its price is not known.",
-			r.Use.text()+",", row.called(), row.Label, row.Room.Low)
+			r.asked()+",", row.called(), row.Label, row.Room.Low)
 	}
 	if len(r.Rows) == 0 {
 		return "There is no GPU to look at."
 	}
 	if best := &r.Rows[0]; best.Verdict == Likely {
-		return fmt.Sprintf("%s no GPU is sure to fit; %s likely does (%s): it leaves %s.", r.Use.text()+",", best.called(),
+		return fmt.Sprintf("%s no GPU is sure to fit; %s likely does (%s): it leaves %s.", r.asked()+",", best.called(),
 			best.Label, best.Room.text())
 	}
-	return fmt.Sprintf("%s no GPU looked at fits (%s).", r.Use.text()+",", mem.Estimated)
+	return fmt.Sprintf("%s no GPU looked at fits (%s).", r.asked()+",", mem.Estimated)
 }
 
 // best is the row that the answer is about; nil: there is none.

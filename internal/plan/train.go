@@ -9,6 +9,9 @@ import (
 
 // batchParts are what a use other than serving takes on one GPU with a batch of n sequences.
 func (f *facts) batchParts(g *gpus.GPU, n int64) []Portion {
+	if f.blind() {
+		return []Portion{f.weights(f.use.Weights), process(g)}
+	}
 	if f.use.For == Infer {
 		return append([]Portion{f.weights(f.use.Weights), process(g)}, f.inferParts(n)...)
 	}

@@ -2575,6 +2575,8 @@ export interface PlanResult {
   use: Use;
   /** The version of this form. */
   version: number;
+  /** Whether only the weights are known, and nothing else is counted. */
+  weights_alone?: boolean;
 }
 
 export interface Policy {

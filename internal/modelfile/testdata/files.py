@@ -1,6 +1,6 @@
 """Writes the small files of weights beside it, and files.json: what the libraries of both formats say of them.
 
-    python -m venv /tmp/files && /tmp/files/bin/pip install gguf==0.19.0 safetensors==0.8.0
+    python -m venv /tmp/files && /tmp/files/bin/pip install gguf==0.19.0 safetensors==0.8.0 onnx
     /tmp/files/bin/python internal/modelfile/testdata/files.py
 """
 
@@ -89,12 +89,38 @@ def gguf_file(path, endian=gguf.GGUFEndian.LITTLE):
     ]
 
 
+def onnx_file(path):
+    """A graph with weights, a constant, a graph inside it, and weights in a file beside it that is not there."""
+    from onnx import TensorProto, helper, save
+
+    def weight(name, kind, shape):
+        size = int(numpy.prod(shape))
+        return helper.make_tensor(name, kind, shape, numpy.zeros(size, "int32").tolist())
+
+    kinds = ["FLOAT", "FLOAT16", "BFLOAT16", "DOUBLE", "INT64", "INT32", "INT8", "UINT8", "BOOL", "INT4"]
+    weights = [weight(kind.lower(), getattr(TensorProto, kind), [3, 5]) for kind in kinds]
+    apart = TensorProto(name="apart", data_type=TensorProto.FLOAT, dims=[1000, 1000], data_location=TensorProto.EXTERNAL)
+    apart.external_data.add(key="location", value="weights.bin")
+    inner = helper.make_graph([], "inner", [], [], [weight("inner", TensorProto.FLOAT, [7])])
+    nodes = [
+        helper.make_node("Constant", [], ["c"], value=weight("constant", TensorProto.FLOAT, [11])),
+        helper.make_node("If", ["c"], ["d"], then_branch=inner, else_branch=helper.make_graph([], "e", [], [])),
+    ]
+    save(helper.make_model(helper.make_graph(nodes, "main", [], [], [*weights, apart])), path)
+    bits = {"FLOAT": 32, "FLOAT16": 16, "BFLOAT16": 16, "DOUBLE": 64, "INT64": 64, "INT32": 32, "BOOL": 8, "INT4": 4}
+    names = {"FLOAT": "F32", "FLOAT16": "F16", "BFLOAT16": "BF16", "DOUBLE": "F64", "INT64": "I64", "INT32": "I32",
+             "INT8": "I8", "UINT8": "U8"}
+    said = [[k.lower(), names.get(k, k), [3, 5], (15 * bits.get(k, 8) + 7) // 8] for k in kinds]
+    return [*said, ["apart", "F32", [1000, 1000], 4_000_000], ["inner", "F32", [7], 28], ["constant", "F32", [11], 44]]
+
+
 def main():
     said = {}
     for name, write in {
         "numpy.safetensors": safetensors_file,
         "low.safetensors": low_bits,
         "little.gguf": gguf_file,
+        "graph.onnx": onnx_file,
         "big.gguf": lambda path: gguf_file(path, gguf.GGUFEndian.BIG),
     }.items():
         said[name] = write(os.path.join(HERE, name))
