@@ -63,7 +63,8 @@ IMAGINE = sorted(str(file.relative_to(ROOT)) for file in (ROOT / "agent/python/t
 AGENT = ["agent/python/tests", *(f"--ignore={file}" for file in IMAGINE)]
 FRAMEWORKS = ["scripts/tests/test_callbacks.py", "scripts/tests/test_frameworks.py"]
 SERVING = ["scripts/tests/test_serving.py"]
-EXAMPLES = ["scripts/tests", *(f"--ignore={file}" for file in [*FRAMEWORKS, *SERVING])]
+XLA = ["scripts/tests/test_xla.py"]
+EXAMPLES = ["scripts/tests", *(f"--ignore={file}" for file in [*FRAMEWORKS, *SERVING, *XLA])]
 CONCURRENT = re.compile(
     r"^\s*go (func\b|[\w.]+\()|\.Go\(|\bsync\.(Mutex|RWMutex|WaitGroup|Cond|Map)\b|\batomic\.", re.MULTILINE
 )
@@ -253,6 +254,7 @@ def checks() -> list[Check]:
         Check("web-e2e", web("e2e"), count=count_words),
         Check("examples", [*pytest, *EXAMPLES], count=count_words, again=again_pytest),
         Check("frameworks", [*pytest, *FRAMEWORKS], count=count_words, again=again_pytest),
+        Check("xla", [*pytest, *XLA], count=count_words, again=again_pytest),
         Check("imagine", [*pytest, *IMAGINE], count=count_words, again=again_pytest),
         Check("serving", [*pytest, *SERVING], count=count_words, again=again_pytest),
         go["go-race"],

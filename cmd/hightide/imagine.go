@@ -21,8 +21,8 @@ type imagineOptions struct {
 func imagineCommand(a *app) *cobra.Command {
 	return a.command(&cobra.Command{
 		Use:   "imagine [flags] [--] COMMAND...",
-		Short: "Run a PyTorch program on GPUs you do not have, and say whether it fits",
-		Long: `Run a PyTorch program on GPUs you do not have, and say whether it fits.
+		Short: "Run a PyTorch or JAX program on GPUs you do not have, and say whether it fits",
+		Long: `Run a PyTorch or JAX program on GPUs you do not have, and say whether it fits.
 
 The program runs unmodified, with its own Python and PyTorch and the real caching allocator; calls
 to the GPU are answered by imaginary ones that account for device memory and run no kernel. A
@@ -38,7 +38,7 @@ Exit codes:
   1    out of memory
   2    wrong usage
   3    no such GPU
-  4    this machine or this PyTorch cannot imagine, or no GPU was used
+  4    this machine or this framework cannot imagine, or no GPU was used
   5    the program failed for a reason of its own; its exit code is in the JSON
   6    it fits only if a value is as assumed that a GPU would have computed: the verdict names the line
        that reads it, and --read-value sets the value

@@ -173,32 +173,7 @@ HT_EXPORT int cuCtxEnablePeerAccess(void *context, unsigned flags) {
 }
 HT_EXPORT int cuCtxDisablePeerAccess(void *context) { return ht_peer_set(ht_device_current(), ordinal_of(context), 0); }
 
-/* ---- modules and kernels: handles that nobody looks into */
-
-static char module_cell, function_cell;
-
-HT_EXPORT int cuModuleLoad(void **module, const char *file) { (void)file; *module = &module_cell; return CUDA_OK; }
-HT_EXPORT int cuModuleLoadData(void **module, const void *image) { (void)image; *module = &module_cell; return CUDA_OK; }
-HT_EXPORT int cuModuleLoadDataEx(void **module, const void *image, unsigned n, void *options, void **values) {
-    (void)image, (void)n, (void)options, (void)values;
-    *module = &module_cell;
-    return CUDA_OK;
-}
-HT_EXPORT int cuModuleLoadFatBinary(void **module, const void *image) { return cuModuleLoadData(module, image); }
-HT_EXPORT int cuModuleUnload(void *module) { (void)module; return CUDA_OK; }
-HT_EXPORT int cuModuleGetLoadingMode(int *mode) { *mode = 2 /* lazy */; return CUDA_OK; }
-HT_EXPORT int cuModuleGetFunction(void **function, void *module, const char *name) { (void)module, (void)name; *function = &function_cell; return CUDA_OK; }
-HT_EXPORT int cuModuleGetFunctionCount(unsigned *n, void *module) { (void)module; *n = 1; return CUDA_OK; }
-HT_EXPORT int cuLibraryLoadData(void **library, const void *code) { (void)code; *library = &module_cell; return CUDA_OK; }
-HT_EXPORT int cuLibraryLoadFromFile(void **library, const char *file) { (void)file; *library = &module_cell; return CUDA_OK; }
-HT_EXPORT int cuLibraryUnload(void *library) { (void)library; return CUDA_OK; }
-HT_EXPORT int cuLibraryGetKernel(void **kernel, void *library, const char *name) { (void)library, (void)name; *kernel = &function_cell; return CUDA_OK; }
-HT_EXPORT int cuLibraryGetModule(void **module, void *library) { *module = library; return CUDA_OK; }
-HT_EXPORT int cuKernelGetFunction(void **function, void *kernel) { *function = kernel; return CUDA_OK; }
-HT_EXPORT int cuFuncGetModule(void **module, void *function) { (void)function; *module = &module_cell; return CUDA_OK; }
-HT_EXPORT int cuFuncGetName(const char **name, void *function) { (void)function; *name = "kernel"; return CUDA_OK; }
-HT_EXPORT int cuFuncLoad(void *function) { (void)function; return CUDA_OK; }
-HT_EXPORT int cuFuncIsLoaded(int *state, void *function) { (void)function; *state = 1; return CUDA_OK; }
+/* ---- kernels */
 
 /* CUfunction_attribute 0: threads; 4: registers; 5, 6: versions; 8: dynamic shared memory; the rest is 0. */
 static int function_attribute(int *value, int attribute) {
@@ -405,12 +380,13 @@ HT_EXPORT int cuProfilerStart(void) { return CUDA_OK; }
 HT_EXPORT int cuProfilerStop(void) { return CUDA_OK; }
 
 /* The driver's log of its own errors: nothing is ever in it. */
+static char log_cell;
 HT_EXPORT int cuLogsRegisterCallback(void *function, void *data, void **handle) {
     (void)function, (void)data;
-    *handle = &function_cell;
+    *handle = &log_cell;
     return CUDA_OK;
 }
-HT_EXPORT int cuLogsUnregisterCallback(void *handle) { return handle == &function_cell ? CUDA_OK : CUDA_INVALID_VALUE; }
+HT_EXPORT int cuLogsUnregisterCallback(void *handle) { return handle == &log_cell ? CUDA_OK : CUDA_INVALID_VALUE; }
 HT_EXPORT int cuLogsCurrent(unsigned *iterator, unsigned flags) { (void)flags; *iterator = 0; return CUDA_OK; }
 HT_EXPORT int cuLogsDumpToFile(unsigned *iterator, const char *path, unsigned flags) {
     (void)iterator, (void)flags;

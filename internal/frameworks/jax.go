@@ -1,9 +1,17 @@
 package frameworks
 
-import "fmt"
+import (
+	"fmt"
+
+	"hightide/internal/fail"
+)
 
 // JAX is how recordings and interpreters call it.
 const JAX = "jax"
+
+// FactUnread is the fact of a process in which a call failed, for lack of memory or otherwise, and nothing that came of it
+// was read: JAX raises an error only then.
+const FactUnread = "jax.unread_error"
 
 // LinesOfThreads says how to have lines where JAX allocates on threads of its own, which run no Python.
 const LinesOfThreads = `with jax.config.update("jax_cpu_enable_async_dispatch", False) before the first computation ` +
@@ -20,6 +28,22 @@ var jax = Framework{
 	}},
 	Preallocates: "It takes three quarters of a device as it starts, whatever it needs, unless " +
 		"XLA_PYTHON_CLIENT_PREALLOCATE=false.",
+	Imagined: jaxImagined,
+}
+
+// jaxProbe tells which CUDA JAX's plugin was built for.
+const jaxProbe = `
+    for major in ("12", "13"):
+        if find_spec("jax_cuda%s_plugin" % major):
+            out["jax_cuda"] = major
+`
+
+func jaxImagined(version string, b Build, path string) (note string, err error) {
+	if b.JAXCUDA == "" {
+		return "", fail.Environment(`pip install "jax[cuda12]"; it needs no GPU`,
+			"jax %s of %s has no plugin for CUDA", version, path)
+	}
+	return "", nil
 }
 
 func jaxRetraced(r Retracing) string {

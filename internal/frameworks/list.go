@@ -1,6 +1,7 @@
 package frameworks
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -10,6 +11,9 @@ import (
 // list is in the order in which people see them.
 var list = []*Framework{&torch, &tensorflow, &keras, &jax, &lightning, &pytorchLightning, &transformers, &accelerate,
 	&deepspeed}
+
+// Probe is Python that adds to `out` what the frameworks were built for, under the names of Build's answer.
+const Probe = torchProbe + jaxProbe
 
 // All are the frameworks that something is known of.
 func All() []*Framework { return list }
@@ -75,15 +79,25 @@ func CacheOf(kind string) *Cache {
 // the frameworks that it has.
 func Imaginable(versions map[string]string, b Build, path string) (note string, err error) {
 	has := func(f *Framework) bool { return versions[f.Name] != "" }
-	if f := findFramework(func(f *Framework) bool { return has(f) && f.Imagined != nil }); f != nil {
-		return f.Imagined(versions[f.Name], b, path)
+	var refused error
+	for _, f := range list {
+		if !has(f) || f.Imagined == nil {
+			continue
+		}
+		if note, err = f.Imagined(versions[f.Name], b, path); err == nil {
+			return note, nil
+		}
+		refused = cmp.Or(refused, err)
+	}
+	if refused != nil {
+		return "", refused
 	}
 	if f := findFramework(func(f *Framework) bool { return has(f) && f.Short != "" }); f != nil {
 		return "", fail.Environment("the host's memory: hightide run -- ...",
 			"imaginary GPUs serve %s; %s has %s %s, which cannot be imagined", Served(), path, f.Title, versions[f.Name])
 	}
-	return "", fail.Environment("name the interpreter of the environment you train in, or install torch into it",
-		"%s has no %s", path, Served())
+	return "", fail.Environment("name the interpreter of the environment you train in, or install torch or jax into it",
+		"%s has none of %s", path, Served())
 }
 
 // Served names the frameworks whose programs can be imagined.

@@ -43,9 +43,9 @@ const (
 // Compile is what compiles a model.
 const Compile = "torch.compile"
 
-// Probe is Python that adds to `out` how PyTorch was built, under the names of Build's answer. version.py is read as
-// text: importing torch takes a second and hundreds of megabytes.
-const Probe = `
+// torchProbe tells how PyTorch was built. version.py is read as text: importing torch takes a second and hundreds of
+// megabytes.
+const torchProbe = `
     spec = find_spec("torch") if "torch" in out["frameworks"] else None
     for folder in (spec.submodule_search_locations or []) if spec else []:
         with open(folder + "/version.py") as f:

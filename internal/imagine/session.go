@@ -1,4 +1,4 @@
-// Package imagine runs a PyTorch program on GPUs that are not there, and on as many of them and in as many ways as it
+// Package imagine runs a training program on GPUs that are not there, and on as many of them and in as many ways as it
 // takes to answer a question.
 //
 //	Options ──▶ New: GPU, interpreter, ranks ──▶ Session.Run ──▶ the program once, recorded ──▶ Result
@@ -229,7 +229,7 @@ func (s *Session) asked() (trial, error) {
 }
 
 // machine refuses what this machine cannot imagine: another platform, a program that is not here, an interpreter
-// without PyTorch.
+// without a framework that can be imagined.
 func (s *Session) machine(ctx context.Context) error {
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
 		return fail.Environment("imagine on a Linux machine or in a container",

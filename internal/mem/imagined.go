@@ -99,6 +99,7 @@ type DevicePeak struct {
 	Device    string   `json:"device"` // cuda:0
 	Allocated Optional `json:"allocated_bytes,omitzero"`
 	Reserved  Optional `json:"reserved_bytes,omitzero"`
+	Limit     Optional `json:"limit_bytes,omitzero"` // what the allocator may take at most, where the framework sets that
 	Phase     Phase    `json:"phase,omitempty"`
 	Step      Optional `json:"step,omitzero"` // completed before
 }

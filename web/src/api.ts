@@ -1614,6 +1614,13 @@ export interface ImagineOptions {
 }
 
 export interface ImagineOutcome {
+  /** The framework that sets it. */
+  allocator_limit_by?: string;
+  /**
+   * What the framework's allocator may take of that device at most, in bytes, where it sets a
+   * limit.
+   */
+  allocator_limit_bytes?: number;
   /** What the request asked for that failed last, in bytes. */
   asked_bytes?: number;
   /** What a fit rests on: steps, and what was not reached. */
@@ -1704,6 +1711,11 @@ export interface ImagineOutcome {
   peak_device_used_bytes?: number;
   /** What lines of the program held at the peak, largest first. */
   peak_lines?: HeldLine[];
+  /**
+   * What the program needs of the fullest device, in bytes, where its framework takes memory ahead
+   * of need.
+   */
+  peak_needed_bytes?: number;
   /** The phase in which the peak was. */
   peak_phase?: string;
   /** The highest of what the allocator took from the device, of the fullest process, in bytes. */
@@ -1771,6 +1783,13 @@ export interface ImagineOutcome {
 }
 
 export interface Imagined {
+  /** The framework that sets it. */
+  allocator_limit_by?: string;
+  /**
+   * What the framework's allocator may take of that device at most, in bytes, where it sets a
+   * limit.
+   */
+  allocator_limit_bytes?: number;
   /** What the request asked for that failed last, in bytes. */
   asked_bytes?: number;
   /** What a fit rests on: steps, and what was not reached. */
@@ -1825,6 +1844,11 @@ export interface Imagined {
   peak_device_used_bytes?: number;
   /** What lines of the program held at the peak, largest first. */
   peak_lines?: HeldLine[];
+  /**
+   * What the program needs of the fullest device, in bytes, where its framework takes memory ahead
+   * of need.
+   */
+  peak_needed_bytes?: number;
   /** The phase in which the peak was. */
   peak_phase?: string;
   /** The highest of what the allocator took from the device, of the fullest process, in bytes. */

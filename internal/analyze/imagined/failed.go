@@ -155,9 +155,16 @@ func isMain(run *mem.Run, process uint32) bool {
 	return p != nil && p.Role == "main"
 }
 
-// usedTorch says whether any process imported PyTorch.
-func usedTorch(run *mem.Run) bool {
-	return slices.ContainsFunc(run.Processes, func(p *mem.Process) bool { return p.Frameworks[frameworks.Torch] != "" })
+// usedServed says whether any process imported a framework whose programs can be imagined.
+func usedServed(run *mem.Run) bool {
+	return slices.ContainsFunc(run.Processes, func(p *mem.Process) bool {
+		for name := range p.Frameworks {
+			if frameworks.Of(name).Imagined != nil {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 // cancelled says how far a program had come that somebody stopped before its peak was known.

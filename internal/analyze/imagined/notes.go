@@ -54,7 +54,7 @@ func spreadText(v *report.Imagined) string {
 // much. The script that starts a real job often sets others, and the program that it starts does not show them.
 func cachedText(v *report.Imagined) string {
 	reserved, cached := v.Reserved.Or(0), v.Reserved.Or(0)-v.Allocated.Or(v.Reserved.Or(0))
-	if v.Conditions["allocator setting"] != "default" || cached < int64(mem.GiB) || cached*20 < reserved {
+	if v.Limit.Known() || v.Conditions["allocator setting"] != "default" || cached < int64(mem.GiB) || cached*20 < reserved {
 		return ""
 	}
 	return fmt.Sprintf("The allocator reserved %v more at its peak than tensors took at theirs, under its default "+

@@ -19,12 +19,12 @@ func sentence(v *report.Imagined) []string {
 	used, room := mem.Bytes(v.Used.Or(0)), mem.Bytes(v.Headroom.Or(0))
 	switch v.Verdict {
 	case mem.VerdictFits:
-		return []string{fmt.Sprintf("Fits on %s: %v of %v in use at the peak%s; %v to spare (%s)", on, used, v.Total,
-			strings.TrimSuffix(fullest(v)+peakWhen(v), ","), room, v.Label), v.Basis, topHolder(v)}
+		return []string{fmt.Sprintf("Fits on %s: %s at the peak%s; %v to spare%s (%s)", on, inUse(v),
+			strings.TrimSuffix(fullest(v)+peakWhen(v), ","), room, ahead(v), v.Label), v.Basis, topHolder(v)}
 	case mem.VerdictTight:
-		return []string{fmt.Sprintf("Fits on %s, but tightly: %v of %v in use at the peak%s leaves %v, less than the %v "+
+		return []string{fmt.Sprintf("Fits on %s, but tightly: %s at the peak%s leaves %s, less than the %v "+
 			"below which other drivers, settings or versions may not fit (%s)",
-			on, used, v.Total, fullest(v)+peakWhen(v), room, v.Tight, v.Label), v.Basis, topHolder(v)}
+			on, inUse(v), fullest(v)+peakWhen(v), room.String()+ahead(v), v.Tight, v.Label), v.Basis, topHolder(v)}
 	case mem.VerdictConditional:
 		return conditionalSentence(v, on)
 	case mem.VerdictOOM:
@@ -36,7 +36,12 @@ func sentence(v *report.Imagined) []string {
 			text += fmt.Sprintf(" in step %d", step+1)
 		}
 		asked, knows := v.Asked.Get()
+		needed, ahead := v.Needed.Or(0), ahead(v)
 		switch {
+		case knows && v.Needed.Known():
+			text += fmt.Sprintf(", it needed %v and asked for %v more%s", mem.Bytes(needed), mem.Bytes(asked), ahead)
+		case v.Needed.Known():
+			text += fmt.Sprintf(", it needed %v%s", mem.Bytes(needed), ahead)
 		case knows && !v.Used.Known(): // while it runs: what was in use is told at the end
 			text += fmt.Sprintf(", %v asked for of a device of %v", mem.Bytes(asked), v.Total)
 		case knows && v.Shortages > 1: // the peak and the last of them are two moments
@@ -76,6 +81,27 @@ func servingSentence(v *report.Imagined, on string) []string {
 		room += fmt.Sprintf(", less than the %v below which other drivers, settings or versions may not fit", v.Tight)
 	}
 	return []string{text, servingParts(s), room, v.Basis}
+}
+
+// inUse is how much of the device is in use; of a program whose framework takes memory ahead of need, what it needs.
+func inUse(v *report.Imagined) string {
+	if needed, ok := v.Needed.Get(); ok {
+		return fmt.Sprintf("it needs %v of %v", mem.Bytes(needed), v.Total)
+	}
+	return fmt.Sprintf("%v of %v in use", mem.Bytes(v.Used.Or(0)), v.Total)
+}
+
+// ahead is what such a framework takes, and by which setting.
+func ahead(v *report.Imagined) string {
+	limit, ok := v.Limit.Get()
+	if !ok {
+		return ""
+	}
+	text := fmt.Sprintf(" of the %v that %s may take", mem.Bytes(limit), v.LimitBy)
+	if how := v.Conditions["preallocation"]; how != "" {
+		text += " (" + how + ")"
+	}
+	return text
 }
 
 // fullest is " of rank 3", whose peak is told, where ranks take different amounts.

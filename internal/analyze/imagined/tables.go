@@ -62,6 +62,7 @@ func usageTable(v *report.Imagined) report.Table {
 	}
 	row("peak allocated by tensors", v.Allocated, mem.Imagined)
 	row("peak reserved by the allocator", v.Reserved, mem.Imagined)
+	row("what "+v.LimitBy+" may take", v.Limit, mem.Imagined)
 	for _, name := range []string{"context", "cublas", "cudnn", "nccl", "pools", "other"} {
 		var most mem.Bytes
 		for _, rank := range v.Ranks {
@@ -72,6 +73,7 @@ func usageTable(v *report.Imagined) report.Table {
 		}
 	}
 	row("peak in use on the device", v.Used, mem.Imagined)
+	row("of that needed", v.Needed, mem.Imagined)
 	has := "such a GPU has" // a real one: the catalogue tells how its memory is known
 	if v.TotalLabel == mem.Imagined {
 		has = "the device was given"

@@ -266,9 +266,36 @@ func peaks(run *mem.Run, v *report.Imagined) {
 		v.Allocated.Raise(rank.Allocated)
 		v.Reserved.Raise(rank.Reserved)
 	}
+	needed(run, v)
 	if len(v.Ranks) == 0 {
 		v.Allocated, v.Reserved = largestPeak(run, mem.SeriesAllocated), largestPeak(run, mem.SeriesReserved)
 	}
+}
+
+// needed tells what the program needs from what its framework takes, where that takes memory ahead of need and sets a
+// limit of its own: what is to spare is what the limit leaves.
+func needed(run *mem.Run, v *report.Imagined) {
+	process, index := Fullest(v)
+	for _, p := range run.Imagined.Peaks {
+		limit, limited := p.Limit.Get()
+		if p.Process != process || p.Device != cuda(index) || !limited {
+			continue
+		}
+		allocated, reserved := p.Allocated.Or(0), p.Reserved.Or(0)
+		v.Limit, v.Needed = p.Limit, mem.Some(v.Used.Or(0)-reserved+allocated)
+		v.Headroom = mem.Some(min(limit-allocated, int64(v.Total)-v.Needed.Or(0)))
+		v.LimitBy = limiting(run.Process(process))
+	}
+}
+
+// limiting is the framework of a process that takes most of a device as it starts.
+func limiting(p *mem.Process) string {
+	for _, f := range frameworks.All() {
+		if p != nil && p.Frameworks[f.Name] != "" && f.Preallocates != "" {
+			return f.Title
+		}
+	}
+	return ""
 }
 
 // peakMoment is when the fullest process had its peak, as it said itself.
@@ -329,8 +356,8 @@ func judge(run *mem.Run, v *report.Imagined) {
 		switch {
 		case v.StoppedFor == report.StoppedForDuration:
 			v.How = "was stopped by --duration before it touched a GPU"
-		case !usedTorch(run):
-			v.How = "imported no PyTorch, so it touched no GPU"
+		case !usedServed(run):
+			v.How = "imported nothing that imaginary GPUs serve (" + frameworks.Served() + "), so it touched no GPU"
 		}
 	case ended && code == 0 && v.Serving != nil && !v.Serving.Ready && !oom:
 		v.Verdict, v.Headroom = mem.VerdictFailed, mem.Optional{}
@@ -338,6 +365,12 @@ func judge(run *mem.Run, v *report.Imagined) {
 	case ended && code == 0 && untrained(v) && oom:
 		v.Verdict, v.Headroom = mem.VerdictOOM, mem.Optional{}
 		v.How = "the program caught it and took no step"
+	case ended && code == 0 && unread(run):
+		v.Verdict, v.Headroom = mem.VerdictFailed, mem.Optional{}
+		v.How = "a call failed, and the program ended without reading what came of it"
+		if oom {
+			v.Verdict, v.How = mem.VerdictOOM, "the program ended without reading what came of it, so it saw no error"
+		}
 	case ended && code == 0 && untrained(v):
 		v.Verdict, v.Headroom = mem.VerdictFailed, mem.Optional{}
 		v.How = "its training never began: an optimizer was built and took no step"
@@ -365,6 +398,11 @@ func unwritten(run *mem.Run) (n uint64) {
 		}
 	}
 	return n
+}
+
+// unread says whether a call failed and its error was never raised.
+func unread(run *mem.Run) bool {
+	return slices.ContainsFunc(run.Processes, func(p *mem.Process) bool { return p.Facts[frameworks.FactUnread] != "" })
 }
 
 // untrained says whether the program built an optimizer and ended without a step.

@@ -10,6 +10,7 @@ hightide.step(). Lines and growth over time need no steps.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from typing import Any, Callable, Dict, Iterator, Optional, Tuple
@@ -52,6 +53,10 @@ def install(training: Training, jax: Any, watch: Watch) -> None:
         ("programs", lambda: watch("jax._src.interpreters.pxla", Programs(training.agent).install)),
         ("memory profiles", profiles.install),
     )
+    if os.environ.get("HIGHTIDE_IMAGINE") == "1":
+        from ..imagine import xla
+
+        xla.install(training, jax, watch)
 
 
 def _traced(traces: Tuple[Traces, Traces], frame: Any) -> None:

@@ -1,10 +1,12 @@
-"""The agent in a process whose GPUs are imaginary: real, unmodified PyTorch whose kernels compute nothing.
+"""The agent in a process whose GPUs are imaginary: real, unmodified PyTorch or JAX whose kernels compute nothing.
 
     begin (at start-up)      sandbox ─▶ writes go elsewhere, or are listed     copies ─▶ one start for many trials
     install (with torch)     known, sizes, reads ─▶ numbers read    weights, lazy ─▶ shapes without bytes
                              ranks ─▶ one rank of many             switches, conditions ─▶ what-ifs, what it rests on
                              steady ─▶ peak, and the end           coverage ─▶ what was not reached
                              reach ─▶ loaders cut to get there     longest ─▶ the largest sample first
+
+That is PyTorch; what JAX has of its own is in xla/. Both share the ledger, peaks.py, the sandbox and undecided/.
 
 What is asked for comes in the environment, what happened goes out as records of the channel; both are in
 docs/formats/imagined.md. Each part is installed for itself, so that trouble with one costs only that one. What a
@@ -44,13 +46,14 @@ def wanted() -> bool:
 def begin(agent: Agent) -> None:
     """At the start of the process, before the script: what must be there before anything is written."""
     from . import copies, sandbox
+    from .parts import part
 
-    _part(agent, "copies", copies.begin)
+    part(agent, "copies", copies.begin)
     folder = os.environ.get("HIGHTIDE_IMAGINE_SANDBOX")
     if folder:
-        _part(agent, "sandbox", lambda: sandbox.install(agent, folder))
+        part(agent, "sandbox", lambda: sandbox.install(agent, folder))
     else:
-        _part(agent, "list of written files", lambda: sandbox.list_writes(agent))
+        part(agent, "list of written files", lambda: sandbox.list_writes(agent))
 
 
 def install(training: Training, parts: Parts, watch: Callable[[str, Callable[[Any], None]], None]) -> None:
@@ -74,38 +77,39 @@ def install(training: Training, parts: Parts, watch: Callable[[str, Callable[[An
     )
     from .device import Device
     from .ledger import Ledger
+    from .parts import part
 
     agent = training.agent
-    _part(agent, "runtime inside", lambda: _inside(agent, parts.torch))
-    _part(agent, "garbage", Collector(agent, lambda: training.tracker.device).install)
+    part(agent, "runtime inside", lambda: _inside(agent, parts.torch))
+    part(agent, "garbage", Collector(agent, lambda: training.tracker.device).install)
     atexit.register(settle)
-    ledger = Ledger(agent, parts.torch)
+    ledger = Ledger(agent)
 
     def switch() -> None:
-        _part(agent, "switches", lambda: switches.install(agent, ledger, parts, watch))
+        part(agent, "switches", lambda: switches.install(agent, ledger, parts, watch))
 
-    _part(agent, "copies", lambda: copies.install(agent, parts.torch, switch))
+    part(agent, "copies", lambda: copies.install(agent, parts.torch, switch))
     # An optimizer imports the compiler at its first step, which takes as long as the import of torch.
     watch("torch._dynamo", lambda module: agent.fact("imports", module.__name__))
     device = Device()
     seen = coverage.Coverage(training, parts.torch)
-    _part(agent, "coverage", lambda: watch("torch.utils.data.dataloader", seen.loaders))
+    part(agent, "coverage", lambda: watch("torch.utils.data.dataloader", seen.loaders))
     goals = reach.Reach(training, seen, parts.torch)
-    _part(agent, "goals", lambda: goals.install(watch))
-    _part(agent, "peak and end", lambda: steady.install(training, ledger, seen, parts, goals))
+    part(agent, "goals", lambda: goals.install(watch))
+    part(agent, "peak and end", lambda: steady.install(training, ledger, seen, parts, goals))
     if os.environ.get("HIGHTIDE_IMAGINE_LONGEST") == "1":
-        _part(agent, "longest sample", lambda: watch("torch.utils.data.dataloader", longest.install(agent, seen)))
-    _part(agent, "known numbers and sizes", lambda: _values(ledger, device, parts.torch, watch))
-    _part(agent, "initialisation on the host", lambda: lazy.install(ledger, parts.torch))
-    _part(agent, "cut distributions", lambda: watch("torch.nn.init", truncated.install(parts.torch)))
-    _part(agent, "conditions", lambda: conditions.install(agent, parts))
-    _part(agent, "generation", lambda: watch("transformers.generation.utils", generation.install(ledger)))
+        part(agent, "longest sample", lambda: watch("torch.utils.data.dataloader", longest.install(agent, seen)))
+    part(agent, "known numbers and sizes", lambda: _values(ledger, device, parts.torch, watch))
+    part(agent, "initialisation on the host", lambda: lazy.install(ledger, parts.torch))
+    part(agent, "cut distributions", lambda: watch("torch.nn.init", truncated.install(parts.torch)))
+    part(agent, "conditions", lambda: conditions.install(agent, parts))
+    part(agent, "generation", lambda: watch("transformers.generation.utils", generation.install(ledger)))
     for scaler in ("torch.amp.grad_scaler", "torch.cuda.amp.grad_scaler"):
-        _part(agent, "gradient scalers", lambda name=scaler: watch(name, scaling.install(ledger, device)))  # type: ignore[misc]
+        part(agent, "gradient scalers", lambda name=scaler: watch(name, scaling.install(ledger, device)))  # type: ignore[misc]
     if os.environ.get("HIGHTIDE_IMAGINE_FAKE_WEIGHTS") == "1":
-        _part(agent, "made-up weights", lambda: weights.install(ledger, parts.torch, watch))
-    _part(agent, "savers", lambda: sandbox.savers(parts.torch, watch))
-    _part(agent, "ranks", lambda: ranks.install(ledger, parts.torch, watch))
+        part(agent, "made-up weights", lambda: weights.install(ledger, parts.torch, watch))
+    part(agent, "savers", lambda: sandbox.savers(parts.torch, watch))
+    part(agent, "ranks", lambda: ranks.install(ledger, parts.torch, watch))
     if os.environ.get("HIGHTIDE_IMAGINE_SWITCH"):
         switch()
 
@@ -154,10 +158,3 @@ def _autograd() -> Optional[list[str]]:
                 return None
             switches.append(task + status.partition("\nvoluntary_ctxt_switches:")[2])
     return switches
-
-
-def _part(agent: Agent, name: str, function: Callable[[], None]) -> None:
-    try:
-        function()
-    except Exception as error:
-        agent.log("imagine: no %s" % name, error)

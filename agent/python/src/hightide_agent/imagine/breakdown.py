@@ -26,8 +26,6 @@ MAX_EVENTS = 2_000_000
 # Where keys and values are kept between calls of attention: transformers, vLLM, litgpt, gpt-fast, torchtune.
 KEPT_KEYS = re.compile(r"kv_?cache|transformers/cache_utils\.py:|:setup_caches$", re.I)
 
-PHASES = ("", "step", "data", "forward", "backward", "optimizer", "evaluation", "checkpoint", "module", "user")
-
 Edges = List[Tuple[int, int, int]]
 # Address, bytes, allocated us (0: before the history), freed us (0: never), lives for good or for one call only, and
 # the stack that allocated it (empty where that is not known).

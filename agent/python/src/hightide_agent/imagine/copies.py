@@ -35,6 +35,11 @@ def begin() -> None:
         _began.update((name, os.environ.get(name)) for copy in _wanted["copies"] for name in copy["env"])
 
 
+def asked() -> bool:
+    """Whether this process is to be forked for each trial."""
+    return _wanted is not None
+
+
 def install(agent: Agent, torch: Any, switch: Callable[[], None]) -> None:
     """Wait for torch's start of CUDA, and answer until then what needs no GPU. `switch` applies what is asked for."""
     if _wanted is None:

@@ -17,9 +17,8 @@ QUIET = 64  # an entry is told anew when its count has doubled, and at the end
 class Ledger:
     """The entries of this process."""
 
-    def __init__(self, agent: Agent, torch: Any) -> None:
+    def __init__(self, agent: Agent) -> None:
         self.agent = agent
-        self.torch = torch
         self._entries: Dict[Tuple[Any, ...], Dict[str, Any]] = {}
         self._told: Dict[Tuple[Any, ...], int] = {}
         agent.at_end.append(self.flush)

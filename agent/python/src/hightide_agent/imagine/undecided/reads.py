@@ -16,10 +16,11 @@ import json
 import os
 import struct
 import sys
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, Optional, Tuple
 
 from ...places import caller, is_library
 from ..ledger import Ledger
+from .asked import Asked, typed
 from .follow import followed, reader
 from .uses import Use
 
@@ -47,14 +48,8 @@ class Reads:
         self.known = known
         self.torch = torch
         self.policy, self.fraction = policy()
-        asked = json.loads(os.environ.get("HIGHTIDE_IMAGINE_READS") or "{}")
-        self.all: Optional[float] = asked.get("all")
-        self.other = bool(asked.get("other"))
-        self.ones = bool(
-            asked.get("ones")
-        )  # floating-point numbers are ones, or rows that sum to one: the program failed over zeros
-        self.flip = bool(asked.get("flip"))  # of a mask and its opposite, who is asked first gets nothing
-        self.lines: List[Tuple[str, int, Any]] = [(a["file"], a["line"], a["value"]) for a in asked.get("lines", [])]
+        self.asked = asked = Asked()
+        self.all, self.other, self.ones, self.flip = asked.all, asked.other, asked.ones, asked.flip
         self._turns: Dict[Tuple[str, int], int] = {}
 
     def one(self, tensor: Any) -> Optional[Any]:
@@ -85,7 +80,7 @@ class Reads:
         """A count that an operator takes from the device: as asked for by line, else a guess. Without a bound the
         guess decides the verdict."""
         file, line, function = self._line(sys._getframe(1))
-        value = self._asked(file, line)
+        value = self.asked.at(file, line)
         answered = value is not None and not isinstance(value, list)
         if answered:
             guess = max(0, int(value))  # type: ignore[arg-type]
@@ -101,7 +96,7 @@ class Reads:
         floating = tensor.dtype.is_floating_point or tensor.dtype.is_complex
         number = "float" if floating else "bool" if tensor.dtype == self.torch.bool else "int"
         use, at = followed(frame, floating)
-        value = self._asked(file, line)
+        value = self.asked.at(file, line)
         if value is None and self.all is not None and not floating:
             value = self.all
         made_up = self._made_up(tensor) if value is None else None
@@ -110,7 +105,7 @@ class Reads:
                 self._note(file, line, function, use, "spread", EVEN if self.known.even else SKEWED, 1, False)
             return made_up
         if value is not None:
-            value = self._typed(value, number)
+            value = typed(value, number)
             self._note(file, line, function, use, number, value, None, True)
             return value
         said = self.known.twins.said(tensor)
@@ -142,7 +137,7 @@ class Reads:
         if value is None:  # it passes with zero or not
             self._note(*at, use._replace(kind="check"), number, 0, None, False)
             return None
-        value = self._typed(value, number)
+        value = typed(value, number)
         if use.caught:
             more = {} if number == "bool" else {"other": json.dumps(failing)}
             self._note(*at, use._replace(kind="caught"), number, value, 1 if number == "bool" else None, False, more)
@@ -178,17 +173,6 @@ class Reads:
             return 1 if self.other and turn < TURNS else 0
         chosen = int(upper * self.fraction)
         return (0 if chosen else upper) if self.other and turn < TURNS else chosen
-
-    def _typed(self, value: Any, number: str) -> Any:
-        if isinstance(value, list):
-            return [self._typed(each, number) for each in value]
-        return bool(value) if number == "bool" else int(value) if number == "int" else float(value)
-
-    def _asked(self, file: str, line: int) -> Optional[Any]:
-        for name, wanted, value in self.lines:
-            if wanted == line and (not name or file == name or file.endswith("/" + name)):
-                return value
-        return None
 
     def _line(self, frame: Any) -> Tuple[str, int, str]:
         file, line, function = caller(frame)

@@ -1,0 +1,44 @@
+"""JAX on imaginary GPUs: real, unmodified JAX and XLA, whose kernels compute nothing.
+
+    install (with jax)   visible ─▶ JAX looks for its GPUs   calls ─▶ steps   steady ─▶ peak, limit, and the end
+                         reads ─▶ numbers that decide something
+
+XLA compiles for the imaginary GPU as for any; its allocator is real, too. Each part is installed for itself.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Callable
+
+from ...training import Training
+
+
+def install(training: Training, jax: Any, watch: Callable[[str, Callable[[Any], None]], None]) -> None:
+    """With jax just imported."""
+    from .. import copies
+    from ..ledger import Ledger
+    from ..parts import part
+    from . import reads, steady
+    from .calls import Calls
+
+    agent = training.agent
+    if copies.asked():  # XLA's threads cannot be forked: the engine starts each trial by itself
+        agent.fact("no copies", "JAX runs threads of its own")
+        agent.bye()
+        os._exit(0)
+    part(agent, "visible devices", _visible)
+    ledger = Ledger(agent)
+    calls = Calls(training)
+    part(agent, "calls of compiled functions", lambda: watch("jax._src.interpreters.pxla", calls.install))
+    part(agent, "calls of compiled functions", lambda: watch("jax._src.pjit", calls.slowly))
+    part(agent, "peak and end", lambda: steady.install(training, ledger, calls))
+    part(agent, "numbers read", lambda: watch("jax._src.array", reads.install(ledger)))
+
+
+def _visible() -> None:
+    """JAX looks for device files of NVIDIA's driver before it loads its plugin for CUDA."""
+    from jax._src import hardware_utils
+
+    if hasattr(hardware_utils, "has_visible_nvidia_gpu"):
+        hardware_utils.has_visible_nvidia_gpu = lambda: True

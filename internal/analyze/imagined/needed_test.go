@@ -1,0 +1,50 @@
+package imagined
+
+import (
+	"strings"
+	"testing"
+
+	"hightide/internal/mem"
+)
+
+// preallocated is a run whose framework takes memory ahead of need: 15 GiB of 20 on a device of 24 GiB.
+func preallocated(allocated, limit int64, framework string) *mem.Run {
+	run := mem.NewRun()
+	for _, f := range []mem.Frame{
+		mem.ImaginedSetup{GPU: "x", Name: "GPU", Count: 1, Total: 24 << 30, Tight: 512 << 20, Steps: "auto"},
+		mem.Process{ID: 1, PID: 1, Role: "main", Frameworks: map[string]string{framework: "1"}},
+		mem.ImaginedDevice{Total: 24 << 30, Used: 16 << 30},
+		mem.DeviceUse{Process: 1, Device: "0", Index: 0, Used: 16 << 30},
+		mem.DevicePeak{Process: 1, Device: "cuda:0", Allocated: mem.Some(allocated), Reserved: mem.Some(int64(15 << 30)),
+			Limit: mem.Some(limit)},
+		mem.End{Reason: "exit", ExitCode: mem.Some(int64(0))},
+	} {
+		if err := run.Add(f); err != nil {
+			panic(err)
+		}
+	}
+	return run
+}
+
+// TestNeedAndTakenAreTwoFigures: what a program needs is not what its framework took as it started, and what is to
+// spare is what the framework's own limit leaves.
+func TestNeedAndTakenAreTwoFigures(t *testing.T) {
+	for _, c := range []struct {
+		allocated, limit, needed, headroom int64
+		verdict                            mem.Verdict
+	}{
+		{2 << 30, 15 << 30, 3 << 30, 13 << 30, mem.VerdictFits}, // 1 GiB is beside the allocator
+		{15<<30 - 100, 15 << 30, 16<<30 - 100, 100, mem.VerdictTight},
+		{2 << 30, 24 << 30, 3 << 30, 21 << 30, mem.VerdictFits}, // a limit that the device does not have
+	} {
+		v := Judge(preallocated(c.allocated, c.limit, "jax"))
+		if v.Needed != mem.Some(c.needed) || v.Headroom != mem.Some(c.headroom) || v.Verdict != c.verdict {
+			t.Errorf("%+v: needed %v, headroom %v, %s", c, v.Needed, v.Headroom, v.Verdict)
+		}
+		text := strings.Join(sentence(v), "; ")
+		if !strings.Contains(text, "it needs "+mem.Bytes(c.needed).String()+" of 24.0 GiB") ||
+			!strings.Contains(text, "of the "+mem.Bytes(c.limit).String()+" that JAX may take") {
+			t.Error(text)
+		}
+	}
+}

@@ -1,0 +1,219 @@
+"""JAX on imaginary GPUs under the built program: real JAX, real XLA, small trainings (testdata/xla/programs.py).
+
+The truth is XLA's own analysis of the step, compiled for a description of the same GPU in a process that has no device
+and nothing of hightide in it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+HIGHTIDE = ROOT / "bin" / "hightide"
+CACHE = Path(os.environ.get("HIGHTIDE_CACHE", Path.home() / ".cache" / "hightide"))
+XLA = CACHE / "xla" / "bin" / "python"
+PROGRAMS = ROOT / "testdata" / "xla" / "programs.py"
+TARGET = ROOT / "testdata" / "xla" / "a100.txtpb"
+MiB, GiB = 1 << 20, 1 << 30
+A100 = "a100-80gb"
+# Without a device XLA takes other kernels for a product of matrices, with other places for their results.
+ELSEWHERE = {"remat": 0.03, "attention": 0.10}
+
+pytestmark = pytest.mark.skipif(not XLA.exists(), reason=f"{XLA} is not there: scripts/setup xla")
+
+
+def environment(folder: Path, **more: str) -> dict[str, str]:
+    """As tests run: XLA does not try out kernels, which compiles each of them."""
+    left = {name: value for name, value in os.environ.items() if not name.startswith(("XLA_", "JAX_", "HIGHTIDE_"))}
+    flags = {"XLA_FLAGS": "--xla_gpu_autotune_level=0", "HOME": str(folder), "OMP_NUM_THREADS": "1"}
+    return {**left, **flags, "HIGHTIDE_DATA": str(folder / "data"), **more}
+
+
+def imagined(folder: Path, *command: object, gpu: str = A100, flags: tuple[str, ...] = (), code: int = 0,
+             variables: dict[str, str] | None = None) -> tuple[dict[str, Any], str]:  # fmt: skip
+    """The verdict, and what the program printed."""
+    run = [HIGHTIDE, "imagine", "--gpu", gpu, *flags, "--json", "--", XLA, *command]
+    done = subprocess.run(
+        [str(word) for word in run],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env=environment(folder, **variables or {}),
+        timeout=600,
+    )
+    assert done.returncode == code, done.stdout[-1000:] + done.stderr[-4000:]
+    verdict: dict[str, Any] = json.loads(done.stdout)
+    return verdict.get("imagined", verdict), done.stderr
+
+
+def script(folder: Path, text: str) -> Path:
+    file = folder / "train.py"
+    file.write_text(textwrap.dedent(text))
+    return file
+
+
+def analysis(text: str) -> int:
+    (line,) = [line for line in text.splitlines() if line.startswith("analysis ")]
+    return int(line.split()[1])
+
+
+def near(value: int, truth: int, share: float) -> bool:
+    return abs(value - truth) <= share * truth
+
+
+@pytest.mark.parametrize(
+    "name", ["adamw", "donated", "momentum", "half", "scan", "remat", "accumulated", "attention", "nnx"]
+)
+def test_what_a_step_needs(tmp_path: Path, name: str) -> None:
+    """As XLA's analysis says, of the program as it was compiled for the imaginary GPU and for none."""
+    verdict, said = imagined(tmp_path, PROGRAMS, name, "train")
+    without = subprocess.run(
+        [str(XLA), str(PROGRAMS), name, "truth", str(TARGET)],
+        capture_output=True, text=True, env=environment(tmp_path), timeout=600, check=True,
+    )  # fmt: skip
+    assert verdict["verdict"] == "fits" and verdict["basis"] == "judged over 6 steps", verdict
+    assert near(verdict["peak_allocated_bytes"], analysis(said), 0.002), (verdict["peak_allocated_bytes"], said)
+    assert near(verdict["peak_allocated_bytes"], analysis(without.stdout), ELSEWHERE.get(name, 0.005)), without.stdout
+
+
+def test_what_is_needed_and_what_is_taken(tmp_path: Path) -> None:
+    """JAX takes three quarters of the device as it starts, whatever it needs; told so, it grows instead."""
+    for variables, taken in (({}, 0.75), ({"XLA_PYTHON_CLIENT_MEM_FRACTION": ".5"}, 0.5)):
+        verdict, _ = imagined(tmp_path, PROGRAMS, "adamw", "train", variables=variables)
+        beside = verdict["peak_device_used_bytes"] - verdict["peak_reserved_bytes"]
+        assert verdict["allocator_limit_by"] == "JAX"
+        assert near(verdict["allocator_limit_bytes"], int(taken * verdict["total_bytes"]), 0.01)
+        assert verdict["peak_reserved_bytes"] == verdict["allocator_limit_bytes"]
+        assert verdict["peak_needed_bytes"] == verdict["peak_allocated_bytes"] + beside
+        assert verdict["headroom_bytes"] == verdict["allocator_limit_bytes"] - verdict["peak_allocated_bytes"]
+        assert f"{taken:.0%}".replace("%", " %") in verdict["conditions"]["preallocation"]
+    verdict, _ = imagined(tmp_path, PROGRAMS, "adamw", "train", variables={"XLA_PYTHON_CLIENT_PREALLOCATE": "false"})
+    assert verdict["peak_reserved_bytes"] < 512 * MiB and verdict["conditions"]["preallocation"] == "none: it grows"
+
+
+ARRAYS = """
+    import jax.numpy as jnp
+    held = [jnp.zeros((1 << 28,)) for _ in range({count})]
+    print(len(held))
+"""
+
+
+def test_out_of_memory(tmp_path: Path) -> None:
+    """A card of 24 GiB gives JAX three quarters of it: 16 arrays of 1 GiB fit, 20 do not, and do where it may take more."""
+    fits, _ = imagined(tmp_path, script(tmp_path, ARRAYS.format(count=16)), gpu="rtx4090")
+    assert fits["verdict"] == "fits" and near(fits["peak_allocated_bytes"], 16 * GiB, 0.001)
+    full, said = imagined(
+        tmp_path, script(tmp_path, ARRAYS.format(count=20)), gpu="rtx4090", code=1, flags=("--no-suggest",)
+    )
+    assert full["verdict"] == "oom" and "RESOURCE_EXHAUSTED" in said, full
+    more, _ = imagined(
+        tmp_path, tmp_path / "train.py", gpu="rtx4090", variables={"XLA_PYTHON_CLIENT_MEM_FRACTION": ".95"}
+    )
+    assert more["verdict"] in ("fits", "tight"), more
+
+
+def test_it_ends_once_the_peak_is_steady(tmp_path: Path) -> None:
+    """A long training is ended early; one whose gradients are added up in Python not before it took a step."""
+    verdict, _ = imagined(
+        tmp_path,
+        script(
+            tmp_path,
+            """
+            import jax, jax.numpy as jnp, optax
+            optimizer = optax.adam(1e-3)
+            loss = lambda w, x: jnp.mean((jnp.tanh(x @ w) @ w) ** 2)
+            gradients = jax.jit(jax.grad(loss))
+            add = jax.jit(lambda a, b: a + b)
+
+            @jax.jit
+            def update(w, state, g):
+                changes, state = optimizer.update(g, state, w)
+                return optax.apply_updates(w, changes), state
+
+            w, x = jnp.ones((512, 512)), jnp.ones((2048, 512))
+            state = optimizer.init(w)
+            key = jax.random.PRNGKey(0)
+            for step in range(100_000):
+                total = gradients(w, x)
+                for small in range(300):
+                    key, _ = jax.random.split(key)
+                    total = add(total, gradients(w, x))
+                w, state = update(w, state, total)
+                print("step", float(w[0, 0]), flush=True)
+            """,
+        ),
+        flags=("--steps", "3"),
+    )
+    assert verdict["stopped"] == "steps" and verdict["basis"] == "judged over 3 steps", verdict
+    verdict, said = imagined(
+        tmp_path,
+        script(
+            tmp_path,
+            """
+            import jax, jax.numpy as jnp
+            step = jax.jit(lambda w, x: (w - 0.1 * jax.grad(lambda w: jnp.sum((x @ w) ** 2))(w), jnp.sum(w)))
+            w, x = jnp.ones((256, 256)), jnp.ones((64, 256))
+            for number in range(1_000_000):
+                w, total = step(w, x)
+                float(total)
+            print("to the end")
+            """,
+        ),
+    )
+    assert verdict["verdict"] == "fits" and verdict["stopped"] == "steady" and "to the end" not in said, verdict
+
+
+def test_what_a_read_number_decides(tmp_path: Path) -> None:
+    """No kernel computes the loss: what branches on it is named, what only checks it passes, what prints it is nothing."""
+    verdict, said = imagined(
+        tmp_path,
+        script(
+            tmp_path,
+            """
+            import jax, jax.numpy as jnp
+            step = jax.jit(lambda w: (0.9 * w, jnp.sum(w)))
+            w = jnp.ones((256, 256))
+            for number in range(5):
+                w, total = step(w)
+                print("loss", float(total))
+                assert bool(jnp.isfinite(total)), "not finite"
+                if float(total) > 10:
+                    w = jnp.concatenate([w, w])[:256]
+            print("done")
+            """,
+        ),
+        code=6,
+    )
+    assert "done" in said
+    (undecided,) = verdict["undecided"]
+    assert (undecided["line"], undecided["use"]) == (9, "branch"), undecided
+    assert verdict["verdict"] == "conditional", verdict["verdict"]
+
+
+def test_two_gpus_of_one_process(tmp_path: Path) -> None:
+    """An array that is split over a mesh of two takes half on each."""
+    verdict, _ = imagined(
+        tmp_path,
+        script(
+            tmp_path,
+            """
+            import jax, jax.numpy as jnp, numpy as np
+            from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+            mesh = Mesh(np.array(jax.devices()), ("x",))
+            assert len(jax.devices()) == 2
+            w = jax.device_put(jnp.zeros((4096, 4096)), NamedSharding(mesh, P("x")))
+            step = jax.jit(lambda w: w - jnp.mean(w), out_shardings=NamedSharding(mesh, P("x")))
+            for _ in range(4):
+                w = step(w)
+            print(w.sharding, float(w[0, 0]))
+            """,
+        ),
+        flags=("--gpus", "2"),
+    )
+    assert verdict["verdict"] == "fits" and len(verdict["ranks"]) == 2, verdict

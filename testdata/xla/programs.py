@@ -1,0 +1,192 @@
+"""Small trainings with JAX, for test_xla.py: each as people write them, and what XLA says without any device that its step
+needs.
+
+    programs.py NAME train             trains; nothing in it knows of hightide
+    programs.py NAME truth TARGET      prints XLA's own analysis of the step, compiled for the GPU of that file
+"""
+
+import functools
+import os
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+WIDTH, LAYERS, BATCH = 512, 4, 1024
+
+
+def mlp_loss(weights, batch):
+    x, y = batch
+    for w in weights:
+        x = jax.nn.relu(x @ w)
+    return jnp.mean((x - y) ** 2)
+
+
+def weights_of(key, dtype=jnp.float32):
+    return [0.02 * jax.random.normal(k, (WIDTH, WIDTH), dtype) for k in jax.random.split(key, LAYERS)]
+
+
+def with_optimizer(optimizer, init, loss, **options):
+    """state, step: a training step over (parameters, optimizer's state)."""
+
+    def begin(key):
+        parameters = init(key)
+        return parameters, optimizer.init(parameters)
+
+    @functools.partial(jax.jit, **options)
+    def step(state, batch):
+        parameters, inner = state
+        value, gradients = jax.value_and_grad(loss)(parameters, batch)
+        updates, inner = optimizer.update(gradients, inner, parameters)
+        return (optax.apply_updates(parameters, updates), inner), value
+
+    return begin, step
+
+
+def vectors(rows=BATCH):
+    return jnp.ones((rows, WIDTH)), jnp.zeros((rows, WIDTH))
+
+
+def adamw():
+    return *with_optimizer(optax.adamw(1e-3), weights_of, mlp_loss), vectors
+
+
+def donated():
+    return *with_optimizer(optax.adamw(1e-3), weights_of, mlp_loss, donate_argnums=0), vectors
+
+
+def momentum():
+    return *with_optimizer(optax.sgd(1e-2, momentum=0.9), weights_of, mlp_loss), vectors
+
+
+def half():
+    init = functools.partial(weights_of, dtype=jnp.bfloat16)
+    return *with_optimizer(optax.adam(1e-3), init, mlp_loss), lambda: jax.tree.map(
+        lambda a: a.astype(jnp.bfloat16), vectors()
+    )
+
+
+def layers(remat):
+    """A scan over layers, which keeps what each needs for its gradient, or computes it anew."""
+
+    def layer(x, w):
+        return jnp.tanh(jax.nn.gelu(x @ w) @ w.T), None
+
+    def loss(weights, batch):
+        x, y = batch
+        out, _ = jax.lax.scan(jax.checkpoint(layer) if remat else layer, x, weights)
+        return jnp.mean((out - y) ** 2)
+
+    def init(key):
+        return 0.02 * jax.random.normal(key, (8, WIDTH, WIDTH))
+
+    return *with_optimizer(optax.adam(1e-3), init, loss), vectors
+
+
+def accumulated():
+    """Gradients of small batches that a scan adds up."""
+
+    def loss(weights, batch):
+        parts = jax.tree.map(lambda a: a.reshape(4, -1, WIDTH), batch)
+
+        def one(total, part):
+            return total + jax.checkpoint(mlp_loss)(weights, part), None
+
+        return jax.lax.scan(one, 0.0, parts)[0] / 4
+
+    return *with_optimizer(optax.adam(1e-3), weights_of, loss), vectors
+
+
+def attention():
+    """A block of a transformer, in flax linen."""
+    import flax.linen as nn
+
+    class Block(nn.Module):
+        @nn.compact
+        def __call__(self, x):
+            x = x + nn.MultiHeadDotProductAttention(num_heads=4)(nn.LayerNorm()(x))
+            return x + nn.Dense(256)(nn.gelu(nn.Dense(1024)(nn.LayerNorm()(x))))
+
+    block, shape = Block(), (8, 128, 256)
+
+    def loss(parameters, batch):
+        return jnp.mean((block.apply(parameters, batch[0]) - batch[1]) ** 2)
+
+    return (
+        *with_optimizer(optax.adamw(1e-3), lambda key: block.init(key, jnp.ones(shape)), loss),
+        lambda: (jnp.ones(shape), jnp.zeros(shape)),
+    )
+
+
+def nnx():
+    """The same optimizer over a module of flax nnx, taken apart into its state."""
+    from flax import nnx as n
+
+    class Model(n.Module):
+        def __init__(self, rngs):
+            self.first, self.second = n.Linear(WIDTH, 2048, rngs=rngs), n.Linear(2048, WIDTH, rngs=rngs)
+
+        def __call__(self, x):
+            return self.second(jax.nn.silu(self.first(x)))
+
+    graph = n.split(n.eval_shape(lambda: Model(n.Rngs(0))))[0]
+
+    def init(key):
+        return n.split(Model(n.Rngs(key)))[1]
+
+    def loss(state, batch):
+        return jnp.mean((n.merge(graph, state)(batch[0]) - batch[1]) ** 2)
+
+    return *with_optimizer(optax.adam(1e-3), init, loss), vectors
+
+
+PROGRAMS = {
+    "adamw": adamw, "donated": donated, "momentum": momentum, "half": half, "scan": lambda: layers(False),
+    "remat": lambda: layers(True), "accumulated": accumulated, "attention": attention, "nnx": nnx,
+}  # fmt: skip
+
+
+def train(name, steps=6):
+    init, step, data = PROGRAMS[name]()
+    state, batch = jax.jit(init)(jax.random.PRNGKey(0)), data()
+    print("analysis", needed(step.lower(state, batch)))
+    for _ in range(steps):
+        state, loss = step(state, batch)
+        print(float(loss))
+    print("done")
+
+
+def needed(lowered):
+    """Everything that is alive in a step: arguments and results, those that are donated once, and temporaries."""
+    stats = lowered.compile().memory_analysis()
+    alive = stats.argument_size_in_bytes + stats.output_size_in_bytes - stats.alias_size_in_bytes
+    return alive + stats.temp_size_in_bytes
+
+
+def truth(name, target):
+    """The same, compiled for a GPU that is described by a file; no device is there, and none of hightide."""
+    from jax.experimental import topologies
+    from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+    topology = topologies.get_topology_desc(platform="cuda", topology_name="", target_config=target, topology="1x1x1")
+    everywhere = NamedSharding(Mesh(np.array(topology.devices[:1]), ("x",)), PartitionSpec())
+
+    def placed(tree):
+        return jax.tree.map(lambda a: jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=everywhere), tree)
+
+    init, step, data = PROGRAMS[name]()
+    key = jax.ShapeDtypeStruct((2,), jnp.uint32)
+    print("analysis", needed(step.lower(placed(jax.eval_shape(init, key)), placed(jax.eval_shape(data)))))
+
+
+if __name__ == "__main__":
+    if sys.argv[2] == "train":
+        train(sys.argv[1])
+    else:
+        os.environ["JAX_SKIP_CUDA_CONSTRAINTS_CHECK"] = "1"  # no driver is here
+        import jax._src.hardware_utils
+
+        jax._src.hardware_utils.has_visible_nvidia_gpu = lambda: True
+        truth(sys.argv[1], open(sys.argv[3]).read())
