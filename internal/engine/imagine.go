@@ -223,6 +223,9 @@ func (r *ImagineResult) OtherGPUs() ([]mem.GPUVerdict, error) {
 	if err != nil {
 		return nil, err
 	}
+	if r.Verdict.Serving != nil {
+		return nil, nil // a server takes a share of whatever a GPU has: only a run can tell
+	}
 	return imagine.Others(known.Common(), r.built, &r.Verdict.GPUVerdict,
 		max(1, len(r.Verdict.Ranks)/max(1, len(r.Verdict.Devices)))), nil
 }

@@ -167,6 +167,9 @@ func follows(larger *Result, g *gpus.GPU) (v mem.GPUVerdict, ok bool) {
 		v.Used, v.Allocated, v.Reserved = mem.Optional{}, mem.Optional{}, mem.Optional{}
 		return v, true
 	}
+	if larger.Serving != nil {
+		return v, false // it takes a share of whatever the GPU has
+	}
 	if larger.Verdict == mem.VerdictOOM {
 		return without(mem.Estimated, v.Headroom, "%s has more and ran out", larger.GPU)
 	}

@@ -142,7 +142,7 @@ func (s *Session) Try(ctx context.Context, command []string) (*Result, error) {
 
 // further makes the runs beside the first one.
 func (s *Session) further(ctx context.Context, t trial, main *Result) (trials []mem.Trial) {
-	if main.Outcome.Signal.Known() && !main.Outcome.Stopped {
+	if main.Outcome.Signal.Known() && !main.Outcome.Stopped || ctx.Err() != nil {
 		return nil
 	}
 	for _, p := range main.run.Processes {
@@ -163,6 +163,8 @@ func (s *Session) further(ctx context.Context, t trial, main *Result) (trials []
 		for _, v := range s.everyGPU(ctx, t, main) {
 			add(mem.TrialCatalogue, mem.Try{GPUVerdict: v})
 		}
+	case main.Verdict == mem.VerdictOOM && !s.NoSuggest && main.Serving != nil:
+		add(mem.TrialTry, s.suggestServing(ctx, t, main)...)
 	case main.Verdict == mem.VerdictOOM && !s.NoSuggest:
 		add(mem.TrialTry, s.suggest(ctx, t)...)
 	}

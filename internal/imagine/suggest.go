@@ -204,7 +204,7 @@ func (s *Session) otherGPUs(t trial, need mem.Bytes) []attempt {
 		if g.Price > 0 {
 			what += fmt.Sprintf(" ($%.2f an hour)", g.Price)
 		}
-		list = append(list, attempt{"gpu", what, again})
+		list = append(list, attempt{mem.TryGPU, what, again})
 	}
 	return list
 }

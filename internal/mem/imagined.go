@@ -178,6 +178,9 @@ const EventDeviceUnread = "device-unread"
 // StopCancelled is the text of a "stop" event: who asked for the run took that back. Agents write other reasons.
 const StopCancelled = "cancelled"
 
+// StopDuration is the text of a "stop" event at which --duration was over: the program was told to end.
+const StopDuration = "duration"
+
 // Verdict says whether a program fits.
 type Verdict string
 
@@ -204,6 +207,7 @@ type GPUVerdict struct {
 	Reserved  Optional `json:"peak_reserved_bytes,omitzero" doc:"The highest of what the allocator took from the device, of the fullest process, in bytes."`
 	Used      Optional `json:"peak_device_used_bytes,omitzero" doc:"The highest use of the fullest GPU, everything in it, in bytes."`
 	Headroom  Optional `json:"headroom_bytes,omitzero" doc:"The memory less its highest use, in bytes; negative: what is missing, where that is known."`
+	KVTokens  Optional `json:"kv_tokens,omitzero" doc:"Of an LLM server that is ready: how many tokens its KV cache holds."`
 	Price     float64  `json:"price_usd_per_hour,omitempty" doc:"A price in USD an hour; absent: none is known."`
 	Label     Label    `json:"label" doc:"Where the figures come from: imagined or estimated."`
 	Note      string   `json:"note,omitempty" doc:"What limits the verdict."`
@@ -224,6 +228,9 @@ type Try struct {
 
 // TryMemory is the kind of the try that has all the memory it wants: what the program needs.
 const TryMemory = "memory"
+
+// TryGPU is the kind of the try on another GPU.
+const TryGPU = "gpu"
 
 // TryOnes is the kind of the try that reads ones where no kernel computed a number and the program failed over zeros.
 const TryOnes = "ones"

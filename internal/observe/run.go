@@ -312,6 +312,9 @@ func (l *loop) slow(now int64) {
 	l.leaving = l.leaving || l.child.Stranger && l.askedToLeave()
 	l.stopping = l.stopping || l.opts.Steps > 0 && l.steps() >= l.opts.Steps
 	if l.deadline > 0 && now >= l.deadline && !l.stopping {
+		if l.opts.Label == mem.Imagined {
+			l.emit(mem.Event{Time: now, Kind: "stop", Text: mem.StopDuration})
+		}
 		l.askToStop()
 	}
 	if l.stopping {

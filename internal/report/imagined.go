@@ -63,7 +63,7 @@ type Serving struct {
 }
 
 // StoppedForDuration: --duration ended a program that came to no step at which it could be asked to end.
-const StoppedForDuration = "duration"
+const StoppedForDuration = mem.StopDuration
 
 // Category is a part of the peak.
 type Category struct {

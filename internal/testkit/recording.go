@@ -294,8 +294,9 @@ func place(text string) mem.Location {
 }
 
 // assign sets a field of a frame by its name in JSON, with or without the unit at its end; "facts.source" is a key of
-// a map or a field of a field, and "at" a place that the frame embeds.
+// a map or a field of a field, and "at" a place that the frame embeds. What it embeds is looked through, too.
 func assign(v reflect.Value, name, text string) error {
+	whole := name
 	name, rest, _ := strings.Cut(name, ".")
 	for i := range v.NumField() {
 		field := v.Type().Field(i)
@@ -306,6 +307,9 @@ func assign(v reflect.Value, name, text string) error {
 		}
 		if name == tag || name == short && short != "" && name != "" || field.Anonymous && name == "at" {
 			return setField(v.Field(i), rest, text)
+		}
+		if field.Anonymous && assign(v.Field(i), whole, text) == nil {
+			return nil
 		}
 	}
 	return fmt.Errorf("%s has no field %q", v.Type(), name)

@@ -220,6 +220,21 @@ def test_cache_smaller_than_one_sequence(server: Server) -> None:
     assert "Does not serve on NVIDIA A10: the KV cache of one sequence of 131,072 tokens takes 16.0 GiB" in told
 
 
+def test_what_makes_it_start_was_tried(server: Server) -> None:
+    ran = server.imagine(
+        "--gpu", "a10", command=server.serve(LLAMA_8B, "--max-model-len", "40000", "--enforce-eager")
+    )  # fmt: skip
+    assert ran.code == 1 and ran.verdict["verdict"] == "oom", ran.out[-4000:]
+    tries = {t["what"]: t for t in ran.verdict["tries"]}
+    longest = ran.serving["longest_model_len"]
+    shorter = tries[f"--max-model-len {longest}"]
+    assert shorter["verdict"] == "fits" and longest <= shorter["kv_tokens"] < longest + 16
+    assert any(t["kind"] == "gpu" and t["verdict"] == "fits" and t["kv_tokens"] >= 40000 for t in tries.values())
+    told = " ".join(ran.out.partition("\nhightide  ")[2].split())
+    assert f"it serves with --max-model-len {longest}: {shorter['kv_tokens']:,} tokens of KV cache" in told
+    assert "KV cache" not in categories(ran), "there was none yet"
+
+
 def test_weights_do_not_fit(server: Server) -> None:
     ran = server.imagine(
         "--gpu",

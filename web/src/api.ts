@@ -1324,6 +1324,8 @@ export interface GPUVerdict {
   gpu_name: string;
   /** The memory less its highest use, in bytes; negative: what is missing, where that is known. */
   headroom_bytes?: number;
+  /** Of an LLM server that is ready: how many tokens its KV cache holds. */
+  kv_tokens?: number;
   /** Where the figures come from: imagined or estimated. */
   label: Label;
   /** How many multiprocessors it has. */
@@ -1681,6 +1683,8 @@ export interface ImagineOutcome {
   html?: string;
   /** Of those, the ones where another number was tried and took the same. */
   indifferent?: Undecided[];
+  /** Of an LLM server that is ready: how many tokens its KV cache holds. */
+  kv_tokens?: number;
   /** Where the peak comes from. */
   label: Label;
   /** From how much on growth would have been told, where none was. */
@@ -1826,6 +1830,8 @@ export interface Imagined {
   headroom_bytes?: number;
   /** Of those, the ones where another number was tried and took the same. */
   indifferent?: Undecided[];
+  /** Of an LLM server that is ready: how many tokens its KV cache holds. */
+  kv_tokens?: number;
   /** Where the figures come from: imagined or estimated. */
   label: Label;
   /** How many multiprocessors it has. */
@@ -3887,6 +3893,8 @@ export interface Try {
   headroom_bytes?: number;
   /** What was changed: allocator, gpu, batch, bf16, checkpointing, memory and others. */
   kind: string;
+  /** Of an LLM server that is ready: how many tokens its KV cache holds. */
+  kv_tokens?: number;
   /** Where the figures come from: imagined or estimated. */
   label: Label;
   /** How many multiprocessors it has. */

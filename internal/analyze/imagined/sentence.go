@@ -29,7 +29,7 @@ func sentence(v *report.Imagined) []string {
 		return conditionalSentence(v, on)
 	case mem.VerdictOOM:
 		if v.Serving != nil {
-			return []string{fmt.Sprintf("Does not serve on %s: %s (%s)", on, refusal(v), v.Label)}
+			return []string{fmt.Sprintf("Does not serve on %s: %s (%s)", on, refusal(v), v.Label), servesWith(v)}
 		}
 		text := fmt.Sprintf("Does not fit on %s: out of memory", on)
 		if step, ok := v.FailedStep.Get(); ok {

@@ -145,7 +145,13 @@ var while = map[string]string{"": "at its start", mem.ServingDevice: "when it lo
 // servingTable is the server in figures.
 func servingTable(v *report.Imagined) report.Table {
 	s := v.Serving
-	t := report.Table{Name: "serving", Title: strings.TrimSpace("What " + s.Engine + " " + s.Version + " serves"),
+	title := strings.TrimSpace(s.Engine + " " + s.Version)
+	if s.Ready {
+		title = "What " + title + " serves"
+	} else {
+		title += ", as far as its start came"
+	}
+	t := report.Table{Name: "serving", Title: title,
 		Columns: []report.Column{report.TextColumn("what", "what"), report.BytesColumn("bytes", "bytes", mem.Imagined),
 			{Name: "count", Title: "tokens, sequences", Unit: mem.UnitCount, Label: mem.Imagined}}}
 	for _, part := range servingMemory(s) {
@@ -170,4 +176,18 @@ func unready(v *report.Imagined) string {
 		how = "it was stopped by --duration"
 	}
 	return fmt.Sprintf("%s before %s was ready, %s", how, v.Serving.Engine, while[v.Serving.Step])
+}
+
+// servesWith is what was tried first and makes a server start that does not: "it serves with --max-model-len 29472".
+func servesWith(v *report.Imagined) string {
+	for _, try := range v.Tries {
+		if tokens, ok := try.KVTokens.Get(); ok && try.Verdict == mem.VerdictFits {
+			with := "with " + try.What
+			if try.Kind == mem.TryGPU {
+				with = try.What // "on a40"
+			}
+			return fmt.Sprintf("it serves %s: %s tokens of KV cache", with, report.Count(tokens))
+		}
+	}
+	return ""
 }

@@ -91,30 +91,46 @@ var partNames = map[string]string{"context": "context and libraries, beside the 
 func gpuVerdictTable(name, title string, all []mem.GPUVerdict) report.Table {
 	t := report.Table{Name: name, Title: title, Columns: []report.Column{report.TextColumn("gpu", "gpu"),
 		report.TextColumn("verdict", "verdict"), report.BytesColumn("memory", "memory", ""),
-		report.BytesColumn("used", "peak used", ""), report.BytesColumn("headroom", "headroom", ""),
+		report.BytesColumn("used", "peak used", ""), report.BytesColumn("headroom", "headroom", ""), tokensColumn,
 		report.TextColumn("price", "$/h"), report.TextColumn("label", "label"), report.TextColumn("note", "note")}}
 	for _, g := range all {
 		cost := ""
 		if g.Price > 0 {
 			cost = fmt.Sprintf("%.2f", g.Price)
 		}
-		t.Add(g.GPU, verdictWord(g.Verdict), g.Total, g.Used, g.Headroom, cost, g.Label, g.Note)
+		t.Add(g.GPU, verdictWord(g.Verdict), g.Total, g.Used, g.Headroom, g.KVTokens, cost, g.Label, g.Note)
 	}
-	return t
+	return withoutTokens(t)
 }
 
 func tryTable(name, title string, tries []mem.Try) report.Table {
 	t := report.Table{Name: name, Title: title, Columns: []report.Column{report.TextColumn("what", "what"),
 		report.TextColumn("verdict", "verdict"), report.BytesColumn("allocated", "allocated", ""),
 		report.BytesColumn("reserved", "reserved", ""), report.BytesColumn("used", "peak used", ""),
-		report.BytesColumn("headroom", "headroom", ""), report.TextColumn("label", "label"),
+		report.BytesColumn("headroom", "headroom", ""), tokensColumn, report.TextColumn("label", "label"),
 		report.TextColumn("note", "note")}}
 	for _, try := range tries {
 		word := verdictWord(try.Verdict)
 		if try.Kind == mem.TryMemory && try.Fits() {
 			word = "would run"
 		}
-		t.Add(try.What, word, try.Allocated, try.Reserved, try.Used, try.Headroom, try.Label, try.Note)
+		t.Add(try.What, word, try.Allocated, try.Reserved, try.Used, try.Headroom, try.KVTokens, try.Label, try.Note)
+	}
+	return withoutTokens(t)
+}
+
+// tokensColumn is what an LLM server holds.
+var tokensColumn = report.Column{Name: "kv_tokens", Title: "KV tokens", Unit: mem.UnitCount, Label: mem.Imagined}
+
+// withoutTokens leaves that column out where no program is a server.
+func withoutTokens(t report.Table) report.Table {
+	at := slices.IndexFunc(t.Columns, func(c report.Column) bool { return c.Name == tokensColumn.Name })
+	if slices.ContainsFunc(t.Rows, func(row []report.Cell) bool { return row[at] != nil }) {
+		return t
+	}
+	t.Columns = slices.Delete(t.Columns, at, at+1)
+	for i := range t.Rows {
+		t.Rows[i] = slices.Delete(t.Rows[i], at, at+1)
 	}
 	return t
 }

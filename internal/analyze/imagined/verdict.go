@@ -26,7 +26,14 @@ func Judge(run *mem.Run) *report.Imagined {
 	v.Label = mem.Imagined
 	takeIn(run, v)
 	conditions(run, v)
-	v.Serving = serving(run)
+	if v.Serving = serving(run); v.Serving != nil && v.Serving.Ready {
+		v.KVTokens = v.Serving.KVTokens
+	}
+	for i := range v.Categories {
+		if v.Serving != nil && v.Categories[i].Name == "parameters" {
+			v.Categories[i].Name = "weights"
+		}
+	}
 	ranks(run, v)
 	peaks(run, v)
 	peakMoment(run, v)
@@ -337,7 +344,7 @@ func largestPeak(run *mem.Run, name mem.Quantity) (high mem.Optional) {
 func judge(run *mem.Run, v *report.Imagined) {
 	code, ended := int64(0), run.End != nil
 	switch {
-	case ended && run.End.Reason == "stopped" && run.End.ExitCode != mem.Some(0): // by us: nobody in it listened
+	case ended && run.End.Reason == "stopped" && run.End.ExitCode != mem.Some(0) && !failedBefore(run): // by us: nobody in it listened
 		v.StoppedFor = cmp.Or(v.StoppedFor, report.StoppedForDuration)
 	case ended:
 		code = run.End.ExitCode.Or(255)
@@ -388,6 +395,14 @@ func judge(run *mem.Run, v *report.Imagined) {
 		}
 		v.Headroom = mem.Optional{}
 	}
+}
+
+// failedBefore says whether an exception that nobody caught came before the program was told to end: it was on its way
+// out, as a server is that still waits for its processes.
+func failedBefore(run *mem.Run) bool {
+	at := slices.IndexFunc(run.Events, func(e mem.Event) bool { return e.Kind == "stop" && e.Text == mem.StopDuration })
+	e, ok := run.Uncaught()
+	return at >= 0 && ok && e.Time < run.Events[at].Time
 }
 
 // unwritten is how many records of a run could not be written.

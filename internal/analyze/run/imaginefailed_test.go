@@ -116,6 +116,21 @@ func TestWhatWasCancelledHasNoVerdict(t *testing.T) {
 	}
 }
 
+// TestFailureBeforeTheEndThatWasAskedFor: a program that had failed when --duration was over has no verdict; one whose
+// exception came of being ended fits.
+func TestFailureBeforeTheEndThatWasAskedFor(t *testing.T) {
+	for at, want := range map[int64]mem.Verdict{2e9: mem.VerdictFailed, 4e9: mem.VerdictFits} {
+		run := imagineRun(1, atTheEnd(6<<30, mem.Event{Kind: "stop", Time: 3e9, Text: mem.StopDuration},
+			mem.Event{Kind: "exception", Time: at, Process: 1, Text: "no such layer",
+				Facts: map[string]string{"class": "ValueError"}})...)
+		run.End.Reason = "stopped"
+		r := Analyze(run, Options{})
+		if r.Imagined.Verdict != want || strings.Contains(r.Headline.Verdict, "no such layer") != (want == mem.VerdictFailed) {
+			t.Errorf("failed at %d: %s, %s", at, r.Imagined.Verdict, r.Headline.Verdict)
+		}
+	}
+}
+
 // TestNoKernelsNoFit: no kernel runs on an imaginary GPU, so one that the build has none for seems to do.
 func TestNoKernelsNoFit(t *testing.T) {
 	run := imagineRun(0, atTheEnd(6<<30)...)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     Watch = Callable[[str, Callable[[Any], None]], None]
 
 READY = "ready"
+ENGINE = "engine:"  # begins a switch that gives the engine another setting, as engine:max_model_len=4096
 
 
 class Serving:
@@ -74,6 +75,17 @@ class Serving:
 
         setattr(owner, name, method)
 
+    def settings(self, arguments: Any) -> None:
+        """Give the engine's arguments the values that were asked for, which tells what another setting would do."""
+        for switch in os.environ.get("HIGHTIDE_IMAGINE_SWITCH", "").split(","):
+            name, given, text = switch[len(ENGINE) :].partition("=")
+            if not switch.startswith(ENGINE) or not given:
+                continue
+            known = hasattr(arguments, name)
+            if known:
+                setattr(arguments, name, _value(text))
+            self.agent.record({"type": "switch", "name": switch, "applied": known})
+
     def http(self, module: Any) -> None:
         """uvicorn, which most engines answer with: it listens once its main loop begins."""
         original = module.Server.main_loop
@@ -122,3 +134,13 @@ class Serving:
 
     def _forget(self) -> None:
         self.facts = {name: self.facts[name] for name in ("engine", "version")}
+
+
+def _value(text: str) -> Any:
+    """A setting as Python has it: a whole number, a fraction, true, or a word."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text == "true" if text in ("true", "false") else text

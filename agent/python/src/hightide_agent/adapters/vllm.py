@@ -10,6 +10,7 @@ What a version lacks is left out; each part is installed for itself.
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from typing import Any, Callable, Dict, Iterator, Tuple
@@ -36,6 +37,7 @@ def install(training: Training, vllm: Any, watch: Watch) -> None:
         ("CUDA graphs", lambda: watch("vllm.v1.worker.gpu_model_runner", engine.runner)),
         ("the engine's core", lambda: watch("vllm.v1.engine.core", engine.core)),
         ("the size of the KV cache", lambda: watch("vllm.v1.core.kv_cache_utils", engine.sizes)),
+        ("settings", lambda: watch("vllm.engine.arg_utils", engine.arguments)),
         ("HTTP", lambda: watch("uvicorn.server", serving.http)),
         ("calls", lambda: watch("vllm.entrypoints.llm", lambda module: serving.calls(module.LLM, CALLS))),
     )
@@ -48,6 +50,19 @@ class Vllm:
         self.training = training
         self.serving = Serving(training, "vLLM", version)
         self._runner: Any = None
+        training.owned.append(self._caches)
+
+    def arguments(self, module: Any) -> None:
+        """What the engine is asked for: hightide may ask for something else in its place."""
+        create = module.EngineArgs.create_engine_config
+        guarded, settings = self.serving.guarded, self.serving.settings
+
+        @functools.wraps(create)
+        def create_engine_config(arguments: Any, *more: Any, **named: Any) -> Any:
+            guarded(settings, arguments)
+            return create(arguments, *more, **named)
+
+        module.EngineArgs.create_engine_config = create_engine_config
 
     def worker(self, module: Any) -> None:
         """The steps of one GPU's start."""
@@ -108,7 +123,6 @@ class Vllm:
         if isinstance(result, BaseException):
             return
         self._runner = worker.model_runner
-        self.training.owned.append(self._caches)
         tensors = getattr(config, "kv_cache_tensors", ())
         self.serving.tell(kv_bytes=sum(int(tensor.size) for tensor in tensors))
 

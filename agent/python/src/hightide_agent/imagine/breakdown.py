@@ -130,7 +130,7 @@ def _classify(
     peak = phase(events[index]["time_us"])
     sums: Dict[str, int] = {}
     by_stack = 0
-    kept = any(category == CACHE for _, _, _, category, _ in owners.seen)  # then nothing else is
+    kept = bool(owners.more)  # an adapter says where keys and values lie
     for address, size, began, freed, brief, frames in blocks:
         category, bytes_ = next(
             (

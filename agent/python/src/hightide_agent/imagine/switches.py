@@ -11,6 +11,7 @@ import os
 from typing import Any, Callable, Dict
 
 from ..agent import Agent
+from ..serving import ENGINE
 from .ledger import Ledger
 
 
@@ -19,6 +20,8 @@ def install(agent: Agent, ledger: Ledger, parts: Any, watch: Callable[[str, Call
     torch = parts.torch
     wanted = {name.strip() for name in os.environ.get("HIGHTIDE_IMAGINE_SWITCH", "").split(",") if name.strip()}
     for name in sorted(wanted - {"bf16", "checkpointing"}):
+        if name.startswith(ENGINE):  # what an adapter of a server's engine sets
+            continue
         if name.partition(":")[0] != "attention" or name.partition(":")[2] not in ATTENTION:
             agent.record({"type": "switch", "name": name, "applied": False, "text": "not known to this agent"})
             continue
