@@ -88,7 +88,7 @@ var tangled = map[string]int{
 	"internal/format/telemetry": 5,
 	"internal/format/torch":     8,
 	"internal/gpus":             2,
-	"internal/imagine":          8,
+	"internal/imagine":          9,
 	"internal/launch":           3,
 	"internal/matrix":           14,
 	"internal/mcp":              2,

@@ -167,7 +167,7 @@ func follows(larger *Result, g *gpus.GPU) (v mem.GPUVerdict, ok bool) {
 		v.Used, v.Allocated, v.Reserved = mem.Optional{}, mem.Optional{}, mem.Optional{}
 		return v, true
 	}
-	if larger.Serving != nil {
+	if larger.Serving != nil || larger.Limit.Known() {
 		return v, false // it takes a share of whatever the GPU has
 	}
 	if larger.Verdict == mem.VerdictOOM {

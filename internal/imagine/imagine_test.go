@@ -157,6 +157,11 @@ func TestFollows(t *testing.T) {
 	if _, ok = follows(larger(mem.VerdictFailed, 0, 0), h100); ok {
 		t.Error("a failure was passed on")
 	}
+	share := larger(mem.VerdictFits, 40*mem.GiB, 0)
+	share.Limit = mem.Some(int64(100 * mem.GiB))
+	if _, ok = follows(share, h100); ok {
+		t.Error("what takes a share of its GPU was judged for another by that share")
+	}
 }
 
 // TestOthers: what is estimated of other GPUs carries its label, names those that run nothing of this build, and says
