@@ -354,11 +354,14 @@ sys.exit("\\n".join(f"exit {rank.returncode}: {rank.stderr}" for rank in ended i
       .evaluateAll((all) => all.map((e) => e.querySelector("i")?.offsetHeight ?? Infinity));
   const waits = ([a, b, last, d]) => last <= Math.min(a, b, d) && last < Math.max(a, b, d);
   const until = Date.now() + 30_000; // the page reads the report once more as the run ends
-  while (!waits(await heights()) && Date.now() < until)
+  let seen = await heights();
+  while (!waits(seen) && Date.now() < until) {
     await new Promise((r) => setTimeout(r, 100));
+    seen = await heights();
+  }
   assert.ok(
-    waits(await heights()),
-    `${await heights()}: ${await card("Waiting").locator(".rank-bars").getAttribute("aria-label")}`,
+    waits(seen),
+    `${seen}: ${await card("Waiting").locator(".rank-bars").getAttribute("aria-label")}`,
   );
   await tab.locator("#ranks .hint", { hasText: "Device memory was not compared" }).waitFor();
   ok("the straggler is suspected first, and the others wait for it");
