@@ -252,6 +252,7 @@ class Seen:
     """Owners as the breakdown reads them."""
 
     times = [50, 150]
+    more: List[Any] = []
     seen = {
         ("cuda:0", 0x1000, 1000, "parameters", "w"): [0, 1],
         ("cuda:0", 0x2000, 512, "gradients", "w"): [1],
@@ -302,7 +303,7 @@ def test_before_any_phase_stacks_tell() -> None:
         device, allocated, reserved = 0, 4096, 4096
 
     class Nobody:
-        times, seen = [], {}
+        times, seen, more = [], {}, []
 
     (record,) = breakdown.at_peak(snapshot, Nobody, [Peak], [(0, 0, 0)])
     want = {"activations": 1024, "temporaries": 1024, "other": 2048, "by_stack_bytes": 2048}
