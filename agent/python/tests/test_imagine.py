@@ -252,7 +252,7 @@ class Seen:
     """Owners as the breakdown reads them."""
 
     times = [50, 150]
-    more: "list[Any]" = []
+    more: list[Any] = []
     seen = {
         ("cuda:0", 0x1000, 1000, "parameters", "w"): [0, 1],
         ("cuda:0", 0x2000, 512, "gradients", "w"): [1],
