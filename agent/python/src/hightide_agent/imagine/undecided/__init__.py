@@ -5,7 +5,8 @@
                                                    scopes: what names hold    checks: what only raises
                                                    comparison: which number turns it around    words: names of functions
 
-The room has one interface: Reads, which sizes.py and known.py ask, and the policy of sizes.
+The room has one interface: Reads, which sizes.py and known.py ask, and the policy of sizes. XLA's reads take its parts:
+what was asked for by line, and what the lines make of a number.
 
 What it promises:
 - Nothing of the program is called, no object of it is kept alive, and no error of ours gets into it.
@@ -21,6 +22,9 @@ What it cannot see:
 - Values that another thread or process takes out of a queue, and names that are set by setattr or in C.
 """
 
+from .asked import Asked, typed
+from .follow import followed
 from .reads import Reads, bits, policy
+from .uses import Use
 
-__all__ = ["Reads", "bits", "policy"]
+__all__ = ["Asked", "Reads", "Use", "bits", "followed", "policy", "typed"]

@@ -19,9 +19,7 @@ from typing import Any, Callable, Optional
 from ...places import caller
 from ..device import Device
 from ..ledger import Ledger
-from ..undecided.asked import Asked, typed
-from ..undecided.follow import followed
-from ..undecided.uses import Use
+from ..undecided import Asked, Use, followed, typed
 
 READERS = ("__bool__", "__int__", "__float__", "__index__", "item", "tolist")
 OF_JAX = ("/jax/", "/jaxlib/")
