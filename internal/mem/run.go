@@ -338,6 +338,9 @@ func (r *Run) StepCount() uint64 {
 	return most
 }
 
+// Serves says whether the program is an LLM server: one of its processes said so, and none trained.
+func (r *Run) Serves() bool { return len(r.Imagined.Serving) > 0 && r.StepCount() == 0 }
+
 // At returns the last value at or before a time, absent where the series begins later.
 func (s *Series) At(time int64) Optional {
 	i := sort.Search(len(s.Times), func(i int) bool { return s.Times[i] > time })

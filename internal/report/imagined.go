@@ -32,6 +32,7 @@ type Imagined struct {
 	CategoryBasis string               `json:"categories_device,omitempty" doc:"The device of these categories."`
 	ByStack       mem.Bytes            `json:"categories_by_stack_bytes,omitempty" doc:"Bytes of the categories that are told by no more than the stack."`
 	Lines         []HeldLine           `json:"peak_lines,omitempty" doc:"What lines of the program held at the peak, largest first."`
+	Modules       []HeldModule         `json:"peak_modules,omitempty" doc:"Of an LLM server: what lines of each Python module held at the peak, largest first."`
 	Devices       []mem.ImaginedDevice `json:"devices,omitempty" doc:"Each GPU that was used."`
 	Ranks         []RankUse            `json:"ranks,omitempty" doc:"Each process on each device."`
 	ReadBack      mem.Bytes            `json:"read_back_bytes_unmodelled" doc:"Bytes that the host read and nothing computed."`
@@ -79,6 +80,13 @@ type HeldLine struct {
 	Bytes    mem.Bytes `json:"bytes" doc:"What its blocks held at the peak, in bytes."`
 	Blocks   int64     `json:"blocks" doc:"How many blocks that were."`
 	User     bool      `json:"user,omitempty" doc:"Whether it is a line of the program, not of a library."`
+}
+
+// HeldModule is what the lines of a module of Python held at the peak.
+type HeldModule struct {
+	Module string    `json:"module" doc:"The module, as vllm.v1.worker.gpu_model_runner; outside of packages the name of the file."`
+	Bytes  mem.Bytes `json:"bytes" doc:"What its blocks held at the peak, in bytes."`
+	Blocks int64     `json:"blocks" doc:"How many blocks that were."`
 }
 
 // RankUse is the memory of one process on its device.

@@ -132,6 +132,16 @@ class Server:
         )
         return self.ran(done.returncode, done.stdout + done.stderr)
 
+    def table(self, ran: Ran, name: str) -> "list[dict[str, Any]]":
+        """The rows of a table of the run's report."""
+        done = subprocess.run(
+            [HIGHTIDE, "show", "--data-dir", self.folder / "data", ran.verdict["run_id"], "--json"],
+            capture_output=True,
+            check=True,
+        )
+        tables = [t for t in json.loads(done.stdout)["tables"] if t["name"] == name]
+        return [dict(zip([c["name"] for c in table["columns"]], row)) for table in tables for row in table["rows"]]
+
     def ran(self, code: int, out: str) -> Ran:
         verdict = self.folder / "verdict.json"
         assert verdict.exists(), out[-4000:]
@@ -173,6 +183,11 @@ def test_server_ends_once_it_answers(server: Server) -> None:
     lines = ran.verdict["peak_lines"]
     assert "/vllm/v1/worker/" in lines[0]["file"], lines[:3]
     assert 0 <= lines[0]["bytes"] - serving["kv_bytes"] < 1 << 20, "a block's end that the allocator does not split off"
+    assert ran.verdict["peak_modules"][0]["module"] == "vllm.v1.worker.gpu_model_runner"
+    assert "peak_phase" not in ran.verdict and "peak_step" not in ran.verdict
+    spans = server.table(ran, "spans")
+    assert {"weights", "profiling", "kv_cache", "warm-up", "graphs"} <= {row["span"] for row in spans}
+    assert not server.table(ran, "phases"), "nothing of a server is a phase of a training"
 
 
 SCRIPT = """

@@ -1497,6 +1497,15 @@ export interface HeldLine {
   user?: boolean;
 }
 
+export interface HeldModule {
+  /** How many blocks that were. */
+  blocks: number;
+  /** What its blocks held at the peak, in bytes. */
+  bytes: number;
+  /** The module, as vllm.v1.worker.gpu_model_runner; outside of packages the name of the file. */
+  module: string;
+}
+
 export interface Holding {
   /** What it held, in bytes. */
   bytes: number;
@@ -1715,6 +1724,8 @@ export interface ImagineOutcome {
   peak_device_used_bytes?: number;
   /** What lines of the program held at the peak, largest first. */
   peak_lines?: HeldLine[];
+  /** Of an LLM server: what lines of each Python module held at the peak, largest first. */
+  peak_modules?: HeldModule[];
   /**
    * What the program needs of the fullest device, in bytes, where its framework takes memory ahead
    * of need.
@@ -1850,6 +1861,8 @@ export interface Imagined {
   peak_device_used_bytes?: number;
   /** What lines of the program held at the peak, largest first. */
   peak_lines?: HeldLine[];
+  /** Of an LLM server: what lines of each Python module held at the peak, largest first. */
+  peak_modules?: HeldModule[];
   /**
    * What the program needs of the fullest device, in bytes, where its framework takes memory ahead
    * of need.

@@ -107,6 +107,8 @@ func (in *Found) whyNotLooked() string {
 	case !c.Minutes && c.Steps[len(c.Steps)-1] >= leastEnds:
 		return fmt.Sprintf("Leaks were not looked for: memory was read at the ends of too few of the %s to tell a growth "+
 			"from a warm-up.", report.Counted(int64(c.Steps[len(c.Steps)-1]), "step"))
+	case in.Run.Serves():
+		return "Leaks were not looked for: only the start of a server was imagined."
 	case in.Label() == mem.Imagined:
 		return "Leaks were not looked for: too few steps were imagined to tell a growth from a warm-up."
 	case !c.Minutes:

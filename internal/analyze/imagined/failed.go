@@ -170,7 +170,12 @@ func usedServed(run *mem.Run) bool {
 // cancelled says how far a program had come that somebody stopped before its peak was known.
 func cancelled(run *mem.Run, v *report.Imagined) string {
 	text := "it was cancelled before its first step"
-	if steps := run.StepCount(); steps > 0 {
+	switch steps := run.StepCount(); {
+	case v.Serving != nil && v.Serving.Ready:
+		text = "it was cancelled after " + v.Serving.Engine + " was ready"
+	case v.Serving != nil:
+		text = fmt.Sprintf("it was cancelled before %s was ready, %s", v.Serving.Engine, while[v.Serving.Step])
+	case steps > 0:
 		text = "it was cancelled after " + report.Counted(int64(steps), "step")
 	}
 	if used, ok := v.Used.Get(); ok {

@@ -3,6 +3,7 @@ package imagined
 import (
 	"cmp"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -14,9 +15,37 @@ import (
 // mostLines is how many lines of the peak a verdict names.
 const mostLines = 20
 
-// Lines says which lines of the program held a device's peak, those that held most first: the blocks alive then, from
-// the history that the allocator kept. Of a server they are lines of its engine.
-func Lines(s *mem.AllocatorSnapshot, device int, server bool) (lines []report.HeldLine) {
+// Held says which lines of the program held a device's peak, those that held most first: the blocks alive then, from
+// the history that the allocator kept. Of a server they are lines of its engine, and its modules are told besides.
+func Held(v *report.Imagined, s *mem.AllocatorSnapshot, device int) {
+	lines := heldLines(s, device, v.Serving != nil)
+	if v.Serving != nil {
+		v.Modules = modules(lines)
+	}
+	v.Lines = lines[:min(len(lines), mostLines)]
+}
+
+// modules puts lines together by the modules of Python that they are in.
+func modules(lines []report.HeldLine) []report.HeldModule {
+	var all mem.Tally[string, report.HeldModule]
+	for _, l := range lines {
+		m := all.At(moduleName(&l))
+		m.Module, m.Bytes, m.Blocks = moduleName(&l), m.Bytes+l.Bytes, m.Blocks+l.Blocks
+	}
+	slices.SortStableFunc(all.All, func(a, b report.HeldModule) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	return all.All[:min(len(all.All), mostLines)]
+}
+
+// moduleName is the name by which Python imports a library's file; of another file, its name.
+func moduleName(l *report.HeldLine) string {
+	_, inside, ok := strings.Cut(l.File, "/site-packages/")
+	if !ok || l.User {
+		return cmp.Or(path.Base(l.File), mem.NoFrames)
+	}
+	return strings.ReplaceAll(strings.TrimSuffix(strings.TrimSuffix(inside, ".py"), "/__init__"), "/", ".")
+}
+
+func heldLines(s *mem.AllocatorSnapshot, device int, server bool) (lines []report.HeldLine) {
 	d := usage.FromTrace(s, device, usage.Whole)
 	names := usage.NewNames(d.Stacks)
 	names.LibraryFirst = server
@@ -27,7 +56,7 @@ func Lines(s *mem.AllocatorSnapshot, device int, server bool) (lines []report.He
 	slices.SortFunc(lines, func(a, b report.HeldLine) int {
 		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
 	})
-	return lines[:min(len(lines), mostLines)]
+	return lines
 }
 
 // topHolder is what held most at the peak, and if that is none of the program's lines, the first of those.

@@ -129,7 +129,7 @@ func notes(run *mem.Run, v *report.Imagined, r *report.Part) {
 	case "steady":
 		r.AddNote("Stopped early: the peak was steady over three optimizer steps.")
 	case mem.StopReady:
-		r.AddNote("Stopped once the server was ready: its requests are not in these figures but by what the engine sets " +
+		r.AddNote("Stopped once the server was ready. No requests were played: these figures have what the engine sets " +
 			"aside for them.")
 	case report.StoppedForDuration:
 		r.AddNote("Stopped early, after the time of --duration: what the program would take later is not in these figures.")

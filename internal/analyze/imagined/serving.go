@@ -10,7 +10,7 @@ import (
 
 // serving takes the processes of an LLM server together; nil where the program is none, or trains.
 func serving(run *mem.Run) *report.Serving {
-	if len(run.Imagined.Serving) == 0 || run.StepCount() > 0 {
+	if !run.Serves() {
 		return nil
 	}
 	s := &report.Serving{}

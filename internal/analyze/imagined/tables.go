@@ -36,6 +36,7 @@ func Tell(run *mem.Run, v *report.Imagined) (r report.Part) {
 		}
 		r.AddTable(t)
 	}
+	r.AddTable(modulesTable(v))
 	r.AddTable(linesTable(v.Lines))
 	r.AddTable(tryTable("tries", "What was tried", v.Tries))
 	if len(v.Variations) > 0 {
@@ -172,6 +173,20 @@ func rankTable(ranks []report.RankUse) report.Table {
 			how = "played alone"
 		}
 		t.Add(name, rank.Device, rank.Allocated, rank.Reserved, rank.Used, how)
+	}
+	return t
+}
+
+// modulesTable is of a server, whose lines few know.
+func modulesTable(v *report.Imagined) report.Table {
+	t := report.Table{Name: "peak-modules", Columns: []report.Column{report.TextColumn("module", "module"),
+		report.BytesColumn("bytes", "held", mem.Imagined), {Name: "blocks", Title: "blocks", Unit: mem.UnitCount,
+			Label: mem.Imagined}}}
+	if len(v.Modules) > 0 {
+		t.Title = "Modules of the server that held the peak"
+	}
+	for _, m := range v.Modules {
+		t.Add(m.Module, m.Bytes, m.Blocks)
 	}
 	return t
 }

@@ -309,7 +309,7 @@ func limiting(p *mem.Process) string {
 func peakMoment(run *mem.Run, v *report.Imagined) {
 	process, index := Fullest(v)
 	for _, p := range run.Imagined.Peaks {
-		if p.Process == process && p.Device == cuda(index) {
+		if p.Process == process && p.Device == cuda(index) && v.Serving == nil { // a server has no steps and no phases
 			v.PeakStep = p.Step
 			if slices.Contains(mem.Phases, p.Phase) {
 				v.PeakPhase = p.Phase

@@ -22,14 +22,14 @@ func imaginedRun(in *Input) (r report.Part) {
 	return r
 }
 
-// peakLines are those that held the peak of the fullest device of an imagined run. Without a snapshot there is nothing
-// to say.
-func peakLines(run *mem.Run, v *report.Imagined, snapshots map[string]*mem.AllocatorSnapshot) []report.HeldLine {
+// heldAtPeak tells the lines that held the peak of the fullest device of an imagined run. Without a snapshot there is
+// nothing to say.
+func heldAtPeak(run *mem.Run, v *report.Imagined, snapshots map[string]*mem.AllocatorSnapshot) {
 	process, device := imagined.Fullest(v)
 	for _, file := range slices.Backward(run.Snapshots) { // the newest has all that those before it had
 		if s := snapshots[file.Name]; s != nil && file.Process == process {
-			return imagined.Lines(s, device, v.Serving != nil)
+			imagined.Held(v, s, device)
+			return
 		}
 	}
-	return nil
 }

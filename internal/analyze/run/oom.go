@@ -149,6 +149,8 @@ func (in *Input) lessMemory(e *mem.Event) string {
 	switch {
 	case !slices.ContainsFunc(in.Run.Processes, func(p *mem.Process) bool { return len(p.Frameworks) > 0 }):
 		return advice + "."
+	case in.Run.Serves():
+		return advice + "; weights of fewer bits take less, and --tensor-parallel-size divides them."
 	case e.Step.Known() || len(in.Run.Steps) > 0:
 		return advice + "; a smaller batch, gradient checkpointing or a lower precision takes less."
 	}

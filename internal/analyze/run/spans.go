@@ -19,7 +19,7 @@ const (
 	leastSpanShare = 0.01
 )
 
-const spansNote = "What the program named with hightide.span. A rise is from a span's beginning to its highest " +
+const spansNote = "A rise is from a span's beginning to its highest " +
 	"point; net is what a " +
 	"pass left behind, on average. Memory is that of the whole process: what other threads did meanwhile is in it."
 
@@ -32,7 +32,10 @@ func userSpans(in *Input) (r report.Part) {
 	slices.SortStableFunc(all, func(a, b *mem.PhaseStats) int {
 		return cmp.Or(cmp.Compare(a.Process, b.Process), cmp.Compare(b.Total, a.Total))
 	})
-	note, ofDevice := spansNote, ""
+	note, ofDevice := "What the program named with hightide.span. "+spansNote, ""
+	if in.Run.Serves() {
+		note = "The steps of the server's start, and what the program named with hightide.span. " + spansNote
+	}
 	several := in.severalSteppers()
 	t := report.Table{
 		Name: "spans", Title: "Spans",

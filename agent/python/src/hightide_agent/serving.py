@@ -1,6 +1,6 @@
 """What an LLM server says of its start, whichever engine it is: one Serving for each process.
 
-    adapter of the engine ─▶ step: what the start does now       tell: its figures, from its own objects
+    adapter of the engine ─▶ step: what the start does now, a span  tell: its figures, from its own objects
                              taken: this process has all its memory ─▶ peak and breakdown, before a parent kills it
                              answers: requests can come ─▶ the end of an imagined run
 
@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import functools
 import os
-from typing import TYPE_CHECKING, Any, Callable, Dict
+from typing import TYPE_CHECKING, Any, Callable, Dict, Optional
 
 from . import control
 
 if TYPE_CHECKING:
+    from .spans import Spans
     from .training import Training
 
     Watch = Callable[[str, Callable[[Any], None]], None]
@@ -27,11 +28,12 @@ ENGINE = "engine:"  # begins a switch that gives the engine another setting, as 
 class Serving:
     """The server, or the part of one, that is this process."""
 
-    def __init__(self, training: Training, engine: str, version: str) -> None:
+    def __init__(self, training: Training, engine: str, version: str, spans: Callable[[], Optional[Spans]]) -> None:
         self.training = training
         self.agent = training.agent
         self.facts: Dict[str, Any] = {"engine": engine, "version": version}
         self._inside = 0
+        self._spans = spans
         self.agent.on_renew.append(self._forget)
 
     def tell(self, **facts: Any) -> None:
@@ -56,6 +58,7 @@ class Serving:
         """Call after(this, result, *arguments) at the return of a method, which is a step of the start.
 
         Where the method raises, the result is its exception. An owner without the method is of another version.
+        A step is a span of the recording, in place of a training's phases.
         """
         original = owner.__dict__.get(name)
         if original is None:
@@ -64,12 +67,18 @@ class Serving:
         @functools.wraps(original)
         def method(*arguments: Any, **named: Any) -> Any:
             if step:
+                self.training.tracker.told = self.training.trains()
                 self.guarded(self.tell, at=step)
+            spans = self._spans() if step else None
+            stay = spans.enter(step) if spans is not None else ()
             try:
                 result = original(*arguments, **named)
             except BaseException as error:
                 self.guarded(after, arguments[0], error, *arguments[1:])
                 raise
+            finally:
+                if spans is not None:
+                    spans.leave(stay)
             self.guarded(after, arguments[0], result, *arguments[1:])
             return result
 

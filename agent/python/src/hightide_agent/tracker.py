@@ -57,6 +57,7 @@ class Tracker:
         self.at_recording: list[Callable[[bool], None]] = []  # called when `recording` changes
         self.device: Optional[_Device] = None  # (allocated, reserved) where a device is live
         self.recording = True
+        self.told = True  # phases are written down, not only followed; False in a server, which trains nothing
         self.modules = Modules(agent)
         self.quick = QuickSteps()
         self.always_see = False  # every step must be seen
@@ -153,6 +154,7 @@ class Tracker:
                     self._edge(inner[0], 1, inner[1], now)
             self.rss = resident.rss()
         self.steps += 1
+        self.told = True
         duration = now - self.quick.last if self.quick.last else 0
         channel = self.agent.ready()
         if channel is not None:
@@ -239,7 +241,7 @@ class Tracker:
         channel = self.agent.ready()
         if channel is None:
             return
-        inner = self.stack[-1] if self.stack else (NONE, 0)
+        inner = self.stack[-1] if self.stack and self.told else (NONE, 0)
         word = self.steps << 24 | (inner[1] & 0xFFFF) << 8 | inner[0]
         channel.words[32] = word
         if self._heap is not None:
@@ -247,4 +249,5 @@ class Tracker:
         allocated = reserved = -1
         if self.device is not None:
             allocated, reserved = self.device()
-        channel.edge(phase, leave, module, self.tid, self.steps, resident.rss(), allocated, reserved, now)
+        if self.told:
+            channel.edge(phase, leave, module, self.tid, self.steps, resident.rss(), allocated, reserved, now)

@@ -165,6 +165,16 @@ export const tableLessons: Record<string, Lesson> = {
     good: "Lines of the model and its optimizer.",
     bad: "A line that keeps what an earlier step made.",
   },
+  "table-peak-modules": {
+    is: "The Python modules whose lines held the peak of an LLM server on the imaginary GPU.",
+    good: "The module that allocates the KV cache, then those of the weights.",
+    bad: "A module that you did not ask for, such as that of adapters.",
+  },
+  "table-serving": {
+    is: "What the engine says of its start: bytes of one GPU, tokens and sequences.",
+    good: "Most of the memory is KV cache.",
+    bad: "Weights or activations that leave little for it.",
+  },
   "table-diff": {
     is: "What each part held before and after, the largest change first.",
     good: "Changes only where you made one.",

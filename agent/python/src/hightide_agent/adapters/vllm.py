@@ -15,6 +15,7 @@ import os
 import sys
 from typing import Any, Callable, Dict, Iterator, Tuple
 
+from .. import sdk
 from ..serving import READY, Serving
 from ..training import Training
 
@@ -48,7 +49,7 @@ class Vllm:
 
     def __init__(self, training: Training, version: str) -> None:
         self.training = training
-        self.serving = Serving(training, "vLLM", version)
+        self.serving = Serving(training, "vLLM", version, sdk.spans)
         self._runner: Any = None
         training.owned.append(self._caches)
 
