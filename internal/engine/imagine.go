@@ -115,7 +115,9 @@ func (e *Engine) imagineSession(ctx context.Context, o *ImagineOptions) (*imagin
 
 // Plan tells from a model's files which GPUs hold it.
 func (e *Engine) Plan(ctx context.Context, o plan.Options) (*plan.Result, error) {
-	o.MayRead = e.MayRead
+	if o.MayRead == nil {
+		o.MayRead = e.MayRead
+	}
 	return plan.Run(ctx, o)
 }
 

@@ -12,8 +12,8 @@ func isOn(name string) bool {
 	return slices.Contains([]string{"1", "ON", "YES", "TRUE"}, strings.ToUpper(os.Getenv(name)))
 }
 
-// cacheDir is where the hub's library keeps what it downloads.
-func cacheDir() string {
+// CacheDir is where the hub's library keeps what it downloads.
+func CacheDir() string {
 	for _, name := range []string{"HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"} {
 		if dir := os.Getenv(name); dir != "" {
 			return dir

@@ -47,25 +47,10 @@ type wanted struct {
 
 // Open finds the files that a name means. What is here comes first; the hub is asked for what is not.
 func Open(ctx context.Context, name string, o Options) (*Place, error) {
-	info, err := os.Stat(name)
-	if err == nil {
-		if o.MayRead != nil {
-			if err := o.MayRead(name); err != nil {
-				return nil, err
-			}
-		}
-		if info.IsDir() {
-			return &Place{name, "folder", os.DirFS(name), ""}, nil
-		}
-		dir, file := filepath.Split(name)
-		if dir == "" {
-			dir = "."
-		}
-		return &Place{name, "file", os.DirFS(dir), file}, nil
-	}
 	found := repository.FindStringSubmatch(name)
-	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
-		return nil, fail.Unread("a folder or file of a model", err)
+	here, err := o.here(name)
+	if here != nil || err != nil && found == nil {
+		return here, err
 	}
 	if found == nil {
 		return nil, fail.Input("give a config.json, a folder with one, a file of safetensors or GGUF, or a name of the hub as org/model",
@@ -77,6 +62,47 @@ func Open(ctx context.Context, name string, o Options) (*Place, error) {
 	}
 	return w.find(ctx, o)
 }
+
+// here is the folder or file of a name; nil: there is none. Where it may not be read it is not looked at, so that
+// nothing tells whether it is there.
+func (o *Options) here(name string) (*Place, error) {
+	if o.MayRead != nil {
+		if err := o.MayRead(name); err != nil {
+			return nil, err
+		}
+	}
+	info, err := os.Stat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		return nil, nil
+	case err != nil:
+		return nil, fail.Unread("a folder or file of a model", err)
+	case info.IsDir():
+		return &Place{name, "folder", regular{os.DirFS(name)}, ""}, nil
+	}
+	dir, file := filepath.Split(name)
+	if dir == "" {
+		dir = "."
+	}
+	return &Place{name, "file", regular{os.DirFS(dir)}, file}, nil
+}
+
+// regular are the regular files of a folder: to open a pipe would wait for who writes it.
+type regular struct{ fs.FS }
+
+func (r regular) Open(name string) (fs.File, error) {
+	info, err := fs.Stat(r.FS, name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() && !info.IsDir() {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: errors.New("not a regular file")}
+	}
+	return r.FS.Open(name)
+}
+
+// Stat implements fs.StatFS: nothing is opened.
+func (r regular) Stat(name string) (fs.FileInfo, error) { return fs.Stat(r.FS, name) }
 
 // find looks into the cache, then asks the hub, but not where what is here does.
 func (w *wanted) find(ctx context.Context, o Options) (*Place, error) {
@@ -137,7 +163,7 @@ func (w *wanted) place(source string, files fs.FS) (*Place, error) {
 
 // cached is what the hub's library has downloaded of a model, and where; nil: nothing.
 func (w *wanted) cached() (files fs.FS, dir string) {
-	root := filepath.Join(cacheDir(), "models--"+w.owner+"--"+w.model)
+	root := filepath.Join(CacheDir(), "models--"+w.owner+"--"+w.model)
 	commit := w.revision
 	if text, err := os.ReadFile(filepath.Join(root, "refs", w.revision)); err == nil && len(text) < 100 {
 		commit = strings.TrimSpace(string(text))
@@ -149,5 +175,5 @@ func (w *wanted) cached() (files fs.FS, dir string) {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return nil, ""
 	}
-	return os.DirFS(dir), dir
+	return regular{os.DirFS(dir)}, dir
 }

@@ -217,16 +217,6 @@ func readConfigAlone(files fs.FS, name string) (*Model, error) {
 	return m, inFile(name, err)
 }
 
-// OfConfig is the model that the text of a config.json describes.
-func OfConfig(text []byte) (*Model, error) {
-	c, err := readConfig(text)
-	if err != nil {
-		return nil, inFile(configFile, err)
-	}
-	m, err := c.model()
-	return m, inFile(configFile, err)
-}
-
 // model is what follows from a configuration alone.
 func (c *config) model() (*Model, error) {
 	tensors, err := c.compute()

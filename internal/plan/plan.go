@@ -34,24 +34,24 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	return o.answer(source, places)
+}
+
+// OfFiles answers for files that somebody sends, whose folder has nothing else; the model in the options is their name.
+func OfFiles(files fs.FS, o Options) (*Result, error) {
+	places, err := o.places()
+	if err != nil {
+		return nil, err
+	}
+	return o.answer(&hub.Place{Asked: o.Model, Source: "sent", Files: files}, places)
+}
+
+func (o *Options) answer(source *hub.Place, places []Place) (*Result, error) {
 	model, err := modelfile.Read(source.Files, source.Name)
 	if err != nil {
 		return nil, unreadable(o.Model, err)
 	}
 	return Make(model, source, o.Use, places)
-}
-
-// OfConfig answers for the text of a config.json, which somebody sends; the model in the options is its name.
-func OfConfig(text []byte, o Options) (*Result, error) {
-	places, err := o.places()
-	if err != nil {
-		return nil, err
-	}
-	model, err := modelfile.OfConfig(text)
-	if err != nil {
-		return nil, unreadable(o.Model, err)
-	}
-	return Make(model, &hub.Place{Asked: o.Model, Source: "text"}, o.Use, places)
 }
 
 // places are where a use is planned, its settings checked and filled in.

@@ -21,7 +21,7 @@ type Result struct {
 // ModelInfo is what the files of a model say.
 type ModelInfo struct {
 	Name         string           `json:"name" doc:"As it was given."`
-	Source       string           `json:"source" doc:"Where the files were: folder, file, cache or hub; text: the configuration was sent."`
+	Source       string           `json:"source" doc:"Where the files were: folder, file, cache or hub; sent: what of them is read was sent."`
 	Format       modelfile.Format `json:"format" doc:"safetensors, gguf, or config: no weights were read."`
 	Kind         string           `json:"kind,omitempty" doc:"The architecture, as llama."`
 	Files        int              `json:"files" doc:"Files with weights."`

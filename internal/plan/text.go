@@ -9,18 +9,33 @@ import (
 	"hightide/internal/report"
 )
 
+// Told is an answer in words, as all doors tell it.
+type Told struct {
+	Model   string        `json:"model" doc:"The model, in a sentence."`
+	Answer  string        `json:"answer" doc:"The answer, in a sentence."`
+	Table   *report.Table `json:"table" doc:"The rows."`
+	Parts   *report.Table `json:"parts,omitempty" doc:"What takes memory on the GPU that the answer is about; absent: there is no GPU."`
+	Remarks []string      `json:"remarks" doc:"What would be cheaper, and what was assumed."`
+}
+
+// Told is the answer in words.
+func (r *Result) Told() *Told {
+	return &Told{r.Model.text(), r.answer(), r.table(), r.breakdown(), append([]string{}, r.remarks()...)}
+}
+
 // Text is the answer for a terminal: the model, the best GPU, the table, and what follows from them.
 func (r *Result) Text(o report.TextOptions) string {
+	told := r.Told()
 	var b strings.Builder
-	for _, line := range []string{r.Model.text(), r.answer()} {
+	for _, line := range []string{told.Model, told.Answer} {
 		fmt.Fprintln(&b, strings.Join(report.Wrap(report.Clean(line), o.Width), "\n"))
 	}
-	b.WriteString(r.Table().Text(o))
-	if parts := r.Breakdown(); parts != nil {
-		b.WriteString(parts.Text(o))
+	b.WriteString(told.Table.Text(o))
+	if told.Parts != nil {
+		b.WriteString(told.Parts.Text(o))
 	}
 	fmt.Fprintln(&b)
-	for _, text := range r.remarks() {
+	for _, text := range told.Remarks {
 		fmt.Fprintf(&b, "  %s\n", strings.Join(report.Wrap(report.Clean(text), max(o.Width-2, 0)), "\n  "))
 	}
 	return b.String()
@@ -112,8 +127,8 @@ func (r *Result) best() *Row {
 	return &r.Rows[0]
 }
 
-// Breakdown shows what takes memory on the GPU that the answer is about; nil: there is none.
-func (r *Result) Breakdown() *report.Table {
+// breakdown shows what takes memory on the GPU that the answer is about; nil: there is none.
+func (r *Result) breakdown() *report.Table {
 	best := r.best()
 	if best == nil {
 		return nil
@@ -172,8 +187,8 @@ func (r *Result) row(slug string) *Row {
 	return nil
 }
 
-// Table shows the rows for people.
-func (r *Result) Table() *report.Table {
+// table shows the rows for people.
+func (r *Result) table() *report.Table {
 	machines, serves := r.what() == "machine", r.Use.For == Serve
 	t := &report.Table{Name: "plan", Title: "GPUs"}
 	column := func(name, title string, unit mem.Unit) {
@@ -190,12 +205,12 @@ func (r *Result) Table() *report.Table {
 	column("price", "$/h", "")
 	if serves {
 		column("users", "users", "")
-		column("tokens", "tokens, about", "")
+		column("tokens", "tokens, about", mem.UnitCount)
 	} else {
 		column("batch", "largest batch", "")
 	}
-	column("left", "left, at least", "")
-	column("most", "at most", "")
+	column("left", "left, at least", mem.UnitBytes)
+	column("most", "at most", mem.UnitBytes)
 	if machines {
 		column("host", "host", mem.UnitBytes)
 	}
@@ -221,7 +236,7 @@ func (r *Row) cells(machines, serves bool) (cells []any) {
 	} else {
 		cells = append(cells, r.Batch.text())
 	}
-	cells = append(cells, r.Room.Low.String(), r.Room.High.String())
+	cells = append(cells, r.Room.Low, r.Room.High)
 	if machines {
 		cells = append(cells, r.Machine.Memory)
 	}
@@ -239,12 +254,12 @@ func (r *Range) text() string {
 	return report.Count(r.Low) + " to " + report.Count(r.High)
 }
 
-// figure is the figure of a range for people.
-func (r *Range) figure() string {
+// figure is the figure of a range; absent: there is no range.
+func (r *Range) figure() mem.Optional {
 	if r == nil {
-		return ""
+		return mem.Optional{}
 	}
-	return report.Count(r.Figure)
+	return mem.Some(r.Figure)
 }
 
 // remarks are what takes memory on the best GPU, what would be cheaper, and what was assumed.

@@ -30,9 +30,17 @@ func (s *Server) bounded(w http.ResponseWriter, r *http.Request) (*timely, *http
 	body := &timelyBody{ReadCloser: r.Body, control: t.control, began: time.Now()}
 	body.wait() // also for net/http, which takes what a handler leaves
 	if of.Body = body; !isUpload(r) {
-		of.Body = http.MaxBytesReader(w, body, bodySize)
+		of.Body = http.MaxBytesReader(w, body, mostOf(r))
 	}
 	return t, &of
+}
+
+// mostOf is how many bytes the body of a request may have that is no upload.
+func mostOf(r *http.Request) int64 {
+	if r.Method == http.MethodPost && r.URL.Path == "/api/v1/plan" {
+		return sentBytes
+	}
+	return bodySize
 }
 
 func isUpload(r *http.Request) bool {

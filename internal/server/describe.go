@@ -10,6 +10,7 @@ import (
 	"hightide/internal/engine"
 	"hightide/internal/matrix"
 	"hightide/internal/options"
+	"hightide/internal/plan"
 	"hightide/internal/replay"
 	"hightide/internal/report"
 )
@@ -49,6 +50,8 @@ func describe(d *huma.OpenAPI) {
 			Description: "What POST /api/v1/session answered: a session is worth nothing without it."},
 	}
 	describeJobs(d.Components.Schemas.Map())
+	d.Components.Schemas.Map()["PlanOptions"] = planSchema(d.Components.Schemas)
+	d.Paths["/api/v1/plan"].Post.RequestBody.Content["application/json"].Schema = &huma.Schema{Ref: "#/components/schemas/PlanOptions"}
 	for _, job := range []string{"Job", "JobEnd"} {
 		d.Components.Schemas.Map()[job].Properties["result"].OneOf = results
 	}
@@ -63,7 +66,7 @@ func describe(d *huma.OpenAPI) {
 	}
 }
 
-// resultsOf adds what jobs end with, which commands print with --json, and what run and bench print.
+// resultsOf adds what jobs end with, which commands print with --json, and what run, bench and plan print.
 func resultsOf(all huma.Registry) (results []*huma.Schema) {
 	all.Schema(reflect.TypeFor[engine.Summary](), true, "")
 	for _, t := range []reflect.Type{reflect.TypeFor[imagineOutcome](), reflect.TypeFor[fitOutcome](),
@@ -71,6 +74,7 @@ func resultsOf(all huma.Registry) (results []*huma.Schema) {
 		results = append(results, all.Schema(t, true, ""))
 	}
 	all.Schema(reflect.TypeFor[matrix.Compared](), true, "")
+	all.Schema(reflect.TypeFor[plan.Result](), true, "")
 	all.Map()["ImagineOutcome"].Required = all.Map()["Summary"].Required // a run may have no verdict
 	return results
 }

@@ -2326,7 +2326,7 @@ export interface ModelInfo {
   not_loaded_bytes?: number;
   /** How the weights are packed, as the configuration says it. */
   quantization?: string;
-  /** Where the files were: folder, file, cache or hub; text: the configuration was sent. */
+  /** Where the files were: folder, file, cache or hub; sent: what of them is read was sent. */
   source: string;
   /** Tensors that are loaded. */
   tensors: number;
@@ -2566,36 +2566,71 @@ export interface Pin {
   pinned_bytes: number;
 }
 
-export interface PlanInputBody {
-  /** Sequences in a batch on each GPU, of other uses; default 1. */
+export interface PlanAnswer {
+  /** What would let a cheaper GPU do, or where none fits, a GPU at all: each was computed. */
+  changes: Alternative[];
+  /**
+   * The GPU, or the machine, with the lowest known price among those that fit; absent: none does.
+   */
+  cheapest?: string;
+  /** What the files say. */
+  model: ModelInfo;
+  /** What was assumed, and what is not known. */
+  notes: string[];
+  /** A GPU each: those that fit first, the cheapest first. */
+  rows: Row[];
+  /** The one with the least memory among those that fit. */
+  smallest?: string;
+  /** The same in words. */
+  told: PlanTold;
+  /** What was asked. */
+  use: Use;
+  /** The version of this form. */
+  version: number;
+  /** Whether only the weights are known, and nothing else is counted. */
+  weights_alone?: boolean;
+}
+
+/**
+ * Which GPUs serve, run or train a model. The model is named by `model`, or sent: `config`,
+ * `files`.
+ */
+export interface PlanOptions {
+  /** number of sequences in a batch on each GPU, of other uses (default 1) */
   batch?: number;
   /** A config.json of Hugging Face, as it is. */
-  config: unknown;
-  /** Type of the weights: auto, bf16, fp16, fp32, fp8 or int4. */
-  dtype?: string;
-  /** serve (the default), infer, full, lora, qlora, dpo or grpo. */
-  for?: string;
-  /** Names of GPUs; default all. */
+  config?: unknown;
+  /** type of the weights: auto (as stored), bf16, fp16, fp32, fp8 or int4 (default auto) */
+  dtype?: "auto" | "bf16" | "fp16" | "fp32" | "fp8" | "int4";
+  /** Files of safetensors or GGUF: their headers alone. */
+  files?: SentFile[];
+  /** use: serve, infer, full, lora, qlora, dpo or grpo (default serve) */
+  for?: "serve" | "infer" | "full" | "lora" | "qlora" | "dpo" | "grpo";
+  /** names of GPUs, as hightide gpus lists them, separated by commas; or all (the default) */
   gpu?: string[];
-  /** GPUs that hold it together; default 1. */
+  /** number of GPUs that hold it together (default 1) */
   gpus?: number;
-  /** Whether to plan with machines that clouds rent. */
+  /** plan with machines that clouds rent, their host memory and prices, in place of single GPUs */
   instances?: boolean;
-  /** Type of the cache: auto or fp8. */
-  kv_dtype?: string;
-  /** Rank of the adapters; default 16. */
+  /** type of the cache: auto (16 bits) or fp8 (default auto) */
+  kv_dtype?: "auto" | "fp8";
+  /** rank of the adapters (default 16) */
   lora_rank?: number;
-  /** How to call the model. */
+  /** a folder or file: config.json, safetensors, GGUF; or a name of the Hugging Face hub */
+  model?: string;
+  /** How to call the model that is sent. */
   name?: string;
-  /** Whether all activations are kept for the backward pass. */
+  /** keep all activations for the backward pass */
   no_checkpointing?: boolean;
-  /** adamw, adamw-8bit or sgd. */
-  optimizer?: string;
-  /** Tokens of a sequence; default 4096, or what the model has. */
+  /** ask no hub: files and the local cache alone */
+  offline?: boolean;
+  /** name of the optimizer: adamw, adamw-8bit or sgd (default adamw) */
+  optimizer?: "adamw" | "adamw-8bit" | "sgd";
+  /** tokens of a sequence, prompt and answer together (default 4096, or what the model has) */
   seq?: number;
-  /** Sequences that a server holds at once; default 1. */
+  /** number of sequences that a server holds at once (default 1) */
   users?: number;
-  /** The part of a GPU's memory that the server takes; default 0.9. */
+  /** part of a GPU's memory that the server takes (default 0.9, as vLLM does) */
   utilization?: number;
 }
 
@@ -2620,6 +2655,19 @@ export interface PlanResult {
   version: number;
   /** Whether only the weights are known, and nothing else is counted. */
   weights_alone?: boolean;
+}
+
+export interface PlanTold {
+  /** The answer, in a sentence. */
+  answer: string;
+  /** The model, in a sentence. */
+  model: string;
+  /** What takes memory on the GPU that the answer is about; absent: there is no GPU. */
+  parts?: Table;
+  /** What would be cheaper, and what was assumed. */
+  remarks: string[];
+  /** The rows. */
+  table: Table;
 }
 
 export interface Policy {
@@ -3290,6 +3338,24 @@ export interface SegmentMap {
   size_bytes: number;
   /** The stream that it belongs to. */
   stream: number;
+}
+
+export interface SentFile {
+  /** The size of the whole file, in bytes. */
+  bytes: number;
+  /** Its first bytes, to the end of its header. */
+  head: string;
+  /** As model.safetensors. */
+  name: string;
+}
+
+export interface SentModel {
+  /** A config.json of Hugging Face, as it is. */
+  config?: unknown;
+  /** Files of safetensors or GGUF: their headers alone. */
+  files?: SentFile[];
+  /** How to call the model that is sent. */
+  name?: string;
 }
 
 export interface Series {

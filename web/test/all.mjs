@@ -11,6 +11,7 @@ const tests = [
   "frame",
   "doors",
   "actions",
+  "plan",
   "runs",
   "snapshots",
   "tracks",

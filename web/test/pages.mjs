@@ -19,6 +19,12 @@ export const pages = [
     at: (w) => `/snapshots/${w.snapshot}/whatif?settings=expandable_segments:True`,
     ready: "#whatif .said:not(:empty)",
   },
+  {
+    name: "plan",
+    at: () =>
+      `/plan?users=20&seq=2048&sent=config.json&config=${encodeURIComponent(JSON.stringify({ model_type: "gpt2", vocab_size: 50257, n_embd: 768, n_layer: 12, n_head: 12 }))}`,
+    ready: "#plan-gpus svg",
+  },
   { name: "imagine", at: () => "/imagine", ready: "#catalogue tbody tr" },
   {
     name: "imagine-done",

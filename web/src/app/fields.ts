@@ -190,7 +190,9 @@ export function form(
     set: (name, value) => {
       const input = inputs.get(name);
       if (input) {
-        input.value = value;
+        if (input instanceof HTMLInputElement && input.type === "checkbox")
+          input.checked = value === "1";
+        else input.value = value;
         told(values());
       }
     },

@@ -55,7 +55,7 @@ place.before(
   awayBanner(),
 );
 
-dropping(app);
+dropping(app, () => shown?.drop);
 
 let shown: Shown | null = null,
   of: Branch<State> | null = null,

@@ -1,7 +1,8 @@
-// A file that is dropped on any page is opened.
+// A file that is dropped on a page is opened, but where the page has a use for it.
 
 import { h } from "../../views/dom";
 import type { App } from "../state";
+import type { Dropping } from "../views/page";
 import { go } from "../state";
 import { send, type Upload } from "../uploads";
 import { toast } from "./toast";
@@ -17,13 +18,13 @@ export function openFiles(app: App, files: File[]): void {
   });
 }
 
-/** Takes what is dropped anywhere, and says so while it is dragged over the page. */
-export function dropping(app: App): void {
-  const veil = h(
-    "div",
-    { class: "veil", hidden: "", "aria-hidden": "true" },
-    h("p", {}, "Drop a snapshot or a recording to open it"),
-  );
+/**
+ * Takes what is dropped anywhere, and says so while it is dragged over the page. A page may take it
+ * in place of this.
+ */
+export function dropping(app: App, own: () => Dropping | undefined): void {
+  const says = h("p", {}),
+    veil = h("div", { class: "veil", hidden: "", "aria-hidden": "true" }, says);
   document.body.append(veil);
   const carries = (e: DragEvent) => e.dataTransfer?.types.includes("Files") ?? false;
   let inside = 0; // each element that is crossed is entered and left
@@ -31,6 +32,7 @@ export function dropping(app: App): void {
     if (carries(e)) {
       e.preventDefault();
       inside++;
+      says.textContent = own()?.says ?? "Drop a snapshot or a recording to open it";
       veil.hidden = false;
     }
   });
@@ -51,6 +53,9 @@ export function dropping(app: App): void {
     e.preventDefault();
     inside = 0;
     veil.hidden = true;
-    openFiles(app, [...e.dataTransfer!.files]);
+    const files = [...e.dataTransfer!.files],
+      taken = own();
+    if (taken) taken.files(files);
+    else openFiles(app, files);
   });
 }

@@ -7,6 +7,7 @@ import { jobsPage } from "./jobs";
 import { matricesPage } from "./matrices";
 import { matrixPage } from "./matrix";
 import type { PageOf } from "./page";
+import { planPage } from "./plan";
 import { runPage } from "./run";
 import { runsPage } from "./runs";
 import { snapshotPage } from "./snapshot";
@@ -19,6 +20,7 @@ export const pages: PageOf[] = [
   { path: /^\/runs\/([^/]+)$/, title: "", at: "", follows: true, selects: "time", show: runPage },
   { path: /^\/snapshots$/, title: "Snapshots", at: "/snapshots", show: snapshotsPage },
   { path: /^\/snapshots\/([^/]+)$/, title: "", at: "", selects: "event", show: snapshotPage },
+  { path: /^\/plan$/, title: "Plan", at: "/plan", follows: true, show: planPage },
   { path: /^\/imagine$/, title: "Imagine", at: "/imagine", show: imaginePage },
   { path: /^\/fit$/, title: "Fit", at: "/fit", show: fitPage },
   { path: /^\/matrices$/, title: "Matrices", at: "/matrices", show: matricesPage },

@@ -5,6 +5,12 @@ import type { KeyGroup } from "../frame/keys";
 import type { Command } from "../frame/palette";
 import type { App, State } from "../state";
 
+/** What a page does with files that are dropped on it, and what says so while they are dragged. */
+export interface Dropping {
+  says: string;
+  files(files: File[]): void;
+}
+
 /**
  * A page that is shown: its element, and what ends its streams and timers when another page comes.
  * What it follows of the state ends by itself. process says what a process is called, moments what
@@ -18,6 +24,7 @@ export interface Shown {
   moments?: () => Moments;
   keys?: KeyGroup[];
   commands?: () => Command[];
+  drop?: Dropping;
 }
 
 export interface PageOf {

@@ -54,6 +54,40 @@ export const pageLessons: Record<string, Lesson> = {
       peak,
     },
   },
+  plan: {
+    is:
+      "A model by its files: a folder or file where the server was started, a name of the " +
+      "Hugging Face hub, or files that are dropped here. Nothing is run: it is arithmetic over " +
+      "the headers of the files.",
+    good: "The files of the weights: their bytes are exact.",
+    bad: "A configuration alone of a kind that hightide does not know.",
+    terms: {
+      users: "Sequences that a server holds at once, each of so many tokens.",
+      cache: "Keys and values of all tokens, which a server keeps for each sequence.",
+    },
+  },
+  "plan-answer": {
+    is:
+      "The GPU with the lowest known price on which it fits at the upper ends of all estimates, " +
+      "and what would let a cheaper one do. Each proposal was computed as the answer was.",
+    good: "Gigabytes that are left at least.",
+    bad: "No GPU: fewer users, a shorter sequence or smaller types are then proposed.",
+  },
+  "plan-gpus": {
+    is:
+      "Every GPU of the catalogue that was looked at, those that fit first, the cheapest first. " +
+      "The line over a bar goes from what is sure to what would be at best.",
+    good: "fits: at the upper ends of all estimates.",
+    bad: "no: not even at their lower ends, or the GPU cannot run it, as the note says.",
+    terms: {
+      likely: "At the estimates themselves, not at their upper ends.",
+      unlikely: "Only below the estimates.",
+      left: "What remains of the memory that may be taken, on each GPU.",
+      exact: "Read from the files.",
+      computed: "From fields of the configuration.",
+      estimated: "Between two other figures, for the reason that stands beside it.",
+    },
+  },
   explorer: {
     is:
       "Every block of the trace as an area: " +

@@ -278,6 +278,13 @@ function tells(column: Cell[]): boolean {
   return figures.length > 1 && Math.max(...figures) > 1.5 * Math.min(...figures);
 }
 
+/** The verdicts of a plan, by their tone. */
+const verdicts: Readonly<Record<string, string>> = {
+  fits: "good",
+  likely: "unsure",
+  unlikely: "unsure",
+  no: "bad",
+};
 const labels = ["measured", "sampled", "estimated", "imagined", "replayed"];
 
 function row(
@@ -312,6 +319,8 @@ function row(
       if (typeof value === "string" && value.length > 24) attributes.title = value;
       if (typeof value === "number" && c.unit === "bytes")
         attributes.title = `${count(value)} bytes`;
+      if (c.name === "verdict" && text in verdicts)
+        return h("td", attributes, h("span", { class: `outcome ${verdicts[text]}` }, text));
       if (c.name === "label" && labels.includes(text))
         return h("td", attributes, h("span", { class: `badge ${text}` }, text));
       return h(
