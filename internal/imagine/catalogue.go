@@ -133,6 +133,8 @@ func (s *Session) runOn(ctx context.Context, t trial, list []gpus.GPU, known map
 func (r *Result) noted() mem.GPUVerdict {
 	v := r.GPUVerdict
 	switch {
+	case v.Verdict == mem.VerdictFailed && r.Serving != nil && r.How != "":
+		v.Note = shortened(r.How, 160)
 	case v.Verdict == mem.VerdictFailed:
 		v.Note = fmt.Sprintf("exit code %d", r.Outcome.ExitCode.Or(0))
 		if signal, ok := r.Outcome.Signal.Get(); ok {
@@ -141,6 +143,8 @@ func (r *Result) noted() mem.GPUVerdict {
 		if r.Said != "" {
 			v.Note += ", last Said: " + shortened(r.Said, 120)
 		}
+	case v.Verdict == mem.VerdictOOM && r.Serving != nil:
+		v.Note = imagined.While(r.Serving)
 	case v.Verdict == mem.VerdictOOM:
 		if step, ok := r.FailedStep.Get(); ok {
 			v.Note = fmt.Sprintf("in step %d", step+1)

@@ -36,7 +36,7 @@ func (o *Options) Settings() options.List {
 			"or `LINE=VALUE`; may be given several times", To: &o.ReadValues, Label: "Values read",
 			Example: "0.5 train.py:41=3"},
 		{Name: "vary", Help: "also run with other settings that change the peak: allocator, attention, compile caches, " +
-			"data-dependent sizes, a GPU that is behind the host", To: &o.Vary, Label: "Vary"},
+			"data-dependent sizes, a GPU that is behind the host; of an LLM server: its settings, one at a time", To: &o.Vary, Label: "Vary"},
 		{Name: "sandbox", Help: "let the program write into a folder that is deleted afterwards", To: &o.Sandbox,
 			Label: "Sandbox"},
 		{Name: "fake-weights", Help: "where weights are not on this machine, make up some of the right shapes",

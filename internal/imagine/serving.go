@@ -16,18 +16,23 @@ const engineSwitch = "engine:"
 // suggestServing tries what could make a server start whose memory did not suffice, and returns what came of each. The
 // figures are those of the engine, as far as its start came.
 func (s *Session) suggestServing(ctx context.Context, t trial, main *Result) []mem.Try {
-	v, total := main.Serving, t.gpu.Total
-	if v.Step != mem.ServingKVCache && v.Step != mem.ServingDevice { // how much it takes is not known yet
+	v := main.Serving
+	whole := v // with what one sequence takes
+	if v.Step != mem.ServingKVCache && v.Step != mem.ServingDevice {
 		roomy := t
 		roomy.gpu.Total, roomy.gpu.Lowest = plenty, 0
-		r, err := s.attempt(ctx, roomy)
-		if err != nil || r.Serving == nil || !r.Serving.Ready {
-			return nil
+		if r, err := s.attempt(ctx, roomy); err == nil && r.Serving != nil {
+			whole = r.Serving
 		}
-		v = r.Serving
 	}
-	tries := s.tryAll(ctx, s.engineSettings(t, v, total))
-	if need, ok := needed(v); ok {
+	need, known := needed(whole)
+	settings := &settings{base: t}
+	settings.starts(v, t.gpu.Total)
+	if known && need/2 < t.gpu.Total {
+		settings.shared(v)
+	}
+	tries := s.tryAll(ctx, settings.list)
+	if known {
 		tries = append(tries, s.tryAll(ctx, s.otherGPUs(t, need))...)
 	}
 	slices.SortStableFunc(tries, func(a, b mem.Try) int {
@@ -40,6 +45,18 @@ func (s *Session) suggestServing(ctx context.Context, t trial, main *Result) []m
 		return 1
 	})
 	return tries
+}
+
+// varyServing tries what else a server could be given that starts, and returns how many tokens it holds then.
+func (s *Session) varyServing(ctx context.Context, t trial, main *Result) []mem.Try {
+	v := main.Serving
+	if !v.Ready || !v.KVTokens.Known() {
+		return nil
+	}
+	settings := &settings{base: t}
+	settings.gains(v, t.gpu.Total)
+	settings.shared(v)
+	return s.tryAll(ctx, settings.list)
 }
 
 // needed is the memory of a GPU on which the KV cache holds one sequence of the greatest length.
@@ -55,30 +72,110 @@ func needed(v *report.Serving) (mem.Bytes, bool) {
 	return mem.Bytes(math.Ceil(float64(beside+one) / v.Utilization)), true
 }
 
-// engineSettings are those with which a start may have enough memory.
-func (s *Session) engineSettings(t trial, v *report.Serving, total mem.Bytes) (list []attempt) {
-	try := func(setting, flag string) {
-		again := t
-		again.switches = append(slices.Clone(t.switches), engineSwitch+setting)
-		list = append(list, attempt{engineSwitch + setting, flag, again})
+// settings are starts of an engine with one setting changed. Each is given to the engine's own arguments.
+type settings struct {
+	base trial
+	list []attempt
+}
+
+// try adds a start with an argument of the engine changed; flag is how a user says it.
+func (s *settings) try(argument string, value any, flag string, count int) {
+	again := s.base
+	name := fmt.Sprintf("%s%s=%v", engineSwitch, argument, value)
+	again.switches = append(slices.Clone(s.base.switches), name)
+	if count > 0 {
+		again.count = count
 	}
-	budget, one, left := v.Budget.Or(0), v.KVNeeded.Or(0), v.KVAvailable.Or(0)
+	s.list = append(s.list, attempt{name, flag, again})
+}
+
+// number adds one whose flag takes the value.
+func (s *settings) number(argument, flag string, value any) {
+	s.try(argument, value, fmt.Sprintf("%s %v", flag, value), 0)
+}
+
+// starts are those with which a start may have enough memory, the smallest change first.
+func (s *settings) starts(v *report.Serving, total mem.Bytes) {
 	switch v.Step {
 	case mem.ServingDevice:
-		if share := math.Floor(100*float64(v.Free.Or(0))/float64(total)) / 100; share > 0 && share < v.Utilization {
-			try(fmt.Sprintf("gpu_memory_utilization=%.2f", share), fmt.Sprintf("--gpu-memory-utilization %.2f", share))
+		if share := shareOf(v.Free.Or(0), total); share > 0 && share < v.Utilization {
+			s.utilization(share)
 		}
+	case mem.ServingProfiling:
+		s.smaller(v)
 	case mem.ServingKVCache:
+		lack := v.KVNeeded.Or(0) - v.KVAvailable.Or(0)
 		if longest := v.LongestLen.Or(0); longest > 0 {
-			try(fmt.Sprintf("max_model_len=%d", longest), fmt.Sprintf("--max-model-len %d", longest))
+			s.number("max_model_len", "--max-model-len", longest)
 		}
-		share := math.Ceil(100*float64(budget+one-left)/float64(total)) / 100
+		share := math.Ceil(100*float64(v.Budget.Or(0)+lack)/float64(total)) / 100
 		if share*float64(total) <= float64(v.Free.Or(int64(total))) {
-			try(fmt.Sprintf("gpu_memory_utilization=%.2f", share), fmt.Sprintf("--gpu-memory-utilization %.2f", share))
+			s.utilization(share)
 		}
-		if v.KVType == "auto" && one/2 <= left {
-			try("kv_cache_dtype=fp8", "--kv-cache-dtype fp8")
+		if v.Activations.Or(0) > lack {
+			s.smaller(v)
 		}
+		if v.KVType == "auto" && v.KVNeeded.Or(0)/2 <= v.KVAvailable.Or(0) {
+			s.number("kv_cache_dtype", "--kv-cache-dtype", "fp8")
+		}
+	case mem.ServingWarmUp, mem.ServingGraphs: // beyond the share, which was full before
+		s.eager(v)
+		if lower := v.Utilization - 0.05; lower > 0 {
+			s.utilization(math.Round(100*lower) / 100)
+		}
+		s.smaller(v)
 	}
-	return list
+}
+
+// gains are those with which a server that starts may hold more tokens, or longer sequences.
+func (s *settings) gains(v *report.Serving, total mem.Bytes) {
+	if most := min(v.LongestOfModel.Or(0), v.KVTokens.Or(0)); most > v.MaxModelLen.Or(0) {
+		s.number("max_model_len", "--max-model-len", most)
+	}
+	if share := min(0.95, shareOf(v.Free.Or(0), total)); share > v.Utilization {
+		s.utilization(share)
+	}
+	if bytes, ok := v.Suggested.Get(); ok && bytes > v.KVBytes.Or(0) {
+		s.try("kv_cache_memory_bytes", bytes, fmt.Sprintf("--kv-cache-memory=%d, as %s's log suggests", bytes, v.Engine), 0)
+	}
+	if v.KVType == "auto" {
+		s.number("kv_cache_dtype", "--kv-cache-dtype", "fp8")
+	}
+	s.smaller(v)
+	s.eager(v)
+}
+
+// smaller are a quarter of the largest batch, and of the sequences at once: what takes less beside the KV cache.
+func (s *settings) smaller(v *report.Serving) {
+	sequences, batched := v.MaxSeqs.Or(0), v.MaxBatched.Or(0)
+	if fewer := max(batched/4, sequences); batched > 0 && fewer < batched {
+		s.number("max_num_batched_tokens", "--max-num-batched-tokens", fewer)
+	}
+	if sequences >= 8 {
+		s.number("max_num_seqs", "--max-num-seqs", sequences/4)
+	}
+}
+
+func (s *settings) utilization(share float64) {
+	value := fmt.Sprintf("%.2f", share)
+	s.number("gpu_memory_utilization", "--gpu-memory-utilization", value)
+}
+
+// eager is a start without CUDA graphs.
+func (s *settings) eager(v *report.Serving) {
+	if v.CUDAGraphs {
+		s.try("enforce_eager", true, "--enforce-eager", 0)
+	}
+}
+
+// shared is a start on two GPUs that share each layer, where one was asked for.
+func (s *settings) shared(v *report.Serving) {
+	if v.TensorParallel.Or(0) == 1 && s.base.count == 1 {
+		s.try("tensor_parallel_size", 2, fmt.Sprintf("--tensor-parallel-size 2 on 2 × %s", s.base.gpu.Slug), 2)
+	}
+}
+
+// shareOf is a part of the memory in whole hundredths that are not more than it.
+func shareOf(part int64, total mem.Bytes) float64 {
+	return math.Floor(100*float64(part)/float64(total)) / 100
 }

@@ -168,7 +168,11 @@ func (s *Session) further(ctx context.Context, t trial, main *Result) (trials []
 	case main.Verdict == mem.VerdictOOM && !s.NoSuggest:
 		add(mem.TrialTry, s.suggest(ctx, t)...)
 	}
-	if s.Vary && main.Verdict != mem.VerdictFailed {
+	switch {
+	case !s.Vary || main.Verdict == mem.VerdictFailed:
+	case main.Serving != nil:
+		add(mem.TrialVariation, s.varyServing(ctx, t, main)...)
+	default:
 		add(mem.TrialVariation, s.vary(ctx, t, main)...)
 	}
 	return trials

@@ -229,6 +229,9 @@ type Try struct {
 // TryMemory is the kind of the try that has all the memory it wants: what the program needs.
 const TryMemory = "memory"
 
+// TryPromise begins the kind of the try with the KV cache that the engine's own log suggests.
+const TryPromise = "engine:kv_cache_memory_bytes"
+
 // TryGPU is the kind of the try on another GPU.
 const TryGPU = "gpu"
 

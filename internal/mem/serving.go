@@ -35,6 +35,8 @@ type ServingFigures struct {
 	KVAvailable    Optional `json:"kv_available_bytes,omitzero" doc:"What is left of the share for the KV cache, in bytes."`
 	KVNeeded       Optional `json:"kv_needed_bytes,omitzero" doc:"The KV cache of one sequence of the greatest length, in bytes of one GPU."`
 	LongestLen     Optional `json:"longest_model_len,omitzero" doc:"Where that is more than there is: the longest sequence that there is room for, in tokens, as the engine says it."`
+	LongestOfModel Optional `json:"longest_of_model,omitzero" doc:"The longest sequence that the model is made for, in tokens."`
+	Suggested      Optional `json:"suggested_kv_bytes,omitzero" doc:"The KV cache with which the engine's log promises to use all of the GPU, in bytes."`
 	TensorParallel Optional `json:"tensor_parallel_size,omitzero" doc:"How many GPUs share each layer."`
 	CUDAGraphs     bool     `json:"cuda_graphs,omitempty" doc:"Whether the engine is set to capture CUDA graphs."`
 }

@@ -45,7 +45,7 @@ var frames = []mem.Frame{mem.RunInfo{}, mem.Process{}, mem.PhaseStats{}, mem.Ste
 	mem.ModelUse{}, mem.Event{}, mem.Drop{}, mem.Found{}, mem.End{}, mem.Cell{}, mem.ImaginedSetup{},
 	mem.ImaginedDevice{}, mem.DeviceUse{}, mem.LibraryCall{}, mem.ReadBack{}, mem.DevicePeak{}, mem.PeakParts{},
 	mem.DataSize{}, mem.Unreached{}, mem.FakeWeights{}, mem.Redirected{}, mem.Switch{}, mem.Condition{},
-	mem.Serving{}}
+	mem.Serving{}, mem.Trial{}}
 
 func frameOf(word string) reflect.Type {
 	if word == "run" {

@@ -1617,7 +1617,8 @@ export interface ImagineOptions {
   until?: ("evaluation" | "checkpoint" | "epoch" | "ready")[];
   /**
    * also run with other settings that change the peak: allocator, attention, compile caches,
-   * data-dependent sizes, a GPU that is behind the host
+   * data-dependent sizes, a GPU that is behind the host; of an LLM server: its settings, one at a
+   * time
    */
   vary?: boolean;
   /** imagine a cluster of this number of ranks and play some of them, a process each */
@@ -3426,6 +3427,8 @@ export interface Serving {
    * the engine says it.
    */
   longest_model_len?: number;
+  /** The longest sequence that the model is made for, in tokens. */
+  longest_of_model?: number;
   /** How many sequences of the greatest length the KV cache holds, as the engine says it. */
   max_concurrency?: number;
   /** The greatest length of a sequence, in tokens. */
@@ -3440,6 +3443,8 @@ export interface Serving {
   ready: boolean;
   /** What its start was at last: device, weights, profiling, kv_cache, warm-up, graphs or ready. */
   step?: string;
+  /** The KV cache with which the engine's log promises to use all of the GPU, in bytes. */
+  suggested_kv_bytes?: number;
   /** How many GPUs share each layer. */
   tensor_parallel_size?: number;
   /** The share of the GPU's memory that the engine may use. */

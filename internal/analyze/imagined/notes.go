@@ -26,6 +26,9 @@ func conditionNames(conditions map[string]string) []string {
 
 // spreadText is what changing the conditions changed, over the variations that ran.
 func spreadText(v *report.Imagined) string {
+	if v.Serving != nil {
+		return gainText(v)
+	}
 	low, high, changed, ran := v.Used.Or(0), v.Used.Or(0), 0, 0
 	for _, try := range v.Variations {
 		if try.Verdict == mem.VerdictNone {
@@ -72,7 +75,7 @@ func notes(run *mem.Run, v *report.Imagined, r *report.Part) {
 		}
 		r.AddNote("Conditions of this answer: " + strings.Join(parts, ", ") + ".")
 	}
-	for _, text := range []string{spreadText(v), cachedText(v)} {
+	for _, text := range []string{spreadText(v), promiseText(v), overText(v), cachedText(v)} {
 		if text != "" {
 			r.AddNote(text)
 		}

@@ -42,10 +42,12 @@ func largest(a, b mem.ServingFigures) mem.ServingFigures {
 		{&a.KVBlocks, &b.KVBlocks}, {&a.BlockSize, &b.BlockSize}, {&a.MaxModelLen, &b.MaxModelLen},
 		{&a.MaxSeqs, &b.MaxSeqs}, {&a.MaxBatched, &b.MaxBatched}, {&a.Weights, &b.Weights},
 		{&a.Activations, &b.Activations}, {&a.Graphs, &b.Graphs}, {&a.NonTorch, &b.NonTorch}, {&a.Budget, &b.Budget},
-		{&a.KVNeeded, &b.KVNeeded}, {&a.LongestLen, &b.LongestLen}, {&a.TensorParallel, &b.TensorParallel}} {
+		{&a.KVNeeded, &b.KVNeeded}, {&a.LongestLen, &b.LongestLen}, {&a.LongestOfModel, &b.LongestOfModel},
+		{&a.TensorParallel, &b.TensorParallel}} {
 		pair.to.Raise(*pair.from)
 	}
-	for _, pair := range []struct{ to, from *mem.Optional }{{&a.Free, &b.Free}, {&a.KVAvailable, &b.KVAvailable}} {
+	for _, pair := range []struct{ to, from *mem.Optional }{{&a.Free, &b.Free}, {&a.KVAvailable, &b.KVAvailable},
+		{&a.Suggested, &b.Suggested}} {
 		if least, ok := pair.from.Get(); ok && least <= pair.to.Or(least) { // the GPU with least room decides
 			*pair.to = *pair.from
 		}
@@ -141,6 +143,70 @@ var while = map[string]string{"": "at its start", mem.ServingDevice: "when it lo
 	mem.ServingWeights: "while it loaded the weights", mem.ServingProfiling: "while it profiled the largest batch",
 	mem.ServingKVCache: "while it allocated the KV cache", mem.ServingWarmUp: "while it warmed up",
 	mem.ServingGraphs: "while it captured CUDA graphs", mem.ServingReady: "after a GPU's start"}
+
+// While says what a start was at: "while it captured CUDA graphs".
+func While(s *report.Serving) string { return while[s.Step] }
+
+// gainText says what changing one setting of a server brought, over those that were tried.
+func gainText(v *report.Imagined) string {
+	now, most := v.KVTokens.Or(0), (*mem.Try)(nil)
+	served, ran := 0, 0
+	for i := range v.Variations {
+		try := &v.Variations[i]
+		if try.Verdict == mem.VerdictNone || try.Verdict == mem.VerdictFailed {
+			continue
+		}
+		ran++
+		if tokens, ok := try.KVTokens.Get(); ok && try.Fits() {
+			served++
+			if tokens > now && (most == nil || tokens > most.KVTokens.Or(0)) {
+				most = try
+			}
+		}
+	}
+	if ran == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("One setting was changed at a time, each by a start of its own: %d of %d served.", served, ran)
+	if most != nil {
+		text += fmt.Sprintf(" %s holds most: %s tokens of KV cache, %s more (%s).", most.What, report.Count(most.KVTokens.Or(0)),
+			report.Count(most.KVTokens.Or(0)-now), v.Label)
+	}
+	return text
+}
+
+// promiseText holds against the truth what an engine's log promises; "" where that was not tried.
+func promiseText(v *report.Imagined) string {
+	if v.Serving == nil {
+		return ""
+	}
+	for _, try := range v.Variations {
+		if !strings.HasPrefix(try.Kind, mem.TryPromise) {
+			continue
+		}
+		says := fmt.Sprintf("%s's log says that a KV cache of %v uses all of the GPU (--kv-cache-memory=%d): ", v.Serving.Engine,
+			mem.Bytes(v.Serving.Suggested.Or(0)), v.Serving.Suggested.Or(0))
+		switch room, ok := try.Headroom.Get(); {
+		case try.Verdict == mem.VerdictOOM:
+			return says + "that is out of memory " + strings.TrimSuffix(try.Note, ".") + ", as was tried."
+		case ok && try.Verdict == mem.VerdictTight:
+			return says + fmt.Sprintf("that was tried and leaves %v, less than the %v below which other drivers may not fit.",
+				mem.Bytes(room), v.Tight)
+		}
+	}
+	return ""
+}
+
+// overText says by how much a server passes the share that it was given, "" where it does not.
+func overText(v *report.Imagined) string {
+	s := v.Serving
+	if s == nil || !s.Ready || !s.Budget.Known() || v.Used.Or(0) <= s.Budget.Or(0) {
+		return ""
+	}
+	return fmt.Sprintf("At the peak %v more are in use than the %.0f %% of the memory, %v, that %s divides: the context, and "+
+		"what is taken after the KV cache was sized, come on top.", mem.Bytes(v.Used.Or(0)-s.Budget.Or(0)), 100*s.Utilization,
+		mem.Bytes(s.Budget.Or(0)), s.Engine)
+}
 
 // servingTable is the server in figures.
 func servingTable(v *report.Imagined) report.Table {

@@ -41,7 +41,11 @@ func Tell(run *mem.Run, v *report.Imagined) (r report.Part) {
 	r.AddTable(tryTable("tries", "What was tried", v.Tries))
 	if len(v.Variations) > 0 {
 		asked := mem.Try{What: "as asked for", GPUVerdict: v.GPUVerdict}
-		r.AddTable(tryTable("variations", "With one condition changed", append([]mem.Try{asked}, v.Variations...)))
+		title := "With one condition changed"
+		if v.Serving != nil {
+			title = "With one setting changed"
+		}
+		r.AddTable(tryTable("variations", title, append([]mem.Try{asked}, v.Variations...)))
 	}
 	r.AddTable(rankTable(v.Ranks))
 	notes(run, v, &r)
@@ -101,7 +105,7 @@ func gpuVerdictTable(name, title string, all []mem.GPUVerdict) report.Table {
 		}
 		t.Add(g.GPU, verdictWord(g.Verdict), g.Total, g.Used, g.Headroom, g.KVTokens, cost, g.Label, g.Note)
 	}
-	return withoutTokens(t)
+	return ofServer(t)
 }
 
 func tryTable(name, title string, tries []mem.Try) report.Table {
@@ -117,21 +121,35 @@ func tryTable(name, title string, tries []mem.Try) report.Table {
 		}
 		t.Add(try.What, word, try.Allocated, try.Reserved, try.Used, try.Headroom, try.KVTokens, try.Label, try.Note)
 	}
-	return withoutTokens(t)
+	return ofServer(t)
 }
 
 // tokensColumn is what an LLM server holds.
 var tokensColumn = report.Column{Name: "kv_tokens", Title: "KV tokens", Unit: mem.UnitCount, Label: mem.Imagined}
 
-// withoutTokens leaves that column out where no program is a server.
-func withoutTokens(t report.Table) report.Table {
-	at := slices.IndexFunc(t.Columns, func(c report.Column) bool { return c.Name == tokensColumn.Name })
-	if slices.ContainsFunc(t.Rows, func(row []report.Cell) bool { return row[at] != nil }) {
-		return t
+// ofServer leaves that column out where no program is a server; of one, what its allocator has says less than that.
+func ofServer(t report.Table) report.Table {
+	at := columnAt(&t, tokensColumn.Name)
+	if !slices.ContainsFunc(t.Rows, func(row []report.Cell) bool { return row[at] != nil }) {
+		return withoutColumns(t, tokensColumn.Name)
 	}
-	t.Columns = slices.Delete(t.Columns, at, at+1)
-	for i := range t.Rows {
-		t.Rows[i] = slices.Delete(t.Rows[i], at, at+1)
+	return withoutColumns(t, "allocated", "reserved")
+}
+
+func columnAt(t *report.Table, name string) int {
+	return slices.IndexFunc(t.Columns, func(c report.Column) bool { return c.Name == name })
+}
+
+func withoutColumns(t report.Table, names ...string) report.Table {
+	for _, name := range names {
+		at := columnAt(&t, name)
+		if at < 0 {
+			continue
+		}
+		t.Columns = slices.Delete(t.Columns, at, at+1)
+		for i := range t.Rows {
+			t.Rows[i] = slices.Delete(t.Rows[i], at, at+1)
+		}
 	}
 	return t
 }

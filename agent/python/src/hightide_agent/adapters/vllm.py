@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import sys
 from typing import Any, Callable, Dict, Iterator, Tuple
 
@@ -23,6 +24,7 @@ Watch = Callable[[str, Callable[[Any], None]], None]
 
 CALLS = ("generate", "chat", "beam_search", "encode", "embed", "classify", "reward", "score")
 KV_CACHE = "kv_cache"
+PROMISED = re.compile(r"--kv-cache-memory=(\d+)")  # in its log, where no object has it
 
 
 def install(training: Training, vllm: Any, watch: Watch) -> None:
@@ -73,6 +75,19 @@ class Vllm:
         method(module.Worker, "determine_available_memory", self._profiled, "profiling")
         method(module.Worker, "initialize_from_config", self._allocated, KV_CACHE)
         method(module.Worker, "compile_or_warm_up_model", self._warm, "warm-up")
+        for name in ("debug", "info"):  # by version
+            setattr(module.logger, name, self._reading(getattr(module.logger, name)))
+
+    def _reading(self, log: Callable[..., Any]) -> Callable[..., Any]:
+        """A method of a logger, read for the KV cache with which the engine promises to use all of the GPU."""
+
+        def write(message: Any, *arguments: Any, **named: Any) -> Any:
+            promised = [int(number) for number in PROMISED.findall(str(message))]
+            if promised:
+                self.serving.guarded(self.serving.tell, suggested_kv_bytes=max(promised))
+            return log(message, *arguments, **named)
+
+        return write
 
     def runner(self, module: Any) -> None:
         """CUDA graphs: what they took of the device, as vLLM measured it."""
@@ -155,6 +170,7 @@ def _settings(config: Any) -> Dict[str, Any]:
         "utilization": float(cache.gpu_memory_utilization),
         "block_size": cache.block_size,
         "max_model_len": model.max_model_len,
+        "longest_of_model": _whole(getattr(model.hf_text_config, "max_position_embeddings", None)),
         "max_num_seqs": scheduler.max_num_seqs,
         "max_num_batched_tokens": scheduler.max_num_batched_tokens,
         "tensor_parallel_size": config.parallel_config.tensor_parallel_size,

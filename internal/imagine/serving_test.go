@@ -1,0 +1,72 @@
+package imagine
+
+import (
+	"slices"
+	"testing"
+
+	"hightide/internal/gpus"
+	"hightide/internal/mem"
+	"hightide/internal/report"
+)
+
+// TestEngineSettings: what is tried follows from the step that lacked memory, and from by how much.
+func TestEngineSettings(t *testing.T) {
+	some, gib := mem.Some, int64(mem.GiB)
+	figures := func(step string) *report.Serving {
+		return &report.Serving{Engine: "vLLM", Step: step, ServingFigures: mem.ServingFigures{Utilization: 0.9, KVType: "auto",
+			CUDAGraphs: true, MaxSeqs: some(256), MaxBatched: some(8192), Budget: some(18 * gib), Free: some(19 * gib),
+			TensorParallel: some(1), MaxModelLen: some(8192)}}
+	}
+	cache := figures(mem.ServingKVCache)
+	cache.KVNeeded, cache.KVAvailable, cache.LongestLen, cache.Activations = some(2*gib), some(1*gib), some(4096), some(2*gib)
+	little := figures(mem.ServingKVCache)
+	little.KVNeeded, little.KVAvailable, little.Activations = some(16*gib), some(1*gib), some(2*gib)
+	busy := figures(mem.ServingDevice)
+	busy.Free = some(15 * gib)
+	served := figures(mem.ServingReady)
+	served.KVTokens, served.KVBytes, served.LongestOfModel, served.Suggested = some(20000), some(3*gib), some(131072), some(4*gib)
+	for _, test := range []struct {
+		name string
+		of   *report.Serving
+		want []string
+	}{
+		{"one sequence is too long", cache, []string{"--max-model-len 4096", "--gpu-memory-utilization 0.95",
+			"--max-num-batched-tokens 2048", "--max-num-seqs 64", "--kv-cache-dtype fp8"}},
+		{"by more than anything but the GPU gives", little, nil},
+		{"others use the GPU", busy, []string{"--gpu-memory-utilization 0.75"}},
+		{"the largest batch", figures(mem.ServingProfiling), []string{"--max-num-batched-tokens 2048", "--max-num-seqs 64"}},
+		{"CUDA graphs", figures(mem.ServingGraphs), []string{"--enforce-eager", "--gpu-memory-utilization 0.85",
+			"--max-num-batched-tokens 2048", "--max-num-seqs 64"}},
+		{"the weights", figures(mem.ServingWeights), nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := settings{base: trial{count: 1, gpu: gpus.GPU{Slug: "a10"}}}
+			s.starts(test.of, 20*mem.GiB)
+			compareFlags(t, s.list, test.want)
+		})
+	}
+	s := settings{base: trial{count: 1, gpu: gpus.GPU{Slug: "a10"}}}
+	s.gains(served, 20*mem.GiB)
+	s.shared(served)
+	compareFlags(t, s.list, []string{"--max-model-len 20000", "--gpu-memory-utilization 0.95",
+		"--kv-cache-memory=4294967296, as vLLM's log suggests", "--kv-cache-dtype fp8", "--max-num-batched-tokens 2048",
+		"--max-num-seqs 64", "--enforce-eager", "--tensor-parallel-size 2 on 2 × a10"})
+	if last := s.list[len(s.list)-1].trial; last.count != 2 ||
+		!slices.Equal(last.switches, []string{"engine:tensor_parallel_size=2"}) {
+		t.Errorf("two GPUs: %d, %q", last.count, last.switches)
+	}
+}
+
+func compareFlags(t *testing.T, list []attempt, want []string) {
+	t.Helper()
+	var got []string
+	for _, a := range list {
+		got = append(got, a.what)
+		if !slices.Contains(a.trial.switches, a.kind) {
+			t.Errorf("%s: the engine is not given %s", a.what, a.kind)
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("tried %q, want %q", got, want)
+	}
+}
