@@ -85,7 +85,7 @@ var rooms = map[string][]string{
 		"internal/format", "internal/gpus", "internal/report", "web", "internal/frameworks"},
 	"internal/hub": {"internal/fail"},
 	"internal/plan": {"internal/fail", "internal/gpus", "internal/hub", "internal/mem", "internal/modelfile",
-		"internal/options", "internal/report"},
+		"internal/options", "internal/report", "internal/event", "internal/pythons"},
 	"internal/fit": {"internal/event", "internal/mem", "internal/fail", "internal/gpus", "internal/pythons",
 		"internal/report", "internal/options", "internal/frameworks"},
 	"internal/imagine": {"internal/system", "internal/event", "internal/mem", "internal/allocator", "internal/analyze/imagined",

@@ -1,18 +1,27 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"hightide/internal/event"
+	"hightide/internal/launch"
 	"hightide/internal/plan"
+	"hightide/internal/report"
 )
 
 // planOptions of plan.
 type planOptions struct {
 	plan.Options
-	json string
+	json  string
+	quiet bool
 }
 
 func planCommand(a *app) *cobra.Command {
@@ -28,6 +37,10 @@ Weights are exact where a file has them, and computed where a configuration tell
 token takes in the cache. What an engine or a training takes besides is estimated, with an interval;
 the verdict follows from it: fits (at the upper ends of all estimates), likely, unlikely, no.
 
+--imagine runs the use on imaginary GPUs, the cheapest that may do it first, and stops at the first that
+does; --imagine all runs it on all that may. To serve, that is your own vLLM; to train, a small trainer
+over your own transformers and peft. No GPU is needed.
+
 For a figure of your own program instead: hightide imagine, hightide fit.
 
 Exit codes: 0 a GPU fits, 1 none does for sure, 2 wrong usage, 3 no such model or GPU, or files that cannot be used.`,
@@ -35,19 +48,41 @@ Exit codes: 0 a GPU fits, 1 none does for sure, 2 wrong usage, 3 no such model o
   hightide plan model-Q4_K_M.gguf --gpu rtx4090 --seq 32768
   hightide plan config.json --for qlora --batch 4 --seq 2048
   hightide plan ./Llama-3.1-70B --for full --gpus 8 --gpu h100-sxm,h200
+  hightide plan ./Llama-3.1-8B --users 20 --imagine --python ~/vllm/bin/python
   hightide plan ./Llama-3.1-8B --users 50 --json | jq '.rows[] | select(.verdict == "fits") | .gpu'`,
-		Args: cobra.ExactArgs(1),
+		Args: cobra.RangeArgs(1, 2),
 	}, &planOptions{})
 }
 
 func (o *planOptions) AddFlags(flags *pflag.FlagSet) {
 	addSettings(flags, o.Settings()...)
+	flags.Lookup("imagine").NoOptDefVal = plan.ImagineFirst
 	jsonFlag(flags, &o.json)
+	flags.BoolVarP(&o.quiet, "quiet", "q", false, "with --imagine: no progress")
 }
 
 func (o *planOptions) run(a *app, c *cobra.Command, args []string) error {
+	// what follows --imagine may be its value: all
+	if at := slices.Index(args, plan.ImagineAll); o.Imagine == plan.ImagineFirst && at >= 0 && len(args) > 1 {
+		o.Imagine, args = plan.ImagineAll, slices.Delete(args, at, at+1)
+	}
+	if err := cobra.ExactArgs(1)(c, args); err != nil {
+		return err
+	}
 	o.Model = args[0]
-	result, err := a.engine().Plan(c.Context(), o.Options)
+	view := newView(a.stderr, o.quiet, false)
+	table := &planTable{view: view, options: textOptions(a.stderr)}
+	if !o.quiet {
+		o.Events = table.show
+	}
+	ctx, _, cancel := interruptible(c.Context())
+	defer cancel()
+	result, err := a.engine().Plan(ctx, o.Options)
+	table.draw("") // the answer has it
+	var signal interrupted
+	if errors.As(context.Cause(ctx), &signal) {
+		launch.Die(syscall.Signal(signal)) // as it would have ended without us catching it
+	}
 	if err != nil {
 		return err
 	}
@@ -59,4 +94,41 @@ func (o *planOptions) run(a *app, c *cobra.Command, args []string) error {
 		return exitStatus(exitDoesNotFit)
 	}
 	return err
+}
+
+// planTable shows the rows of a plan while some are imagined: on a terminal as a table that is drawn anew after each
+// run, elsewhere as lines.
+type planTable struct {
+	view    *view
+	options report.TextOptions
+	lines   int // of the table that stands there
+}
+
+func (t *planTable) show(e event.Event) {
+	switch e := e.(type) {
+	case plan.Imagined:
+		switch {
+		case t.view.out != nil:
+			t.draw(e.Result.Trying(t.options))
+		case e.Row != nil:
+			t.view.printAbove(report.Clean(e.Line()))
+		}
+	case event.Progress:
+		if t.view.out != nil {
+			t.view.showEvent(e)
+		}
+	}
+}
+
+// draw writes the table in the place of the one before.
+func (t *planTable) draw(text string) {
+	if t.view.out == nil {
+		return
+	}
+	fmt.Fprint(t.view.plain, "\r\x1b[2K")
+	if t.lines > 0 {
+		fmt.Fprintf(t.view.plain, "\x1b[%dA\x1b[J", t.lines)
+	}
+	fmt.Fprint(t.view.plain, text)
+	t.lines = strings.Count(text, "\n")
 }

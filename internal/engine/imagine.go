@@ -118,7 +118,33 @@ func (e *Engine) Plan(ctx context.Context, o plan.Options) (*plan.Result, error)
 	if o.MayRead == nil {
 		o.MayRead = e.MayRead
 	}
+	if o.Imagine != "" {
+		if err := CheckObserves("plan --imagine"); err != nil {
+			return nil, err
+		}
+	}
+	o.Host = plan.Host{Trainer: func() (string, error) { return e.script("planned.py") },
+		Session: func(ctx context.Context, command []string) (plan.Trial, error) { return e.planTrials(ctx, command, &o) }}
 	return plan.Run(ctx, o)
+}
+
+// planTrials runs a command on the imaginary GPUs that a plan asks for.
+func (e *Engine) planTrials(ctx context.Context, command []string, o *plan.Options) (plan.Trial, error) {
+	// nothing of a model is looked for elsewhere: its configuration is here
+	env := launch.With(os.Environ(), map[string]string{"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1"})
+	s, err := e.imagineSession(ctx, &ImagineOptions{RunOptions: RunOptions{Options: observe.Options{Command: command,
+		Env: env}}, Options: imagine.Options{GPU: "h100-sxm", Catalogue: o.Catalogue, NoSuggest: true}})
+	if err != nil {
+		return nil, err
+	}
+	s.Base.ID = "plan"
+	return func(ctx context.Context, g *gpus.GPU, count int, command []string) (*report.Imagined, string, error) {
+		done, err := s.TryOn(ctx, g, count, command)
+		if err != nil {
+			return nil, "", err
+		}
+		return done.Imagined, done.Said, nil
+	}, nil
 }
 
 // Fit searches the largest batch that fits. Trials that ran before an error are in the result, which
@@ -131,17 +157,17 @@ func (e *Engine) Fit(ctx context.Context, o fit.Options) (*fit.Result, error) {
 	if e.Runtime.Stderr != nil {
 		stderr = e.Runtime.Stderr
 	}
-	return fit.Run(ctx, o, fit.Host{Now: e.Runtime.Time, Stderr: stderr, Worker: e.fitWorker, Device: e.fitDevice,
+	return fit.Run(ctx, o, fit.Host{Now: e.Runtime.Time, Stderr: stderr, Worker: func() (string, error) { return e.script("worker.py") }, Device: e.fitDevice,
 		Script: e.fitScript})
 }
 
-// fitWorker is where the worker stands: beside the agent.
-func (e *Engine) fitWorker() (string, error) {
+// script is where one of hightide's programs for a framework stands: beside the agent.
+func (e *Engine) script(name string) (string, error) {
 	dir, _, err := e.UnpackAgent()
 	if err != nil {
-		return "", fail.Environment("is there room, and can it be written to?", "unpack the worker: %w", err)
+		return "", fail.Environment("is there room, and can it be written to?", "unpack what builds models: %w", err)
 	}
-	return filepath.Join(dir, "hightide", "_fit", "worker.py"), nil
+	return filepath.Join(dir, "hightide", "_fit", name), nil
 }
 
 // measuredSteps are enough for the optimizer's state and a median of the time.

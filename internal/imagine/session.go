@@ -140,6 +140,13 @@ func (s *Session) Try(ctx context.Context, command []string) (*Result, error) {
 	return s.attempt(ctx, t)
 }
 
+// TryOn is Try on other GPUs.
+func (s *Session) TryOn(ctx context.Context, g *gpus.GPU, count int, command []string) (*Result, error) {
+	t := s.first
+	t.gpu, t.count, t.command = *g, max(1, count), command
+	return s.attempt(ctx, t)
+}
+
 // further makes the runs beside the first one.
 func (s *Session) further(ctx context.Context, t trial, main *Result) (trials []mem.Trial) {
 	if main.Outcome.Signal.Known() && !main.Outcome.Stopped || ctx.Err() != nil {

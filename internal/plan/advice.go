@@ -205,7 +205,11 @@ func (f *facts) notes() []string {
 			percent(f.use.Utilization))
 		f.started(say)
 	case f.use.For == Full || f.use.For == DPO:
-		say("trained by Hugging Face's Trainer in mixed precision; the optimizer is --optimizer %s", f.use.Optimizer)
+		how := "in mixed precision"
+		if f.pure() {
+			how = "in 16 bits alone"
+		}
+		say("trained by Hugging Face's Trainer %s; the optimizer is --optimizer %s", how, f.use.Optimizer)
 	case f.use.For == GRPO:
 		say("trained as full is, without a reference model; a server of its own writes the answers: where it shares the GPU, " +
 			"its memory comes on top")

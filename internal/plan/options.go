@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"hightide/internal/event"
 	"hightide/internal/fail"
 	"hightide/internal/options"
 )
@@ -27,7 +28,12 @@ type Options struct {
 	Catalogue []string
 	Instances bool
 	Offline   bool
+	Imagine   string // ImagineFirst or ImagineAll; "": everything is estimated
+	Python    string // for Imagine; empty: as pythons.WithTorch chooses
 	Use
+
+	Host   Host       // for Imagine
+	Events event.Sink // Progress and Imagined in turn
 
 	// MayRead says why a file may not be read; nil: any may.
 	MayRead func(path string) error
@@ -78,6 +84,10 @@ func (o *Options) Settings() options.List {
 			To: &o.Instances, Label: "Machines to rent"},
 		{Name: "offline", Help: "ask no hub: files and the local cache alone", To: &o.Offline, Label: "Offline",
 			Not: options.MCP, Why: "an assistant's plans ask no hub"},
+		{Name: "imagine", Help: "run it on GPUs that are not there, the cheapest that may do it first, up to the first that does; " +
+			"or all that may: --imagine `all`", To: &o.Imagine, Among: []string{ImagineFirst, ImagineAll}, Not: options.CommandOnly, Why: "it starts programs, for minutes"},
+		{Name: "python", Help: "`interpreter` for --imagine: with vLLM to serve, with transformers otherwise (default: vllm on PATH, that of " +
+			"$VIRTUAL_ENV, else the first with torch)", To: &o.Python, Not: options.CommandOnly, Why: "it is for --imagine"},
 		options.Catalogue(&o.Catalogue),
 	}
 	return list.Without(options.Python, "the command, the page and assistants plan")

@@ -34,7 +34,11 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return o.answer(source, places)
+	f, r, err := o.answer(source, places)
+	if err == nil && o.Imagine != "" {
+		err = o.imagine(ctx, source, f, places, r)
+	}
+	return r, err
 }
 
 // OfFiles answers for files that somebody sends, whose folder has nothing else; the model in the options is their name.
@@ -43,15 +47,18 @@ func OfFiles(files fs.FS, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return o.answer(&hub.Place{Asked: o.Model, Source: "sent", Files: files}, places)
+	_, r, err := o.answer(&hub.Place{Asked: o.Model, Source: "sent", Files: files}, places)
+	return r, err
 }
 
-func (o *Options) answer(source *hub.Place, places []Place) (*Result, error) {
+func (o *Options) answer(source *hub.Place, places []Place) (*facts, *Result, error) {
 	model, err := modelfile.Read(source.Files, source.Name)
 	if err != nil {
-		return nil, unreadable(o.Model, err)
+		return nil, nil, unreadable(o.Model, err)
 	}
-	return Make(model, source, o.Use, places)
+	f := newFacts(model, o.Use)
+	r, err := f.answer(source, places)
+	return f, r, err
 }
 
 // places are where a use is planned, its settings checked and filled in.
@@ -73,7 +80,10 @@ func (o *Options) places() ([]Place, error) {
 
 // Make is the pure part of Run: the answer for a model, a use and some places.
 func Make(model *modelfile.Model, source *hub.Place, use Use, places []Place) (*Result, error) {
-	f := newFacts(model, use)
+	return newFacts(model, use).answer(source, places)
+}
+
+func (f *facts) answer(source *hub.Place, places []Place) (*Result, error) {
 	if err := f.possible(); err != nil {
 		return nil, err
 	}

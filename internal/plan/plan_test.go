@@ -40,6 +40,16 @@ const (
 		"quantization_config":{"quant_method":"fp8","weight_block_size":[128,128]}}`
 )
 
+// factsOf are those of a configuration.
+func factsOf(t *testing.T, config string, use Use) *facts {
+	t.Helper()
+	model, err := modelfile.Read(fstest.MapFS{"config.json": {Data: []byte(config)}}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newFacts(model, use)
+}
+
 // planned is the answer for a configuration.
 func planned(t *testing.T, config string, use Use, cards ...string) *Result {
 	t.Helper()

@@ -56,7 +56,7 @@ type Row struct {
 	Machine *Rental   `json:"machine,omitempty" doc:"With --instances: the machine that has them."`
 	Name    string    `json:"name" doc:"Its full name."`
 	Verdict Verdict   `json:"verdict" doc:"fits, likely, unlikely or no, by the room that is left."`
-	Label   mem.Label `json:"label" doc:"estimated: of all verdicts here."`
+	Label   mem.Label `json:"label" doc:"estimated; imagined: the use was run on this GPU, which is not there."`
 	Total   mem.Bytes `json:"total_bytes" doc:"The memory of one GPU, in bytes."`
 	Budget  Estimate  `json:"budget" doc:"Of that, what may be taken."`
 	Parts   []Portion `json:"parts" doc:"What takes memory on one GPU, but a server's cache."`

@@ -28,6 +28,8 @@ func (f *facts) row(g *gpus.GPU) Row {
 	}
 	if r.Note = f.against(g); r.Note != "" {
 		r.Verdict = No
+	} else if f.needsHalf(g) {
+		r.Note = "start it with --dtype half: bf16 needs compute capability 8.0"
 	}
 	return r
 }
@@ -97,6 +99,8 @@ func (f *facts) against(g *gpus.GPU) string {
 		return "trainings are not planned for it"
 	case nvidia && f.serves() && major < 7:
 		return fmt.Sprintf("vLLM needs compute capability 7.0, it has %s", g.Compute)
+	case nvidia && f.serves() && f.use.Weights == "bf16" && major < 8:
+		return fmt.Sprintf("vLLM needs compute capability 8.0 for bf16, it has %s", g.Compute)
 	case nvidia && f.use.Weights == "fp8" && major < 8:
 		return fmt.Sprintf("weights in fp8 need compute capability 8.0, it has %s", g.Compute)
 	case nvidia && f.use.Cache == "fp8" && f.serves() && (major < 8 || major == 8 && minor < 9):

@@ -5,6 +5,7 @@ import (
 
 	"hightide/internal/gpus"
 	"hightide/internal/mem"
+	"hightide/internal/modelfile"
 )
 
 // serveParts are what a server takes on one GPU beside the cache: vLLM's, or of a GGUF llama.cpp's.
@@ -118,4 +119,10 @@ func (f *facts) computeBuffer() Portion {
 	return Portion{"compute buffer", mem.Estimated, Estimate{mem.Rounded(0.8 * max(logits, layer)),
 		mem.Rounded(logits + layer), mem.Rounded(1.2*(logits+layer) + scores)},
 		"llama.cpp's for 512 tokens at once; the most is without flash attention"}
+}
+
+// needsHalf says whether vLLM serves weights in bf16 on a GPU only where it is told to take fp16.
+func (f *facts) needsHalf(g *gpus.GPU) bool {
+	major, _, nvidia := g.Capability()
+	return f.serves() && !f.gguf() && nvidia && major < 8 && f.use.Weights == "auto" && f.shape.Type == modelfile.BF16
 }

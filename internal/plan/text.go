@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"hightide/internal/mem"
@@ -202,6 +203,9 @@ func (r *Result) table() *report.Table {
 	column("gpu", "gpu", "")
 	column("memory", "memory", mem.UnitBytes)
 	column("verdict", "verdict", "")
+	if r.imagined() {
+		column("label", "known", "")
+	}
 	column("price", "$/h", "")
 	if serves {
 		column("users", "users", "")
@@ -216,13 +220,18 @@ func (r *Result) table() *report.Table {
 	}
 	column("note", "note", "")
 	for i := range r.Rows {
-		t.Add(r.Rows[i].cells(machines, serves)...)
+		t.Add(r.Rows[i].cells(machines, serves, r.imagined())...)
 	}
 	return t
 }
 
+// imagined says whether any row was run.
+func (r *Result) imagined() bool {
+	return slices.ContainsFunc(r.Rows, func(row Row) bool { return row.Label == mem.Imagined })
+}
+
 // cells are a row of the table.
-func (r *Row) cells(machines, serves bool) (cells []any) {
+func (r *Row) cells(machines, serves, labelled bool) (cells []any) {
 	if machines {
 		cells = append(cells, r.Machine.Name, r.Count)
 	}
@@ -230,7 +239,10 @@ func (r *Row) cells(machines, serves bool) (cells []any) {
 	if r.Price > 0 {
 		price = fmt.Sprintf("%.2f", r.Price)
 	}
-	cells = append(cells, r.GPU, r.Total, string(r.Verdict), price)
+	if cells = append(cells, r.GPU, r.Total, string(r.Verdict)); labelled {
+		cells = append(cells, string(r.Label))
+	}
+	cells = append(cells, price)
 	if serves {
 		cells = append(cells, r.Users.text(), r.Tokens.figure())
 	} else {

@@ -282,3 +282,26 @@ def test_interrupt_of_hightide_alone(server: Server) -> None:
         assert run.wait(60) != 0
     told = (server.folder / "out").read_text()
     assert "No verdict" in told and "interrupted" in told, told[-3000:]
+
+
+def test_plan_has_the_engines_own_tokens(server: Server) -> None:
+    """A GPU that the estimate says may do it is run; its row has what the same command has by itself."""
+    words = ("plan", server.model(LLAMA_8B), "--users", "8", "--seq", "4096", "--gpu", "l4,a10,a40", "--imagine")
+    done = subprocess.run(
+        [str(word) for word in (HIGHTIDE, *words, "--python", VLLM / "python", "--json")],
+        capture_output=True,
+        text=True,
+        env=server.env,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    plan = json.loads(done.stdout)
+    row = next(r for r in plan["rows"] if r["gpu"] == plan["cheapest"])
+    assert row["gpu"] == "a40" and row["label"] == "imagined", plan["rows"]
+    ran = server.imagine(
+        "--gpu", "a40", command=server.serve(LLAMA_8B, "--max-model-len", "4096", "--gpu-memory-utilization", "0.9")
+    )
+    serving = ran.serving
+    assert row["tokens"]["figure"] == serving["kv_tokens"], (row, serving)
+    parts = {p["name"]: p["bytes"] for p in row["parts"]}
+    assert parts["weights"] == serving["weights_bytes"] and parts["activations"] == serving["activation_bytes"]

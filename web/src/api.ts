@@ -3165,7 +3165,7 @@ export interface Row {
   gpu: string;
   /** How many are used together. */
   gpus: number;
-  /** estimated: of all verdicts here. */
+  /** estimated; imagined: the use was run on this GPU, which is not there. */
   label: Label;
   /** With --instances: the machine that has them. */
   machine?: Rental;

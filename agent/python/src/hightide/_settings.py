@@ -54,7 +54,7 @@ class ImagineSettings(TypedDict, total=False):
     # are cut short to get there early; ready: stop an LLM server once its engine has started
     until: List[str]
     # also run with other settings that change the peak: allocator, attention, compile caches, data-dependent sizes,
-    # a GPU that is behind the host
+    # a GPU that is behind the host; of an LLM server: its settings, one at a time
     vary: bool
     # imagine a cluster of this number of ranks and play some of them, a process each
     world_size: int

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-from typing import Any, Callable, Dict
+from typing import Any, Callable, Dict, Optional
 
 from .models import Workload
 from .names import Unknown
@@ -48,8 +48,35 @@ def _retype_untouched(model: Any, dtype: Any) -> None:
             p.data = torch.empty_like(p, dtype=dtype)
 
 
-def step_function(workload: Workload, options: Options) -> Callable[[int, bool], None]:
-    """Move the model to the device and return step(batch, forward_only)."""
+SMALL = 1 << 16  # numbers; position tables and the like are computed as they are
+
+
+def weights_left_alone() -> Any:
+    """Skip in-place writes to large CPU tensors while a model is built: untouched pages cost no memory.
+
+    On a device that computes nothing the weights' values cannot matter; a model of 8 billion
+    parameters is then built in seconds and in megabytes.
+    """
+    import torch
+    from torch.overrides import TorchFunctionMode
+
+    class LeftAlone(TorchFunctionMode):  # type: ignore[misc]  # torch is not there when types are checked
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            kwargs = kwargs or {}
+            name = getattr(func, "__name__", "")
+            if name.endswith("_") and not name.endswith("__"):  # normal_, and trunc_normal_ of torch.nn.init
+                written = args[0] if args else kwargs.get("tensor")
+                if isinstance(written, torch.Tensor) and written.device.type == "cpu" and written.numel() > SMALL:
+                    return written
+            return func(*args, **kwargs)
+
+    return LeftAlone()
+
+
+def step_function(
+    workload: Workload, options: Options, optimizer_of: Optional[Callable[[Any], Any]] = None
+) -> Callable[[int, bool], None]:
+    """Move the model to the device and return step(batch, forward_only); optimizer_of makes one of its own."""
     import torch
 
     if workload.step is not None:
@@ -57,7 +84,8 @@ def step_function(workload: Workload, options: Options) -> Callable[[int, bool],
     if options.dtype == "tf32":
         torch.backends.cuda.matmul.allow_tf32 = True
     model = workload.model.to(options.device)
-    optimizer = None if options.inference else _optimizer(model, options.optimizer)
+    make = optimizer_of or (lambda of: _optimizer(of, options.optimizer))
+    optimizer = None if options.inference else make(model)
     called = torch.compile(model) if options.compile else model
     scaler = _scaler(options)
 

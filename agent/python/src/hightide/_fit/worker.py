@@ -50,7 +50,7 @@ def _build(options: Options) -> Any:
     torch.set_num_threads(1)  # a fork of a process with OpenMP threads hangs in the first parallel region
 
     def built() -> Any:
-        with _weights_left_alone() if options.imagined else _nothing():
+        with training.weights_left_alone() if options.imagined else _nothing():
             workload = models.lookup(options)
             training.prepare(workload, options)
         return workload
@@ -136,31 +136,6 @@ def _nothing() -> Any:
     import contextlib
 
     return contextlib.nullcontext()
-
-
-SMALL = 1 << 16  # numbers; position tables and the like are computed as they are
-
-
-def _weights_left_alone() -> Any:
-    """Skip in-place writes to large CPU tensors while a model is built: untouched pages cost no memory.
-
-    On a device that computes nothing the weights' values cannot matter; a model of 8 billion
-    parameters is then built in seconds and in megabytes.
-    """
-    import torch
-    from torch.overrides import TorchFunctionMode
-
-    class LeftAlone(TorchFunctionMode):  # type: ignore[misc]  # torch is not there when types are checked
-        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            kwargs = kwargs or {}
-            name = getattr(func, "__name__", "")
-            if name.endswith("_") and not name.endswith("__"):  # normal_, and trunc_normal_ of torch.nn.init
-                written = args[0] if args else kwargs.get("tensor")
-                if isinstance(written, torch.Tensor) and written.device.type == "cpu" and written.numel() > SMALL:
-                    return written
-            return func(*args, **kwargs)
-
-    return LeftAlone()
 
 
 if __name__ == "__main__":

@@ -1,0 +1,118 @@
+"""`hightide plan --imagine` against trainings as people write them, with real transformers, PEFT and bitsandbytes on an
+imaginary GPU."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+CACHE = Path.home() / ".cache/hightide"
+PYTHON = CACHE / "libraries/bin/python"
+HIGHTIDE = Path(__file__).resolve().parents[2] / "bin/hightide"
+
+pytestmark = pytest.mark.skipif(not PYTHON.exists(), reason=f"no {PYTHON}: scripts/setup libraries makes it")
+
+CONFIG = {
+    "model_type": "llama", "vocab_size": 32000, "hidden_size": 1024, "intermediate_size": 2816,
+    "num_hidden_layers": 8, "num_attention_heads": 16, "num_key_value_heads": 4, "max_position_embeddings": 4096,
+    "architectures": ["LlamaForCausalLM"], "torch_dtype": "bfloat16",
+}  # fmt: skip
+SEQ, BATCH = 512, 4
+
+TRAINER = """
+import sys, torch, transformers
+from transformers import AutoConfig, AutoModelForCausalLM, Trainer, TrainingArguments
+folder, use = sys.argv[1:]
+if use == "full":
+    model = AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(folder), dtype=torch.float32)
+else:
+    import peft
+    packed = {}
+    if use == "qlora":
+        packed["quantization_config"] = transformers.BitsAndBytesConfig(
+            load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_use_double_quant=True,
+            bnb_4bit_compute_dtype=torch.bfloat16)
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.bfloat16, device_map={"": 0}, **packed)
+    if use == "qlora":
+        model = peft.prepare_model_for_kbit_training(model)
+    model = peft.get_peft_model(model, peft.LoraConfig(r=16, target_modules="all-linear", task_type="CAUSAL_LM"))
+rows = [{"input_ids": torch.arange(%d) %% 100, "labels": torch.arange(%d) %% 100} for _ in range(64)]
+arguments = TrainingArguments(
+    output_dir=folder + "/out", per_device_train_batch_size=%d, bf16=True, gradient_checkpointing=True,
+    optim="adamw_torch_fused", report_to=[], save_strategy="no", max_steps=10)
+Trainer(model=model, args=arguments, train_dataset=rows).train()
+""" % (SEQ, SEQ, BATCH)
+SAVE = """
+import sys, torch
+from transformers import AutoConfig, AutoModelForCausalLM
+model = AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(sys.argv[1]), dtype=torch.bfloat16)
+model.save_pretrained(sys.argv[1])
+"""
+
+
+def asked(*words: "str | Path", folder: Path) -> "tuple[int, str, str]":
+    done = subprocess.run(
+        [str(HIGHTIDE), *map(str, words)], capture_output=True, text=True, cwd=folder, timeout=600,
+        env={"HOME": str(folder), "PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1", "HIGHTIDE_DATA": str(folder / "data")},
+    )  # fmt: skip
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(CONFIG))
+    return folder
+
+
+def planned(model: Path, *words: str) -> "dict[str, Any]":
+    code, out, err = asked("plan", model, "--imagine", "--python", PYTHON, *words, "--json", folder=model)
+    assert code in (0, 1), err
+    found: dict[str, Any] = json.loads(out)
+    return found
+
+
+@pytest.mark.parametrize("use", ["full", "lora", "qlora"])
+def test_a_training_takes_what_the_users_own_script_takes(model: Path, use: str) -> None:
+    """Hugging Face's Trainer keeps a few tensors more; what a checkpoint is loaded with has gone before the peak."""
+    row = planned(model, "--for", use, "--seq", str(SEQ), "--batch", str(BATCH), "--gpu", "l4")["rows"][0]
+    assert (row["verdict"], row["label"]) == ("fits", "imagined")
+    script = model / "train.py"
+    script.write_text(TRAINER)
+    if use != "full":
+        subprocess.run([PYTHON, "-c", SAVE, model], check=True, capture_output=True)
+    code, out, err = asked(
+        "imagine", "-q", "--gpu", "l4", "--json", "--", PYTHON, script, model, use, folder=model
+    )  # fmt: skip
+    assert code == 0, out[-2000:] + err[-2000:]
+    own = json.loads(out)["peak_allocated_bytes"]
+    tensors = next(p["bytes"] for p in row["parts"] if p["name"] == "tensors")
+    assert abs(tensors / own - 1) < 0.02, (tensors, own)
+
+
+def test_the_cheapest_that_does_it_ends_the_search(model: Path) -> None:
+    """The first GPU runs out of memory, the second does it, and the third is not run: it stays estimated."""
+    words = ("--for", "full", "--seq", "4096", "--batch", "4", "--gpu", "t4,a10g,a40,h100-sxm")
+    some = planned(model, *words)
+    rows = {r["gpu"]: (r["verdict"], r["label"]) for r in some["rows"]}
+    run = [name for name, (_, label) in rows.items() if label == "imagined"]
+    assert rows["h100-sxm"] == ("fits", "estimated") and run and some["cheapest"] in run
+    by_price = sorted(some["rows"], key=lambda r: r["price_usd_per_hour"])
+    first = [r["gpu"] for r in by_price if r["gpu"] in run]
+    assert first[-1] == some["cheapest"] and all(rows[name][0] != "fits" for name in first[:-1])
+    assert any(n.startswith("imagined: with torch ") and "transformers " in n for n in some["notes"]), some["notes"]
+
+
+def test_what_is_missing_is_said(model: Path) -> None:
+    other = CACHE / "torch-2.15.0/bin/python"
+    code, _, err = asked("plan", model, "--for", "lora", "--imagine", "--python", other, folder=model)
+    assert code == 4 and "has no peft" in err and "pip install peft" in err, err
+    code, _, err = asked("plan", model, "--imagine", "--python", PYTHON, folder=model)
+    assert code == 4 and "there is no vLLM beside" in err and "pip install vllm" in err, err
+    code, _, err = asked("plan", model, "--for", "dpo", "--imagine", "--python", PYTHON, folder=model)
+    assert code == 2 and "--for dpo is not imagined" in err, err
