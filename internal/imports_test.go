@@ -87,7 +87,7 @@ var rooms = map[string][]string{
 	"internal/plan": {"internal/fail", "internal/gpus", "internal/hub", "internal/mem", "internal/modelfile",
 		"internal/options", "internal/report", "internal/event", "internal/pythons"},
 	"internal/fit": {"internal/event", "internal/mem", "internal/fail", "internal/gpus", "internal/pythons",
-		"internal/report", "internal/options", "internal/frameworks"},
+		"internal/report", "internal/options", "internal/frameworks", "internal/hub", "internal/modelfile"},
 	"internal/imagine": {"internal/system", "internal/event", "internal/mem", "internal/allocator", "internal/analyze/imagined",
 		"internal/fail", "internal/gpus", "internal/format/torch", "internal/launch", "internal/observe",
 		"internal/pythons", "internal/replay", "internal/report", "internal/sampler", "internal/shm", "internal/options",

@@ -157,6 +157,7 @@ func (e *Engine) Fit(ctx context.Context, o fit.Options) (*fit.Result, error) {
 	if e.Runtime.Stderr != nil {
 		stderr = e.Runtime.Stderr
 	}
+	o.MayRead = e.MayRead
 	return fit.Run(ctx, o, fit.Host{Now: e.Runtime.Time, Stderr: stderr, Worker: func() (string, error) { return e.script("worker.py") }, Device: e.fitDevice,
 		Script: e.fitScript})
 }

@@ -50,6 +50,8 @@ type Options struct {
 	Price       float64
 
 	Events event.Sink // Ready, then Trying and Trial in turn
+
+	MayRead func(path string) error // says why a file may not be read; nil: any may
 }
 
 // Model is what the worker builds and runs; its JSON form is agent/python/src/hightide/_fit/options.py.

@@ -1,14 +1,21 @@
 package fit
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"hightide/internal/fail"
+	"hightide/internal/hub"
+	"hightide/internal/modelfile"
 	"hightide/internal/pythons"
 )
 
@@ -23,6 +30,11 @@ func modelTrials(ctx context.Context, o *Options, result *Result, host Host) (Tr
 		return nil, nil, err
 	}
 	m := o.Model
+	config, forget, err := o.config(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	m.Model = cmp.Or(config, m.Model)
 	m.Device, m.Imagined = "cuda", o.Device == "imaginary"
 	if o.Device == "cpu" {
 		m.Device = "cpu"
@@ -34,13 +46,14 @@ func modelTrials(ctx context.Context, o *Options, result *Result, host Host) (Tr
 	c := exec.CommandContext(ctx, python, worker, string(options))
 	c.Stderr = host.Stderr
 	c.Env = append(slices.Clone(o.Env), "PYTHONDONTWRITEBYTECODE=1")
-	cleanup := func() {}
+	cleanup := forget
 	if m.Imagined {
 		environment, remove, err := host.Device(result.GPU, o.AllocConf)
 		if err != nil {
+			forget()
 			return nil, nil, err
 		}
-		c.Env, cleanup = environment(c.Env), remove
+		c.Env, cleanup = environment(c.Env), func() { remove(); forget() }
 	}
 	in, err1 := c.StdinPipe()
 	out, err2 := c.StdoutPipe()
@@ -66,7 +79,35 @@ func modelTrials(ctx context.Context, o *Options, result *Result, host Host) (Tr
 		return nil, nil, fitError(err)
 	}
 	result.Worker = answers.Ready
+	result.Worker.Model = o.Model.Model
 	return func(ask Ask) (Trial, error) { return answers.Try(ask, result.Label) }, end, nil
+}
+
+// config is a file with the configuration of the model that is named: that of a folder, a file, or a model of the Hugging
+// Face hub, read as `hightide plan` reads it. "": the name is another one, as of a type, and the worker knows it.
+func (o *Options) config(ctx context.Context) (file string, forget func(), err error) {
+	forget = func() {}
+	name := o.Model.Model
+	if _, err := os.Stat(name); strings.Contains(name, ":") || err != nil && (!hub.IsName(name) || strings.HasSuffix(name, ".json")) {
+		return "", forget, nil
+	}
+	source, err := hub.Open(ctx, name, hub.Options{MayRead: o.MayRead})
+	if err != nil {
+		return "", forget, err
+	}
+	text, err := modelfile.Config(source.Files, source.Name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", forget, fail.Input("name a config.json of transformers, or a folder with one", "%s has no config.json", name)
+	case err != nil:
+		return "", forget, fail.Input("name a config.json of transformers, or a folder with one", "%w", err)
+	}
+	dir, err := os.MkdirTemp("", "hightide-fit-")
+	if err != nil {
+		return "", forget, fail.Environment("is the temporary folder full?", "keep the model's configuration: %w", err)
+	}
+	file = filepath.Join(dir, "config.json")
+	return file, func() { _ = os.RemoveAll(dir) }, os.WriteFile(file, text, 0o600)
 }
 
 // WithBatch puts a batch size into the command.

@@ -43,7 +43,7 @@ func (o *Options) ofModel() options.List {
 // Settings are what a user can set of a search.
 func (o *Options) Settings() options.List {
 	here := options.List{
-		{Name: "model", Help: "model to build, by `name`; or a config file, or module:function", To: &o.Model.Model,
+		{Name: "model", Help: "model to build, by `name`; or a config file, org/model of the hub, or module:function", To: &o.Model.Model,
 			More:  "bert, gpt2, resnet, a name of torchvision, or a model type of transformers; in place of a command",
 			Label: "Model", First: true},
 		options.Words(&o.Command, "a training command with {batch} where the batch size goes; in place of a model",

@@ -45,6 +45,9 @@ type wanted struct {
 	asked, owner, model, revision, file, word string
 }
 
+// IsName says whether a text can name a model of the hub.
+func IsName(text string) bool { return repository.MatchString(text) }
+
 // Open finds the files that a name means. What is here comes first; the hub is asked for what is not.
 func Open(ctx context.Context, name string, o Options) (*Place, error) {
 	found := repository.FindStringSubmatch(name)

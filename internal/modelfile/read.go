@@ -226,6 +226,23 @@ func (c *config) model() (*Model, error) {
 	return &Model{Format: FormatConfig, Shape: c.shape, Tensors: tensors}, nil
 }
 
+// Config is the text of the configuration that a file system has of a model: the file of that name, where it is one,
+// else the one beside it. Of it no more is known than that it is JSON and says a kind of model.
+func Config(files fs.FS, name string) ([]byte, error) {
+	if !strings.HasSuffix(name, ".json") || strings.HasSuffix(name, ".index.json") {
+		name = path.Join(path.Dir(name), configFile)
+	}
+	text, err := readAll(files, name, maxConfig)
+	if err != nil {
+		return nil, err
+	}
+	all, err := decodeFields(text)
+	if err == nil {
+		_, err = all.kind()
+	}
+	return text, inFile(name, err)
+}
+
 func configOf(files fs.FS, name string) (*config, error) {
 	text, err := readAll(files, name, maxConfig)
 	if err != nil {
@@ -233,6 +250,26 @@ func configOf(files fs.FS, name string) (*config, error) {
 	}
 	c, err := readConfig(text)
 	return c, inFile(name, err)
+}
+
+// kind is the kind of model that a configuration says.
+func (f fields) kind() (string, error) {
+	for _, part := range append([]fields{f}, f.decoder()) {
+		if kind := part.text("model_type"); kind != "" {
+			return kind, nil
+		}
+	}
+	return "", &Error{Offset: -1, Err: errors.New(`no configuration of a model: it has no "model_type"`)}
+}
+
+// decoder is the part of a configuration that is of its decoder of texts; nil: it has none of its own.
+func (f fields) decoder() fields {
+	for _, part := range []string{"text_config", "llm_config", "language_config"} {
+		if inner := f.object(part); inner != nil {
+			return inner
+		}
+	}
+	return nil
 }
 
 // readConfig reads a config.json of Hugging Face.
@@ -243,17 +280,13 @@ func readConfig(text []byte) (*config, error) {
 	}
 	c := &config{fields: all, whole: all}
 	s := &c.shape
-	for _, part := range []string{"text_config", "llm_config", "language_config"} {
-		if inner := all.object(part); inner != nil {
-			c.fields, s.Partial = inner, true
-			break
-		}
+	if inner := all.decoder(); inner != nil {
+		c.fields, s.Partial = inner, true
 	}
 	if s.Kind = c.text("model_type"); s.Kind == "" {
-		s.Kind = all.text("model_type")
-	}
-	if s.Kind == "" {
-		return nil, &Error{Offset: -1, Err: errors.New(`no configuration of a model: it has no "model_type"`)}
+		if s.Kind, err = all.kind(); err != nil {
+			return nil, err
+		}
 	}
 	c.family, c.known = families[s.Kind]
 	c.tied = c.bool("tie_word_embeddings", all.bool("tie_word_embeddings", c.family.tied))

@@ -5,11 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"net"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -98,18 +96,14 @@ func (f *facts) unimaginable() string {
 
 // writeConfig puts the configuration where a program finds it. A training says its type itself.
 func (f *facts) writeConfig(source *hub.Place, dir string) error {
-	name := source.Name
-	if name == "" || !strings.HasSuffix(name, ".json") || strings.HasSuffix(name, ".index.json") {
-		name = path.Join(path.Dir(name), "config.json")
-	}
-	text, err := fs.ReadFile(source.Files, name)
+	text, err := modelfile.Config(source.Files, source.Name)
 	if err != nil {
-		return fail.Unread("is the model here whole?", err)
+		return unreadable(source.Asked, err)
 	}
 	if !f.serves() {
 		var fields map[string]any
 		if err := json.Unmarshal(text, &fields); err != nil {
-			return fail.Input("", "%s: %w", name, err)
+			return fail.Input("", "%s: %w", source.Asked, err)
 		}
 		delete(fields, "torch_dtype")
 		fields["dtype"] = map[string]string{"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}[f.runAs()]

@@ -14,11 +14,8 @@ package plan
 
 import (
 	"context"
-	"errors"
 	"io/fs"
-	"strings"
 
-	"hightide/internal/fail"
 	"hightide/internal/gpus"
 	"hightide/internal/hub"
 	"hightide/internal/modelfile"
@@ -99,28 +96,6 @@ func (f *facts) answer(source *hub.Place, places []Place) (*Result, error) {
 	r.Changes = f.changes(r, places)
 	r.Notes = f.notes()
 	return r, nil
-}
-
-// unreadable is an error of a model's files with what to do about it.
-func unreadable(name string, err error) error {
-	var own *modelfile.Error
-	var several *modelfile.SeveralError
-	var known *fail.Error
-	switch {
-	case errors.As(err, &known):
-		return err
-	case errors.As(err, &several):
-		return fail.Input("name one of them: hightide plan "+strings.TrimSuffix(name, "/")+"/"+several.Files[0],
-			"%s holds %w", name, err)
-	case errors.Is(err, modelfile.ErrNothing):
-		return fail.Input("give a config.json, a folder with one, or a file of safetensors or GGUF", "%s: %w", name, err)
-	case errors.As(err, &own):
-		return fail.Input("give the model's safetensors or GGUF, or a config.json of a kind that hightide knows (docs/plan.md)",
-			"%w", err)
-	case errors.Is(err, fs.ErrNotExist):
-		return fail.Input("is the model here whole?", "%s: %w", name, err)
-	}
-	return fail.Input("", "%s: %w", name, err)
 }
 
 // chosen are the GPUs that were asked for.

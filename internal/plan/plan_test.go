@@ -154,10 +154,17 @@ func TestParametersOfPublishedModels(t *testing.T) {
 	}
 }
 
-// TestBytesOfPublishedFiles: what the index of gpt-oss-20b states of its files.
-func TestBytesOfPublishedFiles(t *testing.T) {
-	if got := planned(t, gptoss, Use{For: Serve}, "h200").Model.Bytes; got != 13_761_264_768 {
-		t.Errorf("%d bytes", got)
+// TestBytesOfMixedTypes: what gpt-oss-20b takes, from its configuration by hand: matrices of experts in MXFP4, which has
+// 4 bits for a number and a byte for 32, and all else in 16 bits.
+func TestBytesOfMixedTypes(t *testing.T) {
+	const layers, experts, hidden, inner, words = 24, 32, 2880, 2880, 201088
+	const heads, kept, width = 64, 8, 64
+	const attention = 2*heads*width*hidden + 2*kept*width*hidden + heads*width + 2*kept*width + hidden + heads // with sinks
+	const beside = attention + 2*hidden + experts*hidden + experts + experts*(2*inner+hidden)
+	const packed = experts * (2*inner*hidden + inner*hidden)
+	const want = layers*(2*beside+packed/2+packed/32) + 2*(2*words*hidden+hidden)
+	if got := planned(t, gptoss, Use{For: Serve}, "h200").Model.Bytes; got != want {
+		t.Errorf("%d bytes, want %d", got, want)
 	}
 }
 

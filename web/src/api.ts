@@ -1027,8 +1027,8 @@ export interface FitOptions {
   /** size of the GPU's memory in place of the catalogue's, as 24GiB; with device cpu the limit */
   memory?: string;
   /**
-   * model to build, by name; or a config file, or module:function; bert, gpt2, resnet, a name of
-   * torchvision, or a model type of transformers; in place of a command
+   * model to build, by name; or a config file, org/model of the hub, or module:function; bert,
+   * gpt2, resnet, a name of torchvision, or a model type of transformers; in place of a command
    */
   model?: string;
   /** never try a larger batch than this */
