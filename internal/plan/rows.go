@@ -36,8 +36,7 @@ func (f *facts) row(g *gpus.GPU) Row {
 
 // serve fills in what a server holds.
 func (f *facts) serve(r *Row, g *gpus.GPU) {
-	u := f.use.Utilization
-	r.Budget = r.Budget.times(u, u, u)
+	r.Budget = f.shared(r.Budget, g)
 	r.Parts = f.serveParts(g)
 	left := r.Budget.minus(sum(r.Parts))
 	one := f.sequence(f.seq())
