@@ -5,7 +5,7 @@
 //	   no weights: weights.go ───▶ Tensors ┤
 //	*.safetensors, headers ─────▶ Tensors ┼──▶ Model ──▶ package plan
 //	*.gguf, header ───▶ Tensors, Shape ───┤ (gguf.go, ggufshape.go)
-//	*.onnx, the graph ──────────▶ Tensors ┘
+//	*.onnx, *.tflite, *.pt2 ────▶ Tensors ┘ (onnx.go, tflite.go, pt2.go)
 //
 // Files come from an fs.FS whose files can be read at any place: a folder, or a repository on a server. A header may be
 // a stranger's: each length in it is checked before it is used, and what is kept is bounded. Errors say the file and
@@ -34,8 +34,13 @@ const (
 	FormatSafetensors Format = "safetensors"
 	FormatGGUF        Format = "gguf"
 	FormatONNX        Format = "onnx"
+	FormatTFLite      Format = "tflite"
+	FormatPT2         Format = "pt2"
 	FormatConfig      Format = "config" // no weights were read: their shapes follow from the configuration
 )
+
+// Graph says whether the weights are those of a program, which is run as it is: not served by vLLM, and not trained.
+func (f Format) Graph() bool { return f == FormatONNX || f == FormatTFLite || f == FormatPT2 }
 
 // layerOf is the number of the layer that a tensor belongs to, by the part of its name that is a number: -1 where there
 // is none.

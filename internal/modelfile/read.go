@@ -30,7 +30,7 @@ func Read(files fs.FS, name string) (*Model, error) {
 	switch {
 	case strings.HasSuffix(name, ".gguf"):
 		return readGGUFs(files, name)
-	case strings.HasSuffix(name, ".onnx"):
+	case graphs[path.Ext(name)].read != nil:
 		return readGraph(files, name)
 	case strings.HasSuffix(name, ".safetensors"):
 		return withConfig(files, []string{name})
@@ -186,12 +186,23 @@ func weightMap(in *json.Decoder, each func(file string) error) error {
 	return err
 }
 
-// readGraph reads the weights of a file of ONNX.
+// graphs are files that hold a program with its weights, by the ends of their names.
+var graphs = map[string]struct {
+	format Format
+	read   func(io.ReaderAt, int64, *budget) ([]Tensor, error)
+}{
+	".onnx":   {FormatONNX, readONNX},
+	".tflite": {FormatTFLite, readTFLite},
+	".pt2":    {FormatPT2, readPT2},
+}
+
+// readGraph reads the weights of such a file.
 func readGraph(files fs.FS, name string) (*Model, error) {
-	m := &Model{Format: FormatONNX, Files: []string{name}}
+	kind := graphs[path.Ext(name)]
+	m := &Model{Format: kind.format, Files: []string{name}}
 	m.Shape.Unknown = []string{"what the graph takes besides its weights is not computed"}
 	err := open(files, name, func(r io.ReaderAt, size int64) (err error) {
-		m.Tensors, err = readONNX(r, size, new(budget))
+		m.Tensors, err = kind.read(r, size, new(budget))
 		return err
 	})
 	if err != nil {

@@ -21,15 +21,20 @@ import (
 )
 
 // TestSizesAreThoseOfTheLibraries: names, types, shapes and bytes are what the libraries of PyPI say of the same files
-// (testdata/files.py).
+// (testdata/files.py), and what torch.export and LiteRT's own schema say (testdata/graphs.py).
 func TestSizesAreThoseOfTheLibraries(t *testing.T) {
-	text, err := os.ReadFile("testdata/files.json")
-	if err != nil {
-		t.Fatal(err)
+	said := map[string][][4]any{}
+	for _, list := range []string{"testdata/files.json", "testdata/graphs.json"} {
+		text, err := os.ReadFile(list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(text, &said); err != nil {
+			t.Fatal(err)
+		}
 	}
-	var said map[string][][4]any
-	if err := json.Unmarshal(text, &said); err != nil || len(said) != 5 {
-		t.Fatalf("%d files, %v", len(said), err)
+	if len(said) != 8 {
+		t.Fatalf("%d files", len(said))
 	}
 	for file, rows := range said {
 		m, err := Read(os.DirFS("testdata"), file)
@@ -76,6 +81,10 @@ func TestShapeOfGGUF(t *testing.T) {
 	}
 }
 
+// sound are files of each format.
+var sound = []string{"numpy.safetensors", "low.safetensors", "little.gguf", "big.gguf", "graph.onnx", "dense.tflite", "int8.tflite",
+	"small.pt2"}
+
 // damaged are files with something wrong in them, each from a sound one.
 func damaged(sound []byte, random *rand.Rand) []byte {
 	out := slices.Clone(sound)
@@ -92,17 +101,17 @@ func damaged(sound []byte, random *rand.Rand) []byte {
 	return out
 }
 
-// TestDamagedFiles: 500 damaged headers give a value or an error of one line that names the file, in little memory.
+// TestDamagedFiles: 800 damaged headers give a value or an error of one line that names the file, in little memory.
 func TestDamagedFiles(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	failed := 0
-	for _, name := range []string{"numpy.safetensors", "low.safetensors", "little.gguf", "big.gguf", "graph.onnx"} {
-		sound, err := os.ReadFile("testdata/" + name)
+	for _, name := range sound {
+		whole, err := os.ReadFile("testdata/" + name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for range 100 {
-			data := damaged(sound, random)
+			data := damaged(whole, random)
 			used := allocated(func() {
 				if _, err := Read(fstest.MapFS{name: {Data: data}}, name); err != nil {
 					failed++
@@ -114,8 +123,8 @@ func TestDamagedFiles(t *testing.T) {
 			}
 		}
 	}
-	if failed < 250 {
-		t.Errorf("only %d of 500 files were refused", failed)
+	if failed < 350 {
+		t.Errorf("only %d of 800 files were refused", failed)
 	}
 }
 
@@ -319,7 +328,7 @@ func TestManyTensors(t *testing.T) {
 // FuzzRead: a stranger's file gives a model or an error, never both and never a panic, and a tensor of a model has the
 // size that its type and shape make.
 func FuzzRead(f *testing.F) {
-	for _, name := range []string{"numpy.safetensors", "low.safetensors", "little.gguf", "big.gguf", "graph.onnx"} {
+	for _, name := range sound {
 		text, err := os.ReadFile("testdata/" + name)
 		if err != nil {
 			f.Fatal(err)
@@ -328,7 +337,7 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Add([]byte(`{"model_type":"llama","hidden_size":64,"num_hidden_layers":2,"vocab_size":10,"num_attention_heads":2}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, name := range []string{"a.safetensors", "a.gguf", "a.onnx", "config.json"} {
+		for _, name := range []string{"a.safetensors", "a.gguf", "a.onnx", "config.json", "a.tflite", "a.pt2"} {
 			m, err := Read(fstest.MapFS{name: {Data: data}}, name)
 			if err != nil && m != nil && m.Tensors != nil {
 				t.Fatalf("%s: a model and %v", name, err)
@@ -337,6 +346,12 @@ func FuzzRead(f *testing.F) {
 				continue
 			}
 			for i := range m.Tensors {
+				if m.Format == FormatTFLite || m.Format == FormatPT2 { // the file holds them, sparse or as part of others
+					if n := m.Tensors[i].Bytes; n < 0 || n > mem.Bytes(len(data)) {
+						t.Fatalf("%s: %+v", name, m.Tensors[i])
+					}
+					continue
+				}
 				if m.Tensors[i].Elements()%m.Tensors[i].Type.Block != 0 {
 					continue // the last byte of a tensor of ONNX may be half full
 				}

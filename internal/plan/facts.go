@@ -73,10 +73,10 @@ func (f *facts) of(use Use) *facts {
 func (f *facts) count(t *modelfile.Tensor) {
 	n := t.Elements()
 	f.elements += n
-	if !f.gguf() && f.model.Format != modelfile.FormatONNX && len(t.Shape) > 1 && t.Type.Float() && t.Type.Bytes > 2 {
+	if !f.gguf() && !f.model.Format.Graph() && len(t.Shape) > 1 && t.Type.Float() && t.Type.Bytes > 2 {
 		f.halved = true
 	}
-	if f.model.Format != modelfile.FormatONNX && !t.Type.Float() && t.Type.Name != "BOOL" && len(t.Shape) > 1 {
+	if !f.model.Format.Graph() && !t.Type.Float() && t.Type.Name != "BOOL" && len(t.Shape) > 1 {
 		f.packed = true
 	}
 	if f.shape.Quantization == "mxfp4" && !t.Type.Float() && strings.Contains(t.Name, "expert") {
@@ -139,8 +139,8 @@ func (f *facts) share() float64 {
 func (f *facts) possible() error {
 	s := f.shape
 	switch {
-	case f.model.Format == modelfile.FormatONNX && f.use.For != Infer:
-		return fail.Usage("--for infer", "a file of ONNX is run, and neither served by vLLM nor trained")
+	case f.model.Format.Graph() && f.use.For != Infer:
+		return fail.Usage("--for infer", "a file of %s is run, and neither served by vLLM nor trained", f.model.Format)
 	case f.trains() && f.gguf():
 		return fail.Input("give the safetensors that it was made from, or their config.json", "a GGUF is not trained on")
 	case f.trains() && f.packed:
@@ -224,7 +224,7 @@ func (f *facts) heldAs(kind string) (split, whole mem.Bytes) {
 
 // converted is what a tensor takes when it is loaded as a kind.
 func (f *facts) converted(t *modelfile.Tensor, kind string) mem.Bytes {
-	if !t.Type.Float() || f.gguf() || f.model.Format == modelfile.FormatONNX {
+	if !t.Type.Float() || f.gguf() || f.model.Format.Graph() {
 		return t.Bytes
 	}
 	n := t.Elements()

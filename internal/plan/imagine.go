@@ -80,8 +80,8 @@ func (o *Options) imagine(ctx context.Context, source *hub.Place, f *facts, plac
 // unimaginable says why a use is not run on imaginary GPUs; "": it is.
 func (f *facts) unimaginable() string {
 	switch {
-	case f.gguf() || f.model.Format == modelfile.FormatONNX:
-		return "runs of llama.cpp and of ONNX are not imagined"
+	case f.gguf() || f.model.Format.Graph():
+		return "runs of llama.cpp and of graphs as ONNX are not imagined"
 	case f.blind():
 		return "without a config.json there is nothing to imagine"
 	case f.use.For == DPO || f.use.For == GRPO:

@@ -2617,7 +2617,10 @@ export interface PlanOptions {
   kv_dtype?: "auto" | "fp8";
   /** rank of the adapters (default 16) */
   lora_rank?: number;
-  /** a folder or file: config.json, safetensors, GGUF; or a name of the Hugging Face hub */
+  /**
+   * a folder or file: config.json, safetensors, GGUF, ONNX, TFLite, pt2; or a name of the Hugging
+   * Face hub
+   */
   model?: string;
   /** How to call the model that is sent. */
   name?: string;
