@@ -72,12 +72,15 @@ var (
 
 // Load reads the whole recording of what Resolve understands. Damage is in mem.Run.Damage, not an error.
 func Load(s Store, ref string) (Run, *mem.Run, error) {
+	if path := recordingPath(ref); path != "" { // read once, not for its row first
+		row, run, err := loadFile(path)
+		if !errors.Is(err, ErrNotFound) {
+			return row, run, err
+		}
+	}
 	row, err := Resolve(s, ref)
 	if err != nil {
 		return row, nil, err
-	}
-	if path := recordingPath(ref); path != "" && path == row.File {
-		return loadFile(path)
 	}
 	file, err := s.Open(row.ID, Recording)
 	if err != nil {

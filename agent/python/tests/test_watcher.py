@@ -92,3 +92,41 @@ def test_no_fork_comes_while_our_thread_imports(observe: Any) -> None:
         print(os.waitpid(child, 0)[1] >> 8)
         """
     assert observe(script).out == "7\n"
+
+
+def test_a_scan_that_goes_on_ends_before_the_program(observe: Any, tmp_path: Path) -> None:
+    """Else Python throws the thread out of it, from within C++ of a framework, too, which aborts the process."""
+    script = """
+    import sys, time, threading
+    watcher, begun = sys.modules["hightide_agent.start"].watcher, threading.Event()
+    def look():
+        begun.set()
+        end = time.monotonic() + 1.5
+        while time.monotonic() < end: pass
+        open(%r, "w").close()
+    watcher._look = look
+    begun.wait()
+    """
+    whole = tmp_path / "whole"
+    observe(script % str(whole))
+    assert whole.exists()
+
+
+def test_an_iterator_of_a_type_that_is_not_ready_is_passed(observe: Any) -> None:
+    """What co_positions() gives has a type without bases before Python 3.12."""
+    script = """
+    import sys
+    from hightide_agent.holders import Holders
+    from hightide_agent.measure import Measure
+    agent = sys.modules["hightide_agent.start"].agent
+    def main():
+        positions = getattr(main.__code__, "co_positions", list)()
+        holders = Holders(agent)
+        for step in range(6):
+            kept.append((positions, bytearray(100_000)))
+            holders.scan(step, [sys._getframe()], 1)
+        Measure({}).add([positions])
+    kept = []
+    main()
+    """
+    assert [record["name"] for record in observe(script).main.all("holder")][:1] == ["kept"]

@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from .growth_lines import Sought, fits, grows, is_meant, of_another, path_to
-from .insides import copied, instance_dict
+from .insides import bases, copied, instance_dict, own_dict
 from .sources import Node, nodes
 
 _EMPTY = frozenset(
@@ -213,5 +213,5 @@ class _Values:
         own = instance_dict(self.of) or {}
         if name in own:
             return own[name]
-        classes = [type.__dict__["__dict__"].__get__(c) for c in type.__dict__["__mro__"].__get__(type(self.of))]
+        classes = [own_dict(kind) for kind in bases(type(self.of))]
         return next((variables[name] for variables in classes if name in variables), None)

@@ -21,9 +21,23 @@ def container_base(kind: type) -> Optional[type]:
     try:
         return _bases[kind]
     except KeyError:
-        mro = type.__dict__["__mro__"].__get__(kind)
+        mro = bases(kind)
         _bases[kind] = found = next((base for base in _BASES if base in mro), None)
         return found
+
+
+def bases(kind: type) -> Tuple[type, ...]:
+    """A class and what it is made from, past its metaclass.
+
+    None of a type in C that is not made ready, as that of what code.co_positions() gives before Python 3.12.
+    """
+    return type.__dict__["__mro__"].__get__(kind) or ()
+
+
+def own_dict(kind: type) -> Dict[str, Any]:
+    """A class's own attributes, past its metaclass."""
+    found: Dict[str, Any] = type.__dict__["__dict__"].__get__(kind)
+    return found
 
 
 def length(thing: Any) -> int:
@@ -82,8 +96,8 @@ def in_slots(thing: Any, kind: type) -> List[Tuple[str, Any]]:
     """What an object of the program's own classes has in slots."""
     members = _slots.get(kind)
     if members is None:
-        mro = [base for base in type.__dict__["__mro__"].__get__(kind) if is_users_type(base)]
-        classes = [type.__dict__["__dict__"].__get__(base) for base in mro]
+        mro = [base for base in bases(kind) if is_users_type(base)]
+        classes = [own_dict(base) for base in mro]
         members = _slots[kind] = [
             (name, member) for own in classes for name, member in copied(own) if type(member) is MemberDescriptorType
         ]
@@ -98,8 +112,8 @@ def in_slots(thing: Any, kind: type) -> List[Tuple[str, Any]]:
 
 def instance_dict(thing: Any) -> Optional[Dict[Any, Any]]:
     """An object's __dict__, as far as it has one of its own."""
-    for base in type.__dict__["__mro__"].__get__(type(thing)):
-        descriptor = type.__dict__["__dict__"].__get__(base).get("__dict__")
+    for base in bases(type(thing)):
+        descriptor = own_dict(base).get("__dict__")
         if type(descriptor) is GetSetDescriptorType:
             variables = descriptor.__get__(thing)
             return variables if type(variables) is dict else None
@@ -144,7 +158,7 @@ def is_hidden(name: str) -> bool:
 def as_written(name: str, kind: type) -> str:
     """An attribute's name as the source has it: __log in a class C is kept as _C__log."""
     if name.startswith("_") and "__" in name[1:]:
-        for base in type.__dict__["__mro__"].__get__(kind):
+        for base in bases(kind):
             prefix = "_" + named(base)[1].lstrip("_") + "__"
             if name.startswith(prefix) and not name.endswith("__"):
                 return name[len(prefix) - 2 :]

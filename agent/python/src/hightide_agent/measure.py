@@ -27,7 +27,7 @@ from typing import Any, Dict, List, Set
 
 from . import sizes
 from .frames import OPTIMIZED, variables
-from .insides import is_users_type, named
+from .insides import bases, is_users_type, named
 
 DEEP = 12  # levels inside an item that are measured: a module in a module has its weights at the eighth
 VISITS = 2000
@@ -179,7 +179,9 @@ def _number(number: Any) -> int:
 
 def _is_foreign(kind: type) -> bool:
     """Whether objects of a type that lead nowhere may yet hold much: a library may keep memory in them unseen."""
-    made_of = [base for base in type.__dict__["__mro__"].__get__(kind) if not is_users_type(base)]
+    made_of = [base for base in bases(kind) if not is_users_type(base)]
+    if not made_of:  # a type in C that is not made ready
+        return True
     module = named(made_of[0])[0].partition(".")[0]
     return made_of[0] not in _OWN if module == "builtins" else module not in _SMALL
 

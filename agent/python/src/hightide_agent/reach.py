@@ -31,6 +31,7 @@ from . import sizes
 from .frames import variables
 from .insides import (
     as_written,
+    bases,
     container_base,
     copied,
     in_slots,
@@ -39,6 +40,7 @@ from .insides import (
     is_users_type,
     length,
     named,
+    own_dict,
 )
 from .places import is_users
 
@@ -159,7 +161,7 @@ def _inside(found: Found, kind: type) -> Iterator[Found]:
         yield found._replace(thing=thing.__self__, keys=())
     elif issubclass(kind, type):
         if is_users_type(thing):
-            yield from _attributes(thing, copied(type.__dict__["__dict__"].__get__(thing)))
+            yield from _attributes(thing, copied(own_dict(thing)))
     elif kind is CellType:
         yield from _of_cell(found)
     elif kind in WAITING:
@@ -281,7 +283,7 @@ def _instance(found: Found, kind: type) -> Iterator[Found]:
 
 
 def _stands(kind: type) -> Optional[_Stands]:
-    for base in type.__dict__["__mro__"].__get__(kind):
+    for base in bases(kind):
         if named(base) in _STANDS:
             return _STANDS[named(base)]
     return None

@@ -64,7 +64,8 @@ def _end() -> None:
     except Exception as error:
         agent.log("could not report how the program ended", error)
     agent.end()
-    if watcher is not None and ending is not None and ending.interrupted() and watcher.scanned():
+    scanned = watcher is not None and watcher.end()
+    if scanned and ending is not None and ending.interrupted():
         ending.interrupt_again()
 
 

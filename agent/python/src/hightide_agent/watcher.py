@@ -29,6 +29,7 @@ LONG_PERIOD = 2.0  # while steps are taken: each look takes the interpreter from
 STEPPING_NS = 5_000_000_000  # since the last step, within which scans are left to the ends of steps
 WARNS = sys.version_info >= (3, 12)  # of forks
 PATIENCE = 1.0  # seconds that the end of the program, or who holds scans back, waits for one
+PATIENCE_AT_END = 10.0  # a scan takes no more than some 30 ms of the processor, which may be busy
 RECENT_NS = 30_000_000_000  # a program that was interrupted has ended by then
 NS_PER_MINUTE = 60_000_000_000
 COST = 300  # times the processor time of a scan go by before the next
@@ -84,9 +85,12 @@ class Watcher:
         if self._stop is not None and _threads() <= 2:
             self._end_thread(-1)  # it ends at once, or after its scan
 
-    def scanned(self) -> bool:
-        """At the end of the program: whether a scan may have come between its last line and now. Ends the thread."""
-        self._end_thread()
+    def end(self) -> bool:
+        """End the thread as the program ends; whether a scan may have come between its last line and now.
+
+        Python throws a thread that still runs out of whatever it is in: in a framework's C++ that aborts the process.
+        """
+        self._end_thread(PATIENCE_AT_END)
         return self._scanned != 0 and monotonic_ns() - self._scanned < RECENT_NS
 
     def _end_thread(self, patience: float = PATIENCE) -> bool:
