@@ -37,6 +37,7 @@ from torchversions import CACHE, NEWEST, ROOT, python
 TOOLS = CACHE / "tools" / "bin"
 TORCH = python(NEWEST)
 LOGS = ROOT / "build" / "checks"
+TOLD = {"PYTHONFAULTHANDLER": "1"}  # an interpreter that crashes says where
 
 # Go packages that start goroutines or share memory between them are tested with the race detector, which makes
 # computing 2 to 10 times slower. Of these packages only the tests named are: all else there runs beside nothing, or
@@ -252,7 +253,7 @@ def checks() -> list[Check]:
         go["go"],
         Check("agent", [*pytest, *AGENT], count=count_words, again=again_pytest),
         Check("web-e2e", web("e2e"), count=count_words),
-        Check("examples", [*pytest, *EXAMPLES], count=count_words, again=again_pytest),
+        Check("examples", [*pytest, *EXAMPLES], env=TOLD, count=count_words, again=again_pytest),
         Check("frameworks", [*pytest, *FRAMEWORKS], count=count_words, again=again_pytest),
         Check("xla", [*pytest, *XLA], count=count_words, again=again_pytest),
         Check("imagine", [*pytest, *IMAGINE], count=count_words, again=again_pytest),
