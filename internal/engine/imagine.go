@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"hightide/agent"
 	"hightide/device"
@@ -128,12 +129,15 @@ func (e *Engine) Plan(ctx context.Context, o plan.Options) (*plan.Result, error)
 	return plan.Run(ctx, o)
 }
 
+// trialPatience is how long a server that is asked to end has before it is asked harder: nothing of it is to be kept.
+const trialPatience = 5 * time.Second
+
 // planTrials runs a command on the imaginary GPUs that a plan asks for.
 func (e *Engine) planTrials(ctx context.Context, command []string, o *plan.Options) (plan.Trial, error) {
 	// nothing of a model is looked for elsewhere: its configuration is here
 	env := launch.With(os.Environ(), map[string]string{"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1"})
 	s, err := e.imagineSession(ctx, &ImagineOptions{RunOptions: RunOptions{Options: observe.Options{Command: command,
-		Env: env}}, Options: imagine.Options{GPU: "h100-sxm", Catalogue: o.Catalogue, NoSuggest: true}})
+		Env: env, Patience: trialPatience}}, Options: imagine.Options{GPU: "h100-sxm", Catalogue: o.Catalogue, NoSuggest: true}})
 	if err != nil {
 		return nil, err
 	}
