@@ -35,7 +35,7 @@ folder opens in PyTorch's memory viewer.
 
 Exit codes:
   0    it fits, also where it fits tightly
-  1    out of memory
+  1    out of memory, or too few of --users
   2    wrong usage
   3    no such GPU
   4    this machine or this framework cannot imagine, or no GPU was used
@@ -49,6 +49,7 @@ A signal that ended the program ends hightide too.`,
   hightide imagine --gpu all -- python train.py
   hightide imagine --gpu h100-sxm --gpus 8 -- torchrun --nproc-per-node 8 train.py
   hightide imagine --gpu h100-sxm --world-size 1024 --play 0,1,1023 -- torchrun train.py
+  hightide imagine --gpu all --users 20 --tokens 8192 -- vllm serve MODEL
   hightide imagine --memory 24GiB --json=verdict.json --quiet -- python train.py --batch-size 32`,
 	}, &imagineOptions{})
 }
@@ -104,7 +105,7 @@ func imagineCode(r *engine.ImagineResult) int {
 		return exitConditional
 	case v.Fits() || slices.ContainsFunc(v.All, func(v mem.GPUVerdict) bool { return v.Fits() }):
 		return 0
-	case v.Verdict == mem.VerdictOOM:
+	case v.Verdict == mem.VerdictOOM || v.Verdict == mem.VerdictFew:
 		return exitDoesNotFit
 	case v.Verdict == mem.VerdictUnused:
 		return fail.ExitEnvironment

@@ -95,6 +95,7 @@ func (e *Engine) Imagine(ctx context.Context, o ImagineOptions) (*ImagineResult,
 func (e *Engine) imagineSession(ctx context.Context, o *ImagineOptions) (*imagine.Session, error) {
 	base := o.RunOptions.Options
 	base.Version, base.Runtime = Version, o.sharing(e.Runtime)
+	o.Excluded = excluded(ctx, o)
 	s, err := imagine.New(ctx, o.Options, base)
 	if err != nil {
 		return nil, refused(err)
@@ -399,4 +400,21 @@ func deviceFiles() (map[string][]byte, error) {
 func CanImagine() bool {
 	_, ok := device.Libraries()
 	return ok
+}
+
+// excluded says of GPUs why a server need not be started on them, as far as the command and the model's files tell.
+func excluded(ctx context.Context, o *ImagineOptions) map[string]string {
+	served, ok := imagine.ServedBy(o.Command)
+	if !ok || o.Users == 0 || o.Tokens == 0 {
+		return nil
+	}
+	use := plan.Use{For: plan.Serve, Users: o.Users, Seq: o.Tokens, GPUs: served.GPUs, Utilization: served.Utilization}
+	switch served.Cache {
+	case "", "auto", "bfloat16":
+	case "fp8", "fp8_e4m3", "fp8_e5m2":
+		use.Cache = "fp8"
+	default:
+		return nil
+	}
+	return plan.Excluded(ctx, plan.Options{Model: served.Model, Catalogue: o.Catalogue, Offline: true, Use: use})
 }

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -31,7 +32,7 @@ func (s *Session) everyGPU(ctx context.Context, t trial, main *Result) []mem.GPU
 	usable := s.usableBy(main)
 	groups := map[string][]gpus.GPU{}
 	var verdicts []mem.GPUVerdict
-	for _, g := range s.catalogue.Common() {
+	for _, g := range s.chosen {
 		if why := usable(&g); why != "" {
 			verdicts = append(verdicts, mem.GPUVerdict{GPU: g.Slug, GPUName: g.Name, Compute: g.Compute, SMs: g.SMs,
 				Verdict: mem.VerdictNone,
@@ -215,7 +216,8 @@ func follows(larger *Result, g *gpus.GPU) (v mem.GPUVerdict, ok bool) {
 // compareVerdicts: what fits, cheapest first; then what is tight; then the others by memory; then what
 // cannot be used.
 func compareVerdicts(a, b mem.GPUVerdict) int {
-	order := []mem.Verdict{mem.VerdictFits, mem.VerdictTight, mem.VerdictConditional, mem.VerdictOOM, mem.VerdictFailed,
+	order := []mem.Verdict{mem.VerdictFits, mem.VerdictTight, mem.VerdictConditional, mem.VerdictFew, mem.VerdictOOM,
+		mem.VerdictFailed,
 		mem.VerdictUnused, mem.VerdictNone}
 	cost := func(v mem.GPUVerdict) float64 {
 		if v.Price <= 0 {
@@ -290,6 +292,100 @@ func lacks(built Built, g *gpus.GPU) string {
 		return "not with a CUDA build"
 	}
 	return built.Lacks(major, minor)
+}
+
+// several says whether more than one GPU was asked for.
+func (o *Options) several() bool { return o.GPU == AllGPUs || strings.Contains(o.GPU, ",") }
+
+// choose are the GPUs that were asked for.
+func (s *Session) choose() (chosen []gpus.GPU, err error) {
+	if s.GPU == AllGPUs {
+		return s.catalogue.Common(), nil
+	}
+	for name := range strings.SplitSeq(s.GPU, ",") {
+		g, err := s.catalogue.Imaginable(strings.TrimSpace(name))
+		if err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(chosen, func(c gpus.GPU) bool { return c.Slug == g.Slug }) {
+			chosen = append(chosen, *g)
+		}
+	}
+	return chosen, nil
+}
+
+// inPrice are the GPUs on which a server is started, the cheapest first; of those whose price is not known the smallest.
+// Where none can be enough it is the largest alone, whose start says what lacks.
+func (s *Session) inPrice() []gpus.GPU {
+	list := slices.DeleteFunc(slices.Clone(s.chosen), func(g gpus.GPU) bool { return s.Excluded[g.Slug] != "" || !g.CUDA() })
+	if len(list) == 0 {
+		return []gpus.GPU{s.largest()}
+	}
+	slices.SortStableFunc(list, func(a, b gpus.GPU) int {
+		if (a.Price > 0) != (b.Price > 0) {
+			return cmp.Compare(b.Price, a.Price)
+		}
+		return cmp.Or(cmp.Compare(a.Price, b.Price), cmp.Compare(a.Total, b.Total))
+	})
+	return list
+}
+
+// cheapestFirst starts a server on one GPU after the other, the first of which has been, until one serves as many users
+// as were asked for. What was excluded is told with why.
+func (s *Session) cheapestFirst(ctx context.Context, t trial, main *Result) []mem.GPUVerdict {
+	var verdicts []mem.GPUVerdict
+	usable := s.usableBy(main)
+	list := s.inPrice()
+	s.done, s.all = 0, len(list)
+	for i := range list {
+		g, v := &list[i], mem.GPUVerdict{}
+		switch why := usable(g); {
+		case g.Slug == t.gpu.Slug:
+			v = priced(main.noted(), g)
+		case ctx.Err() != nil:
+			return verdicts // interrupted: that says nothing about the GPU
+		case why != "":
+			v = notStarted(g, mem.VerdictNone, why)
+		default:
+			again := t
+			again.gpu = *g
+			v = s.verdictOn(ctx, again)
+		}
+		s.advance("%s: %s", g.Slug, v.Verdict)
+		if verdicts = append(verdicts, v); v.Fits() {
+			break
+		}
+	}
+	for i := range s.chosen {
+		if g := &s.chosen[i]; s.Excluded[g.Slug] != "" && g.Slug != t.gpu.Slug {
+			verdicts = append(verdicts, notStarted(g, mem.VerdictOOM, s.Excluded[g.Slug]))
+		}
+	}
+	slices.SortStableFunc(verdicts, compareVerdicts)
+	return verdicts
+}
+
+func (s *Session) verdictOn(ctx context.Context, t trial) mem.GPUVerdict {
+	result, err := s.attempt(ctx, t)
+	if err != nil {
+		return notStarted(&t.gpu, mem.VerdictFailed, err.Error())
+	}
+	return priced(result.noted(), &t.gpu)
+}
+
+// notStarted is the verdict on a GPU on which nothing ran.
+func notStarted(g *gpus.GPU, verdict mem.Verdict, why string) mem.GPUVerdict {
+	return priced(mem.GPUVerdict{Verdict: verdict, Total: g.Total, Context: g.Overhead, Label: mem.Estimated,
+		Note: "not run: " + why}, g)
+}
+
+// givenLength gives the engine the length that was asked for, where the program gives it none: that of the model may
+// be more than there is memory for.
+func (s *Session) givenLength() string {
+	if s.Tokens == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%smax_model_len?=%d", engineSwitch, s.Tokens)
 }
 
 // atOnce runs jobs side by side, as many as processors and memory allow. Jobs that have not begun when

@@ -104,7 +104,7 @@ func (s *Session) copies(ctx context.Context, trials []trial) []*Result {
 	for _, i := range places {
 		t, name := &trials[i], strconv.Itoa(i)
 		state := filepath.Join(o.Channels, "device-table-"+name)
-		env := mergeEnv(t.env, t.device(state), t.agent())
+		env := mergeEnv(t.env, t.device(state), t.agent(s.givenLength()))
 		requests.Copies = append(requests.Copies, copyRequest{Name: name, Output: filepath.Join(dir, "output-"+name),
 			Env: env})
 		vendors.list = append(vendors.list, newImaginary(imaginaryGPUs(&t.gpu, 1), &deviceState{path: state}))

@@ -7,15 +7,19 @@ import (
 // Settings are what a user can set of an imagined run beside what any run has.
 func (o *Options) Settings() options.List {
 	return options.List{
-		{Name: "gpu", Help: "`name` of a GPU as in hightide gpus, or all (default h100-sxm)", To: &o.GPU, Label: "GPU",
+		{Name: "gpu", Help: "`name` of a GPU as in hightide gpus, several with commas, or all (default h100-sxm)", To: &o.GPU, Label: "GPU",
 			Hint:    "Choose one below. Without, h100-sxm is taken.",
-			Example: "h100-sxm", First: true, Once: "name one, or all of the catalogue by --gpu all"},
+			Example: "h100-sxm", First: true, Once: "name several with commas, as a10,l4, or all of the catalogue by --gpu all"},
 		{Name: "gpus", Help: "`number` of these GPUs in the machine (default 1)", To: &o.GPUs, Least: 1, Label: "How many",
 			Example: "1", First: true, Older: "gpu_count"},
 		{Name: "memory", Help: "`size` of the GPU's memory in place of the catalogue's, as 24GiB", To: &o.Memory,
 			Label: "Memory", Example: "24GiB"},
 		{Name: "context", Help: "`size` of device memory that a process takes beside PyTorch's allocator, as 900MiB; " +
 			"hightide info --calibrate measures it", To: &o.Context, Label: "Context", Example: "900MiB"},
+		{Name: "users", Help: "of an LLM server: the `number` of sequences that it is to run at once; of several GPUs the cheapest " +
+			"that does is looked for", To: &o.Users, Least: 1, Label: "Users", Example: "20"},
+		{Name: "tokens", Help: "`number` of tokens of each of them, prompt and answer together (default: the longest that the " +
+			"engine takes)", To: &o.Tokens, Least: 1, Label: "Tokens of each", Example: "8192"},
 		{Name: "steps", Help: "stop after this `number` of optimizer steps; auto: once the peak is steady; 0: run to the end",
 			To: &o.Until, Default: "auto", Label: "Steps", Example: "auto"},
 		{Name: "until", Help: "do not stop before this `part` of the training: evaluation, checkpoint, epoch, several with " +

@@ -38,7 +38,7 @@ import (
 // Options are what a user can say of an imagined run beside what any run has; the zero value is a run on the default
 // GPU.
 type Options struct {
-	GPU         string    // slug or name, or "all"
+	GPU         string    // slug or name, several with commas, or "all"
 	Catalogue   []string  // files with more GPUs
 	GPUs        int       // of that model on this machine; 0: one, with World as many as a node has
 	Memory      mem.Bytes // instead of the catalogue's; 0: the catalogue's
@@ -53,8 +53,14 @@ type Options struct {
 	ReadValues  []string // what the host reads where a kernel would have written: a number for all, or LINE=VALUE
 	World       int      // ranks of the imagined cluster; 0: what the command starts
 	PlayList    string   // of World, which ranks to play: "0,1,127"
+	Users       int      // sequences that an LLM server is to run at once, 0: not asked
+	Tokens      int      // of each; 0: the longest that its engine takes
 	Vary        bool
 	NoSuggest   bool
+
+	// Excluded says of GPUs, by slug, why an LLM server needs not be started on them: what cannot be enough is computed
+	// before anything runs. No setting.
+	Excluded map[string]string
 }
 
 // Goals are what a training can be made to come to early, and what ends a server.
@@ -73,6 +79,7 @@ type Session struct {
 	play      []int // PlayList, read
 	first     trial
 	catalogue *gpus.Catalogue
+	chosen    []gpus.GPU // that were asked for
 	trials    atomic.Int32
 
 	unforkable bool     // as the last start that was to be forked turned out
@@ -166,10 +173,16 @@ func (s *Session) further(ctx context.Context, t trial, main *Result) (trials []
 		add(mem.TrialValues, s.otherValues(ctx, t, main)...)
 	}
 	switch {
-	case s.GPU == AllGPUs && main.Verdict != mem.VerdictFailed:
+	case s.several() && s.Users > 0 && main.Verdict != mem.VerdictFailed:
+		for _, v := range s.cheapestFirst(ctx, t, main) {
+			add(mem.TrialCatalogue, mem.Try{GPUVerdict: v})
+		}
+	case s.several() && main.Verdict != mem.VerdictFailed:
 		for _, v := range s.everyGPU(ctx, t, main) {
 			add(mem.TrialCatalogue, mem.Try{GPUVerdict: v})
 		}
+	case main.Verdict == mem.VerdictFew && !s.NoSuggest:
+		add(mem.TrialTry, s.varyServing(ctx, t, main)...)
 	case main.Verdict == mem.VerdictOOM && !s.NoSuggest && main.Serving != nil:
 		add(mem.TrialTry, s.suggestServing(ctx, t, main)...)
 	case main.Verdict == mem.VerdictOOM && !s.NoSuggest:
@@ -215,14 +228,16 @@ func (s *Session) asked() (trial, error) {
 		return trial{}, err
 	}
 	t := trial{command: s.Base.Command, count: max(o.GPUs, 1), env: map[string]string{}}
-	if o.GPU == AllGPUs {
+	if s.chosen, err = s.choose(); err != nil {
+		return trial{}, err
+	}
+	switch {
+	case !s.several():
+		t.gpu = s.chosen[0]
+	case o.Users > 0:
+		t.gpu = s.inPrice()[0]
+	default:
 		t.gpu = s.largest()
-	} else {
-		g, err := s.catalogue.Imaginable(o.GPU)
-		if err != nil {
-			return trial{}, err
-		}
-		t.gpu = *g
 	}
 	if o.Memory > 0 {
 		t.gpu.Total, t.gpu.Lowest, t.gpu.TotalBasis = o.Memory, 0, "--memory"
@@ -285,9 +300,12 @@ func (o *Options) Check() error {
 	if o.World == 0 && o.PlayList != "" {
 		return fail.Usage(world, "--play %s without --world-size", o.PlayList)
 	}
-	if o.GPU == AllGPUs && (o.Memory > 0 || o.Context > 0 || o.World > 0) {
+	if o.several() && (o.Memory > 0 || o.Context > 0 || o.World > 0) {
 		return fail.Usage("name one GPU",
-			"--gpu all imagines whole catalogue GPUs, without --memory, --context and --world-size")
+			"--gpu %s imagines whole catalogue GPUs, without --memory, --context and --world-size", o.GPU)
+	}
+	if o.Tokens > 0 && o.Users == 0 {
+		return fail.Usage("as in --users 20 --tokens 8192", "--tokens says how long the sequences of --users are")
 	}
 	return nil
 }
@@ -389,10 +407,13 @@ func (h *Helpers) with(agent, device map[string]string, heap bool) []launch.Help
 // largest is the GPU to begin with where all are wanted: the one with most memory of a generation that
 // every PyTorch of the last years knows.
 func (s *Session) largest() gpus.GPU {
-	list := slices.DeleteFunc(s.catalogue.Common(), func(g gpus.GPU) bool {
+	list := slices.DeleteFunc(slices.Clone(s.chosen), func(g gpus.GPU) bool {
 		major, _, ok := g.Capability()
 		return !ok || !g.CUDA() || major < 8 || major > 9
 	})
+	if len(list) == 0 {
+		list = s.chosen
+	}
 	return slices.MaxFunc(list, func(a, b gpus.GPU) int { return cmp.Compare(a.Total, b.Total) })
 }
 

@@ -138,7 +138,7 @@ func (s *Session) observe(ctx context.Context, t *trial, o *observe.Options, ven
 
 // room is for the histories that a run keeps in memory: only the question about every GPU needs them.
 func (s *Session) room() int {
-	if s.GPU == AllGPUs {
+	if s.several() {
 		return snapshotRoom
 	}
 	return 0
@@ -203,6 +203,9 @@ func (s *Session) recordOptions(t *trial, id, outDir, sandbox string) (*observe.
 	if len(s.Reach) > 0 {
 		agent["HIGHTIDE_IMAGINE_UNTIL"] = strings.Join(s.Reach, ",")
 	}
+	if s.Tokens > 0 {
+		agent["HIGHTIDE_IMAGINE_TOKENS"] = strconv.Itoa(s.Tokens)
+	}
 	if s.Longest {
 		agent["HIGHTIDE_IMAGINE_LONGEST"] = "1"
 	}
@@ -212,7 +215,7 @@ func (s *Session) recordOptions(t *trial, id, outDir, sandbox string) (*observe.
 	if sandbox != "" {
 		agent["HIGHTIDE_IMAGINE_SANDBOX"] = sandbox
 	}
-	maps.Copy(agent, t.agent())
+	maps.Copy(agent, t.agent(s.givenLength()))
 	asked, _ := readValues(s.ReadValues) // they were checked before
 	asked.Other, asked.Flip, asked.Ones = t.other, t.flip, t.ones
 	if agent["HIGHTIDE_IMAGINE_READS"] = asked.text(); asked.All != nil {
@@ -258,11 +261,12 @@ func (t *trial) device(state string) map[string]string {
 }
 
 // agent is what the trial has the agent do once CUDA is used.
-func (t *trial) agent() map[string]string {
-	if len(t.switches) == 0 {
+func (t *trial) agent(first ...string) map[string]string {
+	switches := slices.DeleteFunc(slices.Concat(first, t.switches), func(s string) bool { return s == "" })
+	if len(switches) == 0 {
 		return nil
 	}
-	return map[string]string{"HIGHTIDE_IMAGINE_SWITCH": strings.Join(t.switches, ",")}
+	return map[string]string{"HIGHTIDE_IMAGINE_SWITCH": strings.Join(switches, ",")}
 }
 
 // setup is what the verdict needs to know of a trial.
@@ -272,7 +276,7 @@ func (s *Session) setup(t *trial) mem.ImaginedSetup {
 		TotalLabel: g.Label(), Context: g.Overhead, Contexts: g.Overheads(), Tight: g.Tight(),
 		Price: g.Price, Steps: s.Until, Sizes: cmp.Or(t.sizes, s.Sizes),
 		AllocConf: cmp.Or(allocatorSetting(launch.With(s.Base.Env, t.env)), "default"),
-		ReadValue: strings.Join(s.ReadValues, " "), World: s.World}
+		ReadValue: strings.Join(s.ReadValues, " "), World: s.World, Users: s.Users, Tokens: s.Tokens}
 }
 
 // DeviceSpec is the text that the device library makes its GPUs of (docs/formats/device.md).

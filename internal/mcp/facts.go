@@ -75,7 +75,7 @@ func levelOf(p report.TracePeak) level { return level{p.Event, p.Allocated, p.Re
 // verdict is whether a program fits a GPU.
 type verdict struct {
 	GPU       string       `json:"gpu"`
-	Verdict   mem.Verdict  `json:"verdict" jsonschema:"fits, tight, conditional, oom, failed, unused or none"`
+	Verdict   mem.Verdict  `json:"verdict" jsonschema:"fits, tight, conditional, few, oom, failed, unused or none"`
 	Total     mem.Bytes    `json:"total_bytes" jsonschema:"of the GPU"`
 	Allocated mem.Optional `json:"peak_allocated_bytes,omitzero"`
 	Used      mem.Optional `json:"peak_device_used_bytes,omitzero"`

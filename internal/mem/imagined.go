@@ -25,6 +25,8 @@ type ImaginedSetup struct {
 	Sizes     string  `json:"data_sizes"` // upper, zero or a fraction
 	AllocConf string  `json:"alloc_conf"` // "default" where none is set
 	ReadValue string  `json:"read_value,omitempty"`
+	Users     int     `json:"users,omitempty"`      // of an LLM server: sequences at once that are asked for; 0: none
+	Tokens    int     `json:"tokens,omitempty"`     // of each; 0: the greatest length that the engine takes
 	World     int     `json:"world_size,omitempty"` // ranks of a larger cluster, of which some are played; 0: none
 }
 
@@ -188,6 +190,7 @@ const (
 	VerdictFits        Verdict = "fits"
 	VerdictTight       Verdict = "tight"       // fits, with less room than the figures are sure of
 	VerdictConditional Verdict = "conditional" // it ran, and numbers decide that only a kernel would have computed
+	VerdictFew         Verdict = "few"         // an LLM server that starts, for fewer users than were asked for
 	VerdictOOM         Verdict = "oom"         // out of memory
 	VerdictFailed      Verdict = "failed"      // the program failed for a reason of its own
 	VerdictUnused      Verdict = "unused"      // it touched no GPU
@@ -200,7 +203,7 @@ type GPUVerdict struct {
 	GPUName   string   `json:"gpu_name" doc:"Its full name."`
 	Compute   string   `json:"compute_capability,omitempty" doc:"The compute capability, as 8.6."`
 	SMs       int      `json:"multiprocessors,omitempty" doc:"How many multiprocessors it has."`
-	Verdict   Verdict  `json:"verdict" doc:"fits, tight, conditional, oom, failed, unused, or none: no verdict."`
+	Verdict   Verdict  `json:"verdict" doc:"fits, tight, conditional, few, oom, failed, unused, or none: no verdict."`
 	Total     Bytes    `json:"total_bytes" doc:"The GPU's memory as a framework sees it, in bytes."`
 	Context   Bytes    `json:"context_overhead_bytes" doc:"What a process takes beside the framework's allocator, in bytes."`
 	Allocated Optional `json:"peak_allocated_bytes,omitzero" doc:"The highest of what the allocator gave, of the fullest process, in bytes."`
@@ -208,6 +211,7 @@ type GPUVerdict struct {
 	Used      Optional `json:"peak_device_used_bytes,omitzero" doc:"The highest use of the fullest GPU, everything in it, in bytes."`
 	Headroom  Optional `json:"headroom_bytes,omitzero" doc:"The memory less its highest use, in bytes; negative: what is missing, where that is known."`
 	KVTokens  Optional `json:"kv_tokens,omitzero" doc:"Of an LLM server that is ready: how many tokens its KV cache holds."`
+	Users     Optional `json:"users,omitzero" doc:"Of an LLM server, where a number of users was asked for: how many sequences of the length asked it runs at once."`
 	Price     float64  `json:"price_usd_per_hour,omitempty" doc:"A price in USD an hour; absent: none is known."`
 	Label     Label    `json:"label" doc:"Where the figures come from: imagined or estimated."`
 	Note      string   `json:"note,omitempty" doc:"What limits the verdict."`

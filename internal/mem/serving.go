@@ -22,6 +22,7 @@ type ServingFigures struct {
 	BlockSize      Optional `json:"block_size,omitzero" doc:"Tokens of a block."`
 	KVType         string   `json:"kv_dtype,omitempty" doc:"The type of keys and values, as the engine calls it; auto: that of the model."`
 	MaxConcurrency float64  `json:"max_concurrency,omitempty" doc:"How many sequences of the greatest length the KV cache holds, as the engine says it."`
+	AskedAtOnce    float64  `json:"asked_concurrency,omitempty" doc:"How many sequences of the length asked it holds, as the engine says it."`
 	MaxModelLen    Optional `json:"max_model_len,omitzero" doc:"The greatest length of a sequence, in tokens."`
 	MaxSeqs        Optional `json:"max_num_seqs,omitzero" doc:"How many sequences the engine runs at once."`
 	MaxBatched     Optional `json:"max_num_batched_tokens,omitzero" doc:"Tokens of the largest batch."`

@@ -55,11 +55,13 @@ type Imagined struct {
 
 // Serving is an LLM server, its processes taken together.
 type Serving struct {
-	Engine  string `json:"engine" doc:"The engine."`
-	Version string `json:"version,omitempty" doc:"Its version."`
-	Ready   bool   `json:"ready" doc:"Whether it has all its memory and takes requests."`
-	Answers bool   `json:"answers" doc:"Whether it was seen to take requests: its HTTP port was open, or a call for texts returned."`
-	Step    string `json:"step,omitempty" doc:"What its start was at last: device, weights, profiling, kv_cache, warm-up, graphs or ready."`
+	Engine  string       `json:"engine" doc:"The engine."`
+	Version string       `json:"version,omitempty" doc:"Its version."`
+	Ready   bool         `json:"ready" doc:"Whether it has all its memory and takes requests."`
+	Answers bool         `json:"answers" doc:"Whether it was seen to take requests: its HTTP port was open, or a call for texts returned."`
+	Step    string       `json:"step,omitempty" doc:"What its start was at last: device, weights, profiling, kv_cache, warm-up, graphs or ready."`
+	Users   mem.Optional `json:"users,omitzero" doc:"How many users were asked for: sequences at once."`
+	Tokens  mem.Optional `json:"tokens,omitzero" doc:"The tokens of each of their sequences."`
 	mem.ServingFigures
 }
 

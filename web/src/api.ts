@@ -1342,7 +1342,12 @@ export interface GPUVerdict {
   price_usd_per_hour?: number;
   /** The GPU's memory as a framework sees it, in bytes. */
   total_bytes: number;
-  /** fits, tight, conditional, oom, failed, unused, or none: no verdict. */
+  /**
+   * Of an LLM server, where a number of users was asked for: how many sequences of the length asked
+   * it runs at once.
+   */
+  users?: number;
+  /** fits, tight, conditional, few, oom, failed, unused, or none: no verdict. */
   verdict: string;
 }
 
@@ -1574,7 +1579,7 @@ export interface ImagineOptions {
   duration?: string;
   /** where weights are not on this machine, make up some of the right shapes */
   fake_weights?: boolean;
-  /** name of a GPU as in hightide gpus, or all (default h100-sxm) */
+  /** name of a GPU as in hightide gpus, several with commas, or all (default h100-sxm) */
   gpu?: string;
   /** number of these GPUs in the machine (default 1) */
   gpus?: number;
@@ -1610,11 +1615,21 @@ export interface ImagineOptions {
   /** tag as key=value; may be given several times */
   tag?: Record<string, string>;
   /**
+   * number of tokens of each of them, prompt and answer together (default: the longest that the
+   * engine takes)
+   */
+  tokens?: number;
+  /**
    * do not stop before this part of the training: evaluation, checkpoint, epoch, several with
    * commas; data loaders are cut short to get there early; ready: stop an LLM server once its
    * engine has started
    */
   until?: ("evaluation" | "checkpoint" | "epoch" | "ready")[];
+  /**
+   * of an LLM server: the number of sequences that it is to run at once; of several GPUs the
+   * cheapest that does is looked for
+   */
+  users?: number;
   /**
    * also run with other settings that change the peak: allocator, attention, compile caches,
    * data-dependent sizes, a GPU that is behind the host; of an LLM server: its settings, one at a
@@ -1790,9 +1805,14 @@ export interface ImagineOutcome {
   undecided?: Undecided[];
   /** How often calls did nothing as nobody models them, by name. */
   unmodelled_calls?: Record<string, number>;
+  /**
+   * Of an LLM server, where a number of users was asked for: how many sequences of the length asked
+   * it runs at once.
+   */
+  users?: number;
   /** Further runs that were asked for. */
   variations?: Try[];
-  /** fits, tight, conditional, oom, failed, unused, or none: no verdict. */
+  /** fits, tight, conditional, few, oom, failed, unused, or none: no verdict. */
   verdict?: string;
   /** The version of this form. */
   version: number;
@@ -1909,9 +1929,14 @@ export interface Imagined {
   undecided?: Undecided[];
   /** How often calls did nothing as nobody models them, by name. */
   unmodelled_calls: Record<string, number>;
+  /**
+   * Of an LLM server, where a number of users was asked for: how many sequences of the length asked
+   * it runs at once.
+   */
+  users?: number;
   /** Further runs that were asked for. */
   variations?: Try[];
-  /** fits, tight, conditional, oom, failed, unused, or none: no verdict. */
+  /** fits, tight, conditional, few, oom, failed, unused, or none: no verdict. */
   verdict: string;
 }
 
@@ -3398,6 +3423,8 @@ export interface Serving {
   activation_bytes?: number;
   /** Whether it was seen to take requests: its HTTP port was open, or a call for texts returned. */
   answers: boolean;
+  /** How many sequences of the length asked it holds, as the engine says it. */
+  asked_concurrency?: number;
   /** Tokens of a block. */
   block_size?: number;
   /** That share in bytes. */
@@ -3450,6 +3477,10 @@ export interface Serving {
   suggested_kv_bytes?: number;
   /** How many GPUs share each layer. */
   tensor_parallel_size?: number;
+  /** The tokens of each of their sequences. */
+  tokens?: number;
+  /** How many users were asked for: sequences at once. */
+  users?: number;
   /** The share of the GPU's memory that the engine may use. */
   utilization?: number;
   /** Its version. */
@@ -3998,7 +4029,12 @@ export interface Try {
   price_usd_per_hour?: number;
   /** The GPU's memory as a framework sees it, in bytes. */
   total_bytes: number;
-  /** fits, tight, conditional, oom, failed, unused, or none: no verdict. */
+  /**
+   * Of an LLM server, where a number of users was asked for: how many sequences of the length asked
+   * it runs at once.
+   */
+  users?: number;
+  /** fits, tight, conditional, few, oom, failed, unused, or none: no verdict. */
   verdict: string;
   /** The same in words. */
   what: string;

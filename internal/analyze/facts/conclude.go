@@ -97,6 +97,7 @@ var endOfVerdict = map[mem.Verdict]mem.Ending{
 	mem.VerdictFits:        {Kind: mem.EndFits, Text: "fits"},
 	mem.VerdictTight:       {Kind: mem.EndTight, Text: "fits tightly"},
 	mem.VerdictConditional: {Kind: mem.EndConditional, Text: "fits on a condition"},
+	mem.VerdictFew:         {Kind: mem.EndOOM, Text: "too few users"},
 	mem.VerdictOOM:         {Kind: mem.EndOOM, Text: "out of memory"},
 	mem.VerdictFailed:      {Kind: mem.EndNoVerdict, Text: "no verdict"},
 	mem.VerdictUnused:      {Kind: mem.EndNoVerdict, Text: "no verdict"},

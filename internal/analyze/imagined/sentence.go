@@ -13,6 +13,10 @@ import (
 // sentence is the verdict for people.
 func sentence(v *report.Imagined) []string {
 	on := machine(v)
+	if v.Serving != nil && v.Users.Known() && (v.Verdict == mem.VerdictFits || v.Verdict == mem.VerdictTight ||
+		v.Verdict == mem.VerdictFew) {
+		return usersSentence(v, on)
+	}
 	if v.Serving != nil && (v.Verdict == mem.VerdictFits || v.Verdict == mem.VerdictTight) {
 		return servingSentence(v, on)
 	}
@@ -81,6 +85,49 @@ func servingSentence(v *report.Imagined, on string) []string {
 		room += fmt.Sprintf(", less than the %v below which other drivers, settings or versions may not fit", v.Tight)
 	}
 	return []string{text, servingParts(s), room, v.Basis}
+}
+
+// usersSentence is the verdict on a server that was to serve a number of users.
+func usersSentence(v *report.Imagined, on string) []string {
+	s := v.Serving
+	users := fmt.Sprintf("%s of %s tokens each", report.Counted(s.Users.Or(0), "user"), report.Count(s.Tokens.Or(0)))
+	if v.Verdict == mem.VerdictFew {
+		return []string{fmt.Sprintf("Does not serve %s on %s: %s (%s)", users, on, tooFew(v), v.Label), servesWith(v),
+			servingParts(s)}
+	}
+	clauses := servingSentence(v, on)
+	clauses[0] = fmt.Sprintf("Serves %s on %s, %s at once: %s tokens of KV cache (%s)", users, on, report.Count(v.Users.Or(0)),
+		report.Count(s.KVTokens.Or(0)), v.Label)
+	return clauses
+}
+
+// usersOver is the verdict over several GPUs, of which the cheapest that serves the users was looked for.
+func usersOver(v *report.Imagined) []string {
+	s := v.Serving
+	users := fmt.Sprintf("%s of %s tokens each", report.Counted(s.Users.Or(0), "user"), report.Count(s.Tokens.Or(0)))
+	started, excluded := 0, 0
+	for i := range v.All {
+		switch g := &v.All[i]; {
+		case g.Label == mem.Imagined:
+			started++
+		case g.Verdict == mem.VerdictOOM:
+			excluded++
+		}
+	}
+	tried := fmt.Sprintf("started on %s, the cheapest first", report.Counted(int64(started), "GPU"))
+	if excluded > 0 {
+		tried += fmt.Sprintf("; %d more cannot be enough by weights and KV cache alone (computed)", excluded)
+	}
+	at := slices.IndexFunc(v.All, func(g mem.GPUVerdict) bool { return g.Fits() })
+	if at < 0 {
+		return []string{fmt.Sprintf("Does not serve %s on any of these GPUs (%s)", users, v.Label), tried}
+	}
+	best, price := &v.All[at], ""
+	if best.Price > 0 {
+		price = fmt.Sprintf(" at $%.2f an hour", best.Price*float64(max(1, v.GPUs)))
+	}
+	return []string{fmt.Sprintf("Serves %s on %s%s, %s at once: %s tokens of KV cache (%s)", users, best.GPUName, price,
+		report.Count(best.Users.Or(0)), report.Count(best.KVTokens.Or(0)), v.Label), tried}
 }
 
 // inUse is how much of the device is in use; of a program whose framework takes memory ahead of need, what it needs.
@@ -193,6 +240,9 @@ func Sentence(v *report.Imagined) []string {
 	}
 	if judged == 0 {
 		return sentence(v)
+	}
+	if v.Serving != nil && v.Serving.Users.Known() {
+		return usersOver(v)
 	}
 	if len(v.Undecided) > 0 && fits > 0 {
 		return []string{fmt.Sprintf("Fits on %d of %d GPUs if %s as taken (%s)", fits, judged, conditionOf(v.Undecided),

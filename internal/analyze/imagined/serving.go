@@ -1,6 +1,7 @@
 package imagined
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -52,6 +53,7 @@ func largest(a, b mem.ServingFigures) mem.ServingFigures {
 			*pair.to = *pair.from
 		}
 	}
+	a.AskedAtOnce = max(a.AskedAtOnce, b.AskedAtOnce)
 	a.MaxConcurrency, a.Utilization = max(a.MaxConcurrency, b.MaxConcurrency), max(a.Utilization, b.Utilization)
 	if a.KVType == "" {
 		a.KVType = b.KVType
@@ -146,6 +148,42 @@ var while = map[string]string{"": "at its start", mem.ServingDevice: "when it lo
 
 // While says what a start was at: "while it captured CUDA graphs".
 func While(s *report.Serving) string { return while[s.Step] }
+
+// judgeUsers holds a server against the users that it is to serve at once.
+func judgeUsers(setup *mem.ImaginedSetup, v *report.Imagined) {
+	s := v.Serving
+	if setup.Users == 0 || s == nil {
+		return
+	}
+	s.Users, s.Tokens = mem.Some(int64(setup.Users)), mem.Some(cmp.Or(int64(setup.Tokens), s.MaxModelLen.Or(0)))
+	if !s.Ready || !v.Fits() {
+		return
+	}
+	held := int64(s.MaxConcurrency)
+	if setup.Tokens > 0 {
+		held = int64(s.AskedAtOnce)
+	}
+	if s.MaxModelLen.Known() && s.MaxModelLen.Or(0) < int64(setup.Tokens) {
+		held = 0
+	}
+	if v.Users = mem.Some(min(held, s.MaxSeqs.Or(held))); v.Users.Or(0) < int64(setup.Users) {
+		v.Verdict = mem.VerdictFew
+	}
+}
+
+// tooFew is why a server that starts does not serve the users that were asked for.
+func tooFew(v *report.Imagined) string {
+	s := v.Serving
+	tokens, held := report.Count(s.Tokens.Or(0)), v.Users.Or(0)
+	switch {
+	case s.MaxModelLen.Or(0) < s.Tokens.Or(0):
+		return fmt.Sprintf("its sequences have %s tokens at most (--max-model-len)", report.Count(s.MaxModelLen.Or(0)))
+	case held == s.MaxSeqs.Or(-1):
+		return fmt.Sprintf("it runs %s at once (--max-num-seqs)", report.Counted(held, "sequence"))
+	}
+	return fmt.Sprintf("its KV cache of %s tokens holds %s of %s tokens at once", report.Count(s.KVTokens.Or(0)),
+		report.Counted(held, "sequence"), tokens)
+}
 
 // gainText says what changing one setting of a server brought, over those that were tried.
 func gainText(v *report.Imagined) string {

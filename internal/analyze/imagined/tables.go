@@ -11,7 +11,7 @@ import (
 // Tell puts the verdict into tables and notes.
 func Tell(run *mem.Run, v *report.Imagined) (r report.Part) {
 	r.Imagined = v
-	r.AddTable(gpuVerdictTable("gpus", "On every GPU of the catalogue, cheapest that fits first", v.All))
+	r.AddTable(gpuVerdictTable("gpus", "On each GPU, cheapest that fits first", v.All, v.GPUs))
 	if v.Serving != nil {
 		r.AddTable(servingTable(v))
 	}
@@ -93,17 +93,23 @@ var partNames = map[string]string{"context": "context and libraries, beside the 
 	"cudnn":  "cuDNN, beside the allocator", "nccl": "NCCL buffers", "pools": "stream-ordered pools",
 	"other": "other device memory"}
 
-func gpuVerdictTable(name, title string, all []mem.GPUVerdict) report.Table {
+// gpuVerdictTable has a row for each GPU, of which `count` are used together; prices are of one.
+func gpuVerdictTable(name, title string, all []mem.GPUVerdict, count int) report.Table {
 	t := report.Table{Name: name, Title: title, Columns: []report.Column{report.TextColumn("gpu", "gpu"),
 		report.TextColumn("verdict", "verdict"), report.BytesColumn("memory", "memory", ""),
 		report.BytesColumn("used", "peak used", ""), report.BytesColumn("headroom", "headroom", ""), tokensColumn,
-		report.TextColumn("price", "$/h"), report.TextColumn("label", "label"), report.TextColumn("note", "note")}}
+		usersColumn, report.TextColumn("price", "$/h"), report.TextColumn("capacity", "$/h per M tokens"),
+		report.TextColumn("label", "label"), report.TextColumn("note", "note")}}
 	for _, g := range all {
 		cost := ""
 		if g.Price > 0 {
 			cost = fmt.Sprintf("%.2f", g.Price)
 		}
-		t.Add(g.GPU, verdictWord(g.Verdict), g.Total, g.Used, g.Headroom, g.KVTokens, cost, g.Label, g.Note)
+		capacity := ""
+		if tokens, ok := g.KVTokens.Get(); ok && g.Price > 0 && tokens > 0 {
+			capacity = fmt.Sprintf("%.2f", float64(max(1, count))*g.Price*1e6/float64(tokens))
+		}
+		t.Add(g.GPU, verdictWord(g.Verdict), g.Total, g.Used, g.Headroom, g.KVTokens, g.Users, cost, capacity, g.Label, g.Note)
 	}
 	return ofServer(t)
 }
@@ -112,14 +118,14 @@ func tryTable(name, title string, tries []mem.Try) report.Table {
 	t := report.Table{Name: name, Title: title, Columns: []report.Column{report.TextColumn("what", "what"),
 		report.TextColumn("verdict", "verdict"), report.BytesColumn("allocated", "allocated", ""),
 		report.BytesColumn("reserved", "reserved", ""), report.BytesColumn("used", "peak used", ""),
-		report.BytesColumn("headroom", "headroom", ""), tokensColumn, report.TextColumn("label", "label"),
+		report.BytesColumn("headroom", "headroom", ""), tokensColumn, usersColumn, report.TextColumn("label", "label"),
 		report.TextColumn("note", "note")}}
 	for _, try := range tries {
 		word := verdictWord(try.Verdict)
 		if try.Kind == mem.TryMemory && try.Fits() {
 			word = "would run"
 		}
-		t.Add(try.What, word, try.Allocated, try.Reserved, try.Used, try.Headroom, try.KVTokens, try.Label, try.Note)
+		t.Add(try.What, word, try.Allocated, try.Reserved, try.Used, try.Headroom, try.KVTokens, try.Users, try.Label, try.Note)
 	}
 	return ofServer(t)
 }
@@ -127,11 +133,14 @@ func tryTable(name, title string, tries []mem.Try) report.Table {
 // tokensColumn is what an LLM server holds.
 var tokensColumn = report.Column{Name: "kv_tokens", Title: "KV tokens", Unit: mem.UnitCount, Label: mem.Imagined}
 
+// usersColumn is how many of its users, where a number of them was asked for.
+var usersColumn = report.Column{Name: "users", Title: "users", Unit: mem.UnitCount, Label: mem.Imagined}
+
 // ofServer leaves that column out where no program is a server; of one, what its allocator has says less than that.
 func ofServer(t report.Table) report.Table {
 	at := columnAt(&t, tokensColumn.Name)
 	if !slices.ContainsFunc(t.Rows, func(row []report.Cell) bool { return row[at] != nil }) {
-		return withoutColumns(t, tokensColumn.Name)
+		return withoutColumns(t, tokensColumn.Name, usersColumn.Name, "capacity")
 	}
 	return withoutColumns(t, "allocated", "reserved")
 }
@@ -156,6 +165,8 @@ func withoutColumns(t report.Table, names ...string) report.Table {
 
 func verdictWord(verdict mem.Verdict) string {
 	switch verdict {
+	case mem.VerdictFew:
+		return "too few users"
 	case mem.VerdictOOM:
 		return "out of memory"
 	case mem.VerdictNone:

@@ -38,6 +38,7 @@ func Judge(run *mem.Run) *report.Imagined {
 	peaks(run, v)
 	peakMoment(run, v)
 	judge(run, v)
+	judgeUsers(&run.Imagined.Setup, v)
 	unless(v)
 	withoutKernels(run, v)
 	if v.Fits() {

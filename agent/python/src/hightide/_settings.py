@@ -24,7 +24,7 @@ class ImagineSettings(TypedDict, total=False):
     duration: str
     # where weights are not on this machine, make up some of the right shapes
     fake_weights: bool
-    # name of a GPU as in hightide gpus, or all (default h100-sxm)
+    # name of a GPU as in hightide gpus, several with commas, or all (default h100-sxm)
     gpu: str
     # number of these GPUs in the machine (default 1)
     gpus: int
@@ -50,9 +50,14 @@ class ImagineSettings(TypedDict, total=False):
     suggest: bool
     # tag as key=value; may be given several times
     tags: Dict[str, str]
+    # number of tokens of each of them, prompt and answer together (default: the longest that the engine takes)
+    tokens: int
     # do not stop before this part of the training: evaluation, checkpoint, epoch, several with commas; data loaders
     # are cut short to get there early; ready: stop an LLM server once its engine has started
     until: List[str]
+    # of an LLM server: the number of sequences that it is to run at once; of several GPUs the cheapest that does is
+    # looked for
+    users: int
     # also run with other settings that change the peak: allocator, attention, compile caches, data-dependent sizes,
     # a GPU that is behind the host; of an LLM server: its settings, one at a time
     vary: bool
@@ -79,7 +84,9 @@ IMAGINE: Dict[str, str] = {
     "steps": "--steps",
     "suggest": "--suggest",
     "tags": "--tag",
+    "tokens": "--tokens",
     "until": "--until",
+    "users": "--users",
     "vary": "--vary",
     "world_size": "--world-size",
 }

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     Watch = Callable[[str, Callable[[Any], None]], None]
 
 READY = "ready"
+OPEN = "?"  # ends the name of a setting that is given only where the program gives none
 ENGINE = "engine:"  # begins a switch that gives the engine another setting, as engine:max_model_len=4096
 
 
@@ -90,9 +91,11 @@ class Serving:
             name, given, text = switch[len(ENGINE) :].partition("=")
             if not switch.startswith(ENGINE) or not given:
                 continue
-            known = hasattr(arguments, name)
+            known = hasattr(arguments, name.rstrip(OPEN))
+            if name.endswith(OPEN) and getattr(arguments, name.rstrip(OPEN), None) is not None:
+                continue
             if known:
-                setattr(arguments, name, _value(text))
+                setattr(arguments, name.rstrip(OPEN), _value(text))
             self.agent.record({"type": "switch", "name": switch, "applied": known})
 
     def http(self, module: Any) -> None:

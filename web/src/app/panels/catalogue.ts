@@ -23,13 +23,15 @@ export const verdictTone = (verdict: string) => tones[verdict] ?? "unsure";
 export const verdictWords = (verdict: string) =>
   verdict === "oom"
     ? "out of memory"
-    : verdict === "conditional"
-      ? "fits on a condition"
-      : verdict === "failed" || verdict === "unused"
-        ? "no verdict"
-        : verdict;
+    : verdict === "few"
+      ? "too few users"
+      : verdict === "conditional"
+        ? "fits on a condition"
+        : verdict === "failed" || verdict === "unused"
+          ? "no verdict"
+          : verdict;
 // as the command line lists them
-const order = ["fits", "tight", "conditional", "oom", "out of memory"];
+const order = ["fits", "tight", "conditional", "few", "oom", "out of memory"];
 const dear = 1e9; // what has no price comes behind what has one
 
 type Key = "gpu" | "memory" | "price" | "each" | "headroom" | "verdict";

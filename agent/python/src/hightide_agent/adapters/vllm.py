@@ -10,6 +10,7 @@ What a version lacks is left out; each part is installed for itself.
 
 from __future__ import annotations
 
+import copy
 import functools
 import os
 import re
@@ -189,8 +190,16 @@ def _capacity(config: Any, cache: Any) -> Dict[str, Any]:
     for name in ("decode_context_parallel_size", "prefill_context_parallel_size"):
         tokens *= getattr(config.parallel_config, name, 1)
     sizes = sys.modules["vllm.v1.core.kv_cache_utils"]
-    return {"kv_blocks": cache.num_blocks, "block_size": block, "kv_tokens": tokens,
-            "max_concurrency": float(sizes.get_max_concurrency_for_kv_cache_config(config, cache))}  # fmt: skip
+    at_once = sizes.get_max_concurrency_for_kv_cache_config
+    told = {"kv_blocks": cache.num_blocks, "block_size": block, "kv_tokens": tokens,
+            "max_concurrency": float(at_once(config, cache))}  # fmt: skip
+    asked = os.environ.get("HIGHTIDE_IMAGINE_TOKENS", "")
+    if asked:
+        other = copy.copy(config)
+        other.model_config = copy.copy(config.model_config)
+        other.model_config.max_model_len = int(asked)
+        told["asked_concurrency"] = float(at_once(other, cache))
+    return told
 
 
 def _whole(number: Any) -> Any:
