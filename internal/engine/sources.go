@@ -217,7 +217,7 @@ func addOwners(s snapshot, open opener) error {
 // recordedSnapshots are those of a recording that can be read, and why the others cannot.
 func recordedSnapshots(run *mem.Run) (all []snapshot, failed []error) {
 	for _, file := range run.Snapshots {
-		if file.Format == profileFormat {
+		if file.IsProfile() {
 			continue
 		}
 		s, err := torch.Read(bytes.NewReader(file.Data))
@@ -234,13 +234,10 @@ func recordedSnapshots(run *mem.Run) (all []snapshot, failed []error) {
 	return all, failed
 }
 
-// profileFormat is that of memory by line, which JAX writes where PyTorch writes a snapshot.
-const profileFormat = "pprof"
-
 // recordedProfiles reads them into a map by name, and says why some cannot be read.
 func recordedProfiles(run *mem.Run, into map[string]*mem.Profile) (failed []error) {
 	for _, file := range run.Snapshots {
-		if file.Format != profileFormat {
+		if !file.IsProfile() {
 			continue
 		}
 		d, err := format.Decode(bytes.NewReader(file.Data), file.Name)

@@ -50,6 +50,8 @@ var Formats = []Format{
 		Decode: reads(torch.ReadTrace, asSnapshot)},
 	{Name: "xspace", Reads: "a profile of tf.profiler with memory events (*.xplane.pb)", Sniff: profiler.IsXSpace,
 		Decode: reads(profiler.ReadXSpace, asSnapshot)},
+	{Name: "hlo", Reads: "a program of XLA with its buffers (*after_optimizations.hlo.pb of --xla_dump_hlo_as_proto)",
+		Sniff: profiler.IsHLO, Decode: reads(profiler.ReadHLO, asProfile)},
 	{Name: "pprof", Extension: ".pb.gz", Reads: "a memory profile of pprof, as JAX saves them", Sniff: stacks.IsPprof,
 		Decode: reads(stacks.ReadPprof, asProfile),
 		Writes: "memory by call stack, for go tool pprof", Binary: true, Takes: Runs | Snapshots | Profiles, Measures: true,

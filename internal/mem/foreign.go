@@ -1,5 +1,7 @@
 package mem
 
+import "strings"
+
 // Profile is memory by call stack at one moment, as other tools sum it up: no addresses, no events.
 // JAX's device memory profiles and memray's captures become this.
 type Profile struct {
@@ -11,6 +13,21 @@ type Profile struct {
 	Stacks  StackTable
 	Notes   []string // what the file says of itself
 }
+
+// Formats of files in a recording that are profiles: memory by line, as JAX writes it where PyTorch writes a snapshot,
+// and a program of XLA.
+const (
+	ProfileFormat = "pprof"
+	ProgramFormat = "hlo"
+)
+
+// IsProfile says whether a file of a recording is a profile, not a snapshot of an allocator.
+func (s *SnapshotFile) IsProfile() bool {
+	return s.Format == ProfileFormat || s.Format == ProgramFormat
+}
+
+// AtPeak says whether the agent wrote it of what was alive at the peak of an imagined device.
+func (s *SnapshotFile) AtPeak() bool { return strings.HasPrefix(s.Name, "peak-") }
 
 // ProfileKind names one of the values of every sample.
 type ProfileKind struct {

@@ -119,6 +119,8 @@ type PeakParts struct {
 	KVCache     Optional `json:"kv_cache,omitzero"` // keys and values that attention keeps between calls
 	Temporaries Optional `json:"temporaries,omitzero"`
 	Workspaces  Optional `json:"workspaces,omitzero"`
+	State       Optional `json:"state,omitzero"`   // what a step hands to the next: parameters or an optimizer's, not told apart
+	Results     Optional `json:"results,omitzero"` // of the function that ran, beside what they replace
 	Other       Optional `json:"other,omitzero"`
 	ByStack     Bytes    `json:"by_stack_bytes,omitempty"` // how many of these bytes only the stacks told apart
 }

@@ -81,6 +81,7 @@ type HeldLine struct {
 	Function string    `json:"function,omitempty" doc:"Its function."`
 	Bytes    mem.Bytes `json:"bytes" doc:"What its blocks held at the peak, in bytes."`
 	Blocks   int64     `json:"blocks" doc:"How many blocks that were."`
+	What     string    `json:"what,omitempty" doc:"Of XLA: arrays, or temporaries of the program that ran."`
 	User     bool      `json:"user,omitempty" doc:"Whether it is a line of the program, not of a library."`
 }
 

@@ -60,9 +60,6 @@ var boundsOf = []mem.Quantity{
 	mem.SeriesTreePSS, mem.SeriesTreePSSError, mem.SeriesTreeShared, mem.SeriesTreeSegments, mem.SeriesTreeRSS,
 }
 
-// profileFormat is that of memory by line, which is kept as a snapshot is and is none.
-const profileFormat = "pprof"
-
 func (r *rollup) seen(time int64) { r.last = max(r.last, time) }
 
 func (r *rollup) samples(f mem.Samples) {
@@ -101,7 +98,7 @@ func (r *rollup) row() Run {
 		}
 	}
 	for _, s := range run.Snapshots {
-		if s.Complete && s.Format != profileFormat {
+		if s.Complete && !s.IsProfile() {
 			row.Snapshots++
 		}
 	}

@@ -82,6 +82,30 @@ def test_what_a_step_needs(tmp_path: Path, name: str) -> None:
     assert near(verdict["peak_allocated_bytes"], analysis(without.stdout), ELSEWHERE.get(name, 0.005)), without.stdout
 
 
+def parts(verdict: dict[str, Any]) -> dict[str, int]:
+    return {one["name"]: one["bytes"] for one in verdict["categories"]}
+
+
+def test_what_held_the_peak(tmp_path: Path) -> None:
+    """Four weights of 512 x 512, Adam's two moments of each, a batch of two arrays; donated, nothing is there twice."""
+    weight, batch = 512 * 512 * 4, 2 * 1024 * 512 * 4
+    verdict, said = imagined(tmp_path, PROGRAMS, "adamw", "train")
+    held = parts(verdict)
+    assert (held["parameters"], held["inputs"]) == (4 * weight, batch), held
+    assert near(held["optimizer"], 8 * weight, 0.001) and near(held["results"], 12 * weight, 0.001), held
+    assert near(sum(held.values()), analysis(said), 0.002) and held["other"] < 64 << 10, held
+    lines = {(line["what"], Path(line["file"]).name): line["bytes"] for line in verdict["peak_lines"] if line["line"]}
+    temporaries = sum(line["bytes"] for line in verdict["peak_lines"] if line["what"] == "temporaries")
+    assert near(temporaries, held["temporaries"], 0.01) and ("temporaries", "programs.py") in lines, verdict[
+        "peak_lines"
+    ]
+    arrays = sum(line["bytes"] for line in verdict["peak_lines"] if line["what"] == "arrays")
+    assert near(arrays + temporaries, verdict["peak_allocated_bytes"], 0.005), verdict["peak_lines"]
+    held = parts(imagined(tmp_path, PROGRAMS, "donated", "train")[0])
+    assert held["parameters"] == 4 * weight and near(held["optimizer"], 8 * weight, 0.001), held
+    assert held.get("results", 0) < 1024, held
+
+
 def test_what_is_needed_and_what_is_taken(tmp_path: Path) -> None:
     """JAX takes three quarters of the device as it starts, whatever it needs; told so, it grows instead."""
     for variables, taken in (({}, 0.75), ({"XLA_PYTHON_CLIENT_MEM_FRACTION": ".5"}, 0.5)):

@@ -53,8 +53,44 @@ func heldLines(s *mem.AllocatorSnapshot, device int, server bool) (lines []repor
 		lines = append(lines, report.HeldLine{File: g.Site.File, Line: g.Site.Line, Function: g.Site.Function,
 			User: g.Site.User && g.Site.Line > 0, Bytes: g.Bytes, Blocks: int64(g.Blocks)})
 	}
+	return holdingMost(lines)
+}
+
+// LinesOfArrays says the same of a framework that tells of arrays by line, and of the temporaries of the program that
+// ran at the peak, if any is told: alive are all arrays of all devices.
+func LinesOfArrays(alive, program *mem.Profile, device string) (lines []report.HeldLine) {
+	add := func(p *mem.Profile, what string, wants func(labels map[string]string) bool) {
+		var uses []usage.Use
+		counts := p.Counts()
+		for _, s := range p.Samples {
+			if !wants(s.Labels) {
+				continue
+			}
+			use := usage.Use{Stack: s.Stack, Bytes: mem.Bytes(s.Values[p.Default])}
+			if counts >= 0 {
+				use.Blocks = uint64(max(0, s.Values[counts]))
+			}
+			uses = append(uses, use)
+		}
+		for _, g := range usage.Groups(usage.NewNames(&p.Stacks), uses) {
+			lines = append(lines, report.HeldLine{File: g.Site.File, Line: g.Site.Line, Function: g.Site.Function, What: what,
+				User: g.Site.User && g.Site.Line > 0, Bytes: g.Bytes, Blocks: int64(g.Blocks)})
+		}
+	}
+	add(alive, "arrays", func(labels map[string]string) bool {
+		return labels["kind"] != "executable" && labels["device"] == device
+	})
+	if program != nil {
+		add(program, "temporaries", func(labels map[string]string) bool { return labels["kind"] == "temporary" })
+	}
+	return holdingMost(lines)
+}
+
+// holdingMost are the lines that held most.
+func holdingMost(lines []report.HeldLine) []report.HeldLine {
 	slices.SortFunc(lines, func(a, b report.HeldLine) int {
-		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line),
+			cmp.Compare(a.What, b.What))
 	})
 	return lines
 }

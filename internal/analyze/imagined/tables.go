@@ -225,8 +225,16 @@ func linesTable(lines []report.HeldLine) report.Table {
 		Columns: []report.Column{report.TextColumn("site", "line"), report.TextColumn("function", "function"),
 			report.BytesColumn("bytes", "held", mem.Imagined), {Name: "blocks", Title: "blocks", Unit: mem.UnitCount,
 				Label: mem.Imagined}}}
+	told := slices.ContainsFunc(lines, func(l report.HeldLine) bool { return l.What != "" })
+	if told {
+		t.Columns = append(t.Columns, report.TextColumn("what", "what"))
+	}
 	for _, l := range lines {
-		t.Add(lineName(&l), l.Function, l.Bytes, l.Blocks)
+		row := []any{lineName(&l), l.Function, l.Bytes, l.Blocks}
+		if told {
+			row = append(row, l.What)
+		}
+		t.Add(row...)
 	}
 	return t
 }

@@ -184,10 +184,11 @@ func categories(run *mem.Run, v *report.Imagined, p *mem.PeakParts) {
 	for _, part := range []struct { // in the order people read them
 		name  string
 		bytes mem.Optional
-	}{{"parameters", p.Parameters}, {"gradients", p.Gradients}, {"optimizer", p.Optimizer}, {"buffers", p.Buffers},
+	}{{"parameters", p.Parameters}, {"gradients", p.Gradients}, {"optimizer", p.Optimizer},
+		{"state", p.State}, {"buffers", p.Buffers},
 		{"inputs", p.Inputs},
 		{"activations", p.Activations}, {"KV cache", p.KVCache}, {"temporaries", p.Temporaries},
-		{"workspaces", p.Workspaces}, {"other", p.Other}} {
+		{"workspaces", p.Workspaces}, {"results", p.Results}, {"other", p.Other}} {
 		if bytes, ok := part.bytes.Get(); ok {
 			all = append(all, report.Category{Name: part.name, Bytes: mem.Bytes(bytes)})
 			sum += mem.Bytes(bytes)

@@ -16,7 +16,7 @@ func readProfiles(in *facts.Facts, profiles map[string]*mem.Profile) profiled {
 	all := profiled{alive: map[uint32]string{}}
 	for _, file := range in.Run.Snapshots {
 		p := profiles[file.Name]
-		if p == nil || len(p.Kinds) == 0 {
+		if p == nil || len(p.Kinds) == 0 || file.Format == mem.ProgramFormat || file.AtPeak() {
 			continue
 		}
 		uses, code := buffers(p)

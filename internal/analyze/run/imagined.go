@@ -1,6 +1,7 @@
 package run
 
 import (
+	"fmt"
 	"slices"
 
 	"hightide/internal/analyze/imagined"
@@ -22,10 +23,25 @@ func imaginedRun(in *Input) (r report.Part) {
 	return r
 }
 
-// heldAtPeak tells the lines that held the peak of the fullest device of an imagined run. Without a snapshot there is
-// nothing to say.
-func heldAtPeak(run *mem.Run, v *report.Imagined, snapshots map[string]*mem.AllocatorSnapshot) {
+// heldAtPeak tells the lines that held the peak of the fullest device of an imagined run. Without a file of the
+// framework's that tells there is nothing to say.
+func heldAtPeak(run *mem.Run, v *report.Imagined, snapshots map[string]*mem.AllocatorSnapshot,
+	profiles map[string]*mem.Profile) {
 	process, device := imagined.Fullest(v)
+	var alive, program *mem.Profile
+	for _, file := range run.Snapshots {
+		switch p := profiles[file.Name]; {
+		case p == nil || file.Process != process || !file.AtPeak():
+		case file.Format == mem.ProgramFormat:
+			program = p
+		default:
+			alive = p
+		}
+	}
+	if alive != nil {
+		v.Lines = imagined.LinesOfArrays(alive, program, fmt.Sprintf("cuda:%d", device))
+		return
+	}
 	for _, file := range slices.Backward(run.Snapshots) { // the newest has all that those before it had
 		if s := snapshots[file.Name]; s != nil && file.Process == process {
 			imagined.Held(v, s, device)

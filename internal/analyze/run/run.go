@@ -50,7 +50,7 @@ func newInput(run *mem.Run, opts Options) *Input {
 	in.taken = readSnapshots(run, opts.Snapshots)
 	in.profiled = readProfiles(in.Facts, opts.Profiles)
 	if in.Verdict != nil {
-		heldAtPeak(run, in.Verdict, opts.Snapshots)
+		heldAtPeak(run, in.Verdict, opts.Snapshots, opts.Profiles)
 	}
 	in.grown = growth.Find(in.Facts)
 	in.ending, in.first = in.deadlines()

@@ -12,11 +12,11 @@ import (
 // part is a field of a message that holds bytes, number one that holds a number.
 func part(field int, data ...[]byte) []byte {
 	inner := slices.Concat(data...)
-	return append(binary.AppendUvarint([]byte{byte(field<<3 | 2)}, uint64(len(inner))), inner...)
+	return append(binary.AppendUvarint(binary.AppendUvarint(nil, uint64(field<<3|2)), uint64(len(inner))), inner...)
 }
 
 func number(field int, value uint64) []byte {
-	return binary.AppendUvarint([]byte{byte(field << 3)}, value)
+	return binary.AppendUvarint(binary.AppendUvarint(nil, uint64(field<<3)), value)
 }
 
 // TestXSpaceOfAGPU is written as TensorFlow writes of a GPU, which is not here. Its allocator's name is its device,

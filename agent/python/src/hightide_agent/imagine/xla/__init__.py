@@ -1,6 +1,7 @@
 """JAX on imaginary GPUs: real, unmodified JAX and XLA, whose kernels compute nothing.
 
     install (with jax)   visible ─▶ JAX looks for its GPUs   calls ─▶ steps   steady ─▶ peak, limit, and the end
+                         held ─▶ what held the peak: dumps ─▶ temporaries by line, purposes ─▶ what arguments are for
                          reads ─▶ numbers that decide something
 
 XLA compiles for the imaginary GPU as for any; its allocator is real, too. Each part is installed for itself.
@@ -21,6 +22,9 @@ def install(training: Training, jax: Any, watch: Callable[[str, Callable[[Any], 
     from ..parts import part
     from . import reads, steady
     from .calls import Calls
+    from .dumps import Dumps
+    from .held import Held
+    from .purposes import Gradients
 
     agent = training.agent
     if copies.asked():  # XLA's threads cannot be forked: the engine starts each trial by itself
@@ -29,9 +33,12 @@ def install(training: Training, jax: Any, watch: Callable[[str, Callable[[Any], 
         os._exit(0)
     part(agent, "visible devices", _visible)
     ledger = Ledger(agent)
-    calls = Calls(training)
+    dumps, gradients = Dumps(agent), Gradients(agent)
+    calls = Calls(training, Held(agent, dumps, gradients))
     part(agent, "calls of compiled functions", lambda: watch("jax._src.interpreters.pxla", calls.install))
     part(agent, "calls of compiled functions", lambda: watch("jax._src.pjit", calls.slowly))
+    part(agent, "programs of XLA", lambda: watch("jax._src.interpreters.pxla", dumps.install))
+    part(agent, "gradients", lambda: watch("jax._src.api", gradients.install))
     part(agent, "peak and end", lambda: steady.install(training, ledger, calls))
     part(agent, "numbers read", lambda: watch("jax._src.array", reads.install(ledger)))
 

@@ -15,11 +15,13 @@ from __future__ import annotations
 
 import functools
 import re
+import sys
 import weakref
-from typing import Any, Dict, FrozenSet, Optional, Set, Tuple
+from typing import Any, Dict, FrozenSet, List, Optional, Set, Tuple
 
 from ...training import Training
 from ...xla.programs import OWN
+from .held import Call, Held
 
 SMALLEST = 256  # bytes of results that are handed on; less is a key of random numbers
 MANY = 64  # functions that an array is told to come of
@@ -29,8 +31,12 @@ ARRAYS = 200_000  # arrays that are followed
 class _Function:
     """One compiled function of the program."""
 
-    def __init__(self, bytes: int) -> None:
+    def __init__(self, bytes: int, temporaries: int, source: str, positions: List[int]) -> None:
         self.bytes = bytes  # arguments, results and temporaries
+        self.temporaries = temporaries
+        self.source = source  # as JAX writes it: name, file and line
+        self.positions = positions  # of the arguments that are used, among all
+        self.back: Dict[int, int] = {}  # which result came back as which argument
         self.calls = 0
         self.handed = False  # its results came back to it
         self.last: Set[int] = set()  # arguments of its last call that came of it, by id
@@ -40,11 +46,13 @@ class _Function:
 class Calls:
     """All calls of compiled functions of this process."""
 
-    def __init__(self, training: Training) -> None:
+    def __init__(self, training: Training, held: Held) -> None:
         self.training = training
         self.agent = training.agent
+        self.held = held
         self._own: Any = weakref.WeakKeyDictionary()  # of an executable, its function
-        self._from: Dict[int, Tuple[Any, FrozenSet[_Function]]] = {}  # of an array by id: it, weakly; what it came of
+        # Of an array by id: it, weakly; what it came of; which result it was, of which function.
+        self._from: Dict[int, Tuple[Any, FrozenSet[_Function], int, Optional[_Function]]] = {}
         self._leader: Optional[_Function] = None
 
     def install(self, pxla: Any) -> None:
@@ -54,18 +62,22 @@ class Calls:
 
         @functools.wraps(compile)
         def compiled(computation: Any, /, *args: Any, **kwargs: Any) -> Any:
-            executable = compile(computation, *args, **kwargs)
+            executable = None
+            own = self._is_own(computation) and getattr(computation, "_executable", None) is None
             try:
-                self._compiled(computation, executable)
-            except Exception as error:
-                self.agent.log("could not see what is compiled", error)
+                if own:
+                    self.held.dumps.begin()
+                executable = compile(computation, *args, **kwargs)
+            finally:
+                if own:
+                    self._compiled(computation, executable)
             return executable
 
         @functools.wraps(call)
         def called(executable: Any, /, *args: Any) -> Any:
             before = self._before(executable, args)
             results = call(executable, *args)
-            self._after(executable, before, results)
+            self._after(executable, before, args, results)
             return results
 
         pxla.MeshComputation.compile, pxla.ExecuteReplicated.__call__ = compiled, called
@@ -74,28 +86,44 @@ class Calls:
         """Have each call of a jitted function run Python."""
         pjit._get_fastpath_data = lambda *_, **__: None
 
-    def _compiled(self, computation: Any, executable: Any) -> None:
+    def _is_own(self, computation: Any) -> bool:
+        """Whether a program is of a function of the user's, or of a library but JAX."""
         info = computation.compile_args.get("all_args_info")
         found = re.match(r"(.+) at (.+):(\d+)$", str(info.debug_info.func_src_info)) if info is not None else None
-        stats = executable.memory_analysis()
-        if found is None or OWN in found.group(2) or stats is None:
-            return
-        bytes = stats.argument_size_in_bytes + stats.output_size_in_bytes + stats.temp_size_in_bytes
-        if executable.unsafe_call not in self._own:
-            self._own[executable.unsafe_call] = _Function(bytes)
+        return found is not None and OWN not in found.group(2)
+
+    def _compiled(self, computation: Any, executable: Any) -> None:
+        try:
+            self.held.dumps.end(executable.unsafe_call if executable is not None else None)
+            stats = executable.memory_analysis() if executable is not None else None
+            if stats is None or executable.unsafe_call in self._own:
+                return
+            bytes = stats.argument_size_in_bytes + stats.output_size_in_bytes + stats.temp_size_in_bytes
+            found = computation.compile_args
+            constants = len(getattr(computation, "const_args", None) or ())
+            self._own[executable.unsafe_call] = _Function(
+                bytes, stats.temp_size_in_bytes, str(found["all_args_info"].debug_info.func_src_info),
+                [at - constants for at in sorted(found["kept_var_idx"])],
+            )  # fmt: skip
+        except Exception as error:
+            self.agent.log("could not see what is compiled", error)
 
     def _before(self, executable: Any, args: Any) -> Tuple[FrozenSet[_Function], bool]:
         """What the arguments came of, and whether this call is a step."""
         try:
+            self.held.look()
             came: Set[_Function] = set()
             function = self._own.get(executable)
             back: Set[int] = set()
             bytes = 0
-            for arg in args:
+            for at, arg in enumerate(args):
                 known = self._from.get(id(arg))
                 if known is None or known[0]() is not arg:
                     continue
                 came |= known[1]
+                maker = known[3]
+                if maker is not None and maker is function:
+                    maker.back[known[2]] = at
                 if function in known[1] and id(arg) not in back:
                     back.add(id(arg))
                     bytes += arg.nbytes
@@ -124,14 +152,15 @@ class Calls:
             self.training.steps.passed(function)
         return True
 
-    def _after(self, executable: Any, before: Tuple[FrozenSet[_Function], bool], results: Any) -> None:
+    def _after(self, executable: Any, before: Tuple[FrozenSet[_Function], bool], args: Any, results: Any) -> None:
         came, step = before
         try:
             function = self._own.get(executable)
+            self.held.look(Call(executable, args, results, function, sys._getframe(2)))
             if function is not None:
                 came = came | {function}
-            for result in results:
-                self._follow(result, came)
+            for number, result in enumerate(results):
+                self._follow(result, came, number, function)
         except Exception as error:
             self.agent.log("could not look at what a call gave", error)
         if step:
@@ -139,7 +168,7 @@ class Calls:
 
     def failed(self) -> Optional[BaseException]:
         """The error of a call whose results nobody has read: it is raised where one is. None where all went well."""
-        for reference, _ in list(self._from.values()):
+        for reference, *_ in list(self._from.values()):
             array = reference()
             try:
                 if array is not None and not array.is_deleted():
@@ -148,7 +177,7 @@ class Calls:
                 return error
         return None
 
-    def _follow(self, result: Any, came: FrozenSet[_Function]) -> None:
+    def _follow(self, result: Any, came: FrozenSet[_Function], number: int, function: Optional[_Function]) -> None:
         if len(self._from) >= ARRAYS:
             return
         key = id(result)
@@ -158,4 +187,4 @@ class Calls:
             if held.get(key, (None,))[0] is reference:
                 held.pop(key, None)
 
-        held[key] = weakref.ref(result, gone), came
+        held[key] = weakref.ref(result, gone), came, number, function

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import atexit
 import os
-import sys
-from typing import Any, List, Optional, Tuple
+from typing import Any, List, Tuple
 
 from ... import control, oom
 from ...tracker import NONE, STEP
@@ -36,13 +35,14 @@ class Steady:
         self.calls = calls
         self.peaks = Peaks(training.agent)
         self.stop = control.Stop(training.agent)
-        self._devices: Optional[List[Any]] = None
+        self._said = False  # how JAX takes memory
         self._ended = False
         self.tracker.reads_device = True  # no time is measured
         training.agent.on_renew.append(self._forget)
 
     def _forget(self) -> None:
-        self._devices = None
+        self._said = False
+        self.calls.held.forget()
 
     def step_ended(self, step: int) -> None:
         """Look at all devices; end the training if it is time."""
@@ -64,10 +64,12 @@ class Steady:
         if not self._ended and os.getpid() == pid:
             self._look(NONE, self.tracker.steps_now())
             self._unread()
+            self._told()
 
     def _end(self, step: int, reason: str) -> None:
         self._ended = True
         self._unread()
+        self._told()
         self.stop.now(step, reason)
 
     def _unread(self) -> None:
@@ -76,6 +78,13 @@ class Steady:
         if error is not None:
             oom.notice(self.agent, error, self.tracker.current_step())
             self.agent.fact("jax.unread_error", type(error).__name__)
+
+    def _told(self) -> None:
+        """Say what held the peak."""
+        try:
+            self.calls.held.tell()
+        except Exception as error:
+            self.agent.log("could not tell what held the peak", error)
 
     def _still_rising(self, step: int) -> None:
         text = "the peak rose last in step %d of %d: later steps may take more" % (self.peaks.rose(), step)
@@ -94,15 +103,11 @@ class Steady:
             self.agent.log("could not look at the peak", error)
 
     def _all(self) -> List[Any]:
-        """The GPUs, once the program has started them; asking would start them."""
-        if self._devices is None:
-            bridge = sys.modules.get("jax._src.xla_bridge")
-            if bridge is None or not getattr(bridge, "_backends", None):
-                return []
-            self._devices = [d for d in sys.modules["jax"].local_devices() if d.platform == "gpu"]
-            if self._devices:
-                self.agent.record({"type": "condition", "name": "preallocation", "value": _preallocation()})
-        return self._devices
+        devices = self.calls.held.devices()
+        if devices and not self._said:
+            self._said = True
+            self.agent.record({"type": "condition", "name": "preallocation", "value": _preallocation()})
+        return devices
 
 
 def _taken(stats: Any) -> int:

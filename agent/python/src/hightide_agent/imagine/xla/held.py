@@ -1,0 +1,158 @@
+"""What held a device's memory at its peak: arrays by the line that made them, and the program that ran, if one did.
+
+    a call, and the peak has risen ─▶ JAX's profile of what is alive, its arguments' purposes, its temporaries
+    the end, out of memory         ─▶ the last of these as files and a `categories` record
+
+XLA gives a program its results and temporaries before it runs. So what is alive after the call that raised the peak,
+and the program's temporaries, are what was alive at the peak.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import IO, Any, Dict, List, Optional, Tuple
+
+from ... import snapshots
+from ...agent import Agent
+from .dumps import Dumps
+from .purposes import INPUTS, PARAMETERS, STATE, Gradients, purposes
+
+RISE = 1.005  # a peak that rose by less keeps what was told of it
+
+
+class Held:
+    """That of all devices of this process."""
+
+    def __init__(self, agent: Agent, dumps: Dumps, gradients: Gradients) -> None:
+        self.agent = agent
+        self.dumps, self.gradients = dumps, gradients
+        self._devices: List[Any] = []
+        self._peaks: Dict[int, int] = {}  # by the number of a device
+        self._looked: Dict[int, int] = {}  # at which its profile was taken
+        self._records: Dict[int, Tuple[Dict[Tuple[str, int], int], Optional[Call]]] = {}
+        self._profile = b""
+        self._program = ""  # the file of the program that ran
+        self._told: Any = None
+
+    def forget(self) -> None:
+        """In a process that was forked."""
+        self.__init__(self.agent, self.dumps, self.gradients)  # type: ignore[misc]
+
+    def devices(self) -> List[Any]:
+        """The GPUs, once the program has started them; asking would start them."""
+        bridge = sys.modules.get("jax._src.xla_bridge")
+        if not self._devices and bridge is not None and getattr(bridge, "_backends", None):
+            self._devices = [d for d in sys.modules["jax"].local_devices() if d.platform == "gpu"]
+        return self._devices
+
+    def look(self, call: Any = None) -> None:
+        """See whether a peak has risen: in this call, or before it where there is none."""
+        profiled = False
+        for device in self.devices():
+            peak = (device.memory_stats() or {}).get("peak_bytes_in_use", 0)
+            number = device.local_hardware_id or 0
+            if peak <= self._peaks.get(number, 0):
+                continue
+            self._peaks[number] = peak
+            if peak < RISE * self._looked.get(number, 0):
+                continue
+            self._looked[number] = peak
+            if not profiled:
+                profiled = True
+                self._profile = sys.modules["jax"].profiler.device_memory_profile()
+                self._program = self.dumps.of.get(call.executable, "") if call is not None else ""
+                live = _live()
+                places = call.places(self.gradients) if call is not None else {}
+            self._records[number] = _sums(device, live, places), call
+        if call is not None:
+            call.close()
+
+    def tell(self) -> None:
+        """Record what held the last peak, once."""
+        if not self._profile or self._told is self._profile:
+            return
+        self._told = self._profile
+        for number, (sums, call) in self._records.items():
+            record = call.resolved(sums) if call is not None else {}
+            other = max(0, self._peaks[number] - sum(record.values()))
+            self.agent.record({"type": "categories", "device": "cuda:%d" % number,
+                               "allocated_bytes": self._peaks[number], **record, "other": other})  # fmt: skip
+        snapshots.write(self.agent, "peak", ".pb.gz", "pprof", lambda file: _write(file, self._profile))
+        self.write_program("peak", self._program)
+
+    def write_program(self, reason: str, path: str) -> None:
+        """Write the program in a file of ours, if XLA told it."""
+        if not path:
+            return
+        with open(path, "rb") as file:
+            data = file.read()
+        snapshots.write(self.agent, reason, ".hlo.pb", "hlo", lambda file: _write(file, data))
+
+
+class Call:
+    """One call of a compiled function, while it is told of; it keeps none of the arrays."""
+
+    def __init__(self, executable: Any, args: Any, results: Any, function: Any, frame: Any) -> None:
+        self.executable, self.args, self.results, self.function, self.frame = executable, args, results, function, frame
+        self.donated = False
+        self.known: Dict[int, str] = {}  # by the place of an argument, what its type or its gradient tells
+
+    def places(self, gradients: Gradients) -> Dict[int, Tuple[str, int]]:
+        """Its arguments and results by their ids; and what is known of arguments."""
+        found: Dict[int, Tuple[str, int]] = {}
+        if self.function is None:
+            return found
+        by_type, function = purposes(self.frame), self.function
+        derived = gradients.arguments.get(function.source, ())
+        for at, array in enumerate(self.args):
+            found[id(array)] = "argument", at
+            if (at < len(function.positions) and function.positions[at] in derived) or gradients.has(array):
+                self.known[at] = PARAMETERS
+            elif id(array) in by_type:
+                self.known[at] = by_type[id(array)]
+        for at, array in enumerate(self.results):
+            found.setdefault(id(array), ("result", at))
+        self.donated = any(array.is_deleted() for array in self.args)
+        return found
+
+    def close(self) -> None:
+        """Let go of arrays and frames."""
+        self.args = self.results = self.frame = self.executable = None
+
+    def resolved(self, sums: Dict[Tuple[str, int], int]) -> Dict[str, int]:
+        """Bytes by what they are for, with what later calls have told: which results came back, as which arguments."""
+        if self.function is None:
+            return {}
+        back = self.function.back
+        record = {"temporaries": self.function.temporaries}
+        for (kind, at), bytes in sums.items():
+            if kind == "result" and not (self.donated and at in back):
+                name = "results"
+            else:
+                at = back[at] if kind == "result" else at
+                name = self.known.get(at, STATE if at in back.values() else INPUTS)
+            record[name] = record.get(name, 0) + bytes
+        return {name: bytes for name, bytes in record.items() if bytes}
+
+
+def _sums(device: Any, live: List[Any], places: Dict[int, Tuple[str, int]]) -> Dict[Tuple[str, int], int]:
+    """Bytes on a device by argument and result; a buffer that several arrays have is one."""
+    sums: Dict[Tuple[str, int], int] = {}
+    seen = set()
+    for array in live:
+        place = places.get(id(array))
+        for shard in array.addressable_shards if place is not None else ():
+            pointer = shard.data.unsafe_buffer_pointer() if shard.device is device else None
+            if place is not None and pointer is not None and pointer not in seen:
+                seen.add(pointer)
+                sums[place] = sums.get(place, 0) + shard.data.nbytes
+    return sums
+
+
+def _live() -> List[Any]:
+    return [array for array in sys.modules["jax"].live_arrays() if not array.is_deleted()]
+
+
+def _write(file: IO[bytes], data: bytes) -> bool:
+    file.write(data)
+    return True
