@@ -1027,8 +1027,8 @@ export interface FitOptions {
   /** size of the GPU's memory in place of the catalogue's, as 24GiB; with device cpu the limit */
   memory?: string;
   /**
-   * model to build, by name; or a config file, or module:function; bert, gpt2, resnet, a name of
-   * torchvision, or a model type of transformers; in place of a command
+   * model to build, by name; or a config file, org/model of the hub, or module:function; bert,
+   * gpt2, resnet, a name of torchvision, or a model type of transformers; in place of a command
    */
   model?: string;
   /** never try a larger batch than this */
@@ -1504,6 +1504,15 @@ export interface HeldLine {
   what?: string;
 }
 
+export interface HeldModule {
+  /** How many blocks that were. */
+  blocks: number;
+  /** What its blocks held at the peak, in bytes. */
+  bytes: number;
+  /** The module, as vllm.v1.worker.gpu_model_runner; outside of packages the name of the file. */
+  module: string;
+}
+
 export interface Holding {
   /** What it held, in bytes. */
   bytes: number;
@@ -1625,7 +1634,8 @@ export interface ImagineOptions {
   users?: number;
   /**
    * also run with other settings that change the peak: allocator, attention, compile caches,
-   * data-dependent sizes, a GPU that is behind the host
+   * data-dependent sizes, a GPU that is behind the host; of an LLM server: its settings, one at a
+   * time
    */
   vary?: boolean;
   /** imagine a cluster of this number of ranks and play some of them, a process each */
@@ -1732,6 +1742,8 @@ export interface ImagineOutcome {
   peak_device_used_bytes?: number;
   /** What lines of the program held at the peak, largest first. */
   peak_lines?: HeldLine[];
+  /** Of an LLM server: what lines of each Python module held at the peak, largest first. */
+  peak_modules?: HeldModule[];
   /**
    * What the program needs of the fullest device, in bytes, where its framework takes memory ahead
    * of need.
@@ -1872,6 +1884,8 @@ export interface Imagined {
   peak_device_used_bytes?: number;
   /** What lines of the program held at the peak, largest first. */
   peak_lines?: HeldLine[];
+  /** Of an LLM server: what lines of each Python module held at the peak, largest first. */
+  peak_modules?: HeldModule[];
   /**
    * What the program needs of the fullest device, in bytes, where its framework takes memory ahead
    * of need.
@@ -2340,7 +2354,7 @@ export interface ModelInfo {
   not_loaded_bytes?: number;
   /** How the weights are packed, as the configuration says it. */
   quantization?: string;
-  /** Where the files were: folder, file, cache or hub; text: the configuration was sent. */
+  /** Where the files were: folder, file, cache or hub; sent: what of them is read was sent. */
   source: string;
   /** Tensors that are loaded. */
   tensors: number;
@@ -2580,36 +2594,74 @@ export interface Pin {
   pinned_bytes: number;
 }
 
-export interface PlanInputBody {
-  /** Sequences in a batch on each GPU, of other uses; default 1. */
+export interface PlanAnswer {
+  /** What would let a cheaper GPU do, or where none fits, a GPU at all: each was computed. */
+  changes: Alternative[];
+  /**
+   * The GPU, or the machine, with the lowest known price among those that fit; absent: none does.
+   */
+  cheapest?: string;
+  /** What the files say. */
+  model: ModelInfo;
+  /** What was assumed, and what is not known. */
+  notes: string[];
+  /** A GPU each: those that fit first, the cheapest first. */
+  rows: Row[];
+  /** The one with the least memory among those that fit. */
+  smallest?: string;
+  /** The same in words. */
+  told: PlanTold;
+  /** What was asked. */
+  use: Use;
+  /** The version of this form. */
+  version: number;
+  /** Whether only the weights are known, and nothing else is counted. */
+  weights_alone?: boolean;
+}
+
+/**
+ * Which GPUs serve, run or train a model. The model is named by `model`, or sent: `config`,
+ * `files`.
+ */
+export interface PlanOptions {
+  /** number of sequences in a batch on each GPU, of other uses (default 1) */
   batch?: number;
   /** A config.json of Hugging Face, as it is. */
-  config: unknown;
-  /** Type of the weights: auto, bf16, fp16, fp32, fp8 or int4. */
-  dtype?: string;
-  /** serve (the default), infer, full, lora, qlora, dpo or grpo. */
-  for?: string;
-  /** Names of GPUs; default all. */
+  config?: unknown;
+  /** type of the weights: auto (as stored), bf16, fp16, fp32, fp8 or int4 (default auto) */
+  dtype?: "auto" | "bf16" | "fp16" | "fp32" | "fp8" | "int4";
+  /** Files of safetensors or GGUF: their headers alone. */
+  files?: SentFile[];
+  /** use: serve, infer, full, lora, qlora, dpo or grpo (default serve) */
+  for?: "serve" | "infer" | "full" | "lora" | "qlora" | "dpo" | "grpo";
+  /** names of GPUs, as hightide gpus lists them, separated by commas; or all (the default) */
   gpu?: string[];
-  /** GPUs that hold it together; default 1. */
+  /** number of GPUs that hold it together (default 1) */
   gpus?: number;
-  /** Whether to plan with machines that clouds rent. */
+  /** plan with machines that clouds rent, their host memory and prices, in place of single GPUs */
   instances?: boolean;
-  /** Type of the cache: auto or fp8. */
-  kv_dtype?: string;
-  /** Rank of the adapters; default 16. */
+  /** type of the cache: auto (16 bits) or fp8 (default auto) */
+  kv_dtype?: "auto" | "fp8";
+  /** rank of the adapters (default 16) */
   lora_rank?: number;
-  /** How to call the model. */
+  /**
+   * a folder or file: config.json, safetensors, GGUF, ONNX, TFLite, pt2; or a name of the Hugging
+   * Face hub
+   */
+  model?: string;
+  /** How to call the model that is sent. */
   name?: string;
-  /** Whether all activations are kept for the backward pass. */
+  /** keep all activations for the backward pass */
   no_checkpointing?: boolean;
-  /** adamw, adamw-8bit or sgd. */
-  optimizer?: string;
-  /** Tokens of a sequence; default 4096, or what the model has. */
+  /** ask no hub: files and the local cache alone */
+  offline?: boolean;
+  /** name of the optimizer: adamw, adamw-8bit or sgd (default adamw) */
+  optimizer?: "adamw" | "adamw-8bit" | "sgd";
+  /** tokens of a sequence, prompt and answer together (default 4096, or what the model has) */
   seq?: number;
-  /** Sequences that a server holds at once; default 1. */
+  /** number of sequences that a server holds at once (default 1) */
   users?: number;
-  /** The part of a GPU's memory that the server takes; default 0.9. */
+  /** part of a GPU's memory that the server takes (default 0.9, as vLLM does) */
   utilization?: number;
 }
 
@@ -2634,6 +2686,19 @@ export interface PlanResult {
   version: number;
   /** Whether only the weights are known, and nothing else is counted. */
   weights_alone?: boolean;
+}
+
+export interface PlanTold {
+  /** The answer, in a sentence. */
+  answer: string;
+  /** The model, in a sentence. */
+  model: string;
+  /** What takes memory on the GPU that the answer is about; absent: there is no GPU. */
+  parts?: Table;
+  /** What would be cheaper, and what was assumed. */
+  remarks: string[];
+  /** The rows. */
+  table: Table;
 }
 
 export interface Policy {
@@ -3130,7 +3195,7 @@ export interface Row {
   gpu: string;
   /** How many are used together. */
   gpus: number;
-  /** estimated: of all verdicts here. */
+  /** estimated; imagined: the use was run on this GPU, which is not there. */
   label: Label;
   /** With --instances: the machine that has them. */
   machine?: Rental;
@@ -3306,6 +3371,24 @@ export interface SegmentMap {
   stream: number;
 }
 
+export interface SentFile {
+  /** The size of the whole file, in bytes. */
+  bytes: number;
+  /** Its first bytes, to the end of its header. */
+  head: string;
+  /** As model.safetensors. */
+  name: string;
+}
+
+export interface SentModel {
+  /** A config.json of Hugging Face, as it is. */
+  config?: unknown;
+  /** Files of safetensors or GGUF: their headers alone. */
+  files?: SentFile[];
+  /** How to call the model that is sent. */
+  name?: string;
+}
+
 export interface Series {
   /** As the driver or the framework calls it: nvidia:0, cuda:0. */
   device?: string;
@@ -3376,6 +3459,8 @@ export interface Serving {
    * the engine says it.
    */
   longest_model_len?: number;
+  /** The longest sequence that the model is made for, in tokens. */
+  longest_of_model?: number;
   /** How many sequences of the greatest length the KV cache holds, as the engine says it. */
   max_concurrency?: number;
   /** The greatest length of a sequence, in tokens. */
@@ -3390,6 +3475,8 @@ export interface Serving {
   ready: boolean;
   /** What its start was at last: device, weights, profiling, kv_cache, warm-up, graphs or ready. */
   step?: string;
+  /** The KV cache with which the engine's log promises to use all of the GPU, in bytes. */
+  suggested_kv_bytes?: number;
   /** How many GPUs share each layer. */
   tensor_parallel_size?: number;
   /** The tokens of each of their sequences. */
