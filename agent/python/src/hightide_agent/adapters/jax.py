@@ -117,7 +117,8 @@ class Devices:
 def _readings(devices: Any) -> Iterator[Tuple[str, str, int]]:
     for device in devices:
         stats = device.memory_stats() or {}
-        name = "%s:%d" % (device.platform, device.id)
+        imagined = device.platform == "gpu" and os.environ.get("HIGHTIDE_IMAGINE") == "1"
+        name = "%s:%d" % ("cuda" if imagined else device.platform, device.id)  # as what imagines the device calls it
         for quantity, key in ((ALLOCATED, "bytes_in_use"), (RESERVED, "pool_bytes")):
             if stats.get(key, -1) >= 0:  # some devices say -1 of what they do not know
                 yield name, quantity, int(stats[key])
