@@ -26,8 +26,8 @@ func Excluded(ctx context.Context, o Options) map[string]string {
 
 // neverEnough is why a GPU is not enough whatever is estimated; "": that is not certain.
 func (r *Row) neverEnough(use *Use) string {
-	if r.Note != "" || r.Cache == nil {
-		return r.Note
+	if r.barred != "" || r.Cache == nil {
+		return r.barred
 	}
 	var known mem.Bytes
 	for _, part := range r.Parts {

@@ -3,6 +3,7 @@ package plan
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -317,5 +318,24 @@ func TestJSON(t *testing.T) {
 	var back Result
 	if err := json.Unmarshal(text, &back); err != nil || len(back.Rows) != 2 || back.Rows[0].Room != r.Rows[0].Room {
 		t.Errorf("%v: %s", err, text)
+	}
+}
+
+// TestExcludedIsCertain: only exact weights and cache, or what no setting mends, keep a GPU from being tried.
+func TestExcludedIsCertain(t *testing.T) {
+	for _, c := range []struct {
+		use  Use
+		card string
+		want string
+	}{
+		{Use{For: "serve", Users: 4, Seq: 4096}, "t4", "weights 15.0 GiB and the KV cache of 4 × 4096 tokens, 2.00 GiB, are more"},
+		{Use{For: "serve", Users: 1, Seq: 256}, "v100-32g", ""}, // --dtype half starts it
+		{Use{For: "serve", Users: 4, Seq: 4096}, "a10", ""},
+	} {
+		rows := planned(t, llama3, c.use, c.card).Rows
+		got := rows[0].neverEnough(&c.use)
+		if (c.want == "") != (got == "") || !strings.HasPrefix(got, c.want) {
+			t.Errorf("%s: %q, want %q", c.card, got, c.want)
+		}
 	}
 }

@@ -69,6 +69,7 @@ type Row struct {
 	Source  string    `json:"price_source,omitempty" doc:"Whose price it is."`
 	Date    string    `json:"price_date,omitempty" doc:"Of which day the price is."`
 	Note    string    `json:"note,omitempty" doc:"What stands against it besides memory."`
+	barred  string    // why the use does not run on it, whatever its memory; "": nothing known
 }
 
 // Rental is what a cloud rents.

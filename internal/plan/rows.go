@@ -26,8 +26,8 @@ func (f *facts) row(g *gpus.GPU) Row {
 	if r.Verdict = verdictOf(r.Room); r.Verdict == Fits && len(f.shape.Unknown) > 0 {
 		r.Verdict = Likely // something is not counted, or taken as other models have it
 	}
-	if r.Note = f.against(g); r.Note != "" {
-		r.Verdict = No
+	if r.barred = f.against(g); r.barred != "" {
+		r.Note, r.Verdict = r.barred, No
 	} else if f.needsHalf(g) {
 		r.Note = "start it with --dtype half: bf16 needs compute capability 8.0"
 	}
