@@ -316,8 +316,18 @@ func (in *Found) growsToTheEnd(p *mem.Process, h mem.Holder) bool {
 			before = other
 		}
 	}
-	return (last.PerStep > 0 || last.PerMin > 0) && last.Items > before.Items &&
+	return (last.PerStep > 0 || last.PerMin > 0) && last.Items > before.Items && wentOn(before, last) &&
 		last.Time >= from+int64(toTheEnd*float64(to-from))
+}
+
+// wentOn says whether a container gained between two looks what it gained before. One that has filled meanwhile, or is
+// cut, gained less: that it is larger than it was does not say that it still grows.
+func wentOn(before, last mem.Holder) bool {
+	gained := float64(last.Items - before.Items)
+	if before.PerMin > 0 {
+		return gained >= wentOnPart*before.PerMin*float64(last.Time-before.Time)/float64(time.Minute)
+	}
+	return gained >= wentOnPart*before.PerStep*float64(last.Step-before.Step)
 }
 
 const (
@@ -328,6 +338,7 @@ const (
 	toTheEnd = 0.75
 	// of the time, that lies between two looks that tell so: the last one comes at the program's end, right after another
 	lookApart      = 0.05
+	wentOnPart     = 0.5 // of what a container gained before, that one which still grows gains at least
 	scansThatAgree = 4
 )
 
