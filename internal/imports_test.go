@@ -86,12 +86,15 @@ var rooms = map[string][]string{
 	"internal/hub": {"internal/fail"},
 	"internal/plan": {"internal/fail", "internal/gpus", "internal/hub", "internal/mem", "internal/modelfile",
 		"internal/options", "internal/report", "internal/event", "internal/pythons"},
+	"internal/levers": {"internal/fail", "internal/mem", "internal/options", "internal/words"},
+	"internal/tune": {"internal/event", "internal/fail", "internal/levers", "internal/mem", "internal/options",
+		"internal/report"},
 	"internal/fit": {"internal/event", "internal/mem", "internal/fail", "internal/gpus", "internal/pythons",
 		"internal/report", "internal/options", "internal/frameworks", "internal/hub", "internal/modelfile"},
 	"internal/imagine": {"internal/system", "internal/event", "internal/mem", "internal/allocator", "internal/analyze/imagined",
 		"internal/fail", "internal/gpus", "internal/format/torch", "internal/launch", "internal/observe",
 		"internal/pythons", "internal/replay", "internal/report", "internal/sampler", "internal/shm", "internal/options",
-		"internal/frameworks", "internal/words"},
+		"internal/frameworks", "internal/levers", "internal/words"},
 	// for tests alone: checkFile lets nothing import it
 	"internal/testkit": {"internal/mem", "internal/format/torch"},
 	"internal/tui": {"internal/system", "internal/engine", "internal/analyze/trace", "internal/launch", "internal/live",
@@ -102,7 +105,7 @@ var rooms = map[string][]string{
 		"internal/gpus", "internal/imagine", "internal/launch", "internal/live", "internal/mem", "internal/observe",
 		"internal/pickle", "internal/replay", "internal/report", "internal/sampler", "internal/store",
 		"internal/usage", "internal/wire", "internal/options", "internal/analyze/facts",
-		"internal/frameworks", "internal/memray", "internal/plan", "internal/quote"},
+		"internal/frameworks", "internal/levers", "internal/memray", "internal/plan", "internal/quote", "internal/tune"},
 	"internal/budget": {"internal/fail", "internal/analyze/trace", "internal/matrix", "internal/mem",
 		"internal/report", "internal/usage", "internal/words"},
 	"internal/diagnose": {"internal/system", "heap", "internal/engine", "internal/fail", "internal/format", "internal/mem",
@@ -126,7 +129,7 @@ var rooms = map[string][]string{
 		"internal/fit", "internal/files", "internal/format", "internal/gpus", "internal/launch",
 		"internal/matrix", "internal/mcp", "internal/metrics", "internal/observe", "internal/pythons",
 		"internal/options", "internal/plan", "internal/pytorch", "internal/replay", "internal/store", "internal/tui", "internal/words",
-		"internal/frameworks"},
+		"internal/frameworks", "internal/tune"},
 }
 
 // pure rooms may not touch the world, whatever the standard library offers.

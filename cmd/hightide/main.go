@@ -32,6 +32,7 @@ func commands(a *app) []*cobra.Command {
 		trackCommand(a),
 		fitCommand(a),
 		imagineCommand(a),
+		tuneCommand(a),
 		planCommand(a),
 		benchCommand(a),
 		benchTrialCommand(a),

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"time"
 
@@ -15,16 +16,19 @@ import (
 	"hightide/heap"
 	"hightide/internal/allocator"
 	"hightide/internal/fail"
+	"hightide/internal/files"
 	"hightide/internal/fit"
 	"hightide/internal/frameworks"
 	"hightide/internal/gpus"
 	"hightide/internal/imagine"
 	"hightide/internal/launch"
+	"hightide/internal/levers"
 	"hightide/internal/mem"
 	"hightide/internal/observe"
 	"hightide/internal/options"
 	"hightide/internal/plan"
 	"hightide/internal/report"
+	"hightide/internal/tune"
 )
 
 // ImagineOptions of Imagine; only Command, Env and GPU are needed. Of RunOptions, Steps is not looked at: Until has
@@ -84,11 +88,13 @@ func (e *Engine) Imagine(ctx context.Context, o ImagineOptions) (*ImagineResult,
 		return nil, err
 	}
 	result.Outcome, result.Verdict, result.built = main.Outcome, main.Imagined, main.Built()
+	result.plan = s.Plan()
+	p.tellPlan(&result.RunResult)
 	p.conclude(&o.RunOptions, &result.RunResult)
 	if result.Report != nil && result.Report.Imagined != nil {
 		result.Verdict = result.Report.Imagined
 	}
-	return result, nil
+	return result, result.refusedPlan()
 }
 
 // imagineSession prepares a session of package imagine that records by this engine.
@@ -113,6 +119,63 @@ func (e *Engine) imagineSession(ctx context.Context, o *ImagineOptions) (*imagin
 		return outcome, err
 	}
 	return s, nil
+}
+
+// Tune finds the cheapest changes by which a training fits, and writes them as a plan. Runs before an error are in the
+// result, which is then not nil.
+func (e *Engine) Tune(ctx context.Context, o tune.Options) (*tune.Result, error) {
+	if err := CheckObserves("tune"); err != nil {
+		return nil, err
+	}
+	if err := o.Check(); err != nil {
+		return nil, err
+	}
+	if err := files.CheckFolder(o.Output, "the plan"); err != nil {
+		return nil, err
+	}
+	began := e.Runtime.Time()
+	s, err := e.imagineSession(ctx, &ImagineOptions{RunOptions: RunOptions{Options: observe.Options{Command: o.Command,
+		Env: o.Env, Events: o.Events}}, Options: imagine.Options{GPU: o.GPU, Catalogue: o.Catalogue, Memory: o.Memory}})
+	if err != nil {
+		return nil, err
+	}
+	s.Base.ID = "tune"
+	result, err := tune.Find(ctx, o, tune.Host{Try: func(ctx context.Context, runs []tune.Run) []*tune.Outcome {
+		return e.tuneRuns(ctx, s, runs)
+	}})
+	result.Notes = append(result.Notes, s.Notes...)
+	result.Duration = e.Runtime.Time().Sub(began).Nanoseconds()
+	if err != nil || result.Recommended == nil {
+		return result, err
+	}
+	err = files.Write(o.Output, "plan", func(w io.Writer) error {
+		_, err := io.WriteString(w, result.Recommended.Text())
+		return err
+	})
+	if err == nil {
+		result.File = o.Output
+	}
+	return result, err
+}
+
+// tuneRuns are imagined runs with plans.
+func (e *Engine) tuneRuns(ctx context.Context, s *imagine.Session, runs []tune.Run) []*tune.Outcome {
+	defer e.Runtime.TuneTo(launch.Recording)()
+	plans := make([]imagine.Planned, len(runs))
+	for i, run := range runs {
+		plans[i] = imagine.Planned(run)
+	}
+	outcomes := make([]*tune.Outcome, len(runs))
+	for i, r := range s.TryPlans(ctx, plans) {
+		if r == nil {
+			continue
+		}
+		moved, _ := strconv.ParseInt(r.Fact(levers.FactMoved), 10, 64)
+		outcomes[i] = &tune.Outcome{GPUVerdict: r.GPUVerdict, Tight: r.Tight, How: r.How, Refused: r.PlanRefused(),
+			Applied: r.Fact(mem.FactPlan) != "", Model: r.Fact(levers.FactModel), Blocks: r.Fact(levers.FactBlocks),
+			Moved: mem.Bytes(moved)}
+	}
+	return outcomes
 }
 
 // Plan tells from a model's files which GPUs hold it.

@@ -10,10 +10,13 @@ import (
 	"strings"
 	"time"
 
+	"hightide/internal/allocator"
 	"hightide/internal/event"
 	"hightide/internal/fail"
 	"hightide/internal/files"
+	"hightide/internal/imagine"
 	"hightide/internal/launch"
+	"hightide/internal/levers"
 	"hightide/internal/mem"
 	"hightide/internal/observe"
 	"hightide/internal/options"
@@ -30,6 +33,7 @@ type RunOptions struct {
 	JSONFile     string // where the caller will write the result; looked at before the command starts
 	HTML         bool   // write the HTML report into the run's folder
 	KeepOutput   bool   // keep what the program writes with the run, see Output
+	Plan         string // file of the levers that are applied
 	KeepLimit    int64  // bytes of it: of more the beginning and the end; 0: any number
 	OutputApart  bool   // keep it, and what goes to a terminal does not appear there
 
@@ -47,7 +51,7 @@ func (o *RunOptions) Shared() options.List {
 // which joins a program that runs already.
 func (o *RunOptions) Settings() options.List {
 	list := append(o.Options.Settable(), options.List{
-		*o.Shared().Find("output"),
+		*o.Shared().Find("output"), levers.Setting(&o.Plan),
 		{Name: "capture", Help: "keep what the program writes with the run, as well as showing it", To: &o.KeepOutput},
 		{Name: "capture-limit", Help: "keep about `size` of it at most: of a longer output the beginning and the end, half " +
 			"each; none keeps all", To: keepLimit{&o.KeepLimit}, Default: "256MiB"},
@@ -95,6 +99,8 @@ type RunResult struct {
 	Outcome   observe.Outcome
 	Report    *report.Report // nil where the recording could not be read back
 	Notes     []string       // what went wrong or could not be observed, for people
+
+	plan *levers.Plan // that was to be applied; nil: none
 }
 
 // note keeps what went wrong, for people.
@@ -116,7 +122,17 @@ func (e *Engine) Run(ctx context.Context, o RunOptions) (*RunResult, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	return e.record(ctx, o, "run", &RunResult{})
+	result := &RunResult{}
+	var err error
+	if o.Plan != "" {
+		if result.plan, err = levers.Read(o.Plan); err != nil {
+			return nil, err
+		}
+	}
+	if result, err = e.record(ctx, o, "run", result); err != nil {
+		return nil, err
+	}
+	return result, result.refusedPlan()
 }
 
 // record records a command, or a process that runs already, and explains the recording.
@@ -143,11 +159,32 @@ func (e *Engine) record(ctx context.Context, o RunOptions, verb string, result *
 		p.close(result, false)
 		return nil, launchError(err)
 	}
+	p.tellPlan(result)
 	p.conclude(&o, result)
 	if lost := p.writer.Lost(); lost.Frames > 0 {
 		result.Notes = append(result.Notes, fmt.Sprintf("the recording lacks %d records: %v", lost.Frames, lost.Err))
 	}
 	return result, nil
+}
+
+// tellPlan writes into the recording what was planned.
+func (p *place) tellPlan(result *RunResult) {
+	if result.plan != nil {
+		result.note(p.writer.Write(result.plan.Event()))
+	}
+}
+
+// refusedPlan is the error of a program that was ended as its plan could not be applied.
+func (r *RunResult) refusedPlan() error {
+	if r.plan == nil || r.Report == nil {
+		return nil
+	}
+	for i := range r.Report.Processes {
+		if why := r.Report.Processes[i].Facts[mem.FactPlanRefused]; why != "" {
+			return fail.Input("hightide tune makes a plan for this program", "%s cannot be applied: %s", r.plan.Name(), why)
+		}
+	}
+	return nil
 }
 
 // begins is what a recording says of a run from its first byte on: whoever is killed right then leaves a run that is
@@ -208,7 +245,24 @@ func (e *Engine) observed(o *RunOptions, verb string, result *RunResult) *observ
 	var notes []string
 	to.Helpers, notes = e.helpers(!o.NoStacks)
 	result.Notes = append(result.Notes, notes...)
+	if result.plan != nil {
+		applyPlan(result.plan, &to)
+	}
 	return &to
+}
+
+// applyPlan has the agent apply the levers, and sets the allocator's settings for the program.
+func applyPlan(plan *levers.Plan, to *observe.Options) {
+	if _, set := plan.Levers[levers.Allocator]; set {
+		to.Env = launch.With(to.Env, map[string]string{allocator.Variable: plan.AllocatorSettings(
+			imagine.AllocatorSetting(to.Env))})
+	}
+	for i := range to.Helpers {
+		if h := &to.Helpers[i]; h.Name == "agent" && plan.Agent() != "" {
+			h.Env = maps.Clone(h.Env)
+			h.Env[levers.Variable] = plan.Agent()
+		}
+	}
 }
 
 // sharing is what the program gets of this process. Where stdout is wanted for the result, the program's goes to

@@ -147,8 +147,8 @@ func (b batchFlag) with(command []string, size int) []string {
 	return changed
 }
 
-// allocatorSetting is what the environment says already.
-func allocatorSetting(env []string) string {
+// AllocatorSetting is what the environment says already.
+func AllocatorSetting(env []string) string {
 	for _, name := range []string{"PYTORCH_ALLOC_CONF", allocator.Variable} {
 		for _, entry := range env {
 			if value, ok := strings.CutPrefix(entry, name+"="); ok && value != "" {

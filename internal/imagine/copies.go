@@ -83,7 +83,7 @@ func (s *Session) copies(ctx context.Context, trials []trial) []*Result {
 		return found
 	}
 	again := trials[places[0]]
-	again.env, again.lag, again.switches = common(&again), false, nil
+	again.env, again.lag, again.switches, again.plan, again.blocks = common(&again), false, nil, nil, false
 	for name, value := range single {
 		if !slices.ContainsFunc(s.Base.Env, func(entry string) bool { return strings.HasPrefix(entry, name+"=") }) {
 			again.env[name] = value
@@ -140,7 +140,7 @@ func (s *Session) copies(ctx context.Context, trials []trial) []*Result {
 			result.Said = lastWords(f)
 			f.Close()
 		}
-		if result.Fits() || result.Verdict == mem.VerdictOOM {
+		if result.Fits() || result.Verdict == mem.VerdictOOM || result.PlanRefused() != "" {
 			found[i] = result
 		}
 	}

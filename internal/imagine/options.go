@@ -1,6 +1,7 @@
 package imagine
 
 import (
+	"hightide/internal/levers"
 	"hightide/internal/options"
 )
 
@@ -49,6 +50,7 @@ func (o *Options) Settings() options.List {
 			Not: options.Form, Why: "a box that is ticked says no_suggest"},
 		{Name: "no-suggest", Help: "do not try what would make it fit", To: &o.NoSuggest, Label: "No suggestions",
 			Not: options.MCP | options.Python, Why: "suggest says it"},
+		levers.Setting(&o.Plan),
 		options.Catalogue(&o.Catalogue),
 	}
 }

@@ -30,6 +30,7 @@ import (
 	"hightide/internal/frameworks"
 	"hightide/internal/gpus"
 	"hightide/internal/launch"
+	"hightide/internal/levers"
 	"hightide/internal/mem"
 	"hightide/internal/observe"
 	"hightide/internal/pythons"
@@ -57,6 +58,7 @@ type Options struct {
 	Tokens      int      // of each; 0: the longest that its engine takes
 	Vary        bool
 	NoSuggest   bool
+	Plan        string // file of the levers that are applied
 
 	// Excluded says of GPUs, by slug, why an LLM server needs not be started on them: what cannot be enough is computed
 	// before anything runs. No setting.
@@ -252,6 +254,13 @@ func (s *Session) asked() (trial, error) {
 	}
 	if o.AllocConf != "" {
 		t.env[allocator.Variable] = o.AllocConf
+	}
+	if o.Plan != "" {
+		plan, err := levers.Read(o.Plan)
+		if err != nil {
+			return trial{}, err
+		}
+		t = s.planned(t, plan)
 	}
 	return t, s.cluster(&t)
 }

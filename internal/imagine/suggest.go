@@ -29,7 +29,7 @@ func (s *Session) suggest(ctx context.Context, t trial) []mem.Try {
 	roomy := t
 	roomy.gpu.Total, roomy.gpu.Lowest = plenty, 0
 	first = append(first, attempt{mem.TryMemory, t.gpu.Name + " with all the memory it wants", roomy})
-	if setting := allocatorSetting(launch.With(s.Base.Env, t.env)); !strings.Contains(setting, expandable) {
+	if setting := AllocatorSetting(launch.With(s.Base.Env, t.env)); !strings.Contains(setting, expandable) {
 		first = append(first, attempt{"allocator", "expandable segments", s.allocator(t, setting)})
 	}
 	for _, change := range []struct{ name, what string }{{"bf16", "bf16 autocast"},
@@ -231,7 +231,7 @@ func (s *Session) smallerBatch(ctx context.Context, t trial) []mem.Try {
 // vary runs the program under the conditions that change the answer most.
 func (s *Session) vary(ctx context.Context, t trial, main *Result) []mem.Try {
 	var list []attempt
-	setting := allocatorSetting(launch.With(s.Base.Env, t.env))
+	setting := AllocatorSetting(launch.With(s.Base.Env, t.env))
 	if strings.Contains(setting, expandable) {
 		without := s.setting(t, strings.ReplaceAll(setting, expandable, "expandable_segments:False"))
 		list = append(list, attempt{"allocator", "without expandable segments", without})

@@ -20,6 +20,7 @@ import (
 	"hightide/internal/format/torch"
 	"hightide/internal/gpus"
 	"hightide/internal/launch"
+	"hightide/internal/levers"
 	"hightide/internal/mem"
 	"hightide/internal/observe"
 	"hightide/internal/replay"
@@ -34,6 +35,8 @@ type trial struct {
 	env      map[string]string // variables of the program
 	sizes    string            // data-dependent sizes; "": as asked for
 	switches []string          // HIGHTIDE_IMAGINE_SWITCH
+	plan     *levers.Plan      // nil: none
+	blocks   bool              // record what each block takes
 	atMost   time.Duration     // 0: as long as it takes
 	other    bool              // the other end of numbers that nobody computed
 	flip     bool              // of a mask and its opposite, who is asked first gets nothing
@@ -262,11 +265,18 @@ func (t *trial) device(state string) map[string]string {
 
 // agent is what the trial has the agent do once CUDA is used.
 func (t *trial) agent(first ...string) map[string]string {
+	env := map[string]string{}
 	switches := slices.DeleteFunc(slices.Concat(first, t.switches), func(s string) bool { return s == "" })
-	if len(switches) == 0 {
-		return nil
+	if len(switches) > 0 {
+		env["HIGHTIDE_IMAGINE_SWITCH"] = strings.Join(switches, ",")
 	}
-	return map[string]string{"HIGHTIDE_IMAGINE_SWITCH": strings.Join(switches, ",")}
+	if t.plan != nil && t.plan.Agent() != "" {
+		env[levers.Variable] = t.plan.Agent()
+	}
+	if t.blocks {
+		env[levers.Blocks] = "1"
+	}
+	return env
 }
 
 // setup is what the verdict needs to know of a trial.
@@ -275,7 +285,7 @@ func (s *Session) setup(t *trial) mem.ImaginedSetup {
 	return mem.ImaginedSetup{GPU: g.Slug, Name: g.Name, Compute: g.Compute, SMs: g.SMs, Count: t.count, Total: g.Total,
 		TotalLabel: g.Label(), Context: g.Overhead, Contexts: g.Overheads(), Tight: g.Tight(),
 		Price: g.Price, Steps: s.Until, Sizes: cmp.Or(t.sizes, s.Sizes),
-		AllocConf: cmp.Or(allocatorSetting(launch.With(s.Base.Env, t.env)), "default"),
+		AllocConf: cmp.Or(AllocatorSetting(launch.With(s.Base.Env, t.env)), "default"),
 		ReadValue: strings.Join(s.ReadValues, " "), World: s.World, Users: s.Users, Tokens: s.Tokens}
 }
 
@@ -303,4 +313,26 @@ func imaginaryGPUs(g *gpus.GPU, count int) []mem.GPU {
 func priced(v mem.GPUVerdict, g *gpus.GPU) mem.GPUVerdict {
 	v.GPU, v.GPUName, v.Compute, v.SMs, v.Price = g.Slug, g.Name, g.Compute, g.SMs, g.Price
 	return v
+}
+
+// planned is a trial with a plan: the agent gets its levers, the program its allocator settings.
+func (s *Session) planned(t trial, plan *levers.Plan) trial {
+	t.plan = plan
+	if _, set := plan.Levers[levers.Allocator]; set {
+		return s.setting(t, plan.AllocatorSettings(AllocatorSetting(launch.With(s.Base.Env, t.env))))
+	}
+	return t
+}
+
+// PlanRefused is why the program was ended before it trained; "": it was not.
+func (r *Result) PlanRefused() string { return r.Fact(mem.FactPlanRefused) }
+
+// Fact is what the first of the program's processes says that says anything of a thing.
+func (r *Result) Fact(key string) string {
+	for _, p := range r.run.Processes {
+		if value := p.Facts[key]; value != "" {
+			return value
+		}
+	}
+	return ""
 }

@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 from typing import Any, Callable, Optional
 
-from .. import oom
+from .. import levers, oom
 from ..places import text_of
 from ..pytorch import accelerator, collectives, compiled, cuda, data, model, modules, optimizers, owners
 from ..pytorch.tensors import TorchTensors
@@ -61,6 +61,10 @@ def install(training: Training, torch: Any, watch: Watch) -> None:
         from .. import imagine
 
         imagine.install(training, imagine.Parts(torch, roots, models, device), watch)
+    elif levers.wanted():
+        from ..levers import plan
+
+        training.install_parts("PyTorch", ("levers", lambda: plan.install(training, torch)))
 
 
 def _backward(training: Training, torch: Any) -> None:

@@ -58,6 +58,7 @@ def begin(agent: Agent) -> None:
 
 def install(training: Training, parts: Parts, watch: Callable[[str, Callable[[Any], None]], None]) -> None:
     """With torch just imported."""
+    from .. import levers
     from ..collector import Collector
     from . import (
         conditions,
@@ -86,7 +87,12 @@ def install(training: Training, parts: Parts, watch: Callable[[str, Callable[[An
     ledger = Ledger(agent)
 
     def switch() -> None:
-        part(agent, "switches", lambda: switches.install(agent, ledger, parts, watch))
+        if os.environ.get("HIGHTIDE_IMAGINE_SWITCH"):
+            part(agent, "switches", lambda: switches.install(agent, ledger, parts, watch))
+        if levers.wanted():
+            from ..levers import plan
+
+            part(agent, "levers", lambda: plan.install(training, parts.torch))
 
     part(agent, "copies", lambda: copies.install(agent, parts.torch, switch))
     # An optimizer imports the compiler at its first step, which takes as long as the import of torch.
@@ -110,8 +116,7 @@ def install(training: Training, parts: Parts, watch: Callable[[str, Callable[[An
         part(agent, "made-up weights", lambda: weights.install(ledger, parts.torch, watch))
     part(agent, "savers", lambda: sandbox.savers(parts.torch, watch))
     part(agent, "ranks", lambda: ranks.install(ledger, parts.torch, watch))
-    if os.environ.get("HIGHTIDE_IMAGINE_SWITCH"):
-        switch()
+    switch()
 
 
 def _values(ledger: Any, device: Any, torch: Any, watch: Any) -> None:

@@ -140,8 +140,7 @@ class Copies:
             os.environ["HIGHTIDE_IMAGINE_SANDBOX"] = "%s-%d" % (sandbox.active.folder, number)
             sandbox.active.move(os.environ["HIGHTIDE_IMAGINE_SANDBOX"])
         self.agent.fact("copy", copy["name"])
-        if "HIGHTIDE_IMAGINE_SWITCH" in copy["env"]:
-            self.switch()
+        self.switch()
 
         def now(stop: control.Stop, step: int, reason: str) -> None:
             """End at once: what the others still need is not to be cleared away."""

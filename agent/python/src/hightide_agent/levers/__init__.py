@@ -1,0 +1,30 @@
+"""Levers: changes to a training that save memory, made in the unmodified program where its model trains first.
+
+    HIGHTIDE_PLAN ─▶ Plan ─▶ first training call ─▶ Found: model, blocks, optimizers
+                                                        │
+              every lever's prepare(found, settings) ◀──┘   one that must not be used here raises Refused, and the
+                                 │                          program ends before its first step
+                                 └─▶ all are applied, or none
+
+A lever is a module of this package. Its docstring says what it does, whether numbers stay the same bit for bit, what it
+costs and when it is refused. Its `prepare` looks, changes nothing, and returns a function that applies it and says in
+words what it did. To add one: write the file, and put its name in this list and in internal/levers.
+"""
+
+from __future__ import annotations
+
+import os
+
+LEVERS = (
+    "checkpoint",  # blocks whose activations are computed again in the backward pass
+    "offload",  # saved activations in pinned memory of the host
+    "foreach",  # the optimizer updates one parameter after the other
+    "set_to_none",  # gradients are let go instead of zeroed
+    "step_in_backward",  # a parameter is updated once its gradient is there
+    "bf16",  # autocast to bfloat16: numbers change
+)
+
+
+def wanted() -> bool:
+    """Whether this process is to be changed, or what its blocks take is to be recorded."""
+    return bool(os.environ.get("HIGHTIDE_PLAN") or os.environ.get("HIGHTIDE_BLOCKS"))

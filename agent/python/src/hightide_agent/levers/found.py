@@ -1,0 +1,102 @@
+"""What a plan is applied to: the model as the program calls it, its repeated blocks, its optimizers."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Iterator, List, Tuple
+
+from .. import collected
+from ..pytorch.modules import _unwrapped
+
+MOST_BLOCKS = 512
+LISTS = ("ModuleList", "Sequential", "ModuleDict")
+
+
+class Refused(Exception):
+    """A lever must not be used here; the text says why, as a sentence about the program."""
+
+
+class Found:
+    """What the program has made by its first training call. `called` may wrap the model."""
+
+    def __init__(self, torch: Any, agent: Any, called: Any) -> None:
+        self.torch = torch
+        self.agent = agent
+        self.called = called
+        self.model = _unwrapped(called)
+        self.compiled = self.model is not called and any(
+            type(m).__name__ == "OptimizedModule" for m in called.modules()
+        )
+
+    @property
+    def name(self) -> str:
+        """The class of the model."""
+        return type(self.model).__name__
+
+    def parameters(self) -> int:
+        """How many numbers the model's parameters have, each counted once."""
+        return sum(p.numel() for p in self.model.parameters())
+
+    def blocks(self) -> Dict[str, Any]:
+        """The repeated blocks by their names in the model, in order."""
+        found = list(_listed(self.model, "")) or list(_alike(self.model, ""))
+        return dict(found[:MOST_BLOCKS])
+
+    def optimizers(self) -> List[Any]:
+        """Those that own a parameter of the model, one that wraps another left out."""
+        base: type = self.torch.optim.Optimizer
+        ours = {id(p) for p in self.model.parameters()}
+        kinds = [kind for kind in collected.types().values() if issubclass(kind, base)]
+        return [
+            o
+            for o in collected.of_types(kinds)
+            if any(id(p) in ours for group in getattr(o, "param_groups", ()) for p in group["params"])
+            and not any(isinstance(v, base) for v in vars(o).values())
+        ]
+
+    def optimizer(self) -> List[Any]:
+        """Those optimizers; Refused where there is none."""
+        optimizers = self.optimizers()
+        if not optimizers:
+            raise Refused("no optimizer of %s exists when it is first called" % self.name)
+        return optimizers
+
+
+def _block(module: Any) -> bool:
+    """Whether it has parts of its own, and trains."""
+    return any(True for _ in module.children()) and any(p.requires_grad for p in module.parameters())
+
+
+def _of_one_class(children: List[Tuple[str, Any]]) -> List[Tuple[str, Any]]:
+    """Those children whose class occurs twice or more."""
+    kinds = [type(child) for _, child in children]
+    return [(name, child) for name, child in children if kinds.count(type(child)) > 1]
+
+
+def _listed(module: Any, prefix: str) -> Iterator[Tuple[str, Any]]:
+    """Members of lists that have several of one class; blocks inside of blocks are left alone."""
+    for name, child in module.named_children():
+        path = prefix + name
+        taken = set()
+        if type(child).__name__ in LISTS:
+            members = [(n, c) for n, c in child.named_children() if _block(c) and type(c).__name__ not in LISTS]
+            for member, block in _of_one_class(members):
+                taken.add(member)
+                yield path + "." + member, block
+        if not taken:
+            yield from _listed(child, path + ".")
+            continue
+        for member, other in child.named_children():
+            if member not in taken:
+                yield from _listed(other, path + "." + member + ".")
+
+
+def _alike(module: Any, prefix: str) -> Iterator[Tuple[str, Any]]:
+    """Attributes of one class side by side, where a model has no list of blocks."""
+    children = list(module.named_children())
+    blocks = [(n, c) for n, c in children if _block(c) and type(c).__name__ not in LISTS]
+    same = _of_one_class(blocks)
+    for name, block in same:
+        yield prefix + name, block
+    for name, child in children:
+        if not any(child is block for _, block in same):
+            yield from _alike(child, prefix + name + ".")

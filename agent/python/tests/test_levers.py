@@ -1,0 +1,171 @@
+"""Levers in real trainings: losses and weights stay the same bit for bit, or the program ends before it trains."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Dict
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+TRAIN = """
+import copy, hashlib, io, os, random
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+random.seed(0)
+
+class Block(nn.Module):
+    '''Dropout, a generator of Python's, running statistics, a counter: all that a second pass could spoil.'''
+
+    def __init__(self, width):
+        super().__init__()
+        self.norm = nn.LayerNorm(width)
+        self.mix = nn.Sequential(nn.Linear(width, 2 * width), nn.GELU(), nn.Dropout(0.2), nn.Linear(2 * width, width))
+        self.statistics = nn.BatchNorm1d(width)
+        self.register_buffer("calls", torch.zeros(()))
+
+    def forward(self, x, *, scale=1.0):
+        self.calls += 1
+        x = x + self.mix(self.norm(x)) * scale
+        if random.random() < 0.3:
+            x = x * 1.01
+        return self.statistics(x)
+
+class Net(nn.Module):
+    def __init__(self, width=24):
+        super().__init__()
+        self.first = nn.Linear(8, width)
+        self.blocks = nn.ModuleList(Block(width) for _ in range(4))
+        self.idle = nn.Linear(3, 3)  # gets a gradient in the first step alone
+        self.last = nn.Linear(width, 1)
+
+    def forward(self, x, step):
+        x = self.first(x)
+        for block in self.blocks:
+            x = block(x, scale=0.5)
+        return self.last(x) + (self.idle.weight.sum() if step == 0 else 0)
+
+MODEL
+OPTIMIZER
+digest = hashlib.sha256()
+for step in range(10):
+    loss = model(torch.randn(16, 8), step).square().mean()
+    optimizer.zero_grad(set_to_none=ZERO)
+    loss.backward()
+    AFTER
+    digest.update(loss.detach().numpy().tobytes())
+    optimizer.step()
+for name, tensor in model.state_dict().items():
+    digest.update(name.encode() + tensor.numpy().tobytes())
+torch.save(model.state_dict(), io.BytesIO())
+copied = copy.deepcopy(model)
+assert copied.blocks[0](torch.ones(2, 24)).requires_grad
+print(digest.hexdigest(), random.random(), torch.rand(()).item())
+"""
+ALL = ["blocks.0", "blocks.1", "blocks.2", "blocks.3"]
+
+
+def script(
+    model: str = "model = Net()", optimizer: str = "optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)",
+    after: str = "pass", zero: str = "True",
+) -> str:  # fmt: skip
+    return TRAIN.replace("MODEL", model).replace("OPTIMIZER", optimizer).replace("AFTER", after).replace("ZERO", zero)
+
+
+def plan(**levers: Any) -> Dict[str, str]:
+    return {"HIGHTIDE_PLAN": json.dumps({"model": "Net", "levers": levers})}
+
+
+def facts(result: Any) -> Dict[str, Any]:
+    return {record["key"]: record["value"] for record in result.main.all("fact")}
+
+
+@pytest.mark.parametrize(
+    "levers",
+    [
+        {"checkpoint": {"blocks": ["blocks.1"]}},
+        {"checkpoint": {"blocks": ALL}},
+        {"foreach": {}},
+        {"set_to_none": {}},
+        {"offload": {}},
+        {"step_in_backward": {}},
+        {"checkpoint": {"blocks": ["*"]}, "foreach": {}, "set_to_none": {}, "step_in_backward": {}, "offload": {}},
+    ],
+)
+@pytest.mark.parametrize("zero", ["True", "False"])
+def test_numbers_stay_bit_for_bit(observe: Any, levers: Dict[str, Any], zero: str) -> None:
+    plain = observe(script(zero=zero))
+    changed = observe(script(zero=zero), env=plan(**levers))
+    assert facts(changed)["plan"] == "applied"
+    assert {"lever " + name for name in levers} <= set(facts(changed))
+    assert changed.out == plain.out
+
+
+def test_a_second_pass_has_teeth(observe: Any) -> None:
+    """What the lever keeps is what a plain checkpoint would spoil: the same training by hand has other numbers."""
+    by_hand = """model = Net()
+from torch.utils.checkpoint import checkpoint
+for block in model.blocks:
+    block.forward = lambda x, scale, own=block.forward: checkpoint(own, x, scale=scale, use_reentrant=False)"""
+    assert (
+        observe(script(model=by_hand).replace("copied = ", "#").replace("assert copied", "#")).out
+        != observe(script()).out
+    )
+
+
+@pytest.mark.parametrize(
+    ("levers", "changes", "why"),
+    [
+        ({"checkpoint": {"blocks": ["blocks.9"]}}, {}, "checkpoint: Net has no block 'blocks.9'"),
+        ({"nonsense": {}}, {}, "this version knows no lever 'nonsense'"),
+        ({"foreach": {}}, {"model": "class Other(Net): pass\nmodel = Other()"},
+         "the plan is for the model Net, and this program trains Other"),
+        ({"foreach": {}}, {"optimizer": "optimizer = torch.optim.LBFGS(model.parameters())"},
+         "foreach: LBFGS has no choice between kernels over lists and single ones"),
+        ({"foreach": {}}, {"optimizer": "optimizer = torch.optim.AdamW(model.parameters(), foreach=False)"},
+         "foreach: AdamW has foreach=False already"),
+        ({"checkpoint": {"blocks": ALL}},
+         {"model": "model = Net()\nmodel.blocks[2].mix[0].register_forward_hook(lambda *_: None)"},
+         "checkpoint: blocks.2.mix.0 has a hook, which a second forward pass would call again"),
+        ({"foreach": {}, "checkpoint": {"blocks": ALL}},
+         {"model": "model = Net()\nmodel.blocks[0].forward = model.blocks[0].forward"},
+         "checkpoint: the forward of block blocks.0 was replaced by the program"),
+        ({"step_in_backward": {}}, {"optimizer": "optimizer = torch.optim.AdamW(model.last.parameters())"},
+         "step_in_backward: first.weight belongs to no optimizer"),
+    ],
+)  # fmt: skip
+def test_refused_before_the_training(observe: Any, levers: Any, changes: Dict[str, str], why: str) -> None:
+    """Nothing is half applied: the program ends at its first training call, also where it catches all it can."""
+    result = observe(script(**changes) if changes else script(), env=plan(**levers), ok=False)
+    assert result.code == 3 and result.out == ""
+    assert facts(result)["plan refused"] == why and "plan" not in facts(result)
+
+
+@pytest.mark.parametrize(
+    ("after", "why"),
+    [
+        ("torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)", "gradients are read by"),
+        ("norm = [p.grad.norm() for p in model.parameters() if p.grad is not None]", "gradients are read by"),
+        ("model(torch.randn(16, 8), step).mean().backward()", "gradients are accumulated"),
+    ],
+)
+def test_what_needs_gradients_ends_in_its_first_step(observe: Any, after: str, why: str) -> None:
+    result = observe(script(after=after), env=plan(step_in_backward={}), ok=False)
+    assert result.code == 3 and result.out == ""
+    assert facts(result)["plan refused"].startswith("step_in_backward: " + why)
+
+
+def test_another_model_that_trains_first_is_passed_by(observe: Any) -> None:
+    two = "model = Net()\nother = nn.Sequential(nn.Linear(2, 2))\nother(torch.ones(1, 2))"
+    result = observe(script(model=two), env=plan(checkpoint={"blocks": ["blocks.0"]}))
+    assert facts(result)["lever checkpoint"] == "1 of 4 blocks"
+
+
+def test_module_call_is_what_it_was(observe: Any) -> None:
+    """From the first training call on nothing of ours is in Module.__call__, so that graphs have no trace of it."""
+    model = "before = None\nmodel = Net()"
+    after = "assert torch.nn.Module.__call__ is torch.nn.Module._wrapped_call_impl"
+    assert observe(script(model=model, after=after), env=plan(foreach={})).code == 0

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"hightide/internal/event"
+	"hightide/internal/fail"
+	"hightide/internal/launch"
+	"hightide/internal/tune"
+)
+
+// tuneOptions of tune.
+type tuneOptions struct {
+	tune.Options
+	json  string
+	quiet bool
+}
+
+func tuneCommand(a *app) *cobra.Command {
+	return a.command(&cobra.Command{
+		Use:   "tune [flags] [--] COMMAND...",
+		Short: "Find the cheapest changes by which a training fits on a GPU, and write them as a plan",
+		Long: `Find the cheapest changes by which a training fits on a GPU, and write them as a plan.
+
+The unmodified program is run on imaginary GPUs, once with what each block of its model keeps recorded,
+then with changes that the agent makes in it: allocator settings, foreach=False, gradients let go, the
+optimizer's step in the backward pass, checkpointing of as many blocks as it takes and no more, saved
+activations on the host. With these losses and gradients stay the same bit for bit; --allow names
+others. Only a plan that was run whole is recommended.
+
+hightide run --plan hightide.plan.toml -- COMMAND applies the plan for real, imagine --plan imagines it.
+
+Exit codes: 0 a plan, or it fits as it is; 1 no plan that was tried reaches the goal; 2 wrong usage;
+3 no such GPU, or the program gives no verdict or trains no PyTorch model; 4 this machine or this
+framework cannot imagine.`,
+		Example: `  hightide tune --gpu rtx4090 -- python train.py
+  hightide tune --gpu a10 --goal headroom=10% -- python train.py --batch-size 32
+  hightide tune --gpu a10 --allow bf16 -o a10.plan.toml -- python train.py`,
+	}, &tuneOptions{})
+}
+
+func (o *tuneOptions) AddFlags(flags *pflag.FlagSet) {
+	flags.SetInterspersed(false) // what follows the command belongs to it
+	addSettings(flags, o.Settings()...)
+	jsonFlag(flags, &o.json)
+	flags.BoolVarP(&o.quiet, "quiet", "q", false, "no progress and no table")
+}
+
+func (o *tuneOptions) run(a *app, c *cobra.Command, args []string) (err error) {
+	if o.Command, err = jsonFile(c, &o.json, args); err != nil {
+		return err
+	}
+	if len(o.Command) == 0 {
+		return fail.Usage("for example: hightide tune --gpu rtx4090 -- python train.py", "no command to tune")
+	}
+	o.Env = os.Environ()
+	view := newView(a.stderr, o.quiet, false)
+	if !o.quiet {
+		o.Events = func(e event.Event) { view.showEvent(e) }
+	}
+	ctx, _, cancel := interruptible(c.Context())
+	defer cancel()
+	result, err := a.engine().Tune(ctx, o.Options)
+	view.hide()
+	var signal interrupted
+	if errors.As(context.Cause(ctx), &signal) {
+		launch.Die(syscall.Signal(signal)) // as it would have ended without us catching it
+	}
+	if err != nil {
+		return err
+	}
+	if !o.quiet {
+		fmt.Fprint(a.stderr, "\n", result.Text(textOptions(a.stderr)))
+	}
+	if o.json != "" {
+		if err := a.writeJSON(o.json, result); err != nil {
+			return err
+		}
+	}
+	if result.Recommended == nil {
+		return exitStatus(exitDoesNotFit)
+	}
+	return nil
+}

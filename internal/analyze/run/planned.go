@@ -1,0 +1,68 @@
+package run
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"hightide/internal/mem"
+	"hightide/internal/report"
+)
+
+// planned says of a run with a plan of levers whether it was applied, and how the peak compares with the plan's.
+func planned(in *Input) (r report.Part) {
+	at := slices.IndexFunc(in.Run.Events, func(e mem.Event) bool { return e.Kind == mem.EventPlan })
+	if at < 0 {
+		return r
+	}
+	e := &in.Run.Events[at]
+	var did []string
+	applied, refused := 0, ""
+	for _, p := range in.Run.Processes {
+		if refused == "" {
+			refused = p.Facts[mem.FactPlanRefused]
+		}
+		if p.Facts[mem.FactPlan] == "" {
+			continue
+		}
+		if applied++; applied == 1 {
+			for key, text := range p.Facts {
+				if name, is := strings.CutPrefix(key, mem.FactLever); is {
+					did = append(did, name+" ("+text+")")
+				}
+			}
+		}
+	}
+	slices.Sort(did)
+	switch name := e.Facts["file"]; {
+	case refused != "":
+		r.AddNote(fmt.Sprintf("%s could not be applied, and the program was ended: %s.", name, refused))
+	case applied == 0 && e.Facts["agent"] != "":
+		r.AddNote(fmt.Sprintf("%s was not applied: no training call of a PyTorch model was seen.", name))
+	case len(did) == 0:
+		r.AddNote(fmt.Sprintf("%s: %s.%s", name, e.Text, in.asPlanned(e)))
+	default:
+		r.AddNote(fmt.Sprintf("%s was applied: %s.%s", name, strings.Join(did, ", "), in.asPlanned(e)))
+	}
+	return r
+}
+
+// asPlanned compares the peak of what the allocator gave with the plan's.
+func (in *Input) asPlanned(e *mem.Event) string {
+	plan, known := e.Number("allocated").Get()
+	peak, measured := in.Peak.Allocated.Get()
+	switch {
+	case !known:
+		return " The plan says no peak."
+	case !measured:
+		return " What PyTorch's allocator of a device gave at most is not known, so the plan's peak was not compared."
+	case peak == plan:
+		return fmt.Sprintf(" The allocator gave at most %v, as planned to the byte.", mem.Bytes(peak))
+	}
+	more, than := peak-plan, "more"
+	if more < 0 {
+		more, than = -more, "less"
+	}
+	return fmt.Sprintf(" The allocator gave at most %v, %v (%.1f %%) %s than planned.", mem.Bytes(peak), mem.Bytes(more),
+		100*float64(more)/float64(plan), than)
+}

@@ -1,0 +1,50 @@
+package imagine
+
+import (
+	"context"
+
+	"hightide/internal/levers"
+	"hightide/internal/mem"
+)
+
+// Plan is what the first run applies; nil: nothing.
+func (s *Session) Plan() *levers.Plan { return s.first.plan }
+
+// Planned is one run with a plan.
+type Planned struct {
+	Plan   *levers.Plan
+	Roomy  bool // on such a GPU with all the memory that the program wants
+	Blocks bool // what each block takes is a fact of it
+}
+
+// TryPlans runs the program with each plan, of which nothing is to be seen or kept but the figures. A nil result did
+// not run to a verdict.
+func (s *Session) TryPlans(ctx context.Context, plans []Planned) []*Result {
+	trials := make([]trial, len(plans))
+	for i, planned := range plans {
+		trials[i] = s.planned(s.first, planned.Plan)
+		trials[i].blocks = planned.Blocks
+		if planned.Roomy {
+			trials[i].gpu.Total, trials[i].gpu.Lowest = plenty, 0
+		}
+	}
+	results := s.copies(ctx, trials)
+	jobs := make([]func(), len(trials))
+	s.lock.Lock()
+	s.all += len(trials)
+	s.lock.Unlock()
+	for i := range trials {
+		jobs[i] = func() {
+			if results[i] == nil && ctx.Err() == nil {
+				results[i], _ = s.attempt(ctx, trials[i])
+			}
+			verdict := mem.VerdictNone
+			if results[i] != nil {
+				verdict = results[i].Verdict
+			}
+			s.advance("%s: %s", plans[i].Plan.Changes(), verdict)
+		}
+	}
+	s.atOnce(jobs)
+	return results
+}

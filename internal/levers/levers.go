@@ -1,0 +1,258 @@
+// Package levers has the changes that the agent makes in an unmodified training, and the plan that says which.
+//
+//	hightide.plan.toml ──▶ Read ──▶ Plan ──▶ Agent, as JSON in a variable ──▶ agent/python/src/hightide_agent/levers
+//	Plan ──▶ Text ──▶ hightide.plan.toml
+//
+// To add a lever: its file in the agent, and a line in All.
+package levers
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"hightide/internal/fail"
+	"hightide/internal/mem"
+	"hightide/internal/options"
+	"hightide/internal/words"
+
+	"github.com/pelletier/go-toml/v2"
+)
+
+// File is where tune writes a plan.
+const File = "hightide.plan.toml"
+
+// Variable carries a plan to the agent, Blocks asks it to record what each block takes.
+const (
+	Variable = "HIGHTIDE_PLAN"
+	Blocks   = "HIGHTIDE_BLOCKS"
+)
+
+// Facts of a process whose blocks the agent recorded, or whose activations it moved, beside those in package mem.
+const (
+	FactBlocks = "blocks" // JSON, see tune.Recorded
+	FactModel  = "model"  // "GPT 124439808"
+	FactMoved  = "offloaded bytes"
+)
+
+// Lever is one change.
+type Lever struct {
+	Name  string
+	What  string // in a list of what a plan does
+	Does  string // a sentence
+	Costs string
+	Exact bool // numbers stay the same bit for bit
+}
+
+// Names of levers that the engine knows more of.
+const (
+	Allocator  = "allocator"  // not the agent's: a variable of the program
+	Checkpoint = "checkpoint" // which blocks is planned
+	Offload    = "offload"
+)
+
+// All are the levers, in the order in which they are tried: the cheapest first.
+var All = []Lever{
+	{Allocator, "allocator settings", "PyTorch's allocator gets other settings.", "nothing", true},
+	{"set_to_none", "gradients let go", "Gradients are let go where the program zeroes them.", "nothing", true},
+	{"foreach", "foreach=False", "The optimizer updates one parameter after the other.",
+		"more launches of kernels in the optimizer's step", true},
+	{"step_in_backward", "optimizer's step in the backward pass",
+		"Each parameter is updated once its gradient is there.", "a call of the optimizer for each parameter", true},
+	{Checkpoint, "checkpointing", "Blocks compute their activations again in the backward pass.",
+		"a second forward pass of these blocks", true},
+	{Offload, "activations on the host", "Saved activations wait in pinned memory of the host.",
+		"their way over PCIe, twice a step, and the host's memory", true},
+	{"bf16", "bf16 autocast", "The model computes in bfloat16.", "numbers change: 8 bits of mantissa", false},
+}
+
+// Find is a lever by its name; nil: there is none.
+func Find(name string) *Lever {
+	if i := slices.IndexFunc(All, func(l Lever) bool { return l.Name == name }); i >= 0 {
+		return &All[i]
+	}
+	return nil
+}
+
+// Settings of one lever; most have none.
+type Settings struct {
+	Blocks []string `toml:"blocks,omitempty" json:"blocks,omitempty" doc:"Of checkpoint: the names of the blocks."`
+	Value  string   `toml:"settings,omitempty" json:"settings,omitempty" doc:"Of allocator: as in PYTORCH_CUDA_ALLOC_CONF."`
+}
+
+// Plan is what is to be changed in one training.
+type Plan struct {
+	Version    int                 `toml:"version" json:"version" doc:"The version of this form."`
+	Command    string              `toml:"command,omitempty" json:"command,omitempty" doc:"The command that it was made for."`
+	GPU        string              `toml:"gpu,omitempty" json:"gpu,omitempty" doc:"The GPU that it was made for."`
+	Model      string              `toml:"model,omitempty" json:"model,omitempty" doc:"The class of the model; another one is refused."`
+	Parameters int64               `toml:"parameters,omitempty" json:"parameters,omitempty" doc:"How many numbers the model's parameters have; another model is refused."`
+	Levers     map[string]Settings `toml:"levers" json:"levers" doc:"The levers by name."`
+	Planned    Figures             `toml:"planned,omitempty" json:"planned,omitzero" doc:"What the imagined run with this plan took."`
+
+	file string // that it was read from
+}
+
+// Figures of a run with a plan.
+type Figures struct {
+	Allocated  mem.Bytes `toml:"peak_allocated_bytes,omitempty" json:"peak_allocated_bytes,omitempty" doc:"The highest of what the allocator gave, in bytes."`
+	Reserved   mem.Bytes `toml:"peak_reserved_bytes,omitempty" json:"peak_reserved_bytes,omitempty" doc:"The highest of what the allocator took from the device, in bytes."`
+	Used       mem.Bytes `toml:"device_used_bytes,omitempty" json:"device_used_bytes,omitempty" doc:"The highest use of the device, in bytes."`
+	Recomputed float64   `toml:"recomputed_share,omitempty" json:"recomputed_share,omitempty" doc:"Of the forward pass's FLOPs, the share that is computed again."`
+	Moved      mem.Bytes `toml:"offloaded_bytes,omitempty" json:"offloaded_bytes,omitempty" doc:"What waits in the host's memory in a step, in bytes; it crosses PCIe twice."`
+}
+
+// Version of the plan file that this program writes and reads.
+const Version = 1
+
+// Setting is the plan of a use case that applies one.
+func Setting(to *string) options.Setting {
+	return options.Setting{Name: "plan", Help: "`file` of a plan that hightide tune wrote: its changes are made in the program",
+		To: to, Once: "one plan at a time", Not: options.CommandOnly, Why: "it names a file that is read"}
+}
+
+// Name is the file that it was read from, as people know it.
+func (p *Plan) Name() string {
+	if p.file == "" {
+		return "the plan"
+	}
+	return filepath.Base(p.file)
+}
+
+// Read reads a plan file.
+func Read(path string) (*Plan, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fail.Unread("hightide tune writes one", err)
+	}
+	p := &Plan{file: path}
+	decoder := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields()
+	if err := decoder.Decode(p); err != nil {
+		return nil, fail.Input("docs/tune.md describes the file", "%s%w", path, where(err))
+	}
+	if p.Version != Version {
+		return nil, fail.Input("this hightide reads version 1", "%s: version %d of a plan is not known", path, p.Version)
+	}
+	return p, p.check()
+}
+
+// where is an error of the reader with its line.
+func where(err error) error {
+	var strict *toml.StrictMissingError
+	if errors.As(err, &strict) && len(strict.Errors) > 0 {
+		row, _ := strict.Errors[0].Position()
+		return fmt.Errorf(":%d: unknown key %s", row, strings.Join(strict.Errors[0].Key(), "."))
+	}
+	var fault *toml.DecodeError
+	if errors.As(err, &fault) {
+		row, _ := fault.Position()
+		return fmt.Errorf(":%d: %w", row, err)
+	}
+	return fmt.Errorf(": %w", err)
+}
+
+// check refuses levers and settings that nobody knows.
+func (p *Plan) check() error {
+	var names []string
+	for _, lever := range All {
+		names = append(names, lever.Name)
+	}
+	for name, settings := range p.Levers {
+		said := fmt.Errorf("%s: unknown lever %s", p.file, name)
+		if near := words.Near(name, names); near != "" {
+			said = fmt.Errorf("%w; did you mean %s?", said, near)
+		}
+		switch {
+		case Find(name) == nil:
+			return fail.Input("one of "+strings.Join(names, ", "), "%w", said)
+		case (name == Checkpoint) != (len(settings.Blocks) > 0):
+			return fail.Input("as in [levers.checkpoint] with blocks = [\"h.0\"]",
+				"%s: blocks belong to the lever checkpoint, which needs them", p.file)
+		case (name == Allocator) != (settings.Value != ""):
+			return fail.Input("as in [levers.allocator] with settings = \"expandable_segments:True\"",
+				"%s: settings belong to the lever allocator, which needs them", p.file)
+		}
+	}
+	return nil
+}
+
+// Agent is what the agent is told; "" where it has nothing to do.
+func (p *Plan) Agent() string {
+	told := Plan{Model: p.Model, Parameters: p.Parameters, Levers: map[string]Settings{}}
+	for name, settings := range p.Levers {
+		if name != Allocator {
+			told.Levers[name] = settings
+		}
+	}
+	if len(told.Levers) == 0 && p.Model == "" {
+		return ""
+	}
+	text, err := json.Marshal(told)
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+// AllocatorSettings is what the plan sets beside what is set; "" for nothing at all.
+func (p *Plan) AllocatorSettings(set string) string {
+	return strings.Trim(set+","+p.Levers[Allocator].Value, ",")
+}
+
+// Changes says in words what the plan does, the cheapest first.
+func (p *Plan) Changes() string {
+	var parts []string
+	for _, lever := range All {
+		settings, on := p.Levers[lever.Name]
+		switch {
+		case !on:
+		case lever.Name == Allocator:
+			parts = append(parts, settings.Value)
+		case lever.Name == Checkpoint:
+			parts = append(parts, fmt.Sprintf("checkpointing of %s", blocks(len(settings.Blocks))))
+		default:
+			parts = append(parts, lever.What)
+		}
+	}
+	if len(parts) == 0 {
+		return "no change"
+	}
+	return strings.Join(parts, ", ")
+}
+
+func blocks(n int) string {
+	if n == 1 {
+		return "1 block"
+	}
+	return fmt.Sprintf("%d blocks", n)
+}
+
+// Exact says whether numbers stay the same bit for bit.
+func (p *Plan) Exact() bool {
+	for name := range p.Levers {
+		if lever := Find(name); lever == nil || !lever.Exact {
+			return false
+		}
+	}
+	return true
+}
+
+// Event says in a recording what was planned.
+func (p *Plan) Event() mem.Event {
+	event := mem.Event{Time: 1, Kind: mem.EventPlan, Text: p.Changes(), Facts: map[string]string{"file": p.Name()},
+		Numbers: map[string]int64{}}
+	if p.Agent() != "" {
+		event.Facts["agent"] = "asked"
+	}
+	for name, bytes := range map[string]mem.Bytes{"allocated": p.Planned.Allocated, "reserved": p.Planned.Reserved} {
+		if bytes > 0 {
+			event.Numbers[name] = int64(bytes)
+		}
+	}
+	return event
+}

@@ -1,0 +1,77 @@
+package levers
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func written(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), File)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestText: what is written is read back as it was.
+func TestText(t *testing.T) {
+	plan := &Plan{Version: 1, Command: `python "train it.py" --x 'ä\'`, GPU: "rtx4090", Model: "GPT", Parameters: 124439808,
+		Levers: map[string]Settings{"checkpoint": {Blocks: []string{"h.0", "h.11"}}, "foreach": {},
+			"allocator": {Value: "expandable_segments:True"}},
+		Planned: Figures{Allocated: 5 << 30, Reserved: 6 << 30, Used: 7 << 30, Recomputed: 0.25, Moved: 1 << 20}}
+	path := written(t, plan.Text())
+	back, err := Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan.file = path
+	if !reflect.DeepEqual(plan, back) {
+		t.Errorf("wrote %+v\nread  %+v\n%s", plan, back, plan.Text())
+	}
+	if !strings.Contains(plan.Text(), "bit for bit") {
+		t.Error("it does not say that numbers stay")
+	}
+	plan.Levers["bf16"] = Settings{}
+	if strings.Contains(plan.Text(), "bit for bit") {
+		t.Error("it says that numbers stay")
+	}
+}
+
+// TestRead: what is wrong with a file is said with its line.
+func TestRead(t *testing.T) {
+	for text, want := range map[string]string{
+		"version = 1\n[levers.chekpoint]\nblocks = [\"a\"]": "unknown lever chekpoint; did you mean checkpoint?",
+		"version = 1\n[levers.checkpoint]":                  "blocks belong to the lever checkpoint",
+		"version = 1\n[levers.foreach]\nblocks = [\"a\"]":   "blocks belong to the lever checkpoint",
+		"version = 1\n[levers.allocator]":                   "settings belong to the lever allocator",
+		"version = 2":                                       "version 2",
+		"version = 1\nspeed = 3":                            ":2: unknown key speed",
+		"version = ":                                        ":1: ",
+	} {
+		if _, err := Read(written(t, text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v; want %q", text, err, want)
+		}
+	}
+}
+
+// TestAgentKnows: the agent's list and ours have the same levers, but for the one that is a variable.
+func TestAgentKnows(t *testing.T) {
+	source, err := os.ReadFile("../../agent/python/src/hightide_agent/levers/__init__.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, _ := strings.Cut(string(source), "LEVERS = (")
+	list, _, _ = strings.Cut(list, "\n)")
+	for _, lever := range All {
+		if has := strings.Contains(list, `"`+lever.Name+`"`); has == (lever.Name == Allocator) {
+			t.Errorf("%s: the agent has it: %v", lever.Name, has)
+		}
+	}
+	if n := strings.Count(list, "\n"); n != len(All)-1 {
+		t.Errorf("the agent has %d levers, and this package %d without the allocator's", n, len(All)-1)
+	}
+}

@@ -1,0 +1,74 @@
+package levers
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Text is the plan as a file that a person reads.
+func (p *Plan) Text() string {
+	var b strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	line("# A plan of hightide tune: %s.", p.Changes())
+	line("# hightide run --plan %s -- COMMAND applies it to the unmodified program.", File)
+	if p.Exact() {
+		line("# Losses and gradients stay the same bit for bit.")
+	} else {
+		line("# Losses and gradients change.")
+	}
+	line("\nversion = %d", p.Version)
+	for _, text := range []struct{ key, value, why string }{{"command", p.Command, ""}, {"gpu", p.GPU, ""},
+		{"model", p.Model, "  # the class; a program that trains another one is refused"}} {
+		if text.value != "" {
+			line("%s = %s%s", text.key, quoted(text.value), text.why)
+		}
+	}
+	if p.Parameters > 0 {
+		line("parameters = %d", p.Parameters)
+	}
+	for _, lever := range All {
+		settings, on := p.Levers[lever.Name]
+		if !on {
+			continue
+		}
+		line("\n# %s Costs: %s.", lever.Does, lever.Costs)
+		line("[levers.%s]", lever.Name)
+		if settings.Value != "" {
+			line("settings = %s", quoted(settings.Value))
+		}
+		if len(settings.Blocks) > 0 {
+			line("blocks = [")
+			for _, name := range settings.Blocks {
+				line("  %s,", quoted(name))
+			}
+			line("]")
+		}
+	}
+	p.figures(line)
+	return b.String()
+}
+
+// figures are what the imagined run with it took.
+func (p *Plan) figures(line func(string, ...any)) {
+	f := &p.Planned
+	if *f == (Figures{}) {
+		return
+	}
+	line("\n# What the imagined run with this plan took, in bytes.")
+	line("[planned]")
+	line("peak_allocated_bytes = %d  # %v", int64(f.Allocated), f.Allocated)
+	line("peak_reserved_bytes = %d  # %v", int64(f.Reserved), f.Reserved)
+	line("device_used_bytes = %d  # %v", int64(f.Used), f.Used)
+	if f.Recomputed > 0 {
+		line("recomputed_share = %.4f  # of the forward pass's FLOPs", f.Recomputed)
+	}
+	if f.Moved > 0 {
+		line("offloaded_bytes = %d  # %v a step, over PCIe twice", int64(f.Moved), f.Moved)
+	}
+}
+
+// quoted is a basic string of TOML: what JSON escapes it escapes the same way.
+func quoted(text string) string {
+	return strings.NewReplacer(`\x`, `\u00`, `\a`, `\u0007`, `\v`, `\u000b`).Replace(strconv.Quote(text))
+}

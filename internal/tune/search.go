@@ -1,0 +1,341 @@
+package tune
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"hightide/internal/fail"
+	"hightide/internal/levers"
+	"hightide/internal/mem"
+)
+
+// expandable is the allocator setting that most often helps.
+const expandable = "expandable_segments:True"
+
+// atOnce is how many sets of blocks are run from one start: together with those before, five halve the rest of the
+// frontier two and a half times.
+const atOnce = 5
+
+// search is one tune at work.
+type search struct {
+	Options
+	host     Host
+	result   *Result
+	recorded *Recorded
+	model    string
+	size     int64
+	room     mem.Bytes
+	ran      map[string]*Point
+}
+
+// Find runs the program with plans until the cheapest that reaches the goal is known. What ran before an error is in
+// the result, which is then not nil.
+func Find(ctx context.Context, o Options, host Host) (*Result, error) {
+	s := &search{Options: o, host: host, ran: map[string]*Point{}, result: &Result{Version: 1, Label: mem.Imagined,
+		Command: mem.MaskArgs(o.Command), Goal: o.Goal, Points: []*Point{}, Refused: map[string]string{}, Notes: []string{}}}
+	err := s.begin(ctx)
+	if err == nil && !s.spared() {
+		s.deeper(ctx)
+	}
+	if err == nil {
+		err = ctx.Err()
+	}
+	s.conclude()
+	return s.result, err
+}
+
+// begin runs the program as it is, once with plenty of memory and its blocks recorded, and with each lever alone.
+func (s *search) begin(ctx context.Context) error {
+	first := s.plan(nil)
+	runs := []Run{{Plan: first, Roomy: true, Blocks: true}, {Plan: first}}
+	for _, lever := range levers.All {
+		if lever.Exact || slices.Contains(s.Allow, lever.Name) {
+			runs = append(runs, Run{Plan: s.plan([]string{"*"}, lever.Name)})
+		}
+	}
+	outcomes := s.host.Try(ctx, runs)
+	s.result.Runs += len(runs)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := s.know(outcomes[0], outcomes[1]); err != nil {
+		return err
+	}
+	for i, run := range runs[1:] {
+		if settings := run.Plan.Levers[levers.Checkpoint]; len(settings.Blocks) > 0 { // now their names are known
+			if o := outcomes[i+1]; s.recorded == nil && o != nil && o.Refused == "" {
+				continue
+			}
+			settings.Blocks = s.names()
+			run.Plan.Levers[levers.Checkpoint] = settings
+		}
+		s.took(run.Plan, outcomes[i+1])
+	}
+	return nil
+}
+
+// know takes in the recorded pass, and refuses a program that says nothing.
+func (s *search) know(roomy, plain *Outcome) error {
+	if roomy == nil || !roomy.Fits() {
+		how := "it did not run"
+		if roomy != nil {
+			how = cmp.Or(roomy.How, string(roomy.Verdict))
+		}
+		return fail.Input("hightide imagine -- "+mem.CommandLine(s.Command)+" says more",
+			"the program gives no verdict on a GPU with plenty of memory: %s", how)
+	}
+	name, size, _ := strings.Cut(roomy.Model, " ")
+	s.model, s.result.Model, s.result.Need = name, name, roomy.Used
+	s.size, _ = strconv.ParseInt(size, 10, 64)
+	if name == "" {
+		return fail.Input("levers change trainings: a model that is in training mode and has parameters with gradients",
+			"the program trains no PyTorch model")
+	}
+	var recorded Recorded
+	if json.Unmarshal([]byte(roomy.Blocks), &recorded) == nil && len(recorded.Blocks) > 0 {
+		s.recorded, s.result.Blocks = &recorded, len(recorded.Blocks)
+	} else {
+		s.result.Notes = append(s.result.Notes, name+" has no repeated blocks that were seen in its second and third "+
+			"step, so checkpointing was not planned")
+	}
+	if plain == nil {
+		return fail.Input("", "the program gives no verdict on %s", s.GPU)
+	}
+	s.result.GPU, s.result.GPUName, s.result.Total = plain.GPU, plain.GPUName, plain.Total
+	share, _ := room(s.Goal)
+	s.room = plain.Tight
+	if share > 0 {
+		s.room = mem.Bytes(share * float64(plain.Total))
+	}
+	s.result.Room = s.room
+	return nil
+}
+
+func (s *search) names() (names []string) {
+	if s.recorded != nil {
+		for i := range s.recorded.Blocks {
+			names = append(names, s.recorded.Blocks[i].Name)
+		}
+	}
+	return names
+}
+
+// plan makes a plan of levers; blocks are those of checkpoint, which is left out where there are none.
+func (s *search) plan(blocks []string, names ...string) *levers.Plan {
+	p := &levers.Plan{Version: levers.Version, Command: mem.CommandLine(s.result.Command), Model: s.model,
+		Parameters: s.size, Levers: map[string]levers.Settings{}}
+	for _, name := range names {
+		switch name {
+		case levers.Allocator:
+			p.Levers[name] = levers.Settings{Value: expandable}
+		case levers.Checkpoint:
+			if len(blocks) > 0 {
+				p.Levers[name] = levers.Settings{Blocks: blocks}
+			}
+		default:
+			p.Levers[name] = levers.Settings{}
+		}
+	}
+	return p
+}
+
+// took takes in a run.
+func (s *search) took(plan *levers.Plan, o *Outcome) {
+	if o == nil {
+		return
+	}
+	if o.Refused != "" {
+		name, why, _ := strings.Cut(o.Refused, ": ")
+		s.result.Refused[name] = why
+		return
+	}
+	if plan.Agent() != "" && len(plan.Levers) > 0 && !o.Applied && o.Verdict != mem.VerdictOOM ||
+		!o.Fits() && o.Verdict != mem.VerdictOOM {
+		return // it says nothing of the plan
+	}
+	plan.GPU, plan.Model, plan.Parameters = s.result.GPU, s.model, s.size
+	if o.Fits() {
+		plan.Planned = levers.Figures{Allocated: mem.Bytes(o.Allocated.Or(0)), Reserved: mem.Bytes(o.Reserved.Or(0)),
+			Used: mem.Bytes(o.Used.Or(0))}
+	}
+	plan.Planned.Moved = o.Moved
+	plan.Planned.Recomputed, _ = s.recorded.Share(plan.Levers[levers.Checkpoint].Blocks)
+	s.ran[key(plan)] = &Point{Plan: plan, What: plan.Changes(), Verdict: o.GPUVerdict, Exact: plan.Exact(),
+		Enough: o.Fits() && o.Headroom.Or(0) >= int64(s.room)}
+}
+
+func key(p *levers.Plan) string {
+	text, _ := json.Marshal(p.Levers)
+	return string(text)
+}
+
+// try runs the plans that have not been run, from one start where that can be.
+func (s *search) try(ctx context.Context, plans ...*levers.Plan) {
+	var runs []Run
+	for _, plan := range plans {
+		if s.ran[key(plan)] == nil && !slices.ContainsFunc(runs, func(r Run) bool { return key(r.Plan) == key(plan) }) {
+			runs = append(runs, Run{Plan: plan})
+		}
+	}
+	if len(runs) == 0 || ctx.Err() != nil {
+		return
+	}
+	s.result.Runs += len(runs)
+	for i, o := range s.host.Try(ctx, runs) {
+		s.took(runs[i].Plan, o)
+	}
+}
+
+// found is the cheapest point that reaches the goal; nil: none so far.
+func (s *search) found() *Point {
+	var best *Point
+	for _, p := range s.ran {
+		if p.Enough && (best == nil || cheaper(p, best) < 0 || cheaper(p, best) == 0 && p.What < best.What) {
+			best = p
+		}
+	}
+	return best
+}
+
+// free are the levers that cost next to nothing and can be used here.
+func (s *search) free() (names []string) {
+	for _, lever := range levers.All {
+		if !costs(lever.Name) && s.usable(lever.Name) {
+			names = append(names, lever.Name)
+		}
+	}
+	return names
+}
+
+// costs says whether a lever computes again, moves bytes or changes numbers.
+func costs(name string) bool {
+	return name == levers.Checkpoint || name == levers.Offload || slices.Contains(Changing(), name)
+}
+
+// usable says whether a lever alone ran and was not refused, now or since.
+func (s *search) usable(name string) bool {
+	return s.result.Refused[name] == "" && s.ran[key(s.plan(s.names(), name))] != nil
+}
+
+// deeper looks for plans of several levers: those that cost nothing, with as many blocks as it takes; then the host's
+// memory; then what changes numbers, where that is allowed.
+func (s *search) deeper(ctx context.Context) {
+	with := s.free()
+	for before := -1; before != len(with); with = s.free() { // one may be refused only once the program gets so far
+		before = len(with)
+		s.try(ctx, s.plan(nil, with...))
+		if !s.spared() && before == len(s.free()) {
+			s.blocks(ctx, with)
+		}
+	}
+	for _, more := range append([]string{levers.Offload}, s.Allow...) {
+		if best := s.found(); best != nil && best.Exact && best.Plan.Planned.Moved == 0 || !s.usable(more) {
+			continue
+		}
+		with = append(with, more)
+		s.try(ctx, s.plan(nil, with...))
+		if !s.enough(with) {
+			s.blocks(ctx, with)
+		}
+	}
+	s.fewer(ctx)
+}
+
+// spared says whether the goal is reached without a cost: nothing is computed again or moved.
+func (s *search) spared() bool {
+	best := s.found()
+	return best != nil && best.Exact && best.Plan.Planned.Moved == 0 && len(best.Plan.Levers[levers.Checkpoint].Blocks) == 0
+}
+
+// enough says whether these levers alone reach the goal.
+func (s *search) enough(names []string) bool {
+	p := s.ran[key(s.plan(nil, names...))]
+	return p != nil && p.Enough
+}
+
+// blocks finds the cheapest set of blocks that reaches the goal beside other levers: the frontier of the recorded pass
+// is searched from several sides at once.
+func (s *search) blocks(ctx context.Context, with []string) {
+	if s.recorded == nil || !s.usable(levers.Checkpoint) {
+		return
+	}
+	sets := s.recorded.Frontier()
+	low, high := 0, len(sets) // sets[low] is not enough, sets[high] is, or nothing is
+	all := append(slices.Clone(with), levers.Checkpoint)
+	for high-low > 1 && ctx.Err() == nil {
+		var plans []*levers.Plan
+		var at []int
+		for i := 1; i <= atOnce; i++ {
+			n := low + (high-low)*i/(atOnce+1)
+			if n > low && n < high && !slices.Contains(at, n) {
+				at, plans = append(at, n), append(plans, s.plan(sets[n], all...))
+			}
+		}
+		if high == len(sets) && !slices.Contains(at, high-1) {
+			at, plans = append(at, high-1), append(plans, s.plan(sets[high-1], all...))
+		}
+		s.try(ctx, plans...)
+		for i, n := range at {
+			if p := s.ran[key(plans[i])]; p != nil && p.Enough {
+				high = n
+				break
+			}
+			low = n
+		}
+	}
+}
+
+// fewer takes levers out of what was found, as many as it can do without.
+func (s *search) fewer(ctx context.Context) {
+	best := s.found()
+	if best == nil {
+		return
+	}
+	sets := best.Plan.Levers[levers.Checkpoint].Blocks
+	var costly, free []string
+	for _, lever := range levers.All {
+		switch _, on := best.Plan.Levers[lever.Name]; {
+		case on && costs(lever.Name):
+			costly = append(costly, lever.Name)
+		case on:
+			free = append(free, lever.Name)
+		}
+	}
+	plans := []*levers.Plan{s.plan(sets, costly...)}
+	for i := range free {
+		plans = append(plans, s.plan(sets, append(slices.Clone(costly), free[i])...),
+			s.plan(sets, append(slices.Delete(slices.Clone(free), i, i+1), costly...)...))
+	}
+	s.try(ctx, plans...)
+}
+
+// conclude sorts the points and recommends one.
+func (s *search) conclude() {
+	r := s.result
+	r.Points = slices.SortedFunc(maps.Values(s.ran), func(a, b *Point) int {
+		return cmp.Or(cheaper(a, b), cmp.Compare(a.What, b.What))
+	})
+	lowest := int64(-1)
+	for _, p := range r.Points {
+		if used, ok := p.Verdict.Used.Get(); ok && p.Verdict.Fits() && (lowest < 0 || used < lowest) {
+			p.Best, lowest = true, used
+		}
+	}
+	best := s.found()
+	if best == nil && r.Goal == "fit" { // less room than the figures are sure of, and said so
+		if i := slices.IndexFunc(r.Points, func(p *Point) bool { return p.Verdict.Fits() }); i >= 0 {
+			best = r.Points[i]
+			r.Notes = append(r.Notes, fmt.Sprintf("%s leaves %v, less than the figures are sure of: the fit is tight", best.What,
+				mem.Bytes(best.Verdict.Headroom.Or(0))))
+		}
+	}
+	if best != nil {
+		r.Recommended, r.Verdict = best.Plan, best.Verdict.Verdict
+	}
+}

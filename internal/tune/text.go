@@ -1,0 +1,103 @@
+package tune
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"hightide/internal/levers"
+	"hightide/internal/mem"
+	"hightide/internal/report"
+)
+
+// Sentence is the recommendation.
+func (r *Result) Sentence() string {
+	p := r.Recommended
+	if p == nil {
+		if least := r.least(); least != nil {
+			return fmt.Sprintf("No plan that was run reaches the goal on %s: the smallest peak is %v of %v, with %s.",
+				r.GPUName, mem.Bytes(least.Verdict.Used.Or(0)), r.Total, least.What)
+		}
+		return fmt.Sprintf("No plan that was run fits on %s.", r.GPUName)
+	}
+	if len(p.Levers) == 0 {
+		return fmt.Sprintf("It fits on %s as it is: %v of %v at the peak.", r.GPUName, p.Planned.Used, r.Total)
+	}
+	cost := ""
+	if p.Planned.Recomputed > 0 {
+		cost += fmt.Sprintf(", and %s of the forward pass is computed again", percent(p.Planned.Recomputed))
+	}
+	if p.Planned.Moved > 0 {
+		cost += fmt.Sprintf(", and %v a step go to the host and back", p.Planned.Moved)
+	}
+	return fmt.Sprintf("Use %s: the peak is then %v of %v on %s%s.", p.Changes(), p.Planned.Used, r.Total, r.GPUName, cost)
+}
+
+// least is the point with the smallest peak of those that ran.
+func (r *Result) least() *Point {
+	var least *Point
+	for _, p := range r.Points {
+		if p.Verdict.Fits() && (least == nil || p.Verdict.Used.Or(0) < least.Verdict.Used.Or(0)) {
+			least = p
+		}
+	}
+	return least
+}
+
+func percent(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) }
+
+// Table is the frontier, the cheapest first: the program as it is, and each plan than which no other takes less at no
+// more cost.
+func (r *Result) Table() *report.Table {
+	bytes := func(name, title string) report.Column {
+		return report.Column{Name: name, Title: title, Unit: mem.UnitBytes, Label: r.Label}
+	}
+	t := &report.Table{Name: "tune", Title: "Peak against cost",
+		Columns: []report.Column{{Name: "plan", Title: "Plan"}, {Name: "verdict", Title: "Verdict"},
+			bytes("used", "Peak used"), bytes("allocated", "Peak allocated"), {Name: "again", Title: "Computed again"},
+			bytes("moved", "To the host"), {Name: "best", Title: ""}}}
+	for i, p := range r.Points {
+		if i > 0 && !p.Best && p.Plan != r.Recommended {
+			continue
+		}
+		again, mark := "", ""
+		if names := p.Plan.Levers[levers.Checkpoint].Blocks; len(names) > 0 {
+			again = fmt.Sprintf("%d of %d blocks", len(names), r.Blocks)
+			if p.Plan.Planned.Recomputed > 0 {
+				again += ", " + percent(p.Plan.Planned.Recomputed)
+			}
+		}
+		var moved mem.Optional
+		if p.Plan.Planned.Moved > 0 {
+			moved = mem.Some(int64(p.Plan.Planned.Moved))
+		}
+		switch {
+		case p.Plan == r.Recommended:
+			mark = "← recommended"
+		}
+		t.Add(p.What, string(p.Verdict.Verdict), p.Verdict.Used, p.Verdict.Allocated, again, moved, mark)
+	}
+	return t
+}
+
+// Text is the table, what could not be used, and the recommendation as the last sentence.
+func (r *Result) Text(o report.TextOptions) string {
+	var b strings.Builder
+	b.WriteString(r.Table().Text(o))
+	for _, name := range slices.Sorted(maps.Keys(r.Refused)) {
+		fmt.Fprintf(&b, "Not used: %s: %s.\n", name, report.Clean(r.Refused[name]))
+	}
+	if need, ok := r.Need.Get(); ok {
+		fmt.Fprintf(&b, "As it is, the program takes %v where there is plenty.\n", mem.Bytes(need))
+	}
+	fmt.Fprintf(&b, "%s in %s.\n", report.Counted(int64(r.Runs), "imagined run"), report.Duration(r.Duration))
+	for _, note := range r.Notes {
+		fmt.Fprintf(&b, "Note: %s.\n", report.Clean(strings.TrimSuffix(note, ".")))
+	}
+	fmt.Fprintf(&b, "\n%s\n", report.Clean(r.Sentence()))
+	if r.File != "" && len(r.Recommended.Levers) > 0 {
+		fmt.Fprintf(&b, "hightide run --plan %s -- %s\n", r.File, report.Clean(mem.CommandLine(r.Command)))
+	}
+	return b.String()
+}

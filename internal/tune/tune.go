@@ -1,0 +1,170 @@
+// Package tune finds the cheapest changes by which a training fits.
+//
+//	Options ──▶ Run ──▶ search ──▶ Host.Try: imagined runs with plans ──▶ Point ──▶ Result ──▶ the plan's file
+//	                      │
+//	                      └── Recorded: what each block keeps, by one pass ──▶ Frontier: which blocks to checkpoint
+//
+// What is recommended was run whole. Frontier is a pure function of the recorded pass; what it says of peaks only
+// orders the runs. Read search.go next.
+package tune
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"hightide/internal/event"
+	"hightide/internal/fail"
+	"hightide/internal/levers"
+	"hightide/internal/mem"
+	"hightide/internal/options"
+)
+
+// Options of Run.
+type Options struct {
+	Command   []string
+	Env       []string
+	GPU       string
+	Catalogue []string
+	Memory    mem.Bytes
+	Goal      string   // "fit", or "headroom=10%"
+	Allow     []string // levers that change numbers
+	Output    string   // where the plan is written; "": levers.File
+
+	Events event.Sink
+}
+
+// Settings are what a user can set.
+func (o *Options) Settings() options.List {
+	return options.List{
+		{Name: "gpu", Help: "`name` of the GPU as in hightide gpus", To: &o.GPU, Label: "GPU", Example: "rtx4090", First: true,
+			Once: "name one"},
+		{Name: "memory", Help: "`size` of the GPU's memory in place of the catalogue's, as 24GiB", To: &o.Memory},
+		{Name: "goal", Help: "`what` is to be reached: fit, with the room that a verdict needs not to be tight; or " +
+			"headroom=10%, a share of the memory that stays free", To: &o.Goal, Default: "fit", Check: checkGoal},
+		{Name: "allow", Help: "`lever` that changes numbers and may be used all the same: bf16; several with commas",
+			To: &o.Allow, Commas: true, Among: Changing()},
+		{Name: "output", Short: "o", Help: "write the plan to this `file`", To: &o.Output, Default: levers.File},
+		options.Catalogue(&o.Catalogue),
+	}
+}
+
+// Changing are the levers that change numbers.
+func Changing() (names []string) {
+	for _, lever := range levers.All {
+		if !lever.Exact {
+			names = append(names, lever.Name)
+		}
+	}
+	return names
+}
+
+// Check refuses settings that make no sense.
+func (o *Options) Check() error {
+	o.Settings().Fill()
+	for _, name := range o.Allow {
+		if !slices.Contains(Changing(), name) {
+			return fail.Choice("--allow", name, Changing())
+		}
+	}
+	switch {
+	case o.GPU == "":
+		return fail.Usage("as in --gpu rtx4090; hightide gpus lists them", "no GPU to fit on")
+	case strings.EqualFold(o.GPU, "all"):
+		return fail.Usage("hightide imagine --gpu all says on which it fits as it is", "name one GPU: a plan is made for it")
+	}
+	return checkGoal(o.Goal)
+}
+
+func checkGoal(text string) error {
+	if _, ok := room(text); !ok {
+		return fail.Usage("fit, or a share of the memory as headroom=10%", "--goal %s is not known", text)
+	}
+	return nil
+}
+
+// room is the share of the memory that a goal leaves free; 0: what a verdict needs not to be tight.
+func room(goal string) (share float64, ok bool) {
+	if goal == "fit" {
+		return 0, true
+	}
+	text, named := strings.CutPrefix(goal, "headroom=")
+	number, percent := strings.CutSuffix(text, "%")
+	share, err := strconv.ParseFloat(number, 64)
+	return share / 100, named && percent && err == nil && share > 0 && share < 100
+}
+
+// Run is one imagined run that is asked for.
+type Run struct {
+	Plan   *levers.Plan
+	Roomy  bool // with all the memory that the program wants
+	Blocks bool // record what each block takes
+}
+
+// Outcome is what came of it.
+type Outcome struct {
+	mem.GPUVerdict
+	Tight   mem.Bytes // headroom below which a fit is called tight
+	How     string    // how a program without a verdict ended
+	Refused string    // why the plan could not be applied
+	Applied bool      // the agent applied it
+	Model   string    // "GPT 124439808", where blocks were recorded
+	Blocks  string    // JSON of Recorded
+	Moved   mem.Bytes // offloaded
+}
+
+// Host is what a tune needs of the engine that it works for. A nil outcome did not run.
+type Host struct {
+	Try func(context.Context, []Run) []*Outcome
+}
+
+// Point is a plan that was run.
+type Point struct {
+	Plan    *levers.Plan   `json:"plan" doc:"The plan."`
+	What    string         `json:"what" doc:"What it changes, in words."`
+	Verdict mem.GPUVerdict `json:"verdict" doc:"What came of the imagined run with it."`
+	Enough  bool           `json:"reaches_goal" doc:"Whether that reaches the goal."`
+	Best    bool           `json:"on_frontier" doc:"No other plan that ran takes less at no more cost."`
+	Exact   bool           `json:"numbers_stay" doc:"Losses and gradients stay the same bit for bit."`
+}
+
+// cost is what the point costs.
+func (p *Point) cost() (changed bool, moved mem.Bytes, recomputed float64, levers int) {
+	return !p.Exact, p.Plan.Planned.Moved, p.Plan.Planned.Recomputed, len(p.Plan.Levers)
+}
+
+// cheaper orders points by what they cost: numbers that change, then bytes over PCIe, then what is computed again,
+// then how much is changed at all.
+func cheaper(a, b *Point) int {
+	ac, am, ar, al := a.cost()
+	bc, bm, br, bl := b.cost()
+	truth := func(b bool) int { return map[bool]int{true: 1}[b] }
+	blocks := func(p *Point) int { return len(p.Plan.Levers[levers.Checkpoint].Blocks) }
+	return cmp.Or(cmp.Compare(truth(ac), truth(bc)), cmp.Compare(am, bm), cmp.Compare(ar, br),
+		cmp.Compare(blocks(a), blocks(b)), cmp.Compare(al, bl))
+}
+
+// Result is what `tune --json` prints.
+type Result struct {
+	Version     int               `json:"version" doc:"The version of this form."`
+	Label       mem.Label         `json:"label" doc:"Where the figures come from: imagined."`
+	Command     []string          `json:"command" doc:"The program."`
+	GPU         string            `json:"gpu" doc:"The GPU's short name."`
+	GPUName     string            `json:"gpu_name" doc:"Its full name."`
+	Total       mem.Bytes         `json:"total_bytes" doc:"Its memory in bytes."`
+	Room        mem.Bytes         `json:"room_bytes" doc:"What the goal wants to stay free, in bytes."`
+	Goal        string            `json:"goal" doc:"What was to be reached."`
+	Need        mem.Optional      `json:"need_bytes,omitzero" doc:"What the unchanged program takes of a GPU that has plenty, in bytes."`
+	Model       string            `json:"model,omitempty" doc:"The class of the model."`
+	Blocks      int               `json:"blocks" doc:"How many repeated blocks it has."`
+	Points      []*Point          `json:"points" doc:"All plans that were run, the cheapest first."`
+	Refused     map[string]string `json:"refused,omitempty" doc:"Levers that cannot be used in this program, and why."`
+	Recommended *levers.Plan      `json:"recommended,omitempty" doc:"The cheapest plan that reaches the goal; absent: none does."`
+	Verdict     mem.Verdict       `json:"verdict,omitempty" doc:"That of its run."`
+	File        string            `json:"file,omitempty" doc:"Where it was written."`
+	Runs        int               `json:"imagined_runs" doc:"How many imagined runs it took."`
+	Duration    int64             `json:"duration_ns" doc:"How long it took, in ns."`
+	Notes       []string          `json:"notes" doc:"What else is to be known, for people."`
+}
