@@ -26,7 +26,7 @@ func imagineCommand(a *app) *cobra.Command {
 
 The program runs unmodified, with its own Python and PyTorch and the real caching allocator; calls
 to the GPU are answered by imaginary ones that account for device memory and run no kernel. A
-training stops by itself once its peak was steady over three optimizer steps. Losses are zero, and
+training stops by itself once its peak is steady: three optimizer steps at least. Losses are zero, and
 times say nothing about the GPU. What the answer rests on, and what it leaves open, is named by line.
 
 Where a program does not fit, what could make it fit is tried before it is suggested. The result is a

@@ -130,7 +130,7 @@ func notes(run *mem.Run, v *report.Imagined, r *report.Part) {
 	}
 	switch v.StoppedFor {
 	case "steady":
-		r.AddNote("Stopped early: the peak was steady over three optimizer steps.")
+		r.AddNote("Stopped early: the peak had not risen for three optimizer steps or more.")
 	case mem.StopReady:
 		r.AddNote("Stopped once the server was ready. No requests were played: these figures have what the engine sets " +
 			"aside for them.")
