@@ -17,6 +17,7 @@ import (
 	"hightide/internal/gpus"
 	"hightide/internal/launch"
 	"hightide/internal/mem"
+	"hightide/internal/observe"
 	"hightide/internal/report"
 	"hightide/internal/sampler"
 	"hightide/internal/system"
@@ -314,6 +315,93 @@ func (s *Session) choose() (chosen []gpus.GPU, err error) {
 	return chosen, nil
 }
 
+// serveUsers starts a server on one GPU after the other, the cheapest first, until one serves as many users as were
+// asked for, and records that start alone; where none does, the one that came nearest. The verdicts are of all GPUs:
+// what was excluded is told with why.
+func (s *Session) serveUsers(ctx context.Context, to observe.Sink) (*served, []mem.GPUVerdict, error) {
+	var nearest *served
+	var verdicts []mem.GPUVerdict
+	usable := func(*gpus.GPU) string { return "" } // the first start tells
+	list := s.inPrice()
+	s.done, s.all = 0, len(list)
+	for i := range list {
+		g := &list[i]
+		if nearest != nil && ctx.Err() != nil {
+			break // interrupted: that says nothing about the GPU
+		}
+		if why := usable(g); why != "" {
+			verdicts = append(verdicts, notStarted(g, mem.VerdictNone, why))
+			s.advance("%s: %s", g.Slug, mem.VerdictNone)
+			continue
+		}
+		s.Base.Events.Tell(event.Progress{Done: s.done, All: s.all, Text: "starts on " + g.Slug})
+		start := &served{trial: s.first}
+		start.trial.gpu = *g
+		var err error
+		if start.Result, err = s.record(ctx, &start.trial, start); err != nil {
+			return nil, nil, err
+		}
+		if err := s.usable(start.Result); err != nil {
+			return start, nil, err
+		}
+		usable = s.usableBy(start.Result)
+		v := priced(start.noted(), g)
+		s.advance("%s: %s", g.Slug, v.Verdict)
+		verdicts = append(verdicts, v)
+		again := nearest != nil && start.Verdict == mem.VerdictFailed && nearest.How == start.How
+		if nearest == nil || start.nearer(nearest) {
+			nearest = start
+		}
+		if v.Fits() || again { // what failed twice alike does not lie in the GPU
+			break
+		}
+	}
+	for i := range s.chosen {
+		if g := &s.chosen[i]; s.Excluded[g.Slug] != "" && g.Slug != nearest.trial.gpu.Slug {
+			verdicts = append(verdicts, notStarted(g, mem.VerdictOOM, s.Excluded[g.Slug]))
+		}
+	}
+	slices.SortStableFunc(verdicts, compareVerdicts)
+	return nearest, verdicts, nearest.give(to)
+}
+
+// served is a start of a server, with what it would record.
+type served struct {
+	*Result
+	trial  trial
+	frames []mem.Frame
+}
+
+// Write implements observe.Sink.
+func (s *served) Write(f mem.Frame) error {
+	s.frames = append(s.frames, f)
+	return nil
+}
+
+// Flush implements observe.Sink.
+func (s *served) Flush() error { return nil }
+
+// give records the start.
+func (s *served) give(to observe.Sink) error {
+	for _, f := range s.frames {
+		if err := to.Write(f); err != nil {
+			return err
+		}
+	}
+	s.frames = nil
+	return to.Flush()
+}
+
+// nearer says whether a start came nearer to serving the users than another.
+func (s *served) nearer(other *served) bool {
+	order := func(r *served) int {
+		return slices.Index([]mem.Verdict{mem.VerdictFailed, mem.VerdictOOM, mem.VerdictFew, mem.VerdictConditional,
+			mem.VerdictTight, mem.VerdictFits}, r.Verdict)
+	}
+	return cmp.Or(cmp.Compare(order(s), order(other)), cmp.Compare(s.Users.Or(0), other.Users.Or(0)),
+		cmp.Compare(s.Total, other.Total)) > 0
+}
+
 // inPrice are the GPUs on which a server is started, the cheapest first; of those whose price is not known the smallest.
 // Where none can be enough it is the largest alone, whose start says what lacks.
 func (s *Session) inPrice() []gpus.GPU {
@@ -328,49 +416,6 @@ func (s *Session) inPrice() []gpus.GPU {
 		return cmp.Or(cmp.Compare(a.Price, b.Price), cmp.Compare(a.Total, b.Total))
 	})
 	return list
-}
-
-// cheapestFirst starts a server on one GPU after the other, the first of which has been, until one serves as many users
-// as were asked for. What was excluded is told with why.
-func (s *Session) cheapestFirst(ctx context.Context, t trial, main *Result) []mem.GPUVerdict {
-	var verdicts []mem.GPUVerdict
-	usable := s.usableBy(main)
-	list := s.inPrice()
-	s.done, s.all = 0, len(list)
-	for i := range list {
-		g, v := &list[i], mem.GPUVerdict{}
-		switch why := usable(g); {
-		case g.Slug == t.gpu.Slug:
-			v = priced(main.noted(), g)
-		case ctx.Err() != nil:
-			return verdicts // interrupted: that says nothing about the GPU
-		case why != "":
-			v = notStarted(g, mem.VerdictNone, why)
-		default:
-			again := t
-			again.gpu = *g
-			v = s.verdictOn(ctx, again)
-		}
-		s.advance("%s: %s", g.Slug, v.Verdict)
-		if verdicts = append(verdicts, v); v.Fits() {
-			break
-		}
-	}
-	for i := range s.chosen {
-		if g := &s.chosen[i]; s.Excluded[g.Slug] != "" && g.Slug != t.gpu.Slug {
-			verdicts = append(verdicts, notStarted(g, mem.VerdictOOM, s.Excluded[g.Slug]))
-		}
-	}
-	slices.SortStableFunc(verdicts, compareVerdicts)
-	return verdicts
-}
-
-func (s *Session) verdictOn(ctx context.Context, t trial) mem.GPUVerdict {
-	result, err := s.attempt(ctx, t)
-	if err != nil {
-		return notStarted(&t.gpu, mem.VerdictFailed, err.Error())
-	}
-	return priced(result.noted(), &t.gpu)
 }
 
 // notStarted is the verdict on a GPU on which nothing ran.

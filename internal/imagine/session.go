@@ -103,34 +103,11 @@ func New(ctx context.Context, o Options, base observe.Options) (*Session, error)
 // Run runs the program, then whatever else is to be tried, and writes all of it into one recording. An error means
 // that there is no verdict to be had here; what came of the program's own run is then in the result, if it ran.
 func (s *Session) Run(ctx context.Context, to observe.Sink) (*Result, error) {
-	sandbox := ""
-	if s.Sandbox {
-		dir, err := os.MkdirTemp("", "hightide-sandbox-")
-		if err != nil {
-			return nil, fail.Environment("is the temporary folder full?", "make a sandbox: %w", err)
-		}
-		defer os.RemoveAll(dir)
-		sandbox = dir
-	}
-	options, vendor := s.recordOptions(&s.first, s.Base.ID, s.Base.OutDir, sandbox)
-	options.Events = s.Base.Events
-	options.Runtime = s.Base.Runtime
-	if s.Base.SnapshotOn != "" {
-		options.SnapshotOn = s.Base.SnapshotOn
-	}
-	s.began = time.Now()
-	alone := ctx
-	if options.Runtime.PassSignals {
-		alone = context.WithoutCancel(ctx) // what cancels it is a signal, which the program gets itself
-	}
-	main, err := s.observe(alone, &s.first, options, vendor, to)
+	main, trials, err := s.runs(ctx, to)
 	if err != nil {
-		return nil, err
-	}
-	if err := s.usable(main); err != nil {
 		return main, err
 	}
-	for _, trial := range s.further(ctx, s.first, main) {
+	for _, trial := range trials {
 		if err := to.Write(trial); err != nil {
 			s.Notes = append(s.Notes, err.Error())
 			break
@@ -140,6 +117,51 @@ func (s *Session) Run(ctx context.Context, to observe.Sink) (*Result, error) {
 		s.Notes = append(s.Notes, "interrupted: not everything was tried")
 	}
 	return main, nil
+}
+
+// runs makes the run that is recorded, and the others.
+func (s *Session) runs(ctx context.Context, to observe.Sink) (*Result, []mem.Trial, error) {
+	s.began = time.Now()
+	if s.several() && s.Users > 0 {
+		start, verdicts, err := s.serveUsers(ctx, to)
+		switch {
+		case start == nil:
+			return nil, nil, err
+		case err != nil:
+			return start.Result, nil, err
+		}
+		return start.Result, slices.Concat(s.further(ctx, start.trial, start.Result), onGPUs(verdicts)), nil
+	}
+	main, err := s.record(ctx, &s.first, to)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := s.usable(main); err != nil {
+		return main, nil, err
+	}
+	return main, s.further(ctx, s.first, main), nil
+}
+
+// record makes a run as the user sees it, and records it.
+func (s *Session) record(ctx context.Context, t *trial, to observe.Sink) (*Result, error) {
+	sandbox := ""
+	if s.Sandbox {
+		dir, err := os.MkdirTemp("", "hightide-sandbox-")
+		if err != nil {
+			return nil, fail.Environment("is the temporary folder full?", "make a sandbox: %w", err)
+		}
+		defer os.RemoveAll(dir)
+		sandbox = dir
+	}
+	options, vendor := s.recordOptions(t, s.Base.ID, s.Base.OutDir, sandbox)
+	options.Events, options.Runtime = s.Base.Events, s.Base.Runtime
+	if s.Base.SnapshotOn != "" {
+		options.SnapshotOn = s.Base.SnapshotOn
+	}
+	if options.Runtime.PassSignals {
+		ctx = context.WithoutCancel(ctx) // what cancels it is a signal, which the program gets itself
+	}
+	return s.observe(ctx, t, options, vendor, to)
 }
 
 // Try runs another command in the place of the program, of which nothing is to be seen or kept but its figures.
@@ -175,14 +197,9 @@ func (s *Session) further(ctx context.Context, t trial, main *Result) (trials []
 		add(mem.TrialValues, s.otherValues(ctx, t, main)...)
 	}
 	switch {
-	case s.several() && s.Users > 0 && main.Verdict != mem.VerdictFailed:
-		for _, v := range s.cheapestFirst(ctx, t, main) {
-			add(mem.TrialCatalogue, mem.Try{GPUVerdict: v})
-		}
+	case s.several() && s.Users > 0: // see serveUsers
 	case s.several() && main.Verdict != mem.VerdictFailed:
-		for _, v := range s.everyGPU(ctx, t, main) {
-			add(mem.TrialCatalogue, mem.Try{GPUVerdict: v})
-		}
+		trials = append(trials, onGPUs(s.everyGPU(ctx, t, main))...)
 	case main.Verdict == mem.VerdictFew && !s.NoSuggest:
 		add(mem.TrialTry, s.varyServing(ctx, t, main)...)
 	case main.Verdict == mem.VerdictOOM && !s.NoSuggest && main.Serving != nil:
@@ -196,6 +213,14 @@ func (s *Session) further(ctx context.Context, t trial, main *Result) (trials []
 		add(mem.TrialVariation, s.varyServing(ctx, t, main)...)
 	default:
 		add(mem.TrialVariation, s.vary(ctx, t, main)...)
+	}
+	return trials
+}
+
+// onGPUs are verdicts on a catalogue's GPUs as what was tried.
+func onGPUs(verdicts []mem.GPUVerdict) (trials []mem.Trial) {
+	for _, v := range verdicts {
+		trials = append(trials, mem.Trial{Set: mem.TrialCatalogue, Try: mem.Try{GPUVerdict: v}})
 	}
 	return trials
 }

@@ -1,6 +1,9 @@
 package mem
 
-import "cmp"
+import (
+	"cmp"
+	"fmt"
+)
 
 // Frame is one fact of a recording. The concrete types are all in this file; wire gives each a
 // number that is never reused. Frames may repeat: a later RunInfo, Process or PhaseStats replaces
@@ -79,6 +82,19 @@ type Process struct {
 	HeapMean   Optional          `json:"heap_mean_bytes,omitzero" doc:"How many bytes of its heap were allocated between two samples, on average; absent: it was not sampled."`
 	Bye        Optional          `json:"bye_mono_ns,omitzero" doc:"When its interpreter began to end in good order, in ns on the machine's monotonic clock: from then on it frees everything."`
 }
+
+// RankName is how a process of several is called that share a model: by the program's own name, else "rank 3"; "" where
+// it is no rank.
+func (p *Process) RankName() string {
+	rank, ok := p.Rank.Get()
+	if !ok {
+		return ""
+	}
+	return cmp.Or(p.Facts[FactRankName], fmt.Sprintf("rank %d", rank))
+}
+
+// FactRankName is a fact of a process: what its program calls the rank that it is, as TP1.
+const FactRankName = "rank.name"
 
 // RoleAside is that of a process which hightide's own package started from within the program. It is no part of the
 // run.

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 
 	"hightide/internal/mem"
@@ -95,6 +96,7 @@ type HeldModule struct {
 // RankUse is the memory of one process on its device.
 type RankUse struct {
 	Rank      mem.Optional         `json:"rank,omitzero" doc:"Its rank; absent: the program is not distributed."`
+	Name      string               `json:"name,omitempty" doc:"What the program calls the rank, as TP1."`
 	World     mem.Optional         `json:"world_size,omitzero" doc:"How many ranks the program has."`
 	Process   uint32               `json:"process" doc:"The process, by its id in the run."`
 	Device    string               `json:"device" doc:"The device, as the framework calls it."`
@@ -105,6 +107,9 @@ type RankUse struct {
 	Parts     map[string]mem.Bytes `json:"parts_bytes,omitempty" doc:"What that is made of beside the allocator, by name, in bytes."`
 	Played    bool                 `json:"played,omitempty" doc:"Whether it ran alone, without the other ranks."`
 }
+
+// Title is what a rank is called in a sentence: "rank 3", "TP1".
+func (r *RankUse) Title() string { return cmp.Or(r.Name, fmt.Sprintf("rank %d", r.Rank.Or(0))) }
 
 // ReadBack counts reads by the host of what a kernel would have computed.
 type ReadBack struct {

@@ -43,10 +43,7 @@ func holds(all []*mem.Process, id uint32) bool {
 
 // who is how a process of a run is called.
 func who(p *mem.Process) string {
-	if rank, ok := p.Rank.Get(); ok {
-		return fmt.Sprintf("rank %d", rank)
-	}
-	return firstOf(p.Role, "process")
+	return firstOf(p.RankName(), p.Role, "process")
 }
 
 // processFacts are versions and settings, one process a line.

@@ -251,20 +251,24 @@ def test_what_makes_it_start_was_tried(server: Server) -> None:
 
 
 def test_cheapest_gpu_for_so_many_users(server: Server) -> None:
-    """What weights and cache exclude is not started; the length asked is given to a command that gives none."""
+    """What weights and cache exclude is not started; the length asked is given to a command that gives none. What is
+    recorded is the start that serves, not the first."""
     ran = server.imagine(
-        "--gpu", "a10,t4,h100-sxm", "--users", "4", "--tokens", "4096",
+        "--gpu", "a100-40g,l4,t4,h100-sxm", "--users", "8", "--tokens", "4096",
         command=server.serve(LLAMA_8B, "--enforce-eager"),
     )  # fmt: skip
     assert ran.code == 0, ran.out[-4000:]
-    assert ran.serving["max_model_len"] == 4096 and ran.serving["users"] == 4
+    assert ran.serving["max_model_len"] == 4096 and ran.serving["users"] == 8
     rows = {v["gpu"]: v for v in ran.verdict["gpus"]}
-    assert set(rows) == {"a10", "t4"}, "the first that serves ends the search"
-    assert rows["a10"]["users"] == ran.serving["kv_tokens"] // 4096 == int(ran.serving["asked_concurrency"]) >= 4
+    assert set(rows) == {"l4", "a100-40g", "t4"}, "the first that serves ends the search"
+    assert rows["l4"]["verdict"] == "few" and rows["l4"]["users"] == rows["l4"]["kv_tokens"] // 4096 < 8
+    assert ran.verdict["gpu"] == "a100-40g" and rows["a100-40g"]["kv_tokens"] == ran.serving["kv_tokens"]
+    assert rows["a100-40g"]["users"] == ran.serving["kv_tokens"] // 4096 == int(ran.serving["asked_concurrency"]) >= 8
+    assert ran.serving["kv_bytes"] == ran.serving["kv_tokens"] * token_bytes(LLAMA_8B) == categories(ran)["KV cache"]
     assert rows["t4"]["verdict"] == "oom" and rows["t4"]["note"].startswith(
         "not run: weights 15.0 GiB and the KV cache"
     )
-    assert "Serves 4 users of 4,096 tokens each on NVIDIA A10" in " ".join(ran.out.split())
+    assert "Serves 8 users of 4,096 tokens each on NVIDIA A100" in " ".join(ran.out.split())
 
 
 def test_weights_do_not_fit(server: Server) -> None:

@@ -428,6 +428,24 @@ def test_a_played_rank_waits_for_nobodys_symmetric_memory(imagine: Any) -> None:
     assert "hightide imagine: rank 0 waits for the symmetric memory of 2 others" in result.out, result.out
 
 
+def test_a_rank_that_its_program_names_is_known(imagine: Any, tmp_path: Path) -> None:
+    """As LLM servers start their workers: no launcher says in the environment which rank a process is."""
+    result = imagine(
+        """
+        import subprocess, sys, torch, torch.distributed as dist
+        rank = int((sys.argv + ["0"])[1])
+        other = None if rank else subprocess.Popen([sys.executable, __file__, "1"])
+        dist.init_process_group("nccl", init_method="file://%s", rank=rank, world_size=2)
+        dist.all_reduce(torch.ones(4, device="cuda:%%d" %% rank))
+        assert other is None or other.wait() == 0
+        """
+        % (tmp_path / "store"),
+        gpus=2,
+    )
+    told = [(p["rank"], p["world_size"], p["role"]) for p in result.main.all("hello")[-1:]]
+    assert told == [(0, 2, "rank")], result.main.all("hello")
+
+
 @pytest.mark.parametrize("version", torchversions.listed())
 @pytest.mark.parametrize("backend", ["cpu:gloo,cuda:nccl", "gloo"])
 def test_a_played_rank_has_the_groups_that_it_asks_for(

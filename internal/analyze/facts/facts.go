@@ -140,7 +140,7 @@ func ProcessName(p *mem.Process) string {
 	case p == nil:
 		return "all processes"
 	case p.Rank.Known():
-		return "rank " + itoa(p.Rank.Or(0))
+		return p.RankName()
 	case p.Role == "dataloader":
 		return "DataLoader worker (pid " + itoa(int64(p.PID)) + ")"
 	case p.Role == "main" && p.Parent != 0: // a script's program: the script itself is another one's main
@@ -155,7 +155,7 @@ func ProcessName(p *mem.Process) string {
 func ProcessKind(p *mem.Process) string {
 	switch {
 	case p.Rank.Known():
-		return "rank " + itoa(p.Rank.Or(0))
+		return p.RankName()
 	case p.Role == "dataloader":
 		return "DataLoader workers"
 	case p.Role == "main", p.Role == "launcher":

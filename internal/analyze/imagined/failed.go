@@ -3,6 +3,7 @@ package imagined
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -36,8 +37,8 @@ func failure(run *mem.Run) string {
 		if told, ours := strings.CutPrefix(e.Text, "hightide imagine: "); ours {
 			return strings.TrimPrefix(place+": ", ": ") + begun(told, 400)
 		}
-		if rank, ok := rankOf(run, e.Process); ok {
-			text += fmt.Sprintf(" in rank %d", rank)
+		if rank := rankOf(run, e.Process); rank != "" {
+			text += " in " + rank
 		}
 	} else if report.KnownSignal(code - 128) {
 		text += ", as shells say of a child that a signal ended, " + report.SignalText(code-128)
@@ -113,22 +114,34 @@ func onesSentence(v *report.Imagined, on string) []string {
 		"the tables below are of the run that failed"}
 }
 
-// begun is the first line of what an exception says; that more follows is marked, as it is where that line is cut.
+// begun is the first line of what an exception says; that more follows is marked, as it is where that line is cut. Where
+// that line only says where, what was wrong follows it: the exception that is quoted below, else the next line.
 func begun(text string, limit int) string {
-	first := report.FirstLine(text, limit)
-	if strings.Contains(strings.TrimSpace(text), "\n") && !strings.HasSuffix(first, "…") {
+	lines := strings.FieldsFunc(strings.TrimSpace(text), func(r rune) bool { return r == '\n' })
+	if len(lines) < 2 {
+		return report.FirstLine(text, limit)
+	}
+	first, more := lines[0], lines[1:]
+	if header, ok := strings.CutSuffix(strings.TrimSpace(first), ":"); ok {
+		at := max(0, slices.IndexFunc(more, exceptionLine.MatchString))
+		first, more = header+": "+strings.TrimSpace(more[at]), more[at+1:]
+	}
+	if first = report.FirstLine(first, limit); len(more) > 0 && !strings.HasSuffix(first, "…") {
 		first += " …"
 	}
 	return first
 }
 
-// rankOf is a process's rank where it is one of several.
-func rankOf(run *mem.Run, process uint32) (int64, bool) {
+// exceptionLine is one that names an exception: `ValueError("type fp8e4nv not supported")`, `torch.Error: why`.
+var exceptionLine = regexp.MustCompile(`^\s*[\w.]*(Error|Exception)[:(]`)
+
+// rankOf names a process that is one rank of several, "" for another.
+func rankOf(run *mem.Run, process uint32) string {
 	p := run.Process(process)
 	if p == nil || p.WorldSize.Or(1) < 2 {
-		return 0, false
+		return ""
 	}
-	return p.Rank.Get()
+	return p.RankName()
 }
 
 // tooManyRanks says so where more ranks were started than there are GPUs, "" where there were not.

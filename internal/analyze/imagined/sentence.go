@@ -157,8 +157,8 @@ func fullest(v *report.Imagined) string {
 		return ""
 	}
 	most, least := slices.MaxFunc(v.Ranks, byUsed), slices.MinFunc(v.Ranks, byUsed)
-	if rank, ok := most.Rank.Get(); ok && least.Used < most.Used && mem.Some(int64(most.Used)) == v.Used {
-		return fmt.Sprintf(" of rank %d", rank)
+	if most.Rank.Known() && least.Used < most.Used && mem.Some(int64(most.Used)) == v.Used {
+		return " of " + most.Title()
 	}
 	return ""
 }

@@ -1,6 +1,7 @@
 package imagined
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -193,8 +194,8 @@ func rankTable(ranks []report.RankUse) report.Table {
 	for _, rank := range ranks {
 		name, how := "process "+fmt.Sprint(rank.Process), "started"
 		if n, ok := rank.Rank.Get(); ok {
-			name = fmt.Sprint(n)
-			if world, ok := rank.World.Get(); ok {
+			name = cmp.Or(rank.Name, fmt.Sprint(n))
+			if world, ok := rank.World.Get(); ok && rank.Name == "" {
 				name += " of " + fmt.Sprint(world)
 			}
 		}

@@ -199,7 +199,7 @@ func categories(run *mem.Run, v *report.Imagined, p *mem.PeakParts) {
 	}
 	v.Categories, v.ByStack, v.CategoryBasis = all, p.ByStack, p.Device
 	if process := run.Process(p.Process); process != nil && process.Rank.Known() {
-		v.CategoryBasis = fmt.Sprintf("rank %d %s", process.Rank.Or(0), p.Device)
+		v.CategoryBasis = process.RankName() + " " + p.Device
 	}
 }
 
@@ -212,7 +212,7 @@ func ranks(run *mem.Run, v *report.Imagined) {
 		rank := report.RankUse{Process: use.Process, Device: use.Device, Index: use.Index, Used: use.Used, Parts: use.Parts,
 			Played: use.Played}
 		if p := run.Process(use.Process); p != nil {
-			rank.Rank, rank.World = p.Rank, p.WorldSize
+			rank.Rank, rank.World, rank.Name = p.Rank, p.WorldSize, p.Facts[mem.FactRankName]
 			if own, world, ok := fakeRank(p); ok {
 				rank.Rank, rank.World = mem.Some(own), mem.Some(world)
 			}

@@ -31,3 +31,20 @@ func TestNothingFitsThatWasNotCounted(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatAnExceptionSays: a first line that only says where is followed by what was wrong.
+func TestWhatAnExceptionSays(t *testing.T) {
+	for _, test := range []struct{ text, want string }{
+		{"no such file.", "no such file"},
+		{"first\nsecond", "first …"},
+		{"at 1:0:\ndef kernel(\n^\nValueError(\"type fp8e4nv not supported\")", `at 1:0: ValueError("type fp8e4nv not supported")`},
+		{"Worker failed with error 'backend='inductor' raised:\nOSError: no space\n\nSet TORCH_LOGS",
+			"Worker failed with error 'backend='inductor' raised: OSError: no space …"},
+		{"Missing:\n  a.weight\n  b.weight", "Missing: a.weight …"},
+		{"only a header:", "only a header:"},
+	} {
+		if got := begun(test.text, 160); got != test.want {
+			t.Errorf("%q: %q, want %q", test.text, got, test.want)
+		}
+	}
+}

@@ -66,10 +66,10 @@ func readNearPeak(readings, rss *mem.Series, peak mem.Optional) mem.Optional {
 }
 
 func role(p *mem.Process) string {
-	if rank, ok := p.Rank.Get(); ok && p.Role != "dataloader" {
-		return "rank " + itoa(rank)
+	if p.Role == "dataloader" {
+		return p.Role
 	}
-	return cmp.Or(p.Role, "process")
+	return cmp.Or(p.RankName(), p.Role, "process")
 }
 
 func ending(p *mem.Process) string {

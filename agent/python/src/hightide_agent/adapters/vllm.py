@@ -121,9 +121,19 @@ class Vllm:
         )
 
     def _device(self, worker: Any, result: Any, *_: Any) -> None:
+        if not isinstance(result, BaseException):
+            self._named()
         snapshot, requested = getattr(worker, "init_snapshot", None), getattr(worker, "requested_memory", None)
         self.serving.tell(free_bytes=_whole(getattr(snapshot, "free_memory", None)), budget_bytes=_whole(requested),
                           **_settings(worker.vllm_config))  # fmt: skip
+
+    def _named(self) -> None:
+        """Which of the GPUs this process has that share a model, as vLLM's log names it."""
+        state = sys.modules["vllm.distributed.parallel_state"]
+        groups = (("PP", state.get_pp_group()), ("TP", state.get_tp_group()))
+        name = "_".join("%s%d" % (kind, group.rank_in_group) for kind, group in groups if group.world_size > 1)
+        if name:
+            self.training.agent.fact("rank.name", name)
 
     def _weights(self, worker: Any, result: Any, *_: Any) -> None:
         self.serving.tell(weights_bytes=_whole(getattr(worker.model_runner, "model_memory_usage", None)))

@@ -42,7 +42,7 @@ def install(ledger: Ledger, torch: Any, watch: Callable[[str, Callable[[Any], No
         watch("deepspeed.launcher.runner", lambda module: _deepspeed(module, place))
     if not torch.distributed.is_available():
         return
-    watch("torch.distributed.distributed_c10d", lambda module: _fakes(module, ledger))
+    watch("torch.distributed.distributed_c10d", lambda module: _places(module, ledger))
     if place is None:
         watch("torch.distributed.distributed_c10d", lambda module: _unstarted(module, torch))
         return
@@ -91,18 +91,22 @@ def _unstarted(module: Any, torch: Any) -> None:
     replace(original, TCPStore)
 
 
-def _fakes(module: Any, ledger: Ledger) -> None:
-    """A program that makes its own world of PyTorch's fake backend is one rank of it; the others are nowhere."""
+def _places(module: Any, ledger: Ledger) -> None:
+    """Which rank a process is, where its program says so and no launcher did. Of a world of PyTorch's fake backend it is
+    one rank; the others are nowhere."""
     original = module.init_process_group
 
     @functools.wraps(original)
     def init_process_group(*args: Any, **kwargs: Any) -> Any:
         result = original(*args, **kwargs)
         try:
-            if "fake" in str(module.get_backend()).lower() and module.get_world_size() > 1:
-                ledger.agent.fact(FAKE, "%d/%d" % (module.get_rank(), module.get_world_size()))
+            rank, world = module.get_rank(), module.get_world_size()
+            if world > 1 and "fake" in str(module.get_backend()).lower():
+                ledger.agent.fact(FAKE, "%d/%d" % (rank, world))
+            elif world > 1:
+                ledger.agent.set_rank(rank, world)
         except Exception as error:
-            ledger.agent.log("could not tell the backend of the process group", error)
+            ledger.agent.log("could not tell the rank in the process group", error)
         return result
 
     replace(original, init_process_group)
