@@ -2844,6 +2844,8 @@ export interface RankUse {
   device: string;
   /** The number of the device on the machine. */
   index: number;
+  /** What the program calls the rank, as TP1. */
+  name?: string;
   /** What that is made of beside the allocator, by name, in bytes. */
   parts_bytes?: Record<string, number>;
   /** The highest of what its allocator gave, in bytes. */

@@ -92,8 +92,8 @@ def _unstarted(module: Any, torch: Any) -> None:
 
 
 def _places(module: Any, ledger: Ledger) -> None:
-    """Which rank a process is, where its program says so and no launcher did. Of a world of PyTorch's fake backend it is
-    one rank; the others are nowhere."""
+    """Which rank a process is, where its program says so and no launcher did. In a world of PyTorch's fake backend
+    the others are nowhere."""
     original = module.init_process_group
 
     @functools.wraps(original)
