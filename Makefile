@@ -83,6 +83,10 @@ heap: ## build the C parts alone: the heap sampler, the helpers of NVML, signals
 device: ## build the imaginary GPU alone
 	@$(MAKE) --no-print-directory -C device
 
+cross: ## build the C parts for Linux on arm64, with Debian's gcc-aarch64-linux-gnu
+	@for folder in heap device internal/launch internal/sampler/nvml; do \
+		$(MAKE) --no-print-directory -s -C $$folder CROSS=aarch64-linux-gnu- || exit 1; done
+
 web: build/web.stamp ## build the web assets alone
 
 build/web.stamp: $(WEB_SOURCES)
@@ -104,4 +108,4 @@ clean: ## remove what was built here; the environments in ~/.cache/hightide stay
 	rm -rf bin dist build web/node_modules bench/results
 	find web/dist -mindepth 1 -not -name PLACEHOLDER -delete
 
-.PHONY: help build pictures install demo test fuzz lint bench bench-beside bench-fidelity wheel heap device web binary clean
+.PHONY: help build pictures install demo test fuzz lint bench bench-beside bench-fidelity wheel heap device cross web binary clean

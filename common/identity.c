@@ -20,11 +20,16 @@ char *ht_put_number(char *to, char *end, uint64_t value) {
     return to;
 }
 
+/* Of the process's first thread, which began when it did. Where processors are emulated, the emulator itself answers a
+ * process that reads its own /proc/PID/stat, with another beginning than the kernel's. pid 0: this process. */
 static long open_stat(uint32_t pid) {
-    char path[32], *end = path + sizeof path - 1, *at = ht_put_text(path, end, "/proc/");
-    at = pid ? ht_put_number(at, end, pid) : ht_put_text(at, end, "self");
+    uint32_t number = pid ? pid : (uint32_t)sys_getpid();
+    char path[48], *end = path + sizeof path - 1, *at = ht_put_number(ht_put_text(path, end, "/proc/"), end, number);
+    at = ht_put_number(ht_put_text(at, end, "/task/"), end, number);
     *ht_put_text(at, end, "/stat") = 0;
-    return sys_open(path, O_RDONLY | O_CLOEXEC, 0);
+    long fd = sys_open(path, O_RDONLY | O_CLOEXEC, 0);
+    /* a /proc of another namespace knows this process under another number */
+    return fd < 0 && !pid ? sys_open("/proc/self/stat", O_RDONLY | O_CLOEXEC, 0) : fd;
 }
 
 uint64_t ht_high_water(void) {

@@ -4,14 +4,11 @@
 #include <dlfcn.h>
 #include <stddef.h>
 
+#include "since.h"
+
 /* The first that each platform had: newer ones are not in every libc. */
-#if defined(__x86_64__)
-#define FIRST "GLIBC_2.2.5"
-#else
-#define FIRST "GLIBC_2.17"
-#endif
-__asm__(".symver old_dlsym, dlsym@" FIRST);
-__asm__(".symver old_getspecific, pthread_getspecific@" FIRST);
+__asm__(".symver old_dlsym, dlsym@" HT_SINCE("2.2.5"));
+__asm__(".symver old_getspecific, pthread_getspecific@" HT_SINCE("2.2.5"));
 extern void *old_dlsym(void *, const char *) __attribute__((weak));
 extern void *old_getspecific(pthread_key_t) __attribute__((weak));
 

@@ -1,15 +1,12 @@
 // Package device carries the imaginary GPU: C libraries that are preloaded into the observed process
 // and answer for CUDA, and keep in shared memory who uses how much of which device.
 //
-//	device/src/*.c ──make──▶ packed/*.gz ──embed──▶ Libraries ──▶ extracted, LD_PRELOAD, LD_LIBRARY_PATH
+//	device/src/*.c ──make──▶ packed/ARCH/*.gz ──embed──▶ Libraries ──▶ extracted, LD_PRELOAD, LD_LIBRARY_PATH
 //
 // This file only embeds the built libraries; DESIGN.md says how they work.
 package device
 
 import "embed"
-
-//go:embed packed
-var packed embed.FS
 
 //go:embed smi
 var smi embed.FS
@@ -30,12 +27,12 @@ func Programs() map[string][]byte {
 	return files
 }
 
-// Libraries returns the built libraries by name, x86-64 ELF shared objects compressed by gzip, and whether there are
+// Libraries returns the built libraries by name, ELF shared objects for this processor compressed by gzip, and whether there are
 // any: a binary built before `make -C device` can do all but imagine.
 func Libraries() (gzipped map[string][]byte, ok bool) {
 	files := map[string][]byte{}
 	for _, name := range []string{LibraryName, NVMLName} {
-		data, err := packed.ReadFile("packed/" + name + ".gz")
+		data, err := built.ReadFile(folder + name + ".gz")
 		if err != nil {
 			return nil, false
 		}

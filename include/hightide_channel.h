@@ -8,7 +8,7 @@
  * mapping; when the ring is full it drops the record and counts it. What is in the ring survives
  * the death of either side. docs/formats/channel.md is the specification, internal/shm the reader,
  * agent/python/src/hightide_agent/channel.py the writer in Python, heap/ the writer in C.
- * Little endian, x86-64 (total store order), natural alignment, no padding that is not named.
+ * Little endian, natural alignment, no padding that is not named.
  */
 #ifndef HIGHTIDE_CHANNEL_H
 #define HIGHTIDE_CHANNEL_H

@@ -6,7 +6,7 @@
  *     [ header, 4096 ][ devices x ht_gpu ][ slots x ht_gpu_process ]
  *
  * The library in device/ is the only writer; the engine reads (internal/shm), and takes every word
- * for a stranger's. docs/formats/device.md is the specification. Little endian, x86-64, natural
+ * for a stranger's. docs/formats/device.md is the specification. Little endian, natural
  * alignment, no padding that is not named. Texts end with a zero byte and are cut to fit.
  *
  * Consistency: what concerns several processes (struct ht_gpu, `used` and `peak` of a slot) changes

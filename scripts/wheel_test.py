@@ -19,7 +19,7 @@ TOOLS = Path(sys.executable).parent
 VERSION = (ROOT / "VERSION").read_text().strip()
 TORCH = python(NEWEST)
 LIBRARY = ROOT / "heap" / "lib" / "libhightide_heap.so"
-PACKED = ROOT / "heap" / "packed" / "libhightide_heap.so.gz"  # what the program carries of it
+PACKED = ROOT / "heap" / "packed" / "amd64" / "libhightide_heap.so.gz"  # what the program carries of it
 
 
 def output(*command: object, **options: object) -> str:

@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -23,7 +24,7 @@ while True:
 // to hightide alone reaches it too.
 func TestSignalToTheWholeGroup(t *testing.T) {
 	t.Parallel()
-	if _, err := os.Stat("../../internal/launch/witness/lib/hightide-witness"); err != nil {
+	if _, err := os.Stat("../../internal/launch/lib/" + runtime.GOARCH + "/hightide-witness"); err != nil {
 		t.Skip("what tells such signals apart is not built: make -C internal/launch")
 	}
 	s := newSession(t)

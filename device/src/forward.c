@@ -9,7 +9,8 @@ void *ht_forward_find(struct ht_forward *forward) {
     return real;
 }
 
-/* r11 is the ht_forward; all registers that carry arguments are kept over the search. */
+/* r11, on arm64 x16, is the ht_forward; all registers that carry arguments are kept over the search. */
+#if defined(__x86_64__)
 __asm__(".text\n.hidden ht_forward_first\n.globl ht_forward_first\n.type ht_forward_first, @function\n"
         "ht_forward_first:\n"
         "  pushq %rbp\n"
@@ -28,3 +29,21 @@ __asm__(".text\n.hidden ht_forward_first\n.globl ht_forward_first\n.type ht_forw
         "  popq %rbp\n"
         "  jmp *%r11\n"
         ".size ht_forward_first, .-ht_forward_first\n");
+#else
+__asm__(".text\n.hidden ht_forward_first\n.globl ht_forward_first\n.type ht_forward_first, %function\n"
+        "ht_forward_first:\n"
+        "  stp x29, x30, [sp, #-224]!\n"
+        "  mov x29, sp\n"
+        "  stp x0, x1, [sp, #16]\n  stp x2, x3, [sp, #32]\n  stp x4, x5, [sp, #48]\n  stp x6, x7, [sp, #64]\n"
+        "  str x8, [sp, #80]\n"
+        "  stp q0, q1, [sp, #96]\n  stp q2, q3, [sp, #128]\n  stp q4, q5, [sp, #160]\n  stp q6, q7, [sp, #192]\n"
+        "  mov x0, x16\n"
+        "  bl ht_forward_find\n"
+        "  mov x16, x0\n"
+        "  ldp q0, q1, [sp, #96]\n  ldp q2, q3, [sp, #128]\n  ldp q4, q5, [sp, #160]\n  ldp q6, q7, [sp, #192]\n"
+        "  ldr x8, [sp, #80]\n"
+        "  ldp x0, x1, [sp, #16]\n  ldp x2, x3, [sp, #32]\n  ldp x4, x5, [sp, #48]\n  ldp x6, x7, [sp, #64]\n"
+        "  ldp x29, x30, [sp], #224\n"
+        "  br x16\n"
+        ".size ht_forward_first, .-ht_forward_first\n");
+#endif

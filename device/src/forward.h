@@ -28,6 +28,7 @@ void *ht_forward_find(struct ht_forward *forward); /* sets and returns `at` */
 #define HT_FORWARD_TO(file, function, otherwise) \
     __attribute__((used, visibility("hidden"))) struct ht_forward ht_forward_##function = {0, file, #function, (void *)otherwise}; \
     HT_FORWARD_CODE(function)
+#if defined(__x86_64__)
 #define HT_FORWARD_CODE(function) \
     __asm__(".text\n.globl " #function "\n.type " #function ", @function\n" #function ":\n" \
             "  endbr64\n" \
@@ -38,6 +39,18 @@ void *ht_forward_find(struct ht_forward *forward); /* sets and returns `at` */
             "1: leaq ht_forward_" #function "(%rip), %r11\n" \
             "  jmp ht_forward_first\n" \
             ".size " #function ", .-" #function "\n");
+#else
+#define HT_FORWARD_CODE(function) \
+    __asm__(".text\n.globl " #function "\n.type " #function ", %function\n" #function ":\n" \
+            "  hint 34\n" /* bti c */ \
+            "  adrp x16, ht_forward_" #function "\n" \
+            "  ldr x17, [x16, :lo12:ht_forward_" #function "]\n" \
+            "  cbz x17, 1f\n" \
+            "  br x17\n" \
+            "1: add x16, x16, :lo12:ht_forward_" #function "\n" \
+            "  b ht_forward_first\n" \
+            ".size " #function ", .-" #function "\n");
+#endif
 
 #define HT_REAL(function) \
     ({ \

@@ -28,7 +28,7 @@ static uint64_t own_word(void) { return (uint64_t)sys_getpid() | ht_process_star
 static void pause_a_little(int spins) {
     struct timespec wait = {0, 100000};
     if (spins < 100)
-        __builtin_ia32_pause();
+        sys_pause();
     else
         nanosleep(&wait, NULL);
 }

@@ -83,17 +83,13 @@ static int gone(struct wire *wire, int rank) {
     return who.pid && !ht_lives(who.pid, who.start);
 }
 
-static int file_of(long call, long what, struct stat *into) { /* libc's own are newer than GLIBC_2.17 */
-    return syscall(call, what, into) == 0;
-}
-
 /* Who opens a communicator's file holds a shared lock on it until it closes it or dies; who removes one that was
  * abandoned holds it alone. So a name is never taken from ranks that are just coming, and who opened a file
  * whose name has gone meanwhile begins anew. Where files cannot be locked, none is removed early. */
 static int leads_to(const char *path, int file) {
-    struct stat here, there;
-    return file_of(SYS_fstat, file, &here) && file_of(SYS_stat, (long)path, &there) && here.st_ino == there.st_ino &&
-           here.st_dev == there.st_dev;
+    struct stat here, there; /* libc's own calls are newer than GLIBC_2.17 */
+    return syscall(SYS_fstat, file, &here) == 0 && syscall(SYS_newfstatat, AT_FDCWD, path, &there, 0) == 0 &&
+           here.st_ino == there.st_ino && here.st_dev == there.st_dev;
 }
 
 static int open_shared(const char *path) {

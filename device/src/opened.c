@@ -17,8 +17,8 @@
 #include "../../common/sys.h"
 #include "raw.h"
 
-__asm__(".symver old_dladdr1, dladdr1@GLIBC_2.3.3");
-__asm__(".symver old_dlinfo, dlinfo@GLIBC_2.3.3");
+__asm__(".symver old_dladdr1, dladdr1@" HT_SINCE("2.3.3"));
+__asm__(".symver old_dlinfo, dlinfo@" HT_SINCE("2.3.3"));
 extern int old_dladdr1(const void *, Dl_info *, void **, int);
 extern int old_dlinfo(void *, int, void *);
 

@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include "../../common/identity.h"
+#include "../../common/since.h"
 #include "../../common/sys.h"
 #include "core.h"
 

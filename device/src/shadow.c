@@ -331,9 +331,9 @@ FOREIGN void ht_scan(const void *from, size_t bytes) {
     }
 }
 
-__asm__(".symver old_getattr, pthread_getattr_np@GLIBC_2.2.5");
+__asm__(".symver old_getattr, pthread_getattr_np@" HT_SINCE("2.2.5"));
 extern int old_getattr(pthread_t, pthread_attr_t *);
-__asm__(".symver old_getstack, pthread_attr_getstack@GLIBC_2.2.5");
+__asm__(".symver old_getstack, pthread_attr_getstack@" HT_SINCE("2.2.5"));
 extern int old_getstack(const pthread_attr_t *, void **, size_t *);
 
 static const char *stack_end(void) {

@@ -41,7 +41,8 @@ END {
     print "#define OUTPUT(n, e) WEAK int n(void) { HT_REFUSED(); return e; }"
     print "#define POINTER(n) WEAK void *n(void) { HT_REFUSED(); return 0; }"
     print "#define NOTHING(n) WEAK void n(void) { HT_COMMAND(); }"
-    print "#define SAME(n, as) __asm__(\".weak \" #n \"\\n.type \" #n \", @function\\n\" #n \": jmp \" #as \"@PLT\\n\");"
+    print "#if defined(__x86_64__)\n#define JUMP(to) \"jmp \" to \"@PLT\"\n#else\n#define JUMP(to) \"b \" to\n#endif"
+    print "#define SAME(n, as) __asm__(\".weak \" #n \"\\n.type \" #n \", %function\\n\" #n \": \" JUMP(#as) \"\\n\");"
     for (i = 1; i <= n; i++) {
         name = order[i]
         if (same_as(name))

@@ -119,7 +119,7 @@ func CheckObserves(what string) error {
 		return nil
 	}
 	return fail.Environment("record on such a machine (a virtual one, a container, WSL 2); hightide show FILE reads the recording here",
-		"%s takes Linux on x86-64: on %s, hightide only reads what was recorded", what, system.Name)
+		"%s takes Linux on x86-64 or arm64: on %s, hightide only reads what was recorded", what, system.Name)
 }
 
 // What runs on this machine, recorded or not.

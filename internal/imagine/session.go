@@ -16,7 +16,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,6 +33,7 @@ import (
 	"hightide/internal/mem"
 	"hightide/internal/observe"
 	"hightide/internal/pythons"
+	"hightide/internal/system"
 )
 
 // Options are what a user can say of an imagined run beside what any run has; the zero value is a run on the default
@@ -293,9 +293,9 @@ func (s *Session) asked() (trial, error) {
 // machine refuses what this machine cannot imagine: another platform, a program that is not here, an interpreter
 // without a framework that can be imagined.
 func (s *Session) machine(ctx context.Context) error {
-	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
+	if !system.Observes {
 		return fail.Environment("imagine on a Linux machine or in a container",
-			"imaginary GPUs need Linux on x86-64; this is %s on %s", runtime.GOOS, runtime.GOARCH)
+			"imaginary GPUs need Linux on x86-64 or arm64; this is %s", system.Name)
 	}
 	if _, err := launch.Find(s.Base.Command[0], s.Base.Env); err != nil {
 		return err

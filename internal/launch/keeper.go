@@ -1,7 +1,6 @@
 package launch
 
 import (
-	"embed"
 	"errors"
 	"fmt"
 	"os"
@@ -12,10 +11,7 @@ import (
 	"hightide/internal/system"
 )
 
-//go:embed all:keeper/lib
-var keeperLib embed.FS
-
-// Kept is a program's output on its way through processes that keep it (keeper/src/keeper.c). They outlive this
+// Kept is a program's output on its way through processes that keep it (src/keeper.c). They outlive this
 // process: a program whose hightide is killed writes on.
 type Kept struct {
 	ours  []*os.File // the program's ends
@@ -28,7 +24,7 @@ type Kept struct {
 // that is none by a pipe. Of more than limit bytes (0: any number) the beginning and the end are kept, with a hole of
 // the file between them.
 func Keep(r *Runtime, file *os.File, shows bool, limit int64) (*Kept, error) {
-	image, err := keeperLib.ReadFile("keeper/lib/hightide-keeper")
+	image, err := built.ReadFile(folder + "hightide-keeper")
 	if err != nil {
 		return nil, errors.New("this hightide was built without the program that keeps output (make -C internal/launch)")
 	}

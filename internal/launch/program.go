@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 
@@ -135,8 +136,12 @@ func refusal(program string) string {
 		return ""
 	}
 	defer f.Close()
-	if f.Class != elf.ELFCLASS64 || f.Machine != elf.EM_X86_64 {
-		return "it is not an x86-64 program"
+	machine, name := elf.EM_X86_64, "x86-64"
+	if runtime.GOARCH == "arm64" {
+		machine, name = elf.EM_AARCH64, "arm64"
+	}
+	if f.Class != elf.ELFCLASS64 || f.Machine != machine {
+		return "it is not an " + name + " program"
 	}
 	for _, p := range f.Progs {
 		if p.Type == elf.PT_INTERP {

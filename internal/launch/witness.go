@@ -1,7 +1,6 @@
 package launch
 
 import (
-	"embed"
 	"fmt"
 	"os"
 	"sync"
@@ -11,10 +10,7 @@ import (
 	"hightide/internal/system"
 )
 
-//go:embed all:witness/lib
-var witnessLib embed.FS
-
-// witness is a process in the command's group that blocks every signal (witness/src/witness.c). A signal that came to
+// witness is a process in the command's group that blocks every signal (src/witness.c). A signal that came to
 // it as well was sent to the whole group, so that the command has its own. Nothing else tells that from one that was
 // sent to us alone.
 type witness struct {
@@ -33,7 +29,7 @@ const (
 
 // startWitness returns nil where there can be none: a build without it, a system that lets no program run from memory.
 func startWitness() *witness {
-	image, err := witnessLib.ReadFile("witness/lib/hightide-witness")
+	image, err := built.ReadFile(folder + "hightide-witness")
 	if err != nil {
 		return nil
 	}

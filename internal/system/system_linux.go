@@ -12,7 +12,7 @@ import (
 // for Linux.
 const (
 	Name     = "Linux on " + runtime.GOARCH
-	Observes = runtime.GOARCH == "amd64" // for which the libraries are built that are brought into a program
+	Observes = runtime.GOARCH == "amd64" || runtime.GOARCH == "arm64" // the libraries that a program is brought are for these
 )
 
 // followMark is the byte, far behind the end of any file, on which followers hold a shared lock. The system gives it

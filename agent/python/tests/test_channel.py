@@ -18,6 +18,13 @@ from hightide_agent.encode import MAX_TEXT, encode
 from hightide_agent.masking import mask, mask_arguments
 from ring import Ring
 
+
+@pytest.fixture(autouse=True, params=[channels.Channel, channels.Ordered])
+def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every processor's kind of channel, whichever this one's is."""
+    monkeypatch.setattr(channels, "_KIND", request.param)
+
+
 VECTORS = Path(__file__).resolve().parents[3] / "testdata" / "channel"
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import os
 import struct
-from _thread import RLock
+from _thread import RLock, allocate_lock
 from time import monotonic_ns, time_ns
 
 TYPE_CHECKING = False  # for type checkers only: importing typing takes longer than all the rest of the start
@@ -296,9 +296,62 @@ class Channel:
         self.words[_DROPPED_BYTES] += size
 
 
+class Ordered(Channel):
+    """A channel on a processor that may show its stores to another one in any order, as Arm's do: a record is seen
+    whole before the head that counts it, and a request before what it asks for is read."""
+
+    __slots__ = ("_fence",)
+
+    def __init__(self, memory: Any, pid: int, start: int, ring_bytes: int) -> None:
+        self._fence = allocate_lock()
+        self._fence.acquire()
+        super().__init__(memory, pid, start, ring_bytes)
+
+    def control(self) -> int:
+        seq = super().control()
+        self._order()
+        return seq
+
+    def close(self) -> None:
+        self._order()
+        super().close()
+
+    def quick_step(self, step: int, duration: int, micro: int, now: int) -> bool:
+        self.step(step, duration, -1, micro, 0, -1, now)
+        return True
+
+    def stay(
+        self, number: int, name: int, leave: int, tid: int, step: int, rss: int, allocated: int, reserved: int,
+        now: int,
+    ) -> bool:  # fmt: skip
+        return self._slow_stay(number, name, leave, tid, step, rss, allocated, reserved, now)
+
+    def _advance(self, size: int) -> None:
+        self._order()
+        super()._advance(size)
+
+    def _order(self) -> None:
+        """What is above happens before what is below. Giving a lock back is a release and taking one an acquire, which
+        no processor swaps when they follow each other so."""
+        fence = self._fence
+        fence.acquire(False)  # it is ours already, but where an exception came between the next two
+        try:
+            fence.release()
+        except RuntimeError:  # another thread was here at the same time, and so has ordered
+            pass
+        fence.acquire(False)
+
+
+# Of x86-64 every processor sees the stores of another in their order.
+_KIND = Channel if os.uname().machine == "x86_64" else Ordered
+
+
 def process_start(pid: int) -> int:
-    """Field 22 of /proc/PID/stat: clock ticks from boot to the start of the process."""
-    with open("/proc/%d/stat" % pid, "rb", buffering=0) as stat:
+    """Field 22 of /proc/PID/stat: clock ticks from boot to the start of the process.
+
+    Read of its first thread, as an emulator of another processor answers for a process's own file itself, and differently.
+    """
+    with open("/proc/%d/task/%d/stat" % (pid, pid), "rb", buffering=0) as stat:
         return int(stat.read().rpartition(b")")[2].split()[19])
 
 
@@ -321,7 +374,7 @@ def create(folder: str, ring_bytes: int = RING_BYTES) -> Channel:
         os.fchmod(fd, 0o600)  # whatever the umask says
         os.posix_fallocate(fd, 0, HEADER_BYTES + ring_bytes)
         memory = _map(fd, HEADER_BYTES + ring_bytes)
-        channel = Channel(memory, pid, start, ring_bytes)
+        channel = _KIND(memory, pid, start, ring_bytes)
         os.rename(fresh, final)
     except BaseException:
         os.unlink(fresh)

@@ -19,12 +19,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../../../../common/since.h"
+
 /* Bind to the oldest versions of what newer C libraries renamed, so that this runs on every glibc
  * from 2.17 on; the entry point below for the same reason. */
-__asm__(".symver dlopen, dlopen@GLIBC_2.2.5");
-__asm__(".symver dlsym, dlsym@GLIBC_2.2.5");
-__asm__(".symver dlerror, dlerror@GLIBC_2.2.5");
-__asm__(".symver __libc_start_main, __libc_start_main@GLIBC_2.2.5");
+__asm__(".symver dlopen, dlopen@" HT_SINCE("2.2.5"));
+__asm__(".symver dlsym, dlsym@" HT_SINCE("2.2.5"));
+__asm__(".symver dlerror, dlerror@" HT_SINCE("2.2.5"));
+__asm__(".symver __libc_start_main, __libc_start_main@" HT_SINCE("2.2.5"));
 __asm__(".symver clock_gettime, clock_gettime@GLIBC_2.17");
 
 typedef struct nvml_device *device;
@@ -212,4 +214,8 @@ __attribute__((used, noreturn)) static void begin(long *stack, void (*finish)(vo
     __builtin_unreachable();
 }
 
+#if defined(__x86_64__)
 __asm__(".globl _start\n_start:\n xor %ebp, %ebp\n mov %rsp, %rdi\n mov %rdx, %rsi\n and $-16, %rsp\n call begin\n");
+#else
+__asm__(".globl _start\n_start:\n mov x29, #0\n mov x30, #0\n mov x1, x0\n mov x0, sp\n bl begin\n");
+#endif

@@ -3,19 +3,14 @@
 // hightide knows whether a signal was sent to the whole group, of which the command has its own then, or to hightide alone.
 // It ends with its standard input. It uses no library: it must run wherever hightide does.
 
-#include <asm/unistd.h>
 #include <linux/prctl.h>
 #include <linux/signal.h>
 
-static long call(long number, long a, long b, long c, long d)
-{
-	register long r10 __asm__("r10") = d;
-	__asm__ volatile("syscall" : "+a"(number) : "D"(a), "S"(b), "d"(c), "r"(r10) : "rcx", "r11", "memory");
-	return number;
-}
+#include "kernel.h"
 
-// The kernel begins here, with a stack as no caller would leave it.
-__attribute__((force_align_arg_pointer)) void _start(void)
+START(run)
+
+__attribute__((used)) static void run(void)
 {
 	const long mask_bytes = 8;
 	unsigned long all = ~0UL;

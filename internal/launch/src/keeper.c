@@ -7,18 +7,13 @@
 // With a number, of bytes, it keeps no more than about that: the beginning and the end, half each. What is between becomes a hole of the
 // file, so that every byte stays where it is for who reads along. A line before the hole says how much was left out.
 
-#include <asm/unistd.h>
 #include <linux/errno.h>
+#include <linux/fcntl.h>
 #include <linux/poll.h>
 #include <linux/prctl.h>
 #include <linux/signal.h>
 
-static long call(long number, long a, long b, long c, long d)
-{
-	register long r10 __asm__("r10") = d;
-	__asm__ volatile("syscall" : "+a"(number) : "D"(a), "S"(b), "d"(c), "r"(r10) : "rcx", "r11", "memory");
-	return number;
-}
+#include "kernel.h"
 
 static char buffer[64 << 10];
 
@@ -26,7 +21,7 @@ static char buffer[64 << 10];
 static void wait_for(int fd, short events)
 {
 	struct pollfd one = {fd, events, 0};
-	call(__NR_poll, (long)&one, 1, -1, 0);
+	call5(__NR_ppoll, (long)&one, 1, 0, 0, 0);
 }
 
 // Writes all of it; 0 where the place takes nothing.
@@ -82,7 +77,7 @@ static void leave_out(void)
 		return;
 	long from = left_out_to > hole ? left_out_to : hole;
 	if (notice_file < 0) // the one that there is appends, whatever the place
-		notice_file = call(__NR_open, (long)"/proc/self/fd/1", 1, 0, 0);
+		notice_file = call(__NR_openat, AT_FDCWD, (long)"/proc/self/fd/1", O_WRONLY, 0);
 	if (notice_file < 0 || call(__NR_fallocate, 1, PUNCH, from, to - from) < 0) {
 		full = 1;
 		long n = text(buffer, "\n\x1b[m[hightide: what follows is left out here: these files cannot have holes]\n");
@@ -93,8 +88,7 @@ static void leave_out(void)
 	say(hole, to);
 }
 
-// The kernel begins at _start, with a stack as no caller would leave it: how many words there are, then the words.
-__asm__(".globl _start\n_start:\n\tmov %rsp, %rdi\n\tand $-16, %rsp\n\tcall run\n");
+START(run)
 
 __attribute__((used)) static void run(long *stack)
 {

@@ -1,0 +1,9 @@
+//go:build !(linux && (amd64 || arm64))
+
+package device
+
+import "embed"
+
+var built embed.FS // nothing is preloaded on other systems
+
+const folder = ""

@@ -1,0 +1,8 @@
+package nvml
+
+import "embed"
+
+//go:embed all:lib/amd64
+var built embed.FS
+
+const folder = "lib/amd64/"
