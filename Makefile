@@ -95,7 +95,7 @@ build/web.stamp: $(WEB_SOURCES)
 	@mkdir -p build && touch $@
 
 # The agent's sources are embedded as they lie there, so no bytecode may lie beside them.
-binary:
+binary: heap device
 	@find agent/python/src -name __pycache__ -prune -exec rm -rf {} +
 	@CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/hightide ./cmd/hightide
 	@echo "bin/hightide $(VERSION)"
