@@ -43,6 +43,9 @@ var notInProject = []string{"data-dir", "open", "output", "out", "report", "plot
 // applyDefaults sets the flags of a command that were not given on the command line to what the
 // settings files say. Files that do not exist are not an error; one that cannot be understood is.
 func applyDefaults(c *cobra.Command, _ []string) error {
+	if !c.HasParent() { // hightide alone, which helps and says its version
+		return nil
+	}
 	given := map[string]bool{}
 	c.Flags().Visit(func(f *pflag.Flag) { given[f.Name] = true })
 	if dir, err := os.UserConfigDir(); err == nil {

@@ -8,9 +8,11 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"runtime"
 	"strings"
@@ -134,7 +136,13 @@ of the command it ran.`,
 
 		PersistentPreRunE: applyDefaults,
 		Args:              noSuchCommand,
-		RunE:              func(c *cobra.Command, _ []string) error { return c.Help() },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if version, _ := c.Flags().GetBool("version"); version {
+				_, err := fmt.Fprintln(a.stdout, versionLine())
+				return err
+			}
+			return c.Help()
+		},
 	}
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
@@ -142,11 +150,9 @@ of the command it ran.`,
 	root.PersistentFlags().StringVar(&a.dataDir, "data-dir", "",
 		"folder of the recordings (default $HIGHTIDE_DATA, else ~/.local/share/hightide)")
 	root.SetFlagErrorFunc(flagError)
-	root.Version = versionLine()
-	root.SetVersionTemplate("{{.Version}}\n")
+	root.Flags().BoolP("version", "v", false, "version for hightide")
 	root.SetHelpCommand(helpCommand())
-	cobra.AddTemplateFunc("optionalFile", optionalFile)
-	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", ".FlagUsages | optionalFile"))
+	root.SetUsageFunc(usage(root.UsageFunc()))
 	cobra.EnableCommandSorting = false // the table's order is the one people need
 	root.AddCommand(commands(a)...)
 	root.InitDefaultCompletionCmd()
@@ -158,6 +164,20 @@ of the command it ran.`,
 		}
 	}
 	return root
+}
+
+// usage is cobra's own, with flags of fileFlag as they are typed. No template says so: who executes one brings every
+// exported method of every type into the program, 5 MB of them.
+func usage(own func(*cobra.Command) error) func(*cobra.Command) error {
+	return func(c *cobra.Command) error {
+		var text bytes.Buffer
+		out := c.OutOrStderr()
+		c.SetOut(&text)
+		err := own(c)
+		c.SetOut(out)
+		_, failed := io.WriteString(out, optionalFile(text.String()))
+		return errors.Join(err, failed)
+	}
 }
 
 // optionalFile shows flags of fileFlag as they are typed, --json[=FILE]; pflag writes --json FILE[="-"].
