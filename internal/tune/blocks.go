@@ -59,26 +59,31 @@ func (r *Recorded) Share(names []string) (float64, bool) {
 	return float64(sum) / float64(r.FLOPs), true
 }
 
+// Peak is the highest of all moments of the step where a set of blocks is checkpointed, by the recorded pass: each moment
+// less what the blocks before it save. A block that is checkpointed saves nothing in its own backward pass, where it has
+// all its activations again. It says nothing of moments outside the model, as of the optimizer's step.
+func (r *Recorded) Peak(set []string) mem.Bytes {
+	highest, saved := mem.Bytes(0), mem.Bytes(0)
+	for i := range r.Blocks {
+		b := &r.Blocks[i]
+		highest = max(highest, max(b.Forward, b.Backward)-saved)
+		if slices.Contains(set, b.Name) {
+			saved += b.saves()
+		}
+	}
+	return max(highest, r.Middle-saved)
+}
+
 // budgets is for how many peaks, evenly spaced, the cheapest plan is looked for.
 const budgets = 64
 
 // mostStates bounds the plans that are kept at a time: among blocks of a few kinds there are far fewer.
 const mostStates = 4096
 
-// Frontier are sets of blocks by their cost: each is the cheapest that brings the peak so far down, by the recorded
-// pass. The first has no block.
-//
-// The peak of a set is the highest of all moments of the step, each less what blocks before it save. A block that is
-// checkpointed saves nothing in its own backward pass, where it has all its activations again.
+// Frontier are sets of blocks by their cost: each is the cheapest that brings the peak so far down. The first has no block.
 func (r *Recorded) Frontier() [][]string {
 	all := [][]string{nil}
-	lowest, saved := mem.Bytes(0), mem.Bytes(0)
-	for i := range r.Blocks {
-		b := &r.Blocks[i]
-		lowest = max(lowest, max(b.Forward, b.Backward)-saved)
-		saved += b.saves()
-	}
-	lowest = max(lowest, r.Middle-saved)
+	lowest := r.Peak(r.names())
 	for i := 1; i <= budgets; i++ {
 		budget := r.Highest - (r.Highest-lowest)*mem.Bytes(i)/budgets
 		set := r.cheapest(budget)
@@ -87,6 +92,15 @@ func (r *Recorded) Frontier() [][]string {
 		}
 	}
 	return all
+}
+
+func (r *Recorded) names() (names []string) {
+	if r != nil {
+		for i := range r.Blocks {
+			names = append(names, r.Blocks[i].Name)
+		}
+	}
+	return names
 }
 
 // state is a set of the blocks so far.

@@ -31,6 +31,7 @@ type search struct {
 	model    string
 	size     int64
 	room     mem.Bytes
+	needed   mem.Bytes // of a GPU with plenty, by a program whose allocator keeps nothing idle
 	ran      map[string]*Point
 }
 
@@ -72,7 +73,7 @@ func (s *search) begin(ctx context.Context) error {
 			if o := outcomes[i+1]; s.recorded == nil && o != nil && o.Refused == "" {
 				continue
 			}
-			settings.Blocks = s.names()
+			settings.Blocks = s.recorded.names()
 			run.Plan.Levers[levers.Checkpoint] = settings
 		}
 		s.took(run.Plan, outcomes[i+1])
@@ -92,6 +93,7 @@ func (s *search) know(roomy, plain *Outcome) error {
 	}
 	name, size, _ := strings.Cut(roomy.Model, " ")
 	s.model, s.result.Model, s.result.Need = name, name, roomy.Used
+	s.needed = mem.Bytes(roomy.Allocated.Or(0) + roomy.Used.Or(0) - roomy.Reserved.Or(0))
 	s.size, _ = strconv.ParseInt(size, 10, 64)
 	if name == "" {
 		return fail.Input("levers change trainings: a model that is in training mode and has parameters with gradients",
@@ -115,15 +117,6 @@ func (s *search) know(roomy, plain *Outcome) error {
 	}
 	s.result.Room = s.room
 	return nil
-}
-
-func (s *search) names() (names []string) {
-	if s.recorded != nil {
-		for i := range s.recorded.Blocks {
-			names = append(names, s.recorded.Blocks[i].Name)
-		}
-	}
-	return names
 }
 
 // plan makes a plan of levers; blocks are those of checkpoint, which is left out where there are none.
@@ -220,7 +213,7 @@ func costs(name string) bool {
 
 // usable says whether a lever alone ran and was not refused, now or since.
 func (s *search) usable(name string) bool {
-	return s.result.Refused[name] == "" && s.ran[key(s.plan(s.names(), name))] != nil
+	return s.result.Refused[name] == "" && s.ran[key(s.plan(s.recorded.names(), name))] != nil
 }
 
 // deeper looks for plans of several levers: those that cost nothing, with as many blocks as it takes; then the host's
@@ -229,20 +222,14 @@ func (s *search) deeper(ctx context.Context) {
 	with := s.free()
 	for before := -1; before != len(with); with = s.free() { // one may be refused only once the program gets so far
 		before = len(with)
-		s.try(ctx, s.plan(nil, with...))
-		if !s.spared() && before == len(s.free()) {
-			s.blocks(ctx, with)
-		}
+		s.blocks(ctx, with)
 	}
 	for _, more := range append([]string{levers.Offload}, s.Allow...) {
 		if best := s.found(); best != nil && best.Exact && best.Plan.Planned.Moved == 0 || !s.usable(more) {
 			continue
 		}
 		with = append(with, more)
-		s.try(ctx, s.plan(nil, with...))
-		if !s.enough(with) {
-			s.blocks(ctx, with)
-		}
+		s.blocks(ctx, with)
 	}
 	s.fewer(ctx)
 }
@@ -253,32 +240,24 @@ func (s *search) spared() bool {
 	return best != nil && best.Exact && best.Plan.Planned.Moved == 0 && len(best.Plan.Levers[levers.Checkpoint].Blocks) == 0
 }
 
-// enough says whether these levers alone reach the goal.
-func (s *search) enough(names []string) bool {
-	p := s.ran[key(s.plan(nil, names...))]
-	return p != nil && p.Enough
-}
-
-// blocks finds the cheapest set of blocks that reaches the goal beside other levers: the frontier of the recorded pass
-// is searched from several sides at once.
+// blocks finds the cheapest set of blocks that reaches the goal beside other levers. The frontier of the recorded pass
+// is tried at both ends and where that pass says the goal is reached, then searched from several sides at once.
 func (s *search) blocks(ctx context.Context, with []string) {
 	if s.recorded == nil || !s.usable(levers.Checkpoint) {
+		s.try(ctx, s.plan(nil, with...))
 		return
 	}
 	sets := s.recorded.Frontier()
-	low, high := 0, len(sets) // sets[low] is not enough, sets[high] is, or nothing is
 	all := append(slices.Clone(with), levers.Checkpoint)
-	for high-low > 1 && ctx.Err() == nil {
-		var plans []*levers.Plan
-		var at []int
-		for i := 1; i <= atOnce; i++ {
-			n := low + (high-low)*i/(atOnce+1)
-			if n > low && n < high && !slices.Contains(at, n) {
-				at, plans = append(at, n), append(plans, s.plan(sets[n], all...))
-			}
-		}
-		if high == len(sets) && !slices.Contains(at, high-1) {
-			at, plans = append(at, high-1), append(plans, s.plan(sets[high-1], all...))
+	low, high := -1, len(sets) // sets[low] is not enough, sets[high] is, or nothing is
+	guess := s.guess(sets)
+	for at := []int{0, guess - 1, guess, guess + 1, len(sets) - 1}; high-low > 1 && ctx.Err() == nil; at = between(low, high) {
+		at = slices.DeleteFunc(at, func(n int) bool { return n <= low || n >= high })
+		slices.Sort(at)
+		at = slices.Compact(at)
+		plans := make([]*levers.Plan, len(at))
+		for i, n := range at {
+			plans[i] = s.plan(sets[n], all...)
 		}
 		s.try(ctx, plans...)
 		for i, n := range at {
@@ -291,7 +270,27 @@ func (s *search) blocks(ctx context.Context, with []string) {
 	}
 }
 
-// fewer takes levers out of what was found, as many as it can do without.
+// between are places inside a part of the frontier, evenly spaced.
+func between(low, high int) (at []int) {
+	for i := 1; i <= atOnce; i++ {
+		at = append(at, low+(high-low)*i/(atOnce+1))
+	}
+	return at
+}
+
+// guess is the first set by which the recorded pass says that the goal is reached. With expandable segments, and seldom
+// without, the allocator takes little more from the device than it gives.
+func (s *search) guess(sets [][]string) int {
+	over := s.needed + s.room - s.result.Total // that the plan has to save
+	n := slices.IndexFunc(sets, func(set []string) bool { return s.recorded.Highest-s.recorded.Peak(set) >= over })
+	if n < 0 {
+		return len(sets) - 1
+	}
+	return n
+}
+
+// fewer takes levers out of what was found, as many as it can do without: all that cost nothing, or all but one, or else
+// each by itself.
 func (s *search) fewer(ctx context.Context) {
 	best := s.found()
 	if best == nil {
@@ -309,8 +308,15 @@ func (s *search) fewer(ctx context.Context) {
 	}
 	plans := []*levers.Plan{s.plan(sets, costly...)}
 	for i := range free {
-		plans = append(plans, s.plan(sets, append(slices.Clone(costly), free[i])...),
-			s.plan(sets, append(slices.Delete(slices.Clone(free), i, i+1), costly...)...))
+		plans = append(plans, s.plan(sets, append(slices.Clone(costly), free[i])...))
+	}
+	s.try(ctx, plans...)
+	if len(s.found().Plan.Levers) < len(best.Plan.Levers)-1 {
+		return
+	}
+	plans = plans[:0]
+	for i := range free {
+		plans = append(plans, s.plan(sets, append(slices.Delete(slices.Clone(free), i, i+1), costly...)...))
 	}
 	s.try(ctx, plans...)
 }
