@@ -43,6 +43,10 @@ const (
 // Compile is what compiles a model.
 const Compile = "torch.compile"
 
+// ImportedByStep is what the first step of PyTorch's optimizers imports. That takes longer than all else that a small
+// training does.
+const ImportedByStep = "torch._dynamo"
+
 // torchProbe tells how PyTorch was built. version.py is read as text: importing torch takes a second and hundreds of
 // megabytes.
 const torchProbe = `

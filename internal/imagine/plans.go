@@ -3,6 +3,7 @@ package imagine
 import (
 	"context"
 
+	"hightide/internal/frameworks"
 	"hightide/internal/levers"
 	"hightide/internal/mem"
 )
@@ -17,14 +18,10 @@ type Planned struct {
 	Blocks bool // what each block takes is a fact of it
 }
 
-// compiler is what the first step of PyTorch's optimizers imports, which takes longer than all else that a small
-// training does.
-const compiler = "torch._dynamo"
-
 // TryPlans runs the program with each plan, of which nothing is to be seen or kept but the figures. A nil result did
 // not run to a verdict.
 func (s *Session) TryPlans(ctx context.Context, plans []Planned) []*Result {
-	s.imports = []string{compiler}
+	s.imports = []string{frameworks.ImportedByStep}
 	trials := make([]trial, len(plans))
 	for i, planned := range plans {
 		trials[i] = s.planned(s.first, planned.Plan)

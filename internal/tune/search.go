@@ -43,6 +43,7 @@ func Find(ctx context.Context, o Options, host Host) (*Result, error) {
 	err := s.begin(ctx)
 	if err == nil && !s.spared() {
 		s.deeper(ctx)
+		s.smallest(ctx)
 	}
 	if err == nil {
 		err = ctx.Err()
@@ -140,17 +141,24 @@ func (s *search) plan(blocks []string, names ...string) *levers.Plan {
 
 // took takes in a run.
 func (s *search) took(plan *levers.Plan, o *Outcome) {
+	if p := s.point(plan, o); p != nil {
+		s.ran[key(plan)] = p
+	}
+}
+
+// point is what a run says of a plan; nil: nothing.
+func (s *search) point(plan *levers.Plan, o *Outcome) *Point {
 	if o == nil {
-		return
+		return nil
 	}
 	if o.Refused != "" {
 		name, why, _ := strings.Cut(o.Refused, ": ")
 		s.result.Refused[name] = why
-		return
+		return nil
 	}
 	if plan.Agent() != "" && len(plan.Levers) > 0 && !o.Applied && o.Verdict != mem.VerdictOOM ||
 		!o.Fits() && o.Verdict != mem.VerdictOOM {
-		return // it says nothing of the plan
+		return nil
 	}
 	plan.GPU, plan.Model, plan.Parameters = s.result.GPU, s.model, s.size
 	if o.Fits() {
@@ -159,7 +167,7 @@ func (s *search) took(plan *levers.Plan, o *Outcome) {
 	}
 	plan.Planned.Moved = o.Moved
 	plan.Planned.Recomputed, _ = s.recorded.Share(plan.Levers[levers.Checkpoint].Blocks)
-	s.ran[key(plan)] = &Point{Plan: plan, What: plan.Changes(), Verdict: o.GPUVerdict, Exact: plan.Exact(),
+	return &Point{Plan: plan, What: plan.Changes(), Verdict: o.GPUVerdict, Exact: plan.Exact(),
 		Enough: o.Fits() && o.Headroom.Or(0) >= int64(s.room)}
 }
 
@@ -289,8 +297,8 @@ func (s *search) guess(sets [][]string) int {
 	return n
 }
 
-// fewer takes levers out of what was found, as many as it can do without: all that cost nothing, or all but one, or else
-// each by itself.
+// fewer takes levers that cost nothing out of what was found: all of them, or all but one, or else each that it can do
+// without by itself, and all these at once.
 func (s *search) fewer(ctx context.Context) {
 	best := s.found()
 	if best == nil {
@@ -311,7 +319,7 @@ func (s *search) fewer(ctx context.Context) {
 		plans = append(plans, s.plan(sets, append(slices.Clone(costly), free[i])...))
 	}
 	s.try(ctx, plans...)
-	if len(s.found().Plan.Levers) < len(best.Plan.Levers)-1 {
+	if s.found() != best {
 		return
 	}
 	plans = plans[:0]
@@ -319,6 +327,38 @@ func (s *search) fewer(ctx context.Context) {
 		plans = append(plans, s.plan(sets, append(slices.Delete(slices.Clone(free), i, i+1), costly...)...))
 	}
 	s.try(ctx, plans...)
+	kept := slices.Clone(costly)
+	for i := range free {
+		if p := s.ran[key(plans[i])]; p == nil || !p.Enough {
+			kept = append(kept, free[i])
+		}
+	}
+	s.try(ctx, s.plan(sets, kept...))
+}
+
+// smallest finds, where nothing fits, the smallest peak of the plans that save most.
+func (s *search) smallest(ctx context.Context) {
+	for _, p := range s.ran {
+		if p.Verdict.Fits() {
+			return
+		}
+	}
+	with := append(s.free(), levers.Checkpoint)
+	runs := []Run{{Plan: s.plan(s.recorded.names(), with...), Roomy: true}}
+	for _, more := range append([]string{levers.Offload}, s.Allow...) {
+		if s.usable(more) {
+			with = append(with, more)
+			runs = append(runs, Run{Plan: s.plan(s.recorded.names(), with...), Roomy: true})
+		}
+	}
+	s.result.Runs += len(runs)
+	for i, o := range s.host.Try(ctx, runs) {
+		if point := s.point(runs[i].Plan, o); point != nil && point.Verdict.Fits() {
+			if least := s.result.Smallest; least == nil || point.Verdict.Used.Or(0) < least.Verdict.Used.Or(0) {
+				s.result.Smallest = point
+			}
+		}
+	}
 }
 
 // conclude sorts the points and recommends one.
@@ -340,6 +380,10 @@ func (s *search) conclude() {
 			r.Notes = append(r.Notes, fmt.Sprintf("%s leaves %v, less than the figures are sure of: the fit is tight", best.What,
 				mem.Bytes(best.Verdict.Headroom.Or(0))))
 		}
+	}
+	if best != nil && best.Verdict.Verdict == mem.VerdictConditional {
+		r.Notes = append(r.Notes, "whether that fits depends on a number that only a kernel would have computed: "+
+			"hightide imagine --plan says which")
 	}
 	if best != nil {
 		r.Recommended, r.Verdict = best.Plan, best.Verdict.Verdict

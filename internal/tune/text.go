@@ -19,6 +19,10 @@ func (r *Result) Sentence() string {
 			return fmt.Sprintf("No plan that was run reaches the goal on %s: the smallest peak is %v of %v, with %s.",
 				r.GPUName, mem.Bytes(least.Verdict.Used.Or(0)), r.Total, least.What)
 		}
+		if least := r.Smallest; least != nil {
+			return fmt.Sprintf("No plan that was run fits on %s: with %s, which save most, the program takes %v, and %v are there.",
+				r.GPUName, least.What, mem.Bytes(least.Verdict.Used.Or(0)), r.Total)
+		}
 		return fmt.Sprintf("No plan that was run fits on %s.", r.GPUName)
 	}
 	if len(p.Levers) == 0 {

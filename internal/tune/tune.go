@@ -163,6 +163,7 @@ type Result struct {
 	Refused     map[string]string `json:"refused,omitempty" doc:"Levers that cannot be used in this program, and why."`
 	Recommended *levers.Plan      `json:"recommended,omitempty" doc:"The cheapest plan that reaches the goal; absent: none does."`
 	Verdict     mem.Verdict       `json:"verdict,omitempty" doc:"That of its run."`
+	Smallest    *Point            `json:"smallest,omitempty" doc:"Where no plan fits: the one that takes least of those that save most, run where there is plenty of memory."`
 	File        string            `json:"file,omitempty" doc:"Where it was written."`
 	Runs        int               `json:"imagined_runs" doc:"How many imagined runs it took."`
 	Duration    int64             `json:"duration_ns" doc:"How long it took, in ns."`

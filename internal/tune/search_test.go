@@ -1,0 +1,262 @@
+package tune
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"hightide/internal/levers"
+	"hightide/internal/mem"
+	"hightide/internal/report"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// program is a training whose memory is arithmetic: the fake of a host's imagined runs.
+type program struct {
+	recorded *Recorded
+	model    string
+	total    mem.Bytes
+	tight    mem.Bytes
+	saves    map[string]mem.Bytes // by the name of a lever, beside checkpoint
+	idle     mem.Bytes            // that the allocator keeps without expandable segments
+	moved    mem.Bytes
+	refuses  map[string]string
+	runs     int
+}
+
+const beside = 100 * mem.MiB // of a process beside the allocator
+
+func (p *program) try(_ context.Context, runs []Run) []*Outcome {
+	outcomes := make([]*Outcome, len(runs))
+	for i, run := range runs {
+		p.runs++
+		outcomes[i] = p.run(run)
+	}
+	return outcomes
+}
+
+func (p *program) run(run Run) *Outcome {
+	o := &Outcome{Tight: p.tight, Applied: true}
+	o.GPU, o.GPUName, o.Total, o.Label = "a10", "NVIDIA A10", p.total, mem.Imagined
+	for _, lever := range levers.All {
+		if _, on := run.Plan.Levers[lever.Name]; on && p.refuses[lever.Name] != "" {
+			o.Verdict, o.Applied, o.Refused = mem.VerdictFailed, false, lever.Name+": "+p.refuses[lever.Name]
+			return o
+		}
+	}
+	blocks := run.Plan.Levers[levers.Checkpoint].Blocks
+	if len(blocks) == 1 && blocks[0] == "*" {
+		blocks = p.recorded.names()
+	}
+	allocated, idle := p.recorded.Peak(blocks), p.idle
+	for name := range run.Plan.Levers {
+		if name == levers.Allocator {
+			idle = 0
+		}
+		if name == levers.Offload {
+			o.Moved = p.moved
+		}
+		allocated -= p.saves[name]
+	}
+	used := allocated + idle + beside
+	o.Allocated, o.Reserved, o.Used = mem.Some(int64(allocated)), mem.Some(int64(allocated+idle)), mem.Some(int64(used))
+	switch {
+	case run.Roomy:
+		text, _ := json.Marshal(p.recorded)
+		o.Verdict, o.Model, o.Blocks = mem.VerdictFits, p.model, string(text)
+		return o
+	case used > p.total:
+		o.Verdict, o.Used, o.Allocated, o.Reserved = mem.VerdictOOM, mem.Some(int64(p.total)), mem.Optional{}, mem.Optional{}
+		return o
+	case p.total-used < p.tight:
+		o.Verdict = mem.VerdictTight
+	default:
+		o.Verdict = mem.VerdictFits
+	}
+	o.Headroom = mem.Some(int64(p.total - used))
+	return o
+}
+
+// MarshalJSON writes the list that the agent writes.
+func (b Block) MarshalJSON() ([]byte, error) {
+	return json.Marshal([]any{b.Name, b.Kept, b.Out, b.FLOPs, b.Forward, b.Backward})
+}
+
+func (p *program) tuned(t *testing.T, o Options) *Result {
+	t.Helper()
+	o.Command, o.GPU = []string{"python", "train.py"}, "a10"
+	if err := o.Check(); err != nil {
+		t.Fatal(err)
+	}
+	result, err := Find(t.Context(), o, Host{Try: p.try})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+// gpt is a training of 12 blocks, of which 100 MiB each can be computed again.
+func gpt() *program {
+	const mib = mem.MiB
+	r := &Recorded{FLOPs: 12*70 + 160}
+	for i := range 12 {
+		at := 500*mib + mem.Bytes(i)*110*mib
+		r.Blocks = append(r.Blocks, Block{Name: fmt.Sprintf("h.%d", i), Kept: 110 * mib, Out: 10 * mib, FLOPs: 70,
+			Forward: at + 115*mib, Backward: at + 130*mib})
+	}
+	r.Middle = (500 + 12*110 + 200) * mib
+	r.Highest = r.Middle
+	return &program{recorded: r, model: "GPT 124439808", total: 1800 * mib, tight: 90 * mib, idle: 60 * mib, moved: 1200 * mib,
+		saves:   map[string]mem.Bytes{"step_in_backward": 40 * mib, levers.Offload: 300 * mib, "bf16": 400 * mib},
+		refuses: map[string]string{}}
+}
+
+// TestFind: which plan is recommended, in programs whose answer a person can see.
+func TestFind(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*program)
+		o      Options
+		want   string
+	}{
+		"as it is":            {func(p *program) { p.total = 3000 * mem.MiB }, Options{}, "no change"},
+		"expandable segments": {func(p *program) { p.total = 2240 * mem.MiB }, Options{}, "expandable_segments:True"},
+		"the step": {func(p *program) { p.total, p.idle = 2180*mem.MiB, 0 }, Options{},
+			"optimizer's step in the backward pass"},
+		"blocks": {func(*program) {}, Options{},
+			"expandable_segments:True, optimizer's step in the backward pass, checkpointing of 4 blocks"},
+		"a refused lever": {func(p *program) { p.refuses["step_in_backward"] = "gradients are clipped" }, Options{},
+			"checkpointing of 5 blocks"},
+		"headroom": {func(*program) {}, Options{Goal: "headroom=20%"}, "expandable_segments:True, checkpointing of 7 blocks"},
+		"the host": {func(p *program) { p.total = 900 * mem.MiB }, Options{},
+			"expandable_segments:True, optimizer's step in the backward pass, checkpointing of 10 blocks, activations on the host"},
+		"numbers that change": {func(p *program) { p.total, p.refuses[levers.Offload] = 900*mem.MiB, "it is compiled" },
+			Options{Allow: []string{"bf16"}}, "expandable_segments:True, optimizer's step in the backward pass, checkpointing of 9 blocks, bf16 autocast"},
+		"nothing is enough": {func(p *program) { p.total = 300 * mem.MiB }, Options{}, ""},
+	} {
+		p := gpt()
+		test.change(p)
+		got := ""
+		r := p.tuned(t, test.o)
+		if r.Recommended != nil {
+			got = r.Recommended.Changes()
+		}
+		if got != test.want {
+			t.Errorf("%s: %q, not %q", name, got, test.want)
+		}
+		if r.Runs != p.runs || r.Runs > 40 {
+			t.Errorf("%s: %d runs, said to be %d", name, p.runs, r.Runs)
+		}
+	}
+}
+
+// TestBestOfAll: what is recommended computes no more than 2 % more again than the best of all plans, in 60 models whose
+// sets of blocks are all tried.
+func TestBestOfAll(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6))
+	needed := 0
+	for range 60 {
+		p := &program{recorded: drawn(random), model: "M 1", tight: 1, idle: mem.Bytes(random.Int64N(50))}
+		least := p.recorded.Peak(p.recorded.names())
+		p.total = beside + 1 + least + mem.Bytes(random.Int64N(int64(p.recorded.Highest-least)+1))
+		best := int64(-1)
+		sets, costs := subsets(p.recorded)
+		for i, set := range sets {
+			plan := &levers.Plan{Levers: map[string]levers.Settings{levers.Allocator: {Value: expandable}, levers.Checkpoint: {Blocks: set}}}
+			o := p.run(Run{Plan: plan})
+			if o.Fits() && o.Headroom.Or(0) >= int64(p.tight) && (best < 0 || costs[i] < best) {
+				best = costs[i]
+			}
+		}
+		r := p.tuned(t, Options{})
+		if r.Recommended == nil {
+			t.Fatalf("no plan, and one of cost %d fits", best)
+		}
+		cost := p.recorded.costOf(r.Recommended.Levers[levers.Checkpoint].Blocks)
+		if float64(cost) > 1.02*float64(best) {
+			t.Errorf("%s costs %d, and the best of all plans %d", r.Recommended.Changes(), cost, best)
+		}
+		if p.runs > 40 {
+			t.Errorf("%d runs", p.runs)
+		}
+		if best > 0 {
+			needed++
+		}
+	}
+	if needed < 20 {
+		t.Errorf("only %d models needed a block", needed)
+	}
+}
+
+// TestResult: what is printed, and its JSON.
+func TestResult(t *testing.T) {
+	for name, change := range map[string]func(*program){
+		"blocks": func(p *program) { p.refuses["foreach"] = "AdamW has foreach=False already" },
+		"none":   func(p *program) { p.total = 300 * mem.MiB },
+		"as-is":  func(p *program) { p.total = 3000 * mem.MiB },
+	} {
+		p := gpt()
+		change(p)
+		r := p.tuned(t, Options{})
+		if r.Recommended != nil {
+			r.File = levers.File
+		}
+		r.Duration = 41e9
+		text, err := json.MarshalIndent(r, "", "  ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		golden(t, name+".txt", r.Text(report.TextOptions{Width: 100}))
+		if name == "none" && r.Smallest == nil {
+			t.Error("the smallest peak is not told")
+		}
+		if name == "blocks" {
+			golden(t, name+".json", string(text)+"\n")
+			golden(t, name+".toml", r.Recommended.Text())
+		}
+	}
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil || string(want) != got {
+		t.Errorf("%s: %v\n%s", name, err, got)
+	}
+}
+
+// TestNoVerdict: a program that says nothing is told of, and nothing more is run.
+func TestNoVerdict(t *testing.T) {
+	p := gpt()
+	for want, change := range map[string]func(*Outcome){
+		"gives no verdict on a GPU with plenty of memory: exit code 3": func(o *Outcome) {
+			o.Verdict, o.How = mem.VerdictFailed, "exit code 3"
+		},
+		"trains no PyTorch model": func(o *Outcome) { o.Model = "" },
+	} {
+		o := Options{Command: []string{"python", "train.py"}, GPU: "a10"}
+		if err := o.Check(); err != nil {
+			t.Fatal(err)
+		}
+		r, err := Find(t.Context(), o, Host{Try: func(ctx context.Context, runs []Run) []*Outcome {
+			outcomes := p.try(ctx, runs)
+			change(outcomes[0])
+			return outcomes
+		}})
+		if err == nil || !strings.Contains(err.Error(), want) || r.Recommended != nil {
+			t.Errorf("%v, %v; want %q", err, r.Recommended, want)
+		}
+	}
+}
