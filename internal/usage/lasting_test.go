@@ -138,7 +138,7 @@ func TestEndOfProcess(t *testing.T) {
 // TestBufferFullLateReadAgain: the last reading within the time came when little was freed, the one at the program's
 // last line tells the rest.
 func TestBufferFullLateReadAgain(t *testing.T) {
-	full := func(i int) mem.Bytes { return rising(min(i, 90)) }
+	full := func(i int) mem.Bytes { return rising(min(i, 94)) }
 	born := func(bin int) mem.Bytes {
 		if bin < 2 {
 			return 0

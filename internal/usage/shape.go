@@ -205,7 +205,7 @@ func noise(means []float64) float64 {
 			steps = append(steps, math.Abs(m-means[i-1]))
 		}
 	}
-	return max(1.4826*medianFloat(steps)/math.Sqrt2, 0.001*highest)
+	return max(1.4826*Median(steps)/math.Sqrt2, 0.001*highest)
 }
 
 // fallsOf are the times at which a curve has fallen by more than `by` from its highest since the last fall.
@@ -231,11 +231,11 @@ func periodOf(falls []int64) int64 {
 	for i := 1; i < len(falls); i++ {
 		gaps = append(gaps, float64(falls[i]-falls[i-1]))
 	}
-	period := medianFloat(gaps)
+	period := Median(gaps)
 	for _, g := range gaps {
 		strays = append(strays, math.Abs(g-period))
 	}
-	if medianFloat(strays) > regular*period {
+	if Median(strays) > regular*period {
 		return 0
 	}
 	return int64(period)

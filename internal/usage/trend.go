@@ -67,7 +67,7 @@ type Noise struct {
 // Of a full cache that replaces its oldest entries, other samples stand for the same bytes at every
 // step, and the envelope of their noise rises. Field least is the smallest growth that matters, in bytes.
 func TrendOf(c Curve, of Noise, least float64) Trend {
-	x, kept := settle(c)
+	x, kept, rest := settle(c)
 	if len(x) < leastBins && !(c.Whole && len(x) >= leastSteps) {
 		return Trend{Why: "too short"}
 	}
@@ -92,7 +92,7 @@ func TrendOf(c Curve, of Noise, least float64) Trend {
 	if t.Why == "" && total < least {
 		t.Why = "jumps"
 	}
-	if t.Why == "" && restsAtEnd(x, kept, max(grainsInRise*of.Grain, 2.5*roughness(x, kept))) {
+	if t.Why == "" && restsAtEnd(rest.X, rest.Y, max(grainsInRise*of.Grain, 2.5*roughness(x, kept))) {
 		t.Why = "stops"
 	}
 	if t.Why == "" && total < worthALook*deviation {
@@ -208,18 +208,19 @@ func restsAtEnd(x, kept []float64, noise float64) bool {
 	return rises >= leastRises && rest > max(longer*longest, leastRest*span)
 }
 
-// settle cuts the warm-up and the unsettled tail off a curve and turns it into what is kept.
-func settle(c Curve) (x, kept []float64) {
+// settle cuts the warm-up and the unsettled tail off a curve and turns it into what is kept; whole is the same with its
+// tail, which may be high, and tells how long nothing rose.
+func settle(c Curve) (x, kept []float64, whole Curve) {
 	n := len(c.X)
 	if n < leastBins && !c.Whole {
-		return nil, nil
+		return nil, nil, whole
 	}
 	kept = slices.Clone(c.Y)
 	for i := n - 2; i >= 0; i-- {
 		kept[i] = min(kept[i], kept[i+1])
 	}
 	if c.Whole {
-		return c.X, kept
+		return c.X, kept, Curve{X: c.X, Y: kept}
 	}
 	span := c.X[n-1] - c.X[0]
 	from, to := 0, n-max(1, int(math.Ceil(tail*float64(n))))
@@ -227,9 +228,9 @@ func settle(c Curve) (x, kept []float64) {
 		from++
 	}
 	if to-from < leastBins-1 {
-		return nil, nil
+		return nil, nil, whole
 	}
-	return c.X[from:to], kept[from:to]
+	return c.X[from:to], kept[from:to], Curve{X: c.X[from:], Y: kept[from:]}
 }
 
 // segmentCount is how many segments the bins and the samples can fill: a leak of few samples would
@@ -262,7 +263,7 @@ func segments(x, y []float64, n int) []float64 {
 
 // capped replaces what stands out by the median, and returns the sum with it.
 func capped(rises []float64) ([]float64, float64) {
-	median := medianFloat(rises)
+	median := Median(rises)
 	var sum float64
 	fair := make([]float64, len(rises))
 	for i, r := range rises {
@@ -321,7 +322,7 @@ func roughness(x, kept []float64) float64 {
 	for i := 1; i < len(x); i++ {
 		strays = append(strays, math.Abs(kept[i]-kept[i-1]-slope*(x[i]-x[i-1])))
 	}
-	return 1.4826 * medianFloat(strays)
+	return 1.4826 * Median(strays)
 }
 
 // scatter is how far what is kept strays from the straight line through its ends, in bytes: the root of the mean
@@ -362,7 +363,8 @@ func sum(values []float64) (total float64) {
 	return total
 }
 
-func medianFloat(values []float64) float64 {
+// Median is the middle of values, 0 of none.
+func Median(values []float64) float64 {
 	if len(values) == 0 {
 		return 0
 	}

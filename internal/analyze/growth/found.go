@@ -80,6 +80,7 @@ type Found struct {
 	unsure           []growingLine       // lines that may grow, too near the noise of their samples
 	unevenly         *mem.Holder         // gained items to the end, without a rate; nil: none
 	log              log                 // of whole devices
+	largerStep       string              // of a process whose steps take ever more: what is not known; empty: none is
 	filesClause      string              // what RSS rose by that is no growth; empty: nothing
 }
 

@@ -42,6 +42,7 @@ func Find(f *facts.Facts) *Found {
 		in.unsureLine()
 	}
 	in.largerNotes()
+	in.largerStepNote()
 	in.fileNotes()
 	in.Said.Findings = append(in.Said.Findings, in.cycles(in.Said.Findings)...)
 	if len(f.Run.Processes) == 0 {
@@ -61,7 +62,7 @@ func (in *Found) causes() (heaps int) {
 	}
 	in.growing = merged(in.growing)
 	in.stopped = in.stoppedCauses()
-	in.totals = in.goingOn(in.totalGrowth())
+	in.totals = in.largerSteps(in.goingOn(in.totalGrowth()), in.growing)
 	in.growing = append(in.growing, in.unexplained(in.totals, in.growing)...)
 	in.sizedGrowth()
 	in.resting()

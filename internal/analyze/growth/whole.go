@@ -130,7 +130,7 @@ const leastClause = 0.05
 // totalCurve is a process's memory over its clock: at the ends of its steps, or where these are too few or end too
 // early, as sampled.
 func (in *Found) totalCurve(m memory, ends facts.Levels, from, to int64) (c usage.Curve, sampled bool) {
-	l, few := ends, !seenToTheEnd(ends.Times, from, to)
+	l, few := ends, !seenToTheEnd(ends.Times, from, to) || !in.seenToTheLast(m.process, ends.Times, from, to)
 	if m.source == "device" { // steps that are short are seldom recorded with what the device holds
 		few = len(ends.Times) < leastEnds
 	}
@@ -171,6 +171,13 @@ func (in *Found) goingOn(all []total) []total {
 func seenToTheEnd(times []int64, from, to int64) bool {
 	n := len(times)
 	return n > 0 && to-times[n-1] <= max(int64((1-seenLate)*float64(to-from)), seenOften)
+}
+
+// seenToTheLast says whether some of the times are late enough, by the clock of a process: steps may get faster, so that
+// the last second has many.
+func (in *Found) seenToTheLast(process uint32, times []int64, from, to int64) bool {
+	n, c := len(times), in.ClockOf(process)
+	return n > 0 && c.At(to)-c.At(times[n-1]) <= (1-seenLate)*(c.At(to)-c.At(from))
 }
 
 // seenLate is the part of the time after which a process must have been seen at the end of a step, but for seenOften. A

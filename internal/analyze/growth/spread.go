@@ -1,0 +1,80 @@
+package growth
+
+import (
+	"fmt"
+	"slices"
+
+	"hightide/internal/mem"
+	"hightide/internal/usage"
+)
+
+// largerSteps takes out of what grows as a whole those processes whose steps take ever more and give it back, where no
+// line and no container explains the growth: what malloc keeps for the next step grows with them. A leak's readings
+// fall at its end as far as they did at first. That nothing is kept is not known, so a note says what is.
+func (in *Found) largerSteps(all []total, known []growing) []total {
+	return slices.DeleteFunc(all, func(t total) bool {
+		if t.source != "rss" || t.minutes || in.holderOfTotal(t) != nil ||
+			slices.ContainsFunc(known, func(g growing) bool { return g.process == t.process }) {
+			return false
+		}
+		first, last, ok := in.spreads(t.process)
+		if !ok || last-first < leastOfSteps*t.kept {
+			return false
+		}
+		in.largerStep = fmt.Sprintf("Whether %s keeps what its host memory rose by, %v (%s), is not known: what its steps take "+
+			"and give back rose too, from %v to %v, as where sequences get longer. No line and no container was seen to keep "+
+			"more.", in.ProcessName(t.process), bytesPer(t.kept), mem.Measured, bytesPer(first), bytesPer(last))
+		return true
+	})
+}
+
+// largerStepNote says what is not known of larger steps, in place of the good news where nothing else is found.
+func (in *Found) largerStepNote() {
+	switch {
+	case in.largerStep == "":
+	case len(in.Said.Findings) == 0 && in.NotLooked == "":
+		in.NotLooked = in.largerStep
+	default:
+		in.Said.AddNote(in.largerStep)
+	}
+}
+
+// leastOfSteps is the part of a growth by which readings must fall further at its end, to be of steps that take more.
+const leastOfSteps = 0.2
+
+// spreads is how far readings of a process's memory fall within a short time, in the first third and in the last: the
+// medians over stretches of equally many readings. What only rises does not fall.
+func (in *Found) spreads(process uint32) (first, last float64, ok bool) {
+	s := in.Find(process, mem.SeriesRSS)
+	from, to := in.ClockOf(process).Window(in.Run.Process(process), in.End)
+	if s == nil {
+		return 0, 0, false
+	}
+	i, _ := slices.BinarySearch(s.Times, from)
+	end, _ := slices.BinarySearch(s.Times, to+1)
+	count := end - i
+	if count < stretches*leastInStretch {
+		return 0, 0, false
+	}
+	var falls []float64
+	for b := range stretches {
+		falls = append(falls, fall(s.Values[i+b*count/stretches:i+(b+1)*count/stretches]))
+	}
+	third := stretches / 3
+	return usage.Median(falls[:third]), usage.Median(falls[stretches-third:]), true
+}
+
+// fall is by how much readings fall at most.
+func fall(values []int64) float64 {
+	highest, most := values[0], int64(0)
+	for _, v := range values {
+		highest = max(highest, v)
+		most = max(most, highest-v)
+	}
+	return float64(most)
+}
+
+const (
+	stretches      = 12
+	leastInStretch = 4 // readings
+)

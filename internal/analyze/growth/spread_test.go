@@ -1,0 +1,80 @@
+package growth
+
+import (
+	"strings"
+	"testing"
+
+	"hightide/internal/analyze/facts"
+	"hightide/internal/mem"
+)
+
+// oneProcess is a run of one, without anything in it.
+func oneProcess() *mem.Run {
+	run := mem.NewRun()
+	if err := run.Add(mem.Process{ID: 1}); err != nil {
+		panic(err)
+	}
+	return run
+}
+
+// trained is a run of steps of a tenth of a second whose RSS, read twice a step, is low between them and high in them.
+func trained(steps int64, low, high func(step int64) int64) *mem.Run {
+	run := oneProcess()
+	rss := &mem.Series{SeriesDef: mem.SeriesDef{ID: 1, Process: 1, Name: mem.SeriesRSS}}
+	for n := range steps {
+		at := (n + 1) * 1e8
+		rss.Times = append(rss.Times, at-5e7, at)
+		rss.Values = append(rss.Values, high(n), low(n))
+		run.Steps = append(run.Steps, mem.Step{Process: 1, Number: uint64(n + 1), Time: at, RSS: mem.Some(low(n))})
+	}
+	run.Series = append(run.Series, rss)
+	run.End = &mem.End{Time: steps * 1e8}
+	return run
+}
+
+// TestLargerSteps: what malloc keeps for ever larger steps is no growth that is told, what is kept beside equal ones is.
+func TestLargerSteps(t *testing.T) {
+	rising := func(n int64) int64 { return 400<<20 + n<<18 }
+	for _, c := range []struct {
+		name string
+		high func(int64) int64
+		told int
+	}{
+		{"equal steps", func(n int64) int64 { return rising(n) + 30<<20 }, 1},
+		{"larger steps", func(n int64) int64 { return rising(n) + n<<18 }, 0},
+	} {
+		in := Find(facts.Of(trained(300, rising, c.high), nil))
+		if len(in.Said.Findings) != c.told || len(in.totals) != c.told {
+			t.Errorf("%s: %d findings, %d of whole processes; want %d", c.name, len(in.Said.Findings), len(in.totals), c.told)
+		}
+		if said := strings.Contains(in.NotLooked, "what its steps take and give back rose too"); said != (c.told == 0) {
+			t.Errorf("%s: %q", c.name, in.NotLooked)
+		}
+	}
+}
+
+// TestStopsInTheLastSteps: the last fifth of the steps takes a tenth of the time, and in it nothing grows any more.
+func TestStopsInTheLastSteps(t *testing.T) {
+	at := func(n int64) int64 { // of the end of a step: those of the last fifth are shorter
+		if n > 240 {
+			return 240*1e8 + (n-240)*4e7
+		}
+		return n * 1e8
+	}
+	run := oneProcess()
+	rss := &mem.Series{SeriesDef: mem.SeriesDef{ID: 1, Process: 1, Name: mem.SeriesRSS}}
+	for n := int64(1); n <= 300; n++ {
+		held := 400<<20 + min(n, 240)<<20
+		rss.Times, rss.Values = append(rss.Times, at(n)), append(rss.Values, held)
+		s := mem.Step{Process: 1, Number: uint64(n), Time: at(n)}
+		if n <= 245 && n%10 == 5 {
+			s.RSS = mem.Some(held)
+		}
+		run.Steps = append(run.Steps, s)
+	}
+	run.Series = append(run.Series, rss)
+	run.End = &mem.End{Time: at(300)}
+	if in := Find(facts.Of(run, nil)); len(in.totals) != 0 {
+		t.Errorf("a growth to the end: %+v", in.totals)
+	}
+}
