@@ -31,6 +31,9 @@ type Framework struct {
 	AgainstGaps  func(facts map[string]string) string // what lets its allocator use what it has cached
 	Preallocates string                               // what it does where it takes most of a device as it starts
 
+	Changes  func(Situation) []Change // what may make a program fit
+	AsNeeded map[string]string        // variables with which it takes no more of a device than it needs, however large that is
+
 	Launcher *Launcher // the program that starts its ranks
 
 	// Imagined refuses an interpreter whose programs cannot use an imaginary GPU, or notes what of them cannot. nil: no

@@ -1,9 +1,12 @@
 package frameworks
 
 import (
+	"encoding/json"
 	"fmt"
+	"strings"
 
 	"hightide/internal/fail"
+	"hightide/internal/mem"
 )
 
 // JAX is how recordings and interpreters call it.
@@ -29,6 +32,62 @@ var jax = Framework{
 	Preallocates: "It takes three quarters of a device as it starts, whatever it needs, unless " +
 		"XLA_PYTHON_CLIENT_PREALLOCATE=false.",
 	Imagined: jaxImagined,
+	Changes:  jaxChanges,
+	AsNeeded: map[string]string{"XLA_PYTHON_CLIENT_ALLOCATOR": "platform"},
+}
+
+// jaxChanges are what asks for no change of the model: more of the device, arguments that are donated as their finding
+// says, and activations that are computed again in place of being kept by scans.
+func jaxChanges(s Situation) (changes []Change) {
+	if fraction, ok := moreOfDevice(s); ok {
+		const variable = "XLA_PYTHON_CLIENT_MEM_FRACTION"
+		changes = append(changes, Change{Kind: "fraction", What: variable + "=" + fraction,
+			Env: map[string]string{variable: fraction}})
+	}
+	if names, env := missedDonations(s.Run); names != "" {
+		changes = append(changes, Change{Kind: "donation", What: names + " donated", Switch: "donation",
+			Agent: map[string]string{"HIGHTIDE_IMAGINE_DONATE": env}})
+	}
+	return append(changes, Change{Kind: "checkpointing", What: "jax.checkpoint", Switch: "checkpointing", Says: true})
+}
+
+// moreOfDevice is the share of a device that JAX can take at most where it takes less: what it does not take is for the
+// context and the libraries.
+func moreOfDevice(s Situation) (fraction string, ok bool) {
+	limit, limited := s.Limit.Get()
+	if !limited || s.Total <= 0 {
+		return "", false
+	}
+	hundredths := min(95, int64(s.Total-s.Beside)*100/int64(s.Total))
+	return fmt.Sprintf("%.2f", float64(hundredths)/100), hundredths*int64(s.Total) > (limit+int64(s.Total)/100)*100
+}
+
+// missedDonations are the arguments that could be donated, for people; and for the agent, which applies that
+// (docs/formats/imagined.md).
+func missedDonations(run *mem.Run) (names, env string) {
+	type donation struct {
+		Function  string   `json:"function"`
+		File      string   `json:"file"`
+		Line      int      `json:"line"`
+		Arguments []string `json:"arguments"`
+	}
+	var all []donation
+	var told []string
+	for _, e := range run.Events {
+		if e.Kind != "donation" || e.Where == nil || e.Facts["argument"] == "" {
+			continue
+		}
+		all = append(all, donation{e.Where.Function, e.Where.File, e.Where.Line, strings.Split(e.Facts["argument"], ", ")})
+		told = append(told, fmt.Sprintf("%s of %s", e.Facts["argument"], e.Where.Function))
+	}
+	if len(all) == 0 {
+		return "", ""
+	}
+	text, err := json.Marshal(all)
+	if err != nil {
+		return "", ""
+	}
+	return strings.Join(told, "; "), string(text)
 }
 
 // jaxProbe tells which CUDA JAX's plugin was built for.

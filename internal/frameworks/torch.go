@@ -75,7 +75,15 @@ var torch = Framework{
 		Switches: []string{"standalone", "module", "m", "no-python", "run-path", "virtual-local-rank"},
 		PerNode:  []string{"nproc-per-node"}},
 	AgainstGaps: expandable,
+	Changes:     torchChanges,
 	Imagined:    torchImagined,
+}
+
+// torchChanges are what helps most programs: the allocator's setting, fewer bytes a number, less kept for the gradients.
+func torchChanges(Situation) []Change {
+	return []Change{{Kind: "allocator", What: "expandable segments", Setting: "expandable_segments:True"},
+		{Kind: "bf16", What: "bf16 autocast", Switch: "bf16"},
+		{Kind: "checkpointing", What: "activation checkpointing", Switch: "checkpointing"}}
 }
 
 // expandable is the setting by which the caching allocator has few gaps, as the build takes it.

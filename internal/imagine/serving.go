@@ -33,7 +33,7 @@ func (s *Session) suggestServing(ctx context.Context, t trial, main *Result) []m
 	}
 	tries := s.tryAll(ctx, settings.list)
 	if known {
-		tries = append(tries, s.tryAll(ctx, s.otherGPUs(t, need))...)
+		tries = append(tries, s.tryAll(ctx, s.otherGPUs(t, need, 1))...)
 	}
 	slices.SortStableFunc(tries, func(a, b mem.Try) int {
 		switch {

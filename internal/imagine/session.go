@@ -205,7 +205,7 @@ func (s *Session) further(ctx context.Context, t trial, main *Result) (trials []
 	case main.Verdict == mem.VerdictOOM && !s.NoSuggest && main.Serving != nil:
 		add(mem.TrialTry, s.suggestServing(ctx, t, main)...)
 	case main.Verdict == mem.VerdictOOM && !s.NoSuggest:
-		add(mem.TrialTry, s.suggest(ctx, t)...)
+		add(mem.TrialTry, s.suggest(ctx, t, main)...)
 	}
 	switch {
 	case !s.Vary || main.Verdict == mem.VerdictFailed:

@@ -11,6 +11,7 @@ import (
 
 	"hightide/internal/allocator"
 	"hightide/internal/analyze/imagined"
+	"hightide/internal/frameworks"
 	"hightide/internal/gpus"
 	"hightide/internal/launch"
 	"hightide/internal/mem"
@@ -24,27 +25,25 @@ const expandable = "expandable_segments:True"
 const plenty = 1 * mem.TiB
 
 // suggest tries what could make a program fit that does not, and returns what came of each.
-func (s *Session) suggest(ctx context.Context, t trial) []mem.Try {
-	var first []attempt
+func (s *Session) suggest(ctx context.Context, t trial, main *Result) []mem.Try {
+	used := frameworkOf(main)
 	roomy := t
 	roomy.gpu.Total, roomy.gpu.Lowest = plenty, 0
-	first = append(first, attempt{mem.TryMemory, t.gpu.Name + " with all the memory it wants", roomy})
-	if setting := AllocatorSetting(launch.With(s.Base.Env, t.env)); !strings.Contains(setting, expandable) {
-		first = append(first, attempt{"allocator", "expandable segments", s.allocator(t, setting)})
-	}
-	for _, change := range []struct{ name, what string }{{"bf16", "bf16 autocast"},
-		{"checkpointing", "activation checkpointing"}} {
-		again := t
-		again.switches = append(slices.Clone(t.switches), change.name)
-		first = append(first, attempt{change.name, change.what, again})
-	}
+	roomy.env = mergeEnv(t.env, used.AsNeeded)
+	first := append([]attempt{{mem.TryMemory, t.gpu.Name + " with all the memory it wants", roomy}},
+		s.changes(used, t, main)...)
 	tries := s.tryAll(ctx, first)
 	var second []attempt
 	if i := slices.IndexFunc(tries, func(t mem.Try) bool { return t.Kind == mem.TryMemory && t.Fits() }); i >= 0 {
 		need := &tries[i]
-		second = s.otherGPUs(t, mem.Bytes(need.Used.Or(0)))
-		need.Total = t.gpu.Total
-		need.Headroom = mem.Some(int64(need.Total) - need.Used.Or(0)) // negative: what lacks
+		takes, available, share := need.Used.Or(0), int64(t.gpu.Total), 1.0
+		if limit, ok := main.Limit.Get(); ok { // of what it has taken it does not need all
+			takes -= need.Reserved.Or(0) - need.Allocated.Or(0)
+			available = limit + main.Used.Or(0) - main.Reserved.Or(0)
+			share = float64(limit) / float64(main.Total)
+		}
+		second = s.otherGPUs(t, mem.Bytes(takes), share)
+		need.Total, need.Used, need.Headroom = t.gpu.Total, mem.Some(takes), mem.Some(available-takes) // negative: what lacks
 	}
 	tries = append(tries, s.tryAll(ctx, second)...)
 	tries = append(tries, s.smallerBatch(ctx, t)...)
@@ -61,6 +60,46 @@ func (s *Session) suggest(ctx context.Context, t trial) []mem.Try {
 		return cmp.Compare(rank(a), rank(b))
 	})
 	return tries
+}
+
+// frameworkOf is the framework that took the memory: the one that limits it, else the first of those that can be
+// imagined.
+func frameworkOf(r *Result) *frameworks.Framework {
+	found := &frameworks.Framework{}
+	for _, f := range frameworks.All() {
+		if f.Imagined == nil || !slices.ContainsFunc(r.run.Processes, func(p *mem.Process) bool { return p.Frameworks[f.Name] != "" }) {
+			continue
+		}
+		if found.Name == "" || f.Title == r.LimitBy {
+			found = f
+		}
+	}
+	return found
+}
+
+// changes are what a framework knows that may make the program fit.
+func (s *Session) changes(f *frameworks.Framework, t trial, main *Result) (list []attempt) {
+	if f.Changes == nil {
+		return nil
+	}
+	setting := AllocatorSetting(launch.With(s.Base.Env, t.env))
+	for _, change := range f.Changes(frameworks.Situation{Run: main.run, Total: t.gpu.Total, Limit: main.Limit,
+		Beside: mem.Bytes(main.Used.Or(0) - main.Reserved.Or(0))}) {
+		again := t
+		if change.Setting != "" {
+			if strings.Contains(setting, change.Setting) {
+				continue
+			}
+			again = s.allocator(t, setting)
+		}
+		again.env, again.told = mergeEnv(again.env, change.Env), change.Agent
+		again.says = change.Says
+		if change.Switch != "" {
+			again.switches = append(slices.Clone(t.switches), change.Switch)
+		}
+		list = append(list, attempt{change.Kind, change.What, again})
+	}
+	return list
 }
 
 // attempt is a trial with a name.
@@ -114,14 +153,14 @@ func (s *Session) tryAll(ctx context.Context, list []attempt) []mem.Try {
 				results[i] = a.notTaken(result)
 				return
 			}
-			try := mem.Try{Kind: a.kind, What: a.what, GPUVerdict: priced(result.noted(), &a.trial.gpu)}
+			try := mem.Try{Kind: a.kind, What: a.said(result), GPUVerdict: priced(result.noted(), &a.trial.gpu)}
 			if a.trial.atMost > 0 && result.StoppedFor == report.StoppedForDuration {
 				try.Verdict, try.Note = mem.VerdictNone, "after "+a.trial.atMost.Round(time.Second).String()
 			}
 			if !slices.Equal(a.trial.command, s.Base.Command) && len(s.play) == 0 {
 				try.Command = mem.CommandLine(mem.MaskArgs(a.trial.command))
 			}
-			s.advance("%s: %s", a.what, try.Verdict)
+			s.advance("%s: %s", try.What, try.Verdict)
 			results[i] = &try
 		}
 	}
@@ -133,6 +172,18 @@ func (s *Session) tryAll(ctx context.Context, list []attempt) []mem.Try {
 		}
 	}
 	return tries
+}
+
+// said is the attempt in words.
+func (a attempt) said(result *Result) string {
+	if a.trial.says {
+		for _, s := range result.run.Imagined.Switches {
+			if s.Name == a.kind && s.Applied {
+				return a.what + " " + s.Text
+			}
+		}
+	}
+	return a.what
 }
 
 // notTaken tells of a kernel of attention that PyTorch passed over although the others were switched off. Nil for
@@ -171,12 +222,16 @@ func (r *Result) switched(name string) bool {
 	return slices.ContainsFunc(r.run.Imagined.Switches, func(s mem.Switch) bool { return s.Name == name && s.Applied })
 }
 
-// otherGPUs are the cheapest GPU and the smallest one that have what the program takes.
-func (s *Session) otherGPUs(t trial, need mem.Bytes) []attempt {
+// otherGPUs are the cheapest GPU and the smallest one that have what the program takes, of the share of a device that
+// its framework's allocator may take.
+func (s *Session) otherGPUs(t trial, need mem.Bytes, share float64) []attempt {
 	var fitting []gpus.GPU
+	room := func(g *gpus.GPU) mem.Bytes {
+		return min(g.Total-g.Overhead, mem.Bytes(share*float64(g.Total))) - g.Tight()
+	}
 	for _, g := range s.catalogue.Common() {
 		if major, _, ok := g.Capability(); ok && major >= 7 && g.CUDA() && g.Total > t.gpu.Total &&
-			need-t.gpu.Overhead+g.Overhead <= g.Total-g.Tight() && (imagined.Built{CUDA: s.Python.CUDA}).Knows(major, 5) {
+			need-t.gpu.Overhead <= room(&g) && (imagined.Built{CUDA: s.Python.CUDA}).Knows(major, 5) {
 			fitting = append(fitting, g)
 		}
 	}

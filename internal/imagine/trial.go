@@ -37,6 +37,8 @@ type trial struct {
 	switches []string          // HIGHTIDE_IMAGINE_SWITCH
 	plan     *levers.Plan      // nil: none
 	blocks   bool              // record what each block takes
+	says     bool              // what the agent says of its switch belongs to what the trial is called
+	told     map[string]string // further variables of the agent
 	atMost   time.Duration     // 0: as long as it takes
 	other    bool              // the other end of numbers that nobody computed
 	flip     bool              // of a mask and its opposite, who is asked first gets nothing
@@ -265,7 +267,7 @@ func (t *trial) device(state string) map[string]string {
 
 // agent is what the trial has the agent do once CUDA is used.
 func (t *trial) agent(first ...string) map[string]string {
-	env := map[string]string{}
+	env := mergeEnv(t.told)
 	switches := slices.DeleteFunc(slices.Concat(first, t.switches), func(s string) bool { return s == "" })
 	if len(switches) > 0 {
 		env["HIGHTIDE_IMAGINE_SWITCH"] = strings.Join(switches, ",")

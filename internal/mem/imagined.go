@@ -123,6 +123,7 @@ type PeakParts struct {
 	Results     Optional `json:"results,omitzero"` // of the function that ran, beside what they replace
 	Other       Optional `json:"other,omitzero"`
 	ByStack     Bytes    `json:"by_stack_bytes,omitempty"` // how many of these bytes only the stacks told apart
+	Short       bool     `json:"short,omitempty"`          // what was needed when memory ran out, in place of what was allocated
 }
 
 // DataSize is a size that depends on data that was never computed, and how it was chosen.

@@ -99,6 +99,12 @@ type message struct {
 	CodeBytes     mem.Optional `json:"code_bytes"`
 	CodeTotal     mem.Optional `json:"code_total_bytes"`
 
+	// oom: the compiled function whose call found no memory, its sizes as of a program, and what was in use
+	Program     string       `json:"program"`
+	ProgramFile string       `json:"program_file"`
+	ProgramLine mem.Optional `json:"program_line"`
+	UsedBytes   mem.Optional `json:"used_bytes"`
+
 	// snapshot, log, dropped, traced, stop, bye
 	Path   string       `json:"path"`
 	Format string       `json:"format"`
@@ -218,8 +224,10 @@ func (r *Recorder) eventMessage(p *process, m *message, at int64) {
 	case "oom":
 		p.explained(m.Bytes)
 		event.Step, event.Bytes = m.Step, m.Bytes
-		event.Facts = facts("source", m.Source, "device", text(m.Device))
-		event.Numbers = numbers(number{"limit", m.Limit}, number{"mapped", m.Mapped})
+		event.Facts = facts("source", m.Source, "device", text(m.Device), "program", m.Program, "program_file", m.ProgramFile)
+		event.Numbers = numbers(number{"limit", m.Limit}, number{"mapped", m.Mapped}, number{"program_line", m.ProgramLine},
+			number{"used_bytes", m.UsedBytes}, number{"argument_bytes", m.ArgumentBytes}, number{"output_bytes", m.OutputBytes},
+			number{"alias_bytes", m.AliasBytes}, number{"temp_bytes", m.TempBytes})
 	case "exception":
 		event.Facts = facts("class", m.Class, "from", mem.MaskText(m.From))
 	case "mark":

@@ -13,45 +13,47 @@ import (
 //	frames (mem/imagined.go) ──▶ analyze/imagined ──▶ Imagined, tables, notes
 type Imagined struct {
 	mem.GPUVerdict
-	GPUs          int                  `json:"gpu_count" doc:"How many GPUs the machine had."`
-	Serving       *Serving             `json:"serving,omitempty" doc:"Of an LLM server: what it serves, or how far its start came."`
-	Needed        mem.Optional         `json:"peak_needed_bytes,omitzero" doc:"What the program needs of the fullest device, in bytes, where its framework takes memory ahead of need."`
-	Limit         mem.Optional         `json:"allocator_limit_bytes,omitzero" doc:"What the framework's allocator may take of that device at most, in bytes, where it sets a limit."`
-	LimitBy       string               `json:"allocator_limit_by,omitempty" doc:"The framework that sets it."`
-	PeakPhase     mem.Phase            `json:"peak_phase,omitempty" doc:"The phase in which the peak was."`
-	PeakStep      mem.Optional         `json:"peak_step,omitzero" doc:"How many steps were completed before the peak."`
-	Tight         mem.Bytes            `json:"tight_below_bytes" doc:"The headroom below which a fit is called tight, in bytes."`
-	TotalLabel    mem.Label            `json:"total_label,omitempty" doc:"How the GPU's memory is known."`
-	FailedStep    mem.Optional         `json:"first_failed_step,omitzero" doc:"How many steps were completed before the first that ran out of memory."`
-	Basis         string               `json:"basis,omitempty" doc:"What a fit rests on: steps, and what was not reached."`
-	Broken        string               `json:"problem,omitempty" doc:"Why there is no verdict, where that is not the program's own doing."`
-	How           string               `json:"failure,omitempty" doc:"How a program without a verdict ended."`
-	Asked         mem.Optional         `json:"asked_bytes,omitzero" doc:"What the request asked for that failed last, in bytes."`
-	Shortages     int64                `json:"out_of_memory_errors,omitempty" doc:"How many requests found no memory."`
-	StoppedFor    string               `json:"stopped,omitempty" doc:"Why it was ended before the program would: steady, steps or duration."`
-	Categories    []Category           `json:"categories,omitempty" doc:"What the peak is made of."`
-	CategoryBasis string               `json:"categories_device,omitempty" doc:"The device of these categories."`
-	ByStack       mem.Bytes            `json:"categories_by_stack_bytes,omitempty" doc:"Bytes of the categories that are told by no more than the stack."`
-	Lines         []HeldLine           `json:"peak_lines,omitempty" doc:"What lines of the program held at the peak, largest first."`
-	Modules       []HeldModule         `json:"peak_modules,omitempty" doc:"Of an LLM server: what lines of each Python module held at the peak, largest first."`
-	Devices       []mem.ImaginedDevice `json:"devices,omitempty" doc:"Each GPU that was used."`
-	Ranks         []RankUse            `json:"ranks,omitempty" doc:"Each process on each device."`
-	ReadBack      mem.Bytes            `json:"read_back_bytes_unmodelled" doc:"Bytes that the host read and nothing computed."`
-	ReadBacks     []ReadBack           `json:"read_backs,omitempty" doc:"The lines that read them."`
-	Calls         map[string]uint64    `json:"unmodelled_calls" doc:"How often calls did nothing as nobody models them, by name."`
-	Refused       []string             `json:"refused_calls,omitempty" doc:"Which of those failed, by name."`
-	Undecided     []Undecided          `json:"undecided,omitempty" doc:"Numbers that nobody computed and that decide something."`
-	Indifferent   []Undecided          `json:"indifferent,omitempty" doc:"Of those, the ones where another number was tried and took the same."`
-	Spread        []Undecided          `json:"spread,omitempty" doc:"Of those, how a routing or a mask spreads, where both ends fit."`
-	Other         *mem.Try             `json:"other_values,omitempty" doc:"The run with other numbers."`
-	Policies      []Policy             `json:"policies,omitempty" doc:"Sizes that depend on data, and what was taken for them."`
-	NotReached    []Unreached          `json:"not_reached,omitempty" doc:"What the program did not get to."`
-	FakeWeights   []mem.FakeWeights    `json:"fake_weights,omitempty" doc:"Weights that were made up in the right shapes."`
-	Redirected    []string             `json:"redirected_writes,omitempty" doc:"Paths whose writes went to a folder of their own."`
-	Conditions    map[string]string    `json:"conditions,omitempty" doc:"What the answer rests on, by name: versions, settings, attention and others."`
-	Tries         []mem.Try            `json:"tries,omitempty" doc:"Further runs, each with one thing changed that might make it fit."`
-	Variations    []mem.Try            `json:"variations,omitempty" doc:"Further runs that were asked for."`
-	All           []mem.GPUVerdict     `json:"gpus,omitempty" doc:"The verdict on each GPU, the cheapest that fits first."`
+	GPUs            int                  `json:"gpu_count" doc:"How many GPUs the machine had."`
+	Serving         *Serving             `json:"serving,omitempty" doc:"Of an LLM server: what it serves, or how far its start came."`
+	Needed          mem.Optional         `json:"peak_needed_bytes,omitzero" doc:"What the program needs of the fullest device, in bytes, where its framework takes memory ahead of need."`
+	Limit           mem.Optional         `json:"allocator_limit_bytes,omitzero" doc:"What the framework's allocator may take of that device at most, in bytes, where it sets a limit."`
+	LimitBy         string               `json:"allocator_limit_by,omitempty" doc:"The framework that sets it."`
+	PeakPhase       mem.Phase            `json:"peak_phase,omitempty" doc:"The phase in which the peak was."`
+	PeakStep        mem.Optional         `json:"peak_step,omitzero" doc:"How many steps were completed before the peak."`
+	Tight           mem.Bytes            `json:"tight_below_bytes" doc:"The headroom below which a fit is called tight, in bytes."`
+	TotalLabel      mem.Label            `json:"total_label,omitempty" doc:"How the GPU's memory is known."`
+	FailedStep      mem.Optional         `json:"first_failed_step,omitzero" doc:"How many steps were completed before the first that ran out of memory."`
+	Basis           string               `json:"basis,omitempty" doc:"What a fit rests on: steps, and what was not reached."`
+	Broken          string               `json:"problem,omitempty" doc:"Why there is no verdict, where that is not the program's own doing."`
+	How             string               `json:"failure,omitempty" doc:"How a program without a verdict ended."`
+	Asked           mem.Optional         `json:"asked_bytes,omitzero" doc:"What the request asked for that failed last, in bytes."`
+	Short           *ShortCall           `json:"short,omitempty" doc:"The call of a compiled function that found no memory, where the framework tells."`
+	Shortages       int64                `json:"out_of_memory_errors,omitempty" doc:"How many requests found no memory."`
+	StoppedFor      string               `json:"stopped,omitempty" doc:"Why it was ended before the program would: steady, steps or duration."`
+	Categories      []Category           `json:"categories,omitempty" doc:"What the peak is made of."`
+	CategoryBasis   string               `json:"categories_device,omitempty" doc:"The device of these categories."`
+	ByStack         mem.Bytes            `json:"categories_by_stack_bytes,omitempty" doc:"Bytes of the categories that are told by no more than the stack."`
+	CategoriesShort bool                 `json:"categories_short,omitempty" doc:"Whether the categories and lines are of what was needed when memory ran out, in place of what was held."`
+	Lines           []HeldLine           `json:"peak_lines,omitempty" doc:"What lines of the program held at the peak, largest first."`
+	Modules         []HeldModule         `json:"peak_modules,omitempty" doc:"Of an LLM server: what lines of each Python module held at the peak, largest first."`
+	Devices         []mem.ImaginedDevice `json:"devices,omitempty" doc:"Each GPU that was used."`
+	Ranks           []RankUse            `json:"ranks,omitempty" doc:"Each process on each device."`
+	ReadBack        mem.Bytes            `json:"read_back_bytes_unmodelled" doc:"Bytes that the host read and nothing computed."`
+	ReadBacks       []ReadBack           `json:"read_backs,omitempty" doc:"The lines that read them."`
+	Calls           map[string]uint64    `json:"unmodelled_calls" doc:"How often calls did nothing as nobody models them, by name."`
+	Refused         []string             `json:"refused_calls,omitempty" doc:"Which of those failed, by name."`
+	Undecided       []Undecided          `json:"undecided,omitempty" doc:"Numbers that nobody computed and that decide something."`
+	Indifferent     []Undecided          `json:"indifferent,omitempty" doc:"Of those, the ones where another number was tried and took the same."`
+	Spread          []Undecided          `json:"spread,omitempty" doc:"Of those, how a routing or a mask spreads, where both ends fit."`
+	Other           *mem.Try             `json:"other_values,omitempty" doc:"The run with other numbers."`
+	Policies        []Policy             `json:"policies,omitempty" doc:"Sizes that depend on data, and what was taken for them."`
+	NotReached      []Unreached          `json:"not_reached,omitempty" doc:"What the program did not get to."`
+	FakeWeights     []mem.FakeWeights    `json:"fake_weights,omitempty" doc:"Weights that were made up in the right shapes."`
+	Redirected      []string             `json:"redirected_writes,omitempty" doc:"Paths whose writes went to a folder of their own."`
+	Conditions      map[string]string    `json:"conditions,omitempty" doc:"What the answer rests on, by name: versions, settings, attention and others."`
+	Tries           []mem.Try            `json:"tries,omitempty" doc:"Further runs, each with one thing changed that might make it fit."`
+	Variations      []mem.Try            `json:"variations,omitempty" doc:"Further runs that were asked for."`
+	All             []mem.GPUVerdict     `json:"gpus,omitempty" doc:"The verdict on each GPU, the cheapest that fits first."`
 }
 
 // Serving is an LLM server, its processes taken together.
@@ -84,6 +86,20 @@ type HeldLine struct {
 	Blocks   int64     `json:"blocks" doc:"How many blocks that were."`
 	What     string    `json:"what,omitempty" doc:"Of XLA: arrays, or temporaries of the program that ran."`
 	User     bool      `json:"user,omitempty" doc:"Whether it is a line of the program, not of a library."`
+}
+
+// ShortCall is the last call of a compiled function that found no memory.
+type ShortCall struct {
+	Function    string       `json:"function" doc:"The function."`
+	File        string       `json:"file" doc:"Its file."`
+	Line        int          `json:"line" doc:"Its line, from 1."`
+	CalledFile  string       `json:"called_file,omitempty" doc:"The file of the line that called it."`
+	CalledLine  int          `json:"called_line,omitempty" doc:"That line, from 1."`
+	Used        mem.Optional `json:"used_bytes,omitzero" doc:"What was in use on the device when it failed, in bytes."`
+	Arguments   mem.Bytes    `json:"argument_bytes" doc:"What its arguments take, in bytes."`
+	Outputs     mem.Bytes    `json:"output_bytes" doc:"What its outputs take, in bytes, those that lie in donated arguments too."`
+	Donated     mem.Bytes    `json:"alias_bytes" doc:"What of them lies in donated arguments, in bytes."`
+	Temporaries mem.Bytes    `json:"temp_bytes" doc:"What its temporaries take, in bytes."`
 }
 
 // HeldModule is what the lines of a module of Python held at the peak.

@@ -1660,6 +1660,11 @@ export interface ImagineOutcome {
   categories_by_stack_bytes?: number;
   /** The device of these categories. */
   categories_device?: string;
+  /**
+   * Whether the categories and lines are of what was needed when memory ran out, in place of what
+   * was held.
+   */
+  categories_short?: boolean;
   /** Whether the recording has its end. */
   complete: boolean;
   /** The compute capability, as 8.6. */
@@ -1777,6 +1782,8 @@ export interface ImagineOutcome {
   run_id: string;
   /** Of an LLM server: what it serves, or how far its start came. */
   serving?: Serving;
+  /** The call of a compiled function that found no memory, where the framework tells. */
+  short?: ShortCall;
   /** The signal that ended it. */
   signal?: number;
   /** Of those, how a routing or a mask spreads, where both ends fit. */
@@ -1838,6 +1845,11 @@ export interface Imagined {
   categories_by_stack_bytes?: number;
   /** The device of these categories. */
   categories_device?: string;
+  /**
+   * Whether the categories and lines are of what was needed when memory ran out, in place of what
+   * was held.
+   */
+  categories_short?: boolean;
   /** The compute capability, as 8.6. */
   compute_capability?: string;
   /** What the answer rests on, by name: versions, settings, attention and others. */
@@ -1915,6 +1927,8 @@ export interface Imagined {
   refused_calls?: string[];
   /** Of an LLM server: what it serves, or how far its start came. */
   serving?: Serving;
+  /** The call of a compiled function that found no memory, where the framework tells. */
+  short?: ShortCall;
   /** Of those, how a routing or a mask spreads, where both ends fit. */
   spread?: Undecided[];
   /** Why it was ended before the program would: steady, steps or duration. */
@@ -3491,6 +3505,29 @@ export interface Serving {
   version?: string;
   /** The weights in bytes, as the engine measured them on one GPU. */
   weights_bytes?: number;
+}
+
+export interface ShortCall {
+  /** What of them lies in donated arguments, in bytes. */
+  alias_bytes: number;
+  /** What its arguments take, in bytes. */
+  argument_bytes: number;
+  /** The file of the line that called it. */
+  called_file?: string;
+  /** That line, from 1. */
+  called_line?: number;
+  /** Its file. */
+  file: string;
+  /** The function. */
+  function: string;
+  /** Its line, from 1. */
+  line: number;
+  /** What its outputs take, in bytes, those that lie in donated arguments too. */
+  output_bytes: number;
+  /** What its temporaries take, in bytes. */
+  temp_bytes: number;
+  /** What was in use on the device when it failed, in bytes. */
+  used_bytes?: number;
 }
 
 export interface SiblingsOfBlock {

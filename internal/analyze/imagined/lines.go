@@ -101,7 +101,11 @@ func topHolder(v *report.Imagined) string {
 		return ""
 	}
 	most := v.Lines[0]
-	text := fmt.Sprintf("%s held the most: %v", heldName(&most), most.Bytes)
+	verb := "held"
+	if v.CategoriesShort {
+		verb = "needs"
+	}
+	text := fmt.Sprintf("%s %s the most: %v", heldName(&most), verb, most.Bytes)
 	own := slices.IndexFunc(v.Lines, func(l report.HeldLine) bool { return l.User })
 	if own > 0 {
 		text += fmt.Sprintf(", and of the program's lines %s: %v", heldName(&v.Lines[own]), v.Lines[own].Bytes)

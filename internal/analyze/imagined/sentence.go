@@ -42,6 +42,8 @@ func sentence(v *report.Imagined) []string {
 		asked, knows := v.Asked.Get()
 		needed, ahead := v.Needed.Or(0), ahead(v)
 		switch {
+		case v.Short != nil:
+			text += shortText(v) + ahead
 		case knows && v.Needed.Known():
 			text += fmt.Sprintf(", it needed %v and asked for %v more%s", mem.Bytes(needed), mem.Bytes(asked), ahead)
 		case v.Needed.Known():
@@ -65,6 +67,21 @@ func sentence(v *report.Imagined) []string {
 		return []string{fmt.Sprintf("No verdict on %s: what the imaginary GPUs recorded cannot be read (%s)", on, v.Broken)}
 	}
 	return []string{fmt.Sprintf("No verdict on %s: %s", on, cmp.Or(v.How, "the program failed for a reason of its own"))}
+}
+
+// shortText is the call that found no memory, and what that needed.
+func shortText(v *report.Imagined) string {
+	c := v.Short
+	text := fmt.Sprintf(", in %s (%s)", c.Function, mem.LineName(mem.Location{File: c.File, Line: c.Line}))
+	if c.CalledFile != "" {
+		text += " called at " + mem.LineName(mem.Location{File: c.CalledFile, Line: c.CalledLine})
+	}
+	if asked, ok := v.Asked.Get(); ok {
+		text += fmt.Sprintf(": %v asked for", mem.Bytes(asked))
+	} else {
+		text += fmt.Sprintf(": %v of temporaries needed", c.Temporaries)
+	}
+	return text + fmt.Sprintf(" beside %v in use before,", mem.Bytes(c.Used.Or(0)))
 }
 
 // servingSentence is the verdict on a server that ran.

@@ -18,7 +18,11 @@ func Tell(run *mem.Run, v *report.Imagined) (r report.Part) {
 	}
 	r.AddTable(usageTable(v))
 	if len(v.Categories) > 0 {
-		t := report.Table{Name: "categories", Title: "What the peak of " + v.CategoryBasis + " was made of",
+		title := "What the peak of " + v.CategoryBasis + " was made of"
+		if v.CategoriesShort {
+			title = "What was needed of " + v.CategoryBasis + " when memory ran out"
+		}
+		t := report.Table{Name: "categories", Title: title,
 			Columns: []report.Column{report.TextColumn("what", "what"), report.BytesColumn("bytes", "bytes", mem.Imagined),
 				{Name: "share", Title: "share", Unit: mem.UnitMilli, Label: ""}}}
 		var sum mem.Bytes
@@ -38,7 +42,7 @@ func Tell(run *mem.Run, v *report.Imagined) (r report.Part) {
 		r.AddTable(t)
 	}
 	r.AddTable(modulesTable(v))
-	r.AddTable(linesTable(v.Lines))
+	r.AddTable(linesTable(v))
 	r.AddTable(tryTable("tries", "What was tried", v.Tries))
 	if len(v.Variations) > 0 {
 		asked := mem.Try{What: "as asked for", GPUVerdict: v.GPUVerdict}
@@ -221,10 +225,14 @@ func modulesTable(v *report.Imagined) report.Table {
 	return t
 }
 
-func linesTable(lines []report.HeldLine) report.Table {
-	t := report.Table{Name: "peak-lines", Title: "Lines that held the peak",
+func linesTable(v *report.Imagined) report.Table {
+	lines, title, held := v.Lines, "Lines that held the peak", "held"
+	if v.CategoriesShort {
+		title, held = "Lines that need most of what was lacking", "needs"
+	}
+	t := report.Table{Name: "peak-lines", Title: title,
 		Columns: []report.Column{report.TextColumn("site", "line"), report.TextColumn("function", "function"),
-			report.BytesColumn("bytes", "held", mem.Imagined), {Name: "blocks", Title: "blocks", Unit: mem.UnitCount,
+			report.BytesColumn("bytes", held, mem.Imagined), {Name: "blocks", Title: "blocks", Unit: mem.UnitCount,
 				Label: mem.Imagined}}}
 	told := slices.ContainsFunc(lines, func(l report.HeldLine) bool { return l.What != "" })
 	if told {

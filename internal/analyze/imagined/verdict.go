@@ -197,7 +197,7 @@ func categories(run *mem.Run, v *report.Imagined, p *mem.PeakParts) {
 	if sum < most {
 		return
 	}
-	v.Categories, v.ByStack, v.CategoryBasis = all, p.ByStack, p.Device
+	v.Categories, v.ByStack, v.CategoryBasis, v.CategoriesShort = all, p.ByStack, p.Device, p.Short
 	if process := run.Process(p.Process); process != nil && process.Rank.Known() {
 		v.CategoryBasis = process.RankName() + " " + p.Device
 	}
@@ -497,7 +497,8 @@ func deviceOOM(run *mem.Run, v *report.Imagined) bool {
 			if step, ok := e.Step.Get(); ok && !v.FailedStep.Known() {
 				v.FailedStep = mem.Some(step)
 			}
-			if e.Bytes.Known() {
+			v.Short = shortCall(&e)
+			if e.Bytes.Known() || v.Short != nil {
 				v.Asked = e.Bytes
 			}
 			v.Shortages++
@@ -507,6 +508,21 @@ func deviceOOM(run *mem.Run, v *report.Imagined) bool {
 		}
 	}
 	return found
+}
+
+// shortCall is the call that found no memory; nil: no compiled function's, or the framework does not tell.
+func shortCall(e *mem.Event) *report.ShortCall {
+	if e.Facts["program"] == "" {
+		return nil
+	}
+	size := func(name string) mem.Bytes { return mem.Bytes(e.Numbers[name]) }
+	call := &report.ShortCall{Function: e.Facts["program"], File: e.Facts["program_file"],
+		Line: int(e.Numbers["program_line"]), Used: e.Number("used_bytes"), Arguments: size("argument_bytes"),
+		Outputs: size("output_bytes"), Donated: size("alias_bytes"), Temporaries: size("temp_bytes")}
+	if e.Where != nil {
+		call.CalledFile, call.CalledLine = e.Where.File, e.Where.Line
+	}
+	return call
 }
 
 // failedOtherwise says whether the only process caught its errors of memory, and was ended by another exception.

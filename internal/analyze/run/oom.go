@@ -132,6 +132,9 @@ func (in *Input) raised(e mem.Event) *trace.Shortage {
 		s.Severity, s.After = report.Warning, " The program went on: it caught the error, or asked for less."
 	case e.Text != "":
 		s.After = " It said: " + report.FirstLine(e.Text, 240)
+		if ran := programText(&e); ran != "" {
+			s.After = strings.TrimSuffix(s.After, ".") + "." + ran
+		}
 		if limited := addressSpace(&e); limited != "" {
 			s.After = strings.TrimSuffix(s.After, ".") + "." + limited
 			s.Advice = "Raise that limit (ulimit -v, RLIMIT_AS). " + s.Advice
@@ -141,6 +144,22 @@ func (in *Input) raised(e mem.Event) *trace.Shortage {
 		}
 	}
 	return s
+}
+
+// programText is the compiled function whose call found no memory, and what it needs; "" where none is told.
+func programText(e *mem.Event) string {
+	if e.Facts["program"] == "" {
+		return ""
+	}
+	size := func(name string) mem.Bytes { return mem.Bytes(e.Numbers[name]) }
+	text := fmt.Sprintf(" It called %s (%s), which needs %v at once: %v of arguments, %v of outputs, %v of temporaries",
+		e.Facts["program"], mem.LineName(mem.Location{File: e.Facts["program_file"], Line: int(e.Numbers["program_line"])}),
+		size("argument_bytes")+size("output_bytes")-size("alias_bytes")+size("temp_bytes"), size("argument_bytes"),
+		size("output_bytes"), size("temp_bytes"))
+	if donated := size("alias_bytes"); donated > 0 {
+		text += fmt.Sprintf("; %v of the outputs lie in donated arguments", donated)
+	}
+	return text + "."
 }
 
 // lessMemory is what helps whatever failed, and a training besides.

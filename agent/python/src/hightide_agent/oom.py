@@ -15,30 +15,41 @@ from .places import text_of, where
 
 TYPE_CHECKING = False  # for type checkers only: see ending.py
 if TYPE_CHECKING:
-    from typing import Any, Callable, Dict, List, Optional, Tuple
+    from typing import Any, Callable, Dict, FrozenSet, List, Optional, Set, Tuple
 
     # Who ran out ("MemoryError"), of which device's memory ("cpu"), and the bytes asked for, where known.
     Shortage = Tuple[str, str, Optional[int]]
     Classify = Callable[[BaseException], Optional[Shortage]]  # None: it is another error
+    Place = Tuple[str, int, str]  # file, line and function
 
 known: List[Classify] = []
 recorded: Dict[str, Callable[[], None]] = {}  # by who ran out: called once the record is written
+told: Set[FrozenSet[str]] = set()  # words of errors that are recorded already, wherever they are raised later
 _UNITS = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40, "PiB": 1 << 50, "EiB": 1 << 60}
 _last = 0  # id of the exception that was recorded last: it may pass several places
 
 
-def notice(agent: Agent, error: BaseException, step: int = -1) -> None:
-    """Record an `oom` if the exception is one. Never raises, keeps no reference to it."""
+def notice(
+    agent: Agent,
+    error: BaseException,
+    step: int = -1,
+    place: Optional[Place] = None,
+    facts: Optional[Dict[str, Any]] = None,
+) -> None:
+    """Record an `oom` if the exception is one. Never raises, keeps no reference to it.
+
+    `place`: of the call that failed, where the exception does not tell it; `facts`: more of the record.
+    """
     global _last
     try:
         found = classify(error)
-        if found is None or _last == id(error):
+        if found is None or _last == id(error) or (place is None and words(error) in told):
             return
         _last = id(error)
         source, device, size = found
-        file, line, function = where(error)
+        file, line, function = place or where(error)
         record: Dict[str, Any] = {"type": "oom", "text": text_of(error), "source": source, "file": file, "line": line,
-                                  "function": function, "device": device}  # fmt: skip
+                                  "function": function, "device": device, **(facts or {})}  # fmt: skip
         if size is not None:
             record["bytes"] = size
         if step >= 0:
@@ -49,6 +60,11 @@ def notice(agent: Agent, error: BaseException, step: int = -1) -> None:
         recorded.get(source, _nothing)()
     except Exception as trouble:
         agent.log("could not record an out-of-memory error", trouble)
+
+
+def words(error: BaseException) -> FrozenSet[str]:
+    """What an error says; XLA says parts of it in another order each time."""
+    return frozenset(text_of(error).split())
 
 
 def _address_space() -> Dict[str, int]:

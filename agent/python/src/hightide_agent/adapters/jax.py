@@ -22,7 +22,7 @@ from ..places import caller, text_of
 from ..traces import Traces
 from ..training import Training
 from ..xla.profiles import Profiles
-from ..xla.programs import OWN, Programs
+from ..xla.programs import OWN, Programs, placed
 
 Watch = Callable[[str, Callable[[Any], None]], None]
 
@@ -72,10 +72,9 @@ def _traced(traces: Tuple[Traces, Traces], frame: Any) -> None:
         frame = frame.f_back
     else:
         return
-    found = re.match(r"(.+) at (.+):(\d+)$", str(debug.func_src_info))
-    if found is None:
+    name, file, line = placed(str(debug.func_src_info))
+    if not file:
         return
-    name, file, line = found.group(1), found.group(2), int(found.group(3))
     eager = OWN in file
     if eager:
         file, line, _ = caller(frame)

@@ -96,6 +96,8 @@ class Donation:
 
         def gone(_: Any) -> None:
             references.pop(number, None)
+            if sys.is_finalizing():  # no frame is left
+                return
             frame = sys._getframe(1)
             at_store = frame.f_code is watched.code and frame.f_lasti in watched.stores
             if at_store and threading.get_ident() == watched.thread:

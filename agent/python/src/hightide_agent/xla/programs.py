@@ -125,14 +125,19 @@ def _place(computation: Any, frame: Any) -> Tuple[Optional[Tuple[str, str, int]]
     info = computation.compile_args.get("all_args_info")
     if info is None:
         return None, False
-    found = re.match(r"(.+) at (.+):(\d+)$", str(info.debug_info.func_src_info))
-    if found is None:
+    name, file, line = placed(str(info.debug_info.func_src_info))
+    if not file:
         return None, False
-    name, file, line = found.group(1), found.group(2), int(found.group(3))
     if OWN not in file:
         return (name, file, line), False
     file, line, _ = caller(frame)
     return (name, file, line), True
+
+
+def placed(source: str) -> Tuple[str, str, int]:
+    """Name, file and line of a function as JAX writes it; a file "" where it wrote none."""
+    found = re.match(r"(.+) at (.+):(\d+)$", source)
+    return (found.group(1), found.group(2), int(found.group(3))) if found is not None else (source, "", 0)
 
 
 def _arguments(computation: Any) -> List[donation.Argument]:

@@ -2,6 +2,7 @@
 
     install (with jax)   visible ─▶ JAX looks for its GPUs   calls ─▶ steps   steady ─▶ peak, limit, and the end
                          held ─▶ what held the peak: dumps ─▶ temporaries by line, purposes ─▶ what arguments are for
+                         failures ─▶ calls that found no memory    switches ─▶ what-ifs
                          reads ─▶ numbers that decide something
 
 XLA compiles for the imaginary GPU as for any; its allocator is real, too. Each part is installed for itself.
@@ -20,7 +21,7 @@ def install(training: Training, jax: Any, watch: Callable[[str, Callable[[Any], 
     from .. import copies
     from ..ledger import Ledger
     from ..parts import part
-    from . import reads, steady
+    from . import reads, steady, switches
     from .calls import Calls
     from .dumps import Dumps
     from .held import Held
@@ -40,6 +41,7 @@ def install(training: Training, jax: Any, watch: Callable[[str, Callable[[Any], 
     part(agent, "programs of XLA", lambda: watch("jax._src.interpreters.pxla", dumps.install))
     part(agent, "gradients", lambda: watch("jax._src.api", gradients.install))
     part(agent, "peak and end", lambda: steady.install(training, ledger, calls))
+    part(agent, "switches", lambda: switches.install(agent, jax, watch))
     part(agent, "numbers read", lambda: watch("jax._src.array", reads.install(ledger)))
 
 

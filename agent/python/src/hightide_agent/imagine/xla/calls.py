@@ -14,13 +14,13 @@ A jitted call that is in JAX's cache runs no Python. Here it does: the shortcut 
 from __future__ import annotations
 
 import functools
-import re
 import sys
 import weakref
 from typing import Any, Dict, FrozenSet, List, Optional, Set, Tuple
 
 from ...training import Training
-from ...xla.programs import OWN
+from ...xla.programs import OWN, SIZES, placed
+from .failures import Failures
 from .held import Call, Held
 
 SMALLEST = 256  # bytes of results that are handed on; less is a key of random numbers
@@ -31,9 +31,11 @@ ARRAYS = 200_000  # arrays that are followed
 class _Function:
     """One compiled function of the program."""
 
-    def __init__(self, bytes: int, temporaries: int, source: str, positions: List[int]) -> None:
-        self.bytes = bytes  # arguments, results and temporaries
-        self.temporaries = temporaries
+    def __init__(self, sizes: Dict[str, int], source: str, positions: List[int]) -> None:
+        self.sizes = sizes  # as a `program` record has them
+        self.bytes = sizes["argument_bytes"] + sizes["output_bytes"] + sizes["temp_bytes"]
+        self.temporaries = sizes["temp_bytes"]
+        self.results = sizes["output_bytes"] - sizes["alias_bytes"]  # that need memory of their own
         self.source = source  # as JAX writes it: name, file and line
         self.positions = positions  # of the arguments that are used, among all
         self.back: Dict[int, int] = {}  # which result came back as which argument
@@ -50,6 +52,7 @@ class Calls:
         self.training = training
         self.agent = training.agent
         self.held = held
+        self.failures = Failures(training, held)
         self._own: Any = weakref.WeakKeyDictionary()  # of an executable, its function
         # Of an array by id: it, weakly; what it came of; which result it was, of which function.
         self._from: Dict[int, Tuple[Any, FrozenSet[_Function], int, Optional[_Function]]] = {}
@@ -76,7 +79,11 @@ class Calls:
         @functools.wraps(call)
         def called(executable: Any, /, *args: Any) -> Any:
             before = self._before(executable, args)
-            results = call(executable, *args)
+            try:
+                results = call(executable, *args)
+            except Exception as error:
+                self._failed(executable, args, error)
+                raise
             self._after(executable, before, args, results)
             return results
 
@@ -89,8 +96,8 @@ class Calls:
     def _is_own(self, computation: Any) -> bool:
         """Whether a program is of a function of the user's, or of a library but JAX."""
         info = computation.compile_args.get("all_args_info")
-        found = re.match(r"(.+) at (.+):(\d+)$", str(info.debug_info.func_src_info)) if info is not None else None
-        return found is not None and OWN not in found.group(2)
+        file = placed(str(info.debug_info.func_src_info))[1] if info is not None else ""
+        return bool(file) and OWN not in file
 
     def _compiled(self, computation: Any, executable: Any) -> None:
         try:
@@ -98,13 +105,13 @@ class Calls:
             stats = executable.memory_analysis() if executable is not None else None
             if stats is None or executable.unsafe_call in self._own:
                 return
-            bytes = stats.argument_size_in_bytes + stats.output_size_in_bytes + stats.temp_size_in_bytes
             found = computation.compile_args
             constants = len(getattr(computation, "const_args", None) or ())
             self._own[executable.unsafe_call] = _Function(
-                bytes, stats.temp_size_in_bytes, str(found["all_args_info"].debug_info.func_src_info),
+                {key: int(getattr(stats, name)) for key, name in SIZES},
+                str(found["all_args_info"].debug_info.func_src_info),
                 [at - constants for at in sorted(found["kept_var_idx"])],
-            )  # fmt: skip
+            )
         except Exception as error:
             self.agent.log("could not see what is compiled", error)
 
@@ -155,8 +162,11 @@ class Calls:
     def _after(self, executable: Any, before: Tuple[FrozenSet[_Function], bool], args: Any, results: Any) -> None:
         came, step = before
         try:
-            function = self._own.get(executable)
-            self.held.look(Call(executable, args, results, function, sys._getframe(2)))
+            function, frame = self._own.get(executable), sys._getframe(2)
+            call = Call(executable, args, results, function, frame)
+            if not self.failures.look(call, None, frame):
+                self.held.look(call)
+            call.close()
             if function is not None:
                 came = came | {function}
             for number, result in enumerate(results):
@@ -165,6 +175,16 @@ class Calls:
             self.agent.log("could not look at what a call gave", error)
         if step:
             self.training.steps.passed(self._leader)
+
+    def _failed(self, executable: Any, args: Any, error: BaseException) -> None:
+        """A call raised an error."""
+        try:
+            frame = sys._getframe(2)
+            call = Call(executable, args, (), self._own.get(executable), frame)
+            self.failures.look(call, error, frame)
+            call.close()
+        except Exception as trouble:
+            self.agent.log("could not look at a call that failed", trouble)
 
     def failed(self) -> Optional[BaseException]:
         """The error of a call whose results nobody has read: it is raised where one is. None where all went well."""

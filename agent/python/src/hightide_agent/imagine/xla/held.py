@@ -1,7 +1,8 @@
 """What held a device's memory at its peak: arrays by the line that made them, and the program that ran, if one did.
 
     a call, and the peak has risen ─▶ JAX's profile of what is alive, its arguments' purposes, its temporaries
-    the end, out of memory         ─▶ the last of these as files and a `categories` record
+    a call that found no memory    ─▶ the same, of what it needed
+    the end                        ─▶ one of the two as files and `categories` records
 
 XLA gives a program its results and temporaries before it runs. So what is alive after the call that raised the peak,
 and the program's temporaries, are what was alive at the peak.
@@ -20,6 +21,18 @@ from .purposes import INPUTS, PARAMETERS, STATE, Gradients, purposes
 RISE = 1.005  # a peak that rose by less keeps what was told of it
 
 
+class _Look:
+    """What was alive at one moment, by device, and for which call."""
+
+    def __init__(self, before: Optional[_Look] = None) -> None:
+        self.profile: bytes = sys.modules["jax"].profiler.device_memory_profile()
+        self.program = ""  # the file of the program that ran
+        # Of each device bytes by argument and result, the call that these are of, and all that was in use.
+        self.records: Dict[int, Tuple[Dict[Tuple[str, int], int], Optional[Call], int]] = (
+            dict(before.records) if before is not None else {}
+        )
+
+
 class Held:
     """That of all devices of this process."""
 
@@ -28,11 +41,11 @@ class Held:
         self.dumps, self.gradients = dumps, gradients
         self._devices: List[Any] = []
         self._peaks: Dict[int, int] = {}  # by the number of a device
+        self._used: Dict[int, int] = {}  # before the call that runs
         self._looked: Dict[int, int] = {}  # at which its profile was taken
-        self._records: Dict[int, Tuple[Dict[Tuple[str, int], int], Optional[Call]]] = {}
-        self._profile = b""
-        self._program = ""  # the file of the program that ran
-        self._told: Any = None
+        self._peak: Optional[_Look] = None
+        self._short: Optional[_Look] = None  # the last call that found no memory
+        self._told: Optional[_Look] = None
 
     def forget(self) -> None:
         """In a process that was forked."""
@@ -45,40 +58,58 @@ class Held:
             self._devices = [d for d in sys.modules["jax"].local_devices() if d.platform == "gpu"]
         return self._devices
 
-    def look(self, call: Any = None) -> None:
+    def look(self, call: Optional[Call] = None) -> None:
         """See whether a peak has risen: in this call, or before it where there is none."""
-        profiled = False
+        risen = {}
         for device in self.devices():
-            peak = (device.memory_stats() or {}).get("peak_bytes_in_use", 0)
-            number = device.local_hardware_id or 0
-            if peak <= self._peaks.get(number, 0):
-                continue
-            self._peaks[number] = peak
-            if peak < RISE * self._looked.get(number, 0):
-                continue
-            self._looked[number] = peak
-            if not profiled:
-                profiled = True
-                self._profile = sys.modules["jax"].profiler.device_memory_profile()
-                self._program = self.dumps.of.get(call.executable, "") if call is not None else ""
-                live = _live()
-                places = call.places(self.gradients) if call is not None else {}
-            self._records[number] = _sums(device, live, places), call
-        if call is not None:
-            call.close()
+            stats, number = device.memory_stats() or {}, device.local_hardware_id or 0
+            peak = stats.get("peak_bytes_in_use", 0)
+            if call is None:
+                self._used[number] = stats.get("bytes_in_use", 0)
+            if peak > self._peaks.get(number, 0):
+                self._peaks[number] = peak
+                if peak >= RISE * self._looked.get(number, 0):
+                    self._looked[number] = peak
+                    risen[device] = peak
+        if risen:
+            self._peak = self._taken(_Look(self._peak), risen, call)
 
-    def tell(self) -> None:
-        """Record what held the last peak, once."""
-        if not self._profile or self._told is self._profile:
+    def in_use(self) -> int:
+        """Bytes in use on the fullest device before the call that runs."""
+        return max(self._used.values() or [0])
+
+    def failed(self, call: Call) -> None:
+        """Look at what this call needed: it found no memory. Its results had memory until then, or never."""
+        more = call.function.results + call.function.temporaries if call.function is not None else 0
+        needed = {d: self._used.get(d.local_hardware_id or 0, 0) + more for d in self.devices()}
+        self._short = self._taken(_Look(), needed, call)
+        for sums, *_ in self._short.records.values():
+            for place in [place for place in sums if place[0] == "result"]:
+                del sums[place]
+
+    def _taken(self, look: _Look, devices: Dict[Any, int], call: Optional[Call]) -> _Look:
+        live, places = _live(), call.places(self.gradients) if call is not None else {}
+        look.program = self.dumps.of.get(call.executable, "") if call is not None else ""
+        for device, bytes in devices.items():
+            look.records[device.local_hardware_id or 0] = _sums(device, live, places), call, bytes
+        return look
+
+    def tell(self, short: bool) -> None:
+        """Record what held the last peak, once; `short`: what was needed when memory ran out, where that is known."""
+        look = self._short if short and self._short is not None else self._peak
+        if look is None or self._told is look:
             return
-        self._told = self._profile
-        for number, (sums, call) in self._records.items():
+        self._told = look
+        for number, (sums, call, bytes) in look.records.items():
             record = call.resolved(sums) if call is not None else {}
-            other = max(0, self._peaks[number] - sum(record.values()))
-            self.agent.record({"type": "categories", "device": "cuda:%d" % number,
-                               "allocated_bytes": self._peaks[number], **record, "other": other})  # fmt: skip
-        snapshots.write(self.agent, "peak", ".pb.gz", "pprof", lambda file: _write(file, self._profile))
-        self.write_program("peak", self._program)
+            all = bytes if look is self._short else self._peaks[number]
+            if look is self._short and call is not None and call.function is not None:
+                record["results"] = call.function.results
+            record["other"] = max(0, all - sum(record.values()))
+            self.agent.record({"type": "categories", "device": "cuda:%d" % number, "allocated_bytes": all,
+                               "short": look is self._short, **record})  # fmt: skip
+        snapshots.write(self.agent, "peak", ".pb.gz", "pprof", lambda file: _write(file, look.profile))
+        self.write_program("peak", look.program)
 
     def write_program(self, reason: str, path: str) -> None:
         """Write the program in a file of ours, if XLA told it."""
@@ -131,6 +162,8 @@ class Call:
             else:
                 at = back[at] if kind == "result" else at
                 name = self.known.get(at, STATE if at in back.values() else INPUTS)
+                if name == INPUTS and self.function.calls < 2:
+                    continue  # what comes back is not known yet
             record[name] = record.get(name, 0) + bytes
         return {name: bytes for name, bytes in record.items() if bytes}
 

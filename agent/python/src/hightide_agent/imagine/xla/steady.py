@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import sys
 from typing import Any, List, Tuple
 
 from ... import control, oom
@@ -63,26 +64,27 @@ class Steady:
         """The script came to its end before we ended it."""
         if not self._ended and os.getpid() == pid:
             self._look(NONE, self.tracker.steps_now())
-            self._unread()
-            self._told()
+            uncaught = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
+            short = uncaught is not None and oom.classify(uncaught) is not None
+            self._told(self._unread() or short)
 
     def _end(self, step: int, reason: str) -> None:
         self._ended = True
-        self._unread()
-        self._told()
+        self._told(self._unread())
         self.stop.now(step, reason)
 
-    def _unread(self) -> None:
+    def _unread(self) -> bool:
         """Say so where memory ran out and the program has read nothing that came of it: it sees no error, then."""
         error = self.calls.failed()
         if error is not None:
             oom.notice(self.agent, error, self.tracker.current_step())
             self.agent.fact("jax.unread_error", type(error).__name__)
+        return error is not None
 
-    def _told(self) -> None:
-        """Say what held the peak."""
+    def _told(self, short: bool) -> None:
+        """Say what held the peak; `short`: the program ends for lack of memory."""
         try:
-            self.calls.held.tell()
+            self.calls.held.tell(short)
         except Exception as error:
             self.agent.log("could not tell what held the peak", error)
 
