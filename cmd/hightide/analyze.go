@@ -77,7 +77,7 @@ func (o *analyzeOptions) run(a *app, c *cobra.Command, args []string) error {
 		trace.Options{At: "peak", By: "site", Pictures: true})
 	var said engine.Message
 	if errors.As(err, &said) && o.output == "" && o.json == "" {
-		_, err := fmt.Fprintln(a.stdout, strings.Join(said.Sentences, "\n"))
+		_, err := fmt.Fprint(a.stdout, said.Text(textOptions(a.stdout)))
 		return err
 	}
 	if err != nil {

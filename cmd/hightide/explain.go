@@ -122,6 +122,6 @@ func (o *explainOptions) message(a *app, said engine.Message) error {
 			engine.Message
 		}{1, said})
 	}
-	_, err := fmt.Fprintln(a.stdout, strings.Join(said.Sentences, "\n"))
+	_, err := fmt.Fprint(a.stdout, said.Text(textOptions(a.stdout)))
 	return err
 }

@@ -21,6 +21,7 @@ import (
 	"hightide/internal/mem"
 	"hightide/internal/memray"
 	"hightide/internal/pickle"
+	"hightide/internal/report"
 	"hightide/internal/store"
 	"hightide/internal/wire"
 )
@@ -164,6 +165,25 @@ type Message struct {
 }
 
 func (m Message) Error() string { return strings.Join(m.Sentences, " ") }
+
+// Text is the message in sentences, a line each, and the buffers that it lists as a table.
+func (m Message) Text(o report.TextOptions) string {
+	text := strings.Join(m.Sentences, "\n") + "\n"
+	if m.Figures == nil || len(m.Figures.Largest) == 0 {
+		return text
+	}
+	t := report.Table{Name: "largest", Title: "Largest buffers that XLA lists; they need not live at once",
+		Columns: []report.Column{report.BytesColumn("bytes", "size", ""), report.TextColumn("line", "line"),
+			report.TextColumn("shape", "shape"), report.TextColumn("kind", "kind"), report.TextColumn("operator", "operator")}}
+	for _, b := range m.Figures.Largest {
+		line := ""
+		if b.File != "" {
+			line = mem.LineName(mem.Location{File: b.File, Line: b.Line})
+		}
+		t.Add(b.Size, line, b.Shape, b.Kind, b.Operator)
+	}
+	return text + t.Text(o)
+}
 
 // snapshots gives the allocator snapshots of a file or run, with their owners where there are some. A file of
 // another kind that says nothing of an allocator is an input error.

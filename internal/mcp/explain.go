@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"regexp"
-	"strings"
 
 	"hightide/internal/analyze/trace"
 	"hightide/internal/engine"
@@ -73,7 +72,7 @@ var explain = tool[explainInput, explainAnswer]{
 		var said engine.Message
 		if errors.As(err, &said) && len(in.Files) == 1 {
 			return explainAnswer{Verdict: said.Error(), Devices: []heldDevice{}, Findings: []finding{},
-				Notes: []string{}}, strings.Join(said.Sentences, "\n"), nil
+				Notes: []string{}}, said.Text(plain), nil
 		}
 		if err != nil {
 			return out, "", err
