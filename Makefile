@@ -32,7 +32,7 @@ demo: ## set up, build, record a real PyTorch training that leaks, and imagine o
 	@echo 'Again: bin/hightide show demo, bin/hightide show demo-gpt. To have it on PATH: make install'
 
 test: ## run every test of the project
-	@scripts/setup torches frameworks notebook trackers device tools go node chromium slurm ray staticcheck api platforms serving xla
+	@scripts/setup torches frameworks notebook trackers device tools go node chromium slurm ray staticcheck nfpm api platforms serving xla
 	@$(MAKE) --no-print-directory build
 	@$(TOOLS)/python scripts/check.py
 
@@ -75,6 +75,12 @@ wheel: ## build dist/hightide-*.whl
 	@cd packaging && SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)} \
 		$(TOOLS)/hatchling build -t wheel -d ../dist
 
+release: ## build dist/release: archives, wheels, .deb, .rpm, SBOM and checksums for all targets
+	@scripts/setup tools node nfpm
+	@$(MAKE) --no-print-directory build cross
+	@rm -rf dist/release
+	@$(TOOLS)/python scripts/release.py dist/release
+
 heap: ## build the C parts alone: the heap sampler, the helpers of NVML, signals and output
 	@$(MAKE) --no-print-directory -C heap
 	@$(MAKE) --no-print-directory -C internal/launch
@@ -108,4 +114,4 @@ clean: ## remove what was built here; the environments in ~/.cache/hightide stay
 	rm -rf bin dist build web/node_modules bench/results
 	find web/dist -mindepth 1 -not -name PLACEHOLDER -delete
 
-.PHONY: help build pictures install demo test fuzz lint bench bench-beside bench-fidelity wheel heap device cross web binary clean
+.PHONY: help build pictures install demo test fuzz lint bench bench-beside bench-fidelity wheel release heap device cross web binary clean

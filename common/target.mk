@@ -6,3 +6,5 @@ endif
 ARCH := $(if $(filter aarch64%,$(shell $(CC) -dumpmachine)),arm64,amd64)
 IN := $(if $(CROSS),$(ARCH)/)
 STRIP := $(CROSS)strip
+# The same bytes in whichever folder: what names a library is made of all that is in it, debuggers' paths too.
+override CFLAGS += -ffile-prefix-map=$(abspath $(CURDIR)/..)=.

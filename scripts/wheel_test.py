@@ -88,6 +88,17 @@ def records_a_program(_: Path, python: Path) -> None:
     assert "hold.py:2" in shown, f"the line that allocates is not named:\n{shown}"
 
 
+def finds_a_leak(_: Path, python: Path) -> None:
+    """A training without any framework, recorded without a change: what grows is named, by `python -m hightide`."""
+    folder = python.parent.parent
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("HIGHTIDE", "PYTHON"))}
+    env |= {"HOME": str(folder), "HIGHTIDE_DATA": str(folder / "leak"), "PATH": f"{python.parent}:{os.environ['PATH']}"}
+    command = ["python", "-m", "hightide"]
+    output(*command, "run", "--", "python", ROOT / "examples" / "line_leak.py", env=env, cwd=folder)
+    said = output(*command, "show", "last", env=env, cwd=folder)
+    assert "The list `history` (line_leak.py:15" in said, said
+
+
 def records_itself(wheel: Path, python: Path) -> None:
     """A program that nobody started under hightide has itself recorded, and reads its own report."""
     folder = python.parent.parent
@@ -157,6 +168,7 @@ TESTS: list[Callable[[Path, Path], None]] = [
     library_inside,
     binary_found,
     records_a_program,
+    finds_a_leak,
     records_itself,
     marked_tests,
 ]

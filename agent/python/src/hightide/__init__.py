@@ -112,7 +112,7 @@ def binary() -> str:
         os.path.abspath(os.path.join(here, "..", "..", "..", "..", "bin")),
     ]
     for folder in folders:
-        path = os.path.join(folder, "hightide")
+        path = os.path.join(folder, "hightide.exe" if os.name == "nt" else "hightide")
         if os.path.isfile(path) and os.access(path, os.X_OK):
             return path
     raise FileNotFoundError(

@@ -17,6 +17,10 @@ def main() -> None:
             sys.stderr.write("hightide: %s\n" % error)
             sys.exit(127)
         command = found
+    if os.name == "nt":  # which has no exec: the shell would go on while the command runs
+        import subprocess
+
+        sys.exit(subprocess.run([command, *sys.argv[1:]], check=False).returncode)
     os.execv(command, ["hightide", *sys.argv[1:]])
 
 

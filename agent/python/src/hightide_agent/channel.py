@@ -349,7 +349,7 @@ _KIND = Channel if os.uname().machine == "x86_64" else Ordered
 def process_start(pid: int) -> int:
     """Field 22 of /proc/PID/stat: clock ticks from boot to the start of the process.
 
-    Read of its first thread, as an emulator of another processor answers for a process's own file itself, and differently.
+    Read of its first thread: an emulator of another processor answers for a process's own file, and differently.
     """
     with open("/proc/%d/task/%d/stat" % (pid, pid), "rb", buffering=0) as stat:
         return int(stat.read().rpartition(b")")[2].split()[19])
