@@ -104,6 +104,9 @@ func (e *Engine) Explain(ctx context.Context, refs []string, o trace.Options) (*
 		case from.Mappings != nil:
 			trace.OfMappings(x.Report, from.Mappings, name, o.MostNames())
 			continue
+		case from.model != nil:
+			trace.OfModel(x.Report, from.model, name, o.MostNames())
+			continue
 		}
 		snapshots, err := from.snapshots()
 		if err != nil {
@@ -150,6 +153,8 @@ func (s *source) kind() trace.FileKind {
 		return trace.ProfileFile
 	case s.Mappings != nil:
 		return trace.MappingsFile
+	case s.model != nil:
+		return trace.ModelFile
 	}
 	return trace.TextFile
 }

@@ -20,6 +20,7 @@ import (
 	"hightide/internal/launch"
 	"hightide/internal/mem"
 	"hightide/internal/memray"
+	"hightide/internal/modelfile"
 	"hightide/internal/pickle"
 	"hightide/internal/report"
 	"hightide/internal/store"
@@ -33,6 +34,8 @@ type source struct {
 	ref  string
 	open opener // of files that belong to it
 	from string // as a row says
+
+	model *modelfile.Model // of a model's file, which is known by its name
 }
 
 // opener opens a file by name, where files of a snapshot or run are.
@@ -44,19 +47,32 @@ func (e *Engine) source(ctx context.Context, ref string) (*source, error) {
 	if inside := filepath.Join(ref, store.Recording); isFile(inside) {
 		ref = inside
 	}
+	if isFile(ref) && modelfile.Named(ref) {
+		return modelSource(ref)
+	}
 	if isFile(ref) {
 		document, err := e.document(ctx, ref)
-		return &source{document, ref, beside(ref), ""}, err
+		return &source{Document: document, ref: ref, open: beside(ref)}, err
 	}
 	row, run, err := e.Load(ctx, ref)
-	return &source{&format.Document{Recording: run}, ref, func(name string) (io.ReadCloser, error) {
+	open := func(name string) (io.ReadCloser, error) {
 		s, err := e.store()
 		if err != nil {
 			return nil, err
 		}
 		defer s.Close()
 		return s.Open(row.ID, name)
-	}, row.From}, err
+	}
+	return &source{Document: &format.Document{Recording: run}, ref: ref, open: open, from: row.From}, err
+}
+
+// modelSource reads what a model's file says of its weights.
+func modelSource(ref string) (*source, error) {
+	model, err := modelfile.Read(os.DirFS(filepath.Dir(ref)), filepath.Base(ref))
+	if err != nil {
+		return nil, fail.Input("the file is damaged, or of a kind that is not known", "read %s: %w", ref, err)
+	}
+	return &source{Document: &format.Document{Format: "a model"}, ref: ref, open: beside(ref), model: model}, nil
 }
 
 // isFile says whether a reference is something to read as it is, were it a pipe, and not a run.

@@ -56,6 +56,12 @@ func Read(files fs.FS, name string) (*Model, error) {
 	return readOnlyGGUF(files)
 }
 
+// Named says whether a file's name is that of weights, which Read reads.
+func Named(name string) bool {
+	end := path.Ext(name)
+	return end == ".gguf" || end == ".safetensors" || graphs[end].read != nil
+}
+
 // readOnlyGGUF reads the GGUF of a folder that has nothing else.
 func readOnlyGGUF(files fs.FS) (*Model, error) {
 	found, err := matching(files, ".gguf")

@@ -16,6 +16,7 @@ const (
 	BareRecording FileKind = "a recording without an allocator snapshot"
 	ProfileFile   FileKind = "a memory profile of another tool"
 	MappingsFile  FileKind = "a list of mappings"
+	ModelFile     FileKind = "a model"
 	TextFile      FileKind = "a text"
 )
 
@@ -38,7 +39,7 @@ func (o *Options) Unanswered(files []FileKind) string {
 			can = append(can, "memory profiles of other tools")
 		}
 		if slices.Contains(ofMappings, option) {
-			can = append(can, "mappings of smaps")
+			can = append(can, "mappings of smaps", "models")
 		}
 		var kinds []string
 		for _, f := range files {
@@ -59,7 +60,7 @@ func (o *Options) answers(f FileKind, option string) bool {
 		return true
 	case ProfileFile: // it is by line in any case
 		return slices.Contains(ofProfiles, option) || option == "by" && o.By == "site"
-	case MappingsFile:
+	case MappingsFile, ModelFile:
 		return slices.Contains(ofMappings, option)
 	}
 	return false
