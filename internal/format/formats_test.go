@@ -303,3 +303,16 @@ func TestSchemas(t *testing.T) {
 		})
 	}
 }
+
+// TestReadFormatsAreDocumented: what is read has a row that says how to make one.
+func TestReadFormatsAreDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../docs/formats/intake.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range Formats {
+		if f.Reads != "" && !bytes.Contains(page, []byte("\n| `"+f.Name+"` |")) {
+			t.Errorf("docs/formats/intake.md has no row of %s", f.Name)
+		}
+	}
+}

@@ -158,7 +158,7 @@ export async function launch() {
   const context = browser.newContext.bind(browser);
   browser.newContext = async ({ stranger, ...options } = {}) => {
     const made = await context(options);
-    made.setDefaultTimeout(600_000);
+    made.setDefaultTimeout(Number(process.env.HIGHTIDE_TEST_TIMEOUT_MS) || 600_000);
     if (!stranger) {
       contexts.add(made);
       made.on("close", () => contexts.delete(made));

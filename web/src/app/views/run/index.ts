@@ -3,21 +3,12 @@
 
 import type { Process, Report, StackSet } from "../../../api";
 import { processName } from "../../../state/report";
-import { capacity } from "../../../views/capacity";
-import { cards } from "../../../views/cards";
-import { change } from "../../../views/change";
-import { composition } from "../../../views/composition";
-import { courses } from "../../../views/course";
 import { h } from "../../../views/dom";
-import { findings } from "../../../views/findings";
-import { flames, heapFlames, type Again } from "../../../views/flames";
+import { views, type View } from "../../../views";
+import { heapFlames, type Again } from "../../../views/flames";
 import { growth } from "../../../views/growth";
 import { header } from "../../../views/header";
-import { footer, notes } from "../../../views/notes";
-import { ranks } from "../../../views/ranks";
-import { segments } from "../../../views/segments";
-import { tables } from "../../../views/tables";
-import { waterfall } from "../../../views/waterfall";
+import { timeline } from "../../../views/timeline";
 import { get, query } from "../../api";
 import { busy, failure } from "../../parts";
 import type { App } from "../../state";
@@ -39,28 +30,15 @@ const heap: PartOf = (feed, app) => {
   return panel((report, page) => heapFlames(report, page, again))(feed, app);
 };
 
-/** The parts in the order in which the page has them. Add yours here. */
-const parts: PartOf[] = [
-  panel(header),
-  rescue,
-  panel(cards),
-  panel(capacity),
-  panel(findings),
-  panel(waterfall),
-  panel(change),
-  tracksPart,
-  panel(ranks),
-  panel(growth),
-  output,
-  panel(composition),
-  heap,
-  panel(courses),
-  panel(flames),
-  panel(segments),
-  panel(tables),
-  panel(notes),
-  panel(footer),
-];
+/** Views that this page draws by parts of its own, and parts beside them. */
+const own: ReadonlyMap<View, PartOf[]> = new Map<View, PartOf[]>([
+  [header, [panel(header), rescue]],
+  [timeline, [tracksPart]],
+  [growth, [panel(growth), output]],
+  [heapFlames, [heap]],
+]);
+
+const parts: PartOf[] = views.flatMap((view) => own.get(view) ?? [panel(view)]);
 
 export function runPage(app: App, part: string): Shown {
   const id = decodeURIComponent(part),
