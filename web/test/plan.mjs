@@ -158,6 +158,12 @@ for (const [width, scheme] of [
       await answered(tab);
       await tab.locator("#plan-gpus svg").waitFor();
       assert.deepEqual(await violations(tab), []);
+      const reasons = await tab
+        .locator("td.prose")
+        .evaluateAll((cells) => cells.map((c) => [c.clientWidth, c.scrollWidth, c.textContent]));
+      assert.ok(reasons.some(([, , text]) => text.startsWith("passes of")));
+      for (const [wide, needs, text] of reasons)
+        assert.ok(wide >= 200 && needs <= wide, `not a word a line, not cut: ${text}`);
     },
   );
 

@@ -58,6 +58,27 @@ def test_writes_go_to_the_sandbox_and_are_seen(observe: Any, tmp_path: Path) -> 
     assert {"out", "deep", "a.txt", "keep.txt", "b.txt", "c.txt"} <= told
 
 
+def test_what_was_compiled_in_the_sandbox_is_loaded(observe: Any, tmp_path: Path) -> None:
+    """As Triton's launchers are, which a program compiles beside itself; caches of the home folder are not of it."""
+    result = observe(
+        """
+        import _json, importlib.util, os, pathlib, shutil, sysconfig, torch, ctypes
+        os.makedirs("cache", exist_ok=True)
+        source = next(pathlib.Path(sysconfig.get_path("stdlib"), "lib-dynload").glob("_csv*.so"))
+        for name in ("_csv.so", "other.so"):
+            shutil.copyfile(source, "cache/" + name)
+        spec = importlib.util.spec_from_file_location("_csv", os.path.abspath("cache/_csv.so"))
+        module = importlib.util.module_from_spec(spec)
+        print(module.__file__ == os.path.abspath("cache/_csv.so"), bool(ctypes.CDLL(os.path.abspath("cache/other.so"))))
+        os.makedirs(".triton", exist_ok=True)
+        open(".triton/kernel", "w").close()
+        """,
+        env={**IMAGINE, "HIGHTIDE_IMAGINE_SANDBOX": str(tmp_path / "box"), "HOME": str(tmp_path)},
+    )
+    assert result.out == "True True\n" and not (tmp_path / "cache").exists(), result.err
+    assert (tmp_path / ".triton" / "kernel").exists()
+
+
 def test_without_a_sandbox_written_files_are_listed(observe: Any, tmp_path: Path) -> None:
     result = observe("open('mine.txt', 'w').write('x'); open('script.py').read()", env=IMAGINE)
     assert [Path(r["path"]).name for r in result.main.all("written")] == ["mine.txt"]

@@ -258,6 +258,40 @@ def test_whole_numbers_are_true_where_the_host_decides_them(imagine: Any) -> Non
     assert not result.main.all("readback")
 
 
+@pytest.mark.parametrize("mode", ["no_grad", "inference_mode"])
+def test_numbers_in_a_part_of_a_buffer_are_known(imagine: Any, mode: str) -> None:
+    """As servers keep a buffer for the largest batch and write the first of it: what is written is known, and goes
+    through what counts, sorts and looks it up."""
+    result = imagine(
+        """
+        import torch
+        with torch.%s():
+            buffer = torch.empty(64, dtype=torch.long, device="cuda")
+            part = buffer[:6]
+            part.copy_(torch.tensor([3, 1, 3, 0, 1, 3]).cuda())
+            ids, counts = torch.unique(part, sorted=True, return_counts=True)
+            print(ids.tolist(), counts.tolist(), torch.bincount(part).tolist())
+            values, places = torch.sort(part, stable=True)
+            print(values.tolist(), places.tolist(), torch.searchsorted(values, torch.tensor([1, 3]).cuda()).tolist())
+            starts = torch.zeros(9, dtype=torch.int32, device="cuda")
+            starts[1 : 1 + len(counts)].copy_(counts.cumsum(0))
+            print(starts[:5].tolist(), torch.unique_consecutive(values).tolist())
+            buffer[6:8].fill_(9)
+            print(buffer[4:8].tolist(), bool((buffer[:8] == 9).any()), len(buffer[:8].nonzero()))
+            buffer[2:4].add_(1)
+            print(buffer[:8].max().item(), part.tolist())
+            print(len(torch.unique(buffer)), len(torch.unique(buffer[7:9])))  # nobody wrote the rest
+            buffer[:2].copy_(torch.randint(9, (2,), device="cuda"))
+            print(len(torch.unique(part)))
+        """
+        % mode
+    )
+    assert result.out.splitlines() == [
+        "[0, 1, 3] [1, 2, 3] [1, 2, 0, 3]", "[0, 1, 1, 3, 3, 3] [3, 1, 4, 0, 2, 5] [1, 3]",
+        "[0, 1, 3, 6, 0] [0, 1, 3]", "[1, 3, 9, 9] True 7", "9 [3, 1, 4, 1, 1, 3]", "64 2", "6",
+    ]  # fmt: skip
+
+
 def test_a_number_that_nobody_knows_is_followed(imagine: Any) -> None:
     script = """
         import math, torch

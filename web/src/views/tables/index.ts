@@ -285,6 +285,8 @@ const verdicts: Readonly<Record<string, string>> = {
   unlikely: "unsure",
   no: "bad",
 };
+/** Words one after the other, as of a reason; not a name, a path or a command. */
+const sentence = /(?:\p{L}+,? ){4}\p{L}/u;
 const labels = ["measured", "sampled", "estimated", "imagined", "replayed"];
 
 function row(
@@ -308,7 +310,13 @@ function row(
         i === bar && largest > 0 && typeof value === "number" && (value > 0 || change)
           ? (Math.abs(value) / largest) * 100
           : 0;
-      const kind = c.unit ? "number" : c.name === "file" ? "text path" : "text";
+      const kind = c.unit
+        ? "number"
+        : c.name === "file"
+          ? "text path"
+          : i !== first && sentence.test(text)
+            ? "text prose"
+            : "text";
       const attributes: Record<string, string> = {
         class: value === null || value === "" ? `${kind} absent` : kind,
       };

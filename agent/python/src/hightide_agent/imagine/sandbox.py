@@ -3,8 +3,8 @@
     open("out/log", "w") ─▶ ours to redirect? ─▶ SANDBOX/abs/path/out/log      (copied there before it is changed)
     open, stat, listdir … ─▶ the copy in the sandbox, if there is one, else the file itself
 
-Python's own file functions are wrapped, and torch's and safetensors' savers, which write past them. A program that
-the script starts, unless it is Python, writes where it likes. Left alone: temporary files and the caches
+Python's own file functions are wrapped, what loads compiled modules, and torch's and safetensors' savers. A program
+that the script starts, unless it is Python, writes where it likes. Left alone: temporary files and the caches
 of compilers, which such programs share, devices, and our own folders. Without a sandbox the files that
 are written are only listed.
 """
@@ -16,6 +16,7 @@ import functools
 import io
 import os
 import sys
+from importlib.machinery import ExtensionFileLoader
 from typing import Any, Callable, Dict, Iterator, Optional
 
 from ..agent import Agent
@@ -55,10 +56,11 @@ class Where:
         inside = path + "/"
         if inside.startswith(self.never) or path.endswith(".pyc") or "/__pycache__" in path:
             return False
-        for folder in self.shared:
-            if inside.startswith(folder):
-                return self.cwd.startswith(folder) and self.cwd != folder and inside.startswith(self.cwd)
-        return True
+        return all(
+            self.cwd.startswith(folder) and self.cwd != folder and inside.startswith(self.cwd)
+            for folder in self.shared
+            if inside.startswith(folder)
+        )
 
     def note(self, path: str) -> None:
         """Count a write."""
@@ -96,6 +98,7 @@ def install(agent: Agent, folder: str) -> None:
     overlay = Overlay(agent, folder)
     overlay.files()
     overlay.folders()
+    overlay.libraries()
     global active
     active = overlay
 
@@ -185,6 +188,22 @@ class Overlay:
             self._moving(name)
         self._making()
         self._listing()
+
+    def libraries(self) -> None:
+        """Wrap what loads compiled modules, which the loader of C opens by their path."""
+        kind = ExtensionFileLoader
+        original = kind.create_module
+
+        @functools.wraps(original)
+        def create_module(loader: Any, spec: Any) -> Any:
+            path = spec.origin
+            spec.origin = self.reading(path)
+            try:
+                return original(loader, spec)
+            finally:
+                spec.origin = path
+
+        kind.create_module = create_module  # type: ignore[method-assign,assignment]
 
     def _wrap(self, name: str, instead: Callable[[Any], Any]) -> None:
         original = getattr(os, name)
@@ -323,7 +342,11 @@ def savers(torch: Any, watch: Callable[[str, Callable[[Any], None]], None]) -> N
         module.save_file = _first(module.save_file, lambda path: overlay.writing(path, False), 1, "filename")
         module.load_file = _first(module.load_file, overlay.reading, 0, "filename")
 
+    def ctypes(module: Any) -> None:
+        module._dlopen = _first(module._dlopen, overlay.reading, 0, "name")
+
     watch("safetensors.torch", safetensors)
+    watch("ctypes", ctypes)
 
 
 def _first(function: Callable[..., Any], path: Callable[[Any], Any], at: int, name: str) -> Callable[..., Any]:

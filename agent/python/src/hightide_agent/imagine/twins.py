@@ -7,11 +7,12 @@ after we wrote, both are taken.
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 from .device import MOST, Device
 
 LARGEST = 32 << 20  # bytes of a twin
+PARTLY = 4 << 20  # bytes of one of which a part alone is known
 ALL = 256 << 20  # bytes of all twins
 ANSWERS, AGAIN = 64, 100  # that are kept of one storage; and how often each is given again
 
@@ -35,6 +36,7 @@ class Twin:
         "fresh",
         "host",
         "most",
+        "parts",
         "route",
         "said",
         "upwards",
@@ -45,6 +47,7 @@ class Twin:
         self.alive, self.version, self.fresh = alive, version, False
         self.host: Any = None  # a storage of the host
         self.bytes = 0
+        self.parts: Optional[List[Tuple[int, int]]] = None  # from and to which byte the host's are known; None: all are
         self.constant: Any = None  # instead of it: all elements, of dtype, are this
         self.dtype: Any = None
         self.most: Optional[int] = None  # nothing but how large an element can be
@@ -88,7 +91,7 @@ class Twins:
                 return None
             return self.torch.full((1,) * tensor.dim(), twin.constant, dtype=tensor.dtype).expand(tensor.shape)
         if twin is not None and twin.host is not None:
-            return self._over(twin.host, tensor)
+            return self._over(twin.host, tensor) if _covers(twin, tensor) else None
         return self._kept(tensor)
 
     def to_write(self, tensor: Any, overwrites: bool) -> Optional[Any]:
@@ -97,11 +100,15 @@ class Twins:
         if twin is not None and twin.constant is not None:
             self._write_out(twin, tensor)
         if twin is not None and twin.host is not None:
-            return self._over(twin.host, tensor)
+            known = _covers(twin, tensor) or (overwrites and tensor.is_contiguous())
+            return self._over(twin.host, tensor) if known else None
         if overwrites and self.whole(tensor):
             large = tensor.untyped_storage().nbytes() > LARGEST
             return None if large else self.torch.empty(tensor.shape, dtype=tensor.dtype)
-        return self._kept(tensor)
+        kept = self._kept(tensor)
+        if kept is None and overwrites and self._partly(tensor):
+            return self.torch.empty(tensor.shape, dtype=tensor.dtype)
+        return kept
 
     def write(self, tensor: Any, host: Any, assumed: bool = False) -> None:
         """An operator has written in place; `host` is what view or to_write gave, written to alike."""
@@ -109,8 +116,12 @@ class Twins:
         if twin is not None and twin.host is not None and host.untyped_storage()._cdata == twin.host._cdata:
             twin.version, twin.fresh = _version(tensor), True
             twin.assumed = twin.assumed or assumed
+            _learn(twin, tensor)
             return
-        self.keep(tensor, host, assumed)
+        if self.whole(tensor):
+            self.keep(tensor, host, assumed)
+        else:
+            self._keep_part(tensor, host, assumed)
         twin = self._of(tensor)
         if twin is not None:
             twin.fresh = True
@@ -131,8 +142,30 @@ class Twins:
         twin.assumed, twin.most = assumed, most
         self._bytes += size
         self._over(twin.host, tensor).copy_(host)
+        self._limit()
+
+    def _limit(self) -> None:
         while self._bytes > ALL:
             self._drop(next(key for key, each in self._all.items() if each.bytes))
+
+    def _partly(self, tensor: Any) -> bool:
+        """Whether what is written to a part of a storage is kept: of whole numbers, in one piece."""
+        one_piece = tensor.numel() > 0 and tensor.is_contiguous()
+        whole_numbers = not (tensor.dtype.is_floating_point or tensor.dtype.is_complex)
+        return one_piece and whole_numbers and bool(tensor.untyped_storage().nbytes() <= PARTLY)
+
+    def _keep_part(self, tensor: Any, host: Any, assumed: bool) -> None:
+        """From now on a part of a storage of which nothing was known holds what `host` does."""
+        self.forget(tensor)
+        twin = self._new(tensor) if self._partly(tensor) else None
+        if twin is None:
+            return
+        twin.bytes = tensor.untyped_storage().nbytes()
+        twin.host, twin.parts, twin.assumed = self.torch.UntypedStorage(twin.bytes), [], assumed
+        self._bytes += twin.bytes
+        self._over(twin.host, tensor).copy_(host)
+        _learn(twin, tensor)
+        self._limit()
 
     def routed(self, tensor: Any, route: Any) -> None:
         """The tensor's elements are indices of a routing, which is made up once somebody asks."""
@@ -282,7 +315,8 @@ class Twins:
         if twin.constant is not None:
             self._write_out(twin, tensor)
         if twin.host is not None and twin.bytes <= storage.nbytes() and assumed >= twin.assumed:
-            self.device.keep(storage.data_ptr(), twin.host.data_ptr(), twin.bytes)
+            for first, last in [(0, twin.bytes)] if twin.parts is None else twin.parts:
+                self.device.keep(storage.data_ptr() + first, twin.host.data_ptr() + first, last - first)
 
     def holds(self, tensor: Any) -> bool:
         """Whether something is, or was, known of the tensor's storage."""
@@ -385,6 +419,33 @@ def _has_second_owner(torch: Any) -> bool:
     tensor = torch.empty(1)
     place = tensor.untyped_storage()._cdata
     return hasattr(torch._C, "_storage_address") and bool(torch._C._storage_Use_Count(place) > 1)
+
+
+def _bytes(tensor: Any) -> Tuple[int, int]:
+    """From and to which byte of its storage a tensor lies."""
+    begin, end, _ = _extent(tensor)
+    return begin * tensor.element_size(), end * tensor.element_size()
+
+
+def _covers(twin: Twin, tensor: Any) -> bool:
+    """Whether all that a tensor spans is known."""
+    if twin.parts is None:
+        return True
+    begin, end = _bytes(tensor)
+    return any(first <= begin and end <= last for first, last in twin.parts)
+
+
+def _learn(twin: Twin, tensor: Any) -> None:
+    """What a tensor spans is known from now on; it is in one piece, or was known."""
+    if twin.parts is None or _covers(twin, tensor):
+        return
+    begin, end = _bytes(tensor)
+    apart = [part for part in twin.parts if part[1] < begin or end < part[0]]
+    joined = [part for part in twin.parts if part not in apart]
+    known = (min([begin, *(first for first, _ in joined)]), max([end, *(last for _, last in joined)]))
+    twin.parts = [*apart, known]
+    if known == (0, twin.bytes):
+        twin.parts = None
 
 
 def _extent(tensor: Any) -> Any:
