@@ -136,7 +136,7 @@ func (r *Result) noted() mem.GPUVerdict {
 	v := r.GPUVerdict
 	switch {
 	case v.Verdict == mem.VerdictFailed && r.Serving != nil && r.How != "":
-		v.Note = shortened(r.How, 160)
+		v.Note = shortened(r.How, 300)
 	case v.Verdict == mem.VerdictFailed:
 		v.Note = fmt.Sprintf("exit code %d", r.Outcome.ExitCode.Or(0))
 		if signal, ok := r.Outcome.Signal.Get(); ok {

@@ -21,10 +21,12 @@ func (o *Options) Settings() options.List {
 			"that does is looked for", To: &o.Users, Least: 1, Label: "Users", Example: "20"},
 		{Name: "tokens", Help: "`number` of tokens of each of them, prompt and answer together (default: the longest that the " +
 			"engine takes)", To: &o.Tokens, Least: 1, Label: "Tokens of each", Example: "8192"},
+		{Name: "load", Help: "of an LLM server: before it ends, have it answer `requests` over HTTP, as 8x512+128: 8 at once, of 512 " +
+			"tokens and 128 of answer each", To: &o.Load, Label: "Requests to play", Example: "8x512+128"},
 		{Name: "steps", Help: "stop after this `number` of optimizer steps; auto: once the peak is steady; 0: run to the end",
 			To: &o.Until, Default: "auto", Label: "Steps", Example: "auto"},
 		{Name: "until", Help: "do not stop before this `part` of the training: evaluation, checkpoint, epoch, several with " +
-			"commas; data loaders are cut short to get there early; ready: stop an LLM server once its engine has started", To: &o.Reach, Commas: true, Among: Goals,
+			"commas; data loaders are cut short to get there early; ready: stop an LLM server once its engine has started; load: once it has answered --load", To: &o.Reach, Commas: true, Among: Goals,
 			Label: "Reach", Example: "evaluation,checkpoint"},
 		{Name: "longest", Help: "put the largest sample of a data set into the first batch", To: &o.Longest,
 			Label: "Largest sample"},

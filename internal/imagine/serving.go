@@ -116,7 +116,7 @@ func (s *settings) starts(v *report.Serving, total mem.Bytes) {
 			s.smaller(v)
 		}
 		if v.KVType == "auto" && v.KVNeeded.Or(0)/2 <= v.KVAvailable.Or(0) {
-			s.number("kv_cache_dtype", "--kv-cache-dtype", "fp8")
+			s.eightBits()
 		}
 	case mem.ServingWarmUp, mem.ServingGraphs: // beyond the share, which was full before
 		s.eager(v)
@@ -139,7 +139,7 @@ func (s *settings) gains(v *report.Serving, total mem.Bytes) {
 		s.try("kv_cache_memory_bytes", bytes, fmt.Sprintf("--kv-cache-memory=%d, as %s's log suggests", bytes, v.Engine), 0)
 	}
 	if v.KVType == "auto" {
-		s.number("kv_cache_dtype", "--kv-cache-dtype", "fp8")
+		s.eightBits()
 	}
 	s.smaller(v)
 	s.eager(v)
@@ -153,6 +153,15 @@ func (s *settings) smaller(v *report.Serving) {
 	}
 	if sequences >= 8 {
 		s.number("max_num_seqs", "--max-num-seqs", sequences/4)
+	}
+}
+
+// eightBits is a KV cache of 8 bits. Kernels for it are compiled when they are first used, and not every GPU has such
+// numbers: a request shows it.
+func (s *settings) eightBits() {
+	s.number("kv_cache_dtype", "--kv-cache-dtype", "fp8")
+	if last := &s.list[len(s.list)-1].trial; last.load == "" {
+		last.load = "1x16+2"
 	}
 }
 

@@ -56,6 +56,7 @@ type Options struct {
 	PlayList    string   // of World, which ranks to play: "0,1,127"
 	Users       int      // sequences that an LLM server is to run at once, 0: not asked
 	Tokens      int      // of each; 0: the longest that its engine takes
+	Load        string   // requests that a server answers before it ends: see Load
 	Vary        bool
 	NoSuggest   bool
 	Plan        string // file of the levers that are applied
@@ -66,7 +67,12 @@ type Options struct {
 }
 
 // Goals are what a training can be made to come to early, and what ends a server.
-var Goals = []string{"evaluation", "checkpoint", "epoch", mem.StopReady}
+var Goals = []string{"evaluation", "checkpoint", "epoch", mem.StopReady, untilLoad}
+
+const (
+	untilLoad   = "load"
+	defaultLoad = "8x512+128"
+)
 
 // Session is one program on imaginary GPUs. Its exported fields are set before Run or Try.
 type Session struct {
@@ -337,6 +343,13 @@ func (o *Options) Check() error {
 	if o.several() && (o.Memory > 0 || o.Context > 0 || o.World > 0) {
 		return fail.Usage("name one GPU",
 			"--gpu %s imagines whole catalogue GPUs, without --memory, --context and --world-size", o.GPU)
+	}
+	if o.Load == "" && slices.Contains(o.Reach, untilLoad) {
+		o.Load = defaultLoad
+	}
+	if _, ok := mem.ParseLoad(o.Load); !ok && o.Load != "" {
+		return fail.Usage("as in --load 8x512+128: 8 sequences at once, of 512 tokens and 128 of answer each",
+			"--load %s says no requests", o.Load)
 	}
 	if o.Tokens > 0 && o.Users == 0 {
 		return fail.Usage("as in --users 20 --tokens 8192", "--tokens says how long the sequences of --users are")

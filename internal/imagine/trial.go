@@ -44,6 +44,7 @@ type trial struct {
 	flip     bool              // of a mask and its opposite, who is asked first gets nothing
 	ones     bool              // what no kernel computed is read as ones
 	lag      bool              // the GPU is always behind the host: nothing is done before that waits
+	load     string            // requests that a server answers; "": as asked for
 	traced   bool              // keep the allocator's history, to replay it with less memory
 }
 
@@ -211,6 +212,9 @@ func (s *Session) recordOptions(t *trial, id, outDir, sandbox string) (*observe.
 	if s.Tokens > 0 {
 		agent["HIGHTIDE_IMAGINE_TOKENS"] = strconv.Itoa(s.Tokens)
 	}
+	if load := cmp.Or(s.Load, t.load); load != "" {
+		agent["HIGHTIDE_IMAGINE_LOAD"] = load
+	}
 	if s.Longest {
 		agent["HIGHTIDE_IMAGINE_LONGEST"] = "1"
 	}
@@ -288,7 +292,8 @@ func (s *Session) setup(t *trial) mem.ImaginedSetup {
 		TotalLabel: g.Label(), Context: g.Overhead, Contexts: g.Overheads(), Tight: g.Tight(),
 		Price: g.Price, Steps: s.Until, Sizes: cmp.Or(t.sizes, s.Sizes),
 		AllocConf: cmp.Or(AllocatorSetting(launch.With(s.Base.Env, t.env)), "default"),
-		ReadValue: strings.Join(s.ReadValues, " "), World: s.World, Users: s.Users, Tokens: s.Tokens}
+		ReadValue: strings.Join(s.ReadValues, " "), World: s.World, Users: s.Users, Tokens: s.Tokens,
+		Load: cmp.Or(s.Load, t.load)}
 }
 
 // DeviceSpec is the text that the device library makes its GPUs of (docs/formats/device.md).

@@ -27,6 +27,7 @@ type ImaginedSetup struct {
 	ReadValue string  `json:"read_value,omitempty"`
 	Users     int     `json:"users,omitempty"`      // of an LLM server: sequences at once that are asked for; 0: none
 	Tokens    int     `json:"tokens,omitempty"`     // of each; 0: the greatest length that the engine takes
+	Load      string  `json:"load,omitempty"`       // requests that it is to answer, as 8x512+128
 	World     int     `json:"world_size,omitempty"` // ranks of a larger cluster, of which some are played; 0: none
 }
 

@@ -1,5 +1,10 @@
 package mem
 
+import (
+	"regexp"
+	"strconv"
+)
+
 // Serving is what one process of an LLM server said of its start: the adapter of its engine reads it off the engine's
 // own objects. Each replaces the one before of the same process. Of a figure that several processes tell, as of the
 // ranks of tensor parallelism, the largest stands.
@@ -38,8 +43,30 @@ type ServingFigures struct {
 	LongestLen     Optional `json:"longest_model_len,omitzero" doc:"Where that is more than there is: the longest sequence that there is room for, in tokens, as the engine says it."`
 	LongestOfModel Optional `json:"longest_of_model,omitzero" doc:"The longest sequence that the model is made for, in tokens."`
 	Suggested      Optional `json:"suggested_kv_bytes,omitzero" doc:"The KV cache with which the engine's log promises to use all of the GPU, in bytes."`
+	LoadAnswered   Optional `json:"load_answered,omitzero" doc:"Where requests were played: how many were answered."`
+	LoadRefused    string   `json:"load_refused,omitempty" doc:"Why one of them was not."`
+	LoadRunning    Optional `json:"load_running,omitzero" doc:"How many of them ran at once at most."`
+	LoadBlocks     Optional `json:"load_blocks,omitzero" doc:"The blocks of the KV cache that they had at most."`
+	LoadPreempted  Optional `json:"load_preemptions,omitzero" doc:"How often one lost its blocks to another, and was computed anew."`
 	TensorParallel Optional `json:"tensor_parallel_size,omitzero" doc:"How many GPUs share each layer."`
 	CUDAGraphs     bool     `json:"cuda_graphs,omitempty" doc:"Whether the engine is set to capture CUDA graphs."`
+}
+
+// Load is requests that a server is to answer at once, each of so many tokens.
+type Load struct{ Sequences, Prompt, Output int64 }
+
+var loadText = regexp.MustCompile(`^([1-9]\d{0,3})x([1-9]\d{0,6})\+([1-9]\d{0,5})$`)
+
+// ParseLoad reads 8x512+128: eight requests of 512 tokens and 128 of answer each.
+func ParseLoad(text string) (l Load, ok bool) {
+	found := loadText.FindStringSubmatch(text)
+	if found == nil {
+		return l, false
+	}
+	for i, to := range []*int64{&l.Sequences, &l.Prompt, &l.Output} {
+		*to, _ = strconv.ParseInt(found[i+1], 10, 64) // of digits alone
+	}
+	return l, true
 }
 
 // The steps of a server's start, in their order.

@@ -53,6 +53,30 @@ LLAMA_8B = {
 }
 
 
+MIXTRAL = {
+    **TINY,
+    "architectures": ["MixtralForCausalLM"],
+    "model_type": "mixtral",
+    "num_local_experts": 4,
+    "num_experts_per_tok": 2,
+}
+WINDOWED: "dict[str, Any]" = {
+    **TINY,
+    "architectures": ["Gemma2ForCausalLM"],
+    "model_type": "gemma2",
+    "attn_logit_softcapping": None,
+    "final_logit_softcapping": None,
+    "head_dim": 64,
+    "hidden_act": "gelu_pytorch_tanh",
+    "hidden_activation": "gelu_pytorch_tanh",
+    "layer_types": ["sliding_attention", "full_attention"] * 2,
+    "num_hidden_layers": 4,
+    "query_pre_attn_scalar": 64,
+    "sliding_window": 1024,
+    "tie_word_embeddings": True,
+}
+
+
 def token_bytes(config: "dict[str, Any]") -> int:
     """What one token takes in the KV cache: a key and a value for each head of each layer, in bfloat16."""
     head = config["hidden_size"] // config["num_attention_heads"]
@@ -65,6 +89,13 @@ def weights(config: "dict[str, Any]") -> int:
     heads = hidden + 2 * config["num_key_value_heads"] * (hidden // config["num_attention_heads"])
     layer = hidden * heads + hidden * hidden + 3 * hidden * inner + 2 * hidden
     return int(2 * (config["num_hidden_layers"] * layer + 2 * config["vocab_size"] * hidden + hidden))
+
+
+def experts(config: "dict[str, Any]") -> int:
+    """As weights, with each layer's perceptron as often as there are experts, and what chooses among them."""
+    each = 3 * config["hidden_size"] * config["intermediate_size"]
+    layer = (config["num_local_experts"] - 1) * each + config["hidden_size"] * config["num_local_experts"]
+    return weights(config) + int(2 * config["num_hidden_layers"] * layer)
 
 
 def port() -> int:
@@ -269,6 +300,90 @@ def test_cheapest_gpu_for_so_many_users(server: Server) -> None:
         "not run: weights 15.0 GiB and the KV cache"
     )
     assert "Serves 8 users of 4,096 tokens each on NVIDIA A100" in " ".join(ran.out.split())
+
+
+def test_what_gains_tokens_was_tried(server: Server) -> None:
+    """Each setting by a start of its own; what it comes to follows from the engine's own figures."""
+    ran = server.imagine(
+        "--gpu", "a10", "--vary",
+        command=server.serve(
+            {**LLAMA_8B, "max_position_embeddings": 8192}, "--enforce-eager", "--max-num-seqs", "7",
+            "--max-num-batched-tokens", "2048",
+        ),
+    )  # fmt: skip
+    assert ran.code == 0, ran.out[-4000:]
+    serving, told = ran.serving, " ".join(ran.out.partition("\nhightide  ")[2].split())
+    tried = {t["what"].partition(",")[0]: t for t in ran.verdict["variations"]}
+    share = round(0.05 * serving["budget_bytes"] / serving["utilization"])
+    more = (tried["--gpu-memory-utilization 0.95"]["kv_tokens"] - serving["kv_tokens"]) * token_bytes(LLAMA_8B)
+    assert abs(more - share) < 4 << 20, "what the share adds, in whole blocks"
+    two = tried["--tensor-parallel-size 2 on 2 × a10"]
+    assert two["verdict"] == "fits" and two["kv_tokens"] > 2 * serving["kv_tokens"], two
+    assert tried["--max-num-batched-tokens 512"]["kv_tokens"] > serving["kv_tokens"]
+    promise = tried[f"--kv-cache-memory={serving['suggested_kv_bytes']}"]
+    assert promise["verdict"] == "tight" and "that was tried and leaves" in told, promise
+    eight = tried["--kv-cache-dtype fp8"]
+    assert eight["verdict"] == "failed" and "kv_tokens" not in eight, "it starts, and its first request fails"
+    assert 'ValueError("type fp8e4nv not supported in this architecture' in eight["note"], eight
+    assert len(server.table(ran, "variations")) == len(ran.verdict["variations"]) + 1
+
+
+def test_requests_are_answered(server: Server) -> None:
+    """More than the cache holds: one gives its blocks away, and all are answered in the end."""
+    command = server.serve(LLAMA_8B, "--max-model-len", "8192", "--enforce-eager")
+    ran = server.imagine("--gpu", "a10", "--load", "7x4096+256", command=command)
+    assert ran.code == 0, ran.out[-4000:]
+    serving = ran.serving
+    assert 6 * (4096 + 256) < serving["kv_tokens"] < 7 * (4096 + 256), "as the test is made for"
+    assert serving["load_answered"] == 7 and serving["load_preemptions"] >= 1 and serving["load_running"] == 7
+    last = serving["kv_blocks"] - 1  # the engine keeps one
+    assert last - 7 <= serving["load_blocks"] <= last
+    assert "7 sequences of 4,096 + 256 tokens at once had" in " ".join(ran.out.split())
+
+
+def check_cache(ran: Ran, config: "dict[str, Any]", gpus: int = 1) -> "dict[str, Any]":
+    """The cache's tokens are the engine's, and what its bytes hold of them."""
+    assert ran.code == 0, ran.out[-4000:]
+    serving = ran.serving
+    assert serving["kv_tokens"] == int(logged(r"GPU KV cache size: ([\d,]+) tokens", ran.out))
+    assert serving["kv_bytes"] * gpus == serving["kv_tokens"] * token_bytes(config)
+    assert categories(ran)["KV cache"] == serving["kv_bytes"]
+    return serving
+
+
+def test_experts_on_two_gpus(server: Server) -> None:
+    """A mixture of experts, its layers shared by two GPUs, whose processes have the names of the engine's log."""
+    command = server.serve(MIXTRAL, "--max-model-len", "4096", "--enforce-eager", "--tensor-parallel-size", "2")
+    ran = server.imagine("--gpu", "a10", "--gpus", "2", command=command)
+    serving = check_cache(ran, MIXTRAL, 2)
+    assert abs(serving["weights_bytes"] - experts(MIXTRAL) // 2) < 32 << 20
+    assert [row["rank"] for row in server.table(ran, "ranks")] == ["TP0", "TP1"]
+    assert {row["process"] for row in server.table(ran, "spans")} == {"TP0", "TP1"}
+    assert ran.verdict["ranks"][0]["parts_bytes"]["nccl"] > 0
+
+
+def test_windows_and_eight_bits(server: Server) -> None:
+    """Every other layer keeps 1,024 tokens; weights of 8 bits. The engine gives both kinds of layers the same blocks."""
+    options = ("--max-model-len", "8192", "--max-num-batched-tokens", "2048", "--quantization", "fp8")
+    ran = server.imagine("--gpu", "h100-sxm", command=server.serve(WINDOWED, "--enforce-eager", *options))
+    assert ran.code == 0, ran.out[-4000:]
+    serving, half = ran.serving, token_bytes(WINDOWED) // 2  # a block has the tokens of one kind of layer
+    assert serving["kv_bytes"] == serving["kv_blocks"] * serving["block_size"] * half == categories(ran)["KV cache"]
+    assert serving["kv_tokens"] == serving["kv_blocks"] // 2 * serving["block_size"]
+    longest = 8192 // 16 + (1023 + 2048 + 15) // 16 + 1  # the window, and a batch in work, begin within a block
+    assert serving["max_concurrency"] == pytest.approx(serving["kv_blocks"] / longest)
+    table = 2 * WINDOWED["vocab_size"] * WINDOWED["hidden_size"]  # one for both ends, and not quantized
+    rotary = 2 * WINDOWED["max_position_embeddings"] * WINDOWED["head_dim"]
+    assert abs(serving["weights_bytes"] - ((weights(WINDOWED) - 2 * table) // 2 + table + rotary)) < 2 << 20
+
+
+def test_adapters(server: Server) -> None:
+    """LoRA: which adapter each token of the largest batch has is written by the host, and known."""
+    command = server.serve(TINY, "--max-model-len", "4096", "--enforce-eager", "--enable-lora", "--max-loras", "4")
+    ran = server.imagine("--gpu", "a10", command=command)
+    serving = check_cache(ran, TINY)
+    assert serving["weights_bytes"] > weights(TINY)
+    assert not [p for p in ran.verdict.get("policies", []) if p["op"] in ("unique", "sort")]
 
 
 def test_weights_do_not_fit(server: Server) -> None:

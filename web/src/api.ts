@@ -1585,6 +1585,11 @@ export interface ImagineOptions {
   gpu?: string;
   /** number of these GPUs in the machine (default 1) */
   gpus?: number;
+  /**
+   * of an LLM server: before it ends, have it answer requests over HTTP, as 8x512+128: 8 at once,
+   * of 512 tokens and 128 of answer each
+   */
+  load?: string;
   /** put the largest sample of a data set into the first batch */
   longest?: boolean;
   /** size of the GPU's memory in place of the catalogue's, as 24GiB */
@@ -1624,9 +1629,9 @@ export interface ImagineOptions {
   /**
    * do not stop before this part of the training: evaluation, checkpoint, epoch, several with
    * commas; data loaders are cut short to get there early; ready: stop an LLM server once its
-   * engine has started
+   * engine has started; load: once it has answered load
    */
-  until?: ("evaluation" | "checkpoint" | "epoch" | "ready")[];
+  until?: ("evaluation" | "checkpoint" | "epoch" | "ready" | "load")[];
   /**
    * of an LLM server: the number of sequences that it is to run at once; of several GPUs the
    * cheapest that does is looked for
@@ -3470,6 +3475,16 @@ export interface Serving {
   kv_needed_bytes?: number;
   /** How many tokens the KV cache holds. */
   kv_tokens?: number;
+  /** Where requests were played: how many were answered. */
+  load_answered?: number;
+  /** The blocks of the KV cache that they had at most. */
+  load_blocks?: number;
+  /** How often one lost its blocks to another, and was computed anew. */
+  load_preemptions?: number;
+  /** Why one of them was not. */
+  load_refused?: string;
+  /** How many of them ran at once at most. */
+  load_running?: number;
   /**
    * Where that is more than there is: the longest sequence that there is room for, in tokens, as
    * the engine says it.

@@ -46,6 +46,14 @@ func failure(run *mem.Run) string {
 	return ofItsOwn + text
 }
 
+// unanswered is why a server that started did not answer a request: by the exception of its own process, if one ended by it.
+func unanswered(run *mem.Run, s *report.Serving) string {
+	if _, ok := run.Uncaught(); ok {
+		return failure(run) + ", while it answered a request"
+	}
+	return "it started, and did not answer a request: " + report.FirstLine(s.LoadRefused, 300)
+}
+
 // RefusedNumber says whether the program ended by an exception of a kind that numbers are refused with. It may be over
 // one that no kernel computed: the logarithm of a loss of zero.
 func RefusedNumber(run *mem.Run) bool {

@@ -132,6 +132,10 @@ func notes(run *mem.Run, v *report.Imagined, r *report.Part) {
 	case "steady":
 		r.AddNote("Stopped early: the peak had not risen for three optimizer steps or more.")
 	case mem.StopReady:
+		if text := loadText(run, v); text != "" {
+			r.AddNote("Stopped once requests were answered. " + text)
+			break
+		}
 		r.AddNote("Stopped once the server was ready. No requests were played: these figures have what the engine sets " +
 			"aside for them.")
 	case report.StoppedForDuration:

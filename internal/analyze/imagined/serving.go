@@ -44,7 +44,8 @@ func largest(a, b mem.ServingFigures) mem.ServingFigures {
 		{&a.MaxSeqs, &b.MaxSeqs}, {&a.MaxBatched, &b.MaxBatched}, {&a.Weights, &b.Weights},
 		{&a.Activations, &b.Activations}, {&a.Graphs, &b.Graphs}, {&a.NonTorch, &b.NonTorch}, {&a.Budget, &b.Budget},
 		{&a.KVNeeded, &b.KVNeeded}, {&a.LongestLen, &b.LongestLen}, {&a.LongestOfModel, &b.LongestOfModel},
-		{&a.TensorParallel, &b.TensorParallel}} {
+		{&a.TensorParallel, &b.TensorParallel}, {&a.LoadAnswered, &b.LoadAnswered}, {&a.LoadRunning, &b.LoadRunning},
+		{&a.LoadBlocks, &b.LoadBlocks}, {&a.LoadPreempted, &b.LoadPreempted}} {
 		pair.to.Raise(*pair.from)
 	}
 	for _, pair := range []struct{ to, from *mem.Optional }{{&a.Free, &b.Free}, {&a.KVAvailable, &b.KVAvailable},
@@ -59,6 +60,7 @@ func largest(a, b mem.ServingFigures) mem.ServingFigures {
 		a.KVType = b.KVType
 	}
 	a.CUDAGraphs = a.CUDAGraphs || b.CUDAGraphs
+	a.LoadRefused = cmp.Or(a.LoadRefused, b.LoadRefused)
 	return a
 }
 
@@ -263,14 +265,37 @@ func servingTable(v *report.Imagined) report.Table {
 			t.Add(part.name, part.bytes, mem.Optional{})
 		}
 	}
-	for _, count := range []servingPart{{"tokens of KV cache", s.KVTokens}, {"tokens of a block", s.BlockSize},
+	for _, count := range []servingPart{{"tokens of KV cache", s.KVTokens}, {"blocks of KV cache", s.KVBlocks}, {"tokens of a block", s.BlockSize},
 		{"longest sequence, in tokens", s.MaxModelLen}, {"sequences at once, by max_num_seqs", s.MaxSeqs},
-		{"tokens of the largest batch", s.MaxBatched}} {
+		{"tokens of the largest batch", s.MaxBatched},
+		{"requests played, answered", s.LoadAnswered}, {"of them at once, at most", s.LoadRunning},
+		{"blocks that they had at most", s.LoadBlocks}, {"preemptions", s.LoadPreempted}} {
 		if count.bytes.Known() {
 			t.Add(count.name, mem.Optional{}, count.bytes)
 		}
 	}
 	return t
+}
+
+// loadText is what the requests that were played took; "" where none were.
+func loadText(run *mem.Run, v *report.Imagined) string {
+	s := v.Serving
+	load, ok := mem.ParseLoad(run.Imagined.Setup.Load)
+	if !ok || s == nil || !s.LoadAnswered.Known() {
+		return ""
+	}
+	text := fmt.Sprintf("%s of %s + %s tokens at once", report.Counted(load.Sequences, "sequence"), report.Count(load.Prompt),
+		report.Count(load.Output))
+	blocks, ok := s.LoadBlocks.Get()
+	if !ok {
+		return text + " were played; what they took of the KV cache was not seen."
+	}
+	text += fmt.Sprintf(" had %s of %s blocks of the KV cache at most, %s at a time", report.Count(blocks),
+		report.Count(s.KVBlocks.Or(0)), report.Count(s.LoadRunning.Or(0)))
+	if n := s.LoadPreempted.Or(0); n > 0 {
+		return text + fmt.Sprintf("; %s: a sequence lost its blocks and was computed anew.", report.Counted(n, "preemption"))
+	}
+	return text + "; no preemption."
 }
 
 // unready says how far a server had come that was ended, or ended itself, before it could serve.

@@ -371,6 +371,9 @@ func judge(run *mem.Run, v *report.Imagined) {
 	case ended && code == 0 && v.Serving != nil && !v.Serving.Ready && !oom:
 		v.Verdict, v.Headroom = mem.VerdictFailed, mem.Optional{}
 		v.How = unready(v)
+	case ended && code == 0 && v.Serving != nil && v.Serving.LoadRefused != "" && !oom:
+		v.Verdict, v.Headroom, v.KVTokens = mem.VerdictFailed, mem.Optional{}, mem.Optional{}
+		v.How = unanswered(run, v.Serving)
 	case ended && code == 0 && untrained(v) && oom:
 		v.Verdict, v.Headroom = mem.VerdictOOM, mem.Optional{}
 		v.How = "the program caught it and took no step"

@@ -48,3 +48,39 @@ func TestWhatAnExceptionSays(t *testing.T) {
 		}
 	}
 }
+
+// TestRequestsThatWerePlayed: a server that starts and refuses a request has no verdict; what requests took is told.
+func TestRequestsThatWerePlayed(t *testing.T) {
+	for _, test := range []struct {
+		refused, note string
+		preempted     int64
+		verdict       mem.Verdict
+	}{
+		{"", "2 sequences of 512 + 64 tokens at once had 72 of 1,000 blocks of the KV cache at most, 2 at a time; no " +
+			"preemption.", 0, mem.VerdictFits},
+		{"", "2 sequences of 512 + 64 tokens at once had 72 of 1,000 blocks of the KV cache at most, 2 at a time; 3 " +
+			"preemptions: a sequence lost its blocks and was computed anew.", 3, mem.VerdictFits},
+		{"400 Bad Request: too long", "", 0, mem.VerdictFailed},
+	} {
+		run := mem.NewRun()
+		some := mem.Some
+		for _, f := range []mem.Frame{mem.ImaginedSetup{GPU: "a10", Count: 1, Total: 24 * mem.GiB, Load: "2x512+64"},
+			mem.Serving{Process: 1, Engine: "vLLM", Step: mem.ServingReady, Answers: true, ServingFigures: mem.ServingFigures{
+				KVTokens: some(16000), KVBlocks: some(1000), LoadAnswered: some(2), LoadRunning: some(2), LoadBlocks: some(72),
+				LoadPreempted: some(test.preempted), LoadRefused: test.refused}},
+			mem.ImaginedDevice{GPU: "a10", Total: 24 * mem.GiB, Used: mem.GiB},
+			mem.DeviceUse{Process: 1, Device: "nvidia:0", Used: mem.GiB},
+			mem.End{Time: 1, ExitCode: some(0), Reason: "exit"}} {
+			if err := run.Add(f); err != nil {
+				t.Fatal(err)
+			}
+		}
+		v := Judge(run)
+		if v.Verdict != test.verdict || test.refused != "" && v.How != "it started, and did not answer a request: "+test.refused {
+			t.Errorf("%s: %s", v.Verdict, v.How)
+		}
+		if got := loadText(run, v); test.note != "" && got != test.note {
+			t.Errorf("%q, want %q", got, test.note)
+		}
+	}
+}

@@ -28,6 +28,9 @@ class ImagineSettings(TypedDict, total=False):
     gpu: str
     # number of these GPUs in the machine (default 1)
     gpus: int
+    # of an LLM server: before it ends, have it answer requests over HTTP, as 8x512+128: 8 at once, of 512 tokens
+    # and 128 of answer each
+    load: str
     # put the largest sample of a data set into the first batch
     longest: bool
     # size of the GPU's memory in place of the catalogue's, as 24GiB
@@ -53,7 +56,8 @@ class ImagineSettings(TypedDict, total=False):
     # number of tokens of each of them, prompt and answer together (default: the longest that the engine takes)
     tokens: int
     # do not stop before this part of the training: evaluation, checkpoint, epoch, several with commas; data loaders
-    # are cut short to get there early; ready: stop an LLM server once its engine has started
+    # are cut short to get there early; ready: stop an LLM server once its engine has started; load: once it has
+    # answered load
     until: List[str]
     # of an LLM server: the number of sequences that it is to run at once; of several GPUs the cheapest that does is
     # looked for
@@ -74,6 +78,7 @@ IMAGINE: Dict[str, str] = {
     "fake_weights": "--fake-weights",
     "gpu": "--gpu",
     "gpus": "--gpus",
+    "load": "--load",
     "longest": "--longest",
     "memory": "--memory",
     "name": "--name",

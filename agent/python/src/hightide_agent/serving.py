@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import functools
 import os
+import threading
 from typing import TYPE_CHECKING, Any, Callable, Dict, Optional
 
 from . import control
+from .load import Load, asked
 
 if TYPE_CHECKING:
     from .spans import Spans
@@ -104,11 +106,25 @@ class Serving:
 
         @functools.wraps(original)
         async def main_loop(server: Any) -> None:
-            if self.answers():
+            load = asked()
+            if load is not None:
+                threading.Thread(target=self._answer, args=(load, server), daemon=True).start()
+            elif self.answers():
                 server.should_exit = True
             await original(server)
 
         module.Server.main_loop = main_loop
+
+    def _answer(self, load: Load, server: Any) -> None:
+        """Have the server answer the requests that were asked for, then end it."""
+        try:
+            address = server.servers[0].sockets[0].getsockname()
+            load.run(("127.0.0.1" if address[0] in ("0.0.0.0", "::") else address[0], address[1]))
+        except Exception as error:
+            load.refused = load.refused or "it could not be asked: %s" % error
+        self.tell(load_answered=load.answered, load_refused=load.refused or None)
+        if self.answers():
+            server.should_exit = True
 
     def calls(self, owner: Any, names: Any) -> None:
         """Methods of an engine without a server, by which a program has texts made: the first call that returns shows

@@ -17,7 +17,7 @@ import re
 import sys
 from typing import Any, Callable, Dict, Iterator, Tuple
 
-from .. import sdk
+from .. import load, sdk
 from ..serving import READY, Serving
 from ..training import Training
 
@@ -41,6 +41,7 @@ def install(training: Training, vllm: Any, watch: Watch) -> None:
         ("CUDA graphs", lambda: watch("vllm.v1.worker.gpu_model_runner", engine.runner)),
         ("the engine's core", lambda: watch("vllm.v1.engine.core", engine.core)),
         ("the size of the KV cache", lambda: watch("vllm.v1.core.kv_cache_utils", engine.sizes)),
+        ("requests", lambda: watch("vllm.v1.core.sched.scheduler", engine.scheduler)),
         ("settings", lambda: watch("vllm.engine.arg_utils", engine.arguments)),
         ("HTTP", lambda: watch("uvicorn.server", serving.http)),
         ("calls", lambda: watch("vllm.entrypoints.llm", lambda module: serving.calls(module.LLM, CALLS))),
@@ -54,6 +55,8 @@ class Vllm:
         self.training = training
         self.serving = Serving(training, "vLLM", version, sdk.spans)
         self._runner: Any = None
+        self._load = {"load_blocks": 0, "load_running": 0, "load_preemptions": 0}
+        self._peak = 0  # bytes allocated at most when the peak was last told
         training.owned.append(self._caches)
 
     def arguments(self, module: Any) -> None:
@@ -76,6 +79,8 @@ class Vllm:
         method(module.Worker, "determine_available_memory", self._profiled, "profiling")
         method(module.Worker, "initialize_from_config", self._allocated, KV_CACHE)
         method(module.Worker, "compile_or_warm_up_model", self._warm, "warm-up")
+        if load.asked() is not None:
+            method(module.Worker, "execute_model", self._executed)
         for name in ("debug", "info"):  # by version
             setattr(module.logger, name, self._reading(getattr(module.logger, name)))
 
@@ -97,6 +102,45 @@ class Vllm:
     def core(self, module: Any) -> None:
         """The engine's core: it has been started once it can schedule requests."""
         self.serving.method(module.EngineCore, "__init__", self._started)
+
+    def scheduler(self, module: Any) -> None:
+        """What requests take of the KV cache, where some are played."""
+        if load.asked() is None:
+            return
+        kind = module.Scheduler
+        schedule, update = kind.schedule, kind.update_from_output
+        guarded, loaded = self.serving.guarded, self._loaded
+
+        @functools.wraps(schedule)
+        def scheduled(scheduler: Any) -> Any:
+            before = list(scheduler.running)
+            result = schedule(scheduler)
+            guarded(loaded, scheduler, before)
+            return result
+
+        @functools.wraps(update)
+        def updated(scheduler: Any, *arguments: Any) -> Any:
+            result = update(scheduler, *arguments)
+            if not scheduler.running:
+                guarded(self.serving.tell, **self._load)
+            return result
+
+        kind.schedule, kind.update_from_output = scheduled, updated
+
+    def _loaded(self, scheduler: Any, before: Any) -> None:
+        pool = scheduler.kv_cache_manager.block_pool
+        used = pool.num_gpu_blocks - 1 - pool.get_num_free_blocks()  # one is never given out
+        most = self._load
+        most["load_blocks"] = max(most["load_blocks"], used)
+        most["load_running"] = max(most["load_running"], len(scheduler.running))
+        most["load_preemptions"] += sum(request.status.name == "PREEMPTED" for request in before)
+
+    def _executed(self, worker: Any, result: Any, *_: Any) -> None:
+        """A batch was computed: what it took may be a new peak."""
+        allocated = sys.modules["torch"].cuda.max_memory_allocated(worker.device)
+        if allocated > self._peak + (1 << 20):
+            self._peak = allocated
+            self.serving.taken()
 
     def sizes(self, module: Any) -> None:
         """How much KV cache one sequence takes at most, and which is the longest that there is memory for."""
@@ -159,6 +203,7 @@ class Vllm:
     def _warm(self, worker: Any, result: Any, *_: Any) -> None:
         if not isinstance(result, BaseException):
             self.serving.tell(at=READY)
+            self._peak = sys.modules["torch"].cuda.max_memory_allocated(worker.device)
             self.serving.taken()
 
     def _started(self, core: Any, result: Any, *_: Any) -> None:
