@@ -298,6 +298,77 @@ def test_tensorflow_loops(tmp_path: Path) -> None:
     assert finding["file"].endswith(".py") and finding["line"] == 5 and "tf.constant" in finding["advice"]
 
 
+LOOPS = """
+    import types
+    import jax, jax.numpy as jnp
+    jax.config.update("jax_platforms", "cpu")
+    step = jax.jit(lambda s, x: (jax.tree.map(lambda a: a * 0.9 + x, s), jnp.sum(x)))
+    larger = jax.jit(lambda s, x: (s * 0.5, (x @ x).sum()))
+    add = jax.jit(lambda a, b: a + b)
+    new = lambda: {"w": jnp.ones((64, 64)), "m": jnp.zeros((64, 64))}
+
+    def train(state):
+        for _ in range(6):
+            state, loss = step(state, 1.0)
+
+    def replaced():
+        train(new())
+
+    def kept_by_the_caller():
+        first = new()
+        train(first)
+
+    def warmed_up():
+        state, _ = step(new(), 1.0)
+        for _ in range(5):
+            state, _ = step(state, 1.0)
+
+    def attribute():
+        self = types.SimpleNamespace(state=new())
+        for _ in range(6):
+            self.state, loss = step(self.state, 1.0)
+
+    def accumulated():
+        w, x = jnp.ones((64, 64)), jnp.ones((512, 512))
+        for _ in range(6):
+            total = jnp.zeros((64, 64))
+            for _ in range(4):
+                total = add(total, w)
+            w, _ = larger(w, x)
+
+    def evaluated():
+        state = new()
+        for _ in range(6):
+            _, loss = step(state, 1.0)
+
+    def marked():
+        import hightide  # before the first call
+        state = new()
+        for _ in range(6):
+            for _ in range(3):
+                state, loss = step(state, 1.0)
+            hightide.step()
+
+    HOW()
+    print("done")
+"""
+
+
+@pytest.mark.parametrize(
+    ("how", "steps"),
+    [("replaced", 6), ("kept_by_the_caller", 6), ("warmed_up", 6), ("attribute", 6), ("accumulated", (6, 10)),
+     ("evaluated", 0), ("marked", 6)],
+)  # fmt: skip
+def test_steps_of_jax_loops(tmp_path: Path, how: str, steps: "int | tuple[int, int]") -> None:
+    """Calls of a compiled function whose result replaces what it was given are steps, with nothing said; calls that
+    only read are not, nor are those of a smaller function but the first, before a larger one is seen. A program that
+    imports hightide says it itself."""
+    path = str(ROOT / "agent" / "python" / "src")
+    report = record(tmp_path, LOOPS.replace("HOW", how), python=FRAMEWORKS, PYTHONPATH=path)
+    least, most = steps if isinstance(steps, tuple) else (steps, steps)
+    assert least <= report["headline"]["steps"] <= most
+
+
 def test_jax_compiles_again(tmp_path: Path) -> None:
     report = record(
         tmp_path,

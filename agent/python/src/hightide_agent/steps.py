@@ -29,6 +29,7 @@ class Steps:
         self._alive: Optional[Callable[[], Any]] = None  # a weak reference that tells when it is gone
         self._others = 0  # steps of others since the leader's last
         self._running = 0  # id of the outermost optimizer that is stepping
+        self._guessed = 0  # id of a leader whose steps are guessed
         tracker.agent.on_renew.append(self.forget)
 
     def forget(self) -> None:
@@ -76,8 +77,13 @@ class Steps:
         if self._leads(optimizer):
             self.tracker.step_ended(SKIPPED)
 
-    def passed(self, owner: Any) -> None:
-        """A step has ended that was not seen to begin: what took it is compiled. `owner` stands for its optimizer."""
+    def passed(self, owner: Any, guessed: bool = False) -> None:
+        """A step has ended that was not seen to begin: what took it is compiled. `owner` stands for its optimizer.
+        `guessed`: a later guess is a better one."""
+        if guessed:
+            if self._lead == self._guessed != id(owner):  # a better guess
+                self._lead = self.tracker.quick.lead = 0
+            self._guessed = id(owner)
         quick = self.tracker.quick
         if quick.lead and quick.lead == id(owner) and quick.count():
             return

@@ -4,8 +4,8 @@
     --snapshot-on, hightide.snapshot(), out of memory ─▶ xla/profiles.py
     Device.memory_stats, once the program has started a device ─▶ counters
 
-A jitted call that is in the cache runs no Python, so steps cannot be seen: Keras's fit tells its own, others say
-hightide.step(). Lines and growth over time need no steps.
+A jitted call that is in the cache runs no Python. Steps are seen where its result replaces what it was given
+(xla/loops.py); Keras's fit tells its own, others say hightide.step(). Lines and growth over time need no steps.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from ..frames import variables
 from ..places import caller, text_of
 from ..traces import Traces
 from ..training import Training
+from ..xla.loops import Loops
 from ..xla.profiles import Profiles
 from ..xla.programs import OWN, Programs, placed
 
@@ -36,6 +37,8 @@ def install(training: Training, jax: Any, watch: Watch) -> None:
     training.out_of_memory(_out_of_memory)
     traces = Traces(training.agent, "jax"), Traces(training.agent, "jax")
     devices, profiles = Devices(training), Profiles(training)
+    imagined = os.environ.get("HIGHTIDE_IMAGINE") == "1"  # steps are told by calls, then
+    loops = None if imagined else Loops(training)
 
     def listen(event: str, duration: float, **facts: Any) -> None:
         try:
@@ -50,10 +53,10 @@ def install(training: Training, jax: Any, watch: Watch) -> None:
     training.install_parts(
         "JAX",
         ("compilations", lambda: jax.monitoring.register_event_duration_secs_listener(listen)),
-        ("programs", lambda: watch("jax._src.interpreters.pxla", Programs(training.agent).install)),
+        ("programs", lambda: watch("jax._src.interpreters.pxla", Programs(training.agent, loops).install)),
         ("memory profiles", profiles.install),
     )
-    if os.environ.get("HIGHTIDE_IMAGINE") == "1":
+    if imagined:
         from ..imagine import xla
 
         xla.install(training, jax, watch)

@@ -74,7 +74,7 @@ class Donation:
         candidates = donatable(arguments, computation.compile_args["global_out_avals"])
         if not candidates:
             return
-        passed, caller = _call(frame)
+        passed, caller = called(frame)
         if caller is None:
             return
         watched = _Watched(record, caller.f_code, caller.f_lasti)
@@ -94,9 +94,9 @@ class Donation:
         name, size, references = argument.name, argument.bytes, watched.references
         number = len(references)
 
-        def gone(_: Any) -> None:
+        def gone(_: Any, finalizing: Any = sys.is_finalizing) -> None:
             references.pop(number, None)
-            if sys.is_finalizing():  # no frame is left
+            if finalizing():  # no frame is left, and of this module no names
                 return
             frame = sys._getframe(1)
             at_store = frame.f_code is watched.code and frame.f_lasti in watched.stores
@@ -138,7 +138,7 @@ def _kind(aval: Any) -> Tuple[Any, str]:
     return getattr(aval, "shape", None), str(getattr(aval, "dtype", None))
 
 
-def _call(frame: Any) -> Tuple[Any, Any]:
+def called(frame: Any) -> Tuple[Any, Any]:
     """The arrays that were passed, flat, and the frame that called the jitted function and keeps its result."""
     passed: Any = None
     for _ in range(STACK):
@@ -156,50 +156,48 @@ def _call(frame: Any) -> Tuple[Any, Any]:
 
 def returns(code: Any, call: int) -> bool:
     """Whether a function returns what this call in it gives."""
-    after = [i for i in _instructions(code) if i.offset > call and i.opname not in _NOTHING][:1]
+    after = [i for i in instructions(code) if i.offset > call and i.opname not in NOTHING][:1]
     return bool(after) and after[0].opname == "RETURN_VALUE"
 
 
 def around(code: Any, call: int) -> Set[int]:
     """The places behind a call that store its result in a name that was loaded for it, with nothing else between."""
-    instructions = _instructions(code)
-    at = (
-        sum(i.offset <= call for i in instructions) - 1
-    )  # `call` may be within it: of a function of Python, its last word
+    all = instructions(code)
+    at = sum(i.offset <= call for i in all) - 1  # `call` may be within it: of a function of Python, its last word
     if at < 0:
         return set()
     loaded: Set[str] = set()
-    for instruction in reversed(instructions[:at]):
-        if instruction.opname.startswith("STORE_") or instruction.opname in _ENDS:
+    for instruction in reversed(all[:at]):
+        if instruction.opname.startswith("STORE_") or instruction.opname in STARTS:
             break
         if instruction.opname.startswith("LOAD_") and instruction.opname != "LOAD_CONST":
-            loaded.update(_names(instruction))
+            loaded.update(names(instruction))
     stores: Set[int] = set()
     container: List[str] = []  # names that were loaded to store into: state of state["w"]
-    for instruction in instructions[at + 1 :]:
+    for instruction in all[at + 1 :]:
         name = instruction.opname
         if name.startswith("STORE_"):
-            into = container if name in ("STORE_SUBSCR", "STORE_SLICE") else _names(instruction)
+            into = container if name in ("STORE_SUBSCR", "STORE_SLICE") else names(instruction)
             if loaded.intersection(into[:1] if "LOAD" in name else into):
                 stores.add(instruction.offset)
-            container = _names(instruction)[1:] if "LOAD" in name else []
+            container = names(instruction)[1:] if "LOAD" in name else []
         elif name.startswith(("LOAD_FAST", "LOAD_NAME", "LOAD_GLOBAL", "LOAD_DEREF")):
-            container = _names(instruction)
-        elif name not in _NOTHING and name not in ("LOAD_CONST", "LOAD_SMALL_INT", "UNPACK_SEQUENCE", "UNPACK_EX"):
+            container = names(instruction)
+        elif name not in NOTHING and name not in ("LOAD_CONST", "LOAD_SMALL_INT", "UNPACK_SEQUENCE", "UNPACK_EX"):
             break
     return stores
 
 
-_NOTHING = ("CACHE", "NOP", "EXTENDED_ARG", "RESUME", "PRECALL", "NOT_TAKEN")
-_ENDS = ("POP_TOP", "POP_ITER", "FOR_ITER", "RETURN_VALUE")
+NOTHING = ("CACHE", "NOP", "EXTENDED_ARG", "RESUME", "PRECALL", "NOT_TAKEN")
+STARTS = ("POP_TOP", "POP_ITER", "FOR_ITER", "RETURN_VALUE")
 
 
-def _names(instruction: Any) -> List[str]:
+def names(instruction: Any) -> List[str]:
     value = instruction.argval
     return [str(v) for v in value] if isinstance(value, tuple) else [str(value)]
 
 
-def _instructions(code: Any) -> List[Any]:
+def instructions(code: Any) -> List[Any]:
     import dis
 
     return list(dis.get_instructions(code))

@@ -21,6 +21,7 @@ from . import donation
 
 if TYPE_CHECKING:
     from ..agent import Agent
+    from .loops import Loops
 
 LEAST = 1 << 20  # bytes; functions whose programs all need less are not told of
 OWN = "/jax/_src/"  # where functions of JAX itself stand
@@ -46,8 +47,9 @@ class _Function:
 class Programs:
     """The programs that JAX compiles in this process, by function."""
 
-    def __init__(self, agent: Agent) -> None:
+    def __init__(self, agent: Agent, loops: Optional[Loops] = None) -> None:
         self.agent = agent
+        self._loops = loops
         self._functions: Dict[Tuple[str, str, int], _Function] = {}
         self._donation = donation.Donation(agent)
         agent.at_end.append(self.end)
@@ -59,6 +61,8 @@ class Programs:
 
     def install(self, pxla: Any) -> None:
         """See each program that is compiled from here on."""
+        if self._loops is not None:
+            self._loops.install(pxla)
         original = pxla.MeshComputation.compile
 
         @functools.wraps(original)
@@ -104,6 +108,8 @@ class Programs:
                 self._donation.look(function.record, computation, arguments, frame)
         elif function.count <= MOST or function.count >= 2 * function.told:
             self._tell(function)
+        if self._loops is not None and not eager:
+            self._loops.look(place, needs, frame)
 
     def _tell(self, function: _Function) -> None:
         if function.most < LEAST:
