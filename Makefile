@@ -32,7 +32,7 @@ demo: ## set up, build, record a real PyTorch training that leaks, and imagine o
 	@echo 'Again: bin/hightide show demo, bin/hightide show demo-gpt. To have it on PATH: make install'
 
 test: ## run every test of the project
-	@scripts/setup torches frameworks notebook trackers device tools go node chromium slurm ray staticcheck nfpm api platforms serving xla
+	@scripts/setup torches frameworks notebook trackers device tools go node chromium slurm ray staticcheck nfpm site api platforms serving xla
 	@$(MAKE) --no-print-directory build
 	@$(TOOLS)/python scripts/check.py
 
@@ -81,6 +81,11 @@ release: ## build dist/release: archives, wheels, .deb, .rpm, SBOM and checksums
 	@rm -rf dist/release
 	@$(TOOLS)/python scripts/release.py dist/release
 
+docs: ## build the site into build/site, to be read without a network
+	@scripts/setup site
+	@test -x bin/hightide || $(MAKE) --no-print-directory build
+	@NO_MKDOCS_2_WARNING=1 $(CACHE)/site/bin/mkdocs --quiet build --strict
+
 heap: ## build the C parts alone: the heap sampler, the helpers of NVML, signals and output
 	@$(MAKE) --no-print-directory -C heap
 	@$(MAKE) --no-print-directory -C internal/launch
@@ -114,4 +119,4 @@ clean: ## remove what was built here; the environments in ~/.cache/hightide stay
 	rm -rf bin dist build web/node_modules bench/results
 	find web/dist -mindepth 1 -not -name PLACEHOLDER -delete
 
-.PHONY: help build pictures install demo test fuzz lint bench bench-beside bench-fidelity wheel release heap device cross web binary clean
+.PHONY: help build pictures install demo test fuzz lint bench bench-beside bench-fidelity wheel release docs heap device cross web binary clean
