@@ -190,10 +190,14 @@ func tooFew(v *report.Imagined) string {
 // gainText says what changing one setting of a server brought, over those that were tried.
 func gainText(v *report.Imagined) string {
 	now, most := v.KVTokens.Or(0), (*mem.Try)(nil)
-	served, ran := 0, 0
+	served, ran, failed := 0, 0, int64(0)
 	for i := range v.Variations {
 		try := &v.Variations[i]
-		if try.Verdict == mem.VerdictNone || try.Verdict == mem.VerdictFailed {
+		switch try.Verdict {
+		case mem.VerdictFailed:
+			failed++
+			continue
+		case mem.VerdictNone:
 			continue
 		}
 		ran++
@@ -207,7 +211,11 @@ func gainText(v *report.Imagined) string {
 	if ran == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("One setting was changed at a time, each by a start of its own: %d of %d served.", served, ran)
+	text := fmt.Sprintf("One setting was changed at a time, each by a start of its own: %d of %d served", served, ran)
+	if failed > 0 {
+		text += fmt.Sprintf("; %s failed for another reason than memory", report.Counted(failed, "more start"))
+	}
+	text += "."
 	if most != nil {
 		text += fmt.Sprintf(" %s holds most: %s tokens of KV cache, %s more (%s).", most.What, report.Count(most.KVTokens.Or(0)),
 			report.Count(most.KVTokens.Or(0)-now), v.Label)
