@@ -19,6 +19,7 @@ ADAPTERS: dict[str, Optional[str]] = {
     "jax": "jax",
     "keras": "keras",
     "vllm": "vllm",
+    "onnxruntime": "onnxruntime",
     "lightning": None,
     "pytorch_lightning": None,
     "transformers": None,

@@ -1,0 +1,3 @@
+package frameworks
+
+var onnxruntime = Framework{Name: "onnxruntime", Title: "ONNX Runtime"}

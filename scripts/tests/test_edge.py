@@ -1,0 +1,63 @@
+"""Runtimes for small machines under the built program; 'scripts/setup edge' gets them."""
+
+from pathlib import Path
+
+from test_frameworks import CACHE, record, rows
+
+EDGE = CACHE / "edge" / "bin" / "python"
+
+# Multiplies what it is handed over by a matrix of 4 MiB. KEEP stands for what is done with the product.
+SCRIPT = """
+    import numpy, onnx, onnxruntime, sys, time
+    from onnx import helper, numpy_helper, TensorProto
+
+    side = 1024
+    weights = numpy_helper.from_array(numpy.ones((side, side), numpy.float32), "weights")
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", ["x", "weights"], ["y"])], "product",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", side])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", side])], [weights],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10)
+    onnx.save(model, "product.onnx")
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.enable_cpu_mem_arena = False
+    session = onnxruntime.InferenceSession("product.onnx", options, providers=["CPUExecutionProvider"])
+    other = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    kept = []
+    x = numpy.ones((512, side), numpy.float32)
+    for number in range(60):
+        (y,) = session.run(None, {"x": x})
+        other.run(None, {"x": y[:1]})
+        KEEP
+        time.sleep(0.03)
+    assert y[0, 0] == side
+    print("done")
+"""
+
+
+def test_calls_are_steps_and_what_they_keep_is_found(tmp_path: Path) -> None:
+    """The session called first leads; what a program keeps of its answers grows with the steps."""
+    report = record(tmp_path, SCRIPT.replace("KEEP", "kept.append(y)"), python=EDGE)
+    (process,) = [p for p in report["processes"] if p["role"] == "main"]
+    assert report["headline"]["steps"] == 60, report["headline"]
+    assert list(process["frameworks"]) == ["onnxruntime"], process
+    size = (tmp_path / "product.onnx").stat().st_size
+    assert (
+        process["facts"].items()
+        >= {
+            "onnxruntime_providers": "CPUExecutionProvider",
+            "onnxruntime_threads": "1",
+            "onnxruntime_arena": "no",
+            "onnxruntime_model": f"product.onnx, {size} bytes, copied",
+        }.items()
+    )
+    assert "forward" in [row["phase"] for row in rows(report, "phases")]
+    leaks = [f for f in report["findings"] if f["kind"] == "leak"]
+    assert len(leaks) == 1 and "`kept`" in str(leaks[0]), report["findings"]
+
+
+def test_calls_that_keep_nothing(tmp_path: Path) -> None:
+    report = record(tmp_path, SCRIPT.replace("KEEP", "pass"), python=EDGE)
+    assert report["headline"]["steps"] == 60 and not report["findings"], report["findings"]
