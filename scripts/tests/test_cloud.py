@@ -1,0 +1,128 @@
+"""The examples of docs/cloud.md, each with the variables and folders that its service makes."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+CLOUD = ROOT / "examples" / "cloud"
+HIGHTIDE = ROOT / "bin" / "hightide"
+HOLDS = "held = bytearray(32 << 20)\nprint('done')\n"
+GROWS = "import time\nheld = []\nwhile True:\n    held.append(bytearray(8 << 20))\n    time.sleep(0.05)\n"
+
+
+def environment(folder: Path, **more: str) -> dict[str, str]:
+    own = {key: value for key, value in os.environ.items() if not key.startswith(("HIGHTIDE", "SLURM", "SM_"))}
+    path = f"{HIGHTIDE.parent}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+    return {**own, "HOME": str(folder), "PATH": path, **more}
+
+
+def shown(data: Path, run: str) -> dict[str, Any]:
+    """The report of a run, by whoever has the folder."""
+    done = subprocess.run(
+        [HIGHTIDE, "show", run, "--json", "--data-dir", data], check=True, capture_output=True, text=True
+    )
+    report: dict[str, Any] = json.loads(done.stdout)
+    return report
+
+
+def test_slurm(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(HOLDS)
+    env = environment(tmp_path, SLURM_JOB_ID="4711", SLURM_JOB_NAME="train", SLURM_SUBMIT_DIR=str(tmp_path))
+    subprocess.run(["bash", CLOUD / "slurm.sh", "train.py"], cwd=tmp_path, env=env, check=True, capture_output=True)
+    report = shown(tmp_path / "hightide", "train-4711")
+    assert report["run"]["tags"] == {"job": "4711"} and report["headline"]["exit_code"] == 0, report["headline"]
+
+
+def test_sagemaker(tmp_path: Path) -> None:
+    """What the service packs is read back elsewhere."""
+    out = tmp_path / "opt" / "ml" / "output" / "data"
+    out.mkdir(parents=True)
+    (tmp_path / "train.py").write_text(HOLDS)
+    env = environment(tmp_path, SM_OUTPUT_DATA_DIR=str(out), TRAINING_JOB_NAME="job-1")
+    command = ["bash", str(CLOUD / "sagemaker.sh"), "train.py", "--epochs", "3"]
+    subprocess.run(command, cwd=tmp_path, env=env, check=True, capture_output=True)
+    there = tmp_path / "elsewhere"
+    there.mkdir()
+    subprocess.run(["tar", "czf", there / "output.tar.gz", "."], cwd=out, check=True)
+    subprocess.run(["tar", "xzf", "output.tar.gz"], cwd=there, check=True)
+    report = shown(there / "hightide", "last")
+    assert report["run"]["tags"] == {"job": "job-1"}, report["run"]
+    assert report["run"]["command"][1:] == ["train.py", "--epochs", "3"], report["run"]
+
+
+@contextlib.contextmanager
+def limited(mebibytes: int) -> Iterator[Path]:
+    """A control group with so much memory, as a kubelet makes one; its file of processes."""
+    groups = dict(line.split(":", 2)[1:] for line in Path("/proc/self/cgroup").read_text().split())
+    first = "memory" in groups  # version 1
+    top = Path("/sys/fs/cgroup/memory" if first else "/sys/fs/cgroup")
+    group = top / groups.get("memory", groups.get("", "/")).lstrip("/") / f"hightide-test-{os.getpid()}"
+    try:
+        group.mkdir()
+        (group / ("memory.limit_in_bytes" if first else "memory.max")).write_text(str(mebibytes << 20))
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            group.rmdir()
+        pytest.skip(f"no control group with a limit can be made here: {error}")
+    try:
+        yield group / "cgroup.procs"
+    finally:
+        group.rmdir()
+
+
+def test_kubernetes(tmp_path: Path) -> None:
+    """A pod that the kernel kills for its memory: another one tells why, from the volume."""
+    job = yaml.safe_load((CLOUD / "kubernetes.yaml").read_text())
+    (container,) = job["spec"]["template"]["spec"]["containers"]
+    limit = int(container["resources"]["limits"]["memory"].removesuffix("Mi"))
+    volume = tmp_path / "recordings"
+    words = {"$(POD_NAME)": "train-abc12", container["volumeMounts"][0]["mountPath"]: str(volume)}
+    command = [words.get(word, word) for word in container["command"]]
+    (tmp_path / "train.py").write_text(GROWS)
+    with limited(limit) as processes:
+        enters = f'echo $$ > "{processes}" && exec "$@"'
+        done = subprocess.run(
+            ["sh", "-c", enters, "sh", *command],
+            cwd=tmp_path,
+            env=environment(tmp_path),
+            capture_output=True,
+            text=True,
+        )
+    assert done.returncode == -signal.SIGKILL, done.stdout + done.stderr  # as the program ended
+    report = shown(volume, "train-abc12")
+    (killed,) = [finding for finding in report["findings"] if finding["kind"] == "oom"]
+    assert "the control group ran out of memory" in killed["text"] and f"{limit} MiB" in killed["text"], killed
+    assert any("train.py:4" in str(finding) for finding in report["findings"]), report["findings"]
+
+
+def test_a_whole_pod_is_killed(tmp_path: Path) -> None:
+    """hightide ends with the program, without a word: what was recorded until then is told."""
+    (tmp_path / "train.py").write_text(GROWS + "    len(held) == 60 and print('grown', flush=True)\n")
+    with limited(4096) as processes:
+        enters = f'echo $$ > "{processes}" && exec hightide run --quiet --data-dir recordings -- python train.py'
+        pod = subprocess.Popen(
+            ["sh", "-c", enters], cwd=tmp_path, env=environment(tmp_path), stdout=subprocess.PIPE, text=True
+        )
+        assert pod.stdout is not None and pod.stdout.readline() == "grown\n"
+        while alive := processes.read_text().split():
+            for pid in alive:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(int(pid), signal.SIGKILL)
+            pod.poll()
+        pod.stdout.close()
+        pod.wait()
+    report = shown(tmp_path / "recordings", "last")
+    assert "exit_code" not in report["headline"] and report["headline"]["peak"]["host_rss_bytes"] > 100 << 20
+    assert any("train.py:4" in str(finding) for finding in report["findings"]), report["findings"]
