@@ -213,6 +213,7 @@ type GPUVerdict struct {
 	Allocated Optional `json:"peak_allocated_bytes,omitzero" doc:"The highest of what the allocator gave, of the fullest process, in bytes."`
 	Reserved  Optional `json:"peak_reserved_bytes,omitzero" doc:"The highest of what the allocator took from the device, of the fullest process, in bytes."`
 	Used      Optional `json:"peak_device_used_bytes,omitzero" doc:"The highest use of the fullest GPU, everything in it, in bytes."`
+	Needed    Optional `json:"peak_needed_bytes,omitzero" doc:"What the program needs of the fullest GPU, in bytes, where its framework takes memory ahead of need."`
 	Headroom  Optional `json:"headroom_bytes,omitzero" doc:"The memory less its highest use, in bytes; negative: what is missing, where that is known."`
 	KVTokens  Optional `json:"kv_tokens,omitzero" doc:"Of an LLM server that is ready: how many tokens its KV cache holds."`
 	Users     Optional `json:"users,omitzero" doc:"Of an LLM server, where a number of users was asked for: how many sequences of the length asked it runs at once."`

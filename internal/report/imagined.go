@@ -15,7 +15,6 @@ type Imagined struct {
 	mem.GPUVerdict
 	GPUs            int                  `json:"gpu_count" doc:"How many GPUs the machine had."`
 	Serving         *Serving             `json:"serving,omitempty" doc:"Of an LLM server: what it serves, or how far its start came."`
-	Needed          mem.Optional         `json:"peak_needed_bytes,omitzero" doc:"What the program needs of the fullest device, in bytes, where its framework takes memory ahead of need."`
 	Limit           mem.Optional         `json:"allocator_limit_bytes,omitzero" doc:"What the framework's allocator may take of that device at most, in bytes, where it sets a limit."`
 	LimitBy         string               `json:"allocator_limit_by,omitempty" doc:"The framework that sets it."`
 	PeakPhase       mem.Phase            `json:"peak_phase,omitempty" doc:"The phase in which the peak was."`

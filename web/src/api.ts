@@ -1336,6 +1336,11 @@ export interface GPUVerdict {
   peak_allocated_bytes?: number;
   /** The highest use of the fullest GPU, everything in it, in bytes. */
   peak_device_used_bytes?: number;
+  /**
+   * What the program needs of the fullest GPU, in bytes, where its framework takes memory ahead of
+   * need.
+   */
+  peak_needed_bytes?: number;
   /** The highest of what the allocator took from the device, of the fullest process, in bytes. */
   peak_reserved_bytes?: number;
   /** A price in USD an hour; absent: none is known. */
@@ -1755,8 +1760,8 @@ export interface ImagineOutcome {
   /** Of an LLM server: what lines of each Python module held at the peak, largest first. */
   peak_modules?: HeldModule[];
   /**
-   * What the program needs of the fullest device, in bytes, where its framework takes memory ahead
-   * of need.
+   * What the program needs of the fullest GPU, in bytes, where its framework takes memory ahead of
+   * need.
    */
   peak_needed_bytes?: number;
   /** The phase in which the peak was. */
@@ -1904,8 +1909,8 @@ export interface Imagined {
   /** Of an LLM server: what lines of each Python module held at the peak, largest first. */
   peak_modules?: HeldModule[];
   /**
-   * What the program needs of the fullest device, in bytes, where its framework takes memory ahead
-   * of need.
+   * What the program needs of the fullest GPU, in bytes, where its framework takes memory ahead of
+   * need.
    */
   peak_needed_bytes?: number;
   /** The phase in which the peak was. */
@@ -4079,6 +4084,11 @@ export interface Try {
   peak_allocated_bytes?: number;
   /** The highest use of the fullest GPU, everything in it, in bytes. */
   peak_device_used_bytes?: number;
+  /**
+   * What the program needs of the fullest GPU, in bytes, where its framework takes memory ahead of
+   * need.
+   */
+  peak_needed_bytes?: number;
   /** The highest of what the allocator took from the device, of the fullest process, in bytes. */
   peak_reserved_bytes?: number;
   /** A price in USD an hour; absent: none is known. */

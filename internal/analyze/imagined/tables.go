@@ -102,7 +102,7 @@ var partNames = map[string]string{"context": "context and libraries, beside the 
 func gpuVerdictTable(name, title string, all []mem.GPUVerdict, count int) report.Table {
 	t := report.Table{Name: name, Title: title, Columns: []report.Column{report.TextColumn("gpu", "gpu"),
 		report.TextColumn("verdict", "verdict"), report.BytesColumn("memory", "memory", ""),
-		report.BytesColumn("used", "peak used", ""), report.BytesColumn("headroom", "headroom", ""), tokensColumn,
+		report.BytesColumn("used", "peak used", ""), neededColumn, report.BytesColumn("headroom", "headroom", ""), tokensColumn,
 		usersColumn, report.TextColumn("price", "$/h"), report.TextColumn("capacity", "$/h per M tokens"),
 		report.TextColumn("label", "label"), report.TextColumn("note", "note")}}
 	for _, g := range all {
@@ -114,7 +114,7 @@ func gpuVerdictTable(name, title string, all []mem.GPUVerdict, count int) report
 		if tokens, ok := g.KVTokens.Get(); ok && g.Price > 0 && tokens > 0 {
 			capacity = fmt.Sprintf("%.2f", float64(max(1, count))*g.Price*1e6/float64(tokens))
 		}
-		t.Add(g.GPU, verdictWord(g.Verdict), g.Total, g.Used, g.Headroom, g.KVTokens, g.Users, cost, capacity, g.Label, g.Note)
+		t.Add(g.GPU, verdictWord(g.Verdict), g.Total, g.Used, neededBy(&g), g.Headroom, g.KVTokens, g.Users, cost, capacity, g.Label, g.Note)
 	}
 	return ofServer(t)
 }
@@ -123,14 +123,14 @@ func tryTable(name, title string, tries []mem.Try) report.Table {
 	t := report.Table{Name: name, Title: title, Columns: []report.Column{report.TextColumn("what", "what"),
 		report.TextColumn("verdict", "verdict"), report.BytesColumn("allocated", "allocated", ""),
 		report.BytesColumn("reserved", "reserved", ""), report.BytesColumn("used", "peak used", ""),
-		report.BytesColumn("headroom", "headroom", ""), tokensColumn, usersColumn, report.TextColumn("label", "label"),
+		neededColumn, report.BytesColumn("headroom", "headroom", ""), tokensColumn, usersColumn, report.TextColumn("label", "label"),
 		report.TextColumn("note", "note")}}
 	for _, try := range tries {
 		word := verdictWord(try.Verdict)
 		if try.Kind == mem.TryMemory && try.Fits() {
 			word = "would run"
 		}
-		t.Add(try.What, word, try.Allocated, try.Reserved, try.Used, try.Headroom, try.KVTokens, try.Users, try.Label, try.Note)
+		t.Add(try.What, word, try.Allocated, try.Reserved, try.Used, neededBy(&try.GPUVerdict), try.Headroom, try.KVTokens, try.Users, try.Label, try.Note)
 	}
 	return ofServer(t)
 }
@@ -138,16 +138,34 @@ func tryTable(name, title string, tries []mem.Try) report.Table {
 // tokensColumn is what an LLM server holds.
 var tokensColumn = report.Column{Name: "kv_tokens", Title: "KV tokens", Unit: mem.UnitCount, Label: mem.Imagined}
 
+// neededColumn is what a program needs whose framework takes memory ahead of need.
+var neededColumn = report.BytesColumn("needed", "needed", "")
+
+// neededBy is that of one that ran: what ran out of memory needs more than it had.
+func neededBy(v *mem.GPUVerdict) mem.Optional {
+	if !v.Fits() {
+		return mem.Optional{}
+	}
+	return v.Needed
+}
+
 // usersColumn is how many of its users, where a number of them was asked for.
 var usersColumn = report.Column{Name: "users", Title: "users", Unit: mem.UnitCount, Label: mem.Imagined}
 
 // ofServer leaves that column out where no program is a server; of one, what its allocator has says less than that.
 func ofServer(t report.Table) report.Table {
-	at := columnAt(&t, tokensColumn.Name)
-	if !slices.ContainsFunc(t.Rows, func(row []report.Cell) bool { return row[at] != nil }) {
+	if !told(&t, neededColumn.Name) {
+		t = withoutColumns(t, neededColumn.Name)
+	}
+	if !told(&t, tokensColumn.Name) {
 		return withoutColumns(t, tokensColumn.Name, usersColumn.Name, "capacity")
 	}
 	return withoutColumns(t, "allocated", "reserved")
+}
+
+func told(t *report.Table, column string) bool {
+	at := columnAt(t, column)
+	return slices.ContainsFunc(t.Rows, func(row []report.Cell) bool { return row[at] != nil })
 }
 
 func columnAt(t *report.Table, name string) int {
