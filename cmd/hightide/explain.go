@@ -33,7 +33,7 @@ cannot be used. Where memory ran out: why, and the settings that avoid it, verif
 FILE is a snapshot of PyTorch (torch.cuda.memory._dump_snapshot), compressed or not; several of them
 are those of several ranks. It may also be a recording, a text with an out-of-memory message, a memory
 profile of another tool, smaps of Linux, or - for stdin. Of a model (onnx, tflite, gguf, safetensors,
-pt2) it says the tensors. Where a trace begins in the middle, its beginning is worked out from its end.
+pt2, pte) it says the tensors. Where a trace begins in the middle, its beginning is worked out from its end.
 
 --by groups blocks by ` + strings.Join(trace.Groupings, ", ") + `.
 

@@ -36,11 +36,14 @@ const (
 	FormatONNX        Format = "onnx"
 	FormatTFLite      Format = "tflite"
 	FormatPT2         Format = "pt2"
+	FormatPTE         Format = "pte"
 	FormatConfig      Format = "config" // no weights were read: their shapes follow from the configuration
 )
 
 // Graph says whether the weights are those of a program, which is run as it is: not served by vLLM, and not trained.
-func (f Format) Graph() bool { return f == FormatONNX || f == FormatTFLite || f == FormatPT2 }
+func (f Format) Graph() bool {
+	return f == FormatONNX || f == FormatTFLite || f == FormatPT2 || f == FormatPTE
+}
 
 // layerOf is the number of the layer that a tensor belongs to, by the part of its name that is a number: -1 where there
 // is none.

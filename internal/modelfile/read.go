@@ -200,6 +200,7 @@ var graphs = map[string]struct {
 	".onnx":   {FormatONNX, readONNX},
 	".tflite": {FormatTFLite, readTFLite},
 	".pt2":    {FormatPT2, readPT2},
+	".pte":    {FormatPTE, readPTE},
 }
 
 // readGraph reads the weights of such a file.
@@ -208,7 +209,12 @@ func readGraph(files fs.FS, name string) (*Model, error) {
 	m := &Model{Format: kind.format, Files: []string{name}}
 	m.Shape.Unknown = []string{"what the graph takes besides its weights is not computed"}
 	err := open(files, name, func(r io.ReaderAt, size int64) (err error) {
-		m.Tensors, err = kind.read(r, size, new(budget))
+		if m.Tensors, err = kind.read(r, size, new(budget)); err == nil && kind.format == FormatPTE {
+			planned, err := plannedPTE(r, size)
+			m.Shape.Unknown = []string{fmt.Sprintf("beside its weights the runtime sets %v aside, as the file says; what backends "+
+				"take is not in it", planned)}
+			return err
+		}
 		return err
 	})
 	if err != nil {

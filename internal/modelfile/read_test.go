@@ -20,6 +20,16 @@ import (
 	"hightide/internal/mem"
 )
 
+// TestWhatAProgramSetsAside: ExecuTorch's planner has said in the file how much it sets aside for what is computed.
+func TestWhatAProgramSetsAside(t *testing.T) {
+	for file, want := range map[string]string{"small.pte": "sets 35.0 KiB aside", "backend.pte": "sets 1.38 KiB aside"} {
+		m, err := Read(os.DirFS("testdata"), file)
+		if err != nil || !strings.Contains(strings.Join(m.Shape.Unknown, " "), want) {
+			t.Errorf("%s: %v %v, want %s", file, m, err, want)
+		}
+	}
+}
+
 // TestSizesAreThoseOfTheLibraries: names, types, shapes and bytes are what the libraries of PyPI say of the same files
 // (testdata/files.py), and what torch.export and LiteRT's own schema say (testdata/graphs.py).
 func TestSizesAreThoseOfTheLibraries(t *testing.T) {
@@ -33,7 +43,7 @@ func TestSizesAreThoseOfTheLibraries(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if len(said) != 8 {
+	if len(said) != 10 {
 		t.Fatalf("%d files", len(said))
 	}
 	for file, rows := range said {
@@ -83,7 +93,7 @@ func TestShapeOfGGUF(t *testing.T) {
 
 // sound are files of each format.
 var sound = []string{"numpy.safetensors", "low.safetensors", "little.gguf", "big.gguf", "graph.onnx", "dense.tflite", "int8.tflite",
-	"small.pt2"}
+	"small.pt2", "small.pte", "backend.pte"}
 
 // damaged are files with something wrong in them, each from a sound one.
 func damaged(sound []byte, random *rand.Rand) []byte {
@@ -337,7 +347,7 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Add([]byte(`{"model_type":"llama","hidden_size":64,"num_hidden_layers":2,"vocab_size":10,"num_attention_heads":2}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, name := range []string{"a.safetensors", "a.gguf", "a.onnx", "config.json", "a.tflite", "a.pt2"} {
+		for _, name := range []string{"a.safetensors", "a.gguf", "a.onnx", "config.json", "a.tflite", "a.pt2", "a.pte"} {
 			m, err := Read(fstest.MapFS{name: {Data: data}}, name)
 			if err != nil && m != nil && m.Tensors != nil {
 				t.Fatalf("%s: a model and %v", name, err)

@@ -55,7 +55,7 @@ var uses = []string{Serve, Infer, Full, LoRA, QLoRA, DPO, GRPO}
 // Settings are what a user can set of a plan.
 func (o *Options) Settings() options.List {
 	list := options.List{
-		{Name: "model", Help: "a folder or file: config.json, safetensors, GGUF, ONNX, TFLite, pt2; or a name of the Hugging Face hub", To: &o.Model,
+		{Name: "model", Help: "a folder or file: config.json, safetensors, GGUF, ONNX, TFLite, pt2, pte; or a name of the Hugging Face hub", To: &o.Model,
 			Required: true, Not: options.Command, Why: "it is the command's argument", Label: "Model", First: true,
 			Example: "org/model"},
 		{Name: "for", Help: "`use`: serve, infer, full, lora, qlora, dpo or grpo", To: &o.For, Default: Serve, Among: uses,

@@ -2669,8 +2669,8 @@ export interface PlanOptions {
   /** rank of the adapters (default 16) */
   lora_rank?: number;
   /**
-   * a folder or file: config.json, safetensors, GGUF, ONNX, TFLite, pt2; or a name of the Hugging
-   * Face hub
+   * a folder or file: config.json, safetensors, GGUF, ONNX, TFLite, pt2, pte; or a name of the
+   * Hugging Face hub
    */
   model?: string;
   /** How to call the model that is sent. */

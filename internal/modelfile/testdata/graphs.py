@@ -2,9 +2,11 @@
 
 ~/.cache/hightide/torch-2.15.0/bin/python internal/modelfile/testdata/graphs.py small.pt2
 ~/.cache/hightide/frameworks/bin/python internal/modelfile/testdata/graphs.py dense.tflite int8.tflite
+python internal/modelfile/testdata/graphs.py small.pte backend.pte      with executorch 1.0.1 and torch 2.9.1
 """
 
 import json
+import math
 import os
 import sys
 
@@ -75,6 +77,50 @@ def tflite_file(path):
     return said
 
 
+def pte_file(path):
+    """Weights of two types; with a backend, to which XNNPACK's part goes."""
+    import torch
+    from executorch.exir import to_edge, to_edge_transform_and_lower
+
+    class Small(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.up = torch.nn.Linear(64, 128)
+            self.down = torch.nn.Linear(128, 16, bias=False)
+            self.register_buffer("table", torch.arange(16))
+
+        def forward(self, x):
+            return self.down(self.up(x).relu()) * self.table
+
+    torch.manual_seed(0)
+    exported = torch.export.export(Small().eval(), (torch.zeros(4, 64),))
+    if "backend" in path:
+        from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
+
+        edge = to_edge_transform_and_lower(exported, partitioner=[XnnpackPartitioner()])
+    else:
+        edge = to_edge(exported)
+    manager = edge.to_executorch()
+    with open(path, "wb") as file:
+        file.write(manager.buffer)
+    plan, names, said, seen = manager.executorch_program.execution_plan[0], {6: "F32", 4: "I64"}, [], set()
+    for value in plan.values:
+        number = getattr(value.val, "data_buffer_idx", 0)
+        if number and value.val.allocation_info is None and number not in seen:
+            seen.add(number)
+            kind, shape = names[int(value.val.scalar_type)], list(value.val.sizes)
+            said.append([f"constant {number}", kind, shape, math.prod(shape) * {"F32": 4, "I64": 8}[kind]])
+    for number, delegate in enumerate(plan.delegates):
+        piece = manager.executorch_program.backend_delegate_data[delegate.processed.index].data
+        said.append([f"{delegate.id} {number}", "U8", [len(piece)], len(piece)])
+    kept = manager._named_data
+    for key, entry in sorted(kept.pte_data.items()) if kept else ():
+        held = len(kept.buffers[entry if isinstance(entry, int) else entry.buffer_index].buffer)
+        said.append([key, "U8", [held], held])
+    print(path, "planned", plan.non_const_buffer_sizes)
+    return said
+
+
 def main():
     file = os.path.join(HERE, "graphs.json")
     said = {}
@@ -82,7 +128,8 @@ def main():
         with open(file, encoding="utf-8") as before:
             said = json.load(before)
     for name in sys.argv[1:]:
-        said[name] = (pt2_file if name.endswith(".pt2") else tflite_file)(os.path.join(HERE, name))
+        make = {".pt2": pt2_file, ".pte": pte_file}.get(os.path.splitext(name)[1], tflite_file)
+        said[name] = make(os.path.join(HERE, name))
     with open(file, "w", encoding="utf-8") as out:
         rows = ",\n".join(json.dumps(n) + ": [\n " + ",\n ".join(map(json.dumps, r)) + "\n]" for n, r in said.items())
         out.write("{" + rows + "}\n")
