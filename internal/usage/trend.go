@@ -67,7 +67,7 @@ type Noise struct {
 // Of a full cache that replaces its oldest entries, other samples stand for the same bytes at every
 // step, and the envelope of their noise rises. Field least is the smallest growth that matters, in bytes.
 func TrendOf(c Curve, of Noise, least float64) Trend {
-	x, kept, rest := settle(c)
+	x, kept, whole := settle(c)
 	if len(x) < leastBins && !(c.Whole && len(x) >= leastSteps) {
 		return Trend{Why: "too short"}
 	}
@@ -92,7 +92,9 @@ func TrendOf(c Curve, of Noise, least float64) Trend {
 	if t.Why == "" && total < least {
 		t.Why = "jumps"
 	}
-	if t.Why == "" && restsAtEnd(rest.X, rest.Y, max(grainsInRise*of.Grain, 2.5*roughness(x, kept))) {
+	if noise := max(grainsInRise*of.Grain, 2.5*roughness(x, kept)); t.Why == "" &&
+		(restsAtEnd(x, kept, noise) || of == (Noise{}) && (restsAtEnd(whole.X, whole.Y, noise) ||
+			slowsAtEnd(whole.X, whole.Y, noise))) { // of samples some are freed as the program ends
 		t.Why = "stops"
 	}
 	if t.Why == "" && total < worthALook*deviation {
@@ -206,6 +208,36 @@ func restsAtEnd(x, kept []float64, noise float64) bool {
 		longer = 1.5
 	}
 	return rises >= leastRises && rest > max(longer*longest, leastRest*span)
+}
+
+// slowsAtEnd says whether a curve rose in its last part by less than half of the least that it rose before in a part as
+// long: what became full creeps on a little. What rises now and then has parts without a rise, and does not slow.
+func slowsAtEnd(x, kept []float64, noise float64) bool {
+	end := x[len(x)-1]
+	part := lastPart * (end - x[0])
+	rise := func(from float64) float64 { return levelAt(x, kept, from+part) - levelAt(x, kept, from) }
+	least := math.Inf(1)
+	for _, from := range x {
+		if from+part <= end-part {
+			least = min(least, rise(from))
+		}
+	}
+	return least >= noise && rise(end-part) < least/2
+}
+
+// lastPart of a curve is held against all parts before it.
+const lastPart = 0.15
+
+// levelAt is a curve between its points.
+func levelAt(x, y []float64, at float64) float64 {
+	i, _ := slices.BinarySearch(x, at)
+	switch {
+	case i == 0:
+		return y[0]
+	case i == len(x):
+		return y[i-1]
+	}
+	return y[i-1] + (y[i]-y[i-1])*(at-x[i-1])/(x[i]-x[i-1])
 }
 
 // settle cuts the warm-up and the unsettled tail off a curve and turns it into what is kept; whole is the same with its

@@ -40,7 +40,7 @@ func (in *Found) largerStepNote() {
 }
 
 // leastOfSteps is the part of a growth by which readings must fall further at its end, to be of steps that take more.
-const leastOfSteps = 0.2
+const leastOfSteps = 0.1
 
 // spreads is how far readings of a process's memory fall within a short time, in the first third and in the last: the
 // medians over stretches of equally many readings. What only rises does not fall.
@@ -75,6 +75,6 @@ func fall(values []int64) float64 {
 }
 
 const (
-	stretches      = 12
-	leastInStretch = 4 // readings
+	stretches      = 6
+	leastInStretch = 3 // readings
 )
