@@ -40,6 +40,30 @@ def test_what_grew_in_a_run_that_was_seen_twice_is_told_at_its_end(observe: Any)
     assert ring.one("bye")["ended_ns"] > 0
 
 
+LOCAL = """
+    import sys
+    from time import monotonic_ns
+    from hightide_agent import holders
+    holders.UNEVEN = 1e9
+    holders.SMALL_MINUTE = 0
+    looks = holders.Holders(sys.modules["hightide_agent.start"].agent, over_time=True)
+    def main():
+        kept = []
+        for turn in range({turns}):
+            if turn < 3:
+                kept.extend(bytearray(1 << 20) for _ in range(4))
+            looks.scan(monotonic_ns(), [sys._getframe()], 60e9)
+    main()
+    """
+
+
+@pytest.mark.parametrize("turns, rates", [(3, [True]), (4, [True, False])])
+def test_what_three_scans_saw_is_told_and_held_against_the_fourth(observe: Any, turns: int, rates: List[bool]) -> None:
+    """A run of two seconds has no fourth, and variables of its functions are gone at its end."""
+    told = observe(LOCAL.format(turns=turns)).main.all("holder")
+    assert [(record["name"], record["items_per_minute"] > 0) for record in told] == [("kept", grows) for grows in rates]
+
+
 def test_what_the_program_empties_as_it_ends_is_not_told(observe: Any) -> None:
     assert observe(SHORT.format(before="int", after="kept.clear")).main.all("holder") == []
 

@@ -300,24 +300,30 @@ func (in *Found) bySize(p *mem.Process, known []growing) (causes []growing) {
 // enough.
 func (in *Found) growsToTheEnd(p *mem.Process, h mem.Holder) bool {
 	from, to := in.ClockOf(p.ID).Window(p, in.End)
+	before, last, ok := in.lastLooks(p.ID, h)
+	return ok && (last.PerStep > 0 || last.PerMin > 0) && last.Items > before.Items && wentOn(before, last) &&
+		last.Time >= from+int64(toTheEnd*float64(to-from))
+}
+
+// lastLooks is how a container was seen last, and the last time well before that: nothing, where that was the first.
+func (in *Found) lastLooks(process uint32, h mem.Holder) (before, last mem.Holder, ok bool) {
+	from, to := in.ClockOf(process).Window(in.Run.Process(process), in.End)
 	var seen []mem.Holder
 	for _, other := range in.Run.Holders {
-		if other.Process == p.ID && other.Kind == h.Kind && other.Name == h.Name && other.Time <= in.End {
+		if other.Process == process && other.Kind == h.Kind && other.Name == h.Name && other.Time <= in.End {
 			seen = append(seen, other)
 		}
 	}
 	if len(seen) == 0 {
-		return false
+		return before, last, false
 	}
-	last := seen[len(seen)-1]
-	var before mem.Holder
+	last = seen[len(seen)-1]
 	for _, other := range seen {
 		if float64(last.Time-other.Time) >= lookApart*float64(to-from) {
 			before = other
 		}
 	}
-	return (last.PerStep > 0 || last.PerMin > 0) && last.Items > before.Items && wentOn(before, last) &&
-		last.Time >= from+int64(toTheEnd*float64(to-from))
+	return before, last, true
 }
 
 // wentOn says whether a container gained between two looks what it gained before. One that has filled meanwhile, or is

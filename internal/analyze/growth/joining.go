@@ -28,6 +28,9 @@ func (in *Found) joinLines(process uint32, lines []growingLine) []growing {
 			j.holders = append(j.holders, &h)
 			continue
 		}
+		if before, last, ok := in.lastLooks(process, h); ok && !wentOn(before, last) {
+			continue // it is replaced as before, but has filled
+		}
 		j.larger = in.joinArray(&h, j.larger, j.loose, &j.causes)
 		if !used(j.causes, h) { // a block that gets larger where it is looks like one that is kept
 			j.cause(&h, j.takeLines(func(l growingLine) bool { return addsTo(l, h) }))

@@ -190,6 +190,8 @@ class Holders:
 
         trails: Dict[Any, _Trail] = {}
         named: Dict[Told, _Named] = {}
+        early = self.over_time and self.scans < SCANS - 1  # the program may be over before the next
+        enough = SCANS - (last or early)
         began = thread_time_ns()
         deadline = began + BUDGET_NS
         for found in walk(roots(frames, self._heap.roots() if self._heap else ()), self.tensors, deadline):
@@ -197,9 +199,9 @@ class Holders:
                 # What is replaced by something larger is a new object each time: there the name is the trail.
                 key = (reading.kind, hash(found.name) if reading.replaced else id(found.thing))
                 trails[key] = trail = self._continued(self.trails.get(key), found.name, at, reading.items)
-                if last and len(trail.sizes) < SCANS - 1:
+                if last and len(trail.sizes) < enough:
                     continue  # it was not seen to grow, or what ends the program has emptied it
-                rate = steady_rate(trail.sizes, UNEVEN if self.over_time else EVENNESS, SCANS - last)
+                rate = steady_rate(trail.sizes, UNEVEN if self.over_time else EVENNESS, enough)
                 name = named.setdefault((found.name, reading.kind), _Named(SCANS - 1 if self.over_time else SCANS - 2))
                 name.add(found, reading, rate, trail)
         in_time = thread_time_ns() < deadline
@@ -207,9 +209,10 @@ class Holders:
             if key not in trails and not in_time and len(trails) < MAX_TRAILS and 4 * trail.sizes[-1][0] >= at:
                 trails[key] = trail
         self.trails = trails
-        self.scans += 1
-        if self.scans == SCANS:
-            self.agent.fact("scans", "enough to see a container grow")
+        if not last:  # then variables of functions are gone
+            self.scans += 1
+            if self.scans == SCANS:
+                self.agent.fact("scans", "enough to see a container grow")
         for told, name in named.items():
             if name.objects == 1:
                 name.tooth = self._teeth.see(told, name.items)
@@ -242,7 +245,8 @@ class Holders:
         """Take back what has stopped, and report what grows, fastest first, within another BUDGET_NS."""
         deadline = thread_time_ns() + BUDGET_NS
         for told, name in sorted(named.items(), key=lambda item: (item[1].rate > 0, -item[1].rate)):
-            stopped = self.reported.get(told, 0) > 0 and in_time and not name.rises
+            confirmed = name.rises and self.scans != SCANS  # what was told early is held against one scan more
+            stopped = self.reported.get(told, 0) > 0 and in_time and not confirmed
             if name.rate > 0 or stopped or name.tooth.falls >= teeth.FALLS:
                 self._report(name, name.rate * per_unit, at)
             if thread_time_ns() > deadline:
