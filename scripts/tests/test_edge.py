@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from test_frameworks import CACHE, record, rows
+import pytest
+from test_frameworks import CACHE, ROOT, record, rows
 
 EDGE = CACHE / "edge" / "bin" / "python"
 
@@ -61,3 +62,40 @@ def test_calls_are_steps_and_what_they_keep_is_found(tmp_path: Path) -> None:
 def test_calls_that_keep_nothing(tmp_path: Path) -> None:
     report = record(tmp_path, SCRIPT.replace("KEEP", "pass"), python=EDGE)
     assert report["headline"]["steps"] == 60 and not report["findings"], report["findings"]
+
+
+# The model is one of internal/modelfile's. MAKE is how it is loaded.
+LITERT = """
+    import numpy, sys, time
+    from ai_edge_litert.interpreter import Interpreter
+
+    path = MODEL
+    interpreter = MAKE
+    interpreter.allocate_tensors()
+    (given,), (answer,) = interpreter.get_input_details(), interpreter.get_output_details()
+    kept = []
+    for number in range(60):
+        interpreter.set_tensor(given["index"], numpy.ones(given["shape"], given["dtype"]))
+        interpreter.invoke()
+        kept.append((interpreter.get_tensor(answer["index"]), b"x" * (2 << 20)))
+        time.sleep(0.03)
+    print("done")
+"""
+
+
+@pytest.mark.parametrize(
+    "make, how",
+    [
+        ("Interpreter(path, num_threads=1)", "dense.tflite, %d bytes, mapped"),
+        ("Interpreter(model_content=open(path, 'rb').read(), num_threads=1)", "%d bytes, handed over in memory"),
+    ],
+)
+def test_calls_of_litert(tmp_path: Path, make: str, how: str) -> None:
+    model = ROOT / "internal" / "modelfile" / "testdata" / "dense.tflite"
+    report = record(tmp_path, LITERT.replace("MODEL", repr(str(model))).replace("MAKE", make), python=EDGE)
+    (process,) = [p for p in report["processes"] if p["role"] == "main"]
+    assert report["headline"]["steps"] == 60 and "ai_edge_litert" in process["frameworks"], report["headline"]
+    facts = {key: value for key, value in process["facts"].items() if key.startswith("litert")}
+    assert facts == {"litert_model": how % model.stat().st_size, "litert_threads": "1"}, facts
+    leaks = [f for f in report["findings"] if f["kind"] == "leak"]
+    assert len(leaks) == 1 and "`kept`" in str(leaks[0]), report["findings"]

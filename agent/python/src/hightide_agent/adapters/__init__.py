@@ -20,6 +20,7 @@ ADAPTERS: dict[str, Optional[str]] = {
     "keras": "keras",
     "vllm": "vllm",
     "onnxruntime": "onnxruntime",
+    "ai_edge_litert": "litert",
     "lightning": None,
     "pytorch_lightning": None,
     "transformers": None,

@@ -1,3 +1,0 @@
-package frameworks
-
-var onnxruntime = Framework{Name: "onnxruntime", Title: "ONNX Runtime"}

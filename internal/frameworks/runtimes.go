@@ -1,0 +1,7 @@
+package frameworks
+
+// Runtimes run models and train none.
+var (
+	onnxruntime = Framework{Name: "onnxruntime", Title: "ONNX Runtime"}
+	litert      = Framework{Name: "ai_edge_litert", Title: "LiteRT"}
+)
