@@ -128,18 +128,8 @@ func notes(run *mem.Run, v *report.Imagined, r *report.Part) {
 		}
 		r.AddNote(note + ".")
 	}
-	switch v.StoppedFor {
-	case "steady":
-		r.AddNote("Stopped early: the peak had not risen for three optimizer steps or more.")
-	case mem.StopReady:
-		if text := loadText(run, v); text != "" {
-			r.AddNote("Stopped once requests were answered. " + text)
-			break
-		}
-		r.AddNote("Stopped once the server was ready. No requests were played: these figures have what the engine sets " +
-			"aside for them.")
-	case report.StoppedForDuration:
-		r.AddNote("Stopped early, after the time of --duration: what the program would take later is not in these figures.")
+	if text := stoppedText(run, v); text != "" {
+		r.AddNote(text)
 	}
 	if seen := run.Imagined.Setup.Contexts; seen.High > 0 && v.Used.Or(0) > 0 {
 		r.AddNote(fmt.Sprintf("Of the context beside the allocator %v were taken; what was seen on such GPUs lies between "+
@@ -147,6 +137,22 @@ func notes(run *mem.Run, v *report.Imagined, r *report.Part) {
 			run.Imagined.Setup.Context, seen.Low, seen.High))
 	}
 	r.AddNote("Kernels were not run: values are zeros, and times say nothing about the GPU.")
+}
+
+// stoppedText says why the program was ended before its end; empty: it was not.
+func stoppedText(run *mem.Run, v *report.Imagined) string {
+	switch v.StoppedFor {
+	case "steady":
+		return "Stopped early: the peak had not risen for three optimizer steps or more."
+	case mem.StopReady:
+		if text := loadText(run, v); text != "" {
+			return "Stopped once requests were answered. " + text
+		}
+		return "Stopped once the server was ready. No requests were played: these figures have what the engine sets aside for them."
+	case report.StoppedForDuration:
+		return "Stopped early, after the time of --duration: what the program would take later is not in these figures."
+	}
+	return ""
 }
 
 func policyWords(policy string) string {
