@@ -23,7 +23,7 @@ TARGET = ROOT / "testdata" / "xla" / "a100.txtpb"
 MiB, GiB = 1 << 20, 1 << 30
 A100 = "a100-80gb"
 # Without a device XLA takes other kernels for a product of matrices, with other places for their results.
-ELSEWHERE = {"remat": 0.03, "attention": 0.10}
+ELSEWHERE = {"remat": 0.03, "attention": 0.10, "vit": 0.12}
 
 pytestmark = pytest.mark.skipif(not XLA.exists(), reason=f"{XLA} is not there: scripts/setup xla")
 
@@ -68,7 +68,26 @@ def near(value: int, truth: int, share: float) -> bool:
 
 
 @pytest.mark.parametrize(
-    "name", ["adamw", "donated", "momentum", "half", "scan", "remat", "accumulated", "attention", "nnx"]
+    "name",
+    [
+        "adamw",
+        "donated",
+        "momentum",
+        "half",
+        "scan",
+        "remat",
+        "accumulated",
+        "attention",
+        "nnx",
+        "convolutions",
+        "transformer",
+        "blocks-remat",
+        "vit",
+        "recurrent",
+        "mixed",
+        "clipped",
+        "embedded",
+    ],
 )
 def test_what_a_step_needs(tmp_path: Path, name: str) -> None:
     """As XLA's analysis says, of the program as it was compiled for the imaginary GPU and for none."""
@@ -78,7 +97,7 @@ def test_what_a_step_needs(tmp_path: Path, name: str) -> None:
         capture_output=True, text=True, env=environment(tmp_path), timeout=600, check=True,
     )  # fmt: skip
     assert verdict["verdict"] == "fits" and verdict["basis"] == "judged over 6 steps", verdict
-    assert near(verdict["peak_allocated_bytes"], analysis(said), 0.002), (verdict["peak_allocated_bytes"], said)
+    assert near(verdict["peak_allocated_bytes"], analysis(said), 0.003), (verdict["peak_allocated_bytes"], said)
     assert near(verdict["peak_allocated_bytes"], analysis(without.stdout), ELSEWHERE.get(name, 0.005)), without.stdout
 
 

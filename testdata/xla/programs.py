@@ -142,9 +142,126 @@ def nnx():
     return *with_optimizer(optax.adam(1e-3), init, loss), vectors
 
 
+def convolutions():
+    """A U-Net of two levels, in flax linen: what goes down is kept for the way up."""
+    import flax.linen as nn
+
+    class UNet(nn.Module):
+        @nn.compact
+        def __call__(self, x):
+            first = nn.silu(nn.GroupNorm(8)(nn.Conv(32, (3, 3))(x)))
+            second = nn.silu(nn.GroupNorm(8)(nn.Conv(64, (3, 3), strides=(2, 2))(first)))
+            middle = nn.silu(nn.Conv(64, (3, 3))(second))
+            up = nn.ConvTranspose(32, (2, 2), strides=(2, 2))(middle)
+            return nn.Conv(3, (3, 3))(jnp.concatenate([first, up], -1))
+
+    return linen(UNet(), (8, 64, 64, 3), optax.adam(1e-3))
+
+
+def linen(model, shape, optimizer, out=None):
+    """A module of flax linen that is trained towards zeros."""
+
+    def loss(parameters, batch):
+        return jnp.mean((model.apply(parameters, batch[0]) - batch[1]) ** 2)
+
+    return (
+        *with_optimizer(optimizer, lambda key: model.init(key, jnp.ones(shape)), loss),
+        lambda: (jnp.ones(shape), jnp.zeros(out or shape)),
+    )
+
+
+def transformer(remat=False):
+    """Four blocks in a Python loop; computed again for their gradients, or not."""
+    import flax.linen as nn
+
+    class Block(nn.Module):
+        @nn.compact
+        def __call__(self, x):
+            y = nn.LayerNorm()(x)
+            q, k, v = (nn.Dense(256, use_bias=False)(y).reshape(*y.shape[:2], 4, 64) for _ in range(3))
+            weights = jax.nn.softmax(jnp.einsum("bqhd,bkhd->bhqk", q, k) / 8)
+            x = x + nn.Dense(256)(jnp.einsum("bhqk,bkhd->bqhd", weights, v).reshape(x.shape))
+            return x + nn.Dense(256)(nn.silu(nn.Dense(1024)(nn.LayerNorm()(x))))
+
+    class Stack(nn.Module):
+        @nn.compact
+        def __call__(self, x):
+            for _ in range(4):
+                x = (nn.remat(Block) if remat else Block)()(x)
+            return x
+
+    return linen(Stack(), (8, 128, 256), optax.adamw(1e-3))
+
+
+def vit():
+    """Patches of images, a block, the mean of all patches."""
+    import flax.linen as nn
+
+    class ViT(nn.Module):
+        @nn.compact
+        def __call__(self, images):
+            x = nn.Conv(128, (8, 8), strides=(8, 8))(images)
+            x = x.reshape(x.shape[0], -1, 128)
+            x = x + nn.MultiHeadDotProductAttention(num_heads=4)(nn.LayerNorm()(x))
+            x = x + nn.Dense(128)(nn.gelu(nn.Dense(512)(nn.LayerNorm()(x))))
+            return nn.Dense(10)(x.mean(1))
+
+    return linen(ViT(), (32, 64, 64, 3), optax.sgd(1e-2, momentum=0.9), out=(32, 10))
+
+
+def recurrent():
+    """A cell that a scan over time repeats."""
+
+    def loss(weights, batch):
+        x, y = batch
+        w, u = weights
+
+        def cell(h, t):
+            h = jnp.tanh(t @ w + h @ u)
+            return h, h
+
+        return jnp.mean((jax.lax.scan(cell, jnp.zeros_like(x[0]), x)[1] - y) ** 2)
+
+    shape = (64, 128, 256)
+    init = lambda key: [0.02 * jax.random.normal(k, (256, 256)) for k in jax.random.split(key)]  # noqa: E731
+    return *with_optimizer(optax.rmsprop(1e-3), init, loss), lambda: (jnp.ones(shape), jnp.zeros(shape))
+
+
+def mixed():
+    """Weights in float32, computed with in bfloat16."""
+
+    def loss(weights, batch):
+        cast = [w.astype(jnp.bfloat16) for w in weights]
+        return mlp_loss(cast, jax.tree.map(lambda a: a.astype(jnp.bfloat16), batch)).astype(jnp.float32)
+
+    return *with_optimizer(optax.lion(1e-4), weights_of, loss), vectors
+
+
+def clipped():
+    """The norm of all gradients, a schedule, and gradients of several steps that the optimizer adds up."""
+    chain = optax.chain(optax.clip_by_global_norm(1.0), optax.adamw(optax.cosine_decay_schedule(1e-3, 100)))
+    return *with_optimizer(optax.MultiSteps(chain, 2).gradient_transformation(), weights_of, mlp_loss), vectors
+
+
+def embedded():
+    """A table of words whose gradient is dense, and a loss over all of them."""
+    words, width = 8192, 128
+
+    def loss(table, batch):
+        x, y = batch
+        logits = table[x] @ table.T
+        return jnp.mean(optax.softmax_cross_entropy_with_integer_labels(logits, y))
+
+    init = lambda key: 0.02 * jax.random.normal(key, (words, width))  # noqa: E731
+    ids = lambda: (jnp.zeros((8, 64), jnp.int32), jnp.ones((8, 64), jnp.int32))  # noqa: E731
+    return *with_optimizer(optax.adafactor(1e-3), init, loss), ids
+
+
 PROGRAMS = {
     "adamw": adamw, "donated": donated, "momentum": momentum, "half": half, "scan": lambda: layers(False),
     "remat": lambda: layers(True), "accumulated": accumulated, "attention": attention, "nnx": nnx,
+    "convolutions": convolutions, "transformer": transformer, "blocks-remat": lambda: transformer(remat=True), "vit": vit,
+    "recurrent": recurrent, "mixed": mixed, "clipped": clipped, "embedded": embedded,
 }  # fmt: skip
 
 
