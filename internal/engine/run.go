@@ -34,6 +34,7 @@ type RunOptions struct {
 	HTML         bool   // write the HTML report into the run's folder
 	KeepOutput   bool   // keep what the program writes with the run, see Output
 	Plan         string // file of the levers that are applied
+	Rescue       bool   // a known trainer's step that runs out of memory is done again in micro-batches
 	KeepLimit    int64  // bytes of it: of more the beginning and the end; 0: any number
 	OutputApart  bool   // keep it, and what goes to a terminal does not appear there
 
@@ -52,6 +53,7 @@ func (o *RunOptions) Shared() options.List {
 func (o *RunOptions) Settings() options.List {
 	list := append(o.Options.Settable(), options.List{
 		*o.Shared().Find("output"), levers.Setting(&o.Plan),
+		{Name: "rescue", Help: "where a step of transformers' Trainer runs out of memory, do it again in micro-batches", To: &o.Rescue},
 		{Name: "capture", Help: "keep what the program writes with the run, as well as showing it", To: &o.KeepOutput},
 		{Name: "capture-limit", Help: "keep about `size` of it at most: of a longer output the beginning and the end, half " +
 			"each; none keeps all", To: keepLimit{&o.KeepLimit}, Default: "256MiB"},
@@ -248,6 +250,9 @@ func (e *Engine) observed(o *RunOptions, verb string, result *RunResult) *observ
 	if result.plan != nil {
 		applyPlan(result.plan, &to)
 	}
+	if o.Rescue {
+		tellAgent(&to, "HIGHTIDE_RESCUE", "1")
+	}
 	return &to
 }
 
@@ -257,10 +262,17 @@ func applyPlan(plan *levers.Plan, to *observe.Options) {
 		to.Env = launch.With(to.Env, map[string]string{allocator.Variable: plan.AllocatorSettings(
 			imagine.AllocatorSetting(to.Env))})
 	}
+	if plan.Agent() != "" {
+		tellAgent(to, levers.Variable, plan.Agent())
+	}
+}
+
+// tellAgent gives the agent a variable.
+func tellAgent(to *observe.Options, name, value string) {
 	for i := range to.Helpers {
-		if h := &to.Helpers[i]; h.Name == "agent" && plan.Agent() != "" {
+		if h := &to.Helpers[i]; h.Name == "agent" {
 			h.Env = maps.Clone(h.Env)
-			h.Env[levers.Variable] = plan.Agent()
+			h.Env[name] = value
 		}
 	}
 }

@@ -4,6 +4,13 @@ package mem
 // "file", Numbers the peaks of the imagined run that it comes from, "allocated" and "reserved", in bytes.
 const EventPlan = "plan"
 
+// EventRescue is the kind of an event that says that a step ran out of memory and was done again in parts: Text is the
+// error, Bytes what was asked for, the number "count" how many parts, the fact "device" whose memory was short.
+const EventRescue = "rescue"
+
+// FactRescue is of a process of run --rescue: which trainer's step is done again where memory runs out.
+const FactRescue = "rescue"
+
 // Facts of a process in which a plan is applied.
 const (
 	FactPlan        = "plan"         // "applied"

@@ -246,6 +246,9 @@ func (r *Recorder) eventMessage(p *process, m *message, at int64) {
 		event.Numbers = numbers(m.counted(), number{"argument_bytes", m.ArgumentBytes},
 			number{"output_bytes", m.OutputBytes}, number{"alias_bytes", m.AliasBytes}, number{"temp_bytes", m.TempBytes},
 			number{"code_bytes", m.CodeBytes}, number{"code_total_bytes", m.CodeTotal})
+	case mem.EventRescue:
+		event.Step, event.Bytes, event.Facts = m.Step, m.Bytes, facts("device", text(m.Device))
+		event.Numbers = numbers(m.counted())
 	case "donation":
 		event.Bytes = m.Bytes
 		event.Facts = facts("framework", m.Framework, "device", text(m.Device), "argument", m.Argument)

@@ -62,6 +62,7 @@ func newInput(run *mem.Run, opts Options) *Input {
 // here.
 var All = []func(*Input) report.Part{
 	imaginedRun, // whether a run on imaginary GPUs fits, and what that rests on
+	rescued,     // whether steps were done again in micro-batches
 	planned,     // whether a plan of levers was applied, and the peak was as it says
 	peak,        // how high memory rose, when, and who held it
 	grows,       // what only ever grows, and which line or cycle keeps it; of whole devices too

@@ -14,7 +14,7 @@ from . import start as started
 
 TYPE_CHECKING = False  # for type checkers only: importing typing takes longer than all the rest of the start
 if TYPE_CHECKING:
-    from typing import Optional
+    from typing import Any, Optional
 
     from .agent import Agent
     from .alerts import Alerts
@@ -116,6 +116,13 @@ def snapshot(label: str) -> int:
     if frameworks is None:
         return 0
     return sum(write("asked-%d" % _snapshots) is not None for write in list(frameworks.snapshots.values()))
+
+
+def rescued(record: dict[str, Any]) -> None:
+    """A step that ran out of memory was done again in parts."""
+    found = agent()
+    if found is not None:
+        found.record({**record, "step": steps()})
 
 
 def aside(pid: int) -> None:

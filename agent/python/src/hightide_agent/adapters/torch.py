@@ -61,10 +61,15 @@ def install(training: Training, torch: Any, watch: Watch) -> None:
         from .. import imagine
 
         imagine.install(training, imagine.Parts(torch, roots, models, device), watch)
-    elif levers.wanted():
+        return
+    if levers.wanted():
         from ..levers import plan
 
         training.install_parts("PyTorch", ("levers", lambda: plan.install(training, torch)))
+    if os.environ.get("HIGHTIDE_RESCUE"):
+        from ..pytorch import rescue
+
+        training.install_parts("PyTorch", ("rescue", lambda: rescue.install(training, watch)))
 
 
 def _backward(training: Training, torch: Any) -> None:

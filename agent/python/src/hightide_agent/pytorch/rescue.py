@@ -1,0 +1,59 @@
+"""`run --rescue`: a step of transformers' Trainer that runs out of memory is done again in micro-batches.
+
+Trainer.training_step(model, inputs, items) does the forward and the backward pass of a batch, which is what
+hightide.rescue takes. Its file is loaded from its place beside this package, as the program may have no hightide or
+another one.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import os
+import weakref
+from typing import Any, Callable
+
+from ..training import Training
+
+FACT = "rescue"
+
+
+def install(training: Training, watch: Callable[[str, Callable[[Any], None]], None]) -> None:
+    """Wait for the Trainer's module."""
+    training.agent.fact(FACT, "none")
+    watch("transformers.trainer", lambda module: _wrap(training, module.Trainer))
+
+
+def _wrap(training: Training, kind: Any) -> None:
+    """Have each trainer's training_step done by a Rescued of its own."""
+    plain, library = kind.training_step, _library()
+    rescued: Any = weakref.WeakKeyDictionary()
+
+    def told(record: Any) -> None:
+        training.agent.record({**record, "step": training.tracker.steps_now()})
+
+    @functools.wraps(plain)
+    def training_step(trainer: Any, model: Any, inputs: Any, *more: Any, **named: Any) -> Any:
+        # A loss that is divided by the items of the whole batch is a sum over its parts.
+        items = named.get("num_items_in_batch", more[0] if more else None)
+        summed = items is not None and bool(getattr(trainer, "model_accepts_loss_kwargs", False))
+        again = rescued.get(trainer)
+        if again is None:
+            again = rescued[trainer] = library.Rescued(None, [model], True, told)
+        again.models, again.mean = [model], not summed
+        again.step = lambda batch: plain(trainer, model, batch, *more, **named)
+        try:
+            return again(inputs)
+        finally:
+            again.step = None  # it names the trainer, whose life is its own
+
+    kind.training_step = training_step
+    training.agent.fact(FACT, "the Trainer of transformers")
+
+
+def _library() -> Any:
+    place = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "hightide")
+    spec: Any = importlib.util.spec_from_file_location("hightide_agent._rescue", os.path.join(place, "_rescue.py"))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
