@@ -45,9 +45,19 @@ type Lever struct {
 	Name  string
 	What  string // in a list of what a plan does
 	Does  string // a sentence
-	Costs string
-	Exact bool // numbers stay the same bit for bit
+	Costs string // in words
+	Price Price
 }
+
+// Price is what a plan gives for a lever: tune takes the cheap ones first.
+type Price int
+
+// From the cheapest to the dearest.
+const (
+	Free     Price = iota // numbers stay the same bit for bit, and nothing of size is computed or moved
+	Paid                  // they stay, and something is computed again, or moved
+	Changing              // they change: only where that is allowed
+)
 
 // Names of levers that the engine knows more of.
 const (
@@ -58,17 +68,17 @@ const (
 
 // All are the levers, in the order in which they are tried: the cheapest first.
 var All = []Lever{
-	{Allocator, "allocator settings", "PyTorch's allocator gets other settings.", "nothing", true},
-	{"set_to_none", "gradients let go", "Gradients are let go where the program zeroes them.", "nothing", true},
+	{Allocator, "allocator settings", "PyTorch's allocator gets other settings.", "nothing", Free},
+	{"set_to_none", "gradients let go", "Gradients are let go where the program zeroes them.", "nothing", Free},
 	{"foreach", "foreach=False", "The optimizer updates one parameter after the other.",
-		"more launches of kernels in the optimizer's step", true},
+		"more launches of kernels in the optimizer's step", Free},
 	{"step_in_backward", "optimizer's step in the backward pass",
-		"Each parameter is updated once its gradient is there.", "a call of the optimizer for each parameter", true},
+		"Each parameter is updated once its gradient is there.", "a call of the optimizer for each parameter", Free},
 	{Checkpoint, "checkpointing", "Blocks compute their activations again in the backward pass.",
-		"a second forward pass of these blocks", true},
+		"a second forward pass of these blocks", Paid},
 	{Offload, "activations on the host", "Saved activations wait in pinned memory of the host.",
-		"their way over PCIe, twice a step, and the host's memory", true},
-	{"bf16", "bf16 autocast", "The model computes in bfloat16.", "numbers change: 8 bits of mantissa", false},
+		"their way over PCIe, twice a step, and the host's memory", Paid},
+	{"bf16", "bf16 autocast", "The model computes in bfloat16.", "numbers change: 8 bits of mantissa", Changing},
 }
 
 // Find is a lever by its name; nil: there is none.
@@ -235,7 +245,7 @@ func blocks(n int) string {
 // Exact says whether numbers stay the same bit for bit.
 func (p *Plan) Exact() bool {
 	for name := range p.Levers {
-		if lever := Find(name); lever == nil || !lever.Exact {
+		if lever := Find(name); lever == nil || lever.Price == Changing {
 			return false
 		}
 	}

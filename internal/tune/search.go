@@ -57,7 +57,7 @@ func (s *search) begin(ctx context.Context) error {
 	first := s.plan(nil)
 	runs := []Run{{Plan: first, Roomy: true, Blocks: true}, {Plan: first}}
 	for _, lever := range levers.All {
-		if lever.Exact || slices.Contains(s.Allow, lever.Name) {
+		if lever.Price != levers.Changing || slices.Contains(s.Allow, lever.Name) {
 			runs = append(runs, Run{Plan: s.plan([]string{"*"}, lever.Name)})
 		}
 	}
@@ -207,16 +207,11 @@ func (s *search) found() *Point {
 // free are the levers that cost next to nothing and can be used here.
 func (s *search) free() (names []string) {
 	for _, lever := range levers.All {
-		if !costs(lever.Name) && s.usable(lever.Name) {
+		if lever.Price == levers.Free && s.usable(lever.Name) {
 			names = append(names, lever.Name)
 		}
 	}
 	return names
-}
-
-// costs says whether a lever computes again, moves bytes or changes numbers.
-func costs(name string) bool {
-	return name == levers.Checkpoint || name == levers.Offload || slices.Contains(Changing(), name)
 }
 
 // usable says whether a lever alone ran and was not refused, now or since.
@@ -308,7 +303,7 @@ func (s *search) fewer(ctx context.Context) {
 	var costly, free []string
 	for _, lever := range levers.All {
 		switch _, on := best.Plan.Levers[lever.Name]; {
-		case on && costs(lever.Name):
+		case on && lever.Price != levers.Free:
 			costly = append(costly, lever.Name)
 		case on:
 			free = append(free, lever.Name)

@@ -44,7 +44,8 @@ func (o *Options) Settings() options.List {
 		{Name: "memory", Help: "`size` of the GPU's memory in place of the catalogue's, as 24GiB", To: &o.Memory},
 		{Name: "goal", Help: "`what` is to be reached: fit, with the room that a verdict needs not to be tight; or " +
 			"headroom=10%, a share of the memory that stays free", To: &o.Goal, Default: "fit", Check: checkGoal},
-		{Name: "allow", Help: "`lever` that changes numbers and may be used all the same: bf16; several with commas",
+		{Name: "allow", Help: "`lever` that changes numbers and may be used all the same: " +
+			strings.Join(Changing(), ", ") + "; several with commas",
 			To: &o.Allow, Commas: true, Among: Changing()},
 		{Name: "output", Short: "o", Help: "write the plan to this `file`", To: &o.Output, Default: levers.File},
 		options.Catalogue(&o.Catalogue),
@@ -54,7 +55,7 @@ func (o *Options) Settings() options.List {
 // Changing are the levers that change numbers.
 func Changing() (names []string) {
 	for _, lever := range levers.All {
-		if !lever.Exact {
+		if lever.Price == levers.Changing {
 			names = append(names, lever.Name)
 		}
 	}
