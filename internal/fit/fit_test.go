@@ -159,3 +159,15 @@ func TestCaughtShortage(t *testing.T) {
 		t.Errorf("without one: %+v", got)
 	}
 }
+
+// TestWhatJAXTakesIsNotWhatItNeeds: JAX takes the same share of a GPU at every batch; the trial has what is needed.
+func TestWhatJAXTakesIsNotWhatItNeeds(t *testing.T) {
+	v := &report.Imagined{}
+	v.Total = 24 << 30
+	v.Verdict, v.Used, v.Reserved = mem.VerdictFits, mem.Some(int64(18<<30)), mem.Some(int64(17<<30))
+	v.Needed = mem.Some(int64(5 << 30))
+	got, err := ImaginedTrial(8, v, "")
+	if err != nil || got.Used != v.Needed || got.Capacity != mem.Some(int64(23<<30)) {
+		t.Errorf("%+v, %v", got, err)
+	}
+}

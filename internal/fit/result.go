@@ -346,6 +346,9 @@ func MeasuredTrial(batch int, id string, r *report.Report, exitCode mem.Optional
 func ImaginedTrial(batch int, v *report.Imagined, said string) (Trial, error) {
 	t := Trial{Batch: batch, OK: v.Fits(), Allocated: v.Allocated, Reserved: v.Reserved, Used: v.Used,
 		Total: mem.Some(int64(v.Total)), Label: mem.Imagined}
+	if t.OK && v.Needed.Known() {
+		t.Used = v.Needed
+	}
 	for i := range v.Undecided {
 		t.Rests = append(t.Rests, fmt.Sprintf("%s was taken as %s", &v.Undecided[i], v.Undecided[i].Value))
 	}

@@ -15,7 +15,7 @@ type Trial struct {
 	OK        bool         `json:"ok" doc:"Whether it fits."`
 	Allocated mem.Optional `json:"peak_allocated_bytes,omitzero" doc:"The highest of what the framework's allocator gave, in bytes."`
 	Reserved  mem.Optional `json:"peak_reserved_bytes,omitzero" doc:"The highest of what it took from the device, in bytes."`
-	Used      mem.Optional `json:"device_used_bytes,omitzero" doc:"Memory in use on the device then, with context and libraries, in bytes."`
+	Used      mem.Optional `json:"device_used_bytes,omitzero" doc:"Memory in use on the device then, with context and libraries, in bytes; where the framework takes memory ahead of need, as JAX does, what of it is needed."`
 	Capacity  mem.Optional `json:"capacity_bytes,omitzero" doc:"What the allocator could have had, in bytes."`
 	Total     mem.Optional `json:"total_bytes,omitzero" doc:"The memory of the device in bytes."`
 	StepTime  mem.Optional `json:"step_time_ns,omitzero" doc:"The median of a step's time in ns, where time was measured."`

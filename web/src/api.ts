@@ -4025,7 +4025,10 @@ export interface Trial {
   batch: number;
   /** What the allocator could have had, in bytes. */
   capacity_bytes?: number;
-  /** Memory in use on the device then, with context and libraries, in bytes. */
+  /**
+   * Memory in use on the device then, with context and libraries, in bytes; where the framework
+   * takes memory ahead of need, as JAX does, what of it is needed.
+   */
   device_used_bytes?: number;
   /** Where the figures come from. */
   label: Label;
