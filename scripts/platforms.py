@@ -16,11 +16,12 @@ import subprocess
 import sys
 import tempfile
 import time
-import traceback
 import urllib.request
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
+import inturn
 from torchversions import CACHE, ROOT
 
 OUT = ROOT / "build" / "platforms"
@@ -213,17 +214,12 @@ def main() -> int:
         windows_says_what_it_cannot,
         windows_serves_pages,
     )
-    failed = 0
-    for test in tests:
-        with tempfile.TemporaryDirectory(prefix="hightide-platforms-") as folder:
-            try:
-                test(Path(folder))
-            except Exception:
-                failed += 1
-                print(f"FAILED {test.__name__}", flush=True)
-                traceback.print_exc(file=sys.stdout)
-    print(f"{len(tests) - failed} passed, {failed} failed")
-    return 1 if failed else 0
+    return inturn.run((test.__name__, partial(in_a_folder, test)) for test in tests)
+
+
+def in_a_folder(test: Callable[[Path], None]) -> None:
+    with tempfile.TemporaryDirectory(prefix="hightide-platforms-") as folder:
+        test(Path(folder))
 
 
 if __name__ == "__main__":

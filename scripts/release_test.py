@@ -12,12 +12,13 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-import traceback
 import zipfile
 from collections.abc import Callable
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
+import inturn
 import release
 from release import ROOT, TARGETS, VERSION, packed
 
@@ -153,20 +154,9 @@ TESTS: list[Callable[[Path, Path], None]] = [
 
 
 def main() -> int:
-    failed = 0
     with tempfile.TemporaryDirectory(prefix="hightide-release-") as name:
         first, second = made(Path(name) / "one"), made(Path(name) / "another" / "place")
-        for test in TESTS:
-            try:
-                test(first, second)
-            except Exception:
-                failed += 1
-                print(f"FAIL {test.__name__}")
-                traceback.print_exc(file=sys.stdout)
-            else:
-                print(f"ok   {test.__name__}")
-    print(f"{len(TESTS) - failed} passed, {failed} failed")
-    return 1 if failed else 0
+        return inturn.run((test.__name__, partial(test, first, second)) for test in TESTS)
 
 
 if __name__ == "__main__":

@@ -12,13 +12,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import traceback
 from collections.abc import Callable, Iterator
 from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote
 
+import inturn
 from torchversions import NEWEST, ROOT, python
 
 TUTORIALS = ROOT / "docs" / "tutorials"
@@ -114,21 +114,9 @@ def tests() -> Iterator[tuple[str, Callable[[Path], None]]]:
 
 
 def main() -> int:
-    failed = passed = 0
     with tempfile.TemporaryDirectory(prefix="hightide-site-") as name:
         build(Path(name))
-        for title, test in tests():
-            try:
-                test(Path(name))
-            except Exception:
-                failed += 1
-                print(f"FAIL {title}")
-                traceback.print_exc(file=sys.stdout)
-            else:
-                passed += 1
-                print(f"ok   {title}")
-    print(f"{passed} passed, {failed} failed")
-    return 1 if failed else 0
+        return inturn.run((title, partial(test, Path(name))) for title, test in tests())
 
 
 if __name__ == "__main__":

@@ -8,11 +8,12 @@ import os
 import subprocess
 import sys
 import tempfile
-import traceback
 import zipfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
+import inturn
 from torchversions import CACHE, NEWEST, ROOT, python
 
 TOOLS = Path(sys.executable).parent
@@ -175,23 +176,12 @@ TESTS: list[Callable[[Path, Path], None]] = [
 
 
 def main() -> int:
-    failed = 0
     with tempfile.TemporaryDirectory() as folder:
         wheel = build(Path(folder) / "dist")
         python = Path(folder) / "clean" / "bin" / "python"
         output(sys.executable, "-m", "venv", python.parent.parent)
         output(python, "-m", "pip", "install", "--quiet", "--no-index", "--disable-pip-version-check", wheel)
-        for test in TESTS:
-            try:
-                test(wheel, python)
-            except Exception:
-                failed += 1
-                print(f"FAIL {test.__name__}")
-                traceback.print_exc(file=sys.stdout)
-            else:
-                print(f"ok   {test.__name__}")
-    print(f"{len(TESTS) - failed} passed, {failed} failed")
-    return 1 if failed else 0
+        return inturn.run((test.__name__, partial(test, wheel, python)) for test in TESTS)
 
 
 if __name__ == "__main__":

@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -16,7 +14,6 @@ import (
 	"hightide/internal/fail"
 	"hightide/internal/fit"
 	"hightide/internal/frameworks"
-	"hightide/internal/launch"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 )
@@ -86,20 +83,12 @@ func (o *fitOptions) run(a *app, c *cobra.Command, args []string) error {
 	defer cancel()
 	result, err := a.engine().Fit(ctx, o.Options)
 	view.hide()
-	var signal interrupted
-	if errors.As(context.Cause(ctx), &signal) {
-		launch.Die(syscall.Signal(signal)) // as it would have ended without us catching it
-	}
+	dieOfSignal(ctx)
 	if err != nil {
 		return err
 	}
-	if !o.quiet {
-		fmt.Fprint(a.stderr, "\n", result.Text(textOptions(a.stderr)))
-	}
-	if o.json != "" {
-		if err := a.writeJSON(o.json, result); err != nil {
-			return err
-		}
+	if err := a.tellFound(result, o.quiet, o.json); err != nil {
+		return err
 	}
 	if result.Largest == 0 {
 		return exitStatus(exitDoesNotFit)

@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/signal"
 	"syscall"
+
+	"hightide/internal/launch"
 )
 
 // interrupted is why a context was cancelled: somebody wants this process to end.
@@ -31,6 +34,14 @@ func interruptible(parent context.Context) (ctx context.Context, release, cancel
 		signal.Stop(caught)
 	}()
 	return ctx, func() { signal.Stop(caught) }, func() { because(context.Canceled) }
+}
+
+// dieOfSignal ends this process by the signal that cancelled the context, as it would have ended without us catching it.
+func dieOfSignal(ctx context.Context) {
+	var signal interrupted
+	if errors.As(context.Cause(ctx), &signal) {
+		launch.Die(syscall.Signal(signal))
+	}
 }
 
 // outliveReader has a report that nobody reads fail as other writing does, and not end this process by

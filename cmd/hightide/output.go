@@ -104,6 +104,19 @@ func plainTerminal() bool {
 // kernelConsole says whether the terminal is the kernel's own, without a desktop.
 func kernelConsole() bool { return os.Getenv("TERM") == "linux" }
 
+// tellFound writes what a search found: for people beside the command's own output, and as JSON where that is asked for.
+func (a *app) tellFound(result interface {
+	Text(report.TextOptions) string
+}, quiet bool, file string) error {
+	if !quiet {
+		fmt.Fprint(a.stderr, "\n", result.Text(textOptions(a.stderr)))
+	}
+	if file == "" {
+		return nil
+	}
+	return a.writeJSON(file, result)
+}
+
 // textOptions fit a report to where it is written: colours only on a terminal that is not told
 // otherwise, plain letters where the locale knows no others.
 func textOptions(w io.Writer) report.TextOptions {

@@ -1,18 +1,14 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"hightide/internal/event"
-	"hightide/internal/launch"
 	"hightide/internal/plan"
 	"hightide/internal/report"
 )
@@ -79,10 +75,7 @@ func (o *planOptions) run(a *app, c *cobra.Command, args []string) error {
 	defer cancel()
 	result, err := a.engine().Plan(ctx, o.Options)
 	table.draw("") // the answer has it
-	var signal interrupted
-	if errors.As(context.Cause(ctx), &signal) {
-		launch.Die(syscall.Signal(signal)) // as it would have ended without us catching it
-	}
+	dieOfSignal(ctx)
 	if err != nil {
 		return err
 	}

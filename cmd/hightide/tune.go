@@ -1,18 +1,13 @@
 package main
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"os"
-	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"hightide/internal/event"
 	"hightide/internal/fail"
-	"hightide/internal/launch"
 	"hightide/internal/tune"
 )
 
@@ -69,20 +64,12 @@ func (o *tuneOptions) run(a *app, c *cobra.Command, args []string) (err error) {
 	defer cancel()
 	result, err := a.engine().Tune(ctx, o.Options)
 	view.hide()
-	var signal interrupted
-	if errors.As(context.Cause(ctx), &signal) {
-		launch.Die(syscall.Signal(signal)) // as it would have ended without us catching it
-	}
+	dieOfSignal(ctx)
 	if err != nil {
 		return err
 	}
-	if !o.quiet {
-		fmt.Fprint(a.stderr, "\n", result.Text(textOptions(a.stderr)))
-	}
-	if o.json != "" {
-		if err := a.writeJSON(o.json, result); err != nil {
-			return err
-		}
+	if err := a.tellFound(result, o.quiet, o.json); err != nil {
+		return err
 	}
 	if result.Recommended == nil {
 		return exitStatus(exitDoesNotFit)
