@@ -86,7 +86,7 @@ LOOKS = {
     "containers": scanned,
     "statements": watched,
     "items": lambda frame, thing: kept.described([{"a": [thing]}, thing], {}, 1 << 62),
-    "donation": lambda frame, thing: donation._call(frame),
+    "donation": lambda frame, thing: donation.called(frame),
 }
 holders = Holders(Agent())
 
