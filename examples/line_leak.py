@@ -18,6 +18,6 @@ def step(w, b, xs, ys):
 
 
 w = b = 0.0
-for _ in range(150):
+for _ in range(300):
     w, b = step(w, b, *batch(20000))
 print(f"w {w:.2f}, b {b:.2f}")

@@ -64,6 +64,13 @@ def test_what_three_scans_saw_is_told_and_held_against_the_fourth(observe: Any, 
     assert [(record["name"], record["items_per_minute"] > 0) for record in told] == [("kept", grows) for grows in rates]
 
 
+def test_the_line_is_known_at_the_end_too(observe: Any) -> None:
+    """Python takes __file__ away from a script that has ended, before its exit handlers are called."""
+    (told,) = observe(SHORT.format(before="int", after="int")).main.all("holder")
+    lines = SHORT.splitlines()
+    assert "kept.extend" in lines[told["line"] - 1]
+
+
 def test_what_the_program_empties_as_it_ends_is_not_told(observe: Any) -> None:
     assert observe(SHORT.format(before="int", after="kept.clear")).main.all("holder") == []
 

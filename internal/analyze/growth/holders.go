@@ -110,7 +110,7 @@ func overAll(c *facts.Clock, first mem.Holder, before int64, h *mem.Holder) mem.
 	if h.Items < before {
 		return *h
 	}
-	if rate := netRate(c, first, *h); c.Minutes && rate > 0 {
+	if rate := netRate(c, first, *h); c.Minutes && rate > 0 && c.At(h.Time)-c.At(first.Time) >= leastSince*c.At(h.Time) {
 		h.PerStep = rate
 	}
 	return first
@@ -164,28 +164,74 @@ func (j *joining) cause(h *mem.Holder, taken []growingLine) {
 	}
 }
 
-// fitting takes the line whose growth fits the rate of a container, else the lines that do together: an item's bytes
-// may come from several, as a model's weights and its gradients.
+// fitting takes the line whose growth fits the rate of a container, or the lines that do together: an item's bytes may
+// come from several, as a model's weights and its gradients. Of both, what comes nearer.
 func (j *joining) fitting(h *mem.Holder) []growingLine {
-	if best := j.in.closest(j.free, *h, j.loose); best != nil {
-		site := best.Site
-		return j.takeLines(func(l growingLine) bool { return l.Site == site })
+	if together := j.heldTogether(h); together != nil {
+		return j.takeLines(func(l growingLine) bool { return together[l.Site.Location] })
 	}
-	var sum, variance float64
 	rate := holderRate(*h)
+	best, alone := j.in.closest(j.free, *h, j.loose), math.Inf(1)
+	if best != nil {
+		alone = math.Abs(best.Slope - rate)
+	}
+	if together, off := j.fitTogether(rate, alone); together != nil && off < alone {
+		return j.takeLines(func(l growingLine) bool { return together[l.Site.Location] })
+	}
+	if best == nil {
+		return nil
+	}
+	site := best.Site
+	return j.takeLines(func(l growingLine) bool { return l.Site == site })
+}
+
+// heldTogether is the lines whose bytes come to what a container holds: of a short run by the clock both rates are of
+// stretches that hardly overlap. What it held before its lines grew makes it no match. Nil: fewer than two lines do.
+func (j *joining) heldTogether(h *mem.Holder) map[mem.Location]bool {
+	held, passed := float64(h.Tensors.Or(0)), j.in.ClockOf(h.Process).At(h.Time)
+	if !j.loose || held < leastHeap {
+		return nil
+	}
+	var sum float64
 	together := map[mem.Location]bool{}
+	for _, l := range slices.SortedStableFunc(slices.Values(j.free),
+		func(a, b growingLine) int { return cmp.Compare(b.Slope, a.Slope) }) {
+		if bytes := l.kept(passed); len(together) < mostTogether && sum+bytes <= held*(1+heldPart) {
+			sum += bytes
+			together[l.Site.Location] = true
+		}
+	}
+	if len(together) < 2 || sum < held*(1-heldPart) {
+		return nil
+	}
+	return together
+}
+
+// heldPart is how far the bytes of a container's lines may be off those of the container.
+const heldPart = 1.0 / 3
+
+// fitTogether is the lines, the fastest first, whose growth comes to the rate of a container, and how far it is off it.
+// Where one of them alone would be allowed, all must be nearer; else as near as half of that.
+func (j *joining) fitTogether(rate, alone float64) (together map[mem.Location]bool, off float64) {
+	var sum, variance float64
+	together = map[mem.Location]bool{}
 	sorted := slices.SortedStableFunc(slices.Values(j.free),
 		func(a, b growingLine) int { return cmp.Compare(b.Slope, a.Slope) })
 	for _, l := range sorted {
-		if off := math.Sqrt(variance + l.Half*l.Half); len(together) < mostTogether && sum+l.Slope <= rate+allowed(rate, off, j.loose) {
+		half := math.Sqrt(variance + l.Half*l.Half)
+		if len(together) < mostTogether && sum+l.Slope <= rate+allowed(rate, half, j.loose) {
 			sum, variance = sum+l.Slope, variance+l.Half*l.Half
 			together[l.Site.Location] = true
 		}
 	}
-	if len(together) < 2 || math.Abs(sum-rate) > allowed(rate, math.Sqrt(variance), j.loose)/2 {
-		return nil
+	most := allowed(rate, math.Sqrt(variance), j.loose)
+	if math.IsInf(alone, 1) {
+		most /= 2
 	}
-	return j.takeLines(func(l growingLine) bool { return together[l.Site.Location] })
+	if off = math.Abs(sum - rate); len(together) < 2 || off > most {
+		return nil, 0
+	}
+	return together, off
 }
 
 // onlyOne joins the one line that is left with the one container that is, if that may hold as much: the sampler does
@@ -344,6 +390,7 @@ const (
 	toTheEnd = 0.75
 	// of the time, that lies between two looks that tell so: the last one comes at the program's end, right after another
 	lookApart      = 0.05
+	leastSince     = 0.2 // of the time, that looks lie apart which tell a rate: the last comes at the program's end
 	wentOnPart     = 0.5 // of what a container gained before, that one which still grows gains at least
 	scansThatAgree = 4
 )

@@ -6,6 +6,7 @@ import (
 
 	"hightide/internal/analyze/facts"
 	"hightide/internal/mem"
+	"hightide/internal/usage"
 )
 
 // TestStepsSeldomRecorded: steps that are short are recorded in full ever more rarely; what was seen of RSS until
@@ -66,6 +67,41 @@ func TestHolderThatIsPartlyEmptied(t *testing.T) {
 		}
 		if math.Round(got) != test.want {
 			t.Errorf("of 10, then 60, then %g items: %g a minute, want %g", test.after, got, test.want)
+		}
+	}
+}
+
+// TestHolderSeenTwiceAtTheEnd: two looks a hundredth of a second apart tell no rate.
+func TestHolderSeenTwiceAtTheEnd(t *testing.T) {
+	run := oneProcess()
+	for _, look := range []mem.Holder{{Time: 1.6e9, Items: 145, PerMin: 6000}, {Time: 1.61e9, Items: 150, PerMin: 5900}} {
+		look.Process, look.Kind, look.Name = 1, "list", "history"
+		run.Holders = append(run.Holders, look)
+	}
+	run.End = &mem.End{Time: 1.7e9}
+	if all := Find(facts.Of(run, nil)).HoldersOf(1); len(all) != 1 || all[0].PerStep != 5900 {
+		t.Errorf("%+v", all)
+	}
+}
+
+// TestItemsOfThreeLines: one cause, though each line alone is near enough to the container's rate for a run without
+// steps, whose rates are of stretches that hardly overlap.
+func TestItemsOfThreeLines(t *testing.T) {
+	for _, perMin := range []float64{3750, 5800} {
+		run := oneProcess()
+		run.Holders = []mem.Holder{{Process: 1, Kind: "list", Name: "history", Time: 1.44e9, Items: 150, PerMin: perMin,
+			Tensors: mem.Some(int64(280 << 20))}}
+		run.End = &mem.End{Time: 1.5e9}
+		var lines []growingLine
+		for n, rate := range []float64{4.9, 4.7, 4.6} { // GiB a minute
+			line := growingLine{}
+			line.Site = &usage.Site{Location: mem.Location{File: "train.py", Line: n + 1}}
+			line.Slope, line.Half = rate*(1<<30), 1<<30
+			line.Held = mem.Bytes(line.Slope * 1.44 / 60)
+			lines = append(lines, line)
+		}
+		if causes := Find(facts.Of(run, nil)).joinLines(1, lines); len(causes) != 1 || len(causes[0].lines) != 3 {
+			t.Errorf("%g a minute: %d causes", perMin, len(causes))
 		}
 	}
 }

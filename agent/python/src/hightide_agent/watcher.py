@@ -56,6 +56,7 @@ class Watcher:
         self.training = training  # None: no framework is used that has steps or tensors
         self._holders: Any = None
         self._collector: Any = None
+        self._file: Any = None  # of the script
         self._stop: Any = None  # a lock that is held while the thread is to run
         self._gone: Any = None  # a lock that is held until the thread is gone
         self._scanned = 0  # when a scan last began
@@ -148,9 +149,15 @@ class Watcher:
         if self._holders is None or now < _held_until or self._stepping(now):
             return
         self.agent.ended = now
+        variables = sys.modules["__main__"].__dict__
+        hidden = self._file and "__file__" not in variables
         try:
+            if hidden:  # Python takes it away as a script ends, and the script's lines are found by it
+                variables["__file__"] = self._file
             if self._end_thread():
                 self._scan(self.training(), now, last=True)
+            if hidden:
+                del variables["__file__"]
         except Exception as error:
             self.agent.log("could not look for growing containers", error)
 
@@ -169,6 +176,7 @@ class Watcher:
         if not last:  # once more after what was imported meanwhile, whose handlers tear down what it has
             atexit.unregister(self._look_last)
             atexit.register(self._look_last)
+            self._file = sys.modules["__main__"].__dict__.get("__file__")
         if self._holders is None:
             from .holders import Holders
 
