@@ -1,6 +1,7 @@
 package growth
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -181,4 +182,74 @@ func (g *growing) keptBy(keepers []*mem.Holder) {
 	for _, h := range keepers[1:] {
 		g.beside = append(g.beside, keeper{h, holderRate(*h) / sum})
 	}
+}
+
+// fitting takes the line whose growth fits the rate of a container, or the lines that do together: an item's bytes may
+// come from several, as a model's weights and its gradients. Of both, what comes nearer.
+func (j *joining) fitting(h *mem.Holder) []growingLine {
+	if together := j.heldTogether(h); together != nil {
+		return j.takeLines(func(l growingLine) bool { return together[l.Site.Location] })
+	}
+	rate := holderRate(*h)
+	best, alone := j.in.closest(j.free, *h, j.loose), math.Inf(1)
+	if best != nil {
+		alone = math.Abs(best.Slope - rate)
+	}
+	if together, off := j.fitTogether(rate, alone); together != nil && off < alone {
+		return j.takeLines(func(l growingLine) bool { return together[l.Site.Location] })
+	}
+	if best == nil {
+		return nil
+	}
+	site := best.Site
+	return j.takeLines(func(l growingLine) bool { return l.Site == site })
+}
+
+// heldTogether is the lines whose bytes come to what a container holds: of a short run by the clock both rates are of
+// stretches that hardly overlap. What it held before its lines grew makes it no match. Nil: fewer than two lines do.
+func (j *joining) heldTogether(h *mem.Holder) map[mem.Location]bool {
+	held, passed := float64(h.Tensors.Or(0)), j.in.ClockOf(h.Process).At(h.Time)
+	if !j.loose || held < leastHeap {
+		return nil
+	}
+	var sum float64
+	together := map[mem.Location]bool{}
+	for _, l := range slices.SortedStableFunc(slices.Values(j.free),
+		func(a, b growingLine) int { return cmp.Compare(b.Slope, a.Slope) }) {
+		if bytes := l.kept(passed); len(together) < mostTogether && sum+bytes <= held*(1+heldPart) {
+			sum += bytes
+			together[l.Site.Location] = true
+		}
+	}
+	if len(together) < 2 || sum < held*(1-heldPart) {
+		return nil
+	}
+	return together
+}
+
+// heldPart is how far the bytes of a container's lines may be off those of the container.
+const heldPart = 1.0 / 3
+
+// fitTogether is the lines, the fastest first, whose growth comes to the rate of a container, and how far it is off it.
+// Where one of them alone would be allowed, all must be nearer; else as near as half of that.
+func (j *joining) fitTogether(rate, alone float64) (together map[mem.Location]bool, off float64) {
+	var sum, variance float64
+	together = map[mem.Location]bool{}
+	sorted := slices.SortedStableFunc(slices.Values(j.free),
+		func(a, b growingLine) int { return cmp.Compare(b.Slope, a.Slope) })
+	for _, l := range sorted {
+		half := math.Sqrt(variance + l.Half*l.Half)
+		if len(together) < mostTogether && sum+l.Slope <= rate+allowed(rate, half, j.loose) {
+			sum, variance = sum+l.Slope, variance+l.Half*l.Half
+			together[l.Site.Location] = true
+		}
+	}
+	most := allowed(rate, math.Sqrt(variance), j.loose)
+	if math.IsInf(alone, 1) {
+		most /= 2
+	}
+	if off = math.Abs(sum - rate); len(together) < 2 || off > most {
+		return nil, 0
+	}
+	return together, off
 }

@@ -156,10 +156,11 @@ class Watcher:
                 variables["__file__"] = self._file
             if self._end_thread():
                 self._scan(self.training(), now, last=True)
-            if hidden:
-                del variables["__file__"]
         except Exception as error:
             self.agent.log("could not look for growing containers", error)
+        finally:
+            if hidden:
+                variables.pop("__file__", None)
 
     def _stepping(self, now: int) -> bool:
         """Whether a step has ended within STEPPING_NS, as far as was seen."""
