@@ -52,6 +52,8 @@ def long_lines(files: list[Path], most: int) -> Iterator[str]:
 
 def typescript_functions(files: list[Path]) -> Iterator[tuple[str, int, str]]:
     """Where each function begins (file:line), how many lines it has, its name."""
+    if not (WEB / "node_modules").is_dir():
+        raise SystemExit("limits: web/node_modules is not there; `make web` installs it")
     names = [str(file.relative_to(WEB)) for file in files if not file.name.endswith(".test.ts")]
     listed = subprocess.run(["node", "functions.mjs", *names], cwd=WEB, check=True, capture_output=True, text=True)
     for row in listed.stdout.splitlines():

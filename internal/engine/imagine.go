@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"sync"
 	"time"
 
@@ -170,10 +169,9 @@ func (e *Engine) tuneRuns(ctx context.Context, s *imagine.Session, runs []tune.R
 		if r == nil {
 			continue
 		}
-		moved, _ := strconv.ParseInt(r.Fact(levers.FactMoved), 10, 64)
 		outcomes[i] = &tune.Outcome{GPUVerdict: r.GPUVerdict, Tight: r.Tight, How: r.How, Refused: r.PlanRefused(),
 			Applied: r.Fact(mem.FactPlan) != "", Model: r.Fact(levers.FactModel), Blocks: r.Fact(levers.FactBlocks),
-			Moved: mem.Bytes(moved)}
+			Moved: mem.Bytes(r.Number(levers.NumberMoved).Or(0))}
 	}
 	return outcomes
 }

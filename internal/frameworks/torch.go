@@ -16,9 +16,11 @@ const (
 	FactHIP           = "torch.hip"         // the version of ROCm that it was built for
 	FactAccelerator   = "torch.accelerator" // which other accelerator it was built for
 	FactRuntime       = "torch.runtime"     // RuntimeIsInside, or absent
-	FactFakeRanks     = "torch.fake_ranks"  // a rank and its world, of which nobody else is there: 3/8
 
 	RuntimeIsInside = "inside"
+
+	NumberFakeRank  = "torch.fake_rank"  // a rank of a world of which nobody else is there
+	NumberFakeWorld = "torch.fake_world" // how many ranks that world has
 )
 
 // How its allocator's history is recorded, and written to a file.

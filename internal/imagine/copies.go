@@ -1,6 +1,7 @@
 package imagine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
@@ -156,9 +157,7 @@ func apart(whole *mem.Run, name string, setup mem.ImaginedSetup) *mem.Run {
 	_ = run.Add(whole.Info)
 	_ = run.Add(setup)
 	for _, p := range whole.Processes { // parents come first
-		if code, err := strconv.ParseInt(p.Facts["copy "+name], 10, 64); err == nil {
-			status = mem.Some(code)
-		}
+		status = cmp.Or(p.Number("copy "+name), status)
 		if p.Facts["copy"] == name || mine[p.Parent] {
 			mine[p.ID] = true
 			_ = run.Add(*p)

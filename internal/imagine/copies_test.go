@@ -15,7 +15,7 @@ func TestApartTakesOneCopy(t *testing.T) {
 	whole := mem.NewRun()
 	for _, f := range []mem.Frame{
 		mem.RunInfo{ID: "a", Verb: "imagine", Label: mem.Imagined, StartMono: 1, StartWall: 1},
-		mem.Process{ID: 1, PID: 10, Facts: map[string]string{"copy a10": "0", "copy t4": "-9"}, Start: 1},
+		mem.Process{ID: 1, PID: 10, Numbers: map[string]int64{"copy a10": 0, "copy t4": -9}, Start: 1},
 		mem.Process{ID: 2, PID: 11, Parent: 1, Facts: map[string]string{"copy": "a10"}, Start: 1},
 		mem.Process{ID: 3, PID: 12, Parent: 1, Facts: map[string]string{"copy": "t4"}, Start: 1},
 		mem.Process{ID: 4, PID: 13, Parent: 2, Role: "dataloader", Start: 1},

@@ -334,6 +334,16 @@ func (s *Session) planned(t trial, plan *levers.Plan) trial {
 // PlanRefused is why the program was ended before it trained; "": it was not.
 func (r *Result) PlanRefused() string { return r.Fact(mem.FactPlanRefused) }
 
+// Number is what the first of the program's processes says that counted a thing.
+func (r *Result) Number(name string) mem.Optional {
+	for _, p := range r.run.Processes {
+		if n := p.Number(name); n.Known() {
+			return n
+		}
+	}
+	return mem.Optional{}
+}
+
 // Fact is what the first of the program's processes says that says anything of a thing.
 func (r *Result) Fact(key string) string {
 	for _, p := range r.run.Processes {

@@ -37,7 +37,8 @@ const (
 const (
 	FactBlocks = "blocks" // JSON, see tune.Recorded
 	FactModel  = "model"  // "GPT 124439808"
-	FactMoved  = "offloaded bytes"
+
+	NumberMoved = "offloaded bytes"
 )
 
 // Lever is one change.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"strconv"
 
 	"hightide/internal/mem"
 	"hightide/internal/report"
@@ -178,7 +177,7 @@ func (m *measuring) steps(warmup int) {
 // parameters is what a program says its model has, as a fact.
 func (m *measuring) parameters() {
 	for _, p := range m.run.Processes {
-		if n, err := strconv.ParseInt(p.Facts["parameters"], 10, 64); err == nil && n >= 0 {
+		if n, ok := p.Number(mem.NumberParameters).Get(); ok && n >= 0 {
 			m.figures[Parameters] = exactly(n, mem.Measured)
 		}
 	}

@@ -28,7 +28,7 @@ func TestMeasure(t *testing.T) {
 	}
 	frames := []mem.Frame{
 		mem.RunInfo{ID: "r", Label: mem.Measured, StartMono: 1000},
-		mem.Process{ID: 1, Facts: map[string]string{"parameters": "62006"}, MaxRSS: mem.Some(900)},
+		mem.Process{ID: 1, Numbers: map[string]int64{mem.NumberParameters: 62006}, MaxRSS: mem.Some(900)},
 		mem.Process{ID: 2, Parent: 1, Start: 1000, End: mem.Some(2500)},
 		mem.StepTotal{Process: 1, Steps: 5}, mem.StepTotal{Process: 2, Steps: 1},
 		mem.Steps{{Process: 1, Number: 1}, {Process: 1, Number: 2, Duration: 900}, {Process: 1, Number: 3, Duration: 30},

@@ -86,18 +86,43 @@ func (Event) frame() {}
 // withNumbers is a process as it is recorded now, likewise.
 func (p Process) withNumbers() Process {
 	cloned := false
-	for name, to := range map[string]*Optional{"peak_before_bytes": &p.PeakBefore, "heap_mean_bytes": &p.HeapMean} {
+	take := func(name string, put func(int64)) {
 		text, old := p.Facts[name]
 		if !old {
-			continue
+			return
 		}
 		if !cloned {
-			p.Facts, cloned = maps.Clone(p.Facts), true
+			p.Facts, p.Numbers, cloned = maps.Clone(p.Facts), maps.Clone(p.Numbers), true
 		}
 		delete(p.Facts, name)
-		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
-			*to = Some(n)
+		if n, err := strconv.ParseInt(strings.ReplaceAll(text, ",", ""), 10, 64); err == nil {
+			put(n)
 		}
+	}
+	for name, to := range map[string]*Optional{"peak_before_bytes": &p.PeakBefore, "heap_mean_bytes": &p.HeapMean} {
+		take(name, func(n int64) { *to = Some(n) })
+	}
+	for _, name := range []string{NumberParameters, "agent_cpu_ns", "heap_untracked", "heap_walk", "offloaded bytes"} {
+		take(name, func(n int64) { p.SetNumber(name, n) })
 	}
 	return p
 }
+
+// Number is what a process said of a thing in numbers; absent where it said nothing.
+func (p *Process) Number(name string) Optional {
+	if n, ok := p.Numbers[name]; ok {
+		return Some(n)
+	}
+	return Optional{}
+}
+
+// SetNumber notes a number; the last one of a name stands.
+func (p *Process) SetNumber(name string, n int64) {
+	if p.Numbers == nil {
+		p.Numbers = map[string]int64{}
+	}
+	p.Numbers[name] = n
+}
+
+// NumberParameters is the number of a process that says how many numbers its model's parameters have.
+const NumberParameters = "parameters"

@@ -73,6 +73,7 @@ type Process struct {
 	Python     string            `json:"python,omitempty" doc:"The version of its Python."`
 	Frameworks map[string]string `json:"frameworks,omitempty" doc:"The versions of its frameworks, by name."`
 	Facts      map[string]string `json:"facts,omitempty" doc:"What else was observed of it, by name, in words."`
+	Numbers    map[string]int64  `json:"numbers,omitempty" doc:"As facts, of integers: bytes, ns and counts, by what they are of."`
 	Start      int64             `json:"start_mono_ns" doc:"When it began, in ns on the machine's monotonic clock."`
 	End        Optional          `json:"end_mono_ns,omitzero" doc:"When it ended, in ns on the machine's monotonic clock; absent: its end was not seen."`
 	ExitCode   Optional          `json:"exit_code,omitzero" doc:"Its exit code; absent where a signal ended it or its end was not seen."`

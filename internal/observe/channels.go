@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -283,7 +282,7 @@ func (p *process) heapFacts(w shm.WriterStats) {
 		p.HeapMean, p.dirty = mean, true
 	}
 	if w.HeapUntracked > 0 {
-		p.fact("heap_untracked", strconv.FormatUint(w.HeapUntracked, 10))
+		p.number("heap_untracked", int64(w.HeapUntracked))
 	}
 }
 

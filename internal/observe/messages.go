@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"maps"
+	"math"
 	"slices"
 
 	"hightide/internal/mem"
@@ -209,7 +210,7 @@ func (r *Recorder) bye(p *process, m *message, at int64) {
 		r.useAges(p, at)
 	}
 	if cpu, ok := m.CPU.Get(); ok {
-		p.fact("agent_cpu_ns", text(cpu))
+		p.number("agent_cpu_ns", cpu)
 	}
 	p.dirty = true
 }
@@ -309,11 +310,21 @@ func (r *Recorder) framework(p *process, data []byte, m *message) {
 }
 
 func (r *Recorder) factMessage(p *process, m *message, at int64) {
+	if n, ok := integer(m.Value); ok {
+		p.number(m.Key, n)
+		return
+	}
 	value := text(m.Value)
 	if m.Key == "unobserved" {
 		r.emit(mem.Event{Time: at, Process: p.ID, Kind: "unobserved", Text: value})
 	}
 	p.fact(m.Key, value)
+}
+
+// integer is a JSON value that is one. Above 2^53 it may not be as it was sent.
+func integer(value any) (int64, bool) {
+	n, ok := value.(float64)
+	return int64(n), ok && n == math.Trunc(n) && math.Abs(n) <= 1<<53
 }
 
 // text writes a JSON value as a person would.

@@ -49,6 +49,7 @@ type process struct {
 	channels     []*channel
 	series       map[agentSeries]*column
 	facts        map[string]string
+	numbers      map[string]int64
 	dropped      map[string]mem.Drop // by place
 	growth       growth
 	overTime     growth            // where no steps are taken
@@ -86,7 +87,7 @@ func (r *Recorder) process(key procKey) *process {
 		Process: mem.Process{ID: id, PID: key.pid, StartTicks: key.start, Start: r.now()},
 		key:     key, dirty: true, spans: newOpenSpans(id), steps: newStepSelection(id),
 		overTime: growth{overTime: true}, files: growth{overTime: true, least: leastFiles},
-		series: map[agentSeries]*column{}, facts: map[string]string{}, dropped: map[string]mem.Drop{},
+		series: map[agentSeries]*column{}, facts: map[string]string{}, numbers: map[string]int64{}, dropped: map[string]mem.Drop{},
 	}
 	if start := ticksToMono(key.start); start > 0 {
 		p.Start = max(start, r.info.StartMono)
@@ -124,11 +125,22 @@ func (p *process) fact(key, value string) {
 	}
 }
 
+// number notes something about a process that is an integer, likewise.
+func (p *process) number(key string, n int64) {
+	if old, ok := p.numbers[key]; !ok || old != n {
+		p.numbers[key] = n
+		p.dirty = true
+	}
+}
+
 // frame is the process as it is now. Its maps are copies.
 func (p *process) frame() mem.Process {
 	f := p.Process
 	if len(p.facts) > 0 {
 		f.Facts = maps.Clone(p.facts)
+	}
+	if len(p.numbers) > 0 {
+		f.Numbers = maps.Clone(p.numbers)
 	}
 	f.Frameworks = maps.Clone(p.Frameworks)
 	return f

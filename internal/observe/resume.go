@@ -21,6 +21,7 @@ func (r *Recorder) resume(run *mem.Run) {
 		p := r.process(procKey{old.PID, old.StartTicks})
 		p.Process, p.dirty = *old, false
 		maps.Copy(p.facts, old.Facts)
+		maps.Copy(p.numbers, old.Numbers)
 		p.steps.total = run.Totals[old.ID]
 		p.steps.total.Process = old.ID
 		p.lastStep = p.steps.total.Steps

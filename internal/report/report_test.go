@@ -193,7 +193,7 @@ func TestNoWorkingStateIsPublic(t *testing.T) {
 		}
 		if strings.HasSuffix(file.Name(), ".go") && !strings.HasSuffix(file.Name(), "_test.go") &&
 			strings.Contains(string(text), `json:"-"`) {
-			t.Errorf("%s hides a field from JSON", file.Name())
+			t.Errorf("%s hides a field from JSON by `json:\"-\"`: keep what only the maker needs in the maker", file.Name())
 		}
 	}
 }

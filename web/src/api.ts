@@ -2782,6 +2782,8 @@ export interface Process {
   local_rank?: number;
   /** The kernel's own mark of its highest resident memory (VmHWM or ru_maxrss), in bytes. */
   maxrss_bytes?: number;
+  /** As facts, of integers: bytes, ns and counts, by what they are of. */
+  numbers?: Record<string, number>;
   /** The id in the run of its parent; absent: the parent is not in the run. */
   parent?: number;
   /**

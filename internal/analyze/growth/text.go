@@ -261,15 +261,15 @@ func (in *Found) nothingSeen(g *growing) string {
 	if p := in.Run.Process(g.process); p == nil || p.Facts["scans"] == "" || in.sawHolders(g.process) {
 		return ""
 	}
-	walked := in.Run.Process(g.process).Facts
+	walked := in.Run.Process(g.process)
 	const within = " No container was seen to gain items that may hold as much among those that the program's variables, " +
 		"objects, queues and tasks lead to"
 	switch {
-	case walked["heap_grows"] != "":
-		return within + ", but Python's heap gains " + walked["heap_grows"] + ". What holds them was not found."
-	case walked["heap_walk"] != "":
-		return within + ", nor among all " + walked["heap_walk"] +
-			" objects of Python's heap, which gains none of any type. Native code may keep it, as that of a C extension."
+	case walked.Facts["heap_grows"] != "":
+		return within + ", but Python's heap gains " + walked.Facts["heap_grows"] + ". What holds them was not found."
+	case walked.Number("heap_walk").Known():
+		return within + ", nor among all " + report.Counted(walked.Number("heap_walk").Or(0), "object") +
+			" of Python's heap, which gains none of any type. Native code may keep it, as that of a C extension."
 	}
 	return within + ". The rest of Python's heap was not looked through."
 }

@@ -193,8 +193,8 @@ func ranks(run *mem.Run, v *report.Imagined) {
 // fakeRank is which rank of how many a process is whose program made a world of PyTorch's fake backend: nobody else
 // is there.
 func fakeRank(p *mem.Process) (rank, world int64, ok bool) {
-	n, err := fmt.Sscanf(p.Facts[frameworks.FactFakeRanks], "%d/%d", &rank, &world)
-	return rank, world, err == nil && n == 2 && 0 <= rank && rank < world
+	rank, world = p.Number(frameworks.NumberFakeRank).Or(-1), p.Number(frameworks.NumberFakeWorld).Or(0)
+	return rank, world, 0 <= rank && rank < world
 }
 
 // cuda is what PyTorch calls a device.

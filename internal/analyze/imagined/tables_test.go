@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"hightide/internal/frameworks"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 )
@@ -79,9 +80,17 @@ func TestMachineIsWhatWasUsed(t *testing.T) {
 	if got := basis(&mem.Run{}, alone); got != "judged on one rank alone, and the 15 that were not played may take more" {
 		t.Errorf("of one rank: %q", got)
 	}
-	for text, want := range map[string]bool{"0/256": true, "": false, "3/2": false, "1/": false} {
-		if _, _, ok := fakeRank(&mem.Process{Facts: map[string]string{"torch.fake_ranks": text}}); ok != want {
-			t.Errorf("%q: %v", text, ok)
+	for _, test := range []struct {
+		numbers map[string]int64
+		want    bool
+	}{
+		{map[string]int64{frameworks.NumberFakeRank: 0, frameworks.NumberFakeWorld: 256}, true},
+		{nil, false},
+		{map[string]int64{frameworks.NumberFakeRank: 3, frameworks.NumberFakeWorld: 2}, false},
+		{map[string]int64{frameworks.NumberFakeRank: 1}, false},
+	} {
+		if _, _, ok := fakeRank(&mem.Process{Numbers: test.numbers}); ok != test.want {
+			t.Errorf("%v: %v", test.numbers, ok)
 		}
 	}
 }

@@ -238,7 +238,7 @@ class Holders:
             rates = [
                 "%s %s per %s" % (format(rate, ",.3g" if rate < 100 else ",.0f"), what, unit) for rate, what in fast
             ]
-            self.agent.fact("heap_walk", format(self._heap.objects, ","))
+            self.agent.fact("heap_walk", self._heap.objects)
             self.agent.fact("heap_grows", ", ".join(rates[:3]))
 
     def _tell(self, named: Dict[Told, _Named], per_unit: float, at: int, in_time: bool) -> None:

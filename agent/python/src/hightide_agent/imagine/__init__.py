@@ -88,7 +88,7 @@ def install(training: Training, parts: Parts, watch: Callable[[str, Callable[[An
 
     def switch() -> None:
         if os.environ.get("HIGHTIDE_IMAGINE_SWITCH"):
-            part(agent, "switches", lambda: switches.install(agent, ledger, parts, watch))
+            part(agent, "switches", lambda: switches.install(agent, parts.torch))
         if levers.wanted():
             from ..levers import plan
 

@@ -24,7 +24,8 @@ from .mailbox import Mailbox
 COUNTERS = 64  # communicators of one group for which ids are made up
 ID_BYTES = 128
 PATIENCE = 20  # seconds
-FAKE = "torch.fake_ranks"  # the fact that names a rank and its world, of which nobody else is there
+# Facts of a process whose program made a world of which nobody else is there.
+FAKE_RANK, FAKE_WORLD = "torch.fake_rank", "torch.fake_world"
 STARTING = 60  # seconds, where the others may still be importing
 
 
@@ -102,7 +103,8 @@ def _places(module: Any, ledger: Ledger) -> None:
         try:
             rank, world = module.get_rank(), module.get_world_size()
             if world > 1 and "fake" in str(module.get_backend()).lower():
-                ledger.agent.fact(FAKE, "%d/%d" % (rank, world))
+                ledger.agent.fact(FAKE_RANK, rank)
+                ledger.agent.fact(FAKE_WORLD, world)
             elif world > 1:
                 ledger.agent.set_rank(rank, world)
         except Exception as error:
