@@ -60,7 +60,7 @@ func TestServerDay(t *testing.T) {
 	if err != nil {
 		t.Skip("HIGHTIDE_DAY says not how many runs; bench/server.py does")
 	}
-	kept, err := store.Open(t.TempDir())
+	kept, err := store.Open(store.Place{Store: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

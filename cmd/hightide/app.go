@@ -23,11 +23,13 @@ type app struct {
 
 	runtime launch.Runtime // of this process
 	dataDir string         // --data-dir; empty: the default
+	store   string         // --store and --objects, of a team; empty: the data directory
+	objects string
 }
 
 // engine is the product behind the flags.
 func (a *app) engine() *engine.Engine {
-	return &engine.Engine{DataDir: a.dataDir, Runtime: a.runtime}
+	return &engine.Engine{DataDir: a.dataDir, Team: a.store, Objects: a.objects, Runtime: a.runtime}
 }
 
 // exitStatus ends the program with the code of an observed command, without a message.

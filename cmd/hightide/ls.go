@@ -70,7 +70,7 @@ func (o *lsOptions) run(a *app, c *cobra.Command, args []string) error {
 		return err
 	}
 	// somebody names it, so it should be there
-	if dir := a.engine().Dir(); len(runs) == 0 && store.IsFolder(dir) &&
+	if dir := a.engine().Dir(); len(runs) == 0 && a.engine().Shared() == "" && store.IsFolder(dir) &&
 		(a.dataDir != "" || os.Getenv("HIGHTIDE_DATA") != "") {
 		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 			fmt.Fprintf(a.stderr,
@@ -170,7 +170,7 @@ func (a *app) printRuns(runs []store.Run, now time.Time) error {
 		size += r.Size
 	}
 	_, err = fmt.Fprintf(a.stdout, "\n%s, %v in %s\n", report.Counted(int64(len(runs)), "run"), mem.Bytes(size),
-		a.engine().Dir())
+		a.engine().Place())
 	return err
 }
 

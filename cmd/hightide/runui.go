@@ -45,9 +45,11 @@ func (a *app) openRun(id string) {
 
 // uiOfRun is the address of a page, on a server that is there already or on one in the background.
 func (a *app) uiOfRun(page string) (string, error) {
-	for _, door := range a.doors() {
-		if address, err := door.address(page); err == nil {
-			return address, nil
+	if a.engine().Shared() == "" { // those show the data directory
+		for _, door := range a.doors() {
+			if address, err := door.address(page); err == nil {
+				return address, nil
+			}
 		}
 	}
 	address, err := a.uiInBackground()
@@ -64,6 +66,10 @@ func (a *app) uiInBackground() (string, error) {
 	server := exec.Command("/proc/self/exe", "ui", "--addr", "127.0.0.1:0", "--idle", uiIdle.String(), "--ready-fd=3",
 		"--data-dir", a.engine().Dir())
 	server.Args[0] = os.Args[0]
+	server.Env = append(os.Environ(), "HIGHTIDE_STORE="+a.engine().Shared()) // no argument: it may hold a password
+	if a.objects != "" {
+		server.Env = append(server.Env, "HIGHTIDE_OBJECTS="+a.objects)
+	}
 	server.ExtraFiles = []*os.File{ready}
 	server.SysProcAttr = system.OwnSession()
 	err = server.Start()

@@ -19,6 +19,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,6 +50,11 @@ type Engine struct {
 	// DataDir holds the recordings and their index, and what running programs need for a time. Empty:
 	// that of defaultDataDir.
 	DataDir string
+
+	// Team is the address of the store that keeps the recordings instead of DataDir, and Objects that of their files.
+	// Empty: $HIGHTIDE_STORE and $HIGHTIDE_OBJECTS, else DataDir keeps them.
+	Team    string
+	Objects string
 
 	// Store keeps the recordings instead of DataDir; nil: it does not.
 	Store store.Store
@@ -90,6 +96,17 @@ func defaultDataDir() string {
 		return filepath.Join(home, ".local", "share", "hightide")
 	}
 	return temporaryDir()
+}
+
+// Shared is the address of the store of a team that is in use; empty: DataDir is.
+func (e *Engine) Shared() string { return cmp.Or(e.Team, os.Getenv("HIGHTIDE_STORE")) }
+
+// Place is where the recordings are, for people: without the names and passwords of an address.
+func (e *Engine) Place() string {
+	if shared := e.Shared(); shared != "" {
+		return store.Shown(shared)
+	}
+	return e.Dir()
 }
 
 // Folder is the data directory, or where recordings are kept in none, one of this user's for what only
@@ -198,7 +215,7 @@ type Seen struct{ runs atomic.Bool }
 // Unread says why the data directory cannot be read: it was there and is no more, or may not be opened. Nil: it can,
 // or nothing was recorded in it yet.
 func (e *Engine) Unread() error {
-	if e.Seen == nil || e.Store != nil || !store.IsFolder(e.Dir()) {
+	if e.Seen == nil || e.Store != nil || e.Shared() != "" || !store.IsFolder(e.Dir()) {
 		return nil
 	}
 	switch folder, err := os.Open(filepath.Join(e.Dir(), "runs")); {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,7 +49,7 @@ const spilling = "meant"
 // written then.
 func (e *Engine) spilled() []string {
 	folder := filepath.Join(temporaryDir(), spilling)
-	if e.Store != nil || e.Dir() == temporaryDir() || launch.Private(temporaryDir()) != nil {
+	if e.Store != nil || e.Shared() != "" || e.Dir() == temporaryDir() || launch.Private(temporaryDir()) != nil {
 		return nil
 	}
 	entries, _ := os.ReadDir(folder)
@@ -82,13 +83,17 @@ func (e *Engine) ownStore() (store.Store, error) {
 	if e.Store != nil {
 		return lent{e.Store}, nil
 	}
+	if shared := e.Shared(); shared != "" {
+		return store.Open(store.Place{Store: shared, Objects: cmp.Or(e.Objects, os.Getenv("HIGHTIDE_OBJECTS")),
+			Folder: e.Folder()})
+	}
 	if _, err := os.Lstat(e.Dir()); err == nil && e.Dir() == temporaryDir() {
 		if err := launch.Private(e.Dir()); err != nil {
 			return nil, &store.Error{Kind: store.ErrPlace, Text: "cannot use the data directory", Err: err,
 				Hint: "use another folder: --data-dir FOLDER, or set HIGHTIDE_DATA"}
 		}
 	}
-	return store.Open(e.Dir())
+	return store.Open(store.Place{Store: e.Dir()})
 }
 
 // lent is a store that stays open: others use it too.

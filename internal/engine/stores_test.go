@@ -47,21 +47,37 @@ func TestImagineOnEveryStore(t *testing.T) {
 // onEveryStore does something on each kind of store, and compares what is said.
 func onEveryStore(t *testing.T, do func(c *stored)) {
 	said := map[string]string{}
-	for kind, s := range map[string]store.Store{"files": nil, "memory": &store.Memory{}} {
+	for kind, open := range map[string]func(t *testing.T) store.Store{
+		"files":  func(*testing.T) store.Store { return nil },
+		"memory": func(*testing.T) store.Store { return &store.Memory{} },
+		"team":   team,
+	} {
 		t.Run(kind, func(t *testing.T) {
-			c := &stored{T: t, Engine: &Engine{DataDir: t.TempDir(), Store: s}}
+			c := &stored{T: t, Engine: &Engine{DataDir: t.TempDir(), Store: open(t)}}
 			c.Runtime.Shared = filepath.Join(t.TempDir(), "shared")
 			do(c)
 			said[kind] = c.said.String()
-			if kind == "memory" {
+			if kind != "files" {
 				c.leftNothing()
 			}
 		})
 	}
 	t.Logf("%d bytes were said", len(said["files"]))
-	if said["files"] != said["memory"] {
-		t.Errorf("from files:\n%s\nfrom memory:\n%s", said["files"], said["memory"])
+	for kind, other := range said {
+		if said["files"] != other {
+			t.Errorf("from files:\n%s\nfrom %s:\n%s", said["files"], kind, other)
+		}
 	}
+}
+
+// team is a store in a PostgreSQL that ends with the test.
+func team(t *testing.T) store.Store {
+	s, err := store.OpenTeam(testkit.StartPostgres(t).New(t), "file://"+t.TempDir(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
 }
 
 // stored is an engine on a kind of store, and what its use cases said.

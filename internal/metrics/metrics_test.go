@@ -25,7 +25,7 @@ import (
 func recorded(t *testing.T) (*engine.Engine, store.Writer) {
 	t.Helper()
 	e := &engine.Engine{DataDir: t.TempDir()}
-	s, err := store.Open(e.DataDir)
+	s, err := store.Open(store.Place{Store: e.DataDir})
 	if err != nil {
 		t.Fatal(err)
 	}

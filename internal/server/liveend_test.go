@@ -17,7 +17,7 @@ import (
 // clearly. One that is damaged in the middle is read on.
 func TestLiveUnreadable(t *testing.T) {
 	dir := t.TempDir()
-	kept, err := store.Open(dir)
+	kept, err := store.Open(store.Place{Store: dir})
 	if err != nil {
 		t.Fatal(err)
 	}

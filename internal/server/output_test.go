@@ -18,7 +18,7 @@ import (
 // torn.
 func TestOutput(t *testing.T) {
 	dir := t.TempDir()
-	kept, err := store.Open(dir)
+	kept, err := store.Open(store.Place{Store: dir})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,6 +29,9 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv("HIGHTIDE_TEST_LIVE"); dir != "" {
 		writeLive(dir)
 	}
+	if database := os.Getenv("HIGHTIDE_TEST_SENDER"); database != "" {
+		sendUntilKilled(database)
+	}
 	if dir := os.Getenv("HIGHTIDE_TEST_FOLLOWER"); dir != "" {
 		followForEver(dir, os.Getenv("HIGHTIDE_TEST_RUN"))
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"hightide/internal/mem"
@@ -25,8 +26,8 @@ type column struct {
 	value      func(*entry) any
 }
 
-// columns are all but the tags, which have a table of their own. Names are those of `hightide ls --json`, a
-// part of a value behind its name.
+// columns are all of a run but the tags, which have a table of their own. Names are those of `hightide ls --json`, a
+// part of a value behind its name. The kinds are SQLite's; PostgreSQL's stand in migrations/.
 var columns = []column{
 	{"id", "TEXT PRIMARY KEY", func(e *entry) any { return &e.run.ID }},
 	{"name", "TEXT NOT NULL", func(e *entry) any { return &e.run.Name }},
@@ -61,15 +62,19 @@ var columns = []column{
 	{"findings", "INTEGER", func(e *entry) any { return optional{&e.run.Findings} }},
 	{"size_bytes", "INTEGER NOT NULL", func(e *entry) any { return &e.run.Size }},
 	{"damaged", "INTEGER NOT NULL", func(e *entry) any { return &e.run.Damaged }},
+}
+
+// stamped are the columns of the index beside recordings on disk, which tell whether a row is up to date.
+var stamped = append(slices.Clip(columns), []column{
 	{"recording_stamp", "TEXT NOT NULL", func(e *entry) any { return &e.recording }},
 	{"folder_stamp", "TEXT NOT NULL", func(e *entry) any { return &e.folder }},
-}
+}...)
 
 // schema has one row for each run, in the order in which people list them, and one for each tag. text is
 // what a search looks in.
 func schema() string {
 	var all []string
-	for _, c := range columns {
+	for _, c := range stamped {
 		all = append(all, c.name+" "+c.kind)
 	}
 	return "CREATE TABLE runs (" + strings.Join(all, ", ") + `, text TEXT NOT NULL);
@@ -85,28 +90,30 @@ CREATE INDEX tags_key ON tags (key, value);
 `
 }
 
-// names of the columns, each as format has it, as in "%s = excluded.%[1]s".
-func names(format string) string {
+// names of columns, each as format has it, as in "%s = excluded.%[1]s".
+func names(of []column, format string) string {
 	var all []string
-	for _, c := range columns {
+	for _, c := range of {
 		all = append(all, fmt.Sprintf(format, c.name))
 	}
 	return strings.Join(all, ", ")
 }
 
 // values are the places of an entry's columns.
-func (e *entry) values() []any {
-	all := make([]any, len(columns), len(columns)+1)
-	for i, c := range columns {
+func (e *entry) values(of []column) []any {
+	all := make([]any, len(of), len(of)+1)
+	for i, c := range of {
 		all[i] = c.value(e)
 	}
 	return all
 }
 
-// insert enters a row, or replaces it.
-var insert = "INSERT INTO runs (" + names("%s") + ", text) VALUES (" + strings.Repeat("?, ", len(columns)) +
-	"?) ON CONFLICT (id) DO UPDATE SET " +
-	names("%s = excluded.%[1]s") + ", text = excluded.text"
+// insert enters a row of these columns, or replaces it.
+func insert(table string, of []column) string {
+	return "INSERT INTO " + table + " (" + names(of, "%s") + ", text) VALUES (" + strings.Repeat("?, ", len(of)) +
+		"?) ON CONFLICT (id) DO UPDATE SET " +
+		names(of, "%s = excluded.%[1]s") + ", text = excluded.text"
+}
 
 // putRuns enters runs, or replaces them.
 func (x *index) putRuns(entries ...entry) error {
@@ -121,7 +128,7 @@ func (x *index) putRuns(entries ...entry) error {
 }
 
 func putRun(tx *sql.Tx, e *entry) error {
-	if _, err := tx.Exec(insert, append(e.values(), searched(&e.run))...); err != nil {
+	if _, err := tx.Exec(insert("runs", stamped), append(e.values(stamped), searched(&e.run))...); err != nil {
 		return err
 	}
 	if _, err := tx.Exec("DELETE FROM tags WHERE run = ?", e.run.ID); err != nil {
@@ -197,22 +204,26 @@ func (x *index) states(ids []string) (map[string]entry, error) {
 func (x *index) list(filter Filter) ([]Run, error) {
 	where, args := filter.sql()
 	var runs []Run
-	err := x.query("SELECT "+names("%s")+", (SELECT json_group_object(key, value) FROM tags WHERE run = id) FROM "+
+	err := x.query("SELECT "+names(columns, "%s")+", (SELECT json_group_object(key, value) FROM tags WHERE run = id) FROM "+
 		"runs"+where, args, func(rows *sql.Rows) error {
-		var e entry
-		var tags []byte
-		if err := rows.Scan(append(e.values(), &tags)...); err != nil {
-			return err
-		}
-		if len(tags) > len("{}") {
-			if err := json.Unmarshal(tags, &e.run.Tags); err != nil {
-				return err
-			}
-		}
-		runs = append(runs, e.run)
-		return nil
+		run, err := scanRun(rows)
+		runs = append(runs, run)
+		return err
 	})
 	return runs, err
+}
+
+// scanRun reads a row of columns, and behind them the tags as JSON.
+func scanRun(rows *sql.Rows) (Run, error) {
+	var e entry
+	var tags []byte
+	if err := rows.Scan(append(e.values(columns), &tags)...); err != nil {
+		return e.run, err
+	}
+	if len(tags) > len("{}") {
+		return e.run, json.Unmarshal(tags, &e.run.Tags)
+	}
+	return e.run, nil
 }
 
 func (x *index) query(text string, args []any, take func(*sql.Rows) error) error {
@@ -233,7 +244,7 @@ func (x *index) query(text string, args []any, take func(*sql.Rows) error) error
 	return rows.Err()
 }
 
-// sql is the filter as the end of a query.
+// sql is the filter as the end of a query, in words that SQLite and PostgreSQL both know.
 func (f Filter) sql() (text string, args []any) {
 	var all []string
 	add := func(condition string, values ...any) {
@@ -263,11 +274,11 @@ func (f Filter) sql() (text string, args []any) {
 		add("(start_wall_ns, id) < (SELECT start_wall_ns, id FROM runs WHERE id = ?)", f.Before)
 	}
 	if f.Ref != "" {
-		add("(id = ? OR name = ? OR substr(id, 1, length(?)) = ?)", f.Ref, f.Ref, strings.ToLower(f.Ref),
+		add("(id = ? OR name = ? OR substr(id, 1, length(CAST(? AS TEXT))) = ?)", f.Ref, f.Ref, strings.ToLower(f.Ref),
 			strings.ToLower(f.Ref))
 	}
 	if f.Text != "" {
-		add("instr(text, ?) > 0", strings.ToLower(f.Text))
+		add(`text LIKE ? ESCAPE '\'`, "%"+literal.Replace(strings.ToLower(f.Text))+"%")
 	}
 	if len(all) > 0 {
 		text = " WHERE " + strings.Join(all, " AND ")
@@ -279,10 +290,16 @@ func (f Filter) sql() (text string, args []any) {
 	return text, args
 }
 
+// literal makes a text stand for itself in a pattern of LIKE.
+var literal = strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`)
+
 // oneOf is the condition that a row is of one of these runs; nil: of any.
 func oneOf(ids []string) (where string, args []any) {
 	if ids == nil {
 		return "TRUE", nil
+	}
+	if len(ids) == 0 {
+		return "FALSE", nil
 	}
 	for _, id := range ids {
 		args = append(args, id)
@@ -330,6 +347,9 @@ func (w wordList) Value() (driver.Value, error) {
 }
 
 func (w wordList) Scan(src any) error {
-	text, _ := src.(string)
-	return json.Unmarshal([]byte(text), w.of)
+	var text sql.Null[[]byte]
+	if err := text.Scan(src); err != nil {
+		return err
+	}
+	return json.Unmarshal(text.V, w.of)
 }

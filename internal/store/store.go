@@ -188,6 +188,7 @@ var (
 	ErrPlace      = errors.New("data directory cannot be used")
 	ErrUnreadable = errors.New("recording cannot be read")
 	ErrElsewhere  = errors.New("recording outside the data directory")
+	ErrUnsent     = errors.New("kept on this machine, not sent yet")
 )
 
 // Error is a failure of the store with advice for people. It answers errors.Is for one of the kinds
