@@ -117,17 +117,21 @@ class Ran:
 
 
 class Server:
-    """Models and recordings of a folder, and how servers are imagined there."""
+    """Models and recordings of a folder, and how servers are imagined there.
 
-    def __init__(self, folder: Path) -> None:
+    Engines keep in HOME what they compiled. A process that is forked has imported the engine already, which is half of
+    what a start computes; without the variable vLLM starts a new one, as it does in the first of the tests.
+    """
+
+    def __init__(self, folder: Path, home: Path) -> None:
         self.folder = folder
         self.env = {
             **os.environ,
-            "HOME": str(folder),
+            "HOME": str(home),
             "OMP_NUM_THREADS": "1",
             "HF_HUB_OFFLINE": "1",
             "VLLM_NO_USAGE_STATS": "1",
-            "VLLM_CACHE_ROOT": str(folder / "vllm"),
+            "VLLM_WORKER_MULTIPROC_METHOD": "fork",
         }
 
     def model(self, config: "dict[str, Any]") -> Path:
@@ -179,9 +183,14 @@ class Server:
         return Ran(code, json.loads(verdict.read_text()), out)
 
 
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("home")
+
+
 @pytest.fixture
-def server(tmp_path: Path) -> Server:
-    return Server(tmp_path)
+def server(tmp_path: Path, home: Path) -> Server:
+    return Server(tmp_path, home)
 
 
 def logged(pattern: str, out: str) -> str:
@@ -195,7 +204,8 @@ def categories(ran: Ran) -> "dict[str, int]":
 
 
 def test_server_ends_once_it_answers(server: Server) -> None:
-    """With torch.compile and CUDA graphs, the engine's core in a process of its own."""
+    """With torch.compile and CUDA graphs, the engine's core in a process of its own, which is started anew."""
+    del server.env["VLLM_WORKER_MULTIPROC_METHOD"]
     ran = server.imagine("--gpu", "a10", command=server.serve(TINY, "--max-model-len", "4096"))
     assert ran.code == 0, ran.out[-4000:]
     serving = ran.serving
@@ -250,10 +260,10 @@ def test_script_ends_once_it_has_generated(server: Server, processes: str) -> No
 
 
 def test_cache_smaller_than_one_sequence(server: Server) -> None:
-    """The engine's own exception, of its own process, says how much is missing."""
+    """The engine's own exception, of its own process, says how much is missing; what makes it start was tried."""
     ran = server.imagine(
-        "--gpu", "a10", "--no-suggest", command=server.serve(LLAMA_8B, "--max-model-len", "131072", "--enforce-eager")
-    )
+        "--gpu", "a10", command=server.serve(LLAMA_8B, "--max-model-len", "131072", "--enforce-eager")
+    )  # fmt: skip
     assert ran.code == 1 and ran.verdict["verdict"] == "oom", ran.out[-4000:]
     serving = ran.serving
     assert not serving["ready"] and serving["step"] == "kv_cache"
@@ -261,24 +271,16 @@ def test_cache_smaller_than_one_sequence(server: Server) -> None:
     assert f"{serving['kv_available_bytes'] / GiB:.2f}" == logged(
         r"available KV cache memory \(([\d.]+) GiB\)", ran.out
     )
-    assert serving["longest_model_len"] == int(logged(r"estimated maximum model length is (\d+)", ran.out))
-    told = " ".join(ran.out.partition("\nhightide  ")[2].split())
-    assert "Does not serve on NVIDIA A10: the KV cache of one sequence of 131,072 tokens takes 16.0 GiB" in told
-
-
-def test_what_makes_it_start_was_tried(server: Server) -> None:
-    ran = server.imagine(
-        "--gpu", "a10", command=server.serve(LLAMA_8B, "--max-model-len", "40000", "--enforce-eager")
-    )  # fmt: skip
-    assert ran.code == 1 and ran.verdict["verdict"] == "oom", ran.out[-4000:]
+    longest = serving["longest_model_len"]
+    assert longest == int(logged(r"estimated maximum model length is (\d+)", ran.out))
     tries = {t["what"]: t for t in ran.verdict["tries"]}
-    longest = ran.serving["longest_model_len"]
     shorter = tries[f"--max-model-len {longest}"]
     assert shorter["verdict"] == "fits" and longest <= shorter["kv_tokens"] < longest + 16
-    assert any(t["kind"] == "gpu" and t["verdict"] == "fits" and t["kv_tokens"] >= 40000 for t in tries.values())
+    assert any(t["kind"] == "gpu" and t["verdict"] == "fits" and t["kv_tokens"] >= 131072 for t in tries.values())
     told = " ".join(ran.out.partition("\nhightide  ")[2].split())
+    assert "Does not serve on NVIDIA A10: the KV cache of one sequence of 131,072 tokens takes 16.0 GiB" in told
     assert f"it serves with --max-model-len {longest}: {shorter['kv_tokens']:,} tokens of KV cache" in told
-    assert "KV cache" not in categories(ran), "there was none yet"
+    assert "KV cache" not in categories(ran) and categories(ran)["weights"] > 0, "there was none yet"
 
 
 def test_cheapest_gpu_for_so_many_users(server: Server) -> None:

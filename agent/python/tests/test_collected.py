@@ -22,6 +22,25 @@ def test_what_is_picked() -> None:
     assert collected.types()[id(Kind)] is Kind and collected.counts()[id(Kind)] == 5
 
 
+def test_subclasses() -> None:
+    class Odd(type):
+        __hash__ = None  # type: ignore[assignment]
+
+    class Base(metaclass=Odd):
+        pass
+
+    class One(Base):
+        pass
+
+    class Two(Base):
+        pass
+
+    class Both(One, Two):
+        pass
+
+    assert sorted(kind.__name__ for kind in collected.subclasses(Base)) == ["Base", "Both", "One", "Two"]
+
+
 def test_nothing_lives_longer() -> None:
     asked = gc.isenabled()
     gc.disable()

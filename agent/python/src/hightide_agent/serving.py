@@ -35,6 +35,7 @@ class Serving:
         self.training = training
         self.agent = training.agent
         self.facts: Dict[str, Any] = {"engine": engine, "version": version}
+        self._asked = False  # whether this process trains
         self._inside = 0
         self._spans = spans
         self.agent.on_renew.append(self._forget)
@@ -60,8 +61,8 @@ class Serving:
     def method(self, owner: Any, name: str, after: Callable[..., None], step: str = "") -> None:
         """Call after(this, result, *arguments) at the return of a method, which is a step of the start.
 
-        Where the method raises, the result is its exception. An owner without the method is of another version.
-        A step is a span of the recording, in place of a training's phases.
+        Where the method raises, the result is its exception, and what the peak was made of is told. An owner without
+        the method is of another version. A step is a span of the recording, in place of a training's phases.
         """
         original = owner.__dict__.get(name)
         if original is None:
@@ -70,14 +71,14 @@ class Serving:
         @functools.wraps(original)
         def method(*arguments: Any, **named: Any) -> Any:
             if step:
-                self.training.tracker.told = self.training.trains()
-                self.guarded(self.tell, at=step)
+                self._begun(step)
             spans = self._spans() if step else None
             stay = spans.enter(step) if spans is not None else ()
             try:
                 result = original(*arguments, **named)
             except BaseException as error:
                 self.guarded(after, arguments[0], error, *arguments[1:])
+                self.guarded(self.taken)  # a forked process may end without a call of ours
                 raise
             finally:
                 if spans is not None:
@@ -86,6 +87,13 @@ class Serving:
             return result
 
         setattr(owner, name, method)
+
+    def _begun(self, step: str) -> None:
+        """A step of the start begins. Whether the process trains is asked once, as all its objects are looked at."""
+        if not self._asked:
+            self._asked = True
+            self.training.tracker.told = self.training.trains()
+        self.guarded(self.tell, at=step)
 
     def settings(self, arguments: Any) -> None:
         """Give the engine's arguments the values that were asked for, which tells what another setting would do."""
@@ -162,6 +170,7 @@ class Serving:
 
     def _forget(self) -> None:
         self.facts = {name: self.facts[name] for name in ("engine", "version")}
+        self._asked = False
 
 
 def _value(text: str) -> Any:

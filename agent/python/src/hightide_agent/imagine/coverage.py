@@ -123,10 +123,9 @@ class Coverage:
 
 def trains(torch: Any) -> bool:
     """Whether the program has an optimizer of what lies on a GPU."""
-    kinds = collected.types().values()
     return any(
         parameter.is_cuda
-        for optimizer in collected.of_types(kind for kind in kinds if issubclass(kind, torch.optim.Optimizer))
+        for optimizer in collected.of_types(collected.subclasses(torch.optim.Optimizer))
         for group in optimizer.param_groups
         for parameter in group["params"]
     )

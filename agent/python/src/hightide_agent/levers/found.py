@@ -45,10 +45,9 @@ class Found:
         """Those that own a parameter of the model, one that wraps another left out."""
         base: type = self.torch.optim.Optimizer
         ours = {id(p) for p in self.model.parameters()}
-        kinds = [kind for kind in collected.types().values() if issubclass(kind, base)]
         return [
             o
-            for o in collected.of_types(kinds)
+            for o in collected.of_types(collected.subclasses(base))
             if any(id(p) in ours for group in getattr(o, "param_groups", ()) for p in group["params"])
             and not any(isinstance(v, base) for v in vars(o).values())
         ]

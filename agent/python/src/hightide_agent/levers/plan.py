@@ -10,7 +10,7 @@ import functools
 import json
 import os
 import sys
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, Optional
 
 from ..training import Training
 from . import LEVERS
@@ -136,8 +136,7 @@ def _exists(torch: Any, name: str) -> bool:
     """Whether another model of that class is there and trains."""
     from .. import collected
 
-    base: type = torch.nn.Module
-    kinds: List[Any] = [k for k in collected.types().values() if issubclass(k, base) and k.__name__ == name]
+    kinds = [kind for kind in collected.subclasses(torch.nn.Module) if kind.__name__ == name]
     return any(p.requires_grad for module in collected.of_types(kinds) for p in module.parameters())
 
 

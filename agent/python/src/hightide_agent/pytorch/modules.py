@@ -180,8 +180,7 @@ class Roots:
 
     def unowned(self) -> list[Any]:
         """All modules that no other module contains, from one look at the collector's list."""
-        base: type = self.torch.nn.Module
-        found = collected.of_types(kind for kind in collected.types().values() if issubclass(kind, base))
+        found = collected.of_types(collected.subclasses(self.torch.nn.Module))
         inner: set[int] = set()
         for thing in found:
             inner.update(map(id, _own(thing, "_modules")))
