@@ -13,7 +13,7 @@ TOOLS := $(CACHE)/tools/bin
 VERSION := $(shell cat VERSION)
 PREFIX ?= $(HOME)/.local
 LDFLAGS := -s -w -X hightide/internal/engine.Version=$(VERSION)
-WEB_SOURCES := $(shell find web -type f -not -path '*/node_modules/*' -not -path 'web/dist/*' 2>/dev/null)
+WEB_SOURCES := $(shell find web -type f -not -path '*/node_modules/*' -not -path 'web/dist/*' 2>/dev/null) docs/findings.md
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

@@ -77,6 +77,7 @@ var rooms = map[string][]string{
 	"internal/observe": {"internal/system", "internal/event", "internal/launch", "internal/mem", "internal/sampler", "internal/shm",
 		"internal/words", "internal/fail", "internal/options", "internal/frameworks"},
 	"agent":             {},
+	"docs":              {},
 	"heap":              {},
 	"device":            {},
 	"web":               {},
@@ -129,7 +130,7 @@ var rooms = map[string][]string{
 		"internal/fit", "internal/files", "internal/format", "internal/gpus", "internal/launch",
 		"internal/matrix", "internal/mcp", "internal/metrics", "internal/observe", "internal/pythons",
 		"internal/options", "internal/plan", "internal/pytorch", "internal/replay", "internal/store", "internal/tui", "internal/words",
-		"internal/frameworks", "internal/tune"},
+		"internal/frameworks", "internal/tune", "docs"},
 }
 
 // pure rooms may not touch the world, whatever the standard library offers.

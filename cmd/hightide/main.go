@@ -45,6 +45,7 @@ func commands(a *app) []*cobra.Command {
 		checkCommand(a),
 		showCommand(a),
 		reportCommand(a),
+		aboutCommand(a),
 		uiCommand(a),
 		checkUploadCommand(a),
 		exportCommand(a),

@@ -206,6 +206,9 @@ func (p *printer) findings(r *Report) {
 			p.line("    " + p.paint(dim, Shorten(Clean(fmt.Sprintf("%s:%d", f.File, f.Line)), p.Width-4)))
 		}
 	}
+	if len(r.Findings) > 0 {
+		p.line("  " + p.paint(dim, "What a kind means: hightide about "+r.Findings[0].Kind))
+	}
 }
 
 // noFindings says that nothing was found, of what, and what was not looked for: then there may be something.

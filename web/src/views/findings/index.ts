@@ -5,6 +5,7 @@ import type { PageStore } from "../../state/page";
 import { badge, copier, h, rich, section } from "../dom";
 import { remedy } from "../header";
 import { laneOf } from "../rows";
+import { meaningOf } from "./meaning";
 
 const kinds: Record<string, string> = {
   leak: "leak",
@@ -118,7 +119,21 @@ function article(f: Finding, said: boolean): HTMLElement {
       ? h("p", { class: "hint" }, "What to do stands at the top of the page.")
       : f.advice && h("p", { class: "advice" }, h("b", {}, "Do this "), ...rich(f.advice)),
     f.stack?.length ? stack(f.stack) : null,
+    meaning(f.kind),
   );
+}
+
+/** What its kind means, from the documentation. */
+function meaning(kind: string): HTMLElement | null {
+  const paragraphs = meaningOf(kind);
+  return paragraphs.length
+    ? h(
+        "details",
+        { class: "calls meaning" },
+        h("summary", {}, `What “${kinds[kind] ?? kind}” means`),
+        ...paragraphs.map((p) => h(p.quoted ? "blockquote" : "p", {}, ...rich(p.text))),
+      )
+    : null;
 }
 
 /** The numbers of a finding, each with what it is. */
