@@ -131,7 +131,9 @@ function meaning(kind: string): HTMLElement | null {
         "details",
         { class: "calls meaning" },
         h("summary", {}, `What “${kinds[kind] ?? kind}” means`),
-        ...paragraphs.map((p) => h(p.quoted ? "blockquote" : "p", {}, ...rich(p.text))),
+        ...paragraphs.map((p) =>
+          h(p.quoted ? "blockquote" : "p", {}, p.lead && h("b", {}, p.lead), ...rich(p.text)),
+        ),
       )
     : null;
 }

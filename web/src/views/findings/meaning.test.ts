@@ -4,9 +4,15 @@ import { meaningOf } from "./meaning";
 test("a kind is explained in paragraphs, with a report as an example", () => {
   const said = meaningOf("leak");
   expect(said[0]).toEqual({
-    text: "Memory that grows with the steps, and the line that keeps it is known.",
+    lead: "",
+    text: expect.stringMatching(/^Memory that grows with the steps/),
     quoted: false,
   });
+  expect(said.map((p) => p.lead).filter(Boolean)).toEqual([
+    "How it is found: ",
+    "What it does not mean: ",
+    "What to do: ",
+  ]);
   expect(said.filter((p) => p.quoted)).toHaveLength(1);
   expect(said.every((p) => !/[>\n]/.test(p.text))).toBe(true);
 });

@@ -1,6 +1,8 @@
 import page from "../../../../docs/findings.md?raw";
 
 export interface Paragraph {
+  /** What it is about, as "What to do: "; of some "". */
+  lead: string;
   text: string;
   /** Of a report, as an example. */
   quoted: boolean;
@@ -10,7 +12,12 @@ export interface Paragraph {
 export function meaningOf(kind: string): Paragraph[] {
   const section = page.split("\n## ").find((s) => s.startsWith(`${kind}\n`));
   return (section?.slice(kind.length).trim().split("\n\n") ?? []).map((p) => ({
-    text: p.replace(/^> /gm, "").replaceAll("\n", " ").replaceAll("*", ""),
+    ...split(p.replace(/^> /gm, "").replaceAll("\n", " ").replaceAll("*", "")),
     quoted: p.startsWith("> "),
   }));
+}
+
+function split(text: string): { lead: string; text: string } {
+  const [lead = ""] = /^(How|What) [a-z ]+: /.exec(text) ?? [];
+  return { lead, text: text.slice(lead.length) };
 }
