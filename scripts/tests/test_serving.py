@@ -51,8 +51,7 @@ LLAMA_8B = {
     "num_key_value_heads": 8,
     "vocab_size": 128256,
 }
-
-
+WIDE = {**LLAMA_8B, "hidden_size": 8192, "intermediate_size": 28672, "num_attention_heads": 64, "num_hidden_layers": 8}
 MIXTRAL = {
     **TINY,
     "architectures": ["MixtralForCausalLM"],
@@ -408,7 +407,7 @@ def test_other_failure_is_told_by_the_engines_own_exception(server: Server) -> N
 
 def test_interrupt_of_hightide_alone(server: Server) -> None:
     """SIGINT to its process id, while the server starts: it ends, and says what is known."""
-    command = server.command("--gpu", "a10", command=server.serve(TINY))
+    command = server.command("--gpu", "a10", command=server.serve(TINY, "--enforce-eager"))
     with (server.folder / "out").open("w") as out:
         run = subprocess.Popen(
             command, stdout=out, stderr=subprocess.STDOUT, env=server.env, cwd=server.folder, start_new_session=True
@@ -423,8 +422,10 @@ def test_interrupt_of_hightide_alone(server: Server) -> None:
 
 
 def test_plan_has_the_engines_own_tokens(server: Server) -> None:
-    """A GPU that the estimate says may do it is run; its row has what the same command has by itself."""
-    words = ("plan", server.model(LLAMA_8B), "--users", "8", "--seq", "4096", "--gpu", "l4,a10,a40", "--imagine")
+    """A GPU that the estimate says may do it is run; its row has what the same command has by itself.
+
+    Few layers, as each is captured in 67 graphs."""
+    words = ("plan", server.model(WIDE), "--users", "32", "--seq", "4096", "--gpu", "l4,a10,a40", "--imagine")
     done = subprocess.run(
         [str(word) for word in (HIGHTIDE, *words, "--python", VLLM / "python", "--json")],
         capture_output=True,
@@ -437,7 +438,7 @@ def test_plan_has_the_engines_own_tokens(server: Server) -> None:
     row = next(r for r in plan["rows"] if r["gpu"] == plan["cheapest"])
     assert row["gpu"] == "a40" and row["label"] == "imagined", plan["rows"]
     ran = server.imagine(
-        "--gpu", "a40", command=server.serve(LLAMA_8B, "--max-model-len", "4096", "--gpu-memory-utilization", "0.9")
+        "--gpu", "a40", command=server.serve(WIDE, "--max-model-len", "4096", "--gpu-memory-utilization", "0.9")
     )
     serving = ran.serving
     assert row["tokens"]["figure"] == serving["kv_tokens"], (row, serving)
