@@ -121,9 +121,9 @@ func (in *Input) majorFinding(r *report.Part, p *mem.Process, major mem.Optional
 	r.Findings = append(r.Findings, report.Finding{
 		Kind: report.KindFaults, Severity: report.Warning, Process: p.ID, Label: mem.Measured,
 		Title: fmt.Sprintf("%s keeps waiting for pages from disk", in.ProcessName(p.ID)),
-		Text: fmt.Sprintf("%d major page faults (measured), %d of them in the later half of the run: pages are read from "+
-			"disk again and again, as when mapped files or swapped memory do not fit.",
-			major.Or(0), late),
+		Text: fmt.Sprintf("%s (measured), %s of them in the later half of the run. Pages are read from disk again and "+
+			"again, as when mapped files or swapped memory do not fit.",
+			report.Counted(major.Or(0), "major page fault"), report.Count(late)),
 		Advice: "Leave more memory for the page cache, or read the data in the order in which it lies on disk.",
 	})
 }
