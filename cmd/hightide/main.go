@@ -52,6 +52,7 @@ func commands(a *app) []*cobra.Command {
 		topCommand(a),
 		lsCommand(a),
 		tagCommand(a),
+		pushCommand(a),
 		rmCommand(a),
 		pruneCommand(a),
 		reindexCommand(a),

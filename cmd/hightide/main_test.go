@@ -42,6 +42,24 @@ func TestScripts(t *testing.T) {
 	})
 }
 
+// TestTeamScripts does the same with the store of a team, in a PostgreSQL of the test.
+func TestTeamScripts(t *testing.T) {
+	server, interpreter := testkit.StartPostgres(t), pythonPath(t)
+	testscript.Run(t, testscript.Params{
+		Dir: filepath.Join("testdata", "team"),
+		Setup: func(env *testscript.Env) error {
+			database := server.New(t)
+			for name, value := range map[string]string{"HIGHTIDE_DATA": filepath.Join(env.WorkDir, "data"),
+				"XDG_CACHE_HOME": filepath.Join(env.WorkDir, "cache"), "XDG_CONFIG_HOME": filepath.Join(env.WorkDir, "config"),
+				"PYTHON": interpreter, "TEAM": database, "HIGHTIDE_STORE": database,
+				"HIGHTIDE_OBJECTS": "file://" + filepath.Join(env.WorkDir, "objects")} {
+				env.Setenv(name, value)
+			}
+			return nil
+		},
+	})
+}
+
 func goCache(t *testing.T) string {
 	out, err := exec.Command("go", "env", "GOCACHE").Output()
 	if err != nil {
