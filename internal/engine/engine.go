@@ -5,7 +5,7 @@
 //	             ──▶ Imagine, Fit         (imagine.go)                  ──▶ observe, imagine, fit ──▶ store
 //	             ──▶ Runs, Tag, Prune …   (runs.go)                     ──▶ store
 //	             ──▶ Explain, Check …     (reading.go, sources.go)      ──▶ format, analyze, replay, budget
-//	             ──▶ Export               (export.go)                   ──▶ format
+//	             ──▶ Export, Push         (export.go)                   ──▶ format, store
 //	             ──▶ Follow, Sparks …     (following.go)                ──▶ store
 //
 // A use case of more than a page of logic has a room of its own. It is below this one (imagine, fit, replay, explore)
