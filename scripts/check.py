@@ -65,7 +65,8 @@ AGENT = ["agent/python/tests", *(f"--ignore={file}" for file in IMAGINE)]
 FRAMEWORKS = ["scripts/tests/test_callbacks.py", "scripts/tests/test_frameworks.py"]
 SERVING = ["scripts/tests/test_serving.py"]
 XLA = ["scripts/tests/test_xla.py"]
-EXAMPLES = ["scripts/tests", *(f"--ignore={file}" for file in [*FRAMEWORKS, *SERVING, *XLA])]
+TENSORFLOW = ["scripts/tests/test_tensorflow.py"]
+EXAMPLES = ["scripts/tests", *(f"--ignore={file}" for file in [*FRAMEWORKS, *SERVING, *XLA, *TENSORFLOW])]
 CONCURRENT = re.compile(
     r"^\s*go (func\b|[\w.]+\()|\.Go\(|\bsync\.(Mutex|RWMutex|WaitGroup|Cond|Map)\b|\batomic\.", re.MULTILINE
 )
@@ -256,6 +257,7 @@ def checks() -> list[Check]:
         Check("examples", [*pytest, *EXAMPLES], env=TOLD, count=count_words, again=again_pytest),
         Check("frameworks", [*pytest, *FRAMEWORKS], count=count_words, again=again_pytest),
         Check("xla", [*pytest, *XLA], count=count_words, again=again_pytest),
+        Check("tensorflow", [*pytest, *TENSORFLOW], count=count_words, again=again_pytest),
         Check("imagine", [*pytest, *IMAGINE], count=count_words, again=again_pytest),
         Check("serving", [*pytest, *SERVING], count=count_words, again=again_pytest),
         go["go-race"],

@@ -21,8 +21,8 @@ type imagineOptions struct {
 func imagineCommand(a *app) *cobra.Command {
 	return a.command(&cobra.Command{
 		Use:   "imagine [flags] [--] COMMAND...",
-		Short: "Run a PyTorch or JAX program on GPUs you do not have, and say whether it fits",
-		Long: `Run a PyTorch or JAX program on GPUs you do not have, and say whether it fits.
+		Short: "Run a PyTorch, TensorFlow or JAX program on GPUs you do not have, and say whether it fits",
+		Long: `Run a PyTorch, TensorFlow or JAX program on GPUs you do not have, and say whether it fits.
 
 The program runs unmodified, with its own Python and PyTorch and the real caching allocator; calls
 to the GPU are answered by imaginary ones that account for device memory and run no kernel. A

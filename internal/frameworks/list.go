@@ -13,7 +13,7 @@ var list = []*Framework{&torch, &tensorflow, &keras, &jax, &lightning, &pytorchL
 	&deepspeed, &onnxruntime, &litert}
 
 // Probe is Python that adds to `out` what the frameworks were built for, under the names of Build's answer.
-const Probe = torchProbe + jaxProbe
+const Probe = torchProbe + jaxProbe + tensorflowProbe
 
 // All are the frameworks that something is known of.
 func All() []*Framework { return list }
@@ -96,7 +96,7 @@ func Imaginable(versions map[string]string, b Build, path string) (note string, 
 		return "", fail.Environment("the host's memory: hightide run -- ...",
 			"imaginary GPUs serve %s; %s has %s %s, which cannot be imagined", Served(), path, f.Title, versions[f.Name])
 	}
-	return "", fail.Environment("name the interpreter of the environment you train in, or install torch or jax into it",
+	return "", fail.Environment("name the interpreter of the environment you train in, or install torch, tensorflow or jax into it",
 		"%s has none of %s", path, Served())
 }
 
@@ -108,7 +108,8 @@ func Served() string {
 			titles = append(titles, f.Title)
 		}
 	}
-	return strings.Join(titles, " and ")
+	last := len(titles) - 1
+	return strings.Join(titles[:last], ", ") + " and " + titles[last]
 }
 
 func findFramework(is func(*Framework) bool) *Framework {

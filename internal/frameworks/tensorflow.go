@@ -1,5 +1,7 @@
 package frameworks
 
+import "hightide/internal/fail"
+
 // FactArena is the fact of a process whose TensorFlow has an arena on the host, which grows by leaps: its pages are
 // taken one by one.
 const FactArena = "tensorflow_arena"
@@ -16,6 +18,27 @@ var tensorflow = Framework{
 		Advice: "Pass tensors to %s where Python numbers differ from call to call, or give it an " +
 			"input_signature: each new number is traced again.",
 	}},
+	Preallocates: "It takes nearly all of a device as it starts, whatever it needs, unless TF_FORCE_GPU_ALLOW_GROWTH=true.",
+	Imagined:     tensorflowImagined,
+	AsNeeded:     map[string]string{"TF_FORCE_GPU_ALLOW_GROWTH": "true"},
+}
+
+// tensorflowProbe tells which CUDA TensorFlow was built for. Its module is read as text: importing it takes seconds.
+const tensorflowProbe = `
+    spec = find_spec("tensorflow") if "tensorflow" in out["frameworks"] else None
+    for folder in (spec.submodule_search_locations or []) if spec else []:
+        if os.path.exists(folder + "/python/platform/build_info.py"):
+            with open(folder + "/python/platform/build_info.py") as f:
+                for version in re.findall(r"'cuda_version'[,:] *'([^']*)'", f.read()):
+                    out["tensorflow_cuda"] = version
+`
+
+func tensorflowImagined(version string, b Build, path string) (note string, err error) {
+	if b.TFCUDA == "" {
+		return "", fail.Environment(`pip install "tensorflow[and-cuda]"; it needs no GPU`,
+			"tensorflow %s of %s is built for the CPU alone", version, path)
+	}
+	return "", nil
 }
 
 func tensorflowRetraced(r Retracing) string {

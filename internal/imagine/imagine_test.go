@@ -23,8 +23,8 @@ import (
 // TestRefusals: what cannot be imagined is said in one line, with what to do, before anything runs.
 func TestRefusals(t *testing.T) {
 	for name, c := range map[string]struct{ answer, want string }{
-		"no torch":   {`{"version":"3.12.1","frameworks":{}}`, "has none of PyTorch and JAX"},
-		"tensorflow": {`{"version":"3.12.1","frameworks":{"tensorflow":"2.20"}}`, "TensorFlow 2.20"},
+		"no torch":   {`{"version":"3.12.1","frameworks":{}}`, "has none of PyTorch, TensorFlow and JAX"},
+		"tensorflow": {`{"version":"3.12.1","frameworks":{"tensorflow":"2.20"}}`, "tensorflow 2.20"},
 		"cpu":        {`{"version":"3.12.1","frameworks":{"torch":"2.15.0+cpu"}}`, "built for the CPU alone"},
 		"rocm":       {`{"version":"3.12.1","frameworks":{"torch":"2.15.0"},"torch_rocm":"7.0"}`, "built for ROCm"},
 		"inside": {`{"version":"3.10.13","frameworks":{"torch":"1.13.1"},"torch_cuda":"11.7","torch_runtime_inside":true}`,
@@ -88,7 +88,7 @@ func TestWrongWordsComeFirst(t *testing.T) {
 }
 
 func TestImaginable(t *testing.T) {
-	for _, c := range []struct{ torch, tensorflow, jax, cuda, rocm, plugin, note, fails string }{
+	for _, c := range []struct{ torch, tensorflow, jax, cuda, rocm, plugin, tfCUDA, note, fails string }{
 		{torch: "2.15.0+cu130", cuda: "13.0"},
 		{torch: "2.4.0", cuda: "12.1"},
 		{torch: "2.3.1", cuda: "12.1", note: "cuDNN 8"},
@@ -97,16 +97,17 @@ func TestImaginable(t *testing.T) {
 		{torch: "nightly", cuda: "13.0"},
 		{torch: "2.6.0+cpu", fails: "built for the CPU alone"},
 		{torch: "2.6.0", rocm: "6.2", fails: "built for ROCm"},
-		{tensorflow: "2.20.0", fails: "TensorFlow 2.20.0, which cannot be imagined"},
+		{tensorflow: "2.20.0", fails: "tensorflow 2.20.0 of python is built for the CPU alone"},
+		{tensorflow: "2.21.0", tfCUDA: "12.5.1"},
 		{jax: "0.7.2", fails: "jax 0.7.2 of python has no plugin for CUDA"},
 		{jax: "0.7.2", plugin: "12"},
 		{jax: "0.7.2", plugin: "13", torch: "2.6.0+cpu"},
 		{jax: "0.7.2", torch: "2.6.0+cpu", fails: "built for the CPU alone"},
 		{tensorflow: "2.20.0", jax: "0.7.2", torch: "2.15.0", cuda: "13.0"},
-		{fails: "has none of PyTorch and JAX"},
+		{fails: "has none of PyTorch, TensorFlow and JAX"},
 	} {
 		p := &pythons.Interpreter{Path: "python", Version: "3.11.7", Frameworks: map[string]string{},
-			Build: frameworks.Build{CUDA: c.cuda, ROCm: c.rocm, JAXCUDA: c.plugin}}
+			Build: frameworks.Build{CUDA: c.cuda, ROCm: c.rocm, JAXCUDA: c.plugin, TFCUDA: c.tfCUDA}}
 		for name, version := range map[string]string{"torch": c.torch, "tensorflow": c.tensorflow, "jax": c.jax} {
 			if version != "" {
 				p.Frameworks[name] = version

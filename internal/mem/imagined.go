@@ -103,6 +103,7 @@ type DevicePeak struct {
 	Allocated Optional `json:"allocated_bytes,omitzero"`
 	Reserved  Optional `json:"reserved_bytes,omitzero"`
 	Limit     Optional `json:"limit_bytes,omitzero"` // what the allocator may take at most, where the framework sets that
+	Framework string   `json:"framework,omitempty"`  // whose allocator it is, where a process may have several
 	Phase     Phase    `json:"phase,omitempty"`
 	Step      Optional `json:"step,omitzero"` // completed before
 }

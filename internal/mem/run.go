@@ -377,7 +377,8 @@ func TellsOfChild(e Event) bool {
 func (e *Event) Shortage() bool {
 	text := strings.ToLower(e.Text + " " + e.Facts["class"] + " " + e.Facts["from"])
 	return strings.Contains(text, "out of memory") || strings.Contains(text, "outofmemory") ||
-		strings.Contains(text, "alloc_failed")
+		strings.Contains(text, "alloc_failed") ||
+		strings.Contains(text, "resourceexhausted") && !strings.Contains(text, "/device:cpu:") // TensorFlow's; on the host it is none
 }
 
 // RanOut says whether memory ran out and an error told the program so. After a malloc that fails most programs go on.

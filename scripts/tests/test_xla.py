@@ -5,66 +5,31 @@ and nothing of hightide in it."""
 
 from __future__ import annotations
 
-import json
-import os
 import subprocess
-import textwrap
 from pathlib import Path
 from typing import Any
 
+import imaginary
 import pytest
+from imaginary import CACHE, ROOT, GiB, MiB, environment, near, script
 
-ROOT = Path(__file__).resolve().parents[2]
-HIGHTIDE = ROOT / "bin" / "hightide"
-CACHE = Path(os.environ.get("HIGHTIDE_CACHE", Path.home() / ".cache" / "hightide"))
 XLA = CACHE / "xla" / "bin" / "python"
 PROGRAMS = ROOT / "testdata" / "xla" / "programs.py"
 TARGET = ROOT / "testdata" / "xla" / "a100.txtpb"
-MiB, GiB = 1 << 20, 1 << 30
-A100 = "a100-80gb"
 # Without a device XLA takes other kernels for a product of matrices, with other places for their results.
 ELSEWHERE = {"remat": 0.03, "attention": 0.10, "vit": 0.12}
 
 pytestmark = pytest.mark.skipif(not XLA.exists(), reason=f"{XLA} is not there: scripts/setup xla")
 
 
-def environment(folder: Path, **more: str) -> dict[str, str]:
-    """As tests run: XLA does not try out kernels, which compiles each of them."""
-    left = {name: value for name, value in os.environ.items() if not name.startswith(("XLA_", "JAX_", "HIGHTIDE_"))}
-    flags = {"XLA_FLAGS": "--xla_gpu_autotune_level=0", "HOME": str(folder), "OMP_NUM_THREADS": "1"}
-    return {**left, **flags, "HIGHTIDE_DATA": str(folder / "data"), **more}
-
-
-def imagined(folder: Path, *command: object, gpu: str = A100, flags: tuple[str, ...] = (), code: int = 0,
-             variables: dict[str, str] | None = None) -> tuple[dict[str, Any], str]:  # fmt: skip
+def imagined(folder: Path, *command: object, **options: Any) -> tuple[dict[str, Any], str]:
     """The verdict, and what the program printed."""
-    run = [HIGHTIDE, "imagine", "--gpu", gpu, *flags, "--json", "--", XLA, *command]
-    done = subprocess.run(
-        [str(word) for word in run],
-        capture_output=True,
-        text=True,
-        cwd=folder,
-        env=environment(folder, **variables or {}),
-        timeout=600,
-    )
-    assert done.returncode == code, done.stdout[-1000:] + done.stderr[-4000:]
-    verdict: dict[str, Any] = json.loads(done.stdout)
-    return verdict.get("imagined", verdict), done.stderr
-
-
-def script(folder: Path, text: str) -> Path:
-    file = folder / "train.py"
-    file.write_text(textwrap.dedent(text))
-    return file
+    return imaginary.imagined(XLA, folder, *command, **options)
 
 
 def analysis(text: str) -> int:
     (line,) = [line for line in text.splitlines() if line.startswith("analysis ")]
     return int(line.split()[1])
-
-
-def near(value: int, truth: int, share: float) -> bool:
-    return abs(value - truth) <= share * truth
 
 
 @pytest.mark.parametrize(

@@ -182,6 +182,9 @@ func ranks(run *mem.Run, v *report.Imagined) {
 			}
 		}
 		rank.Allocated, rank.Reserved = peakOf(run, use.Process, cuda(use.Index))
+		if _, told := use.Parts["allocated"]; told && rank.Allocated.Known() && !rank.Reserved.Known() { // by the device, then
+			rank.Reserved = mem.Some(int64(use.Parts["allocated"]))
+		}
 		v.Ranks = append(v.Ranks, rank)
 	}
 	slices.SortStableFunc(v.Ranks, func(a, b report.RankUse) int {
@@ -254,21 +257,21 @@ func needed(run *mem.Run, v *report.Imagined) {
 		if p.Process != process || p.Device != cuda(index) || !limited {
 			continue
 		}
-		allocated, reserved := p.Allocated.Or(0), p.Reserved.Or(0)
+		allocated, reserved := p.Allocated.Or(0), reservedBy(v, process, index)
 		v.Limit, v.Needed = p.Limit, mem.Some(v.Used.Or(0)-reserved+allocated)
 		v.Headroom = mem.Some(min(limit-allocated, int64(v.Total)-v.Needed.Or(0)))
-		v.LimitBy = limiting(run.Process(process))
+		v.LimitBy = frameworks.Of(p.Framework).Title
 	}
 }
 
-// limiting is the framework of a process that takes most of a device as it starts.
-func limiting(p *mem.Process) string {
-	for _, f := range frameworks.All() {
-		if p != nil && p.Frameworks[f.Name] != "" && f.Preallocates != "" {
-			return f.Title
+// reservedBy is what the allocator of a process took of a device.
+func reservedBy(v *report.Imagined, process uint32, index int) int64 {
+	for _, rank := range v.Ranks {
+		if rank.Process == process && rank.Index == index {
+			return rank.Reserved.Or(0)
 		}
 	}
-	return ""
+	return 0
 }
 
 // peakMoment is when the fullest process had its peak, as it said itself.

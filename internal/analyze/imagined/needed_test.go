@@ -16,7 +16,7 @@ func preallocated(allocated, limit int64, framework string) *mem.Run {
 		mem.ImaginedDevice{Total: 24 << 30, Used: 16 << 30},
 		mem.DeviceUse{Process: 1, Device: "0", Index: 0, Used: 16 << 30},
 		mem.DevicePeak{Process: 1, Device: "cuda:0", Allocated: mem.Some(allocated), Reserved: mem.Some(int64(15 << 30)),
-			Limit: mem.Some(limit)},
+			Limit: mem.Some(limit), Framework: framework},
 		mem.End{Reason: "exit", ExitCode: mem.Some(int64(0))},
 	} {
 		if err := run.Add(f); err != nil {
@@ -24,6 +24,21 @@ func preallocated(allocated, limit int64, framework string) *mem.Run {
 		}
 	}
 	return run
+}
+
+// TestWhatTheAllocatorDoesNotTell: an allocator that says what is in use of its memory, and not what it took, took what
+// the device says it was given.
+func TestWhatTheAllocatorDoesNotTell(t *testing.T) {
+	run := preallocated(2<<30, 15<<30, "tensorflow")
+	run.Imagined.Peaks[0].Reserved = mem.Optional{}
+	if v := Judge(run); v.Reserved.Known() || v.Allocated != mem.Some(int64(2<<30)) {
+		t.Errorf("reserved %v of nothing that is known, allocated %v", v.Reserved, v.Allocated)
+	}
+	run.Imagined.Uses[0].Parts = map[string]mem.Bytes{"allocated": 15 << 30, "context": 1 << 30}
+	v := Judge(run)
+	if v.Reserved != mem.Some(int64(15<<30)) || v.Needed != mem.Some(int64(3<<30)) || v.LimitBy != "TensorFlow" {
+		t.Errorf("reserved %v, needed %v of what %s may take", v.Reserved, v.Needed, v.LimitBy)
+	}
 }
 
 // TestNeedAndTakenAreTwoFigures: what a program needs is not what its framework took as it started, and what is to

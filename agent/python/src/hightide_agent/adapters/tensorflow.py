@@ -12,6 +12,7 @@ whatever line asked for more than it had.
 from __future__ import annotations
 
 import functools
+import os
 import re
 import sys
 import threading
@@ -54,6 +55,10 @@ def install(training: Training, tensorflow: Any, watch: Watch) -> None:
             lambda: training.at_step_end(Devices(training, tensorflow, context).step_ended),
         ),
     )
+    if os.environ.get("HIGHTIDE_IMAGINE") == "1":
+        from ..imagine import tensorflow as imagined
+
+        imagined.install(training, tensorflow)
 
 
 class Devices:
@@ -77,8 +82,10 @@ class Devices:
             names = [device.name.rpartition("device:")[2] for device in self.config.list_logical_devices("GPU")]
             info = self.config.experimental.get_memory_info
             if names:
+                called = "cuda" if os.environ.get("HIGHTIDE_IMAGINE") == "1" else "gpu"  # as what imagines it calls it
+                told = [(name, name.lower().replace("gpu", called)) for name in names]
                 self.training.allocator(
-                    "tensorflow", lambda: [(name.lower(), ALLOCATED, int(info(name)["current"])) for name in names]
+                    "tensorflow", lambda: [(as_told, ALLOCATED, int(info(name)["current"])) for name, as_told in told]
                 )
                 self._grows()
         return NEVER

@@ -20,6 +20,8 @@ ENOUGH, ENOUGH_SECONDS = 50, 1.0  # steps, or seconds of the processor, before a
 WAITED_SECONDS = 20.0  # after which a peak that rose late, and is steady, is waited for no longer
 MAX_STEPS = 200  # under `auto`: a training that never gets steady, as with ever longer batches
 
+Pair = Tuple[int, Optional[int]]  # allocated, reserved
+
 PHASES = ("", "step", "data", "forward", "backward", "optimizer", "evaluation", "checkpoint", "module", "user")
 
 
@@ -28,11 +30,13 @@ class Peak:
 
     def __init__(self, device: int) -> None:
         self.device = device
-        self.allocated = self.reserved = 0
+        self.allocated = 0
+        self.reserved: Optional[int] = None  # None: the allocator does not tell
         self.limit: Optional[int] = None  # what the allocator may take at most, where the framework sets that
+        self.framework = ""  # whose allocator it is, where another's could be taken for it
         self.phase, self.step, self.time_ns = NONE, 0, 0
         self.rose = 0  # the step in which one of them rose last
-        self.told = (0, 0)
+        self.told: Pair = (0, None)
 
 
 class Peaks:
@@ -47,19 +51,19 @@ class Peaks:
         self._gap = 0  # most steps between two rises, of those after the first steps
         self._began: Optional[float] = None  # processor time at the end of the first step
 
-    def saw(self, device: int, marks: Tuple[int, int], phase: int, step: int) -> Optional[Peak]:
+    def saw(self, device: int, marks: Pair, phase: int, step: int) -> Optional[Peak]:
         """Take in (allocated, reserved) of a device; what has risen since the last look rose in `phase`, after `step`
         completed steps. None while nothing of it is used."""
         allocated, reserved = marks
         peak = self.of.get(device)
         if peak is None:
-            if not reserved:
+            if not allocated and not reserved:
                 return None
             peak = self.of[device] = Peak(device)
         if allocated > peak.allocated:
             peak.allocated, peak.phase, peak.step, peak.time_ns = allocated, phase, step, monotonic_ns()
             self._risen(peak, step)
-        if reserved > peak.reserved:
+        if reserved is not None and reserved > (peak.reserved or 0):
             peak.reserved = reserved
             self._risen(peak, step)
         return peak
@@ -93,7 +97,11 @@ class Peaks:
                 continue
             peak.told = (peak.allocated, peak.reserved)
             record = {"type": "peak", "device": "cuda:%d" % peak.device, "allocated_bytes": peak.allocated,
-                      "reserved_bytes": peak.reserved, "step": peak.step, "time_ns": peak.time_ns}  # fmt: skip
+                      "step": peak.step, "time_ns": peak.time_ns}  # fmt: skip
+            if peak.reserved is not None:
+                record["reserved_bytes"] = peak.reserved
+            if peak.framework:
+                record["framework"] = peak.framework
             if PHASES[peak.phase]:
                 record["phase"] = PHASES[peak.phase]
             if peak.limit is not None:

@@ -17,7 +17,7 @@ from ..training import Training
 from . import breakdown
 from .coverage import Coverage, trains
 from .ledger import Ledger
-from .peaks import PHASES, Peaks
+from .peaks import PHASES, Pair, Peaks
 from .reach import Reach
 from .together import Together
 
@@ -53,7 +53,7 @@ class Steady:
         self.lines: Dict[int, Tuple[str, int, str]] = {}  # where phases were entered last
         self.live = False
         self._ended = False
-        self._reported: Dict[int, Tuple[int, int]] = {}  # the peaks whose breakdown was told
+        self._reported: Dict[int, Pair] = {}  # the peaks whose breakdown was told
         self._done = 0
         self.together = Together(agent, parts.torch)
         self.stop = control.Stop(agent)

@@ -21,11 +21,12 @@ def install(training: Training, jax: Any, watch: Callable[[str, Callable[[Any], 
     from .. import copies
     from ..ledger import Ledger
     from ..parts import part
-    from . import reads, steady, switches
+    from . import reads, switches
     from .calls import Calls
     from .dumps import Dumps
     from .held import Held
     from .purposes import Gradients
+    from .steady import Steady
 
     agent = training.agent
     if copies.asked():  # XLA's threads cannot be forked: the engine starts each trial by itself
@@ -40,7 +41,7 @@ def install(training: Training, jax: Any, watch: Callable[[str, Callable[[Any], 
     part(agent, "calls of compiled functions", lambda: watch("jax._src.pjit", calls.slowly))
     part(agent, "programs of XLA", lambda: watch("jax._src.interpreters.pxla", dumps.install))
     part(agent, "gradients", lambda: watch("jax._src.api", gradients.install))
-    part(agent, "peak and end", lambda: steady.install(training, ledger, calls))
+    part(agent, "peak and end", lambda: Steady(training, ledger, calls).install(training))
     part(agent, "switches", lambda: switches.install(agent, jax, watch))
     part(agent, "numbers read", lambda: watch("jax._src.array", reads.install(ledger)))
 

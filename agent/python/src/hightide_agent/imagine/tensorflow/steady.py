@@ -1,0 +1,103 @@
+"""The peak of TensorFlow's allocator on each GPU, and what it may take at most.
+
+get_memory_info at each step's end: peak ─▶ allocated        the context's list of devices ─▶ limit
+What it took of the device it does not tell; the engine reads that off the device.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
+
+from ...training import Training
+from ..ledger import Ledger
+from ..marks import Mark, Marks
+
+
+class _Device(NamedTuple):
+    """One logical device."""
+
+    name: str  # GPU:0
+    number: int  # of the GPU that it is on
+    limit: int  # bytes
+
+
+class Steady(Marks):
+    """Those of TensorFlow."""
+
+    framework = "tensorflow"
+
+    def __init__(self, training: Training, ledger: Ledger, tensorflow: Any) -> None:
+        super().__init__(training, ledger)
+        self.config = tensorflow.config
+        self._of: Tuple[Any, List[_Device]] = None, []  # a context, and its devices
+
+    def forget(self) -> None:
+        """In a process that was forked."""
+        super().forget()
+        self._of = None, []
+
+    def read(self) -> Iterator[Mark]:
+        """Of each GPU; of several logical devices on one, the sum."""
+        found: Dict[int, Tuple[int, int]] = {}
+        info = self.config.experimental.get_memory_info
+        for device in self._devices():
+            allocated, limit = found.get(device.number, (0, 0))
+            found[device.number] = allocated + int(info(device.name)["peak"]), limit + device.limit
+        for number, (allocated, limit) in found.items():
+            yield Mark(number, allocated, None, limit or None)
+
+    def preallocation(self) -> str:
+        """What the program has set, in code or by a variable."""
+        gpus = self.config.get_visible_devices("GPU")
+        if any(getattr(one, "memory_limit", None) for gpu in gpus for one in self._logical(gpu)):
+            return "what set_logical_device_configuration says, at the start"
+        by_variable = os.environ.get("TF_FORCE_GPU_ALLOW_GROWTH", "").lower() in ("true", "1")
+        if by_variable or all(self.config.experimental.get_memory_growth(gpu) for gpu in gpus):
+            return "none: it grows, and gives nothing back"
+        return "nearly all of the memory at the start, which is TensorFlow's default"
+
+    def _logical(self, gpu: Any) -> List[Any]:
+        return self.config.get_logical_device_configuration(gpu) or []
+
+    def _devices(self) -> List[_Device]:
+        """The logical GPUs, once the program has started them."""
+        context = sys.modules["tensorflow.python.eager.context"].context_safe()
+        if context is None or not context._initialized:
+            return []
+        if self._of[0] is not context._handle:
+            limits = _limits(context)
+            numbers = list(self._numbers())
+            names = [device.name.rpartition("device:")[2] for device in self.config.list_logical_devices("GPU")]
+            self._of = (
+                context._handle,
+                [
+                    _Device(name, numbers[at] if at < len(numbers) else at, limits.get(name, 0))
+                    for at, name in enumerate(names)
+                ],
+            )
+        return self._of[1]
+
+    def _numbers(self) -> Iterator[int]:
+        """Of the logical devices in their order: which GPU each is on."""
+        all = self.config.list_physical_devices("GPU")
+        for gpu in self.config.get_visible_devices("GPU"):
+            for _ in range(len(self._logical(gpu)) or 1):
+                yield all.index(gpu)
+
+
+def _limits(context: Any) -> Dict[str, int]:
+    """What the allocator of each device may take, as the context has it."""
+    from tensorflow.python import pywrap_tfe
+    from tensorflow.python.client import pywrap_tf_session as session
+
+    found: Dict[str, int] = {}
+    devices = pywrap_tfe.TFE_ContextListDevices(context._handle)
+    try:
+        for at in range(session.TF_DeviceListCount(devices)):
+            name = session.TF_DeviceListName(devices, at).rpartition("device:")[2]
+            found[name] = int(session.TF_DeviceListMemoryBytes(devices, at))
+    finally:
+        session.TF_DeleteDeviceList(devices)
+    return found

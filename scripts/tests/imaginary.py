@@ -1,0 +1,54 @@
+"""What tests of frameworks on imaginary GPUs share: a program under the built hightide, and its verdict."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import textwrap
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+HIGHTIDE = ROOT / "bin" / "hightide"
+CACHE = Path(os.environ.get("HIGHTIDE_CACHE", Path.home() / ".cache" / "hightide"))
+MiB, GiB = 1 << 20, 1 << 30
+A100 = "a100-80gb"
+
+
+def environment(folder: Path, **more: str) -> dict[str, str]:
+    """As tests run: XLA does not try out kernels, which compiles each of them."""
+    left = {
+        name: value for name, value in os.environ.items() if not name.startswith(("XLA_", "JAX_", "TF_", "HIGHTIDE_"))
+    }
+    flags = {"XLA_FLAGS": "--xla_gpu_autotune_level=0", "HOME": str(folder), "OMP_NUM_THREADS": "1"}
+    return {**left, **flags, "TF_CPP_MIN_LOG_LEVEL": "2", "HIGHTIDE_DATA": str(folder / "data"), **more}
+
+
+def imagined(python: Path, folder: Path, *command: object, gpu: str = A100, flags: tuple[str, ...] = (), code: int = 0,
+             variables: dict[str, str] | None = None) -> tuple[dict[str, Any], str]:  # fmt: skip
+    """The verdict, and what the program printed."""
+    run = [HIGHTIDE, "imagine", "--gpu", gpu, *flags, "--json", "--", python, *command]
+    done = subprocess.run(
+        [str(word) for word in run],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env=environment(folder, **variables or {}),
+        timeout=600,
+    )
+    assert done.returncode == code, done.stdout[-1000:] + done.stderr[-4000:]
+    verdict: dict[str, Any] = json.loads(done.stdout)
+    return verdict.get("imagined", verdict), done.stderr
+
+
+def script(folder: Path, text: str) -> Path:
+    """A program in that folder."""
+    file = folder / "train.py"
+    file.write_text(textwrap.dedent(text))
+    return file
+
+
+def near(value: int, truth: int, share: float) -> bool:
+    """Whether a figure is within a share of the truth."""
+    return abs(value - truth) <= share * truth

@@ -1,0 +1,124 @@
+"""TensorFlow on imaginary GPUs under the built program: real TensorFlow, small trainings (testdata/tensorflow/programs.py).
+
+The truth is worked out without hightide: what parameters, the optimizer's state and a batch take by their shapes, and the
+peak of the same program on the CPU, where the same kind of allocator serves kernels that compute."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import imaginary
+import pytest
+from imaginary import CACHE, ROOT, GiB, MiB, environment, near, script
+
+TENSORFLOW = CACHE / "tensorflow" / "bin" / "python"
+PROGRAMS = ROOT / "testdata" / "tensorflow" / "programs.py"
+# What a GPU's kernels keep beside the tensors differs from what a CPU's do.
+ON_CPU = {"TF_CPU_ALLOCATOR_USE_BFC": "true", "TF_ENABLE_ONEDNN_OPTS": "0"}
+
+pytestmark = pytest.mark.skipif(not TENSORFLOW.exists(), reason=f"{TENSORFLOW} is not there: scripts/setup tensorflow")
+
+
+def imagined(folder: Path, *command: object, **options: Any) -> tuple[dict[str, Any], str]:
+    """The verdict, and what the program printed."""
+    return imaginary.imagined(TENSORFLOW, folder, *command, **options)
+
+
+def said(text: str, word: str) -> int:
+    """The figure that a program prints behind a word."""
+    (line,) = [line for line in text.splitlines() if line.startswith(word + " ")]
+    return int(line.split()[1])
+
+
+@pytest.mark.parametrize(
+    ("name", "steps", "share"),
+    [("eager", 6, 0.12), ("function", 6, 0.12), ("jit", 6, 0.12), ("fit", 8, 0.12), ("datasets", 6, 0.12), ("attention", 6, 0.12)],
+)  # fmt: skip
+def test_what_a_step_needs(tmp_path: Path, name: str, steps: int, share: float) -> None:
+    """TensorFlow's own peak, more than is held between steps, and near the peak of a run that computes."""
+    verdict, printed = imagined(tmp_path, PROGRAMS, name)
+    cpu = subprocess.run(
+        [str(TENSORFLOW), str(PROGRAMS), name],
+        capture_output=True, text=True, env=environment(tmp_path, **ON_CPU), timeout=600, check=True,
+    )  # fmt: skip
+    peak = verdict["peak_allocated_bytes"]
+    assert verdict["verdict"] == "fits" and verdict["basis"] == f"judged over {steps} steps", verdict
+    assert said(printed, "peak") <= peak <= said(printed, "peak") + 64 * 1024, (peak, printed)
+    assert peak > said(printed, "held") and near(peak, said(cpu.stdout, "peak"), share), (peak, printed, cpu.stdout)
+
+
+@pytest.mark.parametrize("name", ["convolutions", "recurrent"])
+def test_kernels_of_cudnn(tmp_path: Path, name: str) -> None:
+    """Convolutions and recurrent layers go to cuDNN, which keeps what no CPU does."""
+    verdict, printed = imagined(tmp_path, PROGRAMS, name)
+    assert verdict["verdict"] == "fits" and verdict["basis"] == "judged over 8 steps", verdict
+    assert verdict["peak_allocated_bytes"] >= said(printed, "peak") > said(printed, "held"), printed
+
+
+def test_what_is_needed_and_what_is_taken(tmp_path: Path) -> None:
+    """TensorFlow takes nearly all of a device as it starts, whatever it needs; told so, it grows instead."""
+    verdict, _ = imagined(tmp_path, PROGRAMS, "function")
+    beside = verdict["peak_device_used_bytes"] - verdict["peak_reserved_bytes"]
+    assert verdict["allocator_limit_by"] == "TensorFlow"
+    assert near(verdict["peak_reserved_bytes"], verdict["allocator_limit_bytes"], 0.001)
+    assert 0.9 < verdict["allocator_limit_bytes"] / verdict["total_bytes"] < 1
+    assert verdict["peak_needed_bytes"] == verdict["peak_allocated_bytes"] + beside
+    assert verdict["headroom_bytes"] == verdict["allocator_limit_bytes"] - verdict["peak_allocated_bytes"]
+    assert "nearly all" in verdict["conditions"]["preallocation"]
+    verdict, _ = imagined(tmp_path, PROGRAMS, "function", variables={"TF_FORCE_GPU_ALLOW_GROWTH": "true"})
+    assert verdict["peak_reserved_bytes"] < 600 * MiB and verdict["conditions"]["preallocation"].startswith("none"), (
+        verdict
+    )
+    assert verdict["peak_reserved_bytes"] >= verdict["peak_allocated_bytes"], verdict
+
+
+ARRAYS = """
+    import tensorflow as tf
+    held = [tf.zeros((1 << 28,)) for _ in range({count})]
+    print(len(held))
+"""
+
+
+def test_out_of_memory(tmp_path: Path) -> None:
+    """A card of 24 GiB has room for 20 arrays of 1 GiB, not for 24."""
+    fits, _ = imagined(tmp_path, script(tmp_path, ARRAYS.format(count=20)), gpu="rtx4090")
+    assert fits["verdict"] in ("fits", "tight") and near(fits["peak_allocated_bytes"], 20 * GiB, 0.001), fits
+    full, printed = imagined(
+        tmp_path, script(tmp_path, ARRAYS.format(count=24)), gpu="rtx4090", code=1, flags=("--no-suggest",)
+    )
+    assert full["verdict"] == "oom" and "ResourceExhausted" in printed, full
+    assert full["asked_bytes"] == GiB, full
+
+
+def test_it_ends_once_the_peak_is_steady(tmp_path: Path) -> None:
+    """A long training is ended early; what branches on the loss, which no kernel computed, is named."""
+    verdict, printed = imagined(
+        tmp_path,
+        script(
+            tmp_path,
+            """
+            import tensorflow as tf
+            w, optimizer = tf.Variable(tf.ones((256, 256))), tf.keras.optimizers.Adam()
+
+            @tf.function
+            def step(x):
+                with tf.GradientTape() as tape:
+                    loss = tf.reduce_mean((x @ w) ** 2)
+                optimizer.apply_gradients([(tape.gradient(loss, w), w)])
+                return loss
+
+            for _ in range(1_000_000):
+                loss = step(tf.ones((64, 256)))
+                if loss.numpy() > 10:
+                    w = tf.concat([w, w], 0)[:256]
+            print("to the end")
+            """,
+        ),
+        code=6,
+    )
+    assert verdict["stopped"] == "steady" and "to the end" not in printed, verdict
+    (undecided,) = verdict["undecided"]
+    assert (undecided["line"], undecided["use"]) == (14, "branch"), undecided
+    assert verdict["verdict"] == "conditional", verdict["verdict"]
