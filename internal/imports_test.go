@@ -87,6 +87,7 @@ var rooms = map[string][]string{
 	"internal/hub": {"internal/fail"},
 	"internal/plan": {"internal/fail", "internal/gpus", "internal/hub", "internal/mem", "internal/modelfile",
 		"internal/options", "internal/report", "internal/event", "internal/pythons"},
+	"internal/trend":  {"internal/matrix", "internal/mem", "internal/store"},
 	"internal/levers": {"internal/fail", "internal/mem", "internal/options", "internal/words"},
 	"internal/tune": {"internal/event", "internal/fail", "internal/levers", "internal/mem", "internal/options",
 		"internal/report"},
@@ -130,7 +131,7 @@ var rooms = map[string][]string{
 		"internal/fit", "internal/files", "internal/format", "internal/gpus", "internal/launch",
 		"internal/matrix", "internal/mcp", "internal/metrics", "internal/observe", "internal/pythons",
 		"internal/options", "internal/plan", "internal/pytorch", "internal/replay", "internal/store", "internal/tui", "internal/words",
-		"internal/frameworks", "internal/tune", "docs"},
+		"internal/frameworks", "internal/trend", "internal/tune", "docs"},
 }
 
 // pure rooms may not touch the world, whatever the standard library offers.

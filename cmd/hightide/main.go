@@ -51,6 +51,7 @@ func commands(a *app) []*cobra.Command {
 		exportCommand(a),
 		topCommand(a),
 		lsCommand(a),
+		trendCommand(a),
 		tagCommand(a),
 		pushCommand(a),
 		rmCommand(a),

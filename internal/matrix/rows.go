@@ -81,7 +81,7 @@ func (r *CellRow) measure(figure Figure, trials []Trial) bool {
 	s := summarise(values)
 	r.Figure, r.Unit, r.Value = figure, info(figure).Unit, s.Mean
 	if s.Count > 1 && s.StdDev > 0 {
-		half := student(float64(s.Count-1), rowLevel) * s.StdDev / math.Sqrt(float64(s.Count))
+		half := Student(float64(s.Count-1), rowLevel) * s.StdDev / math.Sqrt(float64(s.Count))
 		r.Within = &Interval{Low: s.Mean - half, High: s.Mean + half}
 	}
 	return true

@@ -13,8 +13,8 @@ func tail(t, df float64) float64 {
 	return incompleteBeta(df/2, 0.5, df/(df+t*t))
 }
 
-// student is the t beyond which, on either side, 1-level of the distribution lies.
-func student(df, level float64) float64 {
+// Student is the t beyond which, on both sides together, 1-level of the distribution with df degrees of freedom lies.
+func Student(df, level float64) float64 {
 	return bisect(func(t float64) bool { return tail(t, df) > 1-level })
 }
 
@@ -66,7 +66,7 @@ func (q *quantiles) of(df float64) float64 {
 	df = min(max(math.Floor(df/step)*step, 1.0/grid), 1e6)
 	key := int(df * grid)
 	if _, ok := q.known[key]; !ok {
-		q.known[key] = student(df, q.level)
+		q.known[key] = Student(df, q.level)
 	}
 	return q.known[key]
 }

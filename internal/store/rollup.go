@@ -88,6 +88,9 @@ func (r *rollup) row() Run {
 		Processes: len(run.Processes),
 		State:     CutOff, Damaged: r.damaged, Figure: said.Figure, Ended: said.Ending,
 	}
+	if git := run.Info.Git; git != nil {
+		row.GitCommit, row.GitDirty = git.Commit, git.Dirty
+	}
 	if r.last > run.Info.StartMono {
 		row.Duration = r.last - run.Info.StartMono
 	}

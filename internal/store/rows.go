@@ -35,6 +35,8 @@ var columns = []column{
 	{"label", "TEXT NOT NULL", func(e *entry) any { return &e.run.Label }},
 	{"command", "TEXT NOT NULL", func(e *entry) any { return wordList{&e.run.Command} }},
 	{"host", "TEXT NOT NULL", func(e *entry) any { return &e.run.Host }},
+	{"git_commit", "TEXT NOT NULL", func(e *entry) any { return &e.run.GitCommit }},
+	{"git_dirty", "INTEGER NOT NULL", func(e *entry) any { return &e.run.GitDirty }},
 	{"state", "TEXT NOT NULL", func(e *entry) any { return &e.run.State }},
 	{"start_wall_ns", "INTEGER NOT NULL", func(e *entry) any { return &e.run.Start }},
 	{"duration_ns", "INTEGER NOT NULL", func(e *entry) any { return &e.run.Duration }},

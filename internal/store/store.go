@@ -129,6 +129,8 @@ type Run struct {
 	Label     mem.Label         `json:"label,omitempty" doc:"Where its figures come from: measured or imagined."`
 	Command   []string          `json:"command,omitempty" doc:"Words of the command that was recorded."`
 	Host      string            `json:"host,omitempty" doc:"Name of the machine."`
+	GitCommit string            `json:"git_commit,omitempty" doc:"The commit that was checked out where the program began; absent: none is known."`
+	GitDirty  bool              `json:"git_dirty,omitempty" doc:"Whether files differed from that commit."`
 	State     State             `json:"state" enum:"running,finished,cut off" doc:"cut off: its engine went away before the end."`
 	Start     int64             `json:"start_wall_ns" doc:"When it began, in ns since 1970."`
 	Duration  int64             `json:"duration_ns" doc:"Up to the last thing seen."`

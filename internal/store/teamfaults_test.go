@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"errors"
 	"io"
 	"io/fs"
@@ -13,6 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/pressly/goose/v3"
 
 	"hightide/internal/mem"
 	"hightide/internal/testkit"
@@ -302,6 +305,34 @@ func TestTeamOfMachines(t *testing.T) {
 		t.Errorf("%+v", row)
 	}
 	isThere(t, here, id, 1)
+}
+
+// TestTeamMigrations: runs in a database of each earlier version are listed after it was brought forward, and can be
+// changed.
+func TestTeamMigrations(t *testing.T) {
+	server := testkit.StartPostgres(t)
+	versions, err := migrationFiles.ReadDir("migrations")
+	must(t, err)
+	for version := 1; version < len(versions); version++ {
+		s, _ := machine(t, server.New(t), t.TempDir(), t.TempDir())
+		db, err := sql.Open("postgres", s.db.url.String())
+		must(t, err)
+		files, err := fs.Sub(migrationFiles, "migrations")
+		must(t, err)
+		provider, err := goose.NewProvider(goose.DialectPostgres, db, files, goose.WithTableName(versionTable))
+		must(t, err)
+		_, err = provider.UpTo(t.Context(), int64(version))
+		must(t, err)
+		_, err = db.Exec(numbered(manyRuns), 3)
+		must(t, err)
+		must(t, db.Close())
+		if runs, err := s.List(Filter{Name: "train-2"}); err != nil || len(runs) != 1 {
+			t.Errorf("from version %d: %+v %v", version, runs, err)
+		}
+		id, err := noted(t, s, 1)
+		must(t, err)
+		isThere(t, s, id, 1)
+	}
 }
 
 // TestTeamSchema: a database of a newer hightide is left alone, and one that many begin to use at once has one schema.

@@ -13,7 +13,11 @@ import (
 const scaleRuns = "HIGHTIDE_TEAM_RUNS"
 
 // manyRuns enters n runs of 300 days, of 40 names and 50 projects. One of them is called "needle".
-const manyRuns = `INSERT INTO recorded SELECT 'r' || lpad(i::text, 9, '0'),
+const manyRuns = `INSERT INTO recorded (id, name, verb, label, command, host, state, start_wall_ns, duration_ns,
+	ended_kind, ended_text, figure_bytes, figure_error_bytes, figure_what, figure_source, figure_label, figure_at_least,
+	exit_code, signal, stopped, steps, processes, peak_host_rss_bytes, peak_host_pss_bytes, peak_device_used_bytes,
+	peak_allocated_bytes, peak_reserved_bytes, ooms, snapshots, dropped, findings, size_bytes, damaged, text)
+	SELECT 'r' || lpad(i::text, 9, '0'),
 	CASE WHEN i = 77 THEN 'needle' ELSE 'train-' || i % 40 END, 'run', 'measured', '["python","train.py","--lr","' || i || '"]',
 	'host-' || i % 100, CASE WHEN i % 11 = 0 THEN 'cut off' ELSE 'finished' END, 1.7e18::bigint + i * 259200000000,
 	60000000000, 'done', 'exit 0', i::bigint * 1000003 % 80000000000, 0, 'RSS', 'tree_rss', 'measured', FALSE, 0, NULL, FALSE,

@@ -3277,6 +3277,10 @@ export interface Run {
   findings?: number;
   /** Of a recording outside the data directory. */
   from?: "file" | "upload";
+  /** The commit that was checked out where the program began; absent: none is known. */
+  git_commit?: string;
+  /** Whether files differed from that commit. */
+  git_dirty?: boolean;
   /** Name of the machine. */
   host?: string;
   /** What requests call it. */

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"hightide/internal/mem"
+	"hightide/internal/options"
+	"hightide/internal/report"
+	"hightide/internal/store"
+	"hightide/internal/trend"
+)
+
+// trendOptions of trend.
+type trendOptions struct {
+	store.Filter
+	json string
+}
+
+func trendCommand(a *app) *cobra.Command {
+	return a.command(&cobra.Command{
+		Use:   "trend [TEXT]",
+		Short: "How the peak changed from commit to commit, and where by more than its noise",
+		Long: `Hold the peaks of runs against each other by the commit that was checked out in the folder where they began.
+Choose runs of one program: by TEXT in their name, id or command, by --name or by --tag.
+
+The noise is known from commits that were run twice or more. A change is said to be one where it exceeds
+that: in 19 of 20 trends in which nothing changes, none is. Without repeats nothing is said to have changed.
+Commits stand in the order of their first runs, each against the one before, so a slow creep is not found.
+Left out, and counted: runs without a commit, that failed, or that are known by another kind of figure.
+
+Exit codes: 0 fine, 2 wrong usage.`,
+		Example: `  hightide trend --tag project=ranker
+  hightide trend train.py --json
+  hightide trend --store postgres://hightide@db/hightide --objects s3://our-runs --name nightly`,
+		Args: cobra.MaximumNArgs(1),
+	}, &trendOptions{})
+}
+
+func (o *trendOptions) AddFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.Name, "name", "", "only runs of this `name`")
+	addSettings(flags, options.Setting{Name: "tag", To: options.Tags{To: &o.Tags, Bare: true},
+		Help: "only runs with this tag, `key` or key=value; may be given several times"})
+	jsonFlag(flags, &o.json)
+}
+
+func (o *trendOptions) run(a *app, c *cobra.Command, args []string) error {
+	o.Text = strings.Join(args, "")
+	runs, err := a.engine().Runs(c.Context(), o.Filter)
+	if err != nil {
+		return err
+	}
+	t := trend.Of(runs)
+	return a.show(o.json, t, func() error { return a.printTrend(t) })
+}
+
+// trendColumns are those of the list of commits.
+var trendColumns = []report.ListColumn{{Title: "COMMIT"}, {Title: "RUNS", Right: true}, {Title: "PEAK", Right: true},
+	{Title: "LOWEST", Right: true, Spare: 2}, {Title: "HIGHEST", Right: true, Spare: 1}, {Title: "CHANGE", Right: true},
+	{Title: "NOISE", Right: true}, {Title: "VERDICT"}}
+
+func (a *app) printTrend(t trend.Trend) error {
+	var rows [][]string
+	var notes []string
+	for _, c := range t.Commits {
+		row := []string{shortCommit(c), strconv.Itoa(c.Runs), mem.Bytes(c.Mean).String(), mem.Bytes(c.Low).String(),
+			mem.Bytes(c.High).String(), "", "", string(c.Verdict)}
+		if change, ok := c.Change.Get(); ok {
+			row[5] = signed(change)
+		}
+		if noise, ok := c.Noise.Get(); ok {
+			row[6] = "±" + mem.Bytes(noise).String()
+		}
+		rows = append(rows, row)
+		if c.Verdict == trend.Changed {
+			notes = append(notes, fmt.Sprintf("%s changed it by %s. Which lines: hightide diff %s %s", shortCommit(c), row[5],
+				c.Before, c.First))
+		}
+	}
+	options := textOptions(a.stdout)
+	if len(rows) == 0 {
+		notes = append(notes, "No run that can be compared.")
+	} else if err := report.WriteList(a.stdout, trendColumns, rows, options.Width, options.Color); err != nil {
+		return err
+	}
+	if len(t.Commits) > 0 {
+		notes = append([]string{fmt.Sprintf("PEAK is the mean of %s, %s.", t.What, t.Label)}, notes...)
+		if len(t.Commits) > 1 && !known(t) {
+			notes = append(notes, "The noise is not known: no commit without changed files was run twice.")
+		}
+	}
+	if len(t.Left) > 0 {
+		notes = append(notes, "Left out: runs "+strings.Join(t.Left, ", runs ")+".")
+	}
+	for _, note := range notes {
+		if _, err := fmt.Fprintf(a.stdout, "\n%s\n", note); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// known says whether a noise is known of any change.
+func known(t trend.Trend) bool {
+	for _, c := range t.Commits {
+		if c.Noise.Known() {
+			return true
+		}
+	}
+	return false
+}
+
+func signed(change int64) string {
+	if change < 0 {
+		return "-" + mem.Bytes(-change).String()
+	}
+	return "+" + mem.Bytes(change).String()
+}
+
+// shortCommit is a commit as people know it; + says that files differed from it.
+func shortCommit(c trend.Commit) string {
+	text := report.Clean(c.Commit)
+	if len(text) > 10 {
+		text = text[:10]
+	}
+	if c.Dirty {
+		text += "+"
+	}
+	return text
+}

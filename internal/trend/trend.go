@@ -1,0 +1,188 @@
+// Package trend says how the one figure of runs changed from commit to commit, and where by more than their noise.
+//
+//	[]store.Run ──▶ Of ──▶ Trend: commits in the order of their first runs, each held against the one before
+//
+// The noise is known from repeats, which are runs of one commit: without them nothing is said to have changed.
+package trend
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"hightide/internal/matrix"
+	"hightide/internal/mem"
+	"hightide/internal/store"
+)
+
+// Trend of runs that are known by the same kind of figure.
+type Trend struct {
+	Version int      `json:"version"`
+	What    string   `json:"what"`  // the figure, as "PSS"
+	Label   string   `json:"label"` // measured or imagined
+	Commits []Commit `json:"commits"`
+	Left    []string `json:"left_out"` // which runs say nothing here, and why
+}
+
+// Commit is what its runs took.
+type Commit struct {
+	Commit string `json:"commit"`
+	Dirty  bool   `json:"dirty,omitempty"` // files differed from the commit: its runs are no repeats of one another
+	First  string `json:"first_run"`
+	Last   string `json:"last_run"`
+	Runs   int    `json:"runs"`
+	Mean   int64  `json:"mean_bytes"`
+	Low    int64  `json:"lowest_bytes"`
+	High   int64  `json:"highest_bytes"`
+
+	// against the commit before; absent of the first
+	Change mem.Optional `json:"change_bytes,omitzero"`
+	// what a change has to exceed, or it may be noise; absent: no commit was run twice, or a figure is only a bound
+	Noise   mem.Optional `json:"noise_bytes,omitzero"`
+	Verdict Verdict      `json:"verdict,omitempty"`
+	Before  string       `json:"before_run,omitempty"` // to be compared with First
+
+	start   int64
+	sum     float64
+	squares float64 // of what its runs differ from their mean
+	err     int64   // largest of its figures
+	bound   bool    // a figure is "at least"
+}
+
+// Verdict on a change.
+type Verdict string
+
+// Verdicts.
+const (
+	Changed Verdict = "changed"
+	Noise   Verdict = "within noise"
+	Unknown Verdict = "unknown"
+)
+
+// wrongly is how often a trend in which nothing changes may have a change.
+const wrongly = 0.05
+
+// Of makes the trend of runs, in any order.
+func Of(runs []store.Run) Trend {
+	t := Trend{Version: 1, Commits: []Commit{}, Left: []string{}}
+	kept := t.choose(runs)
+	slices.SortFunc(kept, func(a, b store.Run) int { return cmp.Compare(a.Start, b.Start) })
+	for key, group := range grouped(kept) {
+		t.Commits = append(t.Commits, commitOf(key, group))
+	}
+	slices.SortFunc(t.Commits, func(a, b Commit) int {
+		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.Commit, b.Commit))
+	})
+	t.compare()
+	return t
+}
+
+// choose keeps the runs that have something to say, of the kind of figure that most of them have.
+func (t *Trend) choose(runs []store.Run) []store.Run {
+	type kind struct {
+		what, label string
+		source      mem.Quantity
+	}
+	kinds := map[kind][]store.Run{}
+	var no, ended, figure int
+	for _, r := range runs {
+		switch {
+		case r.Ended.Kind != mem.EndDone && r.Ended.Kind != mem.EndStopped:
+			ended++
+		case r.GitCommit == "":
+			no++
+		case r.Figure.What == "":
+			figure++
+		default:
+			k := kind{r.Figure.What, string(r.Figure.Label), r.Figure.Source}
+			kinds[k] = append(kinds[k], r)
+		}
+	}
+	var most kind
+	for k, of := range kinds {
+		if n := cmp.Compare(len(of), len(kinds[most])); n > 0 || n == 0 && fmt.Sprint(k) < fmt.Sprint(most) {
+			most = k
+		}
+	}
+	other := 0
+	for k, of := range kinds {
+		if k != most {
+			other += len(of)
+		}
+	}
+	t.What, t.Label = most.what, most.label
+	for _, left := range []struct {
+		n   int
+		why string
+	}{
+		{no, "without a commit"},
+		{ended, "that did not end by themselves, or failed"},
+		{figure, "without a peak"},
+		{other, "known by another kind of figure"},
+	} {
+		if left.n > 0 {
+			t.Left = append(t.Left, fmt.Sprintf("%d %s", left.n, left.why))
+		}
+	}
+	return kinds[most]
+}
+
+// state is a commit, with changed files or without.
+type state struct {
+	commit string
+	dirty  bool
+}
+
+func grouped(runs []store.Run) map[state][]store.Run {
+	groups := map[state][]store.Run{}
+	for _, r := range runs {
+		s := state{r.GitCommit, r.GitDirty}
+		groups[s] = append(groups[s], r)
+	}
+	return groups
+}
+
+// commitOf sums up the runs of a commit, oldest first.
+func commitOf(s state, runs []store.Run) Commit {
+	c := Commit{Commit: s.commit, Dirty: s.dirty, First: runs[0].ID, Last: runs[len(runs)-1].ID, Runs: len(runs),
+		Low: math.MaxInt64, start: runs[0].Start}
+	for _, r := range runs {
+		bytes := r.Figure.Bytes
+		c.Low, c.High, c.sum = min(c.Low, bytes), max(c.High, bytes), c.sum+float64(bytes)
+		c.err, c.bound = max(c.err, r.Figure.Error), c.bound || r.Figure.AtLeast
+	}
+	mean := c.sum / float64(len(runs))
+	c.Mean = int64(math.Round(mean))
+	for _, r := range runs {
+		c.squares += (float64(r.Figure.Bytes) - mean) * (float64(r.Figure.Bytes) - mean)
+	}
+	return c
+}
+
+// compare holds each commit against the one before. The noise is taken to be the same for all; the level is shared by
+// all comparisons, so that a long trend has no more false changes than a short one (Bonferroni).
+func (t *Trend) compare() {
+	var squares, df float64
+	for _, c := range t.Commits {
+		if !c.Dirty {
+			squares, df = squares+c.squares, df+float64(c.Runs-1)
+		}
+	}
+	reach := 0.0
+	if df > 0 && len(t.Commits) > 1 {
+		reach = matrix.Student(df, 1-wrongly/float64(len(t.Commits)-1)) * math.Sqrt(squares/df)
+	}
+	for i := 1; i < len(t.Commits); i++ {
+		a, b := &t.Commits[i-1], &t.Commits[i]
+		b.Before, b.Change, b.Verdict = a.Last, mem.Some(b.Mean-a.Mean), Unknown
+		if df == 0 || a.bound || b.bound {
+			continue
+		}
+		noise := reach*math.Sqrt(1/float64(a.Runs)+1/float64(b.Runs)) + float64(a.err+b.err)
+		b.Noise, b.Verdict = mem.Some(int64(math.Ceil(noise))), Noise
+		if math.Abs(float64(b.Mean-a.Mean)) > noise {
+			b.Verdict = Changed
+		}
+	}
+}
