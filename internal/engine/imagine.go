@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -139,22 +140,59 @@ func (e *Engine) Tune(ctx context.Context, o tune.Options) (*tune.Result, error)
 		return nil, err
 	}
 	s.Base.ID = "tune"
-	result, err := tune.Find(ctx, o, tune.Host{Try: func(ctx context.Context, runs []tune.Run) []*tune.Outcome {
-		return e.tuneRuns(ctx, s, runs)
-	}})
+	host := tune.Host{Try: func(ctx context.Context, runs []tune.Run) []*tune.Outcome { return e.tuneRuns(ctx, s, runs) }}
+	if o.Patch {
+		if err := patches(&host, s); err != nil {
+			return nil, err
+		}
+	}
+	result, err := tune.Find(ctx, o, host)
 	result.Notes = append(result.Notes, s.Notes...)
 	result.Duration = e.Runtime.Time().Sub(began).Nanoseconds()
 	if err != nil || result.Recommended == nil {
 		return result, err
 	}
-	err = files.Write(o.Output, "plan", func(w io.Writer) error {
-		_, err := io.WriteString(w, result.Recommended.Text())
+	if err := writeText(o.Output, "plan", result.Recommended.Text()); err != nil {
+		return result, err
+	}
+	result.File = o.Output
+	if p := result.Patch; p != nil && p.Text != "" {
+		path := strings.TrimSuffix(o.Output, ".toml") + ".patch"
+		if err := writeText(path, "patch", p.Text); err != nil {
+			return result, err
+		}
+		p.File = path
+	}
+	return result, nil
+}
+
+// patches completes a tune's host by what a patch needs.
+func patches(host *tune.Host, s *imagine.Session) (err error) {
+	if host.Folder, err = os.Getwd(); err != nil {
+		return fail.Environment("start it in a folder that exists", "find the program's folder: %w", err)
+	}
+	s.AskCode()
+	host.Source = func(path string) (string, error) {
+		text, err := os.ReadFile(path)
+		return string(text), err
+	}
+	host.Patched = func(ctx context.Context, plan *levers.Plan, root string, changed map[string]string) (*tune.Outcome, error) {
+		result, ran, err := s.TryPatched(ctx, plan, host.Folder, root, changed)
+		if err != nil {
+			return nil, err
+		}
+		o := outcomeOf(result)
+		o.Applied = ran
+		return o, nil
+	}
+	return nil
+}
+
+func writeText(path, what, text string) error {
+	return files.Write(path, what, func(w io.Writer) error {
+		_, err := io.WriteString(w, text)
 		return err
 	})
-	if err == nil {
-		result.File = o.Output
-	}
-	return result, err
 }
 
 // tuneRuns are imagined runs with plans.
@@ -169,11 +207,16 @@ func (e *Engine) tuneRuns(ctx context.Context, s *imagine.Session, runs []tune.R
 		if r == nil {
 			continue
 		}
-		outcomes[i] = &tune.Outcome{GPUVerdict: r.GPUVerdict, Tight: r.Tight, How: r.How, Refused: r.PlanRefused(),
-			Applied: r.Fact(mem.FactPlan) != "", Model: r.Fact(levers.FactModel), Blocks: r.Fact(levers.FactBlocks),
-			Moved: mem.Bytes(r.Number(levers.NumberMoved).Or(0))}
+		outcomes[i] = outcomeOf(r)
 	}
 	return outcomes
+}
+
+// outcomeOf is what a tune reads of an imagined run.
+func outcomeOf(r *imagine.Result) *tune.Outcome {
+	return &tune.Outcome{GPUVerdict: r.GPUVerdict, Tight: r.Tight, How: r.How, Refused: r.PlanRefused(),
+		Applied: r.Fact(mem.FactPlan) != "", Model: r.Fact(levers.FactModel), Blocks: r.Fact(levers.FactBlocks),
+		Moved: mem.Bytes(r.Number(levers.NumberMoved).Or(0)), Code: r.Fact(levers.FactCode)}
 }
 
 // Plan tells from a model's files which GPUs hold it.

@@ -31,12 +31,15 @@ const File = "hightide.plan.toml"
 const (
 	Variable = "HIGHTIDE_PLAN"
 	Blocks   = "HIGHTIDE_BLOCKS"
+	Patch    = "HIGHTIDE_PATCH" // asks for the levers as code
 )
 
 // Facts of a process whose blocks the agent recorded, or whose activations it moved, beside those in package mem.
 const (
-	FactBlocks = "blocks" // JSON, see tune.Recorded
-	FactModel  = "model"  // "GPT 124439808"
+	FactBlocks = "blocks"  // JSON, see tune.Recorded
+	FactModel  = "model"   // "GPT 124439808"
+	FactCode   = "code"    // JSON by lever: edits of the program's files, or why there are none
+	FactFiles  = "sources" // JSON: the program's own files that make its optimizer and its trainer
 
 	NumberMoved = "offloaded bytes"
 )

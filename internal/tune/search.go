@@ -30,6 +30,7 @@ type search struct {
 	recorded *Recorded
 	model    string
 	size     int64
+	code     string // of the levers, JSON
 	room     mem.Bytes
 	needed   mem.Bytes // of a GPU with plenty, by a program whose allocator keeps nothing idle
 	ran      map[string]*Point
@@ -49,6 +50,9 @@ func Find(ctx context.Context, o Options, host Host) (*Result, error) {
 		err = ctx.Err()
 	}
 	s.conclude()
+	if err == nil && s.Patch {
+		s.result.asCode(ctx, s.host, s.code)
+	}
 	return s.result, err
 }
 
@@ -96,6 +100,7 @@ func (s *search) know(roomy, plain *Outcome) error {
 	s.model, s.result.Model, s.result.Need = name, name, roomy.Used
 	s.needed = mem.Bytes(roomy.Allocated.Or(0) + roomy.Used.Or(0) - roomy.Reserved.Or(0))
 	s.size, _ = strconv.ParseInt(size, 10, 64)
+	s.code = roomy.Code
 	if name == "" {
 		return fail.Input("levers change trainings: a model that is in training mode and has parameters with gradients",
 			"the program trains no PyTorch model")

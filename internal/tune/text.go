@@ -103,5 +103,25 @@ func (r *Result) Text(o report.TextOptions) string {
 	if r.File != "" && len(r.Recommended.Levers) > 0 {
 		fmt.Fprintf(&b, "hightide run --plan %s -- %s\n", r.File, report.Clean(mem.CommandLine(r.Command)))
 	}
+	if p := r.Patch; p != nil {
+		b.WriteString("\n")
+		if p.Text != "" && p.Plan != r.Recommended {
+			fmt.Fprintf(&b, "The patch is of another plan, which can be written whole: %s.\n", p.Plan.Changes())
+		}
+		b.WriteString(cleanLines(p.Text))
+		fmt.Fprintf(&b, "%s\n", report.Clean(p.Sentence()))
+		if p.File != "" {
+			fmt.Fprintf(&b, "In %s: git apply %s, or patch -p1 < %s\n", p.Folder, p.File, p.File)
+		}
+	}
+	return b.String()
+}
+
+// cleanLines are lines of the program that a terminal may show.
+func cleanLines(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		b.WriteString(report.Clean(strings.TrimRight(line, "\r\n")) + "\n")
+	}
 	return b.String()
 }

@@ -32,6 +32,7 @@ type Options struct {
 	Goal      string   // "fit", or "headroom=10%"
 	Allow     []string // levers that change numbers
 	Output    string   // where the plan is written; "": levers.File
+	Patch     bool     // write the plan as a change of the program's own files too
 
 	Events event.Sink
 }
@@ -48,6 +49,8 @@ func (o *Options) Settings() options.List {
 			strings.Join(Changing(), ", ") + "; several with commas",
 			To: &o.Allow, Commas: true, Among: Changing()},
 		{Name: "output", Short: "o", Help: "write the plan to this `file`", To: &o.Output, Default: levers.File},
+		{Name: "patch", Help: "write the plan as a change of the program's own files too, applied to a copy and imagined: a " +
+			"unified diff beside the plan", To: &o.Patch},
 		options.Catalogue(&o.Catalogue),
 	}
 }
@@ -114,11 +117,18 @@ type Outcome struct {
 	Model   string    // "GPT 124439808", where blocks were recorded
 	Blocks  string    // JSON of Recorded
 	Moved   mem.Bytes // offloaded
+	Code    string    // JSON of the levers as code, see patch.go
 }
 
-// Host is what a tune needs of the engine that it works for. A nil outcome did not run.
+// Host is what a tune needs of the engine that it works for. A nil outcome did not run. Patched runs a copy of a folder
+// with other text in some of its files; only where a file of the copy itself ran, the outcome is applied. The last three
+// are for a patch.
 type Host struct {
 	Try func(context.Context, []Run) []*Outcome
+
+	Folder  string                            // the program is started in
+	Source  func(path string) (string, error) // the text of one of its files
+	Patched func(ctx context.Context, nothing *levers.Plan, folder string, changed map[string]string) (*Outcome, error)
 }
 
 // Point is a plan that was run.
@@ -166,7 +176,20 @@ type Result struct {
 	Verdict     mem.Verdict       `json:"verdict,omitempty" doc:"That of its run."`
 	Smallest    *Point            `json:"smallest,omitempty" doc:"Where no plan fits: the one that takes least of those that save most, run where there is plenty of memory."`
 	File        string            `json:"file,omitempty" doc:"Where it was written."`
+	Patch       *Patch            `json:"patch,omitempty" doc:"A plan as a change of the program's own files, where it was asked for."`
 	Runs        int               `json:"imagined_runs" doc:"How many imagined runs it took."`
 	Duration    int64             `json:"duration_ns" doc:"How long it took, in ns."`
 	Notes       []string          `json:"notes" doc:"What else is to be known, for people."`
+}
+
+// Patch is a plan as a change of the program's own files. It was applied to a copy, which was imagined.
+type Patch struct {
+	Plan    *levers.Plan      `json:"plan" doc:"The plan that it writes: the recommended one, or the cheapest that reaches the goal and can be written whole."`
+	Text    string            `json:"text,omitempty" doc:"The unified diff; absent: nothing could be written, or the changed copy did not run."`
+	Folder  string            `json:"folder" doc:"Where git apply or patch -p1 takes it."`
+	Missing map[string]string `json:"not_written,omitempty" doc:"Levers of the plan that it does not have, and why."`
+	Verdict mem.GPUVerdict    `json:"verdict,omitzero" doc:"What came of the imagined run of the changed copy, without a plan."`
+	Same    bool              `json:"as_planned" doc:"Whether the allocator's peak was that of the plan's run, to the byte."`
+	Problem string            `json:"problem,omitempty" doc:"Why there is no diff."`
+	File    string            `json:"file,omitempty" doc:"Where it was written."`
 }

@@ -86,6 +86,10 @@ def install(training: Training, parts: Parts, watch: Callable[[str, Callable[[An
     part(agent, "garbage", Collector(agent, lambda: training.tracker.device).install)
     atexit.register(settle)
     ledger = Ledger(agent)
+    if os.environ.get("HIGHTIDE_PATCH"):
+        from ..levers import sites
+
+        part(agent, "sites", lambda: sites.install(parts.torch, watch))
 
     def switch() -> None:
         if os.environ.get("HIGHTIDE_IMAGINE_SWITCH"):

@@ -13,7 +13,7 @@ import sys
 from typing import Any, Callable, Dict, Optional
 
 from ..training import Training
-from . import LEVERS
+from . import LEVERS, sites
 from .found import Found, Refused
 
 REFUSED = 3
@@ -119,6 +119,10 @@ class Waiting:
             from .recorded import Recorded
 
             Recorded(self.training, found).install()
+        if sites.seen is not None:
+            from . import written
+
+            written.install(self.training, found, sites.seen)
         return True
 
 
