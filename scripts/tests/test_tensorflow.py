@@ -122,3 +122,27 @@ def test_it_ends_once_the_peak_is_steady(tmp_path: Path) -> None:
     (undecided,) = verdict["undecided"]
     assert (undecided["line"], undecided["use"]) == (14, "branch"), undecided
     assert verdict["verdict"] == "conditional", verdict["verdict"]
+
+
+def test_two_gpus_of_one_process(tmp_path: Path) -> None:
+    """MirroredStrategy: each GPU has the parameters and the optimizer's state, 12 bytes a parameter, and NCCL's buffers."""
+    verdict, printed = imagined(
+        tmp_path,
+        script(
+            tmp_path,
+            """
+            import keras, tensorflow as tf
+            strategy = tf.distribute.MirroredStrategy()
+            print("replicas", strategy.num_replicas_in_sync)
+            with strategy.scope():
+                model = keras.Sequential([keras.layers.Input((1024,)), keras.layers.Dense(1024), keras.layers.Dense(1024)])
+                model.compile("adam", "mse")
+            model.fit(tf.ones((512, 1024)), tf.zeros((512, 1024)), batch_size=128, epochs=2, verbose=0)
+            """,
+        ),
+        flags=("--gpus", "2"),
+    )
+    assert verdict["verdict"] == "fits" and said(printed, "replicas") == 2 and len(verdict["ranks"]) == 2, verdict
+    for rank in verdict["ranks"]:
+        assert 12 * 2 * (1024 * 1024 + 1024) < rank["peak_allocated_bytes"] < 64 * MiB, rank
+        assert rank["parts_bytes"]["nccl"] > 0, rank

@@ -41,6 +41,30 @@ func TestWhatTheAllocatorDoesNotTell(t *testing.T) {
 	}
 }
 
+// TestShortOfTheLimit: what was in use is told beside what the framework may take, both without the context.
+func TestShortOfTheLimit(t *testing.T) {
+	run := preallocated(14<<30, 15<<30, "tensorflow")
+	run.End.ExitCode = mem.Some(int64(1))
+	for _, f := range []mem.Frame{
+		mem.Event{Kind: "oom", Process: 1, Bytes: mem.Some(int64(2 << 30)), Facts: map[string]string{"device": "gpu:0"}},
+		mem.Event{Kind: "exception", Process: 1, Facts: map[string]string{"class": "ResourceExhaustedError"},
+			Text: "Graph execution error:"},
+	} {
+		if err := run.Add(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const want = "it used 14.0 GiB at most and asked for 2.00 GiB more, of the 15.0 GiB that TensorFlow may take"
+	if v := Judge(run); v.Verdict != mem.VerdictOOM || !strings.Contains(sentence(v)[0], want) {
+		t.Errorf("%s: %s", v.Verdict, sentence(v)[0])
+	}
+	run.Events[1].Text = "OOM when allocating tensor with shape[9] and type float on /job:localhost/replica:0/task:0/device:CPU:0"
+	run.Events[0].Facts["device"] = "cpu"
+	if v := Judge(run); v.Verdict != mem.VerdictFailed {
+		t.Errorf("short of the host's memory: %s", v.Verdict)
+	}
+}
+
 // TestNeedAndTakenAreTwoFigures: what a program needs is not what its framework took as it started, and what is to
 // spare is what the framework's own limit leaves.
 func TestNeedAndTakenAreTwoFigures(t *testing.T) {

@@ -40,14 +40,14 @@ func sentence(v *report.Imagined) []string {
 			text += fmt.Sprintf(" in step %d", step+1)
 		}
 		asked, knows := v.Asked.Get()
-		needed, ahead := v.Needed.Or(0), ahead(v)
+		held, ahead := v.Allocated.Or(0), ahead(v) // of what the limit is of: without the context
 		switch {
 		case v.Short != nil:
 			text += shortText(v) + ahead
 		case knows && v.Needed.Known():
-			text += fmt.Sprintf(", it needed %v and asked for %v more%s", mem.Bytes(needed), mem.Bytes(asked), ahead)
+			text += fmt.Sprintf(", it used %v at most and asked for %v more,%s", mem.Bytes(held), mem.Bytes(asked), ahead)
 		case v.Needed.Known():
-			text += fmt.Sprintf(", it needed %v%s", mem.Bytes(needed), ahead)
+			text += fmt.Sprintf(", it used %v at most%s", mem.Bytes(held), ahead)
 		case knows && !v.Used.Known(): // while it runs: what was in use is told at the end
 			text += fmt.Sprintf(", %v asked for of a device of %v", mem.Bytes(asked), v.Total)
 		case knows && v.Shortages > 1: // the peak and the last of them are two moments

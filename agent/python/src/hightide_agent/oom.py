@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     Place = Tuple[str, int, str]  # file, line and function
 
 known: List[Classify] = []
+said: Dict[str, Callable[[BaseException], Dict[str, Any]]] = {}  # by who ran out: fields that its words tell better
 recorded: Dict[str, Callable[[], None]] = {}  # by who ran out: called once the record is written
 told: Set[FrozenSet[str]] = set()  # words of errors that are recorded already, wherever they are raised later
 _UNITS = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40, "PiB": 1 << 50, "EiB": 1 << 60}
@@ -50,6 +51,8 @@ def notice(
         file, line, function = place or where(error)
         record: Dict[str, Any] = {"type": "oom", "text": text_of(error), "source": source, "file": file, "line": line,
                                   "function": function, "device": device, **(facts or {})}  # fmt: skip
+        if place is None and source in said:
+            record.update(said[source](error))
         if size is not None:
             record["bytes"] = size
         if step >= 0:

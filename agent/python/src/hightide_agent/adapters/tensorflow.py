@@ -23,6 +23,7 @@ from typing import Any, Callable, Dict, Iterator, Optional
 from .. import oom
 from ..allocators import ALLOCATED
 from ..calls import given
+from ..masking import mask
 from ..places import is_library, text_of
 from ..traces import Traces
 from ..tracker import BACKWARD, DATA, NEVER
@@ -40,6 +41,7 @@ def install(training: Training, tensorflow: Any, watch: Watch) -> None:
     if port is not None and port.IsMklEnabled():
         training.agent.fact("tensorflow_arena", "oneDNN")
     training.out_of_memory(lambda error: _out_of_memory(tensorflow, error))
+    oom.said["tensorflow"] = _said
     functions = Functions(training)
     context = sys.modules["tensorflow.python.eager.context"]
     eagerly = context.executing_eagerly
@@ -221,6 +223,24 @@ def _out_of_memory(tensorflow: Any, error: BaseException) -> Optional[oom.Shorta
     device = re.search(r"device:(CPU|GPU):(\d+)", text)
     name = "cpu" if device is None or device.group(1) == "CPU" else "gpu:%s" % device.group(2)
     return "tensorflow", name, _asked(tensorflow, text)
+
+
+def _said(error: BaseException) -> Dict[str, Any]:
+    """What ran out, in which operation; and the line of it, where a graph knows that: the call is lines away."""
+    text = str(error)
+    words = re.search(
+        r"OOM when allocating tensor with shape\s*\[[^\]]*\] and type \w+|failed to allocate memory", text
+    )
+    operation = re.search(r"Detected at node (\S+) defined at|\{\{node ([^}]+)\}\}|\[Op:(\w+)\]", text)
+    if words is None or operation is None:
+        return {}
+    found: Dict[str, Any] = {
+        "text": mask("%s, in the operation %s" % (words.group(), next(filter(None, operation.groups()))))
+    }
+    for file, line, function in re.findall(r'File "([^"\n]+)", line (\d+), in (\S+)', text):
+        if not is_library(file) and "hightide_agent" not in file:
+            found.update(file=file, line=int(line), function=function)
+    return found
 
 
 def _asked(tensorflow: Any, text: str) -> Optional[int]:
