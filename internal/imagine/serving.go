@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"hightide/internal/mem"
 	"hightide/internal/report"
@@ -26,7 +27,7 @@ func (s *Session) suggestServing(ctx context.Context, t trial, main *Result) []m
 		}
 	}
 	need, known := needed(whole)
-	settings := &settings{base: t}
+	settings := &settings{base: t, engine: v.Engine}
 	settings.starts(v, t.gpu.Total)
 	if known && need/2 < t.gpu.Total {
 		settings.shared(v)
@@ -53,7 +54,7 @@ func (s *Session) varyServing(ctx context.Context, t trial, main *Result) []mem.
 	if !v.Ready || !v.KVTokens.Known() {
 		return nil
 	}
-	settings := &settings{base: t}
+	settings := &settings{base: t, engine: v.Engine}
 	settings.gains(v, t.gpu.Total)
 	settings.shared(v)
 	return s.tryAll(ctx, settings.list)
@@ -72,14 +73,32 @@ func needed(v *report.Serving) (mem.Bytes, bool) {
 	return mem.Bytes(math.Ceil(float64(beside+one) / v.Utilization)), true
 }
 
+// engineFlags has the flags of engines other than vLLM, by vLLM's names of the settings. One that is not there is not
+// tried.
+var engineFlags = map[string]map[string]string{
+	"SGLang": {
+		"max_model_len": "--context-length", "gpu_memory_utilization": "--mem-fraction-static",
+		"max_num_batched_tokens": "--chunked-prefill-size", "max_num_seqs": "--max-running-requests",
+		"enforce_eager": "--disable-cuda-graph", "tensor_parallel_size": "--tp-size",
+	},
+}
+
 // settings are starts of an engine with one setting changed. Each is given to the engine's own arguments.
 type settings struct {
-	base trial
-	list []attempt
+	base   trial
+	engine string
+	list   []attempt
 }
 
 // try adds a start with an argument of the engine changed; flag is how a user says it.
 func (s *settings) try(argument string, value any, flag string, count int) {
+	if flags, other := engineFlags[s.engine]; other {
+		own, has := flags[argument]
+		if !has {
+			return
+		}
+		flag = strings.Replace(flag, "--"+strings.ReplaceAll(argument, "_", "-"), own, 1)
+	}
 	again := s.base
 	name := fmt.Sprintf("%s%s=%v", engineSwitch, argument, value)
 	again.switches = append(slices.Clone(s.base.switches), name)
@@ -109,7 +128,7 @@ func (s *settings) starts(v *report.Serving, total mem.Bytes) {
 			s.number("max_model_len", "--max-model-len", longest)
 		}
 		share := math.Ceil(100*float64(v.Budget.Or(0)+lack)/float64(total)) / 100
-		if share*float64(total) <= float64(v.Free.Or(int64(total))) {
+		if share > v.Utilization && share*float64(total) <= float64(v.Free.Or(int64(total))) {
 			s.utilization(share)
 		}
 		if v.Activations.Or(0) > lack {
@@ -159,9 +178,12 @@ func (s *settings) smaller(v *report.Serving) {
 // eightBits is a KV cache of 8 bits. Kernels for it are compiled when they are first used, and not every GPU has such
 // numbers: a request shows it.
 func (s *settings) eightBits() {
+	before := len(s.list)
 	s.number("kv_cache_dtype", "--kv-cache-dtype", "fp8")
-	if last := &s.list[len(s.list)-1].trial; last.load == "" {
-		last.load = "1x16+2"
+	for i := range s.list[before:] {
+		if last := &s.list[before+i].trial; last.load == "" {
+			last.load = "1x16+2"
+		}
 	}
 }
 

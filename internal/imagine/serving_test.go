@@ -57,6 +57,24 @@ func TestEngineSettings(t *testing.T) {
 	}
 }
 
+// TestOtherEngine: SGLang's settings have flags of their own; what it has not is not tried.
+func TestOtherEngine(t *testing.T) {
+	some := mem.Some
+	v := &report.Serving{Engine: "SGLang", Step: mem.ServingReady, ServingFigures: mem.ServingFigures{Utilization: 0.83,
+		KVType: "auto", CUDAGraphs: true, MaxSeqs: some(256), MaxBatched: some(8192), TensorParallel: some(1),
+		Free: some(20 << 30), MaxModelLen: some(8192), KVTokens: some(20000)}}
+	s := settings{base: trial{count: 1, gpu: gpus.GPU{Slug: "a10"}}, engine: v.Engine}
+	s.gains(v, 20*mem.GiB)
+	s.shared(v)
+	compareFlags(t, s.list, []string{"--mem-fraction-static 0.95", "--chunked-prefill-size 2048",
+		"--max-running-requests 64", "--disable-cuda-graph", "--tp-size 2 on 2 × a10"})
+	failed := *v
+	failed.Step = mem.ServingKVCache // its figures do not say what one sequence lacks
+	s = settings{base: s.base, engine: v.Engine}
+	s.starts(&failed, 20*mem.GiB)
+	compareFlags(t, s.list, nil)
+}
+
 func compareFlags(t *testing.T, list []attempt, want []string) {
 	t.Helper()
 	var got []string

@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 HIGHTIDE = ROOT / "bin" / "hightide"
 CACHE = Path(os.environ.get("HIGHTIDE_CACHE", Path.home() / ".cache" / "hightide"))
 VLLM = CACHE / "serving-vllm-0.11.0" / "bin"
+SGLANG = CACHE / "serving-sglang-0.5.5.post3"
 GiB = 1 << 30
 
 pytestmark = pytest.mark.skipif(not VLLM.exists(), reason="vLLM is not there: scripts/setup serving")
@@ -153,6 +154,17 @@ class Server:
     def serve(self, config: "dict[str, Any]", *options: str) -> "tuple[str, ...]":
         command = (VLLM / "vllm", "serve", self.model(config), "--load-format", "dummy", "--skip-tokenizer-init",
                    "--port", port(), *options)  # fmt: skip
+        return tuple(str(word) for word in command)
+
+    def sglang(self, config: "dict[str, Any]", *options: str) -> "tuple[str, ...]":
+        """Its kernels look for a toolkit of CUDA, of which the runtime's library is enough."""
+        toolkit = self.folder / "cuda"
+        toolkit.mkdir()
+        (toolkit / "lib64").symlink_to(next(SGLANG.glob("lib/python3.*/site-packages/nvidia/cuda_runtime/lib")))
+        self.env["CUDA_HOME"] = str(toolkit)
+        command = (SGLANG / "bin" / "python", "-m", "sglang.launch_server", "--model-path", self.model(config),
+                   "--load-format", "dummy", "--skip-tokenizer-init", "--port", port(), "--attention-backend", "triton",
+                   "--sampling-backend", "pytorch", *options)  # fmt: skip
         return tuple(str(word) for word in command)
 
     def imagine(self, *flags: str, command: "tuple[str, ...]") -> Ran:
@@ -444,3 +456,34 @@ def test_plan_has_the_engines_own_tokens(server: Server) -> None:
     assert row["tokens"]["figure"] == serving["kv_tokens"], (row, serving)
     parts = {p["name"]: p["bytes"] for p in row["parts"]}
     assert parts["weights"] == serving["weights_bytes"] and parts["activations"] == serving["activation_bytes"]
+
+
+@pytest.mark.skipif(not SGLANG.exists(), reason="SGLang is not there: scripts/setup serving")
+class TestSGLang:
+    """Schedulers are killed by the process that started them, so what they know is told before."""
+
+    def test_server_ends_once_it_answers(self, server: Server) -> None:
+        """Its own first request was answered; the tokens that were sampled for it are no sizes."""
+        command = server.sglang(TINY, "--context-length", "4096", "--cuda-graph-max-bs", "2")
+        ran = server.imagine("--gpu", "a10", command=command)
+        assert ran.code == 0, ran.out[-4000:]
+        serving = ran.serving
+        assert (serving["engine"], serving["version"]) == ("SGLang", "0.5.5.post3"), serving
+        assert serving["ready"] and serving["answers"] and "The server is fired up" in ran.out
+        assert serving["kv_tokens"] == int(logged(r"max_total_num_tokens=(\d+)", ran.out))
+        page = serving["block_size"]  # a page more than it gives out, for tokens that pad a batch
+        assert serving["kv_bytes"] == (serving["kv_tokens"] + page) * token_bytes(TINY) == categories(ran)["KV cache"]
+        assert serving["max_concurrency"] == pytest.approx(serving["kv_tokens"] / 4096)
+        assert abs(serving["weights_bytes"] - weights(TINY)) < 64 << 20
+        assert 0 <= categories(ran)["weights"] - weights(TINY) < 2 << 20, "two ends of blocks that are not split off"
+        assert serving["cuda_graphs"] and serving["graph_bytes"] > 0
+        told = " ".join(ran.out.partition("\nhightide  ")[2].split())
+        assert f"Serves on NVIDIA A10: {serving['kv_tokens']:,} tokens of KV cache" in told, told[:2000]
+        assert {"device", "weights", "kv_cache", "graphs"} <= {row["span"] for row in server.table(ran, "spans")}
+
+    def test_weights_do_not_fit(self, server: Server) -> None:
+        """The scheduler's own exception is the reason, not the signal with which the server ends itself."""
+        command = server.sglang(LLAMA_8B, "--dtype", "half", "--disable-cuda-graph", "--context-length", "2048")
+        ran = server.imagine("--gpu", "t4", "--no-suggest", command=command)
+        assert ran.code == 1 and ran.verdict["verdict"] == "oom" and ran.serving["step"] == "weights", ran.out[-4000:]
+        assert "Does not serve on Tesla T4: out of memory while it loaded the weights" in " ".join(ran.out.split())

@@ -80,11 +80,22 @@ func short(s *report.Serving) mem.Bytes {
 // atOnce is "13 sequences of 32,768 tokens at once". An engine may be set to run fewer than there is room for.
 func atOnce(s *report.Serving, length int64) string {
 	whole := int64(s.MaxConcurrency)
+	if whole == 0 {
+		return fmt.Sprintf("less than one sequence of %s tokens", report.Count(length))
+	}
 	text := fmt.Sprintf("%s of %s tokens at once", report.Counted(whole, "sequence"), report.Count(length))
 	if most, ok := s.MaxSeqs.Get(); ok && most < whole {
-		text += fmt.Sprintf(", of which max_num_seqs runs %s", report.Count(most))
+		text += fmt.Sprintf(", of which %s runs %s", seqsSetting(s), report.Count(most))
 	}
 	return text
+}
+
+// seqsSetting is the engine's name for how many sequences run at once.
+func seqsSetting(s *report.Serving) string {
+	if s.Engine == "SGLang" {
+		return "max_running_requests"
+	}
+	return "max_num_seqs"
 }
 
 // servingParts is what the memory is for: "weights 15.0 GiB, KV cache 55.0 GiB, …".
@@ -274,7 +285,7 @@ func servingTable(v *report.Imagined) report.Table {
 		}
 	}
 	for _, count := range []servingPart{{"tokens of KV cache", s.KVTokens}, {"blocks of KV cache", s.KVBlocks}, {"tokens of a block", s.BlockSize},
-		{"longest sequence, in tokens", s.MaxModelLen}, {"sequences at once, by max_num_seqs", s.MaxSeqs},
+		{"longest sequence, in tokens", s.MaxModelLen}, {"sequences at once, by " + seqsSetting(s), s.MaxSeqs},
 		{"tokens of the largest batch", s.MaxBatched},
 		{"requests played, answered", s.LoadAnswered}, {"of them at once, at most", s.LoadRunning},
 		{"blocks that they had at most", s.LoadBlocks}, {"preemptions", s.LoadPreempted}} {

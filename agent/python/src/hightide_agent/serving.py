@@ -36,6 +36,7 @@ class Serving:
         self.agent = training.agent
         self.facts: Dict[str, Any] = {"engine": engine, "version": version}
         self._asked = False  # whether this process trains
+        self._server: Any = None  # uvicorn's
         self._inside = 0
         self._spans = spans
         self.agent.on_renew.append(self._forget)
@@ -49,6 +50,11 @@ class Serving:
         """All memory of this process is taken: say what its peak was made of."""
         for report in self.training.at_ready:
             report()
+
+    def requests(self) -> None:
+        """This process does nothing more but answer requests."""
+        for told in self.training.at_requests:
+            told()
 
     def answers(self, step: int = 0) -> bool:
         """Requests can come: say so; whether the program is to end here."""
@@ -95,33 +101,42 @@ class Serving:
             self.training.tracker.told = self.training.trains()
         self.guarded(self.tell, at=step)
 
-    def settings(self, arguments: Any) -> None:
-        """Give the engine's arguments the values that were asked for, which tells what another setting would do."""
+    def settings(self, arguments: Any, names: Optional[Dict[str, str]] = None) -> None:
+        """Give the engine's arguments the values that were asked for, which tells what another setting would do.
+        names: those of the engine for vLLM's; a setting that is not among them it does not have."""
         for switch in os.environ.get("HIGHTIDE_IMAGINE_SWITCH", "").split(","):
             name, given, text = switch[len(ENGINE) :].partition("=")
             if not switch.startswith(ENGINE) or not given:
                 continue
-            known = hasattr(arguments, name.rstrip(OPEN))
-            if name.endswith(OPEN) and getattr(arguments, name.rstrip(OPEN), None) is not None:
+            own = name.rstrip(OPEN) if names is None else names.get(name.rstrip(OPEN), "")
+            known = hasattr(arguments, own)
+            if name.endswith(OPEN) and getattr(arguments, own, None) is not None:
                 continue
             if known:
-                setattr(arguments, name.rstrip(OPEN), _value(text))
+                setattr(arguments, own, _value(text))
             self.agent.record({"type": "switch", "name": switch, "applied": known})
 
-    def http(self, module: Any) -> None:
-        """uvicorn, which most engines answer with: it listens once its main loop begins."""
+    def http(self, module: Any, waits: bool = False) -> None:
+        """uvicorn, which most engines answer with: it listens once its main loop begins. waits: the server is ready
+        only when the adapter calls opened."""
         original = module.Server.main_loop
 
         @functools.wraps(original)
         async def main_loop(server: Any) -> None:
-            load = asked()
-            if load is not None:
-                threading.Thread(target=self._answer, args=(load, server), daemon=True).start()
-            elif self.answers():
-                server.should_exit = True
+            self._server = server
+            if not waits:
+                self.opened()
             await original(server)
 
         module.Server.main_loop = main_loop
+
+    def opened(self) -> None:
+        """Requests can come over HTTP: have those answered that were asked for, and end the server."""
+        server, load = self._server, asked()
+        if load is not None:
+            threading.Thread(target=self._answer, args=(load, server), daemon=True).start()
+        elif self.answers() and server is not None:
+            server.should_exit = True
 
     def _answer(self, load: Load, server: Any) -> None:
         """Have the server answer the requests that were asked for, then end it."""

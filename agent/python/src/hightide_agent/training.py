@@ -49,6 +49,7 @@ class Training:
         self.snapshots: Dict[str, Callable[[str], Any]] = {}  # by framework: writes an allocator snapshot, for a reason
         self.owned: List[Callable[[], Iterator[Owned]]] = []  # what owns tensors beside the modules of a model
         self.at_ready: List[Callable[[], None]] = []  # called when a server has all its memory
+        self.at_requests: List[Callable[[], None]] = []  # called when a process does nothing more but answer requests
         self.trains: Callable[[], bool] = lambda: False  # whether the program is going to take steps
         self._held: Dict[str, Held] = {}  # by framework
         self.tracker.at_step_end += [self.holders.step_ended, control.stopper(agent)]

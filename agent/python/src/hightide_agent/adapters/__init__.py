@@ -19,6 +19,7 @@ ADAPTERS: dict[str, Optional[str]] = {
     "jax": "jax",
     "keras": "keras",
     "vllm": "vllm",
+    "sglang": "sglang",
     "onnxruntime": "onnxruntime",
     "ai_edge_litert": "litert",
     "lightning": None,

@@ -110,7 +110,7 @@ def install(training: Training, parts: Parts, watch: Callable[[str, Callable[[An
     part(agent, "peak and end", lambda: steady.install(training, ledger, seen, parts, goals))
     if os.environ.get("HIGHTIDE_IMAGINE_LONGEST") == "1":
         part(agent, "longest sample", lambda: watch("torch.utils.data.dataloader", longest.install(agent, seen)))
-    part(agent, "known numbers and sizes", lambda: _values(ledger, device, parts.torch, watch))
+    part(agent, "known numbers and sizes", lambda: _values(training, ledger, device, parts.torch, watch))
     part(agent, "initialisation on the host", lambda: lazy.install(ledger, parts.torch))
     part(agent, "cut distributions", lambda: watch("torch.nn.init", truncated.install(parts.torch)))
     part(agent, "conditions", lambda: conditions.install(agent, parts))
@@ -124,10 +124,11 @@ def install(training: Training, parts: Parts, watch: Callable[[str, Callable[[An
     switch()
 
 
-def _values(ledger: Any, device: Any, torch: Any, watch: Any) -> None:
+def _values(training: Training, ledger: Any, device: Any, torch: Any, watch: Any) -> None:
     from . import known, sizes
 
-    sizes.install(ledger, device, known.install(device, torch, watch), torch)
+    reads = sizes.install(ledger, device, known.install(device, torch, watch), torch)
+    training.at_requests.append(reads.of_requests)
 
 
 def _inside(agent: Agent, torch: Any) -> None:

@@ -21,8 +21,8 @@ from .ledger import Ledger
 from .undecided import Reads, bits, policy
 
 
-def install(ledger: Ledger, device: Device, known: Known, torch: Any) -> None:
-    """Put ours between autograd and CUDA for the few operators whose size a kernel counts."""
+def install(ledger: Ledger, device: Device, known: Known, torch: Any) -> Reads:
+    """Put ours between autograd and CUDA for the few operators whose size a kernel counts. The result answers reads."""
     sizes = Sizes(ledger, device, known, torch)
     sizes.library = torch.library.Library("aten", "IMPL")
     for name, function in sizes.table().items():
@@ -32,6 +32,7 @@ def install(ledger: Ledger, device: Device, known: Known, torch: Any) -> None:
             sizes.library.impl(name, sizes.between(operator, function), "BackendSelect", with_keyset=True)
     ledger.agent.at_end.append(sizes.ended)
     _unsigned(torch)
+    return sizes.reads
 
 
 def _unsigned(torch: Any) -> None:

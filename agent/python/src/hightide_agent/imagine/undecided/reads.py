@@ -51,6 +51,11 @@ class Reads:
         self.asked = asked = Asked()
         self.all, self.other, self.ones, self.flip = asked.all, asked.other, asked.ones, asked.flip
         self._turns: Dict[Tuple[str, int], int] = {}
+        self._requests = False
+
+    def of_requests(self) -> None:
+        """From here on numbers are tokens of requests, for which all memory has been set aside: they are no sizes."""
+        self._requests = True
 
     def one(self, tensor: Any) -> Optional[Any]:
         """The answer for a single number; None: zero, as the device counts it."""
@@ -182,6 +187,8 @@ class Reads:
 
     def _note(self, file: str, line: int, function: str, use: Use, number: str, value: Any, upper: Optional[int],
               answered: bool, more: Optional[Dict[str, Any]] = None) -> None:  # fmt: skip
+        if self._requests:
+            return
         fields: Dict[str, Any] = {**(more or {}), "use": use.kind or "nothing", "use_line": use.line, "number": number}
         fields["value"] = json.dumps(value)
         if upper is not None:
