@@ -126,7 +126,7 @@ var rooms = map[string][]string{
 		"internal/mem", "internal/store"},
 	"internal/mcp": {"internal/engine", "internal/analyze/trace", "internal/event", "internal/fail",
 		"internal/fit", "internal/gpus", "internal/mem", "internal/observe", "internal/plan", "internal/replay",
-		"internal/report", "internal/store", "internal/options", "internal/files"},
+		"internal/report", "internal/store", "internal/options", "internal/files", "internal/tune"},
 	"cmd/hightide": {"internal/system", "internal/bench", "internal/analyze/trace", "internal/diagnose", "internal/server",
 		"internal/mem", "internal/report", "internal/engine", "internal/event", "internal/executor", "internal/fail",
 		"internal/fit", "internal/files", "internal/format", "internal/gpus", "internal/launch",

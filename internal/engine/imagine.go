@@ -130,8 +130,10 @@ func (e *Engine) Tune(ctx context.Context, o tune.Options) (*tune.Result, error)
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
-	if err := files.CheckFolder(o.Output, "the plan"); err != nil {
-		return nil, err
+	if !o.Dry {
+		if err := files.CheckFolder(o.Output, "the plan"); err != nil {
+			return nil, err
+		}
 	}
 	began := e.Runtime.Time()
 	s, err := e.imagineSession(ctx, &ImagineOptions{RunOptions: RunOptions{Options: observe.Options{Command: o.Command,
@@ -149,7 +151,7 @@ func (e *Engine) Tune(ctx context.Context, o tune.Options) (*tune.Result, error)
 	result, err := tune.Find(ctx, o, host)
 	result.Notes = append(result.Notes, s.Notes...)
 	result.Duration = e.Runtime.Time().Sub(began).Nanoseconds()
-	if err != nil || result.Recommended == nil {
+	if err != nil || result.Recommended == nil || o.Dry {
 		return result, err
 	}
 	if err := writeText(o.Output, "plan", result.Recommended.Text()); err != nil {

@@ -99,6 +99,9 @@ func CheckFolder(path, what string) error {
 		path = folder
 	}
 	if err := system.MayWrite(path); err != nil {
+		if whole, err := filepath.Abs(path); err == nil {
+			path = whole
+		}
 		return fail.Input("name a file that can be written", "write %s to %s: %w", what, path, err)
 	}
 	return nil

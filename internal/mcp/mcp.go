@@ -27,6 +27,7 @@ var tools = []func(*sdk.Server, *door){
 	check.add,
 	imagineRun.add,
 	fitBatch.add,
+	tuneRun.add,
 	planModel.add,
 	listGPUs.add,
 }

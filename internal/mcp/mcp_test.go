@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -187,6 +188,7 @@ func TestRefusals(t *testing.T) {
 		{"gpus", map[string]any{"name": "abacus"}, "abacus"},
 		{"imagine", map[string]any{"command": []string{"true"}}, "--allow-exec"},
 		{"fit", map[string]any{"command": []string{"true", "{batch}"}, "gpu": "a10"}, "--allow-exec"},
+		{"tune", map[string]any{"command": []string{"true"}, "gpu": "a10"}, "--allow-exec"},
 		{"fit", map[string]any{"model": "evil:function", "gpu": "a10"}, "--allow-exec"},
 		{"fit", map[string]any{"model": "/etc/config.json", "gpu": "a10"}, "--allow-exec"},
 		{"fit", map[string]any{"gpu": "a10"}, "nothing to fit"},
@@ -248,7 +250,7 @@ func TestDescribesItself(t *testing.T) {
 		t.Errorf("%d tools, want %d: two have one name", len(listed.Tools), len(tools))
 	}
 	for _, tool := range listed.Tools {
-		starts := tool.Name == "imagine" || tool.Name == "fit"
+		starts := slices.Contains([]string{"imagine", "fit", "tune"}, tool.Name)
 		if tool.Description == "" || tool.InputSchema == nil || tool.OutputSchema == nil ||
 			tool.Annotations.ReadOnlyHint == starts {
 			t.Errorf("%s: %q, schemas %v and %v, read only %v", tool.Name, tool.Description, tool.InputSchema,

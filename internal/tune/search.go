@@ -227,19 +227,27 @@ func (s *search) usable(name string) bool {
 // deeper looks for plans of several levers: those that cost nothing, with as many blocks as it takes; then the host's
 // memory; then what changes numbers, where that is allowed.
 func (s *search) deeper(ctx context.Context) {
-	with := s.free()
-	for before := -1; before != len(with); with = s.free() { // one may be refused only once the program gets so far
-		before = len(with)
-		s.blocks(ctx, with)
-	}
+	with := s.settled(ctx, s.free())
 	for _, more := range append([]string{levers.Offload}, s.Allow...) {
 		if best := s.found(); best != nil && best.Exact && best.Plan.Planned.Moved == 0 || !s.usable(more) {
 			continue
 		}
-		with = append(with, more)
-		s.blocks(ctx, with)
+		with = s.settled(ctx, append(with, more))
 	}
 	s.fewer(ctx)
+}
+
+// settled runs sets of blocks beside other levers, and again without those that were refused meanwhile: the less memory
+// a plan takes, the further its program gets. It returns the levers that are left.
+func (s *search) settled(ctx context.Context, with []string) []string {
+	for {
+		s.blocks(ctx, with)
+		left := slices.DeleteFunc(slices.Clone(with), func(name string) bool { return s.result.Refused[name] != "" })
+		if len(left) == len(with) || ctx.Err() != nil {
+			return left
+		}
+		with = left
+	}
 }
 
 // spared says whether the goal is reached without a cost: nothing is computed again or moved.
@@ -354,7 +362,11 @@ func (s *search) smallest(ctx context.Context) {
 	s.result.Runs += len(runs)
 	for i, o := range s.host.Try(ctx, runs) {
 		if point := s.point(runs[i].Plan, o); point != nil && point.Verdict.Fits() {
-			if least := s.result.Smallest; least == nil || point.Verdict.Used.Or(0) < least.Verdict.Used.Or(0) {
+			least, ok := s.result.Need.Get() // a lever may cost more than it saves, as by larger workspaces
+			if before := s.result.Smallest; before != nil {
+				least, ok = before.Verdict.Used.Get()
+			}
+			if !ok || point.Verdict.Used.Or(0) < least {
 				s.result.Smallest = point
 			}
 		}

@@ -28,6 +28,7 @@ type program struct {
 	idle     mem.Bytes            // that the allocator keeps without expandable segments
 	moved    mem.Bytes
 	refuses  map[string]string
+	late     string // a lever that is refused once a step gets to its end
 	runs     int
 }
 
@@ -80,8 +81,27 @@ func (p *program) run(run Run) *Outcome {
 	default:
 		o.Verdict = mem.VerdictFits
 	}
+	if _, on := run.Plan.Levers[p.late]; on {
+		return &Outcome{GPUVerdict: mem.GPUVerdict{Verdict: mem.VerdictFailed}, Refused: p.late + ": gradients are read"}
+	}
 	o.Headroom = mem.Some(int64(p.total - used))
 	return o
+}
+
+// TestRefusedLate: a lever that is refused only by the run that gets to the end of a step is left out, and that run is
+// made again without it.
+func TestRefusedLate(t *testing.T) {
+	p := gpt()
+	p.late, p.total, p.tight = "step_in_backward", 300*mem.MiB, 10*mem.MiB
+	p.recorded.Blocks = nil
+	p.recorded.Middle, p.recorded.Highest = 480*mem.MiB, 480*mem.MiB
+	r := p.tuned(t, Options{})
+	if r.Recommended == nil || r.Recommended.Levers[levers.Offload].Blocks != nil || r.Recommended.Planned.Moved == 0 {
+		t.Errorf("%s", r.Text(report.TextOptions{}))
+	}
+	if r.Refused["step_in_backward"] == "" {
+		t.Errorf("refused are %v", r.Refused)
+	}
 }
 
 // MarshalJSON writes the list that the agent writes.

@@ -23,7 +23,7 @@ func (r *Result) Sentence() string {
 			return fmt.Sprintf("No plan that was run fits on %s: with %s, which save most, the program takes %v, and %v are there.",
 				r.GPUName, least.What, mem.Bytes(least.Verdict.Used.Or(0)), r.Total)
 		}
-		return fmt.Sprintf("No plan that was run fits on %s.", r.GPUName)
+		return fmt.Sprintf("No plan that was run fits on %s, and none is known to take less than the program as it is.", r.GPUName)
 	}
 	if len(p.Levers) == 0 {
 		return fmt.Sprintf("It fits on %s as it is: %v of %v at the peak.", r.GPUName, p.Planned.Used, r.Total)

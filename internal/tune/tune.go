@@ -33,13 +33,17 @@ type Options struct {
 	Allow     []string // levers that change numbers
 	Output    string   // where the plan is written; "": levers.File
 	Patch     bool     // write the plan as a change of the program's own files too
+	Dry       bool     // write no file
 
 	Events event.Sink
 }
 
 // Settings are what a user can set.
 func (o *Options) Settings() options.List {
-	return options.List{
+	list := options.List{options.Words(&o.Command, "the training and its arguments; it runs here, unmodified, and no kernel does",
+		"python train.py --batch-size 32")}
+	list[0].Required = true
+	return append(list, options.List{
 		{Name: "gpu", Help: "`name` of the GPU as in hightide gpus", To: &o.GPU, Label: "GPU", Example: "rtx4090", First: true,
 			Once: "name one"},
 		{Name: "memory", Help: "`size` of the GPU's memory in place of the catalogue's, as 24GiB", To: &o.Memory},
@@ -48,11 +52,12 @@ func (o *Options) Settings() options.List {
 		{Name: "allow", Help: "`lever` that changes numbers and may be used all the same: " +
 			strings.Join(Changing(), ", ") + "; several with commas",
 			To: &o.Allow, Commas: true, Among: Changing()},
-		{Name: "output", Short: "o", Help: "write the plan to this `file`", To: &o.Output, Default: levers.File},
+		{Name: "output", Short: "o", Help: "write the plan to this `file`", To: &o.Output, Default: levers.File,
+			Not: options.MCP, Why: "an assistant gets the plan's text"},
 		{Name: "patch", Help: "write the plan as a change of the program's own files too, applied to a copy and imagined: a " +
 			"unified diff beside the plan", To: &o.Patch},
 		options.Catalogue(&o.Catalogue),
-	}
+	}...)
 }
 
 // Changing are the levers that change numbers.
