@@ -417,6 +417,15 @@ def test_other_failure_is_told_by_the_engines_own_exception(server: Server) -> N
     assert "root cause" not in failure and "signal" not in failure, failure
 
 
+def test_server_that_loads_its_model_at_a_request(server: Server) -> None:
+    """transformers serve: it listens, and has touched no GPU. That is said, and no verdict."""
+    command = (str(VLLM / "transformers"), "serve", "--port", str(port()))
+    ran = server.imagine("--gpu", "a10", "--duration", "12s", command=command)
+    assert ran.verdict["verdict"] == "unused" and "serving" not in ran.verdict, ran.verdict
+    told = " ".join(ran.out.partition("\nhightide  ")[2].split())
+    assert "No verdict: the program was stopped by --duration before it touched a GPU" in told, told[:2000]
+
+
 def test_interrupt_of_hightide_alone(server: Server) -> None:
     """SIGINT to its process id, while the server starts: it ends, and says what is known."""
     command = server.command("--gpu", "a10", command=server.serve(TINY, "--enforce-eager"))
