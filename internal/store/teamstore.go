@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -179,8 +178,11 @@ func (t *Team) List(filter Filter) ([]Run, error) {
 		return nil, err
 	}
 	asked := filter
-	if len(own) > 0 {
+	switch {
+	case len(own) > 0 && (filter.Before != "" || filter.Limit == 0):
 		asked.Before, asked.Limit = "", 0
+	case len(own) > 0:
+		asked.Limit += len(own) // rows of the same runs, which the outbox's replace
 	}
 	runs, err := t.listed(asked)
 	if err != nil || len(own) == 0 {
@@ -258,11 +260,10 @@ func (c closer) Close() error { c(); return nil }
 
 // Attach implements Store.
 func (t *Team) Attach(id, name string, write func(io.Writer) error) (string, error) {
-	var data bytes.Buffer
-	switch _, err := os.Stat(t.outbox.recording(id)); {
-	case !validID(id) || !validName(name):
+	if !validID(id) || !validName(name) {
 		return "", notFound(id + "/" + name)
-	case err == nil:
+	}
+	if _, err := os.Stat(t.outbox.recording(id)); err == nil {
 		if _, err := t.outbox.Attach(id, name, write); !errors.Is(err, ErrNotFound) {
 			return "", err // the folder is gone when the run is sent
 		}
@@ -271,29 +272,25 @@ func (t *Team) Attach(id, name string, write func(io.Writer) error) (string, err
 	if err != nil {
 		return "", err
 	}
-	if err := write(&data); err != nil {
+	file, err := os.CreateTemp(t.outbox.dir, ".attach-*")
+	if err != nil {
+		return "", t.outbox.badPlace("write to", err)
+	}
+	defer os.Remove(file.Name())
+	if err := errors.Join(write(file), file.Close()); err != nil {
 		return "", fmt.Errorf("write %s: %w", name, err)
 	}
-	return "", t.attach(id, name, own, data.Bytes())
+	return "", t.attach(id, name, own, file.Name())
 }
 
 // attach sends one file of a run that the team has.
-func (t *Team) attach(id, name, own string, data []byte) error {
-	file, err := os.CreateTemp(t.outbox.dir, ".attach-*")
-	if err != nil {
-		return t.outbox.badPlace("write to", err)
-	}
-	defer os.Remove(file.Name())
-	_, err = file.Write(data)
-	if err = errors.Join(err, file.Close()); err != nil {
-		return t.outbox.badPlace("write to", err)
-	}
+func (t *Team) attach(id, name, own, path string) error {
 	if runs, err := t.List(Filter{IDs: []string{id}}); err != nil || len(runs) == 0 {
 		return cmp.Or(err, error(notFound(id+"/"+name)))
 	}
 	ctx, cancel := context.WithTimeout(t.ctx, 10*patience)
 	defer cancel()
-	sent, err := t.upload(ctx, id, name, own, file.Name())
+	sent, err := t.upload(ctx, id, name, own, path)
 	if err != nil {
 		return err
 	}
