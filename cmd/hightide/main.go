@@ -54,6 +54,7 @@ func commands(a *app) []*cobra.Command {
 		trendCommand(a),
 		tagCommand(a),
 		pushCommand(a),
+		keyCommand(a),
 		rmCommand(a),
 		pruneCommand(a),
 		reindexCommand(a),

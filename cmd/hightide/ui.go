@@ -132,6 +132,14 @@ func (o *uiOptions) run(a *app, c *cobra.Command, args []string) error {
 	o.Check = a.checkUpload
 	o.Audit = func(line string) { fmt.Fprintln(a.stderr, "hightide ui: "+line) }
 	o.Warn = o.Audit
+	if e.Shared() != "" {
+		team, err := e.SharedStore()
+		if err != nil {
+			return err
+		}
+		defer team.Close()
+		o.Keys = keysOf(ctx, team)
+	}
 	s, handler := server.New(e, o.Options)
 	defer s.Close()
 	handler, stop, err := o.outside.startPushing(ctx, a, s, handler, o.Options)

@@ -191,18 +191,11 @@ type Pushed struct {
 // Push sends runs of the data directory to the team's store, and what waits to be sent. Those that went are returned
 // with an error too.
 func (e *Engine) Push(ctx context.Context, refs []string) (all []Pushed, err error) {
-	if e.Shared() == "" {
-		return nil, fail.Usage("--store postgres://USER@HOST/DATABASE, or $HIGHTIDE_STORE", "no team's store is named")
-	}
-	shared, err := e.ownStore()
+	team, err := e.SharedStore()
 	if err != nil {
-		return nil, advised(err)
+		return nil, err
 	}
-	defer func() { err = errors.Join(err, shared.Close()) }()
-	team, ok := shared.(*store.Team)
-	if !ok {
-		return nil, fail.Usage("name a PostgreSQL: --store postgres://USER@HOST/DATABASE", "%s is no store of a team", e.Place())
-	}
+	defer func() { err = errors.Join(err, team.Close()) }()
 	sent, err := team.SendLeft(ctx)
 	for _, id := range sent {
 		all = append(all, Pushed{ID: id})
@@ -228,3 +221,21 @@ func (e *Engine) Push(ctx context.Context, refs []string) (all []Pushed, err err
 	}
 	return all, nil
 }
+
+// SharedStore is the store of a team that is in use; close it after use.
+func (e *Engine) SharedStore() (*store.Team, error) {
+	if e.Shared() == "" {
+		return nil, fail.Usage("--store postgres://USER@HOST/DATABASE, or $HIGHTIDE_STORE", "no team's store is named")
+	}
+	shared, err := e.ownStore()
+	if err != nil {
+		return nil, advised(err)
+	}
+	if team, ok := shared.(*store.Team); ok {
+		return team, nil
+	}
+	return nil, fail.Usage("name a PostgreSQL: --store postgres://USER@HOST/DATABASE", "%s is no store of a team", e.Place())
+}
+
+// Advised gives a failure of a store its exit code and hint.
+func (e *Engine) Advised(err error) error { return advised(err) }

@@ -100,7 +100,7 @@ func (s *Server) audit(w *timely, r *http.Request, who string) {
 	if s.options.Audit == nil || reads(r) || r.Method == http.MethodOptions {
 		return
 	}
-	s.options.Audit(fmt.Sprintf("%s %s %.20s %q: %d", now(), asking{who, r.RemoteAddr}, r.Method,
+	s.options.Audit(fmt.Sprintf("%s %s %.20s %q: %d", now(), asking{who: who, from: r.RemoteAddr}, r.Method,
 		clip(r.URL.Path, auditPath), w.status))
 }
 

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/hex"
 	"fmt"
 	"net"
 	"net/http"
@@ -46,52 +47,82 @@ type door struct {
 	token, metrics digest
 
 	mu       sync.Mutex
-	codes    map[digest]time.Time // until when each is good
-	sessions map[digest]*session  // by their cookies
+	keys     func(digest string) (Key, bool)
+	codes    map[digest]code
+	sessions map[digest]*session // by their cookies
 	count    int
+}
+
+// Key is what a person or a machine may do that is known by a secret of its own.
+type Key struct {
+	Name string
+	May  Right
+}
+
+// Right is what a request needs; each contains those before it.
+type Right int
+
+// Rights.
+const (
+	MayRead   Right = iota // what changes nothing
+	MayChange              // runs, snapshots, uploads
+	MayStart               // programs
+)
+
+// caller is who asks, by name; "": nobody who may.
+type caller struct {
+	name string
+	may  Right
+}
+
+// code opens a session once, of whoever had it made.
+type code struct {
+	until time.Time
+	key   string // the digest of that one's key; "": the server's own account
 }
 
 // session is a browser that brought a code.
 type session struct {
 	name string
+	key  string // as that of the code
 	page digest
 	used time.Time
 }
 
 func newDoor(token, metrics string) *door {
-	return &door{token: digestOf(token), metrics: digestOf(metrics), codes: map[digest]time.Time{},
+	return &door{token: digestOf(token), metrics: digestOf(metrics), codes: map[digest]code{},
 		sessions: map[digest]*session{}}
 }
 
-// code makes one that opens a session once.
-func (d *door) code(now time.Time) string {
+// code makes one that opens a session once, for who has the key of this digest; "": for the server's account.
+func (d *door) code(now time.Time, key string) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for old, until := range d.codes {
-		if now.After(until) || len(d.codes) >= codesKept {
+	for old, c := range d.codes {
+		if now.After(c.until) || len(d.codes) >= codesKept {
 			delete(d.codes, old)
 		}
 	}
-	code := rand.Text()
-	d.codes[digestOf(code)] = now.Add(codeLasts)
-	return code
+	text := rand.Text()
+	d.codes[digestOf(text)] = code{now.Add(codeLasts), key}
+	return text
 }
 
 // enter exchanges a code for a session. The one that the browser had before ends.
-func (d *door) enter(code, before string, now time.Time) (cookie, page string, ok bool) {
+func (d *door) enter(text, before string, now time.Time) (cookie, page string, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	given := digestOf(code)
-	until, known := d.codes[given]
+	given := digestOf(text)
+	brought, known := d.codes[given]
 	delete(d.codes, given)
-	if !known || now.After(until) {
+	if !known || now.After(brought.until) {
 		return "", "", false
 	}
 	delete(d.sessions, digestOf(before))
 	d.makeRoom(now)
 	d.count++
 	cookie, page = rand.Text(), rand.Text()
-	d.sessions[digestOf(cookie)] = &session{fmt.Sprintf("session %d", d.count), digestOf(page), now}
+	d.sessions[digestOf(cookie)] = &session{fmt.Sprintf("session %d", d.count), brought.key, digestOf(page), now}
 	return cookie, page, true
 }
 
@@ -110,35 +141,59 @@ func (d *door) makeRoom(now time.Time) {
 	}
 }
 
-// session is the name of the one that a cookie and a page's secret belong to; "": there is none.
-func (d *door) session(cookie, page string, now time.Time) string {
+// session is the name of the one that a cookie and a page's secret belong to, with the digest of the key that it rests
+// on; "": there is none.
+func (d *door) session(cookie, page string, now time.Time) (name, key string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	s := d.sessions[digestOf(cookie)]
 	if s == nil || now.Sub(s.used) > sessionLasts || !s.page.is(page) {
-		return ""
+		return "", ""
 	}
 	s.used = now
-	return s.name
+	return s.name, s.key
 }
 
-// who is the one that asks, by name; "": nobody who may.
-func (d *door) who(r *http.Request, now time.Time) string {
+// keyed is who has the key of this digest. It is looked up each time, so a key that is revoked ends at once.
+func (d *door) keyed(digest, as string) caller {
+	if d.keys == nil {
+		return caller{}
+	}
+	key, good := d.keys(digest)
+	if !good {
+		return caller{}
+	}
+	return caller{strings.TrimSpace(as + " " + fmt.Sprintf("key %q", key.Name)), key.May}
+}
+
+// who is the one that asks. given is the digest of the key that it rests on; "": the server's own account.
+func (d *door) who(r *http.Request, now time.Time) (who caller, given string) {
 	// a proxy's own password is none of ours
 	if token, is := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); is {
 		switch {
 		case d.token.is(token):
-			return "token"
+			return caller{"token", MayStart}, ""
 		case d.metrics.is(token) && r.URL.Path == "/metrics" && reads(r):
-			return "metrics token"
+			return caller{"metrics token", MayRead}, ""
+		case token == "":
+			return caller{}, ""
 		}
-		return ""
+		own := digestOf(token)
+		given = hex.EncodeToString(own[:])
+		return d.keyed(given, ""), given
 	}
 	cookie, err := r.Cookie(cookieName(r))
 	if err != nil {
-		return ""
+		return caller{}, ""
 	}
-	return d.session(cookie.Value, r.Header.Get(pageHeader), now)
+	name, key := d.session(cookie.Value, r.Header.Get(pageHeader), now)
+	switch {
+	case name == "":
+		return caller{}, ""
+	case key == "":
+		return caller{name, MayStart}, ""
+	}
+	return d.keyed(key, name), key
 }
 
 // reads says whether a request changes nothing.

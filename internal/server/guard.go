@@ -25,7 +25,8 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-
 func (s *Server) guard(next http.Handler, open func(*http.Request) bool, refuse refusal) http.Handler {
 	return http.HandlerFunc(func(plain http.ResponseWriter, asked *http.Request) {
 		w, r := s.bounded(plain, asked)
-		who := s.door.who(r, time.Now())
+		known, key := s.door.who(r, time.Now())
+		who := known.name
 		defer func() { s.audit(w, r, who) }()
 		now, ended := s.looked.beginRequest(who != "")
 		defer ended()
@@ -43,15 +44,28 @@ func (s *Server) guard(next http.Handler, open func(*http.Request) bool, refuse 
 			header.Set("WWW-Authenticate", "Bearer")
 			refuse(w, r, http.StatusUnauthorized, "who asks is not known: a browser opens the address that hightide ui "+
 				"printed, a program sends Authorization: Bearer TOKEN")
+		case who != "" && known.may < needs(r):
+			refuse(w, r, http.StatusForbidden, "this key may not do that: hightide key NAME --may push, or exec, makes one that may")
 		default:
-			s.serveIn(next, refuse, w, r.WithContext(context.WithValue(r.Context(), askingKey{}, asking{who, r.RemoteAddr})),
+			s.serveIn(next, refuse, w, r.WithContext(context.WithValue(r.Context(), askingKey{}, asking{who, r.RemoteAddr, key})),
 				now)
 		}
 	})
 }
 
-// asking is who asks, and from where.
-type asking struct{ who, from string }
+// needs is the right that a request takes.
+func needs(r *http.Request) Right {
+	switch {
+	case reads(r), r.URL.Path == sessionPath, r.URL.Path == sessionPath+"/codes": // a code opens no more than its maker may
+		return MayRead
+	case r.URL.Path == "/api/v1/jobs", strings.HasPrefix(r.URL.Path, "/api/v1/jobs/"):
+		return MayStart
+	}
+	return MayChange
+}
+
+// asking is who asks, from where, and the digest of the key that this rests on.
+type asking struct{ who, from, key string }
 
 type askingKey struct{}
 

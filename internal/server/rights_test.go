@@ -303,24 +303,27 @@ func TestSessionOverTLS(t *testing.T) {
 // TestDoorForgets: codes last an hour, sessions a week after their last use, and there are not many of either.
 func TestDoorForgets(t *testing.T) {
 	d, now := newDoor(right, ""), time.Unix(1e9, 0)
-	code := d.code(now)
+	code := d.code(now, "")
 	if _, _, ok := d.enter(code, "", now.Add(codeLasts+1)); ok {
 		t.Error("a code is good after its time")
 	}
-	cookie, page, ok := d.enter(d.code(now), "", now)
-	if !ok || d.session(cookie, page, now.Add(sessionLasts)) != "session 1" ||
-		d.session(cookie, page, now.Add(2*sessionLasts)) == "" {
+	cookie, page, ok := d.enter(d.code(now, ""), "", now)
+	name := func(cookie, page string, at time.Time) string {
+		name, _ := d.session(cookie, page, at)
+		return name
+	}
+	if !ok || name(cookie, page, now.Add(sessionLasts)) != "session 1" ||
+		name(cookie, page, now.Add(2*sessionLasts)) == "" {
 		t.Error("a session that is used ends")
 	}
-	if d.session(cookie, page, now.Add(3*sessionLasts+1)) != "" || d.session(cookie, "", now) != "" ||
-		d.session("", "", now) != "" {
+	if name(cookie, page, now.Add(3*sessionLasts+1)) != "" || name(cookie, "", now) != "" || name("", "", now) != "" {
 		t.Error("a session that nobody used goes on")
 	}
 	for i := range 3 * sessionsKept {
-		d.enter(d.code(now), "", now.Add(time.Duration(i)))
+		d.enter(d.code(now, ""), "", now.Add(time.Duration(i)))
 	}
 	for range 3 * codesKept {
-		d.code(now)
+		d.code(now, "")
 	}
 	if len(d.sessions) > sessionsKept || len(d.codes) > codesKept {
 		t.Errorf("%d sessions, %d codes", len(d.sessions), len(d.codes))

@@ -32,14 +32,17 @@ import (
 // Options of New. The zero value serves what the engine has to who brings a code, by the loopback's names, and starts
 // no program.
 type Options struct {
-	Token     string   // by which programs are known; "": one that nobody is told
-	Metrics   string   // a token that reads /metrics and nothing else; "": none does
-	AllowExec bool     // jobs may start programs
-	Hosts     []string // names by which the server may be called besides those of the loopback
-	Origins   []string // whose pages may ask, with the token, besides this server's own
-	Files     []string // of snapshots that were named on the command line
-	Env       []string // environment of programs that jobs start
-	Room      Room     // what is served at once
+	Token     string // by which programs are known; "": one that nobody is told
+	Metrics   string // a token that reads /metrics and nothing else; "": none does
+	AllowExec bool   // jobs may start programs
+
+	// Keys knows the keys of people and machines by the SHA-256 of their secrets, in hexadecimal; nil: there are none.
+	Keys    func(digest string) (Key, bool)
+	Hosts   []string // names by which the server may be called besides those of the loopback
+	Origins []string // whose pages may ask, with the token, besides this server's own
+	Files   []string // of snapshots that were named on the command line
+	Env     []string // environment of programs that jobs start
+	Room    Room     // what is served at once
 
 	// Check reads an upload whole, in a process of its own, and says what it is; nil: the server takes no uploads.
 	Check     func(ctx context.Context, path string) (*engine.FileFacts, error)
@@ -104,6 +107,7 @@ func New(given *engine.Engine, o Options) (*Server, http.Handler) {
 	ctx, stop := context.WithCancel(context.Background())
 	s := &Server{engine: e, door: newDoor(cmp.Or(o.Token, rand.Text()), o.Metrics), options: o, began: time.Now(),
 		work: newJobs(), metrics: metrics.New(e), stop: stop, hubs: newHubs(ctx, e), list: &list{feed: newFeed(), ctx: ctx}}
+	s.door.keys = o.Keys
 	s.uploads = &uploads{root: e.Keep, limit: cmp.Or(o.MaxUpload, uploadBytes), check: o.Check}
 	s.opened = e.Open(o.Files)
 	go s.opened.Warm(ctx, func(err error) { // whoever named files wants to see them

@@ -47,8 +47,9 @@ func (s *Server) session(api huma.API) {
 		o.Summary, o.DefaultStatus, o.Security = "Begin a session: exchange a code for a cookie and the page's secret",
 			http.StatusCreated, []map[string][]string{}
 	})
-	huma.Post(api, sessionPath+"/codes", answering(func(context.Context, *struct{}) (*Code, error) {
-		return &Code{s.door.code(time.Now())}, nil
+	huma.Post(api, sessionPath+"/codes", answering(func(ctx context.Context, _ *struct{}) (*Code, error) {
+		by, _ := ctx.Value(askingKey{}).(asking)
+		return &Code{s.door.code(time.Now(), by.key)}, nil
 	}), func(o *huma.Operation) {
 		o.Summary, o.DefaultStatus = "Make a code that opens a session once", http.StatusCreated
 	})
@@ -71,4 +72,4 @@ func (s *Server) enter(_ context.Context, in *EnterInput) (*enterOutput, error) 
 const another = "hightide ui, in a terminal of the account that runs the server, prints a new one"
 
 // Code makes a code that opens a session of this server once, within an hour.
-func (s *Server) Code() string { return s.door.code(time.Now()) }
+func (s *Server) Code() string { return s.door.code(time.Now(), "") }

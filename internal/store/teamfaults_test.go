@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/pressly/goose/v3"
 
@@ -362,5 +363,51 @@ func TestTeamSchema(t *testing.T) {
 	newer, _ := machine(t, database, t.TempDir(), t.TempDir())
 	if _, err := newer.List(Filter{}); !errors.Is(err, ErrNewer) || !strings.Contains(err.Error(), "99") {
 		t.Errorf("a newer schema: %v", err)
+	}
+}
+
+// TestTeamKeys: a key is good from when it was made until it is revoked or expires, and is kept nowhere.
+func TestTeamKeys(t *testing.T) {
+	server := testkit.StartPostgres(t)
+	s, _ := machine(t, server.New(t), t.TempDir(), t.TempDir())
+	secret, err := s.AddKey(t.Context(), "anna", "push", 0)
+	must(t, err)
+	good := func(secret string) bool {
+		t.Helper()
+		k, good, err := s.KeyOf(t.Context(), hashOf([]byte(secret)))
+		must(t, err)
+		return good && k.Name == "anna"
+	}
+	if !good(secret) || good("x"+secret) || good("") {
+		t.Errorf("good %v, another %v, none %v", good(secret), good("x"+secret), good(""))
+	}
+	if _, err := s.AddKey(t.Context(), "anna", "read", 0); !errors.Is(err, ErrAmbiguous) || !good(secret) {
+		t.Errorf("two keys of one name: %v", err)
+	}
+	must(t, s.RevokeKey(t.Context(), "anna"))
+	if err := s.RevokeKey(t.Context(), "anna"); !errors.Is(err, ErrNotFound) || good(secret) {
+		t.Errorf("revoked: %v", err)
+	}
+	next, err := s.AddKey(t.Context(), "anna", "read", time.Hour)
+	must(t, err)
+	must(t, s.db.change(t.Context(), func(s *session) error {
+		_, err := s.exec("UPDATE keys SET expires = expires - interval '30 minutes'")
+		return err
+	}))
+	if !good(next) || good(secret) {
+		t.Errorf("the next %v, the one before %v", good(next), good(secret))
+	}
+	must(t, s.db.change(t.Context(), func(s *session) error {
+		_, err := s.exec("UPDATE keys SET expires = now()")
+		return err
+	}))
+	keys, err := s.Keys(t.Context())
+	if err != nil || len(keys) != 1 || good(next) || keys[0].Expires == nil || keys[0].Revoked != nil {
+		t.Errorf("expired: %+v %v", keys, err)
+	}
+	var kept string
+	must(t, s.db.look(t.Context(), func(s *session) error { return s.row("SELECT string_agg(keys::text, ' ') FROM keys").Scan(&kept) }))
+	if strings.Contains(kept, next) {
+		t.Error("the key itself is kept")
 	}
 }
