@@ -36,6 +36,15 @@ func TestWhatTheAllocatorDoesNotTell(t *testing.T) {
 	}
 	run.Imagined.Uses[0].Parts = map[string]mem.Bytes{"allocated": 15 << 30, "context": 1 << 30}
 	v := Judge(run)
+	if text := untoldText(v); !strings.Contains(text, "is not known: TensorFlow told nothing") {
+		t.Error(text)
+	}
+	if err := run.Add(mem.PeakParts{Process: 1, Device: "cuda:0", Other: mem.Some(int64(2 << 30))}); err != nil {
+		t.Fatal(err)
+	}
+	if text := untoldText(Judge(run)); text != "" {
+		t.Error(text)
+	}
 	if v.Reserved != mem.Some(int64(15<<30)) || v.Needed != mem.Some(int64(3<<30)) || v.LimitBy != "TensorFlow" {
 		t.Errorf("reserved %v, needed %v of what %s may take", v.Reserved, v.Needed, v.LimitBy)
 	}

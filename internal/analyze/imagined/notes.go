@@ -66,6 +66,14 @@ func cachedText(v *report.Imagined) string {
 		mem.Bytes(cached))
 }
 
+// untoldText says so where the framework whose allocator it is told nothing of what was held.
+func untoldText(v *report.Imagined) string {
+	if v.LimitBy == "" || len(v.Categories) > 0 {
+		return ""
+	}
+	return fmt.Sprintf("Which lines held the peak, and what it was for, is not known: %s told nothing of it.", v.LimitBy)
+}
+
 // notes name what the answer rests on and what it leaves open.
 func notes(run *mem.Run, v *report.Imagined, r *report.Part) {
 	if len(v.Conditions) > 0 {
@@ -75,7 +83,7 @@ func notes(run *mem.Run, v *report.Imagined, r *report.Part) {
 		}
 		r.AddNote("Conditions of this answer: " + strings.Join(parts, ", ") + ".")
 	}
-	for _, text := range []string{spreadText(v), promiseText(v), overText(v), cachedText(v)} {
+	for _, text := range []string{spreadText(v), promiseText(v), overText(v), cachedText(v), untoldText(v)} {
 		if text != "" {
 			r.AddNote(text)
 		}
