@@ -104,6 +104,45 @@ def test_numbers_stay_bit_for_bit(observe: Any, levers: Dict[str, Any], zero: st
     assert changed.out == plain.out
 
 
+COMPILED = """
+import torch
+from torch import nn
+from torch._dynamo.utils import counters
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.parts = nn.ModuleList(nn.Sequential(nn.Linear(8, 8), nn.ReLU()) for _ in range(3))
+
+    def forward(self, x):
+        for part in self.parts:
+            x = part(x)
+        if BREAKS:
+            torch._dynamo.graph_break()
+        return x.relu()
+
+net = Net()
+model = torch.compile(net, backend="eager")
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for size in (4, 4, 6, 7):
+    model(torch.ones(size, 8)).square().mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+print(counters["stats"]["unique_graphs"], counters["frames"]["ok"], dict(counters["graph_break"]))
+"""
+
+
+@pytest.mark.parametrize(("breaks", "levers"), [("True", {}), ("False", {}), ("False", {"foreach": {}})])
+def test_a_plan_compiles_the_same_graphs(observe: Any, breaks: str, levers: Dict[str, Any]) -> None:
+    """Also of a model that was compiled before the plan is applied, which is once."""
+    text = COMPILED.replace("BREAKS", breaks)
+    plain = observe(text)
+    changed = observe(text, env=plan(**levers))
+    assert facts(changed)["plan"] == "applied"
+    assert int(plain.out.split()[0]) >= (2 if breaks == "True" else 1)
+    assert changed.out == plain.out
+
+
 def test_a_second_pass_has_teeth(observe: Any) -> None:
     """What the lever keeps is what a plain checkpoint would spoil: the same training by hand has other numbers."""
     by_hand = """model = Net()

@@ -74,6 +74,7 @@ class Waiting:
         self.agent = training.agent
         self.torch = torch
         self.inside = False
+        self.done = False
         self.refused = ""
 
     def install(self) -> None:
@@ -83,16 +84,21 @@ class Waiting:
 
         @functools.wraps(original)
         def __call__(module: Any, /, *args: Any, **kwargs: Any) -> Any:
-            if self.inside or compiling() or not _trains(torch, module):
+            if self.done or self.inside or compiling() or not _trains(torch, module):
                 return original(module, *args, **kwargs)
             self.inside = True
             try:
-                if self._first(module) and torch.nn.Module.__call__ is __call__:
+                self.done = self._first(module)
+                if self.done and torch.nn.Module.__call__ is __call__:
                     torch.nn.Module.__call__ = original
                 return original(module, *args, **kwargs)
             finally:
                 self.inside = False
 
+        # A model that is compiled before its first call keeps this function. The compiler passes by what stands in the
+        # original's file, and compiles the forward inside, as it would without us.
+        place = original.__code__.co_filename
+        __call__.__code__ = __call__.__code__.replace(co_filename=place)  # type: ignore[attr-defined]
         torch.nn.Module.__call__ = __call__
 
     def _first(self, module: Any) -> bool:
