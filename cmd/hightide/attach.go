@@ -127,7 +127,8 @@ func (o *attachOptions) begun(view *view, pid int, told engine.Attached) {
 	if o.readyFD >= 0 {
 		o.ready(told)
 	} else if !o.quiet {
-		view.printAbove(fmt.Sprintf("recording process %d as %s; Ctrl-C ends the recording, the process goes on", pid, told.RunID))
+		view.printAbove(fmt.Sprintf("recording process %d as %s; Ctrl-C ends the recording, the process goes on", pid,
+			told.RunID))
 	}
 }
 

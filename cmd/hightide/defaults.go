@@ -36,9 +36,8 @@ const projectFile = ".hightide.toml"
 
 // notInProject lists the flags that a project's file cannot set: it may come from a stranger, and
 // these say where to write or what to open.
-var notInProject = []string{"data-dir", "store", "objects", "open", "output", "out", "report", "plot-dir", "json", "markdown", "html",
-	"csv", "parquet", "junit",
-	"seed-csv", "seed-results"}
+var notInProject = []string{"data-dir", "store", "objects", "open", "output", "out", "report", "plot-dir",
+	"json", "markdown", "html", "csv", "parquet", "junit", "seed-csv", "seed-results"}
 
 // applyDefaults sets the flags of a command that were not given on the command line to what the
 // settings files say. Files that do not exist are not an error; one that cannot be understood is.

@@ -36,7 +36,7 @@ func interruptible(parent context.Context) (ctx context.Context, release, cancel
 	return ctx, func() { signal.Stop(caught) }, func() { because(context.Canceled) }
 }
 
-// dieOfSignal ends this process by the signal that cancelled the context, as it would have ended without us catching it.
+// dieOfSignal ends this process by the signal that cancelled the context, as it would have ended had we not caught it.
 func dieOfSignal(ctx context.Context) {
 	var signal interrupted
 	if errors.As(context.Cause(ctx), &signal) {

@@ -101,8 +101,9 @@ func (a *app) printKeys(keys []store.Key) error {
 		rows = append(rows, []string{report.Clean(k.Name), k.May, day(&k.Made), day(k.Expires), day(k.Revoked)})
 	}
 	o := textOptions(a.stdout)
-	return report.WriteList(a.stdout, []report.ListColumn{{Title: "NAME"}, {Title: "MAY"}, {Title: "MADE"}, {Title: "EXPIRES"},
-		{Title: "REVOKED"}}, rows, o.Width, o.Color)
+	columns := []report.ListColumn{{Title: "NAME"}, {Title: "MAY"}, {Title: "MADE"}, {Title: "EXPIRES"},
+		{Title: "REVOKED"}}
+	return report.WriteList(a.stdout, columns, rows, o.Width, o.Color)
 }
 
 // keysOf asks the store for a key at each request, so that one which is revoked ends at once. Where the store cannot be

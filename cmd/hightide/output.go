@@ -104,7 +104,7 @@ func plainTerminal() bool {
 // kernelConsole says whether the terminal is the kernel's own, without a desktop.
 func kernelConsole() bool { return os.Getenv("TERM") == "linux" }
 
-// tellFound writes what a search found: for people beside the command's own output, and as JSON where that is asked for.
+// tellFound writes what a search found: for people beside the command's own output, and as JSON where it is asked for.
 func (a *app) tellFound(result interface {
 	Text(report.TextOptions) string
 }, quiet bool, file string) error {

@@ -161,7 +161,8 @@ func (o *uiOptions) run(a *app, c *cobra.Command, args []string) error {
 }
 
 // announce says where the server is: to other programs of this account until leave is called, then to who started it.
-func (o *uiOptions) announce(a *app, s *server.Server, listener net.Listener, page string) (address string, leave func()) {
+func (o *uiOptions) announce(a *app, s *server.Server, listener net.Listener, page string) (address string,
+	leave func()) {
 	base := o.base(listener)
 	at, ok := listener.Addr().(*net.TCPAddr)
 	reached := !ok || !at.IP.IsLoopback() // from other machines

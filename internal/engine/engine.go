@@ -135,7 +135,8 @@ func CheckObserves(what string) error {
 	if system.Observes {
 		return nil
 	}
-	return fail.Environment("record on such a machine (a virtual one, a container, WSL 2); hightide show FILE reads the recording here",
+	return fail.Environment("record on such a machine (a virtual one, a container, WSL 2); hightide show FILE reads the "+
+		"recording here",
 		"%s takes Linux on x86-64 or arm64: on %s, hightide only reads what was recorded", what, system.Name)
 }
 

@@ -234,7 +234,8 @@ func (e *Engine) SharedStore() (*store.Team, error) {
 	if team, ok := shared.(*store.Team); ok {
 		return team, nil
 	}
-	return nil, fail.Usage("name a PostgreSQL: --store postgres://USER@HOST/DATABASE", "%s is no store of a team", e.Place())
+	return nil, fail.Usage("name a PostgreSQL: --store postgres://USER@HOST/DATABASE", "%s is no store of a team",
+		e.Place())
 }
 
 // Advised gives a failure of a store its exit code and hint.

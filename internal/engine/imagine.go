@@ -178,7 +178,8 @@ func patches(host *tune.Host, s *imagine.Session) (err error) {
 		text, err := os.ReadFile(path)
 		return string(text), err
 	}
-	host.Patched = func(ctx context.Context, plan *levers.Plan, root string, changed map[string]string) (*tune.Outcome, error) {
+	host.Patched = func(ctx context.Context, plan *levers.Plan, root string, changed map[string]string) (*tune.Outcome,
+		error) {
 		result, ran, err := s.TryPatched(ctx, plan, host.Folder, root, changed)
 		if err != nil {
 			return nil, err
@@ -244,7 +245,8 @@ func (e *Engine) planTrials(ctx context.Context, command []string, o *plan.Optio
 	// nothing of a model is looked for elsewhere: its configuration is here
 	env := launch.With(os.Environ(), map[string]string{"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1"})
 	s, err := e.imagineSession(ctx, &ImagineOptions{RunOptions: RunOptions{Options: observe.Options{Command: command,
-		Env: env, Patience: trialPatience}}, Options: imagine.Options{GPU: "h100-sxm", Catalogue: o.Catalogue, NoSuggest: true}})
+		Env: env, Patience: trialPatience}},
+		Options: imagine.Options{GPU: "h100-sxm", Catalogue: o.Catalogue, NoSuggest: true}})
 	if err != nil {
 		return nil, err
 	}
@@ -269,7 +271,8 @@ func (e *Engine) Fit(ctx context.Context, o fit.Options) (*fit.Result, error) {
 		stderr = e.Runtime.Stderr
 	}
 	o.MayRead = e.MayRead
-	return fit.Run(ctx, o, fit.Host{Now: e.Runtime.Time, Stderr: stderr, Worker: func() (string, error) { return e.script("worker.py") }, Device: e.fitDevice,
+	return fit.Run(ctx, o, fit.Host{Now: e.Runtime.Time, Stderr: stderr,
+		Worker: func() (string, error) { return e.script("worker.py") }, Device: e.fitDevice,
 		Script: e.fitScript})
 }
 

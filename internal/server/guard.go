@@ -45,10 +45,11 @@ func (s *Server) guard(next http.Handler, open func(*http.Request) bool, refuse 
 			refuse(w, r, http.StatusUnauthorized, "who asks is not known: a browser opens the address that hightide ui "+
 				"printed, a program sends Authorization: Bearer TOKEN")
 		case who != "" && known.may < needs(r):
-			refuse(w, r, http.StatusForbidden, "this key may not do that: hightide key NAME --may push, or exec, makes one that may")
+			refuse(w, r, http.StatusForbidden, "this key may not do that: hightide key NAME --may push, or exec, makes one "+
+				"that may")
 		default:
-			s.serveIn(next, refuse, w, r.WithContext(context.WithValue(r.Context(), askingKey{}, asking{who, r.RemoteAddr, key})),
-				now)
+			by := context.WithValue(r.Context(), askingKey{}, asking{who, r.RemoteAddr, key})
+			s.serveIn(next, refuse, w, r.WithContext(by), now)
 		}
 	})
 }
@@ -56,7 +57,8 @@ func (s *Server) guard(next http.Handler, open func(*http.Request) bool, refuse 
 // needs is the right that a request takes.
 func needs(r *http.Request) Right {
 	switch {
-	case reads(r), r.URL.Path == sessionPath, r.URL.Path == sessionPath+"/codes": // a code opens no more than its maker may
+	// a code opens no more than its maker may
+	case reads(r), r.URL.Path == sessionPath, r.URL.Path == sessionPath+"/codes":
 		return MayRead
 	case r.URL.Path == "/api/v1/jobs", strings.HasPrefix(r.URL.Path, "/api/v1/jobs/"):
 		return MayStart
@@ -127,7 +129,8 @@ func (s *Server) knows(host string) bool {
 // ownOrigin says whether a request comes from a page of this server, or from no page.
 func (s *Server) ownOrigin(r *http.Request) bool {
 	site := r.Header.Get("Sec-Fetch-Site")
-	if elsewhere := site == "cross-site" || site == "same-site"; elsewhere && !s.mayAsk(r) && !(r.Method == http.MethodGet && r.Header.Get("Sec-Fetch-Mode") == "navigate") {
+	opens := r.Method == http.MethodGet && r.Header.Get("Sec-Fetch-Mode") == "navigate"
+	if elsewhere := site == "cross-site" || site == "same-site"; elsewhere && !s.mayAsk(r) && !opens {
 		return false
 	}
 	origin := r.Header.Get("Origin")

@@ -50,7 +50,7 @@ func OpenTeam(database, objectsAt, outbox string) (*Team, error) {
 		return nil, err
 	}
 	if objectsAt == "" {
-		return nil, &Error{Kind: ErrPlace, Text: "the store " + db.name() + " keeps rows, and no place for recordings is named",
+		return nil, &Error{Kind: ErrPlace, Text: "the store " + db.name() + " keeps rows, and no place for files is named",
 			Hint: "name it too: --objects s3://BUCKET or file:///FOLDER, or set HIGHTIDE_OBJECTS"}
 	}
 	kept, err := openObjects(objectsAt)

@@ -45,7 +45,8 @@ func (t *Team) RevokeKey(ctx context.Context, name string) error {
 	return t.db.change(ctx, func(s *session) error {
 		n, err := s.exec("UPDATE keys SET revoked = now() WHERE name = ? AND revoked IS NULL", name)
 		if err == nil && n == 0 {
-			err = &Error{Kind: ErrNotFound, Text: fmt.Sprintf("there is no key %q that is good", name), Hint: "hightide key lists them"}
+			err = &Error{Kind: ErrNotFound, Text: fmt.Sprintf("there is no key %q that is good", name),
+				Hint: "hightide key lists them"}
 		}
 		return err
 	})

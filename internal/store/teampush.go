@@ -19,7 +19,8 @@ func (t *Team) Push(ctx context.Context, from Store, run Run) (there bool, err e
 		return false, err
 	}
 	if len(known) == 1 && (known[0].Start != run.Start || known[0].Host != run.Host) {
-		return false, &Error{Kind: ErrAmbiguous, Text: fmt.Sprintf("the team has another run %s, of %s", run.ID, known[0].Host),
+		return false, &Error{Kind: ErrAmbiguous,
+			Text: fmt.Sprintf("the team has another run %s, of %s", run.ID, known[0].Host),
 			Hint: "record it again: runs that are recorded with --store have longer ids"}
 	}
 	if _, err := os.Stat(t.outbox.recording(run.ID)); err == nil { // an earlier try

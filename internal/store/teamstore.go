@@ -437,7 +437,8 @@ func (t *Team) sweepAll() error {
 	defer cancel()
 	var hashes []string
 	err := t.db.change(ctx, func(s *session) error {
-		if _, err := s.exec("DELETE FROM files WHERE NOT whole AND begun < now() - interval '" + unsentFor + "'"); err != nil {
+		_, err := s.exec("DELETE FROM files WHERE NOT whole AND begun < now() - interval '" + unsentFor + "'")
+		if err != nil {
 			return err
 		}
 		return s.query("SELECT hash FROM objects WHERE NOT EXISTS (SELECT 1 FROM parts WHERE parts.hash = objects.hash)",
