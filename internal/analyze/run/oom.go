@@ -165,6 +165,9 @@ func programText(e *mem.Event) string {
 // lessMemory is what helps whatever failed, and a training besides.
 func (in *Input) lessMemory(e *mem.Event) string {
 	advice := "What held the memory then is in the tables below"
+	if e.Facts["source"] == frameworks.TensorFlow().Name && e.Facts["device"] != "cpu" { // it tells nothing of that
+		advice = "What held the memory then is not known"
+	}
 	switch {
 	case !slices.ContainsFunc(in.Run.Processes, func(p *mem.Process) bool { return len(p.Frameworks) > 0 }):
 		return advice + "."
