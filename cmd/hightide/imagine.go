@@ -92,7 +92,7 @@ func (o *imagineOptions) run(a *app, c *cobra.Command, args []string) error {
 // Exit codes of imagine, beside those of package fail.
 const (
 	exitDoesNotFit  = 1
-	exitConditional = 6 // it fits if numbers are as taken that only a GPU would compute
+	exitConditional = 6 // it fits if numbers are as taken that only a GPU would compute, or for so many steps
 	exitProgram     = 5 // the imagined program failed for a reason of its own, so there is no verdict
 )
 

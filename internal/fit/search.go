@@ -20,7 +20,7 @@ type Trial struct {
 	Total     mem.Optional `json:"total_bytes,omitzero" doc:"The memory of the device in bytes."`
 	StepTime  mem.Optional `json:"step_time_ns,omitzero" doc:"The median of a step's time in ns, where time was measured."`
 	Problem   string       `json:"problem,omitempty" doc:"Why it did not fit, in the framework's words: at most 1,000 characters, then how many more there were."`
-	Rests     []string     `json:"rests_on,omitempty" doc:"Numbers that decide and that no kernel computed, for people."`
+	Rests     []string     `json:"rests_on,omitempty" doc:"What the answer rests on, for people: numbers that decide and that no kernel computed, memory that still rose."`
 	Label     mem.Label    `json:"label" doc:"Where the figures come from."`
 }
 

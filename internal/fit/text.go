@@ -126,7 +126,7 @@ func (r *Result) remarks() []string {
 	}
 	if best, ok := r.best(); ok {
 		for _, text := range best.Rests {
-			add("It rests on this: %s, and no kernel computed it.", text)
+			add("It rests on this: %s.", text)
 		}
 	}
 	if r.Label == mem.Imagined {

@@ -43,7 +43,7 @@ const (
 	EndUnknown     EndKind = "unknown"     // it has ended; how nobody saw
 	EndFits        EndKind = "fits"        // imagined
 	EndTight       EndKind = "tight"       // imagined: with less room than the figures are sure of
-	EndConditional EndKind = "conditional" // imagined: numbers decide that only a kernel would have computed
+	EndConditional EndKind = "conditional" // imagined: it fits if numbers are as taken, or for so many steps
 	EndNoVerdict   EndKind = "no verdict"  // imagined: it failed for another reason, or touched no GPU
 )
 

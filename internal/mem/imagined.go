@@ -144,6 +144,11 @@ type Unreached struct {
 	What    string `json:"what"`
 	Text    string `json:"text,omitempty"`
 	Perhaps bool   `json:"perhaps,omitempty"` // whether it was reached is not known
+	// Of a peak that is not steady: by how much it rises with each step, on which device, and where it is what is held
+	// between steps that rises, how far below the peak that was.
+	PerStep Optional `json:"per_step_bytes,omitzero"`
+	Device  string   `json:"device,omitempty"`
+	Below   Optional `json:"below_peak_bytes,omitzero"`
 	Location
 }
 
@@ -194,7 +199,7 @@ type Verdict string
 const (
 	VerdictFits        Verdict = "fits"
 	VerdictTight       Verdict = "tight"       // fits, with less room than the figures are sure of
-	VerdictConditional Verdict = "conditional" // it ran, and numbers decide that only a kernel would have computed
+	VerdictConditional Verdict = "conditional" // it ran, and numbers decide that nobody computed, or it took more each step
 	VerdictFew         Verdict = "few"         // an LLM server that starts, for fewer users than were asked for
 	VerdictOOM         Verdict = "oom"         // out of memory
 	VerdictFailed      Verdict = "failed"      // the program failed for a reason of its own

@@ -328,7 +328,7 @@ func (f *facts) replace(row *Row, g *gpus.GPU, v *report.Imagined) (why string) 
 	row.Label, row.Batch = mem.Imagined, nil // the largest one was not looked for
 	if row.Verdict = verdictOf(row.Room); v.Verdict == mem.VerdictConditional && row.Verdict == Fits {
 		row.Verdict = Likely
-		row.Note = "the run rests on values that only a GPU computes"
+		row.Note = "the run fits on a condition"
 	}
 	if row.Machine != nil {
 		left := exactly(row.Machine.Memory - row.Machine.Memory/20).minus(row.Machine.Host.Estimate)

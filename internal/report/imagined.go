@@ -46,6 +46,7 @@ type Imagined struct {
 	Spread          []Undecided          `json:"spread,omitempty" doc:"Of those, how a routing or a mask spreads, where both ends fit."`
 	Other           *mem.Try             `json:"other_values,omitempty" doc:"The run with other numbers."`
 	Policies        []Policy             `json:"policies,omitempty" doc:"Sizes that depend on data, and what was taken for them."`
+	Rising          *Rising              `json:"rising,omitempty" doc:"By how much more each step takes, where the program was ended although it did."`
 	NotReached      []Unreached          `json:"not_reached,omitempty" doc:"What the program did not get to."`
 	FakeWeights     []mem.FakeWeights    `json:"fake_weights,omitempty" doc:"Weights that were made up in the right shapes."`
 	Redirected      []string             `json:"redirected_writes,omitempty" doc:"Paths whose writes went to a folder of their own."`
@@ -237,6 +238,14 @@ func (p *Policy) OfData() bool {
 		return p.Elements > 0
 	}
 	return false
+}
+
+// Rising is a use of memory that rose with the steps when the program was ended.
+type Rising struct {
+	PerStep mem.Bytes    `json:"per_step_bytes" doc:"By how much with each step, in bytes."`
+	Kept    bool         `json:"kept,omitempty" doc:"Whether it is what is held between steps that rises, still below the peak."`
+	Least   mem.Optional `json:"steps_least,omitzero" doc:"In how many steps from the first memory runs out at that rate, at least; absent: headroom is not known."`
+	Most    mem.Optional `json:"steps_most,omitzero" doc:"The same at most."`
 }
 
 // Unreached is what an early stop left out.

@@ -389,13 +389,14 @@ func (s *search) conclude() {
 	if best == nil && r.Goal == "fit" { // less room than the figures are sure of, and said so
 		if i := slices.IndexFunc(r.Points, func(p *Point) bool { return p.Verdict.Fits() }); i >= 0 {
 			best = r.Points[i]
-			r.Notes = append(r.Notes, fmt.Sprintf("%s leaves %v, less than the figures are sure of: the fit is tight", best.What,
-				mem.Bytes(best.Verdict.Headroom.Or(0))))
+			if best.Verdict.Verdict == mem.VerdictTight {
+				r.Notes = append(r.Notes, fmt.Sprintf("%s leaves %v, less than the figures are sure of: the fit is tight", best.What,
+					mem.Bytes(best.Verdict.Headroom.Or(0))))
+			}
 		}
 	}
 	if best != nil && best.Verdict.Verdict == mem.VerdictConditional {
-		r.Notes = append(r.Notes, "whether that fits depends on a number that only a kernel would have computed: "+
-			"hightide imagine --plan says which")
+		r.Notes = append(r.Notes, "it fits on a condition: hightide imagine --plan says on which")
 	}
 	if best != nil {
 		r.Recommended, r.Verdict = best.Plan, best.Verdict.Verdict

@@ -1788,6 +1788,8 @@ export interface ImagineOutcome {
   redirected_writes?: string[];
   /** Which of those failed, by name. */
   refused_calls?: string[];
+  /** By how much more each step takes, where the program was ended although it did. */
+  rising?: Rising;
   /** The id of the run, for later commands. */
   run_id: string;
   /** Of an LLM server: what it serves, or how far its start came. */
@@ -1935,6 +1937,8 @@ export interface Imagined {
   redirected_writes?: string[];
   /** Which of those failed, by name. */
   refused_calls?: string[];
+  /** By how much more each step takes, where the program was ended although it did. */
+  rising?: Rising;
   /** Of an LLM server: what it serves, or how far its start came. */
   serving?: Serving;
   /** The call of a compiled function that found no memory, where the framework tells. */
@@ -3203,6 +3207,20 @@ export interface Report {
   version: number;
 }
 
+export interface Rising {
+  /** Whether it is what is held between steps that rises, still below the peak. */
+  kept?: boolean;
+  /** By how much with each step, in bytes. */
+  per_step_bytes: number;
+  /**
+   * In how many steps from the first memory runs out at that rate, at least; absent: headroom is
+   * not known.
+   */
+  steps_least?: number;
+  /** The same at most. */
+  steps_most?: number;
+}
+
 export interface RoundingWaste {
   /** How many blocks there are. */
   blocks: number;
@@ -4049,7 +4067,10 @@ export interface Trial {
    * there were.
    */
   problem?: string;
-  /** Numbers that decide and that no kernel computed, for people. */
+  /**
+   * What the answer rests on, for people: numbers that decide and that no kernel computed, memory
+   * that still rose.
+   */
   rests_on?: string[];
   /** The median of a step's time in ns, where time was measured. */
   step_time_ns?: number;

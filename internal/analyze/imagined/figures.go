@@ -26,6 +26,7 @@ func takeIn(run *mem.Run, v *report.Imagined) {
 		}
 	}
 	v.FakeWeights = facts.Weights
+	v.Rising = rising(facts.Unreached)
 	for _, u := range facts.Unreached {
 		v.NotReached = append(v.NotReached, report.Unreached{What: u.What, Text: u.Text, Perhaps: u.Perhaps, File: u.File,
 			Line: u.Line})

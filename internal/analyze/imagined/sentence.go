@@ -30,6 +30,9 @@ func sentence(v *report.Imagined) []string {
 			"below which other drivers, settings or versions may not fit (%s)",
 			on, inUse(v), fullest(v)+peakWhen(v), room.String()+ahead(v), v.Tight, v.Label), v.Basis, topHolder(v)}
 	case mem.VerdictConditional:
+		if len(v.Undecided) == 0 && v.Rising != nil {
+			return risingSentence(v, on)
+		}
 		return conditionalSentence(v, on)
 	case mem.VerdictOOM:
 		if v.Serving != nil {
@@ -67,6 +70,32 @@ func sentence(v *report.Imagined) []string {
 		return []string{fmt.Sprintf("No verdict on %s: what the imaginary GPUs recorded cannot be read (%s)", on, v.Broken)}
 	}
 	return []string{fmt.Sprintf("No verdict on %s: %s", on, cmp.Or(v.How, "the program failed for a reason of its own"))}
+}
+
+// risingSentence is the verdict on a program that fits for so many steps.
+func risingSentence(v *report.Imagined, on string) []string {
+	least, most := about(v.Rising.Least.Or(0)), about(v.Rising.Most.Or(0))
+	if most != least {
+		least += " to " + most
+	}
+	return []string{fmt.Sprintf("Fits on %s for about %s steps if it goes on like that: %s; so far %s at the peak%s (%s)",
+		on, least, risingText(v.Rising), inUse(v), fullest(v), v.Label), v.Basis, topHolder(v)}
+}
+
+func risingText(r *report.Rising) string {
+	if r.Kept {
+		return fmt.Sprintf("each step keeps %v more", r.PerStep)
+	}
+	return fmt.Sprintf("its peak rises by %v a step", r.PerStep)
+}
+
+// about writes a number of steps with two digits that count.
+func about(n int64) string {
+	unit := int64(1)
+	for n/unit >= 100 {
+		unit *= 10
+	}
+	return report.Count(n / unit * unit)
 }
 
 // shortText is the call that found no memory, and what that needed.
@@ -266,6 +295,10 @@ func Sentence(v *report.Imagined) []string {
 			v.Label)}
 	}
 	clauses := []string{fmt.Sprintf("Fits on %d of %d GPUs (%s)", fits, judged, v.Label)}
+	if v.Rising != nil && v.Verdict == mem.VerdictConditional {
+		clauses[0] = fmt.Sprintf("Fits on %d of %d GPUs for as many steps as were judged (%s)", fits, judged, v.Label)
+		clauses = append(clauses, risingText(v.Rising))
+	}
 	if cheapest != nil {
 		clauses = append(clauses, fmt.Sprintf("the cheapest with room to spare is %s at $%.2f an hour", cheapest.GPU,
 			cheapest.Price))

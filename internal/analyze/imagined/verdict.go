@@ -40,6 +40,7 @@ func Judge(run *mem.Run) *report.Imagined {
 	judge(run, v)
 	judgeUsers(&run.Imagined.Setup, v)
 	unless(v)
+	runsOut(run, v)
 	withoutKernels(run, v)
 	if v.Fits() {
 		v.Basis = basis(run, v)
@@ -148,7 +149,13 @@ func basis(run *mem.Run, v *report.Imagined) string {
 	}
 	for _, u := range v.NotReached {
 		switch {
-		case u.What == "steady peak":
+		case u.What == steadyPeak && v.Rising != nil && v.Verdict == mem.VerdictConditional && len(v.Undecided) == 0:
+			// the verdict says it
+		case u.What == steadyPeak && v.Rising != nil && v.Rising.Kept:
+			parts = append(parts, fmt.Sprintf("each of which kept %v more than the one before", v.Rising.PerStep))
+		case u.What == steadyPeak && v.Rising != nil:
+			parts = append(parts, fmt.Sprintf("at whose end its peak still rose by %v a step", v.Rising.PerStep))
+		case u.What == steadyPeak:
 			parts = append(parts, "at whose end its peak still rose")
 		case u.Perhaps || u.What == "longest batch":
 			perhaps = append(perhaps, "its "+u.What)

@@ -85,6 +85,8 @@ def caller(frame: Any) -> tuple[str, int, str]:
     firsts: dict[str, Any] = {}
     while frame is not None:
         code = frame.f_code
+        if frame.f_back is None and "/hightide_agent/" in code.co_filename:
+            return "", 0, ""  # a thread without Python, as of autograd, in which only a function of ours runs
         if is_users(code, frame.f_globals):
             return code.co_filename, frame.f_lineno or 0, getattr(code, "co_qualname", code.co_name)
         package = _package(code.co_filename)

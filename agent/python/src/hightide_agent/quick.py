@@ -32,7 +32,7 @@ class QuickSteps:
         """Begin at nothing."""
         self.lead = 0  # id of the optimizer whose steps are counted
         self.backwards = 0  # passes in this step
-        self.inside = False  # of a backward pass
+        self.inside: Any = None  # the frame that called a backward pass, while that runs
         self.counted = self.room = 0  # steps, and how many there may be
         self.last = self.until = 0  # ns: the last step's end, and how long steps may be only counted
         self.word = 0  # of the last step

@@ -13,6 +13,7 @@ framework; where one has hooks of its own, its adapter uses those and calls trac
 from __future__ import annotations
 
 import functools
+import sys
 import weakref
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Optional, Tuple
 
@@ -96,7 +97,7 @@ class Training:
         def backward(*args: Any, **kwargs: Any) -> Any:
             if quick.inside:  # one inside another: checkpointing
                 return function(*args, **kwargs)
-            quick.inside = True
+            quick.inside = sys._getframe(1)
             entered = not quick.lead and tracker.enter(BACKWARD)
             try:
                 return function(*args, **kwargs)
@@ -104,7 +105,7 @@ class Training:
                 oom.notice(tracker.agent, error, tracker.steps_now())
                 raise
             finally:
-                quick.inside = False
+                quick.inside = None
                 quick.backwards += 1
                 if entered:
                     tracker.leave(BACKWARD)

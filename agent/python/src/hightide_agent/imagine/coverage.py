@@ -81,10 +81,6 @@ class Coverage:
                           % (seen, of, largest), perhaps=True)  # fmt: skip
                 break
 
-    def still_rising(self, rose: int, step: int) -> None:
-        """The training was ended although its peak may rise on."""
-        self._say("steady peak", "the peak rose last in step %d of %d: later steps may take more" % (rose, step))
-
     def _has(self, pattern: Any, strategy: str) -> bool:
         """Whether the program has it: by the arguments of its trainer, or else by its source."""
         asked = getattr(self.trainer(), strategy, None)

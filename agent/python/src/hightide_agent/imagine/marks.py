@@ -24,6 +24,7 @@ class Mark(NamedTuple):
     """What an allocator says of one device, in bytes."""
 
     device: int
+    held: int  # in use now
     allocated: int  # most that was in use
     reserved: Optional[int]  # most that it took of the device; None: it does not tell
     limit: Optional[int]  # what it may take at most; None: it has no limit
@@ -74,15 +75,14 @@ class Marks:
         if self._ended:
             return
         self._look(STEP, step - 1)
+        self.peaks.step_ended()
         self.ledger.flush()
         if not self.peaks.limit:
             return
         if self.peaks.auto and self.peaks.steady(step):
             self._end(step, "steady")
         elif step >= self.peaks.limit:
-            if self.peaks.auto:
-                self._still_rising(step)
-            self._end(step, "steps")
+            self._end(step, "steps", rose=self.peaks.auto)
 
     def program_ended(self, pid: int) -> None:
         """The script came to its end before we ended it."""
@@ -92,8 +92,11 @@ class Marks:
             short = uncaught is not None and oom.classify(uncaught) is not None
             self._told(self.unread() or short)
 
-    def _end(self, step: int, reason: str) -> None:
+    def _end(self, step: int, reason: str, rose: bool = False) -> None:
         self._ended = True
+        left_open = self.peaks.open_end(step, rose)
+        if left_open is not None:
+            self.agent.record(left_open)
         self._told(self.unread())
         self.stop.now(step, reason)
 
@@ -103,17 +106,13 @@ class Marks:
         except Exception as error:
             self.agent.log("could not tell what held the peak", error)
 
-    def _still_rising(self, step: int) -> None:
-        text = "the peak rose last in step %d of %d: later steps may take more" % (self.peaks.rose(), step)
-        self.agent.record({"type": "not_reached", "what": "steady peak", "text": text})
-
     def _look(self, phase: int, step: int) -> None:
         try:
             for mark in self.read():
                 if not self._said:
                     self._said = True
                     self.agent.record({"type": "condition", "name": "preallocation", "value": self.preallocation()})
-                peak = self.peaks.saw(mark.device, (mark.allocated, mark.reserved), phase, step)
+                peak = self.peaks.saw(mark.device, (mark.allocated, mark.reserved), mark.held, phase, step)
                 if peak is not None:
                     peak.limit, peak.framework = mark.limit, self.framework
             self.peaks.tell()

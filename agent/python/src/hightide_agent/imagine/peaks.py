@@ -9,8 +9,9 @@ after it had been steady may do so again: then it must be steady for half as lon
 from __future__ import annotations
 
 import os
+from itertools import accumulate
 from time import monotonic_ns, process_time
-from typing import Dict, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 from ..agent import Agent
 from ..tracker import NONE
@@ -18,6 +19,8 @@ from ..tracker import NONE
 STEADY = 3  # optimizer steps at whose ends the high-water marks were the same
 ENOUGH, ENOUGH_SECONDS = 50, 1.0  # steps, or seconds of the processor, before a steady peak is believed
 WAITED_SECONDS = 20.0  # after which a peak that rose late, and is steady, is waited for no longer
+RISES = 3  # in each of the last two quarters of the steps, of a peak that grows with the steps
+RATED = 20  # steps from which a rate can be told
 MAX_STEPS = 200  # under `auto`: a training that never gets steady, as with ever longer batches
 
 Pair = Tuple[int, Optional[int]]  # allocated, reserved
@@ -36,6 +39,8 @@ class Peak:
         self.framework = ""  # whose allocator it is, where another's could be taken for it
         self.phase, self.step, self.time_ns = NONE, 0, 0
         self.rose = 0  # the step in which one of them rose last
+        self.held = 0  # allocated now
+        self.at_steps: List[Tuple[int, int]] = []  # (allocated, held) as each step ended
         self.told: Pair = (0, None)
 
 
@@ -51,15 +56,16 @@ class Peaks:
         self._gap = 0  # most steps between two rises, of those after the first steps
         self._began: Optional[float] = None  # processor time at the end of the first step
 
-    def saw(self, device: int, marks: Pair, phase: int, step: int) -> Optional[Peak]:
-        """Take in (allocated, reserved) of a device; what has risen since the last look rose in `phase`, after `step`
-        completed steps. None while nothing of it is used."""
+    def saw(self, device: int, marks: Pair, held: int, phase: int, step: int) -> Optional[Peak]:
+        """Take in the highest (allocated, reserved) of a device, and what is allocated now; what has risen since the
+        last look rose in `phase`, after `step` completed steps. None while nothing of it is used."""
         allocated, reserved = marks
         peak = self.of.get(device)
         if peak is None:
             if not allocated and not reserved:
                 return None
             peak = self.of[device] = Peak(device)
+        peak.held = held
         if allocated > peak.allocated:
             peak.allocated, peak.phase, peak.step, peak.time_ns = allocated, phase, step, monotonic_ns()
             self._risen(peak, step)
@@ -78,6 +84,26 @@ class Peaks:
         """The step in which a mark rose last."""
         return max([p.rose for p in self.of.values()] or [0])
 
+    def step_ended(self) -> None:
+        """Note where the marks are, for open_end()."""
+        for peak in self.of.values():
+            peak.at_steps.append((peak.allocated, peak.held))
+
+    def open_end(self, step: int, rose: bool) -> Optional[Dict[str, Any]]:
+        """The record of a training that is ended although later steps may take more; `rose`: also where the peak has
+        only not become steady. The rate is that of the peak, else of what is held at the ends of steps."""
+        rates = [(_rate([m for m, _ in p.at_steps]), False, p) for p in self.of.values()]
+        rates += [(_rate(_kept([h for _, h in p.at_steps]), often=True), True, p) for p in self.of.values()]
+        rate, below, peak = max(rates, key=lambda r: (r[0] > 0, not r[1], r[0]), default=(0, False, Peak(0)))
+        text = "the peak rose last in step %d of %d: later steps may take more" % (self.rose(), step)
+        record: Dict[str, Any] = {"type": "not_reached", "what": "steady peak", "text": text}
+        if rate:
+            record["per_step_bytes"], record["device"] = rate, "cuda:%d" % peak.device
+            if below:
+                record["below_peak_bytes"] = peak.allocated - peak.held
+                record["text"] = "each of the last steps kept more than the one before: later steps may take more"
+        return record if rate or rose else None
+
     def steady(self, step: int) -> bool:
         """Whether the peak is believed to be known after this step."""
         if self._began is None:
@@ -88,7 +114,14 @@ class Peaks:
         spent = process_time() - self._began
         if step < ENOUGH and spent < ENOUGH_SECONDS:
             return False
+        if step < RATED and spent < WAITED_SECONDS and self._holds_more():
+            return False
         return 2 * quiet >= 3 * self._gap or spent >= WAITED_SECONDS
+
+    def _holds_more(self) -> bool:
+        """Whether what is held between steps has risen with each of the last ones: soon a rate can be told."""
+        last = [[held for _, held in p.at_steps[-STEADY - 1 :]] for p in self.of.values()]
+        return any(len(held) > STEADY and all(a < b for a, b in zip(held, held[1:])) for held in last)
 
     def tell(self) -> None:
         """Record the marks that are higher than told."""
@@ -107,3 +140,20 @@ class Peaks:
             if peak.limit is not None:
                 record["limit_bytes"] = peak.limit
             self.agent.record(record)
+
+
+def _kept(held: List[int]) -> List[int]:
+    """Of what is held at each step's end what no later step has let go of."""
+    return list(accumulate(reversed(held), min))[::-1]
+
+
+def _rate(marks: List[int], often: bool = False) -> int:
+    """The rise with each step of the last quarter. 0: it has not risen as often and about as fast as in the quarter
+    before, as where batches differ in size: then the longest so far comes ever more seldom."""
+    quarter = len(marks) // 4
+    before, last = marks[-2 * quarter - 1 : -quarter], marks[-quarter - 1 :]
+    least = quarter / 2 if often else RISES
+    if len(marks) < RATED or any(sum(a < b for a, b in zip(part, part[1:])) < least for part in (before, last)):
+        return 0
+    slow, fast = sorted(part[-1] - part[0] for part in (before, last))
+    return (last[-1] - last[0]) // quarter if fast <= 2 * slow else 0

@@ -93,6 +93,7 @@ class Steady:
             for device in range(self.parts.torch._C._cuda_getDeviceCount()):
                 self._look(device, self._passed())
             self.peaks.tell()
+            self.peaks.step_ended()
         self._done = step
         self.ledger.flush()
         limit, auto = self.peaks.limit, self.peaks.auto
@@ -102,9 +103,7 @@ class Steady:
         if auto and self.together.all_of_us(step, self.peaks.steady(step) and not missing):
             self._end(step, "steady")
         elif step >= (FAR_STEPS if auto and missing else limit):
-            if auto and not missing:
-                self.seen.still_rising(self.peaks.rose(), step)
-            self._end(step, "steps")
+            self._end(step, "steps", rose=auto and not missing)
 
     def ready(self) -> None:
         """A server has all its memory. It is told now what the peak was made of: a parent may kill this process."""
@@ -117,8 +116,11 @@ class Steady:
             self.seen.untrained(self.parts.torch)
         self._report()
 
-    def _end(self, step: int, reason: str) -> None:
+    def _end(self, step: int, reason: str, rose: bool = False) -> None:
         self._report()
+        left_open = self.peaks.open_end(step, rose)
+        if left_open is not None:
+            self.agent.record(left_open)
         self.seen.report()
         self.ledger.flush()
         self.stop.now(step, reason)
@@ -170,7 +172,7 @@ class Steady:
         """Read one device's marks; what has risen since the last look rose in `phase`."""
         stats = self.parts.torch._C._cuda_memoryStats(device)
         marks = stats["allocated_bytes"]["all"]["peak"], stats["reserved_bytes"]["all"]["peak"]
-        self.peaks.saw(device, marks, phase, self._step())
+        self.peaks.saw(device, marks, stats["allocated_bytes"]["all"]["current"], phase, self._step())
         return stats
 
     def _step(self) -> int:

@@ -222,7 +222,9 @@ class Cuda:
             had = "%s of %s were free" % (_size(free), _size(total))
             if free > total:  # then the second is what the program allowed (set_per_process_memory_fraction)
                 had = "it may have %s in all, and %s were free" % (_size(total), _size(free))
-            file, line, function = caller(sys._getframe().f_back)  # none in a thread of autograd
+            file, line, function = caller(sys._getframe().f_back)
+            if not file:  # a thread of autograd: the line that waits for it
+                file, line, function = caller(self.tracker.quick.inside)
             record: Dict[str, Any] = {
                 "type": "oom", "source": "torch.cuda", "device": "cuda:%d" % device, "bytes": asked, "file": file,
                 "line": line, "function": function,

@@ -40,13 +40,15 @@ class Steady(Marks):
 
     def read(self) -> Iterator[Mark]:
         """Of each GPU; of several logical devices on one, the sum."""
-        found: Dict[int, Tuple[int, int]] = {}
+        found: Dict[int, Tuple[int, int, int]] = {}
         info = self.config.experimental.get_memory_info
         for device in self._devices():
-            allocated, limit = found.get(device.number, (0, 0))
-            found[device.number] = allocated + int(info(device.name)["peak"]), limit + device.limit
-        for number, (allocated, limit) in found.items():
-            yield Mark(number, allocated, None, limit or None)
+            held, allocated, limit = found.get(device.number, (0, 0, 0))
+            now = info(device.name)
+            held, allocated = held + int(now["current"]), allocated + int(now["peak"])
+            found[device.number] = held, allocated, limit + device.limit
+        for number, (held, allocated, limit) in found.items():
+            yield Mark(number, held, allocated, None, limit or None)
 
     def preallocation(self) -> str:
         """What the program has set, in code or by a variable."""

@@ -36,6 +36,7 @@ class Steady(Marks):
             stats = device.memory_stats() or {}
             yield Mark(
                 device.local_hardware_id or 0,
+                stats.get("bytes_in_use", 0),
                 stats.get("peak_bytes_in_use", 0),
                 _taken(stats),
                 stats.get("bytes_limit") or None,
