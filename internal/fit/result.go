@@ -350,11 +350,12 @@ func ImaginedTrial(batch int, v *report.Imagined, said string) (Trial, error) {
 		t.Used = v.Needed
 	}
 	if r := v.Rising; r != nil && r.Least.Known() && v.Verdict == mem.VerdictConditional {
-		t.Rests = append(t.Rests, fmt.Sprintf("each step took %v more when it was ended: memory runs out after about %s steps "+
-			"if it goes on like that", r.PerStep, report.Count(r.Least.Or(0))))
+		t.Rests = append(t.Rests, fmt.Sprintf("each step took %v more when it was ended: memory runs out after about %s "+
+			"steps if it goes on like that", r.PerStep, report.Count(r.Least.Or(0))))
 	}
 	for i := range v.Undecided {
-		t.Rests = append(t.Rests, fmt.Sprintf("%s was taken as %s, and no kernel computed it", &v.Undecided[i], v.Undecided[i].Value))
+		u := &v.Undecided[i]
+		t.Rests = append(t.Rests, fmt.Sprintf("%s was taken as %s, and no kernel computed it", u, u.Value))
 	}
 	switch {
 	case t.OK && v.Shortages > 0: // it went on with less than this batch, or without some of its steps

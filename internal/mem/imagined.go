@@ -199,7 +199,7 @@ type Verdict string
 const (
 	VerdictFits        Verdict = "fits"
 	VerdictTight       Verdict = "tight"       // fits, with less room than the figures are sure of
-	VerdictConditional Verdict = "conditional" // it ran, and numbers decide that nobody computed, or it took more each step
+	VerdictConditional Verdict = "conditional" // it ran, and fits if numbers are as taken, or for so many steps
 	VerdictFew         Verdict = "few"         // an LLM server that starts, for fewer users than were asked for
 	VerdictOOM         Verdict = "oom"         // out of memory
 	VerdictFailed      Verdict = "failed"      // the program failed for a reason of its own

@@ -87,7 +87,8 @@ func (r *Recorder) process(key procKey) *process {
 		Process: mem.Process{ID: id, PID: key.pid, StartTicks: key.start, Start: r.now()},
 		key:     key, dirty: true, spans: newOpenSpans(id), steps: newStepSelection(id),
 		overTime: growth{overTime: true}, files: growth{overTime: true, least: leastFiles},
-		series: map[agentSeries]*column{}, facts: map[string]string{}, numbers: map[string]int64{}, dropped: map[string]mem.Drop{},
+		series: map[agentSeries]*column{}, facts: map[string]string{}, numbers: map[string]int64{},
+		dropped: map[string]mem.Drop{},
 	}
 	if start := ticksToMono(key.start); start > 0 {
 		p.Start = max(start, r.info.StartMono)

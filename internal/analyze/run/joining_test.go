@@ -155,7 +155,8 @@ func TestWhereWasLooked(t *testing.T) {
 	if text := said(map[string]string{"scans": "4"}); strings.Contains(text, "ative code") || !strings.Contains(text, "was not looked through") {
 		t.Errorf("%s", text)
 	}
-	if text := said(map[string]string{"scans": "4", "heap_walk": "123456"}); !strings.Contains(text, "Native code may keep it") || !strings.Contains(text, "123,456 objects") {
+	if text := said(map[string]string{"scans": "4", "heap_walk": "123456"}); !strings.Contains(text, "Native code may keep it") ||
+		!strings.Contains(text, "123,456 objects") {
 		t.Errorf("%s", text)
 	}
 	if text := said(map[string]string{"scans": "4", "heap_walk": "1", "heap_grows": "1 Node per step"}); strings.Contains(text, "ative code") || !strings.Contains(text, "1 Node per step") {
