@@ -22,7 +22,7 @@ import inturn
 from torchversions import NEWEST, ROOT, python
 
 TUTORIALS = ROOT / "docs" / "tutorials"
-NEEDS_TORCH = {"fit.md"}
+NEEDS_TORCH = {"fit.md", "oom.md"}
 FETCHES = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src"}
 
 

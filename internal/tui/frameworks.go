@@ -64,14 +64,17 @@ func processFacts(of *frameworks.Framework, found []*mem.Process, view *live.Run
 		}
 		rows = append(rows, []cell{text(who(p)), text(fmt.Sprint(p.PID)), text(p.Frameworks[of.Name]),
 			text(report.Count(int64(view.Totals[p.ID].Steps))),
-			text(size(view.Last(p.ID, mem.SeriesRSS))), text(size(heap)), inked(cyan, curve), dimmed(facts(p.Facts))})
+			text(size(view.Last(p.ID, mem.SeriesRSS))), text(size(heap)), inked(cyan, curve), dimmed(facts(p))})
 	}
 	return append(rowsOf(columns, rows, width, -1, ""), "")
 }
 
-func facts(all map[string]string) string {
+func facts(p *mem.Process) string {
 	var words []string
-	for key, value := range all {
+	for key, n := range p.Numbers {
+		words = append(words, clean(fmt.Sprintf("%s %d", key, n)))
+	}
+	for key, value := range p.Facts {
 		if key == "executable" { // as long as a path, and in the overview
 			continue
 		}

@@ -45,11 +45,11 @@ def test_calls_are_steps_and_what_they_keep_is_found(tmp_path: Path) -> None:
     assert report["headline"]["steps"] == 60, report["headline"]
     assert list(process["frameworks"]) == ["onnxruntime"], process
     size = (tmp_path / "product.onnx").stat().st_size
+    assert process["numbers"]["onnxruntime_threads"] == 1, process
     assert (
         process["facts"].items()
         >= {
             "onnxruntime_providers": "CPUExecutionProvider",
-            "onnxruntime_threads": "1",
             "onnxruntime_arena": "no",
             "onnxruntime_model": f"product.onnx, {size} bytes, copied",
         }.items()
@@ -95,7 +95,8 @@ def test_calls_of_litert(tmp_path: Path, make: str, how: str) -> None:
     report = record(tmp_path, LITERT.replace("MODEL", repr(str(model))).replace("MAKE", make), python=EDGE)
     (process,) = [p for p in report["processes"] if p["role"] == "main"]
     assert report["headline"]["steps"] == 60 and "ai_edge_litert" in process["frameworks"], report["headline"]
-    facts = {key: value for key, value in process["facts"].items() if key.startswith("litert")}
-    assert facts == {"litert_model": how % model.stat().st_size, "litert_threads": "1"}, facts
+    told = {**process["facts"], **process["numbers"]}
+    facts = {key: value for key, value in told.items() if key.startswith("litert")}
+    assert facts == {"litert_model": how % model.stat().st_size, "litert_threads": 1}, facts
     leaks = [f for f in report["findings"] if f["kind"] == "leak"]
     assert len(leaks) == 1 and "`kept`" in str(leaks[0]), report["findings"]
