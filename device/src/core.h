@@ -75,11 +75,12 @@ void ht_copied(uint64_t to, uint64_t from, size_t n);
 /* Any copy, by where the addresses point; what cudaMemcpyDefault does. */
 void ht_copy(void *to, const void *from, size_t n);
 
-/* ---- calls, counted by name in the device table; each call site keeps its slot, so it is cheap */
-struct ht_call_site { const char *name; enum ht_gpu_call_kind kind; uint32_t slot, generation; };
-void ht_count(struct ht_call_site *site);
+/* ---- calls, counted by name in the device table; each call site keeps its slot, so it is cheap. Its name is no part of
+   the site: thousands of pointers would be as many relocations. */
+struct ht_call_site { enum ht_gpu_call_kind kind; uint32_t slot, generation; };
+void ht_count(struct ht_call_site *site, const char *name);
 #define HT_COUNT(k) \
-    do { static struct ht_call_site site_ = {__func__, k, 0, 0}; ht_count(&site_); } while (0)
+    do { static struct ht_call_site site_ = {k, 0, 0}; ht_count(&site_, __func__); } while (0)
 #define HT_COMMAND() HT_COUNT(HT_CALL_COMMAND)   /* nothing of it is modelled; it succeeds */
 #define HT_REFUSED() HT_COUNT(HT_CALL_REFUSED)   /* it has an output we cannot give; it fails */
 #define HT_MODELLED() HT_COUNT(HT_CALL_MODELLED) /* answered from a model the reader should know of */

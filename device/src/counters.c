@@ -33,17 +33,17 @@ static uint32_t entry_of(struct ht_gpu_process *slot, const char *name, uint32_t
     return 0;
 }
 
-void ht_count(struct ht_call_site *site) {
+void ht_count(struct ht_call_site *site, const char *name) {
     struct ht_gpu_process *slot = ht_slot();
     if (!slot)
         return;
     uint32_t generation = (uint32_t)ht_generation();
     if (__atomic_load_n(&site->generation, __ATOMIC_ACQUIRE) != generation) {
         if (site->kind == HT_CALL_REFUSED)
-            ht_say("%s is not modelled and fails", site->name);
+            ht_say("%s is not modelled and fails", name);
         pthread_mutex_lock(&ht_counters_lock);
         if (site->generation != generation) { /* another thread may have been here meanwhile, and others read what it wrote */
-            site->slot = entry_of(slot, site->name, site->kind);
+            site->slot = entry_of(slot, name, site->kind);
             __atomic_store_n(&site->generation, generation, __ATOMIC_RELEASE);
         }
         pthread_mutex_unlock(&ht_counters_lock);
