@@ -5,7 +5,9 @@ from torch import nn
 
 
 def main() -> None:
-    model = nn.Sequential(nn.Linear(1024, 8192), nn.GELU(), nn.Linear(8192, 8192), nn.GELU(), nn.Linear(8192, 10)).cuda()
+    model = nn.Sequential(
+        nn.Linear(1024, 8192), nn.GELU(), nn.Linear(8192, 8192), nn.GELU(), nn.Linear(8192, 10)
+    ).cuda()
     optimizer = torch.optim.AdamW(model.parameters())
     history = []
     for _ in range(1000):
