@@ -22,8 +22,9 @@ type Pattern struct {
 // branch is an alternative of an expression, or all of it.
 type branch struct {
 	text  string
-	needs [][]need // every match holds one of each, in this order and none in another
-	plain bool     // the other way round too: what holds the one word matches
+	tree  *syntax.Regexp // the same, where there is no text: writing it down takes longer than most searches
+	needs [][]need       // every match holds one of each, in this order and none in another
+	plain bool           // the other way round too: what holds the one word matches
 	once  sync.Once
 	re    *regexp.Regexp
 }
@@ -76,7 +77,7 @@ func (p *Pattern) split() []*branch {
 			alternatives = tree.Sub
 		}
 		for _, re := range alternatives {
-			b := &branch{text: re.String(), needs: needs(re)}
+			b := &branch{tree: re, needs: needs(re)}
 			b.plain = re.Op == syntax.OpLiteral && len(b.needs) == 1 && !b.needs[0][0].fold
 			p.branches = append(p.branches, b)
 		}
@@ -85,7 +86,12 @@ func (p *Pattern) split() []*branch {
 }
 
 func (b *branch) compiled() *regexp.Regexp {
-	b.once.Do(func() { b.re = regexp.MustCompile(b.text) })
+	b.once.Do(func() {
+		if b.tree != nil {
+			b.text, b.tree = b.tree.String(), nil
+		}
+		b.re = regexp.MustCompile(b.text)
+	})
 	return b.re
 }
 
