@@ -94,7 +94,7 @@ func (a *app) printTrend(t trend.Trend) error {
 		}
 	}
 	if len(t.Left) > 0 {
-		notes = append(notes, "Left out: runs "+strings.Join(t.Left, ", runs ")+".")
+		notes = append(notes, "Left out: "+strings.Join(t.Left, ", ")+".")
 	}
 	for _, note := range notes {
 		if _, err := fmt.Fprintf(a.stdout, "\n%s\n", note); err != nil {

@@ -122,7 +122,11 @@ func (t *Trend) choose(runs []store.Run) []store.Run {
 		{other, "known by another kind of figure"},
 	} {
 		if left.n > 0 {
-			t.Left = append(t.Left, fmt.Sprintf("%d %s", left.n, left.why))
+			runs := "runs"
+			if left.n == 1 {
+				runs = "run"
+			}
+			t.Left = append(t.Left, fmt.Sprintf("%d %s %s", left.n, runs, left.why))
 		}
 	}
 	return kinds[most]
