@@ -87,6 +87,7 @@ var rooms = map[string][]string{
 	"internal/hub": {"internal/fail"},
 	"internal/plan": {"internal/fail", "internal/gpus", "internal/hub", "internal/mem", "internal/modelfile",
 		"internal/options", "internal/report", "internal/event", "internal/pythons"},
+	"internal/team":   {"internal/mem", "internal/store"},
 	"internal/trend":  {"internal/matrix", "internal/mem", "internal/store"},
 	"internal/levers": {"internal/fail", "internal/mem", "internal/options", "internal/words"},
 	"internal/patch":  {},
@@ -131,7 +132,7 @@ var rooms = map[string][]string{
 		"internal/mem", "internal/report", "internal/engine", "internal/event", "internal/executor", "internal/fail",
 		"internal/fit", "internal/files", "internal/format", "internal/gpus", "internal/launch",
 		"internal/matrix", "internal/mcp", "internal/metrics", "internal/observe", "internal/pythons",
-		"internal/options", "internal/plan", "internal/pytorch", "internal/replay", "internal/store", "internal/tui", "internal/words",
+		"internal/options", "internal/plan", "internal/pytorch", "internal/replay", "internal/store", "internal/team", "internal/tui", "internal/words",
 		"internal/frameworks", "internal/trend", "internal/tune", "docs"},
 }
 

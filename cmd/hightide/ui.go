@@ -24,6 +24,7 @@ import (
 	"hightide/internal/metrics"
 	"hightide/internal/options"
 	"hightide/internal/server"
+	"hightide/internal/store"
 	"hightide/internal/system"
 
 	"github.com/spf13/cobra"
@@ -130,8 +131,8 @@ func (o *uiOptions) run(a *app, c *cobra.Command, args []string) error {
 	}
 	o.Files, o.Env = named.Snapshots, os.Environ()
 	o.Check = a.checkUpload
-	o.Audit = func(line string) { fmt.Fprintln(a.stderr, "hightide ui: "+line) }
-	o.Warn = o.Audit
+	o.Warn = func(line string) { fmt.Fprintln(a.stderr, "hightide ui: "+line) }
+	o.Audit = func(act store.Act) { o.Warn(act.String()) }
 	if e.Shared() != "" {
 		team, err := e.SharedStore()
 		if err != nil {

@@ -50,7 +50,7 @@ func (s *session) serveBy(c *exec.Cmd) *uiProcess {
 	s.t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() })
 	lines, said := bufio.NewReader(errors), new(sentences)
 	line, err := lines.ReadString('\n')
-	for ; err == nil && !strings.HasPrefix(line, "hightide ui: http"); line, err = lines.ReadString('\n') {
+	for ; err == nil && !strings.HasPrefix(line, "hightide "+c.Args[1]+": http"); line, err = lines.ReadString('\n') {
 		_, _ = said.Write([]byte(line)) // as of a push that fails at once
 	}
 	fields := strings.Fields(line)
@@ -60,7 +60,7 @@ func (s *session) serveBy(c *exec.Cmd) *uiProcess {
 	trusting := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 	go func() { _, _ = io.Copy(said, lines) }()
 	token := ""
-	if !slices.Contains(c.Args, "--compat") {
+	if c.Args[1] == "ui" && !slices.Contains(c.Args, "--compat") {
 		token = s.tokenOf(fields[2])
 	}
 	return &uiProcess{s.t, c, fields[2], token, &http.Client{Transport: trusting,

@@ -1,11 +1,14 @@
 package server
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"time"
+
+	"hightide/internal/store"
 )
 
 // What one request may take of the server: time by time that nothing moves and by how slowly it moves, never as a
@@ -100,11 +103,9 @@ func (s *Server) audit(w *timely, r *http.Request, who string) {
 	if s.options.Audit == nil || reads(r) || r.Method == http.MethodOptions {
 		return
 	}
-	s.options.Audit(fmt.Sprintf("%s %s %.20s %q: %d", now(), asking{who: who, from: r.RemoteAddr}, r.Method,
-		clip(r.URL.Path, auditPath), w.status))
+	s.options.Audit(store.Act{Time: time.Now(), Who: cmp.Or(who, "nobody"), From: r.RemoteAddr,
+		What: fmt.Sprintf("%.20s %q", r.Method, clip(r.URL.Path, auditPath)), Status: w.status})
 }
-
-func now() string { return time.Now().UTC().Format(time.RFC3339) }
 
 func clip(text string, most int) string {
 	if len(text) <= most {

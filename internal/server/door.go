@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"hightide/internal/store"
 )
 
 // The door knows who may ask.
@@ -48,6 +50,7 @@ type door struct {
 
 	mu       sync.Mutex
 	keys     func(digest string) (Key, bool)
+	access   func(account string) Access
 	codes    map[digest]code
 	sessions map[digest]*session // by their cookies
 	count    int
@@ -55,8 +58,15 @@ type door struct {
 
 // Key is what a person or a machine may do that is known by a secret of its own.
 type Key struct {
-	Name string
-	May  Right
+	Name    string
+	Account string // whose it is
+	May     Right
+}
+
+// Access is what an account may do, whatever key it has.
+type Access struct {
+	May   Right       // at most
+	Scope store.Scope // of runs
 }
 
 // Right is what a request needs; each contains those before it.
@@ -67,12 +77,14 @@ const (
 	MayRead   Right = iota // what changes nothing
 	MayChange              // runs, snapshots, uploads
 	MayStart               // programs
+	MayAdmin               // the server itself: the log of who did what
 )
 
 // caller is who asks, by name; "": nobody who may.
 type caller struct {
-	name string
-	may  Right
+	name  string
+	may   Right
+	scope store.Scope // of runs
 }
 
 // code opens a session once, of whoever had it made.
@@ -163,7 +175,25 @@ func (d *door) keyed(digest, as string) caller {
 	if !good {
 		return caller{}
 	}
-	return caller{strings.TrimSpace(as + " " + fmt.Sprintf("key %q", key.Name)), key.May}
+	name := fmt.Sprintf("key %q", key.Name)
+	if key.Account != "" && key.Account != key.Name {
+		name += fmt.Sprintf(" of %q", key.Account)
+	}
+	return d.limited(strings.TrimSpace(as+" "+name), key.Account, key.May)
+}
+
+// limited is a caller who may do what both its key and its account may.
+func (d *door) limited(name, account string, may Right) caller {
+	if d.access == nil {
+		return caller{name, may, store.Scope{All: true}}
+	}
+	access := d.access(account)
+	may = min(may, access.May)
+	scope := access.Scope
+	if may < MayChange {
+		scope = scope.ReadOnly()
+	}
+	return caller{name, may, scope}
 }
 
 // who is the one that asks. given is the digest of the key that it rests on; "": the server's own account.
@@ -172,9 +202,9 @@ func (d *door) who(r *http.Request, now time.Time) (who caller, given string) {
 	if token, is := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); is {
 		switch {
 		case d.token.is(token):
-			return caller{"token", MayStart}, ""
+			return owner("token"), ""
 		case d.metrics.is(token) && r.URL.Path == "/metrics" && reads(r):
-			return caller{"metrics token", MayRead}, ""
+			return caller{"metrics token", MayRead, store.Scope{All: true}}, ""
 		case token == "":
 			return caller{}, ""
 		}
@@ -191,10 +221,13 @@ func (d *door) who(r *http.Request, now time.Time) (who caller, given string) {
 	case name == "":
 		return caller{}, ""
 	case key == "":
-		return caller{name, MayStart}, ""
+		return owner(name), ""
 	}
 	return d.keyed(key, name), key
 }
+
+// owner is who runs the server.
+func owner(name string) caller { return caller{name, MayAdmin, store.Scope{All: true}} }
 
 // reads says whether a request changes nothing.
 func reads(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }

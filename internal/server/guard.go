@@ -8,10 +8,13 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"hightide/internal/store"
 )
 
 // policy lets the page load its own files and nothing else, and lets nobody frame it.
@@ -30,6 +33,7 @@ func (s *Server) guard(next http.Handler, open func(*http.Request) bool, refuse 
 		defer func() { s.audit(w, r, who) }()
 		now, ended := s.looked.beginRequest(who != "")
 		defer ended()
+		again := s.rates.take(s.options.Rates, who, r)
 		header := w.Header()
 		header.Set("Content-Security-Policy", policy)
 		header.Set("X-Content-Type-Options", "nosniff")
@@ -40,6 +44,9 @@ func (s *Server) guard(next http.Handler, open func(*http.Request) bool, refuse 
 			refuse(w, r, http.StatusMisdirectedRequest, "this server is not called "+r.Host)
 		case !s.ownOrigin(r):
 			refuse(w, r, http.StatusForbidden, "pages of other origins may not ask")
+		case again > 0:
+			header.Set("Retry-After", strconv.Itoa(int(again.Seconds())+1))
+			refuse(w, r, http.StatusTooManyRequests, "more requests than this server takes of one caller")
 		case who == "" && !open(r):
 			header.Set("WWW-Authenticate", "Bearer")
 			refuse(w, r, http.StatusUnauthorized, "who asks is not known: a browser opens the address that hightide ui "+
@@ -48,7 +55,7 @@ func (s *Server) guard(next http.Handler, open func(*http.Request) bool, refuse 
 			refuse(w, r, http.StatusForbidden, "this key may not do that: hightide key NAME --may push, or exec, makes one "+
 				"that may")
 		default:
-			by := context.WithValue(r.Context(), askingKey{}, asking{who, r.RemoteAddr, key})
+			by := context.WithValue(r.Context(), askingKey{}, asking{who, r.RemoteAddr, key, known.scope})
 			s.serveIn(next, refuse, w, r.WithContext(by), now)
 		}
 	})
@@ -58,16 +65,21 @@ func (s *Server) guard(next http.Handler, open func(*http.Request) bool, refuse 
 func needs(r *http.Request) Right {
 	switch {
 	// a code opens no more than its maker may
-	case reads(r), r.URL.Path == sessionPath, r.URL.Path == sessionPath+"/codes":
+	case reads(r) && r.URL.Path != actsPath, r.URL.Path == sessionPath, r.URL.Path == sessionPath+"/codes":
 		return MayRead
+	case r.URL.Path == actsPath:
+		return MayAdmin
 	case r.URL.Path == "/api/v1/jobs", strings.HasPrefix(r.URL.Path, "/api/v1/jobs/"):
 		return MayStart
 	}
 	return MayChange
 }
 
-// asking is who asks, from where, and the digest of the key that this rests on.
-type asking struct{ who, from, key string }
+// asking is who asks, from where, the digest of the key that this rests on, and which runs that one sees.
+type asking struct {
+	who, from, key string
+	scope          store.Scope
+}
 
 type askingKey struct{}
 

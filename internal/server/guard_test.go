@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"hightide/internal/store"
 )
 
 // TestGuard: whatever else a request has, it is of this server's name, and of no page elsewhere.
@@ -91,10 +93,10 @@ func TestNoPathOfARequest(t *testing.T) {
 func TestAuditAndBodyLimit(t *testing.T) {
 	var lock sync.Mutex
 	var lines []string
-	s := newSite(t, Options{Audit: func(line string) {
+	s := newSite(t, Options{Audit: func(act store.Act) {
 		lock.Lock()
 		defer lock.Unlock()
-		lines = append(lines, line)
+		lines = append(lines, act.String())
 	}})
 	w := s.begin("run", 1)
 	s.finish(w)

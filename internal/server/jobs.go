@@ -19,6 +19,7 @@ import (
 	"hightide/internal/mem"
 	"hightide/internal/observe"
 	"hightide/internal/options"
+	"hightide/internal/store"
 )
 
 // A jobKind is a use case that takes longer than a request: one file, and one line below.
@@ -258,7 +259,9 @@ func (s *Server) logJob(j *job, command []string) {
 	if len(command) > 0 {
 		runs = fmt.Sprintf(", which runs %q", mem.CommandLine(mem.MaskArgs(command)))
 	}
-	s.options.Audit(fmt.Sprintf("%s %s began %s, %q%s", now(), j.By, j.ID, j.Title, runs))
+	who, from, _ := strings.Cut(j.By, " at ")
+	s.options.Audit(store.Act{Time: time.Now(), Who: who, From: from,
+		What: fmt.Sprintf("began %s, %q%s", j.ID, j.Title, runs)})
 }
 
 // JobState is how far a job is.

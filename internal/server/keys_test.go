@@ -27,6 +27,8 @@ func (k keyring) of(digest string) (Key, bool) {
 // mayAsk is what the rights are to be, by route: what reads, all may; programs are for exec; the rest is for push.
 func mayAsk(method, path, key string) bool {
 	switch {
+	case path == actsPath:
+		return false
 	case method == "GET" || method == "HEAD" || path == "/api/v1/session" || path == "/api/v1/session/codes":
 		return true
 	case strings.HasPrefix(path, "/api/v1/jobs"):
@@ -40,7 +42,8 @@ func TestRightsOfKeys(t *testing.T) {
 	client := &http.Client{Timeout: time.Minute, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse
 	}}
-	keys := keyring{"read": {"reader", MayRead}, "push": {"pusher", MayChange}, "exec": {"starter", MayStart}}
+	keys := keyring{"read": {Name: "reader", May: MayRead}, "push": {Name: "pusher", May: MayChange},
+		"exec": {Name: "starter", May: MayStart}}
 	allowed, refused := 0, 0
 	for secret := range keys {
 		s := newSite(t, Options{AllowExec: true, Keys: keys.of,
@@ -66,7 +69,7 @@ func TestRightsOfKeys(t *testing.T) {
 
 // TestRevokedKey: with a key ends what it let in: requests, sessions of browsers, and codes that were not opened yet.
 func TestRevokedKey(t *testing.T) {
-	keys := keyring{"anna": {"anna", MayRead}}
+	keys := keyring{"anna": {Name: "anna", May: MayRead}}
 	s := newSite(t, Options{Keys: keys.of})
 	made := func() string {
 		got, text := s.ask(http.MethodPost, sessionPath+"/codes", "", "Authorization", "Bearer anna")

@@ -333,7 +333,7 @@ func TestDoorForgets(t *testing.T) {
 // TestJobLog: it names what was begun, the command without its secrets, and who asked from where.
 func TestJobLog(t *testing.T) {
 	var lines []string
-	s := newSite(t, Options{AllowExec: true, Audit: func(line string) { lines = append(lines, line) }})
+	s := newSite(t, Options{AllowExec: true, Audit: func(act store.Act) { lines = append(lines, act.String()) }})
 	_, b := s.enters(s.made.Code())
 	body := `{"kind":"imagine","options":{"gpu":"a10","command":["/nothing/python","train.py","--api-key","geheim","a b\n"]}}`
 	got, text := s.ask(http.MethodPost, "/api/v1/jobs", body, "Authorization", "", "Cookie", b.cookie, pageHeader, b.page)

@@ -15,6 +15,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/netip"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -37,24 +38,32 @@ type Options struct {
 	AllowExec bool   // jobs may start programs
 
 	// Keys knows the keys of people and machines by the SHA-256 of their secrets, in hexadecimal; nil: there are none.
-	Keys    func(digest string) (Key, bool)
-	Hosts   []string // names by which the server may be called besides those of the loopback
-	Origins []string // whose pages may ask, with the token, besides this server's own
-	Files   []string // of snapshots that were named on the command line
-	Env     []string // environment of programs that jobs start
-	Room    Room     // what is served at once
+	Keys func(digest string) (Key, bool)
+	// Access says what an account may do; nil: whoever is let in sees every run.
+	Access  func(account string) Access
+	Hosts   []string       // names by which the server may be called besides those of the loopback
+	Origins []string       // whose pages may ask, with the token, besides this server's own
+	Files   []string       // of snapshots that were named on the command line
+	Env     []string       // environment of programs that jobs start
+	Room    Room           // what is served at once
+	Rates   Rates          // of one caller
+	Proxies []netip.Prefix // whose word on who asks is believed
+
+	Ready func(context.Context) error // says whether what keeps the runs can be used; nil: it can
 
 	// Check reads an upload whole, in a process of its own, and says what it is; nil: the server takes no uploads.
 	Check     func(ctx context.Context, path string) (*engine.FileFacts, error)
 	MaxUpload int64 // bytes of one; 0: uploadBytes
 
-	Audit func(line string) // told of each request that changes something or starts a program; nil: nobody is
+	Audit func(store.Act)   // told of each request that changes something or starts a program; nil: nobody is
+	Acts  Acts              // reads what Audit was told; nil: it is not kept
 	Warn  func(line string) // told of each of Files that cannot be read; nil: nobody is
 }
 
 // Server answers requests by an engine.
 type Server struct {
 	api     huma.API
+	mux     *routes
 	door    *door
 	engine  *engine.Engine
 	options Options
@@ -71,6 +80,8 @@ type Server struct {
 	sparks  engine.Sparks
 	rows    outputIndexes
 	streams atomic.Int64 // of events that are open
+	views   views
+	rates   rates
 }
 
 // resources lists what the API has. Add yours here.
@@ -92,10 +103,22 @@ var resources = []func(*Server, huma.API){
 	(*Server).snapshots,
 	(*Server).whatif,
 	(*Server).plan,
+	(*Server).acts,
 }
 
 // New makes the handler of the web UI and its API. Close it when the server has stopped.
 func New(given *engine.Engine, o Options) (*Server, http.Handler) {
+	s := serverOf(given, o, newDoor(cmp.Or(o.Token, rand.Text()), o.Metrics))
+	s.door.keys, s.door.access = o.Keys, o.Access
+	// the page without what it shows, and what lets a browser in
+	return s, proxied(o.Proxies, s.guard(s.viewed(compressed(s.mux)), func(r *http.Request) bool {
+		_, route := s.mux.Handler(r)
+		return route == "/" && !isAPI(r) && reads(r) || r.Method == http.MethodPost && r.URL.Path == sessionPath || isHealth(r)
+	}, refuse))
+}
+
+// serverOf is a server without what stands before it.
+func serverOf(given *engine.Engine, o Options, d *door) *Server {
 	own := *given // which may have visitors that others do not see
 	e := &own
 	if e.Visitors == nil {
@@ -105,9 +128,8 @@ func New(given *engine.Engine, o Options) (*Server, http.Handler) {
 		e.Seen = new(engine.Seen)
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	s := &Server{engine: e, door: newDoor(cmp.Or(o.Token, rand.Text()), o.Metrics), options: o, began: time.Now(),
+	s := &Server{engine: e, door: d, options: o, began: time.Now(), mux: new(routes),
 		work: newJobs(), metrics: metrics.New(e), stop: stop, hubs: newHubs(ctx, e), list: &list{feed: newFeed(), ctx: ctx}}
-	s.door.keys = o.Keys
 	s.uploads = &uploads{root: e.Keep, limit: cmp.Or(o.MaxUpload, uploadBytes), check: o.Check}
 	s.opened = e.Open(o.Files)
 	go s.opened.Warm(ctx, func(err error) { // whoever named files wants to see them
@@ -116,27 +138,24 @@ func New(given *engine.Engine, o Options) (*Server, http.Handler) {
 		}
 	})
 	go s.rest(ctx, snapshotIdle)
-	mux := http.NewServeMux()
 	config := huma.DefaultConfig("hightide", engine.Version)
 	config.DocsPath = "" // its page would load scripts from elsewhere
 	config.CreateHooks = nil
 	config.Components.Schemas = schemas()
-	s.api = humago.New(mux, config)
+	s.api = humago.New(s.mux, config)
 	for _, add := range resources {
 		add(s, s.api)
 	}
 	describe(s.api.OpenAPI())
-	mux.Handle("GET /metrics", s.metrics.Handler())
-	mux.Handle("/", assets())
-	// the page without what it shows, and what lets a browser in
-	return s, s.guard(compressed(mux), func(r *http.Request) bool {
-		_, route := mux.Handler(r)
-		return route == "/" && !isAPI(r) && reads(r) || r.Method == http.MethodPost && r.URL.Path == sessionPath
-	}, refuse)
+	s.mux.Handle("GET /metrics", s.metrics.Handler())
+	addHealth(s.mux, o.Ready)
+	s.mux.Handle("/", assets())
+	return s
 }
 
 // Close ends what the server does beside answering: jobs are cancelled, and nothing of it reads a recording afterwards.
 func (s *Server) Close() {
+	s.views.close()
 	s.work.close()
 	s.stop()
 	s.hubs.gone.Wait()
@@ -225,6 +244,8 @@ func problem(err error) error {
 	switch {
 	case errors.Is(err, context.Canceled):
 		status = 499 // as proxies log it: nobody waits for the answer any more
+	case errors.Is(err, store.ErrForbidden):
+		status = http.StatusForbidden
 	case errors.Is(err, store.ErrRunning), errors.Is(err, store.ErrAmbiguous), errors.Is(err, store.ErrElsewhere):
 		status = http.StatusConflict
 	}

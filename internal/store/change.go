@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"maps"
 	"slices"
 )
@@ -20,10 +21,7 @@ func Tag(s Store, id string, set map[string]string, remove []string, name *strin
 	if name != nil {
 		info.Name = *name
 	}
-	if err := w.Write(info); err != nil {
-		return err
-	}
-	if err := w.Close(); err != nil {
+	if err := errors.Join(w.Write(info), w.Close()); err != nil {
 		return err
 	}
 	if lost := w.Lost(); lost.Err != nil {

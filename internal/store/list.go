@@ -240,6 +240,9 @@ func (f Filter) matches(r *Run) bool {
 			return false
 		}
 	}
+	if f.Projects != nil && !slices.Contains(f.Projects, r.Tags[ProjectTag]) {
+		return false
+	}
 	return (f.IDs == nil || slices.Contains(f.IDs, r.ID)) && (f.Name == "" || f.Name == r.Name) &&
 		(f.State == "" || f.State == r.State) && (f.Verb == "" || f.Verb == r.Verb) &&
 		(f.Ref == "" || f.Ref == r.ID || f.Ref == r.Name || strings.HasPrefix(r.ID, strings.ToLower(f.Ref))) &&

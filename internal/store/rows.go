@@ -191,7 +191,7 @@ func (x *index) change(changes int, work func(*sql.Tx) error) error {
 // states returns, for every run or for some by their ids, what tells whether its row is up to date.
 func (x *index) states(ids []string) (map[string]entry, error) {
 	known := map[string]entry{}
-	where, args := oneOf(ids)
+	where, args := oneOf("id", ids)
 	err := x.query("SELECT id, state, recording_stamp, folder_stamp FROM runs WHERE "+where, args,
 		func(rows *sql.Rows) error {
 			var e entry
@@ -260,8 +260,12 @@ func (f Filter) sql() (text string, args []any) {
 		}
 	}
 	if f.IDs != nil {
-		where, ids := oneOf(f.IDs)
+		where, ids := oneOf("id", f.IDs)
 		add(where, ids...)
+	}
+	if f.Projects != nil {
+		where, projects := oneOf("value", f.Projects)
+		add("EXISTS (SELECT 1 FROM tags WHERE run = id AND key = '"+ProjectTag+"' AND "+where+")", projects...)
 	}
 	if f.Name != "" {
 		add("name = ?", f.Name)
@@ -295,18 +299,18 @@ func (f Filter) sql() (text string, args []any) {
 // literal makes a text stand for itself in a pattern of LIKE.
 var literal = strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`)
 
-// oneOf is the condition that a row is of one of these runs; nil: of any.
-func oneOf(ids []string) (where string, args []any) {
-	if ids == nil {
+// oneOf is the condition that a column has one of these texts; nil: any.
+func oneOf(column string, texts []string) (where string, args []any) {
+	if texts == nil {
 		return "TRUE", nil
 	}
-	if len(ids) == 0 {
+	if len(texts) == 0 {
 		return "FALSE", nil
 	}
-	for _, id := range ids {
-		args = append(args, id)
+	for _, text := range texts {
+		args = append(args, text)
 	}
-	return "id IN (" + strings.TrimSuffix(strings.Repeat("?, ", len(ids)), ", ") + ")", args
+	return column + " IN (" + strings.TrimSuffix(strings.Repeat("?, ", len(texts)), ", ") + ")", args
 }
 
 // optional is a column that may be absent.

@@ -159,15 +159,17 @@ type Run struct {
 
 // Filter selects runs; the zero value lets all through.
 type Filter struct {
-	Tags   map[string]string // all of these; an empty value: the tag is there
-	Name   string
-	State  State
-	Verb   string
-	Text   string   // contained in the name, id or command
-	Ref    string   // the id, the beginning of the id, or the name
-	IDs    []string // these runs alone, by their whole ids: nothing else is looked at; nil: all
-	Before string   // the id of a run: only what comes after it in the list
-	Limit  int      // 0: no limit
+	Tags  map[string]string // all of these; an empty value: the tag is there
+	Name  string
+	State State
+	Verb  string
+	Text  string   // contained in the name, id or command
+	Ref   string   // the id, the beginning of the id, or the name
+	IDs   []string // these runs alone, by their whole ids: nothing else is looked at; nil: all
+	// by their ProjectTag; nil: all, also those of none
+	Projects []string
+	Before   string // the id of a run: only what comes after it in the list
+	Limit    int    // 0: no limit
 }
 
 // Limits of a data directory. A run that still runs, or has the tag "keep", is never pruned.
@@ -178,8 +180,11 @@ type Limits struct {
 	Preview bool          // only say what would be removed
 }
 
-// KeepTag protects a run from Prune.
-const KeepTag = "keep"
+// KeepTag protects a run from Prune; ProjectTag says which project a run belongs to.
+const (
+	KeepTag    = "keep"
+	ProjectTag = "project"
+)
 
 // What an error of the store may be, for errors.Is.
 var (
@@ -191,6 +196,7 @@ var (
 	ErrUnreadable = errors.New("recording cannot be read")
 	ErrElsewhere  = errors.New("recording outside the data directory")
 	ErrUnsent     = errors.New("kept on this machine, not sent yet")
+	ErrForbidden  = errors.New("may not be changed")
 )
 
 // Error is a failure of the store with advice for people. It answers errors.Is for one of the kinds

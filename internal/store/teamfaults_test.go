@@ -370,7 +370,7 @@ func TestTeamSchema(t *testing.T) {
 func TestTeamKeys(t *testing.T) {
 	server := testkit.StartPostgres(t)
 	s, _ := machine(t, server.New(t), t.TempDir(), t.TempDir())
-	secret, err := s.AddKey(t.Context(), "anna", "push", 0)
+	secret, err := s.AddKey(t.Context(), Key{Name: "anna", May: "push"}, 0)
 	must(t, err)
 	good := func(secret string) bool {
 		t.Helper()
@@ -381,14 +381,14 @@ func TestTeamKeys(t *testing.T) {
 	if !good(secret) || good("x"+secret) || good("") {
 		t.Errorf("good %v, another %v, none %v", good(secret), good("x"+secret), good(""))
 	}
-	if _, err := s.AddKey(t.Context(), "anna", "read", 0); !errors.Is(err, ErrAmbiguous) || !good(secret) {
+	if _, err := s.AddKey(t.Context(), Key{Name: "anna", May: "read"}, 0); !errors.Is(err, ErrAmbiguous) || !good(secret) {
 		t.Errorf("two keys of one name: %v", err)
 	}
 	must(t, s.RevokeKey(t.Context(), "anna"))
 	if err := s.RevokeKey(t.Context(), "anna"); !errors.Is(err, ErrNotFound) || good(secret) {
 		t.Errorf("revoked: %v", err)
 	}
-	next, err := s.AddKey(t.Context(), "anna", "read", time.Hour)
+	next, err := s.AddKey(t.Context(), Key{Name: "anna", May: "read"}, time.Hour)
 	must(t, err)
 	must(t, s.db.change(t.Context(), func(s *session) error {
 		_, err := s.exec("UPDATE keys SET expires = expires - interval '30 minutes'")

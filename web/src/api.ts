@@ -26,6 +26,28 @@ export interface Accuracy {
   owned_bytes: number;
 }
 
+export interface Act {
+  /** The address of the client, or where a command ran. */
+  from: string;
+  /** Its number in the log. */
+  id: number;
+  /** The status of the answer; absent: there was none yet. */
+  status?: number;
+  /** When it was. */
+  time: string;
+  /** The request, without its query and body, or what it began. */
+  what: string;
+  /** A key, a session, or the token of the server; nobody: who was not known. */
+  who: string;
+}
+
+export interface ActList {
+  /** What was done or refused, the newest first. */
+  acts: Act[];
+  /** There may be more: ask again with before=next. */
+  next?: number;
+}
+
 export interface Advice {
   /** Bytes that were asked for. */
   asked_bytes: number;

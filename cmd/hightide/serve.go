@@ -1,0 +1,199 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"hightide/internal/engine"
+	"hightide/internal/fail"
+	"hightide/internal/server"
+	"hightide/internal/store"
+	"hightide/internal/team"
+)
+
+// serveOptions of serve.
+type serveOptions struct{ config string }
+
+func serveCommand(a *app) *cobra.Command {
+	return a.command(&cobra.Command{
+		Use:   "serve --config FILE",
+		Short: "Serve the runs of a team, each project to its own people",
+		Long: `Serve the web UI and its API to a team, over its store. The file says where, and who has which role in which
+project: viewers see runs, members also make, name and tag them, admins also delete them. A run belongs to the
+project of its tag project=NAME. Who has no role in it does not learn that it is there.
+
+People and machines ask with keys (hightide key NAME --may push). What they change is kept in the store
+(hightide audit). Roles that change in the file count at once; the rest of it is read at the start.
+
+/healthz says that the server answers, /readyz that its store does.
+
+Exit codes: 0 ended by Ctrl-C, 2 wrong usage, 3 a file that cannot be read or is wrong, 4 the address or the store
+cannot be used.`,
+		Example: `  hightide serve --config team.toml`,
+		Args:    cobra.NoArgs,
+	}, &serveOptions{})
+}
+
+func (o *serveOptions) AddFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.config, "config", "", "the team's `file`: docs/team.md says what stands in it")
+}
+
+func (o *serveOptions) run(a *app, c *cobra.Command, _ []string) error {
+	if o.config == "" {
+		return fail.Usage("hightide serve --config team.toml", "no file of the team is named")
+	}
+	ctx, release, cancel := interruptible(c.Context())
+	defer cancel()
+	defer release()
+	say := func(line string) { fmt.Fprintln(a.stderr, "hightide serve: "+line) }
+	config := &roleFile{path: o.config, warn: say}
+	now, err := config.read()
+	if err != nil {
+		return err
+	}
+	if a.store == "" {
+		a.store, a.objects = now.Store, now.Objects
+	}
+	e := a.engine()
+	shared, err := e.SharedStore()
+	if err != nil {
+		return err
+	}
+	defer shared.Close()
+	if _, err := shared.Acts(ctx, 0, 1); err != nil { // the schema is made, or brought forward, before anybody asks
+		return e.Advised(err)
+	}
+	e.Store = shared
+	e.MayRead = func(string) error { return os.ErrPermission } // recordings of others name files, none of them ours
+	front, err := frontOf(now, filepath.Dir(o.config))
+	if err != nil {
+		return err
+	}
+	front.Keys, front.Access, front.Check = keysOf(ctx, shared), config.access, a.checkUpload
+	front.Audit, front.Acts = noted(ctx, shared, say), shared.Acts
+	front.Ready = func(ctx context.Context) error { _, err := shared.Acts(ctx, 0, 1); return err }
+	return front.serve(ctx, e, say)
+}
+
+// frontOf is the door that a file describes.
+func frontOf(config *team.Config, folder string) (o *uiOptions, err error) {
+	o = &uiOptions{addr: config.Address, cert: beside(folder, config.TLS.Cert), key: beside(folder, config.TLS.Key)}
+	if o.addr == "" {
+		o.addr = uiAddr
+	}
+	o.Hosts, o.AllowExec, o.Env = config.Names, config.AllowExec, os.Environ()
+	o.Rates = server.Rates{Requests: config.Rates.Requests, Bytes: int64(config.Rates.Bytes)}
+	o.Room = room()
+	o.Proxies, err = config.Trusted()
+	return o, err
+}
+
+// beside is a path that stands in a file of a folder.
+func beside(folder, path string) string {
+	if path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(folder, path)
+}
+
+// serve answers until the context ends.
+func (o *uiOptions) serve(ctx context.Context, e *engine.Engine, say func(string)) error {
+	listener, err := o.listen()
+	if err != nil {
+		return err
+	}
+	s, handler := server.New(e, o.Options)
+	defer s.Close()
+	say(o.base(listener) + " (Ctrl-C ends it)")
+	at, ok := listener.Addr().(*net.TCPAddr)
+	if (!ok || !at.IP.IsLoopback()) && o.cert == "" && len(o.Proxies) == 0 {
+		say("warning: without TLS, whoever is on the network between reads what is sent, and can ask in another's name: " +
+			"[tls] cert and key encrypt it")
+	}
+	return serve(ctx, listener, handler, o.Room)
+}
+
+// noted keeps who did what. Where it cannot be kept it is printed, so that it is not lost.
+func noted(ctx context.Context, shared *store.Team, say func(string)) func(store.Act) {
+	return func(act store.Act) {
+		if err := shared.Note(context.WithoutCancel(ctx), act); err != nil {
+			say(fmt.Sprintf("%s (not kept: %v)", act, err))
+		}
+	}
+}
+
+// roleFile is the team's file, read again when it changes.
+type roleFile struct {
+	path string
+	warn func(string)
+
+	mu     sync.Mutex
+	looked time.Time
+	stamp  string
+	now    *team.Config
+}
+
+// read reads the file.
+func (f *roleFile) read() (*team.Config, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	text, err := os.ReadFile(f.path)
+	if err != nil {
+		return nil, fail.Unread("name a file that can be read", err)
+	}
+	config, err := team.Parse(text)
+	if err != nil {
+		return nil, fail.Input("docs/team.md says what stands in it", "%s: %w", f.path, err)
+	}
+	f.now, f.stamp, f.looked = config, f.stampNow(), time.Now()
+	return config, nil
+}
+
+func (f *roleFile) stampNow() string {
+	info, err := os.Stat(f.path)
+	if err != nil {
+		return err.Error()
+	}
+	return fmt.Sprint(info.ModTime().UnixNano(), info.Size())
+}
+
+// rolesEvery is how long a change of the file may go unseen.
+const rolesEvery = time.Second
+
+// access is what an account may do by the newest file. One that is wrong changes nothing, and is told of.
+func (f *roleFile) access(account string) server.Access {
+	f.mu.Lock()
+	config, again := f.now, false
+	if time.Since(f.looked) > rolesEvery {
+		f.looked = time.Now()
+		stamp := f.stampNow()
+		again, f.stamp = stamp != f.stamp, stamp
+	}
+	f.mu.Unlock()
+	if again {
+		if newer, err := f.read(); err != nil {
+			f.warn("the roles stay as they were: " + err.Error())
+		} else {
+			config = newer
+		}
+	}
+	may := server.MayRead
+	scope := config.Scope(account)
+	for _, role := range scope.Roles {
+		if role >= store.Member {
+			may = server.MayChange
+		}
+	}
+	if scope.All {
+		may = server.MayAdmin
+	}
+	return server.Access{May: may, Scope: scope}
+}

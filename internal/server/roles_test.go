@@ -1,0 +1,278 @@
+package server
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"hightide/internal/engine"
+	"hightide/internal/mem"
+	"hightide/internal/store"
+)
+
+// What a route is for. A run in its path is one that is asked for beside that.
+const (
+	forAll     = "anybody"       // also who is not known
+	forRead    = "who is let in" // what there is of its projects
+	forChange  = "member"        // of any project, with a key for push
+	forMember  = "member, of it" // of the run's own project
+	forDelete  = "admin, of it"  // of the run's own project
+	forStart   = "server, programs"
+	forServer  = "server"
+	forSession = "who is let in, to let in a browser"
+)
+
+// rowsOf has a row for each route of the router, by its pattern. Add yours here.
+var rowsOf = map[string]string{
+	"/": forAll, "GET /healthz": forAll, "GET /readyz": forAll, "POST /api/v1/session": forAll,
+	"POST /api/v1/session/codes": forSession,
+
+	"GET /metrics": forRead, "GET /openapi.json": forRead, "GET /openapi.yaml": forRead,
+	"GET /openapi-3.0.json": forRead, "GET /openapi-3.0.yaml": forRead, "GET /schemas/{schema}": forRead,
+	"GET /api/v1/status": forRead,
+	"GET /api/v1/diff":   forRead, "GET /api/v1/diff/figures": forRead, "GET /api/v1/diff/page": forRead,
+	"GET /api/v1/gpus": forRead, "GET /api/v1/live": forRead, "GET /api/v1/sparks": forRead,
+	"GET /api/v1/jobs": forRead, "GET /api/v1/jobs/{id}": forRead,
+	"GET /api/v1/jobs/{id}/events": forRead, "GET /api/v1/matrices": forRead,
+	"GET /api/v1/runs": forRead, "GET /api/v1/snapshots": forRead,
+
+	"PATCH /api/v1/runs/{id}": forMember, "DELETE /api/v1/runs/{id}": forDelete, "POST /api/v1/runs/delete": forDelete,
+	"POST /api/v1/plan": forChange, "POST /api/v1/snapshots": forChange, "DELETE /api/v1/snapshots/{id}": forChange,
+	"POST /api/v1/snapshots/{id}/whatif": forChange,
+
+	"POST /api/v1/jobs": forStart, "DELETE /api/v1/jobs/{id}": forStart,
+	"GET /api/v1/audit": forServer,
+}
+
+// rowOf is that of a pattern. What is read of one run or snapshot needs no row of its own: it is told by its path.
+func rowOf(pattern string) (row string, known bool) {
+	row, known = rowsOf[pattern]
+	for _, of := range []string{"runs", "snapshots", "matrices"} {
+		if !known && strings.HasPrefix(pattern, "GET /api/v1/"+of+"/{") {
+			return forRead, true
+		}
+	}
+	return row, known
+}
+
+// person is somebody who asks by a key.
+type person struct {
+	account string
+	may     Right // of the key
+}
+
+// people are all roles, with all keys.
+func people() (all []person) {
+	for _, account := range []string{"stranger", "viewer", "member", "admin", "elsewhere", "root"} {
+		for _, may := range []Right{MayRead, MayChange, MayStart, MayAdmin} {
+			all = append(all, person{account, may})
+		}
+	}
+	return all
+}
+
+func (p person) secret() string { return p.account + string(rune('0'+p.may)) }
+
+// mayDo is what the rights are to be. seen says whether the run of the request is of the project in which the person
+// has its role.
+func (p person) mayDo(row string, seen bool) bool {
+	role := map[string]store.Role{"viewer": store.Viewer, "member": store.Member, "admin": store.Admin,
+		"elsewhere": store.Admin, "root": store.Admin}[p.account]
+	has := func(r store.Role) bool { return p.may >= MayChange && role >= r }
+	switch row {
+	case forAll, forRead, forSession:
+		return true
+	case forChange:
+		return has(store.Member)
+	case forMember: // of a run that is not seen, it is told that it is not there
+		return has(store.Member)
+	case forDelete:
+		return has(store.Admin) || has(store.Member) && !seen
+	case forStart:
+		return p.account == "root" && p.may >= MayStart
+	case forServer:
+		return p.account == "root" && p.may == MayAdmin
+	}
+	return false
+}
+
+// teamSite is a server of a team: a project "own", in which three have a role, one of which they know nothing, and a
+// run in each.
+func teamSite(t *testing.T) (s *site, own, other string) {
+	kept := new(store.Memory)
+	keys := keyring{}
+	for _, p := range people() {
+		keys[p.secret()] = Key{Name: p.secret(), Account: p.account, May: p.may}
+	}
+	access := map[string]Access{
+		"viewer":    {MayRead, store.Scope{Roles: map[string]store.Role{"own": store.Viewer}}},
+		"member":    {MayChange, store.Scope{Roles: map[string]store.Role{"own": store.Member}}},
+		"admin":     {MayChange, store.Scope{Roles: map[string]store.Role{"own": store.Admin}}},
+		"elsewhere": {MayChange, store.Scope{Roles: map[string]store.Role{"third": store.Admin}}},
+		"root":      {MayAdmin, store.Scope{All: true}},
+	}
+	s = siteOf(t, kept, Options{AllowExec: true, Keys: keys.of,
+		Access: func(account string) Access { return access[account] },
+		Check:  func(context.Context, string) (*engine.FileFacts, error) { return nil, nil }})
+	return s, s.runIn("own"), s.runIn("other")
+}
+
+// runIn records a run of a project.
+func (s *site) runIn(project string) (id string) {
+	s.t.Helper()
+	w, err := s.store.Create(mem.RunInfo{Name: "of " + project, Verb: "run", Label: mem.Measured, StartMono: 1000,
+		StartWall: 1, Command: []string{"python", project + ".py"}, Tags: map[string]string{"project": project}})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.write(w, mem.Process{ID: 1, PID: 4711, Role: "main", Start: 1000},
+		mem.SeriesDef{ID: 1, Process: 1, Name: mem.SeriesRSS, Unit: mem.UnitBytes, Label: mem.Measured}, reading(0))
+	s.finish(w)
+	return w.ID()
+}
+
+// TestEveryRouteHasARow: what the router has, and nothing else, has a row that says who may ask.
+func TestEveryRouteHasARow(t *testing.T) {
+	s := newSite(t, Options{})
+	used := map[string]bool{}
+	for _, pattern := range s.made.mux.patterns {
+		if _, known := rowOf(pattern); !known {
+			t.Errorf("%s has no row", pattern)
+		}
+		used[pattern] = true
+	}
+	for pattern := range rowsOf {
+		if !used[pattern] {
+			t.Errorf("%s is no route", pattern)
+		}
+	}
+}
+
+// TestRoles: every route, by every role, with every kind of key, and of the project's run and of another's.
+func TestRoles(t *testing.T) {
+	client := &http.Client{Timeout: time.Minute, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
+	asked, refused := 0, 0
+	for _, p := range people() {
+		s, own, other := teamSite(t)
+		for _, pattern := range s.made.mux.patterns {
+			for _, id := range []string{own, other} {
+				seen := id == own && p.account != "elsewhere" && p.account != "stranger" || p.account == "root"
+				row, _ := rowOf(pattern)
+				route, body := request(pattern, id)
+				got := s.statusOf(client, route, body, p.secret())
+				asked++
+				may := p.mayDo(row, seen)
+				if may == (got == 403) || got == 401 || got >= 500 {
+					t.Errorf("%s of %s's run by %s with a key for %d: %d, may %v", pattern, map[bool]string{true: "own",
+						false: "other"}[id == own], p.account, p.may, got, may)
+				}
+				if got == 403 {
+					refused++
+				}
+				if strings.Contains(pattern, "/runs/{id}") && !seen && may && got != 404 {
+					t.Errorf("%s of a run that %s does not see: %d", pattern, p.account, got)
+				}
+			}
+		}
+	}
+	if asked < 1000 || refused < 100 {
+		t.Errorf("%d requests, %d refused", asked, refused)
+	}
+}
+
+// request is one for a pattern, with a body that is right where one is needed.
+func request(pattern, id string) (route [2]string, body string) {
+	method, path, found := strings.Cut(pattern, " ")
+	if !found {
+		method, path = http.MethodGet, pattern
+	}
+	path = strings.NewReplacer("{id}", id, "{name}", "x", "{schema}", "Status.json").Replace(path)
+	switch pattern {
+	case "GET /api/v1/diff", "GET /api/v1/diff/figures", "GET /api/v1/diff/page":
+		path += "?a=" + id + "&b=" + id
+	case "GET /api/v1/sparks":
+		path += "?run=" + id
+	case "GET /api/v1/runs/{id}/heap":
+		path += "?process=1&at_ns=1"
+	case "PATCH /api/v1/runs/{id}":
+		body = `{"name":"x"}`
+	case "POST /api/v1/runs/delete":
+		body = `{"ids":["` + id + `"]}`
+	}
+	return [2]string{method, path}, body
+}
+
+// statusOf asks, and gives the status once there is one: some answers last.
+func (s *site) statusOf(client *http.Client, route [2]string, body, key string) int {
+	s.t.Helper()
+	ctx, done := context.WithCancel(s.t.Context())
+	defer done()
+	request, err := http.NewRequestWithContext(ctx, route[0], s.URL+route[1], strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+key)
+	request.Header.Set("Content-Type", "application/json")
+	response, err := client.Do(request)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	response.Body.Close()
+	return response.StatusCode
+}
+
+// TestOtherProjectsAreNotThere: of another project's run each route answers, to the letter, as of one that was never
+// there; and no list names it.
+func TestOtherProjectsAreNotThere(t *testing.T) {
+	s, own, other := teamSite(t)
+	never := "0" + other[1:]
+	asked := 0
+	for _, pattern := range s.made.mux.patterns {
+		if pattern == "GET /api/v1/live" || !strings.Contains(pattern, "/api/v1/") {
+			continue
+		}
+		for _, account := range []string{"viewer", "admin", "stranger"} {
+			var said []string
+			for _, id := range []string{other, never} {
+				route, body := request(pattern, id)
+				for _, more := range []string{"", "before=" + id, "run=" + id, "search=" + id, "tag=project=other"} {
+					to := route[1]
+					if more != "" && route[0] == http.MethodGet {
+						to += map[bool]string{true: "&", false: "?"}[strings.Contains(to, "?")] + more
+					}
+					status, text := s.ask(route[0], to, body, "Authorization", "Bearer "+person{account, MayChange}.secret())
+					said = append(said, strings.ReplaceAll(uptime.ReplaceAllString(text, ""), id, "ID")+http.StatusText(status))
+					asked++
+				}
+			}
+			if half := len(said) / 2; !slices.Equal(said[:half], said[half:]) && !secretsIn(pattern) {
+				t.Errorf("%s by %s tells: %.300q", pattern, account, said)
+			}
+			if text := strings.Join(said, ""); strings.Contains(text, "of other") || strings.Contains(text, "other.py") {
+				t.Errorf("%s tells %s of another project's run", pattern, account)
+			}
+		}
+	}
+	if asked < 1000 {
+		t.Errorf("%d requests", asked)
+	}
+	if runs, err := s.store.List(store.Filter{}); err != nil || len(runs) != 2 || own == other {
+		t.Errorf("left %+v, %v", runs, err)
+	}
+	if len(s.made.views.all) != 3 {
+		t.Errorf("%d views for three scopes: %v", len(s.made.views.all), slices.Collect(maps.Keys(s.made.views.all)))
+	}
+}
+
+// uptime differs from answer to answer.
+var uptime = regexp.MustCompile(`"uptime_ns":\d+`)
+
+// secretsIn says whether an answer is another one each time.
+func secretsIn(pattern string) bool { return pattern == "POST /api/v1/session/codes" }

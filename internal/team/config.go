@@ -1,0 +1,147 @@
+// Package team is the file by which one server serves a team: where it listens, where runs are kept, and who may do
+// what with the runs of which project.
+package team
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"hightide/internal/mem"
+	"hightide/internal/store"
+)
+
+// Config is the file. Its zero value serves nobody anything.
+type Config struct {
+	Address   string   `toml:"address"`    // HOST:PORT; "": that of hightide ui
+	Names     []string `toml:"names"`      // by which browsers and programs call the server
+	Store     string   `toml:"store"`      // as of --store; "": $HIGHTIDE_STORE
+	Objects   string   `toml:"objects"`    // as of --objects
+	Admins    []string `toml:"admins"`     // accounts that may do everything
+	AllowExec bool     `toml:"allow-exec"` // admins may start programs
+	Proxies   []string `toml:"proxies"`    // addresses whose word on who asks is believed
+	TLS       struct {
+		Cert string `toml:"cert"`
+		Key  string `toml:"key"`
+	} `toml:"tls"`
+	Rates    Rates              `toml:"rates"`
+	Projects map[string]Project `toml:"projects"`
+}
+
+// Rates are what one caller may take; 0: as much as there is.
+type Rates struct {
+	Requests float64 `toml:"requests"` // a second
+	Bytes    Size    `toml:"bytes"`    // sent, a second
+}
+
+// Project is who has which role in it, by account.
+type Project struct {
+	Viewers []string `toml:"viewers"`
+	Members []string `toml:"members"`
+	Admins  []string `toml:"admins"`
+}
+
+// Size is a number of bytes that people write as "20MiB".
+type Size mem.Bytes
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (s *Size) UnmarshalText(text []byte) error {
+	bytes, err := mem.ParseBytes(string(text))
+	*s = Size(bytes)
+	return err
+}
+
+// longestName is as much as the name of a project may have.
+const longestName = 100
+
+// Parse reads the file. What it does not know is an error: a role that is misspelt would let nobody in, or everybody.
+func Parse(text []byte) (*Config, error) {
+	c := &Config{}
+	reader := toml.NewDecoder(bytes.NewReader(text))
+	reader.DisallowUnknownFields()
+	if err := reader.Decode(c); err != nil {
+		return nil, where(err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Projects)) {
+		if !ValidProject(name) {
+			return nil, fmt.Errorf("the project %q: a name has 1 to %d letters, digits, '.', '_' or '-', and begins with a "+
+				"letter or a digit", name, longestName)
+		}
+	}
+	if _, err := c.Trusted(); err != nil {
+		return nil, err
+	}
+	if (c.TLS.Cert == "") != (c.TLS.Key == "") {
+		return nil, errors.New("tls: cert and key go together")
+	}
+	if c.Rates.Requests < 0 || c.Rates.Bytes < 0 {
+		return nil, errors.New("rates: a rate is more than 0")
+	}
+	return c, nil
+}
+
+// where puts the line before an error of the file.
+func where(err error) error {
+	var unknown *toml.StrictMissingError
+	var wrong *toml.DecodeError
+	switch {
+	case errors.As(err, &unknown) && len(unknown.Errors) > 0:
+		row, _ := unknown.Errors[0].Position()
+		return fmt.Errorf("line %d: there is no setting %s", row, strings.Join(unknown.Errors[0].Key(), "."))
+	case errors.As(err, &wrong):
+		row, _ := wrong.Position()
+		return fmt.Errorf("line %d: %w", row, err)
+	}
+	return err
+}
+
+// ValidProject says whether a text can be the name of a project.
+func ValidProject(name string) bool {
+	for i, r := range name {
+		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
+		if !letter && (i == 0 || r != '.' && r != '_' && r != '-') {
+			return false
+		}
+	}
+	return name != "" && len(name) <= longestName
+}
+
+// Trusted are the addresses of proxies.
+func (c *Config) Trusted() (all []netip.Prefix, err error) {
+	for _, text := range c.Proxies {
+		prefix, err := netip.ParsePrefix(text)
+		if address, single := netip.ParseAddr(text); single == nil {
+			prefix, err = address.Prefix(address.BitLen())
+		}
+		if err != nil {
+			return nil, fmt.Errorf("proxies: %q is neither an address nor a network, as 10.0.0.0/8", text)
+		}
+		all = append(all, prefix)
+	}
+	return all, nil
+}
+
+// Administers says whether an account may do everything.
+func (c *Config) Administers(account string) bool { return slices.Contains(c.Admins, account) }
+
+// Scope is which runs an account sees, and in which role.
+func (c *Config) Scope(account string) store.Scope {
+	scope := store.Scope{All: c.Administers(account), Roles: map[string]store.Role{}}
+	for name, p := range c.Projects {
+		switch {
+		case slices.Contains(p.Admins, account):
+			scope.Roles[name] = store.Admin
+		case slices.Contains(p.Members, account):
+			scope.Roles[name] = store.Member
+		case slices.Contains(p.Viewers, account):
+			scope.Roles[name] = store.Viewer
+		}
+	}
+	return scope
+}
