@@ -16,6 +16,7 @@ import (
 	"hightide/internal/fit"
 	"hightide/internal/options"
 	"hightide/internal/plan"
+	"hightide/internal/tune"
 
 	"github.com/spf13/pflag"
 )
@@ -27,6 +28,7 @@ var uses = []use{
 	{name: "bench", List: new(bench.Options).Settings()},
 	{name: "run", List: new(engine.RunOptions).Settings()},
 	{name: "plan", List: new(plan.Options).Settings()},
+	{name: "tune", List: new(tune.Options).Settings()},
 }
 
 // ofCommands are flags that say what a command shows or leaves, and set nothing of its use case.
@@ -63,7 +65,7 @@ func TestDoors(t *testing.T) {
 		})
 	}
 	described(t)
-	written(t, "../../web/src/app/settings.json", formFields([]use{uses[0], uses[1], uses[2], uses[4]}))
+	written(t, "../../web/src/app/settings.json", formFields([]use{uses[0], uses[1], uses[2], uses[4], uses[5]}))
 	written(t, "../../agent/python/src/hightide/_settings.py", keywords([]use{uses[0], uses[1], uses[3]}))
 }
 
@@ -102,7 +104,7 @@ func described(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, use := range []use{uses[0], uses[1], uses[2], uses[4]} {
+	for _, use := range []use{uses[0], uses[1], uses[2], uses[4], uses[5]} {
 		schema := api.Components.Schemas[strings.ToUpper(use.name[:1])+use.name[1:]+"Options"].Properties
 		row := regexp.MustCompile("(?m)^(\\| `" + use.name + "` .*$|\\*\\*`POST /" + use.name + "`(.+\n)+)").Find(page)
 		taken := use.Of(options.HTTP)

@@ -59,7 +59,7 @@ var tuneRun = tool[json.RawMessage, tuneAnswer]{
 }
 
 func tuned(r *tune.Result) tuneAnswer {
-	a := tuneAnswer{Label: r.Label, GPU: r.GPU, Total: r.Total, Need: r.Need, Sentence: r.Sentence(), Frontier: []tunePoint{},
+	a := tuneAnswer{Label: r.Label, GPU: r.GPU, Total: r.Total, Need: r.Need, Sentence: r.Answer, Frontier: []tunePoint{},
 		Refused: r.Refused, Runs: r.Runs, Notes: r.Notes}
 	for i, p := range r.Points {
 		if i == 0 || p.Best || p.Plan == r.Recommended {
@@ -71,7 +71,7 @@ func tuned(r *tune.Result) tuneAnswer {
 		a.Plan = r.Recommended.Text()
 	}
 	if r.Patch != nil {
-		a.Patch, a.PatchFolder, a.PatchSays = r.Patch.Text, r.Patch.Folder, r.Patch.Sentence()
+		a.Patch, a.PatchFolder, a.PatchSays = r.Patch.Text, r.Patch.Folder, r.Patch.Says
 	}
 	return a
 }

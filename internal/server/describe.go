@@ -70,7 +70,8 @@ func describe(d *huma.OpenAPI) {
 func resultsOf(all huma.Registry) (results []*huma.Schema) {
 	all.Schema(reflect.TypeFor[engine.Summary](), true, "")
 	for _, t := range []reflect.Type{reflect.TypeFor[imagineOutcome](), reflect.TypeFor[fitOutcome](),
-		reflect.TypeFor[benchSummary](), reflect.TypeFor[replay.Result](), reflect.TypeFor[report.Report]()} {
+		reflect.TypeFor[tuneOutcome](), reflect.TypeFor[benchSummary](), reflect.TypeFor[replay.Result](),
+		reflect.TypeFor[report.Report]()} {
 		results = append(results, all.Schema(t, true, ""))
 	}
 	all.Schema(reflect.TypeFor[matrix.Compared](), true, "")

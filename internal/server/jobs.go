@@ -33,7 +33,7 @@ type jobKind struct {
 }
 
 // jobKinds lists the kinds of jobs. Add yours here.
-var jobKinds = []jobKind{imagineJob, fitJob, benchJob, searchJob, explainJob}
+var jobKinds = []jobKind{imagineJob, fitJob, tuneJob, benchJob, searchJob, explainJob}
 
 // work is what a job does: a title for people, the command that it runs, if any, and the use case. What do returns is
 // kept as the job's result, also beside an error.
@@ -172,7 +172,7 @@ type jobInput struct {
 
 type newJobInput struct {
 	Body struct {
-		Kind    string          `json:"kind" enum:"imagine,fit,bench,search,explain" doc:"What is to be done."`
+		Kind    string          `json:"kind" enum:"imagine,fit,tune,bench,search,explain" doc:"What is to be done."`
 		Options json.RawMessage `json:"options" doc:"Of the kind."`
 	}
 }
@@ -281,7 +281,7 @@ func (s JobState) over() bool { return s != JobQueued && s != JobRunning }
 // Job is what can be said of a job. Times are ns since 1970.
 type Job struct {
 	ID      string     `json:"id" doc:"What requests call it."`
-	Kind    string     `json:"kind" enum:"imagine,fit,bench,search,explain" doc:"What is done."`
+	Kind    string     `json:"kind" enum:"imagine,fit,tune,bench,search,explain" doc:"What is done."`
 	Title   string     `json:"title" doc:"What it does, in words."`
 	State   JobState   `json:"state" enum:"queued,running,done,failed,cancelled" doc:"What has become of it."`
 	By      string     `json:"asked_by" doc:"Who asked for it, and from which address: session 1 at 127.0.0.1:40112, or token at one."`
@@ -303,7 +303,7 @@ type JobEnd struct{ Job }
 
 // Told is something that a job told while it worked.
 type Told struct {
-	Name string `json:"name" doc:"As the event is called: ready, trying, trial, progress, matrix, status, alert."`
+	Name string `json:"name" doc:"As the event is called: ready, trying, trial, point, progress, matrix, status, alert."`
 	Data any    `json:"data" doc:"What it tells; docs/formats/api.md has its form by name."`
 }
 

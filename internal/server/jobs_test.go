@@ -120,7 +120,7 @@ repeats: {least: 1, most: 1}
 func TestJobsThatStartProgramsNeedLeave(t *testing.T) {
 	ask := fmt.Sprintf(`{"kind": "bench", "options": {"spec": %q, "name": "tiny"}}`, tinyMatrix)
 	d := open(t, Options{})
-	for _, kind := range []string{"imagine", "fit", "bench"} {
+	for _, kind := range []string{"imagine", "fit", "tune", "bench"} {
 		text := d.get("POST", "/jobs", strings.Replace(ask, "bench", kind, 1), http.StatusForbidden, nil)
 		if !strings.Contains(text, "hightide ui --allow-exec") {
 			t.Errorf("%s does not say how: %s", kind, text)

@@ -29,10 +29,12 @@ func (r *Result) asCode(ctx context.Context, host Host, said string) {
 	var known map[string]code
 	if json.Unmarshal([]byte(said), &known) != nil || len(known) == 0 {
 		r.Patch = &Patch{Plan: r.Recommended, Problem: "the program ended before its second step was over"}
+		r.Patch.Says = r.Patch.sentence()
 		return
 	}
 	p := r.writable(known)
 	r.Patch = p
+	defer func() { p.Says = p.sentence() }()
 	changed, err := p.write(known, host)
 	switch {
 	case err != nil:
@@ -168,8 +170,8 @@ func numbered(blocks []string) (prefix string, first int, ok bool) {
 	return prefix, first, err == nil
 }
 
-// Sentence says what the patch does beside the plan.
-func (p *Patch) Sentence() string {
+// sentence says what the patch does beside the plan.
+func (p *Patch) sentence() string {
 	if p.Text == "" {
 		return "No patch is shown: " + p.Problem + "."
 	}

@@ -51,8 +51,8 @@ func TestPatch(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := result.Patch; (got.Text != "") != test.shown || !strings.Contains(got.Sentence(), test.says) {
-				t.Errorf("%q: %s\n%s", got.Problem, got.Sentence(), got.Text)
+			if got := result.Patch; (got.Text != "") != test.shown || !strings.Contains(got.Says, test.says) {
+				t.Errorf("%q: %s\n%s", got.Problem, got.Says, got.Text)
 			}
 			if !strings.HasPrefix(text, "/p: one\nfor b in [f\"h.{n}\" for n in range(0, ") {
 				t.Errorf("the copy is %s", text)

@@ -50,10 +50,14 @@ func Find(ctx context.Context, o Options, host Host) (*Result, error) {
 		err = ctx.Err()
 	}
 	s.conclude()
-	if err == nil && s.Patch {
+	if err != nil {
+		return s.result, err
+	}
+	s.result.Answer = s.result.sentence()
+	if s.Patch {
 		s.result.asCode(ctx, s.host, s.code)
 	}
-	return s.result, err
+	return s.result, nil
 }
 
 // begin runs the program as it is, once with plenty of memory and its blocks recorded, and with each lever alone.
@@ -148,6 +152,7 @@ func (s *search) plan(blocks []string, names ...string) *levers.Plan {
 func (s *search) took(plan *levers.Plan, o *Outcome) {
 	if p := s.point(plan, o); p != nil {
 		s.ran[key(plan)] = p
+		s.Events.Tell(*p)
 	}
 }
 
@@ -172,8 +177,8 @@ func (s *search) point(plan *levers.Plan, o *Outcome) *Point {
 	}
 	plan.Planned.Moved = o.Moved
 	plan.Planned.Recomputed, _ = s.recorded.Share(plan.Levers[levers.Checkpoint].Blocks)
-	return &Point{Plan: plan, What: plan.Changes(), Verdict: o.GPUVerdict, Exact: plan.Exact(),
-		Enough: o.Fits() && o.Headroom.Or(0) >= int64(s.room)}
+	return &Point{Plan: plan, What: plan.Changes(), Verdict: o.GPUVerdict, Exact: plan.Exact(), Costs: costs(plan),
+		Text: plan.Text(), Enough: o.Fits() && o.Headroom.Or(0) >= int64(s.room)}
 }
 
 func key(p *levers.Plan) string {
@@ -399,6 +404,6 @@ func (s *search) conclude() {
 		r.Notes = append(r.Notes, "it fits on a condition: hightide imagine --plan says on which")
 	}
 	if best != nil {
-		r.Recommended, r.Verdict = best.Plan, best.Verdict.Verdict
+		r.Recommended, r.Verdict, best.Chosen = best.Plan, best.Verdict.Verdict, true
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"hightide/internal/report"
 )
 
-// Sentence is the recommendation.
-func (r *Result) Sentence() string {
+// sentence is the recommendation.
+func (r *Result) sentence() string {
 	p := r.Recommended
 	if p == nil {
 		if least := r.least(); least != nil {
@@ -29,13 +29,39 @@ func (r *Result) Sentence() string {
 		return fmt.Sprintf("It fits on %s as it is: %v of %v at the peak.", r.GPUName, p.Planned.Used, r.Total)
 	}
 	cost := ""
+	for _, part := range ofSize(p) {
+		cost += ", and " + part
+	}
+	return fmt.Sprintf("Use %s: the peak is then %v of %v on %s%s.", p.Changes(), p.Planned.Used, r.Total,
+		r.GPUName, cost)
+}
+
+// ofSize is what a plan costs that grows with the model or the batch.
+func ofSize(p *levers.Plan) (parts []string) {
 	if p.Planned.Recomputed > 0 {
-		cost += fmt.Sprintf(", and %s of the forward pass is computed again", percent(p.Planned.Recomputed))
+		parts = append(parts, percent(p.Planned.Recomputed)+" of the forward pass is computed again")
 	}
 	if p.Planned.Moved > 0 {
-		cost += fmt.Sprintf(", and %v a step go to the host and back", p.Planned.Moved)
+		parts = append(parts, fmt.Sprintf("%v a step go to the host and back", p.Planned.Moved))
 	}
-	return fmt.Sprintf("Use %s: the peak is then %v of %v on %s%s.", p.Changes(), p.Planned.Used, r.Total, r.GPUName, cost)
+	return parts
+}
+
+// costs is all that a plan costs, in words.
+func costs(p *levers.Plan) string {
+	parts := ofSize(p)
+	for _, lever := range levers.All {
+		_, on := p.Levers[lever.Name]
+		said := lever.Name == levers.Checkpoint && p.Planned.Recomputed > 0 ||
+			lever.Name == levers.Offload && p.Planned.Moved > 0
+		if on && !said && lever.Costs != "nothing" {
+			parts = append(parts, lever.Costs)
+		}
+	}
+	if len(parts) == 0 {
+		return "nothing"
+	}
+	return strings.Join(parts, "; ")
 }
 
 // least is the point with the smallest peak of those that ran.
@@ -99,7 +125,7 @@ func (r *Result) Text(o report.TextOptions) string {
 	for _, note := range r.Notes {
 		fmt.Fprintf(&b, "Note: %s.\n", report.Clean(strings.TrimSuffix(note, ".")))
 	}
-	fmt.Fprintf(&b, "\n%s\n", report.Clean(r.Sentence()))
+	fmt.Fprintf(&b, "\n%s\n", report.Clean(r.Answer))
 	if r.File != "" && len(r.Recommended.Levers) > 0 {
 		fmt.Fprintf(&b, "hightide run --plan %s -- %s\n", r.File, report.Clean(mem.CommandLine(r.Command)))
 	}
@@ -109,7 +135,7 @@ func (r *Result) Text(o report.TextOptions) string {
 			fmt.Fprintf(&b, "The patch is of another plan, which can be written whole: %s.\n", p.Plan.Changes())
 		}
 		b.WriteString(cleanLines(p.Text))
-		fmt.Fprintf(&b, "%s\n", report.Clean(p.Sentence()))
+		fmt.Fprintf(&b, "%s\n", report.Clean(p.Says))
 		if p.File != "" {
 			fmt.Fprintf(&b, "In %s: git apply %s, or patch -p1 < %s\n", p.Folder, p.File, p.File)
 		}

@@ -43,19 +43,23 @@ func (o *Options) Settings() options.List {
 	list := options.List{options.Words(&o.Command, "the training and its arguments; it runs here, unmodified, and no kernel does",
 		"python train.py --batch-size 32")}
 	list[0].Required = true
+	list[0].Hint = "A PyTorch training as you would start it. It runs here, unmodified, again and again; " +
+		"no kernel is computed."
 	return append(list, options.List{
 		{Name: "gpu", Help: "`name` of the GPU as in hightide gpus", To: &o.GPU, Label: "GPU", Example: "rtx4090", First: true,
 			Once: "name one"},
-		{Name: "memory", Help: "`size` of the GPU's memory in place of the catalogue's, as 24GiB", To: &o.Memory},
+		{Name: "memory", Help: "`size` of the GPU's memory in place of the catalogue's, as 24GiB", To: &o.Memory,
+			Label: "Memory", Example: "24GiB"},
 		{Name: "goal", Help: "`what` is to be reached: fit, with the room that a verdict needs not to be tight; or " +
-			"headroom=10%, a share of the memory that stays free", To: &o.Goal, Default: "fit", Check: checkGoal},
+			"headroom=10%, a share of the memory that stays free", To: &o.Goal, Default: "fit", Check: checkGoal,
+			Label: "Goal", Example: "headroom=10%", First: true},
 		{Name: "allow", Help: "`lever` that changes numbers and may be used all the same: " +
 			strings.Join(Changing(), ", ") + "; several with commas",
-			To: &o.Allow, Commas: true, Among: Changing()},
+			To: &o.Allow, Commas: true, Among: Changing(), Label: "Allow", Example: "bf16"},
 		{Name: "output", Short: "o", Help: "write the plan to this `file`", To: &o.Output, Default: levers.File,
-			Not: options.MCP, Why: "an assistant gets the plan's text"},
+			Not: options.CommandOnly, Why: "the page and an assistant get the plan's text"},
 		{Name: "patch", Help: "write the plan as a change of the program's own files too, applied to a copy and imagined: a " +
-			"unified diff beside the plan", To: &o.Patch},
+			"unified diff beside the plan", To: &o.Patch, Label: "As a patch too"},
 		options.Catalogue(&o.Catalogue),
 	}...)
 }
@@ -144,7 +148,13 @@ type Point struct {
 	Enough  bool           `json:"reaches_goal" doc:"Whether that reaches the goal."`
 	Best    bool           `json:"on_frontier" doc:"No other plan that ran takes less at no more cost."`
 	Exact   bool           `json:"numbers_stay" doc:"Losses and gradients stay the same bit for bit."`
+	Chosen  bool           `json:"recommended" doc:"It is the one that is recommended."`
+	Costs   string         `json:"costs" doc:"What it costs, in words."`
+	Text    string         `json:"plan_file" doc:"The text of its plan, as hightide run --plan reads it."`
 }
+
+// EventName says of a plan that was run, while others are to come, what it is.
+func (Point) EventName() string { return "point" }
 
 // cost is what the point costs.
 func (p *Point) cost() (changed bool, moved mem.Bytes, recomputed float64, levers int) {
@@ -179,6 +189,7 @@ type Result struct {
 	Refused     map[string]string `json:"refused,omitempty" doc:"Levers that cannot be used in this program, and why."`
 	Recommended *levers.Plan      `json:"recommended,omitempty" doc:"The cheapest plan that reaches the goal; absent: none does."`
 	Verdict     mem.Verdict       `json:"verdict,omitempty" doc:"That of its run."`
+	Answer      string            `json:"answer,omitempty" doc:"The recommendation in a sentence; absent: the search was ended before."`
 	Smallest    *Point            `json:"smallest,omitempty" doc:"Where no plan fits: the one that takes least of those that save most, run where there is plenty of memory."`
 	File        string            `json:"file,omitempty" doc:"Where it was written."`
 	Patch       *Patch            `json:"patch,omitempty" doc:"A plan as a change of the program's own files, where it was asked for."`
@@ -196,5 +207,6 @@ type Patch struct {
 	Verdict mem.GPUVerdict    `json:"verdict,omitzero" doc:"What came of the imagined run of the changed copy, without a plan."`
 	Same    bool              `json:"as_planned" doc:"Whether the allocator's peak was that of the plan's run, to the byte."`
 	Problem string            `json:"problem,omitempty" doc:"Why there is no diff."`
+	Says    string            `json:"says" doc:"What it does beside the plan, in words, or why it is not shown."`
 	File    string            `json:"file,omitempty" doc:"Where it was written."`
 }

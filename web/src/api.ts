@@ -912,26 +912,16 @@ export interface FigureInfo {
 }
 
 export interface Figures {
-  /** The allocator's settings, as PYTORCH_ALLOC_CONF has them. */
-  alloc_conf: string;
-  /** How often it emptied its cache because the device had no more. */
-  alloc_retries: number;
-  /** The number of the event that found no memory; null: none. */
-  oom: number | null;
-  /** What that asked for, in bytes. */
-  oom_bytes?: number;
-  /** Whether the memory would have been enough in one piece. */
-  oom_fragmented?: boolean;
-  /** The highest of what it gave, in bytes. */
-  peak_allocated_bytes: number;
+  /** The highest use of the device, in bytes. */
+  device_used_bytes?: number;
+  /** What waits in the host's memory in a step, in bytes; it crosses PCIe twice. */
+  offloaded_bytes?: number;
+  /** The highest of what the allocator gave, in bytes. */
+  peak_allocated_bytes?: number;
   /** The highest of what the allocator took from the device, in bytes. */
-  peak_reserved_bytes: number;
-  /** The model of the allocator, where it is not PyTorch's native one. */
-  policy_name?: string;
-  /** How many requests found no memory, as in the record. */
-  refused?: number;
-  /** How often it asked the device for memory or gave some back. */
-  segment_calls: number;
+  peak_reserved_bytes?: number;
+  /** Of the forward pass's FLOPs, the share that is computed again. */
+  recomputed_share?: number;
 }
 
 export interface Finding {
@@ -2028,7 +2018,7 @@ export interface Job {
   /** What requests call it. */
   id: string;
   /** What is done. */
-  kind: "imagine" | "fit" | "bench" | "search" | "explain";
+  kind: "imagine" | "fit" | "tune" | "bench" | "search" | "explain";
   /** The matrix that it measures. */
   matrix?: string;
   /** Why and where it records outside the data directory; this server does not have that run. */
@@ -2063,7 +2053,7 @@ export interface JobEnd {
   /** What requests call it. */
   id: string;
   /** What is done. */
-  kind: "imagine" | "fit" | "bench" | "search" | "explain";
+  kind: "imagine" | "fit" | "tune" | "bench" | "search" | "explain";
   /** The matrix that it measures. */
   matrix?: string;
   /** Why and where it records outside the data directory; this server does not have that run. */
@@ -2471,7 +2461,7 @@ export interface MomentSegment {
 
 export interface NewJobInputBody {
   /** What is to be done. */
-  kind: "imagine" | "fit" | "bench" | "search" | "explain";
+  kind: "imagine" | "fit" | "tune" | "bench" | "search" | "explain";
   /** Of the kind. */
   options: unknown;
 }
@@ -2585,6 +2575,30 @@ export interface Part {
   name: string;
 }
 
+export interface Patch {
+  /** Whether the allocator's peak was that of the plan's run, to the byte. */
+  as_planned: boolean;
+  /** Where it was written. */
+  file?: string;
+  /** Where git apply or patch -p1 takes it. */
+  folder: string;
+  /** Levers of the plan that it does not have, and why. */
+  not_written?: Record<string, string>;
+  /**
+   * The plan that it writes: the recommended one, or the cheapest that reaches the goal and can be
+   * written whole.
+   */
+  plan: Plan;
+  /** Why there is no diff. */
+  problem?: string;
+  /** What it does beside the plan, in words, or why it is not shown. */
+  says: string;
+  /** The unified diff; absent: nothing could be written, or the changed copy did not run. */
+  text?: string;
+  /** What came of the imagined run of the changed copy, without a plan. */
+  verdict?: GPUVerdict;
+}
+
 export interface Peak {
   /** The highest of what frameworks' allocators gave, in bytes. */
   allocated_bytes?: number;
@@ -2642,6 +2656,23 @@ export interface Pin {
   name: string;
   /** Bytes cached in the segments where these blocks are the largest. */
   pinned_bytes: number;
+}
+
+export interface Plan {
+  /** The command that it was made for. */
+  command?: string;
+  /** The GPU that it was made for. */
+  gpu?: string;
+  /** The levers by name. */
+  levers: Record<string, Settings>;
+  /** The class of the model; another one is refused. */
+  model?: string;
+  /** How many numbers the model's parameters have; another model is refused. */
+  parameters?: number;
+  /** What the imagined run with this plan took. */
+  planned?: Figures;
+  /** The version of this form. */
+  version: number;
 }
 
 export interface PlanAnswer {
@@ -2749,6 +2780,27 @@ export interface PlanTold {
   remarks: string[];
   /** The rows. */
   table: Table;
+}
+
+export interface Point {
+  /** What it costs, in words. */
+  costs: string;
+  /** Losses and gradients stay the same bit for bit. */
+  numbers_stay: boolean;
+  /** No other plan that ran takes less at no more cost. */
+  on_frontier: boolean;
+  /** The plan. */
+  plan: Plan;
+  /** The text of its plan, as hightide run --plan reads it. */
+  plan_file: string;
+  /** Whether that reaches the goal. */
+  reaches_goal: boolean;
+  /** It is the one that is recommended. */
+  recommended: boolean;
+  /** What came of the imagined run with it. */
+  verdict: GPUVerdict;
+  /** What it changes, in words. */
+  what: string;
 }
 
 export interface Policy {
@@ -3041,6 +3093,29 @@ export interface Rental {
   vcpus: number;
 }
 
+export interface ReplayFigures {
+  /** The allocator's settings, as PYTORCH_ALLOC_CONF has them. */
+  alloc_conf: string;
+  /** How often it emptied its cache because the device had no more. */
+  alloc_retries: number;
+  /** The number of the event that found no memory; null: none. */
+  oom: number | null;
+  /** What that asked for, in bytes. */
+  oom_bytes?: number;
+  /** Whether the memory would have been enough in one piece. */
+  oom_fragmented?: boolean;
+  /** The highest of what it gave, in bytes. */
+  peak_allocated_bytes: number;
+  /** The highest of what the allocator took from the device, in bytes. */
+  peak_reserved_bytes: number;
+  /** The model of the allocator, where it is not PyTorch's native one. */
+  policy_name?: string;
+  /** How many requests found no memory, as in the record. */
+  refused?: number;
+  /** How often it asked the device for memory or gave some back. */
+  segment_calls: number;
+}
+
 export interface ReplayGPU {
   /** The allocator's settings, as PYTORCH_ALLOC_CONF has them. */
   alloc_conf: string;
@@ -3120,7 +3195,7 @@ export interface ReplayResult {
   /** The first difference, for people. */
   first_mismatch?: string;
   /** Of a search: the default settings from a fresh start. */
-  fresh?: Figures;
+  fresh?: ReplayFigures;
   /** The least and the most that those reserve, in bytes, as addresses turn out. */
   fresh_spread_bytes?: [number, number];
   /** Whether it began with an empty cache, as --fresh asks. */
@@ -3146,15 +3221,15 @@ export interface ReplayResult {
    */
   peak_reserved_spread_bytes: [number, number];
   /** Of --compare: each model of an allocator. */
-  policies?: Figures[];
+  policies?: ReplayFigures[];
   /** The model of the allocator. */
   policy: string;
   /** The figures of the record. */
-  recorded: Figures;
+  recorded: ReplayFigures;
   /** How many requests found no memory, as in the record. */
   refused?: number;
   /** Settings that were tried, best first; those that lead to the same stand once. */
-  search?: Figures[];
+  search?: ReplayFigures[];
   /** How much was searched. */
   searched?: Searched;
   /** How often it asked the device for memory or gave some back. */
@@ -3573,6 +3648,13 @@ export interface Serving {
   weights_bytes?: number;
 }
 
+export interface Settings {
+  /** Of checkpoint: the names of the blocks. */
+  blocks?: string[];
+  /** Of allocator: as in PYTORCH_CUDA_ALLOC_CONF. */
+  settings?: string;
+}
+
 export interface ShortCall {
   /** What of them lies in donated arguments, in bytes. */
   alias_bytes: number;
@@ -3968,7 +4050,7 @@ export interface Throughput {
 export interface Told {
   /** What it tells; docs/formats/api.md has its form by name. */
   data: unknown;
-  /** As the event is called: ready, trying, trial, progress, matrix, status, alert. */
+  /** As the event is called: ready, trying, trial, point, progress, matrix, status, alert. */
   name: string;
 }
 
@@ -4156,6 +4238,81 @@ export interface Try {
   verdict: string;
   /** The same in words. */
   what: string;
+}
+
+/** Options of the kind tune: find the cheapest changes by which a training fits. */
+export interface TuneOptions {
+  /** lever that changes numbers and may be used all the same: bf16; several with commas */
+  allow?: "bf16"[];
+  /**
+   * the training and its arguments; it runs here, unmodified, and no kernel does; a list, a word
+   * each
+   */
+  command?: string[];
+  /**
+   * what is to be reached: fit, with the room that a verdict needs not to be tight; or
+   * headroom=10%, a share of the memory that stays free (default fit)
+   */
+  goal?: string;
+  /** name of the GPU as in hightide gpus */
+  gpu?: string;
+  /** size of the GPU's memory in place of the catalogue's, as 24GiB */
+  memory?: string;
+  /**
+   * write the plan as a change of the program's own files too, applied to a copy and imagined: a
+   * unified diff beside the plan
+   */
+  patch?: boolean;
+}
+
+export interface TuneOutcome {
+  /** The recommendation in a sentence; absent: the search was ended before. */
+  answer?: string;
+  /** How many repeated blocks it has. */
+  blocks: number;
+  /** The program. */
+  command: string[];
+  /** How long it took, in ns. */
+  duration_ns: number;
+  /** Where it was written. */
+  file?: string;
+  /** What was to be reached. */
+  goal: string;
+  /** The GPU's short name. */
+  gpu: string;
+  /** Its full name. */
+  gpu_name: string;
+  /** How many imagined runs it took. */
+  imagined_runs: number;
+  /** Where the figures come from: imagined. */
+  label: Label;
+  /** The class of the model. */
+  model?: string;
+  /** What the unchanged program takes of a GPU that has plenty, in bytes. */
+  need_bytes?: number;
+  /** What else is to be known, for people. */
+  notes: string[];
+  /** A plan as a change of the program's own files, where it was asked for. */
+  patch?: Patch;
+  /** All plans that were run, the cheapest first. */
+  points: Point[];
+  /** The cheapest plan that reaches the goal; absent: none does. */
+  recommended?: Plan;
+  /** Levers that cannot be used in this program, and why. */
+  refused?: Record<string, string>;
+  /** What the goal wants to stay free, in bytes. */
+  room_bytes: number;
+  /**
+   * Where no plan fits: the one that takes least of those that save most, run where there is plenty
+   * of memory.
+   */
+  smallest?: Point;
+  /** Its memory in bytes. */
+  total_bytes: number;
+  /** That of its run. */
+  verdict?: string;
+  /** The version of this form. */
+  version: number;
 }
 
 export interface Turnover {

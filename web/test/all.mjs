@@ -12,6 +12,7 @@ const tests = [
   "doors",
   "actions",
   "plan",
+  "tune",
   "runs",
   "snapshots",
   "tracks",

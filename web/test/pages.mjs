@@ -34,6 +34,7 @@ export const pages = [
   },
   { name: "fit", at: () => "/fit", ready: "#catalogue tbody tr" },
   { name: "fit-done", of: "fit", at: (w) => `/fit?job=${w.fit}&gpu=t4`, ready: ".verdict .answer" },
+  { name: "tune", at: () => "/tune", ready: "#catalogue tbody tr" },
   { name: "jobs", at: (w) => `/jobs?job=${w.search}`, ready: "#jobs tbody tr" },
   { name: "matrices", at: () => "/matrices", ready: "#matrices tbody tr" },
   { name: "matrix", at: () => "/matrices/sizes", ready: "#bars .mark" },

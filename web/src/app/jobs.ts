@@ -1,11 +1,11 @@
-// Jobs of the server: imagine, fit, bench, search, explain. docs/formats/api.md says what each is
+// Jobs of the server: imagine, fit, tune, bench, search, explain. docs/formats/api.md says what each is
 // asked and tells.
 
 import type { GPUList, GPUVerdict, Imagined, Job as AnyJob, JobList } from "../api";
 import { toneOf } from "../lib/format";
 import { get, post, remove } from "./api";
 
-export type { FitOutcome, Trial as FitTrial } from "../api";
+export type { FitOutcome, Trial as FitTrial, TuneOutcome } from "../api";
 
 /** A job, of which the kind says what its result is. */
 export interface Job<Result = unknown> extends AnyJob {

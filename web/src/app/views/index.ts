@@ -12,6 +12,7 @@ import { runPage } from "./run";
 import { runsPage } from "./runs";
 import { snapshotPage } from "./snapshot";
 import { snapshotsPage } from "./snapshots";
+import { tunePage } from "./tune";
 import { whatIfPage } from "./whatif";
 
 /** The pages in the order of the bar. Add yours here. */
@@ -23,6 +24,16 @@ export const pages: PageOf[] = [
   { path: /^\/plan$/, title: "Plan", at: "/plan", follows: true, show: planPage },
   { path: /^\/imagine$/, title: "Imagine", at: "/imagine", show: imaginePage },
   { path: /^\/fit$/, title: "Fit", at: "/fit", show: fitPage },
+  {
+    path: /^\/tune$/,
+    title: "Tune",
+    at: "/tune",
+    follows: (before, now) =>
+      [...new Set([...Object.keys(before), ...Object.keys(now)])].every(
+        (key) => key === "plan" || before[key] === now[key],
+      ),
+    show: tunePage,
+  },
   { path: /^\/matrices$/, title: "Matrices", at: "/matrices", show: matricesPage },
   { path: /^\/matrices\/([^/]+)$/, title: "", at: "", show: matrixPage },
   {

@@ -149,6 +149,19 @@ export const pageLessons: Record<string, Lesson> = {
         "Several small batches before one optimizer step, for the same effect as a large one.",
     },
   },
+  tune: {
+    is:
+      "A training runs on imaginary GPUs, as it is and with changes that hightide makes in it: " +
+      "blocks that are computed again, activations on the host, another way to step the " +
+      "optimizer. Each point of the chart is a plan of such changes that was run whole.",
+    good: "A plan that reaches the goal and computes little again, with the same losses.",
+    bad: "No plan fits: the sentence then says the smallest peak that was reached.",
+    terms: {
+      "computed again":
+        "The share of the forward pass that runs a second time in the backward pass.",
+      frontier: "Plans than which no other takes less at no more cost.",
+    },
+  },
   job: {
     is:
       "What was asked for: how far it is, what it tells, its result. " +

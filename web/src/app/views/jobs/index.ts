@@ -13,7 +13,7 @@ const again = 2000;
 
 /** Where a job is shown with what its kind has to show. */
 const pageOf = (j: Job) =>
-  j.kind === "imagine" || j.kind === "fit" ? `/${j.kind}?job=${j.id}` : `/jobs?job=${j.id}`;
+  ["imagine", "fit", "tune"].includes(j.kind) ? `/${j.kind}?job=${j.id}` : `/jobs?job=${j.id}`;
 
 export function jobsPage(app: App): Shown {
   const asking = new AbortController(),
