@@ -46,6 +46,7 @@ be written, 4 no place to record to, 125 hightide itself failed.`,
 		Example: `  hightide run -- python train.py
   hightide run --name bigger-batch --tag model=bert -- torchrun --nproc-per-node 2 train.py
   hightide run --steps 200 --alert 'host.rss > 8GiB' --alert 'rss > 50MiB/step' -- python train.py
+  hightide run --memory 512MiB -- python infer.py
   hightide run --ui -- python train.py
   hightide run --json=result.json --quiet -- python train.py`,
 	}, &runOptions{})

@@ -450,21 +450,23 @@ type Summary struct {
 
 	Exception *report.Exception `json:"exception,omitempty" doc:"Of a program that failed: the Python exception that nobody caught, of the main process, else of a child."`
 
-	Duration  int64            `json:"duration_ns" doc:"From the start to the end of the command, in ns."`
-	Steps     uint64           `json:"steps" doc:"How many optimizer steps were completed; 0: there was no training."`
-	Peak      report.Peak      `json:"peak" doc:"The highest of each figure."`
-	PerStep   mem.Optional     `json:"growth_bytes_per_step,omitzero" doc:"Steady growth after the warm-up, in bytes a step; 0: looked for and not seen; absent: too few steps to tell."`
-	Least     mem.Optional     `json:"growth_least_bytes,omitzero" doc:"Where growth is 0: the least over the run, of a process, that is told, in bytes."`
-	NotLooked string           `json:"not_looked_for,omitempty" doc:"What was not looked for, and why: then an empty list of findings says nothing of it."`
-	Looked    string           `json:"looked_for,omitempty" doc:"From how much on growth would have been told, where none was."`
-	StepTime  mem.Optional     `json:"step_time_ns,omitzero" doc:"The median of a step's time in ns; absent without steps, and on imaginary GPUs, where no kernel runs."`
-	Findings  []report.Finding `json:"findings" doc:"What was found, worst first."`
-	Dropped   uint64           `json:"dropped" doc:"Records that were lost on the way."`
-	Label     mem.Label        `json:"label" doc:"Where the peak comes from."`
-	Complete  bool             `json:"complete" doc:"Whether the recording has its end."`
-	Recording string           `json:"recording,omitempty" doc:"The path of the recording."`
-	HTML      string           `json:"html,omitempty" doc:"The path of the HTML report."`
-	Notes     []string         `json:"notes,omitempty" doc:"What was not observed and why, for people."`
+	Duration    int64               `json:"duration_ns" doc:"From the start to the end of the command, in ns."`
+	Steps       uint64              `json:"steps" doc:"How many optimizer steps were completed; 0: there was no training."`
+	Peak        report.Peak         `json:"peak" doc:"The highest of each figure."`
+	PerStep     mem.Optional        `json:"growth_bytes_per_step,omitzero" doc:"Steady growth after the warm-up, in bytes a step; 0: looked for and not seen; absent: too few steps to tell."`
+	Least       mem.Optional        `json:"growth_least_bytes,omitzero" doc:"Where growth is 0: the least over the run, of a process, that is told, in bytes."`
+	NotLooked   string              `json:"not_looked_for,omitempty" doc:"What was not looked for, and why: then an empty list of findings says nothing of it."`
+	Looked      string              `json:"looked_for,omitempty" doc:"From how much on growth would have been told, where none was."`
+	StepTime    mem.Optional        `json:"step_time_ns,omitzero" doc:"The median of a step's time in ns; absent without steps, and on imaginary GPUs, where no kernel runs."`
+	Findings    []report.Finding    `json:"findings" doc:"What was found, worst first."`
+	MemoryLimit *report.MemoryLimit `json:"memory_limit,omitempty" doc:"Of a program that was allowed so much host memory: whether it ran in that."`
+
+	Dropped   uint64    `json:"dropped" doc:"Records that were lost on the way."`
+	Label     mem.Label `json:"label" doc:"Where the peak comes from."`
+	Complete  bool      `json:"complete" doc:"Whether the recording has its end."`
+	Recording string    `json:"recording,omitempty" doc:"The path of the recording."`
+	HTML      string    `json:"html,omitempty" doc:"The path of the HTML report."`
+	Notes     []string  `json:"notes,omitempty" doc:"What was not observed and why, for people."`
 }
 
 // Summary of a run that ended.
@@ -481,7 +483,7 @@ func (r *RunResult) Summary() Summary {
 	s.Name, s.Duration, s.Steps, s.Complete = r.Report.Run.Name, head.Duration, head.Steps, head.Complete
 	s.Peak, s.PerStep, s.Least, s.NotLooked, s.Looked, s.StepTime = head.Peak, head.Growth, head.GrowthLeast,
 		head.NotLooked, head.Looked, head.StepTime
-	s.Exception = head.Exception
+	s.Exception, s.MemoryLimit = head.Exception, r.Report.MemoryLimit
 	s.Findings = append(s.Findings, r.Report.Findings...)
 	s.Dropped, s.Label = r.Report.Dropped, head.Peak.Label
 	s.Notes = append(s.Notes, r.Report.Notes...)

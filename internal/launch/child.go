@@ -67,9 +67,9 @@ func (p Program) Start(argv, env []string, r *Runtime) (*Child, error) {
 	if r.Own {
 		attr.Sys = ownAndLast()
 	}
-	c.PID, err = start(p.Path, argv, attr)
+	c.PID, err = startIn(r.Group, p.Path, argv, attr)
 	if errors.Is(err, syscall.ENOEXEC) { // a script without #!: what a shell would do
-		c.PID, err = start("/bin/sh", append([]string{"sh", p.Path}, argv[1:]...), attr)
+		c.PID, err = startIn(r.Group, "/bin/sh", append([]string{"sh", p.Path}, argv[1:]...), attr)
 	}
 	if err != nil {
 		c.Close()

@@ -1,8 +1,12 @@
 package launch
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
 	"syscall"
 	"time"
 	"unsafe"
@@ -19,6 +23,41 @@ func ownAndLast() *syscall.SysProcAttr {
 
 func start(path string, argv []string, attr *syscall.ProcAttr) (pid int, err error) {
 	return syscall.ForkExec(path, argv, attr)
+}
+
+// startIn starts a program in a control group. Version 1 has no way to say so of a process that does not exist yet: it
+// begins where the thread is that starts it.
+func startIn(group Group, path string, argv []string, attr *syscall.ProcAttr) (pid int, err error) {
+	switch group.Version {
+	case 1:
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		if err := enter(group.Folder); err != nil {
+			return 0, err
+		}
+		pid, err = start(path, argv, attr)
+		return pid, errors.Join(err, enter(filepath.Dir(group.Folder)))
+	case 2:
+		folder, err := os.Open(group.Folder)
+		if err != nil {
+			return 0, err
+		}
+		defer folder.Close()
+		own := syscall.SysProcAttr{}
+		if attr.Sys != nil {
+			own = *attr.Sys
+		}
+		own.UseCgroupFD, own.CgroupFD = true, int(folder.Fd())
+		with := *attr
+		with.Sys = &own
+		return start(path, argv, &with)
+	}
+	return start(path, argv, attr)
+}
+
+// enter moves this thread into a control group of version 1.
+func enter(folder string) error {
+	return os.WriteFile(filepath.Join(folder, "tasks"), strconv.AppendInt(nil, int64(unix.Gettid()), 10), 0)
 }
 
 // waitFor waits until a process is stopped or ends.

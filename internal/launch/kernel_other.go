@@ -15,6 +15,10 @@ func ownAndLast() *syscall.SysProcAttr { return nil }
 
 func start(string, []string, *syscall.ProcAttr) (pid int, err error) { return 0, errors.ErrUnsupported }
 
+func startIn(Group, string, []string, *syscall.ProcAttr) (pid int, err error) {
+	return 0, errors.ErrUnsupported
+}
+
 func waitFor(int, *syscall.WaitStatus, *syscall.Rusage) error { return errors.ErrUnsupported }
 
 func waitForEnd(int) (status syscall.WaitStatus) { return status }

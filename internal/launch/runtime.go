@@ -35,6 +35,9 @@ type Runtime struct {
 	// when this process does: it runs for this process alone.
 	Own bool
 
+	// Group is the control group in which a program begins; its zero value: ours.
+	Group Group
+
 	// Cores is how many threads may search at once; 0: one.
 	Cores int
 

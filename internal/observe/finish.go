@@ -40,6 +40,7 @@ func (l *loop) finish(last launch.Change, ok bool) Outcome {
 		time.Sleep(25 * time.Millisecond)
 	}
 	l.mainEnded(last, ok, end, outcome)
+	l.endConfined(end)
 	return l.close(end, outcome, reason(outcome))
 }
 
@@ -85,6 +86,17 @@ func (l *loop) mainEnded(last launch.Change, ok bool, end int64, outcome Outcome
 	l.emit(event)
 	if code, _ := outcome.ExitCode.Get(); outcome.Signal.Or(0) == int64(syscall.SIGKILL) || code == 137 {
 		l.killedByKernel(p, end)
+	}
+}
+
+// endConfined tells how it went with the limit on memory, and gives the group back.
+func (l *loop) endConfined(end int64) {
+	if l.confined == nil {
+		return
+	}
+	l.emit(l.confined.outcome(end))
+	if err := l.confined.release(); err != nil {
+		l.log(0, fmt.Sprintf("the control group is left, as somebody is still in it: %v", err))
 	}
 }
 

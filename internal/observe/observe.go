@@ -77,6 +77,7 @@ type Options struct {
 	KeepSnapshots bool
 	NoStacks      bool
 	Alerts        []Alert
+	Memory        mem.Bytes         // of the host, that the command may have; 0: any
 	Settings      map[string]string // written into RunInfo.Options
 
 	// Begun is called once a Target is recorded, which waits for it. Where it Brings the agent into the process, its error
@@ -134,6 +135,7 @@ type Recorder struct {
 	nextPages int64           // before it no blocks are looked at, see resident.go
 	killed    int64           // cgroup.oom_kill when last seen, -1: never
 	kills     int64           // how far it has risen in the run
+	confined  *confined       // nil: the command may have any memory
 }
 
 // now is the clock of the recording. It is the kernel's and no one's to choose: what is observed stamps what it

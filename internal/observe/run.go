@@ -72,8 +72,10 @@ func startCommand(ctx context.Context, opts *Options, vendors []sampler.Vendor, 
 	if full != nil {
 		r.log(0, fmt.Sprintf("what programs report goes over the disk: %v", full))
 	}
+	r.confine()
 	child, err := r.child(program)
 	if err != nil {
+		_ = r.confined.release()
 		shared.Close()
 		return nil, err
 	}
@@ -81,6 +83,29 @@ func startCommand(ctx context.Context, opts *Options, vendors []sampler.Vendor, 
 	r.alertsWithout(vendors)
 	r.begun()
 	return &loop{Recorder: r, shared: shared, child: child, git: make(chan *mem.Git, 1), vendors: vendors}, nil
+}
+
+// confine prepares the limit on the command's memory.
+func (r *Recorder) confine() {
+	if r.opts.Target != nil {
+		return
+	}
+	r.confined = confine(r.opts.Memory)
+	if r.confined.by() == nil {
+		return
+	}
+	r.killed = 0
+	r.opts.Runtime.Group = r.confined.within()
+	r.info.Host.Limit = mem.Some(min(r.info.Host.Limit.Or(r.confined.limit), r.confined.limit))
+	r.emit(r.info)
+}
+
+// leaderID is the number of the command's own process; 0: it was not seen yet.
+func (l *loop) leaderID() uint32 {
+	if p := l.byPID[l.child.PID]; p != nil {
+		return p.ID
+	}
+	return 0
 }
 
 // child starts the command, or takes the process that runs already.
@@ -155,7 +180,7 @@ const (
 
 func (l *loop) run(ctx context.Context) Outcome {
 	l.sampler = sampler.New(sampler.Options{Leader: l.child.PID, WatchLeader: true, Running: l.child.Stranger,
-		Interval: l.opts.interval(), Vendors: l.vendors}, watcher{l.Recorder})
+		Interval: l.opts.interval(), Vendors: l.vendors, Group: l.confined.by()}, watcher{l.Recorder})
 	defer l.sampler.Close()
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -236,6 +261,10 @@ func (l *loop) visit() {
 	sampled := due(&l.nextSample, now, int64(l.opts.interval()))
 	if sampled {
 		l.sampler.Tick(now)
+		if ended := l.confined.look(l.sampler, now); ended != nil {
+			ended.Process = l.leaderID()
+			l.emit(*ended)
+		}
 		if l.sampler.Hurried() {
 			l.nextSample = min(l.nextSample, now+hurriedEvery)
 		}

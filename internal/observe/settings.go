@@ -24,6 +24,8 @@ func (o *Options) Settable() options.List {
 		{Name: "steps", Help: "stop after this `number` of optimizer steps", To: &o.Steps},
 		{Name: "snapshot-on", Help: "`when` to take an allocator snapshot, or JAX's profile of live arrays: oom, exit, " +
 			"step:N, never; several with commas", To: &o.SnapshotOn, Default: "oom"},
+		{Name: "memory", Help: "`size` of host memory that the program and all it starts may have, as 512MiB: does it run in that?",
+			To: &o.Memory, Label: "Host memory", Example: "512MiB"},
 		{Name: "stacks", Help: "sample the host heap with Python stacks", To: options.Off{To: &o.NoStacks}},
 		{Name: "no-stacks", Help: "do not sample the host heap", To: &o.NoStacks},
 		{Name: "alert", Help: "say when a `limit` is passed, as 'host.rss > 8GiB', 'host.rss > 80%', 'host.rss > " +

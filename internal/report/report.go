@@ -48,7 +48,10 @@ type Part struct {
 	Notes    []string    `json:"notes" doc:"What was not observed and why, how it was sampled, and damage."`
 	Dropped  uint64      `json:"dropped" doc:"Records that were lost on the way."`
 	Imagined *Imagined   `json:"imagined,omitempty" doc:"Of a run on imaginary GPUs: whether it fits."`
-	Ranks    *Ranks      `json:"ranks,omitempty" doc:"Of a distributed program: its processes beside each other."`
+	// MemoryLimit is nil of a program that was allowed any.
+	MemoryLimit *MemoryLimit `json:"memory_limit,omitempty" doc:"Of a program that was allowed so much host memory: whether it ran in that."`
+
+	Ranks *Ranks `json:"ranks,omitempty" doc:"Of a distributed program: its processes beside each other."`
 
 	Parts []Holding     `json:"peak_parts,omitempty" doc:"What the processes held at the peak, as the table composition shows it."`
 	Lines *HoldingLines `json:"heap_lines,omitempty" doc:"Which lines held the heap at its highest, as the table sites shows it."`
@@ -84,6 +87,7 @@ func (p *Part) Add(o Part) {
 	p.Dropped += o.Dropped
 	p.Parts, p.Lines = append(p.Parts, o.Parts...), cmp.Or(o.Lines, p.Lines)
 	p.Imagined, p.Ranks = cmp.Or(o.Imagined, p.Imagined), cmp.Or(o.Ranks, p.Ranks)
+	p.MemoryLimit = cmp.Or(o.MemoryLimit, p.MemoryLimit)
 }
 
 // emptyPart has no list that is absent: the JSON form has none that is null.

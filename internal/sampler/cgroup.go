@@ -21,13 +21,34 @@ type Cgroup struct {
 // OpenCgroup finds the group of a process; pid 0: the calling one. One that cannot be seen from here, as of another
 // container's, is absent.
 func OpenCgroup(root string, pid int) Cgroup {
-	c := Cgroup{used: -1}
-	used := map[int]string{1: "memory.usage_in_bytes", 2: "memory.current"}
-	c.dirs, c.Version = cgroupDirs(root, pid, "memory", used)
-	if len(c.dirs) > 0 {
-		c.used, _ = openFile(filepath.Join(c.dirs[0], used[c.Version]), 0)
+	dirs, version := cgroupDirs(root, pid, "memory", usedFile)
+	return openCgroup(version, dirs)
+}
+
+// usedFile is what a group is charged with, by version.
+var usedFile = map[int]string{1: "memory.usage_in_bytes", 2: "memory.current"}
+
+func openCgroup(version int, dirs []string) Cgroup {
+	c := Cgroup{Version: version, dirs: dirs, used: -1}
+	if len(dirs) > 0 {
+		c.used, _ = openFile(filepath.Join(dirs[0], usedFile[version]), 0)
 	}
 	return c
+}
+
+// Group names a control group by its folder.
+type Group struct {
+	Version int
+	Folder  string
+}
+
+// open reads it, with the groups around it.
+func (g *Group) open() Cgroup {
+	var dirs []string
+	for dir := g.Folder; exists(filepath.Join(dir, "cgroup.procs")); dir = filepath.Dir(dir) {
+		dirs = append(dirs, dir)
+	}
+	return openCgroup(g.Version, dirs)
 }
 
 // cgroupDirs are the folders of a process's group of a controller and those around it, up to the root of the

@@ -50,6 +50,8 @@ type Options struct {
 	// Running says that the leader ran before anybody looked. Its control group is read, and not ours, and what the
 	// kernel counted of the processes found at the first tick before it is theirs alone: see Usage.Earlier.
 	Running bool
+	// Group is the control group that the leader began in; nil: ours.
+	Group *Group
 	// Interval is the time between ticks, for the budget. Default 100 ms.
 	Interval time.Duration
 	// Share of one core that sampling may take. Default 0.005.
@@ -109,6 +111,10 @@ func New(options Options, sink Sink) *Sampler {
 		group = options.Leader
 	}
 	s.host.openFiles(options.Root, group)
+	if options.Group != nil {
+		s.host.cgroup.Close()
+		s.host.cgroup = options.Group.open()
+	}
 	if s.vendors == nil {
 		s.vendors = OpenVendors(options.Root)
 	}

@@ -1743,6 +1743,8 @@ export interface ImagineOutcome {
   label: Label;
   /** From how much on growth would have been told, where none was. */
   looked_for?: string;
+  /** Of a program that was allowed so much host memory: whether it ran in that. */
+  memory_limit?: MemoryLimit;
   /** How many multiprocessors it has. */
   multiprocessors?: number;
   /** The name that it was given. */
@@ -2325,6 +2327,31 @@ export interface MatrixTrial {
   start_wall_ns: number;
   /** What became of it: done, failed, oom, timeout, unavailable or lost. */
   state: string;
+}
+
+export interface MemoryLimit {
+  /**
+   * Who held it to that: the kernel, in a control group of its own, or hightide, which looked at
+   * every interval.
+   */
+  by: "kernel" | "watching";
+  /** Where it was watched: the most that was seen of what the kernel cannot take back, in bytes. */
+  highest_bytes?: number;
+  /** What it and all that it started were allowed, in bytes. */
+  limit_bytes: number;
+  /**
+   * How often the kernel found it at the limit. It took back pages of files each time, or ended a
+   * process.
+   */
+  reached?: number;
+  /**
+   * ran: to its end; in part: so, but processes of it were killed for want of memory; stopped: it
+   * stayed within the limit until it was stopped as asked; killed: for want of memory; failed: for
+   * another reason, or one that is not known; unknown: its end was not seen.
+   */
+  verdict: "ran" | "in part" | "stopped" | "killed" | "failed" | "unknown";
+  /** Why the kernel did not. */
+  why?: string;
 }
 
 export interface MemoryMark {
@@ -3280,6 +3307,8 @@ export interface Report {
   imagined?: Imagined;
   /** Events worth a line on the timeline. */
   marks: Mark[];
+  /** Of a program that was allowed so much host memory: whether it ran in that. */
+  memory_limit?: MemoryLimit;
   /** What was not observed and why, how it was sampled, and damage. */
   notes: string[];
   /** What the processes held at the peak, as the table composition shows it. */
@@ -3961,6 +3990,8 @@ export interface Summary {
   label: Label;
   /** From how much on growth would have been told, where none was. */
   looked_for?: string;
+  /** Of a program that was allowed so much host memory: whether it ran in that. */
+  memory_limit?: MemoryLimit;
   /** The name that it was given. */
   name?: string;
   /** What was not looked for, and why: then an empty list of findings says nothing of it. */

@@ -37,7 +37,7 @@ func headline(in *Input, r *report.Report) {
 	var b strings.Builder
 	in.verdictOOM(&b, r)
 	in.verdictPeak(&b)
-	h.Say(b.String(), in.firstClause(), in.beforeClause(),
+	h.Say(b.String(), confinedClause(r.MemoryLimit), in.firstClause(), in.beforeClause(),
 		in.grown.Clause(!oomed(r) && (in.first == nil || in.first.memory)), in.grown.FilesClause())
 }
 

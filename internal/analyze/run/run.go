@@ -64,6 +64,7 @@ var All = []func(*Input) report.Part{
 	imaginedRun, // whether a run on imaginary GPUs fits, and what that rests on
 	rescued,     // whether steps were done again in micro-batches
 	planned,     // whether a plan of levers was applied, and the peak was as it says
+	confined,    // whether it ran in the host memory that it was allowed
 	peak,        // how high memory rose, when, and who held it
 	grows,       // what only ever grows, and which line or cycle keeps it; of whole devices too
 	copies,      // what forked workers copy of their parent's memory, and why
