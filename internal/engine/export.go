@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -13,7 +12,6 @@ import (
 	"hightide/internal/fail"
 	"hightide/internal/files"
 	"hightide/internal/format"
-	"hightide/internal/format/torch"
 	"hightide/internal/mem"
 	"hightide/internal/store"
 )
@@ -108,7 +106,7 @@ func (e *Engine) exportable(ctx context.Context, ref string, to *format.Format) 
 // LastSnapshot is the last whole allocator snapshot that a run recorded.
 func LastSnapshot(run *mem.Run, to *format.Format) (format.Source, error) {
 	for _, file := range slices.Backward(run.Snapshots) {
-		if snapshot, err := torch.Read(bytes.NewReader(file.Data)); err == nil && file.Complete {
+		if snapshot, err := snapshotIn(file); err == nil && file.Complete {
 			return format.Source{Snapshot: snapshot}, nil
 		}
 	}

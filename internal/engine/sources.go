@@ -256,7 +256,7 @@ func recordedSnapshots(run *mem.Run) (all []snapshot, failed []error) {
 		if file.IsProfile() {
 			continue
 		}
-		s, err := torch.Read(bytes.NewReader(file.Data))
+		s, err := snapshotIn(file)
 		if err != nil {
 			failed = append(failed, fmt.Errorf("allocator snapshot %s cannot be read: %w", file.Name, err))
 			continue
@@ -268,6 +268,21 @@ func recordedSnapshots(run *mem.Run) (all []snapshot, failed []error) {
 			Process: file.Process})
 	}
 	return all, failed
+}
+
+// snapshotIn reads one file of a recording: a snapshot of PyTorch, or what TensorFlow's profiler told.
+func snapshotIn(file *mem.SnapshotFile) (*mem.AllocatorSnapshot, error) {
+	if file.Format != mem.HistoryFormat {
+		return torch.Read(bytes.NewReader(file.Data))
+	}
+	d, err := format.Decode(bytes.NewReader(file.Data), file.Name)
+	if err == nil && d.Snapshot == nil {
+		err = errors.New("it is of another format")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return d.Snapshot, nil
 }
 
 // recordedProfiles reads them into a map by name, and says why some cannot be read.

@@ -15,10 +15,11 @@ type Profile struct {
 }
 
 // Formats of files in a recording that are profiles: memory by line, as JAX writes it where PyTorch writes a snapshot,
-// and a program of XLA.
+// and a program of XLA. HistoryFormat is that of a history that TensorFlow's profiler wrote, in place of a snapshot.
 const (
 	ProfileFormat = "pprof"
 	ProgramFormat = "hlo"
+	HistoryFormat = "xspace"
 )
 
 // IsProfile says whether a file of a recording is a profile, not a snapshot of an allocator.

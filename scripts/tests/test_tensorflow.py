@@ -58,6 +58,75 @@ def test_other_kernels_than_a_cpu_has(tmp_path: Path, name: str, steps: int) -> 
     assert verdict["peak_allocated_bytes"] >= said(printed, "peak") > said(printed, "held"), printed
 
 
+def parts(verdict: dict[str, Any]) -> dict[str, int]:
+    return {one["name"]: one["bytes"] for one in verdict["categories"]}
+
+
+def lines_held(verdict: dict[str, Any]) -> dict[tuple[str, int], int]:
+    """Bytes by file and line of the program's own."""
+    held: dict[tuple[str, int], int] = {}
+    for one in verdict["peak_lines"]:
+        place = Path(one["file"]).name, one["line"]
+        held[place] = held.get(place, 0) + one["bytes"]
+    return held
+
+
+TRAINED = """
+    import tensorflow as tf
+    w = tf.Variable(tf.ones((1024, 4096)))
+    v = tf.Variable(tf.ones((4096, 1024)))
+    table = tf.Variable(tf.zeros((1024, 1024)), trainable=False)
+    optimizer = tf.keras.optimizers.Adam()
+    batch = tf.ones((2048, 1024))
+
+    def step():
+        with tf.GradientTape() as tape:
+            hidden = tf.matmul(batch, w)
+            loss = tf.reduce_sum(tf.matmul(tf.nn.relu(hidden), v))
+        optimizer.apply_gradients(zip(tape.gradient(loss, [w, v]), [w, v]))
+
+    step = {wrap}(step)
+    for _ in range(6):
+        step()
+"""
+
+
+@pytest.mark.parametrize("wrap", ["tf.function", ""])
+def test_what_held_the_peak(tmp_path: Path, wrap: str) -> None:
+    """By variables: 4 bytes a parameter, 8 of the optimizer. By line, of operations that run eagerly and of a graph's: what
+    is made on a line has at least the bytes of its shape, and all lines have the peak."""
+    verdict, _ = imagined(tmp_path, script(tmp_path, TRAINED.format(wrap=wrap)))
+    parameters = 4 * 2 * 1024 * 4096
+    held = parts(verdict)
+    assert held["parameters"] == parameters and near(held["optimizer"], 2 * parameters, 0.001), held
+    assert near(held["state"], 4 * MiB, 0.001), held  # the table, which is not trained, and a few numbers
+    assert sum(held.values()) == verdict["peak_allocated_bytes"], held
+    assert near(verdict["peak_lines_bytes"], verdict["peak_allocated_bytes"], 0.01), verdict["peak_lines"]
+    lines = lines_held(verdict)
+    for line, least in ((3, 16 * MiB), (4, 16 * MiB), (5, 4 * MiB), (7, 8 * MiB)):
+        assert least <= lines["train.py", line] < 2 * least, lines
+    of_program = sum(bytes for (_, line), bytes in lines.items() if line)
+    assert near(of_program, verdict["peak_lines_bytes"], 0.01), lines
+
+
+def test_a_profile_of_its_own(tmp_path: Path) -> None:
+    """A program that profiles itself does so as without hightide; what it took meanwhile is told of no line, and that is
+    said."""
+    own = """
+        import glob
+        import tensorflow as tf
+        first = tf.ones((1024, 1024))
+        tf.profiler.experimental.start("profile")
+        held = [first + 1 for _ in range(8)]
+        tf.profiler.experimental.stop()
+        print("written", len(glob.glob("profile/plugins/profile/*/*.xplane.pb")))
+    """
+    verdict, printed = imagined(tmp_path, script(tmp_path, own))
+    assert said(printed, "written") == 1 and not verdict["unmodelled_calls"], verdict["unmodelled_calls"]
+    assert near(lines_held(verdict)["train.py", 4], 4 * MiB, 0.001), verdict["peak_lines"]
+    assert verdict["peak_lines_bytes"] < 0.2 * verdict["peak_allocated_bytes"], verdict
+
+
 def test_what_is_needed_and_what_is_taken(tmp_path: Path) -> None:
     """TensorFlow takes nearly all of a device as it starts, whatever it needs; told so, it grows instead."""
     verdict, _ = imagined(tmp_path, PROGRAMS, "function")
@@ -91,6 +160,7 @@ def test_out_of_memory(tmp_path: Path) -> None:
     )
     assert full["verdict"] == "oom" and "ResourceExhausted" in printed, full
     assert full["asked_bytes"] == GiB, full
+    assert near(lines_held(full)["train.py", 3], full["peak_allocated_bytes"], 0.001), full["peak_lines"]
 
 
 def test_it_ends_once_the_peak_is_steady(tmp_path: Path) -> None:

@@ -1771,6 +1771,8 @@ export interface ImagineOutcome {
   peak_device_used_bytes?: number;
   /** What lines of the program held at the peak, largest first. */
   peak_lines?: HeldLine[];
+  /** What all lines held together. */
+  peak_lines_bytes?: number;
   /** Of an LLM server: what lines of each Python module held at the peak, largest first. */
   peak_modules?: HeldModule[];
   /**
@@ -1922,6 +1924,8 @@ export interface Imagined {
   peak_device_used_bytes?: number;
   /** What lines of the program held at the peak, largest first. */
   peak_lines?: HeldLine[];
+  /** What all lines held together. */
+  peak_lines_bytes?: number;
   /** Of an LLM server: what lines of each Python module held at the peak, largest first. */
   peak_modules?: HeldModule[];
   /**

@@ -16,9 +16,16 @@ import (
 const mostLines = 20
 
 // Held says which lines of the program held a device's peak, those that held most first: the blocks alive then, from
-// the history that the allocator kept. Of a server they are lines of its engine, and its modules are told besides.
-func Held(v *report.Imagined, s *mem.AllocatorSnapshot, device int) {
-	lines := heldLines(s, device, v.Serving != nil)
+// the history that the allocator kept. Of several, none of which need have the peak, it is the one that goes highest.
+// Of a server they are lines of its engine, and its modules are told besides.
+func Held(v *report.Imagined, histories []*mem.AllocatorSnapshot, device int) {
+	var lines []report.HeldLine
+	for _, s := range histories {
+		if of := heldLines(s, device, v.Serving != nil); heldBytes(of) > heldBytes(lines) {
+			lines = of
+		}
+	}
+	v.LinesHeld = heldBytes(lines)
 	if v.Serving != nil {
 		v.Modules = modules(lines)
 	}
@@ -50,10 +57,31 @@ func heldLines(s *mem.AllocatorSnapshot, device int, server bool) (lines []repor
 	names := usage.NewNames(d.Stacks)
 	names.LibraryFirst = server
 	for _, g := range usage.Groups(names, d.AtPeak()) {
-		lines = append(lines, report.HeldLine{File: g.Site.File, Line: g.Site.Line, Function: g.Site.Function,
-			User: g.Site.User && g.Site.Line > 0, Bytes: g.Bytes, Blocks: int64(g.Blocks)})
+		lines = append(lines, heldLine(&g, s.Format))
 	}
 	return holdingMost(lines)
+}
+
+// heldLine is what a site held; of an operation whose line is not known it has the name. Of what functions take that
+// XLA compiled, TensorFlow tells no operation.
+func heldLine(g *usage.Group, format string) report.HeldLine {
+	l := report.HeldLine{File: g.Site.File, Line: g.Site.Line, Function: g.Site.Function,
+		User: g.Site.User && g.Site.Line > 0, Bytes: g.Bytes, Blocks: int64(g.Blocks)}
+	switch {
+	case l.Line > 0 || l.Function != "":
+	case g.Site.Name == mem.NoFrames && format == mem.HistoryFormat:
+		l.File, l.Function = "", "no operation: compiled by XLA"
+	case l.File == "":
+		l.Function = g.Site.Name
+	}
+	return l
+}
+
+func heldBytes(lines []report.HeldLine) (sum mem.Bytes) {
+	for _, l := range lines {
+		sum += l.Bytes
+	}
+	return sum
 }
 
 // LinesOfArrays says the same of a framework that tells of arrays by line, and of the temporaries of the program that
@@ -117,7 +145,10 @@ func heldName(l *report.HeldLine) string {
 	if l.Line > 0 {
 		return lineName(l)
 	}
-	return "what has " + cmp.Or(l.Function, mem.NoFrames)
+	if l.Function == "" || l.Function == mem.NoFrames {
+		return "what has " + mem.NoFrames
+	}
+	return "what is of " + l.Function
 }
 
 // lineName is a line for people: of a library with its folder, as model.py says little and litgpt/model.py does.

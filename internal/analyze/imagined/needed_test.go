@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
 
 // preallocated is a run whose framework takes memory ahead of need: 15 GiB of 20 on a device of 24 GiB.
@@ -42,7 +43,16 @@ func TestWhatTheAllocatorDoesNotTell(t *testing.T) {
 	if err := run.Add(mem.PeakParts{Process: 1, Device: "cuda:0", Other: mem.Some(int64(2 << 30))}); err != nil {
 		t.Fatal(err)
 	}
-	if text := untoldText(Judge(run)); text != "" {
+	told := Judge(run)
+	if text := untoldText(told); text != "Which lines held the peak is not known: TensorFlow told nothing of it." {
+		t.Error(text)
+	}
+	told.Lines, told.LinesHeld = []report.HeldLine{{Line: 9, Bytes: 1 << 30}}, 1<<30
+	if text := untoldText(told); !strings.Contains(text, "of a moment with 1.00 GiB in use") {
+		t.Error(text)
+	}
+	told.LinesHeld = 2 << 30
+	if text := untoldText(told); text != "" {
 		t.Error(text)
 	}
 	if v.Reserved != mem.Some(int64(15<<30)) || v.Needed != mem.Some(int64(3<<30)) || v.LimitBy != "TensorFlow" {

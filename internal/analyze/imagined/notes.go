@@ -66,12 +66,20 @@ func cachedText(v *report.Imagined) string {
 		mem.Bytes(cached))
 }
 
-// untoldText says so where the framework whose allocator it is told nothing of what was held.
+// untoldText says so where the framework whose allocator it is told nothing of what was held, or of another moment.
 func untoldText(v *report.Imagined) string {
-	if v.LimitBy == "" || len(v.Categories) > 0 {
-		return ""
+	const lines, unknown = "Which lines held the peak", "is not known: %s told nothing of it."
+	switch peak := v.Allocated.Or(0); {
+	case v.LimitBy == "":
+	case len(v.Categories) == 0 && len(v.Lines) == 0:
+		return fmt.Sprintf(lines+", and what it was for, "+unknown, v.LimitBy)
+	case len(v.Lines) == 0:
+		return fmt.Sprintf(lines+" "+unknown, v.LimitBy)
+	case v.LinesHeld > 0 && int64(v.LinesHeld) < peak-peak/100:
+		return fmt.Sprintf("The lines are of a moment with %v in use, the highest that %s told of; the peak was at "+
+			"another.", v.LinesHeld, v.LimitBy)
 	}
-	return fmt.Sprintf("Which lines held the peak, and what it was for, is not known: %s told nothing of it.", v.LimitBy)
+	return ""
 }
 
 // notes name what the answer rests on and what it leaves open.

@@ -16,6 +16,7 @@ func TestHolderIsWhatHeldMost(t *testing.T) {
 		"train.py:9 held the most: 5.00 GiB": {loss},
 		"what has no frames (autograd, or a native thread) held the most: 6.00 GiB, and of the program's lines " +
 			"train.py:9: 5.00 GiB": {{Function: mem.NoFrames, Bytes: 6 << 30}, loss},
+		"what is of ScratchBuffer held the most: 1.00 GiB": {{Function: "ScratchBuffer", Bytes: 1 << 30}},
 		"torch/optim/adam.py:7 held the most: 6.00 GiB, and of the program's lines train.py:9: 5.00 " +
 			"GiB": {{File: "/usr/lib/python3/site-packages/torch/optim/adam.py", Line: 7,
 			Bytes: 6 << 30}, loss},

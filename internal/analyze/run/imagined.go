@@ -42,10 +42,14 @@ func heldAtPeak(run *mem.Run, v *report.Imagined, snapshots map[string]*mem.Allo
 		v.Lines = imagined.LinesOfArrays(alive, program, fmt.Sprintf("cuda:%d", device))
 		return
 	}
-	for _, file := range slices.Backward(run.Snapshots) { // the newest has all that those before it had
+	var histories []*mem.AllocatorSnapshot
+	for _, file := range slices.Backward(run.Snapshots) {
 		if s := snapshots[file.Name]; s != nil && file.Process == process {
-			imagined.Held(v, s, device)
-			return
+			histories = append(histories, s)
+			if !file.AtPeak() {
+				break // the newest has all that those before it had
+			}
 		}
 	}
+	imagined.Held(v, histories, device)
 }

@@ -165,7 +165,8 @@ func programText(e *mem.Event) string {
 // lessMemory is what helps whatever failed, and a training besides.
 func (in *Input) lessMemory(e *mem.Event) string {
 	advice := "What held the memory then is in the tables below"
-	if e.Facts["source"] == frameworks.TensorFlow().Name && e.Facts["device"] != "cpu" { // it tells nothing of that
+	onGPU := e.Facts["source"] == frameworks.TensorFlow().Name && e.Facts["device"] != "cpu"
+	if onGPU && (in.Verdict == nil || len(in.Verdict.Lines) == 0) { // on a real GPU it tells nothing of that
 		advice = "What held the memory then is not known"
 	}
 	switch {

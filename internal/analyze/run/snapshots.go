@@ -28,7 +28,7 @@ func readSnapshots(run *mem.Run, decoded map[string]*mem.AllocatorSnapshot) take
 	all := taken{failed: map[uint32]*trace.Shortage{}}
 	for _, file := range run.Snapshots {
 		s := decoded[file.Name]
-		if s == nil {
+		if s == nil || file.AtPeak() { // the verdict has what is in it
 			continue
 		}
 		for _, part := range trace.Parts(s, file.Name) {

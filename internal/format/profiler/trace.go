@@ -32,6 +32,8 @@ type Event struct {
 	Failed   bool
 	Within   uint32 // with Named: a location inside of all stays, as the operator that allocates
 	Named    bool
+	Line     uint32 // with Lined: of the program, where no stay of its thread says one
+	Lined    bool
 	Metadata string // what else the profiler says of it; "": nothing
 }
 
@@ -276,6 +278,9 @@ func (t *Trace) stacks() []uint32 {
 			}
 			for _, s := range slices.Backward(open) {
 				innermost = append(innermost, s.Location)
+			}
+			if len(open) == 0 && t.Events[i].Lined {
+				innermost = append(innermost, t.Events[i].Line)
 			}
 			out[i] = t.Out.Stacks.Add(innermost)
 		}

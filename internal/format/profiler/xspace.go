@@ -50,11 +50,19 @@ type xspace struct {
 	*Trace
 	count int
 	based bool
+	lines map[string]uint32 // of operations of graphs, where our agent added them
+	exact bool              // it has, and its frames of Python are lines that ran
 }
+
+// linesPlane is the plane that our agent adds: of each operation of a graph the line that made it
+// (agent/python/src/hightide_agent/imagine/tensorflow/lines.py).
+const linesPlane = "/host:lines of operations"
 
 // xplane is the part of a plane that its lines refer to.
 type xplane struct {
+	name         string
 	names, stats map[uint64]string // of events, of statistics
+	shown        map[uint64]string // names of events for people
 	lines        [][]byte
 }
 
@@ -75,14 +83,27 @@ func ReadXSpace(r io.Reader) (*mem.AllocatorSnapshot, error) {
 	if len(data) > maxXSpace {
 		return nil, fmt.Errorf("a profile of more than %d bytes", maxXSpace)
 	}
-	x := &xspace{Trace: New("xspace")}
+	x := &xspace{Trace: New("xspace"), lines: map[string]uint32{}}
+	var planes []*xplane
 	if err := protobuf.Fields(data, func(number int, _ uint64, plane []byte) error {
 		if number != 1 {
 			return nil
 		}
-		return x.plane(plane)
+		p, err := readPlane(plane)
+		planes = append(planes, p)
+		return err
 	}); err != nil {
 		return nil, err
+	}
+	for _, p := range planes {
+		if p.name == linesPlane {
+			x.readLines(p)
+		}
+	}
+	for _, p := range planes {
+		if err := x.plane(p); err != nil {
+			return nil, err
+		}
 	}
 	if len(x.Events) == 0 {
 		return nil, errors.New("this profile has no memory events: TensorFlow writes them on GPUs, and on the CPU with " +
@@ -92,35 +113,50 @@ func ReadXSpace(r io.Reader) (*mem.AllocatorSnapshot, error) {
 	return x.Out, nil
 }
 
-func (x *xspace) plane(data []byte) error {
-	p := xplane{names: map[uint64]string{}, stats: map[uint64]string{}}
-	host := false
-	err := protobuf.Fields(data, func(number int, _ uint64, inner []byte) error {
+func readPlane(data []byte) (*xplane, error) {
+	p := &xplane{names: map[uint64]string{}, stats: map[uint64]string{}, shown: map[uint64]string{}}
+	return p, protobuf.Fields(data, func(number int, _ uint64, inner []byte) error {
 		switch number {
 		case 2:
-			host = strings.HasPrefix(string(inner), "/host:")
+			p.name = string(inner)
 		case 3:
 			p.lines = append(p.lines, inner)
 		case 4:
-			return named(p.names, inner)
+			if err := named(p.names, inner, 2); err != nil {
+				return err
+			}
+			return named(p.shown, inner, 4)
 		case 5:
-			return named(p.stats, inner)
+			return named(p.stats, inner, 2)
 		}
 		return nil
 	})
-	if err != nil || !host {
-		return err
+}
+
+// readLines takes in which line each operation of a graph is of.
+func (x *xspace) readLines(p *xplane) {
+	x.exact = true
+	for key, name := range p.names {
+		if at, ok := pythonPlace(p.shown[key]); ok {
+			x.lines[name] = x.Out.Stacks.Location(at)
+		}
+	}
+}
+
+func (x *xspace) plane(p *xplane) error {
+	if !strings.HasPrefix(p.name, "/host:") {
+		return nil
 	}
 	for _, line := range p.lines {
-		if err := x.line(&p, line); err != nil {
+		if err := x.line(p, line); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// named takes in an entry of a map from numbers to what has a name: its second field.
-func named(names map[uint64]string, entry []byte) error {
+// named takes in an entry of a map from numbers to what has a name: that field of it.
+func named(names map[uint64]string, entry []byte, field int) error {
 	key, name := uint64(0), ""
 	err := protobuf.Fields(entry, func(number int, value uint64, data []byte) error {
 		if number == 1 {
@@ -130,7 +166,7 @@ func named(names map[uint64]string, entry []byte) error {
 			return nil
 		}
 		return protobuf.Fields(data, func(number int, _ uint64, text []byte) error {
-			if number == 2 {
+			if number == field {
 				name = string(text)
 			}
 			return nil
@@ -170,7 +206,16 @@ func (x *xspace) line(p *xplane, data []byte) error {
 }
 
 // pythonStay is how both profilers name a function of Python: "$train.py:12 main".
-var pythonStay = words.Lazy(`^\$(.+\.py):(\d+) (.+)$`)
+var pythonStay = words.Lazy(`^\$(.+):(\d+) (.+)$`)
+
+func pythonPlace(name string) (mem.Location, bool) {
+	m := pythonStay.FindStringSubmatch(name)
+	if m == nil {
+		return mem.Location{}, false
+	}
+	number, err := strconv.Atoi(m[2])
+	return mem.Location{File: m[1], Line: number, Function: m[3]}, err == nil
+}
 
 func (x *xspace) event(p *xplane, thread string, line float64, data []byte) error {
 	if x.count++; x.count > maxXEvents {
@@ -199,11 +244,9 @@ func (x *xspace) event(p *xplane, thread string, line float64, data []byte) erro
 	case name == "MemoryAllocation" || name == "MemoryDeallocation":
 		return x.memory(p, thread, at, name == "MemoryAllocation", stats)
 	case strings.HasPrefix(name, "$"):
-		if m := pythonStay.FindStringSubmatch(name); m != nil {
-			number, _ := strconv.Atoi(m[2])
-			at := Stay{at, at + float64(duration)/1e6,
-				x.Out.Stacks.Location(mem.Location{File: m[1], Line: number, Function: m[3]})}
-			x.Stays[thread], x.Python = append(x.Stays[thread], at), true
+		if place, ok := pythonPlace(name); ok {
+			stay := Stay{at, at + float64(duration)/1e6, x.Out.Stacks.Location(place)}
+			x.Stays[thread], x.Python = append(x.Stays[thread], stay), !x.exact
 		}
 	case len(stats) > 0:
 		return x.step(p, name, at, float64(duration)/1e6, stats)
@@ -246,6 +289,7 @@ func (x *xspace) memory(p *xplane, thread string, at float64, taken bool, stats 
 	}
 	if s.op != "" {
 		e.Named, e.Within = true, x.Out.Stacks.Location(mem.Location{Function: s.op, Native: true})
+		e.Line, e.Lined = x.lines[s.op]
 	}
 	e.Metadata = strings.TrimSpace(s.region + " " + s.shape)
 	x.Events = append(x.Events, e)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"slices"
+	"strings"
 	"testing"
 
 	"hightide/internal/mem"
@@ -64,5 +65,44 @@ func TestXSpaceOfAGPU(t *testing.T) {
 	}
 	if total := s.Totals(1); total.Allocated != 1000 { // from before the profile, of which it does not say where
 		t.Errorf("%+v", total)
+	}
+}
+
+// TestXSpaceWithLines has the plane that our agent adds: an operation of a graph, on a thread without Python, has the
+// line that made it; an operation of that name that ran eagerly has the line around it.
+func TestXSpaceWithLines(t *testing.T) {
+	event := func(n uint64, name string) []byte {
+		return part(4, number(1, n), part(2, number(1, n), part(2, []byte(name))))
+	}
+	text := func(n uint64, name string) []byte {
+		return part(5, number(1, n), part(2, number(1, n), part(2, []byte(name))))
+	}
+	memory := func(at, address uint64) []byte {
+		return part(4, number(1, 1), number(2, at*1e6), part(4, number(1, 1), number(7, 5)),
+			part(4, number(1, 2), number(7, 6)), part(4, number(1, 3), number(4, 512)),
+			part(4, number(1, 4), number(3, address)))
+	}
+	around := part(4, number(1, 2), number(2, 0), number(3, 100e6))
+	host := part(1, part(2, []byte("/host:CPU")), event(1, "MemoryAllocation"), event(2, "$train.py:7 main"),
+		text(1, "allocator_name"), text(2, "tf_op"), text(3, "allocation_bytes"), text(4, "addr"), text(5, "GPU_0_bfc"),
+		text(6, "MatMul"), part(3, number(1, 1), around, memory(10, 4096)), part(3, number(1, 2), memory(20, 8192)))
+	shown := part(2, number(1, 1), part(2, []byte("MatMul")), part(4, []byte("$/home/me/model.py:12 dense/one")))
+	lines := part(1, part(2, []byte(linesPlane)), part(4, number(1, 1), shown))
+	s, err := ReadXSpace(bytes.NewReader(slices.Concat(host, lines)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stacks := s.Traces[0].Stack
+	eager, graph := s.Stacks.Frames(stacks[0]), s.Stacks.Frames(stacks[1])
+	if len(eager) != 2 || eager[1] != (mem.Location{File: "train.py", Line: 7, Function: "main"}) {
+		t.Errorf("%+v", eager)
+	}
+	if len(graph) != 2 || graph[1] != (mem.Location{File: "/home/me/model.py", Line: 12, Function: "dense/one"}) {
+		t.Errorf("%+v", graph)
+	}
+	for _, note := range s.Notes {
+		if strings.Contains(note, "where a function begins") {
+			t.Errorf("frames are lines that ran, and it says: %s", note)
+		}
 	}
 }

@@ -2,6 +2,8 @@
 
     install (with tensorflow)   libraries ─▶ what it looks for before it registers a GPU
                                 steady ─▶ peak, limit, and the end
+                                profile ─▶ what held the peak: lines ─▶ of which line an operation is
+                                variables ─▶ what it was for
                                 reads ─▶ numbers that decide something
 
 Steps are told by the adapters of TensorFlow and Keras. Each part is installed for itself.
@@ -10,6 +12,7 @@ Steps are told by the adapters of TensorFlow and Keras. Each part is installed f
 from __future__ import annotations
 
 import os
+import sys
 from typing import Any
 
 from ...training import Training
@@ -21,6 +24,8 @@ def install(training: Training, tensorflow: Any) -> None:
     from ..ledger import Ledger
     from ..parts import part
     from . import libraries, reads
+    from .lines import Lines
+    from .profile import Profile
     from .steady import Steady
 
     agent = training.agent
@@ -30,5 +35,7 @@ def install(training: Training, tensorflow: Any) -> None:
         os._exit(0)
     ledger = Ledger(agent)
     part(agent, "libraries", lambda: libraries.install(agent, tensorflow))
-    part(agent, "peak and end", lambda: Steady(training, ledger, tensorflow).install(training))
+    profile = Profile(agent, Lines(agent, sys.modules["tensorflow.python.framework.func_graph"]))
+    part(agent, "profile", lambda: profile.install(sys.modules["tensorflow.python.eager.context"]))
+    part(agent, "peak and end", lambda: Steady(training, ledger, tensorflow, profile).install(training))
     part(agent, "numbers read", lambda: reads.install(ledger, tensorflow))

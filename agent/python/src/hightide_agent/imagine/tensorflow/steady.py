@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Tuple
 
 from ...training import Training
 from ..ledger import Ledger
 from ..marks import Mark, Marks
+from . import variables
+from .profile import Profile
+
+RISE = 1.005  # a peak that rose by less keeps what was told of it
 
 
 class _Device(NamedTuple):
@@ -23,19 +27,30 @@ class _Device(NamedTuple):
     limit: int  # bytes
 
 
+class _Held(NamedTuple):
+    """What one GPU has at the end of a step."""
+
+    peak: int = 0
+    held: int = 0
+    of: Mapping[str, int] = {}  # what variables take of that, by purpose
+
+
 class Steady(Marks):
     """Those of TensorFlow."""
 
     framework = "tensorflow"
 
-    def __init__(self, training: Training, ledger: Ledger, tensorflow: Any) -> None:
+    def __init__(self, training: Training, ledger: Ledger, tensorflow: Any, profile: Profile) -> None:
         super().__init__(training, ledger)
         self.config = tensorflow.config
+        self.profile = profile
+        self._at: Dict[int, _Held] = {}  # of each GPU, at the end of the step in which its peak last rose
         self._of: Tuple[Any, List[_Device]] = None, []  # a context, and its devices
 
     def forget(self) -> None:
         """In a process that was forked."""
         super().forget()
+        self.profile.forget()
         self._of = None, []
 
     def read(self) -> Iterator[Mark]:
@@ -49,6 +64,44 @@ class Steady(Marks):
             found[device.number] = held, allocated, limit + device.limit
         for number, (held, allocated, limit) in found.items():
             yield Mark(number, held, allocated, None, limit or None)
+
+    def step_ended(self, step: int) -> None:
+        """Look at all devices; what variables take, where a peak has risen; whether there is more to be profiled."""
+        self._rises()
+        super().step_ended(step)
+        self.profile.step_ended(step, self.peaks.rose())
+
+    def _rises(self) -> None:
+        try:
+            marks = list(self.read())
+            if any(mark.allocated > RISE * self._at.get(mark.device, _Held()).peak for mark in marks):
+                of = self._variables()
+                self._at = {mark.device: _Held(mark.allocated, mark.held, of.get(mark.device, {})) for mark in marks}
+        except Exception as error:
+            self.agent.log("could not see what variables take", error)
+
+    def _variables(self) -> Dict[int, Dict[str, int]]:
+        """Bytes by purpose of each GPU."""
+        numbers = {device.name: device.number for device in self._devices()}
+        found: Dict[int, Dict[str, int]] = {}
+        for name, sums in variables.by_purpose().items():
+            for purpose, bytes in sums.items() if name in numbers else ():
+                of = found.setdefault(numbers[name], {})
+                of[purpose] = of.get(purpose, 0) + bytes
+        return found
+
+    def tell(self, short: bool) -> None:
+        """Say what the peak was for, and write what of it is profiled."""
+        of: Dict[int, Dict[str, int]] = {} if self._at else self._variables()
+        for number, peak in self.peaks.of.items():
+            at = self._at.get(number, _Held(of=of.get(number, {})))
+            record = dict(at.of)
+            if at.peak and not short:  # short: the step that failed has no end, and what it held between is not known
+                record["temporaries"] = peak.allocated - at.held
+            record["other"] = max(0, peak.allocated - sum(record.values()))
+            self.agent.record({"type": "categories", "device": "cuda:%d" % number, "allocated_bytes": peak.allocated,
+                               "short": False, **{name: bytes for name, bytes in record.items() if bytes}})  # fmt: skip
+        self.profile.end()
 
     def preallocation(self) -> str:
         """What the program has set, in code or by a variable."""
