@@ -87,7 +87,9 @@ var rooms = map[string][]string{
 	"internal/hub": {"internal/fail"},
 	"internal/plan": {"internal/fail", "internal/gpus", "internal/hub", "internal/mem", "internal/modelfile",
 		"internal/options", "internal/report", "internal/event", "internal/pythons"},
-	"internal/team":   {"internal/mem", "internal/store"},
+	"internal/team":   {"internal/mem", "internal/redact", "internal/store"},
+	"internal/redact": {"internal/mem"},
+	"internal/remote": {"internal/fail", "internal/files", "internal/mem", "internal/redact", "internal/store", "internal/wire"},
 	"internal/trend":  {"internal/matrix", "internal/mem", "internal/store"},
 	"internal/levers": {"internal/fail", "internal/mem", "internal/options", "internal/words"},
 	"internal/patch":  {},
@@ -123,7 +125,7 @@ var rooms = map[string][]string{
 		"internal/gpus", "internal/imagine", "internal/mem", "internal/metrics", "internal/observe", "internal/plan",
 		"internal/replay", "internal/fail", "internal/format", "internal/report", "internal/store",
 		"internal/terminal", "internal/matrix", "web", "internal/options", "internal/files", "internal/hub", "internal/modelfile",
-		"internal/tune"},
+		"internal/redact", "internal/tune"},
 	"internal/metrics": {"internal/system", "internal/engine", "internal/fail", "internal/format/protobuf", "internal/live",
 		"internal/mem", "internal/store"},
 	"internal/mcp": {"internal/engine", "internal/analyze/trace", "internal/event", "internal/fail",
@@ -133,7 +135,7 @@ var rooms = map[string][]string{
 		"internal/mem", "internal/report", "internal/engine", "internal/event", "internal/executor", "internal/fail",
 		"internal/fit", "internal/files", "internal/format", "internal/gpus", "internal/launch",
 		"internal/matrix", "internal/mcp", "internal/metrics", "internal/observe", "internal/pythons",
-		"internal/options", "internal/plan", "internal/pytorch", "internal/replay", "internal/store", "internal/team", "internal/tui", "internal/words",
+		"internal/options", "internal/plan", "internal/pytorch", "internal/replay", "internal/redact", "internal/remote", "internal/store", "internal/team", "internal/tui", "internal/words",
 		"internal/frameworks", "internal/trend", "internal/tune", "docs"},
 }
 

@@ -36,8 +36,11 @@ const projectFile = ".hightide.toml"
 
 // notInProject lists the flags that a project's file cannot set: it may come from a stranger, and
 // these say where to write or what to open.
-var notInProject = []string{"data-dir", "store", "objects", "open", "output", "out", "report", "plot-dir",
+var notInProject = []string{"data-dir", "store", "objects", "server", "push", "open", "output", "out", "report", "plot-dir",
 	"json", "markdown", "html", "csv", "parquet", "junit", "seed-csv", "seed-results"}
+
+// targetKeys stand above all tables of a settings file.
+var targetKeys = []string{"server", "project", "redact"}
 
 // applyDefaults sets the flags of a command that were not given on the command line to what the
 // settings files say. Files that do not exist are not an error; one that cannot be understood is.
@@ -69,6 +72,8 @@ func applyFile(c *cobra.Command, path string, forbidden []string, given map[stri
 	for name, values := range file.values {
 		flag := c.Flags().Lookup(name)
 		switch {
+		case slices.Contains(targetKeys, name) && !file.own[name]: // see target.go
+			continue
 		case slices.Contains(forbidden, name):
 			return fail.Input("set it on the command line or in the user's own settings", "%s: a project cannot set %q", path,
 				name)

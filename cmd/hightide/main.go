@@ -54,6 +54,8 @@ func commands(a *app) []*cobra.Command {
 		trendCommand(a),
 		tagCommand(a),
 		pushCommand(a),
+		loginCommand(a),
+		allowCommand(a),
 		serveCommand(a),
 		keyCommand(a),
 		auditCommand(a),

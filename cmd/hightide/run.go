@@ -9,6 +9,7 @@ import (
 	"hightide/internal/engine"
 	"hightide/internal/fail"
 	"hightide/internal/launch"
+	"hightide/internal/store"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -25,6 +26,8 @@ type runOptions struct {
 	engine.RunOptions
 	shown
 	live, ui bool
+	push     bool
+	target
 }
 
 func runCommand(a *app) *cobra.Command {
@@ -65,6 +68,8 @@ func (o *runOptions) AddFlags(flags *pflag.FlagSet) {
 	o.shown.AddFlags(flags)
 	addSettings(flags, o.Settings()...)
 	hiddenFile(flags, &o.Out, "out")
+	flags.BoolVar(&o.push, "push", false, "send it to the team's server at its end; see hightide push --help")
+	o.target.AddFlags(flags)
 	flags.BoolVar(&o.ui, "ui", false, "open the run's page in a browser while it runs")
 	flags.BoolVar(&o.live, "live", false,
 		"show hightide top while it runs; the program's output is a view of it, and is printed at the end")
@@ -103,14 +108,42 @@ func (o *runOptions) run(a *app, c *cobra.Command, args []string) error {
 	if err := o.of(c, args, &o.RunOptions); err != nil {
 		return err
 	}
+	to, err := o.pushed(a)
+	if err != nil {
+		return err
+	}
 	result, err := o.record(a, c)
 	if err != nil {
 		return err
+	}
+	if o.push {
+		result.Notes = append(result.Notes, a.sendAtEnd(c.Context(), result.ID, to)...)
 	}
 	if err := o.print(a, result, result.Summary()); err != nil {
 		return err
 	}
 	return o.end(result)
+}
+
+// pushed is where the run goes at its end. That is settled before the program begins, which may run for long.
+func (o *runOptions) pushed(a *app) (to placed, err error) {
+	if !o.push {
+		return to, nil
+	}
+	if a.engine().Shared() != "" {
+		return to, fail.Usage("leave out --push: a store gets every run", "--push is for a server, and --store for a store")
+	}
+	if to, err = a.targetOf(o.target); err != nil {
+		return to, err
+	}
+	if to.Server == "" || to.Project == "" {
+		return to, noTarget()
+	}
+	if o.Tags == nil {
+		o.Tags = map[string]string{}
+	}
+	o.Tags[store.ProjectTag] = to.Project
+	return to, nil
 }
 
 // record runs the program, with a view of it where there is a terminal.

@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -79,6 +81,7 @@ func (o *serveOptions) run(a *app, c *cobra.Command, _ []string) error {
 	}
 	front.Keys, front.Access, front.Check = keysOf(ctx, shared), config.access, a.checkUpload
 	front.Audit, front.Acts = noted(ctx, shared, say), shared.Acts
+	front.Projects, front.Pushes = config.projects, shared
 	front.Ready = func(ctx context.Context) error { _, err := shared.Acts(ctx, 0, 1); return err }
 	return front.serve(ctx, e, say)
 }
@@ -165,11 +168,20 @@ func (f *roleFile) stampNow() string {
 	return fmt.Sprint(info.ModTime().UnixNano(), info.Size())
 }
 
+// projects are those of the newest file.
+func (f *roleFile) projects() (all []server.ProjectInfo) {
+	config := f.newest()
+	for _, name := range slices.Sorted(maps.Keys(config.Projects)) {
+		all = append(all, server.ProjectInfo{Name: name, Redact: config.Projects[name].Redact})
+	}
+	return all
+}
+
 // rolesEvery is how long a change of the file may go unseen.
 const rolesEvery = time.Second
 
-// access is what an account may do by the newest file. One that is wrong changes nothing, and is told of.
-func (f *roleFile) access(account string) server.Access {
+// newest is the file as it is now. One that is wrong changes nothing, and is told of.
+func (f *roleFile) newest() *team.Config {
 	f.mu.Lock()
 	config, again := f.now, false
 	if time.Since(f.looked) > rolesEvery {
@@ -185,6 +197,12 @@ func (f *roleFile) access(account string) server.Access {
 			config = newer
 		}
 	}
+	return config
+}
+
+// access is what an account may do.
+func (f *roleFile) access(account string) server.Access {
+	config := f.newest()
 	may := server.MayRead
 	scope := config.Scope(account)
 	for _, role := range scope.Roles {

@@ -43,6 +43,9 @@ func mostOf(r *http.Request) int64 {
 	if r.Method == http.MethodPost && r.URL.Path == "/api/v1/plan" {
 		return sentBytes
 	}
+	if isPart(r) {
+		return store.PartBytes + 1
+	}
 	return bodySize
 }
 
@@ -100,7 +103,9 @@ const auditPath = 200
 // audit tells of a request that asked for a change, whether it was let or not, and who asked. Nothing of its query or
 // body is told, which may hold a secret.
 func (s *Server) audit(w *timely, r *http.Request, who string) {
-	if s.options.Audit == nil || reads(r) || r.Method == http.MethodOptions {
+	if s.options.Audit == nil || reads(r) || r.Method == http.MethodOptions ||
+		isPart(r) && w.status == http.StatusOK { // of a file, the beginning and the end are told
+
 		return
 	}
 	s.options.Audit(store.Act{Time: time.Now(), Who: cmp.Or(who, "nobody"), From: r.RemoteAddr,

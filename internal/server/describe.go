@@ -29,6 +29,7 @@ var groups = []*huma.Tag{
 		Description: "Traces of allocators, block by block, and what other settings would have made of them."},
 	{Name: "jobs", Description: "What takes longer than a request: imagined GPUs, searches, matrices."},
 	{Name: "matrices", Description: "Programs measured in every combination of their settings."},
+	{Name: "projects", Description: "Whose runs there are, and how runs are sent to a team's server."},
 	{Name: "diff", Description: "Why two peaks differ."},
 	{Name: "server", Description: "What this server is, and what it knows."},
 }
@@ -58,7 +59,7 @@ func describe(d *huma.OpenAPI) {
 	d.Security = []map[string][]string{{"token": {}}, {"session": {}, "page": {}}}
 	for path, item := range d.Paths {
 		for method, o := range map[string]*huma.Operation{http.MethodGet: item.Get, http.MethodPost: item.Post,
-			http.MethodPatch: item.Patch, http.MethodDelete: item.Delete} {
+			http.MethodPatch: item.Patch, http.MethodDelete: item.Delete, http.MethodPut: item.Put} {
 			if o != nil {
 				o.OperationID, o.Tags = operationName(method, path), []string{groupOf(path)}
 			}

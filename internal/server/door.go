@@ -82,9 +82,10 @@ const (
 
 // caller is who asks, by name; "": nobody who may.
 type caller struct {
-	name  string
-	may   Right
-	scope store.Scope // of runs
+	name    string
+	may     Right
+	scope   store.Scope // of runs
+	account string      // whose key it is; "": the server's own
 }
 
 // code opens a session once, of whoever had it made.
@@ -185,7 +186,7 @@ func (d *door) keyed(digest, as string) caller {
 // limited is a caller who may do what both its key and its account may.
 func (d *door) limited(name, account string, may Right) caller {
 	if d.access == nil {
-		return caller{name, may, store.Scope{All: true}}
+		return caller{name, may, store.Scope{All: true}, account}
 	}
 	access := d.access(account)
 	may = min(may, access.May)
@@ -193,7 +194,7 @@ func (d *door) limited(name, account string, may Right) caller {
 	if may < MayChange {
 		scope = scope.ReadOnly()
 	}
-	return caller{name, may, scope}
+	return caller{name, may, scope, account}
 }
 
 // who is the one that asks. given is the digest of the key that it rests on; "": the server's own account.
@@ -204,7 +205,7 @@ func (d *door) who(r *http.Request, now time.Time) (who caller, given string) {
 		case d.token.is(token):
 			return owner("token"), ""
 		case d.metrics.is(token) && r.URL.Path == "/metrics" && reads(r):
-			return caller{"metrics token", MayRead, store.Scope{All: true}}, ""
+			return caller{name: "metrics token", may: MayRead, scope: store.Scope{All: true}}, ""
 		case token == "":
 			return caller{}, ""
 		}
@@ -227,7 +228,9 @@ func (d *door) who(r *http.Request, now time.Time) (who caller, given string) {
 }
 
 // owner is who runs the server.
-func owner(name string) caller { return caller{name, MayAdmin, store.Scope{All: true}} }
+func owner(name string) caller {
+	return caller{name: name, may: MayAdmin, scope: store.Scope{All: true}}
+}
 
 // reads says whether a request changes nothing.
 func reads(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }

@@ -52,10 +52,10 @@ func (s *Server) guard(next http.Handler, open func(*http.Request) bool, refuse 
 			refuse(w, r, http.StatusUnauthorized, "who asks is not known: a browser opens the address that hightide ui "+
 				"printed, a program sends Authorization: Bearer TOKEN")
 		case who != "" && known.may < needs(r):
-			refuse(w, r, http.StatusForbidden, "this key may not do that: hightide key NAME --may push, or exec, makes one "+
-				"that may")
+			refuse(w, r, http.StatusForbidden, "this key, or the account that it is of, may not do that: hightide key "+
+				"NAME --may push, or exec, makes one that may, and a team's file gives roles")
 		default:
-			by := context.WithValue(r.Context(), askingKey{}, asking{who, r.RemoteAddr, key, known.scope})
+			by := context.WithValue(r.Context(), askingKey{}, asking{who, r.RemoteAddr, key, known.account, known.scope})
 			s.serveIn(next, refuse, w, r.WithContext(by), now)
 		}
 	})
@@ -75,10 +75,11 @@ func needs(r *http.Request) Right {
 	return MayChange
 }
 
-// asking is who asks, from where, the digest of the key that this rests on, and which runs that one sees.
+// asking is who asks, from where, the digest of the key that this rests on, whose that is, and which runs that one sees.
 type asking struct {
-	who, from, key string
-	scope          store.Scope
+	who, from, key, account string
+
+	scope store.Scope
 }
 
 type askingKey struct{}

@@ -17,11 +17,12 @@ import (
 
 // What a route is for. A run in its path is one that is asked for beside that.
 const (
-	forAll     = "anybody"       // also who is not known
-	forRead    = "who is let in" // what there is of its projects
-	forChange  = "member"        // of any project, with a key for push
-	forMember  = "member, of it" // of the run's own project
-	forDelete  = "admin, of it"  // of the run's own project
+	forAll     = "anybody"         // also who is not known
+	forRead    = "who is let in"   // what there is of its projects
+	forChange  = "member"          // of any project, with a key for push
+	forMember  = "member, of it"   // of the run's own project
+	forDelete  = "admin, of it"    // of the run's own project
+	forPush    = "member, into it" // into the project of the path
 	forStart   = "server, programs"
 	forServer  = "server"
 	forSession = "who is let in, to let in a browser"
@@ -44,6 +45,11 @@ var rowsOf = map[string]string{
 	"PATCH /api/v1/runs/{id}": forMember, "DELETE /api/v1/runs/{id}": forDelete, "POST /api/v1/runs/delete": forDelete,
 	"POST /api/v1/plan": forChange, "POST /api/v1/snapshots": forChange, "DELETE /api/v1/snapshots/{id}": forChange,
 	"POST /api/v1/snapshots/{id}/whatif": forChange,
+
+	"GET /api/v1/projects": forRead,
+	"PUT /api/v1/projects/{project}/pushes/{id}/files/{name}":            forPush,
+	"PUT /api/v1/projects/{project}/pushes/{id}/files/{name}/parts/{at}": forPush,
+	"POST /api/v1/projects/{project}/pushes/{id}":                        forPush,
 
 	"POST /api/v1/jobs": forStart, "DELETE /api/v1/jobs/{id}": forStart,
 	"GET /api/v1/audit": forServer,
@@ -89,7 +95,7 @@ func (p person) mayDo(row string, seen bool) bool {
 		return true
 	case forChange:
 		return has(store.Member)
-	case forMember: // of a run that is not seen, it is told that it is not there
+	case forMember, forPush: // of what is not seen, it is told that it is not there
 		return has(store.Member)
 	case forDelete:
 		return has(store.Admin) || has(store.Member) && !seen
@@ -166,6 +172,7 @@ func TestRoles(t *testing.T) {
 				seen := id == own && p.account != "elsewhere" && p.account != "stranger" || p.account == "root"
 				row, _ := rowOf(pattern)
 				route, body := request(pattern, id)
+				route[1] = strings.ReplaceAll(route[1], "{project}", map[bool]string{true: "own", false: "other"}[id == own])
 				got := s.statusOf(client, route, body, p.secret())
 				asked++
 				may := p.mayDo(row, seen)
@@ -176,7 +183,11 @@ func TestRoles(t *testing.T) {
 				if got == 403 {
 					refused++
 				}
-				if strings.Contains(pattern, "/runs/{id}") && !seen && may && got != 404 {
+				if strings.Contains(pattern, "{project}") && seen && may && got == 404 {
+					t.Errorf("%s by %s: %d, and it is in the project", pattern, p.account, got)
+				}
+				one := strings.Contains(pattern, "/runs/{id}") || strings.Contains(pattern, "{project}")
+				if one && !seen && may && got != 404 {
 					t.Errorf("%s of a run that %s does not see: %d", pattern, p.account, got)
 				}
 			}
@@ -205,6 +216,12 @@ func request(pattern, id string) (route [2]string, body string) {
 		body = `{"name":"x"}`
 	case "POST /api/v1/runs/delete":
 		body = `{"ids":["` + id + `"]}`
+	case "PUT /api/v1/projects/{project}/pushes/{id}/files/{name}":
+		body = `{"size_bytes":5}`
+	case "PUT /api/v1/projects/{project}/pushes/{id}/files/{name}/parts/{at}":
+		path = strings.ReplaceAll(path, "{at}", "0") + "?sha256=" + strings.Repeat("0", 64)
+	case "POST /api/v1/projects/{project}/pushes/{id}":
+		body = `{"files":["run.hightide"]}`
 	}
 	return [2]string{method, path}, body
 }
@@ -242,13 +259,15 @@ func TestOtherProjectsAreNotThere(t *testing.T) {
 			var said []string
 			for _, id := range []string{other, never} {
 				route, body := request(pattern, id)
+				route[1] = strings.ReplaceAll(route[1], "{project}", map[bool]string{true: "other", false: "never"}[id == other])
 				for _, more := range []string{"", "before=" + id, "run=" + id, "search=" + id, "tag=project=other"} {
 					to := route[1]
 					if more != "" && route[0] == http.MethodGet {
 						to += map[bool]string{true: "&", false: "?"}[strings.Contains(to, "?")] + more
 					}
 					status, text := s.ask(route[0], to, body, "Authorization", "Bearer "+person{account, MayChange}.secret())
-					said = append(said, strings.ReplaceAll(uptime.ReplaceAllString(text, ""), id, "ID")+http.StatusText(status))
+					text = strings.NewReplacer(id, "ID", "other", "P", "never", "P").Replace(uptime.ReplaceAllString(text, ""))
+					said = append(said, text+http.StatusText(status))
 					asked++
 				}
 			}

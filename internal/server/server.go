@@ -55,9 +55,12 @@ type Options struct {
 	Check     func(ctx context.Context, path string) (*engine.FileFacts, error)
 	MaxUpload int64 // bytes of one; 0: uploadBytes
 
-	Audit func(store.Act)   // told of each request that changes something or starts a program; nil: nobody is
-	Acts  Acts              // reads what Audit was told; nil: it is not kept
-	Warn  func(line string) // told of each of Files that cannot be read; nil: nobody is
+	Audit func(store.Act) // told of each request that changes something or starts a program; nil: nobody is
+	Acts  Acts            // reads what Audit was told; nil: it is not kept
+
+	Projects func() []ProjectInfo // that there are, without roles; nil: none
+	Pushes   Pushes               // takes runs into them; nil: none are taken
+	Warn     func(line string)    // told of each of Files that cannot be read; nil: nobody is
 }
 
 // Server answers requests by an engine.
@@ -103,6 +106,7 @@ var resources = []func(*Server, huma.API){
 	(*Server).snapshots,
 	(*Server).whatif,
 	(*Server).plan,
+	(*Server).pushes,
 	(*Server).acts,
 }
 

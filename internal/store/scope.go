@@ -97,8 +97,7 @@ func (s scoped) needs(role Role, project string) error {
 	}
 	text := "a run belongs to a project: tag project=NAME"
 	if project != "" {
-		text = fmt.Sprintf("you are no %s of a project %q", map[Role]string{Viewer: "viewer", Member: "member",
-			Admin: "admin"}[role], project)
+		text = fmt.Sprintf("you are no %s of a project %q", role, project)
 	}
 	return &Error{Kind: ErrForbidden, Text: text, Hint: "members make, name and tag a project's runs, admins delete them"}
 }
@@ -201,3 +200,5 @@ func (s Scope) ReadOnly() Scope {
 	}
 	return Scope{All: s.All, Roles: seen}
 }
+
+func (r Role) String() string { return [...]string{"", "viewer", "member", "admin"}[r] }

@@ -41,12 +41,7 @@ func (t *Team) upload(ctx context.Context, run, name, own, path string) (file in
 	}
 	known := map[int64]part{}
 	err = t.db.change(ctx, func(s *session) error {
-		if err := s.row("INSERT INTO files (run, name, size_bytes, writer) VALUES (?, ?, ?, ?) "+
-			"ON CONFLICT (run, name, writer) WHERE NOT whole DO UPDATE SET size_bytes = excluded.size_bytes "+
-			"RETURNING file", run, name, info.Size(), own).Scan(&file); err != nil {
-			return err
-		}
-		if _, err := s.exec("DELETE FROM parts WHERE file = ? AND at >= ?", file, info.Size()); err != nil {
+		if file, err = beginFile(s, run, name, own, info.Size()); err != nil {
 			return err
 		}
 		return partsOf(s, file, func(p part) { known[p.at] = p })
@@ -60,6 +55,17 @@ func (t *Team) upload(ctx context.Context, run, name, own, path string) (file in
 				err = t.sendPart(ctx, file, p, data)
 			}
 		}
+	}
+	return file, err
+}
+
+// beginFile makes the row of a file that is to be sent, or finds it.
+func beginFile(s *session, run, name, own string, size int64) (file int64, err error) {
+	err = s.row("INSERT INTO files (run, name, size_bytes, writer) VALUES (?, ?, ?, ?) "+
+		"ON CONFLICT (run, name, writer) WHERE NOT whole DO UPDATE SET size_bytes = excluded.size_bytes "+
+		"RETURNING file", run, name, size, own).Scan(&file)
+	if err == nil {
+		_, err = s.exec("DELETE FROM parts WHERE file = ? AND at >= ?", file, size)
 	}
 	return file, err
 }

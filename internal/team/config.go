@@ -14,6 +14,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"hightide/internal/mem"
+	"hightide/internal/redact"
 	"hightide/internal/store"
 )
 
@@ -45,6 +46,8 @@ type Project struct {
 	Viewers []string `toml:"viewers"`
 	Members []string `toml:"members"`
 	Admins  []string `toml:"admins"`
+
+	Redact redact.Rules `toml:"redact"` // what is taken out of a run before it is sent
 }
 
 // Size is a number of bytes that people write as "20MiB".
@@ -72,6 +75,9 @@ func Parse(text []byte) (*Config, error) {
 		if !ValidProject(name) {
 			return nil, fmt.Errorf("the project %q: a name has 1 to %d letters, digits, '.', '_' or '-', and begins with a "+
 				"letter or a digit", name, longestName)
+		}
+		if _, err := redact.New(c.Projects[name].Redact, ""); err != nil {
+			return nil, fmt.Errorf("the project %q: %w", name, err)
 		}
 	}
 	if _, err := c.Trusted(); err != nil {

@@ -250,6 +250,22 @@ export interface Band {
   name: string;
 }
 
+export interface BeginInputBody {
+  /** Its size in bytes. */
+  size_bytes: number;
+}
+
+export interface Begun {
+  /** The size of a part; the last one has the rest. */
+  part_bytes: number;
+  /** Those that were sent. One whose hash is another is sent again. */
+  parts: Part[];
+  /** What the server calls the run. */
+  run: string;
+  /** The project has the run already: nothing need be sent. */
+  there_already?: boolean;
+}
+
 /** Options of the kind bench: measure a matrix, or go on with one. */
 export interface BenchOptions {
   /** measure everything again */
@@ -695,7 +711,7 @@ export interface Difference {
   /** What is not known. */
   note?: string;
   /** What both held at their peaks, largest difference first. */
-  parts: Part[];
+  parts: MatrixPart[];
   /** How much all parts of one kind explain. */
   rest: DifferenceSum[];
 }
@@ -970,6 +986,11 @@ export interface Finding {
 export interface Findings {
   /** What was found, worst first. */
   findings: Finding[];
+}
+
+export interface FinishInputBody {
+  /** The names of all files that were sent. */
+  files: string[];
 }
 
 export interface Fit {
@@ -2265,6 +2286,19 @@ export interface MatrixPage {
   running: boolean;
 }
 
+export interface MatrixPart {
+  /** What the other held, in bytes. */
+  base_bytes: number;
+  /** What kind of part it is: line, part or category. */
+  by: string;
+  /** What the cell held, in bytes. */
+  cell_bytes: number;
+  /** Where that comes from. */
+  label: Label;
+  /** Its name. */
+  name: string;
+}
+
 export interface MatrixRow {
   /** What its cells differ in. */
   axes: Axis[];
@@ -2594,16 +2628,10 @@ export interface Pair {
 }
 
 export interface Part {
-  /** What the other held, in bytes. */
-  base_bytes: number;
-  /** What kind of part it is: line, part or category. */
-  by: string;
-  /** What the cell held, in bytes. */
-  cell_bytes: number;
-  /** Where that comes from. */
-  label: Label;
-  /** Its name. */
-  name: string;
+  /** Where in the file it begins, in bytes. */
+  at_bytes: number;
+  /** The SHA-256 of it, in hexadecimal. */
+  sha256: string;
 }
 
 export interface Patch {
@@ -2916,6 +2944,20 @@ export interface Process {
   start_ticks?: number;
   /** How many ranks the program has. */
   world_size?: number;
+}
+
+export interface ProjectInfo {
+  /** Its name. */
+  name: string;
+  /** What is taken out of a run before it is sent into it. */
+  redact: Rules;
+  /** What who asks may do in it. */
+  role: "viewer" | "member" | "admin";
+}
+
+export interface ProjectList {
+  /** By name. Who administers the server is in all. */
+  projects: ProjectInfo[];
 }
 
 export interface Range {
@@ -3397,6 +3439,17 @@ export interface Row {
   users?: Range;
   /** fits, likely, unlikely or no, by the room that is left. */
   verdict: string;
+}
+
+export interface Rules {
+  /** Names of variables of the environment whose values are taken out; * stands for any letters. */
+  env?: string[];
+  /** Whether names of machines are. */
+  hosts?: boolean;
+  /** Folders whose paths are; ~ is the home of who sends. */
+  paths?: string[];
+  /** Regular expressions; what they match is. */
+  text?: string[];
 }
 
 export interface Run {
@@ -4064,6 +4117,11 @@ export interface Table {
   title: string;
   /** What the shares in it are of, in bytes, where rows are missing. */
   total_bytes?: number;
+}
+
+export interface Taken {
+  /** Its size in bytes. */
+  size_bytes: number;
 }
 
 export interface Term {
