@@ -1,5 +1,5 @@
-// Jobs of the server: imagine, fit, tune, bench, search, explain. docs/formats/api.md says what each is
-// asked and tells.
+// Jobs of the server: imagine, fit, tune, bench, search, explain. docs/formats/api.md says what
+// each is asked and tells.
 
 import type { GPUList, GPUVerdict, Imagined, Job as AnyJob, JobList } from "../api";
 import { toneOf } from "../lib/format";
