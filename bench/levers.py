@@ -24,6 +24,7 @@ from common import BENCH, CACHE, HIGHTIDE, RESULTS, run
 PYTHON = CACHE / "libraries" / "bin" / "python"
 PROGRAM = BENCH / "programs" / "trainings.py"
 GiB = 1 << 30
+RANKS = {"ddp": 2, "fsdp": 2}  # programs that torchrun starts, and how many ranks
 
 
 def names() -> list[str]:
@@ -46,11 +47,19 @@ class Training:
         return run([HIGHTIDE, *arguments], env=self.env, cwd=self.folder)
 
     def program(self, batch: int, steps: int) -> list[object]:
-        return ["--", PYTHON, PROGRAM, self.name, batch, "--steps", steps]
+        launcher = (
+            ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", RANKS[self.name]]
+            if self.name in RANKS
+            else []
+        )
+        return ["--", PYTHON, *launcher, PROGRAM, self.name, batch, "--steps", steps]
+
+    def gpu(self, memory: int) -> list[object]:
+        return ["--gpu", "a10", "--gpus", RANKS.get(self.name, 1), "--memory", f"{memory >> 20}MiB"]
 
     def imagine(self, memory: int, *more: object) -> Any:
-        done = self.hightide("imagine", "--gpu", "a10", "--memory", f"{memory >> 20}MiB", "--no-suggest", "-q", "--json=imagined.json",
-                             *more, *self.program(self.batch, 6))  # fmt: skip
+        done = self.hightide("imagine", *self.gpu(memory), "--no-suggest", "-q", "--json=imagined.json", *more,
+                             *self.program(self.batch, 6))  # fmt: skip
         try:
             return json.loads((self.folder / "imagined.json").read_text())
         except (OSError, ValueError):
@@ -63,7 +72,7 @@ class Training:
             return {"name": self.name, "outcome": "no verdict", "said": str(need)[-600:]}
         memory = int(used * self.share)
         began = time.perf_counter()
-        done = self.hightide("tune", "--gpu", "a10", "--memory", f"{memory >> 20}MiB", "-q", "-o", self.plan, "--json=tuned.json",
+        done = self.hightide("tune", *self.gpu(memory), "-q", "-o", self.plan, "--json=tuned.json",
                              *self.program(self.batch, 6))  # fmt: skip
         took = time.perf_counter() - began
         if done.code > 1:

@@ -435,6 +435,35 @@ def accelerated(batch):
         yield value.detach()
 
 
+def of_ranks(batch: int, wrap: Callable[[nn.Module], nn.Module]) -> Iterator[float | None]:
+    """Each rank of torchrun with data of its own; rank 0 tells its losses."""
+    torch.distributed.init_process_group("nccl" if CUDA else "gloo")
+    rank = torch.distributed.get_rank()
+    if CUDA:
+        torch.cuda.set_device(rank)
+    model = wrap(GPT().to(DEVICE))
+    torch.manual_seed(1 + rank)
+    for loss in train(model, lambda: model(tokens(batch))):
+        yield loss if rank == 0 else None
+
+
+def ddp(batch):
+    return of_ranks(batch, torch.nn.parallel.DistributedDataParallel)
+
+
+def fsdp(batch):
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+
+    def wrap(model):
+        mesh = init_device_mesh(DEVICE, (torch.distributed.get_world_size(),))
+        for block in model.h:
+            fully_shard(block, mesh=mesh)
+        return fully_shard(model, mesh=mesh)
+
+    return of_ranks(batch, wrap)
+
+
 TRAININGS: dict[str, Callable[[int], Iterable[torch.Tensor]]] = {
     "gpt": gpt,
     "gpt-clipped": lambda b: gpt(b, clip=True),
@@ -468,6 +497,8 @@ TRAININGS: dict[str, Callable[[int], Iterable[torch.Tensor]]] = {
     "hf-trainer-accumulated": lambda b: hf_trainer(b, gradient_accumulation_steps=2),
     "lightning": lightning,
     "accelerate": accelerated,
+    "ddp": ddp,
+    "fsdp": fsdp,
 }  # fmt: skip
 
 STEPS = int(sys.argv[sys.argv.index("--steps") + 1]) if "--steps" in sys.argv else 6
@@ -477,6 +508,7 @@ if __name__ == "__main__":
     random.seed(1)
     torch.set_num_threads(1)
     for number, loss in enumerate(TRAININGS[sys.argv[1]](int(sys.argv[2])), 1):
-        print("loss", number, "?" if CUDA else float(loss).hex())
+        if loss is not None:
+            print("loss", number, "?" if CUDA else float(loss).hex())
         if number >= STEPS:
             break

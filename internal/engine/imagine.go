@@ -136,8 +136,9 @@ func (e *Engine) Tune(ctx context.Context, o tune.Options) (*tune.Result, error)
 		}
 	}
 	began := e.Runtime.Time()
-	s, err := e.imagineSession(ctx, &ImagineOptions{RunOptions: RunOptions{Options: observe.Options{Command: o.Command,
-		Env: o.Env, Events: o.Events}}, Options: imagine.Options{GPU: o.GPU, Catalogue: o.Catalogue, Memory: o.Memory}})
+	s, err := e.imagineSession(ctx, &ImagineOptions{
+		RunOptions: RunOptions{Options: observe.Options{Command: o.Command, Env: o.Env, Events: o.Events}},
+		Options:    imagine.Options{GPU: o.GPU, GPUs: o.GPUs, Catalogue: o.Catalogue, Memory: o.Memory}})
 	if err != nil {
 		return nil, err
 	}

@@ -27,6 +27,7 @@ type Options struct {
 	Command   []string
 	Env       []string
 	GPU       string
+	GPUs      int // in the machine; 0: one
 	Catalogue []string
 	Memory    mem.Bytes
 	Goal      string   // "fit", or "headroom=10%"
@@ -48,6 +49,8 @@ func (o *Options) Settings() options.List {
 	return append(list, options.List{
 		{Name: "gpu", Help: "`name` of the GPU as in hightide gpus", To: &o.GPU, Label: "GPU", Example: "rtx4090", First: true,
 			Once: "name one"},
+		{Name: "gpus", Help: "`number` of these GPUs in the machine (default 1)", To: &o.GPUs, Least: 1, Label: "How many",
+			Example: "2", Hint: "GPUs in the machine, of which a launcher as torchrun starts a rank each."},
 		{Name: "memory", Help: "`size` of the GPU's memory in place of the catalogue's, as 24GiB", To: &o.Memory,
 			Label: "Memory", Example: "24GiB"},
 		{Name: "goal", Help: "`what` is to be reached: fit, with the room that a verdict needs not to be tight; or " +

@@ -4349,6 +4349,8 @@ export interface TuneOptions {
   goal?: string;
   /** name of the GPU as in hightide gpus */
   gpu?: string;
+  /** number of these GPUs in the machine (default 1) */
+  gpus?: number;
   /** size of the GPU's memory in place of the catalogue's, as 24GiB */
   memory?: string;
   /**

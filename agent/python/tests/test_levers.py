@@ -104,6 +104,93 @@ def test_numbers_stay_bit_for_bit(observe: Any, levers: Dict[str, Any], zero: st
     assert changed.out == plain.out
 
 
+RANKS = """
+import os, subprocess, sys
+if "RANK" not in os.environ:  # the first of two ranks starts the other
+    os.environ.update(RANK="0", WORLD_SIZE="2", LOCAL_RANK="0", STORE="%s.%d" % (__file__, os.getpid()))
+    other = subprocess.Popen([sys.executable, __file__], env={**os.environ, "RANK": "1", "LOCAL_RANK": "1"},
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+import torch
+from torch import nn
+rank = int(os.environ["RANK"])
+torch.set_num_threads(1)
+torch.manual_seed(0)
+store = torch.distributed.FileStore(os.environ["STORE"], 2)
+torch.distributed.init_process_group("gloo", store=store, rank=rank, world_size=2)
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.mix = nn.Sequential(nn.Linear(16, 32), nn.GELU(), nn.Dropout(0.2), nn.Linear(32, 16))
+
+    def forward(self, x):
+        return x + self.mix(x)
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList(Block() for _ in range(3))
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = block(x)
+        return x
+
+def flat(model):
+    from torch.distributed.fsdp import FullyShardedDataParallel
+    from torch.distributed.fsdp.wrap import ModuleWrapPolicy
+
+    return FullyShardedDataParallel(model, auto_wrap_policy=ModuleWrapPolicy({Block}), use_orig_params=True,
+                                    device_id=torch.device("cpu"))
+
+def sharded(model):
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+
+    mesh = init_device_mesh("cpu", (2,))
+    for block in model.blocks:
+        fully_shard(block, mesh=mesh)
+    return fully_shard(model, mesh=mesh)
+
+model = WRAP(Net())
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+torch.manual_seed(rank)
+for step in range(5):
+    loss = model(torch.randn(8, 16)).square().mean()
+    optimizer.zero_grad(set_to_none=False)
+    loss.backward()
+    optimizer.step()
+    print(loss.item().hex())
+torch.distributed.destroy_process_group()
+"""
+SAFE: Dict[str, Any] = {"checkpoint": {"blocks": ["blocks.0", "blocks.2"]}, "foreach": {}, "set_to_none": {}}
+GATHERED = "gradients of several processes are put together before the step"
+
+
+@pytest.mark.parametrize(
+    ("wrap", "levers", "refused"),
+    [
+        ("nn.parallel.DistributedDataParallel", {**SAFE, "offload": {}}, {"step_in_backward": GATHERED}),
+        ("sharded", SAFE, {"offload": "parameters of FSDPNet are gathered"}),
+        ("flat", SAFE, {"offload": "parameters of Net are gathered"}),
+    ],
+)
+def test_on_two_ranks_numbers_stay_or_a_lever_is_refused(
+    observe: Any, wrap: str, levers: Dict[str, Any], refused: Dict[str, str]
+) -> None:
+    text = RANKS.replace("WRAP", wrap)
+    plain = observe(text, fresh=True)
+    assert len(plain.out.splitlines()) == 5
+    changed = observe(text, env={"HIGHTIDE_PLAN": json.dumps({"levers": levers})}, fresh=True)
+    assert changed.out == plain.out
+    told = [{r["key"]: r["value"] for r in ring.all("fact")} for ring in changed.rings]
+    assert sum({"lever " + name for name in levers} <= set(of_rank) for of_rank in told) == 2, "both ranks have them"
+    for name, why in refused.items():
+        ended = observe(text, env={"HIGHTIDE_PLAN": json.dumps({"levers": {name: {}}})}, fresh=True, ok=False)
+        assert ended.code == 3 and ended.out == ""
+        assert facts(ended)["plan refused"].startswith("%s: %s" % (name, why))
+
+
 COMPILED = """
 import torch
 from torch import nn

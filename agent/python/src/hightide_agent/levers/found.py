@@ -28,13 +28,26 @@ class Found:
         )
 
     @property
+    def sharded(self) -> bool:
+        """Whether ranks keep parts of the parameters, gathered where they are used: FSDP, DeepSpeed's ZeRO 3."""
+        modules = list(self.called.modules())
+        flat = any(type(m).__name__ == "FullyShardedDataParallel" for m in modules)
+        return (
+            flat
+            or any(hasattr(m, "_get_fsdp_state") for m in modules)
+            or any(hasattr(p, "ds_id") for p in self.model.parameters())
+        )
+
+    @property
     def name(self) -> str:
         """The class of the model."""
         return type(self.model).__name__
 
     def parameters(self) -> int:
-        """How many numbers the model's parameters have, each counted once."""
-        return sum(p.numel() for p in self.model.parameters())
+        """How many numbers the model's parameters have, each counted once; 0: not known, a rank has parts."""
+        if any(type(m).__name__ == "FullyShardedDataParallel" for m in self.called.modules()):
+            return 0
+        return sum(getattr(p, "ds_numel", None) or p.numel() for p in self.model.parameters())
 
     def blocks(self) -> Dict[str, Any]:
         """The repeated blocks by their names in the model, in order."""

@@ -2,8 +2,8 @@
 
 What the model's forward pass saves for its backward pass goes to the host, and comes back where it is used. Numbers
 stay the same bit for bit. It costs the way over PCIe, twice, and as many bytes of host memory. Parameters, buffers and
-tensors below 1 MiB stay. It is refused where the model is compiled. On an imaginary GPU no kernel
-computes what is saved: the host's memory is asked for, and nothing is copied.
+tensors below 1 MiB stay. It is refused where the model is compiled, and where parameters are gathered for its blocks
+(FSDP). On an imaginary GPU no kernel computes what is saved: the host's memory is asked for, and nothing is copied.
 """
 
 from __future__ import annotations
@@ -22,6 +22,10 @@ def prepare(found: Found, settings: Dict[str, Any]) -> Callable[[], str]:
     """What is returned wraps the forward of the model's class."""
     if found.compiled:
         raise Refused("%s is compiled, and its graphs save what they want" % found.name)
+    if found.sharded:
+        raise Refused(
+            "parameters of %s are gathered for each block, and would be moved as activations are" % found.name
+        )
     if "forward" in vars(found.model):
         raise Refused("the forward of %s was replaced by the program" % found.name)
     least = int(settings.get("least_bytes", LEAST))

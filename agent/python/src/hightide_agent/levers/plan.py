@@ -37,7 +37,7 @@ class Plan:
         if self.model and self.model != found.name:
             raise Refused("the plan is for the model %s, and this program trains %s" % (self.model, found.name))
         have = found.parameters()
-        if self.parameters and self.parameters != have:
+        if self.parameters and have and self.parameters != have:
             raise Refused(
                 "the plan is for a %s of %d parameters, and this one has %d" % (self.model, self.parameters, have)
             )
