@@ -24,6 +24,9 @@ type Model struct {
 	Files   []string // with weights, in the order of their names
 	Shape   Shape    // what decides on the cache; zero where the files do not tell
 	Tensors []Tensor // in the order of the files; computed from Shape where Format is FormatConfig
+
+	Graph   *Graph       // what is computed; nil: the file does not tell it in a form that is read here
+	Planned mem.Optional // bytes that the file says are to be set aside for what is computed
 }
 
 // Format says where the tensors of a model were read.

@@ -11,15 +11,9 @@ import (
 
 // The numbers of the fields of ONNX's messages that tell of weights.
 const (
-	onnxGraph       = 7 // of ModelProto
-	onnxNode        = 1 // of GraphProto
-	onnxInitializer = 5
-	onnxAttribute   = 5 // of NodeProto
-	onnxTensor      = 5 // of AttributeProto: a constant
-	onnxSubgraph    = 6
-	onnxDims        = 1 // of TensorProto
-	onnxType        = 2
-	onnxName        = 8
+	onnxDims = 1 // of TensorProto
+	onnxType = 2
+	onnxName = 8
 )
 
 // onnxTypes are those of TensorProto.DataType.
@@ -36,65 +30,6 @@ type onnxReader struct {
 	at      int64
 	keep    *budget
 	tensors []Tensor
-}
-
-// readONNX reads the weights of a graph, of its constants and of the graphs inside it.
-func readONNX(r io.ReaderAt, size int64, keep *budget) ([]Tensor, error) {
-	if size < 0 {
-		size = math.MaxInt64 / 2
-	}
-	o := &onnxReader{in: bufio.NewReaderSize(io.NewSectionReader(r, 0, size), 1<<16), keep: keep}
-	graphs := 0
-	err := o.message(size, func(number, length int64) error {
-		if number == onnxGraph && length >= 0 {
-			graphs++
-			return o.graph(length, 0)
-		}
-		return o.pass(length)
-	})
-	if err == nil && graphs == 0 {
-		err = errors.New("no ONNX: it has no graph")
-	}
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		err = errEnds
-	}
-	if err != nil {
-		return nil, &Error{Offset: o.at, Err: err}
-	}
-	return o.tensors, nil
-}
-
-// graph reads the weights of one, and of the graphs in its nodes.
-func (o *onnxReader) graph(length int64, depth int) error {
-	if depth > 8 {
-		return errors.New("graphs inside graphs, more than 8 of them")
-	}
-	return o.message(length, func(number, length int64) error {
-		switch {
-		case number == onnxInitializer && length >= 0:
-			return o.tensor(length)
-		case number == onnxNode && length >= 0:
-			return o.message(length, func(number, length int64) error {
-				if number == onnxAttribute && length >= 0 {
-					return o.attribute(length, depth)
-				}
-				return o.pass(length)
-			})
-		}
-		return o.pass(length)
-	})
-}
-
-func (o *onnxReader) attribute(length int64, depth int) error {
-	return o.message(length, func(number, length int64) error {
-		switch {
-		case number == onnxTensor && length >= 0:
-			return o.tensor(length)
-		case number == onnxSubgraph && length >= 0:
-			return o.graph(length, depth+1)
-		}
-		return o.pass(length)
-	})
 }
 
 // tensor reads the name, shape and type of one.
@@ -232,4 +167,15 @@ func (o *onnxReader) pass(length int64) error {
 		}
 	}
 	return nil
+}
+
+// text reads a string.
+func (o *onnxReader) text(length int64) (string, error) {
+	if length > 1<<10 {
+		return "", errors.New("a name of more than 1024 bytes")
+	}
+	text := make([]byte, length)
+	n, err := io.ReadFull(o.in, text)
+	o.at += int64(n)
+	return string(text), err
 }

@@ -33,14 +33,14 @@ type pt2Weights struct {
 
 // readPT2 reads the weights and constants of a file that torch.export saved: a zip whose members are the tensors, and
 // lists of them. Several may share one, which counts once. Nothing is unpickled.
-func readPT2(r io.ReaderAt, size int64, keep *budget) ([]Tensor, error) {
+func readPT2(r io.ReaderAt, size int64, keep *budget, m *Model) error {
 	if size < 0 {
-		return nil, &Error{Offset: -1, Err: errors.New("the size of the file is not known")}
+		return &Error{Offset: -1, Err: errors.New("the size of the file is not known")}
 	}
 	limited := &bounded{r, maxIndex}
 	archive, err := zip.NewReader(limited, size)
 	if err != nil {
-		return nil, &Error{Offset: -1, Err: fmt.Errorf("no exported program: %w", err)}
+		return &Error{Offset: -1, Err: fmt.Errorf("no exported program: %w", err)}
 	}
 	members := make(map[string]*zip.File, len(archive.File))
 	var lists []*zip.File
@@ -53,18 +53,17 @@ func readPT2(r io.ReaderAt, size int64, keep *budget) ([]Tensor, error) {
 		}
 	}
 	if len(lists) == 0 {
-		return nil, &Error{Offset: -1, Err: errors.New("no list of weights in it: exports of older versions have none, save it again")}
+		return &Error{Offset: -1, Err: errors.New("no list of weights in it: exports of older versions have none, save it again")}
 	}
-	var tensors []Tensor
 	seen := map[string]bool{}
 	for _, list := range lists {
 		some, err := pt2Tensors(list, members, seen, keep)
 		if err != nil {
-			return nil, &Error{Offset: -1, Err: fmt.Errorf("%s: %w", short(list.Name), err)}
+			return &Error{Offset: -1, Err: fmt.Errorf("%s: %w", short(list.Name), err)}
 		}
-		tensors = append(tensors, some...)
+		m.Tensors = append(m.Tensors, some...)
 	}
-	return tensors, nil
+	return nil
 }
 
 // pt2Tensors are those of one list, whose members have not been seen.

@@ -40,10 +40,10 @@ var pteTypes = map[byte]Type{0: {"U8", 1, 1}, 1: {"I8", 1, 1}, 2: {"I16", 1, 2},
 
 // readPTE reads the weights of a program of ExecuTorch, a flatbuffer: its constants, each once, and what it hands to
 // backends, whose form only they know.
-func readPTE(r io.ReaderAt, size int64, keep *budget) ([]Tensor, error) {
+func readPTE(r io.ReaderAt, size int64, keep *budget, m *Model) error {
 	f, program, err := openPTE(r, size)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	held := max(f.vector(f.field(program, pteConstants)).n, f.offsets(program))
 	seen := map[string]bool{}
@@ -74,18 +74,12 @@ func readPTE(r io.ReaderAt, size int64, keep *budget) ([]Tensor, error) {
 		t := f.named(program, named)
 		add(named, t.Name, t)
 	}
-	if f.err != nil {
-		return nil, f.err
-	}
-	return tensors, nil
+	m.Tensors, m.Planned = tensors, mem.Some(int64(f.planned(program)))
+	return f.err
 }
 
-// plannedPTE is what the planner of ExecuTorch set aside for what is computed: of its methods the largest.
-func plannedPTE(r io.ReaderAt, size int64) (most mem.Bytes, err error) {
-	f, program, err := openPTE(r, size)
-	if err != nil {
-		return 0, err
-	}
+// planned is what the planner of ExecuTorch set aside for what is computed: of its methods the largest.
+func (f *flatbuffer) planned(program int64) (most mem.Bytes) {
 	for plan := range f.tables(f.field(program, ptePlans)) {
 		sizes, sum := f.vectorOf(f.field(plan, ptePlanned), 8), uint64(0)
 		for i := int64(1); i < sizes.n && f.err == nil; i++ { // the first is by convention of constants
@@ -93,7 +87,7 @@ func plannedPTE(r io.ReaderAt, size int64) (most mem.Bytes, err error) {
 		}
 		most = max(most, mem.Bytes(min(sum, 1<<60)))
 	}
-	return most, f.err
+	return most
 }
 
 func openPTE(r io.ReaderAt, size int64) (f *flatbuffer, program int64, err error) {
@@ -206,14 +200,4 @@ func (f *flatbuffer) blob(name string, field, index int64, size func(int64) int6
 		f.fail(f.size, errEnds)
 	}
 	return Tensor{Name: name, Type: Type{"U8", 1, 1}, Shape: []int64{bytes}, Bytes: mem.Bytes(bytes)}
-}
-
-// text is a string of a table.
-func (f *flatbuffer) text(table, number int64) string {
-	field := f.field(table, number)
-	if field == 0 {
-		return ""
-	}
-	v := f.vectorOf(field, 1)
-	return string(f.bytes(v.at, min(v.n, 1<<8)))
 }

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"hightide/internal/mem"
 )
 
 // The names that files of a model have.
@@ -195,7 +197,7 @@ func weightMap(in *json.Decoder, each func(file string) error) error {
 // graphs are files that hold a program with its weights, by the ends of their names.
 var graphs = map[string]struct {
 	format Format
-	read   func(io.ReaderAt, int64, *budget) ([]Tensor, error)
+	read   func(io.ReaderAt, int64, *budget, *Model) error
 }{
 	".onnx":   {FormatONNX, readONNX},
 	".tflite": {FormatTFLite, readTFLite},
@@ -207,20 +209,29 @@ var graphs = map[string]struct {
 func readGraph(files fs.FS, name string) (*Model, error) {
 	kind := graphs[path.Ext(name)]
 	m := &Model{Format: kind.format, Files: []string{name}}
-	m.Shape.Unknown = []string{"what the graph takes besides its weights is not computed"}
-	err := open(files, name, func(r io.ReaderAt, size int64) (err error) {
-		if m.Tensors, err = kind.read(r, size, new(budget)); err == nil && kind.format == FormatPTE {
-			planned, err := plannedPTE(r, size)
-			m.Shape.Unknown = []string{fmt.Sprintf("beside its weights the runtime sets %v aside, as the file says; what backends "+
-				"take is not in it", planned)}
-			return err
-		}
-		return err
-	})
+	err := open(files, name, func(r io.ReaderAt, size int64) (err error) { return kind.read(r, size, new(budget), m) })
 	if err != nil {
 		return nil, err
 	}
+	m.Shape.Unknown = []string{m.besides()}
 	return m.some(name)
+}
+
+// besides says what is known of memory beside the weights.
+func (m *Model) besides() string {
+	if planned, ok := m.Planned.Get(); ok {
+		return fmt.Sprintf("beside its weights the runtime sets %v aside, as the file says; what backends take is not in it",
+			mem.Bytes(planned))
+	}
+	if m.Graph == nil || len(m.Graph.Operators) == 0 {
+		return "what the graph takes besides its weights is not computed"
+	}
+	text := fmt.Sprintf("values that its operators hand to each other take %v at once; what kernels and the runtime take is not "+
+		"computed", slices.Max(m.Graph.Live()))
+	if unknown, all := m.Graph.Unknown(); unknown > 0 {
+		text += fmt.Sprintf(", nor are %d of %d values whose sizes the file does not say", unknown, all)
+	}
+	return text
 }
 
 // some refuses a model without weights: nothing would be said of it.

@@ -44,9 +44,16 @@ type bar struct {
 	from, to int64
 }
 
-// chart draws the leading curve over the time of a run.
+// chart draws the leading curve over the time of a run, or over what has a number.
 func (p *printer) chart(r *Report) {
 	s := r.leading()
+	if s != nil && len(s.X) > 1 && s.XUnit == mem.UnitEvents {
+		end := s.X[len(s.X)-1] + 1
+		p.picture(&picture{title: Shorten(UpperFirst(Clean(s.FullTitle())), p.Width-20), label: s.Label,
+			x: append(s.X, end), y: append(s.Y, s.Y[len(s.Y)-1]), end: end, unit: s.Unit,
+			axis: []string{"1", Count(end)}})
+		return
+	}
 	if s == nil || len(s.X) < 2 || r.Headline.Duration <= 0 {
 		return
 	}

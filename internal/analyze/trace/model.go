@@ -41,6 +41,7 @@ func OfModel(r *report.Report, m *modelfile.Model, file string, top int) {
 			mem.Some(int64(modelfile.Bytes(rest))), mem.Optional{})
 	}
 	r.AddTable(t)
+	addOperators(r, m.Graph, file, top)
 	if r.Headline.Verdict != "" {
 		return
 	}
@@ -52,8 +53,13 @@ func OfModel(r *report.Report, m *modelfile.Model, file string, top int) {
 	if saved > 0 {
 		clauses = append(clauses, fmt.Sprintf("in 8 bits they would take %v (estimated)", whole-saved))
 	}
+	clauses = append(clauses, computed(m))
 	r.Headline.NotLooked = "What a run takes beside the weights was not looked for: the file does not say it. hightide plan " +
 		"estimates it, hightide run measures it."
+	if m.Graph != nil && len(m.Graph.Operators) > 0 {
+		r.Headline.MainSource = liveSeries
+		r.Headline.NotLooked = "What kernels and the runtime take was not looked for: the file does not say it. hightide run measures it."
+	}
 	r.Headline.Say(clauses...)
 }
 

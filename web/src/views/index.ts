@@ -10,6 +10,7 @@ import { growth } from "./growth";
 import { flames, heapFlames } from "./flames";
 import { footer, notes } from "./notes";
 import { header } from "./header";
+import { operators } from "./operators";
 import { ranks } from "./ranks";
 import { segments } from "./segments";
 import { tables } from "./tables";
@@ -32,6 +33,7 @@ export const views: View[] = [
   composition,
   heapFlames,
   courses,
+  operators,
   flames,
   segments,
   tables,
@@ -45,6 +47,7 @@ export const shortNames: ReadonlyMap<string, string> = new Map([
   ["findings", "Findings"],
   ["change", "Changes"],
   ["course", "Events"],
+  ["operators", "Operators"],
   ["flames", "Flames"],
   ["segments", "Segments"],
   ["timeline", "Timeline"],
