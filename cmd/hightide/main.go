@@ -57,6 +57,7 @@ func commands(a *app) []*cobra.Command {
 		loginCommand(a),
 		allowCommand(a),
 		serveCommand(a),
+		accountCommand(a),
 		keyCommand(a),
 		auditCommand(a),
 		rmCommand(a),

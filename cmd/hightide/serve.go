@@ -81,7 +81,7 @@ func (o *serveOptions) run(a *app, c *cobra.Command, _ []string) error {
 	}
 	front.Keys, front.Access, front.Check = keysOf(ctx, shared), config.access, a.checkUpload
 	front.Audit, front.Acts = noted(ctx, shared, say), shared.Acts
-	front.Projects, front.Pushes = config.projects, shared
+	front.Projects, front.Pushes, front.Accounts = config.projects, shared, shared
 	front.Ready = func(ctx context.Context) error { _, err := shared.Acts(ctx, 0, 1); return err }
 	return front.serve(ctx, e, say)
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -48,12 +49,15 @@ func (d *digest) is(secret string) bool {
 type door struct {
 	token, metrics digest
 
-	mu       sync.Mutex
-	keys     func(digest string) (Key, bool)
-	access   func(account string) Access
-	codes    map[digest]code
-	sessions map[digest]*session // by their cookies
-	count    int
+	mu        sync.Mutex
+	keys      func(digest string) (Key, bool)
+	access    func(account string) Access
+	accounts  Accounts
+	guesses   rates         // of passwords
+	comparing chan struct{} // has as many as may be compared at once
+	codes     map[digest]code
+	sessions  map[digest]*session // by their cookies
+	count     int
 }
 
 // Key is what a person or a machine may do that is known by a secret of its own.
@@ -62,6 +66,15 @@ type Key struct {
 	Account string // whose it is
 	May     Right
 }
+
+// Accounts knows people by their passwords.
+type Accounts interface {
+	SignIn(ctx context.Context, name, password string) (since time.Time, good bool)
+	SignedIn(ctx context.Context, name string, since time.Time) bool
+}
+
+// passwordsAtOnce is how many are compared at once: each takes a processor for a moment.
+const passwordsAtOnce = 2
 
 // Access is what an account may do, whatever key it has.
 type Access struct {
@@ -88,27 +101,35 @@ type caller struct {
 	account string      // whose key it is; "": the server's own
 }
 
+// grant is what lets somebody in, and is asked each time whether it still does: a key, or an account with the password
+// that it had then. The zero value is of who runs the server.
+type grant struct {
+	key     string // the digest of it
+	account string
+	since   time.Time
+}
+
 // code opens a session once, of whoever had it made.
 type code struct {
 	until time.Time
-	key   string // the digest of that one's key; "": the server's own account
+	by    grant
 }
 
 // session is a browser that brought a code.
 type session struct {
 	name string
-	key  string // as that of the code
+	by   grant
 	page digest
 	used time.Time
 }
 
 func newDoor(token, metrics string) *door {
 	return &door{token: digestOf(token), metrics: digestOf(metrics), codes: map[digest]code{},
-		sessions: map[digest]*session{}}
+		sessions: map[digest]*session{}, comparing: make(chan struct{}, passwordsAtOnce)}
 }
 
-// code makes one that opens a session once, for who has the key of this digest; "": for the server's account.
-func (d *door) code(now time.Time, key string) string {
+// code makes one that opens a session once, for who was let in by a grant.
+func (d *door) code(now time.Time, by grant) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for old, c := range d.codes {
@@ -117,7 +138,7 @@ func (d *door) code(now time.Time, key string) string {
 		}
 	}
 	text := rand.Text()
-	d.codes[digestOf(text)] = code{now.Add(codeLasts), key}
+	d.codes[digestOf(text)] = code{now.Add(codeLasts), by}
 	return text
 }
 
@@ -131,12 +152,31 @@ func (d *door) enter(text, before string, now time.Time) (cookie, page string, o
 	if !known || now.After(brought.until) {
 		return "", "", false
 	}
+	cookie, page = d.beginLocked(brought.by, before, now)
+	return cookie, page, true
+}
+
+// begin begins a session. The one that the browser had before ends.
+func (d *door) begin(by grant, before string, now time.Time) (cookie, page string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.beginLocked(by, before, now)
+}
+
+func (d *door) beginLocked(by grant, before string, now time.Time) (cookie, page string) {
 	delete(d.sessions, digestOf(before))
 	d.makeRoom(now)
 	d.count++
 	cookie, page = rand.Text(), rand.Text()
-	d.sessions[digestOf(cookie)] = &session{fmt.Sprintf("session %d", d.count), brought.key, digestOf(page), now}
-	return cookie, page, true
+	d.sessions[digestOf(cookie)] = &session{fmt.Sprintf("session %d", d.count), by, digestOf(page), now}
+	return cookie, page
+}
+
+// end ends the session of a cookie.
+func (d *door) end(cookie string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.sessions, digestOf(cookie))
 }
 
 // makeRoom drops sessions that nobody uses, and the one that was not used for longest where there are many.
@@ -154,17 +194,16 @@ func (d *door) makeRoom(now time.Time) {
 	}
 }
 
-// session is the name of the one that a cookie and a page's secret belong to, with the digest of the key that it rests
-// on; "": there is none.
-func (d *door) session(cookie, page string, now time.Time) (name, key string) {
+// session is the name of the one that a cookie and a page's secret belong to, with what let it in; "": there is none.
+func (d *door) session(cookie, page string, now time.Time) (name string, by grant) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	s := d.sessions[digestOf(cookie)]
 	if s == nil || now.Sub(s.used) > sessionLasts || !s.page.is(page) {
-		return "", ""
+		return "", grant{}
 	}
 	s.used = now
-	return s.name, s.key
+	return s.name, s.by
 }
 
 // keyed is who has the key of this digest. It is looked up each time, so a key that is revoked ends at once.
@@ -197,34 +236,44 @@ func (d *door) limited(name, account string, may Right) caller {
 	return caller{name, may, scope, account}
 }
 
-// who is the one that asks. given is the digest of the key that it rests on; "": the server's own account.
-func (d *door) who(r *http.Request, now time.Time) (who caller, given string) {
+// signedIn is who has signed in to an account, which is looked up each time too.
+func (d *door) signedIn(ctx context.Context, by grant, as string) caller {
+	if d.accounts == nil || !d.accounts.SignedIn(ctx, by.account, by.since) {
+		return caller{}
+	}
+	return d.limited(fmt.Sprintf("%s of %q", as, by.account), by.account, MayAdmin)
+}
+
+// who is the one that asks, and what lets it in.
+func (d *door) who(r *http.Request, now time.Time) (who caller, by grant) {
 	// a proxy's own password is none of ours
 	if token, is := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); is {
 		switch {
 		case d.token.is(token):
-			return owner("token"), ""
+			return owner("token"), grant{}
 		case d.metrics.is(token) && r.URL.Path == "/metrics" && reads(r):
-			return caller{name: "metrics token", may: MayRead, scope: store.Scope{All: true}}, ""
+			return caller{name: "metrics token", may: MayRead, scope: store.Scope{All: true}}, grant{}
 		case token == "":
-			return caller{}, ""
+			return caller{}, grant{}
 		}
 		own := digestOf(token)
-		given = hex.EncodeToString(own[:])
-		return d.keyed(given, ""), given
+		by.key = hex.EncodeToString(own[:])
+		return d.keyed(by.key, ""), by
 	}
 	cookie, err := r.Cookie(cookieName(r))
 	if err != nil {
-		return caller{}, ""
+		return caller{}, by
 	}
-	name, key := d.session(cookie.Value, r.Header.Get(pageHeader), now)
+	name, by := d.session(cookie.Value, r.Header.Get(pageHeader), now)
 	switch {
 	case name == "":
-		return caller{}, ""
-	case key == "":
-		return owner(name), ""
+		return caller{}, by
+	case by.account != "":
+		return d.signedIn(r.Context(), by, name), by
+	case by.key != "":
+		return d.keyed(by.key, name), by
 	}
-	return d.keyed(key, name), key
+	return owner(name), by
 }
 
 // owner is who runs the server.

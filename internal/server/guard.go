@@ -28,7 +28,7 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-
 func (s *Server) guard(next http.Handler, open func(*http.Request) bool, refuse refusal) http.Handler {
 	return http.HandlerFunc(func(plain http.ResponseWriter, asked *http.Request) {
 		w, r := s.bounded(plain, asked)
-		known, key := s.door.who(r, time.Now())
+		known, by := s.door.who(r, time.Now())
 		who := known.name
 		defer func() { s.audit(w, r, who) }()
 		now, ended := s.looked.beginRequest(who != "")
@@ -49,14 +49,17 @@ func (s *Server) guard(next http.Handler, open func(*http.Request) bool, refuse 
 			refuse(w, r, http.StatusTooManyRequests, "more requests than this server takes of one caller")
 		case who == "" && !open(r):
 			header.Set("WWW-Authenticate", "Bearer")
+			if s.options.Accounts != nil {
+				header.Set(signInHeader, "password")
+			}
 			refuse(w, r, http.StatusUnauthorized, "who asks is not known: a browser opens the address that hightide ui "+
 				"printed, a program sends Authorization: Bearer TOKEN")
 		case who != "" && known.may < needs(r):
 			refuse(w, r, http.StatusForbidden, "this key, or the account that it is of, may not do that: hightide key "+
 				"NAME --may push, or exec, makes one that may, and a team's file gives roles")
 		default:
-			by := context.WithValue(r.Context(), askingKey{}, asking{who, r.RemoteAddr, key, known.account, known.scope})
-			s.serveIn(next, refuse, w, r.WithContext(by), now)
+			ctx := context.WithValue(r.Context(), askingKey{}, asking{who, r.RemoteAddr, by, known.account, known.scope})
+			s.serveIn(next, refuse, w, r.WithContext(ctx), now)
 		}
 	})
 }
@@ -75,11 +78,12 @@ func needs(r *http.Request) Right {
 	return MayChange
 }
 
-// asking is who asks, from where, the digest of the key that this rests on, whose that is, and which runs that one sees.
+// asking is who asks, from where, what lets that one in, whose that is, and which runs it sees.
 type asking struct {
-	who, from, key, account string
-
-	scope store.Scope
+	who, from string
+	by        grant
+	account   string
+	scope     store.Scope
 }
 
 type askingKey struct{}

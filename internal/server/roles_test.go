@@ -31,7 +31,7 @@ const (
 // rowsOf has a row for each route of the router, by its pattern. Add yours here.
 var rowsOf = map[string]string{
 	"/": forAll, "GET /healthz": forAll, "GET /readyz": forAll, "POST /api/v1/session": forAll,
-	"POST /api/v1/session/codes": forSession,
+	"POST /api/v1/session/codes": forSession, "DELETE /api/v1/session": forSession,
 
 	"GET /metrics": forRead, "GET /openapi.json": forRead, "GET /openapi.yaml": forRead,
 	"GET /openapi-3.0.json": forRead, "GET /openapi-3.0.yaml": forRead, "GET /schemas/{schema}": forRead,

@@ -40,14 +40,15 @@ type Options struct {
 	// Keys knows the keys of people and machines by the SHA-256 of their secrets, in hexadecimal; nil: there are none.
 	Keys func(digest string) (Key, bool)
 	// Access says what an account may do; nil: whoever is let in sees every run.
-	Access  func(account string) Access
-	Hosts   []string       // names by which the server may be called besides those of the loopback
-	Origins []string       // whose pages may ask, with the token, besides this server's own
-	Files   []string       // of snapshots that were named on the command line
-	Env     []string       // environment of programs that jobs start
-	Room    Room           // what is served at once
-	Rates   Rates          // of one caller
-	Proxies []netip.Prefix // whose word on who asks is believed
+	Access   func(account string) Access
+	Accounts Accounts       // of people who sign in with a password; nil: nobody does
+	Hosts    []string       // names by which the server may be called besides those of the loopback
+	Origins  []string       // whose pages may ask, with the token, besides this server's own
+	Files    []string       // of snapshots that were named on the command line
+	Env      []string       // environment of programs that jobs start
+	Room     Room           // what is served at once
+	Rates    Rates          // of one caller
+	Proxies  []netip.Prefix // whose word on who asks is believed
 
 	Ready func(context.Context) error // says whether what keeps the runs can be used; nil: it can
 
@@ -113,7 +114,7 @@ var resources = []func(*Server, huma.API){
 // New makes the handler of the web UI and its API. Close it when the server has stopped.
 func New(given *engine.Engine, o Options) (*Server, http.Handler) {
 	s := serverOf(given, o, newDoor(cmp.Or(o.Token, rand.Text()), o.Metrics))
-	s.door.keys, s.door.access = o.Keys, o.Access
+	s.door.keys, s.door.access, s.door.accounts = o.Keys, o.Access, o.Accounts
 	// the page without what it shows, and what lets a browser in
 	return s, proxied(o.Proxies, s.guard(s.viewed(compressed(s.mux)), func(r *http.Request) bool {
 		_, route := s.mux.Handler(r)

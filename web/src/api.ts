@@ -780,7 +780,11 @@ export interface Ending {
 
 export interface EnterInputBody {
   /** The code of an address that hightide ui printed: what stands behind #code=. */
-  code: string;
+  code?: string;
+  /** In place of a code, the name of an account, where the server has accounts. */
+  name?: string;
+  /** Its password. */
+  password?: string;
 }
 
 export interface Entered {
@@ -2121,6 +2125,11 @@ export interface Labels {
   sites: SiteLabel[];
   /** Streams, by their numbers. */
   streams: string[];
+}
+
+export interface Left {
+  /** Always true: who asks by a key or a token has no session to end. */
+  ended: boolean;
 }
 
 export interface Levels {

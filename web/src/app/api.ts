@@ -36,9 +36,11 @@ async function ask<T>(
   if (response.status === 401)
     throw new Problem(
       0,
-      "This browser is not let in any more. " +
-        "Type hightide ui in a terminal of the account that runs the server, " +
-        "and open the address that it prints.",
+      response.headers.get("X-Hightide-Sign-In") === "password"
+        ? "This browser is signed out. Reload the page to sign in."
+        : "This browser is not let in any more. " +
+            "Type hightide ui in a terminal of the account that runs the server, " +
+            "and open the address that it prints.",
     );
   if (!response.ok) throw await problemOf(response);
   return (response.status === 204 ? undefined : await response.json()) as T;

@@ -1,5 +1,5 @@
-// How this page is let in: #code of the address ──▶ POST /session ──▶ a cookie, and the page's
-// secret, which every request carries.
+// How this page is let in: #code of the address, or a password where the server knows accounts ──▶
+// POST /session ──▶ a cookie, and the page's secret, which every request carries.
 //
 // The secret is kept for this address and its port alone, and all tabs have it. A cookie goes to
 // every port of a machine: without the secret it is worth nothing.
@@ -38,11 +38,30 @@ export const api = (path: string, asked: RequestInit = {}) =>
 
 const code = /^#code=([0-9A-Za-z]+)$/;
 
+/** Why this browser may not ask, and whether a person signs in with a password. */
+export interface Refused {
+  why: string;
+  password: boolean;
+}
+
+/** Exchanges a code or a password for a session; null: the server does not answer. */
+async function session(by: Record<string, string>): Promise<Response | null> {
+  const answer = await api("/session", {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify(by),
+  }).catch(() => null);
+  if (answer?.ok) {
+    keep(((await answer.json()) as { page: string }).page);
+  }
+  return answer;
+}
+
 /**
  * Takes the code out of the address, and exchanges it. What it gives is why this browser may not
- * ask; "": it may, or the server does not answer.
+ * ask; null: it may, or the server does not answer.
  */
-export async function enter(): Promise<string> {
+export async function enter(): Promise<Refused | null> {
   addEventListener("hashchange", () => {
     if (code.test(location.hash)) location.reload();
   }); // an address opened in this very tab, which loads no page by itself
@@ -50,28 +69,74 @@ export async function enter(): Promise<string> {
   let why = "This browser is not let in yet, or the server was started again.";
   if (given) {
     history.replaceState(history.state, "", location.pathname + location.search);
-    const answer = await api("/session", {
-      method: "POST",
-      headers: { "Content-Type": "application/json" },
-      body: JSON.stringify({ code: given }),
-    }).catch(() => null);
-    if (answer?.ok) {
-      keep(((await answer.json()) as { page: string }).page);
-      return "";
-    }
+    if ((await session({ code: given }))?.ok) return null;
     why = "This address was opened already, or is older than an hour: it opens once.";
   }
   // an address that is opened again, in the browser that it let in
   const may = await api("/status", { cache: "no-store" }).catch(() => null);
-  return may?.status === 401 ? why : "";
+  if (may?.status !== 401) return null;
+  return { why, password: may.headers.get("X-Hightide-Sign-In") === "password" };
+}
+
+/** Ends the session of this browser. */
+export async function leave(): Promise<void> {
+  await api("/session", { method: "DELETE" }).catch(() => null);
+  keep("");
+  location.reload();
+}
+
+/** A form by which a person signs in. */
+function signIn(): HTMLElement {
+  const name = h("input", {
+    name: "name",
+    autocomplete: "username",
+    required: "",
+    maxlength: "100",
+  });
+  const password = h("input", {
+    name: "password",
+    type: "password",
+    autocomplete: "current-password",
+    required: "",
+  });
+  const said = h("p", { role: "alert" });
+  const button = h("button", { type: "submit" }, "Sign in");
+  const form = h(
+    "form",
+    { class: "signin" },
+    h("label", {}, "Name ", name),
+    h("label", {}, "Password ", password),
+    button,
+    said,
+  );
+  form.addEventListener("submit", (e) => {
+    e.preventDefault();
+    button.setAttribute("disabled", "");
+    void session({ name: name.value, password: password.value }).then(async (answer) => {
+      if (answer?.ok) return location.reload();
+      button.removeAttribute("disabled");
+      const problem = (await answer?.json().catch(() => null)) as { detail?: string } | null;
+      said.textContent = problem?.detail ?? "The server does not answer.";
+    });
+  });
+  return form;
 }
 
 /** A plain page for who is not let in. It goes on once another tab is. */
-export function shut(why: string): HTMLElement {
+export function shut({ why, password }: Refused): HTMLElement {
   addEventListener("storage", (e) => {
     if (e.key === kept) location.reload();
   });
   document.title = "Not let in · hightide";
+  if (password) {
+    return h(
+      "section",
+      { class: "refused" },
+      h("h1", {}, "Sign in to hightide"),
+      signIn(),
+      h("p", {}, "Who runs this server makes accounts, and says what each may see."),
+    );
+  }
   return h(
     "section",
     { class: "refused" },

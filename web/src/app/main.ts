@@ -24,7 +24,7 @@ import { keySheet } from "./frame/sheet";
 import { copyAddress, share } from "./frame/share";
 import { undoNewest } from "./frame/toast";
 import { bar } from "./bar";
-import { enter, shut } from "./door";
+import { enter, leave, shut } from "./door";
 import { keepPlace } from "./keepplace";
 import { keepScroll } from "./scrolled";
 import { appState, fromAddress, go, type State } from "./state";
@@ -155,6 +155,7 @@ const actions: Command[] = [
   { title: "Explain this panel", kind: "action", key: "i", run: explainHere },
   { title: "Share: copy the address of this view", kind: "action", run: () => void copyAddress() },
   { title: "Share: this page as a link or one HTML file", kind: "action", run: () => share(app) },
+  { title: "Sign out: end this browser's session", kind: "action", run: () => void leave() },
   { title: "Print this page", kind: "action", key: "Ctrl+P", run: () => print() },
 ];
 
