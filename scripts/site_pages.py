@@ -1,17 +1,21 @@
-"""What MkDocs does not know of our pages: a page for each command, as the command itself says it, and that files of the
-sources are not part of the site."""
+"""What MkDocs does not know of our pages: one for each command, as the command itself says it, one of all that the
+Python package has, and that files of the sources are not part of the site."""
 
 from __future__ import annotations
 
 import posixpath
 import re
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 from mkdocs.structure.files import File
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "scripts"))
+import site_sdk  # noqa: E402
+
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)")
 
 
@@ -22,9 +26,11 @@ def commands() -> list[str]:
 
 
 def on_config(config: Any) -> Any:
-    """The commands stand under Reference, behind the page on all of them."""
+    """The commands stand under Reference, behind the page on all of them, and so do names of the package."""
     (reference,) = (part["Reference"] for part in config.nav if "Reference" in part)
     reference.insert(1, {"Each command": [{f"hightide {name}": f"reference/{name}.md"} for name in commands()]})
+    python = next(i for i, part in enumerate(reference) if "Python" in part)
+    reference.insert(python + 1, {"Python, by name": "reference/python.md"})
     return config
 
 
@@ -33,6 +39,7 @@ def on_files(files: Any, config: Any) -> Any:
         said = subprocess.run([ROOT / "bin" / "hightide", name, "--help"], check=True, capture_output=True, text=True)
         page = f"# hightide {name}\n\n```text\n{said.stdout.rstrip()}\n```\n"
         files.append(File.generated(config, f"reference/{name}.md", content=page))
+    files.append(File.generated(config, "reference/python.md", content=site_sdk.page()))
     return files
 
 

@@ -69,7 +69,7 @@ def is_searched(site: Path) -> None:
     """The search knows the pages, those of the commands too."""
     index = json.loads((site / "search" / "search_index.json").read_text("utf-8"))
     found = {entry["location"].partition("#")[0] for entry in index["docs"]}
-    for page in ("tutorials/leak.html", "explain.html", "reference/run.html", "reference/check.html"):
+    for page in ("tutorials/leak.html", "explain.html", "reference/run.html", "reference/python.html"):
         assert page in found, sorted(found)
 
 
