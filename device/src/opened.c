@@ -31,14 +31,15 @@ static const struct answered { const char *name; enum { OF_DRIVER = 1, OF_TOOLKI
     {"libnccl", OF_TOOLKIT}, {"libcupti", OF_TOOLKIT}, {"libcufile", OF_TOOLKIT},
 };
 
-/* Which of them a file is: libcublas.so, libcublas.so.12, libcudnn_graph.so.9, libcudart-1b184726.so.11.0. */
+/* Which of them a file is: libcublas.so, libcublas.so.12, libcudnn_graph.so.9, and as wheels carry their own copies:
+ * libcudart-1b184726.so.11.0, libcudart.e8e8b82a.so.12. */
 static int kind_of(const char *path) {
     const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path, *end = strstr(file, ".so");
     if (!end || (end[3] && end[3] != '.'))
         return 0;
     for (unsigned i = 0; i < sizeof answered / sizeof *answered; i++) {
         size_t n = strlen(answered[i].name);
-        if (strncmp(file, answered[i].name, n) == 0 && (file + n == end || file[n] == '-' || file[n] == '_'))
+        if (strncmp(file, answered[i].name, n) == 0 && strchr("-_.", file[n]))
             return answered[i].kind;
     }
     return 0;

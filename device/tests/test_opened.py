@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -118,6 +119,19 @@ class Opened(unittest.TestCase):
                 ours = {key: file for key, file in found.items() if key not in compiler}
                 self.assertGreaterEqual(len(ours), 10 * 4, found)
                 self.assertEqual(set(ours.values()), {LIBRARY.name}, found)
+
+    def test_a_wheels_own_copy(self) -> None:
+        """A library that auditwheel copied, under the names that its versions give."""
+        script = (
+            "import ctypes, sys; real = [ctypes.CDLL(file) for file in sys.argv[1:]]\n"
+            "print(*{ctypes.cast(library.cudaMalloc, ctypes.c_void_p).value for library in real})"
+        )
+        real = next(site(VERSIONS[0]).glob("nvidia/**/libcudart.so.*"))
+        with tempfile.TemporaryDirectory() as folder:
+            names = ("libcudart.e8e8b82a.so.12", "libcudart-1b184726.so.12", "libcudart.so.12")
+            files = [shutil.copy(real, f"{folder}/{name}") for name in names]
+            found = printed([python(VERSIONS[0]), "-c", script, *files]).split()
+        self.assertEqual(len(found), 1, "each is the preloaded one")
 
     def test_a_program_finds_it_where_it_would(self) -> None:
         """By its own RUNPATH; not where it would find none; also out of a library that was opened with RTLD_DEEPBIND."""

@@ -72,6 +72,7 @@ func usageTable(v *report.Imagined) report.Table {
 	}
 	row("peak allocated by tensors", v.Allocated, mem.Imagined)
 	row("peak reserved by the allocator", v.Reserved, mem.Imagined)
+	row("beside it, or after it was last asked", besideAllocator(v), mem.Imagined)
 	row("what "+v.LimitBy+" may take", v.Limit, mem.Imagined)
 	for _, name := range []string{"context", "cublas", "cudnn", "nccl", "pools", "other"} {
 		var most mem.Bytes
@@ -91,6 +92,25 @@ func usageTable(v *report.Imagined) report.Table {
 	row(has, mem.Some(int64(v.Total)), v.TotalLabel)
 	row("headroom", v.Headroom, mem.Imagined)
 	return t
+}
+
+// besideAllocator is what the device had given out at its peak beyond what the framework's allocator reserved at most:
+// buffers that an extension or an engine takes from CUDA itself. A process that ran out of memory, or was killed, may not
+// have said what its allocator reserved last. Absent below 1 MiB, and where memory was missing.
+func besideAllocator(v *report.Imagined) mem.Optional {
+	if !v.Fits() {
+		return mem.Optional{}
+	}
+	var most mem.Bytes
+	for _, rank := range v.Ranks {
+		if reserved, ok := rank.Reserved.Get(); ok {
+			most = max(most, rank.Parts["allocated"]+rank.Parts["mapped"]-mem.Bytes(reserved))
+		}
+	}
+	if most < mem.MiB {
+		return mem.Optional{}
+	}
+	return mem.Some(int64(most))
 }
 
 var partNames = map[string]string{"context": "context and libraries, beside the allocator",
