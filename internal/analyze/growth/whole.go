@@ -105,22 +105,34 @@ func (in *Found) atEnds(m memory) (l facts.Levels) {
 	return l
 }
 
-// fileNotes say which processes came to have more of mapped files, so that a rise of RSS is not taken for a growth.
+// fileNotes says which processes came to have more of mapped files, so that a rise of RSS is not taken for a growth: in
+// one line, of how many there are and which of them rose most.
 func (in *Found) fileNotes() {
-	var rose mem.Bytes
+	var most, to mem.Bytes
+	var who string
+	rose := 0
 	for _, p := range in.Run.Processes {
 		rise, end, ok := in.FilesRose(p.ID)
 		if !ok {
 			continue
 		}
-		rose = max(rose, rise)
-		in.Said.AddNote(fmt.Sprintf("The resident pages of mapped files of %s rose by %v to %v (%s). "+
-			"The kernel takes them back when memory is short, so they do not count as growth.", in.ProcessName(p.ID), rise,
-			end, mem.Measured))
+		rose++
+		if who == "" || rise > most {
+			most, to, who = rise, end, in.ProcessName(p.ID)
+		}
 	}
-	if peak := in.HostPeak().Or(0); rose > 0 && float64(rose) >= leastClause*float64(peak) && !in.Lead.Name.OfDevice() {
+	if rose == 0 {
+		return
+	}
+	whose := "of " + who + " rose"
+	if rose > 1 {
+		whose = fmt.Sprintf("of %d processes rose, those of %s most:", rose, who)
+	}
+	in.Said.AddNote(fmt.Sprintf("The resident pages of mapped files %s by %v to %v (%s). "+
+		"The kernel takes them back when memory is short, so they do not count as growth.", whose, most, to, mem.Measured))
+	if peak := in.HostPeak().Or(0); float64(most) >= leastClause*float64(peak) && !in.Lead.Name.OfDevice() {
 		in.filesClause = fmt.Sprintf("RSS rises by %v of mapped files, which the kernel takes back when memory is short",
-			rose)
+			most)
 	}
 }
 
