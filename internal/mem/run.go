@@ -341,6 +341,11 @@ func (r *Run) StepCount() uint64 {
 // Serves says whether the program is an LLM server: one of its processes said so, and none trained.
 func (r *Run) Serves() bool { return len(r.Imagined.Serving) > 0 && r.StepCount() == 0 }
 
+// ServesIn says whether a process is part of the engine of an LLM server.
+func (r *Run) ServesIn(process uint32) bool {
+	return slices.ContainsFunc(r.Imagined.Serving, func(s Serving) bool { return s.Process == process })
+}
+
 // At returns the last value at or before a time, absent where the series begins later.
 func (s *Series) At(time int64) Optional {
 	i := sort.Search(len(s.Times), func(i int) bool { return s.Times[i] > time })

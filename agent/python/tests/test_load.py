@@ -21,8 +21,8 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        ASKED.append(body)
-        if len(body["prompt"]) > 100:
+        ASKED.append({**body, "path": self.path})
+        if len(body.get("prompt", ())) > 100:
             self.answer(400, {"error": "too long"})
             return
         TOGETHER.wait()  # none is answered before all have come
@@ -54,6 +54,15 @@ def test_requests_come_at_once(address: Any) -> None:
     assert (played.answered, played.refused) == (3, "")
     assert {(body["model"], len(body["prompt"]), body["max_tokens"]) for body in ASKED} == {("a model", 40, 8)}
     assert len({body["prompt"][0] for body in ASKED}) == 3, "no prompt begins as another does"
+
+
+def test_requests_of_an_engines_own(address: Any) -> None:
+    """SGLang takes tokens in place of text where it has no tokenizer, at another path."""
+    played = load.Load(3, 40, 8)
+    played.run(address, load.SGLANG)
+    assert (played.answered, played.refused) == (3, "")
+    assert {body["path"] for body in ASKED} == {"/generate"}
+    assert {(len(body["input_ids"]), body["sampling_params"]["max_new_tokens"]) for body in ASKED} == {(40, 8)}
 
 
 def test_a_refusal_is_told(address: Any) -> None:

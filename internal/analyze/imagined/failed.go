@@ -46,9 +46,10 @@ func failure(run *mem.Run) string {
 	return ofItsOwn + text
 }
 
-// unanswered is why a server that started did not answer a request: by the exception of its own process, if one ended by it.
+// unanswered is why a server that started did not answer a request: by the exception of a process of the engine, if one
+// ended by it. Of a helper's, as a compiler that was tried, the server did not fail.
 func unanswered(run *mem.Run, s *report.Serving) string {
-	if _, ok := run.Uncaught(); ok {
+	if e, ok := run.Uncaught(); ok && run.ServesIn(e.Process) {
 		return failure(run) + ", while it answered a request"
 	}
 	return "it started, and did not answer a request: " + report.FirstLine(s.LoadRefused, 300)

@@ -49,6 +49,31 @@ func TestWhatAnExceptionSays(t *testing.T) {
 	}
 }
 
+// TestWhoseExceptionARefusalIs: of a helper that ended by one, as a compiler that is tried, no request was refused.
+func TestWhoseExceptionARefusalIs(t *testing.T) {
+	for process, want := range map[uint32]string{
+		1: "the program failed for a reason of its own, RuntimeError: Build failed, while it answered a request",
+		2: "it started, and did not answer a request: 500 Internal Server Error",
+	} {
+		run := mem.NewRun()
+		for _, f := range []mem.Frame{mem.ImaginedSetup{GPU: "a10", Count: 1, Total: 24 * mem.GiB, Load: "2x512+64"},
+			mem.Process{ID: 1, PID: 10, Role: "child"}, mem.Process{ID: 2, PID: 11, Role: "child"},
+			mem.Serving{Process: 1, Engine: "SGLang", Step: mem.ServingReady, Answers: true, ServingFigures: mem.ServingFigures{
+				KVTokens: mem.Some(16000), LoadRefused: "500 Internal Server Error"}},
+			mem.Event{Process: process, Kind: "exception", Text: "Build failed", Facts: map[string]string{"class": "RuntimeError"}},
+			mem.ImaginedDevice{GPU: "a10", Total: 24 * mem.GiB, Used: mem.GiB},
+			mem.DeviceUse{Process: 1, Device: "nvidia:0", Used: mem.GiB},
+			mem.End{Time: 1, ExitCode: mem.Some(0), Reason: "exit"}} {
+			if err := run.Add(f); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if v := Judge(run); v.Verdict != mem.VerdictFailed || v.How != want {
+			t.Errorf("process %d: %s: %s", process, v.Verdict, v.How)
+		}
+	}
+}
+
 // TestRequestsThatWerePlayed: a server that starts and refuses a request has no verdict; what requests took is told.
 func TestRequestsThatWerePlayed(t *testing.T) {
 	for _, test := range []struct {

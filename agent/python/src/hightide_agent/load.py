@@ -1,9 +1,10 @@
 """Requests that an imagined server answers before it ends: so many at once, each of so many tokens.
 
-    HIGHTIDE_IMAGINE_LOAD=8x512+128 ─▶ asked ─▶ Load.run: a thread for each, POST /v1/completions ─▶ answered, refused
+    HIGHTIDE_IMAGINE_LOAD=8x512+128 ─▶ asked ─▶ Load.run: a thread for each, POST by a Way ─▶ answered, refused
 
 They come over the server's own port, as a client's do, and go through the engine's own scheduler. Prompts are numbers
-of tokens that differ from the first on, so that no two share a part of the cache; no tokenizer is needed.
+of tokens that differ from the first on, so that no two share a part of the cache; no tokenizer is needed. The way is
+the one that an engine takes such prompts by: most OpenAI's, SGLang its own, as the other wants a tokenizer of it.
 """
 
 from __future__ import annotations
@@ -13,10 +14,24 @@ import os
 import re
 import threading
 from http.client import HTTPConnection
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+Way = Tuple[str, Callable[[str, List[int], int], Dict[str, Any]]]  # path, and body of model, prompt, tokens to answer
 
 PATIENCE = 600.0  # seconds that an answer may take
 VOCABULARY = 997  # numbers of tokens that any model has
+
+
+def completion(model: str, prompt: List[int], output: int) -> Dict[str, Any]:
+    return {"model": model, "prompt": prompt, "max_tokens": output, "ignore_eos": True, "temperature": 0}
+
+
+def generation(_: str, prompt: List[int], output: int) -> Dict[str, Any]:
+    return {"input_ids": prompt, "sampling_params": {"max_new_tokens": output, "ignore_eos": True, "temperature": 0}}
+
+
+OPENAI: Way = ("/v1/completions", completion)
+SGLANG: Way = ("/generate", generation)
 
 
 class Load:
@@ -28,7 +43,7 @@ class Load:
         self.refused = ""
         self._lock = threading.Lock()
 
-    def run(self, address: Tuple[str, int]) -> None:
+    def run(self, address: Tuple[str, int], way: Way = OPENAI) -> None:
         """Send all requests at once, and wait until each was answered or refused."""
         try:
             model = _ask(address, "GET", "/v1/models", None)["data"][0]["id"]
@@ -36,7 +51,7 @@ class Load:
             self.refused = "it does not name its models: %s" % error
             return
         threads = [
-            threading.Thread(target=self._one, args=(address, model, number), daemon=True)
+            threading.Thread(target=self._one, args=(address, way, model, number), daemon=True)
             for number in range(self.sequences)
         ]
         for thread in threads:
@@ -44,11 +59,11 @@ class Load:
         for thread in threads:
             thread.join()
 
-    def _one(self, address: Tuple[str, int], model: str, number: int) -> None:
+    def _one(self, address: Tuple[str, int], way: Way, model: str, number: int) -> None:
         prompt: List[int] = [1 + (number * 31 + place) % VOCABULARY for place in range(self.prompt)]
-        body = {"model": model, "prompt": prompt, "max_tokens": self.output, "ignore_eos": True, "temperature": 0}
+        path, body = way
         try:
-            _ask(address, "POST", "/v1/completions", body)
+            _ask(address, "POST", path, body(model, prompt, self.output))
         except Exception as error:
             with self._lock:
                 self.refused = self.refused or str(error)

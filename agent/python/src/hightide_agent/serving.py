@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 import threading
 from typing import TYPE_CHECKING, Any, Callable, Dict, Optional
 
 from . import control
-from .load import Load, asked
+from .load import OPENAI, Load, asked
 
 if TYPE_CHECKING:
     from .spans import Spans
@@ -37,6 +38,10 @@ class Serving:
         self.facts: Dict[str, Any] = {"engine": engine, "version": version}
         self._asked = False  # whether this process trains
         self._server: Any = None  # uvicorn's
+        self.way = OPENAI  # by which it takes requests that are played
+        self._load = {"load_blocks": 0, "load_running": 0, "load_preemptions": 0}
+        self._told: Dict[str, int] = {}
+        self._peak = 0  # bytes allocated at most when the peak was last told
         self._inside = 0
         self._spans = spans
         self.agent.on_renew.append(self._forget)
@@ -50,6 +55,26 @@ class Serving:
         """All memory of this process is taken: say what its peak was made of."""
         for report in self.training.at_ready:
             report()
+
+    def computed(self, device: Any) -> None:
+        """A batch was computed on this device: what it took may be a new peak, which is told from 1 MiB on."""
+        allocated = sys.modules["torch"].cuda.max_memory_allocated(device)
+        if allocated > self._peak + (1 << 20):
+            self._peak = allocated
+            self.taken()
+
+    def loaded(self, blocks: int, running: int, preempted: int) -> None:
+        """What requests take of the KV cache now, and how many lost theirs since the last call."""
+        most = self._load
+        most["load_blocks"] = max(most["load_blocks"], blocks)
+        most["load_running"] = max(most["load_running"], running)
+        most["load_preemptions"] += preempted
+
+    def tell_load(self) -> None:
+        """Tell the most of it, where that is news. To be called before the last request's answer leaves."""
+        if self._load != self._told:
+            self._told = dict(self._load)
+            self.tell(**self._load)
 
     def requests(self) -> None:
         """This process does nothing more but answer requests."""
@@ -142,7 +167,7 @@ class Serving:
         """Have the server answer the requests that were asked for, then end it."""
         try:
             address = server.servers[0].sockets[0].getsockname()
-            load.run(("127.0.0.1" if address[0] in ("0.0.0.0", "::") else address[0], address[1]))
+            load.run(("127.0.0.1" if address[0] in ("0.0.0.0", "::") else address[0], address[1]), self.way)
         except Exception as error:
             load.refused = load.refused or "it could not be asked: %s" % error
         self.tell(load_answered=load.answered, load_refused=load.refused or None)

@@ -14,7 +14,7 @@ import multiprocessing
 import os
 from typing import Any, Callable, Iterator, Tuple
 
-from .. import ending, sdk
+from .. import ending, load, sdk
 from ..serving import READY, Serving
 from ..training import Training
 
@@ -55,6 +55,7 @@ class Sglang:
     def __init__(self, training: Training, version: str) -> None:
         self.training = training
         self.serving = Serving(training, "SGLang", version, sdk.spans)
+        self.serving.way = load.SGLANG
         self._pool: Any = None  # of keys and values
         self._places: Any = None  # where each request's lie in it
         training.owned.append(self._caches)
@@ -80,8 +81,36 @@ class Sglang:
         method(kind, "init_device_graphs", self._captured, "graphs")
 
     def scheduler(self, module: Any) -> None:
-        """The scheduler has been started once it can take requests."""
-        self.serving.method(module.Scheduler, "__init__", self._started)
+        """The scheduler has been started once it can take requests; then what they take."""
+        kind, method = module.Scheduler, self.serving.method
+        method(kind, "__init__", self._started)
+        method(kind, "run_batch", self._computed)
+        if load.asked() is None:
+            return
+        result, retract = kind.process_batch_result, module.ScheduleBatch.retract_decode
+        guarded, tell, loaded = self.serving.guarded, self.serving.tell_load, self.serving.loaded
+
+        @functools.wraps(result)
+        def process_batch_result(*arguments: Any, **named: Any) -> Any:
+            guarded(tell)
+            return result(*arguments, **named)
+
+        @functools.wraps(retract)
+        def retract_decode(*arguments: Any, **named: Any) -> Any:
+            done = retract(*arguments, **named)
+            guarded(lambda: loaded(0, 0, len(done[0])))
+            return done
+
+        kind.process_batch_result, module.ScheduleBatch.retract_decode = process_batch_result, retract_decode
+
+    def _computed(self, scheduler: Any, result: Any, batch: Any = None, *_: Any) -> None:
+        """A batch was computed, at first one of SGLang's own."""
+        self.serving.computed(scheduler.device)
+        if load.asked() is None or batch is None:
+            return
+        pages = scheduler._get_token_info()[0] // scheduler.server_args.page_size
+        running = {id(request) for requests in (batch.reqs, scheduler.running_batch.reqs) for request in requests}
+        self.serving.loaded(pages, len(running), 0)
 
     def entrypoint(self, module: Any) -> None:
         """The server is ready once it has answered a request of its own, for which kernels are compiled."""
@@ -147,7 +176,7 @@ class Sglang:
             max_num_seqs=scheduler.max_running_requests,
             asked_concurrency=tokens / int(asked) if asked else None,
         )
-        self.serving.taken()
+        self.serving.computed(scheduler.device)
         if multiprocessing.parent_process() is not None:
             self.serving.requests()
 

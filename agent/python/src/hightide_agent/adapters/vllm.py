@@ -55,8 +55,6 @@ class Vllm:
         self.training = training
         self.serving = Serving(training, "vLLM", version, sdk.spans)
         self._runner: Any = None
-        self._load = {"load_blocks": 0, "load_running": 0, "load_preemptions": 0}
-        self._peak = 0  # bytes allocated at most when the peak was last told
         training.owned.append(self._caches)
 
     def arguments(self, module: Any) -> None:
@@ -122,7 +120,7 @@ class Vllm:
         def updated(scheduler: Any, *arguments: Any) -> Any:
             result = update(scheduler, *arguments)
             if not scheduler.running:
-                guarded(self.serving.tell, **self._load)
+                guarded(self.serving.tell_load)
             return result
 
         kind.schedule, kind.update_from_output = scheduled, updated
@@ -130,17 +128,11 @@ class Vllm:
     def _loaded(self, scheduler: Any, before: Any) -> None:
         pool = scheduler.kv_cache_manager.block_pool
         used = pool.num_gpu_blocks - 1 - pool.get_num_free_blocks()  # one is never given out
-        most = self._load
-        most["load_blocks"] = max(most["load_blocks"], used)
-        most["load_running"] = max(most["load_running"], len(scheduler.running))
-        most["load_preemptions"] += sum(request.status.name == "PREEMPTED" for request in before)
+        preempted = sum(request.status.name == "PREEMPTED" for request in before)
+        self.serving.loaded(used, len(scheduler.running), preempted)
 
     def _executed(self, worker: Any, result: Any, *_: Any) -> None:
-        """A batch was computed: what it took may be a new peak."""
-        allocated = sys.modules["torch"].cuda.max_memory_allocated(worker.device)
-        if allocated > self._peak + (1 << 20):
-            self._peak = allocated
-            self.serving.taken()
+        self.serving.computed(worker.device)
 
     def sizes(self, module: Any) -> None:
         """How much KV cache one sequence takes at most, and which is the longest that there is memory for."""
@@ -203,8 +195,7 @@ class Vllm:
     def _warm(self, worker: Any, result: Any, *_: Any) -> None:
         if not isinstance(result, BaseException):
             self.serving.tell(at=READY)
-            self._peak = sys.modules["torch"].cuda.max_memory_allocated(worker.device)
-            self.serving.taken()
+            self.serving.computed(worker.device)
 
     def _started(self, core: Any, result: Any, *_: Any) -> None:
         if isinstance(result, BaseException):
