@@ -79,7 +79,7 @@ var engineFlags = map[string]map[string]string{
 	"SGLang": {
 		"max_model_len": "--context-length", "gpu_memory_utilization": "--mem-fraction-static",
 		"max_num_batched_tokens": "--chunked-prefill-size", "max_num_seqs": "--max-running-requests",
-		"enforce_eager": "--disable-cuda-graph", "tensor_parallel_size": "--tp-size",
+		"enforce_eager": "--disable-cuda-graph", "tensor_parallel_size": "--tp-size", "kv_cache_dtype": "--kv-cache-dtype",
 	},
 }
 
@@ -134,7 +134,7 @@ func (s *settings) starts(v *report.Serving, total mem.Bytes) {
 		if v.Activations.Or(0) > lack {
 			s.smaller(v)
 		}
-		if v.KVType == "auto" && v.KVNeeded.Or(0)/2 <= v.KVAvailable.Or(0) {
+		if v.KVType == "auto" && v.KVNeeded.Known() && v.KVNeeded.Or(0)/2 <= v.KVAvailable.Or(0) {
 			s.eightBits()
 		}
 	case mem.ServingWarmUp, mem.ServingGraphs: // beyond the share, which was full before
@@ -167,7 +167,11 @@ func (s *settings) gains(v *report.Serving, total mem.Bytes) {
 // smaller are a quarter of the largest batch, and of the sequences at once: what takes less beside the KV cache.
 func (s *settings) smaller(v *report.Serving) {
 	sequences, batched := v.MaxSeqs.Or(0), v.MaxBatched.Or(0)
-	if fewer := max(batched/4, sequences); batched > 0 && fewer < batched {
+	least := sequences
+	if s.engine == "SGLang" { // its batches of prompts have no sequence that answers
+		least = 1
+	}
+	if fewer := max(batched/4, least); batched > 0 && fewer < batched {
 		s.number("max_num_batched_tokens", "--max-num-batched-tokens", fewer)
 	}
 	if sequences >= 8 {
@@ -178,8 +182,11 @@ func (s *settings) smaller(v *report.Serving) {
 // eightBits is a KV cache of 8 bits. Kernels for it are compiled when they are first used, and not every GPU has such
 // numbers: a request shows it.
 func (s *settings) eightBits() {
-	before := len(s.list)
-	s.number("kv_cache_dtype", "--kv-cache-dtype", "fp8")
+	before, kind := len(s.list), "fp8"
+	if s.engine == "SGLang" {
+		kind = "fp8_e5m2"
+	}
+	s.number("kv_cache_dtype", "--kv-cache-dtype", kind)
 	for i := range s.list[before:] {
 		if last := &s.list[before+i].trial; last.load == "" {
 			last.load = "1x16+2"

@@ -66,8 +66,8 @@ func TestOtherEngine(t *testing.T) {
 	s := settings{base: trial{count: 1, gpu: gpus.GPU{Slug: "a10"}}, engine: v.Engine}
 	s.gains(v, 20*mem.GiB)
 	s.shared(v)
-	compareFlags(t, s.list, []string{"--mem-fraction-static 0.95", "--chunked-prefill-size 2048",
-		"--max-running-requests 64", "--disable-cuda-graph", "--tp-size 2 on 2 × a10"})
+	compareFlags(t, s.list, []string{"--mem-fraction-static 0.95", "--kv-cache-dtype fp8_e5m2",
+		"--chunked-prefill-size 2048", "--max-running-requests 64", "--disable-cuda-graph", "--tp-size 2 on 2 × a10"})
 	failed := *v
 	failed.Step = mem.ServingKVCache // its figures do not say what one sequence lacks
 	s = settings{base: s.base, engine: v.Engine}

@@ -121,8 +121,10 @@ type PeakParts struct {
 	KVCache     Optional `json:"kv_cache,omitzero"` // keys and values that attention keeps between calls
 	Temporaries Optional `json:"temporaries,omitzero"`
 	Workspaces  Optional `json:"workspaces,omitzero"`
-	State       Optional `json:"state,omitzero"`   // what a step hands to the next: parameters or an optimizer's, not told apart
-	Results     Optional `json:"results,omitzero"` // of the function that ran, beside what they replace
+	Graphs      Optional `json:"graphs,omitzero"`            // blocks that live in the private pools of CUDA graphs
+	GraphPools  Optional `json:"graph_pools_bytes,omitzero"` // no part: what these had reserved when it was told
+	State       Optional `json:"state,omitzero"`             // what a step hands to the next, not told apart
+	Results     Optional `json:"results,omitzero"`           // of the function that ran, beside what they replace
 	Other       Optional `json:"other,omitzero"`
 	ByStack     Bytes    `json:"by_stack_bytes,omitempty"` // how many of these bytes only the stacks told apart
 	Short       bool     `json:"short,omitempty"`          // what was needed when memory ran out, in place of what was allocated

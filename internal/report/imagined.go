@@ -32,6 +32,7 @@ type Imagined struct {
 	Categories      []Category           `json:"categories,omitempty" doc:"What the peak is made of."`
 	CategoryBasis   string               `json:"categories_device,omitempty" doc:"The device of these categories."`
 	ByStack         mem.Bytes            `json:"categories_by_stack_bytes,omitempty" doc:"Bytes of the categories that are told by no more than the stack."`
+	GraphPools      mem.Optional         `json:"graph_pools_bytes,omitzero" doc:"Of what the allocator reserved, what the private pools of CUDA graphs had when that was last told, in bytes."`
 	CategoriesShort bool                 `json:"categories_short,omitempty" doc:"Whether the categories and lines are of what was needed when memory ran out, in place of what was held."`
 	Lines           []HeldLine           `json:"peak_lines,omitempty" doc:"What lines of the program held at the peak, largest first."`
 	LinesHeld       mem.Bytes            `json:"peak_lines_bytes,omitempty" doc:"What all lines held together."`

@@ -22,7 +22,7 @@ HIGHTIDE = ROOT / "bin" / "hightide"
 CACHE = Path(os.environ.get("HIGHTIDE_CACHE", Path.home() / ".cache" / "hightide"))
 VLLM = CACHE / "serving-vllm-0.11.0" / "bin"
 SGLANG = CACHE / "serving-sglang-0.5.5.post3"
-GiB = 1 << 30
+GiB, MiB = 1 << 30, 1 << 20
 
 pytestmark = pytest.mark.skipif(not VLLM.exists(), reason="vLLM is not there: scripts/setup serving")
 
@@ -159,9 +159,10 @@ class Server:
     def sglang(self, config: "dict[str, Any]", *options: str) -> "tuple[str, ...]":
         """Its kernels look for a toolkit of CUDA, of which the runtime's library is enough."""
         toolkit = self.folder / "cuda"
-        toolkit.mkdir()
+        toolkit.mkdir(exist_ok=True)
         (toolkit / "lib64").symlink_to(next(SGLANG.glob("lib/python3.*/site-packages/nvidia/cuda_runtime/lib")))
         self.env["CUDA_HOME"] = str(toolkit)
+        self.env["TORCHINDUCTOR_COMPILE_THREADS"] = "1"  # else each of its processes starts two to compile with
         command = (SGLANG / "bin" / "python", "-m", "sglang.launch_server", "--model-path", self.model(config),
                    "--load-format", "dummy", "--skip-tokenizer-init", "--port", port(), "--attention-backend", "triton",
                    "--sampling-backend", "pytorch", *options)  # fmt: skip
@@ -472,9 +473,10 @@ class TestSGLang:
     """Schedulers are killed by the process that started them, so what they know is told before."""
 
     def test_server_ends_once_it_answers(self, server: Server) -> None:
-        """Its own first request was answered; the tokens that were sampled for it are no sizes."""
-        command = server.sglang(TINY, "--context-length", "4096", "--cuda-graph-max-bs", "2")
-        ran = server.imagine("--gpu", "a10", command=command)
+        """Its own first request was answered; the tokens that were sampled for it are no sizes. A length that is not
+        given is the one that is asked for."""
+        command = server.sglang(TINY, "--cuda-graph-max-bs", "2")
+        ran = server.imagine("--gpu", "a10", "--users", "8", "--tokens", "4096", command=command)
         assert ran.code == 0, ran.out[-4000:]
         serving = ran.serving
         assert (serving["engine"], serving["version"]) == ("SGLang", "0.5.5.post3"), serving
@@ -487,8 +489,32 @@ class TestSGLang:
         assert 0 <= categories(ran)["weights"] - weights(TINY) < 2 << 20, "two ends of blocks that are not split off"
         assert serving["cuda_graphs"] and serving["graph_bytes"] > 0
         told = " ".join(ran.out.partition("\nhightide  ")[2].split())
-        assert f"Serves on NVIDIA A10: {serving['kv_tokens']:,} tokens of KV cache" in told, told[:2000]
+        assert "Serves 8 users of 4,096 tokens each on NVIDIA A10" in told, told[:2000]
+        assert serving["max_model_len"] == 4096 and int(serving["asked_concurrency"]) == serving["kv_tokens"] // 4096
         assert {"device", "weights", "kv_cache", "graphs"} <= {row["span"] for row in server.table(ran, "spans")}
+        assert sum(categories(ran).values()) == ran.verdict["peak_allocated_bytes"]
+        assert 0 < ran.verdict["graph_pools_bytes"] <= serving["graph_bytes"]
+        assert told.count("resident pages of mapped files") <= 1, "one line of all its helpers"
+
+    def test_two_gpus_answer_requests(self, server: Server) -> None:
+        """Its own all-reduce takes buffers from CUDA itself. More is asked than the cache holds."""
+        command = server.sglang(
+            TINY, "--context-length", "4096", "--disable-cuda-graph", "--tp-size", "2", "--max-total-tokens", "2200",
+            "--schedule-conservativeness", "0.1",
+        )  # fmt: skip
+        ran = server.imagine("--gpu", "a10", "--gpus", "2", "--load", "4x512+64", command=command)
+        assert ran.code == 0, ran.out[-4000:]
+        serving = ran.serving
+        assert serving["kv_tokens"] == 2200 and "Setup Custom allreduce failed" not in ran.out
+        page = serving["block_size"]
+        assert serving["kv_bytes"] * 2 == (2200 + page) * token_bytes(TINY)
+        for rank in ran.verdict["ranks"]:  # two buffers of 8 MiB, and signals, in pages of 2 MiB; one of PyTorch's
+            beside = rank["parts_bytes"]["allocated"] - rank["peak_reserved_bytes"]
+            assert 16 * MiB < beside <= 20 * MiB, rank
+        assert any(m["module"].endswith("custom_all_reduce") for m in ran.verdict["peak_modules"])
+        assert serving["load_answered"] == 4 and serving["load_running"] == 4
+        assert 4 * 512 < serving["load_blocks"] * page <= 2200
+        assert serving["load_preemptions"] >= 1, "4 × (512 + 64) tokens are more than 2,200"
 
     def test_weights_do_not_fit(self, server: Server) -> None:
         """The scheduler's own exception is the reason, not the signal with which the server ends itself."""

@@ -1750,6 +1750,11 @@ export interface ImagineOutcome {
   /** The verdict on each GPU, the cheapest that fits first. */
   gpus?: GPUVerdict[];
   /**
+   * Of what the allocator reserved, what the private pools of CUDA graphs had when that was last
+   * told, in bytes.
+   */
+  graph_pools_bytes?: number;
+  /**
    * Steady growth after the warm-up, in bytes a step; 0: looked for and not seen; absent: too few
    * steps to tell.
    */
@@ -1925,6 +1930,11 @@ export interface Imagined {
   gpu_name: string;
   /** The verdict on each GPU, the cheapest that fits first. */
   gpus?: GPUVerdict[];
+  /**
+   * Of what the allocator reserved, what the private pools of CUDA graphs had when that was last
+   * told, in bytes.
+   */
+  graph_pools_bytes?: number;
   /** The memory less its highest use, in bytes; negative: what is missing, where that is known. */
   headroom_bytes?: number;
   /** Of those, the ones where another number was tried and took the same. */
@@ -3684,6 +3694,11 @@ export interface Serving {
    * not in it.
    */
   graph_bytes?: number;
+  /**
+   * What the engine took out of the KV cache for CUDA graphs before it captured them, in bytes, by
+   * its own estimate.
+   */
+  graph_reserved_bytes?: number;
   /** What is left of the share for the KV cache, in bytes. */
   kv_available_bytes?: number;
   /** The blocks of the KV cache. */

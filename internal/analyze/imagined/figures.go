@@ -153,7 +153,7 @@ func categories(run *mem.Run, v *report.Imagined, p *mem.PeakParts) {
 		{"state", p.State}, {"buffers", p.Buffers},
 		{"inputs", p.Inputs},
 		{"activations", p.Activations}, {"KV cache", p.KVCache}, {"temporaries", p.Temporaries},
-		{"workspaces", p.Workspaces}, {"results", p.Results}, {"other", p.Other}} {
+		{"CUDA graphs", p.Graphs}, {"workspaces", p.Workspaces}, {"results", p.Results}, {"other", p.Other}} {
 		if bytes, ok := part.bytes.Get(); ok {
 			all = append(all, report.Category{Name: part.name, Bytes: mem.Bytes(bytes)})
 			sum += mem.Bytes(bytes)
@@ -163,6 +163,7 @@ func categories(run *mem.Run, v *report.Imagined, p *mem.PeakParts) {
 		return
 	}
 	v.Categories, v.ByStack, v.CategoryBasis, v.CategoriesShort = all, p.ByStack, p.Device, p.Short
+	v.GraphPools = p.GraphPools
 	if process := run.Process(p.Process); process != nil && process.Rank.Known() {
 		v.CategoryBasis = process.RankName() + " " + p.Device
 	}

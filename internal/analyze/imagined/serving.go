@@ -42,7 +42,8 @@ func largest(a, b mem.ServingFigures) mem.ServingFigures {
 	for _, pair := range []struct{ to, from *mem.Optional }{{&a.KVTokens, &b.KVTokens}, {&a.KVBytes, &b.KVBytes},
 		{&a.KVBlocks, &b.KVBlocks}, {&a.BlockSize, &b.BlockSize}, {&a.MaxModelLen, &b.MaxModelLen},
 		{&a.MaxSeqs, &b.MaxSeqs}, {&a.MaxBatched, &b.MaxBatched}, {&a.Weights, &b.Weights},
-		{&a.Activations, &b.Activations}, {&a.Graphs, &b.Graphs}, {&a.NonTorch, &b.NonTorch}, {&a.Budget, &b.Budget},
+		{&a.Activations, &b.Activations}, {&a.Graphs, &b.Graphs},
+		{&a.GraphsReserved, &b.GraphsReserved}, {&a.NonTorch, &b.NonTorch}, {&a.Budget, &b.Budget},
 		{&a.KVNeeded, &b.KVNeeded}, {&a.LongestLen, &b.LongestLen}, {&a.LongestOfModel, &b.LongestOfModel},
 		{&a.TensorParallel, &b.TensorParallel}, {&a.LoadAnswered, &b.LoadAnswered}, {&a.LoadRunning, &b.LoadRunning},
 		{&a.LoadBlocks, &b.LoadBlocks}, {&a.LoadPreempted, &b.LoadPreempted}} {

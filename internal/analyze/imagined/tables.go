@@ -72,6 +72,7 @@ func usageTable(v *report.Imagined) report.Table {
 	}
 	row("peak allocated by tensors", v.Allocated, mem.Imagined)
 	row("peak reserved by the allocator", v.Reserved, mem.Imagined)
+	row("of that, pools of CUDA graphs", v.GraphPools, mem.Imagined)
 	row("beside it, or after it was last asked", besideAllocator(v), mem.Imagined)
 	row("what "+v.LimitBy+" may take", v.Limit, mem.Imagined)
 	for _, name := range []string{"context", "cublas", "cudnn", "nccl", "pools", "other"} {

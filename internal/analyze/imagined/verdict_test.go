@@ -60,7 +60,8 @@ func TestWhoseExceptionARefusalIs(t *testing.T) {
 			mem.Process{ID: 1, PID: 10, Role: "child"}, mem.Process{ID: 2, PID: 11, Role: "child"},
 			mem.Serving{Process: 1, Engine: "SGLang", Step: mem.ServingReady, Answers: true, ServingFigures: mem.ServingFigures{
 				KVTokens: mem.Some(16000), LoadRefused: "500 Internal Server Error"}},
-			mem.Event{Process: process, Kind: "exception", Text: "Build failed", Facts: map[string]string{"class": "RuntimeError"}},
+			mem.Event{Process: process, Kind: "exception", Text: "Build failed",
+				Facts: map[string]string{"class": "RuntimeError"}},
 			mem.ImaginedDevice{GPU: "a10", Total: 24 * mem.GiB, Used: mem.GiB},
 			mem.DeviceUse{Process: 1, Device: "nvidia:0", Used: mem.GiB},
 			mem.End{Time: 1, ExitCode: mem.Some(0), Reason: "exit"}} {

@@ -13,7 +13,7 @@ import functools
 import os
 import sys
 import threading
-from typing import TYPE_CHECKING, Any, Callable, Dict, Optional
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional
 
 from . import control
 from .load import OPENAI, Load, asked
@@ -43,6 +43,7 @@ class Serving:
         self._told: Dict[str, int] = {}
         self._peak = 0  # bytes allocated at most when the peak was last told
         self._inside = 0
+        self._steps: List[str] = []  # of the start, those that have begun
         self._spans = spans
         self.agent.on_renew.append(self._forget)
 
@@ -114,6 +115,10 @@ class Serving:
             finally:
                 if spans is not None:
                     spans.leave(stay)
+                if step:
+                    self._steps.pop()
+            if step and self._steps:  # it was a part of another
+                self.guarded(self.tell, at=self._steps[-1])
             self.guarded(after, arguments[0], result, *arguments[1:])
             return result
 
@@ -124,7 +129,12 @@ class Serving:
         if not self._asked:
             self._asked = True
             self.training.tracker.told = self.training.trains()
+        self._steps.append(step)
         self.guarded(self.tell, at=step)
+
+    def within(self, step: str) -> bool:
+        """Whether a step of the start has begun and not ended."""
+        return step in self._steps
 
     def settings(self, arguments: Any, names: Optional[Dict[str, str]] = None) -> None:
         """Give the engine's arguments the values that were asked for, which tells what another setting would do.

@@ -28,6 +28,7 @@ SETTINGS = {  # vLLM's names
     "max_num_seqs": "max_running_requests",
     "enforce_eager": "disable_cuda_graph",
     "tensor_parallel_size": "tp_size",
+    "kv_cache_dtype": "kv_cache_dtype",
 }
 GIB = 1 << 30  # what SGLang measures of a device's memory is in this unit, though it says GB
 
@@ -139,6 +140,7 @@ class Sglang:
             utilization=float(runner.mem_fraction_static),
             block_size=arguments.page_size,
             max_model_len=runner.model_config.context_len,
+            longest_of_model=getattr(runner.model_config.hf_text_config, "max_position_embeddings", None),
             max_num_seqs=arguments.max_running_requests,
             max_num_batched_tokens=arguments.chunked_prefill_size,
             tensor_parallel_size=arguments.tp_size,

@@ -39,8 +39,10 @@ def install(training: Training, vllm: Any, watch: Watch) -> None:
         "vLLM",
         ("the worker", lambda: watch("vllm.v1.worker.gpu_worker", engine.worker)),
         ("CUDA graphs", lambda: watch("vllm.v1.worker.gpu_model_runner", engine.runner)),
+        ("CUDA graphs of the runner V2", lambda: watch("vllm.v1.worker.gpu.model_runner", engine.runner)),
         ("the engine's core", lambda: watch("vllm.v1.engine.core", engine.core)),
         ("the size of the KV cache", lambda: watch("vllm.v1.core.kv_cache_utils", engine.sizes)),
+        ("the plan of the KV cache", lambda: watch("vllm.v1.core.kv_cache_planning", engine.sizes)),
         ("requests", lambda: watch("vllm.v1.core.sched.scheduler", engine.scheduler)),
         ("settings", lambda: watch("vllm.engine.arg_utils", engine.arguments)),
         ("HTTP", lambda: watch("uvicorn.server", serving.http)),
@@ -55,6 +57,7 @@ class Vllm:
         self.training = training
         self.serving = Serving(training, "vLLM", version, sdk.spans)
         self._runner: Any = None
+        self._counted = False  # whether it was said how sampled tokens are
         training.owned.append(self._caches)
 
     def arguments(self, module: Any) -> None:
@@ -94,8 +97,27 @@ class Vllm:
         return write
 
     def runner(self, module: Any) -> None:
-        """CUDA graphs: what they took of the device, as vLLM measured it."""
+        """CUDA graphs: what they took of the device, as vLLM measured it; and what a step samples."""
         self.serving.method(module.GPUModelRunner, "capture_model", self._captured, "graphs")
+        if module.__name__.endswith(".gpu.model_runner"):
+            self.serving.method(module.GPUModelRunner, "sample", self._sampled)
+
+    def _sampled(self, runner: Any, result: Any, hidden: Any = None, batch: Any = None, *_: Any) -> None:
+        """The runner V2 has a kernel count the tokens that each sequence was given, and the engine goes on until they
+        are enough. They follow from the batch: none of a prompt that is not read to its end, else one; of more that
+        were guessed how many are right is not known, and the least is taken."""
+        if isinstance(result, BaseException) or batch is None or not batch.num_reqs:
+            return
+        torch = sys.modules["torch"]
+        read = batch.num_computed_prefill_tokens_np + batch.num_scheduled_tokens
+        ended = torch.from_numpy(read[: batch.num_reqs] >= batch.prefill_len_np[: batch.num_reqs])
+        counts = result[1]
+        counts[: batch.num_reqs].copy_(ended.to(counts.dtype))
+        result[0].sampled_token_ids.zero_()  # which they are decides no size: they go to a client
+        if not self._counted:
+            self._counted = True
+            how = "one a sequence, of number 0, as the runner V2 has them without speculation"
+            self.training.agent.record({"type": "condition", "name": "sampled tokens", "value": how})
 
     def core(self, module: Any) -> None:
         """The engine's core: it has been started once it can schedule requests."""
@@ -110,9 +132,9 @@ class Vllm:
         guarded, loaded = self.serving.guarded, self._loaded
 
         @functools.wraps(schedule)
-        def scheduled(scheduler: Any) -> Any:
+        def scheduled(scheduler: Any, *arguments: Any, **named: Any) -> Any:
             before = list(scheduler.running)
-            result = schedule(scheduler)
+            result = schedule(scheduler, *arguments, **named)
             guarded(loaded, scheduler, before)
             return result
 
@@ -135,25 +157,36 @@ class Vllm:
         self.serving.computed(worker.device)
 
     def sizes(self, module: Any) -> None:
-        """How much KV cache one sequence takes at most, and which is the longest that there is memory for."""
-        guarded = self.serving.guarded
-        estimate, check = module.estimate_max_model_len, module.check_enough_kv_cache_memory
+        """How much KV cache one sequence takes at most, and which is the longest that there is memory for. Of a module
+        that checks that: from 0.12 on with both as calls, before with the layers."""
+        guarded, needed = self.serving.guarded, self._needed
+        if hasattr(module, "_check_enough_kv_cache_memory"):
+            check_calls = module._check_enough_kv_cache_memory
 
-        def estimate_max_model_len(*arguments: Any) -> Any:
-            longest = estimate(*arguments)
-            guarded(lambda: self.serving.tell(longest_model_len=longest))
-            return longest
+            @functools.wraps(check_calls)
+            def of_calls(available: int, get_needed: Any, longest: int, estimate: Any, *more: Any) -> Any:
+                guarded(lambda: needed(get_needed(), available, estimate))
+                return check_calls(available, get_needed, longest, estimate, *more)
 
-        def check_enough_kv_cache_memory(config: Any, specs: Any, available: int) -> Any:
-            guarded(lambda: self._needed(config, module.max_memory_usage_bytes(config, specs.values()), available))
-            return check(config, specs, available)
+            module._check_enough_kv_cache_memory = of_calls
+        elif hasattr(module, "check_enough_kv_cache_memory"):
+            check_layers = module.check_enough_kv_cache_memory
 
-        module.estimate_max_model_len = estimate_max_model_len
-        module.check_enough_kv_cache_memory = check_enough_kv_cache_memory
+            @functools.wraps(check_layers)
+            def of_layers(config: Any, specs: Any, available: int) -> Any:
+                takes = module.max_memory_usage_bytes
+                longest = functools.partial(module.estimate_max_model_len, config, specs)
+                guarded(lambda: needed(takes(config, specs.values()), available, longest))
+                return check_layers(config, specs, available)
 
-    def _needed(self, config: Any, needed: int, available: int) -> None:
+            module.check_enough_kv_cache_memory = of_layers
+
+    def _needed(self, needed: int, available: int, longest: Callable[[int], int]) -> None:
         self.serving.tell(
-            at=KV_CACHE, kv_needed_bytes=int(needed), kv_available_bytes=int(available), **_settings(config)
+            at=KV_CACHE,
+            kv_needed_bytes=int(needed),
+            kv_available_bytes=int(available),
+            longest_model_len=int(longest(available)) if 0 < available < needed else None,
         )
 
     def _device(self, worker: Any, result: Any, *_: Any) -> None:
@@ -176,9 +209,15 @@ class Vllm:
 
     def _profiled(self, worker: Any, result: Any, *_: Any) -> None:
         available = result if isinstance(result, int) else getattr(worker, "available_kv_cache_memory_bytes", None)
+        activations, others = getattr(worker, "peak_activation_memory", None), getattr(worker, "non_torch_memory", None)
+        consumed = getattr(worker, "total_consumed", None)  # from 0.24 on: weights, and what is beside the allocator
+        if others is None and consumed is not None:
+            others = max(0, consumed - worker.model_runner.model_memory_usage)
+        reserved = _graphs_reserved(worker)
         self.serving.tell(
-            activation_bytes=_whole(getattr(worker, "peak_activation_memory", None)),
-            non_torch_bytes=_whole(getattr(worker, "non_torch_memory", None)),
+            activation_bytes=None if activations is None else int(activations) - (reserved or 0),
+            non_torch_bytes=_whole(others),
+            graph_reserved_bytes=reserved,
             kv_available_bytes=_whole(available),
         )
 
@@ -190,7 +229,8 @@ class Vllm:
         self.serving.tell(kv_bytes=sum(int(tensor.size) for tensor in tensors))
 
     def _captured(self, runner: Any, result: Any, *_: Any) -> None:
-        self.serving.tell(graph_bytes=_whole(result) if isinstance(result, (int, float)) else None, at="warm-up")
+        if isinstance(result, (int, float)) and not self.serving.within("profiling"):  # from 0.21 on tried there too
+            self.serving.tell(graph_bytes=int(result))
 
     def _warm(self, worker: Any, result: Any, *_: Any) -> None:
         if not isinstance(result, BaseException):
@@ -237,7 +277,8 @@ def _capacity(config: Any, cache: Any) -> Dict[str, Any]:
         tokens *= getattr(config.parallel_config, name, 1)
     sizes = sys.modules["vllm.v1.core.kv_cache_utils"]
     at_once = sizes.get_max_concurrency_for_kv_cache_config
-    told = {"kv_blocks": cache.num_blocks, "block_size": block, "kv_tokens": tokens,
+    counted = getattr(config.cache_config, "kv_cache_size_tokens", None)  # from 0.24 on: of the longest sequences
+    told = {"kv_blocks": cache.num_blocks, "block_size": block, "kv_tokens": counted or tokens,
             "max_concurrency": float(at_once(config, cache))}  # fmt: skip
     asked = os.environ.get("HIGHTIDE_IMAGINE_TOKENS", "")
     if asked:
@@ -246,6 +287,13 @@ def _capacity(config: Any, cache: Any) -> Dict[str, Any]:
         other.model_config.max_model_len = int(asked)
         told["asked_concurrency"] = float(at_once(other, cache))
     return told
+
+
+def _graphs_reserved(worker: Any) -> Any:
+    """What profiling took out of the KV cache for CUDA graphs; None: a version before 0.21, or told not to."""
+    estimate = getattr(worker, "cudagraph_memory_estimate", None)
+    applied = getattr(sys.modules["vllm.envs"], "VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS", False)
+    return int(estimate) if estimate is not None and applied else None
 
 
 def _whole(number: Any) -> Any:

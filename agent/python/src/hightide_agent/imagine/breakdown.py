@@ -49,18 +49,30 @@ def at_peak(snapshot: Any, owners: Any, peaks: List[Any], edges: Edges) -> Itera
         total, index = _highest(events, sum(size for _, size, _ in live))
         if index is None or abs(total - peak.allocated) > TOLERANCE * peak.allocated:
             continue
-        sums, at, by_stack = _classify(_blocks(events, live, index), owners, peak.device, events, index, edges)
+        pools = _graph_pools(snapshot, peak.device)
+        blocks = _blocks(events, live, index)
+        sums, at, by_stack = _classify(blocks, owners, peak.device, events, index, edges, pools)
         sums["other"] = sums.get("other", 0) + peak.allocated - sum(sums.values())
         record = {"type": "categories", "device": "cuda:%d" % peak.device, "allocated_bytes": peak.allocated,
                   "reserved_bytes": peak.reserved, "step": at[1], **{k: v for k, v in sums.items() if v}}  # fmt: skip
         if by_stack:
             record["by_stack_bytes"] = by_stack
+        if pools:
+            record["graph_pools_bytes"] = sum(end - begin for begin, end in pools)
         if 0 < at[0] < 8:
             record["phase"] = ("", "step", "data", "forward", "backward", "optimizer", "evaluation", "checkpoint")[
                 at[0]
             ]
         record.update(_line(events[index].get("frames") or []))
         yield record
+
+
+def _graph_pools(snapshot: Any, device: int) -> List[Tuple[int, int]]:
+    """Where the private pools lie from which CUDA graphs take what they compute into."""
+    return sorted(
+        (s["address"], s["address"] + s["total_size"]) for s in snapshot["segments"]
+        if s.get("device", 0) == device and tuple(s.get("segment_pool_id") or (0, 0)) != (0, 0)
+    )  # fmt: skip
 
 
 def _placed(segment: Any) -> Iterator[Any]:
@@ -114,7 +126,13 @@ def _blocks(events: List[Any], live: List[Live], index: int) -> List[Block]:
 
 
 def _classify(
-    blocks: List[Block], owners: Any, device: int, events: List[Any], index: int, edges: Edges
+    blocks: List[Block],
+    owners: Any,
+    device: int,
+    events: List[Any],
+    index: int,
+    edges: Edges,
+    pools: List[Tuple[int, int]],
 ) -> Tuple[Dict[str, int], Tuple[int, int], int]:
     """Bytes of each category, phase and step of the peak, and how many of the bytes only a stack told apart."""
     times = [edge[0] for edge in edges]
@@ -144,11 +162,18 @@ def _classify(
             size = bytes_
         category = category or _named(frames, kept)
         category = category or _unowned(size, phase(began) if began else (NONE, 0), brief, peak)
-        if category == "other":
+        if category == "other" and _inside(pools, address):
+            category = "graphs"
+        elif category == "other":
             category = _of_stack(frames)
             by_stack += size if category != "other" else 0
         sums[category] = sums.get(category, 0) + size
     return sums, peak, by_stack
+
+
+def _inside(pools: List[Tuple[int, int]], address: int) -> bool:
+    at = bisect_right(pools, (address, 1 << 63)) - 1
+    return at >= 0 and address < pools[at][1]
 
 
 def _unowned(size: int, born: Tuple[int, int], brief: bool, peak: Tuple[int, int]) -> str:
