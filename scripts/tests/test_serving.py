@@ -499,22 +499,24 @@ class TestSGLang:
     def test_two_gpus_answer_requests(self, server: Server) -> None:
         """Its own all-reduce takes buffers from CUDA itself. More is asked than the cache holds."""
         command = server.sglang(
-            TINY, "--context-length", "4096", "--disable-cuda-graph", "--tp-size", "2", "--max-total-tokens", "2200",
+            TINY, "--context-length", "4096", "--disable-cuda-graph", "--tp-size", "2", "--max-total-tokens", "2600",
             "--schedule-conservativeness", "0.1",
         )  # fmt: skip
-        ran = server.imagine("--gpu", "a10", "--gpus", "2", "--load", "4x512+64", command=command)
+        ran = server.imagine("--gpu", "a10", "--gpus", "2", "--load", "4x512+256", command=command)
         assert ran.code == 0, ran.out[-4000:]
         serving = ran.serving
-        assert serving["kv_tokens"] == 2200 and "Setup Custom allreduce failed" not in ran.out
+        assert serving["kv_tokens"] == 2600 and "Setup Custom allreduce failed" not in ran.out
         page = serving["block_size"]
-        assert serving["kv_bytes"] * 2 == (2200 + page) * token_bytes(TINY)
+        assert serving["kv_bytes"] * 2 == (2600 + page) * token_bytes(TINY)
         for rank in ran.verdict["ranks"]:  # two buffers of 8 MiB, and signals, in pages of 2 MiB; one of PyTorch's
             beside = rank["parts_bytes"]["allocated"] - rank["peak_reserved_bytes"]
             assert 16 * MiB < beside <= 20 * MiB, rank
         assert any(m["module"].endswith("custom_all_reduce") for m in ran.verdict["peak_modules"])
-        assert serving["load_answered"] == 4 and serving["load_running"] == 4
-        assert 4 * 512 < serving["load_blocks"] * page <= 2200
-        assert serving["load_preemptions"] >= 1, "4 × (512 + 64) tokens are more than 2,200"
+        assert serving["load_answered"] == 4 and serving["load_running"] in (3, 4), (
+            "4 × (512 + 256) are more than there is"
+        )
+        assert 3 * 512 < serving["load_blocks"] * page <= 2600
+        assert serving["load_running"] == 3 or serving["load_preemptions"] >= 1
 
     def test_weights_do_not_fit(self, server: Server) -> None:
         """The scheduler's own exception is the reason, not the signal with which the server ends itself."""
