@@ -45,15 +45,18 @@ type GPU struct {
 	OverheadBasis string    `json:"context_overhead_basis" doc:"How what a process takes is known."`
 	OverheadKnown bool      `json:"context_overhead_known,omitempty" doc:"Whether who asks said what a process takes, so that nothing is left open."`
 
-	Bandwidth   float64 `json:"bandwidth_gb_per_s,omitempty" doc:"The bandwidth of its memory in GB a second, of 10^9 bytes."`
-	Price       float64 `json:"price_usd_per_hour,omitempty" doc:"A price in USD an hour, on demand; absent: none is known."`
-	PriceSource string  `json:"price_source,omitempty" doc:"Whose price it is."`
-	PriceDate   string  `json:"price_date,omitempty" doc:"Of which day the price is."`
-	PriceOther  string  `json:"price_other,omitempty" doc:"Prices elsewhere."`
-	Confidence  string  `json:"confidence,omitempty" doc:"How sure the figures of its memory are: high, medium, low, or spec only."`
-	Notes       string  `json:"notes,omitempty" doc:"What else is to be known of it."`
-	Scope       Scope   `json:"scope,omitempty" doc:"Absent: it is looked at wherever all are; named: where it is named, and by plan; formula: by plan alone, as no real figure of its memory is known."`
-	Source      string  `json:"source" doc:"Where the row comes from: catalogue, or the user's file."`
+	Bandwidth   float64   `json:"bandwidth_gb_per_s,omitempty" doc:"The bandwidth of its memory in GB a second, of 10^9 bytes."`
+	L2          mem.Bytes `json:"l2_bytes,omitempty" doc:"Its L2 cache, in bytes; absent: not known."`
+	Clock       float64   `json:"clock_mhz,omitempty" doc:"The highest clock of its multiprocessors in MHz; absent: not known."`
+	ClockBasis  string    `json:"clock_basis,omitempty" doc:"How the L2 cache and the clock are known."`
+	Price       float64   `json:"price_usd_per_hour,omitempty" doc:"A price in USD an hour, on demand; absent: none is known."`
+	PriceSource string    `json:"price_source,omitempty" doc:"Whose price it is."`
+	PriceDate   string    `json:"price_date,omitempty" doc:"Of which day the price is."`
+	PriceOther  string    `json:"price_other,omitempty" doc:"Prices elsewhere."`
+	Confidence  string    `json:"confidence,omitempty" doc:"How sure the figures of its memory are: high, medium, low, or spec only."`
+	Notes       string    `json:"notes,omitempty" doc:"What else is to be known of it."`
+	Scope       Scope     `json:"scope,omitempty" doc:"Absent: it is looked at wherever all are; named: where it is named, and by plan; formula: by plan alone, as no real figure of its memory is known."`
+	Source      string    `json:"source" doc:"Where the row comes from: catalogue, or the user's file."`
 }
 
 // Scope says where a GPU is looked at.
@@ -218,7 +221,8 @@ func (r *record) gpu(source string) GPU {
 		TotalBasis: v["total_memory_basis"], TotalSeen: v["total_memory_seen_GiB"],
 		Overhead: r.mib("overhead_MiB"), OverheadLow: r.mib("overhead_low_MiB"), OverheadHigh: r.mib("overhead_high_MiB"),
 		OverheadBasis: v["overhead_basis"],
-		Bandwidth:     r.number("bandwidth_GBps"), Price: r.number("price_usd_per_hour"), PriceSource: v["price_source"],
+		Bandwidth:     r.number("bandwidth_GBps"), L2: r.mib("l2_MiB"), Clock: r.number("clock_MHz"),
+		ClockBasis: v["clock_source"], Price: r.number("price_usd_per_hour"), PriceSource: v["price_source"],
 		PriceDate:  v["price_date"],
 		PriceOther: v["price_other"], Confidence: v["confidence"], Notes: v["notes"],
 		Scope: Scope(v["scope"]), Source: source,

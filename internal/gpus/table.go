@@ -48,6 +48,11 @@ func (g *GPU) Sources() []string {
 		lines = append(lines, fmt.Sprintf("            between %v and %v in the messages looked at", g.OverheadLow,
 			g.OverheadHigh))
 	}
+	if g.Clock > 0 {
+		lines = append(lines, fmt.Sprintf("L2, clock   %v, %g MHz: %s", g.L2, g.Clock, g.ClockBasis))
+	} else if g.CUDA() {
+		lines = append(lines, "L2, clock   not known: an imaginary one has 6 MiB and 1500 MHz")
+	}
 	if g.Price > 0 {
 		lines = append(lines, strings.TrimSpace(fmt.Sprintf("price       $%s an hour: %s %s", price(g.Price), g.PriceSource,
 			g.PriceDate)))

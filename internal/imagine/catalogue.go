@@ -40,7 +40,7 @@ func (s *Session) everyGPU(ctx context.Context, t trial, main *Result) []mem.GPU
 				Total:   g.Total, Context: g.Overhead, Price: g.Price, Note: why})
 			continue
 		}
-		key := g.Compute + " " + strconv.Itoa(g.SMs)
+		key := kernelsOf(&g, main)
 		groups[key] = append(groups[key], g)
 	}
 	for _, group := range groups {
@@ -66,6 +66,16 @@ func (s *Session) everyGPU(ctx context.Context, t trial, main *Result) []mem.GPU
 	}
 	slices.SortStableFunc(verdicts, compareVerdicts)
 	return verdicts
+}
+
+// kernelsOf tells GPUs apart on which a program may run other kernels. XLA decides by a GPU's speed and its L2 cache, too,
+// what it fuses and what it computes again; its frameworks are those that set a limit.
+func kernelsOf(g *gpus.GPU, main *Result) string {
+	key := g.Compute + " " + strconv.Itoa(g.SMs)
+	if main.Limit.Known() {
+		key += fmt.Sprintf(" %d %g %g", g.L2, g.Clock, g.Bandwidth)
+	}
+	return key
 }
 
 // walk judges GPUs that differ in their memory only, largest first, by the runs that there are; next is

@@ -325,6 +325,11 @@ func TestDeviceSpec(t *testing.T) {
 	if got, want := DeviceSpec(&g, 2), "count=2;name=AB CD;slug=x;memory=5368709120;context=7;cc=8.6;sms=72"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
+	g.Compute, g.L2, g.Clock, g.Bandwidth = "8.0", 40<<20, 1410, 2039
+	got, want := DeviceSpec(&g, 1), "cc=8.0;sms=72;l2=41943040;clock_khz=1410000;bus_bits=5120;memory_khz=1592969"
+	if !strings.HasSuffix(got, want) {
+		t.Errorf("%s, want %s at its end", got, want)
+	}
 }
 
 // TestReadValue: LAPACK on the host faults on what is not, and no GPU would have computed it there.

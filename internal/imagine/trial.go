@@ -304,8 +304,27 @@ func DeviceSpec(g *gpus.GPU, count int) string {
 		}
 		return r
 	}, g.Name)
-	return fmt.Sprintf("count=%d;name=%s;slug=%s;memory=%d;context=%d;cc=%s;sms=%d", count, name, g.Slug, g.Total,
+	spec := fmt.Sprintf("count=%d;name=%s;slug=%s;memory=%d;context=%d;cc=%s;sms=%d", count, name, g.Slug, g.Total,
 		g.Overhead, g.Compute, g.SMs)
+	if g.L2 > 0 {
+		spec += fmt.Sprintf(";l2=%d", g.L2)
+	}
+	if g.Clock > 0 {
+		spec += fmt.Sprintf(";clock_khz=%.0f", g.Clock*1000)
+	}
+	if g.Bandwidth > 0 { // two transfers each clock, of as many bits as the bus has
+		bus := busBits(g)
+		spec += fmt.Sprintf(";bus_bits=%d;memory_khz=%.0f", bus, g.Bandwidth*1e6*8/2/float64(bus))
+	}
+	return spec
+}
+
+// busBits is a width of the memory's bus with which the clock is one that such memory has: stacked, or beside the chip.
+func busBits(g *gpus.GPU) int {
+	if major, minor, _ := g.Capability(); minor == 0 && 6 <= major && major <= 10 {
+		return 5120
+	}
+	return 384
 }
 
 func imaginaryGPUs(g *gpus.GPU, count int) []mem.GPU {

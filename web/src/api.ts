@@ -1420,6 +1420,10 @@ export interface GpusGPU {
   arch?: string;
   /** The bandwidth of its memory in GB a second, of 10^9 bytes. */
   bandwidth_gb_per_s?: number;
+  /** How the L2 cache and the clock are known. */
+  clock_basis?: string;
+  /** The highest clock of its multiprocessors in MHz; absent: not known. */
+  clock_mhz?: number;
   /** The compute capability, as 8.6; of AMD as gfx942. */
   compute_capability: string;
   /** How sure the figures of its memory are: high, medium, low, or spec only. */
@@ -1436,6 +1440,8 @@ export interface GpusGPU {
   context_overhead_low_bytes?: number;
   /** Its short name, as --gpu takes it. */
   gpu: string;
+  /** Its L2 cache, in bytes; absent: not known. */
+  l2_bytes?: number;
   /** How many multiprocessors it has. */
   multiprocessors: number;
   /** Its full name. */
