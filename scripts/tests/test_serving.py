@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 HIGHTIDE = ROOT / "bin" / "hightide"
 CACHE = Path(os.environ.get("HIGHTIDE_CACHE", Path.home() / ".cache" / "hightide"))
 VLLM = CACHE / "serving-vllm-0.11.0" / "bin"
+NEWER = CACHE / "serving-vllm-0.33.0" / "bin"
 SGLANG = CACHE / "serving-sglang-0.5.5.post3"
 GiB, MiB = 1 << 30, 1 << 20
 
@@ -151,8 +152,8 @@ class Server:
         )
         return [str(word) for word in (*words, "--", *command)]
 
-    def serve(self, config: "dict[str, Any]", *options: str) -> "tuple[str, ...]":
-        command = (VLLM / "vllm", "serve", self.model(config), "--load-format", "dummy", "--skip-tokenizer-init",
+    def serve(self, config: "dict[str, Any]", *options: str, engine: Path = VLLM) -> "tuple[str, ...]":
+        command = (engine / "vllm", "serve", self.model(config), "--load-format", "dummy", "--skip-tokenizer-init",
                    "--port", port(), *options)  # fmt: skip
         return tuple(str(word) for word in command)
 
@@ -353,6 +354,27 @@ def test_requests_are_answered(server: Server) -> None:
     last = serving["kv_blocks"] - 1  # the engine keeps one
     assert last - 7 <= serving["load_blocks"] <= last
     assert "7 sequences of 4,096 + 256 tokens at once had" in " ".join(ran.out.split())
+
+
+@pytest.mark.skipif(not NEWER.exists(), reason="the newer vLLM is not there: scripts/setup serving")
+def test_newer_engine_answers_requests(server: Server) -> None:
+    """How many tokens a step sampled is a kernel's count, for which the engine waits. Graphs are taken out of the cache."""
+    server.env["VLLM_USE_FLASHINFER_SAMPLER"] = "0"  # which needs nvcc
+    graphs = json.dumps({"mode": 0, "cudagraph_capture_sizes": [1, 2, 4]})
+    command = server.serve(TINY, "--max-model-len", "4096", "--compilation-config", graphs, engine=NEWER)
+    ran = server.imagine("--gpu", "a10", "--load", "3x64+8", command=command)
+    assert ran.code == 0 and ran.verdict["verdict"] == "fits", ran.out[-4000:]
+    serving = ran.serving
+    assert serving["version"] == "0.33.0" and serving["load_answered"] == serving["load_running"] == 3
+    assert serving["load_blocks"] == 3 * -(-(64 + 8 - 1) // 16), "the last token is not written into the cache"
+    assert ran.verdict["conditions"]["sampled tokens"].startswith("one a sequence"), ran.verdict["conditions"]
+    assert serving["kv_tokens"] == int(logged(r"GPU KV cache size: ([\d,]+) tokens", ran.out))
+    assert serving["kv_bytes"] == serving["kv_blocks"] * 16 * token_bytes(TINY) == categories(ran)["KV cache"]
+    assert 0 <= serving["kv_blocks"] * 16 - serving["kv_tokens"] <= 32, "one block is never given out"
+    taken = sum(serving[n] for n in ("weights_bytes", "activation_bytes", "non_torch_bytes", "graph_reserved_bytes"))
+    assert serving["graph_reserved_bytes"] > 0 and serving["graph_bytes"] > 0
+    assert abs(serving["budget_bytes"] - taken - serving["kv_available_bytes"]) < 2 * MiB, serving
+    assert sum(categories(ran).values()) == ran.verdict["peak_allocated_bytes"]
 
 
 def check_cache(ran: Ran, config: "dict[str, Any]", gpus: int = 1) -> "dict[str, Any]":

@@ -101,6 +101,19 @@ class Vllm:
         self.serving.method(module.GPUModelRunner, "capture_model", self._captured, "graphs")
         if module.__name__.endswith(".gpu.model_runner"):
             self.serving.method(module.GPUModelRunner, "sample", self._sampled)
+            self._logprobs(sys.modules["vllm.v1.outputs"].LogprobsTensors)
+
+    def _logprobs(self, kind: Any) -> None:
+        """Which tokens were likely, of an answer or a prompt, decides no size: that goes to a client."""
+        original, guarded = kind.to_cpu_nonblocking, self.serving.guarded
+
+        @functools.wraps(original)
+        def to_cpu_nonblocking(numbers: Any) -> Any:
+            for tensor in (numbers.logprob_token_ids, numbers.selected_token_ranks):
+                guarded(tensor.zero_)
+            return original(numbers)
+
+        kind.to_cpu_nonblocking = to_cpu_nonblocking
 
     def _sampled(self, runner: Any, result: Any, hidden: Any = None, batch: Any = None, *_: Any) -> None:
         """The runner V2 has a kernel count the tokens that each sequence was given, and the engine goes on until they
