@@ -131,6 +131,9 @@ type Trace struct {
 	// Reserved is what the allocator held after each event, of a Bare snapshot where its file says so; else empty.
 	Reserved []Bytes
 
+	// Asked is what an allocation asked for where Size is what it was given, in a Bare snapshot; else empty.
+	Asked []Bytes
+
 	// Numbers of AllocatorSnapshot.Texts; each column is empty where no event of the trace has such.
 	Metadata []uint32 // set by the program (user_metadata) or an annotation
 	Context  []uint32 // of compilation: "Torch-Compiled Region: 0/0"

@@ -36,6 +36,7 @@ type Imagined struct {
 	CategoriesShort bool                 `json:"categories_short,omitempty" doc:"Whether the categories and lines are of what was needed when memory ran out, in place of what was held."`
 	Lines           []HeldLine           `json:"peak_lines,omitempty" doc:"What lines of the program held at the peak, largest first."`
 	LinesHeld       mem.Bytes            `json:"peak_lines_bytes,omitempty" doc:"What all lines held together."`
+	LinesAsked      mem.Bytes            `json:"peak_lines_asked_bytes,omitempty" doc:"Of these what was asked for, where the allocator gives more."`
 	Modules         []HeldModule         `json:"peak_modules,omitempty" doc:"Of an LLM server: what lines of each Python module held at the peak, largest first."`
 	Devices         []mem.ImaginedDevice `json:"devices,omitempty" doc:"Each GPU that was used."`
 	Ranks           []RankUse            `json:"ranks,omitempty" doc:"Each process on each device."`

@@ -50,6 +50,20 @@ def test_what_a_step_needs(tmp_path: Path, name: str, steps: int) -> None:
     assert peak > said(printed, "held") and near(peak, said(cpu.stdout, "peak"), SHARE), (peak, printed, cpu.stdout)
 
 
+@pytest.mark.parametrize("name", ["eager", "function"])
+def test_what_is_asked_for(tmp_path: Path, name: str) -> None:
+    """One operation at a time, the program asks for the same at most on the CPU, where kernels compute: what differs beside
+    are blocks that an allocator leaves whole, and the order of operations."""
+    in_turn = {"TF_NUM_INTEROP_THREADS": "1"}
+    verdict, _ = imagined(tmp_path, PROGRAMS, name, variables=in_turn)
+    cpu = subprocess.run(
+        [str(TENSORFLOW), str(PROGRAMS.parent / "requested.py"), name],
+        capture_output=True, text=True, env=environment(tmp_path, **ON_CPU, **in_turn), timeout=600, check=True,
+    )  # fmt: skip
+    assert near(verdict["peak_lines_asked_bytes"], said(cpu.stdout, "requested"), 0.01), (verdict, cpu.stdout)
+    assert verdict["peak_lines_asked_bytes"] <= verdict["peak_lines_bytes"], verdict
+
+
 @pytest.mark.parametrize(("name", "steps"), [("convolutions", 8), ("recurrent", 8), ("mixed", 6)])
 def test_other_kernels_than_a_cpu_has(tmp_path: Path, name: str, steps: int) -> None:
     """Convolutions and recurrent layers go to cuDNN, which keeps what no CPU does; a CPU computes halves as floats."""

@@ -1807,6 +1807,8 @@ export interface ImagineOutcome {
   peak_device_used_bytes?: number;
   /** What lines of the program held at the peak, largest first. */
   peak_lines?: HeldLine[];
+  /** Of these what was asked for, where the allocator gives more. */
+  peak_lines_asked_bytes?: number;
   /** What all lines held together. */
   peak_lines_bytes?: number;
   /** Of an LLM server: what lines of each Python module held at the peak, largest first. */
@@ -1965,6 +1967,8 @@ export interface Imagined {
   peak_device_used_bytes?: number;
   /** What lines of the program held at the peak, largest first. */
   peak_lines?: HeldLine[];
+  /** Of these what was asked for, where the allocator gives more. */
+  peak_lines_asked_bytes?: number;
   /** What all lines held together. */
   peak_lines_bytes?: number;
   /** Of an LLM server: what lines of each Python module held at the peak, largest first. */

@@ -21,8 +21,9 @@ const mostLines = 20
 func Held(v *report.Imagined, histories []*mem.AllocatorSnapshot, device int) {
 	var lines []report.HeldLine
 	for _, s := range histories {
-		if of := heldLines(s, device, v.Serving != nil); heldBytes(of) > heldBytes(lines) {
-			lines = of
+		d := usage.FromTrace(s, device, usage.Whole)
+		if of := heldLines(s, d, v.Serving != nil); heldBytes(of) > heldBytes(lines) {
+			lines, v.LinesAsked = of, heldBytes(of)-unasked(d)
 		}
 	}
 	v.LinesHeld = heldBytes(lines)
@@ -52,8 +53,22 @@ func moduleName(l *report.HeldLine) string {
 	return strings.ReplaceAll(strings.TrimSuffix(strings.TrimSuffix(inside, ".py"), "/__init__"), "/", ".")
 }
 
-func heldLines(s *mem.AllocatorSnapshot, device int, server bool) (lines []report.HeldLine) {
-	d := usage.FromTrace(s, device, usage.Whole)
+// unasked is what the blocks alive at the peak were given beyond what was asked for, where the history tells.
+func unasked(d *usage.Device) (sum mem.Bytes) {
+	given := map[uint64]mem.Bytes{}
+	for i, asked := range d.Trace.Asked[:min(len(d.Trace.Asked), d.Peak.Moment+1)] {
+		at := d.Trace.Address[i]
+		sum -= given[at]
+		delete(given, at)
+		if d.Trace.Action[i] == mem.ActionAlloc && asked > 0 {
+			given[at] = d.Trace.Size[i] - asked
+			sum += given[at]
+		}
+	}
+	return sum
+}
+
+func heldLines(s *mem.AllocatorSnapshot, d *usage.Device, server bool) (lines []report.HeldLine) {
 	names := usage.NewNames(d.Stacks)
 	names.LibraryFirst = server
 	for _, g := range usage.Groups(names, d.AtPeak()) {

@@ -51,7 +51,13 @@ func TestWhatTheAllocatorDoesNotTell(t *testing.T) {
 	if text := untoldText(told); !strings.Contains(text, "of a moment with 1.00 GiB in use") {
 		t.Error(text)
 	}
-	told.LinesHeld = 2 << 30
+	told.LinesHeld, told.LinesAsked = 2<<30, 1<<30
+	if text := unaskedText(told); !strings.HasPrefix(text, "1.00 GiB of 2.00 GiB was not asked for: TensorFlow's") {
+		t.Error(text)
+	}
+	if told.LinesAsked = 2 << 30; unaskedText(told) != "" {
+		t.Error(unaskedText(told))
+	}
 	if text := untoldText(told); text != "" {
 		t.Error(text)
 	}

@@ -82,6 +82,16 @@ func untoldText(v *report.Imagined) string {
 	return ""
 }
 
+// unaskedText says how much of the peak is no tensor's: what the allocator gave beyond what was asked for.
+func unaskedText(v *report.Imagined) string {
+	more := v.LinesHeld - v.LinesAsked
+	if v.LimitBy == "" || v.LinesAsked == 0 || more*50 < v.LinesHeld {
+		return ""
+	}
+	return fmt.Sprintf("%v of %v was not asked for: %s's allocator does not split a block that is less than twice as "+
+		"large, so what it gives depends on the order of operations.", more, v.LinesHeld, v.LimitBy)
+}
+
 // notes name what the answer rests on and what it leaves open.
 func notes(run *mem.Run, v *report.Imagined, r *report.Part) {
 	if len(v.Conditions) > 0 {
@@ -91,7 +101,8 @@ func notes(run *mem.Run, v *report.Imagined, r *report.Part) {
 		}
 		r.AddNote("Conditions of this answer: " + strings.Join(parts, ", ") + ".")
 	}
-	for _, text := range []string{spreadText(v), promiseText(v), overText(v), cachedText(v), untoldText(v)} {
+	for _, text := range []string{spreadText(v), promiseText(v), overText(v), cachedText(v), untoldText(v),
+		unaskedText(v)} {
 		if text != "" {
 			r.AddNote(text)
 		}

@@ -27,6 +27,7 @@ type Event struct {
 	Device   Device
 	Address  uint64
 	Bytes    int64
+	Asked    int64 // of an allocation, where Bytes is what it was given; 0: they are one
 	Before   int64 // allocated before it; 0 where the trace does not say
 	Reserved int64 // after it
 	Failed   bool
@@ -127,10 +128,14 @@ func (t *Trace) Assemble() {
 			trace.Metadata = append(trace.Metadata, t.text(e.Metadata))
 		}
 		trace.Reserved = append(trace.Reserved, mem.Bytes(max(0, e.Reserved)))
+		trace.Asked = append(trace.Asked, mem.Bytes(e.Asked))
 	}
 	for _, device := range slices.Sorted(maps.Keys(traces)) {
 		if slices.Max(traces[device].Reserved) == 0 { // nothing that caches, or that says what it holds
 			traces[device].Reserved = nil
+		}
+		if slices.Max(traces[device].Asked) == 0 {
+			traces[device].Asked = nil
 		}
 		t.Out.Traces = append(t.Out.Traces, *traces[device])
 		if size := before[device]; size > 0 && end < 1<<62 {

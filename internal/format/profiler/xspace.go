@@ -69,7 +69,7 @@ type xplane struct {
 // xstats are the statistics of an event that are read, by their names.
 type xstats struct {
 	allocator, op, shape, region string
-	bytes, held, address         int64
+	bytes, asked, held, address  int64
 	step                         string
 }
 
@@ -284,6 +284,9 @@ func (x *xspace) memory(p *xplane, thread string, at float64, taken bool, stats 
 		number, _ := strconv.Atoi(m[1])
 		e.Device = Device{Kind: 1, Index: min(number, 1<<16)}
 	}
+	if taken && 0 < s.asked && s.asked < s.bytes {
+		e.Asked = s.asked
+	}
 	if !taken {
 		e.Bytes, e.Before = -s.bytes, s.held+s.bytes
 	}
@@ -327,6 +330,8 @@ func (p *xplane) readStats(stats [][]byte) (s xstats, err error) {
 			s.region = text
 		case "allocation_bytes":
 			s.bytes = number
+		case "requested_bytes":
+			s.asked = number
 		case "bytes_allocated":
 			s.held = number
 		case "addr":

@@ -80,17 +80,20 @@ func TestXSpaceWithLines(t *testing.T) {
 	memory := func(at, address uint64) []byte {
 		return part(4, number(1, 1), number(2, at*1e6), part(4, number(1, 1), number(7, 5)),
 			part(4, number(1, 2), number(7, 6)), part(4, number(1, 3), number(4, 512)),
-			part(4, number(1, 4), number(3, address)))
+			part(4, number(1, 4), number(3, address)), part(4, number(1, 7), number(4, 500)))
 	}
 	around := part(4, number(1, 2), number(2, 0), number(3, 100e6))
 	host := part(1, part(2, []byte("/host:CPU")), event(1, "MemoryAllocation"), event(2, "$train.py:7 main"),
 		text(1, "allocator_name"), text(2, "tf_op"), text(3, "allocation_bytes"), text(4, "addr"), text(5, "GPU_0_bfc"),
-		text(6, "MatMul"), part(3, number(1, 1), around, memory(10, 4096)), part(3, number(1, 2), memory(20, 8192)))
+		text(6, "MatMul"), text(7, "requested_bytes"), part(3, number(1, 1), around, memory(10, 4096)), part(3, number(1, 2), memory(20, 8192)))
 	shown := part(2, number(1, 1), part(2, []byte("MatMul")), part(4, []byte("$/home/me/model.py:12 dense/one")))
 	lines := part(1, part(2, []byte(linesPlane)), part(4, number(1, 1), shown))
 	s, err := ReadXSpace(bytes.NewReader(slices.Concat(host, lines)))
 	if err != nil {
 		t.Fatal(err)
+	}
+	if asked := s.Traces[0].Asked; !slices.Equal(asked, []mem.Bytes{500, 500}) {
+		t.Errorf("asked for %v", asked)
 	}
 	stacks := s.Traces[0].Stack
 	eager, graph := s.Stacks.Frames(stacks[0]), s.Stacks.Frames(stacks[1])
