@@ -36,9 +36,11 @@ type RunOptions struct {
 	Plan         string // file of the levers that are applied
 	Rescue       bool   // a known trainer's step that runs out of memory is done again in micro-batches
 	KeepLimit    int64  // bytes of it: of more the beginning and the end; 0: any number
+	Retry        int    // how often it is started again, with the next plan, where memory ran out
 	OutputApart  bool   // keep it, and what goes to a terminal does not appear there
 
 	Loaded func(*mem.Run) // takes the recording before it is explained; nil: nobody does
+	start  levers.Start   // which of the starts it is, with Retry
 	guest  *guest         // of a Target: what the agent is brought into; nil: it is not
 }
 
@@ -54,6 +56,8 @@ func (o *RunOptions) Settings() options.List {
 	list := append(o.Options.Settable(), options.List{
 		*o.Shared().Find("output"), levers.Setting(&o.Plan),
 		{Name: "rescue", Help: "where a step of transformers' Trainer runs out of memory, do it again in micro-batches", To: &o.Rescue},
+		{Name: "retry", Help: "where memory ran out, start the command again with the next plan, at most `number` times; " +
+			"HIGHTIDE_RETRY then says to it how often it was started before", To: &o.Retry, Least: 1},
 		{Name: "capture", Help: "keep what the program writes with the run, as well as showing it", To: &o.KeepOutput},
 		{Name: "capture-limit", Help: "keep about `size` of it at most: of a longer output the beginning and the end, half " +
 			"each; none keeps all", To: keepLimit{&o.KeepLimit}, Default: "256MiB"},
@@ -124,14 +128,27 @@ func (e *Engine) Run(ctx context.Context, o RunOptions) (*RunResult, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	result := &RunResult{}
-	var err error
+	var plan *levers.Plan
 	if o.Plan != "" {
-		if result.plan, err = levers.Read(o.Plan); err != nil {
+		var err error
+		if plan, err = levers.Read(o.Plan); err != nil {
 			return nil, err
 		}
 	}
-	if result, err = e.record(ctx, o, "run", result); err != nil {
+	var result *RunResult
+	first := levers.Start{Most: o.Retry, Since: e.Runtime.Time().UnixNano()}
+	err := levers.Retry(first, plan, func(s levers.Start, plan *levers.Plan) (ran levers.Ran, err error) {
+		o.start = s
+		if result, err = e.record(ctx, o, "run", &RunResult{plan: plan}); err != nil {
+			return ran, err
+		}
+		return levers.Ran{ID: result.ID, Refused: result.whyRefused(),
+			Again: result.ranOut() && ctx.Err() == nil && !result.Outcome.Stopped}, nil
+	}, func(s levers.Start, plan *levers.Plan) {
+		o.Events.Tell(event.Alert{Text: fmt.Sprintf("memory ran out in run %s; start %d of at most %d, with %s", s.Before,
+			s.Number+1, s.Most+1, plan.Changes())})
+	})
+	if err != nil {
 		return nil, err
 	}
 	return result, result.refusedPlan()
@@ -162,6 +179,9 @@ func (e *Engine) record(ctx context.Context, o RunOptions, verb string, result *
 		return nil, launchError(err)
 	}
 	p.tellPlan(result)
+	if o.start.Number > 0 {
+		result.note(p.writer.Write(o.start.Event(result.plan)))
+	}
 	p.conclude(&o, result)
 	if lost := p.writer.Lost(); lost.Frames > 0 {
 		result.Notes = append(result.Notes, fmt.Sprintf("the recording lacks %d records: %v", lost.Frames, lost.Err))
@@ -178,15 +198,28 @@ func (p *place) tellPlan(result *RunResult) {
 
 // refusedPlan is the error of a program that was ended as its plan could not be applied.
 func (r *RunResult) refusedPlan() error {
+	if why := r.whyRefused(); why != "" {
+		return fail.Input("hightide tune makes a plan for this program", "%s cannot be applied: %s", r.plan.Name(), why)
+	}
+	return nil
+}
+
+// whyRefused is why the plan could not be applied; "": it could, or there is none.
+func (r *RunResult) whyRefused() string {
 	if r.plan == nil || r.Report == nil {
-		return nil
+		return ""
 	}
 	for i := range r.Report.Processes {
 		if why := r.Report.Processes[i].Facts[mem.FactPlanRefused]; why != "" {
-			return fail.Input("hightide tune makes a plan for this program", "%s cannot be applied: %s", r.plan.Name(), why)
+			return why
 		}
 	}
-	return nil
+	return ""
+}
+
+// ranOut says whether the program ended as memory ran out.
+func (r *RunResult) ranOut() bool {
+	return r.Report != nil && r.Report.Headline.Ended.Kind == mem.EndOOM
 }
 
 // begins is what a recording says of a run from its first byte on: whoever is killed right then leaves a run that is
@@ -249,6 +282,9 @@ func (e *Engine) observed(o *RunOptions, verb string, result *RunResult) *observ
 	result.Notes = append(result.Notes, notes...)
 	if result.plan != nil {
 		applyPlan(result.plan, &to)
+	}
+	for name, value := range o.start.Variables() {
+		tellAgent(&to, name, value)
 	}
 	if o.Rescue {
 		tellAgent(&to, "HIGHTIDE_RESCUE", "1")

@@ -228,7 +228,7 @@ func (p *Plan) Changes() string {
 		case lever.Name == Allocator:
 			parts = append(parts, settings.Value)
 		case lever.Name == Checkpoint:
-			parts = append(parts, fmt.Sprintf("checkpointing of %s", blocks(len(settings.Blocks))))
+			parts = append(parts, "checkpointing of "+blocks(settings.Blocks))
 		default:
 			parts = append(parts, lever.What)
 		}
@@ -239,11 +239,17 @@ func (p *Plan) Changes() string {
 	return strings.Join(parts, ", ")
 }
 
-func blocks(n int) string {
-	if n == 1 {
+// everyBlock in place of names means each block that the model has.
+const everyBlock = "*"
+
+func blocks(names []string) string {
+	switch {
+	case slices.Equal(names, []string{everyBlock}):
+		return "all blocks"
+	case len(names) == 1:
 		return "1 block"
 	}
-	return fmt.Sprintf("%d blocks", n)
+	return fmt.Sprintf("%d blocks", len(names))
 }
 
 // Exact says whether numbers stay the same bit for bit.
@@ -258,8 +264,11 @@ func (p *Plan) Exact() bool {
 
 // Event says in a recording what was planned.
 func (p *Plan) Event() mem.Event {
-	event := mem.Event{Time: 1, Kind: mem.EventPlan, Text: p.Changes(), Facts: map[string]string{"file": p.Name()},
+	event := mem.Event{Time: 1, Kind: mem.EventPlan, Text: p.Changes(), Facts: map[string]string{},
 		Numbers: map[string]int64{}}
+	if p.file != "" {
+		event.Facts["file"] = p.Name()
+	}
 	if p.Agent() != "" {
 		event.Facts["agent"] = "asked"
 	}

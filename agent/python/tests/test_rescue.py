@@ -200,3 +200,46 @@ def test_the_trainers_step_is_rescued(observe: Any) -> None:
     assert rescued.main.all("rescue")
     facts = {record["key"]: record["value"] for record in rescued.main.all("fact")}
     assert facts["rescue"] == "the Trainer of transformers"
+
+
+RESUMED = """
+import sys
+import torch
+import transformers
+from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments
+
+config = GPT2Config(vocab_size=50, n_embd=8, n_layer=1, n_head=2, n_positions=8)
+data = [{"input_ids": torch.arange(8), "labels": torch.arange(8)}] * 8
+begun = []
+
+class Kept(transformers.TrainerCallback):
+    def on_train_begin(self, args, state, control, **more):
+        begun.append(state.global_step)
+
+arguments = TrainingArguments(sys.argv[1], per_device_train_batch_size=2, max_steps=int(sys.argv[2]),
+                              save_strategy="steps", save_steps=1, report_to=[], use_cpu=True, disable_tqdm=True)
+Trainer(GPT2LMHeadModel(config), arguments, train_dataset=data, callbacks=[Kept()]).train(*eval(sys.argv[3]))
+print("begun at", begun[0])
+"""
+
+
+@pytest.mark.parametrize(
+    ("env", "arguments", "begun"),
+    [
+        ({"HIGHTIDE_RETRY": "1", "HIGHTIDE_RETRY_SINCE": "1"}, "[]", 2),
+        ({"HIGHTIDE_RETRY": "1", "HIGHTIDE_RETRY_SINCE": str(1 << 62)}, "[]", 0),  # it is of another training
+        ({"HIGHTIDE_RETRY": "1", "HIGHTIDE_RETRY_SINCE": "1"}, "[False]", 0),  # the program says so itself
+        ({}, "[]", 0),
+    ],
+)
+def test_the_trainer_goes_on_where_it_is_started_again(
+    observe: Any, tmp_path: Path, env: Any, arguments: str, begun: int
+) -> None:
+    pytest.importorskip("transformers")
+    pytest.importorskip("accelerate")
+    folder = str(tmp_path / "checkpoints")
+    assert observe(RESUMED, folder, "2", "[]").out.split()[-1] == "0"
+    again = observe(RESUMED, folder, "3", arguments, env=env)
+    assert [line for line in again.out.splitlines() if line.startswith("begun")] == ["begun at %d" % begun]
+    told = {record["key"]: record["value"] for record in again.main.all("fact")}
+    assert told.get("resumed") == ("checkpoint-2" if begun else None)

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -34,7 +35,7 @@ func planned(in *Input) (r report.Part) {
 		}
 	}
 	slices.Sort(did)
-	switch name := e.Facts["file"]; {
+	switch name := cmp.Or(e.Facts["file"], "The plan"); {
 	case refused != "":
 		r.AddNote(fmt.Sprintf("%s could not be applied, and the program was ended: %s.", name, refused))
 	case applied == 0 && e.Facts["agent"] != "":

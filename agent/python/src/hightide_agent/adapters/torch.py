@@ -66,6 +66,10 @@ def install(training: Training, torch: Any, watch: Watch) -> None:
         from ..levers import plan
 
         training.install_parts("PyTorch", ("levers", lambda: plan.install(training, torch)))
+    if os.environ.get("HIGHTIDE_RETRY"):
+        from ..pytorch import resume
+
+        training.install_parts("PyTorch", ("resume", lambda: resume.install(training, watch)))
     if os.environ.get("HIGHTIDE_RESCUE"):
         from ..pytorch import rescue
 
