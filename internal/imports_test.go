@@ -125,7 +125,7 @@ var rooms = map[string][]string{
 		"internal/gpus", "internal/imagine", "internal/mem", "internal/metrics", "internal/observe", "internal/plan",
 		"internal/replay", "internal/fail", "internal/format", "internal/report", "internal/store",
 		"internal/terminal", "internal/matrix", "web", "internal/options", "internal/files", "internal/hub", "internal/modelfile",
-		"internal/redact", "internal/tune"},
+		"internal/redact", "internal/trend", "internal/tune"},
 	"internal/metrics": {"internal/system", "internal/engine", "internal/fail", "internal/format/protobuf", "internal/live",
 		"internal/mem", "internal/store"},
 	"internal/mcp": {"internal/engine", "internal/analyze/trace", "internal/event", "internal/fail",

@@ -89,8 +89,8 @@ func (a *app) printTrend(t trend.Trend) error {
 	}
 	if len(t.Commits) > 0 {
 		notes = append([]string{fmt.Sprintf("PEAK is the mean of %s, %s.", t.What, t.Label)}, notes...)
-		if len(t.Commits) > 1 && !known(t) {
-			notes = append(notes, "The noise is not known: no commit without changed files was run twice.")
+		if t.Unknown != "" {
+			notes = append(notes, "The noise is not known: "+t.Unknown+".")
 		}
 	}
 	if len(t.Left) > 0 {
@@ -102,16 +102,6 @@ func (a *app) printTrend(t trend.Trend) error {
 		}
 	}
 	return nil
-}
-
-// known says whether a noise is known of any change.
-func known(t trend.Trend) bool {
-	for _, c := range t.Commits {
-		if c.Noise.Known() {
-			return true
-		}
-	}
-	return false
 }
 
 func signed(change int64) string {

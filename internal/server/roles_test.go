@@ -46,7 +46,7 @@ var rowsOf = map[string]string{
 	"POST /api/v1/plan": forChange, "POST /api/v1/snapshots": forChange, "DELETE /api/v1/snapshots/{id}": forChange,
 	"POST /api/v1/snapshots/{id}/whatif": forChange,
 
-	"GET /api/v1/projects": forRead,
+	"GET /api/v1/projects": forRead, "GET /api/v1/trend": forRead,
 	"PUT /api/v1/projects/{project}/pushes/{id}/files/{name}":            forPush,
 	"PUT /api/v1/projects/{project}/pushes/{id}/files/{name}/parts/{at}": forPush,
 	"POST /api/v1/projects/{project}/pushes/{id}":                        forPush,

@@ -123,13 +123,19 @@ type Findings struct {
 	Findings []report.Finding `json:"findings" doc:"What was found, worst first."`
 }
 
+// tagsOf are tags that a request asks for, as KEY or KEY=VALUE.
+func tagsOf(asked []string) map[string]string {
+	tags := map[string]string{}
+	for _, tag := range asked {
+		key, value, _ := strings.Cut(tag, "=")
+		tags[key] = value
+	}
+	return tags
+}
+
 func (s *Server) listRuns(ctx context.Context, in *runsInput) (*RunList, error) {
 	filter := store.Filter{Text: in.Search, State: store.State(in.State), Verb: in.Verb, Before: in.Before,
-		Limit: in.Limit, Tags: map[string]string{}}
-	for _, tag := range in.Tag {
-		key, value, _ := strings.Cut(tag, "=")
-		filter.Tags[key] = value
-	}
+		Limit: in.Limit, Tags: tagsOf(in.Tag)}
 	runs, err := s.engine.Runs(ctx, filter)
 	if err != nil {
 		return nil, err

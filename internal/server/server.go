@@ -104,6 +104,7 @@ var resources = []func(*Server, huma.API){
 	(*Server).matrices,
 	(*Server).gpus,
 	(*Server).diff,
+	(*Server).trend,
 	(*Server).snapshots,
 	(*Server).whatif,
 	(*Server).plan,

@@ -18,30 +18,29 @@ import (
 
 // Trend of runs that are known by the same kind of figure.
 type Trend struct {
-	Version int      `json:"version"`
-	What    string   `json:"what"`  // the figure, as "PSS"
-	Label   string   `json:"label"` // measured or imagined
-	Commits []Commit `json:"commits"`
-	Left    []string `json:"left_out"` // which runs say nothing here, and why
+	Version int      `json:"version" doc:"Of this form: 1."`
+	What    string   `json:"what" doc:"The figure, as PSS; empty: no run can be compared."`
+	Label   string   `json:"label" doc:"Where it comes from: measured or imagined; empty: no run can be compared."`
+	Commits []Commit `json:"commits" doc:"In the order of their first runs."`
+	Left    []string `json:"left_out" doc:"Which runs say nothing here, and why."`
+	Unknown string   `json:"noise_unknown,omitempty" doc:"Why the noise of no change is known; absent: it is of one, or there is no change."`
 }
 
 // Commit is what its runs took.
 type Commit struct {
-	Commit string `json:"commit"`
-	Dirty  bool   `json:"dirty,omitempty"` // files differed from the commit: its runs are no repeats of one another
-	First  string `json:"first_run"`
-	Last   string `json:"last_run"`
-	Runs   int    `json:"runs"`
-	Mean   int64  `json:"mean_bytes"`
-	Low    int64  `json:"lowest_bytes"`
-	High   int64  `json:"highest_bytes"`
+	Commit string `json:"commit" doc:"The commit that was checked out where its runs began."`
+	Dirty  bool   `json:"dirty,omitempty" doc:"Whether files differed from the commit: its runs are then no repeats of one another."`
+	First  string `json:"first_run" doc:"The id of its first run."`
+	Last   string `json:"last_run" doc:"That of its last one."`
+	Runs   int    `json:"runs" doc:"How many runs it has."`
+	Mean   int64  `json:"mean_bytes" doc:"The mean of the figures of its runs."`
+	Low    int64  `json:"lowest_bytes" doc:"The lowest of them."`
+	High   int64  `json:"highest_bytes" doc:"The highest."`
 
-	// against the commit before; absent of the first
-	Change mem.Optional `json:"change_bytes,omitzero"`
-	// what a change has to exceed, or it may be noise; absent: no commit was run twice, or a figure is only a bound
-	Noise   mem.Optional `json:"noise_bytes,omitzero"`
-	Verdict Verdict      `json:"verdict,omitempty"`
-	Before  string       `json:"before_run,omitempty"` // to be compared with First
+	Change  mem.Optional `json:"change_bytes,omitzero" doc:"How the mean differs from that of the commit before; absent: it is the first."`
+	Noise   mem.Optional `json:"noise_bytes,omitzero" doc:"What a change has to exceed, or it may be noise; absent: no commit was run twice, or a figure is only a bound."`
+	Verdict Verdict      `json:"verdict,omitempty" enum:"changed,within noise,unknown" doc:"On the change; absent: it is the first."`
+	Before  string       `json:"before_run,omitempty" doc:"The run of the commit before that is to be compared with first_run."`
 
 	start   int64
 	sum     float64
@@ -164,6 +163,21 @@ func commitOf(s state, runs []store.Run) Commit {
 	return c
 }
 
+// unknown says why the noise of no change is known.
+func (t *Trend) unknown(df float64) string {
+	known := false
+	for i := 1; i < len(t.Commits); i++ {
+		known = known || !t.Commits[i-1].bound && !t.Commits[i].bound
+	}
+	switch {
+	case len(t.Commits) < 2 || df > 0 && known:
+		return ""
+	case df == 0:
+		return "no commit without changed files was run twice"
+	}
+	return "of each change a peak is only known to be at least so much, as of a short run"
+}
+
 // compare holds each commit against the one before. The noise is taken to be the same for all; the level is shared by
 // all comparisons, so that a long trend has no more false changes than a short one (Bonferroni).
 func (t *Trend) compare() {
@@ -177,6 +191,7 @@ func (t *Trend) compare() {
 	if df > 0 && len(t.Commits) > 1 {
 		reach = matrix.Student(df, 1-wrongly/float64(len(t.Commits)-1)) * math.Sqrt(squares/df)
 	}
+	t.Unknown = t.unknown(df)
 	for i := 1; i < len(t.Commits); i++ {
 		a, b := &t.Commits[i-1], &t.Commits[i]
 		b.Before, b.Change, b.Verdict = a.Last, mem.Some(b.Mean-a.Mean), Unknown

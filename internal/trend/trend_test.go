@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"hightide/internal/mem"
@@ -107,5 +108,26 @@ func TestTrendsAreRightAsOftenAsTheySay(t *testing.T) {
 	t.Logf("of %d: %d wrong, %d found", trends, wrong, found)
 	if wrong > trends*7/100 || wrong == 0 || found < trends*99/100 {
 		t.Errorf("of %d: %d wrong, %d found", trends, wrong, found)
+	}
+}
+
+// TestWhyNoNoiseIsKnown: the reason that is given is the one.
+func TestWhyNoNoiseIsKnown(t *testing.T) {
+	bound := run(3, "a", 100)
+	bound.Figure.AtLeast = true
+	changed := run(4, "a", 100)
+	changed.GitDirty = true
+	for want, runs := range map[string][]store.Run{
+		"":              {run(1, "a", 100), run(2, "a", 101), run(3, "b", 100)},
+		"was run twice": {run(1, "a", 100), run(2, "b", 101)},
+		"twice":         {changed, changed, run(1, "b", 100)},
+		"at least":      {run(1, "a", 100), bound, run(5, "b", 100)},
+	} {
+		if got := Of(runs).Unknown; (got == "") != (want == "") || !strings.Contains(got, want) {
+			t.Errorf("%q; want %q", got, want)
+		}
+	}
+	if got := Of([]store.Run{run(1, "a", 1)}).Unknown; got != "" {
+		t.Errorf("of one commit: %q", got)
 	}
 }

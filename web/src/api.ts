@@ -565,6 +565,36 @@ export interface Column {
   unit?: Unit;
 }
 
+export interface Commit {
+  /** The run of the commit before that is to be compared with first_run. */
+  before_run?: string;
+  /** How the mean differs from that of the commit before; absent: it is the first. */
+  change_bytes?: number;
+  /** The commit that was checked out where its runs began. */
+  commit: string;
+  /** Whether files differed from the commit: its runs are then no repeats of one another. */
+  dirty?: boolean;
+  /** The id of its first run. */
+  first_run: string;
+  /** The highest. */
+  highest_bytes: number;
+  /** That of its last one. */
+  last_run: string;
+  /** The lowest of them. */
+  lowest_bytes: number;
+  /** The mean of the figures of its runs. */
+  mean_bytes: number;
+  /**
+   * What a change has to exceed, or it may be noise; absent: no commit was run twice, or a figure
+   * is only a bound.
+   */
+  noise_bytes?: number;
+  /** How many runs it has. */
+  runs: number;
+  /** On the change; absent: it is the first. */
+  verdict?: "changed" | "within noise" | "unknown";
+}
+
 export interface Compared {
   /** What was varied. */
   axes: Axis[];
@@ -4273,6 +4303,21 @@ export interface TraceTimeline {
   reserved_bytes?: (number | null)[];
   /** By column: when, in ns since the first event. */
   time_ns?: number[];
+}
+
+export interface Trend {
+  /** In the order of their first runs. */
+  commits: Commit[];
+  /** Where it comes from: measured or imagined; empty: no run can be compared. */
+  label: string;
+  /** Which runs say nothing here, and why. */
+  left_out: string[];
+  /** Why the noise of no change is known; absent: it is of one, or there is no change. */
+  noise_unknown?: string;
+  /** Of this form: 1. */
+  version: number;
+  /** The figure, as PSS; empty: no run can be compared. */
+  what: string;
 }
 
 export interface Trial {

@@ -13,6 +13,7 @@ const tests = [
   "actions",
   "plan",
   "tune",
+  "trend",
   "runs",
   "snapshots",
   "tracks",

@@ -12,6 +12,7 @@ import { runPage } from "./run";
 import { runsPage } from "./runs";
 import { snapshotPage } from "./snapshot";
 import { snapshotsPage } from "./snapshots";
+import { trendPage } from "./trend";
 import { tunePage } from "./tune";
 import { whatIfPage } from "./whatif";
 
@@ -44,6 +45,7 @@ export const pages: PageOf[] = [
     follows: (before, now) => ["a", "b", "by"].every((key) => before[key] === now[key]),
     show: diffPage,
   },
+  { path: /^\/trend$/, title: "Trend", at: "/trend", show: trendPage },
   { path: /^\/jobs$/, title: "Jobs", at: "/jobs", show: jobsPage },
   {
     path: /^\/snapshots\/([^/]+)\/whatif$/,

@@ -81,7 +81,7 @@ export function diffPage(app: App): Shown {
   let over: Courses[] = [];
   const ask = () => {
     body.replaceChildren(busy());
-    void show(app, a, b, by, asking.signal).then(
+    void difference(app, a, b, by, asking.signal).then(
       (made) => {
         over = made.over;
         body.replaceChildren(made.answer, ...made.parts);
@@ -215,7 +215,8 @@ const hasBlocks = async (id: string, r: Report, signal: AbortSignal) =>
   (r.allocators?.length ?? 0) > 0 ||
   ((await get<Run>(`/runs/${encodeURIComponent(id)}`, signal)).snapshots ?? 0) > 0;
 
-async function show(
+/** What the difference of two peaks is made of. */
+export async function difference(
   app: App,
   a: string,
   b: string,
