@@ -4,6 +4,7 @@
 // The secret is kept for this address and its port alone, and all tabs have it. A cookie goes to
 // every port of a machine: without the secret it is worth nothing.
 
+import { sentence } from "../lib/format";
 import { h } from "../views/dom";
 
 const kept = "hightide-page",
@@ -100,7 +101,7 @@ function signIn(): HTMLElement {
     required: "",
   });
   const said = h("p", { role: "alert" });
-  const button = h("button", { type: "submit" }, "Sign in");
+  const button = h("button", { type: "submit", class: "button" }, "Sign in");
   const form = h(
     "form",
     { class: "signin" },
@@ -116,7 +117,7 @@ function signIn(): HTMLElement {
       if (answer?.ok) return location.reload();
       button.removeAttribute("disabled");
       const problem = (await answer?.json().catch(() => null)) as { detail?: string } | null;
-      said.textContent = problem?.detail ?? "The server does not answer.";
+      said.textContent = `${sentence(problem?.detail ?? "the server does not answer")}.`;
     });
   });
   return form;

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"hightide/internal/testkit"
+)
+
+// pushKills is how often each is killed.
+const pushKills = 5
+
+// TestPushSurvivesKills: the server, or its database, is killed in the middle of an upload. Nobody sees half of the run;
+// the next push goes on, and every byte is there. With -short each is killed once.
+func TestPushSurvivesKills(t *testing.T) {
+	database := testkit.StartPostgres(t)
+	s := &teamSession{session: newSession(t)}
+	objects := t.TempDir()
+	s.env = append(s.env, "HIGHTIDE_STORE="+database.New(t), "HIGHTIDE_OBJECTS=file://"+objects)
+	s.config = write(t, s.dir, "team.toml", teamFile)
+	s.start()
+	at := s.served.at("")
+	write(t, s.dir, "team.toml", strings.Replace(teamFile, "127.0.0.1:0", strings.TrimPrefix(at, "http://"), 1))
+	key := s.key("anna", "--may", "push")
+	anna := s.machine(key)
+	anna.env = append(anna.env, "HIGHTIDE_SERVER="+at, "HIGHTIDE_PROJECT=ranker")
+	for killed, kill := range map[string]func(){
+		"server":   func() { _ = s.served.process.Process.Kill(); _ = s.served.process.Wait() },
+		"database": func() { database.Kill(t) },
+	} {
+		for n := range pushKills {
+			if n > 0 && testing.Short() {
+				break
+			}
+			name := killed + string(rune('0'+n))
+			anna.both("run", "--quiet", "--name", name, "--", "/bin/sh", "-c",
+				`head -c 30000000 /dev/urandom > "$HIGHTIDE_OUT/big.bin"; cp "$HIGHTIDE_OUT/big.bin" kept.bin`)
+			push := anna.cutOff(objects, name, kill)
+			if killed == "database" {
+				database.Start(t)
+			} else {
+				s.start()
+			}
+			_ = push.Wait() // it may go on by itself
+			if push.ProcessState.Success() {
+				t.Logf("%s: the push went on by itself", name)
+			} else if _, text := s.as(key, "GET", "/api/v1/runs?search="+name, ""); strings.Contains(text, name) {
+				t.Errorf("%s: half of a run is seen: %s", name, text)
+			}
+			waitFor(t, func() bool { return anna.command("push", name).Run() == nil })
+			kept, err := os.ReadFile(filepath.Join(anna.dir, "kept.bin"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if status, text := s.as(key, "GET", "/api/v1/runs/"+name+"/artifacts/big.bin", ""); status != 200 ||
+				!bytes.Equal([]byte(text), kept) {
+				t.Errorf("%s: %d and %d bytes of %d", name, status, len(text), len(kept))
+			}
+		}
+	}
+	if runs := s.must("ls", "--json"); strings.Count(runs, `"finished"`) < 2 || strings.Contains(runs, `"damaged"`) {
+		t.Errorf("in the end: %s", runs)
+	}
+}
+
+// cutOff begins to push a run, and kills something once two parts of it have arrived.
+func (s *teamSession) cutOff(objects, name string, kill func()) *exec.Cmd {
+	s.t.Helper()
+	arrived := func() (n int) {
+		_ = filepath.WalkDir(objects, func(_ string, d os.DirEntry, err error) error {
+			if err == nil && d.Type().IsRegular() {
+				n++
+			}
+			return nil
+		})
+		return n
+	}
+	before := arrived()
+	push := s.command("push", name)
+	if err := push.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	waitFor(s.t, func() bool { return arrived() >= before+2 })
+	kill()
+	return push
+}
