@@ -24,7 +24,7 @@ func ofRuns(t *testing.T, use Use, all bool, ends map[string]*report.Imagined, c
 	}
 	f := factsOf(t, llama3, use)
 	var ran []string
-	im := &imagining{f, placesOf(chosen, false), r, nil, all, func(event.Event) {}}
+	im := &imagining{f, placesOf(chosen, false, 1), r, nil, all, func(event.Event) {}}
 	err = im.each(t.Context(), func(_ context.Context, g *gpus.GPU, _ int, _ []string) (*report.Imagined, string, error) {
 		ran = append(ran, g.Slug)
 		return ends[g.Slug], "the last words", nil

@@ -80,7 +80,7 @@ func (o *Options) Settings() options.List {
 		{Name: "no-checkpointing", Help: "keep all activations for the backward pass", To: &o.KeepAll, Label: "No checkpointing"},
 		{Name: "utilization", Help: "`part` of a GPU's memory that the server takes (default 0.9, as vLLM does)",
 			To: &o.Utilization, Label: "Part of the GPU", Example: "0.9"},
-		{Name: "instances", Help: "plan with machines that clouds rent, their host memory and prices, in place of single GPUs",
+		{Name: "instances", Help: "plan with machines that clouds rent, their host memory and prices, in place of GPUs; with --gpus so many of theirs",
 			To: &o.Instances, Label: "Machines to rent"},
 		{Name: "offline", Help: "ask no hub: files and the local cache alone", To: &o.Offline, Label: "Offline",
 			Not: options.MCP, Why: "an assistant's plans ask no hub"},

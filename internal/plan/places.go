@@ -14,8 +14,8 @@ type Place struct {
 	Machine *gpus.Instance // nil: any host
 }
 
-// placesOf are the GPUs, or the machines that have such.
-func placesOf(chosen []gpus.GPU, machines bool) (places []Place) {
+// placesOf are the GPUs, or the machines that have such: where several GPUs were asked for, those with as many or more.
+func placesOf(chosen []gpus.GPU, machines bool, count int) (places []Place) {
 	if !machines {
 		for i := range chosen {
 			places = append(places, Place{GPU: &chosen[i]})
@@ -23,6 +23,9 @@ func placesOf(chosen []gpus.GPU, machines bool) (places []Place) {
 		return places
 	}
 	for _, m := range gpus.Instances() {
+		if m.Count < count {
+			continue
+		}
 		if i := slices.IndexFunc(chosen, func(g gpus.GPU) bool { return g.Slug == m.GPU }); i >= 0 {
 			places = append(places, Place{&chosen[i], &m})
 		}
@@ -30,14 +33,18 @@ func placesOf(chosen []gpus.GPU, machines bool) (places []Place) {
 	return places
 }
 
-// at is the row of a place. On a machine as many of its GPUs are used as a model can be split among.
+// at is the row of a place. On a machine as many of its GPUs are used as were asked for; where that is one, as many as
+// a model can be split among.
 func (f *facts) at(p *Place) Row {
 	m := p.Machine
 	if m == nil {
 		return f.row(p.GPU)
 	}
 	use := f.use
-	for use.GPUs = m.Count; use.GPUs > 1 && f.of(use).possible() != nil; use.GPUs-- {
+	if use.GPUs <= 1 {
+		use.GPUs = m.Count
+	}
+	for ; use.GPUs > 1 && f.of(use).possible() != nil; use.GPUs-- {
 	}
 	f = f.of(use)
 	r := f.row(p.GPU)

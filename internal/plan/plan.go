@@ -16,6 +16,7 @@ import (
 	"context"
 	"io/fs"
 
+	"hightide/internal/fail"
 	"hightide/internal/gpus"
 	"hightide/internal/hub"
 	"hightide/internal/modelfile"
@@ -72,7 +73,11 @@ func (o *Options) places() ([]Place, error) {
 	if err != nil {
 		return nil, err
 	}
-	return placesOf(chosen, o.Instances), nil
+	places := placesOf(chosen, o.Instances, o.GPUs)
+	if len(places) == 0 {
+		return nil, fail.Usage("leave --gpus out, or name other GPUs", "no machine that hightide knows has %d such GPUs", o.GPUs)
+	}
+	return places, nil
 }
 
 // Make is the pure part of Run: the answer for a model, a use and some places.

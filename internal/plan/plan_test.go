@@ -64,7 +64,7 @@ func planned(t *testing.T, config string, use Use, cards ...string) *Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Make(model, &hub.Place{Asked: "model", Source: "file"}, o.Use, placesOf(chosen, false))
+	r, err := Make(model, &hub.Place{Asked: "model", Source: "file"}, o.Use, placesOf(chosen, false, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,7 +253,7 @@ func TestChangesDoWhatTheySay(t *testing.T) {
 		o.Settings().Fill()
 		all := gpus.Builtin().GPUs
 		f := newFacts(model, o.Use)
-		r, err := Make(model, nil, o.Use, placesOf(all, false))
+		r, err := Make(model, nil, o.Use, placesOf(all, false, 1))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -293,7 +293,7 @@ func TestWeightsAlone(t *testing.T) {
 	for _, use := range []string{Serve, Infer} {
 		o := Options{Use: Use{For: use}}
 		o.Settings().Fill()
-		r, err := Make(m, nil, o.Use, placesOf(gpus.Builtin().GPUs, false))
+		r, err := Make(m, nil, o.Use, placesOf(gpus.Builtin().GPUs, false, 1))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -337,5 +337,33 @@ func TestExcludedIsCertain(t *testing.T) {
 		if (c.want == "") != (got == "") || !strings.HasPrefix(got, c.want) {
 			t.Errorf("%s: %q, want %q", c.card, got, c.want)
 		}
+	}
+}
+
+// TestMachinesWithSoManyGPUs: what is planned for two GPUs is of two, on no machine that has one.
+func TestMachinesWithSoManyGPUs(t *testing.T) {
+	const config = `{"model_type":"llama","hidden_size":512,"intermediate_size":1024,"num_attention_heads":8,` +
+		`"num_key_value_heads":4,"num_hidden_layers":2,"vocab_size":32000,"torch_dtype":"bfloat16"}`
+	model, err := modelfile.Read(fstest.MapFS{"config.json": {Data: []byte(config)}}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Model: "model", Use: Use{GPUs: 2}, Instances: true}
+	places, err := o.places()
+	if err != nil || len(places) == 0 {
+		t.Fatal("no machine with two GPUs or more", err)
+	}
+	r, err := Make(model, nil, o.Use, places)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range r.Rows {
+		if row.Machine.GPUs < 2 || row.Count != 2 {
+			t.Errorf("%s has %d GPUs, of which %d are used", row.Machine.Name, row.Machine.GPUs, row.Count)
+		}
+	}
+	o = Options{Model: "model", Use: Use{GPUs: 64}, Instances: true}
+	if places, err := o.places(); err == nil {
+		t.Errorf("%d machines have 64 GPUs", len(places))
 	}
 }

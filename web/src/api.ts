@@ -2837,7 +2837,10 @@ export interface PlanOptions {
   gpu?: string[];
   /** number of GPUs that hold it together (default 1) */
   gpus?: number;
-  /** plan with machines that clouds rent, their host memory and prices, in place of single GPUs */
+  /**
+   * plan with machines that clouds rent, their host memory and prices, in place of GPUs; with gpus
+   * so many of theirs
+   */
   instances?: boolean;
   /** type of the cache: auto (16 bits) or fp8 (default auto) */
   kv_dtype?: "auto" | "fp8";
