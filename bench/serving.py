@@ -1,0 +1,214 @@
+"""LLM servers' KV caches on imaginary GPUs, each against a closed form of its model's shape.
+
+    python bench/serving.py                 all, one after another: half an hour on two cores
+    python bench/serving.py --only mla fp8  those whose name has one of these
+    python bench/serving.py --table         also write the table of docs/fidelity.md
+
+Engines start with made-up weights and a config alone, in one process where they can ('scripts/setup serving' gets them).
+A configuration is right if the bytes of the cache are those of its blocks by the closed form, and its tokens those of its blocks.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from common import CACHE, HIGHTIDE, ROOT
+
+FIDELITY = ROOT / "docs" / "fidelity.md"
+BEGIN, END = "<!-- bench/serving.py -->", "<!-- end of bench/serving.py -->"
+ENGINES = {"vLLM 0.11.0": "serving-vllm-0.11.0", "vLLM 0.33.0": "serving-vllm-0.33.0"}
+OLD, NEW = ENGINES
+
+LLAMA: dict[str, Any] = {
+    "architectures": ["LlamaForCausalLM"], "model_type": "llama", "bos_token_id": 1, "eos_token_id": 2, "hidden_act": "silu",
+    "hidden_size": 512, "intermediate_size": 1024, "max_position_embeddings": 131072, "num_attention_heads": 8,
+    "num_hidden_layers": 2, "num_key_value_heads": 4, "rms_norm_eps": 1e-5, "tie_word_embeddings": False,
+    "torch_dtype": "bfloat16", "vocab_size": 32000,
+}  # fmt: skip
+EIGHT = {**LLAMA, "hidden_size": 4096, "intermediate_size": 14336, "num_attention_heads": 32, "num_hidden_layers": 32,
+         "num_key_value_heads": 8, "vocab_size": 128256}  # fmt: skip
+QWEN2 = {**LLAMA, "architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2"}
+QWEN3 = {**LLAMA, "architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3", "head_dim": 128}
+FOURTEEN = {**QWEN3, "hidden_size": 5120, "intermediate_size": 17408, "num_attention_heads": 40, "num_hidden_layers": 40,
+            "num_key_value_heads": 8, "vocab_size": 151936, "max_position_embeddings": 40960}  # fmt: skip
+MIXTRAL = {**LLAMA, "architectures": ["MixtralForCausalLM"], "model_type": "mixtral", "num_local_experts": 4,
+           "num_experts_per_tok": 2}  # fmt: skip
+QWEN3_MOE = {**QWEN3, "architectures": ["Qwen3MoeForCausalLM"], "model_type": "qwen3_moe", "num_experts": 8,
+             "num_experts_per_tok": 2, "moe_intermediate_size": 512, "decoder_sparse_step": 1, "mlp_only_layers": [],
+             "norm_topk_prob": True}  # fmt: skip
+MLA = {**LLAMA, "architectures": ["DeepseekV2ForCausalLM"], "model_type": "deepseek_v2", "num_key_value_heads": 8,
+       "kv_lora_rank": 512, "q_lora_rank": None, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128,
+       "n_routed_experts": 4, "n_shared_experts": 1, "num_experts_per_tok": 2, "moe_intermediate_size": 512,
+       "first_k_dense_replace": 1, "moe_layer_freq": 1, "n_group": 1, "topk_group": 1, "topk_method": "greedy",
+       "norm_topk_prob": False, "routed_scaling_factor": 1.0, "scoring_func": "softmax"}  # fmt: skip
+GEMMA2 = {**LLAMA, "architectures": ["Gemma2ForCausalLM"], "model_type": "gemma2", "attn_logit_softcapping": None,
+          "final_logit_softcapping": None, "head_dim": 64, "hidden_act": "gelu_pytorch_tanh",
+          "hidden_activation": "gelu_pytorch_tanh", "layer_types": ["sliding_attention", "full_attention"] * 2,
+          "num_hidden_layers": 4, "query_pre_attn_scalar": 64, "sliding_window": 1024,
+          "tie_word_embeddings": True}  # fmt: skip
+OPT = {"architectures": ["OPTForCausalLM"], "model_type": "opt", "hidden_size": 512, "ffn_dim": 2048, "num_attention_heads": 8,
+       "num_hidden_layers": 3, "max_position_embeddings": 8192, "vocab_size": 32000, "word_embed_proj_dim": 512,
+       "activation_function": "relu", "do_layer_norm_before": True, "torch_dtype": "bfloat16", "bos_token_id": 2,
+       "eos_token_id": 2, "pad_token_id": 1}  # fmt: skip
+NEOX = {"architectures": ["GPTNeoXForCausalLM"], "model_type": "gpt_neox", "hidden_size": 512, "intermediate_size": 2048,
+        "num_attention_heads": 8, "num_hidden_layers": 3, "max_position_embeddings": 8192, "vocab_size": 32000,
+        "hidden_act": "gelu", "rotary_pct": 0.25, "rotary_emb_base": 10000, "layer_norm_eps": 1e-5, "use_parallel_residual": True,
+        "torch_dtype": "bfloat16", "bos_token_id": 0, "eos_token_id": 0}  # fmt: skip
+
+
+def quantized(method: str, **more: Any) -> dict[str, Any]:
+    return {"quantization_config": {"quant_method": method, "bits": 4, "group_size": 128, **more}}
+
+
+@dataclass
+class Case:
+    """One start. options are arguments of vllm.LLM."""
+
+    name: str
+    config: dict[str, Any]
+    options: dict[str, Any] = field(default_factory=dict)
+    gpu: str = "a10"
+    engine: str = OLD
+
+    def token(self) -> int:
+        """Bytes that a token takes of one GPU in the layers that share a block: each a key and a value for each head it has
+        there, or one vector of MLA, which each GPU has whole."""
+        c, gpus = self.config, self.options.get("tensor_parallel_size", 1)
+        kinds = len(set(c.get("layer_types", ["full"])))  # kinds of layers take their blocks in turn
+        layers = c["num_hidden_layers"] // kinds // self.options.get("pipeline_parallel_size", 1)
+        size = 1 if self.options.get("kv_cache_dtype") == "fp8" else 2
+        if "kv_lora_rank" in c:
+            return int(layers * (c["kv_lora_rank"] + c["qk_rope_head_dim"]) * size)
+        heads = c.get("num_key_value_heads", c["num_attention_heads"])
+        head = c.get("head_dim") or c["hidden_size"] // c["num_attention_heads"]
+        return int(2 * layers * max(1, heads // gpus) * head * size)
+
+    def wrong(self, serving: dict[str, Any]) -> str:
+        """What of the engine's figures is not as the closed form has it; empty: nothing."""
+        blocks, block, tokens = (serving.get(name, 0) for name in ("kv_blocks", "block_size", "kv_tokens"))
+        kinds = len(set(self.config.get("layer_types", ["full"])))
+        if not blocks or serving.get("kv_bytes") != blocks * block * self.token():
+            return f"{serving.get('kv_bytes')} bytes for {blocks} blocks of {block} × {self.token()}"
+        held = blocks // kinds * block
+        near = 2 * block if self.engine == NEW else 0  # it counts what sequences of the greatest length hold
+        if kinds == 1 and not 0 <= held - tokens <= near or kinds > 1 and self.engine == OLD and tokens != held:
+            return f"{tokens} tokens in {blocks} blocks of {block}"
+        return ""
+
+
+SPECULATION = {"method": "ngram", "num_speculative_tokens": 3, "prompt_lookup_max": 3}
+CASES = [
+    Case("llama", LLAMA),
+    Case("llama, cache of 8 bits", LLAMA, {"kv_cache_dtype": "fp8"}, "h100-sxm"),
+    Case("llama, one head of keys", {**LLAMA, "num_key_value_heads": 1}),
+    Case("llama, blocks of 32", LLAMA, {"block_size": 32}),
+    Case("llama, no prefix caching", LLAMA, {"enable_prefix_caching": False}),
+    Case("llama, LoRA", LLAMA, {"enable_lora": True, "max_loras": 2}),
+    Case("llama, speculation by n-grams", LLAMA, {"speculative_config": SPECULATION}),
+    Case("llama, weights in FP8", LLAMA, {"quantization": "fp8"}, "h100-sxm"),
+    Case("llama, AWQ", {**LLAMA, **quantized("awq", zero_point=True, version="gemm")}, {"dtype": "half"}),
+    Case("llama, GPTQ", {**LLAMA, **quantized("gptq", desc_act=False, sym=True)}, {"dtype": "half"}),
+    Case("qwen2", QWEN2),
+    Case("qwen3", QWEN3),
+    Case("opt", OPT),
+    Case("gpt-neox", NEOX),
+    Case("mixtral", MIXTRAL),
+    Case("qwen3-moe", QWEN3_MOE),
+    Case("deepseek-v2, MLA", MLA, gpu="h100-sxm"),
+    Case("gemma2, windows", GEMMA2, {"max_num_batched_tokens": 2048}),
+    Case("llama, 2 GPUs", LLAMA, {"tensor_parallel_size": 2}),
+    Case("llama, 4 GPUs", LLAMA, {"tensor_parallel_size": 4}),
+    Case("llama 8B, A100 80GB", EIGHT, gpu="a100-80g"),
+    Case("qwen3 14B, A100 40GB", FOURTEEN, gpu="a100-40g"),
+    Case("llama", LLAMA, engine=NEW),
+    Case("qwen3-moe", QWEN3_MOE, engine=NEW),
+    Case("deepseek-v2, MLA", MLA, gpu="h100-sxm", engine=NEW),
+    Case("gemma2, windows", GEMMA2, {"max_num_batched_tokens": 2048}, engine=NEW),
+    Case("llama 8B, A100 80GB", EIGHT, gpu="a100-80g", engine=NEW),
+]
+
+
+def start(case: Case, folder: Path) -> tuple[str, dict[str, Any], float]:
+    """Start it; what is wrong (empty: nothing), the engine's figures, and seconds."""
+    python = CACHE / ENGINES[case.engine] / "bin" / "python"
+    if not python.exists():
+        return "not installed", {}, 0.0
+    model = folder / "model"
+    model.mkdir(exist_ok=True)
+    (model / "config.json").write_text(json.dumps(case.config))
+    options = {
+        "load_format": "dummy",
+        "skip_tokenizer_init": True,
+        "max_model_len": 4096,
+        "enforce_eager": True,
+        **case.options,
+    }
+    script = folder / "serve.py"
+    script.write_text(f"import vllm\nif __name__ == '__main__':\n    vllm.LLM({str(model)!r}, **{options!r})\n")
+    env = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1",
+           "VLLM_WORKER_MULTIPROC_METHOD": "fork", "VLLM_USE_FLASHINFER_SAMPLER": "0"}  # fmt: skip
+    gpus = case.options.get("tensor_parallel_size", 1)
+    if gpus == 1:
+        env["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
+    verdict = folder / "verdict.json"
+    verdict.unlink(missing_ok=True)
+    flags = ["--gpu", case.gpu, "--gpus", gpus, "--until", "ready", "--no-suggest", "--data-dir", folder / "data"]
+    words = [HIGHTIDE, "imagine", *flags, f"--json={verdict}", "--", python, script]
+    began = time.monotonic()
+    done = subprocess.run([str(w) for w in words], env=env, cwd=folder, capture_output=True, text=True, timeout=900)
+    took = time.monotonic() - began
+    told = json.loads(verdict.read_text()) if verdict.exists() else {}
+    if done.returncode != 0:
+        return told.get("failure") or done.stderr[-300:] or f"exit code {done.returncode}", {}, took
+    return case.wrong(told["serving"]), told["serving"], took
+
+
+def row(case: Case, problem: str, serving: dict[str, Any]) -> str:
+    count = case.options.get("tensor_parallel_size", 1)
+    figures = f"{serving['kv_blocks']:,} | {serving['kv_tokens']:,} | {case.token():,} B" if serving else " | | "
+    gpu = case.gpu if count == 1 else f"{count} × {case.gpu}"
+    return f"| {case.engine} | {case.name} | {gpu} | {figures} | {'exact' if not problem else problem.splitlines()[0][:120]} |"
+
+
+def write(rows: list[str]) -> None:
+    """Put the table between the marks of the page."""
+    page = FIDELITY.read_text()
+    before, _, rest = page.partition(BEGIN)
+    after = rest.partition(END)[2]
+    head = [
+        "| engine | model | GPU | blocks | tokens | a token, closed form | bytes and tokens |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    FIDELITY.write_text(before + BEGIN + "\n\n" + "\n".join(head + rows) + "\n\n" + END + after)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="+", default=[], metavar="WORD")
+    parser.add_argument("--table", action="store_true")
+    options = parser.parse_args()
+    rows, wrong = [], 0
+    for case in CASES:
+        if options.only and not any(word in f"{case.engine} {case.name}" for word in options.only):
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            problem, serving, took = start(case, Path(folder))
+        wrong += bool(problem)
+        rows.append(row(case, problem, serving))
+        print(f"{took:5.0f} s  {rows[-1]}", flush=True)
+        if options.table:
+            write(rows)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
