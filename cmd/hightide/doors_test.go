@@ -33,7 +33,7 @@ var uses = []use{
 
 // ofCommands are flags that say what a command shows or leaves, and set nothing of its use case.
 var ofCommands = []string{"json", "quiet", "open", "help", "out", // an earlier name of output
-	"live", "ui", // run
+	"live", "ui", "push", "server", "project", // run
 	"serve", "imagined", // fit: the protocol of the Python package
 	"dry-run", "resume", "html", "markdown", "reports", "csv", "parquet", "junit", "github", "baseline", "fail-over", "strict", "seed-csv",
 	"seed-results"} // bench: what is made of the result

@@ -3,8 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -34,6 +32,7 @@ run, and runs with the tag "keep", stay. What would go is shown first, and asked
 Exit codes: 0 fine, also where the answer was no; 2 wrong usage, or no terminal to ask on and no --yes.`,
 		Example: `  hightide prune --older-than 30d
   hightide prune --max-size 10GiB --dry-run
+  hightide prune --project ranker --older-than 90d
   hightide tag last keep && hightide prune --older-than 1w --yes`,
 		Args: cobra.NoArgs,
 	}, &pruneOptions{})
@@ -43,26 +42,18 @@ func (o *pruneOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.Func("older-than", "delete runs that began longer ago than a `time`, as in 12h, 30d, 8w", o.setAge)
 	addSettings(flags, options.Setting{Name: "max-size", To: &o.Bytes, Example: "500MiB or 10GiB",
 		Help: "delete the oldest until the rest takes no more than a `size`, as in 500MiB, 10GiB"})
+	flags.StringVar(&o.Project, "project", "", "only runs of this `project`, by their tag project=NAME")
 	flags.BoolVar(&o.Preview, "dry-run", false, "only say what would be deleted")
 	flags.BoolVarP(&o.yes, "yes", "y", false, "delete without asking")
 	jsonFlag(flags, &o.json)
 }
 
 // setAge reads 90m, 12h, 30d or 8w.
-func (o *pruneOptions) setAge(text string) error {
-	for suffix, unit := range map[string]time.Duration{"d": 24 * time.Hour, "w": 7 * 24 * time.Hour} {
-		if number, ok := strings.CutSuffix(text, suffix); ok {
-			if value, err := strconv.ParseFloat(number, 64); err == nil && value > 0 && value < 1e5 {
-				o.Age = time.Duration(value * float64(unit))
-				return nil
-			}
-		}
+func (o *pruneOptions) setAge(text string) (err error) {
+	if o.Age, err = mem.ParseAge(text); err != nil {
+		return fail.Usage("write it as 12h, 30d or 8w", "%w", err)
 	}
-	if d, err := time.ParseDuration(text); err == nil && d > 0 {
-		o.Age = d
-		return nil
-	}
-	return fail.Usage("write it as 12h, 30d or 8w", "%q is not a time", text)
+	return nil
 }
 
 func (o *pruneOptions) run(a *app, c *cobra.Command, _ []string) error {

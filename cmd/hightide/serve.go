@@ -16,6 +16,7 @@ import (
 
 	"hightide/internal/engine"
 	"hightide/internal/fail"
+	"hightide/internal/mem"
 	"hightide/internal/server"
 	"hightide/internal/store"
 	"hightide/internal/team"
@@ -83,7 +84,41 @@ func (o *serveOptions) run(a *app, c *cobra.Command, _ []string) error {
 	front.Audit, front.Acts = noted(ctx, shared, say), shared.Acts
 	front.Projects, front.Pushes, front.Accounts = config.projects, shared, shared
 	front.Ready = func(ctx context.Context) error { _, err := shared.Acts(ctx, 0, 1); return err }
-	return front.serve(ctx, e, say)
+	var pruning sync.WaitGroup
+	pruning.Go(func() { config.prune(ctx, e, front.Audit) })
+	err = front.serve(ctx, e, say)
+	cancel()
+	pruning.Wait()
+	return err
+}
+
+// pruneEvery is how often the runs of projects are looked through.
+const pruneEvery = time.Hour
+
+// prune deletes what projects do not keep any longer, now and every hour, and tells of each run.
+func (f *roleFile) prune(ctx context.Context, e *engine.Engine, tell func(store.Act)) {
+	again := time.NewTicker(pruneEvery)
+	defer again.Stop()
+	for ctx.Err() == nil {
+		for name, project := range f.newest().Projects {
+			limits := store.Limits{Project: name, Age: time.Duration(project.Keep.Age), Bytes: mem.Bytes(project.Keep.Size)}
+			if limits.Age == 0 && limits.Bytes == 0 {
+				continue
+			}
+			gone, err := e.Prune(ctx, limits)
+			for _, run := range gone {
+				tell(store.Act{Time: time.Now(), Who: "the server", From: "keep of its file",
+					What: fmt.Sprintf("deleted run %s of project %q", run.ID, name)})
+			}
+			if err != nil && ctx.Err() == nil {
+				f.warn(fmt.Sprintf("runs of project %q could not be deleted: %v", name, err))
+			}
+		}
+		select {
+		case <-ctx.Done():
+		case <-again.C:
+		}
+	}
 }
 
 // frontOf is the door that a file describes.

@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -146,4 +148,53 @@ func TestServeRefuses(t *testing.T) {
 	if err == nil || !strings.Contains(string(out), "no file of the team") {
 		t.Errorf("without a file: %v %s", err, out)
 	}
+}
+
+// TestServeKeeps: a project's runs go when the file says so, with their rows and objects and nobody else's, but those
+// with the tag keep; and the log tells.
+func TestServeKeeps(t *testing.T) {
+	s := startTeam(t, teamFile)
+	objects := func() (n int) {
+		_ = filepath.WalkDir(strings.TrimPrefix(s.env[1], "HIGHTIDE_OBJECTS=file://"), func(_ string, d os.DirEntry,
+			err error) error {
+			if err == nil && d.Type().IsRegular() {
+				n++
+			}
+			return nil
+		})
+		return n
+	}
+	record := func(name string, tags ...string) {
+		args := []string{"run", "--quiet", "--name", name}
+		for _, tag := range tags {
+			args = append(args, "--tag", tag)
+		}
+		s.must(append(args, "--", "/bin/true")...)
+	}
+	record("old", "project=ranker")
+	record("kept", "project=ranker", "keep=yes")
+	before := objects()
+	record("other", "project=secret")
+	others := objects() - before
+	said := s.must("prune", "--project", "secret", "--older-than", "1h", "--dry-run")
+	if !strings.Contains(said, "0 runs") {
+		t.Errorf("a young run: %s", said)
+	}
+	_ = s.served.process.Process.Kill()
+	write(t, s.dir, "team.toml", strings.Replace(teamFile, "[projects.secret]",
+		`keep = { size = "1B" }`+"\n[projects.secret]", 1))
+	s.start()
+	waitFor(t, func() bool { return !strings.Contains(s.must("ls", "--json"), `"old"`) })
+	if told := s.must("ls", "--json"); !strings.Contains(told, `"kept"`) || !strings.Contains(told, `"other"`) {
+		t.Errorf("left %s", told)
+	}
+	said = s.must("prune", "--project", "secret", "--max-size", "1B", "--yes")
+	if !strings.Contains(said, "deleted 1 run") {
+		t.Errorf("by the command: %s", said)
+	}
+	s.must("rm", "kept")
+	if n := objects(); n != 0 || others == 0 {
+		t.Errorf("%d objects are left of runs that were deleted", n)
+	}
+	waitFor(t, func() bool { return strings.Contains(s.must("audit"), `deleted run `) })
 }

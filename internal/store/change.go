@@ -46,7 +46,11 @@ func retag(old, set map[string]string, remove []string) map[string]string {
 
 // Prune removes what the limits no longer cover, oldest first, and returns it.
 func Prune(s Store, limits Limits) ([]Run, error) {
-	runs, err := s.List(Filter{})
+	filter := Filter{}
+	if limits.Project != "" {
+		filter.Projects = []string{limits.Project}
+	}
+	runs, err := s.List(filter)
 	if err != nil {
 		return nil, err
 	}

@@ -177,6 +177,7 @@ type Limits struct {
 	Now     time.Time
 	Age     time.Duration // remove what began longer ago; 0: no limit
 	Bytes   mem.Bytes     // keep the newest that fit; 0: no limit
+	Project string        // only its runs; "": all
 	Preview bool          // only say what would be removed
 }
 

@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/pelletier/go-toml/v2"
 
@@ -48,6 +49,23 @@ type Project struct {
 	Admins  []string `toml:"admins"`
 
 	Redact redact.Rules `toml:"redact"` // what is taken out of a run before it is sent
+	Keep   Keep         `toml:"keep"`
+}
+
+// Keep is how long runs of a project are kept, but those with the tag keep; 0: for ever.
+type Keep struct {
+	Age  Age  `toml:"age"`
+	Size Size `toml:"size"` // of all of them; the oldest go first
+}
+
+// Age is a time that people write as "90d".
+type Age time.Duration
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (a *Age) UnmarshalText(text []byte) error {
+	age, err := mem.ParseAge(string(text))
+	*a = Age(age)
+	return err
 }
 
 // Size is a number of bytes that people write as "20MiB".

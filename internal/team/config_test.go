@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"hightide/internal/store"
 )
@@ -21,6 +22,7 @@ rates = { requests = 20, bytes = "20MiB" }
 [projects.ranker]
 viewers = ["bob", "anna"]
 members = ["anna", "ci"]
+keep = { age = "90d", size = "50GiB" }
 [projects."big-1.0"]
 admins = ["anna"]
 `
@@ -43,6 +45,9 @@ func TestRoles(t *testing.T) {
 	if c.Rates != (Rates{20, 20 << 20}) || c.TLS.Key != "key.pem" {
 		t.Errorf("read as %+v", c)
 	}
+	if got := c.Projects["ranker"].Keep; got != (Keep{Age(90 * 24 * time.Hour), 50 << 30}) {
+		t.Errorf("kept for %+v", got)
+	}
 	if all, err := c.Trusted(); err != nil || len(all) != 2 || all[0].String() != "10.0.0.1/32" {
 		t.Errorf("proxies %v, %v", all, err)
 	}
@@ -54,6 +59,7 @@ func TestWrongFiles(t *testing.T) {
 		"\n[projects.x]\nmember = ['a']":         "line 3: there is no setting projects.x.member",
 		"adress = ':1'":                          "line 1: there is no setting adress",
 		"rates = { bytes = 'many' }":             "line 1",
+		"[projects.x]\nkeep = { age = 'long' }":  "line 2",
 		"rates = { requests = -1 }":              "a rate is more than 0",
 		"proxies = ['everybody']":                `"everybody" is neither`,
 		"[projects.'a b']":                       `the project "a b"`,
