@@ -46,6 +46,24 @@ arguments = TrainingArguments(
     optim="adamw_torch_fused", report_to=[], save_strategy="no", max_steps=10)
 Trainer(model=model, args=arguments, train_dataset=rows).train()
 """ % (SEQ, SEQ, BATCH)
+PREFERENCES = """
+import sys, torch
+from datasets import Dataset
+from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedTokenizerFast
+from trl import DPOConfig, DPOTrainer
+config = AutoConfig.from_pretrained(sys.argv[1])
+model, reference = (AutoModelForCausalLM.from_config(config, dtype=torch.float32) for _ in range(2))
+core = Tokenizer(models.WordLevel({"w%%d" %% i: i for i in range(100)}, unk_token="w0"))
+core.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+tokenizer = PreTrainedTokenizerFast(tokenizer_object=core, pad_token="w0", eos_token="w1", unk_token="w0")
+half = " ".join("w%%d" %% (2 + i %% 90) for i in range(%d))
+rows = Dataset.from_list([{"prompt": half, "chosen": " " + half, "rejected": " " + half}] * 64)
+arguments = DPOConfig(
+    output_dir=sys.argv[1] + "/out", per_device_train_batch_size=%d, bf16=True, gradient_checkpointing=True,
+    optim="adamw_torch_fused", report_to=[], save_strategy="no", max_steps=10, max_length=%d)
+DPOTrainer(model=model, ref_model=reference, args=arguments, train_dataset=rows, processing_class=tokenizer).train()
+""" % (SEQ // 2, BATCH, SEQ)
 SAVE = """
 import sys, torch
 from transformers import AutoConfig, AutoModelForCausalLM
@@ -93,6 +111,22 @@ def test_a_training_takes_what_the_users_own_script_takes(model: Path, use: str)
     own = json.loads(out)["peak_allocated_bytes"]
     tensors = next(p["bytes"] for p in row["parts"] if p["name"] == "tensors")
     assert abs(tensors / own - 1) < 0.02, (tensors, own)
+
+
+def test_an_estimate_of_dpo_holds_the_users_own_script(model: Path) -> None:
+    """TRL's trainer with a frozen reference: what its tensors take lies between the estimate's ends."""
+    words = ("plan", model, "--for", "dpo", "--seq", SEQ, "--batch", BATCH, "--gpu", "l4", "--json")
+    code, out, err = asked(*map(str, words), folder=model)
+    assert code == 0, err
+    beside = ("context and libraries", "kept by the allocator", "may be taken")
+    parts = [p for p in json.loads(out)["rows"][0]["parts"] if p["name"] not in beside]
+    least, most = (sum(p[end] for p in parts) for end in ("low_bytes", "high_bytes"))
+    script = model / "dpo.py"
+    script.write_text(PREFERENCES)
+    code, out, err = asked("imagine", "-q", "--gpu", "l4", "--json", "--", PYTHON, script, model, folder=model)
+    assert code == 0, out[-2000:] + err[-2000:]
+    own = json.loads(out)["peak_allocated_bytes"]
+    assert least <= own <= most, (least, own, most)
 
 
 def test_the_cheapest_that_does_it_ends_the_search(model: Path) -> None:

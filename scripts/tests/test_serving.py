@@ -1,7 +1,7 @@
 """LLM servers on GPUs that are not there: the real engines, with weights made up by themselves and a config alone.
 
 The truth is what the engine logs and what the KV cache of the model comes to by its shape. 'scripts/setup serving' gets
-the engines.
+the engines. More shapes, one start each: bench/serving.py.
 """
 
 import json
@@ -60,21 +60,6 @@ MIXTRAL = {
     "model_type": "mixtral",
     "num_local_experts": 4,
     "num_experts_per_tok": 2,
-}
-WINDOWED: "dict[str, Any]" = {
-    **TINY,
-    "architectures": ["Gemma2ForCausalLM"],
-    "model_type": "gemma2",
-    "attn_logit_softcapping": None,
-    "final_logit_softcapping": None,
-    "head_dim": 64,
-    "hidden_act": "gelu_pytorch_tanh",
-    "hidden_activation": "gelu_pytorch_tanh",
-    "layer_types": ["sliding_attention", "full_attention"] * 2,
-    "num_hidden_layers": 4,
-    "query_pre_attn_scalar": 64,
-    "sliding_window": 1024,
-    "tie_word_embeddings": True,
 }
 
 
@@ -396,21 +381,6 @@ def test_experts_on_two_gpus(server: Server) -> None:
     assert [row["rank"] for row in server.table(ran, "ranks")] == ["TP0", "TP1"]
     assert {row["process"] for row in server.table(ran, "spans")} == {"TP0", "TP1"}
     assert ran.verdict["ranks"][0]["parts_bytes"]["nccl"] > 0
-
-
-def test_windows_and_eight_bits(server: Server) -> None:
-    """Every other layer keeps 1,024 tokens; weights of 8 bits. The engine gives both kinds of layers the same blocks."""
-    options = ("--max-model-len", "8192", "--max-num-batched-tokens", "2048", "--quantization", "fp8")
-    ran = server.imagine("--gpu", "h100-sxm", command=server.serve(WINDOWED, "--enforce-eager", *options))
-    assert ran.code == 0, ran.out[-4000:]
-    serving, half = ran.serving, token_bytes(WINDOWED) // 2  # a block has the tokens of one kind of layer
-    assert serving["kv_bytes"] == serving["kv_blocks"] * serving["block_size"] * half == categories(ran)["KV cache"]
-    assert serving["kv_tokens"] == serving["kv_blocks"] // 2 * serving["block_size"]
-    longest = 8192 // 16 + (1023 + 2048 + 15) // 16 + 1  # the window, and a batch in work, begin within a block
-    assert serving["max_concurrency"] == pytest.approx(serving["kv_blocks"] / longest)
-    table = 2 * WINDOWED["vocab_size"] * WINDOWED["hidden_size"]  # one for both ends, and not quantized
-    rotary = 2 * WINDOWED["max_position_embeddings"] * WINDOWED["head_dim"]
-    assert abs(serving["weights_bytes"] - ((weights(WINDOWED) - 2 * table) // 2 + table + rotary)) < 2 << 20
 
 
 def test_adapters(server: Server) -> None:

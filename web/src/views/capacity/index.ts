@@ -12,6 +12,7 @@ const inks: Record<string, string> = {
   "KV cache": "inputs",
   temporaries: "curve-5",
   workspaces: "curve-6",
+  "CUDA graphs": "phase-checkpoint",
   collectives: "curve-2",
 };
 
