@@ -220,7 +220,8 @@ func (e *Engine) tuneRuns(ctx context.Context, s *imagine.Session, runs []tune.R
 func outcomeOf(r *imagine.Result) *tune.Outcome {
 	return &tune.Outcome{GPUVerdict: r.GPUVerdict, Tight: r.Tight, How: r.How, Refused: r.PlanRefused(),
 		Applied: r.Fact(mem.FactPlan) != "", Model: r.Fact(levers.FactModel), Blocks: r.Fact(levers.FactBlocks),
-		Moved: mem.Bytes(r.Number(levers.NumberMoved).Or(0)), Code: r.Fact(levers.FactCode)}
+		Moved: mem.Bytes(r.Number(levers.NumberMoved).Or(0)), Code: r.Fact(levers.FactCode),
+		Weights: r.Number(levers.NumberWeights), States: r.Number(levers.NumberStates)}
 }
 
 // Plan tells from a model's files which GPUs hold it.

@@ -41,7 +41,9 @@ const (
 	FactCode   = "code"    // JSON by lever: edits of the program's files, or why there are none
 	FactFiles  = "sources" // JSON: the program's own files that make its optimizer and its trainer
 
-	NumberMoved = "offloaded bytes"
+	NumberMoved   = "offloaded bytes"
+	NumberWeights = "weight bytes" // and buffers
+	NumberStates  = "state bytes"  // of optimizers
 )
 
 // Lever is one change.

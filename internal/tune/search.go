@@ -34,6 +34,7 @@ type search struct {
 	room     mem.Bytes
 	needed   mem.Bytes // of a GPU with plenty, by a program whose allocator keeps nothing idle
 	ran      map[string]*Point
+	roomy    *Outcome // of the unchanged program with plenty of memory
 }
 
 // Find runs the program with plans until the cheapest that reaches the goal is known. What ran before an error is in
@@ -52,6 +53,9 @@ func Find(ctx context.Context, o Options, host Host) (*Result, error) {
 	s.conclude()
 	if err != nil {
 		return s.result, err
+	}
+	if s.result.Recommended == nil {
+		s.result.Notes = append(s.result.Notes, s.roomy.left()...)
 	}
 	s.result.Answer = s.result.sentence()
 	if s.Patch {
@@ -100,6 +104,7 @@ func (s *search) know(roomy, plain *Outcome) error {
 		return fail.Input("hightide imagine -- "+mem.CommandLine(s.Command)+" says more",
 			"the program gives no verdict on a GPU with plenty of memory: %s", how)
 	}
+	s.roomy = roomy
 	name, size, _ := strings.Cut(roomy.Model, " ")
 	s.model, s.result.Model, s.result.Need = name, name, roomy.Used
 	s.needed = mem.Bytes(roomy.Allocated.Or(0) + roomy.Used.Or(0) - roomy.Reserved.Or(0))

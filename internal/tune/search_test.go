@@ -27,6 +27,7 @@ type program struct {
 	saves    map[string]mem.Bytes // by the name of a lever, beside checkpoint
 	idle     mem.Bytes            // that the allocator keeps without expandable segments
 	moved    mem.Bytes
+	weights  mem.Bytes
 	refuses  map[string]string
 	late     string // a lever that is refused once a step gets to its end
 	runs     int
@@ -72,6 +73,7 @@ func (p *program) run(run Run) *Outcome {
 	case run.Roomy:
 		text, _ := json.Marshal(p.recorded)
 		o.Verdict, o.Model, o.Blocks = mem.VerdictFits, p.model, string(text)
+		o.Weights, o.States = mem.Some(int64(p.weights)), mem.Some(int64(2*p.weights))
 		return o
 	case used > p.total:
 		o.Verdict, o.Used, o.Allocated, o.Reserved = mem.VerdictOOM, mem.Some(int64(p.total)), mem.Optional{}, mem.Optional{}
@@ -101,6 +103,27 @@ func TestRefusedLate(t *testing.T) {
 	}
 	if r.Refused["step_in_backward"] == "" {
 		t.Errorf("refused are %v", r.Refused)
+	}
+}
+
+// TestLeft: what is not known of the unchanged program is not told.
+func TestLeft(t *testing.T) {
+	known := Outcome{GPUVerdict: mem.GPUVerdict{Used: mem.Some(100), Reserved: mem.Some(90), Allocated: mem.Some(80)},
+		Weights: mem.Some(20), States: mem.Some(40)}
+	if told := known.left(); len(told) != 1 || !strings.Contains(told[0], "weights 20 B (20 %)") ||
+		!strings.Contains(told[0], "temporary tensors, 20 B (20 %)") {
+		t.Errorf("%q", told)
+	}
+	for name, change := range map[string]func(*Outcome){
+		"no weights":     func(o *Outcome) { o.Weights = mem.Optional{} },
+		"no states":      func(o *Outcome) { o.States = mem.Optional{} },
+		"more than that": func(o *Outcome) { o.States = mem.Some(61) },
+		"no peak":        func(o *Outcome) { o.Allocated = mem.Optional{} },
+	} {
+		o := known
+		if change(&o); len(o.left()) > 0 {
+			t.Errorf("%s: %q", name, o.left())
+		}
 	}
 }
 
@@ -218,7 +241,7 @@ func TestBestOfAll(t *testing.T) {
 func TestResult(t *testing.T) {
 	for name, change := range map[string]func(*program){
 		"blocks": func(p *program) { p.refuses["foreach"] = "AdamW has foreach=False already" },
-		"none":   func(p *program) { p.total = 300 * mem.MiB },
+		"none":   func(p *program) { p.total, p.weights = 300*mem.MiB, 100*mem.MiB },
 		"as-is":  func(p *program) { p.total = 3000 * mem.MiB },
 	} {
 		p := gpt()

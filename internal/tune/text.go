@@ -75,6 +75,24 @@ func (r *Result) least() *Point {
 	return least
 }
 
+// left says of the unchanged program's peak what no lever makes smaller, and what the rest is; nothing where that is not
+// known.
+func (o *Outcome) left() []string {
+	used, reserved, allocated := o.Used.Or(0), o.Reserved.Or(0), o.Allocated.Or(0)
+	weights, states := o.Weights.Or(0), o.States.Or(0)
+	rest := allocated - weights - states
+	if !o.Weights.Known() || !o.States.Known() || rest < 0 || used < reserved || reserved < allocated {
+		return nil
+	}
+	part := func(bytes int64) string {
+		return fmt.Sprintf("%v (%s)", mem.Bytes(bytes), percent(float64(bytes)/float64(used)))
+	}
+	return []string{fmt.Sprintf("of the %v that the program takes as it is, no lever makes these smaller: weights %s, "+
+		"the optimizer's state %s, and what a process takes beside the allocator %s. The rest are gradients, activations and "+
+		"temporary tensors, %s, and what the allocator keeps idle, %s", mem.Bytes(used), part(weights), part(states),
+		part(used-reserved), part(rest), part(reserved-allocated))}
+}
+
 func percent(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) }
 
 // Table is the frontier, the cheapest first: the program as it is, and each plan than which no other takes less at no

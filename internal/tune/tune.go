@@ -81,6 +81,9 @@ func Changing() (names []string) {
 func (o *Options) Check() error {
 	o.Settings().Fill()
 	for _, name := range o.Allow {
+		if strings.EqualFold(name, "tf32") {
+			return fail.Usage("--allow bf16 computes in 16 bits", "--allow tf32: it takes as much memory, as tensors keep 32 bits")
+		}
 		if !slices.Contains(Changing(), name) {
 			return fail.Choice("--allow", name, Changing())
 		}
@@ -130,6 +133,8 @@ type Outcome struct {
 	Blocks  string    // JSON of Recorded
 	Moved   mem.Bytes // offloaded
 	Code    string    // JSON of the levers as code, see patch.go
+
+	Weights, States mem.Optional // of the model and its optimizers, in bytes, where blocks were recorded
 }
 
 // Host is what a tune needs of the engine that it works for. A nil outcome did not run. Patched runs a copy of a folder

@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 from typing import Any, Dict, List, Optional, Tuple
 
+from ..pytorch.modules import storage_bytes
 from ..tracker import NEVER
 from ..training import Training
 from .found import Found
@@ -95,11 +96,19 @@ class Recorded:
 
     def _step_ended(self, step: int) -> int:
         self._finish()
+        self._tell_held()
         if step < LAST_STEP:
             return step + 1
         if self.best:
             self.training.agent.fact("blocks", self.best)
         return NEVER
+
+    def _tell_held(self) -> None:
+        """What the training holds all along: its weights and its optimizers' states, on the device."""
+        model, agent = self.found.model, self.found.agent
+        states = (s for o in self.found.optimizers() for state in o.state.values() for s in _tensors(self.torch, state))
+        for name, held in (("weight bytes", [*model.parameters(), *model.buffers()]), ("state bytes", list(states))):
+            agent.fact(name, storage_bytes(t for t in held if t.is_cuda))
 
     def _finish(self) -> None:
         """The pass ends here: keep it if it is the highest."""
