@@ -17,13 +17,25 @@ func (in *Found) largerSteps(all []total, known []growing) []total {
 			slices.ContainsFunc(known, func(g growing) bool { return g.process == t.process }) {
 			return false
 		}
+		because := ""
 		first, last, ok := in.spreads(t.process)
-		if !ok || last-first < leastOfSteps*t.kept {
+		holes := in.moreHoles(t.process)
+		switch {
+		case ok && last-first >= leastOfSteps*t.kept:
+			because = fmt.Sprintf("what its steps take and give back rose too, from %v to %v, as where sequences get longer",
+				bytesPer(first), bytesPer(last))
+		case holes >= leastOfHoles*t.kept:
+			because = fmt.Sprintf("%v of it (%s) lie free inside malloc's arenas, between blocks in use", bytesPer(holes),
+				mem.Estimated)
+		default:
 			return false
 		}
-		in.largerStep = fmt.Sprintf("Whether %s keeps what its host memory rose by, %v (%s), is not known: what its steps take "+
-			"and give back rose too, from %v to %v, as where sequences get longer. No line and no container was seen to keep "+
-			"more.", in.ProcessName(t.process), bytesPer(t.kept), mem.Measured, bytesPer(first), bytesPer(last))
+		in.largerStep = fmt.Sprintf("Whether %s keeps what its host memory rose by, %v (%s), is not known: %s. No line and no "+
+			"container was seen to keep more.", in.ProcessName(t.process), bytesPer(t.kept), mem.Measured, because)
+		if in.unjudged == nil {
+			in.unjudged = map[uint32]bool{}
+		}
+		in.unjudged[t.process] = true
 		return true
 	})
 }
@@ -42,10 +54,29 @@ func (in *Found) largerStepNote() {
 // leastOfSteps is the part of a growth by which readings must fall further at its end, to be of steps that take more.
 const leastOfSteps = 0.1
 
-// spreads is how far readings of a process's memory fall within a short time, in the first third and in the last: the
-// medians over stretches of equally many readings. What only rises does not fall.
+// leastOfHoles is the part of a growth that holes of malloc must be, for it not to be told as one.
+const leastOfHoles = 0.5
+
+// moreHoles is by how much what lay free inside malloc's arenas rose while growth was looked for.
+func (in *Found) moreHoles(process uint32) float64 {
+	from, to := in.ClockOf(process).Window(in.Run.Process(process), in.End)
+	return float64(in.HolesAt(process, to).Or(0) - in.HolesAt(process, from).Or(0))
+}
+
+// spreads is what steps take and give back in the first third and in the last: how far readings of a process's memory
+// fall within a short time. Where malloc keeps what was freed, only the sampled heap falls.
 func (in *Found) spreads(process uint32) (first, last float64, ok bool) {
-	s := in.Find(process, mem.SeriesRSS)
+	for _, name := range []mem.Quantity{mem.SeriesRSS, mem.SeriesHeapLive} {
+		if a, b, known := in.spreadOf(process, name); known && (!ok || b-a > last-first) {
+			first, last, ok = a, b, true
+		}
+	}
+	return first, last, ok
+}
+
+// spreadOf is that of one series: the medians over stretches of equally many readings. What only rises does not fall.
+func (in *Found) spreadOf(process uint32, name mem.Quantity) (first, last float64, ok bool) {
+	s := in.Find(process, name)
 	from, to := in.ClockOf(process).Window(in.Run.Process(process), in.End)
 	if s == nil {
 		return 0, 0, false

@@ -53,6 +53,31 @@ func TestLargerSteps(t *testing.T) {
 	}
 }
 
+// TestLargerStepsOfMalloc: where malloc keeps what ever larger steps free, the resident set does not fall, and the
+// sampled heap does. Beside equal steps it is told.
+func TestLargerStepsOfMalloc(t *testing.T) {
+	rising := func(n int64) int64 { return 400<<20 + n<<18 }
+	for _, c := range []struct {
+		name string
+		heap func(n int64) int64 // at the middle of a step
+		told int
+	}{
+		{"equal steps", func(int64) int64 { return 60 << 20 }, 1},
+		{"larger steps", func(n int64) int64 { return 20<<20 + n<<18 }, 0},
+	} {
+		run := trained(300, rising, rising)
+		heap := &mem.Series{SeriesDef: mem.SeriesDef{ID: 2, Process: 1, Name: mem.SeriesHeapLive}}
+		for n := range int64(300) {
+			heap.Times = append(heap.Times, n*1e8+5e7, (n+1)*1e8)
+			heap.Values = append(heap.Values, c.heap(n), 10<<20)
+		}
+		run.Series = append(run.Series, heap)
+		if in := Find(facts.Of(run, nil)); len(in.totals) != c.told {
+			t.Errorf("%s: %d growths of whole processes, want %d: %s", c.name, len(in.totals), c.told, in.NotLooked)
+		}
+	}
+}
+
 // TestStopsInTheLastSteps: the last fifth of the steps takes a tenth of the time, and in it nothing grows any more.
 func TestStopsInTheLastSteps(t *testing.T) {
 	at := func(n int64) int64 { // of the end of a step: those of the last fifth are shorter

@@ -262,7 +262,8 @@ func (in *Found) unexplained(all []total, known []growing) []growing {
 func (in *Found) wholeRate(tested bool) {
 	lead := in.leadSource()
 	shares, of := in.wholeShares(lead)
-	if len(shares) > 0 || tested && !in.ClockOf(in.Leader).Minutes {
+	unjudged := lead == "rss" && len(in.unjudged) > 0
+	if len(shares) > 0 || tested && !unjudged && !in.ClockOf(in.Leader).Minutes {
 		in.Rate, in.RateLabel = mem.Some(int64(bytesPer(sumOf(shares)))), in.labelOf(lead)
 		if of == "heap" {
 			in.RateLabel = mem.Sampled

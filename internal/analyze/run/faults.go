@@ -41,7 +41,7 @@ func faults(in *Input) (r report.Part) {
 		in.swapFinding(&r, p, swap)
 		in.majorFinding(&r, p, major)
 		if ok && p.ID == in.Leader {
-			in.refaultNote(&r, perStep)
+			in.refaultNote(&r, p, perStep)
 		}
 	}
 	r.AddTable(t)
@@ -66,7 +66,7 @@ func (in *Input) faultsPerStep(process uint32) (float64, bool) {
 }
 
 // refaultNote: memory that is given back and faulted in again every step.
-func (in *Input) refaultNote(r *report.Part, perStep float64) {
+func (in *Input) refaultNote(r *report.Part, p *mem.Process, perStep float64) {
 	step, ok := in.StepTime(in.Leader).Get()
 	if !ok || perStep < 1000 || step <= 0 {
 		return
@@ -76,10 +76,13 @@ func (in *Input) refaultNote(r *report.Part, perStep float64) {
 	if cost < 0.03*float64(step) {
 		return
 	}
+	advice := "MALLOC_MMAP_THRESHOLD_=1073741824 MALLOC_TRIM_THRESHOLD_=4294967296 in the environment, or jemalloc, keeps it."
+	if _, _, _, holes := in.manyHoles(p); holes { // their finding advises the contrary
+		advice = "What keeps it for the next step makes more holes of the kind that is told above: time and memory are weighed here."
+	}
 	r.AddNote(fmt.Sprintf("Every step touches %v of fresh pages (%d minor faults): memory that is given back to the "+
-		"kernel and faulted in again, about %.0f %% of the step's time (estimated). "+
-		"MALLOC_MMAP_THRESHOLD_=1073741824 MALLOC_TRIM_THRESHOLD_=4294967296 in the environment, or jemalloc, keeps it.",
-		mem.Bytes(perStep*float64(page)), int64(perStep), min(100*cost/float64(step), 99)))
+		"kernel and faulted in again, about %.0f %% of the step's time (estimated). %s",
+		mem.Bytes(perStep*float64(page)), int64(perStep), min(100*cost/float64(step), 99), advice))
 }
 
 const leastSwap = 64 * mem.MiB

@@ -52,21 +52,8 @@ func highestBefore(s *mem.Series, end int64) (top int, ok bool) {
 // holes: a large part of a process' peak is free memory that the C library's malloc keeps.
 func holes(in *Input) (r report.Part) {
 	for _, p := range in.Run.Processes {
-		rss := in.Find(p.ID, mem.SeriesRSS)
-		if rss == nil {
-			continue
-		}
-		top, ok := highestBefore(rss, p.Bye.Or(math.MaxInt64))
+		free, peak, at, ok := in.manyHoles(p)
 		if !ok {
-			continue
-		}
-		peak := rss.Values[top]
-		free := in.HolesAt(p.ID, rss.Times[top]).Or(0)
-		// the two are counted at different moments: as the table of the peak has it
-		if heap, ok := in.HeapAt(p.ID, rss.Times[top], peak); ok {
-			free = min(free, max(peak-int64(heap.Live), 0))
-		}
-		if mem.Bytes(free) < leastHoles || free < peak/holesShare {
 			continue
 		}
 		r.Findings = append(r.Findings, report.Finding{
@@ -75,8 +62,27 @@ func holes(in *Input) (r report.Part) {
 			Text: fmt.Sprintf("When %s had %v resident, %v of it (%d %%, estimated) lay free inside the arenas of the C "+
 				"library's malloc, between blocks in use. No line holds that memory, and the kernel does not get it back.",
 				in.ProcessName(p.ID), mem.Bytes(peak), mem.Bytes(free), free*100/peak),
-			Advice: in.holesAdvice(p.ID, rss.Times[top], free),
+			Advice: in.holesAdvice(p.ID, at, free),
 		})
 	}
 	return r
+}
+
+// manyHoles is what of a process's highest memory are holes, and when that was; false: not worth telling.
+func (in *Input) manyHoles(p *mem.Process) (free, peak, at int64, ok bool) {
+	rss := in.Find(p.ID, mem.SeriesRSS)
+	if rss == nil {
+		return 0, 0, 0, false
+	}
+	top, ok := highestBefore(rss, p.Bye.Or(math.MaxInt64))
+	if !ok {
+		return 0, 0, 0, false
+	}
+	peak, at = rss.Values[top], rss.Times[top]
+	free = in.HolesAt(p.ID, at).Or(0)
+	// the two are counted at different moments: as the table of the peak has it
+	if heap, ok := in.HeapAt(p.ID, at, peak); ok {
+		free = min(free, max(peak-int64(heap.Live), 0))
+	}
+	return free, peak, at, mem.Bytes(free) >= leastHoles && free >= peak/holesShare
 }
