@@ -31,27 +31,10 @@ def analysis(text: str) -> int:
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        "adamw",
-        "donated",
-        "momentum",
-        "half",
-        "scan",
-        "remat",
-        "accumulated",
-        "attention",
-        "nnx",
-        "convolutions",
-        "transformer",
-        "blocks-remat",
-        "vit",
-        "recurrent",
-        "mixed",
-        "clipped",
-        "embedded",
-    ],
-)
+    "name",  # bench/xla.py has all
+    ["donated", "scan", "remat", "attention", "nnx", "convolutions", "blocks-remat", "vit", "clipped", "embedded",
+     "decoder", "lstm"],
+)  # fmt: skip
 def test_what_a_step_needs(tmp_path: Path, name: str) -> None:
     """As XLA's analysis says, of the program as it was compiled for the imaginary GPU and for none."""
     verdict, said = imagined(tmp_path, PROGRAMS, name, "train")
@@ -248,6 +231,49 @@ def test_what_a_read_number_decides(tmp_path: Path) -> None:
     (undecided,) = verdict["undecided"]
     assert (undecided["line"], undecided["use"]) == (9, "branch"), undecided
     assert verdict["verdict"] == "conditional", verdict["verdict"]
+
+
+@pytest.mark.parametrize("way", ["jit", "shard_map", "pmap"])
+def test_a_mesh_of_eight(tmp_path: Path, way: str) -> None:
+    """Data parallel over eight GPUs: each has the weight, its gradient's result and an eighth of the batch."""
+    program = """
+        import sys
+        import jax, jax.numpy as jnp, numpy as np
+        from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+
+        mesh = Mesh(np.array(jax.devices()), ("x",))
+        assert len(jax.devices()) == 8
+        loss = lambda w, x: jnp.mean(jnp.tanh(x @ w) ** 2)
+        w, x = jnp.ones((1024, 1024)), jnp.ones((8 * 512, 1024))
+
+        def mean(w, x):
+            return w - jax.lax.pmean(jax.grad(loss)(w, x), "x")
+
+        if sys.argv[1] == "pmap":
+            step, w, x = jax.pmap(mean, axis_name="x"), jnp.broadcast_to(w, (8, *w.shape)), x.reshape(8, 512, 1024)
+        elif sys.argv[1] == "shard_map":
+            step = jax.jit(jax.shard_map(mean, mesh=mesh, in_specs=(P(), P("x")), out_specs=P(), check_vma=False))
+        else:
+            step = jax.jit(lambda w, x: w - jax.grad(loss)(w, x))
+        if sys.argv[1] == "pmap":
+            w, x = (jax.pmap(lambda a: a)(a) for a in (w, x))
+        else:
+            w, x = jax.device_put(w, NamedSharding(mesh, P())), jax.device_put(x, NamedSharding(mesh, P("x")))
+        for _ in range(4):
+            w = step(w, x)
+        print("done", w.shape)
+    """
+    verdict, _ = imagined(tmp_path, script(tmp_path, program), way, flags=("--gpus", "8"))
+    weight, share = 4 * 1024 * 1024, 4 * 512 * 1024
+    assert verdict["verdict"] == "fits" and len(verdict["ranks"]) == 8, verdict
+    others = [rank["peak_allocated_bytes"] for rank in verdict["ranks"]][
+        1:
+    ]  # the first has the whole batch at the start
+    assert max(others) - min(others) < 1 << 20, others
+    for (
+        peak
+    ) in others:  # two of the weight, its gradient, the share, and twice the share for what goes forward and back
+        assert 2 * weight + 2 * share <= peak <= 4 * weight + 4 * share, verdict["ranks"]
 
 
 def test_two_gpus_of_one_process(tmp_path: Path) -> None:

@@ -257,11 +257,88 @@ def embedded():
     return *with_optimizer(optax.adafactor(1e-3), init, loss), ids
 
 
+def adapters():
+    """Two small factors beside each frozen weight, which alone are trained."""
+    rank = 8
+
+    def init(key):
+        return [
+            (0.02 * jax.random.normal(k, (WIDTH, rank)), jnp.zeros((rank, WIDTH)))
+            for k in jax.random.split(key, LAYERS)
+        ]
+
+    def loss(factors, batch):
+        frozen, x, y = batch
+        for w, (down, up) in zip(frozen, factors):
+            x = jax.nn.relu(x @ w + (x @ down) @ up)
+        return jnp.mean((x - y) ** 2)
+
+    def data():
+        return weights_of(jax.random.PRNGKey(1)), *vectors()
+
+    return *with_optimizer(optax.adamw(1e-3), init, loss), data
+
+
+def decoder():
+    """As MaxText writes it: layers in a scan, each computed again; RMS norms, rotary positions, fewer heads of keys, a gate."""
+    width, heads, groups, size, words = 256, 8, 2, 32, 4096
+
+    def norm(x):
+        return x * jax.lax.rsqrt(jnp.mean(x * x, -1, keepdims=True) + 1e-6)
+
+    def rotated(x):
+        angles = jnp.arange(x.shape[1])[:, None] * 10000.0 ** (-jnp.arange(0, size, 2) / size)
+        a, b = jnp.split(x, 2, -1)
+        sin, cos = jnp.sin(angles)[:, None], jnp.cos(angles)[:, None]
+        return jnp.concatenate([a * cos - b * sin, b * cos + a * sin], -1)
+
+    def layer(x, weights):
+        y = norm(x)
+        q = rotated(jnp.einsum("btd,dhs->bths", y, weights["q"]))
+        k = rotated(jnp.einsum("btd,dhs->bths", y, weights["k"]))
+        k, v = (jnp.repeat(a, heads // groups, 2) for a in (k, jnp.einsum("btd,dhs->bths", y, weights["v"])))
+        scores = jnp.einsum("bqhs,bkhs->bhqk", q, k) / size**0.5
+        scores = jnp.where(jnp.tril(jnp.ones(scores.shape[-2:], bool)), scores, -1e9)
+        x = x + jnp.einsum("bhqk,bkhs,hsd->bqd", jax.nn.softmax(scores), v, weights["out"])
+        y = norm(x)
+        return x + (jax.nn.silu(y @ weights["gate"]) * (y @ weights["up"])) @ weights["down"], None
+
+    def init(key):
+        shapes = {"q": (width, heads, size), "k": (width, groups, size), "v": (width, groups, size),
+                  "out": (heads, size, width), "gate": (width, 1024), "up": (width, 1024), "down": (1024, width)}  # fmt: skip
+        layers = {name: 0.02 * jax.random.normal(key, (4, *shape)) for name, shape in shapes.items()}
+        return {"layers": layers, "words": 0.02 * jax.random.normal(key, (words, width))}
+
+    def loss(weights, batch):
+        ids, targets = batch
+        x, _ = jax.lax.scan(jax.checkpoint(layer), weights["words"][ids], weights["layers"])
+        logits = norm(x) @ weights["words"].T
+        return jnp.mean(optax.softmax_cross_entropy_with_integer_labels(logits, targets))
+
+    ids = lambda: (jnp.zeros((4, 128), jnp.int32), jnp.ones((4, 128), jnp.int32))  # noqa: E731
+    return *with_optimizer(optax.adamw(1e-3), init, loss, donate_argnums=0), ids
+
+
+def lstm():
+    """Two layers of flax linen over 64 moments."""
+    import flax.linen as nn
+
+    class Model(nn.Module):
+        @nn.compact
+        def __call__(self, x):
+            for _ in range(2):
+                x = nn.RNN(nn.OptimizedLSTMCell(256))(x)
+            return nn.Dense(64)(x)
+
+    return linen(Model(), (32, 64, 64), optax.adam(1e-3))
+
+
 PROGRAMS = {
     "adamw": adamw, "donated": donated, "momentum": momentum, "half": half, "scan": lambda: layers(False),
     "remat": lambda: layers(True), "accumulated": accumulated, "attention": attention, "nnx": nnx,
     "convolutions": convolutions, "transformer": transformer, "blocks-remat": lambda: transformer(remat=True), "vit": vit,
     "recurrent": recurrent, "mixed": mixed, "clipped": clipped, "embedded": embedded,
+    "adapters": adapters, "decoder": decoder, "lstm": lstm,
 }  # fmt: skip
 
 
