@@ -343,3 +343,16 @@ func TestReadValue(t *testing.T) {
 		}
 	}
 }
+
+// TestKernelsOf: where the framework sets a limit, XLA compiles for the card's own cache and speed; PyTorch's kernels follow
+// from the capability and the multiprocessors.
+func TestKernelsOf(t *testing.T) {
+	one := gpus.GPU{Compute: "8.0", SMs: 108, L2: 40 << 20, Clock: 1410, Bandwidth: 2039}
+	other := one
+	other.Bandwidth = 1555
+	torch, jax := &Result{}, &Result{}
+	torch.Imagined, jax.Imagined = &report.Imagined{}, &report.Imagined{Limit: mem.Some(1 << 30)}
+	if kernelsOf(&one, torch) != kernelsOf(&other, torch) || kernelsOf(&one, jax) == kernelsOf(&other, jax) {
+		t.Errorf("%q, %q", kernelsOf(&one, jax), kernelsOf(&other, jax))
+	}
+}
