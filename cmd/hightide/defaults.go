@@ -36,7 +36,8 @@ const projectFile = ".hightide.toml"
 
 // notInProject lists the flags that a project's file cannot set: it may come from a stranger, and
 // these say where to write or what to open.
-var notInProject = []string{"data-dir", "store", "objects", "server", "push", "open", "output", "out", "report", "plot-dir",
+var notInProject = []string{"data-dir", "store", "objects", "server", "push", "open", "output",
+	"out", "report", "plot-dir",
 	"json", "markdown", "html", "csv", "parquet", "junit", "seed-csv", "seed-results"}
 
 // targetKeys stand above all tables of a settings file.

@@ -103,7 +103,8 @@ func (a *app) printKeys(keys []store.Key) error {
 	}
 	var rows [][]string
 	for _, k := range keys {
-		rows = append(rows, []string{report.Clean(k.Name), report.Clean(k.Account), k.May, day(&k.Made), day(k.Expires), day(k.Revoked)})
+		rows = append(rows, []string{report.Clean(k.Name), report.Clean(k.Account), k.May, day(&k.Made),
+			day(k.Expires), day(k.Revoked)})
 	}
 	o := textOptions(a.stdout)
 	columns := []report.ListColumn{{Title: "NAME"}, {Title: "OF"}, {Title: "MAY"}, {Title: "MADE"}, {Title: "EXPIRES"},

@@ -82,8 +82,8 @@ func allowCommand(a *app) *cobra.Command {
 	return a.command(&cobra.Command{
 		Use:   "allow",
 		Short: "Confirm the server that this folder's .hightide.toml names",
-		Long: `Print which server and project the .hightide.toml of this folder, or of one above it, names, and confirm them: from
-then on hightide push and run --push send there. The file may come from a stranger, as with a copy of a
+		Long: `Print which server and project the .hightide.toml of this folder, or of one above it, names, and confirm
+them: from then on hightide push and run --push send there. The file may come from a stranger, as with a copy of a
 repository, so nothing is sent before. When the file names another server or project, it has to be confirmed again.
 
 Exit codes: 0 confirmed, 2 there is no such file, or it names no server.`,

@@ -28,8 +28,8 @@ func pushCommand(a *app) *cobra.Command {
 	return a.command(&cobra.Command{
 		Use:   "push [RUN...]",
 		Short: "Send runs of this machine to a team's server or store",
-		Long: `Send runs of the data directory to a project of a team's server, with their reports and snapshots. They stay here
-too. --server and --project say where to, as do $HIGHTIDE_SERVER and $HIGHTIDE_PROJECT, and your config.toml. The
+		Long: `Send runs of the data directory to a project of a team's server, with their reports and snapshots. They stay
+here too. --server and --project say where to, as do $HIGHTIDE_SERVER and $HIGHTIDE_PROJECT, and your config.toml. The
 .hightide.toml of this folder does once you allowed it (hightide allow). The key is that of hightide login, or
 $HIGHTIDE_KEY. With --store they go to the store of a team instead.
 

@@ -38,7 +38,8 @@ func (s *teamSession) both(args ...string) string {
 }
 
 // pushFile has a project whose runs leave a machine without its name, the home of its user, and a customer's number.
-var pushFile = strings.Replace(teamFile, "[projects.secret]", `redact = { hosts = true, paths = ["~"], text = ['cust-\d+'] }
+var pushFile = strings.Replace(teamFile, "[projects.secret]",
+	`redact = { hosts = true, paths = ["~"], text = ['cust-\d+'] }
 [projects.secret]`, 1)
 
 // TestPushToServer: a person with a key sends a run, once, into a project that it is in. What the project does not want
@@ -84,7 +85,8 @@ func TestPushToServer(t *testing.T) {
 	}
 	bob := s.machine(keys["bob"])
 	bob.both("run", "--quiet", "--name", "his", "--", "/bin/true")
-	if said := bob.fails("push", "his", "--server", at, "--project", "ranker"); !strings.Contains(said, "may not do that") {
+	said = bob.fails("push", "his", "--server", at, "--project", "ranker")
+	if !strings.Contains(said, "may not do that") {
 		t.Errorf("a viewer sends: %s", said)
 	}
 	for _, project := range []string{"secret", "nothing"} {
@@ -167,7 +169,8 @@ func TestStrangersProjectFile(t *testing.T) {
 	if said := anna.fails("push", "one"); !strings.Contains(said, "not confirmed") {
 		t.Errorf("another server: %s", said)
 	}
-	for _, wrong := range []string{"http://runs.example.org", "ftp://x", "https://a:b@c", "https://x/y", "runs.example.org"} {
+	for _, wrong := range []string{"http://runs.example.org", "ftp://x", "https://a:b@c", "https://x/y",
+		"runs.example.org"} {
 		if said := anna.fails("push", "one", "--server", wrong, "--project", "ranker"); !strings.Contains(said, "hint:") {
 			t.Errorf("%s: %s", wrong, said)
 		}

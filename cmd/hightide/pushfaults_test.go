@@ -14,8 +14,8 @@ import (
 // pushKills is how often each is killed.
 const pushKills = 5
 
-// TestPushSurvivesKills: the server, or its database, is killed in the middle of an upload. Nobody sees half of the run;
-// the next push goes on, and every byte is there. With -short each is killed once.
+// TestPushSurvivesKills: the server, or its database, is killed in the middle of an upload. Nobody sees half of the
+// run; the next push goes on, and every byte is there. With -short each is killed once.
 func TestPushSurvivesKills(t *testing.T) {
 	database := testkit.StartPostgres(t)
 	s := &teamSession{session: newSession(t)}

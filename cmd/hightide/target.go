@@ -28,7 +28,7 @@ import (
 type target struct{ server, project string }
 
 func (t *target) AddFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&t.server, "server", "", "send to the team's server at this `address`, as https://runs.example.org:7333")
+	flags.StringVar(&t.server, "server", "", "send to the team's server at this `address`, as https://runs.example.org")
 	flags.StringVar(&t.project, "project", "", "send into this `project` of it")
 }
 
@@ -98,8 +98,8 @@ func (a *app) targetOf(flags target) (to placed, err error) {
 func allowed(path string, project targetSettings) error {
 	servers, err := remote.LoadServers(serversFile())
 	if err == nil && !servers.Allows(path, remote.Target{Server: project.Server, Project: project.Project}) {
-		err = fail.Usage("is it yours? hightide allow confirms it", "%s names the server %s, which you have not confirmed", path,
-			report.Clean(project.Server))
+		err = fail.Usage("is it yours? hightide allow confirms it",
+			"%s names the server %s, which you have not confirmed", path, report.Clean(project.Server))
 	}
 	return err
 }

@@ -49,7 +49,8 @@ func NewClient(server, key string) (*Client, error) {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return errors.New("it leads elsewhere") }}}, nil
 }
 
-// Address is that of a server as it is kept: without a path, and refused where a key would go over the network as it is.
+// Address is that of a server as it is kept: without a path, and refused where a key would go over the network as it
+// is.
 func Address(server string) (string, error) {
 	u, err := url.Parse(server)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || strings.Trim(u.Path, "/") != "" ||

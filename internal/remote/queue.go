@@ -18,8 +18,8 @@ type Target struct {
 	Project string `json:"project"`
 }
 
-// Queue is a folder that says of runs of this machine where they are still to be sent: a file a run, by its id. The runs
-// themselves stay where they are.
+// Queue is a folder that says of runs of this machine where they are still to be sent: a file a run, by its id. The
+// runs themselves stay where they are.
 type Queue struct{ Folder string }
 
 // Add has a run wait.
