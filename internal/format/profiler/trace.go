@@ -131,12 +131,7 @@ func (t *Trace) Assemble() {
 		trace.Asked = append(trace.Asked, mem.Bytes(e.Asked))
 	}
 	for _, device := range slices.Sorted(maps.Keys(traces)) {
-		if slices.Max(traces[device].Reserved) == 0 { // nothing that caches, or that says what it holds
-			traces[device].Reserved = nil
-		}
-		if slices.Max(traces[device].Asked) == 0 {
-			traces[device].Asked = nil
-		}
+		withoutEmpty(traces[device])
 		t.Out.Traces = append(t.Out.Traces, *traces[device])
 		if size := before[device]; size > 0 && end < 1<<62 {
 			live[device][end] = mem.Block{Address: end, Size: mem.Bytes(size), Requested: mem.Bytes(size),
@@ -153,6 +148,16 @@ func (t *Trace) Assemble() {
 		"A profiler's trace says nothing of the allocator's own segments, so nothing is said of fragmentation.")
 	if t.Python {
 		t.Out.Notes = append(t.Out.Notes, "Its Python frames name where a function begins, not the line that ran in it.")
+	}
+}
+
+// withoutEmpty drops columns in which no event says anything: of what does not cache, or tells less.
+func withoutEmpty(trace *mem.Trace) {
+	if slices.Max(trace.Reserved) == 0 {
+		trace.Reserved = nil
+	}
+	if slices.Max(trace.Asked) == 0 {
+		trace.Asked = nil
 	}
 }
 
