@@ -179,8 +179,10 @@ def test_on_two_ranks_numbers_stay_or_a_lever_is_refused(
     observe: Any, wrap: str, levers: Dict[str, Any], refused: Dict[str, str]
 ) -> None:
     text = RANKS.replace("WRAP", wrap)
-    plain = observe(text, fresh=True)
-    assert len(plain.out.splitlines()) == 5
+    plain = observe(text, fresh=True, ok=False)
+    if any(why in plain.err for why in ("'Stream' object has no attribute", "cannot import name 'fully_shard'")):
+        pytest.skip("fully_shard of this PyTorch does not run on the CPU")
+    assert plain.code == 0 and len(plain.out.splitlines()) == 5
     changed = observe(text, env={"HIGHTIDE_PLAN": json.dumps({"levers": levers})}, fresh=True)
     assert changed.out == plain.out
     told = [{r["key"]: r["value"] for r in ring.all("fact")} for ring in changed.rings]
