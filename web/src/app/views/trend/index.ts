@@ -109,8 +109,8 @@ function show(trend: Trend, at: string, choose: (c: Commit) => void) {
       "p",
       { class: "hint" },
       `A point is the mean of ${trend.what} of a commit's runs, ${trend.label}; the stroke ` +
-        "through it reaches from their lowest to their highest. The band stands around the commit " +
-        "before: within it a change may be noise.",
+        "through it reaches from their lowest to their highest. The band stands around the " +
+        "commit before: within it a change may be noise.",
     ),
   );
   return {
