@@ -84,7 +84,7 @@ class Case:
         there, or one vector of MLA, which each GPU has whole."""
         c, gpus = self.config, self.options.get("tensor_parallel_size", 1)
         kinds = len(set(c.get("layer_types", ["full"])))  # kinds of layers take their blocks in turn
-        layers = c["num_hidden_layers"] // kinds // self.options.get("pipeline_parallel_size", 1)
+        layers = c["num_hidden_layers"] // kinds
         size = 1 if self.options.get("kv_cache_dtype") == "fp8" else 2
         if "kv_lora_rank" in c:
             return int(layers * (c["kv_lora_rank"] + c["qk_rope_head_dim"]) * size)
