@@ -102,7 +102,7 @@ func memoryLimit(t *testing.T, s *session) (l report.MemoryLimit) {
 // TestMemoryLimitUsage: a size that is none is refused before anything starts.
 func TestMemoryLimitUsage(t *testing.T) {
 	s := newSession(t)
-	for _, size := range []string{"0", "-1GiB", "lots"} {
+	for _, size := range []string{"0", "-1GiB", "lots", "10KiB"} {
 		out, err := s.command("run", "--memory="+size, "--", "true").CombinedOutput()
 		var exit *exec.ExitError
 		if !errors.As(err, &exit) || exit.ExitCode() != fail.ExitUsage {

@@ -248,6 +248,8 @@ func (o *RunOptions) check() error {
 		return fail.Usage("", "no command to run")
 	case o.Interval < 0 || o.Interval > 0 && o.Interval < time.Millisecond:
 		return fail.Usage("as in --interval 100ms", "a sampling interval of %v is too short", o.Interval)
+	case o.Memory > 0 && o.Memory < mem.MiB:
+		return fail.Usage("as in --memory 512MiB", "--memory %v is less than any program takes", o.Memory)
 	case o.Duration < 0:
 		return fail.Usage("as in --duration 90s", "--duration %v is not a time to wait for", o.Duration)
 	}

@@ -68,7 +68,7 @@ func confinedNote(l *report.MemoryLimit) string {
 			"back; between two looks it may have been more.", limit, l.Why, mem.Bytes(l.Highest.Or(0)))
 	}
 	text := fmt.Sprintf("The kernel held the program and all it started to %v (--memory), with what hightide's agent takes in "+
-		"it, and without swap.", limit)
+		"it, and without swap. Pages of files that were read before it began are charged to who read them.", limit)
 	switch reached, known := l.Reached.Get(); {
 	case !known || l.Verdict == "killed" || l.Verdict == "in part": // how often of them it was for that is not known
 		return text
