@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"hightide/internal/mem"
 	"hightide/internal/report"
@@ -43,14 +44,22 @@ func (in *Found) stoppedCauses() (causes []growing) {
 			rested = rested[beyond:]
 			then := bins.Stretches[together[len(together)-1].At]
 			for _, g := range in.upTo(h.TimeOf(then.To)).grownUntilThen(p, together, least) {
-				g.stopped = h.TimeOf(then.From)
-				causes = append(causes, g)
+				if g.stopped = h.TimeOf(then.From); !in.cutShort(p, g.stopped) {
+					causes = append(causes, g)
+				}
 			}
 		}
 	}
 	causes = merged(causes)
 	slices.SortStableFunc(causes, func(a, b growing) int { return cmp.Compare(b.kept, a.kept) })
 	return causes
+}
+
+// cutShort says that a process was killed so soon after a moment that what rested from there on may only have been late.
+func (in *Found) cutShort(p *mem.Process, from int64) bool {
+	const killed = 9
+	end := p.End.Or(in.End)
+	return p.Signal.Or(0) == killed && end-from < max(int64(time.Second), (end-p.Start)/10)
 }
 
 // atRest leaves out the lines that grow to the end.
