@@ -59,7 +59,7 @@ class Lines:
 
     def _wrap(self, module: Any, name: str) -> None:
         original = getattr(module, name)
-        traced = sys.modules["tensorflow.python.profiler.internal._pywrap_traceme"].TraceMe  # type: ignore[attr-defined]
+        traced = sys.modules["tensorflow.python.profiler.internal._pywrap_traceme"].TraceMe
 
         @functools.wraps(original)
         def run(*args: Any, **kwargs: Any) -> Any:

@@ -47,7 +47,7 @@ class Profile:
         if not os.environ.get("HIGHTIDE_OUT"):
             return
         __import__(PROFILER)
-        self._give_way(sys.modules[PROFILER].ProfilerSession)  # type: ignore[attr-defined]
+        self._give_way(sys.modules[PROFILER].ProfilerSession)
         original = context.Context.ensure_initialized
 
         @functools.wraps(original)
@@ -77,7 +77,7 @@ class Profile:
             return
         try:
             self._folder = tempfile.mkdtemp(prefix="profile-", dir=os.environ["HIGHTIDE_OUT"])
-            session = sys.modules[PROFILER].ProfilerSession()  # type: ignore[attr-defined]
+            session = sys.modules[PROFILER].ProfilerSession()
             self._start(session, self._folder, dict(OPTIONS))
             self._session, self._until, self._began = session, step + STEPS, process_time()
             self._number += 1

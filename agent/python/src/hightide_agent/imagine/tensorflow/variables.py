@@ -18,7 +18,7 @@ OPTIMIZER, PARAMETERS, STATE = "optimizer", "parameters", "state"
 
 def by_purpose() -> Dict[str, Dict[str, int]]:
     """Bytes by device ("GPU:0") and purpose."""
-    kind = sys.modules["tensorflow.python.ops.resource_variable_ops"].BaseResourceVariable  # type: ignore[attr-defined]
+    kind = sys.modules["tensorflow.python.ops.resource_variable_ops"].BaseResourceVariable
     optimizer = getattr(sys.modules.get("keras.src.optimizers.base_optimizer"), "BaseOptimizer", None)
     held = gc.get_objects()
     of_optimizers: Set[int] = set()
