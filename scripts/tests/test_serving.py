@@ -62,6 +62,22 @@ MIXTRAL = {
     "num_experts_per_tok": 2,
 }
 
+WINDOWS = {
+    **TINY,
+    "architectures": ["Gemma2ForCausalLM"],
+    "model_type": "gemma2",
+    "attn_logit_softcapping": None,
+    "final_logit_softcapping": None,
+    "head_dim": 64,
+    "hidden_act": "gelu_pytorch_tanh",
+    "hidden_activation": "gelu_pytorch_tanh",
+    "layer_types": ["sliding_attention", "full_attention"] * 2,
+    "num_hidden_layers": 4,
+    "query_pre_attn_scalar": 64,
+    "sliding_window": 1024,
+    "tie_word_embeddings": True,
+}
+
 
 def token_bytes(config: "dict[str, Any]") -> int:
     """What one token takes in the KV cache: a key and a value for each head of each layer, in bfloat16."""
@@ -360,6 +376,19 @@ def test_newer_engine_answers_requests(server: Server) -> None:
     assert serving["graph_reserved_bytes"] > 0 and serving["graph_bytes"] > 0
     assert abs(serving["budget_bytes"] - taken - serving["kv_available_bytes"]) < 2 * MiB, serving
     assert sum(categories(ran).values()) == ran.verdict["peak_allocated_bytes"]
+
+
+def test_kinds_of_layers_share_the_cache(server: Server) -> None:
+    """Newer engines give layers with and without a window places in the same bytes, which count once."""
+    command = server.serve(
+        WINDOWS, "--max-model-len", "4096", "--max-num-batched-tokens", "2048", "--enforce-eager", engine=NEWER
+    )
+    server.env["VLLM_USE_FLASHINFER_SAMPLER"] = "0"
+    ran = server.imagine("--gpu", "a10", command=command)
+    assert ran.code == 0, ran.out[-4000:]
+    of_one_kind = token_bytes(WINDOWS) // 2
+    assert ran.serving["kv_bytes"] == ran.serving["kv_blocks"] * 16 * of_one_kind == categories(ran)["KV cache"]
+    assert ran.serving["kv_bytes"] < 24 << 30, "no more than the GPU has"
 
 
 def check_cache(ran: Ran, config: "dict[str, Any]", gpus: int = 1) -> "dict[str, Any]":

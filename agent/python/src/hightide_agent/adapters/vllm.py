@@ -238,8 +238,7 @@ class Vllm:
         if isinstance(result, BaseException):
             return
         self._runner = worker.model_runner
-        tensors = getattr(config, "kv_cache_tensors", ())
-        self.serving.tell(kv_bytes=sum(int(tensor.size) for tensor in tensors))
+        self.serving.tell(kv_bytes=_kv_bytes(getattr(config, "kv_cache_tensors", ())))
 
     def _captured(self, runner: Any, result: Any, *_: Any) -> None:
         if isinstance(result, (int, float)) and not self.serving.within("profiling"):  # from 0.21 on tried there too
@@ -277,6 +276,14 @@ def _settings(config: Any) -> Dict[str, Any]:
         "kv_dtype": str(cache.cache_dtype),
         "cuda_graphs": not model.enforce_eager,
     }
+
+
+def _kv_bytes(tensors: Any) -> int:
+    """What the KV cache takes of the device. In later versions tensors are places in one allocation, and each has the size of
+    that; kinds of layers with groups of their own lie in the same bytes."""
+    sizes = [int(tensor.size) for tensor in tensors if not getattr(tensor, "host_resident", False)]
+    places = any(hasattr(tensor, "layer_stride") for tensor in tensors)
+    return max(sizes, default=0) if places else sum(sizes)
 
 
 def _capacity(config: Any, cache: Any) -> Dict[str, Any]:
