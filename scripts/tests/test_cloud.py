@@ -104,7 +104,7 @@ def test_kubernetes(tmp_path: Path) -> None:
     report = shown(volume, "train-abc12")
     (killed,) = [finding for finding in report["findings"] if finding["kind"] == "oom"]
     assert "the control group ran out of memory" in killed["text"] and f"{limit} MiB" in killed["text"], killed
-    assert any("train.py:4" in str(finding) for finding in report["findings"]), report["findings"]
+    assert any("train.py:4" in str(table) for table in report["tables"]), report["tables"]
 
 
 def test_a_whole_pod_is_killed(tmp_path: Path) -> None:

@@ -173,7 +173,7 @@ for (const [width, row] of [
     }),
   );
   assert.ok(
-    pages.length === 8 && pages.every(Boolean),
+    pages.length === 10 && pages.every(Boolean),
     `${width}: links to pages in view: ${pages}`,
   );
 }

@@ -21,7 +21,7 @@ func (in *Found) Clause(runsOut bool) string {
 	}
 	if len(in.growing) == 0 && len(in.stopped) > 0 {
 		past := &in.stopped[0]
-		return fmt.Sprintf("grew by %s (%s), then stopped", in.grewBy(past, past.where()), past.label)
+		return fmt.Sprintf("grew by %s (%s)%s", in.grewBy(past, past.where()), past.label, past.end())
 	}
 	if in.unevenly != nil {
 		return fmt.Sprintf("`%s` (%s) grew to the end", in.unevenly.Name, lineNames(in.unevenly))

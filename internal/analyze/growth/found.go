@@ -32,6 +32,7 @@ type growing struct {
 	source   string  // "heap", "rss", "device"
 	label    mem.Label
 	minutes  bool
+	cut      bool  // its process was killed so soon after it stopped that it may only have been late
 	stopped  int64 // when it came to rest, mono ns; 0: it went on to the end
 }
 

@@ -44,9 +44,9 @@ func (in *Found) stoppedCauses() (causes []growing) {
 			rested = rested[beyond:]
 			then := bins.Stretches[together[len(together)-1].At]
 			for _, g := range in.upTo(h.TimeOf(then.To)).grownUntilThen(p, together, least) {
-				if g.stopped = h.TimeOf(then.From); !in.cutShort(p, g.stopped) {
-					causes = append(causes, g)
-				}
+				g.stopped = h.TimeOf(then.From)
+				g.cut = in.cutShort(p, g.stopped)
+				causes = append(causes, g)
 			}
 		}
 	}
@@ -108,10 +108,14 @@ func (in *Found) stoppedFinding(g *growing) report.Finding {
 	f := in.growthFinding(g)
 	f.Kind, f.Severity, f.BytesPerStep, f.Error = report.KindBounded, report.Info, mem.Optional{},
 		mem.Some(int64(bytesPer(g.keptHalf)))
-	f.Title = "Grew by " + in.grewBy(g, at) + ", then stopped"
+	f.Title = "Grew by " + in.grewBy(g, at) + g.end()
+	rest := "and then no more. It is still held at the end."
+	if g.cut {
+		rest = "shortly before the process was killed: whether it would have gone on is not known."
+	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %v (%s, ± %v), until about %s after %s, and then no more. It is still held at the end.",
-		in.grew(g, at), bytesPer(g.kept), g.label, bytesPer(g.keptHalf), report.Duration(in.Since(g.stopped)), in.Beginning())
+	fmt.Fprintf(&b, "%s %v (%s, ± %v), until about %s after %s, %s", in.grew(g, at), bytesPer(g.kept), g.label,
+		bytesPer(g.keptHalf), report.Duration(in.Since(g.stopped)), in.Beginning(), rest)
 	if g.holder != nil && g.holder.Bound.Known() {
 		fmt.Fprintf(&b, " It takes at most %s (%s).", report.Counted(g.holder.Bound.Or(0), "item"), g.holder.BoundBy)
 	}
@@ -122,6 +126,14 @@ func (in *Found) stoppedFinding(g *growing) report.Finding {
 	f.Text = b.String()
 	f.Advice = in.stoppedAdvice(g, at)
 	return f
+}
+
+// end is how a growth that is past ended, in a title.
+func (g *growing) end() string {
+	if g.cut {
+		return ", until the process was killed"
+	}
+	return ", then stopped"
 }
 
 // grewBy is "400 MiB at train.py:11".
