@@ -10,7 +10,7 @@ import (
 
 // list is in the order in which people see them.
 var list = []*Framework{&torch, &tensorflow, &keras, &jax, &lightning, &pytorchLightning, &transformers, &accelerate,
-	&deepspeed, &onnxruntime, &litert}
+	&deepspeed, &onnxruntime, &litert, &openvino}
 
 // Probe is Python that adds to `out` what the frameworks were built for, under the names of Build's answer.
 const Probe = torchProbe + jaxProbe + tensorflowProbe

@@ -4,4 +4,5 @@ package frameworks
 var (
 	onnxruntime = Framework{Name: "onnxruntime", Title: "ONNX Runtime"}
 	litert      = Framework{Name: "ai_edge_litert", Title: "LiteRT"}
+	openvino    = Framework{Name: "openvino", Title: "OpenVINO"}
 )

@@ -1,5 +1,6 @@
 """Runtimes for small machines under the built program; 'scripts/setup edge' gets them."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,21 @@ def test_calls_that_keep_nothing(tmp_path: Path) -> None:
     assert report["headline"]["steps"] == 60 and not report["findings"], report["findings"]
 
 
+# Halves what it is handed over.
+MAKE_ONNX = """
+import numpy, onnx
+from onnx import TensorProto, helper, numpy_helper
+
+shape = [1, 3, 64, 64]
+graph = helper.make_graph(
+    [helper.make_node("Mul", ["x", "half"], ["y"])], "scaled",
+    [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+    [helper.make_tensor_value_info("y", TensorProto.FLOAT, shape)],
+    [numpy_helper.from_array(numpy.full(shape, 0.5, numpy.float32), "half")],
+)
+onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10), PATH)
+"""
+
 # The model is one of internal/modelfile's. MAKE is how it is loaded.
 LITERT = """
     import numpy, sys, time
@@ -98,5 +114,41 @@ def test_calls_of_litert(tmp_path: Path, make: str, how: str) -> None:
     told = {**process["facts"], **process["numbers"]}
     facts = {key: value for key, value in told.items() if key.startswith("litert")}
     assert facts == {"litert_model": how % model.stat().st_size, "litert_threads": 1}, facts
+    leaks = [f for f in report["findings"] if f["kind"] == "leak"]
+    assert len(leaks) == 1 and "`kept`" in str(leaks[0]), report["findings"]
+
+
+OPENVINO = """
+    import numpy, openvino, time
+
+    core = openvino.Core()
+    model = core.read_model(MODEL)
+    compiled = core.compile_model(model, "CPU", {"INFERENCE_NUM_THREADS": 1})
+    request = compiled.create_infer_request()
+    other = core.compile_model(MODEL, "CPU")
+    kept = []
+    for number in range(60):
+        x = numpy.ones((1, 3, 64, 64), numpy.float32)
+        answer = CALL
+        other([x])
+        kept.append((answer, b"x" * (2 << 20)))
+        time.sleep(0.03)
+    print("done")
+"""
+
+
+@pytest.mark.parametrize("call", ["request.infer([x])", "compiled([x])"])
+def test_calls_of_openvino(tmp_path: Path, call: str) -> None:
+    """The model that is called first leads, by a request or by itself."""
+    model = tmp_path / "scaled.onnx"
+    make = MAKE_ONNX.replace("PATH", repr(str(model)))
+    subprocess.run([EDGE, "-c", make], check=True)
+    report = record(tmp_path, OPENVINO.replace("MODEL", repr(str(model))).replace("CALL", call), python=EDGE)
+    (process,) = [p for p in report["processes"] if p["role"] == "main"]
+    assert report["headline"]["steps"] == 60 and "openvino" in process["frameworks"], report["headline"]
+    assert process["facts"]["openvino_model"].startswith(f"scaled.onnx, {model.stat().st_size} bytes, "), process[
+        "facts"
+    ]
+    assert process["facts"]["openvino_devices"] == "CPU" and process["numbers"]["openvino_threads"] == 1, process
     leaks = [f for f in report["findings"] if f["kind"] == "leak"]
     assert len(leaks) == 1 and "`kept`" in str(leaks[0]), report["findings"]

@@ -54,12 +54,16 @@ class Sessions:
         @functools.wraps(original)
         def init(session: Any, /, *args: Any, **kwargs: Any) -> None:
             original(session, *args, **kwargs)
-            try:
-                self._tell(model(*args, **kwargs), lambda: facts(session, *args, **kwargs))
-            except Exception as error:
-                self.training.agent.log("what a session of %s is was not seen" % self.name, error)
+            self.loaded(lambda: model(*args, **kwargs), lambda: facts(session, *args, **kwargs))
 
         kind.__init__ = init
+
+    def loaded(self, model: Callable[[], Any], facts: Callable[[], Dict[str, Any]]) -> None:
+        """Tell of a session that was made: `model` is its path or bytes."""
+        try:
+            self._tell(model(), facts)
+        except Exception as error:
+            self.training.agent.log("what a session of %s is was not seen" % self.name, error)
 
     def _tell(self, model: Any, facts: Callable[[], Dict[str, Any]]) -> None:
         size = len(model) if isinstance(model, bytes) else os.path.getsize(model)

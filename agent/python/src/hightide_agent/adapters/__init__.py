@@ -22,6 +22,7 @@ ADAPTERS: dict[str, Optional[str]] = {
     "sglang": "sglang",
     "onnxruntime": "onnxruntime",
     "ai_edge_litert": "litert",
+    "openvino": "openvino",
     "lightning": None,
     "pytorch_lightning": None,
     "transformers": None,
