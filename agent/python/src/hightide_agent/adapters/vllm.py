@@ -279,8 +279,8 @@ def _settings(config: Any) -> Dict[str, Any]:
 
 
 def _kv_bytes(tensors: Any) -> int:
-    """What the KV cache takes of the device. In later versions tensors are places in one allocation, and each has the size
-    of that; kinds of layers with groups of their own lie in the same bytes."""
+    """What the KV cache takes of the device. In later versions tensors are places in one allocation, and each has the
+    size of that; kinds of layers with groups of their own lie in the same bytes."""
     sizes = [int(tensor.size) for tensor in tensors if not getattr(tensor, "host_resident", False)]
     places = any(hasattr(tensor, "layer_stride") for tensor in tensors)
     return max(sizes, default=0) if places else sum(sizes)
