@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -37,6 +38,8 @@ func (s *session) serve(args ...string) *uiProcess {
 	return s.serveBy(s.command(append([]string{"ui", "--addr", "127.0.0.1:0"}, args...)...))
 }
 
+var listening = regexp.MustCompile(`^hightide (ui|serve): http`)
+
 // serveBy is serve by a command of its own.
 func (s *session) serveBy(c *exec.Cmd) *uiProcess {
 	s.t.Helper()
@@ -50,7 +53,7 @@ func (s *session) serveBy(c *exec.Cmd) *uiProcess {
 	s.t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() })
 	lines, said := bufio.NewReader(errors), new(sentences)
 	line, err := lines.ReadString('\n')
-	for ; err == nil && !strings.HasPrefix(line, "hightide "+c.Args[1]+": http"); line, err = lines.ReadString('\n') {
+	for ; err == nil && !listening.MatchString(line); line, err = lines.ReadString('\n') {
 		_, _ = said.Write([]byte(line)) // as of a push that fails at once
 	}
 	fields := strings.Fields(line)
@@ -60,7 +63,7 @@ func (s *session) serveBy(c *exec.Cmd) *uiProcess {
 	trusting := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 	go func() { _, _ = io.Copy(said, lines) }()
 	token := ""
-	if c.Args[1] == "ui" && !slices.Contains(c.Args, "--compat") {
+	if strings.HasPrefix(line, "hightide ui") && !slices.Contains(c.Args, "--compat") {
 		token = s.tokenOf(fields[2])
 	}
 	return &uiProcess{s.t, c, fields[2], token, &http.Client{Transport: trusting,
