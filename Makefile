@@ -13,6 +13,7 @@ TOOLS := $(CACHE)/tools/bin
 VERSION := $(shell cat VERSION)
 PREFIX ?= $(HOME)/.local
 LDFLAGS := -s -w -X hightide/internal/engine.Version=$(VERSION)
+SMALLER := $(shell sed '/^\#/d;s|.*|-gcflags=&=-l|' packaging/cold-packages)
 WEB_SOURCES := $(shell find web -type f -not -path '*/node_modules/*' -not -path 'web/dist/*' 2>/dev/null) docs/findings.md
 
 help: ## list the targets
@@ -108,7 +109,7 @@ build/web.stamp: $(WEB_SOURCES)
 # The agent's sources are embedded as they lie there, so no bytecode may lie beside them.
 binary: heap device
 	@find agent/python/src -name __pycache__ -prune -exec rm -rf {} +
-	@CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' -o bin/hightide ./cmd/hightide
+	@CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)' $(SMALLER) -o bin/hightide ./cmd/hightide
 	@echo "bin/hightide $(VERSION)"
 
 clean: ## remove what was built here; the environments in ~/.cache/hightide stay

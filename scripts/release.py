@@ -51,8 +51,9 @@ def build(target: str, folder: Path) -> Path:
     system, processor = target.split("/")
     program = folder / f"{system}-{processor}" / ("hightide.exe" if system == "windows" else "hightide")
     flags = f"-s -w -X hightide/internal/engine.Version={VERSION}"
+    cold = [line for line in (ROOT / "packaging" / "cold-packages").read_text("utf-8").splitlines() if line[:1] != "#"]
     run(
-        "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", flags, "-o", program, "./cmd/hightide",
+        "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", flags, *(f"-gcflags={name}=-l" for name in cold), "-o", program, "./cmd/hightide",
         GOOS=system, GOARCH=processor, CGO_ENABLED="0", GOFLAGS="",
     )  # fmt: skip
     return program
