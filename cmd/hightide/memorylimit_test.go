@@ -93,7 +93,7 @@ func memoryLimit(t *testing.T, s *session) (l report.MemoryLimit) {
 	if err := json.Unmarshal(text, &r); err != nil || r.MemoryLimit == nil {
 		t.Fatalf("%v: no memory_limit:\n%s", err, text)
 	}
-	if !strings.Contains(r.Headline.Verdict, "in the 256 MiB that it was allowed") {
+	if !strings.Contains(r.Headline.Verdict, "the 256 MiB that it was allowed") {
 		t.Errorf("the first sentence does not say: %s", r.Headline.Verdict)
 	}
 	return *r.MemoryLimit

@@ -13,12 +13,13 @@ import (
 // confined is a limit on what the command may have of host memory: the kernel holds it to that in a control group, or
 // where none can be made, we look and end it. nil: there is no limit.
 type confined struct {
-	limit     int64
-	group     *sampler.OwnedGroup // nil: it is watched
-	why       string              // there is no group
-	highest   int64               // that was seen, watched
-	nextExact int64               // before it no pages are counted
-	ended     bool                // by us
+	limit    int64
+	group    *sampler.OwnedGroup // nil: it is watched
+	why      string              // there is no group
+	highest  int64               // that was seen, watched
+	counted  int64               // when pages were last counted that processes share
+	counting int64               // how long that took, ns
+	ended    bool                // by us
 }
 
 // confine makes the group that a command is to begin in.
@@ -58,22 +59,29 @@ func (c *confined) release() error {
 }
 
 // look ends processes that nobody else holds to the limit, and tells of it. What counts is what the kernel could not
-// take back. Pages that processes share are counted once where that decides, and for a twentieth of the time at most.
+// take back. Pages that processes share are counted once: where that decides for a quarter of the time at most, else, for
+// the highest that is told, for a twentieth.
 func (c *confined) look(s *sampler.Sampler, now int64) *mem.Event {
 	if c == nil || c.group != nil || c.ended {
 		return nil
 	}
-	keeps := s.Keeps()
+	keeps, most := s.Keeps()
 	if keeps <= c.highest {
 		return nil
 	}
-	if len(s.Processes()) > 1 {
-		if now < c.nextExact {
+	if len(s.Processes()) > 1 && most <= c.limit {
+		wait := c.counting * 20
+		if keeps > c.limit {
+			wait = c.counting * 3
+		}
+		if now < c.counted+wait {
 			return nil
 		}
 		keeps = s.KeepsTogether()
-		end := system.Monotonic()
-		c.nextExact = end + 20*(end-now)
+		c.counted = system.Monotonic()
+		c.counting = c.counted - now
+	} else if keeps > c.limit {
+		keeps = max(most, c.highest) // what they share is not known; no less than this
 	}
 	c.highest = max(c.highest, keeps)
 	if keeps <= c.limit {

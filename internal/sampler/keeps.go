@@ -4,16 +4,18 @@ package sampler
 // where memory is short, and reads them again.
 
 // Keeps is what all processes together have of such pages, in bytes, as of the last tick: what they share counts in
-// each. A process whose kinds of memory are not known counts with all that it has resident.
-func (s *Sampler) Keeps() (bytes int64) {
+// each. most is that of the process that has most. One whose kinds of memory are not known counts with all that it has
+// resident.
+func (s *Sampler) Keeps() (bytes, most int64) {
 	for _, p := range s.tree.live {
-		if !p.partsKnown {
-			bytes += p.Usage.RSS
-			continue
+		keeps := p.Usage.RSS
+		if p.partsKnown {
+			keeps = p.parts.anon + p.parts.shared
 		}
-		bytes += p.parts.anon + p.parts.shared
+		keeps += p.Usage.Swap.Or(0)
+		bytes, most = bytes+keeps, max(most, keeps)
 	}
-	return bytes + s.swapped()
+	return bytes, most
 }
 
 // KeepsTogether counts what they share once, which takes the kernel up to 50 ms a GiB. A process whose pages may not be

@@ -46,7 +46,12 @@ func confinedClause(l *report.MemoryLimit) string {
 	if l == nil {
 		return ""
 	}
-	switch limit := mem.Bytes(l.Limit); l.Verdict {
+	limit := mem.Bytes(l.Limit)
+	if l.By == mem.ByWatching && (l.Verdict == "ran" || l.Verdict == "stopped") {
+		end := map[string]string{"ran": "to its end", "stopped": "until it was stopped"}[l.Verdict]
+		return fmt.Sprintf("ran %s, where at most %v were seen of the %v that it was allowed", end, mem.Bytes(l.Highest.Or(0)), limit)
+	}
+	switch l.Verdict {
 	case "ran":
 		return fmt.Sprintf("ran to its end in the %v that it was allowed", limit)
 	case "in part":
