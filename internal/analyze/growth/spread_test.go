@@ -78,6 +78,46 @@ func TestLargerStepsOfMalloc(t *testing.T) {
 	}
 }
 
+// TestHolesAreNoGrowth: where most of what a resident set rises by are holes of malloc, whether it is kept is not known,
+// and no rate is said.
+func TestHolesAreNoGrowth(t *testing.T) {
+	rising := func(n int64) int64 { return 400<<20 + n<<18 }
+	for _, c := range []struct {
+		name  string
+		holes func(n int64) int64
+		told  int
+	}{
+		{"the same holes", func(int64) int64 { return 20 << 20 }, 1},
+		{"ever more holes", func(n int64) int64 { return n << 18 }, 0},
+	} {
+		run := trained(300, rising, rising)
+		free := &mem.Series{SeriesDef: mem.SeriesDef{ID: 2, Process: 1, Name: mem.SeriesMallocFree}}
+		for n := range int64(300) {
+			free.Times, free.Values = append(free.Times, (n+1)*1e8), append(free.Values, c.holes(n))
+		}
+		run.Series = append(run.Series, free)
+		in := Find(facts.Of(run, nil))
+		if len(in.totals) != c.told || in.Rate.Known() != (c.told == 1) {
+			t.Errorf("%s: %d growths, a rate of %v; want %d: %s", c.name, len(in.totals), in.Rate, c.told, in.NotLooked)
+		}
+		if said := strings.Contains(in.NotLooked, "inside malloc's arenas"); said != (c.told == 0) {
+			t.Errorf("%s: %q", c.name, in.NotLooked)
+		}
+	}
+}
+
+// TestCutShort: what rested for a moment before its process was killed is not said to have stopped.
+func TestCutShort(t *testing.T) {
+	in := Find(facts.Of(trained(300, func(int64) int64 { return 1 }, func(int64) int64 { return 2 }), nil))
+	p := &mem.Process{ID: 1, Start: 0, End: mem.Some(30e9), Signal: mem.Some(9)}
+	if !in.cutShort(p, 29e9) || in.cutShort(p, 10e9) {
+		t.Error("the last tenth alone is cut short")
+	}
+	if p.Signal = (mem.Optional{}); in.cutShort(p, 29e9) {
+		t.Error("nothing cuts a program short that ends by itself")
+	}
+}
+
 // TestStopsInTheLastSteps: the last fifth of the steps takes a tenth of the time, and in it nothing grows any more.
 func TestStopsInTheLastSteps(t *testing.T) {
 	at := func(n int64) int64 { // of the end of a step: those of the last fifth are shorter
