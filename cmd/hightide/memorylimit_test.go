@@ -88,10 +88,16 @@ func memoryLimit(t *testing.T, s *session) (l report.MemoryLimit) {
 		Headline struct {
 			Verdict string `json:"verdict"`
 		} `json:"headline"`
+		Findings    []report.Finding
 		MemoryLimit *report.MemoryLimit `json:"memory_limit"`
 	}
 	if err := json.Unmarshal(text, &r); err != nil || r.MemoryLimit == nil {
 		t.Fatalf("%v: no memory_limit:\n%s", err, text)
+	}
+	for _, f := range r.Findings {
+		if f.Kind == report.KindOOM && f.Bytes.Or(0) != 256<<20 {
+			t.Errorf("the finding is of another limit: %+v", f)
+		}
 	}
 	if !strings.Contains(r.Headline.Verdict, "the 256 MiB that it was allowed") {
 		t.Errorf("the first sentence does not say: %s", r.Headline.Verdict)

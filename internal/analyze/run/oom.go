@@ -198,12 +198,31 @@ func (in *Input) killFinding(what string, process uint32, where *mem.Location) r
 	if where != nil {
 		f.File, f.Line = where.File, where.Line
 	}
-	if limit, ok := in.hostLimit().Get(); ok {
+	if limit, watched := in.watchedLimit().Get(); watched {
+		f.Bytes = mem.Some(limit) // what ended it says so
+	} else if limit, ok := in.hostLimit().Get(); ok {
 		f.Text += fmt.Sprintf(" The limit is %v (measured).", mem.Bytes(limit))
 		f.Bytes = mem.Some(limit)
 	}
 	f.Advice = "Raise the limit, or take less: the lines that held the memory are in the tables below."
 	return f
+}
+
+// watchedLimit is what a program was allowed that hightide ended for more; absent: the kernel did, or nobody.
+func (in *Input) watchedLimit() (limit mem.Optional) {
+	ended := false
+	for _, e := range in.Run.Events {
+		switch {
+		case e.Kind == "kill":
+			ended = ended || e.Facts["source"] == "hightide"
+		case e.Kind == mem.EventConfined:
+			limit = e.Bytes
+		}
+	}
+	if !ended {
+		return mem.Optional{}
+	}
+	return limit
 }
 
 // hostLimit is how much the job may take: the control group's limit, else the machine's memory.
