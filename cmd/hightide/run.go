@@ -27,6 +27,7 @@ type runOptions struct {
 	shown
 	live, ui bool
 	push     bool
+	pushes   *pushing // nil: it is sent nowhere
 	target
 }
 
@@ -68,7 +69,7 @@ func (o *runOptions) AddFlags(flags *pflag.FlagSet) {
 	o.shown.AddFlags(flags)
 	addSettings(flags, o.Settings()...)
 	hiddenFile(flags, &o.Out, "out")
-	flags.BoolVar(&o.push, "push", false, "send it to the team's server at its end; see hightide push --help")
+	flags.BoolVar(&o.push, "push", false, "send it to the team's server: others see it while it runs, and all of it at its end; see hightide push --help")
 	o.target.AddFlags(flags)
 	flags.BoolVar(&o.ui, "ui", false, "open the run's page in a browser while it runs")
 	flags.BoolVar(&o.live, "live", false,
@@ -112,12 +113,17 @@ func (o *runOptions) run(a *app, c *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	p := &pushing{app: a, to: to}
+	if o.push {
+		o.pushes = p
+	}
 	result, err := o.record(a, c)
+	notes := p.end()
 	if err != nil {
 		return err
 	}
 	if o.push {
-		result.Notes = append(result.Notes, a.sendAtEnd(c.Context(), result.ID, to)...)
+		result.Notes = append(append(result.Notes, notes...), a.sendAtEnd(c.Context(), result.ID, to)...)
 	}
 	if err := o.print(a, result, result.Summary()); err != nil {
 		return err
@@ -155,6 +161,12 @@ func (o *runOptions) record(a *app, c *cobra.Command) (*engine.RunResult, error)
 	o.Events = view.showEvent
 	if o.ui {
 		o.Events = a.opening(view.showEvent)
+	}
+	if o.pushes != nil {
+		if !o.quiet {
+			o.pushes.say = view.printAbove
+		}
+		o.Events = o.pushes.watching(c.Context(), o.Events)
 	}
 	result, err := a.engine().Run(c.Context(), o.RunOptions)
 	view.hide()

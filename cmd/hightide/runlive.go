@@ -67,6 +67,9 @@ func (o *runOptions) watched(a *app, ctx context.Context, screen *os.File) (*eng
 	l := &liveRun{messages: make(chan any), left: make(chan struct{}), started: make(chan struct{}),
 		done: make(chan struct{})}
 	o.OutputApart, o.Events = true, l.takeEvent
+	if o.pushes != nil {
+		o.Events = o.pushes.watching(ctx, o.Events)
+	}
 	go func() {
 		defer close(l.done)
 		l.result, l.err = e.Run(ctx, o.RunOptions)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"hightide/internal/store"
@@ -104,8 +105,8 @@ const auditPath = 200
 // body is told, which may hold a secret.
 func (s *Server) audit(w *timely, r *http.Request, who string) {
 	if s.options.Audit == nil || reads(r) || r.Method == http.MethodOptions ||
-		isPart(r) && w.status == http.StatusOK { // of a file, the beginning and the end are told
-
+		isPart(r) && w.status == http.StatusOK && !strings.HasSuffix(r.URL.Path, "/live/0") {
+		// of a file and of a stream the beginning is told, and of a file the end
 		return
 	}
 	s.options.Audit(store.Act{Time: time.Now(), Who: cmp.Or(who, "nobody"), From: r.RemoteAddr,

@@ -20,6 +20,7 @@ import (
 type Pushes interface {
 	Begin(ctx context.Context, p store.Pushing, name string, size int64) (parts []store.Part, there bool, err error)
 	Take(ctx context.Context, p store.Pushing, name string, at int64, hash string, data []byte) error
+	Stream(ctx context.Context, p store.Pushing, stream string, at int64, data []byte, limit int64) (store.Streamed, error)
 	Finish(ctx context.Context, p store.Pushing, names []string, check func(path string) error) (store.Run, error)
 }
 
@@ -89,6 +90,30 @@ type Taken struct {
 	Size int64 `json:"size_bytes" doc:"Its size in bytes."`
 }
 
+// StreamInput is the next piece of a recording that is being made, as it is.
+type StreamInput struct {
+	PushInput
+	At     int64  `path:"at" minimum:"0" doc:"Where in the recording it begins, in bytes."`
+	Stream string `query:"stream" required:"true" minLength:"16" maxLength:"64" pattern:"^[A-Za-z0-9]+$" doc:"What the sender calls this stream: at random, and the same for all of its pieces."`
+
+	body io.Reader
+}
+
+// Resolve implements huma.Resolver.
+func (in *StreamInput) Resolve(c huma.Context) []error {
+	r, _ := humago.Unwrap(c)
+	in.body = r.Body
+	return nil
+}
+
+// Streamed says where a stream stands.
+type Streamed struct {
+	Run     string `json:"run" doc:"What the server calls the run."`
+	At      int64  `json:"at_bytes" doc:"So many bytes of the stream are there: the next piece begins here."`
+	There   bool   `json:"there_already,omitempty" doc:"The project has the whole run: nothing need be sent."`
+	Watched bool   `json:"watched" doc:"Somebody looks at the run now: send as soon as there is something, else every two seconds."`
+}
+
 type finishInput struct {
 	PushInput
 	Body struct {
@@ -100,18 +125,23 @@ func (s *Server) pushes(api huma.API) {
 	const of = "/projects/{project}/pushes/{id}"
 	get(api, "/projects", "The projects that who asks is in", s.listProjects)
 	change(api, http.MethodPut, of+"/files/{name}", "Begin to send a file of a run, or go on with it", s.beginPush)
-	part := &huma.Schema{Type: "string", Format: "binary"}
-	huma.Register(api, huma.Operation{OperationID: "put-part", Method: http.MethodPut,
-		Path: "/api/v1" + of + "/files/{name}/parts/{at}", Summary: "Send a part of a file", DefaultStatus: http.StatusOK,
-		RequestBody: &huma.RequestBody{Required: true,
-			Content: map[string]*huma.MediaType{"application/octet-stream": {Schema: part}}}}, answering(s.takePart))
+	putBytes(api, "put-part", of+"/files/{name}/parts/{at}", "Send a part of a file", s.takePart)
+	putBytes(api, "put-live", of+"/live/{at}", "Send the next piece of a recording while it is made", s.takeStream)
 	change(api, http.MethodPost, of, "Show a run, now that its files were sent", s.finishPush)
 }
 
-// isPart says whether a request sends a part.
+// putBytes adds a resource that takes bytes as they are.
+func putBytes[In, Out any](api huma.API, id, path, summary string, handle func(context.Context, *In) (*Out, error)) {
+	part := &huma.Schema{Type: "string", Format: "binary"}
+	huma.Register(api, huma.Operation{OperationID: id, Method: http.MethodPut, Path: "/api/v1" + path, Summary: summary,
+		DefaultStatus: http.StatusOK, RequestBody: &huma.RequestBody{Required: true,
+			Content: map[string]*huma.MediaType{"application/octet-stream": {Schema: part}}}}, answering(handle))
+}
+
+// isPart says whether a request sends a part, or a piece of a stream.
 func isPart(r *http.Request) bool {
 	return r.Method == http.MethodPut && strings.HasPrefix(r.URL.Path, projectsPath) &&
-		strings.Contains(r.URL.Path, "/parts/")
+		(strings.Contains(r.URL.Path, "/parts/") || strings.Contains(r.URL.Path, "/live/"))
 }
 
 // pushing is what somebody sends, where that one may. A project that is not seen is none.
@@ -171,6 +201,19 @@ func (s *Server) takePart(ctx context.Context, in *PartInput) (*Taken, error) {
 		return nil, fail.Usage("send it again", "the part broke off after %d bytes", len(data))
 	}
 	return &Taken{int64(len(data))}, wrongPart(s.options.Pushes.Take(ctx, p, in.Name, in.At, in.Hash, data))
+}
+
+func (s *Server) takeStream(ctx context.Context, in *StreamInput) (*Streamed, error) {
+	p, err := s.pushing(ctx, in.PushInput)
+	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(io.LimitReader(in.body, store.PartBytes+1))
+	if err != nil {
+		return nil, fail.Usage("send it again", "the piece broke off after %d bytes", len(data))
+	}
+	now, err := s.options.Pushes.Stream(ctx, p, in.Stream, in.At, data, s.uploads.limit)
+	return &Streamed{now.Run, now.At, now.There, now.Watched}, wrongPart(err)
 }
 
 func (s *Server) finishPush(ctx context.Context, in *finishInput) (*store.Run, error) {

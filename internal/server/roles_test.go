@@ -49,6 +49,7 @@ var rowsOf = map[string]string{
 	"GET /api/v1/projects": forRead, "GET /api/v1/trend": forRead,
 	"PUT /api/v1/projects/{project}/pushes/{id}/files/{name}":            forPush,
 	"PUT /api/v1/projects/{project}/pushes/{id}/files/{name}/parts/{at}": forPush,
+	"PUT /api/v1/projects/{project}/pushes/{id}/live/{at}":               forPush,
 	"POST /api/v1/projects/{project}/pushes/{id}":                        forPush,
 
 	"POST /api/v1/jobs": forStart, "DELETE /api/v1/jobs/{id}": forStart,
@@ -220,6 +221,8 @@ func request(pattern, id string) (route [2]string, body string) {
 		body = `{"size_bytes":5}`
 	case "PUT /api/v1/projects/{project}/pushes/{id}/files/{name}/parts/{at}":
 		path = strings.ReplaceAll(path, "{at}", "0") + "?sha256=" + strings.Repeat("0", 64)
+	case "PUT /api/v1/projects/{project}/pushes/{id}/live/{at}":
+		path = strings.ReplaceAll(path, "{at}", "0") + "?stream=" + strings.Repeat("a", 26)
 	case "POST /api/v1/projects/{project}/pushes/{id}":
 		body = `{"files":["run.hightide"]}`
 	}

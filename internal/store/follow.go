@@ -114,6 +114,28 @@ func (s *Files) Follow(ctx context.Context, id string, from int64) iter.Seq2[Bat
 	}
 }
 
+// FollowQuietly is Follow for who is in no hurry: the writer does not learn of it, and flushes as if nobody followed.
+func (s *Files) FollowQuietly(ctx context.Context, id string, from int64) iter.Seq2[Batch, error] {
+	return func(yield func(Batch, error) bool) {
+		file, err := s.openToFollow(id)
+		if err != nil {
+			yield(Batch{}, err)
+			return
+		}
+		defer file.Close()
+		follow(ctx, id, fileSource{file}, from)(yield)
+	}
+}
+
+// Hurry has who writes a run flush often, as for a follower, until what it returns is closed.
+func (s *Files) Hurry(id string) (io.Closer, error) {
+	file, err := s.openToFollow(id)
+	if err == nil {
+		system.Follow(file)
+	}
+	return file, err
+}
+
 func (s *Files) openToFollow(id string) (*os.File, error) {
 	if err := s.check(); err != nil {
 		return nil, err

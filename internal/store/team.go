@@ -31,6 +31,7 @@ type Team struct {
 	place   string // of the objects, for people
 	outbox  *Files
 	chunk   int64
+	live    liveRuns
 
 	once   sync.Once // what was left behind is being sent
 	left   sync.WaitGroup

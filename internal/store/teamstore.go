@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"iter"
 	"os"
 	"slices"
 	"strings"
@@ -37,6 +36,7 @@ func (t *Team) Close() error {
 	t.left.Wait()
 	timer.Stop()
 	t.cancel()
+	t.live.close()
 	return errors.Join(t.outbox.Close(), t.db.close())
 }
 
@@ -148,7 +148,7 @@ func (t *Team) fetch(id, own string) (Writer, error) {
 		}
 		return nil, stillRunning(id)
 	}
-	file, err := t.Open(id, Recording)
+	file, err := t.openWhole(id, Recording)
 	if err == nil {
 		err = t.outbox.adopt(id, file)
 		file.Close()
@@ -227,7 +227,7 @@ func (t *Team) Remove(id string) error {
 		return err
 	}
 	t.sweep(ctx, hashes)
-	return nil
+	return t.dropLive(id)
 }
 
 // Open implements Store.
@@ -238,6 +238,17 @@ func (t *Team) Open(id, name string) (io.ReadCloser, error) {
 	if file, err := t.outbox.Open(id, name); err == nil {
 		return file, nil
 	}
+	file, err := t.openWhole(id, name)
+	if errors.Is(err, fs.ErrNotExist) && name == Recording {
+		if sent := t.openCopy(id); sent != nil {
+			return sent, nil
+		}
+	}
+	return file, err
+}
+
+// openWhole opens a file that was sent whole.
+func (t *Team) openWhole(id, name string) (io.ReadCloser, error) {
 	ctx, cancel := context.WithCancel(t.ctx)
 	f, err := t.find(ctx, id, name)
 	if errors.Is(err, fs.ErrNotExist) && name == Recording {
@@ -336,58 +347,6 @@ func (t *Team) Attached(id string) ([]Attachment, error) {
 	return attached, err
 }
 
-// Follow implements Store. A run that is recorded on another machine is given when that machine has sent it.
-func (t *Team) Follow(ctx context.Context, id string, from int64) iter.Seq2[Batch, error] {
-	if _, err := os.Stat(t.outbox.recording(id)); err == nil && validID(id) {
-		return t.outbox.Follow(ctx, id, from)
-	}
-	return func(yield func(Batch, error) bool) {
-		runs, err := t.List(Filter{IDs: []string{id}})
-		if err != nil || len(runs) == 0 {
-			yield(Batch{}, cmp.Or(err, error(notFound(id))))
-			return
-		}
-		follow(ctx, id, &teamSource{team: t, ctx: ctx, id: id}, from)(yield)
-	}
-}
-
-// teamSource is a recording that the team has, or will have.
-type teamSource struct {
-	*stored // the newest; nil: it was not sent yet
-	team    *Team
-	ctx     context.Context
-	id      string
-	last    look
-	asked   time.Time
-}
-
-// askEvery is how often the database is asked for more of a run.
-const askEvery = time.Second
-
-func (s *teamSource) look() (look, error) {
-	if !s.asked.IsZero() && time.Since(s.asked) < askEvery {
-		return s.last, nil
-	}
-	s.asked = time.Now()
-	runs, err := s.team.listed(Filter{IDs: []string{s.id}})
-	if err != nil {
-		return look{}, err
-	}
-	s.last = look{removed: len(runs) == 0, silent: 2 * endedAfter}
-	s.last.writing = len(runs) == 1 && runs[0].State == Running
-	now, err := s.team.find(s.ctx, s.id, Recording)
-	switch {
-	case err == nil && (s.stored == nil || s.file != now.file):
-		s.stored = now
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return look{}, err
-	}
-	if s.stored != nil {
-		s.last.size = s.stored.size
-	}
-	return s.last, nil
-}
-
 // Reindex implements Store: rows are made anew from the recordings, and what belongs to no run is deleted.
 func (t *Team) Reindex(progress func(done, total int)) error {
 	runs, err := t.listed(Filter{})
@@ -409,7 +368,7 @@ func (t *Team) Reindex(progress func(done, total int)) error {
 
 // reread makes one row anew. A run without a recording, as of a machine that never sent it, keeps its row.
 func (t *Team) reread(run Run) error {
-	file, err := t.Open(run.ID, Recording)
+	file, err := t.openWhole(run.ID, Recording)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -450,5 +409,5 @@ func (t *Team) sweepAll() error {
 			})
 	})
 	t.sweep(ctx, hashes)
-	return err
+	return cmp.Or(err, t.dropLost())
 }

@@ -132,6 +132,7 @@ func (t *Team) Finish(ctx context.Context, p Pushing, names []string, check func
 		return err
 	})
 	if err == nil {
+		_ = t.dropLive(row.ID) // best effort: what is whole is shown
 		t.sweep(ctx, hashes)
 		row, err = Find(t, row.ID)
 	}
@@ -200,8 +201,12 @@ func (t *Team) lookThrough(f *stored, p Pushing, check func(path string) error) 
 	}
 	row = roll.row()
 	if row.ID = p.Run(); row.Tags[ProjectTag] != p.Project {
-		return row, &Error{Kind: ErrPart, Text: fmt.Sprintf("the recording says project=%s and is sent into %s",
-			row.Tags[ProjectTag], p.Project), Hint: "hightide push --project " + p.Project}
+		return row, wrongProject(row, p)
 	}
 	return row, nil
+}
+
+func wrongProject(row Run, p Pushing) error {
+	return &Error{Kind: ErrPart, Text: fmt.Sprintf("the recording says project=%s and is sent into %s",
+		row.Tags[ProjectTag], p.Project), Hint: "hightide push --project " + p.Project}
 }

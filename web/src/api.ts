@@ -4078,6 +4078,17 @@ export interface Steps {
   steps: Stretch[];
 }
 
+export interface Streamed {
+  /** So many bytes of the stream are there: the next piece begins here. */
+  at_bytes: number;
+  /** What the server calls the run. */
+  run: string;
+  /** The project has the whole run: nothing need be sent. */
+  there_already?: boolean;
+  /** Somebody looks at the run now: send as soon as there is something, else every two seconds. */
+  watched: boolean;
+}
+
 export interface Stretch {
   /** The number of its first event. */
   from_event: number;
