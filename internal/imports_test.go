@@ -71,7 +71,7 @@ var rooms = map[string][]string{
 	"internal/sampler":      {"internal/system", "internal/mem", "internal/sampler/nvml"},
 	"internal/sampler/nvml": {},
 	"internal/system":       {},
-	"internal/store":        {"internal/system", "internal/mem", "internal/analyze/facts", "internal/wire", "internal/words"},
+	"internal/store":        {"internal/fleet", "internal/system", "internal/mem", "internal/analyze/facts", "internal/wire", "internal/words"},
 	"internal/event":        {},
 	"internal/launch":       {"internal/system"},
 	"internal/observe": {"internal/system", "internal/event", "internal/launch", "internal/mem", "internal/sampler", "internal/shm",
@@ -87,9 +87,12 @@ var rooms = map[string][]string{
 	"internal/hub": {"internal/fail"},
 	"internal/plan": {"internal/fail", "internal/gpus", "internal/hub", "internal/mem", "internal/modelfile",
 		"internal/options", "internal/report", "internal/event", "internal/pythons"},
-	"internal/team":   {"internal/mem", "internal/redact", "internal/store"},
+	"internal/team":   {"internal/fleet", "internal/mem", "internal/redact", "internal/store"},
 	"internal/redact": {"internal/mem"},
-	"internal/remote": {"internal/fail", "internal/files", "internal/mem", "internal/redact", "internal/store", "internal/wire"},
+	"internal/remote": {"internal/fail", "internal/fleet", "internal/files", "internal/mem", "internal/redact", "internal/store", "internal/wire"},
+	"internal/fleet":  {"internal/mem", "internal/usage"},
+	"internal/watch": {"internal/fail", "internal/files", "internal/fleet", "internal/mem", "internal/sampler",
+		"internal/store", "internal/system", "internal/usage"},
 	"internal/trend":  {"internal/matrix", "internal/mem", "internal/store"},
 	"internal/levers": {"internal/fail", "internal/mem", "internal/options", "internal/words"},
 	"internal/patch":  {},
@@ -125,7 +128,7 @@ var rooms = map[string][]string{
 		"internal/gpus", "internal/imagine", "internal/mem", "internal/metrics", "internal/observe", "internal/plan",
 		"internal/replay", "internal/fail", "internal/format", "internal/report", "internal/store",
 		"internal/terminal", "internal/matrix", "web", "internal/options", "internal/files", "internal/hub", "internal/modelfile",
-		"internal/redact", "internal/trend", "internal/tune"},
+		"internal/redact", "internal/trend", "internal/tune", "internal/fleet"},
 	"internal/metrics": {"internal/system", "internal/engine", "internal/fail", "internal/format/protobuf", "internal/live",
 		"internal/mem", "internal/store"},
 	"internal/mcp": {"internal/engine", "internal/analyze/trace", "internal/event", "internal/fail",
@@ -136,14 +139,14 @@ var rooms = map[string][]string{
 		"internal/fit", "internal/files", "internal/format", "internal/gpus", "internal/launch",
 		"internal/matrix", "internal/mcp", "internal/metrics", "internal/observe", "internal/pythons",
 		"internal/options", "internal/plan", "internal/pytorch", "internal/replay", "internal/redact", "internal/remote", "internal/store", "internal/team", "internal/tui", "internal/words",
-		"internal/frameworks", "internal/trend", "internal/tune", "docs"},
+		"internal/frameworks", "internal/trend", "internal/tune", "internal/fleet", "internal/watch", "docs"},
 }
 
 // pure rooms may not touch the world, whatever the standard library offers.
 var (
 	pure = []string{"internal/mem", "internal/live", "internal/interned", "internal/terminal", "internal/words",
 		"internal/fail", "internal/frameworks",
-		"internal/options", "internal/pickle", "internal/shm", "internal/wire", "internal/allocator", "internal/usage",
+		"internal/options", "internal/pickle", "internal/shm", "internal/wire", "internal/allocator", "internal/usage", "internal/fleet",
 		"internal/explore", "internal/modelfile", "internal/report", "internal/analyze/run", "internal/analyze/graph", "internal/analyze/imagined",
 		"internal/analyze/trace", "internal/analyze/facts", "internal/analyze/growth"}
 	worldly  = []string{"os", "net", "net/http", "os/exec", "log", "syscall", "path/filepath", "io/ioutil"}

@@ -60,6 +60,8 @@ func commands(a *app) []*cobra.Command {
 		accountCommand(a),
 		keyCommand(a),
 		auditCommand(a),
+		watchCommand(a),
+		fleetCommand(a),
 		rmCommand(a),
 		pruneCommand(a),
 		reindexCommand(a),

@@ -83,6 +83,7 @@ func (o *serveOptions) run(a *app, c *cobra.Command, _ []string) error {
 	front.Keys, front.Access, front.Check = keysOf(ctx, shared), config.access, a.checkUpload
 	front.Audit, front.Acts = noted(ctx, shared, say), shared.Acts
 	front.Projects, front.Pushes, front.Accounts = config.projects, shared, shared
+	front.Fleet = teamFleet{shared, config}
 	front.Ready = func(ctx context.Context) error { _, err := shared.Acts(ctx, 0, 1); return err }
 	var pruning sync.WaitGroup
 	pruning.Go(func() { config.prune(ctx, e, front.Audit) })
@@ -239,6 +240,9 @@ func (f *roleFile) newest() *team.Config {
 func (f *roleFile) access(account string) server.Access {
 	config := f.newest()
 	may := server.MayRead
+	if slices.Contains(config.Fleet.Machines, account) {
+		may = server.MayReport
+	}
 	scope := config.Scope(account)
 	for _, role := range scope.Roles {
 		if role >= store.Member {

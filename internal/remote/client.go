@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"hightide/internal/fail"
+	"hightide/internal/fleet"
 	"hightide/internal/redact"
 )
 
@@ -75,6 +76,17 @@ type Project struct {
 func (c *Client) Projects(ctx context.Context) ([]Project, error) {
 	var list struct{ Projects []Project }
 	return list.Projects, c.ask(ctx, http.MethodGet, "/projects", nil, &list)
+}
+
+// Report tells what a machine holds, by the key of its account.
+func (c *Client) Report(ctx context.Context, machine string, r fleet.Report) error {
+	return c.ask(ctx, http.MethodPut, "/fleet/machines/"+url.PathEscape(machine), r, nil)
+}
+
+// Fleet is what all machines hold.
+func (c *Client) Fleet(ctx context.Context) (v *fleet.Overview, err error) {
+	v = &fleet.Overview{}
+	return v, c.ask(ctx, http.MethodGet, "/fleet", nil, v)
 }
 
 // project is one of them.

@@ -112,6 +112,12 @@ func (m *Machine) Close() {
 	}
 }
 
+// HasVendors says whether the driver of a GPU is loaded: without one, nobody looks for GPUs.
+func (m *Machine) HasVendors() bool { return len(m.vendors) > 0 }
+
+// Owner is whose a file is; false: it is not there, or this system does not tell.
+func Owner(path string) (uid uint32, ok bool) { return ownerOf(path) }
+
 // Read looks once. now is CLOCK_MONOTONIC in ns.
 func (m *Machine) Read(now int64) Picture {
 	p := Picture{Time: now, Cores: runtime.NumCPU()}

@@ -2,10 +2,7 @@ package sampler
 
 import (
 	"bufio"
-	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"syscall"
@@ -14,30 +11,17 @@ import (
 
 	"hightide/internal/mem"
 	"hightide/internal/sampler/nvml"
+	"hightide/internal/testkit"
 )
 
-// fakeNVML compiles testdata/vendors/nvidia/fake_nvml.c and makes the helper find it.
+// fakeNVML is the helper, which finds a library that answers as NVML does.
 func fakeNVML(t *testing.T, flags ...string) []byte {
 	t.Helper()
-	gcc, err := exec.LookPath("gcc")
-	if err != nil {
-		t.Skip("no gcc to build a library that answers as NVML does")
-	}
 	image, ok := nvml.Program()
 	if !ok {
 		t.Skip("the NVML helper is not built: make -C internal/sampler/nvml")
 	}
-	dir := t.TempDir()
-	pid := filepath.Join(dir, "pid")
-	if err := os.WriteFile(pid, fmt.Append(nil, os.Getpid()), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	args := append([]string{"-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-DPID_FILE=\"" + pid + "\"",
-		"-o", filepath.Join(dir, "libnvidia-ml.so.1"), "../../testdata/vendors/nvidia/fake_nvml.c"}, flags...)
-	if out, err := exec.Command(gcc, args...).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	t.Setenv("LD_LIBRARY_PATH", dir)
+	testkit.FakeNVML(t, flags...)
 	return image
 }
 

@@ -105,7 +105,7 @@ const auditPath = 200
 // body is told, which may hold a secret.
 func (s *Server) audit(w *timely, r *http.Request, who string) {
 	if s.options.Audit == nil || reads(r) || r.Method == http.MethodOptions ||
-		isPart(r) && w.status == http.StatusOK && !strings.HasSuffix(r.URL.Path, "/live/0") {
+		w.status == http.StatusOK && (isReport(r) || isPart(r) && !strings.HasSuffix(r.URL.Path, "/live/0")) {
 		// of a file and of a stream the beginning is told, and of a file the end
 		return
 	}

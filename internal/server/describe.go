@@ -30,6 +30,7 @@ var groups = []*huma.Tag{
 	{Name: "jobs", Description: "What takes longer than a request: imagined GPUs, searches, matrices."},
 	{Name: "matrices", Description: "Programs measured in every combination of their settings."},
 	{Name: "projects", Description: "Whose runs there are, and how runs are sent to a team's server."},
+	{Name: "fleet", Description: "What the machines of a team hold."},
 	{Name: "diff", Description: "Why two peaks differ."},
 	{Name: "server", Description: "What this server is, and what it knows."},
 }

@@ -88,6 +88,7 @@ type Right int
 // Rights.
 const (
 	MayRead   Right = iota // what changes nothing
+	MayReport              // what a machine holds
 	MayChange              // runs, snapshots, uploads
 	MayStart               // programs
 	MayAdmin               // the server itself: the log of who did what

@@ -75,6 +75,9 @@ func needs(r *http.Request) Right {
 	case r.URL.Path == "/api/v1/jobs", strings.HasPrefix(r.URL.Path, "/api/v1/jobs/"):
 		return MayStart
 	}
+	if isReport(r) {
+		return MayReport
+	}
 	return MayChange
 }
 

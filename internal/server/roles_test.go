@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"hightide/internal/engine"
+	"hightide/internal/fleet"
 	"hightide/internal/mem"
 	"hightide/internal/store"
 )
@@ -25,6 +26,8 @@ const (
 	forPush    = "member, into it" // into the project of the path
 	forStart   = "server, programs"
 	forServer  = "server"
+	forFleet   = "fleet"   // who sees the machines
+	forMachine = "machine" // one of them, of itself
 	forSession = "who is let in, to let in a browser"
 )
 
@@ -54,6 +57,7 @@ var rowsOf = map[string]string{
 
 	"POST /api/v1/jobs": forStart, "DELETE /api/v1/jobs/{id}": forStart,
 	"GET /api/v1/audit": forServer,
+	"GET /api/v1/fleet": forFleet, "PUT /api/v1/fleet/machines/{machine}": forMachine,
 }
 
 // rowOf is that of a pattern. What is read of one run or snapshot needs no row of its own: it is told by its path.
@@ -102,6 +106,10 @@ func (p person) mayDo(row string, seen bool) bool {
 		return has(store.Admin) || has(store.Member) && !seen
 	case forStart:
 		return p.account == "root" && p.may >= MayStart
+	case forFleet:
+		return p.account == "root" || p.account == "viewer"
+	case forMachine:
+		return p.account == "elsewhere" && p.may >= MayChange
 	case forServer:
 		return p.account == "root" && p.may == MayAdmin
 	}
@@ -123,10 +131,25 @@ func teamSite(t *testing.T) (s *site, own, other string) {
 		"elsewhere": {MayChange, store.Scope{Roles: map[string]store.Role{"third": store.Admin}}},
 		"root":      {MayAdmin, store.Scope{All: true}},
 	}
-	s = siteOf(t, kept, Options{AllowExec: true, Keys: keys.of,
+	s = siteOf(t, kept, Options{AllowExec: true, Keys: keys.of, Fleet: new(oneMachine),
 		Access: func(account string) Access { return access[account] },
 		Check:  func(context.Context, string) (*engine.FileFacts, error) { return nil, nil }})
 	return s, s.runIn("own"), s.runIn("other")
+}
+
+// oneMachine is a fleet whose machine is "elsewhere", and that "viewer" sees.
+type oneMachine struct{ taken int }
+
+func (*oneMachine) Sees(account string) bool    { return account == "viewer" }
+func (*oneMachine) Reports(account string) bool { return account == "elsewhere" }
+
+func (m *oneMachine) TakeReport(context.Context, string, fleet.Report) error {
+	m.taken++
+	return nil
+}
+
+func (m *oneMachine) Overview(context.Context) (*fleet.Overview, error) {
+	return fleet.Of(nil, nil, 1, fleet.Settings{}), nil
 }
 
 // runIn records a run of a project.
@@ -217,6 +240,10 @@ func request(pattern, id string) (route [2]string, body string) {
 		body = `{"name":"x"}`
 	case "POST /api/v1/runs/delete":
 		body = `{"ids":["` + id + `"]}`
+	case "PUT /api/v1/fleet/machines/{machine}":
+		path = strings.ReplaceAll(path, "{machine}", "elsewhere")
+		body = `{"session":"s","number":1,"used":[],"state":{"version":"","time_unix_ns":1,"since_unix_ns":1,"every_ns":1,` +
+			`"cores":1,"gpus":[],"groups":[],"holders":[],"others":0,"others_rss_bytes":0}}`
 	case "PUT /api/v1/projects/{project}/pushes/{id}/files/{name}":
 		body = `{"size_bytes":5}`
 	case "PUT /api/v1/projects/{project}/pushes/{id}/files/{name}/parts/{at}":

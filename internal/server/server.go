@@ -61,6 +61,7 @@ type Options struct {
 
 	Projects func() []ProjectInfo // that there are, without roles; nil: none
 	Pushes   Pushes               // takes runs into them; nil: none are taken
+	Fleet    Fleet                // what machines hold; nil: nothing is known of any
 	Warn     func(line string)    // told of each of Files that cannot be read; nil: nobody is
 }
 
@@ -110,6 +111,7 @@ var resources = []func(*Server, huma.API){
 	(*Server).plan,
 	(*Server).pushes,
 	(*Server).acts,
+	(*Server).fleet,
 }
 
 // New makes the handler of the web UI and its API. Close it when the server has stopped.
@@ -185,11 +187,12 @@ type Status struct {
 	Folder    string `json:"folder,omitempty" doc:"Where jobs start programs; absent: they start none."`
 	MaxUpload int64  `json:"max_upload_bytes,omitempty" doc:"The most that a file which is sent may have; absent: the server takes none."`
 	UptimeNS  int64  `json:"uptime_ns" doc:"How long the server has run, in ns."`
+	Fleet     bool   `json:"fleet,omitempty" doc:"Whether who asks may see what machines hold."`
 	Problem   string `json:"problem,omitempty" doc:"Why the data directory cannot be read now; absent: it can."`
 }
 
 func (s *Server) status(api huma.API) {
-	get(api, "/status", "What this server is and may do", func(context.Context, *struct{}) (*Status, error) {
+	get(api, "/status", "What this server is and may do", func(ctx context.Context, _ *struct{}) (*Status, error) {
 		status := &Status{Version: engine.Version, AllowExec: s.options.AllowExec,
 			UptimeNS: time.Since(s.began).Nanoseconds()}
 		if status.AllowExec {
@@ -197,6 +200,9 @@ func (s *Server) status(api huma.API) {
 		}
 		if s.options.Check != nil {
 			status.MaxUpload = s.uploads.limit
+		}
+		if by, _ := ctx.Value(askingKey{}).(asking); s.options.Fleet != nil {
+			status.Fleet = by.scope.All || s.options.Fleet.Sees(by.account)
 		}
 		if err := s.engine.Unread(); err != nil {
 			status.Problem = line(err)

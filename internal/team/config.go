@@ -14,6 +14,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
+	"hightide/internal/fleet"
 	"hightide/internal/mem"
 	"hightide/internal/redact"
 	"hightide/internal/store"
@@ -33,6 +34,7 @@ type Config struct {
 		Key  string `toml:"key"`
 	} `toml:"tls"`
 	Rates    Rates              `toml:"rates"`
+	Fleet    Fleet              `toml:"fleet"`
 	Projects map[string]Project `toml:"projects"`
 }
 
@@ -40,6 +42,35 @@ type Config struct {
 type Rates struct {
 	Requests float64 `toml:"requests"` // a second
 	Bytes    Size    `toml:"bytes"`    // sent, a second
+}
+
+// Fleet is which machines tell what they hold, who sees it, and what it costs.
+type Fleet struct {
+	Machines []string           `toml:"machines"` // accounts, whose keys hightide watch has there
+	Viewers  []string           `toml:"viewers"`
+	Idle     Age                `toml:"idle"`         // from which on who holds memory and does nothing is named
+	Prices   map[string]float64 `toml:"prices"`       // of an hour, by a part of the name of a GPU
+	Memory   float64            `toml:"memory-price"` // of an hour of a GiB of hosts
+	Currency string             `toml:"currency"`
+}
+
+// Settings are those of an overview.
+func (f *Fleet) Settings() fleet.Settings {
+	return fleet.Settings{Idle: time.Duration(f.Idle), Prices: f.Prices, Memory: f.Memory, In: f.Currency,
+		Expected: f.Machines}
+}
+
+// check refuses prices that are none.
+func (f *Fleet) check() error {
+	for _, name := range slices.Sorted(maps.Keys(f.Prices)) {
+		if f.Prices[name] < 0 || name == "" {
+			return fmt.Errorf("fleet.prices: %q costs %v an hour, and a price is 0 or more", name, f.Prices[name])
+		}
+	}
+	if f.Memory < 0 {
+		return errors.New("fleet: memory-price is 0 or more")
+	}
+	return nil
 }
 
 // Project is who has which role in it, by account.
@@ -97,6 +128,9 @@ func Parse(text []byte) (*Config, error) {
 		if _, err := redact.New(c.Projects[name].Redact, ""); err != nil {
 			return nil, fmt.Errorf("the project %q: %w", name, err)
 		}
+	}
+	if err := c.Fleet.check(); err != nil {
+		return nil, err
 	}
 	if _, err := c.Trusted(); err != nil {
 		return nil, err

@@ -480,6 +480,19 @@ export interface Cached {
   to: number;
 }
 
+export interface Card {
+  /** As nvidia:0. */
+  device: string;
+  /** What it has. */
+  memory_bytes?: number;
+  /** Its model. */
+  name: string;
+  /** What is taken of it, with what its driver takes. */
+  used_bytes?: number;
+  /** How busy it was in the driver's last sample. */
+  utilisation_milli?: number;
+}
+
 export interface Category {
   /** How much of the peak that is, in bytes. */
   bytes: number;
@@ -1266,6 +1279,71 @@ export interface FlameMeasure {
   unit: Unit;
 }
 
+export interface FleetHolding {
+  /** Of GPUs, as drivers put it down to processes; absent: no driver says that it holds any. */
+  device_bytes?: number;
+  /** The line that holds most of a host's heap; absent: not known. */
+  line?: Line;
+  /** On which it holds something. */
+  machines: string[];
+  /** Of the person, or of the job. */
+  name: string;
+  /** Whose job it is. */
+  person?: string;
+  /** Of those that are listed. */
+  processes: number;
+  /** Of the job; absent: not known. */
+  project?: string;
+  /**
+   * The same, shared pages divided by their users; absent: it is not known of all of its processes.
+   */
+  pss_bytes?: number;
+  /** Of hosts: shared pages count in each process that has them. */
+  rss_bytes: number;
+  /** Runs that hightide records of it. */
+  runs: string[];
+}
+
+export interface FleetReport {
+  /** Of the report in its session; a report that was taken already is not counted again. */
+  number: number;
+  /** Of one start of hightide watch; with number it names a report. */
+  session: string;
+  /** What the machine holds. */
+  state: FleetState;
+  /** What was reserved since the report before. */
+  used: Used[];
+}
+
+export interface FleetState {
+  /** What programs can still take of it, as the kernel says. */
+  available_bytes?: number;
+  /** Processors. */
+  cores: number;
+  /** The time between two reports. */
+  every_ns: number;
+  /** The GPUs. */
+  gpus: Card[];
+  /** Control groups of jobs and containers that holders are in. */
+  groups: Group[];
+  /** Processes that hold memory, the largest first. */
+  holders: Holder[];
+  /** Of the host. */
+  memory_bytes?: number;
+  /** What could not be looked at, and why. */
+  notes?: string[];
+  /** Processes that hold less than those that are listed. */
+  others: number;
+  /** What they have resident, summed: shared pages count once for each. */
+  others_rss_bytes: number;
+  /** Since when it has been looked at without a break. */
+  since_unix_ns: number;
+  /** When it was looked at, by its own clock. */
+  time_unix_ns: number;
+  /** Of hightide there. */
+  version: string;
+}
+
 export interface Found {
   /** The bytes of those that lived at the peak. */
   at_peak: number;
@@ -1505,6 +1583,37 @@ export interface GpusGPU {
   vendor: string;
 }
 
+export interface Group {
+  /** Of that, pages of files that the kernel can take back. */
+  cache_bytes?: number;
+  /** By which holders name it; on one machine. */
+  id: string;
+  /** The number of the job, or of the pod or container. */
+  job: string;
+  /** What made it; empty: not known. */
+  kind: "slurm" | "kubernetes" | "container" | "";
+  /** What it may take; absent: as much as there is. */
+  limit_bytes?: number;
+  /**
+   * The most that it was charged with since it was made, the cache of files included; absent: the
+   * kernel does not tell.
+   */
+  peak_bytes?: number;
+  /** What it is charged with, the cache of files included. */
+  used_bytes?: number;
+}
+
+export interface Growth {
+  /** Its slope. */
+  bytes_per_hour: number;
+  /** Half the 95 % interval of that. */
+  error_bytes_per_hour: number;
+  /** The time over which it was seen to grow. */
+  over_ns: number;
+  /** Resident memory, or memory of GPUs. */
+  what: "rss" | "device";
+}
+
 export interface Headline {
   /** Its parts: the peak, then what else there is to say. */
   clauses: string[];
@@ -1565,6 +1674,11 @@ export interface Headline {
   well?: boolean;
 }
 
+export interface Heard {
+  /** True: it is kept. */
+  taken: boolean;
+}
+
 export interface HeldLine {
   /** How many blocks that were. */
   blocks: number;
@@ -1589,6 +1703,47 @@ export interface HeldModule {
   bytes: number;
   /** The module, as vllm.v1.worker.gpu_model_runner; outside of packages the name of the file. */
   module: string;
+}
+
+export interface Holder {
+  /** When it was first seen: it may be older. */
+  began_unix_ns: number;
+  /** Of one processor, since the look before. */
+  cpu_milli?: number;
+  /** What it holds of all GPUs; absent: no driver says that it holds any. */
+  device_bytes?: number;
+  /** Which of the groups it is in; absent: none of them. */
+  group?: string;
+  /** What has grown steadily since it was seen. */
+  grows?: Growth[];
+  /** What tells that it does nothing. */
+  idle_by?: string;
+  /** Since when it does nothing; absent: it works. */
+  idle_since_unix_ns?: number;
+  /** What the scheduler calls its job; absent: not known. */
+  job_name?: string;
+  /** The line whose allocations hold most of its host's heap now; absent: not known. */
+  line?: Line;
+  /** The same, by GPU. */
+  on_gpus?: OnCard[];
+  /** The highest that was seen. */
+  peak_device_bytes?: number;
+  /** The highest that was seen. */
+  peak_rss_bytes: number;
+  /** Whose it is. */
+  person: string;
+  /** Its number. */
+  pid: number;
+  /** Its command, secrets masked, cut. */
+  program: string;
+  /** Of its run, or its account with the scheduler; absent: not known. */
+  project?: string;
+  /** The same, shared pages divided by their users; absent: not looked for, or not allowed. */
+  pss_bytes?: number;
+  /** Resident memory: shared pages count in each process that has them. */
+  rss_bytes: number;
+  /** The run that hightide records of it; absent: none, or it could not be looked at. */
+  run?: string;
 }
 
 export interface Holding {
@@ -2214,6 +2369,15 @@ export interface Limit {
   unlimited?: boolean;
 }
 
+export interface Line {
+  /** Of the host's heap that was allocated there and is held. */
+  bytes: number;
+  /** Half the 95 % interval of that. */
+  error_bytes: number;
+  /** FILE:LINE. */
+  place: string;
+}
+
 export interface Lines {
   /** The file, as the stack names it. */
   file: string;
@@ -2583,6 +2747,35 @@ export interface MomentSegment {
   used: number;
 }
 
+export interface Named {
+  /** What is held; of what is oversized: what was never taken. */
+  bytes: number;
+  /** For how long; of a leak: until there is no room, by its slope. */
+  for_ns?: number;
+  /** Its job; absent: none. */
+  job?: string;
+  /** Of a leak: the least time that its error allows. */
+  least_ns?: number;
+  /** Where it is. */
+  machine: string;
+  /** Of a leak: the most; absent: its error allows that it ends never. */
+  most_ns?: number;
+  /** Of what is oversized: what was reserved. */
+  of_bytes?: number;
+  /** Whose it is. */
+  person: string;
+  /** The process; absent: it is a job's. */
+  pid?: number;
+  /** Its command, or that of the largest process of the job. */
+  program: string;
+  /** The run that hightide records of it. */
+  run?: string;
+  /** The same as a sentence. */
+  text: string;
+  /** Of which memory: the host's, or the device. */
+  what: string;
+}
+
 export interface NewJobInputBody {
   /** What is to be done. */
   kind: "imagine" | "fit" | "tune" | "bench" | "search" | "explain";
@@ -2593,6 +2786,27 @@ export interface NewJobInputBody {
 export interface NextEvent {
   /** The number of the event; -1: there is none. */
   event: number;
+}
+
+export interface Node {
+  /**
+   * It was not heard of for three of its intervals: what it holds now is not known, and is in no
+   * sum.
+   */
+  away?: boolean;
+  /** When it was last heard of, by the server's clock. */
+  heard_unix_ns: number;
+  /** The account of its key. */
+  name: string;
+  /** What it held then. */
+  state: FleetState;
+}
+
+export interface OnCard {
+  /** What it holds. */
+  bytes: number;
+  /** As nvidia:0. */
+  device: string;
 }
 
 export interface OpenedDevice {
@@ -2671,6 +2885,29 @@ export interface OutputRows {
    * none.
    */
   styles: Record<string, string>;
+}
+
+export interface Overview {
+  /** What was reserved and not used, by month and project. */
+  costs: Waste[];
+  /** Who holds memory and does nothing, the most first. */
+  idle: Named[];
+  /** What each job holds, the most first; processes of no job are not in it. */
+  jobs: FleetHolding[];
+  /** What grows steadily, who runs out first first. */
+  leaks: Named[];
+  /** Those that were ever heard of, by name. */
+  machines: Node[];
+  /** What is not known, and why. */
+  notes: string[];
+  /** Who reserved far more than it ever took, the most first. */
+  oversized: Named[];
+  /** What each person's processes hold, the most first. */
+  people: FleetHolding[];
+  /** When it was made. */
+  time_unix_ns: number;
+  /** Of this form: 1. */
+  version: number;
 }
 
 export interface Pair {
@@ -4037,6 +4274,8 @@ export interface Stat {
 export interface Status {
   /** Whether jobs may start programs (hightide ui --allow-exec). */
   allow_exec: boolean;
+  /** Whether who asks may see what machines hold. */
+  fleet?: boolean;
   /** Where jobs start programs; absent: they start none. */
   folder?: string;
   /** The most that a file which is sent may have; absent: the server takes none. */
@@ -4626,6 +4865,51 @@ export interface Use {
   users?: number;
   /** The part of a GPU's memory that the server takes. */
   utilization?: number;
+}
+
+export interface Used {
+  /** The model of the GPU; empty: memory of hosts. */
+  gpu: string;
+  /** Time of GPUs on which memory was held; of a shared one the share by bytes. */
+  held_ms: number;
+  /** Of that, time in which the holder did nothing. */
+  idle_ms: number;
+  /** YYYY-MM, of UTC. */
+  month: string;
+  /** Whose processes they were. */
+  person: string;
+  /** Empty: not known. */
+  project: string;
+  /** Limits of control groups of jobs, times seconds. */
+  reserved_mib_s: number;
+  /** Of that, what they were not charged with at the time. */
+  unused_mib_s: number;
+}
+
+export interface Waste {
+  /** As configured; absent: none is. */
+  currency?: string;
+  /** The model; empty: memory of hosts. */
+  gpu: string;
+  /** Time of GPUs on which memory was held. */
+  held_ms: number;
+  /** Of that, time in which the holder did nothing. */
+  idle_ms: number;
+  /** YYYY-MM, of UTC. */
+  month: string;
+  /** Whose processes they were. */
+  people: string[];
+  /** Empty: not known. */
+  project: string;
+  /** Limits of jobs in MiB, times seconds. */
+  reserved_mib_s: number;
+  /** Of that, what they were not charged with at the time. */
+  unused_mib_s: number;
+  /**
+   * What the unused part costs, in hundredths of the currency; absent: no price is configured for
+   * it.
+   */
+  wasted_cents?: number;
 }
 
 export interface WhatIf {
