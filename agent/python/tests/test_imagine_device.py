@@ -439,6 +439,48 @@ def test_generation_and_trainer(imagine: Any, tmp_path: Path) -> None:
     assert result.main.one("switch")["applied"] and not (tmp_path / "out").exists()
 
 
+def test_numbers_written_in_place_are_read_more_than_once(imagine: Any) -> None:
+    """A slice that is copied to the host is copied on the device first, through a view whose versions begin anew."""
+    result = imagine(
+        """
+        import torch
+        made = torch.multinomial(torch.rand(2, 50, device="cuda"), 36)
+        made.copy_(torch.full((2, 36), 7, dtype=torch.long))
+        part = made[:, 16:]
+        print(part.cpu()[0, :2].tolist(), made.tolist()[1][:2], part.cpu()[1, :2].tolist(), made.sum().item())
+        best = torch.rand(2, 50, device="cuda").argmax(1)  # made up once it is looked at, as an expert is
+        print(len(best.unique()))
+        best.copy_(torch.tensor([3, 4]))
+        print((best > 3).cpu().tolist())
+        """
+    )
+    assert result.out == "[7, 7] [7, 7] [7, 7] 504\n2\n[False, True]\n"
+
+
+def test_generated_tokens_do_not_end_what_is_generated_in_full_length(imagine: Any) -> None:
+    """What comes of generate() is used on the host as reinforcement learning does: cut behind the first end token."""
+    pytest.importorskip("transformers", reason="needs transformers")
+    result = imagine(
+        """
+        import torch, transformers as t
+        shape = dict(hidden_size=64, num_hidden_layers=1, intermediate_size=64, num_attention_heads=4, vocab_size=50)
+        model = t.LlamaForCausalLM(t.LlamaConfig(**shape)).cuda()
+        prompt = torch.arange(2, 18, device="cuda").repeat(2, 1)
+        for do_sample, ends in (True, [0, 1, 4]), (False, 0):
+            made = model.generate(prompt, max_new_tokens=20, do_sample=do_sample, eos_token_id=ends, pad_token_id=3)
+            answers = made[:, 16:]
+            over = torch.isin(answers, torch.tensor(ends, device="cuda"))
+            last = torch.full((2,), 20, dtype=torch.long, device="cuda")
+            last[over.any(dim=1)] = over.int().argmax(dim=1)[over.any(dim=1)]
+            kept = (torch.arange(20, device="cuda").expand(2, -1) <= last.unsqueeze(1)).bool().cpu()
+            cut = [c[m].tolist() for c, m in zip(answers.cpu(), kept)]
+            print([len(c) for c in cut], set(sum(cut, [])) & {0, 1, 3, 4}, made[0, :16].tolist() == list(range(2, 18)))
+        """
+    )
+    assert result.out == "[20, 20] set() True\n" * 2
+    assert {r["op"] for r in result.main.all("policy")} == {"generate"}, "no size of it is unknown"
+
+
 def test_autocast_can_be_switched_on(imagine: Any) -> None:
     plain, bf16 = imagine(TRAIN), imagine(TRAIN, HIGHTIDE_IMAGINE_SWITCH="bf16,checkpointing,unknown")
     told = [(r["name"], r["applied"]) for r in bf16.main.all("switch")]

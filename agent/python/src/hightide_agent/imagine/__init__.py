@@ -65,7 +65,6 @@ def install(training: Training, parts: Parts, watch: Callable[[str, Callable[[An
         conditions,
         copies,
         coverage,
-        generation,
         lazy,
         longest,
         ranks,
@@ -114,7 +113,6 @@ def install(training: Training, parts: Parts, watch: Callable[[str, Callable[[An
     part(agent, "initialisation on the host", lambda: lazy.install(ledger, parts.torch))
     part(agent, "cut distributions", lambda: watch("torch.nn.init", truncated.install(parts.torch)))
     part(agent, "conditions", lambda: conditions.install(agent, parts))
-    part(agent, "generation", lambda: watch("transformers.generation.utils", generation.install(ledger)))
     for scaler in ("torch.amp.grad_scaler", "torch.cuda.amp.grad_scaler"):
         part(agent, "gradient scalers", lambda name=scaler: watch(name, scaling.install(ledger, device)))  # type: ignore[misc]
     if os.environ.get("HIGHTIDE_IMAGINE_FAKE_WEIGHTS") == "1":
@@ -125,10 +123,12 @@ def install(training: Training, parts: Parts, watch: Callable[[str, Callable[[An
 
 
 def _values(training: Training, ledger: Any, device: Any, torch: Any, watch: Any) -> None:
-    from . import known, sizes
+    from . import generation, known, sizes
 
-    reads = sizes.install(ledger, device, known.install(device, torch, watch), torch)
+    numbers = known.install(device, torch, watch)
+    reads = sizes.install(ledger, device, numbers, torch)
     training.at_requests.append(reads.of_requests)
+    watch("transformers.generation.utils", generation.install(ledger, torch, numbers.truth))
 
 
 def _inside(agent: Agent, torch: Any) -> None:

@@ -227,6 +227,8 @@ class Known:
             if base in EXPERT:
                 self._ask(base, args)
             looked_at = isinstance(args[0], self.torch.Tensor) and self._host(args[0]) is not None
+            if base in OVERWRITES and self.twins.tainted and self.twins.whole(args[0]):
+                self.twins.tainted = False  # what was made up is gone
             rule = self.plain.rule(operator, base, args, more, looked_at)
             hosts = None if rule is not None or base in RANDOM else self._hosts(base, args, writes)
         except Exception as error:

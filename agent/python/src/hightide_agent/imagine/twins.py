@@ -115,7 +115,7 @@ class Twins:
         twin = self._of(tensor)
         if twin is not None and twin.host is not None and host.untyped_storage()._cdata == twin.host._cdata:
             twin.version, twin.fresh = _version(tensor), True
-            twin.assumed = twin.assumed or assumed
+            twin.assumed = assumed or (twin.assumed and not self.whole(tensor))
             _learn(twin, tensor)
             return
         if self.whole(tensor):
@@ -330,11 +330,18 @@ class Twins:
         version = _version(tensor)
         if twin.fresh and version in (twin.version, twin.version + 1):
             twin.version, twin.fresh = version, False
+        if self._counts_for_itself(twin, version):
+            return None
         resized = twin.host and twin.bytes != tensor.untyped_storage().nbytes()
         if twin.version != version or twin.alive.expired() or resized:
             self._drop(place)
             return None
         return twin
+
+    def _counts_for_itself(self, twin: Twin, version: int) -> bool:
+        """Whether a tensor is another view of the storage, made beneath autograd as copies of a slice make one: its
+        versions begin anew, so it says nothing of the twin, which stays for the others."""
+        return 0 <= version < twin.version and not twin.alive.expired()
 
     def _new(self, tensor: Any) -> Optional[Twin]:
         if self.torch._C._cuda_isCurrentStreamCapturing():
@@ -381,6 +388,9 @@ class Twins:
             return tensor.cpu() if tensor.is_contiguous() else None
         host = storage.cpu()
         if tensor.dtype.is_complex or tensor.requires_grad:  # kernels of others write to parameters, and count nothing
+            return self._over(host, tensor)
+        standing = self._all.get(storage._cdata)
+        if standing is not None and self._counts_for_itself(standing, _version(tensor)):
             return self._over(host, tensor)
         self._drop(storage._cdata)
         twin = self._new(tensor)
