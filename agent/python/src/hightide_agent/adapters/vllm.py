@@ -25,6 +25,7 @@ Watch = Callable[[str, Callable[[Any], None]], None]
 
 CALLS = ("generate", "chat", "beam_search", "encode", "embed", "classify", "reward", "score")
 KV_CACHE = "kv_cache"
+PACKED = "vllm.model_executor.layers.quantization.utils.quant_utils"
 PROMISED = re.compile(r"--kv-cache-memory=(\d+)")  # in its log, where no object has it
 
 
@@ -45,6 +46,7 @@ def install(training: Training, vllm: Any, watch: Watch) -> None:
         ("the plan of the KV cache", lambda: watch("vllm.v1.core.kv_cache_planning", engine.sizes)),
         ("requests", lambda: watch("vllm.v1.core.sched.scheduler", engine.scheduler)),
         ("settings", lambda: watch("vllm.engine.arg_utils", engine.arguments)),
+        ("packed weights", lambda: watch(PACKED, engine.packed)),
         ("HTTP", lambda: watch("uvicorn.server", serving.http)),
         ("calls", lambda: watch("vllm.entrypoints.llm", lambda module: serving.calls(module.LLM, CALLS))),
     )
@@ -131,6 +133,23 @@ class Vllm:
             self._counted = True
             how = "one a sequence, of number 0, as the runner V2 has them without speculation"
             self.training.agent.record({"type": "condition", "name": "sampled tokens", "value": how})
+
+    def packed(self, module: Any) -> None:
+        """The zeros of packed weights are put into another order on the host, and go back: none decides a size."""
+        for name in ("pack_cols", "unpack_cols"):
+            original = getattr(module, name, None)
+            if original is not None:
+                setattr(module, name, self._whatever(original))
+
+    def _whatever(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        guarded = self.serving.guarded
+
+        @functools.wraps(original)
+        def reorder(packed: Any, *arguments: Any, **named: Any) -> Any:
+            guarded(packed.zero_)
+            return original(packed, *arguments, **named)
+
+        return reorder
 
     def core(self, module: Any) -> None:
         """The engine's core: it has been started once it can schedule requests."""
