@@ -46,24 +46,36 @@ arguments = TrainingArguments(
     optim="adamw_torch_fused", report_to=[], save_strategy="no", max_steps=10)
 Trainer(model=model, args=arguments, train_dataset=rows).train()
 """ % (SEQ, SEQ, BATCH)
-PREFERENCES = """
+TOKENS = """
 import sys, torch
 from datasets import Dataset
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedTokenizerFast
-from trl import DPOConfig, DPOTrainer
 config = AutoConfig.from_pretrained(sys.argv[1])
-model, reference = (AutoModelForCausalLM.from_config(config, dtype=torch.float32) for _ in range(2))
-core = Tokenizer(models.WordLevel({"w%%d" %% i: i for i in range(100)}, unk_token="w0"))
+core = Tokenizer(models.WordLevel({"w%d" % i: i for i in range(100)}, unk_token="w0"))
 core.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
 tokenizer = PreTrainedTokenizerFast(tokenizer_object=core, pad_token="w0", eos_token="w1", unk_token="w0")
-half = " ".join("w%%d" %% (2 + i %% 90) for i in range(%d))
+words = lambda count: " ".join("w%d" % (2 + i % 90) for i in range(count))
+model = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
+usual = dict(output_dir=sys.argv[1] + "/out", bf16=True, gradient_checkpointing=True, optim="adamw_torch_fused",
+             report_to=[], save_strategy="no", max_steps=10)
+"""
+PREFERENCES = """
+from trl import DPOConfig, DPOTrainer
+reference = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
+half = words(%d)
 rows = Dataset.from_list([{"prompt": half, "chosen": " " + half, "rejected": " " + half}] * 64)
-arguments = DPOConfig(
-    output_dir=sys.argv[1] + "/out", per_device_train_batch_size=%d, bf16=True, gradient_checkpointing=True,
-    optim="adamw_torch_fused", report_to=[], save_strategy="no", max_steps=10, max_length=%d)
+arguments = DPOConfig(per_device_train_batch_size=%d, max_length=%d, **usual)
 DPOTrainer(model=model, ref_model=reference, args=arguments, train_dataset=rows, processing_class=tokenizer).train()
 """ % (SEQ // 2, BATCH, SEQ)
+ANSWER = 48  # tokens that GRPO's model writes itself
+REWARDS = """
+from trl import GRPOConfig, GRPOTrainer
+rows = Dataset.from_list([{"prompt": words(%d)}] * 64)
+arguments = GRPOConfig(per_device_train_batch_size=%d, num_generations=%d, max_completion_length=%d, **usual)
+GRPOTrainer(model=model, reward_funcs=lambda completions, **_: [0.0] * len(completions), args=arguments,
+            train_dataset=rows, processing_class=tokenizer).train()
+""" % (SEQ - ANSWER, BATCH, BATCH, ANSWER)
 SAVE = """
 import sys, torch
 from transformers import AutoConfig, AutoModelForCausalLM
@@ -95,37 +107,47 @@ def planned(model: Path, *words: str) -> "dict[str, Any]":
     return found
 
 
+def estimated(model: Path, use: str) -> "tuple[int, int]":
+    """Between which figures plan expects what the tensors of a training take."""
+    words = ("plan", model, "--for", use, "--seq", str(SEQ), "--batch", str(BATCH), "--gpu", "l4", "--json")
+    code, out, err = asked(*words, folder=model)
+    assert code == 0, err
+    beside = ("context and libraries", "kept by the allocator")
+    parts = [p for p in json.loads(out)["rows"][0]["parts"] if p["name"] not in beside]
+    return sum(p["low_bytes"] for p in parts), sum(p["high_bytes"] for p in parts)
+
+
+def imagined(model: Path, program: str, *words: str) -> int:
+    """What the tensors of a script take at most, on an imaginary GPU."""
+    script = model / "train.py"
+    script.write_text(program)
+    command: "tuple[str | Path, ...]" = ("imagine", "-q", "--gpu", "l4", "--json", "--", PYTHON, script, model, *words)
+    code, out, err = asked(*command, folder=model)
+    assert code == 0, out[-2000:] + err[-2000:]
+    return int(json.loads(out)["peak_allocated_bytes"])
+
+
 @pytest.mark.parametrize("use", ["full", "lora", "qlora"])
 def test_a_training_takes_what_the_users_own_script_takes(model: Path, use: str) -> None:
-    """Hugging Face's Trainer keeps a few tensors more; what a checkpoint is loaded with has gone before the peak."""
+    """Hugging Face's Trainer keeps a few tensors more; what a checkpoint is loaded with has gone before the peak. What
+    it takes lies between the estimate's ends, too."""
     row = planned(model, "--for", use, "--seq", str(SEQ), "--batch", str(BATCH), "--gpu", "l4")["rows"][0]
     assert (row["verdict"], row["label"]) == ("fits", "imagined")
-    script = model / "train.py"
-    script.write_text(TRAINER)
     if use != "full":
         subprocess.run([PYTHON, "-c", SAVE, model], check=True, capture_output=True)
-    code, out, err = asked(
-        "imagine", "-q", "--gpu", "l4", "--json", "--", PYTHON, script, model, use, folder=model
-    )  # fmt: skip
-    assert code == 0, out[-2000:] + err[-2000:]
-    own = json.loads(out)["peak_allocated_bytes"]
+    least, most = estimated(model, use)
+    own = imagined(model, TRAINER, use)
     tensors = next(p["bytes"] for p in row["parts"] if p["name"] == "tensors")
     assert abs(tensors / own - 1) < 0.02, (tensors, own)
+    assert least <= own <= most, (least, own, most)
 
 
-def test_an_estimate_of_dpo_holds_the_users_own_script(model: Path) -> None:
-    """TRL's trainer with a frozen reference: what its tensors take lies between the estimate's ends."""
-    words = ("plan", model, "--for", "dpo", "--seq", SEQ, "--batch", BATCH, "--gpu", "l4", "--json")
-    code, out, err = asked(*map(str, words), folder=model)
-    assert code == 0, err
-    beside = ("context and libraries", "kept by the allocator", "may be taken")
-    parts = [p for p in json.loads(out)["rows"][0]["parts"] if p["name"] not in beside]
-    least, most = (sum(p[end] for p in parts) for end in ("low_bytes", "high_bytes"))
-    script = model / "dpo.py"
-    script.write_text(PREFERENCES)
-    code, out, err = asked("imagine", "-q", "--gpu", "l4", "--json", "--", PYTHON, script, model, folder=model)
-    assert code == 0, out[-2000:] + err[-2000:]
-    own = json.loads(out)["peak_allocated_bytes"]
+@pytest.mark.parametrize(("use", "program"), [("dpo", PREFERENCES), ("grpo", REWARDS)])
+def test_an_estimate_holds_the_users_own_script(model: Path, use: str, program: str) -> None:
+    """TRL's trainers, with a frozen reference, and with answers that the model writes itself: what their tensors take
+    lies between the estimate's ends."""
+    least, most = estimated(model, use)
+    own = imagined(model, TOKENS + program)
     assert least <= own <= most, (least, own, most)
 
 
