@@ -186,6 +186,7 @@ func (in *Input) peakMoment(b *strings.Builder, p *report.Peak) {
 		b.WriteString(" " + moment)
 	case p.Time.Known():
 		fmt.Fprintf(b, ", %s after %s", report.Duration(p.Time.Or(0)), in.Beginning())
+		in.afterSteps(b, in.Start+p.Time.Or(0))
 	case p.HostRSS.Known() && len(in.Run.Series) > 0:
 		b.WriteString(", by the kernel's mark; when is not recorded")
 	}
@@ -193,6 +194,23 @@ func (in *Input) peakMoment(b *strings.Builder, p *report.Peak) {
 		b.WriteString(" of the recording")
 	}
 }
+
+// afterSteps tells a peak that came when the training was over, as where a program gathers its results or its
+// libraries are unloaded, and the highest until then, where that was clearly less: " and 6.6 s after the last step".
+func (in *Input) afterSteps(b *strings.Builder, peak int64) {
+	steps, rss := in.Steps[in.Leader], in.Find(in.Leader, mem.SeriesRSS)
+	if len(steps) == 0 || rss == nil || in.Figure.What != "RSS" || len(in.Run.Processes) > 1 {
+		return
+	}
+	last := steps[len(steps)-1].Time
+	top, ok := highestBefore(rss, last)
+	if ok && peak > last && float64(rss.Values[top]) < clearlyLess*float64(in.Figure.Bytes) {
+		fmt.Fprintf(b, " and %s after the last step (%v until then)", report.Duration(peak-last), mem.Bytes(rss.Values[top]))
+	}
+}
+
+// clearlyLess is the part of the peak below which what came before it is told.
+const clearlyLess = 0.95
 
 func oomed(r *report.Report) bool {
 	return slices.ContainsFunc(r.Findings, func(f report.Finding) bool { return f.Kind == report.KindOOM })
