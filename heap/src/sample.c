@@ -149,13 +149,17 @@ void ht_sample_flags(void) {
     __atomic_store_n(&ht_channel.header->heap_flags, flags, __ATOMIC_RELAXED);
 }
 
-static void account(uint64_t began) {
+/* Accounts for a record. Only those that the mean decides about are spent on: to take fewer of these makes up for no
+ * large block, which is recorded whatever the mean is. */
+static void account(uint64_t began, size_t bytes) {
     struct ht_header *header = ht_channel.header;
     uint64_t wanted = __atomic_load_n(&header->heap_mean_bytes, __ATOMIC_RELAXED);
     if (wanted)
         ht_rate_want(&rate, wanted);
-    if (ht_config.adapt)
-        ht_rate_spend(&rate, began, ht_now(), __atomic_load_n(&header->waiting, __ATOMIC_RELAXED));
+    if (ht_config.adapt) {
+        uint64_t now = ht_now();
+        ht_rate_spend(&rate, bytes < HT_ALWAYS ? began : now, now, __atomic_load_n(&header->waiting, __ATOMIC_RELAXED));
+    }
     __atomic_store_n(&header->heap_mean_now, __atomic_load_n(&rate.mean, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
     ht_sample_flags();
 }
@@ -223,7 +227,7 @@ static void write_record(uintptr_t address, size_t bytes, uint64_t weight, int o
             alloc.flags |= HT_ALLOC_FAILED;
         write_alloc(&alloc, frames, now);
     }
-    account(now);
+    account(now, bytes);
     if (origin != HT_MMAP)
         tell_count(now);
 }

@@ -81,6 +81,15 @@ class WordTest(HeapTest):
         estimate = sum(alloc.weight for alloc in channel.allocs if alloc.size == 100033)
         self.assertAlmostEqual(estimate / (300000 * 100033), 1, delta=0.15)
 
+    def test_large_blocks_do_not_raise_the_mean(self) -> None:
+        """They are recorded whatever the mean is: a program that makes many is no reason to see less of the rest."""
+        code = "import os\nfor _ in range(60000): bytes(5 << 20)\nos._exit(0)"
+        settings = {"HIGHTIDE_HEAP_ADAPT": "1", "HIGHTIDE_HEAP_MEAN": "524288", "HIGHTIDE_HEAP_RING": str(64 << 20)}
+        self.run_program(pythons()[-1], "-S", "-c", code, **settings)
+        channel = self.read_only()
+        self.assertGreater(channel.header["heap_sampled"], 60000)
+        self.assertEqual(channel.header["heap_mean_now"], 524288)
+
 
 class UnreadableTest(HeapTest):
     def flags(self, *defines: str) -> int:
