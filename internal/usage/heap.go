@@ -204,20 +204,34 @@ func SamplingOf(run *mem.Run, process uint32) Sampling {
 	return Sampling{calibrate(run.Heap[process], mean)}
 }
 
+// WholeBlock is the size from which on the heap library records each block.
+const WholeBlock = 4 * mem.MiB
+
+// Least is the least growth in blocks that are much smaller than the mean, in bytes, which is no chance of the sample:
+// the variance of what is kept is the mean for each of its bytes, and its later half must be clear of its own.
+func (s Sampling) Least() float64 {
+	return max(square(significance), 2*square(laterRises)) * s.Mean
+}
+
 // calibrate raises the mean where the recorder's own variance at the peak says that it was larger:
-// it adapts to the load, and the process has only its last value.
+// it adapts to the load, and the process has only its last value. What no mean explains leaves it as it is.
 func calibrate(heap *mem.Heap, mean float64) float64 {
 	if heap == nil || heap.Peak == nil || heap.Peak.Variance <= 0 {
 		return mean
 	}
+	before := -1.0
 	for range 8 {
 		var sum float64
 		for _, u := range heap.Peak.Sites[:min(len(heap.Peak.Sites), 2000)] {
 			sum += Sampling{mean}.Variance(u.Live, u.Count)
 		}
+		if sum <= before {
+			return mean / 1.5
+		}
 		if sum >= 0.7*heap.Peak.Variance {
 			break
 		}
+		before = sum
 		mean *= 1.5
 	}
 	return mean

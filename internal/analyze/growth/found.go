@@ -108,7 +108,7 @@ type total struct {
 
 // sum adds up the lines of a cause, at a moment.
 func (g *growing) sum(c *facts.Clock, at int64) {
-	var variance float64
+	var variance, keptVariance float64
 	passed := c.At(at)
 	g.slope, g.kept = 0, 0
 	for _, l := range g.lines {
@@ -117,12 +117,15 @@ func (g *growing) sum(c *facts.Clock, at int64) {
 		if l.Read > 0 && !c.Minutes {
 			since = max(passed-c.At(l.Read), 0)
 		}
-		g.kept += l.kept(passed-since) + l.Slope*since
+		kept := l.kept(passed-since) + l.Slope*since
+		g.kept += kept
 		g.points = max(g.points, l.Points)
 		variance += l.Half * l.Half
+		// as far off as its rate is: it may have begun late, and then grew for less than all that passed
+		off := l.Half * min(kept/l.Slope, passed)
+		keptVariance += off * off
 	}
-	g.half = math.Sqrt(variance)
-	g.keptHalf = g.half * passed
+	g.half, g.keptHalf = math.Sqrt(variance), math.Sqrt(keptVariance)
 }
 
 // kept is what a line's growth has come to in so many steps or minutes: it may hold something else besides.

@@ -18,6 +18,7 @@ import (
 	"hightide/internal/analyze/facts"
 	"hightide/internal/mem"
 	"hightide/internal/report"
+	"hightide/internal/usage"
 )
 
 // Find finds what grows steadily, joins it with the containers that keep it, and says what it will come to.
@@ -75,11 +76,24 @@ func (in *Found) causes() (heaps int) {
 	return heaps
 }
 
+// leastSmall is how much must be kept in blocks that are sampled for it to be told from chance, in the process whose
+// samples lay furthest apart.
+func (in *Found) leastSmall() (bytes float64) {
+	for process := range in.Histories {
+		bytes = max(bytes, usage.SamplingOf(in.Run, process).Least())
+	}
+	return bytes
+}
+
 // lookedFor says what growth would have been told.
 func (in *Found) lookedFor(heap, whole bool) string {
 	var said []string
 	if heap {
-		said = append(said, fmt.Sprintf("%v or more kept by lines of the sampled heap", mem.Bytes(leastHeap)))
+		lines := fmt.Sprintf("%v or more kept by lines of the sampled heap", mem.Bytes(leastHeap))
+		if small := in.leastSmall(); small > leastHeap {
+			lines += fmt.Sprintf(" (in blocks below %v: %v or more)", mem.Bytes(usage.WholeBlock), mem.Bytes(small))
+		}
+		said = append(said, lines)
 	}
 	if whole {
 		said = append(said, fmt.Sprintf("%v or more of a process or device (%g %% of its peak where that is more)",

@@ -67,7 +67,7 @@ func (in *Input) supplies() (all []supply) {
 		add(supply{name: "open files", process: p.ID, use: in.Find(p.ID, mem.SeriesFiles),
 			limit:  in.LastOf(p.ID, mem.SeriesFilesLimit),
 			source: "that the process may have (`ulimit -n`)", least: leastCount, ended: "Too many open files"})
-		add(supply{name: "address space", process: p.ID, use: in.Find(p.ID, mem.SeriesVMS),
+		add(supply{name: addressSpace, process: p.ID, use: in.Find(p.ID, mem.SeriesVMS),
 			limit:  in.LastOf(p.ID, mem.SeriesVMSLimit),
 			source: "that the process may have (`ulimit -v`)", least: facts.LeastTotal, silent: true,
 			advice: "Raise the limit of address space (`ulimit -v`), or find what keeps mapping memory: files, shared " +
@@ -165,6 +165,10 @@ func (in *Input) deadlineOf(s supply) (d deadline, ok bool) {
 // endedBy says whether the program ended as there was nothing left of a supply.
 func (in *Input) endedBy(s supply) bool {
 	e, ok := in.Run.Uncaught()
+	if s.name == addressSpace { // an allocation says in its own words that it failed, and which limit stood then
+		return ok && e.Process == s.process && slices.ContainsFunc(in.Run.Events,
+			func(e mem.Event) bool { return e.Process == s.process && e.RanOut() && spaceReached(&e) != "" })
+	}
 	full := float64(s.use.Values[s.use.Peak()]) > nearLimit*float64(s.limit.Or(math.MaxInt64))
 	return ok && s.ended != "" && strings.Contains(e.Text, s.ended) &&
 		(full || s.name == "open files" || s.name == "threads")

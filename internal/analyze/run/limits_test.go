@@ -1,6 +1,7 @@
 package run
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -85,6 +86,24 @@ func TestSoonIsInSteps(t *testing.T) {
 	readings(run, 1, mem.SeriesFilesLimit, mem.UnitCount, func(int) int64 { return 20_000 })
 	run.End.Time += 6e9
 	if found := resources(Analyze(run, Options{})); len(found) != 1 || found[0].Severity != report.Warning {
+		t.Errorf("%+v", found)
+	}
+}
+
+// TestAddressSpaceGone: where an allocation that failed ended the program, its limit was reached, and not "in 40 ms".
+func TestAddressSpaceGone(t *testing.T) {
+	run := training(1).run()
+	end := run.End.Time
+	readings(run, 1, mem.SeriesVMS, mem.UnitBytes, func(step int) int64 { return int64(step) * 10 << 20 })
+	last := run.Series[len(run.Series)-1]
+	limit := last.Values[len(last.Values)-1] + 1<<20
+	readings(run, 1, mem.SeriesVMSLimit, mem.UnitBytes, func(int) int64 { return limit })
+	must(run, mem.Event{Time: end - 10*ms, Process: 1, Kind: "oom", Bytes: mem.Some(32 << 20), Facts: map[string]string{
+		"source": "python", "limit": fmt.Sprint(limit), "mapped": fmt.Sprint(limit - 1<<20)}})
+	must(run, mem.Event{Time: end - 5*ms, Process: 1, Kind: "exception", Facts: map[string]string{"class": "MemoryError"}})
+	found := resources(Analyze(run, Options{}))
+	if len(found) != 1 || !strings.Contains(found[0].Title, "the program ran out of address space") ||
+		strings.Contains(found[0].Text, "At this pace") {
 		t.Errorf("%+v", found)
 	}
 }

@@ -135,7 +135,7 @@ func (in *Input) raised(e mem.Event) *trace.Shortage {
 		if ran := programText(&e); ran != "" {
 			s.After = strings.TrimSuffix(s.After, ".") + "." + ran
 		}
-		if limited := addressSpace(&e); limited != "" {
+		if limited := spaceReached(&e); limited != "" {
 			s.After = strings.TrimSuffix(s.After, ".") + "." + limited
 			s.Advice = "Raise that limit (ulimit -v, RLIMIT_AS). " + s.Advice
 		}
@@ -180,8 +180,8 @@ func (in *Input) lessMemory(e *mem.Event) string {
 	return advice + "; smaller inputs or a lower precision take less, in a training also gradient checkpointing."
 }
 
-// addressSpace says that a limit of the process's own was reached, as ulimit -v sets it; "" where it was not.
-func addressSpace(e *mem.Event) string {
+// spaceReached says that a limit of the process's own was reached, as ulimit -v sets it; "" where it was not.
+func spaceReached(e *mem.Event) string {
 	limit, limited := e.Number("limit").Get()
 	mapped, counted := e.Number("mapped").Get()
 	asked, known := e.Bytes.Get()

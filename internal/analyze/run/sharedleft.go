@@ -51,4 +51,8 @@ func leftFinding(bytes mem.Bytes, blocks int64, largest, when, advice string) re
 			bytes, report.Counted(blocks, "block"), when, largest)}
 }
 
-const sharedMemory = "shared memory (/dev/shm)"
+// Names of supplies that are told apart.
+const (
+	sharedMemory = "shared memory (/dev/shm)"
+	addressSpace = "address space"
+)

@@ -28,11 +28,13 @@ type holding struct {
 func sites(in *Input) (r report.Part) {
 	var all []holding
 	var total mem.Bytes
+	peaks := map[uint32]mem.Bytes{}
 	for _, p := range in.Run.Processes {
 		h := in.Histories[p.ID]
 		if h == nil {
 			continue
 		}
+		peaks[p.ID] = h.Peak.Bytes
 		total += h.Peak.Bytes
 		for _, g := range usage.Groups(in.Names, h.AtPeak()) {
 			all = append(all, holding{g, p.ID})
@@ -50,6 +52,7 @@ func sites(in *Input) (r report.Part) {
 	for _, h := range all {
 		absent += h.Absent
 	}
+	several := in.severalHeaps()
 	t := report.Table{
 		Name: "sites", Title: "Lines that held the heap at its highest", Total: mem.Some(int64(total)),
 		Note: "Estimates from a Poisson sample of the allocations; ± is half the 95 % interval. Blocks of 4 MiB and more " +
@@ -61,7 +64,9 @@ func sites(in *Input) (r report.Part) {
 			report.BytesColumn("absent", "not resident", mem.Sampled), report.CountColumn("samples", "samples"),
 			report.TextColumn("phase", "phase"), report.TextColumn("process", "process"), report.TextColumn("file", "file")},
 	}
-	several := in.severalHeaps()
+	if several { // their peaks are not of one moment, so there is no sum to be a share of
+		t.Note += " The share is of the heap of the line's own process."
+	}
 	if p := in.PSSPeak; several && p.Bytes > 0 && int64(total) > p.Bytes+p.Half {
 		t.Note += fmt.Sprintf(" Together they are more than the %v that the processes took at one moment: each process is "+
 			"shown at its own peak, and shared memory counts in each that maps it.", mem.Bytes(p.Bytes))
@@ -69,8 +74,8 @@ func sites(in *Input) (r report.Part) {
 	r.Lines = &report.HoldingLines{Total: int64(total)}
 	for _, h := range all[:min(len(all), sitesShown)] {
 		share := int64(0)
-		if total > 0 {
-			share = int64(h.Bytes) * 1000 / int64(total)
+		if peak := peaks[h.process]; peak > 0 {
+			share = int64(h.Bytes) * 1000 / int64(peak)
 		}
 		half := usage.Half95(h.Variance, h.Bytes)
 		r.Lines.Lines = append(r.Lines.Lines, report.Holding{Name: h.Site.Name, File: h.Site.File, Function: h.Site.Function,
