@@ -126,6 +126,7 @@ type PeakParts struct {
 	State       Optional `json:"state,omitzero"`             // what a step hands to the next, not told apart
 	Results     Optional `json:"results,omitzero"`           // of the function that ran, beside what they replace
 	Other       Optional `json:"other,omitzero"`
+	Unasked     Optional `json:"unasked_bytes,omitzero"`   // no part: what the allocator gave beyond what was asked for
 	ByStack     Bytes    `json:"by_stack_bytes,omitempty"` // how many of these bytes only the stacks told apart
 	Short       bool     `json:"short,omitempty"`          // what was needed when memory ran out, in place of what was allocated
 }

@@ -359,17 +359,29 @@ def needed(lowered):
     return alive + stats.temp_size_in_bytes
 
 
-def truth(name, target):
-    """The same, compiled for a GPU that is described by a file; no device is there, and none of hightide."""
+def placing(target):
+    """What puts arrays of a tree on a GPU that a file describes, as their types alone; no device is there, and none of hightide."""
+    os.environ["JAX_SKIP_CUDA_CONSTRAINTS_CHECK"] = "1"  # no driver is here
+    import jax._src.hardware_utils
     from jax.experimental import topologies
     from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-    topology = topologies.get_topology_desc(platform="cuda", topology_name="", target_config=target, topology="1x1x1")
+    jax._src.hardware_utils.has_visible_nvidia_gpu = lambda: True
+    with open(target) as file:
+        topology = topologies.get_topology_desc(
+            platform="cuda", topology_name="", target_config=file.read(), topology="1x1x1"
+        )
     everywhere = NamedSharding(Mesh(np.array(topology.devices[:1]), ("x",)), PartitionSpec())
 
-    def placed(tree):
-        return jax.tree.map(lambda a: jax.ShapeDtypeStruct(a.shape, a.dtype, sharding=everywhere), tree)
+    def one(leaf):
+        return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=everywhere) if hasattr(leaf, "dtype") else leaf
 
+    return lambda tree: jax.tree.map(one, tree)
+
+
+def truth(name, target):
+    """The same, compiled for a GPU that is described by a file."""
+    placed = placing(target)
     init, step, data = PROGRAMS[name]()
     key = jax.ShapeDtypeStruct((2,), jnp.uint32)
     print("analysis", needed(step.lower(placed(jax.eval_shape(init, key)), placed(jax.eval_shape(data)))))
@@ -379,8 +391,4 @@ if __name__ == "__main__":
     if sys.argv[2] == "train":
         train(sys.argv[1])
     else:
-        os.environ["JAX_SKIP_CUDA_CONSTRAINTS_CHECK"] = "1"  # no driver is here
-        import jax._src.hardware_utils
-
-        jax._src.hardware_utils.has_visible_nvidia_gpu = lambda: True
-        truth(sys.argv[1], open(sys.argv[3]).read())
+        truth(sys.argv[1], sys.argv[3])

@@ -164,6 +164,10 @@ func categories(run *mem.Run, v *report.Imagined, p *mem.PeakParts) {
 	}
 	v.Categories, v.ByStack, v.CategoryBasis, v.CategoriesShort = all, p.ByStack, p.Device, p.Short
 	v.GraphPools = p.GraphPools
+	v.LinesHeld, v.LinesAsked = 0, 0
+	if unasked, ok := p.Unasked.Get(); ok {
+		v.LinesHeld, v.LinesAsked = sum, sum-mem.Bytes(unasked)
+	}
 	if process := run.Process(p.Process); process != nil && process.Rank.Known() {
 		v.CategoryBasis = process.RankName() + " " + p.Device
 	}

@@ -99,6 +99,9 @@ func heldBytes(lines []report.HeldLine) (sum mem.Bytes) {
 	return sum
 }
 
+// What lines of arrays hold.
+const arrays, temporaries = "arrays", "temporaries"
+
 // LinesOfArrays says the same of a framework that tells of arrays by line, and of the temporaries of the program that
 // ran at the peak, if any is told: alive are all arrays of all devices.
 func LinesOfArrays(alive, program *mem.Profile, device string) (lines []report.HeldLine) {
@@ -120,11 +123,11 @@ func LinesOfArrays(alive, program *mem.Profile, device string) (lines []report.H
 				User: g.Site.User && g.Site.Line > 0, Bytes: g.Bytes, Blocks: int64(g.Blocks)})
 		}
 	}
-	add(alive, "arrays", func(labels map[string]string) bool {
+	add(alive, arrays, func(labels map[string]string) bool {
 		return labels["kind"] != "executable" && labels["device"] == device
 	})
 	if program != nil {
-		add(program, "temporaries", func(labels map[string]string) bool { return labels["kind"] == "temporary" })
+		add(program, temporaries, func(labels map[string]string) bool { return labels["kind"] == "temporary" })
 	}
 	return holdingMost(lines)
 }

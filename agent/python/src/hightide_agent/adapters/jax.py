@@ -10,6 +10,7 @@ A jitted call that is in the cache runs no Python. Steps are seen where its resu
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import sys
@@ -55,11 +56,25 @@ def install(training: Training, jax: Any, watch: Watch) -> None:
         ("compilations", lambda: jax.monitoring.register_event_duration_secs_listener(listen)),
         ("programs", lambda: watch("jax._src.interpreters.pxla", Programs(training.agent, loops).install)),
         ("memory profiles", profiles.install),
+        ("ranks", lambda: watch("jax._src.distributed", lambda module: _ranks(training, module))),
     )
     if imagined:
         from ..imagine import xla
 
         xla.install(training, jax, watch)
+
+
+def _ranks(training: Training, module: Any) -> None:
+    """Tell which of several processes this is, once jax.distributed knows."""
+    original = module.State.initialize
+
+    @functools.wraps(original)
+    def initialize(state: Any, /, *args: Any, **kwargs: Any) -> Any:
+        result = original(state, *args, **kwargs)
+        training.agent.set_rank(int(state.process_id), int(state.num_processes))
+        return result
+
+    module.State.initialize = initialize
 
 
 def _traced(traces: Tuple[Traces, Traces], frame: Any) -> None:

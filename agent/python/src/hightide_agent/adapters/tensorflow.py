@@ -60,7 +60,7 @@ def install(training: Training, tensorflow: Any, watch: Watch) -> None:
     if os.environ.get("HIGHTIDE_IMAGINE") == "1":
         from ..imagine import tensorflow as imagined
 
-        imagined.install(training, tensorflow)
+        imagined.install(training, tensorflow, watch)
 
 
 class Devices:

@@ -16,6 +16,7 @@ from typing import Iterable, NamedTuple, Optional
 from .. import control, oom
 from ..tracker import NONE, STEP
 from ..training import Training
+from .goals import FAR_STEPS, Goals
 from .ledger import Ledger
 from .peaks import Peaks
 
@@ -35,8 +36,9 @@ class Marks:
 
     framework = ""  # as frameworks are called by their adapters
 
-    def __init__(self, training: Training, ledger: Ledger) -> None:
+    def __init__(self, training: Training, ledger: Ledger, goals: Goals) -> None:
         self.agent = training.agent
+        self.goals = goals
         self.tracker = training.tracker
         self.ledger = ledger
         self.peaks = Peaks(training.agent)
@@ -79,10 +81,11 @@ class Marks:
         self.ledger.flush()
         if not self.peaks.limit:
             return
-        if self.peaks.auto and self.peaks.steady(step):
+        auto, missing = self.peaks.auto, self.goals.missing
+        if auto and self.peaks.steady(step) and not missing:
             self._end(step, "steady")
-        elif step >= self.peaks.limit:
-            self._end(step, "steps", rose=self.peaks.auto)
+        elif step >= (FAR_STEPS if auto and missing else self.peaks.limit):
+            self._end(step, "steps", rose=auto and not missing)
 
     def program_ended(self, pid: int) -> None:
         """The script came to its end before we ended it."""
@@ -97,6 +100,7 @@ class Marks:
         left_open = self.peaks.open_end(step, rose)
         if left_open is not None:
             self.agent.record(left_open)
+        self.goals.tell_missing()
         self._told(self.unread())
         self.stop.now(step, reason)
 

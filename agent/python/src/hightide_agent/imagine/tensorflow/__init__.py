@@ -13,14 +13,15 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any
+from typing import Any, Callable
 
 from ...training import Training
 
 
-def install(training: Training, tensorflow: Any) -> None:
+def install(training: Training, tensorflow: Any, watch: Callable[[str, Callable[[Any], None]], None]) -> None:
     """With tensorflow just imported."""
     from .. import copies
+    from ..goals import Goals
     from ..ledger import Ledger
     from ..parts import part
     from . import libraries, reads
@@ -37,5 +38,7 @@ def install(training: Training, tensorflow: Any) -> None:
     part(agent, "libraries", lambda: libraries.install(agent, tensorflow))
     profile = Profile(agent, Lines(agent, sys.modules["tensorflow.python.framework.func_graph"]))
     part(agent, "profile", lambda: profile.install(sys.modules["tensorflow.python.eager.context"]))
-    part(agent, "peak and end", lambda: Steady(training, ledger, tensorflow, profile).install(training))
+    goals = Goals(training)
+    part(agent, "goals", lambda: goals.install(watch))
+    part(agent, "peak and end", lambda: Steady(training, ledger, tensorflow, profile, goals).install(training))
     part(agent, "numbers read", lambda: reads.install(ledger, tensorflow))

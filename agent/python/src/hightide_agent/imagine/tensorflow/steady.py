@@ -11,6 +11,7 @@ import sys
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Tuple
 
 from ...training import Training
+from ..goals import Goals
 from ..ledger import Ledger
 from ..marks import Mark, Marks
 from . import variables
@@ -40,8 +41,8 @@ class Steady(Marks):
 
     framework = "tensorflow"
 
-    def __init__(self, training: Training, ledger: Ledger, tensorflow: Any, profile: Profile) -> None:
-        super().__init__(training, ledger)
+    def __init__(self, training: Training, ledger: Ledger, tensorflow: Any, profile: Profile, goals: Goals) -> None:
+        super().__init__(training, ledger, goals)
         self.config = tensorflow.config
         self.profile = profile
         self._at: Dict[int, _Held] = {}  # of each GPU, at the end of the step in which its peak last rose

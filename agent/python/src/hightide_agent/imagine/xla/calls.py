@@ -20,6 +20,7 @@ from typing import Any, Dict, FrozenSet, List, Optional, Set, Tuple
 
 from ...training import Training
 from ...xla.programs import OWN, SIZES, placed
+from .asides import Asides
 from .failures import Failures
 from .held import Call, Held
 
@@ -48,10 +49,10 @@ class _Function:
 class Calls:
     """All calls of compiled functions of this process."""
 
-    def __init__(self, training: Training, held: Held) -> None:
+    def __init__(self, training: Training, held: Held, asides: Asides) -> None:
         self.training = training
         self.agent = training.agent
-        self.held = held
+        self.held, self.asides = held, asides
         self.failures = Failures(training, held)
         self._own: Any = weakref.WeakKeyDictionary()  # of an executable, its function
         # Of an array by id: it, weakly; what it came of; which result it was, of which function.
@@ -78,13 +79,15 @@ class Calls:
 
         @functools.wraps(call)
         def called(executable: Any, /, *args: Any) -> Any:
-            before = self._before(executable, args)
+            kept = getattr(executable, "kept_var_idx", range(len(args)))  # arguments that the program has use for
+            used = [arg for at, arg in enumerate(args) if at in kept]
+            before = self._before(executable, used)
             try:
                 results = call(executable, *args)
             except Exception as error:
-                self._failed(executable, args, error)
+                self._failed(executable, used, error)
                 raise
-            self._after(executable, before, args, results)
+            self._after(executable, before, used, results)
             return results
 
         pxla.MeshComputation.compile, pxla.ExecuteReplicated.__call__ = compiled, called
@@ -122,10 +125,12 @@ class Calls:
             came: Set[_Function] = set()
             function = self._own.get(executable)
             back: Set[int] = set()
-            bytes = 0
+            bytes = given = 0
+            besides = False
             for at, arg in enumerate(args):
                 known = self._from.get(id(arg))
                 if known is None or known[0]() is not arg:
+                    besides = True
                     continue
                 came |= known[1]
                 maker = known[3]
@@ -134,7 +139,16 @@ class Calls:
                 if function in known[1] and id(arg) not in back:
                     back.add(id(arg))
                     bytes += arg.nbytes
+                if maker is not None and maker is self._leader and known[2] in maker.back:
+                    given += arg.nbytes
+                else:
+                    besides = True
             step = function is not None and self._is_step(function, back, bytes)
+            if self.asides.wanted():
+                if step:
+                    self.asides.stepped(came, len(came) <= MANY, bytes)
+                elif function is not None:
+                    self.asides.called(function, given, besides)
             return frozenset(came if len(came) <= MANY else ()), step
         except Exception as error:
             self.agent.log("could not look at a call", error)
@@ -167,6 +181,10 @@ class Calls:
             if not self.failures.look(call, None, frame):
                 self.held.look(call)
             call.close()
+        except Exception as error:
+            self.agent.log("could not look at what a call held", error)
+        try:
+            function = self._own.get(executable)
             if function is not None:
                 came = came | {function}
             for number, result in enumerate(results):
@@ -174,6 +192,8 @@ class Calls:
         except Exception as error:
             self.agent.log("could not look at what a call gave", error)
         if step:
+            if self.asides.wanted() and self._leader is not None:
+                self.asides.gave([weakref.ref(results[at]) for at in self._leader.back if at < len(results)])
             self.training.steps.passed(self._leader)
 
     def _failed(self, executable: Any, args: Any, error: BaseException) -> None:

@@ -10,6 +10,7 @@ and the program's temporaries, are what was alive at the peak.
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import IO, Any, Dict, List, Optional, Tuple
 
@@ -28,9 +29,7 @@ class _Look:
         self.profile: bytes = sys.modules["jax"].profiler.device_memory_profile()
         self.program = ""  # the file of the program that ran
         # Of each device bytes by argument and result, the call that these are of, and all that was in use.
-        self.records: Dict[int, Tuple[Dict[Tuple[str, int], int], Optional[Call], int]] = (
-            dict(before.records) if before is not None else {}
-        )
+        self.records: Dict[int, Tuple[_Sums, Optional[Call], int]] = dict(before.records) if before is not None else {}
 
 
 class Held:
@@ -84,14 +83,17 @@ class Held:
         needed = {d: self._used.get(d.local_hardware_id or 0, 0) + more for d in self.devices()}
         self._short = self._taken(_Look(), needed, call)
         for sums, *_ in self._short.records.values():
-            for place in [place for place in sums if place[0] == "result"]:
-                del sums[place]
+            for place in [place for place in sums.of if place[0] == "result"]:
+                del sums.of[place]
 
     def _taken(self, look: _Look, devices: Dict[Any, int], call: Optional[Call]) -> _Look:
         live, places = _live(), call.places(self.gradients) if call is not None else {}
         look.program = self.dumps.of.get(call.executable, "") if call is not None else ""
         for device, bytes in devices.items():
-            look.records[device.local_hardware_id or 0] = _sums(device, live, places), call, bytes
+            sums = _Sums(device, live, places)
+            if call is not None:
+                sums.passed = call.passed(device)
+            look.records[device.local_hardware_id or 0] = sums, call, bytes
         return look
 
     def tell(self, short: bool) -> None:
@@ -106,6 +108,8 @@ class Held:
             if look is self._short and call is not None and call.function is not None:
                 record["results"] = call.function.results
             record["other"] = max(0, all - sum(record.values()))
+            if look is self._peak and call is not None and call.function is not None:
+                record["unasked_bytes"] = max(0, all - sums.all - sums.passed - call.function.temporaries)
             self.agent.record({"type": "categories", "device": "cuda:%d" % number, "allocated_bytes": all,
                                "short": look is self._short, **record})  # fmt: skip
         snapshots.write(self.agent, "peak", ".pb.gz", "pprof", lambda file: _write(file, look.profile))
@@ -143,20 +147,32 @@ class Call:
                 self.known[at] = by_type[id(array)]
         for at, array in enumerate(self.results):
             found.setdefault(id(array), ("result", at))
-        self.donated = any(array.is_deleted() for array in self.args)
+        self.donated = any(_is_deleted(array) for array in self.args)
         return found
+
+    def passed(self, device: Any) -> int:
+        """Bytes of arguments that lie on the host: they have memory on a device for this call alone."""
+        arrays = [array for array in self.args if hasattr(array, "is_deleted")]
+        if self.function is None or len(arrays) == len(self.args):
+            return 0
+        known = sum(
+            math.prod(array.sharding.shard_shape(array.shape)) * array.dtype.itemsize
+            for array in arrays
+            if device in array.sharding.device_set
+        )
+        return max(0, int(self.function.sizes["argument_bytes"] - known))
 
     def close(self) -> None:
         """Let go of arrays and frames."""
         self.args = self.results = self.frame = self.executable = None
 
-    def resolved(self, sums: Dict[Tuple[str, int], int]) -> Dict[str, int]:
+    def resolved(self, sums: _Sums) -> Dict[str, int]:
         """Bytes by what they are for, with what later calls have told: which results came back, as which arguments."""
         if self.function is None:
             return {}
         back = self.function.back
-        record = {"temporaries": self.function.temporaries}
-        for (kind, at), bytes in sums.items():
+        record = {"temporaries": self.function.temporaries, INPUTS: sums.passed}
+        for (kind, at), bytes in sums.of.items():
             if kind == "result" and not (self.donated and at in back):
                 name = "results"
             else:
@@ -168,18 +184,27 @@ class Call:
         return {name: bytes for name, bytes in record.items() if bytes}
 
 
-def _sums(device: Any, live: List[Any], places: Dict[int, Tuple[str, int]]) -> Dict[Tuple[str, int], int]:
-    """Bytes on a device by argument and result; a buffer that several arrays have is one."""
-    sums: Dict[Tuple[str, int], int] = {}
-    seen = set()
-    for array in live:
-        place = places.get(id(array))
-        for shard in array.addressable_shards if place is not None else ():
-            pointer = shard.data.unsafe_buffer_pointer() if shard.device is device else None
-            if place is not None and pointer is not None and pointer not in seen:
-                seen.add(pointer)
-                sums[place] = sums.get(place, 0) + shard.data.nbytes
-    return sums
+class _Sums:
+    """Bytes on a device: by argument and result, of all arrays that are alive, and of arguments that lie on the host. A
+    buffer that several arrays have is one."""
+
+    def __init__(self, device: Any, live: List[Any], places: Dict[int, Tuple[str, int]]) -> None:
+        self.of: Dict[Tuple[str, int], int] = {}
+        self.all = self.passed = 0
+        seen = set()
+        for array in sorted(live, key=lambda array: id(array) not in places):
+            place = places.get(id(array))
+            for shard in array.addressable_shards:
+                pointer = shard.data.unsafe_buffer_pointer() if shard.device is device else None
+                if pointer is not None and pointer not in seen:
+                    seen.add(pointer)
+                    self.all += shard.data.nbytes
+                    if place is not None:
+                        self.of[place] = self.of.get(place, 0) + shard.data.nbytes
+
+
+def _is_deleted(array: Any) -> bool:
+    return hasattr(array, "is_deleted") and bool(array.is_deleted())  # what lies on the host has none
 
 
 def _live() -> List[Any]:

@@ -14,9 +14,13 @@ from typing import Any, Dict, List, Set
 
 from ...agent import Agent
 from ...frames import variables
+from ...places import is_library
 
 OPTIMIZER, PARAMETERS, STATE, INPUTS = "optimizer", "parameters", "state", "inputs"
-STACK = 12  # frames between a call of a function and that of its executable
+STACK = 40  # frames of libraries between the program's call of a function and that of its executable
+
+
+CALLS = ("cache_miss", "__call__")  # of JAX, and of what wraps it: they have args and kwargs
 
 
 class Gradients:
@@ -63,17 +67,20 @@ def _dropped(arrays: Dict[int, Any], key: int, reference: Any) -> None:
 
 
 def purposes(frame: Any) -> Dict[int, str]:
-    """Of arrays by id: what those are for that types tell of, among the arguments of the call that runs `frame`."""
+    """Of arrays by id: what those are for that types tell of, among the arguments of the call that runs `frame`.
+
+    JAX gets them as a tree. A library that wraps its jit, as Equinox and Flax nnx do, gives it arrays alone, and has
+    the tree in a frame further out.
+    """
+    found: Dict[int, str] = {}
     for _ in range(STACK):
-        if frame is None:
-            return {}
-        if frame.f_code.co_name == "cache_miss":
+        if frame is None or not is_library(frame.f_code.co_filename):
+            break
+        if frame.f_code.co_name in CALLS:
             held = variables(frame)
-            found: Dict[int, str] = {}
             _look([held.get("args"), held.get("kwargs")], "", found)
-            return found
         frame = frame.f_back
-    return {}
+    return found
 
 
 def _look(tree: Any, purpose: str, found: Dict[int, str]) -> None:

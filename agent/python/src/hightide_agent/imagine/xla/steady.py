@@ -11,6 +11,7 @@ from typing import Any, Iterator, Tuple
 
 from ... import oom
 from ...training import Training
+from ..goals import Goals
 from ..ledger import Ledger
 from ..marks import Mark, Marks
 from .calls import Calls
@@ -21,8 +22,8 @@ class Steady(Marks):
 
     framework = "jax"
 
-    def __init__(self, training: Training, ledger: Ledger, calls: Calls) -> None:
-        super().__init__(training, ledger)
+    def __init__(self, training: Training, ledger: Ledger, calls: Calls, goals: Goals) -> None:
+        super().__init__(training, ledger, goals)
         self.calls = calls
 
     def forget(self) -> None:
