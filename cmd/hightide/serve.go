@@ -84,6 +84,7 @@ func (o *serveOptions) run(a *app, c *cobra.Command, _ []string) error {
 	front.Audit, front.Acts = noted(ctx, shared, say), shared.Acts
 	front.Projects, front.Pushes, front.Accounts = config.projects, shared, shared
 	front.Fleet = teamFleet{shared, config}
+	front.Scrapes = func(account string) bool { return slices.Contains(config.newest().Scrapers, account) }
 	front.Ready = func(ctx context.Context) error { _, err := shared.Acts(ctx, 0, 1); return err }
 	var pruning sync.WaitGroup
 	pruning.Go(func() { config.prune(ctx, e, front.Audit) })

@@ -32,6 +32,7 @@ func (s *Server) bounded(w http.ResponseWriter, r *http.Request) (*timely, *http
 	}
 	of := *r
 	body := &timelyBody{ReadCloser: r.Body, control: t.control, began: time.Now()}
+	t.body = body
 	body.wait() // also for net/http, which takes what a handler leaves
 	if of.Body = body; !isUpload(r) {
 		of.Body = http.MaxBytesReader(w, body, mostOf(r))
@@ -59,6 +60,7 @@ type timely struct {
 	http.ResponseWriter
 	control *http.ResponseController
 	status  int
+	body    *timelyBody // of the request; nil: it has none
 }
 
 // Unwrap has http.ResponseController find what it needs.

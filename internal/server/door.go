@@ -252,7 +252,7 @@ func (d *door) who(r *http.Request, now time.Time) (who caller, by grant) {
 		switch {
 		case d.token.is(token):
 			return owner("token"), grant{}
-		case d.metrics.is(token) && r.URL.Path == "/metrics" && reads(r):
+		case d.metrics.is(token) && (r.URL.Path == "/metrics" || r.URL.Path == ownPath) && reads(r):
 			return caller{name: "metrics token", may: MayRead, scope: store.Scope{All: true}}, grant{}
 		case token == "":
 			return caller{}, grant{}

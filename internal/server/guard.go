@@ -30,7 +30,8 @@ func (s *Server) guard(next http.Handler, open func(*http.Request) bool, refuse 
 		w, r := s.bounded(plain, asked)
 		known, by := s.door.who(r, time.Now())
 		who := known.name
-		defer func() { s.audit(w, r, who) }()
+		began := time.Now()
+		defer func() { s.audit(w, r, who); s.own.note(s, w, r, began) }()
 		now, ended := s.looked.beginRequest(who != "")
 		defer ended()
 		again := s.rates.take(s.options.Rates, who, r)

@@ -26,7 +26,7 @@ const (
 	forPush    = "member, into it" // into the project of the path
 	forStart   = "server, programs"
 	forServer  = "server"
-	forFleet   = "fleet"   // who sees the machines
+	forFleet   = "fleet"   // who sees the machines, or the server's own figures
 	forMachine = "machine" // one of them, of itself
 	forSession = "who is let in, to let in a browser"
 )
@@ -36,7 +36,8 @@ var rowsOf = map[string]string{
 	"/": forAll, "GET /healthz": forAll, "GET /readyz": forAll, "POST /api/v1/session": forAll,
 	"POST /api/v1/session/codes": forSession, "DELETE /api/v1/session": forSession,
 
-	"GET /metrics": forRead, "GET /openapi.json": forRead, "GET /openapi.yaml": forRead,
+	"GET /metrics/server": forFleet,
+	"GET /metrics":        forRead, "GET /openapi.json": forRead, "GET /openapi.yaml": forRead,
 	"GET /openapi-3.0.json": forRead, "GET /openapi-3.0.yaml": forRead, "GET /schemas/{schema}": forRead,
 	"GET /api/v1/status": forRead,
 	"GET /api/v1/diff":   forRead, "GET /api/v1/diff/figures": forRead, "GET /api/v1/diff/page": forRead,
@@ -132,8 +133,9 @@ func teamSite(t *testing.T) (s *site, own, other string) {
 		"root":      {MayAdmin, store.Scope{All: true}},
 	}
 	s = siteOf(t, kept, Options{AllowExec: true, Keys: keys.of, Fleet: new(oneMachine),
-		Access: func(account string) Access { return access[account] },
-		Check:  func(context.Context, string) (*engine.FileFacts, error) { return nil, nil }})
+		Scrapes: new(oneMachine).Sees,
+		Access:  func(account string) Access { return access[account] },
+		Check:   func(context.Context, string) (*engine.FileFacts, error) { return nil, nil }})
 	return s, s.runIn("own"), s.runIn("other")
 }
 

@@ -62,7 +62,10 @@ type Options struct {
 	Projects func() []ProjectInfo // that there are, without roles; nil: none
 	Pushes   Pushes               // takes runs into them; nil: none are taken
 	Fleet    Fleet                // what machines hold; nil: nothing is known of any
-	Warn     func(line string)    // told of each of Files that cannot be read; nil: nobody is
+
+	Scrapes func(account string) bool // who sees the server's own figures besides its admins; nil: nobody
+
+	Warn func(line string) // told of each of Files that cannot be read; nil: nobody is
 }
 
 // Server answers requests by an engine.
@@ -87,6 +90,7 @@ type Server struct {
 	streams atomic.Int64 // of events that are open
 	views   views
 	rates   rates
+	own     *own // of the server whose view this is
 }
 
 // resources lists what the API has. Add yours here.
@@ -155,7 +159,9 @@ func serverOf(given *engine.Engine, o Options, d *door) *Server {
 		add(s, s.api)
 	}
 	describe(s.api.OpenAPI())
+	s.own = newOwn(s)
 	s.mux.Handle("GET /metrics", s.metrics.Handler())
+	s.mux.HandleFunc("GET "+ownPath, s.serveOwn)
 	addHealth(s.mux, o.Ready)
 	s.mux.Handle("/", assets())
 	return s

@@ -78,6 +78,7 @@ func (s *Server) makeView(scope store.Scope, name string) *view {
 	o := s.options
 	o.Files, o.AllowExec, o.Acts = nil, false, nil // programs read what their account may
 	v := &view{Server: serverOf(&own, o, s.door), used: time.Now()}
+	v.own = s.own
 	v.handler = compressed(v.mux)
 	return v
 }

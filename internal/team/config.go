@@ -28,6 +28,7 @@ type Config struct {
 	Objects   string   `toml:"objects"`    // as of --objects
 	Admins    []string `toml:"admins"`     // accounts that may do everything
 	AllowExec bool     `toml:"allow-exec"` // admins may start programs
+	Scrapers  []string `toml:"scrapers"`   // accounts that see the figures of the server itself
 	Proxies   []string `toml:"proxies"`    // addresses whose word on who asks is believed
 	TLS       struct {
 		Cert string `toml:"cert"`
