@@ -14,6 +14,7 @@ const tests = [
   "plan",
   "tune",
   "trend",
+  "fleet",
   "runs",
   "snapshots",
   "tracks",

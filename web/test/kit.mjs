@@ -137,6 +137,12 @@ export async function serve(env, args = [], at = "127.0.0.1:0") {
   return server;
 }
 
+/** Has browsers be let in to a server that a test started itself. */
+export async function admit(server) {
+  servers.set(server.address.host, server);
+  for (const context of contexts) await letIn(context, server);
+}
+
 // Without windows a browser starts far fewer processes: the headless shell takes less than half the processor of all else alike.
 const browsers = ["/usr/bin/chromium-headless-shell", "/usr/bin/chromium"];
 

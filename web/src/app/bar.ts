@@ -4,6 +4,7 @@ import { bar as pageBar } from "../views/header";
 import type { App } from "./state";
 import { h } from "../views/dom";
 import { keyCap } from "./frame/sheet";
+import { status } from "./api";
 import { pages } from "./views";
 
 export function bar(
@@ -23,7 +24,18 @@ export function bar(
   const links = pages
     .filter((p) => p.title)
     .map((p) => ({ page: p, link: h("a", { href: p.at }, p.title) }));
-  nav.append(...links.map((l) => l.link));
+  nav.append(...links.filter((l) => !l.page.needs).map((l) => l.link));
+  const asked = links.filter((l) => l.page.needs);
+  if (asked.length)
+    void status().then(
+      (is) => {
+        for (const { page, link } of asked)
+          if (is[page.needs!]) nav.querySelector('a[href="/jobs"]')!.before(link);
+      },
+      () => {
+        /* the server is away: the banner says so */
+      },
+    );
   app.follow(["path"], ({ path }) => {
     for (const { page, link } of links) {
       if (page.path.test(path) || (page.at === "/" && path.startsWith("/runs/")))

@@ -2,6 +2,7 @@
 
 import { diffPage } from "./diff";
 import { fitPage } from "./fit";
+import { fleetPage } from "./fleet";
 import { imaginePage } from "./imagine";
 import { jobsPage } from "./jobs";
 import { matricesPage } from "./matrices";
@@ -46,6 +47,7 @@ export const pages: PageOf[] = [
     show: diffPage,
   },
   { path: /^\/trend$/, title: "Trend", at: "/trend", show: trendPage },
+  { path: /^\/fleet$/, title: "Fleet", at: "/fleet", needs: "fleet", show: fleetPage },
   { path: /^\/jobs$/, title: "Jobs", at: "/jobs", show: jobsPage },
   {
     path: /^\/snapshots\/([^/]+)\/whatif$/,
