@@ -51,5 +51,7 @@ func heldAtPeak(run *mem.Run, v *report.Imagined, snapshots map[string]*mem.Allo
 			}
 		}
 	}
-	imagined.Held(v, histories, device)
+	if len(histories) > 0 {
+		imagined.Held(v, histories, device)
+	}
 }
