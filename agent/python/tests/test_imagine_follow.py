@@ -128,6 +128,8 @@ def test_floating_numbers(program: str, kind: str, tmp_path: Any) -> None:
     ("v = x.item()\nbad = abs(v) > 100\nif bad: pass", 0.0, 101.0), ("if not compared(x): pass", 0.0, 8.0),
     ("best = 9.0\nfor i in range(2):\n    v = x.item()\n    if v < best: best = v", 9.0, 0.0),
     ("if x.item() < len('  '): pass", 3.0, None),
+    ("loss, s = 9.0, 0\nwhile loss > 2 and s < 3:\n    s += 1\n    loss = x.item()", 0.0, 3.0),
+    ("loss = 9.0\nfor i in range(2):\n    if loss > 5: pass\n    loss = x.item()", 0.0, None),
 ])  # fmt: skip
 def test_a_number_is_found_for_the_other_branch(program: str, usual: float, other: Any, tmp_path: Any) -> None:
     test = run(program, tmp_path, True).test

@@ -40,12 +40,15 @@ COMPARED: Dict[Any, Callable[[Any, Any], Any]] = {
 class Test:
     """A comparison that a number stands in."""
 
-    def __init__(self, compare: Any, numbers: Set[Any], defined: Dict[str, Any], changes: bool, away: bool) -> None:
+    def __init__(
+        self, compare: Any, numbers: Set[Any], defined: Dict[str, Any], changes: bool, away: bool, last: Tuple[int, int]
+    ) -> None:
         self.compare = compare
         self.numbers = numbers  # the expressions that are the number
         self.defined = defined  # name → the place that set it, and the expression; None: the number itself
         self.changes = changes  # what it is compared with is set anew by the program, as the best loss is
         self.away = away  # it stands in another function than the one that runs
+        self.last = last  # up to where a name that is set holds the number here: of a loop's test, the loop's end
 
     def truth(self, number: float, frame: Any) -> Optional[bool]:
         """What the comparison gives; None: it cannot be worked out."""
@@ -67,7 +70,9 @@ class Test:
 
     def other(self, frame: Any, usual: float, turn: int) -> Optional[float]:
         """The number of the second run, whose first one took `usual`. A comparison with the best so far is then true
-        each time; another one is what it was not."""
+        each time; another one is what it was not. Where the number was not found in the comparison, none is known."""
+        if not any(self._left(side) for side in (self.compare.left, *self.compare.comparators)):
+            return None
         usually = self.truth(usual, frame)
         if usually is None and self.changes and len(self.compare.ops) == 1:
             larger = isinstance(self.compare.ops[0], (ast.Gt, ast.GtE)) == self._left(self.compare.left)
@@ -78,7 +83,7 @@ class Test:
         return any(each in self.numbers or self._named(each) for each in ast.walk(node))
 
     def _named(self, node: Any) -> bool:
-        return isinstance(node, ast.Name) and self.defined.get(node.id, ((math.inf, 0),))[0] <= place(self.compare)
+        return isinstance(node, ast.Name) and self.defined.get(node.id, ((math.inf, 0),))[0] <= self.last
 
     def _candidates(self, frame: Any) -> Iterator[float]:
         yield from (0.0, 1.0, -1.0)

@@ -332,14 +332,23 @@ class Function:
                 self._track(part.id, True)
 
     def _test(self, compare: Any) -> Test:
-        before = {name for name, (line, _) in self.defined.items() if line <= place(compare)}
+        last = self._until(compare)
+        before = {name for name, (line, _) in self.defined.items() if line <= last}
         parts = [n for n in ast.walk(compare) if isinstance(n, (ast.Name, ast.Attribute))]
         against = {text_of(n) for n in parts} - before
         changes = False
         for node in ast.walk(self.function):
             if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Store):
                 changes = changes or (text_of(node) in against and self._below(node))
-        return Test(compare, self.numbers, self.defined, changes, bool(self.depth))
+        return Test(compare, self.numbers, self.defined, changes, bool(self.depth), last)
+
+    def _until(self, compare: Any) -> Tuple[int, int]:
+        """Up to where names are set that a comparison reads: what a `while` tests is set in its body."""
+        node = compare
+        while isinstance(node, ast.expr):
+            within, node = node, self.parents.get(node)
+        loops = isinstance(node, ast.While) and within is node.test
+        return ((node.end_lineno or node.lineno) + 1, 0) if loops else place(compare)
 
     def _below(self, node: Any) -> bool:
         """Whether a name is set in a loop or a method, so that it holds something else the next time."""
