@@ -67,6 +67,19 @@ func RefusedNumber(run *mem.Run) bool {
 		"FloatingPointError", "OverflowError", "LinAlgError"}, class[strings.LastIndex(class, ".")+1:])
 }
 
+// noModel is what Hugging Face's libraries say of a model that is not on the machine and cannot be downloaded.
+var noModel = regexp.MustCompile(`couldn't connect to '.*' to load the files|is not a valid model identifier|` +
+	`OfflineModeIsEnabled|LocalEntryNotFoundError|RepositoryNotFoundError|GatedRepoError`)
+
+// notHere says what is enough of a model that the program looked for in vain; "" where it did not.
+func notHere(v *report.Imagined) string {
+	if !noModel.MatchString(v.How) {
+		return ""
+	}
+	return "a folder with its config.json is enough in place of the model's name: an LLM server makes up weights with " +
+		"--load-format dummy, and needs no tokenizer with --skip-tokenizer-init; of other programs --fake-weights makes them up"
+}
+
 const ofItsOwn = "the program failed for a reason of its own, "
 
 // withOnes judges a program that failed over zeros, by the run that read ones instead.

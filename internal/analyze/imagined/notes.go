@@ -66,6 +66,19 @@ func cachedText(v *report.Imagined) string {
 		mem.Bytes(cached))
 }
 
+// nodesText says that CUDA graphs take more on a real GPU, where some were captured.
+func nodesText(v *report.Imagined) string {
+	graphs := v.GraphPools.Or(0)
+	if v.Serving != nil {
+		graphs = max(graphs, v.Serving.Graphs.Or(0))
+	}
+	if graphs <= 0 {
+		return ""
+	}
+	return "What a driver keeps for each node of a CUDA graph is not known, and in no figure: on a real GPU graphs take more, " +
+		"and less is to spare."
+}
+
 // untoldText says so where the framework whose allocator it is told nothing of what was held, or of another moment.
 func untoldText(v *report.Imagined) string {
 	const lines, unknown = "Which lines held the peak", "is not known: %s told nothing of it."
@@ -101,7 +114,7 @@ func notes(run *mem.Run, v *report.Imagined, r *report.Part) {
 		}
 		r.AddNote("Conditions of this answer: " + strings.Join(parts, ", ") + ".")
 	}
-	for _, text := range []string{spreadText(v), promiseText(v), overText(v), cachedText(v), untoldText(v),
+	for _, text := range []string{spreadText(v), promiseText(v), overText(v), cachedText(v), untoldText(v), nodesText(v),
 		unaskedText(v)} {
 		if text != "" {
 			r.AddNote(text)

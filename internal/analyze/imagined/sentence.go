@@ -69,7 +69,8 @@ func sentence(v *report.Imagined) []string {
 	if v.Broken != "" {
 		return []string{fmt.Sprintf("No verdict on %s: what the imaginary GPUs recorded cannot be read (%s)", on, v.Broken)}
 	}
-	return []string{fmt.Sprintf("No verdict on %s: %s", on, cmp.Or(v.How, "the program failed for a reason of its own"))}
+	return []string{fmt.Sprintf("No verdict on %s: %s", on, cmp.Or(v.How, "the program failed for a reason of its own")),
+		notHere(v)}
 }
 
 // risingSentence is the verdict on a program that fits for so many steps.

@@ -167,6 +167,21 @@ func TestNoKernelsIsNoFaultOfTheProgram(t *testing.T) {
 	}
 }
 
+// TestModelThatIsNotHere: what a program needs of a model that cannot be downloaded is said; of another error nothing.
+func TestModelThatIsNotHere(t *testing.T) {
+	for text, missing := range map[string]bool{
+		"We couldn't connect to 'https://hub.example' to load the files, and couldn't find them in the cached files.\nCheck": true,
+		"org/model is not a local folder and is not a valid model identifier listed on 'https://hub.example/models'":        true,
+		"We couldn't connect to the database": false,
+	} {
+		failed := mem.Event{Kind: "exception", Time: 3e9, Process: 1, Text: text, Facts: map[string]string{"class": "OSError"}}
+		said := Analyze(imagineRun(1, failed), Options{}).Headline.Verdict
+		if strings.Contains(said, "a folder with its config.json") != missing {
+			t.Errorf("%s: %s", text, said)
+		}
+	}
+}
+
 // TestNoContextOfNothing: what a process takes beside the allocator is told where one took it.
 func TestNoContextOfNothing(t *testing.T) {
 	run := imagineRun(1)
