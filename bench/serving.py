@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -25,8 +26,12 @@ from common import CACHE, HIGHTIDE, ROOT
 
 FIDELITY = ROOT / "docs" / "fidelity.md"
 BEGIN, END = "<!-- bench/serving.py -->", "<!-- end of bench/serving.py -->"
-ENGINES = {"vLLM 0.11.0": "serving-vllm-0.11.0", "vLLM 0.33.0": "serving-vllm-0.33.0"}
-OLD, NEW = ENGINES
+ENGINES = {
+    "vLLM 0.11.0": "serving-vllm-0.11.0",
+    "vLLM 0.33.0": "serving-vllm-0.33.0",
+    "SGLang 0.5.5.post3": "serving-sglang-0.5.5.post3",
+}
+OLD, NEW, SGLANG = ENGINES
 
 LLAMA: dict[str, Any] = {
     "architectures": ["LlamaForCausalLM"], "model_type": "llama", "bos_token_id": 1, "eos_token_id": 2, "hidden_act": "silu",
@@ -63,6 +68,9 @@ NEOX = {"architectures": ["GPTNeoXForCausalLM"], "model_type": "gpt_neox", "hidd
         "num_attention_heads": 8, "num_hidden_layers": 3, "max_position_embeddings": 8192, "vocab_size": 32000,
         "hidden_act": "gelu", "rotary_pct": 0.25, "rotary_emb_base": 10000, "layer_norm_eps": 1e-5, "use_parallel_residual": True,
         "torch_dtype": "bfloat16", "bos_token_id": 0, "eos_token_id": 0}  # fmt: skip
+BAMBA = {**LLAMA, "architectures": ["BambaForCausalLM"], "model_type": "bamba", "num_hidden_layers": 4,
+         "attn_layer_indices": [1, 3], "attn_rotary_emb": 64, "mamba_n_heads": 16, "mamba_d_head": 64, "mamba_n_groups": 1,
+         "mamba_d_state": 128, "mamba_d_conv": 4, "mamba_expand": 2, "mamba_chunk_size": 256}  # fmt: skip
 
 
 def quantized(method: str, **more: Any) -> dict[str, Any]:
@@ -71,7 +79,7 @@ def quantized(method: str, **more: Any) -> dict[str, Any]:
 
 @dataclass
 class Case:
-    """One start. options are arguments of vllm.LLM."""
+    """One start. options are arguments of vllm.LLM, of SGLang its flags."""
 
     name: str
     config: dict[str, Any]
@@ -79,13 +87,32 @@ class Case:
     gpu: str = "a10"
     engine: str = OLD
 
+    @property
+    def kinds(self) -> int:
+        """Kinds of layers, which take their blocks in turn; SGLang gives layers with windows a whole cache."""
+        if self.engine == SGLANG:
+            return 1
+        return 2 if "attn_layer_indices" in self.config else len(set(self.config.get("layer_types", ["full"])))
+
+    @property
+    def gpus(self) -> int:
+        """GPUs that share each layer."""
+        return int(self.options.get("tensor_parallel_size") or self.options.get("tp-size", 1))
+
+    def state(self) -> int:
+        """Bytes of the state of a sequence in a layer of Mamba 2: the last inputs of its convolution, and a matrix for each
+        head."""
+        c = self.config
+        inner = c["mamba_n_heads"] * c["mamba_d_head"]
+        convolved = (c["mamba_d_conv"] - 1) * (inner + 2 * c["mamba_n_groups"] * c["mamba_d_state"])
+        return int(2 * (convolved + inner * c["mamba_d_state"]))
+
     def token(self) -> int:
         """Bytes that a token takes of one GPU in the layers that share a block: each a key and a value for each head it has
         there, or one vector of MLA, which each GPU has whole."""
-        c, gpus = self.config, self.options.get("tensor_parallel_size", 1)
-        kinds = len(set(c.get("layer_types", ["full"])))  # kinds of layers take their blocks in turn
-        layers = c["num_hidden_layers"] // kinds
-        size = 1 if self.options.get("kv_cache_dtype") == "fp8" else 2
+        c, gpus = self.config, self.gpus
+        layers = c["num_hidden_layers"] // self.kinds
+        size = 1 if {"kv_cache_dtype", "kv-cache-dtype"} & set(self.options) else 2
         if "kv_lora_rank" in c:
             return int(layers * (c["kv_lora_rank"] + c["qk_rope_head_dim"]) * size)
         heads = c.get("num_key_value_heads", c["num_attention_heads"])
@@ -95,7 +122,15 @@ class Case:
     def wrong(self, serving: dict[str, Any]) -> str:
         """What of the engine's figures is not as the closed form has it; empty: nothing."""
         blocks, block, tokens = (serving.get(name, 0) for name in ("kv_blocks", "block_size", "kv_tokens"))
-        kinds = len(set(self.config.get("layer_types", ["full"])))
+        if self.engine == SGLANG:  # a page more than it gives out, for tokens that pad a batch
+            wrong = serving.get("kv_bytes") != (tokens + block) * self.token()
+            return f"{serving.get('kv_bytes')} bytes for {tokens} + {block} tokens of {self.token()}" if wrong else ""
+        kinds = self.kinds
+        if "mamba_n_heads" in self.config:  # a block has room for a state, in sixteens of tokens
+            layers = self.config["num_hidden_layers"] // kinds
+            room = 16 * -(-self.state() // (16 * self.token() // layers))
+            if block != room:
+                return f"blocks of {block} tokens for states of {self.state()} bytes: {room} have room"
         if not blocks or serving.get("kv_bytes") != blocks * block * self.token():
             return f"{serving.get('kv_bytes')} bytes for {blocks} blocks of {block} × {self.token()}"
         held = blocks // kinds * block
@@ -125,6 +160,7 @@ CASES = [
     Case("qwen3-moe", QWEN3_MOE),
     Case("deepseek-v2, MLA", MLA, gpu="h100-sxm"),
     Case("gemma2, windows", GEMMA2, {"max_num_batched_tokens": 2048}),
+    Case("bamba, Mamba and attention", BAMBA),
     Case("llama, 2 GPUs", LLAMA, {"tensor_parallel_size": 2}),
     Case("llama, 4 GPUs", LLAMA, {"tensor_parallel_size": 4}),
     Case("llama 8B, A100 80GB", EIGHT, gpu="a100-80g"),
@@ -134,17 +170,32 @@ CASES = [
     Case("deepseek-v2, MLA", MLA, gpu="h100-sxm", engine=NEW),
     Case("gemma2, windows", GEMMA2, {"max_num_batched_tokens": 2048}, engine=NEW),
     Case("llama 8B, A100 80GB", EIGHT, gpu="a100-80g", engine=NEW),
+    Case("llama", LLAMA, engine=SGLANG),
+    Case("llama, cache of 8 bits", LLAMA, {"kv-cache-dtype": "fp8_e5m2"}, engine=SGLANG),
+    Case("qwen3-moe", QWEN3_MOE, engine=SGLANG),
+    Case("deepseek-v2, MLA", MLA, engine=SGLANG),
+    Case("llama, 2 GPUs", LLAMA, {"tp-size": 2}, engine=SGLANG),
+    Case("llama 8B, A100 80GB", EIGHT, gpu="a100-80g", engine=SGLANG),
 ]
 
 
-def start(case: Case, folder: Path) -> tuple[str, dict[str, Any], float]:
-    """Start it; what is wrong (empty: nothing), the engine's figures, and seconds."""
-    python = CACHE / ENGINES[case.engine] / "bin" / "python"
-    if not python.exists():
-        return "not installed", {}, 0.0
-    model = folder / "model"
-    model.mkdir(exist_ok=True)
-    (model / "config.json").write_text(json.dumps(case.config))
+def started(case: Case, folder: Path, python: Path) -> tuple[list[Any], dict[str, str]]:
+    """The command of a start, and what it needs in its environment."""
+    env = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TORCHINDUCTOR_COMPILE_THREADS": "1"}
+    if case.engine == SGLANG:
+        toolkit = folder / "cuda"  # of which its kernels need the runtime's library
+        toolkit.mkdir(exist_ok=True)
+        (toolkit / "lib64").symlink_to(
+            next(python.parent.parent.glob("lib/python3.*/site-packages/nvidia/cuda_runtime/lib"))
+        )
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        flags = {"model-path": folder / "model", "load-format": "dummy", "port": port, "context-length": 4096,
+                 "attention-backend": "triton", "sampling-backend": "pytorch", **case.options}  # fmt: skip
+        words = [word for name, value in flags.items() for word in (f"--{name}", value)]
+        more = ["--skip-tokenizer-init", "--disable-cuda-graph"]
+        return [python, "-m", "sglang.launch_server", *words, *more], {**env, "CUDA_HOME": str(toolkit)}
     options = {
         "load_format": "dummy",
         "skip_tokenizer_init": True,
@@ -153,18 +204,28 @@ def start(case: Case, folder: Path) -> tuple[str, dict[str, Any], float]:
         **case.options,
     }
     script = folder / "serve.py"
-    script.write_text(f"import vllm\nif __name__ == '__main__':\n    vllm.LLM({str(model)!r}, **{options!r})\n")
-    env = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1",
-           "VLLM_WORKER_MULTIPROC_METHOD": "fork", "VLLM_USE_FLASHINFER_SAMPLER": "0"}  # fmt: skip
-    gpus = case.options.get("tensor_parallel_size", 1)
-    if gpus == 1:
+    model = str(folder / "model")
+    script.write_text(f"import vllm\nif __name__ == '__main__':\n    vllm.LLM({model!r}, **{options!r})\n")
+    env |= {"VLLM_NO_USAGE_STATS": "1", "VLLM_WORKER_MULTIPROC_METHOD": "fork", "VLLM_USE_FLASHINFER_SAMPLER": "0"}
+    if case.gpus == 1:
         env["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
+    return [python, script], env
+
+
+def start(case: Case, folder: Path) -> tuple[str, dict[str, Any], float]:
+    """Start it; what is wrong (empty: nothing), the engine's figures, and seconds."""
+    python = CACHE / ENGINES[case.engine] / "bin" / "python"
+    if not python.exists():
+        return "not installed", {}, 0.0
+    (folder / "model").mkdir(exist_ok=True)
+    (folder / "model" / "config.json").write_text(json.dumps(case.config))
+    command, env = started(case, folder, python)
     verdict = folder / "verdict.json"
-    verdict.unlink(missing_ok=True)
-    flags = ["--gpu", case.gpu, "--gpus", gpus, "--until", "ready", "--no-suggest", "--data-dir", folder / "data"]
-    words = [HIGHTIDE, "imagine", *flags, f"--json={verdict}", "--", python, script]
+    flags = ["--gpu", case.gpu, "--gpus", case.gpus, "--no-suggest", "--data-dir", folder / "data"]
+    flags += [] if case.engine == SGLANG else ["--until", "ready"]
+    words = [str(w) for w in (HIGHTIDE, "imagine", *flags, f"--json={verdict}", "--", *command)]
     began = time.monotonic()
-    done = subprocess.run([str(w) for w in words], env=env, cwd=folder, capture_output=True, text=True, timeout=900)
+    done = subprocess.run(words, env={**os.environ, **env}, cwd=folder, capture_output=True, text=True, timeout=900)
     took = time.monotonic() - began
     told = json.loads(verdict.read_text()) if verdict.exists() else {}
     if done.returncode not in (0, 6):  # 6: conditional, by a number that the host read
@@ -173,8 +234,9 @@ def start(case: Case, folder: Path) -> tuple[str, dict[str, Any], float]:
 
 
 def row(case: Case, problem: str, serving: dict[str, Any]) -> str:
-    count = case.options.get("tensor_parallel_size", 1)
-    figures = f"{serving['kv_blocks']:,} | {serving['kv_tokens']:,} | {case.token():,} B" if serving else " | | "
+    count = case.gpus
+    blocks = f"{serving['kv_blocks']:,}" if serving.get("kv_blocks") else ""
+    figures = f"{blocks} | {serving['kv_tokens']:,} | {case.token():,} B" if serving else " | | "
     gpu = case.gpu if count == 1 else f"{count} × {case.gpu}"
     problem = problem or ("exact; the verdict is conditional" if serving.get("conditional") else "exact")
     return f"| {case.engine} | {case.name} | {gpu} | {figures} | {problem.splitlines()[0][:120]} |"
@@ -186,7 +248,9 @@ def write(rows: dict[str, str]) -> None:
     before, _, rest = page.partition(BEGIN)
     table, _, after = rest.partition(END)
     all_rows = {
-        " | ".join(line.split(" | ")[:2]): line for line in table.splitlines() if line.startswith("| vLLM")
+        " | ".join(line.split(" | ")[:2]): line
+        for line in table.splitlines()
+        if line.startswith(tuple(f"| {engine}" for engine in ENGINES))
     } | rows
     head = [
         "| engine | model | GPU | blocks | tokens | a token, closed form | bytes and tokens |",

@@ -171,7 +171,7 @@ func TestNoKernelsIsNoFaultOfTheProgram(t *testing.T) {
 func TestModelThatIsNotHere(t *testing.T) {
 	for text, missing := range map[string]bool{
 		"We couldn't connect to 'https://hub.example' to load the files, and couldn't find them in the cached files.\nCheck": true,
-		"org/model is not a local folder and is not a valid model identifier listed on 'https://hub.example/models'":        true,
+		"org/model is not a local folder and is not a valid model identifier listed on 'https://hub.example/models'":         true,
 		"We couldn't connect to the database": false,
 	} {
 		failed := mem.Event{Kind: "exception", Time: 3e9, Process: 1, Text: text, Facts: map[string]string{"class": "OSError"}}
