@@ -5,14 +5,20 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	"hightide/internal/testkit"
 )
 
-// pushKills is how often each is killed.
-const pushKills = 5
+// pushKills is how often each is killed: 5 times, or as HIGHTIDE_FAULTS says.
+func pushKills() int {
+	if n, err := strconv.Atoi(os.Getenv("HIGHTIDE_FAULTS")); err == nil {
+		return n
+	}
+	return 5
+}
 
 // TestPushSurvivesKills: the server, or its database, is killed in the middle of an upload. Nobody sees half of the
 // run; the next push goes on, and every byte is there. With -short each is killed once.
@@ -32,11 +38,11 @@ func TestPushSurvivesKills(t *testing.T) {
 		"server":   func() { _ = s.served.process.Process.Kill(); _ = s.served.process.Wait() },
 		"database": func() { database.Kill(t) },
 	} {
-		for n := range pushKills {
+		for n := range pushKills() {
 			if n > 0 && testing.Short() {
 				break
 			}
-			name := killed + string(rune('0'+n))
+			name := killed + strconv.Itoa(n)
 			anna.both("run", "--quiet", "--name", name, "--", "/bin/sh", "-c",
 				`head -c 30000000 /dev/urandom > "$HIGHTIDE_OUT/big.bin"; cp "$HIGHTIDE_OUT/big.bin" kept.bin`)
 			push := anna.cutOff(objects, name, kill)

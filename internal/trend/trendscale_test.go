@@ -1,0 +1,74 @@
+package trend
+
+import (
+	"database/sql"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	_ "github.com/lib/pq"
+
+	"hightide/internal/store"
+	"hightide/internal/testkit"
+)
+
+// manyCommits enters n runs, of which each 25th is of project ranker: two of each commit.
+const manyCommits = `INSERT INTO recorded (id, name, verb, label, command, host, state, start_wall_ns, duration_ns,
+	ended_kind, ended_text, figure_bytes, figure_error_bytes, figure_what, figure_source, figure_label, figure_at_least,
+	exit_code, stopped, steps, processes, ooms, snapshots, dropped, findings, size_bytes, damaged, text, git_commit)
+	SELECT 'r' || lpad(i::text, 9, '0'), 'train', 'run', 'measured', '["python","train.py"]', 'host', 'finished',
+	1.7e18::bigint + i * 259200000000, 60000000000, 'done', 'exit 0', 4000000000 + i % 7 * 1000, 0, 'PSS', 'tree_pss',
+	'measured', FALSE, 0, FALSE, 100, 1, 0, 0, 0, 2, 100000, FALSE, 'train', md5((i / 50)::text) || '00000000'
+	FROM generate_series(1, $1::bigint) AS i`
+
+// TestTrendOfManyCommits: a trend of 2,000 commits among 100,000 runs (with HIGHTIDE_TEAM_RUNS; else of 20 among 1,000)
+// is there within 200 ms, on a machine that does nothing else.
+func TestTrendOfManyCommits(t *testing.T) {
+	runs, large := 1000, os.Getenv("HIGHTIDE_TEAM_RUNS") != ""
+	if large {
+		runs = 100_000
+	}
+	address := testkit.StartPostgres(t).New(t)
+	team, err := store.OpenTeam(address, "file://"+t.TempDir(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer team.Close()
+	if _, err := team.Acts(t.Context(), 0, 1); err != nil { // makes the schema
+		t.Fatal(err)
+	}
+	db, err := sql.Open("postgres", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for _, text := range []string{manyCommits, "INSERT INTO tags SELECT id, 'project', CASE WHEN substr(id, 2)::bigint % 25 = 0 " +
+		"THEN 'ranker' ELSE 'other' END FROM recorded WHERE $1::bigint > 0", "ANALYZE"} {
+		args := []any{runs}
+		if text == "ANALYZE" {
+			args = nil
+		}
+		if _, err := db.ExecContext(t.Context(), text, args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var took []time.Duration
+	for range 20 {
+		began := time.Now()
+		all, err := team.List(store.Filter{Tags: map[string]string{"project": "ranker"}})
+		of := Of(all)
+		took = append(took, time.Since(began))
+		if err != nil || len(of.Commits) != runs/50+1 || len(all) != runs/25 || of.Unknown != "" {
+			t.Fatalf("%d commits of %d runs, %q, left %q, %v", len(of.Commits), len(all), of.Unknown, of.Left, err)
+		}
+		if !large {
+			break
+		}
+	}
+	slices.Sort(took)
+	t.Logf("%d runs: median %v, 95 %% within %v", runs, took[len(took)/2], took[len(took)*95/100])
+	if large && took[len(took)*95/100] > 200*time.Millisecond {
+		t.Errorf("95 %% within %v", took[len(took)*95/100])
+	}
+}
