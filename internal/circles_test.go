@@ -98,7 +98,7 @@ var tangled = map[string]int{
 	"internal/replay":           8,
 	"internal/report":           9,
 	"internal/sampler":          17,
-	"internal/server":           38,
+	"internal/server":           40,
 	"internal/shm":              4,
 	"internal/store":            8,
 	"internal/testkit":          2,

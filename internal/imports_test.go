@@ -89,6 +89,7 @@ var rooms = map[string][]string{
 		"internal/options", "internal/report", "internal/event", "internal/pythons"},
 	"internal/team":   {"internal/fleet", "internal/mem", "internal/redact", "internal/store"},
 	"internal/redact": {"internal/mem"},
+	"internal/oidc":   {},
 	"internal/remote": {"internal/fail", "internal/fleet", "internal/files", "internal/mem", "internal/redact", "internal/store", "internal/wire"},
 	"internal/fleet":  {"internal/mem", "internal/usage"},
 	"internal/watch": {"internal/fail", "internal/files", "internal/fleet", "internal/mem", "internal/sampler",
@@ -128,7 +129,7 @@ var rooms = map[string][]string{
 		"internal/gpus", "internal/imagine", "internal/mem", "internal/metrics", "internal/observe", "internal/plan",
 		"internal/replay", "internal/fail", "internal/format", "internal/report", "internal/store",
 		"internal/terminal", "internal/matrix", "web", "internal/options", "internal/files", "internal/hub", "internal/modelfile",
-		"internal/redact", "internal/trend", "internal/tune", "internal/fleet"},
+		"internal/redact", "internal/trend", "internal/tune", "internal/fleet", "internal/oidc"},
 	"internal/metrics": {"internal/system", "internal/engine", "internal/fail", "internal/format/protobuf", "internal/live",
 		"internal/mem", "internal/store"},
 	"internal/mcp": {"internal/engine", "internal/analyze/trace", "internal/event", "internal/fail",
@@ -138,7 +139,7 @@ var rooms = map[string][]string{
 		"internal/mem", "internal/report", "internal/engine", "internal/event", "internal/executor", "internal/fail",
 		"internal/fit", "internal/files", "internal/format", "internal/gpus", "internal/launch",
 		"internal/matrix", "internal/mcp", "internal/metrics", "internal/observe", "internal/pythons",
-		"internal/options", "internal/plan", "internal/pytorch", "internal/replay", "internal/redact", "internal/remote", "internal/store", "internal/team", "internal/tui", "internal/words",
+		"internal/options", "internal/plan", "internal/pytorch", "internal/replay", "internal/redact", "internal/oidc", "internal/remote", "internal/store", "internal/team", "internal/tui", "internal/words",
 		"internal/frameworks", "internal/trend", "internal/tune", "internal/fleet", "internal/watch", "docs"},
 }
 

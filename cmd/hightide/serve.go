@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"hightide/internal/engine"
 	"hightide/internal/fail"
 	"hightide/internal/mem"
+	"hightide/internal/oidc"
 	"hightide/internal/server"
 	"hightide/internal/store"
 	"hightide/internal/team"
@@ -85,6 +87,9 @@ func (o *serveOptions) run(a *app, c *cobra.Command, _ []string) error {
 	front.Projects, front.Pushes, front.Accounts = config.projects, shared, shared
 	front.Fleet = teamFleet{shared, config}
 	front.Scrapes = func(account string) bool { return slices.Contains(config.newest().Scrapers, account) }
+	if front.Provider, err = providerOf(now.OIDC, filepath.Dir(o.config)); err != nil {
+		return err
+	}
 	front.Ready = func(ctx context.Context) error { _, err := shared.Acts(ctx, 0, 1); return err }
 	var pruning sync.WaitGroup
 	pruning.Go(func() { config.prune(ctx, e, front.Audit) })
@@ -134,6 +139,27 @@ func frontOf(config *team.Config, folder string) (o *uiOptions, err error) {
 	o.Room = room()
 	o.Proxies, err = config.Trusted()
 	return o, err
+}
+
+// providerOf is the provider of a file; nil: it names none.
+func providerOf(o team.OIDC, folder string) (server.Provider, error) {
+	if o.Issuer == "" {
+		return nil, nil
+	}
+	secret := os.Getenv("HIGHTIDE_OIDC_SECRET")
+	if o.SecretFile != "" {
+		text, err := os.ReadFile(beside(folder, o.SecretFile))
+		if err != nil {
+			return nil, fail.Unread("client-secret-file names a file that can be read", err)
+		}
+		secret = strings.TrimSpace(string(text))
+	}
+	p, err := oidc.New(oidc.Config{Issuer: o.Issuer, ID: o.ClientID, Secret: secret, Account: o.Account,
+		Groups: o.Groups, Scopes: o.Scopes, Back: strings.TrimRight(o.URL, "/") + "/api/v1/session/provider/back"})
+	if err != nil {
+		return nil, fail.Input("docs/team.md says what stands in it", "[oidc]: %w", err)
+	}
+	return p, nil
 }
 
 // beside is a path that stands in a file of a folder.

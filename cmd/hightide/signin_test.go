@@ -18,8 +18,14 @@ type browserOf struct {
 func (s *teamSession) signIn(name, password string) browserOf {
 	s.t.Helper()
 	body, _ := json.Marshal(map[string]string{"name": name, "password": password})
+	return s.begin(string(body))
+}
+
+// begin begins a session.
+func (s *teamSession) begin(body string) browserOf {
+	s.t.Helper()
 	request, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.served.at("/api/v1/session"),
-		strings.NewReader(string(body)))
+		strings.NewReader(body))
 	if err != nil {
 		s.t.Fatal(err)
 	}

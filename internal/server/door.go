@@ -3,8 +3,6 @@ package server
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/hex"
 	"fmt"
 	"net"
@@ -35,16 +33,6 @@ const (
 // pageHeader is where a page's request carries its secret.
 const pageHeader = "X-Hightide-Page"
 
-// digest stands for a secret: two are compared without telling by the time how much of them is alike.
-type digest [sha256.Size]byte
-
-func digestOf(secret string) digest { return sha256.Sum256([]byte(secret)) }
-
-func (d *digest) is(secret string) bool {
-	other := digestOf(secret)
-	return secret != "" && subtle.ConstantTimeCompare(d[:], other[:]) == 1
-}
-
 // door is who may ask this server.
 type door struct {
 	token, metrics digest
@@ -55,6 +43,7 @@ type door struct {
 	accounts  Accounts
 	guesses   rates         // of passwords
 	comparing chan struct{} // has as many as may be compared at once
+	attempts  attempts      // to sign in at the provider
 	codes     map[digest]code
 	sessions  map[digest]*session // by their cookies
 	count     int
@@ -103,11 +92,13 @@ type caller struct {
 }
 
 // grant is what lets somebody in, and is asked each time whether it still does: a key, or an account with the password
-// that it had then. The zero value is of who runs the server.
+// that it had then, or an account at the provider, for a time. The zero value is of who runs the server.
 type grant struct {
 	key     string // the digest of it
 	account string
 	since   time.Time
+	until   time.Time // of an account at the provider
+	groups  string    // that it was in, a line each
 }
 
 // code opens a session once, of whoever had it made.
@@ -245,6 +236,24 @@ func (d *door) signedIn(ctx context.Context, by grant, as string) caller {
 	return d.limited(fmt.Sprintf("%s of %q", as, by.account), by.account, MayAdmin)
 }
 
+// groupPrefix stands before the name of a group where an account may stand.
+const groupPrefix = "group:"
+
+// ofProvider is who signed in at the provider, in what it and its groups may.
+func (d *door) ofProvider(by grant, as string, now time.Time) caller {
+	if now.After(by.until) {
+		return caller{}
+	}
+	who := d.limited(fmt.Sprintf("%s of %q", as, by.account), by.account, MayAdmin)
+	for group := range strings.SplitSeq(by.groups, "\n") {
+		if group != "" && d.access != nil {
+			more := d.access(groupPrefix + group)
+			who.may, who.scope = max(who.may, more.May), who.scope.With(more.Scope)
+		}
+	}
+	return who
+}
+
 // who is the one that asks, and what lets it in.
 func (d *door) who(r *http.Request, now time.Time) (who caller, by grant) {
 	// a proxy's own password is none of ours
@@ -269,6 +278,8 @@ func (d *door) who(r *http.Request, now time.Time) (who caller, by grant) {
 	switch {
 	case name == "":
 		return caller{}, by
+	case !by.until.IsZero():
+		return d.ofProvider(by, name, now), by
 	case by.account != "":
 		return d.signedIn(r.Context(), by, name), by
 	case by.key != "":

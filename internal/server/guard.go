@@ -50,9 +50,7 @@ func (s *Server) guard(next http.Handler, open func(*http.Request) bool, refuse 
 			refuse(w, r, http.StatusTooManyRequests, "more requests than this server takes of one caller")
 		case who == "" && !open(r):
 			header.Set("WWW-Authenticate", "Bearer")
-			if s.options.Accounts != nil {
-				header.Set(signInHeader, "password")
-			}
+			header.Set(signInHeader, s.signsIn())
 			refuse(w, r, http.StatusUnauthorized, "who asks is not known: a browser opens the address that hightide ui "+
 				"printed, a program sends Authorization: Bearer TOKEN")
 		case who != "" && known.may < needs(r):

@@ -102,7 +102,8 @@ func (s *site) routes() (all [][2]string) {
 		path = strings.NewReplacer("{id}", "last", "{name}", "x").Replace(path)
 		for method, has := range map[string]bool{"GET": item.Get != nil, "POST": item.Post != nil,
 			"PATCH": item.Patch != nil, "DELETE": item.Delete != nil, "PUT": item.Put != nil} {
-			if has && (path != sessionPath || method != "POST") {
+			open := path == sessionPath && method == "POST" || strings.HasPrefix(path, providerPath) // to who signs in
+			if has && !open {
 				all = append(all, [2]string{method, path})
 			}
 		}

@@ -34,6 +34,7 @@ const (
 // rowsOf has a row for each route of the router, by its pattern. Add yours here.
 var rowsOf = map[string]string{
 	"/": forAll, "GET /healthz": forAll, "GET /readyz": forAll, "POST /api/v1/session": forAll,
+	"GET /api/v1/session/provider": forAll, "GET /api/v1/session/provider/back": forAll,
 	"POST /api/v1/session/codes": forSession, "DELETE /api/v1/session": forSession,
 
 	"GET /metrics/server": forFleet,

@@ -41,6 +41,7 @@ type Options struct {
 	Keys func(digest string) (Key, bool)
 	// Access says what an account may do; nil: whoever is let in sees every run.
 	Access   func(account string) Access
+	Provider Provider       // at which people sign in; nil: none
 	Accounts Accounts       // of people who sign in with a password; nil: nobody does
 	Hosts    []string       // names by which the server may be called besides those of the loopback
 	Origins  []string       // whose pages may ask, with the token, besides this server's own
@@ -97,6 +98,7 @@ type Server struct {
 var resources = []func(*Server, huma.API){
 	(*Server).status,
 	(*Server).session,
+	(*Server).provider,
 	(*Server).runs,
 	(*Server).series,
 	(*Server).sparklines,
@@ -125,7 +127,8 @@ func New(given *engine.Engine, o Options) (*Server, http.Handler) {
 	// the page without what it shows, and what lets a browser in
 	return s, proxied(o.Proxies, s.guard(s.viewed(compressed(s.mux)), func(r *http.Request) bool {
 		_, route := s.mux.Handler(r)
-		return route == "/" && !isAPI(r) && reads(r) || r.Method == http.MethodPost && r.URL.Path == sessionPath || isHealth(r)
+		return route == "/" && !isAPI(r) && reads(r) || r.Method == http.MethodPost && r.URL.Path == sessionPath || isHealth(r) ||
+			isProvider(r)
 	}, refuse))
 }
 

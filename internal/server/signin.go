@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -17,8 +18,19 @@ import (
 //
 // A session rests on the account: it ends when that is closed or has another password.
 
-// signInHeader tells a page that is not let in how people are: "password".
+// signInHeader tells a page that is not let in how people are: "password", "provider", or both.
 const signInHeader = "X-Hightide-Sign-In"
+
+func (s *Server) signsIn() string {
+	var ways []string
+	if s.options.Accounts != nil {
+		ways = append(ways, "password")
+	}
+	if s.options.Provider != nil {
+		ways = append(ways, "provider")
+	}
+	return strings.Join(ways, " ")
+}
 
 // guesses are how often one account, and one address, may be tried: five times at once, then every two seconds.
 var guesses = Rates{Requests: 0.5}

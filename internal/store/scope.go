@@ -192,6 +192,17 @@ func (s scoped) Reindex(progress func(done, total int)) error {
 	return s.Store.Reindex(progress)
 }
 
+// With is what who has both may do.
+func (s Scope) With(other Scope) Scope {
+	both := Scope{All: s.All || other.All, Roles: map[string]Role{}}
+	for _, of := range []Scope{s, other} {
+		for project, role := range of.Roles {
+			both.Roles[project] = max(both.Roles[project], role)
+		}
+	}
+	return both
+}
+
 // ReadOnly is the scope of who sees the same and changes nothing of a project.
 func (s Scope) ReadOnly() Scope {
 	seen := map[string]Role{}

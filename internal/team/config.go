@@ -34,9 +34,21 @@ type Config struct {
 		Cert string `toml:"cert"`
 		Key  string `toml:"key"`
 	} `toml:"tls"`
+	OIDC     OIDC               `toml:"oidc"`
 	Rates    Rates              `toml:"rates"`
 	Fleet    Fleet              `toml:"fleet"`
 	Projects map[string]Project `toml:"projects"`
+}
+
+// OIDC is the provider at which people sign in; without an issuer there is none.
+type OIDC struct {
+	Issuer     string   `toml:"issuer"`
+	ClientID   string   `toml:"client-id"`
+	SecretFile string   `toml:"client-secret-file"` // beside the file; "": $HIGHTIDE_OIDC_SECRET
+	URL        string   `toml:"url"`                // by which browsers call this server
+	Account    string   `toml:"account"`            // the claim that is the account; "": email
+	Groups     string   `toml:"groups"`             // the claim that lists groups; "": groups
+	Scopes     []string `toml:"scopes"`             // beside openid; none: profile, email, groups
 }
 
 // Rates are what one caller may take; 0: as much as there is.

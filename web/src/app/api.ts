@@ -36,7 +36,7 @@ async function ask<T>(
   if (response.status === 401)
     throw new Problem(
       0,
-      response.headers.get("X-Hightide-Sign-In") === "password"
+      response.headers.get("X-Hightide-Sign-In")
         ? "This browser is signed out. Reload the page to sign in."
         : "This browser is not let in any more. " +
             "Type hightide ui in a terminal of the account that runs the server, " +

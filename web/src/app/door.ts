@@ -39,10 +39,11 @@ export const api = (path: string, asked: RequestInit = {}) =>
 
 const code = /^#code=([0-9A-Za-z]+)$/;
 
-/** Why this browser may not ask, and whether a person signs in with a password. */
+/** Why this browser may not ask, and how people sign in: with a password, at a provider. */
 export interface Refused {
   why: string;
   password: boolean;
+  provider: boolean;
 }
 
 /** Exchanges a code or a password for a session; null: the server does not answer. */
@@ -76,7 +77,8 @@ export async function enter(): Promise<Refused | null> {
   // an address that is opened again, in the browser that it let in
   const may = await api("/status", { cache: "no-store" }).catch(() => null);
   if (may?.status !== 401) return null;
-  return { why, password: may.headers.get("X-Hightide-Sign-In") === "password" };
+  const ways = (may.headers.get("X-Hightide-Sign-In") ?? "").split(" ");
+  return { why, password: ways.includes("password"), provider: ways.includes("provider") };
 }
 
 /** Ends the session of this browser. */
@@ -123,19 +125,32 @@ function signIn(): HTMLElement {
   return form;
 }
 
+/** Leads to the provider of the organization, which sends the browser back with a code. */
+const atProvider = (): HTMLElement =>
+  h(
+    "p",
+    {},
+    h(
+      "a",
+      { class: "button", href: "/api/v1/session/provider" },
+      "Sign in with your organization's account",
+    ),
+  );
+
 /** A plain page for who is not let in. It goes on once another tab is. */
-export function shut({ why, password }: Refused): HTMLElement {
+export function shut({ why, password, provider }: Refused): HTMLElement {
   addEventListener("storage", (e) => {
     if (e.key === kept) location.reload();
   });
   document.title = "Not let in · hightide";
-  if (password) {
+  if (password || provider) {
     return h(
       "section",
       { class: "refused" },
       h("h1", {}, "Sign in to hightide"),
-      signIn(),
-      h("p", {}, "Who runs this server makes accounts, and says what each may see."),
+      ...(provider ? [atProvider()] : []),
+      ...(password ? [signIn()] : []),
+      h("p", {}, "Who runs this server says what each account may see."),
     );
   }
   return h(
