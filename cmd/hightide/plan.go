@@ -51,6 +51,12 @@ Exit codes: 0 a GPU fits, 1 none does for sure, 2 wrong usage, 3 no such model o
 }
 
 func (o *planOptions) AddFlags(flags *pflag.FlagSet) {
+	flags.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "tokens" { // as hightide imagine calls it, of a server
+			name = "seq"
+		}
+		return pflag.NormalizedName(name)
+	})
 	addSettings(flags, o.Settings()...)
 	flags.Lookup("imagine").NoOptDefVal = plan.ImagineFirst
 	jsonFlag(flags, &o.json)
