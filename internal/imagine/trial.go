@@ -363,6 +363,11 @@ func (r *Result) Number(name string) mem.Optional {
 	return mem.Optional{}
 }
 
+// Uses says whether a process of the run had a framework, by the name of its package.
+func (r *Result) Uses(framework string) bool {
+	return slices.ContainsFunc(r.run.Processes, func(p *mem.Process) bool { return p.Frameworks[framework] != "" })
+}
+
 // Fact is what the first of the program's processes says that says anything of a thing.
 func (r *Result) Fact(key string) string {
 	for _, p := range r.run.Processes {

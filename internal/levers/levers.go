@@ -42,8 +42,9 @@ const (
 	FactFiles  = "sources" // JSON: the program's own files that make its optimizer and its trainer
 
 	NumberMoved   = "offloaded bytes"
-	NumberWeights = "weight bytes" // and buffers
-	NumberStates  = "state bytes"  // of optimizers
+	NumberHosted  = "moved state bytes" // of optimizers, in the last step
+	NumberWeights = "weight bytes"      // and buffers
+	NumberStates  = "state bytes"       // of optimizers
 )
 
 // Lever is one change.
@@ -53,6 +54,7 @@ type Lever struct {
 	Does  string // a sentence
 	Costs string // in words
 	Price Price
+	Steps []Settings // from the mildest to the strongest, of a lever that tune sets by degrees
 }
 
 // Price is what a plan gives for a lever: tune takes the cheap ones first.
@@ -70,21 +72,34 @@ const (
 	Allocator  = "allocator"  // not the agent's: a variable of the program
 	Checkpoint = "checkpoint" // which blocks is planned
 	Offload    = "offload"
+	Hosted     = "states_on_host"
+	Budget     = "compile_budget"
+	Parts      = "micro_batch"
 )
 
 // All are the levers, in the order in which they are tried: the cheapest first.
 var All = []Lever{
-	{Allocator, "allocator settings", "PyTorch's allocator gets other settings.", "nothing", Free},
-	{"set_to_none", "gradients let go", "Gradients are let go where the program zeroes them.", "nothing", Free},
+	{Allocator, "allocator settings", "PyTorch's allocator gets other settings.", "nothing", Free, nil},
+	{"set_to_none", "gradients let go", "Gradients are let go where the program zeroes them.", "nothing", Free, nil},
 	{"foreach", "foreach=False", "The optimizer updates one parameter after the other.",
-		"more launches of kernels in the optimizer's step", Free},
+		"more launches of kernels in the optimizer's step", Free, nil},
 	{"step_in_backward", "optimizer's step in the backward pass",
-		"Each parameter is updated once its gradient is there.", "a call of the optimizer for each parameter", Free},
+		"Each parameter is updated once its gradient is there.", "a call of the optimizer for each parameter", Free, nil},
+	{Budget, "torch.compile's activation budget", "Compiled graphs keep a share of their activations.",
+		"what the compiler chooses is computed again", Paid,
+		[]Settings{{Budget: 0.8}, {Budget: 0.6}, {Budget: 0.4}, {Budget: 0.2}, {Budget: 0.05}}},
 	{Checkpoint, "checkpointing", "Blocks compute their activations again in the backward pass.",
-		"a second forward pass of these blocks", Paid},
+		"a second forward pass of these blocks", Paid, nil},
+	{Hosted, "optimizer's state on the host", "The optimizer's state waits in pinned memory of the host.",
+		"its way over PCIe, twice a step, the host's memory, and a call of the optimizer for each parameter", Paid, nil},
 	{Offload, "activations on the host", "Saved activations wait in pinned memory of the host.",
-		"their way over PCIe, twice a step, and the host's memory", Paid},
-	{"bf16", "bf16 autocast", "The model computes in bfloat16.", "numbers change: 8 bits of mantissa", Changing},
+		"their way over PCIe, twice a step, and the host's memory", Paid, nil},
+	{Parts, "smaller micro-batches", "A trainer's batches are trained in parts, and the optimizer steps once.",
+		"smaller kernels; numbers change: the rounding of the sum, and what dropout draws", Changing,
+		[]Settings{{Parts: 2}, {Parts: 4}, {Parts: 8}, {Parts: 16}}},
+	{"chunked_loss", "cross entropy in chunks", "Cross entropy is computed over some rows at a time.",
+		"launches of kernels; numbers change: the rounding of the sum", Changing, nil},
+	{"bf16", "bf16 autocast", "The model computes in bfloat16.", "numbers change: 8 bits of mantissa", Changing, nil},
 }
 
 // Find is a lever by its name; nil: there is none.
@@ -99,6 +114,8 @@ func Find(name string) *Lever {
 type Settings struct {
 	Blocks []string `toml:"blocks,omitempty" json:"blocks,omitempty" doc:"Of checkpoint: the names of the blocks."`
 	Value  string   `toml:"settings,omitempty" json:"settings,omitempty" doc:"Of allocator: as in PYTORCH_CUDA_ALLOC_CONF."`
+	Budget float64  `toml:"budget,omitempty" json:"budget,omitempty" doc:"Of compile_budget: the share of the activations that compiled graphs may keep."`
+	Parts  int      `toml:"parts,omitempty" json:"parts,omitempty" doc:"Of micro_batch: into how many parts a batch is cut."`
 }
 
 // Plan is what is to be changed in one training.
@@ -120,7 +137,7 @@ type Figures struct {
 	Reserved   mem.Bytes `toml:"peak_reserved_bytes,omitempty" json:"peak_reserved_bytes,omitempty" doc:"The highest of what the allocator took from the device, in bytes."`
 	Used       mem.Bytes `toml:"device_used_bytes,omitempty" json:"device_used_bytes,omitempty" doc:"The highest use of the device, in bytes."`
 	Recomputed float64   `toml:"recomputed_share,omitempty" json:"recomputed_share,omitempty" doc:"Of the forward pass's FLOPs, the share that is computed again."`
-	Moved      mem.Bytes `toml:"offloaded_bytes,omitempty" json:"offloaded_bytes,omitempty" doc:"What waits in the host's memory in a step, in bytes; it crosses PCIe twice."`
+	Moved      mem.Bytes `toml:"offloaded_bytes,omitempty" json:"offloaded_bytes,omitempty" doc:"What waits in the host's memory in a step, of activations and of the optimizer's state, in bytes; it crosses PCIe twice."`
 }
 
 // Version of the plan file that this program writes and reads.
@@ -192,6 +209,12 @@ func (p *Plan) check() error {
 		case (name == Allocator) != (settings.Value != ""):
 			return fail.Input("as in [levers.allocator] with settings = \"expandable_segments:True\"",
 				"%s: settings belong to the lever allocator, which needs them", p.file)
+		case (name == Budget) != (settings.Budget != 0), settings.Budget < 0, settings.Budget >= 1:
+			return fail.Input("as in [levers.compile_budget] with budget = 0.5",
+				"%s: a budget belongs to the lever compile_budget, which needs one above 0 and below 1", p.file)
+		case (name == Parts) != (settings.Parts != 0), settings.Parts < 0, settings.Parts == 1:
+			return fail.Input("as in [levers.micro_batch] with parts = 2",
+				"%s: parts belong to the lever micro_batch, which needs two or more", p.file)
 		}
 	}
 	return nil
@@ -231,6 +254,10 @@ func (p *Plan) Changes() string {
 			parts = append(parts, settings.Value)
 		case lever.Name == Checkpoint:
 			parts = append(parts, "checkpointing of "+blocks(settings.Blocks))
+		case lever.Name == Parts:
+			parts = append(parts, fmt.Sprintf("%s, %d parts of each batch", lever.What, settings.Parts))
+		case lever.Name == Budget:
+			parts = append(parts, fmt.Sprintf("%s of %g", lever.What, settings.Budget))
 		default:
 			parts = append(parts, lever.What)
 		}
@@ -254,14 +281,30 @@ func blocks(names []string) string {
 	return fmt.Sprintf("%d blocks", len(names))
 }
 
-// Exact says whether numbers stay the same bit for bit.
+// Exact says whether numbers stay the same bit for bit. Kernels that the compiler makes anew may round otherwise.
 func (p *Plan) Exact() bool {
+	_, compiled := p.Levers[Budget]
+	return !compiled && !p.changing()
+}
+
+func (p *Plan) changing() bool {
 	for name := range p.Levers {
 		if lever := Find(name); lever == nil || lever.Price == Changing {
-			return false
+			return true
 		}
 	}
-	return true
+	return false
+}
+
+// Numbers says what becomes of losses and gradients.
+func (p *Plan) Numbers() string {
+	switch {
+	case p.Exact():
+		return "losses and gradients stay the same bit for bit"
+	case !p.changing():
+		return "losses and gradients stay the same as far as the compiler's kernels round alike"
+	}
+	return "losses and gradients change"
 }
 
 // Event says in a recording what was planned.

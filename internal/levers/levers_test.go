@@ -21,7 +21,7 @@ func written(t *testing.T, text string) string {
 func TestText(t *testing.T) {
 	plan := &Plan{Version: 1, Command: `python "train it.py" --x 'ä\'`, GPU: "rtx4090", Model: "GPT", Parameters: 124439808,
 		Levers: map[string]Settings{"checkpoint": {Blocks: []string{"h.0", "h.11"}}, "foreach": {},
-			"allocator": {Value: "expandable_segments:True"}},
+			"compile_budget": {Budget: 0.35}, "allocator": {Value: "expandable_segments:True"}},
 		Planned: Figures{Allocated: 5 << 30, Reserved: 6 << 30, Used: 7 << 30, Recomputed: 0.25, Moved: 1 << 20}}
 	path := written(t, plan.Text())
 	back, err := Read(path)
@@ -32,7 +32,11 @@ func TestText(t *testing.T) {
 	if !reflect.DeepEqual(plan, back) {
 		t.Errorf("wrote %+v\nread  %+v\n%s", plan, back, plan.Text())
 	}
-	if !strings.Contains(plan.Text(), "bit for bit") {
+	if strings.Contains(plan.Text(), "bit for bit") || !strings.Contains(plan.Text(), "the compiler's kernels round alike") {
+		t.Error("it does not say on what numbers depend")
+	}
+	delete(plan.Levers, Budget)
+	if !strings.Contains(plan.Text(), "# Losses and gradients stay the same bit for bit.") {
 		t.Error("it does not say that numbers stay")
 	}
 	plan.Levers["bf16"] = Settings{}
@@ -48,9 +52,12 @@ func TestRead(t *testing.T) {
 		"version = 1\n[levers.checkpoint]":                  "blocks belong to the lever checkpoint",
 		"version = 1\n[levers.foreach]\nblocks = [\"a\"]":   "blocks belong to the lever checkpoint",
 		"version = 1\n[levers.allocator]":                   "settings belong to the lever allocator",
-		"version = 2":                                       "version 2",
-		"version = 1\nspeed = 3":                            ":2: unknown key speed",
-		"version = ":                                        ":1: ",
+		"version = 1\n[levers.compile_budget]":              "a budget belongs to the lever compile_budget",
+		"version = 1\n[levers.compile_budget]\nbudget = 1":  "above 0 and below 1",
+		"version = 1\n[levers.foreach]\nbudget = 0.5":       "a budget belongs to the lever compile_budget",
+		"version = 2":            "version 2",
+		"version = 1\nspeed = 3": ":2: unknown key speed",
+		"version = ":             ":1: ",
 	} {
 		if _, err := Read(written(t, text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v; want %q", text, err, want)

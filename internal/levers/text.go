@@ -12,11 +12,7 @@ func (p *Plan) Text() string {
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	line("# A plan of hightide tune: %s.", p.Changes())
 	line("# hightide run --plan %s -- COMMAND applies it to the unmodified program.", File)
-	if p.Exact() {
-		line("# Losses and gradients stay the same bit for bit.")
-	} else {
-		line("# Losses and gradients change.")
-	}
+	line("# L%s.", p.Numbers()[1:])
 	line("\nversion = %d", p.Version)
 	for _, text := range []struct{ key, value, why string }{{"command", p.Command, ""}, {"gpu", p.GPU, ""},
 		{"model", p.Model, "  # the class; a program that trains another one is refused"}} {
@@ -36,6 +32,12 @@ func (p *Plan) Text() string {
 		line("[levers.%s]", lever.Name)
 		if settings.Value != "" {
 			line("settings = %s", quoted(settings.Value))
+		}
+		if settings.Budget > 0 {
+			line("budget = %g", settings.Budget)
+		}
+		if settings.Parts > 0 {
+			line("parts = %d", settings.Parts)
 		}
 		if len(settings.Blocks) > 0 {
 			line("blocks = [")

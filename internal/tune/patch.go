@@ -79,7 +79,8 @@ func (p *Patch) write(known map[string]code, host Host) (changed map[string]stri
 		if !on {
 			continue
 		}
-		values := strings.NewReplacer("BLOCKS", names(settings.Blocks), "VALUE", strconv.Quote(settings.Value))
+		values := strings.NewReplacer("BLOCKS", names(settings.Blocks), "VALUE", strconv.Quote(settings.Value),
+			"BUDGET", fmt.Sprint(settings.Budget))
 		for _, e := range known[lever.Name].Edits {
 			e.Text = values.Replace(e.Text)
 			edits[e.File] = append(edits[e.File], e)

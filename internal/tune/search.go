@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -55,7 +56,7 @@ func Find(ctx context.Context, o Options, host Host) (*Result, error) {
 		return s.result, err
 	}
 	if s.result.Recommended == nil {
-		s.result.Notes = append(s.result.Notes, s.roomy.left()...)
+		s.result.Notes = append(s.result.Notes, s.roomy.left(s.usable(levers.Hosted))...)
 	}
 	s.result.Answer = s.result.sentence()
 	if s.Patch {
@@ -110,6 +111,9 @@ func (s *search) know(roomy, plain *Outcome) error {
 	s.needed = mem.Bytes(roomy.Allocated.Or(0) + roomy.Used.Or(0) - roomy.Reserved.Or(0))
 	s.size, _ = strconv.ParseInt(size, 10, 64)
 	s.code = roomy.Code
+	if other := notTuned[roomy.Other]; name == "" && other.says != "" {
+		return fail.Input(other.instead, "%s", other.says)
+	}
 	if name == "" {
 		return fail.Input("levers change trainings: a model that is in training mode and has parameters with gradients",
 			"the program trains no PyTorch model")
@@ -138,8 +142,8 @@ func (s *search) know(roomy, plain *Outcome) error {
 func (s *search) plan(blocks []string, names ...string) *levers.Plan {
 	p := &levers.Plan{Version: levers.Version, Command: mem.CommandLine(s.result.Command), Model: s.model,
 		Parameters: s.size, Levers: map[string]levers.Settings{}}
-	for _, name := range names {
-		switch name {
+	for _, step := range names {
+		switch name, settings := named(step); name {
 		case levers.Allocator:
 			p.Levers[name] = levers.Settings{Value: expandable}
 		case levers.Checkpoint:
@@ -147,10 +151,42 @@ func (s *search) plan(blocks []string, names ...string) *levers.Plan {
 				p.Levers[name] = levers.Settings{Blocks: blocks}
 			}
 		default:
-			p.Levers[name] = levers.Settings{}
+			p.Levers[name] = settings
 		}
 	}
 	return p
+}
+
+// degree names a lever that is set by degrees, with one of them, the mildest first: "compile_budget=1".
+func degree(name string, at int) string { return fmt.Sprintf("%s=%d", name, at) }
+
+// strongest is a lever with its strongest degree.
+func strongest(name string) string {
+	if lever := levers.Find(name); lever != nil && len(lever.Steps) > 0 {
+		return degree(name, len(lever.Steps)-1)
+	}
+	return name
+}
+
+// named is the lever of such a name, and its settings: the mildest where no degree is said.
+func named(step string) (string, levers.Settings) {
+	name, at, _ := strings.Cut(step, "=")
+	lever := levers.Find(name)
+	if lever == nil || len(lever.Steps) == 0 {
+		return name, levers.Settings{}
+	}
+	n, _ := strconv.Atoi(at)
+	return name, lever.Steps[n]
+}
+
+// inPlan is the name of a lever as a plan has it, with its degree.
+func inPlan(p *levers.Plan, lever *levers.Lever) string {
+	for i := range lever.Steps {
+		if reflect.DeepEqual(lever.Steps[i], p.Levers[lever.Name]) {
+			return degree(lever.Name, i)
+		}
+	}
+	return lever.Name
 }
 
 // took takes in a run.
@@ -182,7 +218,7 @@ func (s *search) point(plan *levers.Plan, o *Outcome) *Point {
 	}
 	plan.Planned.Moved = o.Moved
 	plan.Planned.Recomputed, _ = s.recorded.Share(plan.Levers[levers.Checkpoint].Blocks)
-	return &Point{Plan: plan, What: plan.Changes(), Verdict: o.GPUVerdict, Exact: plan.Exact(), Costs: costs(plan),
+	return &Point{Plan: plan, What: plan.Changes(), Verdict: o.GPUVerdict, Exact: plan.Exact(), Numbers: plan.Numbers(), Costs: costs(plan),
 		Text: plan.Text(), Enough: o.Fits() && o.Headroom.Or(0) >= int64(s.room)}
 }
 
@@ -234,17 +270,55 @@ func (s *search) usable(name string) bool {
 	return s.result.Refused[name] == "" && s.ran[key(s.plan(s.recorded.names(), name))] != nil
 }
 
-// deeper looks for plans of several levers: those that cost nothing, with as many blocks as it takes; then the host's
-// memory; then what changes numbers, where that is allowed.
+// deeper looks for plans of several levers: those that cost nothing, with what the compiler computes again, and as many
+// blocks as it takes; then the host's memory; then what changes numbers, where that is allowed.
 func (s *search) deeper(ctx context.Context) {
-	with := s.settled(ctx, s.free())
-	for _, more := range append([]string{levers.Offload}, s.Allow...) {
+	with := s.settled(ctx, s.stepped(ctx, s.free(), levers.Budget))
+	for _, more := range [][]string{{levers.Hosted}, {levers.Offload}, {levers.Hosted, levers.Offload}} {
+		if best := s.found(); best == nil && !slices.ContainsFunc(more, s.unusable) {
+			s.settled(ctx, append(slices.Clone(with), more...))
+		}
+	}
+	with = append(with, s.hosts()...)
+	for _, more := range s.Allow {
 		if best := s.found(); best != nil && best.Exact && best.Plan.Planned.Moved == 0 || !s.usable(more) {
 			continue
 		}
-		with = s.settled(ctx, append(with, more))
+		with = s.settled(ctx, s.stepped(ctx, with, more))
 	}
 	s.fewer(ctx)
+}
+
+// hosts are the levers that use the host's memory and can be used here.
+func (s *search) hosts() []string {
+	return slices.DeleteFunc([]string{levers.Hosted, levers.Offload}, s.unusable)
+}
+
+func (s *search) unusable(name string) bool { return !s.usable(name) }
+
+// stepped adds a lever by its mildest degree that reaches the goal beside others, else by its strongest that ran.
+func (s *search) stepped(ctx context.Context, with []string, name string) []string {
+	lever := levers.Find(name)
+	switch {
+	case lever == nil || !s.usable(name):
+		return with
+	case len(lever.Steps) == 0:
+		return append(slices.Clone(with), name)
+	}
+	var plans []*levers.Plan
+	for i := range lever.Steps {
+		plans = append(plans, s.plan(nil, append(slices.Clone(with), degree(name, i))...))
+	}
+	s.try(ctx, plans...)
+	last := 0
+	for i, plan := range plans {
+		if p := s.ran[key(plan)]; p != nil {
+			if last = i; p.Enough {
+				break
+			}
+		}
+	}
+	return append(slices.Clone(with), degree(name, last))
 }
 
 // settled runs sets of blocks beside other levers, and again without those that were refused meanwhile: the less memory
@@ -252,7 +326,10 @@ func (s *search) deeper(ctx context.Context) {
 func (s *search) settled(ctx context.Context, with []string) []string {
 	for {
 		s.blocks(ctx, with)
-		left := slices.DeleteFunc(slices.Clone(with), func(name string) bool { return s.result.Refused[name] != "" })
+		left := slices.DeleteFunc(slices.Clone(with), func(step string) bool {
+			name, _ := named(step)
+			return s.result.Refused[name] != ""
+		})
 		if len(left) == len(with) || ctx.Err() != nil {
 			return left
 		}
@@ -263,7 +340,8 @@ func (s *search) settled(ctx context.Context, with []string) []string {
 // spared says whether the goal is reached without a cost: nothing is computed again or moved.
 func (s *search) spared() bool {
 	best := s.found()
-	return best != nil && best.Exact && best.Plan.Planned.Moved == 0 && len(best.Plan.Levers[levers.Checkpoint].Blocks) == 0
+	return best != nil && best.Exact && best.Plan.Planned.Moved == 0 && best.Plan.Levers[levers.Budget].Budget == 0 &&
+		len(best.Plan.Levers[levers.Checkpoint].Blocks) == 0
 }
 
 // blocks finds the cheapest set of blocks that reaches the goal beside other levers. The frontier of the recorded pass
@@ -324,10 +402,11 @@ func (s *search) fewer(ctx context.Context) {
 	}
 	sets := best.Plan.Levers[levers.Checkpoint].Blocks
 	var costly, free []string
-	for _, lever := range levers.All {
+	for i := range levers.All {
+		lever := &levers.All[i]
 		switch _, on := best.Plan.Levers[lever.Name]; {
 		case on && lever.Price != levers.Free:
-			costly = append(costly, lever.Name)
+			costly = append(costly, inPlan(best.Plan, lever))
 		case on:
 			free = append(free, lever.Name)
 		}
@@ -362,10 +441,13 @@ func (s *search) smallest(ctx context.Context) {
 		}
 	}
 	with := append(s.free(), levers.Checkpoint)
+	if s.usable(levers.Budget) {
+		with = append(with, strongest(levers.Budget))
+	}
 	runs := []Run{{Plan: s.plan(s.recorded.names(), with...), Roomy: true}}
-	for _, more := range append([]string{levers.Offload}, s.Allow...) {
+	for _, more := range append(s.hosts(), s.Allow...) {
 		if s.usable(more) {
-			with = append(with, more)
+			with = append(with, strongest(more))
 			runs = append(runs, Run{Plan: s.plan(s.recorded.names(), with...), Roomy: true})
 		}
 	}

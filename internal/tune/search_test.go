@@ -29,7 +29,8 @@ type program struct {
 	moved    mem.Bytes
 	weights  mem.Bytes
 	refuses  map[string]string
-	late     string // a lever that is refused once a step gets to its end
+	compiled mem.Bytes // that its graphs keep
+	late     string    // a lever that is refused once a step gets to its end
 	runs     int
 }
 
@@ -62,8 +63,14 @@ func (p *program) run(run Run) *Outcome {
 		if name == levers.Allocator {
 			idle = 0
 		}
-		if name == levers.Offload {
-			o.Moved = p.moved
+		switch name {
+		case levers.Offload:
+			o.Moved += p.moved
+		case levers.Hosted:
+			o.Moved += 2 * p.weights
+			allocated -= 2 * p.weights
+		case levers.Budget:
+			allocated -= mem.Bytes((1 - run.Plan.Levers[name].Budget) * float64(p.compiled))
 		}
 		allocated -= p.saves[name]
 	}
@@ -110,8 +117,12 @@ func TestRefusedLate(t *testing.T) {
 func TestLeft(t *testing.T) {
 	known := Outcome{GPUVerdict: mem.GPUVerdict{Used: mem.Some(100), Reserved: mem.Some(90), Allocated: mem.Some(80)},
 		Weights: mem.Some(20), States: mem.Some(40)}
-	if told := known.left(); len(told) != 1 || !strings.Contains(told[0], "weights 20 B (20 %)") ||
+	if told := known.left(false); len(told) != 1 || !strings.Contains(told[0], "weights 20 B (20 %)") ||
 		!strings.Contains(told[0], "temporary tensors, 20 B (20 %)") {
+		t.Errorf("%q", told)
+	}
+	if told := known.left(true); !strings.Contains(told[0], "The rest are the optimizer's state, 40 B (40 %), gradients") ||
+		strings.Contains(told[0], "(20 %), the optimizer") {
 		t.Errorf("%q", told)
 	}
 	for name, change := range map[string]func(*Outcome){
@@ -121,8 +132,8 @@ func TestLeft(t *testing.T) {
 		"no peak":        func(o *Outcome) { o.Allocated = mem.Optional{} },
 	} {
 		o := known
-		if change(&o); len(o.left()) > 0 {
-			t.Errorf("%s: %q", name, o.left())
+		if change(&o); len(o.left(false)) > 0 {
+			t.Errorf("%s: %q", name, o.left(false))
 		}
 	}
 }
@@ -156,9 +167,9 @@ func gpt() *program {
 	}
 	r.Middle = (500 + 12*110 + 200) * mib
 	r.Highest = r.Middle
-	return &program{recorded: r, model: "GPT 124439808", total: 1800 * mib, tight: 90 * mib, idle: 60 * mib, moved: 1200 * mib,
+	return &program{recorded: r, compiled: 1000 * mib, model: "GPT 124439808", total: 1800 * mib, tight: 90 * mib, idle: 60 * mib, moved: 1200 * mib,
 		saves:   map[string]mem.Bytes{"step_in_backward": 40 * mib, levers.Offload: 300 * mib, "bf16": 400 * mib},
-		refuses: map[string]string{}}
+		refuses: map[string]string{levers.Budget: "GPT is not compiled", levers.Hosted: "AdamW is capturable"}}
 }
 
 // TestFind: which plan is recommended, in programs whose answer a person can see.
@@ -179,6 +190,13 @@ func TestFind(t *testing.T) {
 		"headroom": {func(*program) {}, Options{Goal: "headroom=20%"}, "expandable_segments:True, checkpointing of 7 blocks"},
 		"the host": {func(p *program) { p.total = 900 * mem.MiB }, Options{},
 			"expandable_segments:True, optimizer's step in the backward pass, checkpointing of 10 blocks, activations on the host"},
+		"the optimizer's state": {func(p *program) {
+			p.total, p.weights, p.refuses[levers.Hosted] = 900*mem.MiB, 150*mem.MiB, ""
+		}, Options{}, "expandable_segments:True, optimizer's step in the backward pass, checkpointing of 10 blocks, " +
+			"optimizer's state on the host"},
+		"compiled": {func(p *program) {
+			p.total, p.refuses[levers.Budget], p.refuses[levers.Checkpoint] = 1600*mem.MiB, "", "GPT is compiled"
+		}, Options{}, "expandable_segments:True, optimizer's step in the backward pass, torch.compile's activation budget of 0.4"},
 		"numbers that change": {func(p *program) { p.total, p.refuses[levers.Offload] = 900*mem.MiB, "it is compiled" },
 			Options{Allow: []string{"bf16"}}, "expandable_segments:True, optimizer's step in the backward pass, checkpointing of 9 blocks, bf16 autocast"},
 		"nothing is enough": {func(p *program) { p.total = 300 * mem.MiB }, Options{}, ""},
@@ -205,7 +223,7 @@ func TestBestOfAll(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	needed := 0
 	for range 60 {
-		p := &program{recorded: drawn(random), model: "M 1", tight: 1, idle: mem.Bytes(random.Int64N(50))}
+		p := &program{recorded: drawn(random), model: "M 1", tight: 1, refuses: gpt().refuses, idle: mem.Bytes(random.Int64N(50))}
 		least := p.recorded.Peak(p.recorded.names())
 		p.total = beside + 1 + least + mem.Bytes(random.Int64N(int64(p.recorded.Highest-least)+1))
 		best := int64(-1)
@@ -287,7 +305,9 @@ func TestNoVerdict(t *testing.T) {
 		"gives no verdict on a GPU with plenty of memory: exit code 3": func(o *Outcome) {
 			o.Verdict, o.How = mem.VerdictFailed, "exit code 3"
 		},
-		"trains no PyTorch model": func(o *Outcome) { o.Model = "" },
+		"trains no PyTorch model":                      func(o *Outcome) { o.Model = "" },
+		"this program computes with JAX":               func(o *Outcome) { o.Model, o.Other = "", "jax" },
+		"trainings, and this program serves with vLLM": func(o *Outcome) { o.Model, o.Other = "", "vllm" },
 	} {
 		o := Options{Command: []string{"python", "train.py"}, GPU: "a10"}
 		if err := o.Check(); err != nil {

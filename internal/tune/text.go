@@ -53,7 +53,7 @@ func costs(p *levers.Plan) string {
 	for _, lever := range levers.All {
 		_, on := p.Levers[lever.Name]
 		said := lever.Name == levers.Checkpoint && p.Planned.Recomputed > 0 ||
-			lever.Name == levers.Offload && p.Planned.Moved > 0
+			(lever.Name == levers.Offload || lever.Name == levers.Hosted) && p.Planned.Moved > 0
 		if on && !said && lever.Costs != "nothing" {
 			parts = append(parts, lever.Costs)
 		}
@@ -76,8 +76,8 @@ func (r *Result) least() *Point {
 }
 
 // left says of the unchanged program's peak what no lever makes smaller, and what the rest is; nothing where that is not
-// known.
-func (o *Outcome) left() []string {
+// known. The optimizer's state is of the rest where it can wait on the host.
+func (o *Outcome) left(hosted bool) []string {
 	used, reserved, allocated := o.Used.Or(0), o.Reserved.Or(0), o.Allocated.Or(0)
 	weights, states := o.Weights.Or(0), o.States.Or(0)
 	rest := allocated - weights - states
@@ -87,10 +87,14 @@ func (o *Outcome) left() []string {
 	part := func(bytes int64) string {
 		return fmt.Sprintf("%v (%s)", mem.Bytes(bytes), percent(float64(bytes)/float64(used)))
 	}
+	fixed, others := "the optimizer's state "+part(states)+", ", ""
+	if hosted {
+		fixed, others = "", "the optimizer's state, "+part(states)+", "
+	}
 	return []string{fmt.Sprintf("of the %v that the program takes as it is, no lever makes these smaller: weights %s, "+
-		"the optimizer's state %s, and what a process takes beside the allocator %s. The rest are gradients, activations and "+
-		"temporary tensors, %s, and what the allocator keeps idle, %s", mem.Bytes(used), part(weights), part(states),
-		part(used-reserved), part(rest), part(reserved-allocated))}
+		"%sand what a process takes beside the allocator %s. The rest are %sgradients, activations and "+
+		"temporary tensors, %s, and what the allocator keeps idle, %s", mem.Bytes(used), part(weights), fixed,
+		part(used-reserved), others, part(rest), part(reserved-allocated))}
 }
 
 func percent(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) }

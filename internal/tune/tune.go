@@ -81,6 +81,10 @@ func Changing() (names []string) {
 func (o *Options) Check() error {
 	o.Settings().Fill()
 	for _, name := range o.Allow {
+		if strings.Contains(strings.ToLower(name), "8bit") || strings.Contains(strings.ToLower(name), "8-bit") {
+			return fail.Usage("make it in the program, as bitsandbytes.optim.AdamW8bit(model.parameters()), and imagine that",
+				"--allow %s: hightide puts no other optimizer in the place of the program's", name)
+		}
 		if strings.EqualFold(name, "tf32") {
 			return fail.Usage("--allow bf16 computes in 16 bits", "--allow tf32: it takes as much memory, as tensors keep 32 bits")
 		}
@@ -132,6 +136,7 @@ type Outcome struct {
 	Model   string    // "GPT 124439808", where blocks were recorded
 	Blocks  string    // JSON of Recorded
 	Moved   mem.Bytes // offloaded
+	Other   string    // a framework that levers are not made for, where the program has one; see NotTuned
 	Code    string    // JSON of the levers as code, see patch.go
 
 	Weights, States mem.Optional // of the model and its optimizers, in bytes, where blocks were recorded
@@ -156,6 +161,7 @@ type Point struct {
 	Enough  bool           `json:"reaches_goal" doc:"Whether that reaches the goal."`
 	Best    bool           `json:"on_frontier" doc:"No other plan that ran takes less at no more cost."`
 	Exact   bool           `json:"numbers_stay" doc:"Losses and gradients stay the same bit for bit."`
+	Numbers string         `json:"numbers" doc:"What becomes of losses and gradients, in words."`
 	Chosen  bool           `json:"recommended" doc:"It is the one that is recommended."`
 	Costs   string         `json:"costs" doc:"What it costs, in words."`
 	Text    string         `json:"plan_file" doc:"The text of its plan, as hightide run --plan reads it."`
@@ -176,8 +182,11 @@ func cheaper(a, b *Point) int {
 	bc, bm, br, bl := b.cost()
 	truth := func(b bool) int { return map[bool]int{true: 1}[b] }
 	blocks := func(p *Point) int { return len(p.Plan.Levers[levers.Checkpoint].Blocks) }
+	parts := func(p *Point) int { return p.Plan.Levers[levers.Parts].Parts }
+	kept := func(p *Point) float64 { return cmp.Or(p.Plan.Levers[levers.Budget].Budget, 1) }
 	return cmp.Or(cmp.Compare(truth(ac), truth(bc)), cmp.Compare(am, bm), cmp.Compare(ar, br),
-		cmp.Compare(blocks(a), blocks(b)), cmp.Compare(al, bl))
+		cmp.Compare(blocks(a), blocks(b)), cmp.Compare(kept(b), kept(a)),
+		cmp.Compare(parts(a), parts(b)), cmp.Compare(al, bl))
 }
 
 // Result is what `tune --json` prints.

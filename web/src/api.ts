@@ -977,7 +977,10 @@ export interface FigureInfo {
 export interface Figures {
   /** The highest use of the device, in bytes. */
   device_used_bytes?: number;
-  /** What waits in the host's memory in a step, in bytes; it crosses PCIe twice. */
+  /**
+   * What waits in the host's memory in a step, of activations and of the optimizer's state, in
+   * bytes; it crosses PCIe twice.
+   */
   offloaded_bytes?: number;
   /** The highest of what the allocator gave, in bytes. */
   peak_allocated_bytes?: number;
@@ -3143,6 +3146,8 @@ export interface PlanTold {
 export interface Point {
   /** What it costs, in words. */
   costs: string;
+  /** What becomes of losses and gradients, in words. */
+  numbers: string;
   /** Losses and gradients stay the same bit for bit. */
   numbers_stay: boolean;
   /** No other plan that ran takes less at no more cost. */
@@ -4041,6 +4046,10 @@ export interface Serving {
 export interface Settings {
   /** Of checkpoint: the names of the blocks. */
   blocks?: string[];
+  /** Of compile_budget: the share of the activations that compiled graphs may keep. */
+  budget?: number;
+  /** Of micro_batch: into how many parts a batch is cut. */
+  parts?: number;
   /** Of allocator: as in PYTORCH_CUDA_ALLOC_CONF. */
   settings?: string;
 }
@@ -4667,8 +4676,11 @@ export interface Try {
 
 /** Options of the kind tune: find the cheapest changes by which a training fits. */
 export interface TuneOptions {
-  /** lever that changes numbers and may be used all the same: bf16; several with commas */
-  allow?: "bf16"[];
+  /**
+   * lever that changes numbers and may be used all the same: micro_batch, chunked_loss, bf16;
+   * several with commas
+   */
+  allow?: ("micro_batch" | "chunked_loss" | "bf16")[];
   /**
    * the training and its arguments; it runs here, unmodified, and no kernel does; a list, a word
    * each

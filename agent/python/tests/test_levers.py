@@ -92,7 +92,15 @@ def facts(result: Any) -> Dict[str, Any]:
         {"set_to_none": {}},
         {"offload": {}},
         {"step_in_backward": {}},
-        {"checkpoint": {"blocks": ["*"]}, "foreach": {}, "set_to_none": {}, "step_in_backward": {}, "offload": {}},
+        {"states_on_host": {}},
+        {
+            "checkpoint": {"blocks": ["*"]},
+            "foreach": {},
+            "set_to_none": {},
+            "step_in_backward": {},
+            "offload": {},
+            "states_on_host": {},
+        },
     ],
 )
 @pytest.mark.parametrize("zero", ["True", "False"])
@@ -102,6 +110,83 @@ def test_numbers_stay_bit_for_bit(observe: Any, levers: Dict[str, Any], zero: st
     assert facts(changed)["plan"] == "applied"
     assert {"lever " + name for name in levers} <= set(facts(changed))
     assert changed.out == plain.out
+
+
+@pytest.mark.parametrize("more", [{}, {"step_in_backward": {}}])
+@pytest.mark.parametrize(
+    "kind",
+    ["SGD(model.parameters(), lr=1e-2, momentum=0.9)", "RMSprop(model.parameters(), centered=True)",
+     "Adam(model.parameters(), amsgrad=True)"],
+)  # fmt: skip
+@pytest.mark.parametrize("step", ["step()", "step(lambda: loss)"])
+def test_states_go_to_the_host_and_come_back(observe: Any, more: Dict[str, Any], kind: str, step: str) -> None:
+    """On the CPU they are there already. Here they are copied all the same: what comes back is computed with."""
+    text = script(optimizer="optimizer = torch.optim." + kind).replace("optimizer.step()", "optimizer." + step)
+    copied = """
+from hightide_agent.levers import states_on_host
+states_on_host.OnHost.moves = lambda self, parameter, value: getattr(value, "shape", None) == parameter.shape
+"""
+    changed = observe(text.replace("\nmodel =", copied + "model =", 1),
+                      env=plan(states_on_host={}, **more))  # fmt: skip
+    assert facts(changed)["moved state bytes"] > 0
+    assert changed.out == observe(text).out
+
+
+BUDGET = """
+import hashlib
+import torch
+from torch import nn
+torch.manual_seed(0)
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm, self.a, self.b, self.drop = nn.LayerNorm(16), nn.Linear(16, 64), nn.Linear(64, 16), nn.Dropout(DROP)
+
+    def forward(self, x):
+        return x + self.drop(self.b(nn.functional.gelu(self.a(self.norm(x)))))
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList(Block() for _ in range(3))
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = block(x)
+        return x
+
+net = Net()
+model = torch.compile(net, backend="aot_eager")
+optimizer = torch.optim.AdamW(net.parameters(), lr=1e-2)
+kept = set()
+for step in range(10):
+    saved = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: saved.append(t.numel()) or t, lambda t: t):
+        loss = model(torch.randn(8, 16)).square().mean()
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    kept.add(sum(saved))
+    print(loss.item().hex())
+print(hashlib.sha256(b"".join(p.detach().numpy().tobytes() for p in net.parameters())).hexdigest())
+import sys
+print(max(kept), file=sys.stderr)
+"""
+
+
+def test_a_budget_of_the_compiler_keeps_less_and_the_same_numbers(observe: Any) -> None:
+    text = BUDGET.replace("DROP", "0.0")
+    plain, changed = observe(text), observe(text, env=plan(compile_budget={"budget": 0.3}))
+    assert facts(changed)["lever compile_budget"] == "compiled graphs may keep 0.3 of their activations"
+    assert changed.out == plain.out and len(plain.out.splitlines()) == 11
+    assert int(changed.err.split()[-1]) < int(plain.err.split()[-1]), "less is saved for the backward pass"
+
+
+def test_a_budget_is_refused_for_graphs_that_draw_numbers(observe: Any) -> None:
+    result = observe(BUDGET.replace("DROP", "0.1"), env=plan(compile_budget={"budget": 0.3}), ok=False)
+    assert result.code == 3 and result.out == ""
+    assert "draws random numbers" in facts(result)["plan refused"]
 
 
 RANKS = """
@@ -261,6 +346,9 @@ for block in model.blocks:
         ({"foreach": {}, "checkpoint": {"blocks": ALL}},
          {"model": "model = Net()\nmodel.blocks[0].forward = model.blocks[0].forward"},
          "checkpoint: the forward of block blocks.0 was replaced by the program"),
+        ({"states_on_host": {}}, {"optimizer": "optimizer = torch.optim.LBFGS(model.parameters())"},
+         "states_on_host: LBFGS is not known to update each parameter by itself"),
+        ({"compile_budget": {"budget": 0.5}}, {}, "compile_budget: Net is not compiled"),
         ({"step_in_backward": {}}, {"optimizer": "optimizer = torch.optim.AdamW(model.last.parameters())"},
          "step_in_backward: first.weight belongs to no optimizer"),
     ],

@@ -100,7 +100,7 @@ class Rescued:
                 if short:
                     self.told({"type": "rescue", "count": self.parts, **short})
                 return value
-            size = _size(args, kwargs)
+            size = size_of(args, kwargs)
             if failed is None or not _restored(before) or size <= self.parts or self.parts >= MOST_PARTS:
                 raise value
             short = {"text": str(value)[:300], **failed}
@@ -112,12 +112,12 @@ class Rescued:
     def _attempt(self, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Tuple[bool, Any, Optional[Any]]:
         """Whether it ran, what it returned or raised, and of an error for lack of memory who ran out."""
         try:
-            return True, self._in_parts(args, kwargs), None
+            return True, self.in_parts(args, kwargs), None
         except Exception as error:
             return False, error, _shortage(error)
 
-    def _in_parts(self, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
-        size = _size(args, kwargs)
+    def in_parts(self, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
+        size = size_of(args, kwargs)
         if self.parts <= 1 or size <= 1:
             return self.step(*args, **kwargs)
         values, shares = [], []
@@ -125,9 +125,9 @@ class Rescued:
         for begin in range(0, size, each):
             end = min(size, begin + each)
             share = (end - begin) / size
-            cut = _cut((args, kwargs), size, begin, end)
+            some = cut((args, kwargs), size, begin, end)
             with Weighted(share if self.mean else 1.0):
-                values.append(_detached(self.step(*cut[0], **cut[1])))
+                values.append(_detached(self.step(*some[0], **some[1])))
             shares.append(share)
         return _joined(values, shares, self.mean)
 
@@ -196,7 +196,7 @@ def _give_back() -> None:
         cuda.empty_cache()
 
 
-def _size(args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> int:
+def size_of(args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> int:
     """The length of the first axis of the batch: of the first tensor that has one."""
     return next((int(t.shape[0]) for t in _tensors((args, kwargs)) if t.dim() > 0), 1)
 
@@ -209,18 +209,18 @@ def _tensors(value: Any) -> List[Any]:
     return [t for item in value for t in _tensors(item)] if isinstance(value, (list, tuple)) else []
 
 
-def _cut(value: Any, size: int, begin: int, end: int) -> Any:
+def cut(value: Any, size: int, begin: int, end: int) -> Any:
     """The same with each tensor, and each list, of that length cut."""
     if isinstance(value, sys.modules["torch"].Tensor):
         return value[begin:end] if value.dim() > 0 and value.shape[0] == size else value
     if hasattr(value, "items"):
-        made = {key: _cut(item, size, begin, end) for key, item in value.items()}
+        made = {key: cut(item, size, begin, end) for key, item in value.items()}
         return made if type(value) is dict else _like(value, made)
     if isinstance(value, tuple):
-        items = [_cut(item, size, begin, end) for item in value]
+        items = [cut(item, size, begin, end) for item in value]
         return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
     if isinstance(value, list):
-        return value[begin:end] if len(value) == size else [_cut(item, size, begin, end) for item in value]
+        return value[begin:end] if len(value) == size else [cut(item, size, begin, end) for item in value]
     return value
 
 

@@ -65,7 +65,7 @@ def install(training: Training, torch: Any, watch: Watch) -> None:
     if levers.wanted():
         from ..levers import plan
 
-        training.install_parts("PyTorch", ("levers", lambda: plan.install(training, torch)))
+        training.install_parts("PyTorch", ("levers", lambda: plan.install(training, torch, watch)))
     if os.environ.get("HIGHTIDE_RETRY"):
         from ..pytorch import resume
 

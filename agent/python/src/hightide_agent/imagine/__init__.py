@@ -96,7 +96,7 @@ def install(training: Training, parts: Parts, watch: Callable[[str, Callable[[An
         if levers.wanted():
             from ..levers import plan
 
-            part(agent, "levers", lambda: plan.install(training, parts.torch))
+            part(agent, "levers", lambda: plan.install(training, parts.torch, watch))
 
     part(agent, "copies", lambda: copies.install(agent, parts.torch, switch))
     # An optimizer imports the compiler at its first step, which takes as long as the import of torch.

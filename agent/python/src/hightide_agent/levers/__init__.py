@@ -21,6 +21,10 @@ LEVERS = (
     "foreach",  # the optimizer updates one parameter after the other
     "set_to_none",  # gradients are let go instead of zeroed
     "step_in_backward",  # a parameter is updated once its gradient is there
+    "states_on_host",  # the optimizer's state in pinned memory of the host; after step_in_backward, whose hook is first
+    "compile_budget",  # what torch.compile may keep for the backward pass
+    "micro_batch",  # each batch of a trainer in parts: numbers change
+    "chunked_loss",  # cross entropy over some rows at a time: numbers change
     "bf16",  # autocast to bfloat16: numbers change
 )
 

@@ -23,9 +23,10 @@ class Found:
         self.agent = agent
         self.called = called
         self.model = _unwrapped(called)
-        self.compiled = self.model is not called and any(
-            type(m).__name__ == "OptimizedModule" for m in called.modules()
+        self.compiled = getattr(called, "_compiled_call_impl", None) is not None or (
+            self.model is not called and any(type(m).__name__ == "OptimizedModule" for m in called.modules())
         )
+        self.on_host: Dict[int, Any] = {}  # by the id of an optimizer: who moves its states
 
     @property
     def sharded(self) -> bool:

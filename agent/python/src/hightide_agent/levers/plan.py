@@ -61,8 +61,13 @@ def _lever(name: str) -> Any:
     return sys.modules[module]
 
 
-def install(training: Training, torch: Any) -> None:
-    """Wait for the first training call."""
+def install(training: Training, torch: Any, watch: Callable[[str, Callable[[Any], None]], None]) -> None:
+    """Wait for the first training call; of a lever that cuts batches, for the trainers before it."""
+    cut = Plan(os.environ.get("HIGHTIDE_PLAN") or "{}").levers.get("micro_batch")
+    if cut is not None:
+        from . import micro_batch
+
+        micro_batch.install(watch, cut)
     Waiting(training, torch).install()
 
 

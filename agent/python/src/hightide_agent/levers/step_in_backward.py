@@ -69,6 +69,7 @@ class Apart:
 
     def __init__(self, found: Found, optimizer: Any) -> None:
         self.agent = found.agent
+        self.on_host = found.on_host
         self.optimizer = weakref.ref(optimizer)
         self.plain = getattr(type(optimizer).step, "__wrapped__", type(optimizer).step)  # without hooks: it is no step
         self.done: Dict[int, Any] = {}
@@ -111,7 +112,8 @@ class Apart:
         self.stepping = True
         try:
             optimizer.param_groups = [{**group, "params": [parameter]}]
-            self.plain(optimizer)
+            kept = self.on_host.get(id(optimizer))
+            self.plain(optimizer) if kept is None else kept.update(parameter, self.plain)
         finally:
             optimizer.param_groups = groups
             self.stepping = False

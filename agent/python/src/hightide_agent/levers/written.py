@@ -133,7 +133,9 @@ class Written:
         for name, write in (
             ("allocator", self._allocator), ("set_to_none", self._set_to_none), ("foreach", self._foreach),
             ("step_in_backward", self._step_in_backward), ("checkpoint", self._checkpoint),
-            ("offload", self._offload), ("bf16", self._bf16),
+            ("offload", self._offload), ("bf16", self._bf16), ("states_on_host", self._states_on_host),
+            ("compile_budget", self._compile_budget), ("micro_batch", self._micro_batch),
+            ("chunked_loss", self._chunked_loss),
         ):  # fmt: skip
             try:
                 said[name] = {"edits": list(write())}
@@ -231,6 +233,20 @@ class Written:
             "        torch.utils.checkpoint.checkpoint, _block.forward, use_reentrant=False",
             "    )",
         ], "functools", "torch.utils.checkpoint")  # fmt: skip
+
+    def _states_on_host(self) -> Iterator[Edit]:
+        raise Unwritten("a step for each parameter is more than a change of some lines")
+
+    def _micro_batch(self) -> Iterator[Edit]:
+        raise Unwritten("divide the batch size of your trainer, and multiply its accumulated steps by the same")
+
+    def _chunked_loss(self) -> Iterator[Edit]:
+        raise Unwritten("a loss of its own is more than a change of some lines")
+
+    def _compile_budget(self) -> Iterator[Edit]:
+        source, site, _ = self._made()
+        yield from source.imports("torch._functorch.config")
+        yield source.before(source.statement(site.line), ["torch._functorch.config.activation_memory_budget = BUDGET"])
 
     def _offload(self) -> Iterator[Edit]:
         if self.sites.makers.get(ARGUMENTS):

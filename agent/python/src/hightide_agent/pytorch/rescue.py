@@ -26,7 +26,7 @@ def install(training: Training, watch: Callable[[str, Callable[[Any], None]], No
 
 def _wrap(training: Training, kind: Any) -> None:
     """Have each trainer's training_step done by a Rescued of its own."""
-    plain, library = kind.training_step, _library()
+    plain, kept = kind.training_step, library()
     rescued: Any = weakref.WeakKeyDictionary()
 
     def told(record: Any) -> None:
@@ -34,13 +34,10 @@ def _wrap(training: Training, kind: Any) -> None:
 
     @functools.wraps(plain)
     def training_step(trainer: Any, model: Any, inputs: Any, *more: Any, **named: Any) -> Any:
-        # A loss that is divided by the items of the whole batch is a sum over its parts.
-        items = named.get("num_items_in_batch", more[0] if more else None)
-        summed = items is not None and bool(getattr(trainer, "model_accepts_loss_kwargs", False))
         again = rescued.get(trainer)
         if again is None:
-            again = rescued[trainer] = library.Rescued(None, [model], True, told)
-        again.models, again.mean = [model], not summed
+            again = rescued[trainer] = kept.Rescued(None, [model], True, told)
+        again.models, again.mean = [model], not is_sum(trainer, *more, **named)
         again.step = lambda batch: plain(trainer, model, batch, *more, **named)
         try:
             return again(inputs)
@@ -51,7 +48,14 @@ def _wrap(training: Training, kind: Any) -> None:
     training.agent.fact(FACT, "the Trainer of transformers")
 
 
-def _library() -> Any:
+def is_sum(trainer: Any, *more: Any, **named: Any) -> bool:
+    """Whether a trainer divides the loss by the items of the whole batch: it is then a sum over the parts."""
+    items = named.get("num_items_in_batch", more[0] if more else None)
+    return items is not None and bool(getattr(trainer, "model_accepts_loss_kwargs", False))
+
+
+def library() -> Any:
+    """The module hightide._rescue, which goes with this agent."""
     place = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "hightide")
     spec: Any = importlib.util.spec_from_file_location("hightide_agent._rescue", os.path.join(place, "_rescue.py"))
     module = importlib.util.module_from_spec(spec)

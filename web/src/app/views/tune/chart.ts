@@ -107,10 +107,10 @@ function entries(points: Point[]): Parameters<typeof legend>[0] {
       ? [{ ink: colour("critical"), text: "out of memory", mark: "▲" }]
       : []),
     ...(some((p) => fits(p) && moved(p) > 0)
-      ? [{ ink: colour("text"), text: "activations go to the host", mark: "■" }]
+      ? [{ ink: colour("text"), text: "activations or states go to the host", mark: "■" }]
       : []),
     ...(some((p) => fits(p) && !p.numbers_stay)
-      ? [{ ink: colour("text"), text: "numbers change", mark: "◆" }]
+      ? [{ ink: colour("text"), text: "numbers change, or may", mark: "◆" }]
       : []),
     ...(some((p) => p.on_frontier)
       ? [{ ink: colour("accent"), text: "none takes less at no more cost", dash: true }]

@@ -28,7 +28,7 @@ export function chosenPlan(p: Point, r: TuneOutcome | null): HTMLElement[] {
         ),
       ),
       p.recommended && h("span", {}, "recommended"),
-      h("span", {}, p.numbers_stay ? "losses stay the same bit for bit" : "losses change"),
+      h("span", {}, p.numbers),
     ),
     figures(p, r),
     ...(changes ? toCopy(p, r?.command ?? []) : []),
