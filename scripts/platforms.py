@@ -3,7 +3,7 @@
     python3 scripts/platforms.py       (scripts/setup platforms gets the emulators)
 
 linux/arm64 runs under qemu, Windows under Wine, both for real: what they say of a file is held against this machine's
-own, byte by byte. On arm64 programs are observed too. macOS is compiled and vetted alone, as nothing here runs it.
+own, byte by byte. On both programs are observed too. macOS is compiled and vetted alone, as nothing here runs it.
 """
 
 from __future__ import annotations
@@ -45,8 +45,10 @@ READ = (
     ["replay", "testdata/real/h100-lm-ctx128-train-step.pickle", "--json"],
     ["gpus", "--json"],
 )  # fmt: skip
-SYSTEMS = ("./internal/system", "./internal/files", "./internal/pythons")  # tests of others are for Linux
-OBSERVE = (["run", "--", "python", "x.py"], ["top", "--once"], ["imagine", "--gpu", "a10", "--", "python", "x.py"])
+SYSTEMS = (
+    "./internal/system", "./internal/files", "./internal/pythons", "./internal/processes/...",
+)  # fmt: skip  # tests of others are for Linux
+IMAGINE = (["imagine", "--gpu", "a10", "--", "python", "x.py"], ["fit", "--gpu", "a10", "--", "python", "x.py"])
 
 
 def build() -> None:
@@ -107,7 +109,7 @@ def windows_says_the_same(home: Path) -> None:
 
 
 def says_what_it_cannot(there: There, name: str) -> None:
-    for words in OBSERVE:
+    for words in IMAGINE:
         done = there(*words)
         assert done.returncode == 4 and f"takes Linux on x86-64 or arm64: on {name}" in done.stderr, (words, done)
 
@@ -115,6 +117,8 @@ def says_what_it_cannot(there: There, name: str) -> None:
 def windows_says_what_it_cannot(home: Path) -> None:
     there = windows(home)
     says_what_it_cannot(there, "Windows")
+    info = there("info").stdout
+    assert "the heap sampler does not run on Windows" in info and "tried under Wine" in info, info
     assert there("ls").stdout.startswith("No runs."), there("ls")
     done = there("explain", "no-such-file.pickle")
     assert done.returncode == 3 and "no-such-file.pickle" in done.stderr, done
@@ -139,6 +143,38 @@ def windows_serves_pages(home: Path) -> None:
     finally:
         server.kill()
         server.wait()
+
+
+def windows_records(home: Path) -> None:
+    """A program for Windows, and one that it starts: their memory, the ends of both, the exit code."""
+    takes = home / "takes.exe"
+    env = {**os.environ, "GOOS": "windows", "GOARCH": "amd64", "CGO_ENABLED": "0"}
+    subprocess.run(["go", "build", "-o", takes, "testdata/windows/takes.go"], cwd=ROOT, env=env, check=True)
+    there = windows(home)
+    done = there("run", "--name", "wine", "--", str(takes), "100", "50", "7")
+    assert done.returncode == 7 and "took 100 MiB" in done.stdout, done
+    assert "the heap sampler is for Linux, and this is Windows" in done.stderr, done.stderr
+    shown = there("show", "wine", "--json")
+    ours = here(home)("show", "wine", "--json")
+    assert ours.stdout == shown.stdout.replace("\r\n", "\n"), ours.stderr
+    report = json.loads(shown.stdout)
+    first, second = sorted(report["processes"], key=lambda process: int(process["id"]))
+    assert first["exit_code"] == 7 and second["parent"] == first["id"], report["processes"]
+    assert 100 << 20 <= first["maxrss_bytes"] < 200 << 20 and 50 << 20 <= second["maxrss_bytes"] < 150 << 20, report[
+        "processes"
+    ]
+    assert report["headline"]["peak"]["host_rss_bytes"] >= 150 << 20, report["headline"]
+    said = [note for note in report["notes"] if "control groups" in note]
+    assert len(said) == 1, report["notes"]
+    assert not [series["name"] for series in report["series"] if series["name"] in ("host.swap", "cgroup.used")]
+    # what is to end, ends with all that it started
+    done = there("run", "--duration", "1s", "--name", "ended", "--", str(takes), "20", "20", "0")
+    ended = json.loads(there("show", "ended", "--json").stdout)
+    assert ended["headline"]["ended"]["kind"] == "stopped" and len(ended["processes"]) == 2, ended["headline"]
+    assert all("end_mono_ns" in process for process in ended["processes"]), ended["processes"]
+    for word in ("no-such-program", "Z:\\no\\such.exe"):
+        done = there("run", "--", word)
+        assert done.returncode == 127 and word in done.stderr, done
 
 
 def arm_libraries(_: Path) -> None:
@@ -212,6 +248,7 @@ def main() -> int:
         arm_records,
         windows_says_the_same,
         windows_says_what_it_cannot,
+        windows_records,
         windows_serves_pages,
     )
     return inturn.run((test.__name__, partial(in_a_folder, test)) for test in tests)

@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"hightide/internal/engine"
 	"hightide/internal/fail"
 	"hightide/internal/options"
 	"hightide/internal/tui"
@@ -54,11 +53,6 @@ func (o *topOptions) AddFlags(flags *pflag.FlagSet) {
 }
 
 func (o *topOptions) run(a *app, c *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		if err := engine.CheckObserves("top without a run or a file"); err != nil {
-			return err
-		}
-	}
 	text := textOptions(a.stdout)
 	screen := terminal(a.stdout)
 	plain := o.once || o.json != "" || screen == nil || terminal(os.Stdin) == nil || plainTerminal()

@@ -78,7 +78,7 @@ func Look(ctx context.Context, e *engine.Engine, python string) *Info {
 	go func() { found <- pythons.Find(ctx, python) }()
 	info := &Info{
 		Version: 1, Hightide: engine.Version, Host: sampler.Host("/", 0, vendors),
-		Data: Place{e.Dir(), freeBytes(existing(e.Dir()))}, Channels: Place{e.Runtime.SharedDir(), freeBytes("/dev/shm")},
+		Data: Place{e.Dir(), freeBytes(existing(e.Dir()))}, Channels: Place{e.Runtime.SharedDir(), freeBytes(system.SharedMemory())},
 	}
 	add := func(name string, a Ability) {
 		a.Name = name
@@ -130,7 +130,16 @@ func existing(dir string) string {
 	}
 }
 
+// linuxHint is what to do for what is there on Linux alone.
+const linuxHint = "record on Linux: a virtual machine, a container, WSL 2"
+
+// elsewhere is the ability of what is read on Linux alone.
+func elsewhere(what string) Ability { return no(what+" on "+system.Name, linuxHint) }
+
 func processAbility() Ability {
+	if !system.Procfs {
+		return partly("RSS, address space, faults, CPU and threads of the process tree; "+system.Untried, "")
+	}
 	if _, err := os.ReadFile("/proc/self/stat"); err != nil {
 		return no("/proc: "+reason(err), "mount proc")
 	}
@@ -138,6 +147,9 @@ func processAbility() Ability {
 }
 
 func pssAbility() Ability {
+	if !system.Procfs {
+		return elsewhere("nobody tells what processes share")
+	}
 	if _, err := os.ReadFile("/proc/self/smaps_rollup"); err != nil {
 		return no("/proc/PID/smaps_rollup: "+reason(err), "it needs Linux 4.14")
 	}
@@ -145,6 +157,9 @@ func pssAbility() Ability {
 }
 
 func groupAbility(host mem.Host) Ability {
+	if !system.Procfs {
+		return elsewhere("there are none")
+	}
 	group := sampler.OpenCgroup("/", 0)
 	defer group.Close()
 	if group.Version == 0 {
@@ -161,6 +176,9 @@ func groupAbility(host mem.Host) Ability {
 }
 
 func channelAbility(p Place) Ability {
+	if !system.Procfs {
+		return yes("files in " + p.Path + ", mapped by both sides")
+	}
 	const larger = "start the container with --shm-size=1g"
 	free, known := p.Free.Get()
 	room := free / channelBytes
@@ -204,6 +222,9 @@ func agentAbility(p *pythons.Interpreter) Ability {
 
 // heapAbility preloads the library into a small program, as a run would.
 func heapAbility(ctx context.Context, e *engine.Engine, p *pythons.Interpreter) Ability {
+	if !system.Procfs {
+		return elsewhere("the heap sampler does not run")
+	}
 	if _, ok := heap.Library(); !ok {
 		return no("this hightide was built without its heap library", "make -C heap, then build again")
 	}
@@ -250,6 +271,9 @@ func preloads(ctx context.Context, library string, p *pythons.Interpreter) strin
 
 // deviceAbility is that of a vendor, also of one that is not there.
 func deviceAbility(vendor string, open []sampler.Vendor) Ability {
+	if !system.Procfs {
+		return elsewhere("its drivers are not asked")
+	}
 	n := slices.IndexFunc(open, func(v sampler.Vendor) bool { return v.Name() == vendor })
 	switch {
 	case n < 0 && vendor == "NVIDIA":
@@ -288,6 +312,8 @@ func historyAbility(p *pythons.Interpreter, host mem.Host) Ability {
 // imagineAbility says whether programs of this interpreter can be imagined.
 func imagineAbility(p *pythons.Interpreter) Ability {
 	switch {
+	case !system.Imagines:
+		return elsewhere("their library does not run")
 	case !engine.CanImagine():
 		return no("this hightide was built without its device library", "build it with make")
 	case p == nil || p.Version == "":

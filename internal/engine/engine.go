@@ -130,14 +130,14 @@ func (e *Engine) stdin() io.Reader {
 	return e.Runtime.Stdin
 }
 
-// CheckObserves says what to do where programs cannot be observed. Files are read on every system.
-func CheckObserves(what string) error {
-	if system.Observes {
+// CheckImagines says what to do where there are no imaginary GPUs.
+func CheckImagines(what string) error {
+	if system.Imagines {
 		return nil
 	}
-	return fail.Environment("record on such a machine (a virtual one, a container, WSL 2); hightide show FILE reads the "+
+	return fail.Environment("imagine on such a machine (a virtual one, a container, WSL 2); hightide show FILE reads the "+
 		"recording here",
-		"%s takes Linux on x86-64 or arm64: on %s, hightide only reads what was recorded", what, system.Name)
+		"%s takes Linux on x86-64 or arm64: on %s there are no imaginary GPUs", what, system.Name)
 }
 
 // What runs on this machine, recorded or not.

@@ -28,6 +28,7 @@ import (
 	"hightide/internal/options"
 	"hightide/internal/plan"
 	"hightide/internal/report"
+	"hightide/internal/system"
 	"hightide/internal/tune"
 )
 
@@ -65,7 +66,7 @@ func (e *Engine) Imagine(ctx context.Context, o ImagineOptions) (*ImagineResult,
 	if err := o.RunOptions.check(); err != nil {
 		return nil, err
 	}
-	if err := CheckObserves("imagine"); err != nil {
+	if err := CheckImagines("imagine"); err != nil {
 		return nil, err
 	}
 	s, err := e.imagineSession(ctx, &o)
@@ -124,7 +125,7 @@ func (e *Engine) imagineSession(ctx context.Context, o *ImagineOptions) (*imagin
 // Tune finds the cheapest changes by which a training fits, and writes them as a plan. Runs before an error are in the
 // result, which is then not nil.
 func (e *Engine) Tune(ctx context.Context, o tune.Options) (*tune.Result, error) {
-	if err := CheckObserves("tune"); err != nil {
+	if err := CheckImagines("tune"); err != nil {
 		return nil, err
 	}
 	if err := o.Check(); err != nil {
@@ -230,7 +231,7 @@ func (e *Engine) Plan(ctx context.Context, o plan.Options) (*plan.Result, error)
 		o.MayRead = e.MayRead
 	}
 	if o.Imagine != "" {
-		if err := CheckObserves("plan --imagine"); err != nil {
+		if err := CheckImagines("plan --imagine"); err != nil {
 			return nil, err
 		}
 	}
@@ -265,7 +266,7 @@ func (e *Engine) planTrials(ctx context.Context, command []string, o *plan.Optio
 // Fit searches the largest batch that fits. Trials that ran before an error are in the result, which
 // is then not nil.
 func (e *Engine) Fit(ctx context.Context, o fit.Options) (*fit.Result, error) {
-	if err := CheckObserves("fit"); err != nil {
+	if err := CheckImagines("fit"); err != nil {
 		return nil, err
 	}
 	stderr := io.Discard
@@ -428,6 +429,8 @@ func (e *Engine) helpers(stacks bool) (list []launch.Helper, notes []string) {
 	list = append(list, launch.Helper{Name: "agent", PythonPath: hook,
 		Env: map[string]string{"HIGHTIDE_AGENT_PATH": hook}})
 	switch {
+	case stacks && !system.Procfs:
+		notes = append(notes, "allocations are not blamed on lines: the heap sampler is for Linux, and this is "+system.Name)
 	case stacks && library == "":
 		notes = append(notes, "no heap library in this build: allocations are not blamed on lines")
 	case stacks && !launch.Runs(library):

@@ -299,7 +299,7 @@ func (s *Session) asked() (trial, error) {
 // machine refuses what this machine cannot imagine: another platform, a program that is not here, an interpreter
 // without a framework that can be imagined.
 func (s *Session) machine(ctx context.Context) error {
-	if !system.Observes {
+	if !system.Imagines {
 		return fail.Environment("imagine on a Linux machine or in a container",
 			"imaginary GPUs need Linux on x86-64 or arm64; this is %s", system.Name)
 	}

@@ -3,7 +3,6 @@ package launch
 import (
 	"os"
 	"os/signal"
-	"strconv"
 	"syscall"
 	"time"
 )
@@ -72,22 +71,8 @@ func (t *Target) looksGone(done <-chan struct{}) bool {
 			return false
 		case <-time.After(lookEvery):
 		}
-		fields := StatFields(t.PID)
-		if len(fields) <= fieldStart || ended(fields) || fields[fieldStart] != strconv.FormatUint(t.StartTicks, 10) {
+		if t.gone() {
 			return true
 		}
 	}
-}
-
-// exitStatus is how the process ended, where the kernel says so to one who is not its parent.
-func (t *Target) exitStatus() (syscall.WaitStatus, bool) {
-	fields := StatFields(t.PID)
-	if len(fields) > fieldExitCode && ended(fields) && fields[fieldStart] == strconv.FormatUint(t.StartTicks, 10) &&
-		t.Env != nil {
-		// 0 also where it may not be read: then Env is nil
-		if code, err := strconv.ParseUint(fields[fieldExitCode], 10, 32); err == nil {
-			return statusOf(uint32(code)), true
-		}
-	}
-	return exitOf(t.pidfd)
 }

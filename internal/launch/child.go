@@ -34,8 +34,12 @@ type Child struct {
 	// signals that end a process, Stopping those that stop a job, Others the rest.
 	Ending, Stopping, Others chan os.Signal
 
+	// Members are the processes that the system counts to the command, whoever their parents are; nil: it counts none.
+	Members func() []int
+
 	group       bool // it leads a process group of its own
 	hadTerminal bool
+	begun       *begun         // nil: of a stranger
 	witness     *witness       // nil: there can be none
 	deciding    sync.WaitGroup // whether to pass a signal on
 	done        chan struct{}  // of a stranger: closed when nobody waits for its end any more
@@ -45,10 +49,11 @@ type Child struct {
 type Change struct {
 	Status syscall.WaitStatus
 	Usage  syscall.Rusage
+	peak   int64 // of its memory, where that is no part of Usage
 }
 
 // MaxRSS is the most that the command had resident, in bytes.
-func (c *Change) MaxRSS() int64 { return maxRSS(&c.Usage) }
+func (c *Change) MaxRSS() int64 { return maxRSS(c) }
 
 // Start runs the program with a command's words and environment, which is complete. Errors are an
 // *Error, or that it cannot have the runtime's streams.
@@ -67,9 +72,9 @@ func (p Program) Start(argv, env []string, r *Runtime) (*Child, error) {
 	if r.Own {
 		attr.Sys = ownAndLast()
 	}
-	c.PID, err = startIn(r.Group, p.Path, argv, attr)
+	begun, err := startIn(r.Group, p.Path, argv, attr)
 	if errors.Is(err, syscall.ENOEXEC) { // a script without #!: what a shell would do
-		c.PID, err = startIn(r.Group, "/bin/sh", append([]string{"sh", p.Path}, argv[1:]...), attr)
+		begun, err = startIn(r.Group, "/bin/sh", append([]string{"sh", p.Path}, argv[1:]...), attr)
 	}
 	if err != nil {
 		c.Close()
@@ -78,6 +83,7 @@ func (p Program) Start(argv, env []string, r *Runtime) (*Child, error) {
 		}
 		return nil, &Error{Code: 126, Err: fmt.Errorf("%s: %w", p.Path, err)}
 	}
+	c.PID, c.begun, c.Members = begun.pid, begun, begun.members()
 	if r.PassSignals {
 		c.witness = startWitness()
 	}
@@ -89,11 +95,7 @@ func (p Program) Start(argv, env []string, r *Runtime) (*Child, error) {
 
 // Signal sends a signal to the command; to all of its group, where it leads one of its own.
 func (c *Child) Signal(s syscall.Signal) {
-	if c.group {
-		_ = system.Kill(-c.PID, s)
-		return
-	}
-	_ = system.Kill(c.PID, s)
+	c.begun.signal(s, c.group)
 }
 
 // watch reports every stop, and at last the end. It waits for this child alone: others of this process
@@ -102,7 +104,7 @@ func (c *Child) watch(changes chan<- Change) {
 	defer close(changes)
 	for {
 		var change Change
-		if err := waitFor(c.PID, &change.Status, &change.Usage); err != nil { // somebody else took the status: as good as an end without one
+		if err := c.begun.wait(&change); err != nil { // somebody else took the status: as good as an end without one
 			return
 		}
 		changes <- change
@@ -126,6 +128,9 @@ func (c *Child) Close() {
 		c.Signal(syscall.SIGKILL)
 	}
 	c.witness.end()
+	if c.begun != nil {
+		c.begun.close()
+	}
 	if c.done != nil {
 		close(c.done)
 	}

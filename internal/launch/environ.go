@@ -2,8 +2,11 @@ package launch
 
 import (
 	"maps"
+	"os"
 	"slices"
 	"strings"
+
+	"hightide/internal/system"
 )
 
 // Helper is something that rides along in the observed processes: a folder on PYTHONPATH, a
@@ -54,7 +57,7 @@ func Environment(env []string, helpers []Helper, vars map[string]string) []strin
 	var out []string
 	for _, entry := range env {
 		key, _, _ := strings.Cut(entry, "=")
-		if _, ours := set[key]; !ours && !strings.HasPrefix(key, ownPrefix) {
+		if !has(set, key) && !strings.HasPrefix(key, ownPrefix) {
 			out = append(out, entry)
 		}
 	}
@@ -64,24 +67,43 @@ func Environment(env []string, helpers []Helper, vars map[string]string) []strin
 	return out
 }
 
+// has says whether a variable is set anew.
+func has(set map[string]string, name string) bool {
+	if _, ok := set[name]; ok || !system.FoldsVariables {
+		return ok
+	}
+	for key := range set {
+		if sameName(key, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// sameName says whether two names are of one variable.
+func sameName(a, b string) bool { return a == b || system.FoldsVariables && strings.EqualFold(a, b) }
+
 // ownPrefix of the variables between engine and helpers: those of an outer run do not reach an
 // inner one. HIGHTIDE_DATA is the user's and stays.
 const ownPrefix = "HIGHTIDE_"
 
-// prepend joins with colons, and leaves none at the end: to Python an empty entry of PYTHONPATH is
+// separator stands between folders in a variable.
+const separator = string(os.PathListSeparator)
+
+// prepend joins with colons (on Windows semicolons), and leaves none at the end: to Python an empty entry of PYTHONPATH is
 // the current folder.
 func prepend(ours []string, theirs string) string {
-	joined := strings.Join(ours, ":")
+	joined := strings.Join(ours, separator)
 	if theirs == "" {
 		return joined
 	}
-	return joined + ":" + theirs
+	return joined + separator + theirs
 }
 
 // Lookup is the value of a variable in an environment; the last one counts.
 func Lookup(env []string, key string) string {
 	for i := len(env) - 1; i >= 0; i-- {
-		if value, ok := strings.CutPrefix(env[i], key+"="); ok {
+		if name, value, ok := strings.Cut(env[i], "="); ok && sameName(name, key) {
 			return value
 		}
 	}
@@ -92,8 +114,7 @@ func Lookup(env []string, key string) string {
 func With(env []string, set map[string]string) []string {
 	out := slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
-		_, ours := set[name]
-		return ours
+		return has(set, name)
 	})
 	for _, name := range slices.Sorted(maps.Keys(set)) {
 		out = append(out, name+"="+set[name])

@@ -83,7 +83,7 @@ func Extract(b *Bundle, parents ...string) (string, error) {
 	var failed error
 	slices.SortStableFunc(parents, func(a, b string) int { return compare(Runs(a), Runs(b)) })
 	for _, parent := range parents {
-		if parent == "" || strings.ContainsAny(parent, ": \t\n;") {
+		if parent == "" || strings.ContainsAny(parent, system.Separators) {
 			continue
 		}
 		dir := filepath.Join(parent, b.sum)
@@ -168,6 +168,9 @@ func Private(dir string) error {
 // private says whether a file is ours and nobody else can write it.
 func private(info fs.FileInfo) bool {
 	user, ok := system.Owner(info)
+	if !system.HasOwners { // what is among a user's own files is theirs alone: Windows says so in lists of access
+		return true
+	}
 	return ok && user == os.Getuid() && info.Mode().Perm()&0o022 == 0
 }
 

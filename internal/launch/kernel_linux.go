@@ -21,13 +21,14 @@ func ownAndLast() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-func start(path string, argv []string, attr *syscall.ProcAttr) (pid int, err error) {
-	return syscall.ForkExec(path, argv, attr)
-}
-
 // startIn starts a program in a control group. Version 1 has no way to say so of a process that does not exist yet: it
 // begins where the thread is that starts it.
-func startIn(group Group, path string, argv []string, attr *syscall.ProcAttr) (pid int, err error) {
+func startIn(group Group, path string, argv []string, attr *syscall.ProcAttr) (*begun, error) {
+	pid, err := startPID(group, path, argv, attr)
+	return &begun{pid}, err
+}
+
+func startPID(group Group, path string, argv []string, attr *syscall.ProcAttr) (pid int, err error) {
 	switch group.Version {
 	case 1:
 		runtime.LockOSThread()
@@ -60,31 +61,7 @@ func enter(folder string) error {
 	return os.WriteFile(filepath.Join(folder, "tasks"), strconv.AppendInt(nil, int64(unix.Gettid()), 10), 0)
 }
 
-// waitFor waits until a process is stopped or ends.
-func waitFor(pid int, status *syscall.WaitStatus, usage *syscall.Rusage) error {
-	for {
-		if _, err := syscall.Wait4(pid, status, syscall.WUNTRACED, usage); err != syscall.EINTR {
-			return err
-		}
-	}
-}
-
-// waitForEnd gives how a process of ours ended.
-func waitForEnd(pid int) (status syscall.WaitStatus) {
-	for {
-		if _, err := syscall.Wait4(pid, &status, 0, nil); err != syscall.EINTR {
-			return status
-		}
-	}
-}
-
-// endedAlready gives how a process of ours ended, if it did.
-func endedAlready(pid int) (status syscall.WaitStatus, ended bool) {
-	done, _ := syscall.Wait4(pid, &status, syscall.WNOHANG, nil)
-	return status, done != 0
-}
-
-func maxRSS(usage *syscall.Rusage) int64 { return usage.Maxrss << 10 }
+func maxRSS(change *Change) int64 { return change.Usage.Maxrss << 10 }
 
 func statusOf(code uint32) syscall.WaitStatus { return syscall.WaitStatus(code) }
 
@@ -127,27 +104,6 @@ const (
 	pidfdInfoExit = 1 << 3     // once the parent has asked, from Linux 6.15 on
 	pidfdGetInfo  = 0xC040FF0B // _IOWR(0xFF, 11, 64 bytes)
 )
-
-// hasTerminal says whether the process has a controlling terminal that is still there.
-func hasTerminal() bool {
-	fd, err := unix.Open("/dev/tty", unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
-	if err != nil {
-		return false
-	}
-	_ = unix.Close(fd)
-	return true
-}
-
-// foreground says whether our process group is the one the terminal talks to.
-func foreground() bool {
-	fd, err := unix.Open("/dev/tty", unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
-	if err != nil {
-		return false
-	}
-	defer unix.Close(fd)
-	group, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
-	return err == nil && group == unix.Getpgrp()
-}
 
 // Die ends this process by a signal, as the command ended. It returns only where the signal cannot
 // kill; then the caller ends with 128 + signal. No core is written: it would be ours.

@@ -14,6 +14,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"hightide/internal/system"
 )
 
 // Runtime is what hightide may use of the process it runs in. A front door that owns its process, as
@@ -41,7 +43,7 @@ type Runtime struct {
 	// Cores is how many threads may search at once; 0: one.
 	Cores int
 
-	// Shared is this user's folder in shared memory; "": /dev/shm/hightide-UID.
+	// Shared is this user's folder in shared memory; "": /dev/shm/hightide-UID, elsewhere among temporary files.
 	Shared string
 
 	// Tune adapts this process to a kind of work until done is called; nil: nothing is adapted.
@@ -75,7 +77,10 @@ func (r *Runtime) SharedDir() string {
 	if r.Shared != "" {
 		return r.Shared
 	}
-	return filepath.Join("/dev/shm", fmt.Sprintf("hightide-%d", os.Getuid()))
+	if !system.HasOwners {
+		return filepath.Join(system.SharedMemory(), "hightide") // of this user alone: so is the folder above
+	}
+	return filepath.Join(system.SharedMemory(), fmt.Sprintf("hightide-%d", os.Getuid()))
 }
 
 // TuneTo is Tune where there is one.

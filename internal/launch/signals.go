@@ -110,15 +110,6 @@ func (c *Child) forgetStops() {
 	c.witness.forget(system.SIGTSTP)
 }
 
-// processState is the state letter of a process, 0 where it is gone.
-func processState(pid int) byte {
-	fields := StatFields(pid)
-	if len(fields) == 0 || fields[fieldState] == "" {
-		return 0
-	}
-	return fields[fieldState][0]
-}
-
 // StopByTerminal stops this process as Ctrl-Z stops one that does not catch SIGTSTP: not where no shell could let it
 // go on. It returns when the process goes on.
 func StopByTerminal() { stopByTerminal(sendingTakes) }

@@ -17,8 +17,10 @@ const (
 	// of the resident bytes, those of mapped files: libraries, data read through mmap
 	SeriesRSSFile Quantity = "host.rss.file"
 	// and those of shared memory: /dev/shm, memfd, shared mappings without a file
-	SeriesRSSShared   Quantity = "host.rss.shared"
-	SeriesLocked      Quantity = "host.locked"       // bytes of mappings that are locked in memory, whatever they are of
+	SeriesRSSShared Quantity = "host.rss.shared"
+	SeriesLocked    Quantity = "host.locked" // bytes of mappings that are locked in memory, whatever they are of
+	// bytes that the system puts down to the process alone: the footprint on macOS, the commit charge on Windows
+	SeriesPrivate     Quantity = "host.private"
 	SeriesMinorFaults Quantity = "host.faults.minor" // count since the process began
 	SeriesMajorFaults Quantity = "host.faults.major"
 	SeriesCPU         Quantity = "host.cpu" // ns of processor time since the process began
@@ -97,7 +99,7 @@ const (
 
 // Quantities lists all of them.
 var Quantities = []Quantity{
-	SeriesRSS, SeriesVMS, SeriesSwap, SeriesPSS, SeriesUSS, SeriesRSSFile, SeriesRSSShared, SeriesLocked,
+	SeriesRSS, SeriesVMS, SeriesSwap, SeriesPSS, SeriesUSS, SeriesRSSFile, SeriesRSSShared, SeriesLocked, SeriesPrivate,
 	SeriesMinorFaults, SeriesMajorFaults, SeriesCPU, SeriesThreads, SeriesFiles,
 	SeriesVMSLimit, SeriesThreadsLimit, SeriesFilesLimit,
 	SeriesTreeRSS, SeriesTreePSS, SeriesTreePSSError, SeriesTreeUSS, SeriesTreeShared, SeriesTreeSegments,

@@ -51,6 +51,8 @@ var told = []metric{
 		"Of the resident memory of a process, that of mapped files."},
 	{mem.SeriesRSSShared, "hightide_process_resident_shared_bytes", ofProcess, false, 0,
 		"Of the resident memory of a process, shared memory."},
+	{mem.SeriesPrivate, "hightide_process_private_memory_bytes", ofProcess, false, 0,
+		"What the system puts down to a process alone: footprint on macOS, commit charge on Windows."},
 	{mem.SeriesLocked, "hightide_process_locked_memory_bytes", ofProcess, false, 0,
 		"Mappings of a process that are locked in memory."},
 	{mem.SeriesPSS, "hightide_process_proportional_memory_bytes", ofProcess, false, 0,

@@ -58,7 +58,7 @@ func (r *Recorder) begun() {
 		r.emit(mem.Event{Time: r.now(), Kind: "start", Text: mem.CommandLine(r.info.Command)})
 		return
 	}
-	age := max(r.info.StartMono-ticksToMono(t.StartTicks), 0)
+	age := max(r.info.StartMono-r.began(t.StartTicks), 0)
 	r.emit(mem.Event{Time: r.now(), Kind: "attach", Facts: facts("why_not_inside", t.Foreign),
 		Numbers: map[string]int64{"age_ns": age},
 		Text: fmt.Sprintf("process %d, %s, had run for %v", t.PID, mem.CommandLine(r.info.Command),

@@ -117,6 +117,7 @@ func (r *Recorder) scan() {
 // adopt gives a channel to its process. A second one of the same role is a new program image in
 // the same process (exec): what was known of the old address space is over.
 func (r *Recorder) adopt(c *channel) {
+	c.key = r.keyOf(c)
 	p := r.process(c.key)
 	for _, old := range p.channels {
 		if old.role != c.role || r.recovering {

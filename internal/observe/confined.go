@@ -61,7 +61,7 @@ func (c *confined) release() error {
 // look ends processes that nobody else holds to the limit, and tells of it. What counts is what the kernel could not
 // take back. Pages that processes share are counted once: where that decides for a quarter of the time at most, else, for
 // the highest that is told, for a twentieth.
-func (c *confined) look(s *sampler.Sampler, now int64) *mem.Event {
+func (c *confined) look(s sampler.Watch, now int64) *mem.Event {
 	if c == nil || c.group != nil || c.ended {
 		return nil
 	}

@@ -26,6 +26,7 @@ import (
 	"hightide/internal/frameworks"
 	"hightide/internal/launch"
 	"hightide/internal/mem"
+	"hightide/internal/processes"
 	"hightide/internal/sampler"
 	"hightide/internal/system"
 )
@@ -59,6 +60,9 @@ type Options struct {
 	Env     []string       // of the command, before the helpers are put in front
 	Helpers []launch.Helper
 	Runtime launch.Runtime // what the command gets of this process
+
+	// Table is where processes are looked up instead of /proc; nil: the system's, where it has no /proc.
+	Table processes.Table
 
 	// Devices are asked instead of the machine's own; nil: the machine's. They are closed at the end.
 	Devices []sampler.Vendor
@@ -368,7 +372,7 @@ func (w watcher) Unobserved(what, why string) {
 // alive says whether a process still runs: the sampler tells of those it watches, of the others
 // (gone before it looked) the kernel is asked.
 func (p *process) alive() bool {
-	return p.watched || procAlive(p.key.pid, p.key.start)
+	return p.watched || launch.Alive(p.key.pid, p.key.start)
 }
 
 // sampleHeap adds the live heap to the picture.

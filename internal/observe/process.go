@@ -4,8 +4,11 @@ import (
 	"maps"
 
 	"hightide/internal/frameworks"
+	"hightide/internal/launch"
 	"hightide/internal/mem"
+	"hightide/internal/processes"
 	"hightide/internal/shm"
+	"hightide/internal/system"
 )
 
 // procKey identifies a process for as long as the machine runs: pids are used again, with the
@@ -90,7 +93,7 @@ func (r *Recorder) process(key procKey) *process {
 		series: map[agentSeries]*column{}, facts: map[string]string{}, numbers: map[string]int64{},
 		dropped: map[string]mem.Drop{},
 	}
-	if start := ticksToMono(key.start); start > 0 {
+	if start := r.began(key.start); start > 0 && key.start > 0 {
 		p.Start = max(start, r.info.StartMono)
 	}
 	r.procs[key] = p
@@ -307,4 +310,31 @@ func (r *Recorder) useAges(p *process, now int64) {
 	if ages, ok := p.heap.ageUse(now, false); ok {
 		r.emit(ages)
 	}
+}
+
+// began is the recording's clock when a process of some identity did.
+func (r *Recorder) began(start uint64) int64 {
+	if r.opts.Table != nil { // its identities are ms since 1970
+		return int64(start)*1e6 - system.WallClock() + system.Monotonic()
+	}
+	return launch.Began(start)
+}
+
+// keyOf is the process that writes a channel. On macOS and Windows it does not know when it began: it is the newest of
+// its number then.
+func (r *Recorder) keyOf(c *channel) procKey {
+	if c.key.start != 0 {
+		return c.key
+	}
+	if p := r.byPID[c.key.pid]; p != nil {
+		return p.key
+	}
+	if r.opts.Table != nil {
+		if p, ok := processes.Find(r.opts.Table, c.key.pid); ok {
+			return procKey{p.PID, p.Start}
+		}
+	} else if start, _, ok := launch.Identity(c.key.pid); ok {
+		return procKey{c.key.pid, start}
+	}
+	return c.key
 }

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"hightide/internal/launch"
@@ -17,8 +16,8 @@ const leaderFile = "leader"
 
 // leads notes the process at the top of the tree.
 func (s *Shared) leads(pid int) {
-	if fields := launch.StatFields(pid); len(fields) >= 20 {
-		_ = os.WriteFile(filepath.Join(s.Dir, leaderFile), fmt.Appendf(nil, "%d %s", pid, fields[19]), 0o600)
+	if start, _, ok := launch.Identity(pid); ok {
+		_ = os.WriteFile(filepath.Join(s.Dir, leaderFile), fmt.Appendf(nil, "%d %d", pid, start), 0o600)
 	}
 }
 
@@ -70,15 +69,18 @@ func holds(dir string, line []string) bool {
 	})
 }
 
+// deepest is how far up is looked: on Windows a parent may be a number that was given again.
+const deepest = 100
+
 // ancestry names a process and those above it, each as "PID START".
 func ancestry(pid int) (line []string) {
 	for pid > 0 {
-		fields := launch.StatFields(pid)
-		if len(fields) < 20 {
+		start, parent, ok := launch.Identity(pid)
+		if !ok || len(line) > deepest {
 			break
 		}
-		line = append(line, fmt.Sprintf("%d %s", pid, fields[19]))
-		pid, _ = strconv.Atoi(fields[1])
+		line = append(line, fmt.Sprintf("%d %d", pid, start))
+		pid = parent
 	}
 	return line
 }

@@ -152,7 +152,7 @@ type loop struct {
 	shared  *Shared
 	child   *launch.Child
 	git     chan *mem.Git
-	sampler *sampler.Sampler
+	sampler sampler.Watch
 	vendors []sampler.Vendor
 
 	nextSample, nextFlush, nextStatus, nextSlow int64
@@ -179,8 +179,9 @@ const (
 )
 
 func (l *loop) run(ctx context.Context) Outcome {
-	l.sampler = sampler.New(sampler.Options{Leader: l.child.PID, WatchLeader: true, Running: l.child.Stranger,
-		Interval: l.opts.interval(), Vendors: l.vendors, Group: l.confined.by()}, watcher{l.Recorder})
+	l.sampler = sampler.Open(sampler.Options{Leader: l.child.PID, WatchLeader: true, Running: l.child.Stranger,
+		Interval: l.opts.interval(), Vendors: l.vendors, Group: l.confined.by(), Table: l.opts.Table,
+		Members: l.child.Members}, watcher{l.Recorder})
 	defer l.sampler.Close()
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -418,7 +419,7 @@ func (l *loop) stopHarder(now int64) {
 // stopRest tells what the command left behind to end too: a shell that SIGTERM ended leaves its programs.
 func (l *loop) stopRest() {
 	for _, p := range l.sampler.Processes() {
-		if procAlive(p.PID, p.StartTicks) {
+		if launch.Alive(p.PID, p.StartTicks) {
 			_ = system.Kill(p.PID, syscall.SIGTERM)
 		}
 	}

@@ -52,8 +52,11 @@ func Hold(path, run, out string) (*Shared, error) {
 
 // Close removes the folder.
 func (s *Shared) Close() {
+	if s.lock != nil && !system.LocksFolders { // a file in it, which cannot be removed while it is open
+		_ = s.lock.Close()
+	}
 	_ = os.RemoveAll(s.Dir)
-	if s.lock != nil {
+	if s.lock != nil && system.LocksFolders {
 		_ = s.lock.Close()
 	}
 }
@@ -67,7 +70,11 @@ var errHeld = errors.New("held by an engine that lives")
 
 // lockFolder takes the lock, which ends with the process.
 func lockFolder(path string) (*os.File, error) {
-	file, err := os.OpenFile(path, os.O_RDONLY|system.Folder|system.NoFollow, 0)
+	flags := os.O_RDONLY | system.Folder | system.NoFollow
+	if !system.LocksFolders {
+		path, flags = filepath.Join(path, "lock"), os.O_RDWR|os.O_CREATE|system.NoFollow
+	}
+	file, err := os.OpenFile(path, flags, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +158,7 @@ func lookAtFolder(dir string, lock *os.File, age time.Duration, visit func(Lefto
 func channelAlive(dir string) bool {
 	entries, _ := os.ReadDir(dir)
 	for _, entry := range entries {
-		if pid, start, ok := channelOwner(entry.Name()); ok && procAlive(pid, start) {
+		if pid, start, ok := channelOwner(entry.Name()); ok && launch.Alive(pid, start) {
 			return true
 		}
 	}

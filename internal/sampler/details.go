@@ -10,6 +10,9 @@ import (
 	"syscall"
 
 	"hightide/internal/mem"
+	"hightide/internal/processes"
+	"hightide/internal/processes/here"
+	"hightide/internal/system"
 )
 
 // Details is what is read of one process when somebody asks for it, as some of it costs: its PSS tens of milliseconds
@@ -25,6 +28,9 @@ type Details struct {
 
 // ReadDetails reads the process that began at startTicks; ErrGone where that has ended.
 func ReadDetails(root string, pid int, startTicks uint64) (*Details, error) {
+	if table := here.Table(); table != nil {
+		return detailsByTable(table, pid, startTicks)
+	}
 	dir := filepath.Join(root, "proc", strconv.Itoa(pid))
 	status, err := os.ReadFile(dir + "/status")
 	if err != nil || !sameProcess(root, pid, startTicks) {
@@ -57,6 +63,17 @@ func ReadDetails(root string, pid int, startTicks uint64) (*Details, error) {
 		}
 	}
 	return d, nil
+}
+
+// detailsByTable is what a table of processes tells of one.
+func detailsByTable(table processes.Table, pid int, start uint64) (*Details, error) {
+	p, ok := processes.Find(table, pid)
+	figures, known := table.Figures(pid)
+	if !ok || !known || p.Start != start {
+		return nil, ErrGone
+	}
+	return &Details{Peak: figures.MaxRSS, OpenFiles: figures.Files,
+		Age: mem.Some(max(system.WallClock()-int64(start)*1e6, 0))}, nil
 }
 
 // Signal sends a signal to the process that began at startTicks. A descriptor of the process is taken first, so that

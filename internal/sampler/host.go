@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"hightide/internal/mem"
+	"hightide/internal/processes/here"
 	"hightide/internal/system"
 )
 
@@ -92,6 +93,9 @@ func Free(root string) mem.Optional {
 			free = mem.Some(value)
 		}
 	}
+	if table := here.Table(); table != nil {
+		free = table.Memory().Available
+	}
 	group := OpenCgroup(root, 0)
 	defer group.Close()
 	limit, limited := group.Limit().Get()
@@ -119,6 +123,9 @@ func Host(root string, pid int, vendors []Vendor) mem.Host {
 	host.CPU = cpuModel(filepath.Join(root, "proc/cpuinfo"))
 	if text, err := os.ReadFile(filepath.Join(root, "proc/meminfo")); err == nil {
 		host.Memory = optional(field(text, "MemTotal"))
+	}
+	if table := here.Table(); table != nil {
+		host.Memory = table.Memory().Total
 	}
 	group := OpenCgroup(root, pid)
 	defer group.Close()

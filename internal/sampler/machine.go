@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"hightide/internal/mem"
+	"hightide/internal/processes"
+	"hightide/internal/processes/here"
 	"hightide/internal/system"
 )
 
@@ -19,6 +21,7 @@ import (
 type Machine struct {
 	root    string
 	procDir int
+	table   processes.Table // in place of /proc; nil: there is none
 	vendors []Vendor
 	cgroup  Cgroup
 	known   map[int]*Seen
@@ -99,6 +102,7 @@ func OpenMachine(root string) *Machine {
 	m := &Machine{root: root, known: map[int]*Seen{}, kernel: map[int]uint64{}, vendors: OpenVendors(root),
 		cgroup: OpenCgroup(root, 0)}
 	m.last = make([][]Card, len(m.vendors))
+	m.table = here.Table()
 	m.procDir, _ = openFile(filepath.Join(root, "proc"), system.Folder)
 	return m
 }
@@ -122,9 +126,13 @@ func Owner(path string) (uid uint32, ok bool) { return ownerOf(path) }
 func (m *Machine) Read(now int64) Picture {
 	p := Picture{Time: now, Cores: runtime.NumCPU()}
 	p.Host, _ = os.Hostname()
-	m.memory(&p)
-	m.processors(&p)
-	m.processes(now)
+	if m.table != nil {
+		m.byTable(&p, now)
+	} else {
+		m.memory(&p)
+		m.processors(&p)
+		m.processes(now)
+	}
 	m.cards(&p)
 	for _, s := range m.known {
 		p.Processes = append(p.Processes, *s)
@@ -329,6 +337,63 @@ func name(cards []Card, gpus []mem.GPU) {
 	}
 }
 
+// byTable reads the machine where there is no /proc. Load, the time of all processors, swap and control groups are
+// absent there.
+func (m *Machine) byTable(p *Picture, now int64) {
+	memory := m.table.Memory()
+	p.Total, p.Available = memory.Total, memory.Available
+	all, err := m.table.List()
+	if err != nil {
+		p.Notes = append(p.Notes, "processes: "+plain(err))
+		return
+	}
+	m.round++
+	m.live = m.live[:0]
+	hidden := 0
+	for _, one := range all {
+		figures, ok := m.table.Figures(one.PID)
+		if !ok {
+			hidden++
+			continue
+		}
+		s := m.known[one.PID]
+		if s == nil || s.StartTicks != one.Start {
+			s = &Seen{PID: one.PID, Parent: one.Parent, StartTicks: one.Start, ticks: -1,
+				asked: &Process{PID: one.PID, StartTicks: one.Start}}
+			s.Command = mem.MaskArgs(m.table.Command(one.PID))
+			if len(s.Command) > 0 {
+				s.Name = filepath.Base(s.Command[0])
+			}
+			m.known[one.PID] = s
+		}
+		s.takeFigures(figures, now-m.time)
+		s.round = m.round
+		m.live = append(m.live, s.asked)
+	}
+	for pid, s := range m.known {
+		if s.round != m.round {
+			delete(m.known, pid)
+		}
+	}
+	if hidden > 0 {
+		p.Notes = append(p.Notes, "processes of other users, and of the system, may not be looked at: they are left out")
+	}
+}
+
+// takeFigures takes in a reading, since ns after the one before.
+func (s *Seen) takeFigures(f processes.Figures, since int64) {
+	cpu, known := f.CPU.Get()
+	s.Busy = mem.Optional{}
+	if known && s.ticks >= 0 && since > 0 {
+		s.Busy = mem.Some(max(cpu-s.ticks, 0) * 1000 / since)
+	}
+	if known {
+		s.ticks, s.CPU = cpu, cpu // here ns are what is counted in
+	}
+	s.State, s.Threads, s.RSS, s.VMS = "", f.Threads.Or(0), f.RSS, f.VMS.Or(0)
+	s.Faults = f.MajorFaults.Or(0)
+}
+
 // ErrGone says that a process ended, or that its number is another's by now.
 var ErrGone = errors.New("it has ended")
 
@@ -346,6 +411,10 @@ func Environ(root string, pid int, startTicks uint64) ([]mem.Variable, error) {
 
 // sameProcess says whether a number still means the process that began then.
 func sameProcess(root string, pid int, startTicks uint64) bool {
+	if table := here.Table(); table != nil {
+		p, ok := processes.Find(table, pid)
+		return ok && p.Start == startTicks
+	}
 	var page [4096]byte
 	n, err := readFile(filepath.Join(root, "proc", strconv.Itoa(pid), "stat"), page[:])
 	if err != nil {

@@ -4,6 +4,7 @@
 //	/proc/PID/{stat,status,fd,smaps_rollup} ──▶ Tree, Process ─┐
 //	/proc/meminfo, the control group        ──▶ host, Cgroup   ├─▶ Sampler.Tick ──▶ Sink (record)
 //	NVML helper, sysfs, DRM fdinfo          ──▶ Vendor         ┘
+//	where there is no /proc: processes.Table ──▶ Portable.Tick ──▶ Sink
 //
 // It holds no rules about memory: it reads numbers, gives them a name from mem/series.go and says
 // what it could not read and why. Its own cost is bounded: see Budget in budget.go. The root of
@@ -19,6 +20,7 @@ import (
 	"time"
 
 	"hightide/internal/mem"
+	"hightide/internal/processes"
 )
 
 // Sink takes what is seen. All calls come from the goroutine that calls Tick.
@@ -60,6 +62,10 @@ type Options struct {
 	Root string
 	// Vendors to ask for devices. Default: those of Vendors that are present.
 	Vendors []Vendor
+	// Table is where processes are looked up instead of /proc; nil: the system's, where it has no /proc. See Open.
+	Table processes.Table
+	// Members are the processes that the system counts to the run, whoever their parents are; nil: it counts none.
+	Members func() []int
 }
 
 // Sampler reads a process tree, its host and its devices, a tick at a time. For one goroutine.

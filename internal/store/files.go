@@ -125,7 +125,7 @@ func (s *Files) Create(info mem.RunInfo) (Writer, error) {
 		return nil, err
 	}
 	info.ID = id
-	file, err := os.OpenFile(s.unborn(id), os.O_CREATE|os.O_EXCL|os.O_RDWR|os.O_APPEND, 0o600)
+	file, err := system.OpenMoving(s.unborn(id), os.O_CREATE|os.O_EXCL|os.O_RDWR|os.O_APPEND, 0o600)
 	if err != nil {
 		os.Remove(s.runDir(id))
 		return nil, s.badPlace("write to", err)

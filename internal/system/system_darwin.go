@@ -8,12 +8,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Name is what people call this system, and Observes whether programs are observed on it: what looks at them is written
-// for Linux.
+// Name is what people call this system, and Imagines whether it has imaginary GPUs: their library is for Linux. Procfs
+// says whether there is /proc, and Untried how observing programs was tried.
 const (
 	Name     = "macOS"
-	Observes = false
+	Imagines = false
+	Procfs   = false
+	Untried  = "compiled and tested as far as Linux allows, run on no Mac by us"
 )
+
+// SharedMemory is the folder of files that programs share as memory: there is none that is never written to a disk.
+func SharedMemory() string { return os.TempDir() }
 
 // Follow would tell who writes a file that it is followed: macOS's locks belong to a process, so it cannot. What is
 // written is seen later.
@@ -28,8 +33,9 @@ func Reserve(f *os.File, bytes int64) error {
 		Posmode: unix.F_PEOFPOSMODE, Length: bytes})
 }
 
-// Monotonic is in ns, the clock of recordings.
-func Monotonic() int64 { return clock(unix.CLOCK_MONOTONIC) }
+// Monotonic is in ns, the clock of recordings: that of Python's time.monotonic, which stands still while the machine
+// sleeps. What macOS calls CLOCK_MONOTONIC does not.
+func Monotonic() int64 { return clock(unix.CLOCK_UPTIME_RAW) }
 
 // WallClock is in ns since 1970.
 func WallClock() int64 { return time.Now().UnixNano() }

@@ -8,12 +8,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Name is what people call this system, and Observes whether programs are observed on it: what looks at them is written
-// for Linux.
+// Name is what people call this system, and Imagines whether it has imaginary GPUs: their library is for these. Procfs
+// says whether there is /proc, and Untried how observing programs was tried where not.
 const (
 	Name     = "Linux on " + runtime.GOARCH
-	Observes = runtime.GOARCH == "amd64" || runtime.GOARCH == "arm64" // the libraries that a program is brought are for these
+	Imagines = runtime.GOARCH == "amd64" || runtime.GOARCH == "arm64"
+	Procfs   = true
+	Untried  = ""
 )
+
+// SharedMemory is the folder of files that programs share as memory.
+func SharedMemory() string { return "/dev/shm" }
 
 // followMark is the byte, far behind the end of any file, on which followers hold a shared lock. The system gives it
 // back for one that is killed, and a writer sees it in any process. File systems without such locks only make

@@ -11,6 +11,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// HasOwners says whether a file has an owner and rights that are numbers, and LocksFolders whether a folder can be
+// locked as a file can.
+const (
+	HasOwners    = true
+	LocksFolders = true
+)
+
+// FoldsVariables says whether PATH and Path are one variable. Separators cannot stand in a folder of PYTHONPATH or
+// LD_PRELOAD.
+const (
+	FoldsVariables = false
+	Separators     = ": \t\n;"
+)
+
 // Flags of os.OpenFile.
 const (
 	NoFollow = unix.O_NOFOLLOW  // a link is an error
@@ -41,6 +55,11 @@ func OwnGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true
 
 // OwnSession has a command outlive the terminal.
 func OwnSession() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
+
+// OpenMoving opens a file that may be renamed or removed while it is open, as any may here.
+func OpenMoving(path string, flags int, mode fs.FileMode) (*os.File, error) {
+	return os.OpenFile(path, flags, mode)
+}
 
 // Lock takes a lock that ends with the file, or this process. It does not wait: ErrLocked.
 func Lock(f *os.File, shared bool) error {

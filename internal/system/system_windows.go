@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"syscall"
 	"time"
 	"unsafe"
@@ -11,12 +12,30 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Name is what people call this system, and Observes whether programs are observed on it: what looks at them is written
-// for Linux.
+// Name is what people call this system, and Imagines whether it has imaginary GPUs: their library is for Linux. Procfs
+// says whether there is /proc, and Untried how observing programs was tried.
 const (
 	Name     = "Windows"
-	Observes = false
+	Imagines = false
+	Procfs   = false
+	Untried  = "tried under Wine, on no Windows of its own"
 )
+
+// HasOwners says whether a file has an owner and rights that are numbers, and LocksFolders whether a folder can be
+// locked as a file can.
+const (
+	HasOwners    = false
+	LocksFolders = false
+)
+
+// FoldsVariables says whether PATH and Path are one variable. Separators cannot stand in a folder of PYTHONPATH.
+const (
+	FoldsVariables = true
+	Separators     = "\n;"
+)
+
+// SharedMemory is the folder of files that programs share as memory: there is none that is never written to a disk.
+func SharedMemory() string { return os.TempDir() }
 
 // Flags of os.OpenFile. Windows follows no link where one may not make links, and has no such pipes in folders.
 const (
@@ -60,6 +79,16 @@ func OwnGroup() *syscall.SysProcAttr {
 // OwnSession has a command outlive the terminal.
 func OwnSession() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP | windows.DETACHED_PROCESS}
+}
+
+// OpenMoving opens a file that may be renamed or removed while it is open. Of other files Windows refuses that.
+func OpenMoving(path string, flags int, mode fs.FileMode) (*os.File, error) {
+	folder, err := os.OpenRoot(filepath.Dir(path)) // which opens all files so, where os.OpenFile does not
+	if err != nil {
+		return nil, err
+	}
+	defer folder.Close()
+	return folder.OpenFile(filepath.Base(path), flags, mode)
 }
 
 // lockAt is the byte that stands for a file, far behind the end of any.
@@ -117,11 +146,32 @@ func MayWrite(path string) error {
 // MayRun says in an error why a program cannot be run.
 func MayRun(path string) error { _, err := os.Stat(path); return err }
 
-// Map is not there: nothing that shares memory with hightide runs on Windows.
-func Map(*os.File, int, bool) ([]byte, error) { return nil, errors.ErrUnsupported }
+// Map is the beginning of a file as memory that others see change. Unmap gives it back.
+func Map(f *os.File, bytes int, writable bool) ([]byte, error) {
+	protection, access := uint32(windows.PAGE_READONLY), uint32(windows.FILE_MAP_READ)
+	if writable {
+		protection, access = windows.PAGE_READWRITE, windows.FILE_MAP_READ|windows.FILE_MAP_WRITE
+	}
+	mapping, err := windows.CreateFileMapping(windows.Handle(f.Fd()), nil, protection, uint32(uint64(bytes)>>32),
+		uint32(bytes), nil)
+	if err != nil {
+		return nil, err
+	}
+	defer windows.CloseHandle(mapping) // the view keeps it
+	address, err := windows.MapViewOfFile(mapping, access, 0, 0, uintptr(bytes))
+	if err != nil {
+		return nil, err
+	}
+	return unsafe.Slice(*(**byte)(unsafe.Pointer(&address)), bytes), nil
+}
 
 // Unmap gives back what Map returned.
-func Unmap([]byte) error { return nil }
+func Unmap(mapping []byte) error {
+	if len(mapping) == 0 {
+		return nil
+	}
+	return windows.UnmapViewOfFile(uintptr(unsafe.Pointer(unsafe.SliceData(mapping))))
+}
 
 // TerminalSize is in characters; zeros where the file is not a terminal.
 func TerminalSize(f *os.File) (columns, rows int) {

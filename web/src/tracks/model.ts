@@ -62,6 +62,7 @@ const families: Record<string, Family> = {
     colours: ["rss", "pss", "uss", "rss", "pss", "uss", "curve-3", "curve-5"],
   },
   locked: { title: "Locked memory", names: ["host.locked"] },
+  private: { title: "Memory of a process alone", names: ["host.private"] },
   allocator: {
     title: "Framework allocator",
     names: [

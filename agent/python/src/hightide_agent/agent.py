@@ -8,10 +8,11 @@ os.fork at once, after a fork behind Python's back at the next record.
 from __future__ import annotations
 
 import os
-from time import monotonic_ns
+import sys
 
 from . import channel as channels
 from . import forks
+from .channel import monotonic_ns
 from .encode import encode
 
 TYPE_CHECKING = False  # for type checkers only: importing typing takes longer than all the rest of the start
@@ -152,6 +153,10 @@ class Agent:
 
 def _peak_rss() -> Optional[int]:
     """The kernel's high-water mark of this program; unlike ru_maxrss not inherited across exec."""
+    if sys.platform in ("darwin", "win32"):
+        from .elsewhere import peak_rss
+
+        return peak_rss()
     try:
         with open("/proc/self/status", "rb", buffering=0) as status:
             return int(status.read().partition(b"VmHWM:")[2].split(None, 1)[0]) * 1024

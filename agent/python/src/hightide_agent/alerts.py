@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import _thread
 import sys
-from time import monotonic_ns, sleep
+from time import sleep
 
 from . import channel as channels
+from .channel import monotonic_ns
 
 TYPE_CHECKING = False  # for type checkers only: importing typing takes longer than all the rest of the start
 if TYPE_CHECKING:

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import _thread
 import os
-from time import monotonic_ns, sleep, thread_time_ns
+from time import sleep, thread_time_ns
 from typing import TYPE_CHECKING, Dict, Tuple
 
 from .agent import Agent
+from .channel import monotonic_ns
 from .forks import work
 
 if TYPE_CHECKING:

@@ -16,8 +16,17 @@ from __future__ import annotations
 
 import os
 import struct
+import sys
 from _thread import RLock, allocate_lock
-from time import monotonic_ns, time_ns
+from time import time_ns
+
+# The engine's clock. Before Python 3.13, time.monotonic of Windows is another, which ticks every 16 ms.
+if sys.platform == "win32":
+    from time import perf_counter_ns as _clock
+else:
+    from time import monotonic_ns as _clock
+
+monotonic_ns = _clock
 
 TYPE_CHECKING = False  # for type checkers only: importing typing takes longer than all the rest of the start
 if TYPE_CHECKING:
@@ -31,6 +40,7 @@ STATE_OPEN, STATE_CLOSED, STATE_GAVE_UP = 1, 2, 3
 JSON, EDGE, COUNTERS, STEP = 1, 2, 3, 4
 MAX_JSON = 48 * 1024  # bytes: a longer object is left out and counted
 LOCK_SECONDS = 0.01
+ELSEWHERE = ("darwin", "win32")  # systems without /proc
 MAX_REENTERED = 1000  # records refused in a row before a lock counts as lost
 
 # Indexes of 8-byte words in the header.
@@ -342,15 +352,21 @@ class Ordered(Channel):
         fence.acquire(False)
 
 
+def _processor() -> str:
+    return os.uname().machine if hasattr(os, "uname") else os.environ.get("PROCESSOR_ARCHITECTURE", "")
+
+
 # Of x86-64 every processor sees the stores of another in their order.
-_KIND = Channel if os.uname().machine == "x86_64" else Ordered
+_KIND = Channel if _processor() in ("x86_64", "AMD64") else Ordered
 
 
 def process_start(pid: int) -> int:
-    """Field 22 of /proc/PID/stat: clock ticks from boot to the start of the process.
+    """Field 22 of /proc/PID/stat: clock ticks from boot to the start of the process; 0 where there is no /proc.
 
     Read of its first thread: an emulator of another processor answers for a process's own file, and differently.
     """
+    if sys.platform in ELSEWHERE:  # the engine goes by the number alone
+        return 0
     with open("/proc/%d/task/%d/stat" % (pid, pid), "rb", buffering=0) as stat:
         return int(stat.read().rpartition(b")")[2].split()[19])
 
@@ -368,14 +384,18 @@ def create(folder: str, ring_bytes: int = RING_BYTES) -> Channel:
     while os.path.lexists(final):  # from before an exec: same process, other program
         n += 1
         final = "%s-%d.ring" % (base, n)
-    fresh = final + ".new"
-    fd = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    windows = sys.platform == "win32"
+    fresh = final if windows else final + ".new"  # there no file is renamed that is open: a reader waits for the magic
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL
+    for name in ("O_CLOEXEC", "O_NOFOLLOW", "O_BINARY", "O_NOINHERIT"):
+        flags |= getattr(os, name, 0)
+    fd = os.open(fresh, flags, 0o600)
     try:
-        os.fchmod(fd, 0o600)  # whatever the umask says
-        os.posix_fallocate(fd, 0, HEADER_BYTES + ring_bytes)
+        _reserve_room(fd, HEADER_BYTES + ring_bytes)
         memory = _map(fd, HEADER_BYTES + ring_bytes)
         channel = _KIND(memory, pid, start, ring_bytes)
-        os.rename(fresh, final)
+        if not windows:
+            os.rename(fresh, final)
     except BaseException:
         os.unlink(fresh)
         raise
@@ -385,11 +405,25 @@ def create(folder: str, ring_bytes: int = RING_BYTES) -> Channel:
     return channel
 
 
+def _reserve_room(fd: int, size: int) -> None:
+    """Give the file its size and, where the system can, its room on the disk: a write into a mapping cannot fail."""
+    if hasattr(os, "fchmod"):
+        os.fchmod(fd, 0o600)  # whatever the umask says
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(fd, 0, size)
+    else:
+        os.ftruncate(fd, size)
+
+
 def _map(fd: int, size: int) -> Any:
     """Map the file shared, for as long as the process lives."""
     try:
         import ctypes
+
+        usable = sys.platform != "win32"
     except ImportError:
+        usable = False
+    if not usable:
         import mmap
 
         return mmap.mmap(fd, size)
@@ -420,7 +454,7 @@ def heap_word() -> Optional[Any]:
         import ctypes
 
         find = ctypes.CDLL(None).hightide_heap_word
-    except (ImportError, OSError, AttributeError):
+    except (ImportError, OSError, AttributeError, TypeError):  # the last: on Windows
         return None
     find.restype = ctypes.c_void_p
     address = find()

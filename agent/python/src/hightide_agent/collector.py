@@ -11,11 +11,11 @@ objects are many: looks at them take at most one part in SHARE of the time.
 from __future__ import annotations
 
 import gc
-from time import monotonic_ns
 from types import FrameType, FunctionType
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from .agent import Agent
+from .channel import monotonic_ns
 from .places import is_library
 from .resident import rss
 

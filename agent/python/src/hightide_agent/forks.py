@@ -29,7 +29,7 @@ def mark() -> Any:
         _tried = True
         try:
             _page = _wiped_page()
-        except (ImportError, OSError, AttributeError):
+        except (ImportError, OSError, AttributeError, TypeError):  # elsewhere than on Linux
             pass
     if _page is None:
         return (0,)

@@ -50,6 +50,8 @@ def identity(channels: str, forked: bool, role: str = "", place: Optional[tuple[
 
 
 def _command_line() -> list[str]:
+    if sys.platform in ("darwin", "win32"):
+        return list(getattr(sys, "orig_argv", getattr(sys, "argv", [])))  # the former from Python 3.10 on
     try:
         with open("/proc/self/cmdline", "rb", buffering=0) as file:
             return [os.fsdecode(part) for part in file.read(65536).rstrip(b"\0").split(b"\0")]
@@ -88,6 +90,11 @@ def _role(channels: str, forked: bool, argv: list[str], ranks: dict[str, int], p
 
 def _has_observed_ancestor(channels: str) -> bool:
     """Whether a process above this one, be it through a shell, has a channel."""
+    if sys.platform in ("darwin", "win32"):  # of a parent nothing but its number is known
+        try:
+            return any(name.startswith("agent-%d-" % os.getppid()) for name in os.listdir(channels))
+        except OSError:
+            return False
     try:
         observed = {name.split("-")[1] for name in os.listdir(channels) if name.startswith("agent-")}
         parent = str(os.getppid())

@@ -8,10 +8,9 @@ step's end that goes through the tracker takes some 150 microseconds then, count
 
 from __future__ import annotations
 
-from time import monotonic_ns
 from typing import Any
 
-from .channel import CONTROL_SEQ
+from .channel import CONTROL_SEQ, monotonic_ns
 from .forks import MARKED
 
 WHILE_NS = 1_000_000_000  # after which the tracker sees a step again

@@ -8,11 +8,14 @@ garbage that came amid the program's own import, which a second import would bre
 
 from __future__ import annotations
 
-import fcntl
 import os
-from os import pread
+import sys
 
-PAGE = os.sysconf("SC_PAGE_SIZE")
+if sys.platform != "win32":
+    import fcntl
+    from os import pread
+
+    PAGE = os.sysconf("SC_PAGE_SIZE")
 _HIGH = 700  # preferred lowest descriptor number; lower where the limit is small
 _REOPEN_LIMIT = 1000  # after so many, the script closes descriptors for a living: give up
 
@@ -66,3 +69,7 @@ def _raised(fd: int) -> int:
         except (OSError, ValueError):  # the limit of open files is lower
             continue
     return fd
+
+
+if sys.platform in ("darwin", "win32"):  # there is no /proc, and no descriptor to keep
+    from .elsewhere import rss  # noqa: F401,F811

@@ -7,10 +7,11 @@ hightide.alert ─▶ alerts ─▶ alerts.py       hightide.snapshot, init ─�
 from __future__ import annotations
 
 from _thread import RLock
-from time import monotonic_ns, sleep
+from time import sleep
 
 from . import imports, resident
 from . import start as started
+from .channel import monotonic_ns
 
 TYPE_CHECKING = False  # for type checkers only: importing typing takes longer than all the rest of the start
 if TYPE_CHECKING:

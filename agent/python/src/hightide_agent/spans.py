@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from _thread import RLock, get_native_id
 from itertools import count
-from time import monotonic_ns
 
+from .channel import monotonic_ns
 from .forks import MARKED
 from .resident import rss
 

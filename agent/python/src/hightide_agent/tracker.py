@@ -16,12 +16,11 @@ nothing at all is due is only counted (quick.py).
 from __future__ import annotations
 
 from _thread import get_ident, get_native_id
-from time import monotonic_ns
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
 from . import resident
 from .agent import Agent
-from .channel import heap_word
+from .channel import heap_word, monotonic_ns
 from .modules import Modules
 from .quick import QuickSteps
 

@@ -12,9 +12,10 @@ import _thread
 import atexit
 import os
 import sys
-from time import monotonic_ns, thread_time_ns
+from time import thread_time_ns
 
 from . import imports
+from .channel import monotonic_ns
 from .forks import work
 
 TYPE_CHECKING = False  # for type checkers only: importing typing takes longer than all the rest of the start

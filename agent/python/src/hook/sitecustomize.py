@@ -56,6 +56,12 @@ def _start(hook):
 
 def _uninterrupted(hook):
     """Start while SIGINT waits: here it would end Python with a fatal error, instead of as the program ends."""
+    if not hasattr(_signal, "pthread_sigmask"):  # Windows: Ctrl-C is seen by the main thread when it runs Python again
+        try:
+            _start(hook)
+        except Exception:
+            pass
+        return
     held = _signal.pthread_sigmask(_signal.SIG_BLOCK, (_signal.SIGINT,))
     try:
         _start(hook)

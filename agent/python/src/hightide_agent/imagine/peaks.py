@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import os
 from itertools import accumulate
-from time import monotonic_ns, process_time
+from time import process_time
 from typing import Any, Dict, List, Optional, Tuple
 
 from ..agent import Agent
+from ..channel import monotonic_ns
 from ..tracker import NONE
 
 STEADY = 3  # optimizer steps at whose ends the high-water marks were the same

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import functools
 import os
-from time import monotonic_ns
 from typing import Any, Callable, Dict, List, Tuple
 
+from ..channel import monotonic_ns
 from ..tracker import NEVER
 from ..training import Training
 from .modules import Roots

@@ -1,0 +1,2 @@
+// Package here has the table of processes of this system. It is nil on Linux, where /proc is read.
+package here
