@@ -59,7 +59,7 @@ func (o *watchOptions) AddFlags(flags *pflag.FlagSet) {
 }
 
 func (o *watchOptions) run(a *app, c *cobra.Command, _ []string) error {
-	if err := engine.CheckObserves("watch"); err != nil {
+	if err := engine.CheckLinux("watch"); err != nil {
 		return err
 	}
 	if o.json != "" && !o.once {

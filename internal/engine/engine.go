@@ -140,6 +140,14 @@ func CheckImagines(what string) error {
 		"%s takes Linux on x86-64 or arm64: on %s there are no imaginary GPUs", what, system.Name)
 }
 
+// CheckLinux refuses what reads /proc alone.
+func CheckLinux(what string) error {
+	if system.Procfs {
+		return nil
+	}
+	return fail.Environment("hightide top looks at this machine", "%s takes Linux: this is %s", what, system.Name)
+}
+
 // What runs on this machine, recorded or not.
 
 // Machine gives a picture of the machine at once and then at every interval, until the context ends. One that is
