@@ -3,7 +3,6 @@
 package launch
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"syscall"
@@ -50,9 +49,3 @@ func processState(pid int) byte {
 	}
 	return 'R'
 }
-
-func openProcess(int) (int, error) { return -1, errors.ErrUnsupported }
-
-func closeProcess(int) error { return nil }
-
-func awaitEnd(int, *os.File) (ended bool, err error) { return false, errors.ErrUnsupported }

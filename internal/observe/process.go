@@ -8,7 +8,6 @@ import (
 	"hightide/internal/mem"
 	"hightide/internal/processes"
 	"hightide/internal/shm"
-	"hightide/internal/system"
 )
 
 // procKey identifies a process for as long as the machine runs: pids are used again, with the
@@ -315,7 +314,7 @@ func (r *Recorder) useAges(p *process, now int64) {
 // began is the recording's clock when a process of some identity did.
 func (r *Recorder) began(start uint64) int64 {
 	if r.opts.Table != nil { // its identities are ms since 1970
-		return int64(start)*1e6 - system.WallClock() + system.Monotonic()
+		return since1970(start)
 	}
 	return launch.Began(start)
 }
