@@ -21,7 +21,6 @@ import (
 
 	"hightide/internal/fail"
 	"hightide/internal/launch"
-	"hightide/internal/report"
 	"hightide/internal/words"
 )
 
@@ -107,15 +106,6 @@ func (a *app) exitCode(err error) int {
 		fmt.Fprintf(a.stderr, "  hint: %s\n", harmless(hint))
 	}
 	return fail.Code(err)
-}
-
-// harmless is a message without what a terminal would act on: it may name what a stranger's file says.
-func harmless(text string) string {
-	lines := strings.Split(text, "\n")
-	for i := range lines {
-		lines[i] = report.Clean(lines[i])
-	}
-	return strings.Join(lines, "\n")
 }
 
 func (a *app) root() *cobra.Command {

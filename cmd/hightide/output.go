@@ -190,3 +190,12 @@ func (a *app) agreed(question string) bool {
 	answer = strings.ToLower(strings.TrimSpace(answer))
 	return answer == "y" || answer == "yes"
 }
+
+// harmless is a message without what a terminal would act on: it may name what a stranger's file says.
+func harmless(text string) string {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = report.Clean(lines[i])
+	}
+	return strings.Join(lines, "\n")
+}

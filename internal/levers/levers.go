@@ -85,7 +85,7 @@ var All = []Lever{
 		"more launches of kernels in the optimizer's step", Free, nil},
 	{"step_in_backward", "optimizer's step in the backward pass",
 		"Each parameter is updated once its gradient is there.", "a call of the optimizer for each parameter", Free, nil},
-	{Budget, "torch.compile's activation budget", "Compiled graphs keep a share of their activations.",
+	{Budget, "the compiler's activation budget", "Compiled graphs keep a share of their activations.",
 		"what the compiler chooses is computed again", Paid,
 		[]Settings{{Budget: 0.8}, {Budget: 0.6}, {Budget: 0.4}, {Budget: 0.2}, {Budget: 0.05}}},
 	{Checkpoint, "checkpointing", "Blocks compute their activations again in the backward pass.",

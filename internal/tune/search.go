@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"hightide/internal/fail"
+	"hightide/internal/frameworks"
 	"hightide/internal/levers"
 	"hightide/internal/mem"
 )
@@ -111,8 +112,8 @@ func (s *search) know(roomy, plain *Outcome) error {
 	s.needed = mem.Bytes(roomy.Allocated.Or(0) + roomy.Used.Or(0) - roomy.Reserved.Or(0))
 	s.size, _ = strconv.ParseInt(size, 10, 64)
 	s.code = roomy.Code
-	if other := notTuned[roomy.Other]; name == "" && other.says != "" {
-		return fail.Input(other.instead, "%s", other.says)
+	if other := frameworks.Untuned[roomy.Other]; name == "" && other.Says != "" {
+		return fail.Input(other.Instead, "%s", other.Says)
 	}
 	if name == "" {
 		return fail.Input("levers change trainings: a model that is in training mode and has parameters with gradients",

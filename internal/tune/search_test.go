@@ -196,7 +196,7 @@ func TestFind(t *testing.T) {
 			"optimizer's state on the host"},
 		"compiled": {func(p *program) {
 			p.total, p.refuses[levers.Budget], p.refuses[levers.Checkpoint] = 1600*mem.MiB, "", "GPT is compiled"
-		}, Options{}, "expandable_segments:True, optimizer's step in the backward pass, torch.compile's activation budget of 0.4"},
+		}, Options{}, "expandable_segments:True, optimizer's step in the backward pass, the compiler's activation budget of 0.4"},
 		"numbers that change": {func(p *program) { p.total, p.refuses[levers.Offload] = 900*mem.MiB, "it is compiled" },
 			Options{Allow: []string{"bf16"}}, "expandable_segments:True, optimizer's step in the backward pass, checkpointing of 9 blocks, bf16 autocast"},
 		"nothing is enough": {func(p *program) { p.total = 300 * mem.MiB }, Options{}, ""},

@@ -136,7 +136,7 @@ type Outcome struct {
 	Model   string    // "GPT 124439808", where blocks were recorded
 	Blocks  string    // JSON of Recorded
 	Moved   mem.Bytes // offloaded
-	Other   string    // a framework that levers are not made for, where the program has one; see NotTuned
+	Other   string    // a framework that levers are not made for, where the program has one; see frameworks.NotTuned
 	Code    string    // JSON of the levers as code, see patch.go
 
 	Weights, States mem.Optional // of the model and its optimizers, in bytes, where blocks were recorded

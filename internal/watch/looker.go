@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
 	"os/user"
 	"path/filepath"
 	"slices"
@@ -166,14 +165,4 @@ func program(s *sampler.Seen) string {
 		text = strings.ToValidUTF8(text[:programCut], "") + "…"
 	}
 	return text
-}
-
-// sizeOwned is the size of a regular file that is a user's own, and no link.
-func sizeOwned(path string, uid uint32) (size int64, ok bool) {
-	info, err := os.Lstat(path)
-	if err != nil || !info.Mode().IsRegular() {
-		return 0, false
-	}
-	owner, ok := sampler.Owner(path)
-	return info.Size(), ok && owner == uid
 }

@@ -3,6 +3,7 @@ package watch
 import (
 	"context"
 	"math"
+	"os"
 	"path/filepath"
 	"regexp"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"hightide/internal/mem"
 	"hightide/internal/sampler"
 	"hightide/internal/store"
+	"hightide/internal/system"
 	"hightide/internal/usage"
 )
 
@@ -115,3 +117,15 @@ func lineOf(recorded *mem.Run, process uint32) *fleet.Line {
 	return &fleet.Line{Place: best, Bytes: int64(most),
 		Error: int64(usage.Half95(sums[best].variance, mem.Bytes(most)))}
 }
+
+// sizeOwned is the size of a regular file that is a user's own, and no link.
+func sizeOwned(path string, uid uint32) (size int64, ok bool) {
+	info, err := os.Lstat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return 0, false
+	}
+	owner, ok := sampler.Owner(path)
+	return info.Size(), ok && owner == uid
+}
+
+func now() (wall, mono int64) { return time.Now().UnixNano(), system.Monotonic() }

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"hightide/internal/fleet"
-	"hightide/internal/system"
 )
 
 // Options of Run.
@@ -85,5 +84,3 @@ func Once(ctx context.Context, o Options) (fleet.State, error) {
 	w.Take(looker.Look(ctx))
 	return w.State(), nil
 }
-
-func now() (wall, mono int64) { return time.Now().UnixNano(), system.Monotonic() }

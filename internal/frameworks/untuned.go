@@ -1,10 +1,10 @@
-package tune
+package frameworks
 
 // others are frameworks that levers are not made for, those first that say most of what a program does.
 var others = []string{"vllm", "sglang", "jax", "tensorflow"}
 
-// notTuned says of each why it is refused, and what can be done instead.
-var notTuned = map[string]struct{ says, instead string }{
+// Untuned says of each why it is refused, and what can be done instead.
+var Untuned = map[string]struct{ Says, Instead string }{
 	"vllm": {"levers change trainings, and this program serves with vLLM",
 		"--max-model-len, --kv-cache-dtype fp8 and --tensor-parallel-size change what it takes; hightide imagine runs each"},
 	"sglang": {"levers change trainings, and this program serves with SGLang",
