@@ -60,7 +60,7 @@ class Cutting:
         def _make_closure(loop: Any, kwargs: Any, optimizer: Any, batch_idx: int) -> Any:
             closure = plain(loop, kwargs, optimizer, batch_idx)
             batch = kwargs.get("batch", next(iter(kwargs.values()), None))
-            name = next((n for n, value in kwargs.items() if value is batch), None)
+            name: Any = next((n for n, value in kwargs.items() if value is batch), None)
 
             def closed(*_: Any, **__: Any) -> Any:
                 return cutting.closed(
@@ -78,7 +78,9 @@ class Cutting:
         torch: Any = sys.modules["torch"]
         size = self.library.size_of((batch,), {})
         each = -(-size // self.parts)
-        self.inside, loss, result = min(self.parts, size), None, None
+        loss: Any = None
+        result: Any = None
+        self.inside = min(self.parts, size)
         try:
             for begin in range(0, size, each):
                 end = min(size, begin + each)
