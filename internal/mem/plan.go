@@ -22,7 +22,8 @@ const FactResumed = "resumed"
 
 // Facts of a process in which a plan is applied.
 const (
-	FactPlan        = "plan"         // "applied"
-	FactPlanRefused = "plan refused" // why the program was ended instead
-	FactLever       = "lever "       // and its name: what it did
+	FactPlan        = "plan"          // "applied"
+	FactPlanRefused = "plan refused"  // why the program was ended instead
+	FactPlanLeft    = "plan left out" // what the program made later, and no lever reaches
+	FactLever       = "lever "        // and its name: what it did
 )

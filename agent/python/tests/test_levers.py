@@ -385,3 +385,32 @@ def test_module_call_is_what_it_was(observe: Any) -> None:
     model = "before = None\nmodel = Net()"
     after = "assert torch.nn.Module.__call__ is torch.nn.Module._wrapped_call_impl"
     assert observe(script(model=model, after=after), env=plan(foreach={})).code == 0
+
+
+LATER = """
+model = Net()
+optimizer = torch.optim.AdamW(model.parameters())
+for step in range(4):
+    if step == 2:
+        REPLACED
+    loss = model(torch.randn(16, 8), step).square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(("replaced", "levers", "says"), [
+    ("model = Net()\n        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)", ["checkpoint"],
+     "SGD was made later, for"),
+    ("optimizer = torch.optim.SGD(model.parameters(), lr=0.1)", ["foreach"], "SGD was made later: foreach does not"),
+    ("optimizer = torch.optim.SGD(model.parameters(), lr=0.1)", ["checkpoint"], ""),
+    ("pass", ["checkpoint", "foreach"], ""),
+])  # fmt: skip
+def test_what_is_made_later_is_told(observe: Any, replaced: str, levers: Any, says: str) -> None:
+    settings = {name: {"blocks": ["*"]} if name == "checkpoint" else {} for name in levers}
+    result = observe(TRAIN[: TRAIN.index("MODEL")] + LATER.replace("REPLACED", replaced), env=plan(**settings))
+    told = facts(result)
+    assert told["plan"] == "applied"
+    assert told.get("plan left out", "").startswith(says)
+    assert bool(says) == ("plan left out" in told)

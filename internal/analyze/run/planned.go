@@ -18,10 +18,13 @@ func planned(in *Input) (r report.Part) {
 	}
 	e := &in.Run.Events[at]
 	var did []string
-	applied, refused := 0, ""
+	applied, refused, left := 0, "", ""
 	for _, p := range in.Run.Processes {
 		if refused == "" {
 			refused = p.Facts[mem.FactPlanRefused]
+		}
+		if text := p.Facts[mem.FactPlanLeft]; text != "" && left == "" {
+			left = " " + text + "."
 		}
 		if p.Facts[mem.FactPlan] == "" {
 			continue
@@ -41,9 +44,9 @@ func planned(in *Input) (r report.Part) {
 	case applied == 0 && e.Facts["agent"] != "":
 		r.AddNote(fmt.Sprintf("%s was not applied: no training call of a PyTorch model was seen.", name))
 	case len(did) == 0:
-		r.AddNote(fmt.Sprintf("%s: %s.%s", name, e.Text, in.asPlanned(e)))
+		r.AddNote(fmt.Sprintf("%s: %s.%s%s", name, e.Text, left, in.asPlanned(e)))
 	default:
-		r.AddNote(fmt.Sprintf("%s was applied: %s.%s", name, strings.Join(did, ", "), in.asPlanned(e)))
+		r.AddNote(fmt.Sprintf("%s was applied: %s.%s", name, strings.Join(did, ", "), left+in.asPlanned(e)))
 	}
 	return r
 }

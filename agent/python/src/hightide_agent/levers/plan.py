@@ -13,7 +13,7 @@ import sys
 from typing import Any, Callable, Dict, Optional
 
 from ..training import Training
-from . import LEVERS, sites
+from . import LEVERS, later, sites
 from .found import Found, Refused
 
 REFUSED = 3
@@ -126,6 +126,7 @@ class Waiting:
         for name, text in plan.apply(found).items():
             self.agent.fact("lever " + name, text)
         self.agent.fact("plan", "applied")
+        later.install(self.agent.fact, self.torch, found.model, plan.levers)
         if os.environ.get("HIGHTIDE_BLOCKS"):
             from .recorded import Recorded
 
