@@ -24,8 +24,8 @@ func fleetCommand(a *app) *cobra.Command {
 		Short: "What every machine of a team holds: by person and job, who is idle, what leaks, what it costs",
 		Long: `Ask a team's server what its machines hold now, as hightide watch told it: GPUs and hosts, by person and job, and
 by line where hightide records the program. Named are processes that hold memory and do nothing, jobs that
-reserved far more than they ever took, leaks with the time that is left, and what was reserved and not used by
-month and project. What is not known is said; a machine that is away is in no sum.
+reserved far more than they ever took, and leaks with the time that is left. What was reserved and not used is shown
+by month and project. What is not known is said; a machine that is away is in no sum.
 
 Exit codes: 0 fine, 2 wrong usage, 3 the server refuses, 4 it cannot be asked.`,
 		Example: `  hightide fleet --server https://runs.example.org:7333

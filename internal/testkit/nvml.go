@@ -5,12 +5,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"testing"
 )
 
 // FakeNVML compiles testdata/vendors/nvidia/fake_nvml.c, a library that answers as NVIDIA's does for two devices, and has
-// the helper that asks it find it. It says that this process holds 1500 MiB of the first.
+// the helper that asks it find it. The test runs in a folder of internal. It says that this process holds 1500 MiB of the first.
 func FakeNVML(t testing.TB, flags ...string) {
 	t.Helper()
 	gcc, err := exec.LookPath("gcc")
@@ -22,10 +21,9 @@ func FakeNVML(t testing.TB, flags ...string) {
 	if err := os.WriteFile(pid, fmt.Append(nil, os.Getpid()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, here, _, _ := runtime.Caller(0)
 	args := append([]string{"-shared", "-fPIC", "-Wall", "-Wextra", "-Werror", "-DPID_FILE=\"" + pid + "\"",
 		"-o", filepath.Join(dir, "libnvidia-ml.so.1"),
-		filepath.Join(filepath.Dir(here), "../../testdata/vendors/nvidia/fake_nvml.c")}, flags...)
+		"../../testdata/vendors/nvidia/fake_nvml.c"}, flags...)
 	if out, err := exec.Command(gcc, args...).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
