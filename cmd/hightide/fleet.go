@@ -61,7 +61,6 @@ func (o *fleetOptions) run(a *app, c *cobra.Command, _ []string) error {
 
 // fleetTable is a list of the overview.
 type fleetTable struct {
-	title   string
 	columns []report.ListColumn
 	rows    [][]string
 	none    string // what is said in place of no rows

@@ -53,7 +53,7 @@ type Change struct {
 }
 
 // MaxRSS is the most that the command had resident, in bytes.
-func (c *Change) MaxRSS() int64 { return maxRSS(c) }
+func (c *Change) MaxRSS() int64 { return max(c.peak, maxRSS(c)) }
 
 // Start runs the program with a command's words and environment, which is complete. Errors are an
 // *Error, or that it cannot have the runtime's streams.
