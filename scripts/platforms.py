@@ -20,6 +20,7 @@ import urllib.request
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import inturn
 from torchversions import CACHE, ROOT
@@ -145,6 +146,13 @@ def windows_serves_pages(home: Path) -> None:
         server.wait()
 
 
+def taking(report: dict[str, Any]) -> list[dict[str, Any]]:
+    """The processes of our program, each once: Wine starts services of its own, and may put the time at which a process
+    began off while it begins, so that it is taken for another."""
+    newest = {process["pid"]: process for process in sorted(report["processes"], key=lambda p: int(p["id"]))}
+    return [process for process in newest.values() if "takes.exe" in str(process.get("command"))]
+
+
 def windows_records(home: Path) -> None:
     """A program for Windows, and one that it starts: their memory, the ends of both, the exit code."""
     takes = home / "takes.exe"
@@ -158,7 +166,7 @@ def windows_records(home: Path) -> None:
     ours = here(home)("show", "wine", "--json")
     assert ours.stdout == shown.stdout.replace("\r\n", "\n"), ours.stderr
     report = json.loads(shown.stdout)
-    first, second = sorted(report["processes"], key=lambda process: int(process["id"]))
+    first, second = sorted(taking(report), key=lambda process: int(process["id"]))
     assert first["exit_code"] == 7 and second["parent"] == first["id"], report["processes"]
     assert 100 << 20 <= first["maxrss_bytes"] < 200 << 20 and 50 << 20 <= second["maxrss_bytes"] < 150 << 20, report[
         "processes"
@@ -170,8 +178,8 @@ def windows_records(home: Path) -> None:
     # what is to end, ends with all that it started
     done = there("run", "--duration", "1s", "--name", "ended", "--", str(takes), "20", "20", "0")
     ended = json.loads(there("show", "ended", "--json").stdout)
-    assert ended["headline"]["ended"]["kind"] == "stopped" and len(ended["processes"]) == 2, ended["headline"]
-    assert all("end_mono_ns" in process for process in ended["processes"]), ended["processes"]
+    assert ended["headline"]["ended"]["kind"] == "stopped" and len(taking(ended)) == 2, ended["headline"]
+    assert all("end_mono_ns" in process for process in taking(ended)), ended["processes"]
     for word in ("no-such-program", "Z:\\no\\such.exe"):
         done = there("run", "--", word)
         assert done.returncode == 127 and word in done.stderr, done
