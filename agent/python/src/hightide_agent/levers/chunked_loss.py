@@ -26,7 +26,8 @@ def prepare(found: Found, settings: Dict[str, Any]) -> Callable[[], str]:
 
     def apply() -> str:
         functional, kind = torch.nn.functional, _function(torch)
-        plain, told = functional.cross_entropy, []
+        plain = functional.cross_entropy
+        told: Any = []
 
         @functools.wraps(plain)
         def cross_entropy(
@@ -76,7 +77,7 @@ def _function(torch: Any) -> Any:
             return loss if torch.is_autocast_enabled() else loss.to(logits.dtype)
 
         @staticmethod
-        @once_differentiable
+        @once_differentiable  # type: ignore[untyped-decorator]
         def backward(ctx: Any, gradient: Any) -> Any:
             logits, target, counted, sums, total = ctx.saved_tensors
             scale = gradient.float() if total is None else gradient.float() / total
