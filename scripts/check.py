@@ -110,17 +110,25 @@ HANGS = 900  # seconds after which a test hangs
 
 
 def again_go(command: Sequence[object], output: str) -> list[Sequence[object]]:
-    """The failed tests of `go test -json`, package by package."""
-    failed: dict[str, list[str]] = {}
+    """The failed tests of `go test -json`, a command each. Of a test with parts, those that failed: all of them may take
+    longer than a test has.
+    """
+    failed: dict[tuple[str, str], list[set[str]]] = {}  # by package and test: by level, the names that failed
     for line in output.splitlines():
         event = json.loads(line) if line.startswith('{"') else {}
-        if event.get("Action") == "fail" and "/" not in event.get("Test", "/"):
-            failed.setdefault(event["Package"], []).append(event["Test"])
-    if not 0 < sum(map(len, failed.values())) <= MOST_AGAIN:
+        if event.get("Action") == "fail" and "Test" in event:
+            test, *parts = event["Test"].split("/")
+            levels = failed.setdefault((event["Package"], test), [])
+            levels += [set() for _ in range(len(parts) - len(levels))]
+            for level, part in zip(levels, parts, strict=False):
+                level.add(re.escape(part))
+    if not 0 < len(failed) <= MOST_AGAIN:
         return []
-    race = ["-race"] if "-race" in command else []
-    test = [*GO_TEST, "-count=1", *race]
-    return [[*test, "-run", f"^({'|'.join(names)})$", package] for package, names in failed.items()]
+    words = [*GO_TEST, "-timeout", "30m", "-count=1", *(["-race"] if "-race" in command else [])]
+    return [
+        [*words, "-run", "/".join([f"^{test}$", *(f"^({'|'.join(sorted(level))})$" for level in levels)]), package]
+        for (package, test), levels in failed.items()
+    ]
 
 
 def again_pytest(command: Sequence[object], output: str) -> list[Sequence[object]]:

@@ -144,7 +144,10 @@ def test_what_failed_is_run_once_more(tmp_path: Path, monkeypatch: Any, capsys: 
     (tmp_path / "go.mod").write_text("module shaky\n\ngo 1.26.0\n")
     (tmp_path / "shaky_test.go").write_text(
         'package shaky\n\nimport ("os"; "testing")\n\nfunc TestFine(*testing.T) {}\n\nfunc TestShaky(t *testing.T) {\n'
-        '\tif _, err := os.Stat("ran"); err != nil {\n\t\tos.WriteFile("ran", nil, 0o600)\n\t\tt.Error("at first")\n\t}\n}\n'
+        '\tt.Run("of a minute", func(t *testing.T) { if _, err := os.Stat("fine"); err == nil { t.Error("again") } })\n'
+        '\tt.Run("a+b", func(t *testing.T) {\n\t\tif _, err := os.Stat("ran"); err != nil {\n'
+        '\t\t\tos.WriteFile("ran", nil, 0o600)\n\t\t\tos.WriteFile("fine", nil, 0o600)\n\t\t\tt.Error("at first")\n\t\t}\n'
+        "\t})\n}\n"
     )
     (tmp_path / "test_shaky.py").write_text(
         "import pathlib, pytest\n\ndef test_fine(): pass\n\n@pytest.mark.parametrize('how', ['a b', 'c / d'])\n"
@@ -169,4 +172,5 @@ def test_what_failed_is_run_once_more(tmp_path: Path, monkeypatch: Any, capsys: 
     go_check = check.Check("go", go, count=check.count_go, again=check.again_go)
     assert check.Runner(1, strict=True).run(go_check) == check.Count(passed=1, failed=1)
     (tmp_path / "ran").unlink()
+    (tmp_path / "fine").unlink()
     assert steady.run(go_check) == check.Count(passed=2, unsteady=1)
