@@ -59,6 +59,7 @@ func commands(a *app) []*cobra.Command {
 		accountCommand(a),
 		keyCommand(a),
 		auditCommand(a),
+		shareCommand(a),
 		watchCommand(a),
 		fleetCommand(a),
 		rmCommand(a),

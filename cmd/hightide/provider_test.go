@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
@@ -105,12 +106,37 @@ func TestSignInAtProvider(t *testing.T) {
 	if _, status := goes(t, anna, back); status != 401 {
 		t.Errorf("the same once more: %d", status)
 	}
+	s.refusedAsPage(anna, step(anna, s.served.at("/api/v1/session/provider")))
 	refused, err := http.Get(s.served.at("/api/v1/status"))
 	if err != nil || refused.Header.Get("X-Hightide-Sign-In") != "password provider" {
 		t.Errorf("a page is told %v, %v", refused, err)
 	}
 	if told := s.must("audit"); !strings.Contains(told, `account "anna@example.org"`) || strings.Contains(told, "code=") {
 		t.Errorf("the log tells %s", told)
+	}
+}
+
+// refusedAsPage: a browser that is not let in gets a page, in which what the provider's address says is text.
+func (s *teamSession) refusedAsPage(browser *http.Client, provider string) {
+	s.t.Helper()
+	to, err := url.Parse(provider)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for accept, want := range map[string]string{"text/html,application/xhtml+xml,*/*;q=0.8": "text/html", "*/*": "application/problem+json"} {
+		request, _ := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.served.at("/api/v1/session/provider/back?state="+
+			url.QueryEscape(to.Query().Get("state"))+"&error="+url.QueryEscape("<img src=x onerror=alert(1)>")), nil)
+		request.Header.Set("Accept", accept)
+		answer, err := browser.Do(request)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		text, _ := io.ReadAll(answer.Body)
+		answer.Body.Close()
+		if answer.StatusCode != 401 || !strings.HasPrefix(answer.Header.Get("Content-Type"), want) ||
+			want == "text/html" && (strings.Contains(string(text), "<img") || !strings.Contains(string(text), "not signed in")) {
+			s.t.Errorf("for %q: %s %s", accept, answer.Status, text)
+		}
 	}
 }
 

@@ -139,7 +139,7 @@ func (o *uiOptions) run(a *app, c *cobra.Command, args []string) error {
 			return err
 		}
 		defer team.Close()
-		o.Keys = keysOf(ctx, team)
+		o.Keys, o.Shares = keysOf(ctx, team), team
 	}
 	s, handler := server.New(e, o.Options)
 	defer s.Close()

@@ -41,6 +41,7 @@ type door struct {
 	keys      func(digest string) (Key, bool)
 	access    func(account string) Access
 	accounts  Accounts
+	shares    Shares
 	guesses   rates         // of passwords
 	comparing chan struct{} // has as many as may be compared at once
 	attempts  attempts      // to sign in at the provider
@@ -91,10 +92,11 @@ type caller struct {
 	account string      // whose key it is; "": the server's own
 }
 
-// grant is what lets somebody in, and is asked each time whether it still does: a key, or an account with the password
-// that it had then, or an account at the provider, for a time. The zero value is of who runs the server.
+// grant is what lets somebody in, and is asked each time whether it still does: a key, a link to one run, an account
+// with the password that it had then, or an account at the provider, for a time. The zero value is of who runs the server.
 type grant struct {
 	key     string // the digest of it
+	share   string // the digest of a link's secret
 	account string
 	since   time.Time
 	until   time.Time // of an account at the provider
@@ -278,6 +280,8 @@ func (d *door) who(r *http.Request, now time.Time) (who caller, by grant) {
 	switch {
 	case name == "":
 		return caller{}, by
+	case by.share != "":
+		return d.sharedWith(r.Context(), by.share, name), by
 	case !by.until.IsZero():
 		return d.ofProvider(by, name, now), by
 	case by.account != "":

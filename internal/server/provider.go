@@ -2,11 +2,15 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"html"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -53,8 +57,14 @@ type BackInput struct {
 
 func (s *Server) provider(api huma.API) {
 	leads := map[string]*huma.MediaType{"text/plain": {Schema: &huma.Schema{Type: "string"}}}
-	served(api, "/session/provider", "Sign in at the team's provider: leads there", leads, s.toProvider)
-	served(api, "/session/provider/back", "Come back from the provider: leads to the page", leads, s.fromProvider)
+	served(api, "/session/provider", "Sign in at the team's provider: leads there", leads,
+		func(ctx context.Context, in *ProviderInput) (serving, error) {
+			return shownTo(in.request)(s.toProvider(ctx, in))
+		})
+	served(api, "/session/provider/back", "Come back from the provider: leads to the page", leads,
+		func(ctx context.Context, in *BackInput) (serving, error) {
+			return shownTo(in.request)(s.fromProvider(ctx, in))
+		})
 	for _, path := range []string{providerPath, providerPath + "/back"} {
 		api.OpenAPI().Paths[path].Get.Security = []map[string][]string{}
 	}
@@ -129,6 +139,42 @@ func (s *Server) fromProvider(ctx context.Context, in *BackInput) (serving, erro
 		http.SetCookie(w, attemptCookie(in.request, "", -time.Second))
 		leadTo(w, (&url.URL{Path: "/", Fragment: "code=" + code}).String())
 	}, nil
+}
+
+// refusedPage is for a browser that comes from elsewhere, so no script of ours is there to show what the API says.
+const refusedPage = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<meta name="color-scheme" content="light dark">
+<title>Not signed in · hightide</title>
+<style>body { font: 1rem/1.5 system-ui, sans-serif; max-width: 40rem; margin: 3rem auto; padding: 0 1rem }</style>
+</head>
+<body>
+<h1>You are not signed in</h1>
+<p>%s.</p>
+<p><a href="/">To the sign-in</a></p>
+</body>
+</html>
+`
+
+// shownTo has an error be a page where a browser asks, which cannot read JSON to people.
+func shownTo(r *http.Request) func(serving, error) (serving, error) {
+	return func(done serving, err error) (serving, error) {
+		var problem huma.StatusError
+		if err == nil || !errors.As(err, &problem) || accepted(r.Header.Get("Accept"), jsonKind, "text/html") != "text/html" {
+			return done, err
+		}
+		return func(_ context.Context, w http.ResponseWriter) {
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			w.Header().Set("Cache-Control", "no-store")
+			w.WriteHeader(problem.GetStatus())
+			text := problem.Error()
+			first, size := utf8.DecodeRuneInString(text)
+			_, _ = fmt.Fprintf(w, refusedPage, html.EscapeString(string(unicode.ToUpper(first))+text[size:]))
+		}, nil
+	}
 }
 
 const tryAgain = "open the server's page and sign in again"

@@ -35,13 +35,20 @@ func (s *site) enters(code string, headers ...string) (*http.Response, browser) 
 		s.t.Fatal(err)
 	}
 	defer response.Body.Close()
+	b := entered(s.t, response)
+	return response, b
+}
+
+// entered is a browser by the answer that let it in.
+func entered(t *testing.T, response *http.Response) browser {
+	t.Helper()
 	var in Entered
 	_ = json.NewDecoder(response.Body).Decode(&in)
 	b := browser{page: in.Page}
 	for _, cookie := range response.Cookies() {
 		b.cookie = cookie.Name + "=" + cookie.Value
 	}
-	return response, b
+	return b
 }
 
 // asker is somebody who sends requests, and what each is answered.

@@ -51,6 +51,8 @@ var rowsOf = map[string]string{
 	"POST /api/v1/plan": forChange, "POST /api/v1/snapshots": forChange, "DELETE /api/v1/snapshots/{id}": forChange,
 	"POST /api/v1/snapshots/{id}/whatif": forChange,
 
+	"POST /api/v1/runs/{id}/shares": forMember, "DELETE /api/v1/runs/{id}/shares/{share}": forMember,
+
 	"GET /api/v1/projects": forRead, "GET /api/v1/trend": forRead,
 	"PUT /api/v1/projects/{project}/pushes/{id}/files/{name}":            forPush,
 	"PUT /api/v1/projects/{project}/pushes/{id}/files/{name}/parts/{at}": forPush,
@@ -134,9 +136,9 @@ func teamSite(t *testing.T) (s *site, own, other string) {
 		"root":      {MayAdmin, store.Scope{All: true}},
 	}
 	s = siteOf(t, kept, Options{AllowExec: true, Keys: keys.of, Fleet: new(oneMachine),
-		Scrapes: new(oneMachine).Sees,
-		Access:  func(account string) Access { return access[account] },
-		Check:   func(context.Context, string) (*engine.FileFacts, error) { return nil, nil }})
+		Scrapes: new(oneMachine).Sees, Shares: new(links),
+		Access: func(account string) Access { return access[account] },
+		Check:  func(context.Context, string) (*engine.FileFacts, error) { return nil, nil }})
 	return s, s.runIn("own"), s.runIn("other")
 }
 
@@ -231,7 +233,7 @@ func request(pattern, id string) (route [2]string, body string) {
 	if !found {
 		method, path = http.MethodGet, pattern
 	}
-	path = strings.NewReplacer("{id}", id, "{name}", "x", "{schema}", "Status.json").Replace(path)
+	path = strings.NewReplacer("{id}", id, "{name}", "x", "{share}", "1", "{schema}", "Status.json").Replace(path)
 	switch pattern {
 	case "GET /api/v1/diff", "GET /api/v1/diff/figures", "GET /api/v1/diff/page":
 		path += "?a=" + id + "&b=" + id
@@ -241,6 +243,8 @@ func request(pattern, id string) (route [2]string, body string) {
 		path += "?process=1&at_ns=1"
 	case "PATCH /api/v1/runs/{id}":
 		body = `{"name":"x"}`
+	case "POST /api/v1/runs/{id}/shares":
+		body = `{}`
 	case "POST /api/v1/runs/delete":
 		body = `{"ids":["` + id + `"]}`
 	case "PUT /api/v1/fleet/machines/{machine}":

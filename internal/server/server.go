@@ -60,6 +60,8 @@ type Options struct {
 	Audit func(store.Act) // told of each request that changes something or starts a program; nil: nobody is
 	Acts  Acts            // reads what Audit was told; nil: it is not kept
 
+	Shares Shares // keeps links by which people outside see one run; nil: none are made
+
 	Projects func() []ProjectInfo // that there are, without roles; nil: none
 	Pushes   Pushes               // takes runs into them; nil: none are taken
 	Fleet    Fleet                // what machines hold; nil: nothing is known of any
@@ -92,6 +94,7 @@ type Server struct {
 	views   views
 	rates   rates
 	own     *own // of the server whose view this is
+	outside bool // it is a view of one run, for people outside
 }
 
 // resources lists what the API has. Add yours here.
@@ -118,12 +121,13 @@ var resources = []func(*Server, huma.API){
 	(*Server).pushes,
 	(*Server).acts,
 	(*Server).fleet,
+	(*Server).shares,
 }
 
 // New makes the handler of the web UI and its API. Close it when the server has stopped.
 func New(given *engine.Engine, o Options) (*Server, http.Handler) {
 	s := serverOf(given, o, newDoor(cmp.Or(o.Token, rand.Text()), o.Metrics))
-	s.door.keys, s.door.access, s.door.accounts = o.Keys, o.Access, o.Accounts
+	s.door.keys, s.door.access, s.door.accounts, s.door.shares = o.Keys, o.Access, o.Accounts, o.Shares
 	// the page without what it shows, and what lets a browser in
 	return s, proxied(o.Proxies, s.guard(s.viewed(compressed(s.mux)), func(r *http.Request) bool {
 		_, route := s.mux.Handler(r)
@@ -197,6 +201,8 @@ type Status struct {
 	MaxUpload int64  `json:"max_upload_bytes,omitempty" doc:"The most that a file which is sent may have; absent: the server takes none."`
 	UptimeNS  int64  `json:"uptime_ns" doc:"How long the server has run, in ns."`
 	Fleet     bool   `json:"fleet,omitempty" doc:"Whether who asks may see what machines hold."`
+	Shares    bool   `json:"shares,omitempty" doc:"Whether who asks may make links by which people outside see a run."`
+	Outside   string `json:"outside,omitempty" doc:"The run that a link shows to who asks, and nothing else; absent: who asks is of the team."`
 	Problem   string `json:"problem,omitempty" doc:"Why the data directory cannot be read now; absent: it can."`
 }
 
@@ -210,9 +216,11 @@ func (s *Server) status(api huma.API) {
 		if s.options.Check != nil {
 			status.MaxUpload = s.uploads.limit
 		}
-		if by, _ := ctx.Value(askingKey{}).(asking); s.options.Fleet != nil {
+		by, _ := ctx.Value(askingKey{}).(asking)
+		if s.options.Fleet != nil {
 			status.Fleet = by.scope.All || s.options.Fleet.Sees(by.account)
 		}
+		status.Shares, status.Outside = s.options.Shares != nil && by.scope.Changes(), by.scope.Run
 		if err := s.engine.Unread(); err != nil {
 			status.Problem = line(err)
 		}

@@ -16,6 +16,7 @@ const sessionPath = "/api/v1/session"
 type EnterInput struct {
 	Body struct {
 		Code     string `json:"code,omitempty" maxLength:"100" doc:"The code of an address that hightide ui printed: what stands behind #code=."`
+		Share    string `json:"share,omitempty" maxLength:"100" doc:"In place of a code, the secret of a link to one run: what stands behind #share= of an address. It is good until the link ends."`
 		Name     string `json:"name,omitempty" maxLength:"100" doc:"In place of a code, the name of an account, where the server has accounts."`
 		Password string `json:"password,omitempty" maxLength:"1000" doc:"Its password."`
 	}
@@ -83,6 +84,9 @@ func (in *EnterInput) cookie() string {
 func (s *Server) enter(ctx context.Context, in *EnterInput) (*enterOutput, error) {
 	if in.Body.Name != "" {
 		return s.signIn(ctx, in)
+	}
+	if in.Body.Share != "" {
+		return s.enterByShare(ctx, in)
 	}
 	cookie, page, ok := s.door.enter(in.Body.Code, in.cookie(), time.Now())
 	if !ok {

@@ -78,13 +78,16 @@ func (s *Server) makeView(scope store.Scope, name string) *view {
 	o := s.options
 	o.Files, o.AllowExec, o.Acts = nil, false, nil // programs read what their account may
 	v := &view{Server: serverOf(&own, o, s.door), used: time.Now()}
-	v.own = s.own
+	v.own, v.outside = s.own, scope.Run != ""
 	v.handler = compressed(v.mux)
 	return v
 }
 
 // scopeName is the same for who sees the same.
 func scopeName(scope store.Scope) string {
+	if scope.Run != "" {
+		return fmt.Sprintf("run %q", scope.Run)
+	}
 	name := ""
 	for _, project := range slices.Sorted(maps.Keys(scope.Roles)) {
 		name += fmt.Sprintf("%q %d\n", project, scope.Roles[project])

@@ -27,16 +27,20 @@ const (
 type Scope struct {
 	All   bool            // every run, also those of no project
 	Roles map[string]Role // in the projects that are seen
+	Run   string          // by its id, this run alone and nobody may change it, whatever the rest says; "": by the rest
 }
 
 // Has says whether somebody has a role in a project, or one that contains it.
 func (s Scope) Has(role Role, project string) bool {
+	if s.Run != "" {
+		return false
+	}
 	return s.All || project != "" && s.Roles[project] >= role
 }
 
 // projects are what a filter asks for; nil: all.
 func (s Scope) projects() []string {
-	if s.All {
+	if s.All || s.Run != "" {
 		return nil
 	}
 	names := []string{}
@@ -62,6 +66,13 @@ func (s scoped) Close() error { return nil }
 
 // List implements Store. A run that is not seen is no place in the list either.
 func (s scoped) List(filter Filter) ([]Run, error) {
+	if only := s.scope.Run; only != "" {
+		if filter.Before != "" || filter.IDs != nil && !slices.Contains(filter.IDs, only) {
+			return nil, nil
+		}
+		filter.IDs = []string{only}
+		return s.Store.List(filter)
+	}
 	filter.Projects = s.scope.projects()
 	if filter.Before != "" && !s.scope.All {
 		before := Filter{IDs: []string{filter.Before}, Projects: filter.Projects}
@@ -209,7 +220,17 @@ func (s Scope) ReadOnly() Scope {
 	for project, role := range s.Roles {
 		seen[project] = min(role, Viewer)
 	}
-	return Scope{All: s.All, Roles: seen}
+	return Scope{All: s.All, Roles: seen, Run: s.Run}
+}
+
+// Changes says whether somebody may change the runs of any project.
+func (s Scope) Changes() bool {
+	for project := range s.Roles {
+		if s.Has(Member, project) {
+			return true
+		}
+	}
+	return s.All && s.Run == ""
 }
 
 func (r Role) String() string { return [...]string{"", "viewer", "member", "admin"}[r] }

@@ -828,6 +828,11 @@ export interface EnterInputBody {
   name?: string;
   /** Its password. */
   password?: string;
+  /**
+   * In place of a code, the secret of a link to one run: what stands behind #share= of an address.
+   * It is good until the link ends.
+   */
+  share?: string;
 }
 
 export interface Entered {
@@ -2458,6 +2463,13 @@ export interface Machine {
   processors: number;
 }
 
+export interface MadeShare {
+  /** Put behind #share= of an address of the run on this server. It is told once. */
+  secret: string;
+  /** The link, as the list of them has it. */
+  share: Share;
+}
+
 export interface Mark {
   /** alert, oom, exit, gap and so on. */
   kind: string;
@@ -4054,6 +4066,31 @@ export interface Settings {
   settings?: string;
 }
 
+export interface Share {
+  /** The account that made it. */
+  by: string;
+  /** From when on it opens nothing. */
+  expires: string;
+  /** Its number, by which it is revoked. */
+  id: number;
+  /** When it was made. */
+  made: string;
+  /** When it was revoked; absent: it was not. */
+  revoked?: string;
+  /** The id of the run that it shows. */
+  run: string;
+}
+
+export interface ShareInputBody {
+  /** How long it lasts, in seconds; absent: seven days. */
+  lasts_s?: number;
+}
+
+export interface ShareList {
+  /** The newest first, also those that have ended. */
+  shares: Share[];
+}
+
 export interface ShortCall {
   /** What of them lies in donated arguments, in bytes. */
   alias_bytes: number;
@@ -4289,8 +4326,12 @@ export interface Status {
   folder?: string;
   /** The most that a file which is sent may have; absent: the server takes none. */
   max_upload_bytes?: number;
+  /** The run that a link shows to who asks, and nothing else; absent: who asks is of the team. */
+  outside?: string;
   /** Why the data directory cannot be read now; absent: it can. */
   problem?: string;
+  /** Whether who asks may make links by which people outside see a run. */
+  shares?: boolean;
   /** How long the server has run, in ns. */
   uptime_ns: number;
   /** The version of hightide. */

@@ -15,6 +15,7 @@ const tests = [
   "tune",
   "trend",
   "fleet",
+  "sharing",
   "runs",
   "snapshots",
   "tracks",

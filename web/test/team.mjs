@@ -44,7 +44,7 @@ async function postgres() {
 }
 
 /** A server of what a file says besides its address; key makes a key of it. Browsers are let in as an account. */
-export async function team(file, account) {
+export async function team(file, account, may = "read") {
   const database = await postgres(),
     env = {
       ...process.env,
@@ -69,7 +69,7 @@ export async function team(file, account) {
     });
     child.on("exit", () => fail(new Error(`the server ended: ${said}`)));
   });
-  const server = { address, token: key(account, "read"), env, key };
+  const server = { address, token: key(account, may), env, key };
   await admit(server);
   return server;
 }

@@ -29,8 +29,11 @@ export function bar(
   if (asked.length)
     void status().then(
       (is) => {
-        for (const { page, link } of asked)
-          if (is[page.needs!]) nav.querySelector('a[href="/jobs"]')!.before(link);
+        if (is.outside)
+          nav.replaceChildren(); // a link shows one run, and there are no other pages
+        else
+          for (const { page, link } of asked)
+            if (is[page.needs!]) nav.querySelector('a[href="/jobs"]')!.before(link);
       },
       () => {
         /* the server is away: the banner says so */

@@ -6,6 +6,7 @@
 
 import { sentence } from "../lib/format";
 import { h } from "../views/dom";
+import type { Status } from "../api";
 
 const kept = "hightide-page",
   header = "X-Hightide-Page";
@@ -37,7 +38,8 @@ export const api = (path: string, asked: RequestInit = {}) =>
     headers: { ...(asked.headers as Record<string, string> | undefined), ...secrets() },
   });
 
-const code = /^#code=([0-9A-Za-z]+)$/;
+const code = /^#code=([0-9A-Za-z]+)$/,
+  link = /^#share=([0-9A-Za-z]+)$/;
 
 /** Why this browser may not ask, and how people sign in: with a password, at a provider. */
 export interface Refused {
@@ -65,9 +67,11 @@ async function session(by: Record<string, string>): Promise<Response | null> {
  */
 export async function enter(): Promise<Refused | null> {
   addEventListener("hashchange", () => {
-    if (code.test(location.hash)) location.reload();
+    if (code.test(location.hash) || link.test(location.hash)) location.reload();
   }); // an address opened in this very tab, which loads no page by itself
-  const given = code.exec(location.hash)?.[1];
+  const given = code.exec(location.hash)?.[1],
+    shared = link.exec(location.hash)?.[1];
+  if (shared) return enterByLink(shared);
   let why = "This browser is not let in yet, or the server was started again.";
   if (given) {
     history.replaceState(history.state, "", location.pathname + location.search);
@@ -79,6 +83,17 @@ export async function enter(): Promise<Refused | null> {
   if (may?.status !== 401) return null;
   const ways = (may.headers.get("X-Hightide-Sign-In") ?? "").split(" ");
   return { why, password: ways.includes("password"), provider: ways.includes("provider") };
+}
+
+/** A link to one run, in a browser that the team has not let in. */
+async function enterByLink(shared: string): Promise<Refused | null> {
+  history.replaceState(history.state, "", location.pathname + location.search);
+  const now = await api("/status", { cache: "no-store" }).catch(() => null);
+  // who is of the team goes on seeing what the team sees
+  if (now?.ok && !((await now.json()) as Status).outside) return null;
+  const answer = await session({ share: shared });
+  if (answer?.status !== 401) return null;
+  return { why: "ended", password: false, provider: false };
 }
 
 /** Ends the session of this browser. */
@@ -143,6 +158,17 @@ export function shut({ why, password, provider }: Refused): HTMLElement {
     if (e.key === kept) location.reload();
   });
   document.title = "Not let in · hightide";
+  if (why === "ended")
+    return h(
+      "section",
+      { class: "refused" },
+      h("h1", {}, "This link has ended"),
+      h(
+        "p",
+        {},
+        "Links to a run end after a time, or are revoked. Ask who sent it for another one.",
+      ),
+    );
   if (password || provider) {
     return h(
       "section",

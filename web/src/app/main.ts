@@ -6,8 +6,8 @@
 import "uplot/dist/uPlot.min.css";
 import "../style/theme.css";
 import "../style/page.css";
-import { painted } from "../draw/paint";
-import { branch, type Branch } from "../state/store";
+import { darkAtFirst, painted } from "../draw/paint";
+import { branch, store, type Branch } from "../state/store";
 import { chosenBar } from "../views/chosen";
 import { contents } from "../views/contents";
 import { h } from "../views/dom";
@@ -37,6 +37,7 @@ import "../style/print.css";
 const place = document.getElementById("app")!,
   refused = await enter();
 if (refused) {
+  painted(store({ dark: darkAtFirst() }));
   place.replaceChildren(shut(refused));
   await new Promise(() => {
     /* nothing else is shown */

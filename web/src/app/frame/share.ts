@@ -3,6 +3,7 @@
 import { copy, h } from "../../views/dom";
 import { query, saveFile } from "../api";
 import type { App } from "../state";
+import { outsideLinks } from "./links";
 import { opened } from "./sheet";
 import { toast } from "./toast";
 
@@ -88,6 +89,7 @@ export function share(app: App): void {
         ),
         save,
       ),
+      outsideLinks(path),
     ),
   );
   copy.addEventListener("click", () => {
