@@ -26,9 +26,10 @@ def environment(folder: Path, **more: str) -> dict[str, str]:
 
 
 def imagined(python: Path, folder: Path, *command: object, gpu: str = A100, flags: tuple[str, ...] = (), code: int = 0,
-             variables: dict[str, str] | None = None) -> tuple[dict[str, Any], str]:  # fmt: skip
-    """The verdict, and what the program printed."""
-    run = [HIGHTIDE, "imagine", "--gpu", gpu, *flags, "--json", "--", python, *command]
+             steps: str = "0", variables: dict[str, str] | None = None) -> tuple[dict[str, Any], str]:  # fmt: skip
+    """The verdict, and what the program printed. A program runs to its end: after how many steps `auto` ends it follows from
+    the processor's speed."""
+    run = [HIGHTIDE, "imagine", "--gpu", gpu, "--steps", steps, *flags, "--json", "--", python, *command]
     done = subprocess.run(
         [str(word) for word in run],
         capture_output=True,

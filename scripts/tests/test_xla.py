@@ -193,7 +193,7 @@ def test_it_ends_once_the_peak_is_steady(tmp_path: Path) -> None:
                 print("step", float(w[0, 0]), flush=True)
             """,
         ),
-        flags=("--steps", "3"),
+        steps="3",
     )
     assert verdict["stopped"] == "steps" and verdict["basis"] == "judged over 3 steps", verdict
     verdict, said = imagined(
@@ -210,6 +210,7 @@ def test_it_ends_once_the_peak_is_steady(tmp_path: Path) -> None:
             print("to the end")
             """,
         ),
+        steps="auto",
     )
     assert verdict["verdict"] == "fits" and verdict["stopped"] == "steady" and "to the end" not in said, verdict
 
@@ -345,9 +346,9 @@ def test_until(tmp_path: Path) -> None:
     named, and norms of what is trained are none. One that never comes is not waited for without end."""
     file = script(tmp_path, LATE)
     batch = (1 << 15) * 512 * 4
-    early, said = imagined(tmp_path, file, "evaluates", flags=("--no-suggest",))
+    early, said = imagined(tmp_path, file, "evaluates", flags=("--no-suggest",), steps="auto")
     assert "evaluation" not in said and early["peak_allocated_bytes"] < batch, early
-    late, said = imagined(tmp_path, file, "evaluates", flags=("--no-suggest", "--until", "evaluation"))
+    late, said = imagined(tmp_path, file, "evaluates", flags=("--no-suggest", "--until", "evaluation"), steps="auto")
     assert said.count("evaluation 0") == 1 and "checkpoint\n" not in said, said
     assert late["stopped"] in ("steady", "steps"), late  # a peak that rises after 150 steps is waited for
     held = parts(late)
@@ -355,12 +356,12 @@ def test_until(tmp_path: Path) -> None:
     assert held["other"] < 0.03 * late["peak_allocated_bytes"], held
     assert late["peak_allocated_bytes"] > batch and late["verdict"] == "fits", late
     assert late["conditions"]["reached"] == "evaluation: calls of evaluate (train.py:17)", late["conditions"]
-    saved, said = imagined(tmp_path, file, "x", flags=("--no-suggest", "--until", "checkpoint"))
+    saved, said = imagined(tmp_path, file, "x", flags=("--no-suggest", "--until", "checkpoint"), steps="auto")
     assert said.count("checkpoint\n") == 1 and saved["stopped"] == "steady", said
     assert saved["conditions"]["reached"].startswith("checkpoint: copies to the host (train.py:29)"), saved[
         "conditions"
     ]
-    never, said = imagined(tmp_path, file, "x", flags=("--no-suggest", "--until", "evaluation", "--steps", "40"))
+    never, said = imagined(tmp_path, file, "x", flags=("--no-suggest", "--until", "evaluation"), steps="40")
     (missed,) = [one for one in never["not_reached"] if one["what"] == "evaluation"]
     assert "no evaluation was seen in 40 steps" in missed["text"] and never["stopped"] == "steps", never
 
@@ -398,7 +399,9 @@ DISTRIBUTED = """
 def test_two_processes(tmp_path: Path) -> None:
     """jax.distributed: two processes with a GPU each are ranks, and both are ended once their peak is steady. Each has the
     weight, its new value, and half of the batch."""
-    verdict, said = imagined(tmp_path, script(tmp_path, DISTRIBUTED), flags=("--gpus", "2", "--no-suggest"))
+    verdict, said = imagined(
+        tmp_path, script(tmp_path, DISTRIBUTED), flags=("--gpus", "2", "--no-suggest"), steps="auto"
+    )
     weight, share = 4 * 1024 * 1024, 4 * 512 * 1024
     assert verdict["verdict"] == "fits" and verdict["stopped"] == "steady" and "to the end" not in said, verdict
     assert sorted(rank["rank"] for rank in verdict["ranks"]) == [0, 1], verdict["ranks"]
