@@ -63,6 +63,13 @@ def copied(imagine: Any, folder: Path, script: str, **copies: dict[str, str]) ->
     return {r["key"]: r["value"] for r in result.main.all("fact")}, printed
 
 
+def test_a_copy_ends_without_a_look_for_cycles(imagine: Any, tmp_path: Path) -> None:  # noqa: F811
+    """What the program says at its end is said, and the collector is left nothing of all that it shares."""
+    script = "import atexit, gc\natexit.register(lambda: print(gc.get_freeze_count() > 1000))\ntorch.ones(1).cuda()"
+    _, printed = copied(imagine, tmp_path, script, one={}, other={})
+    assert printed == {"one": "True\n", "other": "True\n"}
+
+
 def test_a_start_is_forked_for_each_trial(imagine: Any, tmp_path: Path) -> None:  # noqa: F811
     """A smaller GPU, another setting of the allocator, a switch: each copy has its own, as where it is started so."""
     expandable = {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}

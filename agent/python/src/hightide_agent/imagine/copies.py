@@ -11,6 +11,8 @@ Nor is a copy that is to have another setting of the allocator than one that the
 
 from __future__ import annotations
 
+import atexit
+import gc
 import importlib
 import json
 import os
@@ -141,6 +143,9 @@ class Copies:
             sandbox.active.move(os.environ["HIGHTIDE_IMAGINE_SANDBOX"])
         self.agent.fact("copy", copy["name"])
         self.switch()
+        # At its end the interpreter looks for cycles among all objects, which copies the pages that it shares with
+        # the parent. That took more than the training of a small model.
+        atexit.register(gc.freeze)
 
         def now(stop: control.Stop, step: int, reason: str) -> None:
             """End at once: what the others still need is not to be cleared away."""
