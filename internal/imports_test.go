@@ -79,7 +79,7 @@ var rooms = map[string][]string{
 	"internal/event":        {},
 	"internal/launch":       {"internal/system", "internal/processes", "internal/processes/here"},
 	"internal/observe": {"internal/system", "internal/event", "internal/launch", "internal/mem", "internal/processes", "internal/sampler", "internal/shm",
-		"internal/words", "internal/fail", "internal/options", "internal/frameworks"},
+		"internal/usage", "internal/words", "internal/fail", "internal/options", "internal/frameworks"},
 	"agent":             {},
 	"docs":              {},
 	"heap":              {},

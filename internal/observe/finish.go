@@ -76,6 +76,9 @@ func (l *loop) mainEnded(last launch.Change, ok bool, end int64, outcome Outcome
 		l.highWater(last.MaxRSS())
 	}
 	l.alertMarks(p, end)
+	if outcome.Signal.Known() {
+		l.crashed(p, end)
+	}
 	event := mem.Event{Time: end, Process: p.ID, Kind: "exit", Text: "it ended; how is not known here"}
 	if code, ok := outcome.ExitCode.Get(); ok {
 		event.Text = fmt.Sprintf("exit code %d", code)
@@ -86,6 +89,14 @@ func (l *loop) mainEnded(last launch.Change, ok bool, end int64, outcome Outcome
 	l.emit(event)
 	if code, _ := outcome.ExitCode.Get(); outcome.Signal.Or(0) == int64(syscall.SIGKILL) || code == 137 {
 		l.killedByKernel(p, end)
+	}
+}
+
+// crashed tells where a process was when a fatal signal ended it.
+func (r *Recorder) crashed(p *process, at int64) {
+	if found := p.crash; found != nil {
+		r.emit(mem.Event{Time: at, Process: p.ID, Kind: "exception", Text: found.text, Where: found.where,
+			Facts: facts("class", system.SignalName(found.signal))})
 	}
 }
 

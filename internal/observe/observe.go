@@ -272,6 +272,10 @@ func (r *Recorder) ended(p *process, now int64) {
 		}
 		r.tellSilent(p)
 		r.alertMarks(p, now)
+		p.readCrash()
+		if p.Role != "main" { // how that one ended is told by the system: see mainEnded
+			r.crashed(p, now)
+		}
 	}
 	p.gone, p.dirty = true, true
 	if !p.End.Known() {

@@ -41,6 +41,7 @@ type process struct {
 
 	rss          mem.Optional // newest
 	rssAt        int64        // when that was
+	crash        *crash       // what its fault handler wrote; nil: nothing
 	queued       int64        // ns that its first thread had waited for a processor
 	queuedAt     int64        // when that was; 0: not known
 	together     [2]int64     // RSS and PSS of the tree when it was last a part of it; 0: not known
@@ -117,6 +118,18 @@ func (p *process) waits(queued, at int64) {
 		if c.mapping != nil {
 			c.reader.Waiting(uint64(min(waited, since)) * shm.WholeTime / uint64(since))
 		}
+	}
+}
+
+// readCrash takes in what the fault handler of a process that has ended wrote.
+func (p *process) readCrash() {
+	for _, c := range p.channels {
+		if c.role == shm.RoleAgent && p.crash == nil {
+			p.crash = crashOf(c.path)
+		}
+	}
+	if p.crash != nil && p.Role != "main" { // only its parent hears how a process ended
+		p.Signal = mem.Some(int64(p.crash.signal))
 	}
 }
 

@@ -64,24 +64,29 @@ var installed = words.Lazy(`(^|/)(site-packages|dist-packages)/|(^|/)lib(64)?/py
 
 // Kind says whose a file is.
 func (t *Names) Kind(file string) FileKind {
-	if k, ok := t.files[file]; ok {
-		return k
+	k, ok := t.files[file]
+	if !ok {
+		k = KindOf(file)
+		t.files[file] = k
 	}
-	k := UserFile
+	return k
+}
+
+// KindOf says whose a file is.
+func KindOf(file string) FileKind {
 	switch {
 	case strings.Contains(file, "/hightide_agent/"), strings.HasSuffix(file, "/hook/sitecustomize.py"), file == OwnAgent,
 		ofPackage(file):
-		k = OwnFile
+		return OwnFile
 	case file == "<stdin>", strings.HasPrefix(file, "cell ["), strings.HasPrefix(file, "<ipython"),
 		strings.HasPrefix(file, "/tmp/ipykernel"):
-		k = UserFile
+		return UserFile
 	case file == "", strings.HasPrefix(file, "<"):
-		k = Nowhere
+		return Nowhere
 	case strings.Contains(file, "/site-packages/"), installed.MatchString(file): // most are there, and need no pattern
-		k = LibraryFile
+		return LibraryFile
 	}
-	t.files[file] = k
-	return k
+	return UserFile
 }
 
 // ofPackage says whether a file is of the Python package hightide, but for the programs that it brings for others to

@@ -11,7 +11,7 @@ import os
 import sys
 
 from . import channel as channels
-from . import forks
+from . import crash, forks
 from .channel import monotonic_ns
 from .encode import encode
 
@@ -51,6 +51,10 @@ class Agent:
             self.channel = channels.create(self.folder)
         except Exception:  # the folder is gone, read-only or full: go on unobserved
             return
+        try:
+            crash.watch(self.channel.path)
+        except Exception as error:
+            self.log("could not have a crash told", error)
         self._role = ""
         self._hello(forked)
         for framework in self._frameworks:
