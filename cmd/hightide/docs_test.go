@@ -12,10 +12,10 @@ import (
 )
 
 var (
-	fenced   = regexp.MustCompile("(?s)```[a-z]*\n(.*?)```")
-	typed    = regexp.MustCompile(`\bhightide ([a-z]+) (.*)`)
-	ofFlag   = regexp.MustCompile(`^--?([a-z][\w-]*)`)
-	comments = regexp.MustCompile(` # .*| -- .*| \| .*| > .*`)
+	fenced       = regexp.MustCompile("(?s)```[a-z]*\n(.*?)```")
+	typed        = regexp.MustCompile(`\bhightide ([a-z]+) (.*)`)
+	ofFlag       = regexp.MustCompile(`^--?([a-z][\w-]*)`)
+	htmlComments = regexp.MustCompile(` # .*| -- .*| \| .*| > .*`)
 )
 
 // TestDocs: each flag of a command that a page shows to be copied is one of that command's, and each command exists.
@@ -48,7 +48,7 @@ func TestDocs(t *testing.T) {
 
 // flagsOf checks the flags of a line that types a command, and says how many there are.
 func flagsOf(t *testing.T, root *cobra.Command, page, line string) int {
-	found := typed.FindStringSubmatch(comments.ReplaceAllString(line, ""))
+	found := typed.FindStringSubmatch(htmlComments.ReplaceAllString(line, ""))
 	if found == nil {
 		return 0
 	}

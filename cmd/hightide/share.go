@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"net/url"
-	"os/user"
 	"strings"
 	"time"
 
@@ -82,11 +81,7 @@ func (o *shareOptions) run(a *app, c *cobra.Command, args []string) error {
 	if o.revoke != 0 {
 		return e.Advised(team.RevokeShareHere(c.Context(), run.ID, int64(o.revoke)))
 	}
-	maker := "who has the database"
-	if by, err := user.Current(); err == nil {
-		maker = by.Username
-	}
-	secret, made, err := team.AddShareHere(c.Context(), run.ID, maker, cmp.Or(o.lasts, store.ShareLasts))
+	secret, made, err := team.AddShareHere(c.Context(), run.ID, accountName(), cmp.Or(o.lasts, store.ShareLasts))
 	if err != nil {
 		return e.Advised(err)
 	}

@@ -45,8 +45,10 @@ func (o *showOptions) run(a *app, c *cobra.Command, args []string) error {
 	}
 	options := textOptions(a.stdout)
 	options.Brief = o.brief
-	_, err = fmt.Fprint(a.stdout, r.Text(options))
-	return err
+	if _, err := fmt.Fprint(a.stdout, r.Text(options)); err != nil {
+		return err
+	}
+	return a.showComments(c.Context(), r.Run.ID)
 }
 
 // runRef is the run that the arguments name.

@@ -133,6 +133,12 @@ func inStore[T any](ctx context.Context, e *Engine, work func(store.Store) (T, e
 	return result, advised(err)
 }
 
+// InStore works on what keeps the runs.
+func (e *Engine) InStore(ctx context.Context, work func(store.Store) error) error {
+	_, err := inStore(ctx, e, func(s store.Store) (struct{}, error) { return struct{}{}, work(s) })
+	return err
+}
+
 // Runs lists the runs that a filter lets through, newest first.
 func (e *Engine) Runs(ctx context.Context, filter store.Filter) ([]store.Run, error) {
 	return inStore(ctx, e, func(s store.Store) ([]store.Run, error) { return s.List(filter) })
@@ -187,8 +193,9 @@ func (e *Engine) Follow(ctx context.Context, ref string, from int64) iter.Seq2[s
 func (e *Engine) Attached(ctx context.Context, id string) ([]store.Attachment, error) {
 	return inStore(ctx, e, func(s store.Store) ([]store.Attachment, error) {
 		all, err := s.Attached(id)
+		all = slices.DeleteFunc(slices.Clone(all), func(a store.Attachment) bool { _, is := store.CommentOf(a.Name); return is })
 		if info, missing := os.Stat(filepath.Join(e.scratch(id), OutputFile)); err == nil && missing == nil {
-			all = append(slices.Clone(all), store.Attachment{Name: OutputFile, Size: info.Size()})
+			all = append(all, store.Attachment{Name: OutputFile, Size: info.Size()})
 		}
 		return all, err
 	})
@@ -212,6 +219,9 @@ func (e *Engine) AttachText(id, name string, text []byte) error {
 func (e *Engine) OpenAttached(ctx context.Context, id, name string) (io.ReadCloser, error) {
 	return inStore(ctx, e, func(s store.Store) (io.ReadCloser, error) {
 		file, err := s.Open(id, name)
+		if _, is := store.CommentOf(name); err == nil && is { // they have a door of their own
+			err = errors.Join(file.Close(), fs.ErrNotExist)
+		}
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, fail.Input("its artifacts can be listed", "run %s has no artifact of that name: %w", id, fs.ErrNotExist)
 		}

@@ -80,6 +80,9 @@ func (s *Send) prepare(from store.Store, run store.Run, rules redact.Rules, dir 
 		return sent, err
 	}
 	for _, a := range attached {
+		if _, is := store.CommentOf(a.Name); is { // its author is who the server knows, and not what a file says
+			continue
+		}
 		if !rules.None() { // of another program's format: nothing can be taken out of it
 			r.Left = append(r.Left, a.Name)
 			continue

@@ -57,7 +57,8 @@ func (s *Server) guard(next http.Handler, open func(*http.Request) bool, refuse 
 			refuse(w, r, http.StatusForbidden, "this key, or the account that it is of, may not do that: hightide key "+
 				"NAME --may push, or exec, makes one that may, and a team's file gives roles")
 		default:
-			ctx := context.WithValue(r.Context(), askingKey{}, asking{who, r.RemoteAddr, by, known.account, known.scope})
+			ctx := context.WithValue(r.Context(), askingKey{}, asking{who, r.RemoteAddr, by, known.account, known.scope,
+				known.may})
 			s.serveIn(next, refuse, w, r.WithContext(ctx), now)
 		}
 	})
@@ -86,6 +87,7 @@ type asking struct {
 	by        grant
 	account   string
 	scope     store.Scope
+	may       Right
 }
 
 type askingKey struct{}

@@ -184,6 +184,9 @@ func (s *Server) beginPush(ctx context.Context, in *beginInput) (*Begun, error) 
 	if err != nil {
 		return nil, err
 	}
+	if _, is := store.CommentOf(in.Name); is {
+		return nil, fail.Usage("send them as comments", "a comment is not sent as a file: its author would be what the file says")
+	}
 	if in.Body.Size > s.uploads.limit {
 		return nil, s.uploads.tooLarge()
 	}

@@ -53,6 +53,8 @@ var rowsOf = map[string]string{
 
 	"POST /api/v1/runs/{id}/shares": forMember, "DELETE /api/v1/runs/{id}/shares/{share}": forMember,
 
+	"POST /api/v1/runs/{id}/comments": forMember, "DELETE /api/v1/runs/{id}/comments/{comment}": forMember,
+
 	"GET /api/v1/projects": forRead, "GET /api/v1/trend": forRead,
 	"PUT /api/v1/projects/{project}/pushes/{id}/files/{name}":            forPush,
 	"PUT /api/v1/projects/{project}/pushes/{id}/files/{name}/parts/{at}": forPush,
@@ -233,7 +235,7 @@ func request(pattern, id string) (route [2]string, body string) {
 	if !found {
 		method, path = http.MethodGet, pattern
 	}
-	path = strings.NewReplacer("{id}", id, "{name}", "x", "{share}", "1", "{schema}", "Status.json").Replace(path)
+	path = strings.NewReplacer("{id}", id, "{name}", "x", "{share}", "1", "{comment}", "x", "{schema}", "Status.json").Replace(path)
 	switch pattern {
 	case "GET /api/v1/diff", "GET /api/v1/diff/figures", "GET /api/v1/diff/page":
 		path += "?a=" + id + "&b=" + id
@@ -243,6 +245,8 @@ func request(pattern, id string) (route [2]string, body string) {
 		path += "?process=1&at_ns=1"
 	case "PATCH /api/v1/runs/{id}":
 		body = `{"name":"x"}`
+	case "POST /api/v1/runs/{id}/comments":
+		body = `{"text":"x"}`
 	case "POST /api/v1/runs/{id}/shares":
 		body = `{}`
 	case "POST /api/v1/runs/delete":

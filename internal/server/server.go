@@ -122,6 +122,7 @@ var resources = []func(*Server, huma.API){
 	(*Server).acts,
 	(*Server).fleet,
 	(*Server).shares,
+	(*Server).comments,
 }
 
 // New makes the handler of the web UI and its API. Close it when the server has stopped.
@@ -202,6 +203,7 @@ type Status struct {
 	UptimeNS  int64  `json:"uptime_ns" doc:"How long the server has run, in ns."`
 	Fleet     bool   `json:"fleet,omitempty" doc:"Whether who asks may see what machines hold."`
 	Shares    bool   `json:"shares,omitempty" doc:"Whether who asks may make links by which people outside see a run."`
+	Comments  bool   `json:"comments,omitempty" doc:"Whether who asks may write comments on runs, at least of some project."`
 	Outside   string `json:"outside,omitempty" doc:"The run that a link shows to who asks, and nothing else; absent: who asks is of the team."`
 	Problem   string `json:"problem,omitempty" doc:"Why the data directory cannot be read now; absent: it can."`
 }
@@ -220,7 +222,8 @@ func (s *Server) status(api huma.API) {
 		if s.options.Fleet != nil {
 			status.Fleet = by.scope.All || s.options.Fleet.Sees(by.account)
 		}
-		status.Shares, status.Outside = s.options.Shares != nil && by.scope.Changes(), by.scope.Run
+		status.Comments, status.Outside = by.may >= MayChange && by.scope.Changes(), by.scope.Run
+		status.Shares = status.Comments && s.options.Shares != nil
 		if err := s.engine.Unread(); err != nil {
 			status.Problem = line(err)
 		}

@@ -94,11 +94,7 @@ func (s *Server) addShare(ctx context.Context, in *shareInput) (*MadeShare, erro
 	if in.Body.Lasts > 0 {
 		lasts = time.Duration(in.Body.Lasts) * time.Second
 	}
-	maker := by.account
-	if maker == "" {
-		maker = by.who
-	}
-	secret, made, err := s.options.Shares.AddShare(ctx, run.ID, maker, lasts)
+	secret, made, err := s.options.Shares.AddShare(ctx, run.ID, by.person(), lasts)
 	if err != nil {
 		return nil, err
 	}

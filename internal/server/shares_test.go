@@ -142,8 +142,8 @@ func (s *site) seesOne(own, other string, headers []string) {
 				s.t.Errorf("%s for people outside: %d %.300s", pattern, status, text)
 			case row == forRead && one && status != 404:
 				s.t.Errorf("%s of another run for people outside: %d %.300s", pattern, status, text)
-			case strings.HasSuffix(pattern, "/shares") && row == forRead && status != 404:
-				s.t.Errorf("people outside read the links of a run: %d %s", status, text)
+			case (strings.HasSuffix(pattern, "/shares") || strings.HasSuffix(pattern, "/comments")) && row == forRead && status != 404:
+				s.t.Errorf("people outside: %s is %d %s", pattern, status, text)
 			case row != forRead && row != forAll && row != forSession && status != 403:
 				s.t.Errorf("%s for people outside: %d %.300s", pattern, status, text)
 			case row == forRead && status == 200 && strings.Contains(text, "of own"):

@@ -409,6 +409,18 @@ func attach(t *testing.T, s store.Store) {
 	if got := read("report.html"); got != "second" {
 		t.Errorf("after a failure %q, want what was there", got)
 	}
+	if err := s.Detach(id, "nothing"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a file that is not there is deleted: %v", err)
+	}
+	_, err = s.Attach(id, "other", write("third"))
+	must(t, err)
+	must(t, s.Detach(id, "other"))
+	if _, err := s.Open(id, "other"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a file that was deleted: %v", err)
+	}
+	if all, err := s.Attached(id); err != nil || len(all) != 1 {
+		t.Errorf("after one was deleted: %v %v", all, err)
+	}
 	after, err := store.Resolve(s, id)
 	must(t, err)
 	if after.Size != before.Size+int64(len("second")) {

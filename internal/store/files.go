@@ -298,6 +298,21 @@ func (s *Files) Attach(id, name string, write func(io.Writer) error) (string, er
 	return path, nil
 }
 
+// Detach implements Store.
+func (s *Files) Detach(id, name string) error {
+	if err := s.check(); err != nil {
+		return err
+	}
+	if !validID(id) || !validName(name) {
+		return fs.ErrNotExist
+	}
+	err := os.Remove(filepath.Join(s.runDir(id), name))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return s.badPlace("write to", err)
+	}
+	return err
+}
+
 // Open implements Store.
 func (s *Files) Open(id, name string) (io.ReadCloser, error) {
 	if err := s.check(); err != nil {

@@ -154,6 +154,17 @@ func (m *Memory) Attach(id, name string, write func(io.Writer) error) (string, e
 	return "", nil
 }
 
+// Detach implements Store.
+func (m *Memory) Detach(id, name string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.runs[id] == nil || m.runs[id].attached[name] == nil {
+		return fs.ErrNotExist
+	}
+	delete(m.runs[id].attached, name)
+	return nil
+}
+
 // Open implements Store.
 func (m *Memory) Open(id, name string) (io.ReadCloser, error) {
 	m.mu.Lock()

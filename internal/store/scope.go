@@ -168,6 +168,14 @@ func (s scoped) Attach(id, name string, write func(io.Writer) error) (string, er
 	return s.Store.Attach(id, name, write)
 }
 
+// Detach implements Store.
+func (s scoped) Detach(id, name string) error {
+	if err := s.asks(Member, id); err != nil {
+		return err
+	}
+	return s.Store.Detach(id, name)
+}
+
 // Open implements Store.
 func (s scoped) Open(id, name string) (io.ReadCloser, error) {
 	if _, err := s.find(id); err != nil {

@@ -45,6 +45,9 @@ type Store interface {
 	// name, whole or not at all. It returns the path where people find the file, "" where there is none.
 	Attach(id, name string, write func(io.Writer) error) (path string, err error)
 
+	// Detach deletes such a file; fs.ErrNotExist where there is none of that name.
+	Detach(id, name string) error
+
 	// Open reads what was attached to a run, or with the name Recording its recording as it stands. The
 	// error is fs.ErrNotExist where there is nothing of that name.
 	Open(id, name string) (io.ReadCloser, error)

@@ -172,6 +172,14 @@ func (s visited) Attach(id, name string, write func(io.Writer) error) (string, e
 	return s.Store.Attach(id, name, write)
 }
 
+// Detach implements Store.
+func (s visited) Detach(id, name string) error {
+	if s.also.findVisitor(id) != nil {
+		return elsewhere("copy its folder into the data directory")
+	}
+	return s.Store.Detach(id, name)
+}
+
 // Open implements Store.
 func (s visited) Open(id, name string) (io.ReadCloser, error) {
 	one := s.also.findVisitor(id)

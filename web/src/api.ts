@@ -578,6 +578,38 @@ export interface Column {
   unit?: Unit;
 }
 
+export interface Comment {
+  /** The moment that it is about, in ns since the run began; absent: none. */
+  at_ns?: number;
+  /** The account that wrote it. */
+  by: string;
+  /** The finding that it is about, by its kind and its line, as leak train.py:12; absent: none. */
+  finding?: string;
+  /** What requests call it. */
+  id: string;
+  /** When it was written, in ns since 1970. */
+  made_wall_ns: number;
+  /** What is said, as plain text. */
+  text: string;
+}
+
+export interface CommentInputBody {
+  /** The moment that it is about, in ns since the run began; absent: none. */
+  at_ns?: number;
+  /**
+   * The finding that it is about: its kind, and its line where it has one, as leak train.py:12;
+   * absent: none.
+   */
+  finding?: string;
+  /** What is said, as plain text. */
+  text: string;
+}
+
+export interface CommentList {
+  /** The oldest first. */
+  comments: Comment[];
+}
+
 export interface Commit {
   /** The run of the commit before that is to be compared with first_run. */
   before_run?: string;
@@ -4320,6 +4352,8 @@ export interface Stat {
 export interface Status {
   /** Whether jobs may start programs (hightide ui --allow-exec). */
   allow_exec: boolean;
+  /** Whether who asks may write comments on runs, at least of some project. */
+  comments?: boolean;
   /** Whether who asks may see what machines hold. */
   fleet?: boolean;
   /** Where jobs start programs; absent: they start none. */

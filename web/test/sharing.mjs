@@ -37,6 +37,31 @@ await opened(browser, "make", addressOf(server, page), {}, async (tab) => {
 assert.match(link, /\/runs\/[^#]+at=100000000#share=[0-9A-Za-z]{20,}$/);
 const secret = link.split("#share=")[1];
 
+// A comment is text, whatever stands in it, and leads to its moment.
+const attack = `<img src=x onerror="document.title='taken'">\n<script>document.title='taken'</script>`;
+await opened(browser, "comments", addressOf(server, page), {}, async (tab) => {
+  const form = tab.locator(".comment-form");
+  await form.locator("textarea").fill(attack);
+  await form.locator("select").selectOption("at");
+  await form.getByRole("button", { name: "Comment" }).click();
+  await tab.locator(".comments li").waitFor();
+  assert.equal(await tab.locator(".comments .said").innerText(), attack);
+  assert.equal(await tab.locator(".comments :is(img, script)").count(), 0);
+  assert.match(await tab.locator(".comments li").innerText(), /anna .*at 100 ms/);
+  await form.locator("textarea").fill("the second");
+  await form.locator("select").selectOption("");
+  await form.getByRole("button", { name: "Comment" }).click();
+  await tab.locator(".comments li").nth(1).waitFor();
+  await tab.locator(".comments li").nth(1).getByRole("button", { name: "Delete" }).click();
+  await tab.locator(".comments li").nth(1).waitFor({ state: "detached" });
+  await tab.reload();
+  await tab.locator(".comments li").waitFor();
+  assert.notEqual(await tab.title(), "taken");
+  await tab.locator("#comments").scrollIntoViewIfNeeded();
+  await shot(tab, join(folder, "comments.png"));
+  passed++;
+});
+
 /** A browser that nobody has let in opens the link; each of its requests is looked through for the secret. */
 async function stranger(scheme, check) {
   const context = await browser.newContext({ stranger: true, colorScheme: scheme }),
@@ -71,6 +96,7 @@ await stranger("light", async (tab) => {
     ];
   }, idOf("hidden"));
   assert.deepEqual(told, [200, 404, 403]);
+  assert.equal(await tab.locator("#comments").count(), 0, "people outside see comments");
   await tab.getByRole("button", { name: "Share", exact: true }).click();
   await tab.locator(".share-sheet").waitFor();
   assert.equal(await tab.locator(".outside-links").isVisible(), false);

@@ -13,6 +13,7 @@ import { get, query } from "../../api";
 import { busy, failure } from "../../parts";
 import type { App } from "../../state";
 import type { Shown } from "../page";
+import { comments } from "./comments";
 import { feed } from "./feed";
 import { output } from "./output";
 import { panel } from "./panels";
@@ -38,7 +39,7 @@ const own: ReadonlyMap<View, PartOf[]> = new Map<View, PartOf[]>([
   [heapFlames, [heap]],
 ]);
 
-const parts: PartOf[] = views.flatMap((view) => own.get(view) ?? [panel(view)]);
+const parts: PartOf[] = [...views.flatMap((view) => own.get(view) ?? [panel(view)]), comments];
 
 export function runPage(app: App, part: string): Shown {
   const id = decodeURIComponent(part),
