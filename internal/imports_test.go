@@ -92,7 +92,8 @@ var rooms = map[string][]string{
 	"internal/plan": {"internal/fail", "internal/gpus", "internal/hub", "internal/mem", "internal/modelfile",
 		"internal/options", "internal/report", "internal/event", "internal/pythons"},
 	"internal/comments": {"internal/fail", "internal/mem", "internal/report", "internal/store"},
-	"internal/team":     {"internal/fleet", "internal/mem", "internal/redact", "internal/store"},
+	"internal/hooks":    {"internal/mem", "internal/report", "internal/store"},
+	"internal/team":     {"internal/fleet", "internal/hooks", "internal/mem", "internal/redact", "internal/store"},
 	"internal/redact":   {"internal/mem"},
 	"internal/oidc":     {},
 	"internal/remote":   {"internal/fail", "internal/fleet", "internal/files", "internal/mem", "internal/redact", "internal/store", "internal/wire"},
@@ -145,7 +146,7 @@ var rooms = map[string][]string{
 		"internal/fit", "internal/files", "internal/format", "internal/gpus", "internal/launch",
 		"internal/matrix", "internal/mcp", "internal/metrics", "internal/observe", "internal/pythons",
 		"internal/options", "internal/plan", "internal/pytorch", "internal/replay", "internal/redact", "internal/oidc", "internal/remote", "internal/store", "internal/team", "internal/tui", "internal/words",
-		"internal/frameworks", "internal/trend", "internal/tune", "internal/fleet", "internal/watch", "internal/comments", "docs"},
+		"internal/frameworks", "internal/trend", "internal/tune", "internal/fleet", "internal/watch", "internal/comments", "internal/hooks", "docs"},
 }
 
 // pure rooms may not touch the world, whatever the standard library offers.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -23,6 +24,7 @@ type roleFile struct {
 	warn func(string)
 
 	mu     sync.Mutex
+	said   map[string]bool
 	looked time.Time
 	stamp  string
 	now    *team.Config
@@ -51,6 +53,20 @@ func (f *roleFile) prune(ctx context.Context, e *engine.Engine, tell func(store.
 		case <-ctx.Done():
 		case <-again.C:
 		}
+	}
+}
+
+// once warns, once with the same words.
+func (f *roleFile) once(text string) {
+	f.mu.Lock()
+	before := f.said[text]
+	if f.said == nil {
+		f.said = map[string]bool{}
+	}
+	f.said[text] = true
+	f.mu.Unlock()
+	if !before {
+		f.warn(text)
 	}
 }
 
@@ -124,6 +140,14 @@ func (f *roleFile) access(account string) server.Access {
 		may = server.MayAdmin
 	}
 	return server.Access{May: may, Scope: scope}
+}
+
+// beside is a path that stands in a file of a folder.
+func beside(folder, path string) string {
+	if path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(folder, path)
 }
 
 // pruneEvery is how often the runs of projects are looked through.

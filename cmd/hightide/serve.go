@@ -88,11 +88,12 @@ func (o *serveOptions) run(a *app, c *cobra.Command, _ []string) error {
 		return err
 	}
 	front.Ready = func(ctx context.Context) error { _, err := shared.Acts(ctx, 0, 1); return err }
-	var pruning sync.WaitGroup
-	pruning.Go(func() { config.prune(ctx, e, front.Audit) })
+	var besides sync.WaitGroup
+	besides.Go(func() { config.prune(ctx, e, front.Audit) })
+	besides.Go(func() { (&teller{shared, e, config}).run(ctx) })
 	err = front.serve(ctx, e, say)
 	cancel()
-	pruning.Wait()
+	besides.Wait()
 	return err
 }
 
@@ -128,14 +129,6 @@ func providerOf(o team.OIDC, folder string) (server.Provider, error) {
 		return nil, fail.Input("docs/team.md says what stands in it", "[oidc]: %w", err)
 	}
 	return p, nil
-}
-
-// beside is a path that stands in a file of a folder.
-func beside(folder, path string) string {
-	if path == "" || filepath.IsAbs(path) {
-		return path
-	}
-	return filepath.Join(folder, path)
 }
 
 // serve answers until the context ends.

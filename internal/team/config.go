@@ -4,10 +4,12 @@ package team
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +17,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"hightide/internal/fleet"
+	"hightide/internal/hooks"
 	"hightide/internal/mem"
 	"hightide/internal/redact"
 	"hightide/internal/store"
@@ -23,6 +26,7 @@ import (
 // Config is the file. Its zero value serves nobody anything.
 type Config struct {
 	Address   string   `toml:"address"`    // HOST:PORT; "": that of hightide ui
+	URL       string   `toml:"url"`        // by which messages lead to runs; "": that of oidc
 	Names     []string `toml:"names"`      // by which browsers and programs call the server
 	Store     string   `toml:"store"`      // as of --store; "": $HIGHTIDE_STORE
 	Objects   string   `toml:"objects"`    // as of --objects
@@ -94,7 +98,41 @@ type Project struct {
 
 	Redact redact.Rules `toml:"redact"` // what is taken out of a run before it is sent
 	Keep   Keep         `toml:"keep"`
+	Hooks  []Hook       `toml:"hooks"` // who is told of what was found in its runs
 }
+
+// Hook is an address that is told what was found in runs of a project.
+type Hook struct {
+	URL        string   `toml:"url"`
+	URLFile    string   `toml:"url-file"`    // beside the file, with the address, where that is a secret
+	As         string   `toml:"as"`          // json or slack; "": json
+	SecretFile string   `toml:"secret-file"` // beside the file: what signs messages
+	On         []string `toml:"on"`          // kinds of findings; none: all that are critical or a warning
+}
+
+// ValidHook says why an address can be told nothing.
+func ValidHook(address string) error {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+		return errors.New("its address is none of http or https") // not told: it may be a secret
+	}
+	return nil
+}
+
+func (h *Hook) check() error {
+	switch {
+	case (h.URL == "") == (h.URLFile == ""):
+		return errors.New("a hook has a url or a url-file")
+	case h.As != "" && h.As != hooks.JSON && h.As != hooks.Slack:
+		return fmt.Errorf("a hook is told as json or slack, not as %q", h.As)
+	case h.URL != "":
+		return ValidHook(h.URL)
+	}
+	return nil
+}
+
+// Base is the address of this server, as browsers call it; "": it is not known.
+func (c *Config) Base() string { return cmp.Or(c.URL, c.OIDC.URL) }
 
 // Keep is how long runs of a project are kept, but those with the tag keep; 0: for ever.
 type Keep struct {
@@ -140,6 +178,11 @@ func Parse(text []byte) (*Config, error) {
 		}
 		if _, err := redact.New(c.Projects[name].Redact, ""); err != nil {
 			return nil, fmt.Errorf("the project %q: %w", name, err)
+		}
+		for _, h := range c.Projects[name].Hooks {
+			if err := h.check(); err != nil {
+				return nil, fmt.Errorf("the project %q: %w", name, err)
+			}
 		}
 	}
 	if err := c.Fleet.check(); err != nil {

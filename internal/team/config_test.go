@@ -56,19 +56,22 @@ func TestRoles(t *testing.T) {
 // TestWrongFiles: each mistake is said, with its line where the file has one.
 func TestWrongFiles(t *testing.T) {
 	for text, want := range map[string]string{
-		"\n[projects.x]\nmember = ['a']":         "line 3: there is no setting projects.x.member",
-		"adress = ':1'":                          "line 1: there is no setting adress",
-		"rates = { bytes = 'many' }":             "line 1",
-		"[projects.x]\nkeep = { age = 'long' }":  "line 2",
-		"rates = { requests = -1 }":              "a rate is more than 0",
-		"proxies = ['everybody']":                `"everybody" is neither`,
-		"[projects.'a b']":                       `the project "a b"`,
-		"[projects.'']":                          `the project ""`,
-		"[projects.-a]":                          `the project "-a"`,
-		"tls = { cert = 'x' }":                   "cert and key go together",
-		"address = 1":                            "line 1",
-		"[projects.x]\nmembers = 'a, b'":         "line 2",
-		"[projects.'" + strings.Repeat("x", 101): "line 1",
+		"\n[projects.x]\nmember = ['a']":                      "line 3: there is no setting projects.x.member",
+		"adress = ':1'":                                       "line 1: there is no setting adress",
+		"rates = { bytes = 'many' }":                          "line 1",
+		"[projects.x]\nkeep = { age = 'long' }":               "line 2",
+		"rates = { requests = -1 }":                           "a rate is more than 0",
+		"proxies = ['everybody']":                             `"everybody" is neither`,
+		"[projects.'a b']":                                    `the project "a b"`,
+		"[projects.'']":                                       `the project ""`,
+		"[projects.-a]":                                       `the project "-a"`,
+		"tls = { cert = 'x' }":                                "cert and key go together",
+		"[[projects.x.hooks]]\non = ['leak']":                 "a url or a url-file",
+		"[[projects.x.hooks]]\nurl = 'ftp://x'":               "none of http or https",
+		"[[projects.x.hooks]]\nurl = 'http://x'\nas = 'mail'": "as json or slack",
+		"address = 1":                                         "line 1",
+		"[projects.x]\nmembers = 'a, b'":                      "line 2",
+		"[projects.'" + strings.Repeat("x", 101):              "line 1",
 	} {
 		if c, err := Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is %+v, %v; want %q", text, c, err, want)
