@@ -175,6 +175,10 @@ def windows_records(home: Path) -> None:
     said = [note for note in report["notes"] if "control groups" in note]
     assert len(said) == 1, report["notes"]
     assert not [series["name"] for series in report["series"] if series["name"] in ("host.swap", "cgroup.used")]
+    # what the program writes is kept and shown
+    done = there("run", "--capture", "--name", "kept", "--", str(takes), "10", "0", "3")
+    kept = [file.read_text() for file in (home / "data" / "runs").glob("*/output.log")]
+    assert done.returncode == 3 and "took 10 MiB" in done.stdout and kept == ["took 10 MiB\n"], (done, kept)
     # what is to end, ends with all that it started
     done = there("run", "--duration", "1s", "--name", "ended", "--", str(takes), "20", "20", "0")
     ended = json.loads(there("show", "ended", "--json").stdout)

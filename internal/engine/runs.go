@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"hightide/internal/event"
@@ -21,6 +20,7 @@ import (
 	"hightide/internal/mem"
 	"hightide/internal/observe"
 	"hightide/internal/store"
+	"hightide/internal/system"
 )
 
 // store is the place of the recordings, with the visitors; close it after use.
@@ -477,36 +477,24 @@ func (e *Engine) Output(ctx context.Context, ref string) (io.ReadCloser, error) 
 	})
 }
 
-// Where data begins and where it ends in a file with holes (lseek).
-const (
-	seekData = 3
-	seekHole = 4
-)
-
 // copyData copies a file without its holes: an output of which the middle was left out.
 func copyData(w io.Writer, file *os.File) error {
 	for at := int64(0); ; {
-		begin, err := file.Seek(at, seekData)
-		if errors.Is(err, syscall.ENXIO) {
-			return nil // none follows
+		begin, err := system.NextData(file, at)
+		if errors.Is(err, io.EOF) {
+			return nil
 		}
-		if err != nil { // files that do not tell
-			if _, err := file.Seek(at, io.SeekStart); err != nil {
-				return err
-			}
-			_, err = io.Copy(w, file)
+		if err != nil {
 			return err
 		}
-		end, err := file.Seek(begin, seekHole)
-		if err != nil {
+		if at, err = system.NextHole(file, begin); err != nil {
 			return err
 		}
 		if _, err := file.Seek(begin, io.SeekStart); err != nil {
 			return err
 		}
-		if _, err := io.CopyN(w, file, end-begin); err != nil {
+		if _, err := io.CopyN(w, file, at-begin); err != nil {
 			return err
 		}
-		at = end
 	}
 }

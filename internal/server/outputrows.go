@@ -12,6 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"hightide/internal/engine"
+	"hightide/internal/system"
 	"hightide/internal/terminal"
 )
 
@@ -53,7 +54,6 @@ func (s *Server) outputRows(api huma.API) {
 const (
 	rowsKept = 16       // outputs whose index is kept
 	rowsOnce = 64 << 20 // bytes that one request counts at most
-	seekData = 3        // of lseek: the next place that is not a hole
 )
 
 // outputIndexes are the indexes of outputs that were asked for lately. The zero value is ready.
@@ -96,7 +96,7 @@ func (o *outputIndexes) of(ctx context.Context, e *engine.Engine, id string, fro
 	if x.Size > size { // another file: what was in the middle may have been left out at its end
 		x.Index = terminal.Index{}
 	}
-	if data, err := file.Seek(x.Size, seekData); err == nil && data > x.Size { // the middle of a long output is a hole
+	if data, err := system.NextData(file, x.Size); err == nil && data > x.Size { // the middle of a long output is a hole
 		x.Skip(data - x.Size)
 	}
 	if _, err := file.Seek(x.Size, io.SeekStart); err != nil {

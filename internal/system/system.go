@@ -8,6 +8,7 @@ package system
 
 import (
 	"errors"
+	"io"
 	"os"
 )
 
@@ -21,4 +22,13 @@ func Descriptor(f *os.File) (fd uintptr, err error) {
 		return 0, err
 	}
 	return fd, conn.Control(func(number uintptr) { fd = number })
+}
+
+// dataTo is an offset in a file that is all data.
+func dataTo(f io.Seeker, at int64) (int64, error) {
+	end, err := f.Seek(0, io.SeekEnd)
+	if err == nil && at >= end {
+		err = io.EOF
+	}
+	return at, err
 }

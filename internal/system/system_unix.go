@@ -4,6 +4,7 @@ package system
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"syscall"
@@ -161,4 +162,26 @@ func MaxFiles() uint64 {
 	}
 	// Go has raised its limit to one below what is allowed
 	return min(uint64(limit.Cur)+1, uint64(limit.Max))
+}
+
+// NextData is the first place from an offset on at which a file has data. One that does not tell its holes is all data.
+//
+// Errors: io.EOF, there is no data from there on.
+func NextData(f io.Seeker, at int64) (int64, error) {
+	found, err := f.Seek(at, unix.SEEK_DATA)
+	switch {
+	case errors.Is(err, unix.ENXIO):
+		return 0, io.EOF
+	case err != nil:
+		return dataTo(f, at)
+	}
+	return found, nil
+}
+
+// NextHole is the first place from an offset on at which a file has no data: at the latest its end.
+func NextHole(f io.Seeker, at int64) (int64, error) {
+	if found, err := f.Seek(at, unix.SEEK_HOLE); err == nil {
+		return found, nil
+	}
+	return f.Seek(0, io.SeekEnd)
 }

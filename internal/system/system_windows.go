@@ -2,6 +2,7 @@ package system
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -258,3 +259,11 @@ func Confine(l Limits) error {
 
 // MemoryFile is not there.
 func MemoryFile(string, []byte) (*os.File, error) { return nil, errors.ErrUnsupported }
+
+// NextData is the first place from an offset on at which a file has data: holes are not looked for here.
+//
+// Errors: io.EOF, there is no data from there on.
+func NextData(f io.Seeker, at int64) (int64, error) { return dataTo(f, at) }
+
+// NextHole is the first place from an offset on at which a file has no data: its end.
+func NextHole(f io.Seeker, _ int64) (int64, error) { return f.Seek(0, io.SeekEnd) }
