@@ -66,7 +66,8 @@ FRAMEWORKS = ["scripts/tests/test_callbacks.py", "scripts/tests/test_frameworks.
 SERVING = ["scripts/tests/test_serving.py"]
 XLA = ["scripts/tests/test_xla.py"]
 TENSORFLOW = ["scripts/tests/test_tensorflow.py"]
-EXAMPLES = ["scripts/tests", *(f"--ignore={file}" for file in [*FRAMEWORKS, *SERVING, *XLA, *TENSORFLOW])]
+CUPY = ["scripts/tests/test_cupy.py"]
+EXAMPLES = ["scripts/tests", *(f"--ignore={file}" for file in [*FRAMEWORKS, *SERVING, *XLA, *TENSORFLOW, *CUPY])]
 CONCURRENT = re.compile(
     r"^\s*go (func\b|[\w.]+\()|\.Go\(|\bsync\.(Mutex|RWMutex|WaitGroup|Cond|Map)\b|\batomic\.", re.MULTILINE
 )
@@ -266,6 +267,7 @@ def checks() -> list[Check]:
         Check("frameworks", [*pytest, *FRAMEWORKS], count=count_words, again=again_pytest),
         Check("xla", [*pytest, *XLA], count=count_words, again=again_pytest),
         Check("tensorflow", [*pytest, *TENSORFLOW], count=count_words, again=again_pytest),
+        Check("cupy", [*pytest, *CUPY], count=count_words, again=again_pytest),
         Check("imagine", [*pytest, *IMAGINE], count=count_words, again=again_pytest),
         Check("serving", [*pytest, *SERVING], count=count_words, again=again_pytest),
         go["go-race"],

@@ -1,4 +1,4 @@
-/* curand.c: generators; what they fill is told. PyTorch has kernels of its own for random numbers. */
+/* curand.c: generators; what they fill is told. PyTorch has kernels of its own for random numbers; CuPy asks here. */
 #include "core.h"
 
 enum { OK = 0, NOT_INITIALIZED = 101, ALLOC_FAILED = 102 };
@@ -26,6 +26,9 @@ HT_EXPORT int curandSetStream(void *generator, void *stream) {
     ((struct generator *)generator)->stream = stream;
     return OK;
 }
+/* Where its numbers begin changes none of the memory. */
+HT_EXPORT int curandSetPseudoRandomGeneratorSeed(void *generator) { return ht_is(generator, MAGIC) ? OK : NOT_INITIALIZED; }
+HT_EXPORT int curandSetGeneratorOffset(void *generator) { return ht_is(generator, MAGIC) ? OK : NOT_INITIALIZED; }
 
 static int fill(void *generator, void *to, size_t bytes) {
     if (!ht_is(generator, MAGIC))

@@ -10,10 +10,10 @@ import (
 
 // list is in the order in which people see them.
 var list = []*Framework{&torch, &tensorflow, &keras, &jax, &lightning, &pytorchLightning, &transformers, &accelerate,
-	&deepspeed, &onnxruntime, &litert, &openvino}
+	&deepspeed, &cupy, &onnxruntime, &litert, &openvino}
 
 // Probe is Python that adds to `out` what the frameworks were built for, under the names of Build's answer.
-const Probe = torchProbe + jaxProbe + tensorflowProbe
+const Probe = torchProbe + jaxProbe + tensorflowProbe + cupyProbe
 
 // All are the frameworks that something is known of.
 func All() []*Framework { return list }
@@ -96,7 +96,7 @@ func Imaginable(versions map[string]string, b Build, path string) (note string, 
 		return "", fail.Environment("the host's memory: hightide run -- ...",
 			"imaginary GPUs serve %s; %s has %s %s, which cannot be imagined", Served(), path, f.Title, versions[f.Name])
 	}
-	return "", fail.Environment("name the interpreter of the environment you train in, or install torch, tensorflow or jax into it",
+	return "", fail.Environment("name the interpreter of the environment you train in, or install torch, tensorflow, jax or cupy into it",
 		"%s has none of %s", path, Served())
 }
 

@@ -23,7 +23,7 @@ import (
 // TestRefusals: what cannot be imagined is said in one line, with what to do, before anything runs.
 func TestRefusals(t *testing.T) {
 	for name, c := range map[string]struct{ answer, want string }{
-		"no torch":   {`{"version":"3.12.1","frameworks":{}}`, "has none of PyTorch, TensorFlow and JAX"},
+		"no torch":   {`{"version":"3.12.1","frameworks":{}}`, "has none of PyTorch, TensorFlow, JAX and CuPy"},
 		"tensorflow": {`{"version":"3.12.1","frameworks":{"tensorflow":"2.20"}}`, "tensorflow 2.20"},
 		"cpu":        {`{"version":"3.12.1","frameworks":{"torch":"2.15.0+cpu"}}`, "built for the CPU alone"},
 		"rocm":       {`{"version":"3.12.1","frameworks":{"torch":"2.15.0"},"torch_rocm":"7.0"}`, "built for ROCm"},
@@ -104,7 +104,7 @@ func TestImaginable(t *testing.T) {
 		{jax: "0.7.2", plugin: "13", torch: "2.6.0+cpu"},
 		{jax: "0.7.2", torch: "2.6.0+cpu", fails: "built for the CPU alone"},
 		{tensorflow: "2.20.0", jax: "0.7.2", torch: "2.15.0", cuda: "13.0"},
-		{fails: "has none of PyTorch, TensorFlow and JAX"},
+		{fails: "has none of PyTorch, TensorFlow, JAX and CuPy"},
 	} {
 		p := &pythons.Interpreter{Path: "python", Version: "3.11.7", Frameworks: map[string]string{},
 			Build: frameworks.Build{CUDA: c.cuda, ROCm: c.rocm, JAXCUDA: c.plugin, TFCUDA: c.tfCUDA}}

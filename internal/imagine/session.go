@@ -411,6 +411,9 @@ func (s *Session) usable(main *Result) error {
 			return frameworks.RuntimeInside(p.Frameworks[frameworks.Torch],
 				slices.Concat(p.Command, []string{"the program"})[0])
 		}
+		if name := p.Facts[frameworks.FactInside]; name != "" {
+			return frameworks.Inside(name, slices.Concat(p.Command, []string{"the program"})[0])
+		}
 		for name := range p.Frameworks {
 			if frameworks.Of(name).Imagined != nil {
 				served = true

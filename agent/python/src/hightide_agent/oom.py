@@ -91,9 +91,10 @@ def _nothing() -> None:
 
 def classify(error: BaseException) -> Optional[Shortage]:
     """What ran out, if the exception says that memory did."""
-    if isinstance(error, MemoryError):
+    found = next(filter(None, (one(error) for one in known)), None)
+    if found is None and isinstance(error, MemoryError):  # CuPy's is one, too, of a device
         return "MemoryError", "cpu", asked_bytes(text_of(error))
-    return next(filter(None, (one(error) for one in known)), None)
+    return found
 
 
 def asked_bytes(text: str) -> Optional[int]:

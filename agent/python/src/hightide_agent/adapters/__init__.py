@@ -23,6 +23,8 @@ ADAPTERS: dict[str, Optional[str]] = {
     "onnxruntime": "onnxruntime",
     "ai_edge_litert": "litert",
     "openvino": "openvino",
+    "cupy": "cupy",
+    "rmm": "rmm",
     "lightning": None,
     "pytorch_lightning": None,
     "transformers": None,

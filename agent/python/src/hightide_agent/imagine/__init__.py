@@ -1,4 +1,4 @@
-"""The agent in a process whose GPUs are imaginary: real PyTorch, JAX or TensorFlow, whose kernels compute nothing.
+"""The agent in a process whose GPUs are imaginary: PyTorch, JAX, TensorFlow or CuPy, whose kernels compute nothing.
 
     begin (at start-up)      sandbox ─▶ writes go elsewhere, or are listed     copies ─▶ one start for many trials
     install (with torch)     known, sizes, reads ─▶ numbers read    weights, lazy ─▶ shapes without bytes
@@ -6,8 +6,8 @@
                              steady ─▶ peak, and the end           coverage ─▶ what was not reached
                              reach ─▶ loaders cut to get there     longest ─▶ the largest sample first
 
-That is PyTorch. JAX has xla/ and TensorFlow tensorflow/, which share marks.py and reads.py; all share the ledger,
-peaks.py, the sandbox and undecided/.
+That is PyTorch. JAX has xla/, TensorFlow tensorflow/, CuPy cupy.py and inside.py, which share marks.py
+and reads.py; all share the ledger, peaks.py, the sandbox and undecided/.
 
 What is asked for comes in the environment, what happened goes out as records of the channel; both are in
 docs/formats/imagined.md. Each part is installed for itself, so that trouble with one costs only that one. What a

@@ -16,6 +16,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 from ...agent import Agent
 from ...places import caller, is_library
+from .. import wire
 
 PLANE = "/host:lines of operations"
 EVERY = 256  # calls
@@ -81,9 +82,9 @@ class Lines:
         entries = b""
         for number, (name, (file, line, function)) in enumerate(sorted(names.items()), 1):
             shown = "$%s:%d %s" % (file, line, function)
-            metadata = _number(1, number) + _bytes(2, name.encode()) + _bytes(4, shown.encode())
-            entries += _bytes(4, _number(1, number) + _bytes(2, metadata))
-        return _bytes(1, _bytes(2, PLANE.encode()) + entries)
+            metadata = wire.number(1, number) + wire.message(2, name.encode()) + wire.message(4, shown.encode())
+            entries += wire.message(4, wire.number(1, number) + wire.message(2, metadata))
+        return wire.message(1, wire.message(2, PLANE.encode()) + entries)
 
     def _places(self) -> Iterator[Tuple[str, Optional[Tuple[str, int, str]]]]:
         """Where each operation was made; None: operations of that name are of several lines."""
@@ -115,18 +116,3 @@ def _layer(name: str) -> str:
     if parts[0] == "gradient_tape":
         parts = parts[1:]
     return "/".join(parts[:2] if len(parts) > 2 else parts[:-1])
-
-
-def _bytes(field: int, data: bytes) -> bytes:
-    return _varint(field << 3 | 2) + _varint(len(data)) + data
-
-
-def _number(field: int, value: int) -> bytes:
-    return _varint(field << 3) + _varint(value)
-
-
-def _varint(value: int) -> bytes:
-    found = b""
-    while value > 127:
-        found, value = found + bytes([value & 127 | 128]), value >> 7
-    return found + bytes([value])
