@@ -419,6 +419,24 @@ void ht_table_in_child(void) {
     table.generation++;
 }
 
+/* Whether this process, or one that it was forked from, has used a device and not only asked about it. */
+HT_EXPORT int hightide_device_used(void) {
+    int used = table.inherited;
+    for (int i = 0; i < HT_GPU_DEVICES; i++)
+        used |= table.context[i];
+    return used;
+}
+
+/* In a child that has used none: the table that the environment names now takes the place of its parent's. That one
+ * stays where it is, as handles to its GPUs may have been given out. */
+HT_EXPORT void hightide_device_renew(void) {
+    pthread_mutex_lock(&ht_table_lock);
+    table.slot = NULL;
+    table.generation++;
+    __atomic_store_n(&table.state, UNOPENED, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&ht_table_lock);
+}
+
 __attribute__((destructor)) static void end(void) {
     struct ht_gpu_process *slot = table.slot;
     if (!slot || slot->pid != (uint32_t)sys_getpid())

@@ -35,10 +35,11 @@ type copyRequests struct {
 }
 
 // forks says whether the program can be started once and forked for each GPU: it must be one Python
-// process that the command itself starts.
+// process that the command itself starts. The command of an LLM server may be a script of Python's.
 func (s *Session) forks(t *trial) bool {
 	apart, err := takeApart(t.command)
-	return err == nil && t.count == 1 && len(s.play) == 0 && pythons.Named(t.command[0]) && slices.Equal(apart.rank, t.command)
+	return err == nil && t.count == 1 && len(s.play) == 0 && slices.Equal(apart.rank, t.command) &&
+		(pythons.Named(t.command[0]) || s.serves && pythons.OfCommand(t.command) != "")
 }
 
 // single has libraries start no threads of their own: a process with threads cannot be forked.
@@ -48,8 +49,8 @@ var single = map[string]string{"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "
 // alike are the trials that may be forked from one start: up to its first use of CUDA the program does the same in
 // each. They differ in what is read from there on: the GPU, whether it is behind, the allocator's setting, switches
 // thrown at a module's first call. The allocator itself is chosen when PyTorch is loaded, and programs choose kernels
-// of attention before they use CUDA: such trials are started. Returns their places; none where fewer than two are
-// alike.
+// of attention before they use CUDA: such trials are started. So are an LLM server's on other GPUs, as it asks about its
+// GPU while it is imported. Returns their places; none where fewer than two are alike.
 func (s *Session) alike(list []trial) []int {
 	var found []int
 	for i := range list {
@@ -57,7 +58,8 @@ func (s *Session) alike(list []trial) []int {
 			!strings.Contains(t.env[allocator.Variable], "backend:") &&
 			!slices.ContainsFunc(t.switches, func(name string) bool { return strings.HasPrefix(name, attentionSwitch) }) &&
 			slices.Equal(t.command, first.command) && t.sizes == first.sizes && t.other == first.other &&
-			t.flip == first.flip && maps.Equal(common(t), common(first)) {
+			t.flip == first.flip && maps.Equal(common(t), common(first)) &&
+			(!s.serves || DeviceSpec(&t.gpu, 1) == DeviceSpec(&first.gpu, 1)) {
 			found = append(found, i)
 		}
 	}
@@ -75,8 +77,7 @@ func common(t *trial) map[string]string {
 }
 
 // copies starts the program once, has it fork at its first use of CUDA for each of the trials that are alike. It
-// returns what came of those that ran, at their places. What failed for a reason of its own is left out, as forking
-// may be the reason. A program that could not be forked once is not tried again.
+// returns what came of those that ran, at their places. A program that could not be forked once is not tried again.
 func (s *Session) copies(ctx context.Context, trials []trial) []*Result {
 	found := make([]*Result, len(trials))
 	places := s.alike(trials)
@@ -85,6 +86,7 @@ func (s *Session) copies(ctx context.Context, trials []trial) []*Result {
 	}
 	again := trials[places[0]]
 	again.env, again.lag, again.switches, again.plan, again.blocks = common(&again), false, nil, nil, false
+	again.load = ""
 	for name, value := range single {
 		if !slices.ContainsFunc(s.Base.Env, func(entry string) bool { return strings.HasPrefix(entry, name+"=") }) {
 			again.env[name] = value
@@ -106,6 +108,9 @@ func (s *Session) copies(ctx context.Context, trials []trial) []*Result {
 		t, name := &trials[i], strconv.Itoa(i)
 		state := filepath.Join(o.Channels, "device-table-"+name)
 		env := mergeEnv(t.env, t.device(state), t.agent(s.givenLength()))
+		if t.load != "" {
+			env[loadVariable] = t.load
+		}
 		requests.Copies = append(requests.Copies, copyRequest{Name: name, Output: filepath.Join(dir, "output-"+name),
 			Env: env})
 		vendors.list = append(vendors.list, newImaginary(imaginaryGPUs(&t.gpu, 1), &deviceState{path: state}))
@@ -141,11 +146,18 @@ func (s *Session) copies(ctx context.Context, trials []trial) []*Result {
 			result.Said = lastWords(f)
 			f.Close()
 		}
-		if result.Fits() || result.Verdict == mem.VerdictOOM || result.PlanRefused() != "" {
+		if copied(result) {
 			found[i] = result
 		}
 	}
 	return found
+}
+
+// copied says whether a copy's result is that of a start. What failed for a reason of its own may have failed as it was
+// forked; not so a server that had started and failed at a request.
+func copied(r *Result) bool {
+	return r.Fits() || r.Verdict == mem.VerdictOOM || r.Verdict == mem.VerdictFew || r.PlanRefused() != "" ||
+		r.Verdict == mem.VerdictFailed && r.Serving != nil && r.Serving.Ready
 }
 
 // apart is the part of a run that one copy made, as if it had been a run of its own. Nil where there is

@@ -75,6 +75,12 @@ func TestTrialsThatAreAlike(t *testing.T) {
 	if found := s.alike(list); !slices.Equal(found, []int{0, 2, 3, 5, 6}) {
 		t.Errorf("alike are %v", found)
 	}
+	s.serves = true
+	if found := s.alike([]trial{first, with(func(t *trial) { t.gpu.Slug = "t4" }), with(func(t *trial) { t.load = "1x16+2" }),
+		with(func(t *trial) { t.switches = []string{"engine:max_num_seqs=64"} })}); !slices.Equal(found, []int{0, 2, 3}) {
+		t.Errorf("an LLM server asks about its GPU while it is imported: %v are alike", found)
+	}
+	s.serves = false
 	s.play = []int{0, 1}
 	if found := s.alike(list); found != nil {
 		t.Errorf("ranks that are played: %v are alike", found)

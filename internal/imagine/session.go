@@ -91,6 +91,7 @@ type Session struct {
 	trials    atomic.Int32
 
 	unforkable bool     // as the last start that was to be forked turned out
+	serves     bool     // the program is an LLM server
 	imports    []string // what the first run imported of what takes long
 	began      time.Time
 
@@ -189,6 +190,7 @@ func (s *Session) further(ctx context.Context, t trial, main *Result) (trials []
 	if main.Outcome.Signal.Known() && !main.Outcome.Stopped || ctx.Err() != nil {
 		return nil
 	}
+	s.serves = main.Serving != nil
 	for _, p := range main.run.Processes {
 		if name := p.Facts["imports"]; name != "" {
 			s.imports = []string{name}

@@ -108,6 +108,9 @@ func (s *Session) attempt(ctx context.Context, t trial) (*Result, error) {
 	return result, err
 }
 
+// loadVariable tells the agent which requests are to be answered.
+const loadVariable = "HIGHTIDE_IMAGINE_LOAD"
+
 // quiet translates a trial of which nothing is to be seen or kept: all that it writes goes into a folder.
 func (s *Session) quiet(t *trial, id, dir string) (*observe.Options, *imaginary, *os.File, error) {
 	out, err := os.Create(filepath.Join(dir, "output"))
@@ -213,7 +216,7 @@ func (s *Session) recordOptions(t *trial, id, outDir, sandbox string) (*observe.
 		agent["HIGHTIDE_IMAGINE_TOKENS"] = strconv.Itoa(s.Tokens)
 	}
 	if load := cmp.Or(s.Load, t.load); load != "" {
-		agent["HIGHTIDE_IMAGINE_LOAD"] = load
+		agent[loadVariable] = load
 	}
 	if s.Longest {
 		agent["HIGHTIDE_IMAGINE_LONGEST"] = "1"

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from test_imagine_device import TRAIN, device, imagine, pytestmark  # noqa: F401  # fixture and marks
 
 KNOWN = """
@@ -45,7 +47,13 @@ print(torch.cuda.max_memory_allocated(), "expandable" if expandable else "")
 """
 
 
-def copied(imagine: Any, folder: Path, script: str, **copies: dict[str, str]) -> tuple[dict[str, Any], dict[str, str]]:  # noqa: F811
+def copied(
+    imagine: Any,  # noqa: F811
+    folder: Path,
+    script: str,
+    own: str = "",
+    **copies: dict[str, str],
+) -> tuple[dict[str, Any], dict[str, str]]:
     """Run a script that is forked for each copy. The facts of the process, and what each copy printed; one that was
     not made printed nothing."""
     wanted = []
@@ -55,6 +63,8 @@ def copied(imagine: Any, folder: Path, script: str, **copies: dict[str, str]) ->
         wanted.append({"name": name, "output": str(folder / name), "env": env})
     request = json.dumps({"gpus": 1, "at_once": 2, "imports": ["wave"], "copies": wanted})
     threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    if own:
+        threads["HIGHTIDE_DEVICE_SPEC"] = own
     result = imagine(
         "import os, torch\n" + script, HIGHTIDE_IMAGINE_COPIES=request, HIGHTIDE_IMAGINE_STEPS="0", **threads
     )
@@ -88,6 +98,24 @@ def test_a_start_is_forked_for_each_trial(imagine: Any, tmp_path: Path) -> None:
         assert imagine("import torch\n" + LAYERS, HIGHTIDE_IMAGINE_STEPS="0", **env).out == printed[name], (
             "as one started"
         )
+
+
+ASKED = "import ctypes\nassert ctypes.CDLL('libnvidia-ml.so.1').nvmlInit_v2() == 0\n"
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_a_program_that_asked_about_its_gpu(imagine: Any, tmp_path: Path, same: bool) -> None:  # noqa: F811
+    """Its copies have the same GPU, each in a table of its own; on another it would have been told something else."""
+    spec = SPEC % ("asked", "asked", 24 << 30)
+    other = {"HIGHTIDE_DEVICE_SPEC": spec if same else SPEC % ("other", "other", 24 << 30)}
+    facts, printed = copied(imagine, tmp_path, ASKED + LAYERS, spec, one={"HIGHTIDE_DEVICE_SPEC": spec}, two=other)
+    if not same:
+        assert facts["no copies"] and not any(printed.values())
+        return
+    assert "no copies" not in facts and facts["copy one"] == facts["copy two"] == 0, facts
+    assert printed["one"] == printed["two"] != ""
+    tables = [(tmp_path / ("table-" + name)).read_bytes() for name in ("one", "two")]
+    assert all(b"python" in table for table in tables), "each has the process that used its GPU"
 
 
 def test_no_copy_has_another_setting_than_the_program_made(imagine: Any, tmp_path: Path) -> None:  # noqa: F811

@@ -223,7 +223,7 @@ func gainText(v *report.Imagined) string {
 	if ran == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("One setting was changed at a time, each by a start of its own: %d of %d served", served, ran)
+	text := fmt.Sprintf("One setting was changed at a time, each in an engine of its own: %d of %d served", served, ran)
 	if failed > 0 {
 		text += fmt.Sprintf("; %s failed for another reason than memory", report.Counted(failed, "more start"))
 	}

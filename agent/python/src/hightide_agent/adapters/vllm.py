@@ -18,6 +18,7 @@ import sys
 from typing import Any, Callable, Dict, Iterator, Tuple
 
 from .. import load, sdk
+from ..imagine import copies
 from ..serving import READY, Serving
 from ..training import Training
 
@@ -46,6 +47,7 @@ def install(training: Training, vllm: Any, watch: Watch) -> None:
         ("the plan of the KV cache", lambda: watch("vllm.v1.core.kv_cache_planning", engine.sizes)),
         ("requests", lambda: watch("vllm.v1.core.sched.scheduler", engine.scheduler)),
         ("settings", lambda: watch("vllm.engine.arg_utils", engine.arguments)),
+        ("the command", lambda: watch("vllm.entrypoints.cli.serve", engine.command)),
         ("packed weights", lambda: watch(PACKED, engine.packed)),
         ("HTTP", lambda: watch("uvicorn.server", serving.http)),
         ("calls", lambda: watch("vllm.entrypoints.llm", lambda module: serving.calls(module.LLM, CALLS))),
@@ -69,10 +71,24 @@ class Vllm:
 
         @functools.wraps(create)
         def create_engine_config(arguments: Any, *more: Any, **named: Any) -> Any:
+            copies.here()
             guarded(settings, arguments)
             return create(arguments, *more, **named)
 
         module.EngineArgs.create_engine_config = create_engine_config
+
+    def command(self, module: Any) -> None:
+        """`vllm serve`, whose settings are made in an event loop: it can be forked before that."""
+        serve = module.ServeSubcommand.cmd
+
+        @functools.wraps(serve)
+        def cmd(arguments: Any) -> None:
+            copies.here()
+            if copies.copied():
+                arguments.port = 0  # any: requests that are played are to come to this copy
+            serve(arguments)
+
+        module.ServeSubcommand.cmd = staticmethod(cmd)
 
     def worker(self, module: Any) -> None:
         """The steps of one GPU's start."""
@@ -82,7 +98,7 @@ class Vllm:
         method(module.Worker, "determine_available_memory", self._profiled, "profiling")
         method(module.Worker, "initialize_from_config", self._allocated, KV_CACHE)
         method(module.Worker, "compile_or_warm_up_model", self._warm, "warm-up")
-        if load.asked() is not None:
+        if load.asked() is not None or copies.asked():
             method(module.Worker, "execute_model", self._executed)
         for name in ("debug", "info"):  # by version
             setattr(module.logger, name, self._reading(getattr(module.logger, name)))
@@ -157,7 +173,7 @@ class Vllm:
 
     def scheduler(self, module: Any) -> None:
         """What requests take of the KV cache, where some are played."""
-        if load.asked() is None:
+        if load.asked() is None and not copies.asked():
             return
         kind = module.Scheduler
         schedule, update = kind.schedule, kind.update_from_output

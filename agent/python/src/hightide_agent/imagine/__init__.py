@@ -98,10 +98,10 @@ def install(training: Training, parts: Parts, watch: Callable[[str, Callable[[An
 
             part(agent, "levers", lambda: plan.install(training, parts.torch, watch))
 
-    part(agent, "copies", lambda: copies.install(agent, parts.torch, switch))
+    device = Device()
+    part(agent, "copies", lambda: copies.install(agent, parts.torch, device, switch))
     # An optimizer imports the compiler at its first step, which takes as long as the import of torch.
     watch("torch._dynamo", lambda module: agent.fact("imports", module.__name__))
-    device = Device()
     seen = coverage.Coverage(training, parts.torch)
     part(agent, "coverage", lambda: watch("torch.utils.data.dataloader", seen.loaders))
     goals = reach.Reach(training, seen, parts.torch)

@@ -27,11 +27,23 @@ class Device:
         self._keep = _find(library, "hightide_device_keep", None, address, address, size)
         self._here = threading.local()
         self._reads = _find(library, "hightide_device_reads", None, ctypes.c_int)
+        self._used = _find(library, "hightide_device_used", ctypes.c_int)
+        self._renew = _find(library, "hightide_device_renew", None)
 
     @property
     def answers(self) -> bool:
         """Whether reads of what no kernel wrote can be answered."""
         return self._answer is not None
+
+    @property
+    def used(self) -> bool:
+        """Whether this process has used a GPU, and not only asked about it."""
+        return self._used is None or bool(self._used())
+
+    def renew(self) -> None:
+        """In a child that has used none: its GPUs are those that the environment names now."""
+        if self._renew is not None:
+            self._renew()
 
     def known(self, tensor: Any) -> bool:
         """Whether all of the tensor's bytes are as the host wrote them, so that its copy on the host is true."""
