@@ -103,7 +103,7 @@ var rooms = map[string][]string{
 	"internal/trend":  {"internal/matrix", "internal/mem", "internal/store"},
 	"internal/levers": {"internal/fail", "internal/mem", "internal/options", "internal/words"},
 	"internal/patch":  {},
-	"internal/tune": {"internal/event", "internal/fail", "internal/frameworks", "internal/levers", "internal/mem", "internal/options",
+	"internal/tune": {"internal/event", "internal/fail", "internal/frameworks", "internal/gpus", "internal/levers", "internal/mem", "internal/options",
 		"internal/patch", "internal/report"},
 	"internal/fit": {"internal/event", "internal/mem", "internal/fail", "internal/gpus", "internal/pythons",
 		"internal/report", "internal/options", "internal/frameworks", "internal/hub", "internal/modelfile"},

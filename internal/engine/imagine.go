@@ -137,21 +137,19 @@ func (e *Engine) Tune(ctx context.Context, o tune.Options) (*tune.Result, error)
 		}
 	}
 	began := e.Runtime.Time()
-	s, err := e.imagineSession(ctx, &ImagineOptions{
-		RunOptions: RunOptions{Options: observe.Options{Command: o.Command, Env: o.Env, Events: o.Events}},
-		Options:    imagine.Options{GPU: o.GPU, GPUs: o.GPUs, Catalogue: o.Catalogue, Memory: o.Memory}})
-	if err != nil {
+	var notes []string
+	open := func(gpu string) (tune.Host, error) {
+		host, s, err := e.tuneHost(ctx, &o, gpu)
+		if err == nil && notes == nil {
+			notes = s.Notes
+		}
+		return host, err
+	}
+	result, err := tuned(ctx, o, open)
+	if result == nil {
 		return nil, err
 	}
-	s.Base.ID = "tune"
-	host := tune.Host{Try: func(ctx context.Context, runs []tune.Run) []*tune.Outcome { return e.tuneRuns(ctx, s, runs) }}
-	if o.Patch {
-		if err := patches(&host, s); err != nil {
-			return nil, err
-		}
-	}
-	result, err := tune.Find(ctx, o, host)
-	result.Notes = append(result.Notes, s.Notes...)
+	result.Notes = append(result.Notes, notes...)
 	result.Duration = e.Runtime.Time().Sub(began).Nanoseconds()
 	if err != nil || result.Recommended == nil || o.Dry {
 		return result, err
@@ -168,6 +166,34 @@ func (e *Engine) Tune(ctx context.Context, o tune.Options) (*tune.Result, error)
 		p.File = path
 	}
 	return result, nil
+}
+
+// tuned finds a plan on the GPU that was asked for, or the cheapest GPU that has one.
+func tuned(ctx context.Context, o tune.Options, open func(gpu string) (tune.Host, error)) (*tune.Result, error) {
+	if o.Goal == tune.Cost {
+		return tune.Cheapest(ctx, o, open)
+	}
+	host, err := open(o.GPU)
+	if err != nil {
+		return nil, err
+	}
+	return tune.Find(ctx, o, host)
+}
+
+// tuneHost is where a tune's runs on one GPU are made.
+func (e *Engine) tuneHost(ctx context.Context, o *tune.Options, gpu string) (host tune.Host, s *imagine.Session, err error) {
+	s, err = e.imagineSession(ctx, &ImagineOptions{
+		RunOptions: RunOptions{Options: observe.Options{Command: o.Command, Env: o.Env, Events: o.Events}},
+		Options:    imagine.Options{GPU: gpu, GPUs: o.GPUs, Catalogue: o.Catalogue, Memory: o.Memory}})
+	if err != nil {
+		return host, nil, err
+	}
+	s.Base.ID = "tune"
+	host.Try = func(ctx context.Context, runs []tune.Run) []*tune.Outcome { return e.tuneRuns(ctx, s, runs) }
+	if o.Patch {
+		err = patches(&host, s)
+	}
+	return host, s, err
 }
 
 // patches completes a tune's host by what a patch needs.

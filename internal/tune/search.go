@@ -37,42 +37,21 @@ type search struct {
 	needed   mem.Bytes // of a GPU with plenty, by a program whose allocator keeps nothing idle
 	ran      map[string]*Point
 	roomy    *Outcome // of the unchanged program with plenty of memory
+	plenty   bool     // each lever alone runs with plenty of memory too
 }
 
-// Find runs the program with plans until the cheapest that reaches the goal is known. What ran before an error is in
-// the result, which is then not nil.
-func Find(ctx context.Context, o Options, host Host) (*Result, error) {
-	s := &search{Options: o, host: host, ran: map[string]*Point{}, result: &Result{Version: 1, Label: mem.Imagined,
+func newSearch(o Options, host Host) *search {
+	return &search{Options: o, host: host, ran: map[string]*Point{}, result: &Result{Version: 1, Label: mem.Imagined,
 		Command: mem.MaskArgs(o.Command), Goal: o.Goal, Points: []*Point{}, Refused: map[string]string{}, Notes: []string{}}}
-	err := s.begin(ctx)
-	if err == nil && !s.spared() {
-		s.deeper(ctx)
-		s.smallest(ctx)
-	}
-	if err == nil {
-		err = ctx.Err()
-	}
-	s.conclude()
-	if err != nil {
-		return s.result, err
-	}
-	if s.result.Recommended == nil {
-		s.result.Notes = append(s.result.Notes, s.roomy.left(s.usable(levers.Hosted))...)
-	}
-	s.result.Answer = s.result.sentence()
-	if s.Patch {
-		s.result.asCode(ctx, s.host, s.code)
-	}
-	return s.result, nil
 }
 
 // begin runs the program as it is, once with plenty of memory and its blocks recorded, and with each lever alone.
 func (s *search) begin(ctx context.Context) error {
 	first := s.plan(nil)
-	runs := []Run{{Plan: first, Roomy: true, Blocks: true}, {Plan: first}}
+	runs := []Run{{Plan: first, Roomy: true, Blocks: true}, {Plan: first, Roomy: s.plenty}}
 	for _, lever := range levers.All {
 		if lever.Price != levers.Changing || slices.Contains(s.Allow, lever.Name) {
-			runs = append(runs, Run{Plan: s.plan([]string{"*"}, lever.Name)})
+			runs = append(runs, Run{Plan: s.plan([]string{"*"}, lever.Name), Roomy: s.plenty})
 		}
 	}
 	outcomes := s.host.Try(ctx, runs)
@@ -432,38 +411,6 @@ func (s *search) fewer(ctx context.Context) {
 		}
 	}
 	s.try(ctx, s.plan(sets, kept...))
-}
-
-// smallest finds, where nothing fits, the smallest peak of the plans that save most.
-func (s *search) smallest(ctx context.Context) {
-	for _, p := range s.ran {
-		if p.Verdict.Fits() {
-			return
-		}
-	}
-	with := append(s.free(), levers.Checkpoint)
-	if s.usable(levers.Budget) {
-		with = append(with, strongest(levers.Budget))
-	}
-	runs := []Run{{Plan: s.plan(s.recorded.names(), with...), Roomy: true}}
-	for _, more := range append(s.hosts(), s.Allow...) {
-		if s.usable(more) {
-			with = append(with, strongest(more))
-			runs = append(runs, Run{Plan: s.plan(s.recorded.names(), with...), Roomy: true})
-		}
-	}
-	s.result.Runs += len(runs)
-	for i, o := range s.host.Try(ctx, runs) {
-		if point := s.point(runs[i].Plan, o); point != nil && point.Verdict.Fits() {
-			least, ok := s.result.Need.Get() // a lever may cost more than it saves, as by larger workspaces
-			if before := s.result.Smallest; before != nil {
-				least, ok = before.Verdict.Used.Get()
-			}
-			if !ok || point.Verdict.Used.Or(0) < least {
-				s.result.Smallest = point
-			}
-		}
-	}
 }
 
 // conclude sorts the points and recommends one.

@@ -5,7 +5,7 @@
 //	                      └── Recorded: what each block keeps, by one pass ──▶ Frontier: which blocks to checkpoint
 //
 // What is recommended was run whole. Frontier is a pure function of the recorded pass; what it says of peaks only
-// orders the runs. Read search.go next.
+// orders the runs. Read find.go next.
 package tune
 
 import (
@@ -22,6 +22,11 @@ import (
 	"hightide/internal/options"
 )
 
+// Cost is the goal of the least money: the cheapest GPU, or machine to rent, on which a plan fits.
+const Cost = "cost"
+
+const allGPUs = "all"
+
 // Options of Run.
 type Options struct {
 	Command   []string
@@ -30,7 +35,8 @@ type Options struct {
 	GPUs      int // in the machine; 0: one
 	Catalogue []string
 	Memory    mem.Bytes
-	Goal      string   // "fit", or "headroom=10%"
+	Goal      string   // "fit", "headroom=10%" or Cost
+	Instances bool     // of the goal Cost: machines that clouds rent
 	Allow     []string // levers that change numbers
 	Output    string   // where the plan is written; "": levers.File
 	Patch     bool     // write the plan as a change of the program's own files too
@@ -47,15 +53,17 @@ func (o *Options) Settings() options.List {
 	list[0].Hint = "A PyTorch training as you would start it. It runs here, unmodified, again and again; " +
 		"no kernel is computed."
 	return append(list, options.List{
-		{Name: "gpu", Help: "`name` of the GPU as in hightide gpus", To: &o.GPU, Label: "GPU", Example: "rtx4090", First: true,
-			Once: "name one"},
+		{Name: "gpu", Help: "`name` of the GPU as in hightide gpus; with --goal cost several with commas, or all", To: &o.GPU,
+			Label: "GPU", Example: "rtx4090", First: true, Once: "with --goal cost, several with commas"},
 		{Name: "gpus", Help: "`number` of these GPUs in the machine (default 1)", To: &o.GPUs, Least: 1, Label: "How many",
 			Example: "2", Hint: "GPUs in the machine, of which a launcher as torchrun starts a rank each."},
 		{Name: "memory", Help: "`size` of the GPU's memory in place of the catalogue's, as 24GiB", To: &o.Memory,
 			Label: "Memory", Example: "24GiB"},
 		{Name: "goal", Help: "`what` is to be reached: fit, with the room that a verdict needs not to be tight; or " +
-			"headroom=10%, a share of the memory that stays free", To: &o.Goal, Default: "fit", Check: checkGoal,
-			Label: "Goal", Example: "headroom=10%", First: true},
+			"headroom=10%, a share of the memory that stays free; or cost, the cheapest of the GPUs on which a plan fits", To: &o.Goal,
+			Default: "fit", Check: checkGoal, Label: "Goal", Example: "headroom=10%", First: true},
+		{Name: "instances", Help: "with --goal cost: the cheapest machine that a cloud rents, in place of GPUs", To: &o.Instances,
+			Label: "Machines to rent"},
 		{Name: "allow", Help: "`lever` that changes numbers and may be used all the same: " +
 			strings.Join(Changing(), ", ") + "; several with commas",
 			To: &o.Allow, Commas: true, Among: Changing(), Label: "Allow", Example: "bf16"},
@@ -92,25 +100,53 @@ func (o *Options) Check() error {
 			return fail.Choice("--allow", name, Changing())
 		}
 	}
+	if o.Goal == Cost {
+		return o.checkCost()
+	}
 	switch {
+	case o.Instances:
+		return fail.Usage("as in --goal cost --instances --gpu all", "--instances belongs to --goal cost")
+	case len(listed(o.GPU)) > 1:
+		return fail.Usage("or --goal cost, which takes the cheapest of several", "name one GPU: a plan is made for it")
 	case o.GPU == "":
 		return fail.Usage("as in --gpu rtx4090; hightide gpus lists them", "no GPU to fit on")
 	case strings.EqualFold(o.GPU, "all"):
-		return fail.Usage("hightide imagine --gpu all says on which it fits as it is", "name one GPU: a plan is made for it")
+		return fail.Usage("or --goal cost, which takes the cheapest of all", "name one GPU: a plan is made for it")
 	}
 	return checkGoal(o.Goal)
 }
 
+// checkCost refuses what the cheapest GPU cannot be asked with.
+func (o *Options) checkCost() error {
+	switch {
+	case o.Memory > 0:
+		return fail.Usage("leave it out: each GPU has its own", "--goal cost compares GPUs of the catalogue, without --memory")
+	case o.GPU == "" || strings.EqualFold(o.GPU, allGPUs):
+		o.GPU = allGPUs
+	}
+	return nil
+}
+
+// listed are names with commas between them.
+func listed(text string) (names []string) {
+	for name := range strings.SplitSeq(text, ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 func checkGoal(text string) error {
 	if _, ok := room(text); !ok {
-		return fail.Usage("fit, or a share of the memory as headroom=10%", "--goal %s is not known", text)
+		return fail.Usage("fit, a share of the memory as headroom=10%, or cost", "--goal %s is not known", text)
 	}
 	return nil
 }
 
 // room is the share of the memory that a goal leaves free; 0: what a verdict needs not to be tight.
 func room(goal string) (share float64, ok bool) {
-	if goal == "fit" {
+	if goal == "fit" || goal == Cost {
 		return 0, true
 	}
 	text, named := strings.CutPrefix(goal, "headroom=")
@@ -208,6 +244,8 @@ type Result struct {
 	Verdict     mem.Verdict       `json:"verdict,omitempty" doc:"That of its run."`
 	Answer      string            `json:"answer,omitempty" doc:"The recommendation in a sentence; absent: the search was ended before."`
 	Smallest    *Point            `json:"smallest,omitempty" doc:"Where no plan fits: the one that takes least of those that save most, run where there is plenty of memory."`
+	Price       float64           `json:"price_usd_per_hour,omitempty" doc:"With the goal cost: what the cheapest place costs, in USD an hour."`
+	Machine     string            `json:"machine,omitempty" doc:"With --instances: the machine to rent."`
 	File        string            `json:"file,omitempty" doc:"Where it was written."`
 	Patch       *Patch            `json:"patch,omitempty" doc:"A plan as a change of the program's own files, where it was asked for."`
 	Runs        int               `json:"imagined_runs" doc:"How many imagined runs it took."`

@@ -4763,13 +4763,16 @@ export interface TuneOptions {
   command?: string[];
   /**
    * what is to be reached: fit, with the room that a verdict needs not to be tight; or
-   * headroom=10%, a share of the memory that stays free (default fit)
+   * headroom=10%, a share of the memory that stays free; or cost, the cheapest of the GPUs on which
+   * a plan fits (default fit)
    */
   goal?: string;
-  /** name of the GPU as in hightide gpus */
+  /** name of the GPU as in hightide gpus; with goal cost several with commas, or all */
   gpu?: string;
   /** number of these GPUs in the machine (default 1) */
   gpus?: number;
+  /** with goal cost: the cheapest machine that a cloud rents, in place of GPUs */
+  instances?: boolean;
   /** size of the GPU's memory in place of the catalogue's, as 24GiB */
   memory?: string;
   /**
@@ -4800,6 +4803,8 @@ export interface TuneOutcome {
   imagined_runs: number;
   /** Where the figures come from: imagined. */
   label: Label;
+  /** With --instances: the machine to rent. */
+  machine?: string;
   /** The class of the model. */
   model?: string;
   /** What the unchanged program takes of a GPU that has plenty, in bytes. */
@@ -4810,6 +4815,8 @@ export interface TuneOutcome {
   patch?: Patch;
   /** All plans that were run, the cheapest first. */
   points: Point[];
+  /** With the goal cost: what the cheapest place costs, in USD an hour. */
+  price_usd_per_hour?: number;
   /** The cheapest plan that reaches the goal; absent: none does. */
   recommended?: Plan;
   /** Levers that cannot be used in this program, and why. */

@@ -79,7 +79,7 @@ function asked(values: Values) {
   } catch (e) {
     missing = (e as Error).message;
   }
-  missing ||= values.gpu ? "" : "Choose a GPU.";
+  missing ||= values.gpu || values.goal === "cost" ? "" : "Choose a GPU.";
   missing ||= wrong(fields, values);
   return {
     line: ["hightide", "tune", ...flags(fields, values), "--", ...command],

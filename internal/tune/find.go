@@ -1,0 +1,33 @@
+package tune
+
+import (
+	"context"
+
+	"hightide/internal/levers"
+)
+
+// Find runs the program with plans until the cheapest that reaches the goal is known. What ran before an error is in
+// the result, which is then not nil.
+func Find(ctx context.Context, o Options, host Host) (*Result, error) {
+	s := newSearch(o, host)
+	err := s.begin(ctx)
+	if err == nil && !s.spared() {
+		s.deeper(ctx)
+		s.smallest(ctx)
+	}
+	if err == nil {
+		err = ctx.Err()
+	}
+	s.conclude()
+	if err != nil {
+		return s.result, err
+	}
+	if s.result.Recommended == nil {
+		s.result.Notes = append(s.result.Notes, s.roomy.left(s.usable(levers.Hosted))...)
+	}
+	s.result.Answer = s.result.sentence()
+	if s.Patch {
+		s.result.asCode(ctx, s.host, s.code)
+	}
+	return s.result, nil
+}
