@@ -60,6 +60,7 @@ func commands(a *app) []*cobra.Command {
 		keyCommand(a),
 		auditCommand(a),
 		shareCommand(a),
+		personCommand(a),
 		commentCommand(a),
 		watchCommand(a),
 		fleetCommand(a),

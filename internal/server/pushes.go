@@ -157,7 +157,7 @@ func (s *Server) pushing(ctx context.Context, in PushInput) (store.Pushing, erro
 	case s.options.Pushes == nil:
 		return store.Pushing{}, fail.Usage("hightide serve does", "this server takes no runs")
 	}
-	return store.Pushing{Project: in.Project, ID: in.ID, Writer: "push of " + by.account}, nil
+	return store.Pushing{Project: in.Project, ID: in.ID, Writer: store.SentBy(by.account)}, nil
 }
 
 func (s *Server) listProjects(ctx context.Context, _ *struct{}) (*ProjectList, error) {

@@ -359,3 +359,17 @@ func (w wordList) Scan(src any) error {
 	}
 	return json.Unmarshal(text.V, w.of)
 }
+
+// scrub rewrites the index, so that nothing of rows that were deleted is left in its files.
+func (x *index) scrub() error {
+	db, err := x.openDatabase()
+	if err != nil {
+		return err
+	}
+	for _, text := range []string{"VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)"} {
+		if _, err := db.Exec(text); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -177,8 +177,8 @@ func (t *Team) tellLive(ctx context.Context, p Pushing, row Run) (there bool, er
 		if err := putTeamRow(s, row); err != nil {
 			return err
 		}
-		_, err = s.exec("UPDATE recorded SET heard = CASE WHEN ? THEN NULL ELSE now() END, writer = ? WHERE id = ?",
-			row.State == Finished, p.Writer, row.ID)
+		_, err = s.exec("UPDATE recorded SET heard = CASE WHEN ? THEN NULL ELSE now() END, writer = ?, sender = ? "+
+			"WHERE id = ?", row.State == Finished, p.Writer, p.Sender(), row.ID)
 		return err
 	})
 	return there, err

@@ -42,6 +42,14 @@ func (p Pushing) Run() string {
 	return p.ID + strings.ToLower(base32.StdEncoding.EncodeToString(sum[:5]))
 }
 
+// SentBy is what the store calls the sender of an account's runs.
+func SentBy(account string) string { return sentBy + account }
+
+const sentBy = "push of "
+
+// Sender is the account that sends.
+func (p Pushing) Sender() string { return strings.TrimPrefix(p.Writer, sentBy) }
+
 // ErrPart says that a part is not what was announced.
 var ErrPart = errors.New("not what was announced")
 
@@ -128,7 +136,7 @@ func (t *Team) Finish(ctx context.Context, p Pushing, names []string, check func
 				return err
 			}
 		}
-		_, err = s.exec("UPDATE recorded SET heard = NULL, writer = ? WHERE id = ?", p.Writer, row.ID)
+		_, err = s.exec("UPDATE recorded SET heard = NULL, writer = ?, sender = ? WHERE id = ?", p.Writer, p.Sender(), row.ID)
 		return err
 	})
 	if err == nil {

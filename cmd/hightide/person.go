@@ -1,0 +1,165 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"hightide/internal/fail"
+	"hightide/internal/store"
+)
+
+// personOptions of person.
+type personOptions struct {
+	export   string
+	forget   bool
+	keepRuns bool
+	json     string
+}
+
+func personCommand(a *app) *cobra.Command {
+	return a.command(&cobra.Command{
+		Use:   "person NAME [--export FILE | --delete [--keep-runs]]",
+		Short: "Everything that a team's store has of a person: list, export, delete",
+		Long: `List what a team's store has of a person, by the name of the account: the account, its keys, the runs that its
+keys sent to the team's server, comments, links to runs, lines of the log, and what was reserved on machines.
+
+--export writes all of it to a .tar.gz, with the files of the runs. --delete deletes it: rows and objects, and the
+runs with everything that belongs to them unless they are kept. In lines of the log and in figures of machines that
+stay, the name is taken out, with the address. A delete that was cut off is ended by another one.
+
+Runs that were recorded with the password of the database name nobody who sent them; delete those by hightide rm.
+A recording may hold names in its command, its paths or its environment; --keep-runs leaves those. The team's file,
+backups, logs of the server and the machine of the person are not touched.
+
+Exit codes: 0 fine, 2 wrong usage, 3 a run of the person is still recorded, 4 the store cannot be used.`,
+		Example: `  hightide person anna
+  hightide person anna --export anna.tar.gz
+  hightide person anna --delete`,
+		Args: cobra.ExactArgs(1),
+	}, &personOptions{})
+}
+
+func (o *personOptions) AddFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.export, "export", "", "write all of it to this `file`, a .tar.gz")
+	flags.BoolVar(&o.forget, "delete", false, "delete all of it")
+	flags.BoolVar(&o.keepRuns, "keep-runs", false, "with --delete: the runs stay, without the name of who sent them")
+	jsonFlag(flags, &o.json)
+}
+
+func (o *personOptions) run(a *app, c *cobra.Command, args []string) error {
+	switch {
+	case args[0] == "":
+		return fail.Usage("hightide account and hightide key list them", "the name is empty")
+	case o.forget && o.export != "":
+		return fail.Usage("export first, then delete", "--export and --delete do not go together")
+	case o.keepRuns && !o.forget:
+		return fail.Usage("hightide person NAME --delete --keep-runs", "--keep-runs goes with --delete")
+	}
+	e := a.engine()
+	team, err := e.SharedStore()
+	if err != nil {
+		return err
+	}
+	defer team.Close()
+	if o.forget {
+		err := team.Forget(c.Context(), args[0], o.keepRuns)
+		if errors.Is(err, store.ErrRunning) {
+			return fail.Input("wait until it has ended, or for a minute after it was cut off, and delete again", "%w", err)
+		}
+		return e.Advised(err)
+	}
+	p, err := team.Person(c.Context(), args[0])
+	if err != nil {
+		return e.Advised(err)
+	}
+	if o.export != "" {
+		return writeWhole(o.export, func(w io.Writer) error { return exportPerson(c.Context(), w, team, p) })
+	}
+	return a.show(o.json, personData{1, p}, func() error {
+		account := "none with a password"
+		if p.Account != nil {
+			account = "with a password"
+		}
+		_, err := fmt.Fprintf(a.stdout, "account: %s\nkeys: %d\nruns: %d\ncomments: %d\nlinks: %d\nlines of the log: %d\n"+
+			"figures of machines: %d\n", account, len(p.Keys), len(p.Runs), len(p.Comments), len(p.Shares), len(p.Acts),
+			len(p.Reserved))
+		return err
+	})
+}
+
+// personData is the JSON of person.
+type personData struct {
+	Version int `json:"version"`
+	*store.Person
+}
+
+// writeWhole writes a file whole or not at all.
+func writeWhole(name string, write func(io.Writer) error) error {
+	file, err := os.CreateTemp(path.Dir(name), ".person-*")
+	if err != nil {
+		return fail.Unread("name a file in a folder that can be written to", err)
+	}
+	defer os.Remove(file.Name())
+	if err := errors.Join(write(file), file.Close()); err != nil {
+		return err
+	}
+	return os.Rename(file.Name(), name)
+}
+
+// exportPerson writes what there is of a person, with the files of the runs.
+func exportPerson(ctx context.Context, w io.Writer, team *store.Team, p *store.Person) error {
+	zipped := gzip.NewWriter(w)
+	out := tar.NewWriter(zipped)
+	add := func(name string, size int64, from io.Reader) error {
+		if err := out.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: size, ModTime: time.Now()}); err != nil {
+			return err
+		}
+		_, err := io.Copy(out, from)
+		return err
+	}
+	text, err := json.MarshalIndent(personData{1, p}, "", " ")
+	if err != nil {
+		return err
+	}
+	if err := add("person.json", int64(len(text)), bytes.NewReader(text)); err != nil {
+		return err
+	}
+	for _, run := range p.Runs {
+		if err := exportFiles(ctx, team, run.ID, add); err != nil {
+			return err
+		}
+	}
+	return errors.Join(out.Close(), zipped.Close())
+}
+
+// exportFiles gives each file of a run. A part that is not what was sent is an error: half an export says nothing.
+func exportFiles(ctx context.Context, team *store.Team, id string, add func(string, int64, io.Reader) error) error {
+	files, err := team.FilesOf(ctx, id)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		file, err := team.Open(id, f.Name)
+		if err != nil {
+			return err
+		}
+		err = add(path.Join("runs", id, f.Name), f.Size, file)
+		file.Close()
+		if err != nil {
+			return fmt.Errorf("%s of run %s: %w", f.Name, id, err)
+		}
+	}
+	return nil
+}
