@@ -206,7 +206,8 @@ def started(case: Case, folder: Path, python: Path) -> tuple[list[Any], dict[str
     script = folder / "serve.py"
     model = str(folder / "model")
     script.write_text(f"import vllm\nif __name__ == '__main__':\n    vllm.LLM({model!r}, **{options!r})\n")
-    env |= {"VLLM_NO_USAGE_STATS": "1", "VLLM_WORKER_MULTIPROC_METHOD": "fork", "VLLM_USE_FLASHINFER_SAMPLER": "0"}
+    env |= {"VLLM_NO_USAGE_STATS": "1", "VLLM_WORKER_MULTIPROC_METHOD": "fork", "VLLM_USE_FLASHINFER_SAMPLER": "0",
+            "HUMMING_DISABLE_PARALLEL_BUILD": "1"}  # fmt: skip
     if case.gpus == 1:
         env["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
     return [python, script], env
