@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any, List
@@ -95,6 +97,39 @@ def test_what_cannot_be_rescued_is_raised() -> None:
         step(small)
     with pytest.raises(ValueError, match="no module"):
         hightide.rescue(lambda x: x)
+
+
+RANK = """
+import sys
+import torch
+from torch import nn
+import hightide
+torch.distributed.init_process_group("gloo", init_method="file://" + sys.argv[1], rank=int(sys.argv[2]), world_size=2)
+model = nn.parallel.DistributedDataParallel(nn.Linear(8, 2))
+
+@hightide.rescue(model=model)
+def step(x):
+    if sys.argv[2] == "0":
+        raise RuntimeError("CUDA out of memory. Tried to allocate 3.07 GiB.")
+    return None
+
+try:
+    step(torch.randn(4, 8))
+    print("done in", step.parts)
+except RuntimeError as error:
+    print(str(error)[:18], "in", step.parts)
+"""
+
+
+def test_one_of_two_ranks_is_not_rescued(tmp_path: Path) -> None:
+    """In more passes than the other rank makes, it would wait for that one for ever."""
+    source = str(Path(__file__).parents[1] / "src")
+    ranks = [
+        subprocess.Popen([sys.executable, "-c", RANK, str(tmp_path / "store"), rank], stdout=subprocess.PIPE, text=True,
+                         env={**os.environ, "PYTHONPATH": source})
+        for rank in "01"
+    ]  # fmt: skip
+    assert [rank.communicate()[0] for rank in ranks] == ["CUDA out of memory in 1\n", "done in 1\n"]
 
 
 def test_another_error_passes() -> None:

@@ -46,7 +46,7 @@ def rescue(step: Optional[Callable[..., Any]] = None, *, model: Any = None, mean
     Raises:
         ValueError: no module was found among what `step` names.
         Exception: the step's own; an error for lack of memory where a batch of one sample does not fit, or where the
-            step had already added to gradients that were there before it.
+            step had already added to gradients that were there before it, or where other ranks take part.
     """
     if step is None:
         return functools.partial(rescue, model=model, mean=mean)
@@ -101,7 +101,7 @@ class Rescued:
                     self.told({"type": "rescue", "count": self.parts, **short})
                 return value
             size = size_of(args, kwargs)
-            if failed is None or not _restored(before) or size <= self.parts or self.parts >= MOST_PARTS:
+            if failed is None or _several() or not _restored(before) or size <= self.parts or self.parts >= MOST_PARTS:
                 raise value
             short = {"text": str(value)[:300], **failed}
             value.__traceback__ = None  # its frames hold what the step had made
@@ -187,6 +187,12 @@ def _restored(before: List[Tuple[Any, Any, int]]) -> bool:
     for parameter, grad, _ in before:
         parameter.grad = grad
     return True
+
+
+def _several() -> bool:
+    """Whether other ranks take part: they would wait for passes that this one makes more, or the other way round."""
+    distributed = getattr(sys.modules.get("torch"), "distributed", None)
+    return bool(distributed and distributed.is_initialized() and distributed.get_world_size() > 1)
 
 
 def _give_back() -> None:
