@@ -45,6 +45,28 @@ func TestText(t *testing.T) {
 	}
 }
 
+// TestParts: into how many parts a batch is cut is read from the file, and told to the agent.
+func TestParts(t *testing.T) {
+	plan, err := Read(written(t, "version = 1\nmodel = \"GPT\"\n[levers.micro_batch]\nparts = 4"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := `{"version":0,"model":"GPT","levers":{"micro_batch":{"parts":4}}}`; plan.Agent() != want {
+		t.Errorf("the agent is told %s, want %s", plan.Agent(), want)
+	}
+	if again, err := Read(written(t, plan.Text())); err != nil || !reflect.DeepEqual(again.Levers, plan.Levers) {
+		t.Errorf("%v: %+v, want %+v", err, again, plan)
+	}
+	if got, want := plan.Changes(), "smaller micro-batches, 4 parts of each batch"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	for _, wrong := range []string{"[levers.micro_batch]", "[levers.micro_batch]\nparts = 1", "[levers.foreach]\nparts = 2"} {
+		if _, err := Read(written(t, "version = 1\n"+wrong)); err == nil || !strings.Contains(err.Error(), "parts belong to") {
+			t.Errorf("%q: %v", wrong, err)
+		}
+	}
+}
+
 // TestRead: what is wrong with a file is said with its line.
 func TestRead(t *testing.T) {
 	for text, want := range map[string]string{
