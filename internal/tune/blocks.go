@@ -94,6 +94,33 @@ func (r *Recorded) Frontier() [][]string {
 	return all
 }
 
+// further are sets of one block more each, beyond what the recorded pass promises: a second forward pass ends as soon as
+// it has all that the backward pass needs, so a block takes a little less in it. The block of the highest moment is next.
+func (r *Recorded) further(set []string) (sets [][]string) {
+	for {
+		next, highest, saved := -1, mem.Bytes(0), mem.Bytes(0)
+		for i := range r.Blocks {
+			b := &r.Blocks[i]
+			if slices.Contains(set, b.Name) {
+				saved += b.saves()
+			} else if at := max(b.Forward, b.Backward) - saved; b.saves() > 0 && (next < 0 || at > highest) {
+				next, highest = i, at
+			}
+		}
+		if next < 0 {
+			return sets
+		}
+		var more []string
+		for i := range r.Blocks {
+			if name := r.Blocks[i].Name; i == next || slices.Contains(set, name) {
+				more = append(more, name)
+			}
+		}
+		set = more
+		sets = append(sets, set)
+	}
+}
+
 func (r *Recorded) names() (names []string) {
 	if r != nil {
 		for i := range r.Blocks {

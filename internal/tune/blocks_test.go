@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"testing"
 
@@ -110,5 +111,17 @@ func TestFrontier(t *testing.T) {
 		if last := sets[len(sets)-1]; r.Peak(last) != r.Peak(r.names()) {
 			t.Fatalf("it ends at a peak of %d, and all blocks give %d", r.Peak(last), r.Peak(r.names()))
 		}
+	}
+}
+
+// TestFurther: beyond the lowest peak by the recorded pass, the block of the highest moment is next, then all others.
+func TestFurther(t *testing.T) {
+	r := &Recorded{Highest: 950, Middle: 900, Blocks: []Block{{Name: "a", Kept: 60, Out: 10, FLOPs: 1, Forward: 100, Backward: 150},
+		{Name: "b", Kept: 570, Out: 10, FLOPs: 9, Forward: 650, Backward: 950}, {Name: "c", Kept: 100, Out: 10, FLOPs: 2,
+			Forward: 750, Backward: 800}, {Name: "d", Kept: 10, Out: 10, FLOPs: 2, Forward: 760, Backward: 790}}}
+	sets := r.Frontier()
+	last := sets[len(sets)-1]
+	if got, want := fmt.Sprint(last, r.further(last)), "[a] [[a b] [a b c]]"; got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }

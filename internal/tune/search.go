@@ -332,6 +332,7 @@ func (s *search) blocks(ctx context.Context, with []string) {
 		return
 	}
 	sets := s.recorded.Frontier()
+	sets = append(sets, s.recorded.further(sets[len(sets)-1])...)
 	all := append(slices.Clone(with), levers.Checkpoint)
 	low, high := -1, len(sets) // sets[low] is not enough, sets[high] is, or nothing is
 	guess := s.guess(sets)

@@ -1,0 +1,180 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"hightide/internal/imagine"
+	"hightide/internal/launch"
+	"hightide/internal/levers"
+	"hightide/internal/mem"
+	"hightide/internal/observe"
+	"hightide/internal/testkit"
+	"hightide/internal/tune"
+)
+
+// everyPlan is what came of all sets of blocks of one model, and of the one that a tune recommends.
+type everyPlan struct {
+	Model    string    `json:"model"`
+	Blocks   int       `json:"blocks"`
+	Plans    int       `json:"plans"` // that were imagined
+	Enough   int       `json:"reach_goal"`
+	Total    mem.Bytes `json:"total_bytes"`
+	Found    float64   `json:"found_share"` // of the forward pass, computed again
+	Best     float64   `json:"best_share"`
+	FoundSet []string  `json:"found_blocks"`
+	BestSet  []string  `json:"best_blocks"`
+	Runs     int       `json:"imagined_runs"`
+}
+
+// TestEveryPlan: the blocks that a tune checkpoints are within 2 % of the forward pass of the best of all sets of blocks,
+// each of which is imagined. HIGHTIDE_EVERY_PLAN names models of bench/programs/blocks.py, which are many runs; where
+// HIGHTIDE_EVERY_PLAN_TO names a file, the results are written there.
+func TestEveryPlan(t *testing.T) {
+	python := testkit.Torch(t)
+	if err := CheckImagines("tune"); err != nil {
+		t.Skip(err)
+	}
+	models := strings.Fields(os.Getenv("HIGHTIDE_EVERY_PLAN"))
+	if len(models) == 0 {
+		models = []string{"wide-second"}
+	}
+	var all []everyPlan
+	for _, model := range models {
+		e := &Engine{DataDir: t.TempDir(), Runtime: launch.Runtime{Shared: filepath.Join(t.TempDir(), "shared")}}
+		for _, one := range e.everyPlan(t, []string{python, testkit.Path(t, "../bench/programs/blocks.py"), model, "128"}) {
+			one.Model = model
+			t.Logf("%+v", one)
+			if one.Found > one.Best+0.02 {
+				t.Errorf("%s: %v compute %.1f %% again, and %v %.1f %%", model, one.FoundSet, 100*one.Found, one.BestSet, 100*one.Best)
+			}
+			all = append(all, one)
+		}
+	}
+	if path := os.Getenv("HIGHTIDE_EVERY_PLAN_TO"); path != "" {
+		text, _ := json.MarshalIndent(all, "", " ")
+		if err := os.WriteFile(path, append(text, '\n'), 0o600); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// everyPlan imagines all sets of blocks with plenty of memory. Then tune searches among these runs, for a device whose
+// memory lies in the middle between the highest and the lowest peak of tensors, and for one a little above the lowest.
+// What the allocator keeps idle is left aside, and checkpointing alone is at hand.
+func (e *Engine) everyPlan(t *testing.T, command []string) (found []everyPlan) {
+	s, err := e.imagineSession(t.Context(), &ImagineOptions{Options: imagine.Options{GPU: "a10"},
+		RunOptions: RunOptions{Options: observe.Options{Command: command, Env: os.Environ()}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Base.ID = "every"
+	nothing := &levers.Plan{Version: levers.Version, Levers: map[string]levers.Settings{}}
+	first := e.tuneRuns(t.Context(), s, []tune.Run{{Plan: nothing, Roomy: true, Blocks: true}})[0]
+	var recorded tune.Recorded
+	if first == nil || json.Unmarshal([]byte(first.Blocks), &recorded) != nil || len(recorded.Blocks) == 0 {
+		t.Fatalf("no blocks were recorded: %+v", first)
+	}
+	ran := map[string]*tune.Outcome{}
+	sets := setsOf(recorded.Blocks)
+	var runs []tune.Run
+	for _, set := range sets {
+		plan := &levers.Plan{Version: levers.Version, Levers: map[string]levers.Settings{}}
+		if len(set) > 0 {
+			plan.Levers[levers.Checkpoint] = levers.Settings{Blocks: set}
+		}
+		runs = append(runs, tune.Run{Plan: plan, Roomy: true})
+	}
+	highest, lowest := int64(0), int64(0)
+	for i, o := range e.tuneRuns(t.Context(), s, runs) {
+		if o == nil || !o.Fits() || !o.Allocated.Known() {
+			t.Fatalf("%v did not run: %+v", sets[i], o)
+		}
+		ran[strings.Join(sets[i], " ")] = o
+		peak := o.Allocated.Or(0)
+		if highest = max(highest, peak); lowest == 0 || peak < lowest {
+			lowest = peak
+		}
+	}
+	for _, total := range []int64{(highest + lowest) / 2, lowest + (highest-lowest)/20} {
+		found = append(found, best(t, &recorded, sets, ran, first, total))
+	}
+	return found
+}
+
+// best compares what tune finds among imagined runs with the best of all.
+func best(t *testing.T, recorded *tune.Recorded, sets [][]string, ran map[string]*tune.Outcome, first *tune.Outcome,
+	total int64) everyPlan {
+	one := everyPlan{Blocks: len(recorded.Blocks), Plans: len(sets), Total: mem.Bytes(total), Best: 2}
+	for _, set := range sets {
+		if ran[strings.Join(set, " ")].Allocated.Or(0) > total {
+			continue
+		}
+		one.Enough++
+		if share, _ := recorded.Share(set); share < one.Best {
+			one.Best, one.BestSet = share, set
+		}
+	}
+	o := tune.Options{Command: []string{"python"}, GPU: "a10", Goal: "fit"}
+	result, err := tune.Find(t.Context(), o, tune.Host{Try: func(_ context.Context, runs []tune.Run) []*tune.Outcome {
+		outcomes := make([]*tune.Outcome, len(runs))
+		for i, run := range runs {
+			outcomes[i] = answer(run, sets[len(sets)-1], ran, first, total)
+		}
+		return outcomes
+	}})
+	if err != nil || result.Recommended == nil {
+		t.Fatalf("no plan: %v, %+v", err, result)
+	}
+	one.Runs, one.FoundSet = result.Runs, result.Recommended.Levers[levers.Checkpoint].Blocks
+	if slices.Equal(one.FoundSet, []string{"*"}) {
+		one.FoundSet = sets[len(sets)-1]
+	}
+	one.Found, _ = recorded.Share(one.FoundSet)
+	return one
+}
+
+// answer is what came of a run, on a device of which all belongs to tensors.
+func answer(run tune.Run, all []string, ran map[string]*tune.Outcome, first *tune.Outcome, total int64) *tune.Outcome {
+	if run.Blocks {
+		return first
+	}
+	for name := range run.Plan.Levers {
+		if name != levers.Checkpoint {
+			return &tune.Outcome{Refused: name + ": not at hand"}
+		}
+	}
+	blocks := run.Plan.Levers[levers.Checkpoint].Blocks
+	if slices.Equal(blocks, []string{"*"}) {
+		blocks = all
+	}
+	o := *ran[strings.Join(blocks, " ")]
+	o.Tight, o.Total = 0, mem.Bytes(total)
+	if left := total - o.Allocated.Or(0); left < 0 {
+		o.Verdict = mem.VerdictOOM
+	} else {
+		o.Verdict, o.Headroom = mem.VerdictFits, mem.Some(left)
+	}
+	return &o
+}
+
+// setsOf are all sets of blocks, the small ones first.
+func setsOf(blocks []tune.Block) [][]string {
+	sets := make([][]string, 0, 1<<len(blocks))
+	for mask := range 1 << len(blocks) {
+		var set []string
+		for i := range blocks {
+			if mask>>i&1 == 1 {
+				set = append(set, blocks[i].Name)
+			}
+		}
+		sets = append(sets, set)
+	}
+	slices.SortStableFunc(sets, func(a, b []string) int { return len(a) - len(b) })
+	return sets
+}
