@@ -189,6 +189,52 @@ def windows_records(home: Path) -> None:
         assert done.returncode == 127 and word in done.stderr, done
 
 
+# What is linked with musl, as all of Alpine: 60 MiB held by three threads, and 24 MiB of a forked child.
+MUSL = """
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static void *hold(void *none) {
+    for (int i = 0; i < 200; i++) {
+        char *block = malloc(50 << 10);
+        memset(block = realloc(block, 100 << 10), 1, 100 << 10);
+        usleep(2000);
+    }
+    return none;
+}
+int main(void) {
+    pthread_t threads[3];
+    for (int i = 0; i < 3; i++)
+        pthread_create(&threads[i], NULL, hold, NULL);
+    for (int i = 0; i < 3; i++)
+        pthread_join(threads[i], NULL);
+    if (!fork()) {
+        memset(malloc(24 << 20), 1, 24 << 20);
+        usleep(500000);
+        _exit(0);
+    }
+    wait(NULL);
+    puts("held");
+    return 0;
+}
+"""
+
+
+def musl_records(home: Path) -> None:
+    """A program that is linked with musl runs as it did, also where a program of glibc starts it; its heap is sampled."""
+    program, plain = home / "held", here(home)
+    subprocess.run(["musl-gcc", "-x", "c", "-", "-o", program], input=MUSL, text=True, check=True)
+    for name, words in (("musl", [str(program)]), ("shell", ["sh", "-c", f"{program}; exit 7"])):
+        done = plain("run", "--name", name, "--", *words)
+        assert done.stdout == "held\n" and done.returncode == 7 * (name == "shell"), done
+        report = json.loads(plain("show", name, "--json").stdout)
+        heaps = sorted(max(series["y"]) for series in report["series"] if series["name"] == "heap.live")[-2:]
+        assert 24 << 20 <= heaps[0] < 28 << 20 and 35 << 20 < heaps[1] < 90 << 20, heaps
+
+
 def arm_libraries(_: Path) -> None:
     """The C tests of both libraries."""
     make = ["make", "--no-print-directory", "-s", "-j2", f"CROSS={CROSS}"]
@@ -261,6 +307,7 @@ def main() -> int:
         windows_says_the_same,
         windows_says_what_it_cannot,
         windows_records,
+        musl_records,
         windows_serves_pages,
     )
     return inturn.run((test.__name__, partial(in_a_folder, test)) for test in tests)

@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "got.h"
 #include "objects.h"
@@ -292,8 +293,8 @@ static void take_place(void) {
     ht_got_take(late_hooks, loader.dlopen && loader.dlsym ? LATE_HOOKS : LATE_HOOKS - 2);
 }
 
-__attribute__((constructor)) static void start(int argc, char **argv, char **environment) {
-    (void)argc, (void)argv;
+__attribute__((constructor)) static void start(void) { /* musl hands a constructor nothing */
+    char **environment = environ;
     int late = ht_variable(environment, "HIGHTIDE_HEAP_LATE") != NULL;
     if (late)
         ht_real_late();

@@ -33,7 +33,8 @@ static struct ht_opening at_opening;
 static int torn;
 static uint32_t writers; /* threads that write at this moment */
 
-extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *dso);
+/* Weak: musl has none, and a program of it would not start. There the page that is wiped tells of forks. */
+extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void *dso) __attribute__((weak));
 extern void *__dso_handle;
 
 const char *ht_variable(char **environment, const char *name) {
@@ -88,7 +89,8 @@ static int configure(char **environment) {
     state = (struct state *)page;
     sys_madvise(state, 4096, MADV_WIPEONFORK);
     state->pid = (uint32_t)sys_getpid();
-    __register_atfork(NULL, NULL, after_fork, &__dso_handle);
+    if (__register_atfork)
+        __register_atfork(NULL, NULL, after_fork, &__dso_handle);
     return ON;
 }
 

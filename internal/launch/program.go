@@ -113,10 +113,6 @@ func refusal(program string) string {
 	}
 	for _, p := range f.Progs {
 		if p.Type == elf.PT_INTERP {
-			name := make([]byte, p.Filesz)
-			if _, err := p.ReadAt(name, 0); err == nil && strings.Contains(string(name), "musl") {
-				return "it is linked with musl, the library with glibc"
-			}
 			return ""
 		}
 	}

@@ -22,7 +22,7 @@ func TestWhatCannotBePreloaded(t *testing.T) {
 	}{
 		{"glibc", "", nil},
 		{"static", "statically", []string{"-static"}},
-		{"musl", "musl", []string{"-Wl,--dynamic-linker=/lib/ld-musl-x86_64.so.1"}},
+		{"musl", "", []string{"-Wl,--dynamic-linker=/lib/ld-musl-x86_64.so.1"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			program := filepath.Join(dir, test.name)

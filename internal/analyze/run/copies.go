@@ -49,8 +49,8 @@ func copies(in *Input) (r report.Part) {
 	return r
 }
 
-// copier says what a process copied of its parent's pages. What it allocated itself raised its RSS, a copied page
-// took the place of the one that was shared. Each copy is a page fault.
+// copier says what a process copied of its parent's pages: of its own pages, those that it did not allocate. Each copy
+// is a page fault.
 func (in *Input) copier(p *mem.Process) (c copier, ok bool) {
 	parent := in.Run.Process(p.Parent)
 	uss, rss, faults := in.Find(p.ID, mem.SeriesUSS), in.Find(p.ID, mem.SeriesRSS), in.Find(p.ID, mem.SeriesMinorFaults)
@@ -61,18 +61,50 @@ func (in *Input) copier(p *mem.Process) (c copier, ok bool) {
 	if end, ended := parent.End.Get(); ended && end < uss.Times[0] {
 		return c, false // nobody shares with it any more
 	}
+	allocated := in.allocatedSince(p, rss)
 	for i, own := range uss.Values {
 		if end, ended := parent.End.Get(); ended && uss.Times[i] >= end {
 			break
 		}
-		allocated := max(rss.At(uss.Times[i]).Or(rss.Values[0])-rss.Values[0], 0)
-		if copied := mem.Bytes(own - allocated); copied > c.copied {
+		if copied := mem.Bytes(own - allocated(uss.Times[i])); copied > c.copied {
 			c.own, c.copied = mem.Bytes(own), copied
 		}
 	}
 	c.Process = p
 	faulted := mem.Bytes(faults.Values[faults.Peak()]) * mem.Bytes(max(in.Run.Info.Host.PageSize, 1))
 	return c, c.copied >= leastEach && faulted >= c.copied/2
+}
+
+// allocatedSince says what a forked process has allocated itself by a time, at least; it is asked in the order of time.
+// What it allocates raises its RSS, while a copied page takes the place of the one that was shared. Two things hide some
+// of it from its RSS: what it allocated before that was first read, for which its parent's stands, and what took the
+// place of memory that it let go. The sampled heap knows of the latter. Where there is none, all that it let go may have
+// been replaced.
+func (in *Input) allocatedSince(p *mem.Process, rss *mem.Series) func(time int64) int64 {
+	first, heap := rss.Values[0], in.Find(p.ID, mem.SeriesHeapLive)
+	if before := in.Find(p.Parent, mem.SeriesRSS); before != nil {
+		first = min(first, before.At(p.Start).Or(first))
+	}
+	read, sampled := 0, 0
+	highest, fell, lives := first, int64(0), int64(0)
+	return func(time int64) int64 {
+		for ; read < len(rss.Times) && rss.Times[read] <= time; read++ {
+			highest = max(highest, rss.Values[read])
+			fell = max(fell, highest-rss.Values[read])
+		}
+		grew := rss.Values[max(read-1, 0)] - first
+		if heap == nil {
+			return max(grew, 0) + fell
+		}
+		for ; sampled < len(heap.Times) && heap.Times[sampled] <= time; sampled++ {
+			lives = heap.Values[sampled]
+		}
+		soon := lives // pages may have been read between two of its samples
+		if sampled < len(heap.Values) {
+			soon = heap.Values[sampled]
+		}
+		return max(grew, lives, soon, 0)
+	}
 }
 
 // copiesFinding puts it into words.
@@ -94,7 +126,7 @@ func (in *Input) copiesFinding(parent uint32, workers []copier, sum mem.Bytes) r
 		f.Title = strings.Replace(f.Title, "their", "its", 1)
 	}
 	f.Text = fmt.Sprintf("%s took %v of pages for themselves that they did not allocate, up to %v in one (measured: "+
-		"USS less the growth of RSS). They are copies of what %s had made before it forked them: a page is copied when "+
+		"USS, less what they allocated by RSS or the sampled heap). They are copies of what %s had made before it forked them: a page is copied when "+
 		"one of both writes to it.",
 		who, sum, most.copied, in.ProcessName(parent))
 	data := in.datasetOf(parent)

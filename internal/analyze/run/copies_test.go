@@ -31,6 +31,17 @@ func forked(own, resident func(at int64) int64, faults int64) *mem.Run {
 	return run
 }
 
+// also adds what else was read of the first worker, or of its parent, in MiB at the same moments.
+func also(run *mem.Run, process uint32, name mem.Quantity, read func(at int64) int64) *mem.Run {
+	series := mem.Samples{Series: 90 + process}
+	must(run, mem.SeriesDef{ID: series.Series, Process: process, Name: name, Unit: mem.UnitBytes})
+	for at := range int64(8) {
+		series.Times, series.Values = append(series.Times, at*1e9), append(series.Values, read(at)<<20)
+	}
+	must(run, series)
+	return run
+}
+
 // TestCopies: pages that a worker took for itself while it allocated nothing are copies of its parent's, with the
 // dataset's container.
 func TestCopies(t *testing.T) {
@@ -48,7 +59,14 @@ func TestCopies(t *testing.T) {
 			":0 2 DataLoader workers copied 408 MiB of their parent's memory"},
 		"allocated":           {forked(grows, func(at int64) int64 { return 580 + 28*at }, 55_000), ""},
 		"nothing was written": {forked(grows, still, 900), ""}, // the parent let go of it: no page fault of the worker
-		"a little":            {forked(func(at int64) int64 { return 8 + at }, still, 55_000), ""},
+		// until it was first read, each allocated 200 MiB
+		"allocated at once": {also(forked(func(int64) int64 { return 210 }, still, 55_000), 1, mem.SeriesRSS,
+			func(int64) int64 { return 380 }), ""},
+		// what it let go made room for what it allocated
+		"replaced": {also(forked(func(at int64) int64 { return 8 + 13*at }, still, 55_000), 2, mem.SeriesHeapLive,
+			func(at int64) int64 { return 14 * at }), ":0 1 DataLoader worker copied 99.0 MiB of its parent's memory"},
+		"replaced, without a heap": {forked(grows, func(at int64) int64 { return 580 - 200*(at%2) }, 55_000), ""},
+		"a little":                 {forked(func(at int64) int64 { return 8 + at }, still, 55_000), ""},
 	} {
 		got := ""
 		for _, f := range Analyze(test.run, Options{}).Findings {
