@@ -15,7 +15,6 @@ import os
 from typing import Any, Callable, Iterator, Tuple
 
 from .. import ending, load, sdk
-from ..imagine import copies
 from ..serving import READY, Serving
 from ..training import Training
 
@@ -69,7 +68,6 @@ class Sglang:
 
         @functools.wraps(check)
         def __post_init__(arguments: Any) -> None:
-            copies.here()
             guarded(settings, arguments, SETTINGS)
             check(arguments)
 
