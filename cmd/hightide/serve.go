@@ -81,7 +81,8 @@ func (o *serveOptions) run(a *app, c *cobra.Command, _ []string) error {
 	}
 	front.Keys, front.Access, front.Check = keysOf(ctx, shared), config.access, a.checkUpload
 	front.Audit, front.Acts = noted(ctx, shared, say), shared.Acts
-	front.Projects, front.Pushes, front.Accounts, front.Shares = config.projects, shared, shared, shared
+	front.Projects, front.Pushes, front.Accounts = config.projects, shared, shared
+	front.Shares, front.Sessions = shared, shared
 	front.Fleet = teamFleet{shared, config}
 	front.Scrapes = func(account string) bool { return slices.Contains(config.newest().Scrapers, account) }
 	if front.Provider, err = providerOf(now.OIDC, filepath.Dir(o.config)); err != nil {

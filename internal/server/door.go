@@ -42,6 +42,7 @@ type door struct {
 	access    func(account string) Access
 	accounts  Accounts
 	shares    Shares
+	kept      Sessions
 	guesses   rates         // of passwords
 	comparing chan struct{} // has as many as may be compared at once
 	attempts  attempts      // to sign in at the provider
@@ -115,6 +116,7 @@ type session struct {
 	by   grant
 	page digest
 	used time.Time
+	kept time.Time // when it was kept last that it is used; zero: it ends with the server
 }
 
 func newDoor(token, metrics string) *door {
@@ -162,7 +164,7 @@ func (d *door) beginLocked(by grant, before string, now time.Time) (cookie, page
 	d.makeRoom(now)
 	d.count++
 	cookie, page = rand.Text(), rand.Text()
-	d.sessions[digestOf(cookie)] = &session{fmt.Sprintf("session %d", d.count), by, digestOf(page), now}
+	d.sessions[digestOf(cookie)] = &session{fmt.Sprintf("session %d", d.count), by, digestOf(page), now, time.Time{}}
 	return cookie, page
 }
 
@@ -276,6 +278,7 @@ func (d *door) who(r *http.Request, now time.Time) (who caller, by grant) {
 	if err != nil {
 		return caller{}, by
 	}
+	d.recall(r, cookie.Value, now)
 	name, by := d.session(cookie.Value, r.Header.Get(pageHeader), now)
 	switch {
 	case name == "":

@@ -60,7 +60,8 @@ type Options struct {
 	Audit func(store.Act) // told of each request that changes something or starts a program; nil: nobody is
 	Acts  Acts            // reads what Audit was told; nil: it is not kept
 
-	Shares Shares // keeps links by which people outside see one run; nil: none are made
+	Sessions Sessions // keeps browsers that were let in over TLS; nil: all end with the server
+	Shares   Shares   // keeps links by which people outside see one run; nil: none are made
 
 	Projects func() []ProjectInfo // that there are, without roles; nil: none
 	Pushes   Pushes               // takes runs into them; nil: none are taken
@@ -128,7 +129,8 @@ var resources = []func(*Server, huma.API){
 // New makes the handler of the web UI and its API. Close it when the server has stopped.
 func New(given *engine.Engine, o Options) (*Server, http.Handler) {
 	s := serverOf(given, o, newDoor(cmp.Or(o.Token, rand.Text()), o.Metrics))
-	s.door.keys, s.door.access, s.door.accounts, s.door.shares = o.Keys, o.Access, o.Accounts, o.Shares
+	s.door.keys, s.door.access, s.door.accounts = o.Keys, o.Access, o.Accounts
+	s.door.shares, s.door.kept = o.Shares, o.Sessions
 	// the page without what it shows, and what lets a browser in
 	return s, proxied(o.Proxies, s.guard(s.viewed(compressed(s.mux)), func(r *http.Request) bool {
 		_, route := s.mux.Handler(r)

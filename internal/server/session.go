@@ -93,7 +93,7 @@ func (s *Server) enter(ctx context.Context, in *EnterInput) (*enterOutput, error
 		return nil, huma.Error401Unauthorized("this address was opened already, is older than an hour, or is of a server " +
 			"that has ended: an address opens once; " + another)
 	}
-	return &enterOutput{*cookieOf(in.request, cookie), Entered{page}}, nil
+	return s.entered(ctx, in.request, in.cookie(), cookie, page), nil
 }
 
 // another says how to get in.

@@ -131,7 +131,7 @@ func (s *Server) enterByShare(ctx context.Context, in *EnterInput) (*enterOutput
 	}
 	cookie, page := s.door.begin(grant{share: digest}, in.cookie(), time.Now())
 	s.tell(fmt.Sprintf("link %d", link.ID), in.request.RemoteAddr, "opened run "+link.Run)
-	return &enterOutput{*cookieOf(in.request, cookie), Entered{page}}, nil
+	return s.entered(ctx, in.request, in.cookie(), cookie, page), nil
 }
 
 // share is the link of a digest, where it is open.

@@ -61,13 +61,13 @@ func (s *Server) signIn(ctx context.Context, in *EnterInput) (*enterOutput, erro
 		s.options.Audit(store.Act{Time: time.Now(), Who: fmt.Sprintf("account %q", name), From: in.request.RemoteAddr,
 			What: "signed in"})
 	}
-	return &enterOutput{*cookieOf(in.request, cookie), Entered{page}}, nil
+	return s.entered(ctx, in.request, in.cookie(), cookie, page), nil
 }
 
 // leave ends the session that asks.
-func (s *Server) leave(_ context.Context, in *LeaveInput) (*Left, error) {
+func (s *Server) leave(ctx context.Context, in *LeaveInput) (*Left, error) {
 	if cookie, err := in.request.Cookie(cookieName(in.request)); err == nil {
-		s.door.end(cookie.Value)
+		s.forgotten(ctx, cookie.Value)
 	}
 	return &Left{Ended: true}, nil
 }

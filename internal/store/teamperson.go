@@ -168,7 +168,7 @@ func (t *Team) commentsBy(ctx context.Context, name string) ([]PersonComment, er
 func (t *Team) Forget(ctx context.Context, name string, keepRuns bool) error {
 	err := t.db.change(ctx, func(s *session) error {
 		return s.all("DELETE FROM accounts WHERE name = ?", "UPDATE keys SET revoked = now() WHERE revoked IS NULL AND "+ofKey+" = ?",
-			"DELETE FROM shares WHERE maker = ?")(name)
+			"DELETE FROM shares WHERE maker = ?", "DELETE FROM sessions WHERE account = ?")(name)
 	})
 	if err != nil {
 		return err
