@@ -1,6 +1,6 @@
 """What-ifs of JAX that need no change of the script; what was done is a `switch` record.
 
-checkpointing ─▶ what each jax.lax.scan of the program repeats is given to jax.checkpoint
+checkpointing ─▶ jax.checkpoint around what each jax.lax.scan repeats, and layers of Flax linen (blocks.py)
 donation      ─▶ functions that are jitted donate the arguments that HIGHTIDE_IMAGINE_DONATE names
 """
 
@@ -15,6 +15,7 @@ from typing import Any, Callable, Dict, List, Set, Tuple
 from ...agent import Agent
 from ...places import caller
 from ...xla.programs import OWN
+from .blocks import Blocks
 
 Watch = Callable[[str, Callable[[Any], None]], None]
 
@@ -23,14 +24,30 @@ def install(agent: Agent, jax: Any, watch: Watch) -> None:
     """Throw those that are asked for."""
     wanted = {name.strip() for name in os.environ.get("HIGHTIDE_IMAGINE_SWITCH", "").split(",")}
     if "checkpointing" in wanted:
-        watch("jax._src.lax.control_flow.loops", lambda loops: _checkpointing(agent, jax, loops))
+        around = _Around(agent)
+        watch("jax._src.lax.control_flow.loops", lambda loops: _checkpointing(around, jax, loops))
+        watch("flax.linen", lambda linen: Blocks(jax, linen, around.add).install())
     if "donation" in wanted:
         watch("jax._src.pjit", lambda pjit: _donation(agent, pjit))
 
 
-def _checkpointing(agent: Agent, jax: Any, loops: Any) -> None:
+class _Around:
+    """What is given to jax.checkpoint, as one record says."""
+
+    def __init__(self, agent: Agent) -> None:
+        self.agent = agent
+        self._all: List[str] = []
+
+    def add(self, what: str) -> None:
+        """One more, which may be known already."""
+        if what not in self._all:
+            self._all.append(what)
+            text = "around %s" % ", ".join(self._all)
+            self.agent.record({"type": "switch", "name": "checkpointing", "applied": True, "text": text})
+
+
+def _checkpointing(around: _Around, jax: Any, loops: Any) -> None:
     original = loops.scan
-    lines: List[str] = []
 
     @functools.wraps(original)
     def scan(f: Any, *args: Any, **kwargs: Any) -> Any:
@@ -38,11 +55,7 @@ def _checkpointing(agent: Agent, jax: Any, loops: Any) -> None:
         if OWN in frame.f_code.co_filename:
             return original(f, *args, **kwargs)
         file, line, _ = caller(frame)
-        place = "%s:%d" % (os.path.basename(file), line)
-        if place not in lines:
-            lines.append(place)
-            text = "around the body of jax.lax.scan at %s" % ", ".join(lines)
-            agent.record({"type": "switch", "name": "checkpointing", "applied": True, "text": text})
+        around.add("the body of jax.lax.scan at %s:%d" % (os.path.basename(file), line))
         return original(jax.checkpoint(f, prevent_cse=False), *args, **kwargs)
 
     for module in list(sys.modules.values()):  # each module that had it by name before
