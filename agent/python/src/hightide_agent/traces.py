@@ -3,7 +3,8 @@
     an adapter ─▶ traced(function, file, line, arguments) ─▶ "traced" records
 
 Each time the framework keeps another graph or program. A record is written for the first MOST tracings of a function
-and then for each doubling, with the count so far; what is left is told at the end.
+and then for each doubling, with the count so far; what is left is told
+at the end, with the time of the last.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, Dict, Optional, Tuple
 
+from .channel import monotonic_ns
 from .masking import mask
 from .places import caller, is_library
 
@@ -25,10 +27,10 @@ TEXT = 120  # characters of an argument's description
 
 
 class _Function:
-    __slots__ = ("arguments", "count", "record", "told")
+    __slots__ = ("arguments", "count", "last", "record", "told")
 
     def __init__(self) -> None:
-        self.count = self.told = 0
+        self.count = self.told = self.last = 0
         self.arguments: Mapping[str, str] = {}
         self.record: Dict[str, Any] = {}
 
@@ -59,6 +61,7 @@ class Traces:
             function = self._functions[key] = _Function()
         changed = _changed(function.arguments, arguments) if function.count else None
         function.count += 1
+        function.last = monotonic_ns()
         function.arguments = arguments
         name = function.record.get("function", name) if "library" in more else name
         function.record = {"type": "traced", "framework": self.framework, "function": name, "file": file,
@@ -71,7 +74,7 @@ class Traces:
 
     def _tell(self, function: _Function) -> None:
         function.told = function.count
-        self.agent.record({**function.record, "count": function.count})
+        self.agent.record({**function.record, "count": function.count, "last_ns": function.last})
 
     def end(self) -> None:
         """Tell how often each was traced in the end."""

@@ -18,7 +18,6 @@ from ..training import Training
 
 OF_PHASE = {EVALUATION: "evaluation", CHECKPOINT: "checkpoint"}
 KNOWN = frozenset(("evaluation", "checkpoint", "epoch"))
-FAR_STEPS = 20_000  # in place of the most that are waited for, where a goal is not reached
 
 
 class Goals:

@@ -16,7 +16,7 @@ from typing import Iterable, NamedTuple, Optional
 from .. import control, oom
 from ..tracker import NONE, STEP
 from ..training import Training
-from .goals import FAR_STEPS, Goals
+from .goals import Goals
 from .ledger import Ledger
 from .peaks import Peaks
 
@@ -81,10 +81,10 @@ class Marks:
         self.ledger.flush()
         if not self.peaks.limit:
             return
-        auto, missing = self.peaks.auto, self.goals.missing
+        auto, missing = self.peaks.auto, bool(self.goals.missing)
         if auto and self.peaks.steady(step) and not missing:
             self._end(step, "steady")
-        elif step >= (FAR_STEPS if auto and missing else self.peaks.limit):
+        elif self.peaks.over(step, missing):
             self._end(step, "steps", rose=auto and not missing)
 
     def program_ended(self, pid: int) -> None:

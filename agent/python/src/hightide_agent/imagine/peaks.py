@@ -23,6 +23,7 @@ WAITED_SECONDS = 20.0  # after which a peak that rose late, and is steady, is wa
 RISES = 3  # in each of the last two quarters of the steps, of a peak that grows with the steps
 RATED = 20  # steps from which a rate can be told
 MAX_STEPS = 200  # under `auto`: a training that never gets steady, as with ever longer batches
+FAR_STEPS = 20_000  # in its place, where a goal is not reached
 
 Pair = Tuple[int, Optional[int]]  # allocated, reserved
 
@@ -54,6 +55,7 @@ class Peaks:
         text = os.environ.get("HIGHTIDE_IMAGINE_STEPS", "auto")
         self.auto = text == "auto"
         self.limit = int(text) if text.isdigit() else (MAX_STEPS if self.auto else 0)  # 0: to the end
+        self._waited = 0  # the last step in which a goal was missing
         self._gap = 0  # most steps between two rises, of those after the first steps
         self._began: Optional[float] = None  # processor time at the end of the first step
 
@@ -118,6 +120,16 @@ class Peaks:
         if step < RATED and spent < WAITED_SECONDS and self._holds_more():
             return False
         return 2 * quiet >= 3 * self._gap or spent >= WAITED_SECONDS
+
+    def over(self, step: int, missing: bool) -> bool:
+        """Whether no more steps are taken, steady or not; `missing`: a goal is not reached. What is done for a goal
+        takes its time to rest, however late it comes."""
+        if not self.auto:
+            return step >= self.limit
+        if missing:
+            self._waited = step
+            return step >= FAR_STEPS
+        return step >= self.limit + self._waited
 
     def _holds_more(self) -> bool:
         """Whether what is held between steps has risen with each of the last ones: soon a rate can be told."""

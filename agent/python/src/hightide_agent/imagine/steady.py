@@ -21,7 +21,6 @@ from .peaks import PHASES, Pair, Peaks
 from .reach import Reach
 from .together import Together
 
-FAR_STEPS = 20_000  # as MAX_STEPS, where a goal is not reached
 MAX_EDGES = 200_000
 
 
@@ -96,13 +95,13 @@ class Steady:
             self.peaks.step_ended()
         self._done = step
         self.ledger.flush()
-        limit, auto = self.peaks.limit, self.peaks.auto
-        if not limit:
+        auto = self.peaks.auto
+        if not self.peaks.limit:
             return
-        missing = self.reach.missing()
+        missing = bool(self.reach.missing())
         if auto and self.together.all_of_us(step, self.peaks.steady(step) and not missing):
             self._end(step, "steady")
-        elif step >= (FAR_STEPS if auto and missing else limit):
+        elif self.peaks.over(step, missing):
             self._end(step, "steps", rose=auto and not missing)
 
     def ready(self) -> None:
