@@ -115,6 +115,7 @@ type message struct {
 	Reason string       `json:"reason"`
 	Level  string       `json:"level"`
 	Count  uint64       `json:"count"`
+	LastNS mem.Optional `json:"last_ns"`
 	MaxRSS mem.Optional `json:"maxrss_bytes"`
 	CPU    mem.Optional `json:"cpu_ns"`
 
@@ -241,7 +242,7 @@ func (r *Recorder) eventMessage(p *process, m *message, at int64) {
 	case "traced":
 		event.Facts = facts("framework", m.Framework, "argument", m.Argument, "before", mem.MaskText(m.Before),
 			"after", mem.MaskText(m.After), "eager", m.Eager, "library", m.Library)
-		event.Numbers = numbers(m.counted())
+		event.Numbers = numbers(m.counted(), number{"last_ns", m.LastNS})
 	case "program":
 		event.Facts = facts("framework", m.Framework, "device", text(m.Device), "arguments", mem.MaskText(m.Arguments))
 		event.Numbers = numbers(m.counted(), number{"argument_bytes", m.ArgumentBytes},

@@ -14,7 +14,8 @@ type Tracing struct {
 	Process             uint32
 	Framework, Function string
 	Where               mem.Location
-	Count, Early        int64 // in all, and up to the middle of the run
+	Count               int64 // in all
+	Late                int64 // of these, at least so many in the second half of the run, and after the first step
 	First, Last         int64 // times
 	Argument            string
 	Before, After       string
@@ -32,7 +33,7 @@ func (in *Facts) Tracings() []*Tracing {
 	}
 	known := map[key]*Tracing{}
 	var all []*Tracing
-	middle := in.Start + (in.End-in.Start)/2
+	late := max(in.Start+(in.End-in.Start)/2, in.firstStep())
 	for _, e := range in.Run.Events {
 		if e.Kind != "traced" || e.Where == nil {
 			continue
@@ -44,10 +45,7 @@ func (in *Facts) Tracings() []*Tracing {
 			known[k] = f
 			all = append(all, f)
 		}
-		f.Count, f.Last = max(f.Count, e.Numbers["count"]), e.Time
-		if e.Time <= middle {
-			f.Early = f.Count
-		}
+		f.add(e.Numbers["count"], cmp.Or(e.Numbers["last_ns"], e.Time), late)
 		f.Argument, f.Before, f.After = e.Facts["argument"], e.Facts["before"], e.Facts["after"]
 		f.Eager, f.Library = e.Facts["eager"] != "", e.Facts["library"] != ""
 	}
@@ -60,5 +58,30 @@ func (in *Facts) Tracings() []*Tracing {
 	return all
 }
 
-// GoesOn says whether it was traced often, and not only as the program warmed up.
-func (f *Tracing) GoesOn() bool { return f.Count >= tracedOften && f.Count-f.Early >= f.Count/4 }
+// firstStep is when a process ended a step first: until then a model may have been made, layer by layer of other sizes.
+// 0: there are no steps.
+func (in *Facts) firstStep() (first int64) {
+	for _, steps := range in.Steps {
+		if len(steps) > 0 && (first == 0 || steps[0].Time < first) {
+			first = steps[0].Time
+		}
+	}
+	return first
+}
+
+// add takes in that a function has been traced so many times, lastly at a time. Of those since it was told before, only
+// the last one's time is known.
+func (f *Tracing) add(count, last, late int64) {
+	switch more := count - f.Count; {
+	case more <= 0:
+		return
+	case f.Count > 0 && f.Last > late:
+		f.Late += more
+	case last > late:
+		f.Late++
+	}
+	f.Count, f.Last = count, last
+}
+
+// GoesOn says whether it was traced often, and not only as the program made its model or warmed up.
+func (f *Tracing) GoesOn() bool { return f.Count >= tracedOften && f.Late >= f.Count/4 }

@@ -50,9 +50,9 @@ func (in *Input) tracedFinding(f *facts.Tracing) report.Finding {
 	if f.Library {
 		return in.libraryTraced(f)
 	}
-	text := fmt.Sprintf("%s was traced %d times, %d of them in the second half of the run. %s keeps a graph or program "+
+	text := fmt.Sprintf("%s was traced %d times, %d or more of them in the second half of the run. %s keeps a graph or program "+
 		"of each. ",
-		f.Function, f.Count, f.Count-f.Early, frameworks.Of(f.Framework).Title)
+		f.Function, f.Count, f.Late, frameworks.Of(f.Framework).Title)
 	switch {
 	case f.Eager:
 		text += "It is an operation that this line runs outside of any jitted function, so it is compiled for each shape " +
@@ -93,9 +93,9 @@ func (in *Input) libraryTraced(f *facts.Tracing) report.Finding {
 		Kind: report.KindTracing, Severity: report.Info, Process: f.Process, File: f.Where.File, Line: f.Where.Line,
 		Label: mem.Measured,
 		Title: fmt.Sprintf("%s makes %s trace functions of its own again and again", line, frameworks.Of(f.Framework).Title),
-		Text: fmt.Sprintf("%s traced functions of its own, as %s, %d times at %s, %d of them in the second half of the "+
+		Text: fmt.Sprintf("%s traced functions of its own, as %s, %d times at %s, %d or more of them in the second half of the "+
 			"run. Each takes time; whether their graphs are kept was not seen.",
-			frameworks.Of(f.Framework).Title, f.Function, f.Count, line, f.Count-f.Early),
+			frameworks.Of(f.Framework).Title, f.Function, f.Count, line, f.Late),
 		Advice: "If this line makes a model, a dataset or a function anew each time, make it once, before the loop.",
 	}
 	if source := in.Source(f.Where); strings.Contains(source, ".predict(") || strings.Contains(source, ".evaluate(") {
