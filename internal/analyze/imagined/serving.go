@@ -327,13 +327,21 @@ func unready(v *report.Imagined) string {
 	return fmt.Sprintf("%s before %s was ready, %s", how, v.Serving.Engine, while[v.Serving.Step])
 }
 
-// servesWith is what was tried first and makes a server start that does not: "it serves with --max-model-len 29472".
+// servesWith is what was tried first and makes a server start that does not: "it serves with --max-model-len 29472". What
+// leaves little room stands in for it where nothing else was found.
 func servesWith(v *report.Imagined) string {
-	for _, try := range v.Tries {
-		if tokens, ok := try.KVTokens.Get(); ok && try.Verdict == mem.VerdictFits {
+	for _, verdict := range []mem.Verdict{mem.VerdictFits, mem.VerdictTight} {
+		for _, try := range v.Tries {
+			tokens, ok := try.KVTokens.Get()
+			if !ok || try.Verdict != verdict {
+				continue
+			}
 			with := "with " + try.What
 			if try.Kind == mem.TryGPU {
 				with = try.What // "on a40"
+			}
+			if verdict == mem.VerdictTight {
+				with += ", though it is tight"
 			}
 			return fmt.Sprintf("it serves %s: %s tokens of KV cache", with, report.Count(tokens))
 		}

@@ -110,3 +110,24 @@ func TestRequestsThatWerePlayed(t *testing.T) {
 		}
 	}
 }
+
+// TestServesWith: the first change by which a server starts with room to spare, else the first that is tight.
+func TestServesWith(t *testing.T) {
+	tried := func(what, kind string, verdict mem.Verdict, tokens int64) mem.Try {
+		try := mem.Try{Kind: kind, What: what}
+		try.Verdict, try.KVTokens = verdict, mem.Some(tokens)
+		return try
+	}
+	short := tried("--max-model-len 512", "length", mem.VerdictOOM, 512)
+	tight := tried("--tensor-parallel-size 2", "ranks", mem.VerdictTight, 4096)
+	fits := tried("on a40", mem.TryGPU, mem.VerdictFits, 8192)
+	for want, tries := range map[string][]mem.Try{
+		"": {short, {What: "--enforce-eager"}},
+		"it serves with --tensor-parallel-size 2, though it is tight: 4,096 tokens of KV cache": {short, tight},
+		"it serves on a40: 8,192 tokens of KV cache":                                            {short, tight, fits},
+	} {
+		if got := servesWith(&report.Imagined{Tries: tries}); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
