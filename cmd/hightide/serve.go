@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -16,13 +17,14 @@ import (
 	"hightide/internal/engine"
 	"hightide/internal/fail"
 	"hightide/internal/oidc"
+	"hightide/internal/options"
 	"hightide/internal/server"
 	"hightide/internal/store"
 	"hightide/internal/team"
 )
 
 // serveOptions of serve.
-type serveOptions struct{ config string }
+type serveOptions struct{ config, log string }
 
 func serveCommand(a *app) *cobra.Command {
 	return a.command(&cobra.Command{
@@ -46,6 +48,8 @@ cannot be used.`,
 
 func (o *serveOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.config, "config", "", "the team's `file`: docs/team.md says what stands in it")
+	addSettings(flags, options.Setting{Name: "log", To: &o.log, Default: "text", Among: []string{"text", "json"},
+		Help: "the `form` of what is told on standard error: text, messages alone; json, messages and requests, a line each"})
 }
 
 func (o *serveOptions) run(a *app, c *cobra.Command, _ []string) error {
@@ -56,6 +60,11 @@ func (o *serveOptions) run(a *app, c *cobra.Command, _ []string) error {
 	defer cancel()
 	defer release()
 	say := func(line string) { fmt.Fprintln(a.stderr, "hightide serve: "+line) }
+	var log *slog.Logger
+	if o.log == "json" {
+		log = slog.New(slog.NewJSONHandler(a.stderr, nil))
+		say = func(line string) { log.Info(line) }
+	}
 	config := &roleFile{path: o.config, warn: say}
 	now, err := config.read()
 	if err != nil {
@@ -80,7 +89,7 @@ func (o *serveOptions) run(a *app, c *cobra.Command, _ []string) error {
 		return err
 	}
 	front.Keys, front.Access, front.Check = keysOf(ctx, shared), config.access, a.checkUpload
-	front.Audit, front.Acts = noted(ctx, shared, say), shared.Acts
+	front.Audit, front.Acts, front.Log = noted(ctx, shared, say), shared.Acts, log
 	front.Projects, front.Pushes, front.Accounts = config.projects, shared, shared
 	front.Shares, front.Sessions = shared, shared
 	front.Fleet = teamFleet{shared, config}

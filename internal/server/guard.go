@@ -31,7 +31,7 @@ func (s *Server) guard(next http.Handler, open func(*http.Request) bool, refuse 
 		known, by := s.door.who(r, time.Now())
 		who := known.name
 		began := time.Now()
-		defer func() { s.audit(w, r, who); s.own.note(s, w, r, began) }()
+		defer func() { s.audit(w, r, who); s.ended(w, r, who, began) }()
 		now, ended := s.looked.beginRequest(who != "")
 		defer ended()
 		again := s.rates.take(s.options.Rates, who, r)

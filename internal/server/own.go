@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"strings"
 	"time"
@@ -58,23 +59,36 @@ func newOwn(s *Server) *own {
 	return o
 }
 
-// note counts a request that ended. Its route is the pattern that it matched, so that nobody makes a new one by asking.
-// MemoryMark's API, which is beside the server, has no figures.
-func (o *own) note(s *Server, w *timely, r *http.Request, began time.Time) {
+// ended counts a request that ended, and logs it. MemoryMark's API, which is beside the server, has neither.
+func (s *Server) ended(w *timely, r *http.Request, who string, began time.Time) {
+	o := s.own
 	if o == nil {
 		return
 	}
-	_, route := s.mux.Handler(r)
-	if !strings.HasPrefix(route, r.Method+" ") && route != "/" {
-		route = "other"
+	route, took := s.routeOf(r), time.Since(began)
+	var received int64
+	if w.body != nil {
+		received = w.body.got
 	}
 	o.asked.WithLabelValues(route, fmt.Sprintf("%dxx", w.status/100)).Inc()
 	if !isStream(r) {
-		o.took.WithLabelValues(route).Observe(time.Since(began).Seconds())
+		o.took.WithLabelValues(route).Observe(took.Seconds())
 	}
-	if w.body != nil {
-		o.received.Add(float64(w.body.got))
+	o.received.Add(float64(received))
+	if log := s.options.Log; log != nil {
+		log.LogAttrs(r.Context(), slog.LevelInfo, "request", slog.String("route", route), slog.Int("status", w.status),
+			slog.Int64("took_ns", took.Nanoseconds()), slog.Int64("received_bytes", received), slog.String("who", who),
+			slog.String("from", r.RemoteAddr))
 	}
+}
+
+// routeOf is the pattern that a request matched: so nobody makes a new one by asking, and it has no secret.
+func (s *Server) routeOf(r *http.Request) string {
+	_, route := s.mux.Handler(r)
+	if !strings.HasPrefix(route, r.Method+" ") && route != "/" {
+		return "other"
+	}
+	return route
 }
 
 // serveOwn answers who may see the server's figures: its admins, the token of the metrics, and accounts that are named.

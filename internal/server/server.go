@@ -14,6 +14,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/netip"
 	"os"
@@ -59,6 +60,7 @@ type Options struct {
 
 	Audit func(store.Act) // told of each request that changes something or starts a program; nil: nobody is
 	Acts  Acts            // reads what Audit was told; nil: it is not kept
+	Log   *slog.Logger    // told of each request that ended; nil: nobody is
 
 	Sessions Sessions // keeps browsers that were let in over TLS; nil: all end with the server
 	Shares   Shares   // keeps links by which people outside see one run; nil: none are made
