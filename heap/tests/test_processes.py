@@ -189,11 +189,11 @@ class FaultTest(HeapTest):
         for limit, value in (("RLIMIT_FSIZE", 100000), ("RLIMIT_NOFILE", 3)):
             with self.subTest(limit=limit):
                 self.setUp()
-                # Nothing is sampled before the limit: the mean is 1 GiB.
+                # Nothing is sampled before the limit: the mean is 1 GiB, and the seed's first distance is longer.
                 code = (
                     f"import resource\nresource.setrlimit(resource.{limit}, ({value}, {value}))\nb = bytearray(9 << 20)"
                 )
-                self.run_program(pythons()[-1], "-c", code, HIGHTIDE_HEAP_MEAN=str(1 << 30))
+                self.run_program(pythons()[-1], "-c", code, HIGHTIDE_HEAP_MEAN=str(1 << 30), HIGHTIDE_HEAP_SEED="1")
                 self.assertEqual(list(self.channels.iterdir()), [])
 
     def test_full_file_system(self) -> None:
