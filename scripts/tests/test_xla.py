@@ -177,7 +177,7 @@ LAYERS = """
     class Model(nn.Module):
         @nn.compact
         def __call__(self, x, train=False):
-            for _ in range(8):
+            for _ in range(4):
                 x = Block()(x, train)
             return nn.Dense(16)(x)
 
@@ -189,16 +189,16 @@ LAYERS = """
         loss = lambda params: jnp.mean(model.apply(params, x, True, rngs={"dropout": jax.random.PRNGKey(1)}) ** 2)
         return jax.tree.map(lambda a, b: a - 0.1 * b, params, jax.grad(loss)(params))
 
-    for _ in range(5):
+    for _ in range(2):
         params = step(params, x)
         print(float(jax.tree.leaves(params)[0][0]))
 """
 
 
 def test_layers_of_flax_computed_again(tmp_path: Path) -> None:
-    """Eight layers in a loop of Python keep for the backward pass what attention made, 512 MiB each time. Computed again they
+    """Four layers in a loop of Python keep for the backward pass what attention made, 512 MiB each time. Computed again they
     keep their inputs, of 16 MiB: that is tried, and fits where nothing else does."""
-    verdict, _ = imagined(tmp_path, script(tmp_path, LAYERS), gpu="rtx4090", flags=("--memory", "6GiB"), code=1)
+    verdict, _ = imagined(tmp_path, script(tmp_path, LAYERS), gpu="rtx4090", flags=("--memory", "3GiB"), code=1)
     tries = {one["kind"]: one for one in verdict["tries"]}
     again = tries["checkpointing"]
     assert again["what"] == "jax.checkpoint around each Block of Flax" and again["verdict"] in ("fits", "tight"), tries
