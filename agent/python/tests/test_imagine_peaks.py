@@ -1,4 +1,4 @@
-"""When an imagined training is ended though its peak does not rest."""
+"""When an imagined training is ended: for a goal that was reached, and though its peak does not rest."""
 
 from __future__ import annotations
 
@@ -25,3 +25,29 @@ def test_what_is_done_for_a_goal_takes_its_time_however_late(tmp_path: Path, mon
     assert ended(monkeypatch, tmp_path, "auto", 5 * most) == 6 * most - 1
     assert ended(monkeypatch, tmp_path, "auto", 10**6) == peaks.FAR_STEPS
     assert ended(monkeypatch, tmp_path, "40", 10**6) == 40
+
+
+def steady_after(monkeypatch: pytest.MonkeyPatch, folder: Path, rises: dict[int, int], reached: int) -> int:
+    """The step after which the peak is believed, where it is `rises[step]` from that step on."""
+    monkeypatch.setenv("HIGHTIDE_IMAGINE_STEPS", "auto")
+    monkeypatch.setattr(peaks, "process_time", lambda: 0.0)
+    found, allocated = peaks.Peaks(agent.Agent(str(folder))), 0
+    for step in range(1, 10**4):
+        allocated = rises.get(step, allocated)
+        found.saw(0, (allocated, None), 0, peaks.NONE, step - 1)
+        found.step_ended()
+        missing = step < reached
+        if found.steady(step) and not missing:
+            return step
+        assert not found.over(step, missing), step
+    raise AssertionError("never")
+
+
+def test_a_peak_that_rose_for_the_goal_had_not_rested_by_chance(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rested = peaks.STEADY - 1
+    assert steady_after(monkeypatch, tmp_path, {1: 10, 151: 20}, 151) == 151 + rested
+    assert steady_after(monkeypatch, tmp_path, {1: 10, 101: 20}, 0) == peaks.ENOUGH  # nobody waited for step 101
+    assert steady_after(monkeypatch, tmp_path, {1: 10, 60: 15, 151: 20}, 151) > 151 + rested  # it rises without a goal
+    assert steady_after(monkeypatch, tmp_path, {1: 10, 151: 20, 153: 30}, 151) == 153 + 3  # half as long as before

@@ -57,6 +57,7 @@ class Peaks:
         self.limit = int(text) if text.isdigit() else (MAX_STEPS if self.auto else 0)  # 0: to the end
         self._waited = 0  # the last step in which a goal was missing
         self._gap = 0  # most steps between two rises, of those after the first steps
+        self._gap_waiting = 0  # what it was then
         self._began: Optional[float] = None  # processor time at the end of the first step
 
     def saw(self, device: int, marks: Pair, held: int, phase: int, step: int) -> Optional[Peak]:
@@ -127,8 +128,10 @@ class Peaks:
         if not self.auto:
             return step >= self.limit
         if missing:
-            self._waited = step
+            self._waited, self._gap_waiting = step, self._gap
             return step >= FAR_STEPS
+        if step == self._waited + 1:
+            self._gap = self._gap_waiting  # what rose in this step rose for the goal, not by chance after a long rest
         return step >= self.limit + self._waited
 
     def _holds_more(self) -> bool:
