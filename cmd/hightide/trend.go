@@ -49,7 +49,7 @@ func (o *trendOptions) AddFlags(flags *pflag.FlagSet) {
 }
 
 func (o *trendOptions) run(a *app, c *cobra.Command, args []string) error {
-	o.Text = strings.Join(args, "")
+	o.Text, o.Brief = strings.Join(args, ""), true
 	runs, err := a.engine().Runs(c.Context(), o.Filter)
 	if err != nil {
 		return err

@@ -18,7 +18,7 @@ type trendInput struct {
 func (s *Server) trend(api huma.API) {
 	get(api, "/trend", "How the peak of runs changed from commit to commit, and where by more than its noise",
 		func(ctx context.Context, in *trendInput) (*trend.Trend, error) {
-			filter := store.Filter{Text: in.Search, Name: in.Name, Tags: tagsOf(in.Tag)}
+			filter := store.Filter{Text: in.Search, Name: in.Name, Tags: tagsOf(in.Tag), Brief: true}
 			runs, err := s.engine.Runs(ctx, filter)
 			if err != nil {
 				return nil, err

@@ -41,6 +41,7 @@ func keeps(t *testing.T, open func(t *testing.T) store.Store) {
 		{"tags travel with the run", tag},
 		{"a run goes on", reopen},
 		{"filters", filters},
+		{"what a trend is made of", inBrief},
 		{"pruning", pruning},
 		{"removing", removing},
 		{"files beside a recording", attach},
@@ -290,6 +291,34 @@ func filters(t *testing.T, s store.Store) {
 		for i := 1; i < len(runs); i++ {
 			if runs[i].Start > runs[i-1].Start {
 				t.Errorf("%+v: not newest first", test.filter)
+			}
+		}
+	}
+}
+
+// inBrief: a filter lets the same runs through where only what a trend is made of is asked for, and all of that is there.
+func inBrief(t *testing.T, s store.Store) {
+	for n := range 4 {
+		of := info(n, "named")
+		of.Git = &mem.Git{Commit: strings.Repeat("a", 39) + string(rune('0'+n)), Dirty: n == 1}
+		of.Tags = map[string]string{"project": "p" + string(rune('0'+n%2))}
+		record(t, s, of, n == 3)
+	}
+	for _, filter := range []store.Filter{{}, {Tags: map[string]string{"project": "p1"}}, {Name: "named", Limit: 3},
+		{Projects: []string{"p0"}}, {Projects: []string{}}} {
+		whole, err := s.List(filter)
+		must(t, err)
+		filter.Brief = true
+		brief, err := s.List(filter)
+		must(t, err)
+		if len(brief) != len(whole) {
+			t.Fatalf("%+v: %d runs in brief, %d else", filter, len(brief), len(whole))
+		}
+		for i, w := range whole {
+			b := brief[i]
+			if b.ID != w.ID || b.Start != w.Start || b.GitCommit != w.GitCommit || b.GitDirty != w.GitDirty ||
+				b.State != w.State || b.Ended.Kind != w.Ended.Kind || b.Figure != w.Figure {
+				t.Errorf("in brief %+v\nelse     %+v", b, w)
 			}
 		}
 	}

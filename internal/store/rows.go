@@ -202,13 +202,31 @@ func (x *index) states(ids []string) (map[string]entry, error) {
 	return known, err
 }
 
+// brief are the columns that a trend is made of.
+var brief = slices.DeleteFunc(slices.Clone(columns), func(c column) bool {
+	switch c.name {
+	case "id", "start_wall_ns", "git_commit", "git_dirty", "state", "ended_kind":
+		return false
+	}
+	return !strings.HasPrefix(c.name, "figure_")
+})
+
+// chosen are the columns that a filter asks for, as a query has them with the tags behind them. tags makes JSON of keys
+// and values.
+func (f Filter) chosen(tags string) (of []column, text string) {
+	if f.Brief {
+		return brief, names(brief, "%s") + ", NULL"
+	}
+	return columns, names(columns, "%s") + ", (SELECT " + tags + "(key, value) FROM tags WHERE run = id)"
+}
+
 // list returns the rows that a filter lets through, newest first.
 func (x *index) list(filter Filter) ([]Run, error) {
+	of, chosen := filter.chosen("json_group_object")
 	where, args := filter.sql()
 	var runs []Run
-	err := x.query("SELECT "+names(columns, "%s")+", (SELECT json_group_object(key, value) FROM tags WHERE run = id) FROM "+
-		"runs"+where, args, func(rows *sql.Rows) error {
-		run, err := scanRun(rows)
+	err := x.query("SELECT "+chosen+" FROM runs"+where, args, func(rows *sql.Rows) error {
+		run, err := scanRun(rows, of)
 		runs = append(runs, run)
 		return err
 	})
@@ -216,10 +234,10 @@ func (x *index) list(filter Filter) ([]Run, error) {
 }
 
 // scanRun reads a row of columns, and behind them the tags as JSON.
-func scanRun(rows *sql.Rows) (Run, error) {
+func scanRun(rows *sql.Rows, of []column) (Run, error) {
 	var e entry
 	var tags []byte
-	if err := rows.Scan(append(e.values(columns), &tags)...); err != nil {
+	if err := rows.Scan(append(e.values(of), &tags)...); err != nil {
 		return e.run, err
 	}
 	if len(tags) > len("{}") {

@@ -173,6 +173,8 @@ type Filter struct {
 	Projects []string
 	Before   string // the id of a run: only what comes after it in the list
 	Limit    int    // 0: no limit
+	// only what a trend is made of need be filled in, as of thousands of runs all the rest costs more than that
+	Brief bool
 }
 
 // Limits of a data directory. A run that still runs, or has the tag "keep", is never pruned.

@@ -118,14 +118,26 @@ const isHeard = "(heard IS NOT NULL AND heard > now() - interval '60 seconds')"
 func (t *Team) listed(filter Filter) (runs []Run, err error) {
 	ctx, cancel := context.WithTimeout(t.ctx, patience)
 	defer cancel()
+	of, chosen := filter.chosen("json_object_agg")
 	where, args := filter.sql()
-	err = t.db.look(ctx, func(s *session) error {
-		return s.query("SELECT "+names(columns, "%s")+", (SELECT json_object_agg(key, value) FROM tags WHERE run = id) "+
-			"FROM runs"+where, args, func(rows *sql.Rows) error {
-			run, err := scanRun(rows)
+	list := func(s *session) error {
+		return s.query("SELECT "+chosen+" FROM runs"+where, args, func(rows *sql.Rows) error {
+			run, err := scanRun(rows, of)
 			runs = append(runs, run)
 			return err
 		})
+	}
+	if !filter.Brief {
+		err = t.db.look(ctx, list)
+		return runs, err
+	}
+	err = t.db.change(ctx, func(s *session) error {
+		// Rows of a few hundred thousand runs lie in memory: to find 4,000 of them by their ids is a third of the work of
+		// reading all, which PostgreSQL does where it takes them to be on a disk that turns.
+		if _, err := s.exec("SET LOCAL random_page_cost = 1.1"); err != nil {
+			return err
+		}
+		return list(s)
 	})
 	return runs, err
 }

@@ -178,6 +178,7 @@ func (t *Team) List(filter Filter) ([]Run, error) {
 		return nil, err
 	}
 	asked := filter
+	asked.Brief = filter.Brief && len(own) == 0 // else they are looked through here, by their tags
 	switch {
 	case len(own) > 0 && (filter.Before != "" || filter.Limit == 0):
 		asked.Before, asked.Limit = "", 0

@@ -66,7 +66,7 @@ const wrongly = 0.05
 func Of(runs []store.Run) Trend {
 	t := Trend{Version: 1, Commits: []Commit{}, Left: []string{}}
 	kept := t.choose(runs)
-	slices.SortFunc(kept, func(a, b store.Run) int { return cmp.Compare(a.Start, b.Start) })
+	slices.SortFunc(kept, func(a, b *store.Run) int { return cmp.Compare(a.Start, b.Start) })
 	for key, group := range grouped(kept) {
 		t.Commits = append(t.Commits, commitOf(key, group))
 	}
@@ -78,14 +78,15 @@ func Of(runs []store.Run) Trend {
 }
 
 // choose keeps the runs that have something to say, of the kind of figure that most of them have.
-func (t *Trend) choose(runs []store.Run) []store.Run {
+func (t *Trend) choose(runs []store.Run) []*store.Run {
 	type kind struct {
 		what, label string
 		source      mem.Quantity
 	}
-	kinds := map[kind][]store.Run{}
+	kinds := map[kind][]*store.Run{}
 	var no, ended, figure int
-	for _, r := range runs {
+	for i := range runs {
+		r := &runs[i]
 		switch {
 		case r.Ended.Kind != mem.EndDone && r.Ended.Kind != mem.EndStopped:
 			ended++
@@ -137,8 +138,8 @@ type state struct {
 	dirty  bool
 }
 
-func grouped(runs []store.Run) map[state][]store.Run {
-	groups := map[state][]store.Run{}
+func grouped(runs []*store.Run) map[state][]*store.Run {
+	groups := map[state][]*store.Run{}
 	for _, r := range runs {
 		s := state{r.GitCommit, r.GitDirty}
 		groups[s] = append(groups[s], r)
@@ -147,7 +148,7 @@ func grouped(runs []store.Run) map[state][]store.Run {
 }
 
 // commitOf sums up the runs of a commit, oldest first.
-func commitOf(s state, runs []store.Run) Commit {
+func commitOf(s state, runs []*store.Run) Commit {
 	c := Commit{Commit: s.commit, Dirty: s.dirty, First: runs[0].ID, Last: runs[len(runs)-1].ID, Runs: len(runs),
 		Low: math.MaxInt64, start: runs[0].Start}
 	for _, r := range runs {
