@@ -199,6 +199,10 @@ type Location struct {
 // when it grew. The line beneath asked for more than the arena had, and may hold none of it.
 const TensorFlowArena = "TensorFlow's own arena"
 
+// PythonObjects stands as the innermost place, native, in stacks of what Python asked for to lay small objects in, as
+// many as there is room for. The line beneath needed one more. What comes to lie there may be of any line.
+const PythonObjects = "Python's small objects"
+
 // StackDef gives a stack its number. Innermost location first.
 type StackDef struct {
 	ID        uint32     `json:"id"` // unique in the recording, from 1; 0 means no stack is known

@@ -160,6 +160,11 @@ func (r *stackReader) ofArena(frames []shm.Frame) uint32 {
 	return r.table.id(append([]mem.Location{{File: mem.TensorFlowArena, Native: true}}, places...))
 }
 
+// ofObjects returns the number of a raw stack with Python's small objects as its innermost place.
+func (r *stackReader) ofObjects(frames []shm.Frame) uint32 {
+	return r.table.id(append([]mem.Location{{File: mem.PythonObjects, Native: true}}, r.locations(frames)...))
+}
+
 // locations decodes frames.
 func (r *stackReader) locations(frames []shm.Frame) []mem.Location {
 	places := make([]mem.Location, 0, len(frames))

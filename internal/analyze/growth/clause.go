@@ -61,6 +61,8 @@ func (in *Found) Clause(runsOut bool) string {
 		fmt.Fprintf(&b, " because something keeps the graph of every step (most of it from %s)", mem.LineName(at))
 	case worst.cycles:
 		fmt.Fprintf(&b, ", allocated at %s: it waits in reference cycles for Python's collector", mem.LineName(at))
+	case at.File == mem.PythonObjects:
+		b.WriteString(", in Python's small objects, and never freed")
 	case at.File != "":
 		fmt.Fprintf(&b, ", allocated at %s and never freed", mem.LineName(at))
 	}

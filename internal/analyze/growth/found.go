@@ -93,6 +93,7 @@ func bytesPer(rate float64) mem.Bytes { return mem.Rounded(rate) }
 type growingLine struct {
 	usage.Growing
 	process uint32
+	objects bool // Python asked for it, to lay small objects of any line in
 }
 
 // total is the growth of one process as a whole.
@@ -189,11 +190,17 @@ func (g *growing) where() mem.Location {
 	if g.holder != nil && g.holder.Where.File != "" && g.holder.Where.Line > 0 {
 		return g.holder.Where
 	}
+	if g.objects() {
+		return mem.Location{File: mem.PythonObjects, Native: true}
+	}
 	if len(g.lines) > 0 {
 		return g.lines[0].Site.Location
 	}
 	return mem.Location{}
 }
+
+// objects says whether most of it is Python's small objects.
+func (g *growing) objects() bool { return len(g.lines) > 0 && g.lines[0].objects }
 
 // card is a device that a log tells of as a whole, whoever used it.
 type card struct {

@@ -138,6 +138,9 @@ func (in *Found) whyNotLooked() string {
 		"of %s.", report.Duration(int64(leastLifeRSS)))
 }
 
+const objectsNote = "Steady growth after warm-up, from the sampled heap; ± is half the 95 % interval. Python's small " +
+	"objects are told at the lines where Python asked for their memory: which lines make them is not known."
+
 // growthTable has a row for each line of each cause.
 func (in *Found) growthTable() report.Table {
 	t := report.Table{
@@ -153,6 +156,9 @@ func (in *Found) growthTable() report.Table {
 		holder := ""
 		if g.holder != nil {
 			holder = strings.ReplaceAll(g.holderNames(), "`", "")
+		}
+		if g.objects() {
+			t.Note = objectsNote
 		}
 		for _, l := range g.lines {
 			if len(t.Rows) >= 60 {

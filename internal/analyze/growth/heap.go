@@ -28,10 +28,16 @@ func (in *Found) growingLines(process uint32, least float64) (lines []growingLin
 	}
 	for _, g := range h.Growing(in.Names, bins, least, in.heapTrend(process, h, bins, least), in.notImporting) {
 		if g.Site.Name != usage.OwnAgent { // it is bounded, and nobody's line
-			lines = append(lines, growingLine{g, process})
+			lines = append(lines, growingLine{g, process, in.ofObjects(g.Stack)})
 		}
 	}
 	return lines, true
+}
+
+// ofObjects says whether a stack is of memory that Python lays small objects in.
+func (in *Found) ofObjects(stack uint32) bool {
+	numbers := in.Run.Stacks.Numbers(stack)
+	return len(numbers) > 0 && in.Run.Stacks.Locations[numbers[0]].File == mem.PythonObjects
 }
 
 // imported is when a process without steps had imported most of its modules, whose time tells nothing of what

@@ -139,6 +139,8 @@ func (g *growing) end() string {
 // grewBy is "400 MiB at train.py:11".
 func (in *Found) grewBy(g *growing, at mem.Location) string {
 	switch {
+	case at.File == mem.PythonObjects:
+		return fmt.Sprintf("%v of %s", bytesPer(g.kept), at.File)
 	case at.Native:
 		return fmt.Sprintf("%v inside %s", bytesPer(g.kept), at.File)
 	case at.File == "":
@@ -155,6 +157,8 @@ func (in *Found) grew(g *growing, at mem.Location) string {
 	case g.holder != nil:
 		return fmt.Sprintf("The %s `%s`%s gained %s%s, and grew by", g.holder.Kind, g.holder.Name, in.atLine(g, at),
 			g.items(), contents(g.holder))
+	case at.File == mem.PythonObjects:
+		return fmt.Sprintf("Memory of Python's small objects, asked for %s, grew by", in.askedAt(g))
 	case at.Native:
 		return fmt.Sprintf("Memory allocated inside %s grew by", at.File)
 	}
@@ -168,6 +172,10 @@ func (in *Found) stoppedAdvice(g *growing, at mem.Location) string {
 		}
 		return fmt.Sprintf("If `%s` is a cache that is full, or data that was loaded once, this is as it should be. If it "+
 			"is not needed any more, drop it from there: that gives back %v.", g.holder.Name, bytesPer(g.kept))
+	}
+	if at.File == mem.PythonObjects {
+		return "If this is a cache that is full, or data that was loaded once, it is as it should be. If not, run again with " +
+			"PYTHONMALLOC=malloc in the environment: each object is then sampled at its own line."
 	}
 	if at.Native || at.File == "" {
 		return ""

@@ -39,7 +39,9 @@ func (in *Found) growthFinding(g *growing) report.Finding {
 	if at.Native {
 		f.File, f.Line = "", 0
 	}
-	if len(g.lines) > 0 {
+	if len(g.lines) > 0 && g.objects() {
+		f.Stack, f.Phase = in.Run.Stacks.Frames(g.lines[0].Stack), g.lines[0].Phase
+	} else if len(g.lines) > 0 {
 		site := g.lines[0]
 		f.SiteFile, f.SiteLine, f.SiteFunction = site.Site.File, site.Site.Line, site.Site.Function
 		f.Stack, f.Phase = in.Run.Stacks.Frames(site.Stack), site.Phase
@@ -69,6 +71,8 @@ func (g *growing) title(at mem.Location) string {
 		return "host memory grows " + g.rate()
 	case g.source == "device":
 		return "device memory grows " + g.rate()
+	case at.File == mem.PythonObjects:
+		return fmt.Sprintf("%s grow %s", at.File, g.rate())
 	case at.Native:
 		return fmt.Sprintf("%s grows %s", at.File, g.rate())
 	}
@@ -105,6 +109,10 @@ func (in *Found) growthWords(g *growing, at mem.Location) string {
 	case at.File == mem.TensorFlowArena:
 		fmt.Fprintf(&b, "%s grows, and gives nothing back: %s. %s asked for more than it had; what keeps the tensors in "+
 			"it was not seen.", at.File, amount, g.lines[0].Site.Name)
+	case at.File == mem.PythonObjects:
+		fmt.Fprintf(&b, "Memory of Python's small objects is %s: %s. Python asked for it %s, where no room was left. Which "+
+			"lines make the objects that stay is not known: those of all lines lie in it.%s", freed, amount, in.askedAt(g),
+			in.nothingSeen(g))
 	case at.Native:
 		fmt.Fprintf(&b, "Memory allocated inside %s%s is %s: %s.", at.File, during(g.lines[0].Phase), freed, amount)
 	default:
@@ -240,6 +248,8 @@ func (in *Found) growthAdvice(g *growing, at mem.Location) string {
 	case g.graph:
 		return "Look for a list, dict or attribute that collects losses or outputs, and store `x.item()` of one number, " +
 			"or `x.detach()`, in it. " + saves
+	case at.File == mem.PythonObjects:
+		return "Run again with PYTHONMALLOC=malloc in the environment: each object is then sampled at its own line."
 	case len(g.lines) > 0 && !at.Native:
 		return fmt.Sprintf("Find what keeps the result of %s: a global, a cache, a closure, or a C extension that does "+
 			"not free it. %s", mem.LineName(at), saves)

@@ -65,14 +65,32 @@ func lineNames(h *mem.Holder) string {
 }
 
 func (in *Found) siteWords(g *growing) string {
+	names := g.sites()
+	switch {
+	case g.objects():
+		return fmt.Sprintf(" They are small objects, for which Python asked for memory %s.", in.askedAt(g))
+	case len(names) == 1:
+		return fmt.Sprintf(" The bytes are allocated at %s.", g.lines[0].Site.Name)
+	}
+	return fmt.Sprintf(" The bytes are allocated at %d lines, most of them at %s.", len(names), g.lines[0].Site.Name)
+}
+
+// askedAt is "at train.py:12", where Python asked for the memory of small objects.
+func (in *Found) askedAt(g *growing) string {
+	first := g.lines[0].Site
+	if names := g.sites(); len(names) > 1 {
+		return fmt.Sprintf("at %d lines, most often at %s", len(names), first.Name)
+	}
+	return "at " + first.Name + in.quoted(first.Location)
+}
+
+// sites are the names of the lines of a cause.
+func (g *growing) sites() map[string]bool {
 	names := map[string]bool{}
 	for _, l := range g.lines {
 		names[l.Site.Name] = true
 	}
-	if len(names) == 1 {
-		return fmt.Sprintf(" The bytes are allocated at %s.", g.lines[0].Site.Name)
-	}
-	return fmt.Sprintf(" The bytes are allocated at %d lines, most of them at %s.", len(names), g.lines[0].Site.Name)
+	return names
 }
 
 func during(p mem.Phase) string {

@@ -85,7 +85,36 @@ func sites(in *Input) (r report.Part) {
 	}
 	r.AddTable(t)
 	in.threadsOfJAX(&r, all, total)
+	in.smallObjects(&r, total)
 	return r
+}
+
+// smallObjects says how much of the heap is memory that Python lays small objects in, where a program asks for much of
+// it after its imports.
+func (in *Input) smallObjects(r *report.Part, total mem.Bytes) {
+	const least = 16 * mem.MiB
+	var sum mem.Bytes
+	for _, p := range in.Run.Processes {
+		if h := in.Histories[p.ID]; h != nil {
+			for _, use := range h.AtPeak() {
+				if in.ofObjects(use.Stack) {
+					sum += use.Bytes
+				}
+			}
+		}
+	}
+	if sum >= least && sum >= total/10 {
+		r.AddNote(fmt.Sprintf("%v of the heap at its highest (%s) were asked for to lay Python's small objects in, and stand at "+
+			"the line that asked; objects of any line lie there. With PYTHONMALLOC=malloc in the environment each object is "+
+			"sampled at its own line.", sum, mem.Sampled))
+	}
+}
+
+// ofObjects says whether a stack is of memory for Python's small objects, and not of the import of a module.
+func (in *Input) ofObjects(stack uint32) bool {
+	frames := in.Run.Stacks.Frames(stack)
+	return len(frames) > 0 && frames[0].File == mem.PythonObjects &&
+		!slices.ContainsFunc(frames, func(l mem.Location) bool { return l.File == "<frozen importlib._bootstrap>" })
 }
 
 // withoutNoise leaves out lines of little weight that are less than their error: another run would show others.
