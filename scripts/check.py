@@ -248,7 +248,11 @@ def checks() -> list[Check]:
     return [
         Check(
             "gofmt",
-            ["bash", "-c", 'o=$(gofmt -l cmd internal agent heap device/*.go web/*.go); echo "$o"; test -z "$o"'],
+            [
+                "bash",
+                "-c",
+                'o=$(gofmt -l cmd internal agent heap device/*.go web/*.go packaging); echo "$o"; test -z "$o"',
+            ],
             lint=True,
         ),
         Check("shell", ["bash", "-c", f"for f in {' '.join(shell)}; do bash -n $f || exit 1; done"], lint=True),
@@ -285,6 +289,7 @@ def checks() -> list[Check]:
         Check("platforms", [sys.executable, "scripts/platforms.py"], count=count_words),
         Check("site", [CACHE / "site" / "bin" / "python", "scripts/site_test.py"], count=count_words),
         Check("release", [sys.executable, "scripts/release_test.py"], count=count_words),
+        Check("deploy", [sys.executable, "scripts/deploy_test.py"], count=count_words),
         Check("wheel", [sys.executable, "scripts/wheel_test.py"], count=count_words),
         Check("openapi", [sys.executable, "scripts/openapi.py", "--check"], lint=True),
         Check("api", [sys.executable, "bench/api.py", "--quick"]),
