@@ -72,6 +72,31 @@ BAMBA = {**LLAMA, "architectures": ["BambaForCausalLM"], "model_type": "bamba", 
          "attn_layer_indices": [1, 3], "attn_rotary_emb": 64, "mamba_n_heads": 16, "mamba_d_head": 64, "mamba_n_groups": 1,
          "mamba_d_state": 128, "mamba_d_conv": 4, "mamba_expand": 2, "mamba_chunk_size": 256}  # fmt: skip
 
+SEES = {**LLAMA, "architectures": ["Qwen2_5_VLForConditionalGeneration"], "model_type": "qwen2_5_vl",
+        "vision_start_token_id": 257, "vision_end_token_id": 258, "vision_token_id": 259, "image_token_id": 260,
+        "video_token_id": 261, "rope_scaling": {"type": "mrope", "mrope_section": [8, 12, 12]},
+        "vision_config": {"model_type": "qwen2_5_vl", "depth": 2, "hidden_size": 256, "out_hidden_size": 512, "num_heads": 4,
+                          "intermediate_size": 512, "in_channels": 3, "patch_size": 14, "spatial_merge_size": 2,
+                          "temporal_patch_size": 2, "hidden_act": "silu", "window_size": 112,
+                          "fullatt_block_indexes": [1]}}  # fmt: skip
+MARKS = ["<|endoftext|>", "<|vision_start|>", "<|vision_end|>", "<|vision_pad|>", "<|image_pad|>", "<|video_pad|>"]
+
+
+def seeing() -> dict[str, str]:
+    """What a model that sees needs beside its configuration: a tokenizer, here of single bytes, and how pictures are cut."""
+    printed = [*range(33, 127), *range(161, 173), *range(174, 256)]  # bytes that stand for themselves, as GPT-2's do
+    others = [byte for byte in range(256) if byte not in printed]
+    letters = [*map(chr, printed), *(chr(256 + number) for number in range(len(others)))]
+    added = {str(256 + number): {"content": mark, "special": True, "lstrip": False, "rstrip": False, "normalized": False,
+                                 "single_word": False} for number, mark in enumerate(MARKS)}  # fmt: skip
+    images = {"image_processor_type": "Qwen2VLImageProcessor", "processor_class": "Qwen2_5_VLProcessor", "patch_size": 14,
+              "merge_size": 2, "temporal_patch_size": 2, "min_pixels": 3136, "max_pixels": 1003520,
+              "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5]}  # fmt: skip
+    tokens = {"tokenizer_class": "Qwen2Tokenizer", "added_tokens_decoder": added, "eos_token": MARKS[0], "pad_token": MARKS[0],
+              "additional_special_tokens": MARKS[1:]}  # fmt: skip
+    return {"vocab.json": json.dumps({letter: number for number, letter in enumerate(letters)}), "merges.txt": "",
+            "tokenizer_config.json": json.dumps(tokens), "preprocessor_config.json": json.dumps(images)}  # fmt: skip
+
 
 def quantized(method: str, **more: Any) -> dict[str, Any]:
     return {"quantization_config": {"quant_method": method, "bits": 4, "group_size": 128, **more}}
@@ -86,6 +111,7 @@ class Case:
     options: dict[str, Any] = field(default_factory=dict)
     gpu: str = "a10"
     engine: str = OLD
+    files: dict[str, str] = field(default_factory=dict)  # of the model, beside its configuration
 
     @property
     def kinds(self) -> int:
@@ -141,6 +167,9 @@ class Case:
 
 
 SPECULATION = {"method": "ngram", "num_speculative_tokens": 3, "prompt_lookup_max": 3}
+OFFLOAD = {"kv_connector": "OffloadingConnector", "kv_role": "kv_both",
+           "kv_connector_extra_config": {"num_cpu_blocks": 4096}}  # fmt: skip
+PICTURES = {"skip_tokenizer_init": False, "limit_mm_per_prompt": {"image": 1, "video": 0}}
 CASES = [
     Case("llama", LLAMA),
     Case("llama, cache of 8 bits", LLAMA, {"kv_cache_dtype": "fp8"}, "h100-sxm"),
@@ -161,6 +190,8 @@ CASES = [
     Case("deepseek-v2, MLA", MLA, gpu="h100-sxm"),
     Case("gemma2, windows", GEMMA2, {"max_num_batched_tokens": 2048}),
     Case("bamba, Mamba and attention", BAMBA),
+    Case("llama, cache offloaded to the host", LLAMA, {"kv_transfer_config": OFFLOAD}),
+    Case("qwen2.5-vl, pictures", SEES, PICTURES, files=seeing()),
     Case("llama, 2 GPUs", LLAMA, {"tensor_parallel_size": 2}),
     Case("llama, 4 GPUs", LLAMA, {"tensor_parallel_size": 4}),
     Case("llama 8B, A100 80GB", EIGHT, gpu="a100-80g"),
@@ -169,11 +200,16 @@ CASES = [
     Case("qwen3-moe", QWEN3_MOE, engine=NEW),
     Case("deepseek-v2, MLA", MLA, gpu="h100-sxm", engine=NEW),
     Case("gemma2, windows", GEMMA2, {"max_num_batched_tokens": 2048}, engine=NEW),
+    Case("llama, cache offloaded to the host", LLAMA, {"kv_offloading_size": 1}, engine=NEW),
+    Case("qwen2.5-vl, pictures", SEES, PICTURES, engine=NEW, files=seeing()),
     Case("llama 8B, A100 80GB", EIGHT, gpu="a100-80g", engine=NEW),
     Case("llama", LLAMA, engine=SGLANG),
     Case("llama, cache of 8 bits", LLAMA, {"kv-cache-dtype": "fp8_e5m2"}, engine=SGLANG),
     Case("qwen3-moe", QWEN3_MOE, engine=SGLANG),
     Case("deepseek-v2, MLA", MLA, engine=SGLANG),
+    Case(
+        "llama, cache offloaded to the host", LLAMA, {"enable-hierarchical-cache": "", "hicache-size": 1}, engine=SGLANG
+    ),
     Case("llama, 2 GPUs", LLAMA, {"tp-size": 2}, engine=SGLANG),
     Case("llama 8B, A100 80GB", EIGHT, gpu="a100-80g", engine=SGLANG),
 ]
@@ -193,7 +229,7 @@ def started(case: Case, folder: Path, python: Path) -> tuple[list[Any], dict[str
             port = free.getsockname()[1]
         flags = {"model-path": folder / "model", "load-format": "dummy", "port": port, "context-length": 4096,
                  "attention-backend": "triton", "sampling-backend": "pytorch", **case.options}  # fmt: skip
-        words = [word for name, value in flags.items() for word in (f"--{name}", value)]
+        words = [word for name, value in flags.items() for word in (f"--{name}", value) if word != ""]
         more = ["--skip-tokenizer-init", "--disable-cuda-graph"]
         return [python, "-m", "sglang.launch_server", *words, *more], {**env, "CUDA_HOME": str(toolkit)}
     options = {
@@ -219,7 +255,8 @@ def start(case: Case, folder: Path) -> tuple[str, dict[str, Any], float]:
     if not python.exists():
         return "not installed", {}, 0.0
     (folder / "model").mkdir(exist_ok=True)
-    (folder / "model" / "config.json").write_text(json.dumps(case.config))
+    for name, text in {"config.json": json.dumps(case.config), **case.files}.items():
+        (folder / "model" / name).write_text(text)
     command, env = started(case, folder, python)
     verdict = folder / "verdict.json"
     flags = ["--gpu", case.gpu, "--gpus", case.gpus, "--no-suggest", "--data-dir", folder / "data"]

@@ -548,7 +548,8 @@ func excluded(ctx context.Context, o *ImagineOptions) map[string]string {
 	if !ok || o.Users == 0 || o.Tokens == 0 {
 		return nil
 	}
-	use := plan.Use{For: plan.Serve, Users: o.Users, Seq: o.Tokens, GPUs: served.GPUs, Utilization: served.Utilization}
+	use := plan.Use{For: plan.Serve, Users: o.Users, Seq: o.Tokens, GPUs: served.GPUs, Utilization: served.Utilization,
+		SGLang: served.SGLang}
 	switch served.Cache {
 	case "", "auto", "bfloat16":
 	case "fp8", "fp8_e4m3", "fp8_e5m2":

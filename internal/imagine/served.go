@@ -10,24 +10,32 @@ import (
 // Served is what the command of an LLM server says of what decides its memory.
 type Served struct {
 	Model       string
-	Utilization float64 // 0: the engine's own
+	Utilization float64 // 0: vLLM's own; 1: not known, so that all of the memory may be used
 	Cache       string  // type of keys and values; "": the model's
 	GPUs        int     // that share each layer
+	SGLang      bool    // it is the engine; else vLLM
 }
 
 // changing are arguments that change what weights or cache take in ways that files do not tell.
 var changing = []string{"quantization", "q", "dtype", "cpu-offload-gb", "hf-overrides", "kv-cache-memory",
 	"kv-cache-memory-bytes", "num-gpu-blocks-override", "speculative-config", "pipeline-parallel-size", "pp",
-	"decode-context-parallel-size", "dcp", "kv-transfer-config", "data-parallel-size", "dp", "config"}
+	"decode-context-parallel-size", "dcp", "kv-transfer-config", "data-parallel-size", "dp", "config", // of SGLang:
+	"pp-size", "dp-size", "ep-size", "json-model-override-args", "max-total-tokens", "modelopt-quant", "torchao-config",
+	"speculative-algorithm", "enable-dp-attention", "nnodes", "swa-full-tokens-ratio"}
 
-// ServedBy reads the command `vllm serve MODEL …`; false: it is another, or says what is not followed here.
+// ServedBy reads the commands `vllm serve MODEL …` and `python -m sglang.launch_server --model-path MODEL …`; false: it is
+// another, or says what is not followed here.
 func ServedBy(command []string) (s Served, ok bool) {
-	at := slices.Index(command, "serve")
-	if at < 1 || filepath.Base(command[at-1]) != "vllm" {
+	words := []string(nil)
+	if at := slices.Index(command, "serve"); at > 0 && filepath.Base(command[at-1]) == "vllm" {
+		words = command[at+1:]
+	} else if at := slices.Index(command, "sglang.launch_server"); at > 1 && command[at-1] == "-m" {
+		words, s.SGLang, s.Utilization = command[at+1:], true, 1 // its share follows from the GPU and from other settings
+	} else {
 		return s, false
 	}
 	s.GPUs = 1
-	for words := command[at+1:]; len(words) > 0; words = words[1:] {
+	for ; len(words) > 0; words = words[1:] {
 		flag, value, given := strings.Cut(words[0], "=")
 		name := strings.ReplaceAll(strings.TrimLeft(flag, "-"), "_", "-")
 		switch {
@@ -39,13 +47,13 @@ func ServedBy(command []string) (s Served, ok bool) {
 		}
 		var err error
 		switch name {
-		case "model":
+		case "model", "model-path":
 			s.Model = value
-		case "gpu-memory-utilization":
+		case "gpu-memory-utilization", "mem-fraction-static":
 			s.Utilization, err = strconv.ParseFloat(value, 64)
 		case "kv-cache-dtype":
 			s.Cache = value
-		case "tensor-parallel-size", "tp":
+		case "tensor-parallel-size", "tp", "tp-size":
 			s.GPUs, err = strconv.Atoi(value)
 		}
 		if err != nil || slices.Contains(changing, name) {

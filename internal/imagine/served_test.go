@@ -20,6 +20,12 @@ func TestServedBy(t *testing.T) {
 		{"vllm serve m --quantization fp8", Served{}, false},
 		{"vllm serve m --tensor-parallel-size two", Served{}, false},
 		{"vllm serve", Served{}, false},
+		{"python -m sglang.launch_server --model-path ./m --disable-cuda-graph", Served{Model: "./m", Utilization: 1, GPUs: 1, SGLang: true},
+			true},
+		{"/venv/bin/python -m sglang.launch_server --model m --mem-fraction-static 0.7 --tp-size 2 --kv-cache-dtype fp8_e5m2",
+			Served{Model: "m", Utilization: 0.7, Cache: "fp8_e5m2", GPUs: 2, SGLang: true}, true},
+		{"python -m sglang.launch_server --model-path m --max-total-tokens 100", Served{}, false},
+		{"python sglang.launch_server --model-path m", Served{}, false},
 		{"python serve.py m", Served{}, false},
 	} {
 		got, ok := ServedBy(strings.Fields(test.command))

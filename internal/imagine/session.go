@@ -191,7 +191,7 @@ func (s *Session) further(ctx context.Context, t trial, main *Result) (trials []
 		return nil
 	}
 	s.serves = main.Serving != nil
-	s.unforkable = s.serves && main.Serving.Engine != "vLLM" // others' processes are started anew, and share a port
+	s.unforkable = s.serves && main.Serving.Engine != "vLLM" // others' processes are started anew
 	for _, p := range main.run.Processes {
 		if name := p.Facts["imports"]; name != "" {
 			s.imports = []string{name}

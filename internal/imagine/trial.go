@@ -111,12 +111,16 @@ func (s *Session) attempt(ctx context.Context, t trial) (*Result, error) {
 // loadVariable tells the agent which requests are to be answered.
 const loadVariable = "HIGHTIDE_IMAGINE_LOAD"
 
+// besideVariable tells the agent that a start is not the one that is recorded: a server is not to take its port.
+const besideVariable = "HIGHTIDE_IMAGINE_BESIDE"
+
 // quiet translates a trial of which nothing is to be seen or kept: all that it writes goes into a folder.
 func (s *Session) quiet(t *trial, id, dir string) (*observe.Options, *imaginary, *os.File, error) {
 	out, err := os.Create(filepath.Join(dir, "output"))
 	if err != nil {
 		return nil, nil, nil, fail.Environment("is the temporary folder full?", "keep a trial's output: %w", err)
 	}
+	t.told = mergeEnv(t.told, map[string]string{besideVariable: "1"})
 	o, vendor := s.recordOptions(t, id, "", filepath.Join(dir, "sandbox"))
 	o.Runtime = launch.Runtime{Stdout: out, Stderr: out, PassSignals: s.Base.Runtime.PassSignals}
 	o.SnapshotOn, o.NoStacks, o.KeepSnapshots = "never", true, false

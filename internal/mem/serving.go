@@ -32,6 +32,7 @@ type ServingFigures struct {
 	MaxSeqs        Optional `json:"max_num_seqs,omitzero" doc:"How many sequences the engine runs at once."`
 	MaxBatched     Optional `json:"max_num_batched_tokens,omitzero" doc:"Tokens of the largest batch."`
 	Weights        Optional `json:"weights_bytes,omitzero" doc:"The weights in bytes, as the engine measured them on one GPU."`
+	WeightsNeeded  Optional `json:"weights_needed_bytes,omitzero" doc:"Where there was no memory to load them all: what the weights take on one GPU, in bytes, by the model as the engine builds it."`
 	Activations    Optional `json:"activation_bytes,omitzero" doc:"Beside the weights, what the engine's profiling pass took at its peak, in bytes."`
 	Graphs         Optional `json:"graph_bytes,omitzero" doc:"What capturing CUDA graphs took of the device, in bytes. What a driver keeps for each node is not in it."`
 	GraphsReserved Optional `json:"graph_reserved_bytes,omitzero" doc:"What the engine took out of the KV cache for CUDA graphs before it captured them, in bytes, by its own estimate."`

@@ -19,6 +19,7 @@ type Use struct {
 	Rank        int     `json:"lora_rank,omitempty" doc:"Rank of the adapters."`
 	KeepAll     bool    `json:"no_checkpointing,omitempty" doc:"Whether a training keeps all activations for the backward pass."`
 	Utilization float64 `json:"utilization,omitempty" doc:"The part of a GPU's memory that the server takes."`
+	SGLang      bool    `json:"-"` // it is the server, of which weights and cache alone are planned
 }
 
 // Options say what to plan.

@@ -92,6 +92,10 @@ func (f *facts) against(g *gpus.GPU) string {
 	switch {
 	case f.gguf():
 		return ""
+	case f.use.SGLang && (!nvidia || major < 7 || major == 7 && minor < 5):
+		return fmt.Sprintf("SGLang needs compute capability 7.5, it has %s", cmp.Or(g.Compute, "none"))
+	case f.use.SGLang:
+		return ""
 	case g.Vendor == "Apple" && f.serves():
 		return "vLLM does not run on it; plan a GGUF"
 	case g.Vendor == "Apple" && f.trains():

@@ -4085,6 +4085,11 @@ export interface Serving {
   version?: string;
   /** The weights in bytes, as the engine measured them on one GPU. */
   weights_bytes?: number;
+  /**
+   * Where there was no memory to load them all: what the weights take on one GPU, in bytes, by the
+   * model as the engine builds it.
+   */
+  weights_needed_bytes?: number;
 }
 
 export interface Settings {

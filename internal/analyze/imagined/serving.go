@@ -41,7 +41,7 @@ func serving(run *mem.Run) *report.Serving {
 func largest(a, b mem.ServingFigures) mem.ServingFigures {
 	for _, pair := range []struct{ to, from *mem.Optional }{{&a.KVTokens, &b.KVTokens}, {&a.KVBytes, &b.KVBytes},
 		{&a.KVBlocks, &b.KVBlocks}, {&a.BlockSize, &b.BlockSize}, {&a.MaxModelLen, &b.MaxModelLen},
-		{&a.MaxSeqs, &b.MaxSeqs}, {&a.MaxBatched, &b.MaxBatched}, {&a.Weights, &b.Weights},
+		{&a.MaxSeqs, &b.MaxSeqs}, {&a.MaxBatched, &b.MaxBatched}, {&a.Weights, &b.Weights}, {&a.WeightsNeeded, &b.WeightsNeeded},
 		{&a.Activations, &b.Activations}, {&a.Graphs, &b.Graphs},
 		{&a.GraphsReserved, &b.GraphsReserved}, {&a.NonTorch, &b.NonTorch}, {&a.Budget, &b.Budget},
 		{&a.KVNeeded, &b.KVNeeded}, {&a.LongestLen, &b.LongestLen}, {&a.LongestOfModel, &b.LongestOfModel},
@@ -74,6 +74,8 @@ func short(s *report.Serving) mem.Bytes {
 		return max(0, mem.Bytes(s.KVNeeded.Or(0)-s.KVAvailable.Or(0)))
 	case s.Step == mem.ServingDevice && s.Budget.Known() && s.Free.Known():
 		return max(0, mem.Bytes(s.Budget.Or(0)-s.Free.Or(0)))
+	case s.Step == mem.ServingWeights && s.WeightsNeeded.Known() && s.Free.Known():
+		return max(0, mem.Bytes(s.WeightsNeeded.Or(0)-s.Free.Or(0)))
 	}
 	return 0
 }
@@ -139,6 +141,13 @@ func refusal(v *report.Imagined) string {
 	case lack > 0 && s.Step == mem.ServingDevice:
 		return fmt.Sprintf("%s is to use %.0f %% of the memory, %v, and %v are free at its start: %v are missing", s.Engine,
 			100*s.Utilization, mem.Bytes(s.Budget.Or(0)), mem.Bytes(s.Free.Or(0)), lack)
+	case lack > 0 && s.Step == mem.ServingWeights:
+		each := ""
+		if s.TensorParallel.Or(1) > 1 {
+			each = " on each GPU"
+		}
+		return fmt.Sprintf("the weights take %v%s, and %v were free for them: %v are missing", mem.Bytes(s.WeightsNeeded.Or(0)),
+			each, mem.Bytes(s.Free.Or(0)), lack)
 	case lack > 0 && s.KVAvailable.Or(0) <= 0:
 		return fmt.Sprintf("nothing is left for the KV cache of one sequence of %s tokens, %v: %v are missing of the %v that "+
 			"%s may use", report.Count(s.MaxModelLen.Or(0)), mem.Bytes(s.KVNeeded.Or(0)), lack, mem.Bytes(s.Budget.Or(0)),

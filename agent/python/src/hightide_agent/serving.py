@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import os
+import socket
 import sys
 import threading
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Optional
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 READY = "ready"
 OPEN = "?"  # ends the name of a setting that is given only where the program gives none
+BESIDE = "HIGHTIDE_IMAGINE_BESIDE"  # set where this start is not the one that is recorded
 ENGINE = "engine:"  # begins a switch that gives the engine another setting, as engine:max_model_len=4096
 
 
@@ -151,6 +153,19 @@ class Serving:
                 setattr(arguments, own, _value(text))
             self.agent.record({"type": "switch", "name": switch, "applied": known})
 
+    def lacking(self, error: Any, build: Callable[[], Any]) -> None:
+        """Loading the weights failed: where memory lacked, tell what they take. build makes the model once more, of
+        tensors without memory."""
+        torch = sys.modules["torch"]
+        while error is not None and not isinstance(error, torch.cuda.OutOfMemoryError):
+            error = error.__cause__
+        if error is None:
+            return
+        with torch.device("meta"):
+            model = build()
+        parts = {id(tensor): tensor.nbytes for tensor in (*model.parameters(), *model.buffers())}
+        self.tell(weights_needed_bytes=sum(parts.values()))
+
     def http(self, module: Any, waits: bool = False) -> None:
         """uvicorn, which most engines answer with: it listens once its main loop begins. waits: the server is ready
         only when the adapter calls opened."""
@@ -221,6 +236,18 @@ class Serving:
     def _forget(self) -> None:
         self.facts = {name: self.facts[name] for name in ("engine", "version")}
         self._asked = False
+
+
+def beside() -> bool:
+    """Whether this start is beside others, which have the program's port: it is to listen on one of its own."""
+    return os.environ.get(BESIDE) == "1"
+
+
+def free_port() -> int:
+    """A port on which nobody listens, for engines that ask themselves and so need to know it before."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return int(taken.getsockname()[1])
 
 
 def _value(text: str) -> Any:

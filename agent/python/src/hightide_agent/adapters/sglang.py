@@ -12,10 +12,11 @@ from __future__ import annotations
 import functools
 import multiprocessing
 import os
+import sys
 from typing import Any, Callable, Iterator, Tuple
 
 from .. import ending, load, sdk
-from ..serving import READY, Serving
+from ..serving import READY, Serving, beside, free_port
 from ..training import Training
 
 Watch = Callable[[str, Callable[[Any], None]], None]
@@ -69,6 +70,8 @@ class Sglang:
         @functools.wraps(check)
         def __post_init__(arguments: Any) -> None:
             guarded(settings, arguments, SETTINGS)
+            if beside():
+                arguments.port, arguments.nccl_port = free_port(), None
             check(arguments)
 
         module.ServerArgs.__post_init__ = __post_init__
@@ -150,6 +153,8 @@ class Sglang:
 
     def _weights(self, runner: Any, result: Any, *_: Any) -> None:
         self.serving.tell(weights_bytes=_bytes(getattr(runner, "weight_load_mem_usage", None)))
+        if isinstance(result, BaseException):
+            self.serving.lacking(result, lambda: _built(runner))
 
     def _allocated(self, runner: Any, result: Any, *_: Any) -> None:
         if isinstance(result, BaseException):
@@ -187,6 +192,13 @@ class Sglang:
             yield KV_CACHE, name, tensor
         if self._places is not None:
             yield "buffers", "req_to_token", self._places.req_to_token
+
+
+def _built(runner: Any) -> Any:
+    """The model once more, as its loader makes it."""
+    loader = sys.modules["sglang.srt.model_loader.loader"]
+    with loader.set_default_torch_dtype(runner.model_config.dtype):
+        return loader._initialize_model(runner.model_config, runner.load_config)
 
 
 def buffers(pool: Any) -> Iterator[Tuple[str, Any]]:

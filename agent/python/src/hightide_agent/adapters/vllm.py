@@ -19,7 +19,7 @@ from typing import Any, Callable, Dict, Iterator, Tuple
 
 from .. import load, sdk
 from ..imagine import copies
-from ..serving import READY, Serving
+from ..serving import READY, Serving, beside
 from ..training import Training
 
 Watch = Callable[[str, Callable[[Any], None]], None]
@@ -84,8 +84,8 @@ class Vllm:
         @functools.wraps(serve)
         def cmd(arguments: Any) -> None:
             copies.here()
-            if copies.copied():
-                arguments.port = 0  # any: requests that are played are to come to this copy
+            if beside():
+                arguments.port = 0  # any: requests that are played are to come to this start
             serve(arguments)
 
         module.ServeSubcommand.cmd = staticmethod(cmd)
@@ -254,6 +254,8 @@ class Vllm:
 
     def _weights(self, worker: Any, result: Any, *_: Any) -> None:
         self.serving.tell(weights_bytes=_whole(getattr(worker.model_runner, "model_memory_usage", None)))
+        if isinstance(result, BaseException):
+            self.serving.lacking(result, lambda: _built(worker.vllm_config))
 
     def _profiled(self, worker: Any, result: Any, *_: Any) -> None:
         available = result if isinstance(result, int) else getattr(worker, "available_kv_cache_memory_bytes", None)
@@ -295,6 +297,16 @@ class Vllm:
         for number, tensor in enumerate(getattr(self._runner, "kv_caches", ())):
             for part in tensor if isinstance(tensor, (list, tuple)) else (tensor,):
                 yield KV_CACHE, "kv_caches.%d" % number, part
+
+
+def _built(config: Any) -> Any:
+    """The model once more; each of its layers has a name in the settings, where those of the first stand."""
+    utils = sys.modules["vllm.model_executor.model_loader.utils"]
+    other = copy.copy(config)
+    other.compilation_config = copy.copy(config.compilation_config)
+    other.compilation_config.static_forward_context = {}
+    with utils.set_default_torch_dtype(config.model_config.dtype):
+        return utils.initialize_model(vllm_config=other, model_config=config.model_config)
 
 
 def _settings(config: Any) -> Dict[str, Any]:

@@ -28,7 +28,6 @@ _began: Dict[str, Optional[str]] = {}
 """The copies' variables, as they were at the start of the process."""
 _fork: Optional[Callable[[bool], None]] = None
 """Forks this process; none: it is not to be, or is a copy."""
-_is_copy = False
 
 SETTERS = "_accelerator_setAllocatorSettings", "_cuda_cudaCachingAllocator_set_allocator_settings"
 
@@ -45,11 +44,6 @@ def begin() -> None:
 def asked() -> bool:
     """Whether this process is to be forked for each trial."""
     return _wanted is not None
-
-
-def copied() -> bool:
-    """Whether this process is a copy, beside others of the same program."""
-    return _is_copy
 
 
 def here() -> None:
@@ -170,8 +164,6 @@ class Copies:
         from .. import control
         from . import sandbox
 
-        global _is_copy
-        _is_copy = True
         output = os.open(copy["output"], os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
         os.dup2(output, 1)
         os.dup2(output, 2)
