@@ -104,7 +104,7 @@ var rooms = map[string][]string{
 	"internal/levers": {"internal/fail", "internal/mem", "internal/options", "internal/words"},
 	"internal/patch":  {},
 	"internal/tune": {"internal/event", "internal/fail", "internal/frameworks", "internal/gpus", "internal/levers", "internal/mem", "internal/options",
-		"internal/patch", "internal/report"},
+		"internal/patch", "internal/report", "internal/usage"},
 	"internal/fit": {"internal/event", "internal/mem", "internal/fail", "internal/gpus", "internal/pythons",
 		"internal/report", "internal/options", "internal/frameworks", "internal/hub", "internal/modelfile"},
 	"internal/imagine": {"internal/system", "internal/event", "internal/mem", "internal/allocator", "internal/analyze/imagined",

@@ -239,6 +239,9 @@ func (e *Engine) tuneRuns(ctx context.Context, s *imagine.Session, runs []tune.R
 			continue
 		}
 		outcomes[i] = outcomeOf(r)
+		if r.Fits() {
+			outcomes[i].Curve = tune.CurveOf(r.History())
+		}
 	}
 	return outcomes
 }

@@ -126,7 +126,7 @@ func (s *Session) copies(ctx context.Context, trials []trial) []*Result {
 			o.Helpers[i].Env = mergeEnv(o.Helpers[i].Env, map[string]string{"HIGHTIDE_IMAGINE_COPIES": string(text)})
 		}
 	}
-	sink := &tee{mem.NewRun(), nil, len(places) * s.room()}
+	sink := &tee{mem.NewRun(), nil, len(places) * s.room(&again)}
 	if _, err := s.Record(ctx, o, sink); err != nil {
 		return found
 	}
@@ -188,6 +188,11 @@ func apart(whole *mem.Run, name string, setup mem.ImaginedSetup) *mem.Run {
 	for _, s := range whole.Snapshots {
 		if mine[s.Process] {
 			run.Snapshots = append(run.Snapshots, s)
+		}
+	}
+	for _, step := range whole.Steps {
+		if mine[step.Process] {
+			run.Steps = append(run.Steps, step)
 		}
 	}
 	for _, e := range whole.Events {

@@ -21,6 +21,7 @@ func TestApartTakesOneCopy(t *testing.T) {
 		mem.Process{ID: 4, PID: 13, Parent: 2, Role: "dataloader", Start: 1},
 		mem.Event{Kind: "oom", Time: 2, Process: 3},
 		mem.Event{Kind: "stop", Time: 2, Process: 2},
+		mem.Steps{{Process: 2, Number: 1, Time: 2}, {Process: 3, Number: 1, Time: 2}},
 		mem.Switch{Process: 2, Name: "bf16", Applied: true},
 		mem.Switch{Process: 3, Name: "bf16"},
 		mem.End{Time: 3, ExitCode: mem.Some(int64(0)), Reason: "exit"},
@@ -31,7 +32,8 @@ func TestApartTakesOneCopy(t *testing.T) {
 	}
 	run := apart(whole, "a10", mem.ImaginedSetup{GPU: "a10"})
 	if run == nil || len(run.Processes) != 2 || len(run.Events) != 1 || run.Events[0].Kind != "stop" ||
-		run.End.ExitCode.Or(-1) != 0 || run.Imagined.Setup.GPU != "a10" || len(run.Imagined.Switches) != 1 {
+		run.End.ExitCode.Or(-1) != 0 || run.Imagined.Setup.GPU != "a10" || len(run.Imagined.Switches) != 1 ||
+		len(run.Steps) != 1 || run.Steps[0].Process != 2 {
 		t.Errorf("the A10's copy: %+v", run)
 	}
 	if run := apart(whole, "t4", mem.ImaginedSetup{}); run == nil || run.End.Signal.Or(0) != 9 || run.End.ExitCode.Known() || len(run.Events) != 1 {

@@ -25,7 +25,7 @@ func (s *Session) TryPlans(ctx context.Context, plans []Planned) []*Result {
 	trials := make([]trial, len(plans))
 	for i, planned := range plans {
 		trials[i] = s.planned(s.first, planned.Plan)
-		trials[i].blocks = planned.Blocks
+		trials[i].blocks, trials[i].traced = planned.Blocks, true
 		if planned.Roomy {
 			trials[i].gpu.Total, trials[i].gpu.Lowest = plenty, 0
 		}

@@ -45,7 +45,7 @@ type trial struct {
 	ones     bool              // what no kernel computed is read as ones
 	lag      bool              // the GPU is always behind the host: nothing is done before that waits
 	load     string            // requests that a server answers; "": as asked for
-	traced   bool              // keep the allocator's history, to replay it with less memory
+	traced   bool              // keep the allocator's history, to replay it with less memory or show its course
 }
 
 // Result is what came of it.
@@ -133,7 +133,7 @@ func (s *Session) quiet(t *trial, id, dir string) (*observe.Options, *imaginary,
 // observe runs the command and judges what it did.
 func (s *Session) observe(ctx context.Context, t *trial, o *observe.Options, vendor *imaginary,
 	to observe.Sink) (*Result, error) {
-	sink := &tee{mem.NewRun(), to, s.room()}
+	sink := &tee{mem.NewRun(), to, s.room(t)}
 	_ = sink.Write(s.setup(t)) // a sink that fails says so in the outcome
 	outcome, err := s.Record(ctx, o, sink)
 	if err != nil {
@@ -149,12 +149,34 @@ func (s *Session) observe(ctx context.Context, t *trial, o *observe.Options, ven
 	return &Result{Imagined: imagined.Judge(sink.run), run: sink.run, Outcome: outcome}, nil
 }
 
-// room is for the histories that a run keeps in memory: only the question about every GPU needs them.
-func (s *Session) room() int {
-	if s.several() {
+// room is for the histories that a run keeps in memory: the question about every GPU needs them, and a plan's curve.
+func (s *Session) room(t *trial) int {
+	if s.several() || t.traced {
 		return snapshotRoom
 	}
 	return 0
+}
+
+// History is what the allocator did, of one process on one device, and when its steps ended, on the wall clock; nil: it
+// was not kept. It is read once.
+func (r *Result) History() (*mem.AllocatorSnapshot, []int64) {
+	files := r.run.Snapshots
+	r.run.Snapshots = nil
+	if len(r.Ranks) > 1 || len(r.Devices) != 1 || len(files) == 0 {
+		return nil, nil
+	}
+	last := files[len(files)-1]
+	snapshot, err := torch.Read(bytes.NewReader(last.Data))
+	if err != nil {
+		return nil, nil
+	}
+	var ends []int64
+	for _, step := range r.run.Steps {
+		if step.Process == last.Process {
+			ends = append(ends, r.run.Info.StartWall+step.Time-r.run.Info.StartMono)
+		}
+	}
+	return snapshot, ends
 }
 
 // trace is the history of a run on one device by one process. It is nil unless the model of the allocator repeats it

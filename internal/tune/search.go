@@ -87,7 +87,7 @@ func (s *search) know(roomy, plain *Outcome) error {
 	}
 	s.roomy = roomy
 	name, size, _ := strings.Cut(roomy.Model, " ")
-	s.model, s.result.Model, s.result.Need = name, name, roomy.Used
+	s.model, s.result.Model, s.result.Need, s.result.NeedCurve = name, name, roomy.Used, roomy.Curve
 	s.needed = mem.Bytes(roomy.Allocated.Or(0) + roomy.Used.Or(0) - roomy.Reserved.Or(0))
 	s.size, _ = strconv.ParseInt(size, 10, 64)
 	s.code = roomy.Code
@@ -199,7 +199,7 @@ func (s *search) point(plan *levers.Plan, o *Outcome) *Point {
 	plan.Planned.Moved = o.Moved
 	plan.Planned.Recomputed, _ = s.recorded.Share(plan.Levers[levers.Checkpoint].Blocks)
 	return &Point{Plan: plan, What: plan.Changes(), Verdict: o.GPUVerdict, Exact: plan.Exact(), Numbers: plan.Numbers(), Costs: costs(plan),
-		Text: plan.Text(), Enough: o.Fits() && o.Headroom.Or(0) >= int64(s.room)}
+		Text: plan.Text(), Curve: o.Curve, Enough: o.Fits() && o.Headroom.Or(0) >= int64(s.room)}
 }
 
 func key(p *levers.Plan) string {

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -81,6 +82,7 @@ func (p *program) run(run Run) *Outcome {
 		text, _ := json.Marshal(p.recorded)
 		o.Verdict, o.Model, o.Blocks = mem.VerdictFits, p.model, string(text)
 		o.Weights, o.States = mem.Some(int64(p.weights)), mem.Some(int64(2*p.weights))
+		o.Curve = p.step(blocks, allocated)
 		return o
 	case used > p.total:
 		o.Verdict, o.Used, o.Allocated, o.Reserved = mem.VerdictOOM, mem.Some(int64(p.total)), mem.Optional{}, mem.Optional{}
@@ -93,8 +95,31 @@ func (p *program) run(run Run) *Outcome {
 	if _, on := run.Plan.Levers[p.late]; on {
 		return &Outcome{GPUVerdict: mem.GPUVerdict{Verdict: mem.VerdictFailed}, Refused: p.late + ": gradients are read"}
 	}
-	o.Headroom = mem.Some(int64(p.total - used))
+	o.Headroom, o.Curve = mem.Some(int64(p.total-used)), p.step(blocks, allocated)
 	return o
+}
+
+// step is the course of a step by the recorded pass; its highest is what the run's peak is.
+func (p *program) step(checkpointed []string, peak mem.Bytes) *StepCurve {
+	var levels []mem.Bytes
+	now := peak / 4
+	for i := range p.recorded.Blocks {
+		b := &p.recorded.Blocks[i]
+		levels = append(levels, now+b.Kept)
+		if now += b.Kept; slices.Contains(checkpointed, b.Name) {
+			now -= b.saves()
+		}
+	}
+	for _, level := range slices.Backward(slices.Clone(levels)) {
+		levels = append(levels, level*9/10)
+	}
+	highest := max(1, slices.Max(append(levels, 1)))
+	c := &StepCurve{Step: 2, Events: max(1, len(levels)), Phases: []StepPhase{{mem.PhaseForward, 0, len(levels) / 2},
+		{mem.PhaseBackward, len(levels)/2 + 1, len(levels) - 1}}}
+	for i, level := range levels {
+		c.Add(i, mem.Bytes(float64(level)/float64(highest)*float64(peak)))
+	}
+	return c
 }
 
 // TestRefusedLate: a lever that is refused only by the run that gets to the end of a step is left out, and that run is

@@ -175,6 +175,8 @@ type Outcome struct {
 	Other   string    // a framework that levers are not made for, where the program has one; see frameworks.NotTuned
 	Code    string    // JSON of the levers as code, see patch.go
 
+	Curve *StepCurve // nil: not known
+
 	Weights, States mem.Optional // of the model and its optimizers, in bytes, where blocks were recorded
 }
 
@@ -200,6 +202,7 @@ type Point struct {
 	Numbers string         `json:"numbers" doc:"What becomes of losses and gradients, in words."`
 	Chosen  bool           `json:"recommended" doc:"It is the one that is recommended."`
 	Costs   string         `json:"costs" doc:"What it costs, in words."`
+	Curve   *StepCurve     `json:"curve,omitempty" doc:"Memory over the step in which its run was fullest; absent: memory ran out, or the program is several processes."`
 	Text    string         `json:"plan_file" doc:"The text of its plan, as hightide run --plan reads it."`
 }
 
@@ -236,6 +239,7 @@ type Result struct {
 	Room        mem.Bytes         `json:"room_bytes" doc:"What the goal wants to stay free, in bytes."`
 	Goal        string            `json:"goal" doc:"What was to be reached."`
 	Need        mem.Optional      `json:"need_bytes,omitzero" doc:"What the unchanged program takes of a GPU that has plenty, in bytes."`
+	NeedCurve   *StepCurve        `json:"need_curve,omitempty" doc:"Memory over the step in which that run was fullest; absent: the program is several processes."`
 	Model       string            `json:"model,omitempty" doc:"The class of the model."`
 	Blocks      int               `json:"blocks" doc:"How many repeated blocks it has."`
 	Points      []*Point          `json:"points" doc:"All plans that were run, the cheapest first."`

@@ -3190,6 +3190,11 @@ export interface PlanTold {
 export interface Point {
   /** What it costs, in words. */
   costs: string;
+  /**
+   * Memory over the step in which its run was fullest; absent: memory ran out, or the program is
+   * several processes.
+   */
+  curve?: StepCurve;
   /** What becomes of losses and gradients, in words. */
   numbers: string;
   /** Losses and gradients stay the same bit for bit. */
@@ -4377,6 +4382,26 @@ export interface Status {
   version: string;
 }
 
+export interface StepCurve {
+  /** How many allocations and frees the step has. */
+  events: number;
+  /** Its phases, told from the stacks that allocate. */
+  phases: StepPhase[];
+  /** The highest of each of up to 160 even parts of the step, in order. */
+  points: TuneStepPoint[];
+  /** The number of the step, from 1. */
+  step: number;
+}
+
+export interface StepPhase {
+  /** The number of its first event in the step. */
+  from_event: number;
+  /** forward, backward or optimizer. */
+  phase: string;
+  /** The number of its last event in the step. */
+  to_event: number;
+}
+
 export interface StepPoint {
   /** Use of the device then, in bytes. */
   device_bytes?: number;
@@ -4814,6 +4839,10 @@ export interface TuneOutcome {
   model?: string;
   /** What the unchanged program takes of a GPU that has plenty, in bytes. */
   need_bytes?: number;
+  /**
+   * Memory over the step in which that run was fullest; absent: the program is several processes.
+   */
+  need_curve?: StepCurve;
   /** What else is to be known, for people. */
   notes: string[];
   /** A plan as a change of the program's own files, where it was asked for. */
@@ -4839,6 +4868,13 @@ export interface TuneOutcome {
   verdict?: string;
   /** The version of this form. */
   version: number;
+}
+
+export interface TuneStepPoint {
+  /** Bytes allocated. */
+  allocated_bytes: number;
+  /** The number of the allocation or free after which it is, from 0 in the step. */
+  event: number;
 }
 
 export interface Turnover {

@@ -61,6 +61,27 @@ async function saysTheSame(tab, r) {
   const picked = r.points.find((p) => p.recommended);
   assert.equal(await chosen(tab), picked.what.toLowerCase(), "the recommended plan is chosen");
   assert.equal(await tab.locator(".plan-chosen .spec").first().textContent(), picked.plan_file);
+  await hasStep(tab, r, picked);
+}
+
+/** The highest point of a line, in bytes by the scale that the device's memory gives. */
+const peakOf = async (tab, line) => {
+  const d = await tab.locator(`.plan-chosen .${line}`).getAttribute("d");
+  return Math.min(...[...d.matchAll(/[ML][\d.]+ ([\d.]+)/g)].map((m) => Number(m[1])));
+};
+
+/** Memory over one step: the plan's line stands under today's as its figures do. */
+async function hasStep(tab, r, p) {
+  const [plan, today] = [p.curve, r.need_curve].map((c) =>
+    c ? Math.max(...c.points.map((at) => at.allocated_bytes)) : undefined,
+  );
+  assert.ok(today !== undefined && plan !== undefined, "a tune of one process has both curves");
+  assert.equal(plan, p.verdict.peak_allocated_bytes, "its highest is the run's peak");
+  await tab.locator(".plan-chosen .course-plan").waitFor();
+  const [high, low] = [await peakOf(tab, "course-today"), await peakOf(tab, "course-plan")];
+  assert.equal(Math.sign(low - high), Math.sign(today - plan), "the lower peak is drawn lower");
+  const box = await tab.locator(".plan-chosen .picture svg").boundingBox();
+  assert.ok(box.width <= (await tab.evaluate(() => innerWidth)), "it is no wider than the page");
 }
 
 await look("form", "/tune", {}, async (tab) => {
@@ -113,6 +134,8 @@ await look("choose", "/tune", { downloads: true }, async (tab) => {
   assert.equal(readFileSync(await file.path(), "utf8"), other.plan_file, "and as a file");
   await tab.locator(".frontier .pick", { hasText: first.what }).first().click();
   assert.equal(await chosen(tab), first.what.toLowerCase(), "a row chooses");
+  assert.equal(await tab.locator(".plan-chosen .course-today").count(), 1, "as it is, one line");
+  assert.equal(await tab.locator(".plan-chosen .course-plan").count(), 0);
   assert.equal(await tab.locator(".plan-chosen .command").count(), 0, "no change is no plan");
   await tab.locator(shape(other)).focus();
   await tab.keyboard.press("Enter");
@@ -193,7 +216,8 @@ for _ in range(5):
       const { jobs } = await askJSON(may, "/jobs");
       assert.match(jobs[0].answer, /^fits.* with a plan$/);
       const ours = (await askJSON(may, `/jobs/${jobs[0].id}`)).result;
-      assert.deepEqual(ours.points, terminal.points, "one set of figures");
+      const figures = (points) => points.map(({ curve: _, ...rest }) => rest); // where a step ends is told by a clock
+      assert.deepEqual(figures(ours.points), figures(terminal.points), "one set of figures");
       await tab.reload();
       await tab.locator(".frontier .answer").waitFor();
       await saysTheSame(tab, terminal);

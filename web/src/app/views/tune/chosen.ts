@@ -6,7 +6,9 @@ import { save } from "../../../draw/save";
 import { bytes, commandLine, sentence } from "../../../lib/format";
 import { copier, h, type Child } from "../../../views/dom";
 import { verdictTone, verdictWords } from "../../panels/catalogue";
+import { savedPicture } from "../../../views/saved";
 import { used } from "./chart";
+import { courseChart, courseWords } from "./course";
 
 const file = "hightide.plan.toml";
 
@@ -31,8 +33,24 @@ export function chosenPlan(p: Point, r: TuneOutcome | null): HTMLElement[] {
       h("span", {}, p.numbers),
     ),
     figures(p, r),
+    ...course(p, r),
     ...(changes ? toCopy(p, r?.command ?? []) : []),
     ...patchOf(p, r?.patch),
+  ];
+}
+
+/** Memory over a step, once the tune has ended: until then the unchanged program's is not there. */
+function course(p: Point, r: TuneOutcome | null): HTMLElement[] {
+  if (!r) return [];
+  const picture = savedPicture(
+    () => "tune-step",
+    () => `Memory over one step, ${p.what}`,
+    (width) => courseChart(p, r.need_curve, width),
+  );
+  return [
+    h("h4", {}, "Memory over one step"),
+    h("p", { class: "hint" }, courseWords(p, r.need_curve)),
+    ...(p.curve || r.need_curve ? [picture.element] : []),
   ];
 }
 
