@@ -232,3 +232,55 @@ def test_two_gpus_of_one_process(tmp_path: Path) -> None:
     for rank in verdict["ranks"]:
         assert 12 * 2 * (1024 * 1024 + 1024) < rank["peak_allocated_bytes"] < 64 * MiB, rank
         assert rank["parts_bytes"]["nccl"] > 0, rank
+
+
+def test_two_workers(tmp_path: Path) -> None:
+    """MultiWorkerMirroredStrategy: each worker is a rank with parameters and Adam's state of its own, and its steps."""
+    file = script(
+        tmp_path,
+        """
+        import json, os, socket, subprocess, sys
+
+        if len(sys.argv) == 1:
+            free = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
+            cluster = {"worker": ["127.0.0.1:%d" % one.getsockname()[1] for one in free]}
+            for one in free:
+                one.close()
+            workers = []
+            for index in range(2):
+                place = {"cluster": cluster, "task": {"type": "worker", "index": index}}
+                env = dict(os.environ, TF_CONFIG=json.dumps(place), CUDA_VISIBLE_DEVICES=str(index))
+                workers.append(subprocess.Popen([sys.executable, __file__, "worker"], env=env))
+            sys.exit(max(worker.wait() for worker in workers))
+
+        import keras, tensorflow as tf
+
+        strategy = tf.distribute.MultiWorkerMirroredStrategy()
+        with strategy.scope():
+            weights = [tf.Variable(tf.ones((512, 2048))), tf.Variable(tf.ones((2048, 512)))]
+            optimizer = keras.optimizers.Adam()
+        options = tf.data.Options()
+        options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.DATA
+        batches = tf.data.Dataset.from_tensor_slices(tf.ones((256, 512))).batch(64).repeat().with_options(options)
+
+        @tf.function
+        def step(batch):
+            def one(x):
+                with tf.GradientTape() as tape:
+                    loss = tf.reduce_mean((tf.nn.relu(x @ weights[0]) @ weights[1] - x) ** 2)
+                optimizer.apply_gradients(zip(tape.gradient(loss, weights), weights))
+                return loss
+            return strategy.reduce(tf.distribute.ReduceOp.SUM, strategy.run(one, args=(batch,)), axis=None)
+
+        for _, batch in zip(range(12), strategy.experimental_distribute_dataset(batches)):
+            step(batch)
+        print("replicas", strategy.num_replicas_in_sync)
+        """,
+    )
+    verdict, printed = imagined(tmp_path, file, flags=("--gpus", "2", "--no-suggest"))
+    assert verdict["verdict"] == "fits" and len(verdict["ranks"]) == 2, (verdict, printed)
+    assert verdict["basis"].startswith("judged over "), verdict
+    parts = {one["name"]: one["bytes"] for one in verdict["categories"]}
+    assert 0 <= parts["parameters"] - 8 * MiB < 64 and 0 <= parts["optimizer"] - 16 * MiB < 64, parts
+    for rank in verdict["ranks"]:
+        assert 24 * MiB < rank["peak_allocated_bytes"] < 96 * MiB, rank

@@ -18,7 +18,7 @@ import sys
 import threading
 import weakref
 from types import FunctionType
-from typing import Any, Callable, Dict, Iterator, Optional
+from typing import Any, Callable, Dict, Iterator, List, Optional
 
 from .. import oom
 from ..allocators import ALLOCATED
@@ -106,21 +106,24 @@ class Functions:
         self.steps = training.steps
         self.step_functions: weakref.WeakSet[Any] = weakref.WeakSet()
         self._outermost = threading.local()
+        self._called: List[Any] = []  # the outermost of each thread
 
     def install(self, module: Any) -> None:
         """Follow the calls of all tf.functions."""
         original, outermost = module.Function.__call__, self._outermost
-        step_functions, steps = self.step_functions, self.steps
+        step_functions, steps, called = self.step_functions, self.steps, self._called
 
         @functools.wraps(original)
         def call(function: Any, /, *args: Any, **kwargs: Any) -> Any:
             if getattr(outermost, "function", None) is not None:
                 return original(function, *args, **kwargs)
             outermost.function = function
+            called.append(function)
             try:
                 result = original(function, *args, **kwargs)
             finally:
                 outermost.function = None
+                called.remove(function)
             if function in step_functions:
                 steps.passed(function)
             return result
@@ -133,12 +136,17 @@ class Functions:
 
         @functools.wraps(original)
         def apply(optimizer: Any, /, *args: Any, **kwargs: Any) -> Any:
-            function = getattr(outermost, "function", None)
+            function = getattr(outermost, "function", None) or self._of_replica()
             if function is not None and not eagerly() and not _of_keras(function):
                 step_functions.add(function)
             return original(optimizer, *args, **kwargs)
 
         base_optimizer.BaseOptimizer.apply = apply
+
+    def _of_replica(self) -> Any:
+        """The function that a strategy traces in a thread for each replica, where it can be no other."""
+        replica = type(threading.current_thread()).__name__ == "_MirroredReplicaThread"
+        return self._called[0] if replica and len(self._called) == 1 else None
 
 
 def _of_keras(function: Any) -> bool:
