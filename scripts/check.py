@@ -289,6 +289,7 @@ def checks() -> list[Check]:
         Check("platforms", [sys.executable, "scripts/platforms.py"], count=count_words),
         Check("site", [CACHE / "site" / "bin" / "python", "scripts/site_test.py"], count=count_words),
         Check("release", [sys.executable, "scripts/release_test.py"], count=count_words),
+        Check("vulnerabilities", [sys.executable, "scripts/vulnerabilities.py"], count=count_words),
         Check("deploy", [sys.executable, "scripts/deploy_test.py"], count=count_words),
         Check("wheel", [sys.executable, "scripts/wheel_test.py"], count=count_words),
         Check("openapi", [sys.executable, "scripts/openapi.py", "--check"], lint=True),

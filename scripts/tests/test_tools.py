@@ -11,6 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
 import check  # noqa: E402
+import vulnerabilities  # noqa: E402
 
 
 def run(*command: object, **variables: str) -> "subprocess.CompletedProcess[str]":
@@ -174,3 +175,24 @@ def test_what_failed_is_run_once_more(tmp_path: Path, monkeypatch: Any, capsys: 
     (tmp_path / "ran").unlink()
     (tmp_path / "fine").unlink()
     assert steady.run(go_check) == check.Count(passed=2, unsteady=1)
+
+
+def test_unasked_is_not_none_found() -> None:
+    """A database that does not answer is said, and counts as skipped."""
+    nowhere = {"GOVULNDB": "http://127.0.0.1:9", "npm_config_registry": "http://127.0.0.1:9"}
+    done = run(sys.executable, "scripts/vulnerabilities.py", **nowhere)
+    assert done.stdout == (
+        "Go: not looked for: the database did not answer\n"
+        "web: not looked for: the database did not answer\n"
+        "0 passed, 0 failed, 2 skipped\n"
+    )
+    assert done.returncode == 0
+    assert check.count_words(done.stdout) == check.Count(skipped=2)
+
+
+def test_reached_vulnerabilities() -> None:
+    """What govulncheck prints of a module that is merely there, and of one whose function is called."""
+    there = '{"finding": {"osv": "GO-1", "fixed_version": "v2", "trace": [{"module": "m", "version": "v1"}]}}'
+    called = there.replace("GO-1", "GO-2").replace('"v1"', '"v1", "package": "m/p", "function": "F"')
+    printed = f'{{"config": {{}}}}\n{there}\n{called}\n'
+    assert vulnerabilities.reached(vulnerabilities.objects(printed)) == {"GO-2": ("m", "v1", "v2")}
