@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/user"
 	"strings"
 	"time"
@@ -31,7 +32,7 @@ func commentCommand(a *app) *cobra.Command {
 		Short: "Say something of a run, of a moment of it or of a finding",
 		Long: `Write a comment on a run, list its comments, or delete one. Comments are kept with the run, and go with it. They
 are shown by hightide show, on the run's page and by its API; people outside, who have a link, do not see them.
-push does not send them.
+push does not send them. With --store, who wrote one is USER on MACHINE: the database knows no account.
 
 --at names the moment that a comment is about, --finding a finding as show lists it: its kind where there is one of
 that kind, else with its line.
@@ -62,7 +63,7 @@ func (o *commentOptions) run(a *app, c *cobra.Command, args []string) error {
 		return comments.Remove(c.Context(), e, args[0], o.remove, nil)
 	}
 	if writes {
-		made := comments.Comment{By: accountName(), Finding: o.finding, Text: args[1]}
+		made := comments.Comment{By: a.writer(), Finding: o.finding, Text: args[1]}
 		if o.at >= 0 {
 			made.At = mem.Some(o.at.Nanoseconds())
 		}
@@ -83,6 +84,19 @@ func (o *commentOptions) run(a *app, c *cobra.Command, args []string) error {
 		}
 		return a.writeComments(all, true)
 	})
+}
+
+// writer is who types a comment. In a team's store names are of accounts, which a user of a machine is not: that one is
+// named with the machine, and so has no rights that an account of its name has.
+func (a *app) writer() string {
+	if a.engine().Shared() == "" {
+		return accountName()
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "a machine"
+	}
+	return accountName() + " on " + host
 }
 
 // accountName is who types a command.

@@ -25,7 +25,7 @@ import (
 // Comment is what somebody says of a run, of a moment of it, or of something that was found in it.
 type Comment struct {
 	ID      string       `json:"id" doc:"What requests call it."`
-	By      string       `json:"by" doc:"The account that wrote it."`
+	By      string       `json:"by" doc:"The account that wrote it; of who had the database's password, USER on MACHINE."`
 	Made    int64        `json:"made_wall_ns" doc:"When it was written, in ns since 1970."`
 	At      mem.Optional `json:"at_ns,omitzero" doc:"The moment that it is about, in ns since the run began; absent: none."`
 	Finding string       `json:"finding,omitempty" doc:"The finding that it is about, by its kind and its line, as leak train.py:12; absent: none."`

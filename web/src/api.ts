@@ -581,7 +581,7 @@ export interface Column {
 export interface Comment {
   /** The moment that it is about, in ns since the run began; absent: none. */
   at_ns?: number;
-  /** The account that wrote it. */
+  /** The account that wrote it; of who had the database's password, USER on MACHINE. */
   by: string;
   /** The finding that it is about, by its kind and its line, as leak train.py:12; absent: none. */
   finding?: string;
