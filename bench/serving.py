@@ -169,6 +169,7 @@ class Case:
 SPECULATION = {"method": "ngram", "num_speculative_tokens": 3, "prompt_lookup_max": 3}
 OFFLOAD = {"kv_connector": "OffloadingConnector", "kv_role": "kv_both",
            "kv_connector_extra_config": {"num_cpu_blocks": 4096}}  # fmt: skip
+FEW = {"max-total-tokens": 100000}  # SGLang wants more on the host than on the GPU
 PICTURES = {"skip_tokenizer_init": False, "limit_mm_per_prompt": {"image": 1, "video": 0}}
 CASES = [
     Case("llama", LLAMA),
@@ -208,7 +209,10 @@ CASES = [
     Case("qwen3-moe", QWEN3_MOE, engine=SGLANG),
     Case("deepseek-v2, MLA", MLA, engine=SGLANG),
     Case(
-        "llama, cache offloaded to the host", LLAMA, {"enable-hierarchical-cache": "", "hicache-size": 1}, engine=SGLANG
+        "llama, cache offloaded to the host",
+        LLAMA,
+        {"enable-hierarchical-cache": "", "hicache-size": 1, **FEW},
+        engine=SGLANG,
     ),
     Case("llama, 2 GPUs", LLAMA, {"tp-size": 2}, engine=SGLANG),
     Case("llama 8B, A100 80GB", EIGHT, gpu="a100-80g", engine=SGLANG),

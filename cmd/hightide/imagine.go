@@ -83,7 +83,7 @@ func (o *imagineOptions) run(a *app, c *cobra.Command, args []string) error {
 	}
 	code := imagineCode(result)
 	judged := code == 0 || code == exitDoesNotFit || code == exitConditional
-	if signal, ok := result.Outcome.Signal.Get(); ok && !judged && !result.Outcome.Stopped {
+	if signal := result.Signal(); signal != 0 && !judged && !result.Outcome.Stopped {
 		return dieBy(signal)
 	}
 	return status(code)

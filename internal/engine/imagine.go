@@ -59,6 +59,14 @@ type ImagineResult struct {
 	built   imagine.Built
 }
 
+// Signal is what ended the program from outside; 0: nothing did, or a process of its own that failed before.
+func (r *ImagineResult) Signal() int64 {
+	if v := r.Verdict; v != nil && (v.Verdict == mem.VerdictFailed && imagine.OfItsOwn(v)) {
+		return 0
+	}
+	return r.Outcome.Signal.Or(0)
+}
+
 // Imagine runs a program on GPUs that are not there, records it and says whether it fits. An
 // error means that there is no run; what came of a run that there was is in the result.
 func (e *Engine) Imagine(ctx context.Context, o ImagineOptions) (*ImagineResult, error) {

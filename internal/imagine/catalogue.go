@@ -255,6 +255,9 @@ func (s *Session) usableBy(main *Result) func(*gpus.GPU) string {
 // Built is what the program's framework was built with.
 type Built = imagined.Built
 
+// OfItsOwn says whether a program failed for a reason of its own, not by a signal from outside.
+func OfItsOwn(v *report.Imagined) bool { return imagined.OfItsOwn(v) }
+
 // Built is what the run's framework was built with.
 func (r *Result) Built() Built { return imagined.BuiltWith(r.run) }
 

@@ -18,12 +18,13 @@ func failure(run *mem.Run) string {
 	if end == nil {
 		return "the recording ends before the program did"
 	}
-	if number, ok := end.Signal.Get(); ok {
+	e, told := run.Uncaught()
+	if number, ok := end.Signal.Get(); ok && !(told && run.ServesIn(e.Process)) { // which its parent kills, and itself
 		return "a signal ended the program, " + report.SignalText(number)
 	}
 	code := end.ExitCode.Or(0)
 	text := fmt.Sprintf("exit code %d", code)
-	if e, ok := run.Uncaught(); ok {
+	if told {
 		text = strings.TrimSuffix(e.Facts["class"]+": "+begun(e.Text, 160), ": ")
 		if e.Facts["class"] == "KeyboardInterrupt" {
 			return "the program was interrupted"
@@ -79,6 +80,10 @@ func notHere(v *report.Imagined) string {
 	return "a folder with its config.json is enough in place of the model's name: an LLM server makes up weights with " +
 		"--load-format dummy, and needs no tokenizer with --skip-tokenizer-init; of other programs --fake-weights makes them up"
 }
+
+// OfItsOwn says whether the reason of a failure is an exception or an exit code of the program: not a signal, also where
+// one of its processes ended the others by one.
+func OfItsOwn(v *report.Imagined) bool { return strings.HasPrefix(v.How, ofItsOwn) }
 
 const ofItsOwn = "the program failed for a reason of its own, "
 

@@ -75,6 +75,33 @@ func TestWhoseExceptionARefusalIs(t *testing.T) {
 	}
 }
 
+// TestSignalOfTheServersOwn: a server that kills itself as a process of its engine failed has that one's reason.
+func TestSignalOfTheServersOwn(t *testing.T) {
+	const killed = "a signal ended the program, SIGKILL: most often the kernel, for lack of host memory, or a batch system over " +
+		"its limit, while it warmed up"
+	for process, want := range map[uint32]string{
+		1: killed,
+		2: "the program failed for a reason of its own, AssertionError: too little host memory, while it warmed up",
+	} {
+		run := mem.NewRun()
+		for _, f := range []mem.Frame{mem.ImaginedSetup{GPU: "a10", Count: 1, Total: 24 * mem.GiB},
+			mem.Process{ID: 1, PID: 10, Role: "main"}, mem.Process{ID: 2, PID: 11, Role: "child"},
+			mem.Serving{Process: 2, Engine: "SGLang", Step: mem.ServingWarmUp},
+			mem.Event{Process: process, Kind: "exception", Text: "too little host memory",
+				Facts: map[string]string{"class": "AssertionError"}},
+			mem.ImaginedDevice{GPU: "a10", Total: 24 * mem.GiB, Used: mem.GiB},
+			mem.DeviceUse{Process: 2, Device: "nvidia:0", Used: mem.GiB},
+			mem.End{Time: 1, Signal: mem.Some(9), Reason: "exit"}} {
+			if err := run.Add(f); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if v := Judge(run); v.Verdict != mem.VerdictFailed || v.How != want {
+			t.Errorf("process %d: %s: %s", process, v.Verdict, v.How)
+		}
+	}
+}
+
 // TestRequestsThatWerePlayed: a server that starts and refuses a request has no verdict; what requests took is told.
 func TestRequestsThatWerePlayed(t *testing.T) {
 	for _, test := range []struct {
