@@ -440,9 +440,10 @@ def missing(ran: Ran, gpu: str) -> None:
     """Of Llama-3-8B's weights, as the engine would build the model, and what was free before."""
     needed, free = ran.serving["weights_needed_bytes"], ran.serving["free_bytes"]
     assert 0 < needed - weights(LLAMA_8B) <= 64 << 20, "the rotary table, of 131,072 × 128 numbers"
-    told = " ".join(ran.out.split())
+    told, lack = " ".join(ran.out.split()), needed - free
     sizes = f"the weights take {needed / GiB:.1f} GiB, and {free / GiB:.1f} GiB were free for them"
-    assert f"Does not serve on {gpu}: {sizes}: {(needed - free) / GiB:.2f} GiB are missing" in told, told[-3000:]
+    lacks = f"{lack / GiB:.2f} GiB" if lack >= GiB else f"{lack / MiB:.0f} MiB"
+    assert f"Does not serve on {gpu}: {sizes}: {lacks} are missing" in told, told[-3000:]
 
 
 def test_other_failure_is_told_by_the_engines_own_exception(server: Server) -> None:

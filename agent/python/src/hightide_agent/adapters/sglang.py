@@ -89,6 +89,8 @@ class Sglang:
         kind, method = module.Scheduler, self.serving.method
         method(kind, "__init__", self._started)
         method(kind, "run_batch", self._computed)
+        for loop in ("event_loop_normal", "event_loop_overlap"):
+            method(kind, loop, self._failed)
         if load.asked() is None:
             return
         result, retract = kind.process_batch_result, module.ScheduleBatch.retract_decode
@@ -173,9 +175,14 @@ class Sglang:
         after = None if isinstance(result, BaseException) else "warm-up"  # the rest of its start, and its own first request
         self.serving.tell(at=after, graph_bytes=_bytes(graphs))
 
-    def _started(self, scheduler: Any, result: Any, *_: Any) -> None:
+    def _failed(self, scheduler: Any, result: Any, *_: Any) -> None:
+        """The scheduler catches its own exception, and has the server killed."""
         if isinstance(result, Exception):
             ending.tell(self.training.agent, result)
+
+    def _started(self, scheduler: Any, result: Any, *_: Any) -> None:
+        self._failed(scheduler, result)
+        if isinstance(result, BaseException):
             return
         asked = os.environ.get("HIGHTIDE_IMAGINE_TOKENS", "")
         tokens = scheduler.max_total_num_tokens
