@@ -172,7 +172,7 @@ class Sglang:
 
     def _captured(self, runner: Any, result: Any, *_: Any) -> None:
         graphs = None if runner.server_args.disable_cuda_graph else getattr(runner, "graph_mem_usage", None)
-        after = None if isinstance(result, BaseException) else "warm-up"  # the rest of its start, and its own first request
+        after = None if isinstance(result, BaseException) else "warm-up"  # and its own first request
         self.serving.tell(at=after, graph_bytes=_bytes(graphs))
 
     def _failed(self, scheduler: Any, result: Any, *_: Any) -> None:
