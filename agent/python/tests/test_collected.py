@@ -22,6 +22,15 @@ def test_what_is_picked() -> None:
     assert collected.types()[id(Kind)] is Kind and collected.counts()[id(Kind)] == 5
 
 
+def test_dicts_that_the_collector_does_not_know() -> None:
+    mine: List[Any] = [{number: bytes(8) for number in range(40)}, {"key": 1.5}]
+    mine.append(mine[1])
+    unknown = [thing for thing in mine if not gc.is_tracked(thing)]  # from Python 3.14 on it knows all
+    found = [id(thing) for thing in collected.plain_dicts()]
+    assert [found.count(id(thing)) for thing in unknown] == [1] * len(unknown)
+    assert not any(map(gc.is_tracked, collected.plain_dicts()))
+
+
 def test_subclasses() -> None:
     class Odd(type):
         __hash__ = None  # type: ignore[assignment]
@@ -48,6 +57,7 @@ def test_nothing_lives_longer() -> None:
         thing = Kind()
         alive = weakref.ref(thing)
         collected.of_types([list])
+        collected.plain_dicts()
         collected.with_ids({1})
         collected.types()
         collected.counts()
@@ -77,6 +87,7 @@ def test_tuples_of_other_threads_can_still_be_made() -> None:
         thread.start()
     while min(made) < 2000:
         collected.of_types([list, dict])
+        collected.plain_dicts()
         collected.with_ids({id(made)})
         collected.types()
         collected.counts()

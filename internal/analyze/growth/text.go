@@ -279,7 +279,8 @@ func (in *Found) nothingSeen(g *growing) string {
 		return within + ", but Python's heap gains " + walked.Facts["heap_grows"] + ". What holds them was not found."
 	case walked.Number("heap_walk").Known():
 		return within + ", nor among all " + report.Counted(walked.Number("heap_walk").Or(0), "object") +
-			" of Python's heap, which gains none of any type. Native code may keep it, as that of a C extension."
+			" that Python's collector of cycles knows, of which no type gains any. Native code may keep it, as that of a C " +
+			"extension, or tuples of plain values, which the collector does not know."
 	}
 	return within + ". The rest of Python's heap was not looked through."
 }

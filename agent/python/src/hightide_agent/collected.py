@@ -10,7 +10,7 @@ from __future__ import annotations
 import gc
 from collections import Counter
 from functools import partial
-from itertools import chain, compress, tee
+from itertools import chain, compress, starmap, tee
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Set
 
 
@@ -23,6 +23,13 @@ def of_types(types: Iterable[type]) -> List[Any]:
 def with_ids(ids: Set[int]) -> List[Any]:
     """Those whose addresses are given, as far as they are still there."""
     return _picked(ids, id)
+
+
+def plain_dicts() -> List[Dict[Any, Any]]:
+    """Dicts of nothing but numbers, text and the like: the collector does not know them, but what refers to them."""
+    referred: List[Any] = _all_of(starmap(gc.get_referents, map(gc.get_objects, (None,))), {id(dict)}, id, type)
+    once = {id(thing): thing for thing in referred if not gc.is_tracked(thing)}
+    return list(once.values())
 
 
 def subclasses(base: type) -> List[type]:
@@ -56,12 +63,17 @@ def _all() -> Iterator[Any]:
 
 
 def _picked(wanted: Set[int], *key: Callable[[Any], Any]) -> List[Any]:
-    """Objects for which the functions, the last one first, give something wanted.
+    """Objects for which the functions, the last one first, give something wanted."""
+    return _all_of(map(gc.get_objects, (None,)), wanted, *key)
+
+
+def _all_of(source: Iterator[List[Any]], wanted: Set[int], *key: Callable[[Any], Any]) -> List[Any]:
+    """What is wanted of the only list that a source will make.
 
     Iterators that hold the list of all objects are in it: that circle would last. So the list is emptied in the end,
     and so is what was picked, which may hold itself.
     """
-    lists, others, emptied = tee(map(gc.get_objects, (None,)), 3)
+    lists, others, emptied = tee(source, 3)
     tests: Iterator[Any] = others
     for function in (*reversed(key), wanted.__contains__):
         tests = map(partial(map, function), tests)

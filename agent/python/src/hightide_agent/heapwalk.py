@@ -3,9 +3,10 @@
     memory grows, no holder ─▶ Walk.look: objects by type, entries by container ─▶ what grew at a steady rate
       ─▶ what refers to it ─▶ weak references that the next scan begins at, too
 
-Only what the collector of cycles knows is seen: containers and objects, not numbers, text or arrays. Nothing is kept
-alive between looks, nor for longer than a call while one goes on (see collected). What refers to what grows is looked
-for only where no other thread runs: it may be at the making of a tuple, which fails if somebody else refers to it.
+Only what the collector of cycles knows is seen, and dicts in it: containers and objects, not numbers, text or arrays.
+Nothing is kept alive between looks, nor for longer than a call while one goes on (see collected). What refers to what
+grows is looked for only where no other thread runs: it may be at the making of a tuple, which fails if somebody else
+refers to it.
 """
 
 from __future__ import annotations
@@ -77,7 +78,8 @@ class Walk:
 
     def _sizes(self) -> Dict[int, int]:
         """Entries of containers, by address. The containers are held for two calls in C."""
-        containers = collected.of_types(_KINDS)
+        containers = collected.of_types(_KINDS)  # a list that was made before would be in itself
+        containers += collected.plain_dicts()
         sizes = dict(zip(map(id, containers), map(len, containers)))
         del containers
         return dict(islice((pair for pair in sizes.items() if pair[1] >= LEAST), MOST))
@@ -105,6 +107,7 @@ class Walk:
         rises = {key: _rises(sizes) for key, sizes in self._types.items()}
         fastest = sorted((key for key, rate in rises.items() if rate > 0), key=lambda key: -rises[key])[:GROWING]
         found = collected.with_ids({*lengths, *fastest})
+        found += [thing for thing in collected.plain_dicts() if id(thing) in lengths]
         kinds = {id(kind): kind for kind in (*_KINDS, *(thing for thing in found if issubclass(type(thing), type)))}
         if not kinds.keys() >= set(fastest):  # of C, which the collector does not know: by their objects
             kinds = collected.types()
