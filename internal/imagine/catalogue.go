@@ -371,11 +371,19 @@ func (s *Session) serveUsers(ctx context.Context, to observe.Sink) (*served, []m
 	}
 	for i := range s.chosen {
 		if g := &s.chosen[i]; s.Excluded[g.Slug] != "" && g.Slug != nearest.trial.gpu.Slug {
-			verdicts = append(verdicts, notStarted(g, mem.VerdictOOM, s.Excluded[g.Slug]))
+			verdicts = append(verdicts, notStarted(g, excludedAs(s.Excluded[g.Slug]), s.Excluded[g.Slug]))
 		}
 	}
 	slices.SortStableFunc(verdicts, compareVerdicts)
 	return nearest, verdicts, nearest.give(to)
+}
+
+// excludedAs is the verdict on a GPU that was excluded: its memory is too small, or the engine does not run on it.
+func excludedAs(why string) mem.Verdict {
+	if strings.HasPrefix(why, "weights ") {
+		return mem.VerdictOOM
+	}
+	return mem.VerdictNone
 }
 
 // served is a start of a server, with what it would record.

@@ -89,3 +89,15 @@ func server(gpu string, tokens int64, sink observe.Sink) (observe.Outcome, error
 	}
 	return observe.Outcome{ExitCode: end.ExitCode}, nil
 }
+
+// TestWhyAGPUIsExcluded: one on which the engine does not run lacks no memory.
+func TestWhyAGPUIsExcluded(t *testing.T) {
+	for why, want := range map[string]mem.Verdict{
+		"weights 15.0 GiB and the KV cache of 20 × 4096 tokens, 10.0 GiB, are more": mem.VerdictOOM,
+		"SGLang needs compute capability 7.5, it has none":                          mem.VerdictNone,
+	} {
+		if got := excludedAs(why); got != want {
+			t.Errorf("%s: %s, want %s", why, got, want)
+		}
+	}
+}
