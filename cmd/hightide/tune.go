@@ -28,8 +28,9 @@ The unmodified program is run on imaginary GPUs, once with what each block of it
 then with changes that the agent makes in it: allocator settings, foreach=False, gradients let go, the
 optimizer's step in the backward pass, checkpointing of as many blocks as it takes and no more, saved
 activations on the host. With these losses and gradients stay the same bit for bit; --allow names
-others. Only a plan that was run whole is recommended. --goal cost takes the cheapest of several GPUs, or
-with --instances of machines that clouds rent, on which a plan fits.
+others. Only a plan that was run whole is recommended. --goal batch finds the largest batch that fits, of a
+command that says it by a flag or by {batch}. --goal cost takes the cheapest of several GPUs, or with
+--instances of machines that clouds rent, on which a plan fits.
 
 hightide run --plan hightide.plan.toml -- COMMAND applies the plan for real, imagine --plan imagines it.
 
@@ -38,6 +39,7 @@ Exit codes: 0 a plan, or it fits as it is; 1 no plan that was tried reaches the 
 framework cannot imagine.`,
 		Example: `  hightide tune --gpu rtx4090 -- python train.py
   hightide tune --gpu a10 --goal headroom=10% -- python train.py --batch-size 32
+  hightide tune --gpu a10 --goal batch -- python train.py --batch-size 32
   hightide tune --gpu t4,a10,rtx4090 --goal cost -- python train.py
   hightide tune --goal cost --instances -- python train.py
   hightide tune --gpu a10 --allow bf16 -o a10.plan.toml -- python train.py`,

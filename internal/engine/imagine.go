@@ -146,8 +146,8 @@ func (e *Engine) Tune(ctx context.Context, o tune.Options) (*tune.Result, error)
 	}
 	began := e.Runtime.Time()
 	var notes []string
-	open := func(gpu string) (tune.Host, error) {
-		host, s, err := e.tuneHost(ctx, &o, gpu)
+	open := func(gpu string, command []string) (tune.Host, error) {
+		host, s, err := e.tuneHost(ctx, &o, gpu, command)
 		if err == nil && notes == nil {
 			notes = s.Notes
 		}
@@ -177,21 +177,43 @@ func (e *Engine) Tune(ctx context.Context, o tune.Options) (*tune.Result, error)
 }
 
 // tuned finds a plan on the GPU that was asked for, or the cheapest GPU that has one.
-func tuned(ctx context.Context, o tune.Options, open func(gpu string) (tune.Host, error)) (*tune.Result, error) {
-	if o.Goal == tune.Cost {
-		return tune.Cheapest(ctx, o, open)
+func tuned(ctx context.Context, o tune.Options, open func(gpu string, command []string) (tune.Host, error)) (*tune.Result,
+	error) {
+	switch o.Goal {
+	case tune.Cost:
+		return tune.Cheapest(ctx, o, func(gpu string) (tune.Host, error) { return open(gpu, o.Command) })
+	case tune.Batch:
+		start, with, err := batchOf(o.Command)
+		if err != nil {
+			return nil, err
+		}
+		return tune.Largest(ctx, o, tune.Batches{Start: start, With: with,
+			Open: func(command []string) (tune.Host, error) { return open(o.GPU, command) }})
 	}
-	host, err := open(o.GPU)
+	host, err := open(o.GPU, o.Command)
 	if err != nil {
 		return nil, err
 	}
 	return tune.Find(ctx, o, host)
 }
 
-// tuneHost is where a tune's runs on one GPU are made.
-func (e *Engine) tuneHost(ctx context.Context, o *tune.Options, gpu string) (host tune.Host, s *imagine.Session, err error) {
+// batchOf is where a command says its batch: at {batch}, or behind a flag as --batch-size.
+func batchOf(command []string) (start int, with func(int) []string, err error) {
+	if fit.HasBatch(command) {
+		return 1, func(size int) []string { return fit.WithBatch(command, size) }, nil
+	}
+	if start, with, ok := imagine.BatchOf(command); ok {
+		return start, with, nil
+	}
+	return 0, nil, fail.Usage("put {batch} where it goes, as in --goal batch -- python train.py {batch}",
+		"the command does not say its batch, which --goal batch changes")
+}
+
+// tuneHost is where a tune's runs of one command on one GPU are made.
+func (e *Engine) tuneHost(ctx context.Context, o *tune.Options, gpu string, command []string) (host tune.Host,
+	s *imagine.Session, err error) {
 	s, err = e.imagineSession(ctx, &ImagineOptions{
-		RunOptions: RunOptions{Options: observe.Options{Command: o.Command, Env: o.Env, Events: o.Events}},
+		RunOptions: RunOptions{Options: observe.Options{Command: command, Env: o.Env, Events: o.Events}},
 		Options:    imagine.Options{GPU: gpu, GPUs: o.GPUs, Catalogue: o.Catalogue, Memory: o.Memory}})
 	if err != nil {
 		return host, nil, err

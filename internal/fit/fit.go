@@ -318,7 +318,7 @@ func (o *Options) checkModel() error {
 		if o.Model.Model != "" {
 			return fail.Usage("one or the other", "both --model and a command")
 		}
-		if !slices.ContainsFunc(o.Command, func(word string) bool { return strings.Contains(word, batchPlace) }) {
+		if !HasBatch(o.Command) {
 			return fail.Usage("as in hightide fit --gpu a10 -- python train.py --batch-size {batch}",
 				"the command has no %s, where the batch size goes", batchPlace)
 		}

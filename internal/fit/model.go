@@ -110,6 +110,11 @@ func (o *Options) config(ctx context.Context) (file string, forget func(), err e
 	return file, func() { _ = os.RemoveAll(dir) }, os.WriteFile(file, text, 0o600)
 }
 
+// HasBatch says whether a command says where its batch size goes.
+func HasBatch(command []string) bool {
+	return slices.ContainsFunc(command, func(word string) bool { return strings.Contains(word, batchPlace) })
+}
+
 // WithBatch puts a batch size into the command.
 func WithBatch(command []string, batch int) []string {
 	out := slices.Clone(command)

@@ -140,6 +140,12 @@ func findBatch(command []string) (batchFlag, bool) {
 	return batchFlag{}, false
 }
 
+// BatchOf is the batch size that a command says, and the command with another one; ok: it says one.
+func BatchOf(command []string) (size int, with func(int) []string, ok bool) {
+	flag, ok := findBatch(command)
+	return flag.size, func(size int) []string { return flag.with(command, size) }, ok
+}
+
 // with is the command with another batch size.
 func (b batchFlag) with(command []string, size int) []string {
 	changed := slices.Clone(command)

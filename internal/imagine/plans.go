@@ -16,6 +16,8 @@ type Planned struct {
 	Plan   *levers.Plan
 	Roomy  bool // on such a GPU with all the memory that the program wants
 	Blocks bool // what each block takes is a fact of it
+
+	Memory mem.Bytes // of such a GPU, what there is of its memory; 0: all
 }
 
 // TryPlans runs the program with each plan, of which nothing is to be seen or kept but the figures. A nil result did
@@ -26,6 +28,9 @@ func (s *Session) TryPlans(ctx context.Context, plans []Planned) []*Result {
 	for i, planned := range plans {
 		trials[i] = s.planned(s.first, planned.Plan)
 		trials[i].blocks, trials[i].traced = planned.Blocks, true
+		if planned.Memory > 0 {
+			trials[i].gpu.Total, trials[i].gpu.Lowest = planned.Memory, 0
+		}
 		if planned.Roomy {
 			trials[i].gpu.Total, trials[i].gpu.Lowest = plenty, 0
 		}

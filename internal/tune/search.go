@@ -72,7 +72,10 @@ func (s *search) begin(ctx context.Context) error {
 		}
 		s.took(run.Plan, outcomes[i+1])
 	}
-	return nil
+	if !s.plenty {
+		s.inLess(ctx, runs[1:])
+	}
+	return ctx.Err()
 }
 
 // know takes in the recorded pass, and refuses a program that says nothing.
@@ -221,6 +224,38 @@ func (s *search) try(ctx context.Context, plans ...*levers.Plan) {
 	s.result.Runs += len(runs)
 	for i, o := range s.host.Try(ctx, runs) {
 		s.took(runs[i].Plan, o)
+	}
+	s.inLess(ctx, runs)
+}
+
+// inLess runs plans again, of the goal headroom, in what that goal leaves of the memory: those whose run left less free
+// only by what the allocator kept idle, which it gives back where memory is short.
+func (s *search) inLess(ctx context.Context, ran []Run) {
+	if share, _ := room(s.Goal); share == 0 {
+		return
+	}
+	left := s.result.Total - s.room
+	var again []*Point
+	var runs []Run
+	for _, run := range ran {
+		p := s.ran[key(run.Plan)]
+		if p == nil || p.Enough || !p.Verdict.Fits() || slices.Contains(again, p) {
+			continue
+		}
+		v := &p.Verdict
+		if needed := mem.Bytes(v.Allocated.Or(0) + v.Used.Or(0) - v.Reserved.Or(0)); v.Reserved.Known() && needed <= left {
+			again, runs = append(again, p), append(runs, Run{Plan: p.Plan, Memory: left})
+		}
+	}
+	if len(runs) == 0 || ctx.Err() != nil {
+		return
+	}
+	s.result.Runs += len(runs)
+	for i, o := range s.host.Try(ctx, runs) {
+		if p := again[i]; o != nil && o.Fits() && (o.Applied || len(p.Plan.Levers) == 0 || p.Plan.Agent() == "") {
+			p.Enough, p.Within = true, mem.Some(int64(left))
+			s.Events.Tell(*p)
+		}
 	}
 }
 
@@ -438,6 +473,10 @@ func (s *search) conclude() {
 	}
 	if best != nil && best.Verdict.Verdict == mem.VerdictConditional {
 		r.Notes = append(r.Notes, "it fits on a condition: hightide imagine --plan says on which")
+	}
+	if best != nil && best.Within.Known() {
+		r.Notes = append(r.Notes, fmt.Sprintf("%s leaves %v free at its peak, and ran in %v as well: the allocator gives back what it "+
+			"keeps idle where memory is short", best.What, mem.Bytes(best.Verdict.Headroom.Or(0)), mem.Bytes(best.Within.Or(0))))
 	}
 	if best != nil {
 		r.Recommended, r.Verdict, best.Chosen = best.Plan, best.Verdict.Verdict, true

@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"flag"
@@ -27,6 +28,7 @@ type program struct {
 	tight    mem.Bytes
 	saves    map[string]mem.Bytes // by the name of a lever, beside checkpoint
 	idle     mem.Bytes            // that the allocator keeps without expandable segments
+	stuck    bool                 // and does not give back where memory is short
 	moved    mem.Bytes
 	weights  mem.Bytes
 	refuses  map[string]string
@@ -75,6 +77,9 @@ func (p *program) run(run Run) *Outcome {
 		}
 		allocated -= p.saves[name]
 	}
+	if o.Total = cmp.Or(run.Memory, p.total); run.Memory > 0 && !p.stuck {
+		idle = max(0, min(idle, o.Total-allocated-beside))
+	}
 	used := allocated + idle + beside
 	o.Allocated, o.Reserved, o.Used = mem.Some(int64(allocated)), mem.Some(int64(allocated+idle)), mem.Some(int64(used))
 	switch {
@@ -84,10 +89,10 @@ func (p *program) run(run Run) *Outcome {
 		o.Weights, o.States = mem.Some(int64(p.weights)), mem.Some(int64(2*p.weights))
 		o.Curve = p.step(blocks, allocated)
 		return o
-	case used > p.total:
-		o.Verdict, o.Used, o.Allocated, o.Reserved = mem.VerdictOOM, mem.Some(int64(p.total)), mem.Optional{}, mem.Optional{}
+	case used > o.Total:
+		o.Verdict, o.Used, o.Allocated, o.Reserved = mem.VerdictOOM, mem.Some(int64(o.Total)), mem.Optional{}, mem.Optional{}
 		return o
-	case p.total-used < p.tight:
+	case o.Total-used < p.tight:
 		o.Verdict = mem.VerdictTight
 	default:
 		o.Verdict = mem.VerdictFits
@@ -95,7 +100,7 @@ func (p *program) run(run Run) *Outcome {
 	if _, on := run.Plan.Levers[p.late]; on {
 		return &Outcome{GPUVerdict: mem.GPUVerdict{Verdict: mem.VerdictFailed}, Refused: p.late + ": gradients are read"}
 	}
-	o.Headroom, o.Curve = mem.Some(int64(p.total-used)), p.step(blocks, allocated)
+	o.Headroom, o.Curve = mem.Some(int64(o.Total-used)), p.step(blocks, allocated)
 	return o
 }
 
@@ -212,7 +217,10 @@ func TestFind(t *testing.T) {
 			"expandable_segments:True, optimizer's step in the backward pass, checkpointing of 4 blocks"},
 		"a refused lever": {func(p *program) { p.refuses["step_in_backward"] = "gradients are clipped" }, Options{},
 			"checkpointing of 5 blocks"},
-		"headroom": {func(*program) {}, Options{Goal: "headroom=20%"}, "expandable_segments:True, checkpointing of 7 blocks"},
+		"headroom":                     {func(*program) {}, Options{Goal: "headroom=20%"}, "checkpointing of 7 blocks"},
+		"headroom, with idle segments": {func(p *program) { p.total = 2390 * mem.MiB }, Options{Goal: "headroom=10%"}, "no change"},
+		"headroom, where they stay": {func(p *program) { p.total, p.stuck = 2390*mem.MiB, true },
+			Options{Goal: "headroom=10%"}, "expandable_segments:True"},
 		"the host": {func(p *program) { p.total = 900 * mem.MiB }, Options{},
 			"expandable_segments:True, optimizer's step in the backward pass, checkpointing of 10 blocks, activations on the host"},
 		"the optimizer's state": {func(p *program) {

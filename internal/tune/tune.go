@@ -25,7 +25,13 @@ import (
 // Cost is the goal of the least money: the cheapest GPU, or machine to rent, on which a plan fits.
 const Cost = "cost"
 
-const allGPUs = "all"
+// Batch is the goal of the largest batch that fits with levers.
+const Batch = "batch"
+
+const (
+	allGPUs = "all"
+	fitGoal = "fit"
+)
 
 // Options of Run.
 type Options struct {
@@ -35,7 +41,7 @@ type Options struct {
 	GPUs      int // in the machine; 0: one
 	Catalogue []string
 	Memory    mem.Bytes
-	Goal      string   // "fit", "headroom=10%" or Cost
+	Goal      string   // "fit", "headroom=10%", Batch or Cost
 	Instances bool     // of the goal Cost: machines that clouds rent
 	Allow     []string // levers that change numbers
 	Output    string   // where the plan is written; "": levers.File
@@ -60,7 +66,8 @@ func (o *Options) Settings() options.List {
 		{Name: "memory", Help: "`size` of the GPU's memory in place of the catalogue's, as 24GiB", To: &o.Memory,
 			Label: "Memory", Example: "24GiB"},
 		{Name: "goal", Help: "`what` is to be reached: fit, with the room that a verdict needs not to be tight; or " +
-			"headroom=10%, a share of the memory that stays free; or cost, the cheapest of the GPUs on which a plan fits", To: &o.Goal,
+			"headroom=10%, a share of the memory that the training can do without; or batch, the largest that " +
+			"fits; or cost, the cheapest of the GPUs on which a plan fits", To: &o.Goal,
 			Default: "fit", Check: checkGoal, Label: "Goal", Example: "headroom=10%", First: true},
 		{Name: "instances", Help: "with --goal cost: the cheapest machine that a cloud rents, in place of GPUs", To: &o.Instances,
 			Label: "Machines to rent"},
@@ -100,8 +107,13 @@ func (o *Options) Check() error {
 			return fail.Choice("--allow", name, Changing())
 		}
 	}
-	if o.Goal == Cost {
+	switch o.Goal {
+	case Cost:
 		return o.checkCost()
+	case Batch:
+		if slices.Contains(o.Allow, levers.Parts) {
+			return fail.Usage("leave it out", "--goal batch asks for the largest batch, and --allow micro_batch cuts it in parts")
+		}
 	}
 	switch {
 	case o.Instances:
@@ -139,14 +151,14 @@ func listed(text string) (names []string) {
 
 func checkGoal(text string) error {
 	if _, ok := room(text); !ok {
-		return fail.Usage("fit, a share of the memory as headroom=10%, or cost", "--goal %s is not known", text)
+		return fail.Usage("fit, a share of the memory as headroom=10%, batch, or cost", "--goal %s is not known", text)
 	}
 	return nil
 }
 
 // room is the share of the memory that a goal leaves free; 0: what a verdict needs not to be tight.
 func room(goal string) (share float64, ok bool) {
-	if goal == "fit" || goal == Cost {
+	if goal == fitGoal || goal == Cost || goal == Batch {
 		return 0, true
 	}
 	text, named := strings.CutPrefix(goal, "headroom=")
@@ -160,6 +172,8 @@ type Run struct {
 	Plan   *levers.Plan
 	Roomy  bool // with all the memory that the program wants
 	Blocks bool // record what each block takes
+
+	Memory mem.Bytes // of such a GPU, what there is of its memory; 0: all
 }
 
 // Outcome is what came of it.
@@ -197,6 +211,7 @@ type Point struct {
 	What    string         `json:"what" doc:"What it changes, in words."`
 	Verdict mem.GPUVerdict `json:"verdict" doc:"What came of the imagined run with it."`
 	Enough  bool           `json:"reaches_goal" doc:"Whether that reaches the goal."`
+	Within  mem.Optional   `json:"also_runs_in_bytes,omitzero" doc:"With the goal headroom, where the run itself left less free: it ran in so much memory too, as the allocator gives back what it keeps idle."`
 	Best    bool           `json:"on_frontier" doc:"No other plan that ran takes less at no more cost."`
 	Exact   bool           `json:"numbers_stay" doc:"Losses and gradients stay the same bit for bit."`
 	Numbers string         `json:"numbers" doc:"What becomes of losses and gradients, in words."`
@@ -248,6 +263,8 @@ type Result struct {
 	Verdict     mem.Verdict       `json:"verdict,omitempty" doc:"That of its run."`
 	Answer      string            `json:"answer,omitempty" doc:"The recommendation in a sentence; absent: the search was ended before."`
 	Smallest    *Point            `json:"smallest,omitempty" doc:"Where no plan fits: the one that takes least of those that save most, run where there is plenty of memory."`
+	Batch       int               `json:"batch,omitempty" doc:"With the goal batch: how many samples the largest batch has that fits with the plan."`
+	Probes      []Probe           `json:"tried_batches,omitempty" doc:"With the goal batch: the sizes that were tried, in that order."`
 	Price       float64           `json:"price_usd_per_hour,omitempty" doc:"With the goal cost: what the cheapest place costs, in USD an hour."`
 	Machine     string            `json:"machine,omitempty" doc:"With --instances: the machine to rent."`
 	File        string            `json:"file,omitempty" doc:"Where it was written."`
@@ -255,6 +272,15 @@ type Result struct {
 	Runs        int               `json:"imagined_runs" doc:"How many imagined runs it took."`
 	Duration    int64             `json:"duration_ns" doc:"How long it took, in ns."`
 	Notes       []string          `json:"notes" doc:"What else is to be known, for people."`
+}
+
+// Probe is a size of the batch that was tried with the plans that save most.
+type Probe struct {
+	Size    int          `json:"batch" doc:"How many samples a batch has."`
+	Fits    bool         `json:"fits" doc:"Whether one of these plans fits."`
+	Least   mem.Optional `json:"least_used_bytes,omitzero" doc:"The least that one of them takes of the device, in bytes; absent: none ran to its end."`
+	What    string       `json:"what,omitempty" doc:"That plan, in words."`
+	command []string
 }
 
 // Patch is a plan as a change of the program's own files. It was applied to a copy, which was imagined.

@@ -3188,6 +3188,11 @@ export interface PlanTold {
 }
 
 export interface Point {
+  /**
+   * With the goal headroom, where the run itself left less free: it ran in so much memory too, as
+   * the allocator gives back what it keeps idle.
+   */
+  also_runs_in_bytes?: number;
   /** What it costs, in words. */
   costs: string;
   /**
@@ -3243,6 +3248,17 @@ export interface Portion {
   low_bytes: number;
   /** What it is. */
   name: string;
+}
+
+export interface Probe {
+  /** How many samples a batch has. */
+  batch: number;
+  /** Whether one of these plans fits. */
+  fits: boolean;
+  /** The least that one of them takes of the device, in bytes; absent: none ran to its end. */
+  least_used_bytes?: number;
+  /** That plan, in words. */
+  what?: string;
 }
 
 export interface Process {
@@ -4793,8 +4809,8 @@ export interface TuneOptions {
   command?: string[];
   /**
    * what is to be reached: fit, with the room that a verdict needs not to be tight; or
-   * headroom=10%, a share of the memory that stays free; or cost, the cheapest of the GPUs on which
-   * a plan fits (default fit)
+   * headroom=10%, a share of the memory that the training can do without; or batch, the largest
+   * that fits; or cost, the cheapest of the GPUs on which a plan fits (default fit)
    */
   goal?: string;
   /** name of the GPU as in hightide gpus; with goal cost several with commas, or all */
@@ -4815,6 +4831,8 @@ export interface TuneOptions {
 export interface TuneOutcome {
   /** The recommendation in a sentence; absent: the search was ended before. */
   answer?: string;
+  /** With the goal batch: how many samples the largest batch has that fits with the plan. */
+  batch?: number;
   /** How many repeated blocks it has. */
   blocks: number;
   /** The program. */
@@ -4864,6 +4882,8 @@ export interface TuneOutcome {
   smallest?: Point;
   /** Its memory in bytes. */
   total_bytes: number;
+  /** With the goal batch: the sizes that were tried, in that order. */
+  tried_batches?: Probe[];
   /** That of its run. */
   verdict?: string;
   /** The version of this form. */

@@ -78,6 +78,9 @@ function figures(p: Point, r: TuneOutcome | null): HTMLElement {
       ? row("Peak of the tensors", bytes(v.peak_allocated_bytes))
       : []),
     ...(ran && left !== undefined ? row("Left free", bytes(left)) : []),
+    ...(p.also_runs_in_bytes !== undefined
+      ? row("Ran also in", bytes(p.also_runs_in_bytes), h("small", {}, "without idle segments"))
+      : []),
     ...row("Costs", sentence(p.costs)),
   );
 }

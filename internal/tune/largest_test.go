@@ -1,0 +1,70 @@
+package tune
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"hightide/internal/mem"
+)
+
+// sized is gpt with so many samples in its batch; a batch of 8 is gpt's own.
+func sized(batch int, total mem.Bytes) *program {
+	p := gpt()
+	of := func(b mem.Bytes) mem.Bytes { return b * mem.Bytes(batch) / 8 }
+	r := p.recorded
+	for i := range r.Blocks {
+		b := &r.Blocks[i]
+		b.Kept, b.Out, b.Forward, b.Backward = of(b.Kept), of(b.Out), of(b.Forward), of(b.Backward)
+	}
+	r.Middle, r.Highest, p.total, p.saves = of(r.Middle), of(r.Highest), total, nil
+	return p
+}
+
+// TestLargest: the largest batch is that of a look at every size, in some ten probes at most, and the next one does not fit.
+func TestLargest(t *testing.T) {
+	for _, test := range []struct {
+		start int
+		total mem.Bytes
+	}{{8, 1800 * mem.MiB}, {1, 1800 * mem.MiB}, {64, 1800 * mem.MiB}, {8, 24 * mem.GiB}, {7, 400 * mem.MiB}, {3, 120 * mem.MiB}} {
+		want := 0
+		for size := 1; size < 2000; size++ {
+			p := sized(size, test.total)
+			if p.recorded.Peak(p.recorded.names())+beside+p.tight > test.total {
+				break
+			}
+			want = size
+		}
+		o := Options{Command: []string{"python", "train.py"}, GPU: "a10", Goal: Batch}
+		if err := o.Check(); err != nil {
+			t.Fatal(err)
+		}
+		runs := 0
+		r, err := Largest(t.Context(), o, Batches{Start: test.start,
+			With: func(size int) []string { return []string{"python", "train.py", fmt.Sprint(size)} },
+			Open: func(command []string) (Host, error) {
+				size, _ := strconv.Atoi(command[2])
+				p := sized(size, test.total)
+				return Host{Try: p.try}, nil
+			}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		exact := want // below 128; of larger ones to a 64th
+		if want >= 2*fine && r.Batch <= want && want-r.Batch <= want/fine {
+			exact = r.Batch
+		}
+		if runs = r.Runs; r.Batch != exact || len(r.Probes) > 12 || runs > 80 {
+			t.Errorf("from %d in %v: %d, not %d, in %d probes and %d runs: %s", test.start, test.total, r.Batch, want,
+				len(r.Probes), runs, r.Answer)
+		}
+		switch {
+		case want == 0 && (r.Recommended != nil || !strings.HasPrefix(r.Answer, "No batch fits")):
+			t.Errorf("nothing fits: %s", r.Answer)
+		case want > 0 && (r.Recommended == nil || !strings.Contains(r.Answer, " does not fit with the plans") ||
+			want < 2*fine && !strings.Contains(r.Answer, fmt.Sprintf("; %d does not fit", want+1))):
+			t.Errorf("%d: %s", want, r.Answer)
+		}
+	}
+}
