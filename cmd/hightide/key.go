@@ -120,6 +120,6 @@ func keysOf(ctx context.Context, team *store.Team) func(digest string) (server.K
 	return func(digest string) (server.Key, bool) {
 		k, good, err := team.KeyOf(ctx, digest)
 		may, known := rights[k.May]
-		return server.Key{Name: k.Name, Account: k.Account, May: may}, err == nil && good && known
+		return server.Key{Name: k.Name, Account: k.Account, May: may, Away: err != nil}, err == nil && good && known
 	}
 }

@@ -73,6 +73,31 @@ func TestPushSurvivesKills(t *testing.T) {
 	}
 }
 
+// TestDatabaseAway: who has a good key is told to try again while the database is away, and not that the key is unknown.
+func TestDatabaseAway(t *testing.T) {
+	database := testkit.StartPostgres(t)
+	s := &teamSession{session: newSession(t)}
+	s.env = append(s.env, "HIGHTIDE_STORE="+database.New(t), "HIGHTIDE_OBJECTS=file://"+t.TempDir())
+	s.config = write(t, s.dir, "team.toml", teamFile)
+	s.start()
+	key := s.key("anna", "--may", "push")
+	ask := func() int { status, _ := s.as(key, "GET", "/api/v1/runs", ""); return status }
+	if status := ask(); status != 200 {
+		t.Fatalf("with the database: %d", status)
+	}
+	database.Kill(t)
+	for range 3 {
+		if status := ask(); status != 503 {
+			t.Errorf("while the database is away: %d", status)
+		}
+	}
+	database.Start(t)
+	waitFor(t, func() bool { return ask() == 200 })
+	if status, _ := s.as("x"+key, "GET", "/api/v1/runs", ""); status != 401 {
+		t.Errorf("a key that is not known: %d", status)
+	}
+}
+
 // cutOff begins to push a run, and kills something once two parts of it have arrived.
 func (s *teamSession) cutOff(objects, name string, kill func()) *exec.Cmd {
 	s.t.Helper()

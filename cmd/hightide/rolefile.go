@@ -30,8 +30,9 @@ type roleFile struct {
 	now    *team.Config
 }
 
-// prune deletes what projects do not keep any longer, now and every hour, and tells of each run.
-func (f *roleFile) prune(ctx context.Context, e *engine.Engine, tell func(store.Act)) {
+// prune deletes what projects do not keep any longer, now and every hour, and tells of each run. What nobody has is
+// swept away with it.
+func (f *roleFile) prune(ctx context.Context, e *engine.Engine, sweep func(context.Context) error, tell func(store.Act)) {
 	again := time.NewTicker(pruneEvery)
 	defer again.Stop()
 	for ctx.Err() == nil {
@@ -48,6 +49,9 @@ func (f *roleFile) prune(ctx context.Context, e *engine.Engine, tell func(store.
 			if err != nil && ctx.Err() == nil {
 				f.warn(fmt.Sprintf("runs of project %q could not be deleted: %v", name, err))
 			}
+		}
+		if err := sweep(ctx); err != nil && ctx.Err() == nil {
+			f.warn(fmt.Sprintf("what no run has could not be deleted: %v", err))
 		}
 		select {
 		case <-ctx.Done():

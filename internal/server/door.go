@@ -56,6 +56,7 @@ type Key struct {
 	Name    string
 	Account string // whose it is
 	May     Right
+	Away    bool // it is not known whose it is, as what knows it does not answer
 }
 
 // Accounts knows people by their passwords.
@@ -91,6 +92,7 @@ type caller struct {
 	may     Right
 	scope   store.Scope // of runs
 	account string      // whose key it is; "": the server's own
+	away    bool        // who it is cannot be asked now
 }
 
 // grant is what lets somebody in, and is asked each time whether it still does: a key, a link to one run, an account
@@ -209,7 +211,7 @@ func (d *door) keyed(digest, as string) caller {
 	}
 	key, good := d.keys(digest)
 	if !good {
-		return caller{}
+		return caller{away: key.Away}
 	}
 	name := fmt.Sprintf("key %q", key.Name)
 	if key.Account != "" && key.Account != key.Name {
@@ -221,7 +223,7 @@ func (d *door) keyed(digest, as string) caller {
 // limited is a caller who may do what both its key and its account may.
 func (d *door) limited(name, account string, may Right) caller {
 	if d.access == nil {
-		return caller{name, may, store.Scope{All: true}, account}
+		return caller{name: name, may: may, scope: store.Scope{All: true}, account: account}
 	}
 	access := d.access(account)
 	may = min(may, access.May)
@@ -229,7 +231,7 @@ func (d *door) limited(name, account string, may Right) caller {
 	if may < MayChange {
 		scope = scope.ReadOnly()
 	}
-	return caller{name, may, scope, account}
+	return caller{name: name, may: may, scope: scope, account: account}
 }
 
 // signedIn is who has signed in to an account, which is looked up each time too.

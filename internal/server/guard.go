@@ -48,6 +48,9 @@ func (s *Server) guard(next http.Handler, open func(*http.Request) bool, refuse 
 		case again > 0:
 			header.Set("Retry-After", strconv.Itoa(int(again.Seconds())+1))
 			refuse(w, r, http.StatusTooManyRequests, "more requests than this server takes of one caller")
+		case known.away && !open(r): // a client tries again, where one who is not known gives up
+			header.Set("Retry-After", "1")
+			refuse(w, r, http.StatusServiceUnavailable, "what knows the keys of this server does not answer now: try again")
 		case who == "" && !open(r):
 			header.Set("WWW-Authenticate", "Bearer")
 			header.Set(signInHeader, s.signsIn())

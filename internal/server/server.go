@@ -282,6 +282,8 @@ func problem(err error) error {
 		status = 499 // as proxies log it: nobody waits for the answer any more
 	case errors.Is(err, store.ErrForbidden):
 		status = http.StatusForbidden
+	case errors.Is(err, store.ErrPlace): // it goes on by itself: a client tries again
+		status = http.StatusServiceUnavailable
 	case errors.Is(err, store.ErrRunning), errors.Is(err, store.ErrAmbiguous), errors.Is(err, store.ErrElsewhere):
 		status = http.StatusConflict
 	}

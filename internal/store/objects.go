@@ -13,6 +13,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
@@ -119,8 +120,13 @@ func openBucket(u *url.URL) (objects, error) {
 		return nil, errors.New("a bucket is written s3://BUCKET/PREFIX; keys are read from AWS_ACCESS_KEY_ID and " +
 			"AWS_SECRET_ACCESS_KEY, or ~/.aws/credentials")
 	}
-	client, err := minio.New(endpoint, &minio.Options{Secure: query.Get("insecure") != "true",
-		Region: query.Get("region"),
+	secure := query.Get("insecure") != "true"
+	transport, err := minio.DefaultTransport(secure)
+	if err != nil {
+		return nil, err
+	}
+	transport.DialContext = dialer().DialContext
+	client, err := minio.New(endpoint, &minio.Options{Secure: secure, Transport: transport, Region: query.Get("region"),
 		Creds: credentials.NewChainCredentials([]credentials.Provider{&credentials.EnvAWS{},
 			&credentials.FileAWSCredentials{}, &credentials.IAM{Client: http.DefaultClient}})})
 	if err != nil {
@@ -129,15 +135,23 @@ func openBucket(u *url.URL) (objects, error) {
 	return &bucket{client, u.Host, strings.Trim(u.Path, "/")}, nil
 }
 
+// objectWithin is how long one object may take. A network that is cut without a word is noticed sooner, one that takes
+// what is sent and leads nowhere is not.
+const objectWithin = 5 * time.Minute
+
 func (b *bucket) key(key string) string { return path.Join(b.prefix, key[:2], key) }
 
 func (b *bucket) put(ctx context.Context, key string, data []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, objectWithin)
+	defer cancel()
 	_, err := b.client.PutObject(ctx, b.name, b.key(key), bytes.NewReader(data), int64(len(data)),
 		minio.PutObjectOptions{DisableMultipart: true, SendContentMd5: true})
 	return err
 }
 
 func (b *bucket) get(ctx context.Context, key string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, objectWithin)
+	defer cancel()
 	object, err := b.client.GetObject(ctx, b.name, b.key(key), minio.GetObjectOptions{})
 	if err != nil {
 		return nil, err
@@ -151,6 +165,8 @@ func (b *bucket) get(ctx context.Context, key string) ([]byte, error) {
 }
 
 func (b *bucket) has(ctx context.Context, key string, size int64) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, objectWithin)
+	defer cancel()
 	info, err := b.client.StatObject(ctx, b.name, b.key(key), minio.StatObjectOptions{})
 	if absent(err) {
 		return false, nil
@@ -159,6 +175,8 @@ func (b *bucket) has(ctx context.Context, key string, size int64) (bool, error) 
 }
 
 func (b *bucket) remove(ctx context.Context, key string) error {
+	ctx, cancel := context.WithTimeout(ctx, objectWithin)
+	defer cancel()
 	if err := b.client.RemoveObject(ctx, b.name, b.key(key), minio.RemoveObjectOptions{}); !absent(err) {
 		return err
 	}

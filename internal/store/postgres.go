@@ -10,8 +10,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/lib/pq"
 	"github.com/pressly/goose/v3"
@@ -26,9 +24,9 @@ const versionTable = "hightide_version"
 
 // postgres is the database of a team, opened when it is first used.
 type postgres struct {
-	url *url.URL
-	mu  sync.Mutex
-	db  *sql.DB // nil: it could not be used yet, and is tried again
+	url  *url.URL
+	gate chan struct{} // is full while somebody uses what follows
+	db   *sql.DB       // nil: it could not be used yet, and is tried again
 }
 
 // connectSeconds is how long a server may take to answer, unless the address says otherwise.
@@ -48,7 +46,7 @@ func newPostgres(address string) (*postgres, error) {
 		}
 	}
 	u.RawQuery = query.Encode()
-	return &postgres{url: u}, nil
+	return &postgres{url: u, gate: make(chan struct{}, 1)}, nil
 }
 
 // name is what people may see of the address.
@@ -56,15 +54,16 @@ func (p *postgres) name() string { return Shown(p.url.String()) }
 
 // open returns the database, with the newest schema.
 func (p *postgres) open(ctx context.Context) (*sql.DB, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	select {
+	case p.gate <- struct{}{}:
+	case <-ctx.Done():
+		return nil, p.failed(ctx.Err())
+	}
+	defer func() { <-p.gate }()
 	if p.db != nil {
 		return p.db, nil
 	}
-	db, err := sql.Open("postgres", p.url.String())
-	if err != nil {
-		return nil, p.failed(err)
-	}
+	db := sql.OpenDB(connector{p.url.String()})
 	db.SetMaxOpenConns(8)
 	if err := p.migrate(ctx, db); err != nil {
 		db.Close()
@@ -86,7 +85,9 @@ func (p *postgres) migrate(ctx context.Context, db *sql.DB) error {
 	}
 	newest := int64(len(all)) // they are numbered from 1
 	var version sql.NullInt64
-	err = db.QueryRowContext(ctx, "SELECT max(version_id) FROM "+versionTable+" WHERE is_applied").Scan(&version)
+	soon, cancel := context.WithTimeout(ctx, patience) // the migrations may take longer
+	defer cancel()
+	err = db.QueryRowContext(soon, "SELECT max(version_id) FROM "+versionTable+" WHERE is_applied").Scan(&version)
 	var said *pq.Error
 	switch {
 	case errors.As(err, &said) && said.Code.Name() == "undefined_table":
@@ -122,8 +123,8 @@ func (p *postgres) failed(err error) error {
 }
 
 func (p *postgres) close() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.gate <- struct{}{}
+	defer func() { <-p.gate }()
 	if p.db == nil {
 		return nil
 	}
@@ -146,6 +147,8 @@ func (p *postgres) change(ctx context.Context, work func(*session) error) error 
 	if err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(ctx, 10*patience) // work may send an object meanwhile
+	defer cancel()
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return p.failed(err)
@@ -163,6 +166,8 @@ func (p *postgres) look(ctx context.Context, work func(*session) error) error {
 	if err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	return p.failed(work(&session{ctx, db}))
 }
 
@@ -232,6 +237,3 @@ func plain(args []any) []any {
 	}
 	return args
 }
-
-// patience is how long one question may take.
-const patience = 60 * time.Second

@@ -44,7 +44,7 @@ func (t *Team) dropLost() error {
 	if err != nil || len(entries) == 0 {
 		return nil
 	}
-	runs, err := t.listed(Filter{})
+	runs, err := t.listed(Filter{Brief: true})
 	if err != nil {
 		return err
 	}

@@ -75,12 +75,19 @@ func hashOf(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// sendPart keeps a part. An object that is there already is not sent again. The row of the object is held meanwhile,
-// so that nobody deletes it.
+// sendPart keeps a part. An object that is there already is not sent again. The row of the object is there before it,
+// so that whoever is cut off leaves no object that no row knows, and is held meanwhile, so that nobody deletes it.
 func (t *Team) sendPart(ctx context.Context, file int64, p part, data []byte) error {
+	known := func(s *session) error {
+		_, err := s.exec("INSERT INTO objects (hash, size_bytes) VALUES (?, ?) "+
+			"ON CONFLICT (hash) DO UPDATE SET size_bytes = excluded.size_bytes", p.hash, p.size)
+		return err
+	}
+	if err := t.db.change(ctx, known); err != nil {
+		return err
+	}
 	return t.db.change(ctx, func(s *session) error {
-		if _, err := s.exec("INSERT INTO objects (hash, size_bytes) VALUES (?, ?) "+
-			"ON CONFLICT (hash) DO UPDATE SET size_bytes = excluded.size_bytes", p.hash, p.size); err != nil {
+		if err := known(s); err != nil {
 			return err
 		}
 		there, err := t.objects.has(ctx, p.hash, p.size)
@@ -113,7 +120,7 @@ func partsOf(s *session, file int64, take func(part)) error {
 		})
 }
 
-// sweep deletes those of some objects that no file has. Best effort: sweepAll finds what is left.
+// sweep deletes those of some objects that no file has. Best effort: Sweep finds what is left.
 func (t *Team) sweep(ctx context.Context, hashes []string) {
 	for _, hash := range hashes {
 		_ = t.db.change(ctx, func(s *session) error {

@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -364,7 +365,7 @@ func (t *Team) Reindex(progress func(done, total int)) error {
 			progress(i+1, len(runs))
 		}
 	}
-	return t.sweepAll()
+	return t.Sweep(t.ctx)
 }
 
 // reread makes one row anew. A run without a recording, as of a machine that never sent it, keeps its row.
@@ -391,10 +392,12 @@ func (t *Team) reread(run Run) error {
 // unsentFor is how long the parts of a file wait for the rest.
 const unsentFor = "30 days"
 
-// sweepAll deletes what no run has: objects, and what was begun to be sent long ago.
-func (t *Team) sweepAll() error {
-	ctx, cancel := context.WithTimeout(t.ctx, 10*patience)
+// Sweep deletes what no run has: objects, and what was begun to be sent long ago. Whoever was cut off while a run was
+// sent or deleted has left it.
+func (t *Team) Sweep(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*patience)
 	defer cancel()
+	t.outbox.sweepTemporary()
 	var hashes []string
 	err := t.db.change(ctx, func(s *session) error {
 		_, err := s.exec("DELETE FROM files WHERE NOT whole AND begun < now() - interval '" + unsentFor + "'")
@@ -411,4 +414,19 @@ func (t *Team) sweepAll() error {
 	})
 	t.sweep(ctx, hashes)
 	return cmp.Or(err, t.dropLost())
+}
+
+// temporaryFor is how long a file of one request may be in use.
+const temporaryFor = 24 * time.Hour
+
+// sweepTemporary deletes what requests of a server that was killed have left in the outbox.
+func (s *Files) sweepTemporary() {
+	for _, pattern := range []string{".taken-*", ".attach-*", "runs/.fetch-*"} {
+		left, _ := filepath.Glob(filepath.Join(s.dir, pattern))
+		for _, path := range left {
+			if info, err := os.Lstat(path); err == nil && time.Since(info.ModTime()) > temporaryFor {
+				_ = os.RemoveAll(path)
+			}
+		}
+	}
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"crypto/sha256"
+	"database/sql"
 	"encoding/base32"
 	"errors"
 	"fmt"
@@ -94,8 +95,11 @@ func (t *Team) Take(ctx context.Context, p Pushing, name string, at int64, hash 
 		return s.row("SELECT file, size_bytes FROM files WHERE run = ? AND name = ? AND writer = ? AND NOT whole", p.Run(),
 			name, p.Writer).Scan(&file, &size)
 	})
-	if err != nil {
+	if errors.Is(err, sql.ErrNoRows) {
 		return &Error{Kind: ErrNotFound, Text: "the file was not begun", Err: err, Hint: "begin it first"}
+	}
+	if err != nil {
+		return err
 	}
 	if int64(len(data)) != min(PartBytes, size-at) {
 		return &Error{Kind: ErrPart, Text: "the part is not what was announced", Hint: "send it again"}
@@ -170,6 +174,9 @@ func (t *Team) sentFile(ctx context.Context, p Pushing, name string) (*stored, e
 			}
 		})
 	})
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return nil, err
+	}
 	if err != nil || end != f.size {
 		return nil, &Error{Kind: ErrPart, Text: fmt.Sprintf("%s was not sent whole: %d of %d bytes", name, end, f.size),
 			Err: err, Hint: "send the rest"}

@@ -26,6 +26,12 @@ type Postgres struct {
 // StartPostgres starts a server of the installed PostgreSQL, or skips the test where scripts/setup team was not run.
 func StartPostgres(t testing.TB) *Postgres {
 	t.Helper()
+	return StartPostgresOn(t, func(string) {})
+}
+
+// StartPostgresOn does the same in a folder that is made ready first, as by a file system of its own.
+func StartPostgresOn(t testing.TB, ready func(dir string)) *Postgres {
+	t.Helper()
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/postgres")
 	if len(found) == 0 {
 		t.Skip("PostgreSQL is not installed: scripts/setup team")
@@ -37,6 +43,7 @@ func StartPostgres(t testing.TB) *Postgres {
 	}
 	p := &Postgres{bin: filepath.Dir(found[len(found)-1]), dir: dir}
 	t.Cleanup(func() { os.RemoveAll(dir) })
+	ready(dir)
 	if os.Getuid() == 0 {
 		p.giveAway(t)
 	}
@@ -77,7 +84,7 @@ func (p *Postgres) run(t testing.TB, name string, args ...string) {
 func (p *Postgres) Start(t testing.TB) {
 	t.Helper()
 	p.run(t, "pg_ctl", "-D", p.data(), "-w", "-l", filepath.Join(p.dir, "log"), "-o",
-		fmt.Sprintf("-c listen_addresses='' -c unix_socket_directories='%s' -c fsync=off", p.dir), "start")
+		fmt.Sprintf("-c listen_addresses='' -c unix_socket_directories='%s' -c fsync=off -c max_wal_size=64MB", p.dir), "start")
 }
 
 // Stop ends the server with all of its connections.
@@ -116,3 +123,16 @@ func (p *Postgres) New(t testing.TB) string {
 	return (&url.URL{Scheme: "postgres", User: url.User("hightide"), Path: "/" + name,
 		RawQuery: url.Values{"host": {p.dir}, "sslmode": {"disable"}}.Encode()}).String()
 }
+
+// Over is the address of a database of the server as it is reached by a wire.
+func (p *Postgres) Over(database string, w *Wire) string {
+	u, _ := url.Parse(database)
+	query := u.Query()
+	query.Set("host", w.Address().IP.String())
+	query.Set("port", strconv.Itoa(w.Address().Port))
+	u.RawQuery = query.Encode()
+	return u.String()
+}
+
+// Socket is where the server listens.
+func (p *Postgres) Socket() string { return filepath.Join(p.dir, ".s.PGSQL.5432") }
