@@ -190,6 +190,18 @@ func (t *StackTable) Matcher(filter *regexp.Regexp) func(stack uint32) bool {
 	}
 }
 
+// OfObjects says whether a stack is of memory that Python lays small objects in, which may be of any line.
+func (t *StackTable) OfObjects(id uint32) bool {
+	numbers := t.Numbers(id)
+	return len(numbers) > 0 && t.Locations[numbers[0]].File == PythonObjects
+}
+
+// Importing says whether a stack is of the import of a module.
+func (t *StackTable) Importing(id uint32) bool {
+	return slices.ContainsFunc(t.Numbers(id),
+		func(n uint32) bool { return t.Locations[n].File == "<frozen importlib._bootstrap>" })
+}
+
 // Numbers returns a stack as numbers of Locations, innermost first; do not change it.
 func (t *StackTable) Numbers(id uint32) []uint32 {
 	if int(id) >= len(t.stacks) {

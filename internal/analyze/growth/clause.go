@@ -88,6 +88,9 @@ func toldFrom(least mem.Optional) string {
 // named is "`history.append(loss)` (train.py:61)", or the container's name where the line's text is
 // not known.
 func (in *Found) named(g *growing, at mem.Location) string {
+	if at.File == "" {
+		return "`" + g.holder.Name + "`"
+	}
 	quoted := cmp.Or(in.Source(at), g.holder.Name)
 	return fmt.Sprintf("`%s` (%s)", quoted, mem.LineName(at))
 }

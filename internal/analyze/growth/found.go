@@ -190,8 +190,11 @@ func (g *growing) where() mem.Location {
 	if g.holder != nil && g.holder.Where.File != "" && g.holder.Where.Line > 0 {
 		return g.holder.Where
 	}
-	if g.objects() {
+	if g.objects() && g.holder == nil {
 		return mem.Location{File: mem.PythonObjects, Native: true}
+	}
+	if g.objects() { // it was asked for at a line that need not be the container's
+		return mem.Location{}
 	}
 	if len(g.lines) > 0 {
 		return g.lines[0].Site.Location

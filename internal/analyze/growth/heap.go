@@ -28,16 +28,10 @@ func (in *Found) growingLines(process uint32, least float64) (lines []growingLin
 	}
 	for _, g := range h.Growing(in.Names, bins, least, in.heapTrend(process, h, bins, least), in.notImporting) {
 		if g.Site.Name != usage.OwnAgent { // it is bounded, and nobody's line
-			lines = append(lines, growingLine{g, process, in.ofObjects(g.Stack)})
+			lines = append(lines, growingLine{g, process, in.Run.Stacks.OfObjects(g.Stack)})
 		}
 	}
 	return lines, true
-}
-
-// ofObjects says whether a stack is of memory that Python lays small objects in.
-func (in *Found) ofObjects(stack uint32) bool {
-	numbers := in.Run.Stacks.Numbers(stack)
-	return len(numbers) > 0 && in.Run.Stacks.Locations[numbers[0]].File == mem.PythonObjects
 }
 
 // imported is when a process without steps had imported most of its modules, whose time tells nothing of what
@@ -74,10 +68,7 @@ func (in *Found) imported(h *usage.History, c *facts.Clock) int64 {
 const leastReadings = 4
 
 // notImporting says that a stack is not of the import of a module.
-func (in *Found) notImporting(stack uint32) bool {
-	return !slices.ContainsFunc(in.Run.Stacks.Numbers(stack),
-		func(n uint32) bool { return in.Run.Stacks.Locations[n].File == "<frozen importlib._bootstrap>" })
-}
+func (in *Found) notImporting(stack uint32) bool { return !in.Run.Stacks.Importing(stack) }
 
 // largerRate is how fast lines of a process grow that keep nothing.
 func (in *Found) largerRate(process uint32) (rate float64) {

@@ -24,8 +24,12 @@ func (in *Found) itemAdvice(g *growing, at mem.Location) string {
 	if advice := toRelease[g.holder.Contains]; advice != "" && len(g.beside) == 0 {
 		return fmt.Sprintf(advice, g.holderNames()) + " " + g.saves(1)
 	}
-	bound := fmt.Sprintf("Bound %s: drop what is no longer needed%s, or store less per item at %s. ",
-		g.holderNames(), dropping(g.holder), g.holderLines(at))
+	where := ""
+	if at.File != "" {
+		where = " at " + g.holderLines(at)
+	}
+	bound := fmt.Sprintf("Bound %s: drop what is no longer needed%s, or store less per item%s. ",
+		g.holderNames(), dropping(g.holder), where)
 	return mayFill(g.holder) + bound + emptyGraph(g.holder) + g.saves(1)
 }
 

@@ -97,7 +97,7 @@ func (in *Input) smallObjects(r *report.Part, total mem.Bytes) {
 	for _, p := range in.Run.Processes {
 		if h := in.Histories[p.ID]; h != nil {
 			for _, use := range h.AtPeak() {
-				if in.ofObjects(use.Stack) {
+				if in.Run.Stacks.OfObjects(use.Stack) && !in.Run.Stacks.Importing(use.Stack) {
 					sum += use.Bytes
 				}
 			}
@@ -108,13 +108,6 @@ func (in *Input) smallObjects(r *report.Part, total mem.Bytes) {
 			"the line that asked; objects of any line lie there. With PYTHONMALLOC=malloc in the environment each object is "+
 			"sampled at its own line.", sum, mem.Sampled))
 	}
-}
-
-// ofObjects says whether a stack is of memory for Python's small objects, and not of the import of a module.
-func (in *Input) ofObjects(stack uint32) bool {
-	frames := in.Run.Stacks.Frames(stack)
-	return len(frames) > 0 && frames[0].File == mem.PythonObjects &&
-		!slices.ContainsFunc(frames, func(l mem.Location) bool { return l.File == "<frozen importlib._bootstrap>" })
 }
 
 // withoutNoise leaves out lines of little weight that are less than their error: another run would show others.
