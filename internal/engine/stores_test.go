@@ -262,6 +262,9 @@ func (c *stored) imagine(python string) {
 	}
 	row, run, err := c.Load(c.Context(), "imagined")
 	c.must(err)
+	if row.Allocated != result.Verdict.Allocated {
+		c.Errorf("listed with %v allocated, judged by %v", row.Allocated, result.Verdict.Allocated)
+	}
 	c.say([]any{row.Label, row.State, row.Allocated, len(run.Snapshots), result.Verdict.Verdict, result.Verdict.Reserved,
 		result.Verdict.Lines})
 	explained, err := c.Explain(c.Context(), []string{"imagined"}, trace.Options{})

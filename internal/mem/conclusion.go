@@ -5,6 +5,9 @@ package mem
 type Conclusion struct {
 	Figure Figure
 	Ending Ending
+
+	// Peaks on devices in bytes, as its report has them: added up over processes and devices. Absent: none is known.
+	Allocated, Reserved, DeviceUsed Optional
 }
 
 // Figure is the one figure of memory by which a run is known: the peak of what its report leads with. Zero: none was

@@ -23,12 +23,13 @@ type Push struct {
 	Say   func(string) // takes lines for people: that a receiver does not answer, and that it does again
 
 	firstWait, within time.Duration // between tries, and for an answer; 0: 1 s and 30 s
+	last              time.Duration // at the end, for what is in the queue; 0: tellLast
 }
 
 const (
 	defaultEvery = 15 * time.Second
 	defaultLimit = 64 << 20
-	tellLast     = 2 * time.Second // at the end, for what is in the queue
+	tellLast     = 2 * time.Second
 )
 
 // headerName is what HTTP lets a header be called.

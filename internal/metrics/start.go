@@ -52,7 +52,7 @@ func (x *Exporter) Start(ctx context.Context, p Push) (stop func(), err error) {
 	return func() {
 		end()
 		<-gathering
-		late := time.AfterFunc(tellLast, giveUp)
+		late := time.AfterFunc(cmp.Or(p.last, tellLast), giveUp)
 		for _, done := range ended {
 			<-done
 		}

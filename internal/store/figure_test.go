@@ -65,10 +65,15 @@ func sayTheSame(t *testing.T, dir string) {
 	for _, row := range all {
 		_, run, err := store.Load(s, row.ID)
 		must(t, err)
-		head := analyze.Analyze(run, analyze.Options{}).Headline
+		report := analyze.Analyze(run, analyze.Options{})
+		head, peak := report.Headline, report.Headline.Peak
 		if head.Figure != row.Figure || head.Ended != row.Ended {
 			t.Errorf("%s is listed as %+v, %+v; its report says %+v, %+v", row.ID, row.Figure, row.Ended, head.Figure,
 				head.Ended)
+		}
+		if row.Allocated != peak.Allocated || row.Reserved != peak.Reserved || row.Device != peak.DeviceUsed {
+			t.Errorf("%s is listed with %v allocated, %v reserved, %v of devices; its report says %v, %v, %v", row.ID,
+				row.Allocated, row.Reserved, row.Device, peak.Allocated, peak.Reserved, peak.DeviceUsed)
 		}
 	}
 	if len(all) < 66 {

@@ -87,6 +87,7 @@ func (r *rollup) row() Run {
 		Command: run.Info.Command, Host: run.Info.Host.Name, Start: run.Info.StartWall, Steps: run.StepCount(),
 		Processes: len(run.Processes),
 		State:     CutOff, Damaged: r.damaged, Figure: said.Figure, Ended: said.Ending,
+		Allocated: said.Allocated, Reserved: said.Reserved, Device: said.DeviceUsed,
 	}
 	if git := run.Info.Git; git != nil {
 		row.GitCommit, row.GitDirty = git.Commit, git.Dirty
@@ -119,12 +120,11 @@ func (r *rollup) row() Run {
 	return row
 }
 
-// peaks are the highest of each figure that is listed by name beside the one that a run is known by.
+// peaks are the highest of each figure of the host that is listed beside the one that a run is known by.
 func (r *rollup) peaks(row *Run) {
 	places := map[mem.Quantity]*mem.Optional{
 		mem.SeriesTreeRSS: &row.HostRSS, mem.SeriesRSS: &row.HostRSS, mem.SeriesTreePSS: &row.HostPSS,
-		mem.SeriesPSS:        &row.HostPSS,
-		mem.SeriesDeviceUsed: &row.Device, mem.SeriesAllocated: &row.Allocated, mem.SeriesReserved: &row.Reserved,
+		mem.SeriesPSS: &row.HostPSS,
 	}
 	for _, s := range r.run.Series {
 		at := places[s.Name]

@@ -146,9 +146,9 @@ type Run struct {
 	Processes int               `json:"processes" doc:"How many were seen."`
 	HostRSS   mem.Optional      `json:"peak_host_rss_bytes,omitzero" doc:"Highest resident memory of the process tree; shared pages count once for each process."`
 	HostPSS   mem.Optional      `json:"peak_host_pss_bytes,omitzero" doc:"The same with shared pages divided by their users, where it was read."`
-	Device    mem.Optional      `json:"peak_device_used_bytes,omitzero" doc:"Most memory in use on devices."`
-	Allocated mem.Optional      `json:"peak_allocated_bytes,omitzero" doc:"Most that a framework had handed out on devices."`
-	Reserved  mem.Optional      `json:"peak_reserved_bytes,omitzero" doc:"Most that a framework held on devices."`
+	Device    mem.Optional      `json:"peak_device_used_bytes,omitzero" doc:"Most memory in use on devices: of each its peak, added up."`
+	Allocated mem.Optional      `json:"peak_allocated_bytes,omitzero" doc:"Most that frameworks had handed out on devices: of each allocator its peak, added up. Of an imagined run as its verdict has it."`
+	Reserved  mem.Optional      `json:"peak_reserved_bytes,omitzero" doc:"Most that frameworks held on devices, added up in the same way."`
 	OOMs      int               `json:"ooms" doc:"How often memory ran out."`
 	Snapshots int               `json:"snapshots,omitempty" doc:"Of allocators, that were recorded whole."`
 	Dropped   uint64            `json:"dropped" doc:"Records that were lost on the way into the recording."`

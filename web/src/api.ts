@@ -3861,15 +3861,18 @@ export interface Run {
   name?: string;
   /** How often memory ran out. */
   ooms: number;
-  /** Most that a framework had handed out on devices. */
+  /**
+   * Most that frameworks had handed out on devices: of each allocator its peak, added up. Of an
+   * imagined run as its verdict has it.
+   */
   peak_allocated_bytes?: number;
-  /** Most memory in use on devices. */
+  /** Most memory in use on devices: of each its peak, added up. */
   peak_device_used_bytes?: number;
   /** The same with shared pages divided by their users, where it was read. */
   peak_host_pss_bytes?: number;
   /** Highest resident memory of the process tree; shared pages count once for each process. */
   peak_host_rss_bytes?: number;
-  /** Most that a framework held on devices. */
+  /** Most that frameworks held on devices, added up in the same way. */
   peak_reserved_bytes?: number;
   /** How many were seen. */
   processes: number;

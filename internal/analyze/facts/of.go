@@ -44,9 +44,6 @@ func Of(run *mem.Run, line func(file string, line int) string) *Facts {
 	}
 	in.conclude()
 	in.Peak = in.peaks()
-	if in.Verdict != nil {
-		imagined.Exact(in.Verdict, &in.Peak)
-	}
 	return in
 }
 
@@ -76,7 +73,9 @@ func (in *Facts) index() {
 func Conclude(run *mem.Run) mem.Conclusion {
 	in := ofFigure(run)
 	in.conclude()
-	return mem.Conclusion{Figure: in.Figure, Ending: in.Ending()}
+	peak := in.devicePeaks()
+	return mem.Conclusion{Figure: in.Figure, Ending: in.Ending(), Allocated: peak.Allocated, Reserved: peak.Reserved,
+		DeviceUsed: peak.DeviceUsed}
 }
 
 // conclude finds the verdict of an imagined run, and the one figure of any.

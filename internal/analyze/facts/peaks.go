@@ -5,29 +5,45 @@ import (
 	"slices"
 	"time"
 
+	"hightide/internal/analyze/imagined"
 	"hightide/internal/mem"
 	"hightide/internal/report"
 )
 
 // peaks are the high-water marks, and when the leading one was, in which phase and step.
 func (in *Facts) peaks() report.Peak {
-	p := report.Peak{
-		HostRSS: in.HostPeak(), DeviceUsed: in.devicePeak(), Allocated: in.sumOfPeaks(mem.SeriesAllocated),
-		Reserved: in.sumOfPeaks(mem.SeriesReserved), Process: in.Lead.Process, AtLeast: in.Figure.AtLeast,
-		Label: in.Label(),
-	}
+	p := in.devicePeaks()
+	p.HostRSS, p.Process, p.AtLeast, p.Label = in.HostPeak(), in.Lead.Process, in.Figure.AtLeast, in.Label()
 	p.HostPSS, p.PSSError = in.sharedPeak()
 	for process := range in.Histories {
 		p.Heap = p.Heap.Plus(in.HeapPeak(process))
 	}
-	if in.Lead.Series == nil {
-		return p
+	if in.Lead.Series != nil {
+		in.place(&p)
 	}
+	if in.Verdict != nil {
+		imagined.Place(in.Verdict, p)
+	}
+	return p
+}
+
+// place says when the leading curve was highest, in which process, phase and step.
+func (in *Facts) place(p *report.Peak) {
 	at := in.Lead.Series.Times[in.Lead.Series.Peak()]
 	p.Process = in.LargestAt(at, in.Lead)
-	if in.seen(&p, in.Lead) {
+	if in.seen(p, in.Lead) {
 		p.Time = mem.Some(in.Since(at))
 		p.Phase, p.Step = in.PhaseAt(p.Process, at)
+	}
+}
+
+// devicePeaks are the high-water marks on devices, added up over processes and devices. Of an imagined run they are at
+// least what the devices' tables tell: a moment between two samples is no less one.
+func (in *Facts) devicePeaks() report.Peak {
+	p := report.Peak{DeviceUsed: in.devicePeak(), Allocated: in.sumOfPeaks(mem.SeriesAllocated),
+		Reserved: in.sumOfPeaks(mem.SeriesReserved)}
+	if in.Verdict != nil {
+		imagined.Raise(in.Verdict, &p)
 	}
 	return p
 }

@@ -314,9 +314,9 @@ func largestPeak(run *mem.Run, name mem.Quantity) (high mem.Optional) {
 	return high
 }
 
-// Exact raises high-water marks to those that the devices' tables tell, where samples are lower: a peak between two
-// samples is no less one. Where the verdict does not say in which phase the peak was, the samples do.
-func Exact(v *report.Imagined, peak *report.Peak) {
+// Raise raises high-water marks to those that the devices' tables tell, where samples are lower: a peak between two
+// samples is no less one.
+func Raise(v *report.Imagined, peak *report.Peak) {
 	var allocated, reserved, used mem.Optional
 	for _, rank := range v.Ranks {
 		allocated, reserved = allocated.Plus(rank.Allocated), reserved.Plus(rank.Reserved)
@@ -327,6 +327,10 @@ func Exact(v *report.Imagined, peak *report.Peak) {
 	peak.Allocated.Raise(allocated)
 	peak.Reserved.Raise(reserved)
 	peak.DeviceUsed.Raise(used)
+}
+
+// Place has the verdict say in which phase the peak was, as the samples do, where the tables do not.
+func Place(v *report.Imagined, peak report.Peak) {
 	if v.PeakPhase == "" {
 		v.PeakPhase, v.PeakStep = peak.Phase, peak.Step
 	}
