@@ -192,7 +192,8 @@ func TestOverview(t *testing.T) {
 	long, short := state(70), state(5)
 	now := long.Time
 	v := Of([]Node{{Name: "b", Heard: now, State: long}, {Name: "a", Heard: now, State: short},
-		{Name: "gone", Heard: now - int64(10*time.Minute), State: long}}, nil, now, Settings{Expected: []string{"never", "a"}})
+		{Name: "gone", Heard: now - int64(10*time.Minute), State: long},
+		{Name: "later", Heard: now + int64(time.Hour), State: long}}, nil, now, Settings{Expected: []string{"never", "a"}})
 	if len(v.People) != 1 || v.People[0].Device != mem.Some(8*gib) || len(v.People[0].Machines) != 2 || v.People[0].Processes != 2 ||
 		v.People[0].PSS.Known() {
 		t.Errorf("people %+v", v.People)
@@ -204,6 +205,9 @@ func TestOverview(t *testing.T) {
 		t.Errorf("oversized %+v", v.Oversized)
 	}
 	notes := strings.Join(v.Notes, "\n")
+	if !v.Machines[3].Away || !strings.Contains(notes, "later was last heard of before the database's clock was set back") {
+		t.Errorf("heard of in an hour: %q", notes)
+	}
 	if !v.Machines[2].Away || v.Machines[0].Away || !strings.Contains(notes, "gone was last heard of 10 min ago") ||
 		!strings.Contains(notes, "never was never heard of") || strings.Contains(notes, "a was never") {
 		t.Errorf("notes %q", notes)

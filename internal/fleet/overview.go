@@ -10,6 +10,14 @@ import (
 	"hightide/internal/mem"
 )
 
+// lastHeard says since when a machine is away. A time that is yet to come is of a clock that was set back.
+func (m *Node) lastHeard(since int64) string {
+	if since < 0 {
+		return m.Name + " was last heard of before the database's clock was set back"
+	}
+	return m.Name + " was last heard of " + about(time.Duration(since)) + " ago"
+}
+
 // Of says what machines hold now, which is ns since 1970 by the clock that heard of them.
 func Of(machines []Node, used []Used, now int64, o Settings) *Overview {
 	v := &Overview{Version: 1, Time: now, Machines: slices.Clone(machines), People: []Holding{}, Jobs: []Holding{},
@@ -22,9 +30,9 @@ func Of(machines []Node, used []Used, now int64, o Settings) *Overview {
 	for i := range v.Machines {
 		m := &v.Machines[i]
 		every := max(m.State.Every, int64(time.Second))
-		if m.Away = now-m.Heard > lateAfter*every+int64(10*time.Second); m.Away {
-			v.note("%s was last heard of %s ago: what it holds now is not known, and is in no sum", m.Name,
-				about(time.Duration(now-m.Heard)))
+		since, late := now-m.Heard, lateAfter*every+int64(10*time.Second)
+		if m.Away = since > late || since < -late; m.Away {
+			v.note("%s: what it holds now is not known, and is in no sum", m.lastHeard(since))
 			continue
 		}
 		m.sum(people, jobs)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"time"
 )
 
 // What changes runs, in every kind of store.
@@ -53,6 +54,15 @@ func Prune(s Store, limits Limits) ([]Run, error) {
 	runs, err := s.List(filter)
 	if err != nil {
 		return nil, err
+	}
+	if of, has := s.(interface{ clock() (time.Time, error) }); has { // of two clocks, one that is ahead would delete the young
+		now, err := of.clock()
+		if err != nil {
+			return nil, err
+		}
+		if now.Before(limits.Now) {
+			limits.Now = now
+		}
 	}
 	out := limits.exceeded(runs)
 	if limits.Preview {

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 )
 
 // Team is the store of many people and machines: rows in PostgreSQL, files in an object store.
@@ -111,8 +112,9 @@ func putTeamRow(s *session, run Run) error {
 	return nil
 }
 
-// isHeard is the condition that somebody writes a run. The view runs says the same.
-const isHeard = "(heard IS NOT NULL AND heard > now() - interval '60 seconds')"
+// isHeard is the condition that somebody writes a run. The view runs says the same. A time that is yet to come is of a
+// clock that was set back since, and says nothing.
+const isHeard = "(heard IS NOT NULL AND heard BETWEEN now() - interval '60 seconds' AND now() + interval '60 seconds')"
 
 // listed are the runs that the team's database has.
 func (t *Team) listed(filter Filter) (runs []Run, err error) {
@@ -140,4 +142,10 @@ func (t *Team) listed(filter Filter) (runs []Run, err error) {
 		return list(s)
 	})
 	return runs, err
+}
+
+// clock is the database's time.
+func (t *Team) clock() (now time.Time, err error) {
+	err = t.db.look(t.ctx, func(s *session) error { return s.row("SELECT now()").Scan(&now) })
+	return now, err
 }

@@ -17,8 +17,10 @@ type Delivery struct {
 	Tries int64 // that were made before
 }
 
-// deliveryLasts is how long a message is tried, deliveryHeld how long whoever tries it has it alone.
+// deliveryLasts is how long a message is tried, deliveryHeld how long whoever tries it has it alone. No try is planned
+// deliveryAhead: the longest wait is an hour.
 const (
+	deliveryAhead = 2 * time.Hour
 	deliveryLasts = 24 * time.Hour
 	deliveryHeld  = 60 * time.Second
 )
@@ -57,12 +59,14 @@ func (t *Team) Tell(ctx context.Context, run string, bodies map[string]string) e
 	})
 }
 
-// NextDelivery takes a message whose time has come; false: there is none. Others do not get it for a minute.
+// NextDelivery takes a message whose time has come; false: there is none. Others do not get it for a minute. A time far
+// ahead is of a clock that was set back since.
 func (t *Team) NextDelivery(ctx context.Context) (d Delivery, there bool, err error) {
 	err = t.db.change(ctx, func(s *session) error {
 		return s.row("UPDATE deliveries SET next = now() + CAST(? AS bigint) * interval '1 second' WHERE id = ("+
-			"SELECT id FROM deliveries WHERE next <= now() ORDER BY next LIMIT 1 FOR UPDATE SKIP LOCKED) "+
-			"RETURNING id, run, hook, body, made, tries", int64(deliveryHeld.Seconds())).Scan(&d.ID, &d.Run, &d.Hook, &d.Body,
+			"SELECT id FROM deliveries WHERE next <= now() OR next > now() + CAST(? AS bigint) * interval '1 second' "+
+			"ORDER BY next LIMIT 1 FOR UPDATE SKIP LOCKED) RETURNING id, run, hook, body, made, tries",
+			int64(deliveryHeld.Seconds()), int64(deliveryAhead.Seconds())).Scan(&d.ID, &d.Run, &d.Hook, &d.Body,
 			&d.Made, &d.Tries)
 	})
 	if errors.Is(err, sql.ErrNoRows) {
