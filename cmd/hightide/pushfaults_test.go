@@ -2,6 +2,13 @@ package main
 
 import (
 	"bytes"
+	"errors"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,14 +18,6 @@ import (
 
 	"hightide/internal/testkit"
 )
-
-// pushKills is how often each is killed: 5 times, or as HIGHTIDE_FAULTS says.
-func pushKills() int {
-	if n, err := strconv.Atoi(os.Getenv("HIGHTIDE_FAULTS")); err == nil {
-		return n
-	}
-	return 5
-}
 
 // TestPushSurvivesKills: the server, or its database, is killed in the middle of an upload. Nobody sees half of the
 // run; the next push goes on, and every byte is there. With -short each is killed once.
@@ -38,7 +37,7 @@ func TestPushSurvivesKills(t *testing.T) {
 		"server":   func() { _ = s.served.process.Process.Kill(); _ = s.served.process.Wait() },
 		"database": func() { database.Kill(t) },
 	} {
-		for n := range pushKills() {
+		for n := range testkit.Faults(5) {
 			if n > 0 && testing.Short() {
 				break
 			}
@@ -118,4 +117,43 @@ func (s *teamSession) cutOff(objects, name string, kill func()) *exec.Cmd {
 	waitFor(s.t, func() bool { return arrived() >= before+2 })
 	kill()
 	return push
+}
+
+// TestPushOutlastsAway: a server that is away for some requests in the middle of an upload is waited for, and one whose
+// answer is lost on the way has shown the run once.
+func TestPushOutlastsAway(t *testing.T) {
+	s := startTeam(t, teamFile)
+	to, err := url.Parse(s.served.at(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused, lost := 0, 0
+	between := httputil.NewSingleHostReverseProxy(to)
+	between.ModifyResponse = func(answer *http.Response) error {
+		if answer.Request.Method == http.MethodPost && lost == 0 {
+			lost++
+			return errors.New("the answer is lost")
+		}
+		return nil
+	}
+	between.ErrorLog = log.New(io.Discard, "", 0)
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.URL.Path, "/parts/") && refused < 4 {
+			refused++
+			http.Error(w, "it is being started again", http.StatusServiceUnavailable)
+			return
+		}
+		r.Host = to.Host
+		between.ServeHTTP(w, r)
+	}))
+	defer front.Close()
+	anna := s.machine(s.key("anna", "--may", "push"))
+	anna.both("run", "--quiet", "--name", "patient", "--", "/bin/true")
+	said := anna.both("push", "patient", "--server", front.URL, "--project", "ranker")
+	if refused != 4 || lost != 1 || !strings.Contains(said, "sent into ranker") {
+		t.Errorf("%d refused, %d answers lost: %s", refused, lost, said)
+	}
+	if runs := s.must("ls", "--json"); strings.Count(runs, `"finished"`) != 1 {
+		t.Errorf("in the end: %s", runs)
+	}
 }

@@ -29,12 +29,15 @@ type Client struct {
 	server string
 	key    string
 	http   http.Client
+
+	patience time.Duration // how long something is tried again at least; it is tried so often as tries says, however long
 }
 
 const (
 	answersWithin = 2 * time.Minute // one request, with a part
 	connectWithin = 5 * time.Second
 	tries         = 3
+	longestPause  = 8 * time.Second // between two tries
 )
 
 // NewClient is a client of the server at an address, as https://runs.example.org. A key goes over TLS alone, or stays
@@ -109,6 +112,16 @@ func (c *Client) project(ctx context.Context, name string) (Project, error) {
 	return Project{}, fail.Input(hint, "%s has no project %q for you", c.server, name)
 }
 
+// awayFor is how long a server may be away in the middle of a run that is sent: as long as one takes to be started again.
+const awayFor = time.Minute
+
+// patiently is the client for who has had an answer already: it waits while the server is away.
+func (c *Client) patiently() *Client {
+	patient := *c
+	patient.patience = awayFor
+	return &patient
+}
+
 // ask sends JSON, and reads JSON. What fails on the way is tried again.
 func (c *Client) ask(ctx context.Context, method, path string, body, into any) error {
 	var text []byte
@@ -118,19 +131,18 @@ func (c *Client) ask(ctx context.Context, method, path string, body, into any) e
 	return c.send(ctx, method, path, "application/json", text, into)
 }
 
-func (c *Client) send(ctx context.Context, method, path, kind string, body []byte, into any) (err error) {
-	for try := range tries {
-		var again time.Duration
-		if again, err = c.sendOnce(ctx, method, path, kind, body, into); err == nil || again == 0 || try == tries-1 {
+func (c *Client) send(ctx context.Context, method, path, kind string, body []byte, into any) error {
+	for try, began := 1, time.Now(); ; try++ {
+		again, err := c.sendOnce(ctx, method, path, kind, body, into)
+		if err == nil || again == 0 || try >= tries && time.Since(began) >= c.patience {
 			return err
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(again):
+		case <-time.After(max(again, min(again<<(try-1), longestPause))):
 		}
 	}
-	return err
 }
 
 // sendOnce says with an error after which time it may go better; 0: it will not.

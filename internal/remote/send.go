@@ -184,14 +184,17 @@ type begun struct {
 // files sends those of a folder, and has the server show the run.
 func (s *Send) files(ctx context.Context, dir string, sent *Sent) error {
 	of := "/projects/" + url.PathEscape(s.Project) + "/pushes/" + url.PathEscape(sent.ID)
-	for _, name := range sent.Files {
+	for i, name := range sent.Files {
+		if i == 1 {
+			s = &Send{Client: s.Client.patiently(), Project: s.Project}
+		}
 		there, err := s.file(ctx, of+"/files/"+url.PathEscape(name), filepath.Join(dir, name), sent)
 		if sent.There = there; err != nil || there {
 			return err
 		}
 	}
 	var run store.Run
-	return s.Client.ask(ctx, http.MethodPost, of, map[string]any{"files": sent.Files}, &run)
+	return s.Client.patiently().ask(ctx, http.MethodPost, of, map[string]any{"files": sent.Files}, &run)
 }
 
 // file sends the parts of a file that the server has not.
@@ -223,7 +226,7 @@ func (s *Send) file(ctx context.Context, at, path string, sent *Sent) (there boo
 		if slices.Contains(told.Parts, p) {
 			continue
 		}
-		if err := s.Client.send(ctx, http.MethodPut, at+"/parts/"+strconv.FormatInt(from, 10)+"?sha256="+p.Hash,
+		if err := s.Client.patiently().send(ctx, http.MethodPut, at+"/parts/"+strconv.FormatInt(from, 10)+"?sha256="+p.Hash,
 			"application/octet-stream", data, nil); err != nil {
 			return false, err
 		}

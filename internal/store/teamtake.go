@@ -114,6 +114,12 @@ func (t *Team) Finish(ctx context.Context, p Pushing, names []string, check func
 	if !slices.Contains(names, Recording) {
 		return row, &Error{Kind: ErrPart, Text: "no recording was sent", Hint: "send " + Recording}
 	}
+	if there, err := t.isShown(ctx, p); there || err != nil {
+		if err == nil {
+			row, err = Find(t, p.Run())
+		}
+		return row, err
+	}
 	sent := map[string]int64{}
 	for _, name := range names {
 		f, err := t.sentFile(ctx, p, name)
@@ -149,6 +155,15 @@ func (t *Team) Finish(ctx context.Context, p Pushing, names []string, check func
 		row, err = Find(t, row.ID)
 	}
 	return row, err
+}
+
+// isShown says whether a sender's run is there already: its client tries again where the answer was lost on the way.
+func (t *Team) isShown(ctx context.Context, p Pushing) (there bool, err error) {
+	err = t.db.look(ctx, func(s *session) error {
+		return s.row("SELECT EXISTS (SELECT 1 FROM files WHERE run = ? AND name = ? AND writer = ? AND whole)", p.Run(),
+			Recording, p.Writer).Scan(&there)
+	})
+	return there, err
 }
 
 func taken(n int64, p Pushing) error {
@@ -202,6 +217,9 @@ func (t *Team) lookThrough(f *stored, p Pushing, check func(path string) error) 
 	}
 	defer file.Close()
 	if _, err := io.Copy(file, io.NewSectionReader(f, 0, f.size)); err != nil {
+		if full := new(fs.PathError); errors.As(err, &full) {
+			err = t.outbox.badPlace("write to", err)
+		}
 		return row, err
 	}
 	if err := check(path); err != nil {
