@@ -14,9 +14,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// TestMain puts a command hightide, which is this very program, on PATH.
+// TestMain puts a command hightide, which is this very program, on PATH, and a store of objects.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"hightide": main})
+	testscript.Main(m, map[string]func(){"hightide": main, "objectstore": serveObjects})
 }
 
 // TestScripts runs the commands as a person types them: testdata/script, one file each.

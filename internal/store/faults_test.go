@@ -32,6 +32,9 @@ func TestMain(m *testing.M) {
 	if database := os.Getenv("HIGHTIDE_TEST_SENDER"); database != "" {
 		sendUntilKilled(database)
 	}
+	if database := os.Getenv("HIGHTIDE_TEST_MIGRATOR"); database != "" {
+		migrateOnce(database)
+	}
 	if dir := os.Getenv("HIGHTIDE_TEST_FOLLOWER"); dir != "" {
 		followForEver(dir, os.Getenv("HIGHTIDE_TEST_RUN"))
 	}

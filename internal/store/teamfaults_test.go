@@ -16,8 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pressly/goose/v3"
-
 	"hightide/internal/mem"
 	"hightide/internal/testkit"
 )
@@ -318,14 +316,7 @@ func TestTeamMigrations(t *testing.T) {
 		s, _ := machine(t, server.New(t), t.TempDir(), t.TempDir())
 		db, err := sql.Open("postgres", s.db.url.String())
 		must(t, err)
-		files, err := fs.Sub(migrationFiles, "migrations")
-		must(t, err)
-		provider, err := goose.NewProvider(goose.DialectPostgres, db, files, goose.WithTableName(versionTable))
-		must(t, err)
-		_, err = provider.UpTo(t.Context(), int64(version))
-		must(t, err)
-		_, err = db.Exec(numbered(manyRuns), 3)
-		must(t, err)
+		migrateTo(t, db, int64(version))
 		must(t, db.Close())
 		if runs, err := s.List(Filter{Name: "train-2"}); err != nil || len(runs) != 1 {
 			t.Errorf("from version %d: %+v %v", version, runs, err)

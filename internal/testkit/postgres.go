@@ -96,14 +96,28 @@ func (p *Postgres) Stop(t testing.TB) {
 	}
 }
 
+// pid is the server's process, or was.
+func (p *Postgres) pid() (int, error) {
+	text, err := os.ReadFile(filepath.Join(p.data(), "postmaster.pid"))
+	if err != nil {
+		return 0, err
+	}
+	first, _, _ := strings.Cut(string(text), "\n")
+	return strconv.Atoi(first)
+}
+
+// Restart starts the server again where it has ended, as its supervisor does.
+func (p *Postgres) Restart(t testing.TB) {
+	t.Helper()
+	if pid, err := p.pid(); err != nil || syscall.Kill(pid, 0) != nil {
+		p.Start(t)
+	}
+}
+
 // Kill ends the server's processes as a machine that loses its power does, and waits until they are gone.
 func (p *Postgres) Kill(t testing.TB) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(p.data(), "postmaster.pid"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	pid, err := strconv.Atoi(strings.SplitN(string(text), "\n", 2)[0])
+	pid, err := p.pid()
 	if err != nil {
 		t.Fatal(err)
 	}
