@@ -16,7 +16,7 @@ import (
 )
 
 // fleetOptions of fleet.
-type fleetOptions struct{ server, json string }
+type fleetOptions struct{ server, html, json string }
 
 func fleetCommand(a *app) *cobra.Command {
 	return a.command(&cobra.Command{
@@ -29,6 +29,7 @@ by month and project. What is not known is said; a machine that is away is in no
 
 Exit codes: 0 fine, 2 wrong usage, 3 the server refuses, 4 it cannot be asked.`,
 		Example: `  hightide fleet --server https://runs.example.org:7333
+  hightide fleet --html fleet.html
   hightide fleet --json | jq '.idle[].text'`,
 		Args: cobra.NoArgs,
 	}, &fleetOptions{})
@@ -36,6 +37,7 @@ Exit codes: 0 fine, 2 wrong usage, 3 the server refuses, 4 it cannot be asked.`,
 
 func (o *fleetOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.server, "server", "", "ask the team's server at this `address`, as https://runs.example.org")
+	flags.StringVar(&o.html, "html", "", "write the page of it as one HTML `file`")
 	jsonFlag(flags, &o.json)
 }
 
@@ -56,7 +58,8 @@ func (o *fleetOptions) run(a *app, c *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	return a.show(o.json, v, func() error { return a.printFleet(v) })
+	saved := &report.Saved{Fleet: v, Made: time.Now()}
+	return a.showOr(o.html, saved, o.json, v, func() error { return a.printFleet(v) })
 }
 
 // fleetTable is a list of the overview.

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"hightide/internal/comments"
 	"hightide/internal/files"
 	"hightide/internal/report"
 	"hightide/internal/store"
@@ -54,7 +55,11 @@ func (o *reportOptions) run(a *app, c *cobra.Command, args []string) error {
 	if !o.asked() {
 		o.html = pageName(name)
 	}
-	return o.write(a, r, name, r.JSON)
+	said, err := comments.With(c.Context(), a.engine(), r, row.ID)
+	if err != nil {
+		return err
+	}
+	return o.writePage(a, r, name, r.JSON, said.HTML)
 }
 
 // asked says whether any form was asked for.
@@ -86,18 +91,34 @@ func (o *reportOptions) writePage(a *app, r *report.Report, name string, asJSON 
 	if o.html == "" {
 		return nil
 	}
-	if err := files.Write(o.html, "HTML report", page); err != nil {
-		return err
-	}
-	path, err := filepath.Abs(o.html)
-	if err != nil {
-		path = o.html
-	}
-	fmt.Fprintf(a.stderr, "Report: %s\n", path)
-	if o.open {
+	path, err := a.savePage(o.html, page)
+	if err == nil && o.open {
 		a.openInBrowser(path)
 	}
-	return nil
+	return err
+}
+
+// savePage writes a page as one file, and tells where it is.
+func (a *app) savePage(name string, page func(io.Writer) error) (path string, err error) {
+	if err := files.Write(name, "HTML report", page); err != nil {
+		return "", err
+	}
+	if path, err = filepath.Abs(name); err != nil {
+		path = name
+	}
+	_, err = fmt.Fprintf(a.stderr, "Report: %s\n", path)
+	return path, err
+}
+
+// showOr is show, but for a page that was asked for and no JSON.
+func (a *app) showOr(html string, saved *report.Saved, as string, value any, text func() error) error {
+	if html == "" {
+		return a.show(as, value, text)
+	}
+	if _, err := a.savePage(html, saved.HTML); err != nil || as == "" {
+		return err
+	}
+	return a.show(as, value, text)
 }
 
 func pageName(name string) string { return "hightide-" + name + ".html" }

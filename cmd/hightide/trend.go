@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -18,7 +19,7 @@ import (
 // trendOptions of trend.
 type trendOptions struct {
 	store.Filter
-	json string
+	html, json string
 }
 
 func trendCommand(a *app) *cobra.Command {
@@ -36,6 +37,7 @@ Left out, and counted: runs without a commit, that failed, or that are known by 
 Exit codes: 0 fine, 2 wrong usage.`,
 		Example: `  hightide trend --tag project=ranker
   hightide trend train.py --json
+  hightide trend --tag project=ranker --html trend.html
   hightide trend --store postgres://hightide@db/hightide --objects s3://our-runs --name nightly`,
 		Args: cobra.MaximumNArgs(1),
 	}, &trendOptions{})
@@ -45,6 +47,7 @@ func (o *trendOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Name, "name", "", "only runs of this `name`")
 	addSettings(flags, options.Setting{Name: "tag", To: options.Tags{To: &o.Tags, Bare: true},
 		Help: "only runs with this tag, `key` or key=value; may be given several times"})
+	flags.StringVar(&o.html, "html", "", "write the page of it as one HTML `file`")
 	jsonFlag(flags, &o.json)
 }
 
@@ -55,7 +58,8 @@ func (o *trendOptions) run(a *app, c *cobra.Command, args []string) error {
 		return err
 	}
 	t := trend.Of(runs)
-	return a.show(o.json, t, func() error { return a.printTrend(t) })
+	saved := &report.Saved{Trend: t, Of: o.Filter.String(), Made: time.Now()}
+	return a.showOr(o.html, saved, o.json, t, func() error { return a.printTrend(t) })
 }
 
 // trendColumns are those of the list of commits.

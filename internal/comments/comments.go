@@ -71,6 +71,18 @@ func Of(ctx context.Context, e Runs, ref string) (all []Comment, err error) {
 	return all, err
 }
 
+// With is a report of a run with its comments, for a page of its own. Of a recording that lies elsewhere there are none.
+func With(ctx context.Context, e Runs, r *report.Report, id string) (report.Commented, error) {
+	all, err := Of(ctx, e, id)
+	if fail.Code(err) == fail.ExitBadInput {
+		err = nil
+	}
+	if err != nil || len(all) == 0 {
+		return report.Commented{Report: r}, err
+	}
+	return report.Commented{Report: r, Comments: all}, nil
+}
+
 func of(s store.Store, id string) ([]Comment, error) {
 	attached, err := s.Attached(id)
 	if err != nil {

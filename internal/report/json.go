@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"hightide/internal/mem"
-	"hightide/web"
 )
 
 // Line is a value as every --json prints it: one line of JSON.
@@ -24,11 +23,7 @@ func (r *Report) JSON() ([]byte, error) { return Line(r) }
 
 // HTML writes the report as one file that needs nothing else.
 func (r *Report) HTML(w io.Writer) error {
-	text, err := json.Marshal(r.ForPage())
-	if err != nil {
-		return fmt.Errorf("write HTML report: %w", err)
-	}
-	return web.Report(w, text)
+	return page(w, r.ForPage())
 }
 
 // leads says whether a report is headed by a device rather than by another: pinned host memory only where there is no

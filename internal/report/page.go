@@ -1,12 +1,9 @@
 package report
 
 import (
-	"encoding/json"
-	"fmt"
 	"io"
 
 	"hightide/internal/mem"
-	"hightide/web"
 )
 
 // pageBlocks is how many blocks the maps of a page draw; smaller ones are drawn as one with their neighbours.
@@ -105,13 +102,9 @@ func Beside(a, b string, of func(string) (*Report, error)) (*Pair, error) {
 
 // HTML writes it as one file that needs nothing else.
 func (p *Pair) HTML(w io.Writer) error {
-	page := *p
-	page.Before, page.After = p.Before.ForPage(), p.After.ForPage()
-	text, err := json.Marshal(struct {
+	both := *p
+	both.Before, both.After = p.Before.ForPage(), p.After.ForPage()
+	return page(w, struct {
 		Compared *Pair `json:"compared"`
-	}{&page})
-	if err != nil {
-		return fmt.Errorf("write HTML report: %w", err)
-	}
-	return web.Report(w, text)
+	}{&both})
 }

@@ -4,11 +4,13 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"hightide/internal/fail"
 	"hightide/internal/fleet"
+	"hightide/internal/report"
 )
 
 // Fleet is what the server knows of the team's machines.
@@ -34,6 +36,11 @@ type Heard struct {
 
 func (s *Server) fleet(api huma.API) {
 	get(api, "/fleet", "What every machine of the team holds, by person, job and line", s.showFleet)
+	savedPage(api, "/fleet/page", "The same as one HTML file that needs nothing else", "fleet.html",
+		func(ctx context.Context, _ *struct{}) (htmlWriter, error) {
+			v, err := s.showFleet(ctx, nil)
+			return &report.Saved{Fleet: v, Made: time.Now()}, err
+		})
 	change(api, http.MethodPut, "/fleet/machines/{machine}", "Say what a machine holds, as hightide watch does",
 		s.takeReport)
 }

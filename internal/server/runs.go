@@ -9,6 +9,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"hightide/internal/comments"
 	"hightide/internal/report"
 	"hightide/internal/store"
 )
@@ -80,7 +81,10 @@ func (s *Server) runs(api huma.API) {
 	savedPage(api, "/runs/{id}/report.html", "The same as a page that needs nothing else", "report.html",
 		func(ctx context.Context, in *RunInput) (htmlWriter, error) {
 			r, _, err := s.report(ctx, in.ID)
-			return r, err
+			if err != nil || s.outside {
+				return r, err
+			}
+			return comments.With(ctx, s.engine, r, in.ID)
 		})
 	served(api, "/runs/{id}/report.txt", "The same as the terminal shows it",
 		map[string]*huma.MediaType{"text/plain": {Schema: &huma.Schema{Type: "string"}}},

@@ -2,9 +2,11 @@ package server
 
 import (
 	"context"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"hightide/internal/report"
 	"hightide/internal/store"
 	"hightide/internal/trend"
 )
@@ -16,14 +18,23 @@ type trendInput struct {
 }
 
 func (s *Server) trend(api huma.API) {
-	get(api, "/trend", "How the peak of runs changed from commit to commit, and where by more than its noise",
-		func(ctx context.Context, in *trendInput) (*trend.Trend, error) {
-			filter := store.Filter{Text: in.Search, Name: in.Name, Tags: tagsOf(in.Tag), Brief: true}
-			runs, err := s.engine.Runs(ctx, filter)
-			if err != nil {
-				return nil, err
-			}
-			t := trend.Of(runs)
-			return &t, nil
+	get(api, "/trend", "How the peak of runs changed from commit to commit, and where by more than its noise", s.showTrend)
+	savedPage(api, "/trend/page", "The same as one HTML file that needs nothing else", "trend.html",
+		func(ctx context.Context, in *trendInput) (htmlWriter, error) {
+			t, err := s.showTrend(ctx, in)
+			return &report.Saved{Trend: t, Of: in.filter().String(), Made: time.Now()}, err
 		})
+}
+
+func (in *trendInput) filter() store.Filter {
+	return store.Filter{Text: in.Search, Name: in.Name, Tags: tagsOf(in.Tag), Brief: true}
+}
+
+func (s *Server) showTrend(ctx context.Context, in *trendInput) (*trend.Trend, error) {
+	runs, err := s.engine.Runs(ctx, in.filter())
+	if err != nil {
+		return nil, err
+	}
+	t := trend.Of(runs)
+	return &t, nil
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -231,6 +232,21 @@ func (f Filter) apply(runs []Run) []Run {
 		}
 	}
 	return kept
+}
+
+// String says for people which runs are let through: text, name and tags; "": all.
+func (f Filter) String() string {
+	var all []string
+	if f.Text != "" {
+		all = append(all, fmt.Sprintf("with %q in id, name or command", f.Text))
+	}
+	if f.Name != "" {
+		all = append(all, fmt.Sprintf("named %q", f.Name))
+	}
+	for _, key := range slices.Sorted(maps.Keys(f.Tags)) {
+		all = append(all, strings.TrimSuffix("tagged "+key+"="+f.Tags[key], "="))
+	}
+	return strings.Join(all, ", ")
 }
 
 // matches is what Filter.sql says to the index.

@@ -7,6 +7,7 @@ import type { Report } from "./api";
 import { darkAtFirst, elsewhere, painted } from "./draw/paint";
 import type { Courses } from "./lib/bothcourses";
 import { embedded } from "./lib/embedded";
+import { savedPage, type Saved } from "./savedpage";
 import { inHash } from "./state/hash";
 import { complete, processName } from "./state/report";
 import { none, undoing } from "./state/selection";
@@ -29,7 +30,7 @@ import { shortNames, views } from "./views";
 import "./style/print.css";
 
 const app = document.getElementById("app")!;
-const raw = await embedded<Report | { compared: Compared }>("hightide-report");
+const raw = await embedded<Report | { compared: Compared } | Saved>("hightide-report");
 const page = store<Page & { params: Readonly<Record<string, string>> }>({
   ...none,
   dark: darkAtFirst(),
@@ -110,7 +111,12 @@ function compared({
 }
 
 if (raw && "compared" in raw) compared(raw.compared);
-else if (raw) {
+else if (raw && "made_wall_ns" in raw) {
+  const saved = savedPage(raw);
+  document.title = `${saved.title} · hightide`;
+  app.append(saved.element);
+  withContents(saved.names);
+} else if (raw) {
   const report = complete(raw);
   document.title = `${report.run.name || report.run.id || "recording"} · hightide`;
   app.append(...views.flatMap((view) => view(report, page) ?? []));

@@ -3,6 +3,7 @@
 //   node test/fleet.mjs [folder for screenshots]
 
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import {
   addressOf,
@@ -11,6 +12,8 @@ import {
   fresh,
   launch,
   opened,
+  opensAlone,
+  savedFile,
   screenshots,
   shot,
   shown,
@@ -151,7 +154,15 @@ for (let heard = 0; heard < 2;) {
   heard = (await answer.json()).machines.length;
 }
 
-await look("fleet", {}, async (tab) => {
+/** What a file has: the same tables, and no link to a server. */
+async function alone(tab) {
+  await tab.locator("#machines tbody tr").nth(2).waitFor();
+  assert.match(await tab.locator("#look").innerText(), /notebook\.py <img.*has done nothing/s);
+  assert.match(await tab.locator("#held-by-jobs").innerText(), /abc/);
+  assert.equal(await tab.locator('#app a[href^="/"], #app img').count(), 0);
+}
+
+await look("fleet", { downloads: true }, async (tab) => {
   await tab.locator("#machines tbody tr").nth(2).waitFor();
   assert.equal(await tab.locator('nav a[href="/fleet"][aria-current="page"]').count(), 1);
   assert.match(
@@ -172,7 +183,19 @@ await look("fleet", {}, async (tab) => {
     "\tnvidia:1 NVIDIA H100\t–\t80.0 GiB\t–\t\t",
   );
   assert.deepEqual(await violations(tab), []);
+  await savedFile(browser, tab, "saved", folder, alone);
 });
+
+const typed = join(fresh("typed"), "fleet.html");
+execFileSync(binary, ["fleet", "--html", typed], {
+  env: {
+    ...server.env,
+    HIGHTIDE_STORE: "",
+    HIGHTIDE_SERVER: server.address.origin,
+    HIGHTIDE_KEY: server.token,
+  },
+});
+await opensAlone(browser, typed, "typed", folder, alone);
 
 await look("narrow", { width: 400, scheme: "dark" }, async (tab) => {
   await tab.locator("#people tbody tr").first().waitFor();

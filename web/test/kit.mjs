@@ -5,7 +5,7 @@ import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { chromium } from "playwright-core";
 
 export const here = (path) => fileURLToPath(new URL(path, import.meta.url));
@@ -220,6 +220,34 @@ export async function opened(
   await sound(tab, name);
   assert.deepEqual(complaints, [], `${name}: the page complains`);
   await context.close();
+}
+
+/**
+ * Saves the page that is shown as one file, and opens that in browsers without a network: light, dark and narrow. The
+ * check is of the first.
+ */
+export async function savedFile(browser, tab, name, folder, check) {
+  await tab.getByRole("button", { name: "Share", exact: true }).click();
+  const coming = tab.waitForEvent("download");
+  await tab.getByRole("button", { name: "Save as one HTML file" }).click();
+  const file = join(folder, `${name}.html`);
+  await (await coming).saveAs(file);
+  await opensAlone(browser, file, name, folder, check);
+}
+
+/** Opens a page that is one file in browsers without a network: light, dark and narrow. */
+export async function opensAlone(browser, file, name, folder, check) {
+  for (const [how, options] of [
+    ["light", {}],
+    ["narrow", { width: 400, scheme: "dark" }],
+  ])
+    await opened(browser, `${name} alone`, pathToFileURL(file).href, options, async (alone) => {
+      await alone.context().setOffline(true);
+      await alone.reload();
+      await check(alone);
+      assert.deepEqual(await violations(alone), []);
+      await shot(alone, join(folder, `${name}-alone-${how}.png`), { fullPage: true });
+    });
 }
 
 /** Nothing is too wide, and no figure is a hole. */

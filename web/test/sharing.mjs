@@ -5,7 +5,18 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
-import { addressOf, ask, binary, launch, opened, screenshots, shot, shown } from "./kit.mjs";
+import { gunzipSync } from "node:zlib";
+import {
+  addressOf,
+  ask,
+  binary,
+  launch,
+  opened,
+  savedFile,
+  screenshots,
+  shot,
+  shown,
+} from "./kit.mjs";
 import { team } from "./team.mjs";
 
 const folder = screenshots("sharing"),
@@ -39,7 +50,7 @@ const secret = link.split("#share=")[1];
 
 // A comment is text, whatever stands in it, and leads to its moment.
 const attack = `<img src=x onerror="document.title='taken'">\n<script>document.title='taken'</script>`;
-await opened(browser, "comments", addressOf(server, page), {}, async (tab) => {
+await opened(browser, "comments", addressOf(server, page), { downloads: true }, async (tab) => {
   const form = tab.locator(".comment-form");
   await form.locator("textarea").fill(attack);
   await form.locator("select").selectOption("at");
@@ -59,8 +70,19 @@ await opened(browser, "comments", addressOf(server, page), {}, async (tab) => {
   assert.notEqual(await tab.title(), "taken");
   await tab.locator("#comments").scrollIntoViewIfNeeded();
   await shot(tab, join(folder, "comments.png"));
+  await savedFile(browser, tab, "commented", folder, async (alone) => {
+    assert.equal(await alone.locator(".comments .said").innerText(), attack);
+    assert.equal(await alone.locator(".comments :is(img, script)").count(), 0);
+    await alone.getByRole("button", { name: "at 100 ms" }).click();
+    assert.match(alone.url(), /at=100000000/);
+    assert.notEqual(await alone.title(), "taken");
+  });
   passed++;
 });
+
+/** What a page of one file has in it. */
+const inFile = (page) =>
+  JSON.parse(gunzipSync(Buffer.from(/id="hightide-report">([^<]+)</.exec(page)[1], "base64")));
 
 /** A browser that nobody has let in opens the link; each of its requests is looked through for the secret. */
 async function stranger(scheme, check) {
@@ -96,6 +118,11 @@ await stranger("light", async (tab) => {
     ];
   }, idOf("hidden"));
   assert.deepEqual(told, [200, 404, 403]);
+  const file = await tab.evaluate(async () => {
+    const headers = { "X-Hightide-Page": localStorage.getItem("hightide-page") };
+    return (await fetch("/api/v1/runs/last/report.html", { headers })).text();
+  });
+  assert.ok(!("comments" in inFile(file)), "people outside see comments in the file");
   assert.equal(await tab.locator("#comments").count(), 0, "people outside see comments");
   await tab.getByRole("button", { name: "Share", exact: true }).click();
   await tab.locator(".share-sheet").waitFor();

@@ -11,6 +11,8 @@ import {
   fresh,
   launch,
   opened,
+  opensAlone,
+  savedFile,
   screenshots,
   serve,
   shot,
@@ -45,6 +47,21 @@ const told = JSON.parse(does(binary, "trend", "--json")),
   changed = told.commits.filter((c) => c.verdict === "changed");
 assert.equal(told.commits.length, 4);
 
+/** What a file has: the same commits, and commands in place of links. */
+async function alone(tab) {
+  await tab.locator("svg.trend").waitFor();
+  assert.match(await tab.title(), /from commit to commit/);
+  assert.equal(await tab.locator("#commits tbody tr").count(), 4);
+  assert.equal(await tab.locator("svg.trend .is-changed").count(), changed.length);
+  assert.equal(await tab.locator('main a[href^="/"], #app a[href^="/"]').count(), 0);
+  const { before_run: a, first_run: b } = told.commits[2];
+  assert.match(await tab.locator("#commits").innerText(), new RegExp(`hightide diff ${a} ${b}`));
+  assert.match(await tab.locator("#app .hint").first().innerText(), /tagged project=ranker/);
+}
+
+const typed = join(work, "trend.html");
+does(binary, "trend", "--tag", "project=ranker", "--html", typed);
+
 const server = await serve(env),
   browser = await launch();
 let passed = 0;
@@ -56,7 +73,7 @@ async function look(name, path, options, check) {
   passed++;
 }
 
-await look("trend", "/trend?tag=project%3Dranker", {}, async (tab) => {
+await look("trend", "/trend?tag=project%3Dranker", { downloads: true }, async (tab) => {
   await tab.locator("svg.trend").waitFor();
   assert.equal(await tab.locator("#commits tbody tr").count(), 4);
   assert.equal(await tab.locator("svg.trend .is-changed").count(), changed.length);
@@ -66,7 +83,10 @@ await look("trend", "/trend?tag=project%3Dranker", {}, async (tab) => {
   assert.equal(new URL(tab.url()).searchParams.get("at"), third.first_run);
   assert.match(await tab.locator("#lines").innerText(), /train\.py:2/);
   assert.deepEqual(await violations(tab), []);
+  await savedFile(browser, tab, "saved", folder, alone);
 });
+
+await opensAlone(browser, typed, "typed", folder, alone);
 
 await look("narrow", "/trend", { width: 390, scheme: "dark" }, async (tab) => {
   await tab.locator("svg.trend .point").first().click();

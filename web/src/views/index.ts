@@ -3,6 +3,7 @@ import type { PageStore } from "../state/page";
 import { capacity } from "./capacity";
 import { cards } from "./cards";
 import { change } from "./change";
+import { comments } from "./comments";
 import { composition } from "./composition";
 import { courses } from "./course";
 import { findings } from "./findings";
@@ -37,6 +38,7 @@ export const views: View[] = [
   flames,
   segments,
   tables,
+  comments,
   notes,
   footer,
 ];
@@ -46,6 +48,7 @@ export const shortNames: ReadonlyMap<string, string> = new Map([
   ["capacity", "GPU"],
   ["findings", "Findings"],
   ["change", "Changes"],
+  ["comments", "Comments"],
   ["course", "Events"],
   ["operators", "Operators"],
   ["flames", "Flames"],

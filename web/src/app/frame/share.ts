@@ -32,6 +32,12 @@ const files: {
     name: "difference.html",
   },
   {
+    path: /^\/trend$/,
+    at: (_, { search = "", tag = "" }) => query("/trend/page", { search, tag }),
+    name: "trend.html",
+  },
+  { path: /^\/fleet$/, at: () => "/fleet/page", name: "fleet.html" },
+  {
     path: /^\/matrices\/([^/]+)$/,
     at: (name) => `/matrices/${name}/report.html`,
     name: "matrix.html",
@@ -83,7 +89,7 @@ export function share(app: App): void {
           {},
           at
             ? "It needs neither the server nor hightide: send it, or attach it to an issue. " +
-                "Paths and the command of the program are in it."
+                "What this page shows is in it, such as names, paths and commands."
             : "This page is a list: open a run, a snapshot, a comparison or a matrix, " +
                 "which can be saved.",
         ),

@@ -1,7 +1,8 @@
 // What people say of a run, of a moment of it or of a finding, and a form to say more.
 
 import type { Comment, CommentList, Report } from "../../../api";
-import { duration, wallClock } from "../../../lib/format";
+import { duration } from "../../../lib/format";
+import { comment } from "../../../views/comments";
 import { h, section } from "../../../views/dom";
 import { get, post, Problem, remove, status } from "../../api";
 import { toast } from "../../frame/toast";
@@ -25,7 +26,9 @@ export const comments: PartOf = (feed, app) => {
   let findings: string[] = [],
     may = false;
   const draw = (all: Comment[]) => {
-    list.replaceChildren(...all.map((c) => row(c, app, may ? () => drop(c) : null)));
+    list.replaceChildren(
+      ...all.map((c) => comment(c, (at) => app.set({ at }), may ? () => drop(c) : null)),
+    );
     element.hidden = !may && all.length === 0;
   };
   const drop = (c: Comment) =>
@@ -93,27 +96,4 @@ function form(
       .catch(told);
   });
   return element;
-}
-
-function row(c: Comment, app: App, drop: (() => void) | null): HTMLElement {
-  const moment =
-      c.at_ns !== undefined &&
-      h("button", { type: "button", class: "plain" }, `at ${duration(c.at_ns)}`),
-    gone = drop && h("button", { type: "button", class: "plain" }, "Delete");
-  if (moment) moment.addEventListener("click", () => app.set({ at: c.at_ns! }));
-  gone?.addEventListener("click", drop!);
-  return h(
-    "li",
-    {},
-    h(
-      "p",
-      { class: "hint" },
-      h("b", {}, c.by),
-      ` ${wallClock(c.made_wall_ns)} `,
-      moment,
-      c.finding ? ` on ${c.finding} ` : " ",
-      gone,
-    ),
-    h("p", { class: "said" }, c.text),
-  );
 }

@@ -1,15 +1,14 @@
 // How the peak of a program changed from commit to commit, and which lines a change is made of.
 
 import type { Commit, ProjectList, Trend } from "../../../api";
-import { bytes, count } from "../../../lib/format";
 import { copier, h, section } from "../../../views/dom";
+import { course, leftOut } from "../../../views/trend";
+import { short } from "../../../views/trend/curve";
 import { get, query } from "../../api";
 import { busy, empty, failure } from "../../parts";
 import type { App } from "../../state";
 import { difference } from "../diff";
 import type { Shown } from "../page";
-import { curve, short } from "./curve";
-import "./trend.css";
 
 export function trendPage(app: App): Shown {
   const asking = new AbortController(),
@@ -31,7 +30,8 @@ export function trendPage(app: App): Shown {
     body.replaceChildren(busy());
     get<Trend>(query("/trend", { search, tag }), asking.signal).then(
       (trend) => {
-        const shown = show(trend, at, (c) => set({ at: c.first_run }));
+        if (!trend.commits.length) return body.replaceChildren(nothing(trend));
+        const shown = course(trend, at, (c) => set({ at: c.first_run }));
         stop = shown.stop;
         body.replaceChildren(...shown.parts);
         const chosen = trend.commits.find((c) => c.first_run === at && c.before_run);
@@ -75,101 +75,14 @@ async function projects(tags: HTMLInputElement, signal: AbortSignal): Promise<vo
   );
 }
 
-/** What is known of the commits: a sentence, the curve, the table, and what is left out. */
-function show(trend: Trend, at: string, choose: (c: Commit) => void) {
-  const { commits, left_out } = trend,
-    left = left_out.length ? h("p", { class: "hint" }, `Left out: ${left_out.join(", ")}.`) : null;
-  if (!commits.length) {
-    const nothing = empty(
-      "No run that can be compared",
-      "Runs are compared by the commit that was checked out where they began. " +
-        "Run each commit twice, so that the noise is known.",
-      "hightide run --tag project=ranker -- python train.py",
-      left,
-    );
-    return { parts: [nothing], stop: () => {} };
-  }
-  const place = h("div", { class: "trend-place" }),
-    draw = () => {
-      const chosen = commits.findIndex((c) => c.first_run === at);
-      place.replaceChildren(
-        curve(commits, Math.max(place.clientWidth, 320), chosen, (i) => {
-          if (commits[i]!.before_run) choose(commits[i]!);
-        }),
-      );
-    },
-    sized = new ResizeObserver(draw);
-  sized.observe(place);
-  const course = section(
-    "trend",
-    "Course",
-    h("p", { class: "answer" }, answer(trend)),
-    place,
-    h(
-      "p",
-      { class: "hint" },
-      `A point is the mean of ${trend.what} of a commit's runs, ${trend.label}; the stroke ` +
-        "through it reaches from their lowest to their highest. The band stands around the " +
-        "commit before: within it a change may be noise.",
-    ),
+const nothing = (trend: Trend) =>
+  empty(
+    "No run that can be compared",
+    "Runs are compared by the commit that was checked out where they began. " +
+      "Run each commit twice, so that the noise is known.",
+    "hightide run --tag project=ranker -- python train.py",
+    leftOut(trend),
   );
-  return {
-    parts: [course, section("commits", "Commits", table(commits, at, choose), left)],
-    stop: () => sized.disconnect(),
-  };
-}
-
-/** What the trend says, in one sentence. */
-function answer({ commits, noise_unknown }: Trend): string {
-  const changed = commits.filter((c) => c.verdict === "changed");
-  if (changed.length)
-    return (
-      `${changed.length === 1 ? "1 commit" : `${count(changed.length)} commits`} of ` +
-      `${count(commits.length)} changed the peak by more than its noise: ` +
-      `${changed
-        .map((c) => `${short(c)} by ${signed(c.change_bytes!)}`)
-        .slice(-3)
-        .join(", ")}.`
-    );
-  if (commits.length === 1) return "There is one commit, and nothing to hold it against.";
-  if (noise_unknown) return `The noise is not known: ${noise_unknown}.`;
-  return "No commit changed the peak by more than its noise, where that is known.";
-}
-
-const signed = (v: number) => (v < 0 ? `−${bytes(-v)}` : `+${bytes(v)}`);
-
-function table(commits: readonly Commit[], at: string, choose: (c: Commit) => void): HTMLElement {
-  const head = ["Commit", "Runs", "Peak", "Lowest", "Highest", "Change", "Noise", "Verdict", "Why"];
-  const rows = commits.map((c) => {
-    const why = h("button", { type: "button", class: "button" }, "Lines");
-    why.setAttribute("aria-label", `Which lines ${short(c)} changed`);
-    why.addEventListener("click", () => choose(c));
-    return h(
-      "tr",
-      {
-        class: c.verdict === "changed" ? "is-changed" : "",
-        "aria-current": `${c.first_run === at}`,
-      },
-      h("td", { class: "text" }, h("a", { href: `/runs/${c.first_run}` }, short(c))),
-      h("td", {}, count(c.runs)),
-      ...[c.mean_bytes, c.lowest_bytes, c.highest_bytes].map((v) => h("td", {}, bytes(v))),
-      h("td", {}, c.change_bytes === undefined ? "" : signed(c.change_bytes)),
-      h("td", {}, c.noise_bytes === undefined ? "" : `±${bytes(c.noise_bytes)}`),
-      h("td", { class: "text" }, c.verdict ?? ""),
-      h("td", {}, c.before_run ? why : null),
-    );
-  });
-  return h(
-    "div",
-    { class: "scroll" },
-    h(
-      "table",
-      { class: "commits" },
-      h("thead", {}, h("tr", {}, ...head.map((t) => h("th", { scope: "col" }, t)))),
-      h("tbody", {}, ...rows.reverse()),
-    ),
-  );
-}
 
 /** What a commit's change is made of: the two runs beside it, as a comparison shows them. */
 function lines(app: App, c: Commit, by: string, signal: AbortSignal): HTMLElement {

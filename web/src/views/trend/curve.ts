@@ -1,8 +1,8 @@
 // The curve of a trend: a point a commit, how far its runs lie apart, and within which band a
 // change may be noise. The band stands around the commit before: a point outside it has changed.
 
-import type { Commit } from "../../../api";
-import { byteTick, bytes } from "../../../lib/format";
+import type { Commit } from "../../api";
+import { byteTick, bytes } from "../../lib/format";
 
 const height = 240,
   left = 76,

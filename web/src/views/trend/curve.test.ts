@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Commit } from "../../../api";
+import type { Commit } from "../../api";
 import { extent, short, ticks } from "./curve";
 
 const commit = (mean: number, more: Partial<Commit> = {}): Commit => ({
