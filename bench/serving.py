@@ -145,8 +145,24 @@ class Case:
         head = c.get("head_dim") or c["hidden_size"] // c["num_attention_heads"]
         return int(2 * layers * max(1, heads // gpus) * head * size)
 
+    def on_host(self) -> tuple[int, int]:
+        """The least and the most that the cache on the host takes: so many blocks, or whole blocks or pages of so many
+        bytes."""
+        if "kv_transfer_config" in self.options:
+            size = 4096 * 16 * self.token()
+            return size, size
+        if "kv_offloading_size" in self.options:
+            size = int(self.options["kv_offloading_size"]) << 30
+            return size - 16 * self.token(), size
+        size = int(self.options.get("hicache-size", 0)) * 10**9
+        return size - self.token(), size + self.token()
+
     def wrong(self, serving: dict[str, Any]) -> str:
         """What of the engine's figures is not as the closed form has it; empty: nothing."""
+        if any(part in name for name in self.options for part in ("kv_transfer", "offload", "hicache-size")):
+            least, most = self.on_host()
+            if not least <= serving.get("kv_host_bytes", -1) <= most:
+                return f"{serving.get('kv_host_bytes')} bytes of cache on the host, not {least} to {most}"
         blocks, block, tokens = (serving.get(name, 0) for name in ("kv_blocks", "block_size", "kv_tokens"))
         if self.engine == SGLANG:  # a page more than it gives out, for tokens that pad a batch
             wrong = serving.get("kv_bytes") != (tokens + block) * self.token()

@@ -23,11 +23,16 @@ var changing = []string{"quantization", "q", "dtype", "cpu-offload-gb", "hf-over
 	"pp-size", "dp-size", "ep-size", "json-model-override-args", "max-total-tokens", "modelopt-quant", "torchao-config",
 	"speculative-algorithm", "enable-dp-attention", "nnodes", "swa-full-tokens-ratio"}
 
-// ServedBy reads the commands `vllm serve MODEL …` and `python -m sglang.launch_server --model-path MODEL …`; false: it is
-// another, or says what is not followed here.
+// openaiServer is the module of vLLM's server, as it was started before `vllm serve`.
+const openaiServer = "vllm.entrypoints.openai.api_server"
+
+// ServedBy reads the commands `vllm serve MODEL …`, `python -m vllm.entrypoints.openai.api_server --model MODEL …` and
+// `python -m sglang.launch_server --model-path MODEL …`; false: it is another, or says what is not followed here.
 func ServedBy(command []string) (s Served, ok bool) {
 	words := []string(nil)
 	if at := slices.Index(command, "serve"); at > 0 && filepath.Base(command[at-1]) == "vllm" {
+		words = command[at+1:]
+	} else if at := slices.Index(command, openaiServer); at > 1 && command[at-1] == "-m" {
 		words = command[at+1:]
 	} else if at := slices.Index(command, "sglang.launch_server"); at > 1 && command[at-1] == "-m" {
 		words, s.SGLang, s.Utilization = command[at+1:], true, 1 // its share follows from the GPU and from other settings

@@ -20,6 +20,8 @@ func TestServedBy(t *testing.T) {
 		{"vllm serve m --quantization fp8", Served{}, false},
 		{"vllm serve m --tensor-parallel-size two", Served{}, false},
 		{"vllm serve", Served{}, false},
+		{"python3 -m vllm.entrypoints.openai.api_server --model m --gpu-memory-utilization 0.8",
+			Served{Model: "m", Utilization: 0.8, GPUs: 1}, true},
 		{"python -m sglang.launch_server --model-path ./m --disable-cuda-graph", Served{Model: "./m", Utilization: 1, GPUs: 1, SGLang: true},
 			true},
 		{"/venv/bin/python -m sglang.launch_server --model m --mem-fraction-static 0.7 --tp-size 2 --kv-cache-dtype fp8_e5m2",

@@ -23,6 +23,7 @@ type Serving struct {
 type ServingFigures struct {
 	KVTokens       Optional `json:"kv_tokens,omitzero" doc:"How many tokens the KV cache holds."`
 	KVBytes        Optional `json:"kv_bytes,omitzero" doc:"The KV cache in bytes, of one GPU."`
+	KVHost         Optional `json:"kv_host_bytes,omitzero" doc:"Where a part of the KV cache is kept on the host: its bytes there, for one GPU."`
 	KVBlocks       Optional `json:"kv_blocks,omitzero" doc:"The blocks of the KV cache."`
 	BlockSize      Optional `json:"block_size,omitzero" doc:"Tokens of a block."`
 	KVType         string   `json:"kv_dtype,omitempty" doc:"The type of keys and values, as the engine calls it; auto: that of the model."`

@@ -144,6 +144,7 @@ type Exception struct {
 	File     string `json:"file,omitempty" doc:"The file of the innermost line of the user's own, else of the innermost."`
 	Line     int    `json:"line,omitempty" doc:"That line, from 1."`
 	Function string `json:"function,omitempty" doc:"Its function."`
+	Serves   bool   `json:"serves,omitempty" doc:"Whether it was in a part of an LLM server's engine: what ends the server then is no cause."`
 }
 
 // Peak holds the high-water marks; absent where not observed.

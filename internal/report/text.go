@@ -152,7 +152,11 @@ func (r *Report) facts() (facts []string) {
 		facts = append(facts, fmt.Sprintf("exit code %d", code))
 	}
 	if signal, ok := h.Signal.Get(); ok {
-		facts = append(facts, "ended by "+SignalName(signal))
+		ended := "ended by " + SignalName(signal)
+		if h.Exception != nil && h.Exception.Serves { // which the server sent itself: no limit of memory did
+			ended += " after its engine's error"
+		}
+		facts = append(facts, ended)
 	}
 	if !h.Complete {
 		facts = append(facts, "recording without an end")

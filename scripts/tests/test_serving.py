@@ -158,6 +158,12 @@ class Server:
                    "--port", port(), *options)  # fmt: skip
         return tuple(str(word) for word in command)
 
+    def api_server(self, config: "dict[str, Any]", *options: str) -> "tuple[str, ...]":
+        """The same server by the name of its module, as it was started before there was `vllm serve`."""
+        executable, _, model, *rest = self.serve(config, *options)
+        python = str(Path(executable).with_name("python"))
+        return python, "-m", "vllm.entrypoints.openai.api_server", "--model", model, *rest
+
     def script(self, config: "dict[str, Any]", engine: Path = VLLM, **options: Any) -> "tuple[str, ...]":
         """A program with the engine in its own process, unless the environment says another: half of what a server with
         processes and command line computes at its start."""
@@ -285,13 +291,21 @@ def test_script_ends_once_it_has_generated(server: Server) -> None:
 
 def test_adapters(server: Server) -> None:
     """LoRA: which adapter each token of the largest batch has is written by the host, and known. The engine is in a
-    process of its own, whose end the script's brings."""
+    process of its own, whose end the script's brings. A part of the cache is on the host, which takes none of the GPU."""
     server.env["VLLM_ENABLE_V1_MULTIPROCESSING"] = "1"
-    ran = server.imagine("--gpu", "a10", command=server.script(TINY, max_model_len=4096, enable_lora=True, max_loras=4))
+    offload = {
+        "kv_connector": "OffloadingConnector",
+        "kv_role": "kv_both",
+        "kv_connector_extra_config": {"num_cpu_blocks": 512},
+    }
+    command = server.script(TINY, max_model_len=4096, enable_lora=True, max_loras=4, kv_transfer_config=offload)
+    ran = server.imagine("--gpu", "a10", command=command)
     assert "not reached" not in ran.out
     serving = check_cache(ran, TINY)
     assert serving["kv_blocks"] == int(logged(r"\nblocks (\d+)", ran.out))
     assert serving["weights_bytes"] > weights(TINY)
+    assert serving["kv_host_bytes"] == 512 * 16 * token_bytes(TINY)
+    assert "and 16.0 MiB of KV cache on the host" in " ".join(ran.out.split())
     assert not [p for p in ran.verdict.get("policies", []) if p["op"] in ("unique", "sort")]
     assert "/vllm/" in ran.verdict["peak_lines"][0]["file"]
 
@@ -342,10 +356,10 @@ def test_cheapest_gpu_for_so_many_users(server: Server) -> None:
 
 
 def test_what_gains_tokens_was_tried(server: Server) -> None:
-    """Each setting in an engine of its own; what it comes to follows from the engine's own figures."""
+    """Each setting in an engine of its own, on a port of its own; what it comes to follows from the engine's own figures."""
     ran = server.imagine(
         "--gpu", "a10", "--vary",
-        command=server.serve(
+        command=server.api_server(
             {**LLAMA_8B, "max_position_embeddings": 8192}, "--enforce-eager", "--max-num-seqs", "7",
             "--max-num-batched-tokens", "2048",
         ),
@@ -429,8 +443,9 @@ def test_experts_on_two_gpus(server: Server) -> None:
     assert ran.verdict["ranks"][0]["parts_bytes"]["nccl"] > 0
 
 
-def test_weights_do_not_fit(server: Server) -> None:
-    command = server.script(LLAMA_8B, max_model_len=2048)
+@pytest.mark.parametrize("engine", [VLLM, NEWER], ids=["0.11", "0.33"])
+def test_weights_do_not_fit(server: Server, engine: Path) -> None:
+    command = server.script(LLAMA_8B, engine=engine, max_model_len=2048)
     ran = server.imagine("--gpu", "rtx3060", "--no-suggest", command=command)
     assert ran.code == 1 and ran.verdict["verdict"] == "oom" and ran.serving["step"] == "weights", ran.out[-4000:]
     missing(ran, "GeForce RTX 3060 12GB")
@@ -460,6 +475,36 @@ def test_server_that_loads_its_model_at_a_request(server: Server) -> None:
     assert ran.verdict["verdict"] == "unused" and "serving" not in ran.verdict, ran.verdict
     told = " ".join(ran.out.partition("\nhightide  ")[2].split())
     assert "No verdict: the program was stopped by --duration before it touched a GPU" in told, told[:2000]
+
+
+LETTERS = {chr(code): code for code in range(32, 127)}
+TOKENIZER = {"version": "1.0", "added_tokens": [], "model": {"type": "BPE", "vocab": LETTERS, "merges": []}}
+
+
+@pytest.mark.skipif(
+    not NEWER.exists(), reason="the newer vLLM, with transformers 5, is not there: scripts/setup serving"
+)
+def test_transformers_serve(server: Server) -> None:
+    """Its KV cache is made for the first request, and takes what its own arithmetic leaves. Which tokens are sampled, and
+    what a seed is, decide nothing."""
+    model = server.model(TINY)
+    (model / "tokenizer.json").write_text(json.dumps(TOKENIZER))
+    (model / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "PreTrainedTokenizerFast"}))
+    command = (str(NEWER / "transformers"), "serve", str(model), "--continuous-batching", "--port", str(port()))
+    ran = server.imagine("--gpu", "a10", "--fake-weights", "--load", "3x400+8", command=command)
+    assert ran.code == 0 and ran.verdict["verdict"] == "fits", ran.out[-4000:]
+    serving = ran.serving
+    assert (serving["engine"], serving["ready"], serving["answers"]) == ("transformers", True, True)
+    assert 0 <= serving["weights_bytes"] - weights(TINY) < MiB, "what the rotary table is made of"
+    tokens, page = serving["kv_tokens"], serving["block_size"]
+    assert tokens == serving["kv_blocks"] * page > 100_000
+    assert serving["kv_bytes"] == (tokens + 2 * page) * token_bytes(TINY) == categories(ran)["KV cache"], (
+        "two pages pad"
+    )
+    assert serving["load_answered"] == serving["load_running"] == 3 and serving["load_blocks"] == 3 * -(-407 // page)
+    told = " ".join(ran.out.partition("\nhightide  ")[2].split())
+    assert f"Serves on NVIDIA A10: {tokens:,} tokens of KV cache" in told, told[:2000]
+    assert "no preemption" not in told, "which are not counted"
 
 
 def test_interrupt_of_hightide_alone(server: Server) -> None:
@@ -550,3 +595,4 @@ class TestSGLang:
         ran = server.imagine("--gpu", "t4", "--no-suggest", command=command)
         assert ran.code == 1 and ran.verdict["verdict"] == "oom" and ran.serving["step"] == "weights", ran.out[-4000:]
         missing(ran, "Tesla T4")
+        assert "ended by SIGKILL after its engine's error" in ran.out

@@ -951,6 +951,8 @@ export interface Exception {
   process: number;
   /** All of it in a line; absent where the verdict tells of it. */
   sentence?: string;
+  /** Whether it was in a part of an LLM server's engine: what ends the server then is no cause. */
+  serves?: boolean;
   /** Its text, with secrets masked. */
   text?: string;
   /** When, in ns since the run began. */
@@ -4060,6 +4062,8 @@ export interface Serving {
   kv_bytes?: number;
   /** The type of keys and values, as the engine calls it; auto: that of the model. */
   kv_dtype?: string;
+  /** Where a part of the KV cache is kept on the host: its bytes there, for one GPU. */
+  kv_host_bytes?: number;
   /** The KV cache of one sequence of the greatest length, in bytes of one GPU. */
   kv_needed_bytes?: number;
   /** How many tokens the KV cache holds. */

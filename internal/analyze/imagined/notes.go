@@ -188,6 +188,13 @@ func stoppedText(run *mem.Run, v *report.Imagined) string {
 		if text := loadText(run, v); text != "" {
 			return "Stopped once requests were answered. " + text
 		}
+		if v.Serving != nil && !v.Serving.KVTokens.Known() && v.Serving.LoadRefused == "" {
+			return "Stopped once the server was ready. It sets nothing aside for requests: what each keeps in the KV cache " +
+				"comes on top of these figures. --load plays some."
+		}
+		if v.Serving != nil && v.Serving.LoadRefused != "" {
+			return ""
+		}
 		return "Stopped once the server was ready. No requests were played: these figures have what the engine sets aside for them."
 	case report.StoppedForDuration:
 		return "Stopped early, after the time of --duration: what the program would take later is not in these figures."

@@ -20,7 +20,7 @@ func serving(run *mem.Run) *report.Serving {
 	for _, part := range run.Imagined.Serving {
 		s.Engine, s.Version = part.Engine, part.Version
 		s.Answers = s.Answers || part.Answers
-		s.Ready = s.Ready || part.Step == mem.ServingReady && part.KVTokens.Known()
+		s.Ready = s.Ready || part.Step == mem.ServingReady && (part.KVTokens.Known() || part.Answers)
 		switch {
 		case part.Step == "":
 		case ended && failed.Process == part.Process:
@@ -40,7 +40,7 @@ func serving(run *mem.Run) *report.Serving {
 // settings are the same everywhere.
 func largest(a, b mem.ServingFigures) mem.ServingFigures {
 	for _, pair := range []struct{ to, from *mem.Optional }{{&a.KVTokens, &b.KVTokens}, {&a.KVBytes, &b.KVBytes},
-		{&a.KVBlocks, &b.KVBlocks}, {&a.BlockSize, &b.BlockSize}, {&a.MaxModelLen, &b.MaxModelLen},
+		{&a.KVHost, &b.KVHost}, {&a.KVBlocks, &b.KVBlocks}, {&a.BlockSize, &b.BlockSize}, {&a.MaxModelLen, &b.MaxModelLen},
 		{&a.MaxSeqs, &b.MaxSeqs}, {&a.MaxBatched, &b.MaxBatched}, {&a.Weights, &b.Weights}, {&a.WeightsNeeded, &b.WeightsNeeded},
 		{&a.Activations, &b.Activations}, {&a.Graphs, &b.Graphs},
 		{&a.GraphsReserved, &b.GraphsReserved}, {&a.NonTorch, &b.NonTorch}, {&a.Budget, &b.Budget},
@@ -115,6 +115,12 @@ func servingParts(s *report.Serving) string {
 	text := strings.Join(parts, ", ")
 	if s.TensorParallel.Or(1) > 1 {
 		text = "on each GPU " + text
+	}
+	if host, ok := s.KVHost.Get(); ok {
+		text += fmt.Sprintf(", and %v of KV cache on the host", mem.Bytes(host))
+		if s.TensorParallel.Or(1) > 1 {
+			text += " for each"
+		}
 	}
 	return text
 }
@@ -201,6 +207,8 @@ func tooFew(v *report.Imagined) string {
 	switch {
 	case s.MaxModelLen.Or(0) < s.Tokens.Or(0):
 		return fmt.Sprintf("its sequences have %s tokens at most (--max-model-len)", report.Count(s.MaxModelLen.Or(0)))
+	case !s.KVTokens.Known():
+		return fmt.Sprintf("%s keeps no KV cache for several sequences, and how much each takes is not known", s.Engine)
 	case held == s.MaxSeqs.Or(-1):
 		return fmt.Sprintf("it runs %s at once (--max-num-seqs)", report.Counted(held, "sequence"))
 	}
@@ -294,6 +302,9 @@ func servingTable(v *report.Imagined) report.Table {
 			t.Add(part.name, part.bytes, mem.Optional{})
 		}
 	}
+	if s.KVHost.Known() {
+		t.Add("KV cache on the host", s.KVHost, mem.Optional{})
+	}
 	for _, count := range []servingPart{{"tokens of KV cache", s.KVTokens}, {"blocks of KV cache", s.KVBlocks}, {"tokens of a block", s.BlockSize},
 		{"longest sequence, in tokens", s.MaxModelLen}, {"sequences at once, by " + seqsSetting(s), s.MaxSeqs},
 		{"tokens of the largest batch", s.MaxBatched},
@@ -321,7 +332,10 @@ func loadText(run *mem.Run, v *report.Imagined) string {
 	}
 	text += fmt.Sprintf(" had %s of %s blocks of the KV cache at most, %s at a time", report.Count(blocks),
 		report.Count(s.KVBlocks.Or(0)), report.Count(s.LoadRunning.Or(0)))
-	if n := s.LoadPreempted.Or(0); n > 0 {
+	switch n, known := s.LoadPreempted.Get(); {
+	case !known:
+		return text + "."
+	case n > 0:
 		return text + fmt.Sprintf("; %s: a sequence lost its blocks and was computed anew.", report.Counted(n, "preemption"))
 	}
 	return text + "; no preemption."

@@ -72,6 +72,8 @@ func judge(run *mem.Run, v *report.Imagined) {
 		switch {
 		case v.StoppedFor == report.StoppedForDuration:
 			v.How = "was stopped by --duration before it touched a GPU"
+		case v.Serving != nil && v.Serving.LoadRefused != "":
+			v.How = "touched no GPU (" + report.FirstLine(v.Serving.LoadRefused, 300) + ")"
 		case !usedServed(run):
 			v.How = "imported nothing that imaginary GPUs serve (" + frameworks.Served() + "), so it touched no GPU"
 		}

@@ -52,7 +52,7 @@ func (in *Input) exception(r *report.Report) *report.Exception {
 		return nil
 	}
 	found := &report.Exception{Class: e.Facts["class"], Text: e.Text, From: e.Facts["from"], Time: e.Time - in.Start,
-		Process: e.Process}
+		Process: e.Process, Serves: in.Run.Serves() && in.Run.ServesIn(e.Process)}
 	if e.Where != nil {
 		found.File, found.Line, found.Function = e.Where.File, e.Where.Line, e.Where.Function
 	}

@@ -14,9 +14,16 @@ import os
 import re
 import threading
 from http.client import HTTPConnection
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
-Way = Tuple[str, Callable[[str, List[int], int], Dict[str, Any]]]  # path, and body of model, prompt, tokens to answer
+
+class Way(NamedTuple):
+    """How a server is asked."""
+
+    path: str
+    body: Callable[[str, List[int], int], Dict[str, Any]]  # of model, prompt, tokens to answer
+    named: bool = True  # whether it is to be asked for the model's name; else that is empty
+
 
 PATIENCE = 600.0  # seconds that an answer may take
 VOCABULARY = 997  # numbers of tokens that any model has
@@ -30,8 +37,8 @@ def generation(_: str, prompt: List[int], output: int) -> Dict[str, Any]:
     return {"input_ids": prompt, "sampling_params": {"max_new_tokens": output, "ignore_eos": True, "temperature": 0}}
 
 
-OPENAI: Way = ("/v1/completions", completion)
-SGLANG: Way = ("/generate", generation)
+OPENAI = Way("/v1/completions", completion)
+SGLANG = Way("/generate", generation)
 
 
 class Load:
@@ -46,7 +53,7 @@ class Load:
     def run(self, address: Tuple[str, int], way: Way = OPENAI) -> None:
         """Send all requests at once, and wait until each was answered or refused."""
         try:
-            model = _ask(address, "GET", "/v1/models", None)["data"][0]["id"]
+            model = _ask(address, "GET", "/v1/models", None)["data"][0]["id"] if way.named else ""
         except Exception as error:
             self.refused = "it does not name its models: %s" % error
             return
@@ -61,9 +68,8 @@ class Load:
 
     def _one(self, address: Tuple[str, int], way: Way, model: str, number: int) -> None:
         prompt: List[int] = [1 + (number * 31 + place) % VOCABULARY for place in range(self.prompt)]
-        path, body = way
         try:
-            _ask(address, "POST", path, body(model, prompt, self.output))
+            _ask(address, "POST", way.path, way.body(model, prompt, self.output))
         except Exception as error:
             with self._lock:
                 self.refused = self.refused or str(error)

@@ -41,7 +41,8 @@ class Serving:
         self._asked = False  # whether this process trains
         self._server: Any = None  # uvicorn's
         self.way = OPENAI  # by which it takes requests that are played
-        self._load = {"load_blocks": 0, "load_running": 0, "load_preemptions": 0}
+        self.first: Optional[Load] = None  # what it is asked where nothing is played, as it takes memory for that
+        self._load = {"load_blocks": 0, "load_running": 0}
         self._told: Dict[str, int] = {}
         self._peak = 0  # bytes allocated at most when the peak was last told
         self._inside = 0
@@ -66,12 +67,13 @@ class Serving:
             self._peak = allocated
             self.taken()
 
-    def loaded(self, blocks: int, running: int, preempted: int) -> None:
-        """What requests take of the KV cache now, and how many lost theirs since the last call."""
+    def loaded(self, blocks: int, running: int, preempted: Optional[int]) -> None:
+        """What requests take of the KV cache now, and how many lost theirs since the last call; None: not known."""
         most = self._load
         most["load_blocks"] = max(most["load_blocks"], blocks)
         most["load_running"] = max(most["load_running"], running)
-        most["load_preemptions"] += preempted
+        if preempted is not None:
+            most["load_preemptions"] = most.get("load_preemptions", 0) + preempted
 
     def tell_load(self) -> None:
         """Tell the most of it, where that is news. To be called before the last request's answer leaves."""
@@ -153,16 +155,21 @@ class Serving:
                 setattr(arguments, own, _value(text))
             self.agent.record({"type": "switch", "name": switch, "applied": known})
 
-    def lacking(self, error: Any, build: Callable[[], Any]) -> None:
+    def lacking(self, error: Any, dtype: Any, build: Callable[[], Any]) -> None:
         """Loading the weights failed: where memory lacked, tell what they take. build makes the model once more, of
-        tensors without memory."""
+        tensors without memory, and of this type where none is said."""
         torch = sys.modules["torch"]
         while error is not None and not isinstance(error, torch.cuda.OutOfMemoryError):
             error = error.__cause__
         if error is None:
             return
-        with torch.device("meta"):
-            model = build()
+        before = torch.get_default_dtype()
+        torch.set_default_dtype(dtype)
+        try:
+            with torch.device("meta"):
+                model = build()
+        finally:
+            torch.set_default_dtype(before)
         parts = {id(tensor): tensor.nbytes for tensor in (*model.parameters(), *model.buffers())}
         self.tell(weights_needed_bytes=sum(parts.values()))
 
@@ -182,7 +189,7 @@ class Serving:
 
     def opened(self) -> None:
         """Requests can come over HTTP: have those answered that were asked for, and end the server."""
-        server, load = self._server, asked()
+        server, load = self._server, asked() or self.first
         if load is not None:
             threading.Thread(target=self._answer, args=(load, server), daemon=True).start()
         elif self.answers() and server is not None:
@@ -195,7 +202,8 @@ class Serving:
             load.run(("127.0.0.1" if address[0] in ("0.0.0.0", "::") else address[0], address[1]), self.way)
         except Exception as error:
             load.refused = load.refused or "it could not be asked: %s" % error
-        self.tell(load_answered=load.answered, load_refused=load.refused or None)
+        played = load.answered if load is not self.first else None
+        self.tell(load_answered=played, load_refused=load.refused or None)
         if self.answers():
             server.should_exit = True
 

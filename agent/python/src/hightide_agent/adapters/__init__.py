@@ -27,5 +27,5 @@ ADAPTERS: dict[str, Optional[str]] = {
     "rmm": "rmm",
     "lightning": None,
     "pytorch_lightning": None,
-    "transformers": None,
+    "transformers": "transformers",
 }

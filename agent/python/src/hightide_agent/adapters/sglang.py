@@ -45,6 +45,7 @@ def install(training: Training, sglang: Any, watch: Watch) -> None:
         ("settings", lambda: watch("sglang.srt.server_args", engine.arguments)),
         ("the worker", lambda: watch("sglang.srt.model_executor.model_runner", engine.runner)),
         ("the scheduler", lambda: watch("sglang.srt.managers.scheduler", engine.scheduler)),
+        ("the cache on the host", lambda: watch("sglang.srt.mem_cache.memory_pool_host", engine.offloading)),
         ("HTTP", lambda: watch("uvicorn.server", lambda module: engine.serving.http(module, waits=True))),
         ("its first request", lambda: watch("sglang.srt.entrypoints.http_server", engine.entrypoint)),
         ("calls", lambda: watch("sglang.srt.entrypoints.engine", engine.calls)),
@@ -156,7 +157,7 @@ class Sglang:
     def _weights(self, runner: Any, result: Any, *_: Any) -> None:
         self.serving.tell(weights_bytes=_bytes(getattr(runner, "weight_load_mem_usage", None)))
         if isinstance(result, BaseException):
-            self.serving.lacking(result, lambda: _built(runner))
+            self.serving.lacking(result, runner.model_config.dtype, lambda: _built(runner))
 
     def _allocated(self, runner: Any, result: Any, *_: Any) -> None:
         if isinstance(result, BaseException):
@@ -169,6 +170,16 @@ class Sglang:
             kv_blocks=tokens // runner.server_args.page_size,
             max_concurrency=tokens / runner.model_config.context_len,
         )
+
+    def offloading(self, module: Any) -> None:
+        """A part of the KV cache that is kept on the host, as --enable-hierarchical-cache has it."""
+        self.serving.method(module.HostKVCache, "__init__", self._offloaded)
+
+    def _offloaded(self, pool: Any, result: Any, *_: Any) -> None:
+        if not isinstance(result, BaseException):
+            kept = pool.kv_buffer
+            tensors = kept if isinstance(kept, (list, tuple)) else (kept,)
+            self.serving.tell(kv_host_bytes=sum(tensor.nbytes for tensor in tensors))
 
     def _captured(self, runner: Any, result: Any, *_: Any) -> None:
         graphs = None if runner.server_args.disable_cuda_graph else getattr(runner, "graph_mem_usage", None)
@@ -205,8 +216,7 @@ class Sglang:
 def _built(runner: Any) -> Any:
     """The model once more, as its loader makes it."""
     loader = sys.modules["sglang.srt.model_loader.loader"]
-    with loader.set_default_torch_dtype(runner.model_config.dtype):
-        return loader._initialize_model(runner.model_config, runner.load_config)
+    return loader._initialize_model(runner.model_config, runner.load_config)
 
 
 def buffers(pool: Any) -> Iterator[Tuple[str, Any]]:

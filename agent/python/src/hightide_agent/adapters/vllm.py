@@ -45,9 +45,12 @@ def install(training: Training, vllm: Any, watch: Watch) -> None:
         ("the engine's core", lambda: watch("vllm.v1.engine.core", engine.core)),
         ("the size of the KV cache", lambda: watch("vllm.v1.core.kv_cache_utils", engine.sizes)),
         ("the plan of the KV cache", lambda: watch("vllm.v1.core.kv_cache_planning", engine.sizes)),
+        ("the cache on the host", lambda: watch("vllm.v1.kv_offload.worker.cpu_gpu", engine.offloading)),
+        ("the cache on the host, since moved", lambda: watch("vllm.v1.kv_offload.cpu.gpu_worker", engine.offloading)),
         ("requests", lambda: watch("vllm.v1.core.sched.scheduler", engine.scheduler)),
         ("settings", lambda: watch("vllm.engine.arg_utils", engine.arguments)),
-        ("the command", lambda: watch("vllm.entrypoints.cli.serve", engine.command)),
+        ("the command", lambda: watch("vllm.entrypoints.openai.cli_args", engine.command)),
+        ("the command, since moved", lambda: watch("vllm.entrypoints.common.cli_args", engine.command)),
         ("packed weights", lambda: watch(PACKED, engine.packed)),
         ("HTTP", lambda: watch("uvicorn.server", serving.http)),
         ("calls", lambda: watch("vllm.entrypoints.llm", lambda module: serving.calls(module.LLM, CALLS))),
@@ -78,17 +81,18 @@ class Vllm:
         module.EngineArgs.create_engine_config = create_engine_config
 
     def command(self, module: Any) -> None:
-        """`vllm serve`, whose settings are made in an event loop: it can be forked before that."""
-        serve = module.ServeSubcommand.cmd
+        """The server's arguments, of `vllm serve` and of `python -m vllm.entrypoints.openai.api_server`: its settings
+        are made in an event loop, and it can be forked before that."""
+        original = module.validate_parsed_serve_args
 
-        @functools.wraps(serve)
-        def cmd(arguments: Any) -> None:
+        @functools.wraps(original)
+        def validate_parsed_serve_args(arguments: Any) -> Any:
             copies.here()
             if beside():
                 arguments.port = 0  # any: requests that are played are to come to this start
-            serve(arguments)
+            return original(arguments)
 
-        module.ServeSubcommand.cmd = staticmethod(cmd)
+        module.validate_parsed_serve_args = validate_parsed_serve_args
 
     def worker(self, module: Any) -> None:
         """The steps of one GPU's start."""
@@ -255,7 +259,8 @@ class Vllm:
     def _weights(self, worker: Any, result: Any, *_: Any) -> None:
         self.serving.tell(weights_bytes=_whole(getattr(worker.model_runner, "model_memory_usage", None)))
         if isinstance(result, BaseException):
-            self.serving.lacking(result, lambda: _built(worker.vllm_config))
+            config = worker.vllm_config
+            self.serving.lacking(result, config.model_config.dtype, lambda: _built(config))
 
     def _profiled(self, worker: Any, result: Any, *_: Any) -> None:
         available = result if isinstance(result, int) else getattr(worker, "available_kv_cache_memory_bytes", None)
@@ -276,6 +281,20 @@ class Vllm:
             return
         self._runner = worker.model_runner
         self.serving.tell(kv_bytes=_kv_bytes(getattr(config, "kv_cache_tensors", ())))
+
+    def offloading(self, module: Any) -> None:
+        """Blocks of the KV cache that are kept on the host: a tensor there for each of the device."""
+        for name in ("CpuGpuOffloadingHandler", "SingleDirectionOffloadingHandler"):  # by version
+            if hasattr(module, name):
+                self.serving.method(getattr(module, name), "__init__", self._offloaded)
+
+    def _offloaded(self, handler: Any, result: Any, *_: Any) -> None:
+        tensors = getattr(handler, "cpu_tensors", None)
+        if tensors is None:
+            both = *getattr(handler, "src_tensors", ()), *getattr(handler, "dst_tensors", ())
+            tensors = [tensor for tensor in both if tensor.device.type == "cpu"]
+        if tensors and not isinstance(result, BaseException):
+            self.serving.tell(kv_host_bytes=sum(tensor.nbytes for tensor in tensors))
 
     def _captured(self, runner: Any, result: Any, *_: Any) -> None:
         if isinstance(result, (int, float)) and not self.serving.within("profiling"):  # from 0.21 on tried there too
@@ -305,8 +324,7 @@ def _built(config: Any) -> Any:
     other = copy.copy(config)
     other.compilation_config = copy.copy(config.compilation_config)
     other.compilation_config.static_forward_context = {}
-    with utils.set_default_torch_dtype(config.model_config.dtype):
-        return utils.initialize_model(vllm_config=other, model_config=config.model_config)
+    return utils.initialize_model(vllm_config=other, model_config=config.model_config)
 
 
 def _settings(config: Any) -> Dict[str, Any]:
