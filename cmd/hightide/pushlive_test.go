@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"database/sql"
 	"encoding/json"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -210,4 +211,32 @@ func (e *eventStream) reach(kind string) bool {
 		}
 	}
 	return false
+}
+
+// TestShownAddressIsThere: whoever opens the address of a run as soon as it is printed sees the run.
+func TestShownAddressIsThere(t *testing.T) {
+	s := startLive(t)
+	c := s.anna.command("run", "--push", "--", s.python, s.script)
+	said, err := c.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() })
+	lines, found := bufio.NewScanner(said), false
+	for !found && lines.Scan() {
+		_, run, there := strings.Cut(lines.Text(), "/runs/")
+		if found = there; there {
+			if status, text := s.as(s.keys["anna"], "GET", "/api/v1/runs/"+run, ""); status != 200 {
+				t.Errorf("%q: %d %s", lines.Text(), status, text)
+			}
+		}
+	}
+	if !found {
+		t.Error("no address")
+	}
+	write(t, s.anna.dir, "go", "")
+	_, _ = io.Copy(io.Discard, said)
 }

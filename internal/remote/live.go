@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -33,7 +34,7 @@ type Live struct {
 	Project string
 	Rules   redact.Rules     // beside those of the project
 	Folder  string           // for the copy
-	Shown   func(run string) // told once how the server calls the run; nil: nobody is
+	Shown   func(run string) // told how the server calls the run, once it lists it; nil: nobody is
 }
 
 // Recorded is what a run is recorded into.
@@ -56,6 +57,7 @@ type liveCopy struct {
 	file  *os.File
 	mu    sync.Mutex
 	size  int64 // that was written
+	known int64 // so much of it says which run it is; 0: not yet
 	ended bool  // no more comes
 	err   error // why it broke off
 }
@@ -116,9 +118,10 @@ func (l *Live) copy(ctx context.Context, from Recorded, id string, rules *redact
 		if err != nil {
 			return err
 		}
+		named := false
 		for _, f := range batch.Frames {
 			if info, is := f.(mem.RunInfo); is {
-				f = in.inProject(info)
+				f, named = in.inProject(info), true
 			}
 			if _, snapshot := f.(mem.Snapshot); snapshot {
 				continue
@@ -131,6 +134,11 @@ func (l *Live) copy(ctx context.Context, from Recorded, id string, rules *redact
 		}
 		if err := out.Flush(); err != nil {
 			return err
+		}
+		if named {
+			made.mu.Lock()
+			made.known = cmp.Or(made.known, made.size)
+			made.mu.Unlock()
 		}
 	}
 	return out.Close()
@@ -160,6 +168,13 @@ func (c *liveCopy) state() (size int64, ended bool, err error) {
 	return c.size, c.ended, c.err
 }
 
+// named says whether so much of the copy says which run it is: who takes it lists the run then.
+func (c *liveCopy) named(at int64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.known > 0 && at >= c.known
+}
+
 // liveAnswer is what the server says to a piece.
 type liveAnswer struct {
 	Run     string `json:"run"`
@@ -178,10 +193,10 @@ func (l *Live) send(ctx context.Context, from Recorded, id string, made *liveCop
 			hurry.Close()
 		}
 	}()
-	at, failed, shown := int64(0), 0, false
+	at, failed, answered, shown := int64(0), 0, false, false
 	for {
 		size, ended, broken := made.state()
-		if ended && (broken != nil || at == size && shown) {
+		if ended && (broken != nil || at == size && answered) {
 			return broken
 		}
 		piece := data[:min(livePiece, max(size-at, 0))]
@@ -199,10 +214,12 @@ func (l *Live) send(ctx context.Context, from Recorded, id string, made *liveCop
 			if answer.There || answer.At > size {
 				return nil
 			}
-			if at, failed, wait = answer.At, 0, liveAlone; !shown && l.Shown != nil {
+			at, failed, wait, answered = answer.At, 0, liveAlone, true
+			if made.named(at) && !shown && l.Shown != nil {
+				shown = true
 				l.Shown(answer.Run)
 			}
-			if shown = true; answer.Watched {
+			if answer.Watched || !shown {
 				wait = liveWatched
 			}
 			hurry = hurried(from, id, answer.Watched, hurry)
