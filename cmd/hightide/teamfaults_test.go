@@ -198,6 +198,7 @@ func (f *faultyTeam) remove(of fault, name string, kept []byte) {
 	<-done
 	f.seen(name, kept)
 	waitFor(f.t, func() bool { status, _ := f.get("DELETE", "/runs/"+name); return status == 404 })
+	f.must("reindex") // what the server does every hour: objects of a deletion that was cut off go
 }
 
 // TestTeamFaults: whatever fails in the middle of an upload or a deletion, nothing that was acknowledged is lost,

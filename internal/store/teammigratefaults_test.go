@@ -82,6 +82,7 @@ func TestTeamMigrationFaults(t *testing.T) {
 		for n := range testkit.Faults(1) {
 			t.Run(fmt.Sprint(name, " ", n), func(t *testing.T) {
 				database := server.New(t)
+				defer server.Drop(t, database)
 				db, err := sql.Open("postgres", database)
 				must(t, err)
 				defer db.Close()

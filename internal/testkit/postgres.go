@@ -138,6 +138,16 @@ func (p *Postgres) New(t testing.TB) string {
 		RawQuery: url.Values{"host": {p.dir}, "sslmode": {"disable"}}.Encode()}).String()
 }
 
+// Drop deletes a database, also where somebody uses it.
+func (p *Postgres) Drop(t testing.TB, database string) {
+	t.Helper()
+	u, err := url.Parse(database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.run(t, "dropdb", "-h", p.dir, "-U", "hightide", "--force", strings.TrimPrefix(u.Path, "/"))
+}
+
 // Over is the address of a database of the server as it is reached by a wire.
 func (p *Postgres) Over(database string, w *Wire) string {
 	u, _ := url.Parse(database)
