@@ -1,15 +1,20 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"hightide/internal/hooks"
+	"hightide/internal/store"
 )
 
 // receiver is who is told of runs. It refuses until it is said to take.
@@ -108,4 +113,101 @@ func TestHooks(t *testing.T) {
 	if said := before + s.served.said.String() + s.must("audit", "--json"); strings.Contains(said, "SECRETADDRESS") {
 		t.Errorf("the address of a hook is told: %s", said)
 	}
+}
+
+// TestHooksWhileRecorded: an alert of a run that goes on is told at once, and once, also after the server was killed; what
+// is told at its end lacks it.
+func TestHooksWhileRecorded(t *testing.T) {
+	chat := receiver{takes: true}
+	at := httptest.NewServer(&chat)
+	t.Cleanup(at.Close)
+	s := startLive(t)
+	address := strings.TrimPrefix(s.served.at(""), "http://")
+	config := strings.Replace(pushFile, "127.0.0.1:0", address, 1) + "\n[[projects.ranker.hooks]]\nurl = '" + at.URL +
+		"'\non = ['alert', 'oom']\n"
+	write(t, s.dir, "team.toml", config)
+	c := s.anna.command("run", "--push", "--name", "alerted", "--alert", "host.rss > 1KiB", "--alert", "host.rss > 2KiB", "--",
+		s.python, s.script)
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() })
+	waitFor(t, func() bool { _, got := chat.counts(); return got >= 2 })
+	if row := s.row("bob", "alerted"); row.State != store.Running {
+		t.Errorf("told when the run was %s", row.State)
+	}
+	_ = s.served.process.Process.Kill()
+	_ = s.served.process.Wait()
+	s.start()
+	write(t, s.anna.dir, "go", "")
+	if err := c.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	s.reaches("alerted", store.Finished, 0)
+	db := s.database()
+	waitFor(t, func() bool {
+		var told bool
+		var waits int
+		err := db.QueryRow("SELECT bool_and(told), (SELECT count(*) FROM deliveries) FROM recorded").Scan(&told, &waits)
+		return err == nil && told && waits == 0
+	})
+	said := map[string]string{}
+	chat.mu.Lock()
+	defer chat.mu.Unlock()
+	for i, body := range chat.bodies {
+		var m hooks.Message
+		if err := json.Unmarshal([]byte(body), &m); err != nil || m.Event != "alert" || m.Run.Name != "alerted" ||
+			m.Run.Ended != "running" || len(m.Findings) != 1 {
+			t.Errorf("told %s, %v", body, err)
+			continue
+		}
+		alert, _, _ := strings.Cut(m.Findings[0].Title, ":")
+		number := chat.got[i].Header.Get("X-Hightide-Delivery")
+		if before, again := said[alert]; again && before != number { // one of the same number may arrive twice
+			t.Errorf("%s is told as %s and as %s", alert, before, number)
+		}
+		said[alert] = number
+	}
+	if len(said) != 2 || said["alert host.rss > 1KiB"] == "" || said["alert host.rss > 2KiB"] == "" {
+		t.Errorf("told %v", chat.bodies)
+	}
+}
+
+// TestMessagesWaitOnce: while the database is away, one line says so, whatever each try says and however many try.
+func TestMessagesWaitOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var said []string
+		away, tries := true, 0
+		teller := &teller{file: &roleFile{warn: func(text string) {
+			mu.Lock()
+			defer mu.Unlock()
+			said = append(said, text)
+		}}}
+		ctx, cancel := context.WithCancel(t.Context())
+		for range 5 {
+			go teller.repeat(ctx, func(context.Context) (bool, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				if tries++; away {
+					return false, fmt.Errorf("no answer to try %d", tries)
+				}
+				return false, nil
+			})
+		}
+		for _, now := range []bool{true, false, true} {
+			mu.Lock()
+			away = now
+			mu.Unlock()
+			time.Sleep(time.Minute)
+			synctest.Wait()
+		}
+		cancel()
+		synctest.Wait()
+		mu.Lock()
+		defer mu.Unlock()
+		if len(said) != 3 || said[1] != "messages go on" || !strings.HasPrefix(said[2], "messages wait: no answer to try ") {
+			t.Errorf("said %q", said)
+		}
+	})
 }

@@ -100,7 +100,7 @@ func (o *serveOptions) run(a *app, c *cobra.Command, _ []string) error {
 	front.Ready = func(ctx context.Context) error { _, err := shared.Acts(ctx, 0, 1); return err }
 	var besides sync.WaitGroup
 	besides.Go(func() { config.prune(ctx, e, shared.Sweep, front.Audit) })
-	besides.Go(func() { (&teller{shared, e, config}).run(ctx) })
+	besides.Go(func() { (&teller{team: shared, engine: e, file: config}).run(ctx) })
 	err = front.serve(ctx, e, say)
 	cancel()
 	besides.Wait()

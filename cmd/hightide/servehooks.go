@@ -1,16 +1,19 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"hightide/internal/engine"
 	"hightide/internal/hooks"
+	"hightide/internal/report"
 	"hightide/internal/store"
 	"hightide/internal/team"
 )
@@ -26,12 +29,16 @@ type teller struct {
 	team   *store.Team
 	engine *engine.Engine
 	file   *roleFile
+
+	watched map[string]*engine.Watched // runs that go on, as far as they were looked at
+	waiting atomic.Int64               // how many loops cannot go on now
 }
 
 // run tells until the context ends. The database has what is to be sent, so nothing is lost with this process.
 func (t *teller) run(ctx context.Context) {
 	var group sync.WaitGroup
 	group.Go(func() { t.repeat(ctx, t.make) })
+	group.Go(func() { t.repeat(ctx, t.listen) })
 	for range sendersAtOnce {
 		group.Go(func() { t.repeat(ctx, t.send) })
 	}
@@ -42,14 +49,18 @@ func (t *teller) run(ctx context.Context) {
 func (t *teller) repeat(ctx context.Context, once func(context.Context) (more bool, err error)) {
 	again := time.NewTicker(hooksEvery)
 	defer again.Stop()
-	said := ""
+	waits := false
 	for {
 		more, err := once(ctx)
-		if err != nil && ctx.Err() == nil && err.Error() != said {
-			said = err.Error()
-			t.file.warn("messages wait: " + said)
-		} else if err == nil {
-			said = ""
+		switch {
+		case err != nil && ctx.Err() == nil && !waits: // the text of an error may differ each time
+			if waits = true; t.waiting.Add(1) == 1 {
+				t.file.warn("messages wait: " + err.Error())
+			}
+		case err == nil && waits:
+			if waits = false; t.waiting.Add(-1) == 0 {
+				t.file.warn("messages go on")
+			}
 		}
 		if more && err == nil && ctx.Err() == nil {
 			continue
@@ -70,6 +81,10 @@ func (t *teller) make(ctx context.Context) (more bool, err error) {
 	}
 	all := t.hooks()
 	for _, run := range runs {
+		told, err := t.team.ToldAlerts(ctx, run.ID)
+		if err != nil {
+			return false, err
+		}
 		bodies := map[string]string{}
 		for _, h := range all {
 			if h.Project != run.Tags[store.ProjectTag] || h.Project == "" {
@@ -79,7 +94,7 @@ func (t *teller) make(ctx context.Context) (more bool, err error) {
 			if err != nil { // of a recording that cannot be read there is nothing to tell
 				break
 			}
-			if body := h.Body(run, r, t.file.newest().Base()); body != "" {
+			if body := h.Body(run, r, told, t.file.newest().Base()); body != "" {
 				bodies[h.Name()] = body
 			}
 		}
@@ -88,6 +103,63 @@ func (t *teller) make(ctx context.Context) (more bool, err error) {
 		}
 	}
 	return len(runs) == 20, nil
+}
+
+// listen keeps the messages of alerts of runs that go on, as far as their recordings came here: each alert's first.
+func (t *teller) listen(ctx context.Context) (more bool, err error) {
+	all := t.hooks()
+	projects := []string{}
+	for _, h := range all {
+		projects = append(projects, h.Project)
+	}
+	going := map[string]*engine.Watched{}
+	if len(projects) > 0 {
+		runs, err := t.team.List(store.Filter{State: store.Running, Projects: projects})
+		if err != nil {
+			return false, err
+		}
+		for _, run := range runs {
+			w := t.watched[run.ID]
+			if w == nil {
+				w = &engine.Watched{}
+			}
+			if t.engine.Look(ctx, run.ID, w) != nil { // its machine sends it at its end, or what came cannot be read
+				continue
+			}
+			going[run.ID] = w
+			if err := t.tellAlerts(ctx, run, w, all); err != nil {
+				return false, err
+			}
+		}
+	}
+	t.watched = going
+	return false, nil
+}
+
+// tellAlerts keeps messages of the alerts of a run. What was told stays out of the next look.
+func (t *teller) tellAlerts(ctx context.Context, run store.Run, w *engine.Watched, all []hooks.Hook) error {
+	for _, e := range w.Events {
+		if e.Kind != "alert" {
+			continue
+		}
+		title, bodies := report.FirstLine(e.Text, report.TitleLength), map[string]string{}
+		for _, h := range all {
+			if h.Project != run.Tags[store.ProjectTag] {
+				continue
+			}
+			if body := h.Alert(run, title, t.file.newest().Base()); body != "" {
+				bodies[h.Name()] = body
+			}
+		}
+		if len(bodies) == 0 {
+			continue
+		}
+		if err := t.team.TellAlert(ctx, run.ID, cmp.Or(e.Facts["alert"], e.Text), title, bodies); err != nil {
+			return err
+		}
+	}
+	w.Events = nil
+	return nil
 }
 
 // send sends one message whose time has come.

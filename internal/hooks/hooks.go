@@ -1,7 +1,7 @@
 // Package hooks tells addresses of a project what was found in its runs: as JSON, signed, or as chats of Slack's kind
 // take it.
 //
-//	a run that has ended ──▶ Bodies, one for each hook that wants it ──▶ kept in the store ──▶ Send, again and again
+//	a run that has ended, or sounds an alert ──▶ bodies, one for each hook that wants it ──▶ kept in the store ──▶ Send, again and again
 //
 // A message is kept before it is sent, so it arrives although the server was killed, and may then arrive twice: its
 // number says that it is the same.
@@ -61,7 +61,7 @@ func (h *Hook) String() string {
 // Message is the JSON of a hook.
 type Message struct {
 	Version  int       `json:"version"`
-	Event    string    `json:"event"` // findings
+	Event    string    `json:"event"` // findings: of a run that has ended; alert: of one that goes on
 	Project  string    `json:"project"`
 	Run      Run       `json:"run"`
 	Findings []Finding `json:"findings"`
@@ -87,9 +87,22 @@ type Finding struct {
 	Line     int    `json:"line,omitempty"`
 }
 
-// Body is what a hook is told of a run; "": nothing that it wants was found.
-func (h *Hook) Body(run store.Run, r *report.Report, base string) string {
-	m := Message{Version: 1, Event: "findings", Project: h.Project, Run: Run{ID: run.ID, Name: run.Name, Host: run.Host,
+// Body is what a hook is told of a run that has ended; "": nothing that it wants was found. Alerts that were told of
+// before, by their titles, are left out.
+func (h *Hook) Body(run store.Run, r *report.Report, told map[string]bool, base string) string {
+	left := slices.DeleteFunc(slices.Clone(r.Findings), func(f report.Finding) bool {
+		return f.Kind == report.KindAlert && told[f.Title]
+	})
+	return h.body("findings", run, left, base)
+}
+
+// Alert is what a hook is told of an alert of a run that goes on; "": it does not want that.
+func (h *Hook) Alert(run store.Run, title, base string) string {
+	return h.body("alert", run, []report.Finding{{Kind: report.KindAlert, Severity: report.Warning, Title: title}}, base)
+}
+
+func (h *Hook) body(event string, run store.Run, findings []report.Finding, base string) string {
+	m := Message{Version: 1, Event: event, Project: h.Project, Run: Run{ID: run.ID, Name: run.Name, Host: run.Host,
 		Commit: run.GitCommit, Ended: run.Ended.Text}}
 	if run.Figure.What != "" {
 		m.Run.Figure = fmt.Sprintf("%s %s", run.Figure.What, mem.Bytes(run.Figure.Bytes))
@@ -97,8 +110,8 @@ func (h *Hook) Body(run store.Run, r *report.Report, base string) string {
 	if base != "" {
 		m.Run.URL = strings.TrimRight(base, "/") + "/runs/" + url.PathEscape(run.ID)
 	}
-	for i := range r.Findings {
-		if f := &r.Findings[i]; h.wants(f) {
+	for i := range findings {
+		if f := &findings[i]; h.wants(f) {
 			m.Findings = append(m.Findings, Finding{f.Kind, f.Severity, f.Title, f.File, f.Line})
 		}
 	}
@@ -137,6 +150,9 @@ func (m *Message) text() string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "Run %s of project %s", name, m.Project)
+	if m.Event == "alert" {
+		b.WriteString(" goes on")
+	}
 	if m.Run.Figure != "" {
 		fmt.Fprintf(&b, ", %s", plain.Replace(m.Run.Figure))
 	}

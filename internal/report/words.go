@@ -24,6 +24,9 @@ func LowerFirst(s string) string {
 	return strings.ToLower(s[:1]) + s[1:]
 }
 
+// TitleLength is how long the title of a finding may be that is a text of the recording.
+const TitleLength = 120
+
 // FirstLine is the first line of a text, without its full stop and not longer than limit.
 func FirstLine(s string, limit int) string {
 	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")

@@ -50,13 +50,44 @@ func (t *Team) Tell(ctx context.Context, run string, bodies map[string]string) e
 		if err != nil || n == 0 {
 			return err
 		}
-		for hook, body := range bodies {
-			if _, err := s.exec("INSERT INTO deliveries (run, hook, body) VALUES (?, ?, ?)", run, hook, body); err != nil {
-				return err
-			}
-		}
-		return nil
+		return s.deliver(run, bodies)
 	})
+}
+
+func (s *session) deliver(run string, bodies map[string]string) error {
+	for hook, body := range bodies {
+		if _, err := s.exec("INSERT INTO deliveries (run, hook, body) VALUES (?, ?, ?)", run, hook, body); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// TellAlert keeps messages of an alert of a run that goes on, unless it was told of before. The title is that of the
+// finding that the alert is in the report of the run.
+func (t *Team) TellAlert(ctx context.Context, run, alert, title string, bodies map[string]string) error {
+	return t.db.change(ctx, func(s *session) error {
+		n, err := s.exec("INSERT INTO alerts (run, alert, title) SELECT id, ?, ? FROM recorded WHERE id = ? AND NOT told "+
+			"ON CONFLICT DO NOTHING", alert, title, run)
+		if err != nil || n == 0 {
+			return err
+		}
+		return s.deliver(run, bodies)
+	})
+}
+
+// ToldAlerts are the titles of the alerts of a run that were told of while it went on.
+func (t *Team) ToldAlerts(ctx context.Context, run string) (titles map[string]bool, err error) {
+	titles = map[string]bool{}
+	err = t.db.look(ctx, func(s *session) error {
+		return s.query("SELECT title FROM alerts WHERE run = ?", []any{run}, func(rows *sql.Rows) error {
+			var title string
+			err := rows.Scan(&title)
+			titles[title] = true
+			return err
+		})
+	})
+	return titles, err
 }
 
 // NextDelivery takes a message whose time has come; false: there is none. Others do not get it for a minute. A time far

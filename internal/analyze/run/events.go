@@ -30,7 +30,7 @@ func alerts(in *Input) (r report.Part) {
 		}
 		r.Findings = append(r.Findings, report.Finding{
 			Kind: report.KindAlert, Severity: report.Warning, Process: e.Process, Bytes: e.Bytes, Label: mem.Measured,
-			Title: report.FirstLine(e.Text, 120),
+			Title: report.FirstLine(e.Text, report.TitleLength),
 			Text: fmt.Sprintf("%s (measured)%s, %s after %s.", report.FirstLine(e.Text, 200), step,
 				report.Duration(in.Since(e.Time)), in.Beginning()),
 		})
