@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,15 +23,18 @@ import (
 
 // said is what a door says of a run, as JSON has it.
 type said struct {
-	Verdict, Ended, Figure, Growth any
-	Findings                       []any
+	Verdict, Ended, Figure, Growth, Serving any
+	Findings                                []any
 }
 
 // TestDoorsSayTheSame: the terminal, the page, the API and MCP say the same sentence, end, figure, growth and findings
 // of a run, in its report and in a list.
 func TestDoorsSayTheSame(t *testing.T) {
 	s := newSession(t)
-	ids := append(recordingsOf(t, filepath.Join(s.dir, "data")), growingRun(t, filepath.Join(s.dir, "data")))
+	data := filepath.Join(s.dir, "data")
+	ids := append(recordingsOf(t, data), growingRun(t, data))
+	served := servingRun(t, data)
+	ids = append(ids, served)
 	if len(ids) < 7 {
 		t.Fatalf("%d recordings", len(ids))
 	}
@@ -69,12 +73,15 @@ func TestDoorsSayTheSame(t *testing.T) {
 		for door, got := range map[string]said{
 			"the page":           ofReport(get("/runs/" + id + "/report")),
 			"the page as a file": ofReport(inFile(t, s, id)),
-			"MCP": {full["verdict"], full["ended"], full["figure"], full["growth_bytes_per_step"],
+			"MCP": {full["verdict"], full["ended"], full["figure"], full["growth_bytes_per_step"], full["serving"],
 				brief(full["findings"])},
 		} {
 			if !reflect.DeepEqual(got, want) {
 				t.Errorf("%s of %s:\n%+v\nthe terminal's JSON:\n%+v", door, id, got, want)
 			}
+		}
+		if (id == served) != (want.Serving != nil) {
+			t.Errorf("%s serves: %v", id, want.Serving)
 		}
 		inWords(t, stdoutOf(t, s, "show", id), want)
 		for door, all := range rows {
@@ -112,34 +119,61 @@ func recordingsOf(t *testing.T, data string) (ids []string) {
 
 // growingRun writes a run that grows by 3 MiB a step, and gives its id.
 func growingRun(t *testing.T, data string) string {
-	files := store.OpenFiles(data)
-	w, err := files.Create(mem.RunInfo{Verb: "run", Label: mem.Measured, Command: []string{"python", "train.py"},
-		StartMono: 1, StartWall: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = errors.Join(w.Write(mem.Process{ID: 1, PID: 7, Role: "main", Start: 1}),
-		w.Write(mem.SeriesDef{ID: 1, Process: 1, Name: mem.SeriesRSS, Unit: mem.UnitBytes, Label: mem.Measured}))
+	frames := []mem.Frame{mem.Process{ID: 1, PID: 7, Role: "main", Start: 1},
+		mem.SeriesDef{ID: 1, Process: 1, Name: mem.SeriesRSS, Unit: mem.UnitBytes, Label: mem.Measured}}
 	for i := range int64(300) {
 		at, rss := 1+i*1e8, (100+3*i)<<20
-		err = errors.Join(err, w.Write(mem.Samples{Series: 1, Times: []int64{at}, Values: []int64{rss}}),
-			w.Write(mem.Steps{{Process: 1, Number: uint64(i + 1), Time: at, Duration: 1e8, RSS: mem.Some(rss)}}))
+		frames = append(frames, mem.Samples{Series: 1, Times: []int64{at}, Values: []int64{rss}},
+			mem.Steps{{Process: 1, Number: uint64(i + 1), Time: at, Duration: 1e8, RSS: mem.Some(rss)}})
 	}
-	err = errors.Join(err, w.Write(mem.StepTotal{Process: 1, Steps: 300}),
-		w.Write(mem.End{Time: 30e9, ExitCode: mem.Some(0)}), w.Close(), files.Close())
+	frames = append(frames, mem.StepTotal{Process: 1, Steps: 300}, mem.End{Time: 30e9, ExitCode: mem.Some(0)})
+	return recordingOf(t, data, mem.RunInfo{Verb: "run", Label: mem.Measured, Command: []string{"python", "train.py"}}, frames)
+}
+
+// servingRun writes the start of an LLM server on an imaginary GPU, and gives its id.
+func servingRun(t *testing.T, data string) string {
+	figures := mem.ServingFigures{KVTokens: mem.Some(32768), KVBytes: mem.Some(4 << 30), KVHost: mem.Some(1 << 30),
+		KVBlocks: mem.Some(2048), BlockSize: mem.Some(16), MaxConcurrency: 4, MaxModelLen: mem.Some(8192),
+		Weights: mem.Some(14 << 30), Activations: mem.Some(1 << 30), NonTorch: mem.Some(10 << 20), Utilization: 0.9}
+	return recordingOf(t, data, mem.RunInfo{Verb: "imagine", Label: mem.Imagined, Command: []string{"vllm", "serve", "m"}},
+		[]mem.Frame{mem.ImaginedSetup{GPU: "a10", Name: "NVIDIA A10", Count: 1, Total: 22 << 30, Tight: 1 << 30, Steps: "auto"},
+			mem.Process{ID: 1, PID: 7, Role: "main", Start: 1}, mem.ImaginedDevice{GPU: "a10", Total: 22 << 30, Used: 19 << 30},
+			mem.DeviceUse{Process: 1, Device: "0", Used: 19 << 30},
+			mem.Serving{Process: 1, Time: 2e9, Engine: "vLLM", Version: "0.11.0", Step: mem.ServingReady, Answers: true,
+				ServingFigures: figures},
+			mem.End{Time: 4e9, ExitCode: mem.Some(0)}})
+}
+
+// recordingOf is the id of a new recording of these frames.
+func recordingOf(t *testing.T, data string, info mem.RunInfo, frames []mem.Frame) string {
+	before, _ := filepath.Glob(filepath.Join(data, "runs", "0*"))
+	files := store.OpenFiles(data)
+	info.StartMono, info.StartWall = 1, 1
+	w, err := files.Create(info)
 	if err != nil {
 		t.Fatal(err)
 	}
-	dirs, err := filepath.Glob(filepath.Join(data, "runs", "0*"))
-	if err != nil || len(dirs) != 1 {
-		t.Fatalf("%v, %v", dirs, err)
+	for _, frame := range frames {
+		err = errors.Join(err, w.Write(frame))
+	}
+	if err = errors.Join(err, w.Close(), files.Close()); err != nil {
+		t.Fatal(err)
+	}
+	dirs, _ := filepath.Glob(filepath.Join(data, "runs", "0*"))
+	dirs = slices.DeleteFunc(dirs, func(dir string) bool { return slices.Contains(before, dir) })
+	if len(dirs) != 1 {
+		t.Fatal(dirs)
 	}
 	return filepath.Base(dirs[0])
 }
 
 func ofReport(r map[string]any) said {
 	h := r["headline"].(map[string]any)
-	return said{h["verdict"], h["ended"], h["figure"], h["growth_bytes_per_step"], brief(r["findings"])}
+	var serving any
+	if imagined, ok := r["imagined"].(map[string]any); ok {
+		serving = imagined["serving"]
+	}
+	return said{h["verdict"], h["ended"], h["figure"], h["growth_bytes_per_step"], serving, brief(r["findings"])}
 }
 
 // brief is of each finding what all doors have.

@@ -21,6 +21,7 @@ type imagineAnswer struct {
 	Categories []report.Category `json:"categories,omitempty" jsonschema:"of the peak"`
 	Lines      []report.HeldLine `json:"peak_lines,omitempty" jsonschema:"of the program, what they held at the peak"`
 	Undecided  []string          `json:"undecided,omitempty" jsonschema:"numbers that only a GPU would compute and that decide something, by line"`
+	Serving    *report.Serving   `json:"serving,omitempty" jsonschema:"of an LLM server: tokens of its KV cache, weights, activations, in bytes of one GPU"`
 	Tries      []try             `json:"tries,omitempty" jsonschema:"runs with one thing changed, to find what makes it fit"`
 	All        []verdict         `json:"gpus,omitempty" jsonschema:"with gpu all: each of them"`
 	Notes      []string          `json:"notes"`
@@ -65,6 +66,7 @@ func imagined(r *engine.ImagineResult) imagineAnswer {
 		return a
 	}
 	a.verdict, a.Failure, a.Basis, a.Categories, a.Lines = verdictOf(v.GPUVerdict), v.How, v.Basis, v.Categories, v.Lines
+	a.Serving = v.Serving
 	for _, t := range v.Tries {
 		a.Tries = append(a.Tries, try{t.What, t.Command, verdictOf(t.GPUVerdict)})
 	}

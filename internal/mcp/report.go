@@ -18,22 +18,23 @@ type reportInput struct {
 
 // reportAnswer is what a report concludes. Its curves and tables are in the resource hightide://runs/ID/report.
 type reportAnswer struct {
-	Run      string       `json:"run"`
-	Name     string       `json:"name,omitempty"`
-	Verb     string       `json:"verb" jsonschema:"how it was recorded: run, attach, imagine"`
-	Command  string       `json:"command"`
-	Verdict  string       `json:"verdict"`
-	Duration int64        `json:"duration_ns"`
-	Steps    uint64       `json:"steps"`
-	Ended    mem.Ending   `json:"ended" jsonschema:"how it ended; of an imagined run the verdict"`
-	Figure   mem.Figure   `json:"figure,omitzero" jsonschema:"the peak by which it is known, as in the list"`
-	ExitCode mem.Optional `json:"exit_code,omitzero"`
-	Signal   mem.Optional `json:"signal,omitzero"`
-	Peak     report.Peak  `json:"peak"`
-	Growth   mem.Optional `json:"growth_bytes_per_step,omitzero"`
-	Findings []finding    `json:"findings" jsonschema:"worst first"`
-	Notes    []string     `json:"notes" jsonschema:"what was not observed, and why"`
-	Omitted  string       `json:"omitted,omitempty" jsonschema:"what is left out of this answer"`
+	Run      string          `json:"run"`
+	Name     string          `json:"name,omitempty"`
+	Verb     string          `json:"verb" jsonschema:"how it was recorded: run, attach, imagine"`
+	Command  string          `json:"command"`
+	Verdict  string          `json:"verdict"`
+	Duration int64           `json:"duration_ns"`
+	Steps    uint64          `json:"steps"`
+	Ended    mem.Ending      `json:"ended" jsonschema:"how it ended; of an imagined run the verdict"`
+	Figure   mem.Figure      `json:"figure,omitzero" jsonschema:"the peak by which it is known, as in the list"`
+	ExitCode mem.Optional    `json:"exit_code,omitzero"`
+	Signal   mem.Optional    `json:"signal,omitzero"`
+	Peak     report.Peak     `json:"peak"`
+	Growth   mem.Optional    `json:"growth_bytes_per_step,omitzero"`
+	Serving  *report.Serving `json:"serving,omitempty" jsonschema:"of an imagined LLM server: tokens of its KV cache, weights, activations, in bytes of one GPU"`
+	Findings []finding       `json:"findings" jsonschema:"worst first"`
+	Notes    []string        `json:"notes" jsonschema:"what was not observed, and why"`
+	Omitted  string          `json:"omitted,omitempty" jsonschema:"what is left out of this answer"`
 }
 
 var showReport = tool[reportInput, reportAnswer]{
@@ -54,6 +55,9 @@ var showReport = tool[reportInput, reportAnswer]{
 			Verdict: h.Verdict, Duration: h.Duration, Steps: h.Steps, Ended: h.Ended, Figure: h.Figure, ExitCode: h.ExitCode,
 			Signal: h.Signal, Peak: h.Peak, Growth: h.Growth,
 			Findings: findings(r.Findings), Notes: r.Notes,
+		}
+		if r.Imagined != nil {
+			out.Serving = r.Imagined.Serving
 		}
 		if in.Full {
 			return out, r.Markdown(), nil
