@@ -360,6 +360,54 @@ def test_refused_before_the_training(observe: Any, levers: Any, changes: Dict[st
     assert facts(result)["plan refused"] == why and "plan" not in facts(result)
 
 
+@pytest.mark.skipif(
+    not hasattr(torch._C._autograd, "_top_saved_tensors_default_hooks"), reason="PyTorch 2.6 does not tell"
+)
+@pytest.mark.parametrize("levers", [{"checkpoint": {"blocks": ["*"]}}, {"offload": {}}])
+def test_a_program_with_its_own_hooks_on_saved_tensors(observe: Any, levers: Dict[str, Any]) -> None:
+    """Those of a lever lie inside of them: the program's would no longer be called."""
+    hooks = "with torch.autograd.graph.save_on_cpu(): loss = model(torch.randn(16, 8), step).square().mean()"
+    text = script().replace("loss = model(torch.randn(16, 8), step).square().mean()", hooks)
+    result = observe(text, env=plan(**levers), ok=False)
+    assert result.code == 3 and result.out == ""
+    assert facts(result)["plan refused"].endswith(": Net is called within the program's own hooks on saved tensors")
+    assert facts(observe(text, env=plan(foreach={})))["plan"] == "applied"
+
+
+COUNTED = """
+def calls():
+    counted = collections.Counter()
+    sys.setprofile(lambda frame, event, _: counted.update([(event, frame.f_code.co_name)]))
+    loss = model(torch.ones(16, 8), 1).square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    sys.setprofile(None)
+    return counted
+
+import collections, sys
+MODEL
+OPTIMIZER
+for _ in range(4):
+    calls()
+random.seed(1)
+print(sorted(calls().items()))
+"""
+
+
+def test_a_step_makes_no_call_of_ours(observe: Any) -> None:
+    """With a plan that has no lever, a step makes the Python calls that it makes without one, counted by name."""
+    text = (
+        (TRAIN[: TRAIN.index("MODEL")] + COUNTED)
+        .replace("MODEL", "model = Net()")
+        .replace("OPTIMIZER", "optimizer = torch.optim.AdamW(model.parameters())")
+    )
+    plain, changed = observe(text), observe(text, env=plan())
+    assert facts(changed)["plan"] == "applied"
+    assert "('call', 'forward')" in plain.out
+    assert changed.out == plain.out
+
+
 @pytest.mark.parametrize(
     ("after", "why"),
     [

@@ -3,9 +3,9 @@
 A chosen block keeps its inputs alone, and its forward pass is made again in the backward pass. Numbers stay the same
 bit for bit: the second pass finds the generators of PyTorch, Python and NumPy, autocast and running statistics as the
 first one did, and leaves them as they were. It costs that second pass. It is refused where the model is compiled
-(torch.compile plans that itself), where a block is checkpointed already, has a forward of its own or hooks inside, and
-before PyTorch 2.1. A cache that transformers' models fill while they train is not given to a chosen block, as
-gradient_checkpointing_enable() does it.
+(torch.compile plans that itself), where a block is checkpointed already, has a forward of its own or hooks inside,
+within the program's own hooks on saved tensors, and before PyTorch 2.1. A cache that transformers' models fill while
+they train is not given to a chosen block, as gradient_checkpointing_enable() does it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import sys
 import weakref
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from .found import Found, Refused
+from .found import Found, Refused, own_saved_hooks
 from .plan import of_block
 
 HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
@@ -31,6 +31,8 @@ def prepare(found: Found, settings: Dict[str, Any]) -> Callable[[], str]:
         raise Refused("it needs PyTorch 2.1 or newer")
     if found.compiled:
         raise Refused("%s is compiled, and torch.compile plans itself what it computes again" % found.name)
+    if own_saved_hooks(found.torch):
+        raise Refused("%s is called within the program's own hooks on saved tensors" % found.name)
     names: List[str] = settings.get("blocks", [])
     if not names:
         raise Refused("no blocks are named")

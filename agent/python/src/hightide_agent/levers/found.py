@@ -74,6 +74,12 @@ class Found:
         return optimizers
 
 
+def own_saved_hooks(torch: Any) -> bool:
+    """Whether the program calls its model within hooks of its own on saved tensors, as torch.autograd.graph's."""
+    top = getattr(torch._C._autograd, "_top_saved_tensors_default_hooks", None)  # PyTorch 2.6 has none
+    return top is not None and top(False) is not None
+
+
 def _block(module: Any) -> bool:
     """Whether it has parts of its own, and trains."""
     return any(True for _ in module.children()) and any(p.requires_grad for p in module.parameters())

@@ -2,8 +2,9 @@
 
 What the model's forward pass saves for its backward pass goes to the host, and comes back where it is used. Numbers
 stay the same bit for bit. It costs the way over PCIe, twice, and as many bytes of host memory. Parameters, buffers and
-tensors below 1 MiB stay. It is refused where the model is compiled, and where parameters are gathered for its blocks
-(FSDP). On an imaginary GPU no kernel computes what is saved: the host's memory is asked for, and nothing is copied.
+tensors below 1 MiB stay. It is refused where the model is compiled, within the program's own hooks on saved tensors,
+and where parameters are gathered for its blocks (FSDP). On an imaginary GPU no kernel computes what is saved: the
+host's memory is asked for, and nothing is copied.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import os
 import weakref
 from typing import Any, Callable, Dict, Set, Tuple
 
-from .found import Found, Refused
+from .found import Found, Refused, own_saved_hooks
 
 LEAST = 1 << 20  # bytes: below, the way costs more than the memory is worth
 
@@ -26,6 +27,8 @@ def prepare(found: Found, settings: Dict[str, Any]) -> Callable[[], str]:
         raise Refused(
             "parameters of %s are gathered for each block, and would be moved as activations are" % found.name
         )
+    if own_saved_hooks(found.torch):
+        raise Refused("%s is called within the program's own hooks on saved tensors" % found.name)
     if "forward" in vars(found.model):
         raise Refused("the forward of %s was replaced by the program" % found.name)
     least = int(settings.get("least_bytes", LEAST))
