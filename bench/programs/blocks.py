@@ -1,8 +1,17 @@
-"""Small trainings whose models have few blocks, so that every set of them can be checkpointed: blocks.py NAME BATCH"""
+"""Small trainings whose models have few blocks, so that every set of them can be checkpointed.
+
+    blocks.py NAME BATCH [FILE]
+
+With FILE, which hightide imagine --steps 0 runs, one process goes through all sets as the lever would checkpoint them,
+and FILE gets the peak of each: a line of bytes and names.
+"""
 
 from __future__ import annotations
 
+import itertools
 import sys
+import weakref
+from typing import Any
 
 import torch
 from torch import nn
@@ -106,15 +115,59 @@ MODELS = {
 }
 
 
-def main() -> None:
-    model, shape = MODELS[sys.argv[1]]()
-    model = model.to("cuda")
-    optimizer = torch.optim.SGD(model.parameters(), 0.1)
-    for _ in range(4):
+# Of five blocks and more, for which one process goes through all sets.
+MODELS |= {
+    "alike-8": lambda: tokens(*(MLP(256, 1024) for _ in range(8))),
+    "growing-7": lambda: tokens(*(MLP(256, 512 * n) for n in range(1, 8))),
+    "shrinking-7": lambda: tokens(*(MLP(256, 512 * n) for n in range(7, 0, -1))),
+    "one-wide-8": lambda: tokens(*(MLP(256, n) for n in (256, 512, 4096, 512, 256, 512, 1024, 512))),
+    "mixed-9": lambda: tokens(*(MLP(256, n) for n in (1024, 256, 2048, 512, 1536, 768, 3072, 384, 640))),
+    "dropout-6": lambda: tokens(*(MLP(256, 768, 0.1) for _ in range(6))),
+    "attention-6": lambda: tokens(*(Attention(256) for _ in range(6))),
+    "scores-6": lambda: tokens(*(Attention(256, scores=n % 2 == 0) for n in range(6))),
+    "gated-6": lambda: tokens(*(Gated(256, n) for n in (1, 4, 2, 3, 6, 1))),
+    "convolutions-6": lambda: images(*(Bottleneck(64, n) for n in (32, 64, 128, 64, 96, 32))),
+    "kinds-8": lambda: tokens(*(MLP(256, 2048), MLP(256, 512), Gated(256, 6), Attention(256)),
+                              *(Gated(256, 2), MLP(256, 1024), Attention(256, scores=True), MLP(256, 256))),
+    "kinds-12": lambda: tokens(*(MLP(256, 256 * (n % 5 + 1)) if n % 3 else Gated(256, n % 4 + 1) for n in range(12))),
+}  # fmt: skip
+
+
+def train(model: nn.Module, optimizer: torch.optim.Optimizer, shape: tuple[int, ...], steps: int) -> None:
+    for _ in range(steps):
         x = torch.randn(int(sys.argv[2]), *shape, device="cuda")
         model(x).square().mean().backward()
         optimizer.step()
         optimizer.zero_grad()
+
+
+def every_set(model: Net, optimizer: torch.optim.Optimizer, shape: tuple[int, ...], file: str) -> None:
+    """Checkpoint one set after the other. The allocator begins each with nothing that it keeps."""
+    from hightide_agent.levers import checkpoint  # of the imagined run
+    from torch.utils.checkpoint import checkpoint as library
+
+    chosen: Any = weakref.WeakSet()
+    for kind in {type(block) for block in model.blocks}:
+        checkpoint._wrap(torch, library, kind, chosen)
+    names = range(len(model.blocks))
+    with open(file, "w") as out:
+        for names_of in itertools.chain.from_iterable(itertools.combinations(names, n) for n in range(len(names) + 1)):
+            chosen.clear()
+            chosen.update(model.blocks[n] for n in names_of)
+            torch.cuda.empty_cache()
+            torch.cuda.reset_peak_memory_stats()
+            train(model, optimizer, shape, 2)
+            print(torch.cuda.max_memory_allocated(), *(f"blocks.{n}" for n in names_of), file=out)
+
+
+def main() -> None:
+    model, shape = MODELS[sys.argv[1]]()
+    model = model.to("cuda")
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    if sys.argv[3:]:
+        every_set(model, optimizer, shape, sys.argv[3])
+    else:
+        train(model, optimizer, shape, 4)
 
 
 if __name__ == "__main__":

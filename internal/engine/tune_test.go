@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -64,10 +65,79 @@ func TestEveryPlan(t *testing.T) {
 	}
 }
 
-// everyPlan imagines all sets of blocks with plenty of memory. Then tune searches among these runs, for a device whose
-// memory lies in the middle between the highest and the lowest peak of tensors, and for one a little above the lowest.
-// What the allocator keeps idle is left aside, and checkpointing alone is at hand.
-func (e *Engine) everyPlan(t *testing.T, command []string) (found []everyPlan) {
+// TestEveryPlanOfMoreBlocks: the same of models with more blocks, where one imagined process goes through all sets. Some
+// of its peaks are held against runs of their own, to the byte. HIGHTIDE_MORE_BLOCKS names the models.
+func TestEveryPlanOfMoreBlocks(t *testing.T) {
+	python := testkit.Torch(t)
+	if err := CheckImagines("tune"); err != nil {
+		t.Skip(err)
+	}
+	models := strings.Fields(os.Getenv("HIGHTIDE_MORE_BLOCKS"))
+	if len(models) == 0 {
+		models = []string{"wide-second"}
+	}
+	for _, model := range models {
+		e := &Engine{DataDir: t.TempDir(), Runtime: launch.Runtime{Shared: filepath.Join(t.TempDir(), "shared")}}
+		command := []string{python, testkit.Path(t, "../bench/programs/blocks.py"), model, "128"}
+		s, recorded, first := e.recordedPass(t, command)
+		sets, ran := setsOf(recorded.Blocks), e.together(t, command)
+		if len(ran) != len(sets) {
+			t.Fatalf("%s: %d sets of %d ran", model, len(ran), len(sets))
+		}
+		var some [][]string
+		for at := 0; at < len(sets); at += max(1, len(sets)/6) {
+			some = append(some, sets[at])
+		}
+		for set, alone := range e.separately(t, s, some) {
+			if want := alone.Allocated; ran[set].Allocated != want {
+				t.Errorf("%s, %q: %v in the process with all sets, %v alone", model, set, ran[set].Allocated, want)
+			}
+		}
+		for _, one := range bests(t, recorded, sets, ran, first) {
+			one.Model = model
+			t.Logf("%+v", one)
+			if one.Found > one.Best+0.02 {
+				t.Errorf("%s: %v compute %.1f %% again, and %v %.1f %%", model, one.FoundSet, 100*one.Found, one.BestSet, 100*one.Best)
+			}
+		}
+	}
+}
+
+// together has one imagined process go through all sets of blocks.
+func (e *Engine) together(t *testing.T, command []string) map[string]*tune.Outcome {
+	file := filepath.Join(t.TempDir(), "sets")
+	_, err := e.Imagine(t.Context(), ImagineOptions{
+		Options:    imagine.Options{GPU: "a10", Memory: 100 << 30, Until: "0"},
+		RunOptions: RunOptions{Options: observe.Options{Command: append(slices.Clone(command), file), Env: os.Environ()}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ran := map[string]*tune.Outcome{}
+	for line := range strings.Lines(string(text)) {
+		number, set, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		peak, err := strconv.ParseInt(number, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ran[set] = &tune.Outcome{Applied: true, GPUVerdict: mem.GPUVerdict{Verdict: mem.VerdictFits, Allocated: mem.Some(peak)}}
+	}
+	return ran
+}
+
+// everyPlan imagines all sets of blocks with plenty of memory. Then tune searches among these runs. What the allocator
+// keeps idle is left aside, and checkpointing alone is at hand.
+func (e *Engine) everyPlan(t *testing.T, command []string) []everyPlan {
+	s, recorded, first := e.recordedPass(t, command)
+	sets := setsOf(recorded.Blocks)
+	return bests(t, recorded, sets, e.separately(t, s, sets), first)
+}
+
+// recordedPass is what the first run of a tune knows of a model's blocks.
+func (e *Engine) recordedPass(t *testing.T, command []string) (*imagine.Session, *tune.Recorded, *tune.Outcome) {
 	s, err := e.imagineSession(t.Context(), &ImagineOptions{Options: imagine.Options{GPU: "a10"},
 		RunOptions: RunOptions{Options: observe.Options{Command: command, Env: os.Environ()}}})
 	if err != nil {
@@ -80,8 +150,12 @@ func (e *Engine) everyPlan(t *testing.T, command []string) (found []everyPlan) {
 	if first == nil || json.Unmarshal([]byte(first.Blocks), &recorded) != nil || len(recorded.Blocks) == 0 {
 		t.Fatalf("no blocks were recorded: %+v", first)
 	}
+	return s, &recorded, first
+}
+
+// separately imagines each set with plenty of memory.
+func (e *Engine) separately(t *testing.T, s *imagine.Session, sets [][]string) map[string]*tune.Outcome {
 	ran := map[string]*tune.Outcome{}
-	sets := setsOf(recorded.Blocks)
 	var runs []tune.Run
 	for _, set := range sets {
 		plan := &levers.Plan{Version: levers.Version, Levers: map[string]levers.Settings{}}
@@ -90,19 +164,28 @@ func (e *Engine) everyPlan(t *testing.T, command []string) (found []everyPlan) {
 		}
 		runs = append(runs, tune.Run{Plan: plan, Roomy: true})
 	}
-	highest, lowest := int64(0), int64(0)
 	for i, o := range e.tuneRuns(t.Context(), s, runs) {
 		if o == nil || !o.Fits() || !o.Allocated.Known() {
 			t.Fatalf("%v did not run: %+v", sets[i], o)
 		}
 		ran[strings.Join(sets[i], " ")] = o
+	}
+	return ran
+}
+
+// bests compares for two devices: one whose memory lies in the middle between the highest and the lowest peak of tensors,
+// and one a little above the lowest.
+func bests(t *testing.T, recorded *tune.Recorded, sets [][]string, ran map[string]*tune.Outcome,
+	first *tune.Outcome) (found []everyPlan) {
+	highest, lowest := int64(0), int64(0)
+	for _, o := range ran {
 		peak := o.Allocated.Or(0)
 		if highest = max(highest, peak); lowest == 0 || peak < lowest {
 			lowest = peak
 		}
 	}
 	for _, total := range []int64{(highest + lowest) / 2, lowest + (highest-lowest)/20} {
-		found = append(found, best(t, &recorded, sets, ran, first, total))
+		found = append(found, best(t, recorded, sets, ran, first, total))
 	}
 	return found
 }
