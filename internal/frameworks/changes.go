@@ -20,3 +20,6 @@ type Situation struct {
 	Beside mem.Bytes    // what the process takes of it beside the framework's allocator
 	Limit  mem.Optional // what that may take
 }
+
+// kernelsOfXLA is that XLA tries out kernels as it compiles, or does not where it did.
+var kernelsOfXLA = Change{Kind: "kernels", What: "kernels of XLA", Switch: "kernels", Says: true}

@@ -32,6 +32,7 @@ type Framework struct {
 	Preallocates string                               // what it does where it takes most of a device as it starts
 
 	Changes  func(Situation) []Change // what may make a program fit
+	Vary     []Change                 // conditions that change the answer; nil: those of PyTorch (internal/imagine)
 	AsNeeded map[string]string        // variables with which it takes no more of a device than it needs, however large that is
 
 	Launcher *Launcher // the program that starts its ranks

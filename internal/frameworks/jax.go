@@ -33,6 +33,8 @@ var jax = Framework{
 		"XLA_PYTHON_CLIENT_PREALLOCATE=false.",
 	Imagined: jaxImagined,
 	Changes:  jaxChanges,
+	Vary: []Change{kernelsOfXLA, {Kind: "growth", What: "memory taken as it is needed",
+		Env: map[string]string{"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}}},
 	AsNeeded: map[string]string{"XLA_PYTHON_CLIENT_ALLOCATOR": "platform"},
 }
 

@@ -20,7 +20,10 @@ var tensorflow = Framework{
 	}},
 	Preallocates: "It takes nearly all of a device as it starts, whatever it needs, unless TF_FORCE_GPU_ALLOW_GROWTH=true.",
 	Imagined:     tensorflowImagined,
-	AsNeeded:     map[string]string{"TF_FORCE_GPU_ALLOW_GROWTH": "true"},
+	Vary: []Change{kernelsOfXLA, {Kind: "growth", What: "memory taken as it is needed",
+		Env: map[string]string{"TF_FORCE_GPU_ALLOW_GROWTH": "true"}}, {Kind: "allocator", What: "cudaMallocAsync for an allocator",
+		Env: map[string]string{"TF_GPU_ALLOCATOR": "cuda_malloc_async"}}},
+	AsNeeded: map[string]string{"TF_FORCE_GPU_ALLOW_GROWTH": "true"},
 }
 
 // tensorflowProbe tells which CUDA TensorFlow was built for. Its module is read as text: importing it takes seconds.

@@ -82,9 +82,14 @@ func (s *Session) changes(f *frameworks.Framework, t trial, main *Result) (list 
 	if f.Changes == nil {
 		return nil
 	}
+	return s.changed(t, f.Changes(frameworks.Situation{Run: main.run, Total: t.gpu.Total, Limit: main.Limit,
+		Beside: mem.Bytes(main.Used.Or(0) - main.Reserved.Or(0))}))
+}
+
+// changed are the trials with one of these each.
+func (s *Session) changed(t trial, changes []frameworks.Change) (list []attempt) {
 	setting := AllocatorSetting(launch.With(s.Base.Env, t.env))
-	for _, change := range f.Changes(frameworks.Situation{Run: main.run, Total: t.gpu.Total, Limit: main.Limit,
-		Beside: mem.Bytes(main.Used.Or(0) - main.Reserved.Or(0))}) {
+	for _, change := range changes {
 		again := t
 		if change.Setting != "" {
 			if strings.Contains(setting, change.Setting) {
@@ -285,6 +290,9 @@ func (s *Session) smallerBatch(ctx context.Context, t trial) []mem.Try {
 
 // vary runs the program under the conditions that change the answer most.
 func (s *Session) vary(ctx context.Context, t trial, main *Result) []mem.Try {
+	if used := frameworkOf(main); used.Vary != nil {
+		return s.tryAll(ctx, s.changed(t, used.Vary))
+	}
 	var list []attempt
 	setting := AllocatorSetting(launch.With(s.Base.Env, t.env))
 	if strings.Contains(setting, expandable) {

@@ -236,6 +236,9 @@ func (v *GPUVerdict) Fits() bool {
 	return v.Verdict == VerdictFits || v.Verdict == VerdictTight || v.Verdict == VerdictConditional
 }
 
+// Taken is what the program needs where its framework takes memory ahead of need, else what is in use at the peak.
+func (v *GPUVerdict) Taken() Bytes { return Bytes(v.Needed.Or(v.Used.Or(0))) }
+
 // Try is another imagined run of the same program, with one thing changed.
 type Try struct {
 	Kind    string `json:"kind" doc:"What was changed: allocator, gpu, batch, bf16, checkpointing, memory and others."`

@@ -210,6 +210,33 @@ def test_it_ends_once_the_peak_is_steady(tmp_path: Path) -> None:
     assert verdict["verdict"] == "conditional", verdict["verdict"]
 
 
+def test_variables_made_in_a_compiled_function(tmp_path: Path) -> None:
+    """TensorFlow itself reads whether they have a value, which decides nothing in the program. XLA tries out no kernels."""
+    verdict, _ = imagined(
+        tmp_path,
+        script(
+            tmp_path,
+            """
+            import keras, tensorflow as tf
+            model = keras.Sequential([keras.layers.Input((256,)), keras.layers.Dense(256)])
+            optimizer = keras.optimizers.AdamW()
+
+            @tf.function(jit_compile=True)
+            def step(x):
+                with tf.GradientTape() as tape:
+                    loss = tf.reduce_mean(model(x) ** 2)
+                optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables))
+                return loss
+
+            for _ in range(4):
+                step(tf.ones((64, 256)))
+            """,
+        ),
+    )
+    assert verdict["verdict"] == "fits" and not verdict.get("undecided"), verdict
+    assert verdict["conditions"]["kernels of XLA"] == "not tried out", verdict["conditions"]
+
+
 def test_two_gpus_of_one_process(tmp_path: Path) -> None:
     """MirroredStrategy: each GPU has the parameters and the optimizer's state, 12 bytes a parameter, and NCCL's buffers."""
     verdict, printed = imagined(

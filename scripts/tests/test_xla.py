@@ -284,6 +284,37 @@ def test_what_a_read_number_decides(tmp_path: Path) -> None:
     assert verdict["verdict"] == "conditional", verdict["verdict"]
 
 
+@pytest.mark.parametrize(("flags", "tried"), [("", "not tried out"), ("--xla_gpu_autotune_level=4", "tried out")])
+def test_trials_of_kernels(tmp_path: Path, flags: str, tried: str) -> None:
+    """XLA tries out no kernels unless the program's flags say so, nor where its code sets others; --vary has the opposite."""
+    verdict, _ = imagined(
+        tmp_path,
+        script(
+            tmp_path,
+            """
+            import os
+            import jax, jax.numpy as jnp
+            os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_gpu_enable_latency_hiding_scheduler=true"
+            step = jax.jit(lambda w, x: (0.9 * w - x.T @ jnp.tanh(x @ w), 0), donate_argnums=0)
+            w, x = jnp.ones((256, 256)), jnp.ones((64, 256))
+            for number in range(4):
+                w, _ = step(w, x)
+            """,
+        ),
+        flags=("--vary",),
+        variables={"XLA_FLAGS": flags} if flags else {},
+    )
+    assert verdict["conditions"]["kernels of XLA"] == tried, verdict["conditions"]
+    other = "tried out" if tried == "not tried out" else "not tried out"
+    assert [(one["kind"], one["what"], one["verdict"]) for one in verdict["variations"]] == [
+        ("kernels", "kernels of XLA " + other, "fits"),
+        ("growth", "memory taken as it is needed", "fits"),
+    ], verdict["variations"]
+    needs = [one["peak_needed_bytes"] for one in [verdict, *verdict["variations"]]]
+    assert all(need > 0 for need in needs) and (needs[1] > needs[0]) == (tried == "not tried out"), needs
+    assert "allocator setting" not in verdict["conditions"], verdict["conditions"]  # it is PyTorch's
+
+
 @pytest.mark.parametrize("way", ["jit", "shard_map", "pmap"])
 def test_a_mesh_of_eight(tmp_path: Path, way: str) -> None:
     """Data parallel over eight GPUs: each has the weight, its gradient's result and an eighth of the batch."""

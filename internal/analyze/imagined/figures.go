@@ -132,10 +132,10 @@ func conditions(run *mem.Run, v *report.Imagined) {
 		}
 	}
 	s := &run.Imagined.Setup
-	if v.Conditions["allocator setting"] == "" { // the program did not make one
-		set("allocator setting", s.AllocConf)
+	if v.Conditions[frameworks.Torch] != "" { // these two are of it alone
+		set("allocator setting", cmp.Or(v.Conditions["allocator setting"], s.AllocConf)) // the program's own, if it made one
+		set("data-dependent sizes", s.Sizes)
 	}
-	set("data-dependent sizes", s.Sizes)
 	set("values read back", s.ReadValue)
 }
 

@@ -29,14 +29,14 @@ func spreadText(v *report.Imagined) string {
 	if v.Serving != nil {
 		return gainText(v)
 	}
-	low, high, changed, ran := v.Used.Or(0), v.Used.Or(0), 0, 0
+	low, high, changed, ran := v.Taken(), v.Taken(), 0, 0
 	for _, try := range v.Variations {
 		if try.Verdict == mem.VerdictNone {
 			continue
 		}
 		ran++
-		if used, ok := try.Used.Get(); ok && try.Fits() {
-			low, high = min(low, used), max(high, used)
+		if try.Used.Known() && try.Fits() {
+			low, high = min(low, try.Taken()), max(high, try.Taken())
 		}
 		if try.Fits() != v.Fits() {
 			changed++
@@ -45,8 +45,12 @@ func spreadText(v *report.Imagined) string {
 	if ran == 0 || low == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("With one condition changed at a time, what is in use at the peak lies between %v and %v (%s).",
-		mem.Bytes(low), mem.Bytes(high), v.Label)
+	what := "is in use"
+	if v.Needed.Known() {
+		what = "the program needs"
+	}
+	text := fmt.Sprintf("With one condition changed at a time, what %s at the peak lies between %v and %v (%s).",
+		what, low, high, v.Label)
 	if changed > 0 {
 		text += fmt.Sprintf(" In %d of %d variations the verdict is another one.", changed, ran)
 	}

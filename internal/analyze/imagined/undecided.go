@@ -108,16 +108,16 @@ func conditionalSentence(v *report.Imagined, on string) []string {
 		return onesSentence(v, on)
 	}
 	which, given := conditionOf(v.Undecided), values(v.Undecided, false)
-	taken := fmt.Sprintf("%s takes %v of %v", given, mem.Bytes(v.Used.Or(0)), v.Total)
+	holds := fmt.Sprintf("%s takes %v of %v", given, v.Taken(), v.Total)
 	if v.Headroom.Known() && v.Headroom.Or(0) < int64(v.Tight) {
-		taken += ", tightly"
+		holds += ", tightly"
 	}
 	condition := " is " + given
 	switch other := v.Other; {
 	case !v.Headroom.Known() && spread(v.Undecided):
-		condition, taken = " is more even", given+" runs out of memory"
+		condition, holds = " is more even", given+" runs out of memory"
 	case !v.Headroom.Known():
-		condition, taken = " is less", given+" runs out of memory"
+		condition, holds = " is less", given+" runs out of memory"
 		if v.Undecided[0].Number == "bool" && len(v.Undecided) == 1 {
 			condition = " is " + values(v.Undecided, true)
 		}
@@ -128,7 +128,7 @@ func conditionalSentence(v *report.Imagined, on string) []string {
 		condition = strings.NewReplacer(" takes", " take", "its ends", "their ends", " is less", " are less", " is "+given,
 			" are as taken").Replace(condition)
 	}
-	text := fmt.Sprintf("Fits on %s if %s%s: %s", on, which, condition, taken)
+	text := fmt.Sprintf("Fits on %s if %s%s: %s", on, which, condition, holds)
 	if v.Other != nil {
 		text += ", " + otherText(v, v.Other)
 	}
@@ -189,7 +189,7 @@ func otherText(v *report.Imagined, other *mem.Try) string {
 	case other.Verdict == mem.VerdictOOM:
 		return with + " runs out of memory"
 	case other.Fits():
-		return fmt.Sprintf("%s takes %v", with, mem.Bytes(other.Used.Or(0)))
+		return fmt.Sprintf("%s takes %v", with, other.Taken())
 	case other.Verdict == mem.VerdictNone:
 		return with + " had not ended " + other.Note
 	}
@@ -213,7 +213,7 @@ func undecidedNotes(v *report.Imagined, r *report.Part) {
 	}
 	if len(v.Spread) > 0 {
 		r.AddNote(fmt.Sprintf("How many elements go where was made up, of a router or a mask and its opposite, and "+
-			"decides something at %s: %s takes %v, %s.", places(v.Spread), values(v.Spread, false), mem.Bytes(v.Used.Or(0)),
+			"decides something at %s: %s takes %v, %s.", places(v.Spread), values(v.Spread, false), v.Taken(),
 			otherText(&report.Imagined{Undecided: v.Spread}, v.Other)))
 	}
 	if n := len(v.Indifferent); n > 0 {

@@ -5,6 +5,7 @@
                                 profile ─▶ what held the peak: lines ─▶ of which line an operation is
                                 variables ─▶ what it was for
                                 reads ─▶ numbers that decide something
+                                xla/tuning ─▶ whether XLA tries out kernels
 
 Steps are told by the adapters of TensorFlow and Keras. Each part is installed for itself.
 """
@@ -24,6 +25,7 @@ def install(training: Training, tensorflow: Any, watch: Callable[[str, Callable[
     from ..goals import Goals
     from ..ledger import Ledger
     from ..parts import part
+    from ..xla.tuning import Tuning
     from . import libraries, reads
     from .lines import Lines
     from .profile import Profile
@@ -36,6 +38,7 @@ def install(training: Training, tensorflow: Any, watch: Callable[[str, Callable[
         os._exit(0)
     ledger = Ledger(agent)
     part(agent, "libraries", lambda: libraries.install(agent, tensorflow))
+    part(agent, "trials of kernels", Tuning(agent).by_variable)
     profile = Profile(agent, Lines(agent, sys.modules["tensorflow.python.framework.func_graph"]))
     part(agent, "profile", lambda: profile.install(sys.modules["tensorflow.python.eager.context"]))
     goals = Goals(training)

@@ -27,6 +27,7 @@ class OfTensorFlow(Reads):
     """Those of TensorFlow."""
 
     own = ("/tensorflow/", "/keras/")
+    inner = ("_evaluate_var_is_initialized",)  # of variables that the function made which is called for the first time
 
     def __init__(self, ledger: Ledger, tensorflow: Any) -> None:
         super().__init__(ledger)

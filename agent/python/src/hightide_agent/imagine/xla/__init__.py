@@ -4,6 +4,7 @@
                          held ─▶ what held the peak: dumps ─▶ temporaries by line, purposes ─▶ what arguments are for
                          failures ─▶ calls that found no memory    switches ─▶ what-ifs
                          reads ─▶ numbers that decide something     asides ─▶ evaluations and checkpoints between steps
+                         tuning ─▶ whether kernels are tried out
 
 XLA compiles for the imaginary GPU as for any; its allocator is real, too. Each part is installed for itself.
 """
@@ -29,6 +30,7 @@ def install(training: Training, jax: Any, watch: Callable[[str, Callable[[Any], 
     from .held import Held
     from .purposes import Gradients
     from .steady import Steady
+    from .tuning import Tuning
 
     agent = training.agent
     if copies.asked():  # XLA's threads cannot be forked: the engine starts each trial by itself
@@ -46,6 +48,7 @@ def install(training: Training, jax: Any, watch: Callable[[str, Callable[[Any], 
     part(agent, "calls of compiled functions", lambda: watch("jax._src.interpreters.pxla", calls.install))
     part(agent, "calls of compiled functions", lambda: watch("jax._src.pjit", calls.slowly))
     part(agent, "programs of XLA", lambda: watch("jax._src.interpreters.pxla", dumps.install))
+    part(agent, "trials of kernels", lambda: watch("jax._src.compiler", Tuning(agent).install))
     part(agent, "gradients", lambda: watch("jax._src.api", gradients.install))
     part(agent, "peak and end", lambda: Steady(training, ledger, calls, goals).install(training))
     part(agent, "switches", lambda: switches.install(agent, jax, watch))
