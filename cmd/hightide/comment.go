@@ -16,6 +16,7 @@ import (
 	"hightide/internal/mem"
 	"hightide/internal/options"
 	"hightide/internal/report"
+	"hightide/internal/store"
 )
 
 // commentOptions of comment.
@@ -96,7 +97,7 @@ func (a *app) writer() string {
 	if err != nil {
 		host = "a machine"
 	}
-	return accountName() + " on " + host
+	return accountName() + store.OnMachine + host
 }
 
 // accountName is who types a command.

@@ -17,6 +17,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"hightide/internal/fail"
+	"hightide/internal/mem"
+	"hightide/internal/report"
 	"hightide/internal/store"
 )
 
@@ -40,6 +42,8 @@ runs with everything that belongs to them unless they are kept. In lines of the 
 stay, the name is taken out, with the address. A delete that was cut off is ended by another one.
 
 Runs that were recorded with the password of the database name nobody who sent them; delete those by hightide rm.
+Comments that were written with it are by a user of a machine, as "anna on laptop", who need not be the same person.
+Such names are listed; hightide person "anna on laptop" is of these comments.
 A recording may hold names in its command, its paths or its environment; --keep-runs leaves those. The team's file,
 backups, logs of the server and the machine of the person are not touched.
 
@@ -78,6 +82,9 @@ func (o *personOptions) run(a *app, c *cobra.Command, args []string) error {
 		if errors.Is(err, store.ErrRunning) {
 			return fail.Input("wait until it has ended, or for a minute after it was cut off, and delete again", "%w", err)
 		}
+		if err == nil {
+			err = a.tellUsersLeft(c.Context(), team, args[0])
+		}
 		return e.Advised(err)
 	}
 	p, err := team.Person(c.Context(), args[0])
@@ -95,8 +102,29 @@ func (o *personOptions) run(a *app, c *cobra.Command, args []string) error {
 		_, err := fmt.Fprintf(a.stdout, "account: %s\nkeys: %d\nruns: %d\ncomments: %d\nlinks: %d\nlines of the log: %d\n"+
 			"figures of machines: %d\n", account, len(p.Keys), len(p.Runs), len(p.Comments), len(p.Shares), len(p.Acts),
 			len(p.Reserved))
-		return err
+		return errors.Join(err, a.tellUsers(a.stdout, p.Users))
 	})
+}
+
+// tellUsersLeft names the users of machines whose comments a delete has left.
+func (a *app) tellUsersLeft(ctx context.Context, team *store.Team, name string) error {
+	p, err := team.Person(ctx, name)
+	if err != nil {
+		return err
+	}
+	return a.tellUsers(a.stderr, p.Users)
+}
+
+// tellUsers says which users of machines have the same name and wrote comments.
+func (a *app) tellUsers(w io.Writer, users []string) error {
+	for _, name := range users {
+		_, err := fmt.Fprintf(w, "perhaps the same person, by comments: %s; hightide person %s\n", report.Clean(name),
+			mem.CommandLine([]string{name}))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // personData is the JSON of person.

@@ -70,6 +70,20 @@ func TestPerson(t *testing.T) {
 	if left := s.must("ls", "--json"); !strings.Contains(left, `"annas"`) || strings.Count(left, `"id"`) != 1 {
 		t.Errorf("runs that are left: %s", left)
 	}
+	s.must("comment", "annas", "with the database's password")
+	user := accountName()
+	text = s.must("person", user)
+	if !strings.Contains(text, "comments: 0\n") || !strings.Contains(text, "perhaps the same person, by comments: "+user+" on ") {
+		t.Errorf("of a user of a machine: %s", text)
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.must("person", user+" on "+host, "--delete")
+	if text = s.must("person", user); strings.Contains(text, "perhaps") {
+		t.Errorf("a user's comments are left: %s", text)
+	}
 	s.must("rm", "annas")
 	if n := s.files(); n != 0 {
 		t.Errorf("%d objects belong to nobody", n)

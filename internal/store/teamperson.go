@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 )
@@ -22,6 +23,7 @@ type Person struct {
 	Shares   []Share         `json:"shares"` // links that the person made
 	Acts     []Act           `json:"acts"`   // in which the name stands
 	Reserved []PersonMonth   `json:"reserved"`
+	Users    []string        `json:"users"` // of machines, of that name, who wrote comments with the database's password
 }
 
 // PersonComment is a comment that somebody wrote, as it is kept.
@@ -43,7 +45,7 @@ const nobody = "a deleted person"
 // Person gathers what there is of somebody, by the name of the account.
 func (t *Team) Person(ctx context.Context, name string) (*Person, error) {
 	p := &Person{Name: name, Keys: []Key{}, Runs: []Run{}, Comments: []PersonComment{}, Shares: []Share{}, Acts: []Act{},
-		Reserved: []PersonMonth{}}
+		Reserved: []PersonMonth{}, Users: []string{}}
 	accounts, err := t.Accounts(ctx)
 	if err != nil {
 		return nil, err
@@ -74,9 +76,13 @@ func (t *Team) Person(ctx context.Context, name string) (*Person, error) {
 			return nil, err
 		}
 	}
-	p.Comments, err = t.commentsBy(ctx, name)
+	p.Comments, p.Users, err = t.commentsBy(ctx, name)
 	return p, err
 }
+
+// OnMachine is what stands between a user and the machine where a comment is by a user of a machine: it was written with
+// the password of the database, which knows no account.
+const OnMachine = " on "
 
 // quoted is how the log writes a name.
 func quoted(name string) string { return fmt.Sprintf("%q", name) }
@@ -123,10 +129,10 @@ func (t *Team) sentBy(ctx context.Context, name string) (ids []string, err error
 	return ids, err
 }
 
-// commentsBy are the comments of somebody, on all runs.
-func (t *Team) commentsBy(ctx context.Context, name string) ([]PersonComment, error) {
+// commentsBy are the comments of somebody, on all runs, and the users of machines of that name who wrote some.
+func (t *Team) commentsBy(ctx context.Context, name string) (own []PersonComment, users []string, err error) {
 	found := []PersonComment{}
-	err := t.db.look(ctx, func(s *session) error {
+	err = t.db.look(ctx, func(s *session) error {
 		return s.query("SELECT run, name FROM files WHERE whole AND name LIKE ? ORDER BY run, name",
 			[]any{commentPrefix + "%"}, func(rows *sql.Rows) error {
 				var c PersonComment
@@ -136,9 +142,9 @@ func (t *Team) commentsBy(ctx context.Context, name string) ([]PersonComment, er
 			})
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	own := []PersonComment{}
+	own, users = []PersonComment{}, []string{}
 	for _, c := range found {
 		var who struct {
 			By string `json:"by"`
@@ -148,18 +154,23 @@ func (t *Team) commentsBy(ctx context.Context, name string) ([]PersonComment, er
 			continue
 		}
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		c.Comment, err = io.ReadAll(file)
 		file.Close()
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		if json.Unmarshal(c.Comment, &who) == nil && who.By == name {
+		switch err := json.Unmarshal(c.Comment, &who); {
+		case err != nil:
+		case who.By == name:
 			own = append(own, c)
+		case strings.HasPrefix(who.By, name+OnMachine) && !slices.Contains(users, who.By):
+			users = append(users, who.By)
 		}
 	}
-	return own, nil
+	slices.Sort(users)
+	return own, users, nil
 }
 
 // Forget deletes what there is of somebody: the account and its keys first, so that nothing new comes, then comments
@@ -173,7 +184,7 @@ func (t *Team) Forget(ctx context.Context, name string, keepRuns bool) error {
 	if err != nil {
 		return err
 	}
-	comments, err := t.commentsBy(ctx, name)
+	comments, _, err := t.commentsBy(ctx, name)
 	if err != nil {
 		return err
 	}
