@@ -72,6 +72,50 @@ for parameter in model.parameters():
 """
 
 
+ACCELERATE = """
+import torch
+from accelerate import Accelerator
+from torch import nn
+
+torch.manual_seed(0)
+sizes, steps = [], []
+class Model(nn.Sequential):
+    def forward(self, x):
+        (sizes if self.training else steps).append(len(x))
+        return super().forward(x)
+
+data = [(torch.randn(8), torch.randint(0, 5, ()).long()) for _ in range(70)]
+accelerator = Accelerator(cpu=True, gradient_accumulation_steps=ACCUMULATED)
+model = Model(nn.Linear(8, 32), nn.LayerNorm(32), nn.GELU(), nn.Linear(32, 5))
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+model, optimizer, loader, held, schedule = accelerator.prepare(
+    model, optimizer, torch.utils.data.DataLoader(data, batch_size=7), torch.utils.data.DataLoader(data, batch_size=7),
+    torch.optim.lr_scheduler.StepLR(optimizer, 2, 0.5))
+for epoch in range(2):
+    for x, y in loader:
+        BODY
+    model.eval()
+    assert [len(x) for x, _ in held if model(x) is not None] == [7] * 10  # an evaluation is not cut
+    model.train()
+print("sizes", sorted(set(sizes)))
+for parameter in [*model.parameters(), torch.tensor(float(schedule.get_last_lr()[0]))]:
+    print("norm", parameter.norm().item())
+"""
+CLIPPED = """loss = nn.functional.cross_entropy(model(x), y)
+        accelerator.backward(loss)
+        accelerator.clip_grad_norm_(model.parameters(), 0.05)
+        optimizer.step(); schedule.step(); optimizer.zero_grad()"""
+ACCUMULATE = """with accelerator.accumulate(model):
+            accelerator.backward(nn.functional.cross_entropy(model(x), y))
+            if accelerator.sync_gradients:
+                accelerator.clip_grad_norm_(model.parameters(), 0.05)
+            optimizer.step(); schedule.step(); optimizer.zero_grad()"""
+
+
+def accelerate(body: str, accumulated: int = 1) -> str:
+    return ACCELERATE.replace("ACCUMULATED", str(accumulated)).replace("BODY", body)
+
+
 def plan(**levers: Any) -> Dict[str, str]:
     return {"HIGHTIDE_PLAN": json.dumps({"levers": levers})}
 
@@ -86,8 +130,9 @@ def norms(text: str) -> List[float]:
 
 @pytest.mark.parametrize(
     ("needs", "script", "sizes"),
-    [("transformers", TRAINER, "[1, 3]"), ("lightning", LIGHTNING.replace("NORM", "nn.LayerNorm(32)"), "[1, 3]")],
-)
+    [("transformers", TRAINER, "[1, 3]"), ("lightning", LIGHTNING.replace("NORM", "nn.LayerNorm(32)"), "[1, 3]"),
+     ("accelerate", accelerate(CLIPPED), "[1, 3]"), ("accelerate", accelerate(ACCUMULATE), "[1, 3]")],
+)  # fmt: skip
 def test_a_trainers_batches_in_parts(observe: Any, needs: str, script: str, sizes: str) -> None:
     """Steps with the whole batch and with parts of unlike sizes end at the same weights, but for rounding."""
     pytest.importorskip(needs)
@@ -105,6 +150,18 @@ def test_parts_are_refused_by_name(observe: Any) -> None:
     assert facts(normed)["plan refused"] == "micro_batch: parts.1 is a batch norm, which would see the parts alone"
     small = observe(LIGHTNING.replace("NORM", "nn.GELU()"), env=plan(micro_batch={"parts": 8}), ok=False)
     assert facts(small)["plan refused"] == "micro_batch: a batch of 7 samples is not cut into 8 parts"
+
+
+def test_loops_of_accelerate_that_are_not_cut(observe: Any) -> None:
+    """One that puts batches together itself, and one whose losses do not go by Accelerate: nothing is half applied."""
+    pytest.importorskip("accelerate")
+    together = observe(accelerate(ACCUMULATE, 2), env=plan(micro_batch={"parts": 3}), ok=False)
+    assert together.code == 3 and "sizes" not in together.out
+    assert "puts 2 batches together already" in facts(together)["plan refused"]
+    own = CLIPPED.replace("accelerator.backward(loss)", "loss.backward()")
+    plain = observe(accelerate(own), env=plan(micro_batch={"parts": 3}), ok=False)
+    assert plain.code == 3 and "sizes" not in plain.out
+    assert "backward pass" in facts(plain)["plan refused"], facts(plain)
 
 
 LOSS = """

@@ -3,8 +3,8 @@
 Activations of one part are alive at a time. The loss of each part is weighted by its share of the batch, or summed
 where the trainer divides by the items of the whole batch. Numbers change: gradients equal those of the whole batch
 within the rounding of the sum, and dropout draws for each part. It costs smaller kernels, and more launches of them. It
-is refused where no step of transformers' Trainer or of Lightning's automatic optimization is at work, with batch norm,
-which would see the parts alone, and where a batch has fewer samples than parts.
+is refused where no step of transformers' Trainer, of Lightning's automatic optimization or of a loop of Accelerate is
+at work, with batch norm, which would see the parts alone, and where a batch has fewer samples than parts.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import functools
 import sys
 from typing import Any, Callable, Dict
 
+from .accelerated import Accelerated
 from .found import Found, Refused
 
 TRAINER, LIGHTNING = "transformers.trainer", "loops.optimization.automatic"
@@ -21,12 +22,17 @@ TRAINER, LIGHTNING = "transformers.trainer", "loops.optimization.automatic"
 class Cutting:
     """Into how many parts batches are cut, and whether one is being trained in parts now."""
 
-    def __init__(self, parts: int) -> None:
+    def __init__(self, parts: int, refuse: Callable[[Any, str], None]) -> None:
         from ..pytorch import rescue
 
         self.parts = parts
         self.library = rescue.library()
         self.inside = 0  # parts of the batch that is trained now
+        self.accelerated = Accelerated(parts, self.library, self.enter, refuse)
+
+    def enter(self, parts: int) -> None:
+        """A batch begins that is trained in parts; 0: it ended."""
+        self.inside = parts
 
     def trainer(self, module: Any) -> None:
         """Cut the batches of transformers' Trainer."""
@@ -104,21 +110,27 @@ class Cutting:
 cutting: Any = None
 
 
-def install(watch: Callable[[str, Callable[[Any], None]], None], settings: Dict[str, Any]) -> None:
-    """Before the program's first step: wait for the trainers."""
+def install(
+    watch: Callable[[str, Callable[[Any], None]], None], settings: Dict[str, Any], refuse: Callable[[Any, str], None]
+) -> None:
+    """Before the program's first step: wait for the trainers. `refuse` ends the program for a reason."""
     global cutting
-    cutting = Cutting(int(settings.get("parts", 2)))
+    cutting = Cutting(int(settings.get("parts", 2)), refuse)
     watch(TRAINER, cutting.trainer)
     for name in ("lightning.pytorch.", "pytorch_lightning."):
         watch(name + LIGHTNING, cutting.lightning)
+    watch("accelerate.accelerator", cutting.accelerated.accelerator)
+    watch("accelerate.data_loader", cutting.accelerated.loaders)
 
 
 def prepare(found: Found, settings: Dict[str, Any]) -> Callable[[], str]:
     """Inside of the first part."""
     if cutting is None or not cutting.inside:
         raise Refused(
-            "no step of transformers' Trainer or of Lightning is at work; smaller batches are the program's to make"
+            "no step of transformers' Trainer, of Lightning or of Accelerate is at work; "
+            "smaller batches are the program's to make"
         )
+    cutting.accelerated.check(found)
     if cutting.inside < cutting.parts:
         raise Refused("a batch of %d samples is not cut into %d parts" % (cutting.inside, cutting.parts))
     for name, module in found.model.named_modules():

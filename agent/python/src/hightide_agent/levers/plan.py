@@ -67,7 +67,7 @@ def install(training: Training, torch: Any, watch: Callable[[str, Callable[[Any]
     if cut is not None:
         from . import micro_batch
 
-        micro_batch.install(watch, cut)
+        micro_batch.install(watch, cut, refuse)
     Waiting(training, torch).install()
 
 
