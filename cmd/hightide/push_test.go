@@ -1,6 +1,8 @@
 package main
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -62,6 +64,13 @@ func TestPushToServer(t *testing.T) {
 	}
 	if _, text := s.as(keys["anna"], "GET", "/api/v1/runs", ""); strings.Contains(text, "first") {
 		t.Error("what was only looked at is there")
+	}
+	for path, body := range map[string]string{"/%C2%B0/files/run.hightide": `{"size_bytes":5}`, // no id of a run
+		"/%C2%B0/live/0?stream=abcdefghijklmnop":                                                       "RIFF",
+		fmt.Sprintf("/06frxy7rv0/files/run.hightide/parts/0?sha256=%x", sha256.Sum256([]byte("RIFF"))): "RIFF"} { // not begun
+		if status, text := s.as(keys["anna"], "PUT", "/api/v1/projects/ranker/pushes"+path, body); status != 404 {
+			t.Errorf("%s: %d %s", path, status, text)
+		}
 	}
 	said := anna.must("push", "first")
 	if !strings.Contains(said, "sent into ranker") || !strings.Contains(said, at+"/runs/") {

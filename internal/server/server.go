@@ -280,6 +280,8 @@ func problem(err error) error {
 	switch {
 	case errors.Is(err, context.Canceled):
 		status = 499 // as proxies log it: nobody waits for the answer any more
+	case errors.Is(err, store.ErrNotFound): // of who asks the store itself
+		status = http.StatusNotFound
 	case errors.Is(err, store.ErrForbidden):
 		status = http.StatusForbidden
 	case errors.Is(err, store.ErrPlace): // it goes on by itself: a client tries again
