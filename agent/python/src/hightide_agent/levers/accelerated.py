@@ -26,7 +26,7 @@ class Accelerated:
         self.parts, self.library, self.enter, self.refuse = parts, library, enter, refuse
         self.share: Optional[float] = None  # of the part in its batch; None: no batch is cut
         self.last = True
-        self.passes = 0  # backward passes of this batch
+        self.passes = 0  # backward passes of Accelerator.backward so far
         self._of: Any = lambda: None  # the Accelerator
         self._agent: Any = None
 
@@ -92,17 +92,14 @@ class Accelerated:
         each = -(-size // self.parts)
         state = self._of().gradient_state
         self.enter(min(self.parts, size))
-        self.passes = 0
         try:
             for begin in range(0, size, each):
                 end = min(size, begin + each)
                 self.share, self.last = (end - begin) / size, end == size
                 state._set_sync_gradients(self.last)
                 yield self.library.cut(batch, size, begin, end)
-                if not self.passes and self._agent is not None:
-                    self.refuse(
-                        self._agent, "micro_batch: a part of a batch had no backward pass of Accelerator.backward"
-                    )
+                if not self.passes and self._agent is not None:  # before the first step: later, a pass may be left out
+                    self.refuse(self._agent, "micro_batch: the first part had no backward pass by Accelerator.backward")
         finally:
             self.share, self.last = None, True
             state._set_sync_gradients(True)
