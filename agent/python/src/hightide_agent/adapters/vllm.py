@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import copy
 import functools
+import importlib.util
 import os
 import re
+import shutil
 import sys
 from typing import Any, Callable, Dict, Iterator, Tuple
 
@@ -47,6 +49,7 @@ def install(training: Training, vllm: Any, watch: Watch) -> None:
         ("the plan of the KV cache", lambda: watch("vllm.v1.core.kv_cache_planning", engine.sizes)),
         ("the cache on the host", lambda: watch("vllm.v1.kv_offload.worker.cpu_gpu", engine.offloading)),
         ("the cache on the host, since moved", lambda: watch("vllm.v1.kv_offload.cpu.gpu_worker", engine.offloading)),
+        ("the sampler", lambda: watch("vllm.v1.sample.ops.topk_topp_sampler", engine.sampler)),
         ("requests", lambda: watch("vllm.v1.core.sched.scheduler", engine.scheduler)),
         ("settings", lambda: watch("vllm.engine.arg_utils", engine.arguments)),
         ("the command", lambda: watch("vllm.entrypoints.openai.cli_args", engine.command)),
@@ -124,6 +127,21 @@ class Vllm:
         if module.__name__.endswith(".gpu.model_runner"):
             self.serving.method(module.GPUModelRunner, "sample", self._sampled)
             self._logprobs(sys.modules["vllm.v1.outputs"].LogprobsTensors)
+
+    def sampler(self, module: Any) -> None:
+        """FlashInfer's is compiled with nvcc at the start; without one PyTorch's is taken, as on other devices."""
+        original = getattr(module, "flashinfer_sampler_supported", None)
+        if original is None or _compiles():
+            return
+
+        @functools.wraps(original)
+        def supported() -> bool:
+            if original():
+                how = "PyTorch's: nvcc, which compiles FlashInfer's, is not here"
+                self.training.agent.record({"type": "condition", "name": "sampler", "value": how})
+            return False
+
+        module.flashinfer_sampler_supported = supported
 
     def _logprobs(self, kind: Any) -> None:
         """Which tokens were likely, of an answer or a prompt, decides no size: that goes to a client."""
@@ -383,3 +401,10 @@ def _graphs_reserved(worker: Any) -> Any:
 
 def _whole(number: Any) -> Any:
     return None if number is None else int(number)
+
+
+def _compiles() -> bool:
+    """Whether FlashInfer has a compiler of CUDA, by the places where it looks, or its kernels compiled."""
+    places = [os.environ.get(name, "") for name in ("CUDA_HOME", "CUDA_PATH")]
+    found = any(places) or shutil.which("nvcc") or os.path.exists("/usr/local/cuda")
+    return bool(found or importlib.util.find_spec("flashinfer_jit_cache"))
