@@ -193,6 +193,8 @@ func (o *shown) print(a *app, result *engine.RunResult, summary any) error {
 	}
 	if !o.quiet && result.Report != nil {
 		printReport(a.stderr, result)
+	} else if text := result.Unplanned(); text != "" {
+		fmt.Fprintf(a.stderr, "hightide: %s\n", text)
 	}
 	if o.open && result.HTML != "" {
 		a.openInBrowser(result.HTML)

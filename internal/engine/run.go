@@ -214,6 +214,25 @@ func (r *RunResult) whyRefused() string {
 	return ""
 }
 
+// Unplanned is, of a run that ended, what of its plan did not reach the program; "": all of it did, or there is none.
+func (r *RunResult) Unplanned() string {
+	if r.plan == nil || r.Report == nil {
+		return ""
+	}
+	applied := r.plan.Agent() == ""
+	for i := range r.Report.Processes {
+		facts := r.Report.Processes[i].Facts
+		if text := facts[mem.FactPlanLeft]; text != "" {
+			return r.plan.Name() + ": " + strings.TrimSuffix(text, ".")
+		}
+		applied = applied || facts[mem.FactPlan] != ""
+	}
+	if !applied {
+		return r.plan.Name() + " was not applied: no training call of a PyTorch model was seen"
+	}
+	return ""
+}
+
 // ranOut says whether the program ended as memory ran out.
 func (r *RunResult) ranOut() bool {
 	return r.Report != nil && r.Report.Headline.Ended.Kind == mem.EndOOM
@@ -249,6 +268,9 @@ func (o *RunOptions) check() error {
 		return fail.Usage("as in --memory 512MiB", "--memory %v is less than any program takes", o.Memory)
 	case o.Duration < 0:
 		return fail.Usage("as in --duration 90s", "--duration %v is not a time to wait for", o.Duration)
+	}
+	if err := levers.Alone(o.Env); err != nil && o.Target == nil {
+		return err
 	}
 	for _, file := range []struct{ what, path string }{{"the recording", o.Out}, {"the result", o.JSONFile}} {
 		if file.path == "" {

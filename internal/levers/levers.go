@@ -7,21 +7,13 @@
 package levers
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"hightide/internal/fail"
 	"hightide/internal/mem"
-	"hightide/internal/options"
-	"hightide/internal/words"
-
-	"github.com/pelletier/go-toml/v2"
 )
 
 // File is where tune writes a plan.
@@ -143,81 +135,12 @@ type Figures struct {
 // Version of the plan file that this program writes and reads.
 const Version = 1
 
-// Setting is the plan of a use case that applies one.
-func Setting(to *string) options.Setting {
-	return options.Setting{Name: "plan", Help: "`file` of a plan that hightide tune wrote: its changes are made in the program",
-		To: to, Once: "one plan at a time", Not: options.CommandOnly, Why: "it names a file that is read"}
-}
-
 // Name is the file that it was read from, as people know it.
 func (p *Plan) Name() string {
 	if p.file == "" {
 		return "the plan"
 	}
 	return filepath.Base(p.file)
-}
-
-// Read reads a plan file.
-func Read(path string) (*Plan, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fail.Unread("hightide tune writes one", err)
-	}
-	p := &Plan{file: path}
-	decoder := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields()
-	if err := decoder.Decode(p); err != nil {
-		return nil, fail.Input("docs/tune.md describes the file", "%s%w", path, where(err))
-	}
-	if p.Version != Version {
-		return nil, fail.Input("this hightide reads version 1", "%s: version %d of a plan is not known", path, p.Version)
-	}
-	return p, p.check()
-}
-
-// where is an error of the reader with its line.
-func where(err error) error {
-	var strict *toml.StrictMissingError
-	if errors.As(err, &strict) && len(strict.Errors) > 0 {
-		row, _ := strict.Errors[0].Position()
-		return fmt.Errorf(":%d: unknown key %s", row, strings.Join(strict.Errors[0].Key(), "."))
-	}
-	var fault *toml.DecodeError
-	if errors.As(err, &fault) {
-		row, _ := fault.Position()
-		return fmt.Errorf(":%d: %w", row, err)
-	}
-	return fmt.Errorf(": %w", err)
-}
-
-// check refuses levers and settings that nobody knows.
-func (p *Plan) check() error {
-	var names []string
-	for _, lever := range All {
-		names = append(names, lever.Name)
-	}
-	for name, settings := range p.Levers {
-		said := fmt.Errorf("%s: unknown lever %s", p.file, name)
-		if near := words.Near(name, names); near != "" {
-			said = fmt.Errorf("%w; did you mean %s?", said, near)
-		}
-		switch {
-		case Find(name) == nil:
-			return fail.Input("one of "+strings.Join(names, ", "), "%w", said)
-		case (name == Checkpoint) != (len(settings.Blocks) > 0):
-			return fail.Input("as in [levers.checkpoint] with blocks = [\"h.0\"]",
-				"%s: blocks belong to the lever checkpoint, which needs them", p.file)
-		case (name == Allocator) != (settings.Value != ""):
-			return fail.Input("as in [levers.allocator] with settings = \"expandable_segments:True\"",
-				"%s: settings belong to the lever allocator, which needs them", p.file)
-		case (name == Budget) != (settings.Budget != 0), settings.Budget < 0, settings.Budget >= 1:
-			return fail.Input("as in [levers.compile_budget] with budget = 0.5",
-				"%s: a budget belongs to the lever compile_budget, which needs one above 0 and below 1", p.file)
-		case (name == Parts) != (settings.Parts != 0), settings.Parts < 0, settings.Parts == 1:
-			return fail.Input("as in [levers.micro_batch] with parts = 2",
-				"%s: parts belong to the lever micro_batch, which needs two or more", p.file)
-		}
-	}
-	return nil
 }
 
 // Agent is what the agent is told; "" where it has nothing to do.

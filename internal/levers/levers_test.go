@@ -77,9 +77,30 @@ func TestRead(t *testing.T) {
 		"version = 1\n[levers.compile_budget]":              "a budget belongs to the lever compile_budget",
 		"version = 1\n[levers.compile_budget]\nbudget = 1":  "above 0 and below 1",
 		"version = 1\n[levers.foreach]\nbudget = 0.5":       "a budget belongs to the lever compile_budget",
-		"version = 2":            "version 2",
-		"version = 1\nspeed = 3": ":2: unknown key speed",
-		"version = ":             ":1: ",
+		"version = 2":                        "version 2",
+		"version = 1\nspeed = 3":             ":2: unknown key speed",
+		"version = ":                         ":1: ",
+		"":                                   "says no version of a plan",
+		"version = \"1\"":                    ":1: version has to be a whole number, and is of the type string",
+		"version = 1.5":                      ":1: version has to be a whole number, and is of the type float",
+		"version = 1\nlevers = 3":            ":2: levers has to be a table, and is of the type integer",
+		"version = 1\n[levers]\nforeach = 3": ":3: levers.foreach has to be a table, as [levers.foreach],",
+		"version = 1\n[levers.checkpoint]\nblocks = \"h.0\"":              ":3: levers.checkpoint.blocks has to be a list of names in quotes",
+		"version = 1\n[levers.checkpoint]\nblocks = [1]":                  ":3: levers.checkpoint.blocks has to be a list of names",
+		"version = 1\n[levers.checkpoint]\nblocks = [\"\"]":               "blocks belong to the lever checkpoint",
+		"version = 1\n[levers.compile_budget]\nbudget = \"half\"":         ":3: levers.compile_budget.budget has to be a number",
+		"version = 1\n[levers.compile_budget]\nbudget = nan":              "above 0 and below 1",
+		"version = 1\n[levers.compile_budget]\nbudget = inf":              "above 0 and below 1",
+		"version = 1\n[levers.micro_batch]\nparts = 2.5":                  ":3: levers.micro_batch.parts has to be a whole number",
+		"version = 1\n[levers.allocator]\nsettings = 5":                   ":3: levers.allocator.settings has to be a text in quotes",
+		"version = 1\n[levers.allocator]\nsettings = \"a:1\"":             `allocator settings: "a": is not an option`,
+		"version = 1\nparameters = -5":                                    "cannot be below 0",
+		"version = 1\n[planned]\npeak_allocated_bytes = -5":               "cannot be below 0",
+		"version = 1\n[planned]\nrecomputed_share = nan":                  "cannot be below 0",
+		"version = 1\n[planned]\npeak_allocated_bytes = \"x\"":            ":3: planned.peak_allocated_bytes has to be a whole number",
+		"version = 1\nmodel = 3":                                          ":2: model has to be a text in quotes, and is of the type integer",
+		"version = 1\n[levers.foreach]\n[levers.foreach]":                 ":3: ",
+		"version = 1\ncommand = \"" + strings.Repeat("x", 1<<20) + "\"\n": "has more than 1.00 MiB",
 	} {
 		if _, err := Read(written(t, text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v; want %q", text, err, want)
@@ -102,5 +123,15 @@ func TestAgentKnows(t *testing.T) {
 	}
 	if n := strings.Count(list, "\n"); n != len(All)-1 {
 		t.Errorf("the agent has %d levers, and this package %d without the allocator's", n, len(All)-1)
+	}
+}
+
+// TestAlone: a run within a run with a plan is refused.
+func TestAlone(t *testing.T) {
+	for text, refused := range map[string]bool{"": false, "HIGHTIDE_PLAN=": false, "HIGHTIDE_PLANS=x": false,
+		"HIGHTIDE_PLAN={}": true} {
+		if err := Alone([]string{"PATH=/bin", text}); (err != nil) != refused {
+			t.Errorf("%q: %v", text, err)
+		}
 	}
 }
