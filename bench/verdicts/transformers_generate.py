@@ -2,6 +2,7 @@
 
 gpu: 1 GiB
 truth: fits
+says not: a second run
 """
 
 import torch

@@ -84,8 +84,6 @@ func (f *facts) unimaginable() string {
 		return "runs of llama.cpp and of graphs as ONNX are not imagined"
 	case f.blind():
 		return "without a config.json there is nothing to imagine"
-	case f.use.For == DPO || f.use.For == GRPO:
-		return "--for " + f.use.For + " is not imagined; your own script is, by hightide imagine"
 	case !f.serves() && f.gpus() > 1:
 		return "a training on several GPUs is not imagined by plan; your own script is, by hightide imagine"
 	case f.use.Weights == "int4" || f.use.Weights == "fp8" && !f.serves():
@@ -119,7 +117,7 @@ func (f *facts) runAs() string {
 	switch {
 	case f.use.Weights != "auto":
 		return f.use.Weights
-	case f.use.For == Full:
+	case !f.adapts() && f.use.For != Infer:
 		return "fp32"
 	}
 	return "bf16"
@@ -153,13 +151,14 @@ func (o *Options) command(ctx context.Context, f *facts, dir string) (command []
 	return command, with, err
 }
 
-// installed has our trainer look for the packages that it needs, and says their versions.
-func installed(ctx context.Context, command []string) (versions string, err error) {
+// installed has our trainer look for the packages that it needs, and says their versions, and how they are used.
+func installed(ctx context.Context, command []string) (with string, err error) {
 	python := command[0]
 	out, err := exec.CommandContext(ctx, python, append(slices.Clone(command[1:]), "--check")...).Output()
 	var there struct {
 		Missing  []string          `json:"missing"`
 		Versions map[string]string `json:"versions"`
+		How      string            `json:"how"`
 	}
 	if err == nil {
 		err = json.Unmarshal(out, &there)
@@ -176,7 +175,10 @@ func installed(ctx context.Context, command []string) (versions string, err erro
 		all = append(all, name+" "+version)
 	}
 	slices.Sort(all)
-	return strings.Join(all, ", ") + ", " + python, nil
+	if with = strings.Join(all, ", ") + ", " + python; there.How != "" {
+		with += "; " + there.How
+	}
+	return with, nil
 }
 
 // findServer is the vLLM of an interpreter, else the one on PATH, else that of the first Python with torch.

@@ -52,9 +52,10 @@ from datasets import Dataset
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedTokenizerFast
 config = AutoConfig.from_pretrained(sys.argv[1])
-core = Tokenizer(models.WordLevel({"w%d" % i: i for i in range(100)}, unk_token="w0"))
+known = {"<pad>": 0, "<eos>": 1, **{"w%d" % i: i for i in range(2, 100)}}
+core = Tokenizer(models.WordLevel(known, unk_token="<pad>"))
 core.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-tokenizer = PreTrainedTokenizerFast(tokenizer_object=core, pad_token="w0", eos_token="w1", unk_token="w0")
+tokenizer = PreTrainedTokenizerFast(tokenizer_object=core, pad_token="<pad>", eos_token="<eos>")
 words = lambda count: " ".join("w%d" % (2 + i % 90) for i in range(count))
 model = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
 usual = dict(output_dir=sys.argv[1] + "/out", bf16=True, gradient_checkpointing=True, optim="adamw_torch_fused",
@@ -68,14 +69,15 @@ rows = Dataset.from_list([{"prompt": half, "chosen": " " + half, "rejected": " "
 arguments = DPOConfig(per_device_train_batch_size=%d, max_length=%d, **usual)
 DPOTrainer(model=model, ref_model=reference, args=arguments, train_dataset=rows, processing_class=tokenizer).train()
 """ % (SEQ // 2, BATCH, SEQ)
-ANSWER = 48  # tokens that GRPO's model writes itself
+GROUP, GROUP_SEQ = 32, 96  # of GRPO: answers to a prompt, and tokens of a sequence
+ANSWER = GROUP_SEQ // 2  # which its model writes itself
 REWARDS = """
 from trl import GRPOConfig, GRPOTrainer
 rows = Dataset.from_list([{"prompt": words(%d)}] * 64)
 arguments = GRPOConfig(per_device_train_batch_size=%d, num_generations=%d, max_completion_length=%d, **usual)
 GRPOTrainer(model=model, reward_funcs=lambda completions, **_: [0.0] * len(completions), args=arguments,
             train_dataset=rows, processing_class=tokenizer).train()
-""" % (SEQ - ANSWER, BATCH, BATCH, ANSWER)
+""" % (GROUP_SEQ - ANSWER, GROUP, GROUP, ANSWER)
 SAVE = """
 import sys, torch
 from transformers import AutoConfig, AutoModelForCausalLM
@@ -107,10 +109,9 @@ def planned(model: Path, *words: str) -> "dict[str, Any]":
     return found
 
 
-def estimated(model: Path, use: str) -> "tuple[int, int]":
+def estimated(model: Path, *words: str) -> "tuple[int, int]":
     """Between which figures plan expects what the tensors of a training take."""
-    words = ("plan", model, "--for", use, "--seq", str(SEQ), "--batch", str(BATCH), "--gpu", "l4", "--json")
-    code, out, err = asked(*words, folder=model)
+    code, out, err = asked("plan", model, *words, "--gpu", "l4", "--json", folder=model)
     assert code == 0, err
     beside = ("context and libraries", "kept by the allocator")
     parts = [p for p in json.loads(out)["rows"][0]["parts"] if p["name"] not in beside]
@@ -127,28 +128,39 @@ def imagined(model: Path, program: str, *words: str) -> int:
     return int(json.loads(out)["peak_allocated_bytes"])
 
 
-@pytest.mark.parametrize("use", ["full", "lora", "qlora"])
-def test_a_training_takes_what_the_users_own_script_takes(model: Path, use: str) -> None:
-    """Hugging Face's Trainer keeps a few tensors more; what a checkpoint is loaded with has gone before the peak. What
-    it takes lies between the estimate's ends, too."""
-    row = planned(model, "--for", use, "--seq", str(SEQ), "--batch", str(BATCH), "--gpu", "l4")["rows"][0]
-    assert (row["verdict"], row["label"]) == ("fits", "imagined")
-    if use != "full":
-        subprocess.run([PYTHON, "-c", SAVE, model], check=True, capture_output=True)
-    least, most = estimated(model, use)
-    own = imagined(model, TRAINER, use)
-    tensors = next(p["bytes"] for p in row["parts"] if p["name"] == "tensors")
+def run_on_an_l4(model: Path, *words: str) -> int:
+    """What the tensors of a plan's own run take there."""
+    found = planned(model, *words, "--gpu", "l4")
+    row = found["rows"][0]
+    assert (row["verdict"], row["label"]) == ("fits", "imagined"), (row, found["notes"])
+    return int(next(p["bytes"] for p in row["parts"] if p["name"] == "tensors"))
+
+
+def holds(model: Path, words: "tuple[str, ...]", tensors: int, own: int) -> None:
+    """The run is that of the user's own script, which lies between the estimate's ends."""
+    least, most = estimated(model, *words)
     assert abs(tensors / own - 1) < 0.02, (tensors, own)
     assert least <= own <= most, (least, own, most)
 
 
-@pytest.mark.parametrize(("use", "program"), [("dpo", PREFERENCES), ("grpo", REWARDS)])
-def test_an_estimate_holds_the_users_own_script(model: Path, use: str, program: str) -> None:
-    """TRL's trainers, with a frozen reference, and with answers that the model writes itself: what their tensors take
-    lies between the estimate's ends."""
-    least, most = estimated(model, use)
-    own = imagined(model, TOKENS + program)
-    assert least <= own <= most, (least, own, most)
+@pytest.mark.parametrize("use", ["full", "lora", "qlora"])
+def test_a_training_takes_what_the_users_own_script_takes(model: Path, use: str) -> None:
+    """Hugging Face's Trainer keeps a few tensors more; what a checkpoint is loaded with has gone before the peak. What
+    it takes lies between the estimate's ends, too."""
+    words = ("--for", use, "--seq", str(SEQ), "--batch", str(BATCH))
+    tensors = run_on_an_l4(model, *words)
+    if use != "full":
+        subprocess.run([PYTHON, "-c", SAVE, model], check=True, capture_output=True)
+    holds(model, words, tensors, imagined(model, TRAINER, use))
+
+
+@pytest.mark.parametrize(
+    ("use", "program", "seq", "batch"), [("dpo", PREFERENCES, SEQ, BATCH), ("grpo", REWARDS, GROUP_SEQ, GROUP)]
+)
+def test_trl_takes_what_the_users_own_script_takes(model: Path, use: str, program: str, seq: int, batch: int) -> None:
+    """With a frozen reference; and with answers that the model writes itself, in the script each token after the other."""
+    words = ("--for", use, "--seq", str(seq), "--batch", str(batch))
+    holds(model, words, run_on_an_l4(model, *words), imagined(model, TOKENS + program))
 
 
 def test_the_cheapest_that_does_it_ends_the_search(model: Path) -> None:
@@ -170,5 +182,5 @@ def test_what_is_missing_is_said(model: Path) -> None:
     assert code == 4 and "has no peft" in err and "pip install peft" in err, err
     code, _, err = asked("plan", model, "--imagine", "--python", PYTHON, folder=model)
     assert code == 4 and "there is no vLLM beside" in err and "pip install vllm" in err, err
-    code, _, err = asked("plan", model, "--for", "dpo", "--imagine", "--python", PYTHON, folder=model)
-    assert code == 2 and "--for dpo is not imagined" in err, err
+    code, _, err = asked("plan", model, "--for", "dpo", "--imagine", "--python", other, folder=model)
+    assert code == 4 and "has no trl" in err, err

@@ -1,7 +1,8 @@
 """python planned.py OPTIONS: what `hightide plan --imagine` runs on an imaginary GPU, which ends it.
 
 The model is built as for `hightide fit`, by the user's own transformers; adapters are those of peft, matrices of
-4 bits those of bitsandbytes. With --check nothing is built: one line of JSON says what is missing, and the versions.
+4 bits those of bitsandbytes, and DPO and GRPO are run by TRL's trainers (trainers.py). With --check nothing is built:
+one line of JSON says what is missing, and the versions.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ if __package__ in (None, ""):  # run as a file, from wherever hightide unpacked 
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     __package__ = "hightide._fit"
 
+from hightide._fit import trainers
+from hightide._fit.models import Workload
 from hightide._fit.options import Options
 
 STEPS = 8
@@ -30,7 +33,7 @@ class Planned:
     model: str
     """a config.json"""
     use: str
-    """infer, full, lora or qlora"""
+    """infer, full, lora, qlora, dpo or grpo"""
     batch: int
     seq_len: int
     dtype: str
@@ -51,7 +54,14 @@ class Planned:
             some.append("peft")
         if self.use == "qlora" or (self.trains and self.optimizer == "adamw-8bit"):
             some.append("bitsandbytes")
+        if self.by_trainer:
+            some.append("trl")
         return some
+
+    @property
+    def by_trainer(self) -> bool:
+        """Whether a trainer of Hugging Face's runs it."""
+        return self.use in ("dpo", "grpo")
 
     def options(self) -> Options:
         """The same for what builds the model and runs its steps."""
@@ -59,11 +69,11 @@ class Planned:
             model=self.model,
             imagined=True,
             dtype=self.dtype,
-            amp="bf16" if self.trains and (self.dtype == "fp32" or self.use != "full") else "",
+            amp="bf16" if self.trains and (self.dtype == "fp32" or self.use in ("lora", "qlora")) else "",
             train=self.trains,
             inference=not self.trains,
             seq_len=self.seq_len,
-            checkpointing=self.trains and self.checkpointing,
+            checkpointing=self.trains and self.checkpointing and not self.by_trainer,
         )
 
 
@@ -73,6 +83,9 @@ def main() -> int:
     if "--check" in sys.argv:
         print(json.dumps(_environment(planned)))
         return 0
+    if planned.by_trainer:
+        trainers.run(planned, lambda: built(planned).model, STEPS)
+        return 0
     step = prepared(planned)
     for _ in range(STEPS if planned.trains else 1):
         step(planned.batch, False)
@@ -80,16 +93,18 @@ def main() -> int:
 
 
 def _environment(planned: Planned) -> Dict[str, Any]:
-    """What is missing, and the versions of what is there."""
+    """What is missing, the versions of what is there, and what of the run a version does not say."""
     from importlib import metadata
 
     needed = ["torch", *planned.packages()]
     missing = [name for name in needed if importlib.util.find_spec(name) is None]
-    return {"missing": missing, "versions": {name: metadata.version(name) for name in needed if name not in missing}}
+    versions = {name: metadata.version(name) for name in needed if name not in missing}
+    how = trainers.described(planned) if planned.by_trainer and not missing else ""
+    return {"missing": missing, "versions": versions, "how": how}
 
 
-def prepared(planned: Planned) -> Callable[[int, bool], None]:
-    """The step, with the model on the device."""
+def built(planned: Planned) -> Workload:
+    """The model on the host, and its batches."""
     from hightide._fit import models, training
 
     options = planned.options()
@@ -98,6 +113,15 @@ def prepared(planned: Planned) -> Callable[[int, bool], None]:
         training.prepare(workload, options)
         if planned.use == "qlora":
             _pack(workload.model)
+    return workload
+
+
+def prepared(planned: Planned) -> Callable[[int, bool], None]:
+    """The step, with the model on the device."""
+    from hightide._fit import training
+
+    options = planned.options()
+    workload = built(planned)
     if planned.use == "qlora":
         workload.model = _for_training(workload.model.to(options.device), options.checkpointing)
     if planned.use in ("lora", "qlora"):

@@ -49,6 +49,9 @@ def install(ledger: Ledger, torch: Any, truth: Callable[[Any], Any]) -> Callable
                 return False
             return True
 
+        check = getattr(module, "StopCheck", None)  # since transformers 5.23 the loop asks by it
+        if check is not None:
+            check.__call__ = _stopping(check.__call__, state)
         sampling = getattr(mixin, "_sample", None)
         if sampling is not None:
             mixin._sample = _told(sampling, torch, truth, ledger)
@@ -56,6 +59,20 @@ def install(ledger: Ledger, torch: Any, truth: Callable[[Any], Any]) -> Callable
         mixin._has_unfinished_sequences = _has_unfinished_sequences
 
     return installed
+
+
+def _stopping(asking: Callable[..., Any], state: Dict[str, Any]) -> Callable[..., Any]:
+    """Whether the loop stops, by the length alone."""
+
+    @functools.wraps(asking)
+    def __call__(self: Any, unfinished: Any, tokens: Any, *args: Any, **kwargs: Any) -> Any:
+        if not unfinished.is_cuda or state["list"] is None:
+            return asking(self, unfinished, tokens, *args, **kwargs)
+        if self.streamer is not None:
+            self.streamer.put(tokens.cpu())
+        return state["done"]
+
+    return __call__
 
 
 def _told(sampling: Callable[..., Any], torch: Any, truth: Callable[[Any], Any], ledger: Ledger) -> Callable[..., Any]:
