@@ -44,9 +44,10 @@ type Framework struct {
 
 // Retracing is why a function was traced again.
 type Retracing struct {
-	Eager bool   // it is an operation of the framework's own, outside of any compiled function
-	Anew  bool   // no argument changed: the function itself was made anew
-	After string // what the argument changed to
+	Eager  bool   // it is an operation of the framework's own, outside of any compiled function
+	Anew   bool   // no argument changed: the function itself was made anew
+	Padded bool   // it is told to which shapes inputs can be padded
+	After  string // what the argument changed to
 }
 
 // Value says whether the argument is a plain value, without a shape.

@@ -47,6 +47,8 @@ func TestRetraced(t *testing.T) {
 	}{
 		{"jax", Retracing{Anew: true}, "jax.jit once"},
 		{"jax", Retracing{After: "float32[3]"}, "Pad inputs"},
+		{"jax", Retracing{After: "float32[3]", Padded: true}, ""},
+		{"tensorflow", Retracing{After: "float32(3)", Padded: true}, "Or give tf.function an input_signature"},
 		{"jax", Retracing{Eager: true}, "NumPy"},
 		{"tensorflow", Retracing{Anew: true}, "tf.function once"},
 		{"tensorflow", Retracing{After: "3"}, "tf.constant"},

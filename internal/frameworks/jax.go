@@ -113,6 +113,8 @@ func jaxRetraced(r Retracing) string {
 		return padEager
 	case r.Anew:
 		return "Apply jax.jit once, outside of the loop, to a function that is defined once."
+	case r.Padded:
+		return ""
 	}
 	return "Pad inputs to a few shapes. Declare static only those arguments that seldom change."
 }

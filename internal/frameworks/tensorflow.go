@@ -52,10 +52,13 @@ func tensorflowRetraced(r Retracing) string {
 		return "Apply tf.function once, outside of the loop."
 	case r.Value():
 		return "Pass Python numbers and strings that change as tensors (tf.constant)."
+	case r.Padded:
+		return "Or " + signature
 	}
-	return "Pad batches to a few shapes, or give tf.function an input_signature with None where sizes differ, or " +
-		"reduce_retracing=True."
+	return "Pad batches to a few shapes, or " + signature
 }
+
+const signature = "give tf.function an input_signature with None where sizes differ, or reduce_retracing=True."
 
 // padEager is for an operation outside of any compiled function.
 const padEager = "Pad to a few shapes, or make and change arrays of ever other shapes with NumPy."

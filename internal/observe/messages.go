@@ -87,6 +87,9 @@ type message struct {
 	// traced
 	Argument string `json:"argument"`
 	Before   string `json:"before"`
+	Shaped   string `json:"shaped"`
+	Shape    string `json:"shape"`
+	Lengths  string `json:"lengths"`
 	After    string `json:"after"`
 	Eager    string `json:"eager"`
 	Library  string `json:"library"`
@@ -116,6 +119,7 @@ type message struct {
 	Level  string       `json:"level"`
 	Count  uint64       `json:"count"`
 	LastNS mem.Optional `json:"last_ns"`
+	Shapes mem.Optional `json:"shapes"`
 	MaxRSS mem.Optional `json:"maxrss_bytes"`
 	CPU    mem.Optional `json:"cpu_ns"`
 
@@ -241,8 +245,9 @@ func (r *Recorder) eventMessage(p *process, m *message, at int64) {
 		event.Step, event.Text = m.Step, m.Reason
 	case "traced":
 		event.Facts = facts("framework", m.Framework, "argument", m.Argument, "before", mem.MaskText(m.Before),
-			"after", mem.MaskText(m.After), "eager", m.Eager, "library", m.Library)
-		event.Numbers = numbers(m.counted(), number{"last_ns", m.LastNS})
+			"after", mem.MaskText(m.After), "eager", m.Eager, "library", m.Library,
+			"shaped", m.Shaped, "shape", m.Shape, "lengths", m.Lengths)
+		event.Numbers = numbers(m.counted(), number{"last_ns", m.LastNS}, number{"shapes", m.Shapes})
 	case "program":
 		event.Facts = facts("framework", m.Framework, "device", text(m.Device), "arguments", mem.MaskText(m.Arguments))
 		event.Numbers = numbers(m.counted(), number{"argument_bytes", m.ArgumentBytes},

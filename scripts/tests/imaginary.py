@@ -43,6 +43,13 @@ def imagined(python: Path, folder: Path, *command: object, gpu: str = A100, flag
     return verdict.get("imagined", verdict), done.stderr
 
 
+def findings(folder: Path, verdict: dict[str, Any], kind: str) -> list[dict[str, Any]]:
+    """Those of a kind in the report of an imagined run."""
+    show = [str(HIGHTIDE), "show", "--json", verdict["run_id"]]
+    done = subprocess.run(show, capture_output=True, text=True, env=environment(folder), check=True)
+    return [one for one in json.loads(done.stdout)["findings"] if one["kind"] == kind]
+
+
 def script(folder: Path, text: str) -> Path:
     """A program in that folder."""
     file = folder / "train.py"

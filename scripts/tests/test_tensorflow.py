@@ -237,6 +237,35 @@ def test_variables_made_in_a_compiled_function(tmp_path: Path) -> None:
     assert verdict["conditions"]["kernels of XLA"] == "not tried out", verdict["conditions"]
 
 
+def test_a_function_traced_for_many_shapes(tmp_path: Path) -> None:
+    """How many shapes there were is told, in so many steps, and to which of them batches can be padded."""
+    verdict, _ = imagined(
+        tmp_path,
+        script(
+            tmp_path,
+            """
+            import numpy as np, tensorflow as tf
+            w, optimizer = tf.Variable(tf.ones((256, 256))), tf.keras.optimizers.Adam()
+
+            @tf.function
+            def step(x):
+                with tf.GradientTape() as tape:
+                    loss = tf.reduce_mean((x @ w) ** 2)
+                optimizer.apply_gradients([(tape.gradient(loss, w), w)])
+                return loss
+
+            for number in range(12):
+                step(tf.constant(np.ones((4096 * (1 + 5 * number % 6), 256), np.float32)))
+            """,
+        ),
+        flags=("--no-suggest",),
+    )
+    assert verdict["basis"] == "judged over 12 steps", verdict["basis"]
+    (finding,) = imaginary.findings(tmp_path, verdict, "tracing")
+    assert "times in 12 steps, for 6 shapes of its argument x: float32[4096 to 24576,256]" in finding["text"]
+    assert "Pad x to 4096, 12288 and 24576: 3 shapes in place of 6." in finding["advice"], finding
+
+
 def test_two_gpus_of_one_process(tmp_path: Path) -> None:
     """MirroredStrategy: each GPU has the parameters and the optimizer's state, 12 bytes a parameter, and NCCL's buffers."""
     verdict, printed = imagined(

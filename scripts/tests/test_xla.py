@@ -480,3 +480,37 @@ def test_two_processes(tmp_path: Path) -> None:
     assert sorted(rank["rank"] for rank in verdict["ranks"]) == [0, 1], verdict["ranks"]
     for rank in verdict["ranks"]:
         assert 2 * weight + 2 * share <= rank["peak_allocated_bytes"] <= 4 * weight + 4 * share, verdict["ranks"]
+
+
+SHAPES = """
+    import jax, jax.numpy as jnp, numpy as np, optax
+    optimizer = optax.adam(1e-3)
+
+    def loss(w, x):
+        return jnp.mean((jnp.tanh(x @ w["a"]) @ w["b"]) ** 2)
+
+    @jax.jit
+    def step(w, state, x):
+        value, gradients = jax.value_and_grad(loss)(w, x)
+        updates, state = optimizer.update(gradients, state, w)
+        return optax.apply_updates(w, updates), state, value
+
+    w = {"a": jnp.ones((256, 256)), "b": jnp.ones((256, 256))}
+    state = optimizer.init(w)
+    for number in range(12):
+        x = np.ones((8, 4096 * (1 + 5 * number % 6), 256), np.float32)
+        w, state, value = step(w, state, x)
+    print("done")
+"""
+
+
+def test_a_function_compiled_for_many_shapes(tmp_path: Path) -> None:
+    """Each step counts, of whichever shape; how many shapes there were is told, and which of them keep the peak."""
+    verdict, said = imagined(tmp_path, script(tmp_path, SHAPES), flags=("--no-suggest",))
+    assert "done" in said
+    assert verdict["verdict"] == "fits" and verdict["basis"] == "judged over 12 steps", verdict["basis"]
+    assert parts(verdict)["optimizer"] == parts(verdict)["parameters"] * 2 + 4, verdict["categories"]
+    assert near(verdict["peak_lines_asked_bytes"], 8 * 6 * 4096 * 256 * 4 * 4, 0.01), verdict
+    (finding,) = imaginary.findings(tmp_path, verdict, "tracing")
+    assert "step was compiled 6 times in 12 steps, for 6 shapes of its argument x: float32[8,4096 to" in finding["text"]
+    assert "Pad x to 4096, 12288 and 24576: 3 shapes in place of 6." in finding["advice"], finding

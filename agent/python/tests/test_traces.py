@@ -41,3 +41,38 @@ def test_the_programs_functions_are_told_each() -> None:
     assert (last["function"], last["file"], last["line"], last["count"]) == ("step", "/home/me/train.py", 7, 3)
     assert (last["argument"], last["before"], last["after"]) == ("x", "float32[1]", "float32[2]")
     assert "library" not in last
+
+
+def test_the_shapes_of_an_argument_are_told() -> None:
+    agent = Agent()
+    traces = Traces(agent, "jax")  # type: ignore[arg-type]
+    for length in (48, 32, 64, 32):
+        arguments = {"w": "float32[9]", "n": "3", "x": "int32[8,%d]" % length, "y": "int32[8]"}
+        traces.traced("step", "step", "/home/me/train.py", 7, arguments)
+    last = agent.records[-1]
+    assert (last["shaped"], last["shapes"], last["shape"]) == ("x", 3, "int32[8,32 to 64]")
+    assert last["lengths"] == "32,48,64"
+    assert "shapes" not in agent.records[0], "one shape alone"
+
+
+def test_shapes_that_differ_in_two_dimensions_have_no_lengths() -> None:
+    agent = Agent()
+    traces = Traces(agent, "tensorflow")  # type: ignore[arg-type]
+    for shape in ("(8, 32)", "(8, 48)", "(5, 48)"):
+        traces.traced("step", "step", "/home/me/train.py", 7, {"x": "int32" + shape})
+    last = agent.records[-1]
+    assert (last["shapes"], last["shape"]) == (3, "int32[5 to 8,32 to 48]") and "lengths" not in last
+
+
+def test_values_and_other_types_are_no_shapes() -> None:
+    for texts in (
+        ("3", "4"),
+        ("int32[8]", "float32[9]"),
+        ("int32[8]", "int32[8,8]"),
+        ("int32(None, 8)", "int32(4, 8)"),
+    ):
+        agent = Agent()
+        traces = Traces(agent, "jax")  # type: ignore[arg-type]
+        for text in texts:
+            traces.traced("step", "step", "/home/me/train.py", 7, {"x": text})
+        assert "shapes" not in agent.records[-1], texts

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Dict, Optional, Tuple
 from .channel import monotonic_ns
 from .masking import mask
 from .places import caller, is_library
+from .shapes import Shapes
 
 if TYPE_CHECKING:
     from typing import Mapping
@@ -27,10 +28,11 @@ TEXT = 120  # characters of an argument's description
 
 
 class _Function:
-    __slots__ = ("arguments", "count", "last", "record", "told")
+    __slots__ = ("arguments", "count", "last", "record", "shapes", "told")
 
     def __init__(self) -> None:
         self.count = self.told = self.last = 0
+        self.shapes = Shapes()
         self.arguments: Mapping[str, str] = {}
         self.record: Dict[str, Any] = {}
 
@@ -63,6 +65,7 @@ class Traces:
         function.count += 1
         function.last = monotonic_ns()
         function.arguments = arguments
+        function.shapes.add(arguments)
         name = function.record.get("function", name) if "library" in more else name
         function.record = {"type": "traced", "framework": self.framework, "function": name, "file": file,
                            "line": line, **more}  # fmt: skip
@@ -74,7 +77,8 @@ class Traces:
 
     def _tell(self, function: _Function) -> None:
         function.told = function.count
-        self.agent.record({**function.record, "count": function.count, "last_ns": function.last})
+        of = {"count": function.count, "last_ns": function.last, **function.shapes.told()}
+        self.agent.record({**function.record, **of})
 
     def end(self) -> None:
         """Tell how often each was traced in the end."""

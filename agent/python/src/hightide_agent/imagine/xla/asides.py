@@ -65,10 +65,10 @@ class Asides:
         """The step gave these to be handed on, weakly."""
         self._state = results
 
-    def called(self, function: Any, given: int, besides: bool) -> None:
+    def called(self, program: Any, given: int, besides: bool) -> None:
         """Another function was called with so many bytes of what a step handed on; `besides`: and something else."""
-        if besides and self._handed and 2 * given >= self._handed > 2 * function.sizes["output_bytes"]:
-            self._calls.add(function)
+        if besides and self._handed and 2 * given >= self._handed > 2 * program.sizes["output_bytes"]:
+            self._calls.add(program.function)
 
     def _copies(self, module: Any) -> None:
         kind = module.ArrayImpl

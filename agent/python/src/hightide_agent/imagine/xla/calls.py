@@ -30,20 +30,29 @@ ARRAYS = 200_000  # arrays that are followed
 
 
 class _Function:
-    """One compiled function of the program."""
+    """One compiled function of the program, with the programs of all shapes that it was compiled for."""
 
-    def __init__(self, sizes: Dict[str, int], source: str, positions: List[int]) -> None:
-        self.sizes = sizes  # as a `program` record has them
-        self.bytes = sizes["argument_bytes"] + sizes["output_bytes"] + sizes["temp_bytes"]
-        self.temporaries = sizes["temp_bytes"]
-        self.results = sizes["output_bytes"] - sizes["alias_bytes"]  # that need memory of their own
+    def __init__(self, source: str) -> None:
         self.source = source  # as JAX writes it: name, file and line
-        self.positions = positions  # of the arguments that are used, among all
+        self.bytes = 0  # of its largest program
         self.back: Dict[int, int] = {}  # which result came back as which argument
         self.calls = 0
         self.handed = False  # its results came back to it
         self.last: Set[int] = set()  # arguments of its last call that came of it, by id
         self.larger = 0  # the largest other function since its last step that was not handed its results
+
+
+class Program:
+    """A function as it was compiled for arguments of certain shapes."""
+
+    def __init__(self, function: _Function, sizes: Dict[str, int], positions: List[int]) -> None:
+        self.function = function
+        self.sizes = sizes  # as a `program` record has them
+        self.bytes = sizes["argument_bytes"] + sizes["output_bytes"] + sizes["temp_bytes"]
+        self.temporaries = sizes["temp_bytes"]
+        self.results = sizes["output_bytes"] - sizes["alias_bytes"]  # that need memory of their own
+        self.positions = positions  # of the arguments that are used, among all
+        function.bytes = max(function.bytes, self.bytes)
 
 
 class Calls:
@@ -54,7 +63,8 @@ class Calls:
         self.agent = training.agent
         self.held, self.asides = held, asides
         self.failures = Failures(training, held)
-        self._own: Any = weakref.WeakKeyDictionary()  # of an executable, its function
+        self._own: Any = weakref.WeakKeyDictionary()  # of an executable, its program
+        self._functions: Dict[Any, _Function] = {}  # by what _key tells them apart by
         # Of an array by id: it, weakly; what it came of; which result it was, of which function.
         self._from: Dict[int, Tuple[Any, FrozenSet[_Function], int, Optional[_Function]]] = {}
         self._leader: Optional[_Function] = None
@@ -110,9 +120,10 @@ class Calls:
                 return
             found = computation.compile_args
             constants = len(getattr(computation, "const_args", None) or ())
-            self._own[executable.unsafe_call] = _Function(
+            source = str(found["all_args_info"].debug_info.func_src_info)
+            self._own[executable.unsafe_call] = Program(
+                self._functions.setdefault(_key(source, computation), _Function(source)),
                 {key: int(getattr(stats, name)) for key, name in SIZES},
-                str(found["all_args_info"].debug_info.func_src_info),
                 [at - constants for at in sorted(found["kept_var_idx"])],
             )
         except Exception as error:
@@ -123,7 +134,8 @@ class Calls:
         try:
             self.held.look()
             came: Set[_Function] = set()
-            function = self._own.get(executable)
+            program = self._own.get(executable)
+            function: Optional[_Function] = program.function if program is not None else None
             back: Set[int] = set()
             bytes = given = 0
             besides = False
@@ -147,8 +159,8 @@ class Calls:
             if self.asides.wanted():
                 if step:
                     self.asides.stepped(came, len(came) <= MANY, bytes)
-                elif function is not None:
-                    self.asides.called(function, given, besides)
+                elif program is not None:
+                    self.asides.called(program, given, besides)
             return frozenset(came if len(came) <= MANY else ()), step
         except Exception as error:
             self.agent.log("could not look at a call", error)
@@ -159,7 +171,7 @@ class Calls:
         fresh, function.last = bool(back - function.last), back
         if not fresh or bytes < SMALLEST:
             if not function.handed:
-                for other in self._own.values():
+                for other in self._functions.values():
                     if other is not function:
                         other.larger = max(other.larger, function.bytes)
             return False
@@ -176,15 +188,16 @@ class Calls:
     def _after(self, executable: Any, before: Tuple[FrozenSet[_Function], bool], args: Any, results: Any) -> None:
         came, step = before
         try:
-            function, frame = self._own.get(executable), sys._getframe(2)
-            call = Call(executable, args, results, function, frame)
+            frame = sys._getframe(2)
+            call = Call(executable, args, results, self._own.get(executable), frame)
             if not self.failures.look(call, None, frame):
                 self.held.look(call)
             call.close()
         except Exception as error:
             self.agent.log("could not look at what a call held", error)
         try:
-            function = self._own.get(executable)
+            program = self._own.get(executable)
+            function: Optional[_Function] = program.function if program is not None else None
             if function is not None:
                 came = came | {function}
             for number, result in enumerate(results):
@@ -228,3 +241,14 @@ class Calls:
                 held.pop(key, None)
 
         held[key] = weakref.ref(result, gone), came, number, function
+
+
+def _key(source: str, computation: Any) -> Any:
+    """What tells functions apart, and not the shapes that one is compiled for: libraries that wrap jax.jit have all of
+    theirs on one line of their own."""
+    found = computation.compile_args
+    types = tuple(
+        tuple((str(getattr(aval, "dtype", "")), len(getattr(aval, "shape", ()))) for aval in found[name])
+        for name in ("global_in_avals", "global_out_avals")
+    )
+    return source, str(getattr(computation, "_name", "")), tuple(sorted(found["kept_var_idx"])), types

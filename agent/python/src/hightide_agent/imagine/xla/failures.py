@@ -47,9 +47,9 @@ class Failures:
 
     def _tell(self, call: Call, error: BaseException, frame: Any) -> None:
         facts: Dict[str, Any] = {"used_bytes": self.held.in_use()}
-        if call.function is not None:
-            name, file, line = placed(call.function.source)
-            facts = {**facts, "program": name, "program_file": file, "program_line": line, **call.function.sizes}
+        if call.program is not None:
+            name, file, line = placed(call.program.function.source)
+            facts = {**facts, "program": name, "program_file": file, "program_line": line, **call.program.sizes}
         oom.notice(self.training.agent, error, self.training.tracker.current_step(), caller(frame), facts)
         oom.told.add(oom.words(error))
 

@@ -79,7 +79,7 @@ class Held:
 
     def failed(self, call: Call) -> None:
         """Look at what this call needed: it found no memory. Its results had memory until then, or never."""
-        more = call.function.results + call.function.temporaries if call.function is not None else 0
+        more = call.program.results + call.program.temporaries if call.program is not None else 0
         needed = {d: self._used.get(d.local_hardware_id or 0, 0) + more for d in self.devices()}
         self._short = self._taken(_Look(), needed, call)
         for sums, *_ in self._short.records.values():
@@ -105,11 +105,11 @@ class Held:
         for number, (sums, call, bytes) in look.records.items():
             record = call.resolved(sums) if call is not None else {}
             all = bytes if look is self._short else self._peaks[number]
-            if look is self._short and call is not None and call.function is not None:
-                record["results"] = call.function.results
+            if look is self._short and call is not None and call.program is not None:
+                record["results"] = call.program.results
             record["other"] = max(0, all - sum(record.values()))
-            if look is self._peak and call is not None and call.function is not None:
-                record["unasked_bytes"] = max(0, all - sums.all - sums.passed - call.function.temporaries)
+            if look is self._peak and call is not None and call.program is not None:
+                record["unasked_bytes"] = max(0, all - sums.all - sums.passed - call.program.temporaries)
             self.agent.record({"type": "categories", "device": "cuda:%d" % number, "allocated_bytes": all,
                                "short": look is self._short, **record})  # fmt: skip
         snapshots.write(self.agent, "peak", ".pb.gz", "pprof", lambda file: _write(file, look.profile))
@@ -127,21 +127,21 @@ class Held:
 class Call:
     """One call of a compiled function, while it is told of; it keeps none of the arrays."""
 
-    def __init__(self, executable: Any, args: Any, results: Any, function: Any, frame: Any) -> None:
-        self.executable, self.args, self.results, self.function, self.frame = executable, args, results, function, frame
+    def __init__(self, executable: Any, args: Any, results: Any, program: Any, frame: Any) -> None:
+        self.executable, self.args, self.results, self.program, self.frame = executable, args, results, program, frame
         self.donated = False
         self.known: Dict[int, str] = {}  # by the place of an argument, what its type or its gradient tells
 
     def places(self, gradients: Gradients) -> Dict[int, Tuple[str, int]]:
         """Its arguments and results by their ids; and what is known of arguments."""
         found: Dict[int, Tuple[str, int]] = {}
-        if self.function is None:
+        if self.program is None:
             return found
-        by_type, function = purposes(self.frame), self.function
-        derived = gradients.arguments.get(function.source, ())
+        by_type, positions = purposes(self.frame), self.program.positions
+        derived = gradients.arguments.get(self.program.function.source, ())
         for at, array in enumerate(self.args):
             found[id(array)] = "argument", at
-            if (at < len(function.positions) and function.positions[at] in derived) or gradients.has(array):
+            if (at < len(positions) and positions[at] in derived) or gradients.has(array):
                 self.known[at] = PARAMETERS
             elif id(array) in by_type:
                 self.known[at] = by_type[id(array)]
@@ -153,14 +153,14 @@ class Call:
     def passed(self, device: Any) -> int:
         """Bytes of arguments that lie on the host: they have memory on a device for this call alone."""
         arrays = [array for array in self.args if hasattr(array, "is_deleted")]
-        if self.function is None or len(arrays) == len(self.args):
+        if self.program is None or len(arrays) == len(self.args):
             return 0
         known = sum(
             math.prod(array.sharding.shard_shape(array.shape)) * array.dtype.itemsize
             for array in arrays
             if device in array.sharding.device_set
         )
-        return max(0, int(self.function.sizes["argument_bytes"] - known))
+        return max(0, int(self.program.sizes["argument_bytes"] - known))
 
     def close(self) -> None:
         """Let go of arrays and frames."""
@@ -168,17 +168,17 @@ class Call:
 
     def resolved(self, sums: _Sums) -> Dict[str, int]:
         """Bytes by what they are for, with what later calls have told: which results came back, as which arguments."""
-        if self.function is None:
+        if self.program is None:
             return {}
-        back = self.function.back
-        record = {"temporaries": self.function.temporaries, INPUTS: sums.passed}
+        back = self.program.function.back
+        record = {"temporaries": self.program.temporaries, INPUTS: sums.passed}
         for (kind, at), bytes in sums.of.items():
             if kind == "result" and not (self.donated and at in back):
                 name = "results"
             else:
                 at = back[at] if kind == "result" else at
                 name = self.known.get(at, STATE if at in back.values() else INPUTS)
-                if name == INPUTS and self.function.calls < 2:
+                if name == INPUTS and self.program.function.calls < 2:
                     continue  # what comes back is not known yet
             record[name] = record.get(name, 0) + bytes
         return {name: bytes for name, bytes in record.items() if bytes}
