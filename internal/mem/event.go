@@ -124,5 +124,13 @@ func (p *Process) SetNumber(name string, n int64) {
 	p.Numbers[name] = n
 }
 
+// NumberOwnLimit is the number of an event of memory that ran out that says to how many bytes of the device the program
+// limits itself, as by torch.cuda.set_per_process_memory_fraction.
+const NumberOwnLimit = "own_limit"
+
+// NumberHistory is the number of a process that says how many bytes of its host memory the history of a device's
+// allocator may come to take, which the agent has recorded.
+const NumberHistory = "allocator_history_bytes"
+
 // NumberParameters is the number of a process that says how many numbers its model's parameters have.
 const NumberParameters = "parameters"

@@ -33,8 +33,10 @@ func (in *Found) Clause(runsOut bool) string {
 			}
 			return "no steady growth with the steps is seen" + toldFrom(in.LeastTold)
 		}
-		if len(in.unjudged) > 0 {
-			return "host memory rose, and whether it is kept is not known"
+		for _, source := range []string{in.leadSource(), "rss", "device"} {
+			if len(in.unjudged[source]) > 0 {
+				return memoryName(source) + " rose, and whether it is kept is not known"
+			}
 		}
 		return ""
 	}
@@ -112,7 +114,7 @@ func (in *Found) Grows() bool { return len(in.growing) > 0 }
 // OfProcess is what a process keeps with each step, of the host (rss) or a device: 0 where that was looked for and is
 // not there.
 func (in *Found) OfProcess(process uint32, source string) (slope, half mem.Optional) {
-	if in.ClockOf(process).Minutes || source == "rss" && in.unjudged[process] || !slices.Contains(in.tested[process], source) {
+	if in.ClockOf(process).Minutes || slices.Contains(in.unjudged[source], process) || !slices.Contains(in.tested[process], source) {
 		return
 	}
 	for _, t := range in.totals {

@@ -82,7 +82,7 @@ type Found struct {
 	unevenly         *mem.Holder         // gained items to the end, without a rate; nil: none
 	log              log                 // of whole devices
 	largerStep       string              // of a process whose steps take ever more: what is not known; empty: none is
-	unjudged         map[uint32]bool     // processes whose host memory rose, of which it tells
+	unjudged         map[string][]uint32 // processes whose "rss" or "device" rose, of which it tells
 	filesClause      string              // what RSS rose by that is no growth; empty: nothing
 }
 

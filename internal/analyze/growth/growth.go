@@ -96,8 +96,13 @@ func (in *Found) lookedFor(heap, whole bool) string {
 		said = append(said, lines)
 	}
 	if whole {
-		said = append(said, fmt.Sprintf("%v or more of a process or device (%g %% of its peak where that is more)",
-			mem.Bytes(facts.LeastTotal), 100*in.leastShareOf(in.Leader, "rss")))
+		of := fmt.Sprintf("%v or more of a process or device (%g %% of its peak where that is more", mem.Bytes(facts.LeastTotal),
+			100*in.leastShareOf(in.Leader, "rss"))
+		if p := in.Run.Process(in.Leader); p != nil && in.recordedHistory(p) > 0 {
+			of += fmt.Sprintf("; of host memory %v more, which the recorded history of the device's allocator may take",
+				mem.Bytes(in.recordedHistory(p)))
+		}
+		said = append(said, of+")")
 	}
 	looked := "Looked for steady growth: " + strings.Join(said, ", and ") + "."
 	switch {

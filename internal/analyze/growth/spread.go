@@ -13,13 +13,15 @@ import (
 // fall at its end as far as they did at first. That nothing is kept is not known, so a note says what is.
 func (in *Found) largerSteps(all []total, known []growing) []total {
 	return slices.DeleteFunc(all, func(t total) bool {
-		if t.source != "rss" || t.minutes || in.holderOfTotal(t) != nil ||
+		if t.minutes || in.holderOfTotal(t) != nil ||
 			slices.ContainsFunc(known, func(g growing) bool { return g.process == t.process }) {
 			return false
 		}
-		because := ""
-		first, last, ok := in.spreads(t.process)
-		holes := in.moreHoles(t.process)
+		because, holes := "", 0.0
+		first, last, ok := in.spreads(&t)
+		if t.source == "rss" {
+			holes = in.moreHoles(t.process)
+		}
 		switch {
 		case ok && last-first >= leastOfSteps*t.kept:
 			because = fmt.Sprintf("what its steps take and give back rose too, from %v to %v, as where sequences get longer",
@@ -30,12 +32,13 @@ func (in *Found) largerSteps(all []total, known []growing) []total {
 		default:
 			return false
 		}
-		in.largerStep = fmt.Sprintf("Whether %s keeps what its host memory rose by, %v (%s), is not known: %s. No line and no "+
-			"container was seen to keep more.", in.ProcessName(t.process), bytesPer(t.kept), mem.Measured, because)
+		in.largerStep = fmt.Sprintf("Whether %s keeps what its %s rose by, %v (%s), is not known: %s. No line and no "+
+			"container was seen to keep more.", in.ProcessName(t.process), memoryName(t.source), bytesPer(t.kept),
+			in.labelOf(t.source), because)
 		if in.unjudged == nil {
-			in.unjudged = map[uint32]bool{}
+			in.unjudged = map[string][]uint32{}
 		}
-		in.unjudged[t.process] = true
+		in.unjudged[t.source] = append(in.unjudged[t.source], t.process)
 		return true
 	})
 }
@@ -63,11 +66,20 @@ func (in *Found) moreHoles(process uint32) float64 {
 	return float64(in.HolesAt(process, to).Or(0) - in.HolesAt(process, from).Or(0))
 }
 
-// spreads is what steps take and give back in the first third and in the last: how far readings of a process's memory
-// fall within a short time. Where malloc keeps what was freed, only the sampled heap falls.
-func (in *Found) spreads(process uint32) (first, last float64, ok bool) {
-	for _, name := range []mem.Quantity{mem.SeriesRSS, mem.SeriesHeapLive} {
-		if a, b, known := in.spreadOf(process, name); known && (!ok || b-a > last-first) {
+// spreads is what steps take and give back in the first third and in the last: how far readings of what grows fall
+// within a short time. Where malloc keeps what was freed, only the sampled heap falls.
+func (in *Found) spreads(t *total) (first, last float64, ok bool) {
+	read := []*mem.Series{in.Find(t.process, mem.SeriesRSS), in.Find(t.process, mem.SeriesHeapLive)}
+	if t.source == "device" {
+		read = nil
+		for _, m := range in.memories(t.process) {
+			if m.source == t.source && m.device == t.device {
+				read = append(read, m.series)
+			}
+		}
+	}
+	for _, s := range read {
+		if a, b, known := in.spreadOf(t.process, s); known && (!ok || b-a > last-first) {
 			first, last, ok = a, b, true
 		}
 	}
@@ -75,8 +87,7 @@ func (in *Found) spreads(process uint32) (first, last float64, ok bool) {
 }
 
 // spreadOf is that of one series: the medians over stretches of equally many readings. What only rises does not fall.
-func (in *Found) spreadOf(process uint32, name mem.Quantity) (first, last float64, ok bool) {
-	s := in.Find(process, name)
+func (in *Found) spreadOf(process uint32, s *mem.Series) (first, last float64, ok bool) {
 	from, to := in.ClockOf(process).Window(in.Run.Process(process), in.End)
 	if s == nil {
 		return 0, 0, false

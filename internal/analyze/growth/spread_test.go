@@ -78,6 +78,60 @@ func TestLargerStepsOfMalloc(t *testing.T) {
 	}
 }
 
+// TestLargerStepsOfADevice: a batch that is larger at each step's end is no growth that is told where the steps take more
+// too, as where sequences get longer.
+func TestLargerStepsOfADevice(t *testing.T) {
+	flat := func(int64) int64 { return 400 << 20 }
+	rising := func(n int64) int64 { return 1<<30 + n<<18 }
+	for _, c := range []struct {
+		name string
+		high func(int64) int64
+		told int
+	}{
+		{"equal steps", func(n int64) int64 { return rising(n) + 300<<20 }, 1},
+		{"larger steps", func(n int64) int64 { return rising(n) + n<<22 }, 0},
+	} {
+		run := trained(300, flat, flat)
+		device := &mem.Series{SeriesDef: mem.SeriesDef{ID: 2, Process: 1, Name: mem.SeriesAllocated, Device: "cuda:0"}}
+		for n := range int64(300) {
+			device.Times = append(device.Times, n*1e8+5e7, (n+1)*1e8)
+			device.Values = append(device.Values, c.high(n), rising(n))
+			run.Steps[n].Device = mem.Some(rising(n))
+		}
+		run.Series = append(run.Series, device)
+		in := Find(facts.Of(run, nil))
+		if len(in.totals) != c.told {
+			t.Errorf("%s: %d growths, want %d: %s", c.name, len(in.totals), c.told, in.NotLooked)
+		}
+		if said := strings.Contains(in.NotLooked, "its device memory rose by"); said != (c.told == 0) {
+			t.Errorf("%s: %q", c.name, in.NotLooked)
+		}
+	}
+}
+
+// TestHistoryIsNoGrowth: the ring in which the agent has the allocator's history recorded fills with the first steps.
+func TestHistoryIsNoGrowth(t *testing.T) {
+	for _, c := range []struct {
+		step, ring int64
+		told       int
+	}{
+		{1 << 20, 0, 1},
+		{1 << 20, 32 << 20, 0},
+		{3 << 20, 32 << 20, 1}, // more than the ring takes
+	} {
+		rising := func(n int64) int64 { return 400<<20 + n*c.step }
+		run := trained(28, rising, rising)
+		run.Processes[0].SetNumber(mem.NumberHistory, c.ring)
+		in := Find(facts.Of(run, nil))
+		if len(in.totals) != c.told {
+			t.Errorf("%v a step, a ring of %v: %d growths, want %d", mem.Bytes(c.step), mem.Bytes(c.ring), len(in.totals), c.told)
+		}
+		if c.told == 0 && !strings.Contains(in.Looked, "of host memory 32.0 MiB more") {
+			t.Error(in.Looked)
+		}
+	}
+}
+
 // TestHolesAreNoGrowth: where most of what a resident set rises by are holes of malloc, whether it is kept is not known,
 // and no rate is said.
 func TestHolesAreNoGrowth(t *testing.T) {

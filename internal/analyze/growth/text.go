@@ -100,11 +100,7 @@ func (in *Found) growthWords(g *growing, at mem.Location) string {
 		fmt.Fprintf(&b, "What the forward pass saves for backward is never freed: %s. Something keeps the autograd graph "+
 			"of every step; the container was not seen.", amount)
 	case len(g.lines) == 0:
-		what := "The host memory"
-		if g.source == "device" {
-			what = "The device memory"
-		}
-		fmt.Fprintf(&b, "%s of %s%s grows steadily after warm-up: %s. %s", what, in.ProcessName(g.process), g.onDevice(),
+		fmt.Fprintf(&b, "The %s of %s%s grows steadily after warm-up: %s. %s", memoryName(g.source), in.ProcessName(g.process), g.onDevice(),
 			amount, in.whyNoLine(g))
 	case at.File == mem.TensorFlowArena:
 		fmt.Fprintf(&b, "%s grows, and gives nothing back: %s. %s asked for more than it had; what keeps the tensors in "+

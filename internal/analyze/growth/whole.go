@@ -27,6 +27,9 @@ func (in *Found) totalGrowth() (all []total) {
 			}
 			in.tested[p.ID] = append(in.tested[p.ID], m.source)
 			least := max(facts.LeastTotal, in.leastShareOf(p.ID, m.source)*slices.Max(k.Y))
+			if m.source == "rss" {
+				least += in.recordedHistory(p)
+			}
 			in.leastTold[m.source] = max(in.leastTold[m.source], least)
 			t := total{usage.TrendOf(k, usage.Noise{}, least), p.ID, m.source, m.device, c.Minutes, 0, 0}
 			if t.Steady && sampled && t.Early == 0 {
@@ -58,6 +61,27 @@ func (in *Found) leastShareOf(process uint32, source string) float64 {
 		return leastUnseen
 	}
 	return facts.LeastShare
+}
+
+// memoryName is what a process takes as a whole.
+func memoryName(source string) string {
+	if source == "device" {
+		return "device memory"
+	}
+	return "host memory"
+}
+
+// recordedHistory is how much the allocator's history may come to take of a process's host memory, in bytes: the agent
+// has it recorded, of each device, in a ring that fills with the first steps.
+func (in *Found) recordedHistory(p *mem.Process) float64 {
+	ring, _ := p.Number(mem.NumberHistory).Get()
+	devices := 0
+	for _, m := range in.memories(p.ID) {
+		if m.source == "device" {
+			devices++
+		}
+	}
+	return float64(ring) * float64(devices)
 }
 
 // memory is a process's memory of one kind: of the host, or what an allocator gave of one device.
@@ -262,8 +286,7 @@ func (in *Found) unexplained(all []total, known []growing) []growing {
 func (in *Found) wholeRate(tested bool) {
 	lead := in.leadSource()
 	shares, of := in.wholeShares(lead)
-	unjudged := lead == "rss" && len(in.unjudged) > 0
-	if len(shares) > 0 || tested && !unjudged && !in.ClockOf(in.Leader).Minutes {
+	if len(shares) > 0 || tested && len(in.unjudged[lead]) == 0 && !in.ClockOf(in.Leader).Minutes {
 		in.Rate, in.RateLabel = mem.Some(int64(bytesPer(sumOf(shares)))), in.labelOf(lead)
 		if of == "heap" {
 			in.RateLabel = mem.Sampled

@@ -207,6 +207,7 @@ class Cuda:
             if self.history is None:
                 return
             self.history.start()
+            self.agent.fact("allocator_history_bytes", self.ring_bytes)  # or the growth is taken for the program's
             self.torch._C._cuda_attach_out_of_memory_observer(self._out_of_memory)
         except Exception as error:  # an old torch, or cudaMallocAsync
             self.agent.log("could not switch the allocator's history on", error)
@@ -220,7 +221,8 @@ class Cuda:
         try:
             self._ooms += 1
             had = "%s of %s were free" % (_size(free), _size(total))
-            if free > total:  # then the second is what the program allowed (set_per_process_memory_fraction)
+            limited = self._limited(device)
+            if limited or free > total:  # then the second is what the program allowed
                 had = "it may have %s in all, and %s were free" % (_size(total), _size(free))
             file, line, function = caller(sys._getframe().f_back)
             if not file:  # a thread of autograd: the line that waits for it
@@ -230,6 +232,8 @@ class Cuda:
                 "line": line, "function": function,
                 "text": "the allocator asked the device for %s; %s" % (_size(asked), had),
             }  # fmt: skip
+            if limited:
+                record["own_limit_bytes"] = total
             step = self.tracker.current_step()
             if step >= 0:
                 record["step"] = step
@@ -238,6 +242,11 @@ class Cuda:
                 self.snapshot("oom-%d" % self._ooms)
         except Exception as error:
             self.agent.log("could not record an out-of-memory error", error)
+
+    def _limited(self, device: int) -> bool:
+        """Whether the program limits itself to a part of the device (set_per_process_memory_fraction)."""
+        fraction = getattr(self.torch._C, "_cuda_getMemoryFraction", None)
+        return fraction is not None and fraction(device) < 1
 
     def _forget(self) -> None:
         """In a forked child CUDA cannot be used."""
