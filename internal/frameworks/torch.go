@@ -29,6 +29,9 @@ const (
 	DumpSnapshot  = "torch.cuda.memory._dump_snapshot"
 )
 
+// OwnLimit is how a program limits itself to a part of a device.
+const OwnLimit = "torch.cuda.set_per_process_memory_fraction"
+
 // Hints for a file or run that lacks that history.
 const (
 	WasHistoryOn       = "was recording on? " + RecordHistory + "()"

@@ -42,7 +42,9 @@ func (s *Session) suggest(ctx context.Context, t trial, main *Result) []mem.Try 
 			available = limit + main.Used.Or(0) - main.Reserved.Or(0)
 			share = float64(limit) / float64(main.Total)
 		}
-		second = s.otherGPUs(t, mem.Bytes(takes), share)
+		if takes > available || !main.OwnLimit.Known() { // a larger device is no cure for a limit of its own
+			second = s.otherGPUs(t, mem.Bytes(takes), share)
+		}
 		need.Total, need.Used, need.Headroom = t.gpu.Total, mem.Some(takes), mem.Some(available-takes) // negative: what lacks
 	}
 	tries = append(tries, s.tryAll(ctx, second)...)

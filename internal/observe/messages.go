@@ -81,6 +81,7 @@ type message struct {
 	Source   string         `json:"source"`
 	Limit    mem.Optional   `json:"limit_bytes"`  // of the address space
 	Mapped   mem.Optional   `json:"mapped_bytes"` // of that
+	OwnLimit mem.Optional   `json:"own_limit_bytes"`
 	Class    string         `json:"class"`
 	From     string         `json:"from"`
 
@@ -231,8 +232,8 @@ func (r *Recorder) eventMessage(p *process, m *message, at int64) {
 		p.explained(m.Bytes)
 		event.Step, event.Bytes = m.Step, m.Bytes
 		event.Facts = facts("source", m.Source, "device", text(m.Device), "program", m.Program, "program_file", m.ProgramFile)
-		event.Numbers = numbers(number{"limit", m.Limit}, number{"mapped", m.Mapped}, number{"program_line", m.ProgramLine},
-			number{"used_bytes", m.UsedBytes}, number{"argument_bytes", m.ArgumentBytes}, number{"output_bytes", m.OutputBytes},
+		event.Numbers = numbers(number{"limit", m.Limit}, number{"mapped", m.Mapped},
+			number{mem.NumberOwnLimit, m.OwnLimit}, number{"program_line", m.ProgramLine}, number{"used_bytes", m.UsedBytes}, number{"argument_bytes", m.ArgumentBytes}, number{"output_bytes", m.OutputBytes},
 			number{"alias_bytes", m.AliasBytes}, number{"temp_bytes", m.TempBytes})
 	case "exception":
 		event.Facts = facts("class", m.Class, "from", mem.MaskText(m.From))

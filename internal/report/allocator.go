@@ -179,6 +179,7 @@ type TraceOOM struct {
 	Asked       mem.Bytes      `json:"asked_bytes" doc:"What the request asked for, in bytes."`
 	Segment     mem.Bytes      `json:"segment_bytes" doc:"What the allocator asks the device for to serve it, in bytes; where that is not known, what was asked for."`
 	Limited     bool           `json:"limited,omitempty" doc:"Whether the file's settings limit the process to a part of the device."`
+	OwnLimit    mem.Optional   `json:"own_limit_bytes,omitzero" doc:"The part of the device to which the program limits itself, in bytes, where it was seen to."`
 	DeviceFree  mem.Optional   `json:"device_free_bytes,omitzero" doc:"What the device had free, as it said, in bytes."`
 	DeviceTotal mem.Optional   `json:"device_total_bytes,omitzero" doc:"All that the device has, in bytes, where the file says it."`
 	Allocated   mem.Bytes      `json:"allocated_bytes" doc:"Bytes allocated then."`

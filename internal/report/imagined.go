@@ -17,6 +17,7 @@ type Imagined struct {
 	Serving         *Serving             `json:"serving,omitempty" doc:"Of an LLM server: what it serves, or how far its start came."`
 	Limit           mem.Optional         `json:"allocator_limit_bytes,omitzero" doc:"What the framework's allocator may take of that device at most, in bytes, where it sets a limit."`
 	LimitBy         string               `json:"allocator_limit_by,omitempty" doc:"The framework that sets it."`
+	OwnLimit        mem.Optional         `json:"own_limit_bytes,omitzero" doc:"The part of the device to which the program limits itself, in bytes, where memory ran out with it."`
 	PeakPhase       mem.Phase            `json:"peak_phase,omitempty" doc:"The phase in which the peak was."`
 	PeakStep        mem.Optional         `json:"peak_step,omitzero" doc:"How many steps were completed before the peak."`
 	Tight           mem.Bytes            `json:"tight_below_bytes" doc:"The headroom below which a fit is called tight, in bytes."`

@@ -2026,6 +2026,11 @@ export interface ImagineOutcome {
   other_values?: Try;
   /** How many requests found no memory. */
   out_of_memory_errors?: number;
+  /**
+   * The part of the device to which the program limits itself, in bytes, where memory ran out with
+   * it.
+   */
+  own_limit_bytes?: number;
   /** The highest of each figure. */
   peak: Peak;
   /** The highest of what the allocator gave, of the fullest process, in bytes. */
@@ -2188,6 +2193,11 @@ export interface Imagined {
   other_values?: Try;
   /** How many requests found no memory. */
   out_of_memory_errors?: number;
+  /**
+   * The part of the device to which the program limits itself, in bytes, where memory ran out with
+   * it.
+   */
+  own_limit_bytes?: number;
   /** The highest of what the allocator gave, of the fullest process, in bytes. */
   peak_allocated_bytes?: number;
   /** The highest use of the fullest GPU, everything in it, in bytes. */
@@ -4651,6 +4661,8 @@ export interface TraceOOM {
   largest_cached_bytes?: number;
   /** Whether the file's settings limit the process to a part of the device. */
   limited?: boolean;
+  /** The part of the device to which the program limits itself, in bytes, where it was seen to. */
+  own_limit_bytes?: number;
   /** The settings that were tried, and what became of them. */
   replayed?: Advice;
   /** Bytes reserved then. */

@@ -61,6 +61,9 @@ func sentence(v *report.Imagined) []string {
 		case v.Used.Known():
 			text += fmt.Sprintf(", %v in use of %v", used, v.Total)
 		}
+		if limit, ok := v.OwnLimit.Get(); ok {
+			text += fmt.Sprintf(", where the program limits itself to %v", mem.Bytes(limit))
+		}
 		return []string{text + fmt.Sprintf(" (%s)", v.Label), v.How, topHolder(v)}
 	case mem.VerdictUnused:
 		return []string{fmt.Sprintf("No verdict: the program %s, though it could see %s", cmp.Or(v.How, "touched no GPU"),

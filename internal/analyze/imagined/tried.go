@@ -35,13 +35,19 @@ func triedAdvice(v *report.Imagined, general string) string {
 		}
 	}
 	switch {
+	case v.OwnLimit.Known() && len(fits) == 0:
+		return general + withoutLimit(v)
 	case len(fits) == 0 && len(not) == 0:
 		return general
 	case len(fits) == 0:
 		return "Use a GPU with more memory, or a smaller model, batch or sequence. Tried, and not enough: " +
 			strings.Join(not, ", ") + "."
 	}
-	text := "Run it " + strings.Join(fits, ", or ") + ": "
+	text := "Run it "
+	if v.OwnLimit.Known() {
+		text = general + withoutLimit(v) + " Or run it "
+	}
+	text += strings.Join(fits, ", or ") + ": "
 	if len(fits) == 1 {
 		text += "that was tried and fits."
 	} else {
@@ -51,6 +57,16 @@ func triedAdvice(v *report.Imagined, general string) string {
 		text += " Tried, and not enough: " + strings.Join(not, ", ") + "."
 	}
 	return text
+}
+
+// withoutLimit is what a program that limits itself takes where nothing does, if that was tried.
+func withoutLimit(v *report.Imagined) string {
+	at := slices.IndexFunc(v.Tries, func(t mem.Try) bool { return t.Kind == mem.TryMemory && t.Fits() && t.Used.Known() })
+	if at < 0 {
+		return ""
+	}
+	return fmt.Sprintf(" Without that limit it takes %v, as was tried; the device has %v.",
+		mem.Bytes(v.Tries[at].Used.Or(0)), v.Total)
 }
 
 // fittingTry is what to run the program with, or on, and what that leaves.

@@ -219,6 +219,9 @@ func deviceOOM(run *mem.Run, v *report.Imagined) bool {
 			if e.Bytes.Known() || v.Short != nil {
 				v.Asked = e.Bytes
 			}
+			if limit := e.Number(mem.NumberOwnLimit); limit.Known() {
+				v.OwnLimit = limit
+			}
 			v.Shortages++
 			found = true
 		case e.Kind == "exception":

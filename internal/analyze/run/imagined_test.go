@@ -271,6 +271,24 @@ func TestTriedAdvice(t *testing.T) {
 }
 
 // TestImaginedGolden: the report of a program that does not fit, with what was tried.
+// TestTriedWithOwnLimit: the advice for a program that limits itself is to raise that, and no larger GPU.
+func TestTriedWithOwnLimit(t *testing.T) {
+	v := &report.Imagined{OwnLimit: mem.Some(6 << 30), Tries: []mem.Try{
+		{Kind: mem.TryMemory, GPUVerdict: mem.GPUVerdict{Verdict: mem.VerdictFits, Used: mem.Some(8 << 30)}},
+		{Kind: "allocator", What: "expandable segments", GPUVerdict: mem.GPUVerdict{Verdict: mem.VerdictOOM}}}}
+	v.Total = 24 << 30
+	found := []report.Finding{{Kind: report.KindOOM, Label: mem.Imagined, Advice: "Raise that limit."}}
+	imagined.Tried(v, found)
+	if want := "Raise that limit. Without that limit it takes 8.00 GiB, as was tried; the device has 24.0 GiB."; found[0].Advice != want {
+		t.Errorf("%s\nwant %s", found[0].Advice, want)
+	}
+	run := imagineRun(1, atTheEnd(6<<30, mem.Event{Kind: "oom", Time: 2e9, Process: 1, Bytes: mem.Some(64 << 20),
+		Numbers: map[string]int64{mem.NumberOwnLimit: 6 << 30}, Facts: map[string]string{"device": "cuda:0", "source": "torch.cuda"}})...)
+	if text := Analyze(run, Options{}).Headline.Verdict; !strings.Contains(text, "where the program limits itself to 6.00 GiB") {
+		t.Error(text)
+	}
+}
+
 func TestImaginedGolden(t *testing.T) {
 	try := func(kind, what string, verdict mem.Verdict, used int64) mem.Frame {
 		v := mem.GPUVerdict{GPU: "a10", GPUName: "NVIDIA A10", Verdict: verdict, Total: 23609475072, Used: mem.Some(used),

@@ -49,6 +49,7 @@ func outOfMemory(in *Input) (r report.Part) {
 		}
 		s := in.raised(e)
 		s.Record, s.Held, s.By, s.Stack = told.Record, told.Held, told.By, told.Stack
+		s.Record.OwnLimit = e.Number(mem.NumberOwnLimit)
 		r.Findings = append(r.Findings, s.Tell())
 	}
 	for _, a := range more {

@@ -128,6 +128,10 @@ func cause(o *report.TraceOOM) (why, advice string) {
 	free := mem.Bytes(o.DeviceFree.Or(-1))
 	switch {
 	case o.WouldFit == nil:
+	case free >= o.Segment && o.OwnLimit.Known():
+		why = fmt.Sprintf(" The device had enough: the program limits itself to %v (`%s`).", mem.Bytes(o.OwnLimit.Or(0)),
+			frameworks.OwnLimit)
+		advice = "Raise that limit (" + frameworks.OwnLimit + "), or take less."
 	case free >= o.Segment && o.Limited:
 		why = " The device had enough, so the limit of per_process_memory_fraction was reached."
 	case free >= o.Segment:
