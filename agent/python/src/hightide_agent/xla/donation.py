@@ -98,7 +98,10 @@ class Donation:
             references.pop(number, None)
             if finalizing():  # no frame is left, and of this module no names
                 return
-            frame = sys._getframe(1)
+            try:
+                frame = sys._getframe(1)
+            except ValueError:  # the last of them has ended, too
+                return
             at_store = frame.f_code is watched.code and frame.f_lasti in watched.stores
             if at_store and threading.get_ident() == watched.thread:
                 watched.bytes += size

@@ -98,6 +98,8 @@ class Loops:
             try:
                 if not finalizing() and loop.references is references:
                     self._ended(loop, sys._getframe(1), calls)
+            except ValueError:  # the last frame has ended, too
+                return
             except Exception as error:
                 self.agent.log("could not follow a loop", error)
 
