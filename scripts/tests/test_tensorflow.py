@@ -123,6 +123,39 @@ def test_what_held_the_peak(tmp_path: Path, wrap: str) -> None:
     assert near(of_program, verdict["peak_lines_bytes"], 0.01), lines
 
 
+def test_temporaries_of_a_function_that_xla_compiled(tmp_path: Path) -> None:
+    """Two activations of 64 MiB are held for the backward pass, one of 16: by the lines of the operations that make them."""
+    verdict, _ = imagined(
+        tmp_path,
+        script(
+            tmp_path,
+            """
+            import tensorflow as tf
+            w, v = tf.Variable(tf.ones((1024, 4096))), tf.Variable(tf.ones((4096, 1024)))
+
+            @tf.function(jit_compile=True)
+            def step(x):
+                with tf.GradientTape() as tape:
+                    y = tf.matmul(x, w)
+                    z = tf.matmul(tf.tanh(y), v)
+                    loss = tf.reduce_mean(z**2)
+                for variable, gradient in zip((w, v), tape.gradient(loss, (w, v))):
+                    variable.assign_sub(0.1 * gradient)
+                return loss
+
+            x = tf.ones((4096, 1024))
+            for _ in range(6):
+                step(x)
+            """,
+        ),
+        flags=("--no-suggest",),
+    )
+    assert near(verdict["peak_lines_bytes"], verdict["peak_allocated_bytes"], 0.01), verdict["peak_lines"]
+    of_xla = {one.get("line", 0): one["bytes"] for one in verdict["peak_lines"] if one.get("what") == "temporaries"}
+    assert sum(bytes for line, bytes in of_xla.items() if 8 <= line <= 11) >= 128 * MiB, verdict["peak_lines"]
+    assert {8, 9, 10, 11, 12}.issuperset(line for line, bytes in of_xla.items() if bytes >= MiB), verdict["peak_lines"]
+
+
 def test_a_profile_of_its_own(tmp_path: Path) -> None:
     """A program that profiles itself does so as without hightide; what it took meanwhile is told of no line, and that is
     said."""

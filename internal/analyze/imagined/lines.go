@@ -3,6 +3,7 @@ package imagined
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -17,12 +18,13 @@ const mostLines = 20
 
 // Held says which lines of the program held a device's peak, those that held most first: the blocks alive then, from
 // the history that the allocator kept. Of several, none of which need have the peak, it is the one that goes highest.
-// Of a server they are lines of its engine, and its modules are told besides.
-func Held(v *report.Imagined, histories []*mem.AllocatorSnapshot, device int) {
+// Of a server they are lines of its engine, and its modules are told besides. What is in the block of a program that XLA
+// compiled is told by that, if it is among those.
+func Held(v *report.Imagined, histories []*mem.AllocatorSnapshot, programs []*mem.Profile, device int) {
 	var lines []report.HeldLine
 	for _, s := range histories {
 		d := usage.FromTrace(s, device, usage.Whole)
-		if of := heldLines(s, d, v.Serving != nil); heldBytes(of) > heldBytes(lines) {
+		if of := heldLines(s, d, programs, v.Serving != nil); heldBytes(of) > heldBytes(lines) {
 			lines, v.LinesAsked = of, heldBytes(of)-unasked(d)
 		}
 	}
@@ -68,10 +70,17 @@ func unasked(d *usage.Device) (sum mem.Bytes) {
 	return sum
 }
 
-func heldLines(s *mem.AllocatorSnapshot, d *usage.Device, server bool) (lines []report.HeldLine) {
+func heldLines(s *mem.AllocatorSnapshot, d *usage.Device, programs []*mem.Profile, server bool) (lines []report.HeldLine) {
 	names := usage.NewNames(d.Stacks)
 	names.LibraryFirst = server
-	for _, g := range usage.Groups(names, d.AtPeak()) {
+	uses := d.AtPeak()
+	for _, p := range programs {
+		var within bool
+		if uses, within = without(uses, d, temporariesOf(p)); within {
+			lines = append(lines, linesOf(p, temporaries, isTemporary)...)
+		}
+	}
+	for _, g := range usage.Groups(names, uses) {
 		lines = append(lines, heldLine(&g, s.Format))
 	}
 	return holdingMost(lines)
@@ -105,31 +114,79 @@ const arrays, temporaries = "arrays", "temporaries"
 // LinesOfArrays says the same of a framework that tells of arrays by line, and of the temporaries of the program that
 // ran at the peak, if any is told: alive are all arrays of all devices.
 func LinesOfArrays(alive, program *mem.Profile, device string) (lines []report.HeldLine) {
-	add := func(p *mem.Profile, what string, wants func(labels map[string]string) bool) {
-		var uses []usage.Use
-		counts := p.Counts()
-		for _, s := range p.Samples {
-			if !wants(s.Labels) {
-				continue
-			}
-			use := usage.Use{Stack: s.Stack, Bytes: mem.Bytes(s.Values[p.Default])}
-			if counts >= 0 {
-				use.Blocks = uint64(max(0, s.Values[counts]))
-			}
-			uses = append(uses, use)
-		}
-		for _, g := range usage.Groups(usage.NewNames(&p.Stacks), uses) {
-			lines = append(lines, report.HeldLine{File: g.Site.File, Line: g.Site.Line, Function: g.Site.Function, What: what,
-				User: g.Site.User && g.Site.Line > 0, Bytes: g.Bytes, Blocks: int64(g.Blocks)})
-		}
-	}
-	add(alive, arrays, func(labels map[string]string) bool {
+	lines = linesOf(alive, arrays, func(labels map[string]string) bool {
 		return labels["kind"] != "executable" && labels["device"] == device
 	})
 	if program != nil {
-		add(program, temporaries, func(labels map[string]string) bool { return labels["kind"] == "temporary" })
+		lines = append(lines, linesOf(program, temporaries, isTemporary)...)
 	}
 	return holdingMost(lines)
+}
+
+func isTemporary(labels map[string]string) bool { return labels["kind"] == "temporary" }
+
+// linesOf are the lines of a profile's samples that are wanted.
+func linesOf(p *mem.Profile, what string, wants func(labels map[string]string) bool) (lines []report.HeldLine) {
+	var uses []usage.Use
+	counts := p.Counts()
+	for _, s := range p.Samples {
+		if !wants(s.Labels) {
+			continue
+		}
+		use := usage.Use{Stack: s.Stack, Bytes: mem.Bytes(s.Values[p.Default])}
+		if counts >= 0 {
+			use.Blocks = uint64(max(0, s.Values[counts]))
+		}
+		uses = append(uses, use)
+	}
+	for _, g := range usage.Groups(usage.NewNames(&p.Stacks), uses) {
+		lines = append(lines, report.HeldLine{File: g.Site.File, Line: g.Site.Line, Function: g.Site.Function, What: what,
+			User: g.Site.User && g.Site.Line > 0, Bytes: g.Bytes, Blocks: int64(g.Blocks)})
+	}
+	return lines
+}
+
+// temporariesOf is what the temporaries of a program take.
+func temporariesOf(p *mem.Profile) (sum mem.Bytes) {
+	for _, s := range p.Samples {
+		if isTemporary(s.Labels) {
+			sum += mem.Bytes(s.Values[p.Default])
+		}
+	}
+	return sum
+}
+
+// without takes from what stacks held at the peak one block for which so much was asked, if there is one.
+func without(uses []usage.Use, d *usage.Device, asked mem.Bytes) ([]usage.Use, bool) {
+	alive := map[uint64]int{}
+	for i, action := range d.Trace.Action[:min(len(d.Trace.Action), d.Peak.Moment+1)] {
+		if action == mem.ActionOOM {
+			continue
+		}
+		delete(alive, d.Trace.Address[i])
+		if action == mem.ActionAlloc {
+			alive[d.Trace.Address[i]] = i
+		}
+	}
+	for _, i := range slices.Sorted(maps.Values(alive)) {
+		given := d.Trace.Size[i]
+		if of := d.Trace.Asked; asked <= 0 || given != asked && (i >= len(of) || of[i] != asked) {
+			continue
+		}
+		at := slices.IndexFunc(uses, func(u usage.Use) bool { return u.Stack == d.Trace.Stack[i] && u.Bytes >= given })
+		if at >= 0 {
+			uses = slices.Clone(uses)
+			uses[at].Bytes -= asked
+			if given == asked {
+				uses[at].Blocks = max(uses[at].Blocks, 1) - 1
+			}
+			if uses[at].Bytes == 0 {
+				uses = slices.Delete(uses, at, at+1)
+			}
+			return uses, true
+		}
+	}
+	return uses, false
 }
 
 // holdingMost are the lines that held most.

@@ -29,11 +29,12 @@ func heldAtPeak(run *mem.Run, v *report.Imagined, snapshots map[string]*mem.Allo
 	profiles map[string]*mem.Profile) {
 	process, device := imagined.Fullest(v)
 	var alive, program *mem.Profile
+	var all []*mem.Profile // of TensorFlow, which does not tell which of them ran
 	for _, file := range run.Snapshots {
 		switch p := profiles[file.Name]; {
 		case p == nil || file.Process != process || !file.AtPeak():
 		case file.Format == mem.ProgramFormat:
-			program = p
+			program, all = p, append(all, p)
 		default:
 			alive = p
 		}
@@ -52,6 +53,6 @@ func heldAtPeak(run *mem.Run, v *report.Imagined, snapshots map[string]*mem.Allo
 		}
 	}
 	if len(histories) > 0 {
-		imagined.Held(v, histories, device)
+		imagined.Held(v, histories, all, device)
 	}
 }

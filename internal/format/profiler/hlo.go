@@ -18,6 +18,7 @@ import (
 // its optimizations has buffers. Source: xla/service/hlo.proto.
 
 const (
+	linesField  = 4001 // our agent's: a plane with the lines of operations of TensorFlow, whose own are of its library
 	maxHLO      = 1 << 30
 	maxHLODepth = 256 // frames of a stack
 )
@@ -65,7 +66,7 @@ func ReadHLO(r io.Reader) (*mem.Profile, error) {
 	if len(data) > maxHLO {
 		return nil, fmt.Errorf("a program of more than %d bytes", maxHLO)
 	}
-	module := hloModule{instructions: map[uint64]hloInstruction{}}
+	module := hloModule{instructions: map[uint64]hloInstruction{}, lines: map[string]mem.Location{}}
 	buffers := hloBuffers{defined: map[uint64]uint64{}, size: map[uint64]int64{}}
 	if err := protobuf.Fields(data, func(number int, _ uint64, inner []byte) error {
 		switch number {
@@ -73,6 +74,8 @@ func ReadHLO(r io.Reader) (*mem.Profile, error) {
 			return protobuf.Fields(inner, module.field)
 		case 3:
 			return protobuf.Fields(inner, buffers.field)
+		case linesField:
+			return protobuf.Fields(inner, module.readLines)
 		}
 		return nil
 	}); err != nil {
@@ -85,7 +88,7 @@ func ReadHLO(r io.Reader) (*mem.Profile, error) {
 		Kinds: []mem.ProfileKind{{Name: "buffers", Unit: mem.UnitCount}, {Name: "space", Unit: mem.UnitBytes}},
 		Notes: []string{"What " + module.name + " needs for one call, as XLA assigned its buffers: arguments, outputs, " +
 			"constants, and the temporaries that are alive at their fullest."}}
-	named := hloStacks{p, &module, map[uint64]uint32{}}
+	named := hloStacks{p, &module, map[hloUse]uint32{}}
 	for i := range buffers.allocations {
 		a := &buffers.allocations[i]
 		if a.local || a.size <= 0 {
@@ -111,6 +114,7 @@ type hloModule struct {
 	files, calls []string
 	places       []hloPlace
 	frames       []hloFrame
+	lines        map[string]mem.Location // of operations of graphs, where our agent added them
 }
 
 type hloInstruction struct {
@@ -210,6 +214,20 @@ func (m *hloModule) index(number int, _ uint64, data []byte) error {
 	return nil
 }
 
+// readLines takes in which line each operation of TensorFlow's graphs is of.
+func (m *hloModule) readLines(number int, _ uint64, data []byte) error {
+	p, err := readPlane(data)
+	if number != 1 || err != nil {
+		return err
+	}
+	for key, name := range p.names {
+		if at, ok := pythonPlace(p.shown[key]); ok {
+			m.lines[name] = at
+		}
+	}
+	return nil
+}
+
 // at is the value of a number that counts from 1.
 func at[T any](all []T, number uint64) (value T) {
 	if number == 0 || number > uint64(len(all)) {
@@ -220,6 +238,12 @@ func at[T any](all []T, number uint64) (value T) {
 
 // stack is where an instruction is from, innermost first; before JAX 0.9 one line.
 func (m *hloModule) stack(i *hloInstruction) (lines []mem.Location) {
+	if own, ok := m.lines[i.op]; ok {
+		return []mem.Location{own}
+	}
+	if len(m.lines) > 0 && i.op != "" {
+		return []mem.Location{{Function: i.op, Native: true}}
+	}
 	for number := i.frame; number != 0 && len(lines) < maxHLODepth; {
 		frame := at(m.frames, number)
 		place := at(m.places, frame.place)
@@ -237,24 +261,34 @@ func (m *hloModule) stack(i *hloInstruction) (lines []mem.Location) {
 type hloStacks struct {
 	*mem.Profile
 	module *hloModule
-	known  map[uint64]uint32 // stacks by instruction
+	known  map[hloUse]uint32 // stacks
+}
+
+// hloUse is an instruction, whose result an argument may be the place of, or a temporary.
+type hloUse struct {
+	instruction uint64
+	argument    bool
 }
 
 func (s *hloStacks) add(kind string, instruction uint64, bytes int64) {
 	i, named := s.module.instructions[instruction]
-	stack, ok := s.known[instruction]
+	use := hloUse{instruction, kind == HLOArgument}
+	stack, ok := s.known[use]
 	if !named {
 		stack = s.Stacks.Add([]uint32{s.Stacks.Location(mem.Location{File: "XLA", Function: "between buffers", Native: true})})
 	} else if !ok {
 		var numbers []uint32
-		if kind == HLOArgument { // XLA knows its name, and not where it was made
+		if use.argument { // XLA knows its name, and not where it was made
 			numbers = append(numbers, s.Stacks.Location(mem.Location{File: HLOArguments, Function: i.op, Native: true}))
 		}
 		for _, l := range s.module.stack(&i) {
 			numbers = append(numbers, s.Stacks.Location(l))
 		}
+		if numbers == nil { // of what XLA itself put in, as copies
+			numbers = append(numbers, s.Stacks.Location(mem.Location{File: "XLA", Function: "without a line", Native: true}))
+		}
 		stack = s.Stacks.Add(numbers)
-		s.known[instruction] = stack
+		s.known[use] = stack
 	}
 	labels := map[string]string{HLOKind: kind}
 	if i.op != "" {

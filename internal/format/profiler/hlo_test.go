@@ -68,6 +68,26 @@ func TestHLO(t *testing.T) {
 	}
 }
 
+// TestHLOWithLines has the plane that our agent adds: an operation of a graph is of that line, whatever XLA was told of it.
+func TestHLOWithLines(t *testing.T) {
+	shown := slices.Concat(number(1, 1), part(2, part(2, []byte("jit(step)/neg")), part(4, []byte("$/w/model.py:3 block"))))
+	plane := part(1, part(2, []byte(linesPlane)), part(4, shown))
+	p, err := ReadHLO(bytes.NewReader(slices.Concat(hloProgram(), part(linesField, plane))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	places := map[string]mem.Location{}
+	for _, s := range p.Samples {
+		places[s.Labels[HLOOperation]] = p.Stacks.Frames(s.Stack)[0]
+	}
+	if got, want := places["jit(step)/neg"], (mem.Location{File: "/w/model.py", Line: 3, Function: "block"}); got != want {
+		t.Errorf("%+v", got)
+	}
+	if got := places["jit(step)/tanh"]; got.File != "" || got.Function != "jit(step)/tanh" {
+		t.Errorf("an operation that is of no known line: %+v", got)
+	}
+}
+
 // FuzzHLO: a value or an error, never both.
 func FuzzHLO(f *testing.F) {
 	f.Add(hloProgram())

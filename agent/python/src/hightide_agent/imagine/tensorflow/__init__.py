@@ -3,6 +3,7 @@
     install (with tensorflow)   libraries ─▶ what it looks for before it registers a GPU
                                 steady ─▶ peak, limit, and the end
                                 profile ─▶ what held the peak: lines ─▶ of which line an operation is
+                                programs ─▶ what is in the block of a function that XLA compiled
                                 variables ─▶ what it was for
                                 reads ─▶ numbers that decide something
                                 xla/tuning ─▶ whether XLA tries out kernels
@@ -29,6 +30,7 @@ def install(training: Training, tensorflow: Any, watch: Callable[[str, Callable[
     from . import libraries, reads
     from .lines import Lines
     from .profile import Profile
+    from .programs import Programs
     from .steady import Steady
 
     agent = training.agent
@@ -39,9 +41,15 @@ def install(training: Training, tensorflow: Any, watch: Callable[[str, Callable[
     ledger = Ledger(agent)
     part(agent, "libraries", lambda: libraries.install(agent, tensorflow))
     part(agent, "trials of kernels", Tuning(agent).by_variable)
-    profile = Profile(agent, Lines(agent, sys.modules["tensorflow.python.framework.func_graph"]))
+    lines = Lines(agent, sys.modules["tensorflow.python.framework.func_graph"])
+    profile, programs = Profile(agent, lines), Programs(agent, lines)
+    part(agent, "programs of XLA", programs.install)
     part(agent, "profile", lambda: profile.install(sys.modules["tensorflow.python.eager.context"]))
     goals = Goals(training)
     part(agent, "goals", lambda: goals.install(watch))
-    part(agent, "peak and end", lambda: Steady(training, ledger, tensorflow, profile, goals).install(training))
+    part(
+        agent,
+        "peak and end",
+        lambda: Steady(training, ledger, tensorflow, (profile, programs), goals).install(training),
+    )
     part(agent, "numbers read", lambda: reads.install(ledger, tensorflow))

@@ -16,6 +16,7 @@ from ..ledger import Ledger
 from ..marks import Mark, Marks
 from . import variables
 from .profile import Profile
+from .programs import Programs
 
 RISE = 1.005  # a peak that rose by less keeps what was told of it
 
@@ -41,10 +42,11 @@ class Steady(Marks):
 
     framework = "tensorflow"
 
-    def __init__(self, training: Training, ledger: Ledger, tensorflow: Any, profile: Profile, goals: Goals) -> None:
+    def __init__(self, training: Training, ledger: Ledger, tensorflow: Any, held: Tuple[Profile, Programs],
+                 goals: Goals) -> None:  # fmt: skip
         super().__init__(training, ledger, goals)
         self.config = tensorflow.config
-        self.profile = profile
+        self.profile, self.programs = held
         self._at: Dict[int, _Held] = {}  # of each GPU, at the end of the step in which its peak last rose
         self._of: Tuple[Any, List[_Device]] = None, []  # a context, and its devices
 
@@ -103,6 +105,7 @@ class Steady(Marks):
             self.agent.record({"type": "categories", "device": "cuda:%d" % number, "allocated_bytes": peak.allocated,
                                "short": False, **{name: bytes for name, bytes in record.items() if bytes}})  # fmt: skip
         self.profile.end()
+        self.programs.write()
 
     def preallocation(self) -> str:
         """What the program has set, in code or by a variable."""
