@@ -23,6 +23,7 @@ import (
 // lsOptions of ls.
 type lsOptions struct {
 	store.Filter
+	line string
 	json string
 }
 
@@ -37,6 +38,10 @@ reserved or allocated on a device where one was used, else of several processes 
 shared pages once (PSS), else resident memory (RSS). RESULT is how the program ended; of an imagined run
 it is the verdict.
 
+--finding and --line look in what the report found that was made at a run's end: its findings, and the lines
+that held most of the heap, or of an imagined device, at the highest. Both together: such a finding at that
+line. Runs of which that is not known are counted.
+
 A run is "cut off" where hightide was killed before the program ended: what was recorded until then is
 there. A "recovered" run was completed by the next command; how its program ended is not known.
 
@@ -44,6 +49,7 @@ Exit codes: 0 fine, 2 wrong usage, 4 the list cannot be written.`,
 		Example: `  hightide ls
   hightide ls bert --limit 5
   hightide ls --tag model=bert --tag keep
+  hightide ls --finding leak --line models/net.py:12
   hightide ls --json | jq '.runs[].figure.bytes'`,
 		Args: cobra.MaximumNArgs(1),
 	}, &lsOptions{})
@@ -56,6 +62,8 @@ func (o *lsOptions) AddFlags(flags *pflag.FlagSet) {
 			Help: "only runs with this tag, `key` or key=value; may be given several times"},
 		options.Setting{Name: "state", To: (*string)(&o.State), Among: []string{"running", "finished", "cut off"},
 			Help: "only runs of this `state`: running, finished, 'cut off'"})
+	flags.StringVar(&o.Finding, "finding", "", "only runs with a finding of this `kind`, such as leak or oom")
+	flags.StringVar(&o.line, "line", "", "only runs with a finding, or much memory, at this `place`: FILE or FILE:LINE")
 	flags.IntVarP(&o.Limit, "limit", "n", 0, "at most this `number` of runs; 0: all")
 	jsonFlag(flags, &o.json)
 }
@@ -64,10 +72,24 @@ func (o *lsOptions) run(a *app, c *cobra.Command, args []string) error {
 	if o.Limit < 0 {
 		return fail.Usage("--limit 0 lists all", "--limit %d is less than 0", o.Limit)
 	}
-	o.Text = strings.Join(args, "")
+	if o.Text = strings.Join(args, ""); o.line != "" {
+		at, ok := store.ParseSpot(o.line)
+		if !ok {
+			return fail.Usage("write --line train.py, --line train.py:12 or --line models/net.py:12",
+				"--line %s is no file or line", o.line)
+		}
+		o.Line = at
+	}
 	runs, err := a.engine().Runs(c.Context(), o.Filter)
 	if err != nil {
 		return err
+	}
+	unsearched, err := a.engine().Unsearched(c.Context(), o.Filter)
+	if err != nil {
+		return err
+	}
+	if text := store.UnsearchedText(unsearched); text != "" && o.json == "" {
+		fmt.Fprintln(a.stderr, "hightide: "+text)
 	}
 	// somebody names it, so it should be there
 	if dir := a.engine().Dir(); len(runs) == 0 && a.engine().Shared() == "" && store.IsFolder(dir) &&
@@ -81,8 +103,10 @@ func (o *lsOptions) run(a *app, c *cobra.Command, args []string) error {
 		fmt.Fprintf(a.stderr, "hightide: some of these runs lie in %s, as %s could not be written then\n",
 			a.engine().Elsewhere(runs[spilled]), a.engine().Dir())
 	}
-	return a.show(o.json, runsJSON(runs), func() error {
-		if len(runs) == 0 && (o.Text+o.Name+string(o.State) != "" || len(o.Tags) > 0) {
+	list := runsJSON(runs)
+	list.NotSearched = unsearched
+	return a.show(o.json, list, func() error {
+		if len(runs) == 0 && (o.Text+o.Name+string(o.State)+o.PlaceText() != "" || len(o.Tags) > 0) {
 			_, err := fmt.Fprintln(a.stdout, "No run matches. All runs: hightide ls")
 			return err
 		}
@@ -94,9 +118,13 @@ func (o *lsOptions) run(a *app, c *cobra.Command, args []string) error {
 type runList struct {
 	Version int         `json:"version"`
 	Runs    []store.Run `json:"runs"`
+	// of these nothing is known that --finding and --line could ask for; at most 1,000 are counted
+	NotSearched int `json:"not_searched,omitempty"`
 }
 
-func runsJSON(runs []store.Run) runList { return runList{1, append([]store.Run{}, runs...)} }
+func runsJSON(runs []store.Run) runList {
+	return runList{Version: 1, Runs: append([]store.Run{}, runs...)}
+}
 
 // lsColumn is a column of the list and what stands in it.
 type lsColumn struct {

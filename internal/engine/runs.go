@@ -308,6 +308,67 @@ func (e *Engine) Reindex(ctx context.Context, events event.Sink) (count int, err
 	})
 }
 
+// Unsearched is of how many runs nothing is known that a filter by findings and lines could ask for, of those that it
+// lets through otherwise: at most store.MostUnsearched. 0 where it does not ask for these.
+func (e *Engine) Unsearched(ctx context.Context, filter store.Filter) (int, error) {
+	if filter.PlaceText() == "" {
+		return 0, nil
+	}
+	runs, err := e.Runs(ctx, filter.Unsearched())
+	return len(runs), err
+}
+
+// Refound is what FindAgain did.
+type Refound struct {
+	Runs   int      `json:"found_again"`      // of which the findings were made and kept
+	Failed []string `json:"failed,omitempty"` // ids of those whose recording cannot be read or written
+	Reason string   `json:"reason,omitempty"` // of the first
+}
+
+// FindAgain makes the report of each run that cannot be searched for by findings and lines, and keeps in its recording
+// what was found. The number of its findings is then that of this report. Runs that are being recorded are left out.
+func (e *Engine) FindAgain(ctx context.Context, events event.Sink) (did Refound, err error) {
+	return inStore(ctx, e, func(s store.Store) (did Refound, err error) {
+		runs, err := s.List(store.Filter{Unasked: true})
+		if err != nil {
+			return did, err
+		}
+		for i, run := range runs {
+			if err := ctx.Err(); err != nil {
+				return did, err
+			}
+			if run.State == store.Running || run.From != "" {
+				continue
+			}
+			events.Tell(event.Progress{Done: i + 1, All: len(runs)})
+			switch err := findAgain(s, run.ID); {
+			case err == nil:
+				did.Runs++
+			case errors.Is(err, store.ErrRunning), errors.Is(err, store.ErrNotFound): // it has changed meanwhile
+			default:
+				if did.Failed = append(did.Failed, run.ID); did.Reason == "" {
+					did.Reason = err.Error()
+				}
+			}
+		}
+		return did, nil
+	})
+}
+
+func findAgain(s store.Store, id string) error {
+	_, run, err := store.Load(s, id)
+	if err != nil {
+		return err
+	}
+	r := Analyze(run)
+	w, err := s.Reopen(id)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(w.Write(mem.Found{Findings: len(r.Findings), Places: r.Places()}), w.Close())
+	return errors.Join(err, w.Lost().Err)
+}
+
 // What programs leave on disk while they run lies in a scratch folder of their run, which is not the
 // store's. It has allocator snapshots on their way into the recording, and what else they put there.
 

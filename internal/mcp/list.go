@@ -7,20 +7,25 @@ import (
 	"time"
 
 	"hightide/internal/event"
+	"hightide/internal/fail"
 	"hightide/internal/mem"
 	"hightide/internal/store"
 )
 
 type listInput struct {
-	Search string            `json:"search,omitempty" jsonschema:"only runs whose id, name or command contains this"`
-	Tags   map[string]string `json:"tags,omitempty" jsonschema:"only runs with all of these tags; an empty value: whatever the value"`
-	State  string            `json:"state,omitempty" jsonschema:"running, finished or cut off"`
-	Limit  int               `json:"limit,omitempty" jsonschema:"at most this many; default 20"`
+	Search  string            `json:"search,omitempty" jsonschema:"only runs whose id, name or command contains this"`
+	Tags    map[string]string `json:"tags,omitempty" jsonschema:"only runs with all of these tags; an empty value: whatever the value"`
+	Finding string            `json:"finding,omitempty" jsonschema:"only runs with a finding of this kind, as leak or oom"`
+	Line    string            `json:"line,omitempty" jsonschema:"only runs with a finding, or much memory, at this place: FILE or FILE:LINE, as train.py:12; with finding: such a finding there"`
+	State   string            `json:"state,omitempty" jsonschema:"running, finished or cut off"`
+	Limit   int               `json:"limit,omitempty" jsonschema:"at most this many; default 20"`
 }
 
 type listAnswer struct {
 	Runs []runRow `json:"runs"`
 	More bool     `json:"more,omitempty" jsonschema:"there are older ones that match; a higher limit lists them"`
+
+	NotSearched int `json:"not_searched,omitempty" jsonschema:"runs of which nothing is known that finding and line could ask for; at most 1,000 are counted"`
 }
 
 // runRow is what tells runs apart; the tool report has the rest.
@@ -55,8 +60,19 @@ var list = tool[listInput, listAnswer]{
 		if err != nil {
 			return out, "", err
 		}
-		runs, err := d.engine.Runs(ctx, store.Filter{Text: in.Search, Tags: in.Tags, State: store.State(in.State),
-			Limit: limit + 1})
+		filter := store.Filter{Text: in.Search, Tags: in.Tags, State: store.State(in.State), Finding: in.Finding,
+			Limit: limit + 1}
+		if in.Line != "" {
+			at, ok := store.ParseSpot(in.Line)
+			if !ok {
+				return out, "", fail.Usage("write train.py or train.py:12", "line %q is no file or line", in.Line)
+			}
+			filter.Line = at
+		}
+		runs, err := d.engine.Runs(ctx, filter)
+		if err == nil {
+			out.NotSearched, err = d.engine.Unsearched(ctx, filter)
+		}
 		out.Runs = []runRow{}
 		if out.More = len(runs) > limit; out.More {
 			runs = runs[:limit]
@@ -66,7 +82,11 @@ var list = tool[listInput, listAnswer]{
 				string(r.State), time.Unix(0, r.Start).UTC(), r.Duration,
 				r.Ended, r.ExitCode, r.Steps, r.Figure, r.OOMs, r.Findings})
 		}
-		return out, listText(runs, out.More), err
+		text = listText(runs, out.More)
+		if said := store.UnsearchedText(out.NotSearched); said != "" {
+			text += "\n" + said
+		}
+		return out, text, err
 	},
 }
 

@@ -353,6 +353,18 @@ type Drop struct {
 // Found is what the report found that was made of the run at its end. A later one replaces it.
 type Found struct {
 	Findings int `json:"findings"`
+	// what the run can be searched for by; nil: recorded before these were kept
+	Places []Place `json:"places"`
+}
+
+// Place is a finding, or a line that held memory, as runs are searched for by them.
+type Place struct {
+	Kind     string   `json:"kind,omitempty"` // of the finding; "": a line that held the heap, or an imagined device, at its highest
+	Severity string   `json:"severity,omitempty"`
+	File     string   `json:"file,omitempty"`
+	Line     int      `json:"line,omitempty"`
+	Function string   `json:"function,omitempty"`
+	Bytes    Optional `json:"bytes,omitzero"` // what it is about, or what the line held
 }
 
 // End closes a run. A recording without one was cut off.

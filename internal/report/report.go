@@ -62,6 +62,7 @@ type Holding struct {
 	Kind     string    `json:"kind,omitempty" doc:"Of a part: allocations, free, files, shared, rest, process, or what of the model."`
 	Name     string    `json:"name" doc:"As it is called beside another run's: without numbers of processes."`
 	File     string    `json:"file,omitempty" doc:"Of a line: its file."`
+	Line     int       `json:"line,omitempty" doc:"Of a line: its number in the file, from 1."`
 	Function string    `json:"function,omitempty" doc:"Of a line: its function."`
 	Bytes    int64     `json:"bytes" doc:"What it held, in bytes."`
 	Half     int64     `json:"error_bytes,omitempty" doc:"Half width of the 95 % interval; absent: exact, or not known."`

@@ -10,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"hightide/internal/comments"
+	"hightide/internal/fail"
 	"hightide/internal/report"
 	"hightide/internal/store"
 )
@@ -18,12 +19,16 @@ import (
 type RunList struct {
 	Runs []store.Run `json:"runs" doc:"The runs, the newest first."`
 	Next string      `json:"next,omitempty" doc:"There may be more: ask again with before=next."`
+
+	NotSearched int `json:"not_searched,omitempty" doc:"Where finding or line is asked for: runs of which nothing is known that these could ask for, as they have no report yet or were recorded before findings were kept. At most 1,000 are counted."`
 }
 
 type runsInput struct {
 	Search string   `query:"search" maxLength:"1000" doc:"Text in the id, the name or the command."`
 	Tag    []string `query:"tag,explode" maxItems:"20" nullable:"false" doc:"KEY or KEY=VALUE; all of them." example:"[\"model=bert\"]"`
 	State  string   `query:"state" enum:"running,finished,cut off" doc:"Only runs in this state."`
+	Kind   string   `query:"finding" maxLength:"100" doc:"Only runs with a finding of this kind, as its report says." example:"leak"`
+	Line   string   `query:"line" maxLength:"500" doc:"Only runs with a finding, or much memory, at this place: FILE or FILE:LINE. A file may be named by the end of its path. With finding: such a finding at that place." example:"train.py:12"`
 	Verb   string   `query:"verb" maxLength:"40" doc:"As run, imagine or attach."`
 	Before string   `query:"before" maxLength:"64" doc:"The id of a run: only those after it in the list."`
 	Limit  int      `query:"limit" default:"200" minimum:"1" maximum:"10000" doc:"The most that are listed."`
@@ -139,12 +144,22 @@ func tagsOf(asked []string) map[string]string {
 
 func (s *Server) listRuns(ctx context.Context, in *runsInput) (*RunList, error) {
 	filter := store.Filter{Text: in.Search, State: store.State(in.State), Verb: in.Verb, Before: in.Before,
-		Limit: in.Limit, Tags: tagsOf(in.Tag)}
+		Limit: in.Limit, Tags: tagsOf(in.Tag), Finding: in.Kind}
+	if in.Line != "" {
+		at, ok := store.ParseSpot(in.Line)
+		if !ok {
+			return nil, fail.Usage("write line=train.py or line=train.py:12", "line %q is no file or line", in.Line)
+		}
+		filter.Line = at
+	}
 	runs, err := s.engine.Runs(ctx, filter)
 	if err != nil {
 		return nil, err
 	}
 	list := &RunList{Runs: orEmpty(runs)}
+	if list.NotSearched, err = s.engine.Unsearched(ctx, filter); err != nil {
+		return nil, err
+	}
 	if len(runs) == in.Limit {
 		list.Next = runs[len(runs)-1].ID
 	}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -15,7 +16,7 @@ import (
 
 // indexVersion is the version of the schema. An index of an older one is dropped and filled again
 // from the recordings; one of a newer hightide is left alone, and not used.
-const indexVersion = 9
+const indexVersion = 10
 
 // index is the SQLite file, opened when it is first used. Every error of it can be ignored: the
 // recordings are the truth.
@@ -56,7 +57,7 @@ const busyTime = 5 * time.Second
 
 func openIndex(path string) (*sql.DB, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) // SQLite gives its other files the same mode
-	if err != nil {
+	if err = cmp.Or(err, hasPlaceFault); err != nil {
 		return nil, err
 	}
 	file.Close()

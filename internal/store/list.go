@@ -228,6 +228,7 @@ func (f Filter) apply(runs []Run) []Run {
 			continue
 		}
 		if f.matches(&r) {
+			r.found = nil
 			kept = append(kept, r)
 		}
 	}
@@ -243,6 +244,9 @@ func (f Filter) String() string {
 	if f.Name != "" {
 		all = append(all, fmt.Sprintf("named %q", f.Name))
 	}
+	if text := f.PlaceText(); text != "" {
+		all = append(all, text)
+	}
 	for _, key := range slices.Sorted(maps.Keys(f.Tags)) {
 		all = append(all, strings.TrimSuffix("tagged "+key+"="+f.Tags[key], "="))
 	}
@@ -257,6 +261,9 @@ func (f Filter) matches(r *Run) bool {
 		}
 	}
 	if f.Projects != nil && !slices.Contains(f.Projects, r.Tags[ProjectTag]) {
+		return false
+	}
+	if f.searchesPlaces() && !slices.ContainsFunc(r.found, f.isPlace) || f.Unasked && r.Places.Known() {
 		return false
 	}
 	return (f.IDs == nil || slices.Contains(f.IDs, r.ID)) && (f.Name == "" || f.Name == r.Name) &&

@@ -111,6 +111,9 @@ func (r *rollup) row() Run {
 	}
 	if run.Found != nil {
 		row.Findings = mem.Some(int64(run.Found.Findings))
+		if run.Found.Places != nil {
+			row.keepPlaces(run.Found.Places)
+		}
 	}
 	if end := run.End; end != nil {
 		row.State = Finished

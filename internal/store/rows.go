@@ -62,14 +62,17 @@ var columns = []column{
 	{"snapshots", "INTEGER NOT NULL", func(e *entry) any { return &e.run.Snapshots }},
 	{"dropped", "INTEGER NOT NULL", func(e *entry) any { return count{&e.run.Dropped} }},
 	{"findings", "INTEGER", func(e *entry) any { return optional{&e.run.Findings} }},
+	{"places", "INTEGER", func(e *entry) any { return optional{&e.run.Places} }},
 	{"size_bytes", "INTEGER NOT NULL", func(e *entry) any { return &e.run.Size }},
 	{"damaged", "INTEGER NOT NULL", func(e *entry) any { return &e.run.Damaged }},
 }
 
-// stamped are the columns of the index beside recordings on disk, which tell whether a row is up to date.
+// stamped are the columns of the index beside recordings on disk: which tell whether a row is up to date, and what the run
+// is found by.
 var stamped = append(slices.Clip(columns), []column{
 	{"recording_stamp", "TEXT NOT NULL", func(e *entry) any { return &e.recording }},
 	{"folder_stamp", "TEXT NOT NULL", func(e *entry) any { return &e.folder }},
+	{"found", "BLOB NOT NULL", func(e *entry) any { return packed{&e.run.found} }},
 }...)
 
 // schema has one row for each run, in the order in which people list them, and one for each tag. text is
@@ -223,7 +226,7 @@ func (f Filter) chosen(tags string) (of []column, text string) {
 // list returns the rows that a filter lets through, newest first.
 func (x *index) list(filter Filter) ([]Run, error) {
 	of, chosen := filter.chosen("json_group_object")
-	where, args := filter.sql()
+	where, args := filter.sql(true, inOrder)
 	var runs []Run
 	err := x.query("SELECT "+chosen+" FROM runs"+where, args, func(rows *sql.Rows) error {
 		run, err := scanRun(rows, of)
@@ -264,8 +267,12 @@ func (x *index) query(text string, args []any, take func(*sql.Rows) error) error
 	return rows.Err()
 }
 
-// sql is the filter as the end of a query, in words that SQLite and PostgreSQL both know.
-func (f Filter) sql() (text string, args []any) {
+// inOrder is that of every list.
+const inOrder = "start_wall_ns DESC, id DESC"
+
+// sql is the filter as the end of a query, in words that SQLite and PostgreSQL both know. Of places
+// the index of files has a column; a team has a table of them, which comes first where no word is asked for.
+func (f Filter) sql(ofFiles bool, order string) (text string, args []any) {
 	var all []string
 	add := func(condition string, values ...any) {
 		all, args = append(all, condition), append(args, values...)
@@ -301,13 +308,23 @@ func (f Filter) sql() (text string, args []any) {
 		add("(id = ? OR name = ? OR substr(id, 1, length(CAST(? AS TEXT))) = ?)", f.Ref, f.Ref, strings.ToLower(f.Ref),
 			strings.ToLower(f.Ref))
 	}
+	if ofFiles && f.searchesPlaces() {
+		add(hasPlace+"(found, ?, ?, ?)", f.Finding, f.Line.File, f.Line.Line)
+	}
+	if !ofFiles && f.searchesPlaces() && f.Text != "" {
+		where, values := f.placesSQL()
+		add("EXISTS (SELECT 1 FROM places WHERE run = id AND "+where+")", values...)
+	}
+	if f.Unasked {
+		add("places IS NULL")
+	}
 	if f.Text != "" {
 		add(`text LIKE ? ESCAPE '\'`, "%"+literal.Replace(strings.ToLower(f.Text))+"%")
 	}
 	if len(all) > 0 {
 		text = " WHERE " + strings.Join(all, " AND ")
 	}
-	text += " ORDER BY start_wall_ns DESC, id DESC"
+	text += " ORDER BY " + order
 	if f.Limit > 0 {
 		text, args = text+" LIMIT ?", append(args, f.Limit)
 	}

@@ -15,6 +15,9 @@ func TestRowsComeBack(t *testing.T) {
 	var want Run
 	fields := reflect.ValueOf(&want).Elem()
 	for i := range fields.NumField() {
+		if !fields.Type().Field(i).IsExported() {
+			continue
+		}
 		switch f := fields.Field(i); f.Interface().(type) {
 		case string, mem.Label, State:
 			f.SetString("it's \"" + fields.Type().Field(i).Name)

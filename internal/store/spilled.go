@@ -41,7 +41,7 @@ func (s spilled) List(filter Filter) ([]Run, error) {
 	also = slices.DeleteFunc(also, func(r Run) bool { return !slices.Contains(s.ids, r.ID) })
 	runs = append(slices.Clip(runs), also...)
 	slices.SortFunc(runs, newestFirst)
-	return filter.apply(runs), nil
+	return filter.seen().apply(runs), nil
 }
 
 // Remove implements Store.

@@ -153,11 +153,14 @@ type Run struct {
 	Snapshots int               `json:"snapshots,omitempty" doc:"Of allocators, that were recorded whole."`
 	Dropped   uint64            `json:"dropped" doc:"Records that were lost on the way into the recording."`
 	Findings  mem.Optional      `json:"findings,omitzero" doc:"How many the report had that was made at its end; absent: none was made."`
+	Places    mem.Optional      `json:"places,omitzero" doc:"By how many findings and lines it can be searched for; absent: it was recorded before they were kept, or no report was made at its end."`
 	Size      int64             `json:"size_bytes" doc:"On disk, everything in its folder."`
 	Damaged   bool              `json:"damaged,omitempty" doc:"A part of the recording cannot be read."`
 	Dir       string            `json:"dir,omitempty" doc:"Its folder on the machine of the server, for people."`
 	File      string            `json:"file,omitempty" doc:"Its recording there, for people."`
 	From      string            `json:"from,omitempty" enum:"file,upload" doc:"Of a recording outside the data directory."`
+
+	found []mem.Place // what a filter looks in, until the row is listed
 }
 
 // Filter selects runs; the zero value lets all through.
@@ -166,9 +169,13 @@ type Filter struct {
 	Name  string
 	State State
 	Verb  string
-	Text  string   // contained in the name, id or command
-	Ref   string   // the id, the beginning of the id, or the name
-	IDs   []string // these runs alone, by their whole ids: nothing else is looked at; nil: all
+	Text  string // contained in the name, id or command
+	// found in it: a finding of this kind, and a line. Both: a finding of this kind at this line
+	Finding string
+	Line    Spot
+	Unasked bool     // only runs of which nothing is known that Finding and Line could ask for
+	Ref     string   // the id, the beginning of the id, or the name
+	IDs     []string // these runs alone, by their whole ids: nothing else is looked at; nil: all
 	// by their ProjectTag; nil: all, also those of none
 	Projects []string
 	Before   string // the id of a run: only what comes after it in the list

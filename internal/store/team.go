@@ -109,7 +109,7 @@ func putTeamRow(s *session, run Run) error {
 			return err
 		}
 	}
-	return nil
+	return putPlaces(s, &run)
 }
 
 // isHeard is the condition that somebody writes a run. The view runs says the same. A time that is yet to come is of a
@@ -121,22 +121,31 @@ func (t *Team) listed(filter Filter) (runs []Run, err error) {
 	ctx, cancel := context.WithTimeout(t.ctx, patience)
 	defer cancel()
 	of, chosen := filter.chosen("json_object_agg")
-	where, args := filter.sql()
+	from, order, hint, args := "runs", inOrder, "", []any(nil)
+	if filter.searchesPlaces() && filter.Text == "" { // a word is looked for in all runs anyway
+		from, args = filter.foundFirst()
+		order, hint = placesOrder, inThatOrder
+	}
+	where, more := filter.sql(false, order)
+	args = append(args, more...)
 	list := func(s *session) error {
-		return s.query("SELECT "+chosen+" FROM runs"+where, args, func(rows *sql.Rows) error {
+		return s.query("SELECT "+chosen+" FROM "+from+where, args, func(rows *sql.Rows) error {
 			run, err := scanRun(rows, of)
 			runs = append(runs, run)
 			return err
 		})
 	}
-	if !filter.Brief {
+	if filter.Brief && hint == "" {
+		// Rows of a few hundred thousand runs lie in memory: to find 4,000 of them by their ids is a third of the work of
+		// reading all, which PostgreSQL does where it takes them to be on a disk that turns.
+		hint = "SET LOCAL random_page_cost = 1.1"
+	}
+	if hint == "" {
 		err = t.db.look(ctx, list)
 		return runs, err
 	}
 	err = t.db.change(ctx, func(s *session) error {
-		// Rows of a few hundred thousand runs lie in memory: to find 4,000 of them by their ids is a third of the work of
-		// reading all, which PostgreSQL does where it takes them to be on a disk that turns.
-		if _, err := s.exec("SET LOCAL random_page_cost = 1.1"); err != nil {
+		if _, err := s.exec(hint); err != nil {
 			return err
 		}
 		return list(s)

@@ -178,6 +178,12 @@ func (t *Team) List(filter Filter) ([]Run, error) {
 	if err != nil {
 		return nil, err
 	}
+	mine := own
+	if len(own) > 0 && filter.searchesPlaces() {
+		if mine, err = t.outbox.List(Filter{IDs: filter.IDs, Finding: filter.Finding, Line: filter.Line}); err != nil {
+			return nil, err
+		}
+	}
 	asked := filter
 	asked.Brief = filter.Brief && len(own) == 0 // else they are looked through here, by their tags
 	switch {
@@ -193,9 +199,9 @@ func (t *Team) List(filter Filter) ([]Run, error) {
 	runs = slices.DeleteFunc(runs, func(r Run) bool {
 		return slices.ContainsFunc(own, func(o Run) bool { return o.ID == r.ID })
 	})
-	runs = append(runs, own...)
+	runs = append(runs, mine...)
 	slices.SortFunc(runs, newestFirst)
-	return filter.apply(runs), nil
+	return filter.seen().apply(runs), nil
 }
 
 // Remove implements Store.
@@ -380,7 +386,8 @@ func (t *Team) reread(run Run) error {
 	defer file.Close()
 	roll, _, err := sumUp(file, true)
 	row := run
-	if row.Damaged = true; err == nil {
+	row.Damaged, row.Places = true, mem.Optional{} // what it is found by goes with the row
+	if err == nil {
 		row = roll.row()
 	}
 	row.ID, row.Size = run.ID, run.Size

@@ -130,9 +130,9 @@ func (s visited) List(filter Filter) ([]Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	runs = append(slices.Clip(runs), also...)
+	runs = append(slices.Clip(runs), all.apply(also)...)
 	slices.SortFunc(runs, newestFirst)
-	return filter.apply(runs), nil
+	return filter.seen().apply(runs), nil
 }
 
 // Remove implements Store.

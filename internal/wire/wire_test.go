@@ -69,7 +69,8 @@ func everyKind() []mem.Frame {
 			Last: true},
 		mem.Drop{Process: 1, Place: "ring", Records: 9, Bytes: 10},
 		mem.End{Time: 90, ExitCode: mem.Some(0), Reason: "exit"},
-		mem.Found{Findings: 3},
+		mem.Found{Findings: 3, Places: []mem.Place{{Kind: "leak", Severity: "critical", File: "/a/train.py", Line: 7,
+			Function: "step", Bytes: mem.Some(8)}, {File: "/a/model.py", Line: 9}}},
 	}
 }
 

@@ -1801,6 +1801,8 @@ export interface Holding {
   kind?: string;
   /** Where the figure comes from. */
   label: Label;
+  /** Of a line: its number in the file, from 1. */
+  line?: number;
   /** As it is called beside another run's: without numbers of processes. */
   name: string;
 }
@@ -3886,6 +3888,11 @@ export interface Run {
   peak_host_rss_bytes?: number;
   /** Most that frameworks held on devices, added up in the same way. */
   peak_reserved_bytes?: number;
+  /**
+   * By how many findings and lines it can be searched for; absent: it was recorded before they were
+   * kept, or no report was made at its end.
+   */
+  places?: number;
   /** How many were seen. */
   processes: number;
   /** Number of the signal that ended the main process. */
@@ -3942,6 +3949,11 @@ export interface RunInfo {
 export interface RunList {
   /** There may be more: ask again with before=next. */
   next?: string;
+  /**
+   * Where finding or line is asked for: runs of which nothing is known that these could ask for, as
+   * they have no report yet or were recorded before findings were kept. At most 1,000 are counted.
+   */
+  not_searched?: number;
   /** The runs, the newest first. */
   runs: Run[];
 }

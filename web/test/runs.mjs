@@ -94,6 +94,28 @@ await tab.getByRole("searchbox").fill("");
 assert.equal(await tab.locator("tbody tr").count(), 3);
 ok("search finds tags and stands in the address");
 
+const holds = join(data, "holds.py");
+writeFileSync(holds, "first = bytearray(1)\nkept = bytearray(30 << 20)\n");
+execFileSync(binary, ["run", "--quiet", "--name", "holder", "--", "python3", holds], { env });
+await tab.locator("tbody tr").nth(3).waitFor();
+const found = async (search, rows) => {
+  await tab.getByRole("searchbox").fill(search);
+  await tab.waitForFunction(
+    (n) =>
+      document.querySelectorAll("tbody tr").length === n &&
+      !/looking/.test(document.querySelector("#runs [role=status]").textContent),
+    rows,
+  );
+};
+await found("line:holds.py:2", 1);
+assert.match(await tab.locator("tbody tr").innerText(), /holder/);
+await found("line:holds.py:1", 0);
+await found("line:holds.py", 1);
+await found("finding:leak line:holds.py", 0);
+execFileSync(binary, ["rm", "holder"], { env });
+await found("", 3);
+ok("search finds a line that held memory, by the server");
+
 await tab.getByRole("button", { name: "Peak" }).click();
 await tab.locator("th[aria-sort=descending]", { hasText: "Peak" }).waitFor();
 await tab.locator("tbody tr").nth(2).waitFor();

@@ -78,8 +78,8 @@ func sites(in *Input) (r report.Part) {
 			share = int64(h.Bytes) * 1000 / int64(peak)
 		}
 		half := usage.Half95(h.Variance, h.Bytes)
-		r.Lines.Lines = append(r.Lines.Lines, report.Holding{Name: h.Site.Name, File: h.Site.File, Function: h.Site.Function,
-			Bytes: int64(h.Bytes), Half: int64(half), Label: mem.Sampled})
+		r.Lines.Lines = append(r.Lines.Lines, report.Holding{Name: h.Site.Name, File: h.Site.File, Line: h.Site.Line,
+			Function: h.Site.Function, Bytes: int64(h.Bytes), Half: int64(half), Label: mem.Sampled})
 		t.Add(h.Site.Name, h.Site.Function, h.Bytes, half, share,
 			facts.NonZero(mem.Some(int64(h.Absent))), h.Blocks, h.Phase, in.Whose(h.process, several), h.Site.File)
 	}

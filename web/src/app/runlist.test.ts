@@ -81,10 +81,17 @@ test("a part of the search is put in and taken out, and the rest stays", () => {
   expect(readQuery('A tag:"n=x y" state:"cut off"')).toEqual({
     words: ["a"],
     tag: ["n=x y"],
+    finding: [],
+    line: [],
     state: ["cut off"],
     verb: [],
     limits: [],
     wrong: [],
+  });
+  expect(readQuery("finding:leak line:models/net.py:12")).toMatchObject({
+    finding: ["leak"],
+    line: ["models/net.py:12"],
+    words: [],
   });
 });
 

@@ -105,27 +105,39 @@ function within(run: Run, { figure, is, value }: Limit): boolean {
 
 /**
  * What the reader asked for: words, parts such as state:failed, verb:imagine and tag:model=bert,
- * and conditions; wrong are those that cannot be read.
+ * conditions, and findings and lines, which the server looks for; wrong are those that cannot be
+ * read.
  */
 export interface Query {
   words: string[];
   state: string[];
   verb: string[];
   tag: string[];
+  finding: string[];
+  line: string[];
   limits: Limit[];
   wrong: string[];
 }
-export type Part = "state" | "verb" | "tag";
+export type Part = "state" | "verb" | "tag" | "finding" | "line";
 
 const pieces = (text: string): string[] => text.match(/(?:[^\s"]|"[^"]*"?)+/g) ?? [];
 const partOf = (piece: string): [Part, string] | null => {
-  const found = /^(state|verb|tag):(.+)$/s.exec(piece.replaceAll('"', ""));
+  const found = /^(state|verb|tag|finding|line):(.+)$/s.exec(piece.replaceAll('"', ""));
   return found ? [found[1] as Part, found[2]!] : null;
 };
 
 /** A search as somebody typed it. A value with spaces stands in quotes: state:"cut off". */
 export function readQuery(text: string): Query {
-  const query: Query = { words: [], state: [], verb: [], tag: [], limits: [], wrong: [] };
+  const query: Query = {
+    words: [],
+    state: [],
+    verb: [],
+    tag: [],
+    finding: [],
+    line: [],
+    limits: [],
+    wrong: [],
+  };
   for (const piece of pieces(text)) {
     const part = partOf(piece),
       limit = part ? null : limitOf(piece);

@@ -2,6 +2,7 @@
 // taken back.
 
 import type { Run } from "../../../api";
+import { count } from "../../../lib/format";
 import { h } from "../../../views/dom";
 import { patch } from "../../api";
 import { toast } from "../../frame/toast";
@@ -126,4 +127,39 @@ export async function tagAll(
         for (const [id, back] of backs) void send(id, back).then(changed, failed);
       },
     });
+}
+
+/** A field for tags in place of a button, which comes back when it is answered or left. */
+export function askTags(button: HTMLElement, runs: number, then: (words: string) => void): void {
+  const field = h("input", {
+    type: "text",
+    class: "editing",
+    placeholder: "team=nlp -old",
+    "aria-label": `Tags for ${runs} runs; - before one removes it`,
+    spellcheck: "false",
+  });
+  const hint = `for ${count(runs)} runs; - before a tag removes it, Enter does it`,
+    form = h("form", { class: "tag-all" }, field, h("small", { class: "hint" }, hint));
+  let ended = false; // a field that goes away loses the focus, which would end it again
+  const end = () => {
+    if (ended) return;
+    ended = true;
+    form.remove();
+    button.hidden = false;
+  };
+  form.addEventListener("submit", (e) => {
+    e.preventDefault();
+    end();
+    then(field.value);
+  });
+  field.addEventListener("keydown", (e) => {
+    e.stopPropagation();
+    if (e.key === "Escape") {
+      end();
+      button.focus();
+    }
+  });
+  field.addEventListener("blur", end);
+  button.after(form);
+  field.focus();
 }

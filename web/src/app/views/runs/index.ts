@@ -30,7 +30,8 @@ import { go, type App } from "../../state";
 import { stream } from "../../stream";
 import type { Shown } from "../page";
 import { columnChooser } from "./columns";
-import { edit, tagAll } from "./edit";
+import { askTags, edit, tagAll } from "./edit";
+import { finder } from "./found";
 import { sparks } from "./sparks";
 import { runTable } from "./table";
 import { showFilters } from "./filters";
@@ -90,6 +91,7 @@ class List {
   });
   private readonly waiting = busy();
   private readonly place = h("div", { hidden: "" });
+  private readonly finder = finder(() => this.draw());
   private readonly chooser = columnChooser((names) =>
     this.ask(this.text, { columns: columnsText(names) }),
   );
@@ -133,6 +135,7 @@ class List {
           this.known.delete(id);
           this.picked.delete(id);
         }
+        this.finder.again();
         if (this.loaded) this.draw();
       },
     });
@@ -140,7 +143,7 @@ class List {
 
   close(): void {
     this.asking.abort();
-    for (const part of [this.live, this.small, this.table]) part.close();
+    for (const part of [this.live, this.small, this.table, this.finder]) part.close();
   }
 
   private made(): HTMLElement {
@@ -272,17 +275,23 @@ class List {
   };
 
   private draw() {
-    const all = [...this.known.values()].filter((run) => !this.hidden.has(run.id)),
-      query = readQuery(this.text);
+    const query = readQuery(this.text),
+      place = this.finder.of(query),
+      rows = place === null ? this.known : new Map([...(place?.runs ?? []), ...this.known]),
+      all = [...rows.values()].filter((run) => !this.hidden.has(run.id));
     for (const id of this.picked)
       if (!this.known.has(id) || this.hidden.has(id)) this.picked.delete(id);
-    const found = chosen(all, query, this.sort);
+    const among = place === null ? all : all.filter((run) => place?.runs.has(run.id)),
+      found = chosen(among, query, this.sort);
     this.shown = chosen(grouped(found, query), readQuery(""), this.sort);
-    this.total.textContent = totalText(all, found.length, this.picked.size, query.wrong);
+    this.total.textContent = totalText(all, found.length, this.picked.size, [
+      ...query.wrong.map((text) => `“${text}” is no condition: they are as ${conditions}`),
+      ...(place === undefined ? ["looking"] : place?.said ? [place.said] : []),
+    ]);
     this.compare.disabled = this.picked.size !== 2;
     this.compare.title = this.picked.size === 2 ? "Compare the two (key c)" : "Select two runs";
     this.retag.disabled = this.drop.disabled = this.picked.size === 0;
-    showFilters(this.chips, facets(all, query), this.opened, {
+    showFilters(this.chips, facets(among, query), this.opened, {
       toggle: (part, value) => this.ask(toggled(this.text, part, value)),
       open: () => {
         this.opened = !this.opened;
@@ -426,7 +435,7 @@ class List {
 const searchField = (value: string): HTMLInputElement =>
   h("input", {
     type: "search",
-    placeholder: "Search names, commands, tags; state:failed, peak>1GiB, tag:model=bert",
+    placeholder: "Search names, commands, tags; state:failed, peak>1GiB, line:train.py:12",
     "aria-label": "Search the runs (key /)",
     value,
     spellcheck: "false",
@@ -450,8 +459,8 @@ const noRuns = () =>
     ),
   );
 
-/** How many runs there are, are found, selected and live, and which words are no condition. */
-function totalText(all: Run[], found: number, picked: number, wrong: string[]): string {
+/** How many runs there are, are found, selected and live, and what else there is to say. */
+function totalText(all: Run[], found: number, picked: number, more: string[]): string {
   const live = all.filter((run) => run.state === "running").length,
     runs =
       found === all.length
@@ -459,45 +468,10 @@ function totalText(all: Run[], found: number, picked: number, wrong: string[]): 
         : `${count(found)} of ${count(all.length)} runs`;
   return [
     picked ? `${count(picked)} selected` : runs,
-    ...wrong.map((text) => `“${text}” is no condition: they are as ${conditions}`),
+    ...more,
     live > 0 && `${count(live)} live`,
     all.length >= most && `the newest ${count(most)} are listed`,
   ]
     .filter(Boolean)
     .join(", ");
-}
-
-/** A field for tags in place of a button, which comes back when it is answered or left. */
-function askTags(button: HTMLElement, runs: number, then: (words: string) => void): void {
-  const field = h("input", {
-    type: "text",
-    class: "editing",
-    placeholder: "team=nlp -old",
-    "aria-label": `Tags for ${runs} runs; - before one removes it`,
-    spellcheck: "false",
-  });
-  const hint = `for ${count(runs)} runs; - before a tag removes it, Enter does it`,
-    form = h("form", { class: "tag-all" }, field, h("small", { class: "hint" }, hint));
-  let ended = false; // a field that goes away loses the focus, which would end it again
-  const end = () => {
-    if (ended) return;
-    ended = true;
-    form.remove();
-    button.hidden = false;
-  };
-  form.addEventListener("submit", (e) => {
-    e.preventDefault();
-    end();
-    then(field.value);
-  });
-  field.addEventListener("keydown", (e) => {
-    e.stopPropagation();
-    if (e.key === "Escape") {
-      end();
-      button.focus();
-    }
-  });
-  field.addEventListener("blur", end);
-  button.after(form);
-  field.focus();
 }
