@@ -35,7 +35,7 @@ the verdict follows from it: fits (at the upper ends of all estimates), likely, 
 
 --imagine runs the use on imaginary GPUs, the cheapest that may do it first, and stops at the first that
 does; --imagine all runs it on all that may. To serve, that is your own vLLM; to train, a small trainer
-over your own transformers and peft. No GPU is needed.
+over your own transformers, peft and trl. No GPU is needed.
 
 For a figure of your own program instead: hightide imagine, hightide fit.
 

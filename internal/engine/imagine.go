@@ -295,31 +295,63 @@ func (e *Engine) Plan(ctx context.Context, o plan.Options) (*plan.Result, error)
 		}
 	}
 	o.Host = plan.Host{Trainer: func() (string, error) { return e.script("planned.py") },
-		Session: func(ctx context.Context, command []string) (plan.Trial, error) { return e.planTrials(ctx, command, &o) }}
+		Session: func(command []string) plan.Trial {
+			runs := &planRuns{e, &o, command, map[int]*imagine.Session{}}
+			return runs.try
+		}}
 	return plan.Run(ctx, o)
 }
 
 // trialPatience is how long a server that is asked to end has before it is asked harder: nothing of it is to be kept.
 const trialPatience = 5 * time.Second
 
-// planTrials runs a command on the imaginary GPUs that a plan asks for.
-func (e *Engine) planTrials(ctx context.Context, command []string, o *plan.Options) (plan.Trial, error) {
+// planRuns runs a command on the imaginary GPUs that a plan asks for.
+type planRuns struct {
+	engine   *Engine
+	options  *plan.Options
+	command  []string // by which its interpreter is known
+	sessions map[int]*imagine.Session
+}
+
+// node is how many GPUs a machine has at most of which a training takes some.
+const node = 8
+
+// try is a plan.Trial. A server starts its own processes; of a training each GPU has one, and the first is played.
+func (p *planRuns) try(ctx context.Context, g *gpus.GPU, count int, command []string) (*report.Imagined, string, error) {
+	world := 1
+	if p.options.For != plan.Serve {
+		world, count = count, min(count, node)
+	}
+	s, err := p.session(ctx, world)
+	if err != nil {
+		return nil, "", err
+	}
+	done, err := s.TryOn(ctx, g, count, command)
+	if err != nil {
+		return nil, "", err
+	}
+	return done.Imagined, done.Said, nil
+}
+
+// session is where runs of a world of so many processes are made; 1: of what a command starts by itself.
+func (p *planRuns) session(ctx context.Context, world int) (*imagine.Session, error) {
+	if s := p.sessions[world]; s != nil {
+		return s, nil
+	}
 	// nothing of a model is looked for elsewhere: its configuration is here
 	env := launch.With(os.Environ(), map[string]string{"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1"})
-	s, err := e.imagineSession(ctx, &ImagineOptions{RunOptions: RunOptions{Options: observe.Options{Command: command,
-		Env: env, Patience: trialPatience}},
-		Options: imagine.Options{GPU: "h100-sxm", Catalogue: o.Catalogue, NoSuggest: true}})
+	o := ImagineOptions{RunOptions: RunOptions{Options: observe.Options{Command: p.command, Env: env, Patience: trialPatience}},
+		Options: imagine.Options{GPU: "h100-sxm", Catalogue: p.options.Catalogue, NoSuggest: true}}
+	if world > 1 {
+		o.World, o.PlayList = world, "0"
+	}
+	s, err := p.engine.imagineSession(ctx, &o)
 	if err != nil {
 		return nil, err
 	}
 	s.Base.ID = "plan"
-	return func(ctx context.Context, g *gpus.GPU, count int, command []string) (*report.Imagined, string, error) {
-		done, err := s.TryOn(ctx, g, count, command)
-		if err != nil {
-			return nil, "", err
-		}
-		return done.Imagined, done.Said, nil
-	}, nil
+	p.sessions[world] = s
+	return s, nil
 }
 
 // Fit searches the largest batch that fits. Trials that ran before an error are in the result, which

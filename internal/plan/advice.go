@@ -211,8 +211,8 @@ func (f *facts) notes() []string {
 		}
 		say("trained by Hugging Face's Trainer %s; the optimizer is --optimizer %s", how, f.use.Optimizer)
 	case f.use.For == GRPO:
-		say("trained as full is, without a reference model; a server of its own writes the answers: where it shares the GPU, " +
-			"its memory comes on top")
+		say("trained as full is, without a reference model; an estimate has nothing for writing the answers: a server that " +
+			"shares the GPU comes on top")
 	}
 	if f.trains() {
 		say("attention keeps no table of scores, as FlashAttention or SDPA")

@@ -18,7 +18,7 @@ type Host struct {
 	// Trainer is where the script of our trainer stands (agent/python/src/hightide/_fit/planned.py).
 	Trainer func() (path string, err error)
 	// Session prepares runs of a program on imaginary GPUs.
-	Session func(ctx context.Context, command []string) (Trial, error)
+	Session func(command []string) Trial
 }
 
 // Trial runs a command on so many GPUs that are not there. said is what it wrote last.

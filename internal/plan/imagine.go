@@ -40,7 +40,7 @@ type imagining struct {
 	places []Place
 	result *Result
 
-	command []string
+	command func(count int) []string // on so many GPUs
 	all     bool
 	tell    event.Sink
 }
@@ -58,16 +58,16 @@ func (o *Options) imagine(ctx context.Context, source *hub.Place, f *facts, plac
 	if err := f.writeConfig(source, dir); err != nil {
 		return err
 	}
-	command, with, err := o.command(ctx, f, dir)
-	if err != nil {
+	im := &imagining{facts: f, places: places, result: r, all: o.Imagine == ImagineAll, tell: o.Events}
+	most := 1
+	for _, row := range im.candidates() {
+		most = max(most, row.Count)
+	}
+	var with string
+	if im.command, with, err = o.command(ctx, f, dir, most); err != nil {
 		return err
 	}
-	run, err := o.Host.Session(ctx, command)
-	if err != nil {
-		return err
-	}
-	im := &imagining{f, places, r, command, o.Imagine == ImagineAll, o.Events}
-	if err := im.each(ctx, run); err != nil {
+	if err := im.each(ctx, o.Host.Session(im.command(1))); err != nil {
 		return err
 	}
 	r.settle(f, places)
@@ -84,8 +84,8 @@ func (f *facts) unimaginable() string {
 		return "runs of llama.cpp and of graphs as ONNX are not imagined"
 	case f.blind():
 		return "without a config.json there is nothing to imagine"
-	case !f.serves() && f.gpus() > 1:
-		return "a training on several GPUs is not imagined by plan; your own script is, by hightide imagine"
+	case f.use.For == Infer && f.gpus() > 1:
+		return "--for infer on several GPUs is not imagined; your own script is, by hightide imagine"
 	case f.use.Weights == "int4" || f.use.Weights == "fp8" && !f.serves():
 		return "--dtype " + f.use.Weights + " is not imagined: there are no such weights to load"
 	}
@@ -123,14 +123,17 @@ func (f *facts) runAs() string {
 	return "bf16"
 }
 
-// command is what is run: the user's own vLLM, or our trainer over the user's own transformers. with says which.
-func (o *Options) command(ctx context.Context, f *facts, dir string) (command []string, with string, err error) {
+// command is what is run, on one GPU to most of them: the user's own vLLM, or our trainer over the user's own
+// transformers. with says which.
+func (o *Options) command(ctx context.Context, f *facts, dir string, most int) (command func(count int) []string,
+	with string, err error) {
 	if f.serves() {
 		program, err := findServer(ctx, o.Python)
 		if err != nil {
 			return nil, "", err
 		}
-		return append([]string{program, "serve", dir}, f.serverFlags()...), "vLLM, " + program, nil
+		return func(count int) []string { return append([]string{program, "serve", dir}, f.serverFlags(count)...) },
+			"vLLM, " + program, nil
 	}
 	python, err := pythons.WithTorch(ctx, o.Python, "imaginary")
 	if err != nil {
@@ -140,14 +143,16 @@ func (o *Options) command(ctx context.Context, f *facts, dir string) (command []
 	if err != nil {
 		return nil, "", err
 	}
-	text, err := json.Marshal(map[string]any{"model": filepath.Join(dir, "config.json"), "use": f.use.For,
-		"batch": f.batch(), "seq_len": f.seq(), "dtype": f.runAs(), "optimizer": cmp.Or(f.use.Optimizer, "adamw"),
-		"lora_rank": f.use.Rank, "checkpointing": !f.use.KeepAll})
-	if err != nil {
-		return nil, "", err
+	command = func(count int) []string {
+		text, err := json.Marshal(map[string]any{"model": filepath.Join(dir, "config.json"), "use": f.use.For,
+			"batch": f.batch(), "seq_len": f.seq(), "dtype": f.runAs(), "optimizer": cmp.Or(f.use.Optimizer, "adamw"),
+			"lora_rank": f.use.Rank, "checkpointing": !f.use.KeepAll, "gpus": count})
+		if err != nil {
+			panic("hightide: words and numbers are no JSON: " + err.Error())
+		}
+		return []string{python, trainer, string(text)}
 	}
-	command = []string{python, trainer, string(text)}
-	with, err = installed(ctx, command)
+	with, err = installed(ctx, command(most))
 	return command, with, err
 }
 
@@ -202,7 +207,7 @@ func findServer(ctx context.Context, python string) (string, error) {
 }
 
 // serverFlags have vLLM hold what is planned. Weights and tokens are made up: only their sizes matter.
-func (f *facts) serverFlags() []string {
+func (f *facts) serverFlags(count int) []string {
 	flags := []string{"--load-format", "dummy", "--skip-tokenizer-init", "--max-model-len", strconv.Itoa(f.use.Seq),
 		"--gpu-memory-utilization", strconv.FormatFloat(f.use.Utilization, 'g', -1, 64)}
 	if f.use.Cache == "fp8" {
@@ -215,8 +220,8 @@ func (f *facts) serverFlags() []string {
 		names := map[string]string{"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
 		flags = append(flags, "--dtype", names[f.use.Weights])
 	}
-	if f.gpus() > 1 {
-		flags = append(flags, "--tensor-parallel-size", strconv.Itoa(f.use.GPUs))
+	if count > 1 {
+		flags = append(flags, "--tensor-parallel-size", strconv.Itoa(count))
 	}
 	return flags
 }
@@ -238,7 +243,7 @@ func (im *imagining) each(ctx context.Context, run Trial) error {
 		}
 		p, row := im.place(key), im.result.row(key)
 		im.tell.Tell(event.Progress{Done: i, All: len(keys), Text: "imagining " + row.called()})
-		v, said, err := run(ctx, p.GPU, row.Count, append(slices.Clone(im.command), im.facts.flagsOn(p.GPU)...))
+		v, said, err := run(ctx, p.GPU, row.Count, append(im.command(row.Count), im.facts.flagsOn(p.GPU)...))
 		if err != nil {
 			return err
 		}
@@ -288,12 +293,13 @@ func freePort() int {
 	return at.Port
 }
 
-// candidates are the rows that may do it, on GPUs that can be imagined: the cheapest first.
+// candidates are the rows that may do it, on GPUs that can be imagined: the cheapest first. Nothing splits a batch that
+// is generated among the GPUs of a machine.
 func (im *imagining) candidates() (rows []*Row) {
 	for i := range im.result.Rows {
 		row := &im.result.Rows[i]
 		g := im.place(row.key()).GPU
-		if row.Verdict != No && g.CUDA() && g.Compute != "" {
+		if row.Verdict != No && g.CUDA() && g.Compute != "" && (row.Count == 1 || im.facts.use.For != Infer) {
 			rows = append(rows, row)
 		}
 	}

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -24,7 +25,7 @@ func ofRuns(t *testing.T, use Use, all bool, ends map[string]*report.Imagined, c
 	}
 	f := factsOf(t, llama3, use)
 	var ran []string
-	im := &imagining{f, placesOf(chosen, false, 1), r, nil, all, func(event.Event) {}}
+	im := &imagining{f, placesOf(chosen, false, 1), r, func(int) []string { return nil }, all, func(event.Event) {}}
 	err = im.each(t.Context(), func(_ context.Context, g *gpus.GPU, _ int, _ []string) (*report.Imagined, string, error) {
 		ran = append(ran, g.Slug)
 		return ends[g.Slug], "the last words", nil
@@ -103,5 +104,47 @@ func TestFailuresOfImaginedRuns(t *testing.T) {
 	if len(ran) != 2 || r.row("rtx3090").Label != mem.Estimated || !strings.Contains(r.row("rtx4090").Note, "no such head") ||
 		!slices.ContainsFunc(r.Notes, func(n string) bool { return strings.Contains(n, "no more was imagined after") }) {
 		t.Errorf("%q, %+v, %q", ran, r.row("rtx3090"), r.Notes)
+	}
+}
+
+// TestReferenceOfSeveralGPUs: of Llama-3-8B on 8 GPUs an imagined run of TRL's DPOTrainer (1.16) held 52,590,402,560
+// bytes, as each GPU gathers the whole reference model.
+func TestReferenceOfSeveralGPUs(t *testing.T) {
+	use := Use{For: DPO, Seq: 2048, Batch: 2, GPUs: 8, Optimizer: "adamw", Weights: "auto"}
+	f := factsOf(t, llama3, use)
+	var held Estimate
+	for _, p := range f.batchParts(&gpus.Builtin().GPUs[0], f.batch()) {
+		if p.Name != "context and libraries" && p.Name != "kept by the allocator" {
+			held = held.plus(p.Estimate)
+		}
+	}
+	if held.Low > 52_590_402_560 || held.High < 52_590_402_560 {
+		t.Errorf("planned are %s", held.text())
+	}
+}
+
+// TestMachinesAreUsedWhole: a command is for as many GPUs as the row has, of a machine too; and a batch that is
+// generated is not run on several.
+func TestMachinesAreUsedWhole(t *testing.T) {
+	for use, want := range map[string][]int{LoRA: {1, 8}, Infer: {1}} {
+		f := factsOf(t, llama3, Use{For: use, Seq: 512, Batch: 1, Optimizer: "adamw", Rank: 16, Weights: "auto"})
+		var places []Place
+		for _, m := range gpus.Instances() {
+			if g, err := gpus.Builtin().Named("h100-sxm"); err == nil && m.GPU == g.Slug && (m.Count == 1 || m.Count == 8) {
+				places = append(places, Place{g, &m})
+			}
+		}
+		r, err := f.answer(nil, places)
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked := map[int]bool{}
+		im := &imagining{f, places, r, func(count int) []string { asked[count] = true; return nil }, true, func(event.Event) {}}
+		err = im.each(t.Context(), func(_ context.Context, _ *gpus.GPU, count int, _ []string) (*report.Imagined, string, error) {
+			return ended(mem.VerdictFits, mem.GiB, mem.GiB, mem.GiB), "", nil
+		})
+		if got := slices.Sorted(maps.Keys(asked)); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: commands for %v, want %v, %v", use, got, want, err)
+		}
 	}
 }

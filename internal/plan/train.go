@@ -75,10 +75,21 @@ func (f *facts) fullParts() []Portion {
 			"2 bytes for each number of the layers' matrices, kept over a step; none where gradients have 16 bits"})
 	}
 	if f.use.For == DPO {
-		parts = append(parts, Portion{"reference model", mem.Estimated, f.each(f.elements, 2, 4, 4),
-			"a frozen copy in 16 or 32 bits"})
+		parts = append(parts, f.reference())
 	}
 	return parts
+}
+
+// reference is the frozen model of DPO. Several GPUs split it; TRL then makes one unit of FSDP of it, so that each
+// gathers all of it at once, into a buffer and from there into weights of 16 bits.
+func (f *facts) reference() Portion {
+	p := Portion{"reference model", mem.Estimated, f.each(f.elements, 2, 4, 4), "a frozen copy in 16 or 32 bits"}
+	if f.gpus() > 1 {
+		gathered := mem.Bytes(4 * f.elements)
+		p.Estimate = p.plus(Estimate{0, gathered, gathered})
+		p.Basis += ", split; TRL gathers all of it at once"
+	}
+	return p
 }
 
 // workspaces are what libraries of kernels take of the allocator, and inputs.

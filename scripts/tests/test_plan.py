@@ -26,7 +26,7 @@ SEQ, BATCH = 512, 4
 TRAINER = """
 import sys, torch, transformers
 from transformers import AutoConfig, AutoModelForCausalLM, Trainer, TrainingArguments
-folder, use = sys.argv[1:]
+folder, use, sharded = *sys.argv[1:3], "sharded" in sys.argv
 if use == "full":
     model = AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(folder), dtype=torch.float32)
 else:
@@ -42,7 +42,8 @@ else:
     model = peft.get_peft_model(model, peft.LoraConfig(r=16, target_modules="all-linear", task_type="CAUSAL_LM"))
 rows = [{"input_ids": torch.arange(%d) %% 100, "labels": torch.arange(%d) %% 100} for _ in range(64)]
 arguments = TrainingArguments(
-    output_dir=folder + "/out", per_device_train_batch_size=%d, bf16=True, gradient_checkpointing=True,
+    output_dir=folder + "/out", per_device_train_batch_size=%d, bf16=True, gradient_checkpointing=not sharded,
+    fsdp=sharded, fsdp_config={"activation_checkpointing": True} if sharded else None,
     optim="adamw_torch_fused", report_to=[], save_strategy="no", max_steps=10)
 Trainer(model=model, args=arguments, train_dataset=rows).train()
 """ % (SEQ, SEQ, BATCH)
@@ -58,8 +59,9 @@ core.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
 tokenizer = PreTrainedTokenizerFast(tokenizer_object=core, pad_token="<pad>", eos_token="<eos>")
 words = lambda count: " ".join("w%d" % (2 + i % 90) for i in range(count))
 model = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
-usual = dict(output_dir=sys.argv[1] + "/out", bf16=True, gradient_checkpointing=True, optim="adamw_torch_fused",
-             report_to=[], save_strategy="no", max_steps=10)
+sharded = "sharded" in sys.argv
+usual = dict(output_dir=sys.argv[1] + "/out", bf16=True, gradient_checkpointing=not sharded, fsdp=sharded,
+             fsdp_config={"activation_checkpointing": True} if sharded else None, optim="adamw_torch_fused", report_to=[], save_strategy="no", max_steps=10)
 """
 PREFERENCES = """
 from trl import DPOConfig, DPOTrainer
@@ -118,11 +120,14 @@ def estimated(model: Path, *words: str) -> "tuple[int, int]":
     return sum(p["low_bytes"] for p in parts), sum(p["high_bytes"] for p in parts)
 
 
-def imagined(model: Path, program: str, *words: str) -> int:
-    """What the tensors of a script take at most, on an imaginary GPU."""
+def imagined(model: Path, program: str, *words: str, world: int = 1) -> int:
+    """What the tensors of a script take at most, on an imaginary GPU: the first of a world of them."""
     script = model / "train.py"
     script.write_text(program)
-    command: "tuple[str | Path, ...]" = ("imagine", "-q", "--gpu", "l4", "--json", "--", PYTHON, script, model, *words)
+    several = ("--world-size", str(world), "--play", "0") if world > 1 else ()
+    command: "tuple[str | Path, ...]" = (
+        "imagine", "-q", "--gpu", "l4", *several, "--json", "--", PYTHON, script, model, *words,
+    )  # fmt: skip
     code, out, err = asked(*command, folder=model)
     assert code == 0, out[-2000:] + err[-2000:]
     return int(json.loads(out)["peak_allocated_bytes"])
@@ -161,6 +166,18 @@ def test_trl_takes_what_the_users_own_script_takes(model: Path, use: str, progra
     """With a frozen reference; and with answers that the model writes itself, in the script each token after the other."""
     words = ("--for", use, "--seq", str(seq), "--batch", str(batch))
     holds(model, words, run_on_an_l4(model, *words), imagined(model, TOKENS + program))
+
+
+@pytest.mark.parametrize("use", ["full", "qlora", "dpo"])
+def test_several_gpus_take_what_the_users_own_script_takes(model: Path, use: str) -> None:
+    """Weights, gradients and optimizer are split by FSDP; of weights in 4 bits each GPU has all, by DDP."""
+    words = ("--for", use, "--seq", str(SEQ), "--batch", str(BATCH), "--gpus", "4")
+    tensors = run_on_an_l4(model, *words)
+    if use == "qlora":
+        subprocess.run([PYTHON, "-c", SAVE, model], check=True, capture_output=True)
+    sharded = () if use == "qlora" else ("sharded",)
+    own = imagined(model, TOKENS + PREFERENCES if use == "dpo" else TRAINER, use, *sharded, world=4)
+    holds(model, words, tensors, own)
 
 
 def test_the_cheapest_that_does_it_ends_the_search(model: Path) -> None:

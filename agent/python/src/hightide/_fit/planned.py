@@ -1,8 +1,8 @@
 """python planned.py OPTIONS: what `hightide plan --imagine` runs on an imaginary GPU, which ends it.
 
 The model is built as for `hightide fit`, by the user's own transformers; adapters are those of peft, matrices of
-4 bits those of bitsandbytes, and DPO and GRPO are run by TRL's trainers (trainers.py). With --check nothing is built:
-one line of JSON says what is missing, and the versions.
+4 bits those of bitsandbytes. DPO, GRPO and several GPUs are for Hugging Face's trainers (trainers.py). With --check
+nothing is built: one line of JSON says what is missing, and the versions.
 """
 
 from __future__ import annotations
@@ -42,6 +42,8 @@ class Planned:
     """adamw, adamw-8bit or sgd"""
     lora_rank: int
     checkpointing: bool
+    gpus: int = 1
+    """together; this is one of their processes"""
 
     @property
     def trains(self) -> bool:
@@ -54,14 +56,16 @@ class Planned:
             some.append("peft")
         if self.use == "qlora" or (self.trains and self.optimizer == "adamw-8bit"):
             some.append("bitsandbytes")
-        if self.by_trainer:
+        if self.use in ("dpo", "grpo"):
             some.append("trl")
+        if self.by_trainer:
+            some.append("accelerate")
         return some
 
     @property
     def by_trainer(self) -> bool:
         """Whether a trainer of Hugging Face's runs it."""
-        return self.use in ("dpo", "grpo")
+        return self.use in ("dpo", "grpo") or self.gpus > 1
 
     def options(self) -> Options:
         """The same for what builds the model and runs its steps."""
@@ -99,12 +103,12 @@ def _environment(planned: Planned) -> Dict[str, Any]:
     needed = ["torch", *planned.packages()]
     missing = [name for name in needed if importlib.util.find_spec(name) is None]
     versions = {name: metadata.version(name) for name in needed if name not in missing}
-    how = trainers.described(planned) if planned.by_trainer and not missing else ""
-    return {"missing": missing, "versions": versions, "how": how}
+    how = trainers.described(planned) if planned.by_trainer and not missing else []
+    return {"missing": missing, "versions": versions, "how": "; ".join(how)}
 
 
 def built(planned: Planned) -> Workload:
-    """The model on the host, and its batches."""
+    """The model, on the host but where it has 4 bits, and its batches."""
     from hightide._fit import models, training
 
     options = planned.options()
@@ -113,6 +117,10 @@ def built(planned: Planned) -> Workload:
         training.prepare(workload, options)
         if planned.use == "qlora":
             _pack(workload.model)
+    if planned.use == "qlora":
+        workload.model = _for_training(workload.model.to(options.device), planned.checkpointing)
+    if planned.use in ("lora", "qlora"):
+        workload.model = _adapted(workload.model, planned.lora_rank)
     return workload
 
 
@@ -121,12 +129,7 @@ def prepared(planned: Planned) -> Callable[[int, bool], None]:
     from hightide._fit import training
 
     options = planned.options()
-    workload = built(planned)
-    if planned.use == "qlora":
-        workload.model = _for_training(workload.model.to(options.device), options.checkpointing)
-    if planned.use in ("lora", "qlora"):
-        workload.model = _adapted(workload.model, planned.lora_rank)
-    return training.step_function(workload, options, optimizer_of(planned) if planned.trains else None)
+    return training.step_function(built(planned), options, optimizer_of(planned) if planned.trains else None)
 
 
 def optimizer_of(planned: Planned) -> Callable[[Any], Any]:

@@ -1,4 +1,4 @@
-"""Trainings that a trainer of Hugging Face's runs, as users have them: DPO and GRPO by TRL's.
+"""Trainings that a trainer of Hugging Face's runs, as users have them: DPO and GRPO by TRL's, and all on several GPUs.
 
 run(planned, model of) ──▶ a trainer of the user's own packages, with texts of the planned length ──▶ train()
 """
@@ -6,7 +6,7 @@ run(planned, model of) ──▶ a trainer of the user's own packages, with text
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Callable, Dict
+from typing import TYPE_CHECKING, Any, Callable, Dict, List
 
 if TYPE_CHECKING:
     from .planned import Planned
@@ -24,17 +24,32 @@ OPTIMIZERS = {"adamw": "adamw_torch_fused", "adamw-8bit": "adamw_bnb_8bit", "sgd
 
 def run(planned: Planned, build: Callable[[], Any], steps: int) -> None:
     """Train for so many steps; build() makes the model on the host."""
-    {"dpo": _preferences, "grpo": _rewards}[planned.use](planned, build, steps)
+    {"dpo": _preferences, "grpo": _rewards}.get(planned.use, _tokens)(planned, build, steps)
 
 
-def described(planned: Planned) -> str:
+def described(planned: Planned) -> List[str]:
     """What a trainer is given, in words."""
+    said = []
     if planned.use == "dpo":
-        return "TRL's DPOTrainer: a prompt and each of its two answers have half of the tokens"
-    return (
-        f"TRL's GRPOTrainer: {_answers(planned)} answers of {_answer(planned)} tokens to a prompt, no reference model; "
-        f"the last {WRITTEN} tokens of an answer are generated one by one, those before them are read at once"
-    )
+        said.append("TRL's DPOTrainer: a prompt and each of its two answers have half of the tokens")
+    if planned.use == "grpo":
+        said.append(
+            f"TRL's GRPOTrainer: {_answers(planned)} answers of {_answer(planned)} tokens to a prompt, no reference "
+            f"model; the last {WRITTEN} tokens of an answer are generated one by one, those before are read at once"
+        )
+    if planned.gpus > 1:
+        how = "DDP, each with all weights" if planned.use == "qlora" else "FSDP by accelerate"
+        said.append(f"of several GPUs the first process was run, with {how}")
+    return said
+
+
+def _tokens(planned: Planned, build: Callable[[], Any], steps: int) -> None:
+    import transformers
+
+    tokens = [len(SPECIAL) + i % (WORDS - len(SPECIAL)) for i in range(planned.seq_len)]
+    rows = [{"input_ids": tokens, "labels": tokens}] * _rows(planned)
+    arguments = transformers.TrainingArguments(**_usual(planned, steps))
+    transformers.Trainer(build(), arguments, train_dataset=rows).train()
 
 
 def _answers(planned: Planned) -> int:
@@ -55,7 +70,7 @@ def _preferences(planned: Planned, build: Callable[[], Any], steps: int) -> None
     prompt = planned.seq_len // 2
     answer = " " + _words(planned.seq_len - prompt)
     arguments = DPOConfig(**_usual(planned, steps), max_length=planned.seq_len)
-    rows = _dataset({"prompt": _words(prompt), "chosen": answer, "rejected": answer})
+    rows = _dataset(planned, {"prompt": _words(prompt), "chosen": answer, "rejected": answer})
     DPOTrainer(build(), build(), arguments, train_dataset=rows, processing_class=_tokenizer()).train()
 
 
@@ -68,7 +83,7 @@ def _rewards(planned: Planned, build: Callable[[], Any], steps: int) -> None:
     if answers > planned.batch:
         usual["gradient_accumulation_steps"] = answers
     arguments = GRPOConfig(**usual, num_generations=answers, max_completion_length=length)
-    rows = _dataset({"prompt": _words(planned.seq_len - length)})
+    rows = _dataset(planned, {"prompt": _words(planned.seq_len - length)})
     model = build()
     model.generate = _all_but_the_last_at_once(model.generate)
     GRPOTrainer(model, _no_reward, arguments, train_dataset=rows, processing_class=_tokenizer()).train()
@@ -105,21 +120,29 @@ def _goes_on(ends: Any) -> int:
 
 
 def _usual(planned: Planned, steps: int) -> Dict[str, Any]:
-    return dict(
+    usual = dict(
         output_dir=os.path.join(os.path.dirname(planned.model), "out"), per_device_train_batch_size=planned.batch,
-        bf16=planned.dtype == "fp32", gradient_checkpointing=planned.checkpointing, max_steps=steps, report_to=[],
+        bf16=bool(planned.options().amp), gradient_checkpointing=planned.checkpointing, max_steps=steps, report_to=[],
         optim=OPTIMIZERS[planned.optimizer], save_strategy="no", logging_strategy="no", disable_tqdm=True,
     )  # fmt: skip
+    if planned.gpus > 1 and planned.use != "qlora":  # FSDP has a checkpointing of its own
+        usual.update(fsdp=True, fsdp_config={"activation_checkpointing": planned.checkpointing})
+        usual["gradient_checkpointing"] = False
+    return usual
 
 
 def _words(count: int) -> str:
     return " ".join(f"w{len(SPECIAL) + i % (WORDS - len(SPECIAL))}" for i in range(count))
 
 
-def _dataset(row: Dict[str, str]) -> Any:
+def _dataset(planned: Planned, row: Dict[str, Any]) -> Any:
     import datasets
 
-    return datasets.Dataset.from_list([row] * ROWS)
+    return datasets.Dataset.from_list([row] * _rows(planned))
+
+
+def _rows(planned: Planned) -> int:
+    return max(ROWS, planned.batch * planned.gpus)
 
 
 def _tokenizer() -> Any:
