@@ -308,7 +308,7 @@ def recommender(batch):
 
 
 def gan(batch):
-    """Two models with an optimizer each."""
+    """Two models with an optimizer each; a sample has 256 points."""
 
     class Generator(nn.Module):
         def __init__(self) -> None:
@@ -323,8 +323,8 @@ def gan(batch):
     one, two = Generator().to(DEVICE), nn.Sequential(nn.Linear(256, 512), nn.ReLU(), nn.Linear(512, 1)).to(DEVICE)
     first, second = adamw(one), adamw(two)
     while True:
-        made = one(torch.randn(batch, 256, device=DEVICE))
-        critic = two(torch.randn(batch, 256, device=DEVICE)).mean() - two(made.detach()).mean()
+        made = one(torch.randn(256 * batch, 256, device=DEVICE))
+        critic = two(torch.randn(256 * batch, 256, device=DEVICE)).mean() - two(made.detach()).mean()
         second.zero_grad()
         critic.backward()
         second.step()

@@ -146,8 +146,11 @@ func (e *Engine) Tune(ctx context.Context, o tune.Options) (*tune.Result, error)
 	}
 	began := e.Runtime.Time()
 	var notes []string
-	open := func(gpu string, command []string) (tune.Host, error) {
+	open := func(gpu string, command []string, batch int) (tune.Host, error) {
 		host, s, err := e.tuneHost(ctx, &o, gpu, command)
+		if err == nil && batch > 0 {
+			s.Resize(batch)
+		}
 		if err == nil && notes == nil {
 			notes = s.Notes
 		}
@@ -176,37 +179,40 @@ func (e *Engine) Tune(ctx context.Context, o tune.Options) (*tune.Result, error)
 	return result, nil
 }
 
+// opening is where a command runs on a GPU; with a batch, that is what the program's own trainer makes.
+type opening func(gpu string, command []string, batch int) (tune.Host, error)
+
 // tuned finds a plan on the GPU that was asked for, or the cheapest GPU that has one.
-func tuned(ctx context.Context, o tune.Options, open func(gpu string, command []string) (tune.Host, error)) (*tune.Result,
-	error) {
+func tuned(ctx context.Context, o tune.Options, open opening) (*tune.Result, error) {
 	switch o.Goal {
 	case tune.Cost:
-		return tune.Cheapest(ctx, o, func(gpu string) (tune.Host, error) { return open(gpu, o.Command) })
+		return tune.Cheapest(ctx, o, func(gpu string) (tune.Host, error) { return open(gpu, o.Command, 0) })
 	case tune.Batch:
-		start, with, err := batchOf(o.Command)
-		if err != nil {
-			return nil, err
-		}
-		return tune.Largest(ctx, o, tune.Batches{Start: start, With: with,
-			Open: func(command []string) (tune.Host, error) { return open(o.GPU, command) }})
+		return tune.Largest(ctx, o, batchesOf(&o, open))
 	}
-	host, err := open(o.GPU, o.Command)
+	host, err := open(o.GPU, o.Command, 0)
 	if err != nil {
 		return nil, err
 	}
 	return tune.Find(ctx, o, host)
 }
 
-// batchOf is where a command says its batch: at {batch}, or behind a flag as --batch-size.
-func batchOf(command []string) (start int, with func(int) []string, err error) {
-	if fit.HasBatch(command) {
-		return 1, func(size int) []string { return fit.WithBatch(command, size) }, nil
+// ownedStart is the first size of a batch that a trainer of the program owns.
+const ownedStart = 8
+
+// batchesOf is where the batch is said: in the command at {batch}, or behind a flag as --batch-size; else a trainer of the
+// program may own it.
+func batchesOf(o *tune.Options, open opening) tune.Batches {
+	start, with, said := imagine.BatchOf(o.Command)
+	if fit.HasBatch(o.Command) {
+		start, with, said = 1, func(size int) []string { return fit.WithBatch(o.Command, size) }, true
 	}
-	if start, with, ok := imagine.BatchOf(command); ok {
-		return start, with, nil
+	if said {
+		return tune.Batches{Start: start, With: with,
+			Open: func(size int) (tune.Host, error) { return open(o.GPU, with(size), 0) }}
 	}
-	return 0, nil, fail.Usage("put {batch} where it goes, as in --goal batch -- python train.py {batch}",
-		"the command does not say its batch, which --goal batch changes")
+	return tune.Batches{Start: ownedStart, Owned: true, With: func(int) []string { return o.Command },
+		Open: func(size int) (tune.Host, error) { return open(o.GPU, o.Command, size) }}
 }
 
 // tuneHost is where a tune's runs of one command on one GPU are made.
@@ -279,9 +285,10 @@ func (e *Engine) tuneRuns(ctx context.Context, s *imagine.Session, runs []tune.R
 // outcomeOf is what a tune reads of an imagined run.
 func outcomeOf(r *imagine.Result) *tune.Outcome {
 	return &tune.Outcome{Other: frameworks.NotTuned(r.Uses), GPUVerdict: r.GPUVerdict, Tight: r.Tight, How: r.How, Refused: r.PlanRefused(),
-		Applied: r.Fact(mem.FactPlan) != "", Model: r.Fact(levers.FactModel), Blocks: r.Fact(levers.FactBlocks),
+		Applied: r.Fact(mem.FactPlan) != "", Left: r.Fact(mem.FactPlanLeft), Model: r.Fact(levers.FactModel), Blocks: r.Fact(levers.FactBlocks),
 		Moved: mem.Bytes(r.Number(levers.NumberMoved).Or(0) + r.Number(levers.NumberHosted).Or(0)), Code: r.Fact(levers.FactCode),
-		Weights: r.Number(levers.NumberWeights), States: r.Number(levers.NumberStates)}
+		Weights: r.Number(levers.NumberWeights), States: r.Number(levers.NumberStates),
+		Owner: r.Fact(levers.FactOwner), Samples: r.Number(levers.NumberSamples)}
 }
 
 // Plan tells from a model's files which GPUs hold it.

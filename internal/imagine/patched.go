@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"hightide/internal/levers"
@@ -20,7 +21,15 @@ const mostFiles = 20_000
 const ofData = 500
 
 // AskCode has the agent say of every run from now on how levers are written as code.
-func (s *Session) AskCode() { s.first.told = map[string]string{levers.Patch: "1"} }
+func (s *Session) AskCode() { s.tell(levers.Patch, "1") }
+
+// Resize has the program's trainer, of every run from now on, make batches of another size.
+func (s *Session) Resize(batch int) { s.tell(levers.Batch, strconv.Itoa(batch)) }
+
+// tell gives the agent of every run from now on a variable.
+func (s *Session) tell(name, value string) {
+	s.first.told = mergeEnv(s.first.told, map[string]string{name: value})
+}
 
 // TryPatched runs a copy of the folder root with other text in some of its files, by their paths, quietly. It says
 // whether a file of the copy was among what ran. folder is where the command is started.

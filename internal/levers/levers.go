@@ -24,6 +24,7 @@ const (
 	Variable = "HIGHTIDE_PLAN"
 	Blocks   = "HIGHTIDE_BLOCKS"
 	Patch    = "HIGHTIDE_PATCH" // asks for the levers as code
+	Batch    = "HIGHTIDE_BATCH" // another size of a batch that a known trainer owns
 )
 
 // Facts of a process whose blocks the agent recorded, or whose activations it moved, beside those in package mem.
@@ -33,6 +34,9 @@ const (
 	FactCode   = "code"    // JSON by lever: edits of the program's files, or why there are none
 	FactFiles  = "sources" // JSON: the program's own files that make its optimizer and its trainer
 
+	FactOwner = "batch owner" // who says the size of the batch: a setting of a known trainer
+
+	NumberSamples = "batch samples" // of the trainer's data set
 	NumberMoved   = "offloaded bytes"
 	NumberHosted  = "moved state bytes" // of optimizers, in the last step
 	NumberWeights = "weight bytes"      // and buffers

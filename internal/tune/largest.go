@@ -4,15 +4,17 @@ import (
 	"context"
 	"fmt"
 
+	"hightide/internal/fail"
 	"hightide/internal/levers"
 	"hightide/internal/mem"
 )
 
 // Batches are the places of the batch's size in a command, and what Largest needs to try another one.
 type Batches struct {
-	Start int                                  // the size that is tried first
-	With  func(size int) []string              // the command with another size
-	Open  func(command []string) (Host, error) // where that runs
+	Start int                          // the size that is tried first
+	With  func(size int) []string      // the command with another size
+	Open  func(size int) (Host, error) // where that runs
+	Owned bool                         // the command is the same: a trainer of the program has to own the size
 }
 
 const (
@@ -30,6 +32,8 @@ type largest struct {
 	high    *Probe
 	probes  []Probe
 	runs    int
+	owner   string // the trainer's setting, where the command does not say the size
+	most    int    // samples that its data set has, which is the largest size
 }
 
 // Largest finds the largest batch that fits with levers that leave nothing on the host, then the cheapest plan for it.
@@ -37,8 +41,8 @@ type largest struct {
 func Largest(ctx context.Context, o Options, batches Batches) (*Result, error) {
 	goal := o.Goal
 	o.Goal = fitGoal
-	l := &largest{Options: o, batches: batches}
-	host, err := batches.Open(batches.With(batches.Start))
+	l := &largest{Options: o, batches: batches, most: largestSize}
+	host, err := batches.Open(batches.Start)
 	if err != nil {
 		return nil, err
 	}
@@ -46,6 +50,9 @@ func Largest(ctx context.Context, o Options, batches Batches) (*Result, error) {
 	first.Command = batches.With(batches.Start)
 	l.scout = newSearch(first, host)
 	if err := l.scout.begin(ctx); err != nil {
+		return l.scout.result, err
+	}
+	if err := l.owned(); err != nil {
 		return l.scout.result, err
 	}
 	l.runs = l.scout.result.Runs
@@ -57,8 +64,8 @@ func Largest(ctx context.Context, o Options, batches Batches) (*Result, error) {
 		return l.none(goal), nil
 	}
 	at := o
-	at.Command = l.low.command
-	if host, err = batches.Open(at.Command); err != nil {
+	at.Command = batches.With(l.low.Size)
+	if host, err = batches.Open(l.low.Size); err != nil {
 		return nil, err
 	}
 	r, err := Find(ctx, at, host)
@@ -67,14 +74,35 @@ func Largest(ctx context.Context, o Options, batches Batches) (*Result, error) {
 	if err != nil || r.Recommended == nil {
 		return r, err
 	}
-	r.Batch = l.low.Size
-	r.Answer = fmt.Sprintf("The largest batch is %d; %s. %s", l.low.Size, l.beyond(), r.Answer)
+	r.Batch, r.Owner = l.low.Size, l.owner
+	size := fmt.Sprint(l.low.Size)
+	if l.owner != "" {
+		size += ", to be set in the program as " + l.owner
+	}
+	r.Answer = fmt.Sprintf("The largest batch is %s; %s. %s", size, l.beyond(), r.Answer)
 	return r, nil
+}
+
+// owned looks for the trainer that owns the size, where the command does not say it.
+func (l *largest) owned() error {
+	if !l.batches.Owned {
+		return nil
+	}
+	if l.owner = l.scout.roomy.Owner; l.owner == "" {
+		return fail.Usage("put {batch} where it goes, as in --goal batch -- python train.py {batch}",
+			"the command does not say its batch, which --goal batch changes, and no Trainer of transformers or Lightning owns it")
+	}
+	if samples, known := l.scout.roomy.Samples.Get(); known && samples > 0 {
+		l.most = int(min(samples, largestSize))
+	}
+	return nil
 }
 
 // beyond says what is known of larger sizes.
 func (l *largest) beyond() string {
 	switch {
+	case l.high == nil && l.low.Size == l.most && l.most < largestSize:
+		return "its data set has no more samples"
 	case l.high == nil:
 		return fmt.Sprintf("larger ones than %d were not tried", l.low.Size)
 	case l.high.Size > l.low.Size+1:
@@ -96,7 +124,7 @@ func (l *largest) none(goal string) *Result {
 
 // search looks for two sizes beside each other, of which the smaller fits.
 func (l *largest) search(ctx context.Context) error {
-	size := l.batches.Start
+	size := min(l.batches.Start, l.most)
 	for len(l.probes) < mostProbes && 0 < size && size <= largestSize {
 		if err := l.probe(ctx, size); err != nil {
 			return err
@@ -111,8 +139,10 @@ func (l *largest) next() int {
 	switch {
 	case l.low == nil:
 		return l.high.Size / 2
+	case l.high == nil && l.low.Size >= l.most:
+		return 0
 	case l.high == nil:
-		return max(l.low.Size+1, min(l.line(), 8*l.low.Size))
+		return min(l.most, max(l.low.Size+1, min(l.line(), 8*l.low.Size)))
 	case l.high.Size-l.low.Size <= max(1, l.low.Size/fine):
 		return 0
 	}
@@ -152,18 +182,17 @@ func (l *largest) through(a, b *Probe) int {
 
 // probe tries a size with the plans that save most, from one start.
 func (l *largest) probe(ctx context.Context, size int) error {
-	command := l.batches.With(size)
-	host, err := l.batches.Open(command)
+	host, err := l.batches.Open(size)
 	if err != nil {
 		return err
 	}
-	s := l.scout.of(command, host)
+	s := l.scout.of(l.batches.With(size), host)
 	s.try(ctx, l.scout.strong()...)
 	l.runs += s.result.Runs
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	p := Probe{Size: size, command: command}
+	p := Probe{Size: size}
 	for _, point := range s.ran {
 		p.Fits = p.Fits || point.Enough
 		used, known := point.Verdict.Used.Get()

@@ -1,8 +1,8 @@
 package tune
 
 import (
+	"context"
 	"fmt"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -43,8 +43,7 @@ func TestLargest(t *testing.T) {
 		runs := 0
 		r, err := Largest(t.Context(), o, Batches{Start: test.start,
 			With: func(size int) []string { return []string{"python", "train.py", fmt.Sprint(size)} },
-			Open: func(command []string) (Host, error) {
-				size, _ := strconv.Atoi(command[2])
+			Open: func(size int) (Host, error) {
 				p := sized(size, test.total)
 				return Host{Try: p.try}, nil
 			}})
@@ -65,6 +64,48 @@ func TestLargest(t *testing.T) {
 		case want > 0 && (r.Recommended == nil || !strings.Contains(r.Answer, " does not fit with the plans") ||
 			want < 2*fine && !strings.Contains(r.Answer, fmt.Sprintf("; %d does not fit", want+1))):
 			t.Errorf("%d: %s", want, r.Answer)
+		}
+	}
+}
+
+// TestOwnedBatch: a batch that a trainer owns in the program is no larger than its data set, and one that nobody owns is
+// wrong usage.
+func TestOwnedBatch(t *testing.T) {
+	for _, test := range []struct {
+		owner         string
+		total         mem.Bytes
+		samples, want int
+		says          string
+	}{
+		{"batch_size of the loader", 600 * mem.MiB, 1 << 30, 4, "is 4, to be set in the program as batch_size of the loader; 5 does not fit"},
+		{"batch_size of the loader", 600 * mem.MiB, 3, 3, "as batch_size of the loader; its data set has no more samples. "},
+		{"batch_size of the loader", 9 * mem.GiB, 10, 10, "as batch_size of the loader; its data set has no more samples. "},
+		{"", 600 * mem.MiB, 0, 0, "the command does not say its batch"},
+	} {
+		o := Options{Command: []string{"python", "train.py"}, GPU: "a10", Goal: Batch}
+		if err := o.Check(); err != nil {
+			t.Fatal(err)
+		}
+		r, err := Largest(t.Context(), o, Batches{Start: 8, Owned: true, With: func(int) []string { return o.Command },
+			Open: func(size int) (Host, error) {
+				p := sized(size, test.total)
+				return Host{Try: func(ctx context.Context, runs []Run) []*Outcome {
+					outcomes := p.try(ctx, runs)
+					for _, o := range outcomes {
+						o.Owner, o.Samples = test.owner, mem.Some(int64(test.samples))
+					}
+					return outcomes
+				}}, nil
+			}})
+		switch {
+		case test.owner == "":
+			if err == nil || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("nobody owns it: %v", err)
+			}
+		case err != nil:
+			t.Fatal(err)
+		case r.Batch != test.want || r.Owner != test.owner || !strings.Contains(r.Answer, test.says):
+			t.Errorf("%d of %d samples, want %d: %s", r.Batch, test.samples, test.want, r.Answer)
 		}
 	}
 }

@@ -202,7 +202,7 @@ func (s *search) point(plan *levers.Plan, o *Outcome) *Point {
 	plan.Planned.Moved = o.Moved
 	plan.Planned.Recomputed, _ = s.recorded.Share(plan.Levers[levers.Checkpoint].Blocks)
 	return &Point{Plan: plan, What: plan.Changes(), Verdict: o.GPUVerdict, Exact: plan.Exact(), Numbers: plan.Numbers(), Costs: costs(plan),
-		Text: plan.Text(), Curve: o.Curve, Enough: o.Fits() && o.Headroom.Or(0) >= int64(s.room)}
+		left: o.Left, Text: plan.Text(), Curve: o.Curve, Enough: o.Fits() && o.Headroom.Or(0) >= int64(s.room)}
 }
 
 func key(p *levers.Plan) string {
@@ -473,6 +473,9 @@ func (s *search) conclude() {
 	}
 	if best != nil && best.Verdict.Verdict == mem.VerdictConditional {
 		r.Notes = append(r.Notes, "it fits on a condition: hightide imagine --plan says on which")
+	}
+	if best != nil && best.left != "" {
+		r.Notes = append(r.Notes, best.left)
 	}
 	if best != nil && best.Within.Known() {
 		r.Notes = append(r.Notes, fmt.Sprintf("%s leaves %v free at its peak, and ran in %v as well: the allocator gives back what it "+

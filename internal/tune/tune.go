@@ -183,11 +183,15 @@ type Outcome struct {
 	How     string    // how a program without a verdict ended
 	Refused string    // why the plan could not be applied
 	Applied bool      // the agent applied it
+	Left    string    // what the program trains that its levers do not reach
 	Model   string    // "GPT 124439808", where blocks were recorded
 	Blocks  string    // JSON of Recorded
 	Moved   mem.Bytes // offloaded
 	Other   string    // a framework that levers are not made for, where the program has one; see frameworks.NotTuned
 	Code    string    // JSON of the levers as code, see patch.go
+
+	Owner   string       // where the program says its batch, if a known trainer owns it
+	Samples mem.Optional // of that trainer's data set
 
 	Curve *StepCurve // nil: not known
 
@@ -218,6 +222,7 @@ type Point struct {
 	Chosen  bool           `json:"recommended" doc:"It is the one that is recommended."`
 	Costs   string         `json:"costs" doc:"What it costs, in words."`
 	Curve   *StepCurve     `json:"curve,omitempty" doc:"Memory over the step in which its run was fullest; absent: memory ran out, or the program is several processes."`
+	left    string         // what it does not reach
 	Text    string         `json:"plan_file" doc:"The text of its plan, as hightide run --plan reads it."`
 }
 
@@ -264,6 +269,7 @@ type Result struct {
 	Answer      string            `json:"answer,omitempty" doc:"The recommendation in a sentence; absent: the search was ended before."`
 	Smallest    *Point            `json:"smallest,omitempty" doc:"Where no plan fits: the one that takes least of those that save most, run where there is plenty of memory."`
 	Batch       int               `json:"batch,omitempty" doc:"With the goal batch: how many samples the largest batch has that fits with the plan."`
+	Owner       string            `json:"batch_owner,omitempty" doc:"With the goal batch, where the command does not say it: the setting of a known trainer that does."`
 	Probes      []Probe           `json:"tried_batches,omitempty" doc:"With the goal batch: the sizes that were tried, in that order."`
 	Price       float64           `json:"price_usd_per_hour,omitempty" doc:"With the goal cost: what the cheapest place costs, in USD an hour."`
 	Machine     string            `json:"machine,omitempty" doc:"With --instances: the machine to rent."`
@@ -276,11 +282,10 @@ type Result struct {
 
 // Probe is a size of the batch that was tried with the plans that save most.
 type Probe struct {
-	Size    int          `json:"batch" doc:"How many samples a batch has."`
-	Fits    bool         `json:"fits" doc:"Whether one of these plans fits."`
-	Least   mem.Optional `json:"least_used_bytes,omitzero" doc:"The least that one of them takes of the device, in bytes; absent: none ran to its end."`
-	What    string       `json:"what,omitempty" doc:"That plan, in words."`
-	command []string
+	Size  int          `json:"batch" doc:"How many samples a batch has."`
+	Fits  bool         `json:"fits" doc:"Whether one of these plans fits."`
+	Least mem.Optional `json:"least_used_bytes,omitzero" doc:"The least that one of them takes of the device, in bytes; absent: none ran to its end."`
+	What  string       `json:"what,omitempty" doc:"That plan, in words."`
 }
 
 // Patch is a plan as a change of the program's own files. It was applied to a copy, which was imagined.

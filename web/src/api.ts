@@ -4864,6 +4864,11 @@ export interface TuneOutcome {
   answer?: string;
   /** With the goal batch: how many samples the largest batch has that fits with the plan. */
   batch?: number;
+  /**
+   * With the goal batch, where the command does not say it: the setting of a known trainer that
+   * does.
+   */
+  batch_owner?: string;
   /** How many repeated blocks it has. */
   blocks: number;
   /** The program. */

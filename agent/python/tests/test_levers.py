@@ -422,6 +422,16 @@ def test_what_needs_gradients_ends_in_its_first_step(observe: Any, after: str, w
     assert facts(result)["plan refused"].startswith("step_in_backward: " + why)
 
 
+def test_the_agent_may_look_at_gradients(observe: Any) -> None:
+    """It does where memory runs out, and that is no read of the program's."""
+    after = """if step == 2:
+        import hightide_agent.kept as ours
+        exec(compile("seen = [p.grad for p in model.parameters()]", ours.__file__, "exec"))"""
+    result = observe(script(after=after), env=plan(step_in_backward={}))
+    assert facts(result)["plan"] == "applied"
+    assert result.out == observe(script(after=after)).out
+
+
 def test_another_model_that_trains_first_is_passed_by(observe: Any) -> None:
     two = "model = Net()\nother = nn.Sequential(nn.Linear(2, 2))\nother(torch.ones(1, 2))"
     result = observe(script(model=two), env=plan(checkpoint={"blocks": ["blocks.0"]}))

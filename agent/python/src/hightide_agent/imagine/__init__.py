@@ -90,6 +90,11 @@ def install(training: Training, parts: Parts, watch: Callable[[str, Callable[[An
 
         part(agent, "sites", lambda: sites.install(parts.torch, watch))
 
+    if os.environ.get("HIGHTIDE_BATCH"):
+        from ..levers import owned_batch
+
+        part(agent, "batch", lambda: owned_batch.install(watch, agent.fact))
+
     def switch() -> None:
         if os.environ.get("HIGHTIDE_IMAGINE_SWITCH"):
             part(agent, "switches", lambda: switches.install(agent, parts.torch))

@@ -52,7 +52,7 @@ class Found:
 
     def blocks(self) -> Dict[str, Any]:
         """The repeated blocks by their names in the model, in order."""
-        found = list(_listed(self.model, "")) or list(_alike(self.model, ""))
+        found = list(_listed(self.model, "")) or list(_alike(self.model, "")) or list(_listed(self.model, "", True))
         return dict(found[:MOST_BLOCKS])
 
     def optimizers(self) -> List[Any]:
@@ -91,22 +91,25 @@ def _of_one_class(children: List[Tuple[str, Any]]) -> List[Tuple[str, Any]]:
     return [(name, child) for name, child in children if kinds.count(type(child)) > 1]
 
 
-def _listed(module: Any, prefix: str) -> Iterator[Tuple[str, Any]]:
-    """Members of lists that have several of one class; blocks inside of blocks are left alone."""
+def _listed(module: Any, prefix: str, lists: bool = False) -> Iterator[Tuple[str, Any]]:
+    """Members of lists that have several of one class; blocks inside of blocks are left alone. `lists`: lists of layers
+    are members too."""
     for name, child in module.named_children():
         path = prefix + name
         taken = set()
         if type(child).__name__ in LISTS:
-            members = [(n, c) for n, c in child.named_children() if _block(c) and type(c).__name__ not in LISTS]
+            members = [
+                (n, c) for n, c in child.named_children() if _block(c) and (lists or type(c).__name__ not in LISTS)
+            ]
             for member, block in _of_one_class(members):
                 taken.add(member)
                 yield path + "." + member, block
         if not taken:
-            yield from _listed(child, path + ".")
+            yield from _listed(child, path + ".", lists)
             continue
         for member, other in child.named_children():
             if member not in taken:
-                yield from _listed(other, path + "." + member + ".")
+                yield from _listed(other, path + "." + member + ".", lists)
 
 
 def _alike(module: Any, prefix: str) -> Iterator[Tuple[str, Any]]:

@@ -83,7 +83,7 @@ class Moved:
 
 def _wrap(found: Found, moved: Moved) -> None:
     torch, kind, plain = found.torch, type(found.model), type(found.model).forward
-    hooks = torch.autograd.graph.saved_tensors_hooks
+    hooks, agent = torch.autograd.graph.saved_tensors_hooks, found.agent
 
     @functools.wraps(plain)
     def forward(called: Any, /, *args: Any, **kwargs: Any) -> Any:
@@ -93,7 +93,7 @@ def _wrap(found: Found, moved: Moved) -> None:
         moved.begin()
         with hooks(moved.pack, moved.unpack):
             result = plain(called, *args, **kwargs)
-        found.agent.fact("offloaded bytes", moved.bytes)
+        agent.fact("offloaded bytes", moved.bytes)
         return result
 
     kind.forward = forward

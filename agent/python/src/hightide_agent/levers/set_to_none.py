@@ -25,7 +25,8 @@ def prepare(found: Found, settings: Dict[str, Any]) -> Callable[[], str]:
             if parameter.grad is not None:
                 let_go[id(parameter)] = weakref.ref(parameter)
 
-        zeroing(found, optimizers, note)
+        alive = weakref.WeakSet(optimizers)  # what the program lets go of is not kept
+        zeroing(found, optimizers, lambda: [p for o in alive for p in parameters_of(o)], note)
         for optimizer in optimizers:
             optimizer.register_step_pre_hook(lambda o, *_: _zeros(found.torch, o, let_go))
         return "in zero_grad of %s" % ", ".join(sorted({type(o).__name__ for o in optimizers}))
@@ -33,11 +34,12 @@ def prepare(found: Found, settings: Dict[str, Any]) -> Callable[[], str]:
     return apply
 
 
-def zeroing(found: Found, optimizers: List[Any], note: Callable[[Any], None]) -> None:
-    """Have zero_grad let gradients go. `note` is called with each parameter whose gradient was to become zeros."""
+def zeroing(found: Found, optimizers: List[Any], chosen: Callable[[], List[Any]], note: Callable[[Any], None]) -> None:
+    """Have zero_grad let gradients of the chosen parameters go. `note` is called with each whose gradient was to become
+    zeros. Other parameters are zeroed as the program says."""
     for kind in {type(optimizer) for optimizer in optimizers}:
-        _wrap(kind, parameters_of, note)
-    _wrap(found.torch.nn.Module, lambda module: module.parameters(), note)
+        _wrap(kind, parameters_of, chosen, note)
+    _wrap(found.torch.nn.Module, lambda module: module.parameters(), chosen, note)
 
 
 def parameters_of(optimizer: Any) -> List[Any]:
@@ -45,15 +47,20 @@ def parameters_of(optimizer: Any) -> List[Any]:
     return [p for group in optimizer.param_groups for p in group["params"]]
 
 
-def _wrap(kind: Any, parameters: Callable[[Any], Any], note: Callable[[Any], None]) -> None:
+def _wrap(
+    kind: Any, parameters: Callable[[Any], Any], chosen: Callable[[], List[Any]], note: Callable[[Any], None]
+) -> None:
     plain = kind.zero_grad
 
     @functools.wraps(plain)
     def zero_grad(owner: Any, set_to_none: bool = True) -> Any:
         if not set_to_none:
+            ours = {id(p) for p in chosen()}
             for parameter in parameters(owner):
-                note(parameter)
-        return plain(owner, set_to_none=True)
+                if id(parameter) in ours:
+                    note(parameter)
+                    parameter.grad = None
+        return plain(owner, set_to_none=set_to_none)
 
     kind.zero_grad = zero_grad
 
