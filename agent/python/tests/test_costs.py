@@ -53,6 +53,17 @@ def test_what_is_asked_for_in_a_program_that_does_not_grow_costs_a_thousandth(pr
     assert spends(program, 3000) <= costs.SHARE
 
 
+def test_a_forked_child_is_looked_through_once_it_has_grown(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(costs.resident, "at_fork", 400 * MiB)
+    program.rss = 400 * MiB
+    program.costs.asked()
+    program.time += 3600 * SECOND
+    program.rss += 150 * MiB
+    assert program.costs.rises() and not program.costs.affords_look()
+    program.rss += 50 * MiB
+    assert program.costs.affords_look()
+
+
 def test_a_warm_up_of_before_the_first_request_is_no_rise(program: Program) -> None:
     program.rss = 10 * MiB
     assert not program.costs.rises()

@@ -1,9 +1,7 @@
 package growth
 
 import (
-	"cmp"
 	"math"
-	"slices"
 	"time"
 
 	"hightide/internal/analyze/facts"
@@ -15,7 +13,8 @@ import (
 // growing is one cause of growth: lines whose memory is kept, and the container that keeps it.
 type growing struct {
 	process  uint32
-	shares   []share // of the processes and devices that show the same, summed
+	shares   []share // of the processes and devices that show the same at once, summed
+	others   int     // processes that showed the same at other times
 	holder   *mem.Holder
 	beside   []keeper // other containers that keep a part of it
 	graph    bool     // autograd graphs are what is kept
@@ -47,6 +46,7 @@ type share struct {
 	process uint32
 	device  string // as its allocator calls it: "cuda:1"; empty: of the host, or not known
 	slope   float64
+	passing bool // others of its role had the same at other times: it goes with the process
 }
 
 // The least growth worth a word.
@@ -144,45 +144,6 @@ func (g *growing) growth() float64 {
 		sum += l.Growth
 	}
 	return sum
-}
-
-// merged puts the same cause in several processes together, as in every rank or every worker, or on several devices.
-// What grows on the host and what grows on a device are never one.
-func merged(causes []growing) []growing {
-	type key struct {
-		source  string
-		file    string
-		line    int
-		holder  string
-		minutes bool
-	}
-	index := map[key]int{}
-	var out []growing
-	for _, g := range causes {
-		at, holder := g.where(), ""
-		if g.holder != nil {
-			holder = g.holder.Name
-		}
-		k := key{g.source, at.File, at.Line, holder, g.minutes}
-		i, ok := index[k]
-		if !ok {
-			index[k] = len(out)
-			out = append(out, g)
-			continue
-		}
-		o := &out[i]
-		o.slope, o.kept = o.slope+g.slope, o.kept+g.kept
-		o.half, o.keptHalf = math.Hypot(o.half, g.half), math.Hypot(o.keptHalf, g.keptHalf)
-		if g.holder != nil {
-			both := *o.holder
-			both.PerStep += g.holder.PerStep
-			o.holder = &both
-		}
-		o.shares = append(o.shares, g.shares...)
-		o.lines = append(o.lines, g.lines...)
-		slices.SortStableFunc(o.lines, func(a, b growingLine) int { return cmp.Compare(b.Slope, a.Slope) })
-	}
-	return out
 }
 
 // where is the line a person should look at: the holder's, else where the bytes come from.

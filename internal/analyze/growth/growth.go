@@ -61,7 +61,7 @@ func (in *Found) causes() (heaps int) {
 			heaps++
 		}
 	}
-	in.growing = merged(in.growing)
+	in.growing = in.merged(in.growing)
 	in.stopped = in.stoppedCauses()
 	in.totals = in.largerSteps(in.goingOn(in.totalGrowth()), in.growing)
 	in.growing = append(in.growing, in.unexplained(in.totals, in.growing)...)

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
 
 // among counts the processes and the devices that a growth was seen in; devices is 0 for the host.
@@ -29,12 +30,20 @@ func (in *Found) among(g *growing) (said string) {
 	processes, devices := g.among()
 	switch {
 	case processes > 1:
-		said = fmt.Sprintf(" %s %d processes; the figures are their sum%s.", g.alike("in"), processes, g.most(in))
+		at := ""
+		if g.others > 0 {
+			at = " at once"
+		}
+		said = fmt.Sprintf(" %s %d processes%s; the figures are their sum%s.", g.alike("in"), processes, at, g.most(in))
 	case devices > 1:
 		said = fmt.Sprintf(" %s %d devices; the figures are their sum%s.", g.alike("on"), devices, g.most(in))
 	}
 	if processes == 1 && g.process != in.Leader && len(g.lines) > 0 {
 		said += fmt.Sprintf(" It is in %s.", in.ProcessName(g.process))
+	}
+	if g.others > 0 {
+		said += fmt.Sprintf(" %s showed the same at other times: what a process keeps goes with it when it ends.",
+			report.Counted(int64(g.others), "process"))
 	}
 	return said
 }
@@ -92,8 +101,9 @@ type lasting struct {
 }
 
 // left is how long it takes until memory is full, at the rates of some shares: of the host, or of the device that is
-// full first. Where one of the devices is not known by what its driver says, nothing is.
-func (in *Found) left(shares []share, source string) (lasting, bool) {
+// full first. What goes with processes that come and go fills nothing. Where one of the devices is not known by what its driver says, nothing is.
+func (in *Found) left(all []share, source string) (lasting, bool) {
+	shares := slices.DeleteFunc(slices.Clone(all), func(s share) bool { return s.passing })
 	if source != "device" {
 		room, of := in.HostRoom()
 		return timeTo(room, of, sumOf(shares))

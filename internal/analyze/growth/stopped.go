@@ -50,7 +50,7 @@ func (in *Found) stoppedCauses() (causes []growing) {
 			}
 		}
 	}
-	causes = merged(causes)
+	causes = in.merged(causes)
 	slices.SortStableFunc(causes, func(a, b growing) int { return cmp.Compare(b.kept, a.kept) })
 	return causes
 }

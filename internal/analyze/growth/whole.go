@@ -270,7 +270,7 @@ func (in *Found) unexplained(all []total, known []growing) []growing {
 		if t.source == "rss" {
 			g.slope -= explained[t.process]
 		}
-		g.shares = []share{{t.process, t.device, g.slope}}
+		g.shares = []share{{process: t.process, device: t.device, slope: g.slope}}
 		g.holder = in.holderOfTotal(t)
 		g.graph = g.holder != nil && keepsGraph(*g.holder)
 		if g.holder != nil && !g.graph && t.source == "rss" {
@@ -278,7 +278,7 @@ func (in *Found) unexplained(all []total, known []growing) []growing {
 		}
 		out = append(out, g)
 	}
-	return merged(out)
+	return in.merged(out)
 }
 
 // wholeRate is the growth per step of the whole run: of the device where that leads, else of
@@ -310,7 +310,7 @@ func (in *Found) leadSource() string {
 func (in *Found) wholeShares(lead string) (shares []share, source string) {
 	for _, t := range in.totals {
 		if t.source == lead && !t.minutes {
-			shares = append(shares, share{t.process, t.device, t.Slope})
+			shares = append(shares, share{process: t.process, device: t.device, slope: t.Slope})
 		}
 	}
 	var heap []share
@@ -319,6 +319,7 @@ func (in *Found) wholeShares(lead string) (shares []share, source string) {
 			heap = append(heap, g.shares...)
 		}
 	}
+	shares, heap = in.sharesAtOnce(shares), in.sharesAtOnce(heap)
 	if sumOf(heap) > sumOf(shares) {
 		return heap, "heap"
 	}

@@ -13,7 +13,8 @@ import (
 
 const (
 	leastCopies = 48 * mem.MiB // of all workers together
-	leastEach   = 24 * mem.MiB // of one: what any worker of PyTorch writes to is less
+	leastEach   = 24 * mem.MiB // of one that reads a dataset of objects: what any worker of PyTorch writes to is about that
+	leastUnseen = 64 * mem.MiB // of one of which is not known what it reads
 )
 
 // copier is a forked process that has copies of its parent's pages.
@@ -29,7 +30,7 @@ func copies(in *Input) (r report.Part) {
 	var parents []uint32
 	for _, p := range in.Run.Processes {
 		c, ok := in.copier(p)
-		if !ok {
+		if !ok || in.datasetOf(p.Parent) == nil && c.copied < leastUnseen {
 			continue
 		}
 		if byParent[p.Parent] == nil {
@@ -38,12 +39,15 @@ func copies(in *Input) (r report.Part) {
 		byParent[p.Parent] = append(byParent[p.Parent], c)
 	}
 	for _, parent := range parents {
-		workers, sum := byParent[parent], mem.Bytes(0)
-		for _, c := range workers {
-			sum += c.copied
+		all, sum := byParent[parent], mem.Bytes(0)
+		at, others := in.AtOnce(len(all), func(i int) (uint32, float64) { return all[i].ID, float64(all[i].copied) })
+		workers := make([]copier, len(at))
+		for n, i := range at {
+			workers[n] = all[i]
+			sum += all[i].copied
 		}
 		if sum >= leastCopies {
-			r.Findings = append(r.Findings, in.copiesFinding(parent, workers, sum))
+			r.Findings = append(r.Findings, in.copiesFinding(parent, workers, sum, len(others)))
 		}
 	}
 	return r
@@ -52,6 +56,9 @@ func copies(in *Input) (r report.Part) {
 // copier says what a process copied of its parent's pages: of its own pages, those that it did not allocate. Each copy
 // is a page fault.
 func (in *Input) copier(p *mem.Process) (c copier, ok bool) {
+	if p.Number("heap_walk").Known() {
+		return c, false // to look through its heap the agent wrote to all of it
+	}
 	parent := in.Run.Process(p.Parent)
 	uss, rss, faults := in.Find(p.ID, mem.SeriesUSS), in.Find(p.ID, mem.SeriesRSS), in.Find(p.ID, mem.SeriesMinorFaults)
 	if parent == nil || uss == nil || rss == nil || faults == nil ||
@@ -108,7 +115,7 @@ func (in *Input) allocatedSince(p *mem.Process, rss *mem.Series) func(time int64
 }
 
 // copiesFinding puts it into words.
-func (in *Input) copiesFinding(parent uint32, workers []copier, sum mem.Bytes) report.Finding {
+func (in *Input) copiesFinding(parent uint32, workers []copier, sum mem.Bytes, others int) report.Finding {
 	kind, most := "forked process", workers[0]
 	if workers[0].Role == "dataloader" {
 		kind = "DataLoader worker"
@@ -129,6 +136,9 @@ func (in *Input) copiesFinding(parent uint32, workers []copier, sum mem.Bytes) r
 		"USS, less what they allocated by RSS or the sampled heap). They are copies of what %s had made before it forked them: a page is copied when "+
 		"one of both writes to it.",
 		who, sum, most.copied, in.ProcessName(parent))
+	if others > 0 {
+		f.Text += fmt.Sprintf(" So did %s at other times: these ran at once.", report.Counted(int64(others), "process"))
+	}
 	data := in.datasetOf(parent)
 	if data == nil {
 		f.Text += " Python writes a reference count into each object that is looked at, and its collector into each that " +

@@ -42,6 +42,20 @@ func also(run *mem.Run, process uint32, name mem.Quantity, read func(at int64) i
 	return run
 }
 
+// walked is a run through whose workers' heaps the agent has looked.
+func walked(run *mem.Run) *mem.Run {
+	for _, p := range run.Processes[1:] {
+		p.SetNumber("heap_walk", 400_000)
+	}
+	return run
+}
+
+// inTurn is a run whose second worker began as the first had ended.
+func inTurn(run *mem.Run) *mem.Run {
+	run.Processes[1].End, run.Processes[2].Start, run.Processes[2].End = mem.Some(8e9), 8e9, mem.Some(16e9)
+	return run
+}
+
 // TestCopies: pages that a worker took for itself while it allocated nothing are copies of its parent's, with the
 // dataset's container.
 func TestCopies(t *testing.T) {
@@ -65,8 +79,11 @@ func TestCopies(t *testing.T) {
 		// what it let go made room for what it allocated
 		"replaced": {also(forked(func(at int64) int64 { return 8 + 13*at }, still, 55_000), 2, mem.SeriesHeapLive,
 			func(at int64) int64 { return 14 * at }), ":0 1 DataLoader worker copied 99.0 MiB of its parent's memory"},
-		"replaced, without a heap": {forked(grows, func(at int64) int64 { return 580 - 200*(at%2) }, 55_000), ""},
-		"a little":                 {forked(func(at int64) int64 { return 8 + at }, still, 55_000), ""},
+		"replaced, without a heap":          {forked(grows, func(at int64) int64 { return 580 - 200*(at%2) }, 55_000), ""},
+		"looked through by the agent":       {walked(forked(grows, still, 55_000)), ""},
+		"as any worker, of what is unknown": {forked(func(at int64) int64 { return 8 + 7*at }, still, 55_000), ""},
+		"in turn":                           {inTurn(forked(grows, still, 55_000)), ":0 1 DataLoader worker copied 204 MiB of its parent's memory"},
+		"a little":                          {forked(func(at int64) int64 { return 8 + at }, still, 55_000), ""},
 	} {
 		got := ""
 		for _, f := range Analyze(test.run, Options{}).Findings {

@@ -81,8 +81,11 @@ class Agent:
         if self.moving:
             self._logged = set()
         else:
+            from . import resident
+
             self._place = None
             forks.work.renew()
+            resident.forked()
         for forget in self.on_renew:
             try:
                 forget()

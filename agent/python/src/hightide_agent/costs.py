@@ -21,6 +21,7 @@ BURST_NS = 150_000_000  # besides, for the scans that it takes to see a containe
 RISEN = 4 << 20  # bytes since the engine's first request, and at least
 RISEN_PART = 100  # one part in so many of what was held
 MOVED = 1 << 20  # bytes since the last look through the heap
+OF_SHARED = 2  # a part of what a forked child shares with its parent, by which it has grown
 SCAN_NS = 10_000_000  # that the first scan is taken to cost
 LOOK_NS = 200_000_000  # and the first look
 
@@ -70,7 +71,12 @@ class Costs:
         return asked and self.rises() and spent <= SHARE_RISING * time + BURST_NS
 
     def affords_look(self) -> bool:
-        """Whether a look through the heap may begin now: in any case where memory has risen, and since the last one."""
+        """Whether a look through the heap may begin now: in any case where memory has risen, and since the last one.
+
+        A look writes to all objects. In a forked child each page that it shares with its parent is copied then.
+        """
+        if resident.rss() - resident.at_fork < resident.at_fork // OF_SHARED:
+            return False
         if self.scans + self.looks + self._look <= SHARE * self._clock():
             return True
         before = self._looked or self._first

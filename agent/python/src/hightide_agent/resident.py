@@ -19,6 +19,8 @@ if sys.platform != "win32":
 _HIGH = 700  # preferred lowest descriptor number; lower where the limit is small
 _REOPEN_LIMIT = 1000  # after so many, the script closes descriptors for a living: give up
 
+at_fork = 0  # of a forked child: resident bytes as it began, which it shares with its parent
+
 _fd = -1
 _opened = 0
 
@@ -43,6 +45,13 @@ def forget() -> None:
     except OSError:
         pass
     _fd, _opened = -1, 0
+
+
+def forked() -> None:
+    """In a forked child, as it begins."""
+    global at_fork
+    forget()
+    at_fork = max(rss(), 0)
 
 
 def _read_anew() -> int:
