@@ -90,6 +90,10 @@ func (e *Engine) Explain(ctx context.Context, refs []string, o trace.Options) (*
 			return nil, err
 		}
 		name := fileName(ref)
+		if from.dumped != "" {
+			name = fileName(from.ref)
+			x.Report.AddNote(from.dumped)
+		}
 		kinds = append(kinds, from.kind())
 		if err := unanswered(&o, kinds); err != nil && (len(refs) == 1 || len(from.Words) > 0) {
 			return nil, err

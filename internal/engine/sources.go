@@ -2,11 +2,13 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -35,7 +37,8 @@ type source struct {
 	open opener // of files that belong to it
 	from string // as a row says
 
-	model *modelfile.Model // of a model's file, which is known by its name
+	model  *modelfile.Model // of a model's file, which is known by its name
+	dumped string           // of a folder of programs, of which this is one: how many there are
 }
 
 // opener opens a file by name, where files of a snapshot or run are.
@@ -53,6 +56,9 @@ func (e *Engine) source(ctx context.Context, ref string) (*source, error) {
 	if isFile(ref) {
 		document, err := e.document(ctx, ref)
 		return &source{Document: document, ref: ref, open: beside(ref)}, err
+	}
+	if program, err := e.dumped(ctx, ref); program != nil || err != nil {
+		return program, err
 	}
 	row, run, err := e.Load(ctx, ref)
 	open := func(name string) (io.ReadCloser, error) {
@@ -506,4 +512,60 @@ func kindOf(name string) string {
 		}
 	}
 	return "of another kind"
+}
+
+// A folder that XLA dumped its programs into has a file for each, and many more.
+const (
+	programEnding = "after_optimizations.hlo.pb" // of what has an assignment of buffers
+	programsRead  = 500                          // of a folder, those of the largest files
+)
+
+// dumped reads the program of a folder that needs the most; nil: it has none, or is no folder.
+func (e *Engine) dumped(ctx context.Context, folder string) (*source, error) {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return nil, nil // it is told of as anything else that cannot be read
+	}
+	size := map[string]int64{}
+	for _, entry := range entries {
+		info, err := entry.Info()
+		if err == nil && strings.HasSuffix(entry.Name(), programEnding) && info.Mode().IsRegular() {
+			size[entry.Name()] = info.Size()
+		}
+	}
+	names := slices.SortedFunc(maps.Keys(size), func(a, b string) int {
+		return cmp.Or(cmp.Compare(size[b], size[a]), cmp.Compare(a, b))
+	})
+	var most *source
+	var needs int64
+	read, failed := 0, error(fs.ErrNotExist)
+	for _, name := range names[:min(len(names), programsRead)] {
+		path := filepath.Join(folder, name)
+		document, err := e.document(ctx, path)
+		if err != nil || document.Profile == nil {
+			failed = cmp.Or(err, failed)
+			continue
+		}
+		read++
+		if of := whole(document.Profile); most == nil || of > needs {
+			most, needs = &source{Document: document, ref: path, open: beside(path)}, of
+		}
+	}
+	if most == nil {
+		if len(names) > 0 {
+			return nil, failed
+		}
+		return nil, nil
+	}
+	most.dumped = fmt.Sprintf("%s has %s of XLA. This is the one that needs the most.", folder,
+		report.Counted(int64(read), "program"))
+	return most, nil
+}
+
+// whole is what all samples of a profile have together.
+func whole(p *mem.Profile) (sum int64) {
+	for _, s := range p.Samples {
+		sum += s.Values[p.Default]
+	}
+	return sum
 }

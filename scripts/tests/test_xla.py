@@ -201,7 +201,10 @@ def test_layers_of_flax_computed_again(tmp_path: Path) -> None:
     verdict, _ = imagined(tmp_path, script(tmp_path, LAYERS), gpu="rtx4090", flags=("--memory", "3GiB"), code=1)
     tries = {one["kind"]: one for one in verdict["tries"]}
     again = tries["checkpointing"]
-    assert again["what"] == "jax.checkpoint around each Block of Flax" and again["verdict"] in ("fits", "tight"), tries
+    assert again["what"] == "jax.checkpoint around each Block of Flax (nn.remat(Block))" and again["verdict"] in (
+        "fits",
+        "tight",
+    ), tries
     assert tries["memory"]["peak_allocated_bytes"] - again["peak_allocated_bytes"] > GiB, tries
 
 

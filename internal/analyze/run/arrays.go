@@ -2,6 +2,7 @@ package run
 
 import (
 	"fmt"
+	"strings"
 
 	"hightide/internal/analyze/facts"
 	"hightide/internal/mem"
@@ -36,7 +37,7 @@ func readProfiles(in *facts.Facts, profiles map[string]*mem.Profile) profiled {
 			t.Add(g.Site.Name, g.Site.Function, g.Bytes, g.Blocks)
 		}
 		all.tables = append(all.tables, t)
-		if len(groups) > 0 && groups[0].Bytes > 0 {
+		if strings.HasPrefix(file.Name, "oom") && len(groups) > 0 && groups[0].Bytes > 0 {
 			all.alive[file.Process] = fmt.Sprintf(" Of %v in arrays that were alive then, most was held by %s: %v.", whole,
 				groups[0].Site.Name, groups[0].Bytes)
 		}

@@ -197,6 +197,11 @@ var kinds = []struct {
 	{"bfc", "Allocator (GPU_0_bfc) ran out of memory trying to allocate 2.25GiB (rounded to 2415919104)requested by " +
 		"op\nStats: \nLimit:                     10000000000\nInUse:                      9996543210\n",
 		[]string{"Of the allocator's limit of 9.31 GiB, 9.31 GiB were in use."}},
+	{"jax-xla", "bfc_allocator.cc:514] Allocator (GPU_0_bfc) ran out of memory trying to allocate 18.19GiB (rounded to " +
+		"19528965376)requested by op \nCurrent allocation summary follows.\njax.errors.JaxRuntimeError: RESOURCE_EXHAUSTED: " +
+		"Out of memory while trying to allocate 18.19GiB. [tf-allocator-allocation-error=''] " +
+		"[executable_name='jit_train_step']",
+		[]string{"JAX (XLA) asked for 18.2 GiB for the compiled function train_step and could not get it"}},
 	{"mps", "MPS backend out of memory (MPS allocated: 17.20 GB, other allocations: 3.02 GB, max allowed: 18.13 GB). " +
 		"Tried to allocate 256.00 MB on private pool.", []string{"18.1 GiB are allowed, and that is 2.09 GiB more", "! -2"}},
 	{"ray-store", "ray.exceptions.ObjectStoreFullError: Failed to put object", []string{"/dev/shm"}},

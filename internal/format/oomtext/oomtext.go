@@ -107,6 +107,8 @@ var wordings = []wording{
 			find(`you tried to allocate SIZE`, requested), find(`tried to allocate SIZE`, requested)}},
 	{name: "torch0-thc", framework: "pytorch", versions: "0.3 or older",
 		match: words.Lazy(`cuda runtime error \(2\) : out of memory`)},
+	{name: "jax-xla", framework: "jax", backend: "xla", // what its allocator logged before it says less
+		match: words.Lazy(`Out of memory while trying to allocate [^\n]*\[executable_name=`), parts: xla},
 	{name: "bfc-attempt", framework: "bfc", match: words.Lazy(`Allocator \(\w+\) ran out of memory trying to allocate[^\n]*not a failure`), parts: bfc, says: []string{
 		"TensorFlow or JAX (they share this allocator) tried to get {asked} on the GPU and could not.",
 		"The caller had another way, so this is not a failure: it says that more memory might make it faster."}},
@@ -117,11 +119,7 @@ var wordings = []wording{
 			"Of the allocator's limit of {limit}, {used} were in use.",
 			"The lines after it in the log list the chunks in use by size: their sum tells full from fragmented."}},
 	{name: "jax-xla", framework: "jax", backend: "xla",
-		match: words.Lazy(`(?i)(?:out of memory (?:while )?trying to allocate|RESOURCE_EXHAUSTED: Out of memory allocating|Failed to allocate request for)`), parts: []part{
-			find(`(?:trying to allocate|allocating) SIZE`, requested),
-			find(`Failed to allocate request for [\d.]+ ?\w+ \((\d+B)\)`, requested),
-			find(`Failed to allocate request for SIZE`, requested),
-			findNumber(`device ordinal (\d+)`, device)}},
+		match: words.Lazy(`(?i)(?:out of memory (?:while )?trying to allocate|RESOURCE_EXHAUSTED: Out of memory allocating|Failed to allocate request for)`), parts: xla},
 	{name: "tensorflow-op", framework: "tensorflow", match: words.Lazy(`failed to allocate memory \[Op:\w+\]`),
 		says: []string{
 			"TensorFlow could not allocate what an operation gives; the message does not say how much it asked for.",
@@ -129,6 +127,10 @@ var wordings = []wording{
 	{name: "tensorflow-bfc", framework: "tensorflow", match: words.Lazy(`OOM when allocating tensor`), parts: []part{
 		findNumber(`device:GPU:(\d+)`, device)}},
 }
+
+var xla = []part{find(`(?:trying to allocate|allocating) SIZE`, requested),
+	find(`Failed to allocate request for [\d.]+ ?\w+ \((\d+B)\)`, requested),
+	find(`Failed to allocate request for SIZE`, requested), findNumber(`device ordinal (\d+)`, device)}
 
 var bfc = []part{find(`trying to allocate SIZE`, requested), findNumber(`\bLimit:\s+(\d+)`, allowed),
 	findNumber(`\bInUse:\s+(\d+)`, inUse)}
@@ -146,6 +148,7 @@ var (
 	shapeOf      = words.Lazy(`shape ?\[([\d,\s]*)\]`)
 	typeOf       = words.Lazy(`and type (\w+)`)
 	allocatorOf  = words.Lazy(`(?:by allocator |Allocator \()(\w+)`)
+	executableOf = words.Lazy(`\[executable_name='([^']+)'\]`)
 	xlaPart      = words.Lazy(`(?m)^\s*((?:parameter|constant|maybe_live_out|preallocated temp|total) (?:allocation|fragmentation)):\s*` + size)
 	twoDecimals  = words.Lazy(`\d+\.\d\d ?([KMGTP]i?B)`)
 )

@@ -115,7 +115,17 @@ func asked(m *mem.OOMMessage) string {
 		return fmt.Sprintf("%s%s ran out of memory%s%s; the message does not say how much it asked for.", names(m), version,
 			where, tensor)
 	}
-	return fmt.Sprintf("%s%s asked for %v%s%s and could not get it.", names(m), version, of(m.Requested), tensor, where)
+	return fmt.Sprintf("%s%s asked for %v%s%s%s and could not get it.", names(m), version, of(m.Requested), tensor, where,
+		inProgram(m.Text))
+}
+
+// inProgram names the compiled function that XLA says it is of; JAX calls what it jitted jit_ and the function's name.
+func inProgram(text string) string {
+	name := strings.TrimPrefix(group(executableOf, text), "jit_")
+	if name == "" {
+		return ""
+	}
+	return " for the compiled function " + name
 }
 
 func deviceWords(m *mem.OOMMessage) []string {

@@ -42,7 +42,7 @@ class Blocks:
             again, named = self.jax.tree_util.tree_unflatten(tree, filled)
             return its(*again, **named)
 
-        self.told("each %s of Flax" % type(module).__name__)
+        self.told("each {0} of Flax (nn.remat({0}))".format(type(module).__name__))
         self._inside = True
         try:
             return self.linen.remat(body, prevent_cse=True)(module, *[leaves[at] for at in traced])
