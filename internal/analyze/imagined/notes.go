@@ -57,6 +57,21 @@ func spreadText(v *report.Imagined) string {
 	return text
 }
 
+// unseen is what the agent says of a server that it could not look at; guarded of serving.py has the words.
+const unseen = "could not look at the server: "
+
+// unseenTexts are the errors over which figures of a server may be missing.
+func unseenTexts(run *mem.Run) (texts []string) {
+	for i := range run.Events {
+		why, is := strings.CutPrefix(run.Events[i].Text, unseen)
+		if text := "The server could not be looked at, so figures of it may be missing: " + why; is &&
+			run.Events[i].Kind == "log" && !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
+	}
+	return texts
+}
+
 // cachedText says how much of the answer rests on the allocator's settings, where those are the default and it is
 // much. The script that starts a real job often sets others, and the program that it starts does not show them.
 func cachedText(v *report.Imagined) string {
@@ -179,6 +194,9 @@ func notes(run *mem.Run, v *report.Imagined, r *report.Part) {
 		r.AddNote(fmt.Sprintf("Of the context beside the allocator %v were taken; what was seen on such GPUs lies between "+
 			"%v and %v, by driver, loaded modules and libraries. --context says what yours takes.",
 			run.Imagined.Setup.Context, seen.Low, seen.High))
+	}
+	for _, text := range unseenTexts(run) {
+		r.AddNote(text)
 	}
 	r.AddNote("Kernels were not run: values are zeros, and times say nothing about the GPU.")
 }

@@ -239,7 +239,7 @@ class Serving:
         try:
             function(*arguments, **named)
         except Exception as error:
-            self.agent.log("could not look at the server", error)
+            self.agent.log("could not look at the server", error)  # a note of the report: unseen in notes.go
 
     def _forget(self) -> None:
         self.facts = {name: self.facts[name] for name in ("engine", "version")}
