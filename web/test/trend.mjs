@@ -54,6 +54,11 @@ async function alone(tab) {
   assert.equal(await tab.locator("#commits tbody tr").count(), 4);
   assert.equal(await tab.locator("svg.trend .is-changed").count(), changed.length);
   assert.equal(await tab.locator('main a[href^="/"], #app a[href^="/"]').count(), 0);
+  assert.equal(
+    await tab.locator("svg.trend .leads").count(),
+    0,
+    "nothing leads anywhere in a file",
+  );
   const { before_run: a, first_run: b } = told.commits[2];
   assert.match(await tab.locator("#commits").innerText(), new RegExp(`hightide diff ${a} ${b}`));
   assert.match(await tab.locator("#app .hint").first().innerText(), /tagged project=ranker/);
@@ -95,6 +100,12 @@ await look("narrow", "/trend", { width: 390, scheme: "dark" }, async (tab) => {
     null,
     "nothing is before the first commit",
   );
+  const hand = (n) =>
+    tab
+      .locator("svg.trend .point")
+      .nth(n)
+      .evaluate((p) => getComputedStyle(p).cursor === "pointer");
+  assert.deepEqual([await hand(0), await hand(1)], [false, true], "a hand where a click leads");
   await tab.locator("svg.trend .point").nth(1).click();
   await tab.locator("#lines").waitFor();
   assert.deepEqual(await violations(tab), []);

@@ -46,7 +46,7 @@ export function curve(
   commits: readonly Commit[],
   width: number,
   chosen: number,
-  choose: (i: number) => void,
+  choose: ((i: number) => void) | null,
 ): SVGElement {
   const [low, high] = extent(commits),
     x = (i: number) => left + ((width - left - right) * (i + 0.5)) / commits.length,
@@ -97,7 +97,10 @@ export function curve(
       r: changed ? 6 : 4,
     });
     point.append(shape("title", {}, `${short(c)}: ${bytes(c.mean_bytes)}`));
-    point.addEventListener("click", () => choose(i));
+    if (choose && c.before_run) {
+      point.classList.add("leads");
+      point.addEventListener("click", () => choose(i));
+    }
     svg.append(point);
   }
   const every = Math.ceil((commits.length * 84) / (width - left - right));

@@ -25,9 +25,12 @@ export function course(
     draw = () => {
       const chosen = commits.findIndex((c) => c.first_run === at);
       place.replaceChildren(
-        curve(commits, Math.max(place.clientWidth, 320), chosen, (i) => {
-          if (commits[i]!.before_run) choose?.(commits[i]!);
-        }),
+        curve(
+          commits,
+          Math.max(place.clientWidth, 320),
+          chosen,
+          choose && ((i) => choose(commits[i]!)),
+        ),
       );
     },
     sized = new ResizeObserver(draw);
