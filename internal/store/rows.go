@@ -305,8 +305,8 @@ func (f Filter) sql(ofFiles bool, order string) (text string, args []any) {
 		add("(start_wall_ns, id) < (SELECT start_wall_ns, id FROM runs WHERE id = ?)", f.Before)
 	}
 	if f.Ref != "" {
-		add("(id = ? OR name = ? OR substr(id, 1, length(CAST(? AS TEXT))) = ?)", f.Ref, f.Ref, strings.ToLower(f.Ref),
-			strings.ToLower(f.Ref))
+		begins := strings.ToLower(f.Ref) // as a range, which an index knows
+		add("(id = ? OR name = ? OR id >= ? AND id < ?)", f.Ref, f.Ref, begins, begins+"\U0010FFFF")
 	}
 	if ofFiles && f.searchesPlaces() {
 		add(hasPlace+"(found, ?, ?, ?)", f.Finding, f.Line.File, f.Line.Line)
