@@ -137,11 +137,20 @@ func (r *Result) at(p *place, of int) {
 // notes are about the places that are cheaper, and what was not looked at.
 func notes(passed []place, unpriced int, least mem.Bytes, what string) (said []string) {
 	if len(passed) > 0 {
-		said = append(said, fmt.Sprintf("%d cheaper ones were passed over, %s to %s: the smallest peak that was reached is %v "+
-			"beside what a process takes, with %s", len(passed), passed[0].name(), passed[len(passed)-1].name(), least, what))
+		which := fmt.Sprintf("%d cheaper ones were passed over, %s to %s", len(passed), passed[0].name(),
+			passed[len(passed)-1].name())
+		if len(passed) == 1 {
+			which = passed[0].name() + " is cheaper and was passed over"
+		}
+		said = append(said, fmt.Sprintf("%s: the smallest peak that was reached is %v beside what a process takes, with %s",
+			which, least, what))
 	}
 	if unpriced > 0 {
-		said = append(said, fmt.Sprintf("%d GPUs whose price is not known were not looked at", unpriced))
+		which, were := "GPUs", "were"
+		if unpriced == 1 {
+			which, were = "GPU", "was"
+		}
+		said = append(said, fmt.Sprintf("%d %s whose price is not known %s not looked at", unpriced, which, were))
 	}
 	return said
 }

@@ -54,7 +54,7 @@ func TestCheapestGPU(t *testing.T) {
 	if !strings.Contains(r.Answer, "That is rtx-a6000 for $") || p.runs != r.Runs || r.Runs > 40 {
 		t.Errorf("%q, %d of %d runs", r.Answer, r.Runs, p.runs)
 	}
-	if t4, _ := builtin.Named("t4"); t4.Price < a6000.Price && !strings.Contains(strings.Join(r.Notes, "\n"), "passed over") {
+	if t4, _ := builtin.Named("t4"); t4.Price < a6000.Price && !strings.Contains(strings.Join(r.Notes, "\n"), "t4 is cheaper and was passed over: ") {
 		t.Errorf("nothing is said of the T4: %q", r.Notes)
 	}
 }
