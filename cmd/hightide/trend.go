@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"hightide/internal/fail"
 	"hightide/internal/mem"
 	"hightide/internal/options"
 	"hightide/internal/report"
@@ -20,6 +21,9 @@ import (
 type trendOptions struct {
 	store.Filter
 	html, json string
+	server     string
+	comment    bool
+	commit     string
 }
 
 func trendCommand(a *app) *cobra.Command {
@@ -34,10 +38,14 @@ that: in 19 of 20 trends in which nothing changes, none is. Without repeats noth
 Commits stand in the order of their first runs, each against the one before, so a slow creep is not found.
 Left out, and counted: runs without a commit, that failed, or that are known by another kind of figure.
 
-Exit codes: 0 fine, 2 wrong usage.`,
+--server asks a team's server for the runs that were sent to it. --comment prints what a pull request is told of a
+commit, as Markdown: the change, its noise, what held more, the curve, and links to the server's pages.
+
+Exit codes: 0 fine, 2 wrong usage, 3 no run of the commit, or the server refuses, 4 it cannot be asked.`,
 		Example: `  hightide trend --tag project=ranker
   hightide trend train.py --json
   hightide trend --tag project=ranker --html trend.html
+  hightide trend --tag project=ranker --server https://runs.example.org:7333 --commit "$SHA" --comment > comment.md
   hightide trend --store postgres://hightide@db/hightide --objects s3://our-runs --name nightly`,
 		Args: cobra.MaximumNArgs(1),
 	}, &trendOptions{})
@@ -48,16 +56,34 @@ func (o *trendOptions) AddFlags(flags *pflag.FlagSet) {
 	addSettings(flags, options.Setting{Name: "tag", To: options.Tags{To: &o.Tags, Bare: true},
 		Help: "only runs with this tag, `key` or key=value; may be given several times"})
 	flags.StringVar(&o.html, "html", "", "write the page of it as one HTML `file`")
+	flags.StringVar(&o.server, "server", "", "the runs of the team's server at this `address`, as https://runs.example.org")
+	flags.BoolVar(&o.comment, "comment", false, "print a comment for a pull request, as Markdown")
+	flags.StringVar(&o.commit, "commit", "", "with --comment: the commit that it is about, as its `hash`; without: the last one")
 	jsonFlag(flags, &o.json)
 }
 
 func (o *trendOptions) run(a *app, c *cobra.Command, args []string) error {
 	o.Text, o.Brief = strings.Join(args, ""), true
-	runs, err := a.engine().Runs(c.Context(), o.Filter)
+	switch {
+	case o.commit != "" && !o.comment:
+		return fail.Usage("hightide trend --commit HASH --comment", "--commit goes with --comment")
+	case o.comment && (o.html != "" || o.json == "-"):
+		return fail.Usage("ask for one of them", "--comment prints Markdown, and neither a page nor JSON")
+	}
+	from, err := a.trendOf(o.Filter, o.server)
 	if err != nil {
 		return err
 	}
-	t := trend.Of(runs)
+	t, err := from.trend(c.Context())
+	if err != nil {
+		return err
+	}
+	if o.comment {
+		if err := a.printComment(c.Context(), from, &t, o.commit); err != nil || o.json == "" {
+			return err
+		}
+		return a.show(o.json, t, nil)
+	}
 	saved := &report.Saved{Trend: t, Of: o.Filter.String(), Made: time.Now()}
 	return a.showOr(o.html, saved, o.json, t, func() error { return a.printTrend(t) })
 }
@@ -71,17 +97,17 @@ func (a *app) printTrend(t trend.Trend) error {
 	var rows [][]string
 	var notes []string
 	for _, c := range t.Commits {
-		row := []string{shortCommit(c), strconv.Itoa(c.Runs), mem.Bytes(c.Mean).String(), mem.Bytes(c.Low).String(),
+		row := []string{report.Clean(c.Short()), strconv.Itoa(c.Runs), mem.Bytes(c.Mean).String(), mem.Bytes(c.Low).String(),
 			mem.Bytes(c.High).String(), "", "", string(c.Verdict)}
 		if change, ok := c.Change.Get(); ok {
-			row[5] = signed(change)
+			row[5] = trend.Signed(change)
 		}
 		if noise, ok := c.Noise.Get(); ok {
 			row[6] = "±" + mem.Bytes(noise).String()
 		}
 		rows = append(rows, row)
 		if c.Verdict == trend.Changed {
-			notes = append(notes, fmt.Sprintf("%s changed it by %s. Which lines: hightide diff %s %s", shortCommit(c), row[5],
+			notes = append(notes, fmt.Sprintf("%s changed it by %s. Which lines: hightide diff %s %s", report.Clean(c.Short()), row[5],
 				c.Before, c.First))
 		}
 	}
@@ -106,23 +132,4 @@ func (a *app) printTrend(t trend.Trend) error {
 		}
 	}
 	return nil
-}
-
-func signed(change int64) string {
-	if change < 0 {
-		return "-" + mem.Bytes(-change).String()
-	}
-	return "+" + mem.Bytes(change).String()
-}
-
-// shortCommit is a commit as people know it; + says that files differed from it.
-func shortCommit(c trend.Commit) string {
-	text := report.Clean(c.Commit)
-	if len(text) > 10 {
-		text = text[:10]
-	}
-	if c.Dirty {
-		text += "+"
-	}
-	return text
 }

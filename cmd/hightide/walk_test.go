@@ -139,7 +139,7 @@ func TestTeamWalk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, w.dir, "team.toml", strings.Replace(string(file), `["anna"]`, `["anna", "bob", "dora"]`, 1))
+	write(t, w.dir, "team.toml", strings.Replace(string(file), `["anna"]`, `["anna", "bob", "dora", "checks"]`, 1))
 	if err := w.password("dora", "correct horse"); err != nil {
 		t.Fatal(err)
 	}
@@ -160,12 +160,25 @@ time.sleep(0.3)
 	w.sendKilled(bob, "cached-2")
 	w.liveKilled(dora, "others")
 
-	w.readsLine(w.signIn("dora", "correct horse"))
+	w.readsLine(w.signIn("dora", "correct horse"), w.comment())
 	w.areThere()
 }
 
-// readsLine follows a link to what a pull request changed, down to the line.
-func (w *walk) readsLine(dora browserOf) {
+// comment is what a pull request is told of bob's commit.
+func (w *walk) comment() string {
+	checks := w.machine(w.key("checks", "--may", "read"))
+	text := checks.must("trend", "--server", "http://"+w.toServe.Address().String(), "--tag", "project=ranker", "--comment")
+	for _, want := range []string{"**Memory: +", "That is more than the noise", "` 2 commits, the newest at the right", "| `train.py:4` | `<module>` |",
+		"/runs/", "/trend?tag=project%3Dranker)"} {
+		if !strings.Contains(text, want) {
+			w.t.Errorf("the comment does not say %q: %s", want, text)
+		}
+	}
+	return text
+}
+
+// readsLine follows the link of a comment to what a pull request changed, down to the line.
+func (w *walk) readsLine(dora browserOf, comment string) {
 	t := w.t
 	var told trend.Trend
 	if err := json.Unmarshal([]byte(dora.reads("/api/v1/trend?tag=project%3Dranker")), &told); err != nil {
@@ -175,7 +188,11 @@ func (w *walk) readsLine(dora browserOf) {
 		t.Fatalf("the trend: %+v", told)
 	}
 	before, after := told.Commits[1].Before, told.Commits[1].First
-	if page := dora.reads("/diff?a=" + before + "&b=" + after); !strings.Contains(page, "<script") {
+	link := "/diff?a=" + before + "&b=" + after
+	if !strings.Contains(comment, "[Compare the two runs](http://"+w.toServe.Address().String()+link+")") {
+		t.Errorf("the comment has no link to %s: %s", link, comment)
+	}
+	if page := dora.reads(link); !strings.Contains(page, "<script") {
 		t.Errorf("the link opens %s", page)
 	}
 	var r report.Report

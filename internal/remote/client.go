@@ -92,6 +92,11 @@ func (c *Client) Fleet(ctx context.Context) (v *fleet.Overview, err error) {
 	return v, c.ask(ctx, http.MethodGet, "/fleet", nil, v)
 }
 
+// Read is what the server tells at a path of its API.
+func (c *Client) Read(ctx context.Context, path string, into any) error {
+	return c.ask(ctx, http.MethodGet, path, nil, into)
+}
+
 // project is one of them.
 func (c *Client) project(ctx context.Context, name string) (Project, error) {
 	all, err := c.Projects(ctx)
