@@ -270,6 +270,36 @@ def test_variables_made_in_a_compiled_function(tmp_path: Path) -> None:
     assert verdict["conditions"]["kernels of XLA"] == "not tried out", verdict["conditions"]
 
 
+def test_new_shapes_are_waited_for(tmp_path: Path) -> None:
+    """The longest batch comes last of six shapes, when the peak has rested for as many steps as it takes to believe it."""
+    verdict, _ = imagined(
+        tmp_path,
+        script(
+            tmp_path,
+            """
+            import numpy as np, tensorflow as tf
+            w, optimizer = tf.Variable(tf.ones((256, 256))), tf.keras.optimizers.Adam()
+
+            @tf.function
+            def step(x):
+                with tf.GradientTape() as tape:
+                    for _ in range(200):  # each tracing takes its time
+                        x = tf.tanh(x @ w)
+                    loss = tf.reduce_mean(x)
+                optimizer.apply_gradients([(tape.gradient(loss, w), w)])
+                return loss
+
+            for number in range(400):
+                step(tf.constant(np.ones((64 * (5, 1, 2, 3, 4, 12)[number % 6], 256), np.float32)))
+            """,
+        ),
+        flags=("--no-suggest",),
+        steps="auto",
+    )
+    assert verdict["stopped"] == "steady" and 8 <= verdict["steps"] < 100, verdict
+    assert verdict["peak_allocated_bytes"] > 200 * 12 * 64 * 256 * 4, verdict  # what each tanh saves of the longest
+
+
 def test_a_function_traced_for_many_shapes(tmp_path: Path) -> None:
     """How many shapes there were is told, in so many steps, and to which of them batches can be padded."""
     verdict, _ = imagined(

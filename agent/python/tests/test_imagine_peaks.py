@@ -51,3 +51,30 @@ def test_a_peak_that_rose_for_the_goal_had_not_rested_by_chance(
     assert steady_after(monkeypatch, tmp_path, {1: 10, 101: 20}, 0) == peaks.ENOUGH  # nobody waited for step 101
     assert steady_after(monkeypatch, tmp_path, {1: 10, 60: 15, 151: 20}, 151) > 151 + rested  # it rises without a goal
     assert steady_after(monkeypatch, tmp_path, {1: 10, 151: 20, 153: 30}, 151) == 153 + 3  # half as long as before
+
+
+def test_a_training_whose_batches_still_have_new_shapes_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HIGHTIDE_IMAGINE_STEPS", "auto")
+    spent = [0.0]
+    monkeypatch.setattr(peaks, "process_time", lambda: spent[0])
+    found = peaks.Peaks(agent.Agent(str(tmp_path)))
+
+    def step(number: int, shapes: int, seconds: float) -> bool:
+        spent[0] += seconds
+        found.saw(0, (10, None), 0, peaks.NONE, number - 1)
+        found.step_ended()
+        found.shaped(number, shapes)
+        return found.steady(number)
+
+    assert not any(step(number, number - 1, 9.0) for number in range(1, 6))  # each is compiled anew
+    assert found.open_end(5, False) == {
+        "type": "not_reached",
+        "what": "steady peak",
+        "text": "step 5 of 5 had a new shape: a longer one may take more",
+    }
+    assert not step(6, 4, 0.1)
+    assert step(7, 4, 0.1) and found.open_end(7, False) is None
+    assert not step(8, 5, 1.0)
+    assert step(9, 6, 60.0)  # it has no end

@@ -21,15 +21,18 @@ class Shapes:
         self._first: Mapping[str, str] = {}
         self._types: Dict[str, Set[str]] = {}  # of arguments that have changed
 
-    def add(self, arguments: Mapping[str, str]) -> None:
-        """It was traced for these."""
+    def add(self, arguments: Mapping[str, str]) -> bool:
+        """It was traced for these; whether one of them is of a shape that it was not traced for before."""
         self._first = self._first or arguments
+        new = False
         for name, text in arguments.items():
             before = self._first.get(name)
             if before is not None and (name in self._types or text != before):
                 types = self._types.setdefault(name, {before})
-                if len(types) < MOST:
+                if len(types) < MOST and text not in types:
                     types.add(text)
+                    new = True
+        return new
 
     def told(self) -> Dict[str, Union[str, int]]:
         """What a record says; nothing while no argument has arrays of several shapes, all of one type and rank."""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 MOST = 16  # tracings of one function that each have a record
 FUNCTIONS = 256  # that are followed
+reshaped = 0  # how often a function of the program was traced for a new shape of an argument
 TEXT = 120  # characters of an argument's description
 
 
@@ -65,7 +66,9 @@ class Traces:
         function.count += 1
         function.last = monotonic_ns()
         function.arguments = arguments
-        function.shapes.add(arguments)
+        if function.shapes.add(arguments):
+            global reshaped
+            reshaped += 1
         name = function.record.get("function", name) if "library" in more else name
         function.record = {"type": "traced", "framework": self.framework, "function": name, "file": file,
                            "line": line, **more}  # fmt: skip

@@ -13,7 +13,7 @@ import os
 import sys
 from typing import Iterable, NamedTuple, Optional
 
-from .. import control, oom
+from .. import control, oom, traces
 from ..tracker import NONE, STEP
 from ..training import Training
 from .goals import Goals
@@ -78,6 +78,7 @@ class Marks:
             return
         self._look(STEP, step - 1)
         self.peaks.step_ended()
+        self.peaks.shaped(step, traces.reshaped)
         self.ledger.flush()
         if not self.peaks.limit:
             return

@@ -19,6 +19,7 @@ from ..tracker import NONE
 
 STEADY = 3  # optimizer steps at whose ends the high-water marks were the same
 ENOUGH, ENOUGH_SECONDS = 50, 1.0  # steps, or seconds of the processor, before a steady peak is believed
+SHAPED_SECONDS = 60.0  # after which new shapes are waited for no longer: each may take ten to compile
 WAITED_SECONDS = 20.0  # after which a peak that rose late, and is steady, is waited for no longer
 RISES = 3  # in each of the last two quarters of the steps, of a peak that grows with the steps
 RATED = 20  # steps from which a rate can be told
@@ -58,6 +59,7 @@ class Peaks:
         self._waited = 0  # the last step in which a goal was missing
         self._gap = 0  # most steps between two rises, of those after the first steps
         self._gap_waiting = 0  # what it was then
+        self._shapes = self._shaped = 0  # for which functions were traced anew, and the last step in which one was
         self._began: Optional[float] = None  # processor time at the end of the first step
 
     def saw(self, device: int, marks: Pair, held: int, phase: int, step: int) -> Optional[Peak]:
@@ -93,6 +95,15 @@ class Peaks:
         for peak in self.of.values():
             peak.at_steps.append((peak.allocated, peak.held))
 
+    def shaped(self, step: int, shapes: int) -> None:
+        """Until the end of a step functions were traced anew for so many shapes: a longer batch may come yet."""
+        if shapes != self._shapes:
+            self._shapes, self._shaped = shapes, step
+
+    def _new_shapes(self, step: int) -> bool:
+        """Whether one of the last steps had a shape that none before it had."""
+        return self._shaped > 0 and step - self._shaped < STEADY - 1
+
     def open_end(self, step: int, rose: bool) -> Optional[Dict[str, Any]]:
         """The record of a training that is ended although later steps may take more; `rose`: also where the peak has
         only not become steady. The rate is that of the peak, else of what is held at the ends of steps."""
@@ -100,6 +111,8 @@ class Peaks:
         rates += [(_rate(_kept([h for _, h in p.at_steps]), often=True), True, p) for p in self.of.values()]
         rate, below, peak = max(rates, key=lambda r: (r[0] > 0, not r[1], r[0]), default=(0, False, Peak(0)))
         text = "the peak rose last in step %d of %d: later steps may take more" % (self.rose(), step)
+        if self._new_shapes(step):
+            rose, text = True, "step %d of %d had a new shape: a longer one may take more" % (self._shaped, step)
         record: Dict[str, Any] = {"type": "not_reached", "what": "steady peak", "text": text}
         if rate:
             record["per_step_bytes"], record["device"] = rate, "cuda:%d" % peak.device
@@ -116,6 +129,8 @@ class Peaks:
         if not self.of or quiet < STEADY - 1 or step < STEADY:
             return False
         spent = process_time() - self._began
+        if self._new_shapes(step) and spent < SHAPED_SECONDS:
+            return False
         if step < ENOUGH and spent < ENOUGH_SECONDS:
             return False
         if step < RATED and spent < WAITED_SECONDS and self._holds_more():
