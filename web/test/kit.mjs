@@ -227,7 +227,7 @@ export async function opened(
  * check is of the first.
  */
 export async function savedFile(browser, tab, name, folder, check) {
-  await tab.getByRole("button", { name: "Share", exact: true }).click();
+  await tab.locator("button.toggle.share").click();
   const coming = tab.waitForEvent("download");
   await tab.getByRole("button", { name: "Save as one HTML file" }).click();
   const file = join(folder, `${name}.html`);
