@@ -114,6 +114,10 @@ func (in *Found) growthWords(g *growing, at mem.Location) string {
 	default:
 		fmt.Fprintf(&b, "Memory allocated at %s%s%s is %s: %s.%s", mem.LineName(at), in.quoted(at),
 			during(g.lines[0].Phase), freed, amount, in.nothingSeen(g))
+		if from, to, rise := in.threadsRise(g.process); rise {
+			fmt.Fprintf(&b, " Its threads rise meanwhile, from %d to %d (%s): what a function of a thread has in variables lives "+
+				"until it returns.", from, to, mem.Measured)
+		}
 	}
 	if g.minutes && len(g.lines) > 0 {
 		b.WriteString(" No steps were seen, so this is growth over time, which went on to the end: a program that only " +
@@ -247,8 +251,12 @@ func (in *Found) growthAdvice(g *growing, at mem.Location) string {
 	case at.File == mem.PythonObjects:
 		return "Run again with PYTHONMALLOC=malloc in the environment: each object is then sampled at its own line."
 	case len(g.lines) > 0 && !at.Native:
-		return fmt.Sprintf("Find what keeps the result of %s: a global, a cache, a closure, or a C extension that does "+
-			"not free it. %s", mem.LineName(at), saves)
+		thread := ""
+		if _, _, rise := in.threadsRise(g.process); rise && g.holder == nil {
+			thread = "a thread that does not end, "
+		}
+		return fmt.Sprintf("Find what keeps the result of %s: %sa global, a cache, a closure, or a C extension that does "+
+			"not free it. %s", mem.LineName(at), thread, saves)
 	case in.Run.Heap[g.process] == nil && g.source == "rss":
 		if in.Run.Info.Verb == "imagine" {
 			return "Run again with --stacks to see the lines."
@@ -280,6 +288,21 @@ func (in *Found) nothingSeen(g *growing) string {
 	}
 	return within + ". The rest of Python's heap was not looked through."
 }
+
+// threadsRise says from how many to how many the threads of a process rise, where they do to the end of what is looked at.
+func (in *Found) threadsRise(process uint32) (from, to int64, rise bool) {
+	s := in.Find(process, mem.SeriesThreads)
+	if s == nil {
+		return 0, 0, false
+	}
+	begin, end := in.ClockOf(process).Window(in.Run.Process(process), in.End)
+	from, to = s.At(begin).Or(s.Values[0]), s.At(end).Or(0)
+	middle := s.At(begin + (end-begin)/2).Or(0)
+	return from, to, middle-from >= leastThreads && to-middle >= leastThreads
+}
+
+// leastThreads is by how many threads a process rises in each half of the time for it to be told beside what it keeps.
+const leastThreads = 8
 
 // sawHolders says whether a container of a process was seen to gain items, at any time.
 func (in *Found) sawHolders(process uint32) bool {

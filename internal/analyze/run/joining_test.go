@@ -137,6 +137,31 @@ func TestFreedGraph(t *testing.T) {
 }
 
 // TestWhereWasLooked: native code is named only where all of Python's heap was looked through.
+func TestThreadsBesideALeak(t *testing.T) {
+	for _, c := range []struct {
+		threads func(at int64) int64
+		told    bool
+	}{
+		{func(at int64) int64 { return 4 + at/1e9 }, true},
+		{func(at int64) int64 { return 4 + min(at/1e9, 40) }, false}, // a pool, filled in the first half
+		{func(int64) int64 { return 4 }, false},
+	} {
+		run := training(9, growsAt(40, 1*mem.MiB)).run()
+		s := mem.Samples{Series: 777}
+		must(run, mem.SeriesDef{ID: 777, Process: run.Processes[0].ID, Name: mem.SeriesThreads, Unit: mem.UnitCount})
+		first, last := run.Steps[0].Time, run.Steps[len(run.Steps)-1].Time
+		for n := range int64(101) {
+			s.Times, s.Values = append(s.Times, first+n*(last-first)/100), append(s.Values, c.threads(n*1e9))
+		}
+		must(run, s)
+		f := only(t, run)
+		if told := strings.Contains(f.Text, "Its threads rise meanwhile"); told != c.told ||
+			strings.Contains(f.Advice, "a thread that does not end") != c.told {
+			t.Errorf("%s\n%s", f.Text, f.Advice)
+		}
+	}
+}
+
 func TestWhereWasLooked(t *testing.T) {
 	said := func(facts map[string]string) string {
 		run := training(9, growsAt(40, 1*mem.MiB)).run()
