@@ -156,7 +156,7 @@ of the command it ran.`,
 	root.PersistentFlags().StringVar(&a.store, "store", "",
 		"keep recordings in a team's PostgreSQL instead, as postgres://USER@HOST/DATABASE (default $HIGHTIDE_STORE)")
 	root.PersistentFlags().StringVar(&a.objects, "objects", "",
-		"with --store: where their files are, as s3://BUCKET or file:///FOLDER (default $HIGHTIDE_OBJECTS)")
+		"with --store: where their files are, as s3://BUCKET, azblob://CONTAINER or file:///FOLDER (default $HIGHTIDE_OBJECTS)")
 	root.SetFlagErrorFunc(flagError)
 	root.Flags().BoolP("version", "v", false, "version for hightide")
 	root.SetHelpCommand(helpCommand())

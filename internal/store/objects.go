@@ -35,6 +35,8 @@ var objectKinds = []struct {
 }{
 	{"file", openFolder},
 	{"s3", openBucket},
+	{"gs", openGoogle},
+	{"azblob", func(u *url.URL) (objects, error) { return openContainer(u, objectWithin) }},
 }
 
 // openObjects is the object store at an address; nothing of it is touched yet.
@@ -133,6 +135,17 @@ func openBucket(u *url.URL) (objects, error) {
 		return nil, err
 	}
 	return &bucket{client, u.Host, strings.Trim(u.Path, "/")}, nil
+}
+
+// openGoogle reads gs://BUCKET/PREFIX: Google's storage speaks S3's protocol, with keys of its own kind (HMAC) in the
+// same variables.
+func openGoogle(u *url.URL) (objects, error) {
+	query, at := u.Query(), *u
+	if query.Get("endpoint") == "" {
+		query.Set("endpoint", "storage.googleapis.com")
+	}
+	at.Scheme, at.RawQuery = "s3", query.Encode()
+	return openBucket(&at)
 }
 
 // objectWithin is how long one object may take. A network that is cut without a word is noticed sooner, one that takes

@@ -53,12 +53,12 @@ func OpenTeam(database, objectsAt, outbox string) (*Team, error) {
 	}
 	if objectsAt == "" {
 		return nil, &Error{Kind: ErrPlace, Text: "the store " + db.name() + " keeps rows, and no place for files is named",
-			Hint: "name it too: --objects s3://BUCKET or file:///FOLDER, or set HIGHTIDE_OBJECTS"}
+			Hint: "name it too: --objects s3://BUCKET, azblob://CONTAINER or file:///FOLDER, or set HIGHTIDE_OBJECTS"}
 	}
 	kept, err := openObjects(objectsAt)
 	if err != nil {
 		return nil, &Error{Kind: ErrPlace, Text: "the place of recordings " + objectsAt + " cannot be used", Err: err,
-			Hint: "write --objects s3://BUCKET or file:///FOLDER"}
+			Hint: "write --objects s3://BUCKET, azblob://CONTAINER or file:///FOLDER"}
 	}
 	of := sha256.Sum256([]byte(db.name() + "\n" + objectsAt))
 	t := &Team{db: db, objects: kept, place: objectsAt, chunk: chunkBytes,

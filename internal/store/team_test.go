@@ -22,6 +22,11 @@ func TestTeamInABucket(t *testing.T) {
 	keeps(t, func(t *testing.T) store.Store { return team(t, server.New(t), objects) })
 }
 
+func TestTeamInAContainer(t *testing.T) {
+	server, objects := testkit.StartPostgres(t), store.NewAzurite(t)
+	keeps(t, func(t *testing.T) store.Store { return team(t, server.New(t), objects) })
+}
+
 func team(t *testing.T, database, objects string) *store.Team {
 	t.Helper()
 	s, err := store.OpenTeam(database, objects, t.TempDir())
