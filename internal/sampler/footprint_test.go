@@ -187,14 +187,21 @@ func TestAloneIsReadOnceItRests(t *testing.T) {
 
 // TestEndedIsNotUnobserved: a process that ended before it was asked is gone; a kernel without the file cannot tell.
 func TestEndedIsNotUnobserved(t *testing.T) {
-	p := &Process{dir: filepath.Join(t.TempDir(), "4711"), page: make([]byte, 4096)}
+	p := &Process{dir: filepath.Join(t.TempDir(), "4711"), page: make([]byte, 4096), parts: parts{anon: 100}}
+	s := &Sampler{tree: &Tree{live: []*Process{p}}}
 	if _, _, err := p.proportional(); err == nil || !p.gone(err) {
 		t.Errorf("without its folder: %v is not taken for its end", err)
+	}
+	if keeps := s.KeepsTogether(); keeps != 0 {
+		t.Errorf("%d bytes of a process that has ended count", keeps)
 	}
 	if err := os.Mkdir(p.dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := p.proportional(); err == nil || p.gone(err) {
 		t.Errorf("with its folder: %v is taken for its end", err)
+	}
+	if keeps := s.KeepsTogether(); keeps != 100 {
+		t.Errorf("%d bytes count of a process whose pages may not be looked at", keeps)
 	}
 }

@@ -19,11 +19,11 @@ func (s *Sampler) Keeps() (bytes, most int64) {
 }
 
 // KeepsTogether counts what they share once, which takes the kernel up to 50 ms a GiB. A process whose pages may not be
-// looked at counts as in Keeps.
+// looked at counts as in Keeps, one that has ended meanwhile not at all.
 func (s *Sampler) KeepsTogether() (bytes int64) {
 	for _, p := range s.tree.live {
 		pss, _, err := p.proportional()
-		if err != nil {
+		if err != nil && !p.gone(err) {
 			pss = p.parts
 		}
 		bytes += pss.anon + pss.shared

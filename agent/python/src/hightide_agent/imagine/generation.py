@@ -65,9 +65,9 @@ def _stopping(asking: Callable[..., Any], state: Dict[str, Any]) -> Callable[...
     """Whether the loop stops, by the length alone."""
 
     @functools.wraps(asking)
-    def __call__(self: Any, unfinished: Any, tokens: Any, *args: Any, **kwargs: Any) -> Any:
-        if not unfinished.is_cuda or state["list"] is None:
-            return asking(self, unfinished, tokens, *args, **kwargs)
+    def __call__(self: Any, unfinished_sequences: Any, tokens: Any, *args: Any, **kwargs: Any) -> Any:
+        if not unfinished_sequences.is_cuda or state["list"] is None:
+            return asking(self, unfinished_sequences, tokens, *args, **kwargs)
         if self.streamer is not None:
             self.streamer.put(tokens.cpu())
         return state["done"]
