@@ -36,7 +36,7 @@ def imagined(python: Path, folder: Path, *command: object, gpu: str = A100, flag
         text=True,
         cwd=folder,
         env=environment(folder, **variables or {}),
-        timeout=600,
+        timeout=1200,
     )
     assert done.returncode == code, done.stdout[-1000:] + done.stderr[-4000:]
     verdict: dict[str, Any] = json.loads(done.stdout)
