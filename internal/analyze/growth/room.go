@@ -101,7 +101,8 @@ type lasting struct {
 }
 
 // left is how long it takes until memory is full, at the rates of some shares: of the host, or of the device that is
-// full first. What goes with processes that come and go fills nothing. Where one of the devices is not known by what its driver says, nothing is.
+// full first. What goes with processes that come and go fills nothing. Where one of the devices is not known by what its
+// driver says, nothing is.
 func (in *Found) left(all []share, source string) (lasting, bool) {
 	shares := slices.DeleteFunc(slices.Clone(all), func(s share) bool { return s.passing })
 	if source != "device" {
