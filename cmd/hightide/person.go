@@ -1,17 +1,12 @@
 package main
 
 import (
-	"archive/tar"
-	"bytes"
-	"compress/gzip"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -92,9 +87,9 @@ func (o *personOptions) run(a *app, c *cobra.Command, args []string) error {
 		return e.Advised(err)
 	}
 	if o.export != "" {
-		return writeWhole(o.export, func(w io.Writer) error { return exportPerson(c.Context(), w, team, p) })
+		return writeWhole(o.export, func(w io.Writer) error { return team.Export(c.Context(), w, p) })
 	}
-	return a.show(o.json, personData{1, p}, func() error {
+	return a.show(o.json, p, func() error {
 		account := "none with a password"
 		if p.Account != nil {
 			account = "with a password"
@@ -127,12 +122,6 @@ func (a *app) tellUsers(w io.Writer, users []string) error {
 	return nil
 }
 
-// personData is the JSON of person.
-type personData struct {
-	Version int `json:"version"`
-	*store.Person
-}
-
 // writeWhole writes a file whole or not at all.
 func writeWhole(name string, write func(io.Writer) error) error {
 	file, err := os.CreateTemp(path.Dir(name), ".person-*")
@@ -144,50 +133,4 @@ func writeWhole(name string, write func(io.Writer) error) error {
 		return err
 	}
 	return os.Rename(file.Name(), name)
-}
-
-// exportPerson writes what there is of a person, with the files of the runs.
-func exportPerson(ctx context.Context, w io.Writer, team *store.Team, p *store.Person) error {
-	zipped := gzip.NewWriter(w)
-	out := tar.NewWriter(zipped)
-	add := func(name string, size int64, from io.Reader) error {
-		if err := out.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: size, ModTime: time.Now()}); err != nil {
-			return err
-		}
-		_, err := io.Copy(out, from)
-		return err
-	}
-	text, err := json.MarshalIndent(personData{1, p}, "", " ")
-	if err != nil {
-		return err
-	}
-	if err := add("person.json", int64(len(text)), bytes.NewReader(text)); err != nil {
-		return err
-	}
-	for _, run := range p.Runs {
-		if err := exportFiles(ctx, team, run.ID, add); err != nil {
-			return err
-		}
-	}
-	return errors.Join(out.Close(), zipped.Close())
-}
-
-// exportFiles gives each file of a run. A part that is not what was sent is an error: half an export says nothing.
-func exportFiles(ctx context.Context, team *store.Team, id string, add func(string, int64, io.Reader) error) error {
-	files, err := team.FilesOf(ctx, id)
-	if err != nil {
-		return err
-	}
-	for _, f := range files {
-		file, err := team.Open(id, f.Name)
-		if err != nil {
-			return err
-		}
-		err = add(path.Join("runs", id, f.Name), f.Size, file)
-		file.Close()
-		if err != nil {
-			return fmt.Errorf("%s of run %s: %w", f.Name, id, err)
-		}
-	}
-	return nil
 }

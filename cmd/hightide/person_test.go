@@ -11,6 +11,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -20,10 +22,69 @@ import (
 // personOf is a name that stands nowhere else.
 const personOf = "wilhelmina"
 
-// TestPerson: all that a team has of somebody can be had as a file, and deleted: neither a row, an object nor a file of
-// the server has it afterwards, and what is others' stays as it was.
+// TestPerson: all that a team has of somebody can be had as a file, and deleted, by the command, by that person and by an
+// admin of the server: neither a row, an object nor a file of the server has it afterwards, and what is others' stays as
+// it was.
 func TestPerson(t *testing.T) {
-	s := startTeam(t, strings.Replace(teamFile, `["anna"]`, `["anna", "`+personOf+`"]`, 1))
+	t.Run("by the command", func(t *testing.T) {
+		testPerson(t, func(s *teamSession, _ string) (string, func()) {
+			to := filepath.Join(s.t.TempDir(), "all.tar.gz")
+			s.must("person", personOf, "--export", to)
+			return to, func() { s.must("person", personOf, "--delete") }
+		})
+	})
+	t.Run("by that person", func(t *testing.T) {
+		testPerson(t, func(s *teamSession, own string) (string, func()) {
+			return s.exportedBy(own), func() { s.asks(own, "DELETE", "/api/v1/people/"+personOf) }
+		})
+	})
+	t.Run("by an admin", func(t *testing.T) {
+		testPerson(t, func(s *teamSession, _ string) (string, func()) {
+			root := s.key("root", "--may", "admin")
+			return s.exportedBy(root), func() {
+				s.asks(root, "DELETE", "/api/v1/people/"+personOf)
+				if log := s.must("audit"); !regexp.MustCompile(`key "root" +127\S+ +deletes what is kept of a deleted person +200`).MatchString(log) {
+					s.t.Errorf("the log does not say it: %s", log)
+				}
+			}
+		})
+	})
+}
+
+// asks is what is answered to a request that has to succeed.
+func (s *teamSession) asks(key, method, path string) string {
+	s.t.Helper()
+	status, text := s.as(key, method, path, "")
+	if status != 200 {
+		s.t.Fatalf("%s %s: %d %s", method, path, status, text)
+	}
+	return text
+}
+
+// exportedBy saves what the server gives, and compares its figures with those of the command.
+func (s *teamSession) exportedBy(key string) string {
+	var page, command map[string]any
+	if err := errors.Join(json.Unmarshal([]byte(s.asks(key, "GET", "/api/v1/people/"+personOf)), &page),
+		json.Unmarshal([]byte(s.must("person", personOf, "--json")), &command)); err != nil {
+		s.t.Fatal(err)
+	}
+	delete(page, "$schema")
+	for _, of := range []map[string]any{page, command} {
+		acts, _ := of["acts"].([]any)
+		of["acts"] = acts[:5] // a look is told in the log
+	}
+	if !reflect.DeepEqual(page, command) {
+		s.t.Errorf("the server says %v\nthe command %v", page, command)
+	}
+	to := filepath.Join(s.t.TempDir(), "all.tar.gz")
+	if err := os.WriteFile(to, []byte(s.asks(key, "GET", "/api/v1/people/"+personOf+"/export")), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	return to
+}
+
+func testPerson(t *testing.T, by func(s *teamSession, own string) (export string, deletes func())) {
+	s := startTeam(t, strings.Replace(teamFile, `["anna"]`, `["anna"]`+"\nadmins = [\""+personOf+`"]`, 1))
 	account := s.command("account", personOf)
 	account.Stdin = strings.NewReader("a long password\n")
 	if out, err := account.CombinedOutput(); err != nil {
@@ -54,8 +115,9 @@ func TestPerson(t *testing.T) {
 	if found := s.traces(db, personOf); len(found) < 5 {
 		t.Fatalf("before, the name stands in %v alone", found)
 	}
-	s.exported(personOf)
-	s.must("person", personOf, "--delete")
+	export, deletes := by(s, own)
+	s.exported(export)
+	deletes()
 	s.must("person", personOf, "--delete") // nothing is left to be done, and that is no error
 	if found := s.traces(db, personOf); len(found) > 0 {
 		t.Errorf("the name is left in %v", found)
@@ -168,10 +230,8 @@ func (s *teamSession) traces(db *sql.DB, text string) (found []string) {
 }
 
 // exported looks through the file of a person.
-func (s *teamSession) exported(name string) {
+func (s *teamSession) exported(to string) {
 	s.t.Helper()
-	to := filepath.Join(s.t.TempDir(), "all.tar.gz")
-	s.must("person", name, "--export", to)
 	file, err := os.Open(to)
 	if err != nil {
 		s.t.Fatal(err)

@@ -105,13 +105,17 @@ const auditPath = 200
 
 // audit tells of a request that asked for a change, whether it was let or not, and who asked. Nothing of its query or
 // body is told, which may hold a secret.
-func (s *Server) audit(w *timely, r *http.Request, who string) {
+func (s *Server) audit(w *timely, r *http.Request, known caller) {
 	if s.options.Audit == nil || reads(r) || r.Method == http.MethodOptions ||
 		w.status == http.StatusOK && (isReport(r) || isPart(r) && !strings.HasSuffix(r.URL.Path, "/live/0")) {
 		// of a file and of a stream the beginning is told, and of a file the end
 		return
 	}
-	s.options.Audit(store.Act{Time: time.Now(), Who: cmp.Or(who, "nobody"), From: r.RemoteAddr,
+	if person, is := forgets(r); is {
+		s.options.Audit(forgetAct(r, known, person, w.status))
+		return
+	}
+	s.options.Audit(store.Act{Time: time.Now(), Who: cmp.Or(known.name, "nobody"), From: r.RemoteAddr,
 		What: fmt.Sprintf("%.20s %q", r.Method, clip(r.URL.Path, auditPath)), Status: w.status})
 }
 

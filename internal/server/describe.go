@@ -31,6 +31,7 @@ var groups = []*huma.Tag{
 	{Name: "matrices", Description: "Programs measured in every combination of their settings."},
 	{Name: "projects", Description: "Whose runs there are, and how runs are sent to a team's server."},
 	{Name: "fleet", Description: "What the machines of a team hold."},
+	{Name: "people", Description: "What a team's store has of a person."},
 	{Name: "diff", Description: "Why two peaks differ."},
 	{Name: "server", Description: "What this server is, and what it knows."},
 }
@@ -143,8 +144,11 @@ func operationName(method, path string) string {
 
 // one is the singular of what a path lists.
 func one(many string) string {
-	if many == "matrices" {
+	switch many {
+	case "matrices":
 		return "matrix"
+	case "people":
+		return "person"
 	}
 	return strings.TrimSuffix(many, "s")
 }

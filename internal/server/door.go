@@ -90,6 +90,7 @@ const (
 type caller struct {
 	name    string
 	may     Right
+	key     Right       // what the key may, or the session, whatever the account may
 	scope   store.Scope // of runs
 	account string      // whose key it is; "": the server's own
 	away    bool        // who it is cannot be asked now
@@ -223,15 +224,15 @@ func (d *door) keyed(digest, as string) caller {
 // limited is a caller who may do what both its key and its account may.
 func (d *door) limited(name, account string, may Right) caller {
 	if d.access == nil {
-		return caller{name: name, may: may, scope: store.Scope{All: true}, account: account}
+		return caller{name: name, may: may, key: may, scope: store.Scope{All: true}, account: account}
 	}
-	access := d.access(account)
+	key, access := may, d.access(account)
 	may = min(may, access.May)
 	scope := access.Scope
 	if may < MayChange {
 		scope = scope.ReadOnly()
 	}
-	return caller{name: name, may: may, scope: scope, account: account}
+	return caller{name: name, may: may, key: key, scope: scope, account: account}
 }
 
 // signedIn is who has signed in to an account, which is looked up each time too.

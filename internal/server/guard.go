@@ -31,7 +31,7 @@ func (s *Server) guard(next http.Handler, open func(*http.Request) bool, refuse 
 		known, by := s.door.who(r, time.Now())
 		who := known.name
 		began := time.Now()
-		defer func() { s.audit(w, r, who); s.ended(w, r, who, began) }()
+		defer func() { s.audit(w, r, known); s.ended(w, r, who, began) }()
 		now, ended := s.looked.beginRequest(who != "")
 		defer ended()
 		again := s.rates.take(s.options.Rates, who, r)
@@ -56,7 +56,7 @@ func (s *Server) guard(next http.Handler, open func(*http.Request) bool, refuse 
 			header.Set(signInHeader, s.signsIn())
 			refuse(w, r, http.StatusUnauthorized, "who asks is not known: a browser opens the address that hightide ui "+
 				"printed, a program sends Authorization: Bearer TOKEN")
-		case who != "" && known.may < needs(r):
+		case who != "" && known.rightFor(r) < needs(r):
 			refuse(w, r, http.StatusForbidden, "this key, or the account that it is of, may not do that: hightide key "+
 				"NAME --may push, or exec, makes one that may, and a team's file gives roles")
 		default:
@@ -82,6 +82,14 @@ func needs(r *http.Request) Right {
 		return MayReport
 	}
 	return MayChange
+}
+
+// rightFor is what counts of somebody for a request: the role decides nothing about what is kept of oneself.
+func (c caller) rightFor(r *http.Request) Right {
+	if person, is := forgets(r); is && c.account != "" && c.account == person {
+		return c.key
+	}
+	return c.may
 }
 
 // asking is who asks, from where, what lets that one in, whose that is, and which runs it sees.

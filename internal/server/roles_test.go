@@ -31,6 +31,8 @@ const (
 	forServer  = "server"
 	forFleet   = "fleet"   // who sees the machines, or the server's own figures
 	forMachine = "machine" // one of them, of itself
+	forPerson  = "oneself, or server"
+	forErasure = "oneself, or server, with a key for push"
 	forSession = "who is let in, to let in a browser"
 )
 
@@ -68,6 +70,8 @@ var rowsOf = map[string]string{
 	"GET /api/v1/audit": forServer,
 	"GET /api/v1/fleet": forFleet, "GET /api/v1/fleet/page": forFleet,
 	"PUT /api/v1/fleet/machines/{machine}": forMachine,
+	"GET /api/v1/people/{person}":          forPerson, "GET /api/v1/people/{person}/export": forPerson,
+	"DELETE /api/v1/people/{person}": forErasure,
 }
 
 // rowOf is that of a pattern. What is read of one run or snapshot needs no row of its own: it is told by its path.
@@ -100,7 +104,7 @@ func people() (all []person) {
 func (p person) secret() string { return p.account + string(rune('0'+p.may)) }
 
 // mayDo is what the rights are to be. seen says whether the run of the request is of the project in which the person
-// has its role.
+// has its role, or the data asked for is the own.
 func (p person) mayDo(row string, seen bool) bool {
 	role := map[string]store.Role{"viewer": store.Viewer, "member": store.Member, "admin": store.Admin,
 		"elsewhere": store.Admin, "root": store.Admin}[p.account]
@@ -120,6 +124,10 @@ func (p person) mayDo(row string, seen bool) bool {
 		return p.account == "root" || p.account == "viewer"
 	case forMachine:
 		return p.account == "elsewhere" && p.may >= MayChange
+	case forPerson:
+		return seen || p.account == "root" && p.may == MayAdmin
+	case forErasure:
+		return seen && p.may >= MayChange || p.account == "root" && p.may == MayAdmin
 	case forServer:
 		return p.account == "root" && p.may == MayAdmin
 	}
@@ -129,7 +137,7 @@ func (p person) mayDo(row string, seen bool) bool {
 // teamSite is a server of a team: a project "own", in which three have a role, one of which they know nothing, and a
 // run in each.
 func teamSite(t *testing.T) (s *site, own, other string) {
-	kept := new(store.Memory)
+	runs := new(store.Memory)
 	keys := keyring{}
 	for _, p := range people() {
 		keys[p.secret()] = Key{Name: p.secret(), Account: p.account, May: p.may}
@@ -141,8 +149,8 @@ func teamSite(t *testing.T) (s *site, own, other string) {
 		"elsewhere": {MayChange, store.Scope{Roles: map[string]store.Role{"third": store.Admin}}},
 		"root":      {MayAdmin, store.Scope{All: true}},
 	}
-	s = siteOf(t, kept, Options{AllowExec: true, Keys: keys.of, Fleet: new(oneMachine),
-		Scrapes: new(oneMachine).Sees, Shares: new(links),
+	s = siteOf(t, runs, Options{AllowExec: true, Keys: keys.of, Fleet: new(oneMachine),
+		Scrapes: new(oneMachine).Sees, Shares: new(links), People: new(kept),
 		Access: func(account string) Access { return access[account] },
 		Check:  func(context.Context, string) (*engine.FileFacts, error) { return nil, nil }})
 	return s, s.runIn("own"), s.runIn("other")
@@ -207,6 +215,10 @@ func TestRoles(t *testing.T) {
 				seen := id == own && p.account != "elsewhere" && p.account != "stranger" || p.account == "root"
 				row, _ := rowOf(pattern)
 				route, body := request(pattern, id)
+				if strings.Contains(pattern, "{person}") {
+					seen = id == own
+					route[1] = strings.ReplaceAll(route[1], "{person}", map[bool]string{true: p.account, false: "somebody"}[seen])
+				}
 				route[1] = strings.ReplaceAll(route[1], "{project}", map[bool]string{true: "own", false: "other"}[id == own])
 				got := s.statusOf(client, route, body, p.secret())
 				asked++

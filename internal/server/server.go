@@ -69,6 +69,7 @@ type Options struct {
 	Pushes   Pushes               // takes runs into them; nil: none are taken
 	Fleet    Fleet                // what machines hold; nil: nothing is known of any
 
+	People  People                    // keeps what there is of persons; nil: nothing is told of any
 	Scrapes func(account string) bool // who sees the server's own figures besides its admins; nil: nobody
 
 	Warn func(line string) // told of each of Files that cannot be read; nil: nobody is
@@ -126,6 +127,7 @@ var resources = []func(*Server, huma.API){
 	(*Server).fleet,
 	(*Server).shares,
 	(*Server).comments,
+	(*Server).people,
 }
 
 // New makes the handler of the web UI and its API. Close it when the server has stopped.
@@ -208,6 +210,8 @@ type Status struct {
 	Fleet     bool   `json:"fleet,omitempty" doc:"Whether who asks may see what machines hold."`
 	Shares    bool   `json:"shares,omitempty" doc:"Whether who asks may make links by which people outside see a run."`
 	Comments  bool   `json:"comments,omitempty" doc:"Whether who asks may write comments on runs, at least of some project."`
+	Account   string `json:"account,omitempty" doc:"The account of who asks, of which the server tells what it keeps; absent: it does not."`
+	People    bool   `json:"people,omitempty" doc:"Whether who asks may see what is kept of anybody."`
 	Outside   string `json:"outside,omitempty" doc:"The run that a link shows to who asks, and nothing else; absent: who asks is of the team."`
 	Problem   string `json:"problem,omitempty" doc:"Why the data directory cannot be read now; absent: it can."`
 }
@@ -227,6 +231,9 @@ func (s *Server) status(api huma.API) {
 			status.Fleet = by.scope.All || s.options.Fleet.Sees(by.account)
 		}
 		status.Comments, status.Outside = by.may >= MayChange && by.scope.Changes(), by.scope.Run
+		if s.options.People != nil && by.scope.Run == "" {
+			status.Account, status.People = by.account, by.seesPeople()
+		}
 		status.Shares = status.Comments && s.options.Shares != nil
 		if err := s.engine.Unread(); err != nil {
 			status.Problem = line(err)

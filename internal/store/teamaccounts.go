@@ -13,9 +13,9 @@ import (
 
 // Account is a person who signs in with a password.
 type Account struct {
-	Name   string     `json:"name"`
-	Made   time.Time  `json:"made"` // or when the password was set last
-	Closed *time.Time `json:"closed,omitempty"`
+	Name   string     `json:"name" doc:"Its name."`
+	Made   time.Time  `json:"made" doc:"When it was made, or the password was set last."`
+	Closed *time.Time `json:"closed,omitempty" doc:"When it was closed; absent: it is open."`
 }
 
 // Lengths of a password in bytes: bcrypt reads no more than that.

@@ -12,12 +12,12 @@ import (
 
 // Key lets a person or a machine ask a server of a team. The secret itself is shown once and kept nowhere.
 type Key struct {
-	Name    string     `json:"name"`
-	Account string     `json:"account"` // whose it is
-	May     string     `json:"may"`     // read; push: change runs too; exec: start programs too; admin: the server too
-	Made    time.Time  `json:"made"`
-	Expires *time.Time `json:"expires,omitempty"`
-	Revoked *time.Time `json:"revoked,omitempty"`
+	Name    string     `json:"name" doc:"Its name."`
+	Account string     `json:"account" doc:"Whose it is."`
+	May     string     `json:"may" doc:"What it may: read; push: change runs too; exec: start programs too; admin: the server too."`
+	Made    time.Time  `json:"made" doc:"When it was made."`
+	Expires *time.Time `json:"expires,omitempty" doc:"From when on it is good no more; absent: it does not expire."`
+	Revoked *time.Time `json:"revoked,omitempty" doc:"When it was revoked; absent: it was not."`
 }
 
 // AddKey makes a key of the name, account and right of k, and returns its secret. Without an account it is one of the

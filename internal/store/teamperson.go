@@ -15,36 +15,56 @@ import (
 
 // Person is what a team's store has of somebody, but for the files of the runs.
 type Person struct {
-	Name     string          `json:"name"`
-	Account  *Account        `json:"account,omitempty"`
-	Keys     []Key           `json:"keys"`
-	Runs     []Run           `json:"runs"` // that the person's keys sent by a server
-	Comments []PersonComment `json:"comments"`
-	Shares   []Share         `json:"shares"` // links that the person made
-	Acts     []Act           `json:"acts"`   // in which the name stands
-	Reserved []PersonMonth   `json:"reserved"`
-	Users    []string        `json:"users"` // of machines, of that name, who wrote comments with the database's password
+	Version  int             `json:"version" doc:"Of this form: 1."`
+	Name     string          `json:"name" doc:"The account."`
+	Account  *Account        `json:"account,omitempty" doc:"The account with its password's age; absent: none with a password."`
+	Keys     []Key           `json:"keys" doc:"Keys of the account, without their secrets."`
+	Runs     []Run           `json:"runs" doc:"Runs that the person's keys sent to a server."`
+	NotSeen  int             `json:"runs_not_seen,omitempty" doc:"How many more of them are in projects that who asks does not see; absent: none."`
+	Comments []PersonComment `json:"comments" doc:"What the person said of runs."`
+	Shares   []Share         `json:"shares" doc:"Links that the person made."`
+	Acts     []Act           `json:"acts" doc:"Lines of the log in which the name stands. Addresses of others are left out."`
+	Reserved []PersonMonth   `json:"reserved" doc:"What the person reserved on machines, by month."`
+	Users    []string        `json:"users" doc:"Users of machines of that name, who wrote comments with the database's password and need not be that person."`
+}
+
+// Within leaves out runs that a scope does not see, and counts them.
+func (p *Person) Within(scope Scope) {
+	all := len(p.Runs)
+	p.Runs = slices.DeleteFunc(p.Runs, func(r Run) bool { return !scope.Has(Viewer, r.Tags[ProjectTag]) })
+	p.NotSeen = all - len(p.Runs)
+}
+
+// Known says whether anything is kept of that person.
+func (p *Person) Known() bool {
+	return p.Account != nil || p.NotSeen+len(p.Keys)+len(p.Runs)+len(p.Comments)+len(p.Shares)+len(p.Acts)+len(p.Reserved) > 0
 }
 
 // PersonComment is a comment that somebody wrote, as it is kept.
 type PersonComment struct {
-	Run     string          `json:"run"`
-	Comment json.RawMessage `json:"comment"`
+	Run     string          `json:"run" doc:"The id of the run."`
+	Comment json.RawMessage `json:"comment" doc:"The comment, as it is kept."`
 	file    string
 }
 
 // PersonMonth is what a person reserved on a machine in a month.
 type PersonMonth struct {
-	Month, Machine, Project, GPU string
-	Held, Idle, Reserved, Unused int64 // ms, ms, MiB times seconds
+	Month    string `json:"month" doc:"As 2026-01."`
+	Machine  string `json:"machine" doc:"The account of the machine."`
+	Project  string `json:"project" doc:"The project; empty: none."`
+	GPU      string `json:"gpu" doc:"The name of the GPU; empty: memory of the host."`
+	Held     int64  `json:"held_ms" doc:"How long a GPU was held, in ms."`
+	Idle     int64  `json:"idle_ms" doc:"How long of that its holder did nothing, in ms."`
+	Reserved int64  `json:"reserved_mib_s" doc:"What was reserved of the host, in MiB times seconds."`
+	Unused   int64  `json:"unused_mib_s" doc:"What of that was not used, in MiB times seconds."`
 }
 
-// nobody stands where the name of somebody stood who was deleted.
-const nobody = "a deleted person"
+// Deleted stands where the name of somebody stood who was deleted.
+const Deleted = "a deleted person"
 
 // Person gathers what there is of somebody, by the name of the account.
 func (t *Team) Person(ctx context.Context, name string) (*Person, error) {
-	p := &Person{Name: name, Keys: []Key{}, Runs: []Run{}, Comments: []PersonComment{}, Shares: []Share{}, Acts: []Act{},
+	p := &Person{Version: 1, Name: name, Keys: []Key{}, Runs: []Run{}, Comments: []PersonComment{}, Shares: []Share{}, Acts: []Act{},
 		Reserved: []PersonMonth{}, Users: []string{}}
 	accounts, err := t.Accounts(ctx)
 	if err != nil {
@@ -92,6 +112,9 @@ func (s *session) personRows(p *Person) error {
 		"ORDER BY id", []any{quoted(p.Name), quoted(p.Name)}, func(rows *sql.Rows) error {
 		var a Act
 		err := rows.Scan(&a.ID, &a.Time, &a.Who, &a.From, &a.What, &a.Status)
+		if !strings.Contains(a.Who, quoted(p.Name)) { // another one, of whom nothing more is told
+			a.From = ""
+		}
 		p.Acts = append(p.Acts, a)
 		return err
 	})
@@ -175,8 +198,14 @@ func (t *Team) commentsBy(ctx context.Context, name string) (own []PersonComment
 
 // Forget deletes what there is of somebody: the account and its keys first, so that nothing new comes, then comments
 // and, unless they are kept, the runs that the person sent, with all of their files, and last the name wherever else it
-// stands. What was cut off is ended by doing it again.
+// stands. What was cut off is ended by doing it again. Nothing is deleted where a run would have to be that is still
+// recorded.
 func (t *Team) Forget(ctx context.Context, name string, keepRuns bool) error {
+	if !keepRuns {
+		if err := t.noneRuns(ctx, name); err != nil {
+			return err
+		}
+	}
 	err := t.db.change(ctx, func(s *session) error {
 		return s.all("DELETE FROM accounts WHERE name = ?", "UPDATE keys SET revoked = now() WHERE revoked IS NULL AND "+ofKey+" = ?",
 			"DELETE FROM shares WHERE maker = ?", "DELETE FROM sessions WHERE account = ?")(name)
@@ -211,6 +240,21 @@ func (t *Team) Forget(ctx context.Context, name string, keepRuns bool) error {
 		return err
 	}
 	return t.outbox.index.scrub()
+}
+
+// noneRuns is an error where a run of somebody is still recorded.
+func (t *Team) noneRuns(ctx context.Context, name string) error {
+	ids, err := t.sentBy(ctx, name)
+	if err != nil || len(ids) == 0 {
+		return err
+	}
+	runs, err := t.listed(Filter{IDs: ids, Brief: true})
+	for _, r := range runs {
+		if r.State == Running {
+			return stillRunning(r.ID)
+		}
+	}
+	return err
 }
 
 // forgetName takes a name out of all rows that stay.
@@ -252,15 +296,16 @@ func (t *Team) forgetName(ctx context.Context, name string) error {
 				q); err != nil {
 				return err
 			}
-			if _, err := s.exec("UPDATE acts SET who = replace(who, ?, ?), what = replace(what, ?, ?), source = '' "+
-				"WHERE strpos(who, ?) > 0 OR strpos(what, ?) > 0", q, nobody, q, nobody, q, q); err != nil {
+			if _, err := s.exec("UPDATE acts SET who = replace(who, ?, ?), what = replace(what, ?, ?), "+
+				"source = CASE WHEN strpos(who, ?) > 0 THEN '' ELSE source END "+
+				"WHERE strpos(who, ?) > 0 OR strpos(what, ?) > 0", q, Deleted, q, Deleted, q, q, q); err != nil {
 				return err
 			}
 		}
 		if err := s.all("DELETE FROM keys WHERE " + ofKey + " = ?")(name); err != nil {
 			return err
 		}
-		return noteHere(s, "deleted what there was of "+nobody+" at "+time.Now().UTC().Format(time.RFC3339))
+		return noteHere(s, "deleted what there was of "+Deleted+" at "+time.Now().UTC().Format(time.RFC3339))
 	})
 	if err == nil {
 		t.sweep(ctx, hashes)
@@ -289,18 +334,4 @@ func (s *session) all(texts ...string) func(value string) error {
 		}
 		return nil
 	}
-}
-
-// FilesOf are the files of a run that were sent whole, its recording too.
-func (t *Team) FilesOf(ctx context.Context, id string) (all []Attachment, err error) {
-	err = t.db.look(ctx, func(s *session) error {
-		return s.query("SELECT name, size_bytes FROM files WHERE run = ? AND whole ORDER BY name", []any{id},
-			func(rows *sql.Rows) error {
-				var a Attachment
-				err := rows.Scan(&a.Name, &a.Size)
-				all = append(all, a)
-				return err
-			})
-	})
-	return all, err
 }

@@ -2,6 +2,15 @@
 // build, scripts/openapi.py and scripts/webtypes.py. Bytes and nanoseconds are integers; a key that
 // is missing was not observed.
 
+export interface Account {
+  /** When it was closed; absent: it is open. */
+  closed?: string;
+  /** When it was made, or the password was set last. */
+  made: string;
+  /** Its name. */
+  name: string;
+}
+
 export interface Accumulation {
   /** How many passes make an optimizer step. */
   accumulation_steps: number;
@@ -1386,6 +1395,14 @@ export interface FleetState {
   version: string;
 }
 
+export interface Forgotten {
+  /**
+   * Users of machines of that name, who wrote comments with the database's password and need not be
+   * that person.
+   */
+  users: string[];
+}
+
 export interface Found {
   /** The bytes of those that lived at the peak. */
   at_peak: number;
@@ -2371,6 +2388,21 @@ export interface JobList {
   jobs: Job[];
 }
 
+export interface Key {
+  /** Whose it is. */
+  account: string;
+  /** From when on it is good no more; absent: it does not expire. */
+  expires?: string;
+  /** When it was made. */
+  made: string;
+  /** What it may: read; push: change runs too; exec: start programs too; admin: the server too. */
+  may: string;
+  /** Its name. */
+  name: string;
+  /** When it was revoked; absent: it was not. */
+  revoked?: string;
+}
+
 /** Where a figure comes from; empty: there is none. */
 export type Label =
   "measured" | "sampled" | "imagined" | "replayed" | "estimated" | "exact" | "computed" | "";
@@ -3042,6 +3074,60 @@ export interface Peak {
   step?: number;
   /** When the leading figure was highest, in ns since the run began. */
   time_ns?: number;
+}
+
+export interface Person {
+  /** The account with its password's age; absent: none with a password. */
+  account?: Account;
+  /** Lines of the log in which the name stands. Addresses of others are left out. */
+  acts: Act[];
+  /** What the person said of runs. */
+  comments: PersonComment[];
+  /** Keys of the account, without their secrets. */
+  keys: Key[];
+  /** The account. */
+  name: string;
+  /** What the person reserved on machines, by month. */
+  reserved: PersonMonth[];
+  /** Runs that the person's keys sent to a server. */
+  runs: Run[];
+  /** How many more of them are in projects that who asks does not see; absent: none. */
+  runs_not_seen?: number;
+  /** Links that the person made. */
+  shares: Share[];
+  /**
+   * Users of machines of that name, who wrote comments with the database's password and need not be
+   * that person.
+   */
+  users: string[];
+  /** Of this form: 1. */
+  version: number;
+}
+
+export interface PersonComment {
+  /** The comment, as it is kept. */
+  comment: unknown;
+  /** The id of the run. */
+  run: string;
+}
+
+export interface PersonMonth {
+  /** The name of the GPU; empty: memory of the host. */
+  gpu: string;
+  /** How long a GPU was held, in ms. */
+  held_ms: number;
+  /** How long of that its holder did nothing, in ms. */
+  idle_ms: number;
+  /** The account of the machine. */
+  machine: string;
+  /** As 2026-01. */
+  month: string;
+  /** The project; empty: none. */
+  project: string;
+  /** What was reserved of the host, in MiB times seconds. */
+  reserved_mib_s: number;
+  /** What of that was not used, in MiB times seconds. */
+  unused_mib_s: number;
 }
 
 export interface PhaseBar {
@@ -4405,6 +4491,8 @@ export interface Stat {
 }
 
 export interface Status {
+  /** The account of who asks, of which the server tells what it keeps; absent: it does not. */
+  account?: string;
   /** Whether jobs may start programs (hightide ui --allow-exec). */
   allow_exec: boolean;
   /** Whether who asks may write comments on runs, at least of some project. */
@@ -4417,6 +4505,8 @@ export interface Status {
   max_upload_bytes?: number;
   /** The run that a link shows to who asks, and nothing else; absent: who asks is of the team. */
   outside?: string;
+  /** Whether who asks may see what is kept of anybody. */
+  people?: boolean;
   /** Why the data directory cannot be read now; absent: it can. */
   problem?: string;
   /** Whether who asks may make links by which people outside see a run. */

@@ -16,6 +16,7 @@ const tests = [
   "trend",
   "fleet",
   "sharing",
+  "person",
   "runs",
   "snapshots",
   "tracks",

@@ -8,6 +8,7 @@ import { jobsPage } from "./jobs";
 import { matricesPage } from "./matrices";
 import { matrixPage } from "./matrix";
 import type { PageOf } from "./page";
+import { personPage } from "./person";
 import { planPage } from "./plan";
 import { runPage } from "./run";
 import { runsPage } from "./runs";
@@ -48,6 +49,7 @@ export const pages: PageOf[] = [
   },
   { path: /^\/trend$/, title: "Trend", at: "/trend", show: trendPage },
   { path: /^\/fleet$/, title: "Fleet", at: "/fleet", needs: "fleet", show: fleetPage },
+  { path: /^\/person$/, title: "Your data", at: "/person", needs: "account", show: personPage },
   { path: /^\/jobs$/, title: "Jobs", at: "/jobs", show: jobsPage },
   {
     path: /^\/snapshots\/([^/]+)\/whatif$/,

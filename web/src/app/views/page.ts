@@ -31,7 +31,8 @@ export interface PageOf {
   path: RegExp; // its groups are handed to show, as they stand in the address
   title: string; // in the bar; "" where it is not there by itself
   at: string; // where the bar's link leads
-  needs?: "fleet"; // what of the server's status must be so, for the link to stand in the bar
+  // what of the server's status must be so, for the link to stand in the bar
+  needs?: "fleet" | "account";
   // it follows a change of the address's parameters itself; others are shown anew
   follows?: boolean | ((before: State["params"], now: State["params"]) => boolean);
   // its panels have a selection, whose moments are times, or events of a trace
