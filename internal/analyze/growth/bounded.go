@@ -2,6 +2,7 @@ package growth
 
 import (
 	"fmt"
+	"time"
 
 	"hightide/internal/mem"
 	"hightide/internal/report"
@@ -9,7 +10,8 @@ import (
 
 // filling is how a container with a bound that is known goes on.
 type filling struct {
-	turns float64   // steps or minutes until it is full; 0: it is
+	items float64   // that it takes until it is full
+	turns float64   // steps or minutes until then
 	more  mem.Bytes // that it takes until then
 	fits  bool      // memory lasts until then
 }
@@ -28,7 +30,8 @@ func (in *Found) filling(g *growing) (f filling, ok bool) {
 	_, to := c.Window(in.Run.Process(g.process), in.End)
 	each := g.holder.PerStep / float64(max(processes, 1))
 	has := float64(g.holder.Items) + max(c.At(to)-c.At(g.holder.Time), 0)*each
-	f.turns = max(float64(bound)-has, 0) / each
+	f.items = max(float64(bound)-has, 0)
+	f.turns = f.items / each
 	f.more = bytesPer(f.turns * max(g.slope, holderRate(*g.holder))) // the sampler may not see all of an item
 	left, known := in.left(g.shares, g.source)
 	f.fits = !known || left.turns > f.turns
@@ -48,18 +51,17 @@ func (in *Found) boundWords(g *growing) string {
 		return ""
 	}
 	said := fmt.Sprintf(" It takes at most %s (%s)", report.Counted(g.holder.Bound.Or(0), "item"), g.holder.BoundBy)
-	unit := "steps"
-	if g.minutes {
-		unit = "minutes"
-	}
 	switch {
-	case f.turns < 1:
+	case f.items < 1:
 		return said + ", and is full: it grows no more."
 	case !f.fits:
 		return said + fmt.Sprintf(": until then it takes another %v, for which there is no room.", f.more)
 	}
-	return said + fmt.Sprintf(": that is another %v, in about %s %s (%s). Then it stops.", f.more, report.About(f.turns), unit,
-		mem.Estimated)
+	until := report.About(f.turns) + " steps"
+	if g.minutes {
+		until = report.Duration(int64(f.turns * float64(time.Minute)))
+	}
+	return said + fmt.Sprintf(": that is another %v, in about %s (%s). Then it stops.", f.more, until, mem.Estimated)
 }
 
 // asBounded turns the finding of a growth that ends into one that accuses nobody.

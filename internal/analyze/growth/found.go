@@ -46,7 +46,8 @@ type share struct {
 	process uint32
 	device  string // as its allocator calls it: "cuda:1"; empty: of the host, or not known
 	slope   float64
-	passing bool // others of its role had the same at other times: it goes with the process
+	copies  float64 // by which it rises besides, for a moment: as a block that grows is copied
+	passing bool    // others of its role had the same at other times: it goes with the process
 }
 
 // The least growth worth a word.

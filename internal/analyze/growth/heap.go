@@ -191,10 +191,11 @@ func (in *Found) heapCauses(p *mem.Process) (causes []growing, looked bool) {
 		g.process, g.source, g.label, g.minutes = p.ID, "heap", mem.Sampled, c.Minutes
 		if len(g.lines) > 0 {
 			g.sum(c, to)
+			in.ofItsSizes(&g)
 		} else {
 			g.label = mem.Estimated
 		}
-		g.shares = []share{{process: p.ID, slope: g.slope}}
+		g.shares = []share{{process: p.ID, slope: g.slope, copies: g.copies()}}
 		if len(g.lines) == 0 || g.growth() >= leastHeap {
 			causes = append(causes, g)
 		}

@@ -257,19 +257,26 @@ func keptByGraph(l growingLine) bool {
 // by a larger one that what its line holds is seldom seen whole. What lines were joined with is among known.
 func (in *Found) bySize(p *mem.Process, known []growing) (causes []growing) {
 	arena := p.Facts[frameworks.FactArena] != ""
-	c := in.ClockOf(p.ID)
-	_, to := c.Window(p, in.End)
 	for _, h := range in.HoldersOf(p.ID) {
 		bytes := float64(h.Tensors.Or(0))
 		if !(arena && h.Contains == eagerTensor || oneBlock(h)) || bytes < leastHeap || used(known, h) ||
 			!in.growsToTheEnd(p, h) {
 			continue
 		}
-		since := max(c.At(to)-c.At(h.Time), 0)
-		causes = append(causes, growing{holder: &h, slope: holderRate(h), kept: bytes + holderRate(h)*since,
-			points: scansThatAgree})
+		g := growing{holder: &h, points: scansThatAgree}
+		g.slope, g.kept = in.blockGrowth(p.ID, h)
+		causes = append(causes, g)
 	}
 	return causes
+}
+
+// blockGrowth is the rate at which a block gets larger by the sizes it was seen with, and the size that it had by the
+// end.
+func (in *Found) blockGrowth(process uint32, h mem.Holder) (rate, kept float64) {
+	c := in.ClockOf(process)
+	_, to := c.Window(in.Run.Process(process), in.End)
+	rate = holderRate(h)
+	return rate, float64(h.Tensors.Or(0)) + rate*max(c.At(to)-c.At(h.Time), 0)
 }
 
 // growsToTheEnd says whether the last that was seen of a container is that it is larger than before, and that late

@@ -107,7 +107,7 @@ func (in *Found) left(all []share, source string) (lasting, bool) {
 	shares := slices.DeleteFunc(slices.Clone(all), func(s share) bool { return s.passing })
 	if source != "device" {
 		room, of := in.HostRoom()
-		return timeTo(room, of, sumOf(shares))
+		return timeTo(room, of, atTheirHighest(shares))
 	}
 	byCard := map[string][]share{}
 	for _, s := range shares {
@@ -123,7 +123,7 @@ func (in *Found) left(all []share, source string) (lasting, bool) {
 		if len(in.Run.Info.Host.GPUs) > 1 {
 			of = "of " + device
 		}
-		if last, known := timeTo(in.deviceRoom(device), of, sumOf(byCard[device])); known && last.turns < first.turns {
+		if last, known := timeTo(in.deviceRoom(device), of, atTheirHighest(byCard[device])); known && last.turns < first.turns {
 			first, ok = last, true
 		}
 	}
@@ -133,6 +133,14 @@ func (in *Found) left(all []share, source string) (lasting, bool) {
 func sumOf(shares []share) (slope float64) {
 	for _, s := range shares {
 		slope += s.slope
+	}
+	return slope
+}
+
+// atTheirHighest is the rate at which the peaks of shares rise.
+func atTheirHighest(shares []share) (slope float64) {
+	for _, s := range shares {
+		slope += s.slope + s.copies
 	}
 	return slope
 }

@@ -124,10 +124,12 @@ func (in *Found) growthWords(g *growing, at mem.Location) string {
 			"loads what it needs looks the same.")
 	}
 	switch {
-	case len(g.lines) > 0 || g.source != "heap":
-	case oneBlock(*g.holder):
+	case g.holder != nil && oneBlock(*g.holder) && g.label == mem.Estimated:
 		b.WriteString(" The figure is from its sizes, as they were seen.")
-	default:
+		if g.copies() > 0 {
+			b.WriteString(" While it is replaced both are held, so the peak rises by twice as much.")
+		}
+	case len(g.lines) == 0 && g.source == "heap":
 		b.WriteString(" Its tensors lie in an arena of TensorFlow's own, so the figure is from their sizes, and which " +
 			"lines allocate them is not known.")
 	}

@@ -149,13 +149,15 @@ var howTo = map[string]string{
 	"hooks": "Keep the handle that registering returns and call its remove(), or register once, before the " +
 		"loop: %s.",
 	"open figures": "Close each figure when it is drawn: plt.close(fig). pyplot keeps all others in %s.",
-	"chain":        "Each object of %s keeps the one before it: store what is needed of that, not the object.",
+	"table of loggers": "Name loggers by module, and give what differs as an argument of the message: " +
+		"logging.getLogger() keeps a logger for each name, and its handlers, for good in %s.",
+	"chain": "Each object of %s keeps the one before it: store what is needed of that, not the object.",
 }
 
 // mayFill says what no recording can tell: whether a table that still grows at its end is a cache that has
 // a bound it did not reach.
 func mayFill(h *mem.Holder) string {
-	if h.Graph || h.Kind == "list" || h.Kind == "deque" {
+	if h.Graph || slices.Contains([]string{"list", "deque", "table of loggers"}, h.Kind) {
 		return ""
 	}
 	return fmt.Sprintf("If `%s` is a cache with a bound, it had not reached it by the end: a longer run would show. "+

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -118,6 +119,27 @@ func TestHolderTakenBack(t *testing.T) {
 	s.holders = []mem.Holder{gathered}
 	if f := only(t, s.run()); f.Holder != "gathered" {
 		t.Errorf("not taken back: %s", f.Title)
+	}
+}
+
+// TestArrayThatIsCopied: an array that is copied to be extended is told by its sizes, not by what its line holds: that
+// is now one, now two of them.
+func TestArrayThatIsCopied(t *testing.T) {
+	const row = 128 * mem.KiB
+	run := overTime(2000, source{stack: userLine(leakLine), step: func(step int, rng *rand.Rand, alloc func(mem.Bytes, int)) {
+		alloc(mem.Bytes(step+1)*row, 1+rng.IntN(2))
+	}})
+	for _, step := range []int64{900, 1100, 1300, 1500, 1700, 1900, 1999} {
+		run.Holders = append(run.Holders, mem.Holder{Process: 1, Time: 3e9 + step*5*ms, Kind: "array", Name: "history",
+			Where: mem.Location{File: "/home/me/project/train.py", Line: leakLine}, Items: step * int64(row),
+			PerMin: 12000 * float64(row), Contains: "byte", Tensors: mem.Some(step * int64(row))})
+	}
+	f := only(t, run)
+	if f.Holder != "history" || f.Label != mem.Estimated || !strings.Contains(f.Text, "1.46 GiB per minute") {
+		t.Errorf("%+v", f)
+	}
+	if whole := float64(2000 * row); math.Abs(float64(f.Bytes.Or(0))-whole) > 0.02*whole {
+		t.Errorf("%v, of %v", mem.Bytes(f.Bytes.Or(0)), mem.Bytes(whole))
 	}
 }
 

@@ -91,6 +91,25 @@ func TestNothingStopped(t *testing.T) {
 	}
 }
 
+// TestBoundedOverTime: a container that is full in less than a minute is not full yet.
+func TestBoundedOverTime(t *testing.T) {
+	run := cached(2000, 50)
+	for i := range run.Holders {
+		run.Holders[i].Bound, run.Holders[i].BoundBy = mem.Some(60), "maxlen=60"
+	}
+	r := Analyze(run, Options{})
+	if len(r.Findings) != 1 || !strings.Contains(r.Findings[0].Text, "in about 4.8 s (estimated). Then it stops.") ||
+		strings.Contains(r.Findings[0].Text, "is full") {
+		t.Errorf("%+v", r.Findings)
+	}
+	for i := range run.Holders {
+		run.Holders[i].Bound, run.Holders[i].BoundBy = mem.Some(40), "maxlen=40"
+	}
+	if r = Analyze(run, Options{}); len(r.Findings) != 1 || !strings.Contains(r.Findings[0].Text, "is full: it grows no more.") {
+		t.Errorf("%+v", r.Findings)
+	}
+}
+
 // TestBounded: a container whose bound is known is no leak where memory lasts until it is full; what it takes then is
 // said.
 func TestBounded(t *testing.T) {
