@@ -68,6 +68,7 @@ var All = []func(*Input) report.Part{
 	peak,        // how high memory rose, when, and who held it
 	grows,       // what only ever grows, and which line or cycle keeps it; of whole devices too
 	copies,      // what forked workers copy of their parent's memory, and why
+	addUp,       // processes that are started again and again, and do not end
 	limits,      // what else than memory the program runs out of, and what of all ends it first
 	sharedLeft,  // what of /dev/shm was left behind that nobody uses
 	shapes,      // what each curve does as a whole: steady, a saw-tooth, a staircase, and when it changed
