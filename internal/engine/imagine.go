@@ -301,9 +301,10 @@ func (e *Engine) Plan(ctx context.Context, o plan.Options) (*plan.Result, error)
 			return nil, err
 		}
 	}
-	o.Host = plan.Host{Trainer: func() (string, error) { return e.script("planned.py") },
-		Session: func(command []string) plan.Trial {
-			runs := &planRuns{e, &o, command, map[int]*imagine.Session{}}
+	o.Host = plan.Host{Trainer: func() (string, error) { return e.script("planned.py") }, AtOnce: imagine.Workers,
+		Session: func(variables map[string]string, command []string) plan.Trial {
+			runs := &planRuns{engine: e, options: &o, variables: variables, command: command,
+				sessions: map[int]*imagine.Session{}}
 			return runs.try
 		}}
 	return plan.Run(ctx, o)
@@ -314,9 +315,12 @@ const trialPatience = 5 * time.Second
 
 // planRuns runs a command on the imaginary GPUs that a plan asks for.
 type planRuns struct {
-	engine   *Engine
-	options  *plan.Options
-	command  []string // by which its interpreter is known
+	engine    *Engine
+	options   *plan.Options
+	variables map[string]string // of the program, besides those that it has by itself
+	command   []string          // by which its interpreter is known
+
+	lock     sync.Mutex
 	sessions map[int]*imagine.Session
 }
 
@@ -342,11 +346,12 @@ func (p *planRuns) try(ctx context.Context, g *gpus.GPU, count int, command []st
 
 // session is where runs of a world of so many processes are made; 1: of what a command starts by itself.
 func (p *planRuns) session(ctx context.Context, world int) (*imagine.Session, error) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
 	if s := p.sessions[world]; s != nil {
 		return s, nil
 	}
-	// nothing of a model is looked for elsewhere: its configuration is here
-	env := launch.With(os.Environ(), map[string]string{"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1"})
+	env := launch.With(os.Environ(), p.variables)
 	o := ImagineOptions{RunOptions: RunOptions{Options: observe.Options{Command: p.command, Env: env, Patience: trialPatience}},
 		Options: imagine.Options{GPU: "h100-sxm", Catalogue: p.options.Catalogue, NoSuggest: true}}
 	if world > 1 {

@@ -476,7 +476,10 @@ func (s *Session) atOnce(jobs []func()) {
 }
 
 // workers is how many processes run side by side.
-func (s *Session) workers(jobs int) int {
+func (s *Session) workers(jobs int) int { return Workers(jobs) }
+
+// Workers is how many of some runs this machine makes side by side now.
+func Workers(jobs int) int {
 	return max(1, min(runtime.NumCPU(), 8, int(freeMemory()/trialMemory), jobs))
 }
 

@@ -17,8 +17,10 @@ const (
 type Host struct {
 	// Trainer is where the script of our trainer stands (agent/python/src/hightide/_fit/planned.py).
 	Trainer func() (path string, err error)
-	// Session prepares runs of a program on imaginary GPUs.
-	Session func(command []string) Trial
+	// Session prepares runs of a program on imaginary GPUs, with these variables.
+	Session func(variables map[string]string, command []string) Trial
+	// AtOnce is how many of some runs are made side by side.
+	AtOnce func(runs int) int
 }
 
 // Trial runs a command on so many GPUs that are not there. said is what it wrote last.

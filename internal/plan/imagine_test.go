@@ -13,6 +13,8 @@ import (
 	"hightide/internal/report"
 )
 
+func one(int) int { return 1 }
+
 // ofRuns are the rows of a use after runs with given ends, by GPU, and the GPUs that were run.
 func ofRuns(t *testing.T, use Use, all bool, ends map[string]*report.Imagined, cards ...string) (*Result, []string) {
 	t.Helper()
@@ -25,7 +27,8 @@ func ofRuns(t *testing.T, use Use, all bool, ends map[string]*report.Imagined, c
 	}
 	f := factsOf(t, llama3, use)
 	var ran []string
-	im := &imagining{f, placesOf(chosen, false, 1), r, func(int) []string { return nil }, all, func(event.Event) {}}
+	im := &imagining{f, placesOf(chosen, false, 1), r, func(int) []string { return nil }, all,
+		func(event.Event) {}, one}
 	err = im.each(t.Context(), func(_ context.Context, g *gpus.GPU, _ int, _ []string) (*report.Imagined, string, error) {
 		ran = append(ran, g.Slug)
 		return ends[g.Slug], "the last words", nil
@@ -139,12 +142,78 @@ func TestMachinesAreUsedWhole(t *testing.T) {
 			t.Fatal(err)
 		}
 		asked := map[int]bool{}
-		im := &imagining{f, places, r, func(count int) []string { asked[count] = true; return nil }, true, func(event.Event) {}}
+		im := &imagining{f, places, r, func(count int) []string { asked[count] = true; return nil }, true,
+			func(event.Event) {}, one}
 		err = im.each(t.Context(), func(_ context.Context, _ *gpus.GPU, count int, _ []string) (*report.Imagined, string, error) {
 			return ended(mem.VerdictFits, mem.GiB, mem.GiB, mem.GiB), "", nil
 		})
 		if got := slices.Sorted(maps.Keys(asked)); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: commands for %v, want %v, %v", use, got, want, err)
 		}
+	}
+}
+
+// TestTurnsAtOnce: two GPUs are run side by side. Where the dearer one does it, the cheaper one is waited for; where
+// the cheaper one does it, the dearer one is ended, and its row stays estimated.
+func TestTurnsAtOnce(t *testing.T) {
+	use := Use{For: LoRA, Seq: 4096, Batch: 2, Optimizer: "adamw", Rank: 16, Weights: "auto"}
+	fits := ended(mem.VerdictFits, 12*mem.GiB, 13*mem.GiB, 14*mem.GiB)
+	fails := &report.Imagined{GPUVerdict: mem.GPUVerdict{Verdict: mem.VerdictOOM}}
+	for _, test := range []struct {
+		name     string
+		cheap    *report.Imagined
+		ran      []string
+		cheapest string
+	}{
+		{"the cheaper one does it", fits, []string{"rtx3090"}, "rtx3090"},
+		{"only the dearer one does it", fails, []string{"a40", "rtx3090"}, "a40"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			cards := []string{"h100-sxm", "a40", "rtx3090"}
+			o := Options{Use: use, GPU: cards}
+			o.Settings().Fill()
+			chosen, err := o.chosen(gpus.Builtin())
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := planned(t, llama3, use, cards...)
+			both, dearer := make(chan bool), make(chan bool)
+			told := func(e event.Event) {
+				if e, ok := e.(Imagined); ok && e.Row != nil && e.Row.GPU == "a40" {
+					close(dearer)
+				}
+			}
+			im := &imagining{factsOf(t, llama3, use), placesOf(chosen, false, 1), r,
+				func(int) []string { return nil }, false, told, func(int) int { return 2 }}
+			err = im.each(t.Context(), func(ctx context.Context, g *gpus.GPU, _ int,
+				_ []string) (*report.Imagined, string, error) {
+				if g.Slug == "a40" {
+					both <- true
+					if test.cheap == fits {
+						<-ctx.Done()
+						return fails, "", nil
+					}
+					return fits, "", nil
+				}
+				<-both
+				if test.cheap == fails {
+					<-dearer
+				}
+				return test.cheap, "", nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.settle(im.facts, im.places)
+			var ran []string
+			for _, row := range r.Rows {
+				if row.Label == mem.Imagined {
+					ran = append(ran, row.GPU)
+				}
+			}
+			if slices.Sort(ran); !slices.Equal(ran, test.ran) || r.Cheapest != test.cheapest {
+				t.Errorf("imagined are %q, the cheapest is %s", ran, r.Cheapest)
+			}
+		})
 	}
 }
