@@ -15,6 +15,7 @@ import (
 	"hightide/device"
 	"hightide/heap"
 	"hightide/internal/allocator"
+	"hightide/internal/analyze/facts"
 	"hightide/internal/fail"
 	"hightide/internal/files"
 	"hightide/internal/fit"
@@ -275,7 +276,9 @@ func (e *Engine) tuneRuns(ctx context.Context, s *imagine.Session, runs []tune.R
 			continue
 		}
 		outcomes[i] = outcomeOf(r)
-		if r.Fits() {
+		if runs[i].Apart {
+			outcomes[i].Host, outcomes[i].HostError = facts.HostOf(r.Frames())
+		} else if r.Fits() {
 			outcomes[i].Curve = tune.CurveOf(r.History())
 		}
 	}

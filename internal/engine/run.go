@@ -313,12 +313,13 @@ func (e *Engine) observed(o *RunOptions, verb string, result *RunResult) *observ
 	return &to
 }
 
-// applyPlan has the agent apply the levers, and sets the allocator's settings for the program.
+// applyPlan has the agent apply the levers, and sets the allocators' settings for the program.
 func applyPlan(plan *levers.Plan, to *observe.Options) {
 	if _, set := plan.Levers[levers.Allocator]; set {
 		to.Env = launch.With(to.Env, map[string]string{allocator.Variable: plan.AllocatorSettings(
 			imagine.AllocatorSetting(to.Env))})
 	}
+	to.Env = launch.With(to.Env, plan.Variables(to.Env))
 	if plan.Agent() != "" {
 		tellAgent(to, levers.Variable, plan.Agent())
 	}

@@ -54,7 +54,7 @@ var single = map[string]string{"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "
 func (s *Session) alike(list []trial) []int {
 	var found []int
 	for i := range list {
-		if t, first := &list[i], &list[0]; s.forks(t) && t.atMost == 0 &&
+		if t, first := &list[i], &list[0]; s.forks(t) && !t.apart && t.atMost == 0 &&
 			!strings.Contains(t.env[allocator.Variable], "backend:") &&
 			!slices.ContainsFunc(t.switches, func(name string) bool { return strings.HasPrefix(name, attentionSwitch) }) &&
 			slices.Equal(t.command, first.command) && t.sizes == first.sizes && t.other == first.other &&

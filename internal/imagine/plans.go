@@ -18,6 +18,7 @@ type Planned struct {
 	Blocks bool // what each block takes is a fact of it
 
 	Memory mem.Bytes // of such a GPU, what there is of its memory; 0: all
+	Apart  bool      // started for itself, with nothing recorded that takes memory: the host's is looked at
 }
 
 // TryPlans runs the program with each plan, of which nothing is to be seen or kept but the figures. A nil result did
@@ -27,7 +28,8 @@ func (s *Session) TryPlans(ctx context.Context, plans []Planned) []*Result {
 	trials := make([]trial, len(plans))
 	for i, planned := range plans {
 		trials[i] = s.planned(s.first, planned.Plan)
-		trials[i].blocks, trials[i].traced = planned.Blocks, true
+		trials[i].blocks, trials[i].traced = planned.Blocks, !planned.Apart
+		trials[i].apart = planned.Apart
 		if planned.Memory > 0 {
 			trials[i].gpu.Total, trials[i].gpu.Lowest = planned.Memory, 0
 		}

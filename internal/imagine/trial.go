@@ -45,6 +45,7 @@ type trial struct {
 	ones     bool              // what no kernel computed is read as ones
 	lag      bool              // the GPU is always behind the host: nothing is done before that waits
 	load     string            // requests that a server answers; "": as asked for
+	apart    bool              // never forked from another's start: its host memory is its own
 	traced   bool              // keep the allocator's history, to replay it with less memory or show its course
 }
 
@@ -373,6 +374,7 @@ func priced(v mem.GPUVerdict, g *gpus.GPU) mem.GPUVerdict {
 // planned is a trial with a plan: the agent gets its levers, the program its allocator settings.
 func (s *Session) planned(t trial, plan *levers.Plan) trial {
 	t.plan = plan
+	t.env = mergeEnv(t.env, plan.Variables(s.Base.Env))
 	if _, set := plan.Levers[levers.Allocator]; set {
 		return s.setting(t, plan.AllocatorSettings(AllocatorSetting(launch.With(s.Base.Env, t.env))))
 	}
@@ -396,6 +398,9 @@ func (r *Result) Number(name string) mem.Optional {
 func (r *Result) Uses(framework string) bool {
 	return slices.ContainsFunc(r.run.Processes, func(p *mem.Process) bool { return p.Frameworks[framework] != "" })
 }
+
+// Frames is the run, of which analyses find more.
+func (r *Result) Frames() *mem.Run { return r.run }
 
 // Fact is what the first of the program's processes says that says anything of a thing.
 func (r *Result) Fact(key string) string {

@@ -71,6 +71,10 @@ const (
 	Hosted     = "states_on_host"
 	Budget     = "compile_budget"
 	Parts      = "micro_batch"
+	Malloc     = "malloc" // not the agent's: variables of the program
+	SharedData = "shared_data"
+	Ahead      = "loader_ahead"
+	Workers    = "loader_workers"
 )
 
 // All are the levers, in the order in which they are tried: the cheapest first.
@@ -90,6 +94,14 @@ var All = []Lever{
 		"its way over PCIe, twice a step, the host's memory, and a call of the optimizer for each parameter", Paid, nil},
 	{Offload, "activations on the host", "Saved activations wait in pinned memory of the host.",
 		"their way over PCIe, twice a step, and the host's memory", Paid, nil},
+	{SharedData, "one copy of the data set", "Workers of a loader share the data set's arrays.",
+		"each array twice while it is copied", Free, nil},
+	{Malloc, "malloc settings", "C's allocator has two arenas, and gives memory back that is free.",
+		"calls of the kernel, and threads that wait for each other", Paid, nil},
+	{Ahead, "one batch ahead", "Loaders fetch one batch ahead for each worker, and pin none.",
+		"waits where workers do not keep up, and copies to the device that wait", Paid, nil},
+	{Workers, "fewer workers", "Loaders have fewer workers.", "the time of fewer workers", Paid,
+		[]Settings{{Workers: 4}, {Workers: 2}, {Workers: 1}}},
 	{Parts, "smaller micro-batches", "A trainer's batches are trained in parts, and the optimizer steps once.",
 		"smaller kernels; numbers change: the rounding of the sum, and what dropout draws", Changing,
 		[]Settings{{Parts: 2}, {Parts: 4}, {Parts: 8}, {Parts: 16}}},
@@ -108,10 +120,11 @@ func Find(name string) *Lever {
 
 // Settings of one lever; most have none.
 type Settings struct {
-	Blocks []string `toml:"blocks,omitempty" json:"blocks,omitempty" doc:"Of checkpoint: the names of the blocks."`
-	Value  string   `toml:"settings,omitempty" json:"settings,omitempty" doc:"Of allocator: as in PYTORCH_CUDA_ALLOC_CONF."`
-	Budget float64  `toml:"budget,omitempty" json:"budget,omitempty" doc:"Of compile_budget: the share of the activations that compiled graphs may keep."`
-	Parts  int      `toml:"parts,omitempty" json:"parts,omitempty" doc:"Of micro_batch: into how many parts a batch is cut."`
+	Blocks  []string `toml:"blocks,omitempty" json:"blocks,omitempty" doc:"Of checkpoint: the names of the blocks."`
+	Value   string   `toml:"settings,omitempty" json:"settings,omitempty" doc:"Of allocator: as in PYTORCH_CUDA_ALLOC_CONF."`
+	Budget  float64  `toml:"budget,omitempty" json:"budget,omitempty" doc:"Of compile_budget: the share of the activations that compiled graphs may keep."`
+	Workers int      `toml:"workers,omitempty" json:"workers,omitempty" doc:"Of loader_workers: how many workers a loader has at most."`
+	Parts   int      `toml:"parts,omitempty" json:"parts,omitempty" doc:"Of micro_batch: into how many parts a batch is cut."`
 }
 
 // Plan is what is to be changed in one training.
@@ -133,6 +146,7 @@ type Figures struct {
 	Reserved   mem.Bytes `toml:"peak_reserved_bytes,omitempty" json:"peak_reserved_bytes,omitempty" doc:"The highest of what the allocator took from the device, in bytes."`
 	Used       mem.Bytes `toml:"device_used_bytes,omitempty" json:"device_used_bytes,omitempty" doc:"The highest use of the device, in bytes."`
 	Recomputed float64   `toml:"recomputed_share,omitempty" json:"recomputed_share,omitempty" doc:"Of the forward pass's FLOPs, the share that is computed again."`
+	Host       mem.Bytes `toml:"host_bytes,omitempty" json:"host_bytes,omitempty" doc:"The highest PSS of all processes, as far as the run went, in bytes; absent: it was not asked for."`
 	Moved      mem.Bytes `toml:"offloaded_bytes,omitempty" json:"offloaded_bytes,omitempty" doc:"What waits in the host's memory in a step, of activations and of the optimizer's state, in bytes; it crosses PCIe twice."`
 }
 
@@ -151,7 +165,7 @@ func (p *Plan) Name() string {
 func (p *Plan) Agent() string {
 	told := Plan{Model: p.Model, Parameters: p.Parameters, Levers: map[string]Settings{}}
 	for name, settings := range p.Levers {
-		if name != Allocator {
+		if name != Allocator && name != Malloc {
 			told.Levers[name] = settings
 		}
 	}
@@ -181,6 +195,8 @@ func (p *Plan) Changes() string {
 			parts = append(parts, settings.Value)
 		case lever.Name == Checkpoint:
 			parts = append(parts, "checkpointing of "+blocks(settings.Blocks))
+		case lever.Name == Workers:
+			parts = append(parts, fmt.Sprintf("%s, %d at most", lever.What, settings.Workers))
 		case lever.Name == Parts:
 			parts = append(parts, fmt.Sprintf("%s, %d parts of each batch", lever.What, settings.Parts))
 		case lever.Name == Budget:
@@ -208,11 +224,17 @@ func blocks(names []string) string {
 	return fmt.Sprintf("%d blocks", len(names))
 }
 
-// Exact says whether numbers stay the same bit for bit. Kernels that the compiler makes anew may round otherwise.
-func (p *Plan) Exact() bool {
-	_, compiled := p.Levers[Budget]
-	return !compiled && !p.changing()
+func (p *Plan) has(lever string) bool {
+	if p == nil {
+		return false
+	}
+	_, on := p.Levers[lever]
+	return on
 }
+
+// Exact says whether numbers stay the same bit for bit. Kernels that the compiler makes anew may round otherwise, and a
+// data set may draw from generators of its own.
+func (p *Plan) Exact() bool { return !p.has(Budget) && !p.has(Workers) && !p.changing() }
 
 func (p *Plan) changing() bool {
 	for name := range p.Levers {
@@ -228,6 +250,8 @@ func (p *Plan) Numbers() string {
 	switch {
 	case p.Exact():
 		return "losses and gradients stay the same bit for bit"
+	case !p.changing() && p.has(Workers):
+		return "losses and gradients stay the same as far as the data set draws from no generator of its own"
 	case !p.changing():
 		return "losses and gradients stay the same as far as the compiler's kernels round alike"
 	}

@@ -104,7 +104,8 @@ func kindOf(key []string) string {
 	case key[0] == "planned":
 		return cmp.Or(map[string]string{"recomputed_share": number}[last], whole)
 	}
-	return cmp.Or(map[string]string{"version": whole, "parameters": whole, "parts": whole, "budget": number,
+	return cmp.Or(map[string]string{"version": whole, "parameters": whole, "parts": whole,
+		"workers": whole, "budget": number,
 		"blocks": "a list of names in quotes"}[last], "a text in quotes")
 }
 
@@ -132,6 +133,9 @@ func (p *Plan) check() error {
 		case (name == Budget) != budgeted, budgeted && !(0 < settings.Budget && settings.Budget < 1):
 			return fail.Input("as in [levers.compile_budget] with budget = 0.5",
 				"%s: a budget belongs to the lever compile_budget, which needs one above 0 and below 1", p.file)
+		case (name == Workers) != (settings.Workers != 0), settings.Workers < 0:
+			return fail.Input("as in [levers.loader_workers] with workers = 2",
+				"%s: workers belong to the lever loader_workers, which needs one or more", p.file)
 		case (name == Parts) != (settings.Parts != 0), settings.Parts < 0, settings.Parts == 1:
 			return fail.Input("as in [levers.micro_batch] with parts = 2",
 				"%s: parts belong to the lever micro_batch, which needs two or more", p.file)
@@ -140,7 +144,8 @@ func (p *Plan) check() error {
 	if _, err := (allocator.Rules{}).Parse(p.Levers[Allocator].Value); err != nil {
 		return fail.Input("as in [levers.allocator] with settings = \"expandable_segments:True\"", "%s: %w", p.file, err)
 	}
-	if f := p.Planned; p.Parameters < 0 || min(f.Allocated, f.Reserved, f.Used, f.Moved) < 0 || !(f.Recomputed >= 0) {
+	f := p.Planned
+	if p.Parameters < 0 || min(f.Allocated, f.Reserved, f.Used, f.Moved, f.Host) < 0 || !(f.Recomputed >= 0) {
 		return fail.Input("hightide tune writes them", "%s: parameters and planned figures cannot be below 0", p.file)
 	}
 	return nil

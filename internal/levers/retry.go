@@ -67,14 +67,6 @@ func (s Start) Event(plan *Plan) mem.Event {
 		Numbers: map[string]int64{"start": int64(s.Number) + 1, "most": int64(s.Most) + 1}}
 }
 
-func (p *Plan) has(lever string) bool {
-	if p == nil {
-		return false
-	}
-	_, on := p.Levers[lever]
-	return on
-}
-
 // after a run that ran out of memory: what takes most at a moderate cost, then the host's memory. All of them keep
 // numbers, and each start of a training is dear, so they do not come one by one.
 var after = []map[string]Settings{

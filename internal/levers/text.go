@@ -36,6 +36,9 @@ func (p *Plan) Text() string {
 		if settings.Budget > 0 {
 			line("budget = %g", settings.Budget)
 		}
+		if settings.Workers > 0 {
+			line("workers = %d", settings.Workers)
+		}
 		if settings.Parts > 0 {
 			line("parts = %d", settings.Parts)
 		}
@@ -64,6 +67,9 @@ func (p *Plan) figures(line func(string, ...any)) {
 	line("device_used_bytes = %d  # %v", int64(f.Used), f.Used)
 	if f.Recomputed > 0 {
 		line("recomputed_share = %.4f  # of the forward pass's FLOPs", f.Recomputed)
+	}
+	if f.Host > 0 {
+		line("host_bytes = %d  # %v PSS of all processes", int64(f.Host), f.Host)
 	}
 	if f.Moved > 0 {
 		line("offloaded_bytes = %d  # %v a step, over PCIe twice", int64(f.Moved), f.Moved)

@@ -15,6 +15,9 @@ func Find(ctx context.Context, o Options, host Host) (*Result, error) {
 		s.deeper(ctx)
 		s.smallest(ctx)
 	}
+	if err == nil && o.Host > 0 {
+		s.ofHost(ctx)
+	}
 	if err == nil {
 		err = ctx.Err()
 	}
@@ -22,7 +25,7 @@ func Find(ctx context.Context, o Options, host Host) (*Result, error) {
 	if err != nil {
 		return s.result, err
 	}
-	if s.result.Recommended == nil {
+	if s.result.Recommended == nil && s.apart == nil {
 		s.result.Notes = append(s.result.Notes, s.roomy.left(s.usable(levers.Hosted))...)
 	}
 	s.result.Answer = s.result.sentence()

@@ -1,6 +1,7 @@
 package tune
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -14,6 +15,15 @@ import (
 	"hightide/internal/mem"
 	"hightide/internal/patch"
 )
+
+// byHand is how to write levers that the agent writes as no code.
+var byHand = map[string]string{
+	levers.SharedData: "workers that are forked share arrays; others would need them in multiprocessing.shared_memory",
+	levers.Malloc: "set MALLOC_ARENA_MAX=2, MALLOC_MMAP_THRESHOLD_=131072 and MALLOC_TRIM_THRESHOLD_=131072 where it " +
+		"is started",
+	levers.Ahead:   "give DataLoader prefetch_factor=1, and no pin_memory",
+	levers.Workers: "give DataLoader fewer num_workers",
+}
 
 // code is what the agent says of one lever as code.
 type code struct {
@@ -58,7 +68,7 @@ func (r *Result) writable(known map[string]code) *Patch {
 		p := &Patch{Plan: point.Plan, Missing: map[string]string{}}
 		for name := range point.Plan.Levers {
 			if len(known[name].Edits) == 0 {
-				p.Missing[name] = known[name].Why
+				p.Missing[name] = cmp.Or(known[name].Why, byHand[name])
 			}
 		}
 		if len(p.Missing) == 0 {

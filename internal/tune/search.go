@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -36,13 +35,16 @@ type search struct {
 	room     mem.Bytes
 	needed   mem.Bytes // of a GPU with plenty, by a program whose allocator keeps nothing idle
 	ran      map[string]*Point
-	roomy    *Outcome // of the unchanged program with plenty of memory
-	plenty   bool     // each lever alone runs with plenty of memory too
+	apart    map[string]*Point // runs for themselves, whose host memory is known
+	tight    bool              // what they are to reach on the device: a tight fit
+	roomy    *Outcome          // of the unchanged program with plenty of memory
+	plenty   bool              // each lever alone runs with plenty of memory too
 }
 
 func newSearch(o Options, host Host) *search {
 	return &search{Options: o, host: host, ran: map[string]*Point{}, result: &Result{Version: 1, Label: mem.Imagined,
-		Command: mem.MaskArgs(o.Command), Goal: o.Goal, Points: []*Point{}, Refused: map[string]string{}, Notes: []string{}}}
+		Command: mem.MaskArgs(o.Command), Goal: o.Goal, Host: o.Host,
+		Points: []*Point{}, Refused: map[string]string{}, Notes: []string{}}}
 }
 
 // begin runs the program as it is, once with plenty of memory and its blocks recorded, and with each lever alone.
@@ -50,6 +52,9 @@ func (s *search) begin(ctx context.Context) error {
 	first := s.plan(nil)
 	runs := []Run{{Plan: first, Roomy: true, Blocks: true}, {Plan: first, Roomy: s.plenty}}
 	for _, lever := range levers.All {
+		if lever.Host() { // only where the host is looked at, see host.go
+			continue
+		}
 		if lever.Price != levers.Changing || slices.Contains(s.Allow, lever.Name) {
 			runs = append(runs, Run{Plan: s.plan([]string{"*"}, lever.Name), Roomy: s.plenty})
 		}
@@ -199,9 +204,10 @@ func (s *search) point(plan *levers.Plan, o *Outcome) *Point {
 		plan.Planned = levers.Figures{Allocated: mem.Bytes(o.Allocated.Or(0)), Reserved: mem.Bytes(o.Reserved.Or(0)),
 			Used: mem.Bytes(o.Used.Or(0))}
 	}
-	plan.Planned.Moved = o.Moved
+	plan.Planned.Moved, plan.Planned.Host = o.Moved, mem.Bytes(o.Host.Or(0))
 	plan.Planned.Recomputed, _ = s.recorded.Share(plan.Levers[levers.Checkpoint].Blocks)
-	return &Point{Plan: plan, What: plan.Changes(), Verdict: o.GPUVerdict, Exact: plan.Exact(), Numbers: plan.Numbers(), Costs: costs(plan),
+	return &Point{Plan: plan, What: plan.Changes(), Verdict: o.GPUVerdict, Exact: plan.Exact(),
+		Numbers: plan.Numbers(), Costs: costs(plan),
 		left: o.Left, Text: plan.Text(), Curve: o.Curve, Enough: o.Fits() && o.Headroom.Or(0) >= int64(s.room)}
 }
 
@@ -409,6 +415,20 @@ func (s *search) guess(sets [][]string) int {
 	return n
 }
 
+// pick is the cheapest point that reaches the goal, else one with less room than the figures are sure of; nil: none.
+func (s *search) pick() *Point {
+	if best := s.found(); best != nil || s.result.Goal != fitGoal {
+		return best
+	}
+	var best *Point
+	for _, p := range s.ran {
+		if p.Verdict.Fits() && (best == nil || cheaper(p, best) < 0 || cheaper(p, best) == 0 && p.What < best.What) {
+			best = p
+		}
+	}
+	return best
+}
+
 // fewer takes levers that cost nothing out of what was found: all of them, or all but one, or else each that it can do
 // without by itself, and all these at once.
 func (s *search) fewer(ctx context.Context) {
@@ -447,41 +467,4 @@ func (s *search) fewer(ctx context.Context) {
 		}
 	}
 	s.try(ctx, s.plan(sets, kept...))
-}
-
-// conclude sorts the points and recommends one.
-func (s *search) conclude() {
-	r := s.result
-	r.Points = slices.SortedFunc(maps.Values(s.ran), func(a, b *Point) int {
-		return cmp.Or(cheaper(a, b), cmp.Compare(a.What, b.What))
-	})
-	lowest := int64(-1)
-	for _, p := range r.Points {
-		if used, ok := p.Verdict.Used.Get(); ok && p.Verdict.Fits() && (lowest < 0 || used < lowest) {
-			p.Best, lowest = true, used
-		}
-	}
-	best := s.found()
-	if best == nil && r.Goal == "fit" { // less room than the figures are sure of, and said so
-		if i := slices.IndexFunc(r.Points, func(p *Point) bool { return p.Verdict.Fits() }); i >= 0 {
-			best = r.Points[i]
-			if best.Verdict.Verdict == mem.VerdictTight {
-				r.Notes = append(r.Notes, fmt.Sprintf("%s leaves %v, less than the figures are sure of: the fit is tight", best.What,
-					mem.Bytes(best.Verdict.Headroom.Or(0))))
-			}
-		}
-	}
-	if best != nil && best.Verdict.Verdict == mem.VerdictConditional {
-		r.Notes = append(r.Notes, "it fits on a condition: hightide imagine --plan says on which")
-	}
-	if best != nil && best.left != "" {
-		r.Notes = append(r.Notes, best.left)
-	}
-	if best != nil && best.Within.Known() {
-		r.Notes = append(r.Notes, fmt.Sprintf("%s leaves %v free at its peak, and ran in %v as well: the allocator gives back what it "+
-			"keeps idle where memory is short", best.What, mem.Bytes(best.Verdict.Headroom.Or(0)), mem.Bytes(best.Within.Or(0))))
-	}
-	if best != nil {
-		r.Recommended, r.Verdict, best.Chosen = best.Plan, best.Verdict.Verdict, true
-	}
 }

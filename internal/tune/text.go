@@ -13,27 +13,58 @@ import (
 
 // sentence is the recommendation.
 func (r *Result) sentence() string {
-	p := r.Recommended
+	p, host := r.Recommended, r.onHost()
+	if p == nil && slices.ContainsFunc(r.Points, func(p *Point) bool { return p.Host.Known() }) {
+		return host
+	}
 	if p == nil {
 		if least := r.least(); least != nil {
 			return fmt.Sprintf("No plan that was run reaches the goal on %s: the smallest peak is %v of %v, with %s.",
 				r.GPUName, mem.Bytes(least.Verdict.Used.Or(0)), r.Total, least.What)
 		}
 		if least := r.Smallest; least != nil {
-			return fmt.Sprintf("No plan that was run fits on %s: with %s, which save most, the program takes %v, and %v are there.",
-				r.GPUName, least.What, mem.Bytes(least.Verdict.Used.Or(0)), r.Total)
+			return fmt.Sprintf("No plan that was run fits on %s: with %s, which save most, the program takes %v, "+
+				"and %v are there.", r.GPUName, least.What, mem.Bytes(least.Verdict.Used.Or(0)), r.Total)
 		}
 		return fmt.Sprintf("No plan that was run fits on %s, and none is known to take less than the program as it is.", r.GPUName)
 	}
 	if len(p.Levers) == 0 {
-		return fmt.Sprintf("It fits on %s as it is: %v of %v at the peak.", r.GPUName, p.Planned.Used, r.Total)
+		return fmt.Sprintf("It fits on %s as it is: %v of %v at the peak.%s", r.GPUName, p.Planned.Used, r.Total, host)
 	}
 	cost := ""
 	for _, part := range ofSize(p) {
 		cost += ", and " + part
 	}
-	return fmt.Sprintf("Use %s: the peak is then %v of %v on %s%s.", p.Changes(), p.Planned.Used, r.Total,
-		r.GPUName, cost)
+	return fmt.Sprintf("Use %s: the peak is then %v of %v on %s%s.%s", p.Changes(), p.Planned.Used, r.Total,
+		r.GPUName, cost, host)
+}
+
+// onHost says of a plan what it takes of the host; "": that was not asked for.
+func (r *Result) onHost() string {
+	if r.Host == 0 {
+		return ""
+	}
+	var least *Point
+	for _, p := range r.Points {
+		if !p.Host.Known() {
+			continue
+		}
+		if p.Chosen {
+			return fmt.Sprintf(" All processes take %s of the host's %v.", p.ofHost(), r.Host)
+		}
+		if least == nil || p.Host.Or(0) < least.Host.Or(0) {
+			least = p
+		}
+	}
+	if least == nil {
+		return " The host's memory was not looked at."
+	}
+	return fmt.Sprintf("No plan that was run takes at most %v of the host: the smallest is %s, with %s.", r.Host,
+		least.ofHost(), least.What)
+}
+
+func (p *Point) ofHost() string {
+	return fmt.Sprintf("%v ± %v (PSS)", mem.Bytes(p.Host.Or(0)), mem.Bytes(p.Off.Or(0)))
 }
 
 // ofSize is what a plan costs that grows with the model or the batch.
@@ -109,8 +140,11 @@ func (r *Result) Table() *report.Table {
 		Columns: []report.Column{{Name: "plan", Title: "Plan"}, {Name: "verdict", Title: "Verdict"},
 			bytes("used", "Peak used"), bytes("allocated", "Peak allocated"), {Name: "again", Title: "Computed again"},
 			bytes("moved", "To the host"), {Name: "best", Title: ""}}}
+	if r.Host > 0 {
+		t.Columns = slices.Insert(t.Columns, len(t.Columns)-1, bytes("host", "Host PSS"))
+	}
 	for i, p := range r.Points {
-		if i > 0 && !p.Best && p.Plan != r.Recommended {
+		if i > 0 && !p.Best && p.Plan != r.Recommended && !p.Host.Known() {
 			continue
 		}
 		again, mark := "", ""
@@ -128,7 +162,11 @@ func (r *Result) Table() *report.Table {
 		case p.Plan == r.Recommended:
 			mark = "← recommended"
 		}
-		t.Add(p.What, string(p.Verdict.Verdict), p.Verdict.Used, p.Verdict.Allocated, again, moved, mark)
+		row := []any{p.What, string(p.Verdict.Verdict), p.Verdict.Used, p.Verdict.Allocated, again, moved}
+		if r.Host > 0 {
+			row = append(row, p.Host)
+		}
+		t.Add(append(row, mark)...)
 	}
 	return t
 }

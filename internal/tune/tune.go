@@ -41,12 +41,13 @@ type Options struct {
 	GPUs      int // in the machine; 0: one
 	Catalogue []string
 	Memory    mem.Bytes
-	Goal      string   // "fit", "headroom=10%", Batch or Cost
-	Instances bool     // of the goal Cost: machines that clouds rent
-	Allow     []string // levers that change numbers
-	Output    string   // where the plan is written; "": levers.File
-	Patch     bool     // write the plan as a change of the program's own files too
-	Dry       bool     // write no file
+	Host      mem.Bytes // of the host's memory, for all processes; 0: not looked at
+	Goal      string    // "fit", "headroom=10%", Batch or Cost
+	Instances bool      // of the goal Cost: machines that clouds rent
+	Allow     []string  // levers that change numbers
+	Output    string    // where the plan is written; "": levers.File
+	Patch     bool      // write the plan as a change of the program's own files too
+	Dry       bool      // write no file
 
 	Events event.Sink
 }
@@ -65,6 +66,9 @@ func (o *Options) Settings() options.List {
 			Example: "2", Hint: "GPUs in the machine, of which a launcher as torchrun starts a rank each."},
 		{Name: "memory", Help: "`size` of the GPU's memory in place of the catalogue's, as 24GiB", To: &o.Memory,
 			Label: "Memory", Example: "24GiB"},
+		{Name: "host-memory", Help: "`size` of the host's memory that all processes of the program may take " +
+			"together, as 16GiB: changes of its loaders and of malloc are tried too", To: &o.Host,
+			Label: "Host memory", Example: "16GiB"},
 		{Name: "goal", Help: "`what` is to be reached: fit, with the room that a verdict needs not to be tight; or " +
 			"headroom=10%, a share of the memory that the training can do without; or batch, the largest that " +
 			"fits; or cost, the cheapest of the GPUs on which a plan fits", To: &o.Goal,
@@ -106,6 +110,12 @@ func (o *Options) Check() error {
 		if !slices.Contains(Changing(), name) {
 			return fail.Choice("--allow", name, Changing())
 		}
+	}
+	switch {
+	case o.Host > 0 && (o.Goal == Cost || o.Goal == Batch):
+		return fail.Usage("leave it out, or take --goal fit", "--host-memory does not go with --goal %s", o.Goal)
+	case o.Host > 0 && o.Host < 64*mem.MiB:
+		return fail.Usage("as in --host-memory 16GiB", "--host-memory %v is less than a Python with PyTorch takes", o.Host)
 	}
 	switch o.Goal {
 	case Cost:
@@ -174,6 +184,7 @@ type Run struct {
 	Blocks bool // record what each block takes
 
 	Memory mem.Bytes // of such a GPU, what there is of its memory; 0: all
+	Apart  bool      // started for itself: what it takes of the host is known
 }
 
 // Outcome is what came of it.
@@ -194,6 +205,8 @@ type Outcome struct {
 	Samples mem.Optional // of that trainer's data set
 
 	Curve *StepCurve // nil: not known
+
+	Host, HostError mem.Optional // PSS of all processes at its highest, of a run apart, and how far it may be off
 
 	Weights, States mem.Optional // of the model and its optimizers, in bytes, where blocks were recorded
 }
@@ -221,6 +234,8 @@ type Point struct {
 	Numbers string         `json:"numbers" doc:"What becomes of losses and gradients, in words."`
 	Chosen  bool           `json:"recommended" doc:"It is the one that is recommended."`
 	Costs   string         `json:"costs" doc:"What it costs, in words."`
+	Host    mem.Optional   `json:"host_pss_bytes,omitzero" doc:"With --host-memory: the highest PSS of all processes, as far as the run went, in bytes; absent: that was not looked at."`
+	Off     mem.Optional   `json:"host_pss_error_bytes,omitzero" doc:"How far that may be off to either side, in bytes."`
 	Curve   *StepCurve     `json:"curve,omitempty" doc:"Memory over the step in which its run was fullest; absent: memory ran out, or the program is several processes."`
 	left    string         // what it does not reach
 	Text    string         `json:"plan_file" doc:"The text of its plan, as hightide run --plan reads it."`
@@ -245,7 +260,20 @@ func cheaper(a, b *Point) int {
 	kept := func(p *Point) float64 { return cmp.Or(p.Plan.Levers[levers.Budget].Budget, 1) }
 	return cmp.Or(cmp.Compare(truth(ac), truth(bc)), cmp.Compare(am, bm), cmp.Compare(ar, br),
 		cmp.Compare(blocks(a), blocks(b)), cmp.Compare(kept(b), kept(a)),
-		cmp.Compare(parts(a), parts(b)), cmp.Compare(al, bl))
+		cmp.Compare(parts(a), parts(b)), slices.Compare(ofHost(a), ofHost(b)), cmp.Compare(al, bl))
+}
+
+// ofHost is what the levers of the host cost, to compare plans by: fewer workers first.
+func ofHost(p *Point) (costs []int) {
+	for _, name := range slices.Backward(levers.OfHost) {
+		settings, on := p.Plan.Levers[name]
+		cost := map[bool]int{true: 1}[on]
+		if settings.Workers > 0 {
+			cost = 1<<20 - settings.Workers
+		}
+		costs = append(costs, cost)
+	}
+	return costs
 }
 
 // Result is what `tune --json` prints.
@@ -257,6 +285,7 @@ type Result struct {
 	GPUName     string            `json:"gpu_name" doc:"Its full name."`
 	Total       mem.Bytes         `json:"total_bytes" doc:"Its memory in bytes."`
 	Room        mem.Bytes         `json:"room_bytes" doc:"What the goal wants to stay free, in bytes."`
+	Host        mem.Bytes         `json:"host_memory_bytes,omitempty" doc:"With --host-memory: what the processes may take of the host, in bytes."`
 	Goal        string            `json:"goal" doc:"What was to be reached."`
 	Need        mem.Optional      `json:"need_bytes,omitzero" doc:"What the unchanged program takes of a GPU that has plenty, in bytes."`
 	NeedCurve   *StepCurve        `json:"need_curve,omitempty" doc:"Memory over the step in which that run was fullest; absent: the program is several processes."`

@@ -1026,6 +1026,11 @@ export interface Figures {
   /** The highest use of the device, in bytes. */
   device_used_bytes?: number;
   /**
+   * The highest PSS of all processes, as far as the run went, in bytes; absent: it was not asked
+   * for.
+   */
+  host_bytes?: number;
+  /**
    * What waits in the host's memory in a step, of activations and of the optimizer's state, in
    * bytes; it crosses PCIe twice.
    */
@@ -3300,6 +3305,13 @@ export interface Point {
    * several processes.
    */
   curve?: StepCurve;
+  /**
+   * With --host-memory: the highest PSS of all processes, as far as the run went, in bytes; absent:
+   * that was not looked at.
+   */
+  host_pss_bytes?: number;
+  /** How far that may be off to either side, in bytes. */
+  host_pss_error_bytes?: number;
   /** What becomes of losses and gradients, in words. */
   numbers: string;
   /** Losses and gradients stay the same bit for bit. */
@@ -4237,6 +4249,8 @@ export interface Settings {
   parts?: number;
   /** Of allocator: as in PYTORCH_CUDA_ALLOC_CONF. */
   settings?: string;
+  /** Of loader_workers: how many workers a loader has at most. */
+  workers?: number;
 }
 
 export interface Share {
@@ -4938,6 +4952,11 @@ export interface TuneOptions {
   gpu?: string;
   /** number of these GPUs in the machine (default 1) */
   gpus?: number;
+  /**
+   * size of the host's memory that all processes of the program may take together, as 16GiB:
+   * changes of its loaders and of malloc are tried too
+   */
+  host_memory?: string;
   /** with goal cost: the cheapest machine that a cloud rents, in place of GPUs */
   instances?: boolean;
   /** size of the GPU's memory in place of the catalogue's, as 24GiB */
@@ -4973,6 +4992,8 @@ export interface TuneOutcome {
   gpu: string;
   /** Its full name. */
   gpu_name: string;
+  /** With --host-memory: what the processes may take of the host, in bytes. */
+  host_memory_bytes?: number;
   /** How many imagined runs it took. */
   imagined_runs: number;
   /** Where the figures come from: imagined. */

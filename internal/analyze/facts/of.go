@@ -90,3 +90,7 @@ func (in *Facts) conclude() {
 func MainCurve(run *mem.Run) *mem.Series {
 	return ofFigure(run).Lead.Series
 }
+
+// HostOf is the highest of what a run's processes took of the host together, pages that several shared counted
+// once, and how far that may be off.
+func HostOf(run *mem.Run) (peak, half mem.Optional) { return ofFigure(run).sharedPeak() }

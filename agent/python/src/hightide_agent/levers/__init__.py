@@ -23,6 +23,9 @@ LEVERS = (
     "step_in_backward",  # a parameter is updated once its gradient is there
     "states_on_host",  # the optimizer's state in pinned memory of the host; after step_in_backward, whose hook is first
     "compile_budget",  # what torch.compile may keep for the backward pass
+    "shared_data",  # one copy of a data set's arrays for all workers of a loader
+    "loader_ahead",  # one batch ahead for each worker, none in pinned memory
+    "loader_workers",  # fewer workers
     "micro_batch",  # each batch of a trainer in parts: numbers change
     "chunked_loss",  # cross entropy over some rows at a time: numbers change
     "bf16",  # autocast to bfloat16: numbers change

@@ -13,7 +13,7 @@ import sys
 from typing import Any, Callable, Dict, Optional
 
 from ..training import Training
-from . import LEVERS, later, sites
+from . import LEVERS, later, loaders, sites
 from .found import Found, Refused
 
 REFUSED = 3
@@ -62,8 +62,10 @@ def _lever(name: str) -> Any:
 
 
 def install(training: Training, torch: Any, watch: Callable[[str, Callable[[Any], None]], None]) -> None:
-    """Wait for the first training call; of a lever that cuts batches, for the trainers before it."""
-    cut = Plan(os.environ.get("HIGHTIDE_PLAN") or "{}").levers.get("micro_batch")
+    """Wait for the first training call; of levers that cut batches or change loaders, for what is made before it."""
+    levers = Plan(os.environ.get("HIGHTIDE_PLAN") or "{}").levers
+    loaders.install(watch, levers, training.agent, refuse)
+    cut = levers.get("micro_batch")
     if cut is not None:
         from . import micro_batch
 
