@@ -40,8 +40,22 @@ func (l *loop) finish(last launch.Change, ok bool) Outcome {
 		time.Sleep(25 * time.Millisecond)
 	}
 	l.mainEnded(last, ok, end, outcome)
+	if !outcome.Stopped {
+		l.leftRunning()
+	}
 	l.endConfined(end)
 	return l.close(end, outcome, reason(outcome))
+}
+
+// leftRunning names the processes that live on, as what a shell starts with & does: a figure of the run is without them.
+func (l *loop) leftRunning() {
+	for _, live := range l.sampler.Processes() {
+		if p := l.byPID[live.PID]; p != nil && p.PID != l.child.PID {
+			l.emit(mem.Event{Time: l.now(), Process: p.ID, Kind: "unobserved", Text: fmt.Sprintf("process %d, %s: it went "+
+				"on after the command had ended; wait for it in the command, or record it with `hightide attach %d`", p.PID,
+				mem.CommandLine(p.Command), p.PID)})
+		}
+	}
 }
 
 // close ends the recording. Processes that live on are unobserved from here.
