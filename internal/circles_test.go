@@ -100,7 +100,7 @@ var tangled = map[string]int{
 	"internal/replay":           8,
 	"internal/report":           9,
 	"internal/sampler":          17,
-	"internal/server":           47,
+	"internal/server":           48,
 	"internal/shm":              4,
 	"internal/store":            8,
 	"internal/testkit":          2,

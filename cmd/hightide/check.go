@@ -22,11 +22,13 @@ type checkOptions struct {
 	budget, baseline string
 	junit, json      string
 	github           bool
+	commitStatus
 }
 
 func checkCommand(a *app) *cobra.Command {
 	return a.command(&cobra.Command{
-		Use:   "check --budget FILE SNAPSHOT|RUN [--baseline SNAPSHOT|RUN] [--junit FILE] [--github] [--json[=FILE]]",
+		Use: "check --budget FILE SNAPSHOT|RUN [--baseline SNAPSHOT|RUN] [--junit FILE] [--github] [--json[=FILE]] " +
+			"[--status FILE] [--server URL]",
 		Short: "Fail where memory is over a budget, for CI",
 		Long: `Fail where memory is over a budget. The budget is a YAML file; sizes have units KiB to TiB:
 
@@ -45,10 +47,15 @@ func checkCommand(a *app) *cobra.Command {
 
 A budget for something that the snapshot or run did not record is an error. The others are held and printed.
 
-Exit codes: 0 within every budget, 1 over budget, 2 wrong usage, 3 a file that cannot be used.`,
+--status writes the status of a commit, as GitHub's and GitLab's interfaces take it. --server keeps it at a team's
+server, which shows it in the trend of the project. The commit is that of the run, else --commit.
+
+Exit codes: 0 within every budget, 1 over budget, 2 wrong usage, 3 a file that cannot be used or the server refuses,
+4 the server cannot be asked.`,
 		Example: `  hightide check --budget memory.yaml snapshot.pickle
   hightide check --budget memory.yaml pr.pickle --baseline main.pickle
-  hightide check --budget memory.yaml last --junit build/memory.xml --github`,
+  hightide check --budget memory.yaml last --junit build/memory.xml --github
+  hightide check --budget memory.yaml last --status status.json --server https://runs.example.org:7333 --project ranker`,
 		Args: cobra.ExactArgs(1),
 	}, &checkOptions{})
 }
@@ -58,12 +65,17 @@ func (o *checkOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.baseline, "baseline", "", "`snapshot` or run that budgets under baseline are relative to")
 	flags.StringVar(&o.junit, "junit", "", "write the result as JUnit XML into this `file`")
 	flags.BoolVar(&o.github, "github", false, "annotate a change on GitHub")
+	o.commitStatus.AddFlags(flags)
 	jsonFlag(flags, &o.json)
 }
 
 func (o *checkOptions) run(a *app, c *cobra.Command, args []string) error {
 	if o.budget == "" {
 		return fail.Usage("hightide check --budget memory.yaml "+args[0], "there is no budget to check against")
+	}
+	tell, err := o.commitStatus.teller(c.Context(), a, args[0])
+	if err != nil {
+		return err
 	}
 	checked, err := a.engine().Check(c.Context(), o.budget, args[0], o.baseline)
 	if err == nil {
@@ -84,8 +96,16 @@ func (o *checkOptions) run(a *app, c *cobra.Command, args []string) error {
 			fmt.Fprintln(annotations, one.Annotation(o.budget))
 		}
 	}
+	told := tell(c.Context(), checked, err)
+	if told != nil && (err != nil || code == exitOverBudget) { // what was found counts more
+		fmt.Fprintln(a.stderr, "hightide: the status was not told: "+told.Error())
+		told = nil
+	}
 	if err != nil { // what could be told is printed all the same
 		return err
+	}
+	if told != nil {
+		return told
 	}
 	return status(code)
 }

@@ -91,7 +91,7 @@ func (o *serveOptions) run(a *app, c *cobra.Command, _ []string) error {
 	front.Keys, front.Access, front.Check = keysOf(ctx, shared), config.access, a.checkUpload
 	front.Audit, front.Acts, front.Log = noted(ctx, shared, say), shared.Acts, log
 	front.Projects, front.Pushes, front.Accounts = config.projects, shared, shared
-	front.Shares, front.Sessions, front.People = shared, shared, shared
+	front.Shares, front.Sessions, front.People, front.Statuses = shared, shared, shared, shared
 	front.Fleet = teamFleet{shared, config}
 	front.Scrapes = func(account string) bool { return slices.Contains(config.newest().Scrapers, account) }
 	if front.Provider, err = providerOf(now.OIDC, filepath.Dir(o.config)); err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -112,9 +113,16 @@ func (a *app) printTrend(t trend.Trend) error {
 		}
 	}
 	options := textOptions(a.stdout)
+	columns := trendColumns
+	if slices.ContainsFunc(t.Commits, func(c trend.Commit) bool { return len(c.Statuses) > 0 }) {
+		columns = append(slices.Clip(columns), report.ListColumn{Title: "CHECKS"})
+		for i, c := range t.Commits {
+			rows[i] = append(rows[i], c.Checked())
+		}
+	}
 	if len(rows) == 0 {
 		notes = append(notes, "No run that can be compared.")
-	} else if err := report.WriteList(a.stdout, trendColumns, rows, options.Width, options.Color); err != nil {
+	} else if err := report.WriteList(a.stdout, columns, rows, options.Width, options.Color); err != nil {
 		return err
 	}
 	if len(t.Commits) > 0 {

@@ -59,7 +59,21 @@ func (f *trendSource) trend(ctx context.Context) (t trend.Trend, err error) {
 		return t, f.client.Read(ctx, "/trend?"+f.asked().Encode(), &t)
 	}
 	runs, err := f.engine.Runs(ctx, f.filter)
-	return trend.Of(runs), err
+	if err != nil {
+		return t, err
+	}
+	t = trend.Of(runs)
+	if f.engine.Shared() == "" {
+		return t, nil
+	}
+	team, err := f.engine.SharedStore()
+	if err != nil { // a place of files alone, which keeps no checks
+		return t, nil
+	}
+	defer team.Close()
+	statuses, err := team.Statuses(ctx, store.Scope{All: true}, f.filter.Tags[store.ProjectTag])
+	t.Tell(statuses)
+	return t, err
 }
 
 // lines are those that held most of the heap of a run.

@@ -97,6 +97,12 @@ func (c *Client) Read(ctx context.Context, path string, into any) error {
 	return c.ask(ctx, http.MethodGet, path, nil, into)
 }
 
+// SetStatus says how a check of a commit of a project ended.
+func (c *Client) SetStatus(ctx context.Context, project, commit string, status any) error {
+	return c.ask(ctx, http.MethodPost, "/projects/"+url.PathEscape(project)+"/commits/"+url.PathEscape(commit)+"/statuses",
+		status, nil)
+}
+
 // project is one of them.
 func (c *Client) project(ctx context.Context, name string) (Project, error) {
 	all, err := c.Projects(ctx)

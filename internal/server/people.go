@@ -52,7 +52,8 @@ func (s *Server) people(api huma.API) {
 	served(api, of+"/export", "All of it as a .tar.gz, with the files of the runs",
 		map[string]*huma.MediaType{"application/gzip": {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}}},
 		s.exportPerson)
-	change(api, http.MethodDelete, of, "Delete what is kept of a person, and the runs unless they are kept", s.forgetPerson)
+	change(api, http.MethodDelete, of, "Delete what is kept of a person, and the runs unless they are kept",
+		s.forgetPerson)
 }
 
 // personOf is who is asked for, where who asks may know of that one.
@@ -62,8 +63,8 @@ func (s *Server) personOf(ctx context.Context, name string) (p *store.Person, by
 	case s.options.People == nil:
 		return nil, by, fail.Input("hightide serve does", "this server keeps nothing of people")
 	case s.outside || !by.isSelf(name) && !by.seesPeople():
-		return nil, by, huma.Error403Forbidden("what is kept of a person is seen by that one, and by an admin of the server " +
-			"with a key for admin")
+		return nil, by, huma.Error403Forbidden("what is kept of a person is seen by that one, and by an admin of " +
+			"the server with a key for admin")
 	}
 	if p, err = s.options.People.Person(ctx, name); err == nil {
 		p.Within(by.scope)
@@ -109,7 +110,8 @@ func (s *Server) forgetPerson(ctx context.Context, in *forgetInput) (*Forgotten,
 	}
 	if !in.KeepRuns {
 		if p.NotSeen > 0 {
-			return nil, huma.Error403Forbidden("runs are in projects that you see no more: keep the runs, or ask an admin of the server")
+			return nil, huma.Error403Forbidden("runs are in projects that you see no more: keep the runs, or ask an admin " +
+				"of the server")
 		}
 		for _, r := range p.Runs {
 			if project := r.Tags[store.ProjectTag]; !by.scope.Has(store.Admin, project) {

@@ -76,7 +76,8 @@ func TestPeople(t *testing.T) {
 	if len(p.Runs) != 1 || p.NotSeen != 1 || p.Account == nil {
 		t.Errorf("anna of herself: %+v", p)
 	}
-	if p := decode[store.Person](t, second(s.by("root", "GET", "/api/v1/people/anna"))); len(p.Runs) != 2 || p.NotSeen != 0 {
+	p = decode[store.Person](t, second(s.by("root", "GET", "/api/v1/people/anna")))
+	if len(p.Runs) != 2 || p.NotSeen != 0 {
 		t.Errorf("root of anna: %+v", p)
 	}
 	if status, text := s.by("anna", "GET", "/api/v1/people/anna/export"); status != 200 || text != "all of anna" {
@@ -107,7 +108,8 @@ func TestPeople(t *testing.T) {
 		before := len(k.forgot)
 		name := strings.Replace(of.who, "looks", "anna", 1)
 		status, text := (&kept{}).over(s, k, of.runs, of.who, "/api/v1/people/"+name+of.query)
-		if status != of.want || !strings.Contains(text, of.why) || len(k.forgot)-before != map[bool]int{true: 1}[of.want == 200] {
+		if status != of.want || !strings.Contains(text, of.why) ||
+			len(k.forgot)-before != map[bool]int{true: 1}[of.want == 200] {
 			t.Errorf("%+v: %d %s, forgot %v", of, status, text, k.forgot)
 		}
 	}

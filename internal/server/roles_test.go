@@ -26,6 +26,7 @@ const (
 	forChange  = "member"          // of any project, with a key for push
 	forMember  = "member, of it"   // of the run's own project
 	forDelete  = "admin, of it"    // of the run's own project
+	forSeen    = "viewer, of it"   // of the project of the path
 	forPush    = "member, into it" // into the project of the path
 	forStart   = "server, programs"
 	forServer  = "server"
@@ -65,6 +66,9 @@ var rowsOf = map[string]string{
 	"PUT /api/v1/projects/{project}/pushes/{id}/files/{name}/parts/{at}": forPush,
 	"PUT /api/v1/projects/{project}/pushes/{id}/live/{at}":               forPush,
 	"POST /api/v1/projects/{project}/pushes/{id}":                        forPush,
+
+	"GET /api/v1/projects/{project}/commits/{commit}/status":    forSeen,
+	"POST /api/v1/projects/{project}/commits/{commit}/statuses": forPush,
 
 	"POST /api/v1/jobs": forStart, "DELETE /api/v1/jobs/{id}": forStart,
 	"GET /api/v1/audit": forServer,
@@ -110,7 +114,7 @@ func (p person) mayDo(row string, seen bool) bool {
 		"elsewhere": store.Admin, "root": store.Admin}[p.account]
 	has := func(r store.Role) bool { return p.may >= MayChange && role >= r }
 	switch row {
-	case forAll, forRead, forSession:
+	case forAll, forRead, forSession, forSeen:
 		return true
 	case forChange:
 		return has(store.Member)
@@ -150,7 +154,7 @@ func teamSite(t *testing.T) (s *site, own, other string) {
 		"root":      {MayAdmin, store.Scope{All: true}},
 	}
 	s = siteOf(t, runs, Options{AllowExec: true, Keys: keys.of, Fleet: new(oneMachine),
-		Scrapes: new(oneMachine).Sees, Shares: new(links), People: new(kept),
+		Scrapes: new(oneMachine).Sees, Shares: new(links), People: new(kept), Statuses: new(checks),
 		Access: func(account string) Access { return access[account] },
 		Check:  func(context.Context, string) (*engine.FileFacts, error) { return nil, nil }})
 	return s, s.runIn("own"), s.runIn("other")
@@ -251,7 +255,8 @@ func request(pattern, id string) (route [2]string, body string) {
 	if !found {
 		method, path = http.MethodGet, pattern
 	}
-	path = strings.NewReplacer("{id}", id, "{name}", "x", "{share}", "1", "{comment}", "x", "{schema}", "Status.json").Replace(path)
+	path = strings.NewReplacer("{id}", id, "{name}", "x", "{share}", "1", "{comment}", "x", "{commit}", strings.Repeat("a", 40),
+		"{schema}", "Status.json").Replace(path)
 	switch pattern {
 	case "GET /api/v1/diff", "GET /api/v1/diff/figures", "GET /api/v1/diff/page":
 		path += "?a=" + id + "&b=" + id
@@ -265,6 +270,8 @@ func request(pattern, id string) (route [2]string, body string) {
 		body = `{"text":"x"}`
 	case "POST /api/v1/runs/{id}/shares":
 		body = `{}`
+	case "POST /api/v1/projects/{project}/commits/{commit}/statuses":
+		body = `{"state":"success"}`
 	case "POST /api/v1/runs/delete":
 		body = `{"ids":["` + id + `"]}`
 	case "PUT /api/v1/fleet/machines/{machine}":

@@ -69,8 +69,9 @@ type Options struct {
 	Pushes   Pushes               // takes runs into them; nil: none are taken
 	Fleet    Fleet                // what machines hold; nil: nothing is known of any
 
-	People  People                    // keeps what there is of persons; nil: nothing is told of any
-	Scrapes func(account string) bool // who sees the server's own figures besides its admins; nil: nobody
+	Statuses Statuses                  // keeps how checks of commits ended; nil: none are kept
+	People   People                    // keeps what there is of persons; nil: nothing is told of any
+	Scrapes  func(account string) bool // who sees the server's own figures besides its admins; nil: nobody
 
 	Warn func(line string) // told of each of Files that cannot be read; nil: nobody is
 }
@@ -128,6 +129,7 @@ var resources = []func(*Server, huma.API){
 	(*Server).shares,
 	(*Server).comments,
 	(*Server).people,
+	(*Server).statuses,
 }
 
 // New makes the handler of the web UI and its API. Close it when the server has stopped.

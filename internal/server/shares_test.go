@@ -144,7 +144,9 @@ func (s *site) seesOne(own, other string, headers []string) {
 				s.t.Errorf("%s of another run for people outside: %d %.300s", pattern, status, text)
 			case (strings.HasSuffix(pattern, "/shares") || strings.HasSuffix(pattern, "/comments")) && row == forRead && status != 404:
 				s.t.Errorf("people outside: %s is %d %s", pattern, status, text)
-			case row != forRead && row != forAll && row != forSession && status != 403:
+			case row == forSeen && status != 404:
+				s.t.Errorf("%s for people outside: %d %.300s", pattern, status, text)
+			case row != forSeen && row != forRead && row != forAll && row != forSession && status != 403:
 				s.t.Errorf("%s for people outside: %d %.300s", pattern, status, text)
 			case row == forRead && status == 200 && strings.Contains(text, "of own"):
 				shown++

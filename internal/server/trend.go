@@ -36,5 +36,12 @@ func (s *Server) showTrend(ctx context.Context, in *trendInput) (*trend.Trend, e
 		return nil, err
 	}
 	t := trend.Of(runs)
+	if by, _ := ctx.Value(askingKey{}).(asking); s.options.Statuses != nil && !s.outside {
+		found, err := s.options.Statuses.Statuses(ctx, by.scope, in.filter().Tags[store.ProjectTag])
+		if err != nil {
+			return nil, err
+		}
+		t.Tell(found)
+	}
 	return &t, nil
 }

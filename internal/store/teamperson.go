@@ -37,7 +37,8 @@ func (p *Person) Within(scope Scope) {
 
 // Known says whether anything is kept of that person.
 func (p *Person) Known() bool {
-	return p.Account != nil || p.NotSeen+len(p.Keys)+len(p.Runs)+len(p.Comments)+len(p.Shares)+len(p.Acts)+len(p.Reserved) > 0
+	return p.Account != nil || p.NotSeen+len(p.Keys)+len(p.Runs)+len(p.Comments) > 0 ||
+		len(p.Shares)+len(p.Acts)+len(p.Reserved) > 0
 }
 
 // PersonComment is a comment that somebody wrote, as it is kept.
@@ -64,8 +65,8 @@ const Deleted = "a deleted person"
 
 // Person gathers what there is of somebody, by the name of the account.
 func (t *Team) Person(ctx context.Context, name string) (*Person, error) {
-	p := &Person{Version: 1, Name: name, Keys: []Key{}, Runs: []Run{}, Comments: []PersonComment{}, Shares: []Share{}, Acts: []Act{},
-		Reserved: []PersonMonth{}, Users: []string{}}
+	p := &Person{Version: 1, Name: name, Keys: []Key{}, Runs: []Run{}, Comments: []PersonComment{},
+		Shares: []Share{}, Acts: []Act{}, Reserved: []PersonMonth{}, Users: []string{}}
 	accounts, err := t.Accounts(ctx)
 	if err != nil {
 		return nil, err

@@ -49,6 +49,12 @@ func (c *Comment) Markdown() string {
 	if c.Commit.Verdict == Changed {
 		b.WriteString(c.where())
 	}
+	for i, check := range c.Commit.Statuses[:min(len(c.Commit.Statuses), mostChecks)] {
+		if i == 0 {
+			b.WriteString("\n")
+		}
+		fmt.Fprintf(&b, "- %s: **%s** %s\n", code(check.Context), check.State, code(check.Description))
+	}
 	if links := c.links(); links != "" {
 		fmt.Fprintf(&b, "\n%s\n", links)
 	}
@@ -82,6 +88,9 @@ func (c *Comment) verdict() string {
 	return fmt.Sprintf("**Memory: %s, which may be noise** with %s, to %v (%s). %s. The noise is not known: %s.", Signed(change),
 		code(now.Short()), mem.Bytes(now.Mean), peak, was, why)
 }
+
+// mostChecks are those of a commit in a comment.
+const mostChecks = 10
 
 // leastMoved is how much of a change a function must hold more or less of, to be named.
 const leastMoved = 0.05

@@ -37,10 +37,12 @@ type Commit struct {
 	Low    int64  `json:"lowest_bytes" doc:"The lowest of them."`
 	High   int64  `json:"highest_bytes" doc:"The highest."`
 
-	Change  mem.Optional `json:"change_bytes,omitzero" doc:"How the mean differs from that of the commit before; absent: it is the first."`
-	Noise   mem.Optional `json:"noise_bytes,omitzero" doc:"What a change has to exceed, or it may be noise; absent: no commit was run twice, or a figure is only a bound."`
-	Verdict Verdict      `json:"verdict,omitempty" enum:"changed,within noise,unknown" doc:"On the change; absent: it is the first."`
-	Before  string       `json:"before_run,omitempty" doc:"The run of the commit before that is to be compared with first_run."`
+	Change   mem.Optional         `json:"change_bytes,omitzero" doc:"How the mean differs from that of the commit before; absent: it is the first."`
+	Noise    mem.Optional         `json:"noise_bytes,omitzero" doc:"What a change has to exceed, or it may be noise; absent: no commit was run twice, or a figure is only a bound."`
+	Verdict  Verdict              `json:"verdict,omitempty" enum:"changed,within noise,unknown" doc:"On the change; absent: it is the first."`
+	Statuses []store.CommitStatus `json:"statuses,omitempty" doc:"How checks of the commit ended, such as of its budgets; absent: none is known."`
+
+	Before string `json:"before_run,omitempty" doc:"The run of the commit before that is to be compared with first_run."`
 
 	start   int64
 	sum     float64
@@ -58,6 +60,26 @@ const (
 	Noise   Verdict = "within noise"
 	Unknown Verdict = "unknown"
 )
+
+// StatusContext is what checks are called that have no name of their own.
+const StatusContext = "hightide"
+
+// Tell adds how checks of the commits ended. Runs with changed files are of no commit that was checked.
+func (t *Trend) Tell(statuses map[string][]store.CommitStatus) {
+	for i := range t.Commits {
+		if c := &t.Commits[i]; !c.Dirty {
+			c.Statuses = statuses[c.Commit]
+		}
+	}
+}
+
+// Checked is how all checks of a commit ended; empty: none is known.
+func (c *Commit) Checked() string {
+	if len(c.Statuses) == 0 {
+		return ""
+	}
+	return store.Combined(c.Statuses)
+}
 
 // wrongly is how often a trend in which nothing changes may have a change.
 const wrongly = 0.05

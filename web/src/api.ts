@@ -587,6 +587,17 @@ export interface Column {
   unit?: Unit;
 }
 
+export interface CombinedStatus {
+  /** The hash of the commit. */
+  sha: string;
+  /** Failure where one failed or broke, else pending where one is or there is none. */
+  state: "success" | "failure" | "pending";
+  /** By context. */
+  statuses: CommitStatus[];
+  /** How many checks there are. */
+  total_count: number;
+}
+
 export interface Comment {
   /** The moment that it is about, in ns since the run began; absent: none. */
   at_ns?: number;
@@ -645,8 +656,25 @@ export interface Commit {
   noise_bytes?: number;
   /** How many runs it has. */
   runs: number;
+  /** How checks of the commit ended, such as of its budgets; absent: none is known. */
+  statuses?: CommitStatus[];
   /** On the change; absent: it is the first. */
   verdict?: "changed" | "within noise" | "unknown";
+}
+
+export interface CommitStatus {
+  /** What was checked, as hightide. */
+  context: string;
+  /** Why, in one line; empty: not said. */
+  description: string;
+  /** The project of it. */
+  project: string;
+  /** How it ended. */
+  state: "success" | "failure" | "error" | "pending";
+  /** Where more is told; absent: nowhere. */
+  target_url?: string;
+  /** When it was said last. */
+  updated_at: string;
 }
 
 export interface Compared {
@@ -4529,6 +4557,17 @@ export interface Status {
   uptime_ns: number;
   /** The version of hightide. */
   version: string;
+}
+
+export interface StatusInputBody {
+  /** What was checked; absent: hightide. */
+  context?: string;
+  /** Why, in one line; absent: not said. */
+  description?: string;
+  /** How it ended. */
+  state: "success" | "failure" | "error" | "pending";
+  /** Where more is told, as https://…; absent: nowhere. */
+  target_url?: string;
 }
 
 export interface StepCurve {

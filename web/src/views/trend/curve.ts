@@ -86,8 +86,9 @@ export function curve(
         y2: y(c.highest_bytes),
       }),
     );
-    const changed = c.verdict === "changed";
-    if (commits.length > mostPoints && !changed && i !== chosen) continue;
+    const changed = c.verdict === "changed",
+      failed = isFailed(c);
+    if (commits.length > mostPoints && !changed && !failed && i !== chosen) continue;
     const point = shape("circle", {
       class: ["point", changed && "is-changed", i === chosen && "is-chosen"]
         .filter(Boolean)
@@ -96,12 +97,17 @@ export function curve(
       cy: y(c.mean_bytes),
       r: changed ? 6 : 4,
     });
-    point.append(shape("title", {}, `${short(c)}: ${bytes(c.mean_bytes)}`));
+    const checks = (c.statuses ?? []).map((s) => `\n${s.context}: ${s.state} ${s.description}`);
+    point.append(shape("title", {}, `${short(c)}: ${bytes(c.mean_bytes)}${checks.join("")}`));
     if (choose && c.before_run) {
       point.classList.add("leads");
       point.addEventListener("click", () => choose(i));
     }
     svg.append(point);
+    if (failed)
+      svg.append(
+        shape("circle", { class: "is-failed", cx: x(i), cy: y(c.mean_bytes), r: changed ? 10 : 8 }),
+      );
   }
   const every = Math.ceil((commits.length * 84) / (width - left - right));
   for (let i = 0; i < commits.length; i += every)
@@ -110,6 +116,10 @@ export function curve(
     );
   return svg;
 }
+
+/** Whether a check of it failed, such as of its budgets. */
+export const isFailed = (c: Commit) =>
+  (c.statuses ?? []).some((s) => s.state === "failure" || s.state === "error");
 
 /** A commit as people know it; + says that files differed from it. */
 export const short = (c: Commit) => c.commit.slice(0, 10) + (c.dirty ? "+" : "");

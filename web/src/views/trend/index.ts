@@ -1,6 +1,6 @@
 // How the peak of a program changed from commit to commit: on the server's page, and in a file.
 
-import type { Commit, Trend } from "../../api";
+import type { Commit, CommitStatus, Trend } from "../../api";
 import { bytes, count } from "../../lib/format";
 import { copier, h, section } from "../dom";
 import { curve, short } from "./curve";
@@ -78,7 +78,12 @@ function table(
   at: string,
   choose: ((c: Commit) => void) | null,
 ): HTMLElement {
-  const head = ["Commit", "Runs", "Peak", "Lowest", "Highest", "Change", "Noise", "Verdict", "Why"];
+  const checked = commits.some((c) => c.statuses?.length),
+    head = [
+      ...["Commit", "Runs", "Peak", "Lowest", "Highest", "Change", "Noise", "Verdict"],
+      ...(checked ? ["Checks"] : []),
+      "Why",
+    ];
   const rows = commits.map((c) => {
     return h(
       "tr",
@@ -96,6 +101,7 @@ function table(
       h("td", {}, c.change_bytes === undefined ? "" : signed(c.change_bytes)),
       h("td", {}, c.noise_bytes === undefined ? "" : `±${bytes(c.noise_bytes)}`),
       h("td", { class: "text" }, c.verdict ?? ""),
+      checked && h("td", { class: "text checks" }, ...(c.statuses ?? []).map(check)),
       h("td", {}, c.before_run ? why(c, choose) : null),
     );
   });
@@ -108,6 +114,18 @@ function table(
       h("thead", {}, h("tr", {}, ...head.map((t) => h("th", { scope: "col" }, t)))),
       h("tbody", {}, ...rows.reverse()),
     ),
+  );
+}
+
+/** How a check of a commit ended, and why; it leads to where more is told. */
+function check(s: CommitStatus): HTMLElement {
+  const said = `${s.context}: ${s.state}`,
+    leads = /^https?:\/\//.test(s.target_url ?? "");
+  return h(
+    "div",
+    { class: `check ${s.state}` },
+    leads ? h("a", { href: s.target_url!, rel: "noreferrer", target: "_blank" }, said) : said,
+    s.description ? h("small", {}, ` ${s.description}`) : null,
   );
 }
 
