@@ -169,16 +169,25 @@ def test_trl_takes_what_the_users_own_script_takes(model: Path, use: str, progra
     holds(model, words, run_on_an_l4(model, *words), imagined(model, TOKENS + program))
 
 
-@pytest.mark.parametrize("use", ["full", "qlora", "dpo"])
-def test_several_gpus_take_what_the_users_own_script_takes(model: Path, use: str) -> None:
+@pytest.mark.parametrize(
+    ("use", "program", "seq", "batch"),
+    [
+        ("full", TRAINER, SEQ, BATCH),
+        ("qlora", TRAINER, SEQ, BATCH),
+        ("dpo", TOKENS + PREFERENCES, SEQ, BATCH),
+        ("grpo", TOKENS + REWARDS, GROUP_SEQ, GROUP),
+    ],
+)
+def test_several_gpus_take_what_the_users_own_script_takes(
+    model: Path, use: str, program: str, seq: int, batch: int
+) -> None:
     """Weights, gradients and optimizer are split by FSDP; of weights in 4 bits each GPU has all, by DDP."""
-    words = ("--for", use, "--seq", str(SEQ), "--batch", str(BATCH), "--gpus", "4")
+    words = ("--for", use, "--seq", str(seq), "--batch", str(batch), "--gpus", "4")
     tensors = run_on_an_l4(model, *words)
     if use == "qlora":
         subprocess.run([PYTHON, "-c", SAVE, model], check=True, capture_output=True)
     sharded = () if use == "qlora" else ("sharded",)
-    own = imagined(model, TOKENS + PREFERENCES if use == "dpo" else TRAINER, use, *sharded, world=4)
-    holds(model, words, tensors, own)
+    holds(model, words, tensors, imagined(model, program, use, *sharded, world=4))
 
 
 def test_the_cheapest_that_does_it_ends_the_search(model: Path) -> None:
