@@ -401,7 +401,7 @@ def test_newer_engine_answers_requests(server: Server) -> None:
     """How many tokens a step sampled is a kernel's count, for which the engine waits. Graphs are taken out of the cache.
     Newer engines give layers with and without a window places in the same bytes, which count once."""
     server.env.pop("VLLM_USE_FLASHINFER_SAMPLER", None)
-    graphs = json.dumps({"mode": 0, "cudagraph_capture_sizes": [1, 2, 4]})
+    graphs = json.dumps({"cudagraph_capture_sizes": [1, 2, 4]})
     command = server.serve(
         WINDOWS, "--max-model-len", "4096", "--max-num-batched-tokens", "2048", "--compilation-config", graphs,
         engine=NEWER,
@@ -413,6 +413,7 @@ def test_newer_engine_answers_requests(server: Server) -> None:
     kinds = 2
     assert serving["load_blocks"] == kinds * 3 * -(-(64 + 8 - 1) // 16), "the last token is not written into the cache"
     assert ran.verdict["conditions"]["sampled tokens"].startswith("one a sequence"), ran.verdict["conditions"]
+    assert ran.verdict["conditions"]["compiled code"].startswith("made at this start"), ran.verdict["conditions"]
     if not shutil.which("nvcc") and not Path("/usr/local/cuda").exists():
         assert ran.verdict["conditions"]["sampler"].startswith("PyTorch's"), ran.verdict["conditions"]
     assert serving["kv_tokens"] == int(logged(r"GPU KV cache size: ([\d,]+) tokens", ran.out))

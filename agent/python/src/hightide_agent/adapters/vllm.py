@@ -54,6 +54,7 @@ def install(training: Training, vllm: Any, watch: Watch) -> None:
         ("settings", lambda: watch("vllm.engine.arg_utils", engine.arguments)),
         ("the command", lambda: watch("vllm.entrypoints.openai.cli_args", engine.command)),
         ("the command, since moved", lambda: watch("vllm.entrypoints.common.cli_args", engine.command)),
+        ("compiled code", lambda: watch("vllm.compilation.decorators", engine.compiled)),
         ("packed weights", lambda: watch(PACKED, engine.packed)),
         ("HTTP", lambda: watch("uvicorn.server", serving.http)),
         ("calls", lambda: watch("vllm.entrypoints.llm", lambda module: serving.calls(module.LLM, CALLS))),
@@ -142,6 +143,24 @@ class Vllm:
             return False
 
         module.flashinfer_sampler_supported = supported
+
+    def compiled(self, module: Any) -> None:
+        """Whether this start compiles, as far as versions keep whole functions: torch.compile tries kernels within the
+        pass by which vLLM measures, and what that takes is missing in the KV cache. A later start finds the code."""
+        original = getattr(module, "_try_load_aot_compiled_fn", None)
+        if original is None:
+            return
+
+        @functools.wraps(original)
+        def load(*arguments: Any) -> Any:
+            found = original(*arguments)
+            how = "of vLLM's cache; a start that compiles takes memory for it, and may have less KV cache"
+            if found is None:
+                how = "made at this start, which takes memory; one that finds it in vLLM's cache may have more KV cache"
+            self.training.agent.record({"type": "condition", "name": "compiled code", "value": how})
+            return found
+
+        module._try_load_aot_compiled_fn = load
 
     def _logprobs(self, kind: Any) -> None:
         """Which tokens were likely, of an answer or a prompt, decides no size: that goes to a client."""
