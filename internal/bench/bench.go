@@ -461,7 +461,10 @@ func (b *bench) python(ctx context.Context, cell *matrix.Cell, named string) (pa
 	if framework == "" {
 		framework = matrix.Frameworks[0]
 	}
-	wanted := frameworks.OfBench(framework).Name
+	wanted := frameworks.OfBench(framework).Distribution()
+	if runtime := b.spec.Value(cell, matrix.AxisRuntime); runtime != "" {
+		wanted = frameworks.OfRuntime(runtime).Distribution()
+	}
 	b.looked.Do(func() { b.found = pythons.Find(ctx, "") })
 	for _, p := range b.found {
 		if p.Problem == "" && p.Frameworks[wanted] != "" {

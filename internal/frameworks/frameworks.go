@@ -9,6 +9,7 @@
 package frameworks
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -21,6 +22,9 @@ type Framework struct {
 	Title string // as people write it
 	Short string // likewise where there is little room; "": hightide top has no view of it
 	Bench string // what bench calls it; "": none of its models is built in
+
+	Runtime string // what bench calls it as what runs a file of a model; "": it runs none
+	Package string // of the registry, where it is called otherwise than what is imported
 
 	Code     []string // parts of the paths of its own code, Python's and native
 	Carriers []string // packages that run the modules and loops of others: whose memory it is, those say
@@ -58,6 +62,9 @@ type Cache struct {
 	Code   []string // parts of the paths of the code that allocates what it keeps
 	Advice string   // with %s for the function
 }
+
+// Distribution is what the registry calls it.
+func (f *Framework) Distribution() string { return cmp.Or(f.Package, f.Name) }
 
 // Owns says whether a place is in the framework's own code.
 func (f *Framework) Owns(at mem.Location) bool { return within(f.Code, at) }

@@ -10,7 +10,7 @@ import (
 
 // list is in the order in which people see them.
 var list = []*Framework{&torch, &tensorflow, &keras, &jax, &lightning, &pytorchLightning, &transformers, &accelerate,
-	&deepspeed, &cupy, &onnxruntime, &litert, &openvino}
+	&deepspeed, &cupy, &onnxruntime, &litert, &openvino, &executorch, &llamacpp}
 
 // Probe is Python that adds to `out` what the frameworks were built for, under the names of Build's answer.
 const Probe = torchProbe + jaxProbe + tensorflowProbe + cupyProbe
@@ -42,6 +42,24 @@ func Benched() (names []string) {
 		}
 	}
 	return names
+}
+
+// Runtimes are the names by which bench calls what runs a file of a model.
+func Runtimes() (names []string) {
+	for _, f := range list {
+		if f.Runtime != "" {
+			names = append(names, f.Runtime)
+		}
+	}
+	return names
+}
+
+// OfRuntime is the framework that bench calls so as a runtime, else Of that name.
+func OfRuntime(name string) *Framework {
+	if f := findFramework(func(f *Framework) bool { return f.Runtime == name && name != "" }); f != nil {
+		return f
+	}
+	return Of(name)
 }
 
 // Rank is where a framework stands among those that something is known of; behind them all if nothing is.

@@ -158,7 +158,7 @@ func (s *Spec) Words(cell *Cell, python string, repeat int, seed uint64) []strin
 func (s *Spec) Arguments(cell *Cell, seed uint64) []string {
 	args := []string{"--steps", strconv.Itoa(s.Steps), "--warmup", strconv.Itoa(s.Warmup), "--seed",
 		strconv.FormatUint(seed, 10)}
-	if s.axis(AxisFramework) < 0 {
+	if s.axis(AxisFramework) < 0 && !s.files {
 		args = append(args, "--framework", Frameworks[0])
 	}
 	for i, axis := range s.Axes {
@@ -180,6 +180,8 @@ var (
 	Models     = []string{"lenet", "resnet18", "transformer6", "transformer6-base"}
 	Modes      = []string{"train", "inference"}
 	DTypes     = []string{"fp32", "bf16", "fp16"}
+	Runtimes   = frameworks.Runtimes()
+	FileDTypes = append(slices.Clone(DTypes), "int8", "int4")
 )
 
 // WorkloadScript is that program, below the folder that the agent is unpacked in.

@@ -35,6 +35,7 @@ type Spec struct {
 	Environments []Environment
 	catalogue    *gpus.Catalogue
 	commanded    bool // there is a command, if a wrong one
+	files        bool // models are files that runtimes run
 }
 
 // Environment is what cells run in, beside what all do.
@@ -53,9 +54,11 @@ const (
 	AxisDevice    = "device"
 	AxisDType     = "dtype"
 	AxisSeqLen    = "seq_len"
+	AxisRuntime   = "runtime" // what runs files, which the axis model then names
 )
 
-var modelAxes = []string{AxisFramework, AxisModel, AxisBatch, AxisMode, AxisDevice, AxisDType, AxisSeqLen}
+var modelAxes = []string{AxisFramework, AxisModel, AxisBatch, AxisMode, AxisDevice, AxisDType, AxisSeqLen,
+	AxisRuntime}
 
 // The devices. An imagined one is DeviceImagined and the name of a GPU.
 const (
@@ -153,6 +156,7 @@ func (s *Spec) readFile(r *reader, root *node) {
 }
 
 func (s *Spec) axes(r *reader, n *node) {
+	s.files = !s.commanded && n.findKey(AxisRuntime) != nil
 	for _, entry := range r.entries(n, "axes") {
 		name := entry.key.Value
 		switch {
@@ -177,8 +181,38 @@ func (s *Spec) axes(r *reader, n *node) {
 		s.Axes = append(s.Axes, axis)
 	}
 	if !s.commanded && len(r.problems) == 0 && s.axis(AxisModel) < 0 {
-		r.fail(n, "there is no axis model; one of %s, or module:function", strings.Join(Models, ", "))
+		what := "one of " + strings.Join(Models, ", ") + ", or module:function"
+		if s.files {
+			what = "files, as [nets/small-{dtype}.onnx]"
+		}
+		r.fail(n, "there is no axis model; %s", what)
 	}
+	s.asFiles(r, n)
+}
+
+// asFiles refuses what makes no sense of files: what they are, they say themselves.
+func (s *Spec) asFiles(r *reader, n *node) {
+	if !s.files || len(r.problems) > 0 {
+		return
+	}
+	for _, entry := range r.entries(n, "axes") {
+		axis := s.Axes[s.axis(entry.key.Value)]
+		switch {
+		case axis.Name == AxisFramework:
+			r.fail(entry.key, "an axis framework and an axis runtime: a file has no framework")
+		case axis.Name == AxisMode && slices.Contains(axis.Values, "train"):
+			r.fail(entry.key, "a runtime trains no model; leave mode out")
+		case axis.Name == AxisDevice && !slices.Equal(axis.Values, []string{DeviceCPU}):
+			r.fail(entry.key, "a runtime runs on the cpu here; leave device out")
+		case axis.Name == AxisDType && !s.namedBy("{dtype}"):
+			r.fail(entry.key, "no model has {dtype} in its name, so all types would be the same file")
+		}
+	}
+}
+
+// namedBy says whether a placeholder is in the name of a model's file.
+func (s *Spec) namedBy(place string) bool {
+	return slices.ContainsFunc(s.Axes[s.axis(AxisModel)].Values, func(v string) bool { return strings.Contains(v, place) })
 }
 
 // inEnvironments says whether an environment chooses by that axis: "torch: [2.6.0, 2.9.1]" is a name for interpreters.
@@ -200,10 +234,12 @@ func (s *Spec) value(r *reader, axis string, n *node) string {
 	if axis == AxisDevice {
 		return s.device(r, n, text)
 	}
-	if s.commanded {
+	if s.commanded || s.files && axis == AxisModel {
 		return text
 	}
 	switch axis {
+	case AxisRuntime:
+		return r.oneOf(n, axis, text, Runtimes)
 	case AxisFramework:
 		return r.oneOf(n, axis, text, Frameworks)
 	case AxisModel:
@@ -214,6 +250,9 @@ func (s *Spec) value(r *reader, axis string, n *node) string {
 	case AxisMode:
 		return r.oneOf(n, axis, text, Modes)
 	case AxisDType:
+		if s.files {
+			return r.oneOf(n, axis, text, FileDTypes)
+		}
 		return r.oneOf(n, axis, text, DTypes)
 	case AxisBatch, AxisSeqLen:
 		if number, err := strconv.Atoi(text); err != nil || number < 1 || number > 1<<30 {

@@ -15,12 +15,15 @@ func TestWorkloadsAreThoseOfTheDriver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	type words struct{ Frameworks, Models, DTypes []string }
+	type words struct {
+		Frameworks, Models, DTypes, Runtimes []string
+		FileDTypes                           []string `json:"file_dtypes"`
+	}
 	var told words
 	if err := json.Unmarshal(out, &told); err != nil {
 		t.Fatal(err)
 	}
-	if want := (words{Frameworks, Models, DTypes}); !reflect.DeepEqual(told, want) {
+	if want := (words{Frameworks, Models, DTypes, Runtimes, FileDTypes}); !reflect.DeepEqual(told, want) {
 		t.Errorf("the driver has %v, the lists here %v", told, want)
 	}
 }

@@ -59,7 +59,7 @@ print(json.dumps(out))
 func probed() []string {
 	var names []string
 	for _, f := range frameworks.All() {
-		names = append(names, f.Name)
+		names = append(names, f.Distribution())
 	}
 	return append(names, "numpy")
 }

@@ -126,7 +126,7 @@ def watch(agent: Agent, frameworks: dict[str, Optional[str]]) -> Callable[[], Op
 
     def load(framework: str, adapter: Optional[str]) -> Callback:
         def loaded(module: Any) -> None:
-            agent.framework(framework, str(module.__dict__.get("__version__", "")))
+            agent.framework(framework.partition(".")[0], str(module.__dict__.get("__version__", "")))
             if adapter is not None:
                 __import__("%s.adapters.%s" % (__package__, adapter))
                 sys.modules["%s.adapters.%s" % (__package__, adapter)].install(found.training(), module, found.wait)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import os
 import weakref
-from typing import Any, Callable, Dict, Iterable, Optional
+from typing import Any, Callable, Dict, Iterable, List, Optional
 
 from .tracker import FORWARD
 from .training import Training
@@ -23,6 +23,7 @@ class Sessions:
     def __init__(self, training: Training, name: str) -> None:
         self.training = training
         self.name = name  # what its facts begin with
+        self.at_first: List[Callable[[], None]] = []  # called after the first call of a session
         self._lead: Optional[Callable[[], Any]] = None  # a weak reference to the session that was called first
         self._largest = -1  # bytes
 
@@ -40,11 +41,19 @@ class Sessions:
             result = inside(session, *args, **kwargs)
             if self._lead is None or self._lead() is None:
                 self._lead = weakref.ref(session)
+                self._first()
             if self._lead() is session:
                 self.training.steps.passed(session, guessed=True)
             return result
 
         return call
+
+    def _first(self) -> None:
+        for function in self.at_first:
+            try:
+                function()
+            except Exception as error:
+                self.training.agent.log("what sessions of %s take was not seen" % self.name, error)
 
     def made(self, kind: Any, model: Callable[..., Any], facts: Callable[..., Dict[str, Any]]) -> None:
         """Have a session tell what it is made of, once it is made. `model` is its path or bytes, `facts` what else is

@@ -23,7 +23,8 @@ import hightide
 from hightide import _engine
 from hightide._workload import own
 from hightide._workload.models import MODELS
-from hightide._workload.options import DTYPES, Built, Options, Unavailable, Unknown
+from hightide._workload.of_files import RUNTIMES
+from hightide._workload.options import DTYPES, FILE_DTYPES, Built, Options, Unavailable, Unknown
 
 # What --framework names, and the file here that builds with it. A new framework is a line here.
 FRAMEWORKS: Dict[str, str] = {
@@ -39,11 +40,14 @@ USAGE, UNAVAILABLE = 2, 3
 def main(words: List[str]) -> int:
     """Run what the words ask for; the exit code."""
     if words == ["--list"]:  # what there is, for those who check names before they start anything
-        print(json.dumps({"frameworks": list(FRAMEWORKS), "models": list(MODELS), "dtypes": list(DTYPES)}))
+        known: Dict[str, Dict[str, Any]] = {
+            "frameworks": {**FRAMEWORKS}, "models": {**MODELS}, "dtypes": {**DTYPES}, "runtimes": {**RUNTIMES},
+        }  # fmt: skip
+        print(json.dumps({**{key: list(names) for key, names in known.items()}, "file_dtypes": FILE_DTYPES}))
         return 0
     options = parse(words)
     try:
-        if options.model not in MODELS:
+        if not options.runtime and options.model not in MODELS:
             own.check(options.model)
         with hightide.span("build"):
             built = build(options)
@@ -69,13 +73,14 @@ def build(options: Options) -> Built:
         Unavailable: the framework is not installed, or it cannot do that here.
         Unknown: there is no such model.
     """
-    module: Any = import_module("." + FRAMEWORKS[options.framework], __package__)
+    module: Any = import_module("." + FRAMEWORKS.get(options.framework, "of_files"), __package__)
+    package = RUNTIMES[options.runtime].package if options.runtime else module.PACKAGE
     try:
         import_module("numpy")
         built: Built = module.build(options)
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
-        if missing in (module.PACKAGE, "numpy"):
+        if missing in (package, "numpy"):
             raise Unavailable(f"{sys.executable} has no {missing}") from error
         raise
     return built
@@ -120,19 +125,33 @@ def _say(text: str, code: int) -> int:
 def parse(words: List[str]) -> Options:
     """What the words ask for. Wrong ones end the program."""
     p = argparse.ArgumentParser(prog="workload", description="Build a model and run some steps of it.")
-    p.add_argument("--framework", required=True, choices=list(FRAMEWORKS))
-    p.add_argument("--model", required=True, help=f"{', '.join(MODELS)}, or module:function")
-    p.add_argument("--batch", type=_count, default=32)
-    p.add_argument("--mode", choices=["train", "inference"], default="train")
+    by = p.add_mutually_exclusive_group(required=True)
+    by.add_argument("--framework", choices=list(FRAMEWORKS))
+    by.add_argument("--runtime", choices=list(RUNTIMES), default="")
+    p.add_argument("--model", required=True, help=f"{', '.join(MODELS)}, or module:function; for a runtime a file")
+    p.add_argument("--batch", type=_count, help="default: 32; for a runtime as the file has it, else 1")
+    p.add_argument("--mode", choices=["train", "inference"], help="default: train; for a runtime inference")
     p.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
-    p.add_argument("--dtype", choices=list(DTYPES), default="fp32")
+    p.add_argument("--dtype", choices=FILE_DTYPES, default="fp32")
     p.add_argument("--seq-len", type=_count, default=128)
     p.add_argument("--steps", type=_count, default=10)
     p.add_argument("--warmup", type=int, default=2)
     p.add_argument("--seed", type=int, default=0)
     given = p.parse_args(words)
+    if given.runtime:
+        if given.mode == "train" or given.device != "cpu":
+            p.error(f"{given.runtime} infers, on cpu")
+        given.framework, given.mode, given.batch = "", "inference", given.batch or 0
+        return _options(given)
+    given.mode, given.batch = given.mode or "train", given.batch or 32
+    if given.dtype not in DTYPES:
+        p.error(f"no dtype {given.dtype} for a framework; there is {', '.join(DTYPES)}")
     if given.model not in MODELS and ":" not in given.model and given.framework != "pytorch":
         p.error(f"no model {given.model!r} in {given.framework}; there is {', '.join(MODELS)}, or module:function")
+    return _options(given)
+
+
+def _options(given: argparse.Namespace) -> Options:
     fields = vars(given)
     fields["train"] = fields.pop("mode") == "train"
     return Options(**fields)

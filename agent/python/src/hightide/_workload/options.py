@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Callable, Optional
 
 DTYPES = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}
+FILE_DTYPES = [*DTYPES, "int8", "int4"]  # words for the names of files, which say what they hold
 
 
 @dataclass(frozen=True)
@@ -19,11 +20,13 @@ class Options:
     device: str = "cpu"
     """cpu or cuda"""
     dtype: str = "fp32"
-    """fp32, bf16 or fp16: of weights and activations"""
+    """fp32, bf16 or fp16: of weights and activations; of a file what it was made for, also int8 and int4"""
     seq_len: int = 128
     steps: int = 10
     warmup: int = 2
     seed: int = 0
+    runtime: str = ""
+    """what runs a file, which `model` then names; its batch is 0 where the file says it"""
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,8 @@
 An adapter is a module of this package with `install(training, module, watch)`: `training` takes what it tells
 (training.py), `module` is the framework, fully imported, and `watch(name, function)` calls function(module) once that
 module, too, has been imported. To add one: write the file, and put the name that programs import in this list.
-None: the import is noted, nothing more. docs/adapters.md has an example.
+None: the import is noted, nothing more. Of a package without an __init__, name one of its modules. docs/adapters.md has
+an example.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ ADAPTERS: dict[str, Optional[str]] = {
     "onnxruntime": "onnxruntime",
     "ai_edge_litert": "litert",
     "openvino": "openvino",
+    "executorch.extension.pybindings._C": "executorch",
+    "llama_cpp": "llama",
     "cupy": "cupy",
     "rmm": "rmm",
     "lightning": None,
