@@ -61,8 +61,8 @@ type Key struct {
 
 // Accounts knows people by their passwords.
 type Accounts interface {
-	SignIn(ctx context.Context, name, password string) (since time.Time, good bool)
-	SignedIn(ctx context.Context, name string, since time.Time) bool
+	SignIn(ctx context.Context, name, password string) (since time.Time, good bool, err error)
+	SignedIn(ctx context.Context, name string, since time.Time) (bool, error)
 }
 
 // passwordsAtOnce is how many are compared at once: each takes a processor for a moment.
@@ -237,8 +237,11 @@ func (d *door) limited(name, account string, may Right) caller {
 
 // signedIn is who has signed in to an account, which is looked up each time too.
 func (d *door) signedIn(ctx context.Context, by grant, as string) caller {
-	if d.accounts == nil || !d.accounts.SignedIn(ctx, by.account, by.since) {
+	if d.accounts == nil {
 		return caller{}
+	}
+	if good, err := d.accounts.SignedIn(ctx, by.account, by.since); !good {
+		return caller{away: err != nil}
 	}
 	return d.limited(fmt.Sprintf("%s of %q", as, by.account), by.account, MayAdmin)
 }
@@ -281,11 +284,11 @@ func (d *door) who(r *http.Request, now time.Time) (who caller, by grant) {
 	if err != nil {
 		return caller{}, by
 	}
-	d.recall(r, cookie.Value, now)
+	away := d.recall(r, cookie.Value, now)
 	name, by := d.session(cookie.Value, r.Header.Get(pageHeader), now)
 	switch {
 	case name == "":
-		return caller{}, by
+		return caller{away: away}, by
 	case by.share != "":
 		return d.sharedWith(r.Context(), by.share, name), by
 	case !by.until.IsZero():

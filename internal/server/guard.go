@@ -50,7 +50,7 @@ func (s *Server) guard(next http.Handler, open func(*http.Request) bool, refuse 
 			refuse(w, r, http.StatusTooManyRequests, "more requests than this server takes of one caller")
 		case known.away && !open(r): // a client tries again, where one who is not known gives up
 			header.Set("Retry-After", "1")
-			refuse(w, r, http.StatusServiceUnavailable, "what knows the keys of this server does not answer now: try again")
+			refuse(w, r, http.StatusServiceUnavailable, awayText)
 		case who == "" && !open(r):
 			header.Set("WWW-Authenticate", "Bearer")
 			header.Set(signInHeader, s.signsIn())
@@ -66,6 +66,9 @@ func (s *Server) guard(next http.Handler, open func(*http.Request) bool, refuse 
 		}
 	})
 }
+
+// awayText is what everybody is told while it is not known who anybody is.
+const awayText = "the team's database does not answer now: try again"
 
 // needs is the right that a request takes.
 func needs(r *http.Request) Right {

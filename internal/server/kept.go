@@ -45,10 +45,11 @@ func (s *Server) entered(ctx context.Context, r *http.Request, before, cookie, p
 	return &enterOutput{*cookieOf(r, cookie), Entered{page}}
 }
 
-// recall looks a session up that this server has not in memory, or not told for long that it is used.
-func (d *door) recall(r *http.Request, cookie string, now time.Time) {
+// recall looks a session up that this server has not in memory, or not told for long that it is used. away: what keeps
+// sessions does not answer.
+func (d *door) recall(r *http.Request, cookie string, now time.Time) (away bool) {
 	if d.kept == nil || r.TLS == nil || cookie == "" {
-		return
+		return false
 	}
 	own := digestOf(cookie)
 	d.mu.Lock()
@@ -59,15 +60,15 @@ func (d *door) recall(r *http.Request, cookie string, now time.Time) {
 	}
 	d.mu.Unlock()
 	if fresh {
-		return
+		return false
 	}
 	kept, there, err := d.kept.SessionOf(r.Context(), own.text())
 	if err != nil || !there || known != nil {
-		return
+		return err != nil
 	}
 	page, err := hex.DecodeString(kept.Page)
 	if err != nil || len(page) != len(digest{}) {
-		return
+		return false
 	}
 	by := grant{key: kept.Key, share: kept.Share, account: kept.Account, since: kept.Since, groups: kept.Groups}
 	if !kept.Until.IsZero() {
@@ -77,6 +78,7 @@ func (d *door) recall(r *http.Request, cookie string, now time.Time) {
 	defer d.mu.Unlock()
 	d.makeRoom(now)
 	d.sessions[own] = &session{kept.Name + " (of before)", by, digest(page), now, now}
+	return false
 }
 
 // forgotten ends the session of a cookie wherever it is kept.

@@ -239,9 +239,18 @@ func (s *Server) status(api huma.API) {
 		status.Shares = status.Comments && s.options.Shares != nil
 		if err := s.engine.Unread(); err != nil {
 			status.Problem = line(err)
+		} else if s.away(ctx) {
+			status.Problem = "the team's database does not answer now"
 		}
 		return status, nil
 	})
+}
+
+// away says that what keeps the runs cannot be used now.
+func (s *Server) away(ctx context.Context) bool {
+	ctx, done := context.WithTimeout(ctx, readyWithin)
+	defer done()
+	return s.options.Ready != nil && s.options.Ready(ctx) != nil
 }
 
 // answer is a response whose body is JSON.

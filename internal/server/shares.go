@@ -125,7 +125,10 @@ func (s *Server) tell(who, from, what string) {
 func (s *Server) enterByShare(ctx context.Context, in *EnterInput) (*enterOutput, error) {
 	given := digestOf(in.Body.Share)
 	digest := hex.EncodeToString(given[:])
-	link, good := s.door.share(ctx, digest)
+	link, good, err := s.door.share(ctx, digest)
+	if err != nil {
+		return nil, huma.Error503ServiceUnavailable(awayText)
+	}
 	if !good {
 		return nil, huma.Error401Unauthorized("this link has ended: ask who sent it for another one")
 	}
@@ -135,19 +138,19 @@ func (s *Server) enterByShare(ctx context.Context, in *EnterInput) (*enterOutput
 }
 
 // share is the link of a digest, where it is open.
-func (d *door) share(ctx context.Context, digest string) (link store.Share, open bool) {
+func (d *door) share(ctx context.Context, digest string) (link store.Share, open bool, err error) {
 	if d.shares == nil {
-		return link, false
+		return link, false, nil
 	}
-	link, open, err := d.shares.ShareOf(ctx, digest)
-	return link, open && err == nil
+	link, open, err = d.shares.ShareOf(ctx, digest)
+	return link, open && err == nil, err
 }
 
 // sharedWith is who was let in by a link: a caller of no account, who sees one run.
 func (d *door) sharedWith(ctx context.Context, digest, as string) caller {
-	link, open := d.share(ctx, digest)
+	link, open, err := d.share(ctx, digest)
 	if !open {
-		return caller{}
+		return caller{away: err != nil}
 	}
 	return caller{name: fmt.Sprintf("%s of link %d", as, link.ID), may: MayRead, scope: store.Scope{Run: link.Run},
 		account: fmt.Sprintf("link:%d", link.ID)}

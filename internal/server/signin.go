@@ -51,7 +51,10 @@ func (s *Server) signIn(ctx context.Context, in *EnterInput) (*enterOutput, erro
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	since, good := accounts.SignIn(ctx, name, in.Body.Password)
+	since, good, err := accounts.SignIn(ctx, name, in.Body.Password)
+	if err != nil {
+		return nil, huma.Error503ServiceUnavailable(awayText)
+	}
 	if !good {
 		return nil, huma.Error401Unauthorized("the name or the password is wrong")
 	}

@@ -86,17 +86,17 @@ var nobodys = sync.OnceValue(func() []byte {
 })
 
 // SignIn says whether a password is that of an account. since names the password: it is another once that is changed.
-func (t *Team) SignIn(ctx context.Context, name, password string) (since time.Time, good bool) {
+func (t *Team) SignIn(ctx context.Context, name, password string) (since time.Time, good bool, err error) {
 	hash, since, err := t.password(ctx, name)
 	if err != nil || hash == "" {
 		_ = bcrypt.CompareHashAndPassword(nobodys(), []byte(password))
-		return since, false
+		return since, false, err
 	}
-	return since, bcrypt.CompareHashAndPassword([]byte(hash), []byte(password)) == nil
+	return since, bcrypt.CompareHashAndPassword([]byte(hash), []byte(password)) == nil, nil
 }
 
 // SignedIn says whether an account is open, with the password that it was entered by.
-func (t *Team) SignedIn(ctx context.Context, name string, since time.Time) bool {
+func (t *Team) SignedIn(ctx context.Context, name string, since time.Time) (bool, error) {
 	hash, now, err := t.password(ctx, name)
-	return err == nil && hash != "" && now.Equal(since)
+	return err == nil && hash != "" && now.Equal(since), err
 }

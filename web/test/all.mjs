@@ -17,6 +17,7 @@ const tests = [
   "fleet",
   "sharing",
   "person",
+  "outage",
   "runs",
   "snapshots",
   "tracks",

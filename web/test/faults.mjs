@@ -201,7 +201,7 @@ await fault("deleted", async (at) => {
       // there is none of these, which is not known before
       await tab.goto(addressOf(at.server, path));
       await tab.locator(".away", { hasText: clear }).waitFor();
-      await tab.locator(".failure", { hasText: "once the data directory is back" }).waitFor();
+      await tab.locator(".failure", { hasText: "once runs can be read again" }).waitFor();
       assert.equal(
         await tab.locator(".failure, #recorded .empty, #matrices .empty").count(),
         1,

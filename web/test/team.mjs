@@ -27,20 +27,45 @@ async function postgres() {
   const data = join(folder, "data");
   does("initdb", "-D", data, "-A", "trust", "-U", "hightide", "-E", "UTF8", "--no-sync");
   const settings = ["listen_addresses=", `unix_socket_directories=${folder}`, "fsync=off"];
-  begin(join(bin, "postgres"), ["-D", data, ...settings.flatMap((s) => ["-c", s])], {
-    ...who,
-    cwd: folder,
-    stdio: "ignore",
-  });
-  for (;;) {
-    try {
-      does("createdb", "-h", folder, "-U", "hightide", "team");
-      break;
-    } catch {
-      await new Promise((next) => setTimeout(next, 50)); // it is not up yet
+  const start = () =>
+    begin(join(bin, "postgres"), ["-D", data, ...settings.flatMap((s) => ["-c", s])], {
+      ...who,
+      cwd: folder,
+      stdio: "ignore",
+    });
+  /** Does something once it is up. */
+  const once = async (...command) => {
+    for (;;) {
+      try {
+        return does(...command);
+      } catch {
+        await new Promise((next) => setTimeout(next, 50)); // it is not up yet
+      }
     }
-  }
-  return { folder, address: `postgres://hightide@/team?host=${folder}&sslmode=disable` };
+  };
+  let now = start();
+  await once("createdb", "-h", folder, "-U", "hightide", "team");
+  return {
+    folder,
+    address: `postgres://hightide@/team?host=${folder}&sslmode=disable`,
+    /** Ends it as the kernel does where memory runs out. */
+    kill: () =>
+      new Promise((done) => {
+        now.on("exit", done);
+        now.kill("SIGKILL");
+      }),
+    /** Starts it again. What the killed one left is in its way until its processes are gone. */
+    again: async () => {
+      for (;;) {
+        now = start();
+        const ended = new Promise((done) => now.on("exit", () => done(true))),
+          up = once("psql", "-h", folder, "-U", "hightide", "-c", "SELECT 1", "team").then(
+            () => false,
+          );
+        if (!(await Promise.race([ended, up]))) return;
+      }
+    },
+  };
 }
 
 /** A server of what a file says besides its address; key makes a key of it. Browsers are let in as an account. */
@@ -69,7 +94,7 @@ export async function team(file, account, may = "read") {
     });
     child.on("exit", () => fail(new Error(`the server ended: ${said}`)));
   });
-  const server = { address, token: key(account, may), env, key };
+  const server = { address, token: key(account, may), env, key, database };
   await admit(server);
   return server;
 }

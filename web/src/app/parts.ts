@@ -56,11 +56,10 @@ export function failure(problem: unknown, again?: () => void): HTMLElement {
       addEventListener(name, heard);
     };
     follow("hightide:unread", () => {
-      said.textContent = "Not read. It is shown here once the data directory is back.";
+      said.textContent = "Not read. It is shown here once runs can be read again.";
     });
     follow("hightide:back", again);
-    if (isUnread())
-      said.textContent = "Not read. It is shown here once the data directory is back.";
+    if (isUnread()) said.textContent = "Not read. It is shown here once runs can be read again.";
   }
   return element;
 }

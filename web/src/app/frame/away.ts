@@ -67,10 +67,11 @@ function ask(): void {
   void api("/status", { cache: "no-store" })
     .then(async (answer) => {
       if (answer.status === 401) return answered(401);
-      const now = (await answer.json()) as { version?: string; problem?: string },
-        said = now.problem ?? "";
-      if (version && now.version !== version) location.reload(); // another hightide: its page too
-      version = now.version ?? "";
+      const now = (await answer.json()) as { version?: string; problem?: string; detail?: string },
+        said = (answer.ok ? now.problem : now.detail?.replace(/: try again$/, "")) ?? "";
+      // another hightide: its page too
+      if (version && now.version && now.version !== version) location.reload();
+      version = now.version ?? version;
       answered(answer.status);
       if (said === unread) return;
       unread = said && `${said[0]!.toUpperCase()}${said.slice(1)}.`;

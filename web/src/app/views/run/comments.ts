@@ -52,18 +52,25 @@ export const comments: PartOf = (feed, app) => {
   });
   app.follow(["at"], choices);
   element.hidden = true;
-  const ready = Promise.all([status(), ask()]).then(
-    ([is]) => {
-      may = is.comments ?? false;
-      element.append(section("comments", "Comments", list, may && form(at, app, on, ask)));
-      return ask();
-    },
-    (e: unknown) => {
-      // a link shows no comments, and what goes wrong here does not hold up the page
-      if (!(e instanceof Problem && e.status === 404)) told(e);
-    },
-  );
-  return { element, ready };
+  const begin = (): Promise<void> =>
+    Promise.all([status(), ask()]).then(
+      ([is]) => {
+        may = is.comments ?? false;
+        element.append(section("comments", "Comments", list, may && form(at, app, on, ask)));
+        return ask();
+      },
+      (e: unknown) => {
+        // a link shows no comments, and what goes wrong here does not hold up the page
+        const status = e instanceof Problem ? e.status : 404;
+        if (status === 0 || status === 503)
+          addEventListener("hightide:back", () => void begin(), {
+            once: true,
+            signal: feed.closed,
+          });
+        else if (status !== 404 || !(e instanceof Problem)) told(e);
+      },
+    );
+  return { element, ready: begin() };
 };
 
 function form(
