@@ -194,6 +194,33 @@ def windows_records(home: Path) -> None:
         assert done.returncode == 127 and word in done.stderr, done
 
 
+def windows_attaches_and_benches(home: Path) -> None:
+    """A program for Windows that runs already, and cells whose memory differs by what their command says."""
+    takes = home / "takes.exe"
+    env = {**os.environ, "GOOS": "windows", "GOARCH": "amd64", "CGO_ENABLED": "0"}
+    subprocess.run(["go", "build", "-o", takes, "testdata/windows/takes.go"], cwd=ROOT, env=env, check=True)
+    there = windows(home)
+    running = subprocess.Popen(
+        [WINE, takes, "80", "0", "7"], env={**there.env, "TAKES_UNTIL_EOF": "1"}, stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert running.stdin is not None and running.stdout is not None
+    said = [running.stdout.readline().strip() for _ in range(2)]
+    assert said[0] == "took 80 MiB", said
+    done = there("attach", said[1], "--name", "there", "--duration", "2s")
+    assert done.returncode == 0, done
+    running.stdin.close()
+    assert running.wait(timeout=SECONDS) == 7, "it was not left alone"
+    (process,) = taking(json.loads(there("show", "there", "--json").stdout))
+    assert 80 << 20 <= process["maxrss_bytes"] < 180 << 20, process
+    (home / "sizes.yaml").write_text(f"axes: {{mib: [20, 120]}}\ncommand: [{takes}, '{{mib}}', '0', '0']\nrepeats: 1\n")
+    done = there("bench", str(home / "sizes.yaml"), "--json")
+    assert done.returncode == 0, done
+    trials = json.loads(done.stdout)["trials"]
+    peaks = {trial["cell"]: trial["figures"]["rss"]["max"] for trial in trials if trial["state"] == "done"}
+    assert 90 << 20 < peaks["mib=120"] - peaks["mib=20"] < 110 << 20, peaks
+
+
 # What is linked with musl, as all of Alpine: 60 MiB held by three threads, and 24 MiB of a forked child.
 MUSL = """
 #include <pthread.h>
@@ -363,6 +390,7 @@ def main() -> int:
         windows_says_the_same,
         windows_says_what_it_cannot,
         windows_records,
+        windows_attaches_and_benches,
         musl_records,
         windows_serves_pages,
     )

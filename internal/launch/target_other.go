@@ -18,7 +18,9 @@ func (t *Target) identify() error {
 		return &NoTarget{Text: fmt.Sprintf("there is no process %d", t.PID),
 			Hint: "the system's list of processes tells the number of one"}
 	}
-	if _, known := here.Table().Figures(t.PID); !known {
+	table := here.Table()
+	_, err := table.List() // figures are those of a list
+	if _, known := table.Figures(t.PID); err != nil || !known {
 		return &NoTarget{Denied: true, Text: fmt.Sprintf("process %d may not be looked at", t.PID),
 			Hint: "as its user, or as an administrator, it can be recorded"}
 	}
