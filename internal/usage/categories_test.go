@@ -17,6 +17,11 @@ func TestRules(t *testing.T) {
 		{"/lib/transformers/cache_utils.py", "__init__", "start", "KV cache"},
 		{"/lib/litgpt/model.py", "build_kv_cache", "kept", "KV cache"},
 		{"model.py", "setup_caches", "start", "KV cache"},
+		{"/lib/vllm/v1/worker/gpu_model_runner.py", "_allocate_kv_cache_tensors", "kept", "KV cache"},
+		{"/lib/vllm/v1/worker/utils.py", "allocate_kv_cache", "kept", "KV cache"},
+		{"/lib/vllm/v1/engine/core.py", "_initialize_kv_caches", "kept", "unknown"}, // it measures a batch first
+		{"/lib/vllm/v1/worker/gpu_model_runner.py", "profile_run", "kept", "activations"},
+		{"/lib/vllm/v1/worker/gpu_model_runner.py", "_dummy_sampler_run", "kept", "activations"},
 		{"/lib/bitsandbytes/functional.py", "dequantize_4bit", "kept", "temporaries"},
 		{"/lib/bitsandbytes/functional.py", "dequantize_4bit", "start", "parameters"},
 		{"/lib/transformers/modeling_utils.py", "from_pretrained", "kept", "parameters"},
