@@ -18,6 +18,7 @@ const tests = [
   "sharing",
   "person",
   "outage",
+  "pullrequest",
   "runs",
   "snapshots",
   "tracks",
