@@ -20,7 +20,8 @@ type Batches struct {
 const (
 	mostProbes  = 24
 	largestSize = 1 << 20
-	fine        = 64 // a size is known to its 64th part, below 128 samples to one
+	flat        = 512 // times as large, where memory is still the same: it does not depend on the batch
+	fine        = 64  // a size is known to its 64th part, below 128 samples to one
 )
 
 // largest is a search for a size: low fits, high does not.
@@ -103,6 +104,8 @@ func (l *largest) beyond() string {
 	switch {
 	case l.high == nil && l.low.Size == l.most && l.most < largestSize:
 		return "its data set has no more samples"
+	case l.high == nil && l.level() > 0:
+		return fmt.Sprintf("memory does not depend on it, as %d takes as much, and larger ones were not tried", l.level())
 	case l.high == nil:
 		return fmt.Sprintf("larger ones than %d were not tried", l.low.Size)
 	case l.high.Size > l.low.Size+1:
@@ -139,7 +142,7 @@ func (l *largest) next() int {
 	switch {
 	case l.low == nil:
 		return l.high.Size / 2
-	case l.high == nil && l.low.Size >= l.most:
+	case l.high == nil && (l.low.Size >= l.most || l.level() > 0):
 		return 0
 	case l.high == nil:
 		return min(l.most, max(l.low.Size+1, min(l.line(), 8*l.low.Size)))
@@ -151,6 +154,21 @@ func (l *largest) next() int {
 		middle = guess
 	}
 	return middle
+}
+
+// level is the smallest size that fits and takes as much as the largest, to the byte, where that one is very many times as
+// large; 0: there is none.
+func (l *largest) level() int {
+	smallest := l.low
+	for i := range l.probes {
+		if p := &l.probes[i]; p.Fits && p.Least.Known() && p.Least == l.low.Least && p.Size < smallest.Size {
+			smallest = p
+		}
+	}
+	if l.low.Size/smallest.Size < flat {
+		return 0
+	}
+	return smallest.Size
 }
 
 // line is the largest size by a straight line through the largest that fits and the smallest that does not, where that

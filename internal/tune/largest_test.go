@@ -109,3 +109,21 @@ func TestOwnedBatch(t *testing.T) {
 		}
 	}
 }
+
+// TestLevelBatch: where memory does not depend on the batch, the search ends after a few sizes, and says so.
+func TestLevelBatch(t *testing.T) {
+	o := Options{Command: []string{"python", "train.py"}, GPU: "a10", Goal: Batch}
+	if err := o.Check(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Largest(t.Context(), o, Batches{Start: 8,
+		With: func(size int) []string { return []string{"python", "train.py", fmt.Sprint(size)} },
+		Open: func(int) (Host, error) {
+			p := sized(8, 24*mem.GiB)
+			return Host{Try: p.try}, nil
+		}})
+	if err != nil || len(r.Probes) > 5 || r.Batch < flat ||
+		!strings.Contains(r.Answer, "memory does not depend on it, as 8 takes as much, and larger ones were not tried") {
+		t.Errorf("%v: %d, in %d probes: %s", err, r.Batch, len(r.Probes), r.Answer)
+	}
+}

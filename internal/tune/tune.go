@@ -104,6 +104,14 @@ func (o *Options) Check() error {
 			return fail.Usage("make it in the program, as bitsandbytes.optim.AdamW8bit(model.parameters()), and imagine that",
 				"--allow %s: hightide puts no other optimizer in the place of the program's", name)
 		}
+		if strings.EqualFold(name, "lora") {
+			return fail.Usage("make it in the program, as peft.get_peft_model(model, peft.LoraConfig(...)), and imagine that",
+				"--allow lora: which layers get adapters decides what is learned")
+		}
+		if strings.Contains(strings.ToLower(name), "fp8") {
+			return fail.Usage("of an LLM server: hightide imagine --vary tries its KV cache in fp8",
+				"--allow %s: a training keeps no cache", name)
+		}
 		if strings.EqualFold(name, "tf32") {
 			return fail.Usage("--allow bf16 computes in 16 bits", "--allow tf32: it takes as much memory, as tensors keep 32 bits")
 		}
