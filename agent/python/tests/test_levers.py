@@ -175,18 +175,21 @@ print(max(kept), file=sys.stderr)
 """
 
 
-def test_a_budget_of_the_compiler_keeps_less_and_the_same_numbers(observe: Any) -> None:
-    text = BUDGET.replace("DROP", "0.0")
-    plain, changed = observe(text), observe(text, env=plan(compile_budget={"budget": 0.3}))
-    assert facts(changed)["lever compile_budget"] == "compiled graphs may keep 0.3 of their activations"
+KEEPS = tuple(int(n) for n in torch.__version__.split(".")[:2]) >= (2, 9)
+
+
+@pytest.mark.parametrize("drop", ["0.0", "0.1"])
+@pytest.mark.parametrize("budget", [0.6, 0.3, 0.05])
+def test_a_budget_of_the_compiler_keeps_less_and_the_same_numbers(observe: Any, drop: str, budget: float) -> None:
+    """Also where dropout draws: what was drawn is kept."""
+    text = BUDGET.replace("DROP", drop)
+    plain, changed = observe(text), observe(text, env=plan(compile_budget={"budget": budget}), ok=drop == "0.0")
+    if "draws random numbers" in facts(changed).get("plan refused", ""):
+        assert changed.code == 3 and changed.out == "" and not KEEPS
+        return
+    assert facts(changed)["lever compile_budget"] == "compiled graphs may keep %g of their activations" % budget
     assert changed.out == plain.out and len(plain.out.splitlines()) == 11
     assert int(changed.err.split()[-1]) < int(plain.err.split()[-1]), "less is saved for the backward pass"
-
-
-def test_a_budget_is_refused_for_graphs_that_draw_numbers(observe: Any) -> None:
-    result = observe(BUDGET.replace("DROP", "0.1"), env=plan(compile_budget={"budget": 0.3}), ok=False)
-    assert result.code == 3 and result.out == ""
-    assert "draws random numbers" in facts(result)["plan refused"]
 
 
 RANKS = """
