@@ -330,6 +330,34 @@ def arm_records(home: Path) -> None:
     assert len(tables["processes"]) == 1 and tables["spans"][0][0] == "fill", tables
 
 
+def arm_attaches_and_benches(home: Path) -> None:
+    """A program that runs already, and cells whose memory differs by what their command says."""
+    hightide = shlex.quote(str(OUT / "hightide-linux-arm64"))
+    (home / "holds.py").write_text(
+        "import sys\nheld = bytearray(80 << 20)\nprint('held', flush=True)\nsys.stdin.read()\n"
+    )
+    (home / "sizes.yaml").write_text(
+        "axes: {mib: [20, 120]}\nrepeats: 1\n"
+        "command: [python3.11, -c, 'import time; held = bytearray({mib} << 20); time.sleep(1)']\n"
+    )
+    as_arm(
+        home,
+        "mkfifo input output",
+        "python3.11 holds.py <input >output & there=$!",
+        "exec 8>input 9<output",
+        "read word <&9",
+        f"{hightide} attach $there --duration 2s --name there >said 2>&1 || cat said",
+        "exec 8>&-",
+        "wait $there",
+        f"{hightide} bench sizes.yaml --json >sizes.json",
+    )
+    report = json.loads(here(home)("show", "there", "--json").stdout)
+    assert report["headline"]["peak"]["host_rss_bytes"] >= 80 << 20, report["headline"]
+    trials = json.loads((home / "sizes.json").read_text())["trials"]
+    peaks = {trial["cell"]: trial["figures"]["rss"]["max"] for trial in trials if trial["state"] == "done"}
+    assert 90 << 20 < peaks["mib=120"] - peaks["mib=20"] < 110 << 20, peaks
+
+
 # A training of one layer, whose device's peak is that of the same PyTorch on x86-64.
 TRAINS = """
 import torch
@@ -387,6 +415,7 @@ def main() -> int:
         arm_says_the_same,
         arm_libraries,
         arm_records,
+        arm_attaches_and_benches,
         windows_says_the_same,
         windows_says_what_it_cannot,
         windows_records,
