@@ -88,7 +88,7 @@ await tab.goto(link("The run"));
 await tab.getByText("train.py:3").first().waitFor();
 await shot(tab, join(folder, "run.png"), { fullPage: true });
 await tab.goto(link("The trend"));
-await tab.locator("#commits .check.failure", { hasText: "hightide: failure" }).waitFor();
+await tab.locator("#commits .check.is-failure", { hasText: "hightide: failure" }).waitFor();
 assert.match(await tab.locator("#commits .check").innerText(), /over its budget of 64\.0 MiB/);
 assert.equal(await tab.locator("svg.trend .is-failed").count(), 1);
 assert.deepEqual(await violations(tab), []);

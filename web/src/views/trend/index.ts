@@ -123,7 +123,7 @@ function check(s: CommitStatus): HTMLElement {
     leads = /^https?:\/\//.test(s.target_url ?? "");
   return h(
     "div",
-    { class: `check ${s.state}` },
+    { class: `check is-${s.state}` },
     leads ? h("a", { href: s.target_url!, rel: "noreferrer", target: "_blank" }, said) : said,
     s.description ? h("small", {}, ` ${s.description}`) : null,
   );
