@@ -220,6 +220,7 @@ type SiteUse struct {
 	Count     uint64 `json:"live_samples"`
 	Allocated Bytes  `json:"allocated_bytes"`        // ever, cumulative
 	Absent    Bytes  `json:"absent_bytes,omitempty"` // allocated and not resident
+	Excess    Bytes  `json:"excess_bytes,omitempty"` // variance of Live by Live; 0: as the mean of the sample has it
 }
 
 // HeapUse is the heap of one process at a moment. Sites holds only those that changed since the

@@ -33,6 +33,7 @@ type liveHeap struct {
 	peakWritten mem.Bytes
 	peakNumber  uint64 // blocks up to then
 	peakAbsent  mem.Bytes
+	least, most uint64 // means of the sample that were seen, see seen
 
 	recent recentFrees
 
@@ -50,7 +51,8 @@ type site struct {
 	mem.SiteUse
 	told      mem.Bytes // Live as last written
 	toldAlloc mem.Bytes
-	listed    bool // in liveHeap.changed
+	listed    bool    // in liveHeap.changed
+	variance  float64 // of Live
 
 	born     []mem.Bytes // Live by when it was allocated, see heapAges
 	outlived mem.Bytes   // freed when it was old
@@ -91,6 +93,7 @@ func (b *liveHeap) alloc(a *shm.Alloc, stack uint32) {
 		s.Phase = a.Word.Phase()
 	}
 	weight := max(a.Weight, a.Size)
+	b.seen(a.Size, weight)
 	b.numbered++
 	fresh := block{size: a.Size, weight: weight, number: b.numbered, site: s, born: tickOf(a.When())}
 	b.add(fresh, +1)
@@ -200,13 +203,39 @@ func (b *liveHeap) add(k block, sign int64) {
 	b.live, b.absent = b.live+held, b.absent+gone
 	b.born(s, k.born, held)
 	share := float64(k.weight-absent) / float64(max(k.weight, 1))
-	b.variance += float64(sign) * share * share * float64(k.weight) * float64(k.weight-min(k.size, k.weight))
+	variance := float64(sign) * share * share * float64(k.weight) * float64(k.weight-min(k.size, k.weight))
+	b.variance, s.variance = b.variance+variance, s.variance+variance
 }
+
+// seen notes the mean at which a block was sampled, as its weight has it. Where that changed, sites say how far off
+// they are.
+func (b *liveHeap) seen(size, weight uint64) {
+	if size > weight/2 {
+		return // of a large block the weight says too little of it
+	}
+	mean := weight - size/2
+	if b.least == 0 {
+		b.least = mean
+	}
+	b.least, b.most = min(b.least, mean), max(b.most, mean)
+}
+
+// of is what a site holds.
+func (b *liveHeap) of(s *site) mem.SiteUse {
+	use := s.SiteUse
+	if float64(b.most) > meansDiffer*float64(b.least) && use.Live > 0 {
+		use.Excess = mem.Bytes(max(s.variance, 0) / float64(use.Live))
+	}
+	return use
+}
+
+// meansDiffer is from how much on the mean is taken to have changed: a weight tells it within a few per cent.
+const meansDiffer = 1.3
 
 // touch lists a site as changed, and saves how it stood at the last peak before it changes.
 func (b *liveHeap) touch(s *site) {
 	if s.savedGen != b.peakGen {
-		s.savedGen, s.saved = b.peakGen, s.SiteUse
+		s.savedGen, s.saved = b.peakGen, b.of(s)
 		s.savedBorn, s.savedOutlived = append(s.savedBorn[:0], s.born...), s.outlived
 	}
 	if !s.listed {
@@ -219,7 +248,7 @@ func (b *liveHeap) touch(s *site) {
 func (b *liveHeap) restart() {
 	for _, s := range b.sites {
 		b.touch(s)
-		s.Live, s.Count, s.Absent, s.outlived = 0, 0, 0, 0
+		s.Live, s.Count, s.Absent, s.outlived, s.variance = 0, 0, 0, 0, 0
 		clear(s.born)
 	}
 	clear(b.blocks)
@@ -250,7 +279,7 @@ func (b *liveHeap) use(time int64, step uint64, all bool) mem.HeapUse {
 			continue
 		}
 		s.told, s.toldAlloc = s.Live, s.Allocated
-		use.Sites = append(use.Sites, s.SiteUse)
+		use.Sites = append(use.Sites, b.of(s))
 	}
 	b.changed = kept
 	sortSites(use.Sites)
@@ -272,7 +301,7 @@ func (b *liveHeap) peakUse(share float64) (mem.HeapUse, bool) {
 	use := mem.HeapUse{Process: b.process, Time: b.peakTime, Step: b.peakStep, Live: b.peak, Variance: max(b.peakVar, 0),
 		Peak: true, Absent: b.peakAbsent}
 	for _, s := range b.sites {
-		at := s.SiteUse
+		at := b.of(s)
 		if s.savedGen == b.peakGen {
 			at = s.saved
 		}

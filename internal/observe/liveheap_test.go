@@ -16,23 +16,23 @@ func alloc(address, size, weight uint64) *shm.Alloc {
 func TestLiveHeapCountsWhatLives(t *testing.T) {
 	b := newLiveHeap(1)
 	b.alloc(alloc(0x1000, 100, 1000), 1)
-	b.alloc(alloc(0x2000, 50, 500), 2)
+	b.alloc(alloc(0x2000, 50, 975), 2)
 	b.alloc(alloc(0x3000, 8<<20, 8<<20), 1)
 	b.free(&shm.Free{Address: 0x1000})
 	b.free(&shm.Free{Address: 0x9999}) // never recorded
 
 	use := b.use(5, 1, true)
-	if use.Live != 500+8<<20 {
+	if use.Live != 975+8<<20 {
 		t.Errorf("live %d", use.Live)
 	}
 	want := []mem.SiteUse{
 		{Stack: 1, Live: 8 << 20, Count: 1, Allocated: 1000 + 8<<20},
-		{Stack: 2, Live: 500, Count: 1, Allocated: 500},
+		{Stack: 2, Live: 975, Count: 1, Allocated: 975},
 	}
 	if len(use.Sites) != 2 || use.Sites[0] != want[0] || use.Sites[1] != want[1] {
 		t.Errorf("sites %+v, want %+v", use.Sites, want)
 	}
-	if want := float64(500 * (500 - 50)); use.Variance != want {
+	if want := float64(975 * (975 - 50)); use.Variance != want {
 		t.Errorf("variance %g, want %g: the block of 8 MiB is always recorded", use.Variance, want)
 	}
 	if again := b.use(6, 1, true); len(again.Sites) != 0 {
@@ -119,5 +119,26 @@ func TestLiveHeapErrorIsHonest(t *testing.T) {
 	}
 	if share := float64(inside) / seeds; share < 0.91 || share > 0.985 {
 		t.Errorf("the truth lies in %.1f %% of the 95 %% intervals", 100*share)
+	}
+}
+
+// TestMeanThatChanges: where blocks were sampled at several means, each site says how far off it is; else nothing is
+// written for it.
+func TestMeanThatChanges(t *testing.T) {
+	b := newLiveHeap(1)
+	b.alloc(alloc(0x1000, 1000, 500_000), 1)
+	b.alloc(alloc(0x2000, 2000, 501_000), 1)
+	if use := b.use(5, 1, true); use.Sites[0].Excess != 0 {
+		t.Errorf("one mean: %+v", use.Sites)
+	}
+	b.alloc(alloc(0x3000, 1000, 16_000_000), 2)
+	b.alloc(alloc(0x4000, 1000, 500_000), 2)
+	use := b.use(6, 1, true)
+	want := (16e6*(16e6-1000) + 500e3*(500e3-1000)) / 16.5e6
+	if got := float64(use.Sites[0].Excess); use.Sites[0].Stack != 2 || math.Abs(got-want) > 1 {
+		t.Errorf("%+v, want an excess of %v", use.Sites, want)
+	}
+	if peak, ok := b.peakUse(0); !ok || peak.Sites[0].Excess != use.Sites[0].Excess {
+		t.Errorf("at the peak %+v", peak.Sites)
 	}
 }

@@ -62,6 +62,7 @@ type Growing struct {
 	Rise  mem.Bytes // of that
 	From  int       // the bin from which on it was looked at, as it held nothing before
 	Held  mem.Bytes // when it was read last,
+	Off   float64   // variance of that, bytes²
 	Read  int64     // ns; 0: not known
 	Phase mem.Phase
 	Every bool // it rose in each bin, by about as much
@@ -187,6 +188,9 @@ func (h *History) noiseOf(g *Growing, stacks []uint32, bins Bins, part part, end
 		noise.Later += later
 		held := ends.of(stack, last)
 		g.Held += held
+		if h.errs != nil {
+			g.Off += h.errs.Variance(h.errs.at(stack, last), held)
+		}
 		if rise := held - ends.of(stack, first); k == 0 || rise > g.Rise {
 			g.Stack, g.Rise, noise.Grain = stack, max(rise, 0), excess
 		}

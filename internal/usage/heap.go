@@ -46,8 +46,7 @@ func heapPeak(heap *mem.Heap, s Sampling) Peak {
 	if at := heap.Peak; at != nil {
 		p = Peak{Time: at.Time, Step: at.Step, Bytes: at.Live, Variance: at.Variance, uses: []Use{}}
 		for _, site := range at.Sites {
-			p.uses = append(p.uses, Use{site.Stack, site.Live, site.Count, s.Variance(site.Live, site.Count), site.Phase,
-				site.Absent})
+			p.uses = append(p.uses, Use{site.Stack, site.Live, site.Count, s.Variance(site, site.Live), site.Phase, site.Absent})
 		}
 	}
 	return p
@@ -150,7 +149,7 @@ func (h *History) Freed(at Moment) map[uint32]mem.Bytes {
 func (s *sampled) measure(use *Use, at Moment) {
 	site := s.at(use.Stack, at)
 	use.Blocks, use.Phase = site.Count, site.Phase
-	use.Variance = s.Variance(use.Bytes, site.Count)
+	use.Variance = s.Variance(site, use.Bytes)
 }
 
 // Noise is what sampling adds to the growth of a stack over three moments: to that between the first and the last,
@@ -164,11 +163,16 @@ func (h *History) noise(stack uint32, first, middle, last Moment) (whole, later,
 	a, b, c := s.at(stack, first), s.at(stack, middle), s.at(stack, last)
 	excess = s.Mean
 	if c.Count > 0 {
-		excess = s.excess(float64(c.Live) / float64(c.Count))
+		excess = s.of(c)
 	} else if a.Count > 0 {
-		excess = s.excess(float64(a.Live) / float64(a.Count))
+		excess = s.of(a)
 	}
 	rise, turned := turnover(a, c)
+	if c.Excess > 0 && rise > 0 { // what was there before is no part of the rise
+		if added := float64(c.Live)*s.of(c) - float64(a.Live)*s.of(a); added > 0 {
+			excess = added / float64(rise)
+		}
+	}
 	whole = float64(min(max(rise, 0)+turned, a.Live+c.Live)) * max(excess, 0)
 	_, turned = turnover(b, c)
 	return whole, float64(turned) * max(excess, 0), excess
@@ -223,7 +227,7 @@ func calibrate(heap *mem.Heap, mean float64) float64 {
 	for range 8 {
 		var sum float64
 		for _, u := range heap.Peak.Sites[:min(len(heap.Peak.Sites), 2000)] {
-			sum += Sampling{mean}.Variance(u.Live, u.Count)
+			sum += Sampling{mean}.Variance(u, u.Live)
 		}
 		if sum <= before {
 			return mean / 1.5
@@ -252,12 +256,21 @@ func (s Sampling) excess(w float64) float64 {
 	return w - size
 }
 
-// Variance of what a site holds, in bytes².
-func (s Sampling) Variance(live mem.Bytes, count uint64) float64 {
-	if live <= 0 || count == 0 {
+// of is the variance that a byte of a site carries: as the recorder says it, where the mean changed.
+func (s Sampling) of(site mem.SiteUse) float64 {
+	if site.Excess > 0 {
+		return float64(site.Excess)
+	}
+	return s.excess(float64(site.Live) / float64(max(site.Count, 1)))
+}
+
+// Variance of so much of what a site holds, in bytes².
+func (s Sampling) Variance(site mem.SiteUse, live mem.Bytes) float64 {
+	if live <= 0 || site.Count == 0 {
 		return 0
 	}
-	return float64(live) * s.excess(float64(live)/float64(count))
+	site.Live = live
+	return float64(live) * s.of(site)
 }
 
 // Half95 is the half width of the 95 % interval around what an estimate says. The variance is estimated with it, too

@@ -256,21 +256,27 @@ func appendHeapUse(dst []byte, f mem.HeapUse) []byte {
 		dst = binary.AppendUvarint(dst, s.Count)
 		dst = appendInt(dst, int64(s.Allocated))
 	}
-	return appendAbsent(dst, f)
+	return appendRest(dst, f)
 }
 
-// appendAbsent adds what is not resident, where there is any: readers before it end with the sites.
-func appendAbsent(dst []byte, f mem.HeapUse) []byte {
-	any := f.Absent != 0
+// appendRest adds what is not resident, and how much the samples are off, where there is any: readers before it end with
+// the sites.
+func appendRest(dst []byte, f mem.HeapUse) []byte {
+	absent, excess := f.Absent != 0, false
 	for _, s := range f.Sites {
-		any = any || s.Absent != 0
+		absent, excess = absent || s.Absent != 0, excess || s.Excess != 0
 	}
-	if !any {
+	if !absent && !excess {
 		return dst
 	}
 	dst = appendInt(dst, int64(f.Absent))
 	for _, s := range f.Sites {
 		dst = appendInt(dst, int64(s.Absent))
+	}
+	for _, s := range f.Sites {
+		if excess {
+			dst = binary.AppendUvarint(dst, uint64(s.Excess))
+		}
 	}
 	return dst
 }
@@ -289,6 +295,11 @@ func decodeHeapUse(d *decoder) (mem.Frame, error) {
 		f.Absent = mem.Bytes(d.int())
 		for i := range f.Sites {
 			f.Sites[i].Absent = mem.Bytes(d.int())
+		}
+	}
+	if d.err == nil && len(d.rest) > 0 {
+		for i := range f.Sites {
+			f.Sites[i].Excess = mem.Bytes(d.uint())
 		}
 	}
 	return f, d.err

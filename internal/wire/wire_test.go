@@ -55,6 +55,8 @@ func everyKind() []mem.Frame {
 			Sites: []mem.SiteAges{{Stack: 7, Born: []mem.Bytes{0, 1 << 29}, Outlived: 3}}},
 		mem.HeapUse{Process: 1, Time: 55, Step: 2, Live: 1 << 20, Absent: 1 << 30,
 			Sites: []mem.SiteUse{{Stack: 7, Live: 1 << 20, Count: 1, Absent: 1 << 30}, {Stack: 3}}},
+		mem.HeapUse{Process: 1, Time: 56, Step: 2, Live: 1 << 20,
+			Sites: []mem.SiteUse{{Stack: 7, Live: 1 << 20, Count: 1, Excess: 3 << 20}, {Stack: 3}}},
 		mem.Holder{Process: 1, Time: 60, Step: 2, Kind: "list", Name: "history", Where: where, Items: 2, PerStep: 1.25,
 			Contains: "Tensor", Tensors: mem.Some(4), Graph: true,
 			Parts: []mem.HeldPart{{At: ".logits", Type: "Tensor", Elements: 6, Bytes: 24, Storage: 48,
