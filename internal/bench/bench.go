@@ -421,8 +421,12 @@ func (b *bench) record(ctx context.Context, o engine.RunOptions, device string) 
 	if err != nil || result == nil {
 		return nil, result, err
 	}
-	ended.ExitCode, ended.Signal, ended.Said = result.Outcome.ExitCode, result.Outcome.Signal,
-		mem.MaskText(output.LastLine())
+	ended.ExitCode, ended.Signal = result.Outcome.ExitCode, result.Outcome.Signal
+	begins := ""
+	if ended.ExitCode == mem.Some(matrix.CannotRunHere) {
+		begins = matrix.SaysWhy
+	}
+	ended.Said = mem.MaskText(output.LastLine(begins))
 	ended.Stopped = result.Outcome.Stopped && (ended.Imagined == nil || ended.Imagined.StoppedFor == "duration")
 	if text := output.Text(); len(text) > 0 {
 		_ = b.engine.AttachText(result.ID, "output.txt", text) // without it the figures are as good

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 )
 
@@ -77,10 +78,16 @@ func (c *Capture) Text() []byte {
 	return fmt.Appendf(bytes.Clone(c.head), "\n[hightide: %d bytes are left out here]\n%s", left, tail)
 }
 
-// LastLine is the last line that is not empty.
-func (c *Capture) LastLine() string {
+// LastLine is the last line that is not empty; the last of those that begin so, where there are any.
+func (c *Capture) LastLine(begins string) string {
 	lines := bytes.Split(bytes.TrimSpace(c.Text()), []byte("\n"))
 	last := lines[len(lines)-1]
+	for _, line := range slices.Backward(lines) {
+		if begins != "" && bytes.HasPrefix(line, []byte(begins)) {
+			last = line
+			break
+		}
+	}
 	if i := bytes.LastIndexByte(last, '\r'); i >= 0 { // of a progress bar, what it showed last
 		last = last[i+1:]
 	}

@@ -21,13 +21,14 @@ type Ended struct {
 	Imagined *report.Imagined
 }
 
-// saysWhy begins the last line of a program that ends with CannotRunHere.
-const saysWhy = "hightide: "
+// SaysWhy begins the line in which a program that ends with CannotRunHere says why. What libraries write as they end may
+// follow it.
+const SaysWhy = "hightide: "
 
 // Became says what a trial came to, and in one sentence why where it is not done.
 func (e *Ended) Became() (State, string) {
 	code, _ := e.ExitCode.Get()
-	why, told := strings.CutPrefix(e.Said, saysWhy)
+	why, told := strings.CutPrefix(e.Said, SaysWhy)
 	memory, short := e.outOfMemory()
 	switch v := e.Imagined; {
 	case code == CannotRunHere && told:
