@@ -187,6 +187,6 @@ var (
 // WorkloadScript is that program, below the folder that the agent is unpacked in.
 const WorkloadScript = "hightide/_workload/main.py"
 
-// CannotRunHere is the exit code by which it says that a framework, a device or a type is not there. The last line of its own on
-// standard error says which.
+// CannotRunHere is the exit code by which it says that a framework, a device or a type is not there. The last line of
+// its own on standard error says which.
 const CannotRunHere = 3
