@@ -7,13 +7,16 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"hightide/internal/store"
 )
 
-// kept is what is kept of persons: of each an account, and runs where there are some.
+// kept is what is kept of persons: of each an account, and runs where there are some. Handlers read it in goroutines of
+// their own.
 type kept struct {
+	sync.Mutex
 	runs    []store.Run
 	forgot  []string
 	broken  bool
@@ -21,6 +24,8 @@ type kept struct {
 }
 
 func (k *kept) Person(_ context.Context, name string) (*store.Person, error) {
+	k.Lock()
+	defer k.Unlock()
 	if slices.Contains(k.forgot, name) {
 		return &store.Person{Version: 1, Name: name}, nil
 	}
@@ -28,6 +33,8 @@ func (k *kept) Person(_ context.Context, name string) (*store.Person, error) {
 }
 
 func (k *kept) Export(_ context.Context, w io.Writer, p *store.Person) error {
+	k.Lock()
+	defer k.Unlock()
 	_, err := io.WriteString(w, "all of "+p.Name)
 	if k.broken {
 		err = errors.New("broken")
@@ -36,6 +43,8 @@ func (k *kept) Export(_ context.Context, w io.Writer, p *store.Person) error {
 }
 
 func (k *kept) Forget(_ context.Context, name string, _ bool) error {
+	k.Lock()
+	defer k.Unlock()
 	if k.running {
 		return &store.Error{Kind: store.ErrRunning, Text: "it is recorded"}
 	}
@@ -52,7 +61,7 @@ func peopleSite(t *testing.T, k *kept) (s *site, acts *[]store.Act) {
 	keys["looks"] = Key{Name: "looks", Account: "anna", May: MayRead}
 	roles := map[string]store.Scope{"anna": {Roles: map[string]store.Role{"own": store.Member}},
 		"carol": {Roles: map[string]store.Role{"own": store.Admin}}, "root": {All: true}}
-	return newSite(t, Options{Keys: keys.of, People: k, Audit: func(a store.Act) { *acts = append(*acts, a) },
+	return newSite(t, Options{Keys: keys.of, People: k, Audit: func(a store.Act) { k.set(func() { *acts = append(*acts, a) }) },
 		Access: func(account string) Access {
 			return Access{map[bool]Right{true: MayAdmin, false: MayChange}[account == "root"], roles[account]}
 		},
@@ -83,7 +92,7 @@ func TestPeople(t *testing.T) {
 	if status, text := s.by("anna", "GET", "/api/v1/people/anna/export"); status != 200 || text != "all of anna" {
 		t.Errorf("export: %d %s", status, text)
 	}
-	k.broken = true
+	k.set(func() { k.broken = true })
 	request, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/api/v1/people/anna/export", nil)
 	request.Header.Set("Authorization", "Bearer anna")
 	if answer, err := http.DefaultClient.Do(request); err == nil {
@@ -107,7 +116,7 @@ func TestPeople(t *testing.T) {
 	} {
 		before := len(k.forgot)
 		name := strings.Replace(of.who, "looks", "anna", 1)
-		status, text := (&kept{}).over(s, k, of.runs, of.who, "/api/v1/people/"+name+of.query)
+		status, text := k.over(s, of.runs, of.who, "/api/v1/people/"+name+of.query)
 		if status != of.want || !strings.Contains(text, of.why) ||
 			len(k.forgot)-before != map[bool]int{true: 1}[of.want == 200] {
 			t.Errorf("%+v: %d %s, forgot %v", of, status, text, k.forgot)
@@ -124,11 +133,18 @@ func TestPeople(t *testing.T) {
 	}
 }
 
+// set changes something of it.
+func (k *kept) set(change func()) {
+	k.Lock()
+	defer k.Unlock()
+	change()
+}
+
 // over asks to delete while there are other runs.
-func (*kept) over(s *site, k *kept, runs []store.Run, who, path string) (int, string) {
+func (k *kept) over(s *site, runs []store.Run, who, path string) (int, string) {
 	before := k.runs
-	defer func() { k.runs = before }()
-	k.runs = runs
+	defer k.set(func() { k.runs = before })
+	k.set(func() { k.runs = runs })
 	return s.by(who, http.MethodDelete, path)
 }
 
@@ -140,7 +156,7 @@ func TestPeopleLog(t *testing.T) {
 	if status, text := s.by("root", "DELETE", "/api/v1/people/bob"); status != 409 {
 		t.Errorf("while a run is recorded: %d %s", status, text)
 	}
-	k.running = false
+	k.set(func() { k.running = false })
 	if status, text := s.by("root", "DELETE", "/api/v1/people/bob"); status != 200 {
 		t.Errorf("%d %s", status, text)
 	}
