@@ -25,10 +25,10 @@ func addUp(in *Input) (r report.Part) {
 	started := map[string][]*mem.Process{}
 	var kinds []string
 	for _, p := range in.Run.Processes {
-		if p.Parent == 0 {
+		if p.Parent == 0 || len(p.Command) == 0 {
 			continue
 		}
-		kind := fmt.Sprint(p.Parent, mem.CommandLine(p.Command))
+		kind := fmt.Sprintf("%d %s", p.Parent, mem.CommandLine(p.Command))
 		if started[kind] == nil {
 			kinds = append(kinds, kind)
 		}
@@ -51,7 +51,8 @@ func (in *Input) addUpFinding(started []*mem.Process) (f report.Finding, ok bool
 	slices.SortStableFunc(started, func(a, b *mem.Process) int { return cmp.Compare(a.Start, b.Start) })
 	end := parent.Bye.Or(parent.End.Or(in.End))
 	first, last := started[0].Start, started[len(started)-1].Start
-	if last-first < int64(leastStarts) || float64(last-first) < lastStarts*float64(end-max(parent.Start, in.Start)) || !evenly(started) {
+	whole := float64(end - max(parent.Start, in.Start))
+	if last-first < int64(leastStarts) || float64(last-first) < lastStarts*whole || !evenly(started) {
 		return f, false
 	}
 	alive := slices.DeleteFunc(slices.Clone(started), func(p *mem.Process) bool { return p.End.Or(in.End) <= last })
@@ -65,13 +66,13 @@ func (in *Input) addUpFinding(started []*mem.Process) (f report.Finding, ok bool
 	}
 	each := (last - first) / int64(len(started)-1)
 	rate := mem.Rounded(float64(held) / float64(len(alive)) / float64(each) * 60e9)
-	count := report.Counted(int64(len(alive)), "process")
+	them, times := kindOf(parent, started[0]), report.Count(int64(len(started)))
 	f = report.Finding{Kind: report.KindGrowth, Severity: report.Warning, Process: parent.ID, Bytes: mem.Some(int64(held)),
 		Label: mem.Measured, Confidence: 0.8,
-		Title: fmt.Sprintf("%s of `%s` add up: one more every %s", count, commandLine(started[0].Command), report.Duration(each))}
-	f.Text = fmt.Sprintf("%s started `%s` %d times, one every %s over the whole run, and %s ran at once when the last was "+
+		Title: fmt.Sprintf("%s %s add up: one more every %s", report.Count(int64(len(alive))), them, report.Duration(each))}
+	f.Text = fmt.Sprintf("%s started %s %s, one every %s over the whole run, and %s ran at once when the last was "+
 		"started. Together they held %v (measured: %s), %v more per minute. No process needs to grow for that. A program "+
-		"that only starts what it needs looks the same.", in.ProcessName(parent.ID), commandLine(started[0].Command), len(started),
+		"that only starts what it needs looks the same.", in.ProcessName(parent.ID), times, them,
 		report.Duration(each), report.Count(int64(len(alive))), held, what, rate)
 	f.Advice = "End each process when it is no longer needed, and wait for it: `with subprocess.Popen(…)`, or terminate() " +
 		"and wait() or join(). Or start a pool of a fixed number once, and give the work to that."
@@ -80,6 +81,18 @@ func (in *Input) addUpFinding(started []*mem.Process) (f report.Finding, ok bool
 			"long as it does. With persistent_workers=True one loader keeps its workers, so make each loader once."
 	}
 	return f, true
+}
+
+// kindOf is what processes of one command that a process started are called. One that was forked has its parent's
+// command.
+func kindOf(parent, one *mem.Process) string {
+	switch {
+	case one.Role == "dataloader":
+		return "DataLoader workers"
+	case mem.CommandLine(one.Command) == mem.CommandLine(parent.Command):
+		return "forked processes"
+	}
+	return "processes of `" + commandLine(one.Command) + "`"
 }
 
 // evenly says whether processes, in the order of their starts, were started through all of the time: in each quarter of

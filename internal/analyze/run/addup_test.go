@@ -27,6 +27,14 @@ func children(n int, from, to func(i int) float64) *mem.Run {
 	return run
 }
 
+// forks has all processes run the main one's command, in a role.
+func forks(run *mem.Run, role string) *mem.Run {
+	for _, p := range run.Processes[1:] {
+		p.Command, p.Role = run.Processes[0].Command, role
+	}
+	return run
+}
+
 // TestAddUp: processes that are started to the end of a program and do not end add up. A pool, work that ends, and
 // processes that are all started early do not.
 func TestAddUp(t *testing.T) {
@@ -50,6 +58,8 @@ func TestAddUp(t *testing.T) {
 		{"a pool, and one more at the end", children(20, func(i int) float64 { return 1 + float64(i/19)*50 }, never), ""},
 		{"until half of the time", children(20, every(1.5), never), ""},
 		{"few", children(6, every(10), never), ""},
+		{"forked", forks(children(20, every(2.9), never), "child"), "main started 20 forked processes, one every 2.9 s"},
+		{"loaders", forks(children(20, every(2.9), never), "dataloader"), "main started 20 DataLoader workers, one"},
 	} {
 		var found []report.Finding
 		for _, f := range Analyze(c.run, Options{}).Findings {
