@@ -33,7 +33,7 @@ demo: ## set up, build, record a real PyTorch training that leaks, and imagine o
 	@echo 'Again: bin/hightide show demo, bin/hightide show demo-gpt. To have it on PATH: make install'
 
 test: ## run every test of the project
-	@scripts/setup torches frameworks notebook trackers device tools go node chromium slurm team ray staticcheck nfpm site edge deploy vulnerabilities api platforms serving xla tensorflow cupy
+	@scripts/setup torches frameworks notebook trackers device tools go node chromium slurm team ray steps staticcheck nfpm site edge deploy vulnerabilities api platforms serving xla tensorflow cupy
 	@$(MAKE) --no-print-directory build
 	@$(TOOLS)/python scripts/check.py
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ._moments import Line, Peak, Snapshot, figures, peak, snapshot
     from ._notebook import load_ipython_extension as load_ipython_extension
     from ._profiler import trace_handler
+    from ._recorded import recorded
     from ._rescue import rescue
     from ._runs import Finding, Report, Run, report, runs
     from ._session import Alert, alert, init, step, stop
@@ -45,7 +46,7 @@ _PLACES = {
     "Imagined": "_imagine", "imagine": "_imagine",
     "Line": "_moments", "Peak": "_moments", "Snapshot": "_moments",
     "figures": "_moments", "peak": "_moments", "snapshot": "_moments",
-    "rescue": "_rescue",
+    "recorded": "_recorded", "rescue": "_rescue",
     "Finding": "_runs", "Report": "_runs", "Run": "_runs", "report": "_runs", "runs": "_runs",
     "load_ipython_extension": "_notebook",
     "Alert": "_session", "alert": "_session", "init": "_session", "step": "_session", "stop": "_session",
@@ -55,8 +56,8 @@ _MODULES = frozenset(("accelerate", "keras", "lightning", "mlflow", "tensorboard
 
 __all__ = [
     "Alert", "Finding", "Fit", "Imagined", "Line", "Peak", "Report", "Run", "Snapshot", "Trial", "__version__", "alert",
-    "binary", "figures", "fit", "imagine", "init", "peak", "profile", "report", "rescue", "runs", "snapshot", "span",
-    "step", "stop", "trace_handler",
+    "binary", "figures", "fit", "imagine", "init", "peak", "profile", "recorded", "report", "rescue", "runs",
+    "snapshot", "span", "step", "stop", "trace_handler",
 ]  # fmt: skip
 
 

@@ -143,6 +143,8 @@ class Attached:
     def __init__(self, answer: Dict[str, Any]) -> None:
         self.by = os.getpid()
         self.run = str(answer["run"])
+        self.data = os.path.dirname(os.path.dirname(str(answer["folder"])))
+        """the folder of recordings that it is in"""
         self.channels = str(answer["channels"])
         self.pid = int(answer["engine_pid"])
         env: Dict[str, str] = answer.get("env") or {}
@@ -197,12 +199,13 @@ def _bring_in(agent: str, env: Dict[str, str], heap: str) -> bool:
             sys.path.remove(agent)
 
 
-def attach(name: str, tags: Dict[str, str], interval: Optional[float] = None) -> Optional[Attached]:
+def attach(name: str, tags: Dict[str, str], interval: Optional[float] = None, folder: str = "") -> Optional[Attached]:
     """Start an engine for this process; None, and one line, where that cannot be."""
     import hightide
 
     try:
         every = [] if interval is None else ["--interval", f"{max(interval, 0.001) * 1e3:.0f}ms"]
+        every += ["--data-dir", os.path.abspath(folder)] if folder else []
         answer = _begin([hightide.binary(), "attach", str(os.getpid()), "--detach", *every, *options(name, tags)])
     except (OSError, ValueError) as error:
         say(f"this program is not recorded: {error}")
@@ -211,6 +214,8 @@ def attach(name: str, tags: Dict[str, str], interval: Optional[float] = None) ->
         say(f"this program is not recorded: {answer['error']}")
         return None
     found = Attached(answer)
+    if folder and os.path.realpath(folder) != os.path.realpath(found.data):
+        say(f"{folder} cannot be written to: {found.run} is recorded into {found.data}")
     if not found.inside:
         say(f"this program is recorded from outside only, as {found.run}: its agent could not be started")
     return found

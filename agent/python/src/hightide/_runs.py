@@ -123,7 +123,7 @@ def report(run: str = "") -> Report:
         return Report(here["run"], here["data"])
     run = run or _session.latest
     ours = (run and run == _session.latest) or (os.sep in run and os.path.exists(run))
-    return Report(run or "last", server=None if ours else _remote())
+    return Report(run or "last", _session.folder_of(run) if run else "", server=None if ours else _remote())
 
 
 class Report:

@@ -9,6 +9,7 @@ What goes wrong is one line on standard error; the program goes on, unrecorded w
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, Mapping, Optional
@@ -19,6 +20,7 @@ recorder: Any = None  # hightide_agent.spans.Spans, or None: nothing records
 known = False  # whether `recorder` is up to date
 _began: Optional[_engine.Attached] = None  # the engine that init started
 latest = ""  # the run that init began last
+_latest_folder = ""  # and the folder of recordings that it is in, where init was given one
 _asked = False  # init was called
 _stopped = False  # stop was, and init not since: the agent is there, and nobody listens
 
@@ -33,19 +35,20 @@ def look() -> Any:
 
 
 def init(
-    name: str = "", tags: Optional[Mapping[str, object]] = None, interval: Optional[float] = None
+    name: str = "", tags: Optional[Mapping[str, object]] = None, interval: Optional[float] = None, folder: str = ""
 ) -> Optional[str]:
     """Have this process and its children recorded; the id of the run, None where that cannot be.
 
     Under `hightide run` (or imagine, or attach) it is that run, which gets the name and the tags unless its command
     line gave them. Otherwise an engine is started beside this process; it records until the process ends, or stop(),
-    and reads every `interval` seconds, 0.1 where that is not given.
+    and reads every `interval` seconds, 0.1 where that is not given. The recording goes into `folder`, as with
+    --data-dir; where that is not given, into $HIGHTIDE_DATA or the user's own.
 
     Raises:
         TypeError: tags is not a mapping, or interval is not a number.
         ValueError: interval is not above 0.
     """
-    global _asked, _began, _stopped, latest
+    global _asked, _began, _stopped, latest, _latest_folder
     if tags is not None and not isinstance(tags, Mapping):
         raise TypeError(f"tags maps names to values, as {{'model': 'bert'}}; it is not a {type(tags).__name__}")
     if interval is not None and not hasattr(interval, "__float__"):
@@ -64,9 +67,10 @@ def init(
         if recorded():
             _engine.agent().name_run(name, texts)
     else:
-        _began = _engine.attach(name, texts, interval)
+        _began = _engine.attach(name, texts, interval, os.fspath(folder))
         if _began is None:
             return None
+        _latest_folder = _began.data if folder else ""
         run = _began.run
         _stopped = False
     _asked, latest = True, run
@@ -103,6 +107,27 @@ def stop() -> None:
         wait_until_kept()
     _asked, _stopped, recorder, known = False, True, None, True
     began.stop()
+
+
+def end(run: str) -> None:
+    """Complete a recording that init() began, and say it in one line."""
+    if latest != run:  # another was begun since
+        return
+    lost = gone()
+    stop()
+    if lost:  # what it was told last comes into the recording once this process has ended
+        return
+    where = f" --data-dir {shlex.quote(_latest_folder)}" if _latest_folder else ""
+    try:
+        verdict = _engine.ask_json("report", run, data=_latest_folder)["headline"]["verdict"]
+        _engine.say(f"{verdict} (hightide report {run}{where})")
+    except (_engine.Failed, OSError, KeyError, ValueError) as error:
+        _engine.say(f"recorded as {run}, and cannot be read: {error}")
+
+
+def folder_of(run: str) -> str:
+    """The folder of recordings that init() was given for this run; empty: the one that commands take by themselves."""
+    return _latest_folder if run == latest else ""
 
 
 def step() -> None:

@@ -159,16 +159,8 @@ class Trainer:
         while self._open:
             self._open.pop()[1].__exit__()
         run, self.run, self._alone = self.run, "", ""
-        if not self._mine or _session.latest != run:
-            return
-        lost = _session.gone()
-        _session.stop()
-        if lost:  # what it was told last comes into the recording once this process has ended
-            return
-        try:
-            _engine.say(_engine.ask_json("report", run)["headline"]["verdict"] + f" (hightide report {run})")
-        except (_engine.Failed, OSError, KeyError, ValueError) as error:
-            _engine.say(f"recorded as {run}, and cannot be read: {error}")
+        if self._mine:
+            _session.end(run)
 
 
 class Recording:
