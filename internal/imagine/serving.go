@@ -113,7 +113,8 @@ func (s *settings) number(argument, flag string, value any) {
 	s.try(argument, value, fmt.Sprintf("%s %v", flag, value), 0)
 }
 
-// starts are those with which a start may have enough memory, the smallest change first.
+// starts are those with which a start may have enough memory, the smallest change first: another share, then what makes
+// a server slower, then what bounds its sequences or changes their values.
 func (s *settings) starts(v *report.Serving, total mem.Bytes) {
 	switch v.Step {
 	case mem.ServingDevice:
@@ -124,9 +125,6 @@ func (s *settings) starts(v *report.Serving, total mem.Bytes) {
 		s.smaller(v)
 	case mem.ServingKVCache:
 		lack := v.KVNeeded.Or(0) - v.KVAvailable.Or(0)
-		if longest := v.LongestLen.Or(0); longest > 0 {
-			s.number("max_model_len", "--max-model-len", longest)
-		}
 		share := math.Ceil(100*float64(v.Budget.Or(0)+lack)/float64(total)) / 100
 		if share > v.Utilization && share*float64(total) <= float64(v.Free.Or(int64(total))) {
 			s.utilization(share)
@@ -134,15 +132,18 @@ func (s *settings) starts(v *report.Serving, total mem.Bytes) {
 		if v.Activations.Or(0) > lack {
 			s.smaller(v)
 		}
+		if longest := v.LongestLen.Or(0); longest > 0 {
+			s.number("max_model_len", "--max-model-len", longest)
+		}
 		if v.KVType == "auto" && v.KVNeeded.Known() && v.KVNeeded.Or(0)/2 <= v.KVAvailable.Or(0) {
 			s.eightBits()
 		}
 	case mem.ServingWarmUp, mem.ServingGraphs: // beyond the share, which was full before
-		s.eager(v)
 		if lower := v.Utilization - 0.05; lower > 0 {
 			s.utilization(math.Round(100*lower) / 100)
 		}
 		s.smaller(v)
+		s.eager(v)
 	}
 }
 

@@ -30,13 +30,13 @@ func TestEngineSettings(t *testing.T) {
 		of   *report.Serving
 		want []string
 	}{
-		{"one sequence is too long", cache, []string{"--max-model-len 4096", "--gpu-memory-utilization 0.95",
-			"--max-num-batched-tokens 2048", "--max-num-seqs 64", "--kv-cache-dtype fp8"}},
+		{"one sequence is too long", cache, []string{"--gpu-memory-utilization 0.95",
+			"--max-num-batched-tokens 2048", "--max-num-seqs 64", "--max-model-len 4096", "--kv-cache-dtype fp8"}},
 		{"by more than anything but the GPU gives", little, nil},
 		{"others use the GPU", busy, []string{"--gpu-memory-utilization 0.75"}},
 		{"the largest batch", figures(mem.ServingProfiling), []string{"--max-num-batched-tokens 2048", "--max-num-seqs 64"}},
-		{"CUDA graphs", figures(mem.ServingGraphs), []string{"--enforce-eager", "--gpu-memory-utilization 0.85",
-			"--max-num-batched-tokens 2048", "--max-num-seqs 64"}},
+		{"CUDA graphs", figures(mem.ServingGraphs), []string{"--gpu-memory-utilization 0.85",
+			"--max-num-batched-tokens 2048", "--max-num-seqs 64", "--enforce-eager"}},
 		{"the weights", figures(mem.ServingWeights), nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {

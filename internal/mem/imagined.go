@@ -253,6 +253,9 @@ const TryMemory = "memory"
 // TryPromise begins the kind of the try with the KV cache that the engine's own log suggests.
 const TryPromise = "engine:kv_cache_memory_bytes"
 
+// TryTwo begins the kind of the try on two GPUs that share each layer of a server's model.
+const TryTwo = "engine:tensor_parallel_size"
+
 // TryGPU is the kind of the try on another GPU.
 const TryGPU = "gpu"
 

@@ -3,6 +3,7 @@ package imagined
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"hightide/internal/mem"
@@ -350,24 +351,54 @@ func unready(v *report.Imagined) string {
 	return fmt.Sprintf("%s before %s was ready, %s", how, v.Serving.Engine, while[v.Serving.Step])
 }
 
-// servesWith is what was tried first and makes a server start that does not: "it serves with --max-model-len 29472". What
-// leaves little room stands in for it where nothing else was found.
+// servesWith is the smallest change, of those that were tried, by which a server starts that does not: "it serves with
+// --max-model-len 29472". Where that leaves little room, the smallest that leaves enough is told too.
 func servesWith(v *report.Imagined) string {
-	for _, verdict := range []mem.Verdict{mem.VerdictFits, mem.VerdictTight} {
-		for _, try := range v.Tries {
-			tokens, ok := try.KVTokens.Get()
-			if !ok || try.Verdict != verdict {
-				continue
-			}
-			with := "with " + try.What
-			if try.Kind == mem.TryGPU {
-				with = try.What // "on a40"
-			}
-			if verdict == mem.VerdictTight {
-				with += ", though it is tight"
-			}
-			return fmt.Sprintf("it serves %s: %s tokens of KV cache", with, report.Count(tokens))
+	best := smallest(v.Tries, mem.VerdictFits, mem.VerdictTight)
+	if best == nil {
+		return ""
+	}
+	tokens := report.Count(best.KVTokens.Or(0)) + " tokens of KV cache"
+	if best.Verdict == mem.VerdictFits {
+		return "it serves " + best.with() + ": " + tokens
+	}
+	text := "it serves " + best.with() + ", though it is tight: " + tokens
+	if roomy := smallest(v.Tries, mem.VerdictFits); roomy != nil {
+		text += fmt.Sprintf("; with room to spare %s: %s tokens", roomy.with(), report.Count(roomy.KVTokens.Or(0)))
+	}
+	return text
+}
+
+// change is what was tried, and how much of a change it is: a setting, more GPUs, another GPU.
+type change struct {
+	*mem.Try
+	size int
+}
+
+// smallest is the smallest change with one of these verdicts; of two as large the one that leaves room, then the first.
+func smallest(tries []mem.Try, verdicts ...mem.Verdict) (best *change) {
+	for i := range tries {
+		c := change{Try: &tries[i]}
+		switch {
+		case !c.KVTokens.Known() || !slices.Contains(verdicts, c.Verdict):
+			continue
+		case c.Kind == mem.TryGPU:
+			c.size = 2
+		case strings.HasPrefix(c.Kind, mem.TryTwo):
+			c.size = 1
+		}
+		fits := c.Verdict == mem.VerdictFits
+		if best == nil || c.size < best.size || c.size == best.size && fits && best.Verdict != mem.VerdictFits {
+			best = &c
 		}
 	}
-	return ""
+	return best
+}
+
+// with is "with --enforce-eager", or "on a40".
+func (c *change) with() string {
+	if c.Kind == mem.TryGPU {
+		return c.What
+	}
+	return "with " + c.What
 }

@@ -138,20 +138,30 @@ func TestRequestsThatWerePlayed(t *testing.T) {
 	}
 }
 
-// TestServesWith: the first change by which a server starts with room to spare, else the first that is tight.
+// TestServesWith: the smallest change by which a server starts: a setting on the GPU that was asked for, then two of it,
+// then another GPU. Where that is tight, what has room to spare is told too.
 func TestServesWith(t *testing.T) {
 	tried := func(what, kind string, verdict mem.Verdict, tokens int64) mem.Try {
 		try := mem.Try{Kind: kind, What: what}
 		try.Verdict, try.KVTokens = verdict, mem.Some(tokens)
 		return try
 	}
-	short := tried("--max-model-len 512", "length", mem.VerdictOOM, 512)
-	tight := tried("--tensor-parallel-size 2", "ranks", mem.VerdictTight, 4096)
+	short := tried("--max-model-len 512", "engine:max_model_len=512", mem.VerdictOOM, 512)
+	fewer := tried("--max-num-seqs 256", "engine:max_num_seqs=256", mem.VerdictTight, 2048)
+	eager := tried("--enforce-eager", "engine:enforce_eager=true", mem.VerdictFits, 1024)
+	tight := tried("--tensor-parallel-size 2 on 2 × a10", "engine:tensor_parallel_size=2", mem.VerdictTight, 4096)
+	two := tried("--tensor-parallel-size 2 on 2 × a10", "engine:tensor_parallel_size=2", mem.VerdictFits, 4096)
 	fits := tried("on a40", mem.TryGPU, mem.VerdictFits, 8192)
+	const few = "it serves with --max-num-seqs 256, though it is tight: 2,048 tokens of KV cache"
 	for want, tries := range map[string][]mem.Try{
 		"": {short, {What: "--enforce-eager"}},
-		"it serves with --tensor-parallel-size 2, though it is tight: 4,096 tokens of KV cache": {short, tight},
-		"it serves on a40: 8,192 tokens of KV cache":                                            {short, tight, fits},
+		"it serves with --tensor-parallel-size 2 on 2 × a10, though it is tight: 4,096 tokens of KV cache": {short, tight},
+		"it serves with --tensor-parallel-size 2 on 2 × a10: 4,096 tokens of KV cache":                     {fits, short, two},
+		"it serves on a40: 8,192 tokens of KV cache":                                                       {short, fits},
+		few: {fewer, short, tight},
+		few + "; with room to spare on a40: 8,192 tokens":                                   {short, fits, fewer},
+		few + "; with room to spare with --tensor-parallel-size 2 on 2 × a10: 4,096 tokens": {fits, two, fewer},
+		"it serves with --enforce-eager: 1,024 tokens of KV cache":                          {fits, fewer, eager, two},
 	} {
 		if got := servesWith(&report.Imagined{Tries: tries}); got != want {
 			t.Errorf("%q, want %q", got, want)
