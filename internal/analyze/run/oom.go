@@ -48,7 +48,7 @@ func outOfMemory(in *Input) (r report.Part) {
 			e.Where = &told.At
 		}
 		s := in.raised(e)
-		s.Record, s.Held, s.By, s.Stack = told.Record, told.Held, told.By, told.Stack
+		s.Record, s.Held, s.By, s.Names, s.Stack = told.Record, told.Held, told.By, told.Names, told.Stack
 		s.Record.OwnLimit = e.Number(mem.NumberOwnLimit)
 		r.Findings = append(r.Findings, s.Tell())
 	}
@@ -173,12 +173,33 @@ func (in *Input) lessMemory(e *mem.Event) string {
 	switch {
 	case !slices.ContainsFunc(in.Run.Processes, func(p *mem.Process) bool { return len(p.Frameworks) > 0 }):
 		return advice + "."
-	case in.Run.Serves():
-		return advice + "; weights of fewer bits take less, and --tensor-parallel-size divides them."
+	case in.Run.Serves() && in.Verdict != nil && in.Verdict.Serving != nil:
+		return advice + "; " + in.lessOfServer() + "."
 	case e.Step.Known() || len(in.Run.Steps) > 0:
 		return advice + "; a smaller batch, gradient checkpointing or a lower precision takes less."
 	}
 	return advice + "; smaller inputs or a lower precision take less, in a training also gradient checkpointing."
+}
+
+// lessOfServer is what helps an LLM server, by the step that lacked memory.
+func (in *Input) lessOfServer() string {
+	s := in.Verdict.Serving
+	share, graphs, batch, split := "--gpu-memory-utilization", "--enforce-eager", "--max-num-batched-tokens",
+		"--tensor-parallel-size"
+	if s.Engine == "SGLang" {
+		share, graphs, batch, split = "--mem-fraction-static", "--disable-cuda-graph", "--chunked-prefill-size", "--tp-size"
+	}
+	switch {
+	case s.Engine != "SGLang" && s.Engine != "vLLM":
+		return "weights of fewer bits take less"
+	case s.Step == mem.ServingProfiling:
+		return "a smaller " + batch + " takes less"
+	case s.Step == mem.ServingGraphs:
+		return "a smaller " + share + " leaves more for CUDA graphs, and " + graphs + " captures none"
+	case s.Step == mem.ServingWarmUp, s.Step == mem.ServingReady:
+		return "a smaller " + share + " leaves more beside the KV cache"
+	}
+	return "weights of fewer bits take less, and " + split + " divides them"
 }
 
 // spaceReached says that a limit of the process's own was reached, as ulimit -v sets it; "" where it was not.

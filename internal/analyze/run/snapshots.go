@@ -31,7 +31,7 @@ func readSnapshots(run *mem.Run, decoded map[string]*mem.AllocatorSnapshot) take
 		if s == nil || file.AtPeak() { // the verdict has what is in it
 			continue
 		}
-		for _, part := range trace.Parts(s, file.Name) {
+		for _, part := range trace.Parts(s, file.Name, run.Serves()) {
 			all.held = agreeing(all.held, part.Table)
 			all.pinned = append(all.pinned, part.Pinned)
 			if part.Failed != nil {

@@ -372,7 +372,7 @@ func groupWords(by, name string) string {
 func (a *explanation) findings(r *report.Report) {
 	r.AddOnce(a.notRecorded())
 	if o := a.OOM; o != nil {
-		r.Findings = append(r.Findings, recorded(o, a.failed, a.By, a.Label, a.Name, a.Title).Tell())
+		r.Findings = append(r.Findings, recorded(Shortage{Record: o, Held: a.failed, By: a.By}, a.Label, a.Name, a.Title).Tell())
 	}
 	for _, g := range a.Growth[:min(len(a.Growth), growthFindings)] {
 		r.Findings = append(r.Findings, growthFinding(&g, a.Allocator))

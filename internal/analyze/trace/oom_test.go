@@ -2,6 +2,7 @@ package trace
 
 import (
 	"compress/gzip"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"hightide/internal/mem"
 	"hightide/internal/report"
 	"hightide/internal/testkit"
+	"hightide/internal/usage"
 )
 
 // What torch's own message said when it ran out (testdata/imagined/oom-a10-pieces.py prints it): 603.81 MiB
@@ -42,7 +44,30 @@ func TestOOMIsExplainedAtItsOwnMoment(t *testing.T) {
 }
 
 func said(a *explanation) string {
-	return recorded(a.OOM, a.failed, a.By, a.Label, a.Name, a.Title).Tell().Text
+	return recorded(Shortage{Record: a.OOM, Held: a.failed, By: a.By}, a.Label, a.Name, a.Title).Tell().Text
+}
+
+// Of a program that starts an LLM server, lines of its engine asked for memory and hold it, not the program's own.
+func TestOOMOfAServer(t *testing.T) {
+	s := testkit.Snapshot(t, "imagined/oom-a10-pieces.pickle")
+	for i := range s.Stacks.Locations {
+		if l := &s.Stacks.Locations[i]; l.Function == "tensor" {
+			l.File = "/env/lib/python3.11/site-packages/vllm/v1/worker/gpu_model_runner.py"
+		}
+	}
+	for server, want := range map[bool]string{false: "oom-a10-pieces.py:25", true: "vllm/v1/worker/gpu_model_runner.py:14"} {
+		d := usage.FromTrace(s, 0, usage.Whole)
+		failed := lastFailed(d, server)
+		f := failed.Tell()
+		for _, said := range []string{want + " asked for 1.00 GiB", "The largest part was held by " + want} {
+			if !strings.Contains(f.Text, said) {
+				t.Errorf("%q has not %q", f.Text, said)
+			}
+		}
+		if f.Line != failed.At.Line || !strings.Contains(want, fmt.Sprint(f.Line)) {
+			t.Errorf("it points at %s:%d", f.File, f.Line)
+		}
+	}
 }
 
 // Where the device had room, or one cached piece was large enough, that says what stood in the way.

@@ -16,22 +16,36 @@ type Part struct {
 	Failed *Shortage       // the last request that found no memory; nil: none did
 }
 
-// Parts looks at what each device of a snapshot held at its end; one that holds nothing is left out.
-func Parts(s *mem.AllocatorSnapshot, file string) (all []Part) {
+// Parts looks at what each device of a snapshot held at its end; one that holds nothing is left out. Of an LLM server
+// lines of its engine are told, not that of the program which starts it.
+func Parts(s *mem.AllocatorSnapshot, file string, server bool) (all []Part) {
 	for _, part := range partsOf(s) {
 		if part.device != mem.HostDevice && !slices.Contains(s.Devices(), part.device) {
 			continue
 		}
 		d := usage.FromTrace(part.of, part.device, usage.Whole)
-		g := newGrouper(d, d.Moments-1, "site", &Options{})
-		of := Part{Table: deviceTable(d, g.names, file), Pinned: pinnedRounding(d, d.Moments-1)}
-		if oom, held := outOfDeviceMemory(d, g); oom != nil {
-			name := deviceName(part.device)
-			of.Failed = recorded(oom, held, g.by, d.Label, name, name)
-		}
-		all = append(all, of)
+		all = append(all, Part{Table: deviceTable(d, siteNames(d, server), file), Pinned: pinnedRounding(d, d.Moments-1),
+			Failed: lastFailed(d, server)})
 	}
 	return all
+}
+
+func siteNames(d *usage.Device, server bool) *usage.Names {
+	names := usage.NewNames(d.Stacks)
+	names.LibraryFirst = server
+	return names
+}
+
+// lastFailed is the last request of a device that found no memory; nil: none did.
+func lastFailed(d *usage.Device, server bool) *Shortage {
+	g := newGrouper(d, d.Moments-1, "site", &Options{})
+	g.names = siteNames(d, server)
+	oom, held := outOfDeviceMemory(d, g)
+	if oom == nil {
+		return nil
+	}
+	name := deviceName(d.Number)
+	return recorded(Shortage{Record: oom, Held: held, By: g.by, Names: g.names}, d.Label, name, name)
 }
 
 const deviceLines = 20

@@ -81,6 +81,7 @@ type Shortage struct {
 	Record         *report.TraceOOM // nil: no allocator told
 	Held           []group          // of the record, largest first
 	By             string           // how they are grouped
+	Names          *usage.Names     // which line of a stack is told; nil: as of any program
 }
 
 // Tell puts a shortage into words.
@@ -98,7 +99,7 @@ func (s *Shortage) Tell() report.Finding {
 	f.Text = fmt.Sprintf("%s, when %v were allocated", s.Told, o.Allocated) + roomText(o)
 	if line, _ := largestOf(s.Held, ""); line.Bytes > 0 {
 		f.Text += heldText(s.Held, s.By)
-		if holder := usage.NewNames(new(mem.StackTable)).Search(line.Frames); !holder.Native && holder.File != "" {
+		if holder := s.names().Search(line.Frames); !holder.Native && holder.File != "" {
 			f.File, f.Line = holder.File, holder.Line
 		}
 	}
@@ -106,6 +107,10 @@ func (s *Shortage) Tell() report.Finding {
 	f.Text += why
 	f.Advice = cmp.Or(o.Advice, advice, f.Advice)
 	return f
+}
+
+func (s *Shortage) names() *usage.Names {
+	return cmp.Or(s.Names, usage.NewNames(new(mem.StackTable)))
 }
 
 // heldText says what held most when memory ran out: a line, or blocks of one kind and the line of most of them.
@@ -152,12 +157,12 @@ func cause(o *report.TraceOOM) (why, advice string) {
 }
 
 // recorded is a request that failed as the allocator of a device tells of it.
-func recorded(o *report.TraceOOM, held []group, by string, label mem.Label, device, of string) *Shortage {
-	s := &Shortage{Record: o, Held: held, By: by, Told: fmt.Sprintf("%v were asked for at event %s", o.Asked,
-		report.Count(int64(o.Event)))}
+func recorded(s Shortage, label mem.Label, device, of string) *Shortage {
+	o := s.Record
+	s.Told = fmt.Sprintf("%v were asked for at event %s", o.Asked, report.Count(int64(o.Event)))
 	s.Severity, s.Label, s.Stack, s.Bytes = report.Critical, label, o.Frames, mem.Some(int64(o.Asked))
 	s.Title = fmt.Sprintf("%s ran out of memory", report.UpperFirst(device))
-	if site := usage.NewNames(new(mem.StackTable)).Search(o.Frames); !site.Native && site.File != "" {
+	if site := s.names().Search(o.Frames); !site.Native && site.File != "" {
 		s.At, s.Told = site.Location, fmt.Sprintf("%s asked for %v at event %s", site.Name, o.Asked,
 			report.Count(int64(o.Event)))
 	}
@@ -167,7 +172,7 @@ func recorded(o *report.TraceOOM, held []group, by string, label mem.Label, devi
 	if o.Failures > 1 {
 		s.Told += fmt.Sprintf(" (the last of %d requests that failed)", o.Failures)
 	}
-	return s
+	return &s
 }
 
 // roomText says what was left besides what was allocated.
