@@ -25,6 +25,7 @@ type trendOptions struct {
 	server     string
 	comment    bool
 	commit     string
+	base       string
 }
 
 func trendCommand(a *app) *cobra.Command {
@@ -40,13 +41,16 @@ Commits stand in the order of their first runs, each against the one before, so 
 Left out, and counted: runs without a commit, that failed, or that are known by another kind of figure.
 
 --server asks a team's server for the runs that were sent to it. --comment prints what a pull request is told of a
-commit, as Markdown: the change, its noise, what held more, the curve, and links to the server's pages.
+commit, as Markdown: the change, its noise, what held more, the curve, and links to the server's pages. --commit and
+--base name the two that are held against each other: by a hash or its beginning, by what git calls a commit in this
+folder, as main, or else by what a run is called. --json has the comment and its figures.
 
 Exit codes: 0 fine, 2 wrong usage, 3 no run of the commit, or the server refuses, 4 it cannot be asked.`,
 		Example: `  hightide trend --tag project=ranker
   hightide trend train.py --json
   hightide trend --tag project=ranker --html trend.html
   hightide trend --tag project=ranker --server https://runs.example.org:7333 --commit "$SHA" --comment > comment.md
+  hightide trend --commit HEAD --base "$(git merge-base origin/main HEAD)" --comment
   hightide trend --store postgres://hightide@db/hightide --objects s3://our-runs --name nightly`,
 		Args: cobra.MaximumNArgs(1),
 	}, &trendOptions{})
@@ -59,31 +63,40 @@ func (o *trendOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.html, "html", "", "write the page of it as one HTML `file`")
 	flags.StringVar(&o.server, "server", "", "the runs of the team's server at this `address`, as https://runs.example.org")
 	flags.BoolVar(&o.comment, "comment", false, "print a comment for a pull request, as Markdown")
-	flags.StringVar(&o.commit, "commit", "", "with --comment: the commit that it is about, as its `hash`; without: the last one")
+	flags.StringVar(&o.commit, "commit", "",
+		"with --comment: the commit or run that it is about, by `name`; without: the last commit")
+	flags.StringVar(&o.base, "base", "",
+		"with --comment: the commit or run that it is held against, by `name`; without: the commit before")
 	jsonFlag(flags, &o.json)
 }
 
 func (o *trendOptions) run(a *app, c *cobra.Command, args []string) error {
 	o.Text, o.Brief = strings.Join(args, ""), true
 	switch {
-	case o.commit != "" && !o.comment:
-		return fail.Usage("hightide trend --commit HASH --comment", "--commit goes with --comment")
-	case o.comment && (o.html != "" || o.json == "-"):
-		return fail.Usage("ask for one of them", "--comment prints Markdown, and neither a page nor JSON")
+	case (o.commit != "" || o.base != "") && !o.comment:
+		return fail.Usage("hightide trend --commit NAME --base NAME --comment", "--commit and --base go with --comment")
+	case o.comment && o.html != "":
+		return fail.Usage("ask for one of them", "--comment prints Markdown, and no page")
 	}
 	from, err := a.trendOf(o.Filter, o.server)
 	if err != nil {
 		return err
 	}
+	if o.comment {
+		told, err := from.comment(c.Context(), hashOf(c.Context(), o.commit), hashOf(c.Context(), o.base))
+		if err != nil {
+			return err
+		}
+		if o.json != "-" {
+			if _, err := fmt.Fprint(a.stdout, told.Text); err != nil {
+				return err
+			}
+		}
+		return a.show(o.json, told, func() error { return nil })
+	}
 	t, err := from.trend(c.Context())
 	if err != nil {
 		return err
-	}
-	if o.comment {
-		if err := a.printComment(c.Context(), from, &t, o.commit); err != nil || o.json == "" {
-			return err
-		}
-		return a.show(o.json, t, nil)
 	}
 	saved := &report.Saved{Trend: t, Of: o.Filter.String(), Made: time.Now()}
 	return a.showOr(o.html, saved, o.json, t, func() error { return a.printTrend(t) })

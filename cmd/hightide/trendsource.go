@@ -2,11 +2,10 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"net/url"
+	"os/exec"
+	"strings"
 
 	"hightide/internal/engine"
-	"hightide/internal/fail"
 	"hightide/internal/remote"
 	"hightide/internal/report"
 	"hightide/internal/store"
@@ -36,27 +35,9 @@ func (a *app) trendOf(filter store.Filter, server string) (*trendSource, error) 
 	return from, err
 }
 
-// asked is what the runs are chosen by, as the page of the trend has it in its address.
-func (f *trendSource) asked() url.Values {
-	asked := url.Values{}
-	for name, value := range map[string]string{"search": f.filter.Text, "name": f.filter.Name} {
-		if value != "" {
-			asked.Set(name, value)
-		}
-	}
-	for key, value := range f.filter.Tags {
-		tag := key
-		if value != "" {
-			tag += "=" + value
-		}
-		asked.Add("tag", tag)
-	}
-	return asked
-}
-
 func (f *trendSource) trend(ctx context.Context) (t trend.Trend, err error) {
 	if f.client != nil {
-		return t, f.client.Read(ctx, "/trend?"+f.asked().Encode(), &t)
+		return t, f.client.Read(ctx, "/trend?"+trend.Asked(f.filter).Encode(), &t)
 	}
 	runs, err := f.engine.Runs(ctx, f.filter)
 	if err != nil {
@@ -76,50 +57,39 @@ func (f *trendSource) trend(ctx context.Context) (t trend.Trend, err error) {
 	return t, err
 }
 
-// lines are those that held most of the heap of a run.
-func (f *trendSource) lines(ctx context.Context, run string) (lines []trend.Line, err error) {
-	r := &report.Report{}
+// comment is what a pull request is told of a commit or a run, held against another.
+func (f *trendSource) comment(ctx context.Context, now, base string) (c *trend.PullComment, err error) {
 	if f.client != nil {
-		err = f.client.Read(ctx, "/runs/"+url.PathEscape(run)+"/report", r)
-	} else {
-		r, _, err = f.engine.Report(ctx, run)
+		asked := trend.Asked(f.filter)
+		asked.Set("commit", now)
+		asked.Set("base", base)
+		if err := f.client.Read(ctx, "/trend/comment?"+asked.Encode(), &c); err != nil {
+			return nil, err
+		}
+		c.Server = f.server // by which the links were asked for
+		c.Text = c.Markdown()
+		return c, nil
 	}
-	if err != nil || r.Lines == nil {
+	t, err := f.trend(ctx)
+	if err != nil {
 		return nil, err
 	}
-	for _, l := range r.Lines.Lines {
-		lines = append(lines, trend.Line{Name: l.Name, Function: l.Function, Bytes: l.Bytes})
-	}
-	return lines, nil
+	return t.Comment(now, base, trend.Sources{Of: f.filter,
+		Run: func(ref string) (store.Run, error) { return f.engine.Resolve(ctx, ref) },
+		Report: func(run string) (*report.Report, error) {
+			r, _, err := f.engine.Report(ctx, run)
+			return r, err
+		}})
 }
 
-// printComment prints what a pull request is told of a commit.
-func (a *app) printComment(ctx context.Context, from *trendSource, t *trend.Trend, of string) error {
-	c := trend.Comment{Trend: t, Commit: t.Find(of), Of: from.asked(), Server: from.server}
-	if c.Commit == nil {
-		what := "no run can be compared"
-		if of != "" {
-			what = fmt.Sprintf("no run of commit %s can be compared", report.Clean(of))
-		}
-		return fail.Input("hightide trend lists the commits, and which runs are left out", "%s", what)
+// hashOf is the commit that git calls so in this folder, as a branch; else the text itself, which may be a run.
+func hashOf(ctx context.Context, ref string) string {
+	if ref == "" || strings.HasPrefix(ref, "-") {
+		return ref
 	}
-	if c.Commit.Verdict == trend.Changed {
-		var err error
-		if c.Before, err = from.lines(ctx, c.Commit.Before); err != nil {
-			return err
-		}
-		if c.After, err = from.lines(ctx, c.Commit.First); err != nil {
-			return err
-		}
+	out, err := exec.CommandContext(ctx, "git", "rev-parse", "--verify", "--quiet", "--end-of-options", ref+"^{commit}").Output()
+	if hash := strings.TrimSpace(string(out)); err == nil && wholeHash.MatchString(hash) {
+		return hash
 	}
-	means := make([]int64, len(t.Commits))
-	for i := range t.Commits {
-		means[i] = t.Commits[i].Mean
-	}
-	c.Spark = report.Sparkline(means, mostSparks)
-	_, err := fmt.Fprint(a.stdout, c.Markdown())
-	return err
+	return ref
 }
-
-// mostSparks are the commits of the curve in a comment.
-const mostSparks = 60

@@ -161,6 +161,7 @@ time.sleep(0.3)
 	w.liveKilled(dora, "others")
 
 	w.readsLine(w.signIn("dora", "correct horse"), w.comment())
+	w.againstBase(bob)
 	w.areThere()
 }
 
@@ -175,6 +176,34 @@ func (w *walk) comment() string {
 		}
 	}
 	return text
+}
+
+// againstBase asks for comments against a named base: as git calls it, and of two runs by their names. The command and the
+// API say the same of each, to the letter.
+func (w *walk) againstBase(bob *teamSession) {
+	key := w.key("bobs-page", "--of", "bob", "--may", "read")
+	for _, two := range []struct{ commit, base, asked, want string }{
+		{"HEAD", "HEAD~1", "", "). The base has "},
+		{"cached-1", "base-2", "commit=cached-1&base=base-2", " MiB with run `"},
+	} {
+		said := bob.must("trend", "--server", "http://"+w.toServe.Address().String(), "--tag", "project=ranker", "--comment",
+			"--commit", two.commit, "--base", two.base)
+		for _, want := range []string{"**Memory: +", "That is more than the noise", "` 2 commits, the newest at the right",
+			"| `train.py:4` | `<module>` |", two.want} {
+			if !strings.Contains(said, want) {
+				w.t.Errorf("%s against %s: the comment does not say %q: %s", two.commit, two.base, want, said)
+			}
+		}
+		if two.asked == "" {
+			continue
+		}
+		var told trend.PullComment
+		status, text := w.as(key, "GET", "/api/v1/trend/comment?tag=project%3Dranker&"+two.asked, "")
+		if err := json.Unmarshal([]byte(text), &told); err != nil || status != 200 ||
+			strings.ReplaceAll(told.Text, w.served.at(""), "http://"+w.toServe.Address().String()) != said {
+			w.t.Errorf("%d %v: the API says %s\nthe command %s", status, err, text, said)
+		}
+	}
 }
 
 // readsLine follows the link of a comment to what a pull request changed, down to the line.

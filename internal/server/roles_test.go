@@ -62,6 +62,7 @@ var rowsOf = map[string]string{
 	"POST /api/v1/runs/{id}/comments": forMember, "DELETE /api/v1/runs/{id}/comments/{comment}": forMember,
 
 	"GET /api/v1/projects": forRead, "GET /api/v1/trend": forRead, "GET /api/v1/trend/page": forRead,
+	"GET /api/v1/trend/comment":                                          forRead,
 	"PUT /api/v1/projects/{project}/pushes/{id}/files/{name}":            forPush,
 	"PUT /api/v1/projects/{project}/pushes/{id}/files/{name}/parts/{at}": forPush,
 	"PUT /api/v1/projects/{project}/pushes/{id}/live/{at}":               forPush,
@@ -260,6 +261,8 @@ func request(pattern, id string) (route [2]string, body string) {
 	switch pattern {
 	case "GET /api/v1/diff", "GET /api/v1/diff/figures", "GET /api/v1/diff/page":
 		path += "?a=" + id + "&b=" + id
+	case "GET /api/v1/trend/comment":
+		path += "?commit=" + id + "&base=last"
 	case "GET /api/v1/sparks":
 		path += "?run=" + id
 	case "GET /api/v1/runs/{id}/heap":

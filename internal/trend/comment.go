@@ -12,44 +12,46 @@ import (
 	"hightide/internal/mem"
 )
 
-// Comment is what a pull request is told of a commit, as Markdown.
-type Comment struct {
-	Trend         *Trend
-	Commit        *Commit
-	Of            url.Values // what the trend is of, as the page of it is asked
-	Server        string     // its address; empty: the runs are this machine's
-	Before, After []Line     // what held most in the two runs that are compared; empty: not known
-	Spark         string     // the means of all commits as one line of text
+// PullComment is what a pull request is told of a commit or a run, held against another.
+type PullComment struct {
+	Version int           `json:"version" doc:"Of this form: 1."`
+	What    string        `json:"what" doc:"The figure, as PSS."`
+	Label   string        `json:"label" doc:"Where it comes from: measured or imagined."`
+	Now     Commit        `json:"commit" doc:"What it is about, with its change, noise and verdict against base."`
+	NowRun  string        `json:"run,omitempty" doc:"The run that was named in place of a commit; absent: all runs of the commit count."`
+	Base    *Commit       `json:"base,omitempty" doc:"What it is held against; absent: it is the first commit, and none was named."`
+	BaseRun string        `json:"base_run,omitempty" doc:"The run that was named in place of the base's commit; absent: all runs of it count."`
+	Named   bool          `json:"base_named" doc:"Whether the base was named; false: it is the commit before in the trend."`
+	Unknown string        `json:"noise_unknown,omitempty" doc:"Why the noise of the change is not known; absent: it is, or there is no change."`
+	Curve   string        `json:"curve" doc:"The means of the newest commits of the trend, at most 60, as one line of text."`
+	Commits int           `json:"commits" doc:"How many commits the trend has."`
+	Held    []CommentLine `json:"held" doc:"The lines that held most in a run of it; empty: not known."`
+	HeldWas []CommentLine `json:"held_by_base" doc:"The same of a run of the base."`
+	Left    []string      `json:"left_out" doc:"Which runs of the trend say nothing here, and why."`
+	Of      string        `json:"trend" doc:"What the trend is of, as the address of its page asks for it."`
+	Text    string        `json:"markdown" doc:"What the pull request is told."`
+
+	Server string `json:"-"` // its address; empty: the runs are this machine's
 }
 
-// Line is what a line of the program held of the sampled heap at its highest.
-type Line struct {
-	Name     string // train.py:12
-	Function string
-	Bytes    int64
-}
-
-// Find is the commit of a hash or of its beginning; the last one where there is none. nil: no run of it can be compared.
-func (t *Trend) Find(commit string) *Commit {
-	for i, c := range slices.Backward(t.Commits) {
-		if strings.HasPrefix(c.Commit, strings.ToLower(commit)) {
-			return &t.Commits[i]
-		}
-	}
-	return nil
+// CommentLine is what a line of the program held of the sampled heap at its highest.
+type CommentLine struct {
+	Name     string `json:"name" doc:"As train.py:12."`
+	Function string `json:"function" doc:"The function that it is in."`
+	Bytes    int64  `json:"bytes" doc:"What it held."`
 }
 
 // Markdown is the comment.
-func (c *Comment) Markdown() string {
+func (c *PullComment) Markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", c.verdict())
-	if n := len(c.Trend.Commits); n > 1 {
-		fmt.Fprintf(&b, "\n`%s` %d commits, the newest at the right\n", c.Spark, n)
+	if c.Commits > 1 {
+		fmt.Fprintf(&b, "\n`%s` %d commits, the newest at the right\n", c.Curve, c.Commits)
 	}
-	if c.Commit.Verdict == Changed {
+	if c.Now.Verdict == Changed || c.Now.Verdict == Unknown {
 		b.WriteString(c.where())
 	}
-	for i, check := range c.Commit.Statuses[:min(len(c.Commit.Statuses), mostChecks)] {
+	for i, check := range c.Now.Statuses[:min(len(c.Now.Statuses), mostChecks)] {
 		if i == 0 {
 			b.WriteString("\n")
 		}
@@ -58,35 +60,46 @@ func (c *Comment) Markdown() string {
 	if links := c.links(); links != "" {
 		fmt.Fprintf(&b, "\n%s\n", links)
 	}
-	if len(c.Trend.Left) > 0 {
-		fmt.Fprintf(&b, "\nLeft out: %s.\n", strings.Join(c.Trend.Left, ", "))
+	if len(c.Left) > 0 {
+		fmt.Fprintf(&b, "\nLeft out: %s.\n", strings.Join(c.Left, ", "))
 	}
 	return b.String()
 }
 
-func (c *Comment) verdict() string {
-	now := c.Commit
-	peak := fmt.Sprintf("peak %s, %s, of %s", c.Trend.What, c.Trend.Label, runs(now.Runs))
+func (c *PullComment) verdict() string {
+	now := &c.Now
+	peak := fmt.Sprintf("peak %s, %s, of %s", c.What, c.Label, runs(now.Runs))
 	change, known := now.Change.Get()
 	if !known {
 		return fmt.Sprintf("**Memory: %v** with %s (%s). It is the first commit: there is nothing to compare it with.",
-			mem.Bytes(now.Mean), code(now.Short()), peak)
+			mem.Bytes(now.Mean), name(now, c.NowRun), peak)
 	}
-	before := &c.Trend.Commits[slices.IndexFunc(c.Trend.Commits, func(o Commit) bool {
-		return o.Commit == now.Commit && o.Dirty == now.Dirty
-	})-1]
-	was := fmt.Sprintf("It was %v with %s (%s)", mem.Bytes(before.Mean), code(before.Short()), runs(before.Runs))
+	was := "It was"
+	if c.Named {
+		was = "The base has"
+	}
+	was = fmt.Sprintf("%s %v with %s (%s)", was, mem.Bytes(c.Base.Mean), name(c.Base, c.BaseRun), runs(c.Base.Runs))
 	switch now.Verdict {
 	case Changed:
 		return fmt.Sprintf("**Memory: %s** with %s, to %v (%s). %s. That is more than the noise of ±%v.", Signed(change),
-			code(now.Short()), mem.Bytes(now.Mean), peak, was, mem.Bytes(now.Noise.Or(0)))
+			name(now, c.NowRun), mem.Bytes(now.Mean), peak, was, mem.Bytes(now.Noise.Or(0)))
 	case Noise:
-		return fmt.Sprintf("**Memory: no change above the noise** with %s: %v (%s). %s. The noise is ±%v.", code(now.Short()),
+		return fmt.Sprintf("**Memory: no change above the noise** with %s: %v (%s). %s. The noise is ±%v.", name(now, c.NowRun),
 			mem.Bytes(now.Mean), peak, was, mem.Bytes(now.Noise.Or(0)))
 	}
-	why := cmp.Or(c.Trend.Unknown, "a peak is only known to be at least so much, as of a short run")
 	return fmt.Sprintf("**Memory: %s, which may be noise** with %s, to %v (%s). %s. The noise is not known: %s.", Signed(change),
-		code(now.Short()), mem.Bytes(now.Mean), peak, was, why)
+		name(now, c.NowRun), mem.Bytes(now.Mean), peak, was, c.Unknown)
+}
+
+// name is what one of the two is called: a commit, or a run and the commit that it is of.
+func name(c *Commit, run string) string {
+	switch {
+	case run == "":
+		return code(c.Short())
+	case c.Commit == "":
+		return "run " + code(run)
+	}
+	return "run " + code(run) + " of " + code(c.Short())
 }
 
 // mostChecks are those of a commit in a comment.
@@ -97,25 +110,25 @@ const leastMoved = 0.05
 
 // where names the functions whose lines held more or less, and the line that held most of each. Lines move from commit
 // to commit, so functions are compared.
-func (c *Comment) where() string {
+func (c *PullComment) where() string {
 	type function struct{ file, name string }
-	sums := func(lines []Line) map[function]int64 {
+	sums := func(lines []CommentLine) map[function]int64 {
 		sum := map[function]int64{}
 		for _, l := range lines {
 			sum[function{fileOf(l.Name), l.Function}] += l.Bytes
 		}
 		return sum
 	}
-	before, after := sums(c.Before), sums(c.After)
+	before, after := sums(c.HeldWas), sums(c.Held)
 	moved := map[function]int64{}
 	for _, held := range []map[function]int64{before, after} {
 		for f := range held {
-			if d := after[f] - before[f]; math.Abs(float64(d)) >= leastMoved*math.Abs(float64(c.Commit.Change.Or(0))) && d != 0 {
+			if d := after[f] - before[f]; math.Abs(float64(d)) >= leastMoved*math.Abs(float64(c.Now.Change.Or(0))) && d != 0 {
 				moved[f] = d
 			}
 		}
 	}
-	if len(c.Before) == 0 || len(c.After) == 0 || len(moved) == 0 {
+	if len(c.HeldWas) == 0 || len(c.Held) == 0 || len(moved) == 0 {
 		return ""
 	}
 	names := slices.SortedFunc(maps.Keys(moved), func(a, b function) int {
@@ -125,8 +138,8 @@ func (c *Comment) where() string {
 	b.WriteString("\nOf the lines that held most of the heap (sampled, one run of each):\n\n" +
 		"| line that held most | function | before | now |\n| --- | --- | ---: | ---: |\n")
 	for _, f := range names[:min(len(names), 3)] {
-		line := Line{}
-		for _, l := range slices.Concat(c.After, c.Before) {
+		line := CommentLine{}
+		for _, l := range slices.Concat(c.Held, c.HeldWas) {
 			if line.Name == "" && fileOf(l.Name) == f.file && l.Function == f.name {
 				line = l
 			}
@@ -150,8 +163,8 @@ func held[F comparable](sums map[F]int64, f F) string {
 }
 
 // links lead to the two runs and to the trend, or say how to get there.
-func (c *Comment) links() string {
-	before, now := url.QueryEscape(c.Commit.Before), url.QueryEscape(c.Commit.First)
+func (c *PullComment) links() string {
+	before, now := url.QueryEscape(c.Now.Before), url.QueryEscape(c.Now.First)
 	switch {
 	case c.Server == "" && before == "":
 		return ""
@@ -162,7 +175,7 @@ func (c *Comment) links() string {
 	if before != "" {
 		said = append(said, fmt.Sprintf("[Compare the two runs](%s/diff?a=%s&b=%s)", c.Server, before, now))
 	}
-	said = append(said, fmt.Sprintf("[The run](%s/runs/%s)", c.Server, now), fmt.Sprintf("[The trend](%s/trend?%s)", c.Server, c.Of.Encode()))
+	said = append(said, fmt.Sprintf("[The run](%s/runs/%s)", c.Server, now), fmt.Sprintf("[The trend](%s/trend?%s)", c.Server, c.Of))
 	return strings.Join(said, " · ")
 }
 

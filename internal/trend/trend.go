@@ -24,7 +24,19 @@ type Trend struct {
 	Commits []Commit `json:"commits" doc:"In the order of their first runs."`
 	Left    []string `json:"left_out" doc:"Which runs say nothing here, and why."`
 	Unknown string   `json:"noise_unknown,omitempty" doc:"Why the noise of no change is known; absent: it is of one, or there is no change."`
+
+	of    kind    // of all figures
+	reach float64 // what the difference of two means with one run each has to exceed, over the square root of 1/n + 1/m
+	df    float64 // of how many repeats that is known, beyond the first run of each commit
 }
+
+// kind of figure: two kinds cannot be held against each other.
+type kind struct {
+	what, label string
+	source      mem.Quantity
+}
+
+func kindOf(r *store.Run) kind { return kind{r.Figure.What, string(r.Figure.Label), r.Figure.Source} }
 
 // Commit is what its runs took.
 type Commit struct {
@@ -101,24 +113,19 @@ func Of(runs []store.Run) Trend {
 
 // choose keeps the runs that have something to say, of the kind of figure that most of them have.
 func (t *Trend) choose(runs []store.Run) []*store.Run {
-	type kind struct {
-		what, label string
-		source      mem.Quantity
-	}
 	kinds := map[kind][]*store.Run{}
 	var no, ended, figure int
 	for i := range runs {
 		r := &runs[i]
 		switch {
-		case r.Ended.Kind != mem.EndDone && r.Ended.Kind != mem.EndStopped:
+		case unfit(r) == notEnded:
 			ended++
 		case r.GitCommit == "":
 			no++
-		case r.Figure.What == "":
+		case unfit(r) == noPeak:
 			figure++
 		default:
-			k := kind{r.Figure.What, string(r.Figure.Label), r.Figure.Source}
-			kinds[k] = append(kinds[k], r)
+			kinds[kindOf(r)] = append(kinds[kindOf(r)], r)
 		}
 	}
 	var most kind
@@ -133,14 +140,14 @@ func (t *Trend) choose(runs []store.Run) []*store.Run {
 			other += len(of)
 		}
 	}
-	t.What, t.Label = most.what, most.label
+	t.What, t.Label, t.of = most.what, most.label, most
 	for _, left := range []struct {
 		n   int
 		why string
 	}{
 		{no, "without a commit"},
-		{ended, "that did not end by themselves, or failed"},
-		{figure, "without a peak"},
+		{ended, notEnded},
+		{figure, noPeak},
 		{other, "known by another kind of figure"},
 	} {
 		if left.n > 0 {
@@ -152,6 +159,23 @@ func (t *Trend) choose(runs []store.Run) []*store.Run {
 		}
 	}
 	return kinds[most]
+}
+
+// Why a run cannot be held against another.
+const (
+	notEnded = "that did not end by themselves, or failed"
+	noPeak   = "without a peak"
+)
+
+// unfit is one of them; empty: it can be.
+func unfit(r *store.Run) string {
+	switch {
+	case r.Ended.Kind != mem.EndDone && r.Ended.Kind != mem.EndStopped:
+		return notEnded
+	case r.Figure.What == "":
+		return noPeak
+	}
+	return ""
 }
 
 // state is a commit, with changed files or without.
@@ -196,7 +220,7 @@ func (t *Trend) unknown(df float64) string {
 	case len(t.Commits) < 2 || df > 0 && known:
 		return ""
 	case df == 0:
-		return "no commit without changed files was run twice"
+		return noRepeats
 	}
 	return "of each change a peak is only known to be at least so much, as of a short run"
 }
@@ -204,27 +228,38 @@ func (t *Trend) unknown(df float64) string {
 // compare holds each commit against the one before. The noise is taken to be the same for all; the level is shared by
 // all comparisons, so that a long trend has no more false changes than a short one (Bonferroni).
 func (t *Trend) compare() {
-	var squares, df float64
+	var squares float64
 	for _, c := range t.Commits {
 		if !c.Dirty {
-			squares, df = squares+c.squares, df+float64(c.Runs-1)
+			squares, t.df = squares+c.squares, t.df+float64(c.Runs-1)
 		}
 	}
-	reach := 0.0
-	if df > 0 && len(t.Commits) > 1 {
-		reach = matrix.Student(df, 1-wrongly/float64(len(t.Commits)-1)) * math.Sqrt(squares/df)
+	if t.df > 0 {
+		t.reach = matrix.Student(t.df, 1-wrongly/float64(max(len(t.Commits)-1, 1))) * math.Sqrt(squares/t.df)
 	}
-	t.Unknown = t.unknown(df)
+	t.Unknown = t.unknown(t.df)
 	for i := 1; i < len(t.Commits); i++ {
-		a, b := &t.Commits[i-1], &t.Commits[i]
-		b.Before, b.Change, b.Verdict = a.Last, mem.Some(b.Mean-a.Mean), Unknown
-		if df == 0 || a.bound || b.bound {
-			continue
-		}
-		noise := reach*math.Sqrt(1/float64(a.Runs)+1/float64(b.Runs)) + float64(a.err+b.err)
-		b.Noise, b.Verdict = mem.Some(int64(math.Ceil(noise))), Noise
-		if math.Abs(float64(b.Mean-a.Mean)) > noise {
-			b.Verdict = Changed
-		}
+		t.hold(&t.Commits[i], &t.Commits[i-1], t.of)
 	}
 }
+
+// hold says how b differs from a, and whether by more than the noise of the trend; else why that is not known.
+func (t *Trend) hold(b, a *Commit, of kind) (unknown string) {
+	b.Before, b.Change, b.Noise, b.Verdict = a.Last, mem.Some(b.Mean-a.Mean), mem.Optional{}, Unknown
+	switch {
+	case t.df == 0:
+		return noRepeats
+	case a.bound || b.bound:
+		return "a peak is only known to be at least so much, as of a short run"
+	case of != t.of:
+		return "the repeats are of another kind of figure"
+	}
+	noise := t.reach*math.Sqrt(1/float64(a.Runs)+1/float64(b.Runs)) + float64(a.err+b.err)
+	b.Noise, b.Verdict = mem.Some(int64(math.Ceil(noise))), Noise
+	if math.Abs(float64(b.Mean-a.Mean)) > noise {
+		b.Verdict = Changed
+	}
+	return ""
+}
+
+const noRepeats = "no commit without changed files was run twice"

@@ -625,6 +625,15 @@ export interface CommentInputBody {
   text: string;
 }
 
+export interface CommentLine {
+  /** What it held. */
+  bytes: number;
+  /** The function that it is in. */
+  function: string;
+  /** As train.py:12. */
+  name: string;
+}
+
 export interface CommentList {
   /** The oldest first. */
   comments: Comment[];
@@ -3467,6 +3476,41 @@ export interface ProjectInfo {
 export interface ProjectList {
   /** By name. Who administers the server is in all. */
   projects: ProjectInfo[];
+}
+
+export interface PullComment {
+  /** What it is held against; absent: it is the first commit, and none was named. */
+  base?: Commit;
+  /** Whether the base was named; false: it is the commit before in the trend. */
+  base_named: boolean;
+  /** The run that was named in place of the base's commit; absent: all runs of it count. */
+  base_run?: string;
+  /** What it is about, with its change, noise and verdict against base. */
+  commit: Commit;
+  /** How many commits the trend has. */
+  commits: number;
+  /** The means of the newest commits of the trend, at most 60, as one line of text. */
+  curve: string;
+  /** The lines that held most in a run of it; empty: not known. */
+  held: CommentLine[];
+  /** The same of a run of the base. */
+  held_by_base: CommentLine[];
+  /** Where it comes from: measured or imagined. */
+  label: string;
+  /** Which runs of the trend say nothing here, and why. */
+  left_out: string[];
+  /** What the pull request is told. */
+  markdown: string;
+  /** Why the noise of the change is not known; absent: it is, or there is no change. */
+  noise_unknown?: string;
+  /** The run that was named in place of a commit; absent: all runs of the commit count. */
+  run?: string;
+  /** What the trend is of, as the address of its page asks for it. */
+  trend: string;
+  /** Of this form: 1. */
+  version: number;
+  /** The figure, as PSS. */
+  what: string;
 }
 
 export interface Range {
