@@ -228,8 +228,14 @@ func (t *Team) Remove(id string) error {
 		if hashes, err = dropFiles(s, "run = ?", id); err != nil {
 			return err
 		}
-		_, err = s.exec("DELETE FROM recorded WHERE id = ?", id)
-		return err
+		forget, err := statusesOf(s, id)
+		if err != nil {
+			return err
+		}
+		if _, err = s.exec("DELETE FROM recorded WHERE id = ?", id); err != nil {
+			return err
+		}
+		return forget()
 	})
 	if err != nil {
 		return err
@@ -396,9 +402,6 @@ func (t *Team) reread(run Run) error {
 	return t.db.change(ctx, func(s *session) error { return putTeamRow(s, row) })
 }
 
-// unsentFor is how long the parts of a file wait for the rest.
-const unsentFor = "30 days"
-
 // Sweep deletes what no run has: objects, and what was begun to be sent long ago. Whoever was cut off while a run was
 // sent or deleted has left it.
 func (t *Team) Sweep(ctx context.Context) error {
@@ -409,6 +412,9 @@ func (t *Team) Sweep(ctx context.Context) error {
 	err := t.db.change(ctx, func(s *session) error {
 		_, err := s.exec("DELETE FROM files WHERE NOT whole AND begun < now() - interval '" + unsentFor + "'")
 		if err != nil {
+			return err
+		}
+		if err := dropOldStatuses(s); err != nil {
 			return err
 		}
 		return s.query("SELECT hash FROM objects WHERE NOT EXISTS (SELECT 1 FROM parts WHERE parts.hash = objects.hash)",
