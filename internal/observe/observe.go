@@ -266,7 +266,7 @@ func (w watcher) Gone(s *sampler.Process, now int64) {
 // ended notes the end of a process; its channels are drained at the next visit.
 func (r *Recorder) ended(p *process, now int64) {
 	if !p.gone {
-		if p.silent != "" && !p.hello { // it may have spoken since its channel was last read
+		if !p.hello { // it may have spoken since the channels were last looked at
 			r.scan()
 			r.drain(p, true)
 		}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"hightide/internal/mem"
@@ -179,6 +180,22 @@ func TestSpokeBeforeItsEnd(t *testing.T) {
 	r.ended(mute, 5)
 	if events := sink.run.Events; len(events) != 1 || !strings.Contains(events[0].Text, "another Python") {
 		t.Errorf("events %+v: want the one of the process that never spoke", events)
+	}
+}
+
+// TestCrashOfOneJustSeen: a process that crashed before its channel was looked at says by which signal, and where.
+func TestCrashOfOneJustSeen(t *testing.T) {
+	sink := memorySink{t, mem.NewRun()}
+	hello := ringText(`{"type":"hello","argv":["short.py"],"python":"3.11.7"}`)
+	crash := "Fatal Python error: Bus error\n\nCurrent thread 0x1 (most recent call first):\n  File \"short.py\", line 4 in f\n"
+	l := leftover(t, map[string][]byte{"agent-1-1.ring": ringFile(1, 0, uint64(len(hello)), hello),
+		"agent-1-1.crash": []byte(crash)})
+	r := newRecorder(&Options{ID: "x", Channels: l.Dir}, sink)
+	p := r.process(procKey{noProcess, 77})
+	r.ended(p, 5)
+	events := sink.run.Events
+	if p.Signal != mem.Some(int64(syscall.SIGBUS)) || len(events) != 1 || events[0].Where == nil || events[0].Where.Line != 4 {
+		t.Errorf("signal %v, events %+v", p.Signal, events)
 	}
 }
 
