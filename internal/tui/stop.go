@@ -88,9 +88,9 @@ func (d *doer) stop(a ask) tea.Cmd {
 	return nil
 }
 
-// signals takes what is sent to this process until the views are left: of run --live only SIGCONT, for the others are
-// the program's. What was ignored when this process began stays ignored.
-func (d *doer) signals() {
+// catch begins to catch what is sent to this process: of run --live only SIGCONT, for the others are the program's. What
+// was ignored when this process began stays ignored.
+func (d *doer) catch() {
 	wanted := []os.Signal{system.SIGCONT}
 	if d.options.Launch == nil {
 		wanted = append(wanted, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, system.SIGTSTP)
@@ -100,6 +100,10 @@ func (d *doer) signals() {
 			signal.Notify(d.jobs.caught, s)
 		}
 	}
+}
+
+// signals does what was sent to this process asks for, until the views are left.
+func (d *doer) signals() {
 	defer signal.Stop(d.jobs.caught)
 	for {
 		select {

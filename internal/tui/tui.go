@@ -66,6 +66,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	program := tea.NewProgram(&model{state, d}, options...)
 	d.send = program.Send
+	d.catch() // before there is a view to look after
 	go d.signals()
 	go d.machine()
 	go d.runs()
