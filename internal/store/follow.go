@@ -78,7 +78,7 @@ func follow(ctx context.Context, id string, src source, from int64) iter.Seq2[Ba
 				yield(Batch{}, unreadable("run "+id, err))
 				return
 			case ctx.Err() != nil: // as above
-			case ended && !now.writing:
+			case ended && (!now.writing || now.removed): // one that was sent on is removed as its writer ends
 				return
 			case now.removed:
 				yield(Batch{}, &Error{Kind: ErrNotFound, Text: fmt.Sprintf("run %s was removed", id)})

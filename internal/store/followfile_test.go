@@ -172,3 +172,29 @@ func TestFollowARunDeletedByHand(t *testing.T) {
 	}
 	must(t, w.Close())
 }
+
+// removedLast is a recording that was whole, and removed, between the two questions of one look.
+type removedLast struct{ fileSource }
+
+func (r removedLast) look() (look, error) {
+	info, err := r.Stat()
+	if err != nil {
+		return look{}, err
+	}
+	return look{size: info.Size(), writing: true, removed: true}, nil
+}
+
+// TestFollowToTheEndOfOneSentOn: a recording that is removed as its writer ends was followed to its end all the same.
+func TestFollowToTheEndOfOneSentOn(t *testing.T) {
+	s := OpenFiles(t.TempDir())
+	w, err := s.Create(example)
+	must(t, err)
+	must(t, w.Write(mem.End{Time: 1}))
+	must(t, w.Close())
+	file, err := os.Open(s.recording(w.ID()))
+	must(t, err)
+	defer file.Close()
+	for _, err := range follow(t.Context(), w.ID(), removedLast{fileSource{file}}, 0) {
+		must(t, err)
+	}
+}
