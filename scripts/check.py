@@ -107,6 +107,7 @@ class Check:
 
 MOST_AGAIN = 3  # tests of a check; more are not chance
 LIMIT = 3000  # seconds that a check may take: beside others on two cores the longest took 2245
+SHOWN = 40  # lines of a check that failed, at the end
 HANGS = 900  # seconds after which a test hangs
 
 
@@ -137,6 +138,12 @@ def again_pytest(command: Sequence[object], output: str) -> list[Sequence[object
     names = re.findall(r"^(?:FAILED|ERROR) (\S+?::.+?)(?: - .*)?$", output, re.MULTILINE)
     options = [word for word in command[1:] if not (ROOT / str(word)).exists()]  # all but the files and folders
     return [[command[0], *options, *names]] if 0 < len(names) <= MOST_AGAIN else []
+
+
+def again_browser(command: Sequence[object], output: str) -> list[Sequence[object]]:
+    """The tests that web/test/all.mjs names at its end, together."""
+    names = [name for line in re.findall(r"^failed: (.+)$", output, re.MULTILINE) for name in line.split(", ")]
+    return [[*command, "--", *names]] if 0 < len(names) <= MOST_AGAIN else []
 
 
 def count_go(output: str) -> Count:
@@ -266,7 +273,7 @@ def checks() -> list[Check]:
         Check("ruff-format", [*ruff, "format", "--check", "--output-format", "concise", *python_folders()], lint=True),
         go["go"],
         Check("agent", [*pytest, *AGENT], count=count_words, again=again_pytest),
-        Check("web-e2e", web("e2e"), count=count_words),
+        Check("web-e2e", web("e2e"), count=count_words, again=again_browser),
         Check("examples", [*pytest, *EXAMPLES], env=TOLD, count=count_words, again=again_pytest),
         Check("frameworks", [*pytest, *FRAMEWORKS], count=count_words, again=again_pytest),
         Check("xla", [*pytest, *XLA], count=count_words, again=again_pytest),
@@ -347,6 +354,7 @@ class Runner:
         self.strict = strict
         self.running: dict[str, subprocess.Popen[bytes]] = {}
         self.cpu: dict[str, float] = collections.defaultdict(float)  # seconds, by check
+        self.failures: dict[str, str] = {}  # what to show of each check that failed
 
     def run_all(self, chosen: Sequence[Check]) -> Iterator[tuple[Check, Count]]:
         """In the order given, as many at a time as there are lanes. What ends this ends the commands that run."""
@@ -374,7 +382,10 @@ class Runner:
         tests = f"{count}, " if check.count else ""
         line = f"{'FAIL' if count.failed else 'ok':4}  {check.name:24} {tests}{seconds:.1f} s, {cpu:.1f} s of CPU\n"
         if count.failed or count.unsteady:
-            line += failures_only(log) + f"\n      all of it: build/checks/{check.name}.log\n"
+            shown = failures_only(log)
+            line += f"{shown}\n      all of it: build/checks/{check.name}.log\n"
+            if count.failed:
+                self.failures[check.name] = shown
         print(line, end="", flush=True)
         self.show_running()
         return count
@@ -470,6 +481,8 @@ def main() -> int:
                 broken.append(check.name)
     minutes = (time.monotonic() - begin) / 60
     print(f"\n{len(chosen)} checks in {minutes:.1f} minutes, {sum(runner.cpu.values()) / 60:.1f} minutes of CPU")
+    for name, shown in runner.failures.items():  # once more, where whoever reads the end of a long log sees it
+        print(f"\n{name} failed:\n" + "\n".join(shown.splitlines()[-SHOWN:]))
     if broken:
         print(f"failed: {', '.join(broken)}")
     print(total)

@@ -495,18 +495,24 @@ const taking = begin(binary, ["run", "--quiet", "--name", "takes", "--", "python
     stdio: "ignore",
   }),
   took = new Promise((done) => taking.on("exit", done));
-/** When so much was read to be held. */
-const heldAt = async (mib) => {
+/** When a line was read to hold so much: what it has not filled yet is not in it. */
+const heldAt = async (line, mib) => {
   for (;;) {
     const answer = await ask(server, "/api/v1/runs/takes/heap?process=1&at_ns=9000000000000000"),
-      set = answer.ok ? await answer.json() : { total_bytes: 0 };
-    if (set.total_bytes >= mib << 20) return set.time_ns;
+      set = answer.ok ? await answer.json() : { stacks: [] },
+      held = set.stacks
+        .filter(({ node }) => {
+          const frame = set.frames[set.places[node]];
+          return frame.file.endsWith("takes.py") && frame.line === line;
+        })
+        .reduce((sum, { bytes }) => sum + bytes, 0);
+    if (held >= mib << 20) return set.time_ns;
     await new Promise((done) => setTimeout(done, 50));
   }
 };
-const early = await heldAt(30);
+const early = await heldAt(5, 30);
 writeFileSync(told[0], "");
-const late = await heldAt(50);
+const late = await heldAt(7, 20);
 writeFileSync(told[1], "");
 await took;
 const heap = tab.locator("#heap-flames"),
