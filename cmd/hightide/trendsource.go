@@ -44,7 +44,7 @@ func (f *trendSource) trend(ctx context.Context) (t trend.Trend, err error) {
 		return t, err
 	}
 	t = trend.Of(runs)
-	if f.engine.Shared() == "" {
+	if f.engine.Shared() == "" || len(t.Commits) == 0 {
 		return t, nil
 	}
 	team, err := f.engine.SharedStore()
@@ -52,7 +52,7 @@ func (f *trendSource) trend(ctx context.Context) (t trend.Trend, err error) {
 		return t, nil
 	}
 	defer team.Close()
-	statuses, err := team.Statuses(ctx, store.Scope{All: true}, f.filter.Tags[store.ProjectTag])
+	statuses, err := team.Statuses(ctx, store.Scope{All: true}, f.filter.Tags[store.ProjectTag], t.Hashes()...)
 	t.Tell(statuses)
 	return t, err
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"hightide/internal/fail"
+	"hightide/internal/report"
 	"hightide/internal/store"
 	"hightide/internal/trend"
 )
@@ -35,7 +36,7 @@ type statusInput struct {
 		State       string `json:"state" enum:"success,failure,error,pending" doc:"How it ended."`
 		Context     string `json:"context,omitempty" maxLength:"100" doc:"What was checked; absent: hightide."`
 		Description string `json:"description,omitempty" maxLength:"140" doc:"Why, in one line; absent: not said."`
-		URL         string `json:"target_url,omitempty" maxLength:"1000" pattern:"^(https?://.*)?$" doc:"Where more is told, as https://…; absent: nowhere."`
+		URL         string `json:"target_url,omitempty" maxLength:"1000" pattern:"^(https?://[^\\x00-\\x20\\x22\\x3c\\x3e\\x7f]*)?$" doc:"Where more is told, as https://…; absent: nowhere."`
 	}
 }
 
@@ -85,8 +86,8 @@ func (s *Server) setStatus(ctx context.Context, in *statusInput) (*store.CommitS
 		return nil, huma.Error403Forbidden(fmt.Sprintf("you see the project %q, and its members say how checks ended",
 			in.Project))
 	}
-	c := store.CommitStatus{Project: in.Project, Context: in.Body.Context, State: in.Body.State,
-		Description: in.Body.Description, URL: in.Body.URL}
+	c := store.CommitStatus{Project: in.Project, Context: report.Clean(in.Body.Context), State: in.Body.State,
+		Description: report.Clean(in.Body.Description), URL: in.Body.URL} // as one line, on terminals too
 	if c.Context == "" {
 		c.Context = trend.StatusContext
 	}

@@ -46,6 +46,8 @@ func TestStatuses(t *testing.T) {
 		`{}`:                                   422,
 		`{"state":"success","target_url":"javascript:alert(1)"}`:           422,
 		`{"state":"success","target_url":" javascript:alert(1)"}`:          422,
+		`{"state":"success","target_url":"https://x\" onclick=alert(1)"}`:  422,
+		`{"state":"success","target_url":"https://x/\u0000"}`:              422,
 		`{"state":"success","target_url":"x\nhttps://example.org"}`:        422,
 		`{"state":"success","context":"` + strings.Repeat("x", 101) + `"}`: 422,
 	} {
@@ -54,9 +56,14 @@ func TestStatuses(t *testing.T) {
 			t.Errorf("%s: %d %s", body, status, text)
 		}
 	}
-	status, text := s.ask("GET", at+"/status", "", "Authorization", "Bearer "+person{"viewer", MayRead}.secret())
+	status, text := s.ask("POST", at+"/statuses", `{"state":"success","context":"l\u0000i\u001b[31mn\u202et","description":"a\nb"}`,
+		"Authorization", "Bearer "+person{"member", MayChange}.secret())
+	if got := decode[store.CommitStatus](t, text); status != 200 || got.Context != "li[31mnt" || got.Description != "a b" {
+		t.Errorf("what a terminal would obey is kept: %d %s", status, text)
+	}
+	status, text = s.ask("GET", at+"/status", "", "Authorization", "Bearer "+person{"viewer", MayRead}.secret())
 	all := decode[CombinedStatus](t, text)
-	if status != 200 || all.State != "failure" || all.Total != 2 || all.Commit != strings.Repeat("a", 40) {
+	if status != 200 || all.State != "failure" || all.Total != 3 || all.Commit != strings.Repeat("a", 40) {
 		t.Errorf("%d %s", status, text)
 	}
 	if status, text := s.ask("GET", strings.Replace(at, "AAAA", "XXXX", 1)+"/status", ""); status != 422 {

@@ -71,8 +71,8 @@ func (s *Server) showTrend(ctx context.Context, in *TrendInput) (*trend.Trend, e
 		return nil, err
 	}
 	t := trend.Of(runs)
-	if by, _ := ctx.Value(askingKey{}).(asking); s.options.Statuses != nil && !s.outside {
-		found, err := s.options.Statuses.Statuses(ctx, by.scope, in.filter().Tags[store.ProjectTag])
+	if by, _ := ctx.Value(askingKey{}).(asking); s.options.Statuses != nil && !s.outside && len(t.Commits) > 0 {
+		found, err := s.options.Statuses.Statuses(ctx, by.scope, in.filter().Tags[store.ProjectTag], t.Hashes()...)
 		if err != nil {
 			return nil, err
 		}

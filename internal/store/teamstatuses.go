@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -56,8 +57,8 @@ func (t *Team) Statuses(ctx context.Context, scope Scope, project string, commit
 	if project != "" {
 		where, args = where+" AND project = ?", append(args, project)
 	}
-	if len(commits) == 1 {
-		where, args = where+" AND commit = ?", append(args, commits[0])
+	if len(commits) > 0 { // not by their number: a trend has thousands
+		where, args = where+" AND commit = ANY(string_to_array(?, ','))", append(args, strings.Join(commits, ","))
 	}
 	found := map[string][]CommitStatus{}
 	err := t.db.look(ctx, func(s *session) error {

@@ -57,6 +57,9 @@ func TestStatusesGoWithTheirRuns(t *testing.T) {
 			}
 		}
 	}
+	if two, err := team.Statuses(t.Context(), Scope{All: true}, "ranker", commit, other); err != nil || len(two) != 2 {
+		t.Errorf("of two commits: %v %v", two, err)
+	}
 	if err := team.Remove(first); err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
 
 // PullComment is what a pull request is told of a commit or a run, held against another.
@@ -206,7 +207,7 @@ func (c *Commit) Short() string {
 // code is text that Markdown shows as it is: a hash or a name of a program comes from whoever pushed the run.
 func code(text string) string {
 	text = strings.Map(func(r rune) rune {
-		if r == '`' || r == '|' || r < ' ' || r == 0x7f {
+		if r == '`' || r == '|' || r < ' ' || report.Clean(string(r)) == "" {
 			return '?'
 		}
 		return r

@@ -78,6 +78,13 @@ func TestComment(t *testing.T) {
 	}
 }
 
+// TestCode: a text of a stranger's stays the text that it is, and turns no others around.
+func TestCode(t *testing.T) {
+	if got := code("a`|b\x1b[1m\u202ec\x00\nd"); got != "`a??b?[1m?c??d`" {
+		t.Errorf("%q", got)
+	}
+}
+
 // TestCommentAgainstABase: a commit against another than the one before, and two runs by name, each with the noise of the
 // trend. The commit before, named, has the very figures that it has unnamed.
 func TestCommentAgainstABase(t *testing.T) {

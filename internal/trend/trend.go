@@ -76,6 +76,15 @@ const (
 // StatusContext is what checks are called that have no name of their own.
 const StatusContext = "hightide"
 
+// Hashes are those of its commits: of others nothing need be asked, however much was said of them.
+func (t *Trend) Hashes() []string {
+	var all []string
+	for i := range t.Commits {
+		all = append(all, t.Commits[i].Commit)
+	}
+	return all
+}
+
 // Tell adds how checks of the commits ended. Runs with changed files are of no commit that was checked.
 func (t *Trend) Tell(statuses map[string][]store.CommitStatus) {
 	for i := range t.Commits {

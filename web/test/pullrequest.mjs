@@ -65,10 +65,28 @@ const check = spawnSync(
   { cwd: work, env, encoding: "utf8" },
 );
 assert.equal(check.status, 1, check.stderr);
+// A member says what a page must not do.
+const hostile = `<img src=x onerror="window.ran=1">`,
+  hash = does("git", "rev-parse", "HEAD").trim(),
+  said = await fetch(new URL(`/api/v1/projects/ranker/commits/${hash}/statuses`, server.address), {
+    method: "POST",
+    headers: { Authorization: `Bearer ${server.token}`, "Content-Type": "application/json" },
+    body: JSON.stringify({
+      state: "success",
+      context: hostile,
+      description: "<script>window.ran=1</script>`|x",
+      target_url: "https://x.example/'+alert(1)+'",
+    }),
+  });
+assert.equal(said.status, 200, await said.text());
 // prettier-ignore
 const comment = does(binary, "trend", "--server", server.address.origin, "--tag", "project=ranker", "--comment"),
   link = (name) => new RegExp(`\\[${name}\\]\\(([^)]+)\\)`).exec(comment)?.[1];
 assert.match(comment, /`train\.py:3`/);
+assert.ok(
+  comment.includes(`- \`${hostile}\`: **success** \`<script>window.ran=1</script>??x\``),
+  comment,
+);
 
 const browser = await launch(),
   context = await browser.newContext({ stranger: true }),
@@ -89,8 +107,14 @@ await tab.getByText("train.py:3").first().waitFor();
 await shot(tab, join(folder, "run.png"), { fullPage: true });
 await tab.goto(link("The trend"));
 await tab.locator("#commits .check.is-failure", { hasText: "hightide: failure" }).waitFor();
-assert.match(await tab.locator("#commits .check").innerText(), /over its budget of 64\.0 MiB/);
+assert.match(
+  await tab.locator("#commits .check.is-failure").innerText(),
+  /over its budget of 64\.0 MiB/,
+);
 assert.equal(await tab.locator("svg.trend .is-failed").count(), 1);
+await tab.locator("#commits .check.is-success", { hasText: hostile }).waitFor();
+assert.equal(await tab.locator("#commits img").count(), 0);
+assert.equal(await tab.evaluate(() => window.ran), undefined);
 assert.deepEqual(await violations(tab), []);
 await shot(tab, join(folder, "trend.png"), { fullPage: true });
 
