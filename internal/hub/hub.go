@@ -107,6 +107,19 @@ func (r regular) Open(name string) (fs.File, error) {
 // Stat implements fs.StatFS: nothing is opened.
 func (r regular) Stat(name string) (fs.FileInfo, error) { return fs.Stat(r.FS, name) }
 
+// offline is what says that nobody is to be asked, as a user knows it; "": nothing does.
+func (o *Options) offline() string {
+	if o.Offline {
+		return "--offline"
+	}
+	for _, name := range []string{"HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"} {
+		if isOn(name) {
+			return name
+		}
+	}
+	return ""
+}
+
 // find looks into the cache, then asks the hub, but not where what is here does.
 func (w *wanted) find(ctx context.Context, o Options) (*Place, error) {
 	here, dir := w.cached()
@@ -115,11 +128,13 @@ func (w *wanted) find(ctx context.Context, o Options) (*Place, error) {
 			return nil, err
 		}
 	}
-	if offline := o.Offline || isOn("HF_HUB_OFFLINE") || isOn("TRANSFORMERS_OFFLINE"); here != nil && (offline || w.enough(here)) {
+	offline := o.offline()
+	if here != nil && (offline != "" || w.enough(here)) {
 		return w.place("cache", here)
-	} else if offline {
+	} else if offline != "" {
 		return nil, fail.Input("give its config.json, or the folder or GGUF that it was downloaded to",
-			"there is no folder %s, and the cache of huggingface_hub does not have a model of that name", w.asked)
+			"there is no folder %s, and the cache of huggingface_hub does not have a model of that name; the hub was not asked (%s)", w.asked,
+			offline)
 	}
 	files, err := openRemote(ctx, w.owner+"/"+w.model, w.revision)
 	switch {

@@ -174,8 +174,18 @@ func TestWhatTheHubRefuses(t *testing.T) {
 		strings.Contains(err.Error(), "\n") {
 		t.Errorf("nobody answers: %v", err)
 	}
-	if _, err := Open(t.Context(), "org/model", Options{Offline: true}); err == nil || fail.Code(err) != fail.ExitBadInput {
-		t.Errorf("offline: %v", err)
+	for by, option := range map[string]bool{"--offline": true, "HF_HUB_OFFLINE": false, "TRANSFORMERS_OFFLINE": false} {
+		if !option {
+			t.Setenv(by, "1")
+		}
+		_, err := Open(t.Context(), "org/model", Options{Offline: option})
+		if err == nil || fail.Code(err) != fail.ExitBadInput || !strings.Contains(err.Error(), "the hub was not asked ("+by+")") ||
+			strings.Contains(err.Error(), "\n") {
+			t.Errorf("offline by %s: %v", by, err)
+		}
+		if !option {
+			t.Setenv(by, "")
+		}
 	}
 }
 

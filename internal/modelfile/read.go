@@ -229,7 +229,7 @@ func (m *Model) besides() string {
 	text := fmt.Sprintf("values that its operators hand to each other take %v at once; what kernels and the runtime take is not "+
 		"computed", slices.Max(m.Graph.Live()))
 	if unknown, all := m.Graph.Unknown(); unknown > 0 {
-		text += fmt.Sprintf(", nor are %d of %d values whose sizes the file does not say", unknown, all)
+		text += fmt.Sprintf(", nor what those take whose sizes the file does not say: %d of %d", unknown, all)
 	}
 	return text
 }
