@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import linecache
 import sys
 from typing import Any, List
 
 import pytest
 
+from hightide_agent.imagine.undecided import follow as following
 from hightide_agent.imagine.undecided.follow import follow, followed
 from hightide_agent.imagine.undecided.uses import Use
 
@@ -268,3 +270,25 @@ def run(program: str, folder: Any, floating: bool) -> Use:
              "note": note, "each": each, "Meter": Meter, "Plateau": Plateau, "STATE": STATE}  # fmt: skip
     exec(compile(path.read_text(), str(path), "exec"), given)
     return FOUND[0]
+
+
+def test_a_place_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file as long as the largest of vLLM's: a look at it takes milliseconds, and an engine reads at each step."""
+    path, looks, look = "long_runner.py", [], following._look
+    lines = ["def other_%d(a):\n    return a\n" % number for number in range(1258)]
+    text = "".join([*lines, "def step(x):\n    n = x.item()\n    held = [0] * n\n"])
+    assert len(text.splitlines()) == 2519
+    monkeypatch.setitem(linecache.cache, path, (len(text), None, text.splitlines(True), path))
+
+    def counted(frame: Any, *more: Any) -> Use:
+        looks.append(frame.f_lineno)
+        return look(frame, *more)
+
+    monkeypatch.setattr(following, "_look", counted)
+    names: dict[str, Any] = {}
+    exec(compile(text, path, "exec"), names)
+    FOUND.clear()
+    for _ in range(1000):
+        names["step"](Number())
+    assert looks == [2518], looks
+    assert len(FOUND) == 1000 and len(set(FOUND)) == 1, set(FOUND)
