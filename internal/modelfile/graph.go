@@ -15,6 +15,8 @@ type Graph struct {
 	Values    []Value // whose data does not stand in the file
 	Open      bool    // a size that the caller sets, as that of the batch, was taken as 1 or as the file has it
 	Inside    int     // graphs inside operators, as loops have them: what is alive in these is not counted
+	Method    string  // of ExecuTorch: the one that is computed here, of so many
+	Methods   int
 }
 
 // Operator takes values and makes others, by their numbers in Graph.Values.
@@ -28,12 +30,13 @@ type Value struct {
 	Name  string
 	Bytes mem.Optional // absent: the file does not say its size
 	Kept  bool         // it is alive all the time: the caller gives it, or it is a state
+	Given bool         // the caller gives it, and its memory serves others once nobody takes it any more
 	Asked bool         // the caller asks for it: once it is made it stays
 }
 
 // views are kinds of operators that runtimes do without a copy: what they make is what they take, in another shape.
 var views = map[string]bool{"RESHAPE": true, "SQUEEZE": true, "EXPAND_DIMS": true, "Reshape": true, "Squeeze": true,
-	"Unsqueeze": true, "Flatten": true, "Identity": true}
+	"Unsqueeze": true, "Flatten": true, "Identity": true, "executorch_prim::et_view.default": true}
 
 // storage says for each value in which other it lies: itself, where it has memory of its own.
 func (g *Graph) storage() []int {
@@ -71,6 +74,9 @@ func (g *Graph) Live() []mem.Bytes {
 	for i := range g.Values {
 		v := &g.Values[i]
 		bytes[in[i]] = max(bytes[in[i]], mem.Bytes(v.Bytes.Or(0)))
+		if v.Given {
+			use(i, 0, 0)
+		}
 		if v.Kept {
 			use(i, 0, end)
 		} else if v.Asked {

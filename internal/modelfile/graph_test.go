@@ -16,12 +16,17 @@ func TestLiveIsThatOfTheLibraries(t *testing.T) {
 		Kinds []string
 		Live  []mem.Bytes
 	}
-	text, err := os.ReadFile("testdata/live.json")
-	if err == nil {
-		err = json.Unmarshal(text, &said)
+	for _, file := range []string{"testdata/live.json", "testdata/pte.json"} {
+		text, err := os.ReadFile(file)
+		if err == nil {
+			err = json.Unmarshal(text, &said)
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
 	}
-	if err != nil || len(said) != 2 {
-		t.Fatalf("%d files: %v", len(said), err)
+	if len(said) != 5 {
+		t.Fatalf("%d files", len(said))
 	}
 	for file, want := range said {
 		m, err := Read(os.DirFS("testdata"), file)

@@ -38,56 +38,21 @@ var pteTypes = map[byte]Type{0: {"U8", 1, 1}, 1: {"I8", 1, 1}, 2: {"I16", 1, 2},
 	6: F32, 7: {"F64", 1, 8}, 11: {"BOOL", 1, 1}, 15: BF16, 23: {"F8_E5M2", 1, 1}, 24: {"F8_E4M3", 1, 1}, 27: {"U16", 1, 2},
 	28: {"U32", 1, 4}, 29: {"U64", 1, 8}}
 
-// readPTE reads the weights of a program of ExecuTorch, a flatbuffer: its constants, each once, and what it hands to
-// backends, whose form only they know.
-func readPTE(r io.ReaderAt, size int64, keep *budget, m *Model) error {
-	f, program, err := openPTE(r, size)
-	if err != nil {
-		return err
-	}
-	held := max(f.vector(f.field(program, pteConstants)).n, f.offsets(program))
-	seen := map[string]bool{}
-	var tensors []Tensor
-	add := func(at int64, key string, t Tensor) {
-		if f.err == nil && t.Bytes > 0 && !seen[key] {
-			seen[key] = true
-			f.fail(at, keep.tensor(&t))
-			tensors = append(tensors, t)
-		}
-	}
-	for plan := range f.tables(f.field(program, ptePlans)) {
-		for value := range f.tables(f.field(plan, pteValues)) {
-			if kind := f.field(value, pteValueType); kind > 0 && f.bytes(kind, 1)[0] == pteTensor {
-				at := f.follow(f.field(value, pteValue))
-				t := f.constant(at, held)
-				add(at, t.Name, t)
-			}
-		}
-		number := 0
-		for delegate := range f.tables(f.field(plan, pteDelegates)) {
-			t, key := f.delegate(program, delegate, number)
-			add(delegate, key, t)
-			number++
-		}
-	}
-	for named := range f.tables(f.field(program, pteNamed)) {
-		t := f.named(program, named)
-		add(named, t.Name, t)
-	}
-	m.Tensors, m.Planned = tensors, mem.Some(int64(f.planned(program)))
-	return f.err
-}
-
 // planned is what the planner of ExecuTorch set aside for what is computed: of its methods the largest.
 func (f *flatbuffer) planned(program int64) (most mem.Bytes) {
 	for plan := range f.tables(f.field(program, ptePlans)) {
-		sizes, sum := f.vectorOf(f.field(plan, ptePlanned), 8), uint64(0)
-		for i := int64(1); i < sizes.n && f.err == nil; i++ { // the first is by convention of constants
-			sum += min(f.uint64(sizes.at+8*i), 1<<50)
-		}
-		most = max(most, mem.Bytes(min(sum, 1<<60)))
+		most = max(most, f.setAside(plan))
 	}
 	return most
+}
+
+// setAside is what the planner set aside for a method.
+func (f *flatbuffer) setAside(plan int64) mem.Bytes {
+	sizes, sum := f.vectorOf(f.field(plan, ptePlanned), 8), uint64(0)
+	for i := int64(1); i < sizes.n && f.err == nil; i++ { // the first is by convention of constants
+		sum += min(f.uint64(sizes.at+8*i), 1<<50)
+	}
+	return mem.Bytes(min(sum, 1<<60))
 }
 
 func openPTE(r io.ReaderAt, size int64) (f *flatbuffer, program int64, err error) {

@@ -12,16 +12,20 @@ import (
 
 // computed says what a model's file tells of memory beside the weights, in a clause of the first sentence.
 func computed(m *modelfile.Model) string {
+	aside := ""
 	if planned, ok := m.Planned.Get(); ok {
-		return fmt.Sprintf("its runtime sets %v aside for what is computed, as the file says", mem.Bytes(planned))
+		aside = fmt.Sprintf("its runtime sets %v aside for what is computed, as the file says", mem.Bytes(planned))
 	}
 	if m.Graph == nil || len(m.Graph.Operators) == 0 {
-		return ""
+		return aside
 	}
 	live := m.Graph.Live()
 	at := highest(live)
 	if live[at] == 0 {
-		return ""
+		return aside
+	}
+	if aside != "" {
+		aside += "; "
 	}
 	open, least := "", ""
 	if m.Graph.Open {
@@ -30,7 +34,7 @@ func computed(m *modelfile.Model) string {
 	if unknown, _ := m.Graph.Unknown(); unknown > 0 || m.Graph.Inside > 0 {
 		least = "at least "
 	}
-	return fmt.Sprintf("the values that its operators hand to each other take %s%v at once, at operator %d of %d, %s "+
+	return aside + fmt.Sprintf("the values that its operators hand to each other take %s%v at once, at operator %d of %d, %s "+
 		"(estimated, without what kernels take%s)", least, live[at], at+1, len(live), m.Graph.Operators[at].Kind, open)
 }
 
@@ -84,6 +88,9 @@ func addOperators(r *report.Report, g *modelfile.Graph, file string, top int) {
 		r.AddNote(fmt.Sprintf("Of %s, %s without a size in the file and counted as nothing. onnx.shape_inference.infer_shapes adds "+
 			"sizes to a model of ONNX.", report.Counted(int64(all), "computed value"), map[bool]string{true: "1 is",
 			false: report.Count(int64(unknown)) + " are"}[unknown == 1]))
+	}
+	if g.Methods > 1 {
+		r.AddNote(fmt.Sprintf("The operators are those of `%s`, which has most set aside of the file's %d methods.", g.Method, g.Methods))
 	}
 	if g.Inside > 0 {
 		r.AddNote(fmt.Sprintf("What is alive inside %s, as loops and branches have them, is not counted.",

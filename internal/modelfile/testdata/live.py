@@ -3,6 +3,7 @@ libraries.
 
 ~/.cache/hightide/frameworks/bin/python internal/modelfile/testdata/live.py unet.tflite     with TensorFlow
 ~/.cache/hightide/edge/bin/python internal/modelfile/testdata/live.py unet.onnx live.json   with onnx and ai-edge-litert
+~/.cache/hightide/executorch/bin/python internal/modelfile/testdata/live.py state.pte pte.json   with executorch
 """
 
 import json
@@ -65,6 +66,34 @@ def onnx_file(path):
     imports = [helper.make_opsetid("", 17), helper.make_opsetid("of.its.own", 1)]
     model = onnx.shape_inference.infer_shapes(helper.make_model(graph, opset_imports=imports))
     onnx.save(model, path)
+
+
+def pte_file(path):
+    """Two methods; the larger one has a state, views and a list of tensors."""
+    import torch
+    from executorch.exir import ExecutorchBackendConfig, to_edge
+
+    class State(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("kept", torch.ones(8, 16))
+            self.up = torch.nn.Linear(16, 64)
+
+        def forward(self, x):
+            self.kept.add_(x)
+            y = self.up(self.kept.reshape(16, 8).reshape(8, 16)).relu()
+            values, at = y.topk(4)
+            left, right = y.split(32, 1)
+            return torch.cat([y, y * 2, x.repeat(1, 4)]).reshape(-1), values + left[:, :4], at, right
+
+    class Small(torch.nn.Module):
+        def forward(self, x):
+            return x + 1
+
+    x = (torch.zeros(8, 16),)
+    methods = {"small": torch.export.export(Small().eval(), x), "large": torch.export.export(State().eval(), x)}
+    with open(path, "wb") as file:
+        file.write(to_edge(methods).to_executorch(ExecutorchBackendConfig(emit_mutable_buffer_names=True)).buffer)
 
 
 def alive(operators, sizes, given, asked):
@@ -132,6 +161,44 @@ def of_onnx(path):
     return [kind for kind, _, _ in rows], alive(rows, sizes, given, {v.name for v in graph.output})
 
 
+def of_pte(path):
+    """Of the places that the planner gave to values, how much is taken by those that are alive."""
+    from executorch.exir._serialize._program import deserialize_pte_binary
+
+    with open(path, "rb") as file:
+        program = deserialize_pte_binary(file.read())
+    plan = max(getattr(program, "program", program).execution_plan, key=lambda p: sum(p.non_const_buffer_sizes[1:]))
+    widths, places, kinds, alive = {4: 8, 6: 4}, {}, [], {}
+    last = len(plan.chains[0].instructions) - 1
+    for number, value in enumerate(plan.values):
+        if getattr(value.val, "allocation_info", None) is not None:
+            size, at = widths[int(value.val.scalar_type)], value.val.allocation_info.memory_offset_low
+            for d in value.val.sizes:
+                size *= d
+            places[number] = range(at, at + size)
+            if value.val.extra_tensor_info and value.val.extra_tensor_info.fully_qualified_name:  # a state
+                alive[number] = [0, last]
+    for number in plan.inputs:
+        alive[number] = [0, 0]
+    for at, instruction in enumerate(plan.chains[0].instructions):
+        call = instruction.instr_args
+        if hasattr(call, "op_index"):
+            kinds.append("{0.name}.{0.overload}".format(plan.operators[call.op_index]).rstrip("."))
+        else:
+            kinds.append(plan.delegates[call.delegate_index].id)
+        for numbers in [getattr(plan.values[n].val, "items", None) or [n] for n in call.args]:
+            for number in numbers:
+                if number in places:
+                    alive.setdefault(number, [at, at])[1] = max(at, alive.get(number, [at, at])[1])
+    for number in plan.outputs:
+        alive[number][1] = last
+    live = []
+    for at in range(last + 1):
+        live.append(len(set().union(*(places[n] for n, (begin, end) in alive.items() if begin <= at <= end))))
+    assert max(live) <= sum(plan.non_const_buffer_sizes), (live, plan.non_const_buffer_sizes)
+    return kinds, live
+
+
 def main():
     for name in sys.argv[1:]:
         path = os.path.join(HERE, name)
@@ -139,9 +206,12 @@ def main():
             tflite_file(path)
         elif name.endswith(".onnx"):
             onnx_file(path)
+        elif name.endswith(".pte"):
+            pte_file(path)
         else:
             said = {}
-            for file, read in (("unet.tflite", of_tflite), ("unet.onnx", of_onnx)):
+            programs = [(f"{program}.pte", of_pte) for program in ("small", "backend", "state")]
+            for file, read in programs if name == "pte.json" else (("unet.tflite", of_tflite), ("unet.onnx", of_onnx)):
                 kinds, live = read(os.path.join(HERE, file))
                 said[file] = {"kinds": kinds, "live": live}
             with open(path, "w") as file:
