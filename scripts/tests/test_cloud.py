@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from typing import Any
 
 import pytest
 import yaml
+from test_frameworks import CACHE
 
 ROOT = Path(__file__).resolve().parents[2]
 CLOUD = ROOT / "examples" / "cloud"
@@ -23,7 +25,11 @@ GROWS = "import time\nheld = []\nwhile True:\n    held.append(bytearray(8 << 20)
 
 
 def environment(folder: Path, **more: str) -> dict[str, str]:
-    own = {key: value for key, value in os.environ.items() if not key.startswith(("HIGHTIDE", "SLURM", "SM_"))}
+    own = {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith(("HIGHTIDE", "SLURM", "SM_", "AIP_", "AZUREML_", "RAY_"))
+    }
     path = f"{HIGHTIDE.parent}:{Path(sys.executable).parent}:{os.environ['PATH']}"
     return {**own, "HOME": str(folder), "PATH": path, **more}
 
@@ -60,6 +66,79 @@ def test_sagemaker(tmp_path: Path) -> None:
     report = shown(there / "hightide", "last")
     assert report["run"]["tags"] == {"job": "job-1"}, report["run"]
     assert report["run"]["command"][1:] == ["train.py", "--epochs", "3"], report["run"]
+
+
+# Vertex AI mounts buckets under /gcs: in a user namespace, a root folder that has one beside what this machine has.
+WITH_GCS = """
+    mount -t tmpfs none root
+    for at in /*; do
+        if [ -L "$at" ]; then cp -P "$at" root; elif [ -d "$at" ]; then mkdir "root$at"; mount --rbind "$at" "root$at"; fi
+    done
+    mkdir root/gcs
+    mount --bind buckets root/gcs
+    exec chroot root sh -c 'cd "$0" && exec "$@"' "$PWD" "$@"
+"""
+
+
+def test_vertex(tmp_path: Path) -> None:
+    """The recording is one file in the bucket, also of a program that fails; it is read from there."""
+    out = tmp_path / "buckets" / "ours" / "run 7" / "checkpoints"
+    for folder in ("root", "buckets/ours"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "train.py").write_text(HOLDS + "import sys\nsys.exit(3)\n")
+    places = {"AIP_MODEL_DIR": "gs://ours/run 7/model/", "AIP_CHECKPOINT_DIR": "gs://ours/run 7/checkpoints/"}
+    done = subprocess.run(
+        ["unshare", "--user", "--map-root-user", "--mount", "sh", "-ec", WITH_GCS, "sh",
+         "bash", CLOUD / "vertex.sh", "train.py", "--epochs", "3"],
+        cwd=tmp_path, env=environment(tmp_path, CLOUD_ML_JOB_ID="4711", **places), capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 3 and done.stdout.startswith("done\n"), done
+    assert [file.name for file in out.iterdir()] == ["4711.hightide"]
+    report = shown(tmp_path / "elsewhere", str(out / "4711.hightide"))
+    assert report["run"]["name"] == "4711" and report["headline"]["exit_code"] == 3, report["headline"]
+    assert report["run"]["command"][1:] == ["train.py", "--epochs", "3"], report["run"]
+
+
+def test_azureml(tmp_path: Path) -> None:
+    """What lies in outputs/ is copied, and read elsewhere."""
+    (tmp_path / "train.py").write_text(HOLDS)
+    env = environment(tmp_path, AZUREML_RUN_ID="calm_sun_1", AZUREML_EXPERIMENT_ID="e")
+    command = ["bash", str(CLOUD / "azureml.sh"), "train.py", "--epochs", "3"]
+    subprocess.run(command, cwd=tmp_path, env=env, check=True, capture_output=True)
+    shutil.copytree(tmp_path / "outputs", tmp_path / "downloaded")
+    report = shown(tmp_path / "elsewhere", str(tmp_path / "downloaded" / "calm_sun_1.hightide"))
+    assert report["run"]["name"] == "calm_sun_1" and report["headline"]["exit_code"] == 0, report["headline"]
+    assert report["headline"]["peak"]["host_rss_bytes"] > 32 << 20, report["headline"]
+
+
+TASKS = """
+import os, ray, hightide
+@ray.remote
+@hightide.recorded(folder=os.environ["RECORDINGS"])
+def work():
+    return sum(b"\\1" * (48 << 20))
+ray.init()
+print(ray.get(work.remote()))
+"""
+
+
+def test_ray_job(tmp_path: Path) -> None:
+    """The program of a job and a task of it, by the variables that Ray's job manager sets; Ray itself is real."""
+    ray = CACHE / "ray" / "bin"
+    (tmp_path / "train.py").write_text(TASKS)
+    metadata = {"metadata": {"job_submission_id": "raysubmit_abc", "job_name": "raysubmit_abc"}}
+    env = environment(
+        tmp_path, RAY_JOB_CONFIG_JSON_ENV_VAR=json.dumps(metadata), RECORDINGS=str(tmp_path / "recordings"),
+        HIGHTIDE_BINARY=str(HIGHTIDE), PYTHONPATH=str(ROOT / "agent/python/src"),
+    )  # fmt: skip
+    env["PATH"] = f"{ray}:{env['PATH']}"
+    command = ["bash", str(CLOUD / "ray_job.sh"), "train.py"]
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
+    assert done.returncode == 0 and str(48 << 20) in done.stdout, done.stdout + done.stderr
+    report = shown(tmp_path / "recordings", "raysubmit_abc")
+    assert report["headline"]["exit_code"] == 0, report["headline"]
+    spans = [row for table in report["tables"] if table["name"] == "spans" for row in table["rows"]]
+    assert [span[0] for span in spans] == ["work"], spans
 
 
 @contextlib.contextmanager
