@@ -34,9 +34,9 @@ const (
 )
 
 // pteTypes are those of ScalarType.
-var pteTypes = map[byte]Type{0: {"U8", 1, 1}, 1: {"I8", 1, 1}, 2: {"I16", 1, 2}, 3: {"I32", 1, 4}, 4: {"I64", 1, 8}, 5: F16,
-	6: F32, 7: {"F64", 1, 8}, 11: {"BOOL", 1, 1}, 15: BF16, 23: {"F8_E5M2", 1, 1}, 24: {"F8_E4M3", 1, 1}, 27: {"U16", 1, 2},
-	28: {"U32", 1, 4}, 29: {"U64", 1, 8}}
+var pteTypes = map[byte]Type{0: {"U8", 1, 1}, 1: {"I8", 1, 1}, 2: {"I16", 1, 2}, 3: {"I32", 1, 4}, 4: {"I64", 1, 8},
+	5: F16, 6: F32, 7: {"F64", 1, 8}, 11: {"BOOL", 1, 1}, 15: BF16, 23: {"F8_E5M2", 1, 1}, 24: {"F8_E4M3", 1, 1},
+	27: {"U16", 1, 2}, 28: {"U32", 1, 4}, 29: {"U64", 1, 8}}
 
 // planned is what the planner of ExecuTorch set aside for what is computed: of its methods the largest.
 func (f *flatbuffer) planned(program int64) (most mem.Bytes) {

@@ -92,7 +92,8 @@ func TestShapeOfGGUF(t *testing.T) {
 }
 
 // sound are files of each format.
-var sound = []string{"numpy.safetensors", "low.safetensors", "little.gguf", "big.gguf", "graph.onnx", "dense.tflite", "int8.tflite",
+var sound = []string{"numpy.safetensors", "low.safetensors", "little.gguf", "big.gguf", "graph.onnx",
+	"dense.tflite", "int8.tflite",
 	"small.pt2", "small.pte", "backend.pte", "state.pte", "unet.tflite", "unet.onnx"}
 
 // damaged are files with something wrong in them, each from a sound one.

@@ -34,8 +34,8 @@ func computed(m *modelfile.Model) string {
 	if unknown, _ := m.Graph.Unknown(); unknown > 0 || m.Graph.Inside > 0 {
 		least = "at least "
 	}
-	return aside + fmt.Sprintf("the values that its operators hand to each other take %s%v at once, at operator %d of %d, %s "+
-		"(estimated, without what kernels take%s)", least, live[at], at+1, len(live), m.Graph.Operators[at].Kind, open)
+	return aside + fmt.Sprintf("the values that its operators hand to each other take %s%v at once, at operator %d of %d, "+
+		"%s (estimated, without what kernels take%s)", least, live[at], at+1, len(live), m.Graph.Operators[at].Kind, open)
 }
 
 // liveSeries is the curve of what is alive over the operators.
@@ -57,7 +57,8 @@ func addOperators(r *report.Report, g *modelfile.Graph, file string, top int) {
 	}
 	live := g.Live()
 	order := make([]int, len(live))
-	curve := report.Series{Name: liveSeries, Title: "values alive, operator by operator", Unit: mem.UnitBytes, XUnit: mem.UnitEvents,
+	curve := report.Series{Name: liveSeries, Title: "values alive, operator by operator", Unit: mem.UnitBytes,
+		XUnit: mem.UnitEvents,
 		Label: mem.Estimated}
 	for i := range live {
 		order[i] = i
@@ -66,9 +67,9 @@ func addOperators(r *report.Report, g *modelfile.Graph, file string, top int) {
 	r.Series = append(r.Series, curve)
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(live[b], live[a]) })
 	t := report.Table{Name: fmt.Sprintf("operators-%d", len(r.Tables)), Title: "Operators of " + file + " with most alive",
-		Note: "Alive are the values that an operator takes and makes, those that later ones still take, and what the caller gives " +
-			"and asks for; weights are not among them, and views count once. Kernels can take more than all values, as a convolution that unfolds " +
-			"its input; a runtime saves what it does in place.",
+		Note: "Alive are the values that an operator takes and makes, those that later ones still take, and what the " +
+			"caller gives and asks for; weights are not among them, and views count once. Kernels can take more than all " +
+			"values, as a convolution that unfolds its input; a runtime saves what it does in place.",
 		Columns: []report.Column{report.CountColumn("operator", "Operator"), report.TextColumn("kind", "Kind"),
 			report.TextColumn("value", "Makes"), report.BytesColumn("makes", "Of bytes", mem.Estimated),
 			report.BytesColumn("live", "Alive", mem.Estimated)}}
@@ -85,12 +86,13 @@ func addOperators(r *report.Report, g *modelfile.Graph, file string, top int) {
 	}
 	r.AddTable(t)
 	if unknown, all := g.Unknown(); unknown > 0 {
-		r.AddNote(fmt.Sprintf("Of %s, %s without a size in the file and counted as nothing. onnx.shape_inference.infer_shapes adds "+
-			"sizes to a model of ONNX.", report.Counted(int64(all), "computed value"), map[bool]string{true: "1 is",
+		r.AddNote(fmt.Sprintf("Of %s, %s without a size in the file and counted as nothing. "+
+			"onnx.shape_inference.infer_shapes adds sizes to a model of ONNX.", report.Counted(int64(all), "computed value"), map[bool]string{true: "1 is",
 			false: report.Count(int64(unknown)) + " are"}[unknown == 1]))
 	}
 	if g.Methods > 1 {
-		r.AddNote(fmt.Sprintf("The operators are those of `%s`, which has most set aside of the file's %d methods.", g.Method, g.Methods))
+		r.AddNote(fmt.Sprintf("The operators are those of `%s`, which has most set aside of the file's %d methods.",
+			g.Method, g.Methods))
 	}
 	if g.Inside > 0 {
 		r.AddNote(fmt.Sprintf("What is alive inside %s, as loops and branches have them, is not counted.",
