@@ -1,5 +1,5 @@
 """What MkDocs does not know of our pages: one for each command, as the command itself says it, one of all that the
-Python package has, and that files of the sources are not part of the site."""
+Python package has, the examples to be saved, and that other files of the sources are not part of the site."""
 
 from __future__ import annotations
 
@@ -40,11 +40,15 @@ def on_files(files: Any, config: Any) -> Any:
         page = f"# hightide {name}\n\n```text\n{said.stdout.rstrip()}\n```\n"
         files.append(File.generated(config, f"reference/{name}.md", content=page))
     files.append(File.generated(config, "reference/python.md", content=site_sdk.page()))
+    for example in sorted((ROOT / "examples").rglob("*.*")):
+        if example.suffix != ".pyc":
+            name = example.relative_to(ROOT).as_posix()
+            files.append(File.generated(config, name, content=example.read_text("utf-8")))
     return files
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Links to what is not a page, as a file of the sources, are its words alone."""
+    """An example lies on the site; links to other files of the sources are their words alone."""
     folder = posixpath.dirname(page.file.src_uri)
 
     def link(found: re.Match[str]) -> str:
@@ -53,6 +57,8 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
         if picture or "://" in target or not place:
             return found[0]
         path = posixpath.normpath(posixpath.join(folder, place))
+        if path.startswith("../examples/"):
+            return f"[{words}]({posixpath.relpath(path.removeprefix('../'), folder or '.')})"
         return found[0] if files.get_file_from_path(path) else words
 
     return LINK.sub(link, markdown)

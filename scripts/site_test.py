@@ -90,13 +90,14 @@ def missing(printed: list[str], said: str) -> list[str]:
     return [line for line, pattern in patterns.items() if not re.search(f"^{pattern}", said, re.MULTILINE)]
 
 
-def walk(page: Path, _: Path | None = None) -> None:
-    """Run a tutorial's commands one after the other, in a folder with the examples that it names."""
+def walk(page: Path, site: Path) -> None:
+    """Run a tutorial's commands one after the other, in a folder with the programs that its page on the site links to."""
     commands = list(steps(page))
     assert len(commands) > 1, f"{page.name} has no commands"
     with tempfile.TemporaryDirectory() as name:
-        for example in set(re.findall(r"\(\.\./\.\./examples/(\w+\.py)\)", page.read_text("utf-8"))):
-            shutil.copy(ROOT / "examples" / example, name)
+        shown = site / "tutorials" / f"{page.stem}.html"
+        for program in set(re.findall(r'href="([^":]+\.py)"', shown.read_text("utf-8"))):
+            shutil.copy(shown.parent / unquote(program), name)
         interpreter = python(NEWEST) if page.name in NEEDS_TORCH else Path(sys.executable)
         env = {key: value for key, value in os.environ.items() if not key.startswith(("HIGHTIDE", "PYTHON"))}
         env |= {"HIGHTIDE_DATA": f"{name}/data", "PATH": f"{ROOT / 'bin'}:{interpreter.parent}:{os.environ['PATH']}"}
