@@ -23,7 +23,7 @@ const manyCommits = `INSERT INTO recorded (id, name, verb, label, command, host,
 	FROM generate_series(1, $1::bigint) AS i`
 
 // TestTrendOfManyCommits: a trend of 2,000 commits among 100,000 runs (with HIGHTIDE_TEAM_RUNS; else of 20 among 1,000)
-// is there within 200 ms, on a machine that does nothing else. It says how long processors were busy, too, which another
+// is there within 200 ms with how its checks ended, on a machine that does nothing else. It says how long processors were busy, too, which another
 // program changes less.
 func TestTrendOfManyCommits(t *testing.T) {
 	runs, large := 1000, os.Getenv("HIGHTIDE_TEAM_RUNS") != ""
@@ -46,7 +46,10 @@ func TestTrendOfManyCommits(t *testing.T) {
 	}
 	defer db.Close()
 	for _, text := range []string{manyCommits, "INSERT INTO tags SELECT id, 'project', CASE WHEN substr(id, 2)::bigint % 25 = 0 " +
-		"THEN 'ranker' ELSE 'other' END FROM recorded WHERE $1::bigint > 0", "ANALYZE"} {
+		"THEN 'ranker' ELSE 'other' END FROM recorded WHERE $1::bigint > 0",
+		"INSERT INTO statuses (project, commit, context, state, description, target_url) SELECT CASE WHEN of < 2 THEN 'ranker' " +
+			"ELSE 'other' END, git_commit, 'check ' || of, 'success', 'host is 4 GiB', '' FROM (SELECT DISTINCT git_commit FROM recorded " +
+			"WHERE $1::bigint > 0) AS runs, generate_series(0, 20) AS of", "ANALYZE"} {
 		args := []any{runs}
 		if text == "ANALYZE" {
 			args = nil
@@ -61,8 +64,10 @@ func TestTrendOfManyCommits(t *testing.T) {
 		began := time.Now()
 		all, err := team.List(store.Filter{Tags: map[string]string{"project": "ranker"}, Brief: true})
 		of := Of(all)
+		checks, wrong := team.Statuses(t.Context(), store.Scope{All: true}, "ranker", of.Hashes()...)
+		of.Tell(checks)
 		took = append(took, time.Since(began))
-		if err != nil || len(of.Commits) != runs/50+1 || len(all) != runs/25 || of.Unknown != "" {
+		if err != nil || wrong != nil || len(of.Commits[0].Statuses) != 2 || len(of.Commits) != runs/50+1 || len(all) != runs/25 || of.Unknown != "" {
 			t.Fatalf("%d commits of %d runs, %q, left %q, %v", len(of.Commits), len(all), of.Unknown, of.Left, err)
 		}
 		if !large {
