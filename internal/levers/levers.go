@@ -75,7 +75,12 @@ const (
 	SharedData = "shared_data"
 	Ahead      = "loader_ahead"
 	Workers    = "loader_workers"
+	Eight      = "states_8bit"
+	Adapters   = "lora"
 )
+
+// apart are levers that a plan has one of: the first in place of the second.
+var apart = map[string]string{Eight: Hosted, Adapters: "step_in_backward"}
 
 // All are the levers, in the order in which they are tried: the cheapest first.
 var All = []Lever{
@@ -108,6 +113,10 @@ var All = []Lever{
 	{"chunked_loss", "cross entropy in chunks", "Cross entropy is computed over some rows at a time.",
 		"launches of kernels; numbers change: the rounding of the sum", Changing, nil},
 	{"bf16", "bf16 autocast", "The model computes in bfloat16.", "numbers change: 8 bits of mantissa", Changing, nil},
+	{Eight, "optimizer's state in 8 bits", "Adam's states have 8 bits, as bitsandbytes keeps them.",
+		"a call of bitsandbytes for each parameter; numbers change: states are rounded", Changing, nil},
+	{Adapters, "LoRA adapters", "Adapters of rank 8 are trained in place of the weights, by peft.",
+		"two small products for each layer; another training: what is learned changes", Changing, nil},
 }
 
 // Find is a lever by its name; nil: there is none.
@@ -116,6 +125,11 @@ func Find(name string) *Lever {
 		return &All[i]
 	}
 	return nil
+}
+
+// Beside leaves out, of the names of levers with their degrees, what a plan with another lever cannot have.
+func Beside(names []string, lever string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return apart[lever] == name || apart[name] == lever })
 }
 
 // Settings of one lever; most have none.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -139,6 +140,11 @@ func (p *Plan) check() error {
 		case (name == Parts) != (settings.Parts != 0), settings.Parts < 0, settings.Parts == 1:
 			return fail.Input("as in [levers.micro_batch] with parts = 2",
 				"%s: parts belong to the lever micro_batch, which needs two or more", p.file)
+		}
+	}
+	for _, first := range slices.Sorted(maps.Keys(apart)) {
+		if p.has(first) && p.has(apart[first]) {
+			return fail.Input("leave one of them out", "%s: the levers %s and %s do not go together", p.file, first, apart[first])
 		}
 	}
 	if _, err := (allocator.Rules{}).Parse(p.Levers[Allocator].Value); err != nil {

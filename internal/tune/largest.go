@@ -251,7 +251,7 @@ func (s *search) strong() []*levers.Plan {
 		s.plan(names, all...)}
 	for _, more := range s.Allow {
 		if s.usable(more) && more != levers.Parts { // a batch in parts is a smaller batch
-			all = append(all, strongest(more))
+			all = append(levers.Beside(all, more), strongest(more))
 			plans = append(plans, s.plan(names, all...))
 		}
 	}

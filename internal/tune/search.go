@@ -292,7 +292,8 @@ func (s *search) usable(name string) bool {
 }
 
 // deeper looks for plans of several levers: those that cost nothing, with what the compiler computes again, and as many
-// blocks as it takes; then the host's memory; then what changes numbers, where that is allowed.
+// blocks as it takes; then the host's memory; then what changes numbers, where that is allowed, beside the first of these
+// and then with the host's memory too.
 func (s *search) deeper(ctx context.Context) {
 	with := s.settled(ctx, s.stepped(ctx, s.free(), levers.Budget))
 	for _, more := range [][]string{{levers.Hosted}, {levers.Offload}, {levers.Hosted, levers.Offload}} {
@@ -300,12 +301,14 @@ func (s *search) deeper(ctx context.Context) {
 			s.settled(ctx, append(slices.Clone(with), more...))
 		}
 	}
-	with = append(with, s.hosts()...)
-	for _, more := range s.Allow {
-		if best := s.found(); best != nil && best.Exact && best.Plan.Planned.Moved == 0 || !s.usable(more) {
-			continue
+	for _, hosts := range [][]string{nil, s.hosts()} {
+		beside := append(slices.Clone(with), hosts...)
+		for _, more := range s.Allow {
+			best := s.found()
+			if enough := best != nil && (hosts != nil || best.Exact && best.Plan.Planned.Moved == 0); !enough && s.usable(more) {
+				beside = s.settled(ctx, s.stepped(ctx, levers.Beside(beside, more), more))
+			}
 		}
-		with = s.settled(ctx, s.stepped(ctx, with, more))
 	}
 	s.fewer(ctx)
 }

@@ -28,7 +28,7 @@ func (s *search) strongest(ctx context.Context) {
 	runs := []Run{{Plan: s.plan(s.recorded.names(), with...), Roomy: true}}
 	for _, more := range append(s.hosts(), s.Allow...) {
 		if s.usable(more) {
-			with = append(with, strongest(more))
+			with = append(levers.Beside(with, more), strongest(more))
 			runs = append(runs, Run{Plan: s.plan(s.recorded.names(), with...), Roomy: true})
 		}
 	}

@@ -100,13 +100,8 @@ func Changing() (names []string) {
 func (o *Options) Check() error {
 	o.Settings().Fill()
 	for _, name := range o.Allow {
-		if strings.Contains(strings.ToLower(name), "8bit") || strings.Contains(strings.ToLower(name), "8-bit") {
-			return fail.Usage("make it in the program, as bitsandbytes.optim.AdamW8bit(model.parameters()), and imagine that",
-				"--allow %s: hightide puts no other optimizer in the place of the program's", name)
-		}
-		if strings.EqualFold(name, "lora") {
-			return fail.Usage("make it in the program, as peft.get_peft_model(model, peft.LoraConfig(...)), and imagine that",
-				"--allow lora: which layers get adapters decides what is learned")
+		if name != levers.Eight && (strings.Contains(strings.ToLower(name), "8bit") || strings.Contains(strings.ToLower(name), "8-bit")) {
+			return fail.Usage("--allow "+levers.Eight+" keeps the states of Adam in 8 bits", "--allow %s: there is no such lever", name)
 		}
 		if strings.Contains(strings.ToLower(name), "fp8") {
 			return fail.Usage("of an LLM server: hightide imagine --vary tries its KV cache in fp8",

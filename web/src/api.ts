@@ -5016,10 +5016,10 @@ export interface Try {
 /** Options of the kind tune: find the cheapest changes by which a training fits. */
 export interface TuneOptions {
   /**
-   * lever that changes numbers and may be used all the same: micro_batch, chunked_loss, bf16;
-   * several with commas
+   * lever that changes numbers and may be used all the same: micro_batch, chunked_loss, bf16,
+   * states_8bit, lora; several with commas
    */
-  allow?: ("micro_batch" | "chunked_loss" | "bf16")[];
+  allow?: ("micro_batch" | "chunked_loss" | "bf16" | "states_8bit" | "lora")[];
   /**
    * the training and its arguments; it runs here, unmodified, and no kernel does; a list, a word
    * each

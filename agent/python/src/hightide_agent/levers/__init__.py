@@ -16,11 +16,13 @@ from __future__ import annotations
 import os
 
 LEVERS = (
+    "lora",  # adapters are trained in place of the weights: numbers change; first, as it changes what others look at
     "checkpoint",  # blocks whose activations are computed again in the backward pass
     "offload",  # saved activations in pinned memory of the host
     "foreach",  # the optimizer updates one parameter after the other
     "set_to_none",  # gradients are let go instead of zeroed
     "step_in_backward",  # a parameter is updated once its gradient is there
+    "states_8bit",  # the optimizer's state in 8 bits, by bitsandbytes: numbers change
     "states_on_host",  # the optimizer's state in pinned memory of the host; after step_in_backward, whose hook is first
     "compile_budget",  # what torch.compile may keep for the backward pass
     "shared_data",  # one copy of a data set's arrays for all workers of a loader

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, Tuple
+from typing import Any, Dict, FrozenSet, Iterator, List, Tuple
 
 from .. import collected
 from ..pytorch.modules import _unwrapped
@@ -26,7 +26,8 @@ class Found:
         self.compiled = getattr(called, "_compiled_call_impl", None) is not None or (
             self.model is not called and any(type(m).__name__ == "OptimizedModule" for m in called.modules())
         )
-        self.on_host: Dict[int, Any] = {}  # by the id of an optimizer: who moves its states
+        self.on_host: Dict[int, Any] = {}  # by the id of an optimizer: who moves its states, or has others
+        self.levers: FrozenSet[str] = frozenset()  # the names of the plan's
 
     @property
     def sharded(self) -> bool:

@@ -45,6 +45,7 @@ class Plan:
     def apply(self, found: Found) -> Dict[str, str]:
         """Apply all levers, or raise Refused before any of them; what each did, in words."""
         self.check(found)
+        found.levers = frozenset(self.levers)
         ready: Dict[str, Callable[[], str]] = {}
         for name in LEVERS:
             if name in self.levers:
