@@ -128,6 +128,58 @@ func (e *Engine) together(t *testing.T, command []string) map[string]*tune.Outco
 	return ran
 }
 
+// byHand is a training whose weights an optimizer updates, or the program itself.
+const byHand = `
+import sys
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList(nn.Sequential(nn.Linear(64, 256), nn.GELU(), nn.Linear(256, 64)) for _ in range(2))
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = x + block(x)
+        return x
+
+model = Net().cuda()
+optimizer = torch.optim.SGD(model.parameters()) if sys.argv[1] == "optimizer" else None
+for step in range(4):
+    model.zero_grad()
+    model(torch.randn(4096, 64, device="cuda")).square().mean().backward()
+    if optimizer is not None:
+        optimizer.step()
+        continue
+    for p in model.parameters():
+        p.data.add_(p.grad, alpha=-0.1)
+`
+
+// TestBlocksOfALoopByHand: what blocks keep is recorded of a program that updates its weights without an optimizer too.
+func TestBlocksOfALoopByHand(t *testing.T) {
+	python := testkit.Torch(t)
+	if err := CheckImagines("tune"); err != nil {
+		t.Skip(err)
+	}
+	script := filepath.Join(t.TempDir(), "train.py")
+	if err := os.WriteFile(script, []byte(byHand), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	kept := map[string][]tune.Block{}
+	for _, how := range []string{"optimizer", "hand"} {
+		e := &Engine{DataDir: t.TempDir(), Runtime: launch.Runtime{Shared: filepath.Join(t.TempDir(), "shared")}}
+		_, recorded, outcome := e.recordedPass(t, []string{python, script, how})
+		kept[how] = recorded.Blocks
+		if outcome.Weights.Or(0) == 0 {
+			t.Errorf("%s: weights are not known", how)
+		}
+	}
+	if want := kept["optimizer"]; len(want) != 2 || !slices.Equal(kept["hand"], want) {
+		t.Errorf("%+v with an optimizer, %+v without", want, kept["hand"])
+	}
+}
+
 // everyPlan imagines all sets of blocks with plenty of memory. Then tune searches among these runs. What the allocator
 // keeps idle is left aside, and checkpointing alone is at hand.
 func (e *Engine) everyPlan(t *testing.T, command []string) []everyPlan {

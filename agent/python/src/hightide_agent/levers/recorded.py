@@ -4,6 +4,9 @@
     backward  ─▶ where the gradient of a block's output is there, the same
     step ends ─▶ a `blocks` fact, of the pass with the highest mark
 
+A program without an optimizer, which updates its weights by itself, takes no steps that are seen. Its model's next call
+ends one.
+
 Only bytes and counts are looked at, so it works where no kernel runs. FLOPs are those of torch.utils.flop_counter:
 products of matrices, convolutions, attention. docs/formats/levers.md has the fact.
 """
@@ -35,6 +38,8 @@ class Recorded:
         self.cost: Dict[str, int] = {}
         self.out: Dict[str, int] = {}
         self.best: Dict[str, Any] = {}
+        self.by_hand: Optional[bool] = None  # whether the program has no optimizer; not known before a backward pass
+        self.passes = self.backwards = 0  # of such a program: that ended, and backward passes by then
 
     def install(self) -> None:
         """Wrap the forward of the model and of its blocks' classes."""
@@ -53,7 +58,7 @@ class Recorded:
         @functools.wraps(plain)
         def forward(called: Any, /, *args: Any, **kwargs: Any) -> Any:
             wanted = called is model and called.training and self.torch.is_grad_enabled()
-            if not wanted or not 1 <= self.training.tracker.steps_now() < LAST_STEP:
+            if not wanted or not 1 <= (self.training.tracker.steps_now() or self._ended_by_hand()) < LAST_STEP:
                 return plain(called, *args, **kwargs)
             self._finish()
             self.recording, self.marks, self.cost, self.out = True, [], {}, {}
@@ -102,6 +107,22 @@ class Recorded:
         if self.best:
             self.training.agent.fact("blocks", self.best)
         return NEVER
+
+    def _ended_by_hand(self) -> int:
+        """How many training passes a program without an optimizer has ended. Each is told, as it may be the last."""
+        backwards = self.training.tracker.quick.backwards
+        if backwards == self.backwards or self.by_hand is False or self.passes == LAST_STEP:
+            return self.passes
+        if self.by_hand is None:
+            self.by_hand = not self.found.optimizers()
+            if not self.by_hand:
+                return 0
+        self.backwards, self.passes = backwards, self.passes + 1
+        self._finish()
+        self._tell_held()
+        if self.best:
+            self.training.agent.fact("blocks", self.best)
+        return self.passes
 
     def _tell_held(self) -> None:
         """What the training holds all along: its weights and its optimizers' states, on the device."""
