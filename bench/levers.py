@@ -1,11 +1,16 @@
 """Trainings that do not fit: does a plan make them fit, is its peak the run's, and do losses stay the same bit for bit?
 
     python3 bench/levers.py [NAME ...] [--share 0.7] [--batch 256]
+    python3 bench/levers.py --own [NAME]
 
 Each training of bench/programs/trainings.py runs on an imaginary GPU with plenty of memory, then is tuned for one that has
 a share of what it took. The plan is imagined again: its peak must be what tune said, to the byte. On the CPU, with a batch
 of 2, the losses of ten steps with the plan must equal those without, bit for bit. Where no plan fits, the smallest peak is
 what `tune` found. It needs `scripts/setup torch libraries`.
+
+--own runs one training (gpt) on the CPU with a plan that has no lever and with one that has some. It says which share of the
+steps' processor time the code of plans and levers takes: the bar is half a percent with the first, where nothing is a lever's. What
+else the agent does in a recorded run is said beside it; bench/overhead.py measures that.
 """
 
 from __future__ import annotations
@@ -103,12 +108,39 @@ class Training:
         }
 
 
+OWN = {
+    "no lever": "",
+    "foreach, set_to_none, checkpoint": '[levers.foreach]\n[levers.set_to_none]\n[levers.checkpoint]\nblocks = ["*"]\n',
+}
+MOST_OWN = 0.005
+
+
+def own(name: str) -> int:
+    """The share of the steps' processor time that plans and levers take, in one process each."""
+    shares = []
+    for what, text in OWN.items():
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "plan.toml").write_text(f"version = 1\n{text}")
+            done = run([HIGHTIDE, "run", "-q", "--plan", "plan.toml", "--", PYTHON, BENCH / "programs" / "own_share.py", name, 8, 30],
+                       env={"HIGHTIDE_DATA": folder + "/data"}, cwd=Path(folder))  # fmt: skip
+            if done.code != 0:
+                raise SystemExit(f"{what}: {done.stderr[-600:]}")
+            said = json.loads(done.stdout.splitlines()[-1])
+        shares.append(said["levers"])
+        print(f"{name}, {what:34} {said['cpu_seconds']:6.2f} s in 30 steps, {100 * said['levers']:.3f} % of them in plans and levers, "
+              f"{100 * said['agent']:.3f} % in all of the agent", flush=True)  # fmt: skip
+    return 0 if shares[0] <= MOST_OWN else 1
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", default=names())
     parser.add_argument("--share", type=float, default=0.7, help="of what the program takes, the memory of the GPU")
     parser.add_argument("--batch", type=int, default=256)
+    parser.add_argument("--own", action="store_true", help="the share of the steps that plans and levers take")
     options = parser.parse_args()
+    if options.own:
+        return max(own(name) for name in (options.names if options.names != names() else ["gpt"]))
     rows = []
     for name in options.names:
         with tempfile.TemporaryDirectory() as folder:
