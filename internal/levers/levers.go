@@ -129,7 +129,9 @@ func Find(name string) *Lever {
 
 // Beside leaves out, of the names of levers with their degrees, what a plan with another lever cannot have.
 func Beside(names []string, lever string) []string {
-	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return apart[lever] == name || apart[name] == lever })
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		return apart[lever] == name || apart[name] == lever
+	})
 }
 
 // Settings of one lever; most have none.

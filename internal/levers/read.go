@@ -144,7 +144,8 @@ func (p *Plan) check() error {
 	}
 	for _, first := range slices.Sorted(maps.Keys(apart)) {
 		if p.has(first) && p.has(apart[first]) {
-			return fail.Input("leave one of them out", "%s: the levers %s and %s do not go together", p.file, first, apart[first])
+			return fail.Input("leave one of them out", "%s: the levers %s and %s do not go together", p.file, first,
+				apart[first])
 		}
 	}
 	if _, err := (allocator.Rules{}).Parse(p.Levers[Allocator].Value); err != nil {

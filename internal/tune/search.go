@@ -292,8 +292,8 @@ func (s *search) usable(name string) bool {
 }
 
 // deeper looks for plans of several levers: those that cost nothing, with what the compiler computes again, and as many
-// blocks as it takes; then the host's memory; then what changes numbers, where that is allowed, beside the first of these
-// and then with the host's memory too.
+// blocks as it takes; then the host's memory; then what changes numbers, where that is allowed, beside the first of
+// these and then with the host's memory too.
 func (s *search) deeper(ctx context.Context) {
 	with := s.settled(ctx, s.stepped(ctx, s.free(), levers.Budget))
 	for _, more := range [][]string{{levers.Hosted}, {levers.Offload}, {levers.Hosted, levers.Offload}} {
@@ -305,7 +305,8 @@ func (s *search) deeper(ctx context.Context) {
 		beside := append(slices.Clone(with), hosts...)
 		for _, more := range s.Allow {
 			best := s.found()
-			if enough := best != nil && (hosts != nil || best.Exact && best.Plan.Planned.Moved == 0); !enough && s.usable(more) {
+			enough := best != nil && (hosts != nil || best.Exact && best.Plan.Planned.Moved == 0)
+			if !enough && s.usable(more) {
 				beside = s.settled(ctx, s.stepped(ctx, levers.Beside(beside, more), more))
 			}
 		}

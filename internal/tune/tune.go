@@ -100,8 +100,10 @@ func Changing() (names []string) {
 func (o *Options) Check() error {
 	o.Settings().Fill()
 	for _, name := range o.Allow {
-		if name != levers.Eight && (strings.Contains(strings.ToLower(name), "8bit") || strings.Contains(strings.ToLower(name), "8-bit")) {
-			return fail.Usage("--allow "+levers.Eight+" keeps the states of Adam in 8 bits", "--allow %s: there is no such lever", name)
+		said := strings.ReplaceAll(strings.ToLower(name), "-", "")
+		if name != levers.Eight && strings.Contains(said, "8bit") {
+			return fail.Usage("--allow "+levers.Eight+" keeps the states of Adam in 8 bits",
+				"--allow %s: there is no such lever", name)
 		}
 		if strings.Contains(strings.ToLower(name), "fp8") {
 			return fail.Usage("of an LLM server: hightide imagine --vary tries its KV cache in fp8",
