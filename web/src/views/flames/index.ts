@@ -40,6 +40,13 @@ interface Look {
   how: How;
   measure: string | undefined;
   atMoment: boolean;
+  chose: Chosen | null; // shown until the answer for the panel that is drawn anew is there
+}
+/** What was held at a moment that was chosen, or is kept of a stretch. */
+interface Chosen {
+  set: StackSet;
+  said: string;
+  name: string;
 }
 
 /**
@@ -71,11 +78,11 @@ function picture(set: StackSet, page: PageStore, again?: Again): HTMLElement {
   const before = again?.looks.get(set.process ?? 0);
   let measure = measures.find((m) => m.name === before?.measure) ?? measures[0],
     how = before?.how ?? plain,
-    atMoment = false,
-    chose: { set: StackSet; said: string } | null = null,
+    chose = before?.chose ?? null,
+    atMoment = chose !== null && before!.atMoment,
     first = before !== undefined;
   const draw = () => {
-    again?.looks.set(set.process ?? 0, { how, measure: measure?.name, atMoment });
+    again?.looks.set(set.process ?? 0, { how, measure: measure?.name, atMoment, chose });
     for (const [name, button] of tabs)
       button.setAttribute("aria-pressed", String(name === (atMoment ? "moment" : measure?.name)));
     if (atMoment && chose) {
@@ -100,11 +107,11 @@ function picture(set: StackSet, page: PageStore, again?: Again): HTMLElement {
       draw();
     }),
   );
-  const moment = tab("moment", "", () => {
+  const moment = tab("moment", chose?.name ?? "", () => {
     atMoment = true;
     draw();
   })[1];
-  moment.hidden = true;
+  moment.hidden = chose === null;
   tabs.push(["moment", moment]);
   const none = () => {
     moment.hidden = true;
@@ -115,8 +122,8 @@ function picture(set: StackSet, page: PageStore, again?: Again): HTMLElement {
   };
   const took = (got: StackSet, range: [number, number] | null) => {
     withSources(got, set);
-    chose = { set: got, said: saidOf(got, range) };
-    moment.textContent = range ? "kept of the stretch" : "at the moment";
+    chose = chosenOf(got, range);
+    moment.textContent = chose.name;
     moment.hidden = false;
     atMoment = !first || before!.atMoment; // drawn again, it stays what it was
     first = false;
@@ -189,6 +196,12 @@ function asker(
 
 const tabBox = (tabs: HTMLElement[]): HTMLElement =>
   h("span", { class: "switch", role: "group", "aria-label": "Measure" }, ...tabs);
+
+const chosenOf = (set: StackSet, range: [number, number] | null): Chosen => ({
+  set,
+  said: saidOf(set, range),
+  name: range ? "kept of the stretch" : "at the moment",
+});
 
 /** What was held at a moment, or is kept of a stretch, in words. */
 function saidOf(got: StackSet, range: [number, number] | null): string {
