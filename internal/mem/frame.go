@@ -283,8 +283,11 @@ type Holder struct {
 	Contains string   `json:"contains,omitempty"`         // type of the newest item
 	Tensors  Optional `json:"tensor_bytes,omitzero"`      // held by its items, where that is known
 	Graph    bool     `json:"graph,omitempty"`            // items hold an autograd graph
-	Bound    Optional `json:"bound_items,omitzero"`       // that it never has more of, where that is known
-	BoundBy  string   `json:"bound_by,omitempty"`         // what bounds it: "maxlen=10000"
+	// items are exceptions with their tracebacks, which keep the variables of the functions they went through
+	Traceback bool `json:"traceback,omitempty"`
+
+	Bound   Optional `json:"bound_items,omitzero"` // that it never has more of, where that is known
+	BoundBy string   `json:"bound_by,omitempty"`   // what bounds it: "maxlen=10000"
 
 	// the line that empties it, as the source has it: "train.py:18"; empty: none is known
 	EmptiedBy string `json:"emptied_by,omitempty"`

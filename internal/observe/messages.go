@@ -67,6 +67,7 @@ type message struct {
 	Contains string         `json:"contains"`
 	Tensors  mem.Optional   `json:"tensor_bytes"`
 	Graph    bool           `json:"graph"`
+	Frames   bool           `json:"traceback"`
 	Parts    []mem.HeldPart `json:"parts"`
 	Saved    mem.Optional   `json:"saved_bytes"`
 	Bound    mem.Optional   `json:"bound_items"`
@@ -199,7 +200,7 @@ func (r *Recorder) holder(p *process, m *message, at int64) {
 	r.emit(mem.Holder{Process: p.ID, Time: at, Step: uint64(m.Step.Or(0)), Kind: m.Kind, Name: m.Name,
 		Where: mem.Location{File: m.File, Line: m.Line, Function: m.Function},
 		Items: m.Items, PerStep: m.PerStep, PerMin: m.PerMin, Contains: m.Contains, Tensors: m.Tensors, Graph: m.Graph,
-		Parts: m.Parts, Saved: m.Saved, Bound: m.Bound, BoundBy: m.BoundBy, Others: m.Others, Ran: m.Ran,
+		Traceback: m.Frames, Parts: m.Parts, Saved: m.Saved, Bound: m.Bound, BoundBy: m.BoundBy, Others: m.Others, Ran: m.Ran,
 		EmptiedBy: m.Emptied, Highest: m.Highest, Falls: m.Falls})
 }
 

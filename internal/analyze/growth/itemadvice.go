@@ -24,6 +24,9 @@ func (in *Found) itemAdvice(g *growing, at mem.Location) string {
 	if advice := toRelease[g.holder.Contains]; advice != "" && len(g.beside) == 0 {
 		return fmt.Sprintf(advice, g.holderNames()) + " " + g.saves(1)
 	}
+	if g.holder.Traceback && len(g.beside) == 0 && at.File != "" {
+		return withoutTraceback(g, at)
+	}
 	where := ""
 	if at.File != "" {
 		where = " at " + g.holderLines(at)
@@ -38,6 +41,16 @@ func (in *Found) itemAdvice(g *growing, at mem.Location) string {
 var toRelease = map[string]string{
 	"SharedMemory": "Call close() and, in one process, unlink() of what %s no longer needs, and drop it from there: without " +
 		"unlink() the block stays in /dev/shm.",
+	// of an event loop
+	"TimerHandle": "Cancel the timers that are no longer needed, with cancel() of what loop.call_later() returned, or have " +
+		"them due sooner: until then %s keeps each with its callback and what that was given.",
+}
+
+// withoutTraceback keeps what is needed of exceptions, without the variables that their tracebacks keep.
+func withoutTraceback(g *growing, at mem.Location) string {
+	return fmt.Sprintf("Keep no exceptions: a traceback keeps the local variables of each function that it leads through. "+
+		"At %s store what is needed of them, as their class and their text. %s Where the exceptions themselves are needed, "+
+		"`.with_traceback(None)` lets those variables go.", mem.LineName(at), g.saves(1))
 }
 
 // dropping says how the oldest of a container's items are dropped.

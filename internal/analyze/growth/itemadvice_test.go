@@ -42,6 +42,11 @@ func TestItemAdvice(t *testing.T) {
 		"plain": {"kept[step] = make()", mem.Holder{Parts: []mem.HeldPart{{Type: "ndarray", Elements: 1 << 17, Bytes: MiB,
 			Storage: MiB}}},
 			[]string{"Bound `kept`", "That saves 1.00 MiB per step, 100 MiB over this run"}, "clone"},
+		"exceptions": {"errors.append(e)", mem.Holder{Contains: "ValueError", Traceback: true},
+			[]string{"At train.py:7 store what is needed of them", "That saves 1.00 MiB per step", "`.with_traceback(None)`"},
+			"deque"},
+		"timers": {"", mem.Holder{Contains: "TimerHandle"},
+			[]string{"Cancel the timers", "until then `kept` keeps", "That saves"}, "deque"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := test.holder

@@ -163,3 +163,12 @@ def as_written(name: str, kind: type) -> str:
             if name.startswith(prefix) and not name.endswith("__"):
                 return name[len(prefix) - 2 :]
     return name
+
+
+def keeps_frames(item: Any) -> bool:
+    """Whether it is an exception that went through functions, or a tuple with one: its traceback keeps their variables."""
+    parts = item if type(item) is tuple else (item,)
+    return any(BaseException in bases(type(part)) and _traceback(part) is not None for part in parts)
+
+
+_traceback = BaseException.__dict__["__traceback__"].__get__  # past a class's own
