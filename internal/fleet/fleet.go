@@ -6,7 +6,11 @@
 // Everything here is pure. Read watcher.go for a machine, overview.go for all of them.
 package fleet
 
-import "hightide/internal/mem"
+import (
+	"fmt"
+
+	"hightide/internal/mem"
+)
 
 // Report is what a machine sends. Session and Number say which of its reports it is: one that is sent again, as its
 // answer was lost, counts once.
@@ -55,13 +59,30 @@ const (
 
 // Group is a control group whose memory is limited, or that belongs to a job.
 type Group struct {
-	ID    string       `json:"id" maxLength:"500" doc:"By which holders name it; on one machine."`
-	Kind  string       `json:"kind" enum:"slurm,kubernetes,container," doc:"What made it; empty: not known."`
-	Job   string       `json:"job" maxLength:"200" doc:"The number of the job, or of the pod or container."`
-	Limit mem.Optional `json:"limit_bytes,omitzero" doc:"What it may take; absent: as much as there is."`
+	ID          string       `json:"id" maxLength:"500" doc:"By which holders name it; on one machine."`
+	Kind        string       `json:"kind" enum:"slurm,kubernetes,container," doc:"What made it; empty: not known."`
+	Job         string       `json:"job" maxLength:"200" doc:"The number of the job, or of the pod or container."`
+	Limit       mem.Optional `json:"limit_bytes,omitzero" doc:"What it may take; absent: as much as there is."`
+	Request     mem.Optional `json:"request_bytes,omitzero" doc:"What was requested of Kubernetes for it, at least, by the OOM score that its processes have (estimated); absent: not known, or nothing."`
+	RequestMost mem.Optional `json:"request_most_bytes,omitzero" doc:"The same, at most."`
+
 	Used  mem.Optional `json:"used_bytes,omitzero" doc:"What it is charged with, the cache of files included."`
 	Cache mem.Optional `json:"cache_bytes,omitzero" doc:"Of that, pages of files that the kernel can take back."`
 	Peak  mem.Optional `json:"peak_bytes,omitzero" doc:"The most that it was charged with since it was made, the cache of files included; absent: the kernel does not tell."`
+}
+
+// reserved is what a group keeps from others, in bytes: what was requested of Kubernetes for it, at least; else its limit.
+func (g *Group) reserved() (bytes int64, said string, known bool) {
+	limit, limited := g.Limit.Get()
+	least, requested := g.Request.Get()
+	most := g.RequestMost.Or(least)
+	switch {
+	case !requested:
+		return limit, fmt.Sprintf("may take %v", mem.Bytes(limit)), limited
+	case least == most:
+		return least, fmt.Sprintf("has %v requested (estimated)", mem.Bytes(least)), true
+	}
+	return least, fmt.Sprintf("has between %v and %v requested (estimated)", mem.Bytes(least), mem.Bytes(most)), true
 }
 
 // Holder is a process that holds memory.

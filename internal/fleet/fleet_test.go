@@ -254,3 +254,30 @@ func TestReportRoundTrip(t *testing.T) {
 		t.Errorf("%v\n%+v\n%+v", err, sent, read)
 	}
 }
+
+// TestRequested: what a pod's container keeps from others is its request where that is known, and not its limit.
+func TestRequested(t *testing.T) {
+	w := &Watcher{Every: time.Minute}
+	for minute := range 70 {
+		p := on(1, "anna", "nvidia:0", 4*gib, 900)
+		p.Group = "/pod"
+		look := at(time.Duration(minute)*time.Minute, p)
+		look.Groups = []Group{{ID: "/pod", Kind: Kubernetes, Job: "7", Limit: mem.Some(100 * gib), Used: mem.Some(2 * gib),
+			Peak: mem.Some(3 * gib), Request: mem.Some(16 * gib), RequestMost: mem.Some(17 * gib)}}
+		w.Take(look)
+	}
+	state := w.State()
+	v := Of([]Node{{Name: "a", Heard: state.Time, State: state}}, nil, state.Time, Settings{})
+	if len(v.Oversized) != 2 || v.Oversized[1].Bytes != 13*gib || v.Oversized[1].Of != mem.Some(16*gib) ||
+		!strings.Contains(v.Oversized[1].Text, "between 16.0 GiB and 17.0 GiB requested (estimated)") {
+		t.Errorf("%+v", v.Oversized)
+	}
+	used := w.Spend()
+	var reserved, unused int64
+	for _, u := range used {
+		reserved, unused = reserved+u.Reserved, unused+u.Unused
+	}
+	if reserved != 69*60*16<<10 || unused != 69*60*14<<10 {
+		t.Errorf("reserved %d, unused %d MiB s", reserved, unused)
+	}
+}

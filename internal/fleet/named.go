@@ -127,9 +127,9 @@ func (m *Node) group(id string) *Group {
 	return nil
 }
 
-// largeGroup names a job whose limit is far above all that it ever took.
+// largeGroup names a job that has far more reserved than it ever took.
 func (m *Node) largeGroup(v *Overview, g *Group) {
-	limit, limited := g.Limit.Get()
+	limit, reserved, limited := g.reserved()
 	peak, known := g.Peak.Get()
 	var first *Holder
 	for i := range m.State.Holders {
@@ -147,8 +147,8 @@ func (m *Node) largeGroup(v *Overview, g *Group) {
 	}
 	n := m.named(first, HostMemory, limit-peak)
 	n.PID, n.Of, n.For = 0, mem.Some(limit), mem.Some(int64(watched))
-	n.Text = fmt.Sprintf("may take %v and was never charged with more than %v, the cache of files included; watched for %s",
-		mem.Bytes(limit), mem.Bytes(peak), about(watched))
+	n.Text = fmt.Sprintf("%s and was never charged with more than %v, the cache of files included; watched for %s",
+		reserved, mem.Bytes(peak), about(watched))
 	v.Oversized = append(v.Oversized, n)
 }
 

@@ -268,7 +268,7 @@ func (w *Watcher) account(now *Look, holders []Holder, passed time.Duration) {
 		}
 	}
 	for _, g := range now.Groups {
-		limit, limited := g.Limit.Get()
+		limit, _, limited := g.reserved()
 		used, known := g.Used.Get()
 		if h := in[g.ID]; h != nil && limited && known && g.Kind != "" {
 			reserved, unused := mebibyteSeconds(limit, passed), mebibyteSeconds(max(limit-used, 0), passed)

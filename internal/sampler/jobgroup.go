@@ -1,6 +1,7 @@
 package sampler
 
 import (
+	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -66,4 +67,35 @@ func (c *Cgroup) Peak() mem.Optional {
 	}
 	name := map[int]string{1: "memory.max_usage_in_bytes", 2: "memory.peak"}[c.Version]
 	return optional(quantityIn(c.dirs[0], name))
+}
+
+// requestedAll is the OOM score that the kubelet gives a container whose request is its limit. From nothingRequested on
+// it says nothing. Source: GetContainerOOMScoreAdjust in Kubernetes' pkg/kubelet/qos/policy.go.
+const (
+	requestedAll     = -997
+	leastScore       = 1000 + requestedAll // a larger request has the same
+	nothingRequested = 999
+)
+
+// Requested is how much memory was requested of Kubernetes for the container that a process is in, between two figures in
+// bytes. The kubelet gives a container 1000 less a thousandth for each thousandth of the machine that was requested. A
+// process may raise its own score, so of several the largest request is true. Absent: not known, or nothing.
+func Requested(root string, pid int, limit mem.Optional) (least, most mem.Optional) {
+	text, err := os.ReadFile(filepath.Join(root, "proc", strconv.Itoa(pid), "oom_score_adj"))
+	score, bad := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	if err != nil || bad != nil || score >= nothingRequested {
+		return mem.Optional{}, mem.Optional{}
+	}
+	if score == requestedAll {
+		return limit, limit
+	}
+	machine, _ := os.ReadFile(filepath.Join(root, "proc/meminfo"))
+	total, known := field(machine, "MemTotal")
+	if !known || score < leastScore {
+		return mem.Optional{}, mem.Optional{}
+	}
+	if least, most = mem.Some(total/1000*(1000-score)), mem.Some(total/1000*(1001-score)); score == leastScore {
+		most = mem.Some(total)
+	}
+	return least, most
 }

@@ -61,6 +61,28 @@ func TestReadJobGroup(t *testing.T) {
 	}
 }
 
+// TestRequested: what the kubelet says of a request by the OOM score, with the error of its rounding.
+func TestRequested(t *testing.T) {
+	const mib = 1 << 20
+	limit := mem.Some(8000 * mib)
+	for score, want := range map[string][2]mem.Optional{
+		"-997": {limit, limit}, // request and limit are the same
+		"750":  {mem.Some(16_000 * mib), mem.Some(16_064 * mib)},
+		"3":    {mem.Some(63_808 * mib), mem.Some(64_000 * mib)},
+		"999":  {}, "1000": {}, "0": {}, "2": {}, "-998": {}, "": {},
+	} {
+		root := t.TempDir()
+		put(t, root, "proc/77/oom_score_adj", score+"\n")
+		put(t, root, "proc/meminfo", "MemTotal:       65536000 kB\nMemFree: 1 kB\n") // 64,000 MiB
+		if least, most := Requested(root, 77, limit); least != want[0] || most != want[1] {
+			t.Errorf("%s: %v to %v; want %v", score, least, most, want)
+		}
+	}
+	if least, most := Requested(t.TempDir(), 77, limit); least.Known() || most.Known() {
+		t.Errorf("of nothing: %v, %v", least, most)
+	}
+}
+
 func put(t *testing.T, root, name, text string) {
 	t.Helper()
 	path := filepath.Join(root, name)

@@ -124,8 +124,9 @@ func (l *Looker) group(look *fleet.Look, pid int, p *fleet.Process) {
 	if path == "" {
 		return
 	}
-	if slices.ContainsFunc(look.Groups, func(g fleet.Group) bool { return g.ID == path }) {
+	if at := slices.IndexFunc(look.Groups, func(g fleet.Group) bool { return g.ID == path }); at >= 0 {
 		p.Group = path
+		l.requested(&look.Groups[at], pid)
 		return
 	}
 	g, ok := sampler.ReadJobGroup(l.root, pid, path)
@@ -138,6 +139,17 @@ func (l *Looker) group(look *fleet.Look, pid int, p *fleet.Process) {
 	p.Group = path
 	look.Groups = append(look.Groups, fleet.Group{ID: path, Kind: kind, Job: job, Limit: g.Limit, Used: g.Used,
 		Cache: g.Cache, Peak: g.Peak})
+	l.requested(&look.Groups[len(look.Groups)-1], pid)
+}
+
+// requested takes in what the score of one more process of a group says of its request.
+func (l *Looker) requested(g *fleet.Group, pid int) {
+	if g.Kind != fleet.Kubernetes {
+		return
+	}
+	if least, most := sampler.Requested(l.root, pid, g.Limit); least.Known() && least.Or(0) > g.Request.Or(0) {
+		g.Request, g.RequestMost = least, most
+	}
 }
 
 // person is who a number belongs to.

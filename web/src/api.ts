@@ -1700,6 +1700,13 @@ export interface Group {
    * kernel does not tell.
    */
   peak_bytes?: number;
+  /**
+   * What was requested of Kubernetes for it, at least, by the OOM score that its processes have
+   * (estimated); absent: not known, or nothing.
+   */
+  request_bytes?: number;
+  /** The same, at most. */
+  request_most_bytes?: number;
   /** What it is charged with, the cache of files included. */
   used_bytes?: number;
 }
