@@ -166,7 +166,7 @@ def as_written(name: str, kind: type) -> str:
 
 
 def keeps_frames(item: Any) -> bool:
-    """Whether it is an exception that went through functions, or a tuple with one: its traceback keeps their variables."""
+    """Whether it is an exception with its traceback, which keeps the variables of functions, or a tuple with one."""
     parts = item if type(item) is tuple else (item,)
     return any(BaseException in bases(type(part)) and _traceback(part) is not None for part in parts)
 
