@@ -72,6 +72,9 @@ func judge(run *mem.Run, v *report.Imagined) {
 		switch {
 		case v.StoppedFor == report.StoppedForDuration:
 			v.How = "was stopped by --duration before it touched a GPU"
+			if nobodyAsked(run, v) {
+				v.How += ", and no requests of --load were played: no server was seen that it knows how to ask"
+			}
 		case v.Serving != nil && v.Serving.LoadRefused != "":
 			v.How = "touched no GPU (" + report.FirstLine(v.Serving.LoadRefused, 300) + ")"
 		case !usedServed(run):
@@ -109,6 +112,11 @@ func judge(run *mem.Run, v *report.Imagined) {
 		}
 		v.Headroom = mem.Optional{}
 	}
+}
+
+// nobodyAsked says whether requests were to be played, and no engine of a server was seen.
+func nobodyAsked(run *mem.Run, v *report.Imagined) bool {
+	return run.Imagined.Setup.Load != "" && v.Serving == nil
 }
 
 // failedBefore says whether an exception that nobody caught came before the program was told to end: it was on its way
@@ -178,6 +186,9 @@ func basis(run *mem.Run, v *report.Imagined) string {
 		parts = append(parts, fmt.Sprintf("on one rank alone, and the %d that were not played may take more", left))
 	case left > 0:
 		parts = append(parts, fmt.Sprintf("on ranks that took the same, %d more were not played", left))
+	}
+	if nobodyAsked(run, v) {
+		without = append(without, "the requests of --load, as no server was seen that it knows how to ask")
 	}
 	if slices.ContainsFunc(run.Processes, func(p *mem.Process) bool { _, _, fake := fakeRank(p); return fake }) {
 		without = append(without, "the buffers of NCCL, as its process group is fake")

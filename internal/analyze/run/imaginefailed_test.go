@@ -85,6 +85,20 @@ func TestWhatDurationEndedIsJudged(t *testing.T) {
 	}
 }
 
+// TestRequestsThatNobodyTook: what is no server that we know gets no requests of --load, and its verdict says so.
+func TestRequestsThatNobodyTook(t *testing.T) {
+	for want, run := range map[string]*mem.Run{
+		"the requests of --load, as no server was seen": imagineRun(0, atTheEnd(6<<30)...),
+		"no requests of --load were played: no server":  imagineRun(0),
+	} {
+		run.Imagined.Setup.Load, run.End.Reason = "2x64+8", "stopped"
+		run.End.ExitCode, run.End.Signal = mem.Optional{}, mem.Some(15)
+		if r := Analyze(run, Options{}); !strings.Contains(r.Headline.Verdict+" "+r.Imagined.Basis, want) {
+			t.Errorf("%q is not in %q, %q", want, r.Headline.Verdict, r.Imagined.Basis)
+		}
+	}
+}
+
 func TestCallsThatFailedAreNotCalledAnswered(t *testing.T) {
 	call := func(name string, refused bool) mem.Frame {
 		return mem.LibraryCall{Name: name, Count: 2, Refused: refused}
