@@ -41,6 +41,8 @@ func (in *Found) itemAdvice(g *growing, at mem.Location) string {
 var toRelease = map[string]string{
 	"SharedMemory": "Call close() and, in one process, unlink() of what %s no longer needs, and drop it from there: without " +
 		"unlink() the block stays in /dev/shm.",
+	"LogRecord": "Have a MemoryHandler flush: give it a target, and a capacity that is reached. Where %s is a list of your " +
+		"own, drop records from there.",
 	// of an event loop
 	"TimerHandle": "Cancel the timers that are no longer needed, with cancel() of what loop.call_later() returned, or have " +
 		"them due sooner: until then %s keeps each with its callback and what that was given.",

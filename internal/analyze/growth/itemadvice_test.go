@@ -45,6 +45,7 @@ func TestItemAdvice(t *testing.T) {
 		"exceptions": {"errors.append(e)", mem.Holder{Contains: "ValueError", Traceback: true},
 			[]string{"At train.py:7 store what is needed of them", "That saves 1.00 MiB per step", "`.with_traceback(None)`"},
 			"deque"},
+		"log records": {"", mem.Holder{Contains: "LogRecord"}, []string{"give it a target", "Where `kept` is a list"}, "deque"},
 		"timers": {"", mem.Holder{Contains: "TimerHandle"},
 			[]string{"Cancel the timers", "until then `kept` keeps", "That saves"}, "deque"},
 	} {

@@ -83,7 +83,7 @@ func (in *Input) supplies() (all []supply) {
 	add(supply{name: sharedMemory, use: in.Find(0, mem.SeriesShmUsed), limit: shared, source: source, least: facts.LeastTotal,
 		whose: "the machine, whichever program has it,",
 		ended: "No space left on device",
-		advice: "Call unlink() of each multiprocessing.shared_memory.SharedMemory that is no longer needed, in one " +
+		advice: "Remove what is no longer needed: a file, or by unlink() a multiprocessing.shared_memory.SharedMemory, in one " +
 			"process; close() alone keeps its memory. In a container, --shm-size sets how much there is."})
 	for i := range all {
 		if s := &all[i]; s.used == 0 {

@@ -35,8 +35,8 @@ func (in *Input) sharedLeft() (found []report.Finding) {
 		if fresh := mem.Bytes(e.Bytes.Or(0)); e.Kind == mem.EventSharedLeft && fresh >= leastLeft {
 			found = append(found, leftFinding(fresh, e.Numbers["blocks"], e.Facts["largest"],
 				"made or written to while the program ran",
-				"Call unlink() of each multiprocessing.shared_memory.SharedMemory when it is done, in one process; close() "+
-					"alone keeps its memory. A program that is killed leaves its blocks behind."))
+				"Remove each when it is done: a file, or by unlink() a multiprocessing.shared_memory.SharedMemory, in one "+
+					"process; close() alone keeps its memory. A program that is killed leaves its blocks behind."))
 		}
 	}
 	return found
