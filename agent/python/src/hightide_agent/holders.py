@@ -336,7 +336,7 @@ class Holders:
             held = 0 if small and unknown else int(max(surely, each) * name.items)
             record.update(self._described(told, items), graph=measure.graph)
             record["contains"] = reading.contains or (type(items[0]).__name__ if items else "")
-            if any(map(insides.keeps_frames, items)):
+            if items and all(map(insides.keeps_frames, items)):
                 record["traceback"] = True
             if held:
                 record["tensor_bytes"] = held

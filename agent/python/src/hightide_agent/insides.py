@@ -166,9 +166,17 @@ def as_written(name: str, kind: type) -> str:
 
 
 def keeps_frames(item: Any) -> bool:
-    """Whether it is an exception with its traceback, which keeps the variables of functions, or a tuple with one."""
-    parts = item if type(item) is tuple else (item,)
-    return any(BaseException in bases(type(part)) and _traceback(part) is not None for part in parts)
+    """Whether it is an exception with its traceback, which keeps the variables of functions, or a tuple of one and of
+    what takes little.
+    """
+    if type(item) is tuple:
+        return any(map(_keeps_frames, item)) and all(_keeps_frames(part) or type(part) in _SMALL for part in item)
+    return _keeps_frames(item)
+
+
+def _keeps_frames(thing: Any) -> bool:
+    return BaseException in bases(type(thing)) and _traceback(thing) is not None
 
 
 _traceback = BaseException.__dict__["__traceback__"].__get__  # past a class's own
+_SMALL = (int, float, bool, type(None), type)
