@@ -96,6 +96,39 @@ def test_a_watchdog_notes_what_it_did(tmp_path: Path) -> None:
     assert [m for m in done.report()["marks"] if m["kind"] == "mark" and m["text"].startswith("clean-up, rss > 160MiB")]
 
 
+def test_what_a_scan_still_reaches_is_waited_for(tmp_path: Path) -> None:
+    """A scan of containers that grow keeps what it reaches until its end, which comes after the callbacks' here."""
+    done = alone(
+        tmp_path,
+        """
+        import threading, time
+        from hightide.compat.gpumemprof import MemoryWatchdog
+        watchdog = MemoryWatchdog(max_memory_mb=4000)
+        watchdog.start()
+        from hightide_agent.forks import work
+        held = [bytearray(b"x") * (100 << 20)]
+        begun, cleared = threading.Event(), threading.Event()
+        def scan():
+            with work:
+                reached = list(held)
+                begun.set()
+                cleared.wait(60)
+                time.sleep(0.3)
+                del reached
+        scanning = threading.Thread(target=scan)
+        scanning.start()
+        begun.wait(60)
+        watchdog.add_cleanup_callback(held.clear)
+        watchdog.add_cleanup_callback(cleared.set)
+        action = watchdog.force_cleanup()
+        scanning.join()
+        watchdog.stop()
+        assert action.freed > 90 << 20, action
+        """,
+    )
+    assert done.code == 0, done.err
+
+
 def test_tensors_tell_of_their_end() -> None:
     torch = pytest.importorskip("torch")
     from hightide.compat._tensors import TensorTracker

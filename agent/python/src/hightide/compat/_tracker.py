@@ -410,6 +410,7 @@ class MemoryWatchdog:
             except Exception as error:  # the others still run, and the program goes on
                 errors.append(f"{type(error).__name__}: {error}")
                 _engine.say(f"a clean-up raised {errors[-1]}")
+        getattr(_engine.agent(), "let_go", bool)()  # an older engine has none
         held = "reserved" if before.on_device else "rss"
         action = CleanUp(time(), reason, getattr(before, held), getattr(read(), held), "; ".join(errors))
         self.actions.append(action)
