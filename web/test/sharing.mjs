@@ -16,6 +16,7 @@ import {
   screenshots,
   shot,
   shown,
+  sound,
 } from "./kit.mjs";
 import { team } from "./team.mjs";
 
@@ -59,10 +60,16 @@ await opened(browser, "comments", addressOf(server, page), { downloads: true }, 
   assert.equal(await tab.locator(".comments .said").innerText(), attack);
   assert.equal(await tab.locator(".comments :is(img, script)").count(), 0);
   assert.match(await tab.locator(".comments li").innerText(), /anna .*at 100 ms/);
-  await form.locator("textarea").fill("the second");
+  const long = "in/a/folder/far/below".repeat(12);
+  await form.locator("textarea").fill(`the second, ${long}`);
   await form.locator("select").selectOption("");
   await form.getByRole("button", { name: "Comment" }).click();
   await tab.locator(".comments li").nth(1).waitFor();
+  const { width, height } = tab.viewportSize();
+  await tab.setViewportSize({ width: 400, height });
+  await form.locator("select").evaluate((s, name) => s.append(new Option(name)), `on leak ${long}`);
+  await sound(tab, "comments on a phone");
+  await tab.setViewportSize({ width, height });
   await tab.locator(".comments li").nth(1).getByRole("button", { name: "Delete" }).click();
   await tab.locator(".comments li").nth(1).waitFor({ state: "detached" });
   await tab.reload();
