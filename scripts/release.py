@@ -46,16 +46,24 @@ def moment() -> int:
     return int(os.environ.get("SOURCE_DATE_EPOCH") or run("git", "log", "-1", "--format=%ct"))
 
 
+def flags() -> list[str]:
+    """With which Go compiles a release; what else is compiled with them is compiled once."""
+    cold = [line for line in (ROOT / "packaging" / "cold-packages").read_text("utf-8").splitlines() if line[:1] != "#"]
+    return ["-trimpath", *(f"-gcflags={name}=-l" for name in cold)]
+
+
+def environment(target: str) -> dict[str, str]:
+    """What tells Go which target a program is for, and to collect its own garbage rarely."""
+    system, processor = target.split("/")
+    return {"GOOS": system, "GOARCH": processor, "CGO_ENABLED": "0", "GOFLAGS": "", "GOGC": "400"}
+
+
 def build(target: str, folder: Path) -> Path:
     """The program of a target."""
     system, processor = target.split("/")
     program = folder / f"{system}-{processor}" / ("hightide.exe" if system == "windows" else "hightide")
-    flags = f"-s -w -X hightide/internal/engine.Version={VERSION}"
-    cold = [line for line in (ROOT / "packaging" / "cold-packages").read_text("utf-8").splitlines() if line[:1] != "#"]
-    run(
-        "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", flags, *(f"-gcflags={name}=-l" for name in cold), "-o", program, "./cmd/hightide",
-        GOOS=system, GOARCH=processor, CGO_ENABLED="0", GOFLAGS="",
-    )  # fmt: skip
+    linked = f"-s -w -X hightide/internal/engine.Version={VERSION}"
+    run("go", "build", *flags(), "-buildvcs=false", "-ldflags", linked, "-o", program, "./cmd/hightide", **environment(target))  # fmt: skip
     return program
 
 
@@ -102,26 +110,41 @@ def wheel(target: str, program: Path, to: Path) -> None:
     )  # fmt: skip
 
 
+# Where Debian's and Red Hat's systems look for a file of the archive.
+EVERYWHERE = {
+    "hightide": "/usr/bin/hightide", "completions/hightide": "/usr/share/bash-completion/completions/hightide",
+    "completions/hightide.fish": "/usr/share/fish/vendor_completions.d/hightide.fish",
+}  # fmt: skip
+PLACES = {
+    "deb": EVERYWHERE | {"completions/_hightide": "/usr/share/zsh/vendor-completions/_hightide", "LICENSE": "/usr/share/doc/hightide/copyright"},
+    "rpm": EVERYWHERE | {"completions/_hightide": "/usr/share/zsh/site-functions/_hightide", "LICENSE": "/usr/share/licenses/hightide/LICENSE"},
+}  # fmt: skip
+
+
+def place(packager: str, name: str) -> str | None:
+    """Where a package puts a file of the archive; none: it has no such file."""
+    return f"/usr/share/{name}.gz" if name.startswith("man/") else PLACES[packager].get(name)
+
+
 def package(target: str, files: dict[str, bytes], folder: Path, to: Path, when: int) -> None:
     """Debian's and Red Hat's package of a target of Linux."""
-    places = {"hightide": "usr/bin", "LICENSE": "usr/share/doc/hightide", "completions/hightide": "usr/share/bash-completion/completions",
-              "completions/_hightide": "usr/share/zsh/vendor-completions", "completions/hightide.fish": "usr/share/fish/vendor_completions.d"}  # fmt: skip
-    laid = {f"/{places[name]}/{Path(name).name}": data for name, data in files.items() if name in places}
-    laid |= {f"/usr/share/{name}.gz": packed(data) for name, data in files.items() if name.startswith("man/")}
+    contents: list[dict[str, object]] = []
     at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(when))
-    contents = []
-    for number, (path, data) in enumerate(sorted(laid.items())):
+    for number, (name, data) in enumerate(sorted(files.items())):
         source = folder / str(number)
-        source.write_bytes(data)
-        mode = 0o755 if path == "/usr/bin/hightide" else 0o644
-        contents.append({"src": str(source), "dst": path, "file_info": {"mode": mode, "mtime": at}})
+        source.write_bytes(packed(data) if name.startswith("man/") else data)
+        mode = 0o755 if name == "hightide" else 0o644
+        for packager in PLACES:
+            if path := place(packager, name):
+                info = {"mode": mode, "mtime": at}
+                contents.append({"src": str(source), "dst": path, "packager": packager, "file_info": info})
     said = {
         "name": "hightide", "arch": target.split("/")[1], "version": VERSION, "release": "1", "section": "devel", "priority": "optional",
         "maintainer": "The hightide project", "description": SUMMARY, "license": "Apache-2.0", "mtime": at, "contents": contents,
         "rpm": {"buildhost": "hightide", "summary": SUMMARY},
     }  # fmt: skip
     (folder / "nfpm.yaml").write_text(json.dumps(said))  # JSON is YAML
-    for packager in ("deb", "rpm"):
+    for packager in PLACES:
         run(TOOLS.parent / "go" / "nfpm", "package", "-f", folder / "nfpm.yaml", "-p", packager, "-t", to)
 
 

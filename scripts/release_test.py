@@ -116,21 +116,53 @@ def the_right_program(first: Path, _: Path) -> None:
         assert {"LICENSE", "man/man1/hightide-run.1", "completions/hightide", "completions/_hightide"} <= files.keys()
 
 
+def installed(packager: str, root: Path, *words: str | Path) -> str:
+    """Run dpkg or rpm on a folder that stands for the machine's root; what it prints."""
+    if packager == "deb":
+        state = root / "var" / "lib" / "dpkg"
+        for folder in ("info", "updates", "triggers"):
+            (state / folder).mkdir(parents=True, exist_ok=True)
+        (state / "status").touch()
+        command: list[str | Path] = ["dpkg", f"--root={root}", "--force-not-root,architecture", *words]
+    else:
+        command = ["rpm", f"--root={root}", "--dbpath=/var/lib/rpm", *words]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin"})  # fmt: skip
+    assert done.returncode == 0, done
+    return done.stdout
+
+
+def files_of(root: Path) -> dict[str, Path]:
+    """What lies in a folder, without what the packagers keep for themselves."""
+    found = {str(one.relative_to(root)): one for one in root.rglob("*") if one.is_file()}
+    return {name: one for name, one in found.items() if not name.startswith(("var/lib/dpkg/", "var/lib/rpm/", "var/log/"))}  # fmt: skip
+
+
 def packages(first: Path, _: Path) -> None:
-    """Debian's packages unpack to the program, its pages and completions; Red Hat's say what they are for."""
+    """Debian's and Red Hat's packages are installed: the program runs, its pages and completions lie where they are looked for,
+    and nothing is left once they are removed."""
+    both = {"deb": ("-i", "-r", "-L"), "rpm": ("-i", "-e", "-ql")}
     for processor, of_rpm in (("amd64", "x86_64"), ("arm64", "aarch64")):
         files = in_archive(first, f"linux/{processor}")
-        with tempfile.TemporaryDirectory() as name:
-            (file,) = first.glob(f"*_{processor}.deb")
-            subprocess.run(["dpkg-deb", "-x", file, name], check=True)
-            there = {str(one.relative_to(name)): one.read_bytes() for one in Path(name).rglob("*") if one.is_file()}
-            assert os.access(Path(name) / "usr/bin/hightide", os.X_OK)
-        assert there["usr/bin/hightide"] == files["hightide"]
-        assert there["usr/share/man/man1/hightide.1.gz"] == packed(files["man/man1/hightide.1"])
-        assert there["usr/share/bash-completion/completions/hightide"] == files["completions/hightide"]
-        (rpm,) = first.glob(f"*.{of_rpm}.rpm")
-        head = rpm.read_bytes()[:96]
-        assert head[:4] == b"\xed\xab\xee\xdb" and head[10:].startswith(f"hightide-{VERSION}-1".encode()), head
+        for packager, (install, remove, contents) in both.items():
+            (package,) = first.glob(f"*_{processor}.deb" if packager == "deb" else f"*.{of_rpm}.rpm")
+            with tempfile.TemporaryDirectory() as name:
+                root = Path(name)
+                installed(packager, root, install, *["--ignorearch", "--nodeps"] * (packager == "rpm"), package)
+                there = files_of(root)
+                program = there["usr/bin/hightide"]
+                assert os.access(program, os.X_OK) and program.read_bytes() == files["hightide"]
+                if processor == "amd64":
+                    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
+                    assert VERSION in said, said
+                placed = {release.place(packager, name): data for name, data in files.items()}
+                laid = {at: packed(data) if at.endswith(".gz") else data for at, data in placed.items() if at}
+                assert sum("/man/man1/hightide-" in at for at in laid) > 10 and len(laid) > 15, sorted(laid)
+                assert {f"/{name}": one.read_bytes() for name, one in there.items()} == laid, sorted(there)
+                listed = installed(packager, root, contents, "hightide").split()
+                assert {f"/{name}" for name in there} <= set(listed), listed
+                assert all(one.stat().st_mode & 0o7022 == 0 for one in there.values()), "writable by others"
+                installed(packager, root, remove, "hightide")
+                assert not files_of(root), sorted(files_of(root))
 
 
 def what_is_inside(first: Path, _: Path) -> None:
