@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import inturn
+import release
 from torchversions import CACHE, NEWEST, ROOT, python
 
 OUT = ROOT / "build" / "platforms"
@@ -58,15 +59,11 @@ IMAGINE = (["imagine", "--gpu", "a10", "--", "python", "x.py"], ["fit", "--gpu",
 
 
 def build() -> None:
-    """Every target is built, with vet's look at what is of that system alone."""
-    OUT.mkdir(parents=True, exist_ok=True)
+    """Every target is built as a release has it, with vet's look at what is of that system alone."""
     subprocess.run(["make", "--no-print-directory", "cross"], cwd=ROOT, check=True)
     for target in TARGETS:
-        system, processor = target.split("/")
-        env = {**os.environ, "GOOS": system, "GOARCH": processor, "CGO_ENABLED": "0", "GOGC": "400"}
-        file = OUT / f"hightide-{system}-{processor}{'.exe' * (system == 'windows')}"
-        for command in (["build", "-trimpath", "-o", file, "./cmd/hightide"], ["vet", "-trimpath", *SYSTEMS]):
-            subprocess.run(["go", *command], cwd=ROOT, env=env, check=True)
+        release.build(target, OUT)
+        release.run("go", "vet", *release.flags(), *SYSTEMS, **release.environment(target))
 
 
 class There:
@@ -83,11 +80,11 @@ class There:
 
 
 def arm(home: Path) -> There:
-    return There("hightide-linux-arm64", ["qemu-aarch64-static"], {}, home)
+    return There("linux-arm64/hightide", ["qemu-aarch64-static"], {}, home)
 
 
 def windows(home: Path) -> There:
-    return There("hightide-windows-amd64.exe", [WINE], {"WINEPREFIX": str(PREFIX), "WINEDEBUG": "-all"}, home)
+    return There("windows-amd64/hightide.exe", [WINE], {"WINEPREFIX": str(PREFIX), "WINEDEBUG": "-all"}, home)
 
 
 def here(home: Path) -> There:
@@ -267,6 +264,56 @@ def musl_records(home: Path) -> None:
         assert 24 << 20 <= heaps[0] < 28 << 20 and 35 << 20 < heaps[1] < 90 << 20, heaps
 
 
+def gvisor_records(home: Path) -> None:
+    """In gVisor a program is recorded with its lines, what its kernel does not count is absent, and info says so."""
+    (home / "grows.py").write_text(GROWS)
+    hightide = shlex.quote(str(ROOT / "bin" / "hightide"))
+    # /tmp in there is its own, and ends with it
+    words = f"""
+        export HIGHTIDE_DATA=/tmp/data PYTHONPATH={shlex.quote(str(ROOT / "agent/python/src"))} PYTHONDONTWRITEBYTECODE=1
+        {hightide} info --json
+        {hightide} run -q --name there -- {shlex.quote(str(python(NEWEST)))} grows.py || echo '"exit code '$?'"'
+        {hightide} show there --json
+    """
+    done = subprocess.run(
+        ["runsc", "--rootless", "--network=none", "--platform=ptrace", "do", "sh", "-c", words],
+        cwd=home, capture_output=True, text=True, timeout=SECONDS,
+    )  # fmt: skip
+    said, at = [], 0
+    while at < len(done.stdout):
+        value, at = json.JSONDecoder().raw_decode(done.stdout, at)
+        at += len(done.stdout[at:]) - len(done.stdout[at:].lstrip())
+        said.append(value)
+    assert len(said) == 3, done
+    info, code, report = said
+    abilities = {ability["name"]: ability for ability in info["abilities"]}
+    assert abilities["gVisor"]["can"] == "partly" and "swap and page faults" in abilities["processes"]["text"], (
+        abilities
+    )
+    assert abilities["PSS and USS"]["text"] == "gVisor has no /proc/PID/smaps_rollup", abilities
+    assert info["host"]["kernel"] and "free_bytes" not in info["data"], info
+    assert code == "exit code 7", done
+    plain = here(home)
+    plain.env["PYTHONPATH"] = str(ROOT / "agent/python/src")
+    assert plain("run", "-q", "--name", "here", "--", str(python(NEWEST)), str(home / "grows.py")).returncode == 7
+    theirs, ours = parts(report), parts(json.loads(plain("show", "here", "--json").stdout))
+    assert ours - theirs >= {"tree.pss", "tree.uss", "faults"}, (ours, theirs)
+    assert {"host.rss", "heap.live", "sites"} <= theirs and "grows.py:5" in str(report["tables"]), report["tables"]
+    assert report["headline"]["peak"]["host_rss_bytes"] > 30 << 20, report["headline"]
+
+
+def parts(report: dict[str, Any]) -> set[str]:
+    """The names of a report's series and tables."""
+    return {part["name"] for kind in ("series", "tables") for part in report[kind]}
+
+
+def arm_is_translated(home: Path) -> None:
+    """info says that qemu translates what runs here."""
+    info = json.loads(arm(home)("info", "--json").stdout)
+    (said,) = [ability["text"] for ability in info["abilities"] if ability["name"] == "translation"]
+    assert said.startswith("this hightide is built for arm64, and the processor is amd64"), said
+
+
 def arm_libraries(_: Path) -> None:
     """The C tests of both libraries."""
     make = ["make", "--no-print-directory", "-s", "-j2", f"CROSS={CROSS}"]
@@ -318,7 +365,7 @@ def as_arm(home: Path, *commands: str) -> str:
 def arm_records(home: Path) -> None:
     """A program on Debian's arm64 Python, with the lines that allocate; read back on both processors."""
     (home / "grows.py").write_text(GROWS)
-    hightide = shlex.quote(str(OUT / "hightide-linux-arm64"))
+    hightide = shlex.quote(str(OUT / "linux-arm64" / "hightide"))
     code = as_arm(home, f"{hightide} run --name arm -- python3.11 grows.py >said 2>&1 || echo $?")
     assert code == "7\n", code + (home / "said").read_text()
     shown = as_arm(home, f"{hightide} show arm --json")
@@ -332,7 +379,7 @@ def arm_records(home: Path) -> None:
 
 def arm_attaches_and_benches(home: Path) -> None:
     """A program that runs already, and cells whose memory differs by what their command says."""
-    hightide = shlex.quote(str(OUT / "hightide-linux-arm64"))
+    hightide = shlex.quote(str(OUT / "linux-arm64" / "hightide"))
     (home / "holds.py").write_text(
         "import sys\nheld = bytearray(80 << 20)\nprint('held', flush=True)\nsys.stdin.read()\n"
     )
@@ -386,7 +433,7 @@ def arm_imagines(wheels: Path, home: Path) -> None:
     words = ["imagine", "--gpu", "a10", "--name", "step", "--"]
     here(home)(*words, str(python(NEWEST)), str(home / "trains.py"))
     want = imagined(here(home)("show", "step", "--json").stdout)
-    hightide = shlex.quote(str(OUT / "hightide-linux-arm64"))
+    hightide = shlex.quote(str(OUT / "linux-arm64" / "hightide"))
     as_arm(
         home,
         "mount --bind cpu /sys/devices/system/cpu",
@@ -413,6 +460,7 @@ def main() -> int:
         return inturn.run([("arm_imagines", partial(in_a_folder, partial(arm_imagines, Path(sys.argv[2]).resolve())))])
     tests = (
         arm_says_the_same,
+        arm_is_translated,
         arm_libraries,
         arm_records,
         arm_attaches_and_benches,
@@ -421,6 +469,7 @@ def main() -> int:
         windows_records,
         windows_attaches_and_benches,
         musl_records,
+        gvisor_records,
         windows_serves_pages,
     )
     return inturn.run((test.__name__, partial(in_a_folder, test)) for test in tests)

@@ -2,12 +2,11 @@ package diagnose
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,27 +39,6 @@ type Place struct {
 	Free mem.Optional `json:"free_bytes,omitzero"`
 }
 
-// Ability is something hightide observes, and whether it can here.
-type Ability struct {
-	Name string `json:"name"`
-	Can  Can    `json:"can"`
-	Text string `json:"text"`           // how, or why not
-	Hint string `json:"hint,omitempty"` // what would change that
-}
-
-// Can is yes, partly or no.
-type Can string
-
-const (
-	Yes    Can = "yes"
-	Partly Can = "partly"
-	No     Can = "no"
-)
-
-func yes(text string) Ability          { return Ability{Can: Yes, Text: text} }
-func partly(text, hint string) Ability { return Ability{Can: Partly, Text: text, Hint: hint} }
-func no(text, hint string) Ability     { return Ability{Can: No, Text: text, Hint: hint} }
-
 // channelBytes is what the channels of one observed Python process take: agent and heap.
 const channelBytes = 1280 << 10
 
@@ -83,6 +61,9 @@ func Look(ctx context.Context, e *engine.Engine, python string) *Info {
 	add := func(name string, a Ability) {
 		a.Name = name
 		info.Abilities = append(info.Abilities, a)
+	}
+	if system.Procfs {
+		info.Abilities = within("/", runtime.GOARCH)
 	}
 	add("processes", processAbility())
 	add("PSS and USS", pssAbility())
@@ -110,9 +91,12 @@ func (i *Info) Chosen() *pythons.Interpreter {
 	return nil
 }
 
+// noSuchDisk is what no file system has free: gVisor says 8 EiB of every one.
+const noSuchDisk = 1 << 60
+
 // freeBytes is the room for this user on the file system of a folder; unknown where there is no folder.
 func freeBytes(dir string) mem.Optional {
-	if free, err := system.FreeBytes(dir); err == nil {
+	if free, err := system.FreeBytes(dir); err == nil && free < noSuchDisk {
 		return mem.Some(free)
 	}
 	return mem.Optional{}
@@ -130,27 +114,14 @@ func existing(dir string) string {
 	}
 }
 
-// linuxHint is what to do for what is there on Linux alone.
-const linuxHint = "record on Linux: a virtual machine, a container, WSL 2"
-
-// elsewhere is the ability of what is read on Linux alone.
-func elsewhere(what string) Ability { return no(what+" on "+system.Name, linuxHint) }
-
-func processAbility() Ability {
-	if !system.Procfs {
-		return partly("RSS, address space, faults, CPU and threads of the process tree; "+system.Untried, "")
-	}
-	if _, err := os.ReadFile("/proc/self/stat"); err != nil {
-		return no("/proc: "+reason(err), "mount proc")
-	}
-	return yes("RSS, VMS, swap, faults, CPU, threads and files of the process tree; no ptrace needed")
-}
-
 func pssAbility() Ability {
 	if !system.Procfs {
 		return elsewhere("nobody tells what processes share")
 	}
 	if _, err := os.ReadFile("/proc/self/smaps_rollup"); err != nil {
+		if version, _ := os.ReadFile("/proc/version"); gvisor(string(version)) {
+			return no("gVisor has no /proc/PID/smaps_rollup", "")
+		}
 		return no("/proc/PID/smaps_rollup: "+reason(err), "it needs Linux 4.14")
 	}
 	return yes("smaps_rollup, as often as half a percent of one core allows")
@@ -343,13 +314,4 @@ func minor(version string) int {
 	}
 	n, _ := strconv.Atoi(parts[1])
 	return n
-}
-
-// reason is an error without its path.
-func reason(err error) string {
-	var of *fs.PathError
-	if errors.As(err, &of) {
-		return of.Err.Error()
-	}
-	return err.Error()
 }

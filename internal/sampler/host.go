@@ -119,7 +119,11 @@ func Free(root string) mem.Optional {
 func Host(root string, pid int, vendors []Vendor) mem.Host {
 	host := mem.Host{OS: runtime.GOOS + "/" + runtime.GOARCH, CPUs: runtime.NumCPU(), PageSize: os.Getpagesize()}
 	host.Name, _ = os.Hostname()
-	host.Kernel = word(filepath.Join(root, "proc/sys/kernel/osrelease"))
+	if host.Kernel = word(filepath.Join(root, "proc/sys/kernel/osrelease")); host.Kernel == "" { // as in gVisor
+		if words := strings.Fields(word(filepath.Join(root, "proc/version"))); len(words) > 2 {
+			host.Kernel = words[2]
+		}
+	}
 	host.CPU = cpuModel(filepath.Join(root, "proc/cpuinfo"))
 	if text, err := os.ReadFile(filepath.Join(root, "proc/meminfo")); err == nil {
 		host.Memory = optional(field(text, "MemTotal"))

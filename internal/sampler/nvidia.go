@@ -54,22 +54,27 @@ type nvmlValue struct {
 // helperPatience is how long Devices waits for the driver, which may have to wake all devices.
 const helperPatience = 5 * time.Second
 
-// openNVIDIA starts the helper where the driver is loaded.
+// openNVIDIA starts the helper where the driver is loaded. In WSL 2 Windows has it, and lends its library.
 func openNVIDIA(root string) Vendor {
-	if !exists(filepath.Join(root, "dev/nvidiactl")) && !exists(filepath.Join(root, "proc/driver/nvidia/version")) {
+	libraries, lent := os.Getenv("LD_LIBRARY_PATH"), filepath.Join(root, "usr/lib/wsl/lib")
+	switch {
+	case exists(filepath.Join(root, "dev/nvidiactl")) || exists(filepath.Join(root, "proc/driver/nvidia/version")):
+	case exists(filepath.Join(root, "dev/dxg")) && exists(filepath.Join(lent, "libnvidia-ml.so.1")):
+		libraries = strings.TrimPrefix(libraries+":"+lent, ":")
+	default:
 		return nil
 	}
 	image, ok := nvml.Program()
 	if !ok {
 		image = nil
 	}
-	return startNVIDIA(image)
+	return startNVIDIA(image, libraries)
 }
 
 // startNVIDIA starts the helper and does not wait for it.
-func startNVIDIA(image []byte) *nvidia {
+func startNVIDIA(image []byte, libraries string) *nvidia {
 	v := &nvidia{answers: make(chan nvmlAnswer, 1), ready: make(chan struct{})}
-	if err := v.start(image, os.Getenv("LD_LIBRARY_PATH")); err != nil {
+	if err := v.start(image, libraries); err != nil {
 		v.problem = err
 		close(v.ready)
 	}

@@ -2,7 +2,9 @@ package sampler
 
 import (
 	"bufio"
+	"errors"
 	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"syscall"
@@ -27,7 +29,8 @@ func fakeNVML(t *testing.T, flags ...string) []byte {
 
 // openFake starts the helper as on a machine with the driver.
 func openFake(t *testing.T, flags ...string) *nvidia {
-	v := startNVIDIA(fakeNVML(t, flags...))
+	image := fakeNVML(t, flags...)
+	v := startNVIDIA(image, os.Getenv("LD_LIBRARY_PATH"))
 	t.Cleanup(v.Close)
 	v.Devices()
 	return v
@@ -132,6 +135,36 @@ func TestNVIDIAHangs(t *testing.T) {
 func TestNVIDIAElsewhere(t *testing.T) {
 	if v := openNVIDIA(t.TempDir()); v != nil {
 		t.Errorf("%+v", v)
+	}
+}
+
+// TestNVIDIAOfWindows: in WSL 2 the library that Windows lends is asked.
+func TestNVIDIAOfWindows(t *testing.T) {
+	fakeNVML(t)
+	library, err := os.ReadFile(filepath.Join(os.Getenv("LD_LIBRARY_PATH"), "libnvidia-ml.so.1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("LD_LIBRARY_PATH", "")
+	root := t.TempDir()
+	write := func(path string, data []byte) {
+		path = filepath.Join(root, path)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, data, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("dev/dxg", nil)
+	if v := openNVIDIA(root); v != nil {
+		t.Errorf("without a library: %+v", v)
+	}
+	write("usr/lib/wsl/lib/libnvidia-ml.so.1", library)
+	v, ok := openNVIDIA(root).(*nvidia)
+	if !ok {
+		t.Fatal("not opened")
+	}
+	t.Cleanup(v.Close)
+	if len(v.Devices()) != 2 || v.problem != nil {
+		t.Errorf("%+v: %v", v.Devices(), v.problem)
 	}
 }
 

@@ -305,8 +305,10 @@ func (s *Sampler) readProcess(p *Process, now int64, slow bool) {
 		s.sink.Sample(p, "", mem.SeriesVMS, now, u.VMS)
 		s.tellKinds(p, now)
 	}
-	s.sink.Sample(p, "", mem.SeriesMinorFaults, now, u.MinorFaults)
-	s.sink.Sample(p, "", mem.SeriesMajorFaults, now, u.MajorFaults)
+	if u.MinorFaults+u.MajorFaults > 0 { // none at all: gVisor, which does not count them, or a child that just began
+		s.sink.Sample(p, "", mem.SeriesMinorFaults, now, u.MinorFaults)
+		s.sink.Sample(p, "", mem.SeriesMajorFaults, now, u.MajorFaults)
+	}
 	s.sink.Sample(p, "", mem.SeriesCPU, now, u.CPU)
 	s.sink.Sample(p, "", mem.SeriesThreads, now, u.Threads)
 	if swap, ok := u.Swap.Get(); ok && u.SwapRead {
