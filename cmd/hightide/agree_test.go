@@ -39,19 +39,7 @@ func TestDoorsSayTheSame(t *testing.T) {
 		t.Fatalf("%d recordings", len(ids))
 	}
 	server := s.serve()
-	session, err := sdk.NewClient(&sdk.Implementation{Name: "test"}, nil).Connect(t.Context(),
-		&sdk.CommandTransport{Command: s.command("mcp")}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer session.Close()
-	ask := func(tool string, arguments map[string]any) map[string]any {
-		result, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: tool, Arguments: arguments})
-		if err != nil || result.IsError {
-			t.Fatalf("%s %v: %v, %+v", tool, arguments, err, result)
-		}
-		return result.StructuredContent.(map[string]any)
-	}
+	ask := assistantOf(t, s)
 	get := func(path string) map[string]any {
 		code, text := server.get("/api/v1" + path)
 		if code != 200 {
@@ -95,6 +83,23 @@ func TestDoorsSayTheSame(t *testing.T) {
 	}
 	if growth == 0 {
 		t.Error("none of them grows")
+	}
+}
+
+// assistantOf starts hightide mcp for an assistant, and asks its tools.
+func assistantOf(t *testing.T, s *session) func(tool string, arguments map[string]any) map[string]any {
+	client, err := sdk.NewClient(&sdk.Implementation{Name: "test"}, nil).Connect(t.Context(),
+		&sdk.CommandTransport{Command: s.command("mcp")}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	return func(tool string, arguments map[string]any) map[string]any {
+		result, err := client.CallTool(t.Context(), &sdk.CallToolParams{Name: tool, Arguments: arguments})
+		if err != nil || result.IsError {
+			t.Fatalf("%s %v: %v, %+v", tool, arguments, err, result)
+		}
+		return result.StructuredContent.(map[string]any)
 	}
 }
 

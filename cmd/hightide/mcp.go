@@ -28,7 +28,7 @@ func mcpCommand(a *app) *cobra.Command {
 		Long: `Answer a coding assistant on stdin and stdout: hightide as tools of the Model Context Protocol.
 
 The assistant starts this command itself; docs/mcp.md has the lines for its configuration. Its tools
-are list, report, explain, diff, replay, check, imagine, fit and gpus.
+are list, report, curves, explain, diff, replay, check, trend, comment, imagine, fit, tune, plan and gpus.
 
 Tools read runs, and files that the assistant names in the folder in which it started this command, in
 that of the recordings, and in those of --folder. Without --allow-exec none runs a command, so

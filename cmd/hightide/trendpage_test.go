@@ -1,15 +1,15 @@
 package main
 
 import (
-	"encoding/json"
 	"os"
 	"os/exec"
 	"reflect"
+	"strings"
 	"testing"
 )
 
-// TestTrendOverHTTP: the API says of a trend what the command says.
-func TestTrendOverHTTP(t *testing.T) {
+// TestTrendDoors: the API and MCP say of a trend, and of the comment for a pull request, what the command says.
+func TestTrendDoors(t *testing.T) {
 	s := newSession(t)
 	git := func(args ...string) {
 		t.Helper()
@@ -34,17 +34,40 @@ func TestTrendOverHTTP(t *testing.T) {
 			}
 		}
 	}
-	told, err := s.command("trend", "--tag", "project=ranker", "--json").Output()
-	if err != nil {
-		t.Fatal(err)
+	server, ask := s.serve(), assistantOf(t, s)
+	for _, of := range []struct{ name, tool, path string }{
+		{"trend", "trend", "/trend?"},
+		{"trend --comment", "comment", "/trend/comment?"},
+	} {
+		told, err := s.command(append(strings.Fields(of.name), "--tag", "project=ranker", "--json")...).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		status, text := server.get("/api/v1" + of.path + "tag=project%3Dranker")
+		command, page := object(t, string(told)), object(t, text)
+		delete(page, "$schema")
+		assistant := ask(of.tool, map[string]any{"tags": map[string]any{"project": "ranker"}})
+		if of.tool == "comment" { // the page's has links to it
+			for _, text := range []map[string]any{page, command, assistant} {
+				if said, _ := text["markdown"].(string); !strings.HasPrefix(said, "**Memory: ") {
+					t.Errorf("a pull request is told %v", text)
+				}
+			}
+			delete(page, "markdown")
+			if assistant["markdown"] != command["markdown"] {
+				t.Errorf("MCP says %v, the command %v", assistant["markdown"], command["markdown"])
+			}
+			delete(command, "markdown")
+			delete(assistant, "markdown")
+		} else if commits, _ := command["commits"].([]any); len(commits) != 2 {
+			t.Errorf("commits: %s", told)
+		}
+		if status != 200 || !reflect.DeepEqual(page, command) || !reflect.DeepEqual(assistant, command) {
+			t.Errorf("%s: %d, the page gets %v\nthe command %v\nMCP %v", of.name, status, page, command, assistant)
+		}
 	}
-	status, text := s.serve().get("/api/v1/trend?tag=project%3Dranker")
-	var page, command map[string]any
-	if json.Unmarshal([]byte(text), &page) != nil || json.Unmarshal(told, &command) != nil || status != 200 {
-		t.Fatalf("%d %s\n%s", status, text, told)
-	}
-	delete(page, "$schema")
-	if commits, _ := page["commits"].([]any); len(commits) != 2 || !reflect.DeepEqual(page, command) {
-		t.Errorf("the page gets %s\nthe command %s", text, told)
+	newest := ask("trend", map[string]any{"limit": 1})
+	if commits, _ := newest["commits"].([]any); len(commits) != 1 || newest["earlier_commits"] != 1.0 {
+		t.Errorf("the newest commit alone: %v", newest)
 	}
 }

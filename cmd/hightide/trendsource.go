@@ -7,7 +7,6 @@ import (
 
 	"hightide/internal/engine"
 	"hightide/internal/remote"
-	"hightide/internal/report"
 	"hightide/internal/store"
 	"hightide/internal/trend"
 )
@@ -39,22 +38,7 @@ func (f *trendSource) trend(ctx context.Context) (t trend.Trend, err error) {
 	if f.client != nil {
 		return t, f.client.Read(ctx, "/trend?"+trend.Asked(f.filter).Encode(), &t)
 	}
-	runs, err := f.engine.Runs(ctx, f.filter)
-	if err != nil {
-		return t, err
-	}
-	t = trend.Of(runs)
-	if f.engine.Shared() == "" || len(t.Commits) == 0 {
-		return t, nil
-	}
-	team, err := f.engine.SharedStore()
-	if err != nil { // a place of files alone, which keeps no checks
-		return t, nil
-	}
-	defer team.Close()
-	statuses, err := team.Statuses(ctx, store.Scope{All: true}, f.filter.Tags[store.ProjectTag], t.Hashes()...)
-	t.Tell(statuses)
-	return t, err
+	return f.engine.Trend(ctx, f.filter)
 }
 
 // comment is what a pull request is told of a commit or a run, held against another.
@@ -70,16 +54,7 @@ func (f *trendSource) comment(ctx context.Context, now, base string) (c *trend.P
 		c.Text = c.Markdown()
 		return c, nil
 	}
-	t, err := f.trend(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return t.Comment(now, base, trend.Sources{Of: f.filter,
-		Run: func(ref string) (store.Run, error) { return f.engine.Resolve(ctx, ref) },
-		Report: func(run string) (*report.Report, error) {
-			r, _, err := f.engine.Report(ctx, run)
-			return r, err
-		}})
+	return f.engine.PullComment(ctx, f.filter, now, base, f.engine.Resolve)
 }
 
 // hashOf is the commit that git calls so in this folder, as a branch; else the text itself, which may be a run.

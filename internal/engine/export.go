@@ -13,7 +13,9 @@ import (
 	"hightide/internal/files"
 	"hightide/internal/format"
 	"hightide/internal/mem"
+	"hightide/internal/report"
 	"hightide/internal/store"
+	"hightide/internal/trend"
 )
 
 // ExportOptions say what becomes of a run, a snapshot or a profile.
@@ -238,3 +240,41 @@ func (e *Engine) SharedStore() (*store.Team, error) {
 
 // Advised gives a failure of a store its exit code and hint.
 func (e *Engine) Advised(err error) error { return advised(err) }
+
+// Trend is how the peak of runs changed from commit to commit, with how checks of the commits ended where a team's store
+// keeps that.
+func (e *Engine) Trend(ctx context.Context, filter store.Filter) (t trend.Trend, err error) {
+	filter.Brief = true
+	runs, err := e.Runs(ctx, filter)
+	if err != nil {
+		return t, err
+	}
+	t = trend.Of(runs)
+	if e.Shared() == "" || len(t.Commits) == 0 {
+		return t, nil
+	}
+	team, err := e.SharedStore()
+	if err != nil { // a place of files alone, which keeps no checks
+		return t, nil
+	}
+	defer team.Close()
+	statuses, err := team.Statuses(ctx, store.Scope{All: true}, filter.Tags[store.ProjectTag], t.Hashes()...)
+	t.Tell(statuses)
+	return t, err
+}
+
+// PullComment is what a pull request is told of a commit or a run, held against another. A run is found by find, which
+// is Resolve or Find.
+func (e *Engine) PullComment(ctx context.Context, filter store.Filter, now, base string,
+	find func(context.Context, string) (store.Run, error)) (*trend.PullComment, error) {
+	t, err := e.Trend(ctx, filter)
+	if err != nil {
+		return nil, err
+	}
+	return t.Comment(now, base, trend.Sources{Of: filter,
+		Run: func(ref string) (store.Run, error) { return find(ctx, ref) },
+		Report: func(run string) (*report.Report, error) {
+			r, _, err := e.Report(ctx, run)
+			return r, err
+		}})
+}

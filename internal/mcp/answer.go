@@ -138,6 +138,9 @@ type parameters map[string]bool
 func parametersOf[In any]() parameters {
 	names := parameters{}
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[In]()) {
+		if field.Anonymous { // its own fields are there too
+			continue
+		}
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		names[name] = true
 	}

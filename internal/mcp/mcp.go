@@ -25,6 +25,8 @@ var tools = []func(*sdk.Server, *door){
 	diff.add,
 	replayTrace.add,
 	check.add,
+	showTrend.add,
+	pullComment.add,
 	imagineRun.add,
 	fitBatch.add,
 	tuneRun.add,
