@@ -240,7 +240,7 @@ func (o *uiOptions) listen() (net.Listener, error) {
 	if (o.cert == "") != (o.key == "") {
 		return nil, fail.Usage("name both, or none", "--tls-cert and --tls-key go together")
 	}
-	listener, err := net.Listen("tcp", o.addr)
+	listener, err := o.socket()
 	if err != nil {
 		return nil, cannotListen(o.addr, err)
 	}
@@ -262,6 +262,22 @@ func (o *uiOptions) listen() (net.Listener, error) {
 	}
 	return tls.NewListener(listener, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12,
 		NextProtos: []string{"http/1.1"}}), nil
+}
+
+// socket is the one that systemd or another program hands over, as sd_listen_fds(3) has it; else one at the address.
+// Who hands it over keeps it while one server ends and the next one starts, so nobody is refused meanwhile.
+func (o *uiOptions) socket() (net.Listener, error) {
+	handed, pid := os.Getenv("LISTEN_FDS"), os.Getenv("LISTEN_PID")
+	if handed == "" || pid != strconv.Itoa(os.Getpid()) {
+		return net.Listen("tcp", o.addr)
+	}
+	_ = errors.Join(os.Unsetenv("LISTEN_FDS"), os.Unsetenv("LISTEN_PID")) // nobody else's
+	if handed != "1" {
+		return nil, fmt.Errorf("%s sockets are handed over, and one is served", handed)
+	}
+	file := os.NewFile(3, "the socket that was handed over")
+	defer file.Close()
+	return net.FileListener(file)
 }
 
 // cannotListen says why an address cannot be used, in the words that the error has below the names of calls.
@@ -309,24 +325,39 @@ func (o *uiOptions) scheme() string {
 	return "http"
 }
 
-// serve answers until the context ends.
+// serve answers until the context ends. Streams of events end then; other answers under way have a moment to.
 func serve(ctx context.Context, listener net.Listener, handler http.Handler, room server.Room) error {
+	answering, cut := context.WithCancel(context.WithoutCancel(ctx))
+	defer cut()
 	front := &http.Server{
-		Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		Handler: untilEnd(ctx, handler), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+		MaxHeaderBytes: 64 << 10,
 		// what strangers do wrong is told to them
-		BaseContext: func(net.Listener) context.Context { return ctx }, ErrorLog: log.New(io.Discard, "", 0),
+		BaseContext: func(net.Listener) context.Context { return answering }, ErrorLog: log.New(io.Discard, "", 0),
 	}
 	room.Watch(front)
-	go func() {
-		<-ctx.Done()
-		late, done := context.WithTimeout(context.WithoutCancel(ctx), shutdownWithin)
-		defer done()
-		_ = front.Shutdown(late)
-	}()
-	if err := front.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+	// first nobody is accepted any more, then those that were are answered: a connection between the two would be lost
+	defer context.AfterFunc(ctx, func() { _ = listener.Close() })()
+	if err := front.Serve(listener); ctx.Err() == nil {
 		return err
 	}
+	late, done := context.WithTimeout(answering, shutdownWithin)
+	defer done()
+	_ = front.Shutdown(late)
 	return nil
+}
+
+// untilEnd ends streams of events with the server's context: they would go on for as long as somebody looks.
+func untilEnd(ctx context.Context, handler http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if server.Lasts(r) {
+			of, end := context.WithCancel(r.Context())
+			defer end()
+			defer context.AfterFunc(ctx, end)()
+			r = r.WithContext(of)
+		}
+		handler.ServeHTTP(w, r)
+	})
 }
 
 // openPrivately opens an address with a code. The browser is handed a file that leads there, as every user of a

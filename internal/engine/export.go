@@ -241,8 +241,8 @@ func (e *Engine) SharedStore() (*store.Team, error) {
 // Advised gives a failure of a store its exit code and hint.
 func (e *Engine) Advised(err error) error { return advised(err) }
 
-// Trend is how the peak of runs changed from commit to commit, with how checks of the commits ended where a team's store
-// keeps that.
+// Trend is how the peak of runs changed from commit to commit, with how checks of the commits ended where a team's
+// store keeps that.
 func (e *Engine) Trend(ctx context.Context, filter store.Filter) (t trend.Trend, err error) {
 	filter.Brief = true
 	runs, err := e.Runs(ctx, filter)

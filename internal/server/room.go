@@ -51,6 +51,9 @@ func (r *Room) full(now int, stream bool, streams int64) string {
 	return fmt.Sprintf("%d %s, more than this server serves at once (close pages that nobody looks at)", now, what)
 }
 
+// Lasts says whether the answer of a request goes on until one of both ends it.
+func Lasts(r *http.Request) bool { return isStream(r) }
+
 // isStream says whether the answer of a request lasts.
 func isStream(r *http.Request) bool {
 	return isAPI(r) && (strings.HasSuffix(r.URL.Path, "/live") ||

@@ -5,6 +5,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -41,7 +42,10 @@ func dialer() *net.Dialer {
 const connectWithin = 5 * time.Second
 
 // connector makes connections to a database, each of which knows its socket.
-type connector struct{ address string }
+type connector struct {
+	address  string
+	settings []string // of its sessions, besides aliveThere
+}
 
 // Driver implements driver.Connector.
 func (c connector) Driver() driver.Driver { return &pq.Driver{} }
@@ -60,7 +64,7 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	}
 	socket.made = true
 	l := &link{made.(linked), socket.kept}
-	for _, setting := range aliveThere {
+	for _, setting := range slices.Concat(aliveThere, c.settings) {
 		var said *pq.Error
 		if _, err := l.ExecContext(ctx, setting, nil); err != nil && !errors.As(err, &said) { // else its system has none
 			l.Close()

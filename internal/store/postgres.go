@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/lib/pq"
 	"github.com/pressly/goose/v3"
@@ -63,7 +64,7 @@ func (p *postgres) open(ctx context.Context) (*sql.DB, error) {
 	if p.db != nil {
 		return p.db, nil
 	}
-	db := sql.OpenDB(connector{p.url.String()})
+	db := sql.OpenDB(connector{address: p.url.String()})
 	db.SetMaxOpenConns(8)
 	if err := p.migrate(ctx, db); err != nil {
 		db.Close()
@@ -99,6 +100,18 @@ func (p *postgres) migrate(ctx context.Context, db *sql.DB) error {
 		return &Error{Kind: ErrNewer, Text: fmt.Sprintf("the store %s has schema %d and this hightide knows up to %d",
 			p.name(), version.Int64, newest), Hint: "install a newer hightide"}
 	}
+	return p.forward(ctx, files)
+}
+
+// lockPatience is how long a migration waits for a table that others use. Whoever reads the table meanwhile waits
+// behind it, so it gives way then and comes again: a reader of an older server is held up no longer.
+const lockPatience = time.Second
+
+// forward makes the migrations that are left, each whole or not at all.
+func (p *postgres) forward(ctx context.Context, files fs.FS) error {
+	limit := fmt.Sprintf("SET lock_timeout = %d", lockPatience.Milliseconds())
+	db := sql.OpenDB(connector{p.url.String(), []string{limit}})
+	defer db.Close()
 	locker, err := goosing.NewPostgresSessionLocker()
 	if err != nil {
 		return err
@@ -108,8 +121,18 @@ func (p *postgres) migrate(ctx context.Context, db *sql.DB) error {
 	if err != nil {
 		return err
 	}
-	_, err = provider.Up(ctx)
-	return err
+	for {
+		_, err = provider.Up(ctx)
+		var said *pq.Error
+		if !errors.As(err, &said) || said.Code.Name() != "lock_not_available" {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(lockPatience / 2):
+		}
+	}
 }
 
 // failed is an error of the database with advice.
