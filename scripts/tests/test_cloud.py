@@ -9,6 +9,8 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -49,6 +51,55 @@ def test_slurm(tmp_path: Path) -> None:
     subprocess.run(["bash", CLOUD / "slurm.sh", "train.py"], cwd=tmp_path, env=env, check=True, capture_output=True)
     report = shown(tmp_path / "hightide", "train-4711")
     assert report["run"]["tags"] == {"job": "4711"} and report["headline"]["exit_code"] == 0, report["headline"]
+
+
+def test_slurm_prolog(tmp_path: Path) -> None:
+    """A cluster whose prologs and epilog are the examples: a job that knows nothing of it writes where it is to, and its
+    report lies beside once it has ended. One that records nothing leaves nothing."""
+    needed = ("slurmctld", "slurmd", "munged", "sbatch")
+    if any(shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin:/sbin") is None for name in needed):
+        pytest.skip("no Slurm: scripts/setup slurm installs it")
+    jobs = tmp_path / "jobs"
+    (tmp_path / "train.py").write_text(HOLDS + "import sys\nsys.exit(3)\n")
+    (tmp_path / "job.sh").write_text("#!/bin/bash\nhightide run -q --name mine -- python train.py\n")
+    (tmp_path / "none.sh").write_text("#!/bin/bash\ntrue\n")
+    env = environment(tmp_path, HIGHTIDE_JOBS=str(jobs))
+    # slurmd gives the scripts an environment of its own: where the folder is, and hightide, is written into copies
+    for script in ("prolog.sh", "task_prolog.sh", "epilog.sh"):
+        text = (CLOUD / "slurm" / script).read_text().replace("/shared/hightide", str(jobs))
+        (tmp_path / script).write_text(text.replace("/usr/local/bin", str(HIGHTIDE.parent)))
+        (tmp_path / script).chmod(0o755)
+    more = tmp_path / "more.conf"
+    more.write_text(
+        f"Prolog={tmp_path}/prolog.sh\nTaskProlog={tmp_path}/task_prolog.sh\nEpilog={tmp_path}/epilog.sh\nPrologFlags=Alloc\n"
+    )
+    with tempfile.TemporaryDirectory(prefix="slurm", dir="/tmp") as folder:  # a short path: it holds a socket
+        cluster = ROOT / "scripts" / "slurm-cluster"
+        env["SLURM_CONF"] = f"{folder}/slurm.conf"
+
+        def ended(script: str) -> str:
+            """The number of a job, once it and its epilog have ended."""
+            submitted = ["sbatch", "--parsable", "--wait", "--chdir", str(tmp_path), script]
+            number = subprocess.run(submitted, cwd=tmp_path, env=env, stdout=subprocess.PIPE, text=True).stdout.strip()
+            assert number, script
+            while subprocess.run(
+                ["squeue", "--noheader", "--states=all", "--format=%T", "--jobs", number],
+                env=env, capture_output=True, text=True,
+            ).stdout.strip() == "COMPLETING":  # fmt: skip
+                time.sleep(0.1)
+            return number
+
+        try:
+            subprocess.run([cluster, "start", folder, "1"], env={**env, "SLURM_CLUSTER_MORE": str(more)}, check=True)
+            recorded, nothing = ended("job.sh"), ended("none.sh")
+        finally:
+            subprocess.run([cluster, "stop", folder], env=env, check=True)
+    said = (tmp_path / f"slurm-{recorded}.out").read_text()
+    text = (jobs / recorded / "report-node1.txt").read_text()
+    assert "mine: python train.py" in text and "exit code 3" in text, (text, said)
+    report = shown(jobs / recorded, "mine")
+    assert report["headline"]["exit_code"] == 3 and (jobs / recorded).stat().st_mode & 0o777 == 0o700, report
+    assert not (jobs / nothing).exists()
 
 
 def test_sagemaker(tmp_path: Path) -> None:
