@@ -19,33 +19,66 @@ const engineSwitch = "engine:"
 func (s *Session) suggestServing(ctx context.Context, t trial, main *Result) []mem.Try {
 	v := main.Serving
 	whole := v // with what one sequence takes
+	settings := &settings{base: t, engine: v.Engine, version: v.Version}
+	var tries []mem.Try
 	if v.Step != mem.ServingKVCache && v.Step != mem.ServingDevice {
 		roomy := t
 		roomy.gpu.Total, roomy.gpu.Lowest = plenty, 0
+		if v.AfterCache() {
+			roomy.switches = slices.Concat(t.switches, alike(v))
+		}
 		if r, err := s.attempt(ctx, roomy); err == nil && r.Serving != nil {
 			whole = r.Serving
+			if try, ok := wholeStart(&t, v, r); ok {
+				tries, settings.lack = append(tries, try), mem.Bytes(-try.Headroom.Or(0))
+			}
 		}
 	}
 	need, known := needed(whole)
-	settings := &settings{base: t, engine: v.Engine}
 	settings.starts(v, t.gpu.Total)
 	if known && need/2 < t.gpu.Total {
 		settings.shared(v)
 	}
-	tries := s.tryAll(ctx, settings.list)
+	tries = append(s.tryAll(ctx, settings.list), tries...)
 	if known {
 		tries = append(tries, s.tryAll(ctx, s.otherGPUs(t, need, 1))...)
 	}
-	slices.SortStableFunc(tries, func(a, b mem.Try) int {
-		switch {
-		case a.Fits() == b.Fits():
-			return 0
-		case a.Fits():
-			return -1
-		}
-		return 1
-	})
+	sortTries(tries)
 	return tries
+}
+
+// alike are switches with which a start on a GPU of another size has the KV cache, the batches and the CUDA graphs of
+// this one. Engines take more of each where there is more memory.
+func alike(v *report.Serving) (switches []string) {
+	cache := v.KVBlocks
+	if v.Engine == "SGLang" {
+		cache = v.KVTokens
+	}
+	for _, one := range []struct {
+		argument string
+		value    mem.Optional
+	}{{"num_gpu_blocks_override", cache}, {"max_num_seqs", v.MaxSeqs}, {"max_num_batched_tokens", v.MaxBatched},
+		{"max_cudagraph_capture_size", v.MaxCaptured}} {
+		if n, ok := one.value.Get(); ok && (one.argument != "max_cudagraph_capture_size" || v.Engine == "SGLang") {
+			switches = append(switches, fmt.Sprintf("%s%s=%d", engineSwitch, one.argument, n))
+		}
+	}
+	return switches
+}
+
+// wholeStart is a start that had all the memory it wants, and the KV cache of one that failed after that: its headroom
+// says what lacks on the GPU that was asked for. ok is false where it did not come to its end, or with another cache.
+func wholeStart(t *trial, v *report.Serving, r *Result) (try mem.Try, ok bool) {
+	if !v.AfterCache() || !r.Serving.Ready || !v.KVBytes.Known() || r.Serving.KVBytes != v.KVBytes {
+		return try, false
+	}
+	try = mem.Try{Kind: mem.TryMemory, What: t.gpu.Name + " with all the memory it wants, and the same KV cache",
+		GPUVerdict: priced(r.noted(), &t.gpu)}
+	try.Total, try.Headroom = t.gpu.Total, mem.Some(int64(t.gpu.Total)-try.Used.Or(0))
+	if graphs, known := r.Serving.Graphs.Get(); known {
+		try.Note = fmt.Sprintf("CUDA graphs took %v of it", mem.Bytes(graphs))
+	}
+	return try, try.Used.Known() && try.Headroom.Or(0) < 0
 }
 
 // varyServing tries what else a server could be given that starts, and returns how many tokens it holds then.
@@ -80,14 +113,17 @@ var engineFlags = map[string]map[string]string{
 		"max_model_len": "--context-length", "gpu_memory_utilization": "--mem-fraction-static",
 		"max_num_batched_tokens": "--chunked-prefill-size", "max_num_seqs": "--max-running-requests",
 		"enforce_eager": "--disable-cuda-graph", "tensor_parallel_size": "--tp-size", "kv_cache_dtype": "--kv-cache-dtype",
+		"max_cudagraph_capture_size": "--cuda-graph-max-bs",
 	},
 }
 
 // settings are starts of an engine with one setting changed. Each is given to the engine's own arguments.
 type settings struct {
-	base   trial
-	engine string
-	list   []attempt
+	base    trial
+	engine  string
+	version string
+	lack    mem.Bytes // of a start that fails after it has its KV cache; 0: not known
+	list    []attempt
 }
 
 // try adds a start with an argument of the engine changed; flag is how a user says it.
@@ -139,9 +175,14 @@ func (s *settings) starts(v *report.Serving, total mem.Bytes) {
 			s.eightBits()
 		}
 	case mem.ServingWarmUp, mem.ServingGraphs: // beyond the share, which was full before
-		if lower := v.Utilization - 0.05; lower > 0 {
-			s.utilization(math.Round(100*lower) / 100)
+		lower := math.Round(100*(v.Utilization-0.05)) / 100
+		if s.lack > 0 { // with room for what other drivers take
+			lower = math.Floor(100*(v.Utilization-float64(s.lack+s.base.gpu.Tight())/float64(total))) / 100
 		}
+		if lower > 0 {
+			s.utilization(lower)
+		}
+		s.fewerGraphs(v)
 		s.smaller(v)
 		s.eager(v)
 	}
@@ -198,6 +239,29 @@ func (s *settings) eightBits() {
 func (s *settings) utilization(share float64) {
 	value := fmt.Sprintf("%.2f", share)
 	s.number("gpu_memory_utilization", "--gpu-memory-utilization", value)
+}
+
+// fewerGraphs are a quarter and a sixteenth of the largest batch that is captured, where that is what lacked memory.
+func (s *settings) fewerGraphs(v *report.Serving) {
+	argument, flag := "max_cudagraph_capture_size", "--max-cudagraph-capture-size"
+	if s.engine == "vLLM" && before(s.version, 0, 12) {
+		argument, flag = "cuda_graph_sizes", "--cuda-graph-sizes"
+	}
+	most := v.MaxCaptured.Or(0)
+	for _, part := range []int64{4, 16} {
+		if v.Step == mem.ServingGraphs && v.CUDAGraphs && most/part > 0 {
+			s.number(argument, flag, most/part)
+		}
+	}
+}
+
+// before says whether a version is older than another; one that cannot be read is not.
+func before(version string, major, minor int) bool {
+	var a, b int
+	if n, _ := fmt.Sscanf(version, "%d.%d", &a, &b); n < 2 {
+		return false
+	}
+	return a < major || a == major && b < minor
 }
 
 // eager is a start without CUDA graphs.

@@ -14,7 +14,7 @@ func TestEngineSettings(t *testing.T) {
 	some, gib := mem.Some, int64(mem.GiB)
 	figures := func(step string) *report.Serving {
 		return &report.Serving{Engine: "vLLM", Step: step, ServingFigures: mem.ServingFigures{Utilization: 0.9, KVType: "auto",
-			CUDAGraphs: true, MaxSeqs: some(256), MaxBatched: some(8192), Budget: some(18 * gib), Free: some(19 * gib),
+			CUDAGraphs: true, MaxCaptured: some(512), MaxSeqs: some(256), MaxBatched: some(8192), Budget: some(18 * gib), Free: some(19 * gib),
 			TensorParallel: some(1), MaxModelLen: some(8192)}}
 	}
 	cache := figures(mem.ServingKVCache)
@@ -35,7 +35,9 @@ func TestEngineSettings(t *testing.T) {
 		{"by more than anything but the GPU gives", little, nil},
 		{"others use the GPU", busy, []string{"--gpu-memory-utilization 0.75"}},
 		{"the largest batch", figures(mem.ServingProfiling), []string{"--max-num-batched-tokens 2048", "--max-num-seqs 64"}},
-		{"CUDA graphs", figures(mem.ServingGraphs), []string{"--gpu-memory-utilization 0.85",
+		{"CUDA graphs", figures(mem.ServingGraphs), []string{"--gpu-memory-utilization 0.85", "--max-cudagraph-capture-size 128",
+			"--max-cudagraph-capture-size 32", "--max-num-batched-tokens 2048", "--max-num-seqs 64", "--enforce-eager"}},
+		{"warm-up", figures(mem.ServingWarmUp), []string{"--gpu-memory-utilization 0.85",
 			"--max-num-batched-tokens 2048", "--max-num-seqs 64", "--enforce-eager"}},
 		{"the weights", figures(mem.ServingWeights), nil},
 	} {
@@ -54,6 +56,35 @@ func TestEngineSettings(t *testing.T) {
 	if last := s.list[len(s.list)-1].trial; last.count != 2 ||
 		!slices.Equal(last.switches, []string{"engine:tensor_parallel_size=2"}) {
 		t.Errorf("two GPUs: %d, %q", last.count, last.switches)
+	}
+}
+
+// TestGraphsThatAreTooLarge: what a whole start takes with the same KV cache says what lacks, and which share leaves that
+// and room for other drivers. The flag is that of the engine's version.
+func TestGraphsThatAreTooLarge(t *testing.T) {
+	some, gib := mem.Some, int64(mem.GiB)
+	gpu := gpus.GPU{Slug: "a10", Name: "NVIDIA A10", Total: 20 * mem.GiB}
+	failed := &report.Serving{Engine: "vLLM", Version: "0.11.0", Step: mem.ServingGraphs, ServingFigures: mem.ServingFigures{
+		Utilization: 0.9, CUDAGraphs: true, MaxSeqs: some(4), MaxCaptured: some(8), KVBytes: some(9 * gib), KVBlocks: some(600)}}
+	if got := alike(failed); !slices.Equal(got, []string{"engine:num_gpu_blocks_override=600", "engine:max_num_seqs=4"}) {
+		t.Errorf("the same start: %q", got)
+	}
+	ran := &Result{Imagined: &report.Imagined{Serving: &report.Serving{Ready: true, ServingFigures: failed.ServingFigures}}}
+	ran.Verdict, ran.Used, ran.Serving.Graphs = mem.VerdictFits, some(21*gib), some(2*gib)
+	base := trial{count: 1, gpu: gpu}
+	try, ok := wholeStart(&base, failed, ran)
+	if !ok || try.Headroom != some(-gib) || try.Total != gpu.Total || try.Note != "CUDA graphs took 2.00 GiB of it" {
+		t.Errorf("%v, %+v", ok, try)
+	}
+	s := settings{base: base, engine: "vLLM", version: failed.Version, lack: mem.GiB}
+	s.starts(failed, gpu.Total)
+	if gpu.Tight() != mem.GiB {
+		t.Fatalf("the test is made for a room of 1 GiB, not %v", gpu.Tight())
+	}
+	compareFlags(t, s.list, []string{"--gpu-memory-utilization 0.80", "--cuda-graph-sizes 2", "--enforce-eager"})
+	ran.Serving.KVBytes = some(8 * gib)
+	if _, ok := wholeStart(&base, failed, ran); ok {
+		t.Error("a start with another KV cache says nothing of this one")
 	}
 }
 

@@ -49,19 +49,22 @@ func (s *Session) suggest(ctx context.Context, t trial, main *Result) []mem.Try 
 	}
 	tries = append(tries, s.tryAll(ctx, second)...)
 	tries = append(tries, s.smallerBatch(ctx, t)...)
-	slices.SortStableFunc(tries, func(a, b mem.Try) int {
-		rank := func(t mem.Try) int {
-			switch {
-			case t.Kind == mem.TryMemory:
-				return 2 // what it would take: no advice
-			case t.Fits():
-				return 0
-			}
-			return 1
-		}
-		return cmp.Compare(rank(a), rank(b))
-	})
+	sortTries(tries)
 	return tries
+}
+
+// sortTries puts what fits first.
+func sortTries(tries []mem.Try) {
+	rank := func(t mem.Try) int {
+		switch {
+		case t.Kind == mem.TryMemory:
+			return 2 // what it would take: no advice
+		case t.Fits():
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(tries, func(a, b mem.Try) int { return cmp.Compare(rank(a), rank(b)) })
 }
 
 // frameworkOf is the framework that took the memory: the one that limits it, else the first of those that can be

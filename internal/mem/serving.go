@@ -32,6 +32,7 @@ type ServingFigures struct {
 	MaxModelLen    Optional `json:"max_model_len,omitzero" doc:"The greatest length of a sequence, in tokens."`
 	MaxSeqs        Optional `json:"max_num_seqs,omitzero" doc:"How many sequences the engine runs at once."`
 	MaxBatched     Optional `json:"max_num_batched_tokens,omitzero" doc:"Tokens of the largest batch."`
+	MaxCaptured    Optional `json:"max_captured,omitzero" doc:"The largest batch of which a CUDA graph is captured, in tokens."`
 	Weights        Optional `json:"weights_bytes,omitzero" doc:"The weights in bytes, as the engine measured them on one GPU."`
 	WeightsNeeded  Optional `json:"weights_needed_bytes,omitzero" doc:"Where there was no memory to load them all: what the weights take on one GPU, in bytes, by the model as the engine builds it."`
 	Activations    Optional `json:"activation_bytes,omitzero" doc:"Beside the weights, what the engine's profiling pass took at its peak, in bytes."`

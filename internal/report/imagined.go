@@ -72,6 +72,11 @@ type Serving struct {
 	mem.ServingFigures
 }
 
+// AfterCache says whether the start was at a step after the KV cache was allocated: beyond the share that is divided.
+func (s *Serving) AfterCache() bool {
+	return s.Step == mem.ServingWarmUp || s.Step == mem.ServingGraphs
+}
+
 // StoppedForDuration: --duration ended a program that came to no step at which it could be asked to end.
 const StoppedForDuration = mem.StopDuration
 

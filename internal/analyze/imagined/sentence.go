@@ -36,7 +36,8 @@ func sentence(v *report.Imagined) []string {
 		return conditionalSentence(v, on)
 	case mem.VerdictOOM:
 		if v.Serving != nil {
-			return []string{fmt.Sprintf("Does not serve on %s: %s (%s)", on, refusal(v), v.Label), servesWith(v)}
+			return []string{fmt.Sprintf("Does not serve on %s: %s (%s)", on, refusal(v), v.Label), wholeStart(v),
+				servesWith(v)}
 		}
 		text := fmt.Sprintf("Does not fit on %s: out of memory", on)
 		if step, ok := v.FailedStep.Get(); ok {

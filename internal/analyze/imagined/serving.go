@@ -42,7 +42,7 @@ func serving(run *mem.Run) *report.Serving {
 func largest(a, b mem.ServingFigures) mem.ServingFigures {
 	for _, pair := range []struct{ to, from *mem.Optional }{{&a.KVTokens, &b.KVTokens}, {&a.KVBytes, &b.KVBytes},
 		{&a.KVHost, &b.KVHost}, {&a.KVBlocks, &b.KVBlocks}, {&a.BlockSize, &b.BlockSize}, {&a.MaxModelLen, &b.MaxModelLen},
-		{&a.MaxSeqs, &b.MaxSeqs}, {&a.MaxBatched, &b.MaxBatched}, {&a.Weights, &b.Weights}, {&a.WeightsNeeded, &b.WeightsNeeded},
+		{&a.MaxSeqs, &b.MaxSeqs}, {&a.MaxBatched, &b.MaxBatched}, {&a.MaxCaptured, &b.MaxCaptured}, {&a.Weights, &b.Weights}, {&a.WeightsNeeded, &b.WeightsNeeded},
 		{&a.Activations, &b.Activations}, {&a.Graphs, &b.Graphs},
 		{&a.GraphsReserved, &b.GraphsReserved}, {&a.NonTorch, &b.NonTorch}, {&a.Budget, &b.Budget},
 		{&a.KVNeeded, &b.KVNeeded}, {&a.LongestLen, &b.LongestLen}, {&a.LongestOfModel, &b.LongestOfModel},
@@ -168,6 +168,25 @@ func refusal(v *report.Imagined) string {
 		return "out of memory once it served" + asked
 	}
 	return "out of memory " + while[s.Step] + asked
+}
+
+// wholeStart says what a start takes in all that failed after it had its KV cache, as far as that was tried; "" where
+// it failed before.
+func wholeStart(v *report.Imagined) string {
+	if v.Serving.Ready || !v.Serving.AfterCache() {
+		return ""
+	}
+	at := slices.IndexFunc(v.Tries, func(t mem.Try) bool { return t.Kind == mem.TryMemory && t.Fits() })
+	if at < 0 {
+		return "how much the rest of its start takes is not known"
+	}
+	try := &v.Tries[at]
+	text := fmt.Sprintf("with this KV cache its whole start takes %v: %v are missing", mem.Bytes(try.Used.Or(0)),
+		mem.Bytes(-try.Headroom.Or(0)))
+	if try.Note != "" {
+		text += "; " + try.Note
+	}
+	return text
 }
 
 // while says what a start was doing.
@@ -380,7 +399,7 @@ func smallest(tries []mem.Try, verdicts ...mem.Verdict) (best *change) {
 	for i := range tries {
 		c := change{Try: &tries[i]}
 		switch {
-		case !c.KVTokens.Known() || !slices.Contains(verdicts, c.Verdict):
+		case !c.KVTokens.Known() || c.Kind == mem.TryMemory || !slices.Contains(verdicts, c.Verdict):
 			continue
 		case c.Kind == mem.TryGPU:
 			c.size = 2

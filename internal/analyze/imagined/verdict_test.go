@@ -138,6 +138,26 @@ func TestRequestsThatWerePlayed(t *testing.T) {
 	}
 }
 
+// TestWholeStart: of a start that fails after it had its KV cache it is said how much lacks in all, or that this is not
+// known. The run with all the memory it wants is no change that serves.
+func TestWholeStart(t *testing.T) {
+	roomy := mem.Try{Kind: mem.TryMemory, What: "NVIDIA A10 with all the memory it wants, and the same KV cache"}
+	roomy.Verdict, roomy.Note, roomy.KVTokens = mem.VerdictFits, "CUDA graphs took 960 MiB of it", mem.Some(4096)
+	roomy.Used, roomy.Headroom = mem.Some(int64(7*mem.GiB)), mem.Some(int64(-mem.GiB))
+	v := &report.Imagined{Serving: &report.Serving{Step: mem.ServingGraphs}}
+	if got := wholeStart(v); got != "how much the rest of its start takes is not known" {
+		t.Error(got)
+	}
+	v.Tries = []mem.Try{roomy}
+	const want = "with this KV cache its whole start takes 7.00 GiB: 1.00 GiB are missing; CUDA graphs took 960 MiB of it"
+	if got := wholeStart(v); got != want || servesWith(v) != "" {
+		t.Errorf("%q, %q", got, servesWith(v))
+	}
+	if v.Serving.Step = mem.ServingWeights; wholeStart(v) != "" {
+		t.Error("weights that do not fit come before the KV cache")
+	}
+}
+
 // TestServesWith: the smallest change by which a server starts: a setting on the GPU that was asked for, then two of it,
 // then another GPU. Where that is tight, what has room to spare is told too.
 func TestServesWith(t *testing.T) {

@@ -152,7 +152,8 @@ class Serving:
             if name.endswith(OPEN) and getattr(arguments, own, None) is not None:
                 continue
             if known:
-                setattr(arguments, own, _value(text))
+                value = _value(text)
+                setattr(arguments, own, [value] if isinstance(getattr(arguments, own), list) else value)
             self.agent.record({"type": "switch", "name": switch, "applied": known})
 
     def lacking(self, error: Any, dtype: Any, build: Callable[[], Any]) -> None:

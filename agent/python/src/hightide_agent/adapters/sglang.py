@@ -30,6 +30,8 @@ SETTINGS = {  # vLLM's names
     "enforce_eager": "disable_cuda_graph",
     "tensor_parallel_size": "tp_size",
     "kv_cache_dtype": "kv_cache_dtype",
+    "max_cudagraph_capture_size": "cuda_graph_max_bs",
+    "num_gpu_blocks_override": "max_total_tokens",  # in tokens
 }
 GIB = 1 << 30  # what SGLang measures of a device's memory is in this unit, though it says GB
 
@@ -152,6 +154,7 @@ class Sglang:
             tensor_parallel_size=arguments.tp_size,
             kv_dtype=str(arguments.kv_cache_dtype),
             cuda_graphs=not arguments.disable_cuda_graph,
+            max_captured=None if arguments.disable_cuda_graph else arguments.cuda_graph_max_bs,
         )
 
     def _weights(self, runner: Any, result: Any, *_: Any) -> None:

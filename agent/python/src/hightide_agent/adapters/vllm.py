@@ -317,7 +317,10 @@ class Vllm:
         if isinstance(result, BaseException):
             return
         self._runner = worker.model_runner
-        self.serving.tell(kv_bytes=_kv_bytes(getattr(config, "kv_cache_tensors", ())))
+        self.serving.tell(
+            kv_bytes=_kv_bytes(getattr(config, "kv_cache_tensors", ())),
+            kv_blocks=_whole(getattr(config, "num_blocks", None)),
+        )
 
     def offloading(self, module: Any) -> None:
         """Blocks of the KV cache that are kept on the host: a tensor there for each of the device."""
@@ -377,7 +380,13 @@ def _settings(config: Any) -> Dict[str, Any]:
         "tensor_parallel_size": config.parallel_config.tensor_parallel_size,
         "kv_dtype": str(cache.cache_dtype),
         "cuda_graphs": not model.enforce_eager,
+        "max_captured": _captured(config.compilation_config),
     }
+
+
+def _captured(config: Any) -> Any:
+    """The largest batch of which a graph is captured; None: of none."""
+    return max(getattr(config, "cudagraph_capture_sizes", None) or (), default=None)
 
 
 def _kv_bytes(tensors: Any) -> int:
