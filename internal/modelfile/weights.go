@@ -131,6 +131,9 @@ func (c *config) packed() (*packing, error) {
 var int4 = Type{"INT4", 2, 1}
 
 func (w *weights) norm(name string, n int) {
+	if !w.bool("layer_norm_elementwise_affine", true) {
+		return
+	}
 	w.vector(name+".weight", n)
 	if w.family.normBias {
 		w.vector(name+".bias", n)
@@ -161,8 +164,11 @@ func (w *weights) decoder() {
 	if w.bool("do_layer_norm_before", true) && !w.bool("_remove_final_layer_norm", false) {
 		w.norm("model.norm", s.Hidden)
 	}
-	if !w.tied {
+	switch {
+	case !w.tied:
 		w.add("lm_head", f.headBias, s.Vocabulary, width)
+	case f.headBias:
+		w.vector("lm_head.bias", s.Vocabulary)
 	}
 }
 
@@ -199,7 +205,8 @@ func (w *weights) attention(name string) {
 	out := w.bool("use_bias", w.bool("bias", f.out))
 	switch s.Kind {
 	case "llama", "mistral", "granite", "nemotron", "cohere", "ministral", "hunyuan_v1_dense", "qwen3",
-		"qwen3_moe", "olmo2", "olmo3", "olmoe", "granitemoe", "gemma", "gemma2", "gemma3_text", "smollm3", "cohere2":
+		"qwen3_moe", "olmo2", "olmo3", "olmoe", "granitemoe", "gemma", "gemma2", "gemma3_text", "smollm3", "cohere2",
+		"arcee":
 		out = w.bool("attention_bias", f.out)
 	case "seed_oss":
 		out = w.bool("attention_out_bias", false)
@@ -219,7 +226,10 @@ func (w *weights) attention(name string) {
 	case f.qkNorm == 1, s.Kind == "glm4_moe" && w.bool("use_qk_norm", false):
 		w.vector(name+".q_norm.weight", s.HeadDim)
 		w.vector(name+".k_norm.weight", s.HeadDim)
-	case f.qkNorm == 2, s.Kind == "cohere" && w.bool("use_qk_norm", false):
+	case s.Kind == "phi" && w.bool("qk_layernorm", false):
+		w.norm(name+".q_norm", s.HeadDim)
+		w.norm(name+".k_norm", s.HeadDim)
+	case f.qkNorm == 2, s.Kind == "cohere" && w.bool("use_qk_norm", false), s.Kind == "stablelm" && w.bool("qk_layernorm", false):
 		w.vector(name+".q_norm.weight", queries)
 		w.vector(name+".k_norm.weight", keys)
 	}
@@ -290,7 +300,7 @@ func (w *weights) mixture(name string) {
 		w.vector(name+".experts.down_proj_bias", s.Experts, s.Hidden)
 	}
 	if s.SharedWidth > 0 {
-		w.mlp(name+".shared_expert", false, s.SharedWidth)
+		w.mlp(name+".shared_expert", s.Kind == "deepseek_v2" && w.bool("mlp_bias", false), s.SharedWidth)
 	}
 	if f.gate {
 		w.add(name+".shared_expert_gate", false, 1, s.Hidden)

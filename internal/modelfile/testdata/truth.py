@@ -70,6 +70,7 @@ CASES = [
     ("cohere2", dict(SMALL, sliding_window=64)),
     ("glm4", dict(GQA, pad_token_id=0)),
     ("stablelm", SMALL),
+    ("stablelm", dict(SMALL, qk_layernorm=True)),
     ("starcoder2", SMALL),
     ("gpt_neox", dict(SMALL, num_key_value_heads=6)),
     ("gpt2", OLD),
@@ -90,6 +91,7 @@ CASES = [
     ),
     ("bloom", dict(vocab_size=1000, hidden_size=96, n_layer=5, n_head=6)),
     ("phi", dict(SMALL, num_key_value_heads=6)),
+    ("phi", dict(SMALL, num_key_value_heads=6, qk_layernorm=True, tie_word_embeddings=True)),
     ("falcon", dict(vocab_size=1000, hidden_size=96, num_hidden_layers=5, num_attention_heads=6)),
     (
         "falcon",
@@ -109,6 +111,7 @@ CASES = [
     ("gpt_oss", dict(GQA, num_local_experts=4, num_experts_per_tok=2, sliding_window=64)),
     ("deepseek_v2", dict(MLA, topk_method="group_limited_greedy")),
     ("deepseek_v2", dict(MLA, q_lora_rank=None)),
+    ("deepseek_v2", dict(MLA, mlp_bias=True)),
     ("deepseek_v3", MLA),
     ("glm4_moe", dict(MOE, n_routed_experts=6, n_shared_experts=1, first_k_dense_replace=2, pad_token_id=0)),
     ("granitemoe", dict(SMALL, num_local_experts=4, num_experts_per_tok=2)),
@@ -117,10 +120,24 @@ CASES = [
     ("ernie4_5", GQA),
     ("helium", GQA),
     ("arcee", GQA),
+    ("arcee", dict(GQA, attention_bias=True, mlp_bias=True)),
     ("nemotron", GQA),
     ("hunyuan_v1_dense", GQA),
     ("codegen", dict(OLD, rotary_dim=8)),
     ("gptj", dict(OLD, rotary_dim=8)),
+    ("gptj", dict(OLD, rotary_dim=8, n_inner=50, tie_word_embeddings=True)),
+    (
+        "opt",
+        dict(
+            vocab_size=1000,
+            hidden_size=96,
+            ffn_dim=160,
+            num_hidden_layers=5,
+            num_attention_heads=6,
+            layer_norm_elementwise_affine=False,
+            tie_word_embeddings=False,
+        ),
+    ),
 ]
 UNWEIGHED = [  # of these only the cache follows from the configuration
     ("qwen3_next", dict(MOE, num_experts=4, linear_num_value_heads=4, linear_num_key_heads=2, linear_key_head_dim=8,
