@@ -474,6 +474,7 @@ def test_graphs_do_not_fit(server: Server) -> None:
     assert memory - used < asked == 64 * MiB, "of one of the two halves of a perceptron"
     told = " ".join(ran.out.partition("\nhightide  ")[2].split())
     assert f"out of memory while it captured CUDA graphs, {used / GiB:.2f} GiB in use of 6.00 GiB and 64.0 MiB" in told
+    assert "how much the rest of its start takes is not known" in told, "which a start with more memory would tell"
     assert "The largest part was held by vllm/v1/worker/gpu_model_runner.py:" in told, told[:3000]
     assert "a smaller --gpu-memory-utilization leaves more for CUDA graphs" in told, told[:3000]
 

@@ -208,6 +208,179 @@ def test_layers_of_flax_computed_again(tmp_path: Path) -> None:
     assert tries["memory"]["peak_allocated_bytes"] - again["peak_allocated_bytes"] > GiB, tries
 
 
+NNX = """
+    import jax, jax.numpy as jnp
+    from flax import nnx
+
+    class Block(nnx.Module):
+        def __init__(self, rngs):
+            self.norm = nnx.LayerNorm(256, rngs=rngs)
+            self.attention = nnx.MultiHeadAttention(16, 256, decode=False, dropout_rate=0.1, rngs=rngs)
+            self.up, self.down = nnx.Linear(256, 1024, rngs=rngs), nnx.Linear(1024, 256, rngs=rngs)
+
+        def __call__(self, x, train):
+            x = x + self.attention(self.norm(x), deterministic=not train)
+            return x + self.down(nnx.gelu(self.up(x)))
+
+    class Model(nnx.Module):
+        def __init__(self, rngs):
+            self.layers = nnx.List([Block(rngs) for _ in range(4)])
+            self.out = nnx.Linear(256, 16, rngs=rngs)
+
+        def __call__(self, x, train=False):
+            for layer in self.layers:
+                x = layer(x, train)
+            return self.out(x)
+
+    model, x = Model(nnx.Rngs(0)), jnp.ones((32, 512, 256))
+
+    @nnx.jit
+    def step(model, x):
+        gradients = nnx.grad(lambda model: jnp.mean(model(x, True) ** 2))(model)
+        nnx.update(model, jax.tree.map(lambda a, b: a - 0.1 * b, nnx.state(model, nnx.Param), gradients))
+
+    for _ in range(2):
+        step(model, x)
+        print(float(model.out.bias[...][0]))
+"""
+
+
+def test_layers_of_nnx_computed_again(tmp_path: Path) -> None:
+    """As of Flax linen; modules of nnx are held by each other, and change in place."""
+    verdict, _ = imagined(tmp_path, script(tmp_path, NNX), gpu="rtx4090", flags=("--memory", "3GiB"), code=1)
+    tries = {one["kind"]: one for one in verdict["tries"]}
+    again = tries["checkpointing"]
+    assert again["what"] == "jax.checkpoint around each Block of Flax (nnx.remat)", tries
+    assert again["verdict"] in ("fits", "tight"), tries
+    assert tries["memory"]["peak_allocated_bytes"] - again["peak_allocated_bytes"] > GiB, tries
+
+
+REPEATED = {
+    "nnx": """
+        from flax import nnx
+        met and layers.nnx(jax, nnx, told.add)
+
+        class Block(nnx.Module):
+            def __init__(self, rngs):
+                self.up, self.down = nnx.Linear(32, 64, rngs=rngs), nnx.Linear(64, 32, rngs=rngs)
+                self.norm, self.drop = nnx.BatchNorm(32, rngs=rngs), nnx.Dropout(0.1, rngs=rngs)
+
+            def __call__(self, x, train):
+                y = self.up(self.norm(x, use_running_average=not train))
+                return x + self.drop(self.down(nnx.gelu(y)), deterministic=not train)
+
+        class Model(nnx.Module):
+            def __init__(self, rngs):
+                self.layers = nnx.List([Block(rngs) for _ in range(4)])
+                self.single = Block(rngs)
+
+            def __call__(self, x, train):
+                for layer in self.layers:
+                    x = layer(x, train=train)
+                return x
+
+        x = jnp.ones((8, 32)) * jnp.arange(8)[:, None]
+        graph, state, rest = nnx.split(Model(nnx.Rngs(0)), nnx.Param, ...)
+
+        def loss(state):
+            model = nnx.merge(graph, state, rest, copy=True)
+            y = jnp.mean(model(x, True) ** 2)
+            return y, model.layers[3].norm.mean[...]  # which the call changes
+        """,
+    "equinox": """
+        import equinox as eqx
+        met and layers.equinox(eqx, told.add)
+
+        class Block(eqx.Module):
+            up: eqx.nn.Linear
+            down: eqx.nn.Linear
+            drop: eqx.nn.Dropout
+
+            def __init__(self, key):
+                self.up, self.down = eqx.nn.Linear(32, 64, key=key), eqx.nn.Linear(64, 32, key=key)
+                self.drop = eqx.nn.Dropout(0.1)
+
+            def __call__(self, x, key, train):
+                return x + self.drop(self.down(jax.nn.gelu(self.up(x))), key=key, inference=not train)
+
+        class Model(eqx.Module):
+            layers: list
+            single: Block
+
+            def __init__(self, key):
+                self.layers, self.single = [Block(key) for _ in range(4)], Block(key)
+
+            def __call__(self, x, key):
+                for layer in self.layers:
+                    x = layer(x, key, train=True)
+                return x
+
+        model, key = Model(jax.random.PRNGKey(0)), jax.random.PRNGKey(1)
+        state, rest = eqx.partition(model, eqx.is_array)
+        x = jnp.ones((8, 32))
+
+        def loss(state):
+            y = jax.vmap(lambda row: eqx.combine(state, rest)(row, key))(x)
+            return jnp.mean(y ** 2), y
+        """,
+    "haiku": """
+        import haiku as hk
+        met and layers.Haiku(jax, hk, told.add).install()
+
+        class Block(hk.Module):
+            def __call__(self, x, train):
+                y = hk.Linear(32)(jax.nn.gelu(hk.Linear(64)(x)))
+                return x + hk.dropout(hk.next_rng_key(), 0.1 if train else 0.0, y)
+
+        class Model(hk.Module):
+            def __call__(self, x):
+                for _ in range(4):
+                    x = Block()(x, train=True)
+                return hk.Linear(4)(x)
+
+        network, x, key = hk.transform(lambda x: Model()(x)), jnp.ones((8, 32)), jax.random.PRNGKey(1)
+        state = network.init(key, x)
+
+        def loss(state):
+            y = network.apply(state, key, x)
+            return jnp.mean(y ** 2), y
+        """,
+}
+
+
+@pytest.mark.parametrize("library", REPEATED)
+def test_repeated_layers(tmp_path: Path, library: str) -> None:
+    """Four layers are computed again, and a fifth module of their class that nobody calls is not. Results and gradients are
+    what they were, also where a layer draws random numbers, or changes its own averages."""
+    begin = f"""
+        import sys
+        sys.path.insert(0, {str(ROOT / "agent" / "python" / "src")!r})
+        import jax, jax.numpy as jnp
+        from hightide_agent.imagine.xla import layers
+        met, told = sys.argv[1] == "met", set()
+        """
+    end = """
+        (value, more), gradients = jax.jit(jax.value_and_grad(loss, has_aux=True))(state)
+        print([value, jnp.abs(more).sum(), *(jnp.abs(leaf).sum() for leaf in jax.tree.leaves(gradients))])
+        print(str(jax.make_jaxpr(jax.grad(loss, has_aux=True))(state)).count("remat"), *told)
+        """
+    program = script(tmp_path, begin + REPEATED[library] + end)
+    env = {**environment(tmp_path), "JAX_PLATFORMS": "cpu"}
+
+    def run(how: str) -> "list[str]":
+        command = [str(XLA), str(program), how]
+        return subprocess.run(
+            command, capture_output=True, text=True, env=env, timeout=600, check=True
+        ).stdout.splitlines()
+
+    (numbers, made), (same, plain) = run("met"), run("plain")
+    assert numbers == same and plain == "0", (made, plain)
+    title = {"nnx": "Flax (nnx.remat)", "equinox": "Equinox (eqx.filter_checkpoint)", "haiku": "Haiku (hk.remat)"}[
+        library
+    ]
+    assert made == f"4 each Block of {title}", made
+
+
 def test_it_ends_once_the_peak_is_steady(tmp_path: Path) -> None:
     """A long training is ended early; one whose gradients are added up in Python not before it took a step."""
     verdict, _ = imagined(

@@ -1,6 +1,7 @@
 """What-ifs of JAX that need no change of the script; what was done is a `switch` record.
 
-checkpointing ─▶ jax.checkpoint around what each jax.lax.scan repeats, and layers of Flax linen (blocks.py)
+checkpointing ─▶ jax.checkpoint around what each jax.lax.scan repeats, and layers of Flax linen (blocks.py), nnx,
+                 Equinox and Haiku (layers.py)
 donation      ─▶ functions that are jitted donate the arguments that HIGHTIDE_IMAGINE_DONATE names
 """
 
@@ -15,6 +16,7 @@ from typing import Any, Callable, Dict, List, Set, Tuple
 from ...agent import Agent
 from ...places import caller
 from ...xla.programs import OWN
+from . import layers
 from .blocks import Blocks
 
 Watch = Callable[[str, Callable[[Any], None]], None]
@@ -27,6 +29,9 @@ def install(agent: Agent, jax: Any, watch: Watch) -> None:
         around = _Around(agent)
         watch("jax._src.lax.control_flow.loops", lambda loops: _checkpointing(around, jax, loops))
         watch("flax.linen", lambda linen: Blocks(jax, linen, around.add).install())
+        watch("flax.nnx", lambda nnx: layers.nnx(jax, nnx, around.add))
+        watch("equinox", lambda equinox: layers.equinox(equinox, around.add))
+        watch("haiku", lambda haiku: layers.Haiku(jax, haiku, around.add).install())
     if "donation" in wanted:
         watch("jax._src.pjit", lambda pjit: _donation(agent, pjit))
 
