@@ -4284,6 +4284,8 @@ export interface Serving {
   longest_model_len?: number;
   /** The longest sequence that the model is made for, in tokens. */
   longest_of_model?: number;
+  /** The largest batch of which a CUDA graph is captured, in tokens. */
+  max_captured?: number;
   /** How many sequences of the greatest length the KV cache holds, as the engine says it. */
   max_concurrency?: number;
   /** The greatest length of a sequence, in tokens. */
