@@ -92,13 +92,13 @@ def nnx(jax: Any, module: Any, told: Callable[[str], None]) -> None:
     layers = Layers(module.Module, "flax", "Flax (nnx.remat)", told, again)
     made = module.Module.__init_subclass__.__func__
 
-    def __init_subclass__(cls: type, **named: Any) -> None:
+    def begun(cls: Any, /, **named: Any) -> None:
         made(cls, **named)
         call = cls.__dict__.get("__call__")
         if call is not None and not layers.own(cls.__module__):
-            cls.__call__ = layers.meet(call)  # type: ignore[operator]
+            cls.__call__ = layers.meet(call)
 
-    module.Module.__init_subclass__ = classmethod(__init_subclass__)
+    module.Module.__init_subclass__ = classmethod(begun)
 
 
 def equinox(module: Any, told: Callable[[str], None]) -> None:
@@ -111,7 +111,7 @@ def equinox(module: Any, told: Callable[[str], None]) -> None:
         return module.filter_checkpoint(body, prevent_cse=True)(its, args, kwargs)
 
     layers = Layers(module.Module, "equinox", "Equinox (eqx.filter_checkpoint)", told, again)
-    kind = type(module.Module)
+    kind: Any = type(module.Module)
     made = kind.__new__
 
     @functools.wraps(made)
@@ -120,7 +120,7 @@ def equinox(module: Any, told: Callable[[str], None]) -> None:
             members = {**members, "__call__": layers.meet(members["__call__"])}
         return made(mcs, name, bases, members, *more, **named)
 
-    kind.__new__ = __new__  # type: ignore[method-assign]
+    kind.__new__ = __new__
 
 
 class Haiku:
