@@ -28,6 +28,7 @@ SCRIPTS = [
     "verdicts",
     "fidelity",
     "interrupts",
+    "stranger",
     "top",
 ]
 
