@@ -36,6 +36,7 @@ TARGETS = ("linux/arm64", "darwin/arm64", "darwin/amd64", "windows/amd64")
 CROSS = "aarch64-linux-gnu-"
 ARM = CACHE / "platforms" / "arm64"  # a Python of Debian's, with its libraries
 PREFIX = CACHE / "platforms" / "wine"
+WINDOWS_PYTHON = CACHE / "windows-python" / "cp311" / "python.exe"
 WINE = "/usr/lib/wine/wine64"
 SECONDS = 600  # that one program may take
 
@@ -199,6 +200,29 @@ def windows_records(home: Path) -> None:
     for word in ("no-such-program", "Z:\\no\\such.exe"):
         done = there("run", "--", word)
         assert done.returncode == 127 and word in done.stderr, done
+
+
+def windows_agent(home: Path) -> None:
+    """The agent in a Python for Windows: a span, the list that grows in it, the exit code."""
+    (home / "grows.py").write_text(GROWS)
+    there = windows(home)
+    sources = "Z:" + str(ROOT / "agent/python/src").replace("/", "\\")
+    there.env |= {"PYTHONPATH": sources, "PYTHONDONTWRITEBYTECODE": "1"}
+    words = ["run", "-q", "--name", "agent", "--", str(WINDOWS_PYTHON), str(home / "grows.py")]
+    # without standard input as Wine's Python does not begin where that is none of its own
+    done = subprocess.run(
+        [*there.command, *words], env=there.env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=SECONDS
+    )  # fmt: skip
+    assert done.returncode == 7, done
+    shown = there("show", "agent", "--json")
+    assert here(home)("show", "agent", "--json").stdout == shown.stdout.replace("\r\n", "\n")
+    report = json.loads(shown.stdout)
+    tables = {table["name"]: table["rows"] for table in report["tables"]}
+    assert tables["spans"][0][0] == "fill" and max(n for n in tables["spans"][0] if isinstance(n, int)) >= 30 << 20, (
+        tables
+    )
+    (python,) = [process for process in report["processes"] if "python" in process]
+    assert python["python"].startswith("3.11") and python["exit_code"] == 7, python
 
 
 def windows_attaches_and_benches(home: Path) -> None:
@@ -477,6 +501,7 @@ def main() -> int:
         windows_says_the_same,
         windows_says_what_it_cannot,
         windows_records,
+        windows_agent,
         windows_attaches_and_benches,
         musl_records,
         gvisor_records,
