@@ -14,7 +14,8 @@ func TestEngineSettings(t *testing.T) {
 	some, gib := mem.Some, int64(mem.GiB)
 	figures := func(step string) *report.Serving {
 		return &report.Serving{Engine: "vLLM", Step: step, ServingFigures: mem.ServingFigures{Utilization: 0.9, KVType: "auto",
-			CUDAGraphs: true, MaxCaptured: some(512), MaxSeqs: some(256), MaxBatched: some(8192), Budget: some(18 * gib), Free: some(19 * gib),
+			CUDAGraphs: true, MaxCaptured: some(512), MaxSeqs: some(256), MaxBatched: some(8192), Budget: some(18 * gib),
+			Free:           some(19 * gib),
 			TensorParallel: some(1), MaxModelLen: some(8192)}}
 	}
 	cache := figures(mem.ServingKVCache)
@@ -35,8 +36,9 @@ func TestEngineSettings(t *testing.T) {
 		{"by more than anything but the GPU gives", little, nil},
 		{"others use the GPU", busy, []string{"--gpu-memory-utilization 0.75"}},
 		{"the largest batch", figures(mem.ServingProfiling), []string{"--max-num-batched-tokens 2048", "--max-num-seqs 64"}},
-		{"CUDA graphs", figures(mem.ServingGraphs), []string{"--gpu-memory-utilization 0.85", "--max-cudagraph-capture-size 128",
-			"--max-cudagraph-capture-size 32", "--max-num-batched-tokens 2048", "--max-num-seqs 64", "--enforce-eager"}},
+		{"CUDA graphs", figures(mem.ServingGraphs), []string{"--gpu-memory-utilization 0.85",
+			"--max-cudagraph-capture-size 128", "--max-cudagraph-capture-size 32", "--max-num-batched-tokens 2048",
+			"--max-num-seqs 64", "--enforce-eager"}},
 		{"warm-up", figures(mem.ServingWarmUp), []string{"--gpu-memory-utilization 0.85",
 			"--max-num-batched-tokens 2048", "--max-num-seqs 64", "--enforce-eager"}},
 		{"the weights", figures(mem.ServingWeights), nil},
@@ -64,12 +66,15 @@ func TestEngineSettings(t *testing.T) {
 func TestGraphsThatAreTooLarge(t *testing.T) {
 	some, gib := mem.Some, int64(mem.GiB)
 	gpu := gpus.GPU{Slug: "a10", Name: "NVIDIA A10", Total: 20 * mem.GiB}
-	failed := &report.Serving{Engine: "vLLM", Version: "0.11.0", Step: mem.ServingGraphs, ServingFigures: mem.ServingFigures{
-		Utilization: 0.9, CUDAGraphs: true, MaxSeqs: some(4), MaxCaptured: some(8), KVBytes: some(9 * gib), KVBlocks: some(600)}}
-	if got := alike(failed); !slices.Equal(got, []string{"engine:num_gpu_blocks_override=600", "engine:max_num_seqs=4"}) {
+	failed := &report.Serving{Engine: "vLLM", Version: "0.11.0", Step: mem.ServingGraphs}
+	failed.ServingFigures = mem.ServingFigures{Utilization: 0.9, CUDAGraphs: true, MaxSeqs: some(4), MaxCaptured: some(8),
+		KVBytes: some(9 * gib), KVBlocks: some(600)}
+	same := []string{"engine:num_gpu_blocks_override=600", "engine:max_num_seqs=4"}
+	if got := alike(failed); !slices.Equal(got, same) {
 		t.Errorf("the same start: %q", got)
 	}
-	ran := &Result{Imagined: &report.Imagined{Serving: &report.Serving{Ready: true, ServingFigures: failed.ServingFigures}}}
+	ready := &report.Serving{Ready: true, ServingFigures: failed.ServingFigures}
+	ran := &Result{Imagined: &report.Imagined{Serving: ready}}
 	ran.Verdict, ran.Used, ran.Serving.Graphs = mem.VerdictFits, some(21*gib), some(2*gib)
 	base := trial{count: 1, gpu: gpu}
 	try, ok := wholeStart(&base, failed, ran)

@@ -229,7 +229,8 @@ func (w *weights) attention(name string) {
 	case s.Kind == "phi" && w.bool("qk_layernorm", false):
 		w.norm(name+".q_norm", s.HeadDim)
 		w.norm(name+".k_norm", s.HeadDim)
-	case f.qkNorm == 2, s.Kind == "cohere" && w.bool("use_qk_norm", false), s.Kind == "stablelm" && w.bool("qk_layernorm", false):
+	case f.qkNorm == 2, s.Kind == "cohere" && w.bool("use_qk_norm", false),
+		s.Kind == "stablelm" && w.bool("qk_layernorm", false):
 		w.vector(name+".q_norm.weight", queries)
 		w.vector(name+".k_norm.weight", keys)
 	}

@@ -219,7 +219,8 @@ func (f *facts) notes() []string {
 	}
 	switch {
 	case f.gpus() > 1 && f.serves():
-		say("on %d GPUs each has a part of every matrix (tensor parallel)", f.gpus())
+		say("on %d GPUs each has a part of the matrices (tensor parallel), and all of the choice of experts, of what makes "+
+			"latent vectors, and of a head of keys and values that several need", f.gpus())
 	case f.gpus() > 1 && f.use.For == Infer:
 		say("on %d GPUs each has as many layers and heads", f.gpus())
 	}

@@ -30,7 +30,7 @@ type facts struct {
 	largest  int64
 	adapter  int64 // numbers of the adapters on those matrices for a rank of 1
 
-	held map[string]mem.Bytes // what all tensors but those of one dimension take, by what they are loaded as
+	held map[string]mem.Bytes // what heldAs has found
 }
 
 const usualSeq = 4096
@@ -155,6 +155,9 @@ func (f *facts) possible() error {
 	case f.use.GPUs > 1 && f.serves() && s.Heads > 0 && s.Heads%f.use.GPUs != 0:
 		return fail.Usage(fmt.Sprintf("a number that divides %d", s.Heads),
 			"--gpus %d: %d attention heads cannot be split evenly", f.use.GPUs, s.Heads)
+	case f.serves() && !f.gguf() && uneven(s, f.gpus()):
+		return fail.Usage(fmt.Sprintf("a number that divides %d, or a multiple of it", s.KVHeads),
+			"--gpus %d: vLLM cannot share %d heads of keys and values evenly", f.use.GPUs, s.KVHeads)
 	}
 	return nil
 }
@@ -205,21 +208,26 @@ func (f *facts) beside(p *Portion) {
 	}
 }
 
-// heldAs is what the tensors take when they are loaded as a kind: those that GPUs share among them, and those of one
-// dimension, of which each has all.
+// heldAs is what the tensors take when they are loaded as a kind: what GPUs share among them, and what each has whole.
 func (f *facts) heldAs(kind string) (split, whole mem.Bytes) {
-	if _, known := f.held[kind]; !known {
+	name := fmt.Sprintf("%s on %d", kind, f.gpus())
+	if _, known := f.held[name]; !known {
 		for i := range f.tensors {
 			t := &f.tensors[i]
-			if b := f.converted(t, kind); len(t.Shape) > 1 {
-				split += b
-			} else {
-				whole += b
+			b := f.converted(t, kind)
+			all, share := 0.0, 1.0
+			switch {
+			case len(t.Shape) < 2:
+				all, share = 1, 0
+			case f.serves() && !f.gguf():
+				all, share = copiedPart(t, f.shape, f.gpus())
 			}
+			whole += mem.Rounded(all * float64(b))
+			split += mem.Rounded(share * float64(b))
 		}
-		f.held[kind], f.held["-"+kind] = split, whole
+		f.held[name], f.held["-"+name] = split, whole
 	}
-	return f.held[kind], f.held["-"+kind]
+	return f.held[name], f.held["-"+name]
 }
 
 // converted is what a tensor takes when it is loaded as a kind.

@@ -42,7 +42,8 @@ func serving(run *mem.Run) *report.Serving {
 func largest(a, b mem.ServingFigures) mem.ServingFigures {
 	for _, pair := range []struct{ to, from *mem.Optional }{{&a.KVTokens, &b.KVTokens}, {&a.KVBytes, &b.KVBytes},
 		{&a.KVHost, &b.KVHost}, {&a.KVBlocks, &b.KVBlocks}, {&a.BlockSize, &b.BlockSize}, {&a.MaxModelLen, &b.MaxModelLen},
-		{&a.MaxSeqs, &b.MaxSeqs}, {&a.MaxBatched, &b.MaxBatched}, {&a.MaxCaptured, &b.MaxCaptured}, {&a.Weights, &b.Weights}, {&a.WeightsNeeded, &b.WeightsNeeded},
+		{&a.MaxSeqs, &b.MaxSeqs}, {&a.MaxBatched, &b.MaxBatched}, {&a.MaxCaptured, &b.MaxCaptured},
+		{&a.Weights, &b.Weights}, {&a.WeightsNeeded, &b.WeightsNeeded},
 		{&a.Activations, &b.Activations}, {&a.Graphs, &b.Graphs},
 		{&a.GraphsReserved, &b.GraphsReserved}, {&a.NonTorch, &b.NonTorch}, {&a.Budget, &b.Budget},
 		{&a.KVNeeded, &b.KVNeeded}, {&a.LongestLen, &b.LongestLen}, {&a.LongestOfModel, &b.LongestOfModel},

@@ -149,7 +149,8 @@ func TestWholeStart(t *testing.T) {
 		t.Error(got)
 	}
 	v.Tries = []mem.Try{roomy}
-	const want = "with this KV cache its whole start takes 7.00 GiB: 1.00 GiB are missing; CUDA graphs took 960 MiB of it"
+	const want = "with this KV cache its whole start takes 7.00 GiB: 1.00 GiB are missing; " +
+		"CUDA graphs took 960 MiB of it"
 	if got := wholeStart(v); got != want || servesWith(v) != "" {
 		t.Errorf("%q, %q", got, servesWith(v))
 	}
