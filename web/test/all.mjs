@@ -16,6 +16,7 @@ const tests = [
   "trend",
   "fleet",
   "sharing",
+  "saved",
   "person",
   "outage",
   "pullrequest",

@@ -11,6 +11,7 @@ import {
   binary,
   fresh,
   launch,
+  savedFile,
   screenshots,
   shot,
   shown,
@@ -84,6 +85,9 @@ await as("anna", async (tab) => {
     ["with a password", "1", "1"],
   );
   assert.deepEqual(await violations(tab), []);
+  await savedFile(browser, tab, "person", folder, async (alone) =>
+    assert.deepEqual([await row(alone, "Keys"), await row(alone, "Runs")], ["1", "1"]),
+  );
   const saved = tab.waitForEvent("download");
   await tab.getByRole("button", { name: "Save all of it" }).click();
   const listed = execFileSync("tar", ["-tzf", await (await saved).path()], { encoding: "utf8" });

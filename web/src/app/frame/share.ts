@@ -1,8 +1,11 @@
-// A page for others: a link to what it shows, or a file that needs no server.
+// A page for others: a link to what it shows, or a file that needs no server. The API has some pages
+// as a file whose charts and tables work; of any other the file has what is shown.
 
 import { copy, h } from "../../views/dom";
 import { query, saveFile } from "../api";
+import { fileName, save } from "../../draw/save";
 import type { App } from "../state";
+import { asShown } from "./asshown";
 import { outsideLinks } from "./links";
 import { opened } from "./sheet";
 import { toast } from "./toast";
@@ -15,7 +18,7 @@ const files: {
 }[] = [
   { path: /^\/runs\/([^/]+)$/, at: (id) => `/runs/${id}/report.html`, name: "report.html" },
   {
-    path: /^\/snapshots\/([^/]+)(?:\/whatif)?$/,
+    path: /^\/snapshots\/([^/]+)$/,
     at: (id) => `/snapshots/${id}/report.html`,
     name: "snapshot.html",
   },
@@ -49,18 +52,41 @@ export async function copyAddress(): Promise<void> {
   else toast("The browser did not allow it: copy the address from its own bar.", { bad: true });
 }
 
+/** Saves what is shown now, named after the page's title. */
+function saveShown(): string {
+  const title = document.title.replace(/(^| · )hightide$/, ""),
+    name = `${fileName(title || "page")}.html`;
+  save(new Blob([asShown(document.getElementById("app")!)], { type: "text/html" }), name);
+  return name;
+}
+
+/** What a button saves, which closes the sheet, and what is said then. */
+function saving(title: string, kind: string, sheet: () => void, work: () => Promise<string>) {
+  const button = h("button", { type: "button", class: kind }, title);
+  button.addEventListener("click", () => {
+    sheet();
+    void work().then(
+      (name) => toast(`${name} is saved.`),
+      (e: Error) => toast(e.message, { bad: true }),
+    );
+  });
+  return button;
+}
+
+const whole =
+  "It needs neither the server nor hightide: send it, or attach it to an issue. " +
+  "What this page shows is in it, such as names, paths and commands.";
+const still = "It has the page as it is shown now; its buttons and fields do nothing.";
+
 /** Opens what a page can be shared as. */
 export function share(app: App): void {
   const { path, params } = app.get(),
     file = files.map((f) => ({ ...f, found: f.path.exec(path) })).find((f) => f.found),
-    at = file?.at(file.found![1] ?? "", params) ?? "";
+    at = file?.at(file.found![1] ?? "", params) ?? "",
+    shut = () => sheet.close();
   const copy = h("button", { type: "button", class: "button primary" }, "Copy the link"),
-    close = h("button", { type: "button", class: "plain" }, "Close");
-  const save = h(
-    "button",
-    { type: "button", class: "button primary", ...(at ? {} : { disabled: "" }) },
-    "Save as one HTML file",
-  );
+    close = h("button", { type: "button", class: "plain" }, "Close"),
+    shown = () => Promise.resolve().then(saveShown);
   const sheet = h(
     "dialog",
     { class: "sheet share-sheet", "aria-labelledby": "share-title" },
@@ -84,31 +110,20 @@ export function share(app: App): void {
         "div",
         {},
         h("h3", {}, "One file"),
-        h(
-          "p",
-          {},
-          at
-            ? "It needs neither the server nor hightide: send it, or attach it to an issue. " +
-                "What this page shows is in it, such as names, paths and commands."
-            : "This page is a list: open a run, a snapshot, a comparison or a matrix, " +
-                "which can be saved.",
+        h("p", {}, at ? whole : `${whole} ${still}`),
+        saving("Save as one HTML file", "button primary", shut, () =>
+          at ? saveFile(at, file!.name).then(() => file!.name) : shown(),
         ),
-        save,
+        at && h("p", {}, "Or the page with what is selected and unfolded now:"),
+        at && saving("Save as it is shown", "button", shut, shown),
       ),
       outsideLinks(path),
     ),
   );
   copy.addEventListener("click", () => {
-    sheet.close();
+    shut();
     void copyAddress();
   });
-  save.addEventListener("click", () => {
-    sheet.close();
-    void saveFile(at, file!.name).then(
-      () => toast(`${file!.name} is saved.`),
-      (e: Error) => toast(e.message, { bad: true }),
-    );
-  });
-  close.addEventListener("click", () => sheet.close());
+  close.addEventListener("click", shut);
   opened(sheet);
 }

@@ -201,7 +201,8 @@ export function renewed(
   picked: boolean,
 ): HTMLTableRowElement {
   row.className = next.className;
-  row.querySelector("input")!.checked = picked;
+  const box = row.querySelector("input"); // the trials of a matrix have none
+  if (box) box.checked = picked;
   [...next.cells].forEach((cell, i) => {
     const old = row.cells[i]!;
     if (i > 0 && !old.isEqualNode(cell)) {

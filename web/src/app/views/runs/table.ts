@@ -3,6 +3,7 @@
 
 import { h } from "../../../views/dom";
 import { columnOf, kindOfPeak, peakOf, sortOf, type Row as Run } from "../../runlist";
+import { wholeEvents } from "../../frame/asshown";
 import { isSpare, numbered, renewed, rowOf, type Doing } from "./row";
 
 const beside = 6; // rows above and below the view that are there already
@@ -199,7 +200,10 @@ function headings(head: HTMLElement, what: Shown, doing: Doing): void {
   if (focused >= 0) controls()[focused]?.focus({ preventScroll: true });
 }
 
-/** Draws again as the box is scrolled or has another size, and for paper; returns what ends it. */
+/**
+ * Draws again as the box is scrolled or has another size, and for paper and files; returns what
+ * ends it.
+ */
 function drawAgain(element: HTMLElement, put: () => void, paper: (is: boolean) => void) {
   let waiting = 0;
   const soon = () => {
@@ -215,6 +219,8 @@ function drawAgain(element: HTMLElement, put: () => void, paper: (is: boolean) =
   for (const [event, is] of [
     ["beforeprint", true],
     ["afterprint", false],
+    [wholeEvents[0], true],
+    [wholeEvents[1], false],
   ] as const)
     addEventListener(
       event,
