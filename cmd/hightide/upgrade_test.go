@@ -100,8 +100,8 @@ func nextVersion(t *testing.T) string {
 		t.Fatal(err)
 	}
 	built := filepath.Join(dir, "hightide-next")
-	c := exec.Command("go", "build", "-trimpath", "-overlay", write(t, dir, "overlay.json", string(overlay)), "-o", built,
-		"./cmd/hightide")
+	by := write(t, dir, "overlay.json", string(overlay))
+	c := exec.Command("go", "build", "-trimpath", "-overlay", by, "-o", built, "./cmd/hightide")
 	c.Dir, c.Env = root, append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("%v %s", err, out)
@@ -127,7 +127,8 @@ func keptSocket(t *testing.T) (*os.File, string) {
 
 // serveOn starts a server on a socket that it is handed.
 func (s *teamSession) serveOn(socket *os.File, program string) *uiProcess {
-	c := exec.Command("/bin/sh", "-c", `LISTEN_FDS=1 LISTEN_PID=$$ exec "$0" "$@"`, program, "serve", "--config", s.config)
+	c := exec.Command("/bin/sh", "-c", `LISTEN_FDS=1 LISTEN_PID=$$ exec "$0" "$@"`, program, "serve", "--config",
+		s.config)
 	like := s.command()
 	c.Dir, c.Env, c.ExtraFiles = like.Dir, like.Env, []*os.File{socket}
 	return s.serveBy(c)

@@ -247,16 +247,18 @@ func numbered(text string) string {
 
 // plain are values that PostgreSQL takes: its texts are UTF-8 without NUL.
 func plain(args []any) []any {
-	clean := func(text string) string {
-		return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
-	}
 	for i, arg := range args {
 		switch arg := arg.(type) {
 		case string:
-			args[i] = clean(arg)
+			args[i] = storable(arg)
 		case *string:
-			args[i] = clean(*arg)
+			args[i] = storable(*arg)
 		}
 	}
 	return args
+}
+
+// storable is a text as PostgreSQL takes it.
+func storable(text string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
 }

@@ -94,8 +94,22 @@ func (t *Team) ownName() (string, error) {
 	return "", t.outbox.badPlace("read", cmp.Or(err, io.ErrUnexpectedEOF))
 }
 
+// What of a name, a tag's key and its value stands in a row, in bytes: an index takes 2,700. The recording has all.
+const (
+	nameKept  = 1000
+	keyKept   = 500
+	valueKept = 1500
+)
+
+// kept is the begin of a text that an index can take.
+func kept(text string, most int) string {
+	text = storable(text)
+	return strings.ToValidUTF8(text[:min(len(text), most)], "")
+}
+
 // putTeamRow enters a row, or replaces it.
 func putTeamRow(s *session, run Run) error {
+	run.Name = kept(run.Name, nameKept)
 	e := entry{run: run}
 	if _, err := s.exec(insert("recorded", columns), append(e.values(columns), searched(&run))...); err != nil {
 		return err
@@ -104,8 +118,8 @@ func putTeamRow(s *session, run Run) error {
 		return err
 	}
 	for key, value := range run.Tags {
-		if _, err := s.exec("INSERT INTO tags (run, key, value) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", run.ID, key,
-			value); err != nil {
+		if _, err := s.exec("INSERT INTO tags (run, key, value) VALUES (?, ?, ?) ON CONFLICT DO NOTHING", run.ID,
+			kept(key, keyKept), kept(value, valueKept)); err != nil {
 			return err
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// onlyAdds are the statements of migrations that a server of the version before, which runs on, does not notice: what it
-// reads stays, and what it writes is still taken.
+// onlyAdds are the statements of migrations that a server of the version before, which runs on, does not notice: what
+// it reads stays, and what it writes is still taken.
 var onlyAdds = []*regexp.Regexp{
 	regexp.MustCompile(`^CREATE (TABLE|INDEX|UNIQUE INDEX|VIEW|OR REPLACE VIEW|EXTENSION|FUNCTION) `),
 	regexp.MustCompile(`^(COMMENT ON|UPDATE|INSERT INTO) `),
@@ -21,11 +21,11 @@ var onlyAdds = []*regexp.Regexp{
 var suited = []string{
 	"ALTER TABLE keys ADD COLUMN account TEXT NOT NULL DEFAULT '', DROP CONSTRAINT keys_may_check, ADD CONSTRAINT " +
 		"keys_may_check CHECK (may IN ('read', 'push', 'exec', 'admin'))", // which allows more than before
-	"DO $$ BEGIN CREATE EXTENSION IF NOT EXISTS pg_trgm; CREATE INDEX recorded_text ON recorded USING gin", // adds alone
+	"DO $$ BEGIN CREATE EXTENSION IF NOT EXISTS pg_trgm; CREATE INDEX recorded_text ON recorded USING gin",
 }
 
-// TestMigrationsOnlyAdd: an old server goes on while a new one brings the schema forward. Who writes a migration that it
-// could not live with says so in docs/changes before, and here.
+// TestMigrationsOnlyAdd: an old server goes on while a new one brings the schema forward. Who writes a migration that
+// it could not live with says so in docs/changes before, and here.
 func TestMigrationsOnlyAdd(t *testing.T) {
 	files, err := fs.Glob(migrationFiles, "migrations/*.sql")
 	must(t, err)
