@@ -17,6 +17,7 @@ const tests = [
   "fleet",
   "sharing",
   "saved",
+  "hostile",
   "person",
   "outage",
   "pullrequest",

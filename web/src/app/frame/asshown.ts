@@ -1,5 +1,5 @@
-// A page as it is shown now, as one file: its elements, its pictures and its style sheets. No script
-// is in it, so its buttons and fields do nothing; what unfolds still does.
+// A page as it is shown now, as one file: what stands in it, its pictures and its style sheets. No
+// script is in it, so its buttons and fields do nothing; what unfolds still does.
 
 import { wallClock } from "../../lib/format";
 import { h } from "../../views/dom";
@@ -24,6 +24,9 @@ export function asShown(page: HTMLElement, now = Date.now()): string {
   dispatchEvent(new Event(wholeEvents[1]));
   for (const [i, e] of from.entries()) settle(e, to[i]!);
   for (const e of copy.querySelectorAll(left)) e.remove();
+  for (const e of copy.querySelectorAll("h2, h3"))
+    if (!e.textContent?.trim()) e.textContent = "Not drawn yet";
+  for (const e of copy.querySelectorAll(".scroll:not([tabindex])")) e.setAttribute("tabindex", "0");
   copy.prepend(
     h(
       "p",
@@ -47,7 +50,7 @@ export function asShown(page: HTMLElement, now = Date.now()): string {
   return `<!doctype html>\n${root.outerHTML}\n`;
 }
 
-/** The style sheets of the page, and what differs without scripts: below a width pictures shrink. */
+/** What differs without scripts, after the page's style sheets: below a width pictures shrink. */
 function styles(width: number): string {
   const own = `
 button:disabled, button:disabled:hover { opacity: 1; cursor: auto; }
@@ -87,6 +90,9 @@ function stays(e: Element, name: string, value: string): boolean {
 
 /** A canvas keeps its place and size, and has what was drawn on it behind it. */
 function picture(e: HTMLCanvasElement, copy: HTMLElement): void {
+  if (e.getAttribute("role") === "img" && !e.getAttribute("aria-label")) {
+    copy.removeAttribute("role"); // nothing is drawn on it yet
+  }
   if (e.width && e.height)
     copy.style.background = `url(${e.toDataURL("image/png")}) 0 0 / 100% 100% no-repeat`;
 }

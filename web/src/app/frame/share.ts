@@ -1,5 +1,5 @@
-// A page for others: a link to what it shows, or a file that needs no server. The API has some pages
-// as a file whose charts and tables work; of any other the file has what is shown.
+// A page for others: a link to what it shows, or a file that needs no server. The API has some
+// pages as a file whose charts and tables work; of any other the file has what is shown.
 
 import { copy, h } from "../../views/dom";
 import { query, saveFile } from "../api";
