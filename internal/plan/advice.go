@@ -219,8 +219,10 @@ func (f *facts) notes() []string {
 	}
 	switch {
 	case f.gpus() > 1 && f.serves():
-		say("on %d GPUs each has a part of the matrices (tensor parallel), and all of the choice of experts, of what makes "+
-			"latent vectors, and of a head of keys and values that several need", f.gpus())
+		say("on %d GPUs each has a part of the matrices (tensor parallel)", f.gpus())
+		if s := f.shape; !f.gguf() && (s.Experts > 0 || latent(s) || f.gpus() > int64(s.KVHeads)) {
+			say("what chooses experts or makes latent vectors is whole on each, as is a head of keys and values that several need")
+		}
 	case f.gpus() > 1 && f.use.For == Infer:
 		say("on %d GPUs each has as many layers and heads", f.gpus())
 	}
