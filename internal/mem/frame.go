@@ -285,6 +285,8 @@ type Holder struct {
 	Graph    bool     `json:"graph,omitempty"`            // items hold an autograd graph
 	// items are exceptions with their tracebacks, which keep the variables of the functions they went through
 	Traceback bool `json:"traceback,omitempty"`
+	// its name leads to another object each time, which is made of the one before
+	Renewed bool `json:"renewed,omitempty"`
 
 	Bound   Optional `json:"bound_items,omitzero"` // that it never has more of, where that is known
 	BoundBy string   `json:"bound_by,omitempty"`   // what bounds it: "maxlen=10000"

@@ -68,6 +68,7 @@ type message struct {
 	Tensors  mem.Optional   `json:"tensor_bytes"`
 	Graph    bool           `json:"graph"`
 	Frames   bool           `json:"traceback"`
+	Renewed  bool           `json:"renewed"`
 	Parts    []mem.HeldPart `json:"parts"`
 	Saved    mem.Optional   `json:"saved_bytes"`
 	Bound    mem.Optional   `json:"bound_items"`
@@ -200,8 +201,8 @@ func (r *Recorder) holder(p *process, m *message, at int64) {
 	r.emit(mem.Holder{Process: p.ID, Time: at, Step: uint64(m.Step.Or(0)), Kind: m.Kind, Name: m.Name,
 		Where: mem.Location{File: m.File, Line: m.Line, Function: m.Function},
 		Items: m.Items, PerStep: m.PerStep, PerMin: m.PerMin, Contains: m.Contains, Tensors: m.Tensors, Graph: m.Graph,
-		Traceback: m.Frames, Parts: m.Parts, Saved: m.Saved, Bound: m.Bound, BoundBy: m.BoundBy, Others: m.Others, Ran: m.Ran,
-		EmptiedBy: m.Emptied, Highest: m.Highest, Falls: m.Falls})
+		Traceback: m.Frames, Renewed: m.Renewed, Parts: m.Parts, Saved: m.Saved, Bound: m.Bound, BoundBy: m.BoundBy,
+		Others: m.Others, Ran: m.Ran, EmptiedBy: m.Emptied, Highest: m.Highest, Falls: m.Falls})
 }
 
 // bye takes in the last that a process says of itself.

@@ -57,10 +57,12 @@ func withoutTraceback(g *growing, at mem.Location) string {
 
 // dropping says how the oldest of a container's items are dropped.
 func dropping(h *mem.Holder) string {
-	switch h.Kind {
-	case "list", "deque":
+	switch {
+	case h.Renewed:
+		return ""
+	case h.Kind == "list", h.Kind == "deque":
 		return ", as with collections.deque(maxlen=…)"
-	case "dict", "OrderedDict", "defaultdict":
+	case h.Kind == "dict", h.Kind == "OrderedDict", h.Kind == "defaultdict":
 		return ", as its oldest key with `del d[next(iter(d))]`"
 	}
 	return ""

@@ -206,8 +206,12 @@ func (in *Found) holderWords(g *growing, at mem.Location) string {
 	case oneBlock(*g.holder):
 		return fmt.Sprintf("The %s `%s`%s gets larger and larger. ", g.holder.Kind, g.holder.Name, where)
 	}
-	return fmt.Sprintf("The %s `%s`%s gains %s%s%s. ", g.holder.Kind, g.holder.Name, where, g.items(), contents(g.holder),
-		g.besideWords())
+	replaced := ""
+	if g.holder.Renewed {
+		replaced = "is replaced again and again by a longer one that is made of it, and "
+	}
+	return fmt.Sprintf("The %s `%s`%s %sgains %s%s%s. ", g.holder.Kind, g.holder.Name, where, replaced, g.items(),
+		contents(g.holder), g.besideWords())
 }
 
 func (in *Found) whyNoLine(g *growing) string {
@@ -281,6 +285,9 @@ func (in *Found) nothingSeen(g *growing) string {
 	const within = " No container was seen to gain items that may hold as much among those that the program's variables, " +
 		"objects, queues and tasks lead to"
 	switch {
+	case walked.Facts["replaced"] != "":
+		return within + ". But the " + walked.Facts["replaced"] + " was another at each look, and longer: where it is made of " +
+			"the one before, it keeps what that held."
 	case walked.Facts["heap_grows"] != "":
 		return within + ", but Python's heap gains " + walked.Facts["heap_grows"] + ". What holds them was not found."
 	case walked.Number("heap_walk").Known():

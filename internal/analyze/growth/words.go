@@ -142,6 +142,10 @@ var howTo = map[string]string{
 		"task releases, so that what %s has waiting stays bounded.",
 	"backlog of pool": "Hand over no more than the pool can do: wait for results, or on a semaphore that each task " +
 		"releases, so that what %s has waiting stays bounded.",
+	"exit stack": "Leave the `with` of %s sooner, as with one ExitStack for each item: it keeps each callback, and what " +
+		"that was given, until then.",
+	"index of archive": "Empty %s now and then, as with `archive.members = []`: a TarFile keeps the header of each file " +
+		"that it wrote or read.",
 	"queue": "Give %s a maxsize, so that put() waits (a SimpleQueue has none: use queue.Queue), or take out as much as is " +
 		"put in.",
 	"lru_cache": "Give the cache of %s a maxsize that fits, or call its cache_clear(). It keeps the arguments " +
@@ -157,7 +161,7 @@ var howTo = map[string]string{
 // mayFill says what no recording can tell: whether a table that still grows at its end is a cache that has
 // a bound it did not reach.
 func mayFill(h *mem.Holder) string {
-	if h.Graph || slices.Contains([]string{"list", "deque", "table of loggers"}, h.Kind) {
+	if h.Graph || slices.Contains([]string{"list", "tuple", "deque", "table of loggers"}, h.Kind) {
 		return ""
 	}
 	return fmt.Sprintf("If `%s` is a cache with a bound, it had not reached it by the end: a longer run would show. "+

@@ -184,8 +184,27 @@ func TestWhereWasLooked(t *testing.T) {
 		!strings.Contains(text, "123,456 objects") {
 		t.Errorf("%s", text)
 	}
+	if text := said(map[string]string{"scans": "4", "replaced": "list `kept`"}); strings.Contains(text, "looked through") ||
+		!strings.Contains(text, "But the list `kept` was another at each look, and longer") {
+		t.Errorf("%s", text)
+	}
 	if text := said(map[string]string{"scans": "4", "heap_walk": "1", "heap_grows": "1 Node per step"}); strings.Contains(text, "ative code") || !strings.Contains(text, "1 Node per step") {
 		t.Errorf("%s", text)
+	}
+}
+
+// TestReplacedByLonger: what is made of itself again and again gains items as well, and no deque takes its place.
+func TestReplacedByLonger(t *testing.T) {
+	s := training(10, growsAt(40, 1*mem.MiB))
+	kept := holds("kept", 14, 1*mem.MiB)
+	kept.Renewed = true
+	s.holders = []mem.Holder{kept}
+	f := only(t, s.run())
+	if !strings.Contains(f.Text, "is replaced again and again by a longer one that is made of it, and gains") {
+		t.Errorf("%s", f.Text)
+	}
+	if strings.Contains(f.Advice, "deque") || !strings.Contains(f.Advice, "Bound `kept`") {
+		t.Errorf("%s", f.Advice)
 	}
 }
 

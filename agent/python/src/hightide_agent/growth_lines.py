@@ -20,6 +20,10 @@ GROWERS = frozenset(
 _METHODS = {
     "queue": frozenset(("put", "put_nowait")),
     "backlog of executor": frozenset(("submit", "map")),
+    "exit stack": frozenset(
+        ("enter_context", "enter_async_context", "push", "push_async_exit", "callback", "push_async_callback")
+    ),
+    "index of archive": frozenset(("add", "addfile", "next")),
     "BytesIO": frozenset(("write", "writelines")),
     "StringIO": frozenset(("write", "writelines")),
     "array.array": GROWERS | {"fromlist", "frombytes", "fromfile", "fromunicode"},
@@ -290,14 +294,18 @@ def _assigned(target: Any) -> List[Any]:
 
 
 def _made_of_itself(node: Any, sought: Sought) -> bool:
-    """Whether node is `name = f(name)` or `name += …`, or the same of an entry."""
+    """Whether node is `name = f(name)` or `name += …`, the same of an entry, or f(name=x.name) of an attribute."""
     if isinstance(node, ast.AugAssign):
         return _leads(node.target, sought)
+    if isinstance(node, ast.Call) and sought.attribute:
+        given = [keyword.value for keyword in node.keywords if keyword.arg == sought.name]
+        return any(_leads(part, sought) for value in given for part in ast.walk(value) if part is not value)
     if not isinstance(node, (ast.Assign, ast.AnnAssign)) or node.value is None:
         return False
     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-    if not any(_leads(part, sought) for target in targets for part in _assigned(target)):
-        return False
+    paths = [path_to(part, sought) for target in targets for part in _assigned(target)]
+    if not any(path is not None and fits(path, sought.keys[: len(path)]) for path in paths):
+        return False  # neither it is assigned, nor what it is an entry of
     return any(_leads(part, sought) for part in ast.walk(node.value) if part is not node.value)
 
 

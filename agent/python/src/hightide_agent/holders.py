@@ -67,21 +67,35 @@ class _Named:
         self.items = 0  # in them, else in the last one
         self.objects = 0
         self.rises = False  # in the last scans, as many as
+        self.renewed = False  # it grew by being replaced
+        self.short = False  # there are too few readings of it, as an object
         self._lately = lately
-        self.sample: Any = None  # (found, reading) of the one that grows fastest, else of the last
+        self.largest: Any = (None, None)  # (found, reading)
+        self.sample: Any = None  # the same of the one that grows fastest, else of the last
         self._fastest = 0.0
         self.tooth = teeth.NONE
 
     def add(self, found: Found, reading: Reading, rate: float, trail: _Trail) -> None:
         """One more of the name."""
         self.objects += 1
-        self.rises = self.rises or trail.sizes[-1][1] > trail.sizes[max(-1 - self._lately, -len(trail.sizes))][1]
+        self.rises = self.rises or self._rose(trail)
+        if self.objects == 1 or reading.items > self.largest[1].items:
+            self.largest = (found, reading)
         if rate <= 0 < self.rate:
             return
         self.items = reading.items + (self.items if self.rate > 0 else 0)
         self.rate += rate
         if rate >= self._fastest:
             self.sample, self._fastest = (found, reading), rate
+
+    def renew(self, rate: float, trail: _Trail) -> None:
+        """Take in what it grows by as a name."""
+        if rate > 0:
+            self.renewed, self.rate, self.rises = True, rate, self._rose(trail)
+            self.sample, self.items, self.objects = self.largest, self.largest[1].items, 1
+
+    def _rose(self, trail: _Trail) -> bool:
+        return trail.sizes[-1][1] > trail.sizes[max(-1 - self._lately, -len(trail.sizes))][1]
 
 
 class Holders:
@@ -104,6 +118,8 @@ class Holders:
     def forget(self) -> None:
         """Begin anew in a forked child."""
         self.trails: Dict[Any, _Trail] = {}
+        self._another = ""  # what was replaced by something larger, of which the source does not say that it is made
+        self._names: Dict[Told, _Trail] = {}  # of what each name leads to, whichever object that is
         self.next_scan = FIRST_SCAN
         self.scans = 0
         self.reported: Dict[Told, float] = {}
@@ -198,12 +214,15 @@ class Holders:
             for reading in self._readings(found):
                 # What is replaced by something larger is a new object each time: there the name is the trail.
                 key = (reading.kind, hash(found.name) if reading.replaced else id(found.thing))
-                trails[key] = trail = self._continued(self.trails.get(key), found.name, at, reading.items)
-                if last and len(trail.sizes) < enough:
+                old, told = self.trails.get(key), (found.name, reading.kind)
+                trails[key] = trail = self._continued(old, found.name, at, reading.items)
+                short = last and len(trail.sizes) < enough
+                if short and told not in self._names:
                     continue  # it was not seen to grow, or what ends the program has emptied it
                 rate = steady_rate(trail.sizes, UNEVEN if self.over_time else EVENNESS, enough)
-                name = named.setdefault((found.name, reading.kind), _Named(SCANS - 1 if self.over_time else SCANS - 2))
+                name = named.setdefault(told, _Named(SCANS - 1 if self.over_time else SCANS - 2))
                 name.add(found, reading, rate, trail)
+                name.short = name.short or short
         in_time = thread_time_ns() < deadline
         for key, trail in self.trails.items():  # what a scan that ran out of time did not come to
             if key not in trails and not in_time and len(trails) < MAX_TRAILS and 4 * trail.sizes[-1][0] >= at:
@@ -216,12 +235,29 @@ class Holders:
         for told, name in named.items():
             if name.objects == 1:
                 name.tooth = self._teeth.see(told, name.items)
+        self._see_by_name(named, at, enough, last)
         self._grew = {}
+        self._another = ""
         self._tell(named, per_unit, at, in_time)
+        if self._another or (self.agent.facts.get("replaced") and not last):
+            self.agent.fact("replaced", self._another)
         self.costs.scanned(thread_time_ns() - began)
         if asked and not last and self.scans >= SCANS and not any(self.reported.values()) and self.costs.affords_look():
             self._walk_heap(at, per_unit)
         forget()
+
+    def _see_by_name(self, named: Dict[Told, _Named], at: int, enough: int, last: bool) -> None:
+        """What grows by being replaced is another object each time, of which only the name is the same."""
+        names: Dict[Told, _Trail] = {}
+        for told, name in list(named.items()):
+            reading = name.largest[1]
+            if name.objects <= 2 and not reading.replaced:  # two: it was replaced while the scan went on
+                names[told] = trail = self._continued(self._names.get(told), told[0], at, reading.items)
+                if name.rate <= 0 and trail.sizes[0][1] < trail.sizes[-1][1]:
+                    name.renew(steady_rate(trail.sizes, UNEVEN if self.over_time else EVENNESS, enough), trail)
+            if last and name.short and not name.renewed:
+                del named[told]
+        self._names = names
 
     def _walk_heap(self, at: int, per_unit: float) -> None:
         """Look through all of Python's heap: memory grows, and no name leads to what holds it."""
@@ -242,9 +278,12 @@ class Holders:
             self.agent.fact("heap_grows", ", ".join(rates[:3]))
 
     def _tell(self, named: Dict[Told, _Named], per_unit: float, at: int, in_time: bool) -> None:
-        """Take back what has stopped, and report what grows, fastest first, within another BUDGET_NS."""
+        """Take back what has stopped, and report what grows, fastest first, within another BUDGET_NS.
+
+        What is replaced comes last: of most of it the source says that it is not made of itself.
+        """
         deadline = thread_time_ns() + BUDGET_NS
-        for told, name in sorted(named.items(), key=lambda item: (item[1].rate > 0, -item[1].rate)):
+        for told, name in sorted(named.items(), key=lambda one: (one[1].rate > 0, one[1].renewed, -one[1].rate)):
             confirmed = name.rises and self.scans != SCANS  # what was told early is held against one scan more
             stopped = self.reported.get(told, 0) > 0 and in_time and not confirmed
             if name.rate > 0 or stopped or name.tooth.falls >= teeth.FALLS:
@@ -276,6 +315,8 @@ class Holders:
             most = deque.maxlen.__get__(thing) if base is deque else None
             kind = found.kind or type(thing).__name__
             return [Reading(kind, length(thing), "", bound=most or 0, bound_by="maxlen=%d" % most if most else "")]
+        if type(thing) is tuple:
+            return [Reading(found.kind or "tuple", len(thing), "")]
         counted = sizes.readings(thing)
         return [reading._replace(kind=found.kind) for reading in counted] if found.kind else counted
 
@@ -285,7 +326,11 @@ class Holders:
         if len(self.reported) >= MAX_REPORTED and told not in self.reported:
             return
         places = self._candidates(told, found, reading)
-        if reading.replaced and not (places and places[0].again):
+        if name.renewed:
+            places = self._places[told] = [place for place in places if place.again]
+        if (reading.replaced or name.renewed) and not (places and places[0].again):
+            if name.renewed and not self._another and self._kept(name, rate, told) is not None:
+                self._another = "%s `%s`" % (told[1], told[0])
             return  # what takes its place may be larger for any reason: longer sequences
         try:
             record = self._kept(name, rate, told)
@@ -299,6 +344,8 @@ class Holders:
         record.update(type="holder", step=0 if self.over_time else at, name=found.name, items=name.items)
         record["items_per_minute" if self.over_time else "items_per_step"] = round(rate, 4)
         record.update(name.tooth.told())
+        if name.renewed:
+            record["renewed"] = True
         self._say_where(record, told, name)
         if name.objects == 1:
             record.update(self._bound(told, found, reading))
@@ -425,6 +472,8 @@ def newest_items(thing: Any, most: int) -> List[Any]:
     kind = type(thing)
     if container_base(kind) is not None:
         return newest(thing, most)
+    if kind is tuple:
+        return list(reversed(thing[-most:]))
     if named(kind) == ("functools", "_lru_cache_wrapper"):
         tables = [table for table in gc.get_referents(thing) if type(table) is dict and table]
         return list(islice(reversed(tables[0].items()), most)) if tables else []

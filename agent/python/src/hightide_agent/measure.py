@@ -35,7 +35,7 @@ WIDE = 256  # items of one container
 LARGE = 512  # bytes from which text and bytes count as data
 _NUMBERS = frozenset((int, float, complex))
 _TABLES = frozenset((list, tuple, set, frozenset, dict))
-_LEAVES = frozenset((int, float, bool, complex, type(None), type, ModuleType, CodeType, BuiltinFunctionType, range))
+_LEAVES = frozenset((int, float, bool, complex, type(None), type, ModuleType, CodeType, range))
 # Modules whose objects hold no more than meets the eye, or are measured above.
 _SMALL = frozenset(
     ("builtins", "types", "re", "datetime", "decimal", "_decimal", "_weakref", "_thread", "numpy", "torch")
@@ -103,6 +103,8 @@ class Measure:
             self._count(id(thing), _number(thing))
         if id(thing) in self._seen or self._visits > VISITS or kind in _LEAVES or isinstance(thing, type):
             return []
+        if kind is BuiltinFunctionType:  # of a module, or of what it is a method of
+            return [thing.__self__]
         tensors = self.known.get(kind)
         if tensors is not None:
             self._seen.add(id(thing))

@@ -101,6 +101,9 @@ _STANDS = {
     ("concurrent.futures.process", "ProcessPoolExecutor"): _Stands("_pending_work_items", "backlog of executor"),
     ("multiprocessing.pool", "Pool"): _Stands("_taskqueue", "backlog of pool"),
     ("weakref", "WeakKeyDictionary"): _Stands("data"),
+    ("collections", "ChainMap"): _Stands("maps"),
+    ("contextlib", "_BaseExitStack"): _Stands("_exit_callbacks", "exit stack"),
+    ("tarfile", "TarFile"): _Stands("members", "index of archive"),
     ("collections", "UserDict"): _Stands("data"),
     ("collections", "UserList"): _Stands("data"),
 }
@@ -121,7 +124,7 @@ def walk(roots: Iterable[Found], tensors: Mapping[type, Tensors], deadline_ns: i
         if _is_plain(thing) or id(thing) in seen:
             continue
         seen.add(id(thing))
-        if container_base(kind) is not None or kind in tensors:
+        if container_base(kind) is not None or (kind is tuple and thing) or kind in tensors:
             yield found
         elif sizes.counter(kind) is not None or (
             kind is FunctionType and "_torchdynamo_orig_callable" in thing.__dict__

@@ -1,0 +1,168 @@
+"""What grows by being replaced: a name leads to another object each time, which is made of the one before."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any, Callable, Dict, List
+
+import pytest
+
+from hightide_agent import holders
+from hightide_agent.holders import Holders
+
+
+class Agent:
+    """Keeps what a real one sends."""
+
+    channel = None
+
+    def __init__(self) -> None:
+        self.facts: Dict[str, Any] = {}
+        self.on_renew: List[Callable[[], None]] = []
+        self.told: List[Dict[str, Any]] = []
+
+    def fact(self, key: str, value: Any) -> None:
+        self.facts[key] = value
+
+    def record(self, record: Dict[str, Any]) -> None:
+        if record["type"] == "holder":
+            self.told.append(record)
+
+
+@pytest.fixture
+def scanned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Agent]:
+    """scanned(text) takes the turns of a program, turn(x), and scans now and then, as long as each scan needs."""
+    monkeypatch.setattr(holders, "BUDGET_NS", 60_000_000_000)
+
+    def run(text: str) -> Agent:
+        (tmp_path / "renews.py").write_text(textwrap.dedent(text))
+        spec = importlib.util.spec_from_file_location("renews", tmp_path / "renews.py")
+        assert spec is not None and spec.loader is not None
+        module = sys.modules["renews"] = importlib.util.module_from_spec(spec)
+        monkeypatch.setitem(sys.modules, "renews", module)
+        spec.loader.exec_module(module)
+        agent = Agent()
+        scans = Holders(agent)  # type: ignore[arg-type]
+        for at in range(1, 80):
+            module.turn(bytearray(4096))
+            if at in (6, 10, 17, 28, 46, 75):
+                scans.scan(at, [], 1.0)
+        return agent
+
+    return run
+
+
+GROWN = {
+    "a list joined": ("history", "list", """
+        history = []
+        def turn(x):
+            global history
+            history = history + [x]  # HERE
+        """),
+    "a list written out": ("history", "list", """
+        history = []
+        def turn(x):
+            global history
+            history = [*history, x]  # HERE
+        """),
+    "a dict merged": ("state", "dict", """
+        state = {}
+        def turn(x):
+            global state
+            state = {**state, len(state): x}  # HERE
+        """),
+    "a tuple": ("history", "tuple", """
+        history = ()
+        def turn(x):
+            global history
+            history += (x,)  # HERE
+        """),
+    "a field of what is frozen": ("State.history", "tuple", """
+        import dataclasses
+        @dataclasses.dataclass(frozen=True)
+        class State:
+            history: tuple = ()
+        state = State()
+        def turn(x):
+            global state
+            state = dataclasses.replace(state, history=(*state.history, x))  # HERE
+        """),
+    "an entry of what a store replaces": ("Store.state['items']", "list", """
+        class Store:
+            def __init__(self):
+                self.state = {"items": []}
+            def dispatch(self, x):
+                self.state = {**self.state, "items": [*self.state["items"], x]}  # HERE
+        store = Store()
+        def turn(x):
+            store.dispatch(x)
+        """),
+    "scopes in scopes": ("scope", "ChainMap", """
+        from collections import ChainMap
+        scope = ChainMap()
+        def turn(x):
+            global scope
+            scope = scope.new_child({"x": x})  # HERE
+        """),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", GROWN)
+def test_what_is_made_of_itself_is_told_with_its_line(scanned: Callable[[str], Agent], case: str) -> None:
+    name, kind, text = GROWN[case]
+    agent = scanned(text)
+    assert {holder["name"] for holder in agent.told} == {name}
+    last = agent.told[-1]
+    assert last["kind"] == kind and last["items"] in (75, 76)
+    assert last["line"] == text.partition("# HERE")[0].count("\n") + 1
+    assert last["items_per_step"] == pytest.approx(1.0)
+    # The newest scope is the first, and the first scope of all has nothing.
+    assert last["tensor_bytes"] / last["items"] == pytest.approx(4096, rel=0.3 if kind == "ChainMap" else 0.1)
+    assert "replaced" not in agent.facts
+
+
+def test_where_the_source_does_not_say_so_it_is_told_as_unsure(scanned: Callable[[str], Agent]) -> None:
+    """What is longer each time may be so for any reason."""
+    agent = scanned(
+        """
+        history = []
+        def turn(x):
+            global history
+            longer = history + [x]
+            history = longer
+        """
+    )
+    assert agent.told == []
+    assert agent.facts["replaced"] == "list `history`"
+
+
+def test_what_is_as_long_each_time_does_not_grow(scanned: Callable[[str], Agent]) -> None:
+    agent = scanned(
+        """
+        recent, state, count = (), {}, 0
+        def turn(x):
+            global recent, state, count
+            recent, count = (*recent, x)[-4:], count + 1
+            state = {**state, count % 4: x}
+        """
+    )
+    assert agent.told == []
+    assert "replaced" not in agent.facts
+
+
+def test_callbacks_of_an_exit_stack_are_measured(scanned: Callable[[str], Agent]) -> None:
+    """A method of a built-in object keeps the object."""
+    agent = scanned(
+        """
+        import contextlib
+        stack = contextlib.ExitStack()
+        def turn(x):
+            stack.callback(x.clear)  # HERE
+        """
+    )
+    last = agent.told[-1]
+    assert (last["name"], last["kind"], last["line"]) == ("stack", "exit stack", 5)
+    assert last["tensor_bytes"] / last["items"] == pytest.approx(4096, rel=0.2)
