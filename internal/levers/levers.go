@@ -27,6 +27,9 @@ const (
 	Batch    = "HIGHTIDE_BATCH" // another size of a batch that a known trainer owns
 )
 
+// AnyModel is the model of a plan that the agent holds against none.
+const AnyModel = "*"
+
 // Facts of a process whose blocks the agent recorded, or whose activations it moved, beside those in package mem.
 const (
 	FactBlocks = "blocks"  // JSON, see tune.Recorded
@@ -77,6 +80,7 @@ const (
 	Workers    = "loader_workers"
 	Eight      = "states_8bit"
 	Adapters   = "lora"
+	Foreach    = "foreach"
 )
 
 // apart are levers that a plan has one of: the first in place of the second.
@@ -86,7 +90,7 @@ var apart = map[string]string{Eight: Hosted, Adapters: "step_in_backward"}
 var All = []Lever{
 	{Allocator, "allocator settings", "PyTorch's allocator gets other settings.", "nothing", Free, nil},
 	{"set_to_none", "gradients let go", "Gradients are let go where the program zeroes them.", "nothing", Free, nil},
-	{"foreach", "foreach=False", "The optimizer updates one parameter after the other.",
+	{Foreach, "foreach=False", "The optimizer updates one parameter after the other.",
 		"more launches of kernels in the optimizer's step", Free, nil},
 	{"step_in_backward", "optimizer's step in the backward pass",
 		"Each parameter is updated once its gradient is there.", "a call of the optimizer for each parameter", Free, nil},

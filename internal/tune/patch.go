@@ -86,8 +86,8 @@ func (p *Patch) write(known map[string]code, host Host) (changed map[string]stri
 	edits := map[string][]patch.Edit{}
 	for _, lever := range levers.All {
 		settings, on := p.Plan.Levers[lever.Name]
-		if !on {
-			continue
+		if _, eight := p.Plan.Levers[levers.Eight]; !on || eight && lever.Name == levers.Foreach {
+			continue // bitsandbytes updates one parameter after the other anyway
 		}
 		values := strings.NewReplacer("BLOCKS", names(settings.Blocks), "VALUE", strconv.Quote(settings.Value),
 			"BUDGET", fmt.Sprint(settings.Budget))
@@ -121,7 +121,11 @@ func (p *Patch) write(known map[string]code, host Host) (changed map[string]stri
 
 // imagine runs the changed copy. A diff whose program does not run is not shown.
 func (p *Patch) imagine(ctx context.Context, host Host, changed map[string]string) {
-	o, err := host.Patched(ctx, &levers.Plan{Model: p.Plan.Model, Parameters: p.Plan.Parameters}, p.Folder, changed)
+	same := &levers.Plan{Model: p.Plan.Model, Parameters: p.Plan.Parameters}
+	if _, adapters := p.Plan.Levers[levers.Adapters]; adapters {
+		same = &levers.Plan{Model: levers.AnyModel} // it has more parameters, and peft may wrap it
+	}
+	o, err := host.Patched(ctx, same, p.Folder, changed)
 	switch {
 	case err != nil:
 		p.Problem = "the changed copy was not imagined: " + err.Error()

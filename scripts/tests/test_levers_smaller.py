@@ -43,6 +43,29 @@ states = [t for s in optimizer.state.values() for t in s.values() if isinstance(
 print("states", sum(t.nbytes for t in states if t.is_cuda))
 """
 
+PLAIN = """
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList(
+            nn.Sequential(nn.Linear(1024, 4096, device="cuda"), nn.Linear(4096, 1024, device="cuda")) for _ in range(4))
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = x + block(x)
+        return x
+
+model = Net()
+optimizer = torch.optim.AdamW(model.parameters())
+for step in range(4):
+    model(torch.randn(8, 1024, device="cuda")).square().mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
 
 def imagined(folder: Path, *arguments: str, **levers: str) -> tuple[int, int]:
     """The peak of what the allocator gave, and the bytes of the states."""
@@ -66,6 +89,33 @@ def test_their_bytes_on_an_imaginary_gpu(tmp_path: Path) -> None:
     peak, states = imagined(tmp_path, lora="")
     assert states == 2 * 4 * 4 * 8 * (1024 + 2048)
     assert peak < own[0] - 5 * weights, "neither gradients of 4 bytes nor states are there"
+
+
+def hightide(folder: Path, command: str, *arguments: str) -> None:
+    done = subprocess.run(
+        [ROOT / "bin/hightide", command, "-q", "--gpu", "a10", *arguments, "--", PYTHON, "train.py"],
+        cwd=folder, capture_output=True, text=True, check=False, env={**os.environ, "HIGHTIDE_DATA": str(folder / "data")})  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("lever", "written"),
+    [
+        ("states_8bit", "+optimizer = bitsandbytes.optim.AdamW8bit(model.parameters())"),
+        ("lora", '+    peft.LoraConfig(r=8, lora_alpha=16, target_modules=r"blocks\\.\\d+\\.(0|1)"), model'),
+    ],
+)
+def test_as_code(lever: str, written: str, tmp_path: Path) -> None:
+    """The program with the patch has the peak of the plan, to the byte."""
+    (tmp_path / "train.py").write_text(PLAIN)
+    hightide(tmp_path, "tune", "--memory", "850MiB", "--allow", lever, "--patch", "--json=tuned.json")
+    patch = json.loads((tmp_path / "tuned.json").read_text())["patch"]
+    assert list(patch["plan"]["levers"]) == [lever] and patch["as_planned"], patch["says"]
+    assert written in patch["text"].splitlines()
+    subprocess.run(["patch", "-p1"], cwd=tmp_path, input=patch["text"], text=True, check=True, capture_output=True)
+    hightide(tmp_path, "imagine", "--no-suggest", "--json=once.json")
+    planned = patch["plan"]["planned"]["peak_allocated_bytes"]
+    assert json.loads((tmp_path / "once.json").read_text())["peak_allocated_bytes"] == planned
 
 
 def test_trainings_on_the_cpu() -> None:

@@ -174,11 +174,29 @@ def test_bf16_and_offload_run(tmp_path: Path) -> None:
          "checkpoint", "several optimizers|has 2 optimizers"),
         ("net = Net()\noptimizer = torch.optim.AdamW(net.parameters())", "step_in_backward", "more than a change"),
         ("net = Net()\noptimizer = torch.optim.AdamW(net.parameters())", "set_to_none", "no call of zero_grad"),
+        ("net = Net()\noptimizer = torch.optim.SGD(net.parameters())", "states_8bit", "SGD has no twin of 8 bits"),
+        ("net = Net()\noptimizer = torch.optim.AdamW(net.parameters(), foreach=False)", "states_8bit",
+         "AdamW8bit of bitsandbytes has no foreach"),
+        ("net = Net()\nown = list(net.parameters())\noptimizer = torch.optim.AdamW(own)", "lora",
+         "lists the parameters before it makes the optimizer"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_written_is_named(make: str, lever: str, why: str, tmp_path: Path) -> None:
     said = levers(tmp_path, make)[lever]
     assert "edits" not in said and re.search(why, said["why"]), said
+
+
+def test_8_bits_and_adapters_are_written(tmp_path: Path) -> None:
+    """Groups stay where they are, and both go together."""
+    said = levers(tmp_path, MAKES["groups"] + "\ntorch.manual_seed(1)")
+    text = changed(tmp_path, said["lora"]["edits"] + said["states_8bit"]["edits"])
+    assert "bitsandbytes.optim.AdamW8bit([{'params': (net.parameters())}], lr=(1e-3), )" in text
+    assert "import peft" in text and 'target_modules=r"h\\.\\d+\\.(mix)"), net\n' in text
+    pytest.importorskip("peft")
+    pytest.importorskip("bitsandbytes")
+    before = losses(tmp_path, (tmp_path / "train.py").read_text())
+    after = losses(tmp_path, text)
+    assert after[0] == before[0] and after[1:] != before[1:], "adapters begin as nothing"
 
 
 def test_running_statistics_are_not_checkpointed(tmp_path: Path) -> None:
@@ -191,13 +209,21 @@ def test_trainer_arguments(tmp_path: Path) -> None:
     file = tmp_path / "args.py"
     file.write_text(
         "import torch, transformers\n"
-        "net = torch.nn.Linear(2, 2)\n"
+        "from torch.nn import Linear, Sequential\n"
+        "net = Sequential(Sequential(*(Sequential(Linear(2, 2), Linear(2, 2)) for _ in range(2))))\n"
         "args = transformers.TrainingArguments(output_dir='out', use_cpu=True, bf16=False, report_to=[])\n"
+        "trainer = transformers.Trainer(net, args)\n"
+        "optimizer = trainer.create_optimizer()\n"
     )
-    run = RUN.replace("import torch\n", "import torch, transformers\nimport transformers.training_args\n")
+    run = RUN.replace("import torch\n", "import torch, transformers\nimport transformers.trainer\n")
     done = subprocess.run([sys.executable, "-c", run, str(file)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     said = json.loads(done.stdout.rpartition("CODE ")[2])
     assert [e["text"] for e in said["bf16"]["edits"]] == ["True"]
+    assert [e["text"] for e in said["states_8bit"]["edits"]] == ['optim="adamw_bnb_8bit"']
+    assert [e["text"] for e in said["lora"]["edits"]] == [
+        "import peft\n",
+        "net = peft.get_peft_model(  # adapters are trained in place of the weights\n    net,\n"
+        '    peft.LoraConfig(r=8, lora_alpha=16, target_modules=r"0\\.\\d+\\.(0|1)"),\n)\n']  # fmt: skip
     assert [e["text"].partition("=")[0] for e in said["checkpoint"]["edits"]] == [
         "gradient_checkpointing", "gradient_checkpointing_kwargs"]  # fmt: skip

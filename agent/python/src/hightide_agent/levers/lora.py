@@ -21,17 +21,11 @@ RANK = 8
 def prepare(found: Found, settings: Dict[str, Any]) -> Callable[[], str]:
     """What is returned puts the adapters into the model and into the optimizers' groups."""
     optimizers, model = found.optimizer(), found.model
-    if found.compiled:
-        raise Refused("%s is compiled" % found.name)
-    if found.sharded or found.called is not model:
-        raise Refused("%s is wrapped by what knows its parameters" % found.name)
     if "step_in_backward" in found.levers:
         raise Refused("step_in_backward has hooks on all parameters that are trained now")
-    if any(hasattr(module, "lora_A") for module in model.modules()):
-        raise Refused("%s has adapters already" % found.name)
     if any(optimizer.state for optimizer in optimizers):
         raise Refused("the optimizer has states already")
-    layers = _layers(found)
+    layers = adapted(found)
     try:
         import peft
     except ImportError:
@@ -61,8 +55,15 @@ def prepare(found: Found, settings: Dict[str, Any]) -> Callable[[], str]:
     return apply
 
 
-def _layers(found: Found) -> Dict[str, Any]:
-    """The linear layers of the blocks that an optimizer trains, by their names in the model."""
+def adapted(found: Found) -> Dict[str, Any]:
+    """The linear layers of the blocks that an optimizer trains, by their names in the model; Refused where the model
+    cannot have adapters."""
+    if found.compiled:
+        raise Refused("%s is compiled" % found.name)
+    if found.sharded or found.called is not found.model:
+        raise Refused("%s is wrapped by what knows its parameters" % found.name)
+    if any(hasattr(module, "lora_A") for module in found.model.modules()):
+        raise Refused("%s has adapters already" % found.name)
     trained = {id(p) for o in found.optimizers() for group in o.param_groups for p in group["params"]}
     layers: Dict[str, Any] = {}
     for block_name, block in found.blocks().items():

@@ -25,7 +25,7 @@ class Plan:
 
     def __init__(self, text: str) -> None:
         said = json.loads(text)
-        self.model: str = said.get("model", "")
+        self.model: str = said.get("model", "").replace("*", "")  # a star: any
         self.parameters: int = said.get("parameters", 0)
         self.levers: Dict[str, Any] = said.get("levers", {})
 

@@ -19,7 +19,9 @@ from ..places import is_users
 Watch = Callable[[str, Callable[[Any], None]], None]
 
 ARGUMENTS, LIGHTNING, ACCELERATOR = "TrainingArguments", "Trainer", "Accelerator"
+TRANSFORMERS = "Trainer of transformers"
 MAKERS = (
+    ("transformers.trainer", TRANSFORMERS, "__init__"),
     ("transformers.training_args", ARGUMENTS, "__post_init__"),
     ("lightning.pytorch.trainer.trainer", LIGHTNING, "__init__"),
     ("pytorch_lightning.trainer.trainer", LIGHTNING, "__init__"),
@@ -123,7 +125,7 @@ class Sites:
         return site
 
     def _maker(self, name: str, method: str, module: Any) -> None:
-        kind = getattr(module, name)
+        kind = getattr(module, name.partition(" ")[0])
         plain = getattr(kind, method)
 
         @functools.wraps(plain)
@@ -133,7 +135,9 @@ class Sites:
                 before = self.makers.get(name)
                 if before is not None and (before.file, before.line) != _place(frame):
                     before.times += 1
-                self.makers[name] = before or Site(frame)
+                self.makers[name] = before = before or Site(frame)
+                if not before.variables:
+                    before.keep(self.torch, frame)
             else:
                 self.makers.setdefault(name, None)
             return plain(owner, *args, **kwargs)

@@ -5,20 +5,21 @@ place of 8 for each number. Smaller ones keep states of 32 bits. Numbers change:
 costs a call of bitsandbytes for each parameter. The program's optimizer stays, with its groups and learning rates, and
 finds its gradients done. It is refused where bitsandbytes is not installed, where an optimizer is not torch.optim's
 Adam or AdamW, has states already, or has settings that bitsandbytes does not know, and where ranks keep parts of the
-parameters. A checkpoint of such a training has states of bitsandbytes; a program that loads states later is ended.
+parameters. A checkpoint of such a training has states of bitsandbytes; a program that loads states later is ended, and
+so is one whose gradient scaler leaves the unscaling to the kernel of a fused optimizer. As the Trainer of transformers
+does, embeddings keep states of 32 bits under it.
 """
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict
+import sys
+from typing import Any, Callable, Dict, Set
 
+from .. import collected
 from .found import Found, Refused
 from .plan import refuse
 from .states_on_host import OnHost
-
-TWINS = {"Adam": "Adam8bit", "AdamW": "AdamW8bit"}
-UNKNOWN = ("amsgrad", "maximize", "capturable", "differentiable", "fused")
-"""Settings that bitsandbytes' has not. Of a fused one a gradient scaler leaves the unscaling to its kernel."""
+from .twins import TWINS, look
 
 
 def prepare(found: Found, settings: Dict[str, Any]) -> Callable[[], str]:
@@ -29,7 +30,9 @@ def prepare(found: Found, settings: Dict[str, Any]) -> Callable[[], str]:
     if "states_on_host" in found.levers:
         raise Refused("states_on_host moves states of 32 bits")
     for optimizer in optimizers:
-        _look(found, optimizer)
+        look(found, optimizer)
+        if optimizer.state:
+            raise Refused("%s has states already" % type(optimizer).__name__)
     try:
         import bitsandbytes
     except ImportError:
@@ -44,23 +47,6 @@ def prepare(found: Found, settings: Dict[str, Any]) -> Callable[[], str]:
     return apply
 
 
-def _look(found: Found, optimizer: Any) -> None:
-    """Refuse an optimizer whose steps bitsandbytes' would not be, but for its rounding."""
-    kind, groups = type(optimizer), optimizer.param_groups
-    name = kind.__name__
-    if name not in TWINS or not kind.__module__.startswith("torch.optim"):
-        raise Refused("%s has no twin of 8 bits" % name)
-    if optimizer.state:
-        raise Refused("%s has states already" % name)
-    for setting in UNKNOWN:
-        if any(group.get(setting) for group in groups):
-            raise Refused("%s is %s, which bitsandbytes does not know" % (name, setting))
-    if any(isinstance(group[key], found.torch.Tensor) for group in groups for key in ("lr", "weight_decay")):
-        raise Refused("the learning rate or weight decay of %s is a tensor" % name)
-    if name == "Adam" and any(g["weight_decay"] and not g.get("decoupled_weight_decay") for g in groups):
-        raise Refused("Adam adds its weight decay to the gradients, and bitsandbytes' does not")
-
-
 class InEightBits(OnHost):
     """Updates the parameters of one optimizer by its twin, which has its groups and its states."""
 
@@ -68,6 +54,7 @@ class InEightBits(OnHost):
         super().__init__(found, optimizer)
         first = next(p for group in optimizer.param_groups for p in group["params"])
         self.twin = kind([first], lr=optimizer.param_groups[0]["lr"])
+        self.wide = _wide(found)
         self.own = getattr(kind.step, "__wrapped__", kind.step)  # without hooks: it is no step of the program's
         if hasattr(optimizer, "register_load_state_dict_pre_hook"):
             optimizer.register_load_state_dict_pre_hook(self._loads)
@@ -75,6 +62,9 @@ class InEightBits(OnHost):
     def update(self, parameter: Any, step: Callable[[Any], Any]) -> None:
         """Do the twin's step for this parameter, which the optimizer's groups have alone."""
         optimizer: Any = self.optimizer()
+        if getattr(optimizer, "grad_scale", None) is not None:
+            refuse(self.agent, "states_8bit: a gradient scaler leaves the unscaling to the kernel of a fused optimizer")
+        self.twin.args.optim_bits = 32 if id(parameter) in self.wide else 8
         self.twin.param_groups, self.twin.state = optimizer.param_groups, optimizer.state
         self.own(self.twin)
 
@@ -82,3 +72,11 @@ class InEightBits(OnHost):
         refuse(
             self.agent, "states_8bit: the program loads states of %s after its first step" % type(optimizer).__name__
         )
+
+
+def _wide(found: Found) -> Set[int]:
+    """The embeddings, by id, where the Trainer of transformers keeps their states in 32 bits."""
+    trainer = getattr(sys.modules.get("transformers.trainer"), "Trainer", None)
+    if trainer is None or not collected.of_types([trainer, *collected.subclasses(trainer)]):
+        return set()
+    return {id(m.weight) for m in found.model.modules() if isinstance(m, found.torch.nn.Embedding)}

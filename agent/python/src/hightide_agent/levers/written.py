@@ -10,17 +10,22 @@ engine before anybody sees it, so nothing here has to be sure of what it does to
 from __future__ import annotations
 
 import ast
+import json
 import os
+import re
 import sys
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from ..places import is_library
 from ..tracker import NEVER
-from .found import Found
-from .sites import ACCELERATOR, ARGUMENTS, LIGHTNING, Site, Sites
+from .found import Found, Refused
+from .lora import RANK, adapted
+from .sites import ACCELERATOR, ARGUMENTS, LIGHTNING, TRANSFORMERS, Site, Sites
+from .twins import TWINS, look
 
 Edit = Dict[str, Any]
 FACT, FILES = "code", "sources"
+KNOWN = ("params", "lr", "betas", "eps", "weight_decay")  # arguments of bitsandbytes' that are those of PyTorch's
 STEP = 2  # by its end each statement of the loop has run
 
 
@@ -135,11 +140,11 @@ class Written:
             ("step_in_backward", self._step_in_backward), ("checkpoint", self._checkpoint),
             ("offload", self._offload), ("bf16", self._bf16), ("states_on_host", self._states_on_host),
             ("compile_budget", self._compile_budget), ("micro_batch", self._micro_batch),
-            ("chunked_loss", self._chunked_loss),
+            ("chunked_loss", self._chunked_loss), ("states_8bit", self._states_8bit), ("lora", self._lora),
         ):  # fmt: skip
             try:
                 said[name] = {"edits": list(write())}
-            except Unwritten as error:
+            except (Unwritten, Refused) as error:
                 said[name] = {"why": str(error)}
             except (OSError, SyntaxError, ValueError, RecursionError) as error:
                 said[name] = {"why": "its source cannot be read: %s" % error}
@@ -163,6 +168,17 @@ class Written:
         if site.times > 1:
             raise Unwritten("%s:%d makes several optimizers" % (site.file, site.line))
         return self._source(site.file), site, optimizers[0]
+
+    def _by_trainer(self) -> bool:
+        """Whether the Trainer of transformers makes the model's optimizer: no statement of the program's own does."""
+        optimizers = self.found.optimizers()
+        if len(optimizers) != 1 or ARGUMENTS not in self.sites.makers:
+            return False
+        site = self.sites.of(optimizers[0])
+        try:
+            return site is None or not self._source(site.file).call(site.line, type(optimizers[0]).__name__)
+        except Unwritten:
+            return True
 
     def _at_model(self, text: List[str], *imports: str) -> Iterator[Edit]:
         """Lines where the optimizer is made; MODEL in them is the model there."""
@@ -259,6 +275,41 @@ class Written:
             "MODEL.forward = _on_host",
         ], "torch")  # fmt: skip
 
+    def _states_8bit(self) -> Iterator[Edit]:
+        for optimizer in self.found.optimizers():
+            look(self.found, optimizer)
+        if self._by_trainer():
+            yield from self._setting(ARGUMENTS, optim='"adamw_bnb_8bit"') or []
+            return
+        source, site, optimizer = self._made()
+        name = type(optimizer).__name__
+        call = source.call(site.line, name)
+        unknown = [k.arg for k in call.keywords if k.arg not in KNOWN]
+        if unknown or len(call.args) > len(KNOWN):
+            raise Unwritten("%s of bitsandbytes has no %s" % (TWINS[name], unknown[0] if unknown else "such argument"))
+        yield from source.imports("bitsandbytes")
+        yield _edit(source.path, _range(call.func), "bitsandbytes.optim." + TWINS[name])
+
+    def _lora(self) -> Iterator[Edit]:
+        layers = _pattern(self.found, adapted(self.found))
+        config = ["peft.LoraConfig(r=%d, lora_alpha=%d, target_modules=%s)" % (RANK, 2 * RANK, layers)]
+        if not self._by_trainer():
+            source, site, optimizer = self._made()
+            made = ast.walk(source.call(site.line, type(optimizer).__name__))
+            if not {_called(n) for n in made if isinstance(n, ast.Call)} & {"parameters", "named_parameters"}:
+                raise Unwritten("%s:%d lists the parameters before it makes the optimizer" % (site.file, site.line))
+            text = ["peft.inject_adapter_in_model(  # trained in place of the weights", *_in(config, ", MODEL"), ")"]
+            yield from self._at_model(text, "peft")
+            return
+        trainer = self.sites.makers.get(TRANSFORMERS)
+        name = trainer and trainer.named(self.found.model)
+        if trainer is None or trainer.times > 1 or name is None:
+            raise Unwritten("no variable has the %s where its Trainer is made" % self.found.name)
+        source = self._source(trainer.file)
+        yield from source.imports("peft")
+        text = ["%s = peft.get_peft_model(  # adapters are trained in place of the weights" % name]
+        yield source.before(source.statement(trainer.line), [*text, "    %s," % name, *_in(config, ","), ")"])
+
     def _bf16(self) -> Iterator[Edit]:
         edits = (
             self._setting(ARGUMENTS, bf16="True")
@@ -271,6 +322,22 @@ class Written:
         kind = next((p.device.type for p in self.found.model.parameters()), "cuda")
         text = "MODEL.forward = torch.autocast(%r, dtype=torch.bfloat16)(MODEL.forward)" % kind
         yield from self._at_model([text.replace("'", '"')], "torch")
+
+
+def _in(lines: List[str], end: str) -> List[str]:
+    return ["    " + line + end for line in lines]
+
+
+def _pattern(found: Found, layers: Dict[str, Any]) -> str:
+    """An expression of Python that names these layers for peft: a pattern for blocks that are alike, else a list."""
+    parts: Dict[str, Dict[str, None]] = {}
+    for name in layers:
+        block = re.match(r"(.*?\.)?\d+\.", name)
+        begin, rest = (re.escape(block[1] or "") + r"\d+\.", name[block.end() :]) if block else ("", name)
+        parts.setdefault(begin, {})[re.escape(rest)] = None
+    pattern = "|".join("%s(%s)" % (begin, "|".join(rest)) for begin, rest in parts.items())
+    names = {name for name, module in found.model.named_modules() if name and re.fullmatch(pattern, name)}
+    return 'r"%s"' % pattern if names == set(layers) else json.dumps(list(layers))
 
 
 def _covers(node: Any, line: int) -> bool:
