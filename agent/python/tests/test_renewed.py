@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 import textwrap
+import warnings
 from pathlib import Path
 from typing import Any, Callable, Dict, List
 
@@ -46,10 +47,13 @@ def scanned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], 
         spec.loader.exec_module(module)
         agent = Agent()
         scans = Holders(agent)  # type: ignore[arg-type]
-        for at in range(1, 80):
-            module.turn(bytearray(4096))
-            if at in (6, 10, 17, 28, 46, 75):
-                scans.scan(at, [], 1.0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("default")
+            warnings.showwarning = lambda *_: None  # type: ignore[assignment]
+            for at in range(1, 80):
+                module.turn(bytearray(4096))
+                if at in (6, 10, 17, 28, 46, 75):
+                    scans.scan(at, [], 1.0)
         return agent
 
     return run
@@ -166,3 +170,29 @@ def test_callbacks_of_an_exit_stack_are_measured(scanned: Callable[[str], Agent]
     last = agent.told[-1]
     assert (last["name"], last["kind"], last["line"]) == ("stack", "exit stack", 5)
     assert last["tensor_bytes"] / last["items"] == pytest.approx(4096, rel=0.2)
+
+
+def test_what_is_used_as_a_table_is_seen(scanned: Callable[[str], Agent]) -> None:
+    """Attributes and variables under ever new names, and texts that were warned of."""
+    agent = scanned(
+        """
+        import warnings
+        class Config: pass
+        cfg = Config()
+        for name in range(100): setattr(cfg, f"first_{name}", None)
+        def turn(x):
+            count = len(vars(cfg))
+            setattr(cfg, f"value_{count}", x)  # attributes
+            globals()[f"value_{count}"] = bytearray(4096)
+            warnings.warn(f"{count} " + 4000 * "x")  # warnings
+        globals().update((f"first_{n}", None) for n in range(100))
+        """
+    )
+    last = {holder["name"]: holder for holder in agent.told}
+    assert {name: (holder["kind"], holder.get("line")) for name, holder in last.items()} == {
+        "cfg": ("table of attributes", 8),
+        "renews": ("table of variables", None),
+        "__warningregistry__": ("registry of warnings", 10),
+    }
+    for name in ("cfg", "renews"):
+        assert last[name]["tensor_bytes"] / last[name]["items"] == pytest.approx(4096, rel=0.2)

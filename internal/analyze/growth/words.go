@@ -155,6 +155,12 @@ var howTo = map[string]string{
 	"open figures": "Close each figure when it is drawn: plt.close(fig). pyplot keeps all others in %s.",
 	"table of loggers": "Name loggers by module, and give what differs as an argument of the message: " +
 		"logging.getLogger() keeps a logger for each name, and its handlers, for good in %s.",
+	"registry of warnings": "Warn with a text that does not change: Python keeps each that it was given, to show it " +
+		"once, in %s. What differs belongs into a message of logging.",
+	"table of attributes": "Keep what is made under ever new names in a container that can be bounded, or delete attributes " +
+		"that are no longer needed: %s keeps each.",
+	"table of variables": "Keep what is made under ever new names in a container that can be bounded, or delete variables " +
+		"that are no longer needed: the module %s keeps each.",
 	"chain": "Each object of %s keeps the one before it: store what is needed of that, not the object.",
 }
 

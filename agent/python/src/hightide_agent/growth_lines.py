@@ -42,6 +42,7 @@ CALLED = {
     "filters": ("addFilter",),
     "figs": ("figure", "subplots", "subplot_mosaic"),
     "_children": ("plot", "scatter", "imshow", "bar", "hist", "fill_between", "add_line", "add_artist", "add_patch"),
+    "__warningregistry__": ("warn", "warn_explicit"),
     "_axstack": ("add_subplot", "add_axes", "subplots"),
 }
 _FILES = frozenset(("BytesIO", "StringIO"))  # that what is called may write to
@@ -248,6 +249,8 @@ def _grown(node: Any, sought: Sought) -> Optional[Path]:
             return path_to(node.func.value, sought)
         if isinstance(node.func, ast.Name) and node.func.id in sought.methods:
             return sought.keys
+        if _method(node) == "setattr" and node.args and sought.kind == "table of attributes":
+            return path_to(node.args[0], sought)
     elif isinstance(node, ast.AugAssign):
         return path_to(node.target, sought)
     elif isinstance(node, (ast.Assign, ast.AnnAssign)):

@@ -51,6 +51,7 @@ MAX_DEPTH = 6
 WIDE = 64  # items of a longer container are not all opened, only the newest FEW
 FEW = 3
 LIMITLESS = 1 << 31  # as which multiprocessing keeps no bound
+MANY = 100  # variables, from which on an object or a module may be used as a table
 LARGEST = 256  # variables of a library's object that is opened
 _PLAIN = frozenset((int, float, str, bytes, bool, type(None), complex, range, slice, bytearray, type(Ellipsis)))
 _DICTS = (dict, OrderedDict, defaultdict)
@@ -281,6 +282,8 @@ def _instance(found: Found, kind: type) -> Iterator[Found]:
         items = copied(variables)
         yield from _attributes(kind, items, thing)
         yield from _chained(found, kind, items) if users else ()
+        if users and len(items) >= MANY:
+            yield found._replace(thing=variables, kind="table of attributes", keys=())
     if users:
         yield from _attributes(kind, in_slots(thing, kind), thing)
 

@@ -9,7 +9,7 @@ from typing import Any, Iterable, Iterator, List, Optional, Set, Tuple
 from .frames import OPTIMIZED, variables
 from .insides import container_base, copied, instance_dict, is_hidden, is_users_type
 from .places import is_library, is_users
-from .reach import WIDE, Found, Owner
+from .reach import MANY, WIDE, Found, Owner
 
 WITHIN = 2  # levels into what a library's variables lead to, where objects of the program are looked for
 MOST_TASKS = 256
@@ -92,6 +92,10 @@ def _globals() -> Iterator[Found]:
             for name, value in copied(module.__dict__):
                 if not is_hidden(name) and type(value) is not ModuleType:
                     yield Found(name, name, owner, value)
+                elif name == "__warningregistry__":
+                    yield Found(name, name, owner, value, "registry of warnings")
+            if len(module.__dict__) >= MANY:
+                yield Found(module_name, module_name, owner, module.__dict__, "table of variables")
 
 
 def _tasks() -> Iterator[Found]:
