@@ -286,8 +286,8 @@ func (in *Found) nothingSeen(g *growing) string {
 		"objects, queues and tasks lead to"
 	switch {
 	case walked.Facts["replaced"] != "":
-		return within + ". But the " + walked.Facts["replaced"] + " was another at each look, and longer: where it is made of " +
-			"the one before, it keeps what that held."
+		return within + ". But the " + walked.Facts["replaced"] + " was another at each look, and longer: where it is " +
+			"made of the one before, it keeps what that held."
 	case walked.Facts["heap_grows"] != "":
 		return within + ", but Python's heap gains " + walked.Facts["heap_grows"] + ". What holds them was not found."
 	case walked.Number("heap_walk").Known():

@@ -142,10 +142,10 @@ var howTo = map[string]string{
 		"task releases, so that what %s has waiting stays bounded.",
 	"backlog of pool": "Hand over no more than the pool can do: wait for results, or on a semaphore that each task " +
 		"releases, so that what %s has waiting stays bounded.",
-	"exit stack": "Leave the `with` of %s sooner, as with one ExitStack for each item: it keeps each callback, and what " +
-		"that was given, until then.",
-	"index of archive": "Empty %s now and then, as with `archive.members = []`: a TarFile keeps the header of each file " +
-		"that it wrote or read.",
+	"exit stack": "Leave the `with` of %s sooner, as with one ExitStack for each item: it keeps each callback, and " +
+		"what that was given, until then.",
+	"index of archive": "Empty %s now and then, as with `archive.members = []`: a TarFile keeps the header of each " +
+		"file that it wrote or read.",
 	"queue": "Give %s a maxsize, so that put() waits (a SimpleQueue has none: use queue.Queue), or take out as much as is " +
 		"put in.",
 	"lru_cache": "Give the cache of %s a maxsize that fits, or call its cache_clear(). It keeps the arguments " +
@@ -157,10 +157,10 @@ var howTo = map[string]string{
 		"logging.getLogger() keeps a logger for each name, and its handlers, for good in %s.",
 	"registry of warnings": "Warn with a text that does not change: Python keeps each that it was given, to show it " +
 		"once, in %s. What differs belongs into a message of logging.",
-	"table of attributes": "Keep what is made under ever new names in a container that can be bounded, or delete attributes " +
-		"that are no longer needed: %s keeps each.",
-	"table of variables": "Keep what is made under ever new names in a container that can be bounded, or delete variables " +
-		"that are no longer needed: the module %s keeps each.",
+	"table of attributes": "Keep what is made under ever new names in a container that can be bounded, or delete " +
+		"attributes that are no longer needed: %s keeps each.",
+	"table of variables": "Keep what is made under ever new names in a container that can be bounded, or delete " +
+		"variables that are no longer needed: the module %s keeps each.",
 	"chain": "Each object of %s keeps the one before it: store what is needed of that, not the object.",
 }
 

@@ -184,8 +184,8 @@ func TestWhereWasLooked(t *testing.T) {
 		!strings.Contains(text, "123,456 objects") {
 		t.Errorf("%s", text)
 	}
-	if text := said(map[string]string{"scans": "4", "replaced": "list `kept`"}); strings.Contains(text, "looked through") ||
-		!strings.Contains(text, "But the list `kept` was another at each look, and longer") {
+	text := said(map[string]string{"scans": "4", "replaced": "list `kept`"})
+	if strings.Contains(text, "looked through") || !strings.Contains(text, "But the list `kept` was another at each look, and longer") {
 		t.Errorf("%s", text)
 	}
 	if text := said(map[string]string{"scans": "4", "heap_walk": "1", "heap_grows": "1 Node per step"}); strings.Contains(text, "ative code") || !strings.Contains(text, "1 Node per step") {
