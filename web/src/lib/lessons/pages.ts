@@ -8,6 +8,13 @@ const reserved =
   "What the caching allocator got from the device. Part of it may be free for the next tensors.";
 
 export const pageLessons: Record<string, Lesson> = {
+  comments: {
+    is:
+      "What people say of the run, of a moment of it or of a finding. " +
+      "A comment on a moment leads to it.",
+    good: "The cause, and what was changed for it, so that nobody has to find it twice.",
+    bad: "A finding that several people met, and no word of what became of it.",
+  },
   runs: {
     is:
       "Every recording on this machine, the newest first; those that are recorded now follow " +
