@@ -128,7 +128,7 @@ await look("list", "/", {}, async (tab) => {
   await tab.locator("tr.run").first().waitFor();
   assert.ok(await tab.locator(".contents").isHidden(), "a list has no contents");
   await tab.locator(".bar .share").click();
-  assert.ok(await tab.getByRole("button", { name: "Save as one HTML file" }).isDisabled());
+  assert.ok(await tab.getByRole("button", { name: "Save as one HTML file" }).isEnabled());
 });
 
 for (const [path, name, says] of [
