@@ -118,6 +118,7 @@ class Holders:
     def forget(self) -> None:
         """Begin anew in a forked child."""
         self.trails: Dict[Any, _Trail] = {}
+        self._unsure = False  # it was said that something was
         self._another = ""  # what was replaced by something larger, of which the source does not say that it is made
         self._names: Dict[Told, _Trail] = {}  # of what each name leads to, whichever object that is
         self.next_scan = FIRST_SCAN
@@ -239,8 +240,9 @@ class Holders:
         self._grew = {}
         self._another = ""
         self._tell(named, per_unit, at, in_time)
-        if self._another or (self.agent.facts.get("replaced") and not last):
+        if self._another or (self._unsure and not last):
             self.agent.fact("replaced", self._another)
+            self._unsure = bool(self._another)
         self.costs.scanned(thread_time_ns() - began)
         if asked and not last and self.scans >= SCANS and not any(self.reported.values()) and self.costs.affords_look():
             self._walk_heap(at, per_unit)

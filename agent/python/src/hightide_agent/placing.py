@@ -26,7 +26,7 @@ def candidates(found: Found, reading: Reading) -> List[Place]:
         defined = (growth_lines.defined(file, found.leaf) for file in _first(owner.file, files))
         return [place for place in defined if place is not None][:1]
     if owner.attribute or found.kind:
-        for file in files:
+        for file in ([owner.file] if owner.file else []) + files:
             called = growth_lines.called(file, found.leaf)
             if called:
                 return called
