@@ -99,16 +99,16 @@ def hightide(folder: Path, command: str, *arguments: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("lever", "written"),
+    ("lever", "memory", "written"),
     [
-        ("states_8bit", "+optimizer = bitsandbytes.optim.AdamW8bit(model.parameters())"),
-        ("lora", '+    peft.LoraConfig(r=8, lora_alpha=16, target_modules=r"blocks\\.\\d+\\.(0|1)"), model'),
+        ("states_8bit", "1000MiB", "+optimizer = bitsandbytes.optim.AdamW8bit(model.parameters())"),
+        ("lora", "850MiB", '+    peft.LoraConfig(r=8, lora_alpha=16, target_modules=r"blocks\\.\\d+\\.(0|1)"), model'),
     ],
 )
-def test_as_code(lever: str, written: str, tmp_path: Path) -> None:
+def test_as_code(lever: str, memory: str, written: str, tmp_path: Path) -> None:
     """The program with the patch has the peak of the plan, to the byte."""
     (tmp_path / "train.py").write_text(PLAIN)
-    hightide(tmp_path, "tune", "--memory", "850MiB", "--allow", lever, "--patch", "--json=tuned.json")
+    hightide(tmp_path, "tune", "--memory", memory, "--allow", lever, "--patch", "--json=tuned.json")
     patch = json.loads((tmp_path / "tuned.json").read_text())["patch"]
     assert list(patch["plan"]["levers"]) == [lever] and patch["as_planned"], patch["says"]
     assert written in patch["text"].splitlines()
