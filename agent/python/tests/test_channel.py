@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from hightide_agent import channel as channels
+from hightide_agent.agent import Agent
 from hightide_agent.encode import MAX_TEXT, encode
 from hightide_agent.masking import mask, mask_arguments
 from ring import Ring
@@ -62,6 +63,21 @@ def test_full_ring_drops_and_counts_and_goes_on_when_read(tmp_path: Path) -> Non
     assert struct.unpack_from("<IHH", made.ring, fits * 56) == (left, 0, 0)
     assert made.head == 65536 + 56
     assert struct.unpack_from("<IH", made.ring, 0) == (56, channels.EDGE)
+
+
+def test_a_fact_without_room_is_told_once_there_is_some(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is stated once: lost, it would be missing for good, as what each block of a model keeps."""
+    agent = Agent(str(tmp_path))
+    agent.open()
+    made = agent.channel
+    assert made is not None
+    with monkeypatch.context() as full:
+        full.setattr(type(made), "_reserve", lambda *_: -1)
+        agent.fact("blocks", "some")
+        agent.fact("blocks", "many")
+    assert agent.record({"type": "mark", "text": "next"})
+    records = [record for record in Ring(Path(made.path)).json if record["type"] in ("fact", "mark")]
+    assert records == [{"type": "fact", "key": "blocks", "value": "many"}, {"type": "mark", "text": "next"}]
 
 
 def test_a_tail_beyond_the_head_is_not_believed(tmp_path: Path) -> None:

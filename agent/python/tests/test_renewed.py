@@ -188,7 +188,9 @@ def test_what_is_used_as_a_table_is_seen(scanned: Callable[[str], Agent]) -> Non
         globals().update((f"first_{n}", None) for n in range(100))
         """
     )
-    last = {holder["name"]: holder for holder in agent.told if holder["name"] in ("cfg", "renews", "__warningregistry__")}
+    last = {
+        holder["name"]: holder for holder in agent.told if holder["name"] in ("cfg", "renews", "__warningregistry__")
+    }
     assert {name: (holder["kind"], holder.get("line")) for name, holder in last.items()} == {
         "cfg": ("table of attributes", 8),
         "renews": ("table of variables", None),

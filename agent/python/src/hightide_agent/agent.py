@@ -35,6 +35,7 @@ class Agent:
         self.cpu_ns = 0  # of our own thread
         self.ended = 0  # monotonic: the program's last line was over, libraries' exit handlers follow; 0: not known
         self.facts: dict[str, Any] = {}
+        self._untold: list[str] = []  # keys of facts for which there was no room: they go before the next record
         self.moving = False  # on_renew is called in the same process, for another recording of it
         self._frameworks: list[dict[str, Any]] = []
         self._logged: set[str] = set()
@@ -77,7 +78,7 @@ class Agent:
 
     def renew(self) -> None:
         """Start anew in a forked child, or in another recording."""
-        self.facts, self.ended = {}, 0
+        self.facts, self._untold, self.ended = {}, [], 0
         if self.moving:
             self._logged = set()
         else:
@@ -108,7 +109,13 @@ class Agent:
     def record(self, fields: dict[str, Any]) -> bool:
         """Write a JSON record; False where it was dropped."""
         channel = self.ready()
-        return channel is not None and channel.json(encode(fields).encode("ascii"), monotonic_ns())
+        if channel is None:
+            return False
+        if self._untold:
+            untold, self._untold = self._untold, []
+            for key in untold:
+                self._tell(channel, key)
+        return channel.json(encode(fields).encode("ascii"), monotonic_ns())
 
     def framework(self, name: str, version: str, **facts: Any) -> None:
         """Say that a framework was imported; forked children say it again."""
@@ -118,9 +125,16 @@ class Agent:
 
     def fact(self, key: str, value: Any) -> None:
         """State a fact about the process, once for each value."""
+        channel = self.ready()
         if self.facts.get(key) != value:
             self.facts[key] = value
-            self.record({"type": "fact", "key": key, "value": value})
+            if channel is not None:
+                self._tell(channel, key)
+
+    def _tell(self, channel: channels.Channel, key: str) -> None:
+        text = encode({"type": "fact", "key": key, "value": self.facts[key]}).encode("ascii")
+        if not channel.json(text, monotonic_ns()) and len(text) <= channels.MAX_JSON and key not in self._untold:
+            self._untold.append(key)
 
     def log(self, text: str, error: Optional[BaseException] = None, level: str = "warning") -> None:
         """Report trouble of our own, each kind once."""
