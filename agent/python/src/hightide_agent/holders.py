@@ -329,7 +329,7 @@ class Holders:
             return
         places = self._candidates(told, found, reading)
         if name.renewed:
-            places = self._places[told] = [place for place in places if place.again]
+            places = [place for place in places if place.again]
         if (reading.replaced or name.renewed) and not (places and places[0].again):
             if name.renewed and not self._another and self._kept(name, rate, told) is not None:
                 self._another = "%s `%s`" % (told[1], told[0])
@@ -408,7 +408,8 @@ class Holders:
         """The line, and the others that it may be."""
         from . import placing
 
-        places = placing.likely(self._places[told], record["contains"])
+        places = [place for place in self._places[told] if place.again or not name.renewed]
+        places = placing.likely(places, record["contains"])
         seen = self._added(told, name, places)
         places = seen or places
         if places:
