@@ -398,8 +398,8 @@ class Runner:
             text, code = self.output(check, command)
             second = counted(check, text, code)
             log += f"\n==== once more: {' '.join(str(word) for word in command)}\n" + readable(text)
-            if not second.failed:
-                steadied = min(second.passed, count.failed)
+            if not second.failed or (check.again is again_browser and not code):  # of those some count nothing
+                steadied = min(max(second.passed, 1), count.failed)
                 count.add(Count(passed=steadied, failed=-steadied, unsteady=steadied))
         return log
 
