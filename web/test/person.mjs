@@ -105,7 +105,7 @@ await as("anna", async (tab) => {
   assert.deepEqual(await runs(), ["of-anna", "of-carol"]);
   await tab.getByRole("checkbox").check();
   await tab.getByRole("button", { name: "Delete for ever" }).click();
-  await tab.locator(".signin").waitFor();
+  await tab.locator(`.signin input[name="password"]`).waitFor(); // the dialog looks like it
   assert.deepEqual(await runs(), ["of-anna", "of-carol"]);
 });
 const again = await fetch(new URL("/api/v1/session", server.address), {
