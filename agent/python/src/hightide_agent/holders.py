@@ -118,8 +118,8 @@ class Holders:
     def forget(self) -> None:
         """Begin anew in a forked child."""
         self.trails: Dict[Any, _Trail] = {}
-        self._unsure = False  # it was said that something was
         self._another = ""  # what was replaced by something larger, of which the source does not say that it is made
+        self._unsure = False  # such a thing was told
         self._names: Dict[Told, _Trail] = {}  # of what each name leads to, whichever object that is
         self.next_scan = FIRST_SCAN
         self.scans = 0
@@ -215,8 +215,8 @@ class Holders:
             for reading in self._readings(found):
                 # What is replaced by something larger is a new object each time: there the name is the trail.
                 key = (reading.kind, hash(found.name) if reading.replaced else id(found.thing))
-                old, told = self.trails.get(key), (found.name, reading.kind)
-                trails[key] = trail = self._continued(old, found.name, at, reading.items)
+                told = (found.name, reading.kind)
+                trails[key] = trail = self._continued(self.trails.get(key), found.name, at, reading.items)
                 short = last and len(trail.sizes) < enough
                 if short and told not in self._names:
                     continue  # it was not seen to grow, or what ends the program has emptied it
