@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,8 @@ class BuildHook(BuildHookInterface[Any]):
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         if not BINARY.exists():
             raise FileNotFoundError(f"{BINARY} is not built: run 'make wheel' from the project's root")
+        # Hatchling packs at zlib's default and has no setting: the best takes two seconds more, and 0.1 MB less
+        zlib.Z_DEFAULT_COMPRESSION = zlib.Z_BEST_COMPRESSION  # type: ignore[misc]
         build_data["tag"] = f"py3-none-{TAGS[TARGET]}"
         build_data["pure_python"] = False
         build_data["force_include"][str(ROOT / "LICENSE")] = "hightide/LICENSE"
