@@ -153,7 +153,7 @@ func (r *Result) noted() mem.GPUVerdict {
 			v.Note = "ended by " + system.SignalName(syscall.Signal(signal))
 		}
 		if r.Said != "" {
-			v.Note += ", last Said: " + shortened(r.Said, 120)
+			v.Note += ", its last words: " + shortened(r.Said, 120)
 		}
 	case v.Verdict == mem.VerdictOOM && r.Serving != nil:
 		v.Note = imagined.While(r.Serving)

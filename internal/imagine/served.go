@@ -10,7 +10,7 @@ import (
 // Served is what the command of an LLM server says of what decides its memory.
 type Served struct {
 	Model       string
-	Utilization float64 // 0: vLLM's own; 1: not known, so that all of the memory may be used
+	Utilization float64 // 1: not known, so that all of the memory may be used
 	Cache       string  // type of keys and values; "": the model's
 	GPUs        int     // that share each layer
 	SGLang      bool    // it is the engine; else vLLM
@@ -26,14 +26,17 @@ var changing = []string{"quantization", "q", "dtype", "cpu-offload-gb", "hf-over
 // openaiServer is the module of vLLM's server, as it was started before `vllm serve`.
 const openaiServer = "vllm.entrypoints.openai.api_server"
 
+// mostByDefault is the share that vLLM 0.33 takes where none is given; 0.11 takes 0.9.
+const mostByDefault = 0.92
+
 // ServedBy reads the commands `vllm serve MODEL …`, `python -m vllm.entrypoints.openai.api_server --model MODEL …` and
 // `python -m sglang.launch_server --model-path MODEL …`; false: it is another, or says what is not followed here.
 func ServedBy(command []string) (s Served, ok bool) {
 	words := []string(nil)
 	if at := slices.Index(command, "serve"); at > 0 && filepath.Base(command[at-1]) == "vllm" {
-		words = command[at+1:]
+		words, s.Utilization = command[at+1:], mostByDefault
 	} else if at := slices.Index(command, openaiServer); at > 1 && command[at-1] == "-m" {
-		words = command[at+1:]
+		words, s.Utilization = command[at+1:], mostByDefault
 	} else if at := slices.Index(command, "sglang.launch_server"); at > 1 && command[at-1] == "-m" {
 		words, s.SGLang, s.Utilization = command[at+1:], true, 1 // its share follows from the GPU and from other settings
 	} else {

@@ -12,11 +12,12 @@ func TestServedBy(t *testing.T) {
 		want    Served
 		ok      bool
 	}{
-		{"/venv/bin/vllm serve org/model --port 1 --enforce-eager", Served{Model: "org/model", GPUs: 1}, true},
+		{"/venv/bin/vllm serve org/model --port 1 --enforce-eager",
+			Served{Model: "org/model", Utilization: 0.92, GPUs: 1}, true},
 		{"vllm serve ./m --gpu_memory_utilization=0.8 -tp 2 --kv-cache-dtype fp8",
 			Served{Model: "./m", Utilization: 0.8, Cache: "fp8", GPUs: 2}, true},
-		{"vllm serve /my_models/a=b --port 1", Served{Model: "/my_models/a=b", GPUs: 1}, true},
-		{"vllm serve --model m --port 1", Served{Model: "m", GPUs: 1}, true},
+		{"vllm serve /my_models/a=b --port 1", Served{Model: "/my_models/a=b", Utilization: 0.92, GPUs: 1}, true},
+		{"vllm serve --model m --port 1", Served{Model: "m", Utilization: 0.92, GPUs: 1}, true},
 		{"vllm serve m --quantization fp8", Served{}, false},
 		{"vllm serve m --tensor-parallel-size two", Served{}, false},
 		{"vllm serve", Served{}, false},

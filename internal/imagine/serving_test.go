@@ -2,6 +2,7 @@ package imagine
 
 import (
 	"slices"
+	"syscall"
 	"testing"
 
 	"hightide/internal/gpus"
@@ -109,6 +110,27 @@ func TestOtherEngine(t *testing.T) {
 	s = settings{base: s.base, engine: v.Engine}
 	s.starts(&failed, 20*mem.GiB)
 	compareFlags(t, s.list, nil)
+}
+
+// TestServerThatKillsItself: SGLang sends itself SIGKILL where its scheduler lacks memory, and what helps is tried. A run
+// that somebody ends is not repeated.
+func TestServerThatKillsItself(t *testing.T) {
+	server := &report.Serving{Engine: "SGLang", Step: mem.ServingGraphs}
+	for _, test := range []struct {
+		signal      syscall.Signal
+		verdict     mem.Verdict
+		serving     *report.Serving
+		interrupted bool
+	}{
+		{syscall.SIGKILL, mem.VerdictOOM, server, false}, {syscall.SIGINT, mem.VerdictOOM, server, true},
+		{syscall.SIGKILL, mem.VerdictFailed, server, true}, {syscall.SIGKILL, mem.VerdictOOM, nil, true},
+	} {
+		r := &Result{Imagined: &report.Imagined{Serving: test.serving}}
+		r.Outcome.Signal = mem.Some(int64(test.signal))
+		if r.Verdict = test.verdict; r.interrupted() != test.interrupted {
+			t.Errorf("%v after %q, %v: interrupted is %v", test.signal, test.verdict, test.serving, r.interrupted())
+		}
+	}
 }
 
 func compareFlags(t *testing.T, list []attempt, want []string) {

@@ -21,6 +21,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"hightide/internal/allocator"
@@ -187,7 +188,7 @@ func (s *Session) TryOn(ctx context.Context, g *gpus.GPU, count int, command []s
 
 // further makes the runs beside the first one.
 func (s *Session) further(ctx context.Context, t trial, main *Result) (trials []mem.Trial) {
-	if main.Outcome.Signal.Known() && !main.Outcome.Stopped || ctx.Err() != nil {
+	if main.interrupted() || ctx.Err() != nil {
 		return nil
 	}
 	s.serves = main.Serving != nil
@@ -224,6 +225,13 @@ func (s *Session) further(ctx context.Context, t trial, main *Result) (trials []
 		add(mem.TrialVariation, s.vary(ctx, t, main)...)
 	}
 	return trials
+}
+
+// interrupted says that somebody ended the run. A server that lacks memory may send itself SIGKILL, as SGLang does.
+func (r *Result) interrupted() bool {
+	signal, ended := r.Outcome.Signal.Get()
+	itself := signal == int64(syscall.SIGKILL) && r.Serving != nil && r.Verdict == mem.VerdictOOM
+	return ended && !r.Outcome.Stopped && !itself
 }
 
 // onGPUs are verdicts on a catalogue's GPUs as what was tried.

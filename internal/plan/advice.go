@@ -201,8 +201,8 @@ func (f *facts) notes() []string {
 	case f.serves() && f.gguf():
 		say("served by llama.cpp with all layers on the GPU and a cache of 16 bits")
 	case f.serves():
-		say("served by vLLM, which takes %s of each GPU (--utilization); prefixes that users share take less",
-			percent(f.use.Utilization))
+		say("served by vLLM with --gpu-memory-utilization %g (--utilization); prefixes that users share take less",
+			f.use.Utilization)
 		f.started(say)
 	case f.use.For == Full || f.use.For == DPO:
 		how := "in mixed precision"
@@ -242,6 +242,3 @@ func (f *facts) started(say func(string, ...any)) {
 		say("vLLM takes 256 sequences at once by default, 1,024 on the largest GPUs; --max-num-seqs changes it")
 	}
 }
-
-// percent is a part of one, for people.
-func percent(part float64) string { return fmt.Sprintf("%.0f %%", part*100) }

@@ -14,7 +14,9 @@ package plan
 
 import (
 	"context"
+	"fmt"
 	"io/fs"
+	"strings"
 
 	"hightide/internal/fail"
 	"hightide/internal/gpus"
@@ -56,7 +58,25 @@ func (o *Options) answer(source *hub.Place, places []Place) (*facts, *Result, er
 	}
 	f := newFacts(model, o.Use)
 	r, err := f.answer(source, places)
+	if unused := o.unused(); err == nil && unused != "" {
+		r.Notes = append(r.Notes, fmt.Sprintf("with --for %s this changes nothing: %s", o.For, unused))
+	}
 	return f, r, err
+}
+
+// unused are settings that were given, and are of other uses.
+func (o *Options) unused() string {
+	var names []string
+	for _, one := range []struct {
+		name  string
+		given bool
+	}{{"--users", o.For != Serve && o.Users > 1}, {"--utilization", o.For != Serve && o.Utilization > 0},
+		{"--batch", o.For == Serve && o.Batch > 1}} {
+		if one.given {
+			names = append(names, one.name)
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 // places are where a use is planned, its settings checked and filled in.

@@ -23,8 +23,8 @@ func unreadable(name string, err error) error {
 	case errors.Is(err, modelfile.ErrNothing):
 		return fail.Input("give a config.json, a folder with one, or a file of safetensors or GGUF", "%s: %w", name, err)
 	case errors.As(err, &own):
-		return fail.Input("give the model's safetensors or GGUF, or a config.json of a kind that hightide knows (docs/plan.md)",
-			"%w", err)
+		return fail.Input("give the model's safetensors or GGUF; or have the engine build it: hightide imagine --gpu NAME "+
+			"--users 20 --tokens 4096 -- vllm serve FOLDER --load-format dummy", "%w", err)
 	case errors.Is(err, fs.ErrNotExist):
 		return fail.Input("is the model here whole?", "%s: %w", name, err)
 	}

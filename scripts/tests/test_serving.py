@@ -438,12 +438,26 @@ def check_cache(ran: Ran, config: "dict[str, Any]", gpus: int = 1) -> "dict[str,
     return serving
 
 
+def plan(server: Server, gpus: int) -> "tuple[dict[str, int], dict[str, int]]":
+    """What a plan computes of the model on so many GPUs: its parts on each, and the tokens of the cache."""
+    words = ("plan", server.folder / "model", "--seq", "4096", "--gpu", "a10", "--gpus", gpus, "--json")
+    done = subprocess.run([str(word) for word in (HIGHTIDE, *words)], capture_output=True, check=True)
+    row = json.loads(done.stdout)["rows"][0]
+    return {part["name"]: part["bytes"] for part in row["parts"]}, row["tokens"]
+
+
 def test_experts_on_two_gpus(server: Server) -> None:
     """A mixture of experts, its layers shared by two GPUs, whose processes have the names of the engine's log."""
     command = server.serve(MIXTRAL, "--max-model-len", "4096", "--enforce-eager", "--tensor-parallel-size", "2")
     ran = server.imagine("--gpu", "a10", "--gpus", "2", command=command)
     serving = check_cache(ran, MIXTRAL, 2)
     assert abs(serving["weights_bytes"] - experts(MIXTRAL) // 2) < 32 << 20
+    planned, tokens = plan(server, 2)
+    assert abs(categories(ran)["weights"] - planned["weights"]) < 2 * MiB, (
+        "rows that pad the vocabulary, ends of blocks"
+    )
+    assert abs(serving["weights_bytes"] - planned["weights"] - planned["rotary table"]) < 2 * MiB
+    assert tokens["low"] <= serving["kv_tokens"] <= tokens["high"], tokens
     assert [row["rank"] for row in server.table(ran, "ranks")] == ["TP0", "TP1"]
     assert {row["process"] for row in server.table(ran, "spans")} == {"TP0", "TP1"}
     assert ran.verdict["ranks"][0]["parts_bytes"]["nccl"] > 0
@@ -455,6 +469,19 @@ def test_weights_do_not_fit(server: Server, engine: Path) -> None:
     ran = server.imagine("--gpu", "rtx3060", "--no-suggest", command=command)
     assert ran.code == 1 and ran.verdict["verdict"] == "oom" and ran.serving["step"] == "weights", ran.out[-4000:]
     missing(ran, "GeForce RTX 3060 12GB")
+
+
+@pytest.mark.skipif(not NEWER.exists(), reason="the newer vLLM is not there: scripts/setup serving")
+def test_share_is_more_than_is_free(server: Server) -> None:
+    """The engine refuses it before it loads anything, which is a lack of memory: its context has the rest."""
+    command = server.script(TINY, engine=NEWER, max_model_len=512, gpu_memory_utilization=0.99)
+    ran = server.imagine("--gpu", "a10", "--no-suggest", command=command)
+    assert ran.code == 1 and ran.verdict["verdict"] == "oom" and ran.serving["step"] == "device", ran.out[-4000:]
+    budget, free = ran.serving["budget_bytes"], ran.serving["free_bytes"]
+    assert 0 <= budget - 0.99 * ran.verdict["total_bytes"] < 2 and 0 < budget - free < GiB
+    told = " ".join(ran.out.partition("\nhightide  ")[2].split())
+    sizes = f"{budget / GiB:.1f} GiB, and {free / GiB:.1f} GiB are free"
+    assert f"vLLM is to use 99 % of the memory, {sizes}" in told, told[:2000]
 
 
 def test_graphs_do_not_fit(server: Server) -> None:

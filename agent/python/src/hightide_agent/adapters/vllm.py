@@ -13,6 +13,7 @@ from __future__ import annotations
 import copy
 import functools
 import importlib.util
+import math
 import os
 import re
 import shutil
@@ -282,6 +283,8 @@ class Vllm:
         if not isinstance(result, BaseException):
             self._named()
         snapshot, requested = getattr(worker, "init_snapshot", None), getattr(worker, "requested_memory", None)
+        if requested is None and snapshot is not None:  # newer versions refuse before they keep it
+            requested = math.ceil(snapshot.total_memory * worker.vllm_config.cache_config.gpu_memory_utilization)
         self.serving.tell(free_bytes=_whole(getattr(snapshot, "free_memory", None)), budget_bytes=_whole(requested),
                           **_settings(worker.vllm_config))  # fmt: skip
 
