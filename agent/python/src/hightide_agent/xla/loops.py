@@ -87,7 +87,7 @@ class Loops:
             return
         loop = self._calling = self._loops[key] = loop or _Loop(size, function)
         loop.references = []
-        self._wait(loop, [array for array in passed if hasattr(array, "addressable_shards")], calls=1)
+        self._wait(loop, [array for array in passed if _is_array(array)], calls=1)
 
     def _wait(self, loop: _Loop, arrays: List[Any], calls: int) -> None:
         """Wait for the first of these to end, too: so many calls have then ended."""
@@ -134,11 +134,16 @@ def _type(array: Any) -> Tuple[Any, str]:
     return array.shape, str(array.dtype)
 
 
+def _is_array(value: Any) -> bool:
+    """Asked of the type: in JAX 0.4 an array that was asked for its shards is kept by them, for good."""
+    return hasattr(type(value), "addressable_shards")
+
+
 def _arrays(value: Any, found: List[Any], depth: int) -> None:
     """Some arrays in what a name holds; JAX's own walk would make lists of all of them."""
     if len(found) >= 4 * FOLLOWED or depth == 0:
         return
-    if hasattr(value, "addressable_shards"):
+    if _is_array(value):
         found.append(value)
     elif isinstance(value, dict):
         for item in list(value.values())[: 4 * FOLLOWED]:

@@ -16,6 +16,7 @@ from ...agent import Agent
 from ...places import caller
 from ...xla.programs import placed
 from ..goals import Goals
+from .held import shards
 
 SAVERS = {  # methods of a library whose own copies do not read the arrays themselves, by module
     "orbax.checkpoint._src.checkpointers.checkpointer": ("Checkpointer", "save"),
@@ -88,12 +89,12 @@ class Asides:
         if not self._places:
             for reference in self._state:
                 known = reference()
-                for shard in known.addressable_shards if known is not None and not known.is_deleted() else ():
+                for shard in shards(known) if known is not None and not known.is_deleted() else ():
                     self._places[shard.data.unsafe_buffer_pointer()] = shard.data.nbytes
             if not self._places:
                 return
             self._left = sum(self._places.values()) // 2
-        for shard in array.addressable_shards:
+        for shard in shards(array):
             self._left -= self._places.pop(shard.data.unsafe_buffer_pointer(), 0)
         if self._left <= 0:
             file, line, _ = caller(sys._getframe(1))

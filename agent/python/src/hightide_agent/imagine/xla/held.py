@@ -194,13 +194,22 @@ class _Sums:
         seen = set()
         for array in sorted(live, key=lambda array: id(array) not in places):
             place = places.get(id(array))
-            for shard in array.addressable_shards:
+            for shard in shards(array):
                 pointer = shard.data.unsafe_buffer_pointer() if shard.device is device else None
                 if pointer is not None and pointer not in seen:
                     seen.add(pointer)
                     self.all += shard.data.nbytes
                     if place is not None:
                         self.of[place] = self.of.get(place, 0) + shard.data.nbytes
+
+
+def shards(array: Any) -> List[Any]:
+    """Its parts on this process's devices. JAX 0.4 keeps them with the array, which they keep: it would never end."""
+    kept = "addressable_shards" in array.__dict__
+    found: List[Any] = array.addressable_shards
+    if not kept:
+        array.__dict__.pop("addressable_shards", None)
+    return found
 
 
 def _is_deleted(array: Any) -> bool:

@@ -51,7 +51,7 @@ class Gradients:
             for number, variable in enumerate(frame.invars):
                 if variable is getattr(leaf, "val", None):
                     self.arguments.setdefault(str(frame.debug_info.func_src_info), set()).add(number)
-        elif hasattr(leaf, "addressable_shards"):
+        elif hasattr(type(leaf), "addressable_shards"):
             arrays, key = self._arrays, id(leaf)
             arrays[key] = weakref.ref(leaf, lambda reference: _dropped(arrays, key, reference))
 
