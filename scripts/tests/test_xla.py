@@ -524,6 +524,7 @@ def test_a_mesh_of_eight(tmp_path: Path, way: str) -> None:
     verdict, _ = imagined(tmp_path, script(tmp_path, program), way, flags=("--gpus", "8"))
     weight, share = 4 * 1024 * 1024, 4 * 512 * 1024
     assert verdict["verdict"] == "fits" and len(verdict["ranks"]) == 8, verdict
+    assert verdict["basis"] == "judged over 4 steps", verdict["basis"]
     others = [rank["peak_allocated_bytes"] for rank in verdict["ranks"]][
         1:
     ]  # the first has the whole batch at the start
@@ -613,6 +614,22 @@ def test_until(tmp_path: Path) -> None:
     never, said = imagined(tmp_path, file, "x", flags=("--no-suggest", "--until", "evaluation"), steps="40")
     (missed,) = [one for one in never["not_reached"] if one["what"] == "evaluation"]
     assert "no evaluation was seen in 40 steps" in missed["text"] and never["stopped"] == "steps", never
+
+
+def test_steps_beside_evaluations(tmp_path: Path) -> None:
+    """Each step counts, also the first after an evaluation that takes more than a step does."""
+    program = """
+        import jax, jax.numpy as jnp
+        loss = lambda w, x: jnp.mean(jnp.tanh(x @ w) ** 2)
+        step, evaluate = jax.jit(lambda w, x: w - jax.grad(loss)(w, x)), jax.jit(loss)
+        w, x, more = jnp.ones((256, 256)), jnp.ones((64, 256)), jnp.ones((4096, 256))
+        for number in range(9):
+            w = step(w, x)
+            if number % 3 == 2:
+                print(float(evaluate(w, more)))
+    """
+    verdict, _ = imagined(tmp_path, script(tmp_path, program), flags=("--no-suggest",))
+    assert verdict["verdict"] == "fits" and verdict["basis"] == "judged over 9 steps", verdict["basis"]
 
 
 DISTRIBUTED = """

@@ -5,8 +5,8 @@
 
 A training hands parameters or the optimizer's state from call to call, through functions in between or not. So a step
 is a call whose arguments come of an earlier call of the same function and were not arguments before. A function that is
-called meanwhile, is larger, and never got its own results (the gradients of small batches that are added up, an
-evaluation) tells that steps are something else.
+called meanwhile, is larger, never got its own results, and gave what came to the arguments (the gradients of small
+batches that are added up) tells that steps are something else.
 
 A jitted call that is in JAX's cache runs no Python. Here it does: the shortcut is not taken.
 """
@@ -27,6 +27,8 @@ from .held import Call, Held
 SMALLEST = 256  # bytes of results that are handed on; less is a key of random numbers
 MANY = 64  # functions that an array is told to come of
 ARRAYS = 200_000  # arrays that are followed
+PMAP = OWN + "pmap.py"
+SWEEP = 4096  # from so many on those that are gone are let go of, each time that they have doubled
 
 
 class _Function:
@@ -39,7 +41,7 @@ class _Function:
         self.calls = 0
         self.handed = False  # its results came back to it
         self.last: Set[int] = set()  # arguments of its last call that came of it, by id
-        self.larger = 0  # the largest other function since its last step that was not handed its results
+        self.since: Set[_Function] = set()  # others that were called since its last step, and not handed their results
 
 
 class Program:
@@ -52,6 +54,7 @@ class Program:
         self.temporaries = sizes["temp_bytes"]
         self.results = sizes["output_bytes"] - sizes["alias_bytes"]  # that need memory of their own
         self.positions = positions  # of the arguments that are used, among all
+        self.each: List[int] = []  # bytes of each result, once it was called
         function.bytes = max(function.bytes, self.bytes)
 
 
@@ -65,8 +68,9 @@ class Calls:
         self.failures = Failures(training, held)
         self._own: Any = weakref.WeakKeyDictionary()  # of an executable, its program
         self._functions: Dict[Any, _Function] = {}  # by what _key tells them apart by
-        # Of an array by id: it, weakly; what it came of; which result it was, of which function.
-        self._from: Dict[int, Tuple[Any, FrozenSet[_Function], int, Optional[_Function]]] = {}
+        # Of an array by id: it, weakly; what it came of; which result it was, of which function; its bytes.
+        self._from: Dict[int, Tuple[Any, FrozenSet[_Function], int, Optional[_Function], int]] = {}
+        self._sweep = SWEEP
         self._leader: Optional[_Function] = None
 
     def install(self, pxla: Any) -> None:
@@ -89,8 +93,8 @@ class Calls:
 
         @functools.wraps(call)
         def called(executable: Any, /, *args: Any) -> Any:
-            kept = getattr(executable, "kept_var_idx", range(len(args)))  # arguments that the program has use for
-            used = [arg for at, arg in enumerate(args) if at in kept]
+            kept = getattr(executable, "kept_var_idx", args)  # arguments that the program has use for
+            used = args if len(kept) == len(args) else [arg for at, arg in enumerate(args) if at in kept]
             before = self._before(executable, used)
             try:
                 results = call(executable, *args)
@@ -107,10 +111,10 @@ class Calls:
         pjit._get_fastpath_data = lambda *_, **__: None
 
     def _is_own(self, computation: Any) -> bool:
-        """Whether a program is of a function of the user's, or of a library but JAX."""
+        """Whether a program is of a function of the user's, or of a library but JAX, or of jax.pmap, which wraps one."""
         info = computation.compile_args.get("all_args_info")
         file = placed(str(info.debug_info.func_src_info))[1] if info is not None else ""
-        return bool(file) and OWN not in file
+        return bool(file) and (OWN not in file or file.endswith(PMAP))
 
     def _compiled(self, computation: Any, executable: Any) -> None:
         try:
@@ -138,24 +142,29 @@ class Calls:
             function: Optional[_Function] = program.function if program is not None else None
             back: Set[int] = set()
             bytes = given = 0
-            besides = False
+            besides = own = False
+            held, leader = self._from, self._leader
+            last: Optional[FrozenSet[_Function]] = None  # what the argument before came of: mostly this one did, too
             for at, arg in enumerate(args):
-                known = self._from.get(id(arg))
+                key = id(arg)
+                known = held.get(key)
                 if known is None or known[0]() is not arg:
                     besides = True
                     continue
-                came |= known[1]
-                maker = known[3]
+                _, sources, number, maker, its = known
+                if sources is not last:
+                    last, own = sources, function in sources
+                    came |= sources
                 if maker is not None and maker is function:
-                    maker.back[known[2]] = at
-                if function in known[1] and id(arg) not in back:
-                    back.add(id(arg))
-                    bytes += arg.nbytes
-                if maker is not None and maker is self._leader and known[2] in maker.back:
-                    given += arg.nbytes
+                    maker.back[number] = at
+                if own and key not in back:
+                    back.add(key)
+                    bytes += its
+                if maker is not None and maker is leader and number in maker.back:
+                    given += its
                 else:
                     besides = True
-            step = function is not None and self._is_step(function, back, bytes)
+            step = function is not None and self._is_step(function, back, bytes, came)
             if self.asides.wanted():
                 if step:
                     self.asides.stepped(came, len(came) <= MANY, bytes)
@@ -166,19 +175,20 @@ class Calls:
             self.agent.log("could not look at a call", error)
             return frozenset(), False
 
-    def _is_step(self, function: _Function, back: Set[int], bytes: int) -> bool:
+    def _is_step(self, function: _Function, back: Set[int], bytes: int, came: Set[_Function]) -> bool:
         function.calls += 1
         fresh, function.last = bool(back - function.last), back
         if not fresh or bytes < SMALLEST:
             if not function.handed:
                 for other in self._functions.values():
-                    if other is not function:
-                        other.larger = max(other.larger, function.bytes)
+                    if other is not function and function.bytes > other.bytes:
+                        other.since.add(function)
             return False
         first, function.handed = not function.handed, True
-        larger, function.larger = function.larger, 0
+        larger = any(other in came and other.bytes > function.bytes for other in function.since)
+        function.since.clear()
         leader = self._leader
-        if larger > function.bytes or (leader is not None and leader.bytes > function.bytes):
+        if larger or (leader is not None and leader.bytes > function.bytes):
             return False
         self._leader = function
         if first:  # the call before was one, too
@@ -200,8 +210,7 @@ class Calls:
             function: Optional[_Function] = program.function if program is not None else None
             if function is not None:
                 came = came | {function}
-            for number, result in enumerate(results):
-                self._follow(result, came, number, function)
+            self._follow(results, came, program)
         except Exception as error:
             self.agent.log("could not look at what a call gave", error)
         if step:
@@ -230,17 +239,21 @@ class Calls:
                 return error
         return None
 
-    def _follow(self, result: Any, came: FrozenSet[_Function], number: int, function: Optional[_Function]) -> None:
-        if len(self._from) >= ARRAYS:
-            return
-        key = id(result)
+    def _follow(self, results: Any, came: FrozenSet[_Function], program: Optional[Program]) -> None:
         held = self._from
-
-        def gone(reference: Any) -> None:
-            if held.get(key, (None,))[0] is reference:
-                held.pop(key, None)
-
-        held[key] = weakref.ref(result, gone), came, number, function
+        if len(held) >= self._sweep:
+            for key in [key for key, known in held.items() if known[0]() is None]:
+                del held[key]
+            self._sweep = max(SWEEP, 2 * len(held))
+        if len(held) >= ARRAYS:
+            return
+        function, each = (program.function, program.each) if program is not None else (None, [])
+        if len(each) != len(results):
+            each = [int(result.nbytes) for result in results]
+            if program is not None:
+                program.each = each
+        for number, result in enumerate(results):
+            held[id(result)] = weakref.ref(result), came, number, function, each[number]
 
 
 def _key(source: str, computation: Any) -> Any:
