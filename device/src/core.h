@@ -70,6 +70,7 @@ int ht_kept(uint64_t address, void *into, size_t n);
 void ht_host_reads(uint64_t address, void *into, size_t n);
 /* A kernel writes there: what was kept is forgotten. n 0: the extent is not known. */
 void ht_written(uint64_t address, size_t n);
+unsigned long ht_writes(void); /* how often this thread told it */
 /* A copy on the device: what was kept follows. */
 void ht_copied(uint64_t to, uint64_t from, size_t n);
 /* Any copy, by where the addresses point; what cudaMemcpyDefault does. */

@@ -26,6 +26,21 @@ HT_EXPORT int cuptiGetResultString(int error, const char **words) {
     return CUPTI_OK;
 }
 
+HT_EXPORT int cuptiGetErrorMessage(int error, const char **words) { return cuptiGetResultString(error, words); }
+
+/* What the real one says. From CUDA 13 on it asks the driver for tables that are no public interface, and calls itself
+ * without end where it gets none. Its header has had the toolkit's number since: 130500 of 13.5, 130501 of its first update.
+ * Which update this is we do not know, and who asks wants none older than it was built with: a late one is told. */
+HT_EXPORT int cuptiGetVersion(uint32_t *version) {
+    int (*real)(uint32_t *) = (int (*)(uint32_t *))(uintptr_t)ht_real_symbol("libcupti.so.", "cuptiGetVersion");
+    if (!version || !real)
+        return CUPTI_INVALID_PARAMETER;
+    if (ht_cuda_version() < 13000)
+        return real(version);
+    *version = 10u * (unsigned)ht_cuda_version() + 9;
+    return CUPTI_OK;
+}
+
 HT_EXPORT int cuptiSubscribe(void **subscriber, void *callback, void *data) {
     static int one;
     (void)callback, (void)data;

@@ -286,7 +286,11 @@ void ht_host_reads(uint64_t address, void *into, size_t n) {
     ht_count_read(n);
 }
 
+static __thread unsigned long writes;
+unsigned long ht_writes(void) { return writes; }
+
 void ht_written(uint64_t address, size_t n) {
+    writes++;
     if (n == 0) { /* from there to the end of what is known at that address */
         ht_scan(&address, sizeof address);
         return;

@@ -19,7 +19,7 @@
 enum { GLOBAL_MODE, THREAD_MODE, RELAXED_MODE };
 enum { EVENT_NO_TIMING = 2 };
 
-struct ht_capture { uint64_t id; void *graph, *origin; int status, mode; };
+struct ht_capture { uint64_t id; void *graph, *origin; int status, mode; unsigned long writes; };
 struct ht_stream {
     HT_HANDLE;
     int device, priority;
@@ -223,7 +223,7 @@ int ht_capture_begin(void *handle, void *graph, int mode) {
     if (!capture)
         return CUDA_ILLEGAL_STATE;
     pthread_mutex_lock(&ht_streams_lock);
-    *capture = (struct ht_capture){++last_capture, graph ? graph : ht_graph_new(), stream, HT_CAPTURE_ACTIVE, mode};
+    *capture = (struct ht_capture){++last_capture, graph ? graph : ht_graph_new(), stream, HT_CAPTURE_ACTIVE, mode, ht_writes()};
     join(stream, capture);
     __atomic_fetch_add(&global_captures, mode == GLOBAL_MODE, __ATOMIC_RELAXED);
     thread_captures += mode != RELAXED_MODE;
@@ -251,6 +251,10 @@ int ht_capture_end(void *handle, void **graph) {
     if (thread_captures > 0 && capture->mode != RELAXED_MODE)
         thread_captures--;
     int valid = capture->status == HT_CAPTURE_ACTIVE;
+    size_t nodes = 0;
+    /* What libraries did is no node of ours. Whoever finds none at all takes the work for lost, as XLA does. */
+    if (ht_writes() != capture->writes && ht_graph_nodes(capture->graph, NULL, &nodes) == CUDA_OK && !nodes)
+        ht_graph_add(capture->graph, 0, NULL, NULL);
     if (valid && joined)
         *graph = capture->graph;
     else

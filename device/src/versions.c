@@ -11,7 +11,6 @@ HT_FORWARD_TO("libcurand.so.", curandGetVersion, absent)
 HT_FORWARD_TO("libcurand.so.", curandGetProperty, absent)
 HT_FORWARD_TO("libcusparse.so.", cusparseGetProperty, absent)
 HT_FORWARD_TO("libcusparseLt.so.", cusparseLtGetProperty, absent)
-HT_FORWARD_TO("libcupti.so.", cuptiGetVersion, absent)
 
 /* The handle is one of ours, so that the real one is asked what needs none. */
 int cusparseGetProperty(int which, int *value);

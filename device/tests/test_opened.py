@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import tempfile
@@ -119,6 +120,28 @@ class Opened(unittest.TestCase):
                 ours = {key: file for key, file in found.items() if key not in compiler}
                 self.assertGreaterEqual(len(ours), 10 * 4, found)
                 self.assertEqual(set(ours.values()), {LIBRARY.name}, found)
+
+    def test_which_version_of_cupti(self) -> None:
+        """What its header says, also of CUDA 13, whose CUPTI asks the driver for more than ours has."""
+        script = (
+            "import ctypes, sys; version, words = ctypes.c_uint(), ctypes.c_char_p()\n"
+            "runtime, cupti = (ctypes.CDLL(file) for file in sys.argv[1:])\n"
+            "assert cupti.cuptiGetErrorMessage(1, ctypes.byref(words)) == 0 and words.value\n"
+            "print(cupti.cuptiGetVersion(ctypes.byref(version)), version.value)"
+        )
+        for version in VERSIONS:
+            with self.subTest(version):
+                headers, runtimes, libraries = (
+                    list(site(version).glob("nvidia/**/" + name))
+                    for name in ("cupti_version.h", "libcudart.so.*", "libcupti.so.*")
+                )
+                found = re.search(r"#define CUPTI_API_VERSION (\d+)", headers[0].read_text())
+                assert found is not None
+                said = printed([python(version), "-c", script, str(runtimes[0]), str(libraries[0])])
+                error, number = map(int, said.split())
+                known = int(found[1])  # from CUDA 13 on its last digits are an update of the toolkit
+                self.assertEqual((error, number // 100), (0, known // 100))
+                self.assertTrue(number >= known if known > 130000 else number == known, (number, known))
 
     def test_a_wheels_own_copy(self) -> None:
         """A library that auditwheel copied, under the names that its versions give."""
