@@ -88,7 +88,7 @@ func TestWrongWordsComeFirst(t *testing.T) {
 }
 
 func TestImaginable(t *testing.T) {
-	for _, c := range []struct{ torch, tensorflow, jax, cuda, rocm, plugin, tfCUDA, note, fails string }{
+	for _, c := range []struct{ torch, tensorflow, jax, cuda, rocm, plugin, tfCUDA, tfCUDNN, note, fails string }{
 		{torch: "2.15.0+cu130", cuda: "13.0"},
 		{torch: "2.4.0", cuda: "12.1"},
 		{torch: "2.3.1", cuda: "12.1", note: "cuDNN 8"},
@@ -99,6 +99,8 @@ func TestImaginable(t *testing.T) {
 		{torch: "2.6.0", rocm: "6.2", fails: "built for ROCm"},
 		{tensorflow: "2.20.0", fails: "tensorflow 2.20.0 of python is built for the CPU alone"},
 		{tensorflow: "2.21.0", tfCUDA: "12.5.1"},
+		{tensorflow: "2.21.0", tfCUDA: "12.5.1", tfCUDNN: "9"},
+		{tensorflow: "2.15.1", tfCUDA: "12.2", tfCUDNN: "8", fails: "tensorflow 2.15.1 of python brings cuDNN 8"},
 		{jax: "0.7.2", fails: "jax 0.7.2 of python has no plugin for CUDA"},
 		{jax: "0.7.2", plugin: "12"},
 		{jax: "0.7.2", plugin: "13", torch: "2.6.0+cpu"},
@@ -107,7 +109,7 @@ func TestImaginable(t *testing.T) {
 		{fails: "has none of PyTorch, TensorFlow, JAX and CuPy"},
 	} {
 		p := &pythons.Interpreter{Path: "python", Version: "3.11.7", Frameworks: map[string]string{},
-			Build: frameworks.Build{CUDA: c.cuda, ROCm: c.rocm, JAXCUDA: c.plugin, TFCUDA: c.tfCUDA}}
+			Build: frameworks.Build{CUDA: c.cuda, ROCm: c.rocm, JAXCUDA: c.plugin, TFCUDA: c.tfCUDA, TFCUDNN: c.tfCUDNN}}
 		for name, version := range map[string]string{"torch": c.torch, "tensorflow": c.tensorflow, "jax": c.jax} {
 			if version != "" {
 				p.Frameworks[name] = version

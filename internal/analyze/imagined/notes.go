@@ -149,8 +149,13 @@ func notes(run *mem.Run, v *report.Imagined, r *report.Part) {
 			what = fmt.Sprintf("line %d raises unless a number passes that follows from it, and which one does is not known. "+
 				"--read-value %s=VALUE answers it.", b.Check, b.Place())
 		}
-		r.AddNote(fmt.Sprintf("The host read %v, %s, that no kernel computed, at %s: %s", b.Bytes, report.Times(b.Count),
-			b.Place(), what))
+		place := "at " + b.Place()
+		if b.File == "" { // the framework copied it in a thread of its own
+			place = "while no line of the program ran"
+			what = "a line that was seen to decide something by it is named for itself."
+		}
+		r.AddNote(fmt.Sprintf("The host read %v, %s, that no kernel computed, %s: %s", b.Bytes, report.Times(b.Count), place,
+			what))
 	}
 	undecidedNotes(v, r)
 	if v.Verdict == mem.VerdictFailed && len(v.ReadBacks) > 0 && v.Other == nil {

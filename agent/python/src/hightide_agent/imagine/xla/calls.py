@@ -111,7 +111,7 @@ class Calls:
         pjit._get_fastpath_data = lambda *_, **__: None
 
     def _is_own(self, computation: Any) -> bool:
-        """Whether a program is of a function of the user's, or of a library but JAX, or of jax.pmap, which wraps one."""
+        """Whether a program is of a function of the user's, or of a library but JAX. jax.pmap wraps one in its own."""
         info = computation.compile_args.get("all_args_info")
         file = placed(str(info.debug_info.func_src_info))[1] if info is not None else ""
         return bool(file) and (OWN not in file or file.endswith(PMAP))
