@@ -108,6 +108,9 @@ func (e *Engine) Explain(ctx context.Context, refs []string, o trace.Options) (*
 		case from.Mappings != nil:
 			trace.OfMappings(x.Report, from.Mappings, name, o.MostNames())
 			continue
+		case from.Nodes != nil:
+			trace.OfNodes(x.Report, from.Nodes, name, o.MostNames())
+			continue
 		case from.model != nil:
 			trace.OfModel(x.Report, from.model, name, o.MostNames())
 			continue
@@ -157,6 +160,8 @@ func (s *source) kind() trace.FileKind {
 		return trace.ProfileFile
 	case s.Mappings != nil:
 		return trace.MappingsFile
+	case s.Nodes != nil:
+		return trace.NodesFile
 	case s.model != nil:
 		return trace.ModelFile
 	}

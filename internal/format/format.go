@@ -4,6 +4,7 @@
 //	                             │ torch/    PyTorch's snapshots and profiler ◀──▶ mem.AllocatorSnapshot
 //	                             │ stacks/   pprof, speedscope, memray …      ◀──▶ mem.Profile
 //	                             │ profiler/ XSpaces of tf.profiler            ──▶ mem.AllocatorSnapshot
+//	                             │           profiles of ONNX Runtime          ──▶ mem.NodeProfile
 //	                             │ smaps/    Linux                             ──▶ mem.Mappings
 //	                             │ telemetry/ readings of trackers              ◀──▶ mem.Run
 //	                             │ oomtext/  a pasted message                  ──▶ mem.OOMMessage
@@ -41,6 +42,7 @@ type Document struct {
 	Snapshot  *mem.AllocatorSnapshot
 	Profile   *mem.Profile
 	Mappings  *mem.Mappings
+	Nodes     *mem.NodeProfile
 	OOM       *mem.OOMMessage
 	Recording *mem.Run
 

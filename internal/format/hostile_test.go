@@ -197,6 +197,7 @@ func FuzzIntake(f *testing.F) {
 	f.Add(real(f, "mosaic-synthetic.pickle")[:9000])
 	f.Add([]byte("\x0a\x04\x08\x01\x10\x02\x12\x06\x0a\x01\x01\x12\x01\x05\x22\x04\x08\x01\x22\x00\x32\x00\x32\x05space\x32\x05bytes"))
 	f.Add([]byte(`{"traceEvents":[{"ph":"i","name":"[memory]","ts":1.5,"tid":1,"args":{"Bytes":5,"Addr":3,"Device Type":1,"Device Id":0,"Total Allocated":5}}]}`))
+	f.Add([]byte(`[{"cat":"Node","name":"a_kernel_time","ts":1,"dur":2,"args":{"op_name":"Add","output_size":"8","mem_bytes_in_use":"9","mem_in_use_peak":"9"}}]`))
 	f.Add([]byte("1000-2000 r--p 00000000 00:00 0 [heap]\nRss: 4 kB\nVmFlags: rd\n"))
 	f.Add([]byte(stacks.MemrayHeader + "\nMALLOC,1,2,3,t,f;a.py;1|g;b.py;2\n"))
 	f.Add([]byte("CUDA out of memory. Tried to allocate 1.00 GiB (GPU 0; 2.00 GiB total capacity; 1.00 GiB already " +
@@ -219,7 +220,7 @@ func FuzzIntake(f *testing.F) {
 		}
 		parts := 0
 		for _, set := range []bool{document.Snapshot != nil, document.Profile != nil, document.Mappings != nil,
-			document.OOM != nil, document.Recording != nil} {
+			document.OOM != nil, document.Recording != nil, document.Nodes != nil} {
 			if set {
 				parts++
 			}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -188,5 +189,58 @@ func TestJAX(t *testing.T) {
 	}
 	if p.Kinds[p.Default] != (mem.ProfileKind{Name: "space", Unit: mem.UnitBytes}) || p.Kinds[0].Name != "allocations" {
 		t.Errorf("kinds %+v, shown first %d", p.Kinds, p.Default)
+	}
+}
+
+// TestONNXRuntime reads profiles that two releases wrote: that of 1.32 says what the arena held, that of 1.20 does not.
+func TestONNXRuntime(t *testing.T) {
+	for name, test := range map[string]struct {
+		nodes, outputs int
+		arenas         []mem.Arena
+		raised         mem.Bytes
+	}{
+		// in use after each node's run, and the peak, as the profile has them
+		"onnxruntime-profile.json.gz": {5, 1146912, []mem.Arena{{Provider: "CPUExecutionProvider", Peak: 1048832,
+			Held: 3 * mem.MiB, Y: []int64{524288, 1048576, 589824, 98304, 33024, 1048576, 1048576, 1048576, 1048576, 1048832,
+				1048576, 1048576, 1048576, 1048576, 1048832}}}, 1048832},
+		"onnxruntime-profile-1.20.json.gz": {7, 2195488, nil, 0},
+	} {
+		data, err := os.ReadFile("testdata/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := Decode(bytes.NewReader(data), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		outputs, raised := int64(0), int64(0)
+		for _, n := range d.Nodes.Nodes {
+			outputs, raised = outputs+n.Output.Or(0), raised+n.Raised.Or(0)
+			if n.Runs != 3 || n.Time <= 0 || n.Operator == "" || n.Raised.Known() != (test.arenas != nil) {
+				t.Errorf("%s: %+v", name, n)
+			}
+		}
+		if len(d.Nodes.Nodes) != test.nodes || outputs != int64(test.outputs) || raised != int64(test.raised) {
+			t.Errorf("%s: %d nodes make %d bytes, and raised the peak by %d", name, len(d.Nodes.Nodes), outputs, raised)
+		}
+		got := d.Nodes.Arenas
+		for i := range got {
+			if !slices.IsSorted(got[i].X) || got[i].X[0] != 4670_000 { // µs: ts and dur of the first node's run
+				t.Errorf("%s: times %v", name, got[i].X)
+			}
+			got[i].X = nil
+		}
+		if !reflect.DeepEqual(got, test.arenas) {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	for text, want := range map[string]string{
+		`[{"cat" : "Session","name" :"model_run","ts" :1,"dur" :1,"args" : {}}]`: "no node ran",
+		`[{"cat" : "Node","name" :"a_kernel_time","ts" :1,"du`:                   "unexpected EOF",
+		`[{"cat" : "Node","name" :"a_kernel_time","ts" :1}, 5`:                   "EOF",
+	} {
+		if _, err := Decode(strings.NewReader(text), "profile.json"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
+		}
 	}
 }

@@ -30,6 +30,29 @@ func (s *SnapshotFile) IsProfile() bool {
 // AtPeak says whether the agent wrote it of what was alive at the peak of an imagined device.
 func (s *SnapshotFile) AtPeak() bool { return strings.HasPrefix(s.Name, "peak-") }
 
+// NodeProfile is what the profiler of a runtime says of the nodes of a model that ran.
+type NodeProfile struct {
+	Nodes  []NodeRuns // in the order in which they first ended
+	Arenas []Arena    // one a provider; none: the profile does not say what they hold
+}
+
+// NodeRuns are the runs of one node. What the profile does not say is absent.
+type NodeRuns struct {
+	Name, Operator, Provider string
+
+	Runs, Time int64    // ns, of all runs
+	Output     Optional // bytes of the largest that a run made
+	Added      Optional // bytes that the arena had more in use after a run than before it, at most
+	Raised     Optional // bytes by which runs raised the arena's peak
+}
+
+// Arena is the memory of a provider of a runtime, after each run of one of its nodes.
+type Arena struct {
+	Provider   string
+	Peak, Held Bytes   // the most in use, and the most that it held
+	X, Y       []int64 // ns since the profile began; bytes in use
+}
+
 // ProfileKind names one of the values of every sample.
 type ProfileKind struct {
 	Name string

@@ -17,6 +17,7 @@ const (
 	ProfileFile   FileKind = "a memory profile of another tool"
 	MappingsFile  FileKind = "a list of mappings"
 	ModelFile     FileKind = "a model"
+	NodesFile     FileKind = "a profile of a model's nodes"
 	TextFile      FileKind = "a text"
 )
 
@@ -39,7 +40,7 @@ func (o *Options) Unanswered(files []FileKind) string {
 			can = append(can, "memory profiles of other tools")
 		}
 		if slices.Contains(ofMappings, option) {
-			can = append(can, "mappings of smaps", "models")
+			can = append(can, "mappings of smaps", "models", "profiles of their nodes")
 		}
 		var kinds []string
 		for _, f := range files {
@@ -60,7 +61,7 @@ func (o *Options) answers(f FileKind, option string) bool {
 		return true
 	case ProfileFile: // it is by line in any case
 		return slices.Contains(ofProfiles, option) || option == "by" && o.By == "site"
-	case MappingsFile, ModelFile:
+	case MappingsFile, ModelFile, NodesFile:
 		return slices.Contains(ofMappings, option)
 	}
 	return false

@@ -4,7 +4,7 @@
 //	mem.AllocatorSnapshot ──▶ usage.FromTrace ──▶ grouper (groups.go) ──┬──▶ explanation (explain.go) ──▶ Explaining ──▶ report.Report
 //	                                                                    ├──▶ Parts: of a run's snapshots
 //	                                                                    └──▶ Diff: of two peaks
-//	mem.Profile ──▶ OfProfile, mem.Mappings ──▶ OfMappings ──▶ report.Report
+//	mem.Profile ──▶ OfProfile, mem.Mappings ──▶ OfMappings, mem.NodeProfile ──▶ OfNodes ──▶ report.Report
 //
 // An explanation is figures, which fragments.go, growth.go, shortage.go and uses.go fill in; explaintables.go and
 // explainreport.go put them into tables and words. Nothing here knows of a run. Read options.go, then explain.go.

@@ -2,6 +2,7 @@
 //
 //	a Chrome trace of PyTorch (package torch) ──┐
 //	an XSpace of tf.profiler (xspace.go) ───────┴──▶ Trace: stays and events ──▶ mem.AllocatorSnapshot
+//	a profile of ONNX Runtime (onnxruntime.go) ────▶ mem.NodeProfile
 package profiler
 
 import (
