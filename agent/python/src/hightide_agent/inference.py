@@ -48,6 +48,10 @@ class Sessions:
 
         return call
 
+    def leading(self) -> Any:
+        """The session that was called first; None: there is none any more."""
+        return self._lead() if self._lead else None
+
     def _first(self) -> None:
         for function in self.at_first:
             try:
