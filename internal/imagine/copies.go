@@ -30,6 +30,7 @@ type copyRequest struct {
 type copyRequests struct {
 	GPUs    int           `json:"gpus"`
 	AtOnce  int           `json:"at_once"`
+	Needs   string        `json:"needs,omitempty"` // a copy whose failure makes the others that are left needless
 	Imports []string      `json:"imports,omitempty"`
 	Copies  []copyRequest `json:"copies"`
 }
@@ -103,6 +104,9 @@ func (s *Session) copies(ctx context.Context, trials []trial) []*Result {
 	}
 	defer out.Close()
 	requests := copyRequests{GPUs: 1, AtOnce: s.workers(len(places)), Imports: s.imports}
+	if trials[0].blocks && places[0] == 0 {
+		requests.Needs = "0"
+	}
 	vendors := &copyVendors{}
 	for _, i := range places {
 		t, name := &trials[i], strconv.Itoa(i)

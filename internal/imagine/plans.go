@@ -22,7 +22,8 @@ type Planned struct {
 }
 
 // TryPlans runs the program with each plan, of which nothing is to be seen or kept but the figures. A nil result did
-// not run to a verdict.
+// not run to a verdict. The first one, where it records blocks, is of the program as it is: where that fails, so do the
+// others, and those that are left are not run.
 func (s *Session) TryPlans(ctx context.Context, plans []Planned) []*Result {
 	s.imports = []string{frameworks.ImportedByStep}
 	trials := make([]trial, len(plans))
@@ -39,6 +40,11 @@ func (s *Session) TryPlans(ctx context.Context, plans []Planned) []*Result {
 	}
 	results := s.copies(ctx, trials)
 	jobs := make([]func(), len(trials))
+	if plans[0].Blocks && results[0] == nil {
+		if results[0], _ = s.attempt(ctx, trials[0]); results[0] == nil || !results[0].Fits() {
+			return results
+		}
+	}
 	s.lock.Lock()
 	s.all += len(trials)
 	s.lock.Unlock()

@@ -10,12 +10,16 @@ import (
 // the result, which is then not nil.
 func Find(ctx context.Context, o Options, host Host) (*Result, error) {
 	s := newSearch(o, host)
-	err := s.begin(ctx)
+	return s.find(ctx, s.begin(ctx))
+}
+
+// find goes on where a search has begun, and how that went.
+func (s *search) find(ctx context.Context, err error) (*Result, error) {
 	if err == nil && !s.spared() {
 		s.deeper(ctx)
 		s.smallest(ctx)
 	}
-	if err == nil && o.Host > 0 {
+	if err == nil && s.Host > 0 {
 		s.ofHost(ctx)
 	}
 	if err == nil {

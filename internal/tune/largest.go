@@ -32,7 +32,7 @@ type largest struct {
 	low     *Probe
 	high    *Probe
 	probes  []Probe
-	runs    int
+	runs    int    // besides those of scout
 	owner   string // the trainer's setting, where the command does not say the size
 	most    int    // samples that its data set has, which is the largest size
 }
@@ -56,7 +56,6 @@ func Largest(ctx context.Context, o Options, batches Batches) (*Result, error) {
 	if err := l.owned(); err != nil {
 		return l.scout.result, err
 	}
-	l.runs = l.scout.result.Runs
 	if err := l.search(ctx); err != nil {
 		return l.scout.result, err
 	}
@@ -64,12 +63,17 @@ func Largest(ctx context.Context, o Options, batches Batches) (*Result, error) {
 		l.scout.conclude()
 		return l.none(goal), nil
 	}
-	at := o
-	at.Command = batches.With(l.low.Size)
-	if host, err = batches.Open(l.low.Size); err != nil {
-		return nil, err
+	s := l.scout
+	if l.low.Size != batches.Start {
+		at := o
+		at.Command = batches.With(l.low.Size)
+		if host, err = batches.Open(l.low.Size); err != nil {
+			return nil, err
+		}
+		s, l.runs = newSearch(at, host), l.runs+s.result.Runs
+		err = s.begin(ctx)
 	}
-	r, err := Find(ctx, at, host)
+	r, err := s.find(ctx, err)
 	r.Goal, r.Probes = goal, l.probes
 	r.Runs += l.runs
 	if err != nil || r.Recommended == nil {
@@ -117,7 +121,7 @@ func (l *largest) beyond() string {
 // none is the result where not even one sample fits.
 func (l *largest) none(goal string) *Result {
 	r := l.scout.result
-	r.Goal, r.Runs, r.Probes, r.Recommended, r.Verdict = goal, l.runs, l.probes, nil, ""
+	r.Goal, r.Runs, r.Probes, r.Recommended, r.Verdict = goal, r.Runs+l.runs, l.probes, nil, ""
 	for _, p := range r.Points {
 		p.Chosen = false
 	}
@@ -198,20 +202,29 @@ func (l *largest) through(a, b *Probe) int {
 	return l.low.Size + int(max(1, min(left/rise, largestSize)))
 }
 
-// probe tries a size with the plans that save most, from one start.
+// probe tries a size with the plans that save most, from one start. Of the first size the scout has run some.
 func (l *largest) probe(ctx context.Context, size int) error {
-	host, err := l.batches.Open(size)
-	if err != nil {
-		return err
+	s, strong := l.scout, l.scout.strong()
+	if size == l.batches.Start {
+		s.try(ctx, strong...)
+	} else {
+		host, err := l.batches.Open(size)
+		if err != nil {
+			return err
+		}
+		s = l.scout.of(l.batches.With(size), host)
+		s.try(ctx, strong...)
+		l.runs += s.result.Runs
 	}
-	s := l.scout.of(l.batches.With(size), host)
-	s.try(ctx, l.scout.strong()...)
-	l.runs += s.result.Runs
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	p := Probe{Size: size}
-	for _, point := range s.ran {
+	for _, plan := range strong {
+		point := s.ran[key(plan)]
+		if point == nil {
+			continue
+		}
 		p.Fits = p.Fits || point.Enough
 		used, known := point.Verdict.Used.Get()
 		if least, some := p.Least.Get(); known && point.Verdict.Fits() && (!some || used < least) {

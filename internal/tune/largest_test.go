@@ -2,6 +2,7 @@ package tune
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -40,23 +41,35 @@ func TestLargest(t *testing.T) {
 		if err := o.Check(); err != nil {
 			t.Fatal(err)
 		}
-		runs := 0
+		runs := map[string]int{} // by size and plan
 		r, err := Largest(t.Context(), o, Batches{Start: test.start,
 			With: func(size int) []string { return []string{"python", "train.py", fmt.Sprint(size)} },
 			Open: func(size int) (Host, error) {
 				p := sized(size, test.total)
-				return Host{Try: p.try}, nil
+				return Host{Try: func(ctx context.Context, asked []Run) []*Outcome {
+					for _, run := range asked {
+						names, _ := json.Marshal(p.recorded.names())
+						runs[fmt.Sprint(size, " ", run.Roomy, strings.Replace(key(run.Plan), `["*"]`, string(names), 1))]++
+					}
+					return p.try(ctx, asked)
+				}}, nil
 			}})
 		if err != nil {
 			t.Fatal(err)
+		}
+		made := 0
+		for run, times := range runs {
+			if made += times; times > 1 && strings.HasPrefix(run, fmt.Sprint(test.start, " ")) {
+				t.Errorf("from %d in %v: %s ran %d times", test.start, test.total, run, times)
+			}
 		}
 		exact := want // below 128; of larger ones to a 64th
 		if want >= 2*fine && r.Batch <= want && want-r.Batch <= want/fine {
 			exact = r.Batch
 		}
-		if runs = r.Runs; r.Batch != exact || len(r.Probes) > 12 || runs > 80 {
-			t.Errorf("from %d in %v: %d, not %d, in %d probes and %d runs: %s", test.start, test.total, r.Batch, want,
-				len(r.Probes), runs, r.Answer)
+		if r.Batch != exact || len(r.Probes) > 12 || made > 80 || r.Runs != made {
+			t.Errorf("from %d in %v: %d, not %d, in %d probes and %d runs, said to be %d: %s", test.start, test.total,
+				r.Batch, want, len(r.Probes), made, r.Runs, r.Answer)
 		}
 		switch {
 		case want == 0 && (r.Recommended != nil || !strings.HasPrefix(r.Answer, "No batch fits")):

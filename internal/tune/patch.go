@@ -39,12 +39,12 @@ func (r *Result) asCode(ctx context.Context, host Host, said string) {
 	var known map[string]code
 	if json.Unmarshal([]byte(said), &known) != nil || len(known) == 0 {
 		r.Patch = &Patch{Plan: r.Recommended, Problem: "the program ended before its second step was over"}
-		r.Patch.Says = r.Patch.sentence()
+		r.Patch.Says = r.Patch.sentence(r.Recommended)
 		return
 	}
 	p := r.writable(known)
 	r.Patch = p
-	defer func() { p.Says = p.sentence() }()
+	defer func() { p.Says = p.sentence(r.Recommended) }()
 	changed, err := p.write(known, host)
 	switch {
 	case err != nil:
@@ -185,8 +185,8 @@ func numbered(blocks []string) (prefix string, first int, ok bool) {
 	return prefix, first, err == nil
 }
 
-// sentence says what the patch does beside the plan.
-func (p *Patch) sentence() string {
+// sentence says what the patch does beside the plan, and where that is not the recommended one.
+func (p *Patch) sentence(recommended *levers.Plan) string {
 	if p.Text == "" {
 		return "No patch is shown: " + p.Problem + "."
 	}
@@ -201,6 +201,10 @@ func (p *Patch) sentence() string {
 		}
 	}
 	said += "."
+	if p.Plan != recommended {
+		said = fmt.Sprintf("The patch is of another plan, as the recommended one cannot be written whole: %s. %s",
+			p.Plan.Changes(), said)
+	}
 	for _, name := range slices.Sorted(maps.Keys(p.Missing)) {
 		said += fmt.Sprintf(" Not written: %s: %s.", name, p.Missing[name])
 	}

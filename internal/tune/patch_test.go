@@ -20,21 +20,25 @@ func TestPatch(t *testing.T) {
 		change func(*program, *Outcome)
 		shown  bool
 		says   string
+		saves  mem.Bytes // by the step in the backward pass, which cannot be written
 	}{
-		"as planned":  {func(*program, *Outcome) {}, true, "as with the plan, to the byte"},
-		"other peak":  {func(_ *program, o *Outcome) { o.Allocated = mem.Some(7 << 20) }, true, "7.00 MiB allocated, where the plan's run has"},
-		"did not run": {func(_ *program, o *Outcome) { o.Verdict, o.How = mem.VerdictFailed, "NameError" }, false, "did not run: NameError"},
-		"other model": {func(_ *program, o *Outcome) { o.Refused = "the plan is for GPT" }, false, "trains something else: the plan is for GPT"},
-		"other files": {func(_ *program, o *Outcome) { o.Applied = false }, false, "not the changed copy"},
+		"as planned":  {func(*program, *Outcome) {}, true, "as with the plan, to the byte", 0},
+		"other peak":  {func(_ *program, o *Outcome) { o.Allocated = mem.Some(7 << 20) }, true, "7.00 MiB allocated, where the plan's run has", 0},
+		"did not run": {func(_ *program, o *Outcome) { o.Verdict, o.How = mem.VerdictFailed, "NameError" }, false, "did not run: NameError", 0},
+		"other model": {func(_ *program, o *Outcome) { o.Refused = "the plan is for GPT" }, false, "trains something else: the plan is for GPT", 0},
+		"other files": {func(_ *program, o *Outcome) { o.Applied = false }, false, "not the changed copy", 0},
 		"out of memory": {func(_ *program, o *Outcome) {
 			o.Verdict, o.Used, o.Allocated = mem.VerdictOOM, mem.Optional{}, mem.Optional{}
-		}, true, "ran out of memory; the run with the plan took"},
+		}, true, "ran out of memory; the run with the plan took", 0},
+		"another plan": {func(*program, *Outcome) {}, true, "The patch is of another plan, as the recommended one cannot " +
+			"be written whole: checkpointing of ", 300 * mem.MiB},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, o := gpt(), Options{Command: []string{"python", "train.py"}, GPU: "a10", Patch: true}
 			if err := o.Check(); err != nil {
 				t.Fatal(err)
 			}
+			p.saves = map[string]mem.Bytes{"step_in_backward": test.saves}
 			try := func(ctx context.Context, runs []Run) []*Outcome {
 				outcomes := p.try(ctx, runs)
 				outcomes[0].Code = edits
@@ -51,7 +55,8 @@ func TestPatch(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := result.Patch; (got.Text != "") != test.shown || !strings.Contains(got.Says, test.says) {
+			if got := result.Patch; (got.Text != "") != test.shown || !strings.Contains(got.Says, test.says) ||
+				strings.Contains(got.Says, "another plan") != (test.saves > 0) {
 				t.Errorf("%q: %s\n%s", got.Problem, got.Says, got.Text)
 			}
 			if !strings.HasPrefix(text, "/p: one\nfor b in [f\"h.{n}\" for n in range(0, ") {

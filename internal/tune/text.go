@@ -191,9 +191,6 @@ func (r *Result) Text(o report.TextOptions) string {
 	}
 	if p := r.Patch; p != nil {
 		b.WriteString("\n")
-		if p.Text != "" && p.Plan != r.Recommended {
-			fmt.Fprintf(&b, "The patch is of another plan, which can be written whole: %s.\n", p.Plan.Changes())
-		}
 		b.WriteString(cleanLines(p.Text))
 		fmt.Fprintf(&b, "%s\n", report.Clean(p.Says))
 		if p.File != "" {

@@ -52,6 +52,7 @@ def copied(
     folder: Path,
     script: str,
     own: str = "",
+    needs: str = "",
     **copies: dict[str, str],
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """Run a script that is forked for each copy. The facts of the process, and what each copy printed; one that was
@@ -61,7 +62,9 @@ def copied(
         table, spec = str(folder / ("table-" + name)), SPEC % (name, name, 24 << 30)
         env = {"HIGHTIDE_DEVICE_TABLE": table, "HIGHTIDE_DEVICE_SPEC": spec, **env}
         wanted.append({"name": name, "output": str(folder / name), "env": env})
-    request = json.dumps({"gpus": 1, "at_once": 2, "imports": ["wave"], "copies": wanted})
+    request = json.dumps(
+        {"gpus": 1, "at_once": 1 if needs else 2, "needs": needs, "imports": ["wave"], "copies": wanted}
+    )
     threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     if own:
         threads["HIGHTIDE_DEVICE_SPEC"] = own
@@ -98,6 +101,15 @@ def test_a_start_is_forked_for_each_trial(imagine: Any, tmp_path: Path) -> None:
         assert imagine("import torch\n" + LAYERS, HIGHTIDE_IMAGINE_STEPS="0", **env).out == printed[name], (
             "as one started"
         )
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_no_copy_is_made_once_the_one_failed_that_all_need(imagine: Any, tmp_path: Path, code: int) -> None:  # noqa: F811
+    script = "torch.ones(1).cuda()\nraise SystemExit(%d)" % code
+    facts, _ = copied(imagine, tmp_path, script, needs="one", one={}, two={}, three={})
+    assert [name for name in ("one", "two", "three") if "copy " + name in facts] == (
+        ["one"] if code else ["one", "two", "three"]
+    )
 
 
 ASKED = "import ctypes\nassert ctypes.CDLL('libnvidia-ml.so.1').nvmlInit_v2() == 0\n"

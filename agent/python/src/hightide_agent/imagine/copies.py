@@ -105,6 +105,8 @@ class Copies:
         self.device = device
         self.switch = switch
         self.running: Dict[int, str] = {}
+        self.needless = False
+        """The copy has failed that the others need: those that are left need not be made."""
 
     def make(self, serves: bool) -> None:
         """Fork for each trial and end; returns in each copy."""
@@ -125,6 +127,8 @@ class Copies:
                     continue
                 while len(self.running) >= self.wanted["at_once"]:
                     self._wait()
+                if self.needless:
+                    break
                 sys.stdout.flush()
                 sys.stderr.flush()
                 pid = os.fork()
@@ -158,6 +162,7 @@ class Copies:
         if name:
             code = os.waitstatus_to_exitcode(status) if hasattr(os, "waitstatus_to_exitcode") else status
             self.agent.fact("copy " + name, code)
+            self.needless |= bool(code) and name == self.wanted.get("needs")
 
     def _become(self, number: int, copy: Dict[str, Any], serves: bool) -> None:
         """Be the copy: its output, its GPU, its variables, its writes; and no end but its own."""
