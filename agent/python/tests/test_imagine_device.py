@@ -638,3 +638,26 @@ def test_played_ranks_agree_with_started_ones(tmp_path: Path) -> None:
         check=False,
     )  # fmt: skip
     assert peaks(launched) == {0: started[0]}, "torchrun itself becomes the rank"
+
+
+SLOW = """
+import time, torch
+model = torch.nn.TransformerEncoder(torch.nn.TransformerEncoderLayer(64, 4, 128, batch_first=True), 2).cuda()
+optimizer = torch.optim.SGD(model.parameters())
+for _ in range(6):
+    model(torch.randn(64, 8, 64, device="cuda")).square().mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    until = time.process_time() + 0.6
+    while time.process_time() < until:
+        pass
+print("never")
+"""
+
+
+def test_what_blocks_keep_is_told_before_a_steady_training_ends(imagine: Any) -> None:
+    """Where steps take long, its peak is believed as soon as the third has ended, which the recorded pass waits for."""
+    result = imagine(SLOW, HIGHTIDE_BLOCKS="1")
+    assert result.out == "" and result.main.one("stop")["step"] == 3
+    told = [record["value"] for record in result.main.all("fact") if record["key"] == "blocks"]
+    assert [block[0] for block in told[-1]["blocks"]] == ["layers.0", "layers.1"]

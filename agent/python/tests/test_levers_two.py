@@ -153,3 +153,28 @@ def test_lists_of_layers_are_blocks(observe: Any) -> None:
     plain, changed = observe(text), observe(text, env=plan(checkpoint={"blocks": ["layers.0", "layers.2"]}))
     assert facts(changed)["lever checkpoint"] == "2 of 3 blocks"
     assert changed.out == plain.out and len(plain.out.splitlines()) == 11
+
+
+ROOT = """
+import torch
+from torch import nn
+
+torch.manual_seed(3)
+layers = [nn.Sequential(nn.Linear(16, 16), nn.ReLU(), nn.Dropout(0.2)) for _ in range(3)]
+model = nn.Sequential(*layers, nn.Linear(16, 2))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(5):
+    optimizer.zero_grad()
+    loss = model(torch.randn(8, 16)).square().mean()
+    loss.backward()
+    optimizer.step()
+    print(loss.item())
+"""
+
+
+def test_a_model_that_is_a_list_of_layers_has_blocks(observe: Any) -> None:
+    """Members of the model itself, where it is a Sequential."""
+    levers = {"checkpoint": {"blocks": ["0", "2"]}}
+    plain, changed = observe(ROOT), observe(ROOT, env={"HIGHTIDE_PLAN": json.dumps({"levers": levers})})
+    assert facts(changed)["lever checkpoint"] == "2 of 3 blocks"
+    assert changed.out == plain.out and len(plain.out.splitlines()) == 5

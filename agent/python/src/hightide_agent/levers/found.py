@@ -53,7 +53,10 @@ class Found:
 
     def blocks(self) -> Dict[str, Any]:
         """The repeated blocks by their names in the model, in order."""
-        found = list(_listed(self.model, "")) or list(_alike(self.model, "")) or list(_listed(self.model, "", True))
+        model = self.model
+        found = list(_listed(model, "")) or list(_alike(model, "")) or list(_listed(model, "", True))
+        if not found and type(model).__name__ in LISTS:
+            found = _of_one_class([(n, c) for n, c in model.named_children() if _block(c)])
         return dict(found[:MOST_BLOCKS])
 
     def optimizers(self) -> List[Any]:

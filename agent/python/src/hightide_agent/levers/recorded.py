@@ -2,7 +2,7 @@
 
     forward   ─▶ at each block's beginning and end: bytes allocated, the highest since the last mark; FLOPs by operator
     backward  ─▶ where the gradient of a block's output is there, the same
-    step ends ─▶ a `blocks` fact, of the pass with the highest mark
+    step ends ─▶ a `blocks` fact, of the pass with the highest mark, before anybody may end the program there
 
 A program without an optimizer, which updates its weights by itself, takes no steps that are seen. Its model's next call
 ends one.
@@ -50,7 +50,7 @@ class Recorded:
         for kind in {type(block) for block in found.blocks().values()}:
             self._wrap(kind)
         self._wrap_model(type(found.model))
-        self.training.at_step_end(self._step_ended)
+        self.training.tracker.at_step_end.insert(0, self._step_ended)
 
     def _wrap_model(self, kind: Any) -> None:
         plain, model = kind.forward, self.found.model
@@ -102,11 +102,9 @@ class Recorded:
     def _step_ended(self, step: int) -> int:
         self._finish()
         self._tell_held()
-        if step < LAST_STEP:
-            return step + 1
         if self.best:
             self.training.agent.fact("blocks", self.best)
-        return NEVER
+        return step + 1 if step < LAST_STEP else NEVER
 
     def _ended_by_hand(self) -> int:
         """How many training passes a program without an optimizer has ended. Each is told, as it may be the last."""
