@@ -11,7 +11,7 @@ func (p *Plan) Text() string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	line("# A plan of hightide tune: %s.", p.Changes())
-	line("# hightide run --plan %s -- COMMAND applies it to the unmodified program.", File)
+	line("# hightide run --plan FILE -- COMMAND applies this file to the unmodified program.")
 	line("# L%s.", p.Numbers()[1:])
 	line("\nversion = %d", p.Version)
 	for _, text := range []struct{ key, value, why string }{{"command", p.Command, ""}, {"gpu", p.GPU, ""},

@@ -197,7 +197,11 @@ func (p *Patch) sentence(recommended *levers.Plan) string {
 		if p.Same {
 			said += fmt.Sprintf(", and %v allocated as with the plan, to the byte", allocated)
 		} else {
-			said += fmt.Sprintf(", and %v allocated, where the plan's run has %v", allocated, p.Plan.Planned.Allocated)
+			more, than := allocated-p.Plan.Planned.Allocated, "more"
+			if more < 0 {
+				more, than = -more, "less"
+			}
+			said += fmt.Sprintf(", and %v allocated, %v %s than with the plan", allocated, more, than)
 		}
 	}
 	said += "."
