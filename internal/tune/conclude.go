@@ -35,8 +35,8 @@ func (s *search) conclude() {
 	if best != nil && best.Verdict.Verdict == mem.VerdictConditional {
 		r.Notes = append(r.Notes, "it fits on a condition: hightide imagine --plan says on which")
 	}
-	if best != nil && best.left != "" {
-		r.Notes = append(r.Notes, best.left)
+	if told := cmp.Or(best, r.Smallest); told != nil && told.left != "" {
+		r.Notes = append(r.Notes, told.left)
 	}
 	if best != nil && best.Within.Known() {
 		r.Notes = append(r.Notes, fmt.Sprintf("%s leaves %v free at its peak, and ran in %v as well: the allocator "+

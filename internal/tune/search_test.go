@@ -168,6 +168,25 @@ func TestLeft(t *testing.T) {
 	}
 }
 
+// TestNotReached: what levers do not reach is said where no plan fits, too.
+func TestNotReached(t *testing.T) {
+	p, o := gpt(), Options{Command: []string{"python", "train.py"}, GPU: "a10"}
+	p.total = 300 * mem.MiB
+	if err := o.Check(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Find(t.Context(), o, Host{Try: func(ctx context.Context, runs []Run) []*Outcome {
+		outcomes := p.try(ctx, runs)
+		for _, one := range outcomes {
+			one.Left = "Adam trains another model"
+		}
+		return outcomes
+	}})
+	if err != nil || r.Recommended != nil || r.Smallest == nil || !slices.Contains(r.Notes, "Adam trains another model") {
+		t.Errorf("%v, %v: %q", err, r.Smallest, r.Notes)
+	}
+}
+
 // MarshalJSON writes the list that the agent writes.
 func (b Block) MarshalJSON() ([]byte, error) {
 	return json.Marshal([]any{b.Name, b.Kept, b.Out, b.FLOPs, b.Forward, b.Backward})
