@@ -218,9 +218,11 @@ func (f *facts) notes() []string {
 		say("attention keeps no table of scores, as FlashAttention or SDPA")
 	}
 	switch {
+	case f.byLayers():
+		say("on %d GPUs each has whole layers, as many as llama.cpp gives it by default (--split-mode layer)", f.gpus())
 	case f.gpus() > 1 && f.serves():
 		say("on %d GPUs each has a part of the matrices (tensor parallel)", f.gpus())
-		if s := f.shape; !f.gguf() && (s.Experts > 0 || latent(s) || f.gpus() > int64(s.KVHeads)) {
+		if s := f.shape; s.Experts > 0 || latent(s) || f.gpus() > int64(s.KVHeads) {
 			say("what chooses experts or makes latent vectors is whole on each, as is a head of keys and values that several need")
 		}
 	case f.gpus() > 1 && f.use.For == Infer:

@@ -152,7 +152,7 @@ func (f *facts) possible() error {
 		return fail.Usage("leave --dtype out", "--dtype %s: the weights are packed already", f.use.Weights)
 	case f.gguf() && f.use.Cache != "auto" && f.use.Cache != "":
 		return fail.Usage("leave --kv-dtype out", "--kv-dtype %s is vLLM's, and a GGUF is served by llama.cpp", f.use.Cache)
-	case f.use.GPUs > 1 && f.serves() && s.Heads > 0 && s.Heads%f.use.GPUs != 0:
+	case f.use.GPUs > 1 && f.serves() && !f.gguf() && s.Heads > 0 && s.Heads%f.use.GPUs != 0:
 		return fail.Usage(fmt.Sprintf("a number that divides %d", s.Heads),
 			"--gpus %d: %d attention heads cannot be split evenly", f.use.GPUs, s.Heads)
 	case f.serves() && !f.gguf() && uneven(s, f.gpus()):
@@ -173,6 +173,9 @@ const int4 = 0.5 + 2.5/128
 
 // weights are those that one GPU holds when they are not trained.
 func (f *facts) weights(kind string) Portion {
+	if f.byLayers() {
+		return f.layersWeights(kind)
+	}
 	p := Portion{Name: "weights", Label: f.label, Basis: "as the files have them"}
 	if f.label == Computed {
 		p.Basis = "the sizes of the matrices follow from the configuration"
@@ -198,11 +201,8 @@ func (f *facts) weights(kind string) Portion {
 
 // beside takes off what llama.cpp leaves in the host's memory: the table of the input, where the output is another.
 func (f *facts) beside(p *Portion) {
-	find := func(name string) int {
-		return slices.IndexFunc(f.tensors, func(t modelfile.Tensor) bool { return t.Name == name })
-	}
-	if i := find("token_embd.weight"); i >= 0 && find("output.weight") >= 0 {
-		table := up(f.tensors[i].Bytes, f.gpus())
+	if t := f.tensor("token_embd.weight"); t != nil && f.tensor("output.weight") != nil {
+		table := t.Bytes
 		p.Low, p.Bytes, p.Label = p.Low-table, p.Bytes-table, mem.Estimated
 		p.Basis = fmt.Sprintf("as the files have them; llama.cpp leaves the table of the input, %v, on the host", table)
 	}
@@ -270,6 +270,9 @@ func (f *facts) cacheBytes() int64 {
 // sequence is what one sequence of so many tokens takes in the cache of one GPU. Where layers look back on a window, the
 // least is the window alone, the most all tokens: that depends on how the engine gives out its blocks.
 func (f *facts) sequence(tokens int64) (e Estimate) {
+	if f.byLayers() {
+		return f.ofLayers(f.alone().sequence(tokens))
+	}
 	for i := range f.shape.Caches {
 		c := &f.shape.Caches[i]
 		layers := int64(c.Layers)
@@ -339,4 +342,47 @@ func whole(n float64) int64 {
 		return 0
 	}
 	return int64(min(n, 1<<50))
+}
+
+// byLayers says that GPUs have whole layers each, as llama.cpp gives them out by default (--split-mode layer).
+func (f *facts) byLayers() bool { return f.gguf() && f.gpus() > 1 }
+
+// alone are the same facts on one GPU.
+func (f *facts) alone() *facts {
+	one := *f
+	one.use.GPUs = 1
+	return &one
+}
+
+// ofLayers is what a GPU has of something that all layers take: at least an even share, else that of the most layers. The
+// output counts as a layer. Source: get_layer_buft_list in llama.cpp's load_tensors.
+func (f *facts) ofLayers(e Estimate) Estimate {
+	even, layers, n := 1/float64(f.gpus()), int64(f.shape.Layers), f.gpus()
+	if layers == 0 {
+		return e.times(even, even, 1)
+	}
+	most := min(1, float64((layers+n)/n)/float64(layers))
+	return e.times(even, most, most)
+}
+
+// layersWeights are those of one GPU of several. One has the output besides.
+func (f *facts) layersWeights(kind string) Portion {
+	p := f.alone().weights(kind)
+	output := cmp.Or(f.tensor("output.weight"), f.tensor("token_embd.weight")) // the table of the input may be both
+	p.Estimate, p.Label = f.ofLayers(p.Estimate), mem.Estimated
+	if output != nil {
+		p.High += output.Bytes
+	}
+	p.Basis += "; one GPU has the output besides its layers"
+	return p
+}
+
+// tensor is the one of that name; nil: there is none.
+func (f *facts) tensor(name string) *modelfile.Tensor {
+	for i := range f.tensors {
+		if f.tensors[i].Name == name {
+			return &f.tensors[i]
+		}
+	}
+	return nil
 }

@@ -15,7 +15,7 @@ func (f *facts) serveParts(g *gpus.GPU) []Portion {
 	case f.gguf() && f.blind():
 		return append(parts, process(g))
 	case f.gguf():
-		return append(parts, f.computeBuffer(), process(g))
+		return append(parts, f.alone().computeBuffer(), process(g))
 	case f.blind():
 		return append(parts, besideAllocator(g))
 	}
