@@ -19,6 +19,7 @@ func TestRules(t *testing.T) {
 		{"model.py", "setup_caches", "start", "KV cache"},
 		{"/lib/vllm/v1/worker/gpu_model_runner.py", "_allocate_kv_cache_tensors", "kept", "KV cache"},
 		{"/lib/vllm/v1/worker/utils.py", "allocate_kv_cache", "kept", "KV cache"},
+		{"/lib/sglang/srt/mem_cache/memory_pool.py", "_create_buffers", "kept", "KV cache"},
 		{"/lib/vllm/v1/engine/core.py", "_initialize_kv_caches", "kept", "unknown"}, // it measures a batch first
 		{"/lib/vllm/v1/worker/gpu_model_runner.py", "profile_run", "kept", "activations"},
 		{"/lib/vllm/v1/worker/gpu_model_runner.py", "_dummy_sampler_run", "kept", "activations"},

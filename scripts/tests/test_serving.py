@@ -360,18 +360,18 @@ def test_cheapest_gpu_for_so_many_users(server: Server) -> None:
 
 def test_what_gains_tokens_was_tried(server: Server) -> None:
     """Each setting in an engine of its own, on a port of its own; what it comes to follows from the engine's own figures."""
+    config = {**LLAMA_8B, "max_position_embeddings": 8192, "num_hidden_layers": 8}
     ran = server.imagine(
         "--gpu", "a10", "--vary",
         command=server.api_server(
-            {**LLAMA_8B, "max_position_embeddings": 8192}, "--enforce-eager", "--max-num-seqs", "7",
-            "--max-num-batched-tokens", "2048",
+            config, "--enforce-eager", "--max-num-seqs", "7", "--max-num-batched-tokens", "2048",
         ),
     )  # fmt: skip
     assert ran.code == 0, ran.out[-4000:]
     serving, told = ran.serving, " ".join(ran.out.partition("\nhightide  ")[2].split())
     tried = {t["what"].partition(",")[0]: t for t in ran.verdict["variations"]}
     share = round(0.05 * serving["budget_bytes"] / serving["utilization"])
-    more = (tried["--gpu-memory-utilization 0.95"]["kv_tokens"] - serving["kv_tokens"]) * token_bytes(LLAMA_8B)
+    more = (tried["--gpu-memory-utilization 0.95"]["kv_tokens"] - serving["kv_tokens"]) * token_bytes(config)
     assert abs(more - share) < 4 << 20, "what the share adds, in whole blocks"
     two = tried["--tensor-parallel-size 2 on 2 × a10"]
     assert two["verdict"] == "fits" and two["kv_tokens"] > 2 * serving["kv_tokens"], two
