@@ -15,6 +15,7 @@ import (
 // gpusOptions of gpus.
 type gpusOptions struct {
 	catalogue []string
+	instances bool
 	json      string
 }
 
@@ -27,12 +28,14 @@ allocator, compute capability, multiprocessors, price, and how sure the figures 
 
 Those whose memory is a formula are for hightide plan alone; others are imagined.
 
-With NAME: that GPU with the sources of its figures. Add your own GPUs in gpus.toml in hightide's
+With NAME: that GPU with the sources of its figures. With --instances: machines that clouds rent,
+with those GPUs, the cheapest first; --json has the source of each price. Add your own GPUs in gpus.toml in hightide's
 configuration folder (~/.config/hightide), or in a file given with --catalogue.
 
 Exit codes: 0 fine, 2 wrong usage, 3 no such GPU (or several of that name), or a bad catalogue.`,
 		Example: `  hightide gpus
   hightide gpus a100-40g
+  hightide gpus --instances h100-sxm
   hightide gpus --json | jq '.gpus[] | select(.price_usd_per_hour < 1) | .gpu'`,
 		Args: cobra.MaximumNArgs(1),
 	}, &gpusOptions{})
@@ -40,6 +43,7 @@ Exit codes: 0 fine, 2 wrong usage, 3 no such GPU (or several of that name), or a
 
 func (o *gpusOptions) AddFlags(flags *pflag.FlagSet) {
 	addSettings(flags, options.Catalogue(&o.catalogue))
+	flags.BoolVar(&o.instances, "instances", false, "list machines that clouds rent, with these GPUs")
 	jsonFlag(flags, &o.json)
 }
 
@@ -48,6 +52,17 @@ func (o *gpusOptions) run(a *app, _ *cobra.Command, args []string) error {
 	list, err := gpus.Listed(o.catalogue, name)
 	if err != nil {
 		return err
+	}
+	if o.instances {
+		machines := list.Machines()
+		return a.show(o.json, machines, func() error {
+			if len(machines.Instances) == 0 {
+				fmt.Fprintln(a.stdout, "No machine with this GPU is in the catalogue of instances.")
+				return nil
+			}
+			fmt.Fprint(a.stdout, machines.Table().Text(textOptions(a.stdout)))
+			return nil
+		})
 	}
 	return a.show(o.json, list, func() error {
 		fmt.Fprint(a.stdout, list.Table().Text(textOptions(a.stdout)))

@@ -1,28 +1,63 @@
 package gpus
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding/csv"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 
 	"hightide/internal/mem"
+	"hightide/internal/report"
 )
 
 // Instance is a machine that a cloud rents: GPUs of one kind with a host.
 type Instance struct {
-	Name     string
-	Provider string
-	GPU      string // its slug in the catalogue
-	Count    int
-	VCPUs    int
-	Memory   mem.Bytes // of the host
-	Price    float64   // of the machine, in USD an hour
-	Source   string
-	Date     string
-	Notes    string
+	Name     string    `json:"instance"`
+	Provider string    `json:"provider"`
+	GPU      string    `json:"gpu"` // its slug in the catalogue
+	Count    int       `json:"count"`
+	VCPUs    int       `json:"vcpus"`
+	Memory   mem.Bytes `json:"memory_bytes"`       // of the host
+	Price    float64   `json:"price_usd_per_hour"` // of the machine
+	Source   string    `json:"price_source"`
+	Date     string    `json:"price_date"`
+	Notes    string    `json:"notes,omitempty"`
+}
+
+// Machines are the instances with the GPUs of a list, the cheapest first.
+type Machines struct {
+	Version   int        `json:"version"`
+	Instances []Instance `json:"instances"`
+}
+
+// Machines are the instances with one of the list's GPUs.
+func (l *List) Machines() *Machines {
+	m := &Machines{Version: 1, Instances: []Instance{}}
+	for _, one := range Instances() {
+		if slices.ContainsFunc(l.GPUs, func(g GPU) bool { return g.Slug == one.GPU }) {
+			m.Instances = append(m.Instances, one)
+		}
+	}
+	slices.SortStableFunc(m.Instances, func(a, b Instance) int { return cmp.Compare(a.Price, b.Price) })
+	return m
+}
+
+// Table shows them for people.
+func (m *Machines) Table() *report.Table {
+	t := &report.Table{Name: "instances", Title: "Machines that clouds rent", Columns: []report.Column{
+		{Name: "instance", Title: "instance"}, {Name: "provider", Title: "provider"}, {Name: "gpu", Title: "gpu"},
+		{Name: "count", Title: "GPUs", Unit: mem.UnitCount}, {Name: "vcpus", Title: "vCPUs", Unit: mem.UnitCount},
+		{Name: "memory", Title: "host memory", Unit: mem.UnitBytes}, {Name: "price", Title: "$/h"}, {Name: "day", Title: "of"},
+	}}
+	for i := range m.Instances {
+		one := &m.Instances[i]
+		t.Add(one.Name, one.Provider, one.GPU, one.Count, one.VCPUs, one.Memory, price(one.Price), one.Date)
+	}
+	return t
 }
 
 //go:embed instances.csv
