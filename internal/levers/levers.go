@@ -40,10 +40,10 @@ const (
 	FactOwner = "batch owner" // who says the size of the batch: a setting of a known trainer
 
 	NumberSamples = "batch samples" // of the trainer's data set
-	NumberMoved   = "offloaded bytes"
-	NumberHosted  = "moved state bytes" // of optimizers, in the last step
-	NumberWeights = "weight bytes"      // and buffers
-	NumberStates  = "state bytes"       // of optimizers
+	NumberMoved   = mem.NumberOffloaded
+	NumberHosted  = mem.NumberHosted
+	NumberWeights = "weight bytes" // and buffers
+	NumberStates  = "state bytes"  // of optimizers
 )
 
 // Lever is one change.
@@ -288,7 +288,8 @@ func (p *Plan) Event() mem.Event {
 	if p.Agent() != "" {
 		event.Facts["agent"] = "asked"
 	}
-	for name, bytes := range map[string]mem.Bytes{"allocated": p.Planned.Allocated, "reserved": p.Planned.Reserved} {
+	for name, bytes := range map[string]mem.Bytes{"allocated": p.Planned.Allocated, "reserved": p.Planned.Reserved,
+		"moved": p.Planned.Moved} {
 		if bytes > 0 {
 			event.Numbers[name] = int64(bytes)
 		}

@@ -26,4 +26,7 @@ const (
 	FactPlanRefused = "plan refused"  // why the program was ended instead
 	FactPlanLeft    = "plan left out" // what the program made later, and no lever reaches
 	FactLever       = "lever "        // and its name: what it did
+
+	NumberOffloaded = "offloaded bytes"   // of activations, in the last step
+	NumberHosted    = "moved state bytes" // of optimizers, in the last step
 )

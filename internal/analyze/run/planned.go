@@ -18,7 +18,7 @@ func planned(in *Input) (r report.Part) {
 	}
 	e := &in.Run.Events[at]
 	var did []string
-	applied, refused, left := 0, "", ""
+	applied, refused, left, moved := 0, "", "", ""
 	for _, p := range in.Run.Processes {
 		if refused == "" {
 			refused = p.Facts[mem.FactPlanRefused]
@@ -30,6 +30,7 @@ func planned(in *Input) (r report.Part) {
 			continue
 		}
 		if applied++; applied == 1 {
+			moved = asMoved(e, p)
 			for key, text := range p.Facts {
 				if name, is := strings.CutPrefix(key, mem.FactLever); is {
 					did = append(did, name+" ("+text+")")
@@ -44,9 +45,9 @@ func planned(in *Input) (r report.Part) {
 	case applied == 0 && e.Facts["agent"] != "":
 		r.AddNote(fmt.Sprintf("%s was not applied: no training call of a PyTorch model was seen.", name))
 	case len(did) == 0:
-		r.AddNote(fmt.Sprintf("%s: %s.%s%s", name, e.Text, left, in.asPlanned(e)))
+		r.AddNote(fmt.Sprintf("%s: %s.%s%s", name, e.Text, left, in.asPlanned(e)+moved))
 	default:
-		r.AddNote(fmt.Sprintf("%s was applied: %s.%s", name, strings.Join(did, ", "), left+in.asPlanned(e)))
+		r.AddNote(fmt.Sprintf("%s was applied: %s.%s", name, strings.Join(did, ", "), left+in.asPlanned(e)+moved))
 	}
 	return r
 }
@@ -63,10 +64,27 @@ func (in *Input) asPlanned(e *mem.Event) string {
 	case peak == plan:
 		return fmt.Sprintf(" The allocator gave at most %v, as planned to the byte.", mem.Bytes(peak))
 	}
-	more, than := peak-plan, "more"
+	return fmt.Sprintf(" The allocator gave at most %v, %s.", mem.Bytes(peak), thanPlanned(peak, plan))
+}
+
+// asMoved compares what a process moved to the host in a step with the plan; "": the plan moves nothing.
+func asMoved(e *mem.Event, p *mem.Process) string {
+	plan, known := e.Number("moved").Get()
+	activations, states := p.Number(mem.NumberOffloaded), p.Number(mem.NumberHosted)
+	moved := activations.Or(0) + states.Or(0)
+	switch {
+	case !known || !activations.Known() && !states.Known():
+		return ""
+	case moved == plan:
+		return fmt.Sprintf(" In the last step %v went to the host and back, as planned to the byte.", mem.Bytes(moved))
+	}
+	return fmt.Sprintf(" In the last step %v went to the host and back, %s.", mem.Bytes(moved), thanPlanned(moved, plan))
+}
+
+func thanPlanned(is, plan int64) string {
+	more, than := is-plan, "more"
 	if more < 0 {
 		more, than = -more, "less"
 	}
-	return fmt.Sprintf(" The allocator gave at most %v, %v (%.1f %%) %s than planned.", mem.Bytes(peak), mem.Bytes(more),
-		100*float64(more)/float64(plan), than)
+	return fmt.Sprintf("%v (%.1f %%) %s than planned", mem.Bytes(more), 100*float64(more)/float64(plan), than)
 }
