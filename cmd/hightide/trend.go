@@ -21,6 +21,7 @@ import (
 // trendOptions of trend.
 type trendOptions struct {
 	store.Filter
+	of         string
 	html, json string
 	server     string
 	comment    bool
@@ -35,6 +36,11 @@ func trendCommand(a *app) *cobra.Command {
 		Long: `Hold the peaks of runs against each other by the commit that was checked out in the folder where they began.
 Choose runs of one program: by TEXT in their name, id or command, by --name or by --tag.
 
+--of names another figure than the peak: allocated or reserved, the peaks of a framework's allocator; growth, of the
+whole run with each step; fragmentation, what the allocator had and nobody used at the peak; or what a line or a
+function held at the peak, as train.py:12 or models/net.py:forward. Lines move from commit to commit, functions do not.
+A line that is not among the most that were kept of a run held less than the least of them.
+
 The noise is known from commits that were run twice or more. A change is said to be one where it exceeds
 that: in 19 of 20 trends in which nothing changes, none is. Without repeats nothing is said to have changed.
 Commits stand in the order of their first runs, each against the one before, so a slow creep is not found.
@@ -47,6 +53,8 @@ folder, as main, or else by what a run is called. --json has the comment and its
 
 Exit codes: 0 fine, 2 wrong usage, 3 no run of the commit, or the server refuses, 4 it cannot be asked.`,
 		Example: `  hightide trend --tag project=ranker
+  hightide trend --tag project=ranker --of growth
+  hightide trend --tag project=ranker --of models/net.py:forward
   hightide trend train.py --json
   hightide trend --tag project=ranker --html trend.html
   hightide trend --tag project=ranker --server https://runs.example.org:7333 --commit "$SHA" --comment > comment.md
@@ -60,6 +68,8 @@ func (o *trendOptions) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Name, "name", "", "only runs of this `name`")
 	addSettings(flags, options.Setting{Name: "tag", To: options.Tags{To: &o.Tags, Bare: true},
 		Help: "only runs with this tag, `key` or key=value; may be given several times"})
+	flags.StringVar(&o.of, "of", string(trend.Peak),
+		"the `figure`: peak, allocated, reserved, growth, fragmentation, FILE:LINE or FILE:FUNCTION")
 	flags.StringVar(&o.html, "html", "", "write the page of it as one HTML `file`")
 	flags.StringVar(&o.server, "server", "", "the runs of the team's server at this `address`, as https://runs.example.org")
 	flags.BoolVar(&o.comment, "comment", false, "print a comment for a pull request, as Markdown")
@@ -78,7 +88,11 @@ func (o *trendOptions) run(a *app, c *cobra.Command, args []string) error {
 	case o.comment && o.html != "":
 		return fail.Usage("ask for one of them", "--comment prints Markdown, and no page")
 	}
-	from, err := a.trendOf(o.Filter, o.server)
+	of, err := trend.ParseMeasure(o.of)
+	if err != nil {
+		return err
+	}
+	from, err := a.trendOf(o.Filter, of, o.server)
 	if err != nil {
 		return err
 	}
@@ -103,7 +117,7 @@ func (o *trendOptions) run(a *app, c *cobra.Command, args []string) error {
 }
 
 // trendColumns are those of the list of commits.
-var trendColumns = []report.ListColumn{{Title: "COMMIT"}, {Title: "RUNS", Right: true}, {Title: "PEAK", Right: true},
+var trendColumns = []report.ListColumn{{Title: "COMMIT"}, {Title: "RUNS", Right: true}, {Title: "MEAN", Right: true},
 	{Title: "LOWEST", Right: true, Spare: 2}, {Title: "HIGHEST", Right: true, Spare: 1}, {Title: "CHANGE", Right: true},
 	{Title: "NOISE", Right: true}, {Title: "VERDICT"}}
 
@@ -111,7 +125,7 @@ func (a *app) printTrend(t trend.Trend) error {
 	var rows [][]string
 	var notes []string
 	for _, c := range t.Commits {
-		row := []string{report.Clean(c.Short()), strconv.Itoa(c.Runs), mem.Bytes(c.Mean).String(), mem.Bytes(c.Low).String(),
+		row := []string{report.Clean(c.Short()), strconv.Itoa(c.Runs), c.Text(), mem.Bytes(c.Low).String(),
 			mem.Bytes(c.High).String(), "", "", string(c.Verdict)}
 		if change, ok := c.Change.Get(); ok {
 			row[5] = trend.Signed(change)
@@ -139,7 +153,10 @@ func (a *app) printTrend(t trend.Trend) error {
 		return err
 	}
 	if len(t.Commits) > 0 {
-		notes = append([]string{fmt.Sprintf("PEAK is the mean of %s, %s.", t.What, t.Label)}, notes...)
+		notes = append([]string{fmt.Sprintf("MEAN is of %s, %s.", t.Measure.Of(t.What), t.Label)}, notes...)
+		if t.Note != "" {
+			notes = append(notes, t.Note)
+		}
 		if t.Unknown != "" {
 			notes = append(notes, "The noise is not known: "+t.Unknown+".")
 		}

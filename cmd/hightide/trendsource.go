@@ -14,14 +14,15 @@ import (
 // trendSource has the runs of a trend: this machine's, or those of a team's server.
 type trendSource struct {
 	filter store.Filter
+	of     trend.Measure
 	engine *engine.Engine
 	client *remote.Client // nil: this machine's
 	server string
 }
 
 // trendOf is where the runs of a trend are: on this machine, or on the server of that address.
-func (a *app) trendOf(filter store.Filter, server string) (*trendSource, error) {
-	from := &trendSource{filter: filter, engine: a.engine(), server: server}
+func (a *app) trendOf(filter store.Filter, of trend.Measure, server string) (*trendSource, error) {
+	from := &trendSource{filter: filter, of: of, engine: a.engine(), server: server}
 	if server == "" {
 		return from, nil
 	}
@@ -36,15 +37,15 @@ func (a *app) trendOf(filter store.Filter, server string) (*trendSource, error) 
 
 func (f *trendSource) trend(ctx context.Context) (t trend.Trend, err error) {
 	if f.client != nil {
-		return t, f.client.Read(ctx, "/trend?"+trend.Asked(f.filter).Encode(), &t)
+		return t, f.client.Read(ctx, "/trend?"+trend.Asked(f.filter, f.of).Encode(), &t)
 	}
-	return f.engine.Trend(ctx, f.filter)
+	return f.engine.Trend(ctx, f.filter, f.of)
 }
 
 // comment is what a pull request is told of a commit or a run, held against another.
 func (f *trendSource) comment(ctx context.Context, now, base string) (c *trend.PullComment, err error) {
 	if f.client != nil {
-		asked := trend.Asked(f.filter)
+		asked := trend.Asked(f.filter, f.of)
 		asked.Set("commit", now)
 		asked.Set("base", base)
 		if err := f.client.Read(ctx, "/trend/comment?"+asked.Encode(), &c); err != nil {
@@ -54,7 +55,7 @@ func (f *trendSource) comment(ctx context.Context, now, base string) (c *trend.P
 		c.Text = c.Markdown()
 		return c, nil
 	}
-	return f.engine.PullComment(ctx, f.filter, now, base, f.engine.Resolve)
+	return f.engine.PullComment(ctx, f.filter, f.of, now, base, f.engine.Resolve)
 }
 
 // hashOf is the commit that git calls so in this folder, as a branch; else the text itself, which may be a run.

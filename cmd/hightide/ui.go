@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -332,10 +333,9 @@ func serve(ctx context.Context, listener net.Listener, handler http.Handler, roo
 	front := &http.Server{
 		Handler: untilEnd(ctx, handler), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
 		MaxHeaderBytes: 64 << 10,
-		// what strangers do wrong is told to them
-		BaseContext: func(net.Listener) context.Context { return answering }, ErrorLog: log.New(io.Discard, "", 0),
+		BaseContext:    func(net.Listener) context.Context { return answering }, ErrorLog: log.New(panics{os.Stderr}, "", 0),
 	}
-	room.Watch(front)
+	door := room.Watch(front)
 	// first nobody is accepted any more, then those that were are answered: a connection between the two would be lost
 	defer context.AfterFunc(ctx, func() { _ = listener.Close() })()
 	if err := front.Serve(listener); ctx.Err() == nil {
@@ -343,8 +343,18 @@ func serve(ctx context.Context, listener net.Listener, handler http.Handler, roo
 	}
 	late, done := context.WithTimeout(answering, shutdownWithin)
 	defer done()
-	_ = front.Shutdown(late)
+	door.End(late)
 	return nil
+}
+
+// panics passes on what the server says of a fault of its own. What strangers do wrong is told to them.
+type panics struct{ to io.Writer }
+
+func (p panics) Write(line []byte) (int, error) {
+	if bytes.HasPrefix(line, []byte("http: panic serving")) {
+		return p.to.Write(line)
+	}
+	return len(line), nil
 }
 
 // untilEnd ends streams of events with the server's context: they would go on for as long as somebody looks.

@@ -241,15 +241,14 @@ func (e *Engine) SharedStore() (*store.Team, error) {
 // Advised gives a failure of a store its exit code and hint.
 func (e *Engine) Advised(err error) error { return advised(err) }
 
-// Trend is how the peak of runs changed from commit to commit, with how checks of the commits ended where a team's
+// Trend is how a figure of runs changed from commit to commit, with how checks of the commits ended where a team's
 // store keeps that.
-func (e *Engine) Trend(ctx context.Context, filter store.Filter) (t trend.Trend, err error) {
-	filter.Brief = true
-	runs, err := e.Runs(ctx, filter)
+func (e *Engine) Trend(ctx context.Context, filter store.Filter, of trend.Measure) (t trend.Trend, err error) {
+	runs, err := e.Runs(ctx, of.Filter(filter))
 	if err != nil {
 		return t, err
 	}
-	t = trend.Of(runs)
+	t = trend.Of(runs, of)
 	if e.Shared() == "" || len(t.Commits) == 0 {
 		return t, nil
 	}
@@ -265,14 +264,15 @@ func (e *Engine) Trend(ctx context.Context, filter store.Filter) (t trend.Trend,
 
 // PullComment is what a pull request is told of a commit or a run, held against another. A run is found by find, which
 // is Resolve or Find.
-func (e *Engine) PullComment(ctx context.Context, filter store.Filter, now, base string,
+func (e *Engine) PullComment(ctx context.Context, filter store.Filter, of trend.Measure, now, base string,
 	find func(context.Context, string) (store.Run, error)) (*trend.PullComment, error) {
-	t, err := e.Trend(ctx, filter)
+	t, err := e.Trend(ctx, filter, of)
 	if err != nil {
 		return nil, err
 	}
 	return t.Comment(now, base, trend.Sources{Of: filter,
-		Run: func(ref string) (store.Run, error) { return find(ctx, ref) },
+		Run:  func(ref string) (store.Run, error) { return find(ctx, ref) },
+		Runs: func(f store.Filter) ([]store.Run, error) { return e.Runs(ctx, f) },
 		Report: func(run string) (*report.Report, error) {
 			r, _, err := e.Report(ctx, run)
 			return r, err

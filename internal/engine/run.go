@@ -467,8 +467,7 @@ func (p *place) conclude(o *RunOptions, result *RunResult) {
 			o.Loaded(run)
 		}
 		result.Report = Analyze(run)
-		result.note(p.writer.Write(mem.Found{Findings: len(result.Report.Findings),
-			Places: result.Report.Places()}))
+		result.note(p.writer.Write(result.Report.Found()))
 	}
 	if err == nil && o.HTML {
 		result.HTML, err = p.store.Attach(result.ID, "report.html", result.Report.HTML)

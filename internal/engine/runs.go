@@ -325,20 +325,21 @@ type Refound struct {
 	Reason string   `json:"reason,omitempty"` // of the first
 }
 
-// FindAgain makes the report of each run that cannot be searched for by findings and lines, and keeps in its recording
-// what was found. The number of its findings is then that of this report. Runs that are being recorded are left out.
+// FindAgain makes the report of each run that an older hightide recorded, which kept no findings, lines or figures that
+// runs are searched for by and trends are made of, and keeps in its recording what was found. The number of its findings
+// is then that of this report. Runs that are being recorded are left out.
 func (e *Engine) FindAgain(ctx context.Context, events event.Sink) (did Refound, err error) {
 	return inStore(ctx, e, func(s store.Store) (did Refound, err error) {
-		runs, err := s.List(store.Filter{Unasked: true})
+		runs, err := s.List(store.Filter{})
 		if err != nil {
 			return did, err
 		}
+		runs = slices.DeleteFunc(runs, func(r store.Run) bool {
+			return r.State == store.Running || r.From != "" || r.Places.Known() && r.Figures != nil
+		})
 		for i, run := range runs {
 			if err := ctx.Err(); err != nil {
 				return did, err
-			}
-			if run.State == store.Running || run.From != "" {
-				continue
 			}
 			events.Tell(event.Progress{Done: i + 1, All: len(runs)})
 			switch err := findAgain(s, run.ID); {
@@ -365,7 +366,7 @@ func findAgain(s store.Store, id string) error {
 	if err != nil {
 		return err
 	}
-	err = errors.Join(w.Write(mem.Found{Findings: len(r.Findings), Places: r.Places()}), w.Close())
+	err = errors.Join(w.Write(r.Found()), w.Close())
 	return errors.Join(err, w.Lost().Err)
 }
 

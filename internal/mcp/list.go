@@ -16,7 +16,7 @@ type listInput struct {
 	Search  string            `json:"search,omitempty" jsonschema:"only runs whose id, name or command contains this"`
 	Tags    map[string]string `json:"tags,omitempty" jsonschema:"only runs with all of these tags; an empty value: whatever the value"`
 	Finding string            `json:"finding,omitempty" jsonschema:"only runs with a finding of this kind, as leak or oom"`
-	Line    string            `json:"line,omitempty" jsonschema:"only runs with a finding, or much memory, at this place: FILE or FILE:LINE, as train.py:12; with finding: such a finding there"`
+	Line    string            `json:"line,omitempty" jsonschema:"only runs with a finding, or much memory, at this place: FILE, FILE:LINE or FILE:FUNCTION, as train.py:12; with finding: such a finding there"`
 	State   string            `json:"state,omitempty" jsonschema:"running, finished or cut off"`
 	Limit   int               `json:"limit,omitempty" jsonschema:"at most this many; default 20"`
 }

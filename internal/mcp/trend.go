@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"hightide/internal/event"
-	"hightide/internal/mem"
 	"hightide/internal/store"
 	"hightide/internal/trend"
 )
@@ -14,11 +13,12 @@ import (
 // trended chooses the runs of a trend.
 type trended struct {
 	Search string            `json:"search,omitempty" jsonschema:"only runs with this in id, name or command"`
+	Of     string            `json:"of,omitempty" jsonschema:"the figure: peak, allocated, reserved, growth, fragmentation, FILE:LINE or FILE:FUNCTION; default peak"`
 	Tags   map[string]string `json:"tags,omitempty" jsonschema:"only runs with all of these; an empty value: any"`
 }
 
 func (in *trended) filter() store.Filter {
-	return store.Filter{Text: in.Search, Tags: in.Tags, Brief: true}
+	return store.Filter{Text: in.Search, Tags: in.Tags}
 }
 
 type trendInput struct {
@@ -35,13 +35,17 @@ const defaultCommits = 20
 
 var showTrend = tool[trendInput, trendAnswer]{
 	name: "trend", title: "Peaks from commit to commit",
-	about: "How the peak of runs changed from commit to commit, oldest first, and where by more than the noise.",
+	about: "How the peak, or another figure, of runs changed from commit to commit, oldest first, and where by more than the noise.",
 	answer: func(ctx context.Context, d *door, in trendInput, _ event.Sink) (out trendAnswer, text string, err error) {
 		limit, err := atMost("limit", in.Limit, defaultCommits)
 		if err != nil {
 			return out, "", err
 		}
-		out.Trend, err = d.engine.Trend(ctx, in.filter())
+		of, err := trend.ParseMeasure(in.Of)
+		if err != nil {
+			return out, "", err
+		}
+		out.Trend, err = d.engine.Trend(ctx, in.filter(), of)
 		out.Earlier = max(0, len(out.Commits)-limit)
 		out.Commits = out.Commits[out.Earlier:]
 		return out, trendText(&out), err
@@ -53,11 +57,11 @@ func trendText(out *trendAnswer) string {
 	if len(out.Commits) == 0 {
 		lines = append(lines, "No run can be compared.")
 	} else {
-		lines = append(lines, fmt.Sprintf("Means of %s, %s, oldest first:", out.What, out.Label))
+		lines = append(lines, fmt.Sprintf("Means of %s, %s, oldest first:", out.Measure.Of(out.What), out.Label))
 	}
 	for i := range out.Commits {
 		c := &out.Commits[i]
-		line := fmt.Sprintf("%s  %v of %d", c.Short(), mem.Bytes(c.Mean), c.Runs)
+		line := fmt.Sprintf("%s  %s of %d", c.Short(), c.Text(), c.Runs)
 		if change, ok := c.Change.Get(); ok {
 			line += fmt.Sprintf(", %s, %s", trend.Signed(change), c.Verdict)
 		}
@@ -71,6 +75,9 @@ func trendText(out *trendAnswer) string {
 	}
 	if out.Earlier > 0 {
 		lines = append(lines, fmt.Sprintf("%d earlier ones: a higher limit lists them.", out.Earlier))
+	}
+	if out.Note != "" {
+		lines = append(lines, out.Note)
 	}
 	if out.Unknown != "" {
 		lines = append(lines, "The noise is not known: "+out.Unknown+".")
@@ -93,7 +100,11 @@ var pullComment = tool[commentInput, trend.PullComment]{
 		"the curve. It posts nothing.",
 	answer: func(ctx context.Context, d *door, in commentInput, _ event.Sink) (out trend.PullComment, text string,
 		err error) {
-		c, err := d.engine.PullComment(ctx, in.filter(), in.Commit, in.Base, d.engine.Find)
+		of, err := trend.ParseMeasure(in.Of)
+		if err != nil {
+			return out, "", err
+		}
+		c, err := d.engine.PullComment(ctx, in.filter(), of, in.Commit, in.Base, d.engine.Find)
 		if err != nil {
 			return out, "", err
 		}

@@ -21,6 +21,12 @@ type Figure struct {
 	AtLeast bool     `json:"at_least,omitempty" doc:"Whether processes that lived very shortly may have taken more between two readings."`
 }
 
+// Figures beside the peak, of which trends are made.
+const (
+	FigureGrowth        = "growth"        // of the whole run, with each step
+	FigureFragmentation = "fragmentation" // what an allocator had and nobody used, at the peak
+)
+
 // Known says whether there is a figure.
 func (f Figure) Known() bool { return f.What != "" }
 

@@ -361,6 +361,8 @@ type Found struct {
 	Findings int `json:"findings"`
 	// what the run can be searched for by; nil: recorded before these were kept
 	Places []Place `json:"places"`
+	// what else a trend is made of, by name: "growth", "fragmentation"; nil: recorded before these were kept
+	Figures map[string]Figure `json:"figures"`
 }
 
 // Place is a finding, or a line that held memory, as runs are searched for by them.
@@ -370,7 +372,8 @@ type Place struct {
 	File     string   `json:"file,omitempty"`
 	Line     int      `json:"line,omitempty"`
 	Function string   `json:"function,omitempty"`
-	Bytes    Optional `json:"bytes,omitzero"` // what it is about, or what the line held
+	Bytes    Optional `json:"bytes,omitzero"`        // what it is about, or what the line held
+	Error    int64    `json:"error_bytes,omitempty"` // half width of the 95 % interval of that; 0: exact, or not known
 }
 
 // End closes a run. A recording without one was cut off.

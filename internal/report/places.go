@@ -23,7 +23,8 @@ func (r *Report) Places() []mem.Place {
 	}
 	if r.Lines != nil {
 		for _, l := range r.Lines.Lines {
-			all = append(all, mem.Place{File: l.File, Line: l.Line, Function: l.Function, Bytes: mem.Some(l.Bytes)})
+			all = append(all, mem.Place{File: l.File, Line: l.Line, Function: l.Function, Bytes: mem.Some(l.Bytes),
+				Error: l.Half})
 		}
 	}
 	if r.Imagined != nil && !r.Imagined.CategoriesShort { // else they are what was lacking
@@ -32,4 +33,29 @@ func (r *Report) Places() []mem.Place {
 		}
 	}
 	return all
+}
+
+// Figures are what trends are made of beside the peak.
+func (r *Report) Figures() map[string]mem.Figure {
+	all, h := map[string]mem.Figure{}, &r.Headline
+	if growth, ok := h.Growth.Get(); ok {
+		f := mem.Figure{Bytes: growth, Error: h.GrowthError.Or(0), What: "growth of host memory a step", Source: mem.SeriesRSS,
+			Label: mem.Estimated} // from RSS or, where that has more, from the sampled heap
+		if h.MainSource.OfDevice() {
+			f.What, f.Source = "growth of allocated memory a step", mem.SeriesAllocated
+		}
+		if h.GrowthLabel == mem.Imagined {
+			f.Label = mem.Imagined
+		}
+		all[mem.FigureGrowth] = f
+	}
+	if h.Fragmentation.Known() {
+		all[mem.FigureFragmentation] = h.Fragmentation
+	}
+	return all
+}
+
+// Found is what of it a recording keeps, so that lists, searches and trends need not make it again.
+func (r *Report) Found() mem.Found {
+	return mem.Found{Findings: len(r.Findings), Places: r.Places(), Figures: r.Figures()}
 }

@@ -107,30 +107,32 @@ func New() *Report {
 
 // Headline is the answer in one breath.
 type Headline struct {
-	Verdict     string       `json:"verdict" doc:"One sentence for people."`
-	Clauses     []string     `json:"clauses" doc:"Its parts: the peak, then what else there is to say."`
-	Figure      mem.Figure   `json:"figure,omitzero" doc:"The one figure by which the run is known, in lists too. Absent: none was observed, or it is no run."`
-	Ended       mem.Ending   `json:"ended,omitzero" doc:"How it ended, in lists too. Absent: it is no run."`
-	Duration    int64        `json:"duration_ns" doc:"How long the command ran, in ns."`
-	Steps       uint64       `json:"steps" doc:"How many optimizer steps were completed; 0: there was no training."`
-	ExitCode    mem.Optional `json:"exit_code,omitzero" doc:"The command's exit code; absent where a signal ended it or its end was not seen."`
-	Signal      mem.Optional `json:"signal,omitzero" doc:"The signal that ended it."`
-	Exception   *Exception   `json:"exception,omitempty" doc:"What Python said of a program that failed."`
-	Stopped     bool         `json:"stopped,omitempty" doc:"Whether it ended as it was asked to."`
-	Left        bool         `json:"left,omitempty" doc:"Whether a process that ran before the recording went on after it."`
-	Complete    bool         `json:"complete" doc:"Whether the recording has its end."`
-	Peak        Peak         `json:"peak" doc:"The highest of each figure."`
-	Growth      mem.Optional `json:"growth_bytes_per_step,omitzero" doc:"Steady growth after the warm-up, in bytes a step; 0: looked for and not seen; absent: too few steps to tell."`
-	GrowthLabel mem.Label    `json:"growth_label,omitempty" doc:"How the growth is known."`
-	GrowthLeast mem.Optional `json:"growth_least_bytes,omitzero" doc:"Where growth is 0: the least over the run, of a process, that is told, in bytes."`
-	Efficiency  mem.Optional `json:"efficiency_milli,omitzero" doc:"A score of 0 to 10 in thousandths; the table of that name says what it is made of."`
-	NotLooked   string       `json:"not_looked_for,omitempty" doc:"What was not looked for, and why; absent: all was."`
-	Larger      string       `json:"gets_larger,omitempty" doc:"The line whose blocks are replaced by ever larger ones, as a note says."`
-	Looked      string       `json:"looked_for,omitempty" doc:"From how much on growth would have been told, where none was."`
-	Nothing     string       `json:"nothing,omitempty" doc:"What there is to say of a run in which nothing was found; absent: something was, or it is no run."`
-	Well        bool         `json:"well,omitempty" doc:"Whether that is good news: all was looked for, and the program ended well."`
-	StepTime    mem.Optional `json:"step_time_ns,omitzero" doc:"The median of a step's time in ns."`
-	MainSource  mem.Quantity `json:"main_source,omitempty" doc:"The series that the picture leads with."`
+	Verdict       string       `json:"verdict" doc:"One sentence for people."`
+	Clauses       []string     `json:"clauses" doc:"Its parts: the peak, then what else there is to say."`
+	Figure        mem.Figure   `json:"figure,omitzero" doc:"The one figure by which the run is known, in lists too. Absent: none was observed, or it is no run."`
+	Ended         mem.Ending   `json:"ended,omitzero" doc:"How it ended, in lists too. Absent: it is no run."`
+	Duration      int64        `json:"duration_ns" doc:"How long the command ran, in ns."`
+	Steps         uint64       `json:"steps" doc:"How many optimizer steps were completed; 0: there was no training."`
+	ExitCode      mem.Optional `json:"exit_code,omitzero" doc:"The command's exit code; absent where a signal ended it or its end was not seen."`
+	Signal        mem.Optional `json:"signal,omitzero" doc:"The signal that ended it."`
+	Exception     *Exception   `json:"exception,omitempty" doc:"What Python said of a program that failed."`
+	Stopped       bool         `json:"stopped,omitempty" doc:"Whether it ended as it was asked to."`
+	Left          bool         `json:"left,omitempty" doc:"Whether a process that ran before the recording went on after it."`
+	Complete      bool         `json:"complete" doc:"Whether the recording has its end."`
+	Peak          Peak         `json:"peak" doc:"The highest of each figure."`
+	Growth        mem.Optional `json:"growth_bytes_per_step,omitzero" doc:"Steady growth after the warm-up, in bytes a step; 0: looked for and not seen; absent: too few steps to tell."`
+	GrowthLabel   mem.Label    `json:"growth_label,omitempty" doc:"How the growth is known."`
+	GrowthLeast   mem.Optional `json:"growth_least_bytes,omitzero" doc:"Where growth is 0: the least over the run, of a process, that is told, in bytes."`
+	GrowthError   mem.Optional `json:"growth_error_bytes_per_step,omitzero" doc:"How far the growth may be off, in bytes a step; of 0, the slowest that all processes could have and that is not told."`
+	Fragmentation mem.Figure   `json:"fragmentation,omitzero" doc:"What the allocator that leads had and nobody used when its curve was highest: of a framework reserved, not allocated; of the host free in malloc, in the process that took most. Absent: not known."`
+	Efficiency    mem.Optional `json:"efficiency_milli,omitzero" doc:"A score of 0 to 10 in thousandths; the table of that name says what it is made of."`
+	NotLooked     string       `json:"not_looked_for,omitempty" doc:"What was not looked for, and why; absent: all was."`
+	Larger        string       `json:"gets_larger,omitempty" doc:"The line whose blocks are replaced by ever larger ones, as a note says."`
+	Looked        string       `json:"looked_for,omitempty" doc:"From how much on growth would have been told, where none was."`
+	Nothing       string       `json:"nothing,omitempty" doc:"What there is to say of a run in which nothing was found; absent: something was, or it is no run."`
+	Well          bool         `json:"well,omitempty" doc:"Whether that is good news: all was looked for, and the program ended well."`
+	StepTime      mem.Optional `json:"step_time_ns,omitzero" doc:"The median of a step's time in ns."`
+	MainSource    mem.Quantity `json:"main_source,omitempty" doc:"The series that the picture leads with."`
 }
 
 // Exception is one that nobody caught. Of several processes, it is the main one's, or the first of its children's where

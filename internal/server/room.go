@@ -2,12 +2,14 @@ package server
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"net"
 	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // requestsAtOnce is how many are served at once at most: a stream of events is one for as long as it lasts, and takes
@@ -105,19 +107,46 @@ func (c *roomyConn) Close() error {
 	return c.Conn.Close()
 }
 
+// Door is the front door of a server, which counts its connections.
+type Door struct {
+	front *http.Server
+	most  int64 // connections on which one may ask again; 0: any number
+	open  atomic.Int64
+	ends  atomic.Bool
+}
+
 // Watch has a front door close connections on which nothing is asked while more are open than requests are served.
-func (r Room) Watch(front *http.Server) {
-	if r.Requests == 0 {
-		return
-	}
-	var open atomic.Int64
+func (r Room) Watch(front *http.Server) *Door {
+	d := &Door{front: front, most: int64(r.Requests)}
 	front.ConnState = func(_ net.Conn, state http.ConnState) {
 		switch state {
 		case http.StateNew:
-			open.Add(1)
+			d.open.Add(1)
 		case http.StateClosed, http.StateHijacked:
-			open.Add(-1)
+			d.open.Add(-1)
 		}
-		front.SetKeepAlivesEnabled(open.Load() <= int64(r.Requests))
+		d.keep()
 	}
+	return d
+}
+
+// keep says whether connections are kept for another request. Those that wait for one are closed where they are not.
+func (d *Door) keep() {
+	d.front.SetKeepAlivesEnabled(!d.ends.Load() && (d.most == 0 || d.open.Load() <= d.most))
+}
+
+// End answers once more on each connection that was accepted, until the context ends: nobody listens any more. The
+// server's own Shutdown drops a request that comes after it, also on a connection of before it.
+func (d *Door) End(ctx context.Context) {
+	d.ends.Store(true)
+	often := time.NewTicker(5 * time.Millisecond)
+	defer often.Stop()
+	for d.open.Load() > 0 && ctx.Err() == nil {
+		d.keep()
+		select {
+		case <-ctx.Done():
+		case <-often.C:
+		}
+	}
+	_ = d.front.Close()
 }

@@ -28,7 +28,7 @@ type runsInput struct {
 	Tag    []string `query:"tag,explode" maxItems:"20" nullable:"false" doc:"KEY or KEY=VALUE; all of them." example:"[\"model=bert\"]"`
 	State  string   `query:"state" enum:"running,finished,cut off" doc:"Only runs in this state."`
 	Kind   string   `query:"finding" maxLength:"100" doc:"Only runs with a finding of this kind, as its report says." example:"leak"`
-	Line   string   `query:"line" maxLength:"500" doc:"Only runs with a finding, or much memory, at this place: FILE or FILE:LINE. A file may be named by the end of its path. With finding: such a finding at that place." example:"train.py:12"`
+	Line   string   `query:"line" maxLength:"500" doc:"Only runs with a finding, or much memory, at this place: FILE, FILE:LINE or FILE:FUNCTION. A file may be named by the end of its path. With finding: such a finding at that place." example:"train.py:12"`
 	Verb   string   `query:"verb" maxLength:"40" doc:"As run, imagine or attach."`
 	Before string   `query:"before" maxLength:"64" doc:"The id of a run: only those after it in the list."`
 	Limit  int      `query:"limit" default:"200" minimum:"1" maximum:"10000" doc:"The most that are listed."`

@@ -16,11 +16,12 @@ import (
 type TrendInput struct {
 	Search string   `query:"search" maxLength:"1000" doc:"Only runs with this text in the id, the name or the command."`
 	Name   string   `query:"name" maxLength:"200" doc:"Only runs of this name."`
+	Of     string   `query:"of" maxLength:"500" doc:"The figure: peak, allocated, reserved, growth, fragmentation, or what lines at FILE:LINE or FILE:FUNCTION held at the peak; absent: peak." example:"growth"`
 	Tag    []string `query:"tag,explode" maxItems:"20" nullable:"false" doc:"KEY or KEY=VALUE; all of them." example:"[\"project=ranker\"]"`
 }
 
 func (s *Server) trend(api huma.API) {
-	get(api, "/trend", "How the peak of runs changed from commit to commit, and where by more than its noise", s.showTrend)
+	get(api, "/trend", "How a figure of runs changed from commit to commit, and where by more than its noise", s.showTrend)
 	get(api, "/trend/comment", "What a pull request is told of a commit or a run, held against another", s.showComment)
 	savedPage(api, "/trend/page", "The same as one HTML file that needs nothing else", "trend.html",
 		func(ctx context.Context, in *TrendInput) (htmlWriter, error) {
@@ -54,7 +55,8 @@ func (s *Server) showComment(ctx context.Context, in *trendCommentInput) (*trend
 		return nil, err
 	}
 	return t.Comment(in.Commit, in.Base, trend.Sources{Of: in.filter(), Server: in.server,
-		Run: func(ref string) (store.Run, error) { return s.findRun(ctx, ref) },
+		Run:  func(ref string) (store.Run, error) { return s.findRun(ctx, ref) },
+		Runs: func(f store.Filter) ([]store.Run, error) { return s.engine.Runs(ctx, f) },
 		Report: func(run string) (*report.Report, error) {
 			r, _, err := s.report(ctx, run)
 			return r, err
@@ -62,15 +64,19 @@ func (s *Server) showComment(ctx context.Context, in *trendCommentInput) (*trend
 }
 
 func (in *TrendInput) filter() store.Filter {
-	return store.Filter{Text: in.Search, Name: in.Name, Tags: tagsOf(in.Tag), Brief: true}
+	return store.Filter{Text: in.Search, Name: in.Name, Tags: tagsOf(in.Tag)}
 }
 
 func (s *Server) showTrend(ctx context.Context, in *TrendInput) (*trend.Trend, error) {
-	runs, err := s.engine.Runs(ctx, in.filter())
+	of, err := trend.ParseMeasure(in.Of)
 	if err != nil {
 		return nil, err
 	}
-	t := trend.Of(runs)
+	runs, err := s.engine.Runs(ctx, of.Filter(in.filter()))
+	if err != nil {
+		return nil, err
+	}
+	t := trend.Of(runs, of)
 	if by, _ := ctx.Value(askingKey{}).(asking); s.options.Statuses != nil && !s.outside && len(t.Commits) > 0 {
 		found, err := s.options.Statuses.Statuses(ctx, by.scope, in.filter().Tags[store.ProjectTag], t.Hashes()...)
 		if err != nil {

@@ -43,6 +43,7 @@ func keeps(t *testing.T, open func(t *testing.T) store.Store) {
 		{"filters", filters},
 		{"what a trend is made of", inBrief},
 		{"findings and lines", byPlace},
+		{"what spots held", whatSpotsHold},
 		{"pruning", pruning},
 		{"removing", removing},
 		{"files beside a recording", attach},
@@ -105,7 +106,7 @@ func frames(info mem.RunInfo) []mem.Frame {
 		mem.Drop{Process: 1, Place: "ring", Records: 4},
 		mem.Drop{Process: 1, Place: "ring", Records: 5},
 		mem.End{Time: 3e9, ExitCode: mem.Some(1), Reason: "exit"},
-		mem.Found{Findings: 2, Places: places},
+		mem.Found{Findings: 2, Places: places, Figures: map[string]mem.Figure{"growth": growth, "mood": growth}},
 	}
 }
 
@@ -141,6 +142,7 @@ func row(t *testing.T, s store.Store) {
 		Ended:  mem.Ending{Kind: mem.EndOOM, Text: "exit 1 after out of memory"},
 		Figure: mem.Figure{Bytes: 1000, What: "RSS", Source: mem.SeriesTreeRSS, Label: mem.Measured}, Findings: mem.Some(2),
 		Places:  mem.Some(int64(len(places))),
+		Figures: map[string]mem.Figure{"growth": growth}, // a row keeps those that it knows
 		HostRSS: mem.Some(1000), Allocated: mem.Some(0), OOMs: 1, Dropped: 5, Size: got.Size, Dir: got.Dir, File: got.File}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v\nwant %+v", got, want)

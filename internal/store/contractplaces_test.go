@@ -14,9 +14,39 @@ var places = []mem.Place{
 	{Kind: "leak", Severity: "critical", File: "/home/anna/job/train.py", Line: 12, Bytes: mem.Some(900)},
 	{Kind: "leak", Severity: "critical", File: "/home/anna/job/models/net.py", Line: 7, Function: "forward", Bytes: mem.Some(900)},
 	{Kind: "oom", Severity: "critical"},
-	{File: "/home/anna/job/models/net.py", Line: 8, Function: "Größe", Bytes: mem.Some(5)},
+	{File: "/home/anna/job/models/net.py", Line: 8, Function: "Größe", Bytes: mem.Some(5), Error: 3},
+	{File: "/home/anna/job/models/net.py", Line: 9, Function: "Net.Größe", Bytes: mem.Some(7), Error: 4},
 	{File: "own.py", Line: 1},
 	{File: `C:\job\win.py`, Line: 3},
+}
+
+// growth is a figure beside the peak.
+var growth = mem.Figure{Bytes: 9, Error: 2, What: "growth of host memory a step", Source: mem.SeriesRSS, Label: mem.Estimated}
+
+// whatSpotsHold: a list says what a line, a function or a file held in each run. What is not among the lines that are
+// kept held no more than the least of them.
+func whatSpotsHold(t *testing.T, s store.Store) {
+	record(t, s, info(1, "found"), false)
+	w, err := s.Create(info(2, "bare"))
+	must(t, err)
+	must(t, w.Close())
+	for asked, want := range map[string]mem.Figure{
+		"net.py:8": {Bytes: 5, Error: 3}, "models/net.py:Größe": {Bytes: 12, Error: 5}, "net.py:Net.Größe": {Bytes: 7, Error: 4},
+		"net.py": {Bytes: 12, Error: 5}, "net.py:7": {Error: 5}, "other.py:1": {Error: 5}, "net.py:öße": {Error: 5},
+	} {
+		at, ok := store.ParseSpot(asked)
+		if !ok {
+			t.Fatal(asked)
+		}
+		want.What, want.Source, want.Label = "what "+asked+" held", "lines", mem.Sampled
+		for _, brief := range []bool{true, false} {
+			runs, err := s.List(store.Filter{Held: at, Brief: brief})
+			must(t, err)
+			if len(runs) != 2 || runs[0].Held.Known() || runs[1].Held != want || runs[1].Figures["growth"] != growth {
+				t.Errorf("%s: %+v, want %+v", asked, runs, want)
+			}
+		}
+	}
 }
 
 // byPlace: runs are found by their findings and lines, of the newest report, and as long as they are there.
@@ -27,6 +57,7 @@ func byPlace(t *testing.T, s store.Store) {
 	for asked, want := range map[string]int{
 		"": 2, "train.py": 2, "train.py:12": 2, "train.py:13": 0, "job/train.py:12": 2, "ob/train.py": 0, "/home/anna/job/train.py:12": 2,
 		"x/home/anna/job/train.py": 0, "rain.py": 0, "TRAIN.py": 0, "net.py": 2, "models/net.py:8": 2,
+		"net.py:Größe": 2, "net.py:Net.Größe": 2, "net.py:t.Größe": 0, "net.py:größe": 0, "own.py:Größe": 0, "net.py:forward": 2,
 		"own.py:1": 2, "./own.py": 2, "x/own.py": 0, "win.py:3": 2, "job/win.py": 2, `job\win.py:3`: 2, "%.py": 0,
 	} {
 		filter := store.Filter{}
@@ -41,7 +72,7 @@ func byPlace(t *testing.T, s store.Store) {
 			t.Errorf("at %q: %d runs, want %d, %v", asked, len(runs), want, err)
 		}
 	}
-	for _, wrong := range []string{"", ":", ":12", "train.py:", "train.py:0", "train.py:-1", "train.py:x", long} {
+	for _, wrong := range []string{"", ":", ":12", "train.py:", "train.py:0", "train.py:-1", "train.py:-x", "train.py:a b", "train.py:a/b", long} {
 		if _, ok := store.ParseSpot(wrong); ok {
 			t.Errorf("%q can be read", wrong)
 		}

@@ -16,7 +16,7 @@ import (
 
 // indexVersion is the version of the schema. An index of an older one is dropped and filled again
 // from the recordings; one of a newer hightide is left alone, and not used.
-const indexVersion = 10
+const indexVersion = 11
 
 // index is the SQLite file, opened when it is first used. Every error of it can be ignored: the
 // recordings are the truth.

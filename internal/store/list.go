@@ -228,6 +228,7 @@ func (f Filter) apply(runs []Run) []Run {
 			continue
 		}
 		if f.matches(&r) {
+			f.hold(&r, f.heldBy(r.found))
 			r.found = nil
 			kept = append(kept, r)
 		}

@@ -87,8 +87,14 @@ func (f Filter) seen() Filter {
 
 // isPlace says whether a place is what is asked for.
 func (f Filter) isPlace(p mem.Place) bool {
-	return (f.Finding == "" || p.Kind == f.Finding) && (f.Line.Line == 0 || p.Line == f.Line.Line) &&
-		(f.Line.File == "" || strings.HasSuffix("/"+strings.ReplaceAll(p.File, `\`, "/"), "/"+f.Line.File))
+	return (f.Finding == "" || p.Kind == f.Finding) && f.Line.has(p)
+}
+
+// has says whether a place lies at the spot.
+func (s Spot) has(p mem.Place) bool {
+	return (s.Line == 0 || p.Line == s.Line) &&
+		(s.Function == "" || strings.HasSuffix("."+p.Function, "."+s.Function)) &&
+		(s.File == "" || strings.HasSuffix("/"+strings.ReplaceAll(p.File, `\`, "/"), "/"+s.File))
 }
 
 // In the index of one person's recordings places are a compressed column of the run, through which a search looks by a
@@ -97,19 +103,26 @@ func (f Filter) isPlace(p mem.Place) bool {
 // hasPlace is the name of that function.
 const hasPlace = "has_place"
 
-var hasPlaceFault = sqlite.RegisterDeterministicScalarFunction(hasPlace, 4,
+var hasPlaceFault = sqlite.RegisterDeterministicScalarFunction(hasPlace, 5,
 	func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
 		data, _ := args[0].([]byte)
 		kind, _ := args[1].(string)
 		file, _ := args[2].(string)
 		line, _ := args[3].(int64)
-		filter := Filter{Finding: kind, Line: Spot{File: file, Line: int(line)}}
+		function, _ := args[4].(string)
+		filter := Filter{Finding: kind, Line: Spot{File: file, Line: int(line), Function: function}}
 		all, err := unpack(data)
 		return slices.ContainsFunc(all, filter.isPlace), err
 	})
 
 // packed is a column of places.
 type packed struct{ of *[]mem.Place }
+
+func (p packed) Scan(src any) (err error) {
+	data, _ := src.([]byte)
+	*p.of, err = unpack(data)
+	return err
+}
 
 func (p packed) Value() (driver.Value, error) {
 	if len(*p.of) == 0 {
@@ -140,16 +153,31 @@ func (f Filter) placesSQL() (where string, args []any) {
 	if f.Finding != "" {
 		add("kind <> '' AND kind = ?", f.Finding)
 	}
-	if at := f.Line; at.File != "" {
-		add("base = ?", base(at.File))
-		if strings.Contains(at.File, "/") {
-			end := "/" + at.File // and a file may begin with its last folder
+	at, more := f.Line.sql()
+	if at != "" {
+		add(at, more...)
+	}
+	return strings.Join(all, " AND "), args
+}
+
+// sql is the condition that a place lies at the spot; "": any does.
+func (s Spot) sql() (where string, args []any) {
+	var all []string
+	add := func(condition string, values ...any) { all, args = append(all, condition), append(args, values...) }
+	if s.File != "" {
+		add("base = ?", base(s.File))
+		if strings.Contains(s.File, "/") {
+			end := "/" + s.File // and a file may begin with its last folder
 			add(`substr('/' || replace(file, '\', '/'), length(file) + 2 - CAST(? AS INTEGER)) = ?`,
 				utf8.RuneCountInString(end), end)
 		}
 	}
-	if f.Line.Line > 0 {
-		add("line = ?", f.Line.Line)
+	if s.Line > 0 {
+		add("line = ?", s.Line)
+	}
+	if s.Function != "" {
+		end := "." + s.Function
+		add("substr('.' || function, length(function) + 2 - CAST(? AS INTEGER)) = ?", utf8.RuneCountInString(end), end)
 	}
 	return strings.Join(all, " AND "), args
 }

@@ -111,6 +111,7 @@ func (r *rollup) row() Run {
 	}
 	if run.Found != nil {
 		row.Findings = mem.Some(int64(run.Found.Findings))
+		row.keepFigures(run.Found.Figures)
 		if run.Found.Places != nil {
 			row.keepPlaces(run.Found.Places)
 		}

@@ -63,6 +63,7 @@ var columns = []column{
 	{"dropped", "INTEGER NOT NULL", func(e *entry) any { return count{&e.run.Dropped} }},
 	{"findings", "INTEGER", func(e *entry) any { return optional{&e.run.Findings} }},
 	{"places", "INTEGER", func(e *entry) any { return optional{&e.run.Places} }},
+	{"figures", "TEXT", func(e *entry) any { return figures{&e.run.Figures} }},
 	{"size_bytes", "INTEGER NOT NULL", func(e *entry) any { return &e.run.Size }},
 	{"damaged", "INTEGER NOT NULL", func(e *entry) any { return &e.run.Damaged }},
 }
@@ -72,8 +73,10 @@ var columns = []column{
 var stamped = append(slices.Clip(columns), []column{
 	{"recording_stamp", "TEXT NOT NULL", func(e *entry) any { return &e.recording }},
 	{"folder_stamp", "TEXT NOT NULL", func(e *entry) any { return &e.folder }},
-	{"found", "BLOB NOT NULL", func(e *entry) any { return packed{&e.run.found} }},
+	foundColumn,
 }...)
+
+var foundColumn = column{"found", "BLOB NOT NULL", func(e *entry) any { return packed{&e.run.found} }}
 
 // schema has one row for each run, in the order in which people list them, and one for each tag. text is
 // what a search looks in.
@@ -208,7 +211,8 @@ func (x *index) states(ids []string) (map[string]entry, error) {
 // brief are the columns that a trend is made of.
 var brief = slices.DeleteFunc(slices.Clone(columns), func(c column) bool {
 	switch c.name {
-	case "id", "start_wall_ns", "git_commit", "git_dirty", "state", "ended_kind":
+	case "id", "start_wall_ns", "git_commit", "git_dirty", "state", "ended_kind", "label", "figures",
+		"peak_allocated_bytes", "peak_reserved_bytes":
 		return false
 	}
 	return !strings.HasPrefix(c.name, "figure_")
@@ -226,10 +230,15 @@ func (f Filter) chosen(tags string) (of []column, text string) {
 // list returns the rows that a filter lets through, newest first.
 func (x *index) list(filter Filter) ([]Run, error) {
 	of, chosen := filter.chosen("json_group_object")
+	if filter.Held != (Spot{}) {
+		of, chosen = append([]column{foundColumn}, of...), foundColumn.name+", "+chosen
+	}
 	where, args := filter.sql(true, inOrder)
 	var runs []Run
 	err := x.query("SELECT "+chosen+" FROM runs"+where, args, func(rows *sql.Rows) error {
 		run, err := scanRun(rows, of)
+		filter.hold(&run, filter.heldBy(run.found))
+		run.found = nil
 		runs = append(runs, run)
 		return err
 	})
@@ -309,7 +318,7 @@ func (f Filter) sql(ofFiles bool, order string) (text string, args []any) {
 		add("(id = ? OR name = ? OR id >= ? AND id < ?)", f.Ref, f.Ref, begins, begins+"\U0010FFFF")
 	}
 	if ofFiles && f.searchesPlaces() {
-		add(hasPlace+"(found, ?, ?, ?)", f.Finding, f.Line.File, f.Line.Line)
+		add(hasPlace+"(found, ?, ?, ?, ?)", f.Finding, f.Line.File, f.Line.Line, f.Line.Function)
 	}
 	if !ofFiles && f.searchesPlaces() && f.Text != "" {
 		where, values := f.placesSQL()
@@ -393,6 +402,25 @@ func (w wordList) Scan(src any) error {
 		return err
 	}
 	return json.Unmarshal(text.V, w.of)
+}
+
+// figures is a column of them, as JSON; NULL: none were kept.
+type figures struct{ of *map[string]mem.Figure }
+
+func (f figures) Value() (driver.Value, error) {
+	if *f.of == nil {
+		return nil, nil
+	}
+	text, err := json.Marshal(*f.of)
+	return string(text), err
+}
+
+func (f figures) Scan(src any) error {
+	var text sql.Null[[]byte]
+	if err := text.Scan(src); err != nil || !text.Valid {
+		return err
+	}
+	return json.Unmarshal(text.V, f.of)
 }
 
 // scrub rewrites the index, so that nothing of rows that were deleted is left in its files.

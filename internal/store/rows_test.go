@@ -34,6 +34,8 @@ func TestRowsComeBack(t *testing.T) {
 			f.Set(reflect.ValueOf(mem.Ending{Kind: mem.EndFailed, Text: "exit 1, IndexError"}))
 		case mem.Optional:
 			f.Set(reflect.ValueOf(mem.Some(int64(i))))
+		case map[string]mem.Figure:
+			f.Set(reflect.ValueOf(map[string]mem.Figure{"growth": {Bytes: 4, What: "a \"step'"}}))
 		case []string:
 			f.Set(reflect.ValueOf([]string{"a b", "", "ü'"}))
 		case map[string]string:
@@ -42,7 +44,7 @@ func TestRowsComeBack(t *testing.T) {
 			t.Fatalf("the test does not know %T", f.Interface())
 		}
 	}
-	want.Dir, want.File, want.From = "", "", "" // not of the index
+	want.Dir, want.File, want.From, want.Held = "", "", "", mem.Figure{} // not of the index
 	plain := Run{ID: "plain", Dropped: math.MaxUint64}
 	x := newIndex(filepath.Join(t.TempDir(), "index.sqlite"))
 	defer x.close()

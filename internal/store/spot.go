@@ -2,6 +2,7 @@ package store
 
 import (
 	"path"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -11,16 +12,26 @@ const placeText = 500
 
 // Spot is where in a program a filter looks. The zero value is anywhere.
 type Spot struct {
-	File string // the end of the path, by whole folders: train.py, or models/train.py
-	Line int    // 0: any
+	File     string // the end of the path, by whole folders: train.py, or models/train.py
+	Line     int    // 0: any
+	Function string // the end of its name, by whole parts: forward, or Net.forward; "": any
 }
 
-// ParseSpot reads FILE or FILE:LINE.
+// function is what may be the name of one: no number, and no path.
+var function = regexp.MustCompile(`^[^\d\s/\\:-][^\s/\\:]*$`)
+
+// ParseSpot reads FILE, FILE:LINE or FILE:FUNCTION.
 func ParseSpot(text string) (s Spot, ok bool) {
 	ok = len(text) <= placeText
 	if at := strings.LastIndex(text, ":"); at >= 0 {
-		line, err := strconv.Atoi(text[at+1:])
-		s.Line, text, ok = line, text[:at], ok && err == nil && line > 0
+		behind := text[at+1:]
+		text = text[:at]
+		if function.MatchString(behind) {
+			s.Function = behind
+		} else {
+			line, err := strconv.Atoi(behind)
+			s.Line, ok = line, ok && err == nil && line > 0
+		}
 	}
 	s.File = strings.TrimPrefix(path.Clean("/"+strings.ReplaceAll(text, `\`, "/")), "/")
 	return s, ok && s.File != ""
@@ -28,8 +39,11 @@ func ParseSpot(text string) (s Spot, ok bool) {
 
 // String is what ParseSpot reads.
 func (s Spot) String() string {
-	if s.Line > 0 {
+	switch {
+	case s.Line > 0:
 		return s.File + ":" + strconv.Itoa(s.Line)
+	case s.Function != "":
+		return s.File + ":" + s.Function
 	}
 	return s.File
 }

@@ -125,40 +125,43 @@ func (r *Run) becomes(state State) {
 
 // Run is one row of the index: what List shows. Absent figures were not observed.
 type Run struct {
-	ID        string            `json:"id" doc:"What requests call it."`
-	Name      string            `json:"name,omitempty" doc:"As run --name or a change of it says; need not be unique."`
-	Tags      map[string]string `json:"tags,omitempty" doc:"Its tags, by name."`
-	Verb      string            `json:"verb,omitempty" doc:"The command that made it: run, attach, imagine, fit, monitor, bench."`
-	Label     mem.Label         `json:"label,omitempty" doc:"Where its figures come from: measured or imagined."`
-	Command   []string          `json:"command,omitempty" doc:"Words of the command that was recorded."`
-	Host      string            `json:"host,omitempty" doc:"Name of the machine."`
-	GitCommit string            `json:"git_commit,omitempty" doc:"The commit that was checked out where the program began; absent: none is known."`
-	GitDirty  bool              `json:"git_dirty,omitempty" doc:"Whether files differed from that commit."`
-	State     State             `json:"state" enum:"running,finished,cut off" doc:"cut off: its engine went away before the end."`
-	Start     int64             `json:"start_wall_ns" doc:"When it began, in ns since 1970."`
-	Duration  int64             `json:"duration_ns" doc:"Up to the last thing seen."`
-	Ended     mem.Ending        `json:"ended" doc:"How it ended, as its report says it."`
-	Figure    mem.Figure        `json:"figure,omitzero" doc:"The one figure by which it is known: the peak that its report leads with. Absent: none was observed."`
-	ExitCode  mem.Optional      `json:"exit_code,omitzero" doc:"Of the main process; absent: not seen, or a signal ended it."`
-	Signal    mem.Optional      `json:"signal,omitzero" doc:"Number of the signal that ended the main process."`
-	Stopped   bool              `json:"stopped,omitempty" doc:"It ended as it was asked to, such as by --duration."`
-	Steps     uint64            `json:"steps" doc:"Optimizer steps that were taken."`
-	Processes int               `json:"processes" doc:"How many were seen."`
-	HostRSS   mem.Optional      `json:"peak_host_rss_bytes,omitzero" doc:"Highest resident memory of the process tree; shared pages count once for each process."`
-	HostPSS   mem.Optional      `json:"peak_host_pss_bytes,omitzero" doc:"The same with shared pages divided by their users, where it was read."`
-	Device    mem.Optional      `json:"peak_device_used_bytes,omitzero" doc:"Most memory in use on devices: of each its peak, added up."`
-	Allocated mem.Optional      `json:"peak_allocated_bytes,omitzero" doc:"Most that frameworks had handed out on devices: of each allocator its peak, added up. Of an imagined run as its verdict has it."`
-	Reserved  mem.Optional      `json:"peak_reserved_bytes,omitzero" doc:"Most that frameworks held on devices, added up in the same way."`
-	OOMs      int               `json:"ooms" doc:"How often memory ran out."`
-	Snapshots int               `json:"snapshots,omitempty" doc:"Of allocators, that were recorded whole."`
-	Dropped   uint64            `json:"dropped" doc:"Records that were lost on the way into the recording."`
-	Findings  mem.Optional      `json:"findings,omitzero" doc:"How many the report had that was made at its end; absent: none was made."`
-	Places    mem.Optional      `json:"places,omitzero" doc:"By how many findings and lines it can be searched for; absent: it was recorded before they were kept, or no report was made at its end."`
-	Size      int64             `json:"size_bytes" doc:"On disk, everything in its folder."`
-	Damaged   bool              `json:"damaged,omitempty" doc:"A part of the recording cannot be read."`
-	Dir       string            `json:"dir,omitempty" doc:"Its folder on the machine of the server, for people."`
-	File      string            `json:"file,omitempty" doc:"Its recording there, for people."`
-	From      string            `json:"from,omitempty" enum:"file,upload" doc:"Of a recording outside the data directory."`
+	ID        string                `json:"id" doc:"What requests call it."`
+	Name      string                `json:"name,omitempty" doc:"As run --name or a change of it says; need not be unique."`
+	Tags      map[string]string     `json:"tags,omitempty" doc:"Its tags, by name."`
+	Verb      string                `json:"verb,omitempty" doc:"The command that made it: run, attach, imagine, fit, monitor, bench."`
+	Label     mem.Label             `json:"label,omitempty" doc:"Where its figures come from: measured or imagined."`
+	Command   []string              `json:"command,omitempty" doc:"Words of the command that was recorded."`
+	Host      string                `json:"host,omitempty" doc:"Name of the machine."`
+	GitCommit string                `json:"git_commit,omitempty" doc:"The commit that was checked out where the program began; absent: none is known."`
+	GitDirty  bool                  `json:"git_dirty,omitempty" doc:"Whether files differed from that commit."`
+	State     State                 `json:"state" enum:"running,finished,cut off" doc:"cut off: its engine went away before the end."`
+	Start     int64                 `json:"start_wall_ns" doc:"When it began, in ns since 1970."`
+	Duration  int64                 `json:"duration_ns" doc:"Up to the last thing seen."`
+	Ended     mem.Ending            `json:"ended" doc:"How it ended, as its report says it."`
+	Figure    mem.Figure            `json:"figure,omitzero" doc:"The one figure by which it is known: the peak that its report leads with. Absent: none was observed."`
+	ExitCode  mem.Optional          `json:"exit_code,omitzero" doc:"Of the main process; absent: not seen, or a signal ended it."`
+	Signal    mem.Optional          `json:"signal,omitzero" doc:"Number of the signal that ended the main process."`
+	Stopped   bool                  `json:"stopped,omitempty" doc:"It ended as it was asked to, such as by --duration."`
+	Steps     uint64                `json:"steps" doc:"Optimizer steps that were taken."`
+	Processes int                   `json:"processes" doc:"How many were seen."`
+	HostRSS   mem.Optional          `json:"peak_host_rss_bytes,omitzero" doc:"Highest resident memory of the process tree; shared pages count once for each process."`
+	HostPSS   mem.Optional          `json:"peak_host_pss_bytes,omitzero" doc:"The same with shared pages divided by their users, where it was read."`
+	Device    mem.Optional          `json:"peak_device_used_bytes,omitzero" doc:"Most memory in use on devices: of each its peak, added up."`
+	Allocated mem.Optional          `json:"peak_allocated_bytes,omitzero" doc:"Most that frameworks had handed out on devices: of each allocator its peak, added up. Of an imagined run as its verdict has it."`
+	Reserved  mem.Optional          `json:"peak_reserved_bytes,omitzero" doc:"Most that frameworks held on devices, added up in the same way."`
+	OOMs      int                   `json:"ooms" doc:"How often memory ran out."`
+	Snapshots int                   `json:"snapshots,omitempty" doc:"Of allocators, that were recorded whole."`
+	Dropped   uint64                `json:"dropped" doc:"Records that were lost on the way into the recording."`
+	Findings  mem.Optional          `json:"findings,omitzero" doc:"How many the report had that was made at its end; absent: none was made."`
+	Places    mem.Optional          `json:"places,omitzero" doc:"By how many findings and lines it can be searched for; absent: it was recorded before they were kept, or no report was made at its end."`
+	Figures   map[string]mem.Figure `json:"figures,omitempty" doc:"What its report says besides, of which trends are made, by name: growth, fragmentation. Absent: none is known."`
+	Size      int64                 `json:"size_bytes" doc:"On disk, everything in its folder."`
+	Damaged   bool                  `json:"damaged,omitempty" doc:"A part of the recording cannot be read."`
+	Dir       string                `json:"dir,omitempty" doc:"Its folder on the machine of the server, for people."`
+	File      string                `json:"file,omitempty" doc:"Its recording there, for people."`
+	From      string                `json:"from,omitempty" enum:"file,upload" doc:"Of a recording outside the data directory."`
+
+	Held mem.Figure `json:"-"` // where a filter asks for it, what its spot held at the peak
 
 	found []mem.Place // what a filter looks in, until the row is listed
 }
@@ -182,6 +185,7 @@ type Filter struct {
 	Limit    int    // 0: no limit
 	// only what a trend is made of need be filled in, as of thousands of runs all the rest costs more than that
 	Brief bool
+	Held  Spot // fill in what lines there held at the peak
 }
 
 // Limits of a data directory. A run that still runs, or has the tag "keep", is never pruned.

@@ -143,11 +143,15 @@ func (t *Team) listed(filter Filter) (runs []Run, err error) {
 	where, more := filter.sql(false, order)
 	args = append(args, more...)
 	list := func(s *session) error {
-		return s.query("SELECT "+chosen+" FROM "+from+where, args, func(rows *sql.Rows) error {
+		err := s.query("SELECT "+chosen+" FROM "+from+where, args, func(rows *sql.Rows) error {
 			run, err := scanRun(rows, of)
 			runs = append(runs, run)
 			return err
 		})
+		if err == nil && filter.Held != (Spot{}) {
+			err = filter.addHeld(s, runs)
+		}
+		return err
 	}
 	if filter.Brief && hint == "" {
 		// Rows of a few hundred thousand runs lie in memory: to find 4,000 of them by their ids is a third of the work of

@@ -37,15 +37,15 @@ func putPlaces(s *session, r *Run) error {
 	}
 	at := 0
 	for some := range slices.Chunk(r.found, 100) {
-		args := make([]any, 0, 10*len(some))
+		args := make([]any, 0, 11*len(some))
 		for _, p := range some {
 			args = append(args, r.ID, at, r.Start, p.Kind, p.Severity, p.File, base(p.File), p.Line, p.Function,
-				optional{&p.Bytes})
+				optional{&p.Bytes}, p.Error)
 			at++
 		}
-		values := strings.TrimSuffix(strings.Repeat("(?, ?, ?, ?, ?, ?, ?, ?, ?, ?), ", len(some)), ", ")
-		if _, err := s.exec("INSERT INTO places (run, at, start_wall_ns, kind, severity, file, base, line, function, bytes) "+
-			"VALUES "+values, args...); err != nil {
+		values := strings.TrimSuffix(strings.Repeat("(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?), ", len(some)), ", ")
+		if _, err := s.exec("INSERT INTO places (run, at, start_wall_ns, kind, severity, file, base, line, function, bytes, "+
+			"error_bytes) VALUES "+values, args...); err != nil {
 			return err
 		}
 	}

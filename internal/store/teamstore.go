@@ -174,13 +174,14 @@ func (t *Team) fetch(id, own string) (Writer, error) {
 // List implements Store. Of a run in the outbox, the outbox knows more.
 func (t *Team) List(filter Filter) ([]Run, error) {
 	t.use()
-	own, err := t.outbox.List(Filter{IDs: filter.IDs})
+	own, err := t.outbox.List(Filter{IDs: filter.IDs, Held: filter.Held})
 	if err != nil {
 		return nil, err
 	}
 	mine := own
 	if len(own) > 0 && filter.searchesPlaces() {
-		if mine, err = t.outbox.List(Filter{IDs: filter.IDs, Finding: filter.Finding, Line: filter.Line}); err != nil {
+		if mine, err = t.outbox.List(Filter{IDs: filter.IDs, Finding: filter.Finding, Line: filter.Line,
+			Held: filter.Held}); err != nil {
 			return nil, err
 		}
 	}

@@ -16,6 +16,7 @@ import (
 // PullComment is what a pull request is told of a commit or a run, held against another.
 type PullComment struct {
 	Version int           `json:"version" doc:"Of this form: 1."`
+	Measure Measure       `json:"of" doc:"What the trend is of, as peak or growth."`
 	What    string        `json:"what" doc:"The figure, as PSS."`
 	Label   string        `json:"label" doc:"Where it comes from: measured or imagined."`
 	Now     Commit        `json:"commit" doc:"What it is about, with its change, noise and verdict against base."`
@@ -49,7 +50,7 @@ func (c *PullComment) Markdown() string {
 	if c.Commits > 1 {
 		fmt.Fprintf(&b, "\n`%s` %d commits, the newest at the right\n", c.Curve, c.Commits)
 	}
-	if c.Now.Verdict == Changed || c.Now.Verdict == Unknown {
+	if c.tellsLines() {
 		b.WriteString(c.where())
 	}
 	for i, check := range c.Now.Statuses[:min(len(c.Now.Statuses), mostChecks)] {
@@ -69,27 +70,32 @@ func (c *PullComment) Markdown() string {
 
 func (c *PullComment) verdict() string {
 	now := &c.Now
-	peak := fmt.Sprintf("peak %s, %s, of %s", c.What, c.Label, runs(now.Runs))
+	title, peak := c.Measure.title(), fmt.Sprintf("%s, %s, of %s", c.Measure.Of(c.What), c.Label, runs(now.Runs))
 	change, known := now.Change.Get()
 	if !known {
-		return fmt.Sprintf("**Memory: %v** with %s (%s). It is the first commit: there is nothing to compare it with.",
-			mem.Bytes(now.Mean), name(now, c.NowRun), peak)
+		return fmt.Sprintf("**%s: %s** with %s (%s). It is the first commit: there is nothing to compare it with.",
+			title, now.Text(), name(now, c.NowRun), peak)
 	}
 	was := "It was"
 	if c.Named {
 		was = "The base has"
 	}
-	was = fmt.Sprintf("%s %v with %s (%s)", was, mem.Bytes(c.Base.Mean), name(c.Base, c.BaseRun), runs(c.Base.Runs))
+	was = fmt.Sprintf("%s %s with %s (%s)", was, c.Base.Text(), name(c.Base, c.BaseRun), runs(c.Base.Runs))
 	switch now.Verdict {
 	case Changed:
-		return fmt.Sprintf("**Memory: %s** with %s, to %v (%s). %s. That is more than the noise of ±%v.", Signed(change),
-			name(now, c.NowRun), mem.Bytes(now.Mean), peak, was, mem.Bytes(now.Noise.Or(0)))
+		return fmt.Sprintf("**%s: %s** with %s, to %s (%s). %s. That is more than the noise of ±%v.", title,
+			Signed(change), name(now, c.NowRun), now.Text(), peak, was, mem.Bytes(now.Noise.Or(0)))
 	case Noise:
-		return fmt.Sprintf("**Memory: no change above the noise** with %s: %v (%s). %s. The noise is ±%v.", name(now, c.NowRun),
-			mem.Bytes(now.Mean), peak, was, mem.Bytes(now.Noise.Or(0)))
+		return fmt.Sprintf("**%s: no change above the noise** with %s: %s (%s). %s. The noise is ±%v.", title, name(now, c.NowRun),
+			now.Text(), peak, was, mem.Bytes(now.Noise.Or(0)))
 	}
-	return fmt.Sprintf("**Memory: %s, which may be noise** with %s, to %v (%s). %s. The noise is not known: %s.", Signed(change),
-		name(now, c.NowRun), mem.Bytes(now.Mean), peak, was, c.Unknown)
+	return fmt.Sprintf("**%s: %s, which may be noise** with %s, to %s (%s). %s. The noise is not known: %s.", title,
+		Signed(change), name(now, c.NowRun), now.Text(), peak, was, c.Unknown)
+}
+
+// tellsLines says whether lines that held more or less tell why.
+func (c *PullComment) tellsLines() bool {
+	return !c.Measure.kept() && (c.Now.Verdict == Changed || c.Now.Verdict == Unknown)
 }
 
 // name is what one of the two is called: a commit, or a run and the commit that it is of.

@@ -50,7 +50,7 @@ func TestComment(t *testing.T) {
 	runs := []store.Run{runOf("a1", "aaaaaaaaaaaa", 1, 100), runOf("a2", "aaaaaaaaaaaa", 2, 101),
 		runOf("b1", "bbbbbbbbbbbb", 3, 100), runOf("b2", "bbbbbbbbbbbb", 4, 101), runOf("c1", "cccc`|cccc", 5, 200),
 		runOf("c2", "cccc`|cccc", 6, 201)}
-	all := Of(runs)
+	all := Of(runs, Peak)
 	for commit, want := range map[string]string{
 		"": "**Memory: +100 MiB** with `cccc??cccc`, to 200 MiB (peak PSS, measured, of 2 runs). It was 100 MiB with " +
 			"`bbbbbbbbbb` (2 runs). That is more than the noise of ±",
@@ -70,7 +70,7 @@ func TestComment(t *testing.T) {
 			t.Error(text)
 		}
 	}
-	once := Of([]store.Run{runs[0], runs[2]})
+	once := Of([]store.Run{runs[0], runs[2]}, Peak)
 	c, err := once.Comment("", "", Sources{Report: func(string) (*report.Report, error) { return &report.Report{}, nil }})
 	if err != nil || !strings.Contains(c.Text, "which may be noise** with") ||
 		!strings.Contains(c.Text, "no commit without changed files was run twice") || !strings.Contains(c.Text, "`hightide diff a1 b1`") {
@@ -93,7 +93,7 @@ func TestCommentAgainstABase(t *testing.T) {
 		runOf("c2", "cccccccccccc", 6, 201), runOf("bare", "", 7, 300), runOf("failed", "dddddddddddd", 8, 1),
 		runOf("imagined", "eeeeeeeeeeee", 9, 900), runOf("dirty", "bbbbbbbbbbbb", 10, 400)}
 	runs[7].Ended.Kind, runs[8].Figure.Label, runs[9].GitDirty = mem.EndFailed, mem.Imagined, true
-	all := Of(runs)
+	all := Of(runs, Peak)
 	for _, test := range []struct{ now, base, want string }{
 		{"cccc", "aaaa", "**Memory: +100 MiB** with `cccccccccc`, to 200 MiB (peak PSS, measured, of 2 runs). " +
 			"The base has 100 MiB with `aaaaaaaaaa` (2 runs). That is more than the noise of ±"},

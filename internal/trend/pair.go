@@ -16,6 +16,7 @@ import (
 // Sources are where a comment finds what the rows of a trend do not have.
 type Sources struct {
 	Run    func(ref string) (store.Run, error)      // what people call a run
+	Runs   func(store.Filter) ([]store.Run, error)  // a list of them
 	Report func(run string) (*report.Report, error) // of a run
 	Of     store.Filter                             // what the trend is of
 	Server string                                   // the address of the pages; empty: there is none
@@ -28,14 +29,14 @@ func (t *Trend) Comment(now, base string, from Sources) (*PullComment, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &PullComment{Version: 1, What: b.of.what, Label: b.of.label, Now: *b.held, NowRun: b.run, Named: base != "",
-		Commits: len(t.Commits), Held: []CommentLine{}, HeldWas: []CommentLine{}, Left: t.Left, Of: Asked(from.Of).Encode(),
+	c := &PullComment{Version: 1, Measure: t.Measure, What: b.of.what, Label: b.of.label, Now: *b.held, NowRun: b.run, Named: base != "",
+		Commits: len(t.Commits), Held: []CommentLine{}, HeldWas: []CommentLine{}, Left: t.Left, Of: Asked(from.Of, t.Measure).Encode(),
 		Server: from.Server, Curve: t.curve()}
 	a, err := t.base(base, b, from)
 	if err == nil && a != nil {
 		c.Base, c.BaseRun, c.Unknown = a.held, a.run, t.hold(&c.Now, a.held, b.of)
 	}
-	if err == nil && (c.Now.Verdict == Changed || c.Now.Verdict == Unknown) {
+	if err == nil && c.tellsLines() {
 		if c.HeldWas, err = linesOf(from, c.Now.Before); err == nil {
 			c.Held, err = linesOf(from, c.Now.First)
 		}
@@ -77,19 +78,28 @@ func (t *Trend) side(ref string, from Sources) (*side, error) {
 	case err != nil:
 		return nil, err
 	}
-	switch unfit(&run) {
-	case notEnded:
-		return nil, fail.Input("name another run", "run %s failed, or did not end by itself", run.ID)
-	case noPeak:
-		return nil, fail.Input("name another run", "no peak of run %s is known", run.ID)
+	if t.Measure.ofLines() {
+		runs, err := from.Runs(t.Measure.Filter(store.Filter{IDs: []string{run.ID}}))
+		if err != nil {
+			return nil, err
+		}
+		for i := range runs {
+			run.Held = runs[i].Held
+		}
 	}
-	held := commitOf(state{run.GitCommit, run.GitDirty}, []*store.Run{&run})
+	switch {
+	case !ends(&run):
+		return nil, fail.Input("name another run", "run %s failed, or did not end by itself", run.ID)
+	case !t.Measure.figure(&run).Known():
+		return nil, fail.Input("name another run", "run %s is without %s", run.ID, t.Measure.lacking())
+	}
+	held := commitOf(state{run.GitCommit, run.GitDirty}, []*store.Run{&run}, t.Measure)
 	for i := range t.Commits { // what was said of the commit is said of the run
 		if same := &t.Commits[i]; same.Commit == held.Commit && same.Dirty == held.Dirty {
 			held.Statuses = same.Statuses
 		}
 	}
-	return &side{&held, run.ID, kindOf(&run)}, nil
+	return &side{&held, run.ID, kindOf(t.Measure.figure(&run))}, nil
 }
 
 // find is the commit of a hash or of its beginning; the last one where there is none. nil: no run of it can be compared.
@@ -168,8 +178,11 @@ func (t *Trend) curve() string {
 }
 
 // Asked is what runs are chosen by, as the page of their trend has it in its address.
-func Asked(of store.Filter) url.Values {
+func Asked(of store.Filter, what Measure) url.Values {
 	asked := url.Values{}
+	if what != "" && what != Peak {
+		asked.Set("of", string(what))
+	}
 	for name, value := range map[string]string{"search": of.Text, "name": of.Name} {
 		if value != "" {
 			asked.Set(name, value)

@@ -1,6 +1,6 @@
-// Package trend says how the one figure of runs changed from commit to commit, and where by more than their noise.
+// Package trend says how a figure of runs changed from commit to commit, and where by more than their noise.
 //
-//	[]store.Run ──▶ Of ──▶ Trend: commits in the order of their first runs, each held against the one before
+//	[]store.Run, Measure ──▶ Of ──▶ Trend: commits in the order of their first runs, each held against the one before
 //
 // The noise is known from repeats, which are runs of one commit: without them nothing is said to have changed.
 package trend
@@ -19,10 +19,12 @@ import (
 // Trend of runs that are known by the same kind of figure.
 type Trend struct {
 	Version int      `json:"version" doc:"Of this form: 1."`
+	Measure Measure  `json:"of" doc:"What it is of: peak, the figure by which runs are known; allocated; reserved; growth; fragmentation; or FILE:LINE or FILE:FUNCTION, for what lines there held at the peak."`
 	What    string   `json:"what" doc:"The figure, as PSS; empty: no run can be compared."`
 	Label   string   `json:"label" doc:"Where it comes from: measured or imagined; empty: no run can be compared."`
 	Commits []Commit `json:"commits" doc:"In the order of their first runs."`
 	Left    []string `json:"left_out" doc:"Which runs say nothing here, and why."`
+	Note    string   `json:"note,omitempty" doc:"What else there is to say of it."`
 	Unknown string   `json:"noise_unknown,omitempty" doc:"Why the noise of no change is known; absent: it is of one, or there is no change."`
 
 	of    kind    // of all figures
@@ -36,7 +38,7 @@ type kind struct {
 	source      mem.Quantity
 }
 
-func kindOf(r *store.Run) kind { return kind{r.Figure.What, string(r.Figure.Label), r.Figure.Source} }
+func kindOf(f mem.Figure) kind { return kind{f.What, string(f.Label), f.Source} }
 
 // Commit is what its runs took.
 type Commit struct {
@@ -48,6 +50,7 @@ type Commit struct {
 	Mean   int64  `json:"mean_bytes" doc:"The mean of the figures of its runs."`
 	Low    int64  `json:"lowest_bytes" doc:"The lowest of them."`
 	High   int64  `json:"highest_bytes" doc:"The highest."`
+	Error  int64  `json:"error_bytes,omitempty" doc:"How far the figure that is known least well may be off to either side, in bytes; of 0, what was not told; absent: exact, or not known."`
 
 	Change   mem.Optional         `json:"change_bytes,omitzero" doc:"How the mean differs from that of the commit before; absent: it is the first."`
 	Noise    mem.Optional         `json:"noise_bytes,omitzero" doc:"What a change has to exceed, or it may be noise; absent: no commit was run twice, or a figure is only a bound."`
@@ -59,8 +62,15 @@ type Commit struct {
 	start   int64
 	sum     float64
 	squares float64 // of what its runs differ from their mean
-	err     int64   // largest of its figures
 	bound   bool    // a figure is "at least"
+}
+
+// Text is the mean for people. What may be no more than was not told is no nothing.
+func (c *Commit) Text() string {
+	if c.Mean == 0 && c.Error > 0 {
+		return "≤ " + mem.Bytes(c.Error).String()
+	}
+	return mem.Bytes(c.Mean).String()
 }
 
 // Verdict on a change.
@@ -105,36 +115,42 @@ func (c *Commit) Checked() string {
 // wrongly is how often a trend in which nothing changes may have a change.
 const wrongly = 0.05
 
-// Of makes the trend of runs, in any order.
-func Of(runs []store.Run) Trend {
-	t := Trend{Version: 1, Commits: []Commit{}, Left: []string{}}
+// Of makes the trend of a figure of runs, in any order. They are what the filter of the measure lists.
+func Of(runs []store.Run, of Measure) Trend {
+	t := Trend{Version: 1, Measure: of, Commits: []Commit{}, Left: []string{}}
 	kept := t.choose(runs)
 	slices.SortFunc(kept, func(a, b *store.Run) int { return cmp.Compare(a.Start, b.Start) })
 	for key, group := range grouped(kept) {
-		t.Commits = append(t.Commits, commitOf(key, group))
+		t.Commits = append(t.Commits, commitOf(key, group, of))
 	}
 	slices.SortFunc(t.Commits, func(a, b Commit) int {
 		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.Commit, b.Commit))
 	})
 	t.compare()
+	if of.ofLines() && len(t.Commits) > 0 && !slices.ContainsFunc(t.Commits, func(c Commit) bool { return c.High > 0 }) {
+		t.Note = fmt.Sprintf("No run has %s among its lines that held most.", of)
+	}
 	return t
 }
 
 // choose keeps the runs that have something to say, of the kind of figure that most of them have.
 func (t *Trend) choose(runs []store.Run) []*store.Run {
 	kinds := map[kind][]*store.Run{}
-	var no, ended, figure int
+	var no, ended, figure, older int
 	for i := range runs {
 		r := &runs[i]
 		switch {
-		case unfit(r) == notEnded:
+		case !ends(r):
 			ended++
 		case r.GitCommit == "":
 			no++
-		case unfit(r) == noPeak:
+		case t.Measure.kept() && r.Figures == nil:
+			older++
+		case !t.Measure.figure(r).Known():
 			figure++
 		default:
-			kinds[kindOf(r)] = append(kinds[kindOf(r)], r)
+			of := kindOf(t.Measure.figure(r))
+			kinds[of] = append(kinds[of], r)
 		}
 	}
 	var most kind
@@ -156,7 +172,8 @@ func (t *Trend) choose(runs []store.Run) []*store.Run {
 	}{
 		{no, "without a commit"},
 		{ended, notEnded},
-		{figure, noPeak},
+		{figure, "without " + t.Measure.lacking()},
+		{older, "of a hightide that kept none, until hightide reindex --findings"},
 		{other, "known by another kind of figure"},
 	} {
 		if left.n > 0 {
@@ -170,22 +187,10 @@ func (t *Trend) choose(runs []store.Run) []*store.Run {
 	return kinds[most]
 }
 
-// Why a run cannot be held against another.
-const (
-	notEnded = "that did not end by themselves, or failed"
-	noPeak   = "without a peak"
-)
+const notEnded = "that did not end by themselves, or failed"
 
-// unfit is one of them; empty: it can be.
-func unfit(r *store.Run) string {
-	switch {
-	case r.Ended.Kind != mem.EndDone && r.Ended.Kind != mem.EndStopped:
-		return notEnded
-	case r.Figure.What == "":
-		return noPeak
-	}
-	return ""
-}
+// ends says whether a run ended as it should, so that it can be held against another.
+func ends(r *store.Run) bool { return r.Ended.Kind == mem.EndDone || r.Ended.Kind == mem.EndStopped }
 
 // state is a commit, with changed files or without.
 type state struct {
@@ -203,18 +208,20 @@ func grouped(runs []*store.Run) map[state][]*store.Run {
 }
 
 // commitOf sums up the runs of a commit, oldest first.
-func commitOf(s state, runs []*store.Run) Commit {
+func commitOf(s state, runs []*store.Run, of Measure) Commit {
 	c := Commit{Commit: s.commit, Dirty: s.dirty, First: runs[0].ID, Last: runs[len(runs)-1].ID, Runs: len(runs),
 		Low: math.MaxInt64, start: runs[0].Start}
 	for _, r := range runs {
-		bytes := r.Figure.Bytes
+		f := of.figure(r)
+		bytes := f.Bytes
 		c.Low, c.High, c.sum = min(c.Low, bytes), max(c.High, bytes), c.sum+float64(bytes)
-		c.err, c.bound = max(c.err, r.Figure.Error), c.bound || r.Figure.AtLeast
+		c.Error, c.bound = max(c.Error, f.Error), c.bound || f.AtLeast
 	}
 	mean := c.sum / float64(len(runs))
 	c.Mean = int64(math.Round(mean))
 	for _, r := range runs {
-		c.squares += (float64(r.Figure.Bytes) - mean) * (float64(r.Figure.Bytes) - mean)
+		off := float64(of.figure(r).Bytes) - mean
+		c.squares += off * off
 	}
 	return c
 }
@@ -263,7 +270,7 @@ func (t *Trend) hold(b, a *Commit, of kind) (unknown string) {
 	case of != t.of:
 		return "the repeats are of another kind of figure"
 	}
-	noise := t.reach*math.Sqrt(1/float64(a.Runs)+1/float64(b.Runs)) + float64(a.err+b.err)
+	noise := t.reach*math.Sqrt(1/float64(a.Runs)+1/float64(b.Runs)) + float64(a.Error+b.Error)
 	b.Noise, b.Verdict = mem.Some(int64(math.Ceil(noise))), Noise
 	if math.Abs(float64(b.Mean-a.Mean)) > noise {
 		b.Verdict = Changed

@@ -29,7 +29,7 @@ func TestOneCommitChangesIt(t *testing.T) {
 	runs := []store.Run{run(1, "a", 100e6), run(2, "a", 102e6), run(3, "b", 101e6), run(4, "b", 100e6),
 		run(5, "c", 150e6), run(6, "c", 151e6), run(7, "d", 151e6)}
 	slices.Reverse(runs)
-	got := Of(runs)
+	got := Of(runs, Peak)
 	if want := []Verdict{"", Noise, Changed, Noise}; !reflect.DeepEqual(verdicts(got), want) {
 		t.Errorf("%v, want %v: %+v", verdicts(got), want, got)
 	}
@@ -40,13 +40,13 @@ func TestOneCommitChangesIt(t *testing.T) {
 
 // TestWithoutRepeatsNothingIsSaid: one run of each commit tells no noise.
 func TestWithoutRepeatsNothingIsSaid(t *testing.T) {
-	got := Of([]store.Run{run(1, "a", 100e6), run(2, "b", 900e6)})
+	got := Of([]store.Run{run(1, "a", 100e6), run(2, "b", 900e6)}, Peak)
 	if c := got.Commits[1]; c.Verdict != Unknown || c.Noise.Known() || c.Change != mem.Some(800e6) {
 		t.Errorf("%+v", c)
 	}
 	dirty := []store.Run{run(1, "a", 100e6), run(2, "b", 900e6), run(3, "b", 100e6)}
 	dirty[1].GitDirty, dirty[2].GitDirty = true, true
-	if c := Of(dirty).Commits[1]; c.Verdict != Unknown || !c.Dirty {
+	if c := Of(dirty, Peak).Commits[1]; c.Verdict != Unknown || !c.Dirty {
 		t.Errorf("runs of changed files taken for repeats: %+v", c)
 	}
 }
@@ -54,11 +54,11 @@ func TestWithoutRepeatsNothingIsSaid(t *testing.T) {
 func TestWhatIsLeftOut(t *testing.T) {
 	failed, bare, other := run(2, "a", 1), run(3, "", 1), run(4, "a", 1)
 	failed.Ended.Kind, other.Figure.What = mem.EndOOM, "RSS"
-	got := Of([]store.Run{run(1, "a", 5), failed, bare, other, run(5, "b", 5)})
+	got := Of([]store.Run{run(1, "a", 5), failed, bare, other, run(5, "b", 5)}, Peak)
 	if len(got.Left) != 3 || got.What != "PSS" || len(got.Commits) != 2 || got.Commits[0].Runs != 1 {
 		t.Errorf("%+v", got)
 	}
-	if got := Of(nil); len(got.Commits) != 0 {
+	if got := Of(nil, Peak); len(got.Commits) != 0 {
 		t.Errorf("of nothing: %+v", got)
 	}
 }
@@ -66,17 +66,17 @@ func TestWhatIsLeftOut(t *testing.T) {
 // TestErrorsOfFigures: a change that the figures' own errors explain is none, and of a bound nothing is said.
 func TestErrorsOfFigures(t *testing.T) {
 	runs := []store.Run{run(1, "a", 100e6), run(2, "a", 100e6), run(3, "b", 110e6), run(4, "b", 110e6)}
-	if got := Of(runs).Commits[1].Verdict; got != Changed {
+	if got := Of(runs, Peak).Commits[1].Verdict; got != Changed {
 		t.Errorf("exact: %v", got)
 	}
 	for i := range runs {
 		runs[i].Figure.Error = 6e6
 	}
-	if got := Of(runs).Commits[1].Verdict; got != Noise {
+	if got := Of(runs, Peak).Commits[1].Verdict; got != Noise {
 		t.Errorf("±6 MB each: %v", got)
 	}
 	runs[3].Figure.AtLeast = true
-	if got := Of(runs).Commits[1].Verdict; got != Unknown {
+	if got := Of(runs, Peak).Commits[1].Verdict; got != Unknown {
 		t.Errorf("at least: %v", got)
 	}
 }
@@ -98,10 +98,10 @@ func TestTrendsAreRightAsOftenAsTheySay(t *testing.T) {
 			}
 			step = append(step, run(n, commit, bytes))
 		}
-		if slices.Contains(verdicts(Of(still)), Changed) {
+		if slices.Contains(verdicts(Of(still, Peak)), Changed) {
 			wrong++
 		}
-		if Of(step).Commits[commits/2].Verdict == Changed {
+		if Of(step, Peak).Commits[commits/2].Verdict == Changed {
 			found++
 		}
 	}
@@ -123,11 +123,11 @@ func TestWhyNoNoiseIsKnown(t *testing.T) {
 		"twice":         {changed, changed, run(1, "b", 100)},
 		"at least":      {run(1, "a", 100), bound, run(5, "b", 100)},
 	} {
-		if got := Of(runs).Unknown; (got == "") != (want == "") || !strings.Contains(got, want) {
+		if got := Of(runs, Peak).Unknown; (got == "") != (want == "") || !strings.Contains(got, want) {
 			t.Errorf("%q; want %q", got, want)
 		}
 	}
-	if got := Of([]store.Run{run(1, "a", 1)}).Unknown; got != "" {
+	if got := Of([]store.Run{run(1, "a", 1)}, Peak).Unknown; got != "" {
 		t.Errorf("of one commit: %q", got)
 	}
 }

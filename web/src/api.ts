@@ -648,6 +648,11 @@ export interface Commit {
   commit: string;
   /** Whether files differed from the commit: its runs are then no repeats of one another. */
   dirty?: boolean;
+  /**
+   * How far the figure that is known least well may be off to either side, in bytes; of 0, what was
+   * not told; absent: exact, or not known.
+   */
+  error_bytes?: number;
   /** The id of its first run. */
   first_run: string;
   /** The highest. */
@@ -1742,6 +1747,12 @@ export interface Headline {
    * run.
    */
   figure?: Figure;
+  /**
+   * What the allocator that leads had and nobody used when its curve was highest: of a framework
+   * reserved, not allocated; of the host free in malloc, in the process that took most. Absent: not
+   * known.
+   */
+  fragmentation?: Figure;
   /** The line whose blocks are replaced by ever larger ones, as a note says. */
   gets_larger?: string;
   /**
@@ -1749,6 +1760,11 @@ export interface Headline {
    * steps to tell.
    */
   growth_bytes_per_step?: number;
+  /**
+   * How far the growth may be off, in bytes a step; of 0, the slowest that all processes could have
+   * and that is not told.
+   */
+  growth_error_bytes_per_step?: number;
   /** How the growth is known. */
   growth_label?: Label;
   /** Where growth is 0: the least over the run, of a process, that is told, in bytes. */
@@ -3510,6 +3526,8 @@ export interface PullComment {
   markdown: string;
   /** Why the noise of the change is not known; absent: it is, or there is no change. */
   noise_unknown?: string;
+  /** What the trend is of, as peak or growth. */
+  of: string;
   /** The run that was named in place of a commit; absent: all runs of the commit count. */
   run?: string;
   /** What the trend is of, as the address of its page asks for it. */
@@ -4032,6 +4050,11 @@ export interface Run {
    * observed.
    */
   figure?: Figure;
+  /**
+   * What its report says besides, of which trends are made, by name: growth, fragmentation. Absent:
+   * none is known.
+   */
+  figures?: Record<string, Figure>;
   /** Its recording there, for people. */
   file?: string;
   /** How many the report had that was made at its end; absent: none was made. */
@@ -4924,6 +4947,13 @@ export interface Trend {
   left_out: string[];
   /** Why the noise of no change is known; absent: it is of one, or there is no change. */
   noise_unknown?: string;
+  /** What else there is to say of it. */
+  note?: string;
+  /**
+   * What it is of: peak, the figure by which runs are known; allocated; reserved; growth;
+   * fragmentation; or FILE:LINE or FILE:FUNCTION, for what lines there held at the peak.
+   */
+  of: string;
   /** Of this form: 1. */
   version: number;
   /** The figure, as PSS; empty: no run can be compared. */

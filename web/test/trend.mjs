@@ -93,6 +93,27 @@ await look("trend", "/trend?tag=project%3Dranker", { downloads: true }, async (t
 
 await opensAlone(browser, typed, "typed", folder, alone);
 
+await look("line", "/trend?tag=project%3Dranker", {}, async (tab) => {
+  const figure = tab.getByLabel(/^Figure/);
+  await tab.locator("svg.trend").waitFor();
+  await figure.fill("train.py:2");
+  await figure.press("Tab");
+  await tab.getByText("the mean of what train.py:2 held").waitFor();
+  const of = JSON.parse(does(binary, "trend", "--of", "train.py:2", "--json")),
+    third = of.commits[2];
+  assert.equal(third.change_bytes, 24 << 20, "what the line holds more, to the byte");
+  assert.equal(third.verdict, "changed");
+  assert.equal(await tab.locator("svg.trend .is-changed").count(), 1);
+  await tab.getByRole("button", { name: `Which lines ${third.commit.slice(0, 10)}` }).click();
+  await tab.locator("#lines svg").first().waitFor();
+  const { searchParams } = new URL(tab.url());
+  assert.deepEqual(
+    [searchParams.get("of"), searchParams.get("at")],
+    ["train.py:2", third.first_run],
+  );
+  assert.deepEqual(await violations(tab), []);
+});
+
 await look("narrow", "/trend", { width: 390, scheme: "dark" }, async (tab) => {
   await tab.locator("svg.trend .point").first().click();
   assert.equal(

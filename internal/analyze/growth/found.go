@@ -70,6 +70,7 @@ type Found struct {
 	Said report.Part // findings, the worst first, tables and notes
 
 	Rate, LeastTold   mem.Optional // per step of the whole run, and where that is 0 from how much on it is told
+	RateError         mem.Optional // half width of its interval; of 0, what is not told
 	RateLabel         mem.Label
 	Looked, NotLooked string // from how much on growth would have been told; what was not looked for, and why
 	Larger            string // the line whose blocks are replaced by larger ones
@@ -78,6 +79,7 @@ type Found struct {
 	totals           []total             // processes whose memory grows as a whole, and
 	tested           map[uint32][]string // of what of each process that could be told: "rss", "device"
 	leastTold        map[string]float64  // of each of these, the least growth that is told
+	rateOff          map[string]float64  // of each of these, how far what all processes keep with a step may be off
 	larger           []growingLine       // lines that hold more and more and keep nothing
 	unsure           []growingLine       // lines that may grow, too near the noise of their samples
 	unevenly         *mem.Holder         // gained items to the end, without a rate; nil: none

@@ -23,7 +23,8 @@ import (
 
 // Find finds what grows steadily, joins it with the containers that keep it, and says what it will come to.
 func Find(f *facts.Facts) *Found {
-	in := &Found{Facts: f, tested: map[uint32][]string{}, leastTold: map[string]float64{}}
+	in := &Found{Facts: f, tested: map[uint32][]string{}, leastTold: map[string]float64{},
+		rateOff: map[string]float64{}}
 	heaps := in.causes()
 	tested := len(in.tested) > 0
 	for i := range in.growing {

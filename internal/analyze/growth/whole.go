@@ -31,6 +31,7 @@ func (in *Found) totalGrowth() (all []total) {
 				least += in.recordedHistory(p)
 			}
 			in.leastTold[m.source] = max(in.leastTold[m.source], least)
+			off := least / (k.X[len(k.X)-1] - k.X[0]) // what grows more slowly is not told
 			t := total{usage.TrendOf(k, usage.Noise{}, least), p.ID, m.source, m.device, c.Minutes, 0, 0}
 			if t.Steady && sampled && t.Early == 0 {
 				t.Refine(usage.Binned(ends.Times, ends.Values, from, to, usage.MostBins, c.At))
@@ -38,10 +39,13 @@ func (in *Found) totalGrowth() (all []total) {
 			if t.Steady && t.Slope > t.Half { // a saw-tooth may rise by less than its error
 				passed := c.At(to) - c.At(from)
 				t.kept, t.keptHalf = keptOver(k, t.Slope, passed), t.Half*passed
-				if m.source == "rss" && in.Histories[p.ID] != nil && t.kept-t.keptHalf < facts.LeastTotal {
-					continue // what lines do not show is told only where it is surely as much
+				// what lines do not show is told only where it is surely as much
+				if m.source != "rss" || in.Histories[p.ID] == nil || t.kept-t.keptHalf >= facts.LeastTotal {
+					all, off = append(all, t), t.Half
 				}
-				all = append(all, t)
+			}
+			if !c.Minutes {
+				in.rateOff[m.source] += off
 			}
 		}
 	}
@@ -291,6 +295,16 @@ func (in *Found) wholeRate(tested bool) {
 		if of == "heap" {
 			in.RateLabel = mem.Sampled
 		}
+		off := in.rateOff[lead]
+		if of == "heap" {
+			off = 0
+			for _, g := range in.growing {
+				if g.source == "heap" && !g.minutes {
+					off += g.half
+				}
+			}
+		}
+		in.RateError = mem.Some(int64(math.Ceil(off)))
 	}
 	if least := in.leastTold[lead]; len(shares) == 0 && in.Rate.Known() {
 		in.LeastTold = mem.Some(int64(math.Ceil(least)))

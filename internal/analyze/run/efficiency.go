@@ -56,6 +56,9 @@ func (in *Input) score() (all scored) {
 
 // idleAtPeak is what an allocator had and nobody used when the leading curve was highest, and of how much.
 func (in *Input) idleAtPeak(l facts.Lead) (idle, of int64, ok bool) {
+	if l.Series == nil || len(l.Series.Values) == 0 {
+		return 0, 0, false
+	}
 	at := l.Series.Times[l.Series.Peak()]
 	if l.Name == mem.SeriesReserved {
 		if allocated := in.sameAllocator(l.Series, mem.SeriesAllocated); allocated != nil {

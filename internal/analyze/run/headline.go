@@ -18,6 +18,7 @@ func headline(in *Input, r *report.Report) {
 	h.MainSource, h.Figure, h.Peak, h.Efficiency = in.Lead.Name, in.Figure, in.Peak, in.scored.milli
 	h.Looked, h.NotLooked, h.Larger = in.grown.Looked, in.grown.NotLooked, in.grown.Larger
 	h.Growth, h.GrowthLabel, h.GrowthLeast = in.grown.Rate, in.grown.RateLabel, in.grown.LeastTold
+	h.GrowthError, h.Fragmentation = in.grown.RateError, in.fragments()
 	h.Duration = in.End - in.Start
 	h.Steps = in.Run.StepCount()
 	h.Complete = in.Run.End != nil
@@ -39,6 +40,19 @@ func headline(in *Input, r *report.Report) {
 	in.verdictPeak(&b)
 	h.Say(b.String(), confinedClause(r.MemoryLimit), in.firstClause(), in.beforeClause(),
 		in.grown.Clause(!oomed(r) && (in.first == nil || in.first.memory)), in.grown.FilesClause())
+}
+
+// fragments is what the allocator that leads had and nobody used when its curve was highest.
+func (in *Input) fragments() (f mem.Figure) {
+	idle, _, ok := in.idleAtPeak(in.Lead)
+	if !ok || idle < 0 {
+		return f
+	}
+	f = mem.Figure{Bytes: idle, What: "what was free in malloc at the peak", Source: mem.SeriesMallocFree, Label: in.Lead.Series.Label}
+	if in.Lead.Name == mem.SeriesReserved {
+		f.What, f.Source = "what was reserved, not allocated, at the peak", mem.SeriesReserved
+	}
+	return f
 }
 
 // exception is one that nobody caught in a program that failed; nil where there was none.

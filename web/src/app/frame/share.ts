@@ -36,7 +36,7 @@ const files: {
   },
   {
     path: /^\/trend$/,
-    at: (_, { search = "", tag = "" }) => query("/trend/page", { search, tag }),
+    at: (_, { search = "", tag = "", of = "" }) => query("/trend/page", { search, tag, of }),
     name: "trend.html",
   },
   { path: /^\/fleet$/, at: () => "/fleet/page", name: "fleet.html" },

@@ -1,4 +1,4 @@
-// How the peak of a program changed from commit to commit: on the server's page, and in a file.
+// How the peak of a program, or another figure, changed from commit to commit: on the server's page, and in a file.
 
 import type { Commit, CommitStatus, Trend } from "../../api";
 import { bytes, count } from "../../lib/format";
@@ -39,11 +39,12 @@ export function course(
     "trend",
     "Course",
     h("p", { class: "answer" }, answer(trend)),
+    trend.note ? h("p", { class: "hint" }, trend.note) : null,
     place,
     h(
       "p",
       { class: "hint" },
-      `A point is the mean of ${trend.what} of a commit's runs, ${trend.label}; the stroke ` +
+      `A point is the mean of ${named(trend)} of a commit's runs, ${trend.label}; the stroke ` +
         "through it reaches from their lowest to their highest. The band stands around the " +
         "commit before: within it a change may be noise.",
     ),
@@ -54,13 +55,17 @@ export function course(
   };
 }
 
+/** What the figure is called in a sentence. */
+const named = ({ of, what }: Trend) => (of === "peak" ? `the peak ${what}` : what);
+
 /** What the trend says, in one sentence. */
-function answer({ commits, noise_unknown }: Trend): string {
+function answer(trend: Trend): string {
+  const { commits, noise_unknown } = trend;
   const changed = commits.filter((c) => c.verdict === "changed");
   if (changed.length)
     return (
       `${changed.length === 1 ? "1 commit" : `${count(changed.length)} commits`} of ` +
-      `${count(commits.length)} changed the peak by more than its noise: ` +
+      `${count(commits.length)} changed ${named(trend)} by more than its noise: ` +
       `${changed
         .map((c) => `${short(c)} by ${signed(c.change_bytes!)}`)
         .slice(-3)
@@ -68,7 +73,7 @@ function answer({ commits, noise_unknown }: Trend): string {
     );
   if (commits.length === 1) return "There is one commit, and nothing to hold it against.";
   if (noise_unknown) return `The noise is not known: ${noise_unknown}.`;
-  return "No commit changed the peak by more than its noise, where that is known.";
+  return `No commit changed ${named(trend)} by more than its noise, where that is known.`;
 }
 
 const signed = (v: number) => (v < 0 ? `−${bytes(-v)}` : `+${bytes(v)}`);
@@ -80,7 +85,7 @@ function table(
 ): HTMLElement {
   const checked = commits.some((c) => c.statuses?.length),
     head = [
-      ...["Commit", "Runs", "Peak", "Lowest", "Highest", "Change", "Noise", "Verdict"],
+      ...["Commit", "Runs", "Mean", "Lowest", "Highest", "Change", "Noise", "Verdict"],
       ...(checked ? ["Checks"] : []),
       "Why",
     ];
@@ -97,7 +102,12 @@ function table(
         choose ? h("a", { href: `/runs/${c.first_run}` }, short(c)) : h("code", {}, short(c)),
       ),
       h("td", {}, count(c.runs)),
-      ...[c.mean_bytes, c.lowest_bytes, c.highest_bytes].map((v) => h("td", {}, bytes(v))),
+      h(
+        "td",
+        {},
+        c.mean_bytes || !c.error_bytes ? bytes(c.mean_bytes) : `≤ ${bytes(c.error_bytes)}`,
+      ),
+      ...[c.lowest_bytes, c.highest_bytes].map((v) => h("td", {}, bytes(v))),
       h("td", {}, c.change_bytes === undefined ? "" : signed(c.change_bytes)),
       h("td", {}, c.noise_bytes === undefined ? "" : `±${bytes(c.noise_bytes)}`),
       h("td", { class: "text" }, c.verdict ?? ""),

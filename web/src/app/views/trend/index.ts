@@ -1,4 +1,4 @@
-// How the peak of a program changed from commit to commit, and which lines a change is made of.
+// How the peak of a program, or another figure, changed from commit to commit, and which lines a change is made of.
 
 import type { Commit, ProjectList, Trend } from "../../../api";
 import { copier, h, section } from "../../../views/dom";
@@ -12,10 +12,11 @@ import type { Shown } from "../page";
 
 export function trendPage(app: App): Shown {
   const asking = new AbortController(),
-    { search = "", tag = "", at = "", by = "" } = app.get().params,
+    { search = "", tag = "", of = "", at = "", by = "" } = app.get().params,
     body = h("div", {}, busy()),
     text = field("Text in the name or command", search),
-    tags = field("Tag, as project=ranker", tag);
+    tags = field("Tag, as project=ranker", tag),
+    figure = field("Figure: peak, growth, net.py:forward …", of);
   const set = (change: Record<string, string>) =>
     app.set({
       params: Object.fromEntries(
@@ -24,11 +25,13 @@ export function trendPage(app: App): Shown {
     });
   text.addEventListener("change", () => set({ search: text.value.trim(), at: "" }));
   tags.addEventListener("change", () => set({ tag: tags.value.trim(), at: "" }));
+  figure.addEventListener("change", () => set({ of: figure.value.trim(), at: "" }));
+  figure.setAttribute("list", "trend-figures");
   void projects(tags, asking.signal);
   let stop = () => {};
   const ask = () => {
     body.replaceChildren(busy());
-    get<Trend>(query("/trend", { search, tag }), asking.signal).then(
+    get<Trend>(query("/trend", { search, tag, of }), asking.signal).then(
       (trend) => {
         if (!trend.commits.length) return body.replaceChildren(nothing(trend));
         const shown = course(trend, at, (c) => set({ at: c.first_run }));
@@ -47,8 +50,15 @@ export function trendPage(app: App): Shown {
     element: h(
       "div",
       { class: "job-page" },
-      h("h1", {}, "The peak, from commit to commit"),
-      h("div", { class: "tools trend-tools" }, text, tags),
+      h("h1", {}, `${!of || of === "peak" ? "The peak" : of}, from commit to commit`),
+      h(
+        "div",
+        { class: "tools trend-tools" },
+        text,
+        tags,
+        figure,
+        offered("trend-figures", figures),
+      ),
       body,
     ),
     close: () => {
@@ -61,16 +71,21 @@ export function trendPage(app: App): Shown {
 const field = (what: string, value: string) =>
   h("input", { type: "search", placeholder: what, "aria-label": what, value });
 
+/** What a trend may be of, beside lines and functions. */
+const figures = ["peak", "allocated", "reserved", "growth", "fragmentation"];
+
+const offered = (id: string, values: readonly string[]) =>
+  h("datalist", { id }, ...values.map((value) => h("option", { value })));
+
 /** Offers the projects of a team's server as tags. */
 async function projects(tags: HTMLInputElement, signal: AbortSignal): Promise<void> {
   const list = await get<ProjectList>("/projects", signal).catch(() => null);
   if (!list?.projects.length) return;
   tags.setAttribute("list", "trend-projects");
   tags.after(
-    h(
-      "datalist",
-      { id: "trend-projects" },
-      ...list.projects.map((p) => h("option", { value: `project=${p.name}` })),
+    offered(
+      "trend-projects",
+      list.projects.map((p) => `project=${p.name}`),
     ),
   );
 }
