@@ -52,7 +52,8 @@ func TestTrendOfManyCommits(t *testing.T) {
 			"WHERE $1::bigint > 0) AS runs, generate_series(0, 20) AS of",
 		// twenty lines of each run, as reports have them
 		"INSERT INTO places SELECT id, of, start_wall_ns, '', '', '/home/anna/f' || of || '.py', 'f' || of || '.py', 12, " +
-			"'forward', 1000000 * of + mod(hashtext(id), 100), 10 FROM recorded, generate_series(1, 20) AS of WHERE $1::bigint > 0",
+			"'forward', 1000000 * of + mod(hashtext(id), 100), 10 FROM recorded, generate_series(1, 20) AS of " +
+			"WHERE $1::bigint > 0 ORDER BY id, of",
 		"UPDATE recorded SET figures = '{\"growth\": {\"bytes\": 5, \"what\": \"growth\", \"source\": \"rss\", " +
 			"\"label\": \"estimated\"}}' WHERE $1::bigint > 0", "ANALYZE"} {
 		args := []any{runs}
