@@ -1,11 +1,7 @@
 package store
 
 import (
-	"database/sql"
 	"math"
-	"slices"
-
-	"github.com/lib/pq"
 
 	"hightide/internal/mem"
 )
@@ -55,28 +51,6 @@ func (f Filter) hold(r *Run, h held) {
 	}
 }
 
-// addHeld asks the team's table of places, for runs that a filter has let through.
-func (f Filter) addHeld(s *session, runs []Run) error {
-	ids, at := make([]string, len(runs)), map[string]*Run{}
-	for i := range runs {
-		ids[i], at[runs[i].ID] = runs[i].ID, &runs[i]
-	}
-	spot, args := f.Held.sql()
-	args = append(slices.Concat(args, args, args), pq.Array(ids))
-	// joined, so that few runs of many are found by the table's key, each by itself
-	return s.query("SELECT run, count(*) FILTER (WHERE "+spot+"), coalesce(sum(bytes) FILTER (WHERE "+spot+"), 0)::BIGINT, "+
-		"coalesce(sum(error_bytes::FLOAT8 ^ 2) FILTER (WHERE "+spot+"), 0), min(bytes) "+
-		"FROM unnest(?::TEXT[]) AS asked JOIN places ON run = asked COLLATE \"C\" WHERE kind = '' AND bytes IS NOT NULL GROUP BY run", args, func(rows *sql.Rows) error {
-		var id string
-		var h held
-		err := rows.Scan(&id, &h.lines, &h.bytes, &h.squares, optional{&h.least})
-		if r := at[id]; r != nil {
-			f.hold(r, h)
-		}
-		return err
-	})
-}
-
 // figuresKept are those of a report that a row keeps, and how much of what each is of: a recording may be a stranger's.
 var figuresKept = []string{mem.FigureGrowth, mem.FigureFragmentation}
 
@@ -88,8 +62,8 @@ func (r *Run) keepFigures(all map[string]mem.Figure) {
 	r.Figures = map[string]mem.Figure{}
 	for _, name := range figuresKept {
 		if f, ok := all[name]; ok && f.Known() {
-			f.What, f.Source, f.Label = kept(f.What, keyKept), mem.Quantity(kept(string(f.Source), keyKept)),
-				mem.Label(kept(string(f.Label), keyKept))
+			f.What, f.Source, f.Label = storable(clipped(f.What)), mem.Quantity(storable(clipped(string(f.Source)))),
+				mem.Label(storable(clipped(string(f.Label))))
 			r.Figures[name] = f
 		}
 	}

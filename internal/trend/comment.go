@@ -70,11 +70,11 @@ func (c *PullComment) Markdown() string {
 
 func (c *PullComment) verdict() string {
 	now := &c.Now
-	title, peak := c.Measure.title(), fmt.Sprintf("%s, %s, of %s", c.Measure.Of(c.What), c.Label, runs(now.Runs))
+	called, peak := title(c.Measure), fmt.Sprintf("%s, %s, of %s", c.Measure.Of(c.What), c.Label, runs(now.Runs))
 	change, known := now.Change.Get()
 	if !known {
 		return fmt.Sprintf("**%s: %s** with %s (%s). It is the first commit: there is nothing to compare it with.",
-			title, now.Text(), name(now, c.NowRun), peak)
+			called, now.Text(), name(now, c.NowRun), peak)
 	}
 	was := "It was"
 	if c.Named {
@@ -83,14 +83,25 @@ func (c *PullComment) verdict() string {
 	was = fmt.Sprintf("%s %s with %s (%s)", was, c.Base.Text(), name(c.Base, c.BaseRun), runs(c.Base.Runs))
 	switch now.Verdict {
 	case Changed:
-		return fmt.Sprintf("**%s: %s** with %s, to %s (%s). %s. That is more than the noise of ±%v.", title,
+		return fmt.Sprintf("**%s: %s** with %s, to %s (%s). %s. That is more than the noise of ±%v.", called,
 			Signed(change), name(now, c.NowRun), now.Text(), peak, was, mem.Bytes(now.Noise.Or(0)))
 	case Noise:
-		return fmt.Sprintf("**%s: no change above the noise** with %s: %s (%s). %s. The noise is ±%v.", title, name(now, c.NowRun),
-			now.Text(), peak, was, mem.Bytes(now.Noise.Or(0)))
+		return fmt.Sprintf("**%s: no change above the noise** with %s: %s (%s). %s. The noise is ±%v.", called,
+			name(now, c.NowRun), now.Text(), peak, was, mem.Bytes(now.Noise.Or(0)))
 	}
-	return fmt.Sprintf("**%s: %s, which may be noise** with %s, to %s (%s). %s. The noise is not known: %s.", title,
+	return fmt.Sprintf("**%s: %s, which may be noise** with %s, to %s (%s). %s. The noise is not known: %s.", called,
 		Signed(change), name(now, c.NowRun), now.Text(), peak, was, c.Unknown)
+}
+
+// title is what a comment calls a figure.
+func title(m Measure) string {
+	switch {
+	case m.ofLines():
+		return code(string(m))
+	case m == "" || m == Peak:
+		return "Memory"
+	}
+	return strings.ToUpper(string(m[:1])) + string(m[1:])
 }
 
 // tellsLines says whether lines that held more or less tell why.

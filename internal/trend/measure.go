@@ -99,17 +99,6 @@ func (m Measure) lacking() string {
 	return "a peak"
 }
 
-// title is what a comment calls it.
-func (m Measure) title() string {
-	switch {
-	case m.ofLines():
-		return code(string(m))
-	case m == "" || m == Peak:
-		return "Memory"
-	}
-	return strings.ToUpper(string(m[:1])) + string(m[1:])
-}
-
 // Of is what it is called in a sentence, of the figure what: "peak PSS".
 func (m Measure) Of(what string) string {
 	if m == "" || m == Peak {
