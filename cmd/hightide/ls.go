@@ -63,7 +63,8 @@ func (o *lsOptions) AddFlags(flags *pflag.FlagSet) {
 		options.Setting{Name: "state", To: (*string)(&o.State), Among: []string{"running", "finished", "cut off"},
 			Help: "only runs of this `state`: running, finished, 'cut off'"})
 	flags.StringVar(&o.Finding, "finding", "", "only runs with a finding of this `kind`, such as leak or oom")
-	flags.StringVar(&o.line, "line", "", "only runs with a finding, or much memory, at this `place`: FILE, FILE:LINE or FILE:FUNCTION")
+	flags.StringVar(&o.line, "line", "",
+		"only runs with a finding, or much memory, at this `place`: FILE, FILE:LINE or FILE:FUNCTION")
 	flags.IntVarP(&o.Limit, "limit", "n", 0, "at most this `number` of runs; 0: all")
 	jsonFlag(flags, &o.json)
 }

@@ -35,7 +35,8 @@ const defaultCommits = 20
 
 var showTrend = tool[trendInput, trendAnswer]{
 	name: "trend", title: "Peaks from commit to commit",
-	about: "How the peak, or another figure, of runs changed from commit to commit, oldest first, and where by more than the noise.",
+	about: "How the peak, or another figure, of runs changed from commit to commit, oldest first, and where " +
+		"by more than the noise.",
 	answer: func(ctx context.Context, d *door, in trendInput, _ event.Sink) (out trendAnswer, text string, err error) {
 		limit, err := atMost("limit", in.Limit, defaultCommits)
 		if err != nil {

@@ -109,7 +109,8 @@ func (f *facts) served(row *Row, g *gpus.GPU, s *report.Serving) {
 	add("activations", s.Activations, "of the engine's profiling pass")
 	n := mem.Bytes(s.NonTorch.Or(0))
 	own := Estimate{n, n, n + 256*mem.MiB} // servers' logs on real GPUs have 0.06 to 0.16 GiB, and 0.35 GiB of older ones
-	row.Parts = append(row.Parts, Portion{"beside the allocator", mem.Estimated, own, "as the engine found it; real GPUs may have more"})
+	row.Parts = append(row.Parts, Portion{"beside the allocator", mem.Estimated, own,
+		"as the engine found it; real GPUs may have more"})
 	if budget, ok := s.Budget.Get(); ok {
 		row.Budget = exactly(mem.Bytes(budget))
 	}

@@ -39,8 +39,8 @@ func (r *Report) Places() []mem.Place {
 func (r *Report) Figures() map[string]mem.Figure {
 	all, h := map[string]mem.Figure{}, &r.Headline
 	if growth, ok := h.Growth.Get(); ok {
-		f := mem.Figure{Bytes: growth, Error: h.GrowthError.Or(0), What: "growth of host memory a step", Source: mem.SeriesRSS,
-			Label: mem.Estimated} // from RSS or, where that has more, from the sampled heap
+		f := mem.Figure{Bytes: growth, Error: h.GrowthError.Or(0), What: "growth of host memory a step",
+			Source: mem.SeriesRSS, Label: mem.Estimated} // from RSS or, where that has more, from the sampled heap
 		if h.MainSource.OfDevice() {
 			f.What, f.Source = "growth of allocated memory a step", mem.SeriesAllocated
 		}

@@ -44,7 +44,8 @@ func (f Filter) hold(r *Run, h held) {
 	if r.Label == mem.Imagined {
 		label = mem.Imagined
 	}
-	r.Held = mem.Figure{Bytes: h.bytes, Error: int64(math.Ceil(math.Sqrt(h.squares))), What: "what " + f.Held.String() + " held",
+	r.Held = mem.Figure{Bytes: h.bytes, Error: int64(math.Ceil(math.Sqrt(h.squares))),
+		What:   "what " + f.Held.String() + " held",
 		Source: "lines", Label: label}
 	if h.lines == 0 {
 		r.Held.Error = least

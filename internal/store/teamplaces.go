@@ -64,9 +64,11 @@ func (f Filter) addHeld(s *session, runs []Run) error {
 	spot, args := f.Held.sql()
 	args = append(slices.Concat(args, args, args), pq.Array(ids))
 	// joined, so that few runs of many are found by the table's key, each by itself
-	return s.query("SELECT run, count(*) FILTER (WHERE "+spot+"), coalesce(sum(bytes) FILTER (WHERE "+spot+"), 0)::BIGINT, "+
+	return s.query("SELECT run, count(*) FILTER (WHERE "+spot+"), "+
+		"coalesce(sum(bytes) FILTER (WHERE "+spot+"), 0)::BIGINT, "+
 		"coalesce(sum(error_bytes::FLOAT8 ^ 2) FILTER (WHERE "+spot+"), 0), min(bytes) "+
-		"FROM unnest(?::TEXT[]) AS asked JOIN places ON run = asked COLLATE \"C\" WHERE kind = '' AND bytes IS NOT NULL GROUP BY run", args, func(rows *sql.Rows) error {
+		"FROM unnest(?::TEXT[]) AS asked JOIN places ON run = asked COLLATE \"C\" WHERE kind = '' "+
+		"AND bytes IS NOT NULL GROUP BY run", args, func(rows *sql.Rows) error {
 		var id string
 		var h held
 		err := rows.Scan(&id, &h.lines, &h.bytes, &h.squares, optional{&h.least})

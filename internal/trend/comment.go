@@ -193,7 +193,8 @@ func (c *PullComment) links() string {
 	if before != "" {
 		said = append(said, fmt.Sprintf("[Compare the two runs](%s/diff?a=%s&b=%s)", c.Server, before, now))
 	}
-	said = append(said, fmt.Sprintf("[The run](%s/runs/%s)", c.Server, now), fmt.Sprintf("[The trend](%s/trend?%s)", c.Server, c.Of))
+	said = append(said, fmt.Sprintf("[The run](%s/runs/%s)", c.Server, now),
+		fmt.Sprintf("[The trend](%s/trend?%s)", c.Server, c.Of))
 	return strings.Join(said, " · ")
 }
 

@@ -1,7 +1,6 @@
 package trend
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -36,8 +35,8 @@ func ParseMeasure(text string) (Measure, error) {
 	}
 	at, ok := store.ParseSpot(text)
 	if !ok || at.Line == 0 && at.Function == "" {
-		return "", fail.Usage(fmt.Sprintf("one of %s, or FILE:LINE or FILE:FUNCTION, as train.py:12", strings.Join(names(), ", ")),
-			"%q is no figure of runs", text)
+		known := strings.Join(names(), ", ")
+		return "", fail.Usage("one of "+known+", or FILE:LINE or FILE:FUNCTION, as train.py:12", "%q is no figure of runs", text)
 	}
 	return Measure(at.String()), nil
 }

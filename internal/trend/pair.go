@@ -29,8 +29,9 @@ func (t *Trend) Comment(now, base string, from Sources) (*PullComment, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &PullComment{Version: 1, Measure: t.Measure, What: b.of.what, Label: b.of.label, Now: *b.held, NowRun: b.run, Named: base != "",
-		Commits: len(t.Commits), Held: []CommentLine{}, HeldWas: []CommentLine{}, Left: t.Left, Of: Asked(from.Of, t.Measure).Encode(),
+	c := &PullComment{Version: 1, Measure: t.Measure, What: b.of.what, Label: b.of.label, Now: *b.held,
+		NowRun: b.run, Named: base != "", Commits: len(t.Commits), Held: []CommentLine{}, HeldWas: []CommentLine{}, Left: t.Left,
+		Of:     Asked(from.Of, t.Measure).Encode(),
 		Server: from.Server, Curve: t.curve()}
 	a, err := t.base(base, b, from)
 	if err == nil && a != nil {

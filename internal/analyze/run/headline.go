@@ -48,7 +48,8 @@ func (in *Input) fragments() (f mem.Figure) {
 	if !ok || idle < 0 {
 		return f
 	}
-	f = mem.Figure{Bytes: idle, What: "what was free in malloc at the peak", Source: mem.SeriesMallocFree, Label: in.Lead.Series.Label}
+	f = mem.Figure{Bytes: idle, What: "what was free in malloc at the peak", Source: mem.SeriesMallocFree,
+		Label: in.Lead.Series.Label}
 	if in.Lead.Name == mem.SeriesReserved {
 		f.What, f.Source = "what was reserved, not allocated, at the peak", mem.SeriesReserved
 	}

@@ -1,4 +1,5 @@
-// How the peak of a program, or another figure, changed from commit to commit, and which lines a change is made of.
+// How the peak of a program, or another figure, changed from commit to commit, and which lines a
+// change is made of.
 
 import type { Commit, ProjectList, Trend } from "../../../api";
 import { copier, h, section } from "../../../views/dom";
