@@ -1,5 +1,5 @@
-// How the peak of a program, or another figure, changed from commit to commit: on the server's page,
-// and in a file.
+// How the peak of a program, or another figure, changed from commit to commit: on the server's
+// page, and in a file.
 
 import type { Commit, CommitStatus, Trend } from "../../api";
 import { bytes, count } from "../../lib/format";
