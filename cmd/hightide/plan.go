@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"hightide/internal/event"
+	"hightide/internal/fail"
 	"hightide/internal/plan"
 	"hightide/internal/report"
 )
@@ -68,8 +69,14 @@ func (o *planOptions) run(a *app, c *cobra.Command, args []string) error {
 	if at := slices.Index(args, plan.ImagineAll); o.Imagine == plan.ImagineFirst && at >= 0 && len(args) > 1 {
 		o.Imagine, args = plan.ImagineAll, slices.Delete(args, at, at+1)
 	}
-	if err := cobra.ExactArgs(1)(c, args); err != nil {
-		return err
+	switch {
+	case len(args) > 1:
+		return fail.Usage("give one; behind --imagine may stand all, or nothing", "%d models are named: %s", len(args),
+			strings.Join(args, ", "))
+	case len(args) == 0:
+		return cobra.ExactArgs(1)(c, args)
+	case c.Flags().Changed("utilization") && o.Utilization == 0:
+		return fail.Usage("as in --utilization 0.9", "--utilization 0 leaves the server nothing")
 	}
 	o.Model = args[0]
 	view := newView(a.stderr, o.quiet, false)

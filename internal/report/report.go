@@ -124,7 +124,7 @@ type Headline struct {
 	GrowthLabel   mem.Label    `json:"growth_label,omitempty" doc:"How the growth is known."`
 	GrowthLeast   mem.Optional `json:"growth_least_bytes,omitzero" doc:"Where growth is 0: the least over the run, of a process, that is told, in bytes."`
 	GrowthError   mem.Optional `json:"growth_error_bytes_per_step,omitzero" doc:"How far the growth may be off, in bytes a step; of 0, the slowest that all processes could have and that is not told."`
-	Fragmentation mem.Figure   `json:"fragmentation,omitzero" doc:"What the allocator that leads had and nobody used when its curve was highest: of a framework reserved, not allocated; of the host free in malloc, in the process that took most. Absent: not known."`
+	Fragmentation mem.Figure   `json:"fragmentation,omitzero" doc:"What the allocator that leads had and nobody used when its curve was highest: of a framework reserved, not allocated; of the host free in malloc, in the process that took most; of an imagined run the peak reserved without the peak allocated. Absent: not known."`
 	Efficiency    mem.Optional `json:"efficiency_milli,omitzero" doc:"A score of 0 to 10 in thousandths; the table of that name says what it is made of."`
 	NotLooked     string       `json:"not_looked_for,omitempty" doc:"What was not looked for, and why; absent: all was."`
 	Larger        string       `json:"gets_larger,omitempty" doc:"The line whose blocks are replaced by ever larger ones, as a note says."`

@@ -47,6 +47,20 @@ func TestMeasures(t *testing.T) {
 	}
 }
 
+// TestImaginedRuns: those that fit, tightly or on a condition too, are held against each other. One that does not has no peak.
+func TestImaginedRuns(t *testing.T) {
+	var runs []store.Run
+	for i, kind := range []mem.EndKind{mem.EndFits, mem.EndTight, mem.EndConditional, mem.EndFits, mem.EndOOM, mem.EndNoVerdict} {
+		r := run(i, string(rune('a'+i/2)), float64(100+i/2))
+		r.Ended.Kind, r.Figure.Label = kind, mem.Imagined
+		runs = append(runs, r)
+	}
+	got := Of(runs, Peak)
+	if len(got.Commits) != 2 || got.Label != "imagined" || got.Commits[1].Verdict != Changed || len(got.Left) != 1 {
+		t.Errorf("%+v", got)
+	}
+}
+
 // TestParseMeasure: what is asked for by name or by place, and what is refused.
 func TestParseMeasure(t *testing.T) {
 	for text, want := range map[string]Measure{"": Peak, "peak": Peak, "growth": Growth, "train.py:12": "train.py:12",

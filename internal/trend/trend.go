@@ -190,7 +190,13 @@ func (t *Trend) choose(runs []store.Run) []*store.Run {
 const notEnded = "that did not end by themselves, or failed"
 
 // ends says whether a run ended as it should, so that it can be held against another.
-func ends(r *store.Run) bool { return r.Ended.Kind == mem.EndDone || r.Ended.Kind == mem.EndStopped }
+func ends(r *store.Run) bool {
+	switch r.Ended.Kind {
+	case mem.EndDone, mem.EndStopped, mem.EndFits, mem.EndTight, mem.EndConditional:
+		return true
+	}
+	return false
+}
 
 // state is a commit, with changed files or without.
 type state struct {

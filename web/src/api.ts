@@ -1749,8 +1749,8 @@ export interface Headline {
   figure?: Figure;
   /**
    * What the allocator that leads had and nobody used when its curve was highest: of a framework
-   * reserved, not allocated; of the host free in malloc, in the process that took most. Absent: not
-   * known.
+   * reserved, not allocated; of the host free in malloc, in the process that took most; of an
+   * imagined run the peak reserved without the peak allocated. Absent: not known.
    */
   fragmentation?: Figure;
   /** The line whose blocks are replaced by ever larger ones, as a note says. */

@@ -42,8 +42,17 @@ func headline(in *Input, r *report.Report) {
 		in.grown.Clause(!oomed(r) && (in.first == nil || in.first.memory)), in.grown.FilesClause())
 }
 
-// fragments is what the allocator that leads had and nobody used when its curve was highest.
+// fragments is what the allocator that leads had and nobody used when its curve was highest. Of an imagined device the
+// two peaks are known alone.
 func (in *Input) fragments() (f mem.Figure) {
+	if v := in.Verdict; v != nil {
+		reserved, allocated := v.Reserved.Or(0), v.Allocated.Or(v.Reserved.Or(0))
+		if v.Allocated.Known() && reserved >= allocated {
+			f = mem.Figure{Bytes: reserved - allocated, What: "what was reserved beyond the peak allocated",
+				Source: mem.SeriesReserved, Label: mem.Imagined}
+		}
+		return f
+	}
 	idle, _, ok := in.idleAtPeak(in.Lead)
 	if !ok || idle < 0 {
 		return f
