@@ -9,8 +9,8 @@ import (
 	"hightide/internal/store"
 )
 
-// TestMeasures: each figure has a trend of its own, with what it says of runs that lack it.
-func TestMeasures(t *testing.T) {
+// TestTrendOfEachFigure: each figure has a trend of its own, with what it says of runs that lack it.
+func TestTrendOfEachFigure(t *testing.T) {
 	runs := []store.Run{run(1, "a", 100e6), run(2, "a", 101e6), run(3, "b", 100e6), run(4, "b", 101e6)}
 	figure := func(bytes, off int64) mem.Figure {
 		return mem.Figure{Bytes: bytes, Error: off, What: "growth of host memory a step", Source: mem.SeriesRSS, Label: mem.Estimated}
