@@ -63,7 +63,7 @@ func (in *Found) causes() (heaps int) {
 		}
 	}
 	in.growing = in.merged(in.growing)
-	in.stopped = in.stoppedCauses()
+	in.stopped = slices.DeleteFunc(in.stoppedCauses(), in.goesOnUnseen)
 	in.totals = in.largerSteps(in.goingOn(in.totalGrowth()), in.growing)
 	in.growing = append(in.growing, in.unexplained(in.totals, in.growing)...)
 	in.sizedGrowth()

@@ -435,5 +435,33 @@ func (in *Found) holderOfTotal(t total) *mem.Holder {
 	}); h != nil {
 		return h
 	}
+	if t.source == "rss" {
+		rose := in.rose(t.process)
+		if h := firstHolder(holders, func(h mem.Holder) bool {
+			var bytes mem.Bytes
+			for _, at := range append([]mem.Location{h.Where}, h.Others...) {
+				bytes += rose[mem.Location{File: at.File, Line: at.Line}]
+			}
+			return !keepsGraph(h) && float64(bytes) >= explainsAll*t.kept
+		}); h != nil {
+			return h
+		}
+	}
 	return firstHolder(holders, keepsGraph)
+}
+
+// rose is by how much each line of the sampled heap of a process rose while its clock ran, steadily or not.
+func (in *Found) rose(process uint32) map[mem.Location]mem.Bytes {
+	h := in.Histories[process]
+	if h == nil {
+		return nil
+	}
+	from, to := in.ClockOf(process).Window(in.Run.Process(process), in.End)
+	lines := map[mem.Location]mem.Bytes{}
+	for _, use := range usage.Rise(h, h.MomentAt(from), h.MomentAt(to)) {
+		if site := in.Names.Of(use.Stack); site.User && site.Line > 0 {
+			lines[mem.Location{File: site.File, Line: site.Line}] += use.Bytes
+		}
+	}
+	return lines
 }

@@ -1,6 +1,7 @@
 package growth
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -224,8 +225,22 @@ func (in *Found) whyNoLine(g *growing) string {
 	if part := in.untilEmptied(g); part != "" && g.source == "rss" {
 		return part + in.tracedMeanwhile(g.process)
 	}
+	if at, bytes := in.roseMost(g.process); g.source == "rss" && float64(bytes) >= explainsAll*g.kept {
+		return fmt.Sprintf("No line of the sampled heap grows steadily enough to be told. What %s%s holds rose most, by %v (%s)%s.",
+			mem.LineName(at), in.quoted(at), bytes, mem.Sampled, in.tracedMeanwhile(g.process))
+	}
 	return "The sampled heap does not show it: it is in mappings, in an allocator's own reserve, or spread over many " +
 		"lines." + in.tracedMeanwhile(g.process)
+}
+
+// roseMost is the line of the sampled heap of a process that rose most.
+func (in *Found) roseMost(process uint32) (most mem.Location, bytes mem.Bytes) {
+	for at, rose := range in.rose(process) {
+		if cmp.Or(cmp.Compare(rose, bytes), cmp.Compare(most.Line, at.Line), cmp.Compare(most.File, at.File)) > 0 {
+			most, bytes = at, rose
+		}
+	}
+	return most, bytes
 }
 
 // tracedMeanwhile names the function of a process that was traced or compiled most, where that went on.

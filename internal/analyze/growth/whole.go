@@ -277,7 +277,7 @@ func (in *Found) unexplained(all []total, known []growing) []growing {
 		g.shares = []share{{process: t.process, device: t.device, slope: g.slope}}
 		g.holder = in.holderOfTotal(t)
 		g.graph = g.holder != nil && keepsGraph(*g.holder)
-		if g.holder != nil && !g.graph && t.source == "rss" {
+		if g.holder != nil && !g.graph && t.source == "rss" && holderRate(*g.holder) > 0 {
 			g.onlyPart(holderRate(*g.holder))
 		}
 		out = append(out, g)
