@@ -198,3 +198,20 @@ def test_what_is_used_as_a_table_is_seen(scanned: Callable[[str], Agent]) -> Non
     }
     for name in ("cfg", "renews"):
         assert last[name]["tensor_bytes"] / last[name]["items"] == pytest.approx(4096, rel=0.2)
+
+
+def test_what_a_library_keeps_is_put_down_to_who_calls_it(scanned: Callable[[str], Agent]) -> None:
+    """The library's own source has such calls too, which did not run."""
+    agent = scanned(
+        """
+        import logging
+        class Kept(logging.Handler):
+            def __init__(self, x):
+                super().__init__()
+                self.buffer = x
+        def turn(x):
+            logging.getLogger("of a test").addHandler(Kept(x))  # HERE
+        """
+    )
+    last = [holder for holder in agent.told if holder["name"] == "Logger.handlers"][-1]
+    assert (Path(last["file"]).name, last["line"]) == ("renews.py", 8)

@@ -25,13 +25,13 @@ def candidates(found: Found, reading: Reading) -> List[Place]:
     if reading.contains in ("result", "program", "graph"):  # of a function
         defined = (growth_lines.defined(file, found.leaf) for file in _first(owner.file, files))
         return [place for place in defined if place is not None][:1]
+    own = owner.file if owner.file in files or (owner.file and not is_library(owner.file)) else ""
     if owner.attribute or found.kind:
-        for file in ([owner.file] if owner.file else []) + files:
+        for file in ([own] if own else []) + files:
             called = growth_lines.called(file, found.leaf)
             if called:
                 return called
     sought = _sought(found, reading)
-    own = owner.file if owner.file in files or (owner.file and not is_library(owner.file)) else ""
     best = growth_lines.statements(own, sought) if own else []
     if owner.inside is not None:
         if not _sure(best) and own:
