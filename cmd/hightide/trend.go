@@ -39,7 +39,7 @@ Choose runs of one program: by TEXT in their name, id or command, by --name or b
 --of names another figure than the peak: allocated or reserved, the peaks of a framework's allocator; growth, of the
 whole run with each step; fragmentation, what the allocator had and nobody used at the peak; or what a line or a
 function held at the peak, as train.py:12 or models/net.py:forward. Lines move from commit to commit, functions do not.
-A line that is not among the most that were kept of a run held less than the least of them.
+Of a run at most 30 lines are kept, those that held most: "≤" says what another one may have held.
 
 The noise is known from commits that were run twice or more. A change is said to be one where it exceeds
 that: in 19 of 20 trends in which nothing changes, none is. Without repeats nothing is said to have changed.
@@ -125,8 +125,8 @@ func (a *app) printTrend(t trend.Trend) error {
 	var rows [][]string
 	var notes []string
 	for _, c := range t.Commits {
-		row := []string{report.Clean(c.Short()), strconv.Itoa(c.Runs), c.Text(), mem.Bytes(c.Low).String(),
-			mem.Bytes(c.High).String(), "", "", string(c.Verdict)}
+		row := []string{report.Clean(c.Short()), strconv.Itoa(c.Runs), c.Text(c.Mean), c.Text(c.Low), c.Text(c.High), "", "",
+			string(c.Verdict)}
 		if change, ok := c.Change.Get(); ok {
 			row[5] = trend.Signed(change)
 		}

@@ -62,7 +62,7 @@ func trendText(out *trendAnswer) string {
 	}
 	for i := range out.Commits {
 		c := &out.Commits[i]
-		line := fmt.Sprintf("%s  %s of %d", c.Short(), c.Text(), c.Runs)
+		line := fmt.Sprintf("%s  %s of %d", c.Short(), c.Text(c.Mean), c.Runs)
 		if change, ok := c.Change.Get(); ok {
 			line += fmt.Sprintf(", %s, %s", trend.Signed(change), c.Verdict)
 		}

@@ -25,6 +25,7 @@ type Figure struct {
 const (
 	FigureGrowth        = "growth"        // of the whole run, with each step
 	FigureFragmentation = "fragmentation" // what an allocator had and nobody used, at the peak
+	FigureUnlisted      = "unlisted"      // the most that lines of one function held that are not among the places of a run
 )
 
 // Known says whether there is a figure.

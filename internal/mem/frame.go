@@ -361,7 +361,7 @@ type Found struct {
 	Findings int `json:"findings"`
 	// what the run can be searched for by; nil: recorded before these were kept
 	Places []Place `json:"places"`
-	// what else a trend is made of, by name: "growth", "fragmentation"; nil: recorded before these were kept
+	// what else a trend is made of, by name, as FigureGrowth; nil: recorded before these were kept
 	Figures map[string]Figure `json:"figures"`
 }
 

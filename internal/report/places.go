@@ -49,6 +49,18 @@ func (r *Report) Figures() map[string]mem.Figure {
 		}
 		all[mem.FigureGrowth] = f
 	}
+	unlisted := mem.Figure{What: "the most that lines of a function held that are not listed"}
+	switch {
+	case r.Imagined != nil && !r.Imagined.CategoriesShort && len(r.Imagined.Lines) > 0:
+		unlisted.Bytes, unlisted.Source, unlisted.Label = int64(r.Imagined.LinesHeld), mem.SeriesAllocated, mem.Imagined
+		for _, l := range r.Imagined.Lines {
+			unlisted.Bytes -= int64(l.Bytes)
+		}
+		all[mem.FigureUnlisted] = unlisted
+	case r.Lines != nil:
+		unlisted.Bytes, unlisted.Source, unlisted.Label = r.Lines.Unlisted, mem.SeriesHeapLive, mem.Sampled
+		all[mem.FigureUnlisted] = unlisted
+	}
 	if h.Fragmentation.Known() {
 		all[mem.FigureFragmentation] = h.Fragmentation
 	}

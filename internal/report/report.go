@@ -71,8 +71,9 @@ type Holding struct {
 
 // HoldingLines are the lines that held most of a heap, and all that it held.
 type HoldingLines struct {
-	Lines []Holding `json:"lines" doc:"The largest first."`
-	Total int64     `json:"total_bytes" doc:"All that the heap held, in bytes."`
+	Lines    []Holding `json:"lines" doc:"The largest first."`
+	Total    int64     `json:"total_bytes" doc:"All that the heap held, in bytes."`
+	Unlisted int64     `json:"unlisted_bytes" doc:"The most that the lines of one function held that are not listed, in bytes; with the error of the sample."`
 }
 
 // Add puts another part below what there is.

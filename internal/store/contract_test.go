@@ -106,7 +106,7 @@ func frames(info mem.RunInfo) []mem.Frame {
 		mem.Drop{Process: 1, Place: "ring", Records: 4},
 		mem.Drop{Process: 1, Place: "ring", Records: 5},
 		mem.End{Time: 3e9, ExitCode: mem.Some(1), Reason: "exit"},
-		mem.Found{Findings: 2, Places: places, Figures: map[string]mem.Figure{"growth": growth, "mood": growth}},
+		mem.Found{Findings: 2, Places: places, Figures: map[string]mem.Figure{"growth": growth, "mood": growth, "unlisted": unlisted}},
 	}
 }
 
@@ -142,7 +142,7 @@ func row(t *testing.T, s store.Store) {
 		Ended:  mem.Ending{Kind: mem.EndOOM, Text: "exit 1 after out of memory"},
 		Figure: mem.Figure{Bytes: 1000, What: "RSS", Source: mem.SeriesTreeRSS, Label: mem.Measured}, Findings: mem.Some(2),
 		Places:  mem.Some(int64(len(places))),
-		Figures: map[string]mem.Figure{"growth": growth}, // a row keeps those that it knows
+		Figures: map[string]mem.Figure{"growth": growth, "unlisted": unlisted}, // a row keeps those that it knows
 		HostRSS: mem.Some(1000), Allocated: mem.Some(0), OOMs: 1, Dropped: 5, Size: got.Size, Dir: got.Dir, File: got.File}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v\nwant %+v", got, want)

@@ -7,28 +7,20 @@ import (
 )
 
 // What a filter's spot held of runs, which a trend of lines is made of. It is the sum of the lines there that are among
-// those of a run's report that held most. Where none is, it held less than the least of them.
+// those of a run's report that held most. What others there may have held is a figure of the report.
 
 // held is what is found of it in one run.
 type held struct {
-	lines   int          // at the spot
-	bytes   int64        // that these held
-	squares float64      // of their errors, added up: each was sampled by itself
-	least   mem.Optional // that a line of the run held, of those that are kept; absent: none is
+	lines   int     // at the spot
+	bytes   float64 // that these held: in a recording of a stranger's they may be any number
+	squares float64 // of their errors, added up: each was sampled by itself
 }
 
 // heldBy adds up the lines of a run.
 func (f Filter) heldBy(found []mem.Place) (h held) {
 	for _, p := range found {
-		bytes, ok := p.Bytes.Get()
-		if p.Kind != "" || !ok {
-			continue
-		}
-		if h.least.Or(bytes) >= bytes {
-			h.least = p.Bytes
-		}
-		if f.Held.has(p) {
-			h.lines, h.bytes, h.squares = h.lines+1, h.bytes+bytes, h.squares+float64(p.Error)*float64(p.Error)
+		if bytes, ok := p.Bytes.Get(); ok && p.Kind == "" && f.Held.has(p) {
+			h.lines, h.bytes, h.squares = h.lines+1, h.bytes+float64(bytes), h.squares+float64(p.Error)*float64(p.Error)
 		}
 	}
 	return h
@@ -36,24 +28,23 @@ func (f Filter) heldBy(found []mem.Place) (h held) {
 
 // hold enters it into the row of its run.
 func (f Filter) hold(r *Run, h held) {
-	least, ok := h.least.Get()
+	unlisted, ok := r.Figures[mem.FigureUnlisted]
 	if f.Held == (Spot{}) || !ok {
 		return
 	}
-	label := mem.Sampled
-	if r.Label == mem.Imagined {
-		label = mem.Imagined
+	off := math.Sqrt(h.squares)
+	if h.lines == 0 || f.Held.Line == 0 { // of a function, other lines may not be listed
+		off += float64(unlisted.Bytes)
 	}
-	r.Held = mem.Figure{Bytes: h.bytes, Error: int64(math.Ceil(math.Sqrt(h.squares))),
-		What:   "what " + f.Held.String() + " held",
-		Source: "lines", Label: label}
-	if h.lines == 0 {
-		r.Held.Error = least
-	}
+	r.Held = mem.Figure{Bytes: whole(h.bytes), Error: whole(off), What: "what " + f.Held.String() + " held",
+		Source: unlisted.Source, Label: unlisted.Label}
 }
 
+// whole is a number of bytes that an integer holds.
+func whole(bytes float64) int64 { return int64(min(max(math.Ceil(bytes), 0), 1<<62)) }
+
 // figuresKept are those of a report that a row keeps, and how much of what each is of: a recording may be a stranger's.
-var figuresKept = []string{mem.FigureGrowth, mem.FigureFragmentation}
+var figuresKept = []string{mem.FigureGrowth, mem.FigureFragmentation, mem.FigureUnlisted}
 
 // keepFigures has a row tell them.
 func (r *Run) keepFigures(all map[string]mem.Figure) {

@@ -57,24 +57,23 @@ func putPlaces(s *session, r *Run) error {
 
 // addHeld asks the team's table of places, for runs that a filter has let through.
 func (f Filter) addHeld(s *session, runs []Run) error {
-	ids, at := make([]string, len(runs)), map[string]*Run{}
+	ids, found := make([]string, len(runs)), map[string]held{}
 	for i := range runs {
-		ids[i], at[runs[i].ID] = runs[i].ID, &runs[i]
+		ids[i] = runs[i].ID
 	}
 	spot, args := f.Held.sql()
-	args = append(slices.Concat(args, args, args), pq.Array(ids))
 	// joined, so that few runs of many are found by the table's key, each by itself
-	return s.query("SELECT run, count(*) FILTER (WHERE "+spot+"), "+
-		"coalesce(sum(bytes) FILTER (WHERE "+spot+"), 0)::BIGINT, "+
-		"coalesce(sum(error_bytes::FLOAT8 ^ 2) FILTER (WHERE "+spot+"), 0), min(bytes) "+
-		"FROM unnest(?::TEXT[]) AS asked JOIN places ON run = asked COLLATE \"C\" WHERE kind = '' "+
-		"AND bytes IS NOT NULL GROUP BY run", args, func(rows *sql.Rows) error {
-		var id string
-		var h held
-		err := rows.Scan(&id, &h.lines, &h.bytes, &h.squares, optional{&h.least})
-		if r := at[id]; r != nil {
-			f.hold(r, h)
-		}
-		return err
-	})
+	err := s.query("SELECT run, count(*), sum(bytes)::FLOAT8, sum(error_bytes::FLOAT8 ^ 2) FROM unnest(?::TEXT[]) AS asked "+
+		"JOIN places ON run = asked COLLATE \"C\" WHERE kind = '' AND bytes IS NOT NULL AND "+spot+" GROUP BY run",
+		append([]any{pq.Array(ids)}, args...), func(rows *sql.Rows) error {
+			var id string
+			var h held
+			err := rows.Scan(&id, &h.lines, &h.bytes, &h.squares)
+			found[id] = h
+			return err
+		})
+	for i := range runs {
+		f.hold(&runs[i], found[runs[i].ID])
+	}
+	return err
 }

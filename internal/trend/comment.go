@@ -74,23 +74,23 @@ func (c *PullComment) verdict() string {
 	change, known := now.Change.Get()
 	if !known {
 		return fmt.Sprintf("**%s: %s** with %s (%s). It is the first commit: there is nothing to compare it with.",
-			called, now.Text(), name(now, c.NowRun), peak)
+			called, now.Text(now.Mean), name(now, c.NowRun), peak)
 	}
 	was := "It was"
 	if c.Named {
 		was = "The base has"
 	}
-	was = fmt.Sprintf("%s %s with %s (%s)", was, c.Base.Text(), name(c.Base, c.BaseRun), runs(c.Base.Runs))
+	was = fmt.Sprintf("%s %s with %s (%s)", was, c.Base.Text(c.Base.Mean), name(c.Base, c.BaseRun), runs(c.Base.Runs))
 	switch now.Verdict {
 	case Changed:
 		return fmt.Sprintf("**%s: %s** with %s, to %s (%s). %s. That is more than the noise of ±%v.", called,
-			Signed(change), name(now, c.NowRun), now.Text(), peak, was, mem.Bytes(now.Noise.Or(0)))
+			Signed(change), name(now, c.NowRun), now.Text(now.Mean), peak, was, mem.Bytes(now.Noise.Or(0)))
 	case Noise:
 		return fmt.Sprintf("**%s: no change above the noise** with %s: %s (%s). %s. The noise is ±%v.", called,
-			name(now, c.NowRun), now.Text(), peak, was, mem.Bytes(now.Noise.Or(0)))
+			name(now, c.NowRun), now.Text(now.Mean), peak, was, mem.Bytes(now.Noise.Or(0)))
 	}
 	return fmt.Sprintf("**%s: %s, which may be noise** with %s, to %s (%s). %s. The noise is not known: %s.", called,
-		Signed(change), name(now, c.NowRun), now.Text(), peak, was, c.Unknown)
+		Signed(change), name(now, c.NowRun), now.Text(now.Mean), peak, was, c.Unknown)
 }
 
 // title is what a comment calls a figure.
@@ -106,7 +106,7 @@ func title(m Measure) string {
 
 // tellsLines says whether lines that held more or less tell why.
 func (c *PullComment) tellsLines() bool {
-	return !c.Measure.kept() && (c.Now.Verdict == Changed || c.Now.Verdict == Unknown)
+	return c.Measure != Growth && c.Measure != Fragmentation && (c.Now.Verdict == Changed || c.Now.Verdict == Unknown)
 }
 
 // name is what one of the two is called: a commit, or a run and the commit that it is of.

@@ -60,7 +60,7 @@ func (m Measure) Filter(f store.Filter) store.Filter {
 func (m Measure) ofLines() bool { return m != "" && !slices.Contains(Measures, m) }
 
 // kept says whether an older hightide kept none of it.
-func (m Measure) kept() bool { return m == Growth || m == Fragmentation }
+func (m Measure) kept() bool { return m == Growth || m == Fragmentation || m.ofLines() }
 
 // figure is that of a run; zero: it is not known.
 func (m Measure) figure(r *store.Run) mem.Figure {
@@ -75,10 +75,10 @@ func (m Measure) figure(r *store.Run) mem.Figure {
 		return peak(r.Allocated, mem.SeriesAllocated, "peak allocated")
 	case m == Reserved:
 		return peak(r.Reserved, mem.SeriesReserved, "peak reserved")
-	case m.kept():
-		return r.Figures[string(m)]
 	case m.ofLines():
 		return r.Held
+	case m.kept():
+		return r.Figures[string(m)]
 	}
 	return r.Figure
 }

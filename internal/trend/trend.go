@@ -65,12 +65,12 @@ type Commit struct {
 	bound   bool    // a figure is "at least"
 }
 
-// Text is the mean for people. What may be no more than was not told is no nothing.
-func (c *Commit) Text() string {
-	if c.Mean == 0 && c.Error > 0 {
+// Text is a figure of the commit for people. What may be no more than was not told is no nothing.
+func (c *Commit) Text(bytes int64) string {
+	if bytes == 0 && c.Error > 0 {
 		return "≤ " + mem.Bytes(c.Error).String()
 	}
-	return mem.Bytes(c.Mean).String()
+	return mem.Bytes(bytes).String()
 }
 
 // Verdict on a change.

@@ -55,7 +55,8 @@ func TestTrendOfManyCommits(t *testing.T) {
 			"'forward', 1000000 * of + mod(hashtext(id), 100), 10 FROM recorded, generate_series(1, 20) AS of " +
 			"WHERE $1::bigint > 0 ORDER BY id, of",
 		"UPDATE recorded SET figures = '{\"growth\": {\"bytes\": 5, \"what\": \"growth\", \"source\": \"rss\", " +
-			"\"label\": \"estimated\"}}' WHERE $1::bigint > 0", "ANALYZE"} {
+			"\"label\": \"estimated\"}, \"unlisted\": {\"bytes\": 9, \"what\": \"unlisted\", \"source\": \"heap.live\", " +
+			"\"label\": \"sampled\"}}' WHERE $1::bigint > 0", "ANALYZE"} {
 		args := []any{runs}
 		if text == "ANALYZE" {
 			args = nil

@@ -1894,6 +1894,11 @@ export interface HoldingLines {
   lines: Holding[];
   /** All that the heap held, in bytes. */
   total_bytes: number;
+  /**
+   * The most that the lines of one function held that are not listed, in bytes; with the error of
+   * the sample.
+   */
+  unlisted_bytes: number;
 }
 
 export interface Host {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"hightide/internal/analyze/facts"
 	"hightide/internal/frameworks"
@@ -47,7 +48,8 @@ func sites(in *Input) (r report.Part) {
 		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Site.File, b.Site.File),
 			cmp.Compare(a.Site.Line, b.Site.Line))
 	})
-	all = withoutNoise(all, total)
+	sampled := all
+	all = withoutNoise(slices.Clone(all), total)
 	var absent mem.Bytes
 	for _, h := range all {
 		absent += h.Absent
@@ -71,7 +73,7 @@ func sites(in *Input) (r report.Part) {
 		t.Note += fmt.Sprintf(" Together they are more than the %v that the processes took at one moment: each process is "+
 			"shown at its own peak, and shared memory counts in each that maps it.", mem.Bytes(p.Bytes))
 	}
-	r.Lines = &report.HoldingLines{Total: int64(total)}
+	r.Lines = &report.HoldingLines{Total: int64(total), Unlisted: int64(in.unlisted(sampled, all[:min(len(all), sitesShown)]))}
 	for _, h := range all[:min(len(all), sitesShown)] {
 		share := int64(0)
 		if peak := peaks[h.process]; peak > 0 {
@@ -87,6 +89,39 @@ func sites(in *Input) (r report.Part) {
 	in.threadsOfJAX(&r, all, total)
 	in.smallObjects(&r, total)
 	return r
+}
+
+// neverSampled is how many means of the sample a line may hold of which none was sampled, in 19 of 20 cases.
+const neverSampled = 3
+
+// unlisted is the most that lines of one function held together that are not listed, with the error of the sample.
+func (in *Input) unlisted(all, listed []holding) (most mem.Bytes) {
+	type line struct {
+		file    string
+		line    int
+		process uint32
+	}
+	type function struct{ file, name string }
+	shown := map[line]bool{}
+	for _, h := range listed {
+		shown[line{h.Site.File, h.Site.Line, h.process}] = true
+	}
+	sums := map[function]usage.Group{}
+	for _, h := range all {
+		if !shown[line{h.Site.File, h.Site.Line, h.process}] {
+			of := function{h.Site.File, h.Site.Function[strings.LastIndexByte(h.Site.Function, '.')+1:]}
+			sum := sums[of]
+			sum.Bytes, sum.Variance = sum.Bytes+h.Bytes, sum.Variance+h.Variance
+			sums[of] = sum
+		}
+	}
+	for process := range in.Histories {
+		most = max(most, mem.Rounded(neverSampled*usage.SamplingOf(in.Run, process).Mean))
+	}
+	for _, sum := range sums {
+		most = max(most, sum.Bytes+usage.Half95(sum.Variance, sum.Bytes))
+	}
+	return most
 }
 
 // smallObjects says how much of the heap is memory that Python lays small objects in, where a program asks for much of

@@ -77,6 +77,10 @@ function answer(trend: Trend): string {
   return `No commit changed ${named(trend)} by more than its noise, where that is known.`;
 }
 
+/** A figure of a commit. What may be no more than was not told is no nothing. */
+const told = (v: number, c: Commit) =>
+  v || !c.error_bytes ? bytes(v) : `≤ ${bytes(c.error_bytes)}`;
+
 const signed = (v: number) => (v < 0 ? `−${bytes(-v)}` : `+${bytes(v)}`);
 
 function table(
@@ -103,12 +107,7 @@ function table(
         choose ? h("a", { href: `/runs/${c.first_run}` }, short(c)) : h("code", {}, short(c)),
       ),
       h("td", {}, count(c.runs)),
-      h(
-        "td",
-        {},
-        c.mean_bytes || !c.error_bytes ? bytes(c.mean_bytes) : `≤ ${bytes(c.error_bytes)}`,
-      ),
-      ...[c.lowest_bytes, c.highest_bytes].map((v) => h("td", {}, bytes(v))),
+      ...[c.mean_bytes, c.lowest_bytes, c.highest_bytes].map((v) => h("td", {}, told(v, c))),
       h("td", {}, c.change_bytes === undefined ? "" : signed(c.change_bytes)),
       h("td", {}, c.noise_bytes === undefined ? "" : `±${bytes(c.noise_bytes)}`),
       h("td", { class: "text" }, c.verdict ?? ""),
