@@ -64,6 +64,13 @@ const (
 	doubtOverTime = 0.8 // how sure a growth is where there are no steps
 )
 
+// The part of a process's growth from which on its lines explain it, or are at least one cause with it: a sampler
+// does not see all that a library allocates, and malloc keeps holes between blocks.
+const (
+	explainsAll  = 0.4
+	explainsSome = 0.2
+)
+
 // Found is what grows in a run, or grew and came to rest, and what is said of it.
 type Found struct {
 	*facts.Facts

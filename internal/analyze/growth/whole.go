@@ -186,13 +186,6 @@ func (in *Found) totalCurve(m memory, ends facts.Levels, from, to int64) (c usag
 	return usage.Binned(l.Times, l.Values, from, to, usage.MostBins, in.ClockOf(m.process).At), sampled
 }
 
-// The part of a process's growth from which on its lines explain it, or are at least one cause with it: a sampler
-// does not see all that a library allocates, and malloc keeps holes between blocks.
-const (
-	explainsAll  = 0.4
-	explainsSome = 0.2
-)
-
 // goingOn leaves out the processes that seem to grow to the end by what their lines say stopped.
 func (in *Found) goingOn(all []total) []total {
 	stopped := map[uint32]float64{}
