@@ -125,8 +125,8 @@ func (a *app) printTrend(t trend.Trend) error {
 	var rows [][]string
 	var notes []string
 	for _, c := range t.Commits {
-		row := []string{report.Clean(c.Short()), strconv.Itoa(c.Runs), c.Text(c.Mean), c.Text(c.Low), c.Text(c.High), "", "",
-			string(c.Verdict)}
+		row := []string{report.Clean(c.Short()), strconv.Itoa(c.Runs), c.Text(c.Mean), c.Text(c.Low), c.Text(c.High),
+			"", "", string(c.Verdict)}
 		if change, ok := c.Change.Get(); ok {
 			row[5] = trend.Signed(change)
 		}

@@ -106,7 +106,8 @@ func frames(info mem.RunInfo) []mem.Frame {
 		mem.Drop{Process: 1, Place: "ring", Records: 4},
 		mem.Drop{Process: 1, Place: "ring", Records: 5},
 		mem.End{Time: 3e9, ExitCode: mem.Some(1), Reason: "exit"},
-		mem.Found{Findings: 2, Places: places, Figures: map[string]mem.Figure{"growth": growth, "mood": growth, "unlisted": unlisted}},
+		mem.Found{Findings: 2, Places: places, Figures: map[string]mem.Figure{"growth": growth, "mood": growth,
+			"unlisted": unlisted}},
 	}
 }
 

@@ -63,8 +63,8 @@ func (f Filter) addHeld(s *session, runs []Run) error {
 	}
 	spot, args := f.Held.sql()
 	// joined, so that few runs of many are found by the table's key, each by itself
-	err := s.query("SELECT run, count(*), sum(bytes)::FLOAT8, sum(error_bytes::FLOAT8 ^ 2) FROM unnest(?::TEXT[]) AS asked "+
-		"JOIN places ON run = asked COLLATE \"C\" WHERE kind = '' AND bytes IS NOT NULL AND "+spot+" GROUP BY run",
+	err := s.query("SELECT run, count(*), sum(bytes)::FLOAT8, sum(error_bytes::FLOAT8 ^ 2) "+
+		"FROM unnest(?::TEXT[]) AS asked JOIN places ON run = asked COLLATE \"C\" WHERE kind = '' AND bytes IS NOT NULL AND "+spot+" GROUP BY run",
 		append([]any{pq.Array(ids)}, args...), func(rows *sql.Rows) error {
 			var id string
 			var h held

@@ -34,7 +34,8 @@ func TestTrendOfEachFigure(t *testing.T) {
 	for i := range runs {
 		runs[i].Held = mem.Figure{Error: 1 << 20, What: "what train.py:step held"}
 	}
-	if got := Of(runs, "train.py:step"); got.Note == "" || got.Commits[1].Text(0) != "≤ 1.00 MiB" || got.Commits[1].Verdict != Noise {
+	if got := Of(runs, "train.py:step"); got.Note == "" ||
+		got.Commits[1].Text(0) != "≤ 1.00 MiB" || got.Commits[1].Verdict != Noise {
 		t.Errorf("%+v", got)
 	}
 	runs[0].Figures = nil

@@ -55,11 +55,11 @@ func (in *Found) stoppedCauses() (causes []growing) {
 	return causes
 }
 
-// missable is how many means of the sample may have been allocated by lines that seem to rest, without one of them sampled.
+// missable is how many means of the sample lines that seem to rest may have allocated, without one of them sampled.
 const missable = 5
 
-// goesOnUnseen takes a growth back to those that go on, where its container gained items after its lines came to rest. They
-// may rest by chance of the sample alone.
+// goesOnUnseen takes a growth back to those that go on, where its container gained items after its lines came to rest.
+// They may rest by chance of the sample alone.
 func (in *Found) goesOnUnseen(g growing) bool {
 	if g.holder == nil || g.cut || len(g.shares) != 1 {
 		return false
@@ -67,7 +67,8 @@ func (in *Found) goesOnUnseen(g growing) bool {
 	c := in.ClockOf(g.process)
 	missed := g.slope * (c.At(in.End) - c.At(g.stopped))
 	before, last, ok := in.lastLooks(g.process, *g.holder)
-	if !ok || last.Time <= g.stopped || !wentOn(before, last) || missed > missable*usage.SamplingOf(in.Run, g.process).Mean {
+	if !ok || last.Time <= g.stopped || !wentOn(before, last) ||
+		missed > missable*usage.SamplingOf(in.Run, g.process).Mean {
 		return false
 	}
 	g.stopped = 0

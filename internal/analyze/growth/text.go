@@ -226,7 +226,8 @@ func (in *Found) whyNoLine(g *growing) string {
 		return part + in.tracedMeanwhile(g.process)
 	}
 	if at, bytes := in.roseMost(g.process); g.source == "rss" && float64(bytes) >= explainsAll*g.kept {
-		return fmt.Sprintf("No line of the sampled heap grows steadily enough to be told. What %s%s holds rose most, by %v (%s)%s.",
+		return fmt.Sprintf("No line of the sampled heap grows steadily enough to be told. What %s%s holds rose most, by %v "+
+			"(%s).%s",
 			mem.LineName(at), in.quoted(at), bytes, mem.Sampled, in.tracedMeanwhile(g.process))
 	}
 	return "The sampled heap does not show it: it is in mappings, in an allocator's own reserve, or spread over many " +

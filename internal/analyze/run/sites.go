@@ -73,7 +73,8 @@ func sites(in *Input) (r report.Part) {
 		t.Note += fmt.Sprintf(" Together they are more than the %v that the processes took at one moment: each process is "+
 			"shown at its own peak, and shared memory counts in each that maps it.", mem.Bytes(p.Bytes))
 	}
-	r.Lines = &report.HoldingLines{Total: int64(total), Unlisted: int64(in.unlisted(sampled, all[:min(len(all), sitesShown)]))}
+	r.Lines = &report.HoldingLines{Total: int64(total),
+		Unlisted: int64(in.unlisted(sampled, all[:min(len(all), sitesShown)]))}
 	for _, h := range all[:min(len(all), sitesShown)] {
 		share := int64(0)
 		if peak := peaks[h.process]; peak > 0 {
