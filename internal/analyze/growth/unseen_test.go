@@ -25,12 +25,13 @@ func TestGoesOnUnseen(t *testing.T) {
 		run := mem.NewRun()
 		run.Processes = []*mem.Process{{ID: 1}}
 		for i, items := range []int64{10, 20, 30, c.last} {
-			run.Holders = append(run.Holders, mem.Holder{Process: 1, Kind: "list", Name: "kept", Time: int64(i+1) * 10e9, Items: items,
-				PerMin: 60})
+			run.Holders = append(run.Holders, mem.Holder{Process: 1, Kind: "list", Name: "kept",
+				Time: int64(i+1) * 10e9, Items: items, PerMin: 60})
 		}
 		run.End = &mem.End{Time: 41e9}
 		in := &Found{Facts: facts.Of(run, nil)}
-		g := growing{process: 1, slope: c.slope, stopped: 35e9, cut: c.cut, holder: &run.Holders[3], shares: []share{{process: 1}}}
+		g := growing{process: 1, slope: c.slope, stopped: 35e9, cut: c.cut, holder: &run.Holders[3],
+			shares: []share{{process: 1}}}
 		if got := in.goesOnUnseen(g); got != c.want || len(in.growing) != map[bool]int{true: 1}[got] {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}

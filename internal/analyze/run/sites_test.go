@@ -19,7 +19,8 @@ func TestUnlistedLines(t *testing.T) {
 			function = "Net.forward"
 		}
 		held[function] += size
-		s.sources = append(s.sources, source{stack: []mem.Location{{File: "/home/me/train.py", Line: 100 + i, Function: function}},
+		s.sources = append(s.sources, source{
+			stack: []mem.Location{{File: "/home/me/train.py", Line: 100 + i, Function: function}},
 			step: func(step int, _ *rand.Rand, alloc func(mem.Bytes, int)) {
 				if step == 5 {
 					alloc(size, forever)
