@@ -135,8 +135,8 @@ func (a *app) printTrend(t trend.Trend) error {
 		}
 		rows = append(rows, row)
 		if c.Verdict == trend.Changed {
-			notes = append(notes, fmt.Sprintf("%s changed it by %s. Which lines: hightide diff %s %s", report.Clean(c.Short()), row[5],
-				c.Before, c.First))
+			notes = append(notes, fmt.Sprintf("%s changed it by %s. Which lines: hightide diff %s %s", report.Clean(c.Short()),
+				row[5], c.Before, c.First))
 		}
 	}
 	options := textOptions(a.stdout)

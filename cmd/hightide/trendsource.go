@@ -63,7 +63,8 @@ func hashOf(ctx context.Context, ref string) string {
 	if ref == "" || strings.HasPrefix(ref, "-") {
 		return ref
 	}
-	out, err := exec.CommandContext(ctx, "git", "rev-parse", "--verify", "--quiet", "--end-of-options", ref+"^{commit}").Output()
+	out, err := exec.CommandContext(ctx, "git", "rev-parse", "--verify", "--quiet", "--end-of-options",
+		ref+"^{commit}").Output()
 	if hash := strings.TrimSpace(string(out)); err == nil && wholeHash.MatchString(hash) {
 		return hash
 	}

@@ -58,8 +58,8 @@ func (in *Found) stoppedCauses() (causes []growing) {
 // missable is how many means of the sample lines that seem to rest may have allocated, without one of them sampled.
 const missable = 5
 
-// goesOnUnseen takes a growth back to those that go on, where its container gained items after its lines came to rest.
-// They may rest by chance of the sample alone.
+// goesOnUnseen takes a growth back to those that go on, where its container gained items after its lines came to
+// rest. They may rest by chance of the sample alone.
 func (in *Found) goesOnUnseen(g growing) bool {
 	if g.holder == nil || g.cut || len(g.shares) != 1 {
 		return false
