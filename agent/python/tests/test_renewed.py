@@ -215,3 +215,18 @@ def test_what_a_library_keeps_is_put_down_to_who_calls_it(scanned: Callable[[str
     )
     last = [holder for holder in agent.told if holder["name"] == "Logger.handlers"][-1]
     assert (Path(last["file"]).name, last["line"]) == ("renews.py", 8)
+
+
+def test_a_program_of_many_files_has_its_lines(
+    scanned: Callable[[str], Agent], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two hundred modules were imported before the one whose call makes a library's list grow."""
+    for number in range(200):
+        file = tmp_path / ("part%d.py" % number)
+        file.write_text("PART = %d\n" % number)
+        spec = importlib.util.spec_from_file_location(file.stem, file)
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        monkeypatch.setitem(sys.modules, file.stem, module)
+        spec.loader.exec_module(module)
+    test_what_a_library_keeps_is_put_down_to_who_calls_it(scanned)

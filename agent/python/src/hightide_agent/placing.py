@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, Dict, List, Optional
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence
 
 from . import growth_lines
 from .growth_lines import NUMBER, SURE, Place, Sought
 from .insides import copied, named
 from .places import is_library, without_file
+from .sources import names_one
 from .sources import without_file as cells
 
 if TYPE_CHECKING:
     from .reach import Found
     from .sizes import Reading
 
-MOST_FILES = 50
+MOST_FILES = 400  # of a program, whose text is looked at
+MOST_PARSED = 50  # of those, which name what is looked for
 _NUMBERS = frozenset(("int", "float", "bool", "complex"))
 
 
 def candidates(found: Found, reading: Reading) -> List[Place]:
     """Statements that may make it grow; of what only one way is known to grow, that one. Empty: none was found."""
-    owner, files = found.owner, user_files()
+    owner = found.owner
+    files = _naming((found.leaf, *growth_lines.CALLED.get(found.leaf, ())), owner.file)
     if reading.contains in ("result", "program", "graph"):  # of a function
         defined = (growth_lines.defined(file, found.leaf) for file in _first(owner.file, files))
         return [place for place in defined if place is not None][:1]
@@ -119,6 +123,12 @@ def _globals_of(file: str) -> Dict[str, Any]:
         if variables and variables.get("__file__") == file:
             return dict(variables)
     return {}
+
+
+def _naming(words: Sequence[str], own: str) -> List[str]:
+    """Source files of the program's modules that have one of some words in them, and the file of the owner."""
+    named_there = (file for file in user_files() if file == own or names_one(file, words))
+    return list(islice(named_there, MOST_PARSED))
 
 
 def user_files() -> List[str]:

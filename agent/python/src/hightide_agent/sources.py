@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from typing import Any, Dict, Iterator, List, NamedTuple, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
 MAX_SOURCE = 1 << 20  # bytes of a file that is parsed
 MAX_CELLS = 50  # of a notebook, the newest
@@ -36,6 +36,15 @@ def parsed(file: str) -> Any:
         except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
             _trees[file] = None
     return _trees[file]
+
+
+def names_one(file: str, words: Sequence[str]) -> bool:
+    """Whether the text of a file has one of some words in it; asked first, it saves parsing most files."""
+    try:
+        text = _source(file)
+    except (OSError, ValueError):
+        return False
+    return any(word.encode() in text for word in words)
 
 
 def nodes(file: str) -> Iterator[Node]:
