@@ -134,8 +134,8 @@ func (g *growing) sum(c *facts.Clock, at int64) {
 		variance += l.Half * l.Half
 		// as far off as its rate is: it may have begun late, and then grew for less than all that passed
 		off := l.Half * min(kept/l.Slope, passed)
-		if float64(l.Held) == l.kept(passed-since) { // not all of it need have been sampled as its growth was
-			off = max(off, 1.96*math.Sqrt(l.Off))
+		if since == 0 && float64(l.Held) == kept { // what it held, as the table of lines has it
+			off = float64(usage.Half95(l.Off, l.Held))
 		}
 		keptVariance += off * off
 	}
