@@ -226,6 +226,22 @@ def test_data_dependent_sizes(imagine: Any) -> None:
     assert quarter.out.startswith("[0, 2, 4] 25 25 25 25 25 2 25 2 5 5\n")
 
 
+def test_optimizers_of_sparse_gradients_run(imagine: Any) -> None:
+    """Tensors of other layouts have no storage to look for."""
+    result = imagine("""
+        import torch
+        table = torch.nn.Embedding(100, 8, sparse=True, device="cuda")
+        optimizer = torch.optim.SparseAdam(table.parameters())
+        for _ in range(2):
+            table(torch.tensor([3, 5, 3], device="cuda")).sum().backward()
+            optimizer.step()
+        rows = torch.eye(10).to_sparse_csr().cuda()
+        times = rows * 2 @ torch.randn(10, 2, device="cuda")
+        print(table.weight.grad.is_sparse, table.weight.grad._nnz(), len(times))
+    """)
+    assert result.out == "True 6 10\n"
+
+
 def test_whole_numbers_are_true_where_the_host_decides_them(imagine: Any) -> None:
     result = imagine("""
         import torch

@@ -319,8 +319,11 @@ class Twins:
                 self.device.keep(storage.data_ptr() + first, twin.host.data_ptr() + first, last - first)
 
     def holds(self, tensor: Any) -> bool:
-        """Whether something is, or was, known of the tensor's storage."""
-        return self.place(tensor) in self._all
+        """Whether something is, or was, known of the tensor's storage. A sparse one has none."""
+        try:
+            return self.place(tensor) in self._all
+        except NotImplementedError:
+            return False
 
     def _of(self, tensor: Any) -> Optional[Twin]:
         place = self.place(tensor)
