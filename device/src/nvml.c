@@ -185,10 +185,24 @@ HT_EXPORT int nvmlDeviceGetMigMode(const void *handle, unsigned *now, unsigned *
 /* ---- how devices reach each other: what decides on all-reduce of an engine's own, symmetric memory and cost models */
 static unsigned links(const struct ht_gpu *gpu) { return gpu->cc_major < 8 ? 6 : gpu->cc_major < 9 ? 12 : 18; } /* V100, A100, H100 */
 static int linked(const struct ht_gpu *gpu) { return ht_gpu_count() > 1 && ht_nvlink(gpu); }
+/* A link that the architecture lacks is not supported; one that no GPU has is no link. */
+static int link_answer(const struct ht_gpu *gpu, unsigned link) {
+    enum { MOST_LINKS = 18 };
+    return link < links(gpu) ? NVML_OK : link < MOST_LINKS ? NVML_NOT_SUPPORTED : NVML_INVALID_ARGUMENT;
+}
 HT_EXPORT int nvmlDeviceGetNvLinkState(const void *handle, unsigned link, int *active) {
     GPU(handle);
     *active = linked(gpu);
-    return link < links(gpu) ? NVML_OK : NVML_INVALID_ARGUMENT;
+    return link_answer(gpu, link);
+}
+/* Peer to peer, atomics over it and the link itself. System memory is reached by PCIe, and SLI is of games. */
+HT_EXPORT int nvmlDeviceGetNvLinkCapability(const void *handle, unsigned link, int what, unsigned *has) {
+    enum { P2P = 0, P2P_ATOMICS = 2, VALID = 5, CAPABILITIES = 6 };
+    GPU(handle);
+    if (!has || what < 0 || what >= CAPABILITIES)
+        return NVML_INVALID_ARGUMENT;
+    *has = linked(gpu) && (what == P2P || what == P2P_ATOMICS || what == VALID);
+    return link_answer(gpu, link);
 }
 HT_EXPORT int nvmlDeviceGetP2PStatus(const void *from, const void *to, int what, int *status) {
     enum { P2P_OK = 0, P2P_NOT_SUPPORTED = 5, P2P_OVER_NVLINK = 2, P2P_KINDS = 5 };

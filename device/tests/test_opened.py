@@ -88,6 +88,7 @@ print(json.dumps({
     "peers": [ask("nvmlDeviceGetP2PStatus", one, other, kind) for kind in range(6)],
     "itself": ask("nvmlDeviceGetP2PStatus", one, one, 0),
     "links": [ask("nvmlDeviceGetNvLinkState", one, link) for link in (0, 11, 12, 18)],
+    "capable": [ask("nvmlDeviceGetNvLinkCapability", one, 0, what) for what in range(7)],
     "pcie": [ask("nvmlDeviceGetCurrPcieLinkGeneration", one), ask("nvmlDeviceGetMaxPcieLinkWidth", one)],
     "ancestor": [ask("nvmlDeviceGetTopologyCommonAncestor", one, two) for two in (one, other)],
 }))
@@ -172,14 +173,15 @@ class Opened(unittest.TestCase):
     def test_how_devices_reach_each_other(self) -> None:
         """As the GPU's row says: over NVLink on an A100 of that form, over PCIe on an A10, not at all where told so."""
         a100 = "count=2;name=NVIDIA A100-SXM4-80GB;memory=84987740160;context=500000000;cc=8.0;sms=108"
-        invalid = "error 2"
-        for spec, peers, links in (
-            (a100, [0, 0, 0, 0, 0, invalid], [1, 1, invalid, invalid]),
-            (f"count=2;{A10}", [0, 0, 5, 0, 0, invalid], [0, 0, invalid, invalid]),
-            (f"count=2;peers=0;{A10}", [5, 5, 5, 5, 5, invalid], [0, 0, invalid, invalid]),
+        invalid, lacks = "error 2", "error 3"
+        for spec, peers, links, capable in (
+            (a100, [0, 0, 0, 0, 0, invalid], [1, 1, lacks, invalid], [1, 0, 1, 0, 0, 1, invalid]),
+            (f"count=2;{A10}", [0, 0, 5, 0, 0, invalid], [0, 0, lacks, invalid], [*[0] * 6, invalid]),
+            (f"count=2;peers=0;{A10}", [5, 5, 5, 5, 5, invalid], [0, 0, lacks, invalid], [*[0] * 6, invalid]),
         ):
             told = json.loads(printed([python(VERSIONS[0]), "-c", LINKS], HIGHTIDE_DEVICE_SPEC=spec))
             self.assertEqual((told["peers"], told["itself"], told["links"]), (peers, 5, links))
+            self.assertEqual(told["capable"], capable)
             self.assertEqual((told["pcie"], told["ancestor"]), ([4, 16], [0, 40]))
 
 
