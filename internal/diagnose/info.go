@@ -194,7 +194,8 @@ func agentAbility(p *pythons.Interpreter) Ability {
 // heapAbility preloads the library into a small program, as a run would.
 func heapAbility(ctx context.Context, e *engine.Engine, p *pythons.Interpreter) Ability {
 	if !system.Procfs {
-		return elsewhere("the heap sampler does not run")
+		return no("the heap sampler does not run on "+system.Name,
+			"hightide run --tracemalloc has Python tell the lines of its own memory; or "+linuxHint)
 	}
 	if _, ok := heap.Library(); !ok {
 		return no("this hightide was built without its heap library", "make -C heap, then build again")

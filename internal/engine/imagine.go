@@ -536,7 +536,8 @@ func (e *Engine) helpers(stacks bool) (list []launch.Helper, notes []string) {
 		Env: map[string]string{"HIGHTIDE_AGENT_PATH": hook}})
 	switch {
 	case stacks && !system.Procfs:
-		notes = append(notes, "allocations are not blamed on lines: the heap sampler is for Linux, and this is "+system.Name)
+		notes = append(notes, "allocations are not blamed on lines: the heap sampler is for Linux, and this is "+system.Name+
+			"; hightide run --tracemalloc has Python tell the lines of its own memory")
 	case stacks && library == "":
 		notes = append(notes, "no heap library in this build: allocations are not blamed on lines")
 	case stacks && !launch.Runs(library):

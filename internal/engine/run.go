@@ -284,7 +284,7 @@ func (o *RunOptions) check() error {
 		return fail.Usage("as in --snapshot-on oom,step:10", "%w", err)
 	}
 	for _, a := range o.Alerts {
-		if o.NoStacks && a.Series == mem.SeriesHeapLive {
+		if o.NoStacks && !o.Tracemalloc && a.Series == mem.SeriesHeapLive {
 			return fail.Usage("leave one of them out",
 				"alert %q needs the heap to be sampled, and --no-stacks switches that off", a.Text)
 		}
@@ -299,7 +299,7 @@ func (e *Engine) observed(o *RunOptions, verb string, result *RunResult) *observ
 	to.Tags, to.Runtime, to.Settings = maps.Clone(o.Tags), o.sharing(e.Runtime), o.settings()
 	to.Channels, to.OutDir = e.channelDir(result), e.scratch(result.ID)
 	var notes []string
-	to.Helpers, notes = e.helpers(!o.NoStacks)
+	to.Helpers, notes = e.helpers(!o.NoStacks && !o.Tracemalloc)
 	result.Notes = append(result.Notes, notes...)
 	if result.plan != nil {
 		applyPlan(result.plan, &to)

@@ -56,7 +56,9 @@ func HeapAtPeak(run *mem.Run) *mem.Profile {
 		if of := run.Process(process); of != nil {
 			name = fmt.Sprintf("process %d", of.PID)
 		}
-		for _, use := range usage.FromHeap(run, process).AtPeak() {
+		h := usage.FromHeap(run, process)
+		p.Label = h.Label
+		for _, use := range h.AtPeak() {
 			var stack []uint32
 			for _, l := range run.Stacks.Frames(use.Stack) {
 				stack = append(stack, p.Stacks.Location(l))

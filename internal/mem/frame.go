@@ -94,6 +94,28 @@ func (p *Process) RankName() string {
 	return cmp.Or(p.Facts[FactRankName], fmt.Sprintf("rank %d", rank))
 }
 
+// HeapTraced says whether what is known of its heap is what tracemalloc told: what Python holds, exactly and by line, at
+// looks; of native memory nothing.
+func (p *Process) HeapTraced() bool { return p != nil && p.Facts[FactHeap] == HeapTraced }
+
+// FactHeap is a fact of a process: how its heap was seen.
+const (
+	FactHeap   = "heap"
+	HeapTraced = "traced by tracemalloc"
+
+	FactTracemalloc = "tracemalloc" // what kept it from being asked
+	TracedTooMany   = "too many blocks"
+	TracedStopped   = "stopped by the program"
+)
+
+// Numbers of a process whose heap was traced.
+const (
+	NumberTracedPeak    = "tracemalloc_peak_bytes" // by tracemalloc's own mark, also between looks
+	NumberTracedOwn     = "tracemalloc_own_bytes"  // that it took for itself, at most
+	NumberTracedLooks   = "tracemalloc_looks_ns"   // all looks together
+	NumberTracedLongest = "tracemalloc_longest_ns" // one of them
+)
+
 // FactRankName is a fact of a process: what its program calls the rank that it is, as TP1.
 const FactRankName = "rank.name"
 
@@ -202,6 +224,9 @@ const TensorFlowArena = "TensorFlow's own arena"
 // PythonObjects stands as the innermost place, native, in stacks of what Python asked for to lay small objects in, as
 // many as there is room for. The line beneath needed one more. What comes to lie there may be of any line.
 const PythonObjects = "Python's small objects"
+
+// PythonRest stands, native, for the lines that tracemalloc knows of and that hold too little to be told by themselves.
+const PythonRest = "lines that hold little each"
 
 // StackDef gives a stack its number. Innermost location first.
 type StackDef struct {

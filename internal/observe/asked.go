@@ -51,7 +51,7 @@ func (r *Recorder) askedFor(p *process, c *channel, m *message) {
 		return
 	}
 	a, err := ParseAlert(m.Text)
-	if err == nil && a.Series == mem.SeriesHeapLive && r.opts.NoStacks {
+	if err == nil && a.Series == mem.SeriesHeapLive && r.opts.NoStacks && !r.opts.Tracemalloc {
 		err = fmt.Errorf("alert %q needs the heap to be sampled, and --no-stacks switches that off", m.Text)
 	}
 	c.reader.Answer(shm.Alert(m.ID), err == nil)

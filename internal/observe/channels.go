@@ -127,13 +127,13 @@ func (r *Recorder) adopt(c *channel) {
 		if c.role == shm.RoleAgent {
 			r.spansLeft(p, r.now())
 			p.spans.restart()
-		} else if p.heap != nil {
+		} else if p.heap != nil && !p.heap.traced {
 			p.heap.restart()
 			p.pages.restart()
 		}
 	}
 	if c.role == shm.RoleHeap {
-		if p.heap == nil {
+		if p.heap == nil || p.heap.traced {
 			p.heap = newLiveHeap(p.ID)
 		}
 		c.names = &nativeNames{pid: c.key.pid}
@@ -265,13 +265,13 @@ func (l *lost) rise(now lost) lost {
 func (p *process) heapFacts(w shm.WriterStats) {
 	switch {
 	case w.HeapFlags&shm.HeapBypassed != 0:
-		p.fact("heap", "only mappings are seen: another allocator takes the other calls")
+		p.fact(mem.FactHeap, "only mappings are seen: another allocator takes the other calls")
 	case w.HeapFlags&shm.HeapUnknownPython != 0:
-		p.fact("heap", "sampled without Python lines: this Python version's frames cannot be read")
+		p.fact(mem.FactHeap, "sampled without Python lines: this Python version's frames cannot be read")
 	case w.HeapFlags&shm.HeapNoPython != 0:
-		p.fact("heap", "sampled, native stacks: no Python in it")
+		p.fact(mem.FactHeap, "sampled, native stacks: no Python in it")
 	default:
-		p.fact("heap", "sampled")
+		p.fact(mem.FactHeap, "sampled")
 	}
 	if w.HeapFlags&shm.HeapFreeThreaded != 0 {
 		p.fact("python_build", "free-threaded")

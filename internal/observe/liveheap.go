@@ -36,6 +36,7 @@ type liveHeap struct {
 	least, most uint64 // means of the sample that were seen, see seen
 
 	recent recentFrees
+	traced bool // by tracemalloc: looks at all that Python holds, and no blocks (pythonheap.go)
 
 	changed []*site // since the last use
 	ages    heapAges
@@ -318,4 +319,26 @@ func sortSites(sites []mem.SiteUse) {
 	slices.SortFunc(sites, func(a, b mem.SiteUse) int {
 		return cmp.Or(cmp.Compare(b.Live, a.Live), cmp.Compare(a.Stack, b.Stack))
 	})
+}
+
+// looked takes over all that is held, by stack. What is not among it is held no more.
+func (b *liveHeap) looked(uses map[uint32]mem.SiteUse, at int64, step uint64) {
+	for stack, s := range b.sites {
+		if _, held := uses[stack]; !held && s.Live != 0 {
+			uses[stack] = mem.SiteUse{}
+		}
+	}
+	for stack, use := range uses {
+		s := b.site(stack)
+		if s.Live == use.Live && s.Count == use.Count {
+			continue
+		}
+		b.touch(s)
+		b.live += use.Live - s.Live
+		s.Allocated += max(use.Live-s.Live, 0) // at least
+		s.Live, s.Count = use.Live, use.Count
+	}
+	if b.live > b.peak {
+		b.rose(at, step)
+	}
 }

@@ -180,6 +180,8 @@ func (r *Recorder) message(p *process, c *channel, record *shm.JSON) {
 			Parameters: m.Parameters, Gradients: m.Gradients, Optimizer: m.Optimizer})
 	case "holder":
 		r.holder(p, &m, at)
+	case "python_heap":
+		r.tracedHeap(p, record.Data, at)
 	case "bye":
 		r.bye(p, &m, at)
 	case "collected":

@@ -80,6 +80,7 @@ type Options struct {
 	// KeepSnapshots leaves allocator snapshots in OutDir as well, for other tools.
 	KeepSnapshots bool
 	NoStacks      bool
+	Tracemalloc   bool // have the agent start Python's tracemalloc; the heap sampler then stays off
 	Alerts        []Alert
 	Memory        mem.Bytes         // of the host, that the command may have; 0: any
 	Settings      map[string]string // written into RunInfo.Options
@@ -382,7 +383,7 @@ func (p *process) alive() bool {
 // sampleHeap adds the live heap to the picture.
 func (r *Recorder) sampleHeap(now int64) {
 	for _, p := range r.order {
-		if p.heap == nil || len(p.channels) == 0 {
+		if p.heap == nil || p.heap.traced || len(p.channels) == 0 {
 			continue
 		}
 		r.columns.putSample(seriesKey{process: p.ID, name: mem.SeriesHeapLive}, mem.UnitBytes, mem.Sampled, now, int64(p.heap.live))

@@ -31,6 +31,9 @@ func (o *Options) channelVars(channels string) map[string]string {
 	if o.NoStacks {
 		vars["HIGHTIDE_STACKS"] = "0"
 	}
+	if o.Tracemalloc {
+		vars["HIGHTIDE_TRACEMALLOC"] = strconv.Itoa(tracedFrames)
+	}
 	if data := launch.Lookup(o.Env, "HIGHTIDE_DATA"); data != "" {
 		vars["HIGHTIDE_DATA"] = data
 	}

@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"encoding/json"
 	"maps"
 
 	"hightide/internal/frameworks"
@@ -218,7 +219,7 @@ func (r *Recorder) step(p *process, s *shm.Step) {
 		Process: p.ID, Number: s.Step, Time: s.When(), Duration: s.Duration, RSS: s.RSS,
 		Device: s.DeviceAllocated, Micro: s.MicroSteps, Skipped: s.Skipped,
 	}
-	if p.heap != nil {
+	if p.heap != nil && !p.heap.traced {
 		step.Heap = mem.Some(int64(p.heap.live))
 	}
 	p.steps.add(step)
@@ -252,6 +253,12 @@ func (r *Recorder) useHeap(p *process, now int64, last bool) {
 	if p.heap == nil {
 		return
 	}
+	if p.heap.traced { // a look writes it
+		if peak, ok := p.heap.peakUse(0); ok && last {
+			r.emit(peak)
+		}
+		return
+	}
 	pace := max(int64(50e6), (now-r.info.StartMono)/600)
 	if last || now-p.lastUse >= pace {
 		p.lastUse = now
@@ -277,6 +284,46 @@ func (r *Recorder) useHeap(p *process, now int64, last bool) {
 	}
 }
 
+// tracedHeap takes in a look. Where the heap sampler is loaded, too, its figures stand.
+func (r *Recorder) tracedHeap(p *process, data []byte, at int64) {
+	var look pythonHeap
+	if json.Unmarshal(data, &look) != nil || !look.sound() {
+		r.drop(p, "message", 1)
+		return
+	}
+	if p.heap != nil && !p.heap.traced {
+		return
+	}
+	if p.heap == nil {
+		p.heap = newLiveHeap(p.ID)
+		p.heap.traced = true
+		p.fact(mem.FactHeap, mem.HeapTraced)
+		r.emit(p.heap.total(at-1, p.lastStep)) // what was there before is not seen
+	}
+	rest := r.stacks.id([]mem.Location{{File: mem.PythonRest, Native: true}})
+	uses := map[uint32]mem.SiteUse{rest: {Live: mem.Bytes(look.Rest[0]), Count: uint64(look.Rest[1])}}
+	for _, row := range look.Sites {
+		id := r.stacks.id(look.places(row))
+		use := uses[id]
+		use.Live, use.Count = use.Live+mem.Bytes(row[0]), use.Count+uint64(row[1])
+		uses[id] = use
+	}
+	p.heap.looked(uses, at, p.lastStep)
+	for key, value := range map[string]mem.Optional{mem.NumberTracedPeak: look.Peak, mem.NumberTracedOwn: look.Own,
+		mem.NumberTracedLooks: look.Looks, mem.NumberTracedLongest: look.Longest} {
+		if v, ok := value.Get(); ok && v > p.numbers[key] {
+			p.number(key, v)
+		}
+	}
+	r.columns.putSample(seriesKey{process: p.ID, name: mem.SeriesHeapLive}, mem.UnitBytes, mem.Measured, at,
+		int64(p.heap.live))
+	p.overTime.addOver(at, int64(p.heap.live))
+	r.emit(p.heap.use(at, p.lastStep, true))
+	if peak, ok := p.heap.peakUse(0.02); ok {
+		r.emit(peak)
+	}
+}
+
 // peakAges writes the ages at the peak, once for all pictures of peaks since the last time: each takes the place of
 // the one before.
 func (r *Recorder) peakAges(p *process) {
@@ -293,7 +340,7 @@ func (r *Recorder) peakAges(p *process) {
 // memory is of. It does so at the first edges always, then at the pace of useHeap.
 func (r *Recorder) heapAtSpan(p *process, at int64) {
 	const most = 1000
-	if p.heap == nil || at <= p.lastUse {
+	if p.heap == nil || p.heap.traced || at <= p.lastUse {
 		return
 	}
 	if p.atSpans++; p.atSpans > most {
@@ -319,7 +366,7 @@ const (
 )
 
 func (r *Recorder) useAges(p *process, now int64) {
-	if p.heap == nil {
+	if p.heap == nil || p.heap.traced {
 		return
 	}
 	p.lastAges = now

@@ -27,6 +27,7 @@ func (r *Recorder) resume(run *mem.Run) {
 		p.lastStep = p.steps.total.Steps
 		if heap := run.Heap[old.ID]; heap != nil {
 			p.heap = newLiveHeap(p.ID)
+			p.heap.traced = old.HeapTraced()
 			p.heap.resume(heap)
 		}
 	}

@@ -263,9 +263,10 @@ func FuzzChannel(f *testing.F) {
 	step := ringRecord(4, 0, 1<<60, 1, 10, 4096, 1, ^uint64(0))
 	early := ringRecord(4, 0, 5, 2, 10, 4096, 1, 9)
 	series := ringText(`{"type":"series","id":5,"name":"torch.allocated","unit":"bytes","device":"cuda:0"}`)
+	look := ringText(`{"type":"python_heap","files":["a.py"],"sites":[[4096,2,0,7]],"rest":[1,1],"own_bytes":9}`)
 	count := ringRecord(3, 1, 3, 5, 50)
 	for role, records := range map[uint32][][]byte{
-		1: {alloc, step, early, enter, leave, series, count},
+		1: {alloc, step, early, enter, leave, series, count, look},
 		2: {alloc, mapped, unmap, step},
 	} {
 		content := bytes.Join(records, nil)

@@ -59,6 +59,9 @@ func (r *Report) Figures() map[string]mem.Figure {
 		all[mem.FigureUnlisted] = unlisted
 	case r.Lines != nil:
 		unlisted.Bytes, unlisted.Source, unlisted.Label = r.Lines.Unlisted, mem.SeriesHeapLive, mem.Sampled
+		if len(r.Lines.Lines) > 0 {
+			unlisted.Label = r.Lines.Lines[0].Label
+		}
 		all[mem.FigureUnlisted] = unlisted
 	}
 	if h.Fragmentation.Known() {

@@ -27,6 +27,9 @@ func FromHeap(run *mem.Run, process uint32) *History {
 	for _, p := range heap.History {
 		h.Times = append(h.Times, p.Time)
 	}
+	if run.Process(process).HeapTraced() {
+		h.Label = mem.Measured
+	}
 	s := SamplingOf(run, process)
 	h.errs = &sampled{s, heap.Sites, h.Times, heap.Ages}
 	h.layers(heap)
@@ -200,6 +203,9 @@ type Sampling struct{ Mean float64 }
 // SamplingOf is how a process's heap was sampled.
 func SamplingOf(run *mem.Run, process uint32) Sampling {
 	mean := DefaultMean
+	if run.Process(process).HeapTraced() {
+		return Sampling{} // all of it is known
+	}
 	if p := run.Process(process); p != nil {
 		if v := p.HeapMean.Or(0); v > 0 {
 			mean = float64(v)

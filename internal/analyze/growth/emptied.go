@@ -73,8 +73,9 @@ func (in *Found) untilEmptied(g *growing) string {
 	for _, e := range in.emptiedContainers(p) {
 		part := growing{slope: e.perStep * e.bytes / float64(max(e.holder.Items, 1))}
 		if part.slope >= explainsSome*g.slope && part.slope <= g.slope {
-			return fmt.Sprintf("`%s` takes %s of it (%s) until it is emptied. The rest the sampled heap does not show: it is in "+
-				"mappings, between blocks in malloc's arenas, or spread over many lines.", e.holder.Name, part.rate(), mem.Estimated)
+			return fmt.Sprintf("`%s` takes %s of it (%s) until it is emptied. The rest the %s does not show: it is in "+
+				"mappings, between blocks in malloc's arenas, or spread over many lines.", e.holder.Name, part.rate(),
+				mem.Estimated, in.HeapName())
 		}
 	}
 	return ""

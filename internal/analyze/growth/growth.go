@@ -90,7 +90,7 @@ func (in *Found) leastSmall() (bytes float64) {
 func (in *Found) lookedFor(heap, whole bool) string {
 	var said []string
 	if heap {
-		lines := fmt.Sprintf("%v or more kept by lines of the sampled heap", mem.Bytes(leastHeap))
+		lines := fmt.Sprintf("%v or more kept by lines of the %s", mem.Bytes(leastHeap), in.HeapName())
 		if small := in.leastSmall(); small > leastHeap {
 			lines += fmt.Sprintf(" (in blocks below %v: %v or more)", mem.Bytes(usage.WholeBlock), mem.Bytes(small))
 		}
@@ -151,11 +151,11 @@ const objectsNote = "Steady growth after warm-up, from the sampled heap; ± is h
 func (in *Found) growthTable() report.Table {
 	t := report.Table{
 		Name: "growth", Title: "What grows, line by line",
-		Note: "Steady growth after warm-up, from the sampled heap; ± is half the 95 % interval.",
+		Note: "Steady growth after warm-up, from the " + in.HeapName() + "; ± is half the 95 % interval.",
 		Columns: []report.Column{report.TextColumn("line", "line"), report.TextColumn("function", "function"),
-			report.BytesColumn("per_step", "per step", mem.Sampled),
-			report.BytesColumn("error", "±", mem.Sampled), report.BytesColumn("per_minute", "per minute", mem.Sampled),
-			report.BytesColumn("kept", "kept at the end", mem.Sampled), report.TextColumn("phase", "phase"),
+			report.BytesColumn("per_step", "per step", in.HeapLabel()),
+			report.BytesColumn("error", "±", in.HeapLabel()), report.BytesColumn("per_minute", "per minute", in.HeapLabel()),
+			report.BytesColumn("kept", "kept at the end", in.HeapLabel()), report.TextColumn("phase", "phase"),
 			report.TextColumn("holder", "kept by"), report.TextColumn("process", "process"), report.TextColumn("file", "file")},
 	}
 	for _, g := range in.growing {

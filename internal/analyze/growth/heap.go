@@ -94,14 +94,14 @@ func (in *Found) largerNotes() {
 		if l.Touched {
 			in.Said.AddNote(fmt.Sprintf("Memory that %s allocated early comes to be used: %v more per %s (%s), %v of it when it "+
 				"was read last. That ends when all of it is in use.",
-				l.Site.Name, bytesPer(l.Slope), unit, mem.Sampled, l.Held))
+				l.Site.Name, bytesPer(l.Slope), unit, in.HeapLabel(), l.Held))
 			continue
 		}
 		in.Larger = cmp.Or(in.Larger, l.Site.Name)
 		in.Said.AddNote(fmt.Sprintf("What %s allocates gets larger, by %v per %s (%s) to %v when it was read last. Most of what "+
 			"it allocated before was freed: as where one buffer or array grows, little is held beside its newest blocks. It "+
 			"needs ever more.",
-			l.Site.Name, bytesPer(l.Slope), unit, mem.Sampled, l.Held))
+			l.Site.Name, bytesPer(l.Slope), unit, in.HeapLabel(), l.Held))
 	}
 }
 
@@ -118,7 +118,7 @@ func (in *Found) unsureLine() {
 	}
 	if most.Growth >= leastHeap {
 		in.NotLooked = fmt.Sprintf("Whether %s keeps more and more is not known: what it holds rose by %v (%s, ± %v), and so "+
-			"few samples may do so by chance. A longer run tells.", most.Site.Name, bytesPer(most.Growth), mem.Sampled,
+			"few samples may do so by chance. A longer run tells.", most.Site.Name, bytesPer(most.Growth), in.HeapLabel(),
 			bytesPer(most.Growth*most.Half/most.Slope))
 	}
 }
@@ -188,7 +188,7 @@ func (in *Found) heapCauses(p *mem.Process) (causes []growing, looked bool) {
 	lines, looked := in.growingLines(p.ID, leastLine)
 	joined := in.joinLines(p.ID, lines)
 	for _, g := range append(joined, in.bySize(p, joined)...) {
-		g.process, g.source, g.label, g.minutes = p.ID, "heap", mem.Sampled, c.Minutes
+		g.process, g.source, g.label, g.minutes = p.ID, "heap", in.HeapLabel(), c.Minutes
 		if len(g.lines) > 0 {
 			g.sum(c, to)
 			in.ofItsSizes(&g)

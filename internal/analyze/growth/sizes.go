@@ -38,12 +38,12 @@ func (in *Found) roseBy(process uint32, rate float64) bool {
 const leftOut = "the sampled rate leaves out single jumps, and what a library allocates unseen"
 
 // seenOfIt says how much of a growth that is told by the sizes of items the sampled heap shows.
-func (g *growing) seenOfIt() string {
+func (g *growing) seenOfIt(heap string) string {
 	if g.seen == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" That is by the sizes of its newest items, and the process grows as fast. The sampled heap shows "+
-		"%v of it: %s.", bytesPer(g.seen), leftOut)
+	return fmt.Sprintf(" That is by the sizes of its newest items, and the process grows as fast. The %s shows "+
+		"%v of it: %s.", heap, bytesPer(g.seen), leftOut)
 }
 
 // sizedGrowth takes the rates of containers from the sizes of their items where the sampled heap shows much less, and

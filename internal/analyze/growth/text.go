@@ -95,7 +95,7 @@ func (in *Found) growthWords(g *growing, at mem.Location) string {
 			fmt.Fprintf(&b, "Each keeps the autograd graph of its step, and with it the activations saved for backward: %s.",
 				amount)
 		} else {
-			fmt.Fprintf(&b, "%s %s.%s%s%s", g.keep(), amount, g.parts(), in.bySizes(g), g.seenOfIt())
+			fmt.Fprintf(&b, "%s %s.%s%s%s", g.keep(), amount, g.parts(), in.bySizes(g), g.seenOfIt(in.HeapName()))
 		}
 	case g.graph:
 		fmt.Fprintf(&b, "What the forward pass saves for backward is never freed: %s. Something keeps the autograd graph "+
@@ -162,6 +162,9 @@ func (in *Found) unseen(g *growing) string {
 	if in.Run.Heap[g.process] == nil {
 		return "at lines that are not known: the heap was not sampled"
 	}
+	if in.HeapTraced() {
+		return "not seen by tracemalloc"
+	}
 	return "not seen by the sampler"
 }
 
@@ -226,9 +229,13 @@ func (in *Found) whyNoLine(g *growing) string {
 		return part + in.tracedMeanwhile(g.process)
 	}
 	if at, bytes := in.roseMost(g.process); g.source == "rss" && float64(bytes) >= explainsAll*g.kept {
-		return fmt.Sprintf("No line of the sampled heap grows steadily enough to be told. What %s%s holds rose most, by %v "+
-			"(%s).%s",
-			mem.LineName(at), in.quoted(at), bytes, mem.Sampled, in.tracedMeanwhile(g.process))
+		return fmt.Sprintf("No line of the %s grows steadily enough to be told. What %s%s holds rose most, by %v "+
+			"(%s).%s", in.HeapName(),
+			mem.LineName(at), in.quoted(at), bytes, in.HeapLabel(), in.tracedMeanwhile(g.process))
+	}
+	if in.HeapTraced() {
+		return "No line of Python's memory shows it: it is native memory, which tracemalloc does not see, or spread over " +
+			"many lines." + in.tracedMeanwhile(g.process)
 	}
 	return "The sampled heap does not show it: it is in mappings, in an allocator's own reserve, or spread over many " +
 		"lines." + in.tracedMeanwhile(g.process)

@@ -286,7 +286,7 @@ func (in *Found) wholeRate(tested bool) {
 	if len(shares) > 0 || tested && len(in.unjudged[lead]) == 0 && !in.ClockOf(in.Leader).Minutes {
 		in.Rate, in.RateLabel = mem.Some(int64(bytesPer(sumOf(shares)))), in.labelOf(lead)
 		if of == "heap" {
-			in.RateLabel = mem.Sampled
+			in.RateLabel = in.HeapLabel()
 		}
 		off := in.rateOff[lead]
 		if of == "heap" {

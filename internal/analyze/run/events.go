@@ -149,6 +149,10 @@ func (in *Input) samplingNote(r *report.Part) {
 	if h == nil || h.Peak == nil {
 		return
 	}
+	if in.HeapTraced() {
+		in.tracedNote(r, h)
+		return
+	}
 	r.AddNote(fmt.Sprintf("The heap was sampled by bytes (mean distance %v; blocks of 4 MiB and more all): %v ± %v at "+
 		"its peak (95 %%).",
 		mem.Bytes(usage.SamplingOf(in.Run, in.Leader).Mean), h.Peak.Live, usage.Half95(h.Peak.Variance, h.Peak.Live)))

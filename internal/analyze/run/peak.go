@@ -41,11 +41,15 @@ func (in *Input) composition(r *report.Part, at int64, l facts.Lead) {
 	if heap, ok := in.HeapAt(process, at, rss); ok {
 		other := max(min(int64(heap.Live), rss)-model, 0) // what was freed since, or not looked at yet, is not held now
 		t.Note = strings.TrimSpace(absentNote(heap.Absent))
-		what := "allocations"
-		if model > 0 {
+		what, kind, part := "allocations", "allocations", "allocations"
+		switch {
+		case in.HeapTraced(): // a model's tensors are native memory
+			other, kind, part = max(min(int64(heap.Live), rss-model), 0), "python", "Python's memory"
+			what = "Python's memory, by tracemalloc"
+		case model > 0:
 			what = "other allocations (activations, data, optimizer's temporaries)"
 		}
-		t.add("allocations", "allocations", what, other, int64(usage.Half95(heap.Variance, heap.Live)), mem.Sampled)
+		t.add(kind, part, what, other, int64(usage.Half95(heap.Variance, heap.Live)), in.HeapLabel())
 		rest, label = rss-model-other, mem.Estimated
 	}
 	if free := min(in.HolesAt(process, at).Or(0), rest); free > 0 {
@@ -109,6 +113,8 @@ func (in *Input) restName(process uint32, files bool) string {
 		parent = in.Run.Process(p.Parent)
 	}
 	switch {
+	case in.HeapTraced():
+		return "rest: native memory, what tracemalloc and Python take for themselves, unexplained"
 	case parent != nil && !in.Attached() && len(p.Command) > 0 && slices.Equal(p.Command, parent.Command):
 		return "rest: what a fork left of its parent, interpreter, unexplained"
 	case in.Attached() && files:

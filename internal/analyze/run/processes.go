@@ -29,7 +29,7 @@ func processes(in *Input) (r report.Part) {
 		Columns: []report.Column{report.TextColumn("process", "process"), report.TextColumn("pid", "pid"),
 			report.BytesColumn("rss", "peak RSS", mem.Measured),
 			report.BytesColumn("pss", "peak PSS", mem.Measured), report.BytesColumn("uss", "peak USS", mem.Measured),
-			report.BytesColumn("heap", "peak heap", mem.Sampled), report.BytesColumn("swap", "peak swap", mem.Measured),
+			report.BytesColumn("heap", "peak heap", in.HeapLabel()), report.BytesColumn("swap", "peak swap", mem.Measured),
 			report.BytesColumn("allocated", "peak allocated", in.Label()),
 			report.TimeColumn("cpu", "CPU"), report.CountColumn("threads", "threads"), report.TimeColumn("life", "life"),
 			report.TextColumn("exit", "exit"), report.TextColumn("command", "command")},

@@ -54,17 +54,20 @@ func sites(in *Input) (r report.Part) {
 	for _, h := range all {
 		absent += h.Absent
 	}
-	several := in.severalHeaps()
+	several, label := in.severalHeaps(), in.HeapLabel()
 	t := report.Table{
 		Name: "sites", Title: "Lines that held the heap at its highest", Total: mem.Some(int64(total)),
 		Note: "Estimates from a Poisson sample of the allocations; ± is half the 95 % interval. Blocks of 4 MiB and more " +
 			"are all recorded; lines of less than 1 % that are smaller than their error are left out." + absentNote(absent),
 		Columns: []report.Column{report.TextColumn("line", "line"), report.TextColumn("function", "function"),
-			report.BytesColumn("bytes", "bytes", mem.Sampled),
-			report.BytesColumn("error", "±", mem.Sampled), {Name: "share", Title: "share", Unit: mem.UnitMilli,
-				Label: mem.Sampled},
-			report.BytesColumn("absent", "not resident", mem.Sampled), report.CountColumn("samples", "samples"),
+			report.BytesColumn("bytes", "bytes", label),
+			report.BytesColumn("error", "±", label), {Name: "share", Title: "share", Unit: mem.UnitMilli,
+				Label: label},
+			report.BytesColumn("absent", "not resident", label), report.CountColumn("samples", in.blocksName()),
 			report.TextColumn("phase", "phase"), report.TextColumn("process", "process"), report.TextColumn("file", "file")},
+	}
+	if in.HeapTraced() {
+		t.Title, t.Note = "Lines that held Python's memory at its highest", tracedSites
 	}
 	if several { // their peaks are not of one moment, so there is no sum to be a share of
 		t.Note += " The share is of the heap of the line's own process."
@@ -82,7 +85,7 @@ func sites(in *Input) (r report.Part) {
 		}
 		half := usage.Half95(h.Variance, h.Bytes)
 		r.Lines.Lines = append(r.Lines.Lines, report.Holding{Name: h.Site.Name, File: h.Site.File, Line: h.Site.Line,
-			Function: h.Site.Function, Bytes: int64(h.Bytes), Half: int64(half), Label: mem.Sampled})
+			Function: h.Site.Function, Bytes: int64(h.Bytes), Half: int64(half), Label: label})
 		t.Add(h.Site.Name, h.Site.Function, h.Bytes, half, share,
 			facts.NonZero(mem.Some(int64(h.Absent))), h.Blocks, h.Phase, in.Whose(h.process, several), h.Site.File)
 	}

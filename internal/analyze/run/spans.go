@@ -70,9 +70,13 @@ func (in *Input) spanLines(r *report.Part, several bool) {
 			"beginning. Estimates from a sample; ± is half the 95 % interval.",
 		Columns: []report.Column{report.TextColumn("span", "span"), report.TextColumn("line", "line"),
 			report.TextColumn("function", "function"),
-			report.BytesColumn("bytes", "bytes", mem.Sampled), report.BytesColumn("error", "±", mem.Sampled),
+			report.BytesColumn("bytes", "bytes", in.HeapLabel()), report.BytesColumn("error", "±", in.HeapLabel()),
 			report.TextColumn("process", "process"),
 			report.TextColumn("file", "file"), report.CountColumn("number", ""), report.CountColumn("process_id", "")},
+	}
+	if in.HeapTraced() {
+		t.Note = "Of each span the stay in which Python's memory rose most: what each line held at its highest beyond what " +
+			"it held at the stay's beginning, as far as a look by tracemalloc came within it."
 	}
 	for _, rise := range in.spanRises() {
 		h := in.Histories[rise.span.Process]

@@ -51,9 +51,13 @@ func (in *Input) stackSet(p *mem.Process, h *usage.History) report.StackSet {
 			use := all.At(u.Stack)
 			use.Node, use.End = int(u.Stack), u.Bytes
 		}
-		for stack, bytes := range h.Freed(end) {
-			use := all.At(stack)
-			use.Node, use.Churn = int(stack), bytes
+		if in.HeapTraced() { // what comes and goes between two looks is seen by none
+			measures = measures[:2]
+		} else {
+			for stack, bytes := range h.Freed(end) {
+				use := all.At(stack)
+				use.Node, use.Churn = int(stack), bytes
+			}
 		}
 	}
 	uses, set := all.All, &tree.Set

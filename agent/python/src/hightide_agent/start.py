@@ -31,6 +31,11 @@ def start() -> None:
         return
     agent = Agent(folder)
     agent.open()
+    python_heap = None
+    if "HIGHTIDE_TRACEMALLOC" in os.environ:
+        from .python_heap import start as start_heap
+
+        python_heap = start_heap(agent)
     if hasattr(os, "register_at_fork"):
         work = forks.work
         os.register_at_fork(before=work.before_fork, after_in_parent=work.after_fork, after_in_child=agent.renew)
@@ -49,7 +54,7 @@ def start() -> None:
         return  # it is forked for each GPU, which a thread of ours would forbid, and ends once its steps are steady
     from .watcher import Watcher
 
-    watcher = Watcher(agent, training)
+    watcher = Watcher(agent, training, python_heap)
     watcher.start()
 
 

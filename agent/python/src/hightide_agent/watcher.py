@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from typing import Any, Callable, Optional
 
     from .agent import Agent
+    from .python_heap import PythonHeap
     from .training import Training
 
 PERIOD = 0.25  # seconds
@@ -52,8 +53,11 @@ def hold_scans(ns: int) -> None:
 class Watcher:
     """The thread of one process."""
 
-    def __init__(self, agent: Agent, training: Callable[[], Optional[Training]]) -> None:
+    def __init__(
+        self, agent: Agent, training: Callable[[], Optional[Training]], python_heap: Optional[PythonHeap] = None
+    ) -> None:
         self.agent = agent
+        self._python_heap = python_heap  # None: tracemalloc was not asked for
         self.training = training  # None: no framework is used that has steps or tensors
         self._holders: Any = None
         self._collector: Any = None
@@ -113,6 +117,9 @@ class Watcher:
                         first = False
                         self._watch_collector()
                     imports.look_again()
+                    if self._python_heap is not None:
+                        self._python_heap.tick()
+                        pause = PERIOD
                     self._look()
             except Exception as error:
                 self.agent.log("could not look for growing containers", error)
