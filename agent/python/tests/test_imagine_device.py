@@ -242,6 +242,24 @@ def test_optimizers_of_sparse_gradients_run(imagine: Any) -> None:
     assert result.out == "True 6 10\n"
 
 
+def test_what_marks_a_parameter_as_unwritten_goes_as_it_is_written(imagine: Any) -> None:
+    """Filled through `data`, a parameter counts its versions anew: it has as many after the next write."""
+    result = imagine("""
+        import torch
+        def unwritten(kind):
+            weight = torch.nn.Parameter(torch.empty(64, 32, device="cuda", dtype=kind), requires_grad=False)
+            weight.data.fill_(float("nan"))
+            assert torch.isnan(weight.float()).any()
+            return weight
+        eight, given, drawn = (unwritten(k) for k in (torch.float8_e4m3fn, torch.float32, torch.float32))
+        eight.copy_(torch.empty_like(eight, dtype=torch.float16).uniform_(-1, 1))
+        given.copy_(torch.rand(64, 32))
+        drawn.bernoulli_(0.5)
+        print([torch.isnan(weight.float()).any().item() for weight in (eight, given, drawn)])
+    """)
+    assert result.out == "[False, False, False]\n"
+
+
 def test_whole_numbers_are_true_where_the_host_decides_them(imagine: Any) -> None:
     result = imagine("""
         import torch

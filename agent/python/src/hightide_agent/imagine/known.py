@@ -169,7 +169,7 @@ class Known:
         def kernel(keyset: Any, *args: Any, **more: Any) -> Any:
             result = redispatch(keyset & after, *args, **more)
             for tensor in [more[name] for name in outs] if outs else args[:1]:
-                if isinstance(tensor, self.torch.Tensor) and tensor.dtype in self.kinds:
+                if isinstance(tensor, self.torch.Tensor) and (tensor.dtype in self.kinds or self.twins.holds(tensor)):
                     forget(tensor)
             return result
 
@@ -369,6 +369,8 @@ class Known:
                     operator, "copy_", lambda: redispatch(keyset & after, to, source, *rest, **more), (to, source), more
                 )
             if to.dtype not in kinds or not (to.is_cuda or source.is_cuda) or to.device.type not in ("cpu", "cuda"):
+                if to.is_cuda and self.twins.holds(to):  # of a parameter whose data was filled, versions do not tell
+                    self.twins.forget(to)
                 return redispatch(keyset & after, to, source, *rest, **more)
             call = lambda: redispatch(keyset & after, to, source, *rest, **more)  # noqa: E731
             if to.is_cuda:
