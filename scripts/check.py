@@ -295,6 +295,7 @@ def checks() -> list[Check]:
         go["go-race-some"],
         Check("platforms", [sys.executable, "scripts/platforms.py"], count=count_words),
         Check("site", [CACHE / "site" / "bin" / "python", "scripts/site_test.py"], count=count_words),
+        Check("pages", [sys.executable, "scripts/pages_test.py"], count=count_words),
         Check("release", [sys.executable, "scripts/release_test.py"], count=count_words),
         Check("vulnerabilities", [sys.executable, "scripts/vulnerabilities.py"], count=count_words),
         Check("deploy", [sys.executable, "scripts/deploy_test.py"], count=count_words),

@@ -99,7 +99,7 @@ def exists(test: str) -> bool:
             *(ROOT / "agent" / "python" / "tests").glob("test_*.py"),
             *(ROOT / "scripts" / "tests").glob("test_*.py"),
         ]
-        return any(re.search(rf"^def {name}\(", file.read_text("utf-8"), re.MULTILINE) for file in files)
+        return any(re.search(rf"^\s*def {name}\(", file.read_text("utf-8"), re.MULTILINE) for file in files)
     files = [file for top in ("cmd", "internal") for file in (ROOT / top).rglob("*_test.go")]
     return any(re.search(rf"^func {name}\(", file.read_text("utf-8"), re.MULTILINE) for file in files)
 
