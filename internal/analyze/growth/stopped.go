@@ -95,7 +95,7 @@ func (in *Found) atRest(process uint32, all []usage.Stopped) []usage.Stopped {
 	})
 }
 
-func sameSite(a, b *usage.Site) bool { return a.File == b.File && a.Line == b.Line && a.Name == b.Name }
+func sameSite(a, b *usage.Site) bool { return a.Location == b.Location && a.Name == b.Name }
 
 // upTo is the run as it was until a moment.
 func (in *Found) upTo(end int64) *Found {
@@ -192,7 +192,8 @@ func (in *Found) stoppedAdvice(g *growing, at mem.Location) string {
 			return ""
 		}
 		return fmt.Sprintf("If `%s` is a cache that is full, or data that was loaded once, this is as it should be. If it "+
-			"is not needed any more, drop it from there: that gives back %v.", g.holder.Name, bytesPer(g.kept))
+			"is not needed any more, drop it from there: that gives back %v.%s", g.holder.Name, bytesPer(g.kept),
+			objectsBeside(g, in.stopped, "grew", "given back"))
 	}
 	if at.File == mem.PythonObjects {
 		return "If this is a cache that is full, or data that was loaded once, it is as it should be. If not, run again with " +

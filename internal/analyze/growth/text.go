@@ -273,7 +273,7 @@ func (in *Found) growthAdvice(g *growing, at mem.Location) string {
 	case g.holder != nil && helps(g.holder.Kind) != "":
 		return fmt.Sprintf(helps(g.holder.Kind), g.holderNames()) + " " + saves
 	case g.holder != nil:
-		return in.itemAdvice(g, at)
+		return in.itemAdvice(g, at) + objectsBeside(g, in.growing, "grow", "saved")
 	case g.graph:
 		return "Look for a list, dict or attribute that collects losses or outputs, and store `x.item()` of one number, " +
 			"or `x.detach()`, in it. " + saves
@@ -295,6 +295,16 @@ func (in *Found) growthAdvice(g *growing, at mem.Location) string {
 				"hightide.init() in the program."
 		}
 		return "Run again with stacks (without --no-stacks) to see the lines."
+	}
+	return ""
+}
+
+// objectsBeside says that Python's small objects, which no container was found for, may be its items' as well.
+func objectsBeside(g *growing, all []growing, grow, freed string) string {
+	for i := range all {
+		if o := &all[i]; o.process == g.process && o.objects() && o.holder == nil && !g.objects() {
+			return fmt.Sprintf(" Python's small objects %s beside it: those that its items hold are %s too.", grow, freed)
+		}
 	}
 	return ""
 }

@@ -162,3 +162,28 @@ func TestAfterTheLastStep(t *testing.T) {
 		t.Errorf("%s", f.Text)
 	}
 }
+
+// TestStoppedBeside: two functions of one line, as a comprehension in it, whose growth stops together. Each has its own
+// bytes, and the container is told that Python's small objects, which the other asked for, may be of its items.
+func TestStoppedBeside(t *testing.T) {
+	leak := onlyUntil(150, leakOf(mem.MiB, 64*mem.KiB))
+	line := userLine(leakLine)
+	inner := append([]mem.Location{{File: mem.PythonObjects, Native: true}}, line...)
+	inner[1].Function = "<listcomp>"
+	s := training(77, source{stack: line, phase: mem.PhaseForward, step: leak},
+		source{stack: inner, phase: mem.PhaseForward, step: onlyUntil(150, leakOf(2*mem.MiB, 64*mem.KiB))})
+	kept := mem.Holder{Time: 6.6e9, Kind: "list", Name: "kept", Items: 120, PerStep: 1, PerMin: 2000, Contains: "Tensor",
+		Where: mem.Location{File: "/home/me/project/train.py", Line: 7, Function: "step"}}
+	later := kept
+	later.Time, later.Items, later.PerStep, later.PerMin = 11.5e9, 150, 0, 0
+	s.holders = []mem.Holder{kept, later}
+	var all int64
+	beside := false
+	for _, f := range past(Analyze(s.run(), Options{})) {
+		all += f.Bytes.Or(0)
+		beside = beside || f.Holder == "kept" && strings.Contains(f.Advice, "Python's small objects grew beside it")
+	}
+	if mib := all >> 20; mib < 350 || mib > 550 || !beside {
+		t.Errorf("%d MiB of 450 grew and stopped; small objects told beside the container: %v", mib, beside)
+	}
+}
