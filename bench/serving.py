@@ -22,6 +22,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import serving_weights
+
 from common import CACHE, HIGHTIDE, ROOT
 
 FIDELITY = ROOT / "docs" / "fidelity.md"
@@ -72,6 +74,11 @@ BAMBA = {**LLAMA, "architectures": ["BambaForCausalLM"], "model_type": "bamba", 
          "attn_layer_indices": [1, 3], "attn_rotary_emb": 64, "mamba_n_heads": 16, "mamba_d_head": 64, "mamba_n_groups": 1,
          "mamba_d_state": 128, "mamba_d_conv": 4, "mamba_expand": 2, "mamba_chunk_size": 256}  # fmt: skip
 
+GPT_OSS = {**LLAMA, "architectures": ["GptOssForCausalLM"], "model_type": "gpt_oss", "head_dim": 64, "num_local_experts": 4,
+           "num_experts_per_tok": 2, "sliding_window": 128, "layer_types": ["sliding_attention", "full_attention"] * 2,
+           "num_hidden_layers": 4, "attention_bias": True, "quantization_config": {"quant_method": "mxfp4"}}  # fmt: skip
+NVFP4 = {"quantization_config": {"quant_method": "modelopt", "quant_algo": "NVFP4", "group_size": 16,
+                                 "kv_cache_quant_algo": None, "exclude_modules": ["lm_head"], "ignore": ["lm_head"]}}  # fmt: skip
 SEES = {**LLAMA, "architectures": ["Qwen2_5_VLForConditionalGeneration"], "model_type": "qwen2_5_vl",
         "vision_start_token_id": 257, "vision_end_token_id": 258, "vision_token_id": 259, "image_token_id": 260,
         "video_token_id": 261, "rope_scaling": {"type": "mrope", "mrope_section": [8, 12, 12]},
@@ -112,6 +119,7 @@ class Case:
     gpu: str = "a10"
     engine: str = OLD
     files: dict[str, str] = field(default_factory=dict)  # of the model, beside its configuration
+    weights: str = ""  # safetensors or gguf, where the engine does not make them up
 
     @property
     def kinds(self) -> int:
@@ -198,6 +206,10 @@ CASES = [
     Case("llama, weights in FP8", LLAMA, {"quantization": "fp8"}, "h100-sxm"),
     Case("llama, AWQ", {**LLAMA, **quantized("awq", zero_point=True, version="gemm")}, {"dtype": "half"}),
     Case("llama, GPTQ", {**LLAMA, **quantized("gptq", desc_act=False, sym=True)}, {"dtype": "half"}),
+    Case("gpt-oss, MXFP4", GPT_OSS),
+    Case("llama, NVFP4", {**LLAMA, **NVFP4}),
+    Case("llama, bitsandbytes", LLAMA, {"quantization": "bitsandbytes"}, weights="safetensors"),
+    Case("llama, GGUF", LLAMA, {"dtype": "half"}, weights="gguf"),
     Case("qwen2", QWEN2),
     Case("qwen3", QWEN3),
     Case("opt", OPT),
@@ -219,6 +231,8 @@ CASES = [
     Case("gemma2, windows", GEMMA2, {"max_num_batched_tokens": 2048}, engine=NEW),
     Case("llama, cache offloaded to the host", LLAMA, {"kv_offloading_size": 1}, engine=NEW),
     Case("qwen2.5-vl, pictures", SEES, PICTURES, engine=NEW, files=seeing()),
+    Case("gpt-oss, MXFP4", GPT_OSS, engine=NEW),
+    Case("llama, NVFP4", {**LLAMA, **NVFP4}, engine=NEW),
     Case("llama 8B, A100 80GB", EIGHT, gpu="a100-80g", engine=NEW),
     Case("llama", LLAMA, engine=SGLANG),
     Case("llama, cache of 8 bits", LLAMA, {"kv-cache-dtype": "fp8_e5m2"}, engine=SGLANG),
@@ -233,6 +247,9 @@ CASES = [
     Case("llama, 2 GPUs", LLAMA, {"tp-size": 2}, engine=SGLANG),
     Case("llama 8B, A100 80GB", EIGHT, gpu="a100-80g", engine=SGLANG),
 ]
+
+
+LOADED = {"safetensors": "bitsandbytes", "gguf": "gguf"}  # vLLM's names for it
 
 
 def started(case: Case, folder: Path, python: Path) -> tuple[list[Any], dict[str, str]]:
@@ -253,7 +270,7 @@ def started(case: Case, folder: Path, python: Path) -> tuple[list[Any], dict[str
         more = ["--skip-tokenizer-init", "--disable-cuda-graph"]
         return [python, "-m", "sglang.launch_server", *words, *more], {**env, "CUDA_HOME": str(toolkit)}
     options = {
-        "load_format": "dummy",
+        "load_format": LOADED.get(case.weights, "dummy"),
         "skip_tokenizer_init": True,
         "max_model_len": 4096,
         "enforce_eager": True,
@@ -261,6 +278,8 @@ def started(case: Case, folder: Path, python: Path) -> tuple[list[Any], dict[str
     }
     script = folder / "serve.py"
     model = str(folder / "model")
+    if case.weights == "gguf":
+        options["hf_config_path"], model = model, f"{model}/model.gguf"
     script.write_text(f"import vllm\nif __name__ == '__main__':\n    vllm.LLM({model!r}, **{options!r})\n")
     env |= {"VLLM_NO_USAGE_STATS": "1", "VLLM_WORKER_MULTIPROC_METHOD": "fork", "VLLM_USE_FLASHINFER_SAMPLER": "0",
             "HUMMING_DISABLE_PARALLEL_BUILD": "1"}  # fmt: skip
@@ -277,6 +296,9 @@ def start(case: Case, folder: Path) -> tuple[str, dict[str, Any], float]:
     (folder / "model").mkdir(exist_ok=True)
     for name, text in {"config.json": json.dumps(case.config), **case.files}.items():
         (folder / "model" / name).write_text(text)
+    if case.weights:
+        write_weights = {"safetensors": serving_weights.safetensors, "gguf": serving_weights.gguf}[case.weights]
+        write_weights(case.config, folder / "model" / f"model.{case.weights}")
     command, env = started(case, folder, python)
     verdict = folder / "verdict.json"
     flags = ["--gpu", case.gpu, "--gpus", case.gpus, "--no-suggest", "--data-dir", folder / "data"]
