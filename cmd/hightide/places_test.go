@@ -41,6 +41,24 @@ func TestNoexec(t *testing.T) {
 	}
 }
 
+// TestReadOnlyRoot: info says that nothing can be kept at home, and in a folder that can be written to a run is recorded
+// with its heap.
+func TestReadOnlyRoot(t *testing.T) {
+	t.Parallel()
+	out := inNamespace(t, `mount -t tmpfs tmpfs $1; mkdir $1/tmp; mount -o remount,ro,bind /
+		export HOME=/ XDG_DATA_HOME=/kept XDG_CACHE_HOME=/cache XDG_CONFIG_HOME=/config TMPDIR=$1/tmp
+		unset HIGHTIDE_DATA; hightide info; export HIGHTIDE_DATA=$1/data; hightide info
+		hightide run -q --json=$1/out.json -- "$2" -c 'x = b"x" * (50 << 20); print("ran")' 2>&1; cat $1/out.json`)
+	for _, want := range []string{
+		"◐ read-only root ", "✗ recordings        /kept/hightide cannot be written: read-only file system",
+		"✓ recordings ", "ran\n", `"heap_bytes"`,
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("it does not say %q:\n%s", want, out)
+		}
+	}
+}
+
 // TestFullSharedMemory: what programs tell goes over the disk then.
 func TestFullSharedMemory(t *testing.T) {
 	t.Parallel()

@@ -3,6 +3,7 @@ package diagnose
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"hightide/internal/system"
@@ -33,6 +34,10 @@ func within(root, arch string) []Ability {
 		add("user namespace", partly("as in rootless Podman: user "+outside[0]+" here is user "+outside[1]+" outside; "+
 			"where a container is limited by control groups of version 1, rootless Podman sets no limit", ""))
 	}
+	if readOnly(read("proc/self/mounts")) {
+		add("read-only root", partly("files are written only to what is mounted beside the root",
+			"name such a folder with --data-dir or $HIGHTIDE_DATA; in a container, a volume that outlasts it"))
+	}
 	if other := translated(read("proc/cpuinfo"), arch); other != "" {
 		add("translation", partly("this hightide is built for "+arch+", and the processor is "+other+": Rosetta or "+
 			"qemu translates programs, and their memory has the translator's own in it", "use hightide and Python for "+other))
@@ -52,6 +57,17 @@ func mapped(uidMap string) (users [2]string, ok bool) {
 		return users, false
 	}
 	return [2]string{words[0], words[1]}, true
+}
+
+// readOnly says whether the root of a table of mounts may not be written to. What is mounted there last counts.
+func readOnly(mounts string) bool {
+	found := false
+	for line := range strings.Lines(mounts) {
+		if words := strings.Fields(line); len(words) > 3 && words[1] == "/" {
+			found = slices.Contains(strings.Split(words[3], ","), "ro")
+		}
+	}
+	return found
 }
 
 // translated is the kind of processor that the machine has, where it is not what a program is built for; "" else.

@@ -14,6 +14,7 @@ func TestWithin(t *testing.T) {
 		{"gvisor-2026", "arm64", "gVisor", "a limit set from outside and a kill by it are not seen"},
 		{"wsl2", "amd64", "WSL", "what Windows' programs take is not seen"},
 		{"rootless", "amd64", "user namespace", "user 0 here is user 1001 outside"},
+		{"read-only", "amd64", "read-only root", "only to what is mounted beside the root"},
 		{"rosetta", "amd64", "translation", "built for amd64, and the processor is arm64"},
 		{"gvisor-2022", "arm64", "translation", "built for arm64, and the processor is amd64"},
 		{"rosetta", "arm64", "", ""},
