@@ -87,12 +87,16 @@ func (in *Input) supplies() (all []supply) {
 			"process; close() alone keeps its memory. In a container, --shm-size sets how much there is."})
 	for i := range all {
 		if s := &all[i]; s.used == 0 {
-			of := cmp.Or(s.process, in.Leader)
-			_, to := in.ClockOf(of).Window(in.Run.Process(of), in.End) // a process that ends gives all back
-			s.used = s.use.At(to).Or(s.use.Values[0])
+			s.used = s.use.At(in.untilEnd(cmp.Or(s.process, in.Leader))).Or(s.use.Values[0])
 		}
 	}
 	return all
+}
+
+// untilEnd is the last moment at which a process still had what it used: one that ends gives all back.
+func (in *Input) untilEnd(process uint32) int64 {
+	_, to := in.ClockOf(process).Window(in.Run.Process(process), in.End)
+	return to
 }
 
 // sharedLimit is how much there may be in /dev/shm: what its file system has, or less where the machine or the
@@ -108,7 +112,13 @@ func (in *Input) sharedLimit() (limit mem.Optional, source string) {
 
 // threadLimit is the nearest of the limits of threads: of the user, the control group, the machine.
 func (in *Input) threadLimit() (nearest supply) {
-	tree := in.LastOf(0, mem.SeriesTreeThreads)
+	to := in.untilEnd(in.Leader)
+	used := func(q mem.Quantity) mem.Optional {
+		if series := in.Find(0, q); series != nil {
+			return series.At(to)
+		}
+		return mem.Optional{}
+	}
 	var user mem.Optional
 	for _, p := range in.Run.Processes {
 		if limit, ok := in.LastOf(p.ID, mem.SeriesThreadsLimit).Get(); ok && limit < user.Or(math.MaxInt64) {
@@ -121,10 +131,10 @@ func (in *Input) threadLimit() (nearest supply) {
 		others      bool
 		counted     string
 	}{
-		{tree, user, "that the user's processes may have (`ulimit -u`)", true, ""},
-		{in.LastOf(0, mem.SeriesCgroupThreads), in.LastOf(0, mem.SeriesCgroupThreadsLimit),
+		{used(mem.SeriesTreeThreads), user, "that the user's processes may have (`ulimit -u`)", true, ""},
+		{used(mem.SeriesCgroupThreads), in.LastOf(0, mem.SeriesCgroupThreadsLimit),
 			"that the control group may have (pids.max)", false, " in the control group"},
-		{in.LastOf(0, mem.SeriesSystemThreads), in.LastOf(0, mem.SeriesSystemThreadsLimit),
+		{used(mem.SeriesSystemThreads), in.LastOf(0, mem.SeriesSystemThreadsLimit),
 			"that the machine may have (kernel.pid_max, kernel.threads-max)", false, " on the machine"},
 	} {
 		used, ok1 := s.used.Get()

@@ -163,6 +163,26 @@ func TestThreads(t *testing.T) {
 	}
 }
 
+// TestThreadsGoWithTheirProcess: what the machine counts after the program's end has none of its threads any more.
+func TestThreadsGoWithTheirProcess(t *testing.T) {
+	run := training(1).run()
+	readings(run, 0, mem.SeriesTreeThreads, mem.UnitCount, func(step int) int64 { return 4 + int64(step) })
+	readings(run, 0, mem.SeriesSystemThreads, mem.UnitCount, func(step int) int64 { return 200 + int64(step) })
+	readings(run, 0, mem.SeriesSystemThreadsLimit, mem.UnitCount, func(int) int64 { return 32768 })
+	p := run.Processes[0]
+	p.End = mem.Some(run.Steps[len(run.Steps)-1].Time + 1)
+	for _, s := range run.Series {
+		if s.Name == mem.SeriesSystemThreads {
+			s.Times, s.Values = append(s.Times, p.End.Or(0)+1e6), append(s.Values, 200)
+		}
+	}
+	run.End.Time = p.End.Or(0) + 2e6
+	found := resources(Analyze(run, Options{}))
+	if len(found) != 1 || !strings.Contains(found[0].Text, " 499 on the machine at the") {
+		t.Errorf("%+v", found)
+	}
+}
+
 // TestSharedMemory: a block a step in /dev/shm that nobody maps takes no process's memory. It ends with the file
 // system's room, or the machine's where that has less.
 func TestSharedMemory(t *testing.T) {
