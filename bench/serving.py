@@ -235,6 +235,13 @@ CASES = [
     Case("llama, NVFP4", {**LLAMA, **NVFP4}, engine=NEW),
     Case("llama 8B, A100 80GB", EIGHT, gpu="a100-80g", engine=NEW),
     Case("llama", LLAMA, engine=SGLANG),
+    Case(
+        "gpt-oss, MXFP4",
+        {**GPT_OSS, "swiglu_limit": 7.0},
+        {"disable-hybrid-swa-memory": ""},
+        gpu="h100-sxm",
+        engine=SGLANG,
+    ),
     Case("llama, cache of 8 bits", LLAMA, {"kv-cache-dtype": "fp8_e5m2"}, engine=SGLANG),
     Case("qwen3-moe", QWEN3_MOE, engine=SGLANG),
     Case("deepseek-v2, MLA", MLA, engine=SGLANG),
