@@ -223,6 +223,14 @@ def windows_agent(home: Path) -> None:
     )
     (python,) = [process for process in report["processes"] if "python" in process]
     assert python["python"].startswith("3.11") and python["exit_code"] == 7, python
+    words = ["run", "-q", "--tracemalloc", "--name", "traced", "--", str(WINDOWS_PYTHON), str(home / "grows.py")]
+    done = subprocess.run(
+        [*there.command, *words], env=there.env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=SECONDS
+    )  # fmt: skip
+    assert done.returncode == 7, done
+    report = json.loads(there("show", "traced", "--json").stdout)
+    most = report["heap_lines"]["lines"][0]
+    assert most["file"].endswith("grows.py") and most["label"] == "measured" and most["bytes"] >= 30 << 20, report
 
 
 def windows_attaches_and_benches(home: Path) -> None:

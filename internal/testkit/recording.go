@@ -187,7 +187,9 @@ func (r *Recording) heap(process uint32) error {
 			site.Count = uint64(site.Live / (mem.MiB / 2))
 			site.Allocated = site.Live
 			use.Sites, use.Live = append(use.Sites, site), use.Live+site.Live
-			use.Variance += float64(site.Live) * float64(mem.MiB/2)
+			if !r.Run.Process(process).HeapTraced() {
+				use.Variance += float64(site.Live) * float64(mem.MiB/2)
+			}
 		}
 		return use
 	}

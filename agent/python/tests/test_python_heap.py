@@ -125,6 +125,16 @@ def test_small_stacks_of_a_line_are_one() -> None:
     assert rest == [800, 4]
 
 
+def test_whose_line() -> None:
+    """The program's, also where our import hook stands between; what only we asked for is ours."""
+    library = ("/usr/lib/python3/dist-packages/lib.py", 3)
+    ours, users = (python_heap._OURS + "imports.py", 9), ("/home/a/train.py", 1)
+    assert python_heap._line((library, ours, users)) == (users,)
+    ((file, _),) = python_heap._line((library, ours, library))
+    assert file.startswith(python_heap._OURS)
+    assert python_heap._line((library, library)) == (library,) and python_heap._line(()) == ()
+
+
 def test_a_record_has_room(tracing: None) -> None:
     """Of many stacks with long names as many are told as a record has room for; the sum is the same."""
     agent = Told()

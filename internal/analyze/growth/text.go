@@ -294,6 +294,9 @@ func (in *Found) growthAdvice(g *growing, at mem.Location) string {
 			return "To see the lines, record it with the agent in it: hightide run, hightide attach --inject, or " +
 				"hightide.init() in the program."
 		}
+		if os := in.Run.Info.Host.OS; os != "" && !strings.HasPrefix(os, "linux") {
+			return "Run again with --tracemalloc to see the lines that hold Python's memory."
+		}
 		return "Run again with stacks (without --no-stacks) to see the lines."
 	}
 	return ""

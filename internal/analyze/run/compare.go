@@ -31,6 +31,7 @@ var figures = []figure{
 	{"host_rss", "RSS of all processes", func(p *report.Peak) mem.Optional { return p.HostRSS },
 		[]mem.Quantity{mem.SeriesTreeRSS, mem.SeriesRSS}},
 	{"heap", "sampled heap", func(p *report.Peak) mem.Optional { return p.Heap }, nil},
+	{tracedFigure, "Python's memory by tracemalloc", func(p *report.Peak) mem.Optional { return p.Heap }, nil},
 }
 
 // Compare says what differs between two reports, of runs that recorded no snapshot too: their peaks, what the
@@ -56,7 +57,11 @@ func Compare(pair *report.Pair) *report.Report {
 	r.AddTable(parts(a, b))
 	r.AddTable(lines(a, b))
 	for _, t := range r.Tables {
-		if text := tableNotes[t.Name]; text != "" {
+		text := tableNotes[t.Name]
+		if t.Name == "lines" && heapTraced(a) {
+			text = tracedLines
+		}
+		if text != "" {
 			r.AddNote(text)
 		}
 	}
@@ -73,6 +78,9 @@ var tableNotes = map[string]string{
 		"What it held there, if anything, is in the row of functions that a run does not list, so the changes add up.",
 }
 
+const tracedLines = "Lines are of Python's memory by tracemalloc; native memory is not among them. An empty cell: that " +
+	"run does not list the line. What it held there, if anything, is in the row of functions that a run does not list."
+
 // led is the figure that a comparison leads with, of both.
 type led struct {
 	what          string
@@ -88,8 +96,8 @@ func leading(a, b *report.Report) *led {
 	}
 	for i := range figures {
 		f := &figures[i]
-		before, knows := f.of(&a.Headline.Peak).Get()
-		if after, too := f.of(&b.Headline.Peak).Get(); knows && too {
+		before, knows := f.in(a).Get()
+		if after, too := f.in(b).Get(); knows && too {
 			of := func(r *report.Report, bytes int64) mem.Figure {
 				return mem.Figure{Bytes: bytes, Error: f.half(&r.Headline.Peak).Or(0), What: f.what, Label: f.label(r),
 					AtLeast: r.Headline.Peak.AtLeast}
@@ -118,6 +126,21 @@ func (f *figure) half(p *report.Peak) mem.Optional {
 	return mem.Optional{}
 }
 
+// in is what a figure is in a report. Of a heap that was traced it is another than of one that was sampled.
+func (f *figure) in(r *report.Report) mem.Optional {
+	if traced := heapTraced(r); f.name == "heap" && traced || f.name == tracedFigure && !traced {
+		return mem.Optional{}
+	}
+	return f.of(&r.Headline.Peak)
+}
+
+const tracedFigure = "python_heap"
+
+// heapTraced says whether the lines of a report are those that tracemalloc told.
+func heapTraced(r *report.Report) bool {
+	return r.Lines != nil && len(r.Lines.Lines) > 0 && r.Lines.Lines[0].Label == mem.Measured
+}
+
 // label is how a figure was obtained.
 func (f *figure) label(r *report.Report) mem.Label {
 	switch f.name {
@@ -125,7 +148,7 @@ func (f *figure) label(r *report.Report) mem.Label {
 		return mem.Estimated
 	case "heap":
 		return mem.Sampled
-	case "host_rss":
+	case "host_rss", tracedFigure:
 		return mem.Measured
 	}
 	return cmp.Or(r.Headline.Peak.Label, mem.Measured)
@@ -197,7 +220,7 @@ func figureTable(a, b *report.Report) report.Table {
 	for i := range figures {
 		f := &figures[i]
 		p, q := &a.Headline.Peak, &b.Headline.Peak
-		add(f.name, f.what, f.of(p), f.of(q), both(f.half(p), f.half(q)), f.label(a), f.label(b))
+		add(f.name, f.what, f.in(a), f.in(b), both(f.half(p), f.half(q)), f.label(a), f.label(b))
 	}
 	add("growth_per_step", "growth per step", a.Headline.Growth, b.Headline.Growth, mem.Optional{}, mem.Estimated,
 		mem.Estimated)
@@ -301,8 +324,11 @@ func lines(a, b *report.Report) report.Table {
 		}
 		return path.Base(h.File) + ":" + h.Function
 	}
-	if a.Lines == nil || b.Lines == nil {
+	if a.Lines == nil || b.Lines == nil || heapTraced(a) != heapTraced(b) {
 		return t
+	}
+	if heapTraced(a) {
+		t.Title, t.Columns = "Lines that held Python's memory at its highest", changeColumns("Line", mem.Measured)
 	}
 	before, after := sideOf(a.Lines.Lines, name), sideOf(b.Lines.Lines, name)
 	changes(&t, before, after, max(a.Lines.Total, before.total), max(b.Lines.Total, after.total), unlisted)

@@ -114,7 +114,7 @@ func (in *Input) restName(process uint32, files bool) string {
 	}
 	switch {
 	case in.HeapTraced():
-		return "rest: native memory, what tracemalloc and Python take for themselves, unexplained"
+		return "rest: native memory, tracemalloc's own, unexplained"
 	case parent != nil && !in.Attached() && len(p.Command) > 0 && slices.Equal(p.Command, parent.Command):
 		return "rest: what a fork left of its parent, interpreter, unexplained"
 	case in.Attached() && files:

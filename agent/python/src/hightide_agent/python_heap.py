@@ -141,7 +141,7 @@ def _sums(snapshot: Any) -> Sums:
             found[2] += 1
     sums: Sums = {}
     for stack, size, count in by_id.values():
-        if not stack[0][0].startswith(_OURS):
+        if stack[0][0] != __file__:  # this very look
             _add(sums, tuple(place for place in stack if not place[0].startswith("<frozen")), size, count)
     return sums
 
@@ -166,13 +166,16 @@ def _shown(sums: Sums) -> Tuple[List[Tuple[Stack, List[int]]], List[int]]:
 
 
 def _line(stack: Stack) -> Stack:
-    """The program's own line of a stack, else its innermost. One of Python's import system has none."""
+    """The program's own line of a stack, else one of ours, else its innermost. Python's import system has none."""
     from .places import is_library
 
+    hook, ours = os.environ.get("HIGHTIDE_AGENT_PATH", _OURS), False
     for place in stack:
-        if not is_library(place[0]) and not place[0].startswith("<"):
+        if place[0].startswith((_OURS, hook)):
+            ours = True
+        elif not is_library(place[0]) and not place[0].startswith("<"):
             return (place,)
-    return stack[:1]
+    return ((_OURS + "start.py", 1),) if ours else stack[:1]
 
 
 def _add(sums: Sums, stack: Stack, size: int, count: int) -> None:

@@ -42,6 +42,7 @@ export function cards(report: Report): HTMLElement | null {
 function peaks({ headline: { peak }, processes, series }: Report): Card[] {
   const find = (...names: string[]) =>
     names.map((n) => most(series.filter((s) => s.name === n))).find(Boolean);
+  const of = (name: string) => find(name)?.label;
   const card = (
     title: string,
     value: number | undefined,
@@ -61,7 +62,7 @@ function peaks({ headline: { peak }, processes, series }: Report): Card[] {
   return [
     card("Host peak, PSS", pss, `shared pages once${error}`, "estimated", "pss", "tree.pss"),
     card("Host peak, RSS", rss, shared, "measured", "rss", "tree.rss", "host.rss"),
-    card("Heap peak", heap, "live allocations", "sampled", "heap", "heap.live"),
+    card("Heap peak", heap, "live allocations", of("heap.live") ?? "sampled", "heap", "heap.live"),
     card(
       "Device peak",
       used,

@@ -200,6 +200,12 @@ const sums: Readonly<Record<string, string>> = {
 /** Of the device the blocks of its allocator are compared; what the process had of it is more. */
 const allocated = "Peak allocated";
 
+/** How what the lines of both held was obtained. */
+function lineLabels(...reports: Report[]): string {
+  const labels = reports.map((r) => r.heap_lines?.lines[0]?.label ?? "sampled");
+  return [...new Set(labels)].join(" and ");
+}
+
 /**
  * What changed, in one breath; the question, where nothing can be compared. The figure is the one
  * by which lists know both.
@@ -231,7 +237,7 @@ function answer(
   return h(
     "h1",
     {},
-    `${sums[by] ?? allocated}${by === "sites" ? " (sampled)" : ""}: `,
+    `${sums[by] ?? allocated}${by === "sites" ? ` (${lineLabels(p, q)})` : ""}: `,
     change === 0
       ? `${b} has as much as ${a}`
       : `${bytes(Math.abs(change))} ${change > 0 ? "more" : "less"} in ${b} than in ${a}`,

@@ -57,6 +57,7 @@ const inks: Record<string, string> = {
   optimizer: "curve-4",
   rest: "curve-7",
   allocations: "heap",
+  python: "heap",
 };
 // shorter than in the table
 const names: Record<string, string> = { allocations: "allocations", rest: "rest" };
