@@ -154,7 +154,8 @@ func (in *Found) growthTable() report.Table {
 		Note: "Steady growth after warm-up, from the " + in.HeapName() + "; ± is half the 95 % interval.",
 		Columns: []report.Column{report.TextColumn("line", "line"), report.TextColumn("function", "function"),
 			report.BytesColumn("per_step", "per step", in.HeapLabel()),
-			report.BytesColumn("error", "±", in.HeapLabel()), report.BytesColumn("per_minute", "per minute", in.HeapLabel()),
+			report.BytesColumn("error", "±", in.HeapLabel()),
+			report.BytesColumn("per_minute", "per minute", in.HeapLabel()),
 			report.BytesColumn("kept", "kept at the end", in.HeapLabel()), report.TextColumn("phase", "phase"),
 			report.TextColumn("holder", "kept by"), report.TextColumn("process", "process"), report.TextColumn("file", "file")},
 	}

@@ -118,7 +118,8 @@ func (in *Found) unsureLine() {
 	}
 	if most.Growth >= leastHeap {
 		in.NotLooked = fmt.Sprintf("Whether %s keeps more and more is not known: what it holds rose by %v (%s, ± %v), and so "+
-			"few samples may do so by chance. A longer run tells.", most.Site.Name, bytesPer(most.Growth), in.HeapLabel(),
+			"few samples may do so by chance. A longer run tells.", most.Site.Name, bytesPer(most.Growth),
+			in.HeapLabel(),
 			bytesPer(most.Growth*most.Half/most.Slope))
 	}
 }

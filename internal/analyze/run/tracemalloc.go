@@ -21,16 +21,18 @@ func (in *Input) blocksName() string {
 // tracedNote says what tracemalloc saw of the leading process, and what it cost.
 func (in *Input) tracedNote(r *report.Part, h *mem.Heap) {
 	p := in.Run.Process(in.Leader)
-	text := fmt.Sprintf("Lines are of Python's memory by tracemalloc (measured): %v at the highest of %s, in %s.", h.Peak.Live,
+	text := fmt.Sprintf("Lines are of Python's memory by tracemalloc (measured): %v at the highest of %s, in %s.",
+		h.Peak.Live,
 		report.Counted(int64(max(len(h.History)-1, 1)), "look"), in.ProcessName(in.Leader))
 	if peak := mem.Bytes(p.Numbers[mem.NumberTracedPeak]); peak > h.Peak.Live+h.Peak.Live/20 {
 		text += fmt.Sprintf(" Between looks it was %v; which lines held that is not known.", peak)
 	}
 	r.AddNote(text + " Native memory is not seen, nor what was allocated before the agent began.")
-	cost := fmt.Sprintf("tracemalloc slows each allocation of Python, by how much was not measured. It held up to %v for "+
-		"itself, which is in the figures of the process.", mem.Bytes(p.Numbers[mem.NumberTracedOwn]))
+	cost := fmt.Sprintf("tracemalloc slows each allocation of Python, by how much was not measured. It held up to %v "+
+		"for itself, which is in the figures of the process.", mem.Bytes(p.Numbers[mem.NumberTracedOwn]))
 	if ns, ok := p.Numbers[mem.NumberTracedLooks]; ok {
-		cost += fmt.Sprintf(" Looks took %s of a processor, the longest %s. Each copies for that time what is known of every block.",
+		cost += fmt.Sprintf(" Looks took %s of a processor, the longest %s. Each copies for that time "+
+			"what is known of every block.",
 			report.Duration(ns), report.Duration(p.Numbers[mem.NumberTracedLongest]))
 	}
 	r.AddNote(cost)
