@@ -193,7 +193,8 @@ const lessons: Record<string, Lesson> = {
   },
   "table-sites": {
     is:
-      "The lines that held the heap when it was highest: sampled or, by tracemalloc, Python's alone. " +
+      "The lines that held the heap when it was highest: " +
+      "sampled or, by tracemalloc, Python's alone. " +
       "Areas are as large as the bytes; an error is the half width of the 95 % interval.",
     good: "Lines of the model and the data that a step needs.",
     bad: "A line that holds more than the batch it works on.",
