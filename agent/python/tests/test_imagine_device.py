@@ -251,13 +251,14 @@ def test_what_marks_a_parameter_as_unwritten_goes_as_it_is_written(imagine: Any)
             weight.data.fill_(float("nan"))
             assert torch.isnan(weight.float()).any()
             return weight
-        eight, given, drawn = (unwritten(k) for k in (torch.float8_e4m3fn, torch.float32, torch.float32))
+        eight, given, drawn, even = (unwritten(k) for k in (torch.float8_e4m3fn, *3 * [torch.float32]))
         eight.copy_(torch.empty_like(eight, dtype=torch.float16).uniform_(-1, 1))
         given.copy_(torch.rand(64, 32))
         drawn.bernoulli_(0.5)
-        print([torch.isnan(weight.float()).any().item() for weight in (eight, given, drawn)])
+        even.uniform_(-1, 1)
+        print([torch.isnan(weight.float()).any().item() for weight in (eight, given, drawn, even)])
     """)
-    assert result.out == "[False, False, False]\n"
+    assert result.out == "[False, False, False, False]\n"
 
 
 def test_whole_numbers_are_true_where_the_host_decides_them(imagine: Any) -> None:

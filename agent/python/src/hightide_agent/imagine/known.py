@@ -17,7 +17,7 @@ import math
 import threading
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
-from . import kernels
+from . import kernels, lazy
 from .device import Device
 from .plain import COMPARED, INFINITE, NORMS, Plain
 from .shares import EXPERT, ROUTES, Coin, route
@@ -66,6 +66,7 @@ def install(device: Device, torch: Any, watch: Callable[[str, Callable[[Any], No
         for operator in _writing(torch, packet, base):
             library.impl(operator.name().partition("::")[2], known.writing(operator), "BackendSelect", with_keyset=True)
     _kept.append(library)
+    lazy.drawn.append(known.twins.forget)
     kernels.install(known, watch)
     watch("torch.distributed.distributed_c10d", known.collectives)
     watch("torch.distributed._functional_collectives", known.collectives)

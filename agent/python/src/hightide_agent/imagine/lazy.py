@@ -61,11 +61,15 @@ def _in_place(torch: Any, skips: Callable[[Any], bool]) -> None:
         def kernel(keyset: Any, tensor: Any, *args: Any, _redispatch: Any = operator.redispatch, **kwargs: Any) -> Any:
             if skips(tensor) and not alone(tensor):
                 return tensor
-            return _redispatch(keyset & after, tensor, *args, **kwargs)
+            result = _redispatch(keyset & after, tensor, *args, **kwargs)
+            for forget in drawn:
+                forget(tensor)
+            return result
 
         library.impl(operator.name().partition("::")[2].replace(".default", ""), kernel, "BackendSelect",
                      with_keyset=True)  # fmt: skip
     _kept.append(library)
 
 
+drawn: list[Callable[[Any], None]] = []  # are told of each tensor that random numbers were written to
 _kept: list[Any] = []  # a library takes its kernels back when it goes
