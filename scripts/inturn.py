@@ -15,10 +15,15 @@ def run(tests: Iterable[tuple[str, Callable[[], object]]]) -> int:
             test()
         except Exception:
             failed += 1
-            print(f"FAIL {name}", flush=True)
-            traceback.print_exc(file=sys.stdout)
+            say(f"FAIL {name}\n{traceback.format_exc()}")
         else:
             passed += 1
-            print(f"ok   {name}", flush=True)
-    print(f"{passed} passed, {failed} failed")
+            say(f"ok   {name}\n")
+    say(f"{passed} passed, {failed} failed\n")
     return 1 if failed else 0
+
+
+def say(lines: str) -> None:
+    """In one piece: several may run beside each other."""
+    sys.stdout.write(lines)
+    sys.stdout.flush()

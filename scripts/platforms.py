@@ -23,6 +23,7 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -500,21 +501,32 @@ def main() -> int:
     build()
     if sys.argv[1:2] == ["--imagine"]:
         return inturn.run([("arm_imagines", partial(in_a_folder, partial(arm_imagines, Path(sys.argv[2]).resolve())))])
-    tests = (
-        arm_says_the_same,
-        arm_is_translated,
-        arm_libraries,
-        arm_records,
-        arm_attaches_and_benches,
-        windows_says_the_same,
-        windows_says_what_it_cannot,
-        windows_records,
-        windows_agent,
-        windows_attaches_and_benches,
-        musl_records,
-        gvisor_records,
-        windows_serves_pages,
+    # Each waits for its programs most of the time. Those under Wine are one lane, as they share its server.
+    lanes = (
+        (
+            windows_says_the_same,
+            windows_says_what_it_cannot,
+            windows_records,
+            windows_agent,
+            windows_attaches_and_benches,
+            windows_serves_pages,
+        ),
+        (
+            arm_says_the_same,
+            arm_is_translated,
+            arm_libraries,
+            arm_records,
+            arm_attaches_and_benches,
+            musl_records,
+            gvisor_records,
+        ),
     )
+    with ThreadPoolExecutor(len(lanes)) as pool:
+        return max(pool.map(in_turn, lanes))
+
+
+def in_turn(tests: tuple[Callable[[Path], None], ...]) -> int:
+    """The tests of a lane one after the other; they are counted as those of all lanes together."""
     return inturn.run((test.__name__, partial(in_a_folder, test)) for test in tests)
 
 
