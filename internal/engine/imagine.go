@@ -227,6 +227,7 @@ func (e *Engine) tuneHost(ctx context.Context, o *tune.Options, gpu string, comm
 	}
 	s.Base.ID = "tune"
 	host.Try = func(ctx context.Context, runs []tune.Run) []*tune.Outcome { return e.tuneRuns(ctx, s, runs) }
+	host.Parted = func(parts int) ([]string, string) { return imagine.Parted(command, parts) }
 	if o.Patch {
 		err = patches(&host, s)
 	}
@@ -288,7 +289,8 @@ func (e *Engine) tuneRuns(ctx context.Context, s *imagine.Session, runs []tune.R
 // outcomeOf is what a tune reads of an imagined run.
 func outcomeOf(r *imagine.Result) *tune.Outcome {
 	return &tune.Outcome{Other: frameworks.NotTuned(r.Uses), GPUVerdict: r.GPUVerdict, Tight: r.Tight, How: r.How, Refused: r.PlanRefused(),
-		Applied: r.Fact(mem.FactPlan) != "", Left: r.Fact(mem.FactPlanLeft), Model: r.Fact(levers.FactModel), Blocks: r.Fact(levers.FactBlocks),
+		Applied: r.Fact(mem.FactPlan) != "", Left: r.Fact(mem.FactPlanLeft), Model: r.Fact(levers.FactModel),
+		Counted: r.Fact(levers.FactCounted), Blocks: r.Fact(levers.FactBlocks),
 		Moved: mem.Bytes(r.Number(levers.NumberMoved).Or(0) + r.Number(levers.NumberHosted).Or(0)), Code: r.Fact(levers.FactCode),
 		Weights: r.Number(levers.NumberWeights), States: r.Number(levers.NumberStates),
 		Owner: r.Fact(levers.FactOwner), Samples: r.Number(levers.NumberSamples)}

@@ -131,6 +131,9 @@ func (e *Engine) Run(ctx context.Context, o RunOptions) (*RunResult, error) {
 		if plan, err = levers.Read(o.Plan); err != nil {
 			return nil, err
 		}
+		if _, err = imagine.Accumulated(plan, o.Command); err != nil {
+			return nil, err
+		}
 	}
 	var result *RunResult
 	first := levers.Start{Most: o.Retry, Since: e.Runtime.Time().UnixNano()}
@@ -313,8 +316,11 @@ func (e *Engine) observed(o *RunOptions, verb string, result *RunResult) *observ
 	return &to
 }
 
-// applyPlan has the agent apply the levers, and sets the allocators' settings for the program.
+// applyPlan has the agent apply the levers, and sets the allocators' settings for the program and the words of its command.
 func applyPlan(plan *levers.Plan, to *observe.Options) {
+	if command, err := imagine.Accumulated(plan, to.Command); err == nil { // else it was refused before
+		to.Command = command
+	}
 	if _, set := plan.Levers[levers.Allocator]; set {
 		to.Env = launch.With(to.Env, map[string]string{allocator.Variable: plan.AllocatorSettings(
 			imagine.AllocatorSetting(to.Env))})

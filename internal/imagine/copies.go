@@ -87,6 +87,7 @@ func (s *Session) copies(ctx context.Context, trials []trial) []*Result {
 	}
 	again := trials[places[0]]
 	again.env, again.lag, again.switches, again.plan, again.blocks = common(&again), false, nil, nil, false
+	again.counted = false
 	again.load = ""
 	for name, value := range single {
 		if !slices.ContainsFunc(s.Base.Env, func(entry string) bool { return strings.HasPrefix(entry, name+"=") }) {

@@ -17,6 +17,8 @@ type Planned struct {
 	Roomy  bool // on such a GPU with all the memory that the program wants
 	Blocks bool // what each block takes is a fact of it
 
+	Counted bool // so is how the backward passes of a step add up
+
 	Memory mem.Bytes // of such a GPU, what there is of its memory; 0: all
 	Apart  bool      // started for itself, with nothing recorded that takes memory: the host's is looked at
 }
@@ -30,7 +32,10 @@ func (s *Session) TryPlans(ctx context.Context, plans []Planned) []*Result {
 	for i, planned := range plans {
 		trials[i] = s.planned(s.first, planned.Plan)
 		trials[i].blocks, trials[i].traced = planned.Blocks, !planned.Apart
-		trials[i].apart = planned.Apart
+		trials[i].apart, trials[i].counted = planned.Apart, planned.Counted
+		if command, err := Accumulated(planned.Plan, trials[i].command); err == nil {
+			trials[i].command = command
+		}
 		if planned.Memory > 0 {
 			trials[i].gpu.Total, trials[i].gpu.Lowest = planned.Memory, 0
 		}

@@ -302,6 +302,9 @@ func (s *Session) asked() (trial, error) {
 		if err != nil {
 			return trial{}, err
 		}
+		if t.command, err = Accumulated(plan, t.command); err != nil {
+			return trial{}, err
+		}
 		t = s.planned(t, plan)
 	}
 	return t, s.cluster(&t)

@@ -37,6 +37,7 @@ type trial struct {
 	switches []string          // HIGHTIDE_IMAGINE_SWITCH
 	plan     *levers.Plan      // nil: none
 	blocks   bool              // record what each block takes
+	counted  bool              // record how the backward passes of a step add up
 	says     bool              // what the agent says of its switch belongs to what the trial is called
 	told     map[string]string // further variables of the agent
 	atMost   time.Duration     // 0: as long as it takes
@@ -311,6 +312,9 @@ func (t *trial) agent(first ...string) map[string]string {
 	}
 	if t.blocks {
 		env[levers.Blocks] = "1"
+	}
+	if t.counted {
+		env[levers.Counted] = "1"
 	}
 	return env
 }

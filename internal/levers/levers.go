@@ -23,8 +23,9 @@ const File = "hightide.plan.toml"
 const (
 	Variable = "HIGHTIDE_PLAN"
 	Blocks   = "HIGHTIDE_BLOCKS"
-	Patch    = "HIGHTIDE_PATCH" // asks for the levers as code
-	Batch    = "HIGHTIDE_BATCH" // another size of a batch that a known trainer owns
+	Patch    = "HIGHTIDE_PATCH"   // asks for the levers as code
+	Counted  = "HIGHTIDE_COUNTED" // asks how the backward passes of a step add up
+	Batch    = "HIGHTIDE_BATCH"   // another size of a batch that a known trainer owns
 )
 
 // AnyModel is the model of a plan that the agent holds against none.
@@ -32,10 +33,11 @@ const AnyModel = "*"
 
 // Facts of a process whose blocks the agent recorded, or whose activations it moved, beside those in package mem.
 const (
-	FactBlocks = "blocks"  // JSON, see tune.Recorded
-	FactModel  = "model"   // "GPT 124439808"
-	FactCode   = "code"    // JSON by lever: edits of the program's files, or why there are none
-	FactFiles  = "sources" // JSON: the program's own files that make its optimizer and its trainer
+	FactBlocks  = "blocks"  // JSON, see tune.Recorded
+	FactModel   = "model"   // "GPT 124439808"
+	FactCode    = "code"    // JSON by lever: edits of the program's files, or why there are none
+	FactCounted = "counted" // JSON, see tune.counted
+	FactFiles   = "sources" // JSON: the program's own files that make its optimizer and its trainer
 
 	FactOwner = "batch owner" // who says the size of the batch: a setting of a known trainer
 
@@ -74,7 +76,8 @@ const (
 	Hosted     = "states_on_host"
 	Budget     = "compile_budget"
 	Parts      = "micro_batch"
-	Malloc     = "malloc" // not the agent's: variables of the program
+	Words      = "accumulation" // not the agent's: words of the command
+	Malloc     = "malloc"       // not the agent's: variables of the program
 	SharedData = "shared_data"
 	Ahead      = "loader_ahead"
 	Workers    = "loader_workers"
@@ -83,8 +86,8 @@ const (
 	Foreach    = "foreach"
 )
 
-// apart are levers that a plan has one of: the first in place of the second.
-var apart = map[string]string{Eight: Hosted, Adapters: "step_in_backward"}
+// apart are levers that a plan has one of: the first in place of the others.
+var apart = map[string][]string{Eight: {Hosted}, Adapters: {"step_in_backward"}, Words: {Parts, "step_in_backward"}}
 
 // All are the levers, in the order in which they are tried: the cheapest first.
 var All = []Lever{
@@ -114,6 +117,9 @@ var All = []Lever{
 	{Parts, "smaller micro-batches", "A trainer's batches are trained in parts, and the optimizer steps once.",
 		"smaller kernels; numbers change: the rounding of the sum, and what dropout draws", Changing,
 		[]Settings{{Parts: 2}, {Parts: 4}, {Parts: 8}, {Parts: 16}}},
+	{Words, "a smaller batch by the command", "The command has a smaller batch, and accumulates as many more.",
+		"smaller kernels; numbers change: the rounding of the sum, and what is drawn at random for each batch", Changing,
+		[]Settings{{Parts: 2}, {Parts: 4}, {Parts: 8}, {Parts: 16}}},
 	{"chunked_loss", "cross entropy in chunks", "Cross entropy is computed over some rows at a time.",
 		"launches of kernels; numbers change: the rounding of the sum", Changing, nil},
 	{"bf16", "bf16 autocast", "The model computes in bfloat16.", "numbers change: 8 bits of mantissa", Changing, nil},
@@ -133,8 +139,9 @@ func Find(name string) *Lever {
 
 // Beside leaves out, of the names of levers with their degrees, what a plan with another lever cannot have.
 func Beside(names []string, lever string) []string {
-	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
-		return apart[lever] == name || apart[name] == lever
+	return slices.DeleteFunc(slices.Clone(names), func(step string) bool {
+		name, _, _ := strings.Cut(step, "=")
+		return slices.Contains(apart[lever], name) || slices.Contains(apart[name], lever)
 	})
 }
 
@@ -144,7 +151,8 @@ type Settings struct {
 	Value   string   `toml:"settings,omitempty" json:"settings,omitempty" doc:"Of allocator: as in PYTORCH_CUDA_ALLOC_CONF."`
 	Budget  float64  `toml:"budget,omitempty" json:"budget,omitempty" doc:"Of compile_budget: the share of the activations that compiled graphs may keep."`
 	Workers int      `toml:"workers,omitempty" json:"workers,omitempty" doc:"Of loader_workers: how many workers a loader has at most."`
-	Parts   int      `toml:"parts,omitempty" json:"parts,omitempty" doc:"Of micro_batch: into how many parts a batch is cut."`
+	Parts   int      `toml:"parts,omitempty" json:"parts,omitempty" doc:"Of micro_batch and accumulation: into how many parts a batch is cut."`
+	Command string   `toml:"command,omitempty" json:"command,omitempty" doc:"Of accumulation: the command as it is changed."`
 }
 
 // Plan is what is to be changed in one training.
@@ -185,7 +193,7 @@ func (p *Plan) Name() string {
 func (p *Plan) Agent() string {
 	told := Plan{Model: p.Model, Parameters: p.Parameters, Levers: map[string]Settings{}}
 	for name, settings := range p.Levers {
-		if name != Allocator && name != Malloc {
+		if name != Allocator && name != Malloc && name != Words {
 			told.Levers[name] = settings
 		}
 	}
@@ -217,7 +225,7 @@ func (p *Plan) Changes() string {
 			parts = append(parts, "checkpointing of "+blocks(settings.Blocks))
 		case lever.Name == Workers:
 			parts = append(parts, fmt.Sprintf("%s, %d at most", lever.What, settings.Workers))
-		case lever.Name == Parts:
+		case lever.Name == Parts, lever.Name == Words:
 			parts = append(parts, fmt.Sprintf("%s, %d parts of each batch", lever.What, settings.Parts))
 		case lever.Name == Budget:
 			parts = append(parts, fmt.Sprintf("%s of %g", lever.What, settings.Budget))
@@ -243,6 +251,9 @@ func blocks(names []string) string {
 	}
 	return fmt.Sprintf("%d blocks", len(names))
 }
+
+// Cuts says whether it cuts the batch by the words of the command.
+func (p *Plan) Cuts() bool { return p.has(Words) }
 
 func (p *Plan) has(lever string) bool {
 	if p == nil {

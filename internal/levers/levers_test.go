@@ -67,6 +67,27 @@ func TestParts(t *testing.T) {
 	}
 }
 
+// TestWords: how a command is changed is read from the file, and is not the agent's.
+func TestWords(t *testing.T) {
+	plan, err := Read(written(t, "version = 1\n[levers.accumulation]\nparts = 2\ncommand = \"python train.py -b 1 --accum 2\""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if plan.Agent() != "" || !plan.Cuts() || plan.Exact() {
+		t.Errorf("agent %q, cuts %v, exact %v", plan.Agent(), plan.Cuts(), plan.Exact())
+	}
+	if again, err := Read(written(t, plan.Text())); err != nil || !reflect.DeepEqual(again.Levers, plan.Levers) {
+		t.Errorf("%v: %+v, want %+v", err, again, plan)
+	}
+	for wrong, want := range map[string]string{"[levers.accumulation]\nparts = 1": "parts belong to",
+		"[levers.accumulation]": "parts belong to", "[levers.foreach]\ncommand = \"a\"": "a command belongs to",
+		"[levers.accumulation]\nparts = 2\n[levers.micro_batch]\nparts = 2": "do not go together"} {
+		if _, err := Read(written(t, "version = 1\n"+wrong)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", wrong, err, want)
+		}
+	}
+}
+
 // TestRead: what is wrong with a file is said with its line.
 func TestRead(t *testing.T) {
 	for text, want := range map[string]string{
@@ -109,7 +130,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestAgentKnows: the agent's list and ours have the same levers, but for those that are variables.
+// TestAgentKnows: the agent's list and ours have the same levers, but for those that are variables or words of a command.
 func TestAgentKnows(t *testing.T) {
 	source, err := os.ReadFile("../../agent/python/src/hightide_agent/levers/__init__.py")
 	if err != nil {
@@ -118,12 +139,13 @@ func TestAgentKnows(t *testing.T) {
 	_, list, _ := strings.Cut(string(source), "LEVERS = (")
 	list, _, _ = strings.Cut(list, "\n)")
 	for _, lever := range All {
-		if has := strings.Contains(list, `"`+lever.Name+`"`); has == (lever.Name == Allocator || lever.Name == Malloc) {
+		engines := lever.Name == Allocator || lever.Name == Malloc || lever.Name == Words
+		if has := strings.Contains(list, `"`+lever.Name+`"`); has == engines {
 			t.Errorf("%s: the agent has it: %v", lever.Name, has)
 		}
 	}
-	if n := strings.Count(list, "\n"); n != len(All)-2 {
-		t.Errorf("the agent has %d levers, and this package %d without those that are variables", n, len(All)-2)
+	if n := strings.Count(list, "\n"); n != len(All)-3 {
+		t.Errorf("the agent has %d levers, and this package %d without those that are not the agent's", n, len(All)-3)
 	}
 }
 

@@ -137,15 +137,17 @@ func (p *Plan) check() error {
 		case (name == Workers) != (settings.Workers != 0), settings.Workers < 0:
 			return fail.Input("as in [levers.loader_workers] with workers = 2",
 				"%s: workers belong to the lever loader_workers, which needs one or more", p.file)
-		case (name == Parts) != (settings.Parts != 0), settings.Parts < 0, settings.Parts == 1:
+		case (name == Parts || name == Words) != (settings.Parts != 0), settings.Parts < 0, settings.Parts == 1:
 			return fail.Input("as in [levers.micro_batch] with parts = 2",
-				"%s: parts belong to the lever micro_batch, which needs two or more", p.file)
+				"%s: parts belong to the levers micro_batch and accumulation, which need two or more", p.file)
+		case name != Words && settings.Command != "":
+			return fail.Input("as in [levers.accumulation] with parts = 2", "%s: a command belongs to the lever accumulation", p.file)
 		}
 	}
 	for _, first := range slices.Sorted(maps.Keys(apart)) {
-		if p.has(first) && p.has(apart[first]) {
+		if i := slices.IndexFunc(apart[first], p.has); i >= 0 && p.has(first) {
 			return fail.Input("leave one of them out", "%s: the levers %s and %s do not go together", p.file, first,
-				apart[first])
+				apart[first][i])
 		}
 	}
 	if _, err := (allocator.Rules{}).Parse(p.Levers[Allocator].Value); err != nil {

@@ -42,6 +42,9 @@ func (p *Plan) Text() string {
 		if settings.Parts > 0 {
 			line("parts = %d", settings.Parts)
 		}
+		if settings.Command != "" {
+			line("command = %s", quoted(settings.Command))
+		}
 		if len(settings.Blocks) > 0 {
 			line("blocks = [")
 			for _, name := range settings.Blocks {

@@ -263,7 +263,7 @@ func (s *search) strong() []*levers.Plan {
 	plans := []*levers.Plan{s.plan(nil), s.plan(names, levers.Checkpoint), s.plan(names, levers.Allocator, levers.Checkpoint),
 		s.plan(names, all...)}
 	for _, more := range s.Allow {
-		if s.usable(more) && more != levers.Parts { // a batch in parts is a smaller batch
+		if s.usable(more) && more != levers.Parts && more != levers.Words { // a batch in parts is a smaller batch
 			all = append(levers.Beside(all, more), strongest(more))
 			plans = append(plans, s.plan(names, all...))
 		}

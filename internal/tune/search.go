@@ -50,13 +50,15 @@ func newSearch(o Options, host Host) *search {
 // begin runs the program as it is, once with plenty of memory and its blocks recorded, and with each lever alone.
 func (s *search) begin(ctx context.Context) error {
 	first := s.plan(nil)
-	runs := []Run{{Plan: first, Roomy: true, Blocks: true}, {Plan: first, Roomy: s.plenty}}
+	runs := []Run{{Plan: first, Roomy: true, Blocks: true, Counted: s.asksWords()}, {Plan: first, Roomy: s.plenty}}
 	for _, lever := range levers.All {
 		if lever.Host() { // only where the host is looked at, see host.go
 			continue
 		}
 		if lever.Price != levers.Changing || slices.Contains(s.Allow, lever.Name) {
-			runs = append(runs, Run{Plan: s.plan([]string{"*"}, lever.Name), Roomy: s.plenty})
+			if plan := s.plan([]string{"*"}, lever.Name); s.possible(plan) {
+				runs = append(runs, Run{Plan: plan, Roomy: s.plenty, Counted: plan.Cuts()})
+			}
 		}
 	}
 	outcomes := s.host.Try(ctx, runs)
@@ -138,11 +140,45 @@ func (s *search) plan(blocks []string, names ...string) *levers.Plan {
 			if len(blocks) > 0 {
 				p.Levers[name] = levers.Settings{Blocks: blocks}
 			}
+		case levers.Words:
+			p.Levers[name] = s.worded(settings)
 		default:
 			p.Levers[name] = settings
 		}
 	}
 	return p
+}
+
+// asksWords says whether the command may be changed and can be; where it cannot, that is said of the lever.
+func (s *search) asksWords() bool {
+	if !slices.Contains(s.Allow, levers.Words) {
+		return false
+	}
+	_, why := s.parted(levers.Find(levers.Words).Steps[0].Parts)
+	if why != "" {
+		s.result.Refused[levers.Words] = why
+	}
+	return why == ""
+}
+
+func (s *search) parted(parts int) (command []string, why string) {
+	if s.host.Parted == nil {
+		return nil, "the command cannot be changed"
+	}
+	return s.host.Parted(parts)
+}
+
+// possible says whether the command can be changed as a plan wants it.
+func (s *search) possible(plan *levers.Plan) bool {
+	return !plan.Cuts() || plan.Levers[levers.Words].Command != ""
+}
+
+// worded completes the settings by the command that they make; "" where they make none.
+func (s *search) worded(settings levers.Settings) levers.Settings {
+	if command, why := s.parted(settings.Parts); why == "" {
+		settings.Command = mem.CommandLine(mem.MaskArgs(command))
+	}
+	return settings
 }
 
 // degree names a lever that is set by degrees, with one of them, the mildest first: "compile_budget=1".
@@ -169,8 +205,10 @@ func named(step string) (string, levers.Settings) {
 
 // inPlan is the name of a lever as a plan has it, with its degree.
 func inPlan(p *levers.Plan, lever *levers.Lever) string {
+	settings := p.Levers[lever.Name]
+	settings.Command = "" // follows from the degree
 	for i := range lever.Steps {
-		if reflect.DeepEqual(lever.Steps[i], p.Levers[lever.Name]) {
+		if reflect.DeepEqual(lever.Steps[i], settings) {
 			return degree(lever.Name, i)
 		}
 	}
@@ -193,6 +231,10 @@ func (s *search) point(plan *levers.Plan, o *Outcome) *Point {
 	if o.Refused != "" {
 		name, why, _ := strings.Cut(o.Refused, ": ")
 		s.result.Refused[name] = why
+		return nil
+	}
+	if why := unequal(plan, s.roomy, o); why != "" {
+		s.result.Refused[levers.Words] = why
 		return nil
 	}
 	if plan.Agent() != "" && len(plan.Levers) > 0 && !o.Applied && o.Verdict != mem.VerdictOOM ||
@@ -220,8 +262,9 @@ func key(p *levers.Plan) string {
 func (s *search) try(ctx context.Context, plans ...*levers.Plan) {
 	var runs []Run
 	for _, plan := range plans {
-		if s.ran[key(plan)] == nil && !slices.ContainsFunc(runs, func(r Run) bool { return key(r.Plan) == key(plan) }) {
-			runs = append(runs, Run{Plan: plan})
+		asked := func(r Run) bool { return key(r.Plan) == key(plan) }
+		if s.ran[key(plan)] == nil && s.possible(plan) && !slices.ContainsFunc(runs, asked) {
+			runs = append(runs, Run{Plan: plan, Counted: plan.Cuts()})
 		}
 	}
 	if len(runs) == 0 || ctx.Err() != nil {

@@ -28,8 +28,9 @@ func (s *search) strongest(ctx context.Context) {
 	runs := []Run{{Plan: s.plan(s.recorded.names(), with...), Roomy: true}}
 	for _, more := range append(s.hosts(), s.Allow...) {
 		if s.usable(more) {
-			with = append(levers.Beside(with, more), strongest(more))
-			runs = append(runs, Run{Plan: s.plan(s.recorded.names(), with...), Roomy: true})
+			with = append(levers.Beside(with, more), s.strongestOf(more))
+			plan := s.plan(s.recorded.names(), with...)
+			runs = append(runs, Run{Plan: plan, Roomy: true, Counted: plan.Cuts()})
 		}
 	}
 	s.result.Runs += len(runs)
@@ -60,4 +61,15 @@ func (s *search) floor(ctx context.Context) (mem.Bytes, string) {
 		}
 	}
 	return mem.Bytes(least), what
+}
+
+// strongestOf is a lever with its strongest degree that is possible here.
+func (s *search) strongestOf(name string) string {
+	lever := levers.Find(name)
+	for i := len(lever.Steps) - 1; i >= 0; i-- {
+		if step := degree(name, i); s.possible(s.plan(nil, step)) {
+			return step
+		}
+	}
+	return name
 }

@@ -126,8 +126,10 @@ func (o *Options) Check() error {
 	case Cost:
 		return o.checkCost()
 	case Batch:
-		if slices.Contains(o.Allow, levers.Parts) {
-			return fail.Usage("leave it out", "--goal batch asks for the largest batch, and --allow micro_batch cuts it in parts")
+		for _, cuts := range []string{levers.Parts, levers.Words} {
+			if slices.Contains(o.Allow, cuts) {
+				return fail.Usage("leave it out", "--goal batch asks for the largest batch, and --allow %s cuts it in parts", cuts)
+			}
 		}
 	}
 	switch {
@@ -188,6 +190,8 @@ type Run struct {
 	Roomy  bool // with all the memory that the program wants
 	Blocks bool // record what each block takes
 
+	Counted bool // record how the backward passes of a step add up
+
 	Memory mem.Bytes // of such a GPU, what there is of its memory; 0: all
 	Apart  bool      // started for itself: what it takes of the host is known
 }
@@ -202,6 +206,7 @@ type Outcome struct {
 	Left    string    // what the program trains that its levers do not reach
 	Model   string    // "GPT 124439808", where blocks were recorded
 	Blocks  string    // JSON of Recorded
+	Counted string    // JSON of counted
 	Moved   mem.Bytes // offloaded
 	Other   string    // a framework that levers are not made for, where the program has one; see frameworks.NotTuned
 	Code    string    // JSON of the levers as code, see patch.go
@@ -220,7 +225,8 @@ type Outcome struct {
 // with other text in some of its files; only where a file of the copy itself ran, the outcome is applied. The last three
 // are for a patch.
 type Host struct {
-	Try func(context.Context, []Run) []*Outcome
+	Try    func(context.Context, []Run) []*Outcome
+	Parted func(parts int) (command []string, why string) // the command with its batch in parts, or why not; nil: never
 
 	Folder  string                            // the program is started in
 	Source  func(path string) (string, error) // the text of one of its files
@@ -261,7 +267,7 @@ func cheaper(a, b *Point) int {
 	bc, bm, br, bl := b.cost()
 	truth := func(b bool) int { return map[bool]int{true: 1}[b] }
 	blocks := func(p *Point) int { return len(p.Plan.Levers[levers.Checkpoint].Blocks) }
-	parts := func(p *Point) int { return p.Plan.Levers[levers.Parts].Parts }
+	parts := func(p *Point) int { return max(p.Plan.Levers[levers.Parts].Parts, p.Plan.Levers[levers.Words].Parts) }
 	kept := func(p *Point) float64 { return cmp.Or(p.Plan.Levers[levers.Budget].Budget, 1) }
 	return cmp.Or(cmp.Compare(truth(ac), truth(bc)), cmp.Compare(am, bm), cmp.Compare(ar, br),
 		cmp.Compare(blocks(a), blocks(b)), cmp.Compare(kept(b), kept(a)),

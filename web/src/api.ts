@@ -4354,7 +4354,9 @@ export interface Settings {
   blocks?: string[];
   /** Of compile_budget: the share of the activations that compiled graphs may keep. */
   budget?: number;
-  /** Of micro_batch: into how many parts a batch is cut. */
+  /** Of accumulation: the command as it is changed. */
+  command?: string;
+  /** Of micro_batch and accumulation: into how many parts a batch is cut. */
   parts?: number;
   /** Of allocator: as in PYTORCH_CUDA_ALLOC_CONF. */
   settings?: string;
@@ -5060,10 +5062,10 @@ export interface Try {
 /** Options of the kind tune: find the cheapest changes by which a training fits. */
 export interface TuneOptions {
   /**
-   * lever that changes numbers and may be used all the same: micro_batch, chunked_loss, bf16,
-   * states_8bit, lora; several with commas
+   * lever that changes numbers and may be used all the same: micro_batch, accumulation,
+   * chunked_loss, bf16, states_8bit, lora; several with commas
    */
-  allow?: ("micro_batch" | "chunked_loss" | "bf16" | "states_8bit" | "lora")[];
+  allow?: ("micro_batch" | "accumulation" | "chunked_loss" | "bf16" | "states_8bit" | "lora")[];
   /**
    * the training and its arguments; it runs here, unmodified, and no kernel does; a list, a word
    * each

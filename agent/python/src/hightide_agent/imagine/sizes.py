@@ -98,6 +98,9 @@ class Sizes:
 
         def kernel(keyset: Any, tensor: Any, *arguments: Any, **more: Any) -> Any:
             below = keyset & after
+            if isinstance(tensor, (int, float, complex)):  # PyTorch takes a tensor that it made of a number for that
+                wide = {float: self.torch.float64, complex: self.torch.complex128}.get(type(tensor))
+                return redispatch(below, self.torch.tensor(tensor, dtype=wide), *arguments, **more)
             if not tensor.is_cuda:
                 return redispatch(below, tensor, *arguments, **more)
             return function(lambda t=tensor: redispatch(below, t, *arguments, **more), operator, tensor,

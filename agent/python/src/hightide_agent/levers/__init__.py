@@ -36,4 +36,4 @@ LEVERS = (
 
 def wanted() -> bool:
     """Whether this process is to be changed, or what its blocks take is to be recorded."""
-    return bool(os.environ.get("HIGHTIDE_PLAN") or os.environ.get("HIGHTIDE_BLOCKS"))
+    return any(os.environ.get(name) for name in ("HIGHTIDE_PLAN", "HIGHTIDE_BLOCKS", "HIGHTIDE_COUNTED"))

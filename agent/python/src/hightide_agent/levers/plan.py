@@ -134,6 +134,10 @@ class Waiting:
             from .recorded import Recorded
 
             Recorded(self.training, found).install()
+        if os.environ.get("HIGHTIDE_COUNTED"):
+            from .counted import Counted
+
+            Counted(self.training, found).install()
         if sites.seen is not None:
             from . import written
 
