@@ -49,8 +49,8 @@ func (l *loop) finish(last launch.Change, ok bool) Outcome {
 
 // leftRunning names the processes that live on, as what a shell starts with & does: a figure of the run is without them.
 func (l *loop) leftRunning() {
-	for _, live := range l.sampler.Processes() {
-		if p := l.byPID[live.PID]; p != nil && p.PID != l.child.PID {
+	for _, p := range l.order { // also those that only spoke, and were not read yet
+		if p.PID != l.child.PID && p.Role != mem.RoleAside && !p.gone && launch.Alive(p.key.pid, p.key.start) {
 			l.emit(mem.Event{Time: l.now(), Process: p.ID, Kind: "unobserved", Text: fmt.Sprintf("process %d, %s: it went "+
 				"on after the command had ended; wait for it in the command, or record it with `hightide attach %d`", p.PID,
 				mem.CommandLine(p.Command), p.PID)})
