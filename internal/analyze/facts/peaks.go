@@ -2,6 +2,7 @@ package facts
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 
@@ -61,13 +62,17 @@ func (in *Facts) Label() mem.Label {
 	return cmp.Or(in.Run.Info.Label, mem.Measured)
 }
 
-// HeapPeak is the highest of a process's sampled heap, absent where it was not sampled.
+// HeapPeak is the highest of a process's sampled heap, absent where it was not sampled. The picture of the peak is exact
+// once the run has ended. Readings may be higher than it: they were taken before it was known what is not resident.
 func (in *Facts) HeapPeak(process uint32) mem.Optional {
 	h := in.Histories[process]
 	if h == nil {
 		return mem.Optional{}
 	}
 	high := mem.Some(int64(h.Peak.Bytes))
+	if in.Run.End != nil && in.Run.Heap[process].Peak != nil {
+		return high
+	}
 	for _, at := range in.Run.Heap[process].History { // the picture of the peak is not made anew for a little more
 		high.Raise(mem.Some(int64(at.Live)))
 	}
@@ -224,7 +229,11 @@ func (in *Facts) HeapAt(process uint32, at, rss int64) (mem.HeapPoint, bool) {
 		return mem.HeapPoint{}, false
 	}
 	found, best := mem.HeapPoint{}, int64(-1)
-	above := func(p mem.HeapPoint) bool { return int64(p.Live) > rss+rss/8 }
+	most := mem.Bytes(math.MaxInt64)
+	if h.Peak != nil && in.Run.End != nil {
+		most = h.Peak.Live
+	}
+	above := func(p mem.HeapPoint) bool { return int64(p.Live) > rss+rss/8 || p.Live > most }
 	consider := func(p mem.HeapPoint) {
 		d := max(p.Time-at, at-p.Time)
 		if before := at - p.Time; before >= 0 && before < int64(time.Second) {
@@ -242,6 +251,7 @@ func (in *Facts) HeapAt(process uint32, at, rss int64) (mem.HeapPoint, bool) {
 		consider(mem.HeapPoint{Time: h.Peak.Time, Step: h.Peak.Step, Live: h.Peak.Live, Variance: h.Peak.Variance,
 			Absent: h.Peak.Absent})
 	}
+	found.Live = min(found.Live, most)
 	return found, best >= 0
 }
 
