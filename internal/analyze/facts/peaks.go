@@ -219,6 +219,20 @@ func (in *Facts) RSSAt(process uint32, at int64) (int64, bool) {
 	return s.At(at).Get()
 }
 
+// mostHeap is what a heap held at most, by the picture of its peak, which is exact once the run has ended.
+func (in *Facts) mostHeap(h *mem.Heap) mem.Bytes {
+	if h.Peak != nil && in.Run.End != nil {
+		return h.Peak.Live
+	}
+	return math.MaxInt64
+}
+
+// WithUntouched says whether a reading of a heap is from before it was known that pages of it are not resident.
+func (in *Facts) WithUntouched(process uint32, p mem.HeapPoint) bool {
+	rss, ok := in.RSSAt(process, p.Time)
+	return ok && int64(p.Live) > rss || p.Live > in.mostHeap(in.Run.Heap[process])
+}
+
 // HeapAt is the sampled heap of a process around a moment. It is the highest point of the second before
 // it, since a process that ends right after its peak has freed its heap by the next reading. Else it is
 // the point nearest to it. One with far more than was resident has blocks that the kernel was not asked about yet:
@@ -229,10 +243,7 @@ func (in *Facts) HeapAt(process uint32, at, rss int64) (mem.HeapPoint, bool) {
 		return mem.HeapPoint{}, false
 	}
 	found, best := mem.HeapPoint{}, int64(-1)
-	most := mem.Bytes(math.MaxInt64)
-	if h.Peak != nil && in.Run.End != nil {
-		most = h.Peak.Live
-	}
+	most := in.mostHeap(h)
 	above := func(p mem.HeapPoint) bool { return int64(p.Live) > rss+rss/8 || p.Live > most }
 	consider := func(p mem.HeapPoint) {
 		d := max(p.Time-at, at-p.Time)

@@ -126,8 +126,8 @@ func (in *Input) spanRises() []spanRise {
 	return all[:min(len(all), spansShown)]
 }
 
-// riseIn looks for the highest reading of the heap in a span. Not ok: none was made at its beginning, or none within
-// it. Before its first reading a heap held nothing that is known.
+// riseIn looks for the highest reading of the heap in a span, of those without pages that were never touched. Not ok:
+// none was made at its beginning, or none within it. Before its first reading a heap held nothing that is known.
 func (in *Input) riseIn(h *usage.History, s *mem.Span) (spanRise, bool) {
 	from := h.MomentAt(s.Start)
 	last := h.MomentAt(s.End)
@@ -135,11 +135,14 @@ func (in *Input) riseIn(h *usage.History, s *mem.Span) (spanRise, bool) {
 		return spanRise{}, false
 	}
 	heap := in.Run.Heap[s.Process].History
-	highest := from + 1
+	highest := usage.Moment(-1)
 	for m := from + 1; m <= last; m++ {
-		if heap[m].Live > heap[highest].Live {
+		if !in.WithUntouched(s.Process, heap[m]) && (highest < 0 || heap[m].Live > heap[highest].Live) {
 			highest = m
 		}
+	}
+	if highest < 0 {
+		return spanRise{}, false
 	}
 	bytes := heap[highest].Live
 	if from >= 0 {
