@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     Stack = Tuple[Place, ...]  # innermost first
     Sums = Dict[Stack, List[int]]  # bytes and blocks
 
-FRAMES = 8  # of a stack, where the engine does not say how many
+FRAMES = 1  # of a stack, where the engine does not say how many
 SHARE = 20
 SOONEST_NS = 250_000_000  # between two looks
 SELDOM = 600  # looks in all of a run, about: a long one has them seldom
