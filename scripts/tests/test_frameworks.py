@@ -342,6 +342,28 @@ LOOPS = """
         for _ in range(6):
             _, loss = step(state, 1.0)
 
+    def of_the_module():
+        global state
+        state = new()
+        for _ in range(6):
+            state, loss = step(state, 1.0)
+
+    def looked_at():
+        # another thread has what the state held for a moment, as one that writes it to a file
+        import threading, time
+        state, ends = new(), threading.Event()
+        def looks():
+            while not ends.wait(0.003):
+                held = list(state.values())
+                time.sleep(0.001)
+        thread = threading.Thread(target=looks)
+        thread.start()
+        for _ in range(300):
+            state, loss = step(state, 1.0)
+            time.sleep(0.002)
+        ends.set()
+        thread.join()
+
     def marked():
         import hightide  # before the first call
         state = new()
@@ -358,7 +380,7 @@ LOOPS = """
 @pytest.mark.parametrize(
     ("how", "steps"),
     [("replaced", 6), ("kept_by_the_caller", 6), ("warmed_up", 6), ("attribute", 6), ("accumulated", (6, 10)),
-     ("evaluated", 0), ("marked", 6)],
+     ("of_the_module", 6), ("looked_at", (150, 300)), ("evaluated", 0), ("marked", 6)],
 )  # fmt: skip
 def test_steps_of_jax_loops(tmp_path: Path, how: str, steps: "int | tuple[int, int]") -> None:
     """Calls of a compiled function whose result replaces what it was given are steps, with nothing said; calls that

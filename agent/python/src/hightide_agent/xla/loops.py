@@ -33,8 +33,9 @@ LOADS = ("LOAD_FAST", "LOAD_NAME", "LOAD_GLOBAL", "LOAD_DEREF", "LOAD_ATTR", "LO
 class _Loop:
     """The calls of one compiled function from one piece of code."""
 
-    def __init__(self, size: int, function: str) -> None:
+    def __init__(self, size: int, function: str, code: Any) -> None:
         self.size = size  # of the function's largest program
+        self.code = code  # that calls it
         self.function = function  # by the name that the caller calls it
         self.thread = threading.get_ident()
         self.passes = 0
@@ -85,7 +86,7 @@ class Loops:
         function = _callee(caller.f_code, caller.f_lasti)
         if not function or (loop is not None and any(r() is not None for r in loop.references)):
             return
-        loop = self._calling = self._loops[key] = loop or _Loop(size, function)
+        loop = self._calling = self._loops[key] = loop or _Loop(size, function, caller.f_code)
         loop.references = []
         self._wait(loop, [array for array in passed if _is_array(array)], calls=1)
 
@@ -108,6 +109,7 @@ class Loops:
     def _ended(self, loop: _Loop, frame: Any, calls: int) -> None:
         """An array has ended in this frame: where its name is given the function's result, that is the next one."""
         if threading.get_ident() != loop.thread:
+            self._ended_elsewhere(loop, calls)
             return
         at = frame.f_code, frame.f_lasti
         if at not in loop.stores:
@@ -115,19 +117,38 @@ class Loops:
         target = loop.stores[at]
         if target is None:
             return
-        owner, name = target
-        held = variables(frame)
-        value = getattr(held.get(owner), "__dict__", {}).get(name) if owner else held.get(name)
-        found: List[Any] = []
-        _arrays(value, found, DEPTH)
         loop.references = []
-        self._wait(loop, found, calls=1)
+        self._wait(loop, _held(frame, [target]), calls=1)
         first = loop.passes < 2
         loop.passes += calls
         if loop.passes < 2 or any(other.size > loop.size and other.passes > 1 for other in self._loops.values()):
             return
-        for _ in range(loop.passes if first else 1):  # that the first was a step shows at the second
+        for _ in range(loop.passes if first else calls):  # that the first was a step shows at the second
             self.training.steps.passed(loop, guessed=True)
+
+    def _ended_elsewhere(self, loop: _Loop, calls: int) -> None:
+        """Another thread had a reference for a moment, as one that looks at what the program holds: follow those that
+        are there now. The call whose result replaced it is told with the next one."""
+        frame = sys._current_frames().get(loop.thread)
+        while frame is not None and frame.f_code is not loop.code:
+            frame = frame.f_back
+        if frame is not None:
+            loop.references = []
+            stores = (_target(frame.f_code, i.offset, loop.function) for i in instructions(frame.f_code))
+            self._wait(loop, _held(frame, [target for target in stores if target]), calls=calls + 1)
+
+
+def _held(frame: Any, targets: List[Tuple[str, str]]) -> List[Any]:
+    """Arrays in what these names of a frame hold, or of its module."""
+    names = variables(frame)
+    found: List[Any] = []
+    for owner, name in targets:
+        if owner:
+            value = getattr(names.get(owner, frame.f_globals.get(owner)), "__dict__", {}).get(name)
+        else:
+            value = names.get(name, frame.f_globals.get(name))
+        _arrays(value, found, DEPTH)
+    return found
 
 
 def _type(array: Any) -> Tuple[Any, str]:
