@@ -18,8 +18,8 @@ type pythonHeap struct {
 	Longest mem.Optional `json:"longest_ns"`
 }
 
-// tracedFrames is how many places of a stack tracemalloc keeps. Each takes memory and time: what a start of PyTorch took
-// of a processor was 7 s without it, 16 s with one place, and 58 s with eight.
+// tracedFrames is how many places of a stack tracemalloc keeps. Each takes memory and time: what a start of PyTorch
+// took of a processor was 7 s without it, 16 s with one place, and 58 s with eight.
 const tracedFrames = 1
 
 // mostTraced is how much a stack can hold: what a program says beyond that is wrong.

@@ -29,8 +29,8 @@ func (o *Options) Settable() options.List {
 		{Name: "stacks", Help: "sample the host heap with Python stacks", To: options.Off{To: &o.NoStacks}},
 		{Name: "no-stacks", Help: "do not sample the host heap", To: &o.NoStacks},
 		{Name: "tracemalloc", Help: "have Python's tracemalloc tell which lines hold Python's memory, in place of the heap " +
-			"sampler: on every system, slower, and without native memory; PYTHONTRACEMALLOC=8 in the environment keeps " +
-			"the callers of lines, too", To: &o.Tracemalloc},
+			"sampler: on every system, slower, and without native memory; PYTHONTRACEMALLOC=8 in the environment " +
+			"keeps the callers of lines, too", To: &o.Tracemalloc},
 		{Name: "alert", Help: "say when a `limit` is passed, as 'host.rss > 8GiB', 'host.rss > 80%', 'host.rss > " +
 			"50MiB/step'; may be given several times", To: alertsOf{&o.Alerts}},
 	}...)

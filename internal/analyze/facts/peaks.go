@@ -62,8 +62,8 @@ func (in *Facts) Label() mem.Label {
 	return cmp.Or(in.Run.Info.Label, mem.Measured)
 }
 
-// HeapPeak is the highest of a process's sampled heap, absent where it was not sampled. The picture of the peak is exact
-// once the run has ended. Readings may be higher than it: they were taken before it was known what is not resident.
+// HeapPeak is the highest of a process's sampled heap, absent where it was not sampled. The picture of the peak is
+// exact once the run has ended. Readings may be higher: they were taken before it was known what is not resident.
 func (in *Facts) HeapPeak(process uint32) mem.Optional {
 	h := in.Histories[process]
 	if h == nil {

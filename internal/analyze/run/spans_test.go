@@ -6,8 +6,8 @@ import (
 	"hightide/internal/mem"
 )
 
-// TestSpanLinesAreResident: within a span a line took 75 MiB, of which 60 were seen later never to have been touched. It
-// is given what was resident.
+// TestSpanLinesAreResident: within a span a line took 75 MiB, of which 60 were seen later never to have been touched.
+// It is given what was resident.
 func TestSpanLinesAreResident(t *testing.T) {
 	run := training(1).run()
 	stack := run.Stacks.Add([]uint32{run.Stacks.Location(userLine(leakLine)[0])})
