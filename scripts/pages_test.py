@@ -60,6 +60,7 @@ NOT_RUN = {
 # By how a command begins, the test that runs such a one, as features.py names tests: it takes long, or an environment of
 # its own.
 ELSEWHERE = {
+    "PYTHON=/path/to/python scripts/gpu": "py:test_on_an_imaginary_gpu",
     "go test ./internal/allocator -run Oracle": "go:TestOracle",
     "HIGHTIDE_STORE=postgres://…": "go:TestBackup",
     "HIGHTIDE_KEY=… hightide watch": "go:TestFleet",
