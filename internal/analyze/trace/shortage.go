@@ -210,8 +210,8 @@ func (s *Shortage) Scattered() *report.Finding {
 	return &report.Finding{Kind: report.KindFragmentation, Severity: report.Warning,
 		Process: s.Process, Label: s.Label,
 		Title: "Enough memory was free, but not in one piece", Bytes: o.Cached,
-		Text: fmt.Sprintf("%v were cached and unused and %v free on the device, more than the %v asked for; the largest "+
-			"piece was %v.",
+		Text: fmt.Sprintf("%v were cached and unused and %v free on the device, together more than the %v asked for; "+
+			"the largest piece was %v.",
 			mem.Bytes(o.Cached.Or(0)), mem.Bytes(o.DeviceFree.Or(0)), o.Asked, mem.Bytes(o.LargestFree.Or(0))),
 		Advice: "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True."}
 }
