@@ -36,6 +36,7 @@ class _Loop:
     def __init__(self, size: int, function: str, code: Any) -> None:
         self.size = size  # of the function's largest program
         self.code = code  # that calls it
+        self.targets: Optional[List[Tuple[str, str]]] = None  # of all stores there that take its result
         self.function = function  # by the name that the caller calls it
         self.thread = threading.get_ident()
         self.passes = 0
@@ -134,8 +135,11 @@ class Loops:
             frame = frame.f_back
         if frame is not None:
             loop.references = []
-            stores = (_target(frame.f_code, i.offset, loop.function) for i in instructions(frame.f_code))
-            self._wait(loop, _held(frame, [target for target in stores if target]), calls=calls + 1)
+            if loop.targets is None:  # reading a long function takes a while
+                places = [i.offset for i in instructions(loop.code) if i.opname.startswith("STORE_")]
+                found = [_target(loop.code, at, loop.function) for at in places]
+                loop.targets = [target for target in found if target]
+            self._wait(loop, _held(frame, loop.targets), calls=calls + 1)
 
 
 def _held(frame: Any, targets: List[Tuple[str, str]]) -> List[Any]:
