@@ -41,6 +41,9 @@ func cause(m *mem.OOMMessage) string {
 	case !m.Allowed.Known() && m.Free.Known() && of(m.Free) >= segment(m):
 		return "The device had enough free for that. Perhaps a limit is set that this wording does not show, or memory " +
 			"was freed before the message was made: it does not tell."
+	case m.Unused.Known() && of(m.Unused) >= asked && nearlyAll(m):
+		return fmt.Sprintf("The unused %v would have held the request if they lay in one piece, unless they belong to "+
+			"other streams or pools. %s", of(m.Unused), atMost(m, of(m.Unused)))
 	case m.Unused.Known() && of(m.Unused) >= asked:
 		line := fmt.Sprintf("The unused %v would have held the request if they lay in one piece: this is fragmentation, "+
 			"unless they belong to other streams or pools. Set %s.", of(m.Unused), unfragment(m))
@@ -50,6 +53,9 @@ func cause(m *mem.OOMMessage) string {
 		return line
 	case !m.Allowed.Known() && m.Free.Known() && of(m.Free) >= asked:
 		return fullness(m)
+	case m.Unused.Known() && room(m).Known() && of(m.Unused)+of(room(m)) >= asked && nearlyAll(m):
+		return fmt.Sprintf("The unused %v and the %v that PyTorch could still take would have held the request together, "+
+			"and neither alone. %s", of(m.Unused), of(room(m)), atMost(m, of(m.Unused)+of(room(m))))
 	case m.Unused.Known() && room(m).Known() && of(m.Unused)+of(room(m)) >= asked:
 		return fmt.Sprintf("The unused %v and the %v that PyTorch could still take would have held the request together, "+
 			"and neither alone: this is fragmentation, unless the unused memory belongs to other streams or pools. Set %s.",
@@ -63,6 +69,19 @@ func cause(m *mem.OOMMessage) string {
 			"PYTORCH_MPS_HIGH_WATERMARK_RATIO with care."
 	}
 	return ""
+}
+
+// nearlyAll says whether nine tenths of what PyTorch held and could still take are allocated: no setting wins much
+// then. Where more lies outside its allocator, that is the cause.
+func nearlyAll(m *mem.OOMMessage) bool {
+	return of(m.Allocated) >= outside(m) && of(m.Unused)+of(room(m)) <= of(m.Allocated)/9
+}
+
+// atMost says how little a setting of the allocator wins where nearly all is allocated.
+func atMost(m *mem.OOMMessage, most mem.Bytes) string {
+	return fmt.Sprintf("%s wins about that much at most (%v): the other %v that PyTorch held are allocated, and it moves "+
+		"none of them. Where they grow with the steps, the next requests fail all the same: `hightide run` names the line "+
+		"that keeps them. %s", unfragment(m), most, of(m.Allocated), less)
 }
 
 // segment is what PyTorch asks the driver for to serve the request, with default settings.
@@ -93,10 +112,11 @@ func ofItsOwn(m *mem.OOMMessage) string {
 	return "A smaller batch alone frees little."
 }
 
+const less = "Hold less at once (a smaller batch, checkpointed activations, a lighter optimizer state), or use a " +
+	"larger device."
+
 // fullness says who holds the device, where nothing but its size is in the way.
 func fullness(m *mem.OOMMessage) string {
-	const less = "Hold less at once (a smaller batch, checkpointed activations, a lighter optimizer state), or use a " +
-		"larger device."
 	allocated, total, whole := of(m.Allocated), of(m.Total), "the device"
 	if allowed, ok := m.Allowed.Get(); ok && mem.Bytes(allowed) < total {
 		total, whole = mem.Bytes(allowed), "what the process may take"

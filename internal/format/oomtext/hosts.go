@@ -116,7 +116,8 @@ var onHosts = []wording{
 	{name: "torch-files", framework: "pytorch", backend: "shm",
 		match: words.Lazy(`unable to (?:open shared memory object|write to file|allocate shared memory|` +
 			`resize file|mmap \d+ bytes from file)[^\n]*Too many open files`), says: []string{
-			"The process has as many files open as it may: each tensor in shared memory holds one. This is not a lack of memory.",
+			"The process has as many files open as it may: each tensor in shared memory holds one. This is not a lack of " +
+				"memory.",
 			"Raise the limit (`ulimit -n`), or use torch.multiprocessing.set_sharing_strategy('file_system')."}},
 
 	// Kernels, schedulers, clusters: who killed the program, and by which limit.
@@ -163,7 +164,8 @@ var onHosts = []wording{
 	{name: "slurm-limit", framework: "slurm", backend: "cgroup",
 		match: words.Lazy(`exceeded (?:job|step) memory limit|[Ee]xceeded job memory limit|` +
 			`exceeded memory limit \(\d+ > \d+\)`), parts: []part{
-			findKilobytes(`memory limit \((\d+) >`, inUse), findKilobytes(`memory limit \(\d+ > (\d+)\)`, allowed)}, says: []string{
+			findKilobytes(`memory limit \((\d+) >`, inUse), findKilobytes(`memory limit \(\d+ > (\d+)\)`, allowed)},
+		says: []string{
 			"Slurm killed the job: it used {used}, and had asked for {limit}. | Slurm killed the job, as it used more memory " +
 				"than it had asked for.", slurmAdvice}},
 	{name: "slurm", framework: "slurm", backend: "cgroup",

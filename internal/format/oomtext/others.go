@@ -56,7 +56,8 @@ var onDevices = []wording{
 			"NCCL could not create a segment of {asked} in /dev/shm. | NCCL could not create a segment in /dev/shm.", shmAdvice}},
 	{name: "cupy", framework: "cupy",
 		match: words.Lazy(`cupy\S*OutOfMemoryError|Out of memory allocating [\d,]+ bytes \(allocated so far`), parts: []part{
-			find(`allocating SIZE`, requested), find(`allocated so far: SIZE`, allocated), find(`limit set to: SIZE`, allowed)}, says: []string{
+			find(`allocating SIZE`, requested), find(`allocated so far: SIZE`, allocated), find(`limit set to: SIZE`, allowed)},
+		says: []string{
 			"CuPy asked for {asked} on the GPU and could not get it. | CuPy could not allocate on the GPU.",
 			"Its pool had taken {held} so far.",
 			"A limit of {limit} is set for the pool.",
