@@ -70,6 +70,27 @@ node = Told(0); node.add(Node(0)); del node
     assert any(fact["key"] == "collector" for fact in ring.main.all("fact")) == off
 
 
+def test_what_exit_handlers_let_go_of_was_held(observe: Any) -> None:
+    """As pyplot's figures: cycles that something held until the program's end waited for no collector."""
+    ring = observe(
+        NODES
+        + """
+import atexit
+kept = []
+atexit.register(kept.clear)
+for _ in range(2):
+    make(20 << 20)
+gc.collect()
+while len(kept) < 4:
+    node = Node(16 << 20); node.add(Node(0)); kept.append(node)
+del node
+"""
+    ).main
+    freed = [record["rss_bytes"] for record in ring.all("collected")]
+    assert 36 << 20 < max(freed) < 44 << 20, "only what was garbage while the program ran"
+    assert not ring.all("cycle")
+
+
 def test_nothing_without_cycles(observe: Any) -> None:
     ring = observe(NODES + "for _ in range(8):\n    held = bytearray(8 << 20)\ngc.collect()\n").main
     assert all(record["rss_bytes"] < 1 << 20 for record in ring.all("collected")) and not ring.all("cycle")
@@ -107,7 +128,7 @@ def test_a_proxy_in_garbage_whose_object_is_gone(saved: List[Any]) -> None:
 def test_a_collection_amid_an_import_imports_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Else the lock of the import that it interrupts is taken twice, and the import fails with KeyError."""
     told: List[Any] = []
-    agent: Any = SimpleNamespace(record=told.append, log=lambda *what: told.append(what))
+    agent: Any = SimpleNamespace(record=told.append, channel=None, log=lambda *what: told.append(what))
     watched = collector.Collector(agent, lambda: None)
     resident.forget()
 
@@ -155,7 +176,7 @@ def test_looks_at_young_collections_follow_what_they_cost(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(collector, "monotonic_ns", lambda: now[0])
     monkeypatch.setattr(collector, "rss", rss)
-    agent: Any = SimpleNamespace(record=lambda fields: True, log=lambda *what: pytest.fail(str(what)))
+    agent: Any = SimpleNamespace(record=lambda fields: True, channel=None, log=lambda *what: pytest.fail(str(what)))
     watched = collector.Collector(agent, lambda: None)
     began = now[0]
     for _ in range(10_000):

@@ -352,7 +352,7 @@ func cacheOf(kind string) *frameworks.Cache {
 }
 
 // openFigures are what pyplot keeps.
-const openFigures = "open figures"
+const openFigures = "list of open figures"
 
 // joinArray makes a cause of an array that grows and the line that makes it anew; it returns the other lines.
 func (in *Found) joinArray(h *mem.Holder, larger []growingLine, loose bool, causes *[]growing) []growingLine {

@@ -152,7 +152,7 @@ var howTo = map[string]string{
 		"of its calls, too.",
 	"hooks": "Keep the handle that registering returns and call its remove(), or register once, before the " +
 		"loop: %s.",
-	"open figures": "Close each figure when it is drawn: plt.close(fig). pyplot keeps all others in %s.",
+	"list of open figures": "Close each figure when it is drawn: plt.close(fig). pyplot keeps all others in %s.",
 	"table of loggers": "Name loggers by module, and give what differs as an argument of the message: " +
 		"logging.getLogger() keeps a logger for each name, and its handlers, for good in %s.",
 	"registry of warnings": "Warn with a text that does not change: Python keeps each that it was given, to show it " +

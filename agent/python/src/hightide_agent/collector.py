@@ -10,6 +10,7 @@ objects are many: looks at them take at most one part in SHARE of the time.
 
 from __future__ import annotations
 
+import atexit
 import gc
 from types import FrameType, FunctionType
 from typing import Any, Callable, Dict, List, Optional, Tuple
@@ -44,12 +45,13 @@ class Collector:
         self._before = (-1, -1)
         self._most = 0  # bytes that one collection freed
         self._cost = 0  # ns that the look at a start took
-        self._quiet = False
+        self._quiet = self._ended = False
 
     def install(self) -> None:
         """Look at collections from now on."""
         gc.callbacks.append(self._called)
-        self.agent.at_end.append(self._end)
+        atexit.register(self._end)
+        self.agent.at_end.append(self._end)  # of a process that leaves without exit handlers
 
     def _called(self, phase: str, info: Dict[str, int]) -> None:
         try:
@@ -65,6 +67,8 @@ class Collector:
                 self._next = now + PERIOD_NS
                 if info["collected"]:
                     self._tell(began, now, info)
+                    atexit.unregister(self._end)
+                    atexit.register(self._end)  # before those of what was imported meanwhile
                 cost = min(self._cost + monotonic_ns() - now, LOOK_NS)
                 self._young = now + max(PERIOD_NS, SHARE * cost)
         except Exception as error:
@@ -86,11 +90,21 @@ class Collector:
         self.agent.record(record)
 
     def _end(self) -> None:
-        """Collect once more where that may tell something: what never was collected is garbage as well."""
-        channel = self.agent.channel
-        grew = channel is not None and channel.scan_seq() != 0
-        if self._most < WORTH and not grew:
+        """Collect once more where that may tell something: what never was collected is garbage as well.
+
+        What other exit handlers let go of from now on, as pyplot all its figures, was held until the program's end.
+        """
+        if self._ended:
             return
+        self._ended, channel = True, self.agent.channel
+        grew = channel is not None and channel.scan_seq() != 0
+        try:
+            if self._most >= WORTH or grew:
+                self._collect_last()
+        finally:
+            self._quiet = True
+
+    def _collect_last(self) -> None:
         if not gc.isenabled():
             self.agent.fact("collector", "off")
         flags, known = gc.get_debug(), len(gc.garbage)

@@ -16,7 +16,7 @@ MOST_TASKS = 256
 
 # Tables of libraries that no name of the program leads to: module, path in it, what it is called, and its kind.
 _TABLES = (
-    ("matplotlib._pylab_helpers", ("Gcf", "figs"), "pyplot", "open figures"),
+    ("matplotlib._pylab_helpers", ("Gcf", "figs"), "pyplot", "list of open figures"),
     ("logging", ("Logger", "manager", "loggerDict"), "logging.root.manager.loggerDict", "table of loggers"),
     ("logging", ("root", "handlers"), "root.handlers", ""),
 )
