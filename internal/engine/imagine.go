@@ -100,7 +100,7 @@ func (e *Engine) Imagine(ctx context.Context, o ImagineOptions) (*ImagineResult,
 	result.Outcome, result.Verdict, result.built = main.Outcome, main.Imagined, main.Built()
 	result.plan = s.Plan()
 	p.tellPlan(&result.RunResult)
-	p.conclude(&o.RunOptions, &result.RunResult)
+	p.conclude(ctx, &o.RunOptions, &result.RunResult)
 	if result.Report != nil && result.Report.Imagined != nil {
 		result.Verdict = result.Report.Imagined
 	}

@@ -34,7 +34,9 @@ func (e *Engine) Report(ctx context.Context, ref string) (*report.Report, store.
 	if err != nil {
 		return nil, row, err
 	}
-	return analyzeFrom(row.From, run, e.MayRead), row, nil
+	r := analyzeFrom(row.From, run, e.MayRead)
+	e.hear(ctx, row.ID, r)
+	return r, row, nil
 }
 
 // Analyze explains a recording: every analysis, with the lines of the program quoted where its

@@ -182,7 +182,7 @@ func (e *Engine) record(ctx context.Context, o RunOptions, verb string, result *
 	if o.start.Number > 0 {
 		result.note(p.writer.Write(o.start.Event(result.plan)))
 	}
-	p.conclude(&o, result)
+	p.conclude(ctx, &o, result)
 	if lost := p.writer.Lost(); lost.Frames > 0 {
 		result.Notes = append(result.Notes, fmt.Sprintf("the recording lacks %d records: %v", lost.Frames, lost.Err))
 	}
@@ -460,7 +460,7 @@ func (p *place) close(result *RunResult, ran bool) {
 
 // conclude explains the recording, ends it with what was found, and leaves its copies where they were asked for. The
 // report is made from the file, not from memory: what it says is what anyone will read later.
-func (p *place) conclude(o *RunOptions, result *RunResult) {
+func (p *place) conclude(ctx context.Context, o *RunOptions, result *RunResult) {
 	o.Events.Tell(event.Reporting{})
 	result.note(p.writer.End())
 	if p.writer.Run().Size > smallRecording {
@@ -473,6 +473,7 @@ func (p *place) conclude(o *RunOptions, result *RunResult) {
 			o.Loaded(run)
 		}
 		result.Report = Analyze(run)
+		p.engine.hear(ctx, result.ID, result.Report)
 		result.note(p.writer.Write(result.Report.Found()))
 	}
 	if err == nil && o.HTML {

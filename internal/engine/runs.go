@@ -19,6 +19,7 @@ import (
 	"hightide/internal/launch"
 	"hightide/internal/mem"
 	"hightide/internal/observe"
+	"hightide/internal/report"
 	"hightide/internal/store"
 	"hightide/internal/system"
 )
@@ -537,6 +538,26 @@ func (e *Engine) Output(ctx context.Context, ref string) (io.ReadCloser, error) 
 		}
 		return file, err
 	})
+}
+
+// hear has a report quote what its program wrote last, where nothing else says why it failed and that is kept.
+func (e *Engine) hear(ctx context.Context, id string, r *report.Report) {
+	if !r.Unheard() {
+		return
+	}
+	output, err := e.Output(ctx, id)
+	if err != nil {
+		return
+	}
+	defer output.Close()
+	const enough = 8 << 10
+	if file, ok := output.(io.Seeker); ok {
+		_, _ = file.Seek(-enough, io.SeekEnd) // of a shorter one the beginning is read
+	}
+	text, _ := io.ReadAll(io.LimitReader(output, enough))
+	if line := launch.LastLine(text, ""); line != "" {
+		r.Hear(report.Shorten(mem.MaskText(line), 300))
+	}
 }
 
 // copyData copies a file without its holes: an output of which the middle was left out.

@@ -79,8 +79,11 @@ func (c *Capture) Text() []byte {
 }
 
 // LastLine is the last line that is not empty; the last of those that begin so, where there are any.
-func (c *Capture) LastLine(begins string) string {
-	lines := bytes.Split(bytes.TrimSpace(c.Text()), []byte("\n"))
+func (c *Capture) LastLine(begins string) string { return LastLine(c.Text(), begins) }
+
+// LastLine is the same of a text.
+func LastLine(text []byte, begins string) string {
+	lines := bytes.Split(bytes.TrimSpace(text), []byte("\n"))
 	last := lines[len(lines)-1]
 	for _, line := range slices.Backward(lines) {
 		if begins != "" && bytes.HasPrefix(line, []byte(begins)) {
