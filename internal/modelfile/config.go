@@ -13,6 +13,7 @@ type config struct {
 	family family
 	known  bool // family is that of the kind
 	tied   bool // the output shares the embedding's weights
+	parted bool // it also describes parts besides the decoder
 }
 
 // typeOf is the first type that a configuration names; 16 bits where it names none, as published models have.

@@ -76,6 +76,30 @@ func TestWeightsAndCachesOfFamilies(t *testing.T) {
 	}
 }
 
+// TestPartsThatAreNotKnown: a model with a part whose weights do not follow from what is known is refused by its name, and
+// what that part takes at work is said to be missing.
+func TestPartsThatAreNotKnown(t *testing.T) {
+	const text, eye = `"text_config": {"model_type": "llama", "num_hidden_layers": 2}`, `"vision_config": {"depth": 2}`
+	for config, want := range map[string]string{
+		`{"model_type": "mistral3", ` + text + `, ` + eye + `}`:            "of mistral3 has parts besides the decoder",
+		`{"model_type": "qwen2_5_omni", ` + text + `, "audio_config": {}}`: "of qwen2_5_omni has parts besides the decoder",
+		`{"model_type": "qwen2_5_vl", ` + text + `, ` + eye + `, "quantization_config": {"quant_method": "awq", "bits": 4}}`: "" +
+			"packed by awq",
+		`{"model_type": "llava", ` + text + `, "vision_config": {"model_type": "owl"}}`:            `sizes of the part for images, "owl"`,
+		`{"model_type": "qwen2_vl", ` + text + `, "vision_config": {"spatial_merge_size": 60000}}`: "the size 60000",
+		`{"model_type": "qwen2_vl", ` + text + `, "vision_config": {"depth": 1000000}}`:            "the size 1000000",
+	} {
+		_, err := Read(fstest.MapFS{"config.json": {Data: []byte(config)}}, "")
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", config, err, want)
+		}
+	}
+	c, err := readConfig([]byte(`{"model_type": "qwen2_5_vl", ` + text + `, ` + eye + `}`))
+	if err != nil || len(c.shape.Unknown) != 1 || !strings.Contains(c.shape.Unknown[0], "the part for images takes at work") {
+		t.Errorf("%v, %q", err, c.shape.Unknown)
+	}
+}
+
 // numbers is what a prompt leaves in caches of tokens. transformers keeps one token less than the window.
 func numbers(s *Shape, tokens int64) (total int64) {
 	for _, c := range s.Caches {

@@ -253,7 +253,7 @@ func readConfigAlone(files fs.FS, name string) (*Model, error) {
 
 // model is what follows from a configuration alone.
 func (c *config) model() (*Model, error) {
-	tensors, err := c.compute()
+	tensors, err := c.weights()
 	if err != nil {
 		return nil, &Error{Offset: -1, Err: err}
 	}
@@ -286,26 +286,6 @@ func configOf(files fs.FS, name string) (*config, error) {
 	return c, inFile(name, err)
 }
 
-// kind is the kind of model that a configuration says.
-func (f fields) kind() (string, error) {
-	for _, part := range append([]fields{f}, f.decoder()) {
-		if kind := part.text("model_type"); kind != "" {
-			return kind, nil
-		}
-	}
-	return "", &Error{Offset: -1, Err: errors.New(`no configuration of a model: it has no "model_type"`)}
-}
-
-// decoder is the part of a configuration that is of its decoder of texts; nil: it has none of its own.
-func (f fields) decoder() fields {
-	for _, part := range []string{"text_config", "llm_config", "language_config"} {
-		if inner := f.object(part); inner != nil {
-			return inner
-		}
-	}
-	return nil
-}
-
 // readConfig reads a config.json of Hugging Face.
 func readConfig(text []byte) (*config, error) {
 	all, err := decodeFields(text)
@@ -314,16 +294,21 @@ func readConfig(text []byte) (*config, error) {
 	}
 	c := &config{fields: all, whole: all}
 	s := &c.shape
+	whole := all.text("model_type")
+	c.parted = all.encoder() != ""
 	if inner := all.decoder(); inner != nil {
-		c.fields, s.Partial = inner, true
-	}
-	if s.Kind = c.text("model_type"); s.Kind == "" {
+		s.Kind = cmp.Or(inner.text("model_type"), whole+"_text")
+		c.fields = inner.filled(s.Kind)
+	} else if s.Kind = whole; s.Kind == "" {
 		if s.Kind, err = all.kind(); err != nil {
 			return nil, err
 		}
 	}
 	c.family, c.known = families[s.Kind]
-	c.tied = c.bool("tie_word_embeddings", all.bool("tie_word_embeddings", c.family.tied))
+	c.tied = c.family.tied
+	if _, said := all["tie_word_embeddings"]; said || c.fields["tie_word_embeddings"] != nil {
+		c.tied = c.bool("tie_word_embeddings", false) || all.bool("tie_word_embeddings", false)
+	}
 	s.Type = typeOf(c.text("dtype"), c.text("torch_dtype"), all.text("dtype"), all.text("torch_dtype"))
 	s.Quantization = all.object("quantization_config").text("quant_method")
 	c.sizes()
@@ -332,6 +317,10 @@ func readConfig(text []byte) (*config, error) {
 		return nil, err
 	}
 	s.Caches = c.caches()
+	if what := all.encoder(); what != "" {
+		s.Unknown = append(s.Unknown, fmt.Sprintf("what the part for %s takes at work is not counted: it follows from "+
+			"what is sent", what))
+	}
 	return c, nil
 }
 

@@ -29,7 +29,6 @@ type Shape struct {
 
 	Caches  []Cache
 	Unknown []string // what is not counted of the cache, or taken as other models have it: sentences
-	Partial bool     // the configuration also describes parts whose weights do not follow from it, as of images
 }
 
 // Cache is what layers of one kind keep of a sequence. A token takes Heads × (Key + Value) numbers in each layer.

@@ -16,12 +16,10 @@ type weights struct {
 	err     error
 }
 
-// compute makes the tensors that a model of this configuration has.
-func (c *config) compute() ([]Tensor, error) {
+// compute makes the tensors that the decoder of this configuration has.
+func (c *config) compute() (*weights, error) {
 	s := &c.shape
 	switch {
-	case s.Partial:
-		return nil, errors.New("the configuration describes several parts, as of images: their weights do not follow from it")
 	case !c.known:
 		return nil, fmt.Errorf("hightide does not know how the weights of %s follow from its configuration", short(s.Kind))
 	case s.Heads == 0 || s.HeadDim == 0:
@@ -35,10 +33,7 @@ func (c *config) compute() ([]Tensor, error) {
 	}
 	w := &weights{config: c, kind: s.Type, packing: p}
 	w.decoder()
-	if w.err != nil {
-		return nil, w.err
-	}
-	return w.tensors, nil
+	return w, w.err
 }
 
 // add makes a tensor, and with bias another of its rows.
@@ -205,6 +200,7 @@ func (w *weights) attention(name string) {
 	out := w.bool("use_bias", w.bool("bias", f.out))
 	switch s.Kind {
 	case "llama", "mistral", "granite", "nemotron", "cohere", "ministral", "hunyuan_v1_dense", "qwen3",
+		"qwen3_vl_text", "qwen3_vl_moe_text",
 		"qwen3_moe", "olmo2", "olmo3", "olmoe", "granitemoe", "gemma", "gemma2", "gemma3_text", "smollm3", "cohere2",
 		"arcee":
 		out = w.bool("attention_bias", f.out)

@@ -6,6 +6,7 @@ Models are built on the meta device, so that no weights take memory. Sizes of pu
 heart, else small ones that tell their parts apart.
 """
 
+import dataclasses
 import json
 import os
 import sys
@@ -105,7 +106,10 @@ CASES = [
         ),
     ),
     ("mixtral", dict(SMALL, num_local_experts=4, num_experts_per_tok=2)),
-    ("qwen2_moe", dict(SMALL, moe_intermediate_size=48, shared_expert_intermediate_size=64, num_experts=6, mlp_only_layers=[1])),
+    (
+        "qwen2_moe",
+        dict(SMALL, moe_intermediate_size=48, shared_expert_intermediate_size=64, num_experts=6, mlp_only_layers=[1]),
+    ),
     ("qwen3_moe", dict(MOE, num_experts=6, decoder_sparse_step=2)),
     ("olmoe", dict(SMALL, num_experts=6, num_experts_per_tok=2)),
     ("gpt_oss", dict(GQA, num_local_experts=4, num_experts_per_tok=2, sliding_window=64)),
@@ -139,9 +143,97 @@ CASES = [
         ),
     ),
 ]
+PART = {k: v for k, v in SMALL.items() if k != "max_position_embeddings"}
+EYE = dict(
+    hidden_size=48, intermediate_size=84, num_hidden_layers=2, num_attention_heads=4, image_size=56, patch_size=14
+)
+QWEN_EYE = dict(depth=3, hidden_size=48, intermediate_size=84, num_heads=4, out_hidden_size=96)
+FLAT = dict(SMALL, tie_word_embeddings=True)
+QWEN25_VL_7B = dict(
+    vocab_size=152064,
+    hidden_size=3584,
+    intermediate_size=18944,
+    num_hidden_layers=28,
+    num_attention_heads=28,
+    num_key_value_heads=4,
+    max_position_embeddings=128000,
+    tie_word_embeddings=False,
+    vision_config=dict(depth=32, hidden_size=1280, intermediate_size=3420, num_heads=16, out_hidden_size=3584),
+)
+SEEING = [  # models for images as well: fields of the parts that are left out are usual
+    ("qwen2_5_vl", QWEN25_VL_7B),
+    ("qwen2_5_vl", dict(text_config=PART, vision_config=QWEN_EYE)),
+    ("qwen2_5_vl", dict(FLAT, vision_config=QWEN_EYE)),
+    (
+        "qwen2_5_vl",
+        dict(text_config=dict(num_hidden_layers=2, tie_word_embeddings=True), vision_config=dict(out_hidden_size=8192)),
+    ),
+    (
+        "qwen2_vl",
+        dict(text_config=PART, vision_config=dict(depth=2, embed_dim=48, num_heads=4, hidden_size=96, mlp_ratio=3)),
+    ),
+    ("qwen2_vl", dict(FLAT, vision_config=dict(hidden_size=96))),
+    (
+        "qwen3_vl",
+        dict(text_config=dict(PART, head_dim=16), vision_config=dict(QWEN_EYE, deepstack_visual_indexes=[0, 2])),
+    ),
+    (
+        "qwen3_vl",
+        dict(text_config=dict(num_hidden_layers=2), vision_config=dict(out_hidden_size=4096), tie_word_embeddings=True),
+    ),
+    (
+        "qwen3_vl_moe",
+        dict(
+            text_config=dict(PART, head_dim=16, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=48),
+            vision_config=QWEN_EYE,
+        ),
+    ),
+    ("gemma3", dict(text_config=dict(num_hidden_layers=2), vision_config=dict(EYE, vision_use_head=False))),
+    ("gemma3", dict(text_config=dict(PART, head_dim=32), vision_config=EYE)),
+    (
+        "llava",
+        dict(
+            text_config=dict(model_type="llama", num_hidden_layers=2),
+            vision_config=dict(EYE, model_type="clip_vision_model"),
+        ),
+    ),
+    (
+        "llava",
+        dict(
+            text_config=dict(PART, model_type="qwen2"),
+            vision_config=dict(EYE, model_type="siglip_vision_model", vision_use_head=False),
+            vision_feature_layer=[-2, -1],
+        ),
+    ),
+    (
+        "paligemma",
+        dict(
+            text_config=dict(PART, model_type="gemma"),
+            vision_config=dict(EYE, model_type="siglip_vision_model"),
+            projection_dim=96,
+        ),
+    ),
+    ("idefics3", dict(text_config=dict(PART, model_type="llama"), vision_config=EYE)),
+    ("smolvlm", dict(text_config=dict(PART, model_type="llama"), vision_config=EYE, scale_factor=4)),
+]
+PARTS = """llama mistral gemma gemma2 gemma3_text qwen2 qwen3 qwen2_vl_text qwen2_5_vl_text qwen3_vl_text qwen3_vl_moe_text
+    qwen2_vl_vision qwen2_5_vl_vision qwen3_vl_vision siglip_vision_model clip_vision_model idefics3_vision""".split()
+READ = """vocab_size hidden_size intermediate_size num_hidden_layers num_attention_heads num_key_value_heads head_dim
+    max_position_embeddings sliding_window use_sliding_window max_window_layers depth embed_dim in_channels patch_size temporal_patch_size
+    spatial_merge_size out_hidden_size mlp_ratio num_position_embeddings deepstack_visual_indexes image_size num_channels
+    vision_use_head num_experts num_experts_per_tok moe_intermediate_size""".split()
 UNWEIGHED = [  # of these only the cache follows from the configuration
-    ("qwen3_next", dict(MOE, num_experts=4, linear_num_value_heads=4, linear_num_key_heads=2, linear_key_head_dim=8,
-                        linear_value_head_dim=8)),
+    (
+        "qwen3_next",
+        dict(
+            MOE,
+            num_experts=4,
+            linear_num_value_heads=4,
+            linear_num_key_heads=2,
+            linear_key_head_dim=8,
+            linear_value_head_dim=8,
+        ),
+    ),
     ("jamba", dict(SMALL, num_experts=2, mamba_d_state=8, num_hidden_layers=16)),
     ("lfm2", dict(SMALL, layer_types=["conv", "full_attention"] * 3 + ["conv"])),
     ("falcon_mamba", dict(vocab_size=1000, hidden_size=96, num_hidden_layers=5)),
@@ -154,9 +246,16 @@ def truth(kind, fields, weighed):
     """Parameters of a model, and the numbers that its cache holds after prompts of two lengths."""
     config = transformers.CONFIG_MAPPING[kind](**fields)
     config.dtype = "bfloat16"
+    sees = "vision_config" in fields
+    make = transformers.AutoModelForImageTextToText if sees else transformers.AutoModelForCausalLM
     with torch.device("meta"):
-        model = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16)
+        model = make.from_config(config, dtype=torch.bfloat16)
+    # as files have it: transformers leaves out what is usual in the parts of a configuration
     case = {"kind": kind, "config": json.loads(config.to_json_string(use_diff=False))}
+    if sees:
+        case["config"] = json.loads(json.dumps({"model_type": kind, "dtype": "bfloat16", **fields}))
+        case["bytes"] = sum(t.numel() * t.element_size() for t in model.parameters())
+        return {**case, "cached_numbers": {}}
     if weighed:
         kept = [b for n, b in model.named_buffers() if n in model.state_dict()]  # what a file has besides
         case["adapters"] = sum(
@@ -166,7 +265,9 @@ def truth(kind, fields, weighed):
         )
         case["bytes"] = sum(t.numel() * t.element_size() for t in [*model.parameters(), *kept])
     cache = {}
-    if config.hidden_size <= 96 and not kind.startswith(("falcon_mamba", "mamba2", "codegen", "gptj", "bamba", "jamba")):
+    if config.hidden_size <= 96 and not kind.startswith(
+        ("falcon_mamba", "mamba2", "codegen", "gptj", "bamba", "jamba")
+    ):
         for tokens in (32, 200):
             cache[str(tokens)] = cached(config, tokens)
     case["cached_numbers"] = cache
@@ -186,9 +287,21 @@ def cached(config, tokens):
     return total
 
 
+def usual():
+    """What parts of configurations have where they do not say it, by the kind of the part."""
+    found = {}
+    for kind in PARTS:
+        known = transformers.CONFIG_MAPPING[kind].__dataclass_fields__
+        found[kind] = {}
+        for name in READ:
+            if name in known and known[name].default not in (None, dataclasses.MISSING):
+                found[kind][name] = known[name].default
+    return found
+
+
 def main():
     cases, failed = [], []
-    for weighed, group in ((True, CASES), (False, UNWEIGHED)):
+    for weighed, group in ((True, CASES + SEEING), (False, UNWEIGHED)):
         for kind, fields in group:
             try:
                 cases.append(truth(kind, fields, weighed))
@@ -198,6 +311,8 @@ def main():
     with open(path, "w", encoding="utf-8") as file:
         head = {"transformers": transformers.__version__, "torch": torch.__version__}
         file.write(json.dumps({**head, "cases": cases}, indent=1) + "\n")
+    with open(os.path.join(os.path.dirname(path), "..", "usual.json"), "w", encoding="utf-8") as file:
+        file.write("{\n" + ",\n".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in usual().items()) + "\n}\n")
     print(f"{len(cases)} cases", *failed, sep="\n", file=sys.stderr)
     return bool(failed)
 
