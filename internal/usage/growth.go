@@ -184,6 +184,9 @@ func (h *History) noiseOf(g *Growing, stacks []uint32, bins Bins, part part, end
 	g.Read = h.TimeOf(last)
 	for k, stack := range stacks {
 		variance, later, excess := h.noise(stack, first, middle, last)
+		if freed, ok := h.freedSince(stack, middle, last, ends); ok { // what came and went between them is no noise
+			later = min(later, 2*freed*max(excess, 0))
+		}
 		noise.Variance += variance
 		noise.Later += later
 		held := ends.of(stack, last)

@@ -91,6 +91,23 @@ func (h *History) agesAt(from, to int64) (*mem.HeapAges, bool) {
 	return &all[n-1], true
 }
 
+// freedSince is how much of what a stack held at a moment was freed until a later one, by the ages of its blocks in
+// between; ok says whether these are known of a good part of that time.
+func (h *History) freedSince(stack uint32, from, to Moment, ends *heldAt) (freed float64, ok bool) {
+	begin, end := h.TimeOf(from), h.TimeOf(to)
+	ages, ok := h.agesAt(begin, end)
+	if !ok {
+		return 0, false
+	}
+	n := slices.IndexFunc(ages.Sites, func(site mem.SiteAges) bool { return site.Stack == stack })
+	if n < 0 {
+		return 0, false
+	}
+	left := bornBetween(ages, &ages.Sites[n], ages.From, begin)
+	freed = max(float64(ends.of(stack, from))-left, 0)
+	return freed * float64(end-begin) / float64(ages.Time-begin), true
+}
+
 // bornBetween is what a site held of what it allocated between two moments; of a bin that is partly in it, that part.
 func bornBetween(ages *mem.HeapAges, site *mem.SiteAges, from, to int64) (sum float64) {
 	for k, bytes := range site.Born {

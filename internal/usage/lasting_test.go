@@ -15,6 +15,9 @@ func course(t *testing.T, live func(i int) mem.Bytes, born func(bin int) mem.Byt
 
 const readings, every, bins = 100, int64(1e8), 20
 
+// sizeOfBlocks is what one sample stands for, where there are more than ten.
+var sizeOfBlocks = 80 * mem.MiB
+
 // courseRead is course where the ages were last read after some of the readings; and again shortly after the end, where
 // `later` says what was freed by then.
 func courseRead(t *testing.T, live func(i int) mem.Bytes, born func(bin int) mem.Bytes, outlived mem.Bytes,
@@ -31,8 +34,9 @@ func courseRead(t *testing.T, live func(i int) mem.Bytes, born func(bin int) mem
 	var allocated mem.Bytes
 	for i := range readings {
 		allocated += 8 * mem.MiB
+		count := uint64(max(live(i)/sizeOfBlocks, 10))
 		frames = append(frames, mem.HeapUse{Process: 1, Time: int64(i+1) * every, Live: live(i),
-			Sites: []mem.SiteUse{{Stack: 1, Live: live(i), Count: 10, Allocated: allocated}}})
+			Sites: []mem.SiteUse{{Stack: 1, Live: live(i), Count: count, Allocated: allocated}}})
 	}
 	frames = append(frames, ages)
 	for _, freed := range later {
@@ -68,6 +72,28 @@ func TestKeptForGood(t *testing.T) {
 	}
 	if g := course(t, rising, young, 0); len(g) != 1 || g[0].Steady || !g[0].Larger {
 		t.Errorf("blocks that only get larger: %+v", g)
+	}
+}
+
+// TestGrowthBesideWhatComesAndGoes: what a line frees at once, as a copy its lists that were too short, hides no growth
+// of the blocks that stay. A rise of as much may be chance where what it held before is gone.
+func TestGrowthBesideWhatComesAndGoes(t *testing.T) {
+	defer func(size mem.Bytes) { sizeOfBlocks = size }(sizeOfBlocks)
+	sizeOfBlocks = 512 * mem.KiB
+	few := func(i int) mem.Bytes { return mem.Bytes(i) * 26 * mem.MiB / readings }
+	stay := func(int) mem.Bytes { return 26 * mem.MiB / bins }
+	if g := course(t, few, stay, 0); len(g) != 1 || !g[0].Steady {
+		t.Errorf("blocks that stay: %+v", g)
+	}
+	late := func(bin int) mem.Bytes {
+		if bin < bins/2 {
+			return 0
+		}
+		return 4 * mem.MiB
+	}
+	replaced := func(i int) mem.Bytes { return 10*mem.MiB + mem.Bytes(i)*30*mem.MiB/readings }
+	if g := course(t, replaced, late, 0); len(g) != 1 || g[0].Steady || g[0].Why != Unsure {
+		t.Errorf("blocks that are replaced: %+v", g)
 	}
 }
 

@@ -79,7 +79,7 @@ func (in *Found) uneven() {
 		}
 		if bytes := h.Tensors.Or(0); float64(bytes) < max(facts.LeastTotal, explainsAll*float64(rose)) {
 			in.NotLooked = fmt.Sprintf("Whether the %s `%s` (%s) keeps what memory rose by is not known: it gained "+
-				"items to the end (%s), but memory rose too unevenly for a rate.", h.Kind, h.Name, mem.LineName(h.Where),
+				"items to the end (%s), but memory was not seen to rise at a steady rate.", h.Kind, h.Name, mem.LineName(h.Where),
 				report.Counted(h.Items, cmp.Or(h.Contains, "item")))
 			return
 		}
@@ -101,8 +101,8 @@ func (in *Found) unevenFinding(p *mem.Process, h *mem.Holder) report.Finding {
 		Kind: report.KindGrowth, Severity: report.Warning, Process: p.ID, File: h.Where.File, Line: h.Where.Line,
 		Holder: h.Name, Bytes: mem.Some(int64(bytes)), Label: mem.Estimated, Confidence: doubtful,
 		Title: fmt.Sprintf("`%s` (%s) holds %v, and grew to the end", h.Name, lineNames(h), bytes),
-		Text: fmt.Sprintf("The %s `%s`%s %s. It holds %v by the sizes of its newest items (%s), and memory rose meanwhile: "+
-			"too unevenly for a rate. A program that only loads what it needs looks the same.", h.Kind, h.Name,
+		Text: fmt.Sprintf("The %s `%s`%s %s. It holds %v by the sizes of its newest items (%s), and memory rose meanwhile, "+
+			"at no steady rate that was seen. A program that only loads what it needs looks the same.", h.Kind, h.Name,
 			in.atLine(g, h.Where), keeps, bytes, mem.Estimated),
 		Advice: fmt.Sprintf("If it is not all needed to the end, drop from `%s` what is no longer needed, or store less in "+
 			"it.", h.Name),
