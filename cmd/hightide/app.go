@@ -49,7 +49,7 @@ func flagError(c *cobra.Command, err error) error {
 		return &fail.Error{Code: checked.Code, Err: fmt.Errorf("--%s: %w", invalid.GetFlag().Name, checked.Err),
 			Hint: checked.Hint}
 	case invalid != nil:
-		return badValue(help, invalid)
+		return badValue(c, help, invalid)
 	}
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) || len(unknown.GetSpecifiedName()) < 2 {
@@ -93,8 +93,11 @@ func commandsWith(root *cobra.Command, flag string) []string {
 }
 
 // badValue says what a flag takes, in words of people and not of the parser.
-func badValue(help string, err *pflag.InvalidValueError) error {
+func badValue(c *cobra.Command, help string, err *pflag.InvalidValueError) error {
 	flag := err.GetFlag()
+	if one, many := strings.CutSuffix(flag.Name, "s"); many && c.Flags().Lookup(one) != nil { // --gpus a10
+		help = fmt.Sprintf("did you mean --%s %s? Else %s", one, err.GetValue(), help)
+	}
 	if wants(flag) == "" {
 		return fail.Usage(help, "%w", err)
 	}

@@ -56,7 +56,7 @@ Exit codes: 0 within every budget, 1 over budget, 2 wrong usage, 3 a file that c
   hightide check --budget memory.yaml pr.pickle --baseline main.pickle
   hightide check --budget memory.yaml last --junit build/memory.xml --github
   hightide check --budget memory.yaml last --status status.json --server https://runs.example.org:7333 --project ranker`,
-		Args: cobra.ExactArgs(1),
+		Args: checkArgs,
 	}, &checkOptions{})
 }
 

@@ -248,21 +248,3 @@ func nearCommand(c *cobra.Command, word string) string {
 	}
 	return words.Near(strings.ToLower(word), names)
 }
-
-// usageArgs turns a complaint about the number of a command's arguments into exit code 2 and the way
-// to write it.
-func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
-	if check == nil {
-		return nil
-	}
-	return func(c *cobra.Command, args []string) error {
-		if check(c, args) == nil {
-			return nil
-		}
-		given := "no argument was given"
-		if len(args) > 0 {
-			given = "wrong number of arguments: " + strings.Join(args, " ")
-		}
-		return fail.Usage("write hightide "+c.Use+"; hightide "+c.Name()+" --help has examples", "%s: %s", c.Name(), given)
-	}
-}
