@@ -1,6 +1,7 @@
 package modelfile
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -150,22 +151,32 @@ func (c *config) state(kind string) int64 {
 	kernel := c.int("conv_kernel", "mamba_d_conv", "mamba_conv_kernel")
 	if heads := c.int("mamba_num_heads", "mamba_n_heads", "n_mamba_heads"); heads > 0 {
 		inner := heads * c.int("mamba_head_dim", "mamba_d_head")
+		if inner == 0 { // "auto"
+			inner = c.inner()
+		}
 		groups := max(c.int("n_groups", "mamba_n_groups", "mamba_ngroups"), 1)
 		return product(inner+2*groups*width, kernel) + product(inner, width)
 	}
-	expand := max(c.int("mamba_expand", "expand"), 1)
 	inner := c.int("mamba_intermediate_size", "d_inner")
 	if s.Kind == "mamba" || s.Kind == "falcon_mamba" {
 		inner = c.int("intermediate_size")
 	}
 	if inner == 0 {
-		inner = expand * s.Hidden
+		inner = c.inner()
 	}
 	if s.Kind == "mamba2" {
 		groups := max(c.int("n_groups"), 1)
 		return product(inner+2*groups*width, kernel) + product(inner, width)
 	}
 	return product(inner, kernel) + product(inner, width)
+}
+
+// inner is the width of the states' input: mamba_expand, or expand, times that of the model.
+func (c *config) inner() int {
+	if n := c.int("mamba_d_ssm"); n > 0 {
+		return n
+	}
+	return min(cmp.Or(c.int("mamba_expand", "expand"), 2), most) * c.shape.Hidden
 }
 
 // encoders keep nothing of a sequence.
@@ -180,6 +191,9 @@ func (c *config) layers() []string {
 			for i, kind := range named {
 				if other, known := layerNames[kind]; known {
 					named[i] = other
+				}
+				if named[i] == layerLinear && strings.HasPrefix(c.family.mixer, "mamba") { // newer transformers' name
+					named[i] = layerMamba
 				}
 			}
 			return named
@@ -215,15 +229,18 @@ func (*config) windowed(c *config, i int) string {
 
 // layouts say of what kind a layer is, for architectures whose older configurations do not list it.
 var layouts = map[string]func(*config, int) string{
-	"gemma2":      func(_ *config, i int) string { return either(i%2 == 0, layerWindow, layerFull) },
-	"gpt_oss":     func(_ *config, i int) string { return either(i%2 == 0, layerWindow, layerFull) },
-	"gemma3":      everyNth(layerWindow, 6, "sliding_window_pattern"),
-	"gemma3_text": everyNth(layerWindow, 6, "sliding_window_pattern"),
-	"cohere2":     everyNth(layerWindow, 4, "sliding_window_pattern"),
-	"olmo3":       everyNth(layerWindow, 4, "sliding_window_pattern"),
-	"exaone4":     everyNth(layerWindow, 4, "sliding_window_pattern"),
-	"qwen3_next":  everyNth(layerLinear, 4, "full_attention_interval"),
-	"llama4_text": chunked,
+	"gemma2":           func(_ *config, i int) string { return either(i%2 == 0, layerWindow, layerFull) },
+	"gpt_oss":          func(_ *config, i int) string { return either(i%2 == 0, layerWindow, layerFull) },
+	"gemma3":           everyNth(layerWindow, 6, "sliding_window_pattern"),
+	"gemma3_text":      everyNth(layerWindow, 6, "sliding_window_pattern"),
+	"cohere2":          everyNth(layerWindow, 4, "sliding_window_pattern"),
+	"olmo3":            everyNth(layerWindow, 4, "sliding_window_pattern"),
+	"exaone4":          everyNth(layerWindow, 4, "sliding_window_pattern"),
+	"qwen3_next":       everyNth(layerLinear, 4, "full_attention_interval"),
+	"qwen3_5_text":     everyNth(layerLinear, 4, "full_attention_interval"),
+	"qwen3_5_moe_text": everyNth(layerLinear, 4, "full_attention_interval"),
+	"granitemoehybrid": func(*config, int) string { return layerMamba },
+	"llama4_text":      chunked,
 	"jamba": func(c *config, i int) string {
 		return either(i%max(c.int("attn_layer_period"), 1) == c.int("attn_layer_offset"), layerFull, layerMamba)
 	},

@@ -1,6 +1,7 @@
 package modelfile
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -39,7 +40,7 @@ func (c *config) sizes() {
 	s.Hidden = c.int("hidden_size", "n_embd", "d_model")
 	s.Vocabulary = c.int("vocab_size", "padded_vocab_size")
 	s.Context = c.int("max_position_embeddings", "n_positions", "max_sequence_length", "seq_length", "n_ctx")
-	s.Heads = c.int("num_attention_heads", "n_head", "n_heads")
+	s.Heads = c.int("num_attention_heads", "n_head", "n_heads", "num_heads", "attention_heads")
 	s.KVHeads = c.int("num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num")
 	if c.bool("multi_query", false) && !c.bool("new_decoder_architecture", false) {
 		s.KVHeads = 1
@@ -52,7 +53,10 @@ func (c *config) sizes() {
 			s.HeadDim = s.Hidden / s.Heads
 		}
 	}
-	s.Intermediate = c.int("intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size", "d_ff")
+	s.Intermediate = c.int("block_ff_dim", "intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size", "d_ff")
+	if s.Kind == "lfm2" && c.bool("block_auto_adjust_ff_dim", true) {
+		s.Intermediate = c.adjusted(s.Intermediate)
+	}
 	s.Gated = c.family.gated || !c.known
 	s.LayerNorm = c.family.normBias
 	switch c.text("activation_function") + c.text("hidden_act") {
@@ -83,9 +87,20 @@ func (c *config) sizes() {
 	}
 }
 
+// adjusted is the width of LFM2's MLPs: two thirds of what it says, in whole multiples.
+func (c *config) adjusted(width int) int {
+	multiple := cmp.Or(c.int("block_multiple_of"), 256)
+	width = 2 * min(width, most) / 3
+	if part := c.float("block_ffn_dim_multiplier"); part > 0 && part < most {
+		width = int(part * float64(width))
+	}
+	return (width + multiple - 1) / multiple * multiple
+}
+
 // experts reads how the MLPs of a mixture of experts are made.
 func (c *config) experts() {
 	s := &c.shape
+	s.SharedWidth = c.int("shared_expert_intermediate_size", "shared_intermediate_size")
 	s.Experts = c.int("num_local_experts", "n_routed_experts", "num_experts", "moe_num_experts")
 	if s.Experts == 0 {
 		return
@@ -98,7 +113,6 @@ func (c *config) experts() {
 	if s.ExpertWidth == 0 {
 		s.ExpertWidth = s.Intermediate
 	}
-	s.SharedWidth = c.int("shared_expert_intermediate_size", "shared_intermediate_size")
 	if n := c.int("n_shared_experts", "num_shared_experts"); n > 0 && s.SharedWidth == 0 {
 		s.SharedWidth = n * s.ExpertWidth
 	}

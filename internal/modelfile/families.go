@@ -10,20 +10,23 @@ type family struct {
 	qkNorm   int // 1: queries and keys are normed by head, 2: all heads together
 	learned  int // positions are learned, and so many more than the configuration says; 0: they are not, or are rotary
 	fixed    bool
-	headDim  int  // where the configuration does not say it
-	tied     bool // the output is the embedding's, where the configuration does not say it
-	headBias bool // the output has a bias
-	fused    bool // queries, keys and values come from one matrix
-	fusedMLP bool // the gate and what it gates, too
-	embNorm  bool // the embedding is normed
-	latent   bool // keys and values come from a latent vector
-	sinks    bool // a number for each head
-	router   bool // the choice of experts has a bias
-	sum      Type // of one that is added to the scores; zero: there is none
-	experts  bool // their matrices have biases
-	gate     bool // what every token uses has a gate
-	composed bool // the activation is made of several operations, where the configuration does not name it
-	always   bool // every layer has experts
+	headDim  int    // where the configuration does not say it
+	tied     bool   // the output is the embedding's, where the configuration does not say it
+	headBias bool   // the output has a bias
+	fused    bool   // queries, keys and values come from one matrix
+	fusedMLP bool   // the gate and what it gates, too
+	embNorm  bool   // the embedding is normed
+	latent   bool   // keys and values come from a latent vector
+	sinks    bool   // a number for each head
+	router   bool   // the choice of experts has a bias
+	sum      Type   // of one that is added to the scores; zero: there is none
+	experts  bool   // their matrices have biases
+	gate     bool   // what every token uses has a gate
+	composed bool   // the activation is made of several operations, where the configuration does not name it
+	always   bool   // every layer has experts
+	mixer    string // how layers mix tokens that keep a state in place of keys and values, or besides
+	alone    bool   // a layer has nothing else
+	bare     bool   // norms have no weights
 }
 
 // rotary says whether positions are turned into the queries and keys.
@@ -81,5 +84,27 @@ var families = map[string]family{
 	"nemotron":          {norms: 2, normBias: true},
 	"codegen":           {norms: 1, normBias: true, mlp: true, headBias: true, composed: true, fused: true},
 	"gptj":              {norms: 1, normBias: true, mlp: true, headBias: true, composed: true},
+	"bamba":             {gated: true, norms: 2, mixer: "mamba2"},
+	"granitemoehybrid":  {gated: true, norms: 2, fusedMLP: true, always: true, mixer: "mamba2"},
+	"falcon_h1":         {gated: true, norms: 2, mixer: "mamba2"},
+	"mamba2":            {norms: 1, mixer: "mamba2", alone: true},
+	"mamba":             {norms: 1, mixer: "mamba", alone: true, tied: true},
+	"falcon_mamba":      {norms: 1, mixer: "mamba", alone: true, tied: true},
+	"jamba":             {gated: true, norms: 2, mixer: "mamba"},
+	"lfm2":              {gated: true, norms: 2, qkNorm: 1, tied: true, mixer: "conv"},
+	"qwen3_next":        {gated: true, norms: 2, qkNorm: 1, gate: true, mixer: "delta"},
+	"qwen3_5_text":      {gated: true, norms: 2, qkNorm: 1, mixer: "delta"},
+	"qwen3_5_moe_text":  {gated: true, norms: 2, qkNorm: 1, gate: true, always: true, mixer: "delta"},
+	"granitemoeshared":  {gated: true, norms: 2, fusedMLP: true, always: true},
+	"minimax_m2":        {gated: true, norms: 2, qkNorm: 2, sum: BF16, always: true},
+	"phimoe":            {gated: true, norms: 2, normBias: true, always: true},
+	"olmo":              {gated: true, bare: true},
+	"glm":               {gated: true, norms: 2, qkv: true, fusedMLP: true},
+	"ministral3":        {gated: true, norms: 2},
+	"cwm":               {gated: true, norms: 2},
+	"gpt_neo":           {norms: 2, normBias: true, out: true, mlp: true, learned: 1, tied: true, composed: true},
+	"mpt":               {norms: 2, fixed: true, tied: true, fused: true},
+	"xglm":              {norms: 2, normBias: true, qkv: true, out: true, mlp: true, fixed: true, tied: true},
+	"biogpt":            {norms: 2, normBias: true, qkv: true, out: true, mlp: true, learned: 3, tied: true},
 	"hunyuan_v1_dense":  {gated: true, norms: 2, qkNorm: 1},
 }

@@ -66,14 +66,6 @@ func (w *weights) images(t *tower) {
 	t.add(w, v)
 }
 
-// affine makes a norm of a tower.
-func (w *weights) affine(name string, bias bool, n int) {
-	w.vector(name+".weight", n)
-	if bias {
-		w.vector(name+".bias", n)
-	}
-}
-
 // qwenTower is that of Qwen's models for images.
 func (w *weights) qwenTower(v fields) {
 	kind := w.whole.text("model_type")

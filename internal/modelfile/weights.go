@@ -3,18 +3,7 @@ package modelfile
 import (
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 )
-
-// weights computes the tensors of a model from its configuration.
-type weights struct {
-	*config
-	kind    Type
-	packing *packing
-	tensors []Tensor
-	err     error
-}
 
 // compute makes the tensors that the decoder of this configuration has.
 func (c *config) compute() (*weights, error) {
@@ -22,7 +11,7 @@ func (c *config) compute() (*weights, error) {
 	switch {
 	case !c.known:
 		return nil, fmt.Errorf("hightide does not know how the weights of %s follow from its configuration", short(s.Kind))
-	case s.Heads == 0 || s.HeadDim == 0:
+	case (s.Heads == 0 || s.HeadDim == 0) && !c.family.alone:
 		return nil, errors.New("the configuration has no number of attention heads")
 	case s.Layers*max(1, s.Experts) > maxTensors*16:
 		return nil, errors.New("a model of so many layers and experts is larger than any")
@@ -31,108 +20,9 @@ func (c *config) compute() (*weights, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &weights{config: c, kind: s.Type, packing: p}
+	w := &weights{config: c, kind: s.Type, packing: p, kinds: c.layers()}
 	w.decoder()
 	return w, w.err
-}
-
-// add makes a tensor, and with bias another of its rows.
-func (w *weights) add(name string, bias bool, shape ...int) {
-	w.typed(w.kind, name+".weight", shape...)
-	if bias {
-		w.vector(name+".bias", shape[len(shape)-2])
-	}
-}
-
-// vector makes a tensor of one dimension, or of one for each expert.
-func (w *weights) vector(name string, shape ...int) { w.typed(w.shape.Type, name, shape...) }
-
-// typed makes a tensor of a type.
-func (w *weights) typed(kind Type, name string, shape ...int) {
-	t := Tensor{Name: name, Type: kind}
-	for _, n := range shape {
-		t.Shape = append(t.Shape, int64(n))
-	}
-	var err error
-	if t.Bytes, err = kind.size(t.Shape); err != nil {
-		w.err = err
-	}
-	w.tensors = append(w.tensors, t)
-}
-
-// linear makes a matrix, packed where the model is.
-func (w *weights) linear(name string, bias bool, shape ...int) {
-	p := w.packing
-	if p == nil || p.experts && !strings.Contains(name, ".experts.") {
-		w.add(name, bias, shape...)
-		return
-	}
-	w.kind = p.kind
-	w.add(name, bias, shape...)
-	w.kind = w.shape.Type
-	before, rows, columns := shape[:len(shape)-2], shape[len(shape)-2], shape[len(shape)-1]
-	down, across := 1, columns
-	if p.rows > 0 {
-		down = p.rows
-	}
-	if p.columns > 0 {
-		across = p.columns
-	}
-	scales := append(slices.Clone(before), (rows+down-1)/down, (columns+across-1)/across)
-	w.typed(p.scale, name+".weight_scale", scales...)
-	if p.zeros {
-		w.typed(p.kind, name+".weight_zeros", scales...)
-	}
-}
-
-// packing is how the matrices of the layers are packed: the type of their numbers, and for so many of them, rows and
-// columns, a scale. No columns: a whole row.
-type packing struct {
-	kind          Type
-	scale         Type
-	rows, columns int
-	zeros         bool // a number besides, of the type that is packed
-	experts       bool // only experts' matrices are
-}
-
-// packed is the packing that a configuration names; nil: none. An error says that how many bytes it takes stands only
-// in the files.
-func (c *config) packed() (*packing, error) {
-	s, q := &c.shape, c.whole.object("quantization_config")
-	bits, group := q.int("bits", "w_bit"), q.int("group_size", "q_group_size")
-	switch s.Quantization {
-	case "":
-		return nil, nil
-	case "fp8":
-		p := &packing{kind: FP8, scale: F32, rows: 128, columns: 128}
-		if block := list[int](q, "weight_block_size"); len(block) == 2 && block[0] > 0 && block[1] > 0 {
-			p.rows, p.columns = block[0], block[1]
-		} else {
-			p.rows, p.columns = most, most // one scale for all
-		}
-		return p, nil
-	case "mxfp4":
-		return &packing{kind: Type{"F4", 2, 1}, scale: Type{"F8_E8M0", 1, 1}, columns: 32, experts: s.Kind == "gpt_oss"}, nil
-	case "awq", "gptq":
-		if bits == 4 && s.Experts == 0 {
-			return &packing{kind: int4, scale: F16, columns: group, zeros: true}, nil
-		}
-	}
-	return nil, fmt.Errorf("the weights are packed by %s: how many bytes that takes is only in their files",
-		short(s.Quantization))
-}
-
-// int4 is that of two numbers in a byte.
-var int4 = Type{"INT4", 2, 1}
-
-func (w *weights) norm(name string, n int) {
-	if !w.bool("layer_norm_elementwise_affine", true) {
-		return
-	}
-	w.vector(name+".weight", n)
-	if w.family.normBias {
-		w.vector(name+".bias", n)
-	}
 }
 
 // decoder makes all tensors.
@@ -156,12 +46,12 @@ func (w *weights) decoder() {
 	for i := range s.Layers {
 		w.layer(fmt.Sprintf("model.layers.%d", i), i)
 	}
-	if w.bool("do_layer_norm_before", true) && !w.bool("_remove_final_layer_norm", false) {
+	if w.bool("do_layer_norm_before", true) && !w.bool("_remove_final_layer_norm", false) && !f.bare {
 		w.norm("model.norm", s.Hidden)
 	}
 	switch {
 	case !w.tied:
-		w.add("lm_head", f.headBias, s.Vocabulary, width)
+		w.add("lm_head", w.bool("lm_head_bias", f.headBias), s.Vocabulary, width)
 	case f.headBias:
 		w.vector("lm_head.bias", s.Vocabulary)
 	}
@@ -179,18 +69,30 @@ func (w *weights) layer(name string, i int) {
 	for n := range norms {
 		w.norm(fmt.Sprintf("%s.norm%d", name, n), s.Hidden)
 	}
-	if f.latent {
+	if f.mixer != "" && stateful[w.kinds[i]] {
+		w.mixer(name)
+	}
+	switch {
+	case f.mixer != "" && stateful[w.kinds[i]] && w.kinds[i] != layerBoth:
+	case f.latent:
 		w.latent(name + ".self_attn")
-	} else {
+	default:
 		w.attention(name + ".self_attn")
 	}
-	if s.Experts == 0 || !w.sparse(i) {
+	switch {
+	case f.alone:
+	case s.Experts > 0 && w.sparse(i):
+		w.mixture(name + ".mlp")
+	case s.Kind == "granitemoehybrid": // without experts the layer has what all tokens use
+		w.mlp(name+".shared_mlp", false, s.SharedWidth)
+	default:
 		bias := w.bool("mlp_bias", w.bool("use_bias", w.bool("bias", f.mlp)))
 		w.mlp(name+".mlp", bias, s.Intermediate)
-		return
 	}
-	w.mixture(name + ".mlp")
 }
+
+// stateful are the kinds of layers that keep a state, whatever they do besides.
+var stateful = map[string]bool{layerMamba: true, layerLinear: true, layerConv: true, layerBoth: true}
 
 // attention makes the matrices of queries, keys, values and the output.
 func (w *weights) attention(name string) {
@@ -202,7 +104,8 @@ func (w *weights) attention(name string) {
 	case "llama", "mistral", "granite", "nemotron", "cohere", "ministral", "hunyuan_v1_dense", "qwen3",
 		"qwen3_vl_text", "qwen3_vl_moe_text",
 		"qwen3_moe", "olmo2", "olmo3", "olmoe", "granitemoe", "gemma", "gemma2", "gemma3_text", "smollm3", "cohere2",
-		"arcee":
+		"arcee", "bamba", "granitemoehybrid", "granitemoeshared", "falcon_h1", "jamba", "qwen3_next", "qwen3_5_text",
+		"qwen3_5_moe_text", "phimoe", "olmo", "cwm", "ministral3":
 		out = w.bool("attention_bias", f.out)
 	case "seed_oss":
 		out = w.bool("attention_out_bias", false)
@@ -210,7 +113,11 @@ func (w *weights) attention(name string) {
 		qkv = w.bool("enable_bias", true)
 		out = qkv
 	}
-	if f.fused {
+	if f.mixer == mixDelta { // with a gate for each number
+		w.linear(name+".q_proj", qkv, 2*queries, s.Hidden)
+		w.linear(name+".k_proj", qkv, keys, s.Hidden)
+		w.linear(name+".v_proj", qkv, keys, s.Hidden)
+	} else if f.fused {
 		w.linear(name+".qkv_proj", qkv, queries+2*keys, s.Hidden)
 	} else {
 		w.linear(name+".q_proj", qkv, queries, s.Hidden)
@@ -261,6 +168,9 @@ func (w *weights) sparse(i int) bool {
 		return true
 	case i < w.int("first_k_dense_replace"), contains(list[int](w.fields, "mlp_only_layers"), i):
 		return false
+	}
+	if period := w.int("expert_layer_period"); period > 0 {
+		return i%period == w.int("expert_layer_offset")
 	}
 	step := max(w.int("decoder_sparse_step", "moe_layer_freq"), 1)
 	if w.int("decoder_sparse_step") > 0 {

@@ -214,6 +214,9 @@ func (f *facts) notes() []string {
 		say("trained as full is, without a reference model; an estimate has nothing for writing the answers: a server that " +
 			"shares the GPU comes on top")
 	}
+	if f.untried() {
+		say("what layers with a state keep for the backward pass is taken as that of attention, and no run was compared")
+	}
 	if f.trains() {
 		say("attention keeps no table of scores, as FlashAttention or SDPA")
 	}

@@ -162,6 +162,11 @@ func (f *facts) possible() error {
 	return nil
 }
 
+// untried says that some layers keep a state: what training them takes is not known.
+func (f *facts) untried() bool {
+	return f.trains() && slices.ContainsFunc(f.shape.Caches, func(c modelfile.Cache) bool { return c.Kind == modelfile.CacheState })
+}
+
 // quantizes says whether weights are to be packed.
 func (f *facts) quantizes() bool { return f.use.Weights == "fp8" || f.use.Weights == "int4" }
 

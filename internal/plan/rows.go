@@ -23,7 +23,7 @@ func (f *facts) row(g *gpus.GPU) Row {
 	} else {
 		f.run(&r, g)
 	}
-	if r.Verdict = verdictOf(r.Room); r.Verdict == Fits && len(f.shape.Unknown) > 0 {
+	if r.Verdict = verdictOf(r.Room); r.Verdict == Fits && (len(f.shape.Unknown) > 0 || f.untried()) {
 		r.Verdict = Likely // something is not counted, or taken as other models have it
 	}
 	if r.barred = f.against(g); r.barred != "" {

@@ -127,6 +127,21 @@ CASES = [
     ("arcee", dict(GQA, attention_bias=True, mlp_bias=True)),
     ("nemotron", GQA),
     ("hunyuan_v1_dense", GQA),
+    ("granitemoeshared", dict(SMALL, num_local_experts=4, num_experts_per_tok=2, shared_intermediate_size=40)),
+    ("minimax_m2", dict(GQA, num_local_experts=4, num_experts_per_tok=2)),
+    ("phimoe", dict(SMALL, num_local_experts=4, num_experts_per_tok=2)),
+    ("phimoe", dict(SMALL, num_local_experts=4, num_experts_per_tok=2, attention_bias=True, lm_head_bias=True)),
+    ("olmo", dict(SMALL, pad_token_id=0)),
+    ("glm", dict(GQA, pad_token_id=0)),
+    ("ministral3", GQA),
+    ("cwm", GQA),
+    (
+        "gpt_neo",
+        dict(vocab_size=1000, hidden_size=96, num_layers=4, num_heads=6, attention_types=[[["global", "local"], 2]]),
+    ),
+    ("mpt", dict(vocab_size=1000, d_model=96, n_heads=6, n_layers=5)),
+    ("xglm", dict(vocab_size=1000, d_model=96, ffn_dim=160, num_layers=5, attention_heads=6)),
+    ("biogpt", dict(SMALL, num_key_value_heads=6)),
     ("codegen", dict(OLD, rotary_dim=8)),
     ("gptj", dict(OLD, rotary_dim=8)),
     ("gptj", dict(OLD, rotary_dim=8, n_inner=50, tie_word_embeddings=True)),
@@ -222,23 +237,62 @@ READ = """vocab_size hidden_size intermediate_size num_hidden_layers num_attenti
     max_position_embeddings sliding_window use_sliding_window max_window_layers depth embed_dim in_channels patch_size temporal_patch_size
     spatial_merge_size out_hidden_size mlp_ratio num_position_embeddings deepstack_visual_indexes image_size num_channels
     vision_use_head num_experts num_experts_per_tok moe_intermediate_size""".split()
-UNWEIGHED = [  # of these only the cache follows from the configuration
+BY_HEADS = dict(mamba_n_heads=12, mamba_d_head=16, mamba_d_state=8)
+DELTA = dict(linear_num_value_heads=4, linear_num_key_heads=2, linear_key_head_dim=8, linear_value_head_dim=8)
+STATES = [  # layers that keep a state
+    ("bamba", dict(SMALL, **BY_HEADS, attn_layer_indices=[2, 5], mamba_n_groups=2)),
     (
-        "qwen3_next",
+        "bamba",
         dict(
-            MOE,
-            num_experts=4,
-            linear_num_value_heads=4,
-            linear_num_key_heads=2,
-            linear_key_head_dim=8,
-            linear_value_head_dim=8,
+            SMALL,
+            attn_layer_indices=[1],
+            mamba_n_heads=12,
+            mamba_proj_bias=True,
+            mamba_conv_bias=False,
+            mlp_bias=True,
+            attention_bias=True,
+            tie_word_embeddings=True,
         ),
     ),
+    (
+        "granitemoehybrid",
+        dict(
+            SMALL,
+            **BY_HEADS,
+            layer_types=["mamba", "attention"] * 3 + ["mamba"],
+            num_local_experts=4,
+            num_experts_per_tok=2,
+            shared_intermediate_size=40,
+        ),
+    ),
+    (
+        "granitemoehybrid",
+        dict(
+            SMALL,
+            **BY_HEADS,
+            layer_types=["mamba"] * 6 + ["attention"],
+            num_local_experts=0,
+            num_experts_per_tok=0,
+            shared_intermediate_size=40,
+        ),
+    ),
+    ("falcon_h1", dict(SMALL, **BY_HEADS, mamba_d_ssm=192)),
+    ("falcon_h1", dict(SMALL, **BY_HEADS, mamba_d_ssm=None, mamba_rms_norm=True, projectors_bias=True)),
     ("jamba", dict(SMALL, num_experts=2, mamba_d_state=8, num_hidden_layers=16)),
     ("lfm2", dict(SMALL, layer_types=["conv", "full_attention"] * 3 + ["conv"])),
-    ("falcon_mamba", dict(vocab_size=1000, hidden_size=96, num_hidden_layers=5)),
+    (
+        "lfm2",
+        dict(SMALL, layer_types=["conv"] * 6 + ["full_attention"], block_auto_adjust_ff_dim=False, conv_bias=True),
+    ),
+    ("mamba", dict(vocab_size=1000, hidden_size=96, num_hidden_layers=5)),
+    ("falcon_mamba", dict(vocab_size=1000, hidden_size=96, num_hidden_layers=5, use_bias=True)),
     ("mamba2", dict(vocab_size=1000, hidden_size=96, num_hidden_layers=5, num_heads=12, head_dim=16)),
-    ("bamba", dict(SMALL, attn_layer_indices=[2, 5], mamba_n_heads=12, mamba_d_head=16)),
+    ("qwen3_next", dict(MOE, **DELTA, num_experts=4, shared_expert_intermediate_size=40)),
+    ("qwen3_next", dict(MOE, **DELTA, num_experts=4, shared_expert_intermediate_size=40, mlp_only_layers=[1])),
+    ("qwen3_5_text", dict(GQA, **DELTA)),
+    ("qwen3_5_moe_text", dict(MOE, **DELTA, num_experts=4, shared_expert_intermediate_size=40)),
+]
+UNWEIGHED: list = [  # of these only the cache follows from the configuration
 ]
 
 
@@ -265,9 +319,7 @@ def truth(kind, fields, weighed):
         )
         case["bytes"] = sum(t.numel() * t.element_size() for t in [*model.parameters(), *kept])
     cache = {}
-    if config.hidden_size <= 96 and not kind.startswith(
-        ("falcon_mamba", "mamba2", "codegen", "gptj", "bamba", "jamba")
-    ):
+    if config.hidden_size <= 96 and not kind.startswith(("falcon_mamba", "mamba", "codegen", "gptj", "bamba", "jamba")):
         for tokens in (32, 200):
             cache[str(tokens)] = cached(config, tokens)
     case["cached_numbers"] = cache
@@ -301,7 +353,7 @@ def usual():
 
 def main():
     cases, failed = [], []
-    for weighed, group in ((True, CASES + SEEING), (False, UNWEIGHED)):
+    for weighed, group in ((True, CASES + STATES + SEEING), (False, UNWEIGHED)):
         for kind, fields in group:
             try:
                 cases.append(truth(kind, fields, weighed))
