@@ -127,10 +127,12 @@ func (in *Input) shapeNote(r *report.Part) {
 		of += ", without mapped files,"
 	}
 	times, values = in.whileWorking(in.Leader, times, in.NotTakenBack(in.Leader, facts.Levels{Times: times, Values: values}))
-	if text := in.shapeText(usage.ShapeOf(times, values)); text != "" {
+	if text := in.shapeText(usage.ShapeOf(times, values), at == atTheEnds); text != "" {
 		r.AddNote("Pattern of the " + of + " " + at + ": " + text + " (measured).")
 	}
 }
+
+const atTheEnds = "at the end of each step"
 
 // atSteps is the RSS of a process at the ends of its steps, or at all times.
 func (in *Input) atSteps(process uint32) (times, values []int64, at string) {
@@ -140,7 +142,7 @@ func (in *Input) atSteps(process uint32) (times, values []int64, at string) {
 		}
 	}
 	if len(times) > 0 {
-		return times, values, "at the end of each step"
+		return times, values, atTheEnds
 	}
 	if s := in.Find(process, mem.SeriesRSS); s != nil {
 		return s.Times, s.Values, "over time"
@@ -148,7 +150,8 @@ func (in *Input) atSteps(process uint32) (times, values []int64, at string) {
 	return nil, nil, ""
 }
 
-func (in *Input) shapeText(s usage.Shape) string {
+// shapeText describes a pattern. Between steps nothing new is needed; over time what was imported counts as well.
+func (in *Input) shapeText(s usage.Shape, betweenSteps bool) string {
 	switch s.Kind {
 	case usage.Steady:
 		return "steady after warm-up"
@@ -174,8 +177,12 @@ func (in *Input) shapeText(s usage.Shape) string {
 		}
 		return "steady growth"
 	case usage.NotBack:
-		return fmt.Sprintf("insufficient cleanup: it falls again, but not to where it began. It is %v at the beginning "+
-			"and %v at the end", mem.Bytes(s.First), mem.Bytes(s.Last))
+		what := "insufficient cleanup"
+		if !betweenSteps {
+			what += ", or modules and data that are needed to the end"
+		}
+		return fmt.Sprintf("%s: it falls again, but not to where it began. It is %v at the beginning and %v at the end", what,
+			mem.Bytes(s.First), mem.Bytes(s.Last))
 	case usage.Uneven:
 		return "uneven"
 	}
