@@ -36,6 +36,7 @@ type Settings struct {
 	ReserveFraction   float64   // expandable_segments_reserve as a part of the memory; 0: 9/8
 	ReserveBytes      mem.Bytes // expandable_segments_reserve in bytes; 0: not set
 	Backend           string    // "", "native" or "cudaMallocAsync"
+	Host              bool      // of page-locked memory: events tell the size of the block, a power of two
 }
 
 // Rules are what differs between versions of PyTorch.
@@ -94,6 +95,9 @@ func RulesOf(v mem.Version) Rules {
 // Round is the size of the block that a request of n bytes gets, before any surplus of an unsplit
 // one.
 func (s *Settings) Round(n mem.Bytes) mem.Bytes {
+	if s.Host {
+		return n
+	}
 	if n < minBlock {
 		return minBlock
 	}

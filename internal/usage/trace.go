@@ -126,6 +126,7 @@ func FromTrace(s *mem.AllocatorSnapshot, device int, among Stretch) *Device {
 	for d.FailedAt = d.Trace.Len() - 1; d.FailedAt >= 0 && d.Trace.Action[d.FailedAt] != mem.ActionOOM; d.FailedAt-- {
 	}
 	d.Settings, _ = allocator.SettingsOf(s) // the defaults where the file's own cannot be read
+	d.Settings.Host = device == mem.HostDevice
 	d.takeOverBeginning()
 	d.Releasable = ReleasePoint{Beginning, d.layout.Releasable}
 	d.PeakLevels, d.Most = d.Begin, d.Begin

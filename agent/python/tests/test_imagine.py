@@ -309,6 +309,33 @@ def test_the_peak_is_broken_down() -> None:
     assert {k: record.get(k) for k in want} == want and record["other"] == 32
 
 
+def test_activations_as_large_as_a_workspace() -> None:
+    """Memory ran out in step 2, in backward: no activation of that step was freed, nor the workspaces of step 1."""
+    size = breakdown.WORKSPACES[1]
+
+    def event(action: str, address: int, us: int) -> Any:
+        return {"action": action, "addr": address * size, "size": size, "time_us": us, "frames": []}
+
+    events = [event("alloc", 1, 110), event("alloc", 2, 160)]  # workspaces: of forward, of backward
+    events += [event("alloc", n, 200 + n) for n in range(3, 13)]  # step 2: activations
+    events += [event("alloc", 13, 260)]  # a gradient of one
+    blocks = [{"address": e["addr"], "size": size, "state": "active_allocated"} for e in events]
+    snapshot = {"device_traces": [events], "segments": [{"address": size, "device": 0, "blocks": blocks}]}
+
+    class Peak:
+        device, allocated, reserved = 0, 13 * size, 13 * size
+
+    class Nobody:
+        times, seen, more = [], {}, []
+
+    edges = [(100, 3, 1), (150, 4, 1), (200, 3, 2), (250, 4, 2)]
+    (record,) = breakdown.at_peak(snapshot, Nobody, [Peak], edges)
+    want = {"workspaces": 2 * size, "activations": 10 * size, "temporaries": size, "step": 2}
+    assert {k: record[k] for k in want} == want
+    (first,) = breakdown.at_peak(snapshot, Nobody, [Peak], [(100, 3, 1), (150, 4, 1), (200, 3, 1), (250, 4, 1)])
+    assert first["workspaces"] == 2 * size, "one in each thread that multiplies, in a first step as well"
+
+
 def test_before_any_phase_stacks_tell() -> None:
     def event(address: int, file: str, name: str) -> Any:
         frames = [{"filename": f, "line": 1, "name": n} for f, n in (("/home/me/train.py", "f"), (file, name))]

@@ -356,6 +356,10 @@ func TestKindsAreSummedBeforeOneIsLargest(t *testing.T) {
 	if got := heldText(two, "site"); got != " The largest part was gradients, 4 B in 2 blocks: 2 B of it was held by b.py:1." {
 		t.Error(got)
 	}
+	unknown := append(two, group{Blame: report.Blame{Name: "c.py:1", Category: usage.UnknownCategory, Bytes: 1, Blocks: 1}})
+	if got := heldText(unknown, "site"); !strings.HasPrefix(got, " The largest part was gradients, at least 4 B in 2 blocks:") {
+		t.Error(got)
+	}
 }
 
 // TestWhatWasNotLookedForIsSaid: no growth is "none" only where steps or enough events let it be seen.

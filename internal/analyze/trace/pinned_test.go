@@ -43,6 +43,20 @@ func TestPinnedRounding(t *testing.T) {
 	}
 }
 
+// TestPinnedBlocksAreAsLargeAsTold: a host allocation of few bytes is not rounded as one of a device.
+func TestPinnedBlocksAreAsLargeAsTold(t *testing.T) {
+	s := &mem.AllocatorSnapshot{Label: mem.Measured, HostSegments: []mem.Segment{{Device: mem.HostDevice, Address: 1 << 40,
+		Size: 4, Blocks: []mem.Block{{Address: 1 << 40, Size: 4, Requested: 4, State: mem.BlockInactive}}}}}
+	s.HostTraces = []mem.Trace{{Device: mem.HostDevice, Time: []int64{1, 2, 3},
+		Action:  []mem.Action{mem.ActionSegmentAlloc, mem.ActionAlloc, mem.ActionFreeCompleted},
+		Address: []uint64{1 << 40, 1 << 40, 1 << 40}, Size: []mem.Bytes{4, 4, 4}, Stream: []uint64{0, 0, 0},
+		Stack: []uint32{0, 0, 0}}}
+	r := reported(t, s, "a.pickle", Options{})
+	if len(r.Allocators) != 1 || r.Allocators[0].Peak.Allocated != 4 || r.Allocators[0].Unplaced != 0 {
+		t.Errorf("%+v", r.Allocators)
+	}
+}
+
 // TestPinnedHostMemoryIsADeviceOfItsOwn: by line, measured also beside an imaginary GPU, and never the headline where
 // there is a device.
 func TestPinnedHostMemoryIsADeviceOfItsOwn(t *testing.T) {

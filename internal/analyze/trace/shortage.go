@@ -118,10 +118,26 @@ func heldText(held []group, by string) string {
 	most, kind := largestOf(held, by)
 	text := bytesInBlocks(most.Bytes, most.Blocks)
 	if kind {
+		if unclassified(held) >= leastUnclassified*float64(most.Bytes) {
+			text = "at least " + text
+		}
 		return fmt.Sprintf(" The largest part was %s, %s: %v of it was held by %s.", most.Category, text, most.line.Bytes,
 			who(most.line))
 	}
 	return fmt.Sprintf(" The largest part was held by %s: %s.", who(&most.group), text)
+}
+
+// leastUnclassified is how much must be of no known kind, beside the largest kind, for it to be told as the least.
+const leastUnclassified = 0.01
+
+// unclassified is what nothing tells the use of.
+func unclassified(held []group) (bytes float64) {
+	for _, g := range held {
+		if g.Category == usage.UnknownCategory || g.Category == usage.BeforeTrace {
+			bytes += float64(g.Bytes)
+		}
+	}
+	return bytes
 }
 
 // cause says why a request failed that an allocator recorded, as far as it tells, and what may help.

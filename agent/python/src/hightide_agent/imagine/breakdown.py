@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
 
 from ..places import is_library
 from ..pytorch.owners import CACHE
@@ -146,10 +146,11 @@ def _classify(
         if where == "cuda:%d" % device:
             owned.setdefault(address, []).append((category, bytes_, [owners.times[n] for n in seen]))
     peak = phase(events[index]["time_us"])
+    workspaces: Set[int] = set()  # phases that have one for good
     sums: Dict[str, int] = {}
     by_stack = 0
     kept = bool(owners.more)  # an adapter says where keys and values lie
-    for address, size, began, freed, brief, frames in blocks:
+    for address, size, began, freed, brief, frames in sorted(blocks, key=lambda block: block[2]):
         category, bytes_ = next(
             (
                 (named, whole)
@@ -161,7 +162,11 @@ def _classify(
         if category == CACHE:  # an engine says how large its cache is; what the allocator adds is no part of it
             size = bytes_
         category = category or _named(frames, kept)
-        category = category or _unowned(size, phase(began) if began else (NONE, 0), brief, peak)
+        born = phase(began) if began else (NONE, 0)
+        if brief and not freed and _workspace(size) and not category:  # one that was full at its end freed nothing
+            brief = born[1] < peak[1] or born[0] not in workspaces
+            workspaces.add(born[0])
+        category = category or _unowned(size, born, brief, peak)
         if category == "other" and _inside(pools, address):
             category = "graphs"
         elif category == "other":
@@ -176,9 +181,14 @@ def _inside(pools: List[Tuple[int, int]], address: int) -> bool:
     return at >= 0 and address < pools[at][1]
 
 
+def _workspace(size: int) -> bool:
+    """Whether a block is as large as one of cuBLAS's: an activation may be, too."""
+    return any(0 <= size - workspace <= SLACK for workspace in WORKSPACES)
+
+
 def _unowned(size: int, born: Tuple[int, int], brief: bool, peak: Tuple[int, int]) -> str:
     """What a block is that belongs to no model: by the phase it was allocated in."""
-    if brief and any(0 <= size - w <= SLACK for w in WORKSPACES) and born[0] in (FORWARD, BACKWARD, EVALUATION, STEP):
+    if brief and _workspace(size) and born[0] in (FORWARD, BACKWARD, EVALUATION, STEP):
         return "workspaces"
     if born[0] in (FORWARD, EVALUATION):
         return "activations"
