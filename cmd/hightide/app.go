@@ -12,6 +12,7 @@ import (
 	"hightide/internal/engine"
 	"hightide/internal/fail"
 	"hightide/internal/launch"
+	"hightide/internal/store"
 	"hightide/internal/words"
 )
 
@@ -25,11 +26,27 @@ type app struct {
 	dataDir string         // --data-dir; empty: the default
 	store   string         // --store and --objects, of a team; empty: the data directory
 	objects string
+
+	namesakes map[string]bool // names of which it was said that several runs have them
 }
 
 // engine is the product behind the flags.
 func (a *app) engine() *engine.Engine {
-	return &engine.Engine{DataDir: a.dataDir, Team: a.store, Objects: a.objects, Runtime: a.runtime}
+	return &engine.Engine{DataDir: a.dataDir, Team: a.store, Objects: a.objects, Runtime: a.runtime,
+		Namesakes: a.sayNewest}
+}
+
+// sayNewest says once which of several runs of one name is meant.
+func (a *app) sayNewest(taken store.Run) {
+	if a.namesakes[taken.Name] {
+		return
+	}
+	if a.namesakes == nil {
+		a.namesakes = map[string]bool{}
+	}
+	a.namesakes[taken.Name] = true
+	fmt.Fprintf(a.stderr, "hightide: %d runs are called %q; the newest is meant, %s\n", taken.Namesakes+1,
+		taken.Name, taken.ID)
 }
 
 // exitStatus ends the program with the code of an observed command, without a message.

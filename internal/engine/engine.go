@@ -71,6 +71,9 @@ type Engine struct {
 	// MayRead says why a file may not be read that another file names: a baseline, a source to quote; nil: any may.
 	MayRead func(path string) error
 
+	// Namesakes is told of a run that was found by a name which older ones have, too; nil: nobody is.
+	Namesakes func(taken store.Run)
+
 	// Runtime is what the use cases may use of this process. The zero value touches nothing.
 	Runtime launch.Runtime
 }

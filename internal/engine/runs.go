@@ -147,7 +147,17 @@ func (e *Engine) Runs(ctx context.Context, filter store.Filter) ([]store.Run, er
 
 // Resolve finds a run by id, unique prefix, name, "last", or file.
 func (e *Engine) Resolve(ctx context.Context, ref string) (store.Run, error) {
-	return inStore(ctx, e, func(s store.Store) (store.Run, error) { return store.Resolve(s, ref) })
+	return inStore(ctx, e, func(s store.Store) (store.Run, error) {
+		run, err := store.Resolve(s, ref)
+		e.tellNamesakes(run)
+		return run, err
+	})
+}
+
+func (e *Engine) tellNamesakes(taken store.Run) {
+	if taken.Namesakes > 0 && e.Namesakes != nil {
+		e.Namesakes(taken)
+	}
 }
 
 // Find finds a run of the store by what a stranger calls it: an id, a unique prefix, a name or "last", and never a
@@ -160,6 +170,7 @@ func (e *Engine) Find(ctx context.Context, ref string) (store.Run, error) {
 func (e *Engine) Load(ctx context.Context, ref string) (row store.Run, run *mem.Run, err error) {
 	row, err = inStore(ctx, e, func(s store.Store) (store.Run, error) {
 		row, run, err = store.Load(s, ref)
+		e.tellNamesakes(row)
 		return row, err
 	})
 	return row, run, err
@@ -256,6 +267,7 @@ func (e *Engine) own(s store.Store, refs []string) ([]store.Run, error) {
 		if err != nil {
 			return nil, err
 		}
+		e.tellNamesakes(run)
 		kept, err := store.Resolve(s, run.ID)
 		if err != nil || !sameFile(kept.File, run.File) {
 			return nil, fail.Input("delete or copy the file itself", "%s is a file outside the data directory %s", run.File,

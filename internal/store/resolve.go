@@ -109,12 +109,16 @@ func pick(runs []Run, ref string) (Run, error) {
 			return r, nil
 		}
 	}
+	var found []Run
 	for _, r := range runs {
 		if r.Name == ref && ref != "" {
-			return r, nil
+			found = append(found, r)
 		}
 	}
-	var found []Run
+	if len(found) > 0 {
+		found[0].Namesakes = len(found) - 1
+		return found[0], nil
+	}
 	for _, r := range runs {
 		if ref != "" && strings.HasPrefix(r.ID, strings.ToLower(ref)) {
 			found = append(found, r)

@@ -44,7 +44,7 @@ func TestRowsComeBack(t *testing.T) {
 			t.Fatalf("the test does not know %T", f.Interface())
 		}
 	}
-	want.Dir, want.File, want.From, want.Held = "", "", "", mem.Figure{} // not of the index
+	want.Dir, want.File, want.From, want.Held, want.Namesakes = "", "", "", mem.Figure{}, 0 // not of the index
 	plain := Run{ID: "plain", Dropped: math.MaxUint64}
 	x := newIndex(filepath.Join(t.TempDir(), "index.sqlite"))
 	defer x.close()

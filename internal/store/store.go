@@ -163,6 +163,8 @@ type Run struct {
 
 	Held mem.Figure `json:"-"` // where a filter asks for it, what its spot held at the peak
 
+	Namesakes int `json:"-"` // where it was found by its name: how many older ones have the same
+
 	found []mem.Place // what a filter looks in, until the row is listed
 }
 
