@@ -44,6 +44,7 @@ Exit codes: 0 fine, 2 wrong usage, 3 a file that cannot be read.`,
   hightide explain snapshot.pickle --range 1000:2000
   hightide explain snapshot.pickle --flame churn --filter attention
   hightide explain huge.pickle.zst --brief
+  hightide explain XLA_DUMP_FOLDER --batch 32
   hightide explain last                    # the snapshots of a run, with what it recorded
   hightide explain snapshot.pickle --json | jq '.peak'`,
 		Args: cobra.MinimumNArgs(1),
@@ -63,6 +64,8 @@ func (o *explainOptions) AddFlags(flags *pflag.FlagSet) {
 		options.Setting{Name: "flame", To: &o.Flame, Among: report.Flames,
 			Help: "also the flame graph, by `measure`: " + strings.Join(report.Flames, ", ")})
 	flags.IntVar(&o.Top, "top", 0, "list the `N` largest groups; 0: all")
+	flags.Int64Var(&o.Batch, "batch", 0,
+		"the batch is `N`, for what a program of XLA would need with half of it; 0: guessed")
 	flags.Func("filter", "only blocks with a frame (file:function) that matches this `regex`", frames(&o.Filter))
 	flags.Func("rules", "more category rules from this `file`, before the built-in ones", o.addRules)
 	flags.BoolVar(&o.Brief, "brief", false, "only the peak and who holds it: the fastest way through a file of gigabytes")

@@ -104,7 +104,7 @@ func (e *Engine) Explain(ctx context.Context, refs []string, o trace.Options) (*
 		switch {
 		case from.Profile != nil:
 			if err := trace.OfProfile(x.Report, from.Profile, name, o); err != nil {
-				return nil, fail.Usage("name a device that the file has", "%w", err)
+				return nil, fail.Usage("name a device or a batch that the file has", "%w", err)
 			}
 			continue
 		case from.Mappings != nil:

@@ -18,6 +18,7 @@ type explainInput struct {
 	By     string   `json:"by,omitempty" jsonschema:"what to group blocks by: site (default), category, module and others"`
 	At     string   `json:"at,omitempty" jsonschema:"the moment: peak (default), end, or event N"`
 	Top    int      `json:"top,omitempty" jsonschema:"how many groups to list; default 10"`
+	Batch  int64    `json:"batch,omitempty" jsonschema:"the batch of a program that XLA dumped, for what half of it would need; default: guessed"`
 	Filter string   `json:"filter,omitempty" jsonschema:"only blocks with a frame file:function that matches this regular expression"`
 }
 
@@ -87,7 +88,7 @@ var explain = tool[explainInput, explainAnswer]{
 }
 
 func (in *explainInput) options(d *door) (o trace.Options, err error) {
-	o = trace.Options{By: in.By, At: in.At}
+	o = trace.Options{By: in.By, At: in.At, Batch: in.Batch}
 	if o.Top, err = atMost("top", in.Top, defaultTop); err != nil {
 		return o, err
 	}

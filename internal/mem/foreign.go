@@ -12,6 +12,15 @@ type Profile struct {
 	Samples []ProfileSample
 	Stacks  StackTable
 	Notes   []string // what the file says of itself
+	Halves  []Halved // of a program of XLA, the likeliest batch first
+}
+
+// Halved is what a program would need with half of its batch: at least, if all that could not be followed is halved too,
+// and at most, if nothing of it is.
+type Halved struct {
+	Batch     int64    // the length of the dimension that was taken as the batch
+	Arguments []string // whose dimension it is
+	Low, High Bytes
 }
 
 // Formats of files in a recording that are profiles: memory by line, as JAX writes it where PyTorch writes a snapshot,

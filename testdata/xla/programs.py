@@ -3,6 +3,7 @@ needs.
 
     programs.py NAME train             trains; nothing in it knows of hightide
     programs.py NAME truth TARGET      prints XLA's own analysis of the step, compiled for the GPU of that file
+    programs.py NAME halve FOLDER [TARGET]   dumps what XLA makes of it for its batch and for half of it, into two folders
 """
 
 import functools
@@ -387,8 +388,27 @@ def truth(name, target):
     print("analysis", needed(step.lower(placed(jax.eval_shape(init, key)), placed(jax.eval_shape(data)))))
 
 
+def halve(name, folder, target=None):
+    """The step, compiled for its batch and for half of it; without a target for the CPU."""
+    placed = placing(target) if target else lambda tree: tree
+    init, step, data = PROGRAMS[name]()
+    state, batch = jax.eval_shape(init, jax.ShapeDtypeStruct((2,), jnp.uint32)), jax.eval_shape(data)
+    at = 1 if name == "recurrent" else 0  # its first dimension is time
+
+    def smaller(a):
+        return jax.ShapeDtypeStruct((*a.shape[:at], a.shape[at] // 2, *a.shape[at + 1 :]), a.dtype)
+
+    less = jax.tree.map(smaller, batch)
+    options = {"xla_dump_hlo_as_proto": True} | ({"xla_gpu_autotune_level": 0} if target else {})
+    for part, given in {"whole": batch, "half": less}.items():
+        options["xla_dump_to"] = os.path.join(folder, part)
+        step.lower(placed(state), placed(given)).compile(options)
+
+
 if __name__ == "__main__":
     if sys.argv[2] == "train":
         train(sys.argv[1])
+    elif sys.argv[2] == "halve":
+        halve(sys.argv[1], *sys.argv[3:])
     else:
         truth(sys.argv[1], sys.argv[3])

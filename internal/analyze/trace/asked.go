@@ -24,8 +24,8 @@ const (
 // Flags are the options of explain by the names of its flags. Snapshots answer each, profiles and mappings
 // some. One that no file answers would do nothing, without a word.
 var (
-	Flags      = []string{"device", "range", "at", "by", "top", "filter", "rules", "flame", "brief"}
-	ofProfiles = []string{"device", "top", "filter"}
+	Flags      = []string{"device", "range", "at", "by", "top", "filter", "rules", "flame", "brief", "batch"}
+	ofProfiles = []string{"device", "top", "filter", "batch"}
 	ofMappings = []string{"top"}
 )
 
@@ -36,29 +36,36 @@ func (o *Options) Unanswered(files []FileKind) string {
 			continue
 		}
 		can := []string{"snapshots of an allocator", "runs that recorded one"}
+		if option == "batch" {
+			return fmt.Sprintf("--batch does nothing for %s: it is answered by programs that XLA dumped", kindsOf(files))
+		}
 		if slices.Contains(ofProfiles, option) {
 			can = append(can, "memory profiles of other tools")
 		}
 		if slices.Contains(ofMappings, option) {
 			can = append(can, "mappings of smaps", "models", "profiles of their nodes")
 		}
-		var kinds []string
-		for _, f := range files {
-			if !slices.Contains(kinds, string(f)) {
-				kinds = append(kinds, string(f))
-			}
-		}
 		last := len(can) - 1
-		return fmt.Sprintf("--%s does nothing for %s: it is answered by %s and %s", option, strings.Join(kinds, " and "),
+		return fmt.Sprintf("--%s does nothing for %s: it is answered by %s and %s", option, kindsOf(files),
 			strings.Join(can[:last], ", "), can[last])
 	}
 	return ""
 }
 
+func kindsOf(files []FileKind) string {
+	var kinds []string
+	for _, f := range files {
+		if !slices.Contains(kinds, string(f)) {
+			kinds = append(kinds, string(f))
+		}
+	}
+	return strings.Join(kinds, " and ")
+}
+
 func (o *Options) answers(f FileKind, option string) bool {
 	switch f {
 	case SnapshotFile, SnapshotRun:
-		return true
+		return option != "batch"
 	case ProfileFile: // it is by line in any case
 		return slices.Contains(ofProfiles, option) || option == "by" && o.By == "site"
 	case MappingsFile, ModelFile, NodesFile:

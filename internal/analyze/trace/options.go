@@ -19,6 +19,7 @@ type Options struct {
 	By     string         // one of Groupings; "": site
 	Top    int            // groups listed; 0: all
 	Filter *regexp.Regexp
+	Batch  int64 // of a program of XLA, for what half of it would need; 0: as it is guessed
 	Rules  []usage.CategoryRule
 
 	// Pictures adds what only pictures and programs need: the course of the memory by category and site, and

@@ -15,7 +15,7 @@ import (
 )
 
 // OfProfile adds what a memory profile of another tool says: who holds how much, by line, and on which device
-// and of which kind where the file tells. Of the options it answers Device, Filter and Top.
+// and of which kind where the file tells. Of the options it answers Device, Filter, Top and Batch.
 func OfProfile(r *report.Report, p *mem.Profile, file string, o Options) error {
 	if len(p.Kinds) == 0 {
 		r.Headline.Say(file + " holds no figures")
@@ -56,7 +56,14 @@ func OfProfile(r *report.Report, p *mem.Profile, file string, o Options) error {
 	if o.Filter != nil {
 		holds = fmt.Sprintf("with a frame that matches `%s` %s", o.Filter, holds)
 	}
+	half, err := halfOf(p, o)
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
 	addForeign(r, t, file, holds, p.Label, whole, all)
+	if half != nil {
+		addHalf(r, half, file, whole)
+	}
 	for _, label := range []string{"device", "kind"} {
 		if by := labelled(samples, p.Default, counts, label); len(by) > 1 {
 			r.AddTable(profileTable(p, "profile-"+label, fmt.Sprintf("What is held in %s, by %s", file, label),

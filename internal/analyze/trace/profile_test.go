@@ -27,6 +27,38 @@ func devicesProfile(mib ...int64) *mem.Profile {
 	return p
 }
 
+// TestHalfOfABatch: the likeliest batch is told, or the one that was asked for, with the arguments that have it.
+func TestHalfOfABatch(t *testing.T) {
+	p := devicesProfile(300)
+	p.Halves = []mem.Halved{{Batch: 1024, Arguments: []string{"x", "y", "z", "mask"}, Low: 100 << 20, High: 105 << 20},
+		{Batch: 64, Arguments: []string{""}, Low: 100 << 20, High: 180 << 20}}
+	for _, test := range []struct {
+		o    Options
+		says string
+	}{
+		{Options{}, "with half of its batch, 512 in place of 1,024, it would need 100 MiB to 105 MiB (estimated, by shapes)"},
+		{Options{}, "was taken to be 1,024, a dimension of x, y, z and 1 other."},
+		{Options{Batch: 64}, "with half of its batch, 32 in place of 64, it would need 100 MiB to 180 MiB"},
+		{Options{Batch: 64}, "a dimension of arguments without a name."},
+		{Options{Batch: 64}, "Both ends are far apart"},
+		{Options{Batch: 7}, "x: no argument has a batch of 7; what may be one is 1,024, 64"},
+	} {
+		r := report.New()
+		said := ""
+		if err := OfProfile(r, p, "x", test.o); err != nil {
+			said = err.Error()
+		}
+		said += r.Headline.Verdict + strings.Join(r.Notes, " ") + fmt.Sprint(r.Tables)
+		if !strings.Contains(said, test.says) || test.o.Batch == 0 && strings.Contains(said, "far apart") {
+			t.Errorf("%q, want %q", said, test.says)
+		}
+	}
+	r := report.New()
+	if err := OfProfile(r, devicesProfile(3), "x", Options{Batch: 7}); err == nil || len(r.Tables) > 0 {
+		t.Errorf("%v, %v", err, r.Tables)
+	}
+}
+
 // TestProfileOfDevices: eight devices of 238 MiB are not one of 1.86 GiB; what is asked for by device and frame is
 // told alone.
 func TestProfileOfDevices(t *testing.T) {

@@ -18,9 +18,8 @@ import (
 // its optimizations has buffers. Source: xla/service/hlo.proto.
 
 const (
-	linesField  = 4001 // our agent's: a plane with the lines of operations of TensorFlow, whose own are of its library
-	maxHLO      = 1 << 30
-	maxHLODepth = 256 // frames of a stack
+	linesField = 4001 // our agent's: a plane with the lines of operations of TensorFlow, whose own are of its library
+	maxHLO     = 1 << 30
 )
 
 // IsHLO knows an HloProto by its module, which begins with its name and that of its entry computation.
@@ -66,8 +65,9 @@ func ReadHLO(r io.Reader) (*mem.Profile, error) {
 	if len(data) > maxHLO {
 		return nil, fmt.Errorf("a program of more than %d bytes", maxHLO)
 	}
-	module := hloModule{instructions: map[uint64]hloInstruction{}, lines: map[string]mem.Location{}}
-	buffers := hloBuffers{defined: map[uint64]uint64{}, size: map[uint64]int64{}}
+	module := hloModule{instructions: map[uint64]hloInstruction{}, lines: map[string]mem.Location{},
+		hloGraph: hloGraph{parts: map[uint64]*hloPart{}}}
+	buffers := hloBuffers{defined: map[uint64]uint64{}, size: map[uint64]int64{}, path: map[uint64][]uint64{}}
 	if err := protobuf.Fields(data, func(number int, _ uint64, inner []byte) error {
 		switch number {
 		case 1:
@@ -104,6 +104,7 @@ func ReadHLO(r io.Reader) (*mem.Profile, error) {
 			named.add(a.kind(), 0, rest)
 		}
 	}
+	p.Halves = module.halves(&buffers, func(id uint64) string { return module.instructions[id].op })
 	return p, nil
 }
 
@@ -115,6 +116,8 @@ type hloModule struct {
 	places       []hloPlace
 	frames       []hloFrame
 	lines        map[string]mem.Location // of operations of graphs, where our agent added them
+
+	hloGraph
 }
 
 type hloInstruction struct {
@@ -131,12 +134,21 @@ type hloPlace struct {
 
 type hloFrame struct{ place, parent uint64 }
 
-func (m *hloModule) field(number int, _ uint64, data []byte) error {
+func (m *hloModule) field(number int, value uint64, data []byte) error {
 	switch number {
 	case 1:
 		m.name = string(data)
 	case 3:
+		if err := m.part(data); err != nil {
+			return err
+		}
 		return protobuf.Fields(data, m.computation)
+	case 6:
+		m.entry = value
+	case 7:
+		return protobuf.Fields(data, m.sequence)
+	case 8:
+		return protobuf.Fields(data, m.alias)
 	case 17:
 		return protobuf.Fields(data, m.index)
 	}

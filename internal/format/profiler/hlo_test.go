@@ -91,6 +91,7 @@ func TestHLOWithLines(t *testing.T) {
 // FuzzHLO: a value or an error, never both.
 func FuzzHLO(f *testing.F) {
 	f.Add(hloProgram())
+	f.Add(hloStep())
 	f.Fuzz(func(t *testing.T, data []byte) {
 		p, err := ReadHLO(bytes.NewReader(data))
 		if (p == nil) == (err == nil) {

@@ -25,6 +25,7 @@ const (
 type hloBuffers struct {
 	defined     map[uint64]uint64 // of a buffer, the instruction that writes it
 	size        map[uint64]int64
+	path        map[uint64][]uint64 // of a buffer, to its array in what that instruction makes
 	allocations []hloAllocation
 	moves       [][]hloMove // of each heap
 }
@@ -63,6 +64,7 @@ func (b *hloBuffers) field(number int, _ uint64, data []byte) error {
 func (b *hloBuffers) buffer(data []byte) error {
 	var id, instruction uint64
 	var size int64
+	var path []uint64
 	err := protobuf.Fields(data, func(number int, value uint64, inner []byte) error {
 		switch number {
 		case 1:
@@ -70,16 +72,22 @@ func (b *hloBuffers) buffer(data []byte) error {
 		case 2:
 			size = int64(value)
 		case 3:
-			return protobuf.Fields(inner, func(number int, value uint64, _ []byte) error {
-				if number == 4 {
+			return protobuf.Fields(inner, func(number int, value uint64, data []byte) (err error) {
+				switch number {
+				case 3:
+					path, err = protobuf.Varints(path, value, data)
+				case 4:
 					instruction = value
 				}
-				return nil
+				return err
 			})
 		}
 		return nil
 	})
 	b.defined[id], b.size[id] = instruction, max(0, size)
+	if len(path) > 0 {
+		b.path[id] = path
+	}
 	return err
 }
 
