@@ -32,6 +32,11 @@ func typeOf(names ...string) Type {
 	return BF16
 }
 
+// usualParts are what part of a head rotary embeddings turn where the configuration does not say it, by kind; others turn
+// all of it. Source: the classes of transformers.
+var usualParts = map[string]float64{"bamba": 0.5, "glm": 0.5, "glm4": 0.5, "glm4_moe": 0.5, "phi": 0.5, "nemotron": 0.5,
+	"stablelm": 0.25, "gpt_neox": 0.25, "qwen3_next": 0.25}
+
 // sizes reads the numbers of the decoder, by the names that architectures have for them.
 func (c *config) sizes() {
 	s := &c.shape
@@ -71,12 +76,18 @@ func (c *config) sizes() {
 	if c.known && !c.family.rotary() {
 		return
 	}
+	for _, name := range []string{"rope_scaling", "rope_parameters"} {
+		s.Sections = s.Sections || c.object(name)["mrope_section"] != nil
+	}
 	part := c.float("partial_rotary_factor")
 	if part == 0 {
 		part = c.object("rope_parameters").float("partial_rotary_factor")
 	}
 	if part == 0 {
 		part = c.float("rotary_pct")
+	}
+	if part == 0 {
+		part = usualParts[s.Kind]
 	}
 	if part <= 0 || part > 1 {
 		part = 1

@@ -16,7 +16,8 @@ type Shape struct {
 	Heads        int  // of the queries
 	KVHeads      int
 	HeadDim      int
-	RotaryDim    int // numbers of a head that rotary embeddings turn; 0: it has none
+	RotaryDim    int  // numbers of a head that rotary embeddings turn; 0: it has none
+	Sections     bool // positions have several parts, as those of videos
 	Vocabulary   int
 	Context      int // the most positions
 

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"strings"
 
 	"hightide/internal/gpus"
 	"hightide/internal/mem"
@@ -54,8 +55,15 @@ func (f *facts) rotary() (Portion, bool) {
 	if s.RotaryDim == 0 || s.Context == 0 || f.gguf() {
 		return Portion{}, false
 	}
-	return Portion{"rotary table", Computed, exactly(mem.Bytes(2 * int64(s.RotaryDim) * int64(s.Context))),
-		fmt.Sprintf("%d positions × %d numbers of 16 bits, as vLLM keeps it", s.Context, s.RotaryDim)}, true
+	e, basis := exactly(mem.Bytes(2*int64(s.RotaryDim)*int64(s.Context))), ""
+	switch {
+	case s.Sections && strings.HasPrefix(s.Kind, "qwen3_vl"): // once in vLLM 0.33, unless it prunes videos
+		e, basis = e.times(1, 1, 4), ", for long videos up to four times"
+	case s.Sections:
+		e, basis = e.times(4, 4, 4), ", four times for long videos"
+	}
+	return Portion{"rotary table", e.label(), e,
+		fmt.Sprintf("%d positions × %d numbers of 16 bits%s, as vLLM keeps it", s.Context, s.RotaryDim, basis)}, true
 }
 
 // perTokenWidth is how many numbers one token has at once where a forward pass has most: in the MLP its gate, its rise,
