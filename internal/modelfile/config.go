@@ -92,10 +92,32 @@ func (c *config) sizes() {
 	if part <= 0 || part > 1 {
 		part = 1
 	}
+	s.Context = c.stretched(s.Context)
 	s.RotaryDim = int(float64(s.HeadDim) * part)
 	if n := c.int("qk_rope_head_dim"); n > 0 {
 		s.RotaryDim = n
 	}
+}
+
+// stretched is how many positions a model has whose rotary embeddings are scaled, as vLLM and transformers reckon it:
+// the factor goes with the positions, but where max_position_embeddings is after it already.
+func (c *config) stretched(positions int) int {
+	scaling := c.object("rope_scaling")
+	if len(scaling) == 0 {
+		scaling = c.object("rope_parameters")
+	}
+	factor := scaling.float("factor")
+	switch cmp.Or(scaling.text("rope_type"), scaling.text("type")) {
+	case "yarn":
+		positions = cmp.Or(scaling.int("original_max_position_embeddings"), positions)
+	case "linear", "dynamic":
+	default: // llama3, longrope: as they are told
+		return positions
+	}
+	if factor < 1 || factor > 1024 || strings.HasPrefix(c.shape.Kind, "gemma3") {
+		return positions
+	}
+	return int(float64(positions) * factor)
 }
 
 // adjusted is the width of LFM2's MLPs: two thirds of what it says, in whole multiples.

@@ -192,7 +192,11 @@ func (f *facts) notes() []string {
 	notes := slices.Clone(f.shape.Unknown)
 	say := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
 	if c := f.shape.Context; c > 0 && f.use.Seq > c {
-		say("the model has positions for %s tokens, and %s are asked", report.Count(int64(c)), report.Count(f.seq()))
+		more := ""
+		if f.serves() && !f.gguf() {
+			more = ": vLLM refuses to start so"
+		}
+		say("the model has positions for %s tokens, and %s are asked%s", report.Count(int64(c)), report.Count(f.seq()), more)
 	}
 	if len(f.shape.Caches) == 0 && f.shape.Kind != "" && f.shape.Unknown == nil {
 		say("the model keeps nothing of a sequence: it has no decoder's cache")
