@@ -228,6 +228,7 @@ func (e *Engine) tuneHost(ctx context.Context, o *tune.Options, gpu string, comm
 	s.Base.ID = "tune"
 	host.Try = func(ctx context.Context, runs []tune.Run) []*tune.Outcome { return e.tuneRuns(ctx, s, runs) }
 	host.Parted = func(parts int) ([]string, string) { return imagine.Parted(command, parts) }
+	host.Ranked = func(ranks int) ([]string, string) { return imagine.Ranked(command, ranks) }
 	if o.Patch {
 		err = patches(&host, s)
 	}

@@ -131,7 +131,7 @@ func (e *Engine) Run(ctx context.Context, o RunOptions) (*RunResult, error) {
 		if plan, err = levers.Read(o.Plan); err != nil {
 			return nil, err
 		}
-		if _, err = imagine.Accumulated(plan, o.Command); err != nil {
+		if _, err = imagine.Changed(plan, o.Command); err != nil {
 			return nil, err
 		}
 	}
@@ -318,7 +318,7 @@ func (e *Engine) observed(o *RunOptions, verb string, result *RunResult) *observ
 
 // applyPlan has the agent apply the levers, and sets the allocators' settings for the program and the words of its command.
 func applyPlan(plan *levers.Plan, to *observe.Options) {
-	if command, err := imagine.Accumulated(plan, to.Command); err == nil { // else it was refused before
+	if command, err := imagine.Changed(plan, to.Command); err == nil { // else it was refused before
 		to.Command = command
 	}
 	if _, set := plan.Levers[levers.Allocator]; set {

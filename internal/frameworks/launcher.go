@@ -1,5 +1,7 @@
 package frameworks
 
+import "strconv"
+
 // Launcher is a program that starts ranks, as its command line is read.
 type Launcher struct {
 	Name     string   // the words that start it
@@ -8,4 +10,10 @@ type Launcher struct {
 	PerNode  []string // flags that say the ranks of a node
 	Nodes    string   // the flag that says the nodes, where PerNode says the ranks of all
 	Stays    bool     // it says more to a rank than its number, so that the rank starts with it (ranks.py of the agent)
+}
+
+// RanksHere are the words between an interpreter and its script that start so many ranks on this machine, by PyTorch's
+// own launcher.
+func RanksHere(ranks int) []string {
+	return []string{"-m", "torch.distributed.run", "--standalone", "--nproc-per-node", strconv.Itoa(ranks)}
 }

@@ -33,7 +33,7 @@ func (s *Session) TryPlans(ctx context.Context, plans []Planned) []*Result {
 		trials[i] = s.planned(s.first, planned.Plan)
 		trials[i].blocks, trials[i].traced = planned.Blocks, !planned.Apart
 		trials[i].apart, trials[i].counted = planned.Apart, planned.Counted
-		if command, err := Accumulated(planned.Plan, trials[i].command); err == nil {
+		if command, err := Changed(planned.Plan, trials[i].command); err == nil {
 			trials[i].command = command
 		}
 		if planned.Memory > 0 {

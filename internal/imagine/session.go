@@ -302,7 +302,10 @@ func (s *Session) asked() (trial, error) {
 		if err != nil {
 			return trial{}, err
 		}
-		if t.command, err = Accumulated(plan, t.command); err != nil {
+		if t.command, err = Changed(plan, t.command); err != nil {
+			return trial{}, err
+		}
+		if err := enough(plan, t.count); err != nil {
 			return trial{}, err
 		}
 		t = s.planned(t, plan)

@@ -84,10 +84,12 @@ const (
 	Eight      = "states_8bit"
 	Adapters   = "lora"
 	Foreach    = "foreach"
+	Spread     = "fsdp" // over as many processes as there are GPUs: the command is started as torchrun does
 )
 
 // apart are levers that a plan has one of: the first in place of the others.
-var apart = map[string][]string{Eight: {Hosted}, Adapters: {"step_in_backward"}, Words: {Parts, "step_in_backward"}}
+var apart = map[string][]string{Eight: {Hosted}, Adapters: {"step_in_backward"}, Words: {Parts, "step_in_backward"},
+	Spread: {"step_in_backward", Hosted, Offload, Eight, Adapters, Parts, Words, Budget}}
 
 // All are the levers, in the order in which they are tried: the cheapest first.
 var All = []Lever{
@@ -120,6 +122,9 @@ var All = []Lever{
 	{Words, "a smaller batch by the command", "The command has a smaller batch, and accumulates as many more.",
 		"smaller kernels; numbers change: the rounding of the sum, and what is drawn at random for each batch", Changing,
 		[]Settings{{Parts: 2}, {Parts: 4}, {Parts: 8}, {Parts: 16}}},
+	{Spread, "FSDP", "Parameters, gradients and the optimizer's state are spread over several GPUs.",
+		"these GPUs, and gathers of each block's parameters, twice a step; numbers change: the rounding of the sum, " +
+			"and what dropout draws", Changing, nil},
 	{"chunked_loss", "cross entropy in chunks", "Cross entropy is computed over some rows at a time.",
 		"launches of kernels; numbers change: the rounding of the sum", Changing, nil},
 	{"bf16", "bf16 autocast", "The model computes in bfloat16.", "numbers change: 8 bits of mantissa", Changing, nil},
@@ -152,6 +157,7 @@ type Settings struct {
 	Budget  float64  `toml:"budget,omitempty" json:"budget,omitempty" doc:"Of compile_budget: the share of the activations that compiled graphs may keep."`
 	Workers int      `toml:"workers,omitempty" json:"workers,omitempty" doc:"Of loader_workers: how many workers a loader has at most."`
 	Parts   int      `toml:"parts,omitempty" json:"parts,omitempty" doc:"Of micro_batch and accumulation: into how many parts a batch is cut."`
+	Ranks   int      `toml:"ranks,omitempty" json:"ranks,omitempty" doc:"Of fsdp: how many processes the training is, each with a GPU."`
 	Command string   `toml:"command,omitempty" json:"command,omitempty" doc:"Of accumulation: the command as it is changed."`
 }
 
@@ -227,6 +233,8 @@ func (p *Plan) Changes() string {
 			parts = append(parts, fmt.Sprintf("%s, %d at most", lever.What, settings.Workers))
 		case lever.Name == Parts, lever.Name == Words:
 			parts = append(parts, fmt.Sprintf("%s, %d parts of each batch", lever.What, settings.Parts))
+		case lever.Name == Spread:
+			parts = append(parts, fmt.Sprintf("%s over %d GPUs", lever.What, settings.Ranks))
 		case lever.Name == Budget:
 			parts = append(parts, fmt.Sprintf("%s of %g", lever.What, settings.Budget))
 		default:
@@ -254,6 +262,17 @@ func blocks(names []string) string {
 
 // Cuts says whether it cuts the batch by the words of the command.
 func (p *Plan) Cuts() bool { return p.has(Words) }
+
+// Ranks is how many processes it makes of the program; 0: it stays one.
+func (p *Plan) Ranks() int {
+	if p == nil {
+		return 0
+	}
+	return p.Levers[Spread].Ranks
+}
+
+// Slices says whether a batch is trained in parts that have to add up, which the imagined runs are to show.
+func (p *Plan) Slices() bool { return p.Cuts() || p.Ranks() > 0 }
 
 func (p *Plan) has(lever string) bool {
 	if p == nil {

@@ -67,6 +67,35 @@ func TestParts(t *testing.T) {
 	}
 }
 
+// TestRanks: over how many GPUs a training is spread is read from the file, and what does not go with it is refused.
+func TestRanks(t *testing.T) {
+	plan, err := Read(written(t, "version = 1\n[levers.fsdp]\nranks = 2"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"version":0,"levers":{"fsdp":{"ranks":2}}}`
+	if plan.Agent() != want || plan.Ranks() != 2 || plan.Exact() {
+		t.Errorf("the agent is told %s, want %s", plan.Agent(), want)
+	}
+	if again, err := Read(written(t, plan.Text())); err != nil || !reflect.DeepEqual(again.Levers, plan.Levers) {
+		t.Errorf("%v: %+v, want %+v", err, again, plan)
+	}
+	if got, want := plan.Changes(), "FSDP over 2 GPUs"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if next := plan.next(map[string]bool{}).next(map[string]bool{}); next.has(Offload) || !next.has(Checkpoint) {
+		t.Errorf("a further start has %s", next.Changes())
+	}
+	for wrong, why := range map[string]string{
+		"[levers.fsdp]": "ranks belong to", "[levers.fsdp]\nranks = 1": "ranks belong to",
+		"[levers.foreach]\nranks = 2": "ranks belong to", "[levers.fsdp]\nranks = -2": "ranks belong to",
+		"[levers.fsdp]\nranks = 2\n[levers.offload]": "fsdp and offload do not go together"} {
+		if _, err := Read(written(t, "version = 1\n"+wrong)); err == nil || !strings.Contains(err.Error(), why) {
+			t.Errorf("%q: %v", wrong, err)
+		}
+	}
+}
+
 // TestWords: how a command is changed is read from the file, and is not the agent's.
 func TestWords(t *testing.T) {
 	plan, err := Read(written(t, "version = 1\n[levers.accumulation]\nparts = 2\ncommand = \"python train.py -b 1 --accum 2\""))

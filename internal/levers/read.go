@@ -105,7 +105,7 @@ func kindOf(key []string) string {
 	case key[0] == "planned":
 		return cmp.Or(map[string]string{"recomputed_share": number}[last], whole)
 	}
-	return cmp.Or(map[string]string{"version": whole, "parameters": whole, "parts": whole,
+	return cmp.Or(map[string]string{"version": whole, "parameters": whole, "parts": whole, "ranks": whole,
 		"workers": whole, "budget": number,
 		"blocks": "a list of names in quotes"}[last], "a text in quotes")
 }
@@ -140,6 +140,9 @@ func (p *Plan) check() error {
 		case (name == Parts || name == Words) != (settings.Parts != 0), settings.Parts < 0, settings.Parts == 1:
 			return fail.Input("as in [levers.micro_batch] with parts = 2",
 				"%s: parts belong to the levers micro_batch and accumulation, which need two or more", p.file)
+		case (name == Spread) != (settings.Ranks != 0), settings.Ranks < 0, settings.Ranks == 1:
+			return fail.Input("as in [levers.fsdp] with ranks = 2",
+				"%s: ranks belong to the lever fsdp, which needs two or more", p.file)
 		case name != Words && settings.Command != "":
 			return fail.Input("as in [levers.accumulation] with parts = 2", "%s: a command belongs to the lever accumulation", p.file)
 		}

@@ -82,7 +82,8 @@ func (p *Plan) next(refused map[string]bool) *Plan {
 		changed := false
 		for name, settings := range more {
 			before, on := next.Levers[name]
-			if refused[name] || on && (name != Checkpoint || blocks(before.Blocks) == blocks(settings.Blocks)) {
+			if refused[name] || next.besides(name) ||
+				on && (name != Checkpoint || blocks(before.Blocks) == blocks(settings.Blocks)) {
 				continue
 			}
 			next.Levers[name], changed = settings, true
@@ -93,6 +94,16 @@ func (p *Plan) next(refused map[string]bool) *Plan {
 		}
 	}
 	return next
+}
+
+// besides says whether it has what does not go with a lever.
+func (p *Plan) besides(lever string) bool {
+	for name := range p.Levers {
+		if len(Beside([]string{lever}, name)) == 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // without is the plan without a lever.

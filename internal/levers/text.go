@@ -42,6 +42,9 @@ func (p *Plan) Text() string {
 		if settings.Parts > 0 {
 			line("parts = %d", settings.Parts)
 		}
+		if settings.Ranks > 0 {
+			line("ranks = %d", settings.Ranks)
+		}
 		if settings.Command != "" {
 			line("command = %s", quoted(settings.Command))
 		}

@@ -36,11 +36,21 @@ const (
 	perTensor = "divided" // by a number that was not read
 )
 
-// unequal is why the gradient of a step in parts is not that of the whole batch, by how both add up; "": it is.
-func unequal(plan *levers.Plan, roomy, o *Outcome) string {
-	if !plan.Cuts() || !o.Fits() || roomy == nil {
-		return ""
+// unequal is why the gradient of a step in parts is not that of the whole batch, by how both add up, and the lever that
+// cuts it; "": it is.
+func unequal(plan *levers.Plan, roomy, o *Outcome) (lever, why string) {
+	switch {
+	case !o.Fits() || roomy == nil:
+	case plan.Ranks() > 0:
+		return levers.Spread, unlike(roomy, o, func(a, whole *addedStep) string { return a.slice(whole, plan.Ranks()) })
+	case plan.Cuts():
+		parts := plan.Levers[levers.Words].Parts
+		return levers.Words, unlike(roomy, o, func(a, whole *addedStep) string { return a.against(whole, parts) })
 	}
+	return "", ""
+}
+
+func unlike(roomy, o *Outcome, against func(a, whole *addedStep) string) string {
 	var whole, parts counted
 	if json.Unmarshal([]byte(roomy.Counted), &whole) != nil || json.Unmarshal([]byte(o.Counted), &parts) != nil ||
 		len(whole.Steps) == 0 || len(parts.Steps) == 0 {
@@ -50,7 +60,7 @@ func unequal(plan *levers.Plan, roomy, o *Outcome) string {
 		return whole.Norm + " is a batch norm, which would see the parts alone"
 	}
 	for i := range min(len(whole.Steps), len(parts.Steps)) {
-		if why := parts.Steps[i].against(&whole.Steps[i], plan.Levers[levers.Words].Parts); why != "" {
+		if why := against(&parts.Steps[i], &whole.Steps[i]); why != "" {
 			return why
 		}
 	}
@@ -75,6 +85,28 @@ func (a *addedStep) against(whole *addedStep, parts int) string {
 	for i, loss := range a.Losses {
 		if why := loss.against(whole.Losses[i], parts); why != "" {
 			return why
+		}
+	}
+	return ""
+}
+
+// slice holds the step of one of several ranks against the step of one process: the mean of their gradients is taken.
+func (a *addedStep) slice(whole *addedStep, ranks int) string {
+	switch {
+	case a.Passes != whole.Passes:
+		return fmt.Sprintf("a step of the optimizer has %d backward passes in place of %d", a.Passes, whole.Passes)
+	case a.Inputs*int64(ranks) != whole.Inputs:
+		return fmt.Sprintf("the model's input is no slice of the batch: it has %d numbers of %d, for %d ranks", a.Inputs,
+			whole.Inputs, ranks)
+	case !slices.Equal(a.Losses, whole.Losses) || len(a.Losses) == 0:
+		return "losses of the ranks are not made as that of the whole batch"
+	}
+	for _, loss := range whole.Losses {
+		switch loss.Kind {
+		case sumOfAll:
+			return "its loss is a sum over the samples, and the mean of the ranks is taken"
+		case perTensor:
+			return "its loss is divided by a number that is not known"
 		}
 	}
 	return ""

@@ -46,6 +46,30 @@ func TestUnequal(t *testing.T) {
 	}
 }
 
+// TestSlice: the mean of the ranks' gradients is that of the whole batch where each has a slice and its loss is a mean.
+func TestSlice(t *testing.T) {
+	step := func(inputs int64, kind string, scale float64) addedStep {
+		return addedStep{Passes: 1, Alike: true, Inputs: inputs, Losses: []addend{{kind, scale}}}
+	}
+	for name, c := range map[string]struct {
+		whole, rank addedStep
+		want        string
+	}{
+		"a mean":        {step(64, "mean", 1), step(32, "mean", 1), ""},
+		"its own kind":  {step(64, "NllLossBackward0", 2), step(32, "NllLossBackward0", 2), ""},
+		"a sum":         {step(64, sumOfAll, 1), step(32, sumOfAll, 1), "a sum over the samples"},
+		"by the batch":  {step(64, sumOfAll, 1/64.0), step(32, sumOfAll, 1/32.0), "not made as that of the whole batch"},
+		"by a tensor":   {step(64, perTensor, 1), step(32, perTensor, 1), "by a number that is not known"},
+		"no slice":      {step(64, "mean", 1), step(64, "mean", 1), "has 64 numbers of 64, for 2 ranks"},
+		"without a sum": {addedStep{Inputs: 64}, addedStep{Inputs: 32}, "not made as"},
+		"more passes":   {step(64, "mean", 1), addedStep{Passes: 2, Inputs: 32}, "has 2 backward passes in place of 1"},
+	} {
+		if got := c.rank.slice(&c.whole, 2); !strings.Contains(got, c.want) || (got == "") != (c.want == "") {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
 // TestSmallerByCommand: the fewest parts that reach the goal are taken, with the command in the plan; a loop that does not add up,
 // a batch norm and a command without a count are refused by name.
 func TestSmallerByCommand(t *testing.T) {

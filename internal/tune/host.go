@@ -75,7 +75,7 @@ func (s *search) enough(ctx context.Context, plan *levers.Plan, more []string) b
 		return p != nil && p.Enough
 	}
 	s.result.Runs++
-	o := s.host.Try(ctx, []Run{{Plan: plan, Apart: true, Counted: plan.Cuts()}})[0]
+	o := s.host.Try(ctx, []Run{{Plan: plan, Apart: true, Counted: plan.Slices()}})[0]
 	p := s.point(plan, o)
 	if p == nil {
 		return false

@@ -21,6 +21,8 @@ var byHand = map[string]string{
 	levers.SharedData: "workers that are forked share arrays; others would need them in multiprocessing.shared_memory",
 	levers.Malloc: "set MALLOC_ARENA_MAX=2, MALLOC_MMAP_THRESHOLD_=131072 and MALLOC_TRIM_THRESHOLD_=131072 where it " +
 		"is started",
+	levers.Spread: "make a process group and a DistributedSampler, and call fully_shard for each block before the " +
+		"optimizer is made; torchrun starts it",
 	levers.Words:   "the command is to be changed, as the plan says",
 	levers.Ahead:   "give DataLoader prefetch_factor=1, and no pin_memory",
 	levers.Workers: "give DataLoader fewer num_workers",

@@ -50,14 +50,15 @@ func newSearch(o Options, host Host) *search {
 // begin runs the program as it is, once with plenty of memory and its blocks recorded, and with each lever alone.
 func (s *search) begin(ctx context.Context) error {
 	first := s.plan(nil)
-	runs := []Run{{Plan: first, Roomy: true, Blocks: true, Counted: s.asksWords()}, {Plan: first, Roomy: s.plenty}}
+	words, ranks := s.asksWords(), s.asksRanks()
+	runs := []Run{{Plan: first, Roomy: true, Blocks: true, Counted: words || ranks}, {Plan: first, Roomy: s.plenty}}
 	for _, lever := range levers.All {
 		if lever.Host() { // only where the host is looked at, see host.go
 			continue
 		}
 		if lever.Price != levers.Changing || slices.Contains(s.Allow, lever.Name) {
 			if plan := s.plan([]string{"*"}, lever.Name); s.possible(plan) {
-				runs = append(runs, Run{Plan: plan, Roomy: s.plenty, Counted: plan.Cuts()})
+				runs = append(runs, Run{Plan: plan, Roomy: s.plenty, Counted: plan.Slices()})
 			}
 		}
 	}
@@ -142,6 +143,8 @@ func (s *search) plan(blocks []string, names ...string) *levers.Plan {
 			}
 		case levers.Words:
 			p.Levers[name] = s.worded(settings)
+		case levers.Spread:
+			p.Levers[name] = levers.Settings{Ranks: s.GPUs}
 		default:
 			p.Levers[name] = settings
 		}
@@ -161,6 +164,21 @@ func (s *search) asksWords() bool {
 	return why == ""
 }
 
+// asksRanks says the same of starting the command as a process for each GPU.
+func (s *search) asksRanks() bool {
+	if !slices.Contains(s.Allow, levers.Spread) {
+		return false
+	}
+	why := "the command cannot be started by torchrun"
+	if s.host.Ranked != nil {
+		_, why = s.host.Ranked(s.GPUs)
+	}
+	if why != "" {
+		s.result.Refused[levers.Spread] = why
+	}
+	return why == ""
+}
+
 func (s *search) parted(parts int) (command []string, why string) {
 	if s.host.Parted == nil {
 		return nil, "the command cannot be changed"
@@ -170,7 +188,8 @@ func (s *search) parted(parts int) (command []string, why string) {
 
 // possible says whether the command can be changed as a plan wants it.
 func (s *search) possible(plan *levers.Plan) bool {
-	return !plan.Cuts() || plan.Levers[levers.Words].Command != ""
+	return (!plan.Cuts() || plan.Levers[levers.Words].Command != "") &&
+		(plan.Ranks() == 0 || s.result.Refused[levers.Spread] == "")
 }
 
 // worded completes the settings by the command that they make; "" where they make none.
@@ -233,8 +252,8 @@ func (s *search) point(plan *levers.Plan, o *Outcome) *Point {
 		s.result.Refused[name] = why
 		return nil
 	}
-	if why := unequal(plan, s.roomy, o); why != "" {
-		s.result.Refused[levers.Words] = why
+	if lever, why := unequal(plan, s.roomy, o); why != "" {
+		s.result.Refused[lever] = why
 		return nil
 	}
 	if plan.Agent() != "" && len(plan.Levers) > 0 && !o.Applied && o.Verdict != mem.VerdictOOM ||
@@ -264,7 +283,7 @@ func (s *search) try(ctx context.Context, plans ...*levers.Plan) {
 	for _, plan := range plans {
 		asked := func(r Run) bool { return key(r.Plan) == key(plan) }
 		if s.ran[key(plan)] == nil && s.possible(plan) && !slices.ContainsFunc(runs, asked) {
-			runs = append(runs, Run{Plan: plan, Counted: plan.Cuts()})
+			runs = append(runs, Run{Plan: plan, Counted: plan.Slices()})
 		}
 	}
 	if len(runs) == 0 || ctx.Err() != nil {

@@ -30,7 +30,7 @@ func (s *search) strongest(ctx context.Context) {
 		if s.usable(more) {
 			with = append(levers.Beside(with, more), s.strongestOf(more))
 			plan := s.plan(s.recorded.names(), with...)
-			runs = append(runs, Run{Plan: plan, Roomy: true, Counted: plan.Cuts()})
+			runs = append(runs, Run{Plan: plan, Roomy: true, Counted: plan.Slices()})
 		}
 	}
 	s.result.Runs += len(runs)

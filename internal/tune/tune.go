@@ -117,6 +117,9 @@ func (o *Options) Check() error {
 		}
 	}
 	switch {
+	case slices.Contains(o.Allow, levers.Spread) && o.GPUs < 2:
+		return fail.Usage("as in --gpus 2",
+			"--allow %s spreads the training over the GPUs of the machine, which has one", levers.Spread)
 	case o.Host > 0 && (o.Goal == Cost || o.Goal == Batch):
 		return fail.Usage("leave it out, or take --goal fit", "--host-memory does not go with --goal %s", o.Goal)
 	case o.Host > 0 && o.Host < 64*mem.MiB:
@@ -228,6 +231,8 @@ type Host struct {
 	Try    func(context.Context, []Run) []*Outcome
 	Parted func(parts int) (command []string, why string) // the command with its batch in parts, or why not; nil: never
 
+	Ranked func(ranks int) (command []string, why string) // the command as so many processes, or why not; nil: never
+
 	Folder  string                            // the program is started in
 	Source  func(path string) (string, error) // the text of one of its files
 	Patched func(ctx context.Context, nothing *levers.Plan, folder string, changed map[string]string) (*Outcome, error)
@@ -330,8 +335,10 @@ type Probe struct {
 
 // Patch is a plan as a change of the program's own files. It was applied to a copy, which was imagined.
 type Patch struct {
-	Plan    *levers.Plan      `json:"plan" doc:"The plan that it writes: the recommended one, or the cheapest that reaches the goal and can be written whole."`
-	Text    string            `json:"text,omitempty" doc:"The unified diff; absent: nothing could be written, or the changed copy did not run."`
+	Plan   *levers.Plan                                   `json:"plan" doc:"The plan that it writes: the recommended one, or the cheapest that reaches the goal and can be written whole."`
+	Text   string                                         `json:"text,omitempty" doc:"The unified diff; absent: nothing could be written, or the changed copy did not run."`
+	Ranked func(ranks int) (command []string, why string) // the command as so many processes, or why not; nil: never
+
 	Folder  string            `json:"folder" doc:"Where git apply or patch -p1 takes it."`
 	Missing map[string]string `json:"not_written,omitempty" doc:"Levers of the plan that it does not have, and why."`
 	Verdict mem.GPUVerdict    `json:"verdict,omitzero" doc:"What came of the imagined run of the changed copy, without a plan."`

@@ -4358,6 +4358,8 @@ export interface Settings {
   command?: string;
   /** Of micro_batch and accumulation: into how many parts a batch is cut. */
   parts?: number;
+  /** Of fsdp: how many processes the training is, each with a GPU. */
+  ranks?: number;
   /** Of allocator: as in PYTORCH_CUDA_ALLOC_CONF. */
   settings?: string;
   /** Of loader_workers: how many workers a loader has at most. */
@@ -5062,10 +5064,17 @@ export interface Try {
 /** Options of the kind tune: find the cheapest changes by which a training fits. */
 export interface TuneOptions {
   /**
-   * lever that changes numbers and may be used all the same: micro_batch, accumulation,
+   * lever that changes numbers and may be used all the same: micro_batch, accumulation, fsdp,
    * chunked_loss, bf16, states_8bit, lora; several with commas
    */
-  allow?: ("micro_batch" | "accumulation" | "chunked_loss" | "bf16" | "states_8bit" | "lora")[];
+  allow?:
+    | ("micro_batch"
+    | "accumulation"
+    | "fsdp"
+    | "chunked_loss"
+    | "bf16"
+    | "states_8bit"
+    | "lora")[];
   /**
    * the training and its arguments; it runs here, unmodified, and no kernel does; a list, a word
    * each

@@ -187,7 +187,7 @@ func ranks(run *mem.Run, v *report.Imagined) {
 				rank.Rank, rank.World = mem.Some(own), mem.Some(world)
 			}
 		}
-		rank.Allocated, rank.Reserved = peakOf(run, use.Process, cuda(use.Index))
+		rank.Allocated, rank.Reserved = peakOf(run, use.Process, named(run, use.Process, use.Index))
 		if _, told := use.Parts["allocated"]; told && rank.Allocated.Known() && !rank.Reserved.Known() { // by the device, then
 			rank.Reserved = mem.Some(int64(use.Parts["allocated"]))
 		}
@@ -208,6 +208,25 @@ func fakeRank(p *mem.Process) (rank, world int64, ok bool) {
 
 // cuda is what PyTorch calls a device.
 func cuda(index int) string { return fmt.Sprintf("cuda:%d", index) }
+
+// named is what a process calls a device. One that sees a single device (CUDA_VISIBLE_DEVICES) calls that its first.
+func named(run *mem.Run, process uint32, index int) string {
+	name, said, uses := cuda(index), []string{}, 0
+	for _, p := range run.Imagined.Peaks {
+		if p.Process == process {
+			said = append(said, p.Device)
+		}
+	}
+	for _, use := range run.Imagined.Uses {
+		if use.Process == process && use.Used > 0 {
+			uses++
+		}
+	}
+	if uses == 1 && len(said) == 1 {
+		return said[0]
+	}
+	return name
+}
 
 // peakOf is the allocator's high-water mark of a process on a device: what it said itself, else the
 // highest sample.
@@ -258,9 +277,10 @@ func peaks(run *mem.Run, v *report.Imagined) {
 // limit of its own: what is to spare is what the limit leaves.
 func needed(run *mem.Run, v *report.Imagined) {
 	process, index := Fullest(v)
+	device := named(run, process, index)
 	for _, p := range run.Imagined.Peaks {
 		limit, limited := p.Limit.Get()
-		if p.Process != process || p.Device != cuda(index) || !limited {
+		if p.Process != process || p.Device != device || !limited {
 			continue
 		}
 		allocated, reserved := p.Allocated.Or(0), reservedBy(v, process, index)
@@ -283,8 +303,9 @@ func reservedBy(v *report.Imagined, process uint32, index int) int64 {
 // peakMoment is when the fullest process had its peak, as it said itself.
 func peakMoment(run *mem.Run, v *report.Imagined) {
 	process, index := Fullest(v)
+	device := named(run, process, index)
 	for _, p := range run.Imagined.Peaks {
-		if p.Process == process && p.Device == cuda(index) && v.Serving == nil { // a server has no steps and no phases
+		if p.Process == process && p.Device == device && v.Serving == nil { // a server has no steps and no phases
 			v.PeakStep = p.Step
 			if slices.Contains(mem.Phases, p.Phase) {
 				v.PeakPhase = p.Phase

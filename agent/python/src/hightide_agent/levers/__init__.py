@@ -16,6 +16,7 @@ from __future__ import annotations
 import os
 
 LEVERS = (
+    "fsdp",  # parameters, gradients and states over several processes: numbers change; before all that looks at them
     "lora",  # adapters are trained in place of the weights: numbers change; first, as it changes what others look at
     "checkpoint",  # blocks whose activations are computed again in the backward pass
     "offload",  # saved activations in pinned memory of the host

@@ -71,6 +71,10 @@ def install(training: Training, torch: Any, watch: Callable[[str, Callable[[Any]
         from . import micro_batch
 
         micro_batch.install(watch, cut, refuse)
+    if "fsdp" in levers:
+        from . import fsdp
+
+        fsdp.install(watch, torch, training.agent, refuse)
     Waiting(training, torch).install()
 
 
