@@ -74,9 +74,13 @@ def is_searched(site: Path) -> None:
 
 
 def steps(page: Path) -> Iterator[tuple[str, list[str]]]:
-    """The commands of a tutorial's consoles, each with the lines that it is said to print."""
-    for console in re.findall(r"^```console\n(.*?)^```", page.read_text("utf-8"), re.MULTILINE | re.DOTALL):
-        for command in re.split(r"^\$ ", console, flags=re.MULTILINE)[1:]:
+    """The commands of a tutorial's consoles, each with the lines that it is said to print, and hightide's of its jobs."""
+    blocks = r"^```(console|yaml)\n(.*?)^```"
+    for language, text in re.findall(blocks, page.read_text("utf-8"), re.MULTILINE | re.DOTALL):
+        if language == "yaml":
+            yield from ((command, []) for command in re.findall(r"^ +- run: (hightide .*)$", text, re.MULTILINE))
+            continue
+        for command in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
             first, *printed = command.splitlines()
             yield first, printed
 
