@@ -54,6 +54,9 @@ func (r *Result) asCode(ctx context.Context, host Host, said string) {
 		p.Problem = err.Error()
 	case len(changed) == 0:
 		p.Problem = "none of its levers can be written for this code"
+		for _, name := range slices.Sorted(maps.Keys(p.Missing)) {
+			p.Problem += fmt.Sprintf("; %s: %s", name, p.Missing[name])
+		}
 	default:
 		r.Runs++
 		p.imagine(ctx, host, changed)
