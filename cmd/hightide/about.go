@@ -24,11 +24,13 @@ func aboutCommand(a *app) *cobra.Command {
 		Short: "Say what a kind of finding means, and what it does not",
 		Long: `Say what a kind of finding means: how it is found, what it does not mean, what to do.
 
-Without KIND: all kinds, a line each.
+Without KIND: all kinds, a line each. The pages that hints name are here, too, as Markdown:
+` + strings.Join(docs.Pages(), ", ") + `.
 
-Exit codes: 0 fine, 2 wrong usage, 3 no such kind.`,
+Exit codes: 0 fine, 2 wrong usage, 3 no such kind or page.`,
 		Example: `  hightide about
-  hightide about leak`,
+  hightide about leak
+  hightide about bench`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: cobra.FixedCompletions(findingKinds(), cobra.ShellCompDirectiveNoFileComp),
 	}, &aboutOptions{})
@@ -39,13 +41,17 @@ func findingKinds() []cobra.Completion {
 	for _, f := range docs.Findings() {
 		kinds = append(kinds, f.Kind)
 	}
-	return kinds
+	return append(kinds, docs.Pages()...)
 }
 
 func (o *aboutOptions) AddFlags(flags *pflag.FlagSet) { jsonFlag(flags, &o.json) }
 
 func (o *aboutOptions) run(a *app, _ *cobra.Command, args []string) error {
 	all := docs.Findings()
+	if len(args) == 1 && docs.Page(args[0]) != "" && o.json == "" {
+		_, err := fmt.Fprint(a.stdout, docs.Page(args[0]))
+		return err
+	}
 	if len(args) == 1 {
 		i := slices.IndexFunc(all, func(f docs.Finding) bool { return f.Kind == args[0] })
 		if i < 0 {
@@ -53,7 +59,7 @@ func (o *aboutOptions) run(a *app, _ *cobra.Command, args []string) error {
 			if near := words.Near(args[0], findingKinds()); near != "" {
 				do = fmt.Sprintf("did you mean %q?", near)
 			}
-			return fail.Input(do, "there is no kind of finding %q", args[0])
+			return fail.Input(do, "there is no kind of finding or page %q", args[0])
 		}
 		all = all[i : i+1]
 	}

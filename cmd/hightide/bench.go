@@ -54,7 +54,7 @@ Cells repeat until the interval of the figure is as narrow as asked, or the limi
 that fails, hangs, runs out of memory or cannot run here stays in the result with its reason.
 
 Interrupted or killed, the same command goes on where it was. A file that has changed since is
-refused; --again measures everything again. docs/bench.md has every key.
+refused; --again measures everything again. hightide about bench has every key.
 
 With --baseline each cell is compared with an earlier result: worse only where the whole 95 % interval
 lies beyond what --fail-over allows. "Not known" is said, and fails with --strict.

@@ -27,7 +27,7 @@ func mcpCommand(a *app) *cobra.Command {
 		Short: "Answer a coding assistant: hightide as tools of the Model Context Protocol",
 		Long: `Answer a coding assistant on stdin and stdout: hightide as tools of the Model Context Protocol.
 
-The assistant starts this command itself; docs/mcp.md has the lines for its configuration. Its tools
+The assistant starts this command itself; hightide about mcp has the lines for its configuration. Its tools
 are list, report, curves, explain, diff, replay, check, trend, comment, imagine, fit, tune, plan and gpus.
 
 Tools read runs, and files that the assistant names in the folder in which it started this command, in
@@ -52,7 +52,7 @@ func (o *mcpOptions) AddFlags(flags *pflag.FlagSet) {
 func (o *mcpOptions) run(a *app, c *cobra.Command, _ []string) error {
 	if a.canAsk() {
 		fmt.Fprintln(a.stderr,
-			"hightide: waiting for an assistant on stdin, which starts this command itself; Ctrl-C ends it (docs/mcp.md)")
+			"hightide: waiting for an assistant on stdin, which starts this command itself; Ctrl-C ends it (hightide about mcp)")
 	}
 	ctx, _, cancel := interruptible(c.Context())
 	defer cancel()
@@ -64,7 +64,7 @@ func (o *mcpOptions) run(a *app, c *cobra.Command, _ []string) error {
 	if err == nil || ctx.Err() != nil || errors.Is(err, io.EOF) {
 		return nil
 	}
-	return fail.Input("an assistant starts this command: docs/mcp.md has the lines for its configuration",
+	return fail.Input("an assistant starts this command: hightide about mcp has the lines for its configuration",
 		"what came on stdin is not a message of the protocol: %w", err)
 }
 

@@ -256,7 +256,7 @@ func (o *trackOptions) AddFlags(flags *pflag.FlagSet) {
 	olderFlags(flags, "the recording is written as it grows; hightide ui --remote-write sends it on",
 		"telemetry-sink-dir=", "telemetry-flush-seconds=",
 		"telemetry-rollover-mb=", "telemetry-retention-files=", "telemetry-retention-total-mb=")
-	flags.BoolVar(&o.watchdog, "watchdog", false, "clean up at limits: that is done inside the program, see docs/sdk.md")
+	flags.BoolVar(&o.watchdog, "watchdog", false, "clean up at limits: that is done inside the program, see hightide about sdk")
 	_ = flags.MarkHidden("watchdog")
 }
 
@@ -282,7 +282,7 @@ func (p percentage) Set(word string) error {
 
 func (o *trackOptions) run(a *app, c *cobra.Command, args []string) error {
 	if o.watchdog {
-		return fail.Usage("in the program: hightide.compat.gpumemprof.MemoryWatchdog, see docs/sdk.md",
+		return fail.Usage("in the program: hightide.compat.gpumemprof.MemoryWatchdog, see hightide about sdk",
 			"the memory to free is inside the program: hightide cannot clean up from outside")
 	}
 	if o.warning > o.critical {

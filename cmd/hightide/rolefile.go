@@ -84,7 +84,7 @@ func (f *roleFile) read() (*team.Config, error) {
 	}
 	config, err := team.Parse(text)
 	if err != nil {
-		return nil, fail.Input("docs/team.md says what stands in it", "%s: %w", f.path, err)
+		return nil, fail.Input("hightide about team says what stands in it", "%s: %w", f.path, err)
 	}
 	f.now, f.stamp, f.looked = config, f.stampNow(), time.Now()
 	return config, nil

@@ -47,7 +47,7 @@ cannot be used.`,
 }
 
 func (o *serveOptions) AddFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&o.config, "config", "", "the team's `file`: docs/team.md says what stands in it")
+	flags.StringVar(&o.config, "config", "", "the team's `file`: hightide about team says what stands in it")
 	addSettings(flags, options.Setting{Name: "log", To: &o.log, Default: "text", Among: []string{"text", "json"},
 		Help: "the `form` of what is told on standard error: text, messages alone; json, messages and requests, a line each"})
 }
@@ -136,7 +136,7 @@ func providerOf(o team.OIDC, folder string) (server.Provider, error) {
 	p, err := oidc.New(oidc.Config{Issuer: o.Issuer, ID: o.ClientID, Secret: secret, Account: o.Account,
 		Groups: o.Groups, Scopes: o.Scopes, Back: strings.TrimRight(o.URL, "/") + "/api/v1/session/provider/back"})
 	if err != nil {
-		return nil, fail.Input("docs/team.md says what stands in it", "[oidc]: %w", err)
+		return nil, fail.Input("hightide about team says what stands in it", "[oidc]: %w", err)
 	}
 	return p, nil
 }

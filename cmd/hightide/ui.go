@@ -64,7 +64,7 @@ With --allow-exec the page can start programs: imagined runs, searches of the la
 Whoever opens the printed address first, or has the token, can then run commands as you.
 
 The API is under /api/v1, its OpenAPI description at /openapi.json. Metrics of live runs are at
-/metrics, and can be pushed (docs/metrics.md).
+/metrics, and can be pushed (hightide about metrics).
 
 Exit codes: 0 ended by Ctrl-C, 2 wrong usage, 3 a file or run that is not there, 4 the address cannot
 be used.`,

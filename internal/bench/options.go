@@ -17,7 +17,7 @@ func (o *Options) Settings() options.List {
 		{Name: "name", Help: "`name` of the matrix (default that of the file)", To: &o.Name, Label: "Name",
 			Hint:    "Letters, digits, dots, dashes and underscores. The same name goes on where it was.",
 			Example: "nightly", First: true},
-		{Name: "spec", Help: "YAML: axes, whose combinations are the cells; docs/bench.md has every key",
+		{Name: "spec", Help: "YAML: axes, whose combinations are the cells; hightide about bench has every key",
 			To: specText{&o.Text}, Label: "Spec", First: true, Not: options.Command, Why: "FILE names it"},
 		{Name: "jobs", Help: "at most this `number` of trials at once, as memory allows; times are then not comparable " +
 			"(default 1; of a cluster 200)", To: &o.Jobs, Least: 1, Label: "At once",

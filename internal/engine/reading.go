@@ -185,11 +185,11 @@ func Rules(path string) ([]usage.CategoryRule, error) {
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fail.Unread("name a file of rules; docs/explain.md describes them", err)
+		return nil, fail.Unread("name a file of rules; hightide about explain describes them", err)
 	}
 	rules, err := usage.ParseRules(string(text))
 	if err != nil {
-		return nil, fail.Input("docs/explain.md describes the rules", "%s: %w", path, err)
+		return nil, fail.Input("hightide about explain describes the rules", "%s: %w", path, err)
 	}
 	return rules, nil
 }

@@ -150,7 +150,7 @@ func (e *Engine) decode(ctx context.Context, r io.Reader, name string) (*format.
 		return nil, fail.Input(unread.Instead, "%s: %w", filepath.Base(name), err)
 	case errors.Is(err, format.ErrText):
 		return nil, fail.Input("paste the error itself, whole; a kind that is not known is not guessed. "+
-			"docs/formats/intake.md lists what is read", "%s: %w", filepath.Base(name), err)
+			"hightide about intake lists what is read", "%s: %w", filepath.Base(name), err)
 	case errors.Is(err, format.ErrUnknown):
 		return nil, fail.Input("hightide reads "+format.Known(), "%s: %w", filepath.Base(name), err)
 	case errors.Is(err, format.ErrEmpty):

@@ -31,13 +31,13 @@ func Load(files ...string) (*Catalogue, error) {
 			text, err = os.ReadFile(path)
 		}
 		if of := (*fs.PathError)(nil); errors.As(err, &of) {
-			return nil, fail.Unread("name a catalogue of GPUs; docs/imagine.md says how one is written", err)
+			return nil, fail.Unread("name a catalogue of GPUs; hightide about imagine says how one is written", err)
 		}
 		if err == nil {
 			err = c.Parse(path, text)
 		}
 		if err != nil {
-			return nil, fail.Input("docs/imagine.md says how a catalogue is written", "catalogue %s: %w", path, err)
+			return nil, fail.Input("hightide about imagine says how a catalogue is written", "catalogue %s: %w", path, err)
 		}
 	}
 	return c, nil
@@ -49,7 +49,7 @@ const maxCatalogue = 4 << 20 // bytes
 func (c *Catalogue) Named(name string) (*GPU, error) {
 	g, err := c.Find(name)
 	if err != nil {
-		return nil, fail.Input("hightide gpus lists all; your own go into a file (docs/imagine.md)", "%w", err)
+		return nil, fail.Input("hightide gpus lists all; your own go into a file (hightide about imagine)", "%w", err)
 	}
 	return g, nil
 }
@@ -58,7 +58,7 @@ func (c *Catalogue) Named(name string) (*GPU, error) {
 func (c *Catalogue) Imaginable(name string) (*GPU, error) {
 	g, err := c.Named(name)
 	if err == nil && g.Scope == ScopeFormula {
-		return nil, fail.Input("hightide plan computes with it; for a card of your own, put a row into a file (docs/imagine.md)",
+		return nil, fail.Input("hightide plan computes with it; for a card of your own, put a row into a file (hightide about imagine)",
 			"the memory of %s is a formula, and none is imagined by it", g.Slug)
 	}
 	if err == nil && !g.CUDA() {

@@ -46,7 +46,7 @@ func Read(path string) (*Plan, error) {
 	p := &Plan{file: path}
 	decoder := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields()
 	if err := decoder.Decode(p); err != nil {
-		return nil, fail.Input("docs/tune.md describes the file", "%s%w", path, where(err))
+		return nil, fail.Input("hightide about tune describes the file", "%s%w", path, where(err))
 	}
 	switch {
 	case p.Version == 0:

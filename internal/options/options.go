@@ -453,9 +453,9 @@ func (s *Setting) wrong(err error) error {
 	case said != nil:
 		return fail.Usage(said.Hint, "%s: %w", s.Key(), said.Err)
 	case !errors.As(err, &kind):
-		return fail.Usage("docs/formats/api.md lists them", "options: %s: %w", s.Key(), err)
+		return fail.Usage("hightide about api lists them", "options: %s: %w", s.Key(), err)
 	}
 	takes := map[string]string{"integer": "a whole number", "number": "a number", "boolean": "true or false",
 		"array": "a list of words", "object": "names with their texts", "string": "a text"}[s.Kind()]
-	return fail.Usage("docs/formats/api.md lists them", "options: %s is a %s, not %s", s.Key(), kind.Value, takes)
+	return fail.Usage("hightide about api lists them", "options: %s is a %s, not %s", s.Key(), kind.Value, takes)
 }

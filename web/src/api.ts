@@ -290,7 +290,7 @@ export interface BenchOptions {
   only?: string[];
   /** exactly this number of trials of each cell (default as the file says) */
   repeats?: number;
-  /** YAML: axes, whose combinations are the cells; docs/bench.md has every key */
+  /** YAML: axes, whose combinations are the cells; hightide about bench has every key */
   spec?: string;
   /** of each trial, as in 90s or 5m (default as the file says) */
   timeout?: string;
