@@ -27,6 +27,11 @@ const (
 const (
 	RecordHistory = "torch.cuda.memory._record_memory_history"
 	DumpSnapshot  = "torch.cuda.memory._dump_snapshot"
+
+	// A backward pass that keeps the graphs of gradients, and what gives gradients with a graph and keeps none.
+	KeepsOwnGraph = `\bbackward\(.*\bcreate_graph *= *True`
+	OwnGraph      = "backward(create_graph=True)"
+	WithoutGraph  = "torch.autograd.grad(…, create_graph=True)"
 )
 
 // OwnLimit is how a program limits itself to a part of a device.

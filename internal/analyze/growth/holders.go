@@ -45,10 +45,10 @@ func (in *Found) HoldersOf(process uint32) []mem.Holder {
 			}
 			continue
 		}
-		pace(c, &h)
+		timed := pace(c, &h)
 		if known {
 			h.Graph = h.Graph || out[i].Graph
-			firsts[i] = overAll(c, firsts[i], out[i].Items, &h)
+			firsts[i] = overAll(c, firsts[i], out[i].Items, &h, timed)
 			out[i] = h
 			continue
 		}
@@ -93,24 +93,27 @@ func alike(holders []mem.Holder) (out []mem.Holder) {
 // inBrackets matches a key, as the agent writes it in names.
 var inBrackets = words.Lazy(`\[[^\[\]]*\]`)
 
-// pace brings the rate of a holder to the unit of the clock.
-func pace(c *facts.Clock, h *mem.Holder) {
+// pace brings the rate of a holder to the unit of the clock; timed says that it was seen per minute.
+func pace(c *facts.Clock, h *mem.Holder) (timed bool) {
 	n := len(c.Times)
 	switch {
 	case c.Minutes && h.PerMin > 0:
 		h.PerStep = h.PerMin
+		return true
 	case !c.Minutes && h.PerStep <= 0 && c.Times[n-1] > c.Times[0]:
 		h.PerStep = h.PerMin * float64(c.Times[n-1]-c.Times[0]) / float64(time.Minute) / (c.Steps[n-1] - c.Steps[0])
+		return true
 	}
+	return false
 }
 
-// overAll takes the rate of a container by the clock from all looks since the first: the last few may be of a time in
+// overAll takes the rate of a container that was seen per minute from all looks since the first: the last few may be of a time in
 // which the program had no processor. It returns the first look, which is this one where it had more before.
-func overAll(c *facts.Clock, first mem.Holder, before int64, h *mem.Holder) mem.Holder {
+func overAll(c *facts.Clock, first mem.Holder, before int64, h *mem.Holder, timed bool) mem.Holder {
 	if h.Items < before {
 		return *h
 	}
-	if rate := netRate(c, first, *h); c.Minutes && rate > 0 && c.At(h.Time)-c.At(first.Time) >= leastSince*c.At(h.Time) {
+	if rate := netRate(c, first, *h); timed && rate > 0 && c.At(h.Time)-c.At(first.Time) >= leastSince*c.At(h.Time) {
 		h.PerStep = rate
 	}
 	return first

@@ -50,6 +50,25 @@ func TestHolderThatSlowsDownAtTheEnd(t *testing.T) {
 	}
 }
 
+// TestItemsPerStepOfLooksByTheClock: steps were slow at first, and each added an item. What the looks lie apart in steps
+// tells the rate, not how long these took.
+func TestItemsPerStepOfLooksByTheClock(t *testing.T) {
+	run := oneProcess()
+	at := func(step int64) int64 { return min(step, 30)*3e8 + max(step-30, 0)*1e8 }
+	for step := range int64(300) {
+		run.Steps = append(run.Steps, mem.Step{Process: 1, Number: uint64(step + 1), Time: at(step + 1)})
+	}
+	for _, step := range []int64{30, 150, 300} {
+		run.Holders = append(run.Holders, mem.Holder{Process: 1, Kind: "list", Name: "scores", Time: at(step) + 1e6,
+			Items: step, PerMin: 599})
+	}
+	run.End = &mem.End{Time: at(300) + 2e9}
+	in := Find(facts.Of(run, nil))
+	if all := in.HoldersOf(1); len(all) != 1 || math.Abs(all[0].PerStep-1) > 0.001 {
+		t.Errorf("%+v", all)
+	}
+}
+
 // TestHolderThatIsPartlyEmptied: a container that was seen to shrink gains what it has more than at first.
 func TestHolderThatIsPartlyEmptied(t *testing.T) {
 	for _, test := range []struct{ after, want float64 }{{40, 300}, {9, 0}} {

@@ -12,6 +12,7 @@ import (
 	"hightide/internal/mem"
 	"hightide/internal/report"
 	"hightide/internal/usage"
+	"hightide/internal/words"
 )
 
 // growthFinding puts a cause of growth into words.
@@ -115,6 +116,10 @@ func (in *Found) growthWords(g *growing, at mem.Location) string {
 	default:
 		fmt.Fprintf(&b, "Memory allocated at %s%s%s is %s: %s.%s", mem.LineName(at), in.quoted(at),
 			during(g.lines[0].Phase), freed, amount, in.nothingSeen(g))
+		if line := in.graphOfGradients(g.process); line != "" {
+			fmt.Fprintf(&b, " %s calls %s: a leaf that keeps its .grad is in a cycle then, which Python's collector does not see.",
+				line, frameworks.OwnGraph)
+		}
 		if from, to, rise := in.threadsRise(g.process); rise {
 			fmt.Fprintf(&b, " Its threads rise meanwhile, from %d to %d (%s): what a function of a thread has in variables lives "+
 				"until it returns.", from, to, mem.Measured)
@@ -266,6 +271,19 @@ func (in *Found) tracedMeanwhile(process uint32) string {
 	return ""
 }
 
+// graphOfGradients is a line that grows and has gradients keep their own graphs; "": none does.
+func (in *Found) graphOfGradients(process uint32) string {
+	for i := range in.growing {
+		if g := &in.growing[i]; g.process == process && g.holder == nil && len(g.lines) > 0 &&
+			keepsOwnGraph.Regexp().MatchString(in.Source(g.where())) {
+			return mem.LineName(g.where())
+		}
+	}
+	return ""
+}
+
+var keepsOwnGraph = words.Lazy(frameworks.KeepsOwnGraph)
+
 // growthAdvice says what to change, where, and what that saves.
 func (in *Found) growthAdvice(g *growing, at mem.Location) string {
 	saves := g.saves(1)
@@ -279,6 +297,9 @@ func (in *Found) growthAdvice(g *growing, at mem.Location) string {
 			"or `x.detach()`, in it. " + saves
 	case at.File == mem.PythonObjects:
 		return "Run again with PYTHONMALLOC=malloc in the environment: each object is then sampled at its own line."
+	case len(g.lines) > 0 && in.graphOfGradients(g.process) != "":
+		return "Call " + frameworks.WithoutGraph + " in its place, or set .grad to None after each step: of parameters, and " +
+			"of inputs that require gradients. " + saves
 	case len(g.lines) > 0 && !at.Native:
 		thread := ""
 		if _, _, rise := in.threadsRise(g.process); rise && g.holder == nil {
