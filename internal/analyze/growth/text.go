@@ -102,8 +102,8 @@ func (in *Found) growthWords(g *growing, at mem.Location) string {
 		fmt.Fprintf(&b, "What the forward pass saves for backward is never freed: %s. Something keeps the autograd graph "+
 			"of every step; the container was not seen.", amount)
 	case len(g.lines) == 0:
-		fmt.Fprintf(&b, "The %s of %s%s grows steadily after warm-up: %s. %s", memoryName(g.source), in.ProcessName(g.process), g.onDevice(),
-			amount, in.whyNoLine(g))
+		fmt.Fprintf(&b, "The %s of %s%s grows steadily after warm-up: %s. %s", memoryName(g.source),
+			in.ProcessName(g.process), g.onDevice(), amount, in.whyNoLine(g))
 	case at.File == mem.TensorFlowArena:
 		fmt.Fprintf(&b, "%s grows, and gives nothing back: %s. %s asked for more than it had; what keeps the tensors in "+
 			"it was not seen.", at.File, amount, g.lines[0].Site.Name)
@@ -117,8 +117,8 @@ func (in *Found) growthWords(g *growing, at mem.Location) string {
 		fmt.Fprintf(&b, "Memory allocated at %s%s%s is %s: %s.%s", mem.LineName(at), in.quoted(at),
 			during(g.lines[0].Phase), freed, amount, in.nothingSeen(g))
 		if line := in.graphOfGradients(g.process); line != "" {
-			fmt.Fprintf(&b, " %s calls %s: a leaf that keeps its .grad is in a cycle then, which Python's collector does not see.",
-				line, frameworks.OwnGraph)
+			fmt.Fprintf(&b, " %s calls %s: a leaf that keeps its .grad is in a cycle then, which Python's collector "+
+				"does not see.", line, frameworks.OwnGraph)
 		}
 		if from, to, rise := in.threadsRise(g.process); rise {
 			fmt.Fprintf(&b, " Its threads rise meanwhile, from %d to %d (%s): what a function of a thread has in variables lives "+
@@ -298,8 +298,8 @@ func (in *Found) growthAdvice(g *growing, at mem.Location) string {
 	case at.File == mem.PythonObjects:
 		return "Run again with PYTHONMALLOC=malloc in the environment: each object is then sampled at its own line."
 	case len(g.lines) > 0 && in.graphOfGradients(g.process) != "":
-		return "Call " + frameworks.WithoutGraph + " in its place, or set .grad to None after each step: of parameters, and " +
-			"of inputs that require gradients. " + saves
+		return "Call " + frameworks.WithoutGraph + " in its place, or set .grad to None after each step: of parameters, " +
+			"and of inputs that require gradients. " + saves
 	case len(g.lines) > 0 && !at.Native:
 		thread := ""
 		if _, _, rise := in.threadsRise(g.process); rise && g.holder == nil {

@@ -257,7 +257,8 @@ func (in *Found) unexplained(all []total, known []growing) []growing {
 			continue
 		}
 		if t.source == "rss" && explained[t.process] > explainsSome*t.Slope { // one cause, one finding
-			if first := slices.IndexFunc(known, func(g growing) bool { return g.process == t.process && len(g.shares) == 1 }); first >= 0 {
+			first := slices.IndexFunc(known, func(g growing) bool { return g.process == t.process && len(g.shares) == 1 })
+			if first >= 0 {
 				known[first].whole = t.Slope
 				continue
 			}
