@@ -91,7 +91,7 @@ func (a *app) printFleet(v *fleet.Overview) error {
 	}
 	notes := []string{"Device bytes are as drivers put them down to processes; RSS counts shared pages once for each process. " +
 		"? is not known: nobody could look, or no driver tells. Who is idle, peaks and growth are of the time since the " +
-			"machine is watched."}
+		"machine is watched."}
 	for _, note := range append(notes, v.Notes...) {
 		if _, err := fmt.Fprintf(a.stdout, "\n%s\n", report.Clean(note)); err != nil {
 			return err
