@@ -209,8 +209,8 @@ def test_layers_of_flax_computed_again(tmp_path: Path) -> None:
 
 
 NNX = """
-    import jax, jax.numpy as jnp
     from flax import nnx
+    import jax, jax.numpy as jnp
 
     class Block(nnx.Module):
         def __init__(self, rngs):
@@ -252,6 +252,41 @@ def test_layers_of_nnx_computed_again(tmp_path: Path) -> None:
     again = tries["checkpointing"]
     assert again["what"] == "jax.checkpoint around each Block of Flax (nnx.remat)", tries
     assert again["verdict"] in ("fits", "tight"), tries
+    assert tries["memory"]["peak_allocated_bytes"] - again["peak_allocated_bytes"] > GiB, tries
+
+
+HAIKU = """
+    import haiku as hk  # which imports jax itself
+    import jax, jax.numpy as jnp
+
+    class Block(hk.Module):
+        def __call__(self, x):
+            return x + hk.Linear(512)(jax.nn.gelu(hk.Linear(2048)(x)))
+
+    def model(x):
+        for _ in range(6):
+            x = Block()(x)
+        return x
+
+    net, x = hk.without_apply_rng(hk.transform(model)), jnp.ones((16384, 512))
+    parameters = net.init(jax.random.PRNGKey(0), x[:1])
+
+    @jax.jit
+    def step(parameters, x):
+        gradients = jax.grad(lambda p: jnp.mean(net.apply(p, x) ** 2))(parameters)
+        return jax.tree.map(lambda a, b: a - 0.1 * b, parameters, gradients)
+
+    for _ in range(2):
+        parameters = step(parameters, x)
+"""
+
+
+def test_layers_of_haiku_computed_again(tmp_path: Path) -> None:
+    """A library that imports JAX is being imported as JAX is: its layers are met from its end on."""
+    verdict, _ = imagined(tmp_path, script(tmp_path, HAIKU), gpu="rtx4090", flags=("--memory", "1200MiB"), code=1)
+    tries = {one["kind"]: one for one in verdict["tries"]}
+    again = tries["checkpointing"]
+    assert again["what"] == "jax.checkpoint around each Block of Haiku (hk.remat)", tries
     assert tries["memory"]["peak_allocated_bytes"] - again["peak_allocated_bytes"] > GiB, tries
 
 

@@ -287,6 +287,16 @@ def test_import_machinery_is_left_as_it_was(observe: Any, tmp_path: Path) -> Non
     assert [(f["name"], f["version"]) for f in result.main.all("framework")] == [("lightning", "9.9")]
 
 
+def test_what_is_being_imported_is_told_at_its_end(observe: Any, tmp_path: Path) -> None:
+    """As haiku is, when it imports jax, whose adapter waits for it."""
+    (tmp_path / "haiku.py").write_text(
+        "from hightide_agent import imports\n"
+        "imports.finder.wait('haiku', lambda module: print(module.whole))\nwhole = 1\n"
+    )
+    result = observe("import sys; sys.path.insert(0, '.'); import haiku; print('imported')")
+    assert result.out == "1\nimported\n", result.err
+
+
 @pytest.mark.parametrize("own", [0o700, 0o755])
 def test_our_bytecode_is_kept_only_in_a_folder_of_ours(tmp_path: Path, own: int) -> None:
     home, folder = tmp_path / "home", tmp_path / "c"

@@ -37,9 +37,9 @@ class _Finder:
         return self._training
 
     def wait(self, name: str, callback: Callback) -> None:
-        """Call back with a module once it has been imported, or now."""
+        """Call back with a module once it has been imported, or now, as where nobody watched as its import began."""
         module = sys.modules.get(name)
-        if module is not None:
+        if module is not None and not (name in self.waiting and _initializing(module)):
             callback(module)
         else:
             self.waiting.setdefault(name, []).append(callback)
@@ -72,10 +72,14 @@ class _Finder:
         module = sys.modules.get(name)
         if module is None:
             return
-        if getattr(getattr(module, "__spec__", None), "_initializing", False):
+        if _initializing(module):
             _unfinished.append((self, name))
         else:
             self.imported(module, name)
+
+
+def _initializing(module: Any) -> bool:
+    return bool(getattr(getattr(module, "__spec__", None), "_initializing", False))
 
 
 _unfinished: list[tuple[_Finder, str]] = []  # modules that another thread imported, or the lines beneath us

@@ -31,4 +31,7 @@ ADAPTERS: dict[str, Optional[str]] = {
     "lightning": None,
     "pytorch_lightning": None,
     "transformers": "transformers",
+    "flax": None,  # those that import jax themselves are watched from their beginning: what waits for them is told
+    "equinox": None,  # at their end, before a class of the program is made
+    "haiku": None,
 }
