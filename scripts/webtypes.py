@@ -78,6 +78,11 @@ def one_or_several(begin: str, union: str, indent: str) -> list[str]:
         return [line]
     if len(line := f"{indent}  {union};") <= COLUMNS and begin.endswith("="):
         return [begin, line]
+    if union.startswith("(") and union.endswith(")[]"):
+        inner = union[1:-3]
+        if len(line := f"{indent}  {inner}") <= COLUMNS:
+            return [f"{begin} (", line, f"{indent})[];"]
+        return [f"{begin} (", *(f"{indent}  | {value}" for value in inner.split(" | ")), f"{indent})[];"]
     *values, last = (f"{indent}  | {value}" for value in union.split(" | "))
     return [begin, *values, f"{last};"]
 

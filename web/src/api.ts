@@ -5067,14 +5067,9 @@ export interface TuneOptions {
    * lever that changes numbers and may be used all the same: micro_batch, accumulation, fsdp,
    * chunked_loss, bf16, states_8bit, lora; several with commas
    */
-  allow?:
-    | ("micro_batch"
-    | "accumulation"
-    | "fsdp"
-    | "chunked_loss"
-    | "bf16"
-    | "states_8bit"
-    | "lora")[];
+  allow?: (
+    "micro_batch" | "accumulation" | "fsdp" | "chunked_loss" | "bf16" | "states_8bit" | "lora"
+  )[];
   /**
    * the training and its arguments; it runs here, unmodified, and no kernel does; a list, a word
    * each
