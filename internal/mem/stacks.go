@@ -38,7 +38,7 @@ type stretch struct{ begin, end uint32 }
 
 // Location returns the number of a location, adding it at first sight.
 func (t *StackTable) Location(l Location) uint32 {
-	l.File = slashes(l.File)
+	l.File = Slashes(l.File)
 	hash := maphash.String(locationSeed, l.File)
 	hash = bits.RotateLeft64(hash, 21) ^ maphash.String(locationSeed, l.Function) + uint64(l.Line)*0x9e3779b97f4a7c15
 	if id, ok := t.known.Find(hash, func(id uint32) bool { return t.Locations[id] == l }); ok {
@@ -232,9 +232,9 @@ func LineName(l Location) string {
 	return name + ":" + strconv.Itoa(l.Line)
 }
 
-// slashes writes a path of Windows with slashes, so that it is taken apart as any other:
+// Slashes writes a path of Windows with slashes, so that it is taken apart as any other:
 // C:/env/Lib/site-packages/torch/a.py.
-func slashes(file string) string {
+func Slashes(file string) string {
 	if drive := len(file) > 2 && file[1] == ':' && file[2] == '\\'; drive || strings.HasPrefix(file, `\\`) {
 		return strings.ReplaceAll(file, `\`, "/")
 	}

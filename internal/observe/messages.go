@@ -138,6 +138,10 @@ func (r *Recorder) message(p *process, c *channel, record *shm.JSON) {
 		return
 	}
 	at := record.When()
+	m.File = mem.Slashes(m.File)
+	for i := range m.Others {
+		m.Others[i].File = mem.Slashes(m.Others[i].File)
+	}
 	if m.Type == "series" || m.Type == "modules" || m.Type == "spans" {
 		c.meanings = append(c.meanings, bytes.Clone(record.Data))
 	}

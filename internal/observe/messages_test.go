@@ -34,7 +34,7 @@ func TestMessagesBecomeFrames(t *testing.T) {
 		`{"type":"series","id":4,"name":"allocator.allocated","framework":"torch","unit":"bytes","device":"cuda:0"}`,
 		`{"type":"modules","modules":[{"id":1,"name":"Net","class":"Net","parameter_bytes":10,"buffer_bytes":2}]}`,
 		`{"type":"model","step":2,"device":"cpu","parameter_bytes":10,"gradient_bytes":20}`,
-		`{"type":"holder","step":9,"kind":"list","name":"history","file":"a.py","line":4,"items":9,"items_per_step":1.5,"graph":true,"saved_bytes":0,`+
+		`{"type":"holder","step":9,"kind":"list","name":"history","file":"C:\\me\\a.py","line":4,"items":9,"items_per_step":1.5,"graph":true,"saved_bytes":0,`+
 			`"parts":[{"at":"['loss']","type":"Tensor","elements":1,"bytes":4,"storage_bytes":4,"grad_fn":"MulBackward0"}],`+
 			`"bound_items":12,"bound_by":"maxlen=12","others":[{"file":"a.py","line":3}],"ran":true}`,
 		`{"type":"oom","text":"CUDA out of memory, token=abcdef","bytes":77,"device":"cuda:0","file":"a.py","line":5,"step":9,"source":"torch.cuda"}`,
@@ -63,7 +63,7 @@ func TestMessagesBecomeFrames(t *testing.T) {
 		t.Errorf("modules %+v, models %+v, holders %+v", run.Modules, run.Models, run.Holders)
 	}
 	held := mem.Holder{Process: p.ID, Time: run.Holders[0].Time, Step: 9, Kind: "list", Name: "history",
-		Where: mem.Location{File: "a.py", Line: 4},
+		Where: mem.Location{File: "C:/me/a.py", Line: 4}, // of Windows, with slashes
 		Items: 9, PerStep: 1.5, Graph: true, Saved: mem.Some(0),
 		Parts: []mem.HeldPart{{At: "['loss']", Type: "Tensor", Elements: 1, Bytes: 4, Storage: 4, GradFn: "MulBackward0"}},
 		Bound: mem.Some(12), BoundBy: "maxlen=12", Others: []mem.Location{{File: "a.py", Line: 3}}, Ran: true}

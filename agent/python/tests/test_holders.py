@@ -733,3 +733,16 @@ def test_compiled_code_is_not_the_users_own() -> None:
     assert is_library("/tmp/torchinductor_me/gw/cgwz76v3vs2zwlqypalqtdcgb5tx7y2ytl2tvkwxltzryd5jkjhn.py")
     assert is_library("/tmp/__autograph_generated_fileueh_rsdk.py")
     assert not is_library("/home/me/cgwz76v3.py")
+
+
+def test_whose_files_are_on_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    from hightide_agent import places
+
+    monkeypatch.setattr(places, "_WINDOWS", True)
+    monkeypatch.setattr(places, "_PYTHONS", places._folders({"C:\\Python311", "C:\\work\\venv"}, True))
+    for library in (r"C:\Python311\Lib\json\encoder.py", r"C:\Python311\python311.zip\json\encoder.pyc",
+                    r"C:\work\venv\Lib\site-packages\torch\optim\adam.py", r"C:\work\venv\Scripts\train-script.py",
+                    r"D:\hightide_agent\watcher.py", r"C:\Temp\__autograph_generated_fileueh_rsdk.py"):  # fmt: skip
+        assert places.is_library(library), library
+    assert not places.is_library(r"C:\work\train.py") and not places.is_library(r"C:\work\venv\train.py")
+    assert places._package(r"C:\work\venv\Lib\site-packages\torch\optim\adam.py") == "torch"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from .masking import mask
@@ -10,6 +11,17 @@ TYPE_CHECKING = False  # for type checkers only: see ending.py
 if TYPE_CHECKING:
     from typing import Any
 
+_WINDOWS = os.sep == "\\"
+
+
+def _folders(prefixes: set[str], windows: bool) -> tuple[str, ...]:
+    """What the files of Python's own library, and those that start installed programs, begin with. The library of
+    Windows' embeddable Python is one archive."""
+    inside = ("/Lib/", "/python3", "/Scripts/") if windows else ("/lib/python", "/bin/")
+    return tuple(prefix.replace("\\", "/") + folder for prefix in prefixes for folder in inside)
+
+
+_PYTHONS = _folders({sys.base_prefix, sys.prefix}, _WINDOWS)
 _HASH = frozenset("abcdefghijklmnopqrstuvwxyz234567")
 
 
@@ -37,15 +49,19 @@ def where(error: BaseException) -> tuple[str, int, str]:
 
 def is_library(filename: str) -> bool:
     """Whether a source file belongs to Python or an installed package, or was generated, and is not the user's."""
+    filename = _slashed(filename)
     return (
         "site-packages" in filename
         or "dist-packages" in filename
         or filename.startswith("<")
-        or filename.startswith((sys.base_prefix + "/lib/python", sys.prefix + "/lib/python"))
-        or filename.startswith((sys.base_prefix + "/bin/", sys.prefix + "/bin/"))  # it starts an installed program
+        or filename.startswith(_PYTHONS)
         or "/hightide_agent/" in filename
         or is_compiled(filename)
     )
+
+
+def _slashed(filename: str) -> str:
+    return filename.replace("\\", "/") if _WINDOWS else filename
 
 
 def is_users(code: Any, variables: Any) -> bool:
@@ -63,7 +79,7 @@ def without_file(variables: Any) -> bool:
 
 def is_compiled(filename: str) -> bool:
     """Whether torch.compile wrote the file: wherever its cache is, it is named by a hash. Or TensorFlow's autograph."""
-    name = filename.rpartition("/")[2]
+    name = _slashed(filename).rpartition("/")[2]
     if name.startswith("__autograph_generated_file"):
         return True
     return len(name) == 55 and name[0] == "c" and name[52:] == ".py" and _HASH.issuperset(name[1:52])
@@ -85,7 +101,7 @@ def caller(frame: Any) -> tuple[str, int, str]:
     firsts: dict[str, Any] = {}
     while frame is not None:
         code = frame.f_code
-        if frame.f_back is None and "/hightide_agent/" in code.co_filename:
+        if frame.f_back is None and "/hightide_agent/" in _slashed(code.co_filename):
             return "", 0, ""  # a thread without Python, as of autograd, in which only a function of ours runs
         if is_users(code, frame.f_globals):
             return code.co_filename, frame.f_lineno or 0, getattr(code, "co_qualname", code.co_name)
@@ -103,6 +119,7 @@ def caller(frame: Any) -> tuple[str, int, str]:
 
 def _package(filename: str) -> str:
     """The installed library that a file is of; "" for Python's own."""
+    filename = _slashed(filename)
     for folder in ("/site-packages/", "/dist-packages/"):
         _, found, inside = filename.rpartition(folder)
         if found:
