@@ -335,10 +335,8 @@ type Probe struct {
 
 // Patch is a plan as a change of the program's own files. It was applied to a copy, which was imagined.
 type Patch struct {
-	Plan   *levers.Plan                                   `json:"plan" doc:"The plan that it writes: the recommended one, or the cheapest that reaches the goal and can be written whole."`
-	Text   string                                         `json:"text,omitempty" doc:"The unified diff; absent: nothing could be written, or the changed copy did not run."`
-	Ranked func(ranks int) (command []string, why string) // the command as so many processes, or why not; nil: never
-
+	Plan    *levers.Plan      `json:"plan" doc:"The plan that it writes: the recommended one, or the cheapest that reaches the goal and can be written whole."`
+	Text    string            `json:"text,omitempty" doc:"The unified diff; absent: nothing could be written, or the changed copy did not run."`
 	Folder  string            `json:"folder" doc:"Where git apply or patch -p1 takes it."`
 	Missing map[string]string `json:"not_written,omitempty" doc:"Levers of the plan that it does not have, and why."`
 	Verdict mem.GPUVerdict    `json:"verdict,omitzero" doc:"What came of the imagined run of the changed copy, without a plan."`
