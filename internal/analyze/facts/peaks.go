@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sort"
 	"time"
 
 	"hightide/internal/analyze/imagined"
@@ -229,8 +230,22 @@ func (in *Facts) mostHeap(h *mem.Heap) mem.Bytes {
 
 // WithUntouched says whether a reading of a heap is from before it was known that pages of it are not resident.
 func (in *Facts) WithUntouched(process uint32, p mem.HeapPoint) bool {
-	rss, ok := in.RSSAt(process, p.Time)
+	rss, ok := in.rssAround(process, p.Time)
 	return ok && int64(p.Live) > rss || p.Live > in.mostHeap(in.Run.Heap[process])
+}
+
+// rssAround is the higher of the readings of RSS before and after a moment: the heap may have grown since the one
+// before. Not ok: none came after.
+func (in *Facts) rssAround(process uint32, at int64) (highest int64, ok bool) {
+	s := in.Find(process, mem.SeriesRSS)
+	if s == nil {
+		return 0, false
+	}
+	next := sort.Search(len(s.Times), func(i int) bool { return s.Times[i] >= at })
+	if next == len(s.Times) {
+		return 0, false
+	}
+	return max(s.Values[next], s.Values[max(next-1, 0)]), true
 }
 
 // HeapAt is the sampled heap of a process around a moment. It is the highest point of the second before
