@@ -173,14 +173,24 @@ class Attached:
             sleep(0.01)
 
 
+ENDING = 5.0  # seconds that threads of a killed engine are given to end
 PATIENCE = 60.0  # seconds that an engine is given to begin, and to end
 
 
 def alive(pid: int) -> bool:
-    """Whether a process runs, and does not only wait for its parent."""
+    """Whether a process runs, and does not only wait for its parent.
+
+    The first thread of one that was killed may have ended before the others, which hold its files and locks until then.
+    """
+    until = monotonic() + ENDING
     try:
-        with open(f"/proc/{pid}/stat", "rb") as stat:
-            return stat.read().rpartition(b")")[2].split()[0] not in (b"Z", b"X")
+        while True:
+            with open(f"/proc/{pid}/stat", "rb") as stat:
+                if stat.read().rpartition(b")")[2].split()[0] not in (b"Z", b"X"):
+                    return True
+            if len(os.listdir(f"/proc/{pid}/task")) <= 1 or monotonic() > until:
+                return False
+            sleep(0.001)
     except (OSError, IndexError):
         return False
 
