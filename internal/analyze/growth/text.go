@@ -297,9 +297,11 @@ func (in *Found) growthAdvice(g *growing, at mem.Location) string {
 			"or `x.detach()`, in it. " + saves
 	case at.File == mem.PythonObjects:
 		return "Run again with PYTHONMALLOC=malloc in the environment: each object is then sampled at its own line."
-	case len(g.lines) > 0 && in.graphOfGradients(g.process) != "":
+	case len(g.lines) > 0 && in.graphOfGradients(g.process) == mem.LineName(g.where()):
 		return "Call " + frameworks.WithoutGraph + " in its place, or set .grad to None after each step: of parameters, " +
 			"and of inputs that require gradients. " + saves
+	case len(g.lines) > 0 && in.graphOfGradients(g.process) != "":
+		return "Mend " + in.graphOfGradients(g.process) + " first: its cycle may keep this as well."
 	case len(g.lines) > 0 && !at.Native:
 		thread := ""
 		if _, _, rise := in.threadsRise(g.process); rise && g.holder == nil {
