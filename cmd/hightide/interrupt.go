@@ -44,6 +44,12 @@ func dieOfSignal(ctx context.Context) {
 	}
 }
 
+// isInterrupted says whether Ctrl-C cancelled the context, and no other signal.
+func isInterrupted(ctx context.Context) bool {
+	var signal interrupted
+	return errors.As(context.Cause(ctx), &signal) && syscall.Signal(signal) == syscall.SIGINT
+}
+
 // outliveReader has a report that nobody reads fail as other writing does, and not end this process by
 // SIGPIPE: it ends as the program ended that it ran.
 func outliveReader() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }

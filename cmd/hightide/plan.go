@@ -36,7 +36,8 @@ the verdict follows from it: fits (at the upper ends of all estimates), likely, 
 
 --imagine runs the use on imaginary GPUs, the cheapest that may do it first, and stops at the first that
 does; --imagine all runs it on all that may. To serve, that is your own vLLM; to train, a small trainer
-over your own transformers, peft and trl. No GPU is needed.
+over your own transformers, peft and trl. No GPU is needed. On a terminal that is done by itself where
+these are there, after the table was shown: Ctrl-C keeps it as it stands, --imagine off leaves it out.
 
 For a figure of your own program instead: hightide imagine, hightide fit.
 
@@ -65,20 +66,25 @@ func (o *planOptions) AddFlags(flags *pflag.FlagSet) {
 }
 
 func (o *planOptions) run(a *app, c *cobra.Command, args []string) error {
-	// what follows --imagine may be its value: all
-	if at := slices.Index(args, plan.ImagineAll); o.Imagine == plan.ImagineFirst && at >= 0 && len(args) > 1 {
-		o.Imagine, args = plan.ImagineAll, slices.Delete(args, at, at+1)
+	// what follows --imagine may be its value
+	isMode := func(word string) bool { return slices.Contains(plan.ImagineModes, word) }
+	if at := slices.IndexFunc(args, isMode); o.Imagine == plan.ImagineFirst && at >= 0 && len(args) > 1 {
+		o.Imagine = args[at]
+		args = slices.Delete(args, at, at+1)
 	}
 	switch {
 	case len(args) > 1:
-		return fail.Usage("give one; behind --imagine may stand all, or nothing", "%d models are named: %s", len(args),
-			strings.Join(args, ", "))
+		return fail.Usage("give one; behind --imagine may stand all, off, auto, first, or nothing",
+			"%d models are named: %s", len(args), strings.Join(args, ", "))
 	case len(args) == 0:
 		return cobra.ExactArgs(1)(c, args)
 	case c.Flags().Changed("utilization") && o.Utilization == 0:
 		return fail.Usage("as in --utilization 0.9", "--utilization 0 leaves the server nothing")
 	}
 	o.Model = args[0]
+	if o.Imagine == "" && o.json == "" && !o.quiet && terminal(a.stdout) != nil && terminal(a.stderr) != nil {
+		o.Imagine = plan.ImagineAuto // somebody sees what is going on, and can end it
+	}
 	view := newView(a.stderr, o.quiet, false)
 	table := &planTable{view: view, options: textOptions(a.stderr)}
 	if !o.quiet {
@@ -87,15 +93,20 @@ func (o *planOptions) run(a *app, c *cobra.Command, args []string) error {
 	ctx, _, cancel := interruptible(c.Context())
 	defer cancel()
 	result, err := a.engine().Plan(ctx, o.Options)
-	table.draw("") // the answer has it
-	dieOfSignal(ctx)
-	if err != nil {
-		return err
+	table.draw("")                                              // the answer has it
+	if enough := result != nil && isInterrupted(ctx); !enough { // with Ctrl-C what is known is enough
+		dieOfSignal(ctx)
+		if err != nil {
+			return err
+		}
 	}
 	err = a.show(o.json, result, func() error {
 		fmt.Fprint(a.stdout, result.Text(textOptions(a.stdout)))
 		return nil
 	})
+	if o.Imagine != plan.ImagineAuto {
+		dieOfSignal(ctx) // the runs were asked for
+	}
 	if err == nil && result.Smallest == "" {
 		return exitStatus(exitDoesNotFit)
 	}
@@ -115,7 +126,7 @@ func (t *planTable) show(e event.Event) {
 	case plan.Imagined:
 		switch {
 		case t.view.out != nil:
-			t.draw(e.Result.Trying(t.options))
+			t.draw(e.Text(t.options))
 		case e.Row != nil:
 			t.view.printAbove(report.Clean(e.Line()))
 		}

@@ -14,7 +14,7 @@ func TestTerminal(t *testing.T) {
 		t.Skip("job control is tested with bash, which is not here")
 	}
 	for _, name := range []string{"interrupt", "interrupt_default", "stop", "ignores_stop", "status_line",
-		"status_line_in_background", "terminal_is_the_programs"} {
+		"status_line_in_background", "terminal_is_the_programs", "plan_runs_what_is_there"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := exec.Command(pythonPath(t), filepath.Join("testdata", "terminal", "terminal.py"), name)

@@ -302,12 +302,8 @@ func (e *Engine) Plan(ctx context.Context, o plan.Options) (*plan.Result, error)
 	if o.MayRead == nil {
 		o.MayRead = e.MayRead
 	}
-	if o.Imagine != "" {
-		if err := CheckImagines("plan --imagine"); err != nil {
-			return nil, err
-		}
-	}
-	o.Host = plan.Host{Trainer: func() (string, error) { return e.script("planned.py") }, AtOnce: imagine.Workers,
+	o.Host = plan.Host{Check: func() error { return CheckImagines("plan --imagine") },
+		Trainer: func() (string, error) { return e.script("planned.py") }, AtOnce: imagine.Workers,
 		Session: func(variables map[string]string, command []string) plan.Trial {
 			runs := &planRuns{engine: e, options: &o, variables: variables, command: command,
 				sessions: map[int]*imagine.Session{}}

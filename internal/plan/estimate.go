@@ -65,6 +65,9 @@ const (
 	No       Verdict = "no"       // not even at the lower end
 )
 
+// rank orders verdicts.
+var rank = map[Verdict]int{Fits: 0, Likely: 1, Unlikely: 2, No: 3}
+
 // verdictOf follows from the room that is left.
 func verdictOf(left Estimate) Verdict {
 	switch {

@@ -17,11 +17,25 @@ import (
 	"hightide/internal/pythons"
 )
 
-// imagine runs the use on the GPUs that may do it, the cheapest first.
+// imagine runs the use on the GPUs that may do it, the cheapest first. The answer stays whole wherever it ends.
 func (o *Options) imagine(ctx context.Context, source *hub.Place, f *facts, places []Place, r *Result) error {
 	if why := f.unimaginable(); why != "" {
 		return fail.Usage("leave --imagine out: the figures are then estimated", "%s", why)
 	}
+	if err := o.Host.Check(); err != nil {
+		return err
+	}
+	im := &imagining{facts: f, places: places, result: r, all: o.Imagine == ImagineAll, tell: o.Events,
+		atOnce: o.Host.AtOnce}
+	most := 0
+	for _, row := range im.candidates() {
+		most = max(most, row.Count)
+	}
+	if most == 0 {
+		r.Notes = append(r.Notes, "nothing was imagined: no GPU looked at may do it, of those that can be imagined")
+		return nil
+	}
+	im.tell.Tell(Imagined{Result: r, Doing: "Looking for " + f.ranBy() + "."})
 	dir, err := os.MkdirTemp("", "hightide-plan-")
 	if err != nil {
 		return fail.Environment("is the temporary folder full?", "keep the model's configuration: %w", err)
@@ -29,12 +43,6 @@ func (o *Options) imagine(ctx context.Context, source *hub.Place, f *facts, plac
 	defer os.RemoveAll(dir)
 	if err := f.writeConfig(source, dir); err != nil {
 		return err
-	}
-	im := &imagining{facts: f, places: places, result: r, all: o.Imagine == ImagineAll, tell: o.Events,
-		atOnce: o.Host.AtOnce}
-	most := 1
-	for _, row := range im.candidates() {
-		most = max(most, row.Count)
 	}
 	var with string
 	if im.command, with, err = o.command(ctx, f, dir, most); err != nil {
@@ -44,14 +52,25 @@ func (o *Options) imagine(ctx context.Context, source *hub.Place, f *facts, plac
 	if err != nil {
 		return err
 	}
-	if err := im.each(ctx, o.Host.Session(variables, im.command(1))); err != nil {
-		return err
+	order := "the cheapest GPU first, up to the first that does it"
+	if im.all {
+		order = "on each GPU that may do it, the cheapest first"
 	}
+	im.doing = "It is run with " + with + ": " + order + ". Ctrl-C keeps the table as it stands."
+	err = im.each(ctx, o.Host.Session(variables, im.command(1)))
 	r.settle(f, places)
 	if r.imagined() {
 		r.Notes = append(r.Notes, "imagined: with "+with)
 	}
-	return nil
+	return err
+}
+
+// ranBy is what runs a use, in words.
+func (f *facts) ranBy() string {
+	if f.serves() {
+		return "vLLM, to run it on imaginary GPUs"
+	}
+	return "a Python with torch and transformers, to run it on imaginary GPUs"
 }
 
 // unimaginable says why a use is not run on imaginary GPUs; "": it is.

@@ -2,7 +2,10 @@ package plan
 
 import (
 	"context"
+	"errors"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -27,7 +30,7 @@ func ofRuns(t *testing.T, use Use, all bool, ends map[string]*report.Imagined, c
 	}
 	f := factsOf(t, llama3, use)
 	var ran []string
-	im := &imagining{f, placesOf(chosen, false, 1), r, func(int) []string { return nil }, all,
+	im := &imagining{f, placesOf(chosen, false, 1), r, func(int) []string { return nil }, "", all,
 		func(event.Event) {}, one}
 	err = im.each(t.Context(), func(_ context.Context, g *gpus.GPU, _ int, _ []string) (*report.Imagined, string, error) {
 		ran = append(ran, g.Slug)
@@ -110,6 +113,103 @@ func TestFailuresOfImaginedRuns(t *testing.T) {
 	}
 }
 
+// TestContradictedEstimates: where a run says otherwise than the estimate, the row has both figures.
+func TestContradictedEstimates(t *testing.T) {
+	use := Use{For: LoRA, Seq: 512, Batch: 1, Optimizer: "adamw", Rank: 16, Weights: "auto"}
+	ends := map[string]*report.Imagined{
+		"a40":      {GPUVerdict: mem.GPUVerdict{Verdict: mem.VerdictOOM}},
+		"h100-sxm": ended(mem.VerdictFits, 60*mem.GiB, 61*mem.GiB, 62*mem.GiB),
+	}
+	before := planned(t, llama3, use, "a40").Rows[0]
+	r, _ := ofRuns(t, use, true, ends, "a40", "h100-sxm", "mi300x")
+	row := r.row("a40")
+	if before.Verdict != Fits || row.Verdict != No || row.Estimated == nil || row.Estimated.Verdict != Fits ||
+		row.Estimated.Room != before.Room || row.Estimated.Batch == nil {
+		t.Errorf("%+v, it was %+v", row, before)
+	}
+	text := r.Text(report.TextOptions{})
+	for _, want := range []string{"a40: imagined: ran out of memory; estimated: fits, " + before.Room.Bytes.String(),
+		"h100-sxm: imagined: fits, 17.2 GiB left; estimated: fits, ", "ran out of memory; estimated: fits, "} {
+		if !strings.Contains(text, want) {
+			t.Errorf("not told: %s\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "mi300x: imagined") || r.row("mi300x").Estimated != nil {
+		t.Errorf("a row that was not run: %+v", r.row("mi300x"))
+	}
+}
+
+// withoutRuns are the options of a model of which runs are as given, and nothing is started.
+func withoutRuns(t *testing.T, mode string, run Trial) Options {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range []string{"python", "vllm"} { // a server is looked for, and not asked
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(llama3), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return Options{Model: dir, GPU: []string{"a40", "l40s"}, Imagine: mode, Python: filepath.Join(dir, "python"),
+		Host: Host{Check: func() error { return nil }, AtOnce: one,
+			Session: func(map[string]string, []string) Trial { return run }}, Events: func(event.Event) {}}
+}
+
+// TestAnswersOfWhatIsNotRun: an answer is whole where runs are interrupted, cannot be made, are left out, or were not
+// asked for; and it says which.
+func TestAnswersOfWhatIsNotRun(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	o := withoutRuns(t, ImagineAuto, func(ctx context.Context, _ *gpus.GPU, _ int,
+		_ []string) (*report.Imagined, string, error) {
+		cancel()
+		<-ctx.Done()
+		return nil, "", ctx.Err()
+	})
+	r, err := Run(ctx, o)
+	if !errors.Is(err, context.Canceled) || r == nil || r.Cheapest != "a40" ||
+		!slices.Contains(r.Notes, "nothing was imagined: it was interrupted") {
+		t.Errorf("%v, %+v", err, r)
+	}
+	elsewhere := func(o *Options) { o.Python = "/nowhere/python" }
+	for _, test := range []struct {
+		name, mode, notes string
+		change            func(*Options)
+	}{
+		{"no server is there", ImagineAuto, "nothing was imagined: there is no vLLM beside ", elsewhere},
+		{"what to do is said", ImagineAuto, "; pip install vllm, or name a Python that has it with", elsewhere},
+		{"the machine does not do it", ImagineAuto, "nothing was imagined: no imaginary GPUs here",
+			func(o *Options) { o.Host.Check = func() error { return errors.New("no imaginary GPUs here") } }},
+		{"such weights are not run", ImagineAuto, "nothing was imagined: --dtype int4 is not imagined",
+			func(o *Options) { o.Weights = "int4" }},
+		{"no GPU may do it", ImagineFirst, "nothing was imagined: no GPU looked at may do it",
+			func(o *Options) { o.Users = 1000 }},
+		{"a run cannot be made", ImagineAuto, "nothing was imagined: no room", func(*Options) {}},
+		{"it was not asked for", "", "nothing was run: all of it is arithmetic. ", func(*Options) {}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			o := withoutRuns(t, test.mode, func(context.Context, *gpus.GPU, int,
+				[]string) (*report.Imagined, string, error) {
+				return nil, "", errors.New("no room")
+			})
+			test.change(&o)
+			r, err := Run(t.Context(), o)
+			if err != nil || len(r.Rows) != 2 || !strings.Contains(strings.Join(r.Notes, "\n"), test.notes) {
+				t.Errorf("%v, %q", err, r.Notes)
+			}
+		})
+	}
+	r, err = Run(t.Context(), withoutRuns(t, ImagineOff, nil))
+	if err != nil || strings.Contains(strings.Join(r.Notes, "\n"), "nothing") {
+		t.Errorf("%v, %q", err, r.Notes)
+	}
+	o = withoutRuns(t, ImagineFirst, nil)
+	o.Python = "/nowhere/python"
+	if _, err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "no vLLM") {
+		t.Errorf("asked for, and not possible: %v", err)
+	}
+}
+
 // TestReferenceOfSeveralGPUs: of Llama-3-8B on 8 GPUs an imagined run of TRL's DPOTrainer (1.16) held 52,590,402,560
 // bytes, as each GPU gathers the whole reference model.
 func TestReferenceOfSeveralGPUs(t *testing.T) {
@@ -142,7 +242,7 @@ func TestMachinesAreUsedWhole(t *testing.T) {
 			t.Fatal(err)
 		}
 		asked := map[int]bool{}
-		im := &imagining{f, places, r, func(count int) []string { asked[count] = true; return nil }, true,
+		im := &imagining{f, places, r, func(count int) []string { asked[count] = true; return nil }, "", true,
 			func(event.Event) {}, one}
 		err = im.each(t.Context(), func(_ context.Context, _ *gpus.GPU, count int, _ []string) (*report.Imagined, string, error) {
 			return ended(mem.VerdictFits, mem.GiB, mem.GiB, mem.GiB), "", nil
@@ -184,7 +284,7 @@ func TestTurnsAtOnce(t *testing.T) {
 				}
 			}
 			im := &imagining{factsOf(t, llama3, use), placesOf(chosen, false, 1), r,
-				func(int) []string { return nil }, false, told, func(int) int { return 2 }}
+				func(int) []string { return nil }, "", false, told, func(int) int { return 2 }}
 			err = im.each(t.Context(), func(ctx context.Context, g *gpus.GPU, _ int,
 				_ []string) (*report.Imagined, string, error) {
 				if g.Slug == "a40" {

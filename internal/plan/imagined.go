@@ -17,8 +17,8 @@ import (
 // Imagined is told after each run, and before the first: the whole answer as it is now.
 type Imagined struct {
 	Row    *Row // that was run; nil: none yet
-	Before Verdict
 	Result *Result
+	Doing  string // what is done now, in a sentence
 }
 
 // EventName implements event.Event.
@@ -161,7 +161,7 @@ func (e *Imagined) Line() string {
 	default:
 		text += fmt.Sprintf(", %s left", row.Room.text())
 	}
-	return fmt.Sprintf("%s (%s; it was estimated: %s)", text, row.Label, e.Before)
+	return fmt.Sprintf("%s (%s; it was estimated: %s)", text, row.Label, row.Estimated.text())
 }
 
 // tryingRows is how many rows are shown while some are imagined: few enough for any terminal.
@@ -182,7 +182,17 @@ func (r *Result) Trying(o report.TextOptions) string {
 		slices.SortStableFunc(rows, func(a, b Row) int { return comparePrice(a.Price, b.Price) })
 	}
 	some := *r
+	some.Cheapest, some.Smallest = "", ""
+	some.Rows = slices.Clone(r.Rows)
+	sortRows(some.Rows)
+	some.conclude()
+	answer := report.Wrap(report.Clean(some.answer()), o.Width)
 	some.Rows = append(run[max(0, len(run)-tryingRows+2):], may...)
 	some.Rows = some.Rows[:min(tryingRows, len(some.Rows))]
-	return some.table().Text(o)
+	return strings.Join(answer, "\n") + "\n" + some.table().Text(o)
+}
+
+// Text is the answer as it is now, for a terminal: few lines.
+func (e *Imagined) Text(o report.TextOptions) string {
+	return e.Result.Trying(o) + strings.Join(report.Wrap(report.Clean(e.Doing), o.Width), "\n") + "\n"
 }

@@ -18,6 +18,7 @@ type imagining struct {
 	result *Result
 
 	command func(count int) []string // on so many GPUs
+	doing   string
 	all     bool
 	tell    event.Sink
 	atOnce  func(runs int) int
@@ -34,7 +35,7 @@ func (im *imagining) each(ctx context.Context, run Trial) error {
 		t.keys = append(t.keys, row.key())
 	}
 	t.end = len(t.keys)
-	im.tell.Tell(Imagined{Result: im.result})
+	im.tell.Tell(Imagined{Result: im.result, Doing: im.doing})
 	var group sync.WaitGroup
 	for range im.atOnce(len(t.keys)) {
 		group.Go(func() {
@@ -105,7 +106,7 @@ func (t *turns) make(ctx context.Context, i int) {
 // judge is what a run says of its row, and of whether more are made.
 func (t *turns) judge(i int, p *Place, v *report.Imagined, said string) {
 	row := t.result.row(t.keys[i])
-	before := row.Verdict
+	before := row.guess()
 	if why := t.facts.replace(row, p.GPU, v); why != "" {
 		row.Note = "the imagined run failed, not for memory: " + cmp.Or(why, plainText(said))
 		if t.failures++; t.failures == mostFailures {
@@ -115,7 +116,8 @@ func (t *turns) judge(i int, p *Place, v *report.Imagined, said string) {
 		return
 	}
 	t.failures = 0
-	t.tell.Tell(Imagined{row, before, t.result})
+	row.Estimated = before
+	t.tell.Tell(Imagined{row, t.result, t.doing})
 	if row.Verdict == Fits && !t.all {
 		t.stop(i)
 	}

@@ -29,7 +29,7 @@ type Options struct {
 	Catalogue []string
 	Instances bool
 	Offline   bool
-	Imagine   string // ImagineFirst or ImagineAll; "": everything is estimated
+	Imagine   string // one of ImagineModes; "": everything is estimated
 	Python    string // for Imagine; empty: as pythons.WithTorch chooses
 	Use
 
@@ -87,7 +87,8 @@ func (o *Options) Settings() options.List {
 		{Name: "offline", Help: "ask no hub: files and the local cache alone", To: &o.Offline, Label: "Offline",
 			Not: options.MCP, Why: "an assistant's plans ask no hub"},
 		{Name: "imagine", Help: "run it on GPUs that are not there, the cheapest that may do it first, up to the first that does; " +
-			"or all that may: --imagine `all`", To: &o.Imagine, Among: []string{ImagineFirst, ImagineAll}, Not: options.CommandOnly, Why: "it starts programs, for minutes"},
+			"--imagine `all`: all that may; off: none; auto, which is so on a terminal: where vLLM or torch is there",
+			To: &o.Imagine, Among: ImagineModes, Not: options.CommandOnly, Why: "it starts programs, for minutes"},
 		{Name: "python", Help: "`interpreter` for --imagine: with vLLM to serve, with transformers otherwise (default: vllm on PATH, that of " +
 			"$VIRTUAL_ENV, else the first with torch)", To: &o.Python, Not: options.CommandOnly, Why: "it is for --imagine"},
 		options.Catalogue(&o.Catalogue),

@@ -14,6 +14,7 @@ package plan
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"strings"
@@ -35,10 +36,52 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	f, r, err := o.answer(source, places)
-	if err == nil && o.Imagine != "" {
-		err = o.imagine(ctx, source, f, places, r)
+	if err == nil {
+		err = o.runOrSay(ctx, source, f, places, r)
 	}
 	return r, err
+}
+
+// runOrSay has the use imagined where that is asked for, and says else that nothing was. An answer that was interrupted
+// is whole: what was not run is estimated.
+func (o *Options) runOrSay(ctx context.Context, source *hub.Place, f *facts, places []Place, r *Result) error {
+	switch {
+	case o.Imagine == ImagineOff:
+		return nil
+	case o.Imagine == "":
+		r.sayArithmetic(f)
+		return nil
+	}
+	err := o.imagine(ctx, source, f, places, r)
+	said := "nothing was imagined"
+	if r.imagined() {
+		said = "no more was imagined"
+	}
+	switch {
+	case ctx.Err() != nil:
+		r.Notes = append(r.Notes, said+": it was interrupted")
+	case err != nil && o.Imagine == ImagineAuto:
+		r.Notes = append(r.Notes, said+": "+why(err))
+		return nil
+	}
+	return err
+}
+
+// why is an error as part of a sentence, with what to do.
+func why(err error) string {
+	var known *fail.Error
+	if errors.As(err, &known) && known.Code == fail.ExitEnvironment && known.Hint != "" {
+		return err.Error() + "; " + known.Hint
+	}
+	return err.Error()
+}
+
+// sayArithmetic says that nothing was run, where it could be.
+func (r *Result) sayArithmetic(f *facts) {
+	if f.unimaginable() == "" {
+		r.Notes = append(r.Notes,
+			"nothing was run: all of it is arithmetic. hightide plan --imagine runs it on imaginary GPUs")
+	}
 }
 
 // OfFiles answers for files that somebody sends, whose folder has nothing else; the model in the options is their name.
@@ -47,7 +90,10 @@ func OfFiles(files fs.FS, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, r, err := o.answer(&hub.Place{Asked: o.Model, Source: "sent", Files: files}, places)
+	f, r, err := o.answer(&hub.Place{Asked: o.Model, Source: "sent", Files: files}, places)
+	if err == nil {
+		r.sayArithmetic(f)
+	}
 	return r, err
 }
 

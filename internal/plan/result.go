@@ -69,7 +69,27 @@ type Row struct {
 	Source  string    `json:"price_source,omitempty" doc:"Whose price it is."`
 	Date    string    `json:"price_date,omitempty" doc:"Of which day the price is."`
 	Note    string    `json:"note,omitempty" doc:"What stands against it besides memory."`
-	barred  string    // why the use does not run on it, whatever its memory; "": nothing known
+
+	Estimated *Guess `json:"estimated,omitempty" doc:"Of an imagined row: what was estimated before the run."`
+	barred    string // why the use does not run on it, whatever its memory; "": nothing known
+}
+
+// Guess is what a row said of a use before it was run.
+type Guess struct {
+	Verdict Verdict  `json:"verdict" doc:"By the room that was estimated."`
+	Room    Estimate `json:"room" doc:"What was estimated to be left."`
+	Tokens  *Range   `json:"tokens,omitempty" doc:"Of a server: tokens that its cache would hold."`
+	Users   *Range   `json:"users,omitempty" doc:"Of a server: sequences at once."`
+	Batch   *Range   `json:"batch,omitempty" doc:"Of other uses: the largest batch."`
+}
+
+func (r *Row) guess() *Guess { return &Guess{r.Verdict, r.Room, r.Tokens, r.Users, r.Batch} }
+
+// contradicts says whether a run says otherwise than the estimate: a worse verdict, or a figure that is not between its
+// ends.
+func (r *Row) contradicts() bool {
+	g := r.Estimated
+	return g != nil && (rank[r.Verdict] > rank[g.Verdict] || r.Room.Bytes < g.Room.Low || r.Room.Bytes > g.Room.High)
 }
 
 // Rental is what a cloud rents.

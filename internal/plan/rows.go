@@ -112,9 +112,6 @@ func (f *facts) against(g *gpus.GPU) string {
 	return ""
 }
 
-// rank orders verdicts.
-var rank = map[Verdict]int{Fits: 0, Likely: 1, Unlikely: 2, No: 3}
-
 // sortRows puts what fits first, of those the cheapest; a GPU whose price is not known stands behind, the smallest first.
 // Of what does not fit, that stands first which lacks least.
 func sortRows(rows []Row) {

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -252,7 +253,12 @@ func (r *Row) cells(machines, serves, labelled bool) (cells []any) {
 	if machines {
 		cells = append(cells, r.Machine.Memory)
 	}
-	return append(cells, r.Note)
+	note := r.Note
+	if r.contradicts() {
+		both := fmt.Sprintf("%s; estimated: %s, %v", note, r.Estimated.Verdict, r.Estimated.Room.Bytes)
+		note = strings.TrimPrefix(both, "; ")
+	}
+	return append(cells, note)
 }
 
 // text is a range for people.
@@ -284,6 +290,11 @@ func (r *Result) remarks() (all []string) {
 	if text := r.cheaper(); text != "" {
 		all = append(all, text)
 	}
+	for i := range r.Rows {
+		if row := &r.Rows[i]; row.contradicts() {
+			all = append(all, row.against())
+		}
+	}
 	for _, note := range r.Notes {
 		all = append(all, strings.ToUpper(note[:1])+note[1:]+".")
 	}
@@ -308,4 +319,22 @@ func (r *Result) cheaper() string {
 		begin = "Cheaper, and fits too: "
 	}
 	return begin + strings.Join(ways, "; ") + fmt.Sprintf(" (each was computed; %s).", mem.Estimated)
+}
+
+// text is a guess in words.
+func (g *Guess) text() string {
+	text := string(g.Verdict)
+	if g.Users != nil {
+		text += ", " + g.Users.text() + " users"
+	}
+	return text + ", " + g.Room.text() + " left"
+}
+
+// against are both figures, where a run contradicts the estimate.
+func (r *Row) against() string {
+	run := fmt.Sprintf("%s, %v left", r.Verdict, r.Room.Bytes)
+	if r.Verdict == No {
+		run = cmp.Or(r.Note, string(No))
+	}
+	return fmt.Sprintf("%s: imagined: %s; estimated: %s.", r.called(), run, r.Estimated.text())
 }

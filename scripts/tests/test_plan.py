@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -207,6 +208,31 @@ def test_the_cheapest_that_does_it_ends_the_search(model: Path) -> None:
     first = [r["gpu"] for r in by_price if r["gpu"] in run]
     assert first[-1] == some["cheapest"] and all(rows[name][0] != "fits" for name in first[:-1])
     assert any(n.startswith("imagined: with torch ") and "transformers " in n for n in some["notes"]), some["notes"]
+
+
+def test_ctrl_c_keeps_what_is_known(model: Path) -> None:
+    """On a terminal a use is run by itself, after the estimates were shown. Ctrl-C ends that, and the answer is whole."""
+    words = [str(HIGHTIDE), "plan", str(model), "--for", "full", "--gpu", "l4,h100-sxm", "--python", str(PYTHON)]
+    shell, terminal = pty.fork()
+    if shell == 0:
+        os.environ.update(TERM="xterm", LC_ALL="C.UTF-8", HIGHTIDE_DATA=str(model / "data"))
+        os.execv(HIGHTIDE, words)
+    seen = ""
+    try:
+        while "imagining l4" not in seen:
+            seen += os.read(terminal, 65536).decode(errors="replace")
+        os.write(terminal, b"\x03")
+        while "Nothing was imagined: it was interrupted." not in seen:
+            seen += os.read(terminal, 65536).decode(errors="replace")
+    finally:
+        _, status = os.waitpid(shell, 0)
+        os.close(terminal)
+    before, _, after = seen.partition("^C")
+    assert before.index("(estimated)") < before.index("Looking for a Python") < before.index("It is run with"), before
+    assert "the cheapest GPU that fits is l4" in after and "largest batch" in after and "On l4, of each GPU" in after, (
+        after
+    )
+    assert os.waitstatus_to_exitcode(status) == 0, seen
 
 
 def test_what_is_missing_is_said(model: Path) -> None:

@@ -1727,6 +1727,19 @@ export interface Growth {
   what: "rss" | "device";
 }
 
+export interface Guess {
+  /** Of other uses: the largest batch. */
+  batch?: Range;
+  /** What was estimated to be left. */
+  room: Estimate;
+  /** Of a server: tokens that its cache would hold. */
+  tokens?: Range;
+  /** Of a server: sequences at once. */
+  users?: Range;
+  /** By the room that was estimated. */
+  verdict: string;
+}
+
 export interface Headline {
   /** Its parts: the peak, then what else there is to say. */
   clauses: string[];
@@ -3992,6 +4005,8 @@ export interface Row {
   budget: Estimate;
   /** Of a server: what all users' sequences take in the cache. */
   cache?: Estimate;
+  /** Of an imagined row: what was estimated before the run. */
+  estimated?: Guess;
   /** Its short name. */
   gpu: string;
   /** How many are used together. */

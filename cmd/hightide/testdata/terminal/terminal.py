@@ -148,6 +148,28 @@ def terminal_is_the_programs():
     t.until("tty True True True True 100")
 
 
+def plan_runs_what_is_there():
+    """On a terminal a use is run where what runs it is there; else the answer says what is missing."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        with open(os.path.join(folder, "config.json"), "w") as file:
+            file.write(
+                '{"model_type": "llama", "vocab_size": 128, "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2,'
+                ' "num_attention_heads": 2, "num_key_value_heads": 2, "max_position_embeddings": 128}'
+            )
+        t = shell()
+        t.type(f"hightide plan {folder} --gpu l4 --python {folder}/python; echo co''de $?\n")
+        seen = t.until("code 0")
+        for words in ("the cheapest GPU that fits is l4", "Looking for vLLM", "Nothing was imagined: there is no vLLM"):
+            if words not in seen:
+                sys.exit(f"no {words!r} in {seen!r}")
+        t.type(f"hightide plan {folder} --gpu l4 --imagine off; echo co''de $?\n")
+        seen = t.until("code 0")
+        if "Looking for" in seen or "imagined:" in seen:
+            sys.exit(f"something was looked for: {seen!r}")
+
+
 CASES = {
     f.__name__: f
     for f in (
@@ -158,6 +180,7 @@ CASES = {
         status_line,
         status_line_in_background,
         terminal_is_the_programs,
+        plan_runs_what_is_there,
     )
 }
 
