@@ -32,7 +32,7 @@ func (s *Session) tell(name, value string) {
 }
 
 // TryPatched runs a copy of the folder root with other text in some of its files, by their paths, quietly. It says
-// whether a file of the copy was among what ran. folder is where the command is started.
+// whether the copy was what ran. folder is where the command is started.
 func (s *Session) TryPatched(ctx context.Context, plan *levers.Plan, folder, root string, changed map[string]string) (
 	result *Result, ran bool, err error) {
 	copied, err := os.MkdirTemp("", "hightide-patched-")
@@ -53,7 +53,18 @@ func (s *Session) TryPatched(ctx context.Context, plan *levers.Plan, folder, roo
 	}
 	var files []string
 	_ = json.Unmarshal([]byte(result.Fact(levers.FactFiles)), &files) // nothing: a copy that did not get so far
-	return result, slices.ContainsFunc(files, func(path string) bool { return strings.HasPrefix(path, copied+"/") }), nil
+	return result, followed(files, root, copied, changed), nil
+}
+
+// followed says whether a copy ran: a source file of it, and each changed file of settings.
+func followed(files []string, root, copied string, changed map[string]string) bool {
+	for path := range changed {
+		rest, err := filepath.Rel(root, path)
+		if err != nil || filepath.Ext(path) != ".py" && !slices.Contains(files, filepath.Join(copied, rest)) {
+			return false
+		}
+	}
+	return slices.ContainsFunc(files, func(path string) bool { return strings.HasPrefix(path, copied+"/") })
 }
 
 // inCopy is the command as it is in a copy of the folder root: arguments that name files beneath root name those of the

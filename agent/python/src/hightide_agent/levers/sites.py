@@ -76,6 +76,8 @@ class Sites:
         self.torch = torch
         self.optimizers: Dict[int, Site] = {}
         self.makers: Dict[str, Optional[Site]] = {}  # None: made by a library, as from the command line
+        self.owners: Dict[str, Any] = {}  # the settings themselves
+        self.settings: Set[str] = set()  # files of settings that are edited
         self.zeroing: Dict[Tuple[str, int], Site] = {}  # calls that keep gradients as zeros
 
     def install(self, watch: Watch) -> None:
@@ -92,7 +94,11 @@ class Sites:
         """The files of all places, and the one that was started."""
         main = getattr(sys.modules.get("__main__"), "__file__", None)
         made = [*self.optimizers.values(), *self.makers.values(), *self.zeroing.values()]
-        return {site.file for site in made if site is not None} | ({os.path.abspath(main)} if main else set())
+        return (
+            self.settings
+            | {site.file for site in made if site is not None}
+            | ({os.path.abspath(main)} if main else set())
+        )
 
     def _optimizers(self, kind: Any) -> None:
         plain, zero = kind.__init__, kind.zero_grad
@@ -130,6 +136,7 @@ class Sites:
 
         @functools.wraps(plain)
         def made(owner: Any, *args: Any, **kwargs: Any) -> Any:
+            self.owners[name] = owner
             frame = _own(sys._getframe(1))
             if frame is not None:
                 before = self.makers.get(name)

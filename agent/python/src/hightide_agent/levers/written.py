@@ -18,6 +18,7 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from ..places import is_library
 from ..tracker import NEVER
+from . import configured
 from .found import Found, Refused
 from .lora import RANK, adapted
 from .sites import ACCELERATOR, ARGUMENTS, LIGHTNING, TRANSFORMERS, Site, Sites
@@ -26,6 +27,7 @@ from .twins import TWINS, look
 Edit = Dict[str, Any]
 FACT, FILES = "code", "sources"
 KNOWN = ("params", "lr", "betas", "eps", "weight_decay")  # arguments of bitsandbytes' that are those of PyTorch's
+BF16 = ("bf16", "enabled")  # of DeepSpeed's file
 STEP = 2  # by its end each statement of the loop has run
 
 
@@ -193,6 +195,12 @@ class Written:
         """Keywords of a trainer's settings; None where the program makes none."""
         if maker not in self.sites.makers:
             return None
+        call = self._maker(maker)
+        site = self.sites.makers[maker]
+        return [self._source(site.file).keyword(call, name, value) for name, value in keywords.items()] if site else []
+
+    def _maker(self, maker: str) -> Any:
+        """The call that makes a trainer's settings."""
         site = self.sites.makers[maker]
         if site is None or site.times > 1:
             raise Unwritten("%s is not made at one place of the program" % maker)
@@ -201,7 +209,77 @@ class Written:
                  and (_called(n) or "").endswith(maker)]  # fmt: skip
         if len(calls) != 1:
             raise Unwritten("%s:%d makes the %s, but not by its name" % (site.file, site.line, maker))
-        return [source.keyword(calls[0], name, value) for name, value in keywords.items()]
+        return calls[0]
+
+    def _spread_settings(self) -> Optional[List[Edit]]:
+        """Checkpointing as a setting of FSDP, which knows what it gathers; None where neither Accelerate nor
+        the Trainer has spread the model."""
+        if not self.found.sharded:
+            return None
+        arguments = self.sites.owners.get(ARGUMENTS)
+        if getattr(arguments, "fsdp", None):
+            return self._of_arguments(arguments)
+        if os.environ.get("ACCELERATE_USE_FSDP") != "true":
+            return None
+        path = configured.launched()
+        if path is None:
+            raise Unwritten("give accelerate launch --fsdp_activation_checkpointing true")
+        return self._put(path, ("fsdp_config", "fsdp_activation_checkpointing"), True)
+
+    def _of_arguments(self, arguments: Any) -> List[Edit]:
+        """The same where TrainingArguments spread the model: in fsdp_config, as a dict or a file."""
+        key = "activation_checkpointing"
+        site = self.sites.makers[ARGUMENTS]
+        if site is None:  # of the command line
+            words = [word for argument in sys.argv for word in argument.split("=", 1)]
+            path = words[words.index("--fsdp_config") + 1] if "--fsdp_config" in words[:-1] else ""
+            if not path.endswith(".json"):
+                raise Unwritten("give the command --fsdp_config with a file that has %s" % key)
+            return self._put(os.path.abspath(path), (key,), True)
+        call = self._maker(ARGUMENTS)
+        value = next((k.value for k in call.keywords if k.arg == "fsdp_config"), None)
+        source = self._source(site.file)
+        if value is None:
+            return [source.keyword(call, "fsdp_config", '{"%s": True}' % key)]
+        if isinstance(value, ast.Constant) and isinstance(value.value, str):
+            return self._put(os.path.abspath(value.value), (key,), True)
+        if not isinstance(value, ast.Dict):
+            raise Unwritten("%s:%d has fsdp_config from elsewhere: give it %s" % (site.file, site.line, key))
+        for name, has in zip(value.keys, value.values):
+            if isinstance(name, ast.Constant) and name.value in (key, "fsdp_" + key):
+                return [_edit(source.path, _range(has), "True")]
+        line, column = value.lineno, value.col_offset + 1
+        return [_edit(source.path, (line, column) * 2, '"%s": True%s' % (key, ", " if value.keys else ""))]
+
+    def _arguments_precision(self) -> Optional[List[Edit]]:
+        """TrainingArguments, and DeepSpeed's file where that says another precision than they would."""
+        edits = self._setting(ARGUMENTS, bf16="True")
+        engine = getattr(self.sites.owners.get(ARGUMENTS), "deepspeed", None)
+        if edits and isinstance(engine, str) and configured.value_of(engine, BF16) is False:
+            edits += self._put(os.path.abspath(engine), BF16, True)
+        return edits
+
+    def _launched_precision(self) -> Optional[List[Edit]]:
+        """The precision in the file of accelerate launch, where the program leaves it to that."""
+        path = configured.launched()
+        if path is None or ACCELERATOR not in self.sites.makers:
+            return None
+        if any(k.arg == "mixed_precision" for k in self._maker(ACCELERATOR).keywords):
+            return None
+        engine = os.environ.get("ACCELERATE_DEEPSPEED_CONFIG_FILE", "none")
+        if engine != "none":  # which alone says the precision then
+            return self._put(os.path.abspath(engine), BF16, True)
+        return self._put(path, ("mixed_precision",), "bf16")
+
+    def _put(self, path: str, keys: Tuple[str, ...], value: Any) -> List[Edit]:
+        """An edit of a file of settings, which has to stand with the program to be tried."""
+        if not path.startswith(os.getcwd() + os.sep):
+            raise Unwritten("set %s to %s in %s" % (".".join(keys), json.dumps(value), path))
+        self.sites.settings.add(path)
+        try:
+            return configured.put(path, keys, value)
+        except configured.Unknown as error:
+            raise Unwritten("set %s to %s in %s: %s" % (".".join(keys), json.dumps(value), path, error)) from None
 
     def _allocator(self) -> Iterator[Edit]:
         path = getattr(sys.modules.get("__main__"), "__file__", None)
@@ -231,6 +309,10 @@ class Written:
         raise Unwritten("an optimizer for each parameter is more than a change of some lines")
 
     def _checkpoint(self) -> Iterator[Edit]:
+        edits = self._spread_settings()
+        if edits is not None:
+            yield from edits
+            return
         edits = self._setting(ARGUMENTS, gradient_checkpointing="True",
                               gradient_checkpointing_kwargs='{"use_reentrant": False}')  # fmt: skip
         if edits is not None:
@@ -312,8 +394,9 @@ class Written:
 
     def _bf16(self) -> Iterator[Edit]:
         edits = (
-            self._setting(ARGUMENTS, bf16="True")
+            self._arguments_precision()
             or self._setting(LIGHTNING, precision='"bf16-mixed"')
+            or self._launched_precision()
             or self._setting(ACCELERATOR, mixed_precision='"bf16"')
         )
         if edits is not None:
