@@ -139,14 +139,20 @@ func (c *config) experts() {
 		return
 	}
 	s.ExpertsUsed = c.int("num_experts_per_tok", "num_experts_per_token", "moe_k", "moe_topk", "top_k")
-	if s.ExpertsUsed == 0 {
+	if each := list[int](c.fields, "moe_topk"); len(each) > 0 {
+		s.ExpertsUsed = each[0] // of Hunyuan's layers, all alike
+	}
+	if s.ExpertsUsed <= 0 {
 		s.ExpertsUsed = 1
 	}
 	s.ExpertWidth = c.int("moe_intermediate_size")
 	if s.ExpertWidth == 0 {
 		s.ExpertWidth = s.Intermediate
 	}
-	if n := c.int("n_shared_experts", "num_shared_experts"); n > 0 && s.SharedWidth == 0 {
+	if s.Kind == "llama4_text" || s.Kind == "hunyuan_v1_moe" {
+		s.SharedWidth = s.Intermediate
+	}
+	if n := c.int("n_shared_experts", "num_shared_experts", "moe_num_shared_experts"); n > 0 && s.SharedWidth == 0 {
 		s.SharedWidth = n * s.ExpertWidth
 	}
 }

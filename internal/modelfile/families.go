@@ -27,6 +27,7 @@ type family struct {
 	mixer    string // how layers mix tokens that keep a state in place of keys and values, or besides
 	alone    bool   // a layer has nothing else
 	bare     bool   // norms have no weights
+	wide     bool   // what chooses experts has 32 bits
 }
 
 // rotary says whether positions are turned into the queries and keys.
@@ -107,4 +108,8 @@ var families = map[string]family{
 	"xglm":              {norms: 2, normBias: true, qkv: true, out: true, mlp: true, fixed: true, tied: true},
 	"biogpt":            {norms: 2, normBias: true, qkv: true, out: true, mlp: true, learned: 3, tied: true},
 	"hunyuan_v1_dense":  {gated: true, norms: 2, qkNorm: 1},
+	"hunyuan_v1_moe":    {gated: true, norms: 2, qkNorm: 1, always: true, wide: true},
+	"dots1":             {gated: true, norms: 2, qkNorm: 1, sum: BF16},
+	"ernie4_5_moe":      {gated: true, norms: 2, tied: true, sum: F32, wide: true},
+	"llama4_text":       {gated: true, norms: 2},
 }

@@ -81,7 +81,7 @@ func TestWeightsAndCachesOfFamilies(t *testing.T) {
 func TestPartsThatAreNotKnown(t *testing.T) {
 	const text, eye = `"text_config": {"model_type": "llama", "num_hidden_layers": 2}`, `"vision_config": {"depth": 2}`
 	for config, want := range map[string]string{
-		`{"model_type": "mistral3", ` + text + `, ` + eye + `}`:            "of mistral3 has parts besides the decoder",
+		`{"model_type": "aya_vision", ` + text + `, ` + eye + `}`:          "of aya_vision has parts besides the decoder",
 		`{"model_type": "qwen2_5_omni", ` + text + `, "audio_config": {}}`: "of qwen2_5_omni has parts besides the decoder",
 		`{"model_type": "qwen2_5_vl", ` + text + `, ` + eye + `, "quantization_config": {"quant_method": "awq", "bits": 4}}`: "" +
 			"packed by awq",
@@ -97,6 +97,19 @@ func TestPartsThatAreNotKnown(t *testing.T) {
 	c, err := readConfig([]byte(`{"model_type": "qwen2_5_vl", ` + text + `, ` + eye + `}`))
 	if err != nil || len(c.shape.Unknown) != 1 || !strings.Contains(c.shape.Unknown[0], "the part for images takes at work") {
 		t.Errorf("%v, %q", err, c.shape.Unknown)
+	}
+}
+
+// TestPublishedNumbers: models of which the number of weights is published, from the fields of their configurations.
+func TestPublishedNumbers(t *testing.T) {
+	const mistral = `{"model_type": "mistral3", "dtype": "bfloat16", "spatial_merge_size": 2, "vision_feature_layer": -1,
+ "text_config": {"model_type": "mistral", "head_dim": 128, "hidden_size": 5120, "intermediate_size": 32768,
+  "num_attention_heads": 32, "num_hidden_layers": 40, "num_key_value_heads": 8, "vocab_size": 131072},
+ "vision_config": {"model_type": "pixtral", "hidden_size": 1024, "intermediate_size": 4096, "num_attention_heads": 16,
+  "num_hidden_layers": 24, "patch_size": 14, "image_size": 1540}}`
+	m, err := Read(fstest.MapFS{"config.json": {Data: []byte(mistral)}}, "")
+	if err != nil || int64(Bytes(m.Tensors)) != 2*24_011_361_280 { // Mistral Small 3.1
+		t.Errorf("%v, %v", m, err)
 	}
 }
 

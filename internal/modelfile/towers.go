@@ -19,6 +19,8 @@ var towers = map[string]tower{
 	"qwen2_5_vl":   {"qwen2_5_vl_vision", (*weights).qwenTower},
 	"qwen3_vl":     {"qwen3_vl_vision", (*weights).qwenTower},
 	"qwen3_vl_moe": {"qwen3_vl_vision", (*weights).qwenTower},
+	"mistral3":     {"pixtral", (*weights).mistralTower},
+	"llama4":       {"llama4_vision_model", (*weights).llamaTower},
 	"gemma3":       {"siglip_vision_model", (*weights).gemmaTower},
 	"llava":        {"", (*weights).llavaTower},
 	"paligemma":    {"siglip_vision_model", (*weights).paliTower},
@@ -57,6 +59,7 @@ func (w *weights) images(t *tower) {
 	const deepest = maxTensors / 16
 	for name, largest := range map[string]int{"depth": deepest, "num_hidden_layers": deepest, "hidden_size": most,
 		"embed_dim": most, "out_hidden_size": most, "intermediate_size": most, "image_size": most, "projection_dim": most,
+		"vision_output_dim": most, "projector_input_dim": most, "projector_output_dim": most,
 		"spatial_merge_size": 1 << 10, "mlp_ratio": 1 << 10, "scale_factor": 1 << 10} {
 		if n := max(v.int(name), w.whole.int(name)); n > largest {
 			w.err = fmt.Errorf("a configuration with the size %d", n)
@@ -110,6 +113,9 @@ func (w *weights) qwenTower(v fields) {
 
 // patches makes an encoder of SigLIP or CLIP, and tells its width.
 func (w *weights) patches(v fields) int {
+	if v.text("model_type") == "pixtral" {
+		return w.pixtral(v)
+	}
 	clip := v.text("model_type") == "clip_vision_model"
 	hidden, width, patch := v.int("hidden_size"), v.int("intermediate_size"), v.int("patch_size")
 	if hidden == 0 || width == 0 || patch == 0 || v.int("image_size") == 0 {
@@ -144,6 +150,63 @@ func (w *weights) patches(v fields) int {
 		w.twoLayers(name+".head", hidden, width)
 	}
 	return hidden
+}
+
+// pixtral makes the encoder of Pixtral, and tells its width: positions are turned into queries and keys.
+func (w *weights) pixtral(v fields) int {
+	hidden, width, patch := v.int("hidden_size"), v.int("intermediate_size"), v.int("patch_size")
+	w.typed(w.kind, "vision_tower.patch_conv.weight", hidden, v.int("num_channels"), patch, patch)
+	w.vector("vision_tower.ln_pre.weight", hidden)
+	for i := range v.int("num_hidden_layers") {
+		layer := fmt.Sprintf("vision_tower.layers.%d", i)
+		for _, part := range []string{"q", "k", "v", "o"} {
+			w.add(layer+".attention."+part, false, hidden, hidden)
+		}
+		w.add(layer+".gate_proj", false, width, hidden)
+		w.add(layer+".up_proj", false, width, hidden)
+		w.add(layer+".down_proj", false, hidden, width)
+		w.vector(layer+".attention_norm.weight", hidden)
+		w.vector(layer+".ffn_norm.weight", hidden)
+	}
+	return hidden
+}
+
+// mistralTower is that of Mistral Small 3.1 and later, and of Ministral 3.
+func (w *weights) mistralTower(v fields) {
+	if kind := v.text("model_type"); kind != "" && kind != "pixtral" {
+		w.err = fmt.Errorf("hightide does not know the sizes of the part for images, %q", short(kind))
+		return
+	}
+	hidden, out := w.pixtral(v), w.shape.Hidden
+	merge, bias := cmp.Or(w.whole.int("spatial_merge_size"), 2), w.whole.bool("multimodal_projector_bias", false)
+	w.vector("multi_modal_projector.norm.weight", hidden)
+	w.add("multi_modal_projector.patch_merger", false, hidden, hidden*merge*merge)
+	w.add("multi_modal_projector.linear_1", bias, out, hidden*max(1, len(list[int](w.whole, "vision_feature_layer"))))
+	w.add("multi_modal_projector.linear_2", bias, out, out)
+}
+
+// llamaTower is that of Llama 4.
+func (w *weights) llamaTower(v fields) {
+	hidden, width, patch := v.int("hidden_size"), v.int("intermediate_size"), v.int("patch_size")
+	across := v.int("image_size") / max(1, patch)
+	const name = "vision_model"
+	w.vector(name+".class_embedding", hidden)
+	w.add(name+".positional_embedding_vlm", false, across*across+1, hidden)
+	w.add(name+".patch_embedding", false, hidden, v.int("num_channels")*patch*patch)
+	w.affine(name+".layernorm_pre", true, hidden)
+	w.affine(name+".layernorm_post", true, hidden)
+	for i := range v.int("num_hidden_layers") {
+		layer := fmt.Sprintf("%s.layers.%d", name, i)
+		for _, part := range []string{"q", "k", "v", "o"} {
+			w.add(layer+".attn."+part, true, hidden, hidden)
+		}
+		w.twoLayers(layer, hidden, width)
+		w.affine(layer+".norm2", true, hidden)
+	}
+	w.add(name+".vision_adapter.fc1", false, v.int("projector_input_dim"), width)
+	w.add(name+".vision_adapter.fc2", false, v.int("projector_output_dim"), v.int("projector_output_dim"))
+	w.add("multi_modal_projector.linear_1", v.bool("multi_modal_projector_bias", false), w.shape.Hidden,
+		v.int("vision_output_dim"))
 }
 
 // twoLayers makes an MLP and its norm.

@@ -1,6 +1,7 @@
 package modelfile
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 )
@@ -49,10 +50,11 @@ func (w *weights) decoder() {
 	if w.bool("do_layer_norm_before", true) && !w.bool("_remove_final_layer_norm", false) && !f.bare {
 		w.norm("model.norm", s.Hidden)
 	}
+	headBias := w.bool("lm_head_bias", f.headBias || s.Kind == "ernie4_5_moe" && w.bool("use_bias", false))
 	switch {
 	case !w.tied:
-		w.add("lm_head", w.bool("lm_head_bias", f.headBias), s.Vocabulary, width)
-	case f.headBias:
+		w.add("lm_head", headBias, s.Vocabulary, width)
+	case headBias:
 		w.vector("lm_head.bias", s.Vocabulary)
 	}
 }
@@ -87,7 +89,7 @@ func (w *weights) layer(name string, i int) {
 		w.mlp(name+".shared_mlp", false, s.SharedWidth)
 	default:
 		bias := w.bool("mlp_bias", w.bool("use_bias", w.bool("bias", f.mlp)))
-		w.mlp(name+".mlp", bias, s.Intermediate)
+		w.mlp(name+".mlp", bias, cmp.Or(w.int("intermediate_size_mlp"), s.Intermediate))
 	}
 }
 
@@ -105,7 +107,7 @@ func (w *weights) attention(name string) {
 		"qwen3_vl_text", "qwen3_vl_moe_text",
 		"qwen3_moe", "olmo2", "olmo3", "olmoe", "granitemoe", "gemma", "gemma2", "gemma3_text", "smollm3", "cohere2",
 		"arcee", "bamba", "granitemoehybrid", "granitemoeshared", "falcon_h1", "jamba", "qwen3_next", "qwen3_5_text",
-		"qwen3_5_moe_text", "phimoe", "olmo", "cwm", "ministral3":
+		"qwen3_5_moe_text", "phimoe", "olmo", "cwm", "ministral3", "dots1", "hunyuan_v1_moe", "llama4_text":
 		out = w.bool("attention_bias", f.out)
 	case "seed_oss":
 		out = w.bool("attention_out_bias", false)
@@ -169,6 +171,17 @@ func (w *weights) sparse(i int) bool {
 	case i < w.int("first_k_dense_replace"), contains(list[int](w.fields, "mlp_only_layers"), i):
 		return false
 	}
+	if w.shape.Kind == "llama4_text" {
+		if listed := list[int](w.fields, "moe_layers"); listed != nil {
+			return contains(listed, i)
+		}
+		return (i+1)%max(1, w.int("interleave_moe_layer_step")) == 0
+	}
+	if w.shape.Kind == "ernie4_5_moe" {
+		last := w.int("moe_layer_end_index")
+		return i >= w.int("moe_layer_start_index") && (last <= 0 || i <= last) &&
+			(i+1)%max(1, w.int("moe_layer_interval")) == 0
+	}
 	if period := w.int("expert_layer_period"); period > 0 {
 		return i%period == w.int("expert_layer_offset")
 	}
@@ -196,7 +209,14 @@ func (w *weights) mlp(name string, bias bool, width int) {
 // mixture makes the experts of a layer, and what chooses among them.
 func (w *weights) mixture(name string) {
 	s, f := &w.shape, &w.family
-	w.add(name+".gate", f.router, s.Experts, s.Hidden)
+	switch {
+	case s.Kind == "hunyuan_v1_moe": // a module of its own
+		w.typed(F32, name+".gate.wg.weight", s.Experts, s.Hidden)
+	case f.wide:
+		w.typed(F32, name+".gate.weight", s.Experts, s.Hidden)
+	default:
+		w.add(name+".gate", f.router, s.Experts, s.Hidden)
+	}
 	if f.sum.Bytes > 0 {
 		w.typed(f.sum, name+".gate.e_score_correction_bias", s.Experts)
 	}
@@ -207,7 +227,9 @@ func (w *weights) mixture(name string) {
 		w.vector(name+".experts.down_proj_bias", s.Experts, s.Hidden)
 	}
 	if s.SharedWidth > 0 {
-		w.mlp(name+".shared_expert", s.Kind == "deepseek_v2" && w.bool("mlp_bias", false), s.SharedWidth)
+		bias := s.Kind == "deepseek_v2" && w.bool("mlp_bias", false) ||
+			s.Kind == "ernie4_5_moe" && w.bool("use_bias", false)
+		w.mlp(name+".shared_expert", bias, s.SharedWidth)
 	}
 	if f.gate {
 		w.add(name+".shared_expert_gate", false, 1, s.Hidden)

@@ -127,6 +127,15 @@ CASES = [
     ("arcee", dict(GQA, attention_bias=True, mlp_bias=True)),
     ("nemotron", GQA),
     ("hunyuan_v1_dense", GQA),
+    ("dots1", dict(MOE, n_routed_experts=6, n_shared_experts=1, first_k_dense_replace=2)),
+    (
+        "ernie4_5_moe",
+        dict(MOE, moe_k=2, moe_num_experts=6, moe_num_shared_experts=2, moe_layer_interval=2, use_bias=True),
+    ),
+    ("ernie4_5_moe", dict(MOE, moe_k=2, moe_num_experts=6, moe_num_shared_experts=1, tie_word_embeddings=False)),
+    ("hunyuan_v1_moe", dict(GQA, num_experts=4, moe_topk=2)),
+    ("hunyuan_v1_moe", dict(GQA, num_experts=4, moe_topk=[2] * 7, attention_bias=True)),
+    ("llama4_text", dict(GQA, num_local_experts=4, intermediate_size_mlp=200, interleave_moe_layer_step=2)),
     ("granitemoeshared", dict(SMALL, num_local_experts=4, num_experts_per_tok=2, shared_intermediate_size=40)),
     ("minimax_m2", dict(GQA, num_local_experts=4, num_experts_per_tok=2)),
     ("phimoe", dict(SMALL, num_local_experts=4, num_experts_per_tok=2)),
@@ -228,15 +237,52 @@ SEEING = [  # models for images as well: fields of the parts that are left out a
             projection_dim=96,
         ),
     ),
+    (
+        "llava",
+        dict(
+            text_config=dict(PART, model_type="mistral", head_dim=16),
+            vision_config=dict(EYE, model_type="pixtral"),
+            vision_feature_layer=-1,
+        ),
+    ),
+    (
+        "mistral3",
+        dict(
+            text_config=dict(PART, model_type="mistral", head_dim=16),
+            vision_config=dict(EYE, model_type="pixtral"),
+            tie_word_embeddings=False,
+        ),
+    ),
+    (
+        "mistral3",
+        dict(
+            text_config=dict(PART, model_type="ministral3", head_dim=16),
+            vision_config=dict(EYE, model_type="pixtral"),
+            tie_word_embeddings=True,
+            multimodal_projector_bias=True,
+            spatial_merge_size=3,
+        ),
+    ),
+    (
+        "llama4",
+        dict(
+            text_config=dict(PART, num_local_experts=4, intermediate_size_mlp=200, head_dim=16),
+            vision_config=dict(
+                EYE, intermediate_size=192, vision_output_dim=40, projector_input_dim=30, projector_output_dim=40
+            ),
+        ),
+    ),
     ("idefics3", dict(text_config=dict(PART, model_type="llama"), vision_config=EYE)),
     ("smolvlm", dict(text_config=dict(PART, model_type="llama"), vision_config=EYE, scale_factor=4)),
 ]
 PARTS = """llama mistral gemma gemma2 gemma3_text qwen2 qwen3 qwen2_vl_text qwen2_5_vl_text qwen3_vl_text qwen3_vl_moe_text
-    qwen2_vl_vision qwen2_5_vl_vision qwen3_vl_vision siglip_vision_model clip_vision_model idefics3_vision""".split()
+    qwen2_vl_vision qwen2_5_vl_vision qwen3_vl_vision siglip_vision_model clip_vision_model idefics3_vision
+    pixtral llama4_text llama4_vision_model""".split()
 READ = """vocab_size hidden_size intermediate_size num_hidden_layers num_attention_heads num_key_value_heads head_dim
     max_position_embeddings sliding_window use_sliding_window max_window_layers depth embed_dim in_channels patch_size temporal_patch_size
     spatial_merge_size out_hidden_size mlp_ratio num_position_embeddings deepstack_visual_indexes image_size num_channels
-    vision_use_head num_experts num_experts_per_tok moe_intermediate_size""".split()
+    vision_use_head num_experts num_experts_per_tok moe_intermediate_size
+    intermediate_size_mlp interleave_moe_layer_step vision_output_dim projector_input_dim projector_output_dim""".split()
 BY_HEADS = dict(mamba_n_heads=12, mamba_d_head=16, mamba_d_state=8)
 DELTA = dict(linear_num_value_heads=4, linear_num_key_heads=2, linear_key_head_dim=8, linear_value_head_dim=8)
 STATES = [  # layers that keep a state
