@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #define HT_GPU_MAGIC 0x3142545645445448ull /* "HTDEVTB1" in memory */
-#define HT_GPU_ABI 2u
+#define HT_GPU_ABI 3u
 #define HT_GPU_DEVICES 16
 #define HT_GPU_SLOTS 256    /* processes of one run that ever touched a GPU; ended ones are reused last */
 #define HT_GPU_CALLS 512    /* distinct names counted per process */
@@ -37,8 +37,9 @@ enum ht_gpu_kind {
     HT_KIND_CUDNN = 5,
     HT_KIND_NCCL = 6,
     HT_KIND_OTHER = 7,      /* managed memory, cuFFT plans, other libraries */
-    HT_KIND_PINNED = 8,     /* pinned host memory */
-    HT_KINDS = 9
+    HT_KIND_GRAPH = 8,      /* what the driver keeps for the nodes of CUDA graphs; from the catalogue */
+    HT_KIND_PINNED = 9,     /* pinned host memory */
+    HT_KINDS = 10
 };
 
 enum ht_gpu_state { HT_GPU_FREE = 0, HT_GPU_LIVE = 1, HT_GPU_ENDED = 2, HT_GPU_REAPED = 3 };
@@ -105,7 +106,6 @@ struct ht_gpu_use {           /* of one process on one device */
     uint64_t at_peak[HT_KINDS]; /* used[] when it was at its peak */
     uint64_t failed;          /* requests that did not fit */
     uint64_t launches;        /* kernels started */
-    uint64_t pad[2];
 };
 
 enum ht_gpu_call_kind {

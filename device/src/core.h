@@ -100,6 +100,8 @@ static inline int ht_is(const void *handle, uint64_t magic) {
 /* Whether work given to the stream is recorded into a graph instead of run; a library that would
  * talk to other processes does nothing then. `id` may be NULL. */
 int ht_capturing(void *stream, uint64_t *id);
+/* Work given to a stream: if it is being captured a node is added to its graph, and 1 is given. Type 0 is a kernel. */
+int ht_stream_work(void *stream, int node_type);
 int ht_stream_device(void *stream); /* ordinal; the current device for the default streams */
 
 /* ---- the library itself */

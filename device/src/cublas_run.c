@@ -6,6 +6,8 @@
 
 #include "core.h"
 
+void ht_cublas_ran(void *handle); /* cublas.c */
+
 #define WORDS void *w0, void *w1, void *w2, void *w3, void *w4, void *w5, void *w6, void *w7, void *w8, void *w9, void *w10, \
               void *w11, void *w12, void *w13, void *w14, void *w15, void *w16
 #define UNUSED (void)w0, (void)w1, (void)w2, (void)w3, (void)w4, (void)w5, (void)w6, (void)w7, (void)w8, (void)w9, (void)w10, \
@@ -24,9 +26,9 @@ static int result(void *address, size_t bytes) {
     return 0;
 }
 
-#define WRITES(name, word) HT_EXPORT int name(WORDS) { UNUSED; return wrote(word); }
-#define WRITES2(name, word, other) HT_EXPORT int name(WORDS) { UNUSED; return wrote(word) + wrote(other); }
-#define GIVES(name, word, bytes) HT_EXPORT int name(WORDS) { UNUSED; HT_MODELLED(); return result(word, bytes); }
+#define WRITES(name, word) HT_EXPORT int name(WORDS) { UNUSED; ht_cublas_ran(w0); return wrote(word); }
+#define WRITES2(name, word, other) HT_EXPORT int name(WORDS) { UNUSED; ht_cublas_ran(w0); return wrote(word) + wrote(other); }
+#define GIVES(name, word, bytes) HT_EXPORT int name(WORDS) { UNUSED; HT_MODELLED(); ht_cublas_ran(w0); return result(word, bytes); }
 /* Every routine has a twin that takes 64-bit sizes. */
 #define SDCZ(middle, word) \
     WRITES(cublasS##middle, word) WRITES(cublasD##middle, word) WRITES(cublasC##middle, word) WRITES(cublasZ##middle, word) \
@@ -90,7 +92,7 @@ PLACES(amax_v2)
 PLACES(amin_v2)
 
 /* Batches: the outputs' addresses are on the device, not known; how it went is told to the host. */
-#define WENT(name, word) HT_EXPORT int name(WORDS) { UNUSED; return result(word, sizeof(int)); }
+#define WENT(name, word) HT_EXPORT int name(WORDS) { UNUSED; ht_cublas_ran(w0); return result(word, sizeof(int)); }
 #define SDCZ_WENT(middle, word) WENT(cublasS##middle, word) WENT(cublasD##middle, word) WENT(cublasC##middle, word) WENT(cublasZ##middle, word)
 SDCZ_WENT(geqrfBatched, w6)
 SDCZ_WENT(getrsBatched, w9)

@@ -11,9 +11,9 @@
 #define EXEC_MAGIC 0x6578656367726974ull
 
 struct node { HT_HANDLE; int type; ht_host_call call; void *data; struct node *next; struct graph *graph; };
-struct graph { HT_HANDLE; struct node *first, *last; size_t count; struct ht_written_list written; };
+struct graph { HT_HANDLE; struct node *first, *last; size_t count, inner; struct ht_written_list written; };
 struct call { ht_host_call call; void *data; };
-struct exec { HT_HANDLE; unsigned long long flags; size_t nodes, calls; struct call *list; struct ht_written_list written; };
+struct exec { HT_HANDLE; int device; unsigned long long flags; size_t nodes, calls; uint64_t bytes; struct call *list; struct ht_written_list written; };
 
 /* Addresses that a graph's nodes were given. The newest of too many stay. */
 static void note(struct ht_written_list *list, uint64_t address) {
@@ -56,6 +56,26 @@ void *ht_graph_add(void *handle, int type, ht_host_call call, void *data) {
     return node;
 }
 
+/* ---- what a driver keeps of an executable: about as much for each node that runs something on the device, of child graphs
+ * too. How much is the catalogue's figure (graph_node); it is given back with the executable. */
+enum { KERNEL_NODE, COPY_NODE, SET_NODE };
+
+static size_t kept_nodes(const struct graph *graph) {
+    size_t n = graph->inner;
+    for (const struct node *node = graph->first; node; node = node->next) {
+        n += node->type >= KERNEL_NODE && node->type <= SET_NODE;
+        for (void **body = node->type == HT_NODE_CONDITIONAL ? node->data : NULL; body && *body; body++)
+            n += graph_of(*body) ? kept_nodes(*body) : 0;
+    }
+    return n;
+}
+
+void ht_graph_child(void *handle, void *child) {
+    struct graph *graph = graph_of(handle), *part = graph_of(child);
+    if (graph && part)
+        graph->inner += kept_nodes(part);
+}
+
 int ht_graph_delete(void *handle) {
     struct graph *graph = graph_of(handle);
     if (!graph)
@@ -86,10 +106,18 @@ int ht_graph_nodes(void *handle, void **nodes, size_t *n) {
 
 int ht_graph_instantiate(void **out, void *handle, unsigned long long flags) {
     struct graph *graph = graph_of(handle);
-    struct exec *exec = graph && out ? ht_new(sizeof *exec) : NULL;
-    if (!exec)
+    int device = ht_device_current();
+    if (!graph || !out)
         return CUDA_INVALID_VALUE;
-    *exec = (struct exec){.magic = EXEC_MAGIC, .flags = flags, .nodes = graph->count};
+    uint64_t bytes = kept_nodes(graph) * ht_figure(device, "graph_node", 0);
+    if (bytes && !ht_charge(device, HT_KIND_GRAPH, bytes))
+        return CUDA_OUT_OF_MEMORY;
+    struct exec *exec = ht_new(sizeof *exec);
+    if (!exec) {
+        ht_refund(device, HT_KIND_GRAPH, bytes);
+        return CUDA_OUT_OF_MEMORY;
+    }
+    *exec = (struct exec){.magic = EXEC_MAGIC, .device = device, .flags = flags, .nodes = graph->count, .bytes = bytes};
     for (struct node *node = graph->first; node; node = node->next)
         exec->calls += node->call != NULL;
     exec->list = exec->calls ? ht_new(exec->calls * sizeof *exec->list) : NULL;
@@ -151,8 +179,10 @@ void *ht_graph_clone(void *handle) {
     void *copy = graph ? ht_graph_new() : NULL;
     for (struct node *node = copy ? graph->first : NULL; node; node = node->next)
         ht_graph_add(copy, node->type, node->call, node->data);
-    if (copy)
+    if (copy) {
+        ((struct graph *)copy)->inner = graph->inner;
         ht_graph_part(copy, graph);
+    }
     return copy;
 }
 
@@ -171,6 +201,7 @@ int ht_graph_exec_delete(void *handle) {
     struct exec *exec = handle;
     if (!ht_is(exec, EXEC_MAGIC))
         return CUDA_INVALID_VALUE;
+    ht_refund(exec->device, HT_KIND_GRAPH, exec->bytes);
     ht_drop(exec->list, exec->calls * sizeof *exec->list);
     ht_drop(exec->written.at, exec->written.room * sizeof *exec->written.at);
     ht_drop(exec, sizeof *exec);

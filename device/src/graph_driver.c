@@ -73,6 +73,7 @@ HT_EXPORT int cuGraphAddHostNode(void **node, void *graph, void **deps, size_t n
 HT_EXPORT int cuGraphAddChildGraphNode(void **node, void *graph, void **deps, size_t n, void *child) {
     (void)deps, (void)n;
     int error = added(node, graph, 4, NULL, NULL);
+    ht_graph_child(graph, child);
     return error ? error : ht_graph_part(graph, child);
 }
 HT_EXPORT int cuGraphAddEmptyNode(void **node, void *graph) { return added(node, graph, 5, NULL, NULL); }
@@ -91,6 +92,8 @@ HT_EXPORT int cuGraphAddNode_v2(void **node, void *graph, void **deps, const voi
     (void)deps, (void)edges, (void)n;
     if (what->type == HT_NODE_CONDITIONAL)
         return added(node, graph, what->type, NULL, new_bodies(&what->conditional));
+    if (what->type == 4)
+        ht_graph_child(graph, what->child.graph);
     int host = what->type == 3, error = added(node, graph, what->type, host ? what->host.call : NULL, host ? what->host.data : NULL);
     return error ? error : node_writes(graph, what);
 }

@@ -279,6 +279,7 @@ static int perform(struct operation *all, size_t count) {
     for (size_t i = 0; i < count && !status; i++) {
         struct operation *o = &all[i];
         int failed = status = connect_buffers(o);
+        ht_stream_work(o->stream, 0);
         o->small = is_small(o) && !ht_capturing(o->stream, NULL);
         if (o->small && o->comm->wire && !o->comm->stop && (o->kind >= SEND || is_ready(o, all, i)))
             failed = put(o);

@@ -62,8 +62,6 @@ int ht_capture_allows(void); /* whether a call that a capture forbids may be mad
 int ht_capture_begin(void *stream, void *graph, int mode);
 int ht_capture_end(void *stream, void **graph);
 int ht_capture_info(void *stream, int *status, uint64_t *id, void **graph, const void ***deps, size_t *n);
-/* Work given to a stream: if it is being captured a node is added to its graph, and 1 is given. */
-int ht_stream_work(void *stream, int node_type);
 void ht_stream_at_sync(void (*call)(int ordinal)); /* what a synchronisation of a device calls */
 typedef void (*ht_host_call)(void *);
 int ht_stream_call(void *stream, ht_host_call call, void *data);
@@ -96,5 +94,6 @@ enum { HT_NODE_CONDITIONAL = 13 }; /* a node's type; its data are its bodies, wh
 struct ht_written_list { uint64_t *at; size_t count, room, next; };
 int ht_graph_writes(void *graph_or_exec, uint64_t address); /* a launch writes there */
 int ht_graph_part(void *graph_or_exec, void *child);        /* a launch writes where the child does */
+void ht_graph_child(void *graph, void *child);              /* a node of it is the child's nodes */
 void *ht_graph_add(void *graph, int node_type, ht_host_call call, void *data); /* call NULL: nothing for the host */
 #endif

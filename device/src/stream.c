@@ -252,7 +252,7 @@ int ht_capture_end(void *handle, void **graph) {
         thread_captures--;
     int valid = capture->status == HT_CAPTURE_ACTIVE;
     size_t nodes = 0;
-    /* What libraries did is no node of ours. Whoever finds none at all takes the work for lost, as XLA does. */
+    /* What most libraries did is no node of ours. Whoever finds none at all takes the work for lost, as XLA does. */
     if (ht_writes() != capture->writes && ht_graph_nodes(capture->graph, NULL, &nodes) == CUDA_OK && !nodes)
         ht_graph_add(capture->graph, 0, NULL, NULL);
     if (valid && joined)

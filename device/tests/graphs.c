@@ -5,7 +5,7 @@
 
 #include "cuda.h"
 
-static const char spec[] = "count=1;name=NVIDIA Test;memory=1073741824;cc=9.0;sms=132";
+static const char spec[] = "count=1;name=NVIDIA Test;memory=1073741824;cc=9.0;sms=132;graph_node=10240";
 
 int cuGraphCreate(void **, unsigned);
 int cuGraphDestroy(void *);
@@ -14,6 +14,7 @@ int cuGraphAddKernelNode_v2(void **, void *, void **, size_t, const struct cu_ke
 int cuGraphAddMemcpyNode(void **, void *, void **, size_t, const struct cu_copy_3d *, void *);
 int cuGraphAddMemsetNode(void **, void *, void **, size_t, const struct cu_memset_node *, void *);
 int cuGraphAddHostNode(void **, void *, void **, size_t, const void *);
+int cuGraphAddEmptyNode(void **, void *);
 int cuGraphAddChildGraphNode(void **, void *, void **, size_t, void *);
 int cuGraphAddNode_v2(void **, void *, void **, const void *, size_t, struct cu_node *);
 int cuGraphNodeGetType(void *, int *);
@@ -141,6 +142,36 @@ static void described(void) {
     drop(&made), drop(&inner);
 }
 
+/* What a driver keeps: for each kernel, copy and memset of an executable, those of its children too, until that is destroyed. */
+static void kept(void) {
+    void *graph, *child, *node, *exec, *copy;
+    uint64_t at = block();
+    struct kernel work = kernel(at, at, at);
+    struct cu_memset_node set = {.to = at, .value = 1, .element_bytes = 4, .width = 1, .height = 1};
+    OK(cuGraphCreate(&child, 0));
+    OK(cuGraphAddKernelNode_v2(&node, child, NULL, 0, &work.node));
+    OK(cuGraphAddKernelNode_v2(&node, child, NULL, 0, &work.node));
+    OK(cuGraphCreate(&graph, 0));
+    OK(cuGraphAddKernelNode_v2(&node, graph, NULL, 0, &work.node));
+    OK(cuGraphAddMemsetNode(&node, graph, NULL, 0, &set, NULL));
+    OK(cuGraphAddEmptyNode(&node, graph));
+    OK(cuGraphAddChildGraphNode(&node, graph, NULL, 0, child));
+    CHECK(own(0, HT_KIND_GRAPH) == 0, "a graph that is no executable takes nothing");
+    exec = instance(graph);
+    CHECK(own(0, HT_KIND_GRAPH) == 4 * 10240, "a kernel, a memset and a child's two kernels; an empty node takes nothing");
+    OK(cuGraphClone(&copy, graph));
+    void *second = instance(copy);
+    CHECK(own(0, HT_KIND_GRAPH) == 8 * 10240, "each executable of its own");
+    OK(cuGraphDestroy(graph));
+    OK(cuGraphDestroy(copy));
+    OK(cuGraphDestroy(child));
+    CHECK(own(0, HT_KIND_GRAPH) == 8 * 10240, "graphs are gone, executables stay");
+    OK(cuGraphExecDestroy(exec));
+    OK(cuGraphExecDestroy(second));
+    CHECK(own(0, HT_KIND_GRAPH) == 0, "all is back");
+    drop(&work);
+}
+
 int main(void) {
     unsetenv("HIGHTIDE_DEVICE_TABLE");
     unsetenv("CUDA_VISIBLE_DEVICES");
@@ -148,6 +179,7 @@ int main(void) {
     launches();
     kinds();
     described();
+    kept();
     printf("graphs: %d checks\n", checks);
     return 0;
 }

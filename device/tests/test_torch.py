@@ -45,6 +45,28 @@ print(a.elapsed_time(b) >= 0, torch.cuda.is_current_stream_capturing())
                 self.assertEqual(lines[1], "NVIDIA A10 23729274880")
                 self.assertEqual(lines[2:4], ["True", "True False"])
 
+    def test_nodes_of_graphs_take_memory(self) -> None:
+        """A kernel each and products as well, of cuBLAS and cuBLASLt, from when the graph can be launched until it is gone."""
+        script = """
+import torch
+a, out = torch.zeros(64, 64, device='cuda'), torch.zeros(64, 64, device='cuda')
+s = torch.cuda.Stream()
+with torch.cuda.stream(s):
+    a.add_(1); torch.mm(a, a, out=out)
+torch.cuda.synchronize()
+used = lambda: torch.cuda.mem_get_info()[1] - torch.cuda.mem_get_info()[0] - torch.cuda.memory_reserved()
+before, g = used(), torch.cuda.CUDAGraph()
+with torch.cuda.graph(g):
+    for _ in range(30): a.add_(1)
+    for _ in range(20): torch.mm(a, a, out=out)
+print(used() - before)
+g.reset()
+print(used() - before)
+"""
+        for version, lines in self.each(script, spec=A10 + ";graph_node=10240").items():
+            with self.subTest(version):
+                self.assertEqual(lines[:2], [str(50 * 10240), "0"])
+
     def test_out_of_memory_is_torchs_own(self) -> None:
         script = """
 import torch

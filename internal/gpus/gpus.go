@@ -104,6 +104,14 @@ func (g *GPU) Overheads() mem.Range {
 	return mem.Range{Low: g.OverheadLow, High: g.OverheadHigh}
 }
 
+// GraphNode is what a driver keeps on the device for each kernel, copy and memset of a CUDA graph, in bytes, and GraphNodeLow
+// and GraphNodeHigh what was published of it. docs/fidelity.md has the sources; no row of the catalogue differs yet.
+const (
+	GraphNode     mem.Bytes = 10 * mem.KiB
+	GraphNodeLow  mem.Bytes = 5 * mem.KiB / 2
+	GraphNodeHigh mem.Bytes = 36 * mem.KiB
+)
+
 // Tight is the margin below which a fit is called tight: the uncertainty, at least 5 % of the memory.
 func (g *GPU) Tight() mem.Bytes { return max(g.Uncertainty(), g.Total/20) }
 

@@ -154,7 +154,8 @@ func TestFollows(t *testing.T) {
 	if _, ok = follows(larger(mem.VerdictFits, 40*mem.GiB, 1), h100); ok {
 		t.Error("a run that was short of memory stands for another GPU")
 	}
-	if v, ok = follows(larger(mem.VerdictOOM, 139*mem.GiB, 1), h100); !ok || v.Verdict != mem.VerdictOOM || v.Label != mem.Estimated || v.Used.Known() {
+	if v, ok = follows(larger(mem.VerdictOOM, 139*mem.GiB, 1), h100); !ok || v.Verdict != mem.VerdictOOM ||
+		v.Label != mem.Estimated || v.Used.Known() {
 		t.Errorf("%+v %v", v, ok)
 	}
 	if _, ok = follows(larger(mem.VerdictFailed, 0, 0), h100); ok {
@@ -324,7 +325,8 @@ func TestPlay(t *testing.T) {
 
 func TestDeviceSpec(t *testing.T) {
 	g := gpus.GPU{Slug: "x", Name: "A|B; C=\nD", Total: 5 << 30, Overhead: 7, Compute: "8.6", SMs: 72}
-	if got, want := DeviceSpec(&g, 2), "count=2;name=AB CD;slug=x;memory=5368709120;context=7;cc=8.6;sms=72"; got != want {
+	want := "count=2;name=AB CD;slug=x;memory=5368709120;context=7;graph_node=10240;cc=8.6;sms=72"
+	if got := DeviceSpec(&g, 2); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	g.Compute, g.L2, g.Clock, g.Bandwidth = "8.0", 40<<20, 1410, 2039

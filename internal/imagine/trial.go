@@ -324,6 +324,7 @@ func (s *Session) setup(t *trial) mem.ImaginedSetup {
 	g := &t.gpu
 	return mem.ImaginedSetup{GPU: g.Slug, Name: g.Name, Compute: g.Compute, SMs: g.SMs, Count: t.count, Total: g.Total,
 		TotalLabel: g.Label(), Context: g.Overhead, Contexts: g.Overheads(), Tight: g.Tight(),
+		GraphNode: gpus.GraphNode, GraphNodes: mem.Range{Low: gpus.GraphNodeLow, High: gpus.GraphNodeHigh},
 		Price: g.Price, Steps: s.Until, Sizes: cmp.Or(t.sizes, s.Sizes),
 		AllocConf: cmp.Or(AllocatorSetting(launch.With(s.Base.Env, t.env)), "default"),
 		ReadValue: strings.Join(s.ReadValues, " "), World: s.World, Users: s.Users, Tokens: s.Tokens,
@@ -338,8 +339,8 @@ func DeviceSpec(g *gpus.GPU, count int) string {
 		}
 		return r
 	}, g.Name)
-	spec := fmt.Sprintf("count=%d;name=%s;slug=%s;memory=%d;context=%d;cc=%s;sms=%d", count, name, g.Slug, g.Total,
-		g.Overhead, g.Compute, g.SMs)
+	spec := fmt.Sprintf("count=%d;name=%s;slug=%s;memory=%d;context=%d;graph_node=%d;cc=%s;sms=%d", count, name, g.Slug,
+		g.Total, g.Overhead, gpus.GraphNode, g.Compute, g.SMs)
 	if g.L2 > 0 {
 		spec += fmt.Sprintf(";l2=%d", g.L2)
 	}

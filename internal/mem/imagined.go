@@ -18,17 +18,20 @@ type ImaginedSetup struct {
 	TotalLabel Label  `json:"total_label,omitempty"` // how the total was come by
 	Context    Bytes  `json:"context_overhead_bytes"`
 	// what was seen of it; zero: nothing else is known, or it was given
-	Contexts  Range   `json:"context_overhead_range_bytes,omitzero"`
-	Tight     Bytes   `json:"tight_below_bytes"`
-	Price     float64 `json:"price_usd_per_hour,omitempty"`
-	Steps     string  `json:"steps"`      // auto, or a number
-	Sizes     string  `json:"data_sizes"` // upper, zero or a fraction
-	AllocConf string  `json:"alloc_conf"` // "default" where none is set
-	ReadValue string  `json:"read_value,omitempty"`
-	Users     int     `json:"users,omitempty"`      // of an LLM server: sequences at once that are asked for; 0: none
-	Tokens    int     `json:"tokens,omitempty"`     // of each; 0: the greatest length that the engine takes
-	Load      string  `json:"load,omitempty"`       // requests that it is to answer, as 8x512+128
-	World     int     `json:"world_size,omitempty"` // ranks of a larger cluster, of which some are played; 0: none
+	Contexts Range `json:"context_overhead_range_bytes,omitzero"`
+	// what a driver is taken to keep for a node of a CUDA graph, and what was published of it; zero: nothing is counted
+	GraphNode  Bytes   `json:"graph_node_bytes,omitempty"`
+	GraphNodes Range   `json:"graph_node_range_bytes,omitzero"`
+	Tight      Bytes   `json:"tight_below_bytes"`
+	Price      float64 `json:"price_usd_per_hour,omitempty"`
+	Steps      string  `json:"steps"`      // auto, or a number
+	Sizes      string  `json:"data_sizes"` // upper, zero or a fraction
+	AllocConf  string  `json:"alloc_conf"` // "default" where none is set
+	ReadValue  string  `json:"read_value,omitempty"`
+	Users      int     `json:"users,omitempty"`      // of an LLM server: sequences at once that are asked for; 0: none
+	Tokens     int     `json:"tokens,omitempty"`     // of each; 0: the greatest length that the engine takes
+	Load       string  `json:"load,omitempty"`       // requests that it is to answer, as 8x512+128
+	World      int     `json:"world_size,omitempty"` // ranks of a larger cluster, of which some are played; 0: none
 }
 
 // Range is of bytes, from the lowest to the highest.
@@ -54,7 +57,7 @@ type DeviceUse struct {
 	Device  string `json:"device"` // as its series are called: "nvidia:0", of a played rank "rank 127 nvidia:7"
 	Index   int    `json:"index"`
 	Used    Bytes  `json:"peak_used_bytes"`
-	// of Used: allocated, context, cublas, cudnn, nccl, pools, other
+	// of Used: allocated, context, cublas, cudnn, nccl, pools, graphs, other
 	Parts  map[string]Bytes `json:"parts_bytes,omitempty"`
 	Played bool             `json:"played,omitempty"` // alone, without the other ranks
 }

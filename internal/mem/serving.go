@@ -36,7 +36,7 @@ type ServingFigures struct {
 	Weights        Optional `json:"weights_bytes,omitzero" doc:"The weights in bytes, as the engine measured them on one GPU."`
 	WeightsNeeded  Optional `json:"weights_needed_bytes,omitzero" doc:"Where there was no memory to load them all: what the weights take on one GPU, in bytes, by the model as the engine builds it."`
 	Activations    Optional `json:"activation_bytes,omitzero" doc:"Beside the weights, what the engine's profiling pass took at its peak, in bytes."`
-	Graphs         Optional `json:"graph_bytes,omitzero" doc:"What capturing CUDA graphs took of the device, in bytes. What a driver keeps for each node is not in it."`
+	Graphs         Optional `json:"graph_bytes,omitzero" doc:"What capturing CUDA graphs took of the device, in bytes, as the engine measured it."`
 	GraphsReserved Optional `json:"graph_reserved_bytes,omitzero" doc:"What the engine took out of the KV cache for CUDA graphs before it captured them, in bytes, by its own estimate."`
 	NonTorch       Optional `json:"non_torch_bytes,omitzero" doc:"What the engine found in use beside PyTorch's allocator, in bytes."`
 	Utilization    float64  `json:"utilization,omitempty" doc:"The share of the GPU's memory that the engine may use."`

@@ -34,6 +34,8 @@ type Imagined struct {
 	CategoryBasis   string               `json:"categories_device,omitempty" doc:"The device of these categories."`
 	ByStack         mem.Bytes            `json:"categories_by_stack_bytes,omitempty" doc:"Bytes of the categories that are told by no more than the stack."`
 	GraphPools      mem.Optional         `json:"graph_pools_bytes,omitzero" doc:"Of what the allocator reserved, what the private pools of CUDA graphs had when that was last told, in bytes."`
+	GraphNodes      mem.Optional         `json:"graph_nodes_bytes,omitzero" doc:"Of what was in use at the peak, what the driver keeps for the nodes of CUDA graphs, in bytes, as estimated; of the process that has most."`
+	GraphNodesRange *mem.Range           `json:"graph_nodes_range_bytes,omitempty" doc:"What it may be by published figures, from the lowest to the highest, in bytes."`
 	CategoriesShort bool                 `json:"categories_short,omitempty" doc:"Whether the categories and lines are of what was needed when memory ran out, in place of what was held."`
 	Lines           []HeldLine           `json:"peak_lines,omitempty" doc:"What lines of the program held at the peak, largest first."`
 	LinesHeld       mem.Bytes            `json:"peak_lines_bytes,omitempty" doc:"What all lines held together."`
@@ -69,6 +71,8 @@ type Serving struct {
 	Step    string       `json:"step,omitempty" doc:"What its start was at last: device, weights, profiling, kv_cache, warm-up, graphs or ready."`
 	Users   mem.Optional `json:"users,omitzero" doc:"How many users were asked for: sequences at once."`
 	Tokens  mem.Optional `json:"tokens,omitzero" doc:"The tokens of each of their sequences."`
+	// Graphs is among the figures, and an estimate in part.
+	GraphRange *mem.Range `json:"graph_range_bytes,omitempty" doc:"What graph_bytes may be, from the lowest to the highest, in bytes: what a driver keeps for the nodes of graphs is estimated."`
 	mem.ServingFigures
 }
 

@@ -11,7 +11,7 @@ import (
 // The layout of include/hightide_device.h; device_test.go compares it with the C compiler's.
 const (
 	DeviceMagic = 0x3142545645445448 // "HTDEVTB1" in memory
-	DeviceABI   = 2
+	DeviceABI   = 3
 
 	gpuHeaderBytes = 4096
 	gpuBytes       = 1024
@@ -49,13 +49,14 @@ const (
 	DeviceCUDNN
 	DeviceNCCL
 	DeviceOther
+	DeviceGraph
 	DevicePinned
 	DeviceKinds
 )
 
 // DeviceKindNames are indexed by DeviceKind.
 var DeviceKindNames = [DeviceKinds]string{"allocated", "mapped", "pools", "context", "cublas", "cudnn", "nccl",
-	"other", "pinned"}
+	"other", "graphs", "pinned"}
 
 // DeviceTable tells of a run's imaginary GPUs and who uses them, mapped from shared memory. Every value it gives is
 // as the library wrote it: unjudged, and from a process that may be anyone's.
@@ -305,9 +306,9 @@ func (b *DeviceTable) Processes() (all []DeviceProcess, err error) {
 func decodeUse(p []byte) (u DeviceUse) {
 	for kind := range u.Used {
 		u.Used[kind] = u64(p, 8*kind)
-		u.AtPeak[kind] = u64(p, 88+8*kind)
+		u.AtPeak[kind] = u64(p, 96+8*kind)
 	}
-	u.Peak, u.PeakTime, u.Failed, u.Launches = u64(p, 72), int64(u64(p, 80)), u64(p, 160), u64(p, 168)
+	u.Peak, u.PeakTime, u.Failed, u.Launches = u64(p, 80), int64(u64(p, 88)), u64(p, 176), u64(p, 184)
 	return u
 }
 

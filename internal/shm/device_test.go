@@ -45,9 +45,9 @@ func TestDeviceLayout(t *testing.T) {
 		{"offsetof(struct ht_gpu, total)", 192}, {"offsetof(struct ht_gpu, peak_mono_ns)", 232},
 		{"offsetof(struct ht_gpu, failed)", 240},
 		{"offsetof(struct ht_gpu, cc_major)", 252}, {"offsetof(struct ht_gpu, sm_count)", 260},
-		{"offsetof(struct ht_gpu_use, peak)", 72}, {"offsetof(struct ht_gpu_use, at_peak)", 88},
-		{"offsetof(struct ht_gpu_use, failed)", 160},
-		{"offsetof(struct ht_gpu_use, launches)", 168}, {"offsetof(struct ht_gpu_process, calls_lost)", 40},
+		{"offsetof(struct ht_gpu_use, peak)", 80}, {"offsetof(struct ht_gpu_use, at_peak)", 96},
+		{"offsetof(struct ht_gpu_use, failed)", 176},
+		{"offsetof(struct ht_gpu_use, launches)", 184}, {"offsetof(struct ht_gpu_process, calls_lost)", 40},
 		{"offsetof(struct ht_gpu_process, ooms_count)", 64},
 		{"offsetof(struct ht_gpu_process, cuda)", 88}, {"offsetof(struct ht_gpu_process, rank)", 92},
 		{"offsetof(struct ht_gpu_process, visible)", 96},
@@ -114,7 +114,7 @@ func newTable() []byte {
 	put.PutUint64(use[8*int(DeviceAllocation):], 4<<30)
 	put.PutUint64(use[8*int(DeviceContext):], 300<<20)
 	put.PutUint64(use[8*int(DevicePinned):], 1<<30)
-	put.PutUint64(use[72:], 6<<30)
+	put.PutUint64(use[80:], 6<<30)
 	oom := p[oomsAt:]
 	put.PutUint64(oom, 1)
 	put.PutUint64(oom[16:], 2<<30)

@@ -253,7 +253,11 @@ def test_server_ends_once_it_answers(answering: "tuple[Server, Ran]") -> None:
         r"Maximum concurrency for 4,096 tokens per request: ([\d.,]+)x", ran.out
     )
     assert abs(serving["weights_bytes"] - weights(TINY)) < 32 << 20, "rotary tables, and blocks of the allocator's"
-    assert serving["graph_bytes"] > 0 and serving["activation_bytes"] > 0 and serving["utilization"] == 0.9
+    assert 0 < serving["graph_range_bytes"]["low"] < serving["graph_bytes"] < serving["graph_range_bytes"]["high"]
+    kept = ran.verdict["graph_nodes_bytes"]
+    assert kept > 0 == kept % 10240, "what a driver keeps, 10 KiB for each node"
+    assert f"For {kept // 10240:,} nodes of CUDA graphs" in " ".join(ran.out.split())
+    assert serving["activation_bytes"] > 0 and serving["utilization"] == 0.9
     assert ran.verdict["stopped"] == "ready"
     assert f"Serves on NVIDIA A10: {serving['kv_tokens']:,} tokens of KV cache" in " ".join(ran.out.split())
     assert "evaluation" not in ran.out.partition("hightide  ")[2] and "<string>" not in ran.out

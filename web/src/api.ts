@@ -2085,6 +2085,13 @@ export interface ImagineOutcome {
   /** The verdict on each GPU, the cheapest that fits first. */
   gpus?: GPUVerdict[];
   /**
+   * Of what was in use at the peak, what the driver keeps for the nodes of CUDA graphs, in bytes,
+   * as estimated; of the process that has most.
+   */
+  graph_nodes_bytes?: number;
+  /** What it may be by published figures, from the lowest to the highest, in bytes. */
+  graph_nodes_range_bytes?: Range;
+  /**
    * Of what the allocator reserved, what the private pools of CUDA graphs had when that was last
    * told, in bytes.
    */
@@ -2272,6 +2279,13 @@ export interface Imagined {
   gpu_name: string;
   /** The verdict on each GPU, the cheapest that fits first. */
   gpus?: GPUVerdict[];
+  /**
+   * Of what was in use at the peak, what the driver keeps for the nodes of CUDA graphs, in bytes,
+   * as estimated; of the process that has most.
+   */
+  graph_nodes_bytes?: number;
+  /** What it may be by published figures, from the lowest to the highest, in bytes. */
+  graph_nodes_range_bytes?: Range;
   /**
    * Of what the allocator reserved, what the private pools of CUDA graphs had when that was last
    * told, in bytes.
@@ -3334,6 +3348,15 @@ export interface PlanOptions {
   utilization?: number;
 }
 
+export interface PlanRange {
+  /** The figure. */
+  figure: number;
+  /** The most. */
+  high: number;
+  /** The least. */
+  low: number;
+}
+
 export interface PlanResult {
   /** What would let a cheaper GPU do, or where none fits, a GPU at all: each was computed. */
   changes: Alternative[];
@@ -3557,11 +3580,7 @@ export interface PullComment {
 }
 
 export interface Range {
-  /** The figure. */
-  figure: number;
-  /** The most. */
   high: number;
-  /** The least. */
   low: number;
 }
 
@@ -4000,7 +4019,7 @@ export interface RoundingWaste {
 
 export interface Row {
   /** Of other uses: the largest batch on each GPU; low: at the upper ends of the estimates. */
-  batch?: Range;
+  batch?: PlanRange;
   /** Of that, what may be taken. */
   budget: Estimate;
   /** Of a server: what all users' sequences take in the cache. */
@@ -4030,11 +4049,11 @@ export interface Row {
   /** What is left of the budget; negative: what is missing. */
   room: Estimate;
   /** Of a server: tokens that the cache holds, where each sequence has the length asked. */
-  tokens?: Range;
+  tokens?: PlanRange;
   /** The memory of one GPU, in bytes. */
   total_bytes: number;
   /** Of a server: sequences of that length at once. */
-  users?: Range;
+  users?: PlanRange;
   /** fits, likely, unlikely or no, by the room that is left. */
   verdict: string;
 }
@@ -4286,11 +4305,13 @@ export interface Serving {
   engine: string;
   /** What was free when the engine started, in bytes. */
   free_bytes?: number;
-  /**
-   * What capturing CUDA graphs took of the device, in bytes. What a driver keeps for each node is
-   * not in it.
-   */
+  /** What capturing CUDA graphs took of the device, in bytes, as the engine measured it. */
   graph_bytes?: number;
+  /**
+   * What graph_bytes may be, from the lowest to the highest, in bytes: what a driver keeps for the
+   * nodes of graphs is estimated.
+   */
+  graph_range_bytes?: Range;
   /**
    * What the engine took out of the KV cache for CUDA graphs before it captured them, in bytes, by
    * its own estimate.

@@ -173,6 +173,29 @@ func categories(run *mem.Run, v *report.Imagined, p *mem.PeakParts) {
 	}
 }
 
+// graphNodes is what the driver keeps for the nodes of CUDA graphs, of the process that has most, and by how much that may
+// be otherwise. What is open of it and of the context leaves a fit with less room than both tight.
+func graphNodes(run *mem.Run, v *report.Imagined) {
+	s := &run.Imagined.Setup
+	var most mem.Bytes
+	for _, rank := range v.Ranks {
+		most = max(most, rank.Parts["graphs"])
+	}
+	if most == 0 || s.GraphNode == 0 {
+		return
+	}
+	v.GraphNodes = mem.Some(int64(most))
+	v.GraphNodesRange = &mem.Range{Low: most / s.GraphNode * s.GraphNodes.Low, High: most / s.GraphNode * s.GraphNodes.High}
+	v.Tight = max(v.Tight, max(0, s.Contexts.High-s.Context)+v.GraphNodesRange.High-most)
+	if v.Serving == nil {
+		return
+	}
+	if all, ok := v.Serving.Graphs.Get(); ok && mem.Bytes(all) >= most {
+		rest := mem.Bytes(all) - most
+		v.Serving.GraphRange = &mem.Range{Low: rest + v.GraphNodesRange.Low, High: rest + v.GraphNodesRange.High}
+	}
+}
+
 // ranks lists each process that used a device.
 func ranks(run *mem.Run, v *report.Imagined) {
 	for _, use := range run.Imagined.Uses {

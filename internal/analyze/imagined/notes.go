@@ -85,8 +85,18 @@ func cachedText(v *report.Imagined) string {
 		mem.Bytes(cached))
 }
 
-// nodesText says that CUDA graphs take more on a real GPU, where some were captured.
-func nodesText(v *report.Imagined) string {
+// nodesText says what was counted for the nodes of CUDA graphs, and how far that is known; or that nothing was.
+func nodesText(run *mem.Run, v *report.Imagined) string {
+	s := &run.Imagined.Setup
+	if r := v.GraphNodesRange; r != nil {
+		most := mem.Bytes(v.GraphNodes.Or(0))
+		return fmt.Sprintf("For %s of CUDA graphs %v are counted, %v for each: what a driver keeps. Published figures are "+
+			"%v to %v, which would be %v to %v; hightide about imagine says more.",
+			report.Counted(int64(most/s.GraphNode), "node"), most, s.GraphNode, s.GraphNodes.Low, s.GraphNodes.High, r.Low, r.High)
+	}
+	if s.GraphNode > 0 {
+		return "" // none was there at the peak
+	}
 	graphs := v.GraphPools.Or(0)
 	if v.Serving != nil {
 		graphs = max(graphs, v.Serving.Graphs.Or(0))
@@ -133,7 +143,7 @@ func notes(run *mem.Run, v *report.Imagined, r *report.Part) {
 		}
 		r.AddNote("Conditions of this answer: " + strings.Join(parts, ", ") + ".")
 	}
-	for _, text := range []string{spreadText(v), promiseText(v), overText(v), cachedText(v), untoldText(v), nodesText(v),
+	for _, text := range []string{spreadText(v), promiseText(v), overText(v), cachedText(v), untoldText(v), nodesText(run, v),
 		unaskedText(v)} {
 		if text != "" {
 			r.AddNote(text)

@@ -108,7 +108,11 @@ func servingParts(s *report.Serving) string {
 	var parts []string
 	for _, part := range servingMemory(s) {
 		if bytes, ok := part.bytes.Get(); ok {
-			parts = append(parts, fmt.Sprintf("%s %v", part.name, mem.Bytes(bytes)))
+			text := fmt.Sprintf("%s %v", part.name, mem.Bytes(bytes))
+			if r := s.GraphRange; r != nil && part.name == graphsName {
+				text += fmt.Sprintf(" (%v to %v)", r.Low, r.High)
+			}
+			parts = append(parts, text)
 		}
 	}
 	if len(parts) == 0 {
@@ -127,6 +131,8 @@ func servingParts(s *report.Serving) string {
 	return text
 }
 
+const graphsName = "CUDA graphs"
+
 type servingPart struct {
 	name  string
 	bytes mem.Optional
@@ -135,7 +141,7 @@ type servingPart struct {
 // servingMemory is what an engine says of its memory, in the order people read it.
 func servingMemory(s *report.Serving) []servingPart {
 	return []servingPart{{"weights", s.Weights}, {"KV cache", s.KVBytes}, {"activations of the largest batch", s.Activations},
-		{"CUDA graphs", s.Graphs}, {"beside the allocator", s.NonTorch}}
+		{graphsName, s.Graphs}, {"beside the allocator", s.NonTorch}}
 }
 
 // refusal is why a server does not start, by the step that lacked memory: "" where another step failed.

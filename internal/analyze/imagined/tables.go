@@ -75,7 +75,7 @@ func usageTable(v *report.Imagined) report.Table {
 	row("of that, pools of CUDA graphs", v.GraphPools, mem.Imagined)
 	row("beside it, or after it was last asked", besideAllocator(v), mem.Imagined)
 	row("what "+v.LimitBy+" may take", v.Limit, mem.Imagined)
-	for _, name := range []string{"context", "cublas", "cudnn", "nccl", "pools", "other"} {
+	for _, name := range []string{"context", "cublas", "cudnn", "nccl", "pools", "graphs", "other"} {
 		var most mem.Bytes
 		for _, rank := range v.Ranks {
 			most = max(most, rank.Parts[name])
@@ -117,7 +117,8 @@ func besideAllocator(v *report.Imagined) mem.Optional {
 var partNames = map[string]string{"context": "context and libraries, beside the allocator",
 	"cublas": "cuBLAS, beside the allocator",
 	"cudnn":  "cuDNN, beside the allocator", "nccl": "NCCL buffers", "pools": "stream-ordered pools",
-	"other": "other device memory"}
+	"graphs": "nodes of CUDA graphs, kept by the driver",
+	"other":  "other device memory"}
 
 // gpuVerdictTable has a row for each GPU, of which `count` are used together; prices are of one.
 func gpuVerdictTable(name, title string, all []mem.GPUVerdict, count int) report.Table {
@@ -135,7 +136,8 @@ func gpuVerdictTable(name, title string, all []mem.GPUVerdict, count int) report
 		if tokens, ok := g.KVTokens.Get(); ok && g.Price > 0 && tokens > 0 {
 			capacity = fmt.Sprintf("%.2f", float64(max(1, count))*g.Price*1e6/float64(tokens))
 		}
-		t.Add(g.GPU, verdictWord(g.Verdict), g.Total, g.Used, neededBy(&g), g.Headroom, g.KVTokens, g.Users, cost, capacity, g.Label, g.Note)
+		t.Add(g.GPU, verdictWord(g.Verdict), g.Total, g.Used, neededBy(&g), g.Headroom, g.KVTokens, g.Users, cost,
+			capacity, g.Label, g.Note)
 	}
 	return ofServer(t)
 }
@@ -151,7 +153,8 @@ func tryTable(name, title string, tries []mem.Try) report.Table {
 		if try.Kind == mem.TryMemory && try.Fits() {
 			word = "would run"
 		}
-		t.Add(try.What, word, try.Allocated, try.Reserved, try.Used, neededBy(&try.GPUVerdict), try.Headroom, try.KVTokens, try.Users, try.Label, try.Note)
+		t.Add(try.What, word, try.Allocated, try.Reserved, try.Used, neededBy(&try.GPUVerdict), try.Headroom,
+			try.KVTokens, try.Users, try.Label, try.Note)
 	}
 	return ofServer(t)
 }

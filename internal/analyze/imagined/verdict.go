@@ -35,6 +35,7 @@ func Judge(run *mem.Run) *report.Imagined {
 		}
 	}
 	ranks(run, v)
+	graphNodes(run, v)
 	peaks(run, v)
 	peakMoment(run, v)
 	judge(run, v)
