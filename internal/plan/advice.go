@@ -222,7 +222,7 @@ func (f *facts) notes() []string {
 		say("what layers with a state keep for the backward pass is taken as that of attention, and no run was compared")
 	}
 	if f.trains() {
-		say("attention keeps no table of scores, as FlashAttention or SDPA")
+		say("attention keeps no table of scores, as FlashAttention or SDPA; before compute capability 8.0 it does in bf16")
 	}
 	switch {
 	case f.byLayers():

@@ -216,7 +216,7 @@ func TestReferenceOfSeveralGPUs(t *testing.T) {
 	use := Use{For: DPO, Seq: 2048, Batch: 2, GPUs: 8, Optimizer: "adamw", Weights: "auto"}
 	f := factsOf(t, llama3, use)
 	var held Estimate
-	for _, p := range f.batchParts(&gpus.Builtin().GPUs[0], f.batch()) {
+	for _, p := range f.batchParts(h100(t), f.batch()) {
 		if p.Name != "context and libraries" && p.Name != "kept by the allocator" {
 			held = held.plus(p.Estimate)
 		}

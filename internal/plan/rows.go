@@ -30,6 +30,8 @@ func (f *facts) row(g *gpus.GPU) Row {
 		r.Note, r.Verdict = r.barred, No
 	} else if f.needsHalf(g) {
 		r.Note = "start it with --dtype half: bf16 needs compute capability 8.0"
+	} else if f.tables(g) {
+		r.Note = "in bf16 attention keeps its scores"
 	}
 	return r
 }

@@ -13,7 +13,7 @@ func (f *facts) batchParts(g *gpus.GPU, n int64) []Portion {
 		return []Portion{f.weights(f.use.Weights), process(g)}
 	}
 	if f.use.For == Infer {
-		return append([]Portion{f.weights(f.use.Weights), process(g)}, f.inferParts(n)...)
+		return append([]Portion{f.weights(f.use.Weights), process(g)}, f.inferParts(g, n)...)
 	}
 	var parts []Portion
 	if f.adapts() {
@@ -21,7 +21,7 @@ func (f *facts) batchParts(g *gpus.GPU, n int64) []Portion {
 	} else {
 		parts = f.fullParts()
 	}
-	parts = append(parts, f.working(n), process(g))
+	parts = append(parts, f.working(g, n), process(g))
 	if f.gpus() > 1 {
 		parts = append(parts, f.gathered())
 	}
@@ -98,22 +98,47 @@ const workspaces = 64 * mem.MiB
 // working is what a step takes for a batch. Gradients come as activations go, so that the larger of the two counts,
 // and both where gradients of several batches are added up. An optimizer that works on all weights at once takes as
 // much as those beside the gradients, when the activations have gone.
-func (f *facts) working(n int64) Portion {
+func (f *facts) working(g *gpus.GPU, n int64) Portion {
 	tokens := n * f.seq()
 	if f.use.For == DPO {
 		tokens *= 2 // the chosen answer and the other
 	}
-	kept := f.activations(tokens).plus(f.logits(tokens))
+	activations := f.activations(tokens)
+	kept := activations.plus(f.logits(tokens))
+	scores := f.scores(g, tokens)
+	atBack := scores.times(0, 4, 5) // where the backward pass is in one layer
+	if f.use.KeepAll {
+		all := float64(f.shape.Layers)
+		kept = kept.plus(scores.times(0, all, 1.25*all))
+	} else {
+		kept.Bytes, kept.High = max(kept.Bytes, activations.Bytes+atBack.Bytes), max(kept.High, activations.High+atBack.High)
+	}
 	w := f.width()
 	gradients, atOnce := f.split(w, w, w), f.split(0, 0, w)
 	if f.use.Optimizer != "adamw" {
 		atOnce = Estimate{}
 	}
-	e := Estimate{max(kept.Low, gradients.Low), max(kept.Bytes, gradients.Bytes),
+	e := Estimate{max(kept.Low, gradients.Low), max(kept.Bytes, gradients.Bytes+atBack.Bytes),
 		max(kept.High, atOnce.High) + gradients.High + workspaces}
 	return Portion{"gradients, activations, loss", mem.Estimated, e,
 		fmt.Sprintf("gradients take %v, what the backward pass needs %s; the most is with both, as where batches are added "+
 			"up, or with an optimizer that is not fused", gradients.Bytes, kept.text())}
+}
+
+// scores are a table of attention's scores of a layer, in 32 bits. SDPA keeps it where it has no kernel without one, as of
+// bf16 before compute capability 8.0. Nothing: it has. How often it is there at once is what imagined runs on a T4 had.
+func (f *facts) scores(g *gpus.GPU, tokens int64) Estimate {
+	if !f.tables(g) {
+		return Estimate{}
+	}
+	return exactly(mem.Rounded(4 * float64(f.shape.Heads) * float64(f.seq()) * float64(tokens)))
+}
+
+// tables says whether attention keeps tables of scores in a run on a GPU.
+func (f *facts) tables(g *gpus.GPU) bool {
+	major, _, nvidia := g.Capability()
+	other := f.use.Weights == "fp16" && (f.pure() || f.use.For == Infer) || f.use.Weights == "fp32" && f.use.For == Infer
+	return !f.serves() && !f.blind() && nvidia && major < 8 && !other
 }
 
 // states are what the optimizer keeps.
@@ -162,13 +187,13 @@ func (f *facts) gathered() Portion {
 		"weights, gradients and optimizer split among the GPUs as by ZeRO-3 or FSDP; of a layer or two each GPU has all"}
 }
 
-func (f *facts) inferParts(n int64) []Portion {
+func (f *facts) inferParts(g *gpus.GPU, n int64) []Portion {
 	batch := float64(n)
 	token := float64(2 * f.perTokenWidth() * f.seq() * n)
 	cache := f.sequence(f.seq()).times(batch, batch, batch)
 	return []Portion{{"cache", cache.label(), cache, "keys and values of all tokens"},
 		{"activations", mem.Estimated, Estimate{mem.Rounded(0.5 * token), mem.Rounded(token),
-			mem.Rounded(2.5*token) + workspaces},
+			mem.Rounded(2.5*token) + workspaces}.plus(f.scores(g, n*f.seq()).times(0, 2.4, 3)),
 			"a pass over the whole prompt, which computes the logits of its last token alone, as generate() does"}}
 }
 
