@@ -403,3 +403,29 @@ def test_two_workers(tmp_path: Path) -> None:
     assert 0 <= parts["parameters"] - 8 * MiB < 64 and 0 <= parts["optimizer"] - 16 * MiB < 64, parts
     for rank in verdict["ranks"]:
         assert 24 * MiB < rank["peak_allocated_bytes"] < 96 * MiB, rank
+
+
+FILTERED = """import keras, numpy as np, tensorflow as tf
+rows = np.linspace(0, 1, 65_536, dtype="float32").repeat(64).reshape(-1, 64)
+def found(data, name):
+    print(name, sum(int(tf.shape(batch)[0]) for batch in data))
+slices = tf.data.Dataset.from_tensor_slices({"x": rows, "n": np.arange(65_536)})
+kept = slices.filter(lambda row: row["x"][0] > 0.75).cache().batch(4096).map(lambda row: row["x"])
+found(kept, "kept")
+found(tf.data.Dataset.from_tensors(rows).unbatch().filter(lambda row: row[0] > 0.75).batch(4096), "whole")
+print("held", tf.config.experimental.get_memory_info("GPU:0")["current"])
+model = keras.Sequential([keras.layers.Dense(64)])
+model.compile("sgd", "mse")
+model.fit(kept.map(lambda x: (x, x)), epochs=2, verbose=0)
+"""
+
+
+def test_a_dataset_reads_what_the_program_wrote(tmp_path: Path) -> None:
+    """Arrays of more bytes than the device keeps, which TensorFlow puts on the GPU: a filter lets the same rows through as
+    with numpy, a training has its batches, and the GPU holds the arrays as long as the dataset."""
+    verdict, printed = imagined(tmp_path, script(tmp_path, FILTERED))
+    assert said(printed, "kept") == said(printed, "whole") == 65_536 // 4, printed
+    rows = 65_536 * (64 * 4 + 8)
+    assert rows <= said(printed, "held") < rows + MiB, printed
+    assert verdict["verdict"] == "fits" and verdict["basis"] == "judged over 8 steps", verdict
+    assert not any(read["bytes"] >= 64 * 1024 for read in verdict.get("read_backs", ())), verdict["read_backs"]

@@ -161,7 +161,7 @@ func notes(run *mem.Run, v *report.Imagined, r *report.Part) {
 		}
 		place := "at " + b.Place()
 		if b.File == "" { // the framework copied it in a thread of its own
-			place = "while no line of the program ran"
+			place = "in a thread of the framework's, which has no line"
 			what = "a line that was seen to decide something by it is named for itself."
 		}
 		r.AddNote(fmt.Sprintf("The host read %v, %s, that no kernel computed, %s: %s", b.Bytes, report.Times(b.Count), place,

@@ -6,6 +6,7 @@
                                 programs ─▶ what is in the block of a function that XLA compiled
                                 variables ─▶ what it was for
                                 reads ─▶ numbers that decide something
+                                datasets ─▶ arrays that tf.data is made of
                                 xla/tuning ─▶ whether XLA tries out kernels
 
 Steps are told by the adapters of TensorFlow and Keras. Each part is installed for itself.
@@ -28,6 +29,7 @@ def install(training: Training, tensorflow: Any, watch: Callable[[str, Callable[
     from ..parts import part
     from ..xla.tuning import Tuning
     from . import libraries, reads
+    from .datasets import Datasets
     from .lines import Lines
     from .profile import Profile
     from .programs import Programs
@@ -53,3 +55,4 @@ def install(training: Training, tensorflow: Any, watch: Callable[[str, Callable[
         lambda: Steady(training, ledger, tensorflow, (profile, programs), goals).install(training),
     )
     part(agent, "numbers read", lambda: reads.install(ledger, tensorflow))
+    part(agent, "datasets", Datasets(agent, tensorflow).install)
