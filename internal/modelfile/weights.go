@@ -6,10 +6,15 @@ import (
 	"fmt"
 )
 
+// ErrNoWriter is of a model that hightide has no description of, and that is no decoder of texts.
+var ErrNoWriter = errors.New("has an encoder: hightide does not know how its weights follow from its configuration")
+
 // compute makes the tensors that the decoder of this configuration has.
 func (c *config) compute() (*weights, error) {
 	s := &c.shape
 	switch {
+	case !c.known && (encoders[s.Kind] || c.bool("is_encoder_decoder", false)):
+		return nil, fmt.Errorf("%s %w", short(s.Kind), ErrNoWriter)
 	case !c.known:
 		return nil, fmt.Errorf("hightide does not know how the weights of %s follow from its configuration", short(s.Kind))
 	case (s.Heads == 0 || s.HeadDim == 0) && !c.family.alone:

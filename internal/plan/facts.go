@@ -148,6 +148,9 @@ func (f *facts) possible() error {
 			"the weights are packed already: hightide plans trainings from weights in 16 or 32 bits")
 	case f.trains() && (s.Layers == 0 || s.Hidden == 0):
 		return fail.Input("put the model's config.json beside the weights", "without a configuration a training is not planned")
+	case f.trains() && !f.adapts() && (f.use.Weights == "int4" || f.use.Weights == "fp8"):
+		return fail.Usage("--for qlora trains adapters over weights of 4 bits; --for full takes --dtype bf16, fp16 or fp32",
+			"--dtype %s: all weights are trained in 16 or 32 bits", f.use.Weights)
 	case f.quantizes() && (f.packed || f.gguf()):
 		return fail.Usage("leave --dtype out", "--dtype %s: the weights are packed already", f.use.Weights)
 	case f.gguf() && f.use.Cache != "auto" && f.use.Cache != "":

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"strconv"
+
 	"hightide/internal/event"
 	"hightide/internal/fail"
 	"hightide/internal/options"
@@ -77,7 +79,7 @@ func (o *Options) Settings() options.List {
 			Among: []string{"auto", "fp8"}, Label: "Cache"},
 		{Name: "optimizer", Help: "`name` of the optimizer: adamw, adamw-8bit or sgd", To: &o.Optimizer, Default: "adamw",
 			Among: []string{"adamw", "adamw-8bit", "sgd"}, Label: "Optimizer"},
-		{Name: "lora-rank", Help: "`rank` of the adapters", To: &o.Rank, Default: "16", Least: 1, Label: "Rank", Example: "16"},
+		{Name: "lora-rank", Help: "`rank` of the adapters", To: &o.Rank, Default: strconv.Itoa(usualRank), Least: 1, Label: "Rank", Example: "16"},
 		{Name: "no-checkpointing", Help: "keep all activations for the backward pass", To: &o.KeepAll, Label: "No checkpointing"},
 		{Name: "utilization", To: &o.Utilization,
 			Help:  "`part` of a GPU's memory that the server takes (default 0.9; vLLM 0.33 takes 0.92 by itself)",
@@ -95,6 +97,9 @@ func (o *Options) Settings() options.List {
 	}
 	return list.Without(options.Python, "the command, the page and assistants plan")
 }
+
+// usualRank is that of adapters where none is given.
+const usualRank = 16
 
 // mostOfAny is the largest number of tokens, users or sequences that is planned with.
 const mostOfAny = 1 << 24

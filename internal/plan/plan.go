@@ -113,11 +113,14 @@ func (o *Options) answer(source *hub.Place, places []Place) (*facts, *Result, er
 // unused are settings that were given, and are of other uses.
 func (o *Options) unused() string {
 	var names []string
+	trains := o.For != Serve && o.For != Infer
 	for _, one := range []struct {
 		name  string
 		given bool
 	}{{"--users", o.For != Serve && o.Users > 1}, {"--utilization", o.For != Serve && o.Utilization > 0},
-		{"--batch", o.For == Serve && o.Batch > 1}} {
+		{"--batch", o.For == Serve && o.Batch > 1}, {"--kv-dtype", trains && o.Cache == "fp8"},
+		{"--optimizer", !trains && o.Optimizer != "adamw"}, {"--no-checkpointing", !trains && o.KeepAll},
+		{"--lora-rank", o.For != LoRA && o.For != QLoRA && o.Rank != usualRank}} {
 		if one.given {
 			names = append(names, one.name)
 		}

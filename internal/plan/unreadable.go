@@ -22,6 +22,9 @@ func unreadable(name string, err error) error {
 			"%s holds %w", name, err)
 	case errors.Is(err, modelfile.ErrNothing):
 		return fail.Input("give a config.json, a folder with one, or a file of safetensors or GGUF", "%s: %w", name, err)
+	case errors.Is(err, modelfile.ErrNoWriter):
+		return fail.Input("plan is for models that write text; what your own program takes says hightide imagine -- python FILE",
+			"%w", err)
 	case errors.As(err, &own):
 		return fail.Input("give the model's safetensors or GGUF; or have the engine build it: hightide imagine --gpu NAME "+
 			"--users 20 --tokens 4096 -- vllm serve FOLDER --load-format dummy", "%w", err)
