@@ -129,6 +129,10 @@ REFUSED = [
     ({"before": "model.head.weight.register_hook(lambda g: g)"}, {}, "head.weight has a hook"),
     ({"model": "Net()\nmodel.head.weight = model.blocks[0].mix[1].weight"}, {}, "is a parameter of two parts"),
     ({"before": "torch.distributed.init_process_group('gloo')"}, {}, "the program makes a process group itself"),
+    ({"before": "scaler = torch.amp.GradScaler('cpu')"}, {},
+     "a gradient scaler looks at the gradients of a rank alone"),
+    ({"before": "optimizer.load_state_dict({**optimizer.state_dict(), 'state': {0: {'step': torch.ones(1)}}})"}, {},
+     "the optimizer has states already"),
     ({}, {"fsdp": {"ranks": 3}}, "this process is not one of 3 ranks"),
 ]  # fmt: skip
 
@@ -148,3 +152,23 @@ def test_one_process_is_no_rank(observe: Any) -> None:
     ended = observe(script(), env=plan(), ok=False)
     assert ended.code == 3 and ended.out == ""
     assert told(ended, "plan refused") == ["fsdp: this process is not one of 2 ranks that were started for it"]
+
+
+UNLIKE = """
+import os
+import torch.distributed
+from hightide_agent.levers import fsdp
+
+fsdp.install(lambda name, call: None, torch, None, None)
+try:
+    fsdp._alike(torch.distributed, DEVICE, "batch")
+except fsdp.Refused as error:
+    os.write(1, ("refused %s\\n" % error).encode())
+"""
+
+
+@pytest.mark.parametrize(("device", "refused"), [("['cuda', 'cpu'][fsdp.slicing.rank]", 2), ("'cuda'", 0)])
+def test_a_rank_without_its_gpu_is_refused_in_all(observe: Any, device: str, refused: int) -> None:
+    """By what the ranks tell one another: no GPU is needed for that."""
+    ended = observe(UNLIKE.replace("DEVICE", device), env={"CUDA_VISIBLE_DEVICES": ""}, options=TWO)
+    assert ended.out.splitlines() == ["refused a rank has no GPU: there are fewer than 2"] * refused
