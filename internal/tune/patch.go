@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -95,10 +96,8 @@ func (p *Patch) write(known map[string]code, host Host) (changed map[string]stri
 		if _, eight := p.Plan.Levers[levers.Eight]; !on || eight && lever.Name == levers.Foreach {
 			continue // bitsandbytes updates one parameter after the other anyway
 		}
-		values := strings.NewReplacer("BLOCKS", names(settings.Blocks), "VALUE", strconv.Quote(settings.Value),
-			"BUDGET", fmt.Sprint(settings.Budget))
 		for _, e := range known[lever.Name].Edits {
-			e.Text = values.Replace(e.Text)
+			e.Text = filled(e.Text, settings)
 			edits[e.File] = append(edits[e.File], e)
 		}
 	}
@@ -123,6 +122,19 @@ func (p *Patch) write(known map[string]code, host Host) (changed map[string]stri
 	}
 	p.Text = b.String()
 	return changed, nil
+}
+
+// part is the size of a batch of which the plan's parts are.
+var part = regexp.MustCompile(`PART_OF_(\d+)`)
+
+// filled is what the agent writes, with what the plan says.
+func filled(text string, settings levers.Settings) string {
+	text = part.ReplaceAllStringFunc(text, func(of string) string {
+		size, _ := strconv.Atoi(part.FindStringSubmatch(of)[1])
+		return strconv.Itoa(size / max(1, settings.Parts))
+	})
+	return strings.NewReplacer("BLOCKS", names(settings.Blocks), "VALUE", strconv.Quote(settings.Value),
+		"BUDGET", fmt.Sprint(settings.Budget), "PARTS", strconv.Itoa(settings.Parts)).Replace(text)
 }
 
 // imagine runs the changed copy. A diff whose program does not run is not shown.

@@ -82,3 +82,12 @@ func asWritten(text string) *levers.Plan {
 	plan.Levers[levers.Checkpoint] = levers.Settings{Blocks: names}
 	return plan
 }
+
+// TestFilled: what the agent writes has the plan's own figures.
+func TestFilled(t *testing.T) {
+	settings := levers.Settings{Blocks: []string{"h.0", "h.2"}, Value: "a:b", Budget: 0.4, Parts: 4}
+	const text = "BLOCKS, VALUE, BUDGET, PARTS, PART_OF_32, PART_OF_16"
+	if got := filled(text, settings); got != `["h.0", "h.2"], "a:b", 0.4, 4, 8, 4` {
+		t.Error(got)
+	}
+}

@@ -227,3 +227,9 @@ def test_trainer_arguments(tmp_path: Path) -> None:
         '    peft.LoraConfig(r=8, lora_alpha=16, target_modules=r"0\\.\\d+\\.(0|1)"),\n)\n']  # fmt: skip
     assert [e["text"].partition("=")[0] for e in said["checkpoint"]["edits"]] == [
         "gradient_checkpointing", "gradient_checkpointing_kwargs"]  # fmt: skip
+    assert "divide the batch size" in said["micro_batch"]["why"], "8 samples have no 16 parts"
+    file.write_text(file.read_text().replace("bf16=False", "bf16=False, per_device_train_batch_size=32"))
+    done = subprocess.run([sys.executable, "-c", run, str(file)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    parts = json.loads(done.stdout.rpartition("CODE ")[2])["micro_batch"]["edits"]
+    assert [e["text"] for e in parts] == ["PART_OF_32", "gradient_accumulation_steps=PARTS"]

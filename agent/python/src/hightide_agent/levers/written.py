@@ -3,8 +3,8 @@
     Sites ─▶ Written ─▶ the fact "code": {lever: {"edits": [...]} or {"why": "..."}} ─▶ internal/patch: a unified diff
 
 An edit puts `text` in place of a range: lines count from 1, columns from 0 in bytes of UTF-8. A keyword is put in as
-the last argument of a call. BLOCKS and VALUE in a text are what the plan says. What is written is imagined again by the
-engine before anybody sees it, so nothing here has to be sure of what it does to memory.
+the last argument of a call. BLOCKS, VALUE, BUDGET, PARTS and PART_OF_32 in a text are what the plan says. What is
+written is imagined again by the engine before anybody sees it, so nothing here has to be sure of what memory it takes.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ Edit = Dict[str, Any]
 FACT, FILES = "code", "sources"
 KNOWN = ("params", "lr", "betas", "eps", "weight_decay")  # arguments of bitsandbytes' that are those of PyTorch's
 BF16 = ("bf16", "enabled")  # of DeepSpeed's file
+MOST_PARTS = 16  # of a batch, in which all fewer are that tune tries
 STEP = 2  # by its end each statement of the loop has run
 
 
@@ -336,7 +337,17 @@ class Written:
         raise Unwritten("a step for each parameter is more than a change of some lines")
 
     def _micro_batch(self) -> Iterator[Edit]:
-        raise Unwritten("divide the batch size of your trainer, and multiply its accumulated steps by the same")
+        by_hand = "divide the batch size of your trainer, and multiply its accumulated steps by the same"
+        arguments = self.sites.owners.get(ARGUMENTS)
+        size = getattr(arguments, "per_device_train_batch_size", None)
+        if not size or size % MOST_PARTS or getattr(arguments, "gradient_accumulation_steps", 1) != 1:
+            raise Unwritten(by_hand)
+        yield from (
+            self._setting(
+                ARGUMENTS, per_device_train_batch_size="PART_OF_%d" % size, gradient_accumulation_steps="PARTS"
+            )
+            or []
+        )
 
     def _chunked_loss(self) -> Iterator[Edit]:
         raise Unwritten("a loss of its own is more than a change of some lines")
