@@ -1729,13 +1729,13 @@ export interface Growth {
 
 export interface Guess {
   /** Of other uses: the largest batch. */
-  batch?: Range;
+  batch?: PlanRange;
   /** What was estimated to be left. */
   room: Estimate;
   /** Of a server: tokens that its cache would hold. */
-  tokens?: Range;
+  tokens?: PlanRange;
   /** Of a server: sequences at once. */
-  users?: Range;
+  users?: PlanRange;
   /** By the room that was estimated. */
   verdict: string;
 }
