@@ -32,8 +32,9 @@ ENGINES = {
     "vLLM 0.11.0": "serving-vllm-0.11.0",
     "vLLM 0.33.0": "serving-vllm-0.33.0",
     "SGLang 0.5.5.post3": "serving-sglang-0.5.5.post3",
+    "SGLang 0.5.4.post3": "serving-sglang-0.5.4.post3",
 }
-OLD, NEW, SGLANG = ENGINES
+OLD, NEW, SGLANG, SGLANG_OLD = ENGINES
 
 LLAMA: dict[str, Any] = {
     "architectures": ["LlamaForCausalLM"], "model_type": "llama", "bos_token_id": 1, "eos_token_id": 2, "hidden_act": "silu",
@@ -125,7 +126,7 @@ class Case:
     @property
     def kinds(self) -> int:
         """Kinds of layers, which take their blocks in turn; SGLang gives layers with windows a whole cache."""
-        if self.engine == SGLANG:
+        if self.engine in (SGLANG, SGLANG_OLD):
             return 1
         return 2 if "attn_layer_indices" in self.config else len(set(self.config.get("layer_types", ["full"])))
 
@@ -173,7 +174,7 @@ class Case:
             if not least <= serving.get("kv_host_bytes", -1) <= most:
                 return f"{serving.get('kv_host_bytes')} bytes of cache on the host, not {least} to {most}"
         blocks, block, tokens = (serving.get(name, 0) for name in ("kv_blocks", "block_size", "kv_tokens"))
-        if self.engine == SGLANG:  # a page more than it gives out, for tokens that pad a batch
+        if self.engine in (SGLANG, SGLANG_OLD):  # a page more than it gives out, for tokens that pad a batch
             wrong = serving.get("kv_bytes") != (tokens + block) * self.token()
             return f"{serving.get('kv_bytes')} bytes for {tokens} + {block} tokens of {self.token()}" if wrong else ""
         kinds = self.kinds
@@ -254,6 +255,9 @@ CASES = [
     ),
     Case("llama, 2 GPUs", LLAMA, {"tp-size": 2}, engine=SGLANG),
     Case("llama 8B, A100 80GB", EIGHT, gpu="a100-80g", engine=SGLANG),
+    Case("llama", LLAMA, engine=SGLANG_OLD),
+    Case("qwen3-moe", QWEN3_MOE, engine=SGLANG_OLD),
+    Case("llama, cache of 8 bits", LLAMA, {"kv-cache-dtype": "fp8_e5m2"}, engine=SGLANG_OLD),
 ]
 
 
@@ -263,7 +267,7 @@ LOADED = {"safetensors": "bitsandbytes", "gguf": "gguf"}  # vLLM's names for it
 def started(case: Case, folder: Path, python: Path) -> tuple[list[Any], dict[str, str]]:
     """The command of a start, and what it needs in its environment."""
     env = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TORCHINDUCTOR_COMPILE_THREADS": "1"}
-    if case.engine == SGLANG:
+    if case.engine in (SGLANG, SGLANG_OLD):
         toolkit = folder / "cuda"  # of which its kernels need the runtime's library
         toolkit.mkdir(exist_ok=True)
         (toolkit / "lib64").symlink_to(
@@ -310,7 +314,7 @@ def start(case: Case, folder: Path) -> tuple[str, dict[str, Any], float]:
     command, env = started(case, folder, python)
     verdict = folder / "verdict.json"
     flags = ["--gpu", case.gpu, "--gpus", case.gpus, "--no-suggest", "--data-dir", folder / "data"]
-    flags += [] if case.engine == SGLANG else ["--until", "ready"]
+    flags += [] if case.engine in (SGLANG, SGLANG_OLD) else ["--until", "ready"]
     words = [str(w) for w in (HIGHTIDE, "imagine", *flags, f"--json={verdict}", "--", *command)]
     began = time.monotonic()
     done = subprocess.run(words, env={**os.environ, **env}, cwd=folder, capture_output=True, text=True, timeout=900)

@@ -24,6 +24,7 @@ CACHE = Path(os.environ.get("HIGHTIDE_CACHE", Path.home() / ".cache" / "hightide
 VLLM = CACHE / "serving-vllm-0.11.0" / "bin"
 NEWER = CACHE / "serving-vllm-0.33.0" / "bin"
 SGLANG = CACHE / "serving-sglang-0.5.5.post3"
+OLDER_SGLANG = CACHE / "serving-sglang-0.5.4.post3"
 GiB, MiB = 1 << 30, 1 << 20
 
 pytestmark = pytest.mark.skipif(not VLLM.exists(), reason="vLLM is not there: scripts/setup serving")
@@ -174,14 +175,14 @@ class Server:
         script.write_text(SCRIPT.format(model=str(self.model(config)), options=options))
         return str(engine / "python"), str(script)
 
-    def sglang(self, config: "dict[str, Any]", *options: str) -> "tuple[str, ...]":
+    def sglang(self, config: "dict[str, Any]", *options: str, engine: Path = SGLANG) -> "tuple[str, ...]":
         """Its kernels look for a toolkit of CUDA, of which the runtime's library is enough."""
         toolkit = self.folder / "cuda"
         toolkit.mkdir(exist_ok=True)
-        (toolkit / "lib64").symlink_to(next(SGLANG.glob("lib/python3.*/site-packages/nvidia/cuda_runtime/lib")))
+        (toolkit / "lib64").symlink_to(next(engine.glob("lib/python3.*/site-packages/nvidia/cuda_runtime/lib")))
         self.env["CUDA_HOME"] = str(toolkit)
         self.env["TORCHINDUCTOR_COMPILE_THREADS"] = "1"  # else each of its processes starts two to compile with
-        command = (SGLANG / "bin" / "python", "-m", "sglang.launch_server", "--model-path", self.model(config),
+        command = (engine / "bin" / "python", "-m", "sglang.launch_server", "--model-path", self.model(config),
                    "--load-format", "dummy", "--skip-tokenizer-init", "--port", port(), "--attention-backend", "triton",
                    "--sampling-backend", "pytorch", *options)  # fmt: skip
         return tuple(str(word) for word in command)
@@ -647,6 +648,20 @@ class TestSGLang:
         )
         assert 3 * 512 < serving["load_blocks"] * page <= 2600
         assert serving["load_running"] == 3 or serving["load_preemptions"] >= 1
+
+    @pytest.mark.skipif(not OLDER_SGLANG.exists(), reason="the older SGLang is not there: scripts/setup serving")
+    @pytest.mark.parametrize("options", [(), ("--kv-cache-dtype", "fp8_e5m2")], ids=["plain", "cache of 8 bits"])
+    def test_older_engine(self, server: Server, options: "tuple[str, ...]") -> None:
+        command = server.sglang(
+            TINY, "--disable-cuda-graph", "--context-length", "4096", *options, engine=OLDER_SGLANG
+        )  # fmt: skip
+        ran = server.imagine("--gpu", "a10", "--no-suggest", command=command)
+        assert ran.code == 0, ran.out[-4000:]
+        serving = ran.serving
+        assert serving["version"] == "0.5.4.post3" and serving["ready"] and "cuda_graphs" not in serving, serving
+        assert serving["kv_tokens"] == int(logged(r"max_total_num_tokens=(\d+)", ran.out))
+        token, page = token_bytes(TINY) // (2 if options else 1), serving["block_size"]
+        assert serving["kv_bytes"] == (serving["kv_tokens"] + page) * token == categories(ran)["KV cache"]
 
     def test_weights_do_not_fit(self, server: Server) -> None:
         """The scheduler's own exception is the reason, not the signal with which the server ends itself."""
