@@ -1,4 +1,5 @@
-"""State dicts of a model whose parameters are spread over ranks: whole and on the host, as the program had them.
+"""State dicts of a model whose parameters are spread over ranks: whole and on the host, as the program had them. The
+norm of its gradients is whole too.
 
 Each rank has to ask, as a program that knows of no ranks does, and one file is written: by the first rank.
 """
@@ -53,6 +54,7 @@ def install(torch: Any, model: Any, optimizers: List[Any], rank: int) -> None:
     for optimizer in optimizers:
         optimizer.register_state_dict_post_hook(lambda _, state: whole(state))
         optimizer.register_load_state_dict_pre_hook(into)
+    _norms(torch, DTensor)
     plain = torch.save
 
     @functools.wraps(plain)
@@ -64,3 +66,16 @@ def install(torch: Any, model: Any, optimizers: List[Any], rank: int) -> None:
         return done
 
     torch.save = save
+
+
+def _norms(torch: Any, spread: Any) -> None:
+    """Have the norm of all gradients whole in each rank: PyTorch 2.9 gives a program that reads it its rank's part."""
+    library = torch.nn.utils.clip_grad
+    plain = library._get_total_norm
+
+    @functools.wraps(plain)
+    def norm(*args: Any, **named: Any) -> Any:
+        total = plain(*args, **named)
+        return total.full_tensor() if isinstance(total, spread) else total
+
+    library._get_total_norm = norm
