@@ -492,7 +492,7 @@ def test_programs_of_jax(tmp_path: Path) -> None:
     }, found  # fmt: skip
     assert 'donate_argnames="state"' in found[mark["INNER"]]["advice"]
     assert 'donate_argnames=("a", "b")' in found[mark["BOTH"]]["advice"]
-    assert "2 arrays of together 32.0 MiB (a, b, cpu)" in found[mark["BOTH"]]["text"]
+    assert "2 arrays of together 32.0 MiB (a, b; on the CPU)" in found[mark["BOTH"]]["text"]
     step, full = [t for t in report["tables"] if t["name"] == "arrays"]
     assert step["file"].startswith("step-2-") and full["file"].startswith("oom-1-")
     made = [r for r in step["rows"] if r[0] == f"script.py:{mark['MAKE']}"]
