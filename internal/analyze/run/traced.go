@@ -24,7 +24,11 @@ func traced(in *Input) (r report.Part) {
 	}
 	for _, f := range all {
 		if f.Count > 1 && len(t.Rows) < tracedRows {
-			t.Add(f.Function, in.Names.Search([]mem.Location{f.Where}).Name, f.Framework, f.Count, changedIn(f))
+			function := f.Function
+			if f.Library { // they are told together
+				function = "the framework's, as " + function
+			}
+			t.Add(function, in.Names.Search([]mem.Location{f.Where}).Name, f.Framework, f.Count, changedIn(f))
 		}
 		own := !f.Library || in.Names.Kind(f.Where.File) == usage.UserFile // otherwise no line of the program's is known
 		if f.GoesOn() && own {
@@ -38,6 +42,8 @@ func traced(in *Input) (r report.Part) {
 // changedIn is what made the function be traced again.
 func changedIn(f *facts.Tracing) string {
 	switch {
+	case f.Library:
+		return "not looked at"
 	case f.Argument == "" && f.Eager:
 		return "a shape"
 	case f.Argument == "":
