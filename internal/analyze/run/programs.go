@@ -97,11 +97,11 @@ func (in *Input) donation(e mem.Event) report.Finding {
 	return report.Finding{
 		Kind: report.KindDonation, Severity: report.Info, Title: fmt.Sprintf("%s could write %v over its arguments",
 			function, bytes),
-		Text: fmt.Sprintf("The old and the new are both held while %s runs. It takes %s (%s; on the %s) of the same shapes "+
-			"and types as outputs, which were let go of as the result came. That was seen at the call that compiled it: nothing "+
-			"but the result's assignment ran between (%s). Donated, it needs up to %v less.",
-			function, arrays, cmp.Or(argument, "argument without a name"), strings.ToUpper(e.Facts["device"]), in.Label(),
-			bytes),
+		Text: fmt.Sprintf("The old and the new are both held while %s runs. It takes %s (%s; on the %s) of the same "+
+			"shapes and types as outputs, which were let go of as the result came. That was seen at the call that "+
+			"compiled it: nothing but the result's assignment ran between (%s). Donated, it needs up to %v less.",
+			function, arrays, cmp.Or(argument, "argument without a name"), strings.ToUpper(e.Facts["device"]),
+			in.Label(), bytes),
 		Advice: frameworks.Donate(function, quotedNames(argument)), Process: e.Process, File: e.Where.File,
 		Line: e.Where.Line, Bytes: e.Bytes, Label: in.Label(),
 	}
