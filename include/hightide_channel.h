@@ -167,7 +167,7 @@ struct ht_alloc {
     uint8_t flags;              /* HT_ALLOC_* */
 };
 #define HT_MAX_FRAMES 64
-enum ht_origin { HT_MALLOC = 1, HT_CALLOC = 2, HT_REALLOC = 3, HT_ALIGNED = 4, HT_MMAP = 5 };
+enum ht_origin { HT_MALLOC = 1, HT_CALLOC = 2, HT_REALLOC = 3, HT_ALIGNED = 4, HT_MMAP = 5, HT_MMAP_SHARED = 6 };
 enum { HT_ALLOC_TRUNCATED = 1, HT_ALLOC_OTHER_THREAD = 2, HT_ALLOC_FAILED = 4 /* address 0: there was no memory */ };
 struct ht_free { uint64_t address; uint64_t size; };
     /* address: as in the alloc record. size: 0 unless munmap freed a part of it, then how many bytes;

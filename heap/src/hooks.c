@@ -160,7 +160,7 @@ EXPORT void *mmap(void *at, size_t n, int protection, int flags, int fd, off_t o
     if (p == MAP_FAILED)
         ht_sample_refused(&told, HOOK);
     else if (holds_memory(protection, flags, fd) && !ht_real_is_allocator(__builtin_return_address(0)))
-        ht_sample(p, n, HT_MMAP, HOOK);
+        ht_sample(p, n, (flags & MAP_TYPE) == MAP_PRIVATE ? HT_MMAP : HT_MMAP_SHARED, HOOK);
     return p;
 }
 EXPORT void *mmap64(void *, size_t, int, int, int, off_t) __attribute__((alias("mmap")));

@@ -98,7 +98,7 @@ static int introduce(struct ht_thread *thread, uint64_t now) {
 static int track(const struct ht_alloc *alloc) {
     if (alloc->flags & HT_ALLOC_FAILED)
         return 1;
-    if (alloc->origin == HT_MMAP)
+    if (alloc->origin >= HT_MMAP)
         return ht_maps_add((struct ht_map){alloc->address, alloc->size, alloc->weight});
     return ht_table_add(alloc->address);
 }
@@ -107,7 +107,7 @@ static void untrack(const struct ht_alloc *alloc) {
     struct ht_cut cut;
     if (alloc->flags & HT_ALLOC_FAILED)
         return;
-    if (alloc->origin == HT_MMAP)
+    if (alloc->origin >= HT_MMAP)
         ht_maps_cut(alloc->address, alloc->size, &cut);
     else
         ht_table_take(alloc->address);
@@ -228,7 +228,7 @@ static void write_record(uintptr_t address, size_t bytes, uint64_t weight, int o
         write_alloc(&alloc, frames, now);
     }
     account(now, bytes);
-    if (origin != HT_MMAP)
+    if (origin < HT_MMAP)
         tell_count(now);
 }
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 MAGIC = 0x31304E4148435448
 HEADER = 4096
 PAD, CODE, ALLOC, FREE, THREAD, MALLOC = 0, 64, 65, 66, 67, 68
-ORIGINS = {1: "malloc", 2: "calloc", 3: "realloc", 4: "aligned", 5: "mmap"}
+ORIGINS = {1: "malloc", 2: "calloc", 3: "realloc", 4: "aligned", 5: "mmap", 6: "mmap-shared"}
 
 
 @dataclasses.dataclass

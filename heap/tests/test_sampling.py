@@ -56,8 +56,8 @@ class SamplingTest(HeapTest):
         sizes = collections.Counter((alloc.size // MIB, alloc.origin) for alloc in big)
         heap = {(5, "malloc"), (6, "calloc"), (7, "realloc"), (8, "malloc"), (9, "malloc"), (10, "aligned"),
                 (11, "aligned"), (12, "aligned"), (13, "aligned"), (14, "aligned"), (15, "malloc"), (16, "malloc")}  # fmt: skip
-        maps = {(20, "mmap"), (22, "mmap"), (24, "mmap"), (32, "mmap"), (40, "mmap"), (44, "mmap"), (48, "mmap"),
-                (50, "mmap"), (15, "realloc")}  # fmt: skip
+        maps = {(20, "mmap"), (22, "mmap"), (24, "mmap"), (32, "mmap"), (40, "mmap"), (44, "mmap"), (48, "mmap-shared"),
+                (50, "mmap-shared"), (15, "realloc")}  # fmt: skip
         pieces = {(20, "mmap"), (16, "mmap")}  # what remained behind a hole
         self.assertEqual(sizes, collections.Counter(heap) + collections.Counter(maps) + collections.Counter(pieces))
         failed = collections.Counter(alloc.origin for alloc in channel.failed)

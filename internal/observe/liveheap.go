@@ -103,7 +103,7 @@ func (b *liveHeap) alloc(a *shm.Alloc, stack uint32) {
 		b.unlooked += mem.Bytes(weight)
 	}
 	s.Allocated += mem.Bytes(weight)
-	if a.Origin == shm.OriginMmap {
+	if a.Origin.Mapped() {
 		at, _ := slices.BinarySearchFunc(b.regions, a.Address, byStart)
 		b.regions = slices.Insert(b.regions, at, region{a.Address, a.Address + a.Size, fresh})
 		b.remapped = true

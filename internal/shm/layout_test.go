@@ -42,7 +42,7 @@ func TestLayout(t *testing.T) {
 		"HT_HEAP_ALLOC": uint64(kindAlloc), "HT_HEAP_FREE": uint64(kindFree), "HT_HEAP_THREAD": uint64(kindThread),
 		"HT_HEAP_MALLOC": uint64(kindMalloc),
 		"HT_ROLE_AGENT":  uint64(RoleAgent), "HT_ROLE_HEAP": uint64(RoleHeap),
-		"HT_MALLOC": uint64(OriginMalloc), "HT_MMAP": uint64(OriginMmap),
+		"HT_MALLOC": uint64(OriginMalloc), "HT_MMAP": uint64(OriginMmap), "HT_MMAP_SHARED": uint64(OriginShared),
 		"HT_HEAP_FREE_THREADED": uint64(HeapFreeThreaded), "HT_HEAP_BYPASSED": uint64(HeapBypassed),
 		"HT_HEAP_LATE": uint64(HeapLate), "sizeof(struct ht_counter)": counterBytes,
 		"HT_ALERTS": MaxAlerts, "HT_ALERT_TAKEN": alertTaken, "HT_ALERT_REFUSED": alertRefused,

@@ -122,7 +122,11 @@ const (
 	OriginRealloc Origin = 3
 	OriginAligned Origin = 4
 	OriginMmap    Origin = 5
+	OriginShared  Origin = 6 // mmap of memory that processes may share
 )
+
+// Mapped says whether munmap frees it, in parts too.
+func (o Origin) Mapped() bool { return o == OriginMmap || o == OriginShared }
 
 // Free is the end of an allocation that was recorded.
 type Free struct {

@@ -66,7 +66,7 @@ type heapFrame struct {
 }
 
 var originNames = map[Origin]string{OriginMalloc: "malloc", OriginCalloc: "calloc", OriginRealloc: "realloc",
-	OriginAligned: "aligned", OriginMmap: "mmap"}
+	OriginAligned: "aligned", OriginMmap: "mmap", OriginShared: "mmap-shared"}
 
 func TestHeapVector(t *testing.T) {
 	text, err := os.ReadFile("../../testdata/channel/heap.json")

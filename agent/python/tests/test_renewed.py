@@ -217,6 +217,21 @@ def test_what_a_library_keeps_is_put_down_to_who_calls_it(scanned: Callable[[str
     assert (Path(last["file"]).name, last["line"]) == ("renews.py", 8)
 
 
+def test_lines_of_files_that_the_library_keeps(scanned: Callable[[str], Agent], tmp_path: Path) -> None:
+    agent = scanned(
+        f"""
+        import linecache
+        def turn(x):
+            path = "{tmp_path}/made%d.txt" % len(linecache.cache)
+            with open(path, "w") as file:
+                file.write("of a file\\n" * 100)
+            linecache.getline(path, 3)
+        """
+    )
+    last = [holder for holder in agent.told if holder["name"] == "linecache.cache"][-1]
+    assert (last["kind"], last["items_per_step"]) == ("table of source lines", pytest.approx(1))
+
+
 def test_a_program_of_many_files_has_its_lines(
     scanned: Callable[[str], Agent], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

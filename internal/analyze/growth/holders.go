@@ -336,7 +336,7 @@ const (
 )
 
 // replacedKinds are those of a variable whose value is replaced by a larger one that is made of it.
-var replacedKinds = []string{"array", "str", "bytes"}
+var replacedKinds = []string{"array", "DataFrame", "Series", "Table", "str", "bytes"}
 
 // inPlaceKinds are those of a buffer that gets larger where it is.
 var inPlaceKinds = []string{"bytearray", "array.array", "BytesIO", "StringIO"}

@@ -1,7 +1,6 @@
 package growth
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -79,8 +78,8 @@ func (in *Found) uneven() {
 		}
 		if bytes := h.Tensors.Or(0); float64(bytes) < max(facts.LeastTotal, explainsAll*float64(rose)) {
 			in.NotLooked = fmt.Sprintf("Whether the %s `%s` (%s) keeps what memory rose by is not known: it gained "+
-				"items to the end (%s), but memory was not seen to rise at a steady rate.", h.Kind, h.Name, mem.LineName(h.Where),
-				report.Counted(h.Items, cmp.Or(h.Contains, "item")))
+				"items to the end, %s%s in all, but memory was not seen to rise at a steady rate.", h.Kind, h.Name,
+				mem.LineName(h.Where), report.Counted(h.Items, "item"), contents(&h))
 			return
 		}
 		in.Said.Findings = append(in.Said.Findings, in.unevenFinding(p, &h))
@@ -93,7 +92,7 @@ func (in *Found) uneven() {
 func (in *Found) unevenFinding(p *mem.Process, h *mem.Holder) report.Finding {
 	g := &growing{process: p.ID, holder: h}
 	bytes := mem.Bytes(h.Tensors.Or(0))
-	keeps := fmt.Sprintf("gained items to the end, %s in all", report.Counted(h.Items, cmp.Or(h.Contains, "item")))
+	keeps := fmt.Sprintf("gained items to the end, %s%s in all", report.Counted(h.Items, "item"), contents(h))
 	if oneBlock(*h) {
 		keeps = "got larger to the end"
 	}

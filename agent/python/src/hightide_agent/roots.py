@@ -19,6 +19,7 @@ _TABLES = (
     ("matplotlib._pylab_helpers", ("Gcf", "figs"), "pyplot", "list of open figures"),
     ("logging", ("Logger", "manager", "loggerDict"), "logging.root.manager.loggerDict", "table of loggers"),
     ("logging", ("root", "handlers"), "root.handlers", ""),
+    ("linecache", ("cache",), "linecache.cache", "table of source lines"),
 )
 
 

@@ -51,7 +51,8 @@ def _lru_cache(thing: Any) -> Reading:
 
 
 def _table(thing: Any) -> Reading:
-    return Reading("array", _TABLE_BYTES[_named(type(thing))](thing), "byte", True)
+    name = _named(type(thing))
+    return Reading(name[1], _TABLE_BYTES[name](thing), "byte", True)
 
 
 _COUNTED: Dict[Tuple[str, str], Callable[[Any], Reading]] = {
