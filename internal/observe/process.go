@@ -200,10 +200,12 @@ func (r *Recorder) takeRecord(p *process, c *channel, record shm.Record) {
 }
 
 // stackOf is the number of an allocation's stack. What TensorFlow's arena grows by, a power of two of whole mebibytes
-// that is aligned, is told apart from what lines hold. So is what Python lays small objects in: private mappings of one size.
+// that is aligned, is told apart from what lines hold. So is what Python lays small objects in: private mappings of one
+// size.
 func (p *process) stackOf(c *channel, a *shm.Alloc) uint32 {
 	const leastRegion = 1 << 20
-	if a.Origin == shm.OriginMmap && len(a.Frames) > 0 && !a.Frames[0].Native && a.Size == c.stacks.objectsIn(a.Frames[0]) {
+	if a.Origin == shm.OriginMmap && len(a.Frames) > 0 && !a.Frames[0].Native &&
+		a.Size == c.stacks.objectsIn(a.Frames[0]) {
 		return c.stacks.ofObjects(a.Frames)
 	}
 	if a.Size >= leastRegion && a.Size&(a.Size-1) == 0 && a.Origin == shm.OriginAligned &&

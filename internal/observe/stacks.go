@@ -160,8 +160,8 @@ func (r *stackReader) ofArena(frames []shm.Frame) uint32 {
 	return r.table.id(append([]mem.Location{{File: mem.TensorFlowArena, Native: true}}, places...))
 }
 
-// objectsIn is how much Python asks for at once to lay small objects in, at a line of its code: 1 MiB, before 3.10 256 KiB
-// (ARENA_BITS of Objects/obmalloc.c).
+// objectsIn is how much Python asks for at once to lay small objects in, at a line of its code: 1 MiB, before 3.10
+// 256 KiB (ARENA_BITS of Objects/obmalloc.c).
 func (r *stackReader) objectsIn(f shm.Frame) uint64 {
 	if c, ok := r.codes[uint32(f.Where)]; ok && c.python < 0x030a {
 		return 256 << 10

@@ -43,10 +43,14 @@ func (in *Found) Clause(runsOut bool) string {
 	worst := &in.growing[0]
 	at := worst.where()
 	shares, source, more := in.ofTheWhole(worst)
-	if more {
+	bare := worst.holder == nil && !worst.graph && !worst.cycles && at.File == "" // no reason follows
+	switch {
+	case more && bare:
+		fmt.Fprintf(&b, "grows %v per step (%s)", bytesPer(sumOf(shares)), in.RateLabel)
+	case more:
 		fmt.Fprintf(&b, "grows %v per step (%s), %v of it (%s)", bytesPer(sumOf(shares)), in.RateLabel,
 			bytesPer(worst.slope), worst.label)
-	} else {
+	default:
 		fmt.Fprintf(&b, "grows %s (%s)", worst.rate(), worst.label)
 	}
 	switch {
@@ -67,6 +71,8 @@ func (in *Found) Clause(runsOut bool) string {
 		b.WriteString(", in Python's small objects, and never freed")
 	case at.File != "":
 		fmt.Fprintf(&b, ", allocated at %s and never freed", mem.LineName(at))
+	case worst.holes > 0:
+		b.WriteString(", most of it free inside malloc's arenas")
 	}
 	if left, ok := in.left(shares, source); ok && runsOut {
 		when := report.About(left.turns) + " steps"

@@ -27,6 +27,7 @@ type growing struct {
 	keptHalf float64 // half width of its 95 % interval
 	seen     float64 // bytes per step (or minute) in the sampled heap, where the sizes of the items say more; 0: not so
 	whole    float64 // of a cause whose lines are known: by how much its process grows as a whole, where that is much more
+	holes    float64 // of kept, free inside malloc's arenas, where that is most of it; 0: it is not, or not known
 	early    float64 // bytes per step of the first half of a process as a whole, where that was a warm-up; 0: it was none
 	source   string  // "heap", "rss", "device"
 	label    mem.Label

@@ -57,15 +57,6 @@ func (in *Found) largerStepNote() {
 // leastOfSteps is the part of a growth by which readings must fall further at its end, to be of steps that take more.
 const leastOfSteps = 0.1
 
-// leastOfHoles is the part of a growth that holes of malloc must be, for it not to be told as one.
-const leastOfHoles = 0.5
-
-// moreHoles is by how much what lay free inside malloc's arenas rose while growth was looked for.
-func (in *Found) moreHoles(process uint32) float64 {
-	from, to := in.ClockOf(process).Window(in.Run.Process(process), in.End)
-	return float64(in.HolesAt(process, to).Or(0) - in.HolesAt(process, from).Or(0))
-}
-
 // spreads is what steps take and give back in the first third and in the last: how far readings of what grows fall
 // within a short time. Where malloc keeps what was freed, only the sampled heap falls.
 func (in *Found) spreads(t *total) (first, last float64, ok bool) {

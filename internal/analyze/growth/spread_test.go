@@ -6,6 +6,7 @@ import (
 
 	"hightide/internal/analyze/facts"
 	"hightide/internal/mem"
+	"hightide/internal/usage"
 )
 
 // oneProcess is a run of one, without anything in it.
@@ -156,6 +157,32 @@ func TestHolesAreNoGrowth(t *testing.T) {
 		}
 		if said := strings.Contains(in.NotLooked, "inside malloc's arenas"); said != (c.told == 0) {
 			t.Errorf("%s: %q", c.name, in.NotLooked)
+		}
+	}
+}
+
+// TestHolesBesideALeak: what a process rises by beside a leak is told, and that most of it are holes of malloc's.
+func TestHolesBesideALeak(t *testing.T) {
+	for _, c := range []struct{ each, want int64 }{{1 << 18, 299 << 18}, {1 << 16, 0}} {
+		run := trained(300, func(int64) int64 { return 1 }, func(int64) int64 { return 2 })
+		free := &mem.Series{SeriesDef: mem.SeriesDef{ID: 2, Process: 1, Name: mem.SeriesMallocFree}}
+		for n := range int64(300) {
+			free.Times, free.Values = append(free.Times, (n+1)*1e8), append(free.Values, n*c.each)
+		}
+		run.Series = append(run.Series, free)
+		in := Find(facts.Of(run, nil))
+		rises := []total{{Trend: usage.Trend{Slope: 1 << 18}, process: 1, source: "rss", kept: 300 << 18}}
+		leak := growing{process: 1, lines: []growingLine{{process: 1}}}
+		leak.lines[0].Slope = 1 << 12
+		got := in.unexplained(rises, []growing{leak})
+		if len(got) != 1 || int64(got[0].holes) > c.want || (got[0].holes > 0) != (c.want > 0) {
+			t.Fatalf("holes that rise by %v a step: %+v", mem.Bytes(c.each), got)
+		}
+		run.Heap = map[uint32]*mem.Heap{1: {}}
+		said, advice := in.growthWords(&got[0], mem.Location{}), in.growthAdvice(&got[0], mem.Location{})
+		if strings.Contains(said, "lie free inside malloc's arenas") != (c.want > 0) ||
+			strings.Contains(advice, "MALLOC_MMAP_THRESHOLD_") != (c.want > 0) {
+			t.Errorf("%s\n%s", said, advice)
 		}
 	}
 }

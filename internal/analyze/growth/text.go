@@ -81,13 +81,21 @@ func (g *growing) title(at mem.Location) string {
 	return fmt.Sprintf("%s keeps %s", mem.LineName(at), g.rate())
 }
 
+// keptUntil says until when what is kept was counted, and whether it is freed.
+func (in *Found) keptUntil(g *growing) (end, freed string) {
+	switch {
+	case in.ClockOf(g.process).GivesBackAtItsEnd():
+		return "shortly before its end", "not freed before its end"
+	case in.sinceSteps(g) != "":
+		return "by the last step", "never freed"
+	}
+	return "by the end", "never freed"
+}
+
 // growthWords says what grows, how fast, by which evidence.
 func (in *Found) growthWords(g *growing, at mem.Location) string {
 	var b strings.Builder
-	end, freed := "by the end", "never freed"
-	if in.ClockOf(g.process).GivesBackAtItsEnd() {
-		end, freed = "shortly before its end", "not freed before its end"
-	}
+	end, freed := in.keptUntil(g)
 	amount := fmt.Sprintf("%s (%s%s), %v%s %s", g.rate(), g.label, g.halfWords(), bytesPer(g.kept), within(g.keptHalf), end)
 	switch {
 	case g.holder != nil:
@@ -230,6 +238,9 @@ func (in *Found) whyNoLine(g *growing) string {
 	if in.Run.Heap[g.process] == nil {
 		return "Which lines allocate it is not known: the heap was not sampled."
 	}
+	if g.holes > 0 {
+		return in.holesWords(g)
+	}
 	if part := in.untilEmptied(g); part != "" && g.source == "rss" {
 		return part + in.tracedMeanwhile(g.process)
 	}
@@ -309,6 +320,8 @@ func (in *Found) growthAdvice(g *growing, at mem.Location) string {
 		}
 		return fmt.Sprintf("Find what keeps the result of %s: %sa global, a cache, a closure, or a C extension that does "+
 			"not free it. %s", mem.LineName(at), thread, saves)
+	case g.holes > 0:
+		return in.AgainstHoles(g.process, in.End)
 	case in.Run.Heap[g.process] == nil && g.source == "rss":
 		if in.Run.Info.Verb == "imagine" {
 			return "Run again with --stacks to see the lines."

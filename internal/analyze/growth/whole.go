@@ -274,6 +274,9 @@ func (in *Found) unexplained(all []total, known []growing) []growing {
 		if g.holder != nil && !g.graph && t.source == "rss" && holderRate(*g.holder) > 0 {
 			g.onlyPart(holderRate(*g.holder))
 		}
+		if holes := in.moreHoles(t.process); t.source == "rss" && g.holder == nil && holes >= leastOfHoles*t.kept {
+			g.holes = min(holes, t.kept)
+		}
 		out = append(out, g)
 	}
 	return in.merged(out)

@@ -160,17 +160,19 @@ var howTo = map[string]string{
 		"attributes that are no longer needed: %s keeps each.",
 	"table of variables": "Keep what is made under ever new names in a container that can be bounded, or delete " +
 		"variables that are no longer needed: the module %s keeps each.",
-	"table of source lines": "Call linecache.clearcache() when the files that were read are done with: it keeps the lines of each in %s.",
-	"chain":                 "Each object of %s keeps the one before it: store what is needed of that, not the object.",
+	"table of source lines": "Call linecache.clearcache() when the files that were read are done with: it keeps the " +
+		"lines of each in %s.",
+	"chain": "Each object of %s keeps the one before it: store what is needed of that, not the object.",
 }
 
-const joinOnce = "Drop of %s what is no longer needed, or write it to a file as it comes. Of parts that are all needed a " +
-	"list, joined once at the end, takes no copy at each turn."
+const joinOnce = "Drop of %s what is no longer needed, or write it to a file as it comes. Of parts that are all " +
+	"needed a list, joined once at the end, takes no copy at each turn."
 
 // mayFill says what no recording can tell: whether a table that still grows at its end is a cache that has
 // a bound it did not reach.
 func mayFill(h *mem.Holder) string {
-	if h.Graph || slices.Contains([]string{"list", "tuple", "deque", "table of loggers", "table of source lines"}, h.Kind) {
+	without := []string{"list", "tuple", "deque", "table of loggers", "table of source lines"}
+	if h.Graph || slices.Contains(without, h.Kind) {
 		return ""
 	}
 	return fmt.Sprintf("If `%s` is a cache with a bound, it had not reached it by the end: a longer run would show. "+

@@ -17,27 +17,6 @@ const (
 	holesShare = 5 // a fifth
 )
 
-// againstHoles is what was tried, on bench/truth/figures/holes_torch.py: the peaks are in bench/README.md. There the
-// main arena has the holes, between blocks of 1 MiB.
-const againstHoles = "Set MALLOC_MMAP_THRESHOLD_=131072 in the environment, or call " +
-	"ctypes.CDLL(None).malloc_trim(0) where much was freed. " +
-	"On a PyTorch program with such holes each lowered a peak of 1.54 GiB to 1.21 GiB; jemalloc, preloaded, to 1.38 " +
-	"GiB; MALLOC_ARENA_MAX=1 changed nothing there."
-
-// againstThreads is what helps where threads have arenas of their own, each with its holes. What it saves is in
-// bench/README.md.
-const againstThreads = "Set MALLOC_ARENA_MAX=1 in the environment: all threads then use one arena, and fill each " +
-	"other's holes, at some cost where " +
-	"many allocate at once. ctypes.CDLL(None).malloc_trim(0) gives back what is free at that moment."
-
-// holesAdvice follows from whose arenas have the holes.
-func (in *Input) holesAdvice(process uint32, at, free int64) string {
-	if threads := in.Find(process, mem.SeriesMallocThreads); threads != nil && threads.At(at).Or(0) > free/2 {
-		return againstThreads
-	}
-	return againstHoles
-}
-
 // highestBefore is where a series is highest, up to a time: what an interpreter frees as it ends are not holes of the
 // program's.
 func highestBefore(s *mem.Series, end int64) (top int, ok bool) {
@@ -62,7 +41,7 @@ func holes(in *Input) (r report.Part) {
 			Text: fmt.Sprintf("When %s had %v resident, %v of it (%d %%, estimated) lay free inside the arenas of the C "+
 				"library's malloc, between blocks in use. No line holds that memory, and the kernel does not get it back.",
 				in.ProcessName(p.ID), mem.Bytes(peak), mem.Bytes(free), free*100/peak),
-			Advice: in.holesAdvice(p.ID, at, free),
+			Advice: in.AgainstHoles(p.ID, at),
 		})
 	}
 	return r
