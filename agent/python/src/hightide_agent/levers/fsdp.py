@@ -202,6 +202,7 @@ def _held(found: Found, optimizers: List[Any], parameters: Dict[str, Any]) -> No
     known |= {id(module._parameters) for module in found.model.modules()}
     for holder in gc.get_referrers(*parameters.values()):
         scope = isinstance(holder, dict) and "__name__" in holder  # a variable of a module
+        scope = scope or type(holder).__module__.startswith("hightide_agent.")  # a walk of ours that is on its way
         if isinstance(holder, (list, tuple, set, dict)) and id(holder) not in known and not scope:
             raise Refused("the program keeps parameters of %s in a %s of its own" % (
                 found.name, type(holder).__name__))  # fmt: skip
