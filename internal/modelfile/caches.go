@@ -176,6 +176,9 @@ func (c *config) inner() int {
 	if n := c.int("mamba_d_ssm"); n > 0 {
 		return n
 	}
+	if c.shape.Kind == "nemotron_h" {
+		return min(c.int("mamba_num_heads"), most) * min(c.int("mamba_head_dim"), most)
+	}
 	return min(cmp.Or(c.int("mamba_expand", "expand"), 2), most) * c.shape.Hidden
 }
 
@@ -247,14 +250,19 @@ var layouts = map[string]func(*config, int) string{
 	"bamba": func(c *config, i int) string {
 		return either(contains(list[int](c.fields, "attn_layer_indices"), i), layerFull, layerMamba)
 	},
-	"lfm2": func(c *config, i int) string {
-		return either(contains(list[int](c.fields, "full_attn_idxs"), i), layerFull, layerConv)
-	},
+	"lfm2":         attendsAt,
+	"lfm2_moe":     attendsAt,
+	"exaone_moe":   everyNth(layerWindow, 4, "sliding_window_pattern"),
 	"nemotron_h":   patterned,
 	"mamba":        func(*config, int) string { return layerMamba },
 	"mamba2":       func(*config, int) string { return layerMamba },
 	"falcon_mamba": func(*config, int) string { return layerMamba },
 	"falcon_h1":    func(*config, int) string { return layerBoth },
+}
+
+// attendsAt is the rule of LFM2, which lists the layers with attention.
+func attendsAt(c *config, i int) string {
+	return either(contains(list[int](c.fields, "full_attn_idxs"), i), layerFull, layerConv)
 }
 
 // everyNth is the rule of architectures in which every n-th layer looks back on all tokens.
@@ -290,6 +298,30 @@ func patterned(c *config, i int) string {
 	}
 	return layerFull
 }
+
+// choosesExperts says whether a layer of Nemotron-H has experts, where it has neither states nor attention.
+func (c *config) choosesExperts(i int) bool {
+	for _, name := range blockLists {
+		if named := list[string](c.fields, name); i < len(named) {
+			return named[i] == "moe"
+		}
+	}
+	pattern := c.text("hybrid_override_pattern")
+	return i < len(pattern) && pattern[i] == 'E'
+}
+
+// blocks is how many layers a configuration lists that does not say it otherwise, as those of Nemotron-H.
+func (c *config) blocks() int {
+	for _, name := range blockLists {
+		if n := len(list[string](c.fields, name)); n > 0 {
+			return n
+		}
+	}
+	return len(c.text("hybrid_override_pattern"))
+}
+
+// blockLists are fields with what each layer is.
+var blockLists = []string{"layers_block_type", "layer_types"}
 
 func either(is bool, a, b string) string {
 	if is {

@@ -41,6 +41,9 @@ var usualParts = map[string]float64{"bamba": 0.5, "glm": 0.5, "glm4": 0.5, "glm4
 func (c *config) sizes() {
 	s := &c.shape
 	s.Layers = c.int("num_hidden_layers", "n_layer", "n_layers", "num_layers")
+	if n := c.blocks(); s.Kind == "nemotron_h" && n > 0 {
+		s.Layers = n
+	}
 	s.NextLayers = c.int("num_nextn_predict_layers", "mtp_num_hidden_layers")
 	s.Hidden = c.int("hidden_size", "n_embd", "d_model")
 	s.Vocabulary = c.int("vocab_size", "padded_vocab_size")
@@ -73,7 +76,7 @@ func (c *config) sizes() {
 	if s.Intermediate == 0 {
 		s.Intermediate = 4 * s.Hidden
 	}
-	if c.known && !c.family.rotary() {
+	if c.known && !c.family.rotary() || s.Kind == "granitemoehybrid" && c.text("position_embedding_type") != "rope" {
 		return
 	}
 	for _, name := range []string{"rope_scaling", "rope_parameters"} {
@@ -133,7 +136,8 @@ func (c *config) adjusted(width int) int {
 // experts reads how the MLPs of a mixture of experts are made.
 func (c *config) experts() {
 	s := &c.shape
-	s.SharedWidth = c.int("shared_expert_intermediate_size", "shared_intermediate_size")
+	s.SharedWidth = c.int("shared_expert_intermediate_size", "shared_intermediate_size",
+		"moe_shared_expert_intermediate_size")
 	s.Experts = c.int("num_local_experts", "n_routed_experts", "num_experts", "moe_num_experts")
 	if s.Experts == 0 {
 		return

@@ -7,9 +7,9 @@ type family struct {
 	mlp      bool // the MLP's have; a field mlp_bias overrides it
 	norms    int  // of a layer
 	normBias bool
-	qkNorm   int // 1: queries and keys are normed by head, 2: all heads together
-	learned  int // positions are learned, and so many more than the configuration says; 0: they are not, or are rotary
-	fixed    bool
+	qkNorm   int    // 1: queries and keys are normed by head, 2: all heads together
+	learned  int    // positions are learned, and so many more than the configuration says; 0: they are not, or are rotary
+	fixed    bool   // they are added to the scores, or states tell them
 	headDim  int    // where the configuration does not say it
 	tied     bool   // the output is the embedding's, where the configuration does not say it
 	headBias bool   // the output has a bias
@@ -91,7 +91,7 @@ var families = map[string]family{
 	"mamba2":            {norms: 1, mixer: "mamba2", alone: true},
 	"mamba":             {norms: 1, mixer: "mamba", alone: true, tied: true},
 	"falcon_mamba":      {norms: 1, mixer: "mamba", alone: true, tied: true},
-	"jamba":             {gated: true, norms: 2, mixer: "mamba"},
+	"jamba":             {gated: true, norms: 2, fixed: true, mixer: "mamba"},
 	"lfm2":              {gated: true, norms: 2, qkNorm: 1, tied: true, mixer: "conv"},
 	"qwen3_next":        {gated: true, norms: 2, qkNorm: 1, gate: true, mixer: "delta"},
 	"qwen3_5_text":      {gated: true, norms: 2, qkNorm: 1, mixer: "delta"},
@@ -112,4 +112,12 @@ var families = map[string]family{
 	"dots1":             {gated: true, norms: 2, qkNorm: 1, sum: BF16},
 	"ernie4_5_moe":      {gated: true, norms: 2, tied: true, sum: F32, wide: true},
 	"llama4_text":       {gated: true, norms: 2},
+	"nemotron_h":        {norms: 1, fixed: true, sum: BF16, mixer: "mamba2"},
+	"glm4_moe_lite":     {gated: true, norms: 2, latent: true, sum: F32},
+	"youtu":             {gated: true, norms: 2, latent: true, tied: true},
+	"solar_open":        {gated: true, norms: 2, sum: F32, always: true},
+	"lfm2_moe":          {gated: true, norms: 2, qkNorm: 1, tied: true, sum: F32, mixer: "conv"},
+	"flex_olmo":         {gated: true, norms: 2, qkNorm: 2, always: true},
+	"exaone_moe":        {gated: true, norms: 2, qkNorm: 1, sum: BF16},
+	"apertus":           {norms: 2, qkNorm: 1},
 }

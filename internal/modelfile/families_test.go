@@ -42,7 +42,8 @@ func TestWeightsAndCachesOfFamilies(t *testing.T) {
 					config[key] = value
 				}
 			}
-			if _, listed := c.Config["layer_types"]; older && (!listed || c.Kind == "lfm2" || c.Kind == "granitemoehybrid") {
+			_, listed := c.Config["layer_types"]
+			if older && (!listed || strings.HasPrefix(c.Kind, "lfm2") || c.Kind == "granitemoehybrid") {
 				continue
 			}
 			text, _ := json.Marshal(config)
@@ -107,9 +108,35 @@ func TestPublishedNumbers(t *testing.T) {
   "num_attention_heads": 32, "num_hidden_layers": 40, "num_key_value_heads": 8, "vocab_size": 131072},
  "vision_config": {"model_type": "pixtral", "hidden_size": 1024, "intermediate_size": 4096, "num_attention_heads": 16,
   "num_hidden_layers": 24, "patch_size": 14, "image_size": 1540}}`
-	m, err := Read(fstest.MapFS{"config.json": {Data: []byte(mistral)}}, "")
-	if err != nil || int64(Bytes(m.Tensors)) != 2*24_011_361_280 { // Mistral Small 3.1
-		t.Errorf("%v, %v", m, err)
+	const nemotron = `{"model_type": "nemotron_h", "dtype": "bfloat16", "hidden_size": 4480, "intermediate_size": 15680,
+ "hybrid_override_pattern": "M-M-M-MM-M-M-M*-M-M-M*-M-M-M-M*-M-M-M-M*-M-MM-M-M-M-M-M-", "vocab_size": 131072,
+ "num_attention_heads": 40, "num_key_value_heads": 8, "head_dim": 128, "mamba_num_heads": 128, "mamba_head_dim": 80,
+ "ssm_state_size": 128, "n_groups": 8, "conv_kernel": 4, "use_conv_bias": true, "max_position_embeddings": 131072}`
+	for config, want := range map[string]int64{
+		mistral:  24_011_361_280, // Mistral Small 3.1
+		nemotron: 8_888_227_328,  // NVIDIA Nemotron Nano 9B v2
+	} {
+		m, err := Read(fstest.MapFS{"config.json": {Data: []byte(config)}}, "")
+		if err != nil || int64(Bytes(m.Tensors)) != 2*want {
+			t.Errorf("%v, %v, want %d", m, err, want)
+		}
+	}
+}
+
+// TestNoRotaryEmbeddings: of models whose attention is told no positions no table of them is counted.
+func TestNoRotaryEmbeddings(t *testing.T) {
+	const sizes = `"hidden_size": 96, "num_hidden_layers": 2, "num_attention_heads": 6, "vocab_size": 1000`
+	for config, want := range map[string]int{
+		`{"model_type": "llama", ` + sizes + `}`:                                               16,
+		`{"model_type": "jamba", ` + sizes + `}`:                                               0,
+		`{"model_type": "nemotron_h", ` + sizes + `}`:                                          0,
+		`{"model_type": "granitemoehybrid", ` + sizes + `}`:                                    0,
+		`{"model_type": "granitemoehybrid", "position_embedding_type": "nope", ` + sizes + `}`: 0,
+		`{"model_type": "granitemoehybrid", "position_embedding_type": "rope", ` + sizes + `}`: 16,
+	} {
+		if c, err := readConfig([]byte(config)); err != nil || c.shape.RotaryDim != want {
+			t.Errorf("%s: %v, %d, want %d", config, err, c.shape.RotaryDim, want)
+		}
 	}
 }
 

@@ -67,12 +67,15 @@ func (w *weights) selective(name string) {
 }
 
 func (w *weights) byHeads(name string) {
-	hidden, inner, state := w.shape.Hidden, w.inner(), w.int("mamba_d_state", "state_size")
-	heads, groups := w.int("mamba_n_heads", "num_heads"), max(1, w.int("mamba_n_groups", "n_groups"))
+	hidden, inner, state := w.shape.Hidden, w.inner(), w.int("mamba_d_state", "ssm_state_size", "state_size")
+	heads, groups := w.int("mamba_n_heads", "mamba_num_heads", "num_heads"), max(1, w.int("mamba_n_groups", "n_groups"))
 	if !w.wide(inner, state, heads, groups, groups*state) {
 		return
 	}
 	bias := w.bool("mamba_proj_bias", w.bool("use_bias", false))
+	if w.shape.Kind == "nemotron_h" {
+		bias = w.bool("use_bias", false)
+	}
 	mixed := inner + 2*groups*state
 	w.vector(name+".dt_bias", heads)
 	w.vector(name+".A_log", heads)

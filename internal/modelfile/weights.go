@@ -79,6 +79,10 @@ func (w *weights) layer(name string, i int) {
 	if f.mixer != "" && stateful[w.kinds[i]] {
 		w.mixer(name)
 	}
+	if s.Kind == "nemotron_h" {
+		w.oneOf(name, i)
+		return
+	}
 	switch {
 	case f.mixer != "" && stateful[w.kinds[i]] && w.kinds[i] != layerBoth:
 	case f.latent:
@@ -98,6 +102,19 @@ func (w *weights) layer(name string, i int) {
 	}
 }
 
+// oneOf makes what a layer of Nemotron-H has where that is no mixer: attention, experts or an MLP, and nothing else.
+func (w *weights) oneOf(name string, i int) {
+	switch {
+	case w.kinds[i] == layerFull:
+		w.attention(name + ".mixer")
+	case w.kinds[i] != layerNone:
+	case w.sparse(i):
+		w.mixture(name + ".mixer")
+	default:
+		w.mlp(name+".mixer", w.bool("mlp_bias", false), w.shape.Intermediate)
+	}
+}
+
 // stateful are the kinds of layers that keep a state, whatever they do besides.
 var stateful = map[string]bool{layerMamba: true, layerLinear: true, layerConv: true, layerBoth: true}
 
@@ -114,6 +131,10 @@ func (w *weights) attention(name string) {
 		"arcee", "bamba", "granitemoehybrid", "granitemoeshared", "falcon_h1", "jamba", "qwen3_next", "qwen3_5_text",
 		"qwen3_5_moe_text", "phimoe", "olmo", "cwm", "ministral3", "dots1", "hunyuan_v1_moe", "llama4_text":
 		out = w.bool("attention_bias", f.out)
+	case "nemotron_h":
+		qkv, out = false, false
+	case "glm4_moe_lite", "youtu", "flex_olmo", "apertus":
+		out = w.bool("attention_bias", false)
 	case "seed_oss":
 		out = w.bool("attention_out_bias", false)
 	case "opt":
@@ -173,6 +194,12 @@ func (w *weights) sparse(i int) bool {
 	switch {
 	case w.family.always:
 		return true
+	case w.shape.Kind == "nemotron_h":
+		return w.choosesExperts(i)
+	case len(list[string](w.fields, "mlp_layer_types")) == w.shape.Layers:
+		return list[string](w.fields, "mlp_layer_types")[i] == "sparse"
+	case w.shape.Kind == "glm4_moe_lite" && i == 0, i < w.int("num_dense_layers"):
+		return false
 	case i < w.int("first_k_dense_replace"), contains(list[int](w.fields, "mlp_only_layers"), i):
 		return false
 	}
@@ -209,6 +236,9 @@ func (w *weights) mlp(name string, bias bool, width int) {
 		w.linear(name+".up_proj", bias, width, hidden)
 	}
 	w.linear(name+".down_proj", bias, hidden, width)
+	if w.shape.Kind == "apertus" { // numbers of its activation
+		w.vector(name+".act_fn", 4)
+	}
 }
 
 // mixture makes the experts of a layer, and what chooses among them.
@@ -222,17 +252,26 @@ func (w *weights) mixture(name string) {
 	default:
 		w.add(name+".gate", f.router, s.Experts, s.Hidden)
 	}
-	if f.sum.Bytes > 0 {
+	if f.sum.Bytes > 0 && w.bool("use_expert_bias", true) {
 		w.typed(f.sum, name+".gate.e_score_correction_bias", s.Experts)
 	}
-	w.linear(name+".experts.gate_up_proj", false, s.Experts, 2*s.ExpertWidth, s.Hidden)
-	w.linear(name+".experts.down_proj", false, s.Experts, s.Hidden, s.ExpertWidth)
+	wide, first := s.Hidden, 2*s.ExpertWidth
+	if !f.gated {
+		first = s.ExpertWidth
+	}
+	if n := w.int("moe_latent_size"); n > 0 {
+		wide = n
+		w.linear(name+".fc1_latent_proj", w.bool("mlp_bias", false), n, s.Hidden)
+		w.linear(name+".fc2_latent_proj", w.bool("mlp_bias", false), s.Hidden, n)
+	}
+	w.linear(name+".experts.gate_up_proj", false, s.Experts, first, wide)
+	w.linear(name+".experts.down_proj", false, s.Experts, wide, s.ExpertWidth)
 	if f.experts {
 		w.vector(name+".experts.gate_up_proj_bias", s.Experts, 2*s.ExpertWidth)
 		w.vector(name+".experts.down_proj_bias", s.Experts, s.Hidden)
 	}
 	if s.SharedWidth > 0 {
-		bias := s.Kind == "deepseek_v2" && w.bool("mlp_bias", false) ||
+		bias := (s.Kind == "deepseek_v2" || s.Kind == "nemotron_h") && w.bool("mlp_bias", false) ||
 			s.Kind == "ernie4_5_moe" && w.bool("use_bias", false)
 		w.mlp(name+".shared_expert", bias, s.SharedWidth)
 	}

@@ -592,6 +592,10 @@ def test_rates() -> None:
     assert steady_rate([(t, t // 10 * 5) for t in range(0, 80, 10)]) == 0.5
     assert steady_rate([(0, 0), (10, 0), (20, 0), (30, 0), (40, 10), (50, 20), (60, 30), (70, 40)]) == 1.0, "late"
     assert steady_rate([(t, 9) for t in range(8)]) == 0
+    bursts = [(t, t // 40 * 20) for t in (1, 39, 79, 119, 159, 161, 201, 241)]
+    assert steady_rate(bursts) == pytest.approx(0.5, abs=0.01), "twenty at once, each forty steps"
+    faster = [(t, t) for t in range(0, 40, 10)] + [(t, 3 * t - 60) for t in range(40, 80, 10)]
+    assert steady_rate(faster) == 3, "three times as fast as at first"
     fills = [(0, 0), (10, 100), (20, 130), (30, 150), (40, 155), (50, 155), (60, 155), (70, 155)]
     assert steady_rate(fills) == 0, "full"
 

@@ -137,6 +137,13 @@ CASES = [
     ("hunyuan_v1_moe", dict(GQA, num_experts=4, moe_topk=[2] * 7, attention_bias=True)),
     ("llama4_text", dict(GQA, num_local_experts=4, intermediate_size_mlp=200, interleave_moe_layer_step=2)),
     ("granitemoeshared", dict(SMALL, num_local_experts=4, num_experts_per_tok=2, shared_intermediate_size=40)),
+    ("glm4_moe_lite", dict(MLA, n_group=1)),
+    ("glm4_moe_lite", dict(MLA, n_group=1, q_lora_rank=None, attention_bias=True, mlp_layer_types=["sparse", "dense"] * 3 + ["sparse"])),
+    ("youtu", {k: v for k, v in MLA.items() if "expert" not in k and k != "first_k_dense_replace"}),
+    ("solar_open", dict(MOE, n_routed_experts=6, n_shared_experts=1, pad_token_id=0)),
+    ("flex_olmo", dict(SMALL, num_experts=6, pad_token_id=0)),
+    ("exaone_moe", dict(MOE, num_experts=6, num_shared_experts=2, sliding_window=64)),
+    ("apertus", GQA),
     ("minimax_m2", dict(GQA, num_local_experts=4, num_experts_per_tok=2)),
     ("phimoe", dict(SMALL, num_local_experts=4, num_experts_per_tok=2)),
     ("phimoe", dict(SMALL, num_local_experts=4, num_experts_per_tok=2, attention_bias=True, lm_head_bias=True)),
@@ -285,6 +292,21 @@ READ = """vocab_size hidden_size intermediate_size num_hidden_layers num_attenti
     intermediate_size_mlp interleave_moe_layer_step vision_output_dim projector_input_dim projector_output_dim""".split()
 BY_HEADS = dict(mamba_n_heads=12, mamba_d_head=16, mamba_d_state=8)
 DELTA = dict(linear_num_value_heads=4, linear_num_key_heads=2, linear_key_head_dim=8, linear_value_head_dim=8)
+NEMOTRON = dict(
+    vocab_size=1000,
+    hidden_size=96,
+    intermediate_size=160,
+    num_attention_heads=6,
+    num_key_value_heads=2,
+    head_dim=16,
+    mamba_num_heads=12,
+    mamba_head_dim=16,
+    ssm_state_size=8,
+    n_groups=2,
+    n_routed_experts=4,
+    moe_intermediate_size=48,
+    moe_shared_expert_intermediate_size=40,
+)
 STATES = [  # layers that keep a state
     ("bamba", dict(SMALL, **BY_HEADS, attn_layer_indices=[2, 5], mamba_n_groups=2)),
     (
@@ -330,6 +352,11 @@ STATES = [  # layers that keep a state
         "lfm2",
         dict(SMALL, layer_types=["conv"] * 6 + ["full_attention"], block_auto_adjust_ff_dim=False, conv_bias=True),
     ),
+    ("lfm2_moe", dict(MOE, num_experts=4, layer_types=["conv", "full_attention"] * 3 + ["conv"])),
+    ("lfm2_moe", dict(MOE, num_experts=4, use_expert_bias=False, num_dense_layers=1, conv_bias=True, layer_types=["conv"] * 6 + ["full_attention"])),
+    ("nemotron_h", dict(NEMOTRON, hybrid_override_pattern="MEM*-M*E")),
+    ("nemotron_h", dict(NEMOTRON, hybrid_override_pattern="M-M*", mlp_bias=True, use_bias=True)),
+    ("nemotron_h", dict(NEMOTRON, layers_block_type=["linear_attention", "moe", "full_attention"], moe_latent_size=24)),
     ("mamba", dict(vocab_size=1000, hidden_size=96, num_hidden_layers=5)),
     ("falcon_mamba", dict(vocab_size=1000, hidden_size=96, num_hidden_layers=5, use_bias=True)),
     ("mamba2", dict(vocab_size=1000, hidden_size=96, num_hidden_layers=5, num_heads=12, head_dim=16)),

@@ -503,8 +503,15 @@ def steady_rate(sizes: List[Tuple[int, int]], evenness: float = EVENNESS, scans:
     last = sizes[-scans:]
     rates = [_rate(a, b) for a, b in zip(last, last[1:])]
     if min(rates) > 0 and max(rates) <= evenness * min(rates):
-        return _rate(last[0], last[-1])
+        return _longest_rate(sizes, _rate(last[0], last[-1]))
     return _uneven_rate(sizes)
+
+
+def _longest_rate(sizes: List[Tuple[int, int]], lately: float) -> float:
+    """The rate since the first rise, where that is about the same: many items at once make a few readings inexact."""
+    first = next(at for at, (a, b) in enumerate(zip(sizes, sizes[1:])) if b[1] > a[1])
+    rate = _rate(sizes[first], sizes[-1])
+    return rate if max(rate, lately) <= EVENNESS * min(rate, lately) else lately
 
 
 def _uneven_rate(sizes: List[Tuple[int, int]]) -> float:
