@@ -34,7 +34,8 @@ func typeOf(names ...string) Type {
 
 // usualParts are what part of a head rotary embeddings turn where the configuration does not say it, by kind; others turn
 // all of it. Source: the classes of transformers.
-var usualParts = map[string]float64{"bamba": 0.5, "glm": 0.5, "glm4": 0.5, "glm4_moe": 0.5, "phi": 0.5, "nemotron": 0.5,
+var usualParts = map[string]float64{"bamba": 0.5, "glm": 0.5, "glm4": 0.5, "glm4_moe": 0.5, "glm4v_moe_text": 0.5,
+	"phi": 0.5, "nemotron": 0.5,
 	"stablelm": 0.25, "gpt_neox": 0.25, "qwen3_next": 0.25}
 
 // sizes reads the numbers of the decoder, by the names that architectures have for them.

@@ -113,6 +113,8 @@ var families = map[string]family{
 	"ernie4_5_moe":      {gated: true, norms: 2, tied: true, sum: F32, wide: true},
 	"llama4_text":       {gated: true, norms: 2},
 	"nemotron_h":        {norms: 1, fixed: true, sum: BF16, mixer: "mamba2"},
+	"glm4v_text":        {gated: true, norms: 4, qkv: true, fusedMLP: true},
+	"glm4v_moe_text":    {gated: true, norms: 2, qkv: true, sum: F32},
 	"glm4_moe_lite":     {gated: true, norms: 2, latent: true, sum: F32},
 	"youtu":             {gated: true, norms: 2, latent: true, tied: true},
 	"solar_open":        {gated: true, norms: 2, sum: F32, always: true},

@@ -305,7 +305,7 @@ func readConfig(text []byte) (*config, error) {
 		}
 	}
 	c.family, c.known = families[s.Kind]
-	c.tied = c.family.tied
+	c.tied = c.family.tied || whole == "internvl"
 	if _, said := all["tie_word_embeddings"]; said || c.fields["tie_word_embeddings"] != nil {
 		c.tied = c.bool("tie_word_embeddings", false) || all.bool("tie_word_embeddings", false)
 	}

@@ -26,6 +26,9 @@ var towers = map[string]tower{
 	"paligemma":    {"siglip_vision_model", (*weights).paliTower},
 	"idefics3":     {"idefics3_vision", (*weights).ideficsTower},
 	"smolvlm":      {"idefics3_vision", (*weights).ideficsTower},
+	"internvl":     {"internvl_vision", (*weights).internTower},
+	"glm4v":        {"glm4v_vision", (*weights).glmTower},
+	"glm4v_moe":    {"glm4v_vision", (*weights).glmTower},
 }
 
 // weights are the tensors that a model of this configuration has.
@@ -236,4 +239,86 @@ func (w *weights) paliTower(v fields) {
 func (w *weights) ideficsTower(v fields) {
 	hidden, scale := w.patches(v), cmp.Or(w.whole.int("scale_factor"), 2)
 	w.add("connector.modality_projection.proj", false, w.shape.Hidden, hidden*scale*scale)
+}
+
+// internTower is that of InternVL from 3 on.
+func (w *weights) internTower(v fields) {
+	hidden, width, out := v.int("hidden_size"), v.int("intermediate_size"), w.shape.Hidden
+	patch, bias := v.side("patch_size"), v.bool("attention_bias", false)
+	across := v.side("image_size") / max(1, patch)
+	const name = "vision_tower"
+	w.typed(w.kind, name+".projection.weight", hidden, v.int("num_channels"), patch, patch)
+	w.vector(name+".projection.bias", hidden)
+	w.vector(name+".cls_token", hidden)
+	if v.bool("use_mask_token", false) {
+		w.vector(name+".mask_token", hidden)
+	}
+	if v.bool("use_absolute_position_embeddings", true) {
+		w.add(name+".position_embeddings", false, across*across+1, hidden)
+	}
+	for i := range v.int("num_hidden_layers") {
+		layer := fmt.Sprintf("%s.layer.%d", name, i)
+		for _, part := range []string{"q_proj", "k_proj", "v_proj", "projection_layer"} {
+			w.add(layer+".attention."+part, bias || part == "projection_layer", hidden, hidden)
+		}
+		for _, part := range []string{"q_norm", "k_norm"} {
+			if v.bool("use_qk_norm", false) {
+				w.vector(layer+".attention."+part+".weight", hidden)
+			}
+		}
+		w.add(layer+".mlp.fc1", true, width, hidden)
+		w.add(layer+".mlp.fc2", true, hidden, width)
+		w.affine(layer+".layernorm_before", v.text("norm_type") != "rms_norm", hidden)
+		w.affine(layer+".layernorm_after", v.text("norm_type") != "rms_norm", hidden)
+		w.vector(layer+".lambda_1", hidden)
+		w.vector(layer+".lambda_2", hidden)
+	}
+	if !v.bool("use_mean_pooling", true) {
+		w.affine(name+".layernorm", true, hidden)
+	}
+	merge := 2
+	if ratio := w.whole.float("downsample_ratio"); ratio > 1.0/1024 {
+		merge = int(1 / ratio)
+	}
+	w.affine("multi_modal_projector.layer_norm", true, hidden*merge*merge)
+	w.add("multi_modal_projector.linear_1", true, out, hidden*merge*merge)
+	w.add("multi_modal_projector.linear_2", true, out, out)
+}
+
+// glmTower is that of GLM-4.1V, 4.5V and 4.6V.
+func (w *weights) glmTower(v fields) {
+	hidden, width, out := v.int("hidden_size"), v.int("intermediate_size"), v.int("out_hidden_size")
+	patch, merge := v.side("patch_size"), v.int("spatial_merge_size")
+	across := v.side("image_size") / max(1, patch)
+	channels, frames := v.int("in_channels"), v.side("temporal_patch_size")
+	w.typed(w.kind, "visual.patch_embed.proj.weight", hidden, channels, frames, patch, patch)
+	w.vector("visual.patch_embed.proj.bias", hidden)
+	w.add("visual.embeddings.position_embedding", false, across*across, hidden)
+	for i := range v.int("depth") {
+		name := fmt.Sprintf("visual.blocks.%d", i)
+		w.vector(name+".norm1.weight", hidden)
+		w.vector(name+".norm2.weight", hidden)
+		w.add(name+".attn.qkv", v.bool("attention_bias", false), 3*hidden, hidden)
+		w.add(name+".attn.proj", false, hidden, hidden)
+		w.add(name+".mlp.gate_proj", false, out, hidden)
+		w.add(name+".mlp.up_proj", false, out, hidden)
+		w.add(name+".mlp.down_proj", false, hidden, out)
+	}
+	w.vector("visual.post_conv_layernorm.weight", hidden)
+	w.typed(w.kind, "visual.downsample.weight", out, hidden, merge, merge)
+	w.vector("visual.downsample.bias", out)
+	w.vector("visual.post_layernorm.weight", hidden)
+	w.add("visual.merger.proj", false, out, out)
+	w.affine("visual.merger.post_projection_norm", true, out)
+	w.add("visual.merger.gate_proj", false, width, out)
+	w.add("visual.merger.up_proj", false, width, out)
+	w.add("visual.merger.down_proj", false, out, width)
+}
+
+// side is a size that may be written once for each side, as those of square images.
+func (f fields) side(name string) int {
+	if each := list[int](f, name); len(each) > 0 {
+		return min(each[0], most)
+	}
+	return f.int(name)
 }

@@ -138,7 +138,12 @@ CASES = [
     ("llama4_text", dict(GQA, num_local_experts=4, intermediate_size_mlp=200, interleave_moe_layer_step=2)),
     ("granitemoeshared", dict(SMALL, num_local_experts=4, num_experts_per_tok=2, shared_intermediate_size=40)),
     ("glm4_moe_lite", dict(MLA, n_group=1)),
-    ("glm4_moe_lite", dict(MLA, n_group=1, q_lora_rank=None, attention_bias=True, mlp_layer_types=["sparse", "dense"] * 3 + ["sparse"])),
+    (
+        "glm4_moe_lite",
+        dict(
+            MLA, n_group=1, q_lora_rank=None, attention_bias=True, mlp_layer_types=["sparse", "dense"] * 3 + ["sparse"]
+        ),
+    ),
     ("youtu", {k: v for k, v in MLA.items() if "expert" not in k and k != "first_k_dense_replace"}),
     ("solar_open", dict(MOE, n_routed_experts=6, n_shared_experts=1, pad_token_id=0)),
     ("flex_olmo", dict(SMALL, num_experts=6, pad_token_id=0)),
@@ -279,16 +284,43 @@ SEEING = [  # models for images as well: fields of the parts that are left out a
             ),
         ),
     ),
+    ("internvl", dict(text_config=dict(PART, model_type="qwen2"), vision_config=EYE)),
+    (
+        "internvl",
+        dict(
+            text_config=dict(PART, model_type="qwen3", head_dim=16),
+            vision_config=dict(
+                EYE,
+                image_size=[56, 56],
+                patch_size=[14, 14],
+                attention_bias=True,
+                use_qk_norm=True,
+                norm_type="rms_norm",
+                use_mean_pooling=False,
+            ),
+            tie_word_embeddings=False,
+        ),
+    ),
+    ("glm4v", dict(text_config=PART, vision_config=dict(QWEN_EYE, image_size=56))),
+    (
+        "glm4v_moe",
+        dict(
+            text_config=dict(PART, n_routed_experts=6, moe_intermediate_size=48, num_experts_per_tok=2, head_dim=16),
+            vision_config=dict(QWEN_EYE, image_size=56, attention_bias=True),
+            tie_word_embeddings=False,
+        ),
+    ),
     ("idefics3", dict(text_config=dict(PART, model_type="llama"), vision_config=EYE)),
     ("smolvlm", dict(text_config=dict(PART, model_type="llama"), vision_config=EYE, scale_factor=4)),
 ]
 PARTS = """llama mistral gemma gemma2 gemma3_text qwen2 qwen3 qwen2_vl_text qwen2_5_vl_text qwen3_vl_text qwen3_vl_moe_text
     qwen2_vl_vision qwen2_5_vl_vision qwen3_vl_vision siglip_vision_model clip_vision_model idefics3_vision
-    pixtral llama4_text llama4_vision_model""".split()
+    internvl_vision glm4v_vision glm4v_text glm4v_moe_text pixtral llama4_text llama4_vision_model""".split()
 READ = """vocab_size hidden_size intermediate_size num_hidden_layers num_attention_heads num_key_value_heads head_dim
     max_position_embeddings sliding_window use_sliding_window max_window_layers depth embed_dim in_channels patch_size temporal_patch_size
     spatial_merge_size out_hidden_size mlp_ratio num_position_embeddings deepstack_visual_indexes image_size num_channels
     vision_use_head num_experts num_experts_per_tok moe_intermediate_size
+    n_routed_experts n_shared_experts first_k_dense_replace
     intermediate_size_mlp interleave_moe_layer_step vision_output_dim projector_input_dim projector_output_dim""".split()
 BY_HEADS = dict(mamba_n_heads=12, mamba_d_head=16, mamba_d_state=8)
 DELTA = dict(linear_num_value_heads=4, linear_num_key_heads=2, linear_key_head_dim=8, linear_value_head_dim=8)
@@ -353,7 +385,17 @@ STATES = [  # layers that keep a state
         dict(SMALL, layer_types=["conv"] * 6 + ["full_attention"], block_auto_adjust_ff_dim=False, conv_bias=True),
     ),
     ("lfm2_moe", dict(MOE, num_experts=4, layer_types=["conv", "full_attention"] * 3 + ["conv"])),
-    ("lfm2_moe", dict(MOE, num_experts=4, use_expert_bias=False, num_dense_layers=1, conv_bias=True, layer_types=["conv"] * 6 + ["full_attention"])),
+    (
+        "lfm2_moe",
+        dict(
+            MOE,
+            num_experts=4,
+            use_expert_bias=False,
+            num_dense_layers=1,
+            conv_bias=True,
+            layer_types=["conv"] * 6 + ["full_attention"],
+        ),
+    ),
     ("nemotron_h", dict(NEMOTRON, hybrid_override_pattern="MEM*-M*E")),
     ("nemotron_h", dict(NEMOTRON, hybrid_override_pattern="M-M*", mlp_bias=True, use_bias=True)),
     ("nemotron_h", dict(NEMOTRON, layers_block_type=["linear_attention", "moe", "full_attention"], moe_latent_size=24)),
@@ -369,6 +411,12 @@ UNWEIGHED: list = [  # of these only the cache follows from the configuration
 ]
 
 
+def size(model):
+    """Bytes of the parameters, and of the buffers that a file has besides."""
+    kept = [b for n, b in model.named_buffers() if n in model.state_dict()]
+    return sum(t.numel() * t.element_size() for t in [*model.parameters(), *kept])
+
+
 def truth(kind, fields, weighed):
     """Parameters of a model, and the numbers that its cache holds after prompts of two lengths."""
     config = transformers.CONFIG_MAPPING[kind](**fields)
@@ -381,16 +429,15 @@ def truth(kind, fields, weighed):
     case = {"kind": kind, "config": json.loads(config.to_json_string(use_diff=False))}
     if sees:
         case["config"] = json.loads(json.dumps({"model_type": kind, "dtype": "bfloat16", **fields}))
-        case["bytes"] = sum(t.numel() * t.element_size() for t in model.parameters())
+        case["bytes"] = size(model)
         return {**case, "cached_numbers": {}}
     if weighed:
-        kept = [b for n, b in model.named_buffers() if n in model.state_dict()]  # what a file has besides
         case["adapters"] = sum(
             sum(m.weight.shape)
             for n, m in model.named_modules()
             if type(m).__name__ in ("Linear", "Conv1D") and (".layers." in n or ".h." in n)
         )
-        case["bytes"] = sum(t.numel() * t.element_size() for t in [*model.parameters(), *kept])
+        case["bytes"] = size(model)
     cache = {}
     if config.hidden_size <= 96 and not kind.startswith(("falcon_mamba", "mamba", "codegen", "gptj", "bamba", "jamba")):
         for tokens in (32, 200):
