@@ -36,8 +36,8 @@ type ImaginedSetup struct {
 
 // Range is of bytes, from the lowest to the highest.
 type Range struct {
-	Low  Bytes `json:"low"`
-	High Bytes `json:"high"`
+	Low  Bytes `json:"low" doc:"The least, in bytes."`
+	High Bytes `json:"high" doc:"The most, in bytes."`
 }
 
 // ImaginedDevice is one imaginary GPU at the end.

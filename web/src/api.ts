@@ -3580,7 +3580,9 @@ export interface PullComment {
 }
 
 export interface Range {
+  /** The most, in bytes. */
   high: number;
+  /** The least, in bytes. */
   low: number;
 }
 
