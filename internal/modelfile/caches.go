@@ -299,30 +299,6 @@ func patterned(c *config, i int) string {
 	return layerFull
 }
 
-// choosesExperts says whether a layer of Nemotron-H has experts, where it has neither states nor attention.
-func (c *config) choosesExperts(i int) bool {
-	for _, name := range blockLists {
-		if named := list[string](c.fields, name); i < len(named) {
-			return named[i] == "moe"
-		}
-	}
-	pattern := c.text("hybrid_override_pattern")
-	return i < len(pattern) && pattern[i] == 'E'
-}
-
-// blocks is how many layers a configuration lists that does not say it otherwise, as those of Nemotron-H.
-func (c *config) blocks() int {
-	for _, name := range blockLists {
-		if n := len(list[string](c.fields, name)); n > 0 {
-			return n
-		}
-	}
-	return len(c.text("hybrid_override_pattern"))
-}
-
-// blockLists are fields with what each layer is.
-var blockLists = []string{"layers_block_type", "layer_types"}
-
 func either(is bool, a, b string) string {
 	if is {
 		return a

@@ -115,3 +115,27 @@ func (f fields) object(name string) fields {
 	_ = json.Unmarshal(f[name], &o)
 	return o
 }
+
+// choosesExperts says whether a layer of Nemotron-H has experts, where it has neither states nor attention.
+func (f fields) choosesExperts(i int) bool {
+	for _, name := range blockLists {
+		if named := list[string](f, name); i < len(named) {
+			return named[i] == "moe"
+		}
+	}
+	pattern := f.text("hybrid_override_pattern")
+	return i < len(pattern) && pattern[i] == 'E'
+}
+
+// blocks is how many layers a configuration lists that does not say it otherwise, as those of Nemotron-H.
+func (f fields) blocks() int {
+	for _, name := range blockLists {
+		if n := len(list[string](f, name)); n > 0 {
+			return n
+		}
+	}
+	return len(f.text("hybrid_override_pattern"))
+}
+
+// blockLists are fields with what each layer is.
+var blockLists = []string{"layers_block_type", "layer_types"}
