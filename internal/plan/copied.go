@@ -8,8 +8,8 @@ import (
 
 // copied are parts of the names of matrices that vLLM has whole on each GPU: the choice of experts, and what makes
 // latent vectors. Source: ReplicatedLinear in its models.
-var copied = []string{".q_a_proj.", ".kv_a_proj_with_mqa.", ".mlp.gate.", ".block_sparse_moe.gate.", ".router.",
-	".shared_expert_gate."}
+var copied = []string{".q_a_proj.", ".kv_a_proj_with_mqa.", ".mlp.gate.", ".mixer.gate.", ".block_sparse_moe.gate.",
+	".router.", ".shared_expert_gate."}
 
 // fused are names of matrices that have queries, keys and values.
 var fused = []string{".qkv_proj.", ".query_key_value.", ".c_attn."}

@@ -102,7 +102,7 @@ func isLinear(t *modelfile.Tensor) bool {
 		return false
 	}
 	for _, other := range []string{"embed", "norm", "lm_head", ".wte.", ".wpe.", "wte.weight", "wpe.weight", "mlp.gate.weight",
-		"router", "block_sparse_moe.gate.", "conv1d", "vision", "visual", "_bias"} {
+		"mixer.gate.weight", "router", "block_sparse_moe.gate.", "conv1d", "vision", "visual", "_bias"} {
 		if strings.Contains(t.Name, other) {
 			return false
 		}
