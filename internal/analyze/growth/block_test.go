@@ -1,6 +1,7 @@
 package growth
 
 import (
+	"strings"
 	"testing"
 
 	"hightide/internal/mem"
@@ -20,5 +21,13 @@ func TestCopies(t *testing.T) {
 		if got := atTheirHighest([]share{{slope: g.slope, copies: g.copies()}}); got != c.want {
 			t.Errorf("%s, freed %t: %v, not %v", c.kind, c.freed, got, c.want)
 		}
+	}
+}
+
+// TestTitleWithoutALine: what a library keeps, of which no line of the program is known, has none in its title.
+func TestTitleWithoutALine(t *testing.T) {
+	g := growing{holder: &mem.Holder{Name: "linecache.cache"}, slope: 1 << 20}
+	if got := g.title(mem.Location{}); !strings.HasPrefix(got, "`linecache.cache` keeps 1.00 MiB") {
+		t.Error(got)
 	}
 }

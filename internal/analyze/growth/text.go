@@ -61,6 +61,8 @@ func (g *growing) title(at mem.Location) string {
 	switch {
 	case g.holder != nil && len(g.beside) > 0:
 		return fmt.Sprintf("%s (%s) keep %s", g.holderNames(), g.holderLines(at), g.rate())
+	case g.holder != nil && at.File == "" && g.holder.Where.File == "":
+		return fmt.Sprintf("`%s` keeps %s", g.holder.Name, g.rate())
 	case g.holder != nil:
 		line := mem.LineName(at)
 		if g.holder.Where == at {
