@@ -12,8 +12,8 @@ import (
 // JAX is how recordings and interpreters call it.
 const JAX = "jax"
 
-// FactUnread is the fact of a process in which a call failed, for lack of memory or otherwise, and nothing that came of it
-// was read: JAX raises an error only then.
+// FactUnread is the fact of a process in which a call failed, for lack of memory or otherwise, and something that came of
+// it was there at the end. JAX raises an error only where that is read, and the program may have caught it.
 const FactUnread = "jax.unread_error"
 
 // LinesOfThreads says how to have lines where JAX allocates on threads of its own, which run no Python.

@@ -116,6 +116,34 @@ def test_out_of_memory(tmp_path: Path) -> None:
     assert "allocator" not in tries and "donation" not in tries and "checkpointing" not in tries, tries
 
 
+CAUGHT = """
+    import jax, jax.numpy as jnp
+
+    @jax.jit
+    def grow(x):
+        return jnp.outer(x, x)
+
+    y = grow(jnp.ones((40_000,)))
+    try:
+        print(float(jax.jit(lambda y: (2 * y).sum())(y)))
+    except Exception as error:
+        print("caught", error)
+"""
+
+
+def test_one_shortage_is_told_once(tmp_path: Path) -> None:
+    """Another function reads what came of the call that failed: that is no second shortage, and the program saw the error."""
+    verdict, said = imagined(
+        tmp_path, script(tmp_path, CAUGHT), gpu="rtx4090", flags=("--memory", "4GiB", "--no-suggest"), code=1
+    )
+    assert "caught RESOURCE_EXHAUSTED" in said, said
+    told = imaginary.findings(tmp_path, verdict, "oom")
+    assert [(Path(one["file"]).name, one["line"]) for one in told] == [("train.py", 8)], told
+    show = [imaginary.HIGHTIDE, "show", verdict["run_id"]]
+    text = subprocess.run(show, capture_output=True, text=True, env=environment(tmp_path), check=True).stdout
+    assert "read nothing that came of it, or caught what it read" in " ".join(text.split()), text
+
+
 SHORT = """
     import jax, jax.numpy as jnp
 

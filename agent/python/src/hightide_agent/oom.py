@@ -66,8 +66,11 @@ def notice(
 
 
 def words(error: BaseException) -> FrozenSet[str]:
-    """What an error says; XLA says parts of it in another order each time."""
-    return frozenset(text_of(error).split())
+    """What an error says. XLA says parts of it in another order each time, and adds who read the result of a call that
+    failed: [executable_name='jit_loss']."""
+    import re
+
+    return frozenset(re.sub(r"\[[\w-]+='[^']*'\]", "", text_of(error)).split())
 
 
 def _address_space() -> Dict[str, int]:

@@ -44,7 +44,7 @@ class Steady(Marks):
             )
 
     def unread(self) -> bool:
-        """Say so where memory ran out and the program has read nothing that came of it: it sees no error, then."""
+        """Say so where a call failed and something that came of it is left: JAX raises the error where it is read."""
         error = self.calls.failed()
         if error is not None:
             oom.notice(self.agent, error, self.tracker.current_step())
