@@ -85,13 +85,14 @@ func (g *growing) title(at mem.Location) string {
 
 // keptUntil says until when what is kept was counted, and whether it is freed.
 func (in *Found) keptUntil(g *growing) (end, freed string) {
-	switch {
-	case in.ClockOf(g.process).GivesBackAtItsEnd():
-		return "shortly before its end", "not freed before its end"
-	case in.sinceSteps(g) != "":
-		return "by the last step", "never freed"
+	end, freed = "by the end", "never freed"
+	if in.ClockOf(g.process).GivesBackAtItsEnd() {
+		end, freed = "shortly before its end", "not freed before its end"
 	}
-	return "by the end", "never freed"
+	if in.sinceSteps(g) != "" {
+		end = "by the last step"
+	}
+	return end, freed
 }
 
 // growthWords says what grows, how fast, by which evidence.

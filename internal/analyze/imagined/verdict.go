@@ -92,10 +92,11 @@ func judge(run *mem.Run, v *report.Imagined) {
 		v.How = "the program caught it and took no step"
 	case ended && code == 0 && unread(run):
 		v.Verdict, v.Headroom = mem.VerdictFailed, mem.Optional{}
-		v.How = "a call failed, and the program ended without an error: it read nothing that came of it, or caught what it read"
+		v.How = "the program ended without an error: it read nothing that came of it, or caught what it read"
 		if oom {
-			v.Verdict, v.How = mem.VerdictOOM, "the program ended without an error: it read nothing that came of it, or caught "+
-				"what it read"
+			v.Verdict = mem.VerdictOOM
+		} else {
+			v.How = "a call failed, and " + v.How
 		}
 	case ended && code == 0 && untrained(v):
 		v.Verdict, v.Headroom = mem.VerdictFailed, mem.Optional{}

@@ -325,12 +325,7 @@ READ = """vocab_size hidden_size intermediate_size num_hidden_layers num_attenti
 BY_HEADS = dict(mamba_n_heads=12, mamba_d_head=16, mamba_d_state=8)
 DELTA = dict(linear_num_value_heads=4, linear_num_key_heads=2, linear_key_head_dim=8, linear_value_head_dim=8)
 NEMOTRON = dict(
-    vocab_size=1000,
-    hidden_size=96,
-    intermediate_size=160,
-    num_attention_heads=6,
-    num_key_value_heads=2,
-    head_dim=16,
+    GQA,
     mamba_num_heads=12,
     mamba_head_dim=16,
     ssm_state_size=8,
