@@ -12,6 +12,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 HIGHTIDE = ROOT / "bin" / "hightide"
 CACHE = Path(os.environ.get("HIGHTIDE_CACHE", Path.home() / ".cache" / "hightide"))
+XLA = CACHE / "xla" / "bin" / "python"  # with JAX, optax, Flax, Equinox and Haiku
 MiB, GiB = 1 << 20, 1 << 30
 A100 = "a100-80gb"
 
@@ -41,6 +42,11 @@ def imagined(python: Path, folder: Path, *command: object, gpu: str = A100, flag
     assert done.returncode == code, done.stdout[-1000:] + done.stderr[-4000:]
     verdict: dict[str, Any] = json.loads(done.stdout)
     return verdict.get("imagined", verdict), done.stderr
+
+
+def parts(verdict: dict[str, Any]) -> dict[str, int]:
+    """Bytes at the peak by what they were for."""
+    return {one["name"]: one["bytes"] for one in verdict["categories"]}
 
 
 def findings(folder: Path, verdict: dict[str, Any], kind: str) -> list[dict[str, Any]]:

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from imaginary import CACHE, HIGHTIDE, ROOT, environment
+from imaginary import HIGHTIDE, ROOT, XLA, environment
 
-XLA = CACHE / "xla" / "bin" / "python"
 PROGRAMS = ROOT / "testdata" / "xla" / "programs.py"
 TARGET = ROOT / "testdata" / "xla" / "a100.txtpb"
 
