@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import textwrap
-from typing import Any, Dict
+from typing import Any, Dict, List
 
 import pytest
 
@@ -598,6 +598,24 @@ def test_rates() -> None:
     assert steady_rate(faster) == 3, "three times as fast as at first"
     fills = [(0, 0), (10, 100), (20, 130), (30, 150), (40, 155), (50, 155), (60, 155), (70, 155)]
     assert steady_rate(fills) == 0, "full"
+
+
+def test_steps_may_begin_again() -> None:
+    """A program that counts its steps anew, as for each of its models, has another trail, not a rate by no steps."""
+    from hightide_agent.holders import Holders
+
+    class Agent:
+        channel, on_renew, at_end, at_frameworks = None, [], [], []  # type: ignore[var-annotated]
+
+        def __getattr__(self, name: str) -> Any:
+            return lambda *args, **kwargs: None
+
+    kept: List[int] = []
+    counts = Holders(Agent())
+    for steps in ((0, 1, 2, 3, 4, 5), (0, 2, 4, 5, 5, 6), (0, 0, 1, 1, 2, 3, 4)):
+        for step in steps:
+            kept.append(step)
+            counts.scan(step, [sys._getframe()], 1.0)
 
 
 def test_programs_without_a_file_are_looked_into() -> None:

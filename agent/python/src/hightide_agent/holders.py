@@ -294,8 +294,8 @@ class Holders:
                 return
 
     def _continued(self, old: Optional[_Trail], name: str, at: int, size: int) -> _Trail:
-        """The trail with one more reading; a new one where the object is another or has shrunk."""
-        if old is None or old.name != name or old.sizes[-1][1] > size:
+        """The trail with one more reading; a new one where the object is another, has shrunk, or steps begin again."""
+        if old is None or old.name != name or old.sizes[-1][1] > size or old.sizes[-1][0] > at:
             return _Trail(name, [(at, size)])
         if old.sizes[-1][0] == at:
             return old
