@@ -218,6 +218,10 @@ func (f *facts) notes() []string {
 		say("trained as full is, without a reference model; an estimate has nothing for writing the answers: a server that " +
 			"shares the GPU comes on top")
 	}
+	if f.use.For == Infer && f.shape.Quantization == "mxfp4" {
+		say("transformers keeps MXFP4 packed where Triton and the package kernels are installed; " +
+			"else it unpacks the weights to 16 bits")
+	}
 	if f.untried() {
 		say("what layers with a state keep for the backward pass is taken as that of attention, and no run was compared")
 	}

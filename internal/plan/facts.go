@@ -194,6 +194,9 @@ func (f *facts) weights(kind string) Portion {
 		p.Label = Computed
 	} else if f.halved && !f.packed {
 		p.Basis, p.Label = "stored in 32 bits, loaded in 16", Computed
+		if f.use.For == Infer {
+			p.Basis += ", where the program says so; --dtype fp32 plans it as it is stored"
+		}
 	}
 	p.Estimate = exactly(up(split, f.gpus()) + whole)
 	if f.gguf() {

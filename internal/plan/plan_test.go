@@ -329,7 +329,7 @@ func TestExcludedIsCertain(t *testing.T) {
 		want string
 	}{
 		{Use{For: "serve", Users: 4, Seq: 4096}, "t4", "weights 15.0 GiB and the KV cache of 4 × 4096 tokens, 2.00 GiB, are more"},
-		{Use{For: "serve", Users: 1, Seq: 256}, "v100-32g", ""}, // --dtype half starts it
+		{Use{For: "serve", Users: 1, Seq: 256}, "v100-32g", ""}, // in fp16
 		{Use{For: "serve", Users: 4, Seq: 4096}, "a10", ""},
 		{Use{For: "serve", Users: 1, Seq: 256, SGLang: true, Utilization: 1}, "v100-32g", "SGLang needs compute capability 7.5"},
 		{Use{For: "serve", Users: 1, Seq: 256, SGLang: true, Utilization: 1, Cache: "fp8"}, "a10", ""},

@@ -26,14 +26,34 @@ func (f *facts) row(g *gpus.GPU) Row {
 	if r.Verdict = verdictOf(r.Room); r.Verdict == Fits && (len(f.shape.Unknown) > 0 || f.untried()) {
 		r.Verdict = Likely // something is not counted, or taken as other models have it
 	}
-	if r.barred = f.against(g); r.barred != "" {
+	f.note(&r, g)
+	return r
+}
+
+// note says what else there is to know of a GPU.
+func (f *facts) note(r *Row, g *gpus.GPU) {
+	old := f.notAll(g)
+	if old != "" && r.Verdict == Fits {
+		r.Verdict = Likely
+	}
+	switch r.barred = f.against(g); {
+	case r.barred != "":
 		r.Note, r.Verdict = r.barred, No
-	} else if f.needsHalf(g) {
-		r.Note = "start it with --dtype half: bf16 needs compute capability 8.0"
-	} else if f.tables(g) {
+		for _, n := range []*Range{r.Users, r.Tokens, r.Batch} {
+			if n != nil {
+				*n = Range{} // whatever would have room
+			}
+		}
+	case f.needsHalf(g):
+		r.Note = "vLLM takes fp16 in place of bf16 before compute capability 8.0"
+		if old != "" {
+			r.Note += "; " + old
+		}
+	case old != "":
+		r.Note = old
+	case f.tables(g):
 		r.Note = "in bf16 attention keeps its scores"
 	}
-	return r
 }
 
 // serve fills in what a server holds.
@@ -102,14 +122,12 @@ func (f *facts) against(g *gpus.GPU) string {
 		return "vLLM does not run on it; plan a GGUF"
 	case g.Vendor == "Apple" && f.trains():
 		return "trainings are not planned for it"
-	case nvidia && f.serves() && major < 7:
-		return fmt.Sprintf("vLLM needs compute capability 7.0, it has %s", g.Compute)
-	case nvidia && f.serves() && f.use.Weights == "bf16" && major < 8:
-		return fmt.Sprintf("vLLM needs compute capability 8.0 for bf16, it has %s", g.Compute)
+	case nvidia && f.serves():
+		return f.refused(g)
+	case nvidia && f.use.For == Infer:
+		return f.unpacks(g)
 	case nvidia && f.use.Weights == "fp8" && major < 8:
 		return fmt.Sprintf("weights in fp8 need compute capability 8.0, it has %s", g.Compute)
-	case nvidia && f.use.Cache == "fp8" && f.serves() && (major < 8 || major == 8 && minor < 9):
-		return fmt.Sprintf("a cache in fp8 is planned from compute capability 8.9 on, it has %s", g.Compute)
 	}
 	return ""
 }

@@ -160,8 +160,9 @@ func (f *facts) computeBuffer() Portion {
 		"llama.cpp's for 512 tokens at once; the most is without flash attention"}
 }
 
-// needsHalf says whether vLLM serves weights in bf16 on a GPU only where it is told to take fp16.
+// needsHalf says whether vLLM takes fp16 by itself for a model in bf16. Source: its _resolve_auto_dtype.
 func (f *facts) needsHalf(g *gpus.GPU) bool {
 	major, _, nvidia := g.Capability()
-	return f.serves() && !f.gguf() && nvidia && major < 8 && f.use.Weights == "auto" && f.shape.Type == modelfile.BF16
+	return f.serves() && !f.gguf() && nvidia && major < 8 && (f.use.Weights == "auto" || f.quantizes()) &&
+		f.shape.Type == modelfile.BF16
 }

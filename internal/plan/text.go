@@ -32,7 +32,10 @@ func (r *Result) Text(o report.TextOptions) string {
 	for _, line := range []string{told.Model, told.Answer} {
 		fmt.Fprintln(&b, strings.Join(report.Wrap(report.Clean(line), o.Width), "\n"))
 	}
-	b.WriteString(told.Table.Text(o))
+	b.WriteString(r.shown(told.Table).Text(o))
+	for _, line := range r.footnotes() {
+		fmt.Fprintf(&b, "  %s\n", strings.Join(report.Wrap(report.Clean(line), max(o.Width-2, 0)), "\n  "))
+	}
 	if told.Parts != nil {
 		b.WriteString(told.Parts.Text(o))
 	}
@@ -253,12 +256,7 @@ func (r *Row) cells(machines, serves, labelled bool) (cells []any) {
 	if machines {
 		cells = append(cells, r.Machine.Memory)
 	}
-	note := r.Note
-	if r.contradicts() {
-		both := fmt.Sprintf("%s; estimated: %s, %v", note, r.Estimated.Verdict, r.Estimated.Room.Bytes)
-		note = strings.TrimPrefix(both, "; ")
-	}
-	return append(cells, note)
+	return append(cells, r.told())
 }
 
 // text is a range for people.
